@@ -1,0 +1,131 @@
+// Package detect holds what detectors share: the Detector contract, findings, vector clocks and shadow memory.
+// It knows no detector; internal/detect/all lists them.
+package detect
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Spec is a detector as a value in a list.
+type Spec struct {
+	Name   string
+	Doc    string // one sentence
+	Source string // the paper and section it implements
+	Needs  event.Needs
+	New    func(Config) Detector
+}
+
+// Config is what a detector may know of the run.
+type Config struct {
+	Model Model
+	// Places groups places of one source line and call for people. Detectors tell findings apart by Place alone.
+	Places event.Places
+}
+
+// Model selects how volatile accesses and fences are read (design: "What a race is").
+type Model uint8
+
+// The models.
+const (
+	ModelCUDA Model = iota // volatile builds patterns and races
+	ModelPTX               // volatile is relaxed.sys
+	ModelHRF               // a producer fence suffices for strong consumers
+)
+
+// Detector consumes the events of a run and judges it. An error of the detector itself is a panic("BUG: ...").
+type Detector interface {
+	event.Sink
+	// Findings gives what was found so far, one for each pair of places and kind, in a deterministic order.
+	Findings() []Finding
+}
+
+// Class groups kinds.
+type Class string
+
+// The classes of the JSON report.
+const (
+	Race        Class = "race"
+	MemoryFault Class = "memory"
+	Divergence  Class = "divergence"
+	Deadlock    Class = "deadlock"
+	API         Class = "api"
+)
+
+// Kind is the stable id of what is wrong.
+type Kind string
+
+// The kinds of races.
+const (
+	MissingBarrier  Kind = "missing-barrier"
+	MissingFence    Kind = "missing-fence"
+	AtomicScope     Kind = "insufficient-atomic-scope"
+	FenceScope      Kind = "insufficient-fence-scope"
+	LockScope       Kind = "insufficient-lock-scope"
+	MissingLock     Kind = "missing-lock"
+	MixedAtomic     Kind = "atomic-mixed-with-plain"
+	WarpSynchronous Kind = "warp-synchronous"
+	SameValue       Kind = "same-value"
+	VolatileOnly    Kind = "volatile"
+	Unordered       Kind = "unordered" // no nearer cause: nothing orders the two
+	InterKernel     Kind = "inter-kernel"
+)
+
+// Severity orders findings.
+type Severity uint8
+
+// The severities.
+const (
+	Info Severity = iota
+	Warning
+	Error
+)
+
+func (s Severity) String() string { return [...]string{"info", "warning", "error"}[s] }
+
+// Op is what an access does.
+type Op string
+
+// The operations of the JSON report.
+const (
+	Read     Op = "read"
+	Write    Op = "write"
+	AtomicOp Op = "atomic"
+)
+
+// Access is one side of a finding.
+type Access struct {
+	Op      Op
+	Order   event.Order
+	Scope   event.Scope
+	Space   event.Space
+	Place   uint32
+	Host    string // name of the host operation; "" for a device access
+	Launch  event.Launch
+	Warp    uint32
+	Lane    int
+	Address uint64
+	Size    int
+	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
+	// after the earlier access, the last before the later access. Nil when there is none.
+	Sync *Sync
+}
+
+// Sync is a synchronisation operation, for messages.
+type Sync struct {
+	Place uint32
+	What  string // "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta", ...
+}
+
+// Finding is one defect.
+type Finding struct {
+	Class     Class
+	Kind      Kind
+	Severity  Severity
+	Detector  string
+	Predicted bool
+	Count     int      // racing pairs of dynamic accesses seen (for a race); occurrences otherwise
+	Addresses int      // distinct bytes concerned; 0 when not counted
+	Message   string   // one sentence: what is wrong and why nothing orders it
+	Fix       string   // one sentence: what would order it
+	Accesses  []Access // the earlier first
+}

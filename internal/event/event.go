@@ -1,0 +1,245 @@
+// Package event is the waist of Fencepost: what producers (the engines, a trace reader) tell consumers (the detectors,
+// a trace writer). A producer knows no consumer and a consumer knows no producer; this package knows neither.
+//
+// An Event is one warp-level or host-level operation. The order of events in the stream is the order in which the
+// operations took effect: a load observes the latest store or atomic before it in the stream that covers its bytes.
+package event
+
+import "math/bits"
+
+// Kind says what an Event is. The comment names the fields that carry meaning; Launch, Warp, Mask and Place always do
+// for device events.
+type Kind uint8
+
+// Device events.
+const (
+	None        Kind = iota
+	Load             // Addr/Stride or Batch.Addrs, Size, Space, Order, Scope
+	Store            // the same, and Batch.Values when FlagValues
+	Atomic           // the same; FlagRead alone is a failed compare-and-swap, FlagWrite alone is a pure exchange nobody reads (red is both)
+	Fence            // Order (AcqRel or SC), Scope
+	Arrive           // lanes of Mask arrived at CTA barrier Barrier; FlagWait when they will wait for it
+	BarrierDone      // CTA barrier Barrier of the block of Warp completed: every arrival since its last completion is ordered before every waiter
+	WarpSync         // bar.warp.sync completed for the lanes of Mask: they are ordered with each other
+	Exit             // lanes of Mask finished
+	KernelBegin      // Side indexes Batch.Launches
+	KernelEnd        // Launch only
+	// Branch and Reconverge are made for lockstep models only (Needs.Branches).
+	Branch     // the warp split: Mask the lanes that go first, Aux the others
+	Reconverge // Mask is the union again
+
+	// Host events: Side indexes Batch.Hosts.
+	Host
+
+	kinds
+)
+
+// Order is the memory order of an access or fence (PTX ISA, "Memory Consistency Model", Operation Types).
+type Order uint8
+
+// The orders.
+const (
+	Weak Order = iota
+	Volatile
+	Relaxed
+	Acquire
+	Release
+	AcqRel
+	SC
+)
+
+// Scope is the set of threads an operation is strong for.
+type Scope uint8
+
+// The scopes, from small to large. NoScope is that of weak operations.
+const (
+	NoScope Scope = iota
+	ScopeCTA
+	ScopeCluster
+	ScopeGPU
+	ScopeSys
+)
+
+// Space is a PTX state space after generic addresses have been resolved.
+type Space uint8
+
+// The state spaces.
+const (
+	NoSpace Space = iota
+	Generic
+	Global
+	Shared
+	Local
+	Const
+	Param
+)
+
+// Flags qualify an Event.
+type Flags uint8
+
+// The flags.
+const (
+	FlagRead      Flags = 1 << iota // the operation reads memory
+	FlagWrite                       // the operation writes memory
+	FlagScattered                   // addresses stand in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
+	FlagValues                      // written values stand in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
+	FlagWait                        // Arrive: the lanes wait
+	FlagVector                      // Size covers several elements
+	FlagAligned                     // Arrive: an .aligned barrier without thread count (__syncthreads)
+)
+
+// Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
+//
+// Memory events: lane l of Mask accesses Size bytes at Addr + (l - lowest lane of Mask) * Stride, unless FlagScattered.
+// Global addresses are device addresses; Shared ones are offsets in the shared window of the block.
+type Event struct {
+	Addr    uint64
+	Stride  int64
+	Mask    uint32
+	Launch  uint32
+	Warp    uint32 // block * WarpsPerBlock + warp within the block, in the numbering of Launch.WarpOf
+	Place   uint32 // see Places; 0 is unknown
+	Side    uint32
+	Val     uint32
+	Aux     uint32
+	Kind    Kind
+	Order   Order
+	Scope   Scope
+	Space   Space
+	Size    uint8 // bytes a lane, vectors included
+	Flags   Flags
+	Barrier uint8
+}
+
+// ValueWords is the number of 8-byte words that hold a value of size bytes.
+func ValueWords(size uint8) int { return (int(size) + 7) / 8 }
+
+// Batch is a run of consecutive events with their side tables. A consumer must not keep it or change it.
+type Batch struct {
+	Events   []Event
+	Addrs    []uint64
+	Values   []uint64
+	Launches []Launch
+	Hosts    []HostOp
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	b.Events, b.Addrs, b.Values = b.Events[:0], b.Addrs[:0], b.Values[:0]
+	b.Launches, b.Hosts = b.Launches[:0], b.Hosts[:0]
+}
+
+// AddrOf gives the address that lane accesses. The lane must be in e.Mask.
+func (b *Batch) AddrOf(e *Event, lane int) uint64 {
+	if e.Flags&FlagScattered != 0 {
+		return b.Addrs[int(e.Side)+rank(e.Mask, lane)]
+	}
+	return e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
+}
+
+// ValueOf gives the words that lane writes, nil without FlagValues. The lane must be in e.Mask.
+// The bytes of the value stand little-endian; bytes past Size are zero.
+func (b *Batch) ValueOf(e *Event, lane int) []uint64 {
+	if e.Flags&FlagValues == 0 {
+		return nil
+	}
+	n := ValueWords(e.Size)
+	at := int(e.Val) + rank(e.Mask, lane)*n
+	return b.Values[at : at+n]
+}
+
+// rank is the number of lanes of mask below lane.
+func rank(mask uint32, lane int) int {
+	return bits.OnesCount32(mask & (1<<uint(lane) - 1))
+}
+
+// Dim3 is a grid or block shape, or a coordinate in it.
+type Dim3 struct{ X, Y, Z uint32 }
+
+// Count is the number of points of the shape.
+func (d Dim3) Count() uint64 { return uint64(d.X) * uint64(d.Y) * uint64(d.Z) }
+
+// At gives the coordinate with linear index i, x fastest.
+func (d Dim3) At(i uint64) Dim3 {
+	return Dim3{uint32(i % uint64(d.X)), uint32(i / uint64(d.X) % uint64(d.Y)), uint32(i / (uint64(d.X) * uint64(d.Y)))}
+}
+
+// Launch describes one kernel launch.
+type Launch struct {
+	ID     uint32 // from 1, in launch order
+	Agent  uint32 // the stream it runs on
+	Kernel string // linker name
+	Grid   Dim3
+	Block  Dim3
+}
+
+// WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.
+func (l *Launch) WarpsPerBlock() uint32 { return uint32((l.Block.Count() + 31) / 32) }
+
+// BlockOf gives the coordinate of the block that warp belongs to.
+func (l *Launch) BlockOf(warp uint32) Dim3 { return l.Grid.At(uint64(warp / l.WarpsPerBlock())) }
+
+// ThreadOf gives the coordinate within its block of a lane of a warp.
+func (l *Launch) ThreadOf(warp uint32, lane int) Dim3 {
+	return l.Block.At(uint64(warp%l.WarpsPerBlock())*32 + uint64(lane))
+}
+
+// HostKind says what a HostOp is.
+type HostKind uint8
+
+// The host operations. Agents are host threads and streams; each does its operations in order, and what one agent did
+// before a HostSignal is ordered before what another does after the HostWait on the same token. All of CUDA's host-side
+// order (stream order, events, synchronise calls, the legacy default stream) is told in these two.
+const (
+	HostSignal HostKind = iota // Agent publishes what it has done under Token (again: replaces)
+	HostWait                   // Agent continues after the last HostSignal of Token
+	HostRead                   // Agent reads Size bytes at Addr (a copy's source, a host access)
+	HostWrite                  // Agent writes Size bytes at Addr (a copy's destination, memset, a host access)
+	HostAlloc                  // Size bytes at Addr became an allocation
+	HostFree                   // the allocation at Addr, Size bytes, ended
+)
+
+// HostOp is one operation of the host side.
+type HostOp struct {
+	Kind  HostKind
+	Agent uint32
+	Token uint64
+	Addr  uint64
+	Size  uint64
+	Name  string // the call, for messages: "cudaMemcpyAsync (stream 2)"
+}
+
+// Needs is the set of events a consumer asks for; what nobody asks for is not made.
+type Needs uint16
+
+// The needs.
+const (
+	NeedGlobal   Needs = 1 << iota // Load, Store, Atomic in Global
+	NeedShared                     // Load, Store, Atomic in Shared
+	NeedSync                       // Fence, Arrive, BarrierDone, WarpSync, Exit
+	NeedValues                     // FlagValues on stores and atomics
+	NeedBranches                   // Branch, Reconverge
+	NeedHost                       // Host
+	NeedLaunch                     // KernelBegin, KernelEnd
+)
+
+// Sink takes batches in order. It is called from one goroutine at a time.
+type Sink interface {
+	Events(b *Batch)
+}
+
+// Frame is one level of a call stack, for people.
+type Frame struct {
+	Function string // linker name
+	File     string // source file as the compiler wrote it; "" when unknown
+	Line     int    // from 1; 0 when unknown
+	Column   int
+	PTXFile  string
+	PTXLine  int
+	Inst     string // the PTX instruction
+}
+
+// Places tells where a Place is: the instruction and the calls that led to it, innermost first, inlined calls included.
+type Places interface {
+	Frames(place uint32) []Frame
+}

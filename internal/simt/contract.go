@@ -1,0 +1,102 @@
+// Package simt executes kernels: grids, blocks, warps and lanes over the memory of a device. Two engines keep one
+// contract; the first, ref, runs one lane at a time and is obviously right.
+package simt
+
+import (
+	"context"
+	"time"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Engine executes launches.
+type Engine interface {
+	// Run executes one launch to its end. Faults go to l.OnFault as they happen. The error is nil when the grid ran
+	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrStopped or ErrTrap when it could not finish.
+	Run(ctx context.Context, l *Launch) (Stats, error)
+}
+
+// Launch is one kernel launch, ready to run: Prepare (launch.go) checks it against the device's limits.
+type Launch struct {
+	event.Launch
+	Program       *Program
+	Places        *PlaceTable
+	Func          *isa.Func
+	DynamicShared int    // bytes
+	Params        []byte // the kernel's parameter block, laid out as Func.Sig says
+	Cooperative   bool
+
+	Seed     uint64
+	Schedule Schedule
+	MaxSteps uint64 // warp instructions; 0: no bound
+
+	Needs   event.Needs // what Sink asks for
+	Sink    event.Sink  // nil: no events
+	OnFault func(Fault) // nil: faults are dropped
+	Printf  func(text []byte)
+	// Progress, when not nil, is called now and then from the running goroutine.
+	Progress func(Stats)
+}
+
+// Schedule is a policy for choosing who runs next.
+type Schedule uint8
+
+// The schedules.
+const (
+	Fair     Schedule = iota // round robin with slices; the seed varies order and slice lengths (seed 0: plain round robin)
+	Lockstep                 // a warp runs as on hardware before Volta: the lanes of a split wait for each other at its reconvergence point
+	PCT                      // random priorities with change points (Burckhardt et al.), by seed
+)
+
+// Stats count what a launch did.
+type Stats struct {
+	Lanes   uint64 // lane-instructions
+	Warps   uint64 // warp-instructions
+	Blocks  uint64 // finished blocks
+	Threads uint64 // threads started
+	Elapsed time.Duration
+}
+
+// FaultKind names what a kernel did wrong besides racing. The string is the finding kind's stable id.
+type FaultKind string
+
+// The faults.
+const (
+	OutOfBounds       FaultKind = "out-of-bounds"
+	Misaligned        FaultKind = "misaligned"
+	UseAfterFree      FaultKind = "use-after-free"
+	ReadOnly          FaultKind = "write-to-constant"
+	BarrierDivergence FaultKind = "barrier-divergence"
+	Deadlock          FaultKind = "deadlock"
+	StepLimit         FaultKind = "step-limit"
+	Assertion         FaultKind = "assertion"
+	TrapHit           FaultKind = "trap"
+	BadCall           FaultKind = "bad-call"
+	StackOverflow     FaultKind = "stack-overflow"
+	DeviceHeap        FaultKind = "device-heap" // device-side malloc/free misuse
+)
+
+// Fault is one wrong thing a kernel did. Faults of one kind at one place are told once a launch, with Count.
+type Fault struct {
+	Kind    FaultKind
+	Launch  event.Launch
+	Message string // one sentence with the facts
+	Warning bool   // wrong by the programming guide, yet defined by the PTX manual
+	Count   int
+	Stands  []Stand // the thread(s) concerned; for a deadlock one for each group of threads standing at one place
+}
+
+// Stand says where threads are and what they do there.
+type Stand struct {
+	Place   uint32
+	Block   event.Dim3
+	Thread  event.Dim3
+	Threads int    // how many threads stand here in this way; 1 for an access
+	Doing   string // "waits at barrier 0", "reads", "exited", ...
+	// For accesses:
+	Flags   event.Flags
+	Space   event.Space
+	Address uint64 // device address, or offset in the window of Shared and Local
+	Size    int
+}
