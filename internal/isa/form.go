@@ -12,14 +12,14 @@ type Class uint8
 
 // The classes.
 const (
-	Pure        Class = iota // Row.Eval, lane by lane: registers to registers
-	Special                  // Pure, but reads a special register or clock that the engine supplies
+	Pure        Class = iota // Inst.Eval, lane by lane: registers to registers
+	Special                  // Pure, and a source is a special register that the engine supplies
 	Load                     // ld, ldu: Inst.Space, Order, Scope, Vec, Type
 	Store                    // st
-	Atomic                   // atom, red: Row.RMW
+	Atomic                   // atom, red: Inst.RMW, element by element of Vec; red has no Dst
 	Fence                    // fence, membar
-	Barrier                  // bar, barrier (CTA): Inst.BarOp
-	Warp                     // Row.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
+	Barrier                  // bar, barrier (CTA): Inst.Op is OpSync, OpArrive, or of bar.red OpPopc, OpAnd, OpOr; Aligned
+	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
 	WarpBarrier              // bar.warp.sync
 	Branch                   // bra, brx.idx
 	Call                     // call
@@ -29,25 +29,35 @@ const (
 	Hint                     // prefetch, nanosleep, discard, pragma-like: no effect on values or order
 )
 
-// Row is an instruction: everything known about an opcode stands here.
+// Row is an instruction: everything known about an opcode stands here. An opcode that the manual describes in several
+// sections ("add" of integers and of floats) has a row for each.
 type Row struct {
 	Op    string // "add"
-	Forms []Form // the accepted spellings, in the manual's notation
+	Doc   string // the manual's section, "9.7.1.1 Integer Arithmetic: add"
 	Class Class
-	Doc   string     // the manual's section, "9.7.1.1 Integer Arithmetic: add"
 	Event event.Kind // the event it makes, None for most
-	Eval  func(in *Inst, a *Args)
-	RMW   func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value
-	Lanes func(in *Inst, w *WarpArgs)
+	Forms []Form     // the accepted spellings, in the manual's notation
+	Carry bool       // reads the condition code: addc, subc, madc
+	Note  string     // what the manual leaves open and how it is filled here; "" for nothing to say
+	// Bind chooses the implementation for the modifiers in the instruction: it sets Inst.Eval (Pure and Special),
+	// Inst.RMW (Atomic) or Inst.Lanes (Warp). nil for the classes the engine executes itself.
+	Bind func(in *Inst)
 }
 
 // Form is one accepted spelling of a row: modifiers in the manual's notation and the operand shape.
 // The isa package owns its grammar; see table.go.
 type Form struct {
 	Syntax string // ".lo.type d, a, b" and the like
+	// Ulp is the tolerance of an approximate form's value vectors in units in the last place; 0: exact.
+	Ulp float64
 }
 
-// Args are the values of one lane: raw bits, zero-extended to 64. A 128-bit value takes two entries, low first.
+// Eval computes a.D from a.S for one lane.
+type Eval func(in *Inst, a *Args)
+
+// Args are the values of one lane. Sources are raw bits as the register or immediate holds them: an Eval looks at no
+// more bits than its type has. Results are exactly what the destination register holds: extended to its width, zero
+// above it. A predicate is 0 or 1. A 128-bit value takes two entries, low first.
 type Args struct {
 	S [8]uint64 // sources, in the order of Inst.Src
 	D [4]uint64 // results, in the order of Inst.Dst
@@ -98,7 +108,7 @@ type OperandKind uint8
 // The operand kinds.
 const (
 	Sink        OperandKind = iota // `_`: result thrown away, or an absent optional operand
-	Reg                            // register slot Reg; Not: a negated predicate; Neg: unary minus
+	Reg                            // register slot Reg; Not: a negated predicate
 	Imm                            // Imm, raw bits in the operand's type
 	SpecialReg                     // Special
 	GlobalAddr                     // address of Var (global or const) in its own space + Imm
@@ -113,7 +123,7 @@ const (
 type Operand struct {
 	Kind    OperandKind
 	Not     bool
-	Neg     bool
+	Size    uint8 // Reg: bytes of the register's type, 1 for a predicate; a load extends to it (Type.Extend)
 	Special SpecialID
 	Reg     int32 // first 8-byte slot in the frame's registers
 	Imm     uint64
@@ -126,20 +136,28 @@ type SpecialID uint8
 
 // CmpOp, Rounding and the like are small enumerations of modifiers; see mods.go.
 type (
-	// CmpOp is a comparison operator of set, setp, slct.
+	// CmpOp is a comparison operator of set, setp.
 	CmpOp uint8
 	// Rounding is a rounding modifier.
 	Rounding uint8
-	// Op is a sub-operation: and/or/xor of setp, add/cas/... of atom, idx/up/down/bfly of shfl, any/all/ballot of vote.
+	// Op is a sub-operation: and/or/xor of setp, add/cas/... of atom, idx/up/down/bfly of shfl, any/all/ballot of vote,
+	// sync/arrive of bar and popc/and/or of bar.red.
 	Op uint8
+	// Mode is a modifier of one row only.
+	Mode uint8
 )
 
 // Inst is one decoded instruction.
 type Inst struct {
 	Row      *Row
+	Class    Class                                   // Row.Class, except that a Pure one reading a special register is Special
+	Eval     Eval                                    // Pure, Special
+	RMW      func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value of an element; cas: b compared, c new
+	Lanes    func(in *Inst, w *WarpArgs)             // Warp
 	Source   *ptx.Inst
-	Loc      int32 // index in Func.Locs, -1 when no .loc stands before it
-	Guard    int32 // register slot of the guard predicate, -1 for none
+	File     *ptx.Module // the module Source stands in
+	Loc      int32       // index in Func.Locs, -1 when no .loc stands before it
+	Guard    int32       // register slot of the guard predicate, -1 for none
 	GuardNot bool
 
 	Type     Type // the instruction type: the (first) type suffix
@@ -151,19 +169,24 @@ type Inst struct {
 	Sat      bool
 	Approx   bool
 	Full     bool
-	Hi       bool  // mul.hi, mad.hi
-	Wide     bool  // mul.wide, mad.wide
-	CarryIn  bool  // addc, subc, madc
-	CarryOut bool  // .cc
-	Mode     uint8 // row-specific: prmt mode, shf.l/.r and .clamp/.wrap, testp kind, cvt.pack, ...
+	Hi       bool // mul.hi, mad.hi
+	Wide     bool // mul.wide, mad.wide
+	CarryIn  bool // addc, subc, madc
+	CarryOut bool // .cc
+	Mode     Mode // row-specific: prmt mode, shf .clamp/.wrap, testp kind, ...
+	Aligned  bool // Barrier: bar, or barrier.aligned
 
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope
 	Vec   uint8 // elements of a vector access, 1 otherwise
 
-	Dst []Operand // flattened: vectors and pairs spread
-	Src []Operand // flattened; memory classes: Src[0] is the base address and Off is added, values follow
+	// Dst and Src are flattened: vectors and pairs spread, an absent optional operand is a Sink, a 128-bit register is
+	// two operands. Memory classes: Src[0] is the base address (Reg, Imm, GlobalAddr, SharedAddr, LocalAddr, ParamAddr)
+	// to which Off is added, and values follow. Barrier: Src is barrier, thread count or Sink, predicate of bar.red or Sink.
+	// WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the address called, when
+	// Callee is nil. Warp: the last Src of the .sync forms is the member mask.
+	Dst, Src []Operand
 
 	Off     int64   // memory classes: offset added to the address
 	Targets []int32 // Branch: instruction indices
@@ -240,6 +263,11 @@ type Func struct {
 	LocalFrame int    // bytes of .local variables, a multiple of 16
 	Insts      []Inst
 	Locs       []Loc
+	// Spills are parameters whose address is taken: they live in the local frame, and the engine copies them there when
+	// the function is entered. Device functions only: a kernel's parameters have addresses in the param window.
+	Spills []Spill
+	// Err holds what is wrong in the body (a ptx.ErrorList); such a function must not run. See Module.Check.
+	Err error
 	// Rank orders instructions for reconvergence: among the lanes of a warp in this function those with the smallest
 	// Rank run first. It is a weak topological order: every block of a loop stands before the blocks after the loop.
 	Rank []int32
@@ -252,13 +280,19 @@ type Func struct {
 	Calls      []*Func    // direct callees, and all address-taken functions when it calls indirectly
 }
 
-// Module is a decoded module.
+// Spill is a parameter that lives in the local frame.
+type Spill struct {
+	Param, Local int // byte offsets in the parameter frame and the local frame
+	Size         int
+}
+
+// Module is a decoded program: one module, or several linked.
 type Module struct {
 	Name   string
-	Source *ptx.Module
+	Source []*ptx.Module
 	Funcs  []*Func
 	Vars   []*Var
-	ByName map[string]*Func
+	ByName map[string]*Func // visible names first; aliases included
 }
 
 // Kernels lists the entries in source order.
@@ -276,7 +310,12 @@ func (m *Module) Kernels() []*Func {
 //
 //	func Decode(ms ...*ptx.Module) (*Module, error)
 //
-// The error is a ptx.ErrorList with every unknown instruction, form, type or name, by place.
+// The error is a ptx.ErrorList with what is wrong at module level. What is wrong inside a function (an unknown
+// instruction, form, type or name) stands in Func.Err, so that one exotic kernel does not refuse the others.
+//
+// Check (layout.go) gives the errors of everything a kernel can reach, undefined functions included; run it before a launch:
+//
+//	func (m *Module) Check(kernel *Func) error
 //
 // SharedLayout (layout.go) places the shared variables a kernel can reach:
 //

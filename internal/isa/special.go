@@ -1,0 +1,89 @@
+package isa
+
+import "fmt"
+
+// The special registers, by component.
+const (
+	TidX SpecialID = iota
+	TidY
+	TidZ
+	NtidX
+	NtidY
+	NtidZ
+	CtaidX
+	CtaidY
+	CtaidZ
+	NctaidX
+	NctaidY
+	NctaidZ
+	LaneID
+	WarpID
+	NWarpID
+	SMID
+	NSMID
+	GridID // 64 bits
+	LanemaskEQ
+	LanemaskLE
+	LanemaskLT
+	LanemaskGE
+	LanemaskGT
+	Clock
+	ClockHi
+	Clock64
+	GlobalTimer // 64 bits
+	GlobalTimerLo
+	GlobalTimerHi
+	DynamicSmemSize
+	TotalSmemSize
+	AggrSmemSize
+	ReservedSmemOffset // %reserved_smem_offset_begin and its kin: nothing is reserved, 0
+	SpecialZero        // always 0: %tid.w and the like, cluster coordinates, performance counters
+	SpecialOne         // always 1: extents that are 1 by definition, cluster extents (every cluster has one CTA)
+	EnvReg0            // EnvReg0+n is %envreg<n>, n up to 31
+	specials           = EnvReg0 + 32
+)
+
+// specialNames maps each accepted spelling to its register.
+var specialNames = func() map[string]SpecialID {
+	m := map[string]SpecialID{
+		"%tid.x": TidX, "%tid.y": TidY, "%tid.z": TidZ, "%tid.w": SpecialZero,
+		"%ntid.x": NtidX, "%ntid.y": NtidY, "%ntid.z": NtidZ, "%ntid.w": SpecialOne,
+		"%ctaid.x": CtaidX, "%ctaid.y": CtaidY, "%ctaid.z": CtaidZ, "%ctaid.w": SpecialZero,
+		"%nctaid.x": NctaidX, "%nctaid.y": NctaidY, "%nctaid.z": NctaidZ, "%nctaid.w": SpecialOne,
+		"%laneid": LaneID, "%warpid": WarpID, "%nwarpid": NWarpID, "%smid": SMID, "%nsmid": NSMID, "%gridid": GridID,
+		"%lanemask_eq": LanemaskEQ, "%lanemask_le": LanemaskLE, "%lanemask_lt": LanemaskLT,
+		"%lanemask_ge": LanemaskGE, "%lanemask_gt": LanemaskGT,
+		"%clock": Clock, "%clock_hi": ClockHi, "%clock64": Clock64,
+		"%globaltimer": GlobalTimer, "%globaltimer_lo": GlobalTimerLo, "%globaltimer_hi": GlobalTimerHi,
+		"%dynamic_smem_size": DynamicSmemSize, "%total_smem_size": TotalSmemSize, "%aggr_smem_size": AggrSmemSize,
+		"%reserved_smem_offset_begin": ReservedSmemOffset, "%reserved_smem_offset_end": ReservedSmemOffset,
+		"%reserved_smem_offset_cap": ReservedSmemOffset, "%reserved_smem_offset_0": ReservedSmemOffset,
+		"%reserved_smem_offset_1": ReservedSmemOffset,
+		"%is_explicit_cluster":    SpecialZero, "%cluster_ctarank": SpecialZero, "%cluster_nctarank": SpecialOne,
+		"%current_graph_exec": SpecialZero,
+	}
+	for i := 0; i < 32; i++ {
+		m[fmt.Sprintf("%%envreg%d", i)] = EnvReg0 + SpecialID(i)
+	}
+	for i := 0; i < 8; i++ {
+		m[fmt.Sprintf("%%pm%d", i)] = SpecialZero
+		m[fmt.Sprintf("%%pm%d_64", i)] = SpecialZero
+	}
+	// Clusters have one CTA each: the cluster coordinates are those of the CTA.
+	for c, at := range map[string]int{"x": 0, "y": 1, "z": 2} {
+		m["%clusterid."+c] = CtaidX + SpecialID(at)
+		m["%nclusterid."+c] = NctaidX + SpecialID(at)
+		m["%cluster_ctaid."+c] = SpecialZero
+		m["%cluster_nctaid."+c] = SpecialOne
+	}
+	return m
+}()
+
+// Size is the width of the register in bytes; a predicate counts as 1.
+func (s SpecialID) Size() int {
+	switch s {
+	case GridID, Clock64, GlobalTimer:
+		return 8
+	}
+	return 4
+}

@@ -1,0 +1,65 @@
+package isa
+
+// typeNames lists the types as PTX writes them, by Type.
+var typeNames = [...]string{
+	NoType: "", Pred: "pred", B8: "b8", B16: "b16", B32: "b32", B64: "b64", B128: "b128",
+	U8: "u8", U16: "u16", U32: "u32", U64: "u64", S8: "s8", S16: "s16", S32: "s32", S64: "s64",
+	F16: "f16", F16x2: "f16x2", BF16: "bf16", BF16x2: "bf16x2", F32: "f32", F64: "f64",
+	U16x2: "u16x2", S16x2: "s16x2", TF32: "tf32", F32x2: "f32x2",
+}
+
+var typeSizes = [...]int{
+	Pred: 1, B8: 1, B16: 2, B32: 4, B64: 8, B128: 16, U8: 1, U16: 2, U32: 4, U64: 8, S8: 1, S16: 2, S32: 4, S64: 8,
+	F16: 2, F16x2: 4, BF16: 2, BF16x2: 4, F32: 4, F64: 8, U16x2: 4, S16x2: 4, TF32: 4, F32x2: 8,
+}
+
+var typeByName = func() map[string]Type {
+	m := make(map[string]Type, len(typeNames))
+	for t, n := range typeNames {
+		if n != "" {
+			m[n] = Type(t)
+		}
+	}
+	return m
+}()
+
+// String gives the type as PTX writes it, without the dot.
+func (t Type) String() string { return typeNames[t] }
+
+// Size is the number of bytes of a value; a predicate counts as 1, NoType as 0.
+func (t Type) Size() int { return typeSizes[t] }
+
+// Signed reports whether narrower values are sign-extended.
+func (t Type) Signed() bool { return t >= S8 && t <= S64 }
+
+// Float reports whether the type is a scalar or packed floating-point type.
+func (t Type) Float() bool {
+	switch t {
+	case F16, F16x2, BF16, BF16x2, F32, F64, TF32, F32x2:
+		return true
+	}
+	return false
+}
+
+// Extend gives what a register of size bytes holds after a value of type t (raw bits, of which the low Size() bytes
+// count) was written to it: sign-extended for a signed type, zero-extended for the others (PTX ISA, "Operand Size
+// Exceeding Instruction-Type Size").
+func (t Type) Extend(raw uint64, size uint8) uint64 {
+	switch t {
+	case S8:
+		raw = uint64(int8(raw))
+	case S16:
+		raw = uint64(int16(raw))
+	case S32:
+		raw = uint64(int32(raw))
+	default:
+		if n := t.Size(); n < 8 {
+			raw &= 1<<(8*uint(n)) - 1
+		}
+		return raw
+	}
+	if size < 8 {
+		raw &= 1<<(8*uint(size)) - 1
+	}
+	return raw
+}
