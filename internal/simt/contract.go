@@ -12,12 +12,13 @@ import (
 
 // Engine executes launches.
 type Engine interface {
-	// Run executes one launch to its end. Faults go to l.OnFault as they happen. The error is nil when the grid ran
-	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrStopped or ErrTrap when it could not finish.
+	// Run executes one launch to its end. Faults go to l.OnFault. The error is nil when the grid ran
+	// to its end (faults or not), ctx.Err() when cancelled, ErrDeadlock, ErrStopped, ErrTrap or ErrAssert when it could
+	// not finish. The same fault is told once, with its count, when the launch ends in whatever way.
 	Run(ctx context.Context, l *Launch) (Stats, error)
 }
 
-// Launch is one kernel launch, ready to run: Prepare (launch.go) checks it against the device's limits.
+// Launch is one kernel launch, ready to run: Check (limits.go) compares it with the device's limits.
 type Launch struct {
 	event.Launch
 	Program       *Program
@@ -56,6 +57,9 @@ type Stats struct {
 	Blocks  uint64 // finished blocks
 	Threads uint64 // threads started
 	Elapsed time.Duration
+	// Fault is the kind of the first fault after which a device would be lost (an illegal or misaligned address, a
+	// trap, a failed assertion, a stack overflow); "" when there was none. The API turns it into its sticky error.
+	Fault FaultKind
 }
 
 // FaultKind names what a kernel did wrong besides racing. The string is the finding kind's stable id.

@@ -1,8 +1,6 @@
 package simt
 
 import (
-	"errors"
-
 	"fencepost.dev/fencepost/internal/isa"
 )
 
@@ -12,15 +10,21 @@ type Program struct {
 	Memory *Memory
 }
 
-// PlaceTable numbers the places of a device.
-type PlaceTable struct{}
+// Load places the variables of mod in mem.
+func Load(mod *isa.Module, mem *Memory) (*Program, error) {
+	return &Program{Module: mod, Memory: mem}, nil
+}
 
-// Memory is the global memory of a device.
-type Memory struct{}
+// Unload frees the program's variables.
+func (p *Program) Unload() {}
 
-// What a run can end with besides success and cancellation.
-var (
-	ErrDeadlock = errors.New("no warp can make a step")
-	ErrStopped  = errors.New("step limit reached")
-	ErrTrap     = errors.New("the kernel trapped")
-)
+// Kernel gives the entry called name, nil when there is none.
+func (p *Program) Kernel(name string) *isa.Func { return nil }
+
+// Symbol gives the address and size of a variable.
+func (p *Program) Symbol(name string) (addr, size uint64, ok bool) { return 0, 0, false }
+
+// SharedVar names the shared variable of kernel that covers offset off of its window.
+func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
+	return "", 0, false
+}
