@@ -1,0 +1,137 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Schema names the JSON format; docs/json.md describes it.
+const Schema = "fencepost/1"
+
+type jsonReport struct {
+	Schema     string        `json:"schema"`
+	Verdict    Verdict       `json:"verdict"`
+	Program    *jsonProgram  `json:"program"`
+	Kernels    []jsonKernel  `json:"kernels"`
+	NotChecked []jsonSkipped `json:"not_checked"`
+	Findings   []jsonFinding `json:"findings"`
+	Notes      []string      `json:"notes"`
+}
+
+type jsonProgram struct {
+	Exit   int    `json:"exit"`
+	Signal string `json:"signal,omitempty"`
+}
+
+type jsonKernel struct {
+	Name     string    `json:"name"`
+	Grid     [3]uint32 `json:"grid"`
+	Block    [3]uint32 `json:"block"`
+	Launches int       `json:"launches"`
+	Seconds  float64   `json:"seconds"`
+}
+
+type jsonSkipped struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+}
+
+type jsonFinding struct {
+	ID        string       `json:"id"`
+	Class     detect.Class `json:"class"`
+	Kind      detect.Kind  `json:"kind"`
+	Severity  string       `json:"severity"`
+	Detector  string       `json:"detector"`
+	Predicted bool         `json:"predicted,omitempty"`
+	Kernel    string       `json:"kernel"`
+	Count     int          `json:"count"`
+	Message   string       `json:"message"`
+	Fix       string       `json:"fix"`
+	Accesses  []jsonAccess `json:"accesses"`
+}
+
+type jsonAccess struct {
+	Op       detect.Op `json:"op"`
+	File     string    `json:"file"`
+	Line     int       `json:"line"`
+	Column   int       `json:"column"`
+	Function string    `json:"function"`
+	PTXLine  int       `json:"ptx_line"`
+	Block    [3]uint32 `json:"block"`
+	Thread   [3]uint32 `json:"thread"`
+	Space    string    `json:"space"`
+	Address  string    `json:"address"`
+	Size     int       `json:"size"`
+	Variable string    `json:"variable"`
+}
+
+// JSON writes the report as one JSON object, indented, with a newline at its end. The bytes depend on the report alone.
+// Kernel times are written as 0 unless times is true: they are all that differs between two equal runs.
+func JSON(w io.Writer, r *Report, times bool) error {
+	out := jsonReport{Schema: Schema, Verdict: r.Verdict, Kernels: []jsonKernel{}, NotChecked: []jsonSkipped{},
+		Findings: []jsonFinding{}, Notes: []string{}}
+	if r.Program != nil {
+		out.Program = &jsonProgram{r.Program.Exit, r.Program.Signal}
+	}
+	for _, k := range r.Kernels {
+		seconds := 0.0
+		if times {
+			seconds = k.Seconds
+		}
+		out.Kernels = append(out.Kernels, jsonKernel{Demangle(k.Name), dim(k.Grid), dim(k.Block), k.Launches, seconds})
+	}
+	for _, s := range r.Skipped {
+		out.NotChecked = append(out.NotChecked, jsonSkipped(s))
+	}
+	for i := range r.Findings {
+		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
+	}
+	out.Notes = append(out.Notes, r.Notes...)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}
+
+func findingJSON(f *Finding) jsonFinding {
+	j := jsonFinding{ID: f.ID, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
+		Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix, Accesses: []jsonAccess{}}
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		p := a.Place()
+		ja := jsonAccess{Op: a.Op, File: p.File, Line: p.Line, Column: p.Column, Function: Demangle(p.Function),
+			Block: dim(a.Block), Thread: dim(a.Thread), Size: a.Size, Variable: variable(&a.Object)}
+		if a.Host != "" {
+			ja.Function = a.Host
+		}
+		if len(a.Frames) > 0 {
+			ja.PTXLine = a.Frames[0].PTXLine
+		}
+		if a.Space != event.NoSpace {
+			ja.Space = a.Space.String()
+		}
+		if a.Op != OpWait {
+			ja.Address = fmt.Sprintf("%#x", a.Address)
+		}
+		j.Accesses = append(j.Accesses, ja)
+	}
+	return j
+}
+
+// variable names an object for programs: "tile+12".
+func variable(o *Object) string {
+	name := o.Name
+	if o.Named {
+		name = BareName(name)
+	}
+	if name != "" && o.Offset > 0 {
+		name = fmt.Sprintf("%s+%d", name, o.Offset)
+	}
+	return name
+}
+
+func dim(d event.Dim3) [3]uint32 { return [3]uint32{d.X, d.Y, d.Z} }

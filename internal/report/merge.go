@@ -1,0 +1,121 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Merge unites findings that are one defect to a reader: those of one detector and kind whose accesses stand at the same
+// source places and do the same operations. Counts are summed; the worst severity and, among its findings, the first
+// one's details stay. It gives every finding its ID and the order of a report: by source place, then kind.
+//
+// Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
+// scheduled, nor on the folder the program was built in.
+func Merge(findings []Finding) []Finding {
+	at := make(map[string]int)
+	var out []Finding
+	for _, f := range findings {
+		key := f.key()
+		i, seen := at[f.Detector+"\x00"+key]
+		if !seen {
+			f.ID = id(key)
+			at[f.Detector+"\x00"+key] = len(out)
+			out = append(out, f)
+			continue
+		}
+		g := &out[i]
+		count, addresses := g.Count+f.Count, max(g.Addresses, f.Addresses)
+		if f.Severity > g.Severity {
+			f.ID = g.ID
+			*g = f
+		}
+		g.Count, g.Addresses = count, addresses
+	}
+	slices.SortStableFunc(out, compare)
+	return out
+}
+
+// compare orders findings for a report.
+func compare(a, b Finding) int {
+	for i := range min(len(a.Accesses), len(b.Accesses)) {
+		x, y := a.Accesses[i].Place(), b.Accesses[i].Place()
+		if c := cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column),
+			cmp.Compare(x.PTXLine, y.PTXLine)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a.Accesses), len(b.Accesses)), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Detector, b.Detector), cmp.Compare(a.ID, b.ID))
+}
+
+// key names the defect: its kind and the source places of its accesses, in an order that no schedule changes.
+func (f *Finding) key() string {
+	sides := make([]string, len(f.Accesses))
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		p := a.Place()
+		switch {
+		case a.Host != "":
+			sides[i] = fmt.Sprintf("host %s %s", a.Op, hostCall(a.Host))
+		case p.File != "":
+			sides[i] = fmt.Sprintf("%s %s:%d:%d", a.Op, path.Base(p.File), p.Line, p.Column)
+		default:
+			sides[i] = fmt.Sprintf("%s %s ptx %d", a.Op, p.Function, p.PTXLine)
+		}
+	}
+	slices.Sort(sides)
+	if len(sides) == 0 {
+		sides = []string{f.Kernel, f.Message}
+	}
+	return string(f.Kind) + "\n" + strings.Join(sides, "\n")
+}
+
+// hostCall is the call of a host operation's name without what varies between calls: "cudaMemcpy (stream 2)".
+func hostCall(name string) string {
+	call, _, _ := strings.Cut(name, " ")
+	return call
+}
+
+func id(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "FP-" + hex.EncodeToString(sum[:4])
+}
+
+// Place is the frame people should look at: the innermost one in a file of their own, so that a race inside
+// atomicAdd is shown where atomicAdd was called. Without such a frame it is the innermost that has a file, and without
+// any file the innermost.
+func (a *Access) Place() event.Frame { return userFrame(a.Frames) }
+
+func userFrame(frames []event.Frame) event.Frame {
+	if i := userIndex(frames); i >= 0 {
+		return frames[i]
+	}
+	return event.Frame{}
+}
+
+// userIndex is the index of the frame that Place describes, -1 when there are no frames.
+func userIndex(frames []event.Frame) int {
+	best := -1
+	for i, f := range frames {
+		if f.File == "" || f.Line == 0 {
+			continue
+		}
+		if !systemFile(f.File) {
+			return i
+		}
+		if best < 0 {
+			best = i
+		}
+	}
+	if best < 0 && len(frames) > 0 {
+		return 0
+	}
+	return best
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// internalPrefix is what nvcc puts before names with internal linkage: _INTERNAL_ and a hash of the unit.
+var internalPrefix = regexp.MustCompile(`_INTERNAL_[0-9a-f]+_\d+_[A-Za-z0-9_]*?_[0-9a-f]{8}::|\(anonymous namespace\)::`)
+
+// Demangle gives a linker name as the source has it, "reduce(int const*, int*, int)"; a name that is not mangled stays.
+// Names longer than 4096 bytes stay mangled: demangling hostile ones can take exponential space.
+func Demangle(name string) string {
+	if len(name) > 4096 || !strings.HasPrefix(name, "_Z") {
+		return name
+	}
+	out, err := demangle.ToString(name, demangle.LLVMStyle, demangle.MaxLength(12))
+	if err != nil {
+		return name
+	}
+	return internalPrefix.ReplaceAllString(out, "")
+}
+
+// BareName is a demangled name without its parameter list, return type and template arguments of functions around it:
+// "reduce" for "void reduce<int>(int const*)", "tile" for the variable of "reduce(int)::tile".
+func BareName(name string) string {
+	s := Demangle(name)
+	s = strings.TrimSuffix(s, " const")
+	if strings.HasSuffix(s, ")") {
+		s = s[:openParen(s)]
+	}
+	return lastName(s)
+}
+
+// openParen is the index of the parenthesis that the final one closes.
+func openParen(s string) int {
+	depth := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// lastName cuts scopes and a return type off a qualified name; it does not look inside brackets.
+func lastName(s string) string {
+	depth, start := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '<', '(', '[', '{':
+			depth++
+		case '>', ')', ']', '}':
+			depth--
+		case ' ':
+			if depth == 0 {
+				start = i + 1
+			}
+		case ':':
+			if depth == 0 && i+1 < len(s) && s[i+1] == ':' {
+				start = i + 2
+				i++
+			}
+		}
+	}
+	return s[start:]
+}

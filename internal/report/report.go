@@ -1,0 +1,108 @@
+// Package report turns what a run found into what people and programs read: terminal text and JSON. It knows neither
+// the engine nor a detector; the session fills in the model of this file.
+package report
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Verdict is the outcome of a run in one word. Each has its own exit code.
+type Verdict string
+
+// The verdicts.
+const (
+	Clean         Verdict = "clean"          // nothing at or above the --fail-on severity
+	Found         Verdict = "findings"       // findings at or above the --fail-on severity
+	NotChecked    Verdict = "not-checked"    // something could not be run or checked
+	ProgramFailed Verdict = "program-failed" // the program under test ended with a code other than zero
+)
+
+// Report is all that a run tells.
+type Report struct {
+	Verdict  Verdict
+	Program  *Program // nil when no host program ran
+	Kernels  []Kernel
+	Skipped  []Skipped
+	Findings []Finding
+	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
+	Notes []string
+}
+
+// Program says how the host program ended.
+type Program struct {
+	Exit   int    // its exit code; 128 + number when a signal ended it, as a shell reports it
+	Signal string // "segmentation fault"; "" when it exited by itself
+}
+
+// Kernel is one or several launches of a kernel with one shape.
+type Kernel struct {
+	Name     string // linker name
+	Grid     event.Dim3
+	Block    event.Dim3
+	Launches int
+	Seconds  float64 // over all launches
+}
+
+// Skipped is something that was not run or not checked.
+type Skipped struct {
+	What   string // "kernel scan(int*)", "cudaGraphLaunch", "launch 7"
+	Reason string // one sentence
+}
+
+// Finding is one defect, with names in place of numbers.
+type Finding struct {
+	ID        string // stable over schedules, seeds and machines; see Merge
+	Class     detect.Class
+	Kind      detect.Kind
+	Severity  detect.Severity
+	Detector  string
+	Predicted bool
+	Kernel    string // linker name of the kernel of the first access
+	Count     int
+	Addresses int // distinct bytes; 0 when not counted
+	Message   string
+	Fix       string
+	Accesses  []Access
+}
+
+// OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).
+const OpWait detect.Op = "wait"
+
+// Access is one side of a finding: an access to memory, a host operation, or a place where threads stand.
+type Access struct {
+	Op      detect.Op
+	Order   event.Order
+	Scope   event.Scope
+	Space   event.Space
+	Host    string // name of the host operation; "" for a device access
+	Kernel  string // linker name
+	Launch  uint32
+	Grid    event.Dim3
+	Shape   event.Dim3 // of the block
+	Block   event.Dim3
+	Thread  event.Dim3
+	Threads int    // how many threads stand here; 0 and 1 mean the one of Thread
+	Doing   string // for OpWait: "waits at barrier 0"
+	Address uint64
+	Size    int
+	Object  Object
+	Frames  []event.Frame // innermost first
+	Sync    *Sync         // the nearest synchronisation that faces the other access; nil when there is none
+}
+
+// Object is the variable or allocation that an address lies in. The zero Object is unknown.
+type Object struct {
+	Name   string // linker name of a variable, or what made the allocation: "cudaMalloc #3 (4096 bytes)"
+	Named  bool   // Name is a variable of the program, not a description
+	Offset uint64 // of the access
+	Size   uint64 // 0 when unknown
+	Elem   int    // bytes of an element, when known; 0 otherwise
+	Freed  bool
+}
+
+// Sync is a synchronisation operation.
+type Sync struct {
+	What   string // "bar.sync 0"
+	Frames []event.Frame
+}

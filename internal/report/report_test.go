@@ -1,0 +1,276 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const reduceName = "_Z6reducePKiPii"
+
+// reduceSource is what the findings of the tests are about.
+var reduceSource = []string{
+	"__global__ void reduce(const int *in, int *out, int n) {",
+	"\t__shared__ int tile[256];",
+	"\tint t = threadIdx.x;",
+	"\ttile[t] = in[t];",
+	"\tif (t < 128) tile[t] += tile[t + 128];",
+	"\tif (t == 0) atomicAdd(out, tile[0]);",
+	"}",
+}
+
+func testSource(file string) []string {
+	if filepath.Base(file) == "reduce.cu" {
+		return reduceSource
+	}
+	return nil
+}
+
+func frame(line, column, ptx int, inst string) event.Frame {
+	return event.Frame{Function: reduceName, File: "/home/ada/proj/reduce.cu", Line: line, Column: column,
+		PTXFile: "reduce.ptx", PTXLine: ptx, Inst: inst}
+}
+
+func access(op detect.Op, thread uint32, offset uint64, frames ...event.Frame) Access {
+	return Access{Op: op, Space: event.Shared, Kernel: reduceName, Launch: 1, Grid: event.Dim3{X: 4, Y: 1, Z: 1},
+		Shape: event.Dim3{X: 256, Y: 1, Z: 1}, Thread: event.Dim3{X: thread}, Address: offset, Size: 4,
+		Object: Object{Name: "_ZZ6reducePKiPiiE4tile", Named: true, Offset: offset, Size: 1024}, Frames: frames}
+}
+
+func race() Finding {
+	f := Finding{Class: detect.Race, Kind: detect.MissingBarrier, Severity: detect.Error, Detector: "hb", Kernel: reduceName,
+		Count: 128, Addresses: 512,
+		Message: "both threads are of one block and no barrier stands between the write and the read.",
+		Fix:     "put __syncthreads() between the two.",
+		Accesses: []Access{
+			access(detect.Write, 128, 512, frame(4, 2, 40, "st.u32 [%rd1], %r1")),
+			access(detect.Read, 0, 512, frame(5, 23, 52, "ld.u32 %r2, [%rd2]")),
+		}}
+	return f
+}
+
+// inAtomic is a race of an atomic, called through the toolkit's headers, with a plain host copy.
+func inAtomic() Finding {
+	atomic := access(detect.AtomicOp, 0, 0,
+		event.Frame{Function: "__iAtomicAdd", PTXFile: "reduce.ptx", PTXLine: 11, Inst: "atom.global.add.s32 ..."},
+		event.Frame{Function: "_Z9atomicAddPii", File: "/opt/nvidia/include/device_atomic_functions.hpp", Line: 107, Column: 3, PTXLine: 20},
+		frame(6, 14, 80, "call"),
+		event.Frame{Function: "_Z5outerPi", File: "/home/ada/proj/outer.cu", Line: 900, Column: 5, PTXLine: 99})
+	atomic.Space, atomic.Order, atomic.Scope = event.Global, event.Relaxed, event.ScopeGPU
+	atomic.Address = 0x2000_0000_1000
+	atomic.Object = Object{Name: "cudaMalloc #2 (4 bytes)", Size: 4}
+	atomic.Sync = &Sync{What: "bar.sync 0", Frames: []event.Frame{frame(5, 2, 50, "bar.sync 0")}}
+	host := Access{Op: detect.Read, Host: "cudaMemcpyAsync (stream 2)", Space: event.Global, Address: 0x2000_0000_1000, Size: 4,
+		Object: atomic.Object}
+	return Finding{Class: detect.Race, Kind: detect.InterKernel, Severity: detect.Warning, Detector: "hb", Predicted: true,
+		Kernel: reduceName, Count: 1, Addresses: 4, Message: "Nothing orders the copy after the kernel.",
+		Fix: "Synchronise the streams.", Accesses: []Access{atomic, host}}
+}
+
+func outOfBounds() Finding {
+	a := access(detect.Write, 31, 0, event.Frame{Function: "scale", PTXFile: "scale.ptx", PTXLine: 33, Inst: "st.global.v2.u32"})
+	a.Kernel, a.Space, a.Address, a.Size = "scale", event.Global, 0x2000_0000_2040, 8
+	a.Object = Object{Name: "in", Named: true, Offset: 64, Size: 64, Elem: 4}
+	return Finding{Class: detect.MemoryFault, Kind: "out-of-bounds", Severity: detect.Error, Detector: "engine", Kernel: "scale", Count: 3,
+		Message: "The write ends 8 bytes behind the allocation.", Accesses: []Access{a}}
+}
+
+func deadlock() Finding {
+	stand := func(line int, threads int, doing string) Access {
+		a := access(OpWait, 0, 0, frame(line, 2, line*10, "bar.sync 0"))
+		a.Space, a.Object, a.Size, a.Threads, a.Doing = event.NoSpace, Object{}, 0, threads, doing
+		return a
+	}
+	return Finding{Class: detect.Deadlock, Kind: "deadlock", Severity: detect.Error, Detector: "engine", Kernel: reduceName, Count: 1,
+		Message:  "No warp can make a step.",
+		Accesses: []Access{stand(4, 128, "waits at barrier 0"), stand(5, 1, "waits at barrier 1")}}
+}
+
+func TestTextGolden(t *testing.T) {
+	findings := Merge([]Finding{race(), inAtomic(), outOfBounds(), deadlock()})
+	for _, color := range []bool{false, true} {
+		var b bytes.Buffer
+		text := &Text{Color: color, Dir: "/home/ada/proj", Source: testSource}
+		for i := range findings {
+			text.Finding(&b, &findings[i])
+		}
+		name := "findings.txt"
+		if color {
+			name = "findings.color.txt"
+		}
+		golden(t, name, b.Bytes())
+	}
+}
+
+func TestJSONGolden(t *testing.T) {
+	r := &Report{Verdict: Found, Program: &Program{Exit: 139, Signal: "segmentation fault"},
+		Kernels: []Kernel{{Name: reduceName, Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 256, Y: 1, Z: 1},
+			Launches: 2, Seconds: 0.25}},
+		Skipped:  []Skipped{{"cudaGraphLaunch", "Graphs are not supported."}},
+		Findings: Merge([]Finding{race(), inAtomic(), outOfBounds(), deadlock()}),
+		Notes:    []string{"A remark."}}
+	var b bytes.Buffer
+	if err := JSON(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", b.Bytes())
+	var timed bytes.Buffer
+	if err := JSON(&timed, r, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ReplaceAll(timed.String(), `"seconds": 0.25`, `"seconds": 0`); got != b.String() {
+		t.Error("times change more than the seconds")
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test -update rewrites it):\n%s", path, got)
+	}
+}
+
+func TestMergeIsScheduleIndependent(t *testing.T) {
+	a := race()
+	b := race()
+	b.Accesses[0], b.Accesses[1] = b.Accesses[1], b.Accesses[0]
+	b.Accesses[0].Thread.X, b.Accesses[0].Frames[0].PTXLine = 77, 9999
+	for i := range b.Accesses {
+		b.Accesses[i].Frames[0].File = "/elsewhere/reduce.cu"
+	}
+	b.Count = 2
+	ab, ba := Merge([]Finding{a, b}), Merge([]Finding{b, a})
+	if len(ab) != 1 || len(ba) != 1 {
+		t.Fatalf("%d and %d findings, want one each", len(ab), len(ba))
+	}
+	if ab[0].ID != ba[0].ID || ab[0].Count != 130 || ba[0].Count != 130 {
+		t.Errorf("got %s x%d and %s x%d", ab[0].ID, ab[0].Count, ba[0].ID, ba[0].Count)
+	}
+	c := race()
+	c.Accesses[1].Frames[0].Column = 1
+	if got := Merge([]Finding{a, c}); len(got) != 2 || got[0].ID == got[1].ID {
+		t.Error("findings at different columns were merged")
+	}
+	d := race()
+	d.Detector = "gwcp"
+	if got := Merge([]Finding{a, d}); len(got) != 2 || got[0].ID != got[1].ID {
+		t.Error("findings of two detectors must stay apart and share their ID")
+	}
+}
+
+func TestSystemFile(t *testing.T) {
+	for name, want := range map[string]bool{
+		"/usr/include/c++/12/bits/move.h": true,
+		"/x/lib/python3.11/site-packages/nvidia/cu13/bin/../include/device_atomic_functions.hpp": true,
+		"/x/site-packages/nvidia/cu13/include/cccl/cuda/__atomic/atomic.h":                       true,
+		"/usr/local/cuda-13.0/targets/x86_64-linux/include/sm_20_intrinsics.hpp":                 true,
+		"/home/me/toolkit/include/cooperative_groups/details/sync.h":                             true,
+		"/home/me/toolkit/include/sm_60_atomic_functions.hpp":                                    true,
+		"/home/me/cccl/libcudacxx/include/cuda/atomic":                                           true,
+		"/home/me/proj/include/lock.cuh":                                                         false,
+		"/home/me/proj/include/queue.hpp":                                                        false,
+		"/home/me/nvidia/samples/reduce.cu":                                                      false,
+		"/home/me/cuda/reduce.cu":                                                                false,
+		"/home/me/thrust/mine.cu":                                                                false,
+		"reduce.cu":                                                                              false,
+	} {
+		if got := systemFile(name); got != want {
+			t.Errorf("systemFile(%q) = %v", name, got)
+		}
+	}
+}
+
+func TestDemangle(t *testing.T) {
+	for name, want := range map[string][2]string{
+		reduceName:               {"reduce(int const*, int*, int)", "reduce"},
+		"_ZZ6reducePKiPiiE4tile": {"reduce(int const*, int*, int)::tile", "tile"},
+		"_ZN34_INTERNAL_f613278f_4_a_cu_da2c3aa39atomicAddEPii": {"atomicAdd(int*, int)", "atomicAdd"},
+		"plain":                                  {"plain", "plain"},
+		"_Znonsense":                             {"_Znonsense", "_Znonsense"},
+		"_ZN2ns4scanIfLi4EEEvPT_":                {"void ns::scan<float, 4>(float*)", "scan<float, 4>"},
+		"_ZNK3cub5Block3SumIfEEvRT_":             {"void cub::Block::Sum<float>(float&) const", "Sum<float>"},
+		"_Z" + strings.Repeat("N", 5000) + "1aE": {"_Z" + strings.Repeat("N", 5000) + "1aE", "_Z" + strings.Repeat("N", 5000) + "1aE"},
+	} {
+		if got := Demangle(name); got != want[0] {
+			t.Errorf("Demangle(%q) = %q, want %q", name, got, want[0])
+		}
+		if got := BareName(name); got != want[1] {
+			t.Errorf("BareName(%q) = %q, want %q", name, got, want[1])
+		}
+	}
+}
+
+func TestSubscripts(t *testing.T) {
+	for line, want := range map[string]bool{
+		"tile[t] = in[t];":               true,
+		"tile[t] += tile[t + s];":        true,
+		"tile[f(a[1])] = 0;":             true,
+		"tile [t] = 0;":                  true,
+		"tile[ty][tx] = 0;":              false,
+		"tile[t].x = 0;":                 false,
+		"tile[t]->x = 0;":                false,
+		"tile[t] = 0; p = tile;":         false,
+		"f(tile, t);":                    false,
+		"mytile[t] = 0;":                 false,
+		"tiles[t] = 0;":                  false,
+		"tile[t] = mytile.x + tiles.y;":  true,
+		"tile[t":                         false,
+		"*tile = 0;":                     false,
+		"tile[t] = tile[t + 1].a; // hm": false,
+	} {
+		if got := subscripts(line, "tile"); got != want {
+			t.Errorf("subscripts(%q) = %v", line, got)
+		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("a", 200) + "X" + strings.Repeat("b", 200)
+	for _, c := range []struct {
+		line        string
+		column      int
+		shown, mark string
+	}{
+		{"\tx = 1;", 2, "    x = 1;", "x"},
+		{"\tx = 1;", 0, "    x = 1;", "x"},
+		{"\tx = 1;", 99, "    x = 1;", "x"},
+		{"é = y;", 6, "é = y;", "y"},
+		{"a\x1b[31m = y;", 1, "a?[31m = y;", "a"},
+		{long, 201, "", "X"},
+	} {
+		shown, caret := excerpt(c.line, c.column)
+		if c.shown != "" && shown != c.shown {
+			t.Errorf("excerpt(%q) shows %q", c.line, shown)
+		}
+		if r := []rune(shown); len(caret) >= len(r) || string(r[len(caret)]) != c.mark {
+			t.Errorf("excerpt(%q, %d): caret at %d of %q, want it under %q", c.line, c.column, len(caret), shown, c.mark)
+		}
+		if len(shown) > 110 {
+			t.Errorf("excerpt is %d bytes long", len(shown))
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	if got := clean("a\x1b[2Jb\xff"); got != "a?[2Jb\uFFFD" {
+		t.Errorf("clean left %q", got)
+	}
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxSource bounds the source files that are shown.
+const maxSource = 16 << 20
+
+// ReadSource reads the lines of a source file from disk; nil when it is not a regular file of bearable size.
+func ReadSource(name string) []string {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), "\n")
+}
+
+// CachedSource remembers what read gave for each file.
+func CachedSource(read func(name string) []string) func(name string) []string {
+	cache := make(map[string][]string)
+	return func(name string) []string {
+		lines, ok := cache[name]
+		if !ok {
+			lines = read(name)
+			cache[name] = lines
+		}
+		return lines
+	}
+}
+
+// line gives a source line, "" when it is not to be had.
+func (t *Text) line(file string, n int) string {
+	if t.Source == nil || file == "" || n < 1 {
+		return ""
+	}
+	lines := t.Source(file)
+	if n > len(lines) {
+		return ""
+	}
+	return strings.TrimRight(lines[n-1], " \t\r")
+}
+
+// excerpt gives a source line ready to print and the spaces that put a caret under the column (from 1, in bytes; 0 is
+// the first character that is no space). Tabs become four spaces, control characters vanish, long lines are cut.
+func excerpt(line string, column int) (shown, caret string) {
+	const width = 96
+	if column < 1 || column > len(line) {
+		column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	}
+	var text []rune
+	at := -1
+	for i, r := range line {
+		if at < 0 && i >= column-1 {
+			at = len(text)
+		}
+		switch {
+		case r == '\t':
+			text = append(text, ' ', ' ', ' ', ' ')
+		case unicode.IsPrint(r):
+			text = append(text, r)
+		default:
+			text = append(text, '?')
+		}
+	}
+	if at < 0 {
+		at = len(text)
+	}
+	cut := 0
+	if at > width-20 {
+		cut = at - width/2
+	}
+	end := min(len(text), cut+width)
+	shown = string(text[cut:end])
+	if cut > 0 {
+		shown, at = "..."+shown, at+3
+	}
+	if end < len(text) {
+		shown += "..."
+	}
+	return shown, strings.Repeat(" ", at-cut)
+}
+
+// clean makes text that came from outside safe for a terminal.
+func clean(s string) string {
+	ok := utf8.ValidString(s)
+	for _, r := range s {
+		ok = ok && (unicode.IsPrint(r) || r == '\n' || r == '\t')
+	}
+	if ok {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
+			return r
+		}
+		return '?'
+	}, s)
+}

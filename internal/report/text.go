@@ -1,0 +1,506 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Text writes findings for people, in the manner of a compiler's diagnostics.
+type Text struct {
+	// Color switches terminal colours on.
+	Color bool
+	// Dir is the folder that file names are shown relative to; "" shows them as the compiler wrote them.
+	Dir string
+	// Source gives the lines of a source file, nil when it cannot be read.
+	Source func(file string) []string
+}
+
+// Colours of the parts, as SGR parameters.
+const (
+	bold   = "1"
+	red    = "1;31"
+	yellow = "1;33"
+	cyan   = "1;36"
+	blue   = "1;34"
+	green  = "1;32"
+)
+
+func (t *Text) paint(sgr, s string) string {
+	if !t.Color || s == "" {
+		return s
+	}
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
+}
+
+var severityColor = map[detect.Severity]string{detect.Error: red, detect.Warning: yellow, detect.Info: cyan}
+
+// Finding writes one finding, a blank line after it.
+func (t *Text) Finding(w io.Writer, f *Finding) {
+	var b bytes.Buffer
+	severity := f.Severity.String()
+	if f.Predicted {
+		severity += " (predicted)"
+	}
+	fmt.Fprintf(&b, "%s%s\n", t.paint(severityColor[f.Severity], severity), t.paint(bold, ": "+t.headline(f)))
+	gutter := t.gutter(f)
+	for i := range f.Accesses {
+		t.access(&b, gutter, &f.Accesses[i])
+	}
+	for _, n := range t.notes(f) {
+		t.note(&b, gutter, n[0], n[1])
+	}
+	b.WriteByte('\n')
+	w.Write(b.Bytes())
+}
+
+// headline says what is wrong in one line, with the stable kind at its end.
+func (t *Text) headline(f *Finding) string {
+	return fmt.Sprintf("%s [%s]", t.Title(f), f.Kind)
+}
+
+// Title is the headline without the kind's id: "data race on tile[3] (shared): missing barrier".
+func (t *Text) Title(f *Finding) string {
+	if len(f.Accesses) == 0 || f.Accesses[0].Op == OpWait {
+		return kindTitle(f.Kind) + in(f.Kernel)
+	}
+	where := t.element(f)
+	if f.Class == detect.Race {
+		return fmt.Sprintf("data race on %s: %s", where, kindTitle(f.Kind))
+	}
+	a := &f.Accesses[0]
+	return fmt.Sprintf("%s: %s of %d bytes at %s", kindTitle(f.Kind), a.Op, a.Size, where)
+}
+
+func in(kernel string) string {
+	if kernel == "" {
+		return ""
+	}
+	return " in kernel " + BareName(kernel)
+}
+
+// kindTitles are the kinds that do not read well as words by themselves.
+var kindTitles = map[detect.Kind]string{
+	detect.AtomicScope:     "the atomic's scope is too small",
+	detect.FenceScope:      "the fence's scope is too small",
+	detect.LockScope:       "the lock's scope is too small",
+	detect.MixedAtomic:     "atomic mixed with plain access",
+	detect.WarpSynchronous: "relies on lockstep warps",
+	detect.SameValue:       "unordered writes of the same value",
+	detect.VolatileOnly:    "volatile does not order accesses",
+	detect.Unordered:       "nothing orders the accesses",
+	detect.InterKernel:     "kernels or host operations not ordered",
+}
+
+func kindTitle(k detect.Kind) string {
+	if s, ok := kindTitles[k]; ok {
+		return s
+	}
+	return strings.ReplaceAll(string(k), "-", " ")
+}
+
+// element names what both accesses touch: "tile[3] (shared)", "cudaMalloc #3 + 12 bytes (global)".
+func (t *Text) element(f *Finding) string {
+	a := &f.Accesses[0]
+	name := t.objectAt(a)
+	if i, ok := t.index(f); ok {
+		name = fmt.Sprintf("%s[%d]", BareName(a.Object.Name), i)
+	}
+	if a.Space == event.NoSpace || a.Space == event.Generic {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, a.Space)
+}
+
+// index gives the array index of the address when it is sure: the element size is known, or both accesses have one
+// size and a source line of one of them subscripts the variable once with nothing behind it. PTX tells no types:
+// without that evidence tile[3] might be the second field of tile[1].
+func (t *Text) index(f *Finding) (uint64, bool) {
+	a := &f.Accesses[0]
+	o := &a.Object
+	if !o.Named {
+		return 0, false
+	}
+	if o.Elem > 0 {
+		return o.Offset / uint64(o.Elem), true
+	}
+	if a.Size == 0 || o.Size == uint64(a.Size) || o.Offset%uint64(a.Size) != 0 {
+		return 0, false
+	}
+	sure := false
+	for i := range f.Accesses {
+		x := &f.Accesses[i]
+		if x.Size != a.Size {
+			return 0, false
+		}
+		p := x.Place()
+		sure = sure || subscripts(t.line(p.File, p.Line), BareName(o.Name))
+	}
+	return o.Offset / uint64(a.Size), sure
+}
+
+// subscripts says that every mention of name in the source line is a single subscript: name[...] with no member or
+// further subscript behind it.
+func subscripts(line, name string) bool {
+	found := false
+	for rest := line; name != ""; {
+		i := strings.Index(rest, name)
+		if i < 0 {
+			break
+		}
+		before, after := rest[:i], rest[i+len(name):]
+		rest = after
+		if isWordByte(lastByte(before)) || (after != "" && isWordByte(after[0])) {
+			continue
+		}
+		end := closingBracket(strings.TrimLeft(after, " "))
+		if end == "" && strings.TrimLeft(after, " ") == "" {
+			return false
+		}
+		tail := strings.TrimLeft(strings.TrimPrefix(end, "]"), " ")
+		if !strings.HasPrefix(end, "]") || strings.HasPrefix(tail, ".") || strings.HasPrefix(tail, "->") || strings.HasPrefix(tail, "[") {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// closingBracket gives s from the bracket that closes the one s begins with, "" when there is none.
+func closingBracket(s string) string {
+	depth := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth == 0 {
+			if i == 0 {
+				return ""
+			}
+			return s[i:]
+		}
+	}
+	return ""
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+// objectAt names the address of an access: "tile + 12 bytes", "address 0x200000001000".
+func (t *Text) objectAt(a *Access) string {
+	o := &a.Object
+	if o.Name == "" {
+		return fmt.Sprintf("address %#x", a.Address)
+	}
+	name := o.Name
+	if o.Named {
+		name = BareName(name)
+	}
+	if o.Offset == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s + %d bytes", name, o.Offset)
+}
+
+// gutter is the width of the line numbers of a finding.
+func (t *Text) gutter(f *Finding) int {
+	width := 1
+	for i := range f.Accesses {
+		if p := f.Accesses[i].Place(); t.line(p.File, p.Line) != "" {
+			width = max(width, len(strconv.Itoa(p.Line)))
+		}
+	}
+	return width
+}
+
+// access writes one side: its place, the source line with a caret, what it does, and the calls that led there.
+func (t *Text) access(b *bytes.Buffer, gutter int, a *Access) {
+	pad := strings.Repeat(" ", gutter)
+	what := t.describe(a)
+	if a.Host != "" {
+		fmt.Fprintf(b, "%s%s host: %s\n", pad, t.paint(blue, "-->"), a.Host)
+		fmt.Fprintf(b, "%s %s %s\n", pad, t.paint(blue, " ="), what)
+		return
+	}
+	p := a.Place()
+	fmt.Fprintf(b, "%s%s %s\n", pad, t.paint(blue, "-->"), t.Where(p))
+	bar := t.paint(blue, "|")
+	if line := t.line(p.File, p.Line); line != "" {
+		shown, caret := excerpt(line, p.Column)
+		fmt.Fprintf(b, "%s %s\n", pad, bar)
+		fmt.Fprintf(b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, p.Line)), bar, shown)
+		fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, caret, t.paint(red, "^ "+what))
+	} else {
+		fmt.Fprintf(b, "%s %s %s\n", pad, bar, t.paint(red, what))
+	}
+	t.stack(b, pad, a)
+}
+
+// stack writes the frames around the shown one: what was called there, and who called its function.
+func (t *Text) stack(b *bytes.Buffer, pad string, a *Access) {
+	at := userIndex(a.Frames)
+	bar := t.paint(blue, "|")
+	if at > 0 {
+		names := make([]string, 0, at)
+		for i := at - 1; i >= 0; i-- {
+			if f := a.Frames[i]; f.Function != "" && (len(names) == 0 || names[len(names)-1] != BareName(f.Function)) {
+				names = append(names, BareName(f.Function))
+			}
+		}
+		inner := a.Frames[0]
+		if len(names) > 0 {
+			fmt.Fprintf(b, "%s %s   inside %s, PTX %s\n", pad, bar, strings.Join(elide(names, 4), " > "), ptxPlace(inner))
+		}
+	}
+	for i := at + 1; i >= 1 && i < len(a.Frames); i++ {
+		if i > at+6 {
+			fmt.Fprintf(b, "%s %s   and %d more calls\n", pad, bar, len(a.Frames)-i)
+			break
+		}
+		fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(a.Frames[i]))
+	}
+	fmt.Fprintf(b, "%s %s\n", pad, bar)
+}
+
+// elide keeps the first and the last names of a long list.
+func elide(names []string, keep int) []string {
+	if len(names) <= keep {
+		return names
+	}
+	out := append([]string{}, names[:keep-1]...)
+	return append(out, "...", names[len(names)-1])
+}
+
+func ptxPlace(f event.Frame) string {
+	if f.PTXLine == 0 {
+		return "line unknown"
+	}
+	return fmt.Sprintf("line %d", f.PTXLine)
+}
+
+// Where names the place of a frame: "reduce.cu:12:7 in reduce", or the PTX line when the PTX has no source lines.
+func (t *Text) Where(f event.Frame) string {
+	in := ""
+	if f.Function != "" {
+		in = " in " + BareName(f.Function)
+	}
+	if f.File != "" && f.Line > 0 {
+		if f.Column > 0 {
+			return fmt.Sprintf("%s:%d:%d%s", t.file(f.File), f.Line, f.Column, in)
+		}
+		return fmt.Sprintf("%s:%d%s", t.file(f.File), f.Line, in)
+	}
+	if f.PTXLine > 0 {
+		return fmt.Sprintf("%s:%d%s (no source line in the PTX)", t.file(f.PTXFile), f.PTXLine, in)
+	}
+	return "an unknown place" + in
+}
+
+// file shows a file name relative to Dir when it lies below it.
+func (t *Text) file(name string) string {
+	if t.Dir == "" || !filepath.IsAbs(name) {
+		return clean(name)
+	}
+	rel, err := filepath.Rel(t.Dir, name)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return clean(filepath.Clean(name))
+	}
+	return clean(rel)
+}
+
+// describe says what an access does and who does it.
+func (t *Text) describe(a *Access) string {
+	if a.Op == OpWait {
+		return t.describeWait(a)
+	}
+	size := fmt.Sprintf("%d bytes", a.Size)
+	if a.Size == 1 {
+		size = "1 byte"
+	}
+	var q []string
+	if a.Order != event.Weak {
+		q = append(q, a.Order.String())
+		if a.Order != event.Volatile && a.Scope != event.NoScope {
+			q = append(q, a.Scope.String()+" scope")
+		}
+	}
+	op := string(a.Op)
+	if len(q) > 0 {
+		op += " (" + strings.Join(q, ", ") + ")"
+	}
+	if a.Host != "" {
+		return fmt.Sprintf("%s of %d bytes", op, a.Size)
+	}
+	by := fmt.Sprintf("by thread %s of block %s", a.Thread, a.Block)
+	if a.Threads > 1 {
+		by = fmt.Sprintf("by %d threads, one is %s of block %s", a.Threads, a.Thread, a.Block)
+	}
+	return fmt.Sprintf("%s of %s %s", op, size, by)
+}
+
+func (t *Text) describeWait(a *Access) string {
+	doing := a.Doing
+	if doing == "" {
+		doing = "stands here"
+	}
+	if a.Threads > 1 {
+		return fmt.Sprintf("%d threads, one is %s of block %s: %s", a.Threads, a.Thread, a.Block, doing)
+	}
+	return fmt.Sprintf("thread %s of block %s: %s", a.Thread, a.Block, doing)
+}
+
+// notes are the lines below the source: label and text.
+func (t *Text) notes(f *Finding) [][2]string {
+	var ns [][2]string
+	add := func(label, format string, args ...any) {
+		ns = append(ns, [2]string{label, fmt.Sprintf(format, args...)})
+	}
+	t.kernelNotes(f, add)
+	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait {
+		add("address", "%s", t.addresses(f))
+	}
+	if f.Class == detect.Race && len(f.Accesses) == 2 {
+		add("sync", "%s", t.syncAfter(&f.Accesses[0]))
+		add("sync", "%s", t.syncBefore(&f.Accesses[1]))
+	}
+	if f.Message != "" {
+		add("why", "%s", f.Message)
+	}
+	if f.Fix != "" {
+		add("fix", "%s", f.Fix)
+	}
+	seen := plural(f.Count, "time")
+	if f.Addresses > 1 {
+		seen += fmt.Sprintf(", on %d bytes", f.Addresses)
+	}
+	add("seen", "%s; id %s, detector %s", seen, f.ID, f.Detector)
+	return ns
+}
+
+func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...any)) {
+	shown := ""
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if a.Host != "" || a.Kernel == "" {
+			continue
+		}
+		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", Demangle(a.Kernel), a.Launch, a.Grid, a.Shape)
+		if s != shown {
+			add("kernel", "%s", s)
+		}
+		shown = s
+	}
+}
+
+// addresses gives the object and address of the accesses; both when they differ.
+func (t *Text) addresses(f *Finding) string {
+	one := func(a *Access) string {
+		o := &a.Object
+		var s string
+		switch {
+		case a.Space == event.Shared || a.Space == event.Local:
+			s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
+		case o.Name == "":
+			s = fmt.Sprintf("%#x, in no allocation", a.Address)
+		default:
+			s = fmt.Sprintf("%s (%#x)", t.objectAt(a), a.Address)
+		}
+		if o.Freed {
+			s += ", freed before"
+		} else if o.Name != "" && o.Size > 0 && o.Offset >= o.Size {
+			s += fmt.Sprintf(", whose size is %d bytes", o.Size)
+		}
+		return s
+	}
+	s := one(&f.Accesses[0])
+	for i := 1; i < len(f.Accesses); i++ {
+		if x := one(&f.Accesses[i]); x != s {
+			s += "; " + x
+		}
+	}
+	return s
+}
+
+func who(a *Access) string {
+	if a.Host != "" {
+		return "the host"
+	}
+	return fmt.Sprintf("thread %s of block %s", a.Thread, a.Block)
+}
+
+func (t *Text) syncAfter(a *Access) string {
+	if a.Sync == nil {
+		return fmt.Sprintf("after its %s, %s does not synchronise", a.Op, who(a))
+	}
+	return fmt.Sprintf("after its %s, %s next does %s", a.Op, who(a), t.sync(a.Sync))
+}
+
+func (t *Text) syncBefore(a *Access) string {
+	if a.Sync == nil {
+		return fmt.Sprintf("before its %s, %s has not synchronised", a.Op, who(a))
+	}
+	return fmt.Sprintf("before its %s, %s last did %s", a.Op, who(a), t.sync(a.Sync))
+}
+
+func (t *Text) sync(s *Sync) string {
+	if len(s.Frames) == 0 {
+		return s.What
+	}
+	return fmt.Sprintf("%s at %s", s.What, t.Where(userFrame(s.Frames)))
+}
+
+// note writes one labelled line, wrapped.
+func (t *Text) note(b *bytes.Buffer, gutter int, label, text string) {
+	pad := strings.Repeat(" ", gutter+1)
+	const width = 110
+	lead := len(pad) + len("= ") + len(label) + len(": ")
+	for i, line := range wrap(clean(text), width-lead) {
+		if i == 0 {
+			fmt.Fprintf(b, "%s%s %s %s\n", pad, t.paint(blue, "="), t.paint(bold, label+":"), line)
+			continue
+		}
+		fmt.Fprintf(b, "%s%s\n", strings.Repeat(" ", lead), line)
+	}
+}
+
+// wrap breaks text at spaces into lines of at most width runes where words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
