@@ -1,0 +1,246 @@
+package fatbin
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The sections that nvcc and clang put GPU code into.
+const (
+	sectionPlain   = ".nv_fatbin"       // fat binaries that are loaded one by one
+	sectionLinked  = "__nv_relfatbin"   // fat binaries of separately compiled units
+	sectionWrapper = ".nvFatBinSegment" // the wrappers that are registered
+)
+
+const emCUDA = 190 // e_machine of a cubin
+
+// elf reads an ELF file.
+func (b *Binary) elf(r io.ReaderAt) error {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if f.Class != elf.ELFCLASS64 || f.ByteOrder.String() != "LittleEndian" {
+		return errNotELF64
+	}
+	if f.Machine == emCUDA {
+		b.Format = Cubin
+		b.Groups = []Group{{Name: filepath.Base(b.Path), Entries: []Entry{{Kind: ELF}}}}
+		return nil
+	}
+	b.Format = elfFormat(f)
+	for _, s := range f.Sections {
+		if s.Name != sectionPlain && s.Name != sectionLinked || s.Type == elf.SHT_NOBITS || s.Size == 0 {
+			continue
+		}
+		data, err := s.Data()
+		if err != nil {
+			return fmt.Errorf("section %s: %w", s.Name, err)
+		}
+		if err := b.add(s.Name, data, s.Name == sectionLinked); err != nil {
+			return err
+		}
+	}
+	b.dropDeviceRuntime()
+	b.dynamic(f)
+	return b.findRuntime(f)
+}
+
+// elfFormat tells programs from libraries: both are ET_DYN when the program is position-independent, but only a program
+// names an interpreter or has the flag for it.
+func elfFormat(f *elf.File) Format {
+	switch f.Type {
+	case elf.ET_EXEC:
+		return Executable
+	case elf.ET_REL:
+		return Object
+	case elf.ET_DYN:
+		if flags, err := f.DynValue(elf.DT_FLAGS_1); err == nil && len(flags) > 0 && flags[0]&uint64(elf.DF_1_PIE) != 0 {
+			return Executable
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP {
+				return Executable
+			}
+		}
+		return Library
+	}
+	return Other
+}
+
+// dropDeviceRuntime takes NVIDIA's device runtime out of the groups: its code is no reason to call a program CUDA, nor
+// its PTX one to believe that the program's own PTX is there.
+func (b *Binary) dropDeviceRuntime() {
+	for i := range b.Groups {
+		b.Groups[i].Entries = WithoutDeviceRuntime(b.Groups[i].Entries)
+	}
+	b.Groups = slices.DeleteFunc(b.Groups, func(g Group) bool { return len(g.Entries) == 0 })
+}
+
+// dynamic reads what the dynamic linker will do.
+func (b *Binary) dynamic(f *elf.File) {
+	// A file without a dynamic section has none of these; that is no error here.
+	b.Needed, _ = f.ImportedLibraries()
+	for _, n := range b.Needed {
+		if strings.HasPrefix(n, "libcudart.so") {
+			b.Soname, b.Runtime = n, SharedRuntime
+		}
+		if n == "libcuda.so.1" || n == "libcuda.so" {
+			b.Driver = true
+		}
+	}
+	rpath, _ := f.DynString(elf.DT_RPATH)
+	runpath, _ := f.DynString(elf.DT_RUNPATH)
+	b.RPath, b.RunPath = b.folders(rpath), b.folders(runpath)
+}
+
+func (b *Binary) folders(lists []string) []string {
+	origin := filepath.Dir(b.Path)
+	if abs, err := filepath.Abs(origin); err == nil {
+		origin = abs
+	}
+	var out []string
+	for _, l := range lists {
+		for dir := range strings.SplitSeq(l, ":") {
+			if dir != "" {
+				out = append(out, strings.NewReplacer("${ORIGIN}", origin, "$ORIGIN", origin).Replace(dir))
+			}
+		}
+	}
+	return out
+}
+
+// findRuntime finds out which CUDA runtime the program uses, when it does not name libcudart.
+//
+// A wrapper segment means that __cudaRegisterFatBinary is called. When the file does not import that function it
+// contains it, even stripped; whose it is, the marker tells. A program without GPU code of its own may hold a runtime all
+// the same, for cudaMalloc alone; then symbols or texts tell.
+func (b *Binary) findRuntime(f *elf.File) error {
+	if b.Runtime != NoRuntime || b.Format == Object || b.Format == Other {
+		return nil
+	}
+	imported, _ := f.ImportedSymbols()
+	for _, s := range imported {
+		if s.Name == "__cudaRegisterFatBinary" || s.Name == "cudaMalloc" || s.Name == "cudaLaunchKernel" {
+			b.Runtime = SharedRuntime
+			return nil
+		}
+	}
+	found, err := textsIn(f, Marker, nvidiaText[0], nvidiaText[1])
+	if err != nil {
+		return err
+	}
+	switch {
+	case found[0]:
+		b.Runtime = StaticOurs
+	case f.Section(sectionWrapper) != nil, found[1] && found[2], definesRuntime(f):
+		b.Runtime = StaticNVIDIA
+	}
+	return nil
+}
+
+// definesRuntime says whether the symbol table, where it has not been stripped, has the runtime's functions as local ones:
+// NVIDIA's static library hides what it defines.
+func definesRuntime(f *elf.File) bool {
+	symbols, err := f.Symbols()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
+		return s.Section != elf.SHN_UNDEF && s.Name == "__cudaRegisterFatBinary" && elf.ST_BIND(s.Info) == elf.STB_LOCAL
+	})
+}
+
+// textsIn says for each text whether it occurs in a read-only data section or a note. Sections are read piece by piece:
+// programs of several GB exist.
+func textsIn(f *elf.File, texts ...string) ([]bool, error) {
+	found := make([]bool, len(texts))
+	longest := 0
+	for _, t := range texts {
+		longest = max(longest, len(t))
+	}
+	const piece = 1 << 20
+	buf := make([]byte, piece+longest)
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_PROGBITS && s.Type != elf.SHT_NOTE || s.Flags&elf.SHF_ALLOC == 0 ||
+			s.Flags&(elf.SHF_EXECINSTR|elf.SHF_WRITE|elf.SHF_COMPRESSED) != 0 ||
+			s.Name == sectionPlain || s.Name == sectionLinked {
+			continue
+		}
+		kept := 0 // bytes of the piece before, so that no text is cut in two
+		for at := int64(0); at < int64(s.FileSize); at += piece {
+			n, err := s.ReadAt(buf[kept:kept+int(min(piece, int64(s.FileSize)-at))], at)
+			if err != nil && err != io.EOF {
+				return nil, fmt.Errorf("section %s: %w", s.Name, err)
+			}
+			window := buf[:kept+n]
+			for i, t := range texts {
+				found[i] = found[i] || bytes.Contains(window, []byte(t))
+			}
+			kept = copy(buf, window[max(0, len(window)-longest+1):])
+		}
+	}
+	return found, nil
+}
+
+// Program reads an executable and the shared libraries it is linked with, as far as they are found in its own search path
+// and in libraryPath (the folders of LD_LIBRARY_PATH); libraries of the system are passed over. The first is the
+// executable; libraries without CUDA are left out.
+func Program(path string, libraryPath []string) ([]*Binary, error) {
+	first, err := File(path)
+	if err != nil {
+		return nil, err
+	}
+	all := []*Binary{first}
+	seen := map[string]bool{}
+	for queue := []*Binary{first}; len(queue) > 0; queue = queue[1:] {
+		b := queue[0]
+		for _, name := range b.Needed {
+			p := b.locate(name, libraryPath)
+			if p == "" || seen[p] {
+				continue
+			}
+			seen[p] = true
+			// The CUDA libraries themselves are what the stand-ins take the place of.
+			if strings.HasPrefix(name, "libcudart.so") || strings.HasPrefix(name, "libcuda.so") {
+				continue
+			}
+			lib, err := File(p)
+			if err != nil {
+				return all, err
+			}
+			queue = append(queue, lib)
+			if lib.CUDA() {
+				all = append(all, lib)
+			}
+		}
+	}
+	return all, nil
+}
+
+// locate finds a needed library the way the dynamic linker does, or returns "".
+func (b *Binary) locate(name string, libraryPath []string) string {
+	if strings.Contains(name, "/") {
+		return existing(name)
+	}
+	for _, dir := range slices.Concat(b.RPath, libraryPath, b.RunPath) {
+		if p := existing(filepath.Join(dir, name)); p != "" {
+			return p
+		}
+	}
+	return ""
+}
+
+func existing(path string) string {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return path
+	}
+	return ""
+}
