@@ -1,0 +1,216 @@
+// Package corpus holds CUDA programs with the findings a correct checker must print for them, and must not.
+//
+// Each program is four things of one name in one folder: the source (.cu), the PTX that nvcc made of it (.ptx), how to
+// launch it (.toml), and its expectations, which stand in the source as comments on the lines they speak of:
+//
+//	tile[t] = in[i]; // want error:missing-barrier
+//
+// The folder race holds programs with data races, norace programs without any finding, fault programs that do something
+// else wrong. README.md in this folder says how to write one.
+package corpus
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:generate go run ./internal/build
+
+//go:embed race norace fault
+var files embed.FS
+
+// The folders of programs.
+const (
+	Race   = "race"   // at least one data race
+	NoRace = "norace" // no finding of any kind
+	Fault  = "fault"  // a finding that is not a race: memory, divergence, deadlock, assertion
+)
+
+// Program is one program of the corpus.
+type Program struct {
+	Name   string // "transpose"
+	Dir    string // Race, NoRace or Fault
+	Source string // CUDA C++, as in Dir/Name.cu
+	PTX    string // what nvcc made of it at -lineinfo -Xcicc -O0; its .file entry for the source is "Name.cu"
+	Launch []byte // launch file, TOML
+	Wants  []Want // sorted by line, then severity, then kind
+}
+
+// Path is the program's name within the corpus: "race/transpose". Names alone are not unique: a racy program and its
+// corrected twin share one.
+func (p *Program) Path() string { return p.Dir + "/" + p.Name }
+
+// Want is an expected finding: one of its accesses or threads stands on Line.
+type Want struct {
+	Line     int    // from 1
+	Severity string // "error", "warning" or "info"
+	Kind     string // the finding kind's stable id
+}
+
+func (w Want) String() string { return fmt.Sprintf("line %d: %s:%s", w.Line, w.Severity, w.Kind) }
+
+// All gives every program of the corpus, sorted by Path. The error names each file that is not as it should be.
+func All() ([]*Program, error) { return load(files) }
+
+// load reads a corpus from the root of fsys.
+func load(fsys fs.FS) ([]*Program, error) {
+	var programs []*Program
+	var errs []error
+	for _, dir := range []string{Fault, NoRace, Race} {
+		entries, err := fs.ReadDir(fsys, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			name, ext := splitExt(e.Name())
+			if e.IsDir() || (ext != ".cu" && ext != ".ptx" && ext != ".toml") {
+				errs = append(errs, fmt.Errorf("%s/%s: belongs to no program", dir, e.Name()))
+				continue
+			}
+			if ext != ".cu" {
+				if _, err := fs.Stat(fsys, path.Join(dir, name+".cu")); err != nil {
+					errs = append(errs, fmt.Errorf("%s/%s: there is no %s.cu", dir, e.Name(), name))
+				}
+				continue
+			}
+			p, err := loadProgram(fsys, dir, name)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			programs = append(programs, p)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return programs, nil
+}
+
+// splitExt parts a file name at its last dot.
+func splitExt(file string) (name, ext string) {
+	ext = path.Ext(file)
+	return strings.TrimSuffix(file, ext), ext
+}
+
+// loadProgram reads the program name in dir.
+func loadProgram(fsys fs.FS, dir, name string) (*Program, error) {
+	var text [3][]byte
+	var errs []error
+	for i, ext := range []string{".cu", ".ptx", ".toml"} {
+		b, err := fs.ReadFile(fsys, path.Join(dir, name+ext))
+		if err != nil {
+			errs = append(errs, err)
+		}
+		text[i] = b
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p := &Program{Name: name, Dir: dir, Source: string(text[0]), PTX: string(text[1]), Launch: text[2]}
+	wants, err := ParseWants(p.Path()+".cu", p.Source)
+	if err != nil {
+		return nil, err
+	}
+	p.Wants = wants
+	switch {
+	case dir == NoRace && len(wants) > 0:
+		return nil, fmt.Errorf("%s.cu:%d: a program of %s has no want", p.Path(), wants[0].Line, NoRace)
+	case dir != NoRace && len(wants) == 0:
+		return nil, fmt.Errorf("%s.cu: a program of %s has at least one want", p.Path(), dir)
+	}
+	return p, nil
+}
+
+// wantMark introduces expectations. Tabs or more spaces around it would make a want that nobody reads, so ParseWants
+// refuses every other spelling that begins like it.
+var (
+	wantMark = regexp.MustCompile(`//\s*want\b(.*)`)
+	wantWord = regexp.MustCompile(`^(error|warning|info):([a-z]+(?:-[a-z]+)*)$`)
+)
+
+// ParseWants reads the expectations of a source: on any line, `// want` and one or more SEVERITY:KIND, separated by
+// spaces, to the end of the line. Errors are positioned by name and line; all of them are given.
+func ParseWants(name, source string) ([]Want, error) {
+	var wants []Want
+	var errs []error
+	for i, line := range strings.Split(source, "\n") {
+		m := wantMark.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		words := strings.Fields(m[1])
+		if len(words) == 0 {
+			errs = append(errs, fmt.Errorf("%s:%d: // want without SEVERITY:KIND", name, i+1))
+		}
+		for _, word := range words {
+			f := wantWord.FindStringSubmatch(word)
+			if f == nil {
+				errs = append(errs, fmt.Errorf("%s:%d: bad want %q: it reads SEVERITY:KIND, the severity error, warning or info", name, i+1, word))
+				continue
+			}
+			w := Want{Line: i + 1, Severity: f[1], Kind: f[2]}
+			if slices.Contains(wants, w) {
+				errs = append(errs, fmt.Errorf("%s:%d: want %q stands here twice", name, i+1, word))
+				continue
+			}
+			wants = append(wants, w)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(wants, compareWants)
+	return wants, nil
+}
+
+func compareWants(a, b Want) int {
+	if a.Line != b.Line {
+		return a.Line - b.Line
+	}
+	if c := strings.Compare(a.Severity, b.Severity); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Kind, b.Kind)
+}
+
+// Found is a finding, as far as expectations speak of it.
+type Found struct {
+	Severity string
+	Kind     string
+	Lines    []int // of those accesses or threads whose innermost user frame lies in the program's source
+}
+
+func (f Found) String() string { return fmt.Sprintf("lines %v: %s:%s", f.Lines, f.Severity, f.Kind) }
+
+// Match compares what was found with what the program's source wants. A finding is expected when it has a line in the
+// source and each of its lines carries a want of its severity and kind; any other is unexpected. A want is missing when
+// no expected finding has its line, severity and kind.
+func (p *Program) Match(found []Found) (missing []Want, unexpected []Found) {
+	claimed := make(map[Want]bool)
+	for _, f := range found {
+		wants := make([]Want, len(f.Lines))
+		for i, line := range f.Lines {
+			wants[i] = Want{line, f.Severity, f.Kind}
+		}
+		if len(wants) == 0 || slices.ContainsFunc(wants, func(w Want) bool { return !slices.Contains(p.Wants, w) }) {
+			unexpected = append(unexpected, f)
+			continue
+		}
+		for _, w := range wants {
+			claimed[w] = true
+		}
+	}
+	for _, w := range p.Wants {
+		if !claimed[w] {
+			missing = append(missing, w)
+		}
+	}
+	return missing, unexpected
+}

@@ -1,0 +1,56 @@
+// Command build makes the .ptx files of the corpus from their sources with the nvcc of this machine.
+// It is run by "go generate ./corpus", in the folder corpus. Arguments, when given, name the sources to compile.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"fencepost.dev/fencepost/corpus/internal/compile"
+)
+
+func main() {
+	if err := build(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// build compiles sources, all of the corpus when there are none, and removes nothing.
+func build(sources []string) error {
+	nvcc, err := compile.FindNVCC()
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		if sources, err = filepath.Glob("*/*.cu"); err != nil {
+			return err
+		}
+	}
+	errs := make([]error, len(sources))
+	slots := make(chan struct{}, runtime.NumCPU())
+	var wg sync.WaitGroup
+	for i, source := range sources {
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots; wg.Done() }()
+			errs[i] = buildOne(nvcc, source)
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func buildOne(nvcc, source string) error {
+	ptx, err := compile.PTX(nvcc, source)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(strings.TrimSuffix(source, ".cu")+".ptx", []byte(ptx), 0o644)
+}

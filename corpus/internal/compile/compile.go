@@ -1,0 +1,80 @@
+// Package compile makes the PTX of the corpus from its sources, the same bytes on every machine that has the same nvcc.
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Flags are nvcc's: each source access stays where it is (-Xcicc -O0) and knows its line.
+var Flags = []string{"-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx"}
+
+// ErrNoCompiler says that there is no nvcc on this machine.
+var ErrNoCompiler = errors.New("no nvcc: FENCEPOST_NVCC is not set and there is none on PATH")
+
+// FindNVCC gives the compiler that FENCEPOST_NVCC names, or else the one on PATH.
+func FindNVCC() (string, error) {
+	if nvcc := os.Getenv("FENCEPOST_NVCC"); nvcc != "" {
+		return nvcc, nil
+	}
+	nvcc, err := exec.LookPath("nvcc")
+	if err != nil {
+		return "", ErrNoCompiler
+	}
+	return nvcc, nil
+}
+
+// PTX compiles the source at path, which ends in FOLDER/NAME.cu, with extra flags after Flags.
+func PTX(nvcc, path string, extra ...string) (string, error) {
+	out, err := os.CreateTemp("", "corpus-*.ptx")
+	if err != nil {
+		return "", err
+	}
+	out.Close()
+	defer os.Remove(out.Name())
+
+	dir, file := filepath.Split(path)
+	// Without a seed, names of internal functions hold a hash of the source's absolute path.
+	args := append([]string{"-frandom-seed=" + filepath.Base(filepath.Clean(dir)) + "/" + file}, Flags...)
+	args = append(append(args, extra...), file, "-o", out.Name())
+	cmd := exec.Command(nvcc, args...)
+	cmd.Dir = dir
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", path, err, msg)
+	}
+	ptx, err := os.ReadFile(out.Name())
+	if err != nil {
+		return "", err
+	}
+	return shortenPaths(string(ptx), file), nil
+}
+
+var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ")(.*)"$`)
+
+// shortenPaths removes from the .file directives where the source and the toolkit lie on this machine.
+func shortenPaths(ptx, source string) string {
+	return fileLine.ReplaceAllStringFunc(ptx, func(line string) string {
+		m := fileLine.FindStringSubmatch(line)
+		return m[1] + shortPath(m[2], source) + `"`
+	})
+}
+
+// shortPath gives the bare name of the source, and "cuda/include/..." or "c++/include/..." for headers.
+func shortPath(path, source string) string {
+	if filepath.Base(path) == source {
+		return source
+	}
+	if _, rest, ok := strings.Cut(path, "/include/c++/"); ok {
+		_, rest, _ = strings.Cut(rest, "/") // the version
+		return "c++/include/" + rest
+	}
+	if _, rest, ok := strings.Cut(path, "/include/"); ok {
+		return "cuda/include/" + rest
+	}
+	return path
+}
