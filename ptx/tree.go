@@ -1,9 +1,9 @@
 // Package ptx reads and writes NVIDIA's PTX assembly language, ISA versions 1.0 to 9.5.
 //
-// It knows the grammar and no opcode: a statement is `[label:] [@[!]p] op{.mod} operands;`, so a module that holds
+// It knows the grammar and no opcode (but that the parentheses of a call are lists): a statement is `[label:] [@[!]p] op{.mod} operands;`, so a module that holds
 // an instruction nobody has heard of still parses, prints and locates. Meaning is given by internal/isa.
 //
-// All names in the tree are substrings of the source text handed to Parse; keeping a Module keeps that text.
+// Names in the tree are substrings of the source text handed to Parse; keeping a Module keeps that text.
 package ptx
 
 // Pos is a place in the source text. Line and Col count from 1; Col counts bytes. The zero Pos means "no place".
@@ -24,14 +24,14 @@ type Module struct {
 // Version is the argument of the .version directive.
 type Version struct{ Major, Minor int }
 
-// Decl is anything that can stand at module level: *Func, *Var, *File, *Section, *Alias, *Directive, *Loc.
+// Decl is anything that can stand at module level: *Func, *Var, *File, *Section, *Dwarf, *Alias, *Directive, *Loc.
 type Decl interface {
 	Position() Pos
 	decl()
 }
 
 // Stmt is anything that can stand in a function body:
-// *Inst, *Label, *Block, *Var, *Loc, *Directive, *Prototype, *TargetList, *Section.
+// *Inst, *Label, *Block, *Var, *Loc, *Directive, *Prototype, *TargetList, *File, *Section, *Dwarf.
 type Stmt interface {
 	Position() Pos
 	stmt()
@@ -48,7 +48,7 @@ const (
 	Common
 )
 
-// Func is an .entry or a .func; a declaration without body has Body nil.
+// Func is an .entry or a .func; a declaration without body has Body nil. Pos is where its first directive stands.
 type Func struct {
 	Pos        Pos
 	Linkage    Linkage
@@ -96,10 +96,11 @@ type VarName struct {
 // Init is an initialiser: a list, or one value.
 type Init struct {
 	Pos  Pos
+	Key  string  // "filter_mode" in `{ filter_mode = nearest }`, the initialisers of samplers and textures; else ""
 	List []*Init // when IsList
 	// IsList tells `{}` from a single value.
 	IsList bool
-	Value  Operand // OperandImm, OperandIdent, or OperandAddrOf; valid when !IsList
+	Value  Operand // OperandImm, OperandIdent, OperandAddrOf or OperandMask; valid when !IsList
 }
 
 // File is `.file index "name" {, timestamp, size}`.
@@ -128,19 +129,25 @@ type Loc struct {
 	AtColumn     int
 }
 
-// Section is `.section name { ... }` or `@@DWARF` data: labels and .b8/.b16/.b32/.b64 lines.
+// Section is `.section name { ... }`: labels and .b8/.b16/.b32/.b64 lines.
 type Section struct {
 	Pos   Pos
-	Name  string
+	Name  string // with its dots: ".debug_str"
 	Lines []SectionLine
+}
+
+// Dwarf is one `@@DWARF ...` line, the form of debug data before ISA 2.0.
+type Dwarf struct {
+	Pos  Pos
+	Text string // the rest of the line as written, without surrounding blanks and comment
 }
 
 // SectionLine is a label (Label != "") or one data line.
 type SectionLine struct {
 	Pos    Pos
 	Label  string
-	Type   string // "b8", "b16", "b32", "b64"
-	Values []Operand
+	Type   string    // "b8", "b16", "b32", "b64"
+	Values []Operand // OperandImm, OperandIdent, OperandAddrOf, OperandDir (a section, with Off), OperandDiff
 }
 
 // Alias is `.alias new, old;`.
@@ -189,7 +196,7 @@ type TargetList struct {
 	Targets []string
 }
 
-// Inst is one instruction.
+// Inst is one instruction. Pos is where the guard stands if there is one, else the opcode.
 type Inst struct {
 	Pos      Pos
 	Pred     string // guard register; "" when there is none
@@ -205,8 +212,8 @@ type OperandKind uint8
 // The operand forms.
 const (
 	OperandIdent  OperandKind = iota // register, variable, label, function, special register: Name, with .x parts ("%tid.x")
-	OperandImm                       // literal: Name is the text, sign included
-	OperandAddr                      // [base], [base+off], [imm], [base, {vector}] : Args[0] is the base; Off when HasOff; Args[1:] the rest
+	OperandImm                       // literal, or a constant expression folded to one: Name is the text, sign included
+	OperandAddr                      // [base], [base+off], [imm], [base, {vector}]: Args[0] is the base; Off when HasOff; Args[1:] the rest; Name the suffix of `[a].unified`
 	OperandVector                    // {a, b, ...}: Args
 	OperandList                      // (a, b, ...): Args; call operands
 	OperandPair                      // a|b: Args[0], Args[1]
@@ -214,8 +221,10 @@ const (
 	OperandNeg                       // -a, where a is not a literal: Args[0]
 	OperandAddrOf                    // generic(sym)+off, sym+off in initialisers and operands: Name the symbol, Generic, Off
 	OperandString                    // "text": Name without the quotes, as written
-	OperandMask                      // mask(sym) forms of initialisers, `0xFF(sym)`: Name the mask literal, Args[0] the symbol operand
-	OperandDir                       // .word used as an operand: Name without the dot
+	OperandMask                      // the byte mask of initialisers, `0xFF00(sym)`: Name the mask literal, Args[0] the symbol operand
+	OperandDir                       // .word used as an argument: Name without the dot; `.unified(1, 2)` has Args; in sections Off when HasOff
+	OperandIndex                     // name[index]: Name the array, Args[0] the index (OperandImm, OperandIdent, or OperandAddrOf for reg+imm)
+	OperandDiff                      // a-b, two labels of a debug section: Args[0], Args[1]
 )
 
 // Operand is one operand. Args is nil for the leaf kinds.
@@ -233,6 +242,7 @@ type Operand struct {
 func (f *Func) Position() Pos       { return f.Pos }
 func (v *Var) Position() Pos        { return v.Pos }
 func (f *File) Position() Pos       { return f.Pos }
+func (d *Dwarf) Position() Pos      { return d.Pos }
 func (l *Loc) Position() Pos        { return l.Pos }
 func (s *Section) Position() Pos    { return s.Pos }
 func (a *Alias) Position() Pos      { return a.Pos }
@@ -247,6 +257,7 @@ func (*Func) decl()      {}
 func (*Var) decl()       {}
 func (*File) decl()      {}
 func (*Section) decl()   {}
+func (*Dwarf) decl()     {}
 func (*Alias) decl()     {}
 func (*Directive) decl() {}
 func (*Loc) decl()       {}
@@ -260,3 +271,5 @@ func (*Directive) stmt()  {}
 func (*Prototype) stmt()  {}
 func (*TargetList) stmt() {}
 func (*Section) stmt()    {}
+func (*Dwarf) stmt()      {}
+func (*File) stmt()       {}

@@ -1,0 +1,119 @@
+package ptx
+
+import "strings"
+
+// section reads `.section name { lines }`.
+func (p *parser) section() *Section {
+	s := &Section{Pos: p.pos()}
+	p.next()
+	s.Name = p.sectionName()
+	if p.tok != '{' {
+		p.unexpected("'{'")
+		return s
+	}
+	p.inSection = true
+	p.next()
+	for p.tok != '}' && p.tok != tokEOF {
+		m := p.mark()
+		line := p.sectionLine()
+		if p.tok == tokBad {
+			p.resumeLine(m)
+			continue
+		}
+		s.Lines = append(s.Lines, line)
+	}
+	p.inSection = false
+	p.expect('}')
+	return s
+}
+
+// sectionName reads a name that may begin with and contain dots: .debug_str, .nv.info.
+func (p *parser) sectionName() string {
+	if p.tok != tokDir && p.tok != tokIdent {
+		p.unexpected("a section name")
+		return ""
+	}
+	start, end := p.start, p.end
+	p.next()
+	for p.tok == tokDir && p.start == end {
+		end = p.end
+		p.next()
+	}
+	return p.src[start:end]
+}
+
+func (p *parser) sectionLine() SectionLine {
+	l := SectionLine{Pos: p.pos()}
+	if p.tok == tokIdent {
+		l.Label = p.plainName("a label")
+		p.expect(':')
+		return l
+	}
+	if p.tok != tokDir {
+		p.unexpected("a label or data")
+		return l
+	}
+	switch l.Type = p.dirName(); l.Type {
+	case "b8", "b16", "b32", "b64":
+	default:
+		p.unexpected(".b8, .b16, .b32 or .b64")
+		return l
+	}
+	p.next()
+	base := len(p.operandStack)
+	for {
+		p.operandStack = append(p.operandStack, p.sectionValue())
+		if p.tok != ',' {
+			break
+		}
+		p.next()
+	}
+	l.Values = p.popOperands(base)
+	return l
+}
+
+// sectionValue reads a number, a label with offset, a difference of labels, or a section with offset.
+func (p *parser) sectionValue() Operand {
+	if p.tok == tokDir {
+		o := Operand{Kind: OperandDir, Pos: p.pos()}
+		o.Name = strings.TrimPrefix(p.sectionName(), ".")
+		p.offset(&o)
+		return o
+	}
+	o := p.primary()
+	switch o.Kind {
+	case OperandImm, OperandIdent, OperandAddrOf, OperandDiff:
+	default:
+		p.fail(o.Pos, "malformed debug data")
+	}
+	return o
+}
+
+// resumeLine goes on behind the line of the error, or at a '}' on it, in the section line begun at m.
+func (p *parser) resumeLine(m mark) {
+	off := max(p.errOff, m.off+1)
+	line := m.line + strings.Count(p.src[m.off:off], "\n")
+	lineStart := m.lineStart
+	if n := strings.LastIndexByte(p.src[m.off:off], '\n'); n >= 0 {
+		lineStart = m.off + n + 1
+	}
+	n := lineLen(p.src[off:])
+	if brace := strings.IndexByte(p.src[off:off+n], '}'); brace >= 0 {
+		n = brace
+	}
+	p.rewind(mark{off + n, line, lineStart})
+}
+
+// dwarf reads the rest of an @@DWARF line; the current token is the second '@'.
+func (p *parser) dwarf(pos Pos) *Dwarf {
+	p.next()
+	if p.tok != tokIdent || !strings.EqualFold(p.text(), "dwarf") {
+		p.unexpected("DWARF")
+		return &Dwarf{Pos: pos}
+	}
+	rest := p.src[p.end : p.end+lineLen(p.src[p.end:])]
+	p.end += len(rest)
+	text, _, _ := strings.Cut(rest, "//")
+	p.next()
+	return &Dwarf{Pos: pos, Text: strings.TrimSpace(text)}
+}

@@ -1,0 +1,257 @@
+package ptx
+
+// block reads `{ ... }`; the current token is the opening brace.
+func (p *parser) block() *Block {
+	b := p.blocks.new()
+	b.Pos = p.pos()
+	if !p.enter() {
+		return b
+	}
+	base := len(p.stmtStack)
+	p.next()
+	for p.tok != '}' && p.tok != tokEOF && !p.unclosed {
+		m := p.mark()
+		p.statement()
+		if p.tok == tokBad {
+			p.resume(m)
+		}
+	}
+	b.End = p.pos()
+	switch {
+	case p.tok == '}' && !p.unclosed:
+		p.next()
+	case p.tok == tokEOF && !p.eofTold:
+		p.eofTold = true
+		p.report(p.pos(), "unexpected end of file: '{' of line %d is not closed", b.Pos.Line)
+	}
+	p.leave()
+	b.Stmts = p.stmts.list(p.stmtStack[base:])
+	p.stmtStack = p.stmtStack[:base]
+	return b
+}
+
+// push adds a statement to the block being read, unless it is broken.
+func (p *parser) push(s Stmt) {
+	if p.tok != tokBad {
+		p.stmtStack = append(p.stmtStack, s)
+	}
+}
+
+// statement reads one statement and pushes what it is.
+func (p *parser) statement() {
+	switch p.tok {
+	case tokIdent:
+		pos, start, end, dot := p.pos(), p.start, p.end, p.dot
+		p.next()
+		if p.tok == ':' && dot == 0 {
+			p.label(pos, p.src[start:end])
+			return
+		}
+		p.inst(pos, start, end, dot, "", false)
+	case tokDir:
+		p.bodyDirective()
+	case '@':
+		p.guarded()
+	case '{':
+		p.push(p.block())
+	case ';':
+		p.next()
+	default:
+		p.unexpected("an instruction")
+	}
+}
+
+// guarded reads `@p op ...`, `@!p op ...` or an @@DWARF line.
+func (p *parser) guarded() {
+	pos := p.pos()
+	p.next()
+	if p.tok == '@' && p.start == p.prevEnd {
+		p.push(p.dwarf(pos))
+		return
+	}
+	not := p.accept('!')
+	pred := p.plainName("a predicate register")
+	if p.tok != tokIdent {
+		p.unexpected("an instruction")
+		return
+	}
+	start, end, dot := p.start, p.end, p.dot
+	p.next()
+	p.inst(pos, start, end, dot, pred, not)
+}
+
+// inst reads the modifiers and operands of the opcode src[start:end], over which the lexer has stepped.
+func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
+	if c := p.src[start]; c == '%' || c == '$' {
+		if p.tok != tokBad {
+			p.fail(pos, "expected an instruction, found %q", p.src[start:end])
+		}
+		return
+	}
+	in := p.insts.new()
+	in.Pos, in.Pred, in.PredNot = pos, pred, not
+	if dot != 0 {
+		in.Op, in.Mods = p.src[start:dot], p.src[dot:end]
+	} else {
+		in.Op = p.src[start:end]
+	}
+	for p.tok == tokDir && p.line == p.prevLine {
+		// `ld.global .u32`: modifiers set apart.
+		in.Mods += p.text()
+		p.next()
+	}
+	if p.tok == ';' {
+		p.next()
+		p.push(in)
+		return
+	}
+	p.inCall = in.Op == "call"
+	base := len(p.operandStack)
+	for {
+		o := p.operand()
+		p.operandStack = append(p.operandStack, o)
+		if p.tok != ',' {
+			break
+		}
+		p.next()
+	}
+	in.Operands = p.popOperands(base)
+	p.inCall = false
+	if p.tok == ';' {
+		p.next()
+	} else {
+		p.semicolon("instruction " + in.Op)
+	}
+	p.push(in)
+}
+
+// label reads what follows `name` when a colon does.
+func (p *parser) label(pos Pos, name string) {
+	p.next()
+	if p.tok == tokDir {
+		switch p.dirName() {
+		case "callprototype":
+			p.prototype(pos, name)
+			return
+		case "branchtargets", "calltargets":
+			p.targetList(pos, name)
+			return
+		}
+	}
+	l := p.labels.new()
+	l.Pos, l.Name = pos, name
+	p.push(l)
+}
+
+func (p *parser) prototype(pos Pos, name string) {
+	t := &Prototype{Pos: pos, Name: name}
+	p.next()
+	if p.tok == '(' {
+		t.Rets = p.params()
+	}
+	if p.tok != tokIdent || p.text() != "_" {
+		p.unexpected("'_'")
+		return
+	}
+	p.next()
+	if p.tok == '(' {
+		t.Params = p.params()
+	}
+	t.Directives = p.directives()
+	p.semicolon(".callprototype")
+	p.push(t)
+}
+
+func (p *parser) targetList(pos Pos, name string) {
+	t := &TargetList{Pos: pos, Name: name, Calls: p.dirName() == "calltargets"}
+	what := "a label"
+	if t.Calls {
+		what = "a function"
+	}
+	p.next()
+	for {
+		t.Targets = append(t.Targets, p.plainName(what))
+		if !p.accept(',') {
+			break
+		}
+	}
+	if t.Calls {
+		p.semicolon(".calltargets")
+	} else {
+		p.semicolon(".branchtargets")
+	}
+	p.push(t)
+}
+
+// bodyDirective reads a statement that begins with a directive.
+func (p *parser) bodyDirective() {
+	switch name := p.dirName(); name {
+	case "reg", "param", "local", "shared", "global", "const", "tex", "surf", "sreg":
+		v := p.variable(p.pos(), 0)
+		p.semicolon("declaration")
+		p.push(v)
+	case "loc", "loc_intermediate":
+		p.push(p.loc())
+	case "pragma":
+		p.push(p.pragma())
+	case "section":
+		p.push(p.section())
+	case "file":
+		p.push(p.file())
+	case "extern", "visible", "weak", "common":
+		m := p.mark()
+		pos := p.pos()
+		linkage := p.linkage()
+		if p.isDir("entry") || p.isDir("func") {
+			p.rewind(m)
+			p.missingBrace()
+			return
+		}
+		v := p.variable(pos, linkage)
+		p.semicolon("declaration")
+		p.push(v)
+	case "entry", "func", "version", "target", "address_size", "alias":
+		p.missingBrace()
+	case "callprototype", "branchtargets", "calltargets":
+		p.fail(p.pos(), ".%s needs a label", name)
+	default:
+		p.fail(p.pos(), "unknown directive .%s", name)
+	}
+}
+
+// missingBrace reports a module-level directive in a body, once, and ends all open blocks.
+func (p *parser) missingBrace() {
+	p.report(p.pos(), "missing '}' before .%s", p.dirName())
+	p.unclosed = true
+}
+
+// loc reads .loc and .loc_intermediate.
+func (p *parser) loc() *Loc {
+	l := p.locs.new()
+	l.Pos = p.pos()
+	l.Intermediate = p.dirName() == "loc_intermediate"
+	p.next()
+	l.File = p.small("file index")
+	l.Line = p.small("line")
+	l.Column = p.small("column")
+	for p.tok == ',' {
+		p.next()
+		switch {
+		case p.tok == tokIdent && p.text() == "function_name" && l.FunctionName == "":
+			p.next()
+			l.FunctionName = p.plainName("a label")
+			if p.tok == '+' || p.tok == '-' {
+				l.FunctionOff = p.integer("an offset", precLowest)
+			}
+		case p.tok == tokIdent && p.text() == "inlined_at" && !l.Inlined:
+			p.next()
+			l.Inlined = true
+			l.AtFile = p.small("file index")
+			l.AtLine = p.small("line")
+			l.AtColumn = p.small("column")
+		default:
+			p.unexpected("function_name or inlined_at")
+		}
+	}
+	return l
+}
