@@ -1,13 +1,246 @@
 package corpus
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
 
-func TestAll(t *testing.T) {
+	"fencepost.dev/fencepost/corpus/internal/compile"
+)
+
+func all(t *testing.T) []*Program {
+	t.Helper()
 	programs, err := All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(programs) < 44 {
-		t.Skipf("%d programs so far", len(programs))
+	return programs
+}
+
+func TestAll(t *testing.T) {
+	programs := all(t)
+	if len(programs) < 100 {
+		t.Errorf("%d programs; there were more", len(programs))
+	}
+	if !slices.IsSortedFunc(programs, func(a, b *Program) int { return strings.Compare(a.Path(), b.Path()) }) {
+		t.Error("not sorted by path")
+	}
+	for _, p := range programs {
+		lines := strings.Split(p.Source, "\n")
+		if len(lines) > 61 {
+			t.Errorf("%s.cu: %d lines; a program of the corpus is short", p.Path(), len(lines)-1)
+		}
+		if !strings.HasPrefix(p.Source, "// ") {
+			t.Errorf("%s.cu: the first line says what the program shows", p.Path())
+		}
+	}
+}
+
+// TestEmbedded proves that no file of the folders is left out of the binary, as go:embed does with names that begin
+// with a dot or an underscore.
+func TestEmbedded(t *testing.T) {
+	for _, dir := range []string{Race, NoRace, Fault} {
+		onDisk, err := filepath.Glob(dir + "/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		embedded, err := fs.Glob(files, dir+"/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(onDisk, embedded) {
+			t.Errorf("%s: %d files on disk, %d embedded", dir, len(onDisk), len(embedded))
+		}
+	}
+}
+
+// TestRacyHasTwin keeps most programs in pairs.
+func TestRacyHasTwin(t *testing.T) {
+	programs := all(t)
+	right := make(map[string]bool)
+	for _, p := range programs {
+		right[p.Name] = right[p.Name] || p.Dir == NoRace
+	}
+	var racy, pairs int
+	for _, p := range programs {
+		if p.Dir == Race {
+			racy++
+			if right[p.Name] {
+				pairs++
+			}
+		}
+	}
+	if 2*pairs < racy {
+		t.Errorf("%d of %d racy programs have a corrected twin; most should", pairs, racy)
+	}
+}
+
+var (
+	fileDirective = regexp.MustCompile(`(?m)^\t\.file\t(\d+) "(.*)"$`)
+	locDirective  = regexp.MustCompile(`(?m)(?:\.loc\t|inlined_at )(\d+) (\d+) `)
+)
+
+// TestPlaces: the PTX knows its source by its bare name, knows nothing of the machine it was made on, and has
+// instructions on every line that wants a finding.
+func TestPlaces(t *testing.T) {
+	for _, p := range all(t) {
+		files := make(map[string]string)
+		for _, m := range fileDirective.FindAllStringSubmatch(p.PTX, -1) {
+			files[m[1]] = m[2]
+			if filepath.IsAbs(m[2]) {
+				t.Errorf("%s.ptx: absolute path %s", p.Path(), m[2])
+			}
+		}
+		lines := make(map[string]bool)
+		for _, m := range locDirective.FindAllStringSubmatch(p.PTX, -1) {
+			if files[m[1]] == "" {
+				t.Errorf("%s.ptx: .loc of file %s, which is not declared", p.Path(), m[1])
+			}
+			if files[m[1]] == p.Name+".cu" {
+				lines[m[2]] = true
+			}
+		}
+		for _, w := range p.Wants {
+			if !lines[fmt.Sprint(w.Line)] {
+				t.Errorf("%s.cu:%d: a want, but no instruction of the PTX is from this line", p.Path(), w.Line)
+			}
+		}
+	}
+}
+
+// TestFresh compiles every source again.
+func TestFresh(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the whole corpus")
+	}
+	nvcc, err := compile.FindNVCC()
+	if errors.Is(err, compile.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	for _, p := range all(t) {
+		t.Run(p.Path(), func(t *testing.T) {
+			t.Parallel()
+			ptx, err := compile.PTX(nvcc, p.Path()+".cu")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if compiler(ptx) != compiler(p.PTX) {
+				t.Skipf("made by another compiler: %s, now %s", compiler(p.PTX), compiler(ptx))
+			}
+			if ptx != p.PTX {
+				t.Error("the PTX is not what nvcc makes of the source; run go generate ./corpus")
+			}
+		})
+	}
+}
+
+// compiler gives the line of a PTX file's head that names the compiler's version.
+func compiler(ptx string) string {
+	for line := range strings.Lines(ptx) {
+		if strings.HasPrefix(line, "// Cuda compilation tools") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return "an unnamed compiler"
+}
+
+func TestLoadErrors(t *testing.T) {
+	good := fstest.MapFS{
+		"race/a.cu":   {Data: []byte("x; // want error:unordered\n")},
+		"race/a.ptx":  {},
+		"race/a.toml": {},
+		"norace/b.cu": {Data: []byte("x;\n")}, "norace/b.ptx": {}, "norace/b.toml": {},
+		"fault/c.cu": {Data: []byte("// want error:deadlock\n")}, "fault/c.ptx": {}, "fault/c.toml": {},
+	}
+	programs, err := load(good)
+	if err != nil || len(programs) != 3 {
+		t.Fatalf("%d programs, error %v", len(programs), err)
+	}
+	for _, test := range []struct {
+		add, remove string
+		text        string
+		want        string
+	}{
+		{add: "race/a.txt", want: "race/a.txt: belongs to no program"},
+		{add: "race/sub/x.cu", want: "race/sub: belongs to no program"},
+		{add: "race/z.ptx", want: "race/z.ptx: there is no z.cu"},
+		{remove: "race/a.toml", want: "race/a.toml"},
+		{remove: "race/a.ptx", want: "race/a.ptx"},
+		{add: "norace/b.cu", text: "\n// want error:unordered\n", want: "norace/b.cu:2: a program of norace has no want"},
+		{add: "race/a.cu", text: "x;", want: "race/a.cu: a program of race has at least one want"},
+		{add: "fault/c.cu", text: "x; // want deadlock", want: "fault/c.cu:1: bad want"},
+	} {
+		fsys := make(fstest.MapFS)
+		for name, f := range good {
+			fsys[name] = f
+		}
+		if test.add != "" {
+			fsys[test.add] = &fstest.MapFile{Data: []byte(test.text)}
+		}
+		delete(fsys, test.remove)
+		if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("with %q without %q: error %v, want %q", test.add, test.remove, err, test.want)
+		}
+	}
+}
+
+func TestParseWants(t *testing.T) {
+	got, err := ParseWants("x.cu", "a;\nb; // want warning:volatile error:missing-barrier\n\nc; //want error:unordered\n// wanton\n")
+	want := []Want{{2, "error", "missing-barrier"}, {2, "warning", "volatile"}, {4, "error", "unordered"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, error %v", got, err)
+	}
+	for _, test := range []struct{ source, want string }{
+		{"// want", "x.cu:1: // want without"},
+		{"\n// want missing-barrier", `x.cu:2: bad want "missing-barrier"`},
+		{"// want fatal:unordered", `bad want "fatal:unordered"`},
+		{"// want error:Unordered", `bad want "error:Unordered"`},
+		{"// want error:", `bad want "error:"`},
+		{"// want error:unordered here", `bad want "here"`},
+		{"// want error:unordered error:unordered", `x.cu:1: want "error:unordered" stands here twice`},
+		{"// want a\n// want b", `x.cu:2: bad want "b"`},
+	} {
+		if _, err := ParseWants("x.cu", test.source); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: error %v, want %q", test.source, err, test.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	p := &Program{Wants: []Want{
+		{3, "error", "missing-barrier"},
+		{5, "error", "missing-barrier"},
+		{5, "warning", "volatile"},
+		{7, "error", "deadlock"},
+	}}
+	race := Found{"error", "missing-barrier", []int{3, 5}}
+	own := Found{"warning", "volatile", []int{5, 5}}
+	dead := Found{"error", "deadlock", []int{7}}
+	for _, test := range []struct {
+		name       string
+		found      []Found
+		missing    []Want
+		unexpected []Found
+	}{
+		{"all", []Found{dead, race, own}, nil, nil},
+		{"none", nil, p.Wants, nil},
+		{"one missing", []Found{race, own}, p.Wants[3:], nil},
+		{"twice is as good", []Found{race, race, own, dead}, nil, nil},
+		{"other severity", []Found{race, dead, {"error", "volatile", []int{5}}}, p.Wants[2:3], []Found{{"error", "volatile", []int{5}}}},
+		{"other kind", []Found{race, own, {"error", "unordered", []int{7}}}, p.Wants[3:], []Found{{"error", "unordered", []int{7}}}},
+		{"one side elsewhere", []Found{own, dead, {"error", "missing-barrier", []int{3, 4}}}, p.Wants[:2], []Found{{"error", "missing-barrier", []int{3, 4}}}},
+		{"nowhere", []Found{race, own, dead, {"error", "unordered", nil}}, nil, []Found{{"error", "unordered", nil}}},
+	} {
+		missing, unexpected := p.Match(test.found)
+		if !reflect.DeepEqual(missing, test.missing) || !reflect.DeepEqual(unexpected, test.unexpected) {
+			t.Errorf("%s: missing %v, unexpected %v", test.name, missing, unexpected)
+		}
 	}
 }

@@ -3,7 +3,9 @@
 
 const int BLOCK = 64;
 
-__device__ void barrier(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); } // want error:deadlock
+__device__ void barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); // want error:deadlock
+}
 
 __global__ void meet(int *out) {
   if (threadIdx.x < 32)

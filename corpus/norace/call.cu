@@ -1,0 +1,33 @@
+// Functions called by the kernel write and read; the barrier stands between the calls.
+#include <cstdio>
+
+const int N = 128, BLOCK = 128;
+
+__device__ __noinline__ void put(int *slots, int i, int value) {
+  slots[i] = value;
+}
+
+__device__ int get(const int *slots, int i) {
+  return slots[i];
+}
+
+__global__ void rotate(const int *in, int *out) {
+  __shared__ int slots[BLOCK];
+  int t = threadIdx.x;
+  put(slots, t, in[t]);
+  __syncthreads();
+  out[t] = get(slots, (t + 32) % BLOCK);
+}
+
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, N * sizeof(int));
+  cudaMallocManaged(&out, N * sizeof(int));
+  for (int i = 0; i < N; i++) in[i] = i, out[i] = 0;
+  rotate<<<N / BLOCK, BLOCK>>>(in, out);
+  cudaDeviceSynchronize();
+  int wrong = 0;
+  for (int i = 0; i < N; i++) wrong += out[i] != (i + 32) % BLOCK;
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}

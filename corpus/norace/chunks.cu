@@ -1,0 +1,24 @@
+// Each thread works on a chunk of its own.
+#include <cstdio>
+
+const int N = 256, BLOCK = 8;
+
+const int CHUNK = 8;
+
+__global__ void twice(const int *in, int *out) {
+  int begin = (blockIdx.x * BLOCK + threadIdx.x) * CHUNK, end = min(begin + CHUNK, N);
+  for (int j = begin; j < end; j++) out[j] = in[j] + out[j];
+}
+
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, N * sizeof(int));
+  cudaMallocManaged(&out, N * sizeof(int));
+  for (int i = 0; i < N; i++) in[i] = i, out[i] = 0;
+  twice<<<N / CHUNK / BLOCK, BLOCK>>>(in, out);
+  cudaDeviceSynchronize();
+  int wrong = 0;
+  for (int i = 0; i < N; i++) wrong += out[i] != i;
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
