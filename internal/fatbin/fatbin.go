@@ -19,7 +19,7 @@ const (
 	PTX       Kind = 1   // PTX text
 	ELF       Kind = 2   // machine code (SASS) in an ELF file, "cubin"
 	LTO       Kind = 8   // NVVM IR for link-time optimisation
-	Container Kind = 256 // another fat binary; Parse returns its entries in its stead
+	Container Kind = 256 // several entries compressed together (nvcc -concat); Parse returns them in its stead
 )
 
 // String names the kind.
@@ -48,7 +48,7 @@ type Entry struct {
 	Name   string // source file or identifier given by nvcc, "" when there is none
 	Text   []byte // PTX: the text, unpacked, without its NUL padding. Other kinds: nil
 	Offset int64  // of the entry's header, from the start of what was parsed
-	Size   int64  // bytes of the payload as stored
+	Size   int64  // bytes of the payload as stored; unpacked for an entry of a container
 }
 
 // Error is what is wrong with a container and where.

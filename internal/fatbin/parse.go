@@ -33,7 +33,6 @@ const (
 const (
 	maxRaw     = 1 << 30 // bytes of unpacked payload, all entries of one Parse together
 	maxEntries = 1 << 16
-	maxNesting = 8
 	// maxLZ4Ratio: an LZ4 block can grow at most this many times, so a larger declared size is a lie that need not be
 	// allocated to be found out (a length byte of 255 in the block is the densest coding).
 	maxLZ4Ratio = 255
@@ -67,7 +66,7 @@ func Size(header []byte) (int64, error) {
 // *Error.
 func Parse(data []byte) ([]Entry, error) {
 	p := parser{budget: maxRaw}
-	err := p.containers(data, 0, 0)
+	err := p.containers(data)
 	return p.entries, err
 }
 
@@ -77,17 +76,13 @@ type parser struct {
 	budget  uint64 // bytes of payload that may still be unpacked
 }
 
-func (p *parser) fail(at int64, format string, args ...any) error {
+func fail(at int64, format string, args ...any) error {
 	return &Error{at, fmt.Sprintf(format, args...)}
 }
 
-// containers reads the fat binaries in data, which lies at offset base of the whole.
-func (p *parser) containers(data []byte, base int64, depth int) error {
-	if depth > maxNesting {
-		return p.fail(base, "containers nested more than %d deep", maxNesting)
-	}
-	found := false
-	for at := int64(0); ; {
+// containers reads the fat binaries in data.
+func (p *parser) containers(data []byte) error {
+	for at := int64(0); ; p.unit++ {
 		for at < int64(len(data)) && data[at] == 0 {
 			at++
 		}
@@ -97,32 +92,25 @@ func (p *parser) containers(data []byte, base int64, depth int) error {
 		size, err := Size(data[at:])
 		if err != nil {
 			e := err.(*Error)
-			return &Error{base + at + e.Offset, e.Msg}
+			return &Error{at + e.Offset, e.Msg}
 		}
 		if size > int64(len(data))-at {
-			return p.fail(base+at+8, "the container says it has %d bytes, %d are there", size, int64(len(data))-at)
+			return fail(at+8, "the container says it has %d bytes, %d are there", size, int64(len(data))-at)
 		}
 		head := int64(binary.LittleEndian.Uint16(data[at+6:]))
-		if head > size {
-			return p.fail(base+at+6, "header size %d is more than the container's %d bytes", head, size)
-		}
-		if err := p.body(data[at+head:at+size], base+at+head, depth); err != nil {
+		if err := p.body(data[at+head:at+size], at+head); err != nil {
 			return err
 		}
 		at += size
-		found = true
-		if depth == 0 {
-			p.unit++
-		}
 	}
-	if !found {
-		return p.fail(base, "no fat binary here: %d bytes, all zero", len(data))
+	if p.unit == 0 {
+		return fail(0, "no fat binary here: %d bytes, all zero", len(data))
 	}
 	return nil
 }
 
 // body reads the entries of one container; base is the offset of body.
-func (p *parser) body(body []byte, base int64, depth int) error {
+func (p *parser) body(body []byte, base int64) error {
 	for at := 0; at < len(body); {
 		rest := body[at:]
 		if allZero(rest) {
@@ -130,17 +118,17 @@ func (p *parser) body(body []byte, base int64, depth int) error {
 		}
 		pos := base + int64(at)
 		if len(rest) < entryHeaderSize {
-			return p.fail(pos, "entry header cut short: %d bytes of %d", len(rest), entryHeaderSize)
+			return fail(pos, "entry header cut short: %d bytes of %d", len(rest), entryHeaderSize)
 		}
 		head := uint64(binary.LittleEndian.Uint32(rest[4:]))
 		size := binary.LittleEndian.Uint64(rest[8:])
 		if head < entryHeaderSize || head > uint64(len(rest)) {
-			return p.fail(pos+4, "entry header of %d bytes: at least %d are needed, %d are there", head, entryHeaderSize, len(rest))
+			return fail(pos+4, "entry header of %d bytes: at least %d are needed, %d are there", head, entryHeaderSize, len(rest))
 		}
 		if size > uint64(len(rest))-head {
-			return p.fail(pos+8, "payload of %d bytes: %d are there", size, uint64(len(rest))-head)
+			return fail(pos+8, "payload of %d bytes: %d are there", size, uint64(len(rest))-head)
 		}
-		if err := p.entry(rest[:head], rest[head:head+size], pos, depth); err != nil {
+		if err := p.entry(rest[:head], rest[head:head+size], pos); err != nil {
 			return err
 		}
 		at += int(head + size)
@@ -149,14 +137,37 @@ func (p *parser) body(body []byte, base int64, depth int) error {
 }
 
 // entry reads one entry whose header, at offset pos, and payload have their full length.
-func (p *parser) entry(head, payload []byte, pos int64, depth int) error {
+func (p *parser) entry(head, payload []byte, pos int64) error {
+	e, err := p.describe(head, pos)
+	if err != nil {
+		return err
+	}
+	e.Size = int64(len(payload))
+	if e.Kind != PTX && e.Kind != Container {
+		p.entries = append(p.entries, e)
+		return nil
+	}
+	raw, err := p.unpack(head, payload, pos)
+	if err != nil {
+		return err
+	}
+	if e.Kind == Container {
+		return p.packed(head, raw, pos)
+	}
+	e.Text = bytes.TrimRight(raw, "\x00")
+	p.entries = append(p.entries, e)
+	return nil
+}
+
+// describe reads what an entry's header says about it.
+func (p *parser) describe(head []byte, pos int64) (Entry, error) {
 	if len(p.entries) >= maxEntries {
-		return p.fail(pos, "more than %d entries", maxEntries)
+		return Entry{}, fail(pos, "more than %d entries", maxEntries)
 	}
 	le := binary.LittleEndian
 	flags := le.Uint64(head[40:])
 	e := Entry{
-		Kind: Kind(le.Uint16(head)), Unit: p.unit, Offset: pos, Size: int64(len(payload)),
+		Kind: Kind(le.Uint16(head)), Unit: p.unit, Offset: pos,
 		Minor: int(le.Uint16(head[24:])), Major: int(le.Uint16(head[26:])), Arch: int(le.Uint32(head[28:])),
 	}
 	switch {
@@ -168,25 +179,73 @@ func (p *parser) entry(head, payload []byte, pos int64, depth int) error {
 	nameAt, nameLen := uint64(le.Uint32(head[32:])), uint64(le.Uint32(head[36:]))
 	if nameLen > 0 {
 		if nameAt+nameLen > uint64(len(head)) {
-			return p.fail(pos+32, "name at %d, %d bytes, is outside its header of %d", nameAt, nameLen, len(head))
+			return Entry{}, fail(pos+32, "name at %d, %d bytes, is outside its header of %d", nameAt, nameLen, len(head))
 		}
 		e.Name = string(bytes.TrimRight(head[nameAt:nameAt+nameLen], "\x00"))
 	}
-	if e.Kind != PTX && e.Kind != Container {
+	return e, nil
+}
+
+// packed reads the entries that nvcc's -concat has compressed together. Their headers stand one after the other in the
+// container's own header, behind a count and the length of the list, these two
+// words included; where an ordinary entry has its header size they have
+// the offset of their payload in raw, the unpacked payload of the container.
+func (p *parser) packed(head, raw []byte, pos int64) error {
+	le := binary.LittleEndian
+	list := uint64(le.Uint32(head[20:]))
+	if list < entryHeaderSize || list+8 > uint64(len(head)) {
+		return fail(pos+20, "list of packed entries at %d is outside its header of %d bytes", list, len(head))
+	}
+	count, total := le.Uint32(head[list:]), uint64(le.Uint32(head[list+4:]))
+	if total < 8 || total > uint64(len(head))-list {
+		return fail(pos+int64(list)+4, "list of packed entries has %d bytes, %d are there", total, uint64(len(head))-list)
+	}
+	base := pos + int64(list) + 8
+	subs := head[list+8 : list+total]
+	at := uint64(0)
+	for range count {
+		where := base + int64(at)
+		if uint64(len(subs))-at < entryHeaderSize {
+			return fail(where, "packed entry cut short")
+		}
+		sub := subs[at:]
+		e, err := p.describe(sub, where)
+		if err != nil {
+			return err
+		}
+		off, size := uint64(le.Uint32(sub[4:])), le.Uint64(sub[8:])
+		if off > uint64(len(raw)) || size > uint64(len(raw))-off {
+			return fail(where+4, "payload at %d, %d bytes, is outside the %d unpacked", off, size, len(raw))
+		}
+		e.Size = int64(size)
+		switch e.Kind {
+		case Container:
+			return fail(where, "a container inside a container")
+		case PTX:
+			e.Text = bytes.TrimRight(raw[off:off+size], "\x00")
+		}
 		p.entries = append(p.entries, e)
-		return nil
+		length := packedHeader(sub)
+		if length > uint64(len(sub)) {
+			return fail(where, "packed entry of %d bytes: %d are there", length, len(sub))
+		}
+		at += length
 	}
-	raw, err := p.unpack(head, payload, pos)
-	if err != nil {
-		return err
-	}
-	if e.Kind == Container {
-		// Offsets inside a packed container have no place in the whole: they count from its payload.
-		return p.containers(raw, pos+int64(len(head)), depth+1)
-	}
-	e.Text = bytes.TrimRight(raw, "\x00")
-	p.entries = append(p.entries, e)
 	return nil
+}
+
+// packedHeader returns the length of a packed entry's header, which nothing states: it ends with the extras, or without
+// them with the name, each closed by a NUL and padded to 8 bytes.
+func packedHeader(sub []byte) uint64 {
+	le := binary.LittleEndian
+	end := uint64(entryHeaderSize)
+	if n := uint64(le.Uint32(sub[36:])); n > 0 {
+		end = uint64(le.Uint32(sub[32:])) + n + 1
+	}
+	if x := uint64(le.Uint32(sub[20:])); x > 0 && x+8 <= uint64(len(sub)) {
+		end = uint64(le.Uint32(sub[x:])) + uint64(le.Uint32(sub[x+4:])) + 1
+	}
+	return max(entryHeaderSize, (end+7)&^7)
 }
 
 // unpack returns the payload as it was before it was compressed.
@@ -198,10 +257,10 @@ func (p *parser) unpack(head, payload []byte, pos int64) ([]byte, error) {
 	packed := uint64(binary.LittleEndian.Uint32(head[16:]))
 	want := binary.LittleEndian.Uint64(head[56:])
 	if packed > uint64(len(payload)) {
-		return nil, p.fail(pos+16, "compressed size %d is more than the payload's %d bytes", packed, len(payload))
+		return nil, fail(pos+16, "compressed size %d is more than the payload's %d bytes", packed, len(payload))
 	}
 	if want > p.budget {
-		return nil, p.fail(pos+56, "unpacked size %d: more than %d bytes in all are refused", want, maxRaw)
+		return nil, fail(pos+56, "unpacked size %d: more than %d bytes in all are refused", want, maxRaw)
 	}
 	p.budget -= want
 	payload = payload[:packed]
@@ -213,10 +272,10 @@ func (p *parser) unpack(head, payload []byte, pos int64) ([]byte, error) {
 		raw, err = unpackLZ4(payload, want)
 	}
 	if err != nil {
-		return nil, p.fail(pos+int64(len(head)), "%v", err)
+		return nil, fail(pos+int64(len(head)), "%v", err)
 	}
 	if uint64(len(raw)) != want {
-		return nil, p.fail(pos+56, "unpacked to %d bytes, the header says %d", len(raw), want)
+		return nil, fail(pos+56, "unpacked to %d bytes, the header says %d", len(raw), want)
 	}
 	return raw, nil
 }

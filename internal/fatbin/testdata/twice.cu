@@ -1,0 +1,2 @@
+__device__ int twice(int v) { return v + v; }
+__global__ void k(int *p) { p[threadIdx.x] = twice(p[threadIdx.x]); }
