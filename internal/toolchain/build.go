@@ -1,0 +1,180 @@
+package toolchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// BuildOptions says what to compile and how.
+type BuildOptions struct {
+	NVCC       *Tool
+	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
+	Flags      []string  // the user's own, rewritten as by Wrap
+	Out        string    // the executable, or for BuildPTX a folder
+	RuntimeDir string    // our runtime libraries; BuildPTX needs none
+	Dir        string    // working folder, "" for the current one
+	Env        []string  // nil: that of this process
+	Output     io.Writer // gets what the compilers print, unchanged; nil: dropped
+}
+
+// CompileError is a compiler that ended with an error. What it printed has gone to BuildOptions.Output.
+type CompileError struct {
+	Tool string
+	Code int // exit code; 128 + the number when a signal ended it
+}
+
+// Error names tool and code.
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("%s failed with exit code %d", e.Tool, e.Code)
+}
+
+// BuildPTX compiles each source to PTX and returns the files, in the order of the sources, in the folder o.Out. Notes are
+// those of Wrap. The error is a *CompileError when the source is at fault.
+func BuildPTX(ctx context.Context, o BuildOptions) (ptx, notes []string, err error) {
+	for i, src := range o.Sources {
+		base := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
+		out := filepath.Join(o.Out, base+".ptx")
+		if slices.Contains(ptx, out) { // two sources of the same name in two folders
+			out = filepath.Join(o.Out, base+"."+strconv.Itoa(i)+".ptx")
+		}
+		n, err := o.run(ctx, slices.Concat([]string{"-ptx", "-o", out}, o.Flags, []string{src}))
+		if err != nil {
+			return nil, notes, err
+		}
+		ptx = append(ptx, out)
+		for _, s := range n {
+			if !slices.Contains(notes, s) {
+				notes = append(notes, s)
+			}
+		}
+	}
+	return ptx, notes, nil
+}
+
+// BuildProgram compiles and links the sources to the executable o.Out, with PTX inside and with our runtime library.
+// Notes are those of Wrap. The error is a *CompileError when the sources are at fault.
+func BuildProgram(ctx context.Context, o BuildOptions) (notes []string, err error) {
+	return o.run(ctx, slices.Concat([]string{"-o", o.Out}, o.Flags, o.Sources))
+}
+
+// run calls nvcc with temporary files of its own, which are gone afterwards even when nvcc is killed.
+func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, err error) {
+	if o.NVCC == nil {
+		return nil, &Missing{What: "nvcc", Remedy: nvccRemedy}
+	}
+	c, err := newCall(args, o.NVCC, o.RuntimeDir, o.Env)
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp("", "fencepost-build-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	cmd := exec.CommandContext(ctx, o.NVCC.Path, c.args...)
+	cmd.Dir, cmd.Env = o.Dir, setEnv(c.env, "TMPDIR", tmp)
+	cmd.Stdout, cmd.Stderr = o.Output, o.Output
+	// nvcc starts the other compilers: the whole group is ended with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+	return c.notes, exitError(ctx, "nvcc", cmd.Run())
+}
+
+// exitError turns the error of exec into ours.
+func exitError(ctx context.Context, tool string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	code := exit.ExitCode()
+	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		code = 128 + int(s.Signal())
+	}
+	return &CompileError{Tool: tool, Code: code}
+}
+
+// call is one call of nvcc with its arguments rewritten.
+type call struct {
+	args  []string
+	env   []string
+	notes []string
+}
+
+// newCall rewrites the arguments together with those that nvcc takes from NVCC_PREPEND_FLAGS and NVCC_APPEND_FLAGS: an
+// option there may collide with one of ours. Where they hold nothing of that kind they stay in the environment.
+func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call, error) {
+	if env == nil {
+		env = os.Environ()
+	}
+	c := &call{env: env}
+	before := splitWords(getEnv(env, "NVCC_PREPEND_FLAGS"))
+	after := splitWords(getEnv(env, "NVCC_APPEND_FLAGS"))
+	items, err := parseArgs(slices.Concat(before, after), os.ReadFile, 0)
+	if err == nil && slices.ContainsFunc(items, overruled) {
+		args = slices.Concat(before, args, after)
+		c.env = setEnv(setEnv(env, "NVCC_PREPEND_FLAGS", ""), "NVCC_APPEND_FLAGS", "")
+	}
+	r := Rewrite{RuntimeDir: runtimeDir, ReadFile: os.ReadFile}
+	if runtimeDir != "" {
+		if r.LinkDir, err = linkDir(runtimeDir, nvcc.Major); err != nil {
+			return nil, err
+		}
+	}
+	c.args, c.notes, err = Wrap(args, r)
+	return c, err
+}
+
+// linkDir returns a folder in which -lcudart finds our shared runtime of the toolkit's major version: libcudart.so, the
+// name a linker looks for, is the same for all of them. It is "" when we have none for that version.
+func linkDir(runtimeDir string, major int) (string, error) {
+	so := "libcudart.so." + strconv.Itoa(major)
+	if _, err := os.Stat(filepath.Join(runtimeDir, so)); err != nil {
+		return "", nil
+	}
+	dir := filepath.Join(runtimeDir, "link"+strconv.Itoa(major))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	err := os.Symlink(filepath.Join("..", so), filepath.Join(dir, "libcudart.so"))
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+func getEnv(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// setEnv returns env with one variable changed, or taken out when value is "".
+func setEnv(env []string, name, value string) []string {
+	var out []string
+	for _, e := range env {
+		if !strings.HasPrefix(e, name+"=") {
+			out = append(out, e)
+		}
+	}
+	if value != "" {
+		out = append(out, name+"="+value)
+	}
+	return out
+}
