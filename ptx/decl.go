@@ -49,9 +49,6 @@ func (p *parser) declaration(m mark) {
 		}
 		p.unexpected("a directive")
 		return
-	case ';':
-		p.next()
-		return
 	case '}':
 		p.report(pos, "unexpected '}'")
 		p.next()
@@ -238,7 +235,9 @@ func (p *parser) function(m mark, pos Pos, linkage Linkage) {
 			return
 		}
 	} else if p.tok != '{' {
-		p.semicolon("function declaration")
+		if !endsInPragma(f.Directives) {
+			p.semicolon("function declaration")
+		}
 		p.declare(f)
 		return
 	}
@@ -261,10 +260,13 @@ func (p *parser) header(f *Func) {
 		f.Params = p.params()
 	}
 	f.Directives = p.directives()
-	if p.tok != '{' && p.tok != ';' {
+	if p.tok != '{' && p.tok != ';' && !endsInPragma(f.Directives) {
 		p.unexpected("'{' or ';'")
 	}
 }
+
+// endsInPragma says whether a header ends in .pragma, whose semicolon is that of the declaration too.
+func endsInPragma(l []*Directive) bool { return len(l) > 0 && l[len(l)-1].Name == "pragma" }
 
 // directives reads the directives between the header of a function and its body.
 func (p *parser) directives() (l []*Directive) {
@@ -272,6 +274,9 @@ func (p *parser) directives() (l []*Directive) {
 		if p.isDir("pragma") {
 			l = append(l, p.pragma())
 			continue
+		}
+		if endsInPragma(l) && syncDirective(p.dirName(), true) {
+			break
 		}
 		l = append(l, p.directive())
 	}

@@ -76,7 +76,8 @@ func (p *parser) symbol(o *Operand) {
 	}
 }
 
-// offset reads `+ constant` and `- constant` behind a symbol, any number of them.
+// offset reads `+ constant` and `- constant` behind a symbol, any number of them. As for ptxas, everything behind a
+// '+' is one constant expression: `[r+1<<2]` is r plus 4.
 func (p *parser) offset(o *Operand) {
 	for p.tok == '+' || p.tok == '-' {
 		neg := p.tok == '-'
@@ -88,8 +89,11 @@ func (p *parser) offset(o *Operand) {
 			*o = Operand{Kind: OperandDiff, Pos: o.Pos, Args: p.operands.list([]Operand{a, b})}
 			return
 		}
-		pos := p.pos()
-		l, ok := p.constant(precAdd)
+		pos, prec := p.pos(), precLowest
+		if neg {
+			prec = precAdd
+		}
+		l, ok := p.constant(prec)
 		if ok && l.isFloat() {
 			p.fail(pos, "offset is a floating-point number")
 		}
@@ -261,7 +265,7 @@ func (p *parser) address(o *Operand) {
 		p.operandStack = append(p.operandStack, a)
 	}
 	p.expect(']')
-	if p.tok == tokDir && p.start == p.prevEnd {
+	if p.tok == tokDir && p.line == p.prevLine {
 		o.Name = p.dirName()
 		p.next()
 	}

@@ -1,5 +1,7 @@
 package ptx
 
+import "strings"
+
 // block reads `{ ... }`; the current token is the opening brace.
 func (p *parser) block() *Block {
 	b := p.blocks.new()
@@ -43,7 +45,7 @@ func (p *parser) statement() {
 	case tokIdent:
 		pos, start, end, dot := p.pos(), p.start, p.end, p.dot
 		p.next()
-		if p.tok == ':' && dot == 0 {
+		if p.tok == ':' && dot == 0 && strings.IndexByte(p.src[start:end], ':') < 0 {
 			p.label(pos, p.src[start:end])
 			return
 		}
@@ -54,8 +56,6 @@ func (p *parser) statement() {
 		p.guarded()
 	case '{':
 		p.push(p.block())
-	case ';':
-		p.next()
 	default:
 		p.unexpected("an instruction")
 	}
