@@ -66,7 +66,8 @@ const (
 	WarpSynchronous Kind = "warp-synchronous"
 	SameValue       Kind = "same-value"
 	VolatileOnly    Kind = "volatile"
-	Unordered       Kind = "unordered" // no nearer cause: nothing orders the two
+	Unordered       Kind = "unordered"  // no nearer cause: nothing orders the two
+	MixedSize       Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
 	InterKernel     Kind = "inter-kernel"
 )
 
@@ -128,4 +129,15 @@ type Finding struct {
 	Message   string   // one sentence: what is wrong and why nothing orders it
 	Fix       string   // one sentence: what would order it
 	Accesses  []Access // the earlier first
+}
+
+// Tee hands each batch to all of ds, in their order.
+func Tee(ds ...Detector) event.Sink { return tee(ds) }
+
+type tee []Detector
+
+func (t tee) Events(b *event.Batch) {
+	for _, d := range t {
+		d.Events(b)
+	}
 }

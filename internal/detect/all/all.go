@@ -1,0 +1,12 @@
+// Package all lists the detectors.
+package all
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb"
+)
+
+// Detectors gives every detector, the default one first.
+func Detectors() []detect.Spec {
+	return []detect.Spec{hb.Spec}
+}
