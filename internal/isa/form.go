@@ -169,12 +169,13 @@ type Inst struct {
 	Sat      bool
 	Approx   bool
 	Full     bool
-	Hi       bool // mul.hi, mad.hi
-	Wide     bool // mul.wide, mad.wide
-	CarryIn  bool // addc, subc, madc
-	CarryOut bool // .cc
-	Mode     Mode // row-specific: prmt mode, shf .clamp/.wrap, testp kind, ...
-	Aligned  bool // Barrier: bar, or barrier.aligned
+	Hi       bool     // mul.hi, mad.hi
+	Wide     bool     // mul.wide, mad.wide
+	CarryIn  bool     // addc, subc, madc
+	CarryOut bool     // .cc
+	Mode     Mode     // row-specific: prmt mode, shf .clamp/.wrap, testp kind, ...
+	Aligned  bool     // Barrier: bar, or barrier.aligned
+	Mods     []string // every modifier, in the order of the form; see Has
 
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
@@ -187,6 +188,8 @@ type Inst struct {
 	// WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the address called, when
 	// Callee is nil. Warp: the last Src of the .sync forms is the member mask.
 	Dst, Src []Operand
+
+	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
 	Off     int64   // memory classes: offset added to the address
 	Targets []int32 // Branch: instruction indices
@@ -224,7 +227,7 @@ type Var struct {
 	Linkage ptx.Linkage
 	Managed bool
 	Dynamic bool    // extern shared: lies after the static shared variables
-	Init    []byte  // nil: zero
+	Init    []byte  // nil: zero; may be shorter than Size, the rest is zero
 	Relocs  []Reloc // addresses inside Init
 	In      *Func   // function scope; nil at module scope
 }

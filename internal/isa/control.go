@@ -1,0 +1,23 @@
+package isa
+
+import "fencepost.dev/fencepost/internal/event"
+
+// controlRows is the manual's "Control Flow Instructions".
+var controlRows = []*Row{
+	{Op: "bra", Doc: "Control Flow: bra", Class: Branch, Forms: forms("{.uni} label'")},
+	{Op: "brx", Doc: "Control Flow: brx.idx", Class: Branch, Forms: forms(".idx{.uni} index, targets'")},
+	{Op: "call", Doc: "Control Flow: call", Class: Call, Forms: forms("{.uni} (ret), function, (arguments), prototype or targets'")},
+	{Op: "ret", Doc: "Control Flow: ret", Class: Ret, Forms: forms("{.uni}")},
+	{Op: "exit", Doc: "Control Flow: exit", Class: Exit, Event: event.Exit, Forms: forms("")},
+}
+
+// miscRows is the manual's "Miscellaneous Instructions".
+var miscRows = []*Row{
+	{Op: "trap", Doc: "Miscellaneous: trap", Class: Trap, Forms: forms("")},
+	{Op: "brkpt", Doc: "Miscellaneous: brkpt", Class: Trap, Forms: forms("")},
+	{Op: "nanosleep", Doc: "Miscellaneous: nanosleep", Class: Hint, Forms: forms(".u32 a"), Note: "Gives the other warps a turn."},
+	{Op: "pmevent", Doc: "Miscellaneous: pmevent", Class: Hint, Forms: forms(" a:u32", ".mask a:u32")},
+	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol", Class: Hint,
+		Forms: forms(".action; action: launch_dependents wait"),
+		Note:  "A hint: a launch begins when the one before it on its stream has ended, so there is nothing to wait for."},
+}

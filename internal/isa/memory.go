@@ -1,0 +1,185 @@
+package isa
+
+import (
+	"math"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// memoryRows is the loads, stores and atomics.
+var memoryRows = []*Row{
+	{Op: "ld", Doc: "Data Movement: ld", Class: Load, Event: event.Load, Forms: forms(
+		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs lu cv; "+ehint2+memTypes,
+		"{.weak}.global{.cop}.nc{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; cop: ca cg cs; "+ehint2+memTypes,
+		".volatile{.space}{.prefetch}{.vec}.type d~, [a]"+memTypes,
+		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.prefetch}{.vec}.type d~, [a]{, c:b64}; sem: relaxed acquire; "+ehint2+memTypes,
+		".mmio.relaxed.sys{.global}.type d~, [a]"+memTypes)},
+	{Op: "ldu", Doc: "Data Movement: ldu", Class: Load, Event: event.Load, Forms: forms("{.global}{.vec}.type d~, [a]" + memTypes)},
+	{Op: "st", Doc: "Data Movement: st", Class: Store, Event: event.Store, Forms: forms(
+		"{.weak}{.space}{.cop}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; cop: wb cg cs wt; "+ehint2+memTypes,
+		".volatile{.space}{.vec}.type [a], b~"+memTypes,
+		".sem.scope{.space}{.ehint}{.ehint2}{.L2::cache_hint}{.vec}.type [a], b~{, c:b64}; sem: relaxed release; "+ehint2+memTypes,
+		".mmio.relaxed.sys{.global}.type [a], b~"+memTypes)},
+	{Op: "atom", Doc: "Parallel Synchronization: atom", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+		"d, [a], b", ".op{.L2::cache_hint}.b32", "; op: and or xor exch",
+		"d, [a], b", ".op{.L2::cache_hint}.b64", "; op: and or xor exch",
+		"d, [a], b, c", ".op.type", "; op: cas; type: b16 b32 b64",
+		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f32 f64",
+		"d, [a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
+		"d, [a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
+		"d, [a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add; type: f16 f16x2 bf16 bf16x2",
+		"d, [a], b", ".op{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
+		"d, [a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4; type: f16 f16x2 bf16 bf16x2")},
+	{Op: "red", Doc: "Parallel Synchronization: red", Class: Atomic, Event: event.Atomic, Bind: bindAtomic, Note: noteAtom, Forms: atomForms(
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: and or xor; type: b32 b64",
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: add; type: u32 s32 u64 s64 f32 f64",
+		"[a], b", ".op{.L2::cache_hint}.u32", "; op: inc dec",
+		"[a], b", ".op{.L2::cache_hint}.type", "; op: min max; type: u32 s32 u64 s64",
+		"[a], b", ".op.noftz{.L2::cache_hint}.type", "; op: add; type: f16 f16x2 bf16 bf16x2",
+		"[a], b", ".op{.L2::cache_hint}.vec.f32", "; op: add; vec: v2 v4",
+		"[a], b", ".op.noftz{.L2::cache_hint}.vec.type", "; op: add min max; vec: v2 v4; type: f16 f16x2 bf16 bf16x2")},
+	{Op: "prefetch", Doc: "Data Movement: prefetch", Class: Hint, Forms: forms(
+		"{.space}.level [a]; space: global local; level: L1 L2",
+		".global.level [a]; level: L2::evict_last L2::evict_normal")},
+	{Op: "prefetchu", Doc: "Data Movement: prefetchu", Class: Hint, Forms: forms(".L1 [a]")},
+	{Op: "applypriority", Doc: "Data Movement: applypriority", Class: Hint, Forms: forms("{.global}.L2::evict_normal [a], b:u32")},
+}
+
+const (
+	ehint2   = "ehint2: L2::evict_normal L2::evict_first L2::evict_last"
+	memTypes = "; type: b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
+
+	noteAtom = "Without an order it is relaxed, without a scope gpu. Floating-point addition rounds to nearest and keeps subnormals (hardware flushes those of f32 in global memory)."
+)
+
+// atomForms makes the forms of atom and red from triples of operands, operation and lists: order, scope and space may
+// stand before the operation or after it.
+func atomForms(parts ...string) []Form {
+	var fs []Form
+	for i := 0; i < len(parts); i += 3 {
+		policy := ""
+		if !strings.Contains(parts[i+2], "cas") {
+			policy = "{, e:b64}"
+		}
+		fs = append(fs, Form{Syntax: "{.sem}{.scope}{.space}" + parts[i+1] + " " + parts[i] + policy + parts[i+2] +
+			"; sem: relaxed acquire release acq_rel; space: global shared shared::cta shared::cluster"})
+	}
+	return fs
+}
+
+// memoryDefaults completes order, scope and space of the memory classes where the modifiers leave them out.
+func memoryDefaults(in *Inst) {
+	switch in.Class {
+	case Load, Store:
+		if in.Has("volatile") {
+			in.Order, in.Scope = event.Volatile, event.ScopeSys
+		}
+		if in.Has("mmio") {
+			in.Order, in.Scope = event.Relaxed, event.ScopeSys
+		}
+		if in.Has("nc") || in.Has("global") {
+			in.Space = event.Global
+		}
+	case Atomic:
+		if in.Order == event.Weak {
+			in.Order = event.Relaxed
+		}
+		if in.Scope == event.NoScope {
+			in.Scope = event.ScopeGPU
+		}
+	default:
+		return
+	}
+	if in.Space == event.NoSpace {
+		in.Space = event.Generic
+	}
+}
+
+// bindAtomic binds the new value of an atomic operation.
+func bindAtomic(in *Inst) {
+	in.RMW = atomicOp(in)
+}
+
+func atomicOp(in *Inst) func(in *Inst, old, b, c uint64) uint64 {
+	t := in.Type
+	mask, size := widthMask(t), t.Size()
+	switch in.Op {
+	case OpAnd:
+		return func(_ *Inst, old, b, _ uint64) uint64 { return old & b }
+	case OpOr:
+		return func(_ *Inst, old, b, _ uint64) uint64 { return old | b }
+	case OpXor:
+		return func(_ *Inst, old, b, _ uint64) uint64 { return old ^ b }
+	case OpExch:
+		return func(_ *Inst, _, b, _ uint64) uint64 { return b }
+	case OpCas:
+		return func(_ *Inst, old, b, c uint64) uint64 {
+			if (old^b)&mask == 0 {
+				return c & mask
+			}
+			return old
+		}
+	case OpInc:
+		return func(_ *Inst, old, b, _ uint64) uint64 {
+			if uint32(old) >= uint32(b) {
+				return 0
+			}
+			return old + 1
+		}
+	case OpDec:
+		return func(_ *Inst, old, b, _ uint64) uint64 {
+			if uint32(old) == 0 || uint32(old) > uint32(b) {
+				return b & mask
+			}
+			return old - 1
+		}
+	case OpMin, OpMax:
+		isMin := in.Op == OpMin
+		if t.Float() {
+			return halfAtomic(t, func(f *format, a, b uint64) uint64 { return f.minMax(a, b, isMin, false) })
+		}
+		return func(_ *Inst, old, b, _ uint64) uint64 {
+			less := old&mask < b&mask
+			if t.Signed() {
+				less = signExtend(old, size) < signExtend(b, size)
+			}
+			if less == isMin {
+				return old & mask
+			}
+			return b & mask
+		}
+	}
+	return atomicAdd(t)
+}
+
+// atomicAdd adds integers and floats.
+func atomicAdd(t Type) func(in *Inst, old, b, c uint64) uint64 {
+	switch {
+	case t == F32:
+		return func(_ *Inst, old, b, _ uint64) uint64 { return bits32(f32(old) + f32(b)) }
+	case t == F64:
+		return func(_ *Inst, old, b, _ uint64) uint64 {
+			if n, ok := nan64(old, b); ok {
+				return n
+			}
+			s := math.Float64frombits(old) + math.Float64frombits(b)
+			return fix64(s, RN, nil)
+		}
+	case t.Float():
+		return halfAtomic(t, func(f *format, a, b uint64) uint64 { return f.add(a, b, RN) })
+	}
+	mask := widthMask(t)
+	return func(_ *Inst, old, b, _ uint64) uint64 { return (old + b) & mask }
+}
+
+// halfAtomic lifts an operation on a 16-bit format to the type, element by element.
+func halfAtomic(t Type, op func(f *format, a, b uint64) uint64) func(in *Inst, old, b, c uint64) uint64 {
+	f := formatOf(t)
+	if t.Size() == 2 {
+		return func(_ *Inst, old, b, _ uint64) uint64 { return op(f, old&0xffff, b&0xffff) }
+	}
+	return func(_ *Inst, old, b, _ uint64) uint64 {
+		return op(f, old&0xffff, b&0xffff) | op(f, old>>16&0xffff, b>>16&0xffff)<<16
+	}
+}

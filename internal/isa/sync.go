@@ -1,0 +1,39 @@
+package isa
+
+import "fencepost.dev/fencepost/internal/event"
+
+// syncRows is the barriers and fences of the manual's "Parallel Synchronization and Communication Instructions".
+var syncRows = []*Row{
+	{Op: "bar", Doc: "Parallel Synchronization: bar", Class: Barrier, Event: event.Arrive, Bind: bindBar, Forms: forms(
+		"{.cta}.op a:u32{, b:u32}; op: sync",
+		"{.cta}.op a:u32, b:u32; op: arrive",
+		"{.cta}.red.op.u32 d, a:u32{, b:u32}, c:pred; op: popc",
+		"{.cta}.red.op.pred d, a:u32{, b:u32}, c; op: and or")},
+	{Op: "barrier", Doc: "Parallel Synchronization: barrier", Class: Barrier, Event: event.Arrive, Bind: bindBar, Forms: forms(
+		"{.cta}.op{.aligned} a:u32{, b:u32}; op: sync",
+		"{.cta}.op{.aligned} a:u32, b:u32; op: arrive",
+		"{.cta}.red.op{.aligned}.u32 d, a:u32{, b:u32}, c:pred; op: popc",
+		"{.cta}.red.op{.aligned}.pred d, a:u32{, b:u32}, c; op: and or")},
+	{Op: "bar", Doc: "Parallel Synchronization: bar.warp.sync", Class: WarpBarrier, Event: event.WarpSync, Forms: forms(
+		".warp.sync a:b32")},
+	{Op: "fence", Doc: "Parallel Synchronization: fence", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
+		"{.sem}.scope; sem: sc acq_rel acquire release"), Note: "Without an order it is acq_rel."},
+	{Op: "membar", Doc: "Parallel Synchronization: membar", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
+		".scope; scope: cta gl sys"), Note: "The same as fence.sc of that scope; gl is gpu."},
+}
+
+// bindBar marks bar, which is barrier with .aligned.
+func bindBar(in *Inst) {
+	if in.Row.Op == "bar" {
+		in.Aligned = true
+	}
+}
+
+func bindFence(in *Inst) {
+	switch {
+	case in.Row.Op == "membar":
+		in.Order = event.SC
+	case in.Order == event.Weak:
+		in.Order = event.AcqRel
+	}
+}
