@@ -1,24 +1,36 @@
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Wrapper is `fencepost nvcc`: it takes the place of nvcc in a makefile or in CMake.
 //
-// Makefiles set NVCC="fencepost nvcc". CMake wants the path of one program that is called nvcc (CMAKE_CUDA_COMPILER or
-// CUDACXX): a link of that name to fencepost, which recognises it by the name it was called by, or a script of two lines;
-// WriteScript makes one.
+// Makefiles set NVCC="fencepost nvcc". Those that name the toolkit's folder set CUDA_PATH (or CUDA_HOME) to what
+// `fencepost nvcc --fencepost-toolkit` prints, an overlay of the toolkit. CMake wants one program for the compiler, so
+// -DCMAKE_CUDA_COMPILER (or CUDACXX) is bin/nvcc in that overlay; a link named nvcc to fencepost does as well, when the
+// command line takes argv[0] "nvcc" for `fencepost nvcc`.
 type Wrapper struct {
 	Finder  Finder
 	Runtime func(context.Context) (dir string, err error) // builds our runtime libraries; not called when nothing is compiled
+	Cache   string                                        // folder for overlays
+	Self    string                                        // path of fencepost, for the overlay's script
 	Env     []string                                      // nil: that of this process
 }
+
+// PrintToolkit is the one argument of `fencepost nvcc` that is not nvcc's: print the folder of the overlay.
+const PrintToolkit = "--fencepost-toolkit"
+
+// cmakeAsks is the file, which is not there, that CMake has nvcc compile to learn from its output where the toolkit is.
+const cmakeAsks = "__cmake_determine_cuda"
 
 // Run calls the real nvcc with args rewritten by Wrap and returns its exit code. Notes go to stderr, each with
 // "fencepost nvcc: " before it. An error means that nvcc could not be called at all.
@@ -33,6 +45,13 @@ func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return 0, err
 		}
 	}
+	if slices.Equal(args, []string{PrintToolkit}) {
+		dir, err := Overlay(w.Cache, nvcc, runtimeDir, w.Self)
+		if err == nil {
+			_, err = fmt.Fprintln(stdout, dir)
+		}
+		return 0, err
+	}
 	c, err := newCall(args, nvcc, runtimeDir, w.Env)
 	if err != nil {
 		return 0, err
@@ -40,16 +59,46 @@ func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	for _, n := range c.notes {
 		fmt.Fprintf(stderr, "fencepost nvcc: %s\n", n)
 	}
+	if slices.Contains(args, cmakeAsks) {
+		dir, err := Overlay(w.Cache, nvcc, runtimeDir, w.Self)
+		if err != nil {
+			return 0, err
+		}
+		return c.runShowing(ctx, nvcc, dir, stdout, stderr)
+	}
+	return c.exec(ctx, nvcc, stdin, stdout, stderr)
+}
+
+func (c *call) exec(ctx context.Context, nvcc *Tool, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	cmd := exec.CommandContext(ctx, nvcc.Path, c.args...)
 	cmd.Env = c.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	err = exitError(ctx, "nvcc", cmd.Run())
+	err := exitError(ctx, "nvcc", cmd.Run())
 	var failed *CompileError
 	if errors.As(err, &failed) {
 		return failed.Code, nil
 	}
 	return 0, err
 }
+
+// runShowing answers CMake's question with the overlay for the toolkit's folder, so that the targets of its
+// FindCUDAToolkit (CUDA::cudart_static and so on), which name libraries by path, are ours.
+func (c *call) runShowing(ctx context.Context, nvcc *Tool, overlay string, stdout, stderr io.Writer) (int, error) {
+	var out, errs bytes.Buffer
+	code, err := c.exec(ctx, nvcc, nil, &out, &errs)
+	for _, s := range []struct {
+		from *bytes.Buffer
+		to   io.Writer
+	}{{&out, stdout}, {&errs, stderr}} {
+		text := toolkitLine.ReplaceAll(s.from.Bytes(), []byte("#$$ TOP="+strings.ReplaceAll(overlay, "$", "$$")))
+		if _, werr := s.to.Write(text); err == nil {
+			err = werr
+		}
+	}
+	return code, err
+}
+
+var toolkitLine = regexp.MustCompile(`(?m)^#\$ TOP=.*$`)
 
 // asksOnly says whether a call only asks nvcc about itself.
 func asksOnly(args []string) bool {
