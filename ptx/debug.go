@@ -6,7 +6,7 @@ import "strings"
 func (p *parser) section() *Section {
 	s := &Section{Pos: p.pos()}
 	p.next()
-	s.Name = p.sectionName()
+	s.Name = p.sectionName("a section name")
 	if p.tok != '{' {
 		p.unexpected("'{'")
 		return s
@@ -27,10 +27,10 @@ func (p *parser) section() *Section {
 	return s
 }
 
-// sectionName reads a name that may begin with and contain dots: .debug_str, .nv.info.
-func (p *parser) sectionName() string {
+// sectionName reads a name that may begin with and contain dots: .debug_str, .nv.info, or a label.
+func (p *parser) sectionName(what string) string {
 	if p.tok != tokDir && p.tok != tokIdent {
-		p.unexpected("a section name")
+		p.unexpected(what)
 		return ""
 	}
 	start, end := p.start, p.end
@@ -76,7 +76,7 @@ func (p *parser) sectionLine() SectionLine {
 func (p *parser) sectionValue() Operand {
 	if p.tok == tokDir {
 		o := Operand{Kind: OperandDir, Pos: p.pos()}
-		o.Name = strings.TrimPrefix(p.sectionName(), ".")
+		o.Name = strings.TrimPrefix(p.sectionName("a section name"), ".")
 		p.offset(&o)
 		return o
 	}

@@ -239,7 +239,7 @@ func (p *parser) loc() *Loc {
 		switch {
 		case p.tok == tokIdent && p.text() == "function_name" && l.FunctionName == "":
 			p.next()
-			l.FunctionName = p.plainName("a label")
+			l.FunctionName = p.sectionName("a label")
 			if p.tok == '+' || p.tok == '-' {
 				l.FunctionOff = p.integer("an offset", precLowest)
 			}
