@@ -63,7 +63,7 @@ func (e *Error) Error() string { return fmt.Sprintf("fat binary, offset %#x: %s"
 // Best returns the PTX to load on a device of compute capability want (80 for 8.0): of each fat binary (Entry.Unit) and
 // each name in it one, in their order. It is the highest one not above want, as a driver chooses; when all are above, the
 // lowest, because the emulator refuses instructions it does not know rather than targets. PTX that is specific to another
-// architecture or family ("a", "f") comes after any that is not.
+// architecture or family ("a", "f") comes after any that is not. NVIDIA's device runtime is left out.
 func Best(entries []Entry, want int) []Entry {
 	type key struct {
 		unit int
@@ -71,7 +71,7 @@ func Best(entries []Entry, want int) []Entry {
 	}
 	at := map[key]int{}
 	var best []Entry
-	for _, e := range entries {
+	for _, e := range WithoutDeviceRuntime(entries) {
 		if e.Kind != PTX {
 			continue
 		}

@@ -78,15 +78,22 @@ func lookup(name string) (option, bool) {
 // attached are the options whose value may follow without a blank, as in -O2 and -lm.
 const attached = "DUILlOmt"
 
-// maxFiles bounds response files that name each other.
-const maxFiles = 16
+// maxFiles bounds the response files of one call, which may name each other.
+const maxFiles = 256
 
 // parseArgs splits the arguments into options with their values and inputs. A response file with an argument that Wrap
 // looks at is replaced by what it holds; another stays a file, because nvcc's rules for quotes in it are its own.
-func parseArgs(args []string, read func(string) ([]byte, error), depth int) ([]item, error) {
-	if depth > maxFiles {
-		return nil, &UsageError{"response files (-optf) name each other"}
-	}
+func parseArgs(args []string, read func(string) ([]byte, error)) ([]item, error) {
+	p := argParser{read: read}
+	return p.parse(args)
+}
+
+type argParser struct {
+	read  func(string) ([]byte, error)
+	files int // read so far
+}
+
+func (p *argParser) parse(args []string) ([]item, error) {
 	var items []item
 	for i := 0; i < len(args); i++ {
 		it := item{raw: args[i : i+1]}
@@ -111,8 +118,8 @@ func parseArgs(args []string, read func(string) ([]byte, error), depth int) ([]i
 		default:
 			it.opt = a
 		}
-		if it.opt == "-optf" && read != nil {
-			more, err := responseFiles(it, read, depth)
+		if it.opt == "-optf" && p.read != nil {
+			more, err := p.responseFiles(it)
 			if err != nil {
 				return nil, err
 			}
@@ -129,15 +136,18 @@ func takesValue(name string) bool {
 	return ok && o.takes
 }
 
-func responseFiles(it item, read func(string) ([]byte, error), depth int) ([]item, error) {
+func (p *argParser) responseFiles(it item) ([]item, error) {
 	var all []item
 	matters := false
 	for name := range strings.SplitSeq(it.value, ",") {
-		text, err := read(name)
+		if p.files++; p.files > maxFiles {
+			return nil, &UsageError{fmt.Sprintf("more than %d response files (-optf): do they name each other?", maxFiles)}
+		}
+		text, err := p.read(name)
 		if err != nil {
 			return nil, err
 		}
-		items, err := parseArgs(splitWords(string(text)), read, depth+1)
+		items, err := p.parse(splitWords(string(text)))
 		if err != nil {
 			return nil, err
 		}

@@ -88,7 +88,24 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
-	return c.notes, exitError(ctx, "nvcc", cmd.Run())
+	err = exitError(ctx, "nvcc", cmd.Run())
+	var failed *CompileError
+	if errors.As(err, &failed) {
+		if m := incomplete(o.NVCC); m != nil {
+			return c.notes, m
+		}
+	}
+	return c.notes, err
+}
+
+// incomplete returns what a toolkit that pip installed in pieces lacks, or nil.
+func incomplete(nvcc *Tool) error {
+	missing := missingPackages(nvcc)
+	if len(missing) == 0 {
+		return nil
+	}
+	list := strings.Join(missing, " ")
+	return &Missing{What: "a part of the CUDA toolkit of " + nvcc.Path + " (" + list + ")", Remedy: "run: pip install " + list}
 }
 
 // exitError turns the error of exec into ours.
@@ -123,7 +140,7 @@ func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call,
 	c := &call{env: env}
 	before := splitWords(getEnv(env, "NVCC_PREPEND_FLAGS"))
 	after := splitWords(getEnv(env, "NVCC_APPEND_FLAGS"))
-	items, err := parseArgs(slices.Concat(before, after), os.ReadFile, 0)
+	items, err := parseArgs(slices.Concat(before, after), os.ReadFile)
 	if err == nil && slices.ContainsFunc(items, overruled) {
 		args = slices.Concat(before, args, after)
 		c.env = setEnv(setEnv(env, "NVCC_PREPEND_FLAGS", ""), "NVCC_APPEND_FLAGS", "")

@@ -26,7 +26,7 @@ type Rewrite struct {
 // Calls that make no PTX (-cubin and the like, --version, --help) stay as they are. The error is a *UsageError or that of
 // ReadFile.
 func Wrap(args []string, r Rewrite) (out, notes []string, err error) {
-	items, err := parseArgs(args, r.ReadFile, 0)
+	items, err := parseArgs(args, r.ReadFile)
 	if err != nil {
 		return nil, nil, err
 	}

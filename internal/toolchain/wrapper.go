@@ -102,6 +102,6 @@ var toolkitLine = regexp.MustCompile(`(?m)^#\$ TOP=.*$`)
 
 // asksOnly says whether a call only asks nvcc about itself.
 func asksOnly(args []string) bool {
-	items, err := parseArgs(args, nil, 0)
+	items, err := parseArgs(args, nil)
 	return err == nil && slices.ContainsFunc(items, func(it item) bool { return informs[it.opt] })
 }
