@@ -1,28 +1,49 @@
 package simt
 
-import "fencepost.dev/fencepost/internal/event"
+import (
+	"fmt"
 
-// Limits are what a device can do for one launch.
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Limits are what a device can do for one launch. Sizes are in bytes.
 type Limits struct {
+	Major, Minor    int // compute capability
 	WarpSize        int
 	ThreadsPerBlock int
-	BlockDim        event.Dim3 // largest block extents
+	BlockDim        event.Dim3 // the largest extents of a block
 	GridDim         event.Dim3
-	SharedPerBlock  int // static plus dynamic without opt-in
-	SharedOptin     int // with opt-in (cudaFuncAttributeMaxDynamicSharedMemorySize)
+	SharedPerBlock  int // static, and dynamic without opt-in
+	SharedOptin     int // static plus dynamic with opt-in (cudaFuncAttributeMaxDynamicSharedMemorySize)
 	SharedPerSM     int
+	SharedReserved  int // taken from SharedPerSM by every resident block
 	SMs             int
 	BlocksPerSM     int
 	ThreadsPerSM    int
 	ParamBytes      int
-	ComputeMajor    int
-	ComputeMinor    int
 }
 
-// DefaultLimits are those of compute capability 8.0.
-func DefaultLimits() Limits { return Limits{} }
+// DefaultLimits are those of a device of compute capability 8.0 (CUDA programming guide, "Technical Specifications per
+// Compute Capability").
+func DefaultLimits() Limits {
+	return Limits{
+		Major: 8, Minor: 0,
+		WarpSize:        32,
+		ThreadsPerBlock: 1024,
+		BlockDim:        event.Dim3{X: 1024, Y: 1024, Z: 64},
+		GridDim:         event.Dim3{X: 1<<31 - 1, Y: 65535, Z: 65535},
+		SharedPerBlock:  48 << 10,
+		SharedOptin:     163 << 10,
+		SharedPerSM:     164 << 10,
+		SharedReserved:  1 << 10,
+		SMs:             108,
+		BlocksPerSM:     32,
+		ThreadsPerSM:    2048,
+		ParamBytes:      4 << 10,
+	}
+}
 
-// LimitError is a launch the device cannot run; API is the error name of the CUDA runtime.
+// LimitError is a launch that the device cannot run. API is the error name of the CUDA runtime.
 type LimitError struct {
 	API string // "cudaErrorInvalidConfiguration"
 	Msg string
@@ -30,5 +51,63 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return e.API + ": " + e.Msg }
 
-// Check tells why l cannot run under lim: nil, or a *LimitError.
-func Check(l *Launch, lim Limits) error { return nil }
+// ResidentBlocks is the number of blocks of one shape that a device holds at once: what a cooperative launch may have.
+func (lim Limits) ResidentBlocks(threads, shared int) int {
+	warps := (threads + lim.WarpSize - 1) / lim.WarpSize
+	n := lim.BlocksPerSM
+	if warps > 0 {
+		n = min(n, lim.ThreadsPerSM/(warps*lim.WarpSize))
+	}
+	if use := shared + lim.SharedReserved; use > 0 {
+		n = min(n, lim.SharedPerSM/use)
+	}
+	return n * lim.SMs
+}
+
+// Check tells why a device with limits lim cannot run l: nil, or a *LimitError. The kernel's own bounds (.maxntid,
+// .reqntid) count too. Dynamic shared memory is checked against SharedOptin; whether the program opted in is the
+// API's business.
+func Check(l *Launch, lim Limits) error {
+	bad := func(api, format string, args ...any) error {
+		return &LimitError{api, fmt.Sprintf(format, args...)}
+	}
+	const config = "cudaErrorInvalidConfiguration"
+	grid, block := l.Grid, l.Block
+	if grid.Count() == 0 || block.Count() == 0 {
+		return bad(config, "grid %v and block %v must not have an extent of 0", grid, block)
+	}
+	if block.X > lim.BlockDim.X || block.Y > lim.BlockDim.Y || block.Z > lim.BlockDim.Z {
+		return bad(config, "block %v is larger than %v", block, lim.BlockDim)
+	}
+	threads := int(block.Count())
+	if threads > lim.ThreadsPerBlock {
+		return bad(config, "block %v has %d threads, the device allows %d", block, threads, lim.ThreadsPerBlock)
+	}
+	if grid.X > lim.GridDim.X || grid.Y > lim.GridDim.Y || grid.Z > lim.GridDim.Z {
+		return bad(config, "grid %v is larger than %v", grid, lim.GridDim)
+	}
+	if warps := grid.Count() * uint64((threads+31)/32); warps > 1<<32-1 {
+		return bad(config, "grid %v has %d warps, more than can be numbered", grid, warps)
+	}
+	f := l.Func
+	if f.MaxThreads != 0 && threads > f.MaxThreads {
+		return bad("cudaErrorLaunchOutOfResources", "the kernel is compiled for at most %d threads a block (.maxntid), the launch has %d", f.MaxThreads, threads)
+	}
+	if r := f.ReqThreads; r != (event.Dim3{}) && r != block {
+		return bad(config, "the kernel requires blocks of %v (.reqntid), the launch has %v", r, block)
+	}
+	static := int(l.Program.image(f).layout.Static)
+	if static > lim.SharedPerBlock {
+		return bad("cudaErrorInvalidKernelImage", "the kernel has %d bytes of static shared memory, the device allows %d", static, lim.SharedPerBlock)
+	}
+	if static+l.DynamicShared > lim.SharedOptin || l.DynamicShared < 0 {
+		return bad("cudaErrorInvalidValue", "%d bytes of static and %d of dynamic shared memory, the device allows %d", static, l.DynamicShared, lim.SharedOptin)
+	}
+	if n := paramBytes(f); n > len(l.Params) {
+		return bad("cudaErrorInvalidValue", "the kernel takes %d bytes of parameters, the launch gives %d", n, len(l.Params))
+	}
+	if max := lim.ResidentBlocks(threads, static+l.DynamicShared); l.Cooperative && grid.Count() > uint64(max) {
+		return bad("cudaErrorCooperativeLaunchTooLarge", "%d blocks, %d can be resident at once", grid.Count(), max)
+	}
+	return nil
+}

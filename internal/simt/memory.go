@@ -1,10 +1,30 @@
 package simt
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
 
 // GlobalBase is the device address of the first byte of the arena. Device addresses equal host virtual addresses in
 // the program under test, which maps the same arena here.
 const GlobalBase uint64 = 0x2000_0000_0000
+
+const (
+	minAlign = 512 // of every allocation; cudaMalloc promises 256
+	// redZone is the least number of bytes between two allocations: an overrun by less is not a hit in the neighbour.
+	redZone = 512
+	// keepFreed is how many freed allocations are remembered at least; twice as many at most.
+	keepFreed = 1 << 15
+	// dropPages is the size from which the pages of a freed allocation are given back to the system.
+	dropPages = 1 << 20
+	// defaultHeap is CUDA's default of cudaLimitMallocHeapSize.
+	defaultHeap = 8 << 20
+)
 
 // What memory calls can answer.
 var (
@@ -34,31 +54,364 @@ type Alloc struct {
 	Freed bool
 }
 
-// Memory is the global memory of a device.
-type Memory struct{}
-
-// NewMemory makes a memory of its own: size bytes of address space, no pages until touched.
-func NewMemory(size uint64) (*Memory, error) { return &Memory{}, nil }
-
-// NewMemoryOver makes a memory of the caller's mapping, which must hold zeros.
-func NewMemoryOver(backing []byte) *Memory { return &Memory{} }
-
-// Alloc places size bytes.
-func (m *Memory) Alloc(size, align uint64, kind AllocKind, name string) (uint64, error) {
-	return 0, ErrOutOfMemory
+// block is an Alloc with the bytes behind it.
+type block struct {
+	Alloc
+	data []byte
 }
 
-// Free ends the allocation that begins at addr.
-func (m *Memory) Free(addr uint64) (Alloc, error) { return Alloc{}, ErrNotAllocated }
+func (b *block) covers(addr uint64) bool { return addr-b.Addr < b.Size }
 
-// Map makes host memory reachable by kernels.
-func (m *Memory) Map(addr uint64, backing []byte, name string) error { return nil }
+// Memory is the global memory of a device: an arena at GlobalBase of which the first half is device memory and the
+// second half is visible to the host, and registered host memory wherever it lies. Addresses depend on nothing but the
+// calls made: they rise until a half is used up, and only then are the longest freed ranges used again.
+//
+// The methods may be called from several goroutines; the bytes themselves are not protected.
+type Memory struct {
+	arena []byte
+	owned bool
+	epoch atomic.Uint64 // rises with every change of the tables, for caches of lookups
 
-// Unmap undoes Map.
-func (m *Memory) Unmap(addr uint64) error { return ErrNotAllocated }
+	mu       sync.Mutex
+	blocks   []*block // live and freed, by address, disjoint
+	freed    []*block // in the order of their Free
+	mapped   []*block // registered host memory, by address
+	halves   [2]half
+	programs uint32
+	heapUsed uint64
+	heapSize uint64
+}
 
-// Find gives the allocation that covers addr.
-func (m *Memory) Find(addr uint64) (Alloc, bool) { return Alloc{}, false }
+// half is one part of the arena. Addresses below next have been given out at least once.
+type half struct{ begin, next, end uint64 }
 
-// Bytes gives the n bytes at addr.
-func (m *Memory) Bytes(addr, n uint64) ([]byte, error) { return nil, ErrNotAllocated }
+// NewMemory makes a memory of its own: size bytes of address space, no pages until they are touched.
+func NewMemory(size uint64) (*Memory, error) {
+	arena, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d bytes of address space for device memory: %w", size, err)
+	}
+	m := NewMemoryOver(arena)
+	m.owned = true
+	return m, nil
+}
+
+// NewMemoryOver makes a memory over the caller's mapping, which must hold zeros.
+func NewMemoryOver(backing []byte) *Memory {
+	size := uint64(len(backing)) &^ (2*minAlign - 1)
+	mid := GlobalBase + size/2
+	return &Memory{
+		arena:    backing,
+		halves:   [2]half{{GlobalBase, GlobalBase, mid}, {mid, mid, GlobalBase + size}},
+		heapSize: defaultHeap,
+	}
+}
+
+// Close gives the address space of a NewMemory back. Nothing may use the memory afterwards.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	arena := m.arena
+	m.arena, m.blocks, m.freed, m.mapped = nil, nil, nil, nil
+	m.epoch.Add(1)
+	if !m.owned || arena == nil {
+		return nil
+	}
+	return unix.Munmap(arena)
+}
+
+// SetHeapSize bounds what device-side malloc can hand out (cudaLimitMallocHeapSize).
+func (m *Memory) SetHeapSize(size uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heapSize = size
+}
+
+// Alloc places size bytes at a multiple of align (a power of two; at least 512 is taken). The bytes are zero.
+// The error is ErrOutOfMemory.
+func (m *Memory) Alloc(size, align uint64, kind AllocKind, name string) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, err := m.alloc(size, align, kind, name)
+	if err != nil {
+		return 0, err
+	}
+	return b.Addr, nil
+}
+
+// heapAlloc is device-side malloc: ErrOutOfMemory when the heap is used up.
+func (m *Memory) heapAlloc(size uint64, name string) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if size > m.heapSize || m.heapUsed > m.heapSize-size {
+		return 0, ErrOutOfMemory
+	}
+	b, err := m.alloc(size, minAlign, HeapAlloc, name)
+	if err != nil {
+		return 0, err
+	}
+	m.heapUsed += size
+	return b.Addr, nil
+}
+
+// setConst makes the allocation at addr read-only for kernels.
+func (m *Memory) setConst(addr uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.find(m.blocks, addr); b != nil {
+		b.Const = true
+		m.epoch.Add(1)
+	}
+}
+
+func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block, error) {
+	if align < minAlign {
+		align = minAlign
+	}
+	if align&(align-1) != 0 {
+		return nil, fmt.Errorf("alignment %d is not a power of two", align)
+	}
+	h := &m.halves[0]
+	if kind == ManagedAlloc || kind == PinnedAlloc {
+		h = &m.halves[1]
+	}
+	if size > h.end-h.begin {
+		return nil, ErrOutOfMemory
+	}
+	addr := roundUp(h.next, align)
+	if addr+size+redZone <= h.end {
+		h.next = addr + size + redZone
+	} else {
+		var ok bool
+		if addr, ok = m.reuse(h, size, align); !ok {
+			return nil, ErrOutOfMemory
+		}
+	}
+	off := addr - GlobalBase
+	b := &block{Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, m.arena[off : off+size : off+size]}
+	m.insert(b)
+	m.epoch.Add(1)
+	return b, nil
+}
+
+// reuse finds room between the allocations of h, forgetting freed ones, the longest freed first, until there is some.
+func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
+	for {
+		at := h.begin
+		i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].Addr >= h.begin })
+		for ; ; i++ {
+			addr, end := roundUp(at, align), h.end
+			last := i >= len(m.blocks) || m.blocks[i].Addr >= h.end
+			if !last {
+				end = m.blocks[i].Addr
+			}
+			if addr+size+redZone <= end {
+				off := addr - GlobalBase
+				clear(m.arena[off : off+size])
+				return addr, true
+			}
+			if last {
+				break
+			}
+			at = m.blocks[i].Addr + m.blocks[i].Size + redZone
+		}
+		if len(m.freed) == 0 {
+			return 0, false
+		}
+		m.forget((len(m.freed) + 1) / 2)
+	}
+}
+
+// forget drops the n longest freed allocations.
+func (m *Memory) forget(n int) {
+	drop := make(map[*block]bool, n)
+	for _, b := range m.freed[:n] {
+		drop[b] = true
+	}
+	m.freed = append(m.freed[:0], m.freed[n:]...)
+	kept := m.blocks[:0]
+	for _, b := range m.blocks {
+		if !drop[b] {
+			kept = append(kept, b)
+		}
+	}
+	clear(m.blocks[len(kept):])
+	m.blocks = kept
+	m.epoch.Add(1)
+}
+
+func (m *Memory) insert(b *block) {
+	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].Addr > b.Addr })
+	m.blocks = append(m.blocks, nil)
+	copy(m.blocks[i+1:], m.blocks[i:])
+	m.blocks[i] = b
+}
+
+// Free ends the allocation that begins at addr and gives it; the range is remembered, so that later accesses are known
+// as uses after free. The error is ErrNotAllocated.
+func (m *Memory) Free(addr uint64) (Alloc, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b := m.find(m.blocks, addr)
+	if b == nil || b.Addr != addr || b.Freed {
+		return Alloc{}, ErrNotAllocated
+	}
+	b.Freed = true
+	if b.Kind == HeapAlloc {
+		m.heapUsed -= b.Size
+	}
+	m.dropPages(b)
+	m.freed = append(m.freed, b)
+	if len(m.freed) > 2*keepFreed {
+		m.forget(keepFreed)
+	}
+	m.epoch.Add(1)
+	return b.Alloc, nil
+}
+
+// dropPages gives the whole pages of a large freed block back to the system. A mapping that cannot do so keeps them.
+func (m *Memory) dropPages(b *block) {
+	const page = 4096
+	off := roundUp(b.Addr-GlobalBase, page)
+	end := (b.Addr - GlobalBase + b.Size) &^ (page - 1)
+	if b.Size < dropPages || off >= end {
+		return
+	}
+	advice := unix.MADV_REMOVE // of a shared mapping; fails on any other
+	if m.owned {
+		advice = unix.MADV_DONTNEED
+	}
+	// A failure costs memory and nothing else: reuse clears what it hands out.
+	_ = unix.Madvise(m.arena[off:end], advice)
+}
+
+// Map makes the host memory at addr, whose bytes are backing, reachable by kernels at the same address.
+// It fails when the range touches the arena or an earlier mapping.
+func (m *Memory) Map(addr uint64, backing []byte, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	size := uint64(len(backing))
+	if addr+size < addr || addr < GlobalBase+uint64(len(m.arena)) && GlobalBase < addr+size {
+		return fmt.Errorf("map %#x: the range overlaps device memory", addr)
+	}
+	i := sort.Search(len(m.mapped), func(i int) bool { return m.mapped[i].Addr+m.mapped[i].Size > addr })
+	if i < len(m.mapped) && m.mapped[i].Addr < addr+size {
+		return fmt.Errorf("map %#x: the range is registered already (%s)", addr, m.mapped[i].Name)
+	}
+	m.mapped = append(m.mapped, nil)
+	copy(m.mapped[i+1:], m.mapped[i:])
+	m.mapped[i] = &block{Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, backing}
+	m.epoch.Add(1)
+	return nil
+}
+
+// Unmap undoes the Map at addr. The error is ErrNotAllocated.
+func (m *Memory) Unmap(addr uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, b := range m.mapped {
+		if b.Addr == addr {
+			m.mapped = append(m.mapped[:i], m.mapped[i+1:]...)
+			m.epoch.Add(1)
+			return nil
+		}
+	}
+	return ErrNotAllocated
+}
+
+// find gives the block of a table sorted by address that covers addr; a block of size 0 covers its own address.
+func (m *Memory) find(in []*block, addr uint64) *block {
+	i := sort.Search(len(in), func(i int) bool { return in[i].Addr > addr }) - 1
+	if i >= 0 && (in[i].covers(addr) || in[i].Addr == addr) {
+		return in[i]
+	}
+	return nil
+}
+
+// lookup gives the block that covers addr: live, freed or registered host memory; nil when there is none.
+func (m *Memory) lookup(addr uint64) *block {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.find(m.blocks, addr); b != nil {
+		return b
+	}
+	return m.find(m.mapped, addr)
+}
+
+// Find gives the allocation that covers addr: the live one, or the last freed one.
+func (m *Memory) Find(addr uint64) (Alloc, bool) {
+	if b := m.lookup(addr); b != nil {
+		return b.Alloc, true
+	}
+	return Alloc{}, false
+}
+
+// neighbours gives the allocations that end before and begin after addr, for messages.
+func (m *Memory) neighbours(addr uint64) (before, after *Alloc) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, table := range [][]*block{m.blocks, m.mapped} {
+		i := sort.Search(len(table), func(i int) bool { return table[i].Addr > addr })
+		if i > 0 && (before == nil || table[i-1].Addr > before.Addr) {
+			a := table[i-1].Alloc
+			before = &a
+		}
+		if i < len(table) && (after == nil || table[i].Addr < after.Addr) {
+			a := table[i].Alloc
+			after = &a
+		}
+	}
+	return before, after
+}
+
+// Bytes gives the n bytes at addr as they are, for copies by the host. They must lie in one live allocation; the error
+// wraps ErrNotAllocated otherwise.
+func (m *Memory) Bytes(addr, n uint64) ([]byte, error) {
+	b := m.lookup(addr)
+	if b == nil || b.Freed {
+		return nil, fmt.Errorf("%#x: %w", addr, ErrNotAllocated)
+	}
+	off := addr - b.Addr
+	if n > b.Size-off {
+		return nil, fmt.Errorf("%d bytes at %#x pass the end of %s by %d: %w", n, addr, b.Name, n-(b.Size-off), ErrNotAllocated)
+	}
+	return b.data[off : off+n : off+n], nil
+}
+
+// Allocs lists the live allocations by address.
+func (m *Memory) Allocs() []Alloc {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Alloc
+	for _, b := range m.blocks {
+		if !b.Freed {
+			all = append(all, b.Alloc)
+		}
+	}
+	return all
+}
+
+// Room gives the bytes of the device half and how many of them no live allocation takes (cudaMemGetInfo).
+func (m *Memory) Room() (free, total uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.halves[0]
+	total = h.end - h.begin
+	free = total
+	for _, b := range m.blocks {
+		if !b.Freed && b.Addr < h.end {
+			free -= b.Size
+		}
+	}
+	return free, total
+}
+
+// nextProgram numbers the programs loaded into the memory, from 0.
+func (m *Memory) nextProgram() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.programs++
+	return m.programs - 1
+}
+
+func roundUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

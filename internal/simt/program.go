@@ -1,30 +1,315 @@
 package simt
 
 import (
+	"fmt"
+	"sync"
+
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Program is a module loaded into the memory of a device.
+// The windows of the generic address space: a tag in the top byte, so that no host pointer can be mistaken for one.
+const (
+	windowShift  = 56
+	sharedWindow = 1 << windowShift
+	localWindow  = 2 << windowShift
+	paramWindow  = 3 << windowShift
+	codeWindow   = 4 << windowShift
+)
+
+// Program is a module loaded into the memory of a device: its variables have addresses.
 type Program struct {
 	Module *isa.Module
 	Memory *Memory
+
+	id    uint32
+	addrs []uint64 // by Var.Index; 0 for shared variables
+	owned []uint64 // addresses to free
+
+	mu     sync.Mutex
+	images map[*isa.Func]*image
 }
 
-// Load places the variables of mod in mem.
+// Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
 func Load(mod *isa.Module, mem *Memory) (*Program, error) {
-	return &Program{Module: mod, Memory: mem}, nil
+	p := &Program{Module: mod, Memory: mem, id: mem.nextProgram(), addrs: make([]uint64, len(mod.Vars)), images: map[*isa.Func]*image{}}
+	for _, v := range mod.Vars {
+		if v.Space != event.Global && v.Space != event.Const {
+			continue
+		}
+		kind := ModuleAlloc
+		if v.Managed {
+			kind = ManagedAlloc
+		}
+		addr, err := mem.Alloc(uint64(v.Size), uint64(v.Align), kind, v.Name)
+		if err != nil {
+			p.Unload()
+			return nil, fmt.Errorf("place variable %s (%d bytes): %w", v.Name, v.Size, err)
+		}
+		p.addrs[v.Index] = addr
+		p.owned = append(p.owned, addr)
+	}
+	for _, v := range mod.Vars {
+		if p.addrs[v.Index] == 0 {
+			continue
+		}
+		if err := p.initialise(v); err != nil {
+			p.Unload()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// initialise writes the initial value of v, addresses resolved.
+func (p *Program) initialise(v *isa.Var) error {
+	data, err := p.Memory.Bytes(p.addrs[v.Index], uint64(v.Size))
+	if err != nil {
+		return fmt.Errorf("initialise variable %s: %w", v.Name, err)
+	}
+	copy(data, v.Init)
+	for _, r := range v.Relocs {
+		var addr uint64
+		switch {
+		case r.Func != nil:
+			addr = p.funcAddr(r.Func)
+		case r.Var.Space == event.Shared:
+			return fmt.Errorf("initialise variable %s: the address of shared variable %s is not a constant", v.Name, r.Var.Name)
+		default:
+			addr = p.addrs[r.Var.Index]
+		}
+		addr = (addr + uint64(r.Add)) >> r.Shift
+		if r.At < 0 || r.At+r.Size > len(data) {
+			return fmt.Errorf("initialise variable %s: an address at byte %d of %d", v.Name, r.At, len(data))
+		}
+		putUint(data[r.At:r.At+r.Size], addr)
+	}
+	if v.Space == event.Const {
+		p.Memory.setConst(p.addrs[v.Index])
+	}
+	return nil
 }
 
 // Unload frees the program's variables.
-func (p *Program) Unload() {}
+func (p *Program) Unload() {
+	for _, a := range p.owned {
+		// They cannot have been freed by anyone else: their addresses are no cudaMalloc results, and Free of one by a
+		// program is refused by the API.
+		_, _ = p.Memory.Free(a)
+	}
+	p.owned = nil
+}
 
 // Kernel gives the entry called name, nil when there is none.
-func (p *Program) Kernel(name string) *isa.Func { return nil }
+func (p *Program) Kernel(name string) *isa.Func {
+	if f := p.Module.ByName[name]; f != nil && f.Entry {
+		return f
+	}
+	return nil
+}
 
-// Symbol gives the address and size of a variable.
-func (p *Program) Symbol(name string) (addr, size uint64, ok bool) { return 0, 0, false }
+// Symbol gives the address and size of a __device__, __constant__ or __managed__ variable.
+func (p *Program) Symbol(name string) (addr, size uint64, ok bool) {
+	for _, v := range p.Module.Vars {
+		if v.Name == name && p.addrs[v.Index] != 0 {
+			return p.addrs[v.Index], uint64(v.Size), true
+		}
+	}
+	return 0, 0, false
+}
 
-// SharedVar names the shared variable of kernel that covers offset off of its window.
+// SharedVar names the shared variable of kernel that covers offset off of its window, and the variable's offset.
 func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
+	layout := p.image(kernel).layout
+	for i, v := range p.Module.Vars {
+		if i >= len(layout.Offset) || layout.Offset[i] < 0 || v.Space != event.Shared {
+			continue
+		}
+		begin := uint64(layout.Offset[i])
+		if v.Dynamic {
+			begin = uint64(layout.Dynamic)
+		}
+		if v.Dynamic && off >= begin || off-begin < uint64(v.Size) {
+			return v.Name, begin, true
+		}
+	}
+	if off >= uint64(layout.Dynamic) {
+		return "dynamic shared memory", uint64(layout.Dynamic), true
+	}
 	return "", 0, false
+}
+
+// funcAddr is the address of a function as kernels see it.
+func (p *Program) funcAddr(f *isa.Func) uint64 {
+	return codeWindow | uint64(p.id)<<32 | uint64(f.Index)
+}
+
+// funcAt is the function at an address, nil when there is none.
+func (p *Program) funcAt(addr uint64) *isa.Func {
+	i := addr & 0xffff_ffff
+	if addr&^0xffff_ffff != codeWindow|uint64(p.id)<<32 || i >= uint64(len(p.Module.Funcs)) {
+		return nil
+	}
+	return p.Module.Funcs[i]
+}
+
+// image is a kernel with everything it can call, operands resolved.
+type image struct {
+	p      *Program
+	layout *isa.Shared
+	mu     sync.Mutex
+	codes  map[*isa.Func]*code
+}
+
+// image gives the resolved form of a kernel.
+func (p *Program) image(kernel *isa.Func) *image {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	img := p.images[kernel]
+	if img == nil {
+		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{}}
+		p.images[kernel] = img
+	}
+	return img
+}
+
+// code is a function whose operands are resolved for one kernel.
+type code struct {
+	fn     *isa.Func
+	insts  []inst
+	params int // bytes of a kernel's own parameters; 0 for other functions
+}
+
+// inst is an instruction with resolved operands.
+type inst struct {
+	*isa.Inst
+	src []operand
+	// fixed and regs are the sources again when all of them are registers and constants (plain): fixed holds the
+	// constants, regs the rest.
+	plain bool
+	fixed [8]uint64
+	regs  []slot
+	dst   []slot // results that are kept
+	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
+	width, piece uint64
+	// masked says that the last source of a Warp instruction is a member mask.
+	masked bool
+	// args are the actual parameters of a call; those in .param variables are read from the frame.
+	args []operand
+}
+
+// slot pairs an entry of isa.Args with a register.
+type slot struct{ at, reg int32 }
+
+// operandKind says how a resolved operand gets its value.
+type operandKind uint8
+
+const (
+	opConst operandKind = iota // val
+	opReg
+	opNotReg  // a negated predicate
+	opLocal   // val + the local frame
+	opSpecial // special register
+)
+
+// operand is a source with everything known before the launch resolved.
+type operand struct {
+	kind    operandKind
+	special isa.SpecialID
+	reg     int32
+	val     uint64
+}
+
+// code gives the resolved form of fn.
+func (img *image) code(fn *isa.Func) *code {
+	img.mu.Lock()
+	defer img.mu.Unlock()
+	c := img.codes[fn]
+	if c == nil {
+		c = &code{fn: fn, insts: make([]inst, len(fn.Insts))}
+		if fn.Entry {
+			c.params = paramBytes(fn)
+		}
+		for i := range fn.Insts {
+			img.resolve(&c.insts[i], &fn.Insts[i])
+		}
+		img.codes[fn] = c
+	}
+	return c
+}
+
+func (img *image) resolve(to *inst, in *isa.Inst) {
+	to.Inst = in
+	if in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic {
+		size := uint64(in.Type.Size())
+		to.width, to.piece = size*uint64(max(in.Vec, 1)), min(size, 8)
+	}
+	to.masked = in.Class == isa.Warp && in.Has("sync")
+	for i := range in.ArgOps {
+		to.args = append(to.args, img.operand(&in.ArgOps[i]))
+	}
+	to.src = make([]operand, len(in.Src))
+	to.plain = len(in.Src) <= len(to.fixed)
+	for i := range in.Src {
+		o := img.operand(&in.Src[i])
+		to.src[i] = o
+		switch {
+		case o.kind == opConst && i < len(to.fixed):
+			to.fixed[i] = o.val
+		case o.kind == opReg:
+			to.regs = append(to.regs, slot{int32(i), o.reg})
+		default:
+			to.plain = false
+		}
+	}
+	for i := range in.Dst {
+		if in.Dst[i].Kind == isa.Reg {
+			to.dst = append(to.dst, slot{int32(i), in.Dst[i].Reg})
+		}
+	}
+}
+
+// operand resolves a source operand.
+func (img *image) operand(o *isa.Operand) operand {
+	switch o.Kind {
+	case isa.Reg:
+		if o.Not {
+			return operand{kind: opNotReg, reg: o.Reg}
+		}
+		return operand{kind: opReg, reg: o.Reg}
+	case isa.SpecialReg:
+		return operand{kind: opSpecial, special: o.Special}
+	case isa.LocalAddr:
+		return operand{kind: opLocal, val: o.Imm}
+	case isa.FuncAddr:
+		return operand{val: img.p.funcAddr(o.Func)}
+	case isa.GlobalAddr, isa.GenericAddr, isa.SharedAddr:
+		return operand{val: img.varAddr(o.Var, o.Kind == isa.GenericAddr) + o.Imm}
+	default: // Sink, Imm, ParamAddr
+		return operand{val: o.Imm}
+	}
+}
+
+// varAddr is the address of a variable.
+func (img *image) varAddr(v *isa.Var, generic bool) uint64 {
+	if v.Space != event.Shared {
+		return img.p.addrs[v.Index]
+	}
+	off := uint64(img.layout.Dynamic)
+	if !v.Dynamic {
+		off = uint64(img.layout.Offset[v.Index])
+	}
+	if generic {
+		off |= sharedWindow
+	}
+	return off
+}
+
+// paramBytes is the size of the parameter block of a kernel.
+func paramBytes(f *isa.Func) int {
+	n := 0
+	for _, p := range f.Sig.Params {
+		n = max(n, p.Off+p.Size)
+	}
+	return n
 }

@@ -3,6 +3,10 @@ package simt
 import (
 	"context"
 	"errors"
+	"time"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // What a run can end with besides success and cancellation.
@@ -15,8 +19,227 @@ var (
 
 type ref struct{}
 
-// NewRef makes the reference engine: one lane at a time, obviously right.
+// NewRef makes the reference engine: one lane at a time, obviously right. It has no state: one value may run several
+// launches at once, as long as they are of different memories.
+//
+// Every thread has its own program counter and call stack. A warp's step takes the lanes that stand at one instruction
+// of one call stack and executes it for them, lane by lane, lowest first (warp.go says which lanes). Blocks are
+// resident in a window that grows when the blocks in it wait for others (schedule.go).
 func NewRef() Engine { return ref{} }
 
 // Run implements Engine.
-func (ref) Run(ctx context.Context, l *Launch) (Stats, error) { return Stats{}, nil }
+func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
+	start := time.Now()
+	r := newRun(ctx, l)
+	r.out.begin()
+	err := r.loop()
+	r.faults.deliver(l)
+	r.out.end()
+	r.stats.Elapsed = time.Since(start)
+	r.stats.Fault = r.faults.lost
+	if r.workspace != 0 {
+		// Nobody else knows the address.
+		_, _ = r.mem.Free(r.workspace)
+	}
+	return r.stats, err
+}
+
+// run is one launch being executed.
+type run struct {
+	ctx    context.Context
+	l      *Launch
+	p      *Program
+	mem    *Memory
+	img    *image
+	entry  *code
+	places *PlaceTable
+	limits Limits
+	root   uint32 // the kernel's frame
+	params []byte
+	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
+	workspace uint64
+
+	sched  schedule
+	rng    rng
+	clock  uint64 // warp steps so far
+	stats  Stats
+	stop   error // set by a step that ends the run
+	faults faultLog
+	out    emitter
+	tlb    tlb
+	acc    access
+	args   isa.Args
+	wargs  isa.WarpArgs
+	calls  map[callKey]uint32
+	free   []*cta // finished blocks, for reuse
+}
+
+// callKey is a call as the place table knows it; calls caches its answers.
+type callKey struct {
+	caller uint32
+	callee *code
+}
+
+func newRun(ctx context.Context, l *Launch) *run {
+	r := &run{ctx: ctx, l: l, p: l.Program, mem: l.Program.Memory, places: l.Places, limits: DefaultLimits(), calls: map[callKey]uint32{}}
+	if r.places == nil {
+		r.places = NewPlaceTable()
+	}
+	r.img = r.p.image(l.Func)
+	r.entry = r.img.code(l.Func)
+	r.root = r.places.enter(0, l.Func)
+	r.params = make([]byte, r.entry.params)
+	copy(r.params, l.Params)
+	r.rng = newRNG(l.Seed)
+	r.out = emitter{l: l, needs: l.Needs}
+	if l.Sink == nil {
+		r.out.needs = 0
+	}
+	r.sched.init(r)
+	if l.Cooperative {
+		if a, err := r.mem.Alloc(64, 64, DeviceAlloc, "workspace of the cooperative launch"); err == nil {
+			r.workspace = a
+		}
+	}
+	return r
+}
+
+// fail ends the run after the current step.
+func (r *run) fail(err error) {
+	if r.stop == nil {
+		r.stop = err
+	}
+}
+
+// halted tells why the run must end now, nil when it goes on.
+func (r *run) halted() error {
+	switch {
+	case r.stop != nil:
+		return r.stop
+	case r.l.MaxSteps != 0 && r.clock >= r.l.MaxSteps:
+		return ErrStopped
+	}
+	return r.ctx.Err()
+}
+
+// cta is a resident block.
+type cta struct {
+	index   uint32
+	id      event.Dim3
+	threads int
+	live    int  // threads that have not exited
+	gone    bool // finished or stuck, no longer resident
+	warps   []*warp
+	shared  []byte
+	bars    [16]barrier
+}
+
+// newCTA starts block index.
+func (r *run) newCTA(index uint32) *cta {
+	var c *cta
+	if n := len(r.free); n > 0 {
+		c, r.free = r.free[n-1], r.free[:n-1]
+		clear(c.shared)
+	} else {
+		c = &cta{shared: make([]byte, r.sharedBytes())}
+		for range r.l.WarpsPerBlock() {
+			c.warps = append(c.warps, &warp{cta: c})
+		}
+	}
+	c.index, c.id = index, r.l.Grid.At(uint64(index))
+	c.threads = int(r.l.Block.Count())
+	c.live, c.gone = c.threads, false
+	for i := range c.bars {
+		c.bars[i].reset()
+	}
+	for i, w := range c.warps {
+		n := min(32, c.threads-32*i)
+		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))
+	}
+	r.stats.Threads += uint64(c.threads)
+	return c
+}
+
+// sharedBytes is the size of a block's shared window.
+func (r *run) sharedBytes() int {
+	if r.l.DynamicShared == 0 {
+		return int(r.img.layout.Static)
+	}
+	return int(r.img.layout.Dynamic) + r.l.DynamicShared
+}
+
+// lane is one thread.
+type lane struct {
+	frame
+	depth int32   // calls below the kernel
+	up    []frame // the callers, outermost first
+	regs  []uint64
+	// param and local are the stacks of parameter and local frames, all the registers the register stack; regs is the
+	// current frame's part of it.
+	allRegs  []uint64
+	param    []byte
+	local    []byte
+	tid      event.Dim3
+	waits    wait
+	waitMask uint32 // member mask of a warp-level wait
+	waitBar  uint8  // barrier number
+	ran      uint64 // warp.time when it last ran
+}
+
+// frame is one level of a call stack.
+type frame struct {
+	code    *code
+	pc      int32
+	base    uint32 // place of instruction 0
+	regAt   int32
+	paramAt int32
+	localAt int32
+}
+
+// wait says what a lane waits for.
+type wait uint8
+
+const (
+	waitNone    wait = iota
+	waitBarrier      // a CTA barrier
+	waitWarp         // bar.warp.sync
+	waitLanes        // a warp-level instruction with a member mask
+)
+
+func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
+
+// start makes the lane stand at the first instruction of the kernel.
+func (ln *lane) start(r *run, tid event.Dim3) {
+	ln.tid = tid
+	ln.depth, ln.up = 0, ln.up[:0]
+	ln.waits = waitNone
+	ln.frame = frame{code: r.entry, base: r.root}
+	ln.fit()
+	clear(ln.regs)
+	clear(ln.local[:r.entry.fn.LocalFrame])
+}
+
+// fit makes the stacks hold the current frame.
+func (ln *lane) fit() {
+	f := ln.code.fn
+	if need := int(ln.regAt) + f.Regs; need > len(ln.allRegs) {
+		ln.allRegs = grow(ln.allRegs, need)
+	}
+	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+f.Regs]
+	if need := int(ln.paramAt) + f.ParamFrame; need > len(ln.param) {
+		ln.param = grow(ln.param, need)
+	}
+	if need := int(ln.localAt) + f.LocalFrame; need > len(ln.local) {
+		ln.local = grow(ln.local, need)
+	}
+}
+
+// grow gives s at least n elements: just so many at first, doubling later.
+func grow[T any](s []T, n int) []T {
+	if len(s) > 0 {
+		n = max(n, 2*len(s))
+	}
+	t := make([]T, n)
+	copy(t, s)
+	return t
+}

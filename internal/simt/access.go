@@ -1,0 +1,275 @@
+package simt
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// tlb remembers the allocation that the accesses at a place met last.
+type tlb struct {
+	epoch uint64
+	block [64]*block
+}
+
+// access is what the lanes of a warp step touched, for its events.
+type access struct {
+	global, shared uint32 // lanes, by space
+	addr           [32]uint64
+	value          [32][4]uint64 // written, when asked for
+}
+
+// load executes ld for the lanes of on. A faulting lane reads 0.
+func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
+	acc := &r.acc
+	acc.global, acc.shared = 0, 0
+	signed := in.Type.Signed()
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		data := r.reach(w, i, in, place, event.FlagRead)
+		regs := w.lanes[i].regs
+		for _, d := range in.dst {
+			v := uint64(0)
+			if data != nil {
+				v = getUint(data[uint64(d.at)*in.piece:], in.piece)
+			}
+			if signed {
+				v = in.Type.Extend(v, in.Dst[d.at].Size)
+			}
+			regs[d.reg] = v
+		}
+	}
+	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+	if in.Order != event.Weak {
+		w.polls++
+		return pollCost
+	}
+	return 1
+}
+
+// store executes st for the lanes of on, lowest first. A faulting lane writes nothing.
+func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
+	acc := &r.acc
+	acc.global, acc.shared = 0, 0
+	values := r.out.needs&event.NeedValues != 0
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		data := r.reach(w, i, in, place, event.FlagWrite)
+		if data == nil {
+			continue
+		}
+		for k := 0; uint64(k)*in.piece < in.width; k++ {
+			putUint(data[uint64(k)*in.piece:][:in.piece], r.value(w, i, &in.src[1+k]))
+		}
+		if values {
+			acc.note(i, data)
+		}
+	}
+	r.out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
+}
+
+// atomic executes atom and red for the lanes of on, lowest first, and tells how much it costs: one that changes
+// nothing may be a poll.
+func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
+	acc := &r.acc
+	acc.global, acc.shared = 0, 0
+	values := r.out.needs&event.NeedValues != 0
+	changed, failed := false, uint32(0)
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		data := r.reach(w, i, in, place, event.FlagRead|event.FlagWrite)
+		regs := w.lanes[i].regs
+		if data == nil {
+			for _, d := range in.dst {
+				regs[d.reg] = 0
+			}
+			continue
+		}
+		var olds [8]uint64
+		for k := 0; uint64(k)*in.piece < in.width; k++ {
+			at := data[uint64(k)*in.piece:][:in.piece]
+			old := getUint(at, in.piece)
+			b, c := r.value(w, i, &in.src[1+k]), uint64(0)
+			if in.Op == isa.OpCas {
+				c = r.value(w, i, &in.src[2])
+				if lowBytes(b, in.piece) != old {
+					failed |= 1 << i
+				}
+			}
+			putUint(at, in.RMW(in.Inst, old, b, c))
+			changed = changed || getUint(at, in.piece) != old
+			olds[k] = old
+		}
+		for _, d := range in.dst {
+			regs[d.reg] = in.Type.Extend(olds[d.at], in.Dst[d.at].Size)
+		}
+		if values {
+			acc.note(i, data)
+		}
+	}
+	r.out.atomics(w, in, place, acc, failed)
+	if !changed && len(in.Dst) > 0 {
+		w.polls++
+		return pollCost
+	}
+	return 1
+}
+
+// note keeps what lane i wrote.
+func (a *access) note(i int, data []byte) {
+	v := &a.value[i]
+	*v = [4]uint64{}
+	for k := 0; k < len(data); k += 8 {
+		v[k/8] = getUint(data[k:], uint64(min(8, len(data)-k)))
+	}
+}
+
+// reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
+func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags) []byte {
+	addr := r.value(w, lane, &in.src[0]) + uint64(in.Off)
+	space := in.Space
+	if space == event.Generic {
+		space, addr = splitGeneric(addr)
+	}
+	var data []byte
+	var kind FaultKind
+	switch space {
+	case event.Global, event.Const:
+		if data, kind = r.global(addr, in.width, flags, place); kind == "" {
+			r.acc.addr[lane] = addr
+			if space == event.Global {
+				r.acc.global |= 1 << lane
+			}
+			return data
+		}
+	case event.Shared:
+		if data, kind = window(w.cta.shared, addr, in.width); kind == "" {
+			r.acc.addr[lane] = addr
+			r.acc.shared |= 1 << lane
+			return data
+		}
+	case event.Local:
+		ln := &w.lanes[lane]
+		if data, kind = window(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], addr, in.width); kind == "" {
+			return data
+		}
+	case event.Param:
+		if data = r.paramBytes(w, lane, in, addr); data != nil {
+			return data
+		}
+		kind = OutOfBounds
+	default: // a generic address of no window
+		kind = OutOfBounds
+	}
+	r.faults.access(r, kind, w, lane, place, touch{flags, space, addr, in.width})
+	return nil
+}
+
+// splitGeneric gives the space a generic address lies in, and the address there.
+func splitGeneric(addr uint64) (event.Space, uint64) {
+	switch addr >> windowShift {
+	case 0:
+		return event.Global, addr
+	case sharedWindow >> windowShift:
+		return event.Shared, addr &^ (0xff << windowShift)
+	case localWindow >> windowShift:
+		return event.Local, addr &^ (0xff << windowShift)
+	case paramWindow >> windowShift:
+		return event.Param, addr &^ (0xff << windowShift)
+	}
+	return event.Generic, addr
+}
+
+// window gives n bytes at offset off of a shared or local window.
+func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
+	if off > uint64(len(bytes)) || n > uint64(len(bytes))-off {
+		return nil, OutOfBounds
+	}
+	if off&(n-1) != 0 {
+		return nil, Misaligned
+	}
+	return bytes[off : off+n : off+n], ""
+}
+
+// paramBytes gives the bytes of a parameter: of the kernel, or of the lane's parameter frame. Nil when they lie in
+// neither.
+func (r *run) paramBytes(w *warp, lane int, in *inst, off uint64) []byte {
+	ln := &w.lanes[lane]
+	params := r.params
+	if in.Space == event.Param && off >= uint64(ln.code.params) {
+		params = ln.param[ln.paramAt : int(ln.paramAt)+ln.code.fn.ParamFrame]
+	}
+	if off > uint64(len(params)) || in.width > uint64(len(params))-off {
+		return nil
+	}
+	return params[off : off+in.width : off+in.width]
+}
+
+// global gives n bytes of global memory at addr.
+func (r *run) global(addr, n uint64, flags event.Flags, place uint32) ([]byte, FaultKind) {
+	if e := r.mem.epoch.Load(); e != r.tlb.epoch {
+		r.tlb = tlb{epoch: e}
+	}
+	b := r.tlb.block[place%64]
+	if b == nil || !b.covers(addr) {
+		if b = r.mem.lookup(addr); b == nil {
+			return nil, OutOfBounds
+		}
+		r.tlb.block[place%64] = b
+	}
+	off := addr - b.Addr
+	switch {
+	case b.Freed:
+		return nil, UseAfterFree
+	case off > b.Size || n > b.Size-off:
+		return nil, OutOfBounds
+	case addr&(n-1) != 0:
+		return nil, Misaligned
+	case b.Const && flags&event.FlagWrite != 0:
+		return nil, ReadOnly
+	}
+	return b.data[off : off+n : off+n], ""
+}
+
+// getUint reads the n low bytes (1, 2, 4 or 8, or an odd rest) of p, little-endian.
+func getUint(p []byte, n uint64) uint64 {
+	switch n {
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(p))
+	case 8:
+		return binary.LittleEndian.Uint64(p)
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(p))
+	case 1:
+		return uint64(p[0])
+	}
+	v := uint64(0)
+	for i := range n {
+		v |= uint64(p[i]) << (8 * i)
+	}
+	return v
+}
+
+// putUint writes the low bytes of v to all of p, little-endian.
+func putUint(p []byte, v uint64) {
+	switch len(p) {
+	case 4:
+		binary.LittleEndian.PutUint32(p, uint32(v))
+	case 8:
+		binary.LittleEndian.PutUint64(p, v)
+	default:
+		for i := range p {
+			p[i] = byte(v >> (8 * i))
+		}
+	}
+}
+
+// lowBytes is v cut to n bytes.
+func lowBytes(v, n uint64) uint64 {
+	if n >= 8 {
+		return v
+	}
+	return v & (1<<(8*n) - 1)
+}

@@ -1,0 +1,277 @@
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+	"sort"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// allThreads is the expectation of a barrier without thread count: every thread of the block that has not exited.
+const allThreads = -1
+
+// barrier is one of the 16 barriers of a block (PTX ISA, "Parallel Synchronization and Communication Instructions:
+// bar, barrier"). Threads arrive one by one, as since Volta.
+type barrier struct {
+	expect int // allThreads, a thread count, or 0 while nobody has arrived
+	count  int // arrivals
+	got    []uint32
+	// Of bar.red: over the arrivals.
+	popc    uint32
+	and, or bool
+	sites   []site
+}
+
+// site is an instruction by which threads arrived, for the check that they all came by the same one.
+type site struct {
+	place   uint32
+	aligned bool
+	block   event.Dim3
+	thread  event.Dim3
+	threads int
+	warps   uint32 // bit i: lanes of warp i came by it
+}
+
+func (b *barrier) reset() {
+	b.expect, b.count, b.popc, b.and, b.or = 0, 0, 0, true, false
+	clear(b.got)
+	b.sites = b.sites[:0]
+}
+
+// arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full: lanes
+// that exited or that the block never had do not hold up a barrier with a thread count.
+func (b *barrier) arrived(c *cta) int {
+	n := b.count
+	if b.expect == allThreads {
+		return n
+	}
+	for i, got := range b.got {
+		if got != 0 && c.warps[i].live&^got == 0 {
+			n += 32 - bits.OnesCount32(got)
+		}
+	}
+	return n
+}
+
+// barrier executes bar and barrier for the lanes of on.
+func (r *run) barrier(w *warp, in *inst, on uint32, place uint32) {
+	// The operands are the same for all lanes but for the predicate of bar.red; where they are not, the lanes arrive in
+	// groups of one barrier and count.
+	for on != 0 {
+		first := bits.TrailingZeros32(on)
+		id, count := r.barrierOperands(w, in, first)
+		same := uint32(0)
+		for m := on; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			if id2, count2 := r.barrierOperands(w, in, i); id2 == id && count2 == count {
+				same |= 1 << i
+			}
+		}
+		on &^= same
+		r.arrive(w, in, same, place, id, count)
+	}
+}
+
+// barrierOperands gives the barrier and thread count for a lane; the count is allThreads when there is none.
+func (r *run) barrierOperands(w *warp, in *inst, lane int) (id uint64, count int) {
+	id = r.value(w, lane, &in.src[0]) & 0xffff_ffff
+	if in.Src[1].Kind == isa.Sink {
+		return id, allThreads
+	}
+	return id, int(r.value(w, lane, &in.src[1]) & 0xffff_ffff)
+}
+
+// arrive makes lanes of one warp arrive at one barrier.
+func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, count int) {
+	first := bits.TrailingZeros32(on)
+	if id >= uint64(len(w.cta.bars)) {
+		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d does not exist: a block has barriers 0 to 15", id)
+		return
+	}
+	if count != allThreads && (count == 0 || count%32 != 0) {
+		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is given a thread count of %d, which is not a positive multiple of 32", id, count)
+		return
+	}
+	b := &w.cta.bars[id]
+	if b.expect != 0 && b.expect != count {
+		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "threads arrive at barrier %d expecting %s, others that wait there expect %s", id, expects(count), expects(b.expect))
+		count = b.expect
+	}
+	b.expect = count
+	b.join(w, on)
+	b.enter(site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.lanes[first].tid}, w, on)
+	waits := in.Op != isa.OpArrive
+	if in.Op != isa.OpSync && waits {
+		r.reduce(b, w, in, on)
+	}
+	flags, threads := event.Flags(0), count
+	if waits {
+		flags |= event.FlagWait
+		for m := on; m != 0; m &= m - 1 {
+			ln := &w.lanes[bits.TrailingZeros32(m)]
+			ln.waitBar = uint8(id)
+			ln.pc = int32(place - ln.base) // it stands here until the barrier completes
+		}
+		w.block(on, waitBarrier)
+	}
+	if count == allThreads {
+		threads = 0
+		if in.Aligned {
+			flags |= event.FlagAligned
+		}
+	}
+	r.out.arrive(w, on, place, uint8(id), flags, threads)
+	r.complete(b, uint8(id), w, on, place)
+}
+
+func expects(count int) string {
+	if count == allThreads {
+		return "all threads of the block"
+	}
+	return fmt.Sprintf("%d threads", count)
+}
+
+// join counts the lanes of on.
+func (b *barrier) join(w *warp, on uint32) {
+	if len(b.got) < len(w.cta.warps) {
+		b.got = make([]uint32, len(w.cta.warps))
+	}
+	b.got[w.index] |= on
+	b.count += bits.OnesCount32(on)
+}
+
+// enter notes by which instruction lanes arrived.
+func (b *barrier) enter(s site, w *warp, on uint32) {
+	n := bits.OnesCount32(on)
+	for i := range b.sites {
+		if b.sites[i].place == s.place {
+			b.sites[i].threads += n
+			b.sites[i].warps |= 1 << w.index
+			return
+		}
+	}
+	s.threads, s.warps = n, 1<<w.index
+	b.sites = append(b.sites, s)
+}
+
+// reduce takes the predicates of bar.red into account.
+func (r *run) reduce(b *barrier, w *warp, in *inst, on uint32) {
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		p := r.value(w, i, &in.src[2])&1 != 0
+		if p {
+			b.popc++
+		}
+		b.and = b.and && p
+		b.or = b.or || p
+	}
+}
+
+// complete lets the waiting threads of a barrier go on when enough have arrived.
+func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
+	c := w.cta
+	if b.expect == 0 || b.expect == allThreads && b.count < c.live || b.expect > 0 && b.arrived(c) < b.expect {
+		return
+	}
+	if b.expect == allThreads {
+		r.checkSites(b, id, c)
+	}
+	r.out.barrierDone(w, on, place, id)
+	for _, v := range c.warps {
+		woken := uint32(0)
+		for m := v.live; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			ln := &v.lanes[i]
+			if ln.waits != waitBarrier || ln.waitBar != id {
+				continue
+			}
+			woken |= 1 << i
+			b.result(ln)
+			ln.pc++
+		}
+		if woken != 0 {
+			v.wake(woken)
+		}
+	}
+	b.reset()
+}
+
+// result gives a waiting lane of bar.red its result.
+func (b *barrier) result(ln *lane) {
+	in := &ln.code.insts[ln.pc]
+	if len(in.dst) == 0 {
+		return
+	}
+	v := uint64(0)
+	switch {
+	case in.Op == isa.OpPopc:
+		v = uint64(b.popc)
+	case in.Op == isa.OpAnd && b.and, in.Op == isa.OpOr && b.or:
+		v = 1
+	}
+	ln.regs[in.dst[0].reg] = v
+}
+
+// exitedBarriers completes the barriers that waited for lanes that have now exited.
+func (r *run) exitedBarriers(w *warp, on uint32, place uint32) {
+	for id := range w.cta.bars {
+		if b := &w.cta.bars[id]; b.expect != 0 {
+			r.complete(b, uint8(id), w, on, place)
+		}
+	}
+}
+
+// checkSites judges a barrier of all threads that has completed: threads that have exited never reached it, and
+// __syncthreads() must be the same one for all.
+func (r *run) checkSites(b *barrier, id uint8, c *cta) {
+	sort.Slice(b.sites, func(i, j int) bool { return b.sites[i].place < b.sites[j].place })
+	first := b.sites[0].place
+	if missing := c.threads - c.live; missing > 0 {
+		if f, fresh := r.faults.count(r, BarrierDivergence, first, true); fresh {
+			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.threads)
+			f.Stands = append(b.stands(id), exitStands(c)...)
+		}
+	}
+	if len(b.sites) == 1 {
+		return
+	}
+	aligned, mixed, seen := false, false, uint32(0)
+	for _, s := range b.sites {
+		aligned = aligned || s.aligned
+		mixed = mixed || seen&s.warps != 0
+		seen |= s.warps
+	}
+	if !aligned {
+		return // barrier.sync may be executed anywhere
+	}
+	// The PTX manual wants the threads of a warp to execute the same aligned barrier; the programming guide wants it of
+	// all threads of the block.
+	if f, fresh := r.faults.count(r, BarrierDivergence, first, !mixed); fresh {
+		f.Message = fmt.Sprintf("the threads of a block met at barrier %d by different instructions: the barrier stands in divergent code", id)
+		f.Stands = b.stands(id)
+	}
+}
+
+// stands tells by which instructions threads arrived.
+func (b *barrier) stands(id uint8) []Stand {
+	var list []Stand
+	for _, s := range b.sites {
+		list = append(list, Stand{Place: s.place, Block: s.block, Thread: s.thread, Threads: s.threads, Doing: fmt.Sprintf("arrived at barrier %d", id)})
+	}
+	return list
+}
+
+// exitStands tells where threads of a block exited.
+func exitStands(c *cta) []Stand {
+	var s standSet
+	for _, w := range c.warps {
+		for i := range min(32, c.threads-32*w.index) {
+			if w.live&(1<<i) == 0 {
+				s.add(w.lanes[i].place(), "exited", c.id, w.lanes[i].tid)
+			}
+		}
+	}
+	return s.stands()
+}

@@ -1,0 +1,179 @@
+package simt
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// maxString bounds a string that device code hands to the host.
+const maxString = 64 << 10
+
+// invocation is a call of a builtin function by one lane.
+type invocation struct {
+	r     *run
+	w     *warp
+	lane  int
+	in    *inst
+	fn    *isa.Func
+	place uint32
+}
+
+// builtins are the functions that CUDA's device runtime supplies (PTX Interoperability, "System Calls").
+var builtins = map[string]func(c *invocation){
+	"vprintf":      (*invocation).vprintf,
+	"__assertfail": (*invocation).assertfail,
+	"malloc":       (*invocation).malloc,
+	"free":         (*invocation).free,
+}
+
+// Builtins names the functions that the engine supplies.
+func Builtins() []string { return []string{"__assertfail", "free", "malloc", "vprintf"} }
+
+func (r *run) builtin(c *invocation) {
+	f := builtins[c.fn.Builtin]
+	if f == nil {
+		r.faults.at(r, BadCall, c.w, c.lane, c.place, "calls", "%s is not supplied", c.fn.Builtin)
+		return
+	}
+	f(c)
+}
+
+// arg is argument k, at most 8 bytes.
+func (c *invocation) arg(k int) uint64 {
+	if k >= len(c.in.args) {
+		return 0
+	}
+	ln := &c.w.lanes[c.lane]
+	size := uint64(8)
+	if k < len(c.fn.Sig.Params) {
+		size = uint64(c.fn.Sig.Params[k].Size)
+	}
+	return c.r.argument(ln, ln.regs, &ln.frame, c.in, k, size)
+}
+
+// result hands v to the caller.
+func (c *invocation) result(v uint64) {
+	if len(c.in.RetOps) == 0 || len(c.fn.Sig.Rets) == 0 {
+		return
+	}
+	ln := &c.w.lanes[c.lane]
+	switch o := &c.in.RetOps[0]; o.Kind {
+	case isa.ParamAddr:
+		putUint(ln.param[uint64(ln.paramAt)+o.Imm:][:c.fn.Sig.Rets[0].Size], v)
+	case isa.Reg:
+		ln.regs[o.Reg] = v
+	}
+}
+
+// peek gives up to n bytes at a generic address, nil when there are none.
+func (c *invocation) peek(addr, n uint64) []byte {
+	space, off := splitGeneric(addr)
+	var data []byte
+	switch space {
+	case event.Global:
+		b := c.r.mem.lookup(addr)
+		if b == nil || b.Freed {
+			return nil
+		}
+		data, off = b.data, addr-b.Addr
+	case event.Shared:
+		data = c.w.cta.shared
+	case event.Local:
+		ln := &c.w.lanes[c.lane]
+		data = ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]
+	case event.Param:
+		data = c.r.params
+	}
+	if off >= uint64(len(data)) {
+		return nil
+	}
+	return data[off:min(off+n, uint64(len(data)))]
+}
+
+// text is the zero-terminated string at a generic address.
+func (c *invocation) text(addr uint64) (string, bool) {
+	data := c.peek(addr, maxString)
+	if data == nil {
+		return "", false
+	}
+	if n := bytes.IndexByte(data, 0); n >= 0 {
+		data = data[:n]
+	}
+	return string(data), true
+}
+
+// vprintf is printf: the format, and a buffer with the arguments, each at a multiple of its size. Its result is the
+// number of arguments, -1 without a format (CUDA programming guide, "Formatted Output").
+func (c *invocation) vprintf() {
+	formatText, ok := c.text(c.arg(0))
+	if !ok {
+		c.result(0xffff_ffff)
+		return
+	}
+	f := formatter{format: formatText, args: argBuffer{peek: c.peek, addr: c.arg(1)}, text: c.text}
+	out := f.run()
+	if c.r.l.Printf != nil {
+		c.r.l.Printf(out)
+	}
+	c.result(uint64(uint32(f.args.taken)))
+}
+
+// assertfail is __assertfail(message, file, line, function, size of a character): it ends the launch.
+func (c *invocation) assertfail() {
+	str := func(k int) string {
+		s, ok := c.text(c.arg(k))
+		if !ok {
+			return "?"
+		}
+		return s
+	}
+	message, file, line, function := str(0), str(1), uint32(c.arg(2)), str(3)
+	b, t := c.w.cta.id, c.w.lanes[c.lane].tid
+	if c.r.l.Printf != nil {
+		c.r.l.Printf(fmt.Appendf(nil, "%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
+			file, line, function, b.X, b.Y, b.Z, t.X, t.Y, t.Z, message))
+	}
+	c.r.faults.at(c.r, Assertion, c.w, c.lane, c.place, "asserts", "assertion `%s` failed in %s (%s:%d)", message, function, file, line)
+	c.r.fail(ErrAssert)
+}
+
+// malloc is device-side malloc: 0 when the heap is used up.
+func (c *invocation) malloc() {
+	size := c.arg(0)
+	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.w.lanes[c.lane].tid, c.w.cta.id)
+	addr, err := c.r.mem.heapAlloc(size, name)
+	if err != nil {
+		addr = 0
+	}
+	c.result(addr)
+}
+
+// free is device-side free.
+func (c *invocation) free() {
+	addr := c.arg(0)
+	if addr == 0 {
+		return
+	}
+	a, ok := c.r.mem.Find(addr)
+	fault := func(format string, args ...any) {
+		c.r.faults.at(c.r, DeviceHeap, c.w, c.lane, c.place, "frees", format, args...)
+	}
+	switch {
+	case !ok:
+		fault("free of %#x, which malloc never gave", addr)
+	case a.Kind != HeapAlloc:
+		fault("free of %#x, which is no memory of malloc (%s)", addr, a.Name)
+	case a.Freed:
+		fault("free of %#x (%s), which has been freed already", addr, a.Name)
+	case a.Addr != addr:
+		fault("free of %#x, which lies %d bytes inside %s", addr, addr-a.Addr, a.Name)
+	default:
+		if _, err := c.r.mem.Free(addr); errors.Is(err, ErrNotAllocated) {
+			panic("BUG: an allocation found cannot be freed")
+		}
+	}
+}

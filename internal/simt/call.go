@@ -1,0 +1,190 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+const (
+	// maxLocal is the most local memory a thread can have (CUDA programming guide, "Technical Specifications per Compute
+	// Capability"); maxDepth bounds calls, whose return addresses take room on hardware too.
+	maxLocal = 512 << 10
+	maxDepth = 8192
+	// localAlign is the alignment of a frame's local variables.
+	localAlign = 32
+)
+
+// call executes call for the lanes of on, which have their own callees when it is indirect.
+func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
+	if on != w.group || in.Callee == nil {
+		w.regroup = true
+	}
+	if in.Callee != nil {
+		r.callOne(w, in, on, place, in.Callee)
+		return
+	}
+	for on != 0 {
+		first := bits.TrailingZeros32(on)
+		addr := r.value(w, first, &in.src[0])
+		same := uint32(0)
+		for m := on; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); r.value(w, i, &in.src[0]) == addr {
+				same |= 1 << i
+			}
+		}
+		on &^= same
+		fn := r.p.funcAt(addr)
+		if fn == nil || !fits(&fn.Sig, in.CallSig) {
+			r.faults.at(r, BadCall, w, first, place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
+			continue
+		}
+		r.callOne(w, in, same, place, fn)
+	}
+}
+
+// fits reports whether a function takes and gives what a call hands over.
+func fits(sig, call *isa.Signature) bool {
+	if call == nil {
+		return false
+	}
+	same := func(a, b []isa.Param) bool {
+		if len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if a[i].Size != b[i].Size {
+				return false
+			}
+		}
+		return true
+	}
+	return same(sig.Params, call.Params) && same(sig.Rets, call.Rets)
+}
+
+// callOne makes the lanes of on call fn.
+func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) {
+	if len(in.args) < len(fn.Sig.Params) || len(in.RetOps) < len(fn.Sig.Rets) {
+		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s is called with fewer arguments than it has", fn.Name)
+		return
+	}
+	if fn.Builtin != "" {
+		for m := on; m != 0; m &= m - 1 {
+			r.builtin(&invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
+		}
+		return
+	}
+	c := r.img.code(fn)
+	base, ok := r.calls[callKey{place, c}]
+	if !ok {
+		base = r.places.enter(place, fn)
+		r.calls[callKey{place, c}] = base
+	}
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if !r.enter(w, i, in, c, base) {
+			r.faults.at(r, StackOverflow, w, i, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", w.lanes[i].depth, w.lanes[i].localAt)
+			r.fail(ErrTrap)
+		}
+	}
+}
+
+// enter pushes a frame of c on a lane's stack and hands over the arguments; false when the stack is full.
+func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
+	ln := &w.lanes[lane]
+	from := ln.frame
+	caller, fn := from.code.fn, c.fn
+	localAt := roundUp(uint64(from.localAt)+uint64(caller.LocalFrame), localAlign)
+	if ln.depth >= maxDepth || localAt+uint64(fn.LocalFrame) > maxLocal {
+		return false
+	}
+	fromRegs := ln.regs
+	ln.up = append(ln.up, from)
+	ln.depth++
+	ln.frame = frame{
+		code:    c,
+		base:    base,
+		regAt:   from.regAt + int32(caller.Regs),
+		paramAt: from.paramAt + int32(caller.ParamFrame),
+		localAt: int32(localAt),
+	}
+	ln.fit()
+	clear(ln.regs)
+	local := ln.local[ln.localAt:][:fn.LocalFrame]
+	clear(local)
+	for k := range fn.Sig.Params {
+		p := &fn.Sig.Params[k]
+		size := uint64(p.Size)
+		switch {
+		case p.Off < 0:
+			ln.regs[p.Reg] = r.argument(ln, fromRegs, &from, in, k, size)
+		case in.ArgOps[k].Kind == isa.ParamAddr:
+			to := ln.param[int(ln.paramAt)+p.Off:][:p.Size]
+			copy(to, ln.param[uint64(from.paramAt)+in.ArgOps[k].Imm:][:p.Size])
+		default:
+			putUint(ln.param[int(ln.paramAt)+p.Off:][:p.Size], r.argument(ln, fromRegs, &from, in, k, size))
+		}
+	}
+	for _, s := range fn.Spills {
+		copy(local[s.Local:][:s.Size], ln.param[int(ln.paramAt)+s.Param:][:s.Size])
+	}
+	return true
+}
+
+// argument is the value of actual parameter k, of size bytes at most 8, in the caller's frame.
+func (r *run) argument(ln *lane, regs []uint64, from *frame, in *inst, k int, size uint64) uint64 {
+	if o := &in.ArgOps[k]; o.Kind == isa.ParamAddr {
+		return getUint(ln.param[uint64(from.paramAt)+o.Imm:], min(size, 8))
+	}
+	switch o := &in.args[k]; o.kind {
+	case opReg:
+		return regs[o.reg]
+	case opNotReg:
+		return regs[o.reg]&1 ^ 1
+	case opLocal:
+		return o.val + uint64(from.localAt)
+	default:
+		return o.val
+	}
+}
+
+// ret returns the lanes of on from their functions; from the kernel that is an exit.
+func (r *run) ret(w *warp, on uint32, place uint32) {
+	w.regroup = true
+	out := uint32(0)
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		if ln.depth == 0 {
+			out |= 1 << i
+			continue
+		}
+		ln.leave()
+	}
+	if out != 0 {
+		r.exit(w, out, place)
+	}
+}
+
+// leave pops the lane's frame and hands over the results.
+func (ln *lane) leave() {
+	fn, regs, paramAt := ln.code.fn, ln.regs, int(ln.paramAt)
+	n := len(ln.up) - 1
+	ln.frame, ln.up = ln.up[n], ln.up[:n]
+	ln.depth--
+	ln.regs = ln.allRegs[ln.regAt : int(ln.regAt)+ln.code.fn.Regs]
+	in := &ln.code.insts[ln.pc-1] // the call: it left the caller standing after it
+	for k := range fn.Sig.Rets {
+		p := &fn.Sig.Rets[k]
+		switch o := &in.RetOps[k]; {
+		case o.Kind == isa.ParamAddr && p.Off >= 0:
+			copy(ln.param[uint64(ln.paramAt)+o.Imm:][:p.Size], ln.param[paramAt+p.Off:][:p.Size])
+		case o.Kind == isa.ParamAddr:
+			putUint(ln.param[uint64(ln.paramAt)+o.Imm:][:p.Size], regs[p.Reg])
+		case o.Kind == isa.Reg && p.Off >= 0:
+			ln.regs[o.Reg] = getUint(ln.param[paramAt+p.Off:], uint64(min(p.Size, 8)))
+		case o.Kind == isa.Reg:
+			ln.regs[o.Reg] = regs[p.Reg]
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// batchEvents is how many events are handed on at once.
+const batchEvents = 4096
+
+// emitter makes the events that the launch's sink asks for.
+type emitter struct {
+	l     *Launch
+	needs event.Needs
+	batch event.Batch
+}
+
+// add appends an event of w.
+func (o *emitter) add(e event.Event) {
+	e.Launch = o.l.ID
+	o.batch.Events = append(o.batch.Events, e)
+	if len(o.batch.Events) >= batchEvents {
+		o.flush()
+	}
+}
+
+// flush hands on what has been gathered.
+func (o *emitter) flush() {
+	if len(o.batch.Events) == 0 {
+		return
+	}
+	o.l.Sink.Events(&o.batch)
+	o.batch.Reset()
+}
+
+// begin tells that the launch begins.
+func (o *emitter) begin() {
+	if o.needs&event.NeedLaunch == 0 {
+		return
+	}
+	o.batch.Launches = append(o.batch.Launches, o.l.Launch)
+	o.add(event.Event{Kind: event.KernelBegin})
+}
+
+// end tells that the launch has ended, in whatever way, and flushes.
+func (o *emitter) end() {
+	if o.needs&event.NeedLaunch != 0 {
+		o.add(event.Event{Kind: event.KernelEnd})
+	}
+	o.flush()
+}
+
+// accesses makes the events of a warp's load or store: one for each space that its lanes touched.
+func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, acc *access) {
+	if acc.global != 0 && o.needs&event.NeedGlobal != 0 {
+		o.access(kind, flags, w, in, place, event.Global, acc.global, acc)
+	}
+	if acc.shared != 0 && o.needs&event.NeedShared != 0 {
+		o.access(kind, flags, w, in, place, event.Shared, acc.shared, acc)
+	}
+}
+
+// access makes one event: affine where the addresses are.
+func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, space event.Space, mask uint32, acc *access) {
+	e := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: mask,
+		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.width)}
+	if in.Vec > 1 {
+		e.Flags |= event.FlagVector
+	}
+	var affine bool
+	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine {
+		e.Flags |= event.FlagScattered
+		e.Addr, e.Stride = 0, 0
+		e.Side = uint32(len(o.batch.Addrs))
+		for m := mask; m != 0; m &= m - 1 {
+			o.batch.Addrs = append(o.batch.Addrs, acc.addr[bits.TrailingZeros32(m)])
+		}
+	}
+	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+		e.Flags |= event.FlagValues
+		e.Val = uint32(len(o.batch.Values))
+		n := event.ValueWords(e.Size)
+		for m := mask; m != 0; m &= m - 1 {
+			o.batch.Values = append(o.batch.Values, acc.value[bits.TrailingZeros32(m)][:n]...)
+		}
+	}
+	o.add(e)
+}
+
+// fitLine finds base and stride such that every lane l of mask has address base + (l - lowest lane) * stride.
+func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool) {
+	first := bits.TrailingZeros32(mask)
+	base = addr[first]
+	rest := mask & (mask - 1)
+	if rest == 0 {
+		return base, 0, true
+	}
+	second := bits.TrailingZeros32(rest)
+	gap := int64(second - first)
+	diff := int64(addr[second] - base)
+	if diff%gap != 0 {
+		return 0, 0, false
+	}
+	stride = diff / gap
+	for m := rest & (rest - 1); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if addr[i] != base+uint64(int64(i-first)*stride) {
+			return 0, 0, false
+		}
+	}
+	return base, stride, true
+}
+
+// atomics makes the events of a warp's atom or red. The lanes whose compare-and-swap failed only read, in events of
+// their own, which stand so that every lane sees the writes before it in the stream and no others.
+func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed uint32) {
+	wrote := event.FlagRead | event.FlagWrite
+	if in.Op == isa.OpExch && len(in.dst) == 0 {
+		wrote = event.FlagWrite
+	}
+	all := acc.global | acc.shared
+	failed &= all
+	emit := func(mask uint32, flags event.Flags) {
+		global, shared := acc.global, acc.shared
+		acc.global, acc.shared = global&mask, shared&mask
+		o.accesses(event.Atomic, flags, w, in, place, acc)
+		acc.global, acc.shared = global, shared
+	}
+	if failed == 0 || failed == all {
+		if failed != 0 {
+			wrote = event.FlagRead
+		}
+		o.accesses(event.Atomic, wrote, w, in, place, acc)
+		return
+	}
+	before, after := false, false // a failed lane below (above) a lane that wrote the same place
+	for f := failed; f != 0; f &= f - 1 {
+		i := bits.TrailingZeros32(f)
+		for m := all &^ failed; m != 0; m &= m - 1 {
+			if j := bits.TrailingZeros32(m); acc.addr[i] == acc.addr[j] {
+				before = before || i < j
+				after = after || i > j
+			}
+		}
+	}
+	switch {
+	case before && after: // lane by lane, in runs of one outcome
+		for rest := all; rest != 0; {
+			run, other, flags := rest&^failed, rest&failed, wrote
+			if failed&(rest&-rest) != 0 {
+				run, other, flags = other, run, event.FlagRead
+			}
+			if other != 0 {
+				run &= other&-other - 1
+			}
+			emit(run, flags)
+			rest &^= run
+		}
+	case before:
+		emit(failed, event.FlagRead)
+		emit(all&^failed, wrote)
+	default:
+		emit(all&^failed, wrote)
+		emit(failed, event.FlagRead)
+	}
+}
+
+func (o *emitter) sync() bool { return o.needs&event.NeedSync != 0 }
+
+// fence tells of a fence by the lanes of mask.
+func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.Fence, Warp: w.number, Mask: mask, Place: place, Order: in.Order, Scope: in.Scope})
+	}
+}
+
+// exit tells that the lanes of mask have finished.
+func (o *emitter) exit(w *warp, mask uint32, place uint32) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.Exit, Warp: w.number, Mask: mask, Place: place})
+	}
+}
+
+// arrive tells that the lanes of mask arrived at barrier id; count is the number of threads asked for, 0 for all.
+func (o *emitter) arrive(w *warp, mask uint32, place uint32, id uint8, flags event.Flags, count int) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.Arrive, Warp: w.number, Mask: mask, Place: place, Barrier: id, Flags: flags, Aux: uint32(count)})
+	}
+}
+
+// barrierDone tells that barrier id of w's block completed by what the lanes of mask did.
+func (o *emitter) barrierDone(w *warp, mask uint32, place uint32, id uint8) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.BarrierDone, Warp: w.number, Mask: mask, Place: place, Barrier: id})
+	}
+}
+
+// warpSync tells that bar.warp.sync completed for the lanes of mask.
+func (o *emitter) warpSync(w *warp, mask uint32, place uint32) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: mask, Place: place})
+	}
+}
+
+// branch tells of a split or reconvergence of a warp in lockstep.
+func (o *emitter) branch(kind event.Kind, w *warp, place uint32, mask, others uint32) {
+	if o.needs&event.NeedBranches != 0 {
+		o.add(event.Event{Kind: kind, Warp: w.number, Mask: mask, Place: place, Aux: others})
+	}
+}

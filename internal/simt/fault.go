@@ -1,0 +1,310 @@
+package simt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sort"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// maxStands bounds the stands of a deadlock.
+const maxStands = 64
+
+// faultLog gathers the faults of a launch: one for each kind and place, in the order in which they first happened.
+// They are told when the launch ends.
+type faultLog struct {
+	list  []*Fault
+	index map[faultKey]*Fault
+	// lost is the kind of the first fault after which a device would be lost.
+	lost FaultKind
+	// stuck holds where the threads of blocks stand that can never finish, by whether a barrier of all threads has parted
+	// them.
+	stuck [2]standSet
+}
+
+type faultKey struct {
+	kind    FaultKind
+	place   uint32
+	warning bool
+}
+
+// touch is a memory access for messages.
+type touch struct {
+	flags event.Flags
+	space event.Space
+	addr  uint64
+	size  uint64
+}
+
+// count gives the fault of kind at place, and whether it is new: then the caller fills it.
+func (f *faultLog) count(r *run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
+	switch kind {
+	case OutOfBounds, Misaligned, UseAfterFree, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap:
+		if f.lost == "" {
+			f.lost = kind
+		}
+	}
+	if f.index == nil {
+		f.index = map[faultKey]*Fault{}
+	}
+	key := faultKey{kind, place, warning}
+	if old := f.index[key]; old != nil {
+		old.Count++
+		return old, false
+	}
+	fault = &Fault{Kind: kind, Launch: r.l.Launch, Warning: warning, Count: 1}
+	f.index[key] = fault
+	f.list = append(f.list, fault)
+	return fault, true
+}
+
+// deliver tells the faults to the launch's owner.
+func (f *faultLog) deliver(l *Launch) {
+	if l.OnFault == nil {
+		return
+	}
+	for _, fault := range f.list {
+		l.OnFault(*fault)
+	}
+}
+
+// at counts a fault of one lane.
+func (f *faultLog) at(r *run, kind FaultKind, w *warp, lane int, place uint32, doing, format string, args ...any) {
+	fault, fresh := f.count(r, kind, place, false)
+	if !fresh {
+		return
+	}
+	fault.Message = fmt.Sprintf(format, args...)
+	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.lanes[lane].tid, Threads: 1, Doing: doing}}
+}
+
+// access counts a fault of a memory access.
+func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint32, t touch) {
+	fault, fresh := f.count(r, kind, place, false)
+	if !fresh {
+		return
+	}
+	doing := "reads"
+	switch {
+	case t.flags == event.FlagWrite:
+		doing = "writes"
+	case t.flags&event.FlagWrite != 0:
+		doing = "updates"
+	}
+	fault.Message = fmt.Sprintf("the thread %s %d bytes at %s", doing, t.size, r.describe(kind, w, lane, t))
+	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.lanes[lane].tid, Threads: 1, Doing: doing,
+		Flags: t.flags, Space: t.space, Address: t.addr, Size: int(t.size)}}
+}
+
+// describe tells what is at the address of a faulting access.
+func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
+	switch t.space {
+	case event.Shared:
+		name, at, ok := r.p.SharedVar(r.l.Func, t.addr)
+		switch {
+		case kind == Misaligned && ok:
+			return fmt.Sprintf("offset %#x of shared memory (%s + %d), which is not a multiple of %d", t.addr, name, t.addr-at, t.size)
+		case kind == Misaligned:
+			return fmt.Sprintf("offset %#x of shared memory, which is not a multiple of %d", t.addr, t.size)
+		}
+		return fmt.Sprintf("offset %#x of shared memory, of which the block has %d bytes%s", t.addr, len(w.cta.shared), past(t, 0, uint64(len(w.cta.shared))))
+	case event.Local:
+		ln := &w.lanes[lane]
+		if kind == Misaligned {
+			return fmt.Sprintf("offset %#x of local memory, which is not a multiple of %d", t.addr, t.size)
+		}
+		return fmt.Sprintf("offset %#x of local memory, of which the thread has %d bytes here", t.addr, int(ln.localAt)+ln.code.fn.LocalFrame)
+	case event.Param:
+		return fmt.Sprintf("offset %#x of the parameters, which are fewer bytes", t.addr)
+	case event.Generic:
+		return fmt.Sprintf("%#x, which is no address of data", t.addr)
+	}
+	return r.describeGlobal(kind, t)
+}
+
+// describeGlobal tells what is at a faulting address of global memory.
+func (r *run) describeGlobal(kind FaultKind, t touch) string {
+	if a, ok := r.mem.Find(t.addr); ok {
+		in := fmt.Sprintf("%#x (%s + %d)", t.addr, a.Name, t.addr-a.Addr)
+		switch kind {
+		case Misaligned:
+			return fmt.Sprintf("%s, which is not a multiple of %d", in, t.size)
+		case UseAfterFree:
+			return in + ", which has been freed"
+		case ReadOnly:
+			return in + ", which is constant memory"
+		}
+		return fmt.Sprintf("%s, of which the last %d pass the end", in, t.addr+t.size-(a.Addr+a.Size))
+	}
+	if t.addr < 1<<16 {
+		return fmt.Sprintf("%#x: a null pointer", t.addr)
+	}
+	before, after := r.mem.neighbours(t.addr)
+	const far = 1 << 20
+	past, short := uint64(far), uint64(far)
+	if before != nil {
+		past = t.addr - (before.Addr + before.Size)
+	}
+	if after != nil {
+		short = after.Addr - t.addr
+	}
+	switch {
+	case past < far && past <= short:
+		return fmt.Sprintf("%#x, %d bytes past the end of %s%s", t.addr, past, before.Name, freedNote(before))
+	case short < far:
+		return fmt.Sprintf("%#x, %d bytes before %s%s", t.addr, short, after.Name, freedNote(after))
+	case t.addr < GlobalBase || t.addr >= GlobalBase+uint64(len(r.mem.arena)):
+		return fmt.Sprintf("%#x, which is host memory that the device cannot reach, or no memory at all", t.addr)
+	}
+	return fmt.Sprintf("%#x, where nothing is allocated", t.addr)
+}
+
+func freedNote(a *Alloc) string {
+	if a.Freed {
+		return ", which has been freed"
+	}
+	return ""
+}
+
+// past says by how much an access passes the end of a range.
+func past(t touch, begin, size uint64) string {
+	if t.addr < begin+size {
+		return fmt.Sprintf(": the last %d pass the end", t.addr+t.size-(begin+size))
+	}
+	return fmt.Sprintf(": %d bytes past the end", t.addr-(begin+size))
+}
+
+// standSet groups threads by where they stand and what they do there.
+type standSet struct {
+	index map[standKey]int
+	list  []Stand
+}
+
+type standKey struct {
+	place uint32
+	doing string
+}
+
+// add counts a thread.
+func (s *standSet) add(place uint32, doing string, block, thread event.Dim3) {
+	if s.index == nil {
+		s.index = map[standKey]int{}
+	}
+	key := standKey{place, doing}
+	i, ok := s.index[key]
+	if !ok {
+		i = len(s.list)
+		s.index[key] = i
+		s.list = append(s.list, Stand{Place: place, Doing: doing, Block: block, Thread: thread})
+	}
+	s.list[i].Threads++
+}
+
+// stands gives those where most threads stand, the waiting ones before the others.
+func (s *standSet) stands() []Stand {
+	sort.SliceStable(s.list, func(i, j int) bool {
+		a, b := &s.list[i], &s.list[j]
+		if x, y := a.Doing == "exited", b.Doing == "exited"; x != y {
+			return y
+		}
+		return a.Threads > b.Threads
+	})
+	return s.list[:min(len(s.list), maxStands)]
+}
+
+// addBlock counts the threads of a block.
+func (s *standSet) addBlock(c *cta) {
+	for _, w := range c.warps {
+		for i := range min(32, c.threads-32*w.index) {
+			ln := &w.lanes[i]
+			s.add(ln.place(), w.doing(i), c.id, ln.tid)
+		}
+	}
+}
+
+// doing says what a lane is about.
+func (w *warp) doing(i int) string {
+	ln := &w.lanes[i]
+	switch {
+	case w.live&(1<<i) == 0:
+		return "exited"
+	case ln.waits == waitBarrier:
+		b := &w.cta.bars[ln.waitBar]
+		if b.expect == allThreads {
+			return fmt.Sprintf("waits at barrier %d (%d of %d threads are there)", ln.waitBar, b.arrived(w.cta), w.cta.live)
+		}
+		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", ln.waitBar, b.arrived(w.cta), b.expect)
+	case ln.waits == waitWarp:
+		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", ln.waitMask, w.missing(ln))
+	case ln.waits == waitLanes:
+		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", ln.waitMask, w.missing(ln))
+	case w.stalled:
+		return "waits for the other lanes of its warp (lockstep)"
+	}
+	return "runs"
+}
+
+// missing gives the lanes that a warp-level wait of ln lacks.
+func (w *warp) missing(ln *lane) uint32 {
+	lack := ln.waitMask & w.live
+	for m := lack; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if o := &w.lanes[i]; o.waits == ln.waits && o.waitMask == ln.waitMask {
+			lack &^= 1 << i
+		}
+	}
+	return lack
+}
+
+// addStuck notes where the threads of a block stand that can never finish.
+func (f *faultLog) addStuck(r *run, c *cta) {
+	parted := 0
+	for _, w := range c.warps {
+		for m := w.live; m != 0; m &= m - 1 {
+			ln := &w.lanes[bits.TrailingZeros32(m)]
+			if ln.waits == waitBarrier && c.bars[ln.waitBar].expect == allThreads {
+				parted = 1
+			}
+		}
+	}
+	f.stuck[parted].addBlock(c)
+}
+
+// reportStuck makes the faults of blocks that can never finish.
+func (f *faultLog) reportStuck(r *run) {
+	if list := f.stuck[1].stands(); len(list) > 0 {
+		fault, _ := f.count(r, BarrierDivergence, list[0].Place, false)
+		fault.Message = "threads wait at a barrier for all threads of their block, and the others never reach it"
+		fault.Stands = list
+	}
+	if list := f.stuck[0].stands(); len(list) > 0 {
+		fault, _ := f.count(r, Deadlock, list[0].Place, false)
+		fault.Message = "threads wait for each other and none can go on"
+		fault.Stands = list
+	}
+}
+
+// reportStopped makes the fault of a run that was ended from outside.
+func (f *faultLog) reportStopped(r *run, err error) {
+	why := "the run was cancelled"
+	switch {
+	case errors.Is(err, ErrStopped):
+		why = fmt.Sprintf("the step limit of %d warp instructions was reached", r.l.MaxSteps)
+	case errors.Is(err, context.DeadlineExceeded):
+		why = "the time limit was reached"
+	}
+	var s standSet
+	for _, c := range r.sched.resident {
+		s.addBlock(c)
+	}
+	list := s.stands()
+	if len(list) == 0 {
+		return
+	}
+	fault, _ := f.count(r, StepLimit, list[0].Place, false)
+	fault.Message = fmt.Sprintf("%s with %d of %d blocks finished", why, r.stats.Blocks, r.sched.blocks)
+	fault.Stands = list
+}

@@ -1,0 +1,286 @@
+package simt
+
+import "math"
+
+const (
+	// windowThreads is the number of threads that are resident at first; windowBlocks the least number of blocks.
+	windowThreads = 8192
+	windowBlocks  = 4
+	// sliceCost is what a warp may run before the next one does, by seed 0.
+	sliceCost = 256
+	// The window grows when no block has finished while each of its warps ran growPolling and either polled or was
+	// blocked, or ran growAnyhow whatever it did: the blocks inside may wait for blocks outside.
+	growPolling = 4 << 10
+	growAnyhow  = 1 << 20
+	// demote is what the warp of the highest priority runs before it goes to the end (PCT), so that spinning ends.
+	demote = 16 << 10
+	// afterStuck is how many warp steps a grid goes on after a block that can never finish.
+	afterStuck = 1 << 20
+)
+
+// schedule is the state of a launch's scheduling: which blocks are resident, and whose turn it is.
+type schedule struct {
+	blocks   uint64 // of the grid
+	started  uint64
+	chunk    []uint32 // blocks to start next
+	window   int      // blocks that may be resident
+	resident []*cta
+	warps    []*warp // of the resident blocks, in the order of a round
+	sinceEnd uint64  // cost since a block finished or the window grew
+	stuck    bool    // a block can never finish
+	deadline uint64  // clock at which a grid with a stuck block ends
+	shown    uint64  // clock of the last Progress
+
+	changes []uint64 // PCT: clocks at which the running warp loses its priority
+	lowest  uint64   // PCT: the next priority below all others
+}
+
+func (s *schedule) init(r *run) {
+	s.blocks = r.l.Grid.Count()
+	perBlock := int(r.l.WarpsPerBlock()) * 32
+	s.window = max(windowBlocks, windowThreads/perBlock)
+	if r.l.Cooperative {
+		s.window = math.MaxInt32 // all of them; Check bounds their number
+	}
+	s.lowest = 1 << 62
+	if r.l.Schedule == PCT {
+		for range 3 {
+			s.changes = append(s.changes, uint64(r.rng.spread(20)))
+		}
+	}
+}
+
+// loop runs the grid to its end.
+func (r *run) loop() error {
+	s := &r.sched
+	for {
+		r.admit()
+		if len(s.resident) == 0 {
+			return r.finish()
+		}
+		ran, err := r.round()
+		if err != nil {
+			return r.interrupted(err)
+		}
+		r.retire()
+		if !ran && s.started == s.blocks && len(s.resident) > 0 {
+			panic("BUG: blocks without runnable warps are resident")
+		}
+		r.widen()
+	}
+}
+
+// finish is the end of a grid of which no block is resident.
+func (r *run) finish() error {
+	if r.sched.stuck {
+		r.faults.reportStuck(r)
+		return ErrDeadlock
+	}
+	return nil
+}
+
+// interrupted is the end of a grid that has not finished.
+func (r *run) interrupted(err error) error {
+	if r.sched.stuck {
+		r.faults.reportStuck(r)
+	}
+	if err == ErrTrap || err == ErrAssert || err == ErrDeadlock {
+		return err
+	}
+	r.faults.reportStopped(r, err)
+	return err
+}
+
+// admit starts blocks while the window has room.
+func (r *run) admit() {
+	s := &r.sched
+	for len(s.resident) < s.window && s.started < s.blocks {
+		c := r.newCTA(r.nextBlock())
+		s.resident = append(s.resident, c)
+		for _, w := range c.warps {
+			w.priority = 1<<63 | r.rng.next()
+			s.warps = append(s.warps, w)
+		}
+	}
+}
+
+// nextBlock gives the block to start next: in their order, or shuffled by 256 with a seed.
+func (r *run) nextBlock() uint32 {
+	s := &r.sched
+	if r.l.Seed == 0 {
+		s.started++
+		return uint32(s.started - 1)
+	}
+	if len(s.chunk) == 0 {
+		n := min(256, s.blocks-s.started)
+		for i := range n {
+			s.chunk = append(s.chunk, uint32(s.started+n-1-i))
+		}
+		for i := len(s.chunk) - 1; i > 0; i-- {
+			j := r.rng.below(i + 1)
+			s.chunk[i], s.chunk[j] = s.chunk[j], s.chunk[i]
+		}
+	}
+	last := len(s.chunk) - 1
+	b := s.chunk[last]
+	s.chunk = s.chunk[:last]
+	s.started++
+	return b
+}
+
+// round gives every warp that can step its turn (by PCT: the one of the highest priority), and reports whether there
+// was one.
+func (r *run) round() (ran bool, err error) {
+	s := &r.sched
+	if r.l.Schedule == PCT {
+		return r.roundPCT()
+	}
+	if r.l.Seed != 0 {
+		for i := len(s.warps) - 1; i > 0; i-- {
+			j := r.rng.below(i + 1)
+			s.warps[i], s.warps[j] = s.warps[j], s.warps[i]
+		}
+	}
+	for _, w := range s.warps {
+		if !w.runnable() {
+			continue
+		}
+		n := uint64(sliceCost)
+		if r.l.Seed != 0 {
+			n = uint64(r.rng.spread(10))
+		}
+		ran = true
+		r.turn(w, n)
+		if err := r.halted(); err != nil {
+			return ran, err
+		}
+		if s.stuck && r.clock >= s.deadline {
+			return ran, ErrDeadlock
+		}
+	}
+	return ran, nil
+}
+
+// roundPCT runs the warp of the highest priority for a while.
+func (r *run) roundPCT() (ran bool, err error) {
+	s := &r.sched
+	var top *warp
+	for _, w := range s.warps {
+		if w.runnable() && (top == nil || w.priority > top.priority) {
+			top = w
+		}
+	}
+	if top == nil {
+		return false, nil
+	}
+	n := uint64(demote)
+	for _, c := range s.changes {
+		if c > r.clock && c-r.clock < n {
+			n = c - r.clock
+		}
+	}
+	before := top.time
+	// Cost counts polls more than the clock does, so a turn can end before its change point; the demotion then is early.
+	r.turn(top, n)
+	if top.time-before >= n {
+		top.priority = s.lowest
+		s.lowest--
+	}
+	if err := r.halted(); err != nil {
+		return true, err
+	}
+	if s.stuck && r.clock >= s.deadline {
+		return true, ErrDeadlock
+	}
+	return true, nil
+}
+
+// turn runs w until it has run n, cannot step, or the run ends.
+func (r *run) turn(w *warp, n uint64) {
+	from := w.time
+	if max := r.l.MaxSteps; max != 0 {
+		n = min(n, max-r.clock) // a step costs 1 or more
+	}
+	end := from + n
+	for w.time < end && w.runnable() && r.stop == nil {
+		if w.regroup {
+			if w.choose(r); !w.runnable() {
+				break
+			}
+		}
+		r.step(w)
+	}
+	r.sched.sinceEnd += w.time - from
+	if r.l.Progress != nil && r.clock-r.sched.shown >= 1<<16 {
+		r.sched.shown = r.clock
+		r.l.Progress(r.stats)
+	}
+}
+
+// retire takes away blocks that have finished, and those that never will.
+func (r *run) retire() {
+	s := &r.sched
+	kept := s.resident[:0]
+	for _, c := range s.resident {
+		switch {
+		case c.live == 0:
+			r.stats.Blocks++
+			s.sinceEnd = 0
+		case !c.runnable():
+			r.faults.addStuck(r, c)
+			if !s.stuck {
+				s.stuck, s.deadline = true, r.clock+afterStuck
+			}
+		default:
+			kept = append(kept, c)
+			continue
+		}
+		c.gone = true
+		r.free = append(r.free, c)
+	}
+	if len(kept) == len(s.resident) {
+		return
+	}
+	clear(s.resident[len(kept):])
+	s.resident = kept
+	warps := s.warps[:0]
+	for _, w := range s.warps {
+		if !w.cta.gone {
+			warps = append(warps, w)
+		}
+	}
+	clear(s.warps[len(warps):])
+	s.warps = warps
+}
+
+func (c *cta) runnable() bool {
+	for _, w := range c.warps {
+		if w.runnable() {
+			return true
+		}
+	}
+	return false
+}
+
+// widen lets more blocks in when those that are resident seem to wait for others.
+func (r *run) widen() {
+	s := &r.sched
+	if s.started == s.blocks || s.sinceEnd < growPolling*uint64(len(s.warps)) {
+		return
+	}
+	polling := true
+	for _, w := range s.warps {
+		if w.live != 0 && w.runnable() && w.polls == 0 {
+			polling = false
+			break
+		}
+	}
+	if !polling && s.sinceEnd < growAnyhow*uint64(len(s.warps)) {
+		return
+	}
+	for _, w := range s.warps {
+		w.polls = 0
+	}
+	s.sinceEnd = 0
+	s.window = 2 * max(s.window, len(s.resident))
+}

@@ -1,0 +1,269 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// step executes one instruction for the group of w.
+func (r *run) step(w *warp) {
+	ln := &w.lanes[w.lead]
+	c, pc := ln.code, ln.pc
+	r.clock++
+	r.stats.Warps++
+	r.stats.Lanes += uint64(bits.OnesCount32(w.group))
+	if int(pc) >= len(c.insts) {
+		r.ret(w, w.group, ln.place()) // falling off the end
+		w.moved(r, 1)
+		return
+	}
+	in := &c.insts[pc]
+	on := w.group
+	if in.Guard >= 0 {
+		on = w.guarded(in)
+	}
+	if r.l.Schedule == Lockstep {
+		w.note(in)
+	}
+	if in.Class != isa.Branch {
+		w.jump(w.group, pc+1) // those that wait or go elsewhere are set by the case
+	} else {
+		w.jump(w.group&^on, pc+1)
+	}
+	cost := uint64(1)
+	if on != 0 {
+		cost = r.execute(w, in, on, ln.base+uint32(pc))
+	}
+	w.moved(r, cost)
+}
+
+// execute runs in, which stands at place, for the lanes of on, and gives its cost.
+func (r *run) execute(w *warp, in *inst, on uint32, place uint32) uint64 {
+	switch in.Class {
+	case isa.Pure, isa.Special:
+		return r.pure(w, in, on)
+	case isa.Load:
+		return r.load(w, in, on, place)
+	case isa.Store:
+		r.store(w, in, on, place)
+	case isa.Atomic:
+		return r.atomic(w, in, on, place)
+	case isa.Fence:
+		r.out.fence(w, in, on, place)
+	case isa.Barrier:
+		r.barrier(w, in, on, place)
+	case isa.Warp:
+		r.warpOp(w, in, on, place)
+	case isa.WarpBarrier:
+		r.warpBarrier(w, in, on, place)
+	case isa.Branch:
+		r.branch(w, in, on, place)
+	case isa.Call:
+		r.call(w, in, on, place)
+	case isa.Ret:
+		r.ret(w, on, place)
+	case isa.Exit:
+		r.exit(w, on, place)
+	case isa.Trap:
+		r.trap(w, on, place)
+	case isa.Hint:
+		w.polls++
+		return pollCost
+	default:
+		panic("BUG: instruction of an unknown class")
+	}
+	return 1
+}
+
+// guarded gives the lanes of the group whose guard holds.
+func (w *warp) guarded(in *inst) uint32 {
+	on := uint32(0)
+	for m := w.group; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if (w.lanes[i].regs[in.Guard]&1 != 0) != in.GuardNot {
+			on |= 1 << i
+		}
+	}
+	return on
+}
+
+// note remembers where lanes that part at in meet again, for warps in lockstep.
+func (w *warp) note(in *inst) {
+	ln := &w.lanes[w.lead]
+	w.at = split{place: ln.place(), depth: ln.depth, pc: ln.pc + 1}
+	switch {
+	case in.Class == isa.Branch && int(ln.pc) < len(ln.code.fn.IPDom):
+		w.at.pc = ln.code.fn.IPDom[ln.pc]
+	case in.Class == isa.Ret:
+		w.at.pc = -1
+	}
+}
+
+// pure computes results from sources, lane by lane.
+func (r *run) pure(w *warp, in *inst, on uint32) uint64 {
+	a := &r.args
+	if !in.plain {
+		return r.pureSlow(w, in, on)
+	}
+	a.S = in.fixed
+	for m := on; m != 0; m &= m - 1 {
+		regs := w.lanes[bits.TrailingZeros32(m)&31].regs
+		for _, s := range in.regs {
+			a.S[s.at] = regs[s.reg]
+		}
+		in.Eval(in.Inst, a)
+		for _, d := range in.dst {
+			regs[d.reg] = a.D[d.at]
+		}
+	}
+	return 1
+}
+
+// pureSlow is pure for sources of every kind.
+func (r *run) pureSlow(w *warp, in *inst, on uint32) uint64 {
+	a := &r.args
+	cost := uint64(1)
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		for k := range in.src {
+			a.S[k] = r.value(w, i, &in.src[k])
+			if o := &in.src[k]; o.kind == opSpecial && o.special >= isa.Clock && o.special <= isa.GlobalTimerHi {
+				cost = pollCost
+			}
+		}
+		in.Eval(in.Inst, a)
+		for _, d := range in.dst {
+			ln.regs[d.reg] = a.D[d.at]
+		}
+	}
+	if cost > 1 {
+		w.polls++
+	}
+	return cost
+}
+
+// value is what an operand is for a lane.
+func (r *run) value(w *warp, lane int, o *operand) uint64 {
+	ln := &w.lanes[lane]
+	switch o.kind {
+	case opReg:
+		return ln.regs[o.reg]
+	case opNotReg:
+		return ln.regs[o.reg]&1 ^ 1
+	case opLocal:
+		return o.val + uint64(ln.localAt)
+	case opSpecial:
+		return r.special(w, lane, o.special)
+	}
+	return o.val
+}
+
+// special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
+// in every run.
+func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
+	ln := &w.lanes[lane]
+	pick := func(d event.Dim3, first isa.SpecialID) uint64 {
+		return uint64([3]uint32{d.X, d.Y, d.Z}[id-first])
+	}
+	switch id {
+	case isa.TidX, isa.TidY, isa.TidZ:
+		return pick(ln.tid, isa.TidX)
+	case isa.NtidX, isa.NtidY, isa.NtidZ:
+		return pick(r.l.Block, isa.NtidX)
+	case isa.CtaidX, isa.CtaidY, isa.CtaidZ:
+		return pick(w.cta.id, isa.CtaidX)
+	case isa.NctaidX, isa.NctaidY, isa.NctaidZ:
+		return pick(r.l.Grid, isa.NctaidX)
+	case isa.LaneID:
+		return uint64(lane)
+	case isa.WarpID:
+		return uint64(w.index)
+	case isa.NWarpID:
+		return uint64(r.limits.ThreadsPerSM / r.limits.WarpSize)
+	case isa.SMID:
+		return uint64(w.cta.index) % uint64(r.limits.SMs)
+	case isa.NSMID:
+		return uint64(r.limits.SMs)
+	case isa.GridID:
+		return uint64(r.l.ID)
+	case isa.LanemaskEQ:
+		return 1 << lane
+	case isa.LanemaskLT:
+		return 1<<lane - 1
+	case isa.LanemaskLE:
+		return 2<<lane - 1
+	case isa.LanemaskGE:
+		return 1<<32 - 1<<lane
+	case isa.LanemaskGT:
+		return 1<<32 - 2<<lane
+	case isa.Clock, isa.GlobalTimerLo:
+		return r.clock & 0xffff_ffff
+	case isa.ClockHi, isa.GlobalTimerHi:
+		return r.clock >> 32
+	case isa.Clock64, isa.GlobalTimer:
+		return r.clock
+	case isa.DynamicSmemSize:
+		return uint64(r.l.DynamicShared)
+	case isa.TotalSmemSize, isa.AggrSmemSize:
+		return uint64(r.sharedBytes())
+	case isa.SpecialOne:
+		return 1
+	case isa.EnvReg0 + 1:
+		return r.workspace >> 32
+	case isa.EnvReg0 + 2:
+		return r.workspace & 0xffff_ffff
+	}
+	return 0 // SpecialZero, other environment registers
+}
+
+// branch sends the lanes of on to their targets.
+func (r *run) branch(w *warp, in *inst, on uint32, place uint32) {
+	if len(in.src) > 0 {
+		r.branchIndexed(w, in, on, place)
+		return
+	}
+	w.jump(on, in.Targets[0])
+	if on != w.group {
+		w.regroup = true
+	}
+}
+
+// branchIndexed is brx.idx. An index past the list is undefined; it falls through, and is a fault.
+func (r *run) branchIndexed(w *warp, in *inst, on uint32, place uint32) {
+	w.regroup = true
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		k := r.value(w, i, &in.src[0]) & 0xffff_ffff
+		if k < uint64(len(in.Targets)) {
+			w.lanes[i].pc = in.Targets[k]
+			continue
+		}
+		w.lanes[i].pc++
+		r.faults.at(r, BadCall, w, i, place, "branches", "brx.idx by %d, but the list has %d targets", k, len(in.Targets))
+	}
+}
+
+// exit ends the lanes of on.
+func (r *run) exit(w *warp, on uint32, place uint32) {
+	w.jump(on, int32(place-w.lanes[w.lead].base)) // reports say where they exited
+	w.live &^= on
+	w.ready &^= on
+	w.regroup = true
+	w.cta.live -= bits.OnesCount32(on)
+	r.out.exit(w, on, place)
+	r.exitedBarriers(w, on, place)
+	if w.live != 0 {
+		r.wakeWarp(w)
+	}
+}
+
+// trap ends the launch.
+func (r *run) trap(w *warp, on uint32, place uint32) {
+	for m := on; m != 0; m &= m - 1 {
+		r.faults.at(r, TrapHit, w, bits.TrailingZeros32(m), place, "traps", "the kernel executes a trap instruction")
+	}
+	r.fail(ErrTrap)
+}

@@ -1,0 +1,273 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const (
+	// starved is how long (in steps, polls counting pollCost) runnable lanes of a warp wait before they get a slice of
+	// their own, and how long that slice is.
+	starved = 1024
+	// pollCost is what an operation that may be a poll counts, others counting 1: lanes and warps that spin give way
+	// sooner than those that compute.
+	pollCost = 32
+)
+
+// warp is a warp of a resident block. Of its lanes that can step, one group runs: lanes at one instruction of one call
+// stack. It is the group deepest in calls, and there with the smallest rank (Func.Rank): lanes that are behind run
+// first, so that diverged lanes meet again at the earliest point. A group that has been waiting for long gets a slice of
+// its own, so that spinning lanes cannot keep out the lane they wait for.
+type warp struct {
+	cta    *cta
+	number uint32 // event.Event.Warp
+	index  int    // in the block
+	live   uint32 // lanes that have not exited
+	ready  uint32 // live lanes that wait for nothing
+	lanes  [32]lane
+
+	group   uint32 // the lanes that run; all stand at one place
+	lead    int    // the lowest of them
+	regroup bool   // group must be chosen anew before the next step
+	others  bool   // lanes outside the group could run
+	next    order  // the least order of those
+
+	time   uint64 // cost units this warp has run
+	period uint64 // how long lanes must have waited to be starved
+	check  uint64 // time at which starvation is looked for
+	forced uint32 // lanes that have a slice of their own, until check
+
+	// Lockstep only.
+	splits  []split
+	at      split // where the last step stood and where lanes that part there meet again
+	stalled bool  // the running path waits for something
+
+	polls    uint64 // since the scheduler last looked
+	priority uint64 // PCT
+}
+
+// order says which of two groups runs first: the smaller.
+type order struct {
+	major uint64 // depth, inverted, and rank
+	place uint32
+}
+
+func (a order) less(b order) bool {
+	return a.major < b.major || a.major == b.major && a.place < b.place
+}
+
+// order of the lane's instruction.
+func (ln *lane) order() order {
+	rank := ln.pc
+	if f := ln.code.fn; int(ln.pc) < len(f.Rank) {
+		rank = f.Rank[ln.pc]
+	}
+	return order{(1<<31-uint64(ln.depth))<<32 | uint64(uint32(rank)), ln.place()}
+}
+
+// start makes the warp stand at the kernel's first instruction with the lanes of mask.
+func (w *warp) start(r *run, number uint32, index int, mask uint32) {
+	w.number, w.index = number, index
+	w.live, w.ready = mask, mask
+	w.regroup, w.forced, w.time = true, 0, 0
+	w.period = r.patience()
+	w.check = w.period
+	w.splits, w.stalled = w.splits[:0], false
+	w.polls = 0
+	for m := mask; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		w.lanes[i].start(r, r.l.Block.At(uint64(index*32+i)))
+		w.lanes[i].ran = 0
+	}
+}
+
+// runnable reports whether the warp can make a step.
+func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
+
+// wake makes lanes able to step again.
+func (w *warp) wake(mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		ln := &w.lanes[bits.TrailingZeros32(m)]
+		ln.waits = waitNone
+		ln.ran = w.time
+	}
+	w.ready |= mask
+	w.regroup, w.stalled = true, false
+}
+
+// block makes the lanes of mask wait.
+func (w *warp) block(mask uint32, why wait) {
+	for m := mask; m != 0; m &= m - 1 {
+		w.lanes[bits.TrailingZeros32(m)].waits = why
+	}
+	w.ready &^= mask
+	w.regroup = true
+}
+
+// patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.
+func (r *run) patience() uint64 {
+	if r.l.Seed == 0 && r.l.Schedule != PCT {
+		return starved
+	}
+	return uint64(r.rng.spread(11)) + 16
+}
+
+// choose picks the group that runs next. The warp must be runnable; afterwards it is not when its path waits (Lockstep).
+func (w *warp) choose(r *run) {
+	w.regroup = false
+	if r.l.Schedule == Lockstep {
+		w.choosePath(r)
+		return
+	}
+	for m := w.group & w.ready; m != 0; m &= m - 1 {
+		w.lanes[bits.TrailingZeros32(m)].ran = w.time
+	}
+	if w.time >= w.check {
+		w.forced = w.longWaiting()
+		w.period = r.patience()
+		w.check = w.time + w.period
+	}
+	from := w.ready
+	if w.forced &= w.ready; w.forced != 0 {
+		from = w.forced
+	}
+	w.group, w.others = 0, false
+	var best order
+	for m := from; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		o := w.lanes[i].order()
+		switch {
+		case w.group == 0:
+			w.group, w.lead, best = 1<<i, i, o
+		case o == best:
+			w.group |= 1 << i
+		case o.less(best):
+			w.next, w.others = best, true
+			w.group, w.lead, best = 1<<i, i, o
+		case !w.others || o.less(w.next):
+			w.next, w.others = o, true
+		}
+	}
+}
+
+// longWaiting gives the lanes that stand with the one that has waited longest, none when nobody is starved.
+func (w *warp) longWaiting() uint32 {
+	oldest, lanes := w.time-w.period+1, uint32(0)
+	var at order
+	for m := w.ready; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		switch o := ln.order(); {
+		case ln.ran < oldest:
+			oldest, lanes, at = ln.ran, 1<<i, o
+		case lanes != 0 && o == at:
+			lanes |= 1 << i
+		}
+	}
+	if lanes == w.ready {
+		return 0
+	}
+	return lanes
+}
+
+// moved tells the warp that its group made a step that cost so much and stands together still.
+func (w *warp) moved(r *run, cost uint64) {
+	w.time += cost
+	switch {
+	case w.regroup:
+	case len(w.splits) > 0:
+		w.regroup = w.splits[len(w.splits)-1].met(&w.lanes[w.lead])
+	case w.others && (w.time >= w.check || !w.lanes[w.lead].order().less(w.next)):
+		w.regroup = true
+	case w.group != w.ready && w.time >= w.check:
+		w.regroup = true
+	}
+}
+
+// jump sets the instruction at which the lanes of mask stand.
+func (w *warp) jump(mask uint32, pc int32) {
+	for m := mask; m != 0; m &= m - 1 {
+		w.lanes[bits.TrailingZeros32(m)].pc = pc
+	}
+}
+
+// split is a divergence of a warp in lockstep: path runs until its lanes stand where they meet the others again, then
+// the others do.
+type split struct {
+	all, path, other uint32
+	place            uint32 // of the instruction that split them
+	depth, pc        int32  // where they meet; pc -1: when they have returned from that depth
+}
+
+// met reports whether ln stands where the lanes of the split meet again.
+func (s *split) met(ln *lane) bool {
+	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
+}
+
+// choosePath is choose for warps in lockstep.
+func (w *warp) choosePath(r *run) {
+	for {
+		path, top := w.live, (*split)(nil)
+		if n := len(w.splits); n > 0 {
+			top = &w.splits[n-1]
+			path = 0
+			for m := top.path & w.live; m != 0; m &= m - 1 {
+				if i := bits.TrailingZeros32(m); !top.met(&w.lanes[i]) {
+					path |= 1 << i
+				}
+			}
+			if path == 0 && top.other != 0 {
+				top.path, top.other = top.other, 0
+				w.at = *top
+				continue
+			}
+			if path == 0 {
+				r.out.branch(event.Reconverge, w, top.place, top.all&w.live, 0)
+				w.splits = w.splits[:n-1]
+				continue
+			}
+		}
+		if path == 0 {
+			w.group, w.stalled = 0, true // every lane has exited
+			return
+		}
+		first := w.firstOf(path, r)
+		if first == path {
+			w.group, w.lead, w.others = path, bits.TrailingZeros32(path), false
+			w.stalled = path&w.ready != path
+			return
+		}
+		s := w.at
+		s.all, s.path, s.other = path, first, path&^first
+		w.splits = append(w.splits, s)
+		r.out.branch(event.Branch, w, s.place, first, s.other)
+	}
+}
+
+// firstOf gives the lanes of path that run first where it parts: those that fall through, the lowest lane's otherwise.
+// A seed may turn it round.
+func (w *warp) firstOf(path uint32, r *run) uint32 {
+	var first order
+	lanes := uint32(0)
+	for m := path; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		switch o := w.lanes[i].order(); {
+		case lanes == 0 || o.place == w.at.place+1 && first.place != o.place:
+			first, lanes = o, 1<<i
+		case o == first:
+			lanes |= 1 << i
+		}
+	}
+	if r.l.Seed != 0 && lanes != path && r.rng.next()&1 == 0 {
+		rest := path &^ lanes
+		o := w.lanes[bits.TrailingZeros32(rest)].order()
+		lanes = 0
+		for m := rest; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); w.lanes[i].order() == o {
+				lanes |= 1 << i
+			}
+		}
+	}
+	return lanes
+}
