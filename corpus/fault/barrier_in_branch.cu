@@ -1,4 +1,4 @@
-// Only even threads pass the first barrier, the odd ones go straight to the second: two barriers meet each other.
+// Both sides of a branch have a barrier of their own, and the lanes of one warp take different sides.
 #include <cstdio>
 
 const int BLOCK = 64;
@@ -6,13 +6,14 @@ const int BLOCK = 64;
 __global__ void spread(const int *in, int *out) {
   __shared__ int tile[BLOCK];
   int t = threadIdx.x;
-  tile[t] = in[t];
   if (t % 2 == 0) {
+    tile[t] = in[t];
     __syncthreads(); // want error:barrier-divergence
-    tile[t] += 1;
+  } else {
+    tile[t] = -in[t];
+    __syncthreads(); // want error:barrier-divergence
   }
-  __syncthreads(); // want error:barrier-divergence
-  out[t] = tile[t];
+  out[t] = tile[BLOCK - 1 - t];
 }
 
 int main() {
