@@ -1,0 +1,216 @@
+// Command gen writes the generated C headers of the stand-in libraries from the tables of package calls. It is run by
+// go generate in the folder of package standin and writes there.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+)
+
+func main() {
+	files := map[string]string{
+		"gen_wire.h":                wire(),
+		"gen_errors.h":              errorTable(),
+		"gen_properties.h":          properties(),
+		"gen_forward_runtime.h":     forwards(calls.Runtime, calls.Accepted),
+		"gen_forward_driver.h":      forwards(calls.Driver, calls.AcceptedDriver),
+		"gen_unsupported_runtime.h": unsupported(),
+	}
+	for name, text := range files {
+		text = "// Code generated from the tables of package calls by calls/gen; DO NOT EDIT.\n\n" + text
+		if err := os.WriteFile(filepath.Join("src", name), []byte(text), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// wire writes the numbers both sides of the socket share.
+func wire() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define FP_VERSION %d\n#define FP_ENV %q\n#define FP_MARKER %q\n", calls.Version, calls.Env, calls.Marker)
+	fmt.Fprintf(&b, "#define FP_ATTRIBUTES %d\n", calls.NumAttributes)
+	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n", calls.LaunchCooperative)
+	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n",
+		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny)
+	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n\nenum {\n", calls.StreamLegacy, calls.StreamPerThread)
+	for op, s := range calls.Specs {
+		fmt.Fprintf(&b, "  FP_%s = %d, // %s\n", s.Name, op, s.Doc)
+	}
+	return b.String() + "};\n"
+}
+
+func errorTable() string {
+	var b strings.Builder
+	b.WriteString("static const struct fp_error {\n  u32 code;\n  const char *name, *driver, *text;\n} fp_errors[] = {\n")
+	for _, e := range calls.Errors {
+		fmt.Fprintf(&b, "    {%d, %q, %q, %q},\n", e.Code, e.Name, e.Driver, e.Text)
+	}
+	return b.String() + "};\n"
+}
+
+func properties() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define FP_PROPERTIES_11 %d\n#define FP_PROPERTIES_12 %d\n#define FP_PROPERTIES_13 %d\n\n",
+		calls.PropertiesSize11, calls.PropertiesSize12, calls.PropertiesSize13)
+	b.WriteString("static const struct fp_property {\n  short at12, at13, size, attribute;\n} fp_properties[] = {\n")
+	for _, p := range calls.Properties {
+		fmt.Fprintf(&b, "    {%d, %d, %d, %d}, // %s\n", p.At12, p.At13, p.Size, p.Attribute, p.Name)
+	}
+	return b.String() + "};\n"
+}
+
+func unsupported() string {
+	var b strings.Builder
+	for _, name := range calls.UnsupportedCalls {
+		fmt.Fprintf(&b, "EXPORT int %s(void) { return finish(fp_unsupported(%q)); }\n", name, name)
+	}
+	return b.String()
+}
+
+// param is one parameter of a call in the short notation of calls.Forward.
+type param struct {
+	kind, name string
+	out, skip  bool
+}
+
+var cTypes = map[string]string{"stream": "void *", "handle": "void *", "size": "size_t ", "u32": "unsigned ", "i32": "int ", "u64": "u64 "}
+
+func params(list string) []param {
+	var ps []param
+	if list == "" {
+		return nil
+	}
+	for _, item := range strings.Split(list, ",") {
+		kind, name, ok := strings.Cut(strings.TrimSpace(item), " ")
+		p := param{kind: kind, name: name}
+		p.kind, p.out = strings.CutPrefix(p.kind, "out-")
+		p.kind, p.skip = strings.CutPrefix(p.kind, "skip-")
+		if _, known := cTypes[p.kind]; !known || !ok {
+			panic("BUG: parameter " + item)
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+func (p param) declaration() string {
+	if p.out {
+		return cTypes[p.kind] + "*" + p.name
+	}
+	return cTypes[p.kind] + p.name
+}
+
+func forwards(rows []calls.Forward, accepted []string) string {
+	var b strings.Builder
+	for _, f := range rows {
+		forward(&b, f, f.Name, "0")
+		if f.PTSZ {
+			forward(&b, f, f.Name+"_ptsz", "1")
+		}
+	}
+	for _, a := range accepted {
+		name, list, _ := strings.Cut(a, ": ")
+		accept(&b, name, params(list))
+	}
+	return b.String()
+}
+
+// forward writes one call.
+func forward(b *strings.Builder, f calls.Forward, name, perThread string) {
+	ps := params(f.Params)
+	fmt.Fprintf(b, "EXPORT int %s(%s) {\n", name, signature(ps))
+	values := map[string]string{}
+	var order, outs []string
+	var results []param
+	for _, p := range ps {
+		switch {
+		case p.out:
+			results = append(results, p)
+			if !p.skip {
+				outs = append(outs, "!"+p.name)
+			}
+		case p.skip:
+			fmt.Fprintf(b, "  (void)%s;\n", p.name)
+		case p.kind == "stream":
+			values[p.name] = fmt.Sprintf("stream_of(%s, %s)", p.name, perThread)
+			order = append(order, p.name)
+		default:
+			values[p.name] = "(u64)" + p.name
+			order = append(order, p.name)
+		}
+	}
+	args := arguments(f, values, order)
+	if want := calls.Specs[f.Op].Args; len(args) != want {
+		panic(fmt.Sprintf("BUG: %s passes %d arguments to %s, which takes %d", name, len(args), calls.Specs[f.Op].Name, want))
+	}
+	if len(outs) > 0 {
+		fmt.Fprintf(b, "  if (%s) return finish(fpInvalidValue);\n", strings.Join(outs, " || "))
+	}
+	if len(results) > 0 {
+		fmt.Fprintf(b, "  u64 r[%d] = {0};\n", len(results))
+	}
+	argv, rv := "NULL", "NULL"
+	if len(args) > 0 {
+		argv = "(const u64[]){" + strings.Join(args, ", ") + "}"
+	}
+	if len(results) > 0 {
+		rv = "r"
+	}
+	fmt.Fprintf(b, "  int error = fp_request(FP_%s, %s, %d, %s, %d);\n", calls.Specs[f.Op].Name, argv, len(args), rv, len(results))
+	for i, p := range results {
+		if !p.skip {
+			fmt.Fprintf(b, "  if (!error) *%s = (%s)r[%d];\n", p.name, strings.TrimSpace(cTypes[p.kind]), i)
+		}
+	}
+	if f.Sync {
+		b.WriteString("  fp_print();\n")
+	}
+	b.WriteString("  return finish(error);\n}\n")
+}
+
+// arguments gives the C expressions of the request's arguments.
+func arguments(f calls.Forward, values map[string]string, order []string) []string {
+	var args []string
+	names := order
+	if f.Args == "-" {
+		return nil
+	}
+	if f.Args != "" {
+		names = strings.Fields(f.Args)
+	}
+	for _, n := range names {
+		if v, ok := values[n]; ok {
+			args = append(args, v)
+		} else {
+			args = append(args, n)
+		}
+	}
+	return args
+}
+
+// signature writes a parameter list; results that are skipped are no parameters.
+func signature(ps []param) string {
+	var decl []string
+	for _, p := range ps {
+		if !p.out || !p.skip {
+			decl = append(decl, p.declaration())
+		}
+	}
+	if len(decl) == 0 {
+		return "void"
+	}
+	return strings.Join(decl, ", ")
+}
+
+func accept(b *strings.Builder, name string, ps []param) {
+	fmt.Fprintf(b, "EXPORT int %s(%s) {\n", name, signature(ps))
+	for _, p := range ps {
+		fmt.Fprintf(b, "  (void)%s;\n", p.name)
+	}
+	b.WriteString("  return finish(present());\n}\n")
+}

@@ -1,0 +1,131 @@
+// Package calls holds the tables that both sides of the stand-in libraries are made of: the requests a program can make
+// of the checker, the calls of CUDA's APIs that are requests and no more, the calls that are not supported, the error
+// codes, and the layout of the structures the APIs fill. The server reads it; package standin's C sources are generated from it.
+package calls
+
+// Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
+// differ when an old program carries the static library of another version.
+const Version = 1
+
+// Env is the environment variable that names the server's socket.
+const Env = "FENCEPOST_SOCKET"
+
+// Marker stands in every library, for the tool to recognise its own.
+const Marker = "fencepost-standin-1"
+
+// Op is a request.
+type Op uint32
+
+// A request is a header of four little-endian u32 (op, number of arguments, thread id, length of the blob), the
+// arguments as u64, and the blob. A reply is a header of four u32 (error code, number of results, bytes of kernel
+// output waiting, length of the blob), the results as u64, and the blob.
+const (
+	Hello Op = iota // version; results: arena base, size, size of its device half, extra file bytes, alias or 0; the first reply of a process carries the descriptor
+	Mapped
+	LoadModule
+	UnloadModule
+	GetKernel
+	GetSymbol
+	Launch
+	Malloc
+	Free
+	MallocAsync
+	FreeAsync
+	HostRegister
+	HostUnregister
+	Copy
+	Fill
+	Pointer
+	StreamCreate
+	StreamDestroy
+	StreamSynchronize
+	StreamQuery
+	StreamWaitEvent
+	StreamInfo
+	EventCreate
+	EventDestroy
+	EventRecord
+	EventSynchronize
+	EventQuery
+	EventElapsed
+	HostFunc
+	DeviceSynchronize
+	DeviceReset
+	FuncSetAttribute
+	FuncAttributes
+	MemInfo
+	Occupancy
+	Output
+	Unsupported
+	Attributes
+	NumOps
+)
+
+// Spec is the shape of a request, for the server to check and the generator to write.
+type Spec struct {
+	Name string
+	Args int  // number of arguments
+	Blob bool // a blob may follow
+	Doc  string
+}
+
+// Specs describes the requests, by Op.
+var Specs = [NumOps]Spec{
+	Hello:             {"Hello", 1, false, "protocol version -> base, arena bytes, device bytes, registered-memory bytes, alias address (0: map it)"},
+	Mapped:            {"Mapped", 1, false, "address of the alias mapping ->"},
+	LoadModule:        {"LoadModule", 1, true, "1: blob is PTX text, 0: fat binaries end to end -> module"},
+	UnloadModule:      {"UnloadModule", 1, false, "module ->"},
+	GetKernel:         {"GetKernel", 1, true, "module; name -> kernel; blob of (u32 offset, u32 size) for each parameter"},
+	GetSymbol:         {"GetSymbol", 1, true, "module; name -> address, size"},
+	Launch:            {"Launch", 10, true, "kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->"},
+	Malloc:            {"Malloc", 2, false, "bytes, memory kind -> address"},
+	Free:              {"Free", 2, false, "address, memory kind expected ->"},
+	MallocAsync:       {"MallocAsync", 2, false, "bytes, stream -> address"},
+	FreeAsync:         {"FreeAsync", 2, false, "address, stream ->"},
+	HostRegister:      {"HostRegister", 2, false, "page-aligned address, bytes -> file offset"},
+	HostUnregister:    {"HostUnregister", 1, false, "address -> page-aligned address, bytes"},
+	Copy:              {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8, stream ->"},
+	Fill:              {"Fill", 8, false, "dst, pitch, slice pitch, width bytes, height, depth, async, stream ->"},
+	Pointer:           {"Pointer", 1, false, "address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, kind"},
+	StreamCreate:      {"StreamCreate", 2, false, "flags, priority -> stream"},
+	StreamDestroy:     {"StreamDestroy", 1, false, "stream ->"},
+	StreamSynchronize: {"StreamSynchronize", 1, false, "stream ->"},
+	StreamQuery:       {"StreamQuery", 1, false, "stream ->"},
+	StreamWaitEvent:   {"StreamWaitEvent", 2, false, "stream, event ->"},
+	StreamInfo:        {"StreamInfo", 1, false, "stream -> flags, priority, id"},
+	EventCreate:       {"EventCreate", 1, false, "flags -> event"},
+	EventDestroy:      {"EventDestroy", 1, false, "event ->"},
+	EventRecord:       {"EventRecord", 2, false, "event, stream ->"},
+	EventSynchronize:  {"EventSynchronize", 1, false, "event ->"},
+	EventQuery:        {"EventQuery", 1, false, "event ->"},
+	EventElapsed:      {"EventElapsed", 2, false, "start, end -> nanoseconds"},
+	HostFunc:          {"HostFunc", 1, false, "stream; the program calls the function itself ->"},
+	DeviceSynchronize: {"DeviceSynchronize", 0, false, "->"},
+	DeviceReset:       {"DeviceReset", 0, false, "->"},
+	FuncSetAttribute:  {"FuncSetAttribute", 3, false, "kernel, attribute, value ->"},
+	FuncAttributes:    {"FuncAttributes", 1, false, "kernel -> shared, const, local, threads, registers, PTX version, binary version, dynamic shared, carveout"},
+	MemInfo:           {"MemInfo", 0, false, "-> free, total"},
+	Occupancy:         {"Occupancy", 3, false, "kernel, threads a block, dynamic shared bytes -> blocks a multiprocessor"},
+	Output:            {"Output", 0, false, "-> kernel output in the blob"},
+	Unsupported:       {"Unsupported", 0, true, "name of a call that is not supported ->"},
+	Attributes:        {"Attributes", 0, false, "-> value of each device attribute, by number"},
+}
+
+// The arguments of Launch.
+const (
+	LaunchCooperative = 1 // flag
+)
+
+// The memory kinds of Malloc and Free.
+const (
+	KindDevice = iota
+	KindManaged
+	KindPinned
+	KindAny // Free: device or managed
+)
+
+// The stream handles of the API: 0 is the default stream as the caller was compiled.
+const (
+	StreamLegacy    = 1
+	StreamPerThread = 2
+)

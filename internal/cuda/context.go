@@ -1,0 +1,150 @@
+package cuda
+
+import (
+	"io"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Context is one process's view of the device: its modules, streams, events, allocations and errors.
+//
+// All threads of the process are one agent. Their order among each other comes from mutexes, joins and the like that
+// the API does not see; taking the API calls in the order they are made never invents a race between two threads that
+// did synchronise, and races between streams are found all the same, because a call that does not wait orders nothing.
+type Context struct {
+	dev  *Device
+	host uint32 // agent
+	id   uint64
+
+	sticky error // an *Error after a fault: every later call gives it
+
+	streams   map[StreamID]*stream
+	lastID    uint64
+	legacy    *stream
+	perThread map[uint32]*stream // by host thread
+	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
+	gone, goneFree uint32
+
+	events  map[EventID]*eventState
+	modules map[*Module]bool
+	allocs  map[uint64]allocation
+	pinned  map[uint64]registration
+
+	mallocs int    // numbers allocations for their names
+	clock   uint64 // ns; a made-up time that event timing reads
+	printf  io.Writer
+	closed  bool
+}
+
+// allocation is what the context knows of its own allocations.
+type allocation struct {
+	size  uint64
+	kind  simt.AllocKind
+	async bool
+	flags uint32
+}
+
+type registration struct {
+	size, offset uint64
+}
+
+// NewContext begins the use of the device by a process, or by a caller that drives it directly.
+func (d *Device) NewContext() *Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.contexts++
+	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, perThread: map[uint32]*stream{},
+		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
+		pinned: map[uint64]registration{}, printf: d.cfg.Printf}
+	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
+	c.legacy = &stream{id: StreamLegacy, agent: d.newAgent(), name: "default stream"}
+	return c
+}
+
+// enter locks the device for one call and gives the function that ends the call. The error is the sticky one.
+func (c *Context) enter() (func(), error) {
+	c.dev.mu.Lock()
+	leave := func() {
+		c.dev.flush()
+		c.dev.mu.Unlock()
+	}
+	if c.closed {
+		return leave, fail(InitializationError, "the context is closed")
+	}
+	return leave, c.sticky
+}
+
+// Close ends the context: its modules and allocations go.
+func (c *Context) Close() {
+	leave, _ := c.enter()
+	defer leave()
+	if c.closed {
+		return
+	}
+	c.release()
+	c.closed = true
+}
+
+// release frees everything the context holds, after a device synchronisation.
+func (c *Context) release() {
+	c.waitAll("context end")
+	for _, m := range c.sortedModules() {
+		m.unload()
+	}
+	for _, addr := range sortedKeys(c.allocs) {
+		c.freeAlloc(addr, c.host, "context end")
+	}
+	for _, addr := range sortedKeys(c.pinned) {
+		c.unregister(addr)
+	}
+}
+
+// Reset is cudaDeviceReset: everything the context made is destroyed. A sticky error stays.
+func (c *Context) Reset() error {
+	leave, err := c.enter()
+	defer leave()
+	c.release()
+	c.streams, c.perThread = map[StreamID]*stream{}, map[uint32]*stream{}
+	c.events = map[EventID]*eventState{}
+	return err
+}
+
+// Synchronize is cudaDeviceSynchronize: the host waits for all streams.
+func (c *Context) Synchronize() error {
+	leave, err := c.enter()
+	defer leave()
+	if err == nil {
+		c.waitAll("cudaDeviceSynchronize")
+	}
+	return err
+}
+
+// signal and wait order agents. Each agent publishes under a token of its own number: a wait sees the newest signal,
+// which is what "all work so far" means in every rule of the API.
+func (c *Context) signal(agent uint32, name string) {
+	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: agent, Token: uint64(agent), Name: name})
+}
+
+func (c *Context) wait(agent, other uint32, name string) {
+	if agent != other {
+		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
+	}
+}
+
+// order makes agent continue after everything other has done.
+func (c *Context) order(agent, other uint32, name string) {
+	if agent != other {
+		c.signal(other, name)
+		c.wait(agent, other, name)
+	}
+}
+
+// waitAll orders the host after every stream.
+func (c *Context) waitAll(name string) {
+	for _, s := range c.allStreams() {
+		c.order(c.host, s.agent, name)
+	}
+	c.order(c.host, c.gone, name)
+	c.order(c.host, c.goneFree, name)
+}

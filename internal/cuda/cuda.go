@@ -1,0 +1,53 @@
+// Package cuda is the device of the CUDA API: memory, modules, streams, events and launches over the engines of
+// package simt, and the server that lends it to programs under test through the stand-in libraries (standin).
+//
+// Launches run at once when they are enqueued, in the order of the API calls. What the CUDA documentation promises about
+// order between host, streams and events is told to the sink as event.HostOp, and never follows from execution order.
+package cuda
+
+import (
+	"io"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Config says how a Device executes and whom it tells.
+type Config struct {
+	Engine   simt.Engine
+	Sink     event.Sink  // nil: no events
+	Needs    event.Needs // what Sink asks for
+	Places   *simt.PlaceTable
+	Seed     uint64
+	Schedule simt.Schedule
+	MaxSteps uint64 // warp instructions a launch; 0: no bound
+	Limits   simt.Limits
+
+	// MemorySize is the size of the arena in bytes: one half device memory, the other visible to the host. The pages
+	// are made as they are touched. 0 means DefaultMemorySize.
+	MemorySize uint64
+
+	OnFault  func(simt.Fault)
+	OnLaunch func(LaunchReport)
+	// Printf takes what kernels print when the device is driven directly. Programs under test print for themselves.
+	Printf io.Writer
+	// Watch says whether a kernel (linker name) is to be watched; the others run without events. Nil: all are.
+	Watch func(kernel string) bool
+	// Progress, when not nil, is called now and then while a kernel runs.
+	Progress func(kernel string, s simt.Stats)
+}
+
+// DefaultMemorySize is the arena of a device when Config does not say: 16 GiB of device memory and as much visible to the host.
+const DefaultMemorySize = 32 << 30
+
+// LaunchReport tells what became of one launch.
+type LaunchReport struct {
+	ID     uint32 // event.Launch.ID; 0 when it was refused before it ran
+	Kernel string // linker name
+	Grid   event.Dim3
+	Block  event.Dim3
+	Stats  simt.Stats
+	// Err is nil when the grid ran to its end. Otherwise why it did not: simt's errors, a *Error for a launch that the
+	// API refuses, or an *Unchecked for a kernel that cannot be executed.
+	Err error
+}

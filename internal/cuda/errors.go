@@ -1,0 +1,81 @@
+package cuda
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+)
+
+// Code is an error code of the runtime API (cudaError).
+type Code uint32
+
+// The codes this package gives (CUDA Runtime API, "Data types used by CUDA Runtime", enum cudaError).
+const (
+	Success                     Code = 0
+	InvalidValue                Code = 1
+	MemoryAllocation            Code = 2
+	InitializationError         Code = 3
+	InvalidConfiguration        Code = 9
+	InvalidPitchValue           Code = 12
+	InvalidSymbol               Code = 13
+	InvalidMemcpyDirection      Code = 21
+	InvalidDeviceFunction       Code = 98
+	NoDevice                    Code = 100
+	InvalidDevice               Code = 101
+	InvalidKernelImage          Code = 200
+	NoKernelImageForDevice      Code = 209
+	InvalidPtx                  Code = 218
+	InvalidResourceHandle       Code = 400
+	SymbolNotFound              Code = 500
+	IllegalAddress              Code = 700
+	LaunchOutOfResources        Code = 701
+	LaunchTimeout               Code = 702
+	Assert                      Code = 710
+	HostMemoryAlreadyRegistered Code = 712
+	HostMemoryNotRegistered     Code = 713
+	MisalignedAddress           Code = 716
+	LaunchFailure               Code = 719
+	CooperativeLaunchTooLarge   Code = 720
+	NotSupported                Code = 801
+	Unknown                     Code = 999
+)
+
+// Error is a refusal of the API.
+type Error struct {
+	Code Code
+	Msg  string // one sentence with the facts
+	Err  error  // the cause, when there is another error behind it
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Msg) }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Unchecked says that a kernel could not be executed, and so was not checked.
+type Unchecked struct {
+	Kernel string
+	Err    error // a ptx.ErrorList with the instructions or names that are not supported, or why no PTX was found
+}
+
+func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: %v", e.Kernel, e.Err) }
+
+// Unwrap gives the cause.
+func (e *Unchecked) Unwrap() error { return e.Err }
+
+func fail(c Code, format string, args ...any) error {
+	return &Error{Code: c, Msg: fmt.Sprintf(format, args...)}
+}
+
+// String gives the runtime API's name of the code: "cudaErrorInvalidValue".
+func (c Code) String() string { return calls.ErrorName(uint32(c)) }
+
+// codeNamed finds a code by its name; a name nobody knows is a bug of the caller.
+func codeNamed(name string) Code {
+	for _, e := range calls.Errors {
+		if e.Name == name {
+			return Code(e.Code)
+		}
+	}
+	panic("BUG: no error code " + name)
+}

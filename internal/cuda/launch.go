@@ -1,0 +1,190 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// LaunchConfig is the configuration of a launch.
+type LaunchConfig struct {
+	Grid        event.Dim3
+	Block       event.Dim3
+	Shared      int // bytes of dynamic shared memory
+	Stream      StreamID
+	Thread      uint32 // the calling host thread, for the per-thread default stream
+	Cooperative bool
+}
+
+// Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params says.
+//
+// The error is what the launch call gives: an *Error for a launch the API refuses, an *Unchecked for a kernel that cannot be
+// executed, ctx.Err(). What goes wrong while the kernel runs is told by OnFault and OnLaunch and becomes the error of
+// every later call, as with a real device.
+func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, params []byte) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return err
+	}
+	s, err := c.stream(cfg.Stream, cfg.Thread)
+	if err != nil {
+		return err
+	}
+	l := c.launch(k, cfg, params, s)
+	report := LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block}
+	if err := c.admit(k, cfg, l); err != nil {
+		report.Err = err
+		c.dev.report(report)
+		return err
+	}
+	c.dev.launches++
+	l.ID, report.ID = c.dev.launches, c.dev.launches
+	name := fmt.Sprintf("launch of %s (%s)", k.Name(), s.name)
+	c.begin(s, name)
+	c.dev.flush()
+
+	var worst Code
+	l.OnFault = func(f simt.Fault) {
+		if code := faultCode(f); worst == 0 {
+			worst = code
+		}
+		if c.dev.cfg.OnFault != nil {
+			c.dev.cfg.OnFault(f)
+		}
+	}
+	report.Stats, report.Err = c.dev.cfg.Engine.Run(ctx, l)
+	c.clock += eventTime + report.Stats.Lanes*laneTime
+	c.dev.report(report)
+	if report.Err != nil && worst == 0 {
+		worst = endCode(report.Err)
+	}
+	if worst != 0 {
+		c.sticky = fail(worst, "after launch %d of %s", l.ID, k.Name())
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (d *Device) report(r LaunchReport) {
+	if d.cfg.OnLaunch != nil {
+		d.cfg.OnLaunch(r)
+	}
+}
+
+func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) *simt.Launch {
+	d := c.dev
+	l := &simt.Launch{
+		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block},
+		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative,
+		Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
+	}
+	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {
+		l.Sink, l.Needs = d.cfg.Sink, d.cfg.Needs
+	}
+	if c.printf != nil {
+		l.Printf = func(text []byte) { c.printf.Write(text) }
+	}
+	if d.cfg.Progress != nil {
+		l.Progress = func(st simt.Stats) { d.cfg.Progress(k.Name(), st) }
+	}
+	return l
+}
+
+// admit says whether the API takes a launch.
+func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
+	if !k.module.ctx.modules[k.module] || k.module.ctx != c {
+		return fail(InvalidResourceHandle, "the module of %s is not loaded", k.Name())
+	}
+	if k.err != nil {
+		return k.err
+	}
+	lim := c.dev.cfg.Limits
+	if cfg.Shared < 0 || cfg.Shared > k.maxDynamic {
+		return fail(InvalidValue, "launch of %s with %d bytes of dynamic shared memory; it may have %d "+
+			"(cudaFuncSetAttribute raises that to at most %d)", k.Name(), cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
+	}
+	lim.SharedPerBlock = lim.SharedOptin
+	if err := simt.Check(l, lim); err != nil {
+		var limit *simt.LimitError
+		if errors.As(err, &limit) {
+			return &Error{Code: codeNamed(limit.API), Msg: limit.Msg, Err: err}
+		}
+		return &Error{Code: InvalidValue, Msg: err.Error(), Err: err}
+	}
+	if cfg.Cooperative {
+		if most := uint64(c.blocksPerSM(k, cfg.Block.Count(), cfg.Shared)) * uint64(lim.SMs); cfg.Grid.Count() > most {
+			return fail(CooperativeLaunchTooLarge, "cooperative launch of %s with %d blocks; %d can be resident at once",
+				k.Name(), cfg.Grid.Count(), most)
+		}
+	}
+	return nil
+}
+
+// faultCode is the error a device would show after a fault; 0 when it would go on.
+func faultCode(f simt.Fault) Code {
+	if f.Warning {
+		return 0
+	}
+	switch f.Kind {
+	case simt.OutOfBounds, simt.UseAfterFree, simt.ReadOnly:
+		return IllegalAddress
+	case simt.Misaligned:
+		return MisalignedAddress
+	case simt.Assertion:
+		return Assert
+	case simt.TrapHit, simt.BadCall, simt.StackOverflow, simt.DeviceHeap:
+		return LaunchFailure
+	case simt.Deadlock, simt.StepLimit:
+		return LaunchTimeout
+	}
+	return 0
+}
+
+// endCode is the error after a launch that did not end by itself and told no fault.
+func endCode(err error) Code {
+	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return LaunchTimeout
+	}
+	return LaunchFailure
+}
+
+// BlocksPerSM is cudaOccupancyMaxActiveBlocksPerMultiprocessor. Registers are not modelled.
+func (k *Kernel) BlocksPerSM(threads uint64, dynamicShared int) (int, error) {
+	leave, err := k.module.ctx.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	if threads == 0 || dynamicShared < 0 {
+		return 0, fail(InvalidValue, "occupancy of blocks of %d threads and %d bytes", threads, dynamicShared)
+	}
+	return k.module.ctx.blocksPerSM(k, threads, dynamicShared), nil
+}
+
+func (c *Context) blocksPerSM(k *Kernel, threads uint64, dynamicShared int) int {
+	lim := c.dev.cfg.Limits
+	if threads == 0 || threads > uint64(k.maxThreads(lim)) || dynamicShared > k.maxDynamic {
+		return 0
+	}
+	warps := (int(threads) + lim.WarpSize - 1) / lim.WarpSize
+	n := min(lim.BlocksPerSM, lim.ThreadsPerSM/(warps*lim.WarpSize))
+	// 1 KiB of shared memory a block is the system's on compute capability 8.0.
+	const reserved = 1024
+	return min(n, lim.SharedPerSM/(int(k.shared.Static)+dynamicShared+reserved))
+}
+
+// maxThreads is the largest block the kernel may be launched with.
+func (k *Kernel) maxThreads(lim simt.Limits) int {
+	if k.fn.MaxThreads > 0 {
+		return min(k.fn.MaxThreads, lim.ThreadsPerBlock)
+	}
+	return lim.ThreadsPerBlock
+}

@@ -1,0 +1,506 @@
+package cuda
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// allocAlign is the alignment of every allocation, as cudaMalloc promises.
+const allocAlign = 256
+
+var kindCalls = map[simt.AllocKind]string{
+	simt.DeviceAlloc: "cudaMalloc", simt.ManagedAlloc: "cudaMallocManaged", simt.PinnedAlloc: "cudaHostAlloc",
+}
+
+// Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. Zero bytes give address 0.
+func (c *Context) Malloc(size uint64, kind simt.AllocKind) (uint64, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	return c.alloc(size, allocAlign, kind, c.host, false)
+}
+
+func (c *Context) alloc(size, align uint64, kind simt.AllocKind, agent uint32, async bool) (uint64, error) {
+	if size == 0 {
+		if kind == simt.ManagedAlloc {
+			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
+		}
+		return 0, nil
+	}
+	call, ok := kindCalls[kind]
+	if !ok {
+		return 0, fail(InvalidValue, "memory kind %d", kind)
+	}
+	if async {
+		call = "cudaMallocAsync"
+	}
+	c.mallocs++
+	name := fmt.Sprintf("%s #%d (%d bytes)", call, c.mallocs, size)
+	addr, err := c.dev.mem.Alloc(size, align, kind, name)
+	if err != nil {
+		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
+	}
+	c.dev.zero(addr, size)
+	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
+	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: agent, Addr: addr, Size: size, Name: call})
+	return addr, nil
+}
+
+// Free is cudaFree: it waits for the device, then frees device or managed memory. Freeing address 0 does nothing.
+func (c *Context) Free(addr uint64) error {
+	return c.free("cudaFree", addr, simt.DeviceAlloc, simt.ManagedAlloc)
+}
+
+// FreeHost is cudaFreeHost: like Free, of pinned memory.
+func (c *Context) FreeHost(addr uint64) error {
+	return c.free("cudaFreeHost", addr, simt.PinnedAlloc)
+}
+
+func (c *Context) free(call string, addr uint64, kinds ...simt.AllocKind) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil || addr == 0 {
+		return err
+	}
+	a, ok := c.allocs[addr]
+	if !ok || !slices.Contains(kinds, a.kind) {
+		return fail(InvalidValue, "%s of %#x, which is not the beginning of such an allocation", call, addr)
+	}
+	c.waitAll(call)
+	c.freeAlloc(addr, c.host, call)
+	return nil
+}
+
+// freeAlloc ends an allocation of this context.
+func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
+	a := c.allocs[addr]
+	delete(c.allocs, addr)
+	if _, err := c.dev.mem.Free(addr); err != nil {
+		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
+	}
+	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: agent, Addr: addr, Size: a.size, Name: call})
+	c.dev.discard(addr, a.size)
+}
+
+// MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it.
+func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
+	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
+		c.begin(s, "cudaMallocAsync ("+s.name+")")
+		addr, err = c.alloc(size, allocAlign, simt.DeviceAlloc, s.agent, true)
+		return err
+	})
+	return addr, err
+}
+
+// FreeAsync is cudaFreeAsync.
+func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
+	return c.on(id, thread, "cudaFreeAsync", func(s *stream) error {
+		a, ok := c.allocs[addr]
+		if !ok || a.kind != simt.DeviceAlloc {
+			return fail(InvalidValue, "cudaFreeAsync of %#x, which is not the beginning of a device allocation", addr)
+		}
+		name := "cudaFreeAsync (" + s.name + ")"
+		c.begin(s, name)
+		c.freeAlloc(addr, s.agent, name)
+		return nil
+	})
+}
+
+// zero clears fresh memory, so that a run does not depend on what lay there before. A large range goes back to the
+// system instead, whose fresh pages are zero.
+func (d *Device) zero(addr, size uint64) {
+	b, err := d.mem.Bytes(addr, size)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: fresh allocation %#x of %d bytes has no memory: %v", addr, size, err))
+	}
+	if size < largeRange || !d.punch(addr, size) {
+		clear(b)
+	}
+}
+
+// discard gives the pages of a freed range back to the system.
+func (d *Device) discard(addr, size uint64) {
+	if size >= largeRange {
+		d.punch(addr, size)
+	}
+}
+
+// largeRange is the size from which asking the system for fresh pages is cheaper than clearing them.
+const largeRange = 1 << 16
+
+func (d *Device) punch(addr, size uint64) bool {
+	const mode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	return unix.Fallocate(int(d.file.Fd()), mode, int64(addr-simt.GlobalBase), int64(size)) == nil
+}
+
+// Write copies bytes from pageable host memory to device, managed or pinned memory: cudaMemcpy.
+func (c *Context) Write(addr uint64, data []byte) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	dst, err := c.bytes(addr, uint64(len(data)))
+	if err != nil {
+		return err
+	}
+	k := Copy{Dst: addr, Width: uint64(len(data)), Height: 1, Depth: 1, Kind: HostToDevice}
+	if err := c.orderCopy(&k, 0, 0); err != nil {
+		return err
+	}
+	copy(dst, data)
+	return nil
+}
+
+// Read copies bytes from device, managed or pinned memory to pageable host memory: cudaMemcpy.
+func (c *Context) Read(addr uint64, data []byte) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	src, err := c.bytes(addr, uint64(len(data)))
+	if err != nil {
+		return err
+	}
+	k := Copy{Src: addr, Width: uint64(len(data)), Height: 1, Depth: 1, Kind: DeviceToHost}
+	if err := c.orderCopy(&k, 0, 0); err != nil {
+		return err
+	}
+	copy(data, src)
+	return nil
+}
+
+// bytes is the memory behind a range that must lie in one live allocation.
+func (c *Context) bytes(addr, n uint64) ([]byte, error) {
+	a, ok := c.dev.mem.Find(addr)
+	if !ok || a.Freed || n > a.Size || addr-a.Addr > a.Size-n {
+		return nil, fail(InvalidValue, "%d bytes at %#x do not lie in one allocation", n, addr)
+	}
+	b, err := c.dev.mem.Bytes(addr, n)
+	if err != nil {
+		return nil, fail(InvalidValue, "%d bytes at %#x: %v", n, addr, err)
+	}
+	return b, nil
+}
+
+// CopyKind is the direction of a copy (cudaMemcpyKind).
+type CopyKind uint8
+
+// The directions. Default goes by the addresses.
+const (
+	HostToHost CopyKind = iota
+	HostToDevice
+	DeviceToHost
+	DeviceToDevice
+	Default
+)
+
+// Copy is a copy of Width bytes, Height rows and Depth slices; pitches are in bytes, and a slice pitch is too.
+// It describes cudaMemcpy and its 2D, 3D and asynchronous kin. Addresses outside the device's memory are pageable host memory.
+type Copy struct {
+	Dst, DstPitch, DstSlice uint64
+	Src, SrcPitch, SrcSlice uint64
+	Width, Height, Depth    uint64
+	Kind                    CopyKind
+	Async                   bool
+}
+
+// OrderCopy checks a copy and tells its order to the sink. The caller moves the bytes.
+func (c *Context) OrderCopy(k Copy, id StreamID, thread uint32) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return err
+	}
+	return c.orderCopy(&k, id, thread)
+}
+
+// side is one end of a copy.
+type side struct {
+	addr, pitch, slice uint64
+	known              bool // device, managed, pinned or registered memory
+	kind               simt.AllocKind
+}
+
+func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
+	if k.Width == 0 || k.Height == 0 || k.Depth == 0 {
+		return nil
+	}
+	s, err := c.stream(id, thread)
+	if err != nil {
+		return err
+	}
+	if k.Kind > Default {
+		return fail(InvalidMemcpyDirection, "copy direction %d", k.Kind)
+	}
+	dst, err := c.side(k.Dst, k.DstPitch, k.DstSlice, k)
+	if err != nil {
+		return err
+	}
+	src, err := c.side(k.Src, k.SrcPitch, k.SrcSlice, k)
+	if err != nil {
+		return err
+	}
+	if err := c.checkDirection(k.Kind, dst, src); err != nil {
+		return err
+	}
+	call := copyName(k)
+	name := fmt.Sprintf("%s (%s)", call, s.name)
+	c.begin(s, name)
+	c.touch(event.HostRead, s.agent, src, k, name)
+	c.touch(event.HostWrite, s.agent, dst, k, name)
+	if copyWaits(k.Async, dst, src) {
+		c.order(c.host, s.agent, name)
+	}
+	return nil
+}
+
+func copyName(k *Copy) string {
+	name := "cudaMemcpy"
+	switch {
+	case k.Depth > 1:
+		name += "3D"
+	case k.Height > 1:
+		name += "2D"
+	}
+	if k.Async {
+		name += "Async"
+	}
+	return name
+}
+
+// device says whether an end counts as device memory for the rules of a copy: managed memory does.
+func (e side) device() bool {
+	return e.known && e.kind != simt.PinnedAlloc
+}
+
+// copyWaits says whether the host waits for the copy (CUDA Runtime API, "API synchronization behavior").
+// Synchronous copies: from pageable host memory to the device the call may return once the source was staged; from
+// pinned memory, to the host, and between host memories it waits; within the device it does not. Asynchronous copies:
+// to pageable memory and between host memories the call waits, otherwise it does not.
+func copyWaits(async bool, dst, src side) bool {
+	switch {
+	case !dst.device() && !src.device():
+		return true
+	case dst.device() && src.device():
+		return false
+	case dst.device():
+		return !async && src.known
+	default:
+		return !async || !dst.known
+	}
+}
+
+// side looks up one end. A range that begins in an allocation must lie in it.
+func (c *Context) side(addr, pitch, slice uint64, k *Copy) (side, error) {
+	e := side{addr: addr, pitch: pitch, slice: slice}
+	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
+	if !ok {
+		return e, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
+	}
+	a, found := c.dev.mem.Find(addr)
+	if !found || a.Freed {
+		if c.inArena(addr, n) {
+			return e, fail(InvalidValue, "%d bytes at %#x are not allocated", n, addr)
+		}
+		return e, nil
+	}
+	if n > a.Size || addr-a.Addr > a.Size-n {
+		return e, fail(InvalidValue, "%d bytes at %#x leave %s", n, addr, a.Name)
+	}
+	e.known, e.kind = true, a.Kind
+	return e, nil
+}
+
+// extent is the number of bytes from the first to the last byte of a pitched box. ok is false when rows or slices
+// would overlap or the numbers overflow.
+func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
+	const limit = 1 << 47
+	if w > limit || h > limit || d > limit || pitch > limit || slice > limit {
+		return 0, false
+	}
+	n := w
+	if h > 1 {
+		if pitch < w || (h-1) > limit/pitch {
+			return 0, false
+		}
+		n += (h - 1) * pitch
+	}
+	if d > 1 {
+		if slice < n || (d-1) > limit/slice {
+			return 0, false
+		}
+		n += (d - 1) * slice
+	}
+	return n, n <= limit
+}
+
+// inArena says whether a range touches the arena's addresses.
+func (c *Context) inArena(addr, n uint64) bool {
+	return addr < simt.GlobalBase+c.dev.arena && addr+n > simt.GlobalBase
+}
+
+func (c *Context) checkDirection(k CopyKind, dst, src side) error {
+	wantDst := k == HostToDevice || k == DeviceToDevice
+	wantSrc := k == DeviceToHost || k == DeviceToDevice
+	if k == Default {
+		return nil
+	}
+	// With unified addressing the driver goes by the addresses where it knows them; an unknown address in a place for
+	// device memory is refused.
+	if wantDst && !dst.known || wantSrc && !src.known {
+		return fail(InvalidValue, "the copy's direction names device memory, and the address is not in any")
+	}
+	if !wantDst && dst.known && dst.kind == simt.DeviceAlloc || !wantSrc && src.known && src.kind == simt.DeviceAlloc {
+		return fail(InvalidValue, "the copy's direction names host memory, and the address is in device memory")
+	}
+	return nil
+}
+
+// touch tells the sink of the rows an agent reads or writes, adjoining rows as one.
+func (c *Context) touch(kind event.HostKind, agent uint32, e side, k *Copy, name string) {
+	if !e.known {
+		return
+	}
+	w, h, d := k.Width, k.Height, k.Depth
+	if h > 1 && e.pitch == w {
+		w, h = w*h, 1
+		if d > 1 && e.slice == w {
+			w, d = w*d, 1
+		}
+	}
+	for z := range d {
+		for y := range h {
+			c.dev.tell(event.HostOp{Kind: kind, Agent: agent, Addr: e.addr + z*e.slice + y*e.pitch, Size: w, Name: name})
+		}
+	}
+}
+
+// OrderFill checks a cudaMemset and its kin and tells its order to the sink. The caller sets the bytes.
+// Copy's destination half describes the range.
+func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil || k.Width == 0 || k.Height == 0 || k.Depth == 0 {
+		return err
+	}
+	s, err := c.stream(id, thread)
+	if err != nil {
+		return err
+	}
+	dst, err := c.side(k.Dst, k.DstPitch, k.DstSlice, &k)
+	if err != nil {
+		return err
+	}
+	if !dst.known {
+		return fail(InvalidValue, "cudaMemset at %#x, which is not in device memory", k.Dst)
+	}
+	name := "cudaMemset"
+	if k.Async {
+		name += "Async"
+	}
+	name = fmt.Sprintf("%s (%s)", name, s.name)
+	c.begin(s, name)
+	c.touch(event.HostWrite, s.agent, dst, &k, name)
+	// cudaMemset is asynchronous to the host, except on pinned and managed memory.
+	if !k.Async && dst.kind != simt.DeviceAlloc && dst.kind != simt.ModuleAlloc {
+		c.order(c.host, s.agent, name)
+	}
+	return nil
+}
+
+// Register is cudaHostRegister for page-aligned memory of the program: it gives the place in the shared file that the
+// program maps there instead.
+func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	const page = 4096
+	if addr == 0 || size == 0 || addr%page != 0 || size%page != 0 || addr >= 1<<47 || size > registeredRoom || c.inArena(addr, size) {
+		return 0, fail(InvalidValue, "cudaHostRegister of %d bytes at %#x", size, addr)
+	}
+	for at, r := range c.pinned {
+		if addr < at+r.size && at < addr+size {
+			return 0, fail(HostMemoryAlreadyRegistered, "%d bytes at %#x overlap registered memory", size, addr)
+		}
+	}
+	offset, ok := c.dev.registered.take(size)
+	if !ok {
+		return 0, fail(MemoryAllocation, "no room to register %d bytes", size)
+	}
+	name := fmt.Sprintf("cudaHostRegister (%d bytes)", size)
+	if err := c.dev.mem.Map(addr, c.dev.backing[offset:offset+size:offset+size], name); err != nil {
+		c.dev.registered.add(offset, size)
+		return 0, fail(HostMemoryAlreadyRegistered, "%s: %v", name, err)
+	}
+	c.pinned[addr] = registration{size, offset}
+	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: c.host, Addr: addr, Size: size, Name: "cudaHostRegister"})
+	return offset, nil
+}
+
+// Unregister is cudaHostUnregister of memory that holds addr. It gives the range; the program takes its bytes back before
+// it makes another call.
+func (c *Context) Unregister(addr uint64) (at, size uint64, err error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, 0, err
+	}
+	for at, r := range c.pinned {
+		if addr >= at && addr-at < r.size {
+			c.waitAll("cudaHostUnregister")
+			c.unregister(at)
+			return at, r.size, nil
+		}
+	}
+	return 0, 0, fail(HostMemoryNotRegistered, "%#x is not registered", addr)
+}
+
+func (c *Context) unregister(at uint64) {
+	r := c.pinned[at]
+	delete(c.pinned, at)
+	if err := c.dev.mem.Unmap(at); err != nil && !errors.Is(err, simt.ErrNotAllocated) {
+		panic(fmt.Sprintf("BUG: registered memory %#x cannot be unmapped: %v", at, err))
+	}
+	c.dev.registered.add(r.offset, r.size)
+	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: c.host, Addr: at, Size: r.size, Name: "cudaHostUnregister"})
+}
+
+// Find gives the live allocation that covers addr.
+func (c *Context) Find(addr uint64) (simt.Alloc, bool) {
+	leave, _ := c.enter()
+	defer leave()
+	a, ok := c.dev.mem.Find(addr)
+	return a, ok && !a.Freed
+}
+
+// MemInfo gives the free and total bytes of device memory, as cudaMemGetInfo does.
+func (c *Context) MemInfo() (free, total uint64) {
+	leave, _ := c.enter()
+	defer leave()
+	total = c.dev.arena / 2
+	free = total
+	for _, a := range c.allocs {
+		if a.kind == simt.DeviceAlloc {
+			free -= min(free, a.size)
+		}
+	}
+	return free, total
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}

@@ -1,0 +1,245 @@
+package cuda
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/fatbin"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// Image is one PTX text. Several are linked to one module.
+type Image struct {
+	Name string // the file, for messages and places
+	Text string
+}
+
+// Module is PTX loaded into the device for a context.
+type Module struct {
+	ctx     *Context
+	program *simt.Program
+	kernels map[string]*Kernel
+	number  int
+}
+
+// Kernel is an entry of a module.
+type Kernel struct {
+	module *Module
+	fn     *isa.Func
+	shared *isa.Shared
+	err    error // *Unchecked: it must not run
+	// maxDynamic is cudaFuncAttributeMaxDynamicSharedMemorySize; carveout is kept to be read back.
+	maxDynamic int
+	carveout   int32
+}
+
+// LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList
+// inside) for text that is broken at module level; what is wrong inside a kernel shows when that kernel is asked for.
+func (c *Context) LoadModule(images ...Image) (*Module, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	return c.load(images)
+}
+
+// LoadFatbins loads fat binaries that lie end to end, as a program registers them, and links what they hold.
+func (c *Context) LoadFatbins(data []byte) (*Module, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fatbin.Parse(data)
+	if err != nil {
+		return nil, &Error{Code: InvalidKernelImage, Msg: err.Error(), Err: err}
+	}
+	best := fatbin.Best(entries, c.dev.cfg.Limits.ComputeMajor*10+c.dev.cfg.Limits.ComputeMinor)
+	if len(best) == 0 {
+		return nil, fail(NoKernelImageForDevice, "the program holds no PTX%s; build it with PTX, "+
+			"for instance with -gencode arch=compute_80,code=compute_80", holds(entries))
+	}
+	images := make([]Image, len(best))
+	for i, e := range best {
+		name := e.Name
+		if name == "" {
+			name = fmt.Sprintf("embedded PTX %d", i+1)
+		}
+		images[i] = Image{Name: name, Text: string(e.Text)}
+	}
+	return c.load(images)
+}
+
+// holds says what a fat binary without PTX holds.
+func holds(entries []fatbin.Entry) string {
+	var what []string
+	for _, e := range entries {
+		if s := fmt.Sprintf("%s for sm_%d%s", e.Kind, e.Arch, e.Suffix); !slices.Contains(what, s) {
+			what = append(what, s)
+		}
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return " (only " + strings.Join(what, ", ") + ")"
+}
+
+func (c *Context) load(images []Image) (*Module, error) {
+	trees := make([]*ptx.Module, len(images))
+	for i, im := range images {
+		tree, err := ptx.Parse(im.Name, im.Text)
+		if err != nil {
+			return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
+		}
+		trees[i] = tree
+	}
+	decoded, err := isa.Decode(trees...)
+	if err != nil {
+		return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
+	}
+	program, err := simt.Load(decoded, c.dev.mem)
+	if err != nil {
+		code := InvalidKernelImage
+		if errors.Is(err, simt.ErrOutOfMemory) {
+			code = MemoryAllocation
+		}
+		return nil, &Error{Code: code, Msg: err.Error(), Err: err}
+	}
+	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules)}
+	c.modules[m] = true
+	return m, nil
+}
+
+// Unload is cuModuleUnload: it waits for the device and frees the module's variables.
+func (m *Module) Unload() error {
+	leave, err := m.ctx.enter()
+	defer leave()
+	m.ctx.waitAll("module unload")
+	m.unload()
+	return err
+}
+
+func (m *Module) unload() {
+	if m.ctx.modules[m] {
+		delete(m.ctx.modules, m)
+		m.program.Unload()
+	}
+}
+
+func (c *Context) sortedModules() []*Module {
+	ms := make([]*Module, 0, len(c.modules))
+	for m := range c.modules {
+		ms = append(ms, m)
+	}
+	slices.SortFunc(ms, func(a, b *Module) int { return cmp.Compare(a.number, b.number) })
+	return ms
+}
+
+// Kernels lists the names of the module's kernels in source order.
+func (m *Module) Kernels() []string {
+	var names []string
+	for _, f := range m.program.Module.Kernels() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Kernel finds an entry by linker name. The error is an *Error with InvalidDeviceFunction when there is none. A kernel
+// that cannot be executed is found as well; its launch fails.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	leave, _ := m.ctx.enter()
+	defer leave()
+	return m.kernel(name)
+}
+
+func (m *Module) kernel(name string) (*Kernel, error) {
+	if k := m.kernels[name]; k != nil {
+		return k, nil
+	}
+	fn := m.program.Kernel(name)
+	if fn == nil {
+		return nil, fail(InvalidDeviceFunction, "no kernel %s in the module", name)
+	}
+	k := &Kernel{module: m, fn: fn, shared: &isa.Shared{}, carveout: -1}
+	if err := m.program.Module.Check(fn); err != nil {
+		k.err = &Unchecked{Kernel: name, Err: err}
+	} else {
+		k.shared = m.program.Module.SharedLayout(fn)
+	}
+	k.maxDynamic = max(0, m.ctx.dev.cfg.Limits.SharedPerBlock-int(k.shared.Static))
+	m.kernels[name] = k
+	return k, nil
+}
+
+// Name is the linker name.
+func (k *Kernel) Name() string { return k.fn.Name }
+
+// Err is not nil, an *Unchecked, when the kernel holds something that cannot be executed.
+func (k *Kernel) Err() error { return k.err }
+
+// Params describes the parameter block of the kernel; ParamSize is its length in bytes.
+func (k *Kernel) Params() []isa.Param { return k.fn.Sig.Params }
+
+// ParamSize is the length of the parameter block in bytes.
+func (k *Kernel) ParamSize() int {
+	n := 0
+	for _, p := range k.fn.Sig.Params {
+		n = max(n, p.Off+p.Size)
+	}
+	return n
+}
+
+// StaticShared is the static shared memory of the kernel in bytes.
+func (k *Kernel) StaticShared() int64 { return k.shared.Static }
+
+// Symbol gives the address and size of a variable of the module.
+func (m *Module) Symbol(name string) (addr, size uint64, err error) {
+	leave, _ := m.ctx.enter()
+	defer leave()
+	addr, size, ok := m.program.Symbol(name)
+	if !ok {
+		return 0, 0, fail(InvalidSymbol, "no variable %s in the module", name)
+	}
+	return addr, size, nil
+}
+
+// The attributes of cudaFuncSetAttribute.
+const (
+	FuncMaxDynamicShared = 8
+	FuncCarveout         = 9
+)
+
+// SetAttribute is cudaFuncSetAttribute.
+func (k *Kernel) SetAttribute(attribute uint32, value int32) error {
+	leave, err := k.module.ctx.enter()
+	defer leave()
+	if err != nil {
+		return err
+	}
+	switch attribute {
+	case FuncMaxDynamicShared:
+		most := k.module.ctx.dev.cfg.Limits.SharedOptin - int(k.shared.Static)
+		if value < 0 || int(value) > most {
+			return fail(InvalidValue, "%d bytes of dynamic shared memory for %s; the device has %d beside its static %d",
+				value, k.Name(), most, k.shared.Static)
+		}
+		k.maxDynamic = int(value)
+	case FuncCarveout:
+		if value < -1 || value > 100 {
+			return fail(InvalidValue, "carveout %d", value)
+		}
+		k.carveout = value
+	case 10, 11, 12, 13, 14, 15:
+		// Cluster attributes: the device has no clusters (compute capability 8.0).
+		return fail(NotSupported, "cluster attribute %d of %s", attribute, k.Name())
+	default:
+		return fail(InvalidValue, "function attribute %d", attribute)
+	}
+	return nil
+}

@@ -1,0 +1,406 @@
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// handler does one request: results, a blob, an error of the API.
+type handler func(p *process, ctx context.Context, r *request) ([]uint64, []byte, error)
+
+// handlers is what each request does. Hello is the session's.
+var handlers = [calls.NumOps]handler{
+	calls.Mapped:            (*process).mappedAlias,
+	calls.LoadModule:        (*process).loadModule,
+	calls.UnloadModule:      (*process).unloadModule,
+	calls.GetKernel:         (*process).getKernel,
+	calls.GetSymbol:         (*process).getSymbol,
+	calls.Launch:            (*process).launch,
+	calls.Malloc:            (*process).malloc,
+	calls.Free:              (*process).free,
+	calls.MallocAsync:       (*process).mallocAsync,
+	calls.FreeAsync:         (*process).freeAsync,
+	calls.HostRegister:      (*process).hostRegister,
+	calls.HostUnregister:    (*process).hostUnregister,
+	calls.Copy:              (*process).copy,
+	calls.Fill:              (*process).fill,
+	calls.Pointer:           (*process).pointer,
+	calls.StreamCreate:      (*process).streamCreate,
+	calls.StreamDestroy:     (*process).streamDestroy,
+	calls.StreamSynchronize: (*process).streamSynchronize,
+	calls.StreamQuery:       (*process).streamSynchronize,
+	calls.StreamWaitEvent:   (*process).streamWaitEvent,
+	calls.StreamInfo:        (*process).streamInfo,
+	calls.EventCreate:       (*process).eventCreate,
+	calls.EventDestroy:      (*process).eventDestroy,
+	calls.EventRecord:       (*process).eventRecord,
+	calls.EventSynchronize:  (*process).eventSynchronize,
+	calls.EventQuery:        (*process).eventSynchronize,
+	calls.EventElapsed:      (*process).eventElapsed,
+	calls.HostFunc:          (*process).hostFunc,
+	calls.DeviceSynchronize: (*process).deviceSynchronize,
+	calls.DeviceReset:       (*process).deviceReset,
+	calls.FuncSetAttribute:  (*process).funcSetAttribute,
+	calls.FuncAttributes:    (*process).funcAttributes,
+	calls.MemInfo:           (*process).memInfo,
+	calls.Occupancy:         (*process).occupancy,
+	calls.Output:            (*process).output,
+	calls.Unsupported:       (*process).unsupported,
+	calls.Attributes:        (*process).attributes,
+}
+
+// handle does one request. The shape of r was checked when it was read.
+func (p *process) handle(ctx context.Context, r *request) reply {
+	h := handlers[r.op]
+	if h == nil {
+		return reply{bad: fmt.Errorf("request %s out of place", calls.Specs[r.op].Name)}
+	}
+	results, blob, err := h(p, ctx, r)
+	rep := reply{results: results, blob: blob, waiting: p.waiting()}
+	if err != nil {
+		rep.code = codeOf(err)
+	}
+	return rep
+}
+
+// codeOf is the code a program sees for an error.
+func codeOf(err error) Code {
+	var e *Error
+	var u *Unchecked
+	switch {
+	case errors.As(err, &u):
+		return NotSupported
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return LaunchTimeout
+}
+
+// waiting is the kernel output to fetch. The buffer is the context's, which launches fill under the device's lock.
+func (p *process) waiting() int {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	return p.out.text.Len()
+}
+
+func (p *process) newHandle() uint64 {
+	p.next += 16
+	return p.next
+}
+
+func (p *process) mappedAlias(_ context.Context, r *request) ([]uint64, []byte, error) {
+	p.once.Do(func() {
+		p.alias = r.args[0]
+		close(p.mapped)
+	})
+	return nil, nil, nil
+}
+
+func (p *process) loadModule(_ context.Context, r *request) ([]uint64, []byte, error) {
+	var m *Module
+	var err error
+	if r.args[0] == 0 {
+		m, err = p.ctx.LoadFatbins(r.blob)
+	} else {
+		text := strings.TrimRight(string(r.blob), "\x00")
+		m, err = p.ctx.LoadModule(Image{Name: fmt.Sprintf("module %d", len(p.modules)+1), Text: text})
+	}
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	h := p.newHandle()
+	if err != nil {
+		p.broken[h] = err
+	} else {
+		p.modules[h] = m
+	}
+	return []uint64{h}, nil, err
+}
+
+// brokenKernel reports a kernel as not checked whose module could not be loaded.
+func (p *process) brokenKernel(module uint64, name string) error {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	err := p.broken[module]
+	if err != nil {
+		name = printable(name)
+		p.ctx.dev.report(LaunchReport{Kernel: name, Err: &Unchecked{Kernel: name, Err: err}})
+	}
+	return err
+}
+
+// module finds a module by its handle.
+func (p *process) module(h uint64) (*Module, error) {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	if m := p.modules[h]; m != nil {
+		return m, nil
+	}
+	return nil, fail(InvalidResourceHandle, "no module %#x", h)
+}
+
+func (p *process) kernel(h uint64) (*Kernel, error) {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	if k := p.kernels[h]; k != nil {
+		return k, nil
+	}
+	return nil, fail(InvalidDeviceFunction, "no kernel %#x", h)
+}
+
+func (p *process) unloadModule(_ context.Context, r *request) ([]uint64, []byte, error) {
+	m, err := p.module(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	err = m.Unload()
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	delete(p.modules, r.args[0])
+	return nil, nil, err
+}
+
+func (p *process) getKernel(_ context.Context, r *request) ([]uint64, []byte, error) {
+	if err := p.brokenKernel(r.args[0], string(r.blob)); err != nil {
+		return nil, nil, err
+	}
+	m, err := p.module(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := m.Kernel(string(r.blob))
+	if err != nil {
+		return nil, nil, err
+	}
+	var layout []byte
+	for _, q := range k.Params() {
+		layout = binary.LittleEndian.AppendUint32(layout, uint32(q.Off))
+		layout = binary.LittleEndian.AppendUint32(layout, uint32(q.Size))
+	}
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	h := p.newHandle()
+	p.kernels[h] = k
+	return []uint64{h}, layout, nil
+}
+
+func (p *process) getSymbol(_ context.Context, r *request) ([]uint64, []byte, error) {
+	m, err := p.module(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	addr, size, err := m.Symbol(string(r.blob))
+	return []uint64{addr, size}, nil, err
+}
+
+func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, error) {
+	a := r.args
+	k, err := p.kernel(a[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(r.blob) != k.ParamSize() {
+		return nil, nil, fail(InvalidValue, "%d bytes of parameters for %s, which takes %d", len(r.blob), k.Name(), k.ParamSize())
+	}
+	for _, v := range a[2:9] {
+		if v > 1<<31 {
+			return nil, nil, fail(InvalidConfiguration, "launch of %s with a dimension or size of %d", k.Name(), v)
+		}
+	}
+	cfg := LaunchConfig{
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(a[8]), Cooperative: a[9]&calls.LaunchCooperative != 0,
+		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
+		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
+	}
+	return nil, nil, p.ctx.Launch(ctx, k, cfg, r.blob)
+}
+
+func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error) {
+	kinds := map[uint64]simt.AllocKind{calls.KindDevice: simt.DeviceAlloc, calls.KindManaged: simt.ManagedAlloc, calls.KindPinned: simt.PinnedAlloc}
+	kind, ok := kinds[r.args[1]]
+	if !ok {
+		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
+	}
+	addr, err := p.ctx.Malloc(r.args[0], kind)
+	return []uint64{addr}, nil, err
+}
+
+func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) {
+	if r.args[1] == calls.KindPinned {
+		return nil, nil, p.ctx.FreeHost(r.args[0])
+	}
+	return nil, nil, p.ctx.Free(r.args[0])
+}
+
+func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
+	addr, err := p.ctx.MallocAsync(r.args[0], StreamID(r.args[1]), r.thread)
+	return []uint64{addr}, nil, err
+}
+
+func (p *process) freeAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.FreeAsync(r.args[0], StreamID(r.args[1]), r.thread)
+}
+
+func (p *process) hostRegister(_ context.Context, r *request) ([]uint64, []byte, error) {
+	offset, err := p.ctx.Register(r.args[0], r.args[1])
+	return []uint64{offset}, nil, err
+}
+
+func (p *process) hostUnregister(_ context.Context, r *request) ([]uint64, []byte, error) {
+	addr, size, err := p.ctx.Unregister(r.args[0])
+	return []uint64{addr, size}, nil, err
+}
+
+func (p *process) copy(_ context.Context, r *request) ([]uint64, []byte, error) {
+	a := r.args
+	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Src: a[3], SrcPitch: a[4], SrcSlice: a[5],
+		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0}
+	return nil, nil, p.ctx.OrderCopy(k, StreamID(a[10]), r.thread)
+}
+
+func (p *process) fill(_ context.Context, r *request) ([]uint64, []byte, error) {
+	a := r.args
+	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Width: a[3], Height: a[4], Depth: a[5], Async: a[6] != 0}
+	return nil, nil, p.ctx.OrderFill(k, StreamID(a[7]), r.thread)
+}
+
+func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, error) {
+	a, ok := p.ctx.Find(r.args[0])
+	if !ok {
+		return []uint64{0, 0, 0, 0}, nil, nil
+	}
+	types := map[simt.AllocKind]uint64{simt.PinnedAlloc: 1, simt.ManagedAlloc: 3}
+	t, host := types[a.Kind]
+	if !host {
+		t = 2
+	}
+	return []uint64{t, a.Addr, a.Size, uint64(a.Kind)}, nil, nil
+}
+
+func (p *process) streamCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
+	if r.args[0] > 1<<31 {
+		return nil, nil, fail(InvalidValue, "stream flags %#x", r.args[0])
+	}
+	id, err := p.ctx.CreateStream(uint32(r.args[0]), int32(r.args[1]))
+	return []uint64{uint64(id)}, nil, err
+}
+
+func (p *process) streamDestroy(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.DestroyStream(StreamID(r.args[0]))
+}
+
+func (p *process) streamSynchronize(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.SynchronizeStream(StreamID(r.args[0]), r.thread)
+}
+
+func (p *process) streamWaitEvent(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.WaitEvent(StreamID(r.args[0]), r.thread, EventID(r.args[1]))
+}
+
+func (p *process) streamInfo(_ context.Context, r *request) ([]uint64, []byte, error) {
+	flags, priority, id, err := p.ctx.StreamInfo(StreamID(r.args[0]), r.thread)
+	return []uint64{uint64(flags), uint64(int64(priority)), id}, nil, err
+}
+
+func (p *process) eventCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
+	if r.args[0] > 1<<31 {
+		return nil, nil, fail(InvalidValue, "event flags %#x", r.args[0])
+	}
+	id, err := p.ctx.CreateEvent(uint32(r.args[0]))
+	return []uint64{uint64(id)}, nil, err
+}
+
+func (p *process) eventDestroy(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.DestroyEvent(EventID(r.args[0]))
+}
+
+func (p *process) eventRecord(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.RecordEvent(EventID(r.args[0]), StreamID(r.args[1]), r.thread)
+}
+
+func (p *process) eventSynchronize(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.SynchronizeEvent(EventID(r.args[0]))
+}
+
+func (p *process) eventElapsed(_ context.Context, r *request) ([]uint64, []byte, error) {
+	ns, err := p.ctx.Elapsed(EventID(r.args[0]), EventID(r.args[1]))
+	return []uint64{ns}, nil, err
+}
+
+func (p *process) hostFunc(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.HostFunction(StreamID(r.args[0]), r.thread)
+}
+
+func (p *process) deviceSynchronize(context.Context, *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.Synchronize()
+}
+
+func (p *process) deviceReset(context.Context, *request) ([]uint64, []byte, error) {
+	err := p.ctx.Reset()
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	clear(p.modules)
+	clear(p.kernels)
+	return nil, nil, err
+}
+
+func (p *process) funcSetAttribute(_ context.Context, r *request) ([]uint64, []byte, error) {
+	k, err := p.kernel(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, k.SetAttribute(uint32(r.args[1]), int32(r.args[2]))
+}
+
+func (p *process) funcAttributes(_ context.Context, r *request) ([]uint64, []byte, error) {
+	k, err := p.kernel(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return k.attributes(), nil, nil
+}
+
+func (p *process) memInfo(context.Context, *request) ([]uint64, []byte, error) {
+	free, total := p.ctx.MemInfo()
+	return []uint64{free, total}, nil, nil
+}
+
+func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, error) {
+	k, err := p.kernel(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.args[2] > 1<<31 {
+		return nil, nil, fail(InvalidValue, "occupancy with %d bytes of shared memory", r.args[2])
+	}
+	n, err := k.BlocksPerSM(r.args[1], int(r.args[2]))
+	return []uint64{uint64(n)}, nil, err
+}
+
+func (p *process) output(context.Context, *request) ([]uint64, []byte, error) {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	text := append([]byte(nil), p.out.text.Bytes()...)
+	p.out.text.Reset()
+	return nil, text, nil
+}
+
+func (p *process) unsupported(_ context.Context, r *request) ([]uint64, []byte, error) {
+	p.ctx.dev.notSupported(string(r.blob))
+	return nil, nil, nil
+}
+
+func (p *process) attributes(context.Context, *request) ([]uint64, []byte, error) {
+	values := p.ctx.dev.attributes()
+	results := make([]uint64, len(values))
+	for i, v := range values {
+		results[i] = uint64(int64(v))
+	}
+	return results, nil, nil
+}

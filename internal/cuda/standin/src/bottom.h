@@ -1,0 +1,265 @@
+// bottom.h: what both faces, the runtime API and the driver API, stand on: copies, modules, kernels, launches.
+#ifndef FP_BOTTOM_H
+#define FP_BOTTOM_H
+
+#include "wire.h"
+
+// A box of bytes: width bytes, height rows, depth slices, at a pitch and a slice pitch.
+struct fp_box {
+  u64 at, pitch, slice;
+};
+
+enum { fpHostToHost, fpHostToDevice, fpDeviceToHost, fpDeviceToDevice, fpDefault };
+
+static void fp_move(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth) {
+  char *d = fp_host(dst.at), *s = fp_host(src.at);
+  if (height > 1 && dst.pitch == width && src.pitch == width) width *= height, height = 1;
+  for (u64 z = 0; z < depth; z++)
+    for (u64 y = 0; y < height; y++)
+      memmove(d + z * dst.slice + y * dst.pitch, s + z * src.slice + y * src.pitch, width);
+}
+
+// fp_copy asks the checker whether a copy is right, tells its order, and moves the bytes before any other request.
+static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth, int kind, int async, u64 stream) {
+  if (kind < 0 || kind > fpDefault) return 21; // cudaErrorInvalidMemcpyDirection
+  const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | (u64)async << 8, stream};
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Copy};
+  e = fp_exchange(&c, args, 11);
+  if (!e && width && height && depth) fp_move(dst, src, width, height, depth);
+  fp_end();
+  if (!e && !async) fp_print();
+  return e;
+}
+
+static int fp_copy_linear(u64 dst, u64 src, u64 n, int kind, int async, u64 stream) {
+  return fp_copy((struct fp_box){dst, n, n}, (struct fp_box){src, n, n}, n, 1, 1, kind, async, stream);
+}
+
+static void fp_set(char *p, u64 n, u32 value, u32 size) {
+  if (size == 1) {
+    memset(p, (int)value, n);
+    return;
+  }
+  for (u64 i = 0; i + size <= n; i += size) memcpy(p + i, &value, size);
+}
+
+// fp_fill sets elements of size bytes to value; width is in bytes.
+static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height, u64 depth, int async, u64 stream) {
+  const u64 args[8] = {dst.at, dst.pitch, dst.slice, width, height, depth, (u64)async, stream};
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Fill};
+  e = fp_exchange(&c, args, 8);
+  if (!e && width)
+    for (u64 z = 0; z < depth; z++)
+      for (u64 y = 0; y < height; y++) fp_set(fp_host(dst.at + z * dst.slice + y * dst.pitch), width, value, size);
+  fp_end();
+  return e;
+}
+
+// Registered host memory: the pages are replaced by pages of the shared file, so that the same pointer is memory here and
+// in the checker.
+static int fp_register(void *p, u64 size) {
+  if (!p || !size) return fpInvalidValue;
+  const u64 page = 4096;
+  u64 from = (u64)p & ~(page - 1), to = ((u64)p + size + page - 1) & ~(page - 1);
+  const u64 args[2] = {from, to - from};
+  u64 offset = 0;
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_HostRegister, .results = &offset, .results_max = 1};
+  e = fp_exchange(&c, args, 2);
+  int memory = fp.memory;
+  if (!e && memory < 0) e = fpNotSupported; // the library that mapped the memory must do it
+  if (!e) {
+    char *fresh = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_SHARED, memory, (off_t)offset);
+    if (fresh == MAP_FAILED) {
+      e = fpOutOfMemory;
+    } else {
+      memcpy(fresh, (void *)from, to - from);
+      if (mremap(fresh, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED) e = fpOutOfMemory;
+    }
+    if (e) {
+      struct fp_call undo = {.op = FP_HostUnregister};
+      fp_exchange(&undo, args, 1);
+    }
+  }
+  fp_end();
+  return e;
+}
+
+// fp_unregister gives the program private pages with the same bytes again.
+static int fp_unregister(u64 address) {
+  u64 range[2] = {0, 0};
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_HostUnregister, .results = range, .results_max = 2};
+  e = fp_exchange(&c, &address, 1);
+  if (!e) {
+    char *own = mmap(NULL, range[1], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own == MAP_FAILED) {
+      e = fpOutOfMemory;
+    } else {
+      memcpy(own, (void *)range[0], range[1]);
+      if (mremap(own, range[1], range[1], MREMAP_MAYMOVE | MREMAP_FIXED, (void *)range[0]) == MAP_FAILED) e = fpOutOfMemory;
+    }
+  }
+  fp_end();
+  return e;
+}
+
+// A kernel of a loaded module. It is looked up when it is first needed.
+struct fp_kernel {
+  u64 module; // handle of the checker
+  const char *name;
+  int found;  // looked up
+  int error;  // of the look-up
+  u64 handle; // of the checker
+  u32 count;  // parameters
+  u32 size;   // bytes of the parameter block
+  u32 *layout; // offset and size of each parameter
+};
+
+static int fp_find_kernel(struct fp_kernel *k) {
+  if (__atomic_load_n(&k->found, __ATOMIC_ACQUIRE)) return k->error;
+  int e = fp_begin();
+  if (e) return e;
+  if (!k->found) {
+    void *layout = NULL;
+    size_t size = 0;
+    struct fp_call c = {.op = FP_GetKernel, .blob = k->name, .blob_size = strlen(k->name), .results = &k->handle, .results_max = 1,
+                        .reply = &layout, .reply_size = &size};
+    k->error = e = fp_exchange(&c, &k->module, 1);
+    k->layout = layout, k->count = (u32)(size / 8);
+    for (u32 i = 0; i < k->count; i++) {
+      u32 end = k->layout[2 * i] + k->layout[2 * i + 1];
+      if (end > k->size) k->size = end;
+    }
+    __atomic_store_n(&k->found, 1, __ATOMIC_RELEASE);
+  }
+  e = k->error;
+  fp_end();
+  return e;
+}
+
+struct fp_launch {
+  u32 grid[3], block[3];
+  u64 shared, stream, flags;
+};
+
+// fp_launch sends a launch with its parameter block.
+static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const void *block, size_t size) {
+  const u64 args[10] = {k->handle, l->stream, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared, l->flags};
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Launch, .blob = block, .blob_size = size};
+  e = fp_exchange(&c, args, 10);
+  fp_end();
+  return e;
+}
+
+// fp_launch packs the parameters that arrive as one pointer each and launches.
+static int fp_launch(struct fp_kernel *k, const struct fp_launch *l, void **params) {
+  int e = fp_find_kernel(k);
+  if (e) return e;
+  if (k->count > 0 && !params) return fpInvalidValue;
+  char *block = calloc(1, k->size + 1u);
+  if (!block) return fpOutOfMemory;
+  for (u32 i = 0; i < k->count; i++) memcpy(block + k->layout[2 * i], params[i], k->layout[2 * i + 1]);
+  e = fp_launch_block(k, l, block, k->size);
+  free(block);
+  return e;
+}
+
+// Fat binaries, as the compiler embeds them: a wrapper that points to a container, or to a list of containers that are to
+// be linked (separate compilation).
+struct fp_wrapper {
+  u32 magic, version;
+  const char *data;
+  const char *const *list;
+};
+
+enum { fpWrapperMagic = 0x466243b1, fpContainerMagic = (int)0xba55ed50 };
+
+// fp_container gives the size of a container from its header, 0 when it is none.
+static u64 fp_container(const char *p) {
+  u32 magic;
+  uint16_t header;
+  u64 size;
+  memcpy(&magic, p, 4), memcpy(&header, p + 6, 2), memcpy(&size, p + 8, 8);
+  return magic == (u32)fpContainerMagic && size < (1u << 30) ? header + size : 0;
+}
+
+static char *fp_append(char *all, u64 *total, const char *p) {
+  u64 n = fp_container(p);
+  char *grown = realloc(all, *total + n + 1);
+  if (!grown) {
+    free(all);
+    return NULL;
+  }
+  memcpy(grown + *total, p, n);
+  *total += n;
+  return grown;
+}
+
+// fp_load sends a module: kind 1 is PTX text, 0 fat binaries end to end. handle is valid even when the load failed: it
+// stands for the failure.
+static int fp_load(int kind, const void *image, u64 size, u64 *handle) {
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_LoadModule, .blob = image, .blob_size = size, .results = handle, .results_max = 1};
+  const u64 args[1] = {(u64)kind};
+  e = fp_exchange(&c, args, 1);
+  fp_end();
+  return e;
+}
+
+static int fp_load_wrapper(const struct fp_wrapper *w, u64 *handle) {
+  u64 total = 0;
+  char *all = NULL;
+  if (w->magic != fpWrapperMagic) return fpInvalidImage;
+  if (w->version == 2 && w->list) {
+    for (const char *const *p = w->list; *p; p++) {
+      all = fp_append(all, &total, *p);
+      if (!all) return fpOutOfMemory;
+    }
+  } else if (w->data) {
+    all = fp_append(all, &total, w->data);
+    if (!all) return fpOutOfMemory;
+  }
+  int e = fp_load(0, all, total, handle);
+  free(all);
+  return e;
+}
+
+static int fp_symbol(u64 module, const char *name, u64 result[2]) {
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_GetSymbol, .blob = name, .blob_size = strlen(name), .results = result, .results_max = 2};
+  e = fp_exchange(&c, &module, 1);
+  fp_end();
+  return e;
+}
+
+// fp_attribute gives a device attribute; the values are asked for once.
+static int fp_attribute(int number, int *value) {
+  static u64 values[FP_ATTRIBUTES];
+  static int known;
+  if (!__atomic_load_n(&known, __ATOMIC_ACQUIRE)) {
+    u64 fresh[FP_ATTRIBUTES] = {0};
+    int e = fp_request(FP_Attributes, NULL, 0, fresh, FP_ATTRIBUTES);
+    if (e) return e;
+    if (!fp_begin()) {
+      memcpy(values, fresh, sizeof values);
+      __atomic_store_n(&known, 1, __ATOMIC_RELEASE);
+      fp_end();
+    }
+  }
+  if (number <= 0 || number >= FP_ATTRIBUTES) return fpInvalidValue;
+  *value = (int)values[number];
+  return 0;
+}
+
+#endif

@@ -1,0 +1,422 @@
+// cudart.c: the runtime API. What is a request and nothing more stands in gen_forward_runtime.h, what is not supported in
+// gen_unsupported_runtime.h; both are generated from the tables of package calls.
+//
+// Built once as libcudart.so.12 (FP_RUNTIME 12) and once as libcudart.so.13 and libcudart_static.a (FP_RUNTIME 13).
+#include "bottom.h"
+
+// Errors. The last error belongs to the host thread; an error that a kernel's fault left stays for the whole process.
+THREAD int last_error;
+static int sticky_error;
+
+static int is_sticky(int e) { return e == 700 || e == 702 || (e >= 714 && e <= 719) || e == 710; }
+
+static int finish(int e) {
+  if (e != 0 && e != 600) last_error = e;
+  if (is_sticky(e)) __atomic_store_n(&sticky_error, e, __ATOMIC_RELAXED);
+  return e;
+}
+
+EXPORT int cudaGetLastError(void) {
+  int e = last_error;
+  last_error = __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
+  return e ? e : last_error;
+}
+
+EXPORT int cudaPeekAtLastError(void) {
+  int e = last_error;
+  return e ? e : __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
+}
+
+#include "gen_errors.h"
+
+static const struct fp_error *error_entry(int code) {
+  for (size_t i = 0; i < sizeof fp_errors / sizeof *fp_errors; i++)
+    if (fp_errors[i].code == (u32)code) return &fp_errors[i];
+  return NULL;
+}
+
+EXPORT const char *cudaGetErrorName(int code) {
+  const struct fp_error *e = error_entry(code);
+  return e ? e->name : "unrecognized error code";
+}
+
+EXPORT const char *cudaGetErrorString(int code) {
+  const struct fp_error *e = error_entry(code);
+  return e ? e->text : "unrecognized error code";
+}
+
+static u64 stream_of(const void *s, int per_thread) {
+  if (s) return (u64)s;
+  return per_thread ? FP_STREAM_PER_THREAD : FP_STREAM_LEGACY;
+}
+
+// present opens the connection.
+static int present(void) {
+  int value;
+  return fp_attribute(1, &value);
+}
+
+#include "gen_forward_runtime.h"
+#include "gen_unsupported_runtime.h"
+
+// Registration: what the compiler put into the program is kept here and sent to the checker when it is first needed.
+
+struct binary {
+  const struct fp_wrapper *wrapper;
+  struct binary *next;
+  struct managed *managed;
+  u64 handle;
+  int loaded, error, dead;
+};
+
+struct managed {
+  void **host;
+  const char *name;
+  u64 size;
+  struct managed *next;
+};
+
+// An entity is a kernel or a variable, found by the address that stands for it on the host.
+struct entity {
+  const void *host;
+  struct binary *binary;
+  struct entity *next;
+  const char *name;
+  int is_kernel;
+  int known; // variable: address and size are set
+  u64 address, size;
+  struct fp_kernel kernel;
+};
+
+enum { table_size = 4096 };
+static struct entity *table[table_size];
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t slot(const void *p) { return ((u64)p * 0x9e3779b97f4a7c15u) >> 52; }
+
+static struct entity *find_entity(const void *host, int is_kernel) {
+  pthread_mutex_lock(&registry);
+  struct entity *e = table[slot(host)];
+  while (e && (e->host != host || e->is_kernel != is_kernel || e->binary->dead)) e = e->next;
+  pthread_mutex_unlock(&registry);
+  return e;
+}
+
+static void add_entity(struct entity *e) {
+  pthread_mutex_lock(&registry);
+  e->next = table[slot(e->host)];
+  table[slot(e->host)] = e;
+  pthread_mutex_unlock(&registry);
+}
+
+static struct binary *binaries;
+
+EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
+  struct binary *b = calloc(1, sizeof *b);
+  if (!b) return NULL;
+  b->wrapper = wrapper;
+  pthread_mutex_lock(&registry);
+  b->next = binaries;
+  binaries = b;
+  pthread_mutex_unlock(&registry);
+  return (void **)b;
+}
+
+EXPORT void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
+
+EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
+                                   void *block, void *grid, int *warp) {
+  (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
+  struct entity *e = calloc(1, sizeof *e);
+  if (!e || !handle) return;
+  e->host = host, e->binary = (struct binary *)handle, e->is_kernel = 1, e->name = name;
+  add_entity(e);
+}
+
+EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  struct entity *e = calloc(1, sizeof *e);
+  if (!e || !handle) return;
+  e->host = host, e->binary = (struct binary *)handle, e->name = name, e->size = size;
+  add_entity(e);
+}
+
+EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t size, int constant, int global) {
+  (void)device, (void)external, (void)constant, (void)global;
+  struct binary *b = (struct binary *)handle;
+  struct managed *m = calloc(1, sizeof *m);
+  if (!m || !b) return;
+  m->host = host, m->name = name, m->size = size, m->next = b->managed;
+  b->managed = m;
+}
+
+EXPORT void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t size) {
+  (void)handle, (void)name, (void)host, (void)size;
+}
+
+EXPORT int __cudaRegisterUnifiedTable(void) { return 0; }
+
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
+// load sends a binary to the checker once; what went wrong is kept.
+static int load(struct binary *b) {
+  if (__atomic_load_n(&b->loaded, __ATOMIC_ACQUIRE)) return b->error;
+  pthread_mutex_lock(&loading);
+  if (!b->loaded) {
+    b->error = fp_load_wrapper(b->wrapper, &b->handle);
+    for (struct managed *m = b->managed; m; m = m->next) {
+      u64 where[2] = {0, 0};
+      if (!b->error && !fp_symbol(b->handle, m->name, where))
+        *m->host = (void *)where[0];
+      else
+        *m->host = calloc(1, m->size ? m->size : 1); // the program can run on without a device
+    }
+    __atomic_store_n(&b->loaded, 1, __ATOMIC_RELEASE);
+  }
+  int e = b->error;
+  pthread_mutex_unlock(&loading);
+  return e;
+}
+
+// forget_modules makes everything be loaded again when it is next needed: the device was reset.
+static void forget_modules(void) {
+  pthread_mutex_lock(&loading);
+  pthread_mutex_lock(&registry);
+  for (struct binary *b = binaries; b; b = b->next) b->loaded = 0;
+  for (size_t i = 0; i < table_size; i++)
+    for (struct entity *e = table[i]; e; e = e->next) e->known = e->kernel.found = 0;
+  pthread_mutex_unlock(&registry);
+  pthread_mutex_unlock(&loading);
+}
+
+EXPORT char __cudaInitModule(void **handle) {
+  if (handle) finish(load((struct binary *)handle));
+  return 1;
+}
+
+EXPORT void __cudaUnregisterFatBinary(void **handle) {
+  struct binary *b = (struct binary *)handle;
+  if (!b) return;
+  pthread_mutex_lock(&registry);
+  b->dead = 1;
+  pthread_mutex_unlock(&registry);
+  if (b->loaded && !b->error) fp_request(FP_UnloadModule, &b->handle, 1, NULL, 0);
+}
+
+// kernel_of finds the kernel that a host function, or a kernel handle, stands for and sees that it is loaded.
+static int kernel_of(const void *f, struct entity **found) {
+  struct entity *e = f ? find_entity(f, 1) : NULL;
+  if (!e && f) { // a cudaKernel_t is the entity itself
+    for (size_t i = 0; i < table_size && !e; i++)
+      for (struct entity *c = table[i]; c && !e; c = c->next)
+        if (c == f && c->is_kernel) e = c;
+  }
+  if (!e) return fp.state == fpUnopened || fp.state == fpOpen ? fpInvalidDeviceFunction : fpNoDevice;
+  int error = load(e->binary);
+  if (error && !e->binary->handle) return error;
+  e->kernel.module = e->binary->handle, e->kernel.name = e->name;
+  *found = e;
+  return fp_find_kernel(&e->kernel);
+}
+
+EXPORT int __cudaGetKernel(void **kernel, const void *f) {
+  struct entity *e = find_entity(f, 1);
+  if (!e) return finish(fpInvalidDeviceFunction);
+  *kernel = e;
+  return 0;
+}
+
+EXPORT int cudaGetKernel(void **kernel, const void *f) { return __cudaGetKernel(kernel, f); }
+
+EXPORT int cudaGetFuncBySymbol(void **function, const void *f) { return __cudaGetKernel(function, f); }
+
+EXPORT int cudaFuncGetName(const char **name, const void *f) {
+  struct entity *e;
+  int error = name ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error) *name = e->name;
+  return finish(error);
+}
+
+// Launches.
+
+struct dim3 {
+  u32 x, y, z;
+};
+
+struct configuration {
+  struct dim3 grid, block;
+  size_t shared;
+  void *stream;
+};
+
+enum { deepest = 64 };
+THREAD struct configuration configurations[deepest];
+THREAD int depth;
+
+EXPORT unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared, void *stream) {
+  if (depth == deepest) return fpMissingConfiguration;
+  configurations[depth++] = (struct configuration){grid, block, shared, stream};
+  return 0;
+}
+
+EXPORT int __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared, void *stream) {
+  if (depth == 0) return finish(fpMissingConfiguration);
+  struct configuration c = configurations[--depth];
+  *grid = c.grid, *block = c.block, *shared = c.shared;
+  *(void **)stream = c.stream;
+  return 0;
+}
+
+static int launch(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, u64 stream, u64 flags) {
+  struct entity *e;
+  int error = kernel_of(f, &e);
+  if (error) return finish(error);
+  if (shared > 1u << 30) return finish(fpInvalidValue);
+  struct fp_launch l = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, flags};
+  return finish(fp_launch(&e->kernel, &l, args));
+}
+
+#define LAUNCH(name, flags, per_thread)                                                                              \
+  EXPORT int name(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, void *stream) {   \
+    return launch(f, grid, block, args, shared, stream_of(stream, per_thread), flags);                               \
+  }
+LAUNCH(cudaLaunchKernel, 0, 0)
+LAUNCH(cudaLaunchKernel_ptsz, 0, 1)
+LAUNCH(__cudaLaunchKernel, 0, 0)
+LAUNCH(__cudaLaunchKernel_ptsz, 0, 1)
+LAUNCH(cudaLaunchCooperativeKernel, FP_LAUNCH_COOPERATIVE, 0)
+LAUNCH(cudaLaunchCooperativeKernel_ptsz, FP_LAUNCH_COOPERATIVE, 1)
+
+struct attribute {
+  int id;
+  char pad[4];
+  union {
+    int integer;
+    struct dim3 shape;
+    char space[64];
+  } value;
+};
+
+struct launch_config {
+  struct dim3 grid, block;
+  size_t shared;
+  void *stream;
+  struct attribute *attributes;
+  unsigned count;
+};
+
+static int launch_config(const struct launch_config *c, const void *f, void **args, int per_thread) {
+  u64 flags = 0;
+  if (!c) return finish(fpInvalidValue);
+  for (unsigned i = 0; i < c->count; i++) {
+    const struct attribute *a = &c->attributes[i];
+    switch (a->id) {
+      case 2:
+        if (a->value.integer) flags |= FP_LAUNCH_COOPERATIVE;
+        break;
+      case 4: // cluster dimension
+        if ((u64)a->value.shape.x * a->value.shape.y * a->value.shape.z > 1) return finish(fp_unsupported("cudaLaunchKernelExC with a cluster dimension"));
+        break;
+      case 7:  // programmatic event
+      case 12: // launch completion event
+        return finish(fp_unsupported("cudaLaunchKernelExC with an event attribute"));
+      default: // hints
+        break;
+    }
+  }
+  return launch(f, c->grid, c->block, args, c->shared, stream_of(c->stream, per_thread), flags);
+}
+
+EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return launch_config(c, f, args, 0); }
+EXPORT int cudaLaunchKernelExC_ptsz(const struct launch_config *c, const void *f, void **args) { return launch_config(c, f, args, 1); }
+
+struct function_attributes {
+  size_t shared, constant, local;
+  int threads, registers, ptx, binary, cache, dynamic, carveout, rest[18];
+};
+
+EXPORT int cudaFuncGetAttributes(struct function_attributes *a, const void *f) {
+  struct entity *e;
+  u64 r[9];
+  int error = a ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error) error = fp_request(FP_FuncAttributes, &e->kernel.handle, 1, r, 9);
+  if (error) return finish(error);
+  memset(a, 0, sizeof *a);
+  a->shared = r[0], a->constant = r[1], a->local = r[2], a->threads = (int)r[3], a->registers = (int)r[4];
+  a->ptx = (int)r[5], a->binary = (int)r[6], a->dynamic = (int)r[7], a->carveout = (int)r[8];
+  return 0;
+}
+
+EXPORT int cudaFuncSetAttribute(const void *f, int attribute, int value) {
+  struct entity *e;
+  int error = kernel_of(f, &e);
+  if (error) return finish(error);
+  const u64 args[3] = {e->kernel.handle, (u64)attribute, (u64)value};
+  return finish(fp_request(FP_FuncSetAttribute, args, 3, NULL, 0));
+}
+
+EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *f, int threads, size_t shared, unsigned flags) {
+  struct entity *e;
+  u64 r = 0;
+  (void)flags;
+  int error = blocks && threads > 0 ? kernel_of(f, &e) : fpInvalidValue;
+  if (!error) error = fp_request(FP_Occupancy, (const u64[]){e->kernel.handle, (u64)threads, shared}, 3, &r, 1);
+  if (!error) *blocks = (int)r;
+  return finish(error);
+}
+
+EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
+}
+
+EXPORT int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *f, int blocks, int threads) {
+  struct function_attributes a;
+  int all = 0, most = 0;
+  if (!bytes || blocks <= 0 || threads <= 0) return finish(fpInvalidValue);
+  int e = cudaFuncGetAttributes(&a, f);
+  if (!e) e = fp_attribute(81, &all); // shared memory a multiprocessor
+  if (!e) e = fp_attribute(97, &most); // and a block, with opt-in
+  if (e) return finish(e);
+  long room = all / blocks - 1024 - (long)a.shared;
+  if (room > most - (long)a.shared) room = most - (long)a.shared;
+  *bytes = room > 0 ? (size_t)room : 0;
+  return 0;
+}
+
+static int host_function(u64 stream, void (*f)(void *), void *data) {
+  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
+  if (!e) f(data);
+  return finish(e);
+}
+
+EXPORT int cudaLaunchHostFunc(void *s, void (*f)(void *), void *data) { return host_function(stream_of(s, 0), f, data); }
+EXPORT int cudaLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return host_function(stream_of(s, 1), f, data); }
+EXPORT int cudaLaunchHostFunc_v2(void *s, void (*f)(void *), void *data, unsigned mode) {
+  (void)mode;
+  return cudaLaunchHostFunc(s, f, data);
+}
+EXPORT int cudaLaunchHostFunc_v2_ptsz(void *s, void (*f)(void *), void *data, unsigned mode) {
+  (void)mode;
+  return cudaLaunchHostFunc_ptsz(s, f, data);
+}
+
+typedef void callback(void *stream, int status, void *data);
+
+static int add_callback(void *s, int per_thread, callback *f, void *data) {
+  u64 stream = stream_of(s, per_thread);
+  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
+  if (!e) f(s, 0, data);
+  return finish(e);
+}
+
+EXPORT int cudaStreamAddCallback(void *s, callback *f, void *data, unsigned flags) {
+  (void)flags;
+  return add_callback(s, 0, f, data);
+}
+EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned flags) {
+  (void)flags;
+  return add_callback(s, 1, f, data);
+}
+
+#include "cudart_memory.h"
+#include "cudart_device.h"

@@ -1,0 +1,226 @@
+// cudart_device.h: the device, its properties and limits, timing, versions. Part of cudart.c.
+
+#include "gen_properties.h"
+
+static int check_device(int device) { return device == 0 ? present() : fpInvalidDevice; }
+
+EXPORT int cudaGetDeviceCount(int *n) {
+  if (!n) return finish(fpInvalidValue);
+  int e = present();
+  *n = e ? 0 : 1;
+  return finish(e);
+}
+
+EXPORT int cudaGetDevice(int *device) {
+  int e = device ? present() : fpInvalidValue;
+  if (!e) *device = 0;
+  return finish(e);
+}
+
+EXPORT int cudaSetDevice(int device) {
+  int e = present();
+  return finish(e ? e : check_device(device));
+}
+
+EXPORT int cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
+  (void)device_flags, (void)flags;
+  return cudaSetDevice(device);
+}
+
+EXPORT int cudaSetValidDevices(int *devices, int n) {
+  (void)devices, (void)n;
+  return finish(present());
+}
+
+EXPORT int cudaChooseDevice(int *device, const void *properties) {
+  (void)properties;
+  return cudaGetDevice(device);
+}
+
+static unsigned device_flags;
+
+EXPORT int cudaSetDeviceFlags(unsigned flags) {
+  if (flags & ~0x1fu && flags & ~0xffu) return finish(fpInvalidValue);
+  device_flags = flags;
+  return finish(present());
+}
+
+EXPORT int cudaGetDeviceFlags(unsigned *flags) {
+  if (!flags) return finish(fpInvalidValue);
+  *flags = device_flags | 8; // pinned memory is always mapped
+  return finish(present());
+}
+
+EXPORT int cudaDeviceGetAttribute(int *value, int attribute, int device) {
+  if (!value) return finish(fpInvalidValue);
+  int e = check_device(device);
+  return finish(e ? e : fp_attribute(attribute, value));
+}
+
+static int properties(char *p, int device, int version) {
+  int e = p ? check_device(device) : fpInvalidValue;
+  if (e) return finish(e);
+  u64 memory[2] = {0, 0};
+  e = fp_request(FP_MemInfo, NULL, 0, memory, 2);
+  if (e) return finish(e);
+  memset(p, 0, version == 13 ? FP_PROPERTIES_13 : version == 12 ? FP_PROPERTIES_12 : FP_PROPERTIES_11);
+  strcpy(p, "Fencepost emulated GPU");
+  memcpy(p + 256, "fencepost-device", 16); // uuid
+  memcpy(p + 288, &memory[1], 8);
+  for (size_t i = 0; i < sizeof fp_properties / sizeof *fp_properties; i++) {
+    const struct fp_property *q = &fp_properties[i];
+    int at = version == 13 ? q->at13 : q->at12, value;
+    if (at < 0 || (version == 11 && at >= FP_PROPERTIES_11) || fp_attribute(q->attribute, &value)) continue;
+    int64_t wide = value;
+    memcpy(p + at, &wide, (size_t)q->size);
+  }
+  return 0;
+}
+
+#if FP_RUNTIME >= 13
+EXPORT int cudaGetDeviceProperties(char *p, int device) { return properties(p, device, 13); }
+#else
+EXPORT int cudaGetDeviceProperties(char *p, int device) { return properties(p, device, 11); }
+#endif
+EXPORT int cudaGetDeviceProperties_v2(char *p, int device) { return properties(p, device, 12); }
+
+EXPORT int cudaDeviceReset(void) {
+  int e = fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
+  fp_print();
+  forget_modules();
+  return finish(e);
+}
+EXPORT int cudaThreadExit(void) { return cudaDeviceReset(); }
+
+// Limits are kept to be read back.
+static size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
+
+EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
+  if (limit < 0 || limit > 7) return finish(215); // cudaErrorUnsupportedLimit
+  limits[limit] = value;
+  return finish(present());
+}
+EXPORT int cudaDeviceGetLimit(size_t *value, int limit) {
+  if (!value || limit < 0 || limit > 7) return finish(value ? 215 : fpInvalidValue);
+  *value = limits[limit];
+  return finish(present());
+}
+EXPORT int cudaThreadSetLimit(int limit, size_t value) { return cudaDeviceSetLimit(limit, value); }
+EXPORT int cudaThreadGetLimit(size_t *value, int limit) { return cudaDeviceGetLimit(value, limit); }
+
+static int zero(int *value) {
+  if (!value) return finish(fpInvalidValue);
+  *value = 0;
+  return finish(present());
+}
+
+EXPORT int cudaDeviceGetCacheConfig(int *config) { return zero(config); }
+EXPORT int cudaThreadGetCacheConfig(int *config) { return zero(config); }
+EXPORT int cudaDeviceGetSharedMemConfig(int *config) {
+  int e = zero(config);
+  if (!e) *config = 1; // four-byte banks
+  return e;
+}
+
+EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return finish(present());
+}
+
+EXPORT int cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  (void)device, (void)peer;
+  if (can) *can = 0;
+  return finish(can && device == 0 && peer == 0 ? present() : fpInvalidDevice);
+}
+EXPORT int cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  (void)peer, (void)flags;
+  return finish(fpInvalidDevice);
+}
+EXPORT int cudaDeviceDisablePeerAccess(int peer) {
+  (void)peer;
+  return finish(fpPeerNotEnabled);
+}
+EXPORT int cudaDeviceGetP2PAttribute(int *value, int attribute, int from, int to) {
+  (void)value, (void)attribute, (void)from, (void)to;
+  return finish(fpInvalidDevice);
+}
+
+static const char bus_id[] = "0000:00:00.0";
+
+EXPORT int cudaDeviceGetPCIBusId(char *text, int n, int device) {
+  if (!text || n < (int)sizeof bus_id) return finish(fpInvalidValue);
+  strcpy(text, bus_id);
+  return finish(check_device(device));
+}
+EXPORT int cudaDeviceGetByPCIBusId(int *device, const char *text) {
+  if (!device || !text) return finish(fpInvalidValue);
+  *device = 0;
+  return finish(strcmp(text, bus_id) ? fpInvalidDevice : present());
+}
+
+enum { runtime_version = FP_RUNTIME >= 13 ? 13050 : 12090 };
+
+EXPORT int cudaRuntimeGetVersion(int *version) {
+  if (!version) return finish(fpInvalidValue);
+  *version = runtime_version;
+  return 0;
+}
+EXPORT int cudaDriverGetVersion(int *version) {
+  if (!version) return finish(fpInvalidValue);
+  *version = present() ? 0 : runtime_version; // 0 means no driver
+  return 0;
+}
+
+static int elapsed(float *ms, void *start, void *end) {
+  u64 ns = 0;
+  int e = ms ? fp_request(FP_EventElapsed, (const u64[]){(u64)start, (u64)end}, 2, &ns, 1) : fpInvalidValue;
+  if (!e) *ms = (float)((double)(int64_t)ns / 1e6);
+  return finish(e);
+}
+
+EXPORT int cudaEventElapsedTime(float *ms, void *start, void *end) { return elapsed(ms, start, end); }
+EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return elapsed(ms, start, end); }
+
+// Stream capture is not supported, and so no stream is capturing.
+EXPORT int cudaStreamIsCapturing(void *s, int *status) {
+  (void)s;
+  return zero(status);
+}
+EXPORT int cudaStreamIsCapturing_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo_v2(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo_v2_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo_v3(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaStreamGetCaptureInfo_v3_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
+EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) { return finish(mode ? present() : fpInvalidValue); }
+
+EXPORT int cudaStreamGetDevice(void *s, int *device) {
+  (void)s;
+  return zero(device);
+}
+EXPORT int cudaStreamGetDevice_ptsz(void *s, int *device) { return cudaStreamGetDevice(s, device); }
+
+EXPORT int cudaStreamGetAttribute(void *s, int attribute, void *value) {
+  (void)s, (void)attribute;
+  if (!value) return finish(fpInvalidValue);
+  memset(value, 0, 64);
+  return finish(present());
+}
+EXPORT int cudaStreamGetAttribute_ptsz(void *s, int attribute, void *value) { return cudaStreamGetAttribute(s, attribute, value); }
+EXPORT int cudaStreamSetAttribute(void *s, int attribute, const void *value) {
+  (void)s, (void)attribute;
+  return finish(value ? present() : fpInvalidValue);
+}
+EXPORT int cudaStreamSetAttribute_ptsz(void *s, int attribute, const void *value) { return cudaStreamSetAttribute(s, attribute, value); }
+
+struct channel {
+  int x, y, z, w, kind;
+};
+
+EXPORT struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct channel){x, y, z, w, kind}; }
+
+// The double conversions of old devices do nothing.
+EXPORT int cudaSetDoubleForDevice(double *d) { return finish(d ? 0 : fpInvalidValue); }
+EXPORT int cudaSetDoubleForHost(double *d) { return finish(d ? 0 : fpInvalidValue); }

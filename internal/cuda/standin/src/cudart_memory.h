@@ -1,0 +1,316 @@
+// cudart_memory.h: memory of the runtime API: allocation, copies, fills, symbols, pointers. Part of cudart.c.
+
+static int allocate(void **p, u64 size, u64 kind, u64 flags) {
+  u64 address = 0;
+  if (!p) return fpInvalidValue;
+  int e = fp_request(FP_Malloc, (const u64[]){size, kind | flags << 8}, 2, &address, 1);
+  if (!e) *p = (void *)address;
+  return e;
+}
+
+EXPORT int cudaHostAlloc(void **p, size_t n, unsigned flags) {
+  return finish(flags > 7 ? fpInvalidValue : allocate(p, n, FP_KIND_PINNED, flags));
+}
+
+EXPORT int cudaMallocManaged(void **p, size_t n, unsigned flags) {
+  return finish(flags != 1 && flags != 2 ? fpInvalidValue : allocate(p, n, FP_KIND_MANAGED, flags));
+}
+
+enum { pitch_alignment = 512 };
+
+EXPORT int cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height) {
+  if (!pitch || width >= 1ul << 40 || height >= 1ul << 40) return finish(fpInvalidValue);
+  size_t row = (width + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
+  if (row && height > (1ul << 47) / row) return finish(fpOutOfMemory);
+  int e = allocate(p, row * height, FP_KIND_DEVICE, 0);
+  if (!e) *pitch = row;
+  return finish(e);
+}
+
+struct pitched {
+  char *at;
+  size_t pitch, width, height;
+};
+
+struct extent {
+  size_t width, height, depth;
+};
+
+EXPORT int cudaMalloc3D(struct pitched *p, struct extent x) {
+  if (!p || (x.depth && x.height > (1ul << 40) / x.depth)) return finish(fpInvalidValue);
+  void *at = NULL;
+  int e = cudaMallocPitch(&at, &p->pitch, x.width, x.height * x.depth);
+  if (!e) p->at = at, p->width = x.width, p->height = x.height;
+  return e;
+}
+
+EXPORT int cudaHostRegister(void *p, size_t n, unsigned flags) {
+  (void)flags;
+  return finish(fp_register(p, n));
+}
+
+EXPORT int cudaHostUnregister(void *p) { return finish(fp_unregister((u64)p)); }
+
+// What the checker knows of an address.
+struct place {
+  u64 type, base, size, flags;
+};
+
+static int place_of(const void *p, struct place *x) {
+  u64 address = (u64)p;
+  return fp_request(FP_Pointer, &address, 1, &x->type, 4);
+}
+
+EXPORT int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
+  struct place x;
+  int e = device && host && !flags ? place_of(host, &x) : fpInvalidValue;
+  if (!e && x.type != 1 && x.type != 3) e = fpInvalidValue;
+  if (!e) *device = host;
+  return finish(e);
+}
+
+EXPORT int cudaHostGetFlags(unsigned *flags, void *host) {
+  struct place x;
+  int e = flags && host ? place_of(host, &x) : fpInvalidValue;
+  if (!e && x.type != 1) e = fpInvalidValue;
+  if (!e) *flags = (unsigned)x.flags;
+  return finish(e);
+}
+
+struct pointer_attributes {
+  int type, device;
+  void *on_device, *on_host;
+};
+
+EXPORT int cudaPointerGetAttributes(struct pointer_attributes *a, const void *p) {
+  struct place x;
+  int e = a ? place_of(p, &x) : fpInvalidValue;
+  if (e) return finish(e);
+  void *address = (void *)p;
+  *a = (struct pointer_attributes){.type = (int)x.type, .device = x.type ? 0 : -2};
+  if (x.type != 0) a->on_device = address;
+  if (x.type == 1 || x.type == 3) a->on_host = address;
+  if (x.type == 0) a->on_host = address;
+  return 0;
+}
+
+// Copies. Every call has a variant whose default stream is the thread's own: _ptds for the synchronous, _ptsz for the others.
+
+#define COPY(name, kind_name, async)                                                                    \
+  EXPORT int name(void *d, const void *s, size_t n, int kind) {                                         \
+    return finish(fp_copy_linear((u64)d, (u64)s, n, kind, async, stream_of(NULL, kind_name)));          \
+  }
+COPY(cudaMemcpy, 0, 0)
+COPY(cudaMemcpy_ptds, 1, 0)
+
+#define COPY_ASYNC(name, per_thread)                                                                    \
+  EXPORT int name(void *d, const void *s, size_t n, int kind, void *stream) {                           \
+    return finish(fp_copy_linear((u64)d, (u64)s, n, kind, 1, stream_of(stream, per_thread)));           \
+  }
+COPY_ASYNC(cudaMemcpyAsync, 0)
+COPY_ASYNC(cudaMemcpyAsync_ptsz, 1)
+
+EXPORT int cudaMemcpyPeer(void *d, int to, const void *s, int from, size_t n) {
+  return finish(to || from ? fpInvalidDevice : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 0, FP_STREAM_LEGACY));
+}
+
+EXPORT int cudaMemcpyPeerAsync(void *d, int to, const void *s, int from, size_t n, void *stream) {
+  return finish(to || from ? fpInvalidDevice : fp_copy_linear((u64)d, (u64)s, n, fpDeviceToDevice, 1, stream_of(stream, 0)));
+}
+
+static int copy_2d(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind, int async, u64 stream) {
+  if (width > dpitch || width > spitch) return finish(12); // cudaErrorInvalidPitchValue
+  return finish(fp_copy((struct fp_box){(u64)d, dpitch, 0}, (struct fp_box){(u64)s, spitch, 0}, width, height, 1, kind, async, stream));
+}
+
+#define COPY_2D(name, per_thread)                                                                                          \
+  EXPORT int name(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind) {           \
+    return copy_2d(d, dpitch, s, spitch, width, height, kind, 0, stream_of(NULL, per_thread));                             \
+  }
+COPY_2D(cudaMemcpy2D, 0)
+COPY_2D(cudaMemcpy2D_ptds, 1)
+
+#define COPY_2D_ASYNC(name, per_thread)                                                                                    \
+  EXPORT int name(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind, void *st) { \
+    return copy_2d(d, dpitch, s, spitch, width, height, kind, 1, stream_of(st, per_thread));                               \
+  }
+COPY_2D_ASYNC(cudaMemcpy2DAsync, 0)
+COPY_2D_ASYNC(cudaMemcpy2DAsync_ptsz, 1)
+
+struct copy_3d {
+  void *from_array;
+  size_t from_at[3];
+  struct pitched from;
+  void *to_array;
+  size_t to_at[3];
+  struct pitched to;
+  struct extent extent;
+  int kind;
+};
+
+static struct fp_box box_3d(const struct pitched *p, const size_t at[3]) {
+  u64 slice = p->pitch * p->height;
+  return (struct fp_box){(u64)p->at + at[0] + at[1] * p->pitch + at[2] * slice, p->pitch, slice};
+}
+
+static int copy_3d(const struct copy_3d *c, int async, u64 stream) {
+  if (!c) return finish(fpInvalidValue);
+  if (c->from_array || c->to_array) return finish(fp_unsupported("cudaMemcpy3D with an array"));
+  return finish(fp_copy(box_3d(&c->to, c->to_at), box_3d(&c->from, c->from_at), c->extent.width, c->extent.height, c->extent.depth,
+                        c->kind, async, stream));
+}
+
+EXPORT int cudaMemcpy3D(const struct copy_3d *c) { return copy_3d(c, 0, FP_STREAM_LEGACY); }
+EXPORT int cudaMemcpy3D_ptds(const struct copy_3d *c) { return copy_3d(c, 0, FP_STREAM_PER_THREAD); }
+EXPORT int cudaMemcpy3DAsync(const struct copy_3d *c, void *s) { return copy_3d(c, 1, stream_of(s, 0)); }
+EXPORT int cudaMemcpy3DAsync_ptsz(const struct copy_3d *c, void *s) { return copy_3d(c, 1, stream_of(s, 1)); }
+
+// Fills.
+
+static int fill(void *d, size_t pitch, size_t slice, int value, size_t width, size_t height, size_t rows, int async, u64 stream) {
+  return finish(fp_fill((struct fp_box){(u64)d, pitch, slice}, (u32)value & 0xff, 1, width, height, rows, async, stream));
+}
+
+EXPORT int cudaMemset(void *d, int v, size_t n) { return fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_LEGACY); }
+EXPORT int cudaMemset_ptds(void *d, int v, size_t n) { return fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_PER_THREAD); }
+EXPORT int cudaMemsetAsync(void *d, int v, size_t n, void *s) { return fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 0)); }
+EXPORT int cudaMemsetAsync_ptsz(void *d, int v, size_t n, void *s) { return fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 1)); }
+
+EXPORT int cudaMemset2D(void *d, size_t pitch, int v, size_t w, size_t h) { return fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_LEGACY); }
+EXPORT int cudaMemset2D_ptds(void *d, size_t pitch, int v, size_t w, size_t h) { return fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_PER_THREAD); }
+EXPORT int cudaMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 0)); }
+EXPORT int cudaMemset2DAsync_ptsz(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 1)); }
+
+static int fill_3d(struct pitched p, int v, struct extent x, int async, u64 stream) {
+  return fill(p.at, p.pitch, p.pitch * p.height, v, x.width, x.height, x.depth, async, stream);
+}
+
+EXPORT int cudaMemset3D(struct pitched p, int v, struct extent x) { return fill_3d(p, v, x, 0, FP_STREAM_LEGACY); }
+EXPORT int cudaMemset3D_ptds(struct pitched p, int v, struct extent x) { return fill_3d(p, v, x, 0, FP_STREAM_PER_THREAD); }
+EXPORT int cudaMemset3DAsync(struct pitched p, int v, struct extent x, void *s) { return fill_3d(p, v, x, 1, stream_of(s, 0)); }
+EXPORT int cudaMemset3DAsync_ptsz(struct pitched p, int v, struct extent x, void *s) { return fill_3d(p, v, x, 1, stream_of(s, 1)); }
+
+// Symbols.
+
+// symbol_of finds the address and size of a variable. A managed variable is named by its own address.
+static int symbol_of(const void *host, u64 *address, u64 *size) {
+  struct entity *v = find_entity(host, 0);
+  if (!v) {
+    struct place x;
+    int e = place_of(host, &x);
+    if (e) return e;
+    if (x.type != 3) return fpInvalidSymbol;
+    *address = x.base, *size = x.size;
+    return 0;
+  }
+  int e = load(v->binary);
+  if (e) return e;
+  if (!v->known) {
+    u64 r[2] = {0, 0};
+    e = fp_symbol(v->binary->handle, v->name, r);
+    if (e) return e;
+    v->address = r[0], v->size = r[1], v->known = 1;
+  }
+  *address = v->address, *size = v->size;
+  return 0;
+}
+
+EXPORT int cudaGetSymbolAddress(void **p, const void *symbol) {
+  u64 address, size;
+  int e = p ? symbol_of(symbol, &address, &size) : fpInvalidValue;
+  if (!e) *p = (void *)address;
+  return finish(e);
+}
+
+EXPORT int cudaGetSymbolSize(size_t *n, const void *symbol) {
+  u64 address, size;
+  int e = n ? symbol_of(symbol, &address, &size) : fpInvalidValue;
+  if (!e) *n = size;
+  return finish(e);
+}
+
+static int copy_symbol(const void *symbol, u64 other, size_t n, size_t offset, int to, int kind, int async, u64 stream) {
+  u64 address, size;
+  int e = symbol_of(symbol, &address, &size);
+  if (e) return finish(e);
+  if (offset > size || n > size - offset) return finish(fpInvalidValue);
+  address += offset;
+  return finish(to ? fp_copy_linear(address, other, n, kind, async, stream) : fp_copy_linear(other, address, n, kind, async, stream));
+}
+
+EXPORT int cudaMemcpyToSymbol(const void *v, const void *s, size_t n, size_t offset, int kind) {
+  return copy_symbol(v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_LEGACY);
+}
+EXPORT int cudaMemcpyToSymbol_ptds(const void *v, const void *s, size_t n, size_t offset, int kind) {
+  return copy_symbol(v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_PER_THREAD);
+}
+EXPORT int cudaMemcpyToSymbolAsync(const void *v, const void *s, size_t n, size_t offset, int kind, void *stream) {
+  return copy_symbol(v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 0));
+}
+EXPORT int cudaMemcpyToSymbolAsync_ptsz(const void *v, const void *s, size_t n, size_t offset, int kind, void *stream) {
+  return copy_symbol(v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 1));
+}
+EXPORT int cudaMemcpyFromSymbol(void *d, const void *v, size_t n, size_t offset, int kind) {
+  return copy_symbol(v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_LEGACY);
+}
+EXPORT int cudaMemcpyFromSymbol_ptds(void *d, const void *v, size_t n, size_t offset, int kind) {
+  return copy_symbol(v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_PER_THREAD);
+}
+EXPORT int cudaMemcpyFromSymbolAsync(void *d, const void *v, size_t n, size_t offset, int kind, void *stream) {
+  return copy_symbol(v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 0));
+}
+EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void *d, const void *v, size_t n, size_t offset, int kind, void *stream) {
+  return copy_symbol(v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 1));
+}
+
+// Hints about managed memory. The location is an int up to CUDA 12 and a small structure from 13 on; neither is read.
+
+static int hint(const void *p) {
+  struct place x;
+  int e = place_of(p, &x);
+  return finish(!e && x.type == 0 ? fpInvalidValue : e);
+}
+
+EXPORT int cudaMemAdvise(const void *p, size_t n, int advice, u64 location) {
+  (void)n, (void)advice, (void)location;
+  return hint(p);
+}
+EXPORT int cudaMemAdvise_v2(const void *p, size_t n, int advice, u64 location) { return cudaMemAdvise(p, n, advice, location); }
+EXPORT int cudaMemPrefetchAsync(const void *p) { return hint(p); }
+EXPORT int cudaMemPrefetchAsync_ptsz(const void *p) { return hint(p); }
+EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return hint(p); }
+EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return hint(p); }
+
+// Memory pools: there is one, and what is allocated from it is allocated as ever.
+
+static char the_pool;
+
+EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
+  if (!pool || device) return finish(pool ? fpInvalidDevice : fpInvalidValue);
+  *pool = &the_pool;
+  return 0;
+}
+EXPORT int cudaDeviceGetMemPool(void **pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
+EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
+  (void)properties;
+  return cudaDeviceGetDefaultMemPool(pool, 0);
+}
+
+static u64 pool_attributes[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0};
+
+EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) {
+  if (pool != &the_pool || a < 1 || a > 8 || !value) return finish(fpInvalidValue);
+  memcpy(value, &pool_attributes[a], a <= 3 ? sizeof(int) : sizeof(u64));
+  return 0;
+}
+EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) {
+  if (pool != &the_pool || a < 1 || a > 8 || !value) return finish(fpInvalidValue);
+  memcpy(&pool_attributes[a], value, a <= 3 ? sizeof(int) : sizeof(u64));
+  return 0;
+}
+EXPORT int cudaMemPoolGetAccess(int *flags, void *pool, void *location) {
+  (void)location;
+  if (pool != &the_pool || !flags) return finish(fpInvalidValue);
+  *flags = 3; // read and write
+  return 0;
+}

@@ -1,0 +1,54 @@
+// Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
+
+#define FP_VERSION 1
+#define FP_ENV "FENCEPOST_SOCKET"
+#define FP_MARKER "fencepost-standin-1"
+#define FP_ATTRIBUTES 161
+#define FP_LAUNCH_COOPERATIVE 1
+#define FP_KIND_DEVICE 0
+#define FP_KIND_MANAGED 1
+#define FP_KIND_PINNED 2
+#define FP_KIND_ANY 3
+#define FP_STREAM_LEGACY 1
+#define FP_STREAM_PER_THREAD 2
+
+enum {
+  FP_Hello = 0, // protocol version -> base, arena bytes, device bytes, registered-memory bytes, alias address (0: map it)
+  FP_Mapped = 1, // address of the alias mapping ->
+  FP_LoadModule = 2, // 1: blob is PTX text, 0: fat binaries end to end -> module
+  FP_UnloadModule = 3, // module ->
+  FP_GetKernel = 4, // module; name -> kernel; blob of (u32 offset, u32 size) for each parameter
+  FP_GetSymbol = 5, // module; name -> address, size
+  FP_Launch = 6, // kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->
+  FP_Malloc = 7, // bytes, memory kind -> address
+  FP_Free = 8, // address, memory kind expected ->
+  FP_MallocAsync = 9, // bytes, stream -> address
+  FP_FreeAsync = 10, // address, stream ->
+  FP_HostRegister = 11, // page-aligned address, bytes -> file offset
+  FP_HostUnregister = 12, // address -> page-aligned address, bytes
+  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8, stream ->
+  FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
+  FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, kind
+  FP_StreamCreate = 16, // flags, priority -> stream
+  FP_StreamDestroy = 17, // stream ->
+  FP_StreamSynchronize = 18, // stream ->
+  FP_StreamQuery = 19, // stream ->
+  FP_StreamWaitEvent = 20, // stream, event ->
+  FP_StreamInfo = 21, // stream -> flags, priority, id
+  FP_EventCreate = 22, // flags -> event
+  FP_EventDestroy = 23, // event ->
+  FP_EventRecord = 24, // event, stream ->
+  FP_EventSynchronize = 25, // event ->
+  FP_EventQuery = 26, // event ->
+  FP_EventElapsed = 27, // start, end -> nanoseconds
+  FP_HostFunc = 28, // stream; the program calls the function itself ->
+  FP_DeviceSynchronize = 29, // ->
+  FP_DeviceReset = 30, // ->
+  FP_FuncSetAttribute = 31, // kernel, attribute, value ->
+  FP_FuncAttributes = 32, // kernel -> shared, const, local, threads, registers, PTX version, binary version, dynamic shared, carveout
+  FP_MemInfo = 33, // -> free, total
+  FP_Occupancy = 34, // kernel, threads a block, dynamic shared bytes -> blocks a multiprocessor
+  FP_Output = 35, // -> kernel output in the blob
+  FP_Unsupported = 36, // name of a call that is not supported ->
+  FP_Attributes = 37, // -> value of each device attribute, by number
+};

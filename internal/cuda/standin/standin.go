@@ -1,0 +1,135 @@
+// Package standin holds the sources of the stand-in CUDA libraries (src), and builds them with the host's C compiler.
+//
+// The libraries have one bottom, the connection to the checker (src/wire.h, src/bottom.h), and two faces: the runtime API
+// (src/cudart.c, as libcudart.so.12, libcudart.so.13 and libcudart_static.a) and the driver API (src/cuda.c, libcuda.so.1).
+package standin
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:generate go run ../calls/gen
+
+//go:embed src
+var sources embed.FS
+
+// output is one library: the compiler's arguments with {out} and {src} to be filled in.
+type output struct {
+	file string
+	args []string
+}
+
+var common = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unused-function", "-I{src}"}
+
+var outputs = []output{
+	{"cudart13.o", []string{"-DFP_RUNTIME=13", "-c", "{src}/cudart.c"}},
+	{"cudart12.o", []string{"-DFP_RUNTIME=12", "-c", "{src}/cudart.c"}},
+	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread"}},
+	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread"}},
+	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread"}},
+}
+
+// Key identifies the libraries that these sources make with a compiler: the name of their folder in the cache.
+func Key(cc string) string {
+	h := sha256.New()
+	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := sources.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n%s", path, len(data), data)
+		return err
+	})
+	if err != nil {
+		panic("BUG: embedded sources: " + err.Error())
+	}
+	fmt.Fprintf(h, "%s %v %v", cc, common, outputs)
+	return hex.EncodeToString(h.Sum(nil))[:24]
+}
+
+// Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet.
+// It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
+// the same two for CUDA 12), libcuda.so.1 and libcuda.so. Several processes may build at once: the last one wins, and
+// all are the same.
+func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
+	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", err
+	}
+	work, err := os.MkdirTemp(cacheDir, "building-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := build(ctx, cc, work); err != nil {
+		return "", err
+	}
+	if err := os.Rename(work, dir); err != nil {
+		// Another process was faster, or a broken folder is in the way.
+		if _, e := os.Stat(filepath.Join(dir, "complete")); e == nil {
+			return dir, nil
+		}
+		return "", errors.Join(err, fmt.Errorf("%s is in the way: remove it", dir))
+	}
+	return dir, nil
+}
+
+// build makes all libraries in work.
+func build(ctx context.Context, cc, work string) error {
+	src := filepath.Join(work, "src")
+	if err := os.CopyFS(work, sources); err != nil {
+		return err
+	}
+	fill := strings.NewReplacer("{src}", src, "{dir}", work)
+	for _, o := range outputs {
+		args := []string{"-o", filepath.Join(work, o.file)}
+		for _, a := range append(common[:len(common):len(common)], o.args...) {
+			args = append(args, fill.Replace(a))
+		}
+		if text, err := exec.CommandContext(ctx, cc, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s with %s: %w\n%s", o.file, cc, err, text)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(work, "cuda12"), 0o755); err != nil {
+		return err
+	}
+	if err := errors.Join(archive(work, "cudart13.o", "libcudart_static.a"), archive(work, "cudart12.o", "cuda12/libcudart_static.a")); err != nil {
+		return err
+	}
+	links := map[string]string{"libcudart.so": "libcudart.so.13", "libcuda.so": "libcuda.so.1", "cuda12/libcudart.so": "../libcudart.so.12"}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(work, name)); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(src); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(work, "complete"), nil, 0o644)
+}
+
+// archive makes a static library of one object.
+func archive(dir, object, name string) error {
+	data, err := os.ReadFile(filepath.Join(dir, object))
+	if err != nil {
+		return err
+	}
+	symbols, err := definedSymbols(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", object, err)
+	}
+	return os.WriteFile(filepath.Join(dir, name), arArchive("cudart.o", data, symbols), 0o644)
+}

@@ -1,0 +1,291 @@
+package cuda
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// StreamID is a stream of a context.
+type StreamID uint64
+
+// The streams that need not be created.
+const (
+	StreamLegacy    StreamID = calls.StreamLegacy
+	StreamPerThread StreamID = calls.StreamPerThread
+)
+
+// StreamNonBlocking is the flag of streams that do not synchronise with the legacy default stream.
+const StreamNonBlocking = 1
+
+type stream struct {
+	id          StreamID
+	agent       uint32
+	nonBlocking bool
+	flags       uint32
+	priority    int32
+	name        string
+}
+
+// EventID is an event of a context.
+type EventID uint64
+
+type eventState struct {
+	token    uint64
+	recorded bool
+	at       uint64 // ns
+	flags    uint32
+}
+
+// The event flags this package looks at.
+const (
+	EventDisableTiming = 2
+)
+
+// handle numbers are multiples of 16, away from the special handles 0, 1 and 2.
+func (c *Context) newID() uint64 {
+	c.lastID += 16
+	return c.lastID
+}
+
+// CreateStream is cudaStreamCreateWithPriority.
+func (c *Context) CreateStream(flags uint32, priority int32) (StreamID, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	if flags&^uint32(StreamNonBlocking) != 0 {
+		return 0, fail(InvalidValue, "stream flags %#x", flags)
+	}
+	id := StreamID(c.newID())
+	c.streams[id] = &stream{id: id, agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: flags,
+		priority: min(max(priority, -5), 0), name: fmt.Sprintf("stream %d", uint64(id)/16)}
+	return id, nil
+}
+
+// DestroyStream is cudaStreamDestroy: work in the stream still runs, and a synchronisation of the device waits for it.
+func (c *Context) DestroyStream(id StreamID) error {
+	leave, err := c.enter()
+	defer leave()
+	s, ok := c.streams[id]
+	if !ok {
+		return first(err, fail(InvalidResourceHandle, "no stream %#x", uint64(id)))
+	}
+	grave := c.gone
+	if s.nonBlocking {
+		grave = c.goneFree
+	}
+	c.order(grave, s.agent, "cudaStreamDestroy")
+	delete(c.streams, id)
+	return err
+}
+
+// stream finds a stream; thread is the calling host thread, for the per-thread default stream.
+func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
+	switch id {
+	case 0, StreamLegacy:
+		return c.legacy, nil
+	case StreamPerThread:
+		s := c.perThread[thread]
+		if s == nil {
+			s = &stream{id: StreamPerThread, agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d", len(c.perThread)+1)}
+			c.perThread[thread] = s
+		}
+		return s, nil
+	}
+	if s, ok := c.streams[id]; ok {
+		return s, nil
+	}
+	return nil, fail(InvalidResourceHandle, "no stream %#x", uint64(id))
+}
+
+// allStreams lists the live streams in the order of their agents.
+func (c *Context) allStreams() []*stream {
+	all := []*stream{c.legacy}
+	for _, s := range c.perThread {
+		all = append(all, s)
+	}
+	for _, s := range c.streams {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *stream) int { return cmp.Compare(a.agent, b.agent) })
+	return all
+}
+
+// begin puts an operation into a stream: it comes after everything the host did before the call, and the legacy
+// default stream and the blocking streams wait for each other (CUDA Programming Guide, "Default Stream": the legacy
+// stream first waits on all blocking streams, the action is queued, then all blocking streams wait on it).
+func (c *Context) begin(s *stream, name string) {
+	c.order(s.agent, c.host, name)
+	switch {
+	case s == c.legacy:
+		for _, o := range c.allStreams() {
+			if o != s && !o.nonBlocking {
+				c.order(s.agent, o.agent, name)
+			}
+		}
+		c.order(s.agent, c.gone, name)
+	case !s.nonBlocking:
+		c.order(s.agent, c.legacy.agent, name)
+	}
+}
+
+// on runs f as an operation of a stream, under the lock.
+func (c *Context) on(id StreamID, thread uint32, name string, f func(s *stream) error) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return err
+	}
+	s, err := c.stream(id, thread)
+	if err != nil {
+		return err
+	}
+	return f(s)
+}
+
+// SynchronizeStream is cudaStreamSynchronize and, because work is always done, cudaStreamQuery: a program that sees
+// success may rely on it. thread is the calling host thread (0 when there is one only).
+func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
+	return c.on(id, thread, "cudaStreamSynchronize", func(s *stream) error {
+		c.waitStream(s, "cudaStreamSynchronize ("+s.name+")")
+		return nil
+	})
+}
+
+// waitStream makes the host wait for a stream. Waiting for the legacy stream waits for the blocking streams as well: it
+// is an action on that stream.
+func (c *Context) waitStream(s *stream, name string) {
+	if s == c.legacy {
+		c.begin(s, name)
+	}
+	c.order(c.host, s.agent, name)
+}
+
+// HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback: the caller runs the function at once. How the function
+// tells others that it ran cannot be seen, so the host counts as having waited for the stream.
+func (c *Context) HostFunction(id StreamID, thread uint32) error {
+	return c.on(id, thread, "cudaLaunchHostFunc", func(s *stream) error {
+		name := "cudaLaunchHostFunc (" + s.name + ")"
+		c.begin(s, name)
+		c.order(c.host, s.agent, name)
+		return nil
+	})
+}
+
+// WaitEvent is cudaStreamWaitEvent: later work of the stream waits for what the newest record of the event saw.
+func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
+	return c.on(id, thread, "cudaStreamWaitEvent", func(s *stream) error {
+		e, ok := c.events[ev]
+		if !ok {
+			return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+		}
+		name := "cudaStreamWaitEvent (" + s.name + ")"
+		c.begin(s, name)
+		if e.recorded {
+			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: s.agent, Token: e.token, Name: name})
+		}
+		return nil
+	})
+}
+
+// CreateEvent is cudaEventCreateWithFlags.
+func (c *Context) CreateEvent(flags uint32) (EventID, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	if flags&^7 != 0 || flags&4 != 0 && flags&EventDisableTiming == 0 {
+		return 0, fail(InvalidValue, "event flags %#x", flags)
+	}
+	id := EventID(c.newID())
+	// Tokens of events lie above those of agents and apart for each context.
+	c.events[id] = &eventState{token: c.id<<48 | 1<<47 | uint64(id), flags: flags}
+	return id, nil
+}
+
+// DestroyEvent is cudaEventDestroy.
+func (c *Context) DestroyEvent(ev EventID) error {
+	leave, err := c.enter()
+	defer leave()
+	if _, ok := c.events[ev]; !ok {
+		return first(err, fail(InvalidResourceHandle, "no event %#x", uint64(ev)))
+	}
+	delete(c.events, ev)
+	return err
+}
+
+// RecordEvent is cudaEventRecord.
+func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
+	return c.on(id, thread, "cudaEventRecord", func(s *stream) error {
+		e, ok := c.events[ev]
+		if !ok {
+			return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+		}
+		name := "cudaEventRecord (" + s.name + ")"
+		c.begin(s, name)
+		c.clock += eventTime
+		e.recorded, e.at = true, c.clock
+		c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: e.token, Name: name})
+		return nil
+	})
+}
+
+// eventTime and laneTime are the made-up nanoseconds of an API call and of a lane-instruction: elapsed times between
+// events are the same in every run.
+const (
+	eventTime = 1000
+	laneTime  = 1
+)
+
+// SynchronizeEvent is cudaEventSynchronize, and cudaEventQuery because work is always done.
+func (c *Context) SynchronizeEvent(ev EventID) error {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return err
+	}
+	e, ok := c.events[ev]
+	if !ok {
+		return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+	}
+	if e.recorded {
+		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: e.token, Name: "cudaEventSynchronize"})
+	}
+	return nil
+}
+
+// Elapsed is cudaEventElapsedTime, in made-up nanoseconds.
+func (c *Context) Elapsed(start, end EventID) (uint64, error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, err
+	}
+	a, b := c.events[start], c.events[end]
+	if a == nil || b == nil || !a.recorded || !b.recorded || (a.flags|b.flags)&EventDisableTiming != 0 {
+		return 0, fail(InvalidResourceHandle, "elapsed time of events that were not recorded with timing")
+	}
+	return b.at - a.at, nil
+}
+
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// StreamInfo gives the flags, the priority and the number of a stream.
+func (c *Context) StreamInfo(id StreamID, thread uint32) (flags uint32, priority int32, number uint64, err error) {
+	err = c.on(id, thread, "cudaStreamGetFlags", func(s *stream) error {
+		flags, priority, number = s.flags, s.priority, uint64(s.agent)
+		return nil
+	})
+	return flags, priority, number, err
+}
