@@ -109,7 +109,6 @@ func (p *parser) ternary(cond Literal, pos Pos) (Literal, bool) {
 		p.fail(pos, "condition of '?' is a floating-point number")
 		return a, false
 	}
-	a, b = usual(a, b)
 	if cond.Bits != 0 {
 		return a, true
 	}
@@ -194,7 +193,7 @@ func foldUnary(op token, l Literal) Literal {
 	case '-':
 		return l.negate()
 	case '~':
-		l.Bits = ^l.Bits
+		l.Kind, l.Bits = LiteralUnsigned, ^l.Bits
 	case '!':
 		return truth(l.Bits == 0)
 	}
@@ -264,7 +263,9 @@ func fold(op token, a, b Literal) (l Literal, msg string) {
 	return a, ""
 }
 
+// shift shifts by the low six bits of n, as ptxas does.
 func shift(op token, a Literal, n uint64) Literal {
+	n &= 63
 	switch {
 	case op == tokShl:
 		a.Bits <<= n
@@ -276,20 +277,17 @@ func shift(op token, a Literal, n uint64) Literal {
 	return a
 }
 
+// divide divides with or without sign; the remainder is always that of unsigned numbers.
 func divide(op token, a, b Literal) (Literal, string) {
-	if b.Bits == 0 {
-		return a, "division by zero in a constant expression"
-	}
-	signed := a.Kind == LiteralSigned
 	switch {
-	case op == '/' && signed:
+	case b.Bits == 0:
+		return a, "division by zero in a constant expression"
+	case op == '%':
+		a.Kind, a.Bits = LiteralUnsigned, a.Bits%b.Bits
+	case a.Kind == LiteralSigned:
 		a.Bits = uint64(int64(a.Bits) / int64(b.Bits))
-	case op == '/':
-		a.Bits /= b.Bits
-	case signed:
-		a.Bits = uint64(int64(a.Bits) % int64(b.Bits))
 	default:
-		a.Bits %= b.Bits
+		a.Bits /= b.Bits
 	}
 	return a, ""
 }
