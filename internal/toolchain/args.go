@@ -168,6 +168,8 @@ func overruled(it item) bool {
 	case "-arch", "-code", "-gencode", "-lineinfo", "-Xcicc", "-Ofc", "-dopt", "-extra-device-vectorization", "-dlto", "-lto",
 		"-gen-opt-lto", "-cudart", "-cudadevrt", "-G":
 		return true
+	case "-l":
+		return it.value == "cudadevrt"
 	case "":
 		return strings.HasSuffix(it.value, "libcudart_static.a")
 	}

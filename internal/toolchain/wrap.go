@@ -67,7 +67,6 @@ type wrapper struct {
 	notes   []string
 	arch    string // the last -arch
 	gencode []string
-	devrt   bool // the caller chose a device runtime
 	hostL   bool // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
 }
 
@@ -104,7 +103,11 @@ func (w *wrapper) take(it item) error {
 		w.note("%s left out: link-time optimisation moves memory accesses and embeds no PTX", it.opt)
 		return nil
 	case "-cudadevrt":
-		w.devrt = true
+		return nil
+	case "-l":
+		if it.value == "cudadevrt" {
+			return nil // as -cudadevrt none, see prefix
+		}
 	case "-Xcompiler":
 		w.hostL = w.hostL || slices.ContainsFunc(strings.Split(it.value, ","), func(s string) bool { return strings.HasPrefix(s, "-L") })
 	case "":
@@ -176,12 +179,9 @@ func (w *wrapper) prefix(targets []string) []string {
 	for _, t := range targets {
 		p = append(p, "-gencode", "arch="+t+",code="+t)
 	}
-	if !w.devrt {
-		// Without it every separately compiled program carries a megabyte of device code that only launches made by
-		// kernels would call, and those are not supported.
-		p = append(p, "-cudadevrt", "none")
-	}
-	return p
+	// Without this every separately compiled program carries a megabyte of device code that only launches made by kernels
+	// would call, and those are not supported.
+	return append(p, "-cudadevrt", "none")
 }
 
 // virtual returns the virtual architecture of a real or an LTO one: compute_90a for sm_90a.

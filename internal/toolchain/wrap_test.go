@@ -77,7 +77,8 @@ func TestWrap(t *testing.T) {
 		{"-cudart shared a.cu", ours + " -cudart shared a.cu", ""},
 		{"--cudart=none a.cu -lcudart_static", ours + " --cudart=none a.cu -lcudart_static", ""},
 		{"a.o /usr/local/cuda/lib64/libcudart_static.a", ours + " a.o /rt/libcudart_static.a", "/usr/local/cuda/lib64/libcudart_static.a: our own"},
-		{"-cudadevrt static a.cu", "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt static a.cu", ""},
+		{"-cudadevrt static a.cu", ours + " a.cu", ""},
+		{"-dlink a.o -lcudadevrt -l cudadevrt -lcudart_static", ours + " -dlink a.o -lcudart_static", ""},
 		{"-Xcompiler -L/x,-O2 a.o", "-L /rt -Xcompiler -L/rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -L/x,-O2 a.o", ""},
 
 		// Other modes.

@@ -1,0 +1,1 @@
+__device__ int twice(int v) { return v + v; }
