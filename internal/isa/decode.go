@@ -1,8 +1,484 @@
 package isa
 
-import "fencepost.dev/fencepost/ptx"
+import (
+	"fmt"
+	"strings"
 
-// Decode checks and decodes the modules and links them.
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// builtins are the functions an engine supplies when a program declares them and does not define them.
+var builtins = map[string]bool{"vprintf": true, "malloc": true, "free": true, "__assertfail": true}
+
+// Decode checks and decodes the modules and links them: names with linkage are one across modules, others belong to
+// their module. The error is a ptx.ErrorList with what is wrong at module level; the module is returned with it, for
+// what could be decoded. What is wrong inside functions stands in Func.Err: see Module.Check.
 func Decode(ms ...*ptx.Module) (*Module, error) {
-	return &Module{Source: ms, ByName: map[string]*Func{}}, nil
+	l := &linker{
+		table:   theTable(),
+		out:     &Module{Source: ms, ByName: map[string]*Func{}},
+		globals: map[string]*symbol{},
+		spelled: map[string]spellings{},
+	}
+	if len(ms) > 0 {
+		l.out.Name = ms[0].Name
+	}
+	for _, m := range ms {
+		l.units = append(l.units, l.collect(m))
+	}
+	for _, u := range l.units {
+		for _, s := range u.order {
+			l.resolve(s)
+		}
+		l.aliases(u)
+	}
+	l.names()
+	for _, u := range l.units {
+		l.initialisers(u)
+	}
+	for _, f := range l.out.Funcs {
+		l.signature(f)
+	}
+	for _, f := range l.out.Funcs {
+		if f.Decl.Body != nil {
+			l.function(f)
+		}
+	}
+	l.calls()
+	l.errs.Sort()
+	return l.out, l.errs.Err()
+}
+
+// linker is the state of one Decode.
+type linker struct {
+	table   *table
+	out     *Module
+	units   []*unit
+	globals map[string]*symbol
+	errs    ptx.ErrorList
+	spelled map[string]spellings
+	// taken are the functions whose address is used, in order of first use.
+	taken []*Func
+}
+
+// spellings is what the table said to an opcode with modifiers.
+type spellings struct {
+	list []*spelling
+	err  error
+}
+
+// unit is one module being decoded.
+type unit struct {
+	m       *ptx.Module
+	symbols map[string]*symbol
+	order   []*symbol
+	files   map[int]string
+	strings *debugStrings
+	alias   []*ptx.Alias
+}
+
+// symbol is a name at module level. Where it has linkage, the symbols of all modules with the name share their target.
+type symbol struct {
+	unit    *unit
+	name    string
+	pos     ptx.Pos
+	linkage ptx.Linkage
+
+	fn *Func // one of the two
+	v  *Var
+	// The declaration in this module; a definition if there is one.
+	decl     *ptx.Func
+	varDecl  *ptx.Var
+	varName  *ptx.VarName
+	defined  bool
+	resolved *symbol // the symbol whose fn or v is meant
+}
+
+// funcUnits and friends: the unit of each function is needed while decoding its body.
+func (l *linker) unitOf(f *Func) *unit {
+	for _, u := range l.units {
+		if s := u.symbols[f.Name]; s != nil && s.decl == f.Decl {
+			return u
+		}
+	}
+	panic("BUG: function of no module: " + f.Name)
+}
+
+func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
+	l.errs = append(l.errs, &ptx.Error{File: u.m.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// collect gathers the names of a module.
+func (l *linker) collect(m *ptx.Module) *unit {
+	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}}
+	if m.AddressSize == 32 {
+		l.errorf(u, ptx.Pos{Line: 1, Col: 1}, ".address_size 32 is not supported: compile for 64 bits")
+	}
+	var sections []*ptx.Section
+	for _, d := range m.Decls {
+		switch d := d.(type) {
+		case *ptx.Func:
+			l.declareFunc(u, d)
+		case *ptx.Var:
+			for i := range d.Names {
+				l.declareVar(u, d, &d.Names[i])
+			}
+		case *ptx.File:
+			u.files[d.Index] = d.Name
+		case *ptx.Section:
+			sections = append(sections, d)
+		case *ptx.Alias:
+			u.alias = append(u.alias, d)
+		}
+	}
+	u.strings = readDebugStrings(sections)
+	return u
+}
+
+// symbol finds or makes the name; nil with an error when it is already something else.
+func (l *linker) symbol(u *unit, name string, pos ptx.Pos, isFunc bool) *symbol {
+	s := u.symbols[name]
+	if s == nil {
+		s = &symbol{unit: u, name: name, pos: pos}
+		u.symbols[name] = s
+		u.order = append(u.order, s)
+		return s
+	}
+	if isFunc != (s.decl != nil) {
+		l.errorf(u, pos, "%s is declared as a function and as a variable (line %d)", name, s.pos.Line)
+		return nil
+	}
+	return s
+}
+
+func (l *linker) declareFunc(u *unit, d *ptx.Func) {
+	s := l.symbol(u, d.Name, d.Pos, true)
+	if s == nil {
+		return
+	}
+	if s.defined && d.Body != nil {
+		l.errorf(u, d.Pos, "function %s is defined twice (first in line %d)", d.Name, s.pos.Line)
+		return
+	}
+	s.linkage |= d.Linkage
+	if s.decl == nil || d.Body != nil {
+		s.decl, s.pos = d, d.Pos
+	}
+	s.defined = s.defined || d.Body != nil
+}
+
+func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
+	switch d.Space {
+	case "global", "const", "shared":
+	case "reg", "sreg":
+		l.errorf(u, d.Pos, "registers at module level are not supported: %s", n.Name)
+		return
+	case "local", "param":
+		l.errorf(u, d.Pos, ".%s variables at module level are not supported: %s", d.Space, n.Name)
+		return
+	default:
+		return // .tex and the like: using one is an unknown name
+	}
+	if _, ok := typeByName[d.Type]; !ok {
+		return // texref, samplerref, surfref
+	}
+	s := l.symbol(u, n.Name, n.Pos, false)
+	if s == nil {
+		return
+	}
+	defines := d.Linkage&ptx.Extern == 0
+	if s.defined && defines && d.Linkage&ptx.Common == 0 {
+		l.errorf(u, n.Pos, "variable %s is defined twice (first in line %d)", n.Name, s.pos.Line)
+		return
+	}
+	s.linkage |= d.Linkage
+	if s.varDecl == nil || defines && !s.defined {
+		s.varDecl, s.varName, s.pos = d, n, n.Pos
+	}
+	s.defined = s.defined || defines
+}
+
+// resolve decides what a name of a module means and makes the function or variable at its first appearance.
+func (l *linker) resolve(s *symbol) {
+	if s.linkage == 0 {
+		s.resolved = s
+		l.make(s)
+		return
+	}
+	g := l.globals[s.name]
+	if g == nil {
+		l.globals[s.name] = s
+		s.resolved = s
+		l.make(s)
+		return
+	}
+	s.resolved = g
+	switch {
+	case (g.decl != nil) != (s.decl != nil):
+		l.errorf(s.unit, s.pos, "%s is a function in one module and a variable in another (%s)", s.name, g.unit.m.Name)
+	case !s.defined, g.defined && s.linkage&(ptx.Weak|ptx.Common) != 0:
+	case !g.defined || g.linkage&(ptx.Weak|ptx.Common) != 0:
+		g.take(s)
+	default:
+		l.errorf(s.unit, s.pos, "%s is defined in %s too (line %d)", s.name, g.unit.m.Name, g.pos.Line)
+	}
+	if g.linkage&ptx.Common != 0 && g.v != nil {
+		if size, _ := varSize(s.varDecl, s.varName); size > g.v.Size {
+			g.v.Size = size
+		}
+	}
+}
+
+// take makes the definition of s that of g.
+func (g *symbol) take(s *symbol) {
+	g.defined, g.unit, g.pos, g.linkage = true, s.unit, s.pos, s.linkage
+	g.decl, g.varDecl, g.varName = s.decl, s.varDecl, s.varName
+	if g.fn != nil {
+		g.fn.Decl, g.fn.Entry = s.decl, s.decl.Entry
+		return
+	}
+	fillVar(g.v, s)
+}
+
+// make creates the function or variable of a symbol.
+func (l *linker) make(s *symbol) {
+	if s.decl != nil {
+		s.fn = &Func{Index: len(l.out.Funcs), Name: s.name, Entry: s.decl.Entry, Decl: s.decl}
+		l.out.Funcs = append(l.out.Funcs, s.fn)
+		return
+	}
+	s.v = &Var{Index: len(l.out.Vars), Name: s.name}
+	fillVar(s.v, s)
+	if s.v.Size > maxVar {
+		l.errorf(s.unit, s.pos, "variable %s is too large", s.name)
+		s.v.Size = 0
+	}
+	l.out.Vars = append(l.out.Vars, s.v)
+}
+
+// maxVar bounds the size of a variable, far above any device.
+const maxVar = 1 << 44
+
+// varSize gives the size of a declared name and of one element; the size is beyond maxVar when it is absurd.
+func varSize(d *ptx.Var, n *ptx.VarName) (size, elem int64) {
+	elem = int64(typeByName[d.Type].Size() * max(d.Vector, 1))
+	size = elem
+	for i, dim := range n.Dims {
+		if dim < 0 {
+			dim = 0
+			if i == 0 && n.Init != nil {
+				dim = int64(len(n.Init.List))
+			}
+		}
+		if dim > 0 && size > maxVar/dim {
+			return maxVar + 1, elem
+		}
+		size *= dim
+	}
+	return size, elem
+}
+
+func fillVar(v *Var, s *symbol) {
+	d, n := s.varDecl, s.varName
+	size, elem := varSize(d, n)
+	v.Decl, v.Size, v.Linkage = d, size, s.linkage
+	v.Align = int64(d.Align)
+	if v.Align == 0 {
+		v.Align = max(elem, 1)
+	}
+	v.Space = spaceNames[d.Space]
+	v.Dynamic = v.Space == event.Shared && d.Linkage&ptx.Extern != 0
+	for _, a := range d.Attributes {
+		for _, arg := range a.Args {
+			v.Managed = v.Managed || arg.Name == "managed"
+		}
+	}
+}
+
+// aliases resolves the .alias directives of a module.
+func (l *linker) aliases(u *unit) {
+	for _, a := range u.alias {
+		old := u.symbols[a.Old]
+		if old == nil || old.resolved.fn == nil {
+			l.errorf(u, a.Pos, ".alias of %s, which is not a function of this module", a.Old)
+			continue
+		}
+		s := u.symbols[a.New]
+		if s == nil || s.decl == nil {
+			l.errorf(u, a.Pos, ".alias %s is not declared as a function", a.New)
+			continue
+		}
+		s.resolved = old.resolved
+		if s.linkage != 0 {
+			l.globals[a.New].resolved = old.resolved
+		}
+	}
+}
+
+// target follows a symbol to the function or variable it means; nil for both when unknown.
+func (u *unit) target(name string) *symbol {
+	s := u.symbols[name]
+	if s == nil {
+		return nil
+	}
+	for s.resolved != s {
+		s = s.resolved
+	}
+	return s
+}
+
+// names fills Module.ByName: visible names first, then those private to a module, the first of each.
+func (l *linker) names() {
+	for pass := range 2 {
+		for _, u := range l.units {
+			for _, s := range u.order {
+				t := u.target(s.name)
+				if t.fn == nil || (s.linkage != 0) != (pass == 0) {
+					continue
+				}
+				if _, ok := l.out.ByName[s.name]; !ok {
+					l.out.ByName[s.name] = t.fn
+				}
+			}
+		}
+	}
+}
+
+// signature lays out the parameters of a function and reads its directives.
+func (l *linker) signature(f *Func) {
+	u := l.unitOf(f)
+	f.Sig, f.ParamFrame = layParams(f.Decl.Rets, f.Decl.Params)
+	if f.Decl.Body == nil && builtins[f.Name] {
+		f.Builtin = f.Name
+	}
+	for _, d := range append(append([]*ptx.Directive{}, f.Decl.Attributes...), f.Decl.Directives...) {
+		switch d.Name {
+		case "noreturn":
+			f.NoReturn = true
+		case "maxntid":
+			if x := dims(d.Args); x != nil {
+				f.MaxThreads = int(min(x.Count(), 1<<31-1))
+			}
+		case "reqntid":
+			if x := dims(d.Args); x != nil {
+				f.ReqThreads = *x
+			}
+		}
+	}
+	if f.ParamFrame > maxFrame {
+		l.errorf(u, f.Decl.Pos, "the parameters of %s are too large", f.Name)
+		f.Sig, f.ParamFrame = Signature{}, 0
+	}
+}
+
+// maxFrame bounds frames of one function, in bytes: what a thread can have of local memory on any device.
+const maxFrame = 512 << 10
+
+// dims reads up to three extents; absent ones are 1. nil when they are not numbers.
+func dims(args []ptx.Operand) *event.Dim3 {
+	d := [3]uint32{1, 1, 1}
+	for i, a := range args {
+		lit, err := ptx.ParseLiteral(a.Name)
+		if i > 2 || err != nil || lit.Bits > 1<<31-1 {
+			return nil
+		}
+		d[i] = uint32(lit.Bits)
+	}
+	return &event.Dim3{X: d[0], Y: d[1], Z: d[2]}
+}
+
+// layParams lays results and parameters out in a parameter frame, parameters first so that those of a kernel begin at 0.
+func layParams(rets, params []*ptx.Var) (Signature, int) {
+	var s Signature
+	at := 0
+	lay := func(vars []*ptx.Var) []Param {
+		var ps []Param
+		for _, v := range vars {
+			for i := range v.Names {
+				p := layParam(v, &v.Names[i], &at)
+				ps = append(ps, p)
+			}
+		}
+		return ps
+	}
+	s.Params = lay(params)
+	s.Rets = lay(rets)
+	return s, (at + 15) &^ 15
+}
+
+func layParam(v *ptx.Var, n *ptx.VarName, at *int) Param {
+	t := typeByName[v.Type]
+	size, elem := varSize(v, n)
+	p := Param{Name: n.Name, Type: t, Size: int(min(size, 2*maxFrame)), Align: v.Align, Reg: -1, Off: -1}
+	if p.Align == 0 {
+		p.Align = max(int(elem), 1)
+	}
+	if v.Space == "reg" {
+		return p
+	}
+	*at = min(alignUp(*at, p.Align), 2*maxFrame)
+	p.Off = *at
+	*at = min(*at+p.Size, 2*maxFrame)
+	return p
+}
+
+// alignUp rounds up to a multiple of a positive number.
+func alignUp(x, align int) int {
+	if r := x % align; r != 0 {
+		x += align - r
+	}
+	return x
+}
+
+// calls completes Func.Calls: direct callees, and for an indirect call its listed candidates or all functions whose
+// address is taken.
+func (l *linker) calls() {
+	for _, f := range l.out.Funcs {
+		seen := map[*Func]bool{}
+		add := func(g *Func) {
+			if !seen[g] {
+				seen[g] = true
+				f.Calls = append(f.Calls, g)
+			}
+		}
+		for i := range f.Insts {
+			in := &f.Insts[i]
+			switch {
+			case in.Class != Call:
+			case in.Callee != nil:
+				add(in.Callee)
+			case in.Callees != nil:
+				for _, g := range in.Callees {
+					add(g)
+				}
+			default:
+				for _, g := range l.taken {
+					add(g)
+				}
+			}
+		}
+	}
+}
+
+// takeAddress notes that the address of a function is used.
+func (l *linker) takeAddress(f *Func) {
+	for _, g := range l.taken {
+		if g == f {
+			return
+		}
+	}
+	l.taken = append(l.taken, f)
+}
+
+// spell looks an opcode with modifiers up, once for each spelling.
+func (l *linker) spell(op, mods string) ([]*spelling, error) {
+	key := op + mods
+	s, ok := l.spelled[key]
+	if !ok {
+		s.list, s.err = l.table.spellings(op, mods)
+		// The key is part of the source text; a copy of its own would keep less alive, but the tree is kept anyway.
+		l.spelled[strings.Clone(key)] = s
+	}
+	return s.list, s.err
 }

@@ -1,8 +1,88 @@
 package isa
 
-// SharedLayout places the shared variables that the kernel can reach.
-func (m *Module) SharedLayout(kernel *Func) *Shared { return &Shared{} }
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// reachable lists the functions a kernel can reach, itself first, in the order they are found.
+func (m *Module) reachable(kernel *Func) []*Func {
+	seen := map[*Func]bool{kernel: true}
+	list := []*Func{kernel}
+	for i := 0; i < len(list); i++ {
+		for _, g := range list[i].Calls {
+			if !seen[g] {
+				seen[g] = true
+				list = append(list, g)
+			}
+		}
+	}
+	return list
+}
 
 // Check gives everything wrong in the functions that the kernel can reach, itself included; nil when it can run.
-// The error is a ptx.ErrorList.
-func (m *Module) Check(kernel *Func) error { return kernel.Err }
+// The error is a ptx.ErrorList. A function that is declared and neither defined nor supplied is an error where it is
+// called.
+func (m *Module) Check(kernel *Func) error {
+	var errs ptx.ErrorList
+	for _, f := range m.reachable(kernel) {
+		if list, ok := f.Err.(ptx.ErrorList); ok {
+			errs = append(errs, list...)
+		}
+		for i := range f.Insts {
+			in := &f.Insts[i]
+			if g := in.Callee; in.Class == Call && g != nil && g.Decl.Body == nil && g.Builtin == "" {
+				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos,
+					Msg: fmt.Sprintf("function %s is declared and defined in no module", g.Name)})
+			}
+		}
+	}
+	errs.Sort()
+	return errs.Err()
+}
+
+// SharedLayout places the shared variables that the kernel can reach: static ones in the order of their declaration,
+// each aligned, and behind them the dynamic ones, which all begin at the same place.
+func (m *Module) SharedLayout(kernel *Func) *Shared {
+	used := make([]bool, len(m.Vars))
+	for _, f := range m.reachable(kernel) {
+		for i := range f.Insts {
+			for _, o := range f.Insts[i].Src {
+				if o.Var != nil && o.Var.Space == event.Shared {
+					used[o.Var.Index] = true
+				}
+			}
+		}
+	}
+	s := &Shared{Offset: make([]int64, len(m.Vars))}
+	align := int64(1)
+	for i, v := range m.Vars {
+		s.Offset[i] = -1
+		switch {
+		case !used[i]:
+		case v.Dynamic:
+			align = max(align, v.Align)
+		default:
+			s.Offset[i] = alignUp64(s.Static, v.Align)
+			s.Static = s.Offset[i] + v.Size
+		}
+	}
+	s.Dynamic = alignUp64(s.Static, align)
+	for i, v := range m.Vars {
+		if used[i] && v.Dynamic {
+			s.Offset[i] = s.Dynamic
+		}
+	}
+	return s
+}
+
+func alignUp64(x, align int64) int64 {
+	if align > 1 {
+		if r := x % align; r != 0 {
+			x += align - r
+		}
+	}
+	return x
+}

@@ -1,6 +1,10 @@
 package isa
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // The special registers, by component.
 const (
@@ -87,3 +91,6 @@ func (s SpecialID) Size() int {
 	}
 	return 4
 }
+
+// specialList is every accepted spelling, sorted.
+func specialList() []string { return slices.Sorted(maps.Keys(specialNames)) }

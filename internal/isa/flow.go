@@ -1,0 +1,324 @@
+package isa
+
+import "slices"
+
+// flow computes Rank and IPDom of a function.
+func flow(f *Func) {
+	g := blocksOf(f)
+	order := g.weakOrder()
+	f.Rank = make([]int32, len(f.Insts))
+	rank := int32(0)
+	for _, b := range order {
+		for i := g.start[b]; i < g.start[b+1]; i++ {
+			f.Rank[i] = rank
+			rank++
+		}
+	}
+	pdom := g.postDominators(order)
+	f.IPDom = make([]int32, len(f.Insts))
+	for b := range g.blocks() {
+		last := g.start[b+1] - 1
+		if f.Insts[last].Class != Branch {
+			continue
+		}
+		f.IPDom[last] = -1
+		if p := pdom[b]; p >= 0 {
+			f.IPDom[last] = g.start[p]
+		}
+	}
+}
+
+// graph is the control flow of a function: blocks of instructions, block b from start[b] to start[b+1].
+type graph struct {
+	start []int32
+	succ  [][]int32
+	exits []bool // the block can leave the function
+
+	// Scratch of components, by block.
+	num, low []int32
+	onStack  []bool
+}
+
+func (g *graph) blocks() int { return len(g.succ) }
+
+// leaves tells whether control does not go on behind an instruction, and whether it leaves the function there.
+func leaves(in *Inst) (stops, exits bool) {
+	switch in.Class {
+	case Ret, Exit, Trap:
+		return in.Guard < 0, true
+	case Branch:
+		return in.Guard < 0, false
+	case Call:
+		if in.Callee != nil && in.Callee.NoReturn {
+			return false, true // it may leave; what stands behind stays reachable
+		}
+	}
+	return false, false
+}
+
+// blocksOf divides a function into blocks. The last instruction never falls through: see body.end.
+func blocksOf(f *Func) *graph {
+	n := len(f.Insts)
+	heads := make([]bool, n+1)
+	heads[0], heads[n] = true, true
+	for i := range f.Insts {
+		in := &f.Insts[i]
+		for _, t := range in.Targets {
+			heads[t] = true
+		}
+		if stops, exits := leaves(in); stops || exits || in.Class == Branch {
+			heads[i+1] = true
+		}
+	}
+	g := &graph{}
+	blockAt := make([]int32, n+1)
+	for i := range heads {
+		if heads[i] {
+			blockAt[i] = int32(len(g.start))
+			g.start = append(g.start, int32(i))
+		}
+	}
+	count := len(g.start) - 1
+	g.succ = make([][]int32, count)
+	g.exits = make([]bool, count)
+	for b := range count {
+		last := g.start[b+1] - 1
+		in := &f.Insts[last]
+		stops, exits := leaves(in)
+		g.exits[b] = exits
+		for _, t := range in.Targets {
+			if s := blockAt[t]; !slices.Contains(g.succ[b], s) {
+				g.succ[b] = append(g.succ[b], s)
+			}
+		}
+		if next := int32(b + 1); !stops && b+1 < count && !slices.Contains(g.succ[b], next) {
+			g.succ[b] = append(g.succ[b], next)
+		}
+	}
+	return g
+}
+
+// weakOrder gives the blocks in a weak topological order: within a strongly connected part its head first, then the
+// rest of the part in such an order, and the parts one after the other along the edges between them. So every block
+// of a loop stands before the blocks that follow the loop. Blocks that cannot be reached stand anywhere.
+func (g *graph) weakOrder() []int32 {
+	n := g.blocks()
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	g.num, g.low, g.onStack = make([]int32, n), make([]int32, n), make([]bool, n)
+	out := make([]int32, 0, n)
+	// A stack of regions still to be ordered; each is a set of blocks with the one to begin at in front.
+	work := [][]int32{all}
+	single := make([]bool, n)
+	for len(work) > 0 {
+		region := work[len(work)-1]
+		work = work[:len(work)-1]
+		if len(region) == 1 && single[region[0]] {
+			out = append(out, region[0])
+			continue
+		}
+		parts := g.components(region, single)
+		work = append(work, parts...)
+	}
+	return out
+}
+
+// components divides a region into its strongly connected parts, last in topological order first (so that the top of
+// a stack is the first). A part that is a loop is divided again without its head, which becomes a part of its own.
+// The numbering is Tarjan's, with an explicit stack: a function may have very many blocks.
+func (g *graph) components(region []int32, single []bool) [][]int32 {
+	const outside, unseen = 0, -1
+	num, low, onStack := g.num, g.low, g.onStack
+	for _, b := range region {
+		num[b] = unseen
+	}
+	defer func() {
+		for _, b := range region {
+			num[b] = outside
+		}
+	}()
+	var stack []int32
+	type frame struct {
+		b    int32
+		next int
+	}
+	var parts [][]int32
+	counter := int32(0)
+	visit := func(root int32) {
+		frames := []frame{{b: root}}
+		counter++
+		num[root], low[root] = counter, counter
+		stack, onStack[root] = append(stack, root), true
+		for len(frames) > 0 {
+			f := &frames[len(frames)-1]
+			if f.next < len(g.succ[f.b]) {
+				s := g.succ[f.b][f.next]
+				f.next++
+				switch {
+				case num[s] == outside:
+				case num[s] == unseen:
+					counter++
+					num[s], low[s] = counter, counter
+					stack, onStack[s] = append(stack, s), true
+					frames = append(frames, frame{b: s})
+				case onStack[s]:
+					low[f.b] = min(low[f.b], num[s])
+				}
+				continue
+			}
+			b := f.b
+			frames = frames[:len(frames)-1]
+			if len(frames) > 0 {
+				up := frames[len(frames)-1].b
+				low[up] = min(low[up], low[b])
+			}
+			if low[b] != num[b] {
+				continue
+			}
+			at := len(stack) - 1
+			for stack[at] != b {
+				at--
+			}
+			part := slices.Clone(stack[at:])
+			stack = stack[:at]
+			for _, x := range part {
+				onStack[x] = false
+			}
+			parts = append(parts, part)
+		}
+	}
+	for _, b := range region {
+		if num[b] == unseen {
+			visit(b)
+		}
+	}
+	return splitLoops(parts, single)
+}
+
+// splitLoops takes the head off each part with several blocks: parts come last first, so the head goes behind the rest.
+func splitLoops(parts [][]int32, single []bool) [][]int32 {
+	var out [][]int32
+	for _, p := range parts {
+		head := p[0] // the block by which the numbering entered the part
+		if len(p) > 1 {
+			out = append(out, p[1:])
+		}
+		single[head] = true
+		out = append(out, p[:1])
+	}
+	return out
+}
+
+// postDominators gives the immediate post-dominator of each block, -1 for the exit of the function.
+func (g *graph) postDominators(order []int32) []int32 {
+	n := g.blocks()
+	exit := int32(n)
+	preds := make([][]int32, n+1)
+	edges := make([][]int32, n)
+	for b := range n {
+		edges[b] = g.succ[b]
+		if g.exits[b] {
+			edges[b] = append(slices.Clone(g.succ[b]), exit)
+		}
+		for _, s := range edges[b] {
+			preds[s] = append(preds[s], int32(b))
+		}
+	}
+	reached := make([]bool, n+1)
+	reach := func(from int32) {
+		work := []int32{from}
+		reached[from] = true
+		for len(work) > 0 {
+			b := work[len(work)-1]
+			work = work[:len(work)-1]
+			for _, p := range preds[b] {
+				if !reached[p] {
+					reached[p] = true
+					work = append(work, p)
+				}
+			}
+		}
+	}
+	reach(exit)
+	// An endless loop leaves nowhere: let its last block lead to the exit, so that what is inside has an order too.
+	for i := len(order) - 1; i >= 0; i-- {
+		if b := order[i]; !reached[b] {
+			edges[b] = append(slices.Clone(edges[b]), exit)
+			preds[exit] = append(preds[exit], b)
+			reach(b)
+		}
+	}
+	return immediatePostDominators(edges, preds, exit)
+}
+
+// immediatePostDominators is the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed graph.
+func immediatePostDominators(edges, preds [][]int32, exit int32) []int32 {
+	n := int(exit)
+	// Reverse post-order of the reversed graph, from the exit.
+	number := make([]int32, n+1)
+	var post []int32
+	seen := make([]bool, n+1)
+	type frame struct {
+		b    int32
+		next int
+	}
+	frames := []frame{{b: exit}}
+	seen[exit] = true
+	for len(frames) > 0 {
+		f := &frames[len(frames)-1]
+		if f.next < len(preds[f.b]) {
+			p := preds[f.b][f.next]
+			f.next++
+			if !seen[p] {
+				seen[p] = true
+				frames = append(frames, frame{b: p})
+			}
+			continue
+		}
+		number[f.b] = int32(len(post))
+		post = append(post, f.b)
+		frames = frames[:len(frames)-1]
+	}
+	idom := make([]int32, n+1)
+	for i := range idom {
+		idom[i] = -1
+	}
+	idom[exit] = exit
+	for changed := true; changed; {
+		changed = false
+		for i := len(post) - 2; i >= 0; i-- {
+			b := post[i]
+			best := int32(-1)
+			for _, s := range edges[b] {
+				if idom[s] < 0 {
+					continue
+				}
+				if best < 0 {
+					best = s
+					continue
+				}
+				x := s
+				for x != best {
+					for number[x] < number[best] {
+						x = idom[x]
+					}
+					for number[best] < number[x] {
+						best = idom[best]
+					}
+				}
+			}
+			if best >= 0 && idom[b] != best {
+				idom[b] = best
+				changed = true
+			}
+		}
+	}
+	for b := range n {
+		if idom[b] == exit {
+			idom[b] = -1
+		}
+	}
+	return idom[:n]
+}

@@ -1,0 +1,641 @@
+package isa
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// operands decodes the operands of an instruction by its form; false when their number does not fit the form.
+func (b *body) operands(in *Inst, sp *spelling) bool {
+	switch in.Class {
+	case Branch:
+		b.branch(in)
+		return true
+	case Call:
+		b.call(in)
+		return true
+	}
+	given := in.Source.Operands
+	specs := sp.ops
+	// With optional operands left out, those that come later stand for themselves.
+	skip := len(specs) - len(given)
+	required := 0
+	for _, s := range specs {
+		if !s.opt {
+			required++
+		}
+	}
+	if skip < 0 || len(given) < required {
+		b.errorf(in.Source.Pos, "%s%s takes %s, not %d operands; known: %s%s", in.Source.Op, in.Source.Mods,
+			count(required, len(specs)), len(given), in.Row.Op, sp.form.decl.Syntax)
+		return false
+	}
+	for i := range specs {
+		s := &specs[i]
+		if s.opt && skip > 0 {
+			skip--
+			b.absent(in, s)
+			continue
+		}
+		b.operand(in, s, &given[0])
+		given = given[1:]
+	}
+	if in.CarryIn {
+		in.Src = append(in.Src, b.carry())
+	}
+	if in.CarryOut {
+		in.Dst = append(in.Dst, b.carry())
+	}
+	if len(in.Src) > len(Args{}.S) || len(in.Dst) > len(Args{}.D) && in.Class <= Special {
+		b.errorf(in.Source.Pos, "too many operands")
+	}
+	return true
+}
+
+func count(lo, hi int) string {
+	if lo == hi {
+		return fmt.Sprint(lo)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// absent stands for an optional operand left out. A cache policy is not kept at all.
+func (b *body) absent(in *Inst, s *opSpec) {
+	if in.Class == Barrier {
+		in.Src = append(in.Src, Operand{})
+	}
+}
+
+// carry is the condition code, a register of the function.
+func (b *body) carry() Operand {
+	if b.cc < 0 {
+		b.cc = int32(b.f.Regs)
+		b.f.Regs++
+	}
+	return Operand{Kind: Reg, Reg: b.cc, Size: 4}
+}
+
+// operand decodes one operand.
+func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
+	switch {
+	case s.addr:
+		b.address(in, o)
+	case s.vector:
+		b.movVector(in, s, o)
+	case s.name == "d" && in.Class == Load, s.name == "b" && in.Class == Store, in.Class == Atomic && in.Vec > 1 && !s.opt:
+		b.elements(in, s, o)
+	case s.opt && (in.Class == Load || in.Class == Store || in.Class == Atomic):
+		// A cache policy: checked, not used.
+		n := len(in.Src)
+		b.source(in, s, o)
+		in.Src = in.Src[:n]
+	case s.dst:
+		b.dest(in, s, o)
+	default:
+		b.source(in, s, o)
+	}
+}
+
+// dest decodes a result, or a pair of them.
+func (b *body) dest(in *Inst, s *opSpec, o *ptx.Operand) {
+	if s.pair != nil {
+		if o.Kind == ptx.OperandPair {
+			b.result(in, s, &o.Args[0])
+			b.result(in, s.pair, &o.Args[1])
+			return
+		}
+		if !s.pair.opt {
+			b.errorf(o.Pos, "%s takes a pair of results, a|b", in.Source.Op)
+			return
+		}
+		b.result(in, s, o)
+		in.Dst = append(in.Dst, Operand{})
+		return
+	}
+	b.result(in, s, o)
+}
+
+// result decodes one result register.
+func (b *body) result(in *Inst, s *opSpec, o *ptx.Operand) {
+	if o.Kind == ptx.OperandIdent && o.Name == "_" {
+		in.Dst = append(in.Dst, Operand{})
+		if s.typ == B128 {
+			in.Dst = append(in.Dst, Operand{})
+		}
+		return
+	}
+	regs, ok := b.registerOperand(o)
+	if !ok {
+		b.errorf(o.Pos, "%s is not a declared register", describe(o))
+		return
+	}
+	if !b.fits(in, s, o, regs) {
+		return
+	}
+	in.Dst = append(in.Dst, regs...)
+}
+
+// registerOperand gives the slots of a register operand: several for a vector or 128-bit register.
+func (b *body) registerOperand(o *ptx.Operand) ([]Operand, bool) {
+	if o.Kind != ptx.OperandIdent {
+		return nil, false
+	}
+	x := b.scope.find(o.Name)
+	element := -1
+	if x == nil {
+		// v.x of a vector register
+		if n := len(o.Name); n > 2 && o.Name[n-2] == '.' {
+			element = map[byte]int{'x': 0, 'y': 1, 'z': 2, 'w': 3, 'r': 0, 'g': 1, 'b': 2, 'a': 3}[o.Name[n-1]]
+			x = b.scope.find(o.Name[:n-2])
+		}
+	}
+	if x == nil || x.regs == nil {
+		return nil, false
+	}
+	r := x.regs
+	first := b.slot(r, x.off)
+	per := slotsOf(r.typ)
+	n := r.vec * per
+	if element >= 0 {
+		if element >= r.vec {
+			return nil, false
+		}
+		first += int32(element * per)
+		n = per
+	}
+	size := uint8(r.typ.Size())
+	if r.typ == Pred {
+		size = predSize
+	}
+	out := make([]Operand, n)
+	for i := range out {
+		out[i] = Operand{Kind: Reg, Reg: first + int32(i), Size: size}
+	}
+	return out, true
+}
+
+// predSize is Operand.Size of a predicate; an 8-bit register has the same, and both hold their value in the low bits.
+const predSize = 1
+
+// fits checks the width of a register against the operand's type (PTX ISA, "Operand Size Exceeding Instruction-Type
+// Size"): the same, or larger where the form allows it.
+func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
+	want := s.typ.Size()
+	got := int(regs[0].Size)
+	isPred := b.isPredicate(o)
+	switch {
+	case isPred != (s.typ == Pred):
+		kind := "a predicate"
+		if isPred {
+			kind = "a value of type ." + s.typ.String()
+		}
+		b.errorf(o.Pos, "%s%s: operand %s must be %s", in.Source.Op, in.Source.Mods, o.Name, kind)
+	case isPred:
+		return true
+	case want == 16 && got == 16:
+		return true
+	case len(regs) > 1 && got != 16:
+		b.errorf(o.Pos, "%s is a vector register; one of its elements is needed", o.Name)
+	case got < want, got > want && !s.wider:
+		b.errorf(o.Pos, "%s%s: operand %s has %d bits, .%s needs %d", in.Source.Op, in.Source.Mods, o.Name, 8*got, s.typ, 8*want)
+	default:
+		return true
+	}
+	return false
+}
+
+func (b *body) isPredicate(o *ptx.Operand) bool {
+	x := b.scope.find(o.Name)
+	return x != nil && x.regs != nil && x.regs.typ == Pred
+}
+
+// source decodes a source operand.
+func (b *body) source(in *Inst, s *opSpec, o *ptx.Operand) {
+	switch o.Kind {
+	case ptx.OperandNot:
+		if s.typ != Pred {
+			b.errorf(o.Pos, "only predicates can be negated with !")
+			return
+		}
+		n := len(in.Src)
+		b.source(in, s, &o.Args[0])
+		if len(in.Src) > n && in.Src[n].Kind == Reg {
+			in.Src[n].Not = true
+		}
+	case ptx.OperandImm:
+		b.constant(in, s, o)
+	case ptx.OperandIdent, ptx.OperandAddrOf:
+		b.name(in, s, o)
+	default:
+		b.errorf(o.Pos, "%s%s does not take %s here; known: %s", in.Source.Op, in.Source.Mods, describe(o), in.Row.Op+knownForms(in))
+	}
+}
+
+// knownForms gives the first form of an instruction's row.
+func knownForms(in *Inst) string {
+	if len(in.Row.Forms) == 0 {
+		return ""
+	}
+	return in.Row.Forms[0].Syntax
+}
+
+func (b *body) constant(in *Inst, s *opSpec, o *ptx.Operand) {
+	raw, text := immediate(o.Name, s.typ)
+	if text != "" {
+		b.errorf(o.Pos, "%s%s: %s", in.Source.Op, in.Source.Mods, text)
+		return
+	}
+	in.Src = append(in.Src, Operand{Kind: Imm, Imm: raw})
+	if s.typ == B128 {
+		in.Src = append(in.Src, Operand{Kind: Imm})
+	}
+}
+
+// name decodes a source that is a name: a register, a special register, or the address of something.
+func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
+	if o.Kind == ptx.OperandIdent {
+		if regs, ok := b.registerOperand(o); ok {
+			if b.fits(in, s, o, regs) {
+				in.Src = append(in.Src, regs...)
+			}
+			return
+		}
+		if o.Name == "WARP_SZ" {
+			in.Src = append(in.Src, Operand{Kind: Imm, Imm: 32})
+			return
+		}
+		if id, ok := specialNames[o.Name]; ok {
+			in.Src = append(in.Src, Operand{Kind: SpecialReg, Special: id})
+			return
+		}
+	}
+	a, ok := b.addressOf(in, o)
+	if !ok {
+		return
+	}
+	if s.typ.Size() < 8 && (s.typ.Size() != 4 || a.Kind != SharedAddr && a.Kind != LocalAddr && a.Kind != ParamAddr) {
+		b.errorf(o.Pos, "the address of %s does not fit .%s", o.Name, s.typ)
+		return
+	}
+	if a.Kind == ParamAddr && !b.f.Entry {
+		a = b.takeParam(o, a)
+	}
+	in.Src = append(in.Src, a)
+}
+
+// takeParam gives a parameter of a device function a place in the local frame, because its address is taken.
+func (b *body) takeParam(o *ptx.Operand, a Operand) Operand {
+	x := b.scope.find(o.Name)
+	if x == nil || !x.formal {
+		b.errorf(o.Pos, "the address of %s, a .param variable of a call, cannot be taken", o.Name)
+		return a
+	}
+	s := b.spills[o.Name]
+	if s == nil {
+		s = &Spill{Param: x.off, Local: b.localSpace(x.size, 16), Size: x.size}
+		b.spills[o.Name] = s
+	}
+	return Operand{Kind: LocalAddr, Imm: uint64(s.Local) + uint64(o.Off)}
+}
+
+// addressOf gives the address of a variable or function.
+func (b *body) addressOf(in *Inst, o *ptx.Operand) (Operand, bool) {
+	if x := b.scope.find(o.Name); x != nil {
+		switch {
+		case x.param:
+			return Operand{Kind: ParamAddr, Imm: uint64(x.off) + uint64(o.Off)}, true
+		case x.local:
+			return Operand{Kind: LocalAddr, Imm: uint64(x.off) + uint64(o.Off)}, true
+		case x.v != nil:
+			return varAddress(x.v, o), true
+		}
+		b.errorf(o.Pos, "%s is a register and has no address", o.Name)
+		return Operand{}, false
+	}
+	t := b.u.target(o.Name)
+	switch {
+	case t == nil:
+		b.errorf(o.Pos, "unknown name %s%s", o.Name, b.nearName(o.Name))
+		return Operand{}, false
+	case t.fn != nil:
+		b.l.takeAddress(t.fn)
+		return Operand{Kind: FuncAddr, Func: t.fn, Imm: uint64(o.Off)}, true
+	case !t.defined && !t.v.Dynamic:
+		b.errorf(o.Pos, "variable %s is declared .extern and defined in no module", o.Name)
+		return Operand{}, false
+	}
+	return varAddress(t.v, o), true
+}
+
+func varAddress(v *Var, o *ptx.Operand) Operand {
+	a := Operand{Kind: GlobalAddr, Var: v, Imm: uint64(o.Off)}
+	switch {
+	case v.Space == event.Shared && !o.Generic:
+		a.Kind = SharedAddr
+	case o.Generic:
+		a.Kind = GenericAddr
+	}
+	return a
+}
+
+// nearName suggests a special register for a misspelt one.
+func (b *body) nearName(name string) string {
+	if name == "" || name[0] != '%' {
+		return ""
+	}
+	return didYouMean(name, specialList())
+}
+
+// address decodes a memory operand: the base to Src, the offset to Off.
+func (b *body) address(in *Inst, o *ptx.Operand) {
+	if o.Kind != ptx.OperandAddr || len(o.Args) != 1 || o.Name != "" && o.Name != "unified" {
+		b.errorf(o.Pos, "%s%s takes an address [a] here, not %s", in.Source.Op, in.Source.Mods, describe(o))
+		return
+	}
+	base := &o.Args[0]
+	in.Off = o.Off
+	switch base.Kind {
+	case ptx.OperandImm:
+		raw, text := immediate(base.Name, U64)
+		if text != "" {
+			b.errorf(base.Pos, "%s", text)
+		}
+		in.Src = append(in.Src, Operand{Kind: Imm, Imm: raw})
+		return
+	case ptx.OperandIdent:
+		if regs, ok := b.registerOperand(base); ok {
+			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space)) {
+				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register is needed", base.Name)
+				return
+			}
+			in.Src = append(in.Src, regs[0])
+			return
+		}
+	case ptx.OperandAddrOf:
+	default:
+		b.errorf(base.Pos, "%s is not the base of an address", describe(base))
+		return
+	}
+	a, ok := b.addressOf(in, base)
+	if !ok {
+		return
+	}
+	b.addressSpace(in, base, a)
+	in.Src = append(in.Src, a)
+}
+
+// narrowSpace says that 32 bits hold any address of the space.
+func narrowSpace(s event.Space) bool {
+	return s == event.Shared || s == event.Local || s == event.Param
+}
+
+// addressSpace checks the space of a named variable against that of the access, or settles it.
+func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
+	var s event.Space
+	switch a.Kind {
+	case GlobalAddr:
+		s = a.Var.Space
+	case SharedAddr:
+		s = event.Shared
+	case LocalAddr:
+		s = event.Local
+	case ParamAddr:
+		s = event.Param
+	case FuncAddr:
+		b.errorf(o.Pos, "%s is a function: it cannot be accessed as memory", o.Name)
+		return
+	default:
+		return
+	}
+	if in.Space == event.Generic || in.Space == event.NoSpace {
+		in.Space = s
+	}
+	if in.Space != s && !(in.Space == event.Global && s == event.Const) {
+		b.errorf(o.Pos, "%s is a %s variable, accessed as %s", o.Name, s, in.Space)
+	}
+}
+
+// elements decodes the value of a load, store or vector atomic: one operand, or a vector of Vec elements.
+func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
+	one := func(o *ptx.Operand) {
+		if s.dst {
+			b.result(in, s, o)
+		} else {
+			b.source(in, s, o)
+		}
+	}
+	if in.Vec == 1 {
+		one(o)
+		return
+	}
+	if o.Kind == ptx.OperandIdent {
+		if regs, ok := b.registerOperand(o); ok && len(regs) == int(in.Vec) {
+			if s.dst {
+				in.Dst = append(in.Dst, regs...)
+			} else {
+				in.Src = append(in.Src, regs...)
+			}
+			return
+		}
+	}
+	if o.Kind != ptx.OperandVector || len(o.Args) != int(in.Vec) {
+		b.errorf(o.Pos, "%s%s takes a vector of %d registers in braces", in.Source.Op, in.Source.Mods, in.Vec)
+		return
+	}
+	for i := range o.Args {
+		one(&o.Args[i])
+	}
+}
+
+// movVector decodes the vector of a packing or unpacking mov and binds it.
+func (b *body) movVector(in *Inst, s *opSpec, o *ptx.Operand) {
+	n := len(o.Args)
+	if o.Kind == ptx.OperandIdent {
+		if regs, ok := b.registerOperand(o); ok && len(regs) > 1 && regs[0].Size < 16 {
+			if int(regs[0].Size)*len(regs) == in.Type.Size() {
+				b.bindVector(in, s, len(regs))
+				if s.dst {
+					in.Dst = append(in.Dst, regs...)
+				} else {
+					in.Src = append(in.Src, regs...)
+				}
+				return
+			}
+		}
+	}
+	if o.Kind != ptx.OperandVector || n != 2 && n != 4 || in.Type.Size()%n != 0 {
+		b.errorf(o.Pos, "%s%s takes a vector of 2 or 4 elements that fill .%s, not %s", in.Source.Op, in.Source.Mods, in.Type, describe(o))
+		return
+	}
+	elem := *s
+	elem.vector = false
+	elem.typ = map[int]Type{1: B8, 2: B16, 4: B32, 8: B64}[in.Type.Size()/n]
+	for i := range o.Args {
+		b.operand(in, &elem, &o.Args[i])
+	}
+	b.bindVector(in, s, n)
+}
+
+func (b *body) bindVector(in *Inst, s *opSpec, n int) { bindMovVector(in, n, !s.dst) }
+
+// branch decodes bra and brx.idx.
+func (b *body) branch(in *Inst) {
+	ops := in.Source.Operands
+	var names []string
+	switch {
+	case in.Source.Op == "bra" && len(ops) == 1 && ops[0].Kind == ptx.OperandIdent:
+		names = []string{ops[0].Name}
+	case in.Source.Op == "brx" && len(ops) == 2 && ops[1].Kind == ptx.OperandIdent:
+		b.source(in, &opSpec{name: "index", typ: U32}, &ops[0])
+		l := b.scope.targetList(ops[1].Name)
+		if l == nil || l.Calls {
+			b.errorf(ops[1].Pos, "%s is not a list of .branchtargets", ops[1].Name)
+			return
+		}
+		names = l.Targets
+	default:
+		b.errorf(in.Source.Pos, "%s%s takes a label", in.Source.Op, in.Source.Mods)
+		return
+	}
+	j := jump{inst: len(b.f.Insts)}
+	for _, name := range names {
+		l := b.scope.label(name)
+		if l == nil {
+			b.errorf(ops[len(ops)-1].Pos, "unknown label %s", name)
+			continue
+		}
+		j.labels = append(j.labels, l)
+	}
+	b.jumps = append(b.jumps, j)
+}
+
+// call decodes call: (results), function, (arguments), prototype or list of targets.
+func (b *body) call(in *Inst) {
+	ops := in.Source.Operands
+	var rets, args *ptx.Operand
+	if len(ops) > 0 && ops[0].Kind == ptx.OperandList {
+		rets, ops = &ops[0], ops[1:]
+	}
+	if len(ops) == 0 || ops[0].Kind != ptx.OperandIdent {
+		b.errorf(in.Source.Pos, "call needs the name of a function")
+		return
+	}
+	callee := &ops[0]
+	ops = ops[1:]
+	if len(ops) > 0 && ops[0].Kind == ptx.OperandList {
+		args, ops = &ops[0], ops[1:]
+	}
+	var hint *ptx.Operand
+	if len(ops) > 0 && ops[0].Kind == ptx.OperandIdent {
+		hint, ops = &ops[0], ops[1:]
+	}
+	if len(ops) > 0 {
+		b.errorf(ops[0].Pos, "call takes (results), function, (arguments), prototype; %s is too much", describe(&ops[0]))
+		return
+	}
+	if regs, ok := b.registerOperand(callee); ok {
+		if regs[0].Size != 8 {
+			b.errorf(callee.Pos, "%s cannot hold the address of a function", callee.Name)
+			return
+		}
+		in.Src = append(in.Src, regs[0])
+		b.indirect(in, callee, hint)
+	} else {
+		b.direct(in, callee)
+	}
+	if in.CallSig == nil {
+		return
+	}
+	in.RetOps = b.actuals(in, rets, in.CallSig.Rets, "results")
+	in.ArgOps = b.actuals(in, args, in.CallSig.Params, "arguments")
+}
+
+func (b *body) direct(in *Inst, callee *ptx.Operand) {
+	t := b.u.target(callee.Name)
+	switch {
+	case t == nil || t.fn == nil:
+		b.errorf(callee.Pos, "unknown function %s", callee.Name)
+		return
+	case t.fn.Entry:
+		b.errorf(callee.Pos, "%s is a kernel: it cannot be called", callee.Name)
+		return
+	}
+	in.Callee, in.CallSig = t.fn, &t.fn.Sig
+}
+
+// indirect finds the signature of an indirect call, and its candidates when they are listed.
+func (b *body) indirect(in *Inst, callee, hint *ptx.Operand) {
+	if hint == nil {
+		b.errorf(callee.Pos, "an indirect call needs a prototype or a list of targets")
+		return
+	}
+	if p := b.scope.proto(hint.Name); p != nil {
+		sig, _ := layParams(p.Rets, p.Params)
+		in.CallSig = &sig
+		return
+	}
+	l := b.scope.targetList(hint.Name)
+	if l == nil || !l.Calls || len(l.Targets) == 0 {
+		b.errorf(hint.Pos, "%s is neither a prototype nor a list of .calltargets", hint.Name)
+		return
+	}
+	for _, name := range l.Targets {
+		t := b.u.target(name)
+		if t == nil || t.fn == nil || t.fn.Entry {
+			b.errorf(l.Pos, "%s is not a function that can be called", name)
+			continue
+		}
+		b.l.takeAddress(t.fn)
+		in.Callees = append(in.Callees, t.fn)
+		in.CallSig = &t.fn.Sig
+	}
+}
+
+// actuals decodes the results or arguments of a call against the signature.
+func (b *body) actuals(in *Inst, list *ptx.Operand, formals []Param, what string) []Operand {
+	var given []ptx.Operand
+	pos := in.Source.Pos
+	if list != nil {
+		given, pos = list.Args, list.Pos
+	}
+	if len(given) != len(formals) {
+		b.errorf(pos, "call has %d %s, the function %d", len(given), what, len(formals))
+		return nil
+	}
+	out := make([]Operand, 0, len(given))
+	for i := range given {
+		o, p := &given[i], &formals[i]
+		if o.Kind == ptx.OperandIdent && o.Name == "_" && what == "results" {
+			out = append(out, Operand{})
+			continue
+		}
+		if o.Kind == ptx.OperandIdent {
+			if x := b.scope.find(o.Name); x != nil && x.param {
+				if x.size != p.Size && p.Size != 0 {
+					b.errorf(o.Pos, "%s has %d bytes, the function's %s has %d", o.Name, x.size, p.Name, p.Size)
+				}
+				out = append(out, Operand{Kind: ParamAddr, Imm: uint64(x.off)})
+				continue
+			}
+			if regs, ok := b.registerOperand(o); ok && len(regs) == 1 {
+				if int(regs[0].Size) != p.Size {
+					b.errorf(o.Pos, "%s has %d bytes, the function's %s has %d", o.Name, regs[0].Size, p.Name, p.Size)
+				}
+				out = append(out, regs[0])
+				continue
+			}
+		}
+		if o.Kind == ptx.OperandImm && what == "arguments" {
+			raw, text := immediate(o.Name, p.Type)
+			if text != "" {
+				b.errorf(o.Pos, "%s", text)
+			}
+			out = append(out, Operand{Kind: Imm, Imm: raw})
+			continue
+		}
+		b.errorf(o.Pos, "%s cannot be passed to a function", describe(o))
+	}
+	return out
+}
