@@ -19,12 +19,12 @@ func (d *Device) attributes() []int32 {
 	textureAttributes(set)
 	set(30, 512, 1, 0, 0, 0, 0, 1215000, 5120, 40<<20, lim.ThreadsPerSM, 3, 1) // surface alignment ... async engines, unified addressing
 	set(50, 0, 32)                                                             // PCI domain, texture pitch alignment
-	set(75, lim.ComputeMajor, lim.ComputeMinor)
+	set(75, lim.Major, lim.Minor)
 	set(78, 1, 1, 1, lim.SharedPerSM, 64<<10, 1, 0, 0, 0, 2, 0, 1, 1, 1) // priorities, L1 caches, shared and registers an SM, managed memory ... registered pointers
 	set(95, 1, 0, lim.SharedOptin, 0, 1, 0, 0)                           // cooperative launch, opt-in shared memory, host registration
 	v[106] = int32(lim.BlocksPerSM)
-	v[111] = 1024 // shared memory a block that the system takes
-	v[115] = 1    // memory pools
+	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
+	v[115] = 1                         // memory pools
 	return v
 }
 
@@ -46,7 +46,7 @@ func (k *Kernel) attributes() []uint64 {
 	defer k.module.ctx.dev.mu.Unlock()
 	lim := k.module.ctx.dev.cfg.Limits
 	const registers = 32
-	version := uint64(lim.ComputeMajor*10 + lim.ComputeMinor)
+	version := uint64(lim.Major*10 + lim.Minor)
 	return []uint64{uint64(k.shared.Static), 0, uint64(k.fn.LocalFrame), uint64(k.maxThreads(lim)), registers, version, version,
 		uint64(k.maxDynamic), uint64(int64(k.carveout))}
 }

@@ -47,18 +47,10 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	c.begin(s, name)
 	c.dev.flush()
 
-	var worst Code
-	l.OnFault = func(f simt.Fault) {
-		if code := faultCode(f); worst == 0 {
-			worst = code
-		}
-		if c.dev.cfg.OnFault != nil {
-			c.dev.cfg.OnFault(f)
-		}
-	}
 	report.Stats, report.Err = c.dev.cfg.Engine.Run(ctx, l)
 	c.clock += eventTime + report.Stats.Lanes*laneTime
 	c.dev.report(report)
+	worst := faultCode(report.Stats.Fault)
 	if report.Err != nil && worst == 0 {
 		worst = endCode(report.Err)
 	}
@@ -83,7 +75,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
 		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative,
-		Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
+		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {
 		l.Sink, l.Needs = d.cfg.Sink, d.cfg.Needs
@@ -110,7 +102,6 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 		return fail(InvalidValue, "launch of %s with %d bytes of dynamic shared memory; it may have %d "+
 			"(cudaFuncSetAttribute raises that to at most %d)", k.Name(), cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
 	}
-	lim.SharedPerBlock = lim.SharedOptin
 	if err := simt.Check(l, lim); err != nil {
 		var limit *simt.LimitError
 		if errors.As(err, &limit) {
@@ -118,33 +109,24 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 		}
 		return &Error{Code: InvalidValue, Msg: err.Error(), Err: err}
 	}
-	if cfg.Cooperative {
-		if most := uint64(c.blocksPerSM(k, cfg.Block.Count(), cfg.Shared)) * uint64(lim.SMs); cfg.Grid.Count() > most {
-			return fail(CooperativeLaunchTooLarge, "cooperative launch of %s with %d blocks; %d can be resident at once",
-				k.Name(), cfg.Grid.Count(), most)
-		}
-	}
 	return nil
 }
 
-// faultCode is the error a device would show after a fault; 0 when it would go on.
-func faultCode(f simt.Fault) Code {
-	if f.Warning {
-		return 0
-	}
-	switch f.Kind {
+// faultCode is the error a device shows after a fault; 0 when it would go on.
+func faultCode(kind simt.FaultKind) Code {
+	switch kind {
 	case simt.OutOfBounds, simt.UseAfterFree, simt.ReadOnly:
 		return IllegalAddress
 	case simt.Misaligned:
 		return MisalignedAddress
 	case simt.Assertion:
 		return Assert
-	case simt.TrapHit, simt.BadCall, simt.StackOverflow, simt.DeviceHeap:
-		return LaunchFailure
 	case simt.Deadlock, simt.StepLimit:
 		return LaunchTimeout
+	case "":
+		return 0
 	}
-	return 0
+	return LaunchFailure
 }
 
 // endCode is the error after a launch that did not end by itself and told no fault.
@@ -174,11 +156,7 @@ func (c *Context) blocksPerSM(k *Kernel, threads uint64, dynamicShared int) int 
 	if threads == 0 || threads > uint64(k.maxThreads(lim)) || dynamicShared > k.maxDynamic {
 		return 0
 	}
-	warps := (int(threads) + lim.WarpSize - 1) / lim.WarpSize
-	n := min(lim.BlocksPerSM, lim.ThreadsPerSM/(warps*lim.WarpSize))
-	// 1 KiB of shared memory a block is the system's on compute capability 8.0.
-	const reserved = 1024
-	return min(n, lim.SharedPerSM/(int(k.shared.Static)+dynamicShared+reserved))
+	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+dynamicShared) / lim.SMs
 }
 
 // maxThreads is the largest block the kernel may be launched with.

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -22,15 +20,32 @@ var kindCalls = map[simt.AllocKind]string{
 
 // Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. Zero bytes give address 0.
 func (c *Context) Malloc(size uint64, kind simt.AllocKind) (uint64, error) {
+	return c.malloc(size, kind, 0)
+}
+
+// malloc keeps the flags of the call, for hostFlags.
+func (c *Context) malloc(size uint64, kind simt.AllocKind, flags uint32) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
 		return 0, err
 	}
-	return c.alloc(size, allocAlign, kind, c.host, false)
+	addr, err := c.alloc(size, kind, c.host, false)
+	if a, ok := c.allocs[addr]; ok {
+		a.flags = flags
+		c.allocs[addr] = a
+	}
+	return addr, err
 }
 
-func (c *Context) alloc(size, align uint64, kind simt.AllocKind, agent uint32, async bool) (uint64, error) {
+// hostFlags gives the flags pinned memory was allocated with (cudaHostGetFlags).
+func (c *Context) hostFlags(addr uint64) uint32 {
+	leave, _ := c.enter()
+	defer leave()
+	return c.allocs[addr].flags
+}
+
+func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bool) (uint64, error) {
 	if size == 0 {
 		if kind == simt.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
@@ -46,11 +61,10 @@ func (c *Context) alloc(size, align uint64, kind simt.AllocKind, agent uint32, a
 	}
 	c.mallocs++
 	name := fmt.Sprintf("%s #%d (%d bytes)", call, c.mallocs, size)
-	addr, err := c.dev.mem.Alloc(size, align, kind, name)
+	addr, err := c.dev.mem.Alloc(size, allocAlign, kind, name)
 	if err != nil {
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
-	c.dev.zero(addr, size)
 	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: agent, Addr: addr, Size: size, Name: call})
 	return addr, nil
@@ -89,14 +103,13 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
 	}
 	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: agent, Addr: addr, Size: a.size, Name: call})
-	c.dev.discard(addr, a.size)
 }
 
 // MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
 	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
 		c.begin(s, "cudaMallocAsync ("+s.name+")")
-		addr, err = c.alloc(size, allocAlign, simt.DeviceAlloc, s.agent, true)
+		addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true)
 		return err
 	})
 	return addr, err
@@ -114,33 +127,6 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 		c.freeAlloc(addr, s.agent, name)
 		return nil
 	})
-}
-
-// zero clears fresh memory, so that a run does not depend on what lay there before. A large range goes back to the
-// system instead, whose fresh pages are zero.
-func (d *Device) zero(addr, size uint64) {
-	b, err := d.mem.Bytes(addr, size)
-	if err != nil {
-		panic(fmt.Sprintf("BUG: fresh allocation %#x of %d bytes has no memory: %v", addr, size, err))
-	}
-	if size < largeRange || !d.punch(addr, size) {
-		clear(b)
-	}
-}
-
-// discard gives the pages of a freed range back to the system.
-func (d *Device) discard(addr, size uint64) {
-	if size >= largeRange {
-		d.punch(addr, size)
-	}
-}
-
-// largeRange is the size from which asking the system for fresh pages is cheaper than clearing them.
-const largeRange = 1 << 16
-
-func (d *Device) punch(addr, size uint64) bool {
-	const mode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
-	return unix.Fallocate(int(d.file.Fd()), mode, int64(addr-simt.GlobalBase), int64(size)) == nil
 }
 
 // Write copies bytes from pageable host memory to device, managed or pinned memory: cudaMemcpy.
@@ -491,14 +477,7 @@ func (c *Context) Find(addr uint64) (simt.Alloc, bool) {
 func (c *Context) MemInfo() (free, total uint64) {
 	leave, _ := c.enter()
 	defer leave()
-	total = c.dev.arena / 2
-	free = total
-	for _, a := range c.allocs {
-		if a.kind == simt.DeviceAlloc {
-			free -= min(free, a.size)
-		}
-	}
-	return free, total
+	return c.dev.mem.Room()
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

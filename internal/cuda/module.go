@@ -60,7 +60,7 @@ func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	if err != nil {
 		return nil, &Error{Code: InvalidKernelImage, Msg: err.Error(), Err: err}
 	}
-	best := fatbin.Best(entries, c.dev.cfg.Limits.ComputeMajor*10+c.dev.cfg.Limits.ComputeMinor)
+	best := fatbin.Best(entries, c.dev.cfg.Limits.Major*10+c.dev.cfg.Limits.Minor)
 	if len(best) == 0 {
 		return nil, fail(NoKernelImageForDevice, "the program holds no PTX%s; build it with PTX, "+
 			"for instance with -gencode arch=compute_80,code=compute_80", holds(entries))

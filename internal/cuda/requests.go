@@ -223,11 +223,11 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 
 func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error) {
 	kinds := map[uint64]simt.AllocKind{calls.KindDevice: simt.DeviceAlloc, calls.KindManaged: simt.ManagedAlloc, calls.KindPinned: simt.PinnedAlloc}
-	kind, ok := kinds[r.args[1]]
+	kind, ok := kinds[r.args[1]&0xff]
 	if !ok {
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
 	}
-	addr, err := p.ctx.Malloc(r.args[0], kind)
+	addr, err := p.ctx.malloc(r.args[0], kind, uint32(r.args[1]>>8))
 	return []uint64{addr}, nil, err
 }
 
@@ -280,7 +280,7 @@ func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, erro
 	if !host {
 		t = 2
 	}
-	return []uint64{t, a.Addr, a.Size, uint64(a.Kind)}, nil, nil
+	return []uint64{t, a.Addr, a.Size, uint64(p.ctx.hostFlags(a.Addr))}, nil, nil
 }
 
 func (p *process) streamCreate(_ context.Context, r *request) ([]uint64, []byte, error) {

@@ -4,8 +4,11 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -20,6 +23,7 @@ func main() {
 		"gen_forward_driver.h":      forwards(calls.Driver, calls.AcceptedDriver),
 		"gen_unsupported_runtime.h": unsupported(),
 	}
+	files["gen_procedures.h"] = procedures(files["gen_forward_driver.h"])
 	for name, text := range files {
 		text = "// Code generated from the tables of package calls by calls/gen; DO NOT EDIT.\n\n" + text
 		if err := os.WriteFile(filepath.Join("src", name), []byte(text), 0o644); err != nil {
@@ -70,6 +74,45 @@ func unsupported() string {
 		fmt.Fprintf(&b, "EXPORT int %s(void) { return finish(fp_unsupported(%q)); }\n", name, name)
 	}
 	return b.String()
+}
+
+// procedures writes the table of the driver API's functions, for cuGetProcAddress: those of the generated header and of
+// cuda.c itself, macros expanded.
+func procedures(forwards string) string {
+	source, err := os.ReadFile(filepath.Join("src", "cuda.c"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	names := map[string]bool{"cuGetProcAddress": true, "cuGetProcAddress_v2": true}
+	exported := regexp.MustCompile(`(?m)^EXPORT int (cu\w+)\(`)
+	for _, m := range exported.FindAllStringSubmatch(forwards+string(source), -1) {
+		names[m[1]] = true
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(LAUNCH|LAUNCH_COOPERATIVE|COPY)\((cu\w+)`).FindAllStringSubmatch(string(source), -1) {
+		suffixes := []string{""}
+		if m[1] == "COPY" {
+			suffixes = []string{"_v2", "_v2_ptds", "Async_v2", "Async_v2_ptsz"}
+		}
+		for _, s := range suffixes {
+			names[m[2]+s] = true
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^FILL\((\d+)`).FindAllStringSubmatch(string(source), -1) {
+		for _, s := range []string{"D%s_v2", "D%s_v2_ptds", "D%sAsync", "D%sAsync_ptsz", "D2D%s_v2", "D2D%sAsync"} {
+			names["cuMemset"+fmt.Sprintf(s, m[1])] = true
+		}
+	}
+	var b strings.Builder
+	for _, late := range []string{"cuGetProcAddress_v2(const char *name, void **f, int version, u64 flags, int *status)",
+		"cuGetProcAddress(const char *name, void **f, int version, u64 flags)"} {
+		fmt.Fprintf(&b, "EXPORT int %s;\n", late)
+	}
+	b.WriteString("\nstatic const struct {\n  const char *name;\n  void *address;\n} procedures[] = {\n")
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		fmt.Fprintf(&b, "    {%q, (void *)%s},\n", n, n)
+	}
+	return b.String() + "};\n"
 }
 
 // param is one parameter of a call in the short notation of calls.Forward.

@@ -20,7 +20,7 @@ enum {
   FP_GetKernel = 4, // module; name -> kernel; blob of (u32 offset, u32 size) for each parameter
   FP_GetSymbol = 5, // module; name -> address, size
   FP_Launch = 6, // kernel, stream, grid xyz, block xyz, dynamic shared bytes, flags; parameter block ->
-  FP_Malloc = 7, // bytes, memory kind -> address
+  FP_Malloc = 7, // bytes, memory kind | flags<<8 -> address
   FP_Free = 8, // address, memory kind expected ->
   FP_MallocAsync = 9, // bytes, stream -> address
   FP_FreeAsync = 10, // address, stream ->
@@ -28,7 +28,7 @@ enum {
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
   FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8, stream ->
   FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
-  FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, kind
+  FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags
   FP_StreamCreate = 16, // flags, priority -> stream
   FP_StreamDestroy = 17, // stream ->
   FP_StreamSynchronize = 18, // stream ->

@@ -1,0 +1,578 @@
+// cuda.c: the driver API, over the same bottom as the runtime API. Names are those of the binary interface: what
+// cuda.h calls cuMemAlloc is cuMemAlloc_v2 here.
+#include "bottom.h"
+
+// finish turns the error codes that only the runtime API has into those of the driver API.
+static int finish(int e) {
+  switch (e) {
+    case 9: case 12: case 21: return fpInvalidValue;
+    case 13: case 98: return fpNotFound;
+  }
+  return e;
+}
+
+static u64 stream_of(const void *s, int per_thread) {
+  if (s) return (u64)s;
+  return per_thread ? FP_STREAM_PER_THREAD : FP_STREAM_LEGACY;
+}
+
+static int present(void) {
+  int value;
+  return fp_attribute(1, &value);
+}
+
+#include "gen_errors.h"
+#include "gen_forward_driver.h"
+
+static int error_text(int code, const char **text, int name) {
+  if (!text) return fpInvalidValue;
+  for (size_t i = 0; i < sizeof fp_errors / sizeof *fp_errors; i++) {
+    const struct fp_error *e = &fp_errors[i];
+    if (e->code == (u32)code && *e->driver) {
+      *text = name ? e->driver : e->text;
+      return 0;
+    }
+  }
+  *text = NULL;
+  return fpInvalidValue;
+}
+
+EXPORT int cuGetErrorName(int code, const char **text) { return error_text(code, text, 1); }
+EXPORT int cuGetErrorString(int code, const char **text) { return error_text(code, text, 0); }
+
+// Devices and contexts. There is one device, and every context is its primary one.
+
+static char the_context;
+THREAD void *stack[32] = {NULL};
+THREAD int top;
+
+EXPORT int cuInit(unsigned flags) { return flags ? fpInvalidValue : present(); }
+
+EXPORT int cuDriverGetVersion(int *version) {
+  if (!version) return fpInvalidValue;
+  *version = 13050;
+  return 0;
+}
+
+static int check_device(int device) { return device ? fpInvalidDevice : present(); }
+
+EXPORT int cuDeviceGetCount(int *n) {
+  int e = n ? present() : fpInvalidValue;
+  if (n) *n = e ? 0 : 1;
+  return e == fpNoDevice ? 0 : e;
+}
+EXPORT int cuDeviceGet(int *device, int ordinal) {
+  int e = device ? check_device(ordinal) : fpInvalidValue;
+  if (!e) *device = 0;
+  return e;
+}
+EXPORT int cuDeviceGetName(char *name, int n, int device) {
+  if (!name || n <= 0) return fpInvalidValue;
+  snprintf(name, (size_t)n, "Fencepost emulated GPU");
+  return check_device(device);
+}
+EXPORT int cuDeviceGetUuid(char *uuid, int device) {
+  if (!uuid) return fpInvalidValue;
+  memcpy(uuid, "fencepost-device", 16);
+  return check_device(device);
+}
+EXPORT int cuDeviceGetUuid_v2(char *uuid, int device) { return cuDeviceGetUuid(uuid, device); }
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+  u64 r[2];
+  int e = bytes ? check_device(device) : fpInvalidValue;
+  if (!e) e = fp_request(FP_MemInfo, NULL, 0, r, 2);
+  if (!e) *bytes = r[1];
+  return e;
+}
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  int e = value ? check_device(device) : fpInvalidValue;
+  return e ? e : fp_attribute(attribute, value);
+}
+EXPORT int cuDeviceComputeCapability(int *major, int *minor, int device) {
+  int e = cuDeviceGetAttribute(major, 75, device);
+  return e ? e : cuDeviceGetAttribute(minor, 76, device);
+}
+EXPORT int cuDeviceCanAccessPeer(int *can, int a, int b) {
+  if (can) *can = 0;
+  return can && !a && !b ? 0 : fpInvalidDevice;
+}
+EXPORT int cuDeviceGetPCIBusId(char *text, int n, int device) {
+  if (!text || n < 13) return fpInvalidValue;
+  strcpy(text, "0000:00:00.0");
+  return check_device(device);
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **c, int device) {
+  int e = c ? check_device(device) : fpInvalidValue;
+  if (!e) *c = &the_context;
+  return e;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return check_device(device); }
+EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags) {
+  (void)flags;
+  return check_device(device);
+}
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  if (flags) *flags = 0;
+  if (active) *active = top > 0 || stack[0];
+  return check_device(device);
+}
+EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
+  int e = check_device(device);
+  return e ? e : fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
+}
+
+EXPORT int cuCtxSetCurrent(void *c) {
+  stack[top] = c;
+  return present();
+}
+EXPORT int cuCtxGetCurrent(void **c) {
+  if (!c) return fpInvalidValue;
+  *c = stack[top];
+  return present();
+}
+EXPORT int cuCtxPushCurrent_v2(void *c) {
+  if (!c || top == 31) return fpInvalidContext;
+  stack[++top] = c;
+  return present();
+}
+EXPORT int cuCtxPopCurrent_v2(void **c) {
+  if (!stack[top]) return fpInvalidContext;
+  if (c) *c = stack[top];
+  stack[top] = NULL;
+  if (top > 0) top--;
+  return present();
+}
+EXPORT int cuCtxCreate_v2(void **c, unsigned flags, int device) {
+  (void)flags;
+  int e = cuDevicePrimaryCtxRetain(c, device);
+  return e ? e : cuCtxPushCurrent_v2(*c);
+}
+EXPORT int cuCtxCreate_v3(void **c, void *affinity, int n, unsigned flags, int device) {
+  (void)affinity, (void)n;
+  return cuCtxCreate_v2(c, flags, device);
+}
+EXPORT int cuCtxCreate_v4(void **c, void *params, unsigned flags, int device) {
+  (void)params;
+  return cuCtxCreate_v2(c, flags, device);
+}
+EXPORT int cuCtxDestroy_v2(void *c) {
+  if (c == stack[top]) cuCtxPopCurrent_v2(NULL);
+  return present();
+}
+EXPORT int cuCtxGetDevice(int *device) {
+  if (!device) return fpInvalidValue;
+  *device = 0;
+  return stack[top] ? present() : fpInvalidContext;
+}
+EXPORT int cuCtxGetFlags(unsigned *flags) {
+  if (!flags) return fpInvalidValue;
+  *flags = 0;
+  return present();
+}
+EXPORT int cuCtxGetApiVersion(void *c, unsigned *version) {
+  (void)c;
+  if (!version) return fpInvalidValue;
+  *version = 13050;
+  return present();
+}
+EXPORT int cuCtxGetLimit(size_t *value, int limit) {
+  static const size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
+  if (!value || limit < 0 || limit > 7) return fpInvalidValue;
+  *value = limits[limit];
+  return present();
+}
+EXPORT int cuCtxGetCacheConfig(int *config) {
+  if (!config) return fpInvalidValue;
+  *config = 0;
+  return present();
+}
+EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = -5;
+  return present();
+}
+
+// Modules and kernels. A module handle is the checker's; a function handle is a kernel of ours.
+
+static int load_image(void **module, const char *image) {
+  struct fp_wrapper w;
+  u32 magic;
+  u64 handle = 0;
+  int e;
+  if (!module || !image) return fpInvalidValue;
+  memcpy(&magic, image, 4);
+  if (magic == fpWrapperMagic) {
+    memcpy(&w, image, sizeof w);
+    e = fp_load_wrapper(&w, &handle);
+  } else if (magic == (u32)fpContainerMagic) {
+    e = fp_load(0, image, fp_container(image), &handle);
+  } else if (magic == 0x464c457f) { // an ELF file: machine code
+    fp_unsupported("cuModuleLoadData with machine code and no PTX");
+    return 209;
+  } else {
+    e = fp_load(1, image, strlen(image), &handle);
+  }
+  if (!e) *module = (void *)handle;
+  return finish(e);
+}
+
+EXPORT int cuModuleLoadData(void **module, const void *image) { return load_image(module, image); }
+EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
+  (void)n, (void)options, (void)values;
+  return load_image(module, image);
+}
+EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return load_image(module, image); }
+
+EXPORT int cuModuleLoad(void **module, const char *path) {
+  FILE *f = path ? fopen(path, "rb") : NULL;
+  if (!f) return path ? fpFileNotFound : fpInvalidValue;
+  char *text = NULL;
+  size_t n = 0, k = 1;
+  while (k > 0) {
+    char *grown = realloc(text, n + (1 << 16) + 1);
+    if (!grown) break;
+    text = grown;
+    n += k = fread(text + n, 1, 1 << 16, f);
+  }
+  fclose(f);
+  int e = fpOutOfMemory;
+  if (text) {
+    memset(text + n, 0, 1);
+    u64 container = n >= 16 ? fp_container(text) : 0;
+    e = n < 16 || container > n ? fpInvalidImage : load_image(module, text);
+  }
+  free(text);
+  return e;
+}
+
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
+  if (!function || !name) return fpInvalidValue;
+  struct fp_kernel *k = calloc(1, sizeof *k);
+  if (!k) return fpOutOfMemory;
+  k->module = (u64)module, k->name = strdup(name);
+  int e = fp_find_kernel(k);
+  if (e) {
+    free((void *)k->name);
+    free(k->layout);
+    free(k);
+    return finish(e);
+  }
+  *function = k;
+  return 0;
+}
+
+EXPORT int cuModuleGetGlobal_v2(u64 *address, size_t *size, void *module, const char *name) {
+  u64 r[2] = {0, 0};
+  int e = name ? fp_symbol((u64)module, name, r) : fpInvalidValue;
+  if (!e && address) *address = r[0];
+  if (!e && size) *size = r[1];
+  return finish(e);
+}
+
+EXPORT int cuFuncGetName(const char **name, struct fp_kernel *k) {
+  if (!name || !k) return fpInvalidValue;
+  *name = k->name;
+  return 0;
+}
+EXPORT int cuFuncGetModule(void **module, struct fp_kernel *k) {
+  if (!module || !k) return fpInvalidValue;
+  *module = (void *)k->module;
+  return 0;
+}
+EXPORT int cuFuncGetAttribute(int *value, int attribute, struct fp_kernel *k) {
+  // The order of the checker's results, by attribute number.
+  static const signed char place[] = {3, 0, 1, 2, 4, 5, 6, -1, 7, 8};
+  u64 r[9];
+  if (!value || !k || attribute < 0 || attribute > 9) return fpInvalidValue;
+  int e = fp_request(FP_FuncAttributes, &k->handle, 1, r, 9);
+  if (!e) *value = place[attribute] < 0 ? 0 : (int)r[place[attribute]];
+  return finish(e);
+}
+EXPORT int cuFuncSetAttribute(struct fp_kernel *k, int attribute, int value) {
+  if (!k) return fpInvalidHandle;
+  return finish(fp_request(FP_FuncSetAttribute, (const u64[]){k->handle, (u64)attribute, (u64)value}, 3, NULL, 0));
+}
+
+// launch takes the parameters as pointers, or packed in a buffer (extra: 1 buffer, 2 pointer to its size, 0 end).
+static int launch(struct fp_kernel *k, struct fp_launch l, void **params, void **extra) {
+  if (!k) return fpInvalidHandle;
+  if (params || !extra) return finish(fp_launch(k, &l, params));
+  const void *buffer = NULL;
+  size_t size = 0;
+  for (void **x = extra; *x; x += 2) {
+    if (*x == (void *)1) buffer = x[1];
+    if (*x == (void *)2) size = *(size_t *)x[1];
+  }
+  if (!buffer && k->size) return fpInvalidValue;
+  char *block = calloc(1, k->size + 1u);
+  if (!block) return fpOutOfMemory;
+  memcpy(block, buffer, size < k->size ? size : k->size);
+  int e = fp_launch_block(k, &l, block, k->size);
+  free(block);
+  return finish(e);
+}
+
+#define LAUNCH(name, per_thread)                                                                                                \
+  EXPORT int name(struct fp_kernel *k, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *s, void **params,      \
+                  void **extra) {                                                                                               \
+    return launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), 0}, params, extra);       \
+  }
+LAUNCH(cuLaunchKernel, 0)
+LAUNCH(cuLaunchKernel_ptsz, 1)
+
+#define LAUNCH_COOPERATIVE(name, per_thread)                                                                                    \
+  EXPORT int name(struct fp_kernel *k, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *s, void **params) {    \
+    return launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), FP_LAUNCH_COOPERATIVE},   \
+                  params, NULL);                                                                                                \
+  }
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, 0)
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, 1)
+
+struct attribute {
+  int id, pad;
+  u32 value[16];
+};
+
+struct launch_config {
+  u32 grid[3], block[3], shared;
+  void *stream;
+  struct attribute *attributes;
+  unsigned count;
+};
+
+static int launch_config(const struct launch_config *c, struct fp_kernel *k, void **params, void **extra, int per_thread) {
+  if (!c) return fpInvalidValue;
+  struct fp_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, c->shared, stream_of(c->stream, per_thread), 0};
+  for (unsigned i = 0; i < c->count; i++) {
+    const struct attribute *a = &c->attributes[i];
+    if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
+    if (a->id == 4 && (u64)a->value[0] * a->value[1] * a->value[2] > 1) return fp_unsupported("cuLaunchKernelEx with a cluster dimension");
+    if (a->id == 7 || a->id == 12) return fp_unsupported("cuLaunchKernelEx with an event attribute");
+  }
+  return launch(k, l, params, extra);
+}
+
+EXPORT int cuLaunchKernelEx(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return launch_config(c, k, p, x, 0); }
+EXPORT int cuLaunchKernelEx_ptsz(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return launch_config(c, k, p, x, 1); }
+
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct fp_kernel *k, int threads, size_t shared, unsigned flags) {
+  u64 r = 0;
+  (void)flags;
+  if (!blocks || !k || threads <= 0) return fpInvalidValue;
+  int e = fp_request(FP_Occupancy, (const u64[]){k->handle, (u64)threads, shared}, 3, &r, 1);
+  if (!e) *blocks = (int)r;
+  return finish(e);
+}
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct fp_kernel *k, int threads, size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, k, threads, shared, 0);
+}
+
+static int host_function(void *s, int per_thread, void (*f)(void *), void *data) {
+  u64 stream = stream_of(s, per_thread);
+  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
+  if (!e) f(data);
+  return finish(e);
+}
+EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return host_function(s, 0, f, data); }
+EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return host_function(s, 1, f, data); }
+
+EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) {
+  u64 stream = stream_of(s, 0);
+  (void)flags;
+  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
+  if (!e) f(s, 0, data);
+  return finish(e);
+}
+
+EXPORT int cuStreamIsCapturing(void *s, int *status) {
+  (void)s;
+  if (!status) return fpInvalidValue;
+  *status = 0;
+  return present();
+}
+
+EXPORT int cuEventElapsedTime(float *ms, void *start, void *end) {
+  u64 ns = 0;
+  int e = ms ? fp_request(FP_EventElapsed, (const u64[]){(u64)start, (u64)end}, 2, &ns, 1) : fpInvalidValue;
+  if (!e) *ms = (float)((double)(int64_t)ns / 1e6);
+  return finish(e);
+}
+EXPORT int cuEventElapsedTime_v2(float *ms, void *start, void *end) { return cuEventElapsedTime(ms, start, end); }
+
+// Copies and fills: the synchronous variants for the thread's own default stream end in _ptds, the others in _ptsz.
+
+#define COPY(name, kind)                                                                                                       \
+  EXPORT int name##_v2(u64 d, u64 s, size_t n) { return finish(fp_copy_linear(d, s, n, kind, 0, FP_STREAM_LEGACY)); }          \
+  EXPORT int name##_v2_ptds(u64 d, u64 s, size_t n) { return finish(fp_copy_linear(d, s, n, kind, 0, FP_STREAM_PER_THREAD)); } \
+  EXPORT int name##Async_v2(u64 d, u64 s, size_t n, void *st) { return finish(fp_copy_linear(d, s, n, kind, 1, stream_of(st, 0))); } \
+  EXPORT int name##Async_v2_ptsz(u64 d, u64 s, size_t n, void *st) { return finish(fp_copy_linear(d, s, n, kind, 1, stream_of(st, 1))); }
+COPY(cuMemcpyHtoD, fpHostToDevice)
+COPY(cuMemcpyDtoH, fpDeviceToHost)
+COPY(cuMemcpyDtoD, fpDeviceToDevice)
+
+EXPORT int cuMemcpy(u64 d, u64 s, size_t n) { return finish(fp_copy_linear(d, s, n, fpDefault, 0, FP_STREAM_LEGACY)); }
+EXPORT int cuMemcpy_ptds(u64 d, u64 s, size_t n) { return finish(fp_copy_linear(d, s, n, fpDefault, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cuMemcpyAsync(u64 d, u64 s, size_t n, void *st) { return finish(fp_copy_linear(d, s, n, fpDefault, 1, stream_of(st, 0))); }
+EXPORT int cuMemcpyAsync_ptsz(u64 d, u64 s, size_t n, void *st) { return finish(fp_copy_linear(d, s, n, fpDefault, 1, stream_of(st, 1))); }
+
+struct copy_2d {
+  size_t from_x, from_y;
+  int from_type;
+  const char *from_host;
+  u64 from_device;
+  void *from_array;
+  size_t from_pitch, to_x, to_y;
+  int to_type;
+  char *to_host;
+  u64 to_device;
+  void *to_array;
+  size_t to_pitch, width, height;
+};
+
+static int copy_2d(const struct copy_2d *c, int async, u64 stream) {
+  if (!c) return fpInvalidValue;
+  if (c->from_type == 3 || c->to_type == 3) return fp_unsupported("cuMemcpy2D with an array");
+  size_t from_pitch = c->from_pitch ? c->from_pitch : c->width, to_pitch = c->to_pitch ? c->to_pitch : c->width;
+  u64 from = c->from_type == 1 ? (u64)c->from_host : c->from_device, to = c->to_type == 1 ? (u64)c->to_host : c->to_device;
+  from += c->from_x + c->from_y * from_pitch, to += c->to_x + c->to_y * to_pitch;
+  return finish(fp_copy((struct fp_box){to, to_pitch, 0}, (struct fp_box){from, from_pitch, 0}, c->width, c->height, 1, fpDefault, async, stream));
+}
+
+EXPORT int cuMemcpy2D_v2(const struct copy_2d *c) { return copy_2d(c, 0, FP_STREAM_LEGACY); }
+EXPORT int cuMemcpy2DUnaligned_v2(const struct copy_2d *c) { return copy_2d(c, 0, FP_STREAM_LEGACY); }
+EXPORT int cuMemcpy2DAsync_v2(const struct copy_2d *c, void *s) { return copy_2d(c, 1, stream_of(s, 0)); }
+
+static int fill(u64 d, size_t pitch, u32 v, u32 size, size_t w, size_t h, int async, u64 stream) {
+  return finish(fp_fill((struct fp_box){d, pitch, 0}, v, size, w * size, h, 1, async, stream));
+}
+
+#define FILL(bits, type)                                                                                                      \
+  EXPORT int cuMemsetD##bits##_v2(u64 d, type v, size_t n) { return fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_LEGACY); }     \
+  EXPORT int cuMemsetD##bits##_v2_ptds(u64 d, type v, size_t n) { return fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_PER_THREAD); } \
+  EXPORT int cuMemsetD##bits##Async(u64 d, type v, size_t n, void *s) { return fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 0)); } \
+  EXPORT int cuMemsetD##bits##Async_ptsz(u64 d, type v, size_t n, void *s) { return fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 1)); } \
+  EXPORT int cuMemsetD2D##bits##_v2(u64 d, size_t pitch, type v, size_t w, size_t h) {                                        \
+    return fill(d, pitch, v, bits / 8, w, h, 0, FP_STREAM_LEGACY);                                                            \
+  }                                                                                                                           \
+  EXPORT int cuMemsetD2D##bits##Async(u64 d, size_t pitch, type v, size_t w, size_t h, void *s) {                             \
+    return fill(d, pitch, v, bits / 8, w, h, 1, stream_of(s, 0));                                                             \
+  }
+FILL(8, unsigned char)
+FILL(16, unsigned short)
+FILL(32, unsigned)
+
+EXPORT int cuMemAllocPitch_v2(u64 *p, size_t *pitch, size_t width, size_t height, unsigned element) {
+  (void)element;
+  size_t row = (width + 511) & ~(size_t)511;
+  u64 r = 0;
+  if (!p || !pitch || !row || height > (1ul << 47) / row) return fpInvalidValue;
+  int e = fp_request(FP_Malloc, (const u64[]){row * height, FP_KIND_DEVICE}, 2, &r, 1);
+  if (!e) *p = r, *pitch = row;
+  return finish(e);
+}
+
+static int place_of(u64 p, u64 place[4]) { return fp_request(FP_Pointer, &p, 1, place, 4); }
+
+EXPORT int cuMemGetAddressRange_v2(u64 *base, size_t *size, u64 p) {
+  u64 x[4];
+  int e = place_of(p, x);
+  if (e || !x[0]) return e ? e : fpNotFound;
+  if (base) *base = x[1];
+  if (size) *size = x[2];
+  return 0;
+}
+EXPORT int cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
+  (void)flags;
+  return finish(fp_register(p, n));
+}
+EXPORT int cuMemHostUnregister(void *p) { return finish(fp_unregister((u64)p)); }
+EXPORT int cuMemHostGetDevicePointer_v2(u64 *d, void *p, unsigned flags) {
+  u64 x[4];
+  int e = d && !flags ? place_of((u64)p, x) : fpInvalidValue;
+  if (!e && x[0] != 1 && x[0] != 3) e = fpInvalidValue;
+  if (!e) *d = (u64)p;
+  return e;
+}
+EXPORT int cuMemHostGetFlags(unsigned *flags, void *p) {
+  u64 x[4];
+  int e = flags ? place_of((u64)p, x) : fpInvalidValue;
+  if (!e && x[0] != 1) e = fpInvalidValue;
+  if (!e) *flags = (unsigned)x[3];
+  return e;
+}
+
+static int pointer_attribute(void *value, int attribute, u64 p) {
+  u64 x[4];
+  int e = value ? place_of(p, x) : fpInvalidValue;
+  if (e) return e;
+  if (!x[0]) return fpInvalidValue;
+  void *context = &the_context;
+  unsigned type = x[0] == 1 ? 1 : 2; // host or device; managed memory counts as device memory
+  unsigned managed = x[0] == 3, zero = 0, one = 1;
+  switch (attribute) {
+    case 1: memcpy(value, &context, sizeof context); return 0;
+    case 2: memcpy(value, &type, sizeof type); return 0;
+    case 3: memcpy(value, &p, sizeof p); return 0;
+    case 4:
+      if (x[0] == 2) return fpInvalidValue;
+      memcpy(value, &p, sizeof p);
+      return 0;
+    case 8: memcpy(value, &managed, sizeof managed); return 0;
+    case 9: memcpy(value, &zero, sizeof zero); return 0;
+    case 11: memcpy(value, &x[1], sizeof x[1]); return 0;
+    case 12: memcpy(value, &x[2], sizeof x[2]); return 0;
+    case 13: memcpy(value, &one, sizeof one); return 0;
+  }
+  return fpNotSupported;
+}
+EXPORT int cuPointerGetAttribute(void *value, int attribute, u64 p) { return pointer_attribute(value, attribute, p); }
+EXPORT int cuPointerGetAttributes(unsigned n, int *attributes, void **values, u64 p) {
+  for (unsigned i = 0; i < n; i++) {
+    unsigned zero = 0;
+    if (pointer_attribute(values[i], attributes[i], p)) memcpy(values[i], &zero, sizeof zero);
+  }
+  return present();
+}
+
+static char the_pool;
+EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) {
+  if (!pool) return fpInvalidValue;
+  *pool = &the_pool;
+  return check_device(device);
+}
+EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
+
+// The export tables are private interfaces between parts of NVIDIA's software: there are none here.
+EXPORT int cuGetExportTable(const void **table, const void *id) {
+  (void)id;
+  if (table) *table = NULL;
+  return fpInvalidValue;
+}
+
+#include "gen_procedures.h"
+
+// find_procedure finds a function by the name in cuda.h or in the library; flag 2 asks for the variant whose default
+// stream is the thread's own.
+static void *find_procedure(const char *name, u64 flags) {
+  static const char *const own[] = {"_v2_ptsz", "_v2_ptds", "_ptsz", "_ptds"}, *const plain[] = {"_v2", ""};
+  char full[128];
+  for (int i = (flags & 2) ? 0 : 4; i < 6; i++) {
+    if (snprintf(full, sizeof full, "%s%s", name, i < 4 ? own[i] : plain[i - 4]) >= (int)sizeof full) return NULL;
+    for (size_t k = 0; k < sizeof procedures / sizeof *procedures; k++)
+      if (!strcmp(procedures[k].name, full)) return procedures[k].address;
+  }
+  return NULL;
+}
+
+EXPORT int cuGetProcAddress_v2(const char *name, void **f, int version, u64 flags, int *status) {
+  (void)version;
+  if (!name || !f) return fpInvalidValue;
+  *f = find_procedure(name, flags);
+  if (status) *status = *f ? 0 : 1; // found, or not found
+  return *f ? 0 : fpNotFound;
+}
+EXPORT int cuGetProcAddress(const char *name, void **f, int version, u64 flags) {
+  // Asked for itself, this name means the newest: that is the way callers get it.
+  return cuGetProcAddress_v2(name, f, version, flags, NULL);
+}
