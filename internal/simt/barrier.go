@@ -22,6 +22,7 @@ type barrier struct {
 	popc    uint32
 	and, or bool
 	sites   []site
+	told    bool // a mismatch of counts has been reported: the places need no telling
 }
 
 // site is an instruction by which threads arrived, for the check that they all came by the same one.
@@ -37,7 +38,7 @@ type site struct {
 func (b *barrier) reset() {
 	b.expect, b.count, b.popc, b.and, b.or = 0, 0, 0, true, false
 	clear(b.got)
-	b.sites = b.sites[:0]
+	b.sites, b.told = b.sites[:0], false
 }
 
 // arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full: lanes
@@ -97,7 +98,7 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 	b := &w.cta.bars[id]
 	if b.expect != 0 && b.expect != count {
 		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "threads arrive at barrier %d expecting %s, others that wait there expect %s", id, expects(count), expects(b.expect))
-		count = b.expect
+		count, b.told = b.expect, true
 	}
 	b.expect = count
 	b.join(w, on)
@@ -234,7 +235,7 @@ func (r *run) checkSites(b *barrier, id uint8, c *cta) {
 			f.Stands = append(b.stands(id), exitStands(c)...)
 		}
 	}
-	if len(b.sites) == 1 {
+	if len(b.sites) == 1 || b.told {
 		return
 	}
 	aligned, mixed, seen := false, false, uint32(0)
