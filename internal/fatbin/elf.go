@@ -20,6 +20,9 @@ const (
 
 const emCUDA = 190 // e_machine of a cubin
 
+// maxInspected bounds the sections that are read of libraries a program is linked with: some hold gigabytes of GPU code.
+const maxInspected = 512 << 20
+
 // elf reads an ELF file.
 func (b *Binary) elf(r io.ReaderAt) error {
 	f, err := elf.NewFile(r)
@@ -38,6 +41,9 @@ func (b *Binary) elf(r io.ReaderAt) error {
 	b.Format = elfFormat(f)
 	for _, s := range f.Sections {
 		if s.Name != sectionPlain && s.Name != sectionLinked || s.Type == elf.SHT_NOBITS || s.Size == 0 {
+			continue
+		}
+		if b.headers && s.Size > maxInspected {
 			continue
 		}
 		data, err := s.Data()
@@ -192,7 +198,7 @@ func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 
 // Program reads an executable and the shared libraries it is linked with, as far as they are found in its own search path
 // and in libraryPath (the folders of LD_LIBRARY_PATH); libraries of the system are passed over. The first is the
-// executable; libraries without CUDA are left out.
+// executable; libraries without CUDA are left out, and the entries of libraries have no Text.
 func Program(path string, libraryPath []string) ([]*Binary, error) {
 	first, err := File(path)
 	if err != nil {
@@ -212,7 +218,7 @@ func Program(path string, libraryPath []string) ([]*Binary, error) {
 			if strings.HasPrefix(name, "libcudart.so") || strings.HasPrefix(name, "libcuda.so") {
 				continue
 			}
-			lib, err := File(p)
+			lib, err := file(p, true)
 			if err != nil {
 				return all, err
 			}

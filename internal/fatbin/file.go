@@ -75,6 +75,8 @@ type Binary struct {
 	Needed  []string // sonames of the shared libraries it is linked with
 	RPath   []string // folders of DT_RPATH, which come before LD_LIBRARY_PATH, with $ORIGIN replaced
 	RunPath []string // folders of DT_RUNPATH, which come after it
+
+	headers bool // entries without their texts are wanted
 }
 
 // CUDA says whether the file itself holds GPU code or calls CUDA.
@@ -90,9 +92,13 @@ func (b *Binary) HasPTX() bool {
 // Problem returns the reason why the file cannot be run and how to rebuild it, or nil. It is a *CannotRun.
 func (b *Binary) Problem() error {
 	if b.Runtime == StaticNVIDIA {
-		return &CannotRun{Path: b.Path,
+		no := &CannotRun{Path: b.Path,
 			Reason: "NVIDIA's CUDA runtime is linked into it statically, and that runs on NVIDIA's driver only",
 			Remedy: "link it again with nvcc's -cudart shared, or build it with `fencepost nvcc` in place of nvcc"}
+		if b.Format == Library {
+			no.Remedy += "; a library that NVIDIA ships built that way cannot be run"
+		}
+		return no
 	}
 	if len(b.Groups) > 0 && !b.HasPTX() {
 		return &CannotRun{Path: b.Path, Reason: b.noPTX(),
@@ -138,7 +144,9 @@ func (e *CannotRun) Error() string { return e.Path + ": " + e.Reason + "; " + e.
 // File reads what is needed of an executable, shared library, object, cubin, fat binary, PTX file or folder of PTX files.
 // A file of another kind is Other, with no error. Errors are those of reading, and a broken container as an *Error whose
 // offset counts from the start of its section, with the path before it.
-func File(path string) (*Binary, error) {
+func File(path string) (*Binary, error) { return file(path, false) }
+
+func file(path string, headers bool) (*Binary, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -151,13 +159,13 @@ func File(path string) (*Binary, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := &Binary{Path: path}
+	b := &Binary{Path: path, headers: headers}
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, err
 	}
-	head = head[:n]
+	head, err = head[:n], nil
 	switch {
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
 		err = b.elf(f)
@@ -238,12 +246,12 @@ func (b *Binary) add(name string, data []byte, linked bool) error {
 	if allZero(data) {
 		return nil
 	}
-	entries, err := Parse(data)
-	if err != nil {
+	p := parser{budget: maxRaw, headers: b.headers}
+	if err := p.containers(data); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	unit := -1
-	for _, e := range entries {
+	for _, e := range p.entries {
 		if unit < 0 || !linked && e.Unit != unit {
 			b.Groups = append(b.Groups, Group{Name: name, Linked: linked})
 		}

@@ -74,6 +74,7 @@ type parser struct {
 	entries []Entry
 	unit    int
 	budget  uint64 // bytes of payload that may still be unpacked
+	headers bool   // leave every Text nil
 }
 
 func fail(at int64, format string, args ...any) error {
@@ -144,6 +145,10 @@ func (p *parser) entry(head, payload []byte, pos int64) error {
 	}
 	e.Size = int64(len(payload))
 	if e.Kind != PTX && e.Kind != Container {
+		p.entries = append(p.entries, e)
+		return nil
+	}
+	if e.Kind == PTX && p.headers {
 		p.entries = append(p.entries, e)
 		return nil
 	}

@@ -21,7 +21,7 @@ type BuildOptions struct {
 	Sources    []string  // .cu, .cpp, .c, .o, .a: anything nvcc takes
 	Flags      []string  // the user's own, rewritten as by Wrap
 	Out        string    // the executable, or for BuildPTX a folder
-	RuntimeDir string    // our runtime libraries; BuildPTX needs none
+	RuntimeDir string    // our runtime libraries, as standin.Build makes them; BuildPTX needs none
 	Dir        string    // working folder, "" for the current one
 	Env        []string  // nil: that of this process
 	Output     io.Writer // gets what the compilers print, unchanged; nil: dropped
@@ -145,9 +145,9 @@ func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call,
 		args = slices.Concat(before, args, after)
 		c.env = setEnv(setEnv(env, "NVCC_PREPEND_FLAGS", ""), "NVCC_APPEND_FLAGS", "")
 	}
-	r := Rewrite{RuntimeDir: runtimeDir, ReadFile: os.ReadFile}
+	r := Rewrite{ReadFile: os.ReadFile}
 	if runtimeDir != "" {
-		if r.LinkDir, err = linkDir(runtimeDir, nvcc.Major); err != nil {
+		if r.RuntimeDir, err = libraryDir(runtimeDir, nvcc.Major); err != nil {
 			return nil, err
 		}
 	}
@@ -155,22 +155,16 @@ func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call,
 	return c, err
 }
 
-// linkDir returns a folder in which -lcudart finds our shared runtime of the toolkit's major version: libcudart.so, the
-// name a linker looks for, is the same for all of them. It is "" when we have none for that version.
-func linkDir(runtimeDir string, major int) (string, error) {
-	so := "libcudart.so." + strconv.Itoa(major)
-	if _, err := os.Stat(filepath.Join(runtimeDir, so)); err != nil {
-		return "", nil
+// libraryDir returns the folder of libcudart_static.a and libcudart.so for a toolkit of that major version: structures of
+// the runtime's interface, such as the device properties, differ between them. internal/cuda/standin lays the folders out.
+func libraryDir(runtimeDir string, major int) (string, error) {
+	switch major {
+	case 13:
+		return runtimeDir, nil
+	case 12:
+		return filepath.Join(runtimeDir, "cuda12"), nil
 	}
-	dir := filepath.Join(runtimeDir, "link"+strconv.Itoa(major))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	err := os.Symlink(filepath.Join("..", so), filepath.Join(dir, "libcudart.so"))
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return "", err
-	}
-	return dir, nil
+	return "", &Missing{What: fmt.Sprintf("a runtime library for CUDA %d", major), Remedy: "use an nvcc of CUDA 12 or 13, for instance: " + PipLine}
 }
 
 func getEnv(env []string, name string) string {

@@ -17,6 +17,9 @@ import (
 // asWrapper makes the test program stand for `fencepost nvcc`; its value is the folder of the runtime library.
 const asWrapper = "FENCEPOST_TEST_RUNTIME"
 
+// printOverlay makes it print the folder of the overlay and the error.
+const printOverlay = "--overlay"
+
 func TestMain(m *testing.M) {
 	dir := os.Getenv(asWrapper)
 	if dir == "" {
@@ -27,6 +30,14 @@ func TestMain(m *testing.M) {
 		Cache:   filepath.Join(dir, "cache"),
 		Self:    filepath.Join(dir, "fencepost"),
 	}
+	if os.Args[1] == printOverlay {
+		nvcc, err := w.Finder.FindNVCC(context.Background())
+		if err == nil {
+			dir, err = Overlay(w.Cache, nvcc, dir, w.Self)
+		}
+		fmt.Println(dir, err)
+		return
+	}
 	code, err := w.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,7 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compilers returns nvcc, or skips, and a folder with a runtime library that tells what it is called for.
+// compilers returns nvcc, or skips, and a folder with a runtime library that tells what it is called for, laid out as
+// internal/cuda/standin does.
 func compilers(t *testing.T) (*Tool, string) {
 	t.Helper()
 	var f Finder
@@ -50,7 +62,13 @@ func compilers(t *testing.T) (*Tool, string) {
 	dir := t.TempDir()
 	so := "libcudart.so." + fmt.Sprint(nvcc.Major)
 	command(t, dir, cc.Path, "-w", "-fPIC", "-c", testFile(t, "runtime.c"), "-o", "runtime.o")
-	command(t, dir, "ar", "rcs", "libcudart_static.a", "runtime.o")
+	static, err := libraryDir(dir, nvcc.Major)
+	if err != nil {
+		t.Skip(err)
+	}
+	command(t, dir, "mkdir", "-p", static)
+	command(t, dir, "ar", "rcs", filepath.Join(static, "libcudart_static.a"), "runtime.o")
+	command(t, dir, "ln", "-s", filepath.Join(dir, so), filepath.Join(static, "libcudart.so"))
 	command(t, dir, cc.Path, "-shared", "-Wl,-soname,"+so, "-o", so, "runtime.o")
 	command(t, dir, "cp", so, "libcuda.so.1")
 	return nvcc, dir
@@ -152,11 +170,15 @@ func TestRuntimesToldApart(t *testing.T) {
 	ours, theirs := filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
 	sass := filepath.Join(dir, "sass")
 	one := testFile(t, "one.cu")
+	static, err := libraryDir(dir, nvcc.Major)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := BuildProgram(t.Context(), BuildOptions{NVCC: nvcc, Sources: []string{one}, Out: ours, RuntimeDir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	command(t, dir, nvcc.Path, "-o", theirs, one)
-	command(t, dir, nvcc.Path, "-L", dir, "-gencode", "arch=compute_80,code=sm_80", "-o", sass, one)
+	command(t, dir, nvcc.Path, "-L", static, "-gencode", "arch=compute_80,code=sm_80", "-o", sass, one)
 	for _, strip := range []bool{false, true} {
 		if strip {
 			command(t, dir, "strip", ours, theirs, sass)
@@ -277,8 +299,8 @@ one.o: $(SRC)/one.cu
 		t.Fatal(err)
 	}
 	self := wrapperScript(t, nvcc, dir)
-	toolkit := strings.TrimSpace(command(t, dir, self, "nvcc", PrintToolkit))
-	if again := strings.TrimSpace(command(t, dir, self, "nvcc", PrintToolkit)); again != toolkit {
+	toolkit := strings.TrimSuffix(command(t, dir, self, "nvcc", printOverlay), " <nil>\n")
+	if again := strings.TrimSuffix(command(t, dir, self, "nvcc", printOverlay), " <nil>\n"); again != toolkit {
 		t.Errorf("another overlay for the same toolkit: %s, %s", toolkit, again)
 	}
 	t.Setenv("NVCC_APPEND_FLAGS", "-lineinfo -Xcicc -O0") // collides with ours unless it is seen
@@ -299,7 +321,7 @@ func TestCMake(t *testing.T) {
 		}
 	}
 	self := wrapperScript(t, nvcc, dir)
-	toolkit := strings.TrimSpace(command(t, dir, self, "nvcc", PrintToolkit))
+	toolkit := strings.TrimSuffix(command(t, dir, self, "nvcc", printOverlay), " <nil>\n")
 	build := filepath.Join(dir, "build")
 	out := command(t, dir, "cmake", "-G", "Unix Makefiles", "-S", filepath.Dir(testFile(t, "one.cu")), "-B", build,
 		"-DCMAKE_CUDA_COMPILER="+toolkit+"/bin/nvcc", "-DCMAKE_CUDA_ARCHITECTURES=80")

@@ -86,9 +86,13 @@ func fillOverlay(dir, top string, nvcc *Tool, runtimeDir, self string) error {
 		}
 	}
 	so := "libcudart.so." + strconv.Itoa(nvcc.Major)
+	static, err := libraryDir(runtimeDir, nvcc.Major)
+	if err != nil {
+		return err
+	}
 	for link, target := range map[string]string{
 		filepath.Join(dir, "lib"):                "lib64",
-		filepath.Join(lib, "libcudart_static.a"): filepath.Join(runtimeDir, "libcudart_static.a"),
+		filepath.Join(lib, "libcudart_static.a"): filepath.Join(static, "libcudart_static.a"),
 		filepath.Join(lib, so):                   filepath.Join(runtimeDir, so),
 		filepath.Join(lib, "libcudart.so"):       so,
 		filepath.Join(stubs, "libcuda.so"):       filepath.Join(runtimeDir, "libcuda.so.1"),

@@ -12,8 +12,7 @@ const DefaultArch = "compute_80"
 
 // Rewrite says how Wrap rewrites the arguments of nvcc.
 type Rewrite struct {
-	RuntimeDir string // folder of our libcudart_static.a, searched before the toolkit's; "" for none
-	LinkDir    string // folder whose libcudart.so is ours, for -cudart shared; "" for none
+	RuntimeDir string // folder of our libcudart_static.a and libcudart.so, searched before the toolkit's; "" for none
 	// ReadFile reads a response file (-optf). With nil, response files are taken over unread.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -165,10 +164,7 @@ func (w *wrapper) targets() []string {
 // prefix returns our own arguments, which come first so that our library folder is searched first.
 func (w *wrapper) prefix(targets []string) []string {
 	var p []string
-	for _, dir := range []string{w.r.RuntimeDir, w.r.LinkDir} {
-		if dir == "" {
-			continue
-		}
+	if dir := w.r.RuntimeDir; dir != "" {
 		if p = append(p, "-L", dir); w.hostL {
 			p = append(p, "-Xcompiler", "-L"+dir)
 		}

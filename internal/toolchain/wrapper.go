@@ -14,20 +14,17 @@ import (
 
 // Wrapper is `fencepost nvcc`: it takes the place of nvcc in a makefile or in CMake.
 //
-// Makefiles set NVCC="fencepost nvcc". Those that name the toolkit's folder set CUDA_PATH (or CUDA_HOME) to what
-// `fencepost nvcc --fencepost-toolkit` prints, an overlay of the toolkit. CMake wants one program for the compiler, so
-// -DCMAKE_CUDA_COMPILER (or CUDACXX) is bin/nvcc in that overlay; a link named nvcc to fencepost does as well, when the
-// command line takes argv[0] "nvcc" for `fencepost nvcc`.
+// Makefiles set NVCC="fencepost nvcc". Those that name the toolkit's folder set CUDA_PATH (or CUDA_HOME) to an Overlay of
+// the toolkit. CMake wants one program for the compiler, so -DCMAKE_CUDA_COMPILER (or CUDACXX) is bin/nvcc in that overlay;
+// a link named nvcc to fencepost does as well, when the command line takes argv[0] "nvcc" for `fencepost nvcc`.
 type Wrapper struct {
 	Finder  Finder
 	Runtime func(context.Context) (dir string, err error) // builds our runtime libraries; not called when nothing is compiled
-	Cache   string                                        // folder for overlays
-	Self    string                                        // path of fencepost, for the overlay's script
-	Env     []string                                      // nil: that of this process
+	// Cache and Self are those of Overlay. Without them CMake is told of the real toolkit, and its CUDA::cudart_static is
+	// then NVIDIA's library.
+	Cache, Self string
+	Env         []string // nil: that of this process
 }
-
-// PrintToolkit is the one argument of `fencepost nvcc` that is not nvcc's: print the folder of the overlay.
-const PrintToolkit = "--fencepost-toolkit"
 
 // cmakeAsks is the file, which is not there, that CMake has nvcc compile to learn from its output where the toolkit is.
 const cmakeAsks = "__cmake_determine_cuda"
@@ -45,13 +42,6 @@ func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return 0, err
 		}
 	}
-	if slices.Equal(args, []string{PrintToolkit}) {
-		dir, err := Overlay(w.Cache, nvcc, runtimeDir, w.Self)
-		if err == nil {
-			_, err = fmt.Fprintln(stdout, dir)
-		}
-		return 0, err
-	}
 	c, err := newCall(args, nvcc, runtimeDir, w.Env)
 	if err != nil {
 		return 0, err
@@ -59,7 +49,7 @@ func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	for _, n := range c.notes {
 		fmt.Fprintf(stderr, "fencepost nvcc: %s\n", n)
 	}
-	if slices.Contains(args, cmakeAsks) {
+	if w.Cache != "" && w.Self != "" && slices.Contains(args, cmakeAsks) {
 		dir, err := Overlay(w.Cache, nvcc, runtimeDir, w.Self)
 		if err != nil {
 			return 0, err
