@@ -244,6 +244,11 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	call := copyName(k)
 	name := fmt.Sprintf("%s (%s)", call, s.name)
 	c.begin(s, name)
+	if !k.Async && dst.device() && !src.known {
+		// The call waits for the stream before it stages the source, but not for the copy that follows.
+		c.order(c.host, s.agent, name)
+		name += ", which may return before the device has the bytes"
+	}
 	c.touch(event.HostRead, s.agent, src, k, name)
 	c.touch(event.HostWrite, s.agent, dst, k, name)
 	if copyWaits(k.Async, dst, src) {
