@@ -13,8 +13,9 @@ var compareRows = []*Row{
 		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; dtype: u32 s32 f32; stype: s16 s32 s64",
 		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u32 s32 f32; stype: f32 f64",
 		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u16 s16 u32 s32 f16 bf16; stype: f16 bf16",
-		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: f16x2; stype: f16x2",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: bf16x2; stype: bf16x2")},
+		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: f16x2 u32 s32; stype: f16x2",
+		".cmp.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: bf16x2 u32 s32; stype: bf16x2"),
+		Note: "Of packed operands each half of an integer result is all ones or zero."},
 	{Op: "setp", Doc: "Comparison and Selection: setp", Bind: bindSetp, Forms: forms(
 		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne; type: b16 b32 b64",
 		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne lt le gt ge lo ls hi hs; type: u16 u32 u64",
@@ -154,7 +155,8 @@ func bindSet(in *Inst) {
 		f := formatOf(in.Type)
 		yes = uint64(f.bias()) << f.mant
 	}
-	if in.Type == F16x2 || in.Type == BF16x2 {
+	if in.Type2 == F16x2 || in.Type2 == BF16x2 {
+		yes &= 0xffff
 		in.Eval = func(_ *Inst, a *Args) {
 			lo, hi := bit(test(a.S[0]&0xffff, a.S[1]&0xffff)), bit(test(a.S[0]>>16, a.S[1]>>16))
 			a.D[0] = lo*yes | hi*yes<<16

@@ -17,6 +17,9 @@ var miscRows = []*Row{
 	{Op: "brkpt", Doc: "Miscellaneous: brkpt", Class: Trap, Forms: forms("")},
 	{Op: "nanosleep", Doc: "Miscellaneous: nanosleep", Class: Hint, Forms: forms(".u32 a"), Note: "Gives the other warps a turn."},
 	{Op: "pmevent", Doc: "Miscellaneous: pmevent", Class: Hint, Forms: forms(" a:u32", ".mask a:u32")},
+	{Op: "createpolicy", Doc: "Data Movement: createpolicy", Bind: setEval(func(_ *Inst, a *Args) { a.D[0] = 0 }), Forms: forms(
+		".fractional.ehint{.secondary}.b64 d{, a:f32}; secondary: L2::evict_first L2::evict_unchanged"),
+		Note: "Cache policies have no effect; every policy is 0."},
 	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol", Class: Hint,
 		Forms: forms(".action; action: launch_dependents wait"),
 		Note:  "A hint: a launch begins when the one before it on its stream has ended, so there is nothing to wait for."},

@@ -311,11 +311,8 @@ func bindCvtPair(in *Inst) {
 // the low half of c above both.
 func bindCvtPack(in *Inst) {
 	t := in.Type
-	lo, hi := intRange(t)
 	w := 8 * uint(t.Size())
-	clamp := func(x uint64) uint64 {
-		return uint64(min(max(int64(int32(x)), lo), int64(hi))) & widthMask(t)
-	}
+	clamp := func(x uint64) uint64 { return clampTo(int64(int32(x)), t) }
 	in.Eval = func(_ *Inst, a *Args) {
 		r := clamp(a.S[0])<<w | clamp(a.S[1])
 		if w == 8 {

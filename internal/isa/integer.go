@@ -6,10 +6,10 @@ import "math/bits"
 var integerRows = []*Row{
 	{Op: "add", Doc: "Integer Arithmetic: add", Bind: bindIntAdd, Forms: forms(
 		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".sat.s32 d, a, b")},
+		".sat.type d, a, b; type: s32 u32 u16x2 s16x2")},
 	{Op: "sub", Doc: "Integer Arithmetic: sub", Bind: bindIntSub, Forms: forms(
 		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".sat.s32 d, a, b")},
+		".sat.type d, a, b; type: s32 u32 u16x2 s16x2")},
 	{Op: "mul", Doc: "Integer Arithmetic: mul", Bind: bindIntMul, Forms: forms(
 		".half.type d, a, b; half: lo hi; type: u16 u32 u64 s16 s32 s64",
 		".wide.type d:wide, a, b; type: u16 u32 s16 s32")},
@@ -62,6 +62,13 @@ var integerRows = []*Row{
 		".atype.btype d:b32, a:b32, b:b32, c:b32; atype: u32 s32; btype: u32 s32")},
 	{Op: "dp2a", Doc: "Integer Arithmetic: dp2a", Bind: bindDp2a, Forms: forms(
 		".half.atype.btype d:b32, a:b32, b:b32, c:b32; half: lo hi; atype: u32 s32; btype: u32 s32")},
+}
+
+// videoRows is the one of the manual's "Video Instructions" that nvcc emits by itself.
+var videoRows = []*Row{
+	{Op: "vabsdiff4", Doc: "Video: vabsdiff4", Bind: bindVabsdiff4, Forms: forms(
+		".u32.u32.u32{.sat}{.add} d:b32, a:b32, b:b32, c:b32"),
+		Note: "Of unsigned bytes and without selectors; without .add the third source does not count."},
 }
 
 // extendedRows is the manual's "Extended-Precision Integer Arithmetic Instructions". The condition code is one more
@@ -150,36 +157,57 @@ func halves16(f func(a, b uint16) uint16) Eval {
 	}
 }
 
-// saturate32 clamps to the range of s32.
-func saturate32(x int64) uint64 { return uint64(uint32(int32(min(max(x, -1<<31), 1<<31-1)))) }
+// clampTo brings a value into the range of an integer type of at most 32 bits.
+func clampTo(x int64, t Type) uint64 {
+	lo, hi := intRange(t)
+	return uint64(min(max(x, lo), int64(hi))) & widthMask(t)
+}
+
+// bindSum binds add and sub, given for 64 bits.
+func bindSum(in *Inst, f func(a, b uint64) uint64) {
+	elem := map[Type]Type{U16x2: U16, S16x2: S16}[in.Type]
+	switch {
+	case elem != NoType && in.Sat:
+		in.Eval = halves16(func(a, b uint16) uint16 {
+			return uint16(clampTo(int64(f(extended(uint64(a), elem), extended(uint64(b), elem))), elem))
+		})
+	case elem != NoType:
+		in.Eval = halves16(func(a, b uint16) uint16 { return uint16(f(uint64(a), uint64(b))) })
+	case in.Sat:
+		t := in.Type
+		in.Eval = func(_ *Inst, a *Args) { a.D[0] = clampTo(int64(f(extended(a.S[0], t), extended(a.S[1], t))), t) }
+	default:
+		in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(uint16(f(a.S[0], a.S[1]))) }
+	}
+}
+
+// extended is the value of the low bits of x as the type reads them, in 64 bits.
+func extended(x uint64, t Type) uint64 {
+	if t.Signed() {
+		return uint64(signExtend(x, t.Size()))
+	}
+	return x & widthMask(t)
+}
 
 func bindIntAdd(in *Inst) {
+	bindSum(in, func(a, b uint64) uint64 { return a + b })
 	switch {
-	case in.Sat:
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = saturate32(int64(int32(a.S[0])) + int64(int32(a.S[1]))) }
-	case in.Type == U16x2 || in.Type == S16x2:
-		in.Eval = halves16(func(a, b uint16) uint16 { return a + b })
+	case in.Sat || in.Type == U16x2 || in.Type == S16x2:
 	case in.Type.Size() == 8:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] + a.S[1] }
 	case in.Type.Size() == 4:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(uint32(a.S[0] + a.S[1])) }
-	default:
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(uint16(a.S[0] + a.S[1])) }
 	}
 }
 
 func bindIntSub(in *Inst) {
+	bindSum(in, func(a, b uint64) uint64 { return a - b })
 	switch {
-	case in.Sat:
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = saturate32(int64(int32(a.S[0])) - int64(int32(a.S[1]))) }
-	case in.Type == U16x2 || in.Type == S16x2:
-		in.Eval = halves16(func(a, b uint16) uint16 { return a - b })
+	case in.Sat || in.Type == U16x2 || in.Type == S16x2:
 	case in.Type.Size() == 8:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] - a.S[1] }
 	case in.Type.Size() == 4:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(uint32(a.S[0] - a.S[1])) }
-	default:
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(uint16(a.S[0] - a.S[1])) }
 	}
 }
 
@@ -239,7 +267,7 @@ func bindIntMad(in *Inst) {
 	}
 	if in.Sat {
 		in.Eval = func(_ *Inst, a *Args) {
-			a.D[0] = saturate32(int64(int32(f(a.S[0], a.S[1]))) + int64(int32(a.S[2])))
+			a.D[0] = clampTo(int64(int32(f(a.S[0], a.S[1])))+int64(int32(a.S[2])), S32)
 		}
 		return
 	}
@@ -261,7 +289,7 @@ func bindMul24(in *Inst) {
 		r := uint64(int64(x*y) >> shift)
 		switch {
 		case sat:
-			a.D[0] = saturate32(int64(int32(r)) + int64(int32(a.S[2])))
+			a.D[0] = clampTo(int64(int32(r))+int64(int32(a.S[2])), S32)
 		case add:
 			a.D[0] = uint64(uint32(r + a.S[2]))
 		default:
@@ -464,6 +492,27 @@ func bindDp2a(in *Inst) {
 			sum += part(a.S[0], i, 16, ta) * part(a.S[1], from+i, 8, tb)
 		}
 		a.D[0] = uint64(uint32(sum))
+	}
+}
+
+// bindVabsdiff4 binds the absolute differences of four bytes, or with .add their sum added to c.
+func bindVabsdiff4(in *Inst) {
+	add := in.Has("add")
+	in.Eval = func(_ *Inst, a *Args) {
+		var r uint64
+		for i := range uint(4) {
+			d := part(a.S[0], i, 8, U32) - part(a.S[1], i, 8, U32)
+			d = max(d, -d)
+			if add {
+				r += uint64(d)
+			} else {
+				r |= uint64(d) << (8 * i)
+			}
+		}
+		if add {
+			r += a.S[2]
+		}
+		a.D[0] = uint64(uint32(r))
 	}
 }
 

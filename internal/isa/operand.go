@@ -61,9 +61,9 @@ func count(lo, hi int) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// absent stands for an optional operand left out. A cache policy is not kept at all.
+// absent stands for an optional operand left out. A cache policy of a memory instruction is not kept at all.
 func (b *body) absent(in *Inst, s *opSpec) {
-	if in.Class == Barrier {
+	if in.Class == Barrier || in.Class == Pure {
 		in.Src = append(in.Src, Operand{})
 	}
 }

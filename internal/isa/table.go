@@ -76,7 +76,7 @@ type table struct {
 // theTable reads the rows once.
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
-	for _, chapter := range [][]*Row{integerRows, extendedRows, floatRows, halfRows, compareRows, logicRows, convertRows,
+	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, compareRows, logicRows, convertRows,
 		memoryRows, controlRows, syncRows, warpRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}

@@ -1,0 +1,173 @@
+package isa
+
+import (
+	"io"
+	"strings"
+)
+
+// Spelling is one combination of the modifiers of a form that can change the value computed.
+type Spelling struct {
+	Row  *Row
+	Form *Form
+	Text string // "add.rn.ftz.f32"; "max.f32/3" where operands tell forms apart
+	Mods []string
+	// Dst and Src are the types of the operands, the condition code (u32, 0 or 1) last where the instruction has it.
+	// Vectors of mov are left out.
+	Dst, Src []Type
+	proto    Inst
+}
+
+// Has reports whether the spelling has a modifier.
+func (s *Spelling) Has(mod string) bool { return s.proto.Has(mod) }
+
+// Inst gives the decoded modifiers, with the implementation bound and no operands.
+func (s *Spelling) Inst() Inst { return s.proto }
+
+// Spellings lists what the rows of the classes Pure, Atomic and Warp accept, in the order of the table. Modifiers of
+// atomics that say nothing about the value (order, scope, space, cache hints) are left out.
+func Spellings() []Spelling {
+	var out []Spelling
+	t := theTable()
+	for _, r := range t.rows {
+		if r.Class != Pure && r.Class != Atomic && r.Class != Warp {
+			continue
+		}
+		for _, f := range t.forms[r.Op] {
+			if f.row == r {
+				out = append(out, f.variants()...)
+			}
+		}
+	}
+	return out
+}
+
+// valueSlot reports whether a modifier can change the value.
+func (f *form) valueSlot(s slot) bool {
+	if f.row.Class != Atomic {
+		return true
+	}
+	switch s.name {
+	case "sem", "scope", "space":
+		return false
+	}
+	return s.toks[0] != "L2::cache_hint"
+}
+
+// variants lists the spellings of a form.
+func (f *form) variants() []Spelling {
+	for _, o := range f.ops {
+		if o.vector {
+			return nil
+		}
+	}
+	var out []Spelling
+	chosen := make([]string, len(f.slots))
+	var walk func(i int)
+	walk = func(i int) {
+		if i == len(f.slots) {
+			out = append(out, f.spellingOf(chosen))
+			return
+		}
+		s := f.slots[i]
+		chosen[i] = ""
+		if s.opt || !f.valueSlot(s) {
+			walk(i + 1)
+		}
+		if !f.valueSlot(s) {
+			return
+		}
+		for _, tok := range s.toks {
+			chosen[i] = tok
+			walk(i + 1)
+		}
+		chosen[i] = ""
+	}
+	walk(0)
+	return out
+}
+
+func (f *form) spellingOf(chosen []string) Spelling {
+	sp := f.spell(chosen)
+	s := Spelling{Row: f.row, Form: f.decl, Mods: sp.proto.Mods, proto: sp.proto}
+	s.Text = strings.Join(append([]string{f.row.Op}, s.Mods...), ".")
+	if sp.proto.sources == 3 && threeInput[f.row.Op] {
+		s.Text += "/3"
+	}
+	for _, o := range sp.ops {
+		switch {
+		case o.addr, o.opt && f.row.Class == Atomic:
+		case o.dst:
+			s.Dst = append(s.Dst, o.typ)
+			if o.pair != nil {
+				s.Dst = append(s.Dst, o.pair.typ)
+			}
+		default:
+			s.Src = append(s.Src, o.typ)
+		}
+	}
+	if sp.proto.CarryIn {
+		s.Src = append(s.Src, U32)
+	}
+	if sp.proto.CarryOut {
+		s.Dst = append(s.Dst, U32)
+	}
+	return s
+}
+
+// threeInput are the instructions whose spelling does not tell two operands from three.
+var threeInput = map[string]bool{"min": true, "max": true}
+
+// WriteMarkdown writes the table of what is supported, one line a form.
+func WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| instruction | accepted forms | notes |\n|---|---|---|\n")
+	for _, r := range Rows() {
+		section, _, _ := strings.Cut(r.Doc, ":")
+		b.WriteString("| `" + r.Op + "` (" + section + ") | ")
+		for i, f := range r.Forms {
+			if i > 0 {
+				b.WriteString("<br>")
+			}
+			b.WriteString("`" + strings.ReplaceAll(f.Display(r.Op), "|", "\\|") + "`")
+			if f.Ulp > 0 {
+				b.WriteString(" (approximate)")
+			}
+		}
+		b.WriteString(" | " + r.Note + " |\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Display gives the form for people: the manual's notation without the operands' annotations.
+func (f *Form) Display(op string) string {
+	head, defs, more := strings.Cut(f.Syntax, ";")
+	mods, operands, _ := strings.Cut(head, " ")
+	if !strings.HasPrefix(head, ".") && !strings.HasPrefix(head, "{.") {
+		mods, operands = "", strings.TrimSpace(head)
+	}
+	var b strings.Builder
+	b.WriteString(op + mods)
+	if operands != "" {
+		b.WriteByte(' ')
+	}
+	for i := 0; i < len(operands); i++ {
+		switch c := operands[i]; c {
+		case '~', '\'':
+		case '<':
+			b.WriteByte('{')
+		case '>':
+			b.WriteByte('}')
+		case ':':
+			for i+1 < len(operands) && !strings.ContainsRune(",|}{]~", rune(operands[i+1])) {
+				i++
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if more {
+		b.WriteString(";" + defs)
+	}
+	return b.String()
+}
