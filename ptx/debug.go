@@ -89,21 +89,6 @@ func (p *parser) sectionValue() Operand {
 	return o
 }
 
-// resumeLine goes on behind the line of the error, or at a '}' on it, in the section line begun at m.
-func (p *parser) resumeLine(m mark) {
-	off := max(p.errOff, m.off+1)
-	line := m.line + strings.Count(p.src[m.off:off], "\n")
-	lineStart := m.lineStart
-	if n := strings.LastIndexByte(p.src[m.off:off], '\n'); n >= 0 {
-		lineStart = m.off + n + 1
-	}
-	n := lineLen(p.src[off:])
-	if brace := strings.IndexByte(p.src[off:off+n], '}'); brace >= 0 {
-		n = brace
-	}
-	p.rewind(mark{off + n, line, lineStart})
-}
-
 // dwarf reads the rest of an @@DWARF line; the current token is the second '@'.
 func (p *parser) dwarf(pos Pos) *Dwarf {
 	p.next()

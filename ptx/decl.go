@@ -7,14 +7,13 @@ import (
 
 // module reads everything.
 func (p *parser) module() {
-	begin := p.pos()
+	begin := Pos{1, 1}
 	for p.tok != tokEOF {
 		m := p.mark()
 		p.declaration(m)
-		if p.tok == tokBad {
-			p.resume(m)
+		if p.tok == tokBad && p.resume(m) {
 			// The brace at which a broken declaration ends belongs to it.
-			p.accept('}')
+			p.next()
 		}
 		p.unclosed = false
 	}
@@ -230,11 +229,14 @@ func (p *parser) function(m mark, pos Pos, linkage Linkage) {
 	f := &Func{Pos: pos, Linkage: linkage}
 	p.header(f)
 	if p.tok == tokBad {
+		// The body is read for its errors only.
 		p.resumeHeader(m)
-		if p.tok != '{' {
-			return
+		if p.tok == '{' {
+			p.block()
 		}
-	} else if p.tok != '{' {
+		return
+	}
+	if p.tok != '{' {
 		if !endsInPragma(f.Directives) {
 			p.semicolon("function declaration")
 		}
@@ -275,7 +277,7 @@ func (p *parser) directives() (l []*Directive) {
 			l = append(l, p.pragma())
 			continue
 		}
-		if endsInPragma(l) && syncDirective(p.dirName(), true) {
+		if endsInPragma(l) && syncDirective(p.dirName(), false) {
 			break
 		}
 		l = append(l, p.directive())
@@ -286,7 +288,7 @@ func (p *parser) directives() (l []*Directive) {
 // directive reads `.name`, `.name arg, arg` or `.name(arg, arg)`.
 func (p *parser) directive() *Directive {
 	d := &Directive{Pos: p.pos(), Name: p.dirName()}
-	if syncDirective(d.Name, true) {
+	if syncDirective(d.Name, false) && d.Name != "pragma" {
 		p.unexpected("a performance directive, '{' or ';'")
 		return d
 	}
@@ -297,7 +299,12 @@ func (p *parser) directive() *Directive {
 		return d
 	}
 	for p.tok == tokInt || p.tok == tokString {
-		d.Args = append(d.Args, p.primary())
+		o := Operand{Kind: OperandImm, Pos: p.pos(), Name: p.text()}
+		if p.tok == tokString {
+			o.Kind, o.Name = OperandString, p.src[p.start+1:p.end-1]
+		}
+		d.Args = append(d.Args, o)
+		p.next()
 		if !p.accept(',') {
 			break
 		}

@@ -110,6 +110,9 @@ func (l *lexer) at(off int) Pos { return Pos{int32(l.line), int32(off-l.lineStar
 
 func (l *lexer) pos() Pos { return l.at(l.start) }
 
+// prevPos is the place behind the token before the current one.
+func (l *lexer) prevPos() Pos { return Pos{int32(l.prevLine), int32(l.prevEnd-l.prevStart) + 1} }
+
 func (l *lexer) text() string { return l.src[l.start:l.end] }
 
 // next reads one token. After an error it stays at tokBad until the parser resumes.

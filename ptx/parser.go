@@ -20,11 +20,12 @@ type parser struct {
 	errOff int // offset of the token at which the last error stopped the parser
 	depth  int
 	// eofTold says that the end of the text has been reported as unexpected; once is enough.
-	eofTold   bool
-	versioned bool // a .version directive was read
-	unclosed  bool // a '}' is missing: all open blocks end
-	inCall    bool // in the operands of a call, where parentheses make lists
-	inSection bool // in a debug section, where labels are subtracted
+	eofTold    bool
+	errIllegal bool // the token at errOff was none
+	versioned  bool // a .version directive was read
+	unclosed   bool // a '}' is missing: all open blocks end
+	inCall     bool // in the operands of a call, where parentheses make lists
+	inSection  bool // in a debug section, where labels are subtracted
 	nodes
 }
 
@@ -52,13 +53,18 @@ func (p *parser) fail(pos Pos, format string, args ...any) {
 	if p.tok == tokBad {
 		return
 	}
+	p.errIllegal = p.tok == tokIllegal
 	p.tok, p.errOff = tokBad, p.start
 	p.report(pos, format, args...)
 }
 
 // report records an error without stopping.
 func (p *parser) report(pos Pos, format string, args ...any) {
-	p.errs = append(p.errs, &Error{File: p.mod.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	e := &Error{File: p.mod.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)}
+	if n := len(p.errs); n > 0 && *p.errs[n-1] == *e {
+		return // two constructs in a row broken by the same token
+	}
+	p.errs = append(p.errs, e)
 }
 
 // unexpected fails at the current token: what should have stood there, and what does.
@@ -66,9 +72,9 @@ func (p *parser) unexpected(want string) {
 	if p.tok == tokEOF {
 		if !p.eofTold {
 			p.eofTold = true
-			p.fail(p.pos(), "unexpected end of file, expected %s", want)
+			p.fail(p.prevPos(), "unexpected end of file, expected %s", want)
 		}
-		p.tok, p.errOff = tokBad, p.start
+		p.tok, p.errOff, p.errIllegal = tokBad, p.start, false
 		return
 	}
 	if p.tok == tokIllegal {
@@ -134,7 +140,7 @@ func (p *parser) semicolon(after string) {
 		return
 	}
 	if p.line > p.prevLine && (p.tok == tokIdent || p.tok == tokDir || p.tok == '}' || p.tok == '@') {
-		p.report(Pos{int32(p.prevLine), int32(p.prevEnd-p.prevStart) + 1}, "missing ';' after %s", after)
+		p.report(p.prevPos(), "missing ';' after %s", after)
 		return
 	}
 	p.unexpected("';' after " + after)

@@ -24,7 +24,7 @@ func (p *parser) block() *Block {
 		p.next()
 	case p.tok == tokEOF && !p.eofTold:
 		p.eofTold = true
-		p.report(p.pos(), "unexpected end of file: '{' of line %d is not closed", b.Pos.Line)
+		p.report(p.prevPos(), "unexpected end of file: '{' of line %d is not closed", b.Pos.Line)
 	}
 	p.leave()
 	b.Stmts = p.stmts.list(p.stmtStack[base:])
@@ -100,8 +100,13 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 		in.Mods += p.text()
 		p.next()
 	}
-	if p.tok == ';' {
+	switch p.tok {
+	case ';':
 		p.next()
+		p.push(in)
+		return
+	case '}', '@', tokDir:
+		p.semicolon("instruction " + in.Op)
 		p.push(in)
 		return
 	}
