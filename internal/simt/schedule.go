@@ -10,7 +10,7 @@ const (
 	sliceCost = 256
 	// The window grows when no block has finished while each of its warps ran growPolling and either polled or was
 	// blocked, or ran growAnyhow whatever it did: the blocks inside may wait for blocks outside.
-	growPolling = 4 << 10
+	growPolling = 1 << 10
 	growAnyhow  = 1 << 20
 	// demote is what the warp of the highest priority runs before it goes to the end (PCT), so that spinning ends.
 	demote = 16 << 10
