@@ -88,10 +88,11 @@ func firstError(out string) string {
 	return lines[0]
 }
 
-// missingPackages names the packages of PipLine whose files are not there. A toolkit installed otherwise has all of them.
+// missingPackages names the packages of PipLine whose files are not there. A toolkit installed otherwise has all of them,
+// and perhaps in other places.
 func missingPackages(nvcc *Tool) []string {
 	top, err := toolkitRoot(nvcc)
-	if err != nil {
+	if err != nil || filepath.Base(filepath.Dir(top)) != "nvidia" {
 		return nil
 	}
 	var missing []string

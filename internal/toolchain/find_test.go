@@ -140,3 +140,28 @@ func TestFindHostCompilers(t *testing.T) {
 		t.Errorf("clang: %+v, %v", clang, err)
 	}
 }
+
+// A toolkit that pip installed in part is told from a program with an error.
+func TestIncompleteToolkit(t *testing.T) {
+	requireShell(t)
+	root := t.TempDir()
+	top := filepath.Join(root, "nvidia", "cu13")
+	path := fake(t, filepath.Join(top, "bin", "nvcc"), nvccText("13.5.37"))
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'sh: 1: cicc: not found'\nexit 127\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	nvcc := &Tool{Name: "nvcc", Path: path, Major: 13}
+	_, err := BuildProgram(context.Background(), BuildOptions{NVCC: nvcc, Sources: []string{"a.cu"}, Out: filepath.Join(root, "a")})
+	var m *Missing
+	if !errors.As(err, &m) || m.Remedy != "run: pip install nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl" {
+		t.Errorf("error %v", err)
+	}
+	for _, f := range []string{"nvvm/bin/cicc", "include/cuda_runtime.h", "include/crt/host_config.h", "include/cccl/x"} {
+		fake(t, filepath.Join(top, f), "")
+	}
+	var failed *CompileError
+	_, err = BuildProgram(context.Background(), BuildOptions{NVCC: nvcc, Sources: []string{"a.cu"}, Out: filepath.Join(root, "a")})
+	if !errors.As(err, &failed) || failed.Code != 127 {
+		t.Errorf("error %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -49,8 +50,16 @@ func Overlay(cache string, nvcc *Tool, runtimeDir, self string) (string, error) 
 	return dir, nil
 }
 
-// toolkitRoot returns the folder that holds bin, include and the libraries.
+// toolkitRoot returns the folder that holds bin, include and the libraries. nvcc says so itself when it is asked what it
+// would do; where a distribution puts it, the path does not tell.
 func toolkitRoot(nvcc *Tool) (string, error) {
+	cmd := exec.Command(nvcc.Path, "--dryrun", cmakeAsks)
+	cmd.Env = setEnv(setEnv(os.Environ(), "NVCC_PREPEND_FLAGS", ""), "NVCC_APPEND_FLAGS", "")
+	// It ends with an error, for there is no such file.
+	out, _ := cmd.CombinedOutput()
+	if m := toolkitLine.FindSubmatch(out); m != nil {
+		return filepath.EvalSymlinks(string(m[1]))
+	}
 	real, err := filepath.EvalSymlinks(nvcc.Path)
 	if err != nil {
 		return "", err

@@ -88,7 +88,7 @@ func (c *call) runShowing(ctx context.Context, nvcc *Tool, overlay string, stdou
 	return code, err
 }
 
-var toolkitLine = regexp.MustCompile(`(?m)^#\$ TOP=.*$`)
+var toolkitLine = regexp.MustCompile(`(?m)^#\$ TOP=(.*)$`)
 
 // asksOnly says whether a call only asks nvcc about itself.
 func asksOnly(args []string) bool {
