@@ -1,0 +1,10 @@
+// signal: aborted
+// launches: _Z1kPi
+#include <cstdlib>
+__global__ void k(int *p) { *p = 1; }
+int main() {
+  int *p;
+  cudaMalloc(&p, 16);
+  k<<<1, 1>>>(p);
+  abort();
+}
