@@ -63,6 +63,9 @@ func Hint(typo string, words []string) string {
 	if len(words) == 0 || len(words) > 16 {
 		return ""
 	}
+	if len(words) == 1 {
+		return `; "` + words[0] + `" is expected`
+	}
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
 	s := "; one of "

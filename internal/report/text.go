@@ -97,6 +97,9 @@ var kindTitles = map[detect.Kind]string{
 	detect.VolatileOnly:    "volatile does not order accesses",
 	detect.Unordered:       "nothing orders the accesses",
 	detect.InterKernel:     "kernels or host operations not ordered",
+	"assertion":            "failed assertion",
+	"trap":                 "trap instruction",
+	"launch-refused":       "launch refused",
 }
 
 func kindTitle(k detect.Kind) string {
@@ -503,4 +506,32 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Brief writes a finding in short: the headline, and each side's place with its source line.
+func (t *Text) Brief(w io.Writer, f *Finding) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "  %s%s\n", t.paint(severityColor[f.Severity], f.Severity.String()), t.paint(bold, ": "+t.headline(f)))
+	last := ""
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if a.Host != "" {
+			fmt.Fprintf(&b, "    %-7s host: %s\n", a.Op, a.Host)
+			continue
+		}
+		p := a.Place()
+		op := string(a.Op)
+		if a.Op == OpWait {
+			op = "at"
+		}
+		line := fmt.Sprintf("    %-7s %d:%d: %s", op, p.Line, p.Column, strings.TrimSpace(t.line(p.File, p.Line)))
+		if p.File == "" {
+			line = fmt.Sprintf("    %-7s %s", op, t.Where(p))
+		}
+		if line != last {
+			fmt.Fprintln(&b, clean(line))
+		}
+		last = line
+	}
+	w.Write(b.Bytes())
 }

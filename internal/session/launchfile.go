@@ -137,6 +137,45 @@ func (t ElemType) float(f float64) []byte {
 	return t.integer(math.Float64bits(f))
 }
 
+// equal compares two values of this type: integers by their bits, floats within a relative error of 1e-6 (f32) or
+// 1e-12 (f64), two NaNs being equal.
+func (t ElemType) equal(a, b []byte) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	if !t.Float {
+		return false
+	}
+	x, y := t.decode(a), t.decode(b)
+	tolerance := 1e-6
+	if t.Size == 8 {
+		tolerance = 1e-12
+	}
+	return math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= tolerance*math.Max(math.Abs(x), math.Abs(y))
+}
+
+// decode gives the value of a float.
+func (t ElemType) decode(b []byte) float64 {
+	if t.Size == 4 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
+
+func (t ElemType) format(b []byte) string {
+	if t.Float {
+		return fmt.Sprint(t.decode(b))
+	}
+	var w [8]byte
+	copy(w[:], b)
+	u := binary.LittleEndian.Uint64(w[:])
+	if t.Sign {
+		shift := 64 - 8*t.Size
+		return fmt.Sprint(int64(u<<shift) >> shift)
+	}
+	return fmt.Sprint(u)
+}
+
 // filler gives the bytes of element i of a buffer; nil leaves the buffer zero.
 type filler func(i uint64) []byte
 
@@ -294,13 +333,16 @@ func (r *launchReader) launch(t *table) {
 			r.unknown(e, launchKeys)
 		}
 	}
+	r.file.Launches = append(r.file.Launches, l)
+	if len(r.errs) > 0 {
+		return // a misspelt key may be the one that is missing
+	}
 	if !grid {
 		r.fail(t.pos, "the launch has no grid: write grid = [blocks]")
 	}
 	if !block {
 		r.fail(t.pos, "the launch has no block: write block = [threads]")
 	}
-	r.file.Launches = append(r.file.Launches, l)
 }
 
 func (r *launchReader) text(e entry) string {

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/fatbin"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+const checkLong = `
+fencepost check kernel.ptx --launch l.toml
+  launches kernels of PTX files as a small file describes: grid, block, arguments (docs/launch.md). Without --launch
+  the file kernel.toml is taken. Several .ptx files are linked. Object files and programs are searched for PTX. Flags
+  may stand anywhere.
+
+fencepost check corpus
+  checks all programs that are built into Fencepost and compares the findings with what their sources say is wrong.
+  It exits with 0 when everything is found and nothing else. "check corpus/race" checks one folder.
+
+fencepost check corpus/race/reduce
+  checks one of them like any other program, and so exits with 1.`
+
+func checkCommand() *command {
+	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
+		doc:   "launch kernels as a launch file says, or check the built-in corpus",
+		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag}, runFlags()...), run: runCheck, anywhere: true}
+}
+
+func runCheck(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, usagef("check what? Name a .ptx file and give --launch FILE, or say \"fencepost check corpus\"")
+	}
+	if isCorpus(args[0]) {
+		if len(args) > 1 {
+			return 0, usagef("check takes one name of the corpus")
+		}
+		return checkCorpus(ctx, e, o, args[0])
+	}
+	in, err := inputFiles(ctx, o, args)
+	if err != nil {
+		return 0, err
+	}
+	if in.Launch, err = launchFile(o, args[0], in); err != nil {
+		return 0, err
+	}
+	return checkInput(ctx, e, o, in, sourceBeside(args[0]))
+}
+
+// checkInput checks and reports.
+func checkInput(ctx context.Context, e *env, o *options, in *session.Input, source func(string) []string) (int, error) {
+	w := o.reportWriter(e, e.stdout)
+	o.session.Printf = w
+	stop := showProgress(e, &o.session)
+	r, err := session.Check(ctx, &o.session, in)
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	return tell(e, w, o, r, source)
+}
+
+// sourceBeside reads source files that the PTX names; relative names are also looked for beside the PTX file.
+func sourceBeside(ptx string) func(string) []string {
+	return func(name string) []string {
+		lines := report.ReadSource(name)
+		if lines == nil && !filepath.IsAbs(name) {
+			lines = report.ReadSource(filepath.Join(filepath.Dir(ptx), name))
+		}
+		return lines
+	}
+}
+
+// maxPTX bounds the input files.
+const maxPTX = 1 << 30
+
+// inputFiles reads the kernels.
+func inputFiles(ctx context.Context, o *options, names []string) (*session.Input, error) {
+	in := &session.Input{}
+	for _, name := range names {
+		if err := readable(name); err != nil {
+			return nil, err
+		}
+		images, err := inputFile(ctx, o, name)
+		if err != nil {
+			return nil, err
+		}
+		in.Images = append(in.Images, images...)
+	}
+	return in, nil
+}
+
+// readable says why a name is no file with anything in it.
+func readable(name string) error {
+	st, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: there is no such file", name)
+	case err != nil:
+		return err
+	case st.IsDir():
+		return fmt.Errorf("%s is a folder; name a file in it", name)
+	case st.Mode().IsRegular() && st.Size() == 0:
+		return fmt.Errorf("%s is empty", name)
+	case st.Mode().IsRegular() && st.Size() > maxPTX:
+		return fmt.Errorf("%s has %d bytes; at most %d are read", name, st.Size(), maxPTX)
+	}
+	return nil
+}
+
+func inputFile(ctx context.Context, o *options, name string) ([]cuda.Image, error) {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".ptx":
+		text, err := readAll(name)
+		if err != nil {
+			return nil, err
+		}
+		return []cuda.Image{{Name: name, Text: string(text)}}, nil
+	case ".cu":
+		return nil, usagef("check launches PTX; \"fencepost run %s\" compiles and runs a program. To check one kernel of it, make PTX first: "+
+			"nvcc -lineinfo -Xcicc -O0 -arch=compute_80 -ptx %s", name, name)
+	case ".toml":
+		return nil, usagef("%s is a launch file; name the .ptx file too: fencepost check KERNEL.ptx --launch %s", name, name)
+	}
+	b, err := fatbin.File(name)
+	if err != nil {
+		return nil, err
+	}
+	var images []cuda.Image
+	for _, g := range b.Groups {
+		for _, x := range fatbin.Best(fatbin.WithoutDeviceRuntime(g.Entries), deviceArch) {
+			images = append(images, cuda.Image{Name: fmt.Sprintf("%s:%s", name, x.Name), Text: string(x.Text)})
+		}
+	}
+	switch {
+	case len(images) > 0:
+		return images, nil
+	case b.CUDA():
+		return nil, sassOnly(name)
+	}
+	return nil, fmt.Errorf("%s is no PTX and holds none; check takes .ptx files, and objects or programs that hold PTX", name)
+}
+
+// deviceArch is the compute capability of the emulated device, times ten.
+const deviceArch = 80
+
+// sassOnly says what to do about code without PTX.
+func sassOnly(name string) error {
+	return fmt.Errorf("%s holds machine code (SASS) only, and no PTX: it cannot be checked.\n"+
+		"Rebuild it with PTX: use \"fencepost nvcc\" in place of nvcc, or add -gencode arch=compute_80,code=compute_80 -lineinfo -Xcicc -O0", name)
+}
+
+func readAll(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPTX+1))
+	if err == nil && len(text) > maxPTX {
+		err = fmt.Errorf("%s: at most %d bytes are read", name, maxPTX)
+	}
+	return text, err
+}
+
+// launchFile reads the launch file of the kernels in file.
+func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile, error) {
+	name := o.launch
+	if name == "" {
+		name = strings.TrimSuffix(file, filepath.Ext(file)) + ".toml"
+		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+			return nil, usagef("how is %s to be launched? Give --launch FILE. A file to start from:\n\n%s", file, session.LaunchTemplate(in))
+		}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, session.MaxLaunchFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return session.ReadLaunchFile(name, text)
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+// isCorpus says that a name means the built-in corpus and not a file.
+func isCorpus(name string) bool {
+	name = filepath.ToSlash(filepath.Clean(name))
+	if name != "corpus" && !strings.HasPrefix(name, "corpus/") {
+		return false
+	}
+	st, err := os.Stat(name)
+	return err != nil || st.IsDir()
+}
+
+// checkCorpus checks one program of the corpus, or several and compares them with their expectations.
+func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, error) {
+	programs, err := corpus.All()
+	if err != nil {
+		return 0, fmt.Errorf("the built-in corpus is broken: %w", err)
+	}
+	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "corpus")
+	name = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, ".cu"), ".ptx"), "/")
+	var chosen []*corpus.Program
+	var names []string
+	for _, p := range programs {
+		names = append(names, "corpus/"+p.Path())
+		if p.Path() == name {
+			in, err := session.CorpusInput(p)
+			if err != nil {
+				return 0, err
+			}
+			return checkInput(ctx, e, o, in, corpusLines(p))
+		}
+		if name == "" || p.Dir == name {
+			chosen = append(chosen, p)
+		}
+	}
+	if len(chosen) == 0 {
+		return 0, usagef("the corpus has no %q%s", "corpus/"+name, nearest.Hint("corpus/"+name, names))
+	}
+	return checkPrograms(ctx, e, o, chosen)
+}
+
+// corpusLines gives the source of a program of the corpus.
+func corpusLines(p *corpus.Program) func(string) []string {
+	return func(file string) []string {
+		if file == path.Join("corpus", p.Path()+".cu") {
+			return strings.Split(p.Source, "\n")
+		}
+		return nil
+	}
+}
+
+// checkPrograms checks programs and says how what was found compares with what their sources want.
+func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.Program) (int, error) {
+	w := o.reportWriter(e, e.stdout)
+	stop := showProgress(e, &o.session)
+	results := session.CheckCorpus(ctx, &o.session, programs)
+	stop()
+	all := &report.Report{Verdict: report.Clean}
+	wrong, found := 0, 0
+	for i := range results {
+		r := &results[i]
+		writeResult(w, r)
+		if !r.OK() {
+			wrong++
+		}
+		if r.Err != nil {
+			all.Skipped = append(all.Skipped, report.Skipped{What: "corpus/" + r.Program.Path(), Reason: r.Err.Error()})
+			continue
+		}
+		found += len(r.Report.Findings)
+		all.Kernels = append(all.Kernels, r.Report.Kernels...)
+		all.Skipped = append(all.Skipped, r.Report.Skipped...)
+		all.Findings = append(all.Findings, r.Report.Findings...)
+		all.Notes = append(all.Notes, r.Report.Notes...)
+	}
+	switch {
+	case len(all.Skipped) > 0:
+		all.Verdict = report.NotChecked
+	case wrong > 0:
+		all.Verdict = report.Found
+	}
+	writeCorpusSummary(w, results, found, wrong)
+	if err := writeJSON(e, o, all); err != nil {
+		return 0, err
+	}
+	return exitCodes[all.Verdict], nil
+}
+
+func writeCorpusSummary(w io.Writer, results []session.CorpusResult, found, wrong int) {
+	if wrong > 0 {
+		fmt.Fprintf(w, "\nfencepost: %d of %s differ from what their sources say\n", wrong, count(len(results), "program"))
+		return
+	}
+	fmt.Fprintf(w, "\nfencepost: %s, %s, all as the sources say and no others\n", count(len(results), "program"), count(found, "finding"))
+	for i := range results {
+		if p := results[i].Program; p.Dir == corpus.Race {
+			fmt.Fprintf(w, "One of them in full: fencepost check corpus/%s\n", p.Path())
+			return
+		}
+	}
+}
+
+// writeResult writes a program's name, its findings in short with their source lines, and what is wrong with them.
+func writeResult(w io.Writer, r *session.CorpusResult) {
+	text := newText(w, corpusLines(r.Program))
+	name := "corpus/" + r.Program.Path() + ".cu"
+	if r.Err != nil {
+		fmt.Fprintf(w, "%s: FAILED\n  %s\n", name, strings.ReplaceAll(r.Err.Error(), "\n", "\n  "))
+		return
+	}
+	status := "ok"
+	if !r.OK() {
+		status = "DIFFERENT"
+	}
+	counts := findingCounts(r.Report.Findings)
+	if counts == "" {
+		counts = "no findings"
+	}
+	fmt.Fprintf(w, "%s: %s, %s\n", name, status, counts)
+	for i := range r.Report.Findings {
+		text.Brief(w, &r.Report.Findings[i])
+	}
+	for _, m := range r.Missing {
+		fmt.Fprintf(w, "  missing: %s\n", m)
+	}
+	for _, u := range r.Unexpected {
+		fmt.Fprintf(w, "  unexpected: %s\n", u)
+	}
+	for _, s := range r.Report.Skipped {
+		fmt.Fprintf(w, "  not checked: %s: %s\n", s.What, s.Reason)
+	}
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestISAPageIsFresh compares docs/isa.md with the instruction table.
+func TestISAPageIsFresh(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeISAPage(&b); err != nil {
+		t.Fatal(err)
+	}
+	if readDoc(t, "docs/isa.md") != b.String() {
+		t.Error("docs/isa.md is stale: run go generate ./docs")
+	}
+}
+
+// TestFindingsPageIsTotal wants a word about every kind of finding.
+func TestFindingsPageIsTotal(t *testing.T) {
+	page := readDoc(t, "docs/findings.md")
+	kinds := []string{string(detect.MissingBarrier), string(detect.MissingFence), string(detect.AtomicScope), string(detect.FenceScope),
+		string(detect.LockScope), string(detect.MissingLock), string(detect.MixedAtomic), string(detect.WarpSynchronous),
+		string(detect.SameValue), string(detect.VolatileOnly), string(detect.Unordered), string(detect.InterKernel),
+		string(simt.OutOfBounds), string(simt.Misaligned), string(simt.UseAfterFree), string(simt.ReadOnly),
+		string(simt.BarrierDivergence), string(simt.Deadlock), string(simt.Assertion), string(simt.TrapHit), string(simt.BadCall),
+		string(simt.StackOverflow), string(simt.DeviceHeap), "launch-refused"}
+	titles := ""
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "### ") {
+			titles += line
+		}
+	}
+	for _, k := range kinds {
+		if !strings.Contains(titles, k) {
+			t.Errorf("docs/findings.md does not explain %q", k)
+		}
+	}
+}
+
+// TestReadmeBeginsWithTwoCommands holds the first fenced block of the README to what it promises.
+func TestReadmeBeginsWithTwoCommands(t *testing.T) {
+	_, rest, _ := strings.Cut(readDoc(t, "README.md"), "```")
+	_, rest, _ = strings.Cut(rest, "\n")
+	block, _, _ := strings.Cut(rest, "```")
+	want := []string{"go run ./cmd/fencepost check corpus", "go test ./..."}
+	if got := strings.Split(strings.TrimSpace(block), "\n"); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("the first block of README.md is %q, want %q", got, want)
+	}
+}
+
+// TestHelpNamesEveryFlagOnce keeps the help page to one page and the flags apart.
+func TestHelpNamesEveryFlagOnce(t *testing.T) {
+	var b bytes.Buffer
+	writeHelp(&b)
+	lines := strings.Split(b.String(), "\n")
+	if len(lines) > 60 {
+		t.Errorf("the help page has %d lines", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 125 {
+			t.Errorf("the help page has a line of %d bytes: %s", len(line), line)
+		}
+	}
+	for _, c := range commands() {
+		seen := map[string]bool{}
+		for _, f := range c.flags {
+			if seen[f.name] {
+				t.Errorf("%s has two flags --%s", c.name, f.name)
+			}
+			seen[f.name] = true
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+func doctorCommand() *command {
+	return &command{name: "doctor", doc: "what is installed, what is missing, how to install it", run: runDoctor,
+		flags: []*flag{nvccFlag},
+		long: `
+Exits with 0 when "fencepost run prog.cu" can work here, with 3 when something is missing. "fencepost check" of PTX files
+and of the corpus needs none of it.`}
+}
+
+func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) > 0 {
+		return 0, usagef("doctor takes no arguments")
+	}
+	checks := toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})
+	checks = append(checks, checkLibraries(ctx), checkMemory())
+	missing := 0
+	for i := range checks {
+		writeCheck(e.stdout, &checks[i])
+		if checks[i].Problem != "" && checks[i].Needed {
+			missing++
+		}
+	}
+	if missing > 0 {
+		fmt.Fprintf(e.stdout, "\nCUDA programs cannot be compiled and run here yet. \"fencepost check\" of PTX works without all this.\n")
+		return exitNotChecked, nil
+	}
+	fmt.Fprintf(e.stdout, "\nReady: fencepost run prog.cu\n")
+	return exitClean, nil
+}
+
+// checkLibraries builds the stand-in libraries, which no toolchain can be blamed for alone.
+func checkLibraries(ctx context.Context) toolchain.Check {
+	c := toolchain.Check{Name: "stand-in libraries", Purpose: "take the place of the CUDA runtime and driver", Needed: true}
+	if _, err := libraries(ctx); err != nil {
+		c.Problem = err.Error()
+	}
+	return c
+}
+
+func checkMemory() toolchain.Check {
+	c := toolchain.Check{Name: "device memory", Purpose: "holds the memory of the emulated GPU", Needed: true,
+		Remedy: "raise the limit on address space (ulimit -v unlimited); Linux 3.17 or newer is needed"}
+	d, err := cuda.NewDevice(cuda.Config{Engine: simt.NewRef()})
+	if err == nil {
+		err = d.Close()
+	}
+	if err != nil {
+		c.Problem = err.Error()
+	}
+	return c
+}
+
+func writeCheck(w io.Writer, c *toolchain.Check) {
+	state := "ok"
+	switch {
+	case c.Problem != "" && c.Needed:
+		state = "MISSING"
+	case c.Problem != "":
+		state = "absent"
+	}
+	detail := c.Purpose
+	if c.Tool != nil {
+		detail = fmt.Sprintf("%s, %s (found by %s)", c.Tool.Version, c.Tool.Path, c.Tool.From)
+	}
+	fmt.Fprintf(w, "%-8s %-24s %s\n", state, c.Name, detail)
+	if c.Problem != "" {
+		fmt.Fprintf(w, "%9s%s\n", "", c.Problem)
+		if c.Remedy != "" {
+			fmt.Fprintf(w, "%9sremedy: %s\n", "", c.Remedy)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// options are the values of all flags.
+type options struct {
+	session  session.Options
+	help     bool
+	json     string
+	limit    int
+	limited  bool // --limit was given
+	times    bool
+	launch   string
+	nvcc     string
+	markdown string
+}
+
+// flag is one flag; everything known about it stands here.
+type flag struct {
+	name string
+	arg  string // placeholder of its value; "" for a flag without one
+	doc  string
+	set  func(o *options, value string) error
+}
+
+// runFlags are those of commands that execute kernels.
+func runFlags() []*flag {
+	return []*flag{
+		{"fail-on", "SEVERITY", "exit with 1 for findings of this severity or worse: error (default), warning, info",
+			func(o *options, v string) error {
+				return choose(v, map[string]detect.Severity{"error": detect.Error, "warning": detect.Warning, "info": detect.Info},
+					"severity", &o.session.FailOn)
+			}},
+		{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output",
+			func(o *options, v string) error { o.json = v; return nil }},
+		{"limit", "N", "list at most N findings (default 20 in text, all in JSON; 0 is all)",
+			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
+		{"kernel", "REGEX", "watch only the kernels whose demangled name matches; the others run unwatched",
+			func(o *options, v string) (err error) {
+				if o.session.Kernel, err = regexp.Compile(v); err != nil {
+					return usagef("--kernel: %v", err)
+				}
+				return nil
+			}},
+		{"detector", "NAME,...", "what judges the run: " + strings.Join(detectorNames(), ", ") + "; none runs bare",
+			setDetectors},
+		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
+			func(o *options, v string) error {
+				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
+					"model", &o.session.Model)
+			}},
+		{"seed", "N", "schedule threads by seed N (default 0, plain round robin)",
+			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
+		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
+			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
+		{"schedule", "NAME", "who runs next: fair (default), lockstep (warps of before Volta), pct (random priorities)",
+			func(o *options, v string) error {
+				return choose(v, map[string]simt.Schedule{"fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT},
+					"schedule", &o.session.Schedule)
+			}},
+		{"engine", "NAME", "what executes kernels: ref (default)",
+			func(o *options, v string) error {
+				return choose(v, session.Engines(), "engine", &o.session.Engine)
+			}},
+		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
+			setTimeout},
+		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
+			func(o *options, v string) error { o.times = true; return nil }},
+	}
+}
+
+var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
+	func(o *options, v string) error { o.launch = v; return nil }}
+
+var jobsFlag = &flag{"jobs", "N", "check so many programs of the corpus at a time (default: the number of cores)",
+	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
+
+var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
+	func(o *options, v string) error { o.nvcc = v; return nil }}
+
+func detectorNames() []string {
+	var names []string
+	for _, d := range all.Detectors() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func setDetectors(o *options, v string) error {
+	o.session.Detectors = nil
+	o.session.Bare = v == "none"
+	if o.session.Bare {
+		return nil
+	}
+	for _, name := range strings.Split(v, ",") {
+		found := false
+		for _, d := range all.Detectors() {
+			if d.Name == name {
+				o.session.Detectors = append(o.session.Detectors, d)
+				found = true
+			}
+		}
+		if !found {
+			return usagef("unknown detector %q%s", name, nearest.Hint(name, append(detectorNames(), "none")))
+		}
+	}
+	return nil
+}
+
+func setTimeout(o *options, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		if s, serr := strconv.ParseFloat(v, 64); serr == nil {
+			d, err = time.Duration(s*float64(time.Second)), nil
+		}
+	}
+	if err != nil || d <= 0 {
+		return usagef("--timeout %q is no duration; write 90s, 5m or a number of seconds", v)
+	}
+	o.session.Timeout = d
+	return nil
+}
+
+// choose sets dst to the value that the word names.
+func choose[T any](word string, values map[string]T, what string, dst *T) error {
+	v, ok := values[word]
+	if !ok {
+		var names []string
+		for name := range values {
+			names = append(names, name)
+		}
+		return usagef("unknown %s %q%s", what, word, nearest.Hint(word, sorted(names)))
+	}
+	*dst = v
+	return nil
+}
+
+// number reads an integer between least and most.
+func number[T int | uint64](text string, least, most int64, dst *T) error {
+	n, err := strconv.ParseInt(text, 0, 64)
+	if err != nil {
+		return usagef("%q is no integer", text)
+	}
+	if n < least || n > most {
+		return usagef("%d is not between %d and %d", n, least, most)
+	}
+	*dst = T(n)
+	return nil
+}
+
+// parseFlags reads the flags that stand before the first other argument, or anywhere if the command allows it. `--` ends
+// them. The other arguments come back.
+func parseFlags(c *command, args []string) (*options, []string, error) {
+	o := &options{limit: 20, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
+	if c.raw {
+		return o, args, nil
+	}
+	var rest []string
+	for len(args) > 0 {
+		arg := args[0]
+		switch {
+		case arg == "-h" || arg == "-help" || arg == "--help":
+			o.help = true
+			return o, nil, nil
+		case len(c.flags) == 0 && len(arg) > 1 && arg[0] == '-':
+			return nil, nil, usagef("%s knows no flags, and so no %q", c.name, arg)
+		case arg == "--":
+			return o, append(rest, args[1:]...), nil
+		case len(arg) < 2 || arg[0] != '-':
+			if !c.anywhere {
+				return o, args, nil
+			}
+			rest, args = append(rest, arg), args[1:]
+			continue
+		}
+		var err error
+		if args, err = parseFlag(c, o, args); err != nil {
+			return nil, nil, err
+		}
+	}
+	return o, rest, nil
+}
+
+// parseFlag reads the flag that args begins with and gives what follows it.
+func parseFlag(c *command, o *options, args []string) ([]string, error) {
+	arg, args := args[0], args[1:]
+	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	f := c.flag(name)
+	if f == nil {
+		return nil, usagef("unknown flag %q%s", arg, nearest.Hint("--"+name, c.flagNames()))
+	}
+	switch {
+	case f.arg == "" && hasValue:
+		return nil, usagef("--%s takes no value", f.name)
+	case f.arg != "" && !hasValue:
+		if len(args) == 0 {
+			return nil, usagef("--%s needs a value: --%s %s", f.name, f.name, f.arg)
+		}
+		value, args = args[0], args[1:]
+	}
+	if err := f.set(o, value); err != nil {
+		return nil, within(f, err)
+	}
+	return args, nil
+}
+
+// within names the flag in an error that does not.
+func within(f *flag, err error) error {
+	if strings.Contains(err.Error(), "--"+f.name) {
+		return err
+	}
+	return usagef("--%s: %v", f.name, err)
+}
+
+func (c *command) flag(name string) *flag {
+	for _, f := range c.flags {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func (c *command) flagNames() []string {
+	var names []string
+	for _, f := range c.flags {
+		names = append(names, "--"+f.name)
+	}
+	return names
+}

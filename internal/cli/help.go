@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/nearest"
+)
+
+const helpHead = `Fencepost finds data races and other concurrency errors in CUDA programs, on a machine without a GPU.
+
+Usage: fencepost COMMAND [flags] [arguments]
+
+`
+
+const helpExamples = `
+Examples:
+  fencepost run prog.cu                      compile a program, run it, report its races
+  fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
+  fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
+  fencepost run --json report.json --fail-on warning prog.cu
+  make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
+  fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
+  fencepost check corpus                     check the built-in programs
+
+Exit codes:
+  0  nothing found at or above --fail-on
+  1  findings at or above --fail-on
+  2  wrong usage
+  3  something could not be run or checked (no compiler, no PTX, unsupported instruction or call, no kernel ran)
+  4  the program itself failed; its own exit code is in the report
+`
+
+func writeHelp(w io.Writer) {
+	fmt.Fprint(w, helpHead)
+	fmt.Fprintln(w, "Commands:")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-32s %s\n", strings.TrimSpace(c.name+" "+c.args), c.doc)
+	}
+	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
+	writeFlags(w, runFlags())
+	fmt.Fprint(w, helpExamples)
+}
+
+func writeFlags(w io.Writer, flags []*flag) {
+	for _, f := range flags {
+		fmt.Fprintf(w, "  %-20s %s\n", strings.TrimSpace("--"+f.name+" "+f.arg), f.doc)
+	}
+}
+
+func writeCommandHelp(w io.Writer, c *command) {
+	usage := c.name
+	if len(c.flags) > 0 {
+		usage += " [flags]"
+	}
+	fmt.Fprintf(w, "Usage: fencepost %s\n\n%s\n", strings.TrimSpace(usage+" "+c.args), upperFirst(c.doc)+".")
+	if c.long != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.Trim(c.long, "\n"))
+	}
+	if len(c.flags) > 0 {
+		fmt.Fprintln(w, "\nFlags:")
+		writeFlags(w, c.flags)
+	}
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func helpCommand() *command {
+	return &command{name: "help", args: "[COMMAND]", doc: "this page, or more about a command",
+		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
+			if len(args) == 0 {
+				writeHelp(e.stdout)
+				return exitClean, nil
+			}
+			var names []string
+			for _, c := range commands() {
+				if c.name == args[0] {
+					writeCommandHelp(e.stdout, c)
+					return exitClean, nil
+				}
+				names = append(names, c.name)
+			}
+			return 0, usagef("there is no command %q%s", args[0], nearest.Hint(args[0], names))
+		}}
+}
+
+func versionCommand() *command {
+	return &command{name: "version", doc: "print the version",
+		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
+			if len(args) > 0 {
+				return 0, usagef("version takes no arguments")
+			}
+			fmt.Fprintf(e.stdout, "fencepost %s\n", versionString())
+			return exitClean, nil
+		}}
+}
+
+// versionString is the module version, or the commit the tool was built from.
+func versionString() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	if version == "" || version == "(devel)" {
+		version = "devel"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				version += "-" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+func sorted(words []string) []string {
+	slices.Sort(words)
+	return words
+}

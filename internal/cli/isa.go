@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/nearest"
+)
+
+var markdownFlag = &flag{"markdown", "FILE", "write the page docs/isa.md instead",
+	func(o *options, v string) error { o.markdown = v; return nil }}
+
+func isaCommand() *command {
+	return &command{name: "isa", args: "[INSTRUCTION]", doc: "the PTX instructions that are supported",
+		flags: []*flag{markdownFlag}, anywhere: true, run: runISA,
+		long: `
+Without an argument it lists the instructions; with one, the forms of it: fencepost isa atom`}
+}
+
+func runISA(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if o.markdown != "" {
+		var b bytes.Buffer
+		if err := writeISAPage(&b); err != nil {
+			return 0, err
+		}
+		return exitClean, os.WriteFile(o.markdown, b.Bytes(), 0o666)
+	}
+	if len(args) > 1 {
+		return 0, usagef("isa takes one instruction")
+	}
+	if len(args) == 0 {
+		writeInstructions(e.stdout)
+		return exitClean, nil
+	}
+	op, _, _ := strings.Cut(strings.TrimPrefix(args[0], "."), ".")
+	var ops []string
+	found := false
+	for _, r := range isa.Rows() {
+		if r.Op == op {
+			writeRow(e.stdout, r)
+			found = true
+		}
+		ops = append(ops, r.Op)
+	}
+	if !found {
+		return 0, usagef("there is no instruction %q in the table%s", op, nearest.Hint(op, ops))
+	}
+	return exitClean, nil
+}
+
+// chapter is the chapter of the PTX manual a row belongs to: "Integer Arithmetic" of "Integer Arithmetic: add".
+func chapter(r *isa.Row) string {
+	title, _, _ := strings.Cut(r.Doc, ":")
+	return title
+}
+
+// writeInstructions lists the instructions by chapter, in the order of the table.
+func writeInstructions(w io.Writer) {
+	var order []string
+	ops := map[string][]string{}
+	all := map[string]bool{}
+	forms := 0
+	for _, r := range isa.Rows() {
+		c := chapter(r)
+		if ops[c] == nil {
+			order = append(order, c)
+		}
+		if !slices.Contains(ops[c], r.Op) {
+			ops[c] = append(ops[c], r.Op)
+		}
+		all[r.Op] = true
+		forms += len(r.Forms)
+	}
+	for _, c := range order {
+		fmt.Fprintf(w, "%s\n", c)
+		line := " "
+		for _, op := range ops[c] {
+			if len(line)+1+len(op) > 100 {
+				fmt.Fprintln(w, line)
+				line = " "
+			}
+			line += " " + op
+		}
+		fmt.Fprintf(w, "%s\n\n", line)
+	}
+	fmt.Fprintf(w, "%d instructions in %d forms; \"fencepost isa NAME\" shows those of one.\n", len(all), forms)
+}
+
+func writeRow(w io.Writer, r *isa.Row) {
+	fmt.Fprintf(w, "%s (PTX manual, %s)\n", r.Op, r.Doc)
+	for _, f := range r.Forms {
+		fmt.Fprintf(w, "  %s\n", f.Display(r.Op))
+	}
+	if r.Note != "" {
+		fmt.Fprintf(w, "  %s\n", r.Note)
+	}
+	fmt.Fprintln(w)
+}
+
+// writeISAPage writes docs/isa.md.
+func writeISAPage(w io.Writer) error {
+	fmt.Fprint(w, `<!-- Made by "go generate ./docs" from the instruction table. Do not edit. -->
+
+# Which PTX instructions are supported?
+
+These are the instructions and forms that Fencepost executes, in the notation of the PTX manual. A kernel that uses another one is
+refused before it runs, with its line and name, and counts as not checked; the other kernels of the program run.
+
+`)
+	return isa.WriteMarkdown(w)
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+// exitCodes gives the exit code of each verdict.
+var exitCodes = map[report.Verdict]int{report.Clean: exitClean, report.Found: exitFindings,
+	report.NotChecked: exitNotChecked, report.ProgramFailed: exitProgram}
+
+// tell prints a report to w, writes the JSON that was asked for, and gives the exit code.
+func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string) []string) (int, error) {
+	if o.limited && o.limit > 0 && len(r.Findings) > o.limit {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d findings are listed (--limit).", o.limit, len(r.Findings)))
+	}
+	writeText(w, o, r, source)
+	if err := writeJSON(e, o, r); err != nil {
+		return 0, err
+	}
+	return exitCodes[r.Verdict], nil
+}
+
+// reportWriter is where the text goes when it would go to w: not where the JSON goes.
+func (o *options) reportWriter(e *env, w io.Writer) io.Writer {
+	if o.json == "-" {
+		return e.stderr
+	}
+	return w
+}
+
+func newText(w io.Writer, source func(string) []string) *report.Text {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // names are shown as they are
+	}
+	return &report.Text{Color: color(w), Dir: dir, Source: report.CachedSource(source)}
+}
+
+func writeText(w io.Writer, o *options, r *report.Report, source func(string) []string) {
+	text := newText(w, source)
+	shown := r.Findings
+	if o.limit > 0 && len(shown) > o.limit {
+		shown = shown[:o.limit]
+	}
+	for i := range shown {
+		text.Finding(w, &shown[i])
+	}
+	if n := len(r.Findings) - len(shown); n > 0 {
+		fmt.Fprintf(w, "... and %s (--limit 0 lists all)\n\n", count(n, "more finding"))
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "not checked: %s: %s\n", s.What, s.Reason)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	fmt.Fprintf(w, "fencepost: %s\n", summary(o, r))
+}
+
+// summary is the last line of a report.
+func summary(o *options, r *report.Report) string {
+	s := findingCounts(r.Findings)
+	if s == "" {
+		s = "no findings"
+	}
+	launches, kernels := 0, map[string]bool{}
+	for _, k := range r.Kernels {
+		launches += k.Launches
+		kernels[k.Name] = true
+	}
+	if launches == 0 {
+		s += "; no kernel ran"
+	} else {
+		s += fmt.Sprintf(" in %s of %s", countPlural(launches, "launch", "launches"), count(len(kernels), "kernel"))
+	}
+	if o.session.Seeds > 1 {
+		s += fmt.Sprintf(", %d seeds", o.session.Seeds)
+	}
+	if len(r.Skipped) > 0 {
+		s += "; not everything was checked"
+	}
+	if p := r.Program; p != nil && p.Signal != "" {
+		s += "; the program was ended by a signal: " + p.Signal
+	} else if p != nil && p.Exit != 0 {
+		s += fmt.Sprintf("; the program itself failed with exit code %d", p.Exit)
+	}
+	return s
+}
+
+// findingCounts is "2 errors, 1 warning", "" for none.
+func findingCounts(fs []report.Finding) string {
+	var parts []string
+	for _, sev := range []detect.Severity{detect.Error, detect.Warning, detect.Info} {
+		n := 0
+		for i := range fs {
+			if fs[i].Severity == sev {
+				n++
+			}
+		}
+		if n > 0 {
+			noun := sev.String()
+			if sev == detect.Info {
+				noun = "remark"
+			}
+			parts = append(parts, count(n, noun))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func count(n int, noun string) string { return countPlural(n, noun, noun+"s") }
+
+func countPlural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// writeJSON writes the report where --json asks for it.
+func writeJSON(e *env, o *options, r *report.Report) error {
+	if o.json == "" {
+		return nil
+	}
+	cut := *r
+	if o.limited && o.limit > 0 && len(cut.Findings) > o.limit {
+		cut.Findings = cut.Findings[:o.limit]
+	}
+	var b bytes.Buffer
+	if err := report.JSON(&b, &cut, o.times); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	if o.json == "-" {
+		_, err := e.stdout.Write(b.Bytes())
+		return err
+	}
+	if err := os.WriteFile(o.json, b.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return nil
+}
+
+// failReport is the report of a run that did not come about.
+func failReport(err error) *report.Report {
+	return &report.Report{Verdict: report.NotChecked,
+		Skipped: []report.Skipped{{What: "the run", Reason: strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")}}}
+}
+
+// progressAfter is how long work lasts before its progress is shown.
+const progressAfter = time.Second
+
+// showProgress lets a session tell what it does, on a terminal and after a second. The function ends it and clears the
+// line.
+func showProgress(e *env, o *session.Options) (stop func()) {
+	if !terminal(e.stderr) {
+		return func() {}
+	}
+	var mu sync.Mutex
+	begin, last := time.Now(), time.Time{}
+	shown := false
+	o.Progress = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if now.Sub(begin) < progressAfter || now.Sub(last) < 200*time.Millisecond {
+			return
+		}
+		last, shown = now, true
+		fmt.Fprintf(e.stderr, "\r\x1b[K%s (%s)", text, now.Sub(begin).Round(time.Second))
+	}
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if shown {
+			fmt.Fprint(e.stderr, "\r\x1b[K")
+		}
+		o.Progress = nil
+	}
+}

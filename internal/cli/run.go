@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/fatbin"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+const runLong = `
+fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
+  compiles CUDA sources so that every memory access stays on its line, and runs the program.
+
+fencepost run ./app [arguments]
+  runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX.
+
+The host code runs as it is; kernels run on an emulated GPU (compute capability 8.0) whose memory accesses are watched.
+The program's input, output and arguments are its own; the report goes to the standard error. Flags of fencepost stand
+before the program.`
+
+func runCommand() *command {
+	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong + detectorHelp(),
+		doc:   "run a CUDA program and report its races",
+		flags: append([]*flag{nvccFlag}, runFlags()...), run: runRun}
+}
+
+// detectorHelp lists the detectors.
+func detectorHelp() string {
+	s := "\n\nDetectors:"
+	for _, d := range all.Detectors() {
+		s += fmt.Sprintf("\n  %-10s %s", d.Name, d.Doc)
+	}
+	return s
+}
+
+func runRun(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, usagef("run what? Name a CUDA source or a program: fencepost run prog.cu")
+	}
+	if err := readable(args[0]); err != nil {
+		if path, lookErr := exec.LookPath(args[0]); lookErr == nil && !strings.Contains(args[0], "/") {
+			args[0] = path
+		} else {
+			return 0, err
+		}
+	}
+	p := &session.Program{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}
+	if o.json == "-" {
+		p.Stdout = e.stderr
+	}
+	if isSource(args[0]) {
+		dir, err := os.MkdirTemp("", "fencepost-run-")
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+		if err := compile(ctx, e, o, args, dir, p); err != nil {
+			return 0, err
+		}
+	} else if err := program(ctx, args, p); err != nil {
+		return 0, err
+	}
+	stop := showProgress(e, &o.session)
+	r, err := session.Run(ctx, &o.session, p)
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	return tell(e, e.stderr, o, r, report.ReadSource)
+}
+
+var sourceExts = []string{".cu", ".cpp", ".cc", ".cxx", ".c"}
+
+func isSource(name string) bool {
+	return slices.Contains(sourceExts, strings.ToLower(filepath.Ext(name)))
+}
+
+// compile builds the program of sources and compiler flags.
+func compile(ctx context.Context, e *env, o *options, args []string, dir string, p *session.Program) error {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, p.Args = args[:i], args[i+1:]
+	}
+	if err := compilerArgs(args); err != nil {
+		return err
+	}
+	finder := toolchain.Finder{NVCC: o.nvcc}
+	nvcc, err := finder.FindNVCC(ctx)
+	if err != nil {
+		return remedy(err)
+	}
+	if p.Libraries, err = libraries(ctx); err != nil {
+		return remedy(err)
+	}
+	base := filepath.Base(args[0])
+	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
+	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: args, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr})
+	for _, n := range notes {
+		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
+	}
+	return err
+}
+
+// compilerArgs finds what cannot be meant for the compiler: flags of ours, and arguments of the program.
+func compilerArgs(args []string) error {
+	c := runCommand()
+	for i, a := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		switch {
+		case strings.HasPrefix(a, "--") && c.flag(name) != nil:
+			return usagef("%s stands behind %s, where flags are the compiler's; flags of fencepost go first: fencepost run %s ... %s", a, args[0], a, args[0])
+		case a == "-o" || strings.HasPrefix(a, "--output-file"):
+			return usagef("%s: run makes a program of its own and throws it away; \"fencepost nvcc\" builds one to keep", a)
+		case i > 0 && !strings.HasPrefix(a, "-") && !strings.HasPrefix(args[i-1], "-") && !compilable(a):
+			return usagef("%s is no source; arguments of the program stand behind \"--\": fencepost run %s -- %s", a, args[0], a)
+		}
+	}
+	return nil
+}
+
+// compilable says that nvcc takes a file of this name.
+func compilable(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return isSource(name) || slices.Contains([]string{".o", ".obj", ".a", ".so", ".lib", ".ptx", ".cubin", ".fatbin", ".gpu", ".ii", ".i"}, ext) ||
+		strings.Contains(filepath.Base(name), ".so.")
+}
+
+// program looks at an executable before it runs.
+func program(ctx context.Context, args []string, p *session.Program) error {
+	name := args[0]
+	p.Args = args[1:]
+	if len(p.Args) > 0 && p.Args[0] == "--" {
+		p.Args = p.Args[1:]
+	}
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".ptx", ".cubin", ".fatbin":
+		return usagef("%s is no program; kernels alone are launched by \"fencepost check %s --launch l.toml\"", name, name)
+	case ".o", ".obj", ".a":
+		return usagef("%s is not linked; link it with \"fencepost nvcc %s -o app\", then \"fencepost run ./app\"", name, name)
+	case ".toml", ".json", ".txt", ".h", ".cuh", ".hpp":
+		return usagef("%s is neither a program nor a CUDA source", name)
+	}
+	parts, err := fatbin.Program(name, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")))
+	if err != nil {
+		return err
+	}
+	for _, b := range parts {
+		if err := b.Problem(); err != nil {
+			return remedy(err)
+		}
+	}
+	switch parts[0].Format {
+	case fatbin.Object, fatbin.Cubin, fatbin.FatBinary, fatbin.PTXFile, fatbin.Library:
+		return usagef("%s is no program but a %s", name, parts[0].Format)
+	}
+	if p.Path, err = filepath.Abs(name); err != nil {
+		return err
+	}
+	if st, err := os.Stat(name); err == nil && st.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not executable; if it is a program, run: chmod +x %s", name, name)
+	}
+	if p.Libraries, err = libraries(ctx); err != nil {
+		return remedy(err)
+	}
+	return nil
+}
+
+// remedy puts what is wrong and what to do about it on lines of their own.
+func remedy(err error) error {
+	var missing *toolchain.Missing
+	var cannot *fatbin.CannotRun
+	switch {
+	case errors.As(err, &missing):
+		s := missing.What + " was not found"
+		if len(missing.Looked) > 0 {
+			s += "\n  looked in: " + strings.Join(missing.Looked, ", ")
+		}
+		return errors.New(s + "\n  remedy: " + missing.Remedy)
+	case errors.As(err, &cannot):
+		return fmt.Errorf("%s cannot be run: %s\n  remedy: %s", cannot.Path, cannot.Reason, cannot.Remedy)
+	}
+	return err
+}
+
+const nvccLong = `
+Takes the place of nvcc in a build: the same arguments, and programs come out that "fencepost run" can run and check.
+It adds source lines, keeps every memory access where the source has it, embeds PTX for compute capability 8.0 unless
+you name another, and links Fencepost's runtime in place of NVIDIA's. Separate compilation (-rdc=true, -dc, -dlink) works.
+
+  make NVCC="fencepost nvcc"
+  cmake -DCMAKE_CUDA_COMPILER="$(fencepost nvcc --toolkit)/bin/nvcc" ..
+  make CUDA_HOME="$(fencepost nvcc --toolkit)"
+
+--toolkit prints the folder of a toolkit made of links to yours, whose nvcc and runtime libraries are Fencepost's. A
+link called nvcc to the fencepost program does as well. FENCEPOST_NVCC names the compiler to call.`
+
+func nvccCommand() *command {
+	return &command{name: "nvcc", args: "ARGUMENTS...", long: nvccLong,
+		doc: "compile like nvcc, for \"fencepost run\"", raw: true,
+		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
+			switch {
+			case len(args) == 0:
+				return 0, usagef("nvcc what? Give it the arguments of nvcc")
+			case len(args) == 1 && args[0] == "--toolkit":
+				return printToolkit(ctx, e)
+			}
+			return wrapNVCC(ctx, e, args)
+		}}
+}
+
+// wrapNVCC compiles. The exit code is nvcc's own.
+func wrapNVCC(ctx context.Context, e *env, args []string) (int, error) {
+	w := toolchain.Wrapper{Runtime: libraries}
+	code, err := w.Run(ctx, args, e.stdin, e.stdout, e.stderr)
+	var usage *toolchain.UsageError
+	if errors.As(err, &usage) {
+		return 0, usagef("nvcc: %s", usage.Msg)
+	}
+	return code, remedy(err)
+}
+
+func printToolkit(ctx context.Context, e *env) (int, error) {
+	finder := toolchain.Finder{}
+	nvcc, err := finder.FindNVCC(ctx)
+	if err != nil {
+		return 0, remedy(err)
+	}
+	libs, err := libraries(ctx)
+	if err != nil {
+		return 0, remedy(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	dir, err := toolchain.Overlay(cacheDir(), nvcc, libs, self)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintln(e.stdout, dir)
+	return exitClean, nil
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"fencepost": func() { os.Exit(Main(os.Args, os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs testdata/script. The conditions [nvcc] and [cc] say that a compiler was found: nvcc as
+// FENCEPOST_TEST_NVCC names it, or where the tool itself would look. A script that needs one skips without it.
+func TestScripts(t *testing.T) {
+	cache := t.TempDir() // one for all scripts: the stand-in libraries are built once
+	finder := toolchain.Finder{NVCC: os.Getenv("FENCEPOST_TEST_NVCC")}
+	nvcc, nvccErr := finder.FindNVCC(context.Background())
+	_, ccErr := finder.FindCC(context.Background())
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("NO_COLOR", "1")
+			if nvccErr == nil {
+				e.Setenv("FENCEPOST_NVCC", nvcc.Path)
+			}
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "nvcc":
+				return nvccErr == nil && ccErr == nil, nil
+			case "cc":
+				return ccErr == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ},
+	})
+}
+
+// exits runs a command and compares its exit code: exits 3 fencepost check none.ptx
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// differ fails when two files are equal.
+func differ(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: differ FILE FILE")
+	}
+	if ts.ReadFile(args[0]) == ts.ReadFile(args[1]) {
+		ts.Fatalf("%s and %s are equal", args[0], args[1])
+	}
+}

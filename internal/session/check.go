@@ -1,0 +1,311 @@
+package session
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Input is kernels and how to launch them.
+type Input struct {
+	Images []cuda.Image // linked together
+	Launch *LaunchFile
+	// Rename, when not nil, maps the source file names of the PTX to those of the report.
+	Rename func(file string) string
+}
+
+// Check launches kernels as the launch file says, once for each seed. The error says why nothing could be run: broken
+// PTX, a kernel that does not exist, arguments that do not fit. A *FileError or FileErrors is about the launch file.
+func Check(ctx context.Context, o *Options, in *Input) (*report.Report, error) {
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	return overSeeds(ctx, o, func(_ int, seed uint64) (*report.Report, error) { return checkOnce(ctx, o, in, seed) })
+}
+
+// overSeeds makes one report of the runs with each seed.
+func overSeeds(ctx context.Context, o *Options, run func(i int, seed uint64) (*report.Report, error)) (*report.Report, error) {
+	var reports []*report.Report
+	seeds := max(o.Seeds, 1)
+	for i := range seeds {
+		if i > 0 && ctx.Err() != nil {
+			break
+		}
+		r, err := run(i, o.Seed+uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	if missing := seeds - len(reports); missing > 0 {
+		last := reports[len(reports)-1]
+		last.Skipped = append(last.Skipped, report.Skipped{What: fmt.Sprintf("%d of %d seeds", missing, seeds), Reason: whyStopped(ctx)})
+	}
+	return unite(reports, o.FailOn), nil
+}
+
+func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64) (*report.Report, error) {
+	r, err := newOnce(ctx, o, seed, o.Printf)
+	if err != nil {
+		return nil, err
+	}
+	r.rename = in.Rename
+	c := &checker{once: r, in: in, api: r.device.NewContext(), streams: map[int]cuda.StreamID{}}
+	if err := c.run(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r.finish(), nil
+}
+
+// checker drives the device as the launch file says, like a host program would.
+type checker struct {
+	*once
+	in      *Input
+	api     *cuda.Context
+	module  *cuda.Module
+	streams map[int]cuda.StreamID
+}
+
+func (c *checker) run() error {
+	var err error
+	if c.module, err = c.api.LoadModule(c.in.Images...); err != nil {
+		var bad *cuda.Error
+		if errors.As(err, &bad) {
+			return errors.New(bad.Msg)
+		}
+		return err
+	}
+	if err := c.place(); err != nil {
+		return err
+	}
+	for i := range c.in.Launch.Launches {
+		if c.ctx.Err() != nil {
+			c.skip(fmt.Sprintf("launch %d of %s", i+1, c.in.Launch.Name), whyStopped(c.ctx))
+			continue
+		}
+		if err := c.launchOne(i); err != nil {
+			return err
+		}
+	}
+	return c.verify()
+}
+
+// place allocates and fills the buffers.
+func (c *checker) place() error {
+	for _, b := range c.in.Launch.Buffers {
+		addr, err := c.api.Malloc(b.Bytes(), simt.DeviceAlloc)
+		if err != nil {
+			return fmt.Errorf("%s: buffer %q of %d bytes: %w", c.in.Launch.Name, b.Name, b.Bytes(), err)
+		}
+		c.buffers = append(c.buffers, placedBuffer{b, addr})
+		if b.fill == nil {
+			continue
+		}
+		data := make([]byte, b.Bytes())
+		b.Fill(data)
+		if err := c.api.Write(addr, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launchOne runs launch i. The error is a mistake in the launch file.
+func (c *checker) launchOne(i int) error {
+	l := &c.in.Launch.Launches[i]
+	k, err := c.kernel(l)
+	if err != nil {
+		return err
+	}
+	params, err := c.params(l, k)
+	if err != nil {
+		return err
+	}
+	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Cooperative: l.Cooperative}
+	if cfg.Stream, err = c.stream(l.Stream); err != nil {
+		return err
+	}
+	if most := int32(l.Shared); l.Shared > 0 {
+		// The API's opt-in for much shared memory is the host program's business, not the kernel's. Too much is refused below.
+		_ = k.SetAttribute(cuda.FuncMaxDynamicShared, most)
+	}
+	told := len(c.findings)
+	err = c.api.Launch(c.ctx, k, cfg, params)
+	var refused *cuda.Error
+	var unchecked *cuda.Unchecked
+	switch {
+	case err == nil || c.ctx.Err() != nil || errors.As(err, &unchecked): // OnLaunch has told what there is to tell
+	case errors.As(err, &refused) && len(c.findings) > told:
+		return c.at(l.Pos, "%v", refused)
+	case errors.As(err, &refused):
+		c.skip(fmt.Sprintf("launch %d of %s", i+1, c.in.Launch.Name), "not run, the device is lost: "+refused.Error())
+	default:
+		return err
+	}
+	if l.Sync {
+		_ = c.api.Synchronize() // a lost device shows at the next launch
+	}
+	return nil
+}
+
+func (c *checker) at(pos Pos, format string, args ...any) error {
+	return &FileError{c.in.Launch.Name, pos, fmt.Sprintf(format, args...)}
+}
+
+func (c *checker) stream(n int) (cuda.StreamID, error) {
+	if n == 0 {
+		return cuda.StreamLegacy, nil
+	}
+	if id, ok := c.streams[n]; ok {
+		return id, nil
+	}
+	id, err := c.api.CreateStream(0, 0)
+	c.streams[n] = id
+	return id, err
+}
+
+// kernel finds the kernel that a launch means.
+func (c *checker) kernel(l *LaunchSpec) (*cuda.Kernel, error) {
+	names := c.module.Kernels()
+	var matches []string
+	for _, n := range names {
+		if l.Kernel == "" || n == l.Kernel || called(n, l.Kernel) {
+			matches = append(matches, n)
+		}
+	}
+	if slices.Contains(matches, l.Kernel) {
+		matches = []string{l.Kernel}
+	}
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s holds no kernel (no .entry)", c.in.Images[0].Name)
+	case len(matches) == 1:
+		return c.module.Kernel(matches[0])
+	case l.Kernel == "":
+		return nil, c.at(l.Pos, "%s holds %d kernels; say which one, as in kernel = %q (%s)", c.in.Images[0].Name, len(names),
+			callName(names[0]), strings.Join(callNames(names), ", "))
+	case len(matches) == 0:
+		return nil, c.at(l.KernelPos, "there is no kernel %q in %s%s", l.Kernel, c.in.Images[0].Name, nearest.Hint(l.Kernel, callNames(names)))
+	}
+	return nil, c.at(l.KernelPos, "%q means several kernels: %s", l.Kernel, strings.Join(matches, ", "))
+}
+
+// called says that a launch file may name a kernel so: the demangled name with or without parameters, namespaces and
+// template arguments.
+func called(kernel, name string) bool {
+	call := callName(kernel)
+	bare := report.BareName(kernel)
+	plain, _, _ := strings.Cut(bare, "<")
+	return name == report.Demangle(kernel) || name == call || name == bare || name == plain
+}
+
+// callName is the demangled name without return type and parameters: "ns::scan<float>".
+func callName(kernel string) string {
+	full, bare := report.Demangle(kernel), report.BareName(kernel)
+	i := strings.LastIndex(full, bare+"(")
+	if i < 0 {
+		return full
+	}
+	start := i
+	for depth := 0; start > 0; start-- {
+		switch full[start-1] {
+		case '>', ')':
+			depth++
+		case '<', '(':
+			depth--
+		case ' ':
+			if depth == 0 {
+				return full[start : i+len(bare)]
+			}
+		}
+	}
+	return full[:i+len(bare)]
+}
+
+func callNames(kernels []string) []string {
+	var names []string
+	for _, k := range kernels {
+		names = append(names, callName(k))
+	}
+	return names
+}
+
+// params lays out the kernel's parameter block.
+func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
+	want := k.Params()
+	if len(l.Args) != len(want) {
+		return nil, c.at(l.Pos, "kernel %s has %d parameters and the launch gives %d arguments; its parameters are %s",
+			callName(k.Name()), len(want), len(l.Args), describeParams(want))
+	}
+	block := make([]byte, k.ParamSize())
+	for i, p := range want {
+		a := &l.Args[i]
+		value := a.Value
+		if a.Buffer != nil {
+			value = binary.LittleEndian.AppendUint64(nil, c.address(a.Buffer))
+		}
+		if len(value) != p.Size {
+			return nil, c.at(a.Pos, "argument %d (%s) has %d bytes, and parameter %d of %s has %d",
+				i+1, a.Type, len(value), i+1, callName(k.Name()), p.Size)
+		}
+		copy(block[p.Off:], value)
+	}
+	return block, nil
+}
+
+func describeParams(ps []isa.Param) string {
+	if len(ps) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, p := range ps {
+		out = append(out, fmt.Sprintf("%d bytes", p.Size))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (c *checker) address(b *Buffer) uint64 {
+	for _, p := range c.buffers {
+		if p.Buffer == b {
+			return p.addr
+		}
+	}
+	panic("BUG: buffer " + b.Name + " was not placed")
+}
+
+// verify compares buffers with what the launch file expects. A difference is the program's failure, as a failing check
+// of results in a host program would be.
+func (c *checker) verify() error {
+	if err := c.api.Synchronize(); err != nil || c.ctx.Err() != nil {
+		return nil // told with the launch that failed
+	}
+	for _, x := range c.in.Launch.Expects {
+		n := uint64(x.Buffer.Type.Size)
+		data := make([]byte, x.First*n)
+		if err := c.api.Read(c.address(x.Buffer), data); err != nil {
+			return err
+		}
+		for i := range x.First {
+			want := x.Values[0]
+			if !x.Same {
+				want = x.Values[i]
+			}
+			if got := data[i*n : (i+1)*n]; !x.Buffer.Type.equal(got, want) {
+				c.program = &report.Program{Exit: 1}
+				c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i,
+					x.Buffer.Type.format(got), x.Buffer.Type.format(want))
+				break
+			}
+		}
+	}
+	return nil
+}

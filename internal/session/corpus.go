@@ -1,0 +1,109 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// CorpusResult is a program of the corpus, checked.
+type CorpusResult struct {
+	Program    *corpus.Program
+	Report     *report.Report // nil when Err is not
+	Missing    []corpus.Want
+	Unexpected []corpus.Found
+	Err        error
+}
+
+// OK says that the program gave exactly the findings its source asks for.
+func (r *CorpusResult) OK() bool {
+	return r.Err == nil && len(r.Missing) == 0 && len(r.Unexpected) == 0 && len(r.Report.Skipped) == 0
+}
+
+// CorpusInput makes a program of the corpus ready to check. Its source is called corpus/race/tile.cu in the report.
+func CorpusInput(p *corpus.Program) (*Input, error) {
+	l, err := ReadLaunchFile("corpus/"+p.Path()+".toml", p.Launch)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{Images: []cuda.Image{{Name: "corpus/" + p.Path() + ".ptx", Text: p.PTX}}, Launch: l}
+	in.Rename = func(file string) string {
+		if file == p.Name+".cu" {
+			return corpusSource(p)
+		}
+		return file
+	}
+	return in, nil
+}
+
+func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.Path()+".cu") }
+
+// CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares what is found with what their sources want.
+// Results stand in the order of the programs.
+func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	each := *o
+	each.Timeout, each.Printf, each.Progress = 0, nil, nil
+	results := make([]CorpusResult, len(programs))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(max(o.Jobs, 1), len(programs)) {
+		wg.Go(func() {
+			for i := range next {
+				results[i] = checkProgram(ctx, &each, programs[i])
+			}
+		})
+	}
+	for i := range programs {
+		if o.Progress != nil {
+			o.Progress(fmt.Sprintf("%d of %d programs", i, len(programs)))
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return results
+}
+
+func checkProgram(ctx context.Context, o *Options, p *corpus.Program) CorpusResult {
+	res := CorpusResult{Program: p}
+	in, err := CorpusInput(p)
+	if err == nil {
+		res.Report, err = Check(ctx, o, in)
+	}
+	if err != nil {
+		res.Err = err
+		return res
+	}
+	res.Missing, res.Unexpected = CompareCorpus(p, res.Report)
+	return res
+}
+
+// CompareCorpus compares a report with what the program's source wants.
+func CompareCorpus(p *corpus.Program, r *report.Report) (missing []corpus.Want, unexpected []corpus.Found) {
+	var found []corpus.Found
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		c := corpus.Found{Severity: f.Severity.String(), Kind: string(f.Kind)}
+		for j := range f.Accesses {
+			at := f.Accesses[j].Place()
+			if f.Accesses[j].Doing == "exited" {
+				continue // no threads stand there any more, and a source cannot say what the compiler calls the end of a kernel
+			}
+			if at.File == corpusSource(p) || path.Base(at.File) == p.Name+".cu" && !strings.HasPrefix(at.File, "corpus/") {
+				c.Lines = append(c.Lines, at.Line)
+			}
+		}
+		slices.Sort(c.Lines)
+		found = append(found, c)
+	}
+	return p.Match(found)
+}

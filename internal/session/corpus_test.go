@@ -1,0 +1,146 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+func corpusPrograms(t testing.TB) []*corpus.Program {
+	t.Helper()
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return programs
+}
+
+func requireAsWanted(t *testing.T, results []CorpusResult) {
+	t.Helper()
+	for i := range results {
+		r := &results[i]
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.Program.Path(), r.Err)
+			continue
+		}
+		for _, m := range r.Missing {
+			t.Errorf("%s: missing: %s", r.Program.Path(), m)
+		}
+		for _, u := range r.Unexpected {
+			t.Errorf("%s: unexpected: %s", r.Program.Path(), u)
+		}
+		for _, s := range r.Report.Skipped {
+			t.Errorf("%s: not checked: %s: %s", r.Program.Path(), s.What, s.Reason)
+		}
+	}
+}
+
+// TestCorpus checks every program of the corpus as it is embedded.
+func TestCorpus(t *testing.T) {
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU()}
+	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
+}
+
+// TestCorpusUnderOtherSchedules holds the verdicts to what design promises: programs without a defect have no finding
+// under any schedule. What a racy one shows may depend on it.
+func TestCorpusUnderOtherSchedules(t *testing.T) {
+	var clean []*corpus.Program
+	for _, p := range corpusPrograms(t) {
+		if p.Dir == corpus.NoRace {
+			clean = append(clean, p)
+		}
+	}
+	for _, schedule := range []simt.Schedule{simt.Fair, simt.PCT} {
+		t.Run(fmt.Sprint(schedule), func(t *testing.T) {
+			o := &Options{Seeds: 3, Seed: 1, Jobs: runtime.NumCPU(), Schedule: schedule}
+			requireAsWanted(t, CheckCorpus(context.Background(), o, clean))
+		})
+	}
+}
+
+// TestCorpusFromSource compiles every program of the corpus with the nvcc of this machine, as "fencepost run" would, and
+// wants the same verdict as from the embedded PTX.
+func TestCorpusFromSource(t *testing.T) {
+	nvcc := testNVCC(t)
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	programs := corpusPrograms(t)
+	fresh := make([]*corpus.Program, len(programs))
+	slots := make(chan struct{}, runtime.NumCPU())
+	t.Run("compile", func(t *testing.T) {
+		for i, p := range programs {
+			t.Run(p.Path(), func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				q := *p
+				q.PTX = compileCorpus(t, nvcc, p)
+				fresh[i] = &q
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU()}
+	requireAsWanted(t, CheckCorpus(context.Background(), o, fresh))
+}
+
+// testNVCC finds the compiler that the tests use: FENCEPOST_TEST_NVCC, FENCEPOST_NVCC, or nvcc in PATH.
+func testNVCC(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("FENCEPOST_TEST_NVCC"), os.Getenv("FENCEPOST_NVCC"), "nvcc"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("nvcc is missing")
+	return ""
+}
+
+func compileCorpus(t *testing.T, nvcc string, p *corpus.Program) string {
+	dir := t.TempDir()
+	src, out := filepath.Join(dir, p.Name+".cu"), filepath.Join(dir, p.Name+".ptx")
+	if err := os.WriteFile(src, []byte(p.Source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(nvcc, "-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx", "-o", out, src)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	ptx, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(ptx), src, p.Name+".cu")
+}
+
+// TestCorpusIsDeterministic wants equal reports of equal runs, however many are made at a time.
+func TestCorpusIsDeterministic(t *testing.T) {
+	programs := corpusPrograms(t)
+	text := func(jobs int) string {
+		var b strings.Builder
+		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Seed: 7, Jobs: jobs}, programs) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if err := report.JSON(&b, r.Report, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.String()
+	}
+	if text(1) != text(4) {
+		t.Error("two runs gave different reports")
+	}
+}

@@ -1,0 +1,201 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// engineName stands as the detector of findings that the engine makes itself.
+const engineName = "engine"
+
+// LaunchRefused is the kind of a launch that the API does not take.
+const LaunchRefused detect.Kind = "launch-refused"
+
+type launchFunc = *isa.Func
+
+// placedBuffer is a buffer of a launch file with its address.
+type placedBuffer struct {
+	*Buffer
+	addr uint64
+}
+
+// faultKinds gives the class of each fault and what to do about it.
+var faultKinds = map[simt.FaultKind]struct {
+	class detect.Class
+	fix   string
+}{
+	simt.OutOfBounds:       {detect.MemoryFault, "Bound the index by the size of the allocation, or make the allocation as large as the launch needs."},
+	simt.Misaligned:        {detect.MemoryFault, "Access memory at multiples of the access's size: align the pointer, or use a narrower type."},
+	simt.UseAfterFree:      {detect.MemoryFault, "Free the memory after the last kernel that uses it has finished."},
+	simt.ReadOnly:          {detect.MemoryFault, "Write to a __device__ variable instead; __constant__ memory is written by the host."},
+	simt.BarrierDivergence: {detect.Divergence, "Let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone."},
+	simt.Deadlock:          {detect.Deadlock, "Let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released."},
+	simt.Assertion:         {detect.API, ""},
+	simt.TrapHit:           {detect.API, ""},
+	simt.BadCall:           {detect.MemoryFault, "Call through pointers to device functions of the same module only."},
+	simt.StackOverflow:     {detect.MemoryFault, "Bound the recursion."},
+	simt.DeviceHeap:        {detect.MemoryFault, "Free each pointer that device malloc gave exactly once, and nothing else."},
+}
+
+// fault makes a finding of a fault. It is called while the device is as the kernel left it, so that names are right.
+func (r *once) fault(f simt.Fault) {
+	if f.Kind == simt.StepLimit {
+		return // the launch's end tells
+	}
+	k, ok := faultKinds[f.Kind]
+	if !ok {
+		panic("BUG: fault of unknown kind " + string(f.Kind))
+	}
+	out := report.Finding{Class: k.class, Kind: detect.Kind(f.Kind), Severity: detect.Error, Detector: engineName,
+		Kernel: f.Launch.Kernel, Count: max(f.Count, 1), Message: f.Message, Fix: k.fix}
+	if f.Warning {
+		out.Severity = detect.Warning
+	}
+	for i := range f.Stands {
+		out.Accesses = append(out.Accesses, r.stand(&f, &f.Stands[i]))
+	}
+	out.Message = r.nameBuffers(out.Message)
+	r.findings = append(r.findings, out)
+}
+
+func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
+	a := report.Access{Op: report.OpWait, Space: s.Space, Kernel: f.Launch.Kernel, Launch: f.Launch.ID, Grid: f.Launch.Grid,
+		Shape: f.Launch.Block, Block: s.Block, Thread: s.Thread, Threads: s.Threads, Doing: s.Doing, Address: s.Address, Size: s.Size,
+		Frames: r.frames(s.Place)}
+	switch s.Flags & (event.FlagRead | event.FlagWrite) {
+	case event.FlagRead:
+		a.Op = detect.Read
+	case event.FlagWrite:
+		a.Op = detect.Write
+	case event.FlagRead | event.FlagWrite:
+		a.Op = detect.AtomicOp
+	}
+	if a.Op != report.OpWait {
+		a.Object = r.object(s.Space, s.Address, f.Launch.ID)
+		if a.Object.Name == "" && s.Space == event.Global {
+			a.Object = r.before(s.Address)
+		}
+	}
+	return a
+}
+
+// before is the allocation that ends nearest before an address in none: the one that was overrun, mostly.
+func (r *once) before(addr uint64) report.Object {
+	const far = 1 << 20
+	var best simt.Alloc
+	for _, a := range r.device.Memory().Allocs() {
+		if a.Addr <= addr && a.Addr >= best.Addr {
+			best = a
+		}
+	}
+	if best.Size == 0 || addr-(best.Addr+best.Size) > far {
+		return report.Object{}
+	}
+	o := r.object(event.Global, best.Addr, 0)
+	o.Offset = addr - best.Addr
+	return o
+}
+
+// nameBuffers replaces what the device calls the buffers of a launch file by their names.
+func (r *once) nameBuffers(text string) string {
+	for _, b := range r.buffers {
+		if a, ok := r.device.Memory().Find(b.addr); ok && a.Name != "" {
+			text = strings.ReplaceAll(text, a.Name, fmt.Sprintf("buffer %q (%d bytes)", b.Name, b.Bytes()))
+		}
+	}
+	return text
+}
+
+// resolve puts names to the numbers of a finding.
+func (r *once) resolve(f *detect.Finding) report.Finding {
+	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: f.Severity, Detector: f.Detector, Predicted: f.Predicted,
+		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix}
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Host: a.Host, Address: a.Address, Size: a.Size,
+			Object: r.object(a.Space, a.Address, a.Launch.ID)}
+		x.Object.Freed = false // it was not when the access was made
+		if a.Host == "" {
+			x.Kernel, x.Launch, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.ID, a.Launch.Grid, a.Launch.Block
+			x.Block, x.Thread = a.Launch.BlockOf(a.Warp), a.Launch.ThreadOf(a.Warp, a.Lane)
+			x.Frames = r.frames(a.Place)
+			if out.Kernel == "" {
+				out.Kernel = a.Launch.Kernel
+			}
+		}
+		if a.Sync != nil {
+			x.Sync = &report.Sync{What: a.Sync.What, Frames: r.frames(a.Sync.Place)}
+		}
+		out.Accesses = append(out.Accesses, x)
+	}
+	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
+	return out
+}
+
+func (r *once) frames(place uint32) []event.Frame {
+	if place == 0 {
+		return nil
+	}
+	frames := r.places.Frames(place)
+	if r.rename != nil {
+		for i := range frames {
+			frames[i].File = r.rename(frames[i].File)
+		}
+	}
+	return frames
+}
+
+// object names what lies at an address.
+func (r *once) object(space event.Space, addr uint64, launch uint32) report.Object {
+	switch space {
+	case event.Shared:
+		return r.sharedObject(addr, launch)
+	case event.Local, event.Param, event.NoSpace:
+		return report.Object{}
+	}
+	for _, b := range r.buffers {
+		if addr-b.addr < b.Bytes() {
+			return report.Object{Name: b.Name, Named: true, Offset: addr - b.addr, Size: b.Bytes(), Elem: b.Type.Size}
+		}
+	}
+	a, ok := r.device.Memory().Find(addr)
+	if !ok {
+		return report.Object{}
+	}
+	return report.Object{Name: a.Name, Named: !strings.Contains(a.Name, " "), Offset: addr - a.Addr, Size: a.Size, Freed: a.Freed}
+}
+
+func (r *once) sharedObject(off uint64, launch uint32) report.Object {
+	l, ok := r.launched[launch]
+	if !ok {
+		return report.Object{}
+	}
+	name, at, ok := l.program.SharedVar(l.fn, off)
+	if !ok {
+		return report.Object{}
+	}
+	o := report.Object{Name: name, Named: !strings.Contains(name, " "), Offset: off - at}
+	for _, v := range l.program.Module.Vars {
+		if v.Name == name && v.Size > 0 {
+			o.Size = uint64(v.Size)
+		}
+	}
+	return o
+}
+
+// optimised says that a function looks like the output of an optimising compiler: nvcc at -Xcicc -O0 keeps pointers
+// generic, and converts none to a state space.
+func optimised(f *isa.Func) bool {
+	for i := range f.Insts {
+		if src := f.Insts[i].Source; src != nil && src.Op == "cvta" && strings.HasPrefix(src.Mods, ".to.") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,306 @@
+// Package session is one run: from options to engine, device and detectors, and from what those say to a report.
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Options say how to run and what to judge.
+type Options struct {
+	Detectors []detect.Spec // none: the default ones
+	Bare      bool          // no detector at all
+	Model     detect.Model
+	Engine    func() simt.Engine // nil: the default one
+	Schedule  simt.Schedule
+	Seed      uint64
+	Seeds     int            // runs, with the seeds from Seed on; at least 1
+	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
+	FailOn    detect.Severity
+	Timeout   time.Duration // of all runs together; 0: none
+	Jobs      int           // programs of the corpus checked at a time
+	// Printf takes what kernels print when no host program does; nil drops it.
+	Printf io.Writer
+	// Progress, when not nil, is called now and then from any goroutine with what is being done.
+	Progress func(text string)
+}
+
+// Engines lists the engines by name.
+func Engines() map[string]func() simt.Engine {
+	return map[string]func() simt.Engine{"ref": simt.NewRef}
+}
+
+func (o *Options) engine() simt.Engine {
+	if o.Engine != nil {
+		return o.Engine()
+	}
+	return simt.NewRef()
+}
+
+func (o *Options) detectors() []detect.Spec {
+	switch {
+	case o.Bare:
+		return nil
+	case len(o.Detectors) > 0:
+		return o.Detectors
+	}
+	return all.Detectors()[:1]
+}
+
+// errTimeout is the cause of the context's end when --timeout has passed.
+var errTimeout = errors.New("the --timeout has passed")
+
+// withTimeout bounds a context by o.Timeout.
+func (o *Options) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, errTimeout)
+}
+
+// whyStopped says why a context ended.
+func whyStopped(ctx context.Context) string {
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return "stopped: the --timeout has passed"
+	}
+	return "stopped: the run was interrupted"
+}
+
+// once is one run with one seed: a device, its detectors, and what they said. Its hooks are called with the device
+// locked, one at a time.
+type once struct {
+	opts      *Options
+	ctx       context.Context
+	places    *simt.PlaceTable
+	detectors []detect.Detector
+	device    *cuda.Device
+	launched  map[uint32]launched // by launch ID
+	buffers   []placedBuffer      // of a launch file
+	rename    func(file string) string
+
+	findings []report.Finding
+	kernels  []report.Kernel
+	skipped  []report.Skipped
+	notes    []string
+	program  *report.Program
+	unseen   map[string]bool // kernels that --kernel excludes
+	watched  int             // launches that ran under watch
+	ran      int
+	looks    bool // optimised code was launched
+}
+
+// launched is what must be known of a launch to put names to its addresses.
+type launched struct {
+	program *simt.Program
+	launch  event.Launch
+	fn      launchFunc
+}
+
+// newOnce makes the device and the detectors of one run.
+func newOnce(ctx context.Context, o *Options, seed uint64, printf io.Writer) (*once, error) {
+	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
+	var needs event.Needs
+	for _, spec := range o.detectors() {
+		r.detectors = append(r.detectors, spec.New(detect.Config{Model: o.Model, Places: r.places}))
+		needs |= spec.Needs
+	}
+	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: o.Schedule,
+		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
+	if len(r.detectors) > 0 {
+		cfg.Sink, cfg.Needs = detect.Tee(r.detectors...), needs
+	}
+	var err error
+	r.device, err = cuda.NewDevice(cfg)
+	return r, err
+}
+
+// observer is the engine of a run; it remembers which program each launch belongs to.
+type observer struct {
+	simt.Engine
+	run *once
+}
+
+// Run implements simt.Engine.
+func (o *observer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func}
+	o.run.looks = o.run.looks || optimised(l.Func)
+	return o.Engine.Run(ctx, l)
+}
+
+func (r *once) watch(kernel string) bool {
+	if r.opts.Kernel == nil || r.opts.Kernel.MatchString(report.Demangle(kernel)) {
+		return true
+	}
+	r.unseen[kernel] = true
+	return false
+}
+
+func (r *once) progress(kernel string, s simt.Stats) {
+	if r.opts.Progress != nil {
+		r.opts.Progress(fmt.Sprintf("%s: %d blocks done, %d M lane-instructions", report.BareName(kernel), s.Blocks, s.Lanes/1e6))
+	}
+}
+
+// launch records how a launch ended.
+func (r *once) launch(l cuda.LaunchReport) {
+	name := report.BareName(l.Kernel)
+	var refused *cuda.Error
+	var unchecked *cuda.Unchecked
+	switch {
+	case l.Err == nil, errors.Is(l.Err, simt.ErrDeadlock), errors.Is(l.Err, simt.ErrTrap), errors.Is(l.Err, simt.ErrAssert):
+	case errors.As(l.Err, &unchecked):
+		r.skip("kernel "+name, firstLines(unchecked.Err.Error(), 3))
+		return
+	case errors.As(l.Err, &refused):
+		r.refused(l, refused)
+		return
+	case errors.Is(l.Err, simt.ErrStopped):
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit")
+	case r.ctx.Err() != nil:
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx))
+	default:
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), l.Err.Error())
+	}
+	r.ran++
+	if !r.unseen[l.Kernel] {
+		r.watched++
+	}
+	r.addKernel(report.Kernel{Name: l.Kernel, Grid: l.Grid, Block: l.Block, Launches: 1, Seconds: l.Stats.Elapsed.Seconds()})
+}
+
+// refused makes a finding of a launch that the API does not take: a program that ignores the error would otherwise
+// look as if its kernel had been checked.
+func (r *once) refused(l cuda.LaunchReport, e *cuda.Error) {
+	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: LaunchRefused, Severity: detect.Warning,
+		Detector: engineName, Kernel: l.Kernel, Count: 1,
+		Message: fmt.Sprintf("The launch with grid %s and block %s is refused with %s: %s.", l.Grid, l.Block, e.Code, strings.TrimSuffix(e.Msg, ".")),
+		Fix:     "Launch a shape that the device can run, and check the error of every launch."})
+}
+
+func (r *once) addKernel(k report.Kernel) {
+	for i := range r.kernels {
+		o := &r.kernels[i]
+		if o.Name == k.Name && o.Grid == k.Grid && o.Block == k.Block {
+			o.Launches += k.Launches
+			o.Seconds += k.Seconds
+			return
+		}
+	}
+	r.kernels = append(r.kernels, k)
+}
+
+func (r *once) skip(what, reason string) {
+	s := report.Skipped{What: what, Reason: reason}
+	if !slices.Contains(r.skipped, s) {
+		r.skipped = append(r.skipped, s)
+	}
+}
+
+func (r *once) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// firstLines keeps the first n lines of a text and says how many there are more.
+func firstLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > n {
+		lines = append(lines[:n:n], fmt.Sprintf("and %d more", len(lines)-n))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// finish gives what the run found. The device is closed.
+func (r *once) finish() *report.Report {
+	for _, d := range r.detectors {
+		for _, f := range d.Findings() {
+			r.findings = append(r.findings, r.resolve(&f))
+		}
+	}
+	for _, call := range r.device.Unsupported() {
+		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
+	}
+	r.complainUnwatched()
+	if r.looks && len(r.findings) > 0 {
+		r.note("The PTX looks optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
+			"off, and a race may be hidden or made by it. Build with -lineinfo -Xcicc -O0 (\"fencepost nvcc\" does) to be sure.")
+	}
+	if r.opts.Bare {
+		r.note("No detector was attached: races were not looked for.")
+	}
+	r.close()
+	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}
+}
+
+func (r *once) complainUnwatched() {
+	if r.ran == 0 || r.watched > 0 || len(r.unseen) == 0 {
+		return
+	}
+	var names []string
+	for k := range r.unseen {
+		names = append(names, report.BareName(k))
+	}
+	slices.Sort(names)
+	r.skip("kernels", fmt.Sprintf("--kernel %s matches none of the kernels that ran: %s", r.opts.Kernel, strings.Join(names, ", ")))
+}
+
+func (r *once) close() {
+	// The device holds nothing but memory; an error of giving it back concerns nobody.
+	_ = r.device.Close()
+}
+
+// unite makes one report of those of several seeds.
+func unite(reports []*report.Report, failOn detect.Severity) *report.Report {
+	out := *reports[0]
+	for _, r := range reports[1:] {
+		out.Findings = append(out.Findings, r.Findings...)
+		for _, s := range r.Skipped {
+			if !slices.Contains(out.Skipped, s) {
+				out.Skipped = append(out.Skipped, s)
+			}
+		}
+		for _, n := range r.Notes {
+			if !slices.Contains(out.Notes, n) {
+				out.Notes = append(out.Notes, n)
+			}
+		}
+		if r.Program != nil && r.Program.Exit != 0 && out.Program.Exit == 0 {
+			out.Program = r.Program
+		}
+	}
+	out.Findings = report.Merge(out.Findings)
+	slices.SortStableFunc(out.Kernels, func(a, b report.Kernel) int { return cmp.Compare(a.Name, b.Name) })
+	out.Verdict = verdict(&out, failOn)
+	return &out
+}
+
+// verdict judges a report. What could not be checked weighs less than findings, which call for action in any case, and a
+// failure of the program by itself more: whether it failed for lack of a call decides about the report's use.
+func verdict(r *report.Report, failOn detect.Severity) report.Verdict {
+	found := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Severity >= failOn })
+	failed := r.Program != nil && r.Program.Exit != 0
+	switch {
+	case failed && len(r.Skipped) > 0 && !found:
+		return report.NotChecked
+	case failed:
+		return report.ProgramFailed
+	case found:
+		return report.Found
+	case len(r.Skipped) > 0:
+		return report.NotChecked
+	}
+	return report.Clean
+}
