@@ -67,6 +67,9 @@ func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 			acc.note(i, data)
 		}
 	}
+	if acc.global|acc.shared != 0 {
+		w.writes++
+	}
 	r.out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
 }
 
@@ -110,7 +113,9 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 		}
 	}
 	r.out.atomics(w, in, place, acc, failed)
-	if !changed && len(in.Dst) > 0 {
+	if changed {
+		w.writes++
+	} else if len(in.Dst) > 0 {
 		w.polls++
 		return pollCost
 	}

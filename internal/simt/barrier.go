@@ -22,6 +22,7 @@ type barrier struct {
 	popc    uint32
 	and, or bool
 	sites   []site
+	whole   bool // the warps are in lockstep
 	told    bool // a mismatch of counts has been reported: the places need no telling
 }
 
@@ -41,16 +42,19 @@ func (b *barrier) reset() {
 	b.sites, b.told = b.sites[:0], false
 }
 
-// arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full: lanes
-// that exited or that the block never had do not hold up a barrier with a thread count.
+// arrived is the number of threads a barrier counts. A warp of which every live lane has arrived counts in full for a
+// barrier with a thread count: lanes that exited or that the block never had do not hold it up. A warp in lockstep
+// arrives as a whole when any of its lanes does.
 func (b *barrier) arrived(c *cta) int {
 	n := b.count
-	if b.expect == allThreads {
-		return n
-	}
 	for i, got := range b.got {
-		if got != 0 && c.warps[i].live&^got == 0 {
+		live := c.warps[i].live
+		switch {
+		case got == 0:
+		case b.expect != allThreads && (b.whole || live&^got == 0):
 			n += 32 - bits.OnesCount32(got)
+		case b.whole:
+			n += bits.OnesCount32(live &^ got)
 		}
 	}
 	return n
@@ -101,6 +105,10 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 		count, b.told = b.expect, true
 	}
 	b.expect = count
+	if b.whole = r.l.Schedule == Lockstep; b.whole && on != w.live {
+		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "barrier %d is reached by lanes %#x of a warp while lanes %#x are elsewhere: warps in lockstep must not part here", id, on, w.live&^on)
+		b.told = true
+	}
 	b.join(w, on)
 	b.enter(site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.lanes[first].tid}, w, on)
 	waits := in.Op != isa.OpArrive
@@ -173,7 +181,7 @@ func (r *run) reduce(b *barrier, w *warp, in *inst, on uint32) {
 // complete lets the waiting threads of a barrier go on when enough have arrived.
 func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 	c := w.cta
-	if b.expect == 0 || b.expect == allThreads && b.count < c.live || b.expect > 0 && b.arrived(c) < b.expect {
+	if b.expect == 0 || b.arrived(c) < b.needs(c) {
 		return
 	}
 	if b.expect == allThreads {
@@ -197,6 +205,14 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 		}
 	}
 	b.reset()
+}
+
+// needs is the number of threads that complete the barrier.
+func (b *barrier) needs(c *cta) int {
+	if b.expect == allThreads {
+		return c.live
+	}
+	return b.expect
 }
 
 // result gives a waiting lane of bar.red its result.

@@ -233,10 +233,7 @@ func (w *warp) doing(i int) string {
 		return "exited"
 	case ln.waits == waitBarrier:
 		b := &w.cta.bars[ln.waitBar]
-		if b.expect == allThreads {
-			return fmt.Sprintf("waits at barrier %d (%d of %d threads are there)", ln.waitBar, b.arrived(w.cta), w.cta.live)
-		}
-		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", ln.waitBar, b.arrived(w.cta), b.expect)
+		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", ln.waitBar, b.arrived(w.cta), b.needs(w.cta))
 	case ln.waits == waitWarp:
 		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", ln.waitMask, w.missing(ln))
 	case ln.waits == waitLanes:

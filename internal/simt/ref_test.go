@@ -562,3 +562,43 @@ func TestCancel(t *testing.T) {
 		t.Errorf("the last event is %q", last)
 	}
 }
+
+// TestLockstepBarrier: a warp in lockstep arrives as a whole, whichever of its lanes does.
+func TestLockstepBarrier(t *testing.T) {
+	g := newRig(t, kernel(`
+	setp.lt.u32 %p1, %tx, %n;
+	@%p1 bra done;
+	bar.sync 0;
+done:
+	st.global.u32 [%mine], 1;`))
+	set := func(l *Launch) { l.Schedule = Lockstep }
+	o := g.run(launch{block: 32, n: 8, out: g.buffer(32), set: set})
+	if o.err != nil {
+		t.Error(o.err)
+	}
+	o.wantFault(t, BarrierDivergence, "lanes 0xffffff00 of a warp while lanes 0xff are elsewhere")
+}
+
+// TestPlainPolling has a grid barrier whose polls are weak loads: the window must grow all the same.
+func TestPlainPolling(t *testing.T) {
+	g := newRig(t, kernel(strings.ReplaceAll(gridBarrier, "ld.volatile", "ld")))
+	const blocks = 100
+	g.mustRun(launch{grid: blocks, block: 512, out: g.buffer(1 + blocks), n: blocks, set: func(l *Launch) { l.Needs = 0 }})
+}
+
+func TestCooperative(t *testing.T) {
+	// The launch's workspace is where %envreg1 (high) and %envreg2 (low) say; it is zero, and gone afterwards.
+	g := newRig(t, kernel(`
+	mov.u32 %r1, %envreg1;
+	mov.u32 %r2, %envreg2;
+	mov.b64 %rd1, {%r2, %r1};
+	atom.add.u32 %r3, [%rd1+4], 1;
+	st.global.u64 [%out], %rd1;
+	st.global.u32 [%out+8], %r3;`))
+	out := g.buffer(4)
+	g.mustRun(launch{block: 1, grid: 200, out: out, set: func(l *Launch) { l.Cooperative = true }})
+	w := g.words(out, 4)
+	if a, ok := g.mem.Find(uint64(w[0]) | uint64(w[1])<<32); !ok || !a.Freed || w[2] != 199 {
+		t.Errorf("workspace %+v, %v, last count %d", a, ok, w[2])
+	}
+}

@@ -8,10 +8,13 @@ const (
 	windowBlocks  = 4
 	// sliceCost is what a warp may run before the next one does, by seed 0.
 	sliceCost = 256
-	// The window grows when no block has finished while each of its warps ran growPolling and either polled or was
-	// blocked, or ran growAnyhow whatever it did: the blocks inside may wait for blocks outside.
+	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
+	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
+	// growAnyhow otherwise.
+	growBy      = 4
 	growPolling = 1 << 10
-	growAnyhow  = 1 << 20
+	growReading = 4 << 10
+	growAnyhow  = 64 << 10
 	// demote is what the warp of the highest priority runs before it goes to the end (PCT), so that spinning ends.
 	demote = 16 << 10
 	// afterStuck is how many warp steps a grid goes on after a block that can never finish.
@@ -265,22 +268,30 @@ func (c *cta) runnable() bool {
 // widen lets more blocks in when those that are resident seem to wait for others.
 func (r *run) widen() {
 	s := &r.sched
-	if s.started == s.blocks || s.sinceEnd < growPolling*uint64(len(s.warps)) {
+	if s.started == s.blocks || s.sinceEnd < growPolling {
 		return
 	}
-	polling := true
+	running, polling, reading := uint64(0), true, true
 	for _, w := range s.warps {
-		if w.live != 0 && w.runnable() && w.polls == 0 {
-			polling = false
-			break
+		if w.runnable() {
+			running++
+			polling = polling && w.polls != 0
+			reading = reading && w.writes == 0
 		}
 	}
-	if !polling && s.sinceEnd < growAnyhow*uint64(len(s.warps)) {
+	need := uint64(growAnyhow)
+	switch {
+	case polling:
+		need = growPolling
+	case reading:
+		need = growReading
+	}
+	if s.sinceEnd < need*running {
 		return
 	}
 	for _, w := range s.warps {
-		w.polls = 0
+		w.polls, w.writes = 0, 0
 	}
 	s.sinceEnd = 0
-	s.window = 2 * max(s.window, len(s.resident))
+	s.window = growBy * max(s.window, len(s.resident))
 }

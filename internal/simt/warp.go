@@ -44,6 +44,7 @@ type warp struct {
 	stalled bool  // the running path waits for something
 
 	polls    uint64 // since the scheduler last looked
+	writes   uint64
 	priority uint64 // PCT
 }
 
@@ -74,7 +75,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
-	w.polls = 0
+	w.polls, w.writes = 0, 0
 	for m := mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		w.lanes[i].start(r, r.l.Block.At(uint64(index*32+i)))
