@@ -187,11 +187,17 @@ func (s *server) join(pid int32, conn *net.UnixConn) (*process, bool) {
 			}
 		}
 	}
-	p := &process{pid: pid, ctx: s.dev.NewContext(), users: map[*net.UnixConn]bool{conn: true}, mapped: make(chan struct{}),
-		modules: map[uint64]*Module{}, broken: map[uint64]error{}, kernels: map[uint64]*Kernel{}}
-	p.ctx.printf = &p.out
+	p := newProcess(pid, s.dev)
+	p.users[conn] = true
 	s.processes[pid] = p
 	return p, true
+}
+
+func newProcess(pid int32, d *Device) *process {
+	p := &process{pid: pid, ctx: d.NewContext(), users: map[*net.UnixConn]bool{}, mapped: make(chan struct{}),
+		modules: map[uint64]*Module{}, broken: map[uint64]error{}, kernels: map[uint64]*Kernel{}}
+	p.ctx.printf = &p.out
+	return p
 }
 
 // part takes a connection from its process; the last one ends the context.

@@ -1,6 +1,6 @@
-// stdout: 710
+// ends: 710
 // launches: _Z1ki
-// errors: trap
+// errors: assertion
 #include <cassert>
 #include <cstdio>
 __global__ void k(int x) { assert(x == 2); }
