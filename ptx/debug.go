@@ -80,7 +80,8 @@ func (p *parser) sectionValue() Operand {
 		p.offset(&o)
 		return o
 	}
-	o := p.primary()
+	var o Operand
+	p.primary(&o)
 	switch o.Kind {
 	case OperandImm, OperandIdent, OperandAddrOf, OperandDiff:
 	default:

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -141,6 +142,9 @@ func (p *parser) version() {
 	p.mod.Version, p.versioned = v, true
 }
 
+// maxTargets bounds the names of .target, among which each new one is sought. There are seven that go together.
+const maxTargets = 100
+
 func (p *parser) target() {
 	for {
 		p.next()
@@ -148,12 +152,12 @@ func (p *parser) target() {
 		if p.tok == tokBad {
 			return
 		}
-		known := false
-		for _, t := range p.mod.Targets {
-			known = known || t == name
-		}
-		if !known {
+		if !slices.Contains(p.mod.Targets, name) {
 			p.mod.Targets = append(p.mod.Targets, name)
+		}
+		if len(p.mod.Targets) > maxTargets {
+			p.fail(p.pos(), "more than %d targets", maxTargets)
+			return
 		}
 		if p.tok != ',' {
 			return
@@ -215,7 +219,8 @@ func (p *parser) pragma() *Directive {
 			p.unexpected("a string")
 			return d
 		}
-		d.Args = append(d.Args, p.primary())
+		d.Args = append(d.Args, Operand{Kind: OperandString, Pos: p.pos(), Name: p.src[p.start+1 : p.end-1]})
+		p.next()
 		if !p.accept(',') {
 			break
 		}
@@ -331,7 +336,9 @@ func (p *parser) directiveArgs() (args []Operand) {
 			}
 			args = append(args, o)
 		} else {
-			args = append(args, p.primary())
+			var o Operand
+			p.primary(&o)
+			args = append(args, o)
 		}
 		if p.tok != ',' {
 			break
@@ -481,7 +488,7 @@ func (p *parser) initialiser() *Init {
 		p.initList(in)
 		return in
 	}
-	in.Value = p.primary()
+	p.primary(&in.Value)
 	if p.tok == '=' && in.Value.Kind == OperandIdent {
 		in.Key = in.Value.Name
 		p.next()
@@ -490,7 +497,7 @@ func (p *parser) initialiser() *Init {
 			p.initList(in)
 			return in
 		}
-		in.Value = p.primary()
+		p.primary(&in.Value)
 	}
 	switch in.Value.Kind {
 	case OperandImm, OperandIdent, OperandAddrOf, OperandMask:

@@ -45,7 +45,8 @@ func (s *slab[T]) list(l []T) []T {
 // nodes holds the slabs of a parser, and the stacks on which lists are gathered before their length is known.
 type nodes struct {
 	insts    slab[Inst]
-	operands slab[Operand]
+	instOps  slab[Operand] // operands of instructions
+	operands slab[Operand] // those nested in them, and all others
 	stmts    slab[Stmt]
 	locs     slab[Loc]
 	labels   slab[Label]

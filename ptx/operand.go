@@ -1,26 +1,27 @@
 package ptx
 
-// operand reads one operand of an instruction.
-func (p *parser) operand() Operand {
-	o := p.primary()
-	if p.tok != '|' {
-		return o
+// operand reads one operand of an instruction into o.
+func (p *parser) operand(o *Operand) {
+	p.primary(o)
+	if p.tok == '|' {
+		var pair [2]Operand
+		pair[0] = *o
+		p.next()
+		p.primary(&pair[1])
+		*o = Operand{Kind: OperandPair, Pos: pair[0].Pos, Args: p.operands.list(pair[:])}
 	}
-	p.next()
-	b := p.primary()
-	return Operand{Kind: OperandPair, Pos: o.Pos, Args: p.operands.list([]Operand{o, b})}
 }
 
-// primary reads an operand that is not a pair.
-func (p *parser) primary() Operand {
-	o := Operand{Pos: p.pos()}
+// primary reads an operand that is not a pair into o.
+func (p *parser) primary(o *Operand) {
+	*o = Operand{Pos: p.pos()}
 	switch p.tok {
 	case tokIdent:
-		p.symbol(&o)
+		p.symbol(o)
 	case tokInt, tokFloat:
-		p.literal(&o)
+		p.literal(o)
 	case '[':
-		p.address(&o)
+		p.address(o)
 	case '{':
 		o.Kind = OperandVector
 		o.Args = p.operandList('}')
@@ -29,21 +30,20 @@ func (p *parser) primary() Operand {
 			o.Kind = OperandList
 			o.Args = p.operandList(')')
 		} else {
-			p.constantOperand(&o)
+			p.constantOperand(o)
 		}
 	case '-':
-		p.minus(&o)
+		p.minus(o)
 	case '!':
-		p.not(&o)
+		p.not(o)
 	case '~', '+':
-		p.constantOperand(&o)
+		p.constantOperand(o)
 	case tokString:
 		o.Kind, o.Name = OperandString, p.src[p.start+1:p.end-1]
 		p.next()
 	default:
 		p.unexpected("an operand")
 	}
-	return o
 }
 
 // symbol reads a name and what may hang on it: an offset, an index, or the parenthesis of generic().
@@ -115,7 +115,8 @@ func (p *parser) index(o *Operand) {
 	}
 	defer p.leave()
 	p.next()
-	arg := p.primary()
+	var arg Operand
+	p.primary(&arg)
 	if p.tok != tokBad && arg.Kind != OperandImm && arg.Kind != OperandIdent && arg.Kind != OperandAddrOf {
 		p.fail(arg.Pos, "malformed index")
 	}
@@ -148,7 +149,8 @@ func (p *parser) mask(o *Operand) {
 	}
 	defer p.leave()
 	p.next()
-	arg := p.primary()
+	var arg Operand
+	p.primary(&arg)
 	if p.tok != tokBad && arg.Kind != OperandIdent && arg.Kind != OperandAddrOf {
 		p.fail(arg.Pos, "a mask takes the address of a variable or function")
 	}
@@ -226,8 +228,7 @@ func (p *parser) operandList(end token) []Operand {
 	p.next()
 	if p.tok != end {
 		for {
-			o := p.operand()
-			p.operandStack = append(p.operandStack, o)
+			p.pushOperand()
 			if p.tok != ',' {
 				break
 			}
@@ -237,6 +238,13 @@ func (p *parser) operandList(end token) []Operand {
 	p.expect(end)
 	p.leave()
 	return p.popOperands(base)
+}
+
+// pushOperand reads an operand onto the stack.
+func (p *parser) pushOperand() {
+	var o Operand
+	p.operand(&o)
+	p.operandStack = append(p.operandStack, o)
 }
 
 func (p *parser) popOperands(base int) []Operand {
@@ -253,7 +261,8 @@ func (p *parser) address(o *Operand) {
 	o.Kind = OperandAddr
 	base := len(p.operandStack)
 	p.next()
-	a := p.primary()
+	var a Operand
+	p.primary(&a)
 	if a.Kind == OperandAddrOf && !a.Generic {
 		o.HasOff, o.Off = true, a.Off
 		a.Kind, a.HasOff, a.Off = OperandIdent, false, 0
@@ -261,8 +270,7 @@ func (p *parser) address(o *Operand) {
 	p.operandStack = append(p.operandStack, a)
 	for p.tok == ',' {
 		p.next()
-		a := p.operand()
-		p.operandStack = append(p.operandStack, a)
+		p.pushOperand()
 	}
 	p.expect(']')
 	if p.tok == tokDir && p.line == p.prevLine {
@@ -271,4 +279,30 @@ func (p *parser) address(o *Operand) {
 	}
 	p.leave()
 	o.Args = p.popOperands(base)
+}
+
+// instOperands reads the operands of an instruction. They come from a slab of their own, which the lists nested in
+// them do not touch, so that each is written where it stays.
+func (p *parser) instOperands() []Operand {
+	s := &p.instOps
+	if len(s.free) < 4 {
+		s.grow(4)
+	}
+	n := 0
+	for {
+		if n == len(s.free) {
+			old := s.free
+			s.grow(2 * n)
+			copy(s.free, old)
+		}
+		p.operand(&s.free[n])
+		n++
+		if p.tok != ',' {
+			break
+		}
+		p.next()
+	}
+	l := s.free[:n:n]
+	s.free = s.free[n:]
+	return l
 }

@@ -58,9 +58,9 @@ func (p *parser) resumeLine(m mark) {
 	if n := strings.LastIndexByte(before, '\n'); n >= 0 {
 		lineStart = m.off + n + 1
 	}
-	n := lineLen(p.src[off:])
-	if brace := strings.IndexByte(p.src[off:off+n], '}'); brace >= 0 {
-		n = brace
+	n := strings.IndexAny(p.src[off:], "}\n")
+	if n < 0 {
+		n = len(p.src) - off
 	}
 	if !p.errIllegal && line > m.line && strings.TrimLeft(p.src[lineStart:off], " \t\r") == "" {
 		n = 0

@@ -95,10 +95,8 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 	} else {
 		in.Op = p.src[start:end]
 	}
-	for p.tok == tokDir && p.line == p.prevLine {
-		// `ld.global .u32`: modifiers set apart.
-		in.Mods += p.text()
-		p.next()
+	if p.tok == tokDir && p.line == p.prevLine {
+		in.Mods = p.moreMods(in.Mods)
 	}
 	switch p.tok {
 	case ';':
@@ -111,16 +109,7 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 		return
 	}
 	p.inCall = in.Op == "call"
-	base := len(p.operandStack)
-	for {
-		o := p.operand()
-		p.operandStack = append(p.operandStack, o)
-		if p.tok != ',' {
-			break
-		}
-		p.next()
-	}
-	in.Operands = p.popOperands(base)
+	in.Operands = p.instOperands()
 	p.inCall = false
 	if p.tok == ';' {
 		p.next()
@@ -128,6 +117,16 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 		p.semicolon("instruction " + in.Op)
 	}
 	p.push(in)
+}
+
+// moreMods reads modifiers that stand apart from the opcode: `ld.global .u32`.
+func (p *parser) moreMods(mods string) string {
+	b := []byte(mods)
+	for p.tok == tokDir && p.line == p.prevLine {
+		b = append(b, p.text()...)
+		p.next()
+	}
+	return string(b)
 }
 
 // label reads what follows `name` when a colon does.
