@@ -51,6 +51,10 @@ func checkErrors(t *testing.T, path, src string) {
 // TestHostile reads texts that make a careless parser recurse without end or take time or errors that grow with the
 // square of the text: each is long enough for the test never to end then.
 func TestHostile(t *testing.T) {
+	size := 1 << 20
+	if testing.Short() {
+		size = 1 << 16
+	}
 	const begin = ".version 9.0\n.target sm_90\n"
 	const body = begin + ".entry k () {\n"
 	for _, c := range []struct{ begin, repeat, end string }{
@@ -71,7 +75,7 @@ func TestHostile(t *testing.T) {
 		{begin + ".section .x {", ".b8 1 ", "}"}, {begin, ".section .x {", "}"}, {begin, ".section .x }", "}"}, {begin + ".section ", ".x", "{}"},
 		{begin + ".target a", ",a", ""}, {begin, ".visible ", ""}, {begin, ".file 1 } ", ""}, {begin, ".pragma \"a\",", ""}, {begin, ".alias a,", ""},
 	} {
-		src := c.begin + strings.Repeat(c.repeat, (1<<20)/len(c.repeat)) + c.end
+		src := c.begin + strings.Repeat(c.repeat, size/len(c.repeat)) + c.end
 		name := c.begin[max(0, len(c.begin)-20):] + c.repeat
 		if m, err := Parse(name, src); err == nil {
 			roundTripText(t, m)
