@@ -183,7 +183,7 @@ type lane struct {
 	waits    wait
 	waitMask uint32 // member mask of a warp-level wait
 	waitBar  uint8  // barrier number
-	ran      uint64 // warp.time when it last ran
+	ran      uint64 // warp.strain when it last ran
 }
 
 // frame is one level of a call stack.

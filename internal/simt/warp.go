@@ -7,12 +7,14 @@ import (
 )
 
 const (
-	// starved is how long (in steps, polls counting pollCost) runnable lanes of a warp wait before they get a slice of
-	// their own, and how long that slice is.
-	starved = 1024
-	// pollCost is what an operation that may be a poll counts, others counting 1: lanes and warps that spin give way
-	// sooner than those that compute.
+	// pollCost is what an operation that may be a poll counts in a warp's turn, others counting 1: warps that spin give
+	// way sooner than those that compute.
 	pollCost = 32
+	// starved is how long runnable lanes of a warp wait before they get a slice of their own, and how long that slice is:
+	// in steps, of which polls count pollStrain. Lanes that wait for others to reconverge wait long; lanes that others
+	// may be spinning for do not.
+	starved    = 64 << 10
+	pollStrain = 1 << 10
 )
 
 // warp is a warp of a resident block. Of its lanes that can step, one group runs: lanes at one instruction of one call
@@ -33,9 +35,10 @@ type warp struct {
 	others  bool   // lanes outside the group could run
 	next    order  // the least order of those
 
-	time   uint64 // cost units this warp has run
+	time   uint64 // what this warp has run, polls counting pollCost
+	strain uint64 // the same, polls counting pollStrain
 	period uint64 // how long lanes must have waited to be starved
-	check  uint64 // time at which starvation is looked for
+	check  uint64 // strain at which starvation is looked for
 	forced uint32 // lanes that have a slice of their own, until check
 
 	// Lockstep only.
@@ -71,7 +74,7 @@ func (ln *lane) order() order {
 func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.number, w.index = number, index
 	w.live, w.ready = mask, mask
-	w.regroup, w.forced, w.time = true, 0, 0
+	w.regroup, w.forced, w.time, w.strain = true, 0, 0, 0
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
@@ -91,7 +94,7 @@ func (w *warp) wake(mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		ln := &w.lanes[bits.TrailingZeros32(m)]
 		ln.waits = waitNone
-		ln.ran = w.time
+		ln.ran = w.strain
 	}
 	w.ready |= mask
 	w.regroup, w.stalled = true, false
@@ -111,7 +114,7 @@ func (r *run) patience() uint64 {
 	if r.l.Seed == 0 && r.l.Schedule != PCT {
 		return starved
 	}
-	return uint64(r.rng.spread(11)) + 16
+	return uint64(r.rng.spread(16)) + 512
 }
 
 // choose picks the group that runs next. The warp must be runnable; afterwards it is not when its path waits (Lockstep).
@@ -122,12 +125,12 @@ func (w *warp) choose(r *run) {
 		return
 	}
 	for m := w.group & w.ready; m != 0; m &= m - 1 {
-		w.lanes[bits.TrailingZeros32(m)].ran = w.time
+		w.lanes[bits.TrailingZeros32(m)].ran = w.strain
 	}
-	if w.time >= w.check {
+	if w.strain >= w.check {
 		w.forced = w.longWaiting()
 		w.period = r.patience()
-		w.check = w.time + w.period
+		w.check = w.strain + w.period
 	}
 	from := w.ready
 	if w.forced &= w.ready; w.forced != 0 {
@@ -154,7 +157,7 @@ func (w *warp) choose(r *run) {
 
 // longWaiting gives the lanes that stand with the one that has waited longest, none when nobody is starved.
 func (w *warp) longWaiting() uint32 {
-	oldest, lanes := w.time-w.period+1, uint32(0)
+	oldest, lanes := w.strain-w.period+1, uint32(0)
 	var at order
 	for m := w.ready; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -175,13 +178,16 @@ func (w *warp) longWaiting() uint32 {
 // moved tells the warp that its group made a step that cost so much and stands together still.
 func (w *warp) moved(r *run, cost uint64) {
 	w.time += cost
+	if w.strain++; cost == pollCost {
+		w.strain += pollStrain - 1
+	}
 	switch {
 	case w.regroup:
 	case len(w.splits) > 0:
 		w.regroup = w.splits[len(w.splits)-1].met(&w.lanes[w.lead])
-	case w.others && (w.time >= w.check || !w.lanes[w.lead].order().less(w.next)):
+	case w.others && (w.strain >= w.check || !w.lanes[w.lead].order().less(w.next)):
 		w.regroup = true
-	case w.group != w.ready && w.time >= w.check:
+	case w.group != w.ready && w.strain >= w.check:
 		w.regroup = true
 	}
 }
