@@ -1,8 +1,8 @@
-// Package hb is the default detector: scoped happens-before, sound and complete for the observed execution.
 package hb
 
 import (
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -16,13 +16,78 @@ var Spec = detect.Spec{
 }
 
 // Detector is one run of hb.
-type Detector struct{ cfg detect.Config }
+type Detector struct {
+	cfg      detect.Config
+	launches map[uint32]*launch
+	recent   [64]recentClass
+	classes  []class
+	agents   map[uint32]*agent
+	tokens   map[uint64]*clock.Foreign
+	mem      *shadow
+	act      actor
+	scratch  [32]uint64
+	cooling  []cold
+
+	pairs      []pairHit // of the operation being judged
+	found      map[pair]*finding
+	hostPlaces map[string]uint32
+	lastLaunch *launch
+}
 
 // New makes a Detector.
-func New(c detect.Config) *Detector { return &Detector{cfg: c} }
+func New(c detect.Config) *Detector {
+	return &Detector{cfg: c, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
+}
 
 // Events consumes a batch.
-func (d *Detector) Events(b *event.Batch) {}
+func (d *Detector) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.KernelBegin:
+			d.begin(b.Launches[e.Side])
+		case event.KernelEnd:
+			d.end(e.Launch)
+			d.lastLaunch = nil
+		case event.Host:
+			d.host(&b.Hosts[e.Side])
+		default:
+			d.device(b, e)
+		}
+	}
+}
 
-// Findings gives the races found so far, sorted by their places.
-func (d *Detector) Findings() []detect.Finding { return nil }
+func (d *Detector) device(b *event.Batch, e *event.Event) {
+	l := d.lastLaunch
+	if l == nil || l.info.ID != e.Launch {
+		l = d.launches[e.Launch]
+		if l == nil || l.end != 0 {
+			return
+		}
+		d.lastLaunch = l
+	}
+	if e.Mask == 0 && e.Kind != event.BarrierDone {
+		return
+	}
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
+			d.access(b, e, l)
+		}
+		return
+	}
+	blk, wi := l.block(e.Warp)
+	switch e.Kind {
+	case event.Fence:
+		d.fence(blk, wi, e)
+	case event.Arrive:
+		d.arrive(blk, wi, e)
+	case event.BarrierDone:
+		d.complete(blk, e)
+	case event.WarpSync:
+		d.warpSync(blk, wi, e)
+	case event.Exit:
+		d.exit(blk, wi, e)
+	}
+}

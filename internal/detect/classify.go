@@ -1,0 +1,115 @@
+package detect
+
+// Side is what one access of a racing pair is, as far as its classification asks.
+type Side struct {
+	Write    bool
+	Atomic   bool // atom, red, or a load or store that is relaxed or stronger
+	RMW      bool // atom or red
+	Volatile bool
+	Wide     bool // atomic, and its scope reaches beyond the block
+	Unit     int  // bytes of the scalar that the access reads or writes as one
+}
+
+// Relation is how two accesses that overlap in bytes stand to each other.
+type Relation struct {
+	SameLaunch bool
+	SameBlock  bool
+	SameWarp   bool
+	SameEvent  bool // two lanes of one execution of one instruction
+	Lockstep   bool // same warp, and both lanes took part in one of the two executions
+	SameValue  bool // both write, the same value
+}
+
+// Category is why two unordered accesses race, from the mildest to the gravest. It fixes class, severity and,
+// but for CrossBlock and SameBlock, the kind of the finding.
+type Category uint8
+
+// The categories. A pair of places with races of several categories is reported under the gravest.
+const (
+	NoRace          Category = iota
+	VolatileRace             // both volatile, or one volatile and the other atomic
+	LockstepRace             // lockstep warps would order the two
+	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
+	SameValueRace            // both write the same value
+	OneInstruction           // two lanes of one instruction
+	CrossBlock               // different blocks of one launch
+	SameBlock                // one block
+	AtomicWithPlain          // one atomic, one plain
+	MixedSizeRace            // two atomic accesses that overlap in part
+	ScopeRace                // two atomic accesses, a scope excludes the other thread
+	CrossLaunch              // different launches, or the host side
+)
+
+// Severity is that of every race of the category.
+func (c Category) Severity() Severity {
+	if c <= SameValueRace {
+		return Warning
+	}
+	return Error
+}
+
+// Kind is the kind of races of the category when nothing more is known of them.
+func (c Category) Kind() Kind {
+	switch c {
+	case VolatileRace:
+		return VolatileOnly
+	case LockstepRace:
+		return WarpSynchronous
+	case MixedSizeRMW, MixedSizeRace:
+		return MixedSize
+	case SameValueRace:
+		return SameValue
+	case SameBlock:
+		return MissingBarrier
+	case AtomicWithPlain:
+		return MixedAtomic
+	case ScopeRace:
+		return AtomicScope
+	case CrossLaunch:
+		return InterKernel
+	}
+	return Unordered
+}
+
+// Classify judges two accesses by different threads that overlap in bytes and that nothing orders.
+// NoRace: they do not conflict, or they are morally strong.
+func Classify(a, b Side, r Relation) Category {
+	if !a.Write && !b.Write {
+		return NoRace
+	}
+	if a.Atomic && b.Atomic {
+		return classifyAtomics(a, b, r)
+	}
+	switch {
+	case !r.SameLaunch:
+		return CrossLaunch
+	case r.SameValue && a.Write && b.Write && !a.Volatile && !b.Volatile && !a.Atomic && !b.Atomic:
+		return SameValueRace
+	case r.SameWarp && !r.SameEvent && r.Lockstep:
+		return LockstepRace
+	case a.Volatile && (b.Volatile || b.Atomic), a.Atomic && b.Volatile:
+		return VolatileRace
+	case a.Atomic || b.Atomic:
+		return AtomicWithPlain
+	case r.SameEvent:
+		return OneInstruction
+	case r.SameBlock:
+		return SameBlock
+	}
+	return CrossBlock
+}
+
+func classifyAtomics(a, b Side, r Relation) Category {
+	inScope := r.SameLaunch && r.SameBlock || a.Wide && b.Wide
+	switch {
+	case inScope && a.Unit == b.Unit:
+		return NoRace
+	case !r.SameLaunch:
+		return CrossLaunch
+	case !inScope:
+		return ScopeRace
+	case a.RMW && b.RMW:
+		return MixedSizeRMW
+	}
+	return MixedSizeRace
+}

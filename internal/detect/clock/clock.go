@@ -1,0 +1,302 @@
+// Package clock holds vector clocks shaped like a launch: lanes, warps, blocks, grid. A clock says for each thread up
+// to which of its epochs it is known; zero is nothing. Clocks are immutable and share their parts, so that what a
+// block or a grid has in common is stored, compared and joined once.
+package clock
+
+import "math/bits"
+
+// Block is what is known of the threads of one block. Nil knows nothing.
+type Block struct {
+	// Min and Max bound the epochs of all warps.
+	Min, Max uint32
+	warps    []warp // nil: every thread at Min
+}
+
+// warp is a warp's part of a Block: all lanes at val, or each at its own of lanes.
+type warp struct {
+	val   uint32
+	lanes *[32]uint32
+}
+
+func (w *warp) at(lane int) uint32 {
+	if w.lanes != nil {
+		return w.lanes[lane]
+	}
+	return w.val
+}
+
+// Uniform is the Block that knows every thread up to v.
+func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
+
+// At gives the known epoch of a lane of the block's warp w.
+func (b *Block) At(w uint32, lane int) uint32 {
+	if b == nil {
+		return 0
+	}
+	if b.warps == nil {
+		return b.Min
+	}
+	return b.warps[w].at(lane)
+}
+
+// Behind gives those of lanes of warp w that b does not know up to epoch c.
+func (b *Block) Behind(w, lanes, c uint32) uint32 {
+	if b == nil {
+		return lanes
+	}
+	if b.warps == nil {
+		if b.Min >= c {
+			return 0
+		}
+		return lanes
+	}
+	x := &b.warps[w]
+	if x.lanes == nil {
+		if x.val >= c {
+			return 0
+		}
+		return lanes
+	}
+	var out uint32
+	for m := lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		if x.lanes[l] < c {
+			out |= 1 << uint(l)
+		}
+	}
+	return out
+}
+
+// With gives b with the lanes of mask of warp w set to v. The block has n warps.
+func (b *Block) With(n int, w, mask, v uint32) *Block {
+	out := &Block{warps: make([]warp, n)}
+	switch {
+	case b == nil:
+	case b.warps == nil:
+		for i := range out.warps {
+			out.warps[i].val = b.Min
+		}
+	default:
+		copy(out.warps, b.warps)
+	}
+	x := &out.warps[w]
+	if mask == ^uint32(0) {
+		*x = warp{val: v}
+	} else {
+		l := new([32]uint32)
+		for i := range l {
+			l[i] = x.at(i)
+			if mask>>uint(i)&1 != 0 {
+				l[i] = v
+			}
+		}
+		*x = packed(l)
+	}
+	return out.settle()
+}
+
+// packed is the warp with the epochs l, without them when they are all the same.
+func packed(l *[32]uint32) warp {
+	for _, v := range l {
+		if v != l[0] {
+			return warp{lanes: l}
+		}
+	}
+	return warp{val: l[0]}
+}
+
+// settle computes the bounds of a new Block and drops the warps when all are the same.
+func (b *Block) settle() *Block {
+	b.Min, b.Max = ^uint32(0), 0
+	for i := range b.warps {
+		x := &b.warps[i]
+		if x.lanes == nil {
+			b.Min, b.Max = min(b.Min, x.val), max(b.Max, x.val)
+			continue
+		}
+		for _, v := range x.lanes {
+			b.Min, b.Max = min(b.Min, v), max(b.Max, v)
+		}
+	}
+	if b.Min == b.Max {
+		b.warps = nil
+	}
+	return b
+}
+
+// Join is what a or b knows: one of them itself when it knows all the other does.
+func (b *Block) Join(c *Block) *Block {
+	switch {
+	case b == c || c == nil:
+		return b
+	case b == nil:
+		return c
+	case b.Min >= c.Max:
+		return b
+	case c.Min >= b.Max:
+		return c
+	}
+	n := max(len(b.warps), len(c.warps))
+	out := &Block{warps: make([]warp, n)}
+	asB, asC := true, true
+	for i := range out.warps {
+		x, y := b.warp(i), c.warp(i)
+		z := joinWarps(x, y)
+		out.warps[i] = z
+		asB = asB && z == x
+		asC = asC && z == y
+	}
+	switch {
+	case asB && b.warps != nil:
+		return b
+	case asC && c.warps != nil:
+		return c
+	}
+	return out.settle()
+}
+
+func (b *Block) warp(i int) warp {
+	if b.warps == nil {
+		return warp{val: b.Min}
+	}
+	return b.warps[i]
+}
+
+func joinWarps(x, y warp) warp {
+	if x == y {
+		return x
+	}
+	if x.lanes == nil && y.lanes == nil {
+		return warp{val: max(x.val, y.val)}
+	}
+	l := new([32]uint32)
+	asX, asY := true, true
+	for i := range l {
+		p, q := x.at(i), y.at(i)
+		l[i] = max(p, q)
+		asX = asX && p >= q
+		asY = asY && q >= p
+	}
+	switch {
+	case asX:
+		return x
+	case asY:
+		return y
+	}
+	return packed(l)
+}
+
+// Grid is what is known of the threads of a launch: a tree over its blocks with 32 children a node. Nil knows nothing.
+// All Grids of one launch have the same depth, see Depth.
+type Grid struct {
+	// Min and Max bound the epochs of all threads below.
+	Min, Max uint32
+	kids     *[32]*Grid
+	blocks   *[32]*Block // at depth 0
+}
+
+// Depth is the number of inner levels of the Grids of a launch of n blocks.
+func Depth(n uint64) int {
+	d := 0
+	for n > 32 {
+		n = (n + 31) / 32
+		d++
+	}
+	return d
+}
+
+// At gives what is known of a block.
+func (g *Grid) At(depth int, block uint32) *Block {
+	for ; depth > 0 && g != nil; depth-- {
+		g = g.kids[block>>uint(5*depth)&31]
+	}
+	if g == nil {
+		return nil
+	}
+	return g.blocks[block&31]
+}
+
+// With gives g with what is known of block set to b.
+func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
+	out := &Grid{}
+	i := block >> uint(5*depth) & 31
+	if depth > 0 {
+		out.kids = new([32]*Grid)
+		var kid *Grid
+		if g != nil {
+			*out.kids = *g.kids
+			kid = g.kids[i]
+		}
+		out.kids[i] = kid.With(depth-1, block, b)
+	} else {
+		out.blocks = new([32]*Block)
+		if g != nil {
+			*out.blocks = *g.blocks
+		}
+		out.blocks[i] = b
+	}
+	return out.settle()
+}
+
+func (g *Grid) settle() *Grid {
+	g.Min, g.Max = ^uint32(0), 0
+	if g.kids != nil {
+		for _, k := range g.kids {
+			if k == nil {
+				g.Min = 0
+			} else {
+				g.Min, g.Max = min(g.Min, k.Min), max(g.Max, k.Max)
+			}
+		}
+		return g
+	}
+	for _, k := range g.blocks {
+		if k == nil {
+			g.Min = 0
+		} else {
+			g.Min, g.Max = min(g.Min, k.Min), max(g.Max, k.Max)
+		}
+	}
+	return g
+}
+
+// Join is what g or h knows: one of them itself when it knows all the other does.
+func (g *Grid) Join(h *Grid) *Grid {
+	switch {
+	case g == h || h == nil:
+		return g
+	case g == nil:
+		return h
+	case g.Min >= h.Max:
+		return g
+	case h.Min >= g.Max:
+		return h
+	}
+	asG, asH := true, true
+	if g.kids != nil {
+		kids := new([32]*Grid)
+		for i := range kids {
+			kids[i] = g.kids[i].Join(h.kids[i])
+			asG = asG && kids[i] == g.kids[i]
+			asH = asH && kids[i] == h.kids[i]
+		}
+		return pick(g, h, asG, asH, &Grid{kids: kids})
+	}
+	blocks := new([32]*Block)
+	for i := range blocks {
+		blocks[i] = g.blocks[i].Join(h.blocks[i])
+		asG = asG && blocks[i] == g.blocks[i]
+		asH = asH && blocks[i] == h.blocks[i]
+	}
+	return pick(g, h, asG, asH, &Grid{blocks: blocks})
+}
+
+func pick(g, h *Grid, asG, asH bool, out *Grid) *Grid {
+	switch {
+	case asG:
+		return g
+	case asH:
+		return h
+	}
+	return out.settle()
+}

@@ -1,0 +1,136 @@
+package clock
+
+import "sort"
+
+// Foreign is what is known beyond one's own launch: of the agents of the host side (host threads and streams), and of
+// threads of other launches. Nil knows nothing.
+type Foreign struct {
+	agents []Agent // by ID
+	parts  []Part  // by Launch
+}
+
+// Agent is the known epoch of an agent.
+type Agent struct{ ID, Epoch uint32 }
+
+// Part is what is known of another launch.
+type Part struct {
+	Launch uint32
+	Grid   *Grid
+}
+
+// Agent gives the known epoch of an agent.
+func (f *Foreign) Agent(id uint32) uint32 {
+	if f == nil {
+		return 0
+	}
+	for i := range f.agents {
+		if f.agents[i].ID == id {
+			return f.agents[i].Epoch
+		}
+	}
+	return 0
+}
+
+// Part gives what is known of a launch by way of its threads, not of its agent.
+func (f *Foreign) Part(launch uint32) *Grid {
+	if f == nil {
+		return nil
+	}
+	for i := range f.parts {
+		if f.parts[i].Launch == launch {
+			return f.parts[i].Grid
+		}
+	}
+	return nil
+}
+
+// WithAgent gives f with an agent's epoch set.
+func (f *Foreign) WithAgent(id, epoch uint32) *Foreign {
+	return f.Join(&Foreign{agents: []Agent{{id, epoch}}})
+}
+
+// WithPart gives f joined with knowledge of a launch.
+func (f *Foreign) WithPart(launch uint32, g *Grid) *Foreign {
+	if g == nil {
+		return f
+	}
+	return f.Join(&Foreign{parts: []Part{{launch, g}}})
+}
+
+// Without drops the parts of launches that drop says are of no use.
+func (f *Foreign) Without(drop func(launch uint32) bool) *Foreign {
+	if f == nil {
+		return nil
+	}
+	for _, p := range f.parts {
+		if !drop(p.Launch) {
+			continue
+		}
+		out := &Foreign{agents: f.agents}
+		for _, p := range f.parts {
+			if !drop(p.Launch) {
+				out.parts = append(out.parts, p)
+			}
+		}
+		return out
+	}
+	return f
+}
+
+// Join is what f or g knows: one of them itself when it knows all the other does.
+func (f *Foreign) Join(g *Foreign) *Foreign {
+	switch {
+	case f == g || g == nil:
+		return f
+	case f == nil:
+		return g
+	case f.covers(g):
+		return f
+	case g.covers(f):
+		return g
+	}
+	out := &Foreign{}
+	out.agents = append(append(out.agents, f.agents...), g.agents...)
+	sort.Slice(out.agents, func(i, j int) bool {
+		a, b := out.agents[i], out.agents[j]
+		return a.ID < b.ID || a.ID == b.ID && a.Epoch > b.Epoch
+	})
+	n := 0
+	for i, a := range out.agents {
+		if i == 0 || a.ID != out.agents[n-1].ID {
+			out.agents[n] = a
+			n++
+		}
+	}
+	out.agents = out.agents[:n]
+	i, j := 0, 0
+	for i < len(f.parts) || j < len(g.parts) {
+		switch {
+		case j == len(g.parts) || i < len(f.parts) && f.parts[i].Launch < g.parts[j].Launch:
+			out.parts = append(out.parts, f.parts[i])
+			i++
+		case i == len(f.parts) || g.parts[j].Launch < f.parts[i].Launch:
+			out.parts = append(out.parts, g.parts[j])
+			j++
+		default:
+			out.parts = append(out.parts, Part{f.parts[i].Launch, f.parts[i].Grid.Join(g.parts[j].Grid)})
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+// covers says that f knows all g does, as far as that is cheap to see.
+func (f *Foreign) covers(g *Foreign) bool {
+	for _, a := range g.agents {
+		if f.Agent(a.ID) < a.Epoch {
+			return false
+		}
+	}
+	for _, p := range g.parts {
+		if h := f.Part(p.Launch); h != p.Grid && h.Join(p.Grid) != h {
+			return false
+		}
+	}
+	return true
+}

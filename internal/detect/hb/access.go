@@ -1,0 +1,507 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// classKey is what makes accesses of a launch alike.
+type classKey struct {
+	place uint32
+	kind  event.Kind
+	order event.Order
+	scope event.Scope
+	space event.Space
+	size  uint8
+	unit  uint8
+	flags event.Flags
+	red   bool
+}
+
+// class is a kind of access: by one instruction of one launch, or one operation of a host agent.
+type class struct {
+	key    classKey
+	side   detect.Side
+	launch *launch // nil for the host
+	agent  uint32  // for the host
+	host   string
+	// place is key.place, or a number above all places for a host operation's name.
+	place    uint32
+	reads    bool
+	strong   bool // may be part of a pattern
+	acquires bool
+	releases bool
+	end      bool // an acquire or release operation whose scope reaches beyond the block
+	discards bool // red: its read begins no acquire pattern
+	plain    bool // a weak store
+}
+
+// AuxRed in Event.Aux of an Atomic says that the operation is a red: its read forms no acquire pattern
+// (PTX ISA, "Release and Acquire Patterns").
+const AuxRed = 1
+
+// classOf gives the class of an access event.
+func (d *Detector) classOf(l *launch, e *event.Event) uint32 {
+	k := classKey{place: e.Place, kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size,
+		unit: e.Size, flags: e.Flags & (event.FlagRead | event.FlagWrite)}
+	if e.Flags&event.FlagVector != 0 {
+		k.unit = elementSize(e)
+	}
+	k.red = e.Kind == event.Atomic && e.Aux == AuxRed
+	h := &d.recent[e.Place%uint32(len(d.recent))]
+	if h.launch == l && h.key == k {
+		return h.id
+	}
+	id, ok := l.classes[k]
+	if !ok {
+		id = d.newClass(d.makeClass(l, k))
+		l.classes[k] = id
+	}
+	h.launch, h.key, h.id = l, k, id
+	return id
+}
+
+// elementSize is the size of an element of a vector access: Aux where the producer says, else a guess.
+func elementSize(e *event.Event) uint8 {
+	switch {
+	case e.Aux != 0 && e.Aux <= uint32(e.Size):
+		return uint8(e.Aux)
+	case e.Size == 16:
+		return 4
+	}
+	return max(e.Size/2, 1)
+}
+
+type recentClass struct {
+	launch *launch
+	key    classKey
+	id     uint32
+}
+
+func (d *Detector) newClass(c class) uint32 {
+	if len(d.classes) >= 1<<(32-headShift) {
+		panic("BUG: too many classes of accesses")
+	}
+	d.classes = append(d.classes, c)
+	return uint32(len(d.classes) - 1)
+}
+
+func (d *Detector) makeClass(l *launch, k classKey) class {
+	order, scope := k.order, k.scope
+	if k.kind == event.Atomic && order < event.Relaxed {
+		order = event.Relaxed
+	}
+	if order == event.Volatile && d.cfg.Model == detect.ModelPTX {
+		order = event.Relaxed
+		scope = event.ScopeSys
+	}
+	if order == event.Volatile || order > event.Volatile && scope == event.NoScope {
+		scope = event.ScopeSys
+	}
+	c := class{key: k, launch: l, place: k.place, strong: order != event.Weak}
+	wide := c.strong && scope >= event.ScopeGPU
+	c.side = detect.Side{
+		Write:    k.kind == event.Store || k.kind == event.Atomic && k.flags&event.FlagWrite != 0,
+		Atomic:   order >= event.Relaxed,
+		Volatile: order == event.Volatile,
+		Wide:     wide,
+		Unit:     int(k.unit),
+	}
+	c.side.RMW = k.kind == event.Atomic && c.side.Write
+	c.reads = k.kind != event.Store
+	c.discards = k.red
+	c.acquires = c.reads && (order == event.Acquire || order == event.AcqRel || order == event.SC)
+	if d.cfg.Model == detect.ModelHRF && c.reads && c.strong {
+		c.acquires = true
+	}
+	c.releases = c.side.Write && (order == event.Release || order == event.AcqRel || order == event.SC)
+	c.end = wide
+	c.plain = k.kind == event.Store && order == event.Weak
+	return c
+}
+
+// actor is the access being judged: some lanes, of one view, of the thread block's warp, or a host agent.
+type actor struct {
+	class  *class
+	id     uint32 // of class
+	b      *event.Batch
+	e      *event.Event
+	blk    *block // nil: a host agent
+	wi     uint32 // warp within the block
+	warp   uint32 // warp within the launch
+	exec   uint32 // lanes that execute the instruction together
+	lanes  uint32
+	lane   int // lowest of lanes
+	view   *view
+	shared bool
+	values []uint64 // written by the lowest of lanes
+	from   uint64   // address of the first byte of values
+	agent  *agent   // for the host
+	// cleared is the key of an entry all of whose accesses were found to happen before this one.
+	cleared uint32
+	d       *Detector
+}
+
+func (a *actor) beyond() *clock.Foreign {
+	if a.blk == nil {
+		return a.agent.knows
+	}
+	return a.view.beyond
+}
+
+// page gives the shadow page of an address in the actor's space.
+func (a *actor) page(addr uint64) *page {
+	if !a.shared {
+		p := a.d.mem.page(addr)
+		if p.user != a.blk.info.ID {
+			p.user = a.blk.info.ID
+			a.blk.pages = append(a.blk.pages, p)
+		}
+		return p
+	}
+	w := &a.blk.shared
+	n := addr / pageBytes
+	if n >= maxWindow/pageBytes {
+		n %= maxWindow / pageBytes
+	}
+	for uint64(len(w.pages)) <= n {
+		w.pages = append(w.pages, nil)
+	}
+	p := w.pages[n]
+	if p == nil {
+		p = &page{gen: w.gen, addr: n * pageBytes}
+		w.pages[n] = p
+	}
+	if p.gen != w.gen {
+		a.d.mem.clear(p)
+		p.gen = w.gen
+	}
+	return p
+}
+
+// window is the shadow of a block's shared memory. When all threads of a block have met at a barrier, nothing before
+// it can race with anything after it: gen is counted up, and pages of an older gen hold nothing.
+type window struct {
+	pages []*page
+	gen   uint32
+}
+
+// maxWindow bounds the shared memory of a block, far above any device's.
+const maxWindow = 16 << 20
+
+// access judges and records a Load, Store or Atomic.
+func (d *Detector) access(b *event.Batch, e *event.Event, l *launch) {
+	blk, wi := l.block(e.Warp)
+	w := &blk.warps[wi]
+	id := d.classOf(l, e)
+	a := &d.act
+	*a = actor{class: &d.classes[id], id: id, b: b, e: e, blk: blk, wi: wi, warp: e.Warp, exec: e.Mask,
+		shared: e.Space == event.Shared, d: d}
+	w.used |= e.Mask
+	if a.shared {
+		w.usedSmem |= e.Mask
+	}
+	switch {
+	case e.Kind == event.Store:
+		d.store(b, e, w)
+	case a.class.strong:
+		d.elements(b, e, func(lane int, addr uint64, size uint8) { d.strong(blk, wi, e, lane, addr, size) })
+	default:
+		d.load(b, e, w)
+	}
+	if a.class.acquires || a.class.releases {
+		if blk.alive > 0 {
+			blk.next(wi, e.Mask, e)
+		}
+	}
+	d.settle()
+}
+
+// elements calls f for each element that each lane accesses.
+func (d *Detector) elements(b *event.Batch, e *event.Event, f func(lane int, addr uint64, size uint8)) {
+	unit := uint8(d.act.class.side.Unit)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addr := b.AddrOf(e, lane)
+		d.values(lane, addr)
+		for off := uint8(0); off < e.Size; off += unit {
+			f(lane, addr+uint64(off), min(unit, e.Size-off))
+		}
+	}
+}
+
+// values tells the actor what a lane writes.
+func (d *Detector) values(lane int, addr uint64) {
+	d.act.values, d.act.from = nil, addr
+	if d.act.class.plain {
+		d.act.values = d.act.b.ValueOf(d.act.e, lane)
+	}
+}
+
+// load judges and records a weak load.
+func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
+	a := &d.act
+	size := uint64(e.Size)
+	if e.Stride == 0 && e.Flags&event.FlagScattered == 0 && w.each == nil {
+		a.lanes, a.lane, a.view = e.Mask, bits.TrailingZeros32(e.Mask), &w.same
+		d.touch(e.Addr, size, true, true)
+		return
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		a.lane = bits.TrailingZeros32(m)
+		a.lanes = 1 << uint(a.lane)
+		a.view = w.view(a.lane)
+		d.touch(b.AddrOf(e, a.lane), size, true, true)
+	}
+}
+
+// store judges and records a store. Lanes of one store are not ordered with each other, so all are judged before the
+// first is recorded, unless they keep apart.
+func (d *Detector) store(b *event.Batch, e *event.Event, w *warp) {
+	a := &d.act
+	size := uint64(e.Size)
+	apart := d.apart(b, e)
+	once := apart && !a.class.strong
+	for m := e.Mask; m != 0; m &= m - 1 {
+		a.lane = bits.TrailingZeros32(m)
+		a.lanes = 1 << uint(a.lane)
+		a.view = w.view(a.lane)
+		addr := b.AddrOf(e, a.lane)
+		d.values(a.lane, addr)
+		d.touch(addr, size, true, once)
+		if once {
+			d.weakWrite(addr, size)
+		}
+	}
+	if !apart {
+		d.overlaps(b, e)
+	}
+	switch {
+	case once:
+	case a.class.strong:
+		d.elements(b, e, func(lane int, addr uint64, size uint8) { d.strong(a.blk, a.wi, e, lane, addr, size) })
+	default:
+		for m := e.Mask; m != 0; m &= m - 1 {
+			a.lane = bits.TrailingZeros32(m)
+			a.lanes = 1 << uint(a.lane)
+			a.view = w.view(a.lane)
+			addr := b.AddrOf(e, a.lane)
+			d.values(a.lane, addr)
+			d.touch(addr, size, false, true)
+			d.weakWrite(addr, size)
+		}
+	}
+}
+
+// weakWrite ends the chains of strong writes that a weak write covers.
+func (d *Detector) weakWrite(addr, size uint64) {
+	for at := addr; at < addr+size; {
+		next := min((at/pageBytes+1)*pageBytes, addr+size)
+		if p := d.act.page(at); p.locs != nil {
+			p.overwrite(at, next-at, nil)
+		}
+		at = next
+	}
+}
+
+// apart says that no two lanes of a store write the same byte.
+func (d *Detector) apart(b *event.Batch, e *event.Event) bool {
+	if e.Mask&(e.Mask-1) == 0 {
+		return true
+	}
+	size := uint64(e.Size)
+	if e.Flags&event.FlagScattered == 0 {
+		return e.Stride >= int64(size) || e.Stride <= -int64(size)
+	}
+	addrs := d.scratch[:0]
+	sorted := true
+	for m := e.Mask; m != 0; m &= m - 1 {
+		x := b.AddrOf(e, bits.TrailingZeros32(m))
+		sorted = sorted && (len(addrs) == 0 || x >= addrs[len(addrs)-1]+size)
+		addrs = append(addrs, x)
+	}
+	if sorted {
+		return true
+	}
+	for i := range addrs {
+		for j := i; j > 0 && addrs[j] < addrs[j-1]; j-- {
+			addrs[j], addrs[j-1] = addrs[j-1], addrs[j]
+		}
+	}
+	for i := 1; i < len(addrs); i++ {
+		if addrs[i] < addrs[i-1]+size {
+			return false
+		}
+	}
+	return true
+}
+
+// overlaps reports lanes of one store that write the same bytes.
+func (d *Detector) overlaps(b *event.Batch, e *event.Event) {
+	a := &d.act
+	size := uint64(e.Size)
+	for m := e.Mask & (e.Mask - 1); m != 0; m &= m - 1 {
+		a.lane = bits.TrailingZeros32(m)
+		a.lanes = 1 << uint(a.lane)
+		mine := b.AddrOf(e, a.lane)
+		var best detect.Category
+		var with int
+		var at, until uint64
+		for n := e.Mask & (a.lanes - 1); n != 0; n &= n - 1 {
+			o := bits.TrailingZeros32(n)
+			other := b.AddrOf(e, o)
+			lo, hi := max(mine, other), min(mine, other)+size
+			if lo >= hi {
+				continue
+			}
+			rel := detect.Relation{SameLaunch: true, SameBlock: true, SameWarp: true, SameEvent: true,
+				SameValue: sameBytes(b, e, a.lane, mine, o, other, lo, hi)}
+			cat := detect.Classify(a.class.side, a.class.side, rel)
+			if cat != detect.NoRace {
+				d.addresses(a.id, lo, hi)
+			}
+			if cat > best {
+				best, with, at, until = cat, o, lo, hi
+			}
+		}
+		if best != detect.NoRace {
+			d.hit(hit{cat: best, class: a.id, warp: a.warp, lane: with, clock: a.blk.warps[a.wi].view(with).clock,
+				lanes: a.lanes, lo: at, hi: until})
+		}
+	}
+}
+
+// sameBytes says that two lanes write the same into [lo, hi).
+func sameBytes(b *event.Batch, e *event.Event, l int, la uint64, m int, ma uint64, lo, hi uint64) bool {
+	v, w := b.ValueOf(e, l), b.ValueOf(e, m)
+	if v == nil || w == nil {
+		return false
+	}
+	for x := lo; x < hi; x++ {
+		if byteOf(v, x-la) != byteOf(w, x-ma) {
+			return false
+		}
+	}
+	return true
+}
+
+func byteOf(v []uint64, i uint64) byte { return byte(v[i/8] >> (i % 8 * 8)) }
+
+// touch judges (check) and records (record) the access of the actor's lanes to [addr, addr+size).
+func (d *Detector) touch(addr, size uint64, check, record bool) {
+	a := &d.act
+	var p *page
+	for at := addr &^ 3; at < addr+size; at += cellBytes {
+		if p == nil || at%pageBytes == 0 {
+			p = a.page(at)
+			if check && len(p.cold) > 0 && p.warmed != a.blk.info.ID {
+				d.checkCold(p, max(at, addr), addr+size)
+			}
+		}
+		bytes := headBytes
+		if at < addr || at+cellBytes > addr+size {
+			bytes = coverage(at, addr, size)
+		}
+		i := at % pageBytes / lineBytes
+		l := p.lines[i]
+		if l == nil {
+			if !record {
+				continue
+			}
+			l = d.mem.line(p, i)
+		}
+		c := &l.cells[at%lineBytes/cellBytes]
+		var value uint32
+		if a.values != nil {
+			value = a.word(at)
+		}
+		if check && c.e[0].head|c.e[1].head != 0 {
+			d.check(l, c, p, at, bytes, value)
+		}
+		if record {
+			d.record(l, c, bytes, value)
+		}
+	}
+}
+
+// coverage is the bytes of the cell at at that [addr, addr+size) covers.
+func coverage(at, addr, size uint64) uint32 {
+	lo, hi := uint64(0), uint64(cellBytes)
+	if addr > at {
+		lo = addr - at
+	}
+	if addr+size < at+cellBytes {
+		hi = addr + size - at
+	}
+	return uint32(1<<hi-1) &^ uint32(1<<lo-1)
+}
+
+// word is what the actor writes into the cell at at; bytes it does not write are zero.
+func (a *actor) word(at uint64) uint32 {
+	if at >= a.from {
+		off := at - a.from
+		w := a.values[off/8] >> (off % 8 * 8)
+		if left := off % 8; left > 4 && int(off/8)+1 < len(a.values) {
+			w |= a.values[off/8+1] << ((8 - left) * 8)
+		}
+		return uint32(w)
+	}
+	return uint32(a.values[0] << ((a.from - at) * 8))
+}
+
+// spread makes a mask of bytes one of bits.
+func spread(bytes uint32) uint32 {
+	return bytes&1*0xff | bytes&2*(0xff00>>1) | bytes&4*(0xff0000>>2) | bytes&8*(0xff000000>>3)
+}
+
+// record notes the access of the actor's lanes to bytes of a cell.
+func (d *Detector) record(l *line, c *cell, bytes, value uint32) {
+	a := &d.act
+	key := a.id<<headShift | bytes
+	if a.class.strong && a.class.side.Write {
+		key |= headChain
+	}
+	g := group{a.lanes, a.view.clock, a.exec}
+	var e *entry
+	if c.e[0].head&headKey == key {
+		e = &c.e[0]
+	} else if e = d.mem.entry(c, key); e == nil {
+		d.supersede(c, *a.class, bytes, key&headChain)
+		e = d.mem.slot(l, c)
+		*e = entry{head: key, warp: a.warp, lanes: g.lanes, clock: g.clock, exec: g.exec, value: value}
+		if a.class.plain && a.values == nil {
+			e.head |= headMixed
+		}
+		return
+	}
+	if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
+		e.head |= headMixed
+	}
+	d.mem.add(l, e, a.blk.sdepth, a.warp, g, d.follows(e, key))
+}
+
+// follows says that the actor happens after every access of e, as far as that is cheap to see.
+func (d *Detector) follows(e *entry, key uint32) bool {
+	a := &d.act
+	if a.lanes&(a.lanes-1) != 0 {
+		return false
+	}
+	if a.cleared == key {
+		return true
+	}
+	if e.head&headMany != 0 {
+		return e.exec&lastOrders != 0 && a.after(e.warp, e.exec&31, e.clock)
+	}
+	return e.lanes&(e.lanes-1) == 0 && a.after(e.warp, uint32(bits.TrailingZeros32(e.lanes)), e.clock)
+}
+
+// after says that the actor, a thread, is or happens after epoch c of a lane of a warp of its launch.
+func (a *actor) after(warp, lane, c uint32) bool {
+	if warp == a.warp && lane == uint32(a.lane) {
+		return true
+	}
+	return a.view.behind(a.blk, warp, 1<<lane, c) == 0
+}

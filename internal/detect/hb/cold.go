@@ -1,0 +1,453 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// cold is accesses of one class in a page that only order as a whole: those of a launch that has ended and no thread of
+// which is known by itself, or one operation of a host agent.
+type cold struct {
+	class uint32
+	epoch uint32 // of the agent, for the host
+	bytes uint32 // of each cell
+	chain bool   // strong writes, in the chain that made the current value
+	cells [pageBytes / cellBytes / 64]uint64
+	// The threads, by cell: warp*32+lane = first + step*(cell - lowest cell), or one by one.
+	first, step uint64
+	threads     []uint64
+}
+
+func (c *cold) lowest() int {
+	for i, w := range c.cells {
+		if w != 0 {
+			return i*64 + bits.TrailingZeros64(w)
+		}
+	}
+	return 0
+}
+
+// thread gives one of the threads that accessed a cell.
+func (c *cold) thread(cell int) uint64 {
+	if c.threads == nil {
+		return c.first + c.step*uint64(cell-c.lowest())
+	}
+	n := 0
+	for i := 0; i < cell/64; i++ {
+		n += bits.OnesCount64(c.cells[i])
+	}
+	return c.threads[n+bits.OnesCount64(c.cells[cell/64]&(1<<uint(cell%64)-1))]
+}
+
+// without takes cells out.
+func (c *cold) without(cells *[4]uint64) {
+	if c.threads != nil {
+		keep := c.threads[:0]
+		n := 0
+		for i := range c.cells {
+			for w := c.cells[i]; w != 0; w &= w - 1 {
+				if cells[i]&(w&-w) == 0 {
+					keep = append(keep, c.threads[n])
+				}
+				n++
+			}
+		}
+		c.threads = keep
+	} else if c.step != 0 {
+		low := c.lowest()
+		for i := range c.cells {
+			c.cells[i] &^= cells[i]
+		}
+		c.first += c.step * uint64(c.lowest()-low)
+		return
+	}
+	for i := range c.cells {
+		c.cells[i] &^= cells[i]
+	}
+}
+
+func (c *cold) empty() bool { return c.cells == [4]uint64{} }
+
+// known says that f includes all of c.
+func (d *Detector) known(c *cold, f *clock.Foreign) bool {
+	k := &d.classes[c.class]
+	if k.launch != nil {
+		return over(k.launch, f)
+	}
+	return f.Agent(k.agent) >= c.epoch
+}
+
+// checkCold judges the accesses of the actor's lanes to the part of [addr, end) in page p with p's cold accesses.
+func (d *Detector) checkCold(p *page, addr, end uint64) {
+	a := &d.act
+	if a.blk != nil {
+		all := true
+		for i := range p.cold {
+			all = all && d.known(&p.cold[i], a.blk.start)
+		}
+		if all {
+			p.warmed = a.blk.info.ID
+			return
+		}
+	}
+	end = min(end, p.addr+pageBytes)
+	for i := range p.cold {
+		if c := &p.cold[i]; !d.known(c, a.beyond()) {
+			d.meetCold(p, c, addr, end)
+		}
+	}
+}
+
+func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
+	a := &d.act
+	k := &d.classes[c.class]
+	cat := detect.Classify(k.side, a.class.side, detect.Relation{})
+	if cat == detect.NoRace {
+		return
+	}
+	for at := addr &^ 3; at < end; at += cellBytes {
+		i := int(at % pageBytes / cellBytes)
+		if c.cells[i/64]>>uint(i%64)&1 == 0 {
+			continue
+		}
+		bytes := c.bytes & coverage(at, addr, end-addr)
+		if bytes == 0 {
+			continue
+		}
+		t := c.thread(i)
+		m := meeting{d: d, k: k, best: cat, lanes: a.lanes, warp: uint32(t / 32), lane: int(t % 32)}
+		if c.chain {
+			d.observed(&m, p, at, c.bytes, k)
+		}
+		if m.lanes == 0 {
+			continue
+		}
+		d.report(&entry{head: c.class<<headShift | c.bytes}, &m, at, bytes)
+	}
+}
+
+// cool turns what a launch that has ended left in shadow memory into cold accesses, unless single threads of it may
+// still become known.
+func (d *Detector) cool(l *launch) {
+	if l.published {
+		return
+	}
+	for _, p := range l.pages {
+		d.coolPage(l, p)
+	}
+	l.pages, l.logs, l.blocks = nil, nil, nil
+}
+
+func (d *Detector) coolPage(l *launch, p *page) {
+	d.cooling = d.cooling[:0]
+	for i, ln := range p.lines {
+		if ln == nil {
+			continue
+		}
+		busy := false
+		for j := range ln.cells {
+			c := &ln.cells[j]
+			if c.e[0].head|c.e[1].head|c.more == 0 {
+				continue
+			}
+			d.mem.each(c, func(e *entry) {
+				k := e.class()
+				if d.classes[k].launch != l {
+					busy = true
+					return
+				}
+				d.coolEntry(e, k, i*lineCells+j)
+				d.mem.forget(e)
+			})
+		}
+		if !busy {
+			d.mem.recycle(ln)
+			p.lines[i] = nil
+		}
+	}
+	for i := range d.cooling {
+		d.settleCold(p, &d.cooling[i])
+	}
+}
+
+// coolEntry adds an entry to the cold accesses being gathered.
+func (d *Detector) coolEntry(e *entry, k uint32, cell int) {
+	bytes, chain := e.head&headBytes, e.head&headChain != 0
+	var c *cold
+	for i := range d.cooling {
+		if x := &d.cooling[i]; x.class == k && x.bytes == bytes && x.chain == chain {
+			c = x
+		}
+	}
+	if c == nil {
+		d.cooling = append(d.cooling, cold{class: k, bytes: bytes, chain: chain})
+		c = &d.cooling[len(d.cooling)-1]
+	}
+	c.cells[cell/64] |= 1 << uint(cell%64)
+	t := uint64(e.warp)*32 + uint64(bits.TrailingZeros32(e.lanes))
+	if e.head&headMany != 0 {
+		t = uint64(e.warp)*32 + uint64(e.exec&31)
+	}
+	c.threads = append(c.threads, t)
+}
+
+// settleCold puts gathered accesses into the page, in place of those that they make irrelevant.
+func (d *Detector) settleCold(p *page, c *cold) {
+	x := *c
+	x.threads = nil
+	x.first = c.threads[0]
+	low, n := x.lowest(), 0
+	linear := true
+	for i := range x.cells {
+		for w := x.cells[i]; w != 0; w &= w - 1 {
+			cell := i*64 + bits.TrailingZeros64(w)
+			if n == 1 {
+				x.step = (c.threads[1] - x.first) / uint64(cell-low)
+			}
+			linear = linear && c.threads[n] == x.first+x.step*uint64(cell-low)
+			n++
+		}
+	}
+	if !linear {
+		x.threads = slices.Clone(c.threads)
+		x.step = 0
+	}
+	d.addCold(p, x)
+}
+
+// addCold adds x. Older accesses alike that happen before all of x are dropped where x covers them: whatever may race
+// with them races with x too.
+func (d *Detector) addCold(p *page, x cold) {
+	k := &d.classes[x.class]
+	p.warmed = 0
+	keep := p.cold[:0]
+	for i := range p.cold {
+		c := p.cold[i]
+		o := &d.classes[c.class]
+		// An access outside the chain cannot give way to one inside, which an observer of the value does not race with.
+		if c.bytes == x.bytes && (c.chain || !x.chain) && o.key == k.key && o.place == k.place && d.before(&c, k) {
+			c.without(&x.cells)
+		}
+		if !c.empty() {
+			keep = append(keep, c)
+		}
+	}
+	clear(p.cold[len(keep):])
+	p.cold = append(keep, x)
+}
+
+// before says that cold accesses happen before all of a class, of a launch or of an agent that is acting now.
+func (d *Detector) before(c *cold, k *class) bool {
+	if k.launch != nil {
+		return d.known(c, k.launch.start)
+	}
+	return d.known(c, d.agentOf(k.agent).knows)
+}
+
+// unchainCold takes the cold accesses to a scalar out of the chain of its current value.
+func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
+	i := at % pageBytes / cellBytes
+	var cells [4]uint64
+	cells[i/64] = 1 << (i % 64)
+	for j := 0; j < len(p.cold); j++ {
+		c := &p.cold[j]
+		if !c.chain || c.bytes&bytes == 0 || c.cells[i/64]&cells[i/64] == 0 || d.classes[c.class].side.Unit != int(size) {
+			continue
+		}
+		x := cold{class: c.class, bytes: c.bytes, cells: cells, first: c.thread(int(i))}
+		c.without(&cells)
+		d.addCold(p, x)
+		j = -1 // addCold may have moved the others
+	}
+}
+
+// agent is a host thread or a stream.
+type agent struct {
+	id    uint32
+	knows *clock.Foreign // its own epoch included
+	epoch uint32
+	class map[hostKey]uint32
+}
+
+type hostKey struct {
+	kind event.HostKind
+	name string
+}
+
+func (d *Detector) agentOf(id uint32) *agent {
+	a := d.agents[id]
+	if a == nil {
+		a = &agent{id: id, class: map[hostKey]uint32{}}
+		d.agents[id] = a
+	}
+	return a
+}
+
+// next begins a new epoch of the agent.
+func (a *agent) next() {
+	a.epoch++
+	a.knows = a.knows.WithAgent(a.id, a.epoch)
+}
+
+func (d *Detector) begin(info event.Launch) {
+	a := d.agentOf(info.Agent)
+	a.next()
+	d.launches[info.ID] = newLaunch(info, a.knows)
+}
+
+func (d *Detector) end(id uint32) {
+	l := d.launches[id]
+	if l == nil || l.end != 0 {
+		return
+	}
+	var open []*block
+	for _, b := range l.blocks {
+		open = append(open, b)
+	}
+	slices.SortFunc(open, func(x, y *block) int { return int(int64(x.index) - int64(y.index)) })
+	for _, b := range open {
+		for i := range b.warps {
+			w := &b.warps[i]
+			for m := w.live; m != 0; m &= m - 1 {
+				l.beyond = l.beyond.Join(w.view(bits.TrailingZeros32(m)).beyond)
+			}
+		}
+		d.endBlock(b)
+	}
+	a := d.agentOf(l.info.Agent)
+	a.next()
+	l.end = a.epoch
+	a.knows = a.knows.Join(l.beyond).Without(func(id uint32) bool {
+		o := d.launches[id]
+		return o != nil && over(o, a.knows)
+	})
+	d.cool(l)
+}
+
+func (d *Detector) host(h *event.HostOp) {
+	a := d.agentOf(h.Agent)
+	switch h.Kind {
+	case event.HostSignal:
+		a.next()
+		d.tokens[h.Token] = a.knows
+	case event.HostWait:
+		a.knows = a.knows.Join(d.tokens[h.Token])
+	case event.HostRead, event.HostWrite:
+		d.hostAccess(a, h)
+	case event.HostAlloc, event.HostFree:
+		d.reuse(h.Addr, h.Size)
+	}
+}
+
+// hostAccess judges and records an access of the host side.
+func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
+	if h.Size == 0 || h.Addr+h.Size < h.Addr {
+		return
+	}
+	ag.next()
+	id, ok := ag.class[hostKey{h.Kind, h.Name}]
+	if !ok {
+		id = d.newClass(class{agent: ag.id, host: h.Name, place: d.hostPlace(h.Name), reads: h.Kind == event.HostRead,
+			side: detect.Side{Write: h.Kind == event.HostWrite}, key: classKey{space: event.Global, kind: event.Host, flags: event.Flags(h.Kind)}})
+		ag.class[hostKey{h.Kind, h.Name}] = id
+	}
+	a := &d.act
+	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
+	end := h.Addr + h.Size
+	for at := h.Addr; at < end; {
+		next := min((at/pageBytes+1)*pageBytes, end)
+		d.hostPage(d.mem.page(at), id, ag.epoch, at, next)
+		at = next
+	}
+	d.settle()
+}
+
+func (d *Detector) hostPage(p *page, id, epoch uint32, addr, end uint64) {
+	d.checkCold(p, addr, end)
+	for i, ln := range p.lines {
+		if ln == nil {
+			continue
+		}
+		for j := range ln.cells {
+			c := &ln.cells[j]
+			at := p.addr + uint64(i*lineCells+j)*cellBytes
+			if c.e[0].head|c.e[1].head|c.more == 0 || at+cellBytes <= addr || at >= end {
+				continue
+			}
+			bytes := coverage(at, addr, end-addr)
+			d.mem.each(c, func(e *entry) { d.checkOther(e, &d.classes[e.class()], p, at, bytes) })
+		}
+	}
+	if d.act.class.side.Write {
+		p.overwrite(addr, end-addr, nil)
+	}
+	byBytes := map[uint32]*[4]uint64{}
+	var order []uint32
+	for at := addr &^ 3; at < end; at += cellBytes {
+		b := coverage(at, addr, end-addr)
+		if byBytes[b] == nil {
+			byBytes[b] = new([4]uint64)
+			order = append(order, b)
+		}
+		i := at % pageBytes / cellBytes
+		byBytes[b][i/64] |= 1 << (i % 64)
+	}
+	for _, b := range order {
+		d.addCold(p, cold{class: id, epoch: epoch, bytes: b, cells: *byBytes[b]})
+	}
+}
+
+// reuse forgets all accesses to [addr, addr+size): it became or ceased to be an allocation.
+func (d *Detector) reuse(addr, size uint64) {
+	if size == 0 || addr+size < addr {
+		return
+	}
+	end := addr + size
+	for at := addr; at < end; {
+		next := min((at/pageBytes+1)*pageBytes, end)
+		p := d.mem.find(at)
+		switch {
+		case p == nil:
+		case next-at == pageBytes:
+			d.mem.remove(at)
+		default:
+			d.forgetPart(p, at, next)
+		}
+		at = next
+	}
+}
+
+func (d *Detector) forgetPart(p *page, addr, end uint64) {
+	p.overwrite(addr, end-addr, nil)
+	var kept []cold
+	for at := addr &^ 3; at < end; at += cellBytes {
+		gone := coverage(at, addr, end-addr)
+		i := at % pageBytes / cellBytes
+		var cells [4]uint64
+		cells[i/64] = 1 << (i % 64)
+		for j := range p.cold {
+			c := &p.cold[j]
+			if c.bytes&gone == 0 || c.cells[i/64]&cells[i/64] == 0 {
+				continue
+			}
+			if left := c.bytes &^ gone; left != 0 {
+				kept = append(kept, cold{class: c.class, epoch: c.epoch, bytes: left, cells: cells, first: c.thread(int(i))})
+			}
+			c.without(&cells)
+		}
+		ln := p.lines[at%pageBytes/lineBytes]
+		if ln == nil {
+			continue
+		}
+		d.mem.each(&ln.cells[at%lineBytes/cellBytes], func(e *entry) {
+			if e.head &^= gone; e.head&headBytes == 0 {
+				d.mem.forget(e)
+			}
+		})
+	}
+	p.cold = slices.DeleteFunc(append(p.cold, kept...), func(c cold) bool { return c.empty() })
+}

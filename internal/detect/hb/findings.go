@@ -1,0 +1,273 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// pair is two places, the smaller first. Names of host operations are numbered after all places.
+type pair struct{ a, b uint64 }
+
+const hostPlaceBase = 1 << 32
+
+func (d *Detector) hostPlace(name string) uint32 {
+	n, ok := d.hostPlaces[name]
+	if !ok {
+		n = uint32(len(d.hostPlaces))
+		d.hostPlaces[name] = n
+	}
+	return n
+}
+
+func (k *class) site() uint64 {
+	if k.launch == nil {
+		return hostPlaceBase + uint64(k.place)
+	}
+	return uint64(k.place)
+}
+
+// finding is what is known of the races of a pair of places.
+type finding struct {
+	pair      pair
+	cat       detect.Category // the gravest so far
+	count     int
+	addresses addressSet
+	// An example of the gravest category: the first seen.
+	facts detect.Facts
+}
+
+// addressSet is a set of bytes: of global memory, or of the shared memory of a block.
+type addressSet struct {
+	words map[addressKey]uint64
+	n     int
+}
+
+type addressKey struct{ space, word uint64 }
+
+func (s *addressSet) add(space, lo, hi uint64) {
+	if s.words == nil {
+		s.words = map[addressKey]uint64{}
+	}
+	for lo < hi {
+		next := min((lo/64+1)*64, hi)
+		m := (^uint64(0) >> (64 - (next - lo))) << (lo % 64)
+		k := addressKey{space, lo / 64}
+		old := s.words[k]
+		if m&^old != 0 {
+			s.words[k] = old | m
+			s.n += bits.OnesCount64(m &^ old)
+		}
+		lo = next
+	}
+}
+
+// pairHit is the races of the current operation with accesses of a class.
+type pairHit struct {
+	class uint32
+	lanes uint32
+	f     *finding
+}
+
+// hit is races of the actor's lanes with an earlier access to [lo, hi): that of a lane of a warp at epoch clock.
+type hit struct {
+	cat    detect.Category
+	class  uint32
+	warp   uint32
+	lane   int
+	clock  uint32
+	lanes  uint32
+	lo, hi uint64
+}
+
+// pairOf gives the tally of the current operation against accesses of a class.
+func (d *Detector) pairOf(id uint32) *pairHit {
+	for i := range d.pairs {
+		if d.pairs[i].class == id {
+			return &d.pairs[i]
+		}
+	}
+	p := pair{d.classes[id].site(), d.act.class.site()}
+	if p.a > p.b {
+		p.a, p.b = p.b, p.a
+	}
+	f := d.found[p]
+	if f == nil {
+		f = &finding{pair: p}
+		d.found[p] = f
+	}
+	d.pairs = append(d.pairs, pairHit{class: id, f: f})
+	return &d.pairs[len(d.pairs)-1]
+}
+
+// addresses adds [lo, hi) to the bytes concerned.
+func (d *Detector) addresses(id uint32, lo, hi uint64) {
+	space := uint64(0)
+	if a := &d.act; a.shared {
+		space = uint64(a.blk.info.ID)<<32 | uint64(a.blk.index) | 1<<63
+	}
+	d.pairOf(id).f.addresses.add(space, lo, hi)
+}
+
+func (d *Detector) hit(h hit) {
+	p := d.pairOf(h.class)
+	p.lanes |= h.lanes
+	if h.cat > p.f.cat {
+		p.f.cat = h.cat
+		p.f.facts = d.facts(h)
+	}
+}
+
+// settle counts the races of the current operation: for each pair of places the threads whose access raced with any
+// earlier one.
+func (d *Detector) settle() {
+	for i := range d.pairs {
+		x := &d.pairs[i]
+		count := bits.OnesCount32(x.lanes)
+		// Classes of one place count as one.
+		for j := 0; j < i; j++ {
+			if d.pairs[j].f == x.f {
+				count = bits.OnesCount32(x.lanes &^ d.pairs[j].lanes)
+				d.pairs[j].lanes |= x.lanes
+				x.lanes = 0
+				break
+			}
+		}
+		x.f.count += count
+	}
+	d.pairs = d.pairs[:0]
+}
+
+// facts gathers what a message says about a hit.
+func (d *Detector) facts(h hit) detect.Facts {
+	a := &d.act
+	k := &d.classes[h.class]
+	f := detect.Facts{Category: h.cat}
+	f.Earlier = k.access(h.lo, h.warp, h.lane)
+	lane := bits.TrailingZeros32(h.lanes)
+	f.Later = a.class.access(h.lo, a.warp, lane)
+	if k.launch != nil && h.clock != 0 {
+		b := h.warp / k.launch.wpb
+		f.Earlier.Sync = k.launch.logs[b].after(h.warp%k.launch.wpb, h.lane, h.clock).sync()
+	}
+	if a.blk == nil {
+		return f
+	}
+	f.Later.Sync = a.blk.log.before(a.wi, lane, a.blk.warps[a.wi].view(lane).clock).sync()
+	if k.launch == a.blk.launch {
+		f.Handover = d.handoverOf(h, lane)
+	}
+	return f
+}
+
+// access describes an access of the class that touches the byte at addr.
+func (k *class) access(addr uint64, warp uint32, lane int) detect.Access {
+	x := detect.Access{Op: detect.Read, Order: k.key.order, Scope: k.key.scope, Space: k.key.space, Place: k.key.place,
+		Host: k.host, Warp: warp, Lane: lane, Address: addr, Size: int(k.key.size)}
+	switch {
+	case k.key.kind == event.Atomic:
+		x.Op = detect.AtomicOp
+	case k.side.Write:
+		x.Op = detect.Write
+	}
+	if k.launch == nil {
+		x.Warp, x.Lane = 0, 0
+		return x
+	}
+	x.Launch = k.launch.info
+	if n := uint64(k.key.size); n&(n-1) == 0 {
+		x.Address = addr &^ (n - 1)
+	}
+	return x
+}
+
+// handover is the last time that a thread of a block read strongly what another thread had written strongly: the
+// usual way to hand data over.
+type handover struct {
+	from        *launch
+	block, warp uint32
+	lane        int
+	clock       uint32 // the writer's epoch
+	place       uint32
+	reader      uint32 // warp within the block
+	readerLane  int
+	readerClock uint32
+	readPlace   uint32
+	meets       bool // morally strong
+	lock        bool // both are read-modify-writes
+}
+
+func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class) {
+	if x.launch == b.launch && x.warp == d.act.warp && x.lane == lane {
+		return
+	}
+	v := b.warps[wi].view(lane)
+	b.handover = handover{x.launch, x.block, x.warp, x.lane, x.clock, x.place, wi, lane, v.clock, c.key.place,
+		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile), x.rmw && c.side.RMW}
+}
+
+// handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did.
+func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
+	a := &d.act
+	o := &a.blk.handover
+	if o.from != a.blk.launch || o.block != h.warp/a.blk.wpb || o.clock < h.clock {
+		return nil
+	}
+	if o.block == a.blk.index && (o.warp != h.warp || o.lane != h.lane || o.reader != a.wi || o.readerLane != lane) {
+		return nil
+	}
+	out := &detect.Handover{Write: o.place, Read: o.readPlace, InScope: o.meets, Lock: o.lock}
+	a.blk.logs[o.block].all(o.warp%a.blk.wpb, o.lane, func(x *logged) bool {
+		if x.releases() && x.clock > h.clock && x.clock <= o.clock {
+			out.Release, out.ReleaseWide = x.sync(), x.scope >= event.ScopeGPU
+		}
+		return true
+	})
+	a.blk.log.all(o.reader, o.readerLane, func(x *logged) bool {
+		if x.acquires() && x.clock > o.readerClock {
+			out.Acquire, out.AcquireWide = x.sync(), x.scope >= event.ScopeGPU
+		}
+		return true
+	})
+	return out
+}
+
+func (x *logged) releases() bool {
+	return x.kind == event.Fence || x.kind != event.Load && x.order >= event.Release
+}
+
+func (x *logged) acquires() bool {
+	return x.kind == event.Fence || x.kind != event.Store && x.order >= event.Acquire && x.order != event.Release
+}
+
+// Findings gives the races found so far, sorted by their places.
+func (d *Detector) Findings() []detect.Finding {
+	var fs []*finding
+	for _, f := range d.found {
+		fs = append(fs, f)
+	}
+	slices.SortFunc(fs, func(x, y *finding) int {
+		if c := compare(x.pair.a, y.pair.a); c != 0 {
+			return c
+		}
+		return compare(x.pair.b, y.pair.b)
+	})
+	out := make([]detect.Finding, len(fs))
+	for i, f := range fs {
+		out[i] = detect.NewRace(Spec.Name, &f.facts)
+		out[i].Count, out[i].Addresses = f.count, f.addresses.n
+	}
+	return out
+}
+
+func compare(x, y uint64) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}

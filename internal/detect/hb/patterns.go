@@ -1,0 +1,665 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// locKey names a location as one thread sees it: a scalar in global memory or in the shared memory of its block.
+type locKey struct {
+	shared bool
+	size   uint8
+	addr   uint64
+}
+
+// loc is a scalar that was last written by a strong operation, as long as any byte of it still is.
+type loc struct {
+	addr  uint64
+	size  uint8
+	valid uint16 // bytes that the last strong write of the whole scalar still fills
+	// The last strong write.
+	launch *launch
+	block  uint32
+	warp   uint32
+	lane   int
+	clock  uint32
+	wide   bool
+	rmw    bool
+	place  uint32
+	// recs are the release patterns that a read of the current value observes.
+	recs records
+	// observers are the threads that observed the current value.
+	observers []observers
+	last      struct{ warp, lane, clock uint32 } // the last one of observers[0]
+}
+
+// observers are threads of one launch, with their epochs then.
+type observers struct {
+	launch *launch
+	root   *set
+}
+
+// records are release patterns: wide those that other blocks may acquire, joined by launch, and by block those that
+// only the same block may.
+type records struct {
+	wide   []record
+	blocks map[blockKey]record
+}
+
+type blockKey struct{ launch, block uint32 }
+
+// record is the knowledge that patterns of one launch release: of that launch, and beyond it.
+type record struct {
+	launch *launch
+	grid   *clock.Grid
+	beyond *clock.Foreign
+}
+
+func (r record) join(o record) record {
+	if r.launch == nil {
+		return o
+	}
+	return record{r.launch, r.grid.Join(o.grid), r.beyond.Join(o.beyond)}
+}
+
+// add gives rs with r joined in; rs is not changed.
+func addRecord(rs []record, r record) []record {
+	for i := range rs {
+		if rs[i].launch != r.launch {
+			continue
+		}
+		j := rs[i].join(r)
+		if j == rs[i] {
+			return rs
+		}
+		out := append([]record(nil), rs...)
+		out[i] = j
+		return out
+	}
+	return append(append([]record(nil), rs...), r)
+}
+
+// pending is what a thread observed at a location and may acquire by a fence, or by an acquire operation there.
+type pending struct {
+	key    locKey
+	wide   []record
+	narrow record // by patterns of the own block
+}
+
+// findLoc gives the loc of a scalar, nil when its last write was not strong.
+func (p *page) findLoc(addr uint64, size uint8) *loc {
+	if p.locs == nil {
+		return nil
+	}
+	for _, x := range p.locs[uint16(addr%pageBytes/16)] {
+		if x.addr == addr && x.size == size {
+			return x
+		}
+	}
+	return nil
+}
+
+// newLoc makes the loc of a scalar.
+func (p *page) newLoc(addr uint64, size uint8) *loc {
+	if p.locs == nil {
+		p.locs = map[uint16][]*loc{}
+	}
+	k := uint16(addr % pageBytes / 16)
+	x := &loc{addr: addr, size: size}
+	p.locs[k] = append(p.locs[k], x)
+	return x
+}
+
+// overwrite tells the page's locs that the bytes were written, those of but excepted.
+func (p *page) overwrite(addr, size uint64, but *loc) {
+	if p.locs == nil {
+		return
+	}
+	for at := addr &^ 15; at < addr+size; at += 16 {
+		k := uint16(at % pageBytes / 16)
+		old := p.locs[k]
+		keep := old[:0]
+		for _, x := range old {
+			if x != but {
+				x.valid &^= span(x.addr, addr, size)
+			}
+			if x.valid != 0 {
+				keep = append(keep, x)
+			}
+		}
+		for i := len(keep); i < len(old); i++ {
+			old[i] = nil
+		}
+		if len(old) == 0 {
+			continue
+		}
+		if p.locs[k] = keep; len(keep) == 0 {
+			delete(p.locs, k)
+		}
+	}
+}
+
+// span is the bytes from base on that [addr, addr+size) covers, at most 16.
+func span(base, addr, size uint64) uint16 {
+	lo, hi := int64(addr-base), int64(addr+size-base)
+	lo, hi = max(lo, 0), min(hi, 16)
+	if lo >= hi {
+		return 0
+	}
+	return uint16(1<<uint(hi) - 1<<uint(lo))
+}
+
+// meets says that the last write of x and an operation of the thread (b, wi, lane) at the same scalar are morally
+// strong: one thread, or each scope includes the other.
+func (x *loc) meets(b *block, wi uint32, lane int, wide bool) bool {
+	if x.launch == b.launch && x.block == b.index {
+		return true
+	}
+	return x.wide && wide
+}
+
+// observe lets a strong read of the current value of x begin an acquire pattern.
+func (w *warp) observe(x *loc, b *block, lane int, shared bool) {
+	var own record
+	if x.recs.blocks != nil {
+		own = x.recs.blocks[blockKey{b.info.ID, b.index}]
+	}
+	if len(x.recs.wide) == 0 && own.launch == nil {
+		return
+	}
+	s := w.sync(lane)
+	key := locKey{shared, x.size, x.addr}
+	for i := range s.seen {
+		p := &s.seen[i]
+		if p.key != key {
+			continue
+		}
+		for _, r := range x.recs.wide {
+			p.wide = addRecord(p.wide, r)
+		}
+		if own.launch != nil {
+			p.narrow = p.narrow.join(own)
+		}
+		return
+	}
+	s.seen = append(s.seen, pending{key, x.recs.wide, own})
+}
+
+// acquire ends the acquire patterns of a lane begun at key, or all when key is nil, by an operation of the given scope.
+func (w *warp) acquire(b *block, lane int, key *locKey, wide bool) {
+	if w.syncs == nil || len(w.syncs[lane].seen) == 0 {
+		return
+	}
+	s := &w.syncs[lane]
+	v := *w.view(lane)
+	keep := s.seen[:0]
+	for _, p := range s.seen {
+		if key != nil && p.key != *key {
+			keep = append(keep, p)
+			continue
+		}
+		v.know = v.learn(b, p.narrow)
+		p.narrow = record{}
+		if !wide {
+			if len(p.wide) > 0 {
+				keep = append(keep, p)
+			}
+			continue
+		}
+		for _, r := range p.wide {
+			v.know = v.learn(b, r)
+		}
+	}
+	clear(s.seen[len(keep):])
+	s.seen = keep
+	if v.know != w.view(lane).know {
+		w.set(1<<uint(lane), v)
+	}
+}
+
+// learn gives k with a record acquired by a thread of b.
+func (k know) learn(b *block, r record) know {
+	switch {
+	case r.launch == nil:
+		return k
+	case r.launch == b.launch:
+		k.grid = k.grid.Join(r.grid)
+		k.block = k.block.Join(k.grid.At(b.depth, b.index))
+		k.beyond = k.beyond.Join(r.beyond)
+		return k
+	}
+	k.beyond = k.beyond.Join(r.beyond)
+	if own := k.beyond.Part(b.info.ID); own != nil {
+		k.grid = k.grid.Join(own)
+		k.block = k.block.Join(k.grid.At(b.depth, b.index))
+		k.beyond = k.beyond.Without(func(id uint32) bool { return id == b.info.ID })
+	}
+	if !over(r.launch, k.beyond) {
+		k.beyond = k.beyond.WithPart(r.launch.info.ID, r.grid)
+	}
+	return k
+}
+
+// publish adds what rel releases to the patterns that the value of x carries.
+func (x *loc) publish(b *block, wi uint32, lane int, rel released) {
+	if rel.narrow != nil {
+		if x.recs.blocks == nil {
+			x.recs.blocks = map[blockKey]record{}
+		}
+		k := blockKey{b.info.ID, b.index}
+		x.recs.blocks[k] = x.recs.blocks[k].join(record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
+	}
+	if rel.wide != nil {
+		x.recs.wide = addRecord(x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
+		b.published = true
+	}
+}
+
+// sees notes that a thread observed the current value of x.
+func (x *loc) sees(l *launch, warp uint32, lane int, c uint32) {
+	for i := range x.observers {
+		if x.observers[i].launch != l {
+			continue
+		}
+		if i == 0 && x.last.warp == warp && x.last.lane == uint32(lane) && x.last.clock == c {
+			return
+		}
+		x.observers[i].root = x.observers[i].root.add(l.sdepth, warp, group{1 << uint(lane), c, 0})
+		if i == 0 {
+			x.last.warp, x.last.lane, x.last.clock = warp, uint32(lane), c
+		}
+		return
+	}
+	root := (*set)(nil).add(l.sdepth, warp, group{1 << uint(lane), c, 0})
+	x.observers = append(x.observers, observers{l, root})
+	x.last.warp, x.last.lane, x.last.clock = ^uint32(0), 0, 0
+}
+
+// observedBefore says that a thread observed the current value of x and happens before the accessor, or is it.
+func (x *loc) observedBefore(a *actor) bool {
+	for _, o := range x.observers {
+		missing := o.root.walk(o.launch.sdepth, 0, nil, func(warp uint32, g group) bool {
+			if a.blk == nil || o.launch != a.blk.launch {
+				f := a.beyond()
+				return beyondBehind(f, o.launch, warp, g.lanes, g.clock) == g.lanes
+			}
+			if warp == a.warp && g.lanes>>uint(a.lane)&1 != 0 {
+				return false
+			}
+			return a.view.behind(a.blk, warp, g.lanes, g.clock) == g.lanes
+		})
+		if !missing {
+			return true
+		}
+	}
+	return false
+}
+
+// fence ends acquire patterns and begins release patterns.
+func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	wide := e.Scope >= event.ScopeGPU
+	if e.Order != event.Release && w.syncs != nil {
+		for m := e.Mask; m != 0; m &= m - 1 {
+			w.acquire(b, bits.TrailingZeros32(m), nil, wide)
+		}
+	}
+	if e.Order != event.Acquire {
+		var snap *snapshot
+		for m := e.Mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if v := w.view(l); snap == nil || snap.view != *v {
+				snap = &snapshot{view: *v}
+			}
+			s := w.sync(l)
+			s.fenced.narrow = snap
+			if wide {
+				s.fenced.wide = snap
+			}
+		}
+	}
+	b.next(wi, e.Mask, e)
+}
+
+// strong performs the element at addr of a strong access by one lane: synchronisation, check and record. Stores are
+// checked beforehand.
+func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr uint64, size uint8) {
+	c := d.act.class
+	w := &b.warps[wi]
+	p := d.act.page(addr)
+	x := p.findLoc(addr, size)
+	meets := x != nil && x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)
+	if c.reads && meets && !c.discards {
+		d.noteHandover(b, wi, lane, x, c)
+		w.observe(x, b, lane, d.act.shared)
+		if c.acquires {
+			w.acquire(b, lane, &locKey{d.act.shared, size, addr}, c.end)
+		}
+	} else if c.acquires && !c.discards {
+		w.acquire(b, lane, &locKey{d.act.shared, size, addr}, c.end)
+	}
+	if x != nil && !meets && c.reads {
+		d.noteHandover(b, wi, lane, x, c)
+	}
+	v := w.view(lane)
+	d.act.view = v
+	d.act.lanes, d.act.lane = 1<<uint(lane), lane
+	if e.Kind != event.Store {
+		d.touch(addr, uint64(size), true, false)
+	}
+	if !c.side.Write {
+		if meets {
+			x.sees(b.launch, d.act.warp, lane, v.clock)
+		}
+		d.touch(addr, uint64(size), false, true)
+		return
+	}
+	if x == nil {
+		x = p.newLoc(addr, size)
+	}
+	if !meets || !c.side.RMW {
+		d.breakChain(p, addr, size)
+		x.recs = records{}
+	}
+	x.valid = span(addr, addr, uint64(size))
+	p.overwrite(addr, uint64(size), x)
+	d.touch(addr, uint64(size), false, true)
+	x.launch, x.block, x.warp, x.lane, x.clock = b.launch, b.index, d.act.warp, lane, v.clock
+	x.wide, x.rmw, x.place = c.side.Wide || c.side.Volatile, c.side.RMW, e.Place
+	x.observers = x.observers[:0]
+	if c.side.RMW {
+		x.sees(b.launch, d.act.warp, lane, v.clock)
+	}
+	d.release(b, wi, lane, x)
+}
+
+// release publishes with the write just made to x what the lane has released.
+func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
+	c := d.act.class
+	w := &b.warps[wi]
+	key := locKey{d.act.shared, x.size, x.addr}
+	if c.releases {
+		s := w.sync(lane)
+		if s.own == nil {
+			s.own = map[locKey]released{}
+		}
+		snap := &snapshot{view: *w.view(lane)}
+		now := released{narrow: snap}
+		if c.end {
+			now.wide = snap
+		}
+		s.own[key] = s.own[key].newer(now)
+	}
+	if w.syncs == nil {
+		return
+	}
+	s := &w.syncs[lane]
+	rel := s.fenced
+	if s.own != nil {
+		rel = rel.newer(s.own[key])
+	}
+	x.publish(b, wi, lane, rel)
+}
+
+// breakChain tells the entries of strong writes to a scalar that they did not lead to its current value.
+func (d *Detector) breakChain(p *page, addr uint64, size uint8) {
+	for at := addr &^ 3; at < addr+uint64(size); at += cellBytes {
+		bytes := coverage(at, addr, uint64(size))
+		if len(p.cold) > 0 {
+			d.unchainCold(p, at, bytes, size)
+		}
+		l := p.lines[at%pageBytes/lineBytes]
+		if l == nil {
+			continue
+		}
+		c := &l.cells[at%lineBytes/cellBytes]
+		for {
+			e := d.chained(c, bytes, size)
+			if e == nil {
+				break
+			}
+			d.unchain(l, c, *e)
+		}
+	}
+}
+
+// chained gives an entry of a cell in the chain of a scalar.
+func (d *Detector) chained(c *cell, bytes uint32, size uint8) (found *entry) {
+	d.mem.each(c, func(e *entry) {
+		if e.head&headChain != 0 && e.head&bytes != 0 && d.classes[e.class()].side.Unit == int(size) {
+			found = e
+		}
+	})
+	return found
+}
+
+// unchain moves what old, an entry of c, holds to the entry of the same class that is outside the chain.
+func (d *Detector) unchain(l *line, c *cell, old entry) {
+	key := old.head & headKey
+	d.supersede(c, d.classes[old.class()], old.head&headBytes, 0)
+	e := d.mem.entry(c, key)
+	to := d.mem.entry(c, key&^headChain)
+	if to == nil {
+		e.head &^= headChain
+		return
+	}
+	depth := d.classes[old.class()].launch.sdepth
+	if old.head&headMany == 0 {
+		d.mem.add(l, to, depth, old.warp, group{old.lanes, old.clock, old.exec}, false)
+	} else {
+		d.mem.sets.slots[old.lanes].root.walk(depth, 0, nil, func(warp uint32, g group) bool {
+			d.mem.add(l, to, depth, warp, g, false)
+			return true
+		})
+	}
+	d.mem.forget(e)
+}
+
+// supersede drops the entries of a cell that a launch which is over before k's began made by the same instruction, in or
+// out of the chain: whatever may race with them races with an access of class k to the same bytes too.
+func (d *Detector) supersede(c *cell, k class, bytes, chain uint32) {
+	d.mem.each(c, func(e *entry) {
+		o := &d.classes[e.class()]
+		if e.head&(headBytes|headChain) == bytes|chain && o.launch != k.launch && o.key == k.key && over(o.launch, k.launch.start) {
+			d.mem.forget(e)
+		}
+	})
+}
+
+// barrier collects the arrivals at a CTA barrier since its last completion.
+type barrier struct{ arrivals []arrival }
+
+type arrival struct {
+	warp, lanes uint32
+	wait        bool
+	views       warp // as the warp was then
+	e           event.Event
+}
+
+func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
+	if b.barriers == nil {
+		b.barriers = map[uint8]*barrier{}
+	}
+	bar := b.barriers[e.Barrier]
+	if bar == nil {
+		bar = &barrier{}
+		b.barriers[e.Barrier] = bar
+	}
+	w := &b.warps[wi]
+	a := arrival{warp: wi, lanes: e.Mask, wait: e.Flags&event.FlagWait != 0, e: *e}
+	a.views.same = w.same
+	if w.each != nil {
+		each := *w.each
+		a.views.each = &each
+	}
+	bar.arrivals = append(bar.arrivals, a)
+	if !a.wait {
+		b.next(wi, e.Mask, e)
+	}
+}
+
+// complete orders all arrivals before all waiters.
+func (d *Detector) complete(b *block, e *event.Event) {
+	bar := b.barriers[e.Barrier]
+	if bar == nil || len(bar.arrivals) == 0 {
+		return
+	}
+	waiting := make([]uint32, b.wpb)
+	waits := false
+	for _, a := range bar.arrivals {
+		if a.wait {
+			waiting[a.warp] |= a.lanes
+			waits = true
+		}
+	}
+	full := true
+	for i := range waiting {
+		full = full && b.warps[i].live&^waiting[i] == 0
+	}
+	b.number++
+	k := know{}
+	if full && !b.leftAny {
+		k.block = clock.Uniform(b.number - 1)
+		for i := range bar.arrivals {
+			bar.arrivals[i].others(&k)
+		}
+	} else {
+		k = b.gather(bar, waiting)
+	}
+	for i := range waiting {
+		if waiting[i] != 0 {
+			b.warps[i].set(waiting[i]&b.warps[i].live, view{k, b.number})
+		}
+	}
+	if waits {
+		b.logBarrier(bar, full)
+	}
+	if full && !b.leftShared {
+		b.shared.gen++
+	}
+	bar.arrivals = bar.arrivals[:0]
+}
+
+// others joins to k what an arrival knows beyond its block.
+func (a *arrival) others(k *know) {
+	if a.views.each == nil {
+		k.grid, k.beyond = k.grid.Join(a.views.same.grid), k.beyond.Join(a.views.same.beyond)
+		return
+	}
+	for m := a.lanes; m != 0; m &= m - 1 {
+		v := &a.views.each[bits.TrailingZeros32(m)]
+		k.grid, k.beyond = k.grid.Join(v.grid), k.beyond.Join(v.beyond)
+	}
+}
+
+// gather is what the arrivals at a barrier know together, themselves included.
+func (b *block) gather(bar *barrier, waiting []uint32) know {
+	k := know{}
+	for i := range bar.arrivals {
+		a := &bar.arrivals[i]
+		a.others(&k)
+		if a.views.each == nil {
+			k.block = k.block.Join(a.views.same.block)
+			if !a.wait {
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, a.views.same.clock))
+			}
+			continue
+		}
+		for m := a.lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			v := &a.views.each[l]
+			k.block = k.block.Join(v.block)
+			if !a.wait {
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, 1<<uint(l), v.clock))
+			}
+		}
+	}
+	for i, lanes := range waiting {
+		if lanes != 0 {
+			k.block = k.block.With(int(b.wpb), uint32(i), b.warps[i].idle(lanes), b.number-1)
+		}
+	}
+	return k
+}
+
+// idle adds to lanes, all of them live, those that ended or never began without accessing memory: to know them costs
+// nothing and keeps clocks uniform.
+func (w *warp) idle(lanes uint32) uint32 { return lanes | ^(w.live | w.used) }
+
+func (b *block) logBarrier(bar *barrier, full bool) {
+	first := -1
+	for i := range bar.arrivals {
+		a := &bar.arrivals[i]
+		if !a.wait {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		full = full && a.e.Place == bar.arrivals[first].e.Place
+	}
+	if full {
+		b.log.add(b.number, allWarps, 0, &bar.arrivals[first].e)
+		return
+	}
+	for i := range bar.arrivals {
+		if a := &bar.arrivals[i]; a.wait {
+			b.log.add(b.number, a.warp, a.lanes, &a.e)
+		}
+	}
+}
+
+// warpSync orders the lanes of the event's mask with each other.
+func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	lanes := e.Mask & w.live
+	if lanes == 0 {
+		return
+	}
+	k := w.same.know
+	if w.each != nil {
+		k = know{}
+		for m := lanes; m != 0; m &= m - 1 {
+			v := &w.each[bits.TrailingZeros32(m)]
+			k.block, k.grid, k.beyond = k.block.Join(v.block), k.grid.Join(v.grid), k.beyond.Join(v.beyond)
+		}
+	}
+	b.number++
+	k.block = k.block.With(int(b.wpb), wi, w.idle(lanes), b.number-1)
+	w.set(lanes, view{k, b.number})
+	b.log.add(b.number, wi, lanes, e)
+}
+
+// exit ends lanes.
+func (d *Detector) exit(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	gone := e.Mask & w.live
+	b.leftAny = b.leftAny || gone&w.used != 0
+	b.leftShared = b.leftShared || gone&w.usedSmem != 0
+	for m := gone; m != 0; m &= m - 1 {
+		b.beyond = b.beyond.Join(w.view(bits.TrailingZeros32(m)).beyond)
+	}
+	w.live &^= gone
+	b.alive -= bits.OnesCount32(gone)
+	if b.alive == 0 {
+		d.endBlock(b)
+	}
+}
+
+func (d *Detector) endBlock(b *block) {
+	for _, p := range b.shared.pages {
+		if p != nil {
+			d.mem.clear(p)
+		}
+	}
+	delete(b.blocks, b.index)
+	if b.lastBlock == b {
+		b.launch.lastBlock = nil
+	}
+}
+
+// what is the synchronisation's name in PTX.
+func (x *logged) what() string { return detect.SyncName(x.kind, x.order, x.scope, x.barrier, x.waits) }

@@ -1,0 +1,282 @@
+package hb
+
+import "math/bits"
+
+// Sizes of shadow memory, in bytes of the memory shadowed.
+const (
+	cellBytes = 4
+	lineCells = 32
+	pageLines = 8
+	lineBytes = lineCells * cellBytes // what a warp reads in one coalesced access of words
+	pageBytes = pageLines * lineBytes
+	dirPages  = 1 << 14
+)
+
+// entry is what is kept of the accesses of one class to the same bytes of a cell: one group of lanes of one warp, or a
+// set. 24 bytes, no pointers.
+type entry struct {
+	head  uint32 // class<<7 | flags | bytes; 0: none
+	warp  uint32 // many: warp of the last access
+	lanes uint32 // many: number of the set
+	clock uint32 // many: epoch of the last access
+	exec  uint32 // many: lane of the last access | headOrdered
+	value uint32 // of plain writes that all wrote the same, see headMixed
+}
+
+// Bits of entry.head.
+const (
+	headBytes uint32 = 0xf    // which bytes of the cell
+	headMixed uint32 = 1 << 4 // plain writes of different or unknown values
+	headChain uint32 = 1 << 5 // strong writes, all in the chain of read-modify-writes that made the current value
+	headMany  uint32 = 1 << 6
+	headShift        = 7
+	// headKey tells entries of a cell apart.
+	headKey = ^(headMixed | headMany)
+	// lastOrders in exec of a set: every access of the set happens before its last one.
+	lastOrders uint32 = 1 << 8
+)
+
+func (e *entry) class() uint32 { return e.head >> headShift }
+
+// cell shadows four bytes: two entries, and more in a chain of cells of the arena.
+type cell struct {
+	e    [2]entry
+	more uint32
+}
+
+// line shadows 128 bytes.
+type line struct {
+	cells [lineCells]cell
+	heavy bool // a cell may have more entries, or sets
+}
+
+// page shadows 1024 bytes of global memory or of a shared window.
+type page struct {
+	lines [pageLines]*line
+	locs  map[uint16][]*loc // by offset in the page / 16; nil when nothing was written strongly
+	cold  []cold
+	// warmed is the launch for which every cold access is known to be ordered before all of it.
+	warmed uint32
+	// user is the launch that touched the page last.
+	user uint32
+	gen  uint32 // of the window, when lines were last cleared
+	addr uint64
+}
+
+// shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
+type shadow struct {
+	dirs    map[uint64]*[dirPages]*page
+	lastKey uint64
+	last    *[dirPages]*page
+	arena   []cell
+	free    []uint32
+	spare   []*line
+	sets    *sets
+	touched uint64 // lines in use
+	peak    uint64
+}
+
+func newShadow() *shadow {
+	return &shadow{dirs: map[uint64]*[dirPages]*page{}, lastKey: ^uint64(0), arena: make([]cell, 1), sets: newSets()}
+}
+
+// find gives the page of addr, nil when there is none.
+func (s *shadow) find(addr uint64) *page {
+	n := addr / pageBytes
+	if k := n / dirPages; k != s.lastKey {
+		dir := s.dirs[k]
+		if dir == nil {
+			return nil
+		}
+		s.lastKey, s.last = k, dir
+	}
+	return s.last[n%dirPages]
+}
+
+// page gives the page of addr, made when there is none.
+func (s *shadow) page(addr uint64) *page {
+	if p := s.find(addr); p != nil {
+		return p
+	}
+	n := addr / pageBytes
+	k := n / dirPages
+	dir := s.dirs[k]
+	if dir == nil {
+		dir = new([dirPages]*page)
+		s.dirs[k] = dir
+	}
+	s.lastKey, s.last = k, dir
+	p := &page{addr: n * pageBytes}
+	dir[n%dirPages] = p
+	return p
+}
+
+// remove forgets the page of addr.
+func (s *shadow) remove(addr uint64) {
+	p := s.find(addr)
+	if p == nil {
+		return
+	}
+	s.clear(p)
+	s.last[addr/pageBytes%dirPages] = nil
+}
+
+// line gives line i of a page, made when there is none.
+func (s *shadow) line(p *page, i uint64) *line {
+	if l := p.lines[i]; l != nil {
+		return l
+	}
+	var l *line
+	if n := len(s.spare); n > 0 {
+		l = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		l = new(line)
+	}
+	s.touched++
+	s.peak = max(s.peak, s.touched)
+	p.lines[i] = l
+	return l
+}
+
+// clear forgets all entries of a page; its locs stay.
+func (s *shadow) clear(p *page) {
+	for i, l := range p.lines {
+		if l != nil {
+			s.recycle(l)
+			p.lines[i] = nil
+		}
+	}
+}
+
+// recycle empties a line that nothing refers to any more.
+func (s *shadow) recycle(l *line) {
+	if l.heavy {
+		for i := range l.cells {
+			s.empty(&l.cells[i])
+		}
+	}
+	*l = line{}
+	s.touched--
+	s.spare = append(s.spare, l)
+}
+
+// empty forgets all entries of a cell.
+func (s *shadow) empty(c *cell) {
+	for i := range c.e {
+		s.forget(&c.e[i])
+	}
+	next := c.more
+	*c = cell{}
+	for next != 0 {
+		o := &s.arena[next]
+		for i := range o.e {
+			s.forget(&o.e[i])
+		}
+		after := o.more
+		*o = cell{}
+		s.free = append(s.free, next)
+		next = after
+	}
+}
+
+// forget makes an entry free.
+func (s *shadow) forget(e *entry) {
+	if e.head&headMany != 0 {
+		s.sets.drop(e.lanes)
+	}
+	*e = entry{}
+}
+
+// slot gives a free entry of a cell of l. Pointers to entries of the cell may become stale.
+func (s *shadow) slot(l *line, c *cell) *entry {
+	for {
+		for i := range c.e {
+			if c.e[i].head == 0 {
+				return &c.e[i]
+			}
+		}
+		if c.more == 0 {
+			break
+		}
+		c = &s.arena[c.more]
+	}
+	l.heavy = true
+	var id uint32
+	if n := len(s.free); n > 0 {
+		id = s.free[n-1]
+		s.free = s.free[:n-1]
+		c.more = id
+	} else {
+		id = uint32(len(s.arena))
+		c.more = id
+		s.arena = append(s.arena, cell{})
+	}
+	return &s.arena[id].e[0]
+}
+
+// find gives the entry of a cell with key, nil when there is none.
+func (s *shadow) entry(c *cell, key uint32) *entry {
+	for {
+		for i := range c.e {
+			if c.e[i].head != 0 && c.e[i].head&headKey == key {
+				return &c.e[i]
+			}
+		}
+		if c.more == 0 {
+			return nil
+		}
+		c = &s.arena[c.more]
+	}
+}
+
+// each calls f for each entry of a cell. f must not add entries.
+func (s *shadow) each(c *cell, f func(e *entry)) {
+	for {
+		for i := range c.e {
+			if c.e[i].head != 0 {
+				f(&c.e[i])
+			}
+		}
+		if c.more == 0 {
+			return
+		}
+		c = &s.arena[c.more]
+	}
+}
+
+// add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
+// The warps of the launch need setDepth depth.
+func (s *shadow) add(l *line, e *entry, depth int, warp uint32, g group, ordered bool) {
+	if e.head&headMany != 0 {
+		e.lanes = s.sets.grow(e.lanes, warp, g)
+	} else {
+		old := group{e.lanes, e.clock, e.exec}
+		if e.warp == warp {
+			if old == g {
+				return
+			}
+			if old.clock == g.clock && old.exec == g.exec {
+				e.lanes |= g.lanes
+				return
+			}
+			if old.lanes&^g.lanes == 0 && g.exec&^old.exec == 0 {
+				e.lanes, e.clock, e.exec = g.lanes, g.clock, g.exec
+				return
+			}
+			if merged := put([]group{old}, g.lanes, g.clock, g.exec); len(merged) == 1 {
+				e.lanes, e.clock, e.exec = merged[0].lanes, merged[0].clock, merged[0].exec
+				return
+			}
+		}
+		root := (*set)(nil).add(depth, e.warp, old).add(depth, warp, g)
+		e.lanes = s.sets.hold(root, depth)
+		e.head |= headMany
+		l.heavy = true
+	}
+	e.warp, e.clock = warp, g.clock
+	e.exec = uint32(bits.TrailingZeros32(g.lanes))
+	if ordered && g.lanes&(g.lanes-1) == 0 {
+		e.exec |= lastOrders
+	}
+}

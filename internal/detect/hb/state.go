@@ -1,0 +1,306 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// know is what a thread knows of others: those of its own block, those of other blocks of its launch, and beyond the
+// launch. What grid says of the own block is never more than what block says.
+type know struct {
+	block  *clock.Block
+	grid   *clock.Grid
+	beyond *clock.Foreign
+}
+
+// view is a thread's vector clock: what it knows, and its own epoch, which no other thread's knowledge of it reaches
+// until the thread has released it and begun the next.
+type view struct {
+	know
+	clock uint32
+}
+
+// launch is a kernel launch. Epochs are numbered by block: each synchronisation in a block gets the block's next number,
+// which becomes the epoch of the threads that took part.
+type launch struct {
+	info   event.Launch
+	wpb    uint32 // warps a block
+	depth  int    // of clock.Grid
+	sdepth int    // of set
+	last   uint32 // lanes of the last warp of a block
+	start  *clock.Foreign
+	end    uint32 // the agent's epoch at the end; 0 while running
+	// beyond is what threads learned of other launches, and that the agent knows after the end.
+	beyond *clock.Foreign
+	// published: a release record of this launch may be found in global memory, so that single threads of it may become
+	// known to other launches.
+	published bool
+	blocks    map[uint32]*block
+	logs      map[uint32]*syncLog
+	pages     []*page
+	classes   map[classKey]uint32
+	lastBlock *block
+}
+
+// block is a running block.
+type block struct {
+	*launch
+	index    uint32
+	number   uint32 // the last epoch given out
+	alive    int    // threads
+	warps    []warp
+	barriers map[uint8]*barrier
+	shared   window
+	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
+	leftShared, leftAny bool
+	log                 *syncLog
+	handover            handover
+}
+
+// warp is a running warp. Its threads have one view while they synchronise alike.
+type warp struct {
+	live           uint32 // lanes that have not exited
+	used, usedSmem uint32 // lanes that accessed memory, shared memory
+	same           view
+	each           *[32]view
+	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
+}
+
+// laneSync is what a thread must remember of patterns it has begun.
+type laneSync struct {
+	// fenced holds what the thread had done at its last fence: narrow at its last one of any scope, wide at its last one
+	// beyond the block.
+	fenced released
+	own    map[locKey]released // the same at its last release operation on a location
+	seen   []pending           // what its strong reads observed and no fence has acquired yet
+}
+
+// released are the snapshots that a strong write publishes: to threads of the same block, to others.
+type released struct{ narrow, wide *snapshot }
+
+// newer gives the later of both, scope by scope.
+func (r released) newer(o released) released {
+	if r.narrow == nil || o.narrow != nil && o.narrow.clock > r.narrow.clock {
+		r.narrow = o.narrow
+	}
+	if r.wide == nil || o.wide != nil && o.wide.clock > r.wide.clock {
+		r.wide = o.wide
+	}
+	return r
+}
+
+// snapshot is a view at a release. The lanes of a warp may share one: each means itself by clock.
+type snapshot struct {
+	view
+	lane int // that tree is for
+	tree *clock.Grid
+}
+
+// grid gives the snapshot of a lane as one tree, its own epoch included.
+func (s *snapshot) grid(b *block, w uint32, lane int) *clock.Grid {
+	if s.tree == nil || s.lane != lane {
+		own := s.block.With(int(b.wpb), w, 1<<uint(lane), s.clock)
+		s.lane, s.tree = lane, s.know.grid.With(b.depth, b.index, own)
+	}
+	return s.tree
+}
+
+func newLaunch(info event.Launch, start *clock.Foreign) *launch {
+	l := &launch{info: info, wpb: info.WarpsPerBlock(), start: start, beyond: start,
+		blocks: map[uint32]*block{}, logs: map[uint32]*syncLog{}, classes: map[classKey]uint32{}}
+	l.depth = clock.Depth(info.Grid.Count())
+	l.sdepth = setDepth(info.Grid.Count() * uint64(l.wpb))
+	l.last = ^uint32(0)
+	if n := info.Block.Count() % 32; n != 0 {
+		l.last = 1<<uint(n) - 1
+	}
+	return l
+}
+
+// block gives the block of a warp, and its number within.
+func (l *launch) block(w uint32) (*block, uint32) {
+	i := w / l.wpb
+	if b := l.lastBlock; b != nil && b.index == i {
+		return b, w - i*l.wpb
+	}
+	b := l.blocks[i]
+	if b == nil {
+		b = &block{launch: l, index: i, alive: int(l.info.Block.Count()), warps: make([]warp, l.wpb), log: &syncLog{}}
+		for j := range b.warps {
+			b.warps[j].live = ^uint32(0)
+			b.warps[j].same = view{know: know{beyond: l.start}, clock: 1}
+		}
+		b.number = 1
+		b.warps[l.wpb-1].live = l.last
+		l.blocks[i] = b
+		l.logs[i] = b.log
+	}
+	l.lastBlock = b
+	return b, w - i*l.wpb
+}
+
+// view gives the view of a lane, not to be changed.
+func (w *warp) view(lane int) *view {
+	if w.each != nil {
+		return &w.each[lane]
+	}
+	return &w.same
+}
+
+// set gives lanes the view v.
+func (w *warp) set(lanes uint32, v view) {
+	if w.live&^lanes == 0 {
+		w.same, w.each = v, nil
+		return
+	}
+	w.part()
+	for m := lanes; m != 0; m &= m - 1 {
+		w.each[bits.TrailingZeros32(m)] = v
+	}
+}
+
+// part gives each lane a view of its own.
+func (w *warp) part() {
+	if w.each != nil {
+		return
+	}
+	w.each = new([32]view)
+	for i := range w.each {
+		w.each[i] = w.same
+	}
+}
+
+// next begins a new epoch of lanes and notes what synchronisation began it.
+func (b *block) next(wi, lanes uint32, e *event.Event) {
+	b.number++
+	b.log.add(b.number, wi, lanes, e)
+	w := &b.warps[wi]
+	if w.each == nil && w.live&^lanes == 0 {
+		w.same.clock = b.number
+		return
+	}
+	w.part()
+	for m := lanes; m != 0; m &= m - 1 {
+		w.each[bits.TrailingZeros32(m)].clock = b.number
+	}
+}
+
+// sync gives what a lane remembers of patterns.
+func (w *warp) sync(lane int) *laneSync {
+	if w.syncs == nil {
+		w.syncs = new([32]laneSync)
+	}
+	return &w.syncs[lane]
+}
+
+// knows says that v includes epoch c of a lane of a warp of the launch of b. The thread must not be v's own.
+func (v *view) knows(b *block, warp uint32, lane int, c uint32) bool {
+	i := warp / b.wpb
+	if i == b.index {
+		return v.block.At(warp-i*b.wpb, lane) >= c
+	}
+	return v.grid.At(b.depth, i).At(warp-i*b.wpb, lane) >= c
+}
+
+// behind gives those of lanes of a warp of b's launch whose epoch c v does not know.
+func (v *view) behind(b *block, warp, lanes, c uint32) uint32 {
+	i := warp / b.wpb
+	if i == b.index {
+		return v.block.Behind(warp-i*b.wpb, lanes, c)
+	}
+	if v.grid == nil {
+		return lanes
+	}
+	return v.grid.At(b.depth, i).Behind(warp-i*b.wpb, lanes, c)
+}
+
+// over says that all of launch l, which has ended, is known.
+func over(l *launch, f *clock.Foreign) bool {
+	return l.end != 0 && f.Agent(l.info.Agent) >= l.end
+}
+
+// beyondBehind gives those of lanes of a warp of another launch whose epoch c f does not know.
+func beyondBehind(f *clock.Foreign, l *launch, warp, lanes, c uint32) uint32 {
+	if over(l, f) {
+		return 0
+	}
+	i := warp / l.wpb
+	return f.Part(l.info.ID).At(l.depth, i).Behind(warp-i*l.wpb, lanes, c)
+}
+
+// syncLog remembers the synchronisations of a block, for messages. It keeps the last logSize.
+type syncLog struct {
+	ops []logged
+	at  int
+}
+
+const logSize = 256
+
+type logged struct {
+	clock, place uint32
+	warp         uint32 // allWarps: the barrier's waiters
+	lanes        uint32
+	kind         event.Kind
+	order        event.Order
+	scope        event.Scope
+	barrier      uint8
+	waits        bool
+}
+
+const allWarps = ^uint32(0)
+
+func (g *syncLog) add(clock, warp, lanes uint32, e *event.Event) {
+	x := logged{clock, e.Place, warp, lanes, e.Kind, e.Order, e.Scope, e.Barrier, e.Flags&event.FlagWait != 0}
+	if len(g.ops) < logSize {
+		g.ops = append(g.ops, x)
+		return
+	}
+	g.ops[g.at] = x
+	g.at = (g.at + 1) % logSize
+}
+
+// all calls f for the synchronisations that a lane of warp w (in the block) took part in, in order, until it says false.
+func (g *syncLog) all(w uint32, lane int, f func(x *logged) bool) {
+	if g == nil {
+		return
+	}
+	for i := range g.ops {
+		x := &g.ops[(g.at+i)%len(g.ops)]
+		if x.warp == allWarps || x.warp == w && x.lanes>>uint(lane)&1 != 0 {
+			if !f(x) {
+				return
+			}
+		}
+	}
+}
+
+// after gives the first synchronisation of a thread after its epoch c, before the last up to and with it.
+func (g *syncLog) after(w uint32, lane int, c uint32) (found *logged) {
+	g.all(w, lane, func(x *logged) bool {
+		if x.clock > c {
+			found = x
+		}
+		return found == nil
+	})
+	return found
+}
+
+func (g *syncLog) before(w uint32, lane int, c uint32) (found *logged) {
+	g.all(w, lane, func(x *logged) bool {
+		if x.clock <= c {
+			found = x
+		}
+		return x.clock < c
+	})
+	return found
+}
+
+func (x *logged) sync() *detect.Sync {
+	if x == nil {
+		return nil
+	}
+	return &detect.Sync{Place: x.place, What: x.what()}
+}

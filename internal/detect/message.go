@@ -1,0 +1,259 @@
+package detect
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Facts is what a message about a race is made from.
+type Facts struct {
+	Category       Category
+	Earlier, Later Access
+	Handover       *Handover
+}
+
+// Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
+// before its own: the program hands data over there, yet without ordering it.
+type Handover struct {
+	Write, Read uint32 // places
+	InScope     bool   // the two are morally strong
+	Lock        bool   // both are read-modify-writes
+	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
+	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
+	Release, Acquire         *Sync
+	ReleaseWide, AcquireWide bool
+}
+
+// NewRace makes the finding of a race.
+func NewRace(detector string, f *Facts) Finding {
+	out := Finding{Class: Race, Kind: f.kind(), Severity: f.Category.Severity(), Detector: detector,
+		Accesses: []Access{f.Earlier, f.Later}}
+	out.Message, out.Fix = f.explain(out.Kind)
+	return out
+}
+
+// kind refines the category's kind by what was seen around the two accesses.
+func (f *Facts) kind() Kind {
+	h := f.Handover
+	switch f.Category {
+	case SameBlock:
+		if h != nil && (h.Release == nil || h.Acquire == nil) {
+			return MissingFence
+		}
+		return MissingBarrier
+	case CrossBlock:
+	default:
+		return f.Category.Kind()
+	}
+	switch {
+	case h == nil && f.oneHoldsALock():
+		return MissingLock
+	case h == nil:
+		return Unordered
+	case !h.InScope && h.Lock:
+		return LockScope
+	case !h.InScope:
+		return FenceScope
+	case h.Release == nil || h.Acquire == nil:
+		return MissingFence
+	case h.Lock && (!h.ReleaseWide || !h.AcquireWide):
+		return LockScope
+	case !h.ReleaseWide || !h.AcquireWide:
+		return FenceScope
+	}
+	return Unordered
+}
+
+// oneHoldsALock guesses that one of the accesses stands between the fences of a lock and the other does not.
+func (f *Facts) oneHoldsALock() bool {
+	return isFence(f.Earlier.Sync) != isFence(f.Later.Sync) && (f.Earlier.Sync == nil || f.Later.Sync == nil)
+}
+
+func isFence(s *Sync) bool { return s != nil && len(s.What) > 5 && s.What[:5] == "fence" }
+
+// verb tells what an access does: "writes", "reads", "updates atomically".
+func (a *Access) verb() string {
+	v := map[Op]string{Read: "read", Write: "write", AtomicOp: "atomic operation"}[a.Op]
+	switch {
+	case a.Host != "":
+		return a.Host
+	case a.Order == event.Volatile:
+		return "volatile " + v
+	case a.Order >= event.Relaxed && a.Op != AtomicOp:
+		return "atomic " + v
+	}
+	return v
+}
+
+// article puts "a" or "an" before a noun.
+func article(noun string) string {
+	if noun == "" {
+		return noun
+	}
+	switch noun[0] {
+	case 'a', 'e', 'i', 'o', 'u':
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// pair names both accesses: "a write and a read", "two writes".
+func (f *Facts) pair() string {
+	x, y := f.Earlier.verb(), f.Later.verb()
+	if x == y && f.Earlier.Host == "" {
+		return "two " + x + "s"
+	}
+	if f.Earlier.Host == "" {
+		x = article(x)
+	}
+	if f.Later.Host == "" {
+		y = article(y)
+	}
+	return x + " and " + y
+}
+
+// memory names the memory concerned.
+func (f *Facts) memory() string {
+	if f.Later.Space == event.Shared {
+		return "shared memory"
+	}
+	return "global memory"
+}
+
+func (f *Facts) explain(k Kind) (message, fix string) {
+	switch f.Category {
+	case CrossLaunch:
+		return f.explainLaunches()
+	case ScopeRace:
+		return f.explainScope()
+	case MixedSizeRace, MixedSizeRMW:
+		return fmt.Sprintf("%s of %d and %d bytes by different threads overlap in part: accesses of different size are not morally strong, so atomicity does not hold between them and neither orders the other", f.pair(), f.Earlier.Size, f.Later.Size),
+			"access the variable with one size everywhere"
+	case SameValueRace:
+		return "two threads write the same value to the same bytes with nothing that orders them",
+			"let one thread write, or make the writes atomic"
+	case OneInstruction:
+		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
+			"let one thread write, use an atomic operation, or give each thread its own element"
+	case LockstepRace:
+		return fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair()),
+			"put __syncwarp() between the two"
+	case VolatileRace:
+		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
+			"use cuda::atomic_ref or atomic functions instead of volatile"
+	case AtomicWithPlain:
+		return fmt.Sprintf("%s of the same bytes by different threads: the plain one is not atomic, and nothing orders it with the other%s", f.pair(), f.around()),
+			"make the plain access atomic as well, or order the two by a barrier, or by a release and an acquire"
+	case SameBlock:
+		return f.explainBlock(k)
+	}
+	return f.explainGrid(k)
+}
+
+func (f *Facts) explainLaunches() (message, fix string) {
+	if f.Earlier.Host != "" || f.Later.Host != "" {
+		return fmt.Sprintf("%s touch the same bytes, and neither stream order, an event nor a synchronising call orders the two", f.pair()),
+			"synchronise the stream before the host side touches the memory, or put both into one stream"
+	}
+	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
+		"put both kernels into one stream, or let the second stream wait for an event recorded after the first kernel"
+}
+
+func (f *Facts) explainScope() (message, fix string) {
+	narrow := &f.Earlier
+	which := "first"
+	if f.Earlier.Scope >= event.ScopeGPU {
+		narrow, which = &f.Later, "second"
+	}
+	if f.Earlier.Scope < event.ScopeGPU && f.Later.Scope < event.ScopeGPU {
+		return fmt.Sprintf("%s of the same bytes by different blocks have scope %s only, so they are not atomic with respect to each other", f.pair(), narrow.Scope),
+			"give both device scope"
+	}
+	return fmt.Sprintf("%s of the same bytes by different blocks: the %s has scope %s only, which excludes the other block, so they are not atomic with respect to each other", f.pair(), which, narrow.Scope),
+		fmt.Sprintf("give the %s device scope", which)
+}
+
+func (f *Facts) explainBlock(k Kind) (message, fix string) {
+	if k == MissingFence {
+		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: an atomic or volatile variable passes from one to the other, but %s", f.pair(), f.memory(), f.Handover.lacks()),
+			f.Handover.fix("__threadfence_block()")
+	}
+	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()),
+		"put __syncthreads() between the two"
+}
+
+func (f *Facts) explainGrid(k Kind) (message, fix string) {
+	what := fmt.Sprintf("%s of the same bytes by threads of different blocks", f.pair())
+	h := f.Handover
+	switch k {
+	case MissingFence:
+		return what + ": an atomic or volatile variable passes from one to the other, but " + h.lacks(), h.fix("__threadfence()")
+	case LockScope, FenceScope:
+		if !h.InScope {
+			return what + ": the variable that passes from one to the other is accessed with scope cta, which excludes the other block",
+				"give the accesses to that variable device scope"
+		}
+		s := h.Release
+		if h.ReleaseWide {
+			s = h.Acquire
+		}
+		return fmt.Sprintf("%s: the %s between them has a scope that excludes the other block", what, s.What),
+			"use device scope there: __threadfence(), or memory operations with thread_scope_device"
+	case MissingLock:
+		return what + ": one of them is inside a critical section and the other is not", "take the same lock around both accesses"
+	}
+	return what + ", and nothing orders them" + f.around(),
+		"hand the data over by a release and an acquire at device scope, use atomic operations, synchronise the grid, or split the kernel in two"
+}
+
+// around tells of the synchronisation next to each access.
+func (f *Facts) around() string {
+	x, y := f.Earlier.Sync, f.Later.Sync
+	switch {
+	case x != nil && y != nil:
+		return fmt.Sprintf(": the %s after the first and the %s before the second do not order them", x.What, y.What)
+	case x != nil:
+		return fmt.Sprintf(": the %s after the first has no counterpart before the second", x.What)
+	case y != nil:
+		return fmt.Sprintf(": the %s before the second has no counterpart after the first", y.What)
+	}
+	return ""
+}
+
+func (h *Handover) lacks() string {
+	switch {
+	case h.Release == nil && h.Acquire == nil:
+		return "there is no fence before it is written nor after it is read"
+	case h.Release == nil:
+		return "there is no fence between the first access and the write that passes it on"
+	}
+	return "there is no fence between the read that receives it and the second access"
+}
+
+func (h *Handover) fix(fence string) string {
+	switch {
+	case h.Release == nil && h.Acquire == nil:
+		return fmt.Sprintf("put %s before the write that passes the variable on and after the read that receives it, or use release and acquire", fence)
+	case h.Release == nil:
+		return fmt.Sprintf("put %s before the write that passes the variable on, or make that write a release", fence)
+	}
+	return fmt.Sprintf("put %s after the read that receives the variable, or make that read an acquire", fence)
+}
+
+// SyncName names a synchronisation as PTX does: "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta".
+func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits bool) string {
+	switch k {
+	case event.Arrive, event.BarrierDone:
+		if !waits {
+			return fmt.Sprintf("bar.arrive %d", barrier)
+		}
+		return fmt.Sprintf("bar.sync %d", barrier)
+	case event.WarpSync:
+		return "bar.warp.sync"
+	case event.Fence:
+		return fmt.Sprintf("fence.%s.%s", o, s)
+	}
+	name := map[event.Kind]string{event.Load: "ld", event.Store: "st", event.Atomic: "atom"}[k]
+	return fmt.Sprintf("%s.%s.%s", name, o, s)
+}
