@@ -12,7 +12,7 @@ type Spelling struct {
 	Text string // "add.rn.ftz.f32"; "max.f32/3" where operands tell forms apart
 	Mods []string
 	// Dst and Src are the types of the operands, the condition code (u32, 0 or 1) last where the instruction has it.
-	// Vectors of mov are left out.
+
 	Dst, Src []Type
 	proto    Inst
 }
@@ -24,7 +24,8 @@ func (s *Spelling) Has(mod string) bool { return s.proto.Has(mod) }
 func (s *Spelling) Inst() Inst { return s.proto }
 
 // Spellings lists what the rows of the classes Pure, Atomic and Warp accept, in the order of the table. Modifiers of
-// atomics that say nothing about the value (order, scope, space, cache hints) are left out.
+// atomics that say nothing about the value (order, scope, space, cache hints) are left out, and so are the forms of mov
+// with vectors or 128 bits, whose operands are not one value each.
 func Spellings() []Spelling {
 	var out []Spelling
 	t := theTable()
@@ -65,7 +66,9 @@ func (f *form) variants() []Spelling {
 	var walk func(i int)
 	walk = func(i int) {
 		if i == len(f.slots) {
-			out = append(out, f.spellingOf(chosen))
+			if s := f.spellingOf(chosen); s.proto.Type != B128 {
+				out = append(out, s)
+			}
 			return
 		}
 		s := f.slots[i]

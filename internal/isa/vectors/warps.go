@@ -1,0 +1,176 @@
+package main
+
+import (
+	"math/big"
+	"math/rand/v2"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// warpCase is one use of a warp instruction.
+type warpCase struct {
+	mask uint32
+	src  [][32]uint64
+}
+
+var warpMasks = []uint32{0xffffffff, 0x0000ffff, 0x1, 0x80000001, 0x5a5a00ff, 0xfffffffe}
+
+// warpCases chooses the sources: for shfl distances and segments, for the others values that agree in some lanes.
+func warpCases(j *job) []warpCase {
+	rnd := rand.New(rand.NewPCG(2, uint64(len(j.Text))))
+	var out []warpCase
+	for i, mask := range warpMasks {
+		c := warpCase{mask: mask, src: make([][32]uint64, len(j.Src))}
+		for l := range 32 {
+			for k, t := range j.Src {
+				c.src[k][l] = warpSource(j, i, k, l, t, rnd)
+			}
+		}
+		if n := len(j.Src); n > 0 && j.Has("sync") {
+			for l := range 32 {
+				c.src[n-1][l] = uint64(mask)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func warpSource(j *job, i, k, l int, t isa.Type, rnd *rand.Rand) uint64 {
+	switch {
+	case t == isa.Pred:
+		return [][]uint64{{1}, {0}, {1, 0}, {1, 1, 1, 0}, {0, 0, 1}, {1}}[i][l%[]int{1, 1, 2, 4, 3, 1}[i]]
+	case j.op == "shfl" && k == 0:
+		return uint64(l*0x01010101+0x100) & 0xffffffff
+	case j.op == "shfl" && k == 1:
+		return []uint64{1, 3, 0, 31, 16, uint64(31 - l)}[i]
+	case j.op == "shfl" && k == 2:
+		up := j.Has("up")
+		segment := []uint64{0, 24 << 8, 0, 16 << 8, 28 << 8, 0}[i]
+		if up {
+			return segment | []uint64{0, 0, 5, 0, 2, 0}[i]
+		}
+		return segment | 31
+	case j.op == "match":
+		v := []uint64{7, uint64(l % 2), uint64(l), 7, uint64(l/8) << 32, uint64(l % 3)}[i]
+		if t.Size() == 4 {
+			v = v&0xffffffff | v>>32
+		}
+		return v
+	}
+	if i == 0 {
+		return uint64(l + 1)
+	}
+	return rnd.Uint64() >> 32
+}
+
+// warpOracle computes the results of the lanes of the mask from the definitions, lane by lane.
+func warpOracle(j *job, c warpCase) [][32]uint64 {
+	out := make([][32]uint64, len(j.Dst))
+	var lanes []int
+	for l := range 32 {
+		if c.mask>>l&1 == 1 {
+			lanes = append(lanes, l)
+		}
+	}
+	for _, l := range lanes {
+		switch j.op {
+		case "shfl":
+			from, ok := source(j, l, int(c.src[1][l]), int(c.src[2][l]))
+			out[1][l] = flag(ok)
+			if !ok || c.mask>>from&1 == 0 {
+				from = l
+			}
+			out[0][l] = c.src[0][from]
+		case "vote":
+			out[0][l] = vote(j, c, lanes)
+		case "match":
+			match(j, c, lanes, l, out)
+		case "activemask":
+			out[0][l] = uint64(c.mask)
+		case "elect":
+			out[0][l], out[1][l] = uint64(lanes[0]), flag(l == lanes[0])
+		case "redux":
+			out[0][l] = reduce(j, c, lanes)
+		default:
+			panic("BUG: no oracle for " + j.Text)
+		}
+	}
+	return out
+}
+
+// source is the lane that shfl reads and whether it is in range. A segment is the lanes that agree in the bits of its
+// mask; up reads down to the clamp, the others up to it.
+func source(j *job, l, b, c int) (int, bool) {
+	clamp, segment := c%32, c/256%32
+	first := l & segment
+	last := first | clamp&(31-segment)
+	switch {
+	case j.Has("up"):
+		return l - b, l-b >= last
+	case j.Has("down"):
+		return l + b, l+b <= last
+	case j.Has("bfly"):
+		return l ^ b, l^b <= last
+	}
+	from := first | b&(31-segment)
+	return from, from <= last
+}
+
+func vote(j *job, c warpCase, lanes []int) uint64 {
+	yes := 0
+	var ballot uint64
+	for _, l := range lanes {
+		if c.src[0][l] == 1 {
+			yes++
+			ballot += 1 << l
+		}
+	}
+	switch {
+	case j.Has("all"):
+		return flag(yes == len(lanes))
+	case j.Has("any"):
+		return flag(yes > 0)
+	case j.Has("uni"):
+		return flag(yes == 0 || yes == len(lanes))
+	}
+	return ballot
+}
+
+func match(j *job, c warpCase, lanes []int, l int, out [][32]uint64) {
+	var same uint64
+	for _, k := range lanes {
+		if c.src[0][k] == c.src[0][l] {
+			same += 1 << k
+		}
+	}
+	if j.Has("any") {
+		out[0][l] = same
+		return
+	}
+	if same == uint64(c.mask) {
+		out[0][l], out[1][l] = same, 1
+	}
+}
+
+func reduce(j *job, c warpCase, lanes []int) uint64 {
+	var acc *big.Int
+	for _, l := range lanes {
+		v := intOf(c.src[0][l], j.typ)
+		switch {
+		case acc == nil:
+			acc = v
+		case j.Has("add"):
+			acc = add(acc, v)
+		case j.Has("and"):
+			acc = new(big.Int).And(acc, v)
+		case j.Has("or"):
+			acc = new(big.Int).Or(acc, v)
+		case j.Has("xor"):
+			acc = new(big.Int).Xor(acc, v)
+		case (v.Cmp(acc) < 0) == j.Has("min"):
+			acc = v
+		}
+	}
+	return wrap(acc, 32)
+}
