@@ -35,7 +35,7 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 		}
 		on &^= same
 		fn := r.p.funcAt(addr)
-		if fn == nil || !fits(&fn.Sig, in.CallSig) {
+		if fn == nil || fn.Entry || !fits(&fn.Sig, in.CallSig) {
 			r.faults.at(r, BadCall, w, first, place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
 			continue
 		}
@@ -72,6 +72,10 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 		for m := on; m != 0; m &= m - 1 {
 			r.builtin(&invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
 		}
+		return
+	}
+	if len(fn.Insts) == 0 || fn.Err != nil {
+		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
 		return
 	}
 	c := r.img.code(fn)

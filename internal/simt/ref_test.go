@@ -245,7 +245,7 @@ poll:
 	@%p2 bra poll;
 go:
 	st.volatile.global.u32 [%rd1], 1;`))
-	const blocks = 100
+	const blocks = 40
 	g.mustRun(launch{grid: blocks, block: 1024, out: g.buffer(blocks), n: blocks, set: func(l *Launch) { l.Needs = 0 }})
 }
 

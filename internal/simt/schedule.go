@@ -4,8 +4,10 @@ import "math"
 
 const (
 	// windowThreads is the number of threads that are resident at first; windowBlocks the least number of blocks.
+	// windowBytes bounds what the stacks of that many threads take.
 	windowThreads = 8192
 	windowBlocks  = 4
+	windowBytes   = 256 << 20
 	// sliceCost is what a warp may run before the next one does, by seed 0.
 	sliceCost = 256
 	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
@@ -41,7 +43,9 @@ type schedule struct {
 func (s *schedule) init(r *run) {
 	s.blocks = r.l.Grid.Count()
 	perBlock := int(r.l.WarpsPerBlock()) * 32
-	s.window = max(windowBlocks, windowThreads/perBlock)
+	f := r.l.Func
+	perThread := 8*f.Regs + f.ParamFrame + f.LocalFrame
+	s.window = max(windowBlocks, min(windowThreads, windowBytes/(perThread+1))/perBlock)
 	if r.l.Cooperative {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
