@@ -418,7 +418,8 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 		if a.values != nil {
 			value = a.word(at)
 		}
-		if check && c.e[0].head|c.e[1].head != 0 {
+		a.cleared = 0
+		if check && c.e[0].head|c.e[1].head|c.more != 0 {
 			d.check(l, c, p, at, bytes, value)
 		}
 		if record {

@@ -9,7 +9,6 @@ import (
 // check looks for races of the actor's lanes with the accesses of a cell of page p at address at.
 func (d *Detector) check(l *line, c *cell, p *page, at uint64, bytes, value uint32) {
 	a := &d.act
-	a.cleared = 0
 	for {
 		for i := range c.e {
 			e := &c.e[i]
@@ -76,7 +75,7 @@ func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, val
 		return
 	}
 	if e.head&headChain != 0 {
-		d.observed(&m, p, at, bytes, k)
+		d.observed(&m, p, at, e.head&headBytes, k)
 		if m.lanes == 0 {
 			return
 		}

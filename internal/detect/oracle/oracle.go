@@ -1,0 +1,716 @@
+// Package oracle finds the races of an event stream by brute force: it writes out the relations of the memory model
+// over the whole stream, closes them, and looks at every pair of accesses. It follows the definitions that package hb
+// documents, shares no code with any detector, and is for tests: time and space grow with the cube and the square of
+// the number of operations.
+package oracle
+
+import (
+	"fmt"
+	"math/bits"
+	"sort"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Model says how volatile accesses and fences are read.
+type Model int
+
+// The models, as package detect names them.
+const (
+	CUDA Model = iota
+	PTX
+	HRF
+)
+
+// Race is the races of a pair of places.
+type Race struct {
+	A, B      string // places, sorted: "p12", or "host:" and the operation's name
+	Why       string // the gravest reason
+	Warning   bool
+	Count     int // accesses that race with an earlier one
+	Addresses int // bytes concerned
+}
+
+func (r Race) String() string {
+	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
+}
+
+// reasons, from the mildest to the gravest; the first four are warnings.
+var reasons = []string{"", "volatile", "warp-synchronous", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
+	"same-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
+
+func rankOf(why string) int {
+	for i, r := range reasons {
+		if r == why {
+			return i
+		}
+	}
+	panic("BUG: reason " + why)
+}
+
+// thread is a device thread or (launch 0) an agent.
+type thread struct {
+	launch, warp uint32
+	lane         int
+}
+
+// instance is a memory: global, or the shared memory of a block.
+type instance struct {
+	shared        bool
+	launch, block uint32
+}
+
+type kind int
+
+const (
+	other kind = iota
+	accessNode
+	fenceNode
+)
+
+// node is an operation of one thread. Every element of a strong vector access is one of its own.
+type node struct {
+	kind
+	t       thread
+	block   uint32
+	at      int // index of the event
+	order   event.Order
+	scope   event.Scope
+	place   string
+	mem     instance
+	addr    uint64
+	size    uint64
+	unit    uint64
+	read    bool
+	write   bool
+	atomic  bool // by event kind
+	red     bool
+	host    bool
+	mask    uint32
+	vals    []byte // written bytes; nil unknown
+	key     string // what makes writes alike
+	saw     int    // node whose write this strong read observed, morally strong; -1
+	cut     int    // writes of this index and later are not before it
+	nthAcc  int    // event*32+lane, or -1-event for the host
+	volatil bool
+}
+
+type trace struct {
+	model    Model
+	launches map[uint32]*event.Launch
+	nodes    []node
+	edges    [][2]int
+	last     map[thread]int
+	writes   []write // in order
+	floors   []floor
+	reach    [][]uint64
+}
+
+// write is a change of bytes: node's, or (-1) the birth or death of an allocation.
+type write struct {
+	node int
+	mem  instance
+	lo   uint64
+	hi   uint64
+	at   int
+}
+
+// floor is the completion of a barrier that all threads of a block waited at.
+type floor struct {
+	mem instance
+	at  int
+}
+
+// Find gives the races of a stream, sorted.
+func Find(b *event.Batch, model Model) []Race {
+	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}}
+	t.build(b)
+	t.synchronise()
+	t.close()
+	return t.races()
+}
+
+func (t *trace) add(n node) int {
+	i := len(t.nodes)
+	n.saw = -1
+	t.nodes = append(t.nodes, n)
+	if p, ok := t.last[n.t]; ok {
+		t.edge(p, i)
+	}
+	t.last[n.t] = i
+	return i
+}
+
+func (t *trace) edge(a, b int) { t.edges = append(t.edges, [2]int{a, b}) }
+
+// builder is the state of reading a stream.
+type builder struct {
+	*trace
+	b        *event.Batch
+	tokens   map[uint64]int
+	begun    map[uint32]int          // launch: node of KernelBegin
+	ended    map[uint32]bool         //
+	arrivals map[[3]uint32][]waiting // launch, block, barrier
+	gone     map[thread]bool
+	touched  map[thread]bool // accessed shared memory
+	dirty    map[[2]uint32]bool
+}
+
+type waiting struct {
+	node  int
+	waits bool
+}
+
+func (t *trace) build(b *event.Batch) {
+	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, ended: map[uint32]bool{},
+		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{}}
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.KernelBegin:
+			l := b.Launches[e.Side]
+			t.launches[l.ID] = &l
+			x.begun[l.ID] = t.add(node{t: agent(l.Agent), at: i})
+		case event.KernelEnd:
+			x.end(e.Launch, i)
+		case event.Host:
+			x.host(&b.Hosts[e.Side], i)
+		default:
+			if l := t.launches[e.Launch]; l != nil && !x.ended[e.Launch] {
+				x.device(e, i, l)
+			}
+		}
+	}
+}
+
+func agent(id uint32) thread { return thread{0, id, 0} }
+
+func (x *builder) end(launch uint32, at int) {
+	l := x.launches[launch]
+	if l == nil || x.ended[launch] {
+		return
+	}
+	x.ended[launch] = true
+	n := x.add(node{t: agent(l.Agent), at: at})
+	for th, last := range x.last {
+		if th.launch == launch {
+			x.edge(last, n)
+		}
+	}
+}
+
+func (x *builder) host(h *event.HostOp, at int) {
+	th := agent(h.Agent)
+	switch h.Kind {
+	case event.HostSignal:
+		x.tokens[h.Token] = x.add(node{t: th, at: at})
+	case event.HostWait:
+		n := x.add(node{t: th, at: at})
+		if s, ok := x.tokens[h.Token]; ok {
+			x.edge(s, n)
+		}
+	case event.HostRead, event.HostWrite:
+		n := x.add(node{kind: accessNode, t: th, at: at, place: "host:" + h.Name, addr: h.Addr, size: h.Size, unit: h.Size,
+			read: h.Kind == event.HostRead, write: h.Kind == event.HostWrite, host: true, cut: len(x.writes), nthAcc: -1 - at})
+		if h.Kind == event.HostWrite {
+			x.wrote(n)
+		}
+	case event.HostAlloc, event.HostFree:
+		x.writes = append(x.writes, write{-1, instance{}, h.Addr, h.Addr + h.Size, at})
+	}
+}
+
+func (x *builder) wrote(n int) {
+	d := &x.nodes[n]
+	x.writes = append(x.writes, write{n, d.mem, d.addr, d.addr + d.size, d.at})
+}
+
+func lanesOf(mask uint32) (out []int) {
+	for l := 0; l < 32; l++ {
+		if mask>>uint(l)&1 != 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// op adds a node of a lane, after the beginning of its kernel.
+func (x *builder) op(e *event.Event, lane int, n node) int {
+	n.t = thread{e.Launch, e.Warp, lane}
+	n.block = e.Warp / x.launches[e.Launch].WarpsPerBlock()
+	_, old := x.last[n.t]
+	i := x.add(n)
+	if !old {
+		x.edge(x.begun[e.Launch], i)
+	}
+	return i
+}
+
+func (x *builder) device(e *event.Event, at int, l *event.Launch) {
+	block := e.Warp / l.WarpsPerBlock()
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		x.access(e, at, block)
+	case event.Fence:
+		for _, lane := range lanesOf(e.Mask) {
+			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope})
+		}
+	case event.Arrive:
+		k := [3]uint32{e.Launch, block, uint32(e.Barrier)}
+		for _, lane := range lanesOf(e.Mask) {
+			n := x.op(e, lane, node{at: at})
+			x.arrivals[k] = append(x.arrivals[k], waiting{n, e.Flags&event.FlagWait != 0})
+		}
+	case event.BarrierDone:
+		x.done(e, at, l, block)
+	case event.WarpSync:
+		var ns []int
+		for _, lane := range lanesOf(e.Mask) {
+			if !x.gone[thread{e.Launch, e.Warp, lane}] {
+				ns = append(ns, x.op(e, lane, node{at: at}))
+			}
+		}
+		for _, a := range ns {
+			for _, b := range ns {
+				x.edge(a, b)
+			}
+		}
+	case event.Exit:
+		for _, lane := range lanesOf(e.Mask) {
+			th := thread{e.Launch, e.Warp, lane}
+			x.gone[th] = true
+			if x.touched[th] {
+				x.dirty[[2]uint32{e.Launch, block}] = true
+			}
+		}
+	}
+}
+
+func (x *builder) done(e *event.Event, at int, l *event.Launch, block uint32) {
+	k := [3]uint32{e.Launch, block, uint32(e.Barrier)}
+	arrived := x.arrivals[k]
+	if len(arrived) == 0 {
+		return
+	}
+	delete(x.arrivals, k)
+	here := map[thread]bool{}
+	for _, w := range arrived {
+		if !w.waits {
+			continue
+		}
+		th := x.nodes[w.node].t
+		here[th] = true
+		n := x.add(node{t: th, block: block, at: at})
+		for _, a := range arrived {
+			x.edge(a.node, n)
+		}
+	}
+	wpb := l.WarpsPerBlock()
+	for i := uint64(0); i < l.Block.Count(); i++ {
+		th := thread{e.Launch, block*wpb + uint32(i/32), int(i % 32)}
+		if !x.gone[th] && !here[th] {
+			return
+		}
+	}
+	if !x.dirty[[2]uint32{e.Launch, block}] {
+		x.floors = append(x.floors, floor{instance{true, e.Launch, block}, at})
+	}
+}
+
+func (x *builder) access(e *event.Event, at int, block uint32) {
+	if e.Space != event.Global && e.Space != event.Shared {
+		return
+	}
+	n := node{kind: accessNode, at: at, order: e.Order, scope: e.Scope, place: fmt.Sprint("p", e.Place), atomic: e.Kind == event.Atomic,
+		read: e.Kind != event.Store, write: e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0,
+		mask: e.Mask, size: uint64(e.Size), unit: uint64(e.Size), red: e.Kind == event.Atomic && e.Aux == 1}
+	if e.Space == event.Shared {
+		n.mem = instance{true, e.Launch, block}
+	}
+	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
+		n.unit = uint64(e.Aux)
+	}
+	n.key = fmt.Sprint(e.Launch, e.Place, e.Kind, e.Order, e.Scope, e.Size, n.unit)
+	if n.atomic && n.order < event.Relaxed {
+		n.order = event.Relaxed
+	}
+	if n.order == event.Volatile {
+		n.scope = event.ScopeSys
+		if x.model == PTX {
+			n.order = event.Relaxed
+		} else {
+			n.volatil = true
+		}
+	}
+	if n.order != event.Weak && n.scope == event.NoScope {
+		n.scope = event.ScopeSys
+	}
+	start := len(x.writes)
+	for _, lane := range lanesOf(e.Mask) {
+		if e.Space == event.Shared {
+			x.touched[thread{e.Launch, e.Warp, lane}] = true
+		}
+		x.laneAccess(e, lane, n, start)
+	}
+}
+
+func (x *builder) laneAccess(e *event.Event, lane int, n node, start int) {
+	n.addr = x.b.AddrOf(e, lane)
+	n.nthAcc = n.at*32 + lane
+	if v := x.b.ValueOf(e, lane); v != nil {
+		for i := uint64(0); i < n.size; i++ {
+			n.vals = append(n.vals, byte(v[i/8]>>(i%8*8)))
+		}
+	}
+	step := n.size
+	if n.order != event.Weak {
+		step = n.unit
+	}
+	for off := uint64(0); off < n.size; off += step {
+		m := n
+		m.addr, m.size = n.addr+off, step
+		if n.vals != nil {
+			m.vals = n.vals[off : off+step]
+		}
+		m.cut = len(x.writes)
+		if e.Kind == event.Store {
+			m.cut = start
+		}
+		i := x.op(e, lane, m)
+		if m.read && m.order != event.Weak {
+			x.nodes[i].saw = x.observed(i)
+		}
+		if m.write {
+			x.wrote(i)
+		}
+	}
+}
+
+// wide says that the scope of an operation reaches beyond its block.
+func (n *node) wide() bool { return n.scope >= event.ScopeGPU }
+
+// includes says that the scopes of two device operations include each other's thread.
+func includes(a, b *node) bool {
+	return a.t.launch == b.t.launch && a.block == b.block || a.wide() && b.wide()
+}
+
+// strongAt gives the last strong write of exactly [addr, addr+size) that still fills a byte of it before writes[cut].
+func (t *trace) strongAt(mem instance, addr, size uint64, cut int) int {
+	left := uint32(1)<<size - 1
+	for i := cut - 1; i >= 0; i-- {
+		w := &t.writes[i]
+		if w.mem != mem {
+			continue
+		}
+		var covers uint32
+		for b := uint64(0); b < size; b++ {
+			if addr+b >= w.lo && addr+b < w.hi {
+				covers |= 1 << b
+			}
+		}
+		if covers&left == 0 {
+			continue
+		}
+		if w.node >= 0 {
+			if n := &t.nodes[w.node]; !n.host && n.order != event.Weak && n.addr == addr && n.size == size {
+				return w.node
+			}
+		}
+		left &^= covers
+	}
+	return -1
+}
+
+// observed gives the write that strong read i observes directly and morally strongly.
+func (x *builder) observed(i int) int {
+	n := &x.nodes[i]
+	w := x.strongAt(n.mem, n.addr, n.size, len(x.writes))
+	if w < 0 || x.nodes[w].t != n.t && !includes(&x.nodes[w], n) {
+		return -1
+	}
+	return w
+}
+
+// chain gives the writes that w continues by morally strong read-modify-writes, w first.
+func (t *trace) chain(w int) []int {
+	out := []int{w}
+	for t.nodes[w].atomic && t.nodes[w].saw >= 0 {
+		w = t.nodes[w].saw
+		out = append(out, w)
+	}
+	return out
+}
+
+func (t *trace) synchronise() {
+	for r := range t.nodes {
+		n := &t.nodes[r]
+		if n.kind != accessNode || n.saw < 0 || n.red {
+			continue
+		}
+		for _, w := range t.chain(n.saw) {
+			for _, from := range t.releases(w) {
+				for _, to := range t.acquires(r) {
+					if includes(&t.nodes[from], &t.nodes[to]) {
+						t.edge(from, to)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (n *node) isRelease() bool {
+	return n.write && (n.order == event.Release || n.order == event.AcqRel || n.order == event.SC)
+}
+
+func (n *node) isAcquire(m Model) bool {
+	return n.read && !n.red && (n.order == event.Acquire || n.order == event.AcqRel || n.order == event.SC || m == HRF && n.order != event.Weak)
+}
+
+func (n *node) sameLocation(m *node) bool {
+	return n.kind == accessNode && n.mem == m.mem && n.addr == m.addr && n.size == m.size && n.order != event.Weak
+}
+
+// releases gives the first operations of the release patterns that end in write w.
+func (t *trace) releases(w int) (out []int) {
+	n := &t.nodes[w]
+	if n.isRelease() {
+		out = append(out, w)
+	}
+	for i := 0; i < w; i++ {
+		m := &t.nodes[i]
+		if m.t == n.t && (m.kind == fenceNode && m.order != event.Acquire || m.sameLocation(n) && m.isRelease()) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// acquires gives the last operations of the acquire patterns that begin with read r.
+func (t *trace) acquires(r int) (out []int) {
+	n := &t.nodes[r]
+	if n.isAcquire(t.model) {
+		out = append(out, r)
+	}
+	for i := r + 1; i < len(t.nodes); i++ {
+		m := &t.nodes[i]
+		if m.t == n.t && (m.kind == fenceNode && m.order != event.Release || m.sameLocation(n) && m.isAcquire(t.model)) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// close computes the transitive closure of the edges.
+func (t *trace) close() {
+	n := len(t.nodes)
+	words := (n + 63) / 64
+	t.reach = make([][]uint64, n)
+	for i := range t.reach {
+		t.reach[i] = make([]uint64, words)
+	}
+	for _, e := range t.edges {
+		t.reach[e[0]][e[1]/64] |= 1 << uint(e[1]%64)
+	}
+	for k := 0; k < n; k++ {
+		row := t.reach[k]
+		for i := 0; i < n; i++ {
+			if to := t.reach[i]; i != k && to[k/64]>>uint(k%64)&1 != 0 {
+				for w, v := range row {
+					to[w] |= v
+				}
+			}
+		}
+	}
+}
+
+func (t *trace) before(a, b int) bool { return t.reach[a][b/64]>>uint(b%64)&1 != 0 }
+
+func (t *trace) races() []Race {
+	type tally struct {
+		rank      int
+		accesses  map[int]bool
+		addresses map[string]bool
+	}
+	found := map[[2]string]*tally{}
+	for f := range t.nodes {
+		for e := 0; e < f; e++ {
+			x, y := &t.nodes[e], &t.nodes[f]
+			if x.kind != accessNode || y.kind != accessNode || x.t == y.t || x.mem != y.mem || !x.write && !y.write {
+				continue
+			}
+			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || t.before(e, f) {
+				continue
+			}
+			rank := 0
+			var bytes []string
+			for b := max(x.addr, y.addr); b < min(x.addr+x.size, y.addr+y.size); b++ {
+				if t.reborn(b, x, y) {
+					continue
+				}
+				if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
+					rank = max(rank, r)
+					bytes = append(bytes, fmt.Sprint(x.mem, b))
+				}
+			}
+			if rank == 0 {
+				continue
+			}
+			k := [2]string{min(x.place, y.place), max(x.place, y.place)}
+			if found[k] == nil {
+				found[k] = &tally{accesses: map[int]bool{}, addresses: map[string]bool{}}
+			}
+			r := found[k]
+			r.rank = max(r.rank, rank)
+			r.accesses[y.nthAcc] = true
+			for _, b := range bytes {
+				r.addresses[b] = true
+			}
+		}
+	}
+	var out []Race
+	for k, r := range found {
+		out = append(out, Race{k[0], k[1], reasons[r.rank], r.rank <= 4, len(r.accesses), len(r.addresses)})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })
+	return out
+}
+
+// reborn says that an allocation began or ended at byte b between x and y.
+func (t *trace) reborn(b uint64, x, y *node) bool {
+	for i := range t.writes {
+		w := &t.writes[i]
+		if w.node < 0 && w.mem == x.mem && w.at > x.at && w.at < y.at && b >= w.lo && b < w.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// seen says that strong write e led to a value of its location that is current when f happens, and that an observer
+// of that value happens before f.
+func (t *trace) seen(e, f int) bool {
+	x, y := &t.nodes[e], &t.nodes[f]
+	if !x.write || x.order == event.Weak || x.host {
+		return false
+	}
+	cur := t.strongAt(x.mem, x.addr, x.size, y.cut)
+	if cur < 0 {
+		return false
+	}
+	led := false
+	for _, w := range t.chain(cur) {
+		led = led || w == e
+	}
+	if !led {
+		return false
+	}
+	for z := 0; z < f; z++ {
+		n := &t.nodes[z]
+		if !t.before(z, f) || n.kind != accessNode {
+			continue
+		}
+		if z == cur && n.atomic || n.sameLocation(x) && n.read && !n.write && n.saw == cur {
+			return true
+		}
+	}
+	return false
+}
+
+// why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.
+func (t *trace) why(e, f int, b uint64) string {
+	x, y := &t.nodes[e], &t.nodes[f]
+	isAtomic := func(n *node) bool { return !n.host && n.order >= event.Relaxed }
+	oneLaunch := x.t.launch == y.t.launch && x.t.launch != 0
+	oneBlock := oneLaunch && x.block == y.block
+	if isAtomic(x) && isAtomic(y) {
+		scopes := includes(x, y)
+		switch {
+		case scopes && x.unit == y.unit:
+			return ""
+		case !oneLaunch:
+			return "cross-launch"
+		case !scopes:
+			return "atomic-scope"
+		case x.atomic && y.atomic && x.write && y.write:
+			return "mixed-size-rmw"
+		}
+		return "mixed-size"
+	}
+	if !oneLaunch {
+		return "cross-launch"
+	}
+	weakWrite := func(n *node) bool { return n.write && n.order == event.Weak }
+	if weakWrite(x) && weakWrite(y) && t.sameValue(x, y, b) {
+		return "same-value"
+	}
+	oneWarp := x.t.warp == y.t.warp
+	if oneWarp && x.at != y.at && (x.mask>>uint(y.t.lane)&1 != 0 || y.mask>>uint(x.t.lane)&1 != 0) {
+		return "warp-synchronous"
+	}
+	switch {
+	case x.volatil && (y.volatil || isAtomic(y)), y.volatil && isAtomic(x):
+		return "volatile"
+	case isAtomic(x) || isAtomic(y):
+		return "atomic-with-plain"
+	case x.at == y.at:
+		return "one-instruction"
+	case oneBlock:
+		return "same-block"
+	}
+	return "cross-block"
+}
+
+// sameValue says that f writes into the word of byte b what e wrote, where they overlap, and that until then nothing
+// else alike e wrote anything else into the same bytes of the word.
+func (t *trace) sameValue(e, f *node, b uint64) bool {
+	word := b &^ 3
+	part := func(n *node) (lo, hi uint64) { return max(n.addr, word), min(n.addr+n.size, word+4) }
+	lo, hi := part(e)
+	equal := func(x, y *node, lo, hi uint64) bool {
+		for a := lo; a < hi; a++ {
+			if x.vals == nil || y.vals == nil || x.vals[a-x.addr] != y.vals[a-y.addr] {
+				return false
+			}
+		}
+		return true
+	}
+	flo, fhi := part(f)
+	if e.at == f.at { // the whole of both lanes' overlap
+		return equal(e, f, max(e.addr, f.addr), min(e.addr+e.size, f.addr+f.size))
+	}
+	if !equal(e, f, max(lo, flo), min(hi, fhi)) {
+		return false
+	}
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if n.kind != accessNode || n.at >= f.at || n.key != e.key || n.mem != e.mem || !n.write || n.addr >= word+4 || n.addr+n.size <= word {
+			continue
+		}
+		if nlo, nhi := part(n); nlo != lo || nhi != hi || t.fallen(n, f) || t.reborn(word, n, f) {
+			continue
+		}
+		if !equal(e, n, lo, hi) {
+			return false
+		}
+	}
+	return true
+}
+
+// fallen says that all threads of the block met between n and f.
+func (t *trace) fallen(n, f *node) bool {
+	for _, x := range t.floors {
+		if x.mem == n.mem && x.at > n.at && x.at < f.at {
+			return true
+		}
+	}
+	return false
+}
+
+// Size is the number of operations of a stream, for choosing what to check.
+func Size(b *event.Batch) (n int) {
+	for i := range b.Events {
+		n += max(1, bits.OnesCount32(b.Events[i].Mask))
+	}
+	return n
+}
