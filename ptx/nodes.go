@@ -56,7 +56,6 @@ type nodes struct {
 	inits    slab[Init]
 	initPtrs slab[*Init]
 	varPtrs  slab[*Var]
-	lines    slab[SectionLine]
 
 	operandStack []Operand
 	stmtStack    []Stmt

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxDepth bounds the nesting of blocks, operands, initialisers and expressions, so that hostile input cannot
@@ -102,10 +103,7 @@ func (p *parser) found() string {
 
 // quoteByte names the first character of s.
 func quoteByte(s string) string {
-	for _, r := range s {
-		if r == '\uFFFD' {
-			break
-		}
+	if r, n := utf8.DecodeRuneInString(s); n > 1 || r < utf8.RuneSelf {
 		return strconv.QuoteRune(r)
 	}
 	return fmt.Sprintf("0x%02X", s[0])

@@ -52,20 +52,17 @@ func (p *parser) resumeHeader(m mark) { p.skip(m, endHeader) }
 // resumeLine goes on behind the line of the error in what began at m: at the token of the error if that begins a
 // line of its own, at a '}' behind it, or at the line's end.
 func (p *parser) resumeLine(m mark) {
-	off := max(p.errOff, m.off+1)
-	before := p.src[m.off:off]
-	line, lineStart := m.line+strings.Count(before, "\n"), m.lineStart
-	if n := strings.LastIndexByte(before, '\n'); n >= 0 {
-		lineStart = m.off + n + 1
+	at := m.move(p.src, max(p.errOff, m.off+1))
+	if !p.errIllegal && at.line > m.line && strings.TrimLeft(p.src[at.lineStart:at.off], " \t\r") == "" {
+		p.rewind(at)
+		return
 	}
-	n := strings.IndexAny(p.src[off:], "}\n")
-	if n < 0 {
-		n = len(p.src) - off
+	if n := strings.IndexAny(p.src[at.off:], "}\n"); n >= 0 {
+		at.off += n
+	} else {
+		at.off = len(p.src)
 	}
-	if !p.errIllegal && line > m.line && strings.TrimLeft(p.src[lineStart:off], " \t\r") == "" {
-		n = 0
-	}
-	p.rewind(mark{off + n, line, lineStart})
+	p.rewind(at)
 }
 
 // ending says what ends the broken thing that skip passes.
@@ -77,30 +74,36 @@ const (
 	endHeader           // the brace that opens a body, or a semicolon
 )
 
-func (p *parser) skip(m mark, end ending) {
-	header := end == endHeader
-	src, i, depth := p.src, m.off, 0
+// skip goes on where end says.
+func (p *parser) skip(m mark, end ending) { p.rewind(m.move(p.src, p.skipTo(m.off, end))) }
+
+// move is the mark of a later offset.
+func (m mark) move(src string, off int) mark {
+	passed := src[m.off:off]
+	m.line += strings.Count(passed, "\n")
+	if n := strings.LastIndexByte(passed, '\n'); n >= 0 {
+		m.lineStart = m.off + n + 1
+	}
+	m.off = off
+	return m
+}
+
+// skipTo gives the offset where reading can go on behind the broken thing at from.
+func (p *parser) skipTo(from int, end ending) int {
+	src, i, depth := p.src, from, 0
 	lineBegins := false // only blanks between the line's begin and i
-	line, lineStart := m.line, m.lineStart
-	done := func(off int) { p.rewind(mark{off, line, lineStart}) }
 	for i < len(src) {
 		c := src[i]
 		switch classes[c] {
 		case classNewline:
-			line++
 			i++
-			lineStart, lineBegins = i, true
+			lineBegins = true
 			continue
 		case classSpace:
 			i++
 			continue
 		case classSlash:
-			next := skipComment(src, i)
-			if n := strings.Count(src[i:next], "\n"); n > 0 {
-				line += n
-				lineStart = i + strings.LastIndexByte(src[i:next], '\n') + 1
-			}
-			i = next
+			i = skipComment(src, i)
 			continue
 		case classQuote:
 			i = skipString(src, i)
@@ -109,35 +112,30 @@ func (p *parser) skip(m mark, end ending) {
 			for word < len(src) && follow[src[word]] {
 				word++
 			}
-			if lineBegins && i >= p.errOff && i > m.off && syncDirective(src[i+1:word], header) {
-				done(i)
-				return
+			if lineBegins && i >= p.errOff && i > from && syncDirective(src[i+1:word], end == endHeader) {
+				return i
 			}
 			i = word
 		default:
 			i++
 			switch {
 			case c == ';' && i > p.errOff:
-				done(i)
-				return
-			case c == '{' && header && i > p.errOff:
-				done(i - 1)
-				return
+				return i
+			case c == '{' && end == endHeader && i > p.errOff:
+				return i - 1
 			case c == '{':
 				depth++
 			case c == '}' && depth > 0:
 				if depth--; depth == 0 && end == endBrace {
-					done(i)
-					return
+					return i
 				}
-			case c == '}' && i-1 > m.off:
-				done(i - 1)
-				return
+			case c == '}' && i-1 > from:
+				return i - 1
 			}
 		}
 		lineBegins = false
 	}
-	done(i)
+	return i
 }
 
 // skipComment gives the offset behind the comment at i, or behind the slash when there is none.

@@ -1,7 +1,8 @@
 // Package ptx reads and writes NVIDIA's PTX assembly language, ISA versions 1.0 to 9.5.
 //
-// It knows the grammar and no opcode (but that the parentheses of a call are lists): a statement is `[label:] [@[!]p] op{.mod} operands;`, so a module that holds
-// an instruction nobody has heard of still parses, prints and locates. Meaning is given by internal/isa.
+// It knows the grammar and no opcode, but that the parentheses of a call are lists: a statement is
+// `[label:] [@[!]p] op{.mod} operands;`, so a module that holds an instruction nobody has heard of still parses, prints
+// and locates. What the words mean is for others to say.
 //
 // Names in the tree are substrings of the source text handed to Parse; keeping a Module keeps that text.
 package ptx
@@ -251,7 +252,7 @@ func (b *Block) Position() Pos      { return b.Pos }
 func (l *Label) Position() Pos      { return l.Pos }
 func (p *Prototype) Position() Pos  { return p.Pos }
 func (t *TargetList) Position() Pos { return t.Pos }
-func (i *Inst) Position() Pos       { return i.Pos }
+func (in *Inst) Position() Pos      { return in.Pos }
 
 func (*Func) decl()      {}
 func (*Var) decl()       {}
