@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"fencepost.dev/fencepost/corpus"
@@ -54,11 +55,15 @@ func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, err
 	return checkPrograms(ctx, e, o, chosen)
 }
 
-// corpusLines gives the source of a program of the corpus.
+// wantComment is an expectation in a source of the corpus. It says what the report says anyway.
+var wantComment = regexp.MustCompile(`(?m)[ \t]*// want .*$`)
+
+// corpusLines gives the source of a program of the corpus, without its expectations.
 func corpusLines(p *corpus.Program) func(string) []string {
+	lines := strings.Split(wantComment.ReplaceAllString(p.Source, ""), "\n")
 	return func(file string) []string {
 		if file == path.Join("corpus", p.Path()+".cu") {
-			return strings.Split(p.Source, "\n")
+			return lines
 		}
 		return nil
 	}

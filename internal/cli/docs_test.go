@@ -64,6 +64,18 @@ func TestReadmeBeginsWithTwoCommands(t *testing.T) {
 	}
 }
 
+// TestReadmeShowsARealFinding compares the finding in the README with what the command prints.
+func TestReadmeShowsARealFinding(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := Main([]string{"fencepost", "check", "corpus/race/stencil"}, nil, &out, &errs)
+	if code != exitFindings {
+		t.Errorf("exit code %d, %s", code, errs.String())
+	}
+	if want := "$ fencepost check corpus/race/stencil\n" + out.String(); !strings.Contains(readDoc(t, "README.md"), want) {
+		t.Errorf("README.md does not hold\n%s", want)
+	}
+}
+
 // TestHelpNamesEveryFlagOnce keeps the help page to one page and the flags apart.
 func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	var b bytes.Buffer

@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			if nvccErr == nil {
 				e.Setenv("FENCEPOST_NVCC", nvcc.Path)
+				e.Setenv("CUDART", sharedRuntime(nvcc.Path))
 			}
 			return nil
 		},
@@ -51,6 +52,17 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ},
 	})
+}
+
+// sharedRuntime finds NVIDIA's shared runtime beside nvcc. Installed by pip it lacks the name that the linker looks for.
+func sharedRuntime(nvcc string) string {
+	for _, lib := range []string{"lib64", "lib"} {
+		found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(nvcc)), lib, "libcudart.so*"))
+		if len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
 }
 
 // exits runs a command and compares its exit code: exits 3 fencepost check none.ptx

@@ -13,8 +13,8 @@ import (
 )
 
 // Merge unites findings that are one defect to a reader: those of one detector and kind whose accesses stand at the same
-// source places and do the same operations. Counts are summed; the worst severity and, among its findings, the first
-// one's details stay. It gives every finding its ID and the order of a report: by source place, then kind.
+// source places, such as the write racing with the read and with the write of one `x += 1`. Counts are summed; the worst
+// severity and, among its findings, the first one's details stay. It gives every finding its ID and the order of a report: by source place, then kind.
 //
 // Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
 // scheduled, nor on the folder the program was built in.
@@ -63,11 +63,11 @@ func (f *Finding) key() string {
 		p := a.Place()
 		switch {
 		case a.Host != "":
-			sides[i] = fmt.Sprintf("host %s %s", a.Op, hostCall(a.Host))
+			sides[i] = "host " + hostCall(a.Host)
 		case p.File != "":
-			sides[i] = fmt.Sprintf("%s %s:%d:%d", a.Op, path.Base(p.File), p.Line, p.Column)
+			sides[i] = fmt.Sprintf("%s:%d:%d", path.Base(p.File), p.Line, p.Column)
 		default:
-			sides[i] = fmt.Sprintf("%s %s ptx %d", a.Op, p.Function, p.PTXLine)
+			sides[i] = fmt.Sprintf("%s ptx %d", p.Function, p.PTXLine)
 		}
 	}
 	slices.Sort(sides)

@@ -169,6 +169,11 @@ func TestMergeIsScheduleIndependent(t *testing.T) {
 	if got := Merge([]Finding{a, c}); len(got) != 2 || got[0].ID == got[1].ID {
 		t.Error("findings at different columns were merged")
 	}
+	w := race()
+	w.Accesses[1].Op = detect.Write
+	if got := Merge([]Finding{a, w}); len(got) != 1 || got[0].Count != 256 || got[0].Accesses[1].Op != detect.Read {
+		t.Error("the read and the write of one place were not merged")
+	}
 	d := race()
 	d.Detector = "gwcp"
 	if got := Merge([]Finding{a, d}); len(got) != 2 || got[0].ID != got[1].ID {

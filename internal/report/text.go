@@ -52,7 +52,8 @@ func (t *Text) Finding(w io.Writer, f *Finding) {
 	fmt.Fprintf(&b, "%s%s\n", t.paint(severityColor[f.Severity], severity), t.paint(bold, ": "+t.headline(f)))
 	gutter := t.gutter(f)
 	for i := range f.Accesses {
-		t.access(&b, gutter, &f.Accesses[i])
+		a := &f.Accesses[i]
+		t.access(&b, gutter, a, i > 0 && t.samePlace(a, &f.Accesses[i-1]), i+1 < len(f.Accesses) && t.samePlace(a, &f.Accesses[i+1]))
 	}
 	for _, n := range t.notes(f) {
 		t.note(&b, gutter, n[0], n[1])
@@ -109,7 +110,7 @@ func kindTitle(k detect.Kind) string {
 	return strings.ReplaceAll(string(k), "-", " ")
 }
 
-// element names what both accesses touch: "tile[3] (shared)", "cudaMalloc #3 + 12 bytes (global)".
+// element names what both accesses touch: "tile[3] (shared)", "byte 12 of cudaMalloc #3 (64 bytes) (global)".
 func (t *Text) element(f *Finding) string {
 	a := &f.Accesses[0]
 	name := t.objectAt(a)
@@ -132,7 +133,7 @@ func (t *Text) index(f *Finding) (uint64, bool) {
 		return 0, false
 	}
 	if o.Elem > 0 {
-		return o.Offset / uint64(o.Elem), true
+		return o.Offset / uint64(o.Elem), o.Size != uint64(o.Elem)
 	}
 	if a.Size == 0 || o.Size == uint64(a.Size) || o.Offset%uint64(a.Size) != 0 {
 		return 0, false
@@ -207,7 +208,8 @@ func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }
 
-// objectAt names the address of an access: "tile + 12 bytes", "address 0x200000001000".
+// objectAt names the address of an access: "tile + 12 bytes", "byte 12 of cudaMalloc #3 (4096 bytes)",
+// "address 0x200000001000".
 func (t *Text) objectAt(a *Access) string {
 	o := &a.Object
 	if o.Name == "" {
@@ -217,8 +219,11 @@ func (t *Text) objectAt(a *Access) string {
 	if o.Named {
 		name = BareName(name)
 	}
-	if o.Offset == 0 {
+	switch {
+	case o.Offset == 0:
 		return name
+	case !o.Named:
+		return fmt.Sprintf("byte %d of %s", o.Offset, name)
 	}
 	return fmt.Sprintf("%s + %d bytes", name, o.Offset)
 }
@@ -227,60 +232,89 @@ func (t *Text) objectAt(a *Access) string {
 func (t *Text) gutter(f *Finding) int {
 	width := 1
 	for i := range f.Accesses {
-		if p := f.Accesses[i].Place(); t.line(p.File, p.Line) != "" {
-			width = max(width, len(strconv.Itoa(p.Line)))
+		if line, n, _ := t.source(f.Accesses[i].Place()); line != "" {
+			width = max(width, len(strconv.Itoa(n)))
 		}
 	}
 	return width
 }
 
-// access writes one side: its place, the source line with a caret, what it does, and the calls that led there.
-func (t *Text) access(b *bytes.Buffer, gutter int, a *Access) {
-	pad := strings.Repeat(" ", gutter)
-	what := t.describe(a)
-	if a.Host != "" {
-		fmt.Fprintf(b, "%s%s host: %s\n", pad, t.paint(blue, "-->"), a.Host)
-		fmt.Fprintf(b, "%s %s %s\n", pad, t.paint(blue, " ="), what)
-		return
-	}
-	p := a.Place()
-	fmt.Fprintf(b, "%s%s %s\n", pad, t.paint(blue, "-->"), t.Where(p))
-	bar := t.paint(blue, "|")
-	if line := t.line(p.File, p.Line); line != "" {
-		shown, caret := excerpt(line, p.Column)
-		fmt.Fprintf(b, "%s %s\n", pad, bar)
-		fmt.Fprintf(b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, p.Line)), bar, shown)
-		fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, caret, t.paint(red, "^ "+what))
-	} else {
-		fmt.Fprintf(b, "%s %s %s\n", pad, bar, t.paint(red, what))
-	}
-	t.stack(b, pad, a)
+// samePlace says that two accesses stand at one place with a source line, which is then shown once.
+func (t *Text) samePlace(a, b *Access) bool {
+	p, q := a.Place(), b.Place()
+	line, _, _ := t.source(p)
+	same := p.File == q.File && p.Line == q.Line && (p.Line > 0 || p.PTXFile == q.PTXFile && p.PTXLine == q.PTXLine)
+	return line != "" && same && a.Host == "" && b.Host == "" && p.Function == q.Function &&
+		len(a.Frames)-userIndex(a.Frames) == len(b.Frames)-userIndex(b.Frames)
 }
 
-// stack writes the frames around the shown one: what was called there, and who called its function.
-func (t *Text) stack(b *bytes.Buffer, pad string, a *Access) {
-	at := userIndex(a.Frames)
+// source gives the line to show for a place, its number and the column: that of the PTX when the PTX names no source.
+// It is "" when there is none to be had.
+func (t *Text) source(f event.Frame) (line string, n, column int) {
+	if f.File == "" || f.Line == 0 {
+		return t.line(f.PTXFile, f.PTXLine), f.PTXLine, 0
+	}
+	return t.line(f.File, f.Line), f.Line, f.Column
+}
+
+// access writes one side: its place, the source line with a caret, what it does, and the calls that led there. A
+// continued one stands at the place of the one before it, and continues says that the next one does.
+func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continues bool) {
+	pad := strings.Repeat(" ", gutter)
+	what := t.describe(a)
 	bar := t.paint(blue, "|")
-	if at > 0 {
-		names := make([]string, 0, at)
-		for i := at - 1; i >= 0; i-- {
-			if f := a.Frames[i]; f.Function != "" && (len(names) == 0 || names[len(names)-1] != BareName(f.Function)) {
-				names = append(names, BareName(f.Function))
-			}
+	p := a.Place()
+	line, n, column := t.source(p)
+	switch {
+	case a.Host != "":
+		fmt.Fprintf(b, "%s%s host: %s\n%s %s %s\n", pad, t.paint(blue, "-->"), clean(a.Host), pad, bar, t.paint(red, what))
+	case line == "":
+		fmt.Fprintf(b, "%s%s %s\n%s %s %s\n", pad, t.paint(blue, "-->"), t.Where(p), pad, bar, t.paint(red, what))
+	default:
+		shown, caret := excerpt(line, column)
+		if !continued {
+			fmt.Fprintf(b, "%s%s %s\n%s %s\n", pad, t.paint(blue, "-->"), t.Where(p), pad, bar)
+			fmt.Fprintf(b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, n)), bar, shown)
 		}
-		inner := a.Frames[0]
-		if len(names) > 0 {
-			fmt.Fprintf(b, "%s %s   inside %s, PTX %s\n", pad, bar, strings.Join(elide(names, 4), " > "), ptxPlace(inner))
+		fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, caret, t.paint(red, "^ "+what))
+	}
+	t.inside(b, pad, a)
+	if !continues {
+		t.callers(b, pad, a)
+		fmt.Fprintf(b, "%s %s\n", pad, bar)
+	}
+}
+
+// inside says what was called at the shown place: "inside atomicAdd > __iAtomicAdd, PTX line 11".
+func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
+	at := userIndex(a.Frames)
+	if at <= 0 {
+		return
+	}
+	var names []string
+	for i := at - 1; i >= 0; i-- {
+		// Template arguments of the toolkit's own headers say nothing to anybody.
+		name, _, _ := strings.Cut(BareName(a.Frames[i].Function), "<")
+		if name != "" && (len(names) == 0 || names[len(names)-1] != name) {
+			names = append(names, name)
 		}
 	}
+	if len(names) > 0 {
+		fmt.Fprintf(b, "%s %s   inside %s, PTX %s\n", pad, t.paint(blue, "|"), clean(strings.Join(elide(names, 4), " > ")), ptxPlace(a.Frames[0]))
+	}
+}
+
+// callers writes the calls that led to the function of the shown place.
+func (t *Text) callers(b *bytes.Buffer, pad string, a *Access) {
+	at := userIndex(a.Frames)
+	bar := t.paint(blue, "|")
 	for i := at + 1; i >= 1 && i < len(a.Frames); i++ {
 		if i > at+6 {
-			fmt.Fprintf(b, "%s %s   and %d more calls\n", pad, bar, len(a.Frames)-i)
+			fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(len(a.Frames)-i, "more call"))
 			break
 		}
 		fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(a.Frames[i]))
 	}
-	fmt.Fprintf(b, "%s %s\n", pad, bar)
 }
 
 // elide keeps the first and the last names of a long list.
@@ -380,7 +414,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait {
 		add("address", "%s", t.addresses(f))
 	}
-	if f.Class == detect.Race && len(f.Accesses) == 2 {
+	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 {
 		add("sync", "%s", t.syncAfter(&f.Accesses[0]))
 		add("sync", "%s", t.syncBefore(&f.Accesses[1]))
 	}
@@ -428,7 +462,7 @@ func (t *Text) addresses(f *Finding) string {
 		}
 		if o.Freed {
 			s += ", freed before"
-		} else if o.Name != "" && o.Size > 0 && o.Offset >= o.Size {
+		} else if o.Named && o.Size > 0 && o.Offset >= o.Size {
 			s += fmt.Sprintf(", whose size is %d bytes", o.Size)
 		}
 		return s

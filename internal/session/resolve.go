@@ -30,17 +30,17 @@ var faultKinds = map[simt.FaultKind]struct {
 	class detect.Class
 	fix   string
 }{
-	simt.OutOfBounds:       {detect.MemoryFault, "Bound the index by the size of the allocation, or make the allocation as large as the launch needs."},
-	simt.Misaligned:        {detect.MemoryFault, "Access memory at multiples of the access's size: align the pointer, or use a narrower type."},
-	simt.UseAfterFree:      {detect.MemoryFault, "Free the memory after the last kernel that uses it has finished."},
-	simt.ReadOnly:          {detect.MemoryFault, "Write to a __device__ variable instead; __constant__ memory is written by the host."},
-	simt.BarrierDivergence: {detect.Divergence, "Let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone."},
-	simt.Deadlock:          {detect.Deadlock, "Let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released."},
+	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
+	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
+	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
+	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
+	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
+	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},
 	simt.TrapHit:           {detect.API, ""},
-	simt.BadCall:           {detect.MemoryFault, "Call through pointers to device functions of the same module only."},
-	simt.StackOverflow:     {detect.MemoryFault, "Bound the recursion."},
-	simt.DeviceHeap:        {detect.MemoryFault, "Free each pointer that device malloc gave exactly once, and nothing else."},
+	simt.BadCall:           {detect.MemoryFault, "call through pointers to device functions of the same module only"},
+	simt.StackOverflow:     {detect.MemoryFault, "bound the recursion"},
+	simt.DeviceHeap:        {detect.MemoryFault, "free each pointer that device malloc gave exactly once, and nothing else"},
 }
 
 // fault makes a finding of a fault. It is called while the device is as the kernel left it, so that names are right.

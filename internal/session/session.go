@@ -187,8 +187,8 @@ func (r *once) launch(l cuda.LaunchReport) {
 func (r *once) refused(l cuda.LaunchReport, e *cuda.Error) {
 	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: LaunchRefused, Severity: detect.Warning,
 		Detector: engineName, Kernel: l.Kernel, Count: 1,
-		Message: fmt.Sprintf("The launch with grid %s and block %s is refused with %s: %s.", l.Grid, l.Block, e.Code, strings.TrimSuffix(e.Msg, ".")),
-		Fix:     "Launch a shape that the device can run, and check the error of every launch."})
+		Message: fmt.Sprintf("the launch with grid %s and block %s is refused with %s: %s", l.Grid, l.Block, e.Code, strings.TrimSuffix(e.Msg, ".")),
+		Fix:     "launch a shape that the device can run, and check the error of every launch"})
 }
 
 func (r *once) addKernel(k report.Kernel) {
