@@ -7,9 +7,9 @@ __global__ void shift(const int *in, int *out) {
   __shared__ int slot[BLOCK];
   int lane = threadIdx.x;
   if (lane < 16)
-    slot[lane] = in[lane]; // want error:unordered
+    slot[lane] = in[lane]; // want error:missing-barrier
   else
-    out[lane] = slot[lane - 16]; // want error:unordered
+    out[lane] = slot[lane - 16]; // want error:missing-barrier
 }
 
 int main() {

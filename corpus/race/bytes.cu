@@ -8,7 +8,7 @@ __global__ void mark(const int *in, int *out) {
   int t = threadIdx.x, byte = t / 32, word = t % 32;
   if (t < 32) words[t] = 0;
   __syncthreads();
-  words[word] |= (in[t] & 0xffu) << 8 * byte; // want error:unordered
+  words[word] |= (in[t] & 0xffu) << 8 * byte; // want error:missing-barrier
   __syncthreads();
   out[t] = words[word] >> 8 * byte & 0xff;
 }

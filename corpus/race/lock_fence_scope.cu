@@ -16,7 +16,7 @@ __device__ void unlock(int *mutex) {
 __global__ void deposit(int *mutex, int *balance) {
   if (threadIdx.x == 0) {
     lock(mutex);
-    *balance += blockIdx.x; // want error:insufficient-fence-scope
+    *balance += blockIdx.x; // want error:insufficient-lock-scope
     unlock(mutex);
   }
 }

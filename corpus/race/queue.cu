@@ -6,12 +6,12 @@ const int PRODUCERS = 4;
 __global__ void queue(int *tail, int *items, int *out) {
   if (blockIdx.x < PRODUCERS) {
     int slot = atomicAdd(tail, 1);
-    items[slot] = 10 + blockIdx.x; // want error:missing-fence
+    items[slot] = 10 + blockIdx.x; // want error:unordered
   } else {
     while (atomicAdd(tail, 0) < PRODUCERS) {}
     __threadfence();
     int sum = 0;
-    for (int i = 0; i < PRODUCERS; i++) sum += items[i]; // want error:missing-fence
+    for (int i = 0; i < PRODUCERS; i++) sum += items[i]; // want error:unordered
     *out = sum;
   }
 }
