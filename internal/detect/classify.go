@@ -27,8 +27,8 @@ type Category uint8
 // The categories. A pair of places with races of several categories is reported under the gravest.
 const (
 	NoRace          Category = iota
-	VolatileRace             // both volatile, or one volatile and the other atomic
 	LockstepRace             // lockstep warps would order the two
+	VolatileRace             // both volatile, or one volatile and the other atomic
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	SameValueRace            // both write the same value
 	OneInstruction           // two lanes of one instruction

@@ -33,7 +33,6 @@ type loc struct {
 	recs records
 	// observers are the threads that observed the current value.
 	observers []observers
-	last      struct{ warp, lane, clock uint32 } // the last one of observers[0]
 }
 
 // observers are threads of one launch, with their epochs then.
@@ -258,24 +257,18 @@ func (x *loc) publish(b *block, wi uint32, lane int, rel released) {
 	}
 }
 
-// sees notes that a thread observed the current value of x.
+// sees notes that a thread observed the current value of x. Its first observation is the one that others know soonest.
 func (x *loc) sees(l *launch, warp uint32, lane int, c uint32) {
+	g := group{1 << uint(lane), c, 0}
 	for i := range x.observers {
-		if x.observers[i].launch != l {
-			continue
-		}
-		if i == 0 && x.last.warp == warp && x.last.lane == uint32(lane) && x.last.clock == c {
+		if o := &x.observers[i]; o.launch == l {
+			if !o.root.has(l.sdepth, warp, lane) {
+				o.root = o.root.add(l.sdepth, warp, g)
+			}
 			return
 		}
-		x.observers[i].root = x.observers[i].root.add(l.sdepth, warp, group{1 << uint(lane), c, 0})
-		if i == 0 {
-			x.last.warp, x.last.lane, x.last.clock = warp, uint32(lane), c
-		}
-		return
 	}
-	root := (*set)(nil).add(l.sdepth, warp, group{1 << uint(lane), c, 0})
-	x.observers = append(x.observers, observers{l, root})
-	x.last.warp, x.last.lane, x.last.clock = ^uint32(0), 0, 0
+	x.observers = append(x.observers, observers{l, (*set)(nil).add(l.sdepth, warp, g)})
 }
 
 // observedBefore says that a thread observed the current value of x and happens before the accessor, or is it.

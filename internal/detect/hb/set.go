@@ -95,6 +95,23 @@ func (s *set) add(depth int, warp uint32, g group) *set {
 	return out
 }
 
+// has says that a lane of a warp is in s.
+func (s *set) has(depth int, warp uint32, lane int) bool {
+	for ; depth > 0; depth-- {
+		bit := uint32(1) << (warp >> uint(5*(depth-1)) & 31)
+		if s.here&bit == 0 {
+			return false
+		}
+		s = s.kids[bits.OnesCount32(s.here&(bit-1))]
+	}
+	for _, g := range s.groups {
+		if g.lanes>>uint(lane)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // walk calls f for each group until f says false; it says whether it came to the end. A subtree that skip, told its
 // first warp, the number of its warps and its largest epoch, says true to is left out.
 func (s *set) walk(depth int, base uint32, skip func(warp, n, max uint32) bool, f func(warp uint32, g group) bool) bool {

@@ -36,7 +36,7 @@ func (r Race) String() string {
 }
 
 // reasons, from the mildest to the gravest; the first four are warnings.
-var reasons = []string{"", "volatile", "warp-synchronous", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
+var reasons = []string{"", "warp-synchronous", "volatile", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
 	"same-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
 
 func rankOf(why string) int {
@@ -475,15 +475,26 @@ func (n *node) sameLocation(m *node) bool {
 func (t *trace) releases(w int) (out []int) {
 	n := &t.nodes[w]
 	if n.isRelease() {
-		out = append(out, w)
+		out = append(out, t.whole(w))
 	}
 	for i := 0; i < w; i++ {
 		m := &t.nodes[i]
-		if m.t == n.t && (m.kind == fenceNode && m.order != event.Acquire || m.sameLocation(n) && m.isRelease()) {
+		if m.t == n.t && m.kind == fenceNode && m.order != event.Acquire {
 			out = append(out, i)
+		}
+		if m.t == n.t && m.sameLocation(n) && m.isRelease() {
+			out = append(out, t.whole(i))
 		}
 	}
 	return out
+}
+
+// whole gives the last element of the access that element i belongs to: a release releases all of its own access.
+func (t *trace) whole(i int) int {
+	for i+1 < len(t.nodes) && t.nodes[i+1].nthAcc == t.nodes[i].nthAcc && t.nodes[i+1].kind == accessNode {
+		i++
+	}
+	return i
 }
 
 // acquires gives the last operations of the acquire patterns that begin with read r.
