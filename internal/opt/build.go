@@ -1,0 +1,483 @@
+package opt
+
+import (
+	"errors"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// ErrUnsupported says that a kernel cannot be put in internal form; the reference engine runs it then.
+var ErrUnsupported = errors.New("not expressible in the internal form")
+
+// maxInstrs bounds the size of a kernel with its calls inlined.
+const maxInstrs = 1 << 20
+
+// Build puts a kernel in internal form: direct calls inlined, registers and parameters in SSA values.
+// The error wraps ErrUnsupported.
+func Build(kernel *isa.Func, env Env) (*Func, error) {
+	b := &builder{
+		f:       &Func{Fn: kernel, Env: env},
+		defs:    map[*Block]map[int32]Value{},
+		pending: map[*Block]map[int32]*Instr{},
+		phiUses: map[*Instr][]*Instr{},
+	}
+	entry, err := b.expand(kernel, nil, -1, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(entry); err != nil {
+		return nil, err
+	}
+	b.finish()
+	return b.f, nil
+}
+
+// frame is one inlined instance of a function.
+type frame struct {
+	fn    *isa.Func
+	up    *frame
+	call  int32 // site of the call; -1 in the kernel
+	regs  int32 // variable of register slot 0
+	rets  int32 // variable of byte 0 of the parameter frame, for results
+	local uint64
+	// formals are the bytes of the parameters, fixed by the call.
+	formals map[int]atom
+	leads   map[int]*draft // block that starts at an instruction
+	calls   map[*isa.Inst]*frame
+}
+
+// atom is one byte of a value.
+type atom struct {
+	v Value
+	k uint8
+}
+
+// draft is a block before its instructions are in SSA form.
+type draft struct {
+	fr       *frame
+	from, to int // instructions [from, to)
+	// check: the block only tests the guard of instruction from, which stands alone in the block Succs[0].
+	check bool
+	// applied: the guard of instruction from has been tested.
+	applied bool
+	// inlines is the callee whose entry follows; returns the callee that has returned when the block begins.
+	inlines, returns *frame
+	before           *draft // the block of the call that returns here, or that this one continues
+	params           map[int]atom
+	succs, preds     []*draft
+	block            *Block
+	filled           bool
+}
+
+type builder struct {
+	f       *Func
+	vars    int32
+	local   uint64
+	size    int
+	defs    map[*Block]map[int32]Value
+	pending map[*Block]map[int32]*Instr // phis of blocks whose predecessors are not all filled
+	draft   map[*Block]*draft
+	phiUses map[*Instr][]*Instr
+	subst   []Value // replacement of a removed phi's value; grows with f.Values
+	zeros   [3]Value
+	hasZero [3]bool
+	entry   *Block
+	cur     *draft
+	site    int32
+}
+
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
+}
+
+// splits reports whether a guard on the instruction becomes control flow.
+func splits(in *isa.Inst) bool {
+	switch in.Class {
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Atomic, isa.Branch, isa.Hint:
+		return false
+	}
+	return in.Guard >= 0
+}
+
+// ends reports whether the instruction ends its block.
+func ends(in *isa.Inst) bool {
+	switch in.Class {
+	case isa.Branch, isa.Ret, isa.Exit, isa.Trap:
+		return true
+	case isa.Call:
+		return in.Callee == nil || in.Callee.Builtin == ""
+	}
+	return false
+}
+
+// expand drafts the blocks of one instance of fn and of all it calls.
+func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) (*draft, error) {
+	for fr := up; fr != nil; fr = fr.up {
+		if fr.fn == fn {
+			return nil, unsupported("%s is recursive", fn.Name)
+		}
+	}
+	if b.size += len(fn.Insts); b.size > maxInstrs {
+		return nil, unsupported("%s has too many instructions with its calls inlined", b.f.Fn.Name)
+	}
+	fr := &frame{fn: fn, up: up, call: call, regs: b.vars, leads: map[int]*draft{}, calls: map[*isa.Inst]*frame{}, formals: map[int]atom{}}
+	b.vars += int32(fn.Regs)
+	fr.rets = b.vars
+	b.vars += int32(fn.ParamFrame)
+	fr.local = b.local
+	b.local += uint64(fn.LocalFrame)
+	if fn.LocalFrame > 0 {
+		b.f.Frames = append(b.f.Frames, [2]uint64{fr.local, b.local})
+	}
+	if int(b.local) > b.f.Local {
+		b.f.Local = int(b.local)
+	}
+	b.leaders(fr)
+	for at := 0; at < len(fn.Insts); {
+		d := fr.leads[at]
+		if err := b.link(d, cont); err != nil {
+			return nil, err
+		}
+		at = d.to
+		if d.check {
+			at = d.from
+			if err := b.link(d.succs[0], cont); err != nil {
+				return nil, err
+			}
+			at = d.succs[0].to
+		}
+	}
+	if len(fn.Insts) == 0 {
+		return nil, unsupported("%s has no body", fn.Name)
+	}
+	return fr.leads[0], nil
+}
+
+// leaders cuts a function into drafts.
+func (b *builder) leaders(fr *frame) {
+	insts := fr.fn.Insts
+	lead := make([]bool, len(insts)+1)
+	lead[0] = true
+	for i := range insts {
+		in := &insts[i]
+		for _, t := range in.Targets {
+			lead[t] = true
+		}
+		if splits(in) {
+			lead[i], lead[i+1] = true, true
+		}
+		if ends(in) {
+			lead[i+1] = true
+		}
+	}
+	for i := 0; i < len(insts); {
+		j := i + 1
+		for j < len(insts) && !lead[j] {
+			j++
+		}
+		d := &draft{fr: fr, from: i, to: j}
+		if splits(&insts[i]) {
+			inner := &draft{fr: fr, from: i, to: j, applied: true, before: d}
+			d.check, d.to = true, i
+			d.succs = []*draft{inner}
+		}
+		fr.leads[i] = d
+		i = j
+	}
+}
+
+// link gives a draft its successors, drafting callees on the way.
+func (b *builder) link(d *draft, cont *draft) error {
+	fn := d.fr.fn
+	next := func(i int) (*draft, error) {
+		if n := d.fr.leads[i]; n != nil {
+			return n, nil
+		}
+		return nil, unsupported("control runs off the end of %s", fn.Name)
+	}
+	if d.check {
+		n, err := next(d.succs[0].to)
+		d.succs = append(d.succs, n)
+		return err
+	}
+	in := &fn.Insts[d.to-1]
+	switch {
+	case in.Class == isa.Branch:
+		for _, t := range in.Targets {
+			n, err := next(int(t))
+			if err != nil {
+				return err
+			}
+			d.succs = append(d.succs, n)
+		}
+		if in.Guard < 0 {
+			return nil
+		}
+		if len(in.Targets) != 1 {
+			return unsupported("guarded brx.idx")
+		}
+	case in.Class == isa.Exit, in.Class == isa.Trap:
+		return nil
+	case in.Class == isa.Ret:
+		if cont != nil {
+			d.succs = []*draft{cont}
+		}
+		return nil
+	case ends(in):
+		if in.Callee == nil {
+			return unsupported("indirect call in %s", fn.Name)
+		}
+		if in.Callee.NoReturn && d.fr.leads[d.to] == nil {
+			// A call that never returns may stand last: what follows is never reached.
+			d.fr.leads[d.to] = &draft{fr: d.fr, from: d.to, to: d.to}
+		}
+		n, err := next(d.to)
+		if err != nil {
+			return err
+		}
+		join := &draft{fr: d.fr, from: d.to, to: d.to, before: d, succs: []*draft{n}}
+		entry, err := b.expand(in.Callee, d.fr, b.siteOf(d.fr, d.to-1), join)
+		if err != nil {
+			return err
+		}
+		d.inlines, join.returns = entry.fr, entry.fr
+		d.succs = []*draft{entry}
+		return nil
+	}
+	n, err := next(d.to)
+	if err != nil {
+		return err
+	}
+	d.succs = append(d.succs, n)
+	return nil
+}
+
+// siteOf numbers the place of an instruction of a frame.
+func (b *builder) siteOf(fr *frame, at int) int32 {
+	b.f.Sites = append(b.f.Sites, Site{Call: fr.call, Fn: fr.fn, At: int32(at)})
+	return int32(len(b.f.Sites) - 1)
+}
+
+// fill puts the drafts reachable from entry into SSA form, predecessors first (Braun et al., "Simple and Efficient
+// Construction of Static Single Assignment Form", CC 2013).
+func (b *builder) fill(entry *draft) error {
+	order := postorder(entry)
+	b.draft = map[*Block]*draft{}
+	// A fresh entry block holds constants and has no predecessors, whatever the kernel's first block has.
+	b.entry = &Block{}
+	b.f.Blocks = append(b.f.Blocks, b.entry)
+	for i := len(order) - 1; i >= 0; i-- {
+		d := order[i]
+		d.block = &Block{ID: len(b.f.Blocks)}
+		b.f.Blocks = append(b.f.Blocks, d.block)
+		b.draft[d.block] = d
+	}
+	b.entry.Succs = []*Block{entry.block}
+	entry.block.Preds = append(entry.block.Preds, b.entry)
+	for _, d := range order {
+		for _, s := range d.succs {
+			s.preds = append(s.preds, d)
+		}
+	}
+	for i := len(order) - 1; i >= 0; i-- {
+		d := order[i]
+		for _, s := range d.succs {
+			d.block.Succs = append(d.block.Succs, s.block)
+			s.block.Preds = append(s.block.Preds, d.block)
+		}
+	}
+	b.defs[b.entry] = map[int32]Value{}
+	for i := len(order) - 1; i >= 0; i-- {
+		b.cur = order[i]
+		b.defs[b.cur.block] = map[int32]Value{}
+		if !b.ready(b.cur) {
+			b.pending[b.cur.block] = map[int32]*Instr{}
+		}
+		if err := b.block(b.cur); err != nil {
+			return err
+		}
+		b.cur.filled = true
+		for _, s := range b.cur.succs {
+			if b.pending[s.block] != nil && b.ready(s) {
+				b.seal(s.block)
+			}
+		}
+	}
+	b.add(b.entry, &Instr{Op: Jump, Site: -1, Guard: NoValue})
+	return nil
+}
+
+// ready reports whether every predecessor has been filled.
+func (b *builder) ready(d *draft) bool {
+	for _, p := range d.preds {
+		if !p.filled {
+			return false
+		}
+	}
+	return true
+}
+
+func postorder(entry *draft) []*draft {
+	var order []*draft
+	seen := map[*draft]bool{entry: true}
+	type visit struct {
+		d *draft
+		i int
+	}
+	stack := []visit{{entry, 0}}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.i < len(top.d.succs) {
+			s := top.d.succs[top.i]
+			top.i++
+			if !seen[s] {
+				seen[s] = true
+				stack = append(stack, visit{s, 0})
+			}
+			continue
+		}
+		order = append(order, top.d)
+		stack = stack[:len(stack)-1]
+	}
+	return order
+}
+
+// add appends an instruction to a block.
+func (b *builder) add(bl *Block, in *Instr) *Instr {
+	in.Block = bl
+	bl.Instrs = append(bl.Instrs, in)
+	return in
+}
+
+// emit appends an instruction with one result to the current block.
+func (b *builder) emit(op Op, w Width, imm uint64, args ...Value) Value {
+	in := &Instr{Op: op, Site: b.site, Guard: NoValue, Args: args, Imm: imm}
+	v := b.f.NewValue(w, in)
+	in.Dst = []Value{v}
+	b.add(b.cur.block, in)
+	return v
+}
+
+// konst gives a constant; constants stand in the entry block.
+func (b *builder) konst(w Width, x uint64) Value {
+	in := &Instr{Op: Const, Site: -1, Guard: NoValue, Imm: x & w.Mask()}
+	v := b.f.NewValue(w, in)
+	in.Dst = []Value{v}
+	b.add(b.entry, in)
+	return v
+}
+
+// zero is what a register holds before it is written.
+func (b *builder) zero(w Width) Value {
+	if !b.hasZero[w] {
+		b.zeros[w], b.hasZero[w] = b.konst(w, 0), true
+	}
+	return b.zeros[w]
+}
+
+func (b *builder) write(key int32, v Value) { b.defs[b.cur.block][key] = v }
+
+func (b *builder) read(bl *Block, key int32, w Width) Value {
+	if v, ok := b.defs[bl][key]; ok {
+		return b.find(v)
+	}
+	var v Value
+	switch {
+	case bl == b.entry:
+		v = b.zero(w)
+	case b.pending[bl] != nil:
+		phi := b.phi(bl, w)
+		b.pending[bl][key] = phi
+		v = phi.Result()
+	case len(bl.Preds) == 1:
+		v = b.read(bl.Preds[0], key, w)
+	default:
+		phi := b.phi(bl, w)
+		b.defs[bl][key] = phi.Result()
+		v = b.operands(phi, key, w)
+	}
+	b.defs[bl][key] = v
+	return v
+}
+
+func (b *builder) phi(bl *Block, w Width) *Instr {
+	phi := &Instr{Op: Phi, Site: -1, Guard: NoValue, Block: bl}
+	phi.Dst = []Value{b.f.NewValue(w, phi)}
+	bl.Instrs = append([]*Instr{phi}, bl.Instrs...)
+	return phi
+}
+
+func (b *builder) operands(phi *Instr, key int32, w Width) Value {
+	for _, p := range phi.Block.Preds {
+		v := b.read(p, key, w)
+		phi.Args = append(phi.Args, v)
+		if d := b.f.Def(v); d != nil && d.Op == Phi {
+			b.phiUses[d] = append(b.phiUses[d], phi)
+		}
+	}
+	return b.simplify(phi)
+}
+
+// simplify removes a phi whose operands are all one value, and then the phis that this makes trivial.
+func (b *builder) simplify(phi *Instr) Value {
+	self := phi.Result()
+	same := NoValue
+	for _, a := range phi.Args {
+		a = b.find(a)
+		if a == same || a == self {
+			continue
+		}
+		if same != NoValue {
+			return self
+		}
+		same = a
+	}
+	if same == NoValue {
+		same = b.zero(b.f.Width(self)) // unreachable or undefined
+	}
+	b.replace(self, same)
+	phi.Op = Nop
+	users := b.phiUses[phi]
+	delete(b.phiUses, phi)
+	if d := b.f.Def(same); d != nil && d.Op == Phi {
+		b.phiUses[d] = append(b.phiUses[d], users...)
+	}
+	for _, u := range users {
+		if u.Op == Phi && u != phi && len(u.Args) == len(u.Block.Preds) {
+			b.simplify(u)
+		}
+	}
+	return b.find(same)
+}
+
+func (b *builder) seal(bl *Block) {
+	phis := b.pending[bl]
+	delete(b.pending, bl)
+	keys := make([]int32, 0, len(phis))
+	for k := range phis {
+		keys = append(keys, k)
+	}
+	sortKeys(keys)
+	for _, k := range keys {
+		phi := phis[k]
+		v := b.operands(phi, k, b.f.Width(phi.Result()))
+		if b.find(b.defs[bl][k]) == phi.Result() {
+			b.defs[bl][k] = v
+		}
+	}
+}
+
+func (b *builder) replace(old, now Value) {
+	for int(old) >= len(b.subst) {
+		b.subst = append(b.subst, NoValue)
+	}
+	b.subst[old] = now
+}
+
+func (b *builder) find(v Value) Value {
+	for v != NoValue && int(v) < len(b.subst) && b.subst[v] != NoValue {
+		v = b.subst[v]
+	}
+	return v
+}

@@ -1,0 +1,71 @@
+package opt
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("../../corpus/*/*.ptx")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no corpus", err)
+	}
+	if extra := os.Getenv("FENCEPOST_PTX"); extra != "" {
+		more, _ := filepath.Glob(extra)
+		files = append(files, more...)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := ptx.Parse(file, string(src))
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		m, err := isa.Decode(tree)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		for _, k := range m.Kernels() {
+			if m.Check(k) != nil {
+				continue
+			}
+			f, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
+			if errors.Is(err, ErrUnsupported) {
+				t.Logf("%s: %v", file, err)
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			if err := Verify(f); err != nil {
+				t.Fatalf("%s %s: built: %v\n%s", file, k.Name, err, f)
+			}
+			before := size(f)
+			Optimise(f, func(pass string, f *Func) {
+				if err := Verify(f); err != nil {
+					t.Fatalf("%s %s: after %s: %v\n%s", file, k.Name, pass, err, f)
+				}
+			})
+			t.Logf("%s %s: %d -> %d in %d blocks", filepath.Base(file), k.Name, before, size(f), len(f.Blocks))
+		}
+	}
+}
+
+func size(f *Func) int {
+	n := 0
+	for _, b := range f.Blocks {
+		n += len(b.Instrs)
+	}
+	return n
+}

@@ -1,0 +1,226 @@
+// Package opt holds the internal form of kernels and the access-preserving optimiser.
+//
+// The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and everything
+// it calls (recursion and indirect calls excepted) is one Func. The law of every pass: no memory access, atomic,
+// barrier, fence, vote or shuffle is removed, merged, split, widened, invented or moved across another, and the source
+// place (Site) of each stays. What may go or move are pure computations.
+package opt
+
+import (
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Value names a value: an index in Func.Values. NoValue is the absence of one.
+type Value int32
+
+// NoValue stands for an absent operand or result.
+const NoValue Value = -1
+
+// Width is the size of a value's register: predicates are one bit a lane, narrow integers live in 32 bits.
+// A value holds raw bits, zero above what its instruction defines (see isa.Args).
+type Width uint8
+
+// The widths.
+const (
+	W1 Width = iota
+	W32
+	W64
+)
+
+// Bits is the number of bits of the register.
+func (w Width) Bits() int { return [...]int{1, 32, 64}[w] }
+
+// Mask has the bits of the register set.
+func (w Width) Mask() uint64 { return [...]uint64{1, 1<<32 - 1, 1<<64 - 1}[w] }
+
+// Op is an operation. The integer operations that address arithmetic is made of are native, so that passes can reason
+// about them; every other pure instruction is Row and carries its isa.Inst.
+type Op uint8
+
+// The operations. "w" is the width of the result unless said otherwise.
+const (
+	Nop Op = iota
+	// Values.
+	Phi      // Args[i] comes from Block.Preds[i]
+	Const    // Imm
+	Special  // special register isa.SpecialID(Imm)
+	KParam   // Imm: byte offset in the kernel's parameter block, Aux bytes, zero-extended
+	Symbol   // address of Sym, fixed when the program is loaded
+	LocalPtr // address Imm in the thread's local memory, as an address of local space
+	Copy     // Args[0]
+	// Native integer arithmetic, modulo 2^w.
+	Add
+	Sub
+	Mul
+	And
+	Or
+	Xor
+	Not
+	Shl  // by Args[1] (any width, unsigned); 0 at w and more
+	ShrU // 0 at w and more
+	ShrS // sign at w and more
+	MulU // 32 x 32 to 64 bits, unsigned
+	MulS // 32 x 32 to 64 bits, signed
+	SExt // low Imm bits of Args[0], sign-extended to w
+	ZExt // low Imm bits of Args[0], zero-extended to w
+	Cmp  // W1: Args[0] Cond(Imm) Args[1], both of Aux bits
+	Sel  // Args[0] (W1) ? Args[1] : Args[2]
+	// Every other pure instruction: results Dst of Inst.Eval over Args (one argument for each of Inst.Src).
+	Row
+
+	// Effects: they keep their order in the block. Guard (W1, NoValue: always) says which lanes take part;
+	// the results of the others are undefined (the builder selects the old value where it is needed).
+	Load    // Args[0]: address (Imm is added), results Dst
+	Store   // Args[0]: address, Args[1:]: the values
+	Atomic  // Args[0]: address, Args[1:]: operands; Dst: old values, none for red
+	Fence   // Inst.Order, Inst.Scope
+	Barrier // Args: as Inst.Src
+	Warp    // shuffles, votes, matches: Args as Inst.Src
+	WarpBar // Args[0]: mask
+	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
+	Hint    // no effect; kept for the place
+
+	// Terminators.
+	Jump   // to Succs[0]
+	Branch // Args[0] (W1) ? Succs[0] : Succs[1]
+	Switch // Succs[Args[0]]; out of range is a fault
+	Exit
+	Trap
+	Call // a call that stays: Fn, or the address Args[0] when Fn is nil; Args then the parameter words; returns to Succs[0]
+	Ret  // from a Func that is no kernel; Args: result words
+
+	ops
+)
+
+// Cond is the condition of Cmp.
+type Cond uint8
+
+// The conditions. The letters after the name: S signed, U unsigned.
+const (
+	EQ Cond = iota
+	NE
+	LTS
+	LES
+	GTS
+	GES
+	LTU
+	LEU
+	GTU
+	GEU
+)
+
+// Instr is one operation.
+type Instr struct {
+	Op       Op
+	GuardNot bool
+	Aux      uint8
+	Site     int32 // index in Func.Sites; -1 for what stands for no source instruction
+	Guard    Value
+	Dst      []Value
+	Args     []Value
+	Imm      uint64
+	Inst     *isa.Inst    // Row and the effects: modifiers and semantics
+	Sym      *isa.Operand // Symbol
+	Fn       *isa.Func    // Builtin, Call
+	Block    *Block
+}
+
+// Result is the only result of the instruction.
+func (i *Instr) Result() Value { return i.Dst[0] }
+
+// Block is a basic block. Phis come first, the terminator last.
+type Block struct {
+	ID     int // index in Func.Blocks
+	Instrs []*Instr
+	Preds  []*Block
+	Succs  []*Block
+}
+
+// Term is the terminator.
+func (b *Block) Term() *Instr { return b.Instrs[len(b.Instrs)-1] }
+
+// ValueInfo is what is known of a value.
+type ValueInfo struct {
+	Width Width
+	Def   *Instr // nil when the value has been removed
+	Shape Shape
+}
+
+// Shape says how a value varies over the lanes that compute it together.
+type Shape struct {
+	Kind   ShapeKind
+	Stride int64 // Affine: difference between neighbouring lanes
+}
+
+// ShapeKind is the kind of a Shape.
+type ShapeKind uint8
+
+// The shapes, from most to least known.
+const (
+	Unknown ShapeKind = iota // not analysed, or unreachable
+	Uniform                  // the same in all lanes
+	Affine                   // base + lane*Stride, modulo 2^w
+	Varying
+)
+
+// Site is the source place of an instruction: an instruction of a function and the chain of calls that led to it.
+type Site struct {
+	Call int32 // site of the call that was inlined; -1 in the kernel itself
+	Fn   *isa.Func
+	At   int32 // index in Fn.Insts
+}
+
+// Func is a kernel (or a function that stays a call) in internal form.
+type Func struct {
+	Fn     *isa.Func
+	Blocks []*Block // Blocks[0] is the entry; in weak topological order after Order
+	Values []ValueInfo
+	Sites  []Site
+	Local  int // bytes of local memory a thread, before promotion
+	// Frames are the ranges of local memory that belong to one instance of a function.
+	Frames [][2]uint64
+	// Env is what the kernel was specialised for.
+	Env Env
+	// free holds the values that are kept as varying ones whatever their arguments are; see AnalyseShapes.
+	free map[Value]bool
+}
+
+// Env is what is known of the launches that will run a Func. Block and grid shapes are constants of the form, so that
+// address arithmetic can be folded and shown not to wrap.
+type Env struct {
+	Block, Grid [3]uint32
+	Shared      *isa.Shared
+}
+
+// NewValue makes a value of the given width, to be defined by def.
+func (f *Func) NewValue(w Width, def *Instr) Value {
+	f.Values = append(f.Values, ValueInfo{Width: w, Def: def})
+	return Value(len(f.Values) - 1)
+}
+
+// Width gives the width of v.
+func (f *Func) Width(v Value) Width { return f.Values[v].Width }
+
+// Def gives the instruction that defines v.
+func (f *Func) Def(v Value) *Instr { return f.Values[v].Def }
+
+// ConstOf gives the constant that v is.
+func (f *Func) ConstOf(v Value) (uint64, bool) {
+	if d := f.Values[v].Def; d != nil && d.Op == Const {
+		return d.Imm, true
+	}
+	return 0, false
+}
+
+// Pure reports whether the operation only computes its results from its arguments: such an instruction may be removed,
+// shared and moved. KParam and Symbol are constants of the launch; Special is pure unless it reads a clock.
+func (i *Instr) Pure() bool {
+	if i.Op == Special {
+		switch id := isa.SpecialID(i.Imm); id {
+		case isa.Clock, isa.ClockHi, isa.Clock64, isa.GlobalTimer, isa.GlobalTimerLo, isa.GlobalTimerHi:
+			return false
+		}
+		return true
+	}
+	return i.Op >= Phi && i.Op <= Row
+}

@@ -1,0 +1,52 @@
+package opt
+
+import "fmt"
+
+// Pass is one transformation of the list.
+type Pass struct {
+	Name string
+	Doc  string
+	// Run changes f in place and reports whether it did.
+	Run func(f *Func) bool
+}
+
+// Passes are the transformations in the order of a round.
+func Passes() []Pass {
+	return []Pass{
+		{"fold", "constants are computed, and what is known of the launch's shape is a constant", Fold},
+		{"algebra", "algebraic identities and strength reduction; constant offsets move into addresses", Algebra},
+		{"cleanup", "branches on constants, empty blocks, blocks in a row", Cleanup},
+		{"spaces", "generic addresses that can only be shared, local or global lose their tag", Spaces},
+		{"promote", "local memory whose address never escapes becomes values", Promote},
+		{"cse", "equal pure computations are shared where one dominates the other", CSE},
+		{"dce", "pure computations nobody uses are removed", DCE},
+		{"licm", "pure computations that do not change in a loop move before it", LICM},
+	}
+}
+
+// maxRounds bounds how often the list is run; three rounds reach the fixed point on all but contrived input.
+const maxRounds = 4
+
+// Optimise runs the passes until nothing changes, orders the blocks and analyses shapes. After each pass check, when
+// not nil, sees the function (tests verify it there).
+func Optimise(f *Func, check func(pass string, f *Func)) {
+	for round := 0; round < maxRounds; round++ {
+		changed := false
+		for _, p := range Passes() {
+			if p.Run(f) {
+				changed = true
+			}
+			if check != nil {
+				check(fmt.Sprintf("%s, round %d", p.Name, round), f)
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	Order(f)
+	AnalyseShapes(f)
+	if check != nil {
+		check("order", f)
+	}
+}

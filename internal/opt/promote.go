@@ -1,0 +1,213 @@
+package opt
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Promote turns local memory into values: every function instance whose local frame is only read and written at
+// constant places inside it. Such memory is the thread's own, so that no event and no finding depends on it.
+func Promote(f *Func) bool {
+	changed := false
+	for i := 0; i < len(f.Frames); i++ {
+		p := promoter{f: f, lo: f.Frames[i][0], hi: f.Frames[i][1]}
+		if !p.collect() {
+			continue
+		}
+		p.run()
+		f.Frames = append(f.Frames[:i], f.Frames[i+1:]...)
+		i--
+		changed = true
+	}
+	return changed
+}
+
+type promoter struct {
+	f        *Func
+	lo, hi   uint64
+	accesses map[*Instr]uint64 // address of the first element
+	size     map[uint64]int    // of the variable at an address
+	begin    map[*Block]map[uint64]Value
+	end      map[*Block]map[uint64]Value
+	with     map[Value]Value
+}
+
+// collect finds the accesses of the frame; false when an address escapes, or accesses overlap without being equal.
+func (p *promoter) collect() bool {
+	p.accesses, p.size = map[*Instr]uint64{}, map[uint64]int{}
+	f := p.f
+	mine := func(v Value) bool {
+		if v == NoValue {
+			return false
+		}
+		d := f.Def(v)
+		return d != nil && d.Op == LocalPtr && d.Imm >= p.lo && d.Imm < p.hi
+	}
+	for _, b := range f.Blocks {
+		for _, in := range b.Instrs {
+			for i, a := range in.Args {
+				if !mine(a) {
+					continue
+				}
+				if i != 0 || in.Op != Load && in.Op != Store || in.Inst.Space != event.Local {
+					return false
+				}
+				n := in.Inst.Type.Size()
+				at := f.Def(a).Imm + in.Imm
+				if n > 8 || n == 0 {
+					return false
+				}
+				p.accesses[in] = at
+				for k := 0; k < int(in.Inst.Vec); k++ {
+					from := at + uint64(k*n)
+					if from < p.lo || from+uint64(n) > p.hi || p.size[from] != 0 && p.size[from] != n {
+						return false
+					}
+					p.size[from] = n
+				}
+			}
+		}
+	}
+	for at, n := range p.size {
+		for k := 1; k < n; k++ {
+			if p.size[at+uint64(k)] != 0 {
+				return false
+			}
+		}
+	}
+	return len(p.accesses) > 0
+}
+
+// run replaces loads by the values stored. A block's values at its end are known after one walk over it; those at
+// its beginning come from its predecessors, through phis where they may differ.
+func (p *promoter) run() {
+	f := p.f
+	p.begin, p.end, p.with = map[*Block]map[uint64]Value{}, map[*Block]map[uint64]Value{}, map[Value]Value{}
+	for _, b := range f.Blocks {
+		p.begin[b] = map[uint64]Value{}
+	}
+	for _, b := range f.Blocks {
+		p.walk(b)
+	}
+	f.Replace(p.with)
+}
+
+func (p *promoter) walk(b *Block) {
+	if p.end[b] != nil {
+		return
+	}
+	f := p.f
+	p.end[b] = map[uint64]Value{}
+	now := p.end[b]
+	var out []*Instr
+	read := func(at uint64) Value {
+		v, ok := now[at]
+		if !ok {
+			v = p.at(b, at)
+			now[at] = v
+		}
+		return v
+	}
+	emit := func(op Op, w Width, imm uint64, args ...Value) Value {
+		n := &Instr{Op: op, Site: -1, Guard: NoValue, Args: args, Imm: imm, Block: b}
+		v := f.NewValue(w, n)
+		n.Dst = []Value{v}
+		out = append(out, n)
+		return v
+	}
+	for _, in := range b.Instrs {
+		at, ok := p.accesses[in]
+		if !ok {
+			out = append(out, in)
+			continue
+		}
+		n := in.Inst.Type.Size()
+		for k := 0; k < int(in.Inst.Vec); k++ {
+			from := at + uint64(k*n)
+			w := pieceWidth(n)
+			if in.Op == Store {
+				v := in.Args[1+k]
+				if f.Width(v) != w || n*8 < w.Bits() {
+					v = emit(ZExt, w, uint64(n*8), v)
+				}
+				if in.Guard != NoValue {
+					v, old := v, read(from)
+					if in.GuardNot {
+						v, old = old, v
+					}
+					now[from] = emit(Sel, w, 0, in.Guard, v, old)
+					continue
+				}
+				now[from] = v
+				continue
+			}
+			dst := in.Dst[k]
+			if dst == NoValue {
+				continue
+			}
+			v := read(from)
+			wd := f.Width(dst)
+			switch {
+			case in.Inst.Type.Signed() && in.Inst.Dst[k].Size >= 4 && n < int(in.Inst.Dst[k].Size):
+				v = emit(SExt, wd, uint64(n*8), v)
+			case wd != w:
+				v = emit(ZExt, wd, uint64(n*8), v)
+			}
+			p.with[dst] = v
+			f.Values[dst].Def = nil
+		}
+	}
+	// Phis that reads of the beginning made stand in b.Instrs already seen; they were prepended since.
+	var phis []*Instr
+	for _, in := range b.Instrs {
+		if in.Op == Phi && !contains(out, in) {
+			phis = append(phis, in)
+		}
+	}
+	b.Instrs = append(phis, out...)
+}
+
+func contains(list []*Instr, in *Instr) bool {
+	for _, x := range list {
+		if x.Op != Phi {
+			return false
+		}
+		if x == in {
+			return true
+		}
+	}
+	return false
+}
+
+// at gives the value of a variable at the beginning of b.
+func (p *promoter) at(b *Block, addr uint64) Value {
+	if v, ok := p.begin[b][addr]; ok {
+		return v
+	}
+	f := p.f
+	w := pieceWidth(p.size[addr])
+	if len(b.Preds) == 0 {
+		v := f.Konst(w, 0)
+		p.begin[b][addr] = v
+		return v
+	}
+	phi := &Instr{Op: Phi, Site: -1, Guard: NoValue, Block: b}
+	v := f.NewValue(w, phi)
+	phi.Dst = []Value{v}
+	p.begin[b][addr] = v
+	b.Instrs = append([]*Instr{phi}, b.Instrs...)
+	for _, pred := range b.Preds {
+		phi.Args = append(phi.Args, p.out(pred, addr))
+	}
+	return v
+}
+
+// out gives the value of a variable at the end of b.
+func (p *promoter) out(b *Block, addr uint64) Value {
+	p.walk(b)
+	v, ok := p.end[b][addr]
+	if !ok {
+		v = p.at(b, addr)
+		p.end[b][addr] = v
+	}
+	return v
+}

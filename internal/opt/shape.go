@@ -1,0 +1,422 @@
+package opt
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// AnalyseShapes finds how each value varies over the lanes that compute it together: the same in all, base plus lane
+// times a constant, or freely. The lanes of a warp that stand at one place form a group with scalars of its own, copied
+// when a group splits and compared when groups meet; so a value is Uniform when all lanes of a group must agree, and a
+// join that lanes reach by different ways must not hold differing scalars: its phis vary.
+//
+// Affine values that are widened or multiplied wide may wrap; the engine checks the ends and splits the group where
+// they do.
+func AnalyseShapes(f *Func) {
+	f.free = map[Value]bool{}
+	for again := true; again; {
+		for v := range f.Values {
+			f.Values[v].Shape = Shape{}
+		}
+		dom := Dominators(f)
+		inner := Loops(f, dom)
+		diverged := map[*Block]bool{}
+		var parting map[*Loop]bool
+		for grew := true; grew; {
+			f.propagate(diverged)
+			grew = f.markJoins(diverged)
+			var exits map[*Block]bool
+			parting, exits = f.partingLoops(inner)
+			for b := range exits {
+				grew = grew || !diverged[b]
+				diverged[b] = true
+			}
+		}
+		again = f.liberate(parting, inner, dom)
+	}
+}
+
+// propagate raises shapes to the fixed point.
+func (f *Func) propagate(diverged map[*Block]bool) {
+	for changed := true; changed; {
+		changed = false
+		for _, b := range f.Blocks {
+			for _, in := range b.Instrs {
+				for i, v := range in.Dst {
+					if v == NoValue {
+						continue
+					}
+					s := Shape{Kind: Varying}
+					if !f.free[v] {
+						s = f.shapeOf(in, i, diverged)
+					}
+					if old := f.Values[v].Shape; s.Kind > old.Kind || s.Kind == Affine && old.Kind == Affine && s.Stride != old.Stride {
+						if s.Kind == Affine && old.Kind == Affine {
+							s = Shape{Kind: Varying}
+						}
+						f.Values[v].Shape = s
+						changed = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// markJoins adds the blocks that lanes may reach by different ways from a branch that varies: those between the branch
+// and its immediate post-dominator, that included.
+func (f *Func) markJoins(diverged map[*Block]bool) bool {
+	pdom := PostDominators(f)
+	changed := false
+	for _, b := range f.Blocks {
+		t := b.Term()
+		if t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
+			continue
+		}
+		stop := pdom[b.ID]
+		seen := map[*Block]bool{}
+		work := append([]*Block(nil), b.Succs...)
+		for len(work) > 0 {
+			x := work[len(work)-1]
+			work = work[:len(work)-1]
+			if seen[x] {
+				continue
+			}
+			seen[x] = true
+			if len(x.Preds) > 1 && !diverged[x] {
+				diverged[x] = true
+				changed = true
+			}
+			if x.ID != stop {
+				work = append(work, x.Succs...)
+			}
+		}
+	}
+	return changed
+}
+
+// PostDominators gives the immediate post-dominator of each block by ID, -1 where only the end of the thread is one.
+func PostDominators(f *Func) []int {
+	n := len(f.Blocks)
+	exit := &Block{ID: n}
+	preds := func(b *Block) []*Block { // in the reversed graph
+		if b == exit {
+			return nil
+		}
+		if len(b.Succs) == 0 {
+			return []*Block{exit}
+		}
+		return b.Succs
+	}
+	var ends []*Block
+	for _, b := range f.Blocks {
+		if len(b.Succs) == 0 {
+			ends = append(ends, b)
+		}
+	}
+	succs := func(b *Block) []*Block {
+		if b == exit {
+			return ends
+		}
+		return b.Preds
+	}
+	seen := make([]bool, n+1)
+	var post []*Block
+	type visit struct {
+		b *Block
+		i int
+	}
+	stack := []visit{{exit, 0}}
+	seen[n] = true
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if s := succs(top.b); top.i < len(s) {
+			x := s[top.i]
+			top.i++
+			if !seen[x.ID] {
+				seen[x.ID] = true
+				stack = append(stack, visit{x, 0})
+			}
+			continue
+		}
+		post = append(post, top.b)
+		stack = stack[:len(stack)-1]
+	}
+	idom := dominators(n+1, post, preds)
+	for i := range idom {
+		if idom[i] == n {
+			idom[i] = -1
+		}
+	}
+	return idom[:n]
+}
+
+func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
+	arg := func(i int) Shape { return f.Values[in.Args[i]].Shape }
+	uniform, varying := Shape{Kind: Uniform}, Shape{Kind: Varying}
+	affine := func(stride int64) Shape {
+		if stride == 0 {
+			return uniform
+		}
+		return Shape{Affine, stride}
+	}
+	worst := Unknown
+	unknown := false
+	for _, a := range in.Args {
+		if a != NoValue {
+			k := f.Values[a].Shape.Kind
+			worst = max(worst, k)
+			unknown = unknown || k == Unknown
+		}
+	}
+	if in.Op == Phi {
+		return f.phiShape(in, diverged)
+	}
+	if unknown {
+		return Shape{}
+	}
+	allUniform := worst <= Uniform
+	w := f.Width(in.Dst[result])
+	switch in.Op {
+	case Const, KParam, Symbol, LocalPtr:
+		return uniform
+	case Special:
+		return f.Env.specialShape(isa.SpecialID(in.Imm))
+	case Copy:
+		return varying // made to hold a value that differs once lanes part
+	case Add, Sub:
+		a, b := arg(0), arg(1)
+		if a.Kind == Varying || b.Kind == Varying {
+			return varying
+		}
+		if in.Op == Sub {
+			return affine(a.Stride - b.Stride)
+		}
+		return affine(a.Stride + b.Stride)
+	case Mul, Shl, MulU, MulS:
+		if allUniform {
+			return uniform
+		}
+		if c, ok := f.ConstOf(in.Args[1]); ok && arg(0).Kind == Affine {
+			switch in.Op {
+			case Shl:
+				if c < 32 {
+					return affine(arg(0).Stride << c)
+				}
+			case Mul:
+				return affine(arg(0).Stride * signed(c, w.Bits()))
+			case MulU:
+				return affine(arg(0).Stride * int64(uint32(c)))
+			case MulS:
+				return affine(arg(0).Stride * int64(int32(c)))
+			}
+		}
+		return varying
+	case SExt, ZExt:
+		if allUniform {
+			return uniform
+		}
+		from := f.Width(in.Args[0]).Bits()
+		if arg(0).Kind == Affine && (in.Imm == 32 && w == W64 && from == 32 || int(in.Imm) >= w.Bits()) {
+			return arg(0)
+		}
+		return varying
+	case Sel:
+		if arg(0).Kind == Uniform && arg(1) == arg(2) {
+			return arg(1)
+		}
+		return varying
+	case And, Or, Xor, Not, ShrU, ShrS, Cmp, Row:
+		if allUniform {
+			return uniform
+		}
+	case Load:
+		// The same address is not enough: another thread may write between two lanes' reads only if they are not one
+		// access; lanes of one access read together, so a uniform address gives a uniform value.
+		if f.Values[in.Args[0]].Shape.Kind == Uniform && in.Guard == NoValue && readsTogether(in) {
+			return uniform
+		}
+	}
+	return varying
+}
+
+// readsTogether reports whether the lanes of a load at one address surely get the same bytes: not in memory that is
+// the lane's own. A generic address that turns out to be local makes the engine split the group.
+func readsTogether(in *Instr) bool { return in.Inst.Space != event.Local }
+
+func (f *Func) phiShape(in *Instr, diverged map[*Block]bool) Shape {
+	s := Shape{}
+	for _, a := range in.Args {
+		x := f.Values[a].Shape
+		switch {
+		case x.Kind == Unknown, a == in.Result():
+		case s.Kind == Unknown:
+			s = x
+		case s != x:
+			return Shape{Kind: Varying}
+		}
+	}
+	if s.Kind != Unknown && diverged[in.Block] {
+		return Shape{Kind: Varying}
+	}
+	return s
+}
+
+func (e *Env) specialShape(id isa.SpecialID) Shape {
+	x, y := e.Block[0], e.Block[1]
+	rows := e.Block[1] * e.Block[2]
+	switch id {
+	case isa.TidX:
+		if x%32 == 0 || rows == 1 {
+			return Shape{Affine, 1}
+		}
+		return Shape{Kind: Varying}
+	case isa.TidY:
+		if x%32 == 0 {
+			return Shape{Kind: Uniform}
+		}
+		return Shape{Kind: Varying}
+	case isa.TidZ:
+		if x*y%32 == 0 {
+			return Shape{Kind: Uniform}
+		}
+		return Shape{Kind: Varying}
+	case isa.LaneID:
+		return Shape{Affine, 1}
+	case isa.LanemaskEQ, isa.LanemaskLE, isa.LanemaskLT, isa.LanemaskGE, isa.LanemaskGT:
+		return Shape{Kind: Varying}
+	}
+	return Shape{Kind: Uniform}
+}
+
+// liberate gives values that are computed in a loop and used after it a Copy behind the exit, where lanes may leave
+// the loop in different turns: behind it such a value varies even if it is the same for all lanes in every turn. Where
+// no single exit leads to a use, the value is kept as one that varies from the start. It reports whether f changed.
+func (f *Func) liberate(parting map[*Loop]bool, inner []*Loop, dom *DomTree) bool {
+	changed := false
+	users := map[Value][]*Instr{}
+	for _, b := range f.Blocks {
+		for _, in := range b.Instrs {
+			for _, a := range append(in.Args[:len(in.Args):len(in.Args)], in.Guard) {
+				if a != NoValue {
+					users[a] = append(users[a], in)
+				}
+			}
+		}
+	}
+	for _, b := range f.Blocks {
+		for l := inner[b.ID]; l != nil; l = l.Parent {
+			if !parting[l] {
+				continue
+			}
+			for _, in := range b.Instrs {
+				for _, v := range in.Dst {
+					if v != NoValue && !f.free[v] && f.Values[v].Shape.Kind < Varying {
+						changed = f.carryOut(v, l, users[v], dom) || changed
+					}
+				}
+			}
+			break
+		}
+	}
+	return changed
+}
+
+// carryOut routes the uses of v outside l through copies.
+func (f *Func) carryOut(v Value, l *Loop, users []*Instr, dom *DomTree) bool {
+	changed := false
+	copies := map[*Block]Value{}
+	for _, u := range users {
+		if u.Op == Phi || l.Blocks[u.Block] {
+			// A phi reads at the end of its predecessor: outside the loop it is of interest when that lies outside too.
+			outside := false
+			if u.Op == Phi {
+				for i, a := range u.Args {
+					outside = outside || a == v && !l.Blocks[u.Block.Preds[i]]
+				}
+			}
+			if !outside {
+				continue
+			}
+		}
+		exit := exitBefore(l, u.Block, dom)
+		if u.Op == Copy && exit == u.Block {
+			continue // carried out before
+		}
+		if exit == nil || u.Op == Phi {
+			f.free[v] = true
+			return true
+		}
+		c, ok := copies[exit]
+		if !ok {
+			n := &Instr{Op: Copy, Site: -1, Guard: NoValue, Args: []Value{v}, Block: exit}
+			c = f.NewValue(f.Width(v), n)
+			n.Dst = []Value{c}
+			at := 0
+			for exit.Instrs[at].Op == Phi {
+				at++
+			}
+			exit.Instrs = append(exit.Instrs[:at:at], append([]*Instr{n}, exit.Instrs[at:]...)...)
+			copies[exit] = c
+		}
+		for i, a := range u.Args {
+			if a == v {
+				u.Args[i] = c
+			}
+		}
+		if u.Guard == v {
+			u.Guard = c
+		}
+		changed = true
+	}
+	return changed
+}
+
+// exitBefore finds the block behind an exit of l, entered only from l, that dominates b; nil when there is none.
+func exitBefore(l *Loop, b *Block, dom *DomTree) *Block {
+	for x := b; ; {
+		all := len(x.Preds) > 0
+		for _, p := range x.Preds {
+			all = all && l.Blocks[p]
+		}
+		if all {
+			return x
+		}
+		d := dom.idom[x.ID]
+		if d < 0 {
+			return nil
+		}
+		x = dom.blocks[d]
+		if l.Blocks[x] {
+			return nil
+		}
+	}
+}
+
+// partingLoops are the loops that lanes may leave in different turns, and the blocks behind their exits.
+func (f *Func) partingLoops(inner []*Loop) (map[*Loop]bool, map[*Block]bool) {
+	loops, exits := map[*Loop]bool{}, map[*Block]bool{}
+	for _, b := range f.Blocks {
+		t := b.Term()
+		if t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
+			continue
+		}
+		for l := inner[b.ID]; l != nil; l = l.Parent {
+			for _, s := range b.Succs {
+				if !l.Blocks[s] {
+					loops[l] = true
+				}
+			}
+		}
+	}
+	for l := range loops {
+		for b := range l.Blocks {
+			for _, s := range b.Succs {
+				if !l.Blocks[s] {
+					exits[s] = true
+				}
+			}
+		}
+	}
+	return loops, exits
+}
