@@ -34,9 +34,7 @@ func Decode(ms ...*ptx.Module) (*Module, error) {
 		l.aliases(u)
 	}
 	l.names()
-	for _, u := range l.units {
-		l.initialisers(u)
-	}
+	l.initialisers()
 	for _, f := range l.out.Funcs {
 		l.signature(f)
 	}
@@ -56,6 +54,7 @@ type linker struct {
 	out     *Module
 	units   []*unit
 	globals map[string]*symbol
+	owners  []*symbol // of the functions, by index
 	errs    ptx.ErrorList
 	spelled map[string]spellings
 	// taken are the functions whose address is used, in order of first use.
@@ -95,15 +94,8 @@ type symbol struct {
 	resolved *symbol // the symbol whose fn or v is meant
 }
 
-// funcUnits and friends: the unit of each function is needed while decoding its body.
-func (l *linker) unitOf(f *Func) *unit {
-	for _, u := range l.units {
-		if s := u.symbols[f.Name]; s != nil && s.decl == f.Decl {
-			return u
-		}
-	}
-	panic("BUG: function of no module: " + f.Name)
-}
+// unitOf is the module that a function's declaration stands in.
+func (l *linker) unitOf(f *Func) *unit { return l.owners[f.Index].unit }
 
 func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
 	l.errs = append(l.errs, &ptx.Error{File: u.m.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
@@ -246,6 +238,7 @@ func (l *linker) make(s *symbol) {
 	if s.decl != nil {
 		s.fn = &Func{Index: len(l.out.Funcs), Name: s.name, Entry: s.decl.Entry, Decl: s.decl}
 		l.out.Funcs = append(l.out.Funcs, s.fn)
+		l.owners = append(l.owners, s)
 		return
 	}
 	s.v = &Var{Index: len(l.out.Vars), Name: s.name}

@@ -115,6 +115,8 @@ func (b *body) open(blk *ptx.Block) {
 			s.protos[st.Name] = st
 		case *ptx.TargetList:
 			s.targets[st.Name] = st
+		case *ptx.File:
+			b.u.files[st.Index] = st.Name
 		}
 	}
 }
@@ -352,12 +354,12 @@ func (b *body) inst(src *ptx.Inst) {
 	if len(b.errs) > before {
 		return
 	}
-	finishInst(&in)
+	b.finish(&in)
 	b.f.Insts = append(b.f.Insts, in)
 }
 
-// finishInst settles what depends on the operands.
-func finishInst(in *Inst) {
+// finish settles what depends on the operands.
+func (b *body) finish(in *Inst) {
 	if in.Class == Pure {
 		for _, s := range in.Src {
 			if s.Kind == SpecialReg {
@@ -365,7 +367,10 @@ func finishInst(in *Inst) {
 			}
 		}
 	}
-	if in.Eval != nil && in.Type.Signed() && len(in.Dst) == 1 && in.Row.Op == "cvt" {
+	if !b.f.Entry && in.Space == event.Param && !in.Has("param::entry") {
+		b.paramInLocal(in)
+	}
+	if in.Row.Op == "cvt" && in.Type.Signed() && len(in.Dst) == 1 {
 		if size := in.Dst[0].Size; int(size) > in.Type.Size() {
 			inner, t := in.Eval, in.Type
 			in.Eval = func(in *Inst, a *Args) {
@@ -373,6 +378,18 @@ func finishInst(in *Inst) {
 				a.D[0] = t.Extend(a.D[0], size)
 			}
 		}
+	}
+}
+
+// paramInLocal turns what a device function does with the address of one of its parameters into what it does with
+// an address in local space, where such parameters live.
+func (b *body) paramInLocal(in *Inst) {
+	switch {
+	case in.Row.Op == "cvta":
+		in.Space = event.Local
+		in.Row.Bind(in)
+	case (in.Class == Load || in.Class == Store) && in.Src[0].Kind == Reg:
+		in.Space = event.Local
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 // maxInit bounds the bytes an initialiser may span: far above what a PTX text can hold, far below what hurts.
 const maxInit = 64 << 20
 
-// initialisers evaluates the initialisers of a module's variables.
-func (l *linker) initialisers(u *unit) {
-	for _, s := range u.order {
-		if s.varDecl == nil || s.varName.Init == nil || s.resolved != s || s.unit != u {
-			continue
+// initialisers evaluates the initialisers of all variables, each in the module that defines it.
+func (l *linker) initialisers() {
+	for _, u := range l.units {
+		for _, s := range u.order {
+			if s.resolved == s && s.varDecl != nil && s.varName.Init != nil {
+				l.initialise(s.unit, s.v, s.varDecl, s.varName, s.unit.target)
+			}
 		}
-		l.initialise(u, s.v, s.varDecl, s.varName, u.target)
 	}
 }
 

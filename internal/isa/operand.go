@@ -7,8 +7,10 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// operands decodes the operands of an instruction by its form; false when their number does not fit the form.
+// operands decodes the operands of an instruction by its form; false when their number does not fit the form, or a
+// vector stands where the form has none.
 func (b *body) operands(in *Inst, sp *spelling) bool {
+	shape := true
 	switch in.Class {
 	case Branch:
 		b.branch(in)
@@ -28,8 +30,8 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 		}
 	}
 	if skip < 0 || len(given) < required {
-		b.errorf(in.Source.Pos, "%s%s takes %s, not %d operands; known: %s%s", in.Source.Op, in.Source.Mods,
-			count(required, len(specs)), len(given), in.Row.Op, sp.form.decl.Syntax)
+		b.errorf(in.Source.Pos, "%s%s takes %s, not %d operands; known: %s", in.Source.Op, in.Source.Mods,
+			count(required, len(specs)), len(given), sp.form.decl.Display(in.Row.Op))
 		return false
 	}
 	for i := range specs {
@@ -38,6 +40,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			skip--
 			b.absent(in, s)
 			continue
+		}
+		if vector := given[0].Kind == ptx.OperandVector; in.Class == Pure && vector != s.vector {
+			shape = false
 		}
 		b.operand(in, s, &given[0])
 		given = given[1:]
@@ -51,7 +56,7 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if len(in.Src) > len(Args{}.S) || len(in.Dst) > len(Args{}.D) && in.Class <= Special {
 		b.errorf(in.Source.Pos, "too many operands")
 	}
-	return true
+	return shape
 }
 
 func count(lo, hi int) string {
@@ -229,16 +234,8 @@ func (b *body) source(in *Inst, s *opSpec, o *ptx.Operand) {
 	case ptx.OperandIdent, ptx.OperandAddrOf:
 		b.name(in, s, o)
 	default:
-		b.errorf(o.Pos, "%s%s does not take %s here; known: %s", in.Source.Op, in.Source.Mods, describe(o), in.Row.Op+knownForms(in))
+		b.errorf(o.Pos, "%s%s does not take %s here; known: %s", in.Source.Op, in.Source.Mods, describe(o), in.Row.Forms[0].Display(in.Row.Op))
 	}
-}
-
-// knownForms gives the first form of an instruction's row.
-func knownForms(in *Inst) string {
-	if len(in.Row.Forms) == 0 {
-		return ""
-	}
-	return in.Row.Forms[0].Syntax
 }
 
 func (b *body) constant(in *Inst, s *opSpec, o *ptx.Operand) {
@@ -490,7 +487,7 @@ func (b *body) branch(in *Inst) {
 	case in.Source.Op == "brx" && len(ops) == 2 && ops[1].Kind == ptx.OperandIdent:
 		b.source(in, &opSpec{name: "index", typ: U32}, &ops[0])
 		l := b.scope.targetList(ops[1].Name)
-		if l == nil || l.Calls {
+		if l == nil || l.Calls || len(l.Targets) == 0 {
 			b.errorf(ops[1].Pos, "%s is not a list of .branchtargets", ops[1].Name)
 			return
 		}

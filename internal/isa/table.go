@@ -406,6 +406,7 @@ func mismatch(op string, toks []string, fs []*form) error {
 	var best *form
 	var bestLeft []string
 	var bestMissing []string
+	cost := 0
 	for _, f := range fs {
 		chosen := make([]string, len(f.slots))
 		var left []string
@@ -420,8 +421,9 @@ func mismatch(op string, toks []string, fs []*form) error {
 				missing = append(missing, "."+strings.Join(s.toks, " ."))
 			}
 		}
-		if best == nil || len(left)+len(missing) < len(bestLeft)+len(bestMissing) {
-			best, bestLeft, bestMissing = f, left, missing
+		// A modifier too many weighs more than one that is missing.
+		if c := 2*len(left) + len(missing); best == nil || c < cost {
+			best, bestLeft, bestMissing, cost = f, left, missing, c
 		}
 	}
 	spelled := op
@@ -431,9 +433,9 @@ func mismatch(op string, toks []string, fs []*form) error {
 		}
 	}
 	if len(bestLeft) > 0 {
-		return fmt.Errorf("%s does not take .%s; known: %s%s", spelled, strings.Join(bestLeft, " ."), op, best.decl.Syntax)
+		return fmt.Errorf("%s does not take .%s; known: %s", spelled, strings.Join(bestLeft, " ."), best.decl.Display(op))
 	}
-	return fmt.Errorf("%s needs one of %s; known: %s%s", spelled, strings.Join(bestMissing, ", and of "), op, best.decl.Syntax)
+	return fmt.Errorf("%s needs one of %s; known: %s", spelled, strings.Join(bestMissing, ", and of "), best.decl.Display(op))
 }
 
 // didYouMean gives the nearest valid word, "" when none is near.

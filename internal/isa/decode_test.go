@@ -1,0 +1,502 @@
+package isa
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+const header = ".version 8.5\n.target sm_80\n.address_size 64\n"
+
+// parse reads a module of the given text behind the usual header.
+func parse(t testing.TB, name, text string) *ptx.Module {
+	t.Helper()
+	m, err := ptx.Parse(name, header+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// decode decodes a module that has no errors at module level.
+func decode(t testing.TB, text string) *Module {
+	t.Helper()
+	m, err := Decode(parse(t, "test.ptx", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// kernel decodes the body of a kernel k that has no errors.
+func kernel(t testing.TB, text string) *Func {
+	t.Helper()
+	f := decode(t, ".visible .entry k(.param .u64 p0, .param .u32 p1)\n{\n"+text+"\n}").ByName["k"]
+	if f.Err != nil {
+		t.Fatal(f.Err)
+	}
+	return f
+}
+
+// TestRefusals: each line of a kernel gets the error that its comment asks for.
+func TestRefusals(t *testing.T) {
+	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
+	for _, line := range []string{
+		"add.s3 %r1, %r2, %r3; // add does not take .s3",
+		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
+		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4}; // unknown instruction mma.sync",
+		"cp.async.ca.shared.global [%rd1], [%rd2], 4; // unknown instruction cp.async",
+		"add.rz.s32 %r1, %r2, %r3; // add.s32 does not take .rz",
+		"add.s32 %r1, %r2; // takes 3, not 2 operands",
+		"add.s32 %r1, %r2, %rd3; // operand %rd3 has 64 bits, .s32 needs 32",
+		"add.s32 %r1, %r2, %p1; // operand %p1 must be a value of type .s32",
+		"add.s32 %r1, %r2, %r99; // unknown name %r99",
+		"add.s32 %r99, %r2, %r3; // %r99 is not a declared register",
+		"add.s32 %r1, %r2, 1.5; // 1.5 is a floating-point number",
+		"add.f32 %f1, %f2, 7; // 7 is an integer",
+		"mov.u32 %r1, %tid.q; // unknown name %tid.q; the nearest known one is %tid.",
+		"mov.u32 %r1, nothing; // unknown name nothing",
+		"mov.u16 %rs1, sh; // the address of sh does not fit .u16",
+		"setp.lt.s32 %r1, %r2, %r3; // operand %r1 must be a predicate",
+		"setp.lt.b32 %p1, %r2, %r3; // does not take",
+		"ld.global.u32 %r1, [sh]; // sh is a shared variable, accessed as global",
+		"ld.u32 %r1, %rd1; // takes an address [a] here",
+		"ld.global.u64 %r1, [%rd1]; // operand %r1 has 32 bits, .u64 needs 64",
+		"ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1]; // takes a vector of 2 registers",
+		"ld.global.u32 %r1, [%r2]; // cannot hold an address",
+		"ld.relaxed.u32 %r1, [%rd2]; // ld.relaxed.u32 needs one of .cta .cluster .gpu .sys",
+		"bra nowhere; // unknown label nowhere",
+		"call nobody; // unknown function nobody",
+		"call k; // k is a kernel",
+		"@%r1 bra L; // guard %r1 is not a declared predicate register",
+		"mov.b64 %rd1, {%r1, %rs2}; // operand %rs2 has 16 bits",
+		"mov.b64 %rd1, {%r1, %r2, %r3}; // takes a vector of 2 or 4 elements",
+		"atom.global.add.f16 %rs1, [%rd1], %rs2; // needs one of .noftz",
+		"barrier.cluster.arrive; // barrier.arrive does not take .cluster",
+		"fence.proxy.async; // fence does not take .proxy",
+		".reg .b37 x; // variables of type .b37",
+	} {
+		code, want, _ := strings.Cut(line, " // ")
+		src := header + ".visible .entry k() {\n" + registers + "\n" + code + "\nL: ret;\n}"
+		m, err := ptx.Parse("test.ptx", src)
+		if err != nil {
+			if strings.Contains(code, ".b37") {
+				continue // refused by the parser already
+			}
+			t.Fatalf("%s: %v", code, err)
+		}
+		d, err := Decode(m)
+		if err != nil {
+			t.Fatalf("%s: %v", code, err)
+		}
+		got := fmt.Sprint(d.Check(d.ByName["k"]))
+		if !strings.Contains(got, want) || !strings.HasPrefix(got, "test.ptx:6:") {
+			t.Errorf("%s\n got  %s\n want %s", code, got, want)
+		}
+	}
+}
+
+// TestErrorsStayWithTheirFunction: one exotic kernel does not refuse the others, and what a kernel calls counts.
+func TestErrorsStayWithTheirFunction(t *testing.T) {
+	m := decode(t, `
+.func bad() { exotic.u32 1; ret; }
+.extern .func missing();
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.visible .entry good() { ret; }
+.visible .entry callsbad() { call bad; ret; }
+.visible .entry callsmissing() { call missing; ret; }
+.visible .entry prints() { .reg .b32 %r; .reg .b64 %rd;
+  { .param .b64 p0; .param .b64 p1; .param .b32 rv; call (rv), vprintf, (p0, p1); ld.param.b32 %r, [rv]; } ret; }
+`)
+	for k, want := range map[string]string{"good": "", "prints": "", "callsbad": "unknown instruction exotic.u32", "callsmissing": "function missing is declared"} {
+		err := m.Check(m.ByName[k])
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", k, err, want)
+		}
+	}
+	if m.ByName["vprintf"].Builtin != "vprintf" {
+		t.Error("vprintf is not a builtin")
+	}
+}
+
+func TestOperands(t *testing.T) {
+	f := kernel(t, `
+.reg .pred %p<3>; .reg .b16 %rs<5>; .reg .b32 %r<5>, x; .reg .b64 %rd<5>; .reg .f32 %f<3>; .reg .v2 .b32 v; .reg .b128 %q;
+.local .align 8 .b8 depot[24]; .local .b32 two; .shared .align 16 .b8 sh[32];
+mov.u64 %rd1, depot+8;
+mov.u32 %r1, two;
+mov.u32 %r2, sh;
+ld.param.u32 %r3, [p1+0];
+{ .reg .b32 x; mov.u32 x, %tid.y; }
+mov.u32 x, WARP_SZ;
+setp.eq.and.s32 %p1|_, %r1, -1, !%p2;
+mov.b64 {%r1, _}, %rd1;
+mov.b64 %rd2, {%rs1, %rs2, %rs3, %rs4};
+ld.global.v2.s16 {%r1, %r2}, [%rd1+-4];
+ld.global.v2.b32 v, [%rd1];
+mov.b32 v.y, %r1;
+st.shared.v2.f32 [sh+8], {%f1, 0f3F800000};
+cvt.s32.s8 %rd3, %r1;
+add.cc.u32 %r1, %r2, %r3;
+addc.u32 %r1, %r2, 0;
+mov.b128 %q, {%rd1, %rd2};
+bar.red.popc.u32 %r1, 0, !%p1;
+st.volatile.u8 [%rd1], %r1;
+atom.add.release.gpu.s32 %r1, [%rd1], 1;
+membar.gl;
+ret;`)
+	in := func(i int) *Inst { return &f.Insts[i] }
+	check := func(what string, got, want any) {
+		t.Helper()
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	check("depot+8", in(0).Src[0], Operand{Kind: LocalAddr, Imm: 8})
+	check("two", in(1).Src[0], Operand{Kind: LocalAddr, Imm: 24})
+	check("frame", f.LocalFrame, 32)
+	check("sh", in(2).Src[0].Kind, SharedAddr)
+	check("parameter", in(3).Src[0], Operand{Kind: ParamAddr, Imm: 8})
+	check("special", in(4).Src[0].Special, TidY)
+	check("special class", in(4).Class, Special)
+	check("shadowing", in(4).Dst[0].Reg == in(5).Dst[0].Reg, false)
+	check("WARP_SZ", in(5).Src[0].Imm, 32)
+	check("setp", []any{in(6).Dst[1].Kind, in(6).Src[1].Imm, in(6).Src[2].Not, in(6).Op, in(6).Cmp}, []any{Sink, uint64(0xffffffff), true, OpAnd, CmpEQ})
+	check("unpack", []any{len(in(7).Dst), in(7).Dst[1].Kind}, []any{2, Sink})
+	check("pack", len(in(8).Src), 4)
+	check("vector load", []any{in(9).Vec, in(9).Type, in(9).Off, len(in(9).Dst), in(9).Dst[0].Size, in(9).Space}, []any{2, S16, -4, 2, 4, event.Global})
+	check("register vector", []any{len(in(10).Dst), in(10).Dst[1].Reg - in(10).Dst[0].Reg}, []any{2, 1})
+	check("element", in(11).Dst[0].Reg, in(10).Dst[1].Reg)
+	check("vector store", []any{in(12).Off, len(in(12).Src), in(12).Src[2].Imm}, []any{8, 3, math.Float32bits(1)})
+	a := Args{S: [8]uint64{0x80}}
+	in(13).Eval(in(13), &a)
+	check("sign extension to a wider register", a.D[0], uint64(0xffffffffffffff80))
+	check("condition code", []any{in(14).Dst[1].Reg == in(15).Src[2].Reg, len(in(15).Dst)}, []any{true, 1})
+	check("b128", []any{len(in(16).Dst), len(in(16).Src)}, []any{2, 2})
+	check("bar.red", []any{in(17).Op, in(17).Aligned, in(17).Src[1].Kind, in(17).Src[2].Not, len(in(17).Src)}, []any{OpPopc, true, Sink, true, 3})
+	check("volatile", []any{in(18).Order, in(18).Space}, []any{event.Volatile, event.Generic})
+	check("atom", []any{in(19).Order, in(19).Scope, in(19).Op, in(19).Type}, []any{event.Release, event.ScopeGPU, OpAdd, S32})
+	check("membar", []any{in(20).Order, in(20).Scope}, []any{event.SC, event.ScopeGPU})
+}
+
+// TestMovVectors packs and unpacks in every shape.
+func TestMovVectors(t *testing.T) {
+	f := kernel(t, `.reg .b8 %b<3>; .reg .b16 %h<5>; .reg .b32 %r<5>; .reg .b64 %d<5>; .reg .b128 %q<3>;
+mov.b32 %r1, {%h1, %h2};
+mov.b64 %d1, {%r1, %r2};
+mov.b64 %d1, {%h1, %h2, %h3, %h4};
+mov.b128 %q1, {%d1, %d2};
+mov.b32 {%h1, %h2}, %r1;
+mov.b64 {%r1, %r2}, %d1;
+mov.b64 {%h1, %h2, %h3, %h4}, %d1;
+mov.b128 {%d1, %d2}, %q1;
+mov.b128 %q1, %q2;
+mov.b128 %q1, {%r1, %r2, %r3, %r4};
+mov.b128 {%r1, %r2, %r3, %r4}, %q1;
+ret;`)
+	for i, c := range []struct{ in, want []uint64 }{
+		{[]uint64{0x1111, 0x2222}, []uint64{0x22221111}},
+		{[]uint64{0x11111111, 0x22222222}, []uint64{0x2222222211111111}},
+		{[]uint64{1, 2, 3, 4}, []uint64{0x0004000300020001}},
+		{[]uint64{5, 6}, []uint64{5, 6}},
+		{[]uint64{0x22221111}, []uint64{0x1111, 0x2222}},
+		{[]uint64{0x2222222211111111}, []uint64{0x11111111, 0x22222222}},
+		{[]uint64{0x0004000300020001}, []uint64{1, 2, 3, 4}},
+		{[]uint64{5, 6}, []uint64{5, 6}},
+		{[]uint64{7, 8}, []uint64{7, 8}},
+		{[]uint64{1, 2, 3, 4}, []uint64{0x200000001, 0x400000003}},
+		{[]uint64{0x200000001, 0x400000003}, []uint64{1, 2, 3, 4}},
+	} {
+		in := &f.Insts[i]
+		var a Args
+		copy(a.S[:], c.in)
+		in.Eval(in, &a)
+		for k, w := range c.want {
+			if a.D[k] != w {
+				t.Errorf("line %d: result %d is %x, want %x", in.Source.Pos.Line, k, a.D[k], w)
+			}
+		}
+		if len(in.Src) != len(c.in) || len(in.Dst) != len(c.want) {
+			t.Errorf("line %d: %d sources, %d results", in.Source.Pos.Line, len(in.Src), len(in.Dst))
+		}
+	}
+}
+
+func TestInitialisers(t *testing.T) {
+	m := decode(t, `
+.func f() { ret; }
+.global .align 4 .u32 a[4] = {1, 2, -1};
+.global .u16 b[2][3] = {{1}, {2, 3}};
+.global .u16 flat[2][2] = {1, 2, 3};
+.global .f32 c[2] = {1.0, 0f40000000};
+.global .f64 d = 0.5;
+.global .u64 e[3] = {generic(a)+8, f, b-2};
+.global .b8 g[16] = {1, 0, 0xFF(a), 0xFF00(a), 0xFF0000(f+1)};
+.global .attribute(.managed) .u32 h = 5;
+.const .u8 s[] = {104, 105};
+.global .u8 huge[1099511627776];
+`)
+	vars := map[string]*Var{}
+	for _, v := range m.Vars {
+		vars[v.Name] = v
+	}
+	for name, want := range map[string]string{
+		"a": "0100000002000000ffffffff", "b": "010000000000020003", "flat": "010002000300", "c": "0000803f00000040", "d": "000000000000e03f",
+		"g": "01", "h": "05000000", "s": "6869",
+	} {
+		got := strings.TrimRight(fmt.Sprintf("%x", vars[name].Init), "0")
+		if got != strings.TrimRight(want, "0") {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if v := vars["s"]; v.Size != 2 || v.Space != event.Const {
+		t.Errorf("s: %+v", v)
+	}
+	if !vars["h"].Managed || vars["huge"].Size != 1<<40 || vars["huge"].Init != nil {
+		t.Error("h or huge")
+	}
+	r := vars["e"].Relocs
+	if len(r) != 3 || r[0].Var != vars["a"] || !r[0].Generic || r[0].Add != 8 || r[1].Func != m.ByName["f"] || r[1].At != 8 || r[2].Add != -2 {
+		t.Errorf("e: %+v", r)
+	}
+	r = vars["g"].Relocs
+	if len(r) != 3 || r[0].At != 2 || r[0].Size != 1 || r[1].Shift != 8 || r[2].Shift != 16 || r[2].Func == nil || r[2].Add != 1 {
+		t.Errorf("g: %+v", r)
+	}
+}
+
+func TestLinking(t *testing.T) {
+	a := parse(t, "a.ptx", `
+.extern .global .u32 shared_counter;
+.extern .func (.param .b32 r) twice(.param .b32 x);
+.weak .func w() { ret; }
+.func private() { ret; }
+.visible .entry k() { .reg .b32 %r; .reg .b64 %rd;
+  ld.global.u32 %r, [shared_counter];
+  { .param .b32 x; .param .b32 r; st.param.b32 [x], %r; call (r), twice, (x); ld.param.b32 %r, [r]; }
+  call private; call w; ret; }`)
+	b := parse(t, "b.ptx", `
+.visible .global .u32 shared_counter = 7;
+.weak .func w() { trap; }
+.func private() { trap; }
+.visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r; ld.param.b32 %r, [x]; add.s32 %r, %r, %r; st.param.b32 [r], %r; ret; }`)
+	m, err := Decode(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := m.ByName["k"]
+	if err := m.Check(k); err != nil {
+		t.Fatal(err)
+	}
+	if v := k.Insts[0].Src[0].Var; v.Name != "shared_counter" || len(v.Init) == 0 || v.Linkage&ptx.Visible == 0 {
+		t.Errorf("variable: %+v", v)
+	}
+	names := ""
+	for _, f := range k.Calls {
+		names += f.Name + fmt.Sprint(f.Insts[0].Class, " ")
+	}
+	if want := fmt.Sprint("twice", Load, " private", Ret, " w", Ret, " "); names != want {
+		t.Errorf("calls %s, want %s", names, want)
+	}
+	if _, err := Decode(b, parse(t, "c.ptx", ".visible .global .u32 shared_counter;")); err == nil || !strings.Contains(err.Error(), "is defined in b.ptx too") {
+		t.Errorf("two definitions: %v", err)
+	}
+}
+
+// TestAddressOfParameter: a device function's parameter whose address is taken lives in its local frame.
+func TestAddressOfParameter(t *testing.T) {
+	m := decode(t, `.func f(.param .b32 n, .param .align 8 .b8 s[24]) { .reg .b64 %rd<4>; .reg .b32 %r<3>;
+ld.param.b32 %r1, [s+4];
+mov.b64 %rd1, s;
+cvta.param.u64 %rd2, %rd1;
+ld.param.b32 %r2, [%rd1+8];
+ld.param.b32 %r1, [n];
+ret; }
+.visible .entry k(.param .b64 p) { .reg .b64 %rd<4>; mov.b64 %rd1, p; cvta.param.u64 %rd2, %rd1; ld.param.b64 %rd3, [%rd1]; ret; }`)
+	f := m.ByName["f"]
+	if f.Err != nil {
+		t.Fatal(f.Err)
+	}
+	if len(f.Spills) != 1 || f.Spills[0] != (Spill{Param: 8, Local: 0, Size: 24}) {
+		t.Fatalf("spills %+v", f.Spills)
+	}
+	in := f.Insts
+	if in[0].Space != event.Local || in[0].Src[0].Kind != LocalAddr || in[0].Off != 4 || in[1].Src[0].Kind != LocalAddr ||
+		in[3].Space != event.Local || in[4].Space != event.Param {
+		t.Error("accesses are not where the parameters are")
+	}
+	a := Args{S: [8]uint64{16}}
+	if in[2].Eval(&in[2], &a); a.D[0] != LocalWindow+16 {
+		t.Errorf("generic address %x", a.D[0])
+	}
+	k := m.ByName["k"]
+	if k.Insts[0].Src[0].Kind != ParamAddr || k.Insts[2].Space != event.Param || len(k.Spills) != 0 {
+		t.Error("a kernel's parameters have addresses of their own")
+	}
+	if k.Insts[1].Eval(&k.Insts[1], &a); a.D[0] != ParamWindow+16 {
+		t.Errorf("generic address %x", a.D[0])
+	}
+}
+
+func TestCalls(t *testing.T) {
+	m := decode(t, `
+.func (.reg .b32 d) r(.reg .b32 a) { add.s32 d, a, 1; ret; }
+.func (.param .b32 z) g(.param .b32 a) { ret; }
+.func (.param .b32 z) h(.param .b32 a) { ret; }
+.func (.param .b32 z) i(.param .b32 a) { ret; }
+.visible .entry k() { .reg .b64 %rd<3>; .reg .b32 %r<3>;
+  .param .b32 x; .param .b32 y;
+  targets: .calltargets g, h;
+  proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+  mov.u64 %rd1, g;
+  mov.u64 %rd2, i;
+  call (y), %rd1, (x), targets;
+  call (y), %rd1, (x), proto;
+  call (%r1), r, (%r2);
+  call (_), r, (5);
+  ret; }`)
+	k := m.ByName["k"]
+	if err := m.Check(k); err != nil {
+		t.Fatal(err)
+	}
+	names := func(fs []*Func) (s string) {
+		for _, f := range fs {
+			s += f.Name
+		}
+		return s
+	}
+	in := k.Insts
+	if names(in[2].Callees) != "gh" || in[3].Callees != nil || in[3].CallSig == nil || in[3].Src[0].Kind != Reg {
+		t.Error("indirect calls")
+	}
+	if in[4].ArgOps[0].Kind != Reg || in[4].RetOps[0].Kind != Reg || in[5].RetOps[0].Kind != Sink || in[5].ArgOps[0].Imm != 5 {
+		t.Error("register arguments")
+	}
+	if got := names(k.Calls); got != "ghir" {
+		t.Errorf("calls %s, want ghir", got)
+	}
+	if p := m.ByName["r"].Sig.Params[0]; p.Reg < 0 || p.Off != -1 {
+		t.Errorf("parameter %+v", p)
+	}
+}
+
+func TestLocations(t *testing.T) {
+	m := decode(t, `
+.visible .entry k() { .reg .b32 %r<3>;
+mov.b32 %r1, 0;
+.loc 1 10 3
+mov.b32 %r1, 1;
+.loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3
+mov.b32 %r1, 2;
+.loc 2 9 2, function_name $L__info_string1+4, inlined_at 2 5 1
+mov.b32 %r1, 3;
+.loc 1 10 3
+ret; }
+.file 1 "a.cu"
+.file 2 "b.h"
+.section .debug_str { $L__info_string0: .b8 102, 111, 111, 0
+$L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
+`)
+	f := m.ByName["k"]
+	var got []string
+	for _, in := range f.Insts {
+		s := "-"
+		if in.Loc >= 0 {
+			s = ""
+			for l := &f.Locs[in.Loc]; l != nil; l = l.At {
+				s += fmt.Sprintf("%s:%d:%d %s;", l.File, l.Line, l.Column, l.Function)
+			}
+		}
+		got = append(got, s)
+	}
+	want := []string{"-", "a.cu:10:3 ;", "b.h:5:1 foo;a.cu:10:3 ;", "b.h:9:2 bar;b.h:5:1 foo;a.cu:10:3 ;", "a.cu:10:3 ;"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestSharedLayout(t *testing.T) {
+	m := decode(t, `
+.extern .shared .align 16 .b8 dyn[];
+.shared .align 4 .b8 a[5];
+.shared .align 8 .b8 unused[100];
+.func f() { .reg .b32 %r; .shared .align 8 .b8 inside[8]; mov.u32 %r, inside; ret; }
+.visible .entry k() { .reg .b32 %r; mov.u32 %r, a; mov.u32 %r, dyn; call f; ret; }
+.visible .entry none() { ret; }`)
+	s := m.SharedLayout(m.ByName["k"])
+	at := map[string]int64{}
+	for _, v := range m.Vars {
+		at[v.Name] = s.Offset[v.Index]
+	}
+	if at["a"] != 0 || at["inside"] != 8 || at["dyn"] != 16 || at["unused"] != -1 || s.Static != 16 || s.Dynamic != 16 {
+		t.Errorf("%v %+v", at, s)
+	}
+	if s := m.SharedLayout(m.ByName["none"]); s.Static != 0 {
+		t.Errorf("none: %+v", s)
+	}
+}
+
+// TestNvcc decodes what nvcc makes of a program that uses a little of everything; nothing of it may be refused.
+func TestNvcc(t *testing.T) {
+	nvcc, err := exec.LookPath("nvcc")
+	if err != nil || testing.Short() {
+		t.Skip("needs nvcc, and time")
+	}
+	for _, args := range [][]string{
+		{"-arch=compute_80", "-Xcicc", "-O0", "-DO0"}, {"-arch=compute_90"}, {"-arch=compute_100", "-Xcicc", "-O0"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "x.ptx")
+			cmd := exec.Command(nvcc, append(args, "-std=c++17", "-w", "-lineinfo", "-ptx", "-o", out, "testdata/everything.cu")...)
+			if text, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			src, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := ptx.Parse("everything.ptx", string(src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Decode(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range m.Funcs {
+				if f.Err != nil {
+					t.Error(f.Err)
+				}
+			}
+			for _, k := range m.Kernels() {
+				if err := m.Check(k); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(header + ".visible .entry k(.param .u64 p) { .reg .b32 %r<5>; .reg .pred %p; L: add.s32 %r1, %r2, 3; @%p bra L; ret; }")
+	f.Add(header + ".func (.param .b32 r) f(.param .b32 a) { ret; } .global .u64 x[2][2] = {{f}, {generic(x)+8, 1}}; .alias g, f;")
+	f.Add(header + ".entry k { .reg .b64 %rd<9>; .param .b8 q[8]; mov.b64 {%rd1, _}, q; ts: .branchtargets A, B; A: brx.idx %rd1, ts; B: }")
+	f.Fuzz(func(t *testing.T, src string) {
+		m, err := ptx.Parse("fuzz.ptx", src)
+		if err != nil {
+			return
+		}
+		d, _ := Decode(m, m)
+		for _, k := range d.Kernels() {
+			_ = d.Check(k)
+			d.SharedLayout(k)
+		}
+	})
+}
