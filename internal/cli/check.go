@@ -14,13 +14,14 @@ import (
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/toolchain"
 )
 
 const checkLong = `
 fencepost check kernel.ptx --launch l.toml
   launches kernels of PTX files as a small file describes: grid, block, arguments (docs/launch.md). Without --launch
-  the file kernel.toml is taken. Several .ptx files are linked. Object files and programs are searched for PTX. Flags
-  may stand anywhere.
+  the file kernel.toml is taken. Several .ptx files are linked; a .cu file is compiled first; object files and programs
+  are searched for PTX. Flags may stand anywhere.
 
 fencepost check corpus
   checks all programs that are built into Fencepost and compares the findings with what their sources say is wrong.
@@ -45,7 +46,7 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 		}
 		return checkCorpus(ctx, e, o, args[0])
 	}
-	in, err := inputFiles(ctx, o, args)
+	in, err := inputFiles(ctx, e, o, args)
 	if err != nil {
 		return 0, err
 	}
@@ -83,13 +84,13 @@ func sourceBeside(ptx string) func(string) []string {
 const maxPTX = 1 << 30
 
 // inputFiles reads the kernels.
-func inputFiles(ctx context.Context, o *options, names []string) (*session.Input, error) {
+func inputFiles(ctx context.Context, e *env, o *options, names []string) (*session.Input, error) {
 	in := &session.Input{}
 	for _, name := range names {
 		if err := readable(name); err != nil {
 			return nil, err
 		}
-		images, err := inputFile(ctx, o, name)
+		images, err := inputFile(ctx, e, o, name)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,7 @@ func readable(name string) error {
 	return nil
 }
 
-func inputFile(ctx context.Context, o *options, name string) ([]cuda.Image, error) {
+func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Image, error) {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".ptx":
 		text, err := readAll(name)
@@ -125,8 +126,7 @@ func inputFile(ctx context.Context, o *options, name string) ([]cuda.Image, erro
 		}
 		return []cuda.Image{{Name: name, Text: string(text)}}, nil
 	case ".cu":
-		return nil, usagef("check launches PTX; \"fencepost run %s\" compiles and runs a program. To check one kernel of it, make PTX first: "+
-			"nvcc -lineinfo -Xcicc -O0 -arch=compute_80 -ptx %s", name, name)
+		return compilePTX(ctx, e, o, name)
 	case ".toml":
 		return nil, usagef("%s is a launch file; name the .ptx file too: fencepost check KERNEL.ptx --launch %s", name, name)
 	}
@@ -147,6 +147,29 @@ func inputFile(ctx context.Context, o *options, name string) ([]cuda.Image, erro
 		return nil, sassOnly(name)
 	}
 	return nil, fmt.Errorf("%s is no PTX and holds none; check takes .ptx files, and objects or programs that hold PTX", name)
+}
+
+// compilePTX makes PTX of a CUDA source. The name tells the two apart in places of the PTX.
+func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Image, error) {
+	finder := toolchain.Finder{NVCC: o.nvcc}
+	nvcc, err := finder.FindNVCC(ctx)
+	if err != nil {
+		return nil, remedy(err)
+	}
+	dir, err := os.MkdirTemp("", "fencepost-check-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Out: dir, Output: e.stderr})
+	for _, n := range notes {
+		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := readAll(files[0])
+	return []cuda.Image{{Name: "PTX of " + name, Text: string(text)}}, err
 }
 
 // deviceArch is the compute capability of the emulated device, times ten.

@@ -78,15 +78,18 @@ func summary(o *options, r *report.Report) string {
 		launches += k.Launches
 		kernels[k.Name] = true
 	}
-	if launches == 0 {
+	switch {
+	case launches == 0 && s == "no findings":
+		s = "nothing was checked: no kernel ran"
+	case launches == 0:
 		s += "; no kernel ran"
-	} else {
+	default:
 		s += fmt.Sprintf(" in %s of %s", countPlural(launches, "launch", "launches"), count(len(kernels), "kernel"))
 	}
 	if o.session.Seeds > 1 {
 		s += fmt.Sprintf(", %d seeds", o.session.Seeds)
 	}
-	if len(r.Skipped) > 0 {
+	if len(r.Skipped) > 0 && launches > 0 {
 		s += "; not everything was checked"
 	}
 	if p := r.Program; p != nil && p.Signal != "" {
@@ -168,22 +171,28 @@ func showProgress(e *env, o *session.Options) (stop func()) {
 	var mu sync.Mutex
 	begin, last := time.Now(), time.Time{}
 	shown := false
+	erase := func() {
+		if shown {
+			fmt.Fprint(e.stderr, "\r\x1b[K")
+		}
+		shown = false
+	}
 	o.Progress = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		now := time.Now()
-		if now.Sub(begin) < progressAfter || now.Sub(last) < 200*time.Millisecond {
-			return
+		switch {
+		case text == "":
+			erase()
+		case now.Sub(begin) >= progressAfter && now.Sub(last) >= 200*time.Millisecond:
+			last, shown = now, true
+			fmt.Fprintf(e.stderr, "\r\x1b[K%s (%s)", text, now.Sub(begin).Round(time.Second))
 		}
-		last, shown = now, true
-		fmt.Fprintf(e.stderr, "\r\x1b[K%s (%s)", text, now.Sub(begin).Round(time.Second))
 	}
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if shown {
-			fmt.Fprint(e.stderr, "\r\x1b[K")
-		}
+		erase()
 		o.Progress = nil
 	}
 }

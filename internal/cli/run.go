@@ -182,7 +182,7 @@ func remedy(err error) error {
 	case errors.As(err, &missing):
 		s := missing.What + " was not found"
 		if len(missing.Looked) > 0 {
-			s += "\n  looked in: " + strings.Join(missing.Looked, ", ")
+			s += "\n  looked in: " + strings.Join(report.Wrap(strings.Join(missing.Looked, ", "), 100), "\n             ")
 		}
 		return errors.New(s + "\n  remedy: " + missing.Remedy)
 	case errors.As(err, &cannot):

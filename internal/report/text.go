@@ -509,7 +509,7 @@ func (t *Text) note(b *bytes.Buffer, gutter int, label, text string) {
 	pad := strings.Repeat(" ", gutter+1)
 	const width = 110
 	lead := len(pad) + len("= ") + len(label) + len(": ")
-	for i, line := range wrap(clean(text), width-lead) {
+	for i, line := range Wrap(clean(text), width-lead) {
 		if i == 0 {
 			fmt.Fprintf(b, "%s%s %s %s\n", pad, t.paint(blue, "="), t.paint(bold, label+":"), line)
 			continue
@@ -518,8 +518,8 @@ func (t *Text) note(b *bytes.Buffer, gutter int, label, text string) {
 	}
 }
 
-// wrap breaks text at spaces into lines of at most width runes where words allow it.
-func wrap(text string, width int) []string {
+// Wrap breaks text at spaces into lines of at most width runes where words allow it.
+func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -35,7 +35,8 @@ type Options struct {
 	Jobs      int           // programs of the corpus checked at a time
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
-	// Progress, when not nil, is called now and then from any goroutine with what is being done.
+	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
+	// done and others may print.
 	Progress func(text string)
 }
 
@@ -157,6 +158,9 @@ func (r *once) progress(kernel string, s simt.Stats) {
 
 // launch records how a launch ended.
 func (r *once) launch(l cuda.LaunchReport) {
+	if r.opts.Progress != nil {
+		r.opts.Progress("")
+	}
 	name := report.BareName(l.Kernel)
 	var refused *cuda.Error
 	var unchecked *cuda.Unchecked
