@@ -160,6 +160,12 @@ func (a *algebra) commutative(in *Instr, w Width) bool {
 		in.Op, in.Args = Not, in.Args[:1]
 		return true
 	}
+	if d := a.arg(in, 0); in.Op == And && d.Op == ZExt {
+		// The bits an extension cleared stay clear; a mask of ones below a width is an extension.
+		if known := uint64(1)<<d.Imm - 1; d.Imm < 64 && c&known == known {
+			return a.is(in, in.Args[0])
+		}
+	}
 	if d := a.arg(in, 0); d.Op == in.Op {
 		if c2, ok := f.ConstOf(d.Args[1]); ok {
 			x := evalNative(in.Op, 0, 0, w.Bits(), c2, c, 0)
@@ -315,6 +321,11 @@ func (a *algebra) phi(in *Instr) bool {
 // address moves a constant addend of the address into Imm. Both are sums modulo 2^64.
 func (a *algebra) address(in *Instr) bool {
 	d := a.arg(in, 0)
+	if d.Op == Const && d.Imm != 0 {
+		in.Imm += d.Imm
+		in.Args[0] = a.f.Konst(W64, 0)
+		return true
+	}
 	if d.Op != Add || a.f.Width(d.Result()) != W64 {
 		return false
 	}

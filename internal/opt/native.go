@@ -16,7 +16,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 		if len(in.Dst) == 1 && len(in.Src) == 1 && in.Src[0].Kind == isa.Reg && in.Src[0].Size == dst.Size {
 			return arg(0)
 		}
-		if len(in.Dst) == 1 && len(in.Src) == 1 && in.Src[0].Kind != isa.Reg && dst.Size >= 4 {
+		if len(in.Dst) == 1 && len(in.Src) == 1 && in.Src[0].Kind != isa.Reg {
 			return b.fit(arg(0), w)
 		}
 	case "cvta":
@@ -29,7 +29,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 		}
 		return b.emit(Add, W64, 0, b.fit(arg(0), W64), b.konst(W64, tag))
 	case "selp":
-		if dst.Size >= 4 && !in.Type.Float() || dst.Size == 4 || dst.Size == 8 {
+		if in.Type.Size() == int(dst.Size) {
 			return b.emit(Sel, w, 0, arg(2), b.fit(arg(0), w), b.fit(arg(1), w))
 		}
 	case "setp":
@@ -37,7 +37,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 	case "cvt":
 		return b.nativeCvt(d, in)
 	case "and", "or", "xor", "not":
-		if in.Type == isa.Pred || int(dst.Size) == in.Type.Size() && dst.Size >= 4 {
+		if int(dst.Size) == in.Type.Size() {
 			return b.nativeLogic(op, w, in, arg)
 		}
 	case "add", "sub", "mul", "mad", "shl", "shr", "neg":
@@ -61,15 +61,33 @@ func (b *builder) fit(v Value, w Width) Value {
 func (b *builder) nativeLogic(op string, w Width, in *isa.Inst, arg func(int) Value) Value {
 	ops := map[string]Op{"and": And, "or": Or, "xor": Xor, "not": Not}
 	if op == "not" {
-		return b.emit(Not, w, 0, b.fit(arg(0), w))
+		v := b.emit(Not, w, 0, b.fit(arg(0), w))
+		return b.narrow(v, in.Type)
 	}
 	return b.emit(ops[op], w, 0, b.fit(arg(0), w), b.fit(arg(1), w))
 }
 
-// integer reports whether t is an integer or untyped type of 32 or 64 bits.
+// narrow clears what an operation on 16 bits left above them in its 32-bit register.
+func (b *builder) narrow(v Value, t isa.Type) Value {
+	if t.Size() == 2 {
+		return b.emit(ZExt, W32, 16, v)
+	}
+	return v
+}
+
+// widen reads v, of type t, as a number of width w: narrow signed integers are stored without their sign.
+func (b *builder) widen(v Value, t isa.Type, w Width) Value {
+	v = b.fit(v, w)
+	if t.Signed() && t.Size() == 2 {
+		return b.emit(SExt, w, 16, v)
+	}
+	return v
+}
+
+// integer reports whether t is an integer or untyped type of 16, 32 or 64 bits.
 func integer(t isa.Type) bool {
 	switch t {
-	case isa.B32, isa.B64, isa.U32, isa.U64, isa.S32, isa.S64:
+	case isa.B16, isa.U16, isa.S16, isa.B32, isa.B64, isa.U32, isa.U64, isa.S32, isa.S64:
 		return true
 	}
 	return false
@@ -92,15 +110,30 @@ func (b *builder) nativeCmp(d *draft, in *isa.Inst) Value {
 		c = pair[1]
 	}
 	w := widthOf(uint8(in.Type.Size()))
-	v := b.emit(Cmp, W1, uint64(c), b.fit(b.operand(d.fr, &in.Src[0]), w), b.fit(b.operand(d.fr, &in.Src[1]), w))
+	x, y := b.operand(d.fr, &in.Src[0]), b.operand(d.fr, &in.Src[1])
+	if c == EQ || c == NE {
+		x, y = b.fit(x, w), b.fit(y, w)
+	} else {
+		x, y = b.widen(x, in.Type, w), b.widen(y, in.Type, w)
+	}
+	if in.Type.Size() == 2 && (!fits16(in, 0) || !fits16(in, 1)) {
+		return NoValue
+	}
+	v := b.emit(Cmp, W1, uint64(c), x, y)
 	b.f.Def(v).Aux = uint8(w.Bits())
 	return v
+}
+
+// fits16 reports whether a source of a 16-bit instruction has nothing above 16 bits.
+func fits16(in *isa.Inst, i int) bool {
+	op := &in.Src[i]
+	return op.Kind == isa.Reg && op.Size == 2 || op.Kind == isa.Imm && op.Imm < 1<<16
 }
 
 func (b *builder) nativeCvt(d *draft, in *isa.Inst) Value {
 	dst := &in.Dst[0]
 	t, from := in.Type, in.Type2
-	if t.Float() || from.Float() || in.Sat || len(in.Src) != 1 || dst.Size < 4 || !scalarInt(t) || !scalarInt(from) {
+	if t.Float() || from.Float() || in.Sat || len(in.Src) != 1 || dst.Size < 2 || !scalarInt(t) || !scalarInt(from) {
 		return NoValue
 	}
 	w := widthOf(dst.Size)
@@ -109,12 +142,16 @@ func (b *builder) nativeCvt(d *draft, in *isa.Inst) Value {
 		if from.Signed() != t.Signed() && int(dst.Size) > t.Size() {
 			return NoValue // extended twice, in two ways
 		}
-		return b.emit(ext(from), w, uint64(from.Size()*8), v)
+		v = b.emit(ext(from), w, uint64(from.Size()*8), v)
+	} else if t.Size() != int(dst.Size) || t.Size() == 2 {
+		v = b.emit(ext(t), w, uint64(t.Size()*8), v)
+	} else {
+		v = b.fit(v, w)
 	}
-	if t.Size() == int(dst.Size) {
-		return b.fit(v, w)
+	if dst.Size == 2 {
+		return b.emit(ZExt, W32, 16, v)
 	}
-	return b.emit(ext(t), w, uint64(t.Size()*8), v)
+	return v
 }
 
 func scalarInt(t isa.Type) bool { return t >= isa.B8 && t <= isa.S64 && t != isa.B128 }
@@ -134,7 +171,21 @@ func (b *builder) nativeArith(d *draft, in *isa.Inst) Value {
 		return NoValue
 	}
 	wt := widthOf(uint8(t.Size()))
+	if t.Size() == 2 {
+		for i := range in.Src {
+			if !fits16(in, i) && (op != "shl" && op != "shr" || i == 0) && (op != "mad" || i < 2) {
+				return NoValue
+			}
+		}
+	}
 	arg := func(i int) Value { return b.fit(b.operand(d.fr, &in.Src[i]), wt) }
+	if in.Wide && t.Size() == 2 {
+		v := b.emit(Mul, W32, 0, b.widen(arg(0), t, W32), b.widen(arg(1), t, W32))
+		if op == "mad" {
+			v = b.emit(Add, W32, 0, v, b.fit(b.operand(d.fr, &in.Src[2]), W32))
+		}
+		return v
+	}
 	if in.Wide {
 		if t.Size() != 4 || dst.Size != 8 {
 			return NoValue
@@ -152,25 +203,26 @@ func (b *builder) nativeArith(d *draft, in *isa.Inst) Value {
 	if int(dst.Size) != t.Size() {
 		return NoValue
 	}
+	v := NoValue
 	switch op {
 	case "add":
-		return b.emit(Add, w, 0, arg(0), arg(1))
+		v = b.emit(Add, w, 0, arg(0), arg(1))
 	case "sub":
-		return b.emit(Sub, w, 0, arg(0), arg(1))
+		v = b.emit(Sub, w, 0, arg(0), arg(1))
 	case "mul":
-		return b.emit(Mul, w, 0, arg(0), arg(1))
+		v = b.emit(Mul, w, 0, arg(0), arg(1))
 	case "mad":
-		return b.emit(Add, w, 0, b.emit(Mul, w, 0, arg(0), arg(1)), arg(2))
+		v = b.emit(Add, w, 0, b.emit(Mul, w, 0, arg(0), arg(1)), arg(2))
 	case "neg":
-		return b.emit(Sub, w, 0, b.konst(w, 0), arg(0))
+		v = b.emit(Sub, w, 0, b.konst(w, 0), arg(0))
 	case "shl":
-		return b.emit(Shl, w, 0, arg(0), b.fit(b.operand(d.fr, &in.Src[1]), W32))
+		v = b.emit(Shl, w, 0, arg(0), b.fit(b.operand(d.fr, &in.Src[1]), W32))
 	case "shr":
 		op := ShrU
 		if t.Signed() {
 			op = ShrS
 		}
-		return b.emit(op, w, 0, arg(0), b.fit(b.operand(d.fr, &in.Src[1]), W32))
+		v = b.emit(op, w, 0, b.widen(arg(0), t, w), b.fit(b.operand(d.fr, &in.Src[1]), W32))
 	}
-	return NoValue
+	return b.narrow(v, t)
 }

@@ -1,0 +1,16 @@
+// Package lanes computes over the 32 lanes of a warp at once.
+//
+// Every function takes a mask of lanes and writes those lanes of d only; the others keep what they hold. d may be one of
+// the sources. Comparisons return the mask of lanes (within mask) where they hold. The functions whose name ends in S
+// take a scalar as the last source. Floating point follows PTX: results round to nearest even, subnormals are kept, a
+// NaN result is 0x7fffffff (f32) or the canonical quiet NaN (f64: 0xfff8000000000000 as PTX's isa package defines it).
+//
+// On amd64 with AVX-512 the functions are assembly (generated; see gen); everywhere else they are the Go code of
+// portable.go, which is also what the tests compare with.
+package lanes
+
+// V32 and V64 are vector registers: a value a lane.
+type (
+	V32 = [32]uint32
+	V64 = [32]uint64
+)
