@@ -202,6 +202,13 @@ func bindCvtFromInt(in *Inst) {
 		}
 		a.D[0] = f.finish(f.pack(neg, x, 0, mode), ftz, sat)
 	}
+	if in.Type == F32 && mode == RN && !sat { // the machine's conversion rounds to nearest; subnormals cannot come out
+		if signed {
+			in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(math.Float32bits(float32(signExtend(a.S[0], size)))) }
+		} else {
+			in.Eval = func(_ *Inst, a *Args) { a.D[0] = uint64(math.Float32bits(float32(a.S[0] & mask))) }
+		}
+	}
 	if in.Type == F64 && size <= 4 && !sat { // exact
 		if signed {
 			in.Eval = func(_ *Inst, a *Args) { a.D[0] = math.Float64bits(float64(signExtend(a.S[0], size))) }

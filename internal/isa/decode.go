@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -292,24 +293,21 @@ func fillVar(v *Var, s *symbol) {
 // aliases resolves the .alias directives of a module.
 func (l *linker) aliases(u *unit) {
 	for _, a := range u.alias {
-		old := u.symbols[a.Old]
-		if old == nil || old.resolved.fn == nil {
+		old, s := u.target(a.Old), u.target(a.New)
+		switch {
+		case old == nil || old.fn == nil:
 			l.errorf(u, a.Pos, ".alias of %s, which is not a function of this module", a.Old)
-			continue
-		}
-		s := u.symbols[a.New]
-		if s == nil || s.decl == nil {
+		case s == nil || s.fn == nil:
 			l.errorf(u, a.Pos, ".alias %s is not declared as a function", a.New)
-			continue
-		}
-		s.resolved = old.resolved
-		if s.linkage != 0 {
-			l.globals[a.New].resolved = old.resolved
+		case s == old:
+			l.errorf(u, a.Pos, ".alias of %s to itself", a.New)
+		default:
+			s.resolved = old
 		}
 	}
 }
 
-// target follows a symbol to the function or variable it means; nil for both when unknown.
+// target follows a symbol to the function or variable it means; nil when the name is unknown.
 func (u *unit) target(name string) *symbol {
 	s := u.symbols[name]
 	if s == nil {
@@ -424,8 +422,14 @@ func alignUp(x, align int) int {
 	return x
 }
 
-// calls completes Func.Calls: direct callees, and for an indirect call its listed candidates or all functions whose
-// address is taken.
+// matches reports whether parameters and results have the same sizes.
+func (s *Signature) matches(o *Signature) bool {
+	size := func(p, q Param) bool { return p.Size == q.Size }
+	return slices.EqualFunc(s.Params, o.Params, size) && slices.EqualFunc(s.Rets, o.Rets, size)
+}
+
+// calls completes Func.Calls: direct callees, and for an indirect call its listed candidates or all functions of its
+// signature whose address is taken.
 func (l *linker) calls() {
 	for _, f := range l.out.Funcs {
 		seen := map[*Func]bool{}
@@ -447,7 +451,9 @@ func (l *linker) calls() {
 				}
 			default:
 				for _, g := range l.taken {
-					add(g)
+					if g.Sig.matches(in.CallSig) {
+						add(g)
+					}
 				}
 			}
 		}

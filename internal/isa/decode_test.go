@@ -488,6 +488,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(header + ".visible .entry k(.param .u64 p) { .reg .b32 %r<5>; .reg .pred %p; L: add.s32 %r1, %r2, 3; @%p bra L; ret; }")
 	f.Add(header + ".func (.param .b32 r) f(.param .b32 a) { ret; } .global .u64 x[2][2] = {{f}, {generic(x)+8, 1}}; .alias g, f;")
 	f.Add(header + ".entry k { .reg .b64 %rd<9>; .param .b8 q[8]; mov.b64 {%rd1, _}, q; ts: .branchtargets A, B; A: brx.idx %rd1, ts; B: }")
+	f.Add(header + ".func a() {ret;} .func b() {ret;} .func c() {ret;} .alias a, b; .alias b, c; .alias c, a; .global .u8 z[2][0] = {1, {2}};")
 	f.Fuzz(func(t *testing.T, src string) {
 		m, err := ptx.Parse("fuzz.ptx", src)
 		if err != nil {

@@ -106,8 +106,47 @@ func rounding(in *Inst) Rounding {
 	return in.Round
 }
 
-// plain says that native arithmetic does what the instruction asks.
-func plain(in *Inst) bool { return rounding(in) == RN && !in.Ftz && !in.Sat }
+// flush32 is fmtF32.flush for float32.
+func flush32(x float32) float32 {
+	if u := math.Float32bits(x); u&0x7f800000 == 0 {
+		return math.Float32frombits(u & (1 << 31))
+	}
+	return x
+}
+
+// native2 rebinds a two-operand f32 operation to nearest on the machine's own arithmetic, which rounds as IEEE 754 says.
+func native2(in *Inst, op func(x, y float32) float32) {
+	ftz, sat := in.Ftz, in.Sat
+	switch {
+	case rounding(in) != RN:
+	case !ftz && !sat:
+		in.Eval = func(_ *Inst, a *Args) { a.D[0] = bits32(op(f32(a.S[0]), f32(a.S[1]))) }
+	default:
+		in.Eval = func(_ *Inst, a *Args) {
+			x, y := f32(a.S[0]), f32(a.S[1])
+			if ftz {
+				x, y = flush32(x), flush32(y)
+			}
+			a.D[0] = fmtF32.finish(bits32(op(x, y)), ftz, sat)
+		}
+	}
+}
+
+// native64 rebinds a two-operand f64 operation to nearest on the machine's own arithmetic; NaN results are left to slow.
+func native64(in *Inst, op func(x, y float64) float64) {
+	if rounding(in) != RN {
+		return
+	}
+	slow := in.Eval
+	in.Eval = func(in *Inst, a *Args) {
+		r := op(math.Float64frombits(a.S[0]), math.Float64frombits(a.S[1]))
+		if r != r {
+			slow(in, a)
+			return
+		}
+		a.D[0] = math.Float64bits(r)
+	}
+}
 
 // packed lifts an operation of n sources on a narrow type to both halves of a packed one.
 func packed(inner Eval, width uint, n int) Eval {
@@ -127,12 +166,11 @@ func bindFloatAdd(in *Inst) {
 	mode := rounding(in)
 	if in.Type == F64 {
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = add64(a.S[0], a.S[1], mode) }
+		native64(in, func(x, y float64) float64 { return x + y })
 		return
 	}
 	bind2(in, fmtF32, fmtF32.add)
-	if plain(in) {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = bits32(f32(a.S[0]) + f32(a.S[1])) }
-	}
+	native2(in, func(x, y float32) float32 { return x + y })
 	if in.Type == F32x2 {
 		in.Eval = packed(in.Eval, 32, 2)
 	}
@@ -142,12 +180,11 @@ func bindFloatSub(in *Inst) {
 	mode := rounding(in)
 	if in.Type == F64 {
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = sub64(a.S[0], a.S[1], mode) }
+		native64(in, func(x, y float64) float64 { return x - y })
 		return
 	}
 	bind2(in, fmtF32, fmtF32.sub)
-	if plain(in) {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = bits32(f32(a.S[0]) - f32(a.S[1])) }
-	}
+	native2(in, func(x, y float32) float32 { return x - y })
 	if in.Type == F32x2 {
 		in.Eval = packed(in.Eval, 32, 2)
 	}
@@ -167,12 +204,11 @@ func bindFloatMul(in *Inst) {
 	mode := rounding(in)
 	if in.Type == F64 {
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = mul64(a.S[0], a.S[1], mode) }
+		native64(in, func(x, y float64) float64 { return x * y })
 		return
 	}
 	bind2(in, fmtF32, fmtF32.mul)
-	if plain(in) {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = bits32(f32(a.S[0]) * f32(a.S[1])) }
-	}
+	native2(in, func(x, y float32) float32 { return x * y })
 	if in.Type == F32x2 {
 		in.Eval = packed(in.Eval, 32, 2)
 	}
@@ -181,14 +217,26 @@ func bindFloatMul(in *Inst) {
 func bindFloatFma(in *Inst) {
 	mode := rounding(in)
 	if in.Type == F64 {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = fma64(a.S[0], a.S[1], a.S[2], mode) }
+		in.Eval = func(_ *Inst, a *Args) {
+			if mode == RN {
+				r := math.FMA(math.Float64frombits(a.S[0]), math.Float64frombits(a.S[1]), math.Float64frombits(a.S[2]))
+				if r == r {
+					a.D[0] = math.Float64bits(r)
+					return
+				}
+			}
+			a.D[0] = fma64(a.S[0], a.S[1], a.S[2], mode)
+		}
 		return
 	}
 	bind3(in, fmtF32, fmtF32.fma)
-	if plain(in) {
+	if ftz, sat := in.Ftz, in.Sat; mode == RN {
 		in.Eval = func(_ *Inst, a *Args) {
-			p := float64(f32(a.S[0])) * float64(f32(a.S[1]))
-			a.D[0] = bits32(float32(addOdd(p, float64(f32(a.S[2])))))
+			x, y, z := f32(a.S[0]), f32(a.S[1]), f32(a.S[2])
+			if ftz {
+				x, y, z = flush32(x), flush32(y), flush32(z)
+			}
+			a.D[0] = fmtF32.finish(bits32(float32(addOdd(float64(x)*float64(y), float64(z)))), ftz, sat)
 		}
 	}
 	if in.Type == F32x2 {
@@ -200,12 +248,11 @@ func bindFloatDiv(in *Inst) {
 	mode := rounding(in)
 	if in.Type == F64 {
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = div64(a.S[0], a.S[1], mode) }
+		native64(in, func(x, y float64) float64 { return x / y })
 		return
 	}
 	bind2(in, fmtF32, fmtF32.div)
-	if plain(in) {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = bits32(f32(a.S[0]) / f32(a.S[1])) }
-	}
+	native2(in, func(x, y float32) float32 { return x / y })
 }
 
 // bindSignOp binds abs and neg of every format.

@@ -280,7 +280,7 @@ type Func struct {
 
 	MaxThreads int        // .maxntid product; 0 when absent
 	ReqThreads event.Dim3 // .reqntid; zero when absent
-	Calls      []*Func    // direct callees, and all address-taken functions when it calls indirectly
+	Calls      []*Func    // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
 }
 
 // Spill is a parameter that lives in the local frame.

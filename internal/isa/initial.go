@@ -67,6 +67,7 @@ func (i *initialiser) fill(in *ptx.Init, dims []int64, at int64) {
 		}
 		stride *= d
 	}
+	stride = max(stride, 1)
 	elem := int64(i.typ.Size())
 	for _, x := range in.List {
 		if i.failed {

@@ -43,6 +43,8 @@ var memoryRows = []*Row{
 		"{.space}.level [a]; space: global local; level: L1 L2",
 		".global.level [a]; level: L2::evict_last L2::evict_normal")},
 	{Op: "prefetchu", Doc: "Data Movement: prefetchu", Class: Hint, Forms: forms(".L1 [a]")},
+	{Op: "discard", Doc: "Data Movement: discard", Class: Hint, Forms: forms("{.global}.L2 [a], b:u32"),
+		Note: "A hint: the memory keeps its contents."},
 	{Op: "applypriority", Doc: "Data Movement: applypriority", Class: Hint, Forms: forms("{.global}.L2::evict_normal [a], b:u32")},
 }
 
