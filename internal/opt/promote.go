@@ -29,6 +29,13 @@ type promoter struct {
 	begin    map[*Block]map[uint64]Value
 	end      map[*Block]map[uint64]Value
 	with     map[Value]Value
+	open     []openPhi // phis whose arguments are to be found
+}
+
+// openPhi is a phi for the variable at addr.
+type openPhi struct {
+	phi  *Instr
+	addr uint64
 }
 
 // collect finds the accesses of the frame; false when an address escapes, or accesses overlap without being equal.
@@ -77,26 +84,29 @@ func (p *promoter) collect() bool {
 	return len(p.accesses) > 0
 }
 
-// run replaces loads by the values stored. A block's values at its end are known after one walk over it; those at
-// its beginning come from its predecessors, through phis where they may differ.
+// run replaces loads by the values stored. A first walk over every block finds its values at its end, with a phi for
+// each variable that it needs from before; then the phis get their arguments, which may need phis further up.
 func (p *promoter) run() {
 	f := p.f
 	p.begin, p.end, p.with = map[*Block]map[uint64]Value{}, map[*Block]map[uint64]Value{}, map[Value]Value{}
 	for _, b := range f.Blocks {
-		p.begin[b] = map[uint64]Value{}
+		p.begin[b], p.end[b] = map[uint64]Value{}, map[uint64]Value{}
 	}
 	for _, b := range f.Blocks {
 		p.walk(b)
+	}
+	for len(p.open) > 0 {
+		o := p.open[len(p.open)-1]
+		p.open = p.open[:len(p.open)-1]
+		for _, pred := range o.phi.Block.Preds {
+			o.phi.Args = append(o.phi.Args, p.out(pred, o.addr))
+		}
 	}
 	f.Replace(p.with)
 }
 
 func (p *promoter) walk(b *Block) {
-	if p.end[b] != nil {
-		return
-	}
 	f := p.f
-	p.end[b] = map[uint64]Value{}
 	now := p.end[b]
 	var out []*Instr
 	read := func(at uint64) Value {
@@ -195,15 +205,12 @@ func (p *promoter) at(b *Block, addr uint64) Value {
 	phi.Dst = []Value{v}
 	p.begin[b][addr] = v
 	b.Instrs = append([]*Instr{phi}, b.Instrs...)
-	for _, pred := range b.Preds {
-		phi.Args = append(phi.Args, p.out(pred, addr))
-	}
+	p.open = append(p.open, openPhi{phi, addr})
 	return v
 }
 
 // out gives the value of a variable at the end of b.
 func (p *promoter) out(b *Block, addr uint64) Value {
-	p.walk(b)
 	v, ok := p.end[b][addr]
 	if !ok {
 		v = p.at(b, addr)
