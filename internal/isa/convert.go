@@ -252,9 +252,6 @@ func bindCvtToInt(in *Inst) {
 	}
 }
 
-// maxFinite is the largest finite magnitude.
-func (f *format) maxFinite() uint64 { return f.inf() - 1 }
-
 // narrow applies what cvt does after rounding to a narrower format.
 func (f *format) narrow(r uint64, relu, satfinite bool) uint64 {
 	if relu {

@@ -129,72 +129,81 @@ func (g *graph) weakOrder() []int32 {
 // a stack is the first). A part that is a loop is divided again without its head, which becomes a part of its own.
 // The numbering is Tarjan's, with an explicit stack: a function may have very many blocks.
 func (g *graph) components(region []int32, single []bool) [][]int32 {
-	const outside, unseen = 0, -1
-	num, low, onStack := g.num, g.low, g.onStack
 	for _, b := range region {
-		num[b] = unseen
+		g.num[b] = unseen
 	}
-	defer func() {
-		for _, b := range region {
-			num[b] = outside
-		}
-	}()
-	var stack []int32
-	type frame struct {
-		b    int32
-		next int
-	}
-	var parts [][]int32
-	counter := int32(0)
-	visit := func(root int32) {
-		frames := []frame{{b: root}}
-		counter++
-		num[root], low[root] = counter, counter
-		stack, onStack[root] = append(stack, root), true
-		for len(frames) > 0 {
-			f := &frames[len(frames)-1]
-			if f.next < len(g.succ[f.b]) {
-				s := g.succ[f.b][f.next]
-				f.next++
-				switch {
-				case num[s] == outside:
-				case num[s] == unseen:
-					counter++
-					num[s], low[s] = counter, counter
-					stack, onStack[s] = append(stack, s), true
-					frames = append(frames, frame{b: s})
-				case onStack[s]:
-					low[f.b] = min(low[f.b], num[s])
-				}
-				continue
-			}
-			b := f.b
-			frames = frames[:len(frames)-1]
-			if len(frames) > 0 {
-				up := frames[len(frames)-1].b
-				low[up] = min(low[up], low[b])
-			}
-			if low[b] != num[b] {
-				continue
-			}
-			at := len(stack) - 1
-			for stack[at] != b {
-				at--
-			}
-			part := slices.Clone(stack[at:])
-			stack = stack[:at]
-			for _, x := range part {
-				onStack[x] = false
-			}
-			parts = append(parts, part)
+	w := &walk{g: g}
+	for _, b := range region {
+		if g.num[b] == unseen {
+			w.from(b)
 		}
 	}
 	for _, b := range region {
-		if num[b] == unseen {
-			visit(b)
+		g.num[b] = outside
+	}
+	return splitLoops(w.parts, single)
+}
+
+// What graph.num is for blocks without a number.
+const outside, unseen = 0, -1
+
+// walk is one run of Tarjan's algorithm.
+type walk struct {
+	g      *graph
+	frames []frame
+	stack  []int32 // numbered blocks of no part yet
+	parts  [][]int32
+	last   int32 // number given last
+}
+
+func (w *walk) enter(b int32) {
+	w.last++
+	w.g.num[b], w.g.low[b] = w.last, w.last
+	w.stack, w.g.onStack[b] = append(w.stack, b), true
+	w.frames = append(w.frames, frame{b: b})
+}
+
+func (w *walk) from(root int32) {
+	num, low := w.g.num, w.g.low
+	w.enter(root)
+	for len(w.frames) > 0 {
+		f := &w.frames[len(w.frames)-1]
+		if f.next < len(w.g.succ[f.b]) {
+			s := w.g.succ[f.b][f.next]
+			f.next++
+			switch {
+			case num[s] == outside:
+			case num[s] == unseen:
+				w.enter(s)
+			case w.g.onStack[s]:
+				low[f.b] = min(low[f.b], num[s])
+			}
+			continue
+		}
+		b := f.b
+		w.frames = w.frames[:len(w.frames)-1]
+		if n := len(w.frames); n > 0 {
+			up := w.frames[n-1].b
+			low[up] = min(low[up], low[b])
+		}
+		if low[b] == num[b] {
+			w.part(b)
 		}
 	}
-	return splitLoops(parts, single)
+}
+
+// part takes the part entered by b off the stack.
+func (w *walk) part(b int32) {
+	at := len(w.stack) - 1
+	for w.stack[at] != b {
+		at--
+	}
+	p := slices.Clone(w.stack[at:])
+	w.stack = w.stack[:at]
+	for _, x := range p {
+		w.g.onStack[x] = false
+	}
+	w.parts = append(w.parts, p)
 }
 
 // splitLoops takes the head off each part with several blocks: parts come last first, so the head goes behind the rest.
@@ -253,19 +262,60 @@ func (g *graph) postDominators(order []int32) []int32 {
 	return immediatePostDominators(edges, preds, exit)
 }
 
-// immediatePostDominators is the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed graph.
+// immediatePostDominators is the iteration of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm") on the
+// reversed graph.
 func immediatePostDominators(edges, preds [][]int32, exit int32) []int32 {
-	n := int(exit)
-	// Reverse post-order of the reversed graph, from the exit.
-	number := make([]int32, n+1)
-	var post []int32
-	seen := make([]bool, n+1)
-	type frame struct {
-		b    int32
-		next int
+	post, number := postOrder(preds, exit)
+	idom := make([]int32, exit+1)
+	for i := range idom {
+		idom[i] = -1
 	}
-	frames := []frame{{b: exit}}
-	seen[exit] = true
+	idom[exit] = exit
+	meet := func(x, y int32) int32 {
+		for x != y {
+			for number[x] < number[y] {
+				x = idom[x]
+			}
+			for number[y] < number[x] {
+				y = idom[y]
+			}
+		}
+		return x
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := len(post) - 2; i >= 0; i-- {
+			b := post[i]
+			best := int32(-1)
+			for _, s := range edges[b] {
+				switch {
+				case idom[s] < 0:
+				case best < 0:
+					best = s
+				default:
+					best = meet(s, best)
+				}
+			}
+			if best >= 0 && idom[b] != best {
+				idom[b] = best
+				changed = true
+			}
+		}
+	}
+	for b := range idom {
+		if idom[b] == exit {
+			idom[b] = -1
+		}
+	}
+	return idom[:exit]
+}
+
+// postOrder numbers the nodes that lead to root, in post-order of a walk from it against the edges: root comes last.
+func postOrder(preds [][]int32, root int32) (post, number []int32) {
+	number = make([]int32, len(preds))
+	seen := make([]bool, len(preds))
+	frames := []frame{{b: root}}
+	seen[root] = true
 	for len(frames) > 0 {
 		f := &frames[len(frames)-1]
 		if f.next < len(preds[f.b]) {
@@ -281,44 +331,11 @@ func immediatePostDominators(edges, preds [][]int32, exit int32) []int32 {
 		post = append(post, f.b)
 		frames = frames[:len(frames)-1]
 	}
-	idom := make([]int32, n+1)
-	for i := range idom {
-		idom[i] = -1
-	}
-	idom[exit] = exit
-	for changed := true; changed; {
-		changed = false
-		for i := len(post) - 2; i >= 0; i-- {
-			b := post[i]
-			best := int32(-1)
-			for _, s := range edges[b] {
-				if idom[s] < 0 {
-					continue
-				}
-				if best < 0 {
-					best = s
-					continue
-				}
-				x := s
-				for x != best {
-					for number[x] < number[best] {
-						x = idom[x]
-					}
-					for number[best] < number[x] {
-						best = idom[best]
-					}
-				}
-			}
-			if best >= 0 && idom[b] != best {
-				idom[b] = best
-				changed = true
-			}
-		}
-	}
-	for b := range n {
-		if idom[b] == exit {
-			idom[b] = -1
-		}
-	}
-	return idom[:n]
+	return post, number
+}
+
+// frame is a node on the stack of a depth-first walk, with the number of edges already followed.
+type frame struct {
+	b    int32
+	next int
 }

@@ -68,44 +68,12 @@ func TestFlowRandom(t *testing.T) {
 
 func checkFlow(t *testing.T, f *Func, text string) {
 	n := len(f.Insts)
-	const end = -1
-	succ := make([][]int, n)
-	for i := range f.Insts {
-		in := &f.Insts[i]
-		for _, x := range in.Targets {
-			succ[i] = append(succ[i], int(x))
-		}
-		if in.Class == Ret {
-			succ[i] = append(succ[i], end)
-		}
-		if in.Class != Ret && in.Class != Branch || in.Guard >= 0 {
-			succ[i] = append(succ[i], i+1)
-		}
-	}
-	// reach[i] is what i reaches when it may not pass through without.
-	reach := func(from, without int) map[int]bool {
-		seen := map[int]bool{}
-		work := []int{from}
-		for len(work) > 0 {
-			x := work[len(work)-1]
-			work = work[:len(work)-1]
-			if x == end || x == without && x != from {
-				continue
-			}
-			for _, s := range succ[x] {
-				if s != without && !seen[s] {
-					seen[s] = true
-					work = append(work, s)
-				}
-			}
-		}
-		return seen
-	}
+	succ := successors(f)
 	from := make([]map[int]bool, n)
 	for i := range n {
-		from[i] = reach(i, -2)
+		from[i] = reach(succ, i, -2)
 	}
-	live := func(i int) bool { return i == 0 || from[0][i] }
+	loop := func(i, j int) bool { return from[i][j] && from[j][i] }
 	for i := range n {
 		for _, s := range succ[i] {
 			if s != end && !from[s][i] && f.Rank[s] <= f.Rank[i] {
@@ -115,7 +83,8 @@ func checkFlow(t *testing.T, f *Func, text string) {
 		// k ranks between two members of a loop: it is a member too.
 		for j := range n {
 			for k := range n {
-				if from[i][j] && from[j][i] && f.Rank[i] < f.Rank[k] && f.Rank[k] < f.Rank[j] && !(from[i][k] && from[k][i]) && live(k) {
+				between := f.Rank[i] < f.Rank[k] && f.Rank[k] < f.Rank[j]
+				if live := k == 0 || from[0][k]; live && between && loop(i, j) && !loop(i, k) {
 					t.Fatalf("%d stands in the loop of %d and %d: ranks %v\n%s", k, i, j, f.Rank, text)
 				}
 			}
@@ -130,15 +99,52 @@ func checkFlow(t *testing.T, f *Func, text string) {
 		// The immediate post-dominator: the first of those on every path to the end.
 		want := -1
 		for k := range n {
-			if k != i && from[i][k] && !reach(i, k)[end] {
-				// k is before want when every path from i to want passes k.
-				if want < 0 || !reach(i, k)[want] {
-					want = k
-				}
+			if k != i && from[i][k] && !reach(succ, i, k)[end] && (want < 0 || !reach(succ, i, k)[want]) {
+				want = k
 			}
 		}
 		if int(f.IPDom[i]) != want {
 			t.Fatalf("post-dominator of %d is %d, want %d\n%s", i, f.IPDom[i], want, text)
 		}
 	}
+}
+
+// end stands for the end of the function among successors.
+const end = -1
+
+func successors(f *Func) [][]int {
+	succ := make([][]int, len(f.Insts))
+	for i := range f.Insts {
+		in := &f.Insts[i]
+		for _, x := range in.Targets {
+			succ[i] = append(succ[i], int(x))
+		}
+		if in.Class == Ret {
+			succ[i] = append(succ[i], end)
+		}
+		if in.Class != Ret && in.Class != Branch || in.Guard >= 0 {
+			succ[i] = append(succ[i], i+1)
+		}
+	}
+	return succ
+}
+
+// reach is what an instruction reaches when it may not pass through another.
+func reach(succ [][]int, from, without int) map[int]bool {
+	seen := map[int]bool{}
+	work := []int{from}
+	for len(work) > 0 {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		if x == end || x == without && x != from {
+			continue
+		}
+		for _, s := range succ[x] {
+			if s != without && !seen[s] {
+				seen[s] = true
+				work = append(work, s)
+			}
+		}
+	}
+	return seen
 }

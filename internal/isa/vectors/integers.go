@@ -197,6 +197,15 @@ func bitwise(j *job, in []uint64, t isa.Type) uint64 {
 			r[n-1-i] = d[i]
 		}
 		return number(r)
+	}
+	return fields(j, in, t)
+}
+
+// fields computes the rows that work on fields of bits.
+func fields(j *job, in []uint64, t isa.Type) uint64 {
+	n := 8 * t.Size()
+	d := digits(in[0], n)
+	switch j.op {
 	case "bfe":
 		pos, length := int(in[1]&0xff), int(in[2]&0xff)
 		fill := 0
