@@ -9,6 +9,8 @@
 // portable.go, which is also what the tests compare with.
 package lanes
 
+//go:generate go run ./gen
+
 // V32 and V64 are vector registers: a value a lane.
 type (
 	V32 = [32]uint32

@@ -1,0 +1,4 @@
+package main
+
+// asm is the assembly of one function being written.
+type asm struct{}

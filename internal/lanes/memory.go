@@ -1,0 +1,225 @@
+package lanes
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The functions of this file move data between memory and lanes. Whoever calls them has checked the bounds: an access
+// outside of mem is the caller's bug. Lanes outside of the mask touch no memory. Lanes that write one place do so in
+// the order of their numbers, so the last one's value stays. Numbers are little-endian.
+
+// Gather8U reads a byte at mem[off] into each lane, zeros above it.
+func Gather8U(d *V32, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(mem[off[l]])
+	}
+}
+
+// Gather8S reads a byte at mem[off] into each lane and extends its sign.
+func Gather8S(d *V32, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(int8(mem[off[l]]))
+	}
+}
+
+// Gather16U reads two bytes at mem[off] into each lane, zeros above them.
+func Gather16U(d *V32, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(binary.LittleEndian.Uint16(mem[off[l]:]))
+	}
+}
+
+// Gather16S reads two bytes at mem[off] into each lane and extends their sign.
+func Gather16S(d *V32, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(int16(binary.LittleEndian.Uint16(mem[off[l]:])))
+	}
+}
+
+// Gather32 reads four bytes at mem[off] into each lane.
+func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = binary.LittleEndian.Uint32(mem[off[l]:])
+	}
+}
+
+// Gather64 reads eight bytes at mem[off] into each lane.
+func Gather64(d *V64, mem []byte, off *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = binary.LittleEndian.Uint64(mem[off[l]:])
+	}
+}
+
+// Scatter8 writes the low byte of each lane to mem[off].
+func Scatter8(mem []byte, off *V64, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		mem[off[l]] = byte(a[l])
+	}
+}
+
+// Scatter16 writes the low two bytes of each lane to mem[off].
+func Scatter16(mem []byte, off *V64, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint16(mem[off[l]:], uint16(a[l]))
+	}
+}
+
+// Scatter32 writes each lane to mem[off].
+func Scatter32(mem []byte, off *V64, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint32(mem[off[l]:], a[l])
+	}
+}
+
+// Scatter64 writes each lane to mem[off].
+func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint64(mem[off[l]:], a[l])
+	}
+}
+
+// Load8U reads lane l from mem[l], zeros above it. Mem reaches to the last lane of the mask at least; so in all loads
+// and stores below.
+func Load8U(d *V32, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(mem[l])
+	}
+}
+
+// Load8S reads lane l from mem[l] and extends its sign.
+func Load8S(d *V32, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(int8(mem[l]))
+	}
+}
+
+// Load16U reads lane l from mem[2*l], zeros above it.
+func Load16U(d *V32, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(binary.LittleEndian.Uint16(mem[2*l:]))
+	}
+}
+
+// Load16S reads lane l from mem[2*l] and extends its sign.
+func Load16S(d *V32, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = uint32(int16(binary.LittleEndian.Uint16(mem[2*l:])))
+	}
+}
+
+// Load32 reads lane l from mem[4*l].
+func Load32(d *V32, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = binary.LittleEndian.Uint32(mem[4*l:])
+	}
+}
+
+// Load64 reads lane l from mem[8*l].
+func Load64(d *V64, mem []byte, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = binary.LittleEndian.Uint64(mem[8*l:])
+	}
+}
+
+// Store8 writes the low byte of lane l to mem[l].
+func Store8(mem []byte, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		mem[l] = byte(a[l])
+	}
+}
+
+// Store16 writes the low two bytes of lane l to mem[2*l].
+func Store16(mem []byte, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint16(mem[2*l:], uint16(a[l]))
+	}
+}
+
+// Store32 writes lane l to mem[4*l].
+func Store32(mem []byte, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint32(mem[4*l:], a[l])
+	}
+}
+
+// Store64 writes lane l to mem[8*l].
+func Store64(mem []byte, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		binary.LittleEndian.PutUint64(mem[8*l:], a[l])
+	}
+}
+
+// Perm32 gives lane l the value that a has in lane from[l] & 31, whether or not that lane is in the mask.
+func Perm32(d, a, from *V32, mask uint32) {
+	src := *a
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		d[l] = src[from[l]&31]
+	}
+}
+
+// InRange reports whether off <= limit in every lane of the mask.
+func InRange(off *V64, limit uint64, mask uint32) bool { return LEU64S(off, limit, mask) == mask }
+
+// EqualAll32 reports whether the lanes of the mask hold the same value.
+func EqualAll32(a *V32, mask uint32) bool {
+	return mask == 0 || EQ32S(a, a[first(mask)], mask) == mask
+}
+
+// EqualAll64 reports whether the lanes of the mask hold the same value.
+func EqualAll64(a *V64, mask uint32) bool {
+	return mask == 0 || EQ64S(a, a[first(mask)], mask) == mask
+}
+
+// Stride reports whether a = base + l*stride in every lane l of the mask, modulo 1<<64. The stride is 0 for one lane or
+// none; that between the first two lanes, as signed numbers, must be whole.
+func Stride(a *V64, mask uint32) (base, stride uint64, ok bool) {
+	rest := mask & (mask - 1)
+	if rest == 0 {
+		if mask == 0 {
+			return 0, 0, true
+		}
+		return a[first(mask)], 0, true
+	}
+	i, j := first(mask), first(rest)
+	stride = a[j] - a[i]
+	if n := int64(j - i); n > 1 {
+		if int64(stride)%n != 0 {
+			return 0, 0, false
+		}
+		stride = uint64(int64(stride) / n)
+	}
+	base = a[i] - uint64(i)*stride
+	return base, stride, isAffine(a, base, stride, mask)
+}
+
+func isAffine(a *V64, base, stride uint64, mask uint32) bool {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] != base+uint64(l)*stride {
+			return false
+		}
+	}
+	return true
+}
