@@ -33,7 +33,7 @@ const (
 // sections ("add" of integers and of floats) has a row for each.
 type Row struct {
 	Op    string // "add"
-	Doc   string // the manual's section, "9.7.1.1 Integer Arithmetic: add"
+	Doc   string // the section of the manual and the instruction: "Integer Arithmetic: add"
 	Class Class
 	Event event.Kind // the event it makes, None for most
 	Forms []Form     // the accepted spellings, in the manual's notation
