@@ -133,7 +133,7 @@ func (a *access) note(i int, data []byte) {
 
 // reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
 func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags) []byte {
-	addr := r.value(w, lane, &in.src[0]) + uint64(in.Off)
+	addr := r.m.value(w, lane, &in.src[0]) + in.off
 	space := in.Space
 	if space == event.Generic {
 		space, addr = splitGeneric(addr)
@@ -156,12 +156,11 @@ func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags
 			return data
 		}
 	case event.Local:
-		ln := &w.lanes[lane]
-		if data, kind = window(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], addr, in.width); kind == "" {
+		if data, kind = window(r.m.local(w, lane), addr, in.width); kind == "" {
 			return data
 		}
 	case event.Param:
-		if data = r.paramBytes(w, lane, in, addr); data != nil {
+		if data = r.m.paramBytes(w, lane, in, addr); data != nil {
 			return data
 		}
 		kind = OutOfBounds
@@ -196,20 +195,6 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 		return nil, Misaligned
 	}
 	return bytes[off : off+n : off+n], ""
-}
-
-// paramBytes gives the bytes of a parameter: of the kernel, or of the lane's parameter frame. Nil when they lie in
-// neither.
-func (r *run) paramBytes(w *warp, lane int, in *inst, off uint64) []byte {
-	ln := &w.lanes[lane]
-	params := r.params
-	if in.Space == event.Param && off >= uint64(ln.code.params) {
-		params = ln.param[ln.paramAt : int(ln.paramAt)+ln.code.fn.ParamFrame]
-	}
-	if off > uint64(len(params)) || in.width > uint64(len(params))-off {
-		return nil
-	}
-	return params[off : off+in.width : off+in.width]
 }
 
 // global gives n bytes of global memory at addr.

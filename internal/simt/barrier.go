@@ -81,11 +81,11 @@ func (r *run) barrier(w *warp, in *inst, on uint32, place uint32) {
 
 // barrierOperands gives the barrier and thread count for a lane; the count is allThreads when there is none.
 func (r *run) barrierOperands(w *warp, in *inst, lane int) (id uint64, count int) {
-	id = r.value(w, lane, &in.src[0]) & 0xffff_ffff
+	id = r.m.value(w, lane, &in.src[0]) & 0xffff_ffff
 	if in.Src[1].Kind == isa.Sink {
 		return id, allThreads
 	}
-	return id, int(r.value(w, lane, &in.src[1]) & 0xffff_ffff)
+	return id, int(r.m.value(w, lane, &in.src[1]) & 0xffff_ffff)
 }
 
 // arrive makes lanes of one warp arrive at one barrier.
@@ -110,7 +110,7 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 		b.told = true
 	}
 	b.join(w, on)
-	b.enter(site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.lanes[first].tid}, w, on)
+	b.enter(site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.tid(first)}, w, on)
 	waits := in.Op != isa.OpArrive
 	if in.Op != isa.OpSync && waits {
 		r.reduce(b, w, in, on)
@@ -119,11 +119,9 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 	if waits {
 		flags |= event.FlagWait
 		for m := on; m != 0; m &= m - 1 {
-			ln := &w.lanes[bits.TrailingZeros32(m)]
-			ln.waitBar = uint8(id)
-			ln.pc = int32(place - ln.base) // it stands here until the barrier completes
+			w.stands[bits.TrailingZeros32(m)].bar = uint8(id)
 		}
-		w.block(on, waitBarrier)
+		w.block(r, on, waitBarrier, place) // they stand here until the barrier completes
 	}
 	if count == allThreads {
 		threads = 0
@@ -169,7 +167,7 @@ func (b *barrier) enter(s site, w *warp, on uint32) {
 func (r *run) reduce(b *barrier, w *warp, in *inst, on uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		p := r.value(w, i, &in.src[2])&1 != 0
+		p := r.m.value(w, i, &in.src[2])&1 != 0
 		if p {
 			b.popc++
 		}
@@ -192,16 +190,17 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 		woken := uint32(0)
 		for m := v.live; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			ln := &v.lanes[i]
-			if ln.waits != waitBarrier || ln.waitBar != id {
+			if s := &v.stands[i]; s.waits != waitBarrier || s.bar != id {
 				continue
 			}
 			woken |= 1 << i
-			b.result(ln)
-			ln.pc++
+			if in := r.m.at(v, i); len(in.dst) > 0 {
+				r.m.put(v, i, in.dst[0], b.result(in))
+			}
 		}
 		if woken != 0 {
-			v.wake(woken)
+			r.m.pass(v, woken)
+			v.wake(r, woken)
 		}
 	}
 	b.reset()
@@ -215,20 +214,15 @@ func (b *barrier) needs(c *cta) int {
 	return b.expect
 }
 
-// result gives a waiting lane of bar.red its result.
-func (b *barrier) result(ln *lane) {
-	in := &ln.code.insts[ln.pc]
-	if len(in.dst) == 0 {
-		return
-	}
-	v := uint64(0)
+// result is what bar.red gives.
+func (b *barrier) result(in *inst) uint64 {
 	switch {
 	case in.Op == isa.OpPopc:
-		v = uint64(b.popc)
+		return uint64(b.popc)
 	case in.Op == isa.OpAnd && b.and, in.Op == isa.OpOr && b.or:
-		v = 1
+		return 1
 	}
-	ln.regs[in.dst[0].reg] = v
+	return 0
 }
 
 // exitedBarriers completes the barriers that waited for lanes that have now exited.
@@ -248,7 +242,7 @@ func (r *run) checkSites(b *barrier, id uint8, c *cta) {
 	if missing := c.threads - c.live; missing > 0 {
 		if f, fresh := r.faults.count(r, BarrierDivergence, first, true); fresh {
 			f.Message = fmt.Sprintf("barrier %d completed without %d of the block's %d threads, which have exited", id, missing, c.threads)
-			f.Stands = append(b.stands(id), exitStands(c)...)
+			f.Stands = append(b.stands(id), r.exitStands(c)...)
 		}
 	}
 	if len(b.sites) == 1 || b.told {
@@ -281,12 +275,12 @@ func (b *barrier) stands(id uint8) []Stand {
 }
 
 // exitStands tells where threads of a block exited.
-func exitStands(c *cta) []Stand {
+func (r *run) exitStands(c *cta) []Stand {
 	var s standSet
 	for _, w := range c.warps {
 		for i := range min(32, c.threads-32*w.index) {
 			if w.live&(1<<i) == 0 {
-				s.add(w.lanes[i].place(), "exited", c.id, w.lanes[i].tid)
+				s.add(r.m.place(w, i), "exited", c.id, w.tid(i))
 			}
 		}
 	}

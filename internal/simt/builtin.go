@@ -47,12 +47,11 @@ func (c *invocation) arg(k int) uint64 {
 	if k >= len(c.in.args) {
 		return 0
 	}
-	ln := &c.w.lanes[c.lane]
 	size := uint64(8)
 	if k < len(c.fn.Sig.Params) {
 		size = uint64(c.fn.Sig.Params[k].Size)
 	}
-	return c.r.argument(ln, ln.regs, &ln.frame, c.in, k, size)
+	return c.r.m.argument(c.w, c.lane, c.in, k, size)
 }
 
 // result hands v to the caller.
@@ -60,13 +59,7 @@ func (c *invocation) result(v uint64) {
 	if len(c.in.RetOps) == 0 || len(c.fn.Sig.Rets) == 0 {
 		return
 	}
-	ln := &c.w.lanes[c.lane]
-	switch o := &c.in.RetOps[0]; o.Kind {
-	case isa.ParamAddr:
-		putUint(ln.param[uint64(ln.paramAt)+o.Imm:][:c.fn.Sig.Rets[0].Size], v)
-	case isa.Reg:
-		ln.regs[o.Reg] = v
-	}
+	c.r.m.result(c.w, c.lane, c.in, c.fn, v)
 }
 
 // peek gives up to n bytes at a generic address, nil when there are none.
@@ -83,8 +76,7 @@ func (c *invocation) peek(addr, n uint64) []byte {
 	case event.Shared:
 		data = c.w.cta.shared
 	case event.Local:
-		ln := &c.w.lanes[c.lane]
-		data = ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]
+		data = c.r.m.local(c.w, c.lane)
 	case event.Param:
 		data = c.r.params
 	}
@@ -132,7 +124,7 @@ func (c *invocation) assertfail() {
 		return s
 	}
 	message, file, line, function := str(0), str(1), uint32(c.arg(2)), str(3)
-	b, t := c.w.cta.id, c.w.lanes[c.lane].tid
+	b, t := c.w.cta.id, c.w.tid(c.lane)
 	if c.r.l.Printf != nil {
 		c.r.l.Printf(fmt.Appendf(nil, "%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
 			file, line, function, b.X, b.Y, b.Z, t.X, t.Y, t.Z, message))
@@ -144,7 +136,7 @@ func (c *invocation) assertfail() {
 // malloc is device-side malloc: 0 when the heap is used up.
 func (c *invocation) malloc() {
 	size := c.arg(0)
-	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.w.lanes[c.lane].tid, c.w.cta.id)
+	name := fmt.Sprintf("malloc of %d bytes by thread %v of block %v", size, c.w.tid(c.lane), c.w.cta.id)
 	addr, err := c.r.mem.heapAlloc(size, name)
 	if err != nil {
 		addr = 0

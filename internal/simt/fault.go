@@ -78,7 +78,7 @@ func (f *faultLog) at(r *run, kind FaultKind, w *warp, lane int, place uint32, d
 		return
 	}
 	fault.Message = fmt.Sprintf(format, args...)
-	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.lanes[lane].tid, Threads: 1, Doing: doing}}
+	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: doing}}
 }
 
 // access counts a fault of a memory access.
@@ -95,7 +95,7 @@ func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint3
 		doing = "updates"
 	}
 	fault.Message = fmt.Sprintf("the thread %s %d bytes at %s", doing, t.size, r.describe(kind, w, lane, t))
-	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.lanes[lane].tid, Threads: 1, Doing: doing,
+	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: doing,
 		Flags: t.flags, Space: t.space, Address: t.addr, Size: int(t.size)}}
 }
 
@@ -112,11 +112,10 @@ func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 		}
 		return fmt.Sprintf("offset %#x of shared memory, of which the block has %d bytes%s", t.addr, len(w.cta.shared), past(t, 0, uint64(len(w.cta.shared))))
 	case event.Local:
-		ln := &w.lanes[lane]
 		if kind == Misaligned {
 			return fmt.Sprintf("offset %#x of local memory, which is not a multiple of %d", t.addr, t.size)
 		}
-		return fmt.Sprintf("offset %#x of local memory, of which the thread has %d bytes here", t.addr, int(ln.localAt)+ln.code.fn.LocalFrame)
+		return fmt.Sprintf("offset %#x of local memory, of which the thread has %d bytes here", t.addr, len(r.m.local(w, lane)))
 	case event.Param:
 		return fmt.Sprintf("offset %#x of the parameters, which are fewer bytes", t.addr)
 	case event.Generic:
@@ -216,40 +215,39 @@ func (s *standSet) stands() []Stand {
 }
 
 // addBlock counts the threads of a block.
-func (s *standSet) addBlock(c *cta) {
+func (s *standSet) addBlock(r *run, c *cta) {
 	for _, w := range c.warps {
 		for i := range min(32, c.threads-32*w.index) {
-			ln := &w.lanes[i]
-			s.add(ln.place(), w.doing(i), c.id, ln.tid)
+			s.add(r.m.place(w, i), w.doing(i), c.id, w.tid(i))
 		}
 	}
 }
 
 // doing says what a lane is about.
 func (w *warp) doing(i int) string {
-	ln := &w.lanes[i]
+	s := &w.stands[i]
 	switch {
 	case w.live&(1<<i) == 0:
 		return "exited"
-	case ln.waits == waitBarrier:
-		b := &w.cta.bars[ln.waitBar]
-		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", ln.waitBar, b.arrived(w.cta), b.needs(w.cta))
-	case ln.waits == waitWarp:
-		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", ln.waitMask, w.missing(ln))
-	case ln.waits == waitLanes:
-		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", ln.waitMask, w.missing(ln))
+	case s.waits == waitBarrier:
+		b := &w.cta.bars[s.bar]
+		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar, b.arrived(w.cta), b.needs(w.cta))
+	case s.waits == waitWarp:
+		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", s.mask, w.missing(s))
+	case s.waits == waitLanes:
+		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", s.mask, w.missing(s))
 	case w.stalled:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
 	return "runs"
 }
 
-// missing gives the lanes that a warp-level wait of ln lacks.
-func (w *warp) missing(ln *lane) uint32 {
-	lack := ln.waitMask & w.live
+// missing gives the lanes that a warp-level wait lacks.
+func (w *warp) missing(s *stand) uint32 {
+	lack := s.mask & w.live
 	for m := lack; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if o := &w.lanes[i]; o.waits == ln.waits && o.waitMask == ln.waitMask {
+		if o := &w.stands[i]; o.waits == s.waits && o.mask == s.mask {
 			lack &^= 1 << i
 		}
 	}
@@ -261,13 +259,13 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 	parted := 0
 	for _, w := range c.warps {
 		for m := w.live; m != 0; m &= m - 1 {
-			ln := &w.lanes[bits.TrailingZeros32(m)]
-			if ln.waits == waitBarrier && c.bars[ln.waitBar].expect == allThreads {
+			s := &w.stands[bits.TrailingZeros32(m)]
+			if s.waits == waitBarrier && c.bars[s.bar].expect == allThreads {
 				parted = 1
 			}
 		}
 	}
-	f.stuck[parted].addBlock(c)
+	f.stuck[parted].addBlock(r, c)
 }
 
 // reportStuck makes the faults of blocks that can never finish.
@@ -295,7 +293,7 @@ func (f *faultLog) reportStopped(r *run, err error) {
 	}
 	var s standSet
 	for _, c := range r.sched.resident {
-		s.addBlock(c)
+		s.addBlock(r, c)
 	}
 	list := s.stands()
 	if len(list) == 0 {

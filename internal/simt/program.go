@@ -192,6 +192,7 @@ type inst struct {
 	dst   []slot // results that are kept
 	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
 	width, piece uint64
+	off          uint64 // added to the address
 	// masked says that the last source of a Warp instruction is a member mask.
 	masked bool
 	// args are the actual parameters of a call; those in .param variables are read from the frame.
@@ -242,7 +243,7 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 	to.Inst = in
 	if in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic {
 		size := uint64(in.Type.Size())
-		to.width, to.piece = size*uint64(max(in.Vec, 1)), min(size, 8)
+		to.width, to.piece, to.off = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
 	}
 	to.masked = in.Class == isa.Warp && in.Has("sync")
 	for i := range in.ArgOps {

@@ -29,8 +29,14 @@ func NewRef() Engine { return ref{} }
 
 // Run implements Engine.
 func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
-	start := time.Now()
 	r := newRun(ctx, l)
+	r.m = refMachine{r}
+	return r.execute()
+}
+
+// execute runs the launch to its end.
+func (r *run) execute() (Stats, error) {
+	start, l := time.Now(), r.l
 	r.out.begin()
 	err := r.loop()
 	r.faults.deliver(l)
@@ -47,6 +53,7 @@ func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 // run is one launch being executed.
 type run struct {
 	ctx    context.Context
+	m      machine
 	l      *Launch
 	p      *Program
 	mem    *Memory
@@ -126,6 +133,7 @@ func (r *run) halted() error {
 type cta struct {
 	index   uint32
 	id      event.Dim3
+	shape   event.Dim3
 	threads int
 	live    int  // threads that have not exited
 	gone    bool // finished or stuck, no longer resident
@@ -141,7 +149,7 @@ func (r *run) newCTA(index uint32) *cta {
 		c, r.free = r.free[n-1], r.free[:n-1]
 		clear(c.shared)
 	} else {
-		c = &cta{shared: make([]byte, r.sharedBytes())}
+		c = &cta{shape: r.l.Block, shared: make([]byte, r.sharedBytes())}
 		for range r.l.WarpsPerBlock() {
 			c.warps = append(c.warps, &warp{cta: c})
 		}
@@ -176,14 +184,11 @@ type lane struct {
 	regs  []uint64
 	// param and local are the stacks of parameter and local frames, all the registers the register stack; regs is the
 	// current frame's part of it.
-	allRegs  []uint64
-	param    []byte
-	local    []byte
-	tid      event.Dim3
-	waits    wait
-	waitMask uint32 // member mask of a warp-level wait
-	waitBar  uint8  // barrier number
-	ran      uint64 // warp.strain when it last ran
+	allRegs []uint64
+	param   []byte
+	local   []byte
+	tid     event.Dim3
+	ran     uint64 // warp.strain when it last ran
 }
 
 // frame is one level of a call stack.
@@ -194,6 +199,13 @@ type frame struct {
 	regAt   int32
 	paramAt int32
 	localAt int32
+}
+
+// stand says what a lane waits for.
+type stand struct {
+	waits wait
+	bar   uint8  // barrier number
+	mask  uint32 // member mask of a warp-level wait
 }
 
 // wait says what a lane waits for.
@@ -212,7 +224,6 @@ func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }
 func (ln *lane) start(r *run, tid event.Dim3) {
 	ln.tid = tid
 	ln.depth, ln.up = 0, ln.up[:0]
-	ln.waits = waitNone
 	ln.frame = frame{code: r.entry, base: r.root}
 	ln.fit()
 	clear(ln.regs)

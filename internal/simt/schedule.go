@@ -209,14 +209,7 @@ func (r *run) turn(w *warp, n uint64) {
 		n = min(n, max-r.clock) // a step costs 1 or more
 	}
 	end := from + n
-	for w.time < end && w.runnable() && r.stop == nil {
-		if w.regroup {
-			if w.choose(r); !w.runnable() {
-				break
-			}
-		}
-		r.step(w)
-	}
+	r.m.run(w, end)
 	r.sched.sinceEnd += w.time - from
 	if r.l.Progress != nil && r.clock-r.sched.shown >= 1<<16 {
 		r.sched.shown = r.clock

@@ -34,13 +34,13 @@ func (r *run) step(w *warp) {
 	}
 	cost := uint64(1)
 	if on != 0 {
-		cost = r.execute(w, in, on, ln.base+uint32(pc))
+		cost = r.perform(w, in, on, ln.base+uint32(pc))
 	}
 	w.moved(r, cost)
 }
 
-// execute runs in, which stands at place, for the lanes of on, and gives its cost.
-func (r *run) execute(w *warp, in *inst, on uint32, place uint32) uint64 {
+// perform runs in, which stands at place, for the lanes of on, and gives its cost.
+func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
 		return r.pure(w, in, on)
@@ -248,7 +248,7 @@ func (r *run) branchIndexed(w *warp, in *inst, on uint32, place uint32) {
 
 // exit ends the lanes of on.
 func (r *run) exit(w *warp, on uint32, place uint32) {
-	w.jump(on, int32(place-w.lanes[w.lead].base)) // reports say where they exited
+	r.m.hold(w, on, place) // reports say where they exited
 	w.live &^= on
 	w.ready &^= on
 	w.regroup = true

@@ -23,11 +23,13 @@ const (
 // its own, so that spinning lanes cannot keep out the lane they wait for.
 type warp struct {
 	cta    *cta
-	number uint32 // event.Event.Warp
-	index  int    // in the block
-	live   uint32 // lanes that have not exited
-	ready  uint32 // live lanes that wait for nothing
-	lanes  [32]lane
+	number uint32   // event.Event.Warp
+	index  int      // in the block
+	live   uint32   // lanes that have not exited
+	ready  uint32   // live lanes that wait for nothing
+	lanes  []lane   // of engine ref, 32
+	vec    *vecWarp // of engine warp
+	stands [32]stand
 
 	group   uint32 // the lanes that run; all stand at one place
 	lead    int    // the lowest of them
@@ -79,32 +81,32 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
 	w.polls, w.writes = 0, 0
-	for m := mask; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		w.lanes[i].start(r, r.l.Block.At(uint64(index*32+i)))
-		w.lanes[i].ran = 0
-	}
+	w.stands = [32]stand{}
+	r.m.start(w, mask)
 }
+
+// tid gives the coordinate of a lane in its block.
+func (w *warp) tid(lane int) event.Dim3 { return w.cta.shape.At(uint64(w.index*32 + lane)) }
 
 // runnable reports whether the warp can make a step.
 func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
 
 // wake makes lanes able to step again.
-func (w *warp) wake(mask uint32) {
+func (w *warp) wake(r *run, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
-		ln := &w.lanes[bits.TrailingZeros32(m)]
-		ln.waits = waitNone
-		ln.ran = w.strain
+		w.stands[bits.TrailingZeros32(m)].waits = waitNone
 	}
+	r.m.woken(w, mask)
 	w.ready |= mask
 	w.regroup, w.stalled = true, false
 }
 
-// block makes the lanes of mask wait.
-func (w *warp) block(mask uint32, why wait) {
+// block makes the lanes of mask wait at the instruction at place, which they are executing.
+func (w *warp) block(r *run, mask uint32, why wait, place uint32) {
 	for m := mask; m != 0; m &= m - 1 {
-		w.lanes[bits.TrailingZeros32(m)].waits = why
+		w.stands[bits.TrailingZeros32(m)].waits = why
 	}
+	r.m.hold(w, mask, place)
 	w.ready &^= mask
 	w.regroup = true
 }

@@ -33,12 +33,12 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 	same = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		v := uint32(r.value(w, i, src))
+		v := uint32(r.m.value(w, i, src))
 		if v&(1<<i) == 0 {
 			r.faults.at(r, BarrierDivergence, w, i, place, "executes "+in.Row.Op, "lane %d executes %s with member mask %#x, which does not name the lane", i, in.Row.Op, v)
 			v = 1 << i
 		}
-		w.lanes[i].waitMask = v
+		w.stands[i].mask = v
 		if m == on {
 			mask = v
 		}
@@ -49,45 +49,41 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
-	for m := on; m != 0; m &= m - 1 {
-		ln := &w.lanes[bits.TrailingZeros32(m)]
-		ln.pc = int32(place - ln.base)
-	}
-	w.block(on, why)
+	w.block(r, on, why, place)
 	r.wakeWarp(w)
 }
 
 // wakeWarp lets the lanes go on whose warp-level waits are complete.
 func (r *run) wakeWarp(w *warp) {
-	for i := range w.lanes {
-		ln := &w.lanes[i]
-		if w.live&^w.ready&(1<<i) == 0 || ln.waits != waitWarp && ln.waits != waitLanes {
+	for i := range w.stands {
+		s := &w.stands[i]
+		if w.live&^w.ready&(1<<i) == 0 || s.waits != waitWarp && s.waits != waitLanes {
 			continue
 		}
-		need := ln.waitMask & w.live
-		if !w.together(ln, need) {
+		need := s.mask & w.live
+		if !r.together(w, i, need) {
 			continue
 		}
-		if ln.waits == waitWarp {
-			r.out.warpSync(w, need, ln.place())
+		if s.waits == waitWarp {
+			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
 			r.exchange(w, need, nil, i)
 		}
-		for m := need; m != 0; m &= m - 1 {
-			w.lanes[bits.TrailingZeros32(m)].pc++
-		}
-		w.wake(need)
+		r.m.pass(w, need)
+		w.wake(r, need)
 	}
 }
 
-// together reports whether the lanes of need all wait as ln does.
-func (w *warp) together(ln *lane, need uint32) bool {
+// together reports whether the lanes of need all wait as lane does.
+func (r *run) together(w *warp, lane int, need uint32) bool {
+	s := &w.stands[lane]
 	for m := need; m != 0; m &= m - 1 {
-		o := &w.lanes[bits.TrailingZeros32(m)]
-		if o.waits != ln.waits || o.waitMask != ln.waitMask {
+		i := bits.TrailingZeros32(m)
+		o := &w.stands[i]
+		if o.waits != s.waits || o.mask != s.mask {
 			return false
 		}
-		if ln.waits == waitLanes && !sameOp(&ln.code.insts[ln.pc], &o.code.insts[o.pc]) {
+		if s.waits == waitLanes && !sameOp(r.m.at(w, lane), r.m.at(w, i)) {
 			return false
 		}
 	}
@@ -104,7 +100,7 @@ func sameOp(a, b *inst) bool {
 func (r *run) exchange(w *warp, on uint32, in *inst, lead int) {
 	own := in == nil
 	if own {
-		in = &w.lanes[lead].code.insts[w.lanes[lead].pc]
+		in = r.m.at(w, lead)
 	}
 	x := &r.wargs
 	x.Mask = on
@@ -112,10 +108,10 @@ func (r *run) exchange(w *warp, on uint32, in *inst, lead int) {
 		i := bits.TrailingZeros32(m)
 		at := in
 		if own {
-			at = &w.lanes[i].code.insts[w.lanes[i].pc]
+			at = r.m.at(w, i)
 		}
 		for k := range at.src {
-			x.S[k][i] = r.value(w, i, &at.src[k])
+			x.S[k][i] = r.m.value(w, i, &at.src[k])
 		}
 	}
 	in.Lanes(in.Inst, x)
@@ -123,10 +119,10 @@ func (r *run) exchange(w *warp, on uint32, in *inst, lead int) {
 		i := bits.TrailingZeros32(m)
 		at := in
 		if own {
-			at = &w.lanes[i].code.insts[w.lanes[i].pc]
+			at = r.m.at(w, i)
 		}
 		for _, d := range at.dst {
-			w.lanes[i].regs[d.reg] = x.D[d.at][i]
+			r.m.put(w, i, d, x.D[d.at][i])
 		}
 	}
 }

@@ -1,0 +1,3 @@
+package simt
+
+type vecWarp struct{}
