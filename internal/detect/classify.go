@@ -7,6 +7,7 @@ type Side struct {
 	RMW      bool // atom or red
 	Volatile bool
 	Wide     bool // atomic, and its scope reaches beyond the block
+	Staged   bool // a host operation that is synchronous but by the letter (event.HostOp)
 	Unit     int  // bytes of the scalar that the access reads or writes as one
 }
 
@@ -29,6 +30,7 @@ const (
 	NoRace          Category = iota
 	LockstepRace             // lockstep warps would order the two
 	VolatileRace             // both volatile, or one volatile and the other atomic
+	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	SameValueRace            // both write the same value
 	OneInstruction           // two lanes of one instruction
@@ -65,7 +67,7 @@ func (c Category) Kind() Kind {
 		return MixedAtomic
 	case ScopeRace:
 		return AtomicScope
-	case CrossLaunch:
+	case CrossLaunch, StagedCopy:
 		return InterKernel
 	}
 	return Unordered
@@ -81,6 +83,8 @@ func Classify(a, b Side, r Relation) Category {
 		return classifyAtomics(a, b, r)
 	}
 	switch {
+	case !r.SameLaunch && (a.Staged || b.Staged):
+		return StagedCopy
 	case !r.SameLaunch:
 		return CrossLaunch
 	case r.SameValue && a.Write && b.Write && !a.Volatile && !b.Volatile && !a.Atomic && !b.Atomic:

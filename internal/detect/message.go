@@ -125,6 +125,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	switch f.Category {
 	case CrossLaunch:
 		return f.explainLaunches()
+	case StagedCopy:
+		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
+			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
 	case ScopeRace:
 		return f.explainScope()
 	case MixedSizeRace, MixedSizeRMW:

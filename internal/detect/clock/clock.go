@@ -274,29 +274,59 @@ func (g *Grid) Join(h *Grid) *Grid {
 	}
 	asG, asH := true, true
 	if g.kids != nil {
-		kids := new([32]*Grid)
+		var kids [32]*Grid
 		for i := range kids {
 			kids[i] = g.kids[i].Join(h.kids[i])
 			asG = asG && kids[i] == g.kids[i]
 			asH = asH && kids[i] == h.kids[i]
 		}
-		return pick(g, h, asG, asH, &Grid{kids: kids})
+		if asG || asH {
+			return pick(g, h, asG)
+		}
+		made := kids // only now on the heap
+		return (&Grid{kids: &made}).settle()
 	}
-	blocks := new([32]*Block)
+	var blocks [32]*Block
 	for i := range blocks {
 		blocks[i] = g.blocks[i].Join(h.blocks[i])
 		asG = asG && blocks[i] == g.blocks[i]
 		asH = asH && blocks[i] == h.blocks[i]
 	}
-	return pick(g, h, asG, asH, &Grid{blocks: blocks})
+	if asG || asH {
+		return pick(g, h, asG)
+	}
+	made := blocks
+	return (&Grid{blocks: &made}).settle()
 }
 
-func pick(g, h *Grid, asG, asH bool, out *Grid) *Grid {
-	switch {
-	case asG:
+func pick(g, h *Grid, first bool) *Grid {
+	if first {
 		return g
-	case asH:
+	}
+	return h
+}
+
+// Joiner joins Grids and remembers the last joins: the threads of a grid mostly learn the same, one after the other.
+type Joiner struct {
+	recent [4]struct{ a, b, both *Grid }
+	next   int
+}
+
+// Join is g.Join(h).
+func (j *Joiner) Join(g, h *Grid) *Grid {
+	if g == h || h == nil {
+		return g
+	}
+	if g == nil {
 		return h
 	}
-	return out.settle()
+	for i := range j.recent {
+		if r := &j.recent[i]; r.a == g && r.b == h {
+			return r.both
+		}
+	}
+	r := &j.recent[j.next]
+	j.next = (j.next + 1) % len(j.recent)
+	r.a, r.b, r.both = g, h, g.Join(h)
+	return r.both
 }

@@ -34,9 +34,10 @@ type class struct {
 	strong   bool // may be part of a pattern
 	acquires bool
 	releases bool
-	end      bool // an acquire or release operation whose scope reaches beyond the block
-	discards bool // red: its read begins no acquire pattern
-	plain    bool // a weak store
+	end      bool  // an acquire or release operation whose scope reaches beyond the block
+	discards bool  // red: its read begins no acquire pattern
+	plain    bool  // a weak store
+	patience int32 // see sets
 }
 
 // AuxRed in Event.Aux of an Atomic says that the operation is a red: its read forms no acquire pattern
@@ -101,7 +102,7 @@ func (d *Detector) makeClass(l *launch, k classKey) class {
 	if order == event.Volatile || order > event.Volatile && scope == event.NoScope {
 		scope = event.ScopeSys
 	}
-	c := class{key: k, launch: l, place: k.place, strong: order != event.Weak}
+	c := class{key: k, launch: l, place: k.place, strong: order != event.Weak, patience: d.patience}
 	wide := c.strong && scope >= event.ScopeGPU
 	c.side = detect.Side{
 		Write:    k.kind == event.Store || k.kind == event.Atomic && k.flags&event.FlagWrite != 0,
@@ -250,12 +251,30 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 		d.touch(e.Addr, size, true, true)
 		return
 	}
-	for m := e.Mask; m != 0; m &= m - 1 {
+	scattered := e.Flags&event.FlagScattered != 0 && w.each == nil
+	for m := e.Mask; m != 0; m &^= a.lanes {
 		a.lane = bits.TrailingZeros32(m)
 		a.lanes = 1 << uint(a.lane)
 		a.view = w.view(a.lane)
-		d.touch(b.AddrOf(e, a.lane), size, true, true)
+		addr := b.AddrOf(e, a.lane)
+		if scattered {
+			a.lanes = sharing(b, e, m, addr)
+		}
+		d.touch(addr, size, true, true)
 	}
+}
+
+// sharing gives those of lanes that access addr. Lanes may be any upper part of the event's mask.
+func sharing(b *event.Batch, e *event.Event, lanes uint32, addr uint64) (out uint32) {
+	i := int(e.Side) + bits.OnesCount32(e.Mask)
+	i -= bits.OnesCount32(e.Mask &^ (lanes&-lanes - 1))
+	for m := e.Mask &^ (lanes&-lanes - 1); m != 0; m &= m - 1 {
+		if b.Addrs[i] == addr {
+			out |= m & -m
+		}
+		i++
+	}
+	return out & lanes
 }
 
 // store judges and records a store. Lanes of one store are not ordered with each other, so all are judged before the
@@ -481,7 +500,7 @@ func (d *Detector) record(l *line, c *cell, bytes, value uint32) {
 	if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
 		e.head |= headMixed
 	}
-	d.mem.add(l, e, a.blk.sdepth, a.warp, g, d.follows(e, key))
+	d.mem.add(l, e, a.class, a.warp, g, d.follows(e, key))
 }
 
 // follows says that the actor happens after every access of e, as far as that is cheap to see.

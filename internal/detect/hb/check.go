@@ -44,7 +44,6 @@ type meeting struct {
 	d     *Detector
 	k     *class
 	same  bool // the same value
-	top   detect.Category
 	best  detect.Category
 	lanes uint32 // of the actor that race
 	warp  uint32 // the gravest: whom with
@@ -64,9 +63,7 @@ func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, val
 			a.cleared = e.head & headKey
 			return
 		}
-		s := &d.mem.sets.slots[e.lanes]
-		m.top = m.gravest()
-		s.root.walk(s.depth, 0, a.skips, m.meet)
+		m.meetSet(&d.mem.sets.slots[e.lanes])
 	}
 	if !m.any {
 		a.cleared = e.head & headKey
@@ -103,24 +100,33 @@ func (d *Detector) observed(m *meeting, p *page, at uint64, bytes uint32, k *cla
 	a.lane = lane
 }
 
-// gravest is the gravest category that races with accesses of m's class can have.
-func (m *meeting) gravest() detect.Category {
-	r := detect.Relation{SameLaunch: true, SameValue: m.same}
-	top := detect.Classify(m.k.side, m.d.act.class.side, r)
-	r.SameBlock = true
-	return max(top, detect.Classify(m.k.side, m.d.act.class.side, r))
-}
-
-// skips says that the actor happens after all of n warps up to their epoch top.
-func (a *actor) skips(warp, n, top uint32) bool {
-	if g := a.view.grid; g != nil && g.Min >= top {
-		return true
+// meetSet judges the groups of a set: those of the actor's block, at most a few, and of the others, which may be very
+// many but race alike, until one is found that races.
+func (m *meeting) meetSet(s *slot) {
+	a := &m.d.act
+	first := uint64(a.blk.index) * uint64(a.blk.wpb)
+	last := first + uint64(a.blk.wpb)
+	known := func(top uint32) bool { return a.view.grid != nil && a.view.grid.Min >= top }
+	s.root.walk(s.depth, 0, func(warp, span uint64, top uint32) bool {
+		return warp+span <= first || warp >= last || known(top) || a.view.block != nil && a.view.block.Min >= top
+	}, m.meet)
+	if m.lanes == a.lanes {
+		r := detect.Relation{SameLaunch: true, SameValue: m.same}
+		if m.best >= detect.Classify(m.k.side, a.class.side, r) {
+			return
+		}
 	}
-	first := a.blk.index * a.blk.wpb
-	return warp >= first && warp+n <= first+a.blk.wpb && a.view.block != nil && a.view.block.Min >= top
+	s.root.walk(s.depth, 0, func(warp, span uint64, top uint32) bool {
+		return known(top) || warp >= first && warp+span <= last
+	}, func(warp uint32, g group) bool {
+		if uint64(warp) >= first && uint64(warp) < last {
+			return true
+		}
+		return a.view.behind(a.blk, warp, g.lanes, g.clock) == 0 || !m.meet(warp, g)
+	})
 }
 
-// meet judges a group of an entry; false: no other can add anything.
+// meet judges a group of an entry.
 func (m *meeting) meet(warp uint32, g group) bool {
 	a := &m.d.act
 	behind := a.view.behind(a.blk, warp, g.lanes, g.clock)
@@ -137,7 +143,7 @@ func (m *meeting) meet(warp uint32, g group) bool {
 			m.note(cat, warp, bits.TrailingZeros32(behind), g.clock)
 		}
 	}
-	return m.lanes != a.lanes || m.best < m.top || m.top == detect.NoRace
+	return true
 }
 
 // meetWarp judges lanes behind of a group of the actor's own warp.

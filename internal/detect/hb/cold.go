@@ -352,7 +352,7 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	id, ok := ag.class[hostKey{h.Kind, h.Name}]
 	if !ok {
 		id = d.newClass(class{agent: ag.id, host: h.Name, place: d.hostPlace(h.Name), reads: h.Kind == event.HostRead,
-			side: detect.Side{Write: h.Kind == event.HostWrite}, key: classKey{space: event.Global, kind: event.Host, flags: event.Flags(h.Kind)}})
+			side: detect.Side{Write: h.Kind == event.HostWrite, Staged: h.Staged}, key: classKey{space: event.Global, kind: event.Host, flags: event.Flags(h.Kind)}})
 		ag.class[hostKey{h.Kind, h.Name}] = id
 	}
 	a := &d.act

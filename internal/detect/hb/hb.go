@@ -24,9 +24,11 @@ type Detector struct {
 	agents   map[uint32]*agent
 	tokens   map[uint64]*clock.Foreign
 	mem      *shadow
+	join     clock.Joiner
 	act      actor
 	scratch  [32]uint64
 	cooling  []cold
+	patience int32 // of new classes, see sets
 
 	pairs      []pairHit // of the operation being judged
 	found      map[pair]*finding
@@ -36,7 +38,7 @@ type Detector struct {
 
 // New makes a Detector.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+	return &Detector{cfg: c, patience: patience, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
 		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
 }
 

@@ -31,14 +31,23 @@ type loc struct {
 	place  uint32
 	// recs are the release patterns that a read of the current value observes.
 	recs records
-	// observers are the threads that observed the current value.
+	// The threads that observed the current value: the first one, and others.
+	first     observer
 	observers []observers
+}
+
+type observer struct {
+	launch *launch
+	warp   uint32
+	lane   int
+	clock  uint32
 }
 
 // observers are threads of one launch, with their epochs then.
 type observers struct {
 	launch *launch
 	root   *set
+	owner  uint64 // no one else has root
 }
 
 // records are release patterns: wide those that other blocks may acquire, joined by launch, and by block those that
@@ -57,20 +66,20 @@ type record struct {
 	beyond *clock.Foreign
 }
 
-func (r record) join(o record) record {
+func (d *Detector) joinRecords(r, o record) record {
 	if r.launch == nil {
 		return o
 	}
-	return record{r.launch, r.grid.Join(o.grid), r.beyond.Join(o.beyond)}
+	return record{r.launch, d.join.Join(r.grid, o.grid), r.beyond.Join(o.beyond)}
 }
 
-// add gives rs with r joined in; rs is not changed.
-func addRecord(rs []record, r record) []record {
+// addRecord gives rs with r joined in; rs is not changed.
+func (d *Detector) addRecord(rs []record, r record) []record {
 	for i := range rs {
 		if rs[i].launch != r.launch {
 			continue
 		}
-		j := rs[i].join(r)
+		j := d.joinRecords(rs[i], r)
 		if j == rs[i] {
 			return rs
 		}
@@ -93,7 +102,7 @@ func (p *page) findLoc(addr uint64, size uint8) *loc {
 	if p.locs == nil {
 		return nil
 	}
-	for _, x := range p.locs[uint16(addr%pageBytes/16)] {
+	for _, x := range p.locs[addr%pageBytes/16] {
 		if x.addr == addr && x.size == size {
 			return x
 		}
@@ -104,9 +113,9 @@ func (p *page) findLoc(addr uint64, size uint8) *loc {
 // newLoc makes the loc of a scalar.
 func (p *page) newLoc(addr uint64, size uint8) *loc {
 	if p.locs == nil {
-		p.locs = map[uint16][]*loc{}
+		p.locs = new([pageBytes / 16][]*loc)
 	}
-	k := uint16(addr % pageBytes / 16)
+	k := addr % pageBytes / 16
 	x := &loc{addr: addr, size: size}
 	p.locs[k] = append(p.locs[k], x)
 	return x
@@ -118,7 +127,7 @@ func (p *page) overwrite(addr, size uint64, but *loc) {
 		return
 	}
 	for at := addr &^ 15; at < addr+size; at += 16 {
-		k := uint16(at % pageBytes / 16)
+		k := at % pageBytes / 16
 		old := p.locs[k]
 		keep := old[:0]
 		for _, x := range old {
@@ -132,12 +141,7 @@ func (p *page) overwrite(addr, size uint64, but *loc) {
 		for i := len(keep); i < len(old); i++ {
 			old[i] = nil
 		}
-		if len(old) == 0 {
-			continue
-		}
-		if p.locs[k] = keep; len(keep) == 0 {
-			delete(p.locs, k)
-		}
+		p.locs[k] = keep
 	}
 }
 
@@ -161,7 +165,7 @@ func (x *loc) meets(b *block, wi uint32, lane int, wide bool) bool {
 }
 
 // observe lets a strong read of the current value of x begin an acquire pattern.
-func (w *warp) observe(x *loc, b *block, lane int, shared bool) {
+func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared bool) {
 	var own record
 	if x.recs.blocks != nil {
 		own = x.recs.blocks[blockKey{b.info.ID, b.index}]
@@ -177,10 +181,10 @@ func (w *warp) observe(x *loc, b *block, lane int, shared bool) {
 			continue
 		}
 		for _, r := range x.recs.wide {
-			p.wide = addRecord(p.wide, r)
+			p.wide = d.addRecord(p.wide, r)
 		}
 		if own.launch != nil {
-			p.narrow = p.narrow.join(own)
+			p.narrow = d.joinRecords(p.narrow, own)
 		}
 		return
 	}
@@ -188,7 +192,7 @@ func (w *warp) observe(x *loc, b *block, lane int, shared bool) {
 }
 
 // acquire ends the acquire patterns of a lane begun at key, or all when key is nil, by an operation of the given scope.
-func (w *warp) acquire(b *block, lane int, key *locKey, wide bool) {
+func (d *Detector) acquire(w *warp, b *block, lane int, key *locKey, wide bool) {
 	if w.syncs == nil || len(w.syncs[lane].seen) == 0 {
 		return
 	}
@@ -200,7 +204,7 @@ func (w *warp) acquire(b *block, lane int, key *locKey, wide bool) {
 			keep = append(keep, p)
 			continue
 		}
-		v.know = v.learn(b, p.narrow)
+		v.know = d.learn(v.know, b, p.narrow)
 		p.narrow = record{}
 		if !wide {
 			if len(p.wide) > 0 {
@@ -209,7 +213,7 @@ func (w *warp) acquire(b *block, lane int, key *locKey, wide bool) {
 			continue
 		}
 		for _, r := range p.wide {
-			v.know = v.learn(b, r)
+			v.know = d.learn(v.know, b, r)
 		}
 	}
 	clear(s.seen[len(keep):])
@@ -220,19 +224,19 @@ func (w *warp) acquire(b *block, lane int, key *locKey, wide bool) {
 }
 
 // learn gives k with a record acquired by a thread of b.
-func (k know) learn(b *block, r record) know {
+func (d *Detector) learn(k know, b *block, r record) know {
 	switch {
 	case r.launch == nil:
 		return k
 	case r.launch == b.launch:
-		k.grid = k.grid.Join(r.grid)
+		k.grid = d.join.Join(k.grid, r.grid)
 		k.block = k.block.Join(k.grid.At(b.depth, b.index))
 		k.beyond = k.beyond.Join(r.beyond)
 		return k
 	}
 	k.beyond = k.beyond.Join(r.beyond)
 	if own := k.beyond.Part(b.info.ID); own != nil {
-		k.grid = k.grid.Join(own)
+		k.grid = d.join.Join(k.grid, own)
 		k.block = k.block.Join(k.grid.At(b.depth, b.index))
 		k.beyond = k.beyond.Without(func(id uint32) bool { return id == b.info.ID })
 	}
@@ -243,52 +247,64 @@ func (k know) learn(b *block, r record) know {
 }
 
 // publish adds what rel releases to the patterns that the value of x carries.
-func (x *loc) publish(b *block, wi uint32, lane int, rel released) {
+func (d *Detector) publish(x *loc, b *block, wi uint32, lane int, rel released) {
 	if rel.narrow != nil {
 		if x.recs.blocks == nil {
 			x.recs.blocks = map[blockKey]record{}
 		}
 		k := blockKey{b.info.ID, b.index}
-		x.recs.blocks[k] = x.recs.blocks[k].join(record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
+		x.recs.blocks[k] = d.joinRecords(x.recs.blocks[k], record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
 	}
 	if rel.wide != nil {
-		x.recs.wide = addRecord(x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
+		x.recs.wide = d.addRecord(x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
 		b.published = true
 	}
 }
 
 // sees notes that a thread observed the current value of x. Its first observation is the one that others know soonest.
 func (x *loc) sees(l *launch, warp uint32, lane int, c uint32) {
+	if x.first.launch == nil {
+		x.first = observer{l, warp, lane, c}
+		return
+	}
+	if x.first.launch == l && x.first.warp == warp && x.first.lane == lane {
+		return
+	}
 	g := group{1 << uint(lane), c, 0}
 	for i := range x.observers {
 		if o := &x.observers[i]; o.launch == l {
 			if !o.root.has(l.sdepth, warp, lane) {
-				o.root = o.root.add(l.sdepth, warp, g)
+				o.root = o.root.add(l.sdepth, warp, g, o.owner)
 			}
 			return
 		}
 	}
-	x.observers = append(x.observers, observers{l, (*set)(nil).add(l.sdepth, warp, g)})
+	x.observers = append(x.observers, observers{l, (*set)(nil).add(l.sdepth, warp, g, 1), 1})
 }
 
 // observedBefore says that a thread observed the current value of x and happens before the accessor, or is it.
 func (x *loc) observedBefore(a *actor) bool {
+	if o := x.first; o.launch != nil && a.includes(o.launch, o.warp, group{1 << uint(o.lane), o.clock, 0}) {
+		return true
+	}
 	for _, o := range x.observers {
-		missing := o.root.walk(o.launch.sdepth, 0, nil, func(warp uint32, g group) bool {
-			if a.blk == nil || o.launch != a.blk.launch {
-				f := a.beyond()
-				return beyondBehind(f, o.launch, warp, g.lanes, g.clock) == g.lanes
-			}
-			if warp == a.warp && g.lanes>>uint(a.lane)&1 != 0 {
-				return false
-			}
-			return a.view.behind(a.blk, warp, g.lanes, g.clock) == g.lanes
-		})
+		missing := o.root.walk(o.launch.sdepth, 0, nil, func(warp uint32, g group) bool { return !a.includes(o.launch, warp, g) })
 		if !missing {
 			return true
 		}
 	}
 	return false
+}
+
+// includes says that the actor is one of the threads of g, a group of a launch's warp, or happens after its epoch.
+func (a *actor) includes(l *launch, warp uint32, g group) bool {
+	if a.blk == nil || l != a.blk.launch {
+		return beyondBehind(a.beyond(), l, warp, g.lanes, g.clock) != g.lanes
+	}
+	if warp == a.warp && g.lanes>>uint(a.lane)&1 != 0 {
+		return true
+	}
+	return a.view.behind(a.blk, warp, g.lanes, g.clock) != g.lanes
 }
 
 // fence ends acquire patterns and begins release patterns.
@@ -297,7 +313,7 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 	wide := e.Scope >= event.ScopeGPU
 	if e.Order != event.Release && w.syncs != nil {
 		for m := e.Mask; m != 0; m &= m - 1 {
-			w.acquire(b, bits.TrailingZeros32(m), nil, wide)
+			d.acquire(w, b, bits.TrailingZeros32(m), nil, wide)
 		}
 	}
 	if e.Order != event.Acquire {
@@ -327,12 +343,12 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	meets := x != nil && x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)
 	if c.reads && meets && !c.discards {
 		d.noteHandover(b, wi, lane, x, c)
-		w.observe(x, b, lane, d.act.shared)
+		d.observe(w, x, b, lane, d.act.shared)
 		if c.acquires {
-			w.acquire(b, lane, &locKey{d.act.shared, size, addr}, c.end)
+			d.acquire(w, b, lane, &locKey{d.act.shared, size, addr}, c.end)
 		}
 	} else if c.acquires && !c.discards {
-		w.acquire(b, lane, &locKey{d.act.shared, size, addr}, c.end)
+		d.acquire(w, b, lane, &locKey{d.act.shared, size, addr}, c.end)
 	}
 	if x != nil && !meets && c.reads {
 		d.noteHandover(b, wi, lane, x, c)
@@ -362,6 +378,8 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	d.touch(addr, uint64(size), false, true)
 	x.launch, x.block, x.warp, x.lane, x.clock = b.launch, b.index, d.act.warp, lane, v.clock
 	x.wide, x.rmw, x.place = c.side.Wide || c.side.Volatile, c.side.RMW, e.Place
+	x.first = observer{}
+	clear(x.observers)
 	x.observers = x.observers[:0]
 	if c.side.RMW {
 		x.sees(b.launch, d.act.warp, lane, v.clock)
@@ -394,7 +412,7 @@ func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
 	if s.own != nil {
 		rel = rel.newer(s.own[key])
 	}
-	x.publish(b, wi, lane, rel)
+	d.publish(x, b, wi, lane, rel)
 }
 
 // breakChain tells the entries of strong writes to a scalar that they did not lead to its current value.
@@ -439,12 +457,12 @@ func (d *Detector) unchain(l *line, c *cell, old entry) {
 		e.head &^= headChain
 		return
 	}
-	depth := d.classes[old.class()].launch.sdepth
+	k := &d.classes[old.class()]
 	if old.head&headMany == 0 {
-		d.mem.add(l, to, depth, old.warp, group{old.lanes, old.clock, old.exec}, false)
+		d.mem.add(l, to, k, old.warp, group{old.lanes, old.clock, old.exec}, false)
 	} else {
-		d.mem.sets.slots[old.lanes].root.walk(depth, 0, nil, func(warp uint32, g group) bool {
-			d.mem.add(l, to, depth, warp, g, false)
+		d.mem.sets.slots[old.lanes].root.walk(k.launch.sdepth, 0, nil, func(warp uint32, g group) bool {
+			d.mem.add(l, to, k, warp, g, false)
 			return true
 		})
 	}
@@ -517,10 +535,10 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	if full && !b.leftAny {
 		k.block = clock.Uniform(b.number - 1)
 		for i := range bar.arrivals {
-			bar.arrivals[i].others(&k)
+			d.others(&bar.arrivals[i], &k)
 		}
 	} else {
-		k = b.gather(bar, waiting)
+		k = d.gather(b, bar, waiting)
 	}
 	for i := range waiting {
 		if waiting[i] != 0 {
@@ -537,23 +555,23 @@ func (d *Detector) complete(b *block, e *event.Event) {
 }
 
 // others joins to k what an arrival knows beyond its block.
-func (a *arrival) others(k *know) {
+func (d *Detector) others(a *arrival, k *know) {
 	if a.views.each == nil {
-		k.grid, k.beyond = k.grid.Join(a.views.same.grid), k.beyond.Join(a.views.same.beyond)
+		k.grid, k.beyond = d.join.Join(k.grid, a.views.same.grid), k.beyond.Join(a.views.same.beyond)
 		return
 	}
 	for m := a.lanes; m != 0; m &= m - 1 {
 		v := &a.views.each[bits.TrailingZeros32(m)]
-		k.grid, k.beyond = k.grid.Join(v.grid), k.beyond.Join(v.beyond)
+		k.grid, k.beyond = d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 	}
 }
 
 // gather is what the arrivals at a barrier know together, themselves included.
-func (b *block) gather(bar *barrier, waiting []uint32) know {
+func (d *Detector) gather(b *block, bar *barrier, waiting []uint32) know {
 	k := know{}
 	for i := range bar.arrivals {
 		a := &bar.arrivals[i]
-		a.others(&k)
+		d.others(a, &k)
 		if a.views.each == nil {
 			k.block = k.block.Join(a.views.same.block)
 			if !a.wait {
@@ -617,7 +635,7 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 		k = know{}
 		for m := lanes; m != 0; m &= m - 1 {
 			v := &w.each[bits.TrailingZeros32(m)]
-			k.block, k.grid, k.beyond = k.block.Join(v.block), k.grid.Join(v.grid), k.beyond.Join(v.beyond)
+			k.block, k.grid, k.beyond = k.block.Join(v.block), d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 		}
 	}
 	b.number++

@@ -44,12 +44,13 @@ func put(groups []group, lanes, clock, exec uint32) []group {
 }
 
 // set is the threads of a launch that made accesses of one class, with their epochs: a tree over the launch's warps,
-// 32 children a node, absent ones left out. Sets are immutable and share their parts.
+// 32 children a node, absent ones left out. A set is not changed, and sets share parts, except by its owner.
 type set struct {
 	max    uint32 // the largest epoch below
 	here   uint32 // which children are there
 	kids   []*set
 	groups []group // of a leaf, which is one warp
+	owner  uint64  // who may change the node in place; 0: nobody
 }
 
 // setDepth is the number of levels above the leaves for a launch of n warps.
@@ -62,37 +63,29 @@ func setDepth(n uint64) int {
 	return d
 }
 
-// add gives s with lanes of a warp at (clock, exec), by the rule of put.
-func (s *set) add(depth int, warp uint32, g group) *set {
+// add gives s with lanes of a warp at (clock, exec), by the rule of put. Nodes of owner, if it is not 0, are changed.
+func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
+	if s == nil {
+		s = &set{owner: owner}
+	} else if owner == 0 || s.owner != owner {
+		s = &set{max: s.max, here: s.here, groups: s.groups, owner: owner, kids: append([]*set(nil), s.kids...)}
+	}
 	if depth == 0 {
-		var old []group
-		if s != nil {
-			old = s.groups
-		}
-		out := &set{groups: put(old, g.lanes, g.clock, g.exec)}
-		for _, g := range out.groups {
-			out.max = max(out.max, g.clock)
-		}
-		return out
+		s.groups = put(s.groups, g.lanes, g.clock, g.exec)
+		s.max = max(s.max, g.clock) // an upper bound: put may have dropped what had the largest
+		return s
 	}
 	bit := uint32(1) << (warp >> uint(5*(depth-1)) & 31)
-	if s == nil {
-		kid := (*set)(nil).add(depth-1, warp, g)
-		return &set{max: kid.max, here: bit, kids: []*set{kid}}
-	}
 	i := bits.OnesCount32(s.here & (bit - 1))
-	out := &set{max: s.max, here: s.here | bit}
-	if s.here&bit != 0 {
-		out.kids = append([]*set(nil), s.kids...)
-		out.kids[i] = s.kids[i].add(depth-1, warp, g)
-	} else {
-		out.kids = make([]*set, len(s.kids)+1)
-		copy(out.kids, s.kids[:i])
-		out.kids[i] = (*set)(nil).add(depth-1, warp, g)
-		copy(out.kids[i+1:], s.kids[i:])
+	if s.here&bit == 0 {
+		s.here |= bit
+		s.kids = append(s.kids, nil)
+		copy(s.kids[i+1:], s.kids[i:])
+		s.kids[i] = nil
 	}
-	out.max = max(out.max, out.kids[i].max)
-	return out
+	s.kids[i] = s.kids[i].add(depth-1, warp, g, owner)
+	s.max = max(s.max, s.kids[i].max)
+	return s
 }
 
 // has says that a lane of a warp is in s.
@@ -113,8 +106,8 @@ func (s *set) has(depth int, warp uint32, lane int) bool {
 }
 
 // walk calls f for each group until f says false; it says whether it came to the end. A subtree that skip, told its
-// first warp, the number of its warps and its largest epoch, says true to is left out.
-func (s *set) walk(depth int, base uint32, skip func(warp, n, max uint32) bool, f func(warp uint32, g group) bool) bool {
+// first warp, the number of its warps and a bound of its epochs, says true to is left out.
+func (s *set) walk(depth int, base uint32, skip func(warp, n uint64, top uint32) bool, f func(warp uint32, g group) bool) bool {
 	if depth == 0 {
 		for _, g := range s.groups {
 			if !f(base, g) {
@@ -129,7 +122,7 @@ func (s *set) walk(depth int, base uint32, skip func(warp, n, max uint32) bool, 
 		at := base + uint32(bits.TrailingZeros32(m))*span
 		kid := s.kids[i]
 		i++
-		if skip != nil && skip(at, span, kid.max) {
+		if skip != nil && skip(uint64(at), uint64(span), kid.max) {
 			continue
 		}
 		if !kid.walk(depth-1, at, skip, f) {
@@ -139,8 +132,9 @@ func (s *set) walk(depth int, base uint32, skip func(warp, n, max uint32) bool, 
 	return true
 }
 
-// sets numbers the sets that shadow entries hold, counts their holders, and remembers transitions, so that locations
-// used alike share their sets.
+// sets numbers the sets that shadow entries hold and counts their holders. Locations used alike share their sets: the
+// last transitions from one set to the next are remembered. A class whose transitions do not repeat stops asking, and
+// its sets are changed in place.
 type sets struct {
 	slots []slot
 	free  []uint32
@@ -155,21 +149,30 @@ type slot struct {
 	serial uint64 // never used again
 }
 
+// memo remembers that adding g of warp to from, or when from is 0 to the group first of the warp before, gave to.
 type memo struct {
 	from, to uint64 // serials
-	id       uint32
+	id       uint32 // of to, held
+	before   uint32
 	warp     uint32
-	g        group
+	first, g group
 }
 
 const memoBits = 14
+
+// A class begins with patience transitions that may miss; a hit gains some more.
+const (
+	patience    = 4096
+	patienceMax = 1 << 16
+	hitPatience = 8
+)
 
 func newSets() *sets {
 	return &sets{slots: make([]slot, 1), memo: make([]memo, 1<<memoBits), next: 1}
 }
 
 // hold gives root a number, held once.
-func (t *sets) hold(root *set, depth int) uint32 {
+func (t *sets) hold(root *set, depth int, serial uint64) uint32 {
 	var id uint32
 	if n := len(t.free); n > 0 {
 		id = t.free[n-1]
@@ -178,9 +181,13 @@ func (t *sets) hold(root *set, depth int) uint32 {
 		id = uint32(len(t.slots))
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[id] = slot{root: root, depth: depth, refs: 1, serial: t.next}
-	t.next++
+	t.slots[id] = slot{root: root, depth: depth, refs: 1, serial: serial}
 	return id
+}
+
+func (t *sets) serial() uint64 {
+	t.next++
+	return t.next
 }
 
 // drop ends one hold of id.
@@ -193,20 +200,72 @@ func (t *sets) drop(id uint32) {
 	}
 }
 
-// grow exchanges a hold of id for one of id with g of warp added.
-func (t *sets) grow(id, warp uint32, g group) uint32 {
-	from := t.slots[id].serial
-	h := (from*0x9e3779b97f4a7c15 ^ uint64(warp)<<32 ^ uint64(g.lanes)) * 0xd6e8feb86659fd93
-	h ^= uint64(g.clock) * 0xff51afd7ed558ccd
+// find gives the place of a transition in the memo, and whether it is there.
+func (t *sets) find(x *memo) (*memo, bool) {
+	h := (x.from*0x9e3779b97f4a7c15 ^ uint64(x.warp)<<32 ^ uint64(x.g.lanes)) * 0xd6e8feb86659fd93
+	h ^= (uint64(x.g.clock)<<32 | uint64(x.first.lanes)) * 0xff51afd7ed558ccd
 	m := &t.memo[h>>(64-memoBits)]
-	if m.from == from && m.warp == warp && m.g == g && t.slots[m.id].serial == m.to {
+	return m, m.id != 0 && m.from == x.from && m.warp == x.warp && m.g == x.g && m.before == x.before && m.first == x.first
+}
+
+// keep notes the transition x to id in its place m.
+func (t *sets) keep(m *memo, x memo, id uint32) {
+	if m.id != 0 {
+		t.drop(m.id)
+	}
+	x.id, x.to = id, t.slots[id].serial
+	t.slots[id].refs++
+	*m = x
+}
+
+// make gives a hold of the set of the group first of warp before, and g of warp.
+func (t *sets) make(depth int, before uint32, first group, warp uint32, g group, patience *int32) uint32 {
+	x := memo{before: before, warp: warp, first: first, g: g}
+	serial := t.serial()
+	if *patience <= 0 {
+		return t.hold((*set)(nil).add(depth, before, first, serial).add(depth, warp, g, serial), depth, serial)
+	}
+	m, ok := t.find(&x)
+	if ok && t.slots[m.id].depth == depth {
+		*patience = min(*patience+hitPatience, patienceMax)
+		t.slots[m.id].refs++
+		return m.id
+	}
+	*patience--
+	id := t.hold((*set)(nil).add(depth, before, first, 0).add(depth, warp, g, 0), depth, serial)
+	t.keep(m, x, id)
+	return id
+}
+
+// grow exchanges a hold of id for one of id with g of warp added.
+func (t *sets) grow(id, warp uint32, g group, patience *int32) uint32 {
+	s := t.slots[id]
+	serial := t.serial()
+	if *patience <= 0 {
+		if s.refs == 1 {
+			// serial names the content, owner stays that of the nodes.
+			owner := s.root.owner
+			if owner == 0 {
+				owner = serial
+			}
+			t.slots[id].root = s.root.add(s.depth, warp, g, owner)
+			t.slots[id].serial = serial
+			return id
+		}
+		t.drop(id)
+		return t.hold(s.root.add(s.depth, warp, g, serial), s.depth, serial)
+	}
+	x := memo{from: s.serial, warp: warp, g: g}
+	m, ok := t.find(&x)
+	if ok {
+		*patience = min(*patience+hitPatience, patienceMax)
 		t.slots[m.id].refs++
 		t.drop(id)
 		return m.id
 	}
-	s := t.slots[id]
-	to := t.hold(s.root.add(s.depth, warp, g), s.depth)
-	*m = memo{from: from, to: t.slots[to].serial, id: to, warp: warp, g: g}
+	*patience--
+	to := t.hold(s.root.add(s.depth, warp, g, 0), s.depth, serial)
+	t.keep(m, x, to)
 	t.drop(id)
 	return to
 }

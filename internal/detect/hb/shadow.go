@@ -53,7 +53,7 @@ type line struct {
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
 	lines [pageLines]*line
-	locs  map[uint16][]*loc // by offset in the page / 16; nil when nothing was written strongly
+	locs  *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	cold  []cold
 	// warmed is the launch for which every cold access is known to be ordered before all of it.
 	warmed uint32
@@ -246,10 +246,10 @@ func (s *shadow) each(c *cell, f func(e *entry)) {
 }
 
 // add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
-// The warps of the launch need setDepth depth.
-func (s *shadow) add(l *line, e *entry, depth int, warp uint32, g group, ordered bool) {
+// The class is e's.
+func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered bool) {
 	if e.head&headMany != 0 {
-		e.lanes = s.sets.grow(e.lanes, warp, g)
+		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
 	} else {
 		old := group{e.lanes, e.clock, e.exec}
 		if e.warp == warp {
@@ -269,8 +269,7 @@ func (s *shadow) add(l *line, e *entry, depth int, warp uint32, g group, ordered
 				return
 			}
 		}
-		root := (*set)(nil).add(depth, e.warp, old).add(depth, warp, g)
-		e.lanes = s.sets.hold(root, depth)
+		e.lanes = s.sets.make(k.launch.sdepth, e.warp, old, warp, g, &k.patience)
 		e.head |= headMany
 		l.heavy = true
 	}
