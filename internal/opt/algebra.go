@@ -87,7 +87,10 @@ func (a *algebra) rewrite(in *Instr) bool {
 		}
 		return false
 	}
-	if in.Op <= Copy || in.Op >= Row {
+	if in.Op == Row {
+		return a.division(in)
+	}
+	if in.Op <= Copy || in.Op > Row {
 		return false
 	}
 	if _, done := a.with[in.Result()]; done {
@@ -222,6 +225,49 @@ func (a *algebra) before(in, n *Instr, w Width) {
 		}
 	}
 	panic("BUG: instruction not in its block")
+}
+
+// division turns division by a power of two, and its remainder, into shifts. Signed division rounds toward zero: a
+// negative dividend is moved up by the divisor less one first.
+func (a *algebra) division(in *Instr) bool {
+	f, op := a.f, in.Inst.Row.Op
+	if op != "div" && op != "rem" || len(in.Args) != 2 || in.Dst[0] == NoValue {
+		return false
+	}
+	w := f.Width(in.Result())
+	t := in.Inst.Type
+	if t.Float() || t.Size()*8 != w.Bits() || f.Width(in.Args[0]) != w {
+		return false
+	}
+	c, ok := f.ConstOf(in.Args[1])
+	k, pow := log2(c & w.Mask())
+	if !ok || !pow || k == 0 || t.Signed() && int(k) == w.Bits()-1 {
+		return false
+	}
+	x := in.Args[0]
+	emit := func(op Op, p, q Value) Value {
+		n := &Instr{Op: op, Site: in.Site, Guard: NoValue, Args: []Value{p, q}}
+		a.before(in, n, w)
+		return n.Result()
+	}
+	count := func(n uint64) Value { return f.Konst(W32, n) }
+	in.Inst, in.Imm, in.Aux = nil, 0, 0
+	switch {
+	case !t.Signed() && op == "div":
+		in.Op, in.Args = ShrU, []Value{x, count(k)}
+	case !t.Signed():
+		in.Op, in.Args = And, []Value{x, f.Konst(w, c-1)}
+	default:
+		bits := uint64(w.Bits())
+		up := emit(ShrU, emit(ShrS, x, count(bits-1)), count(bits-k))
+		sum := emit(Add, x, up)
+		if op == "div" {
+			in.Op, in.Args = ShrS, []Value{sum, count(k)}
+		} else {
+			in.Op, in.Args = Sub, []Value{x, emit(And, sum, f.Konst(w, -c))}
+		}
+	}
+	return true
 }
 
 func (a *algebra) extension(in *Instr, w Width) bool {
