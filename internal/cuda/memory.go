@@ -244,13 +244,14 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 	call := copyName(k)
 	name := fmt.Sprintf("%s (%s)", call, s.name)
 	c.begin(s, name)
-	if !k.Async && dst.device() && !src.known {
+	staged := !k.Async && dst.device() && !src.known
+	if staged {
 		// The call waits for the stream before it stages the source, but not for the copy that follows.
 		c.order(c.host, s.agent, name)
 		name += ", which may return before the device has the bytes"
 	}
-	c.touch(event.HostRead, s.agent, src, k, name)
-	c.touch(event.HostWrite, s.agent, dst, k, name)
+	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)
+	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name, Staged: staged}, dst, k)
 	if copyWaits(k.Async, dst, src) {
 		c.order(c.host, s.agent, name)
 	}
@@ -359,8 +360,8 @@ func (c *Context) checkDirection(k CopyKind, dst, src side) error {
 	return nil
 }
 
-// touch tells the sink of the rows an agent reads or writes, adjoining rows as one.
-func (c *Context) touch(kind event.HostKind, agent uint32, e side, k *Copy, name string) {
+// touch tells the sink of the rows that op reads or writes, adjoining rows as one.
+func (c *Context) touch(op event.HostOp, e side, k *Copy) {
 	if !e.known {
 		return
 	}
@@ -373,7 +374,8 @@ func (c *Context) touch(kind event.HostKind, agent uint32, e side, k *Copy, name
 	}
 	for z := range d {
 		for y := range h {
-			c.dev.tell(event.HostOp{Kind: kind, Agent: agent, Addr: e.addr + z*e.slice + y*e.pitch, Size: w, Name: name})
+			op.Addr, op.Size = e.addr+z*e.slice+y*e.pitch, w
+			c.dev.tell(op)
 		}
 	}
 }
@@ -403,7 +405,7 @@ func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	}
 	name = fmt.Sprintf("%s (%s)", name, s.name)
 	c.begin(s, name)
-	c.touch(event.HostWrite, s.agent, dst, &k, name)
+	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name}, dst, &k)
 	// cudaMemset is asynchronous to the host, except on pinned and managed memory.
 	if !k.Async && dst.kind != simt.DeviceAlloc && dst.kind != simt.ModuleAlloc {
 		c.order(c.host, s.agent, name)

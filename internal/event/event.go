@@ -207,6 +207,9 @@ type HostOp struct {
 	Addr  uint64
 	Size  uint64
 	Name  string // the call, for messages: "cudaMemcpyAsync (stream 2)"
+	// Staged marks a write that may still be under way when its call has returned only because the manual reserves the
+	// right to it: a synchronous copy from pageable memory.
+	Staged bool
 }
 
 // Needs is the set of events a consumer asks for; what nobody asks for is not made.

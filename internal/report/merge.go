@@ -14,7 +14,8 @@ import (
 
 // Merge unites findings that are one defect to a reader: those of one detector and kind whose accesses stand at the same
 // source places, such as the write racing with the read and with the write of one `x += 1`. Counts are summed; the worst
-// severity and, among its findings, the first one's details stay. It gives every finding its ID and the order of a report: by source place, then kind.
+// severity and, among its findings, the first one's details stay. It gives every finding its ID and the order of a report:
+// the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
 //
 // Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
 // scheduled, nor on the folder the program was built in.
@@ -44,6 +45,9 @@ func Merge(findings []Finding) []Finding {
 
 // compare orders findings for a report.
 func compare(a, b Finding) int {
+	if c := cmp.Compare(b.Severity, a.Severity); c != 0 {
+		return c
+	}
 	for i := range min(len(a.Accesses), len(b.Accesses)) {
 		x, y := a.Accesses[i].Place(), b.Accesses[i].Place()
 		if c := cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column),

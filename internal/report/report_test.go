@@ -169,6 +169,11 @@ func TestMergeIsScheduleIndependent(t *testing.T) {
 	if got := Merge([]Finding{a, c}); len(got) != 2 || got[0].ID == got[1].ID {
 		t.Error("findings at different columns were merged")
 	}
+	mild := race()
+	mild.Severity, mild.Accesses[0].Frames[0].Line = detect.Warning, 1
+	if got := Merge([]Finding{mild, a}); len(got) != 2 || got[0].Severity != detect.Error {
+		t.Error("a warning stands before an error")
+	}
 	w := race()
 	w.Accesses[1].Op = detect.Write
 	if got := Merge([]Finding{a, w}); len(got) != 1 || got[0].Count != 256 || got[0].Accesses[1].Op != detect.Read {

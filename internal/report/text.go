@@ -384,7 +384,7 @@ func (t *Text) describe(a *Access) string {
 		op += " (" + strings.Join(q, ", ") + ")"
 	}
 	if a.Host != "" {
-		return fmt.Sprintf("%s of %d bytes", op, a.Size)
+		return op // of a range, of which one byte raced
 	}
 	by := fmt.Sprintf("by thread %s of block %s", a.Thread, a.Block)
 	if a.Threads > 1 {

@@ -274,8 +274,9 @@ type agent struct {
 }
 
 type hostKey struct {
-	kind event.HostKind
-	name string
+	kind   event.HostKind
+	name   string
+	staged bool
 }
 
 func (d *Detector) agentOf(id uint32) *agent {
@@ -349,11 +350,11 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 		return
 	}
 	ag.next()
-	id, ok := ag.class[hostKey{h.Kind, h.Name}]
+	id, ok := ag.class[hostKey{h.Kind, h.Name, h.Staged}]
 	if !ok {
 		id = d.newClass(class{agent: ag.id, host: h.Name, place: d.hostPlace(h.Name), reads: h.Kind == event.HostRead,
 			side: detect.Side{Write: h.Kind == event.HostWrite, Staged: h.Staged}, key: classKey{space: event.Global, kind: event.Host, flags: event.Flags(h.Kind)}})
-		ag.class[hostKey{h.Kind, h.Name}] = id
+		ag.class[hostKey{h.Kind, h.Name, h.Staged}] = id
 	}
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}

@@ -1,0 +1,21 @@
+package detect
+
+import "testing"
+
+// TestStagedCopy checks that a copy which only the letter of the manual leaves unordered is a warning, and any other
+// unordered host operation an error.
+func TestStagedCopy(t *testing.T) {
+	read, write := Side{Unit: 4}, Side{Write: true}
+	if c := Classify(write, read, Relation{}); c != CrossLaunch || c.Severity() != Error || c.Kind() != InterKernel {
+		t.Errorf("a host write: category %d, %s %s", c, c.Severity(), c.Kind())
+	}
+	write.Staged = true
+	for _, c := range []Category{Classify(write, read, Relation{}), Classify(read, write, Relation{})} {
+		if c != StagedCopy || c.Severity() != Warning || c.Kind() != InterKernel {
+			t.Errorf("a staged copy: category %d, %s %s", c, c.Severity(), c.Kind())
+		}
+		if f := NewRace("x", &Facts{Category: c, Earlier: Access{Host: "cudaMemcpy"}}); f.Message == "" || f.Fix == "" {
+			t.Error("a staged copy has no message")
+		}
+	}
+}
