@@ -15,6 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // kernels is PTX of the kernels that the tests launch.
@@ -222,6 +223,34 @@ func TestSeedsUnite(t *testing.T) {
 	}
 	if n := len(ids(three)); n != len(slices.Compact(slices.Sorted(slices.Values(ids(three))))) {
 		t.Errorf("%d findings are not all different", n)
+	}
+}
+
+// buggy is an engine that panics at its second launch.
+type buggy struct {
+	simt.Engine
+	launches *int
+}
+
+func (b buggy) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	if *b.launches++; *b.launches == 2 {
+		panic("BUG: for the test")
+	}
+	return b.Engine.Run(ctx, l)
+}
+
+func TestDefectIsNoVerdict(t *testing.T) {
+	n := 0
+	o := &Options{Engine: func() simt.Engine { return buggy{simt.NewRef(), &n} }}
+	launch := "[[launch]]\nkernel = \"store\"\ngrid = 1\nblock = 4\nargs = [{buffer = \"a\"}, {i32 = -5}]\n"
+	first := strings.Replace(launch, `"a"`, `"a", type = "i32", shape = 4`, 1)
+	r := mustCheck(t, o, first+launch)
+	if r.Verdict != report.NotChecked {
+		t.Errorf("verdict %s", r.Verdict)
+	}
+	requireSkipped(t, r, "launch 2 of store: a defect of Fencepost: BUG: for the test")
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "buggy.Run") {
+		t.Errorf("notes %q", r.Notes)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -73,8 +74,13 @@ func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []
 	return results
 }
 
-func checkProgram(ctx context.Context, o *Options, p *corpus.Program) CorpusResult {
-	res := CorpusResult{Program: p}
+func checkProgram(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
+	res.Program = p
+	defer func() {
+		if bug := recover(); bug != nil {
+			res.Err = fmt.Errorf("a defect of Fencepost: %v\n%s", bug, debug.Stack())
+		}
+	}()
 	in, err := CorpusInput(p)
 	if err == nil {
 		res.Report, err = Check(ctx, o, in)

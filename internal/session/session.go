@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,7 @@ type once struct {
 	watched  int             // launches that ran under watch
 	ran      int
 	looks    bool // optimised code was launched
+	broken   bool // a detector or the engine panicked
 }
 
 // launched is what must be known of a launch to put names to its addresses.
@@ -135,11 +137,41 @@ type observer struct {
 	run *once
 }
 
-// Run implements simt.Engine.
-func (o *observer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+// Run implements simt.Engine. A panic of the engine or of a detector ends the launch and not the run: what other launches
+// showed is worth having, and the report says that this one was not checked.
+func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func}
 	o.run.looks = o.run.looks || optimised(l.Func)
+	defer func() {
+		if bug := recover(); bug != nil {
+			err = o.run.defect(bug)
+		}
+	}()
 	return o.Engine.Run(ctx, l)
+}
+
+// defect notes a panic of our own code and gives it as an error.
+func (r *once) defect(bug any) error {
+	r.broken = true
+	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, debug.Stack())
+	return fmt.Errorf("a defect of Fencepost: %v", bug)
+}
+
+// collect takes the findings of the detectors. After a defect one may be unable to tell them.
+func (r *once) collect() {
+	defer func() {
+		if !r.broken {
+			return
+		}
+		if bug := recover(); bug != nil {
+			r.skip("findings", r.defect(bug).Error())
+		}
+	}()
+	for _, d := range r.detectors {
+		for _, f := range d.Findings() {
+			r.findings = append(r.findings, r.resolve(&f))
+		}
+	}
 }
 
 func (r *once) watch(kernel string) bool {
@@ -229,11 +261,7 @@ func firstLines(text string, n int) string {
 
 // finish gives what the run found. The device is closed.
 func (r *once) finish() *report.Report {
-	for _, d := range r.detectors {
-		for _, f := range d.Findings() {
-			r.findings = append(r.findings, r.resolve(&f))
-		}
-	}
+	r.collect()
 	for _, call := range r.device.Unsupported() {
 		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
 	}
