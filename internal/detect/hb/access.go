@@ -143,6 +143,7 @@ type actor struct {
 	agent  *agent   // for the host
 	// cleared is the key of an entry all of whose accesses were found to happen before this one.
 	cleared uint32
+	locs    bool // a page touched has locs
 	d       *Detector
 }
 
@@ -291,14 +292,15 @@ func (d *Detector) store(b *event.Batch, e *event.Event, w *warp) {
 		addr := b.AddrOf(e, a.lane)
 		d.values(a.lane, addr)
 		d.touch(addr, size, true, once)
-		if once {
-			d.weakWrite(addr, size)
-		}
 	}
 	if !apart {
 		d.overlaps(b, e)
 	}
 	switch {
+	case once && a.locs:
+		for m := e.Mask; m != 0; m &= m - 1 {
+			d.weakWrite(b.AddrOf(e, bits.TrailingZeros32(m)), size)
+		}
 	case once:
 	case a.class.strong:
 		d.elements(b, e, func(lane int, addr uint64, size uint8) { d.strong(a.blk, a.wi, e, lane, addr, size) })
@@ -416,6 +418,7 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 	for at := addr &^ 3; at < addr+size; at += cellBytes {
 		if p == nil || at%pageBytes == 0 {
 			p = a.page(at)
+			a.locs = a.locs || p.locs != nil
 			if check && len(p.cold) > 0 && p.warmed != a.blk.info.ID {
 				d.checkCold(p, max(at, addr), addr+size)
 			}

@@ -229,7 +229,7 @@ func (d *Detector) addCold(p *page, x cold) {
 		c := p.cold[i]
 		o := &d.classes[c.class]
 		// An access outside the chain cannot give way to one inside, which an observer of the value does not race with.
-		if c.bytes == x.bytes && (c.chain || !x.chain) && o.key == k.key && o.place == k.place && d.before(&c, k) {
+		if c.bytes == x.bytes && (c.chain || !x.chain) && o.key == k.key && o.place == k.place && o.side == k.side && d.before(&c, k) {
 			c.without(&x.cells)
 		}
 		if !c.empty() {

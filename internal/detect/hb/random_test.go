@@ -15,7 +15,7 @@ var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
-	detect.ScopeRace: "atomic-scope", detect.CrossLaunch: "cross-launch",
+	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.CrossLaunch: "cross-launch",
 }
 
 // races gives what hb finds, as the oracle writes it.

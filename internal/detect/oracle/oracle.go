@@ -35,8 +35,8 @@ func (r Race) String() string {
 	return fmt.Sprintf("%s-%s %s count %d bytes %d", r.A, r.B, r.Why, r.Count, r.Addresses)
 }
 
-// reasons, from the mildest to the gravest; the first four are warnings.
-var reasons = []string{"", "warp-synchronous", "volatile", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
+// reasons, from the mildest to the gravest; the first five are warnings.
+var reasons = []string{"", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
 	"same-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
 
 func rankOf(why string) int {
@@ -86,6 +86,7 @@ type node struct {
 	atomic  bool // by event kind
 	red     bool
 	host    bool
+	staged  bool
 	mask    uint32
 	vals    []byte // written bytes; nil unknown
 	key     string // what makes writes alike
@@ -211,7 +212,7 @@ func (x *builder) host(h *event.HostOp, at int) {
 		}
 	case event.HostRead, event.HostWrite:
 		n := x.add(node{kind: accessNode, t: th, at: at, place: "host:" + h.Name, addr: h.Addr, size: h.Size, unit: h.Size,
-			read: h.Kind == event.HostRead, write: h.Kind == event.HostWrite, host: true, cut: len(x.writes), nthAcc: -1 - at})
+			read: h.Kind == event.HostRead, write: h.Kind == event.HostWrite, host: true, staged: h.Staged, cut: len(x.writes), nthAcc: -1 - at})
 		if h.Kind == event.HostWrite {
 			x.wrote(n)
 		}
@@ -581,7 +582,7 @@ func (t *trace) races() []Race {
 	}
 	var out []Race
 	for k, r := range found {
-		out = append(out, Race{k[0], k[1], reasons[r.rank], r.rank <= 4, len(r.accesses), len(r.addresses)})
+		out = append(out, Race{k[0], k[1], reasons[r.rank], r.rank <= 5, len(r.accesses), len(r.addresses)})
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })
 	return out
@@ -647,6 +648,9 @@ func (t *trace) why(e, f int, b uint64) string {
 			return "mixed-size-rmw"
 		}
 		return "mixed-size"
+	}
+	if !oneLaunch && (x.staged || y.staged) {
+		return "staged-copy"
 	}
 	if !oneLaunch {
 		return "cross-launch"

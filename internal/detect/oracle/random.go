@@ -18,6 +18,10 @@ func Random(pick func(n int) int) *event.Batch {
 	g.places = 1 + pick(8)
 	g.plain = 1 + pick(6)
 	steps := 8 + pick(40)
+	if pick(40) == 0 {
+		steps *= 4
+	}
+	g.polite = pick(3)
 	for i := 0; i < steps; i++ {
 		g.step()
 	}
@@ -35,6 +39,7 @@ type generator struct {
 	span    int
 	places  int
 	plain   int // weight of weak accesses
+	polite  int // how often accesses and fences come as they do in programs that synchronise
 	running []*runningLaunch
 	ids     uint32
 }
@@ -74,6 +79,10 @@ func (g *generator) step() {
 		}
 	}
 	e := event.Event{Launch: l.info.ID, Warp: warp, Mask: mask, Place: 1 + uint32(g.pick(g.places))}
+	if g.pick(4) < g.polite {
+		g.handOver(e)
+		return
+	}
 	switch k := g.pick(20); {
 	case k < 12:
 		g.access(e)
@@ -93,6 +102,41 @@ func (g *generator) step() {
 			w.live &^= mask
 			g.emit(e)
 		}
+	}
+}
+
+// handOver makes what synchronising programs do at a flag: a fence and a strong write, a strong read and a fence, or a
+// release or an acquire, mostly of sufficient scope.
+func (g *generator) handOver(e event.Event) {
+	scope := func() event.Scope {
+		if g.pick(5) == 0 {
+			return event.ScopeCTA
+		}
+		return event.ScopeGPU
+	}
+	fence := func() {
+		f := e
+		f.Kind, f.Order, f.Scope = event.Fence, event.AcqRel, scope()
+		g.emit(f)
+	}
+	e.Space, e.Size, e.Scope, e.Order = event.Global, 4, scope(), event.Relaxed
+	e.Addr = (g.space+15)&^15 + uint64(g.pick(2))*4
+	e.Kind = []event.Kind{event.Store, event.Atomic, event.Atomic, event.Load, event.Load}[g.pick(5)]
+	e.Flags = map[event.Kind]event.Flags{event.Store: event.FlagWrite, event.Load: event.FlagRead, event.Atomic: event.FlagRead | event.FlagWrite}[e.Kind]
+	style := g.pick(3)
+	switch {
+	case style == 0 && e.Kind == event.Load:
+		e.Order = event.Acquire
+	case style == 0 && e.Kind == event.Store:
+		e.Order = event.Release
+	case style == 0:
+		e.Order = event.AcqRel
+	case e.Kind != event.Load:
+		fence()
+	}
+	g.emit(e)
+	if style != 0 && e.Kind != event.Store {
+		fence()
 	}
 }
 
@@ -266,6 +310,7 @@ func (g *generator) hostStep() {
 	h.Kind = []event.HostKind{event.HostSignal, event.HostWait, event.HostSignal, event.HostWait, event.HostRead, event.HostWrite, event.HostAlloc, event.HostFree}[g.pick(8)]
 	h.Addr = g.space + uint64(g.pick(g.span))
 	h.Size = 1 + uint64(g.pick(8))
+	h.Staged = h.Kind == event.HostWrite && g.pick(3) == 0
 	if h.Kind >= event.HostAlloc {
 		h.Addr, h.Size = h.Addr&^3, (h.Size+3)&^3
 	}

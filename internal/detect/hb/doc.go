@@ -1,0 +1,67 @@
+// Package hb is the default detector: scoped happens-before, sound and complete for the observed execution. Every pair
+// of places with a race is reported once, and nothing else is. Package oracle decides the same by brute force; the two
+// are compared on random programs.
+//
+// # What races
+//
+// Two accesses by different threads race when they overlap in bytes, one of them writes, neither happens before the
+// other, and they are not morally strong. The event stream is the execution: a read observes, byte by byte, the last
+// write before it. Rules are those of the PTX ISA, chapter "Memory Consistency Model", with the decisions below.
+//
+//   - Atomic are atom, red, and loads and stores that are relaxed or stronger. Two atomic accesses are morally strong when
+//     the scope of each includes the other thread and they are of the same size at the same address (section "Morally
+//     Strong Operations" asks for complete overlap). Otherwise: a scope race, or a race of mixed size, which is a warning
+//     between two read-modify-writes, for those the manual keeps atomic in any case. The elements of a vector access are
+//     accesses of their own. Scope cluster counts as cta, clusters being one block here; gpu and sys include all device
+//     threads; the host side performs no atomic accesses.
+//   - A volatile access is not atomic for racing, yet strong, at scope sys, for building patterns (detect.ModelCUDA). With
+//     detect.ModelPTX it is relaxed.sys. With detect.ModelHRF every strong read acquires by itself.
+//   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any.
+//   - A failed compare-and-swap is an atomic read.
+//
+// # What orders
+//
+//   - Program order; all arrivals at a CTA barrier since its last completion before all its waiters (bar.arrive only
+//     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
+//     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
+//   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
+//     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
+//     release operation; a release operation followed by a strong write to the same location; a fence followed by a
+//     strong write. Acquire patterns mirror them; the read of red forms none.
+//   - Observation (the second clause of causality order): a strong write W happens before an access Y when a strong
+//     operation that observed W, directly or through such a chain, happens before Y. It orders W alone and none of what
+//     its thread did before. This lets the last of many blocks reset the counter that all have incremented. We apply it as long
+//     as the chain still makes the current value of the location. Who observed a value that has been overwritten since
+//     races with the overwriting write anyway; the pair with the older write is then reported too.
+//
+// Fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual further orders every two morally
+// strong fence.sc in an order "determined at runtime". To take the order of the run for it would order whatever two
+// threads did around their __threadfence() (a fence.sc), and hide nearly all races between blocks, though in the next
+// run the fences may come the other way round. A race reported here that only that order excludes exists in another execution, unless
+// a guarded read depends on the order of the fences without acquiring anything; no program in use is known to.
+//
+// # What is reported
+//
+// One finding for each pair of places. Its category is the gravest of all its races, see detect.Category; the kind may
+// be refined by what was seen around the first race of that category.
+//
+//   - Count is the number of accesses (one lane of one instruction, or one host operation) at one of the two places that race
+//     with at least one earlier access at the other.
+//   - Addresses is the number of bytes concerned, shared memory counted by block.
+//   - Same value: two weak stores of one launch, which write the same into the bytes that they share of a word, race
+//     as that as long as the earlier one's class of accesses (same instruction) wrote nothing else there: since the block last met as a whole
+//     for shared memory, since the allocation for global memory. Lanes of one instruction are compared directly.
+//   - Lockstep: threads of one warp, different executions, one of which both lanes took part in.
+//
+// # How
+//
+// Clocks are trees (package clock). Epochs are numbered by block: each synchronisation takes the block's next number, so that
+// threads that synchronise alike have equal epochs, and an epoch names the synchronisation that began it. A warp has one
+// view (knowledge and epoch) while its lanes synchronise alike.
+//
+// Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
+// lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
+// can still make a difference (see put). When all live threads of a block have waited at a barrier, its shared memory starts anew.
+// When a launch ends, its entries become cold accesses, which order as a whole and take a few bytes a page, as host operations do,
+// unless it has released something that may make single threads of it known to other launches.
+package hb
