@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,9 +68,9 @@ func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	}
 	images := make([]Image, len(best))
 	for i, e := range best {
-		name := e.Name
-		if name == "" {
-			name = fmt.Sprintf("embedded PTX %d", i+1)
+		name := fmt.Sprintf("embedded-%d.ptx", i+1)
+		if e.Name != "" {
+			name = filepath.Base(e.Name) + ".ptx" // of what is embedded, not of the source
 		}
 		images[i] = Image{Name: name, Text: string(e.Text)}
 	}
