@@ -28,17 +28,6 @@ func (w *warp) at(lane int) uint32 {
 // Uniform is the Block that knows every thread up to v.
 func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
 
-// At gives the known epoch of a lane of the block's warp w.
-func (b *Block) At(w uint32, lane int) uint32 {
-	if b == nil {
-		return 0
-	}
-	if b.warps == nil {
-		return b.Min
-	}
-	return b.warps[w].at(lane)
-}
-
 // Behind gives those of lanes of warp w that b does not know up to epoch c.
 func (b *Block) Behind(w, lanes, c uint32) uint32 {
 	if b == nil {

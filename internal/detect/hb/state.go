@@ -196,15 +196,6 @@ func (w *warp) sync(lane int) *laneSync {
 	return &w.syncs[lane]
 }
 
-// knows says that v includes epoch c of a lane of a warp of the launch of b. The thread must not be v's own.
-func (v *view) knows(b *block, warp uint32, lane int, c uint32) bool {
-	i := warp / b.wpb
-	if i == b.index {
-		return v.block.At(warp-i*b.wpb, lane) >= c
-	}
-	return v.grid.At(b.depth, i).At(warp-i*b.wpb, lane) >= c
-}
-
 // behind gives those of lanes of a warp of b's launch whose epoch c v does not know.
 func (v *view) behind(b *block, warp, lanes, c uint32) uint32 {
 	i := warp / b.wpb
