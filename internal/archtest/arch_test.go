@@ -238,6 +238,33 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	return ok && id.IsExported()
 }
 
+// TestDependenciesAreArgued wants a line in docs/RATIONALE.md for each module that the code imports.
+func TestDependenciesAreArgued(t *testing.T) {
+	rationale, err := os.ReadFile(filepath.Join("..", "..", "docs", "RATIONALE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	pkgs, _ := load(t)
+	for _, p := range pkgs {
+		for _, f := range p.files {
+			for _, im := range f.Imports {
+				to, err := strconv.Unquote(im.Path.Value)
+				first, _, _ := strings.Cut(to, "/")
+				if err != nil || !strings.Contains(first, ".") || strings.HasPrefix(to, module) {
+					continue
+				}
+				parts := strings.Split(to, "/")
+				name := strings.Join(parts[:min(3, len(parts))], "/")
+				if !seen[name] && !strings.Contains(string(rationale), "`"+name) {
+					t.Errorf("%s imports %s, and docs/RATIONALE.md does not say why", p.dir, name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+}
+
 // TestMainIsOneLine keeps what can be tested out of main.
 func TestMainIsOneLine(t *testing.T) {
 	pkgs, fset := load(t)

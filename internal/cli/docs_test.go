@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,6 +50,16 @@ func TestFindingsPageIsTotal(t *testing.T) {
 	for _, k := range kinds {
 		if !strings.Contains(titles, k) {
 			t.Errorf("docs/findings.md does not explain %q", k)
+		}
+	}
+}
+
+// TestJSONPageIsTotal wants a word about every key of a report.
+func TestJSONPageIsTotal(t *testing.T) {
+	page := readDoc(t, "docs/json.md")
+	for _, m := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(readDoc(t, "internal/report/testdata/report.json"), -1) {
+		if key := m[1]; !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
+			t.Errorf("docs/json.md does not explain %q", key)
 		}
 	}
 }
