@@ -429,7 +429,8 @@ func TestSharedLayout(t *testing.T) {
 .shared .align 8 .b8 unused[100];
 .func f() { .reg .b32 %r; .shared .align 8 .b8 inside[8]; mov.u32 %r, inside; ret; }
 .visible .entry k() { .reg .b32 %r; mov.u32 %r, a; mov.u32 %r, dyn; call f; ret; }
-.visible .entry none() { ret; }`)
+.visible .entry none() { ret; }
+.visible .entry system() { .reg .b32 %r; mov.u32 %r, %reserved_smem_offset_1; mov.u32 %r, a; ret; }`)
 	s := m.SharedLayout(m.ByName["k"])
 	at := map[string]int64{}
 	for _, v := range m.Vars {
@@ -438,8 +439,12 @@ func TestSharedLayout(t *testing.T) {
 	if at["a"] != 0 || at["inside"] != 8 || at["dyn"] != 16 || at["unused"] != -1 || s.Static != 16 || s.Dynamic != 16 {
 		t.Errorf("%v %+v", at, s)
 	}
-	if s := m.SharedLayout(m.ByName["none"]); s.Static != 0 {
+	if s := m.SharedLayout(m.ByName["none"]); s.Static != 0 || s.Reserved != 0 {
 		t.Errorf("none: %+v", s)
+	}
+	s = m.SharedLayout(m.ByName["system"])
+	if at := s.Offset[m.ByName["system"].Insts[1].Src[0].Var.Index]; at != ReservedShared || s.Reserved != ReservedShared || s.Static != 5 || s.Dynamic != ReservedShared+5 {
+		t.Errorf("system: a at %d, %+v", at, s)
 	}
 }
 

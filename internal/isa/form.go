@@ -326,7 +326,10 @@ func (m *Module) Kernels() []*Func {
 //
 // Shared gives the offset of each variable in the shared window of the kernel.
 type Shared struct {
-	Offset  []int64 // by Var.Index; -1 when not reachable
-	Static  int64   // bytes of static shared memory, as the API reports it
-	Dynamic int64   // offset where dynamic shared memory begins
+	Offset []int64 // by Var.Index; -1 when not reachable
+	// Reserved is how many bytes at the beginning of the window belong to the system software: ReservedShared when the
+	// kernel can reach a %reserved_smem_offset register, otherwise 0.
+	Reserved int64
+	Static   int64 // bytes of static shared memory, as the API reports it: without the reserved ones
+	Dynamic  int64 // offset where dynamic shared memory begins
 }

@@ -43,21 +43,28 @@ func (m *Module) Check(kernel *Func) error {
 	return errs.Err()
 }
 
-// SharedLayout places the shared variables that the kernel can reach: static ones in the order of their declaration,
-// each aligned, and behind them the dynamic ones, which all begin at the same place.
+// ReservedShared is the size of the region of shared memory that belongs to the system software, as on devices of
+// compute capability 8.0 and up. The cooperative groups of CUDA C++ keep the barriers of their larger tiles there.
+const ReservedShared = 1024
+
+// SharedLayout places the shared variables that the kernel can reach: behind the reserved region static ones in the order
+// of their declaration, each aligned, and behind them the dynamic ones, which all begin at the same place.
 func (m *Module) SharedLayout(kernel *Func) *Shared {
+	s := &Shared{Offset: make([]int64, len(m.Vars))}
 	used := make([]bool, len(m.Vars))
 	for _, f := range m.reachable(kernel) {
 		for i := range f.Insts {
 			for _, o := range f.Insts[i].Src {
-				if o.Var != nil && o.Var.Space == event.Shared {
+				switch {
+				case o.Kind == SpecialReg && o.Special == ReservedSmemOffset:
+					s.Reserved = ReservedShared
+				case o.Var != nil && o.Var.Space == event.Shared:
 					used[o.Var.Index] = true
 				}
 			}
 		}
 	}
-	s := &Shared{Offset: make([]int64, len(m.Vars))}
-	align := int64(1)
+	align, end := int64(1), s.Reserved
 	for i, v := range m.Vars {
 		s.Offset[i] = -1
 		switch {
@@ -65,11 +72,12 @@ func (m *Module) SharedLayout(kernel *Func) *Shared {
 		case v.Dynamic:
 			align = max(align, v.Align)
 		default:
-			s.Offset[i] = alignUp64(s.Static, v.Align)
-			s.Static = s.Offset[i] + v.Size
+			s.Offset[i] = alignUp64(end, v.Align)
+			end = s.Offset[i] + v.Size
 		}
 	}
-	s.Dynamic = alignUp64(s.Static, align)
+	s.Static = end - s.Reserved
+	s.Dynamic = alignUp64(end, align)
 	for i, v := range m.Vars {
 		if used[i] && v.Dynamic {
 			s.Offset[i] = s.Dynamic

@@ -40,7 +40,7 @@ const (
 	DynamicSmemSize
 	TotalSmemSize
 	AggrSmemSize
-	ReservedSmemOffset // %reserved_smem_offset_begin and its kin: nothing is reserved, 0
+	ReservedSmemOffset // where reserved shared memory and its parts begin: 0 (see ReservedShared)
 	SpecialZero        // always 0: %tid.w and the like, cluster coordinates, performance counters
 	SpecialOne         // always 1: extents that are 1 by definition, cluster extents (every cluster has one CTA)
 	EnvReg0            // EnvReg0+n is %envreg<n>, n up to 31
@@ -60,8 +60,7 @@ var specialNames = func() map[string]SpecialID {
 		"%clock": Clock, "%clock_hi": ClockHi, "%clock64": Clock64,
 		"%globaltimer": GlobalTimer, "%globaltimer_lo": GlobalTimerLo, "%globaltimer_hi": GlobalTimerHi,
 		"%dynamic_smem_size": DynamicSmemSize, "%total_smem_size": TotalSmemSize, "%aggr_smem_size": AggrSmemSize,
-		"%reserved_smem_offset_begin": ReservedSmemOffset, "%reserved_smem_offset_end": ReservedSmemOffset,
-		"%reserved_smem_offset_cap": ReservedSmemOffset, "%reserved_smem_offset_0": ReservedSmemOffset,
+		"%reserved_smem_offset_begin": ReservedSmemOffset, "%reserved_smem_offset_0": ReservedSmemOffset,
 		"%reserved_smem_offset_1": ReservedSmemOffset,
 		"%is_explicit_cluster":    SpecialZero, "%cluster_ctarank": SpecialZero, "%cluster_nctarank": SpecialOne,
 		"%current_graph_exec": SpecialZero,

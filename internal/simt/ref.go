@@ -149,7 +149,7 @@ func (r *run) newCTA(index uint32) *cta {
 		c, r.free = r.free[n-1], r.free[:n-1]
 		clear(c.shared)
 	} else {
-		c = &cta{shape: r.l.Block, shared: make([]byte, r.sharedBytes())}
+		c = &cta{shape: r.l.Block, shared: make([]byte, int(r.img.layout.Reserved)+r.sharedBytes())}
 		for range r.l.WarpsPerBlock() {
 			c.warps = append(c.warps, &warp{cta: c})
 		}
@@ -168,12 +168,13 @@ func (r *run) newCTA(index uint32) *cta {
 	return c
 }
 
-// sharedBytes is the size of a block's shared window.
+// sharedBytes is the size of a block's shared memory, without the reserved part of the window.
 func (r *run) sharedBytes() int {
+	layout := r.img.layout
 	if r.l.DynamicShared == 0 {
-		return int(r.img.layout.Static)
+		return int(layout.Static)
 	}
-	return int(r.img.layout.Dynamic) + r.l.DynamicShared
+	return int(layout.Dynamic-layout.Reserved) + r.l.DynamicShared
 }
 
 // lane is one thread.
