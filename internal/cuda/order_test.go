@@ -21,7 +21,6 @@ type causality struct {
 	seen   map[uint32]map[uint32]bool // agent: launches it is ordered after
 	tokens map[uint64]map[uint32]bool
 	before map[uint32]map[uint32]bool // launch: launches before it
-	host   uint32
 }
 
 func newCausality() *causality {

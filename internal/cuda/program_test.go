@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,7 +108,10 @@ func compile(t *testing.T, source string, flags []string) string {
 	compiler, args := "gcc", []string{"-std=gnu11", "-w", "-o", exe, source, "-L" + dir}
 	if strings.HasSuffix(source, ".cu") {
 		compiler = "nvcc"
-		args = []string{"-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-L" + dir, "-o", exe, source}
+		args = []string{"-lineinfo", "-Xcicc", "-O0", "-L" + dir, "-o", exe, source}
+		if !slices.Contains(flags, "-gencode") {
+			args = append(args, "-arch=compute_80")
+		}
 	} else if len(flags) == 0 {
 		flags = []string{"-lcudart_static", "-lpthread"}
 	}

@@ -95,22 +95,6 @@ func nvcc(t *testing.T, source string, more ...string) string {
 	return exe
 }
 
-// gcc compiles a C program that calls the API itself.
-func gcc(t *testing.T, source string, more ...string) string {
-	t.Helper()
-	dir := libs(t)
-	work := t.TempDir()
-	src, exe := filepath.Join(work, "prog.c"), filepath.Join(work, "prog")
-	if err := os.WriteFile(src, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"-std=gnu11", "-g", "-o", exe, src, "-L" + dir, "-lcudart_static", "-lpthread"}, more...)
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	return exe
-}
-
 // result is how a program under test went.
 type result struct {
 	ExitStatus

@@ -18,8 +18,6 @@ type Forward struct {
 	Args   string
 	Sync   bool // kernel output appears after it
 	PTSZ   bool // has a _ptsz variant, whose default stream is the thread's own
-	Only   int  // major version of the runtime the call (with this shape) belongs to; 0: all
-	Quiet  bool // its error does not become the last error
 }
 
 // Runtime lists such calls of the runtime API.

@@ -34,9 +34,9 @@ var common = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden"
 var outputs = []output{
 	{"cudart13.o", []string{"-DFP_RUNTIME=13", "-c", "{src}/cudart.c"}},
 	{"cudart12.o", []string{"-DFP_RUNTIME=12", "-c", "{src}/cudart.c"}},
-	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread"}},
-	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread"}},
-	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread"}},
+	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread", "-ldl"}},
+	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread", "-ldl"}},
+	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
 }
 
 // Key identifies the libraries that these sources make with a compiler: the name of their folder in the cache.

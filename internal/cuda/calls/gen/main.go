@@ -21,7 +21,8 @@ func main() {
 		"gen_properties.h":          properties(),
 		"gen_forward_runtime.h":     forwards(calls.Runtime, calls.Accepted),
 		"gen_forward_driver.h":      forwards(calls.Driver, calls.AcceptedDriver),
-		"gen_unsupported_runtime.h": unsupported(),
+		"gen_unsupported_runtime.h": unsupported(calls.UnsupportedCalls),
+		"gen_unsupported_driver.h":  unsupported(calls.UnsupportedDriver),
 	}
 	files["gen_procedures.h"] = procedures(files["gen_forward_driver.h"])
 	for name, text := range files {
@@ -68,9 +69,9 @@ func properties() string {
 	return b.String() + "};\n"
 }
 
-func unsupported() string {
+func unsupported(names []string) string {
 	var b strings.Builder
-	for _, name := range calls.UnsupportedCalls {
+	for _, name := range names {
 		fmt.Fprintf(&b, "EXPORT int %s(void) { return finish(fp_unsupported(%q)); }\n", name, name)
 	}
 	return b.String()

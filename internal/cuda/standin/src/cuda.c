@@ -23,6 +23,7 @@ static int present(void) {
 
 #include "gen_errors.h"
 #include "gen_forward_driver.h"
+#include "gen_unsupported_driver.h"
 
 static int error_text(int code, const char **text, int name) {
   if (!text) return fpInvalidValue;

@@ -224,3 +224,30 @@ EXPORT struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind
 // The double conversions of old devices do nothing.
 EXPORT int cudaSetDoubleForDevice(double *d) { return finish(d ? 0 : fpInvalidValue); }
 EXPORT int cudaSetDoubleForHost(double *d) { return finish(d ? 0 : fpInvalidValue); }
+
+// Functions of the driver API come from its own library, which finds this process's connection to the checker.
+static int driver_function(const char *name, void **f, unsigned version, u64 flags, int *status) {
+  int (*find)(const char *, void **, int, u64, int *) = NULL;
+  if (!name || !f) return finish(fpInvalidValue);
+  int e = present();
+  if (e) return finish(e);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library) *(void **)&find = dlsym(library, "cuGetProcAddress_v2");
+  *f = NULL;
+  if (find) find(name, f, (int)version, flags, NULL);
+  if (status) *status = *f ? 0 : 1; // found, or not found
+  return finish(*f || status ? 0 : fpNotFound);
+}
+
+EXPORT int cudaGetDriverEntryPoint(const char *name, void **f, u64 flags, int *status) {
+  return driver_function(name, f, runtime_version, flags, status);
+}
+EXPORT int cudaGetDriverEntryPoint_ptsz(const char *name, void **f, u64 flags, int *status) {
+  return driver_function(name, f, runtime_version, flags | 2, status);
+}
+EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned version, u64 flags, int *status) {
+  return driver_function(name, f, version, flags, status);
+}
+EXPORT int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **f, unsigned version, u64 flags, int *status) {
+  return driver_function(name, f, version, flags | 2, status);
+}

@@ -59,10 +59,6 @@ EXPORT int cudaGLUnmapBufferObject(void) { return finish(fp_unsupported("cudaGLU
 EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLUnmapBufferObjectAsync")); }
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
 EXPORT int cudaGetChannelDesc(void) { return finish(fp_unsupported("cudaGetChannelDesc")); }
-EXPORT int cudaGetDriverEntryPoint(void) { return finish(fp_unsupported("cudaGetDriverEntryPoint")); }
-EXPORT int cudaGetDriverEntryPointByVersion(void) { return finish(fp_unsupported("cudaGetDriverEntryPointByVersion")); }
-EXPORT int cudaGetDriverEntryPointByVersion_ptsz(void) { return finish(fp_unsupported("cudaGetDriverEntryPointByVersion_ptsz")); }
-EXPORT int cudaGetDriverEntryPoint_ptsz(void) { return finish(fp_unsupported("cudaGetDriverEntryPoint_ptsz")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
 EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cudaGetMipmappedArrayLevel")); }
 EXPORT int cudaGetSurfaceObjectResourceDesc(void) { return finish(fp_unsupported("cudaGetSurfaceObjectResourceDesc")); }
