@@ -34,8 +34,8 @@ const (
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	SameValueRace            // both write the same value
 	OneInstruction           // two lanes of one instruction
-	CrossBlock               // different blocks of one launch
 	SameBlock                // one block
+	CrossBlock               // different blocks of one launch: no barrier would help
 	AtomicWithPlain          // one atomic, one plain
 	MixedSizeRace            // two atomic accesses that overlap in part
 	ScopeRace                // two atomic accesses, a scope excludes the other thread

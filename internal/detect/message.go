@@ -11,6 +11,7 @@ type Facts struct {
 	Category       Category
 	Earlier, Later Access
 	Handover       *Handover
+	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -47,14 +48,14 @@ func (f *Facts) kind() Kind {
 		return f.Category.Kind()
 	}
 	switch {
-	case h == nil && f.oneHoldsALock():
+	case h == nil && f.Alone:
 		return MissingLock
 	case h == nil:
 		return Unordered
 	case !h.InScope && h.Lock:
 		return LockScope
 	case !h.InScope:
-		return FenceScope
+		return AtomicScope
 	case h.Release == nil || h.Acquire == nil:
 		return MissingFence
 	case h.Lock && (!h.ReleaseWide || !h.AcquireWide):
@@ -64,13 +65,6 @@ func (f *Facts) kind() Kind {
 	}
 	return Unordered
 }
-
-// oneHoldsALock guesses that one of the accesses stands between the fences of a lock and the other does not.
-func (f *Facts) oneHoldsALock() bool {
-	return isFence(f.Earlier.Sync) != isFence(f.Later.Sync) && (f.Earlier.Sync == nil || f.Later.Sync == nil)
-}
-
-func isFence(s *Sync) bool { return s != nil && len(s.What) > 5 && s.What[:5] == "fence" }
 
 // verb tells what an access does: "writes", "reads", "updates atomically".
 func (a *Access) verb() string {
@@ -192,7 +186,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	switch k {
 	case MissingFence:
 		return what + ": an atomic or volatile variable passes from one to the other, but " + h.lacks(), h.fix("__threadfence()")
-	case LockScope, FenceScope:
+	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with scope cta, which excludes the other block",
 				"give the accesses to that variable device scope"
@@ -204,7 +198,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s: the %s between them has a scope that excludes the other block", what, s.What),
 			"use device scope there: __threadfence(), or memory operations with thread_scope_device"
 	case MissingLock:
-		return what + ": one of them is inside a critical section and the other is not", "take the same lock around both accesses"
+		return what + ": one of them is inside a critical section of a lock that the other does not take", "take the same lock around both accesses"
 	}
 	return what + ", and nothing orders them" + f.around(),
 		"hand the data over by a release and an acquire at device scope, use atomic operations, synchronise the grid, or split the kernel in two"

@@ -100,42 +100,44 @@ func (d *Detector) observed(m *meeting, p *page, at uint64, bytes uint32, k *cla
 	a.lane = lane
 }
 
-// meetSet judges the groups of a set: those of the actor's block, at most a few, and of the others, which may be very
-// many but race alike, until one is found that races.
+// meetSet judges the groups of a set: first those of other blocks, which may be very many but race alike and at least as
+// gravely, until one is found that races, then those of the actor's block.
 func (m *meeting) meetSet(s *slot) {
 	a := &m.d.act
 	first := uint64(a.blk.index) * uint64(a.blk.wpb)
 	last := first + uint64(a.blk.wpb)
 	known := func(top uint32) bool { return a.view.grid != nil && a.view.grid.Min >= top }
 	s.root.walk(s.depth, 0, func(warp, span uint64, top uint32) bool {
-		return warp+span <= first || warp >= last || known(top) || a.view.block != nil && a.view.block.Min >= top
-	}, m.meet)
-	if m.lanes == a.lanes {
-		r := detect.Relation{SameLaunch: true, SameValue: m.same}
-		if m.best >= detect.Classify(m.k.side, a.class.side, r) {
-			return
-		}
-	}
-	s.root.walk(s.depth, 0, func(warp, span uint64, top uint32) bool {
 		return known(top) || warp >= first && warp+span <= last
 	}, func(warp uint32, g group) bool {
 		if uint64(warp) >= first && uint64(warp) < last {
 			return true
 		}
-		return a.view.behind(a.blk, warp, g.lanes, g.clock) == 0 || !m.meet(warp, g)
+		m.meet(warp, g)
+		return m.lanes == 0
+	})
+	if m.lanes == a.lanes {
+		return
+	}
+	s.root.walk(s.depth, 0, func(warp, span uint64, top uint32) bool {
+		return warp+span <= first || warp >= last || known(top) || a.view.block != nil && a.view.block.Min >= top
+	}, func(warp uint32, g group) bool {
+		if uint64(warp) >= first && uint64(warp) < last {
+			m.meet(warp, g)
+		}
+		return true
 	})
 }
 
 // meet judges a group of an entry.
-func (m *meeting) meet(warp uint32, g group) bool {
+func (m *meeting) meet(warp uint32, g group) {
 	a := &m.d.act
 	behind := a.view.behind(a.blk, warp, g.lanes, g.clock)
-	if behind == 0 {
-		return true
-	}
-	if warp == a.warp {
+	switch {
+	case behind == 0:
+	case warp == a.warp:
 		m.meetWarp(behind, g)
-	} else {
+	default:
 		m.any = true
 		r := detect.Relation{SameLaunch: true, SameBlock: warp/a.blk.wpb == a.blk.index, SameValue: m.same}
 		if cat := detect.Classify(m.k.side, a.class.side, r); cat != detect.NoRace {
@@ -143,7 +145,6 @@ func (m *meeting) meet(warp uint32, g group) bool {
 			m.note(cat, warp, bits.TrailingZeros32(behind), g.clock)
 		}
 	}
-	return true
 }
 
 // meetWarp judges lanes behind of a group of the actor's own warp.

@@ -158,6 +158,7 @@ func (d *Detector) facts(h hit) detect.Facts {
 	f.Later.Sync = a.blk.log.before(a.wi, lane, a.blk.warps[a.wi].view(lane).clock).sync()
 	if k.launch == a.blk.launch {
 		f.Handover = d.handoverOf(h, lane)
+		f.Alone = f.Handover == nil && d.alone(h, lane)
 	}
 	return f
 }
@@ -181,65 +182,6 @@ func (k *class) access(addr uint64, warp uint32, lane int) detect.Access {
 		x.Address = addr &^ (n - 1)
 	}
 	return x
-}
-
-// handover is the last time that a thread of a block read strongly what another thread had written strongly: the
-// usual way to hand data over.
-type handover struct {
-	from        *launch
-	block, warp uint32
-	lane        int
-	clock       uint32 // the writer's epoch
-	place       uint32
-	reader      uint32 // warp within the block
-	readerLane  int
-	readerClock uint32
-	readPlace   uint32
-	meets       bool // morally strong
-	lock        bool // both are read-modify-writes
-}
-
-func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class) {
-	if x.launch == b.launch && x.warp == d.act.warp && x.lane == lane {
-		return
-	}
-	v := b.warps[wi].view(lane)
-	b.handover = handover{x.launch, x.block, x.warp, x.lane, x.clock, x.place, wi, lane, v.clock, c.key.place,
-		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile), x.rmw && c.side.RMW}
-}
-
-// handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did.
-func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
-	a := &d.act
-	o := &a.blk.handover
-	if o.from != a.blk.launch || o.block != h.warp/a.blk.wpb || o.clock < h.clock {
-		return nil
-	}
-	if o.block == a.blk.index && (o.warp != h.warp || o.lane != h.lane || o.reader != a.wi || o.readerLane != lane) {
-		return nil
-	}
-	out := &detect.Handover{Write: o.place, Read: o.readPlace, InScope: o.meets, Lock: o.lock}
-	a.blk.logs[o.block].all(o.warp%a.blk.wpb, o.lane, func(x *logged) bool {
-		if x.releases() && x.clock > h.clock && x.clock <= o.clock {
-			out.Release, out.ReleaseWide = x.sync(), x.scope >= event.ScopeGPU
-		}
-		return true
-	})
-	a.blk.log.all(o.reader, o.readerLane, func(x *logged) bool {
-		if x.acquires() && x.clock > o.readerClock {
-			out.Acquire, out.AcquireWide = x.sync(), x.scope >= event.ScopeGPU
-		}
-		return true
-	})
-	return out
-}
-
-func (x *logged) releases() bool {
-	return x.kind == event.Fence || x.kind != event.Load && x.order >= event.Release
-}
-
-func (x *logged) acquires() bool {
-	return x.kind == event.Fence || x.kind != event.Store && x.order >= event.Acquire && x.order != event.Release
 }
 
 // Findings gives the races found so far, sorted by their places.

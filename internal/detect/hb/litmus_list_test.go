@@ -66,7 +66,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.0 st.relaxed.cta f
 		1.1.0 ld.relaxed.gpu f
 		1.1.0 fence.acq_rel.gpu
-		1.1.0 ld x`, want: "2-7 insufficient-fence-scope error; 4-5 insufficient-atomic-scope error"},
+		1.1.0 ld x`, want: "2-7 insufficient-atomic-scope error; 4-5 insufficient-atomic-scope error"},
 	{name: "mp by release and acquire", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 st.release.gpu f
@@ -76,7 +76,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.0 st x
 		1.0.0 st.release.cta f
 		1.1.0 ld.acquire.gpu f
-		1.1.0 ld x`, want: "2-5 insufficient-fence-scope error; 3-4 insufficient-atomic-scope error"},
+		1.1.0 ld x`, want: "2-5 insufficient-atomic-scope error; 3-4 insufficient-atomic-scope error"},
 	{name: "mp, release operation, acquire fence", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 atom.release.gpu f
@@ -105,7 +105,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.0 st.release.gpu f
 		1.0.0 st.relaxed.gpu y
 		1.1.0 ld.acquire.gpu y
-		1.1.0 ld x`, want: "2-6 unordered error"},
+		1.1.0 ld x`, want: "2-6 missing-fence error"},
 	{name: "strong read, then acquire of the same location", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 st.release.gpu f
@@ -149,7 +149,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.0 st.release.gpu f
 		1.1.0 atom.relaxed.cta f
 		1.2.0 ld.acquire.gpu f
-		1.2.0 ld x`, want: "2-6 unordered error; 3-4 insufficient-atomic-scope error; 4-5 insufficient-atomic-scope error"},
+		1.2.0 ld x`, want: "2-6 insufficient-atomic-scope error; 3-4 insufficient-atomic-scope error; 4-5 insufficient-atomic-scope error"},
 	{name: "sequence broken by a strong store", program: `begin 0 3 1
 		1.0.0 st x
 		1.0.0 st.release.gpu f

@@ -25,10 +25,7 @@ type loc struct {
 	block  uint32
 	warp   uint32
 	lane   int
-	clock  uint32
 	wide   bool
-	rmw    bool
-	place  uint32
 	// recs are the release patterns that a read of the current value observes.
 	recs records
 	// The threads that observed the current value: the first one, and others.
@@ -331,6 +328,7 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 		}
 	}
 	b.next(wi, e.Mask, e)
+	w.noteFence(e.Mask)
 }
 
 // strong performs the element at addr of a strong access by one lane: synchronisation, check and record. Stores are
@@ -376,8 +374,8 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	x.valid = span(addr, addr, uint64(size))
 	p.overwrite(addr, uint64(size), x)
 	d.touch(addr, uint64(size), false, true)
-	x.launch, x.block, x.warp, x.lane, x.clock = b.launch, b.index, d.act.warp, lane, v.clock
-	x.wide, x.rmw, x.place = c.side.Wide || c.side.Volatile, c.side.RMW, e.Place
+	x.launch, x.block, x.warp, x.lane = b.launch, b.index, d.act.warp, lane
+	x.wide = c.side.Wide || c.side.Volatile
 	x.first = observer{}
 	clear(x.observers)
 	x.observers = x.observers[:0]
@@ -385,6 +383,7 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 		x.sees(b.launch, d.act.warp, lane, v.clock)
 	}
 	d.release(b, wi, lane, x)
+	b.noteLock(wi, lane, locKey{d.act.shared, size, addr}, c)
 }
 
 // release publishes with the write just made to x what the lane has released.

@@ -66,6 +66,7 @@ type warp struct {
 	used, usedSmem uint32 // lanes that accessed memory, shared memory
 	same           view
 	each           *[32]view
+	locks          *[32]lockState
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 }
 
@@ -224,8 +225,9 @@ func beyondBehind(f *clock.Foreign, l *launch, warp, lanes, c uint32) uint32 {
 
 // syncLog remembers the synchronisations of a block, for messages. It keeps the last logSize.
 type syncLog struct {
-	ops []logged
-	at  int
+	ops      []logged
+	at       int
+	sections []section
 }
 
 const logSize = 256

@@ -36,8 +36,8 @@ func (r Race) String() string {
 }
 
 // reasons, from the mildest to the gravest; the first five are warnings.
-var reasons = []string{"", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "same-value", "one-instruction", "cross-block",
-	"same-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
+var reasons = []string{"", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "same-value", "one-instruction", "same-block",
+	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
 
 func rankOf(why string) int {
 	for i, r := range reasons {

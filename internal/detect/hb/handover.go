@@ -1,0 +1,215 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// What follows decides nothing but how a race between blocks is named and explained. It is asked only when a race is
+// the first of its pair of places, and may guess.
+
+// handover is the last time that a thread of a block read strongly what another thread had written strongly: the usual
+// way to hand data over.
+type handover struct {
+	key   locKey
+	warp  uint32 // the reader's, within the block
+	lane  int
+	clock uint32 // the reader's epoch
+	place uint32
+	meets bool // morally strong
+}
+
+func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class) {
+	if x.launch != b.launch || x.warp == d.act.warp && x.lane == lane {
+		return
+	}
+	b.handover = handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, b.warps[wi].view(lane).clock, c.key.place,
+		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)}
+}
+
+// handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did.
+func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
+	a := &d.act
+	o := &a.blk.handover
+	block := h.warp / a.blk.wpb
+	if o.key.size == 0 || block == a.blk.index && (o.warp != a.wi || o.lane != lane) {
+		return nil
+	}
+	var out *detect.Handover
+	var by strongWrite
+	d.strongWrites(o.key, func(w strongWrite) {
+		if w.warp/a.blk.wpb != block || block == a.blk.index && (w.warp != h.warp || w.lanes>>uint(h.lane)&1 == 0) {
+			return
+		}
+		// Within an epoch the order of first execution has to do for program order.
+		if w.clock < h.clock || w.clock == h.clock && w.class < h.class {
+			return
+		}
+		if out == nil || w.clock < by.clock {
+			out, by = &detect.Handover{Write: d.classes[w.class].place, Read: o.place, InScope: o.meets}, w
+		}
+	})
+	if out == nil {
+		return nil
+	}
+	d.strongWrites(o.key, func(w strongWrite) {
+		k := &d.classes[w.class]
+		if w.warp == h.warp && w.lanes>>uint(h.lane)&1 != 0 && w.class < h.class && w.clock <= h.clock && k.side.RMW && !k.discards {
+			out.Lock = true
+		}
+	})
+	a.blk.logs[block].all(by.warp%a.blk.wpb, bits.TrailingZeros32(by.lanes), func(x *logged) bool {
+		if x.clock > h.clock && (x.kind == event.Fence && x.clock <= by.clock || x.releases() && x.place == out.Write) {
+			out.Release, out.ReleaseWide = x.sync(), x.scope >= event.ScopeGPU
+		}
+		return true
+	})
+	a.blk.log.all(o.warp, o.lane, func(x *logged) bool {
+		if x.clock > o.clock && (x.kind == event.Fence || x.acquires() && x.place == o.place) {
+			out.Acquire, out.AcquireWide = x.sync(), x.scope >= event.ScopeGPU
+		}
+		return true
+	})
+	return out
+}
+
+// strongWrite is a strong write that shadow memory still knows of.
+type strongWrite struct {
+	class, warp, lanes, clock uint32
+}
+
+// strongWrites calls f for the strong writes of the current launch to a location.
+func (d *Detector) strongWrites(key locKey, f func(strongWrite)) {
+	a := &d.act
+	p := d.mem.find(key.addr)
+	if key.shared {
+		p = a.page(key.addr)
+	}
+	if p == nil {
+		return
+	}
+	l := p.lines[key.addr%pageBytes/lineBytes]
+	if l == nil {
+		return
+	}
+	d.mem.each(&l.cells[key.addr%lineBytes/cellBytes], func(e *entry) {
+		k := &d.classes[e.class()]
+		if k.launch != a.blk.launch || !k.strong || !k.side.Write {
+			return
+		}
+		visit := func(warp uint32, g group) bool {
+			f(strongWrite{e.class(), warp, g.lanes, g.clock})
+			return true
+		}
+		if e.head&headMany == 0 {
+			visit(e.warp, group{e.lanes, e.clock, e.exec})
+			return
+		}
+		s := &d.mem.sets.slots[e.lanes]
+		s.root.walk(s.depth, 0, nil, visit)
+	})
+}
+
+// releases says that a synchronisation is a release operation.
+func (x *logged) releases() bool {
+	return x.kind == event.Store || x.kind == event.Atomic && x.order >= event.Release
+}
+
+// acquires says that a synchronisation is an acquire operation.
+func (x *logged) acquires() bool {
+	return x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release
+}
+
+// section is a critical section as it looks: a read-modify-write whose result was read, a fence, and in the end a strong
+// write to the same location.
+type section struct {
+	warp     uint32 // within the block
+	lane     int
+	key      locKey
+	from, to uint32 // epochs
+}
+
+// lockState is how far a thread has come in entering a critical section.
+type lockState struct {
+	key  locKey
+	held bool
+	from uint32
+}
+
+// noteLock follows a strong write to a location by a lane of warp wi.
+func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
+	w := &b.warps[wi]
+	if w.locks == nil {
+		if !c.side.RMW || c.discards {
+			return
+		}
+		w.locks = new([32]lockState)
+	}
+	s := &w.locks[lane]
+	now := w.view(lane).clock
+	if s.held && s.key == key {
+		b.log.sections = append(b.log.sections, section{wi, lane, key, s.from, now})
+		if n := len(b.log.sections); n > maxSections {
+			b.log.sections = append(b.log.sections[:0], b.log.sections[n-maxSections:]...)
+		}
+		*s = lockState{}
+		return
+	}
+	if c.side.RMW && !c.discards && !s.held {
+		*s = lockState{key: key, held: c.acquires, from: now}
+	}
+}
+
+const maxSections = 64
+
+// noteFence follows a fence by lanes of a warp, after it.
+func (w *warp) noteFence(lanes uint32) {
+	if w.locks == nil {
+		return
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		if s := &w.locks[lane]; s.key.size != 0 && !s.held {
+			s.held, s.from = true, w.view(lane).clock
+		}
+	}
+}
+
+// alone says that one of the two threads of a hit is in a critical section of a lock that the other never took.
+func (d *Detector) alone(h hit, lane int) bool {
+	a := &d.act
+	block := h.warp / a.blk.wpb
+	var early, late locKey
+	if l := a.blk.logs[block]; l != nil {
+		for i := range l.sections {
+			x := &l.sections[i]
+			if x.warp == h.warp%a.blk.wpb && x.lane == h.lane && x.from <= h.clock && h.clock <= x.to {
+				early = x.key
+			}
+		}
+	}
+	if b := a.blk.blocks[block]; b != nil && early.size == 0 {
+		early = b.warps[h.warp%a.blk.wpb].holds(h.lane, h.clock)
+	}
+	late = a.blk.warps[a.wi].holds(lane, ^uint32(0))
+	if early == late {
+		return false
+	}
+	return early.size != 0 && !d.wrote(early, a.warp, lane) || late.size != 0 && !d.wrote(late, h.warp, h.lane)
+}
+
+// holds gives the lock that a lane has held since epoch c or before.
+func (w *warp) holds(lane int, c uint32) locKey {
+	if w.locks == nil || !w.locks[lane].held || w.locks[lane].from > c {
+		return locKey{}
+	}
+	return w.locks[lane].key
+}
+
+// wrote says that a thread has strongly written a location.
+func (d *Detector) wrote(key locKey, warp uint32, lane int) (yes bool) {
+	d.strongWrites(key, func(w strongWrite) { yes = yes || w.warp == warp && w.lanes>>uint(lane)&1 != 0 })
+	return yes
+}
