@@ -2,6 +2,10 @@ package cuda
 
 import "fencepost.dev/fencepost/internal/cuda/calls"
 
+// clockRate is that of the clock registers, in kHz: about what an emulated warp reaches. Programs let kernels spin for
+// milliseconds' worth of it, which at the rate of a real device would take the emulator minutes.
+const clockRate = 1000
+
 // attributes gives the device attributes by number (CUDA Runtime API, enum cudaDeviceAttr). What is not listed is 0.
 func (d *Device) attributes() []int32 {
 	lim := d.cfg.Limits
@@ -15,7 +19,7 @@ func (d *Device) attributes() []int32 {
 	set(1, lim.ThreadsPerBlock, int(lim.BlockDim.X), int(lim.BlockDim.Y), int(lim.BlockDim.Z))
 	set(5, int(lim.GridDim.X), int(lim.GridDim.Y), int(lim.GridDim.Z))
 	set(8, lim.SharedPerBlock, 64<<10, lim.WarpSize, 1<<31-1, 64<<10) // constant memory, warp, pitch, registers a block
-	set(13, 1410000, 512, 1, lim.SMs, 0, 0, 1, 0)                     // clock kHz, texture alignment, overlap, SMs, timeout, integrated, maps host memory, compute mode
+	set(13, clockRate, 512, 1, lim.SMs, 0, 0, 1, 0)                   // clock kHz, texture alignment, overlap, SMs, timeout, integrated, maps host memory, compute mode
 	textureAttributes(set)
 	set(30, 512, 1, 0, 0, 0, 0, 1215000, 5120, 40<<20, lim.ThreadsPerSM, 3, 1) // surface alignment ... async engines, unified addressing
 	set(50, 0, 32)                                                             // PCI domain, texture pitch alignment
