@@ -29,7 +29,7 @@ type output struct {
 	args []string
 }
 
-var common = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unused-function", "-I{src}"}
+var common = []string{"-std=gnu11", "-O1", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wno-unused-function", "-I{src}"}
 
 var outputs = []output{
 	{"cudart13.o", []string{"-DFP_RUNTIME=13", "-c", "{src}/cudart.c"}},
