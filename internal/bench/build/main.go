@@ -1,0 +1,74 @@
+// Command build makes the PTX of the benchmark kernels from their sources with the nvcc of this machine: NAME.O0.ptx keeps
+// every access where the source has it, NAME.ptx is what nvcc makes by default. It is run by
+// "go generate ./internal/bench", in the folder internal/bench.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+// variants are the two compilations of a kernel: the suffix of the file and nvcc's flags.
+var variants = []struct {
+	suffix string
+	flags  []string
+}{
+	{".O0.ptx", []string{"-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx"}},
+	{".ptx", []string{"-lineinfo", "-arch=compute_80", "-ptx"}},
+}
+
+func main() {
+	if err := build(filepath.Join("kernels", "*.cu")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// build compiles the sources that match a pattern.
+func build(pattern string) error {
+	nvcc, err := new(toolchain.Finder).FindNVCC(context.Background())
+	if err != nil {
+		return err
+	}
+	sources, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, source := range sources {
+		for _, v := range variants {
+			errs = append(errs, compile(nvcc.Path, source, v.suffix, v.flags))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compile writes the PTX of one source beside it, the same bytes wherever the source and the toolkit lie.
+func compile(nvcc, source, suffix string, flags []string) error {
+	dir, file := filepath.Split(source)
+	out := strings.TrimSuffix(file, ".cu") + suffix
+	// Without a seed, names of internal functions hold a hash of the source's absolute path.
+	cmd := exec.Command(nvcc, append([]string{"-frandom-seed=" + file, file, "-o", out}, flags...)...)
+	cmd.Dir = dir
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", source, err, msg)
+	}
+	ptx, err := os.ReadFile(filepath.Join(dir, out))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, out), shorten(ptx), 0o644)
+}
+
+var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ").*?([^/"]*)"$`)
+
+// shorten leaves the bare names in the .file directives.
+func shorten(ptx []byte) []byte { return fileLine.ReplaceAll(ptx, []byte(`${1}${2}"`)) }

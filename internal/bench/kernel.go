@@ -1,0 +1,163 @@
+// Package bench measures engines and detectors on a set of kernels, against the same work in C compiled for this machine,
+// and against each other. Every ratio is made within one run, and stands beside a digest of what was computed.
+package bench
+
+import (
+	"embed"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+//go:generate go run ./build
+
+//go:embed kernels
+var files embed.FS
+
+// Kernel is one program of the benchmark: kernels/NAME.cu, .O0.ptx, .ptx and .c. It is free of races.
+type Kernel struct {
+	Name string
+	Doc  string // a few words
+	// Coalesced says that the lanes of a warp access memory side by side, nearly always.
+	Coalesced bool
+	// Tolerance is how far results may lie apart, relative to the larger of 1 and the value: 0 where IEEE 754 makes them
+	// exact. Where it is not 0 all results are f32.
+	Tolerance float64
+	// Sizes are what New takes for Tiny, Small and Normal.
+	Sizes [3]int
+	New   func(n int) *Problem
+}
+
+// Size is how much work a kernel gets.
+type Size int
+
+// The sizes. Tiny is for tests, Small for the reference engine, Normal for fast ones.
+const (
+	Tiny Size = iota
+	Small
+	Normal
+)
+
+// Role is what a buffer is for.
+type Role uint8
+
+// The roles.
+const (
+	Input   Role = iota // only read
+	Scratch             // written, and of no interest afterwards
+	Result
+)
+
+// Buffer is device memory with what it holds at first.
+type Buffer struct {
+	Role Role
+	Data []byte
+}
+
+// Problem is a kernel's input and the host program around it.
+type Problem struct {
+	Buffers []Buffer
+	Args    []uint64 // what the native function is told besides the buffers; f32 as their bits
+	Host    func(m Machine) error
+}
+
+// Machine is what a host program can do.
+type Machine interface {
+	// Launch runs a kernel. Arguments are Ref (a buffer's address), int32, uint32 or float32.
+	Launch(kernel string, grid, block event.Dim3, args ...any) error
+	// Word reads the first four bytes of a buffer, SetWord writes them.
+	Word(buffer Ref) (uint32, error)
+	SetWord(buffer Ref, v uint32) error
+}
+
+// Ref names a buffer of the problem by its index.
+type Ref int
+
+// Bytes is the size of all buffers.
+func (p *Problem) Bytes() int {
+	n := 0
+	for _, b := range p.Buffers {
+		n += len(b.Data)
+	}
+	return n
+}
+
+// results makes room for the results.
+func (p *Problem) results() [][]byte {
+	var out [][]byte
+	for _, b := range p.Buffers {
+		if b.Role == Result {
+			out = append(out, make([]byte, len(b.Data)))
+		}
+	}
+	return out
+}
+
+// PTX gives the kernel's text as one of the variants.
+func (k *Kernel) PTX(v Variant) (string, error) {
+	text, err := files.ReadFile("kernels/" + k.Name + v.suffix())
+	return string(text), err
+}
+
+// Variant is how nvcc compiled a kernel.
+type Variant uint8
+
+// The variants.
+const (
+	Kept    Variant = iota // -Xcicc -O0: every access where the source has it
+	Default                // nvcc's own optimisation
+)
+
+func (v Variant) suffix() string {
+	if v == Kept {
+		return ".O0.ptx"
+	}
+	return ".ptx"
+}
+
+// Digest stands for results: 64 bits of FNV-1a over their bytes, or where results are not exact over the sums of the
+// values and of their amounts, rounded to three decimal digits.
+func (k *Kernel) Digest(results [][]byte) string {
+	h := fnv.New64a()
+	for _, r := range results {
+		if k.Tolerance == 0 {
+			h.Write(r)
+			continue
+		}
+		var sum, amount float64
+		for i := 0; i+4 <= len(r); i += 4 {
+			x := float64(float32At(r, i))
+			sum += x
+			amount += math.Abs(x)
+		}
+		fmt.Fprintf(h, "%.2e %.2e\n", sum, amount)
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// Compare says how two results differ, nil when they are as equal as they have to be.
+func (k *Kernel) Compare(got, want [][]byte) error {
+	for b := range want {
+		for i := 0; i+4 <= len(want[b]); i += 4 {
+			g, w := binary.LittleEndian.Uint32(got[b][i:]), binary.LittleEndian.Uint32(want[b][i:])
+			if g == w {
+				continue
+			}
+			if k.Tolerance == 0 {
+				return fmt.Errorf("result %d: word %d is %#x, and %#x is right", b, i/4, g, w)
+			}
+			x, y := float64(math.Float32frombits(g)), float64(math.Float32frombits(w))
+			if !(math.Abs(x-y) <= k.Tolerance*max(1, math.Abs(y))) {
+				return fmt.Errorf("result %d: value %d is %v, and %v is right within %v", b, i/4, x, y, k.Tolerance)
+			}
+		}
+	}
+	return nil
+}
+
+func float32At(b []byte, i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
+}

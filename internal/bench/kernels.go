@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Kernels gives the kernels in the order of the table. A size counts elements (saxpy, stencil, histogram, reduce, scan,
+// blackscholes), rows (matmul, transpose), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
+func Kernels() []*Kernel {
+	return []*Kernel{
+		{Name: "saxpy", Doc: "coalesced, one fma", Coalesced: true, Sizes: [3]int{1000, 1 << 16, 1 << 22}, New: saxpy},
+		{Name: "stencil", Doc: "shared tile, one barrier", Coalesced: true, Sizes: [3]int{1000, 1 << 15, 1 << 21}, New: stencil},
+		{Name: "histogram", Doc: "shared and global atomics", Sizes: [3]int{3000, 1 << 16, 1 << 22}, New: histogram},
+		{Name: "matmul", Doc: "tiles of 16 x 16", Coalesced: true, Sizes: [3]int{32, 64, 256}, New: matmul},
+		{Name: "reduce", Doc: "tree in shared memory", Coalesced: true, Sizes: [3]int{2000, 1 << 15, 1 << 22}, New: reduce},
+		{Name: "scan", Doc: "block scans, strided shared memory", Sizes: [3]int{1500, 1 << 13, 1 << 18}, New: scan},
+		{Name: "transpose", Doc: "padded tile", Coalesced: true, Sizes: [3]int{64, 192, 2048}, New: transpose},
+		{Name: "bfs", Doc: "a launch a level, scattered atomics", Sizes: [3]int{300, 1 << 12, 1 << 17}, New: bfs},
+		{Name: "nbody", Doc: "fp32 with rsqrt", Coalesced: true, Tolerance: 1e-4, Sizes: [3]int{256, 256, 2048}, New: nbody},
+		{Name: "blackscholes", Doc: "fp32 with logf, expf, sqrtf", Coalesced: true, Tolerance: 1e-3, Sizes: [3]int{300, 1 << 13, 1 << 19}, New: blackscholes},
+		{Name: "sha256", Doc: "integer arithmetic, local arrays", Coalesced: true, Sizes: [3]int{40, 128, 1 << 12}, New: sha},
+		{Name: "hashtable", Doc: "a spin lock a bucket", Sizes: [3]int{200, 1 << 11, 1 << 15}, New: hashtable},
+	}
+}
+
+const blockSize = 256
+
+// line is a one-dimensional shape; over is how many blocks of size threads cover n.
+func line(n int) event.Dim3     { return event.Dim3{X: uint32(n), Y: 1, Z: 1} }
+func over(n, size int) int      { return (n + size - 1) / size }
+func random() *rand.Rand        { return rand.New(rand.NewPCG(1, 2)) }
+func floatArg(f float32) uint64 { return uint64(math.Float32bits(f)) }
+
+// floats makes n f32 from lo to hi.
+func floats(r *rand.Rand, n int, lo, hi float32) []byte {
+	out := make([]byte, 0, 4*n)
+	for range n {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(lo+(hi-lo)*r.Float32()))
+	}
+	return out
+}
+
+func words(r *rand.Rand, n int) []byte {
+	out := make([]byte, 0, 4*n)
+	for range n {
+		out = binary.LittleEndian.AppendUint32(out, r.Uint32())
+	}
+	return out
+}
+
+func bytesOf(v []uint32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, w := range v {
+		out = binary.LittleEndian.AppendUint32(out, w)
+	}
+	return out
+}
+
+func saxpy(n int) *Problem {
+	r := random()
+	const a = 1.5
+	return &Problem{
+		Buffers: []Buffer{{Input, floats(r, n, -1, 1)}, {Result, floats(r, n, -1, 1)}},
+		Args:    []uint64{uint64(n), floatArg(a)},
+		Host: func(m Machine) error {
+			return m.Launch("saxpy", line(over(n, blockSize)), line(blockSize), int32(n), float32(a), Ref(0), Ref(1))
+		},
+	}
+}
+
+func stencil(n int) *Problem {
+	return &Problem{
+		Buffers: []Buffer{{Input, floats(random(), n, -1, 1)}, {Result, make([]byte, 4*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("stencil", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func histogram(n int) *Problem {
+	r := random()
+	in := make([]byte, n)
+	for i := range in {
+		in[i] = byte(r.Uint32() & r.Uint32()) // some bins are fuller than others
+	}
+	const perThread = 16
+	return &Problem{
+		Buffers: []Buffer{{Input, in}, {Result, make([]byte, 4*256)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("histogram", line(over(n, blockSize*perThread)), line(256), int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func matmul(n int) *Problem {
+	r := random()
+	const tile = 16
+	return &Problem{
+		Buffers: []Buffer{{Input, floats(r, n*n, -1, 1)}, {Input, floats(r, n*n, -1, 1)}, {Result, make([]byte, 4*n*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			grid := event.Dim3{X: uint32(n / tile), Y: uint32(n / tile), Z: 1}
+			return m.Launch("matmul", grid, event.Dim3{X: tile, Y: tile, Z: 1}, int32(n), Ref(0), Ref(1), Ref(2))
+		},
+	}
+}
+
+func reduce(n int) *Problem {
+	const perBlock = 2 * blockSize
+	blocks := over(n, perBlock)
+	// The levels go to and fro between two buffers; the last one goes to the result.
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n)}, {Result, make([]byte, 4)}, {Scratch, make([]byte, 4*blocks)}, {Scratch, make([]byte, 4*over(blocks, perBlock))}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			from, to, spare := Ref(0), Ref(2), Ref(3)
+			for left := n; ; left = over(left, perBlock) {
+				if left <= perBlock {
+					return m.Launch("reduce", line(1), line(blockSize), int32(left), from, Ref(1))
+				}
+				if err := m.Launch("reduce", line(over(left, perBlock)), line(blockSize), int32(left), from, to); err != nil {
+					return err
+				}
+				from, to, spare = to, spare, to
+			}
+		},
+	}
+}
+
+func scan(n int) *Problem {
+	const perBlock = 2 * blockSize
+	blocks := over(n, perBlock)
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n)}, {Result, make([]byte, 4*n)}, {Scratch, make([]byte, 4*blocks)},
+			{Scratch, make([]byte, 4*blocks)}, {Scratch, make([]byte, 4)}},
+		Args: []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			if err := m.Launch("scan_blocks", line(blocks), line(blockSize), int32(n), Ref(0), Ref(1), Ref(2)); err != nil {
+				return err
+			}
+			if err := m.Launch("scan_blocks", line(1), line(blockSize), int32(blocks), Ref(2), Ref(3), Ref(4)); err != nil {
+				return err
+			}
+			return m.Launch("add_sums", line(blocks), line(blockSize), int32(n), Ref(1), Ref(3))
+		},
+	}
+}
+
+func transpose(n int) *Problem {
+	const tile, rows = 32, 8
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n*n)}, {Result, make([]byte, 4*n*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			grid := event.Dim3{X: uint32(n / tile), Y: uint32(n / tile), Z: 1}
+			return m.Launch("transpose", grid, event.Dim3{X: tile, Y: rows, Z: 1}, int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func nbody(n int) *Problem {
+	r := random()
+	const dt = 0.01
+	return &Problem{
+		Buffers: []Buffer{{Input, floats(r, 4*n, 0, 1)}, {Input, floats(r, 4*n, -1, 1)}, {Result, make([]byte, 16*n)}, {Result, make([]byte, 16*n)}},
+		Args:    []uint64{uint64(n), floatArg(dt)},
+		Host: func(m Machine) error {
+			return m.Launch("nbody", line(n/blockSize), line(blockSize), int32(n), float32(dt), Ref(0), Ref(1), Ref(2), Ref(3))
+		},
+	}
+}
+
+func blackscholes(n int) *Problem {
+	r := random()
+	const rate, volatility = 0.02, 0.3
+	return &Problem{
+		Buffers: []Buffer{{Input, floats(r, n, 5, 30)}, {Input, floats(r, n, 1, 100)}, {Input, floats(r, n, 0.25, 10)},
+			{Result, make([]byte, 4*n)}, {Result, make([]byte, 4*n)}},
+		Args: []uint64{uint64(n), floatArg(rate), floatArg(volatility)},
+		Host: func(m Machine) error {
+			return m.Launch("blackscholes", line(over(n, blockSize)), line(blockSize), int32(n), float32(rate), float32(volatility),
+				Ref(0), Ref(1), Ref(2), Ref(3), Ref(4))
+		},
+	}
+}
+
+// shaBlocks is the length of a thread's chain.
+const shaBlocks = 4
+
+func sha(n int) *Problem {
+	const threads = 128
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), 16*n)}, {Result, make([]byte, 4*8*n)}},
+		Args:    []uint64{uint64(n), shaBlocks},
+		Host: func(m Machine) error {
+			return m.Launch("sha256", line(over(n, threads)), line(threads), int32(n), int32(shaBlocks), Ref(0), Ref(1))
+		},
+	}
+}

@@ -1,0 +1,271 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Setup is how to run a kernel.
+type Setup struct {
+	Variant  Variant
+	Engine   func() simt.Engine
+	Detector *detect.Spec // nil: none
+	// Discard makes the events that Detector asks for and throws them away.
+	Discard bool
+	// Warm runs the kernel once before, without telling the detector, so that the time holds no preparation of code.
+	Warm bool
+	// Meter measures the memory in use, which costs time.
+	Meter bool
+}
+
+// Run is what running a kernel gave.
+type Run struct {
+	Elapsed  time.Duration // of the host program with its launches, without allocations and copies
+	Stats    simt.Stats    // summed over the launches
+	Results  [][]byte
+	Findings []detect.Finding
+	Faults   []simt.Fault
+	// Memory is, with Setup.Meter, the heap in use beyond that before, in bytes, at the end of a launch, the most of all
+	// launches: of detector and engine. Counted says that the detector counts its memory, and then it is what that says.
+	Memory  uint64
+	Counted bool
+}
+
+// Execute runs a problem of kernel k.
+func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error) {
+	run := &Run{}
+	sink := &relay{}
+	cfg := cuda.Config{Engine: s.Engine(), Places: simt.NewPlaceTable(),
+		OnFault:  func(f simt.Fault) { run.Faults = append(run.Faults, f) },
+		OnLaunch: run.launched}
+	if s.Detector != nil {
+		cfg.Sink, cfg.Needs = sink, s.Detector.Needs
+	}
+	dev, err := cuda.NewDevice(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer dev.Close()
+	text, err := k.PTX(s.Variant)
+	if err != nil {
+		return nil, err
+	}
+	api := dev.NewContext()
+	mod, err := api.LoadModule(cuda.Image{Name: k.Name + s.Variant.suffix(), Text: text})
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{ctx: ctx, api: api, mod: mod, problem: p}
+	if s.Warm {
+		if _, err := m.host(); err != nil {
+			return nil, err
+		}
+		*run = Run{}
+	}
+	var detector detect.Detector
+	if s.Detector != nil && !s.Discard {
+		detector = s.Detector.New(detect.Config{Places: dev.Places()})
+		sink.to = detector
+	}
+	if s.Meter {
+		sink.to = &meter{sink: sink.to, before: heap(), run: run}
+	}
+	if run.Elapsed, err = m.host(); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	run.Results = m.results
+	if detector != nil {
+		run.Findings = detector.Findings()
+	}
+	return run, nil
+}
+
+func (r *Run) launched(l cuda.LaunchReport) {
+	r.Stats.Lanes += l.Stats.Lanes
+	r.Stats.Warps += l.Stats.Warps
+	r.Stats.Blocks += l.Stats.Blocks
+	r.Stats.Threads += l.Stats.Threads
+	r.Stats.Elapsed += l.Stats.Elapsed
+}
+
+// relay is a sink that can be attached later.
+type relay struct{ to event.Sink }
+
+// Events implements event.Sink.
+func (r *relay) Events(b *event.Batch) {
+	if r.to != nil {
+		r.to.Events(b)
+	}
+}
+
+// MemoryCounter is a detector that knows how much memory its metadata takes.
+type MemoryCounter interface{ MemoryBytes() uint64 }
+
+// meter measures memory before the last events of each launch, when there is most of it.
+type meter struct {
+	sink   event.Sink // nil: none
+	before uint64
+	run    *Run
+}
+
+// Events implements event.Sink.
+func (m *meter) Events(b *event.Batch) {
+	last := len(b.Events) - 1
+	if last < 0 || b.Events[last].Kind != event.KernelEnd {
+		m.pass(b)
+		return
+	}
+	for last > 0 && b.Events[last-1].Kind == event.Exit {
+		last--
+	}
+	part := *b
+	part.Events = b.Events[:last]
+	m.pass(&part)
+	m.measure()
+	part.Events = b.Events[last:]
+	m.pass(&part)
+}
+
+func (m *meter) pass(b *event.Batch) {
+	if m.sink != nil {
+		m.sink.Events(b)
+	}
+}
+
+func (m *meter) measure() {
+	var now uint64
+	if c, ok := m.sink.(MemoryCounter); ok {
+		now, m.run.Counted = c.MemoryBytes(), true
+	} else if h := heap(); h > m.before {
+		now = h - m.before
+	}
+	m.run.Memory = max(m.run.Memory, now)
+}
+
+// heap is the memory in use after a collection.
+func heap() uint64 {
+	var s runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
+}
+
+// machine drives a device. It implements Machine.
+type machine struct {
+	ctx     context.Context
+	api     *cuda.Context
+	mod     *cuda.Module
+	problem *Problem
+	addrs   []uint64
+	results [][]byte
+}
+
+// host allocates the buffers, runs the host program, fetches the results, and frees the buffers.
+func (m *machine) host() (time.Duration, error) {
+	m.addrs = nil
+	for _, b := range m.problem.Buffers {
+		addr, err := m.api.Malloc(uint64(len(b.Data)), simt.DeviceAlloc)
+		if err != nil {
+			return 0, err
+		}
+		m.addrs = append(m.addrs, addr)
+		if err := m.api.Write(addr, b.Data); err != nil {
+			return 0, err
+		}
+	}
+	begin := time.Now()
+	err := m.problem.Host(m)
+	elapsed := time.Since(begin)
+	if err != nil {
+		return 0, err
+	}
+	m.results = m.problem.results()
+	next := 0
+	for i, b := range m.problem.Buffers {
+		if b.Role == Result {
+			if err := m.api.Read(m.addrs[i], m.results[next]); err != nil {
+				return 0, err
+			}
+			next++
+		}
+	}
+	for _, addr := range m.addrs {
+		if err := m.api.Free(addr); err != nil {
+			return 0, err
+		}
+	}
+	return elapsed, nil
+}
+
+// Launch implements Machine.
+func (m *machine) Launch(kernel string, grid, block event.Dim3, args ...any) error {
+	k, err := m.mod.Kernel(kernel)
+	if err != nil {
+		return err
+	}
+	want := k.Params()
+	if len(args) != len(want) {
+		return fmt.Errorf("%s has %d parameters, and there are %d arguments", kernel, len(want), len(args))
+	}
+	params := make([]byte, k.ParamSize())
+	for i, p := range want {
+		var value []byte
+		switch a := args[i].(type) {
+		case Ref:
+			value = binary.LittleEndian.AppendUint64(nil, m.addrs[a])
+		case int32:
+			value = binary.LittleEndian.AppendUint32(nil, uint32(a))
+		case uint32:
+			value = binary.LittleEndian.AppendUint32(nil, a)
+		case float32:
+			value = binary.LittleEndian.AppendUint32(nil, math.Float32bits(a))
+		}
+		if len(value) != p.Size {
+			return fmt.Errorf("argument %d of %s has %d bytes, and the parameter has %d", i+1, kernel, len(value), p.Size)
+		}
+		copy(params[p.Off:], value)
+	}
+	if err := m.api.Launch(m.ctx, k, cuda.LaunchConfig{Grid: grid, Block: block}, params); err != nil {
+		return err
+	}
+	return m.ctx.Err()
+}
+
+// Word implements Machine.
+func (m *machine) Word(buffer Ref) (uint32, error) {
+	var b [4]byte
+	err := m.api.Read(m.addrs[buffer], b[:])
+	return binary.LittleEndian.Uint32(b[:]), err
+}
+
+// SetWord implements Machine.
+func (m *machine) SetWord(buffer Ref, v uint32) error {
+	return m.api.Write(m.addrs[buffer], binary.LittleEndian.AppendUint32(nil, v))
+}
+
+// Check says what is wrong with a run, nil when it has no findings, no faults, and the results wanted.
+func (r *Run) Check(k *Kernel, want [][]byte) error {
+	var errs []error
+	for _, f := range r.Findings {
+		errs = append(errs, fmt.Errorf("%s: finding %s: %s", k.Name, f.Kind, f.Message))
+	}
+	for _, f := range r.Faults {
+		errs = append(errs, fmt.Errorf("%s: fault %s: %s", k.Name, f.Kind, f.Message))
+	}
+	if want != nil {
+		if err := k.Compare(r.Results, want); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", k.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

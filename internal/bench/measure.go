@@ -1,0 +1,280 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Options say what to measure.
+type Options struct {
+	Engines  []Engine
+	Detector detect.Spec
+	Kernels  *regexp.Regexp // nil: all
+	Size     Size
+	Rounds   int     // measurements of everything; medians are taken over them
+	Native   *Native // nil: not compared with native code
+	// Progress is told what is being done.
+	Progress func(text string)
+}
+
+// Engine is an engine with its name. The first of a list is the reference engine.
+type Engine struct {
+	Name string
+	New  func() simt.Engine
+}
+
+// Row is a kernel on an engine. Times are medians in seconds, on one core; ratios are medians of the rounds' ratios.
+type Row struct {
+	Kernel    string  `json:"kernel"`
+	Engine    string  `json:"engine"`
+	Coalesced bool    `json:"coalesced"`
+	Size      int     `json:"size"`
+	Threads   uint64  `json:"threads"`
+	Lanes     uint64  `json:"lanes"` // lane-instructions the engine executed
+	Warps     uint64  `json:"warps"` // warp-instructions
+	Native    float64 `json:"native_seconds,omitempty"`
+	Bare      float64 `json:"bare_seconds"`
+	Events    float64 `json:"events_seconds"` // with the events that the detector asks for, thrown away
+	Watched   float64 `json:"watched_seconds"`
+
+	BareOverNative  float64 `json:"bare_over_native,omitempty"`
+	EventsOverBare  float64 `json:"events_over_bare"`
+	WatchedOverBare float64 `json:"watched_over_bare"`
+	MetadataPerByte float64 `json:"metadata_per_byte"` // of the buffers
+	// Warp-instructions of this engine, over those of the reference engine on what nvcc makes by default.
+	KeptOverDefault    float64 `json:"kept_over_default"`
+	DefaultOverDefault float64 `json:"default_over_default"`
+
+	Digest string `json:"digest"`
+	Exact  bool   `json:"exact"` // results are compared bit by bit
+	Wrong  string `json:"wrong,omitempty"`
+}
+
+// MeasureKernels measures every kernel on every engine.
+func (o *Options) MeasureKernels(ctx context.Context) ([]Row, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var rows []Row
+	for _, k := range o.kernels() {
+		r, err := o.measureKernel(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r...)
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(o.rank(a.Engine), o.rank(b.Engine)) })
+	return rows, nil
+}
+
+func (o *Options) kernels() []*Kernel {
+	all := Kernels()
+	if o.Kernels == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(k *Kernel) bool { return !o.Kernels.MatchString(k.Name) })
+}
+
+func (o *Options) rank(engine string) int {
+	return slices.IndexFunc(o.Engines, func(e Engine) bool { return e.Name == engine })
+}
+
+func (o *Options) say(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// nativeBudget is how long the native version of a kernel runs in a round.
+const nativeBudget = 60 * time.Millisecond
+
+// series is what the rounds gave for one engine.
+type series struct {
+	engine                        Engine
+	warm                          bool
+	row                           Row
+	native, bare, events, watched []float64
+}
+
+// measureKernel measures a kernel on all engines, round by round, so that what else the machine does meets all alike.
+func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
+	p := k.New(k.Sizes[o.Size])
+	var all []*series
+	var want [][]byte
+	for _, e := range o.Engines {
+		o.say("%s on %s", k.Name, e.Name)
+		s := &series{engine: e, row: Row{Kernel: k.Name, Engine: e.Name, Coalesced: k.Coalesced, Size: k.Sizes[o.Size], Exact: k.Tolerance == 0}}
+		first, err := k.Execute(ctx, p, Setup{Engine: e.New})
+		if err != nil {
+			return nil, err
+		}
+		s.row.Lanes, s.row.Warps, s.row.Threads = first.Stats.Lanes, first.Stats.Warps, first.Stats.Threads
+		s.warm = first.Elapsed < time.Second
+		if want == nil {
+			want = first.Results
+		}
+		if err := o.count(ctx, k, s); err != nil {
+			return nil, err
+		}
+		if err := o.meter(ctx, k, p, s); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	for i := range max(o.Rounds, 1) {
+		o.say("%s, round %d of %d", k.Name, i+1, o.Rounds)
+		var native float64
+		if o.Native != nil {
+			run, err := o.Native.Run(ctx, k, p, nativeBudget)
+			if err != nil {
+				return nil, err
+			}
+			native, want = run.Elapsed.Seconds(), run.Results
+		}
+		for _, s := range all {
+			if o.Native != nil {
+				s.native = append(s.native, native)
+			}
+			if err := o.round(ctx, k, p, s, want); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var rows []Row
+	for _, s := range all {
+		rows = append(rows, s.finish())
+	}
+	return rows, nil
+}
+
+// round measures once: bare, with events, with the detector.
+func (o *Options) round(ctx context.Context, k *Kernel, p *Problem, s *series, want [][]byte) error {
+	for _, m := range []struct {
+		to    *[]float64
+		setup Setup
+	}{
+		{&s.bare, Setup{}},
+		{&s.events, Setup{Detector: &o.Detector, Discard: true}},
+		{&s.watched, Setup{Detector: &o.Detector}},
+	} {
+		m.setup.Engine, m.setup.Warm = s.engine.New, s.warm
+		runtime.GC()
+		run, err := k.Execute(ctx, p, m.setup)
+		if err != nil {
+			return err
+		}
+		*m.to = append(*m.to, run.Elapsed.Seconds())
+		s.row.Digest = k.Digest(run.Results)
+		if err := run.Check(k, want); err != nil && s.row.Wrong == "" {
+			s.row.Wrong = err.Error()
+		}
+	}
+	return nil
+}
+
+// count compares warp-instructions, at a size that the reference engine bears.
+func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
+	p := k.New(k.Sizes[min(o.Size, Small)])
+	warps := func(e Engine, v Variant) (float64, error) {
+		run, err := k.Execute(ctx, p, Setup{Engine: e.New, Variant: v})
+		if err != nil {
+			return 0, err
+		}
+		return float64(run.Stats.Warps), nil
+	}
+	base, err := warps(o.Engines[0], Default)
+	if err != nil {
+		return err
+	}
+	kept, err := warps(s.engine, Kept)
+	if err != nil {
+		return err
+	}
+	optimised, err := warps(s.engine, Default)
+	if err != nil {
+		return err
+	}
+	s.row.KeptOverDefault, s.row.DefaultOverDefault = kept/base, optimised/base
+	return nil
+}
+
+// meter measures the detector's memory: what is in use with it beyond what is in use without it.
+func (o *Options) meter(ctx context.Context, k *Kernel, p *Problem, s *series) error {
+	var memory [2]float64
+	for i, discard := range []bool{false, true} {
+		run, err := k.Execute(ctx, p, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true})
+		if err != nil {
+			return err
+		}
+		memory[i] = float64(run.Memory)
+		if run.Counted {
+			break
+		}
+	}
+	s.row.MetadataPerByte = max(0, memory[0]-memory[1]) / float64(p.Bytes())
+	return nil
+}
+
+func (s *series) finish() Row {
+	r := s.row
+	r.Native, r.Bare, r.Events, r.Watched = median(s.native), median(s.bare), median(s.events), median(s.watched)
+	r.BareOverNative = medianRatio(s.bare, s.native)
+	r.EventsOverBare = medianRatio(s.events, s.bare)
+	r.WatchedOverBare = medianRatio(s.watched, s.bare)
+	return r
+}
+
+// median gives the middle of v, 0 of nothing.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Sorted(slices.Values(v))
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// medianRatio gives the median of a[i]/b[i].
+func medianRatio(a, b []float64) float64 {
+	var q []float64
+	for i := range min(len(a), len(b)) {
+		q = append(q, a[i]/b[i])
+	}
+	return median(q)
+}
+
+// geomean is the geometric mean of what f gives for the rows, without those for which it gives 0.
+func geomean(rows []Row, f func(r *Row) float64) float64 {
+	sum, n := 0.0, 0
+	for i := range rows {
+		if x := f(&rows[i]); x > 0 {
+			sum += math.Log(x)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Exp(sum / float64(n))
+}
+
+// Wrong lists what was wrong with results.
+func Wrong(rows []Row) error {
+	var texts []string
+	for _, r := range rows {
+		if r.Wrong != "" {
+			texts = append(texts, r.Engine+": "+r.Wrong)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("wrong results or findings:\n%s", strings.Join(texts, "\n"))
+}

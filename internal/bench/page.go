@@ -1,0 +1,268 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Report is everything that was measured.
+type Report struct {
+	CPU      string    `json:"cpu"`
+	Cores    int       `json:"cores"`
+	Compiler string    `json:"compiler,omitempty"` // of the native versions
+	Detector string    `json:"detector"`
+	Rounds   int       `json:"rounds"`
+	Rows     []Row     `json:"kernels,omitempty"`
+	Growth   []Growth  `json:"growth,omitempty"`
+	Scaling  []CoreRow `json:"cores_compared,omitempty"`
+	Whole    *Whole    `json:"whole,omitempty"`
+}
+
+// NewReport describes the machine.
+func NewReport(o *Options) *Report {
+	r := &Report{CPU: cpuModel(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
+	if o.Native != nil {
+		r.Compiler = o.Native.Compiler
+	}
+	return r
+}
+
+// cpuModel names the processor as Linux does, or else its architecture.
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				return strings.Join(strings.Fields(value), " ")
+			}
+		}
+	}
+	return runtime.GOARCH
+}
+
+// WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.
+func (r *Report) WriteText(w io.Writer) error {
+	p := &page{w: w}
+	p.say("%s, %d cores. Medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
+	if r.Compiler != "" {
+		p.say("Native: %s, one core.", r.Compiler)
+	}
+	r.tables(p, "")
+	return p.err
+}
+
+func (r *Report) tables(p *page, heading string) {
+	r.kernelTables(p, heading)
+	r.growthTable(p, heading)
+	r.scalingTable(p, heading)
+	r.wholeTable(p, heading)
+}
+
+func (r *Report) kernelTables(p *page, heading string) {
+	for _, e := range r.engines() {
+		rows := slices.DeleteFunc(slices.Clone(r.Rows), func(x Row) bool { return x.Engine != e })
+		p.title(heading, "Kernels on `%s`", e)
+		t := table{{"kernel", "size", "M lane-instr.", "M/s", "native ms", "bare/native", "events/bare", r.Detector + "/bare", "metadata B/B",
+			"warp-instr. kept/default", "default/default", "digest", ""}}
+		for _, x := range rows {
+			t = append(t, []string{x.Kernel, strconv.Itoa(x.Size), number(float64(x.Lanes) / 1e6), number(float64(x.Lanes) / 1e6 / x.Bare),
+				number(x.Native * 1e3), number(x.BareOverNative), number(x.EventsOverBare), number(x.WatchedOverBare),
+				fixed(x.MetadataPerByte), fixed(x.KeptOverDefault), fixed(x.DefaultOverDefault), x.Digest, r.mark(&x)})
+		}
+		t = append(t, meanRow("geometric mean", rows))
+		for _, coalesced := range []bool{true, false} {
+			part := slices.DeleteFunc(slices.Clone(rows), func(x Row) bool { return x.Coalesced != coalesced })
+			if len(part) > 0 && len(part) < len(rows) {
+				t = append(t, meanRow(map[bool]string{true: "of coalesced", false: "of scattered"}[coalesced], part))
+			}
+		}
+		p.table(t)
+	}
+}
+
+func (r *Report) engines() []string {
+	var names []string
+	for _, x := range r.Rows {
+		if !slices.Contains(names, x.Engine) {
+			names = append(names, x.Engine)
+		}
+	}
+	return names
+}
+
+// mark says how the digest was compared.
+func (r *Report) mark(x *Row) string {
+	switch {
+	case x.Wrong != "":
+		return "WRONG"
+	case r.Compiler == "":
+		return ""
+	case x.Exact:
+		return "="
+	}
+	return "≈"
+}
+
+func meanRow(name string, rows []Row) []string {
+	mean := func(f func(x *Row) float64) string { return number(geomean(rows, f)) }
+	return []string{name, "", "", mean(func(x *Row) float64 { return float64(x.Lanes) / 1e6 / x.Bare }), "",
+		mean(func(x *Row) float64 { return x.BareOverNative }), mean(func(x *Row) float64 { return x.EventsOverBare }),
+		mean(func(x *Row) float64 { return x.WatchedOverBare }), fixed(geomean(rows, func(x *Row) float64 { return x.MetadataPerByte })),
+		fixed(geomean(rows, func(x *Row) float64 { return x.KeptOverDefault })),
+		fixed(geomean(rows, func(x *Row) float64 { return x.DefaultOverDefault })), "", ""}
+}
+
+func (r *Report) growthTable(p *page, heading string) {
+	if len(r.Growth) == 0 {
+		return
+	}
+	p.title(heading, "Growth with threads")
+	p.say("`saxpy`, a thread an element, one core; nanoseconds a thread.")
+	t := table{{"engine", "threads", "bare ns", r.Detector + " ns", r.Detector + "/bare", "metadata B/B"}}
+	for _, g := range r.Growth {
+		t = append(t, []string{g.Engine, strconv.Itoa(g.Threads), number(g.Bare), number(g.Watched), number(g.Watched / g.Bare), fixed(g.Memory)})
+	}
+	p.table(t)
+}
+
+func (r *Report) scalingTable(p *page, heading string) {
+	if len(r.Scaling) == 0 {
+		return
+	}
+	p.title(heading, "One core and %d", r.Scaling[0].Cores)
+	p.say("Time on one core (GOMAXPROCS) over time on all.")
+	t := table{{"engine", "kernel", "bare", r.Detector}}
+	for _, s := range r.Scaling {
+		t = append(t, []string{s.Engine, s.Kernel, fixed(s.BareOne / s.BareAll), fixed(s.WatchedOne / s.WatchedAll)})
+	}
+	p.table(t)
+}
+
+func (r *Report) wholeTable(p *page, heading string) {
+	if r.Whole == nil {
+		return
+	}
+	p.title(heading, "The tool")
+	t := table{{"what", "value"}}
+	for _, c := range r.Whole.Corpus {
+		t = append(t, []string{fmt.Sprintf("embedded corpus on `%s`, %d of %d programs as expected", c.Engine, c.Right, c.Programs), number(c.Seconds) + " s"})
+	}
+	if r.Whole.Skipped == "" {
+		t = append(t, []string{"`fencepost run` of a small program", number(r.Whole.Run) + " s"},
+			[]string{"of that, nvcc's own time", number(r.Whole.NVCC) + " s"},
+			[]string{"the rest", number(r.Whole.Run-r.Whole.NVCC) + " s"})
+	}
+	p.table(t)
+	if r.Whole.Skipped != "" {
+		p.say("`fencepost run` was not measured: %s.", r.Whole.Skipped)
+	}
+}
+
+const pageHead = `<!-- Made by "go run ./cmd/bench -write docs/benchmarks.md". Do not edit. -->
+
+# How fast is it?
+
+Made on %d cores, %s; native code by %s. Absolute times mean little on another machine; ratios are
+made within one run, of measurements taken in turns, and are medians of %d rounds.
+
+- **bare/native**: the kernel's host program with its launches on the engine with no detector, over the same work in C on one core.
+  Both on one core. The PTX is what Fencepost makes of a source, "nvcc -lineinfo -Xcicc -O0", which keeps every access in its place. Preparing
+  the code (parsing, optimising) is not counted where a launch takes less than a second.
+- **events/bare**: with the events made that the detector asks for, and thrown away. **%s/bare**: with the detector.
+- **metadata B/B**: bytes of the detector's memory for each byte of the kernel's buffers, at the end of a launch, when there is most of it.
+  Where the detector does not count them itself, it is the heap in use after a collection, beyond that of a run without detector.
+- **warp-instr. kept/default**: warp-instructions that the engine executes for that PTX, over those of nvcc's own optimised PTX run as it is
+  (counted by the first engine). **default/default**: the same of nvcc's optimised PTX on this engine.
+- **digest**: of the results, FNV-1a of their bytes. "=" says that the engine's results, bare and watched, equal those of the native code bit by
+  bit. "≈" says that they agree within the kernel's tolerance, because CUDA's rsqrtf, expf, logf are not those of the C library; the digest is then that
+  of their sums to three digits. No run may have a finding: the kernels are free of races.
+`
+
+// WritePage writes the report as a page of the documentation.
+func (r *Report) WritePage(w io.Writer) error {
+	p := &page{w: w}
+	compiler := r.Compiler
+	if compiler == "" {
+		compiler = "no compiler"
+	}
+	p.printf(pageHead, r.Cores, r.CPU, compiler, r.Rounds, r.Detector)
+	r.tables(p, "## ")
+	return p.err
+}
+
+// page writes and keeps the first error.
+type page struct {
+	w   io.Writer
+	err error
+}
+
+func (p *page) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+func (p *page) say(format string, args ...any) { p.printf(format+"\n", args...) }
+
+func (p *page) title(heading, format string, args ...any) {
+	p.printf("\n%s"+format+"\n\n", append([]any{heading}, args...)...)
+}
+
+// table is rows of cells, the first one the head.
+type table [][]string
+
+// table writes rows in Markdown with the columns aligned; all but the first one to the right.
+func (p *page) table(t table) {
+	width := make([]int, len(t[0]))
+	for _, row := range t {
+		for i, c := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(c))
+		}
+	}
+	p.printf("\n")
+	for n, row := range t {
+		for i, c := range row {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
+			if i == 0 {
+				p.printf("| %s%s ", c, pad)
+			} else {
+				p.printf("| %s%s ", pad, c)
+			}
+		}
+		p.printf("|\n")
+		if n == 0 {
+			for i := range row {
+				if i == 0 {
+					p.printf("|%s", strings.Repeat("-", width[i]+2))
+				} else {
+					p.printf("|%s:", strings.Repeat("-", width[i]+1))
+				}
+			}
+			p.printf("|\n")
+		}
+	}
+}
+
+// number writes x with three significant digits, "" for nothing.
+func number(x float64) string {
+	switch {
+	case x == 0:
+		return ""
+	case x >= 100:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case x >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case x >= 0.01:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
+
+// fixed writes x with two decimals.
+func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// Growth is saxpy with some number of threads, a thread an element, on one core.
+type Growth struct {
+	Engine  string  `json:"engine"`
+	Threads int     `json:"threads"`
+	Bare    float64 `json:"bare_ns"`    // nanoseconds a thread
+	Watched float64 `json:"watched_ns"` // with the detector
+	Memory  float64 `json:"metadata_per_byte"`
+}
+
+// growthSteps are numbers of threads; those that take the reference engine long are only for Normal.
+var growthSteps = []int{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22}
+
+// MeasureGrowth runs saxpy with more and more threads.
+func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	k := Kernels()[0]
+	var out []Growth
+	for _, e := range o.Engines {
+		for i, n := range growthSteps {
+			if i > 0 && n > 1<<16 && o.Size < Normal {
+				break
+			}
+			o.say("%s of %d threads on %s", k.Name, n, e.Name)
+			p := k.New(n)
+			g := Growth{Engine: e.Name, Threads: n}
+			var err error
+			if g.Bare, err = o.perThread(ctx, k, p, Setup{Engine: e.New}); err != nil {
+				return nil, err
+			}
+			if g.Watched, err = o.perThread(ctx, k, p, Setup{Engine: e.New, Detector: &o.Detector}); err != nil {
+				return nil, err
+			}
+			s := &series{engine: e}
+			if err := o.meter(ctx, k, p, s); err != nil {
+				return nil, err
+			}
+			g.Memory = s.row.MetadataPerByte
+			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+// perThread gives the median nanoseconds a thread, of at least the rounds asked for and more where one is short.
+func (o *Options) perThread(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
+	const enough, most = 200 * time.Millisecond, 25
+	var times []float64
+	var spent time.Duration
+	s.Warm = true
+	for len(times) < max(o.Rounds, 1) || spent < enough && len(times) < most {
+		runtime.GC()
+		run, err := k.Execute(ctx, p, s)
+		if err != nil {
+			return 0, err
+		}
+		spent += run.Elapsed
+		s.Warm = run.Elapsed < time.Second
+		times = append(times, float64(run.Elapsed.Nanoseconds())/float64(p.Args[0]))
+	}
+	return median(times), nil
+}
+
+// CoreRow is a kernel on one core and on all: seconds.
+type CoreRow struct {
+	Kernel     string  `json:"kernel"`
+	Engine     string  `json:"engine"`
+	Cores      int     `json:"cores"`
+	BareOne    float64 `json:"bare_one_seconds"`
+	BareAll    float64 `json:"bare_all_seconds"`
+	WatchedOne float64 `json:"watched_one_seconds"`
+	WatchedAll float64 `json:"watched_all_seconds"`
+}
+
+// coreKernels are those measured on several cores: coalesced, compute-bound, atomics, locks.
+var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "histogram": true, "hashtable": true}
+
+// MeasureCores compares one core (GOMAXPROCS) with all.
+func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
+	all := runtime.NumCPU()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var out []CoreRow
+	for _, e := range o.Engines {
+		for _, k := range o.kernels() {
+			if !coreKernels[k.Name] {
+				continue
+			}
+			o.say("%s on %s, one core and %d", k.Name, e.Name, all)
+			row := CoreRow{Kernel: k.Name, Engine: e.Name, Cores: all}
+			p := k.New(k.Sizes[o.Size])
+			var times [4][]float64
+			for range max(o.Rounds, 1) {
+				for i := range times {
+					setup := Setup{Engine: e.New, Warm: true}
+					if i >= 2 {
+						setup.Detector = &o.Detector
+					}
+					runtime.GOMAXPROCS([]int{1, all}[i%2])
+					runtime.GC()
+					run, err := k.Execute(ctx, p, setup)
+					if err != nil {
+						return nil, err
+					}
+					times[i] = append(times[i], run.Elapsed.Seconds())
+				}
+			}
+			row.BareOne, row.BareAll, row.WatchedOne, row.WatchedAll = median(times[0]), median(times[1]), median(times[2]), median(times[3])
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}

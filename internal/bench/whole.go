@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+//go:embed program/scale.cu
+var programFiles embed.FS
+
+// Whole is the tool as its users see it, on all cores.
+type Whole struct {
+	Corpus []CorpusTime `json:"corpus"`
+	// Run and NVCC are the seconds of "fencepost run" of a small program, and of nvcc alone when it compiles the same
+	// program with the same flags: both 0 when there is no nvcc or no Go compiler; Skipped says why.
+	Run     float64 `json:"run_seconds"`
+	NVCC    float64 `json:"nvcc_seconds"`
+	Skipped string  `json:"skipped,omitempty"`
+}
+
+// CorpusTime is the check of the whole embedded corpus on an engine.
+type CorpusTime struct {
+	Engine   string  `json:"engine"`
+	Programs int     `json:"programs"`
+	Right    int     `json:"right"` // those that gave exactly the findings they ask for
+	Seconds  float64 `json:"seconds"`
+}
+
+// MeasureWhole checks the corpus, and runs a small program.
+func (o *Options) MeasureWhole(ctx context.Context) (*Whole, error) {
+	programs, err := corpus.All()
+	if err != nil {
+		return nil, err
+	}
+	w := &Whole{}
+	for _, e := range o.Engines {
+		c := CorpusTime{Engine: e.Name, Programs: len(programs)}
+		var times []float64
+		for range max(o.Rounds, 1) {
+			o.say("corpus on %s", e.Name)
+			begin := time.Now()
+			results := session.CheckCorpus(ctx, &session.Options{Engine: e.New, Jobs: runtime.NumCPU()}, programs)
+			times = append(times, time.Since(begin).Seconds())
+			c.Right = 0
+			for i := range results {
+				if results[i].OK() {
+					c.Right++
+				}
+			}
+		}
+		c.Seconds = median(times)
+		w.Corpus = append(w.Corpus, c)
+	}
+	err = o.measureProgram(ctx, w)
+	var missing *toolchain.Missing
+	switch {
+	case errors.As(err, &missing):
+		w.Skipped = "there is no " + missing.What
+	case errors.Is(err, exec.ErrNotFound):
+		w.Skipped = "there is no go command"
+	case err != nil:
+		return nil, err
+	}
+	return w, nil
+}
+
+// measureProgram times "fencepost run" and nvcc in turns.
+func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
+	nvcc, err := new(toolchain.Finder).FindNVCC(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "fencepost-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, err := programFiles.ReadFile("program/scale.cu")
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(dir, "scale.cu")
+	if err := os.WriteFile(source, text, 0o666); err != nil {
+		return err
+	}
+	o.say("building fencepost")
+	tool := filepath.Join(dir, "fencepost")
+	if _, err := timed(ctx, "go", "build", "-o", tool, "fencepost.dev/fencepost/cmd/fencepost"); err != nil {
+		return err
+	}
+	run := []string{tool, "run", "--nvcc", nvcc.Path, source}
+	// The first run builds the stand-in libraries, which later ones find.
+	if _, err := timed(ctx, run...); err != nil {
+		return err
+	}
+	var with, alone []float64
+	for range max(o.Rounds, 1) {
+		o.say("a small program")
+		t, err := timed(ctx, run...)
+		if err != nil {
+			return err
+		}
+		with = append(with, t)
+		t, err = timed(ctx, nvcc.Path, "-lineinfo", "-Xcicc", "-O0", "-gencode", "arch=compute_80,code=compute_80", source, "-o", filepath.Join(dir, "scale"))
+		if err != nil {
+			return err
+		}
+		alone = append(alone, t)
+	}
+	w.Run, w.NVCC = median(with), median(alone)
+	return nil
+}
+
+// timed runs a command and gives the seconds it took.
+func timed(ctx context.Context, args ...string) (float64, error) {
+	begin := time.Now()
+	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return time.Since(begin).Seconds(), nil
+}
