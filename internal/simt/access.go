@@ -29,7 +29,6 @@ func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagRead)
-		regs := w.lanes[i].regs
 		for _, d := range in.dst {
 			v := uint64(0)
 			if data != nil {
@@ -38,7 +37,7 @@ func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
 			if signed {
 				v = in.Type.Extend(v, in.Dst[d.at].Size)
 			}
-			regs[d.reg] = v
+			r.m.put(w, i, d, v)
 		}
 	}
 	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
@@ -61,7 +60,7 @@ func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 			continue
 		}
 		for k := 0; uint64(k)*in.piece < in.width; k++ {
-			putUint(data[uint64(k)*in.piece:][:in.piece], r.value(w, i, &in.src[1+k]))
+			putUint(data[uint64(k)*in.piece:][:in.piece], r.m.value(w, i, &in.src[1+k]))
 		}
 		if values {
 			acc.note(i, data)
@@ -83,10 +82,9 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagRead|event.FlagWrite)
-		regs := w.lanes[i].regs
 		if data == nil {
 			for _, d := range in.dst {
-				regs[d.reg] = 0
+				r.m.put(w, i, d, 0)
 			}
 			continue
 		}
@@ -94,9 +92,9 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 		for k := 0; uint64(k)*in.piece < in.width; k++ {
 			at := data[uint64(k)*in.piece:][:in.piece]
 			old := getUint(at, in.piece)
-			b, c := r.value(w, i, &in.src[1+k]), uint64(0)
+			b, c := r.m.value(w, i, &in.src[1+k]), uint64(0)
 			if in.Op == isa.OpCas {
-				c = r.value(w, i, &in.src[2])
+				c = r.m.value(w, i, &in.src[2])
 				if lowBytes(b, in.piece) != old {
 					failed |= 1 << i
 				}
@@ -106,7 +104,7 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			olds[k] = old
 		}
 		for _, d := range in.dst {
-			regs[d.reg] = in.Type.Extend(olds[d.at], in.Dst[d.at].Size)
+			r.m.put(w, i, d, in.Type.Extend(olds[d.at], in.Dst[d.at].Size))
 		}
 		if values {
 			acc.note(i, data)

@@ -28,6 +28,7 @@ type Program struct {
 
 	mu     sync.Mutex
 	images map[*isa.Func]*image
+	texts  texts // of engine warp
 }
 
 // Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
@@ -200,7 +201,10 @@ type inst struct {
 }
 
 // slot pairs an entry of isa.Args with a register.
-type slot struct{ at, reg int32 }
+type slot struct {
+	at, reg int32
+	kind    operandKind // of engine warp
+}
 
 // operandKind says how a resolved operand gets its value.
 type operandKind uint8
@@ -211,6 +215,14 @@ const (
 	opNotReg  // a negated predicate
 	opLocal   // val + the local frame
 	opSpecial // special register
+
+	// Of engine warp. A value that is uniform, or base + lane * val, over a group is the scalar reg, base.
+	opUniform
+	opAffine32
+	opAffine64
+	opV32
+	opV64
+	opPred
 )
 
 // operand is a source with everything known before the launch resolved.
@@ -258,14 +270,14 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 		case o.kind == opConst && i < len(to.fixed):
 			to.fixed[i] = o.val
 		case o.kind == opReg:
-			to.regs = append(to.regs, slot{int32(i), o.reg})
+			to.regs = append(to.regs, slot{at: int32(i), reg: o.reg})
 		default:
 			to.plain = false
 		}
 	}
 	for i := range in.Dst {
 		if in.Dst[i].Kind == isa.Reg {
-			to.dst = append(to.dst, slot{int32(i), in.Dst[i].Reg})
+			to.dst = append(to.dst, slot{at: int32(i), reg: in.Dst[i].Reg})
 		}
 	}
 }

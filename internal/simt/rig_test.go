@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"os"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func (g *rig) run(s launch) *outcome {
 	if s.ctx == nil {
 		s.ctx = context.Background()
 	}
-	o.stats, o.err = NewRef().Run(s.ctx, l)
+	o.stats, o.err = g.engine().Run(s.ctx, l)
 	return o
 }
 
@@ -298,4 +299,12 @@ func (o *outcome) wantFault(t *testing.T, kind FaultKind, text string) Fault {
 		t.Errorf("fault %s %q, want %s with %q", f.Kind, f.Message, kind, text)
 	}
 	return f
+}
+
+// engine is the engine under test: ref, or the one that FENCEPOST_TEST_ENGINE names.
+func (g *rig) engine() Engine {
+	if os.Getenv("FENCEPOST_TEST_ENGINE") == "warp" {
+		return NewWarp()
+	}
+	return NewRef()
 }

@@ -164,13 +164,12 @@ func (r *run) value(w *warp, lane int, o *operand) uint64 {
 // special is the value of a special register for a lane. Clocks count steps of the launch: they rise, and are the same
 // in every run.
 func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
-	ln := &w.lanes[lane]
 	pick := func(d event.Dim3, first isa.SpecialID) uint64 {
 		return uint64([3]uint32{d.X, d.Y, d.Z}[id-first])
 	}
 	switch id {
 	case isa.TidX, isa.TidY, isa.TidZ:
-		return pick(ln.tid, isa.TidX)
+		return pick(w.tid(lane), isa.TidX)
 	case isa.NtidX, isa.NtidY, isa.NtidZ:
 		return pick(r.l.Block, isa.NtidX)
 	case isa.CtaidX, isa.CtaidY, isa.CtaidZ:

@@ -1,3 +1,444 @@
 package simt
 
-type vecWarp struct{}
+import (
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"sync"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+type vecEngine struct{}
+
+// NewWarp makes the fast engine: kernels are optimised (package opt) for the shape of the launch and executed 32 lanes a
+// step. It keeps the contract of ref; the accesses, their order within a thread, results, faults and events are the
+// same, while the order between threads may differ. Kernels that opt cannot express (recursion, indirect calls), and
+// all launches with schedule Lockstep, run on ref.
+//
+// The lanes of a warp form groups: lanes that stand at one place with the same scalars (text). A group runs until it
+// reaches a place behind that of another one; groups that stand at the start of a block, or behind a barrier, with equal
+// scalars become one. So a scalar is right for every lane of its group whatever the analysis thought, which only decides
+// how fast groups meet again.
+func NewWarp() Engine { return vecEngine{} }
+
+// Run implements Engine.
+func (vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
+	if l.Schedule == Lockstep {
+		return ref{}.Run(ctx, l)
+	}
+	t, err := l.Program.text(l)
+	if err != nil {
+		if !errors.Is(err, opt.ErrUnsupported) {
+			panic("BUG: " + err.Error())
+		}
+		return ref{}.Run(ctx, l)
+	}
+	r := newRun(ctx, l)
+	r.m = newVecMachine(r, t)
+	return r.execute()
+}
+
+// textKey is what a text is compiled for.
+type textKey struct {
+	kernel      *isa.Func
+	block, grid event.Dim3
+}
+
+// maxTexts bounds the compiled kernels of a program; the one used longest ago goes.
+const maxTexts = 64
+
+// texts caches compiled kernels.
+type texts struct {
+	mu   sync.Mutex
+	list []*textEntry // used last: at the end
+}
+
+type textEntry struct {
+	key textKey
+	t   *text
+	err error
+}
+
+// text gives the compiled form of a launch's kernel.
+func (p *Program) text(l *Launch) (*text, error) {
+	p.texts.mu.Lock()
+	defer p.texts.mu.Unlock()
+	key := textKey{l.Func, l.Block, l.Grid}
+	list := p.texts.list
+	for i := len(list) - 1; i >= 0; i-- {
+		if e := list[i]; e.key == key {
+			copy(list[i:], list[i+1:])
+			list[len(list)-1] = e
+			return e.t, e.err
+		}
+	}
+	e := &textEntry{key: key}
+	img := p.image(l.Func)
+	f, err := opt.Build(l.Func, opt.Env{
+		Block:  [3]uint32{l.Block.X, l.Block.Y, l.Block.Z},
+		Grid:   [3]uint32{l.Grid.X, l.Grid.Y, l.Grid.Z},
+		Shared: img.layout,
+	})
+	if err == nil {
+		opt.Optimise(f, nil)
+		e.t, err = compile(f, img)
+	}
+	e.err = err
+	if len(list) >= maxTexts {
+		list = append(list[:0], list[1:]...)
+	}
+	p.texts.list = append(list, e)
+	return e.t, e.err
+}
+
+// vecMachine is the machine of engine warp for one launch.
+type vecMachine struct {
+	r        *run
+	t        *text
+	template []uint64 // the scalars at the start of a warp, but for its special registers
+	specials []fixed
+	places   []uint32 // by effect
+	cache    []cached // by effect
+
+	x32 [4]v32 // scalars spread to vectors
+	x64 [4]v64
+	// at are addresses and off offsets of the access at hand.
+	addr, off v64
+	late      [8]uint64 // scalar results of the access at hand
+	isLate    bool
+}
+
+// vecWarp is what a warp holds.
+type vecWarp struct {
+	groups  []group
+	cur     int   // the group that runs
+	next    int32 // the least place of the others that can run
+	several bool  // others could run
+	slots   uint32
+	sc      []uint64
+	v32     []v32
+	v64     []v64
+	preds   []uint32
+	local   []byte
+	exits   [32]uint32 // the places at which lanes exited
+}
+
+// group is the lanes of a warp that stand at one place with the same scalars.
+type group struct {
+	mask uint32
+	pc   int32
+	slot int32  // of the scalars
+	ran  uint64 // warp.strain when it last ran
+}
+
+func newVecMachine(r *run, t *text) *vecMachine {
+	x := &vecMachine{r: r, t: t, template: make([]uint64, t.scalars), cache: make([]cached, len(t.effects))}
+	for _, f := range t.fixed {
+		switch f.from {
+		case fixedValue:
+			x.template[f.reg] = f.val
+		case fixedParam:
+			if f.val+f.size <= uint64(len(r.params)) {
+				x.template[f.reg] = getUint(r.params[f.val:], f.size)
+			}
+		case fixedSpecial:
+			x.specials = append(x.specials, f)
+		}
+	}
+	x.places = make([]uint32, len(t.effects))
+	bases := map[int32]uint32{-1: r.root}
+	var base func(call int32, fn *isa.Func) uint32
+	base = func(call int32, fn *isa.Func) uint32 {
+		b, ok := bases[call]
+		if !ok {
+			s := &t.sites[call]
+			b = r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+			bases[call] = b
+		}
+		return b
+	}
+	for i := range t.effects {
+		if at := t.effects[i].site; at >= 0 {
+			s := &t.sites[at]
+			x.places[i] = base(s.Call, s.Fn) + uint32(s.At)
+		}
+	}
+	return x
+}
+
+// scalars gives the scalars of a slot.
+func (x *vecMachine) scalars(v *vecWarp, slot int32) []uint64 {
+	n := len(x.template)
+	return v.sc[int(slot)*n:][:n:n]
+}
+
+// takeSlot finds room for the scalars of one more group.
+func (x *vecMachine) takeSlot(v *vecWarp) int32 {
+	s := int32(bits.TrailingZeros32(^v.slots))
+	v.slots |= 1 << s
+	if need := (int(s) + 1) * len(x.template); need > len(v.sc) {
+		v.sc = append(v.sc, make([]uint64, need-len(v.sc))...)
+	}
+	return s
+}
+
+func (x *vecMachine) start(w *warp, mask uint32) {
+	v := w.vec
+	if v == nil {
+		v = &vecWarp{v32: make([]v32, x.t.v32), v64: make([]v64, x.t.v64), preds: make([]uint32, x.t.preds),
+			sc: make([]uint64, len(x.template)), local: make([]byte, 32*x.t.local), groups: make([]group, 0, 4)}
+		w.vec = v
+	}
+	clear(v.local)
+	v.slots = 1
+	v.groups = append(v.groups[:0], group{mask: mask})
+	v.cur = 0
+	s := x.scalars(v, 0)
+	copy(s, x.template)
+	for _, f := range x.specials {
+		s[f.reg] = x.r.special(w, 0, isa.SpecialID(f.val))
+	}
+}
+
+func (x *vecMachine) run(w *warp, end uint64) {
+	for w.time < end && w.ready != 0 && x.r.stop == nil {
+		if w.regroup {
+			x.choose(w)
+		}
+		x.exec(w, end)
+	}
+}
+
+// choose joins groups that stand together with equal scalars and picks the one that runs next: that at the smallest
+// place (the blocks of a loop stand before what follows it), or one that has been waiting for long.
+func (x *vecMachine) choose(w *warp) {
+	v := w.vec
+	w.regroup = false
+	n := 0
+	for i := range v.groups {
+		g := v.groups[i]
+		if g.mask &= w.live; g.mask == 0 {
+			v.slots &^= 1 << g.slot
+			continue
+		}
+		v.groups[n] = g
+		n++
+	}
+	v.groups = v.groups[:n]
+	v.several, v.next = false, math.MaxInt32
+	if n == 1 {
+		v.cur = 0
+		return
+	}
+	if w.strain >= w.check {
+		w.forced = x.longWaiting(w)
+		w.period = x.r.patience()
+		w.check = w.strain + w.period
+	}
+	from := w.ready
+	if w.forced &= w.ready; w.forced != 0 {
+		from = w.forced
+	}
+	x.join(v, from)
+	v.cur = -1
+	for i := range v.groups {
+		g := &v.groups[i]
+		switch {
+		case g.mask&from == 0:
+		case v.cur < 0:
+			v.cur = i
+		case g.pc < v.groups[v.cur].pc:
+			v.next, v.several, v.cur = v.groups[v.cur].pc, true, i
+		default:
+			v.next, v.several = min(v.next, g.pc), true
+		}
+	}
+	v.several = v.several || v.groups[v.cur].mask != w.ready
+}
+
+// join makes one of groups that stand together, among the lanes of from.
+func (x *vecMachine) join(v *vecWarp, from uint32) {
+	for i := 0; i < len(v.groups); i++ {
+		g := &v.groups[i]
+		if g.mask&from == 0 || x.t.meet[g.pc] < 0 {
+			continue
+		}
+		for j := i + 1; j < len(v.groups); j++ {
+			h := &v.groups[j]
+			if h.pc != g.pc || h.mask&from == 0 || !x.agree(v, g, h) {
+				continue
+			}
+			g.mask |= h.mask
+			g.ran = min(g.ran, h.ran)
+			v.slots &^= 1 << h.slot
+			v.groups = append(v.groups[:j], v.groups[j+1:]...)
+			j--
+		}
+	}
+}
+
+// agree reports whether two groups at one place hold the same scalars, as far as they live there.
+func (x *vecMachine) agree(v *vecWarp, g, h *group) bool {
+	s, t := x.scalars(v, g.slot), x.scalars(v, h.slot)
+	for _, reg := range x.t.meets[x.t.meet[g.pc]] {
+		if s[reg] != t[reg] {
+			return false
+		}
+	}
+	return true
+}
+
+// longWaiting gives the lanes of the group that has waited longest, none when nobody is starved.
+func (x *vecMachine) longWaiting(w *warp) uint32 {
+	oldest, lanes := w.strain-w.period+1, uint32(0)
+	for i := range w.vec.groups {
+		if g := &w.vec.groups[i]; g.mask&w.ready != 0 && g.ran < oldest {
+			oldest, lanes = g.ran, g.mask
+		}
+	}
+	if lanes == w.ready {
+		return 0
+	}
+	return lanes
+}
+
+// part makes a group of its own of the lanes of mask of group i, and gives its index.
+func (x *vecMachine) part(v *vecWarp, i int, mask uint32) int {
+	slot := x.takeSlot(v)
+	g := &v.groups[i]
+	copy(x.scalars(v, slot), x.scalars(v, g.slot))
+	h := *g
+	g.mask &^= mask
+	h.mask, h.slot = mask, slot
+	v.groups = append(v.groups, h)
+	return len(v.groups) - 1
+}
+
+// carve makes the lanes of mask groups of their own and gives each to f.
+func (x *vecMachine) carve(v *vecWarp, mask uint32, f func(g *group)) {
+	for i, n := 0, len(v.groups); i < n; i++ {
+		in := v.groups[i].mask & mask
+		if in == 0 {
+			continue
+		}
+		k := i
+		if in != v.groups[i].mask {
+			k = x.part(v, i, in)
+		}
+		f(&v.groups[k])
+	}
+}
+
+func (x *vecMachine) woken(w *warp, mask uint32) {
+	for i := range w.vec.groups {
+		if g := &w.vec.groups[i]; g.mask&mask != 0 {
+			g.ran = w.strain
+		}
+	}
+}
+
+func (x *vecMachine) hold(w *warp, mask uint32, _ uint32) {
+	x.carve(w.vec, mask, func(g *group) { g.pc-- })
+}
+
+func (x *vecMachine) pass(w *warp, mask uint32) {
+	x.carve(w.vec, mask, func(g *group) { g.pc++ })
+}
+
+// groupOf gives the group of a lane, nil for one that has exited.
+func (v *vecWarp) groupOf(lane int) *group {
+	if g := &v.groups[v.cur]; g.mask>>uint(lane)&1 != 0 {
+		return g
+	}
+	for i := range v.groups {
+		if g := &v.groups[i]; g.mask>>uint(lane)&1 != 0 {
+			return g
+		}
+	}
+	return nil
+}
+
+func (x *vecMachine) place(w *warp, lane int) uint32 {
+	if w.live>>uint(lane)&1 == 0 {
+		return w.vec.exits[lane]
+	}
+	// The next instruction with a place of its own: what lies between computes only.
+	for pc := w.vec.groupOf(lane).pc; int(pc) < len(x.t.code); pc++ {
+		if in := &x.t.code[pc]; in.op >= oSwitch && in.op <= oAtomic {
+			if p := x.places[in.a]; p != 0 {
+				return p
+			}
+		}
+	}
+	return x.r.root
+}
+
+func (x *vecMachine) at(w *warp, lane int) *inst {
+	return &x.t.effects[x.t.code[w.vec.groupOf(lane).pc].a].inst
+}
+
+func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
+	v := w.vec
+	switch o.kind {
+	case opUniform:
+		return x.scalars(v, v.groupOf(lane).slot)[o.reg]
+	case opAffine32:
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val))
+	case opAffine64:
+		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val
+	case opV32:
+		return uint64(v.v32[o.reg][lane])
+	case opV64:
+		return v.v64[o.reg][lane]
+	case opPred:
+		return uint64(v.preds[o.reg] >> uint(lane) & 1)
+	}
+	return o.val
+}
+
+func (x *vecMachine) put(w *warp, lane int, d slot, val uint64) {
+	v := w.vec
+	switch d.kind {
+	case opUniform:
+		if x.isLate {
+			x.late[d.at] = val
+			return
+		}
+		x.scalars(v, v.groupOf(lane).slot)[d.reg] = val
+	case opV32:
+		v.v32[d.reg][lane] = uint32(val)
+	case opV64:
+		v.v64[d.reg][lane] = val
+	case opPred:
+		v.preds[d.reg] = v.preds[d.reg]&^(1<<uint(lane)) | uint32(val&1)<<uint(lane)
+	default:
+		panic("BUG: a result without a register")
+	}
+}
+
+func (x *vecMachine) argument(w *warp, lane int, in *inst, k int, size uint64) uint64 {
+	return lowBytes(x.value(w, lane, &in.args[k]), size)
+}
+
+func (x *vecMachine) result(w *warp, lane int, in *inst, _ *isa.Func, val uint64) {
+	if len(in.dst) > 0 {
+		x.put(w, lane, in.dst[0], val)
+	}
+}
+
+func (x *vecMachine) local(w *warp, lane int) []byte {
+	n := x.t.local
+	return w.vec.local[lane*n : (lane+1)*n : (lane+1)*n]
+}
+
+func (x *vecMachine) paramBytes(_ *warp, _ int, in *inst, off uint64) []byte {
+	params := x.r.params
+	if off > uint64(len(params)) || in.width > uint64(len(params))-off {
+		return nil
+	}
+	return params[off : off+in.width : off+in.width]
+}

@@ -1,0 +1,479 @@
+package simt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// compiler turns the internal form of a kernel into a text.
+type compiler struct {
+	f   *opt.Func
+	img *image
+	t   *text
+
+	file   []file   // by value
+	stride []uint64 // of scalars
+	fixed  []bool   // scalars that never change
+	reg    []int32
+	heads  []int // by block: the instructions that edges do
+
+	liveIn, liveOut []bitset
+	starts          []int32 // pc of each block
+	lineOf          map[line]int32
+}
+
+// errShape says that the shapes of a kernel's values do not fit each other; the reference engine runs it then.
+var errShape = fmt.Errorf("%w: shapes", opt.ErrUnsupported)
+
+// compile makes the text of an optimised kernel.
+func compile(f *opt.Func, img *image) (t *text, err error) {
+	n := len(f.Values)
+	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), stride: make([]uint64, n),
+		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[line]int32{}}
+	for v := range b.reg {
+		b.reg[v] = -1
+	}
+	b.classify()
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	b.fix()
+	b.liveness()
+	b.allocate()
+	for _, bl := range f.Blocks {
+		b.block(bl)
+	}
+	// Edges were made before the blocks behind them had a place.
+	for i := range b.t.edges {
+		b.t.edges[i].to = b.starts[b.t.edges[i].to]
+	}
+	if !b.usesLocal() {
+		b.t.local = 0
+	}
+	return b.t, nil
+}
+
+// usesLocal reports whether the kernel can reach local memory.
+func (b *compiler) usesLocal() bool {
+	for _, bl := range b.f.Blocks {
+		for _, in := range bl.Instrs {
+			if in.Op == opt.LocalPtr || in.Op >= opt.Load && in.Op <= opt.Atomic && in.Inst.Space == event.Local {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// classify gives each value its file.
+func (b *compiler) classify() {
+	for _, bl := range b.f.Blocks {
+		head := true
+		for _, in := range bl.Instrs {
+			copyOfHead := false
+			if in.Op == opt.Copy {
+				d := b.f.Def(in.Args[0])
+				copyOfHead = d != nil && d.Op == opt.Copy && d.Block == bl
+			}
+			if head = head && (in.Op == opt.Phi || in.Op == opt.Copy && !copyOfHead); head {
+				b.heads[bl.ID]++
+			}
+			for _, v := range in.Dst {
+				if v != opt.NoValue {
+					b.classifyValue(v, in)
+				}
+			}
+		}
+	}
+}
+
+func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
+	info := &b.f.Values[v]
+	switch in.Op {
+	case opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
+		b.file[v], b.fixed[v] = scalars, true
+		return
+	case opt.Special:
+		if s := b.f.Values[v].Shape; s.Kind == opt.Uniform || s.Kind == opt.Affine {
+			b.file[v], b.stride[v] = scalars, uint64(s.Stride)
+			b.fixed[v] = in.Pure()
+			return
+		}
+	}
+	switch {
+	case info.Shape.Kind == opt.Uniform:
+		b.file[v] = scalars
+	case info.Shape.Kind == opt.Affine && info.Width != opt.W1:
+		b.file[v], b.stride[v] = scalars, uint64(info.Shape.Stride)
+	case info.Width == opt.W1:
+		b.file[v] = predicates
+	case info.Width == opt.W32:
+		b.file[v] = vectors32
+	default:
+		b.file[v] = vectors64
+	}
+}
+
+// uniform reports whether v is a scalar that is the same in all lanes.
+func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.stride[v] == 0 }
+
+// check makes sure that what defines a scalar has scalar arguments of fitting strides.
+func (b *compiler) check() error {
+	for _, bl := range b.f.Blocks {
+		for _, in := range bl.Instrs {
+			for _, v := range in.Dst {
+				if v != opt.NoValue && b.file[v] == scalars && !b.fixed[v] && !b.fits(in, v) {
+					return fmt.Errorf("%w: %s", errShape, b.f.Text(in))
+				}
+			}
+			if in.Op == opt.Ret || in.Op == opt.Call {
+				return errors.Join(opt.ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
+	mask := b.f.Width(v).Mask()
+	all := true // every argument is uniform
+	scalar := true
+	for _, a := range in.Args {
+		if a != opt.NoValue {
+			all = all && b.uniform(a)
+			scalar = scalar && b.file[a] == scalars
+		}
+	}
+	want := b.stride[v]
+	arg := func(i int) uint64 { return b.stride[in.Args[i]] }
+	same := func(x uint64) bool { return (x-want)&mask == 0 }
+	switch in.Op {
+	case opt.Special:
+		return true
+	case opt.Phi, opt.Copy:
+		for i := range in.Args {
+			if b.file[in.Args[i]] != scalars || !same(arg(i)) {
+				return false
+			}
+		}
+		return true
+	case opt.Load:
+		return want == 0 && b.uniform(in.Args[0]) && in.Guard == opt.NoValue && in.Inst.Space != event.Local
+	case opt.Warp, opt.Atomic, opt.Builtin, opt.Barrier:
+		return false
+	}
+	if all {
+		return want == 0
+	}
+	if !scalar {
+		return false
+	}
+	switch in.Op {
+	case opt.Add:
+		return same(arg(0) + arg(1))
+	case opt.Sub:
+		return same(arg(0) - arg(1))
+	case opt.Mul, opt.MulU, opt.MulS, opt.Shl:
+		c, ok := b.f.ConstOf(in.Args[1])
+		if !ok {
+			return false
+		}
+		switch in.Op {
+		case opt.Shl:
+			return c < 64 && same(arg(0)<<c)
+		case opt.MulU:
+			c = uint64(uint32(c))
+		case opt.MulS:
+			c = uint64(int64(int32(c)))
+		}
+		return same(arg(0) * c)
+	case opt.SExt, opt.ZExt:
+		from := b.f.Width(in.Args[0])
+		return same(arg(0)) && (int(in.Imm) >= b.f.Width(v).Bits() || in.Imm == 32 && from == opt.W32)
+	case opt.Sel:
+		return b.uniform(in.Args[0]) && same(arg(1)) && same(arg(2))
+	}
+	return false
+}
+
+// fix gives the scalars that never change the first registers.
+func (b *compiler) fix() {
+	for _, bl := range b.f.Blocks {
+		for _, in := range bl.Instrs {
+			if len(in.Dst) != 1 || in.Dst[0] == opt.NoValue || !b.fixed[in.Dst[0]] {
+				continue
+			}
+			v := in.Dst[0]
+			x := fixed{reg: int32(b.t.scalars), val: in.Imm}
+			switch in.Op {
+			case opt.KParam:
+				x.from, x.size = fixedParam, uint64(in.Aux)
+			case opt.Symbol:
+				x.val = b.img.operand(in.Sym).val
+			case opt.Special:
+				x.from = fixedSpecial
+			}
+			b.reg[v] = x.reg
+			b.t.fixed = append(b.t.fixed, x)
+			b.t.scalars++
+		}
+	}
+}
+
+// line gives the operand for a scalar that is used as a vector.
+func (b *compiler) line(reg int32, stride uint64) int32 {
+	l := line{reg, stride}
+	i, ok := b.lineOf[l]
+	if !ok {
+		i = int32(len(b.t.lines))
+		b.lineOf[l] = i
+		b.t.lines = append(b.t.lines, l)
+	}
+	return ^i
+}
+
+// vec is v as a vector operand, pred as a predicate operand.
+func (b *compiler) vec(v opt.Value) int32 {
+	if b.file[v] == scalars {
+		return b.line(b.reg[v], b.stride[v])
+	}
+	return b.reg[v]
+}
+
+func (b *compiler) pred(v opt.Value) int32 {
+	if b.file[v] == scalars {
+		return ^b.reg[v]
+	}
+	return b.reg[v]
+}
+
+// operand is v for access lane by lane.
+func (b *compiler) operand(v opt.Value) operand {
+	if v == opt.NoValue {
+		return operand{}
+	}
+	o := operand{reg: b.reg[v]}
+	switch b.file[v] {
+	case scalars:
+		o.kind, o.val = opUniform, b.stride[v]
+		switch {
+		case o.val == 0:
+		case b.f.Width(v) == opt.W64:
+			o.kind = opAffine64
+		default:
+			o.kind = opAffine32
+		}
+	case vectors32:
+		o.kind = opV32
+	case vectors64:
+		o.kind = opV64
+	case predicates:
+		o.kind = opPred
+	}
+	return o
+}
+
+// results are the slots of the results that are kept.
+func (b *compiler) results(in *opt.Instr) []slot {
+	var out []slot
+	for i, v := range in.Dst {
+		if v != opt.NoValue {
+			o := b.operand(v)
+			out = append(out, slot{at: int32(i), reg: o.reg, kind: o.kind})
+		}
+	}
+	return out
+}
+
+func (b *compiler) add(i ins) {
+	b.t.code = append(b.t.code, i)
+	b.t.meet = append(b.t.meet, -1)
+}
+
+// block emits the instructions of a block.
+func (b *compiler) block(bl *opt.Block) {
+	b.starts[bl.ID] = int32(len(b.t.code))
+	head := b.heads[bl.ID]
+	// Where groups meet again inside the block, what lives there must be known.
+	after := map[int]bitset{}
+	live := append(bitset(nil), b.liveOut[bl.ID]...)
+	for k := len(bl.Instrs) - 1; k >= head; k-- {
+		in := bl.Instrs[k]
+		if waits(in) {
+			after[k+1] = append(bitset(nil), live...)
+		}
+		for _, v := range in.Dst {
+			if v != opt.NoValue {
+				live[v>>6] &^= 1 << (uint(v) & 63)
+			}
+		}
+		b.uses(in, live.add)
+	}
+	after[head] = live // the phis included, as far as they are used
+	for k := head; k < len(bl.Instrs); k++ {
+		at := len(b.t.code)
+		b.instr(bl, bl.Instrs[k])
+		if l, ok := after[k]; ok && len(b.t.code) > at {
+			b.t.meet[at] = int32(len(b.t.meets))
+			b.t.meets = append(b.t.meets, b.scalarsOf(l))
+		} else if ok {
+			after[k+1] = merge(after[k+1], l)
+		}
+	}
+}
+
+// merge keeps the set that a place already has.
+func merge(now, then bitset) bitset {
+	if now != nil {
+		return now
+	}
+	return then
+}
+
+// waits reports whether lanes may wait at the instruction.
+func waits(in *opt.Instr) bool {
+	return in.Op == opt.Barrier || in.Op == opt.WarpBar || in.Op == opt.Warp && in.Inst.Has("sync")
+}
+
+// scalarsOf lists the registers of the scalars in a set that groups may disagree about.
+func (b *compiler) scalarsOf(live bitset) []int32 {
+	regs := []int32{}
+	live.each(func(v opt.Value) {
+		if b.file[v] == scalars && !b.fixed[v] {
+			regs = append(regs, b.reg[v])
+		}
+	})
+	return regs
+}
+
+// edge makes an edge.
+func (b *compiler) edge(from *opt.Block, k int) int32 {
+	var moves []move
+	b.edgeSources(from, k, func(dst, src opt.Value) {
+		m := move{file: b.file[dst], dst: b.reg[dst]}
+		switch m.file {
+		case scalars:
+			m.src = b.reg[src]
+		case predicates:
+			m.src = b.pred(src)
+		default:
+			m.src = b.vec(src)
+		}
+		if m.src != m.dst {
+			moves = append(moves, m)
+		}
+	})
+	b.t.edges = append(b.t.edges, edge{to: int32(from.Succs[k].ID), moves: b.sequence(moves)})
+	return int32(len(b.t.edges) - 1)
+}
+
+// instr emits an instruction.
+func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
+	switch in.Op {
+	case opt.Nop, opt.Hint, opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
+	case opt.Special:
+		b.special(in)
+	case opt.Jump:
+		b.add(ins{op: oJump, a: b.edge(bl, 0)})
+	case opt.Branch:
+		i := ins{op: oBranch, a: b.edge(bl, 0), b: b.edge(bl, 1)}
+		if c := in.Args[0]; b.file[c] == scalars {
+			i.op, i.c = oBranchS, b.reg[c]
+		} else {
+			i.c = b.reg[c]
+		}
+		b.add(i)
+	case opt.Switch, opt.Exit, opt.Trap, opt.Load, opt.Store, opt.Atomic, opt.Fence, opt.Barrier, opt.Warp, opt.WarpBar, opt.Builtin:
+		b.effect(bl, in)
+	case opt.Row:
+		if !b.vectorRow(in) {
+			b.row(in, row{in: in.Inst})
+		}
+	default:
+		if b.file[in.Result()] == scalars {
+			b.scalar(in)
+		} else if !b.vector(in) {
+			b.row(in, row{native: in.Op, imm: in.Imm, aux: in.Aux, width: b.f.Width(in.Result())})
+		}
+	}
+}
+
+// row emits an instruction that is computed lane by lane, or once where everything is uniform.
+func (b *compiler) row(in *opt.Instr, w row) {
+	once := true
+	for _, a := range in.Args {
+		w.src = append(w.src, b.operand(a))
+		once = once && (a == opt.NoValue || b.uniform(a))
+	}
+	w.dst = b.results(in)
+	for _, d := range w.dst {
+		once = once && d.kind == opUniform
+	}
+	op := oRow
+	if once {
+		op = oRowS
+	}
+	b.t.rows = append(b.t.rows, w)
+	b.add(ins{op: op, a: int32(len(b.t.rows) - 1)})
+}
+
+func (b *compiler) special(in *opt.Instr) {
+	v := in.Result()
+	if b.fixed[v] {
+		return
+	}
+	w := row{imm: in.Imm, kept: !in.Pure(), dst: b.results(in)}
+	b.t.rows = append(b.t.rows, w)
+	op := oSpecial
+	if b.file[v] == scalars {
+		op = oClock
+	}
+	b.add(ins{op: op, d: b.reg[v], a: int32(len(b.t.rows) - 1), imm: in.Imm})
+}
+
+var effectOps = map[opt.Op]opcode{opt.Switch: oSwitch, opt.Exit: oExit, opt.Trap: oTrap, opt.Load: oLoad, opt.Store: oStore,
+	opt.Atomic: oAtomic, opt.Fence: oFence, opt.Barrier: oSync, opt.Warp: oSync, opt.WarpBar: oSync, opt.Builtin: oBuiltin}
+
+// effect emits an instruction that does more than compute.
+func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
+	e := effect{site: in.Site, fn: in.Fn}
+	e.Inst = in.Inst
+	if e.Inst == nil {
+		e.Inst = &isa.Inst{}
+	}
+	for _, a := range in.Args {
+		e.src = append(e.src, b.operand(a))
+	}
+	e.args = e.src
+	e.dst = b.results(in)
+	if in.Guard != opt.NoValue {
+		e.guarded, e.guardNot, e.guard = true, in.GuardNot, b.pred(in.Guard)
+	}
+	switch in.Op {
+	case opt.Load, opt.Store, opt.Atomic:
+		size := uint64(in.Inst.Type.Size())
+		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
+		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+		for _, a := range in.Args[1:] {
+			if a == opt.NoValue {
+				e.vals, e.wide = append(e.vals, 0), append(e.wide, false)
+				continue
+			}
+			e.vals, e.wide = append(e.vals, b.vec(a)), append(e.wide, b.f.Width(a) == opt.W64)
+		}
+		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })
+	case opt.Warp:
+		e.masked = in.Inst.Has("sync")
+	case opt.Switch:
+		for k := range bl.Succs {
+			e.succs = append(e.succs, b.edge(bl, k))
+		}
+	}
+	b.t.effects = append(b.t.effects, e)
+	b.add(ins{op: effectOps[in.Op], a: int32(len(b.t.effects) - 1)})
+}

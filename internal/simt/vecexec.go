@@ -1,0 +1,521 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// vec32 gives a vector operand; one that is a scalar is spread into scratch vector k.
+func (x *vecMachine) vec32(v *vecWarp, s []uint64, o int32, k int) *v32 {
+	if o >= 0 {
+		return &v.v32[o]
+	}
+	l := &x.t.lines[^o]
+	to := &x.x32[k]
+	if l.stride == 0 {
+		lanes.Set32(to, uint32(s[l.reg]), ^uint32(0))
+	} else {
+		lanes.Affine32(to, uint32(s[l.reg]), uint32(l.stride), ^uint32(0))
+	}
+	return to
+}
+
+func (x *vecMachine) vec64(v *vecWarp, s []uint64, o int32, k int) *v64 {
+	if o >= 0 {
+		return &v.v64[o]
+	}
+	l := &x.t.lines[^o]
+	to := &x.x64[k]
+	if l.stride == 0 {
+		lanes.Set64(to, s[l.reg], ^uint32(0))
+	} else {
+		lanes.Affine64(to, s[l.reg], l.stride, ^uint32(0))
+	}
+	return to
+}
+
+// pred gives a predicate operand as lanes.
+func (v *vecWarp) pred(s []uint64, o int32) uint32 {
+	if o >= 0 {
+		return v.preds[o]
+	}
+	return -uint32(s[^o] & 1)
+}
+
+// spent counts n instructions that the lanes of mask executed.
+func (x *vecMachine) spent(w *warp, n int32, mask uint32) {
+	k := uint64(n)
+	w.time += k
+	w.strain += k
+	x.r.clock += k
+	x.r.stats.Warps += k
+	x.r.stats.Lanes += k * uint64(bits.OnesCount32(mask))
+}
+
+// polled counts an operation that may be a poll, besides being an instruction.
+func (w *warp) polled() {
+	w.time += pollCost - 1
+	w.strain += pollStrain - 1
+}
+
+// follow does the moves of an edge for the lanes of mask.
+func (x *vecMachine) follow(v *vecWarp, s []uint64, moves []move, mask uint32) {
+	for i := range moves {
+		m := &moves[i]
+		switch m.file {
+		case scalars:
+			s[m.dst] = s[m.src]
+		case vectors32:
+			if m.src >= 0 {
+				lanes.Copy32(&v.v32[m.dst], &v.v32[m.src], mask)
+			} else if l := &x.t.lines[^m.src]; l.stride == 0 {
+				lanes.Set32(&v.v32[m.dst], uint32(s[l.reg]), mask)
+			} else {
+				lanes.Affine32(&v.v32[m.dst], uint32(s[l.reg]), uint32(l.stride), mask)
+			}
+		case vectors64:
+			if m.src >= 0 {
+				lanes.Copy64(&v.v64[m.dst], &v.v64[m.src], mask)
+			} else if l := &x.t.lines[^m.src]; l.stride == 0 {
+				lanes.Set64(&v.v64[m.dst], s[l.reg], mask)
+			} else {
+				lanes.Affine64(&v.v64[m.dst], s[l.reg], l.stride, mask)
+			}
+		case predicates:
+			v.preds[m.dst] = v.preds[m.dst]&^mask | v.pred(s, m.src)&mask
+		}
+	}
+}
+
+// fork parts the running group at a branch: the lanes of taken go over edge a, the others over b. The group keeps those
+// that come to the smaller place.
+func (x *vecMachine) fork(w *warp, v *vecWarp, taken uint32, a, b *edge) {
+	if b.to < a.to {
+		a, b, taken = b, a, v.groups[v.cur].mask&^taken
+	}
+	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
+	g, h := &v.groups[v.cur], &v.groups[k]
+	x.follow(v, x.scalars(v, h.slot), b.moves, h.mask)
+	x.follow(v, x.scalars(v, g.slot), a.moves, g.mask)
+	g.pc, h.pc, h.ran = a.to, b.to, w.strain
+	v.several, v.next = true, min(v.next, h.pc)
+	w.regroup = w.regroup || g.pc >= v.next
+}
+
+// forkMany sends the lanes of a group to the edges that an indexed branch gives them.
+func (x *vecMachine) forkMany(w *warp, v *vecWarp, e *effect, place uint32) {
+	rest := v.groups[v.cur].mask
+	for rest != 0 {
+		lane := bits.TrailingZeros32(rest)
+		k := x.value(w, lane, &e.src[0]) & 0xffff_ffff
+		same := uint32(0)
+		for m := rest; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); x.value(w, i, &e.src[0])&0xffff_ffff == k {
+				same |= 1 << i
+			}
+		}
+		rest &^= same
+		if k >= uint64(len(e.succs)) {
+			// Undefined: a fault, and the lanes go over the last edge.
+			for m := same; m != 0; m &= m - 1 {
+				x.r.faults.at(x.r, BadCall, w, bits.TrailingZeros32(m), place, "branches", "brx.idx by %d, but the list has %d targets", k, len(e.succs))
+			}
+			k = uint64(len(e.succs) - 1)
+		}
+		at := v.cur
+		if rest != 0 {
+			at = x.part(v, v.cur, same)
+		}
+		g := &v.groups[at]
+		to := &x.t.edges[e.succs[k]]
+		x.follow(v, x.scalars(v, g.slot), to.moves, g.mask)
+		g.pc, g.ran = to.to, w.strain
+	}
+	w.regroup = true
+}
+
+// widen extends a line, or multiplies it by a constant into 64 bits, where no lane of mask wraps. It gives the lanes for
+// which the result is right: all of mask, or the first ones.
+func (x *vecMachine) widenLine(s []uint64, in *ins, mask uint32) uint32 {
+	l := &x.t.lines[in.b]
+	value := func(lane int) uint64 {
+		u := uint32(s[l.reg] + uint64(lane)*l.stride)
+		if in.fn == widenS {
+			return uint64(int64(int32(u)))
+		}
+		return uint64(u)
+	}
+	first, last := bits.TrailingZeros32(mask), 31-bits.LeadingZeros32(mask)
+	at := value(first)
+	ok := mask
+	if small := l.stride+1<<26 < 1<<27; !small || value(last) != at+uint64(last-first)*l.stride {
+		ok = 0
+		for m := mask; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			if value(i) != at+uint64(i-first)*l.stride {
+				break
+			}
+			ok |= 1 << i
+		}
+	}
+	s[in.d] = (at - uint64(first)*l.stride) * in.imm
+	return ok
+}
+
+// rowLanes computes an instruction lane by lane.
+func (x *vecMachine) rowLanes(w *warp, n *row, mask uint32) {
+	a := &x.r.args
+	for m := mask; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		for k := range n.src {
+			a.S[k] = x.value(w, i, &n.src[k])
+		}
+		n.eval(a)
+		for _, d := range n.dst {
+			x.put(w, i, d, a.D[d.at])
+		}
+	}
+}
+
+// rowOnce computes an instruction of uniform values.
+func (x *vecMachine) rowOnce(s []uint64, n *row) {
+	a := &x.r.args
+	for k := range n.src {
+		if o := &n.src[k]; o.kind == opUniform {
+			a.S[k] = s[o.reg]
+		} else {
+			a.S[k] = o.val
+		}
+	}
+	n.eval(a)
+	for _, d := range n.dst {
+		s[d.reg] = a.D[d.at]
+	}
+}
+
+// specialLanes reads a special register lane by lane.
+func (x *vecMachine) specialLanes(w *warp, n *row, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		val := x.r.special(w, i, isa.SpecialID(n.imm))
+		for _, d := range n.dst {
+			x.put(w, i, d, val)
+		}
+	}
+}
+
+// sync executes barriers and warp instructions.
+func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
+	switch e.Class {
+	case isa.Barrier:
+		x.r.barrier(w, &e.inst, mask, place)
+	case isa.WarpBarrier:
+		x.r.warpBarrier(w, &e.inst, mask, place)
+	default:
+		x.r.warpOp(w, &e.inst, mask, place)
+	}
+}
+
+// builtin calls a function that the engine supplies.
+func (x *vecMachine) builtin(w *warp, e *effect, mask uint32, place uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		x.r.builtin(&invocation{x.r, w, bits.TrailingZeros32(m), &e.inst, e.fn, place})
+	}
+}
+
+// exit ends the lanes of mask.
+func (x *vecMachine) exit(w *warp, mask uint32, place uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		w.vec.exits[bits.TrailingZeros32(m)] = place
+	}
+	x.r.exit(w, mask, place)
+}
+
+// exec runs the current group until its turn ends, it stands, or others must be looked at.
+func (x *vecMachine) exec(w *warp, end uint64) {
+	t, v := x.t, w.vec
+	code := t.code
+	g := &v.groups[v.cur]
+	mask, pc := g.mask, g.pc
+	s := x.scalars(v, g.slot)
+	from := pc
+	for {
+		in := &code[pc]
+		var to *edge
+		switch in.op {
+		case oJump:
+			to = &t.edges[in.a]
+		case oBranchS:
+			if to = &t.edges[in.b]; s[in.c]&1 != 0 {
+				to = &t.edges[in.a]
+			}
+		case oBranch:
+			taken := v.preds[in.c] & mask
+			switch taken {
+			case mask:
+				to = &t.edges[in.a]
+			case 0:
+				to = &t.edges[in.b]
+			default:
+				x.spent(w, pc+1-from, mask)
+				x.fork(w, v, taken, &t.edges[in.a], &t.edges[in.b])
+				g = &v.groups[v.cur]
+				g.ran = w.strain
+				if w.regroup || w.time >= end || w.strain >= w.check {
+					w.regroup = w.regroup || w.strain >= w.check
+					return
+				}
+				mask, pc = g.mask, g.pc
+				s = x.scalars(v, g.slot)
+				from = pc
+				continue
+			}
+		case oSwitch, oExit, oTrap, oFence, oSync, oBuiltin:
+			e, place := &t.effects[in.a], x.places[in.a]
+			x.spent(w, pc+1-from, mask)
+			g.pc, g.ran = pc+1, w.strain
+			switch in.op {
+			case oSwitch:
+				x.forkMany(w, v, e, place)
+			case oExit:
+				x.exit(w, mask, place)
+			case oTrap:
+				x.r.trap(w, mask, place)
+			case oFence:
+				x.r.out.fence(w, &e.inst, mask, place)
+			case oSync:
+				x.sync(w, e, mask, place)
+			default:
+				x.builtin(w, e, mask, place)
+			}
+			if w.regroup || x.r.stop != nil {
+				return
+			}
+			pc++
+			from = pc
+			continue
+		case oLoad:
+			if e := &t.effects[in.a]; e.uniform && x.parts(w, v, s, e, mask) {
+				x.spent(w, pc-from, mask)
+				x.single(w, v, pc)
+				return
+			}
+			x.load(w, in.a, mask, s)
+		case oStore:
+			x.store(w, in.a, mask, s)
+		case oAtomic:
+			x.atomic(w, in.a, mask, s)
+		case oRow:
+			x.rowLanes(w, &t.rows[in.a], mask)
+		case oRowS:
+			x.rowOnce(s, &t.rows[in.a])
+		case oClock, oSpecial:
+			x.spent(w, pc-from, mask)
+			from = pc
+			if in.op == oClock {
+				s[in.d] = x.r.special(w, bits.TrailingZeros32(mask), isa.SpecialID(in.imm))
+			} else {
+				x.specialLanes(w, &t.rows[in.a], mask)
+			}
+			if t.rows[in.a].kept {
+				w.polls++
+				w.polled()
+			}
+		case sWiden:
+			if ok := x.widenLine(s, in, mask); ok != mask {
+				x.spent(w, pc-from, mask)
+				g.pc, g.ran = pc, w.strain
+				x.part(v, v.cur, mask&^ok)
+				w.regroup = true
+				return
+			}
+		default:
+			x.compute(v, s, in, mask)
+		}
+		if to == nil {
+			pc++
+			continue
+		}
+		if len(to.moves) > 0 {
+			x.follow(v, s, to.moves, mask)
+		}
+		x.spent(w, pc+1-from, mask)
+		pc = to.to
+		from = pc
+		if w.time >= end || v.several && (pc >= v.next || w.strain >= w.check) {
+			g.pc, g.ran = pc, w.strain
+			w.regroup = v.several && (pc >= v.next || w.strain >= w.check)
+			return
+		}
+	}
+}
+
+// single makes a group of each lane of the running group, which stand at pc: a single lane is uniform.
+func (x *vecMachine) single(w *warp, v *vecWarp, pc int32) {
+	g := &v.groups[v.cur]
+	g.pc, g.ran = pc, w.strain
+	for m := g.mask & (g.mask - 1); m != 0; m &= m - 1 {
+		x.part(v, v.cur, m&-m)
+	}
+	w.regroup = true
+}
+
+// compute executes an instruction that only computes, on vectors, predicates or scalars.
+func (x *vecMachine) compute(v *vecWarp, s []uint64, in *ins, mask uint32) {
+	switch in.op {
+	case oBin32:
+		bin32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
+	case oBin32S:
+		bin32S[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask)
+	case oUn32:
+		un32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), mask)
+	case oTer32:
+		ter32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), x.vec32(v, s, in.c, 2), mask)
+	case oTer32S:
+		ter32S[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), uint32(s[in.c]), mask)
+	case oTer32SB:
+		ter32SB[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), x.vec32(v, s, in.c, 2), mask)
+	case oBin64:
+		bin64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), mask)
+	case oBin64S:
+		bin64S[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), s[in.b], mask)
+	case oUn64:
+		un64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), mask)
+	case oTer64:
+		ter64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), x.vec64(v, s, in.c, 2), mask)
+	case oTer64S:
+		ter64S[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), s[in.c], mask)
+	case oTer64SB:
+		ter64SB[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), s[in.b], x.vec64(v, s, in.c, 2), mask)
+	case oShift64:
+		shift64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
+	case oShift64S:
+		shiftS[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), uint32(s[in.b]), mask)
+	case oWiden:
+		widen[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), mask)
+	case oNarrow:
+		narrow[in.fn](&v.v32[in.d], x.vec64(v, s, in.a, 0), mask)
+	case oMul64:
+		mul64[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
+	case oMul64S:
+		mul64S[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask)
+	case oBits32:
+		bits32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(in.imm), mask)
+	case oBits64:
+		bits64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), uint32(in.imm), mask)
+	case oImm32:
+		imm32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), uint32(in.imm), mask)
+	case oImm32T:
+		imm32T[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), x.vec32(v, s, in.c, 2), uint32(in.imm), mask)
+	case oCmp32:
+		v.set(in.d, cmp32[in.fn](x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask), mask)
+	case oCmp32S:
+		v.set(in.d, cmp32S[in.fn](x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask), mask)
+	case oCmp64:
+		v.set(in.d, cmp64[in.fn](x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), mask), mask)
+	case oCmp64S:
+		v.set(in.d, cmp64S[in.fn](x.vec64(v, s, in.a, 0), s[in.b], mask), mask)
+	case oSel32:
+		lanes.Sel32(&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), v.pred(s, in.c), mask)
+	case oSel64:
+		lanes.Sel64(&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), v.pred(s, in.c), mask)
+	case oFrom1:
+		lanes.Sel32SS(&v.v32[in.d], uint32(in.imm), 0, v.pred(s, in.a), mask)
+	case oFrom1W:
+		lanes.Sel64SS(&v.v64[in.d], in.imm, 0, v.pred(s, in.a), mask)
+	case oTo1:
+		lanes.And32S(&x.x32[1], x.vec32(v, s, in.a, 0), 1, mask)
+		v.set(in.d, lanes.NE32S(&x.x32[1], 0, mask), mask)
+	case oTo1W:
+		lanes.And64S(&x.x64[1], x.vec64(v, s, in.a, 0), 1, mask)
+		v.set(in.d, lanes.NE64S(&x.x64[1], 0, mask), mask)
+	case oCopy32:
+		lanes.Copy32(&v.v32[in.d], x.vec32(v, s, in.a, 0), mask)
+	case oCopy64:
+		lanes.Copy64(&v.v64[in.d], x.vec64(v, s, in.a, 0), mask)
+	case oCopy1:
+		v.set(in.d, v.pred(s, in.a), mask)
+	case oAnd1:
+		v.set(in.d, v.pred(s, in.a)&v.pred(s, in.b), mask)
+	case oOr1:
+		v.set(in.d, v.pred(s, in.a)|v.pred(s, in.b), mask)
+	case oXor1:
+		v.set(in.d, v.pred(s, in.a)^v.pred(s, in.b), mask)
+	case oNot1:
+		v.set(in.d, ^v.pred(s, in.a), mask)
+	case oSel1:
+		c := v.pred(s, in.c)
+		v.set(in.d, v.pred(s, in.a)&c|v.pred(s, in.b)&^c, mask)
+	default:
+		computeScalar(s, in)
+	}
+}
+
+// set writes the lanes of mask of a predicate.
+func (v *vecWarp) set(d int32, val, mask uint32) { v.preds[d] = v.preds[d]&^mask | val&mask }
+
+// computeScalar executes an instruction on scalars.
+func computeScalar(s []uint64, in *ins) {
+	a, b := s[in.a], s[in.b]
+	switch in.op {
+	case sAdd:
+		s[in.d] = (a + b) & in.imm
+	case sSub:
+		s[in.d] = (a - b) & in.imm
+	case sMul:
+		s[in.d] = a * b & in.imm
+	case sAnd:
+		s[in.d] = a & b
+	case sOr:
+		s[in.d] = a | b
+	case sXor:
+		s[in.d] = a ^ b
+	case sNot:
+		s[in.d] = ^a & in.imm
+	case sShl:
+		s[in.d] = evalScalar(opt.Shl, in, a, b)
+	case sShrU:
+		s[in.d] = evalScalar(opt.ShrU, in, a, b)
+	case sShrS:
+		s[in.d] = evalScalar(opt.ShrS, in, a, b)
+	case sMulU:
+		s[in.d] = uint64(uint32(a)) * uint64(uint32(b))
+	case sMulS:
+		s[in.d] = uint64(int64(int32(a)) * int64(int32(b)))
+	case sSExt:
+		k := 64 - uint(in.fn)
+		s[in.d] = uint64(int64(a<<k)>>k) & in.imm
+	case sZExt:
+		k := 64 - uint(in.fn)
+		s[in.d] = a << k >> k & in.imm
+	case sCopy:
+		s[in.d] = a
+	case sSel:
+		if s[in.c]&1 == 0 {
+			a = b
+		}
+		s[in.d] = a
+	case sCmp:
+		s[in.d] = opt.Eval(opt.Cmp, uint64(in.fn), uint8(in.imm), opt.W1, [3]uint64{a, b})
+	default:
+		panic("BUG: an unknown operation")
+	}
+}
+
+// evalScalar shifts; in.fn is the width.
+func evalScalar(op opt.Op, in *ins, a, b uint64) uint64 {
+	w := uint64(in.fn)
+	switch {
+	case op == opt.ShrS:
+		k := 64 - w
+		return uint64(int64(a<<k)>>k>>min(b, w-1)) & in.imm
+	case b >= w:
+		return 0
+	case op == opt.Shl:
+		return a << b & in.imm
+	}
+	return a >> b
+}

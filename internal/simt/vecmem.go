@@ -1,0 +1,368 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// cached is the allocation that the accesses of an effect met last.
+type cached struct {
+	b     *block
+	epoch uint64
+}
+
+// span is what the lanes of an access touch: a piece of memory and where in it, either base + (lane - first) * stride or
+// by lane in vecMachine.off.
+type span struct {
+	data   []byte
+	space  event.Space
+	line   bool
+	first  int
+	at     uint64 // in data, of the first lane
+	addr   uint64 // as events say it, of the first lane
+	shift  uint64 // of vecMachine.addr against what events say
+	stride uint64
+}
+
+// active gives the lanes of mask that take part in an access.
+func (e *effect) active(v *vecWarp, s []uint64, mask uint32) uint32 {
+	if !e.guarded {
+		return mask
+	}
+	on := v.pred(s, e.guard)
+	if e.guardNot {
+		on = ^on
+	}
+	return on & mask
+}
+
+// reach finds what the lanes of on access. It gives false when something is odd (a fault, several spaces, several
+// allocations): then the access goes lane by lane.
+func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) (sp span, ok bool) {
+	e, v := &x.t.effects[i], w.vec
+	first, last := bits.TrailingZeros32(on), 31-bits.LeadingZeros32(on)
+	sp.first = first
+	var base uint64 // address of the first lane
+	if e.addr < 0 {
+		l := &x.t.lines[^e.addr]
+		base, sp.stride, sp.line = s[l.reg]+uint64(first)*l.stride, l.stride, true
+		if e.narrow {
+			base &= 0xffff_ffff
+			if n := int64(last - first); l.stride != 0 && n > 0 {
+				if end := int64(base) + n*int64(l.stride); int64(l.stride)+1<<31 >= 1<<32 || end < 0 || end >= 1<<32 {
+					return sp, false
+				}
+			}
+		}
+		base += e.off
+	} else {
+		if e.narrow {
+			lanes.ZExt64(&x.addr, &v.v32[e.addr], on)
+			lanes.Add64S(&x.addr, &x.addr, e.off, on)
+		} else {
+			lanes.Add64S(&x.addr, &v.v64[e.addr], e.off, on)
+		}
+		_, sp.stride, sp.line = lanes.Stride(&x.addr, on)
+		base = x.addr[first]
+	}
+	if first == last {
+		sp.stride = 0
+	}
+	low := base
+	if sp.line {
+		if sp.stride+1<<40 >= 1<<41 {
+			return sp, false
+		}
+		if int64(sp.stride) < 0 {
+			low += uint64(last-first) * sp.stride
+		}
+	}
+	origin := x.region(w, &sp, i, low, write)
+	n := uint64(len(sp.data))
+	if sp.space == event.Local {
+		n = uint64(x.t.local)
+	}
+	if sp.data == nil || n < e.width {
+		return sp, false
+	}
+	limit := n - e.width
+	if sp.line {
+		reach := uint64(last-first) * sp.stride
+		if int64(reach) < 0 {
+			reach = -reach
+		}
+		if (base|sp.stride)&(e.width-1) != 0 || low-origin > limit || reach > limit-(low-origin) {
+			return sp, false
+		}
+		sp.at = base - origin
+		if sp.space == event.Local {
+			sp.at += uint64(first) * n
+			sp.stride += n
+		}
+	} else {
+		odd := uint64(0)
+		for m := on; m != 0; m &= m - 1 {
+			odd |= x.addr[bits.TrailingZeros32(m)&31]
+		}
+		lanes.Sub64S(&x.off, &x.addr, origin, on)
+		if odd&(e.width-1) != 0 || !lanes.InRange(&x.off, limit, on) {
+			return sp, false
+		}
+		if sp.space == event.Local {
+			for m := on; m != 0; m &= m - 1 {
+				l := bits.TrailingZeros32(m) & 31
+				x.off[l] += uint64(l) * n
+			}
+		}
+	}
+	if sp.space == event.Shared {
+		sp.shift = origin
+	}
+	sp.addr = base - sp.shift
+	return sp, true
+}
+
+// region finds the memory around an address, and the address at which it begins; nil data when there is none that may
+// be accessed so.
+func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool) (origin uint64) {
+	sp.space = x.t.effects[i].Space
+	if sp.space == event.Generic {
+		sp.space, _ = splitGeneric(addr)
+		origin = addr >> windowShift << windowShift
+	}
+	switch sp.space {
+	case event.Global, event.Const:
+		c := &x.cache[i]
+		if now := x.r.mem.epoch.Load(); c.epoch != now || c.b == nil || !c.b.covers(addr) {
+			*c = cached{x.r.mem.lookup(addr), now}
+		}
+		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
+			sp.data, origin = b.data, b.Addr
+		}
+	case event.Shared:
+		sp.data = w.cta.shared
+	case event.Local:
+		sp.data = w.vec.local
+	}
+	return origin
+}
+
+// parts reports whether a load of a uniform address reads memory that is each lane's own, so that the lanes must go
+// apart.
+func (x *vecMachine) parts(_ *warp, _ *vecWarp, s []uint64, e *effect, mask uint32) bool {
+	if e.Space != event.Generic || mask&(mask-1) == 0 {
+		return false
+	}
+	return (s[x.t.lines[^e.addr].reg]+e.off)>>windowShift == localWindow>>windowShift
+}
+
+// load executes ld for the lanes of mask whose guard holds.
+func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
+	e, v := &x.t.effects[i], w.vec
+	on := e.active(v, s, mask)
+	if on == 0 {
+		return
+	}
+	sp, ok := x.reach(w, s, i, on, false)
+	if !ok {
+		x.isLate = e.uniform
+		cost := x.r.load(w, &e.inst, on, x.places[i])
+		if x.isLate = false; e.uniform {
+			x.writeLate(s, e)
+		}
+		if cost > 1 {
+			w.polled()
+		}
+		return
+	}
+	for k := range e.dst {
+		x.loadPiece(v, e, &e.dst[k], &sp, on)
+	}
+	if e.uniform {
+		x.writeLate(s, e)
+	}
+	x.tell(w, event.Load, event.FlagRead, e, x.places[i], &sp, on)
+	if e.Order != event.Weak {
+		w.polls++
+		w.polled()
+	}
+}
+
+// writeLate gives the scalar results of a load their values, now that nothing reads its address any more.
+func (x *vecMachine) writeLate(s []uint64, e *effect) {
+	for _, d := range e.dst {
+		if d.kind == opUniform {
+			s[d.reg] = x.late[d.at]
+		}
+	}
+}
+
+// loadPiece loads one result.
+func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint32) {
+	plus := uint64(d.at) * e.piece
+	if sp.line && (sp.stride == 0 || d.kind == opUniform) {
+		val := getUint(sp.data[sp.at+plus:], e.piece)
+		if e.Type.Signed() {
+			val = e.Type.Extend(val, e.Dst[d.at].Size)
+		}
+		switch d.kind {
+		case opUniform:
+			x.late[d.at] = val
+		case opV32:
+			lanes.Set32(&v.v32[d.reg], uint32(val), on)
+		default:
+			lanes.Set64(&v.v64[d.reg], val, on)
+		}
+		return
+	}
+	back := uint64(sp.first) * sp.stride
+	together := sp.line && sp.stride == e.piece && sp.at+plus >= back
+	switch {
+	case d.kind == opV32 && e.piece == 4 && together:
+		lanes.Load32(&v.v32[d.reg], sp.data[sp.at+plus-back:], on)
+		return
+	case d.kind == opV64 && e.piece == 8 && together:
+		lanes.Load64(&v.v64[d.reg], sp.data[sp.at+plus-back:], on)
+		return
+	}
+	x.offsets(sp, on)
+	data := sp.data[plus:]
+	switch {
+	case d.kind == opV32 && e.piece == 4:
+		lanes.Gather32(&v.v32[d.reg], data, &x.off, on)
+	case d.kind == opV64 && e.piece == 8:
+		lanes.Gather64(&v.v64[d.reg], data, &x.off, on)
+	default:
+		signed, size := e.Type.Signed(), e.Dst[d.at].Size
+		for m := on; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m) & 31
+			val := getUint(data[x.off[l]:], e.piece)
+			if signed {
+				val = e.Type.Extend(val, size)
+			}
+			if d.kind == opV32 {
+				v.v32[d.reg][l] = uint32(val)
+			} else {
+				v.v64[d.reg][l] = val
+			}
+		}
+	}
+}
+
+// offsets makes the offsets by lane of a span that is a line.
+func (x *vecMachine) offsets(sp *span, on uint32) {
+	if sp.line {
+		lanes.Affine64(&x.off, sp.at-uint64(sp.first)*sp.stride, sp.stride, on)
+	}
+}
+
+// store executes st for the lanes of mask whose guard holds.
+func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
+	e, v := &x.t.effects[i], w.vec
+	on := e.active(v, s, mask)
+	if on == 0 {
+		return
+	}
+	sp, ok := x.reach(w, s, i, on, true)
+	if !ok {
+		x.r.store(w, &e.inst, on, x.places[i])
+		return
+	}
+	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
+	// lowest lane first, leaves what lane by lane does.
+	for k := 0; uint64(k)*e.piece < e.width; k++ {
+		x.storePiece(w, v, s, e, k, &sp, on)
+	}
+	w.writes++
+	x.tell(w, event.Store, event.FlagWrite, e, x.places[i], &sp, on)
+}
+
+func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k int, sp *span, on uint32) {
+	plus := uint64(k) * e.piece
+	back := uint64(sp.first) * sp.stride
+	together := sp.line && sp.stride == e.piece && sp.at+plus >= back
+	word := e.piece == 4 && !e.wide[k]
+	long := e.piece == 8 && e.wide[k]
+	if together && word {
+		lanes.Store32(sp.data[sp.at+plus-back:], x.vec32(v, s, e.vals[k], 0), on)
+		return
+	}
+	if together && long {
+		lanes.Store64(sp.data[sp.at+plus-back:], x.vec64(v, s, e.vals[k], 0), on)
+		return
+	}
+	x.offsets(sp, on)
+	data := sp.data[plus:]
+	switch {
+	case word:
+		lanes.Scatter32(data, &x.off, x.vec32(v, s, e.vals[k], 0), on)
+	case long:
+		lanes.Scatter64(data, &x.off, x.vec64(v, s, e.vals[k], 0), on)
+	default:
+		for m := on; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m) & 31
+			putUint(data[x.off[l]:][:e.piece], x.value(w, l, &e.src[1+k]))
+		}
+	}
+}
+
+// atomic executes atom and red for the lanes of mask whose guard holds.
+func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
+	e := &x.t.effects[i]
+	on := e.active(w.vec, s, mask)
+	if on == 0 {
+		return
+	}
+	if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
+		w.polled()
+	}
+}
+
+// tell makes the event of an access.
+func (x *vecMachine) tell(w *warp, kind event.Kind, flags event.Flags, e *effect, place uint32, sp *span, on uint32) {
+	o := &x.r.out
+	switch {
+	case sp.space == event.Global && o.needs&event.NeedGlobal != 0:
+	case sp.space == event.Shared && o.needs&event.NeedShared != 0:
+	default:
+		return
+	}
+	ev := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: on,
+		Space: sp.space, Order: e.Order, Scope: e.Scope, Size: uint8(e.width)}
+	if e.Vec > 1 {
+		ev.Flags |= event.FlagVector
+	}
+	if sp.line {
+		ev.Addr, ev.Stride = sp.addr, int64(sp.stride)
+	} else {
+		ev.Flags |= event.FlagScattered
+		ev.Side = uint32(len(o.batch.Addrs))
+		for m := on; m != 0; m &= m - 1 {
+			o.batch.Addrs = append(o.batch.Addrs, x.addr[bits.TrailingZeros32(m)&31]-sp.shift)
+		}
+	}
+	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+		ev.Flags |= event.FlagValues
+		ev.Val = uint32(len(o.batch.Values))
+		x.values(w, e, on)
+	}
+	o.add(ev)
+}
+
+// values appends what the lanes of on store.
+func (x *vecMachine) values(w *warp, e *effect, on uint32) {
+	o := &x.r.out
+	for m := on; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		for at := uint64(0); at < e.width; {
+			word := uint64(0)
+			for in := uint64(0); in < 8 && at < e.width; in += e.piece {
+				word |= lowBytes(x.value(w, l, &e.src[1+at/e.piece]), e.piece) << (8 * in)
+				at += e.piece
+			}
+			o.batch.Values = append(o.batch.Values, word)
+		}
+	}
+}

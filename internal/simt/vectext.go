@@ -1,0 +1,206 @@
+package simt
+
+import (
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// text is a kernel compiled for a block and grid shape, as engine warp executes it. Values live in four register files:
+// vectors of 32 and of 64 bits a lane, predicates (a bit a lane) and scalars (64 bits). A scalar holds a value that is
+// the same in all lanes of a group, or that of lane 0 of one that grows by a constant from lane to lane; the constant is
+// in the code. Vectors and predicates belong to the warp, an instruction writing the lanes of its group only; scalars
+// belong to the group.
+type text struct {
+	code    []ins
+	lines   []line // scalars that are used as vectors
+	edges   []edge
+	effects []effect
+	rows    []row
+	fixed   []fixed
+	meet    []int32   // by pc: index in meets, -1 where groups do not meet
+	meets   [][]int32 // the scalars that live where groups may meet
+
+	scalars, v32, v64, preds int // sizes of the files
+	local                    int // bytes of local memory a thread
+	sites                    []opt.Site
+}
+
+// ins is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked
+// for, a negative index stands for ^index in text.lines; where a predicate is, for scalar ^index.
+type ins struct {
+	op         opcode
+	fn         uint16 // function within the operation's table
+	d, a, b, c int32
+	imm        uint64
+}
+
+// line is a scalar seen as a vector.
+type line struct {
+	reg    int32
+	stride uint64
+}
+
+// edge is a way from a block to another.
+type edge struct {
+	to    int32
+	moves []move
+}
+
+// move copies a value over an edge. src is as an operand of the file's kind is.
+type move struct {
+	file     file
+	dst, src int32
+}
+
+// file is a register file.
+type file uint8
+
+const (
+	noFile file = iota
+	scalars
+	vectors32
+	vectors64
+	predicates
+)
+
+// fixed is a scalar that is the same for all groups of a warp.
+type fixed struct {
+	reg  int32
+	from fixedKind
+	val  uint64 // value; offset of a parameter; number of the special register
+	size uint64 // of a parameter
+}
+
+type fixedKind uint8
+
+const (
+	fixedValue fixedKind = iota
+	fixedParam
+	fixedSpecial
+)
+
+// effect is an instruction that does more than compute.
+type effect struct {
+	inst
+	site     int32
+	guard    int32 // predicate operand
+	guarded  bool
+	guardNot bool
+	// Memory: the address operand, in 32 bits or 64, and those of the values stored.
+	addr    int32
+	narrow  bool
+	vals    []int32
+	wide    []bool // by value: 64 bits
+	uniform bool   // a load whose result is a scalar
+	fn      *isa.Func
+	succs   []int32 // Switch: edges
+}
+
+// row is an instruction that is computed lane by lane.
+type row struct {
+	in     *isa.Inst // nil: a native operation
+	native opt.Op
+	imm    uint64
+	aux    uint8
+	width  opt.Width
+	src    []operand
+	dst    []slot
+	kept   bool // a clock: costs what a poll does
+}
+
+// eval computes the row for one lane.
+func (w *row) eval(a *isa.Args) {
+	if w.in != nil {
+		w.in.Eval(w.in, a)
+		return
+	}
+	a.D[0] = opt.Eval(w.native, w.imm, w.aux, w.width, [3]uint64{a.S[0], a.S[1], a.S[2]})
+}
+
+// opcode is an operation of the warp engine.
+type opcode uint16
+
+// The operations. "S" after a name: the last source is a scalar.
+const (
+	oJump     opcode = iota // a: edge
+	oBranch                 // c: predicate; a, b: edges
+	oBranchS                // c: scalar; a, b: edges
+	oSwitch                 // a: effect
+	oExit                   // a: effect; and for all down to oMemory
+	oTrap                   //
+	oFence                  //
+	oSync                   // barriers and warp instructions
+	oBuiltin                //
+	oLoad                   //
+	oStore                  //
+	oAtomic                 //
+	oRow                    // a: row, lane by lane
+	oRowS                   // a: row, once
+	oClock                  // d: scalar; a: row
+	oSpecial                // a: row
+	oBin32                  // d, a, b: vectors
+	oBin32S                 // d, a: vectors, b: scalar
+	oUn32                   // d, a
+	oTer32                  // d, a, b, c
+	oTer32S                 // c scalar
+	oTer32SB                // b scalar
+	oBin64                  //
+	oBin64S                 //
+	oUn64                   //
+	oTer64                  //
+	oTer64S                 //
+	oTer64SB                //
+	oShift64                // d, a: 64, b: 32 bits
+	oShift64S               // b: scalar
+	oWiden                  // d: 64, a: 32
+	oNarrow                 // d: 32, a: 64
+	oMul64                  // d: 64, a, b: 32
+	oMul64S                 // b: scalar
+	oBits32                 // d, a; imm: bits
+	oBits64                 // d, a; imm: bits
+	oImm32                  // d, a, b; imm: the last operand
+	oImm32T                 // d, a, b, c; imm
+	oCmp32                  // d: predicate, a, b
+	oCmp32S                 // b: scalar
+	oCmp64                  //
+	oCmp64S                 //
+	oSel32                  // d, a, b: vectors, c: predicate
+	oSel64                  //
+	oFrom1                  // d: 32, a: predicate; imm: the ones
+	oFrom1W                 // d: 64
+	oTo1                    // d: predicate, a: 32: the lowest bit
+	oTo1W                   // a: 64
+	oCopy32                 //
+	oCopy64                 //
+	oCopy1                  //
+	oAnd1                   // d, a, b: predicates
+	oOr1                    //
+	oXor1                   //
+	oNot1                   //
+	oSel1                   // d, a, b, c: predicates; c chooses
+	sAdd                    // scalars; imm: mask of the width
+	sSub                    //
+	sMul                    //
+	sAnd                    //
+	sOr                     //
+	sXor                    //
+	sNot                    //
+	sShl                    // fn: width
+	sShrU                   //
+	sShrS                   //
+	sMulU                   //
+	sMulS                   //
+	sSExt                   // fn: bits
+	sZExt                   // fn: bits
+	sCopy                   //
+	sSel                    // c ? a : b
+	sCmp                    // fn: condition, imm: bits
+	sWiden                  // d, a; b: line of a; fn: kind; imm: factor: what may wrap between lanes
+	opcodes
+)
+
+// The kinds of sWiden.
+const (
+	widenS uint16 = iota
+	widenU
+)
