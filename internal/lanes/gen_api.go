@@ -4,1305 +4,2277 @@ package lanes
 
 // Add32 d = a + b.
 func Add32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmAdd32(d, a, b, mask)
+		return
+	}
 	goAdd32(d, a, b, mask)
 }
 
 // Add32S d = a + s.
 func Add32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmAdd32S(d, a, s, mask)
+		return
+	}
 	goAdd32S(d, a, s, mask)
 }
 
 // Sub32 d = a - b.
 func Sub32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmSub32(d, a, b, mask)
+		return
+	}
 	goSub32(d, a, b, mask)
 }
 
 // Sub32S d = a - s.
 func Sub32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmSub32S(d, a, s, mask)
+		return
+	}
 	goSub32S(d, a, s, mask)
 }
 
 // Mul32 d = a * b.
 func Mul32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMul32(d, a, b, mask)
+		return
+	}
 	goMul32(d, a, b, mask)
 }
 
 // Mul32S d = a * s.
 func Mul32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMul32S(d, a, s, mask)
+		return
+	}
 	goMul32S(d, a, s, mask)
 }
 
 // And32 d = a & b.
 func And32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmAnd32(d, a, b, mask)
+		return
+	}
 	goAnd32(d, a, b, mask)
 }
 
 // And32S d = a & s.
 func And32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmAnd32S(d, a, s, mask)
+		return
+	}
 	goAnd32S(d, a, s, mask)
 }
 
 // Or32 d = a | b.
 func Or32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmOr32(d, a, b, mask)
+		return
+	}
 	goOr32(d, a, b, mask)
 }
 
 // Or32S d = a | s.
 func Or32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmOr32S(d, a, s, mask)
+		return
+	}
 	goOr32S(d, a, s, mask)
 }
 
 // Xor32 d = a ^ b.
 func Xor32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmXor32(d, a, b, mask)
+		return
+	}
 	goXor32(d, a, b, mask)
 }
 
 // Xor32S d = a ^ s.
 func Xor32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmXor32S(d, a, s, mask)
+		return
+	}
 	goXor32S(d, a, s, mask)
 }
 
 // RSub32S d = s - a.
 func RSub32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmRSub32S(d, a, s, mask)
+		return
+	}
 	goRSub32S(d, a, s, mask)
 }
 
 // Not32 d = ^a.
 func Not32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmNot32(d, a, mask)
+		return
+	}
 	goNot32(d, a, mask)
 }
 
 // Shl32 d = a << n; 0 from the width on.
 func Shl32(d, a, n *V32, mask uint32) {
+	if avx512 {
+		asmShl32(d, a, n, mask)
+		return
+	}
 	goShl32(d, a, n, mask)
 }
 
 // Shl32S d = a << n; 0 from the width on.
 func Shl32S(d, a *V32, n, mask uint32) {
+	if avx512 {
+		asmShl32S(d, a, n, mask)
+		return
+	}
 	goShl32S(d, a, n, mask)
 }
 
 // ShrU32 d = a >> n, zeros coming in.
 func ShrU32(d, a, n *V32, mask uint32) {
+	if avx512 {
+		asmShrU32(d, a, n, mask)
+		return
+	}
 	goShrU32(d, a, n, mask)
 }
 
 // ShrU32S d = a >> n, zeros coming in.
 func ShrU32S(d, a *V32, n, mask uint32) {
+	if avx512 {
+		asmShrU32S(d, a, n, mask)
+		return
+	}
 	goShrU32S(d, a, n, mask)
 }
 
 // ShrS32 d = a >> n, the sign coming in.
 func ShrS32(d, a, n *V32, mask uint32) {
+	if avx512 {
+		asmShrS32(d, a, n, mask)
+		return
+	}
 	goShrS32(d, a, n, mask)
 }
 
 // ShrS32S d = a >> n, the sign coming in.
 func ShrS32S(d, a *V32, n, mask uint32) {
+	if avx512 {
+		asmShrS32S(d, a, n, mask)
+		return
+	}
 	goShrS32S(d, a, n, mask)
 }
 
 // MinS32 d = min(a, b), signed.
 func MinS32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMinS32(d, a, b, mask)
+		return
+	}
 	goMinS32(d, a, b, mask)
 }
 
 // MinS32S d = min(a, s), signed.
 func MinS32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMinS32S(d, a, s, mask)
+		return
+	}
 	goMinS32S(d, a, s, mask)
 }
 
 // MinU32 d = min(a, b), unsigned.
 func MinU32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMinU32(d, a, b, mask)
+		return
+	}
 	goMinU32(d, a, b, mask)
 }
 
 // MinU32S d = min(a, s), unsigned.
 func MinU32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMinU32S(d, a, s, mask)
+		return
+	}
 	goMinU32S(d, a, s, mask)
 }
 
 // MaxS32 d = max(a, b), signed.
 func MaxS32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMaxS32(d, a, b, mask)
+		return
+	}
 	goMaxS32(d, a, b, mask)
 }
 
 // MaxS32S d = max(a, s), signed.
 func MaxS32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMaxS32S(d, a, s, mask)
+		return
+	}
 	goMaxS32S(d, a, s, mask)
 }
 
 // MaxU32 d = max(a, b), unsigned.
 func MaxU32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMaxU32(d, a, b, mask)
+		return
+	}
 	goMaxU32(d, a, b, mask)
 }
 
 // MaxU32S d = max(a, s), unsigned.
 func MaxU32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMaxU32S(d, a, s, mask)
+		return
+	}
 	goMaxU32S(d, a, s, mask)
 }
 
 // Mad32 d = a*b + c.
 func Mad32(d, a, b, c *V32, mask uint32) {
+	if avx512 {
+		asmMad32(d, a, b, c, mask)
+		return
+	}
 	goMad32(d, a, b, c, mask)
 }
 
 // Mad32S d = a*b + s.
 func Mad32S(d, a, b *V32, s, mask uint32) {
+	if avx512 {
+		asmMad32S(d, a, b, s, mask)
+		return
+	}
 	goMad32S(d, a, b, s, mask)
 }
 
 // Mad32SB d = a*s + c.
 func Mad32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if avx512 {
+		asmMad32SB(d, a, s, c, mask)
+		return
+	}
 	goMad32SB(d, a, s, c, mask)
 }
 
 // EQ32 gives the lanes where a == b.
 func EQ32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmEQ32(a, b, mask)
+	}
 	return goEQ32(a, b, mask)
 }
 
 // EQ32S gives the lanes where a == s.
 func EQ32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmEQ32S(a, s, mask)
+	}
 	return goEQ32S(a, s, mask)
 }
 
 // NE32 gives the lanes where a != b.
 func NE32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmNE32(a, b, mask)
+	}
 	return goNE32(a, b, mask)
 }
 
 // NE32S gives the lanes where a != s.
 func NE32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmNE32S(a, s, mask)
+	}
 	return goNE32S(a, s, mask)
 }
 
 // LTS32 gives the lanes where a < b, signed.
 func LTS32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmLTS32(a, b, mask)
+	}
 	return goLTS32(a, b, mask)
 }
 
 // LTS32S gives the lanes where a < s, signed.
 func LTS32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmLTS32S(a, s, mask)
+	}
 	return goLTS32S(a, s, mask)
 }
 
 // LTU32 gives the lanes where a < b, unsigned.
 func LTU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmLTU32(a, b, mask)
+	}
 	return goLTU32(a, b, mask)
 }
 
 // LTU32S gives the lanes where a < s, unsigned.
 func LTU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmLTU32S(a, s, mask)
+	}
 	return goLTU32S(a, s, mask)
 }
 
 // LES32 gives the lanes where a <= b, signed.
 func LES32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmLES32(a, b, mask)
+	}
 	return goLES32(a, b, mask)
 }
 
 // LES32S gives the lanes where a <= s, signed.
 func LES32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmLES32S(a, s, mask)
+	}
 	return goLES32S(a, s, mask)
 }
 
 // LEU32 gives the lanes where a <= b, unsigned.
 func LEU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmLEU32(a, b, mask)
+	}
 	return goLEU32(a, b, mask)
 }
 
 // LEU32S gives the lanes where a <= s, unsigned.
 func LEU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmLEU32S(a, s, mask)
+	}
 	return goLEU32S(a, s, mask)
 }
 
 // GTS32S gives the lanes where a > s, signed.
 func GTS32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmGTS32S(a, s, mask)
+	}
 	return goGTS32S(a, s, mask)
 }
 
 // GTU32S gives the lanes where a > s, unsigned.
 func GTU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmGTU32S(a, s, mask)
+	}
 	return goGTU32S(a, s, mask)
 }
 
 // GES32S gives the lanes where a >= s, signed.
 func GES32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmGES32S(a, s, mask)
+	}
 	return goGES32S(a, s, mask)
 }
 
 // GEU32S gives the lanes where a >= s, unsigned.
 func GEU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmGEU32S(a, s, mask)
+	}
 	return goGEU32S(a, s, mask)
+}
+
+// EQAffine32 gives the lanes where a == base + lane*stride.
+func EQAffine32(a *V32, base, stride, mask uint32) uint32 {
+	if avx512 {
+		return asmEQAffine32(a, base, stride, mask)
+	}
+	return goEQAffine32(a, base, stride, mask)
 }
 
 // Sel32 d = a in the lanes of cond, b in the others.
 func Sel32(d, a, b *V32, cond, mask uint32) {
+	if avx512 {
+		asmSel32(d, a, b, cond, mask)
+		return
+	}
 	goSel32(d, a, b, cond, mask)
 }
 
 // Sel32VS d = a in the lanes of cond, b in the others.
 func Sel32VS(d, a *V32, b, cond, mask uint32) {
+	if avx512 {
+		asmSel32VS(d, a, b, cond, mask)
+		return
+	}
 	goSel32VS(d, a, b, cond, mask)
 }
 
 // Sel32SV d = a in the lanes of cond, b in the others.
 func Sel32SV(d *V32, a uint32, b *V32, cond, mask uint32) {
+	if avx512 {
+		asmSel32SV(d, a, b, cond, mask)
+		return
+	}
 	goSel32SV(d, a, b, cond, mask)
 }
 
 // Sel32SS d = a in the lanes of cond, b in the others.
 func Sel32SS(d *V32, a, b, cond, mask uint32) {
+	if avx512 {
+		asmSel32SS(d, a, b, cond, mask)
+		return
+	}
 	goSel32SS(d, a, b, cond, mask)
 }
 
 // Copy32 d = a.
 func Copy32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmCopy32(d, a, mask)
+		return
+	}
 	goCopy32(d, a, mask)
 }
 
 // Set32 d = s.
 func Set32(d *V32, s, mask uint32) {
+	if avx512 {
+		asmSet32(d, s, mask)
+		return
+	}
 	goSet32(d, s, mask)
 }
 
 // Affine32 d = base + lane*stride.
 func Affine32(d *V32, base, stride, mask uint32) {
+	if avx512 {
+		asmAffine32(d, base, stride, mask)
+		return
+	}
 	goAffine32(d, base, stride, mask)
 }
 
 // Popc32 counts the ones of a.
 func Popc32(d, a *V32, mask uint32) {
+	if avx512 && avx512popcnt {
+		asmPopc32(d, a, mask)
+		return
+	}
 	goPopc32(d, a, mask)
 }
 
 // Clz32 counts the leading zeros of a; 32 for 0.
 func Clz32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmClz32(d, a, mask)
+		return
+	}
 	goClz32(d, a, mask)
 }
 
 // Add64 d = a + b.
 func Add64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmAdd64(d, a, b, mask)
+		return
+	}
 	goAdd64(d, a, b, mask)
 }
 
 // Add64S d = a + s.
 func Add64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmAdd64S(d, a, s, mask)
+		return
+	}
 	goAdd64S(d, a, s, mask)
 }
 
 // Sub64 d = a - b.
 func Sub64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmSub64(d, a, b, mask)
+		return
+	}
 	goSub64(d, a, b, mask)
 }
 
 // Sub64S d = a - s.
 func Sub64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmSub64S(d, a, s, mask)
+		return
+	}
 	goSub64S(d, a, s, mask)
 }
 
 // Mul64 d = a * b.
 func Mul64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmMul64(d, a, b, mask)
+		return
+	}
 	goMul64(d, a, b, mask)
 }
 
 // Mul64S d = a * s.
 func Mul64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMul64S(d, a, s, mask)
+		return
+	}
 	goMul64S(d, a, s, mask)
 }
 
 // And64 d = a & b.
 func And64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmAnd64(d, a, b, mask)
+		return
+	}
 	goAnd64(d, a, b, mask)
 }
 
 // And64S d = a & s.
 func And64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmAnd64S(d, a, s, mask)
+		return
+	}
 	goAnd64S(d, a, s, mask)
 }
 
 // Or64 d = a | b.
 func Or64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmOr64(d, a, b, mask)
+		return
+	}
 	goOr64(d, a, b, mask)
 }
 
 // Or64S d = a | s.
 func Or64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmOr64S(d, a, s, mask)
+		return
+	}
 	goOr64S(d, a, s, mask)
 }
 
 // Xor64 d = a ^ b.
 func Xor64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmXor64(d, a, b, mask)
+		return
+	}
 	goXor64(d, a, b, mask)
 }
 
 // Xor64S d = a ^ s.
 func Xor64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmXor64S(d, a, s, mask)
+		return
+	}
 	goXor64S(d, a, s, mask)
 }
 
 // RSub64S d = s - a.
 func RSub64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmRSub64S(d, a, s, mask)
+		return
+	}
 	goRSub64S(d, a, s, mask)
 }
 
 // Not64 d = ^a.
 func Not64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmNot64(d, a, mask)
+		return
+	}
 	goNot64(d, a, mask)
 }
 
 // Shl64 d = a << n; 0 from the width on.
 func Shl64(d, a *V64, n *V32, mask uint32) {
+	if avx512 {
+		asmShl64(d, a, n, mask)
+		return
+	}
 	goShl64(d, a, n, mask)
 }
 
 // Shl64S d = a << n; 0 from the width on.
 func Shl64S(d, a *V64, n, mask uint32) {
+	if avx512 {
+		asmShl64S(d, a, n, mask)
+		return
+	}
 	goShl64S(d, a, n, mask)
 }
 
 // ShrU64 d = a >> n, zeros coming in.
 func ShrU64(d, a *V64, n *V32, mask uint32) {
+	if avx512 {
+		asmShrU64(d, a, n, mask)
+		return
+	}
 	goShrU64(d, a, n, mask)
 }
 
 // ShrU64S d = a >> n, zeros coming in.
 func ShrU64S(d, a *V64, n, mask uint32) {
+	if avx512 {
+		asmShrU64S(d, a, n, mask)
+		return
+	}
 	goShrU64S(d, a, n, mask)
 }
 
 // ShrS64 d = a >> n, the sign coming in.
 func ShrS64(d, a *V64, n *V32, mask uint32) {
+	if avx512 {
+		asmShrS64(d, a, n, mask)
+		return
+	}
 	goShrS64(d, a, n, mask)
 }
 
 // ShrS64S d = a >> n, the sign coming in.
 func ShrS64S(d, a *V64, n, mask uint32) {
+	if avx512 {
+		asmShrS64S(d, a, n, mask)
+		return
+	}
 	goShrS64S(d, a, n, mask)
 }
 
 // MinS64 d = min(a, b), signed.
 func MinS64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmMinS64(d, a, b, mask)
+		return
+	}
 	goMinS64(d, a, b, mask)
 }
 
 // MinS64S d = min(a, s), signed.
 func MinS64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMinS64S(d, a, s, mask)
+		return
+	}
 	goMinS64S(d, a, s, mask)
 }
 
 // MinU64 d = min(a, b), unsigned.
 func MinU64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmMinU64(d, a, b, mask)
+		return
+	}
 	goMinU64(d, a, b, mask)
 }
 
 // MinU64S d = min(a, s), unsigned.
 func MinU64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMinU64S(d, a, s, mask)
+		return
+	}
 	goMinU64S(d, a, s, mask)
 }
 
 // MaxS64 d = max(a, b), signed.
 func MaxS64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmMaxS64(d, a, b, mask)
+		return
+	}
 	goMaxS64(d, a, b, mask)
 }
 
 // MaxS64S d = max(a, s), signed.
 func MaxS64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMaxS64S(d, a, s, mask)
+		return
+	}
 	goMaxS64S(d, a, s, mask)
 }
 
 // MaxU64 d = max(a, b), unsigned.
 func MaxU64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmMaxU64(d, a, b, mask)
+		return
+	}
 	goMaxU64(d, a, b, mask)
 }
 
 // MaxU64S d = max(a, s), unsigned.
 func MaxU64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMaxU64S(d, a, s, mask)
+		return
+	}
 	goMaxU64S(d, a, s, mask)
 }
 
 // Mad64 d = a*b + c.
 func Mad64(d, a, b, c *V64, mask uint32) {
+	if avx512 {
+		asmMad64(d, a, b, c, mask)
+		return
+	}
 	goMad64(d, a, b, c, mask)
 }
 
 // Mad64S d = a*b + s.
 func Mad64S(d, a, b *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmMad64S(d, a, b, s, mask)
+		return
+	}
 	goMad64S(d, a, b, s, mask)
 }
 
 // Mad64SB d = a*s + c.
 func Mad64SB(d, a *V64, s uint64, c *V64, mask uint32) {
+	if avx512 {
+		asmMad64SB(d, a, s, c, mask)
+		return
+	}
 	goMad64SB(d, a, s, c, mask)
 }
 
 // EQ64 gives the lanes where a == b.
 func EQ64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmEQ64(a, b, mask)
+	}
 	return goEQ64(a, b, mask)
 }
 
 // EQ64S gives the lanes where a == s.
 func EQ64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmEQ64S(a, s, mask)
+	}
 	return goEQ64S(a, s, mask)
 }
 
 // NE64 gives the lanes where a != b.
 func NE64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmNE64(a, b, mask)
+	}
 	return goNE64(a, b, mask)
 }
 
 // NE64S gives the lanes where a != s.
 func NE64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmNE64S(a, s, mask)
+	}
 	return goNE64S(a, s, mask)
 }
 
 // LTS64 gives the lanes where a < b, signed.
 func LTS64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmLTS64(a, b, mask)
+	}
 	return goLTS64(a, b, mask)
 }
 
 // LTS64S gives the lanes where a < s, signed.
 func LTS64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmLTS64S(a, s, mask)
+	}
 	return goLTS64S(a, s, mask)
 }
 
 // LTU64 gives the lanes where a < b, unsigned.
 func LTU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmLTU64(a, b, mask)
+	}
 	return goLTU64(a, b, mask)
 }
 
 // LTU64S gives the lanes where a < s, unsigned.
 func LTU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmLTU64S(a, s, mask)
+	}
 	return goLTU64S(a, s, mask)
 }
 
 // LES64 gives the lanes where a <= b, signed.
 func LES64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmLES64(a, b, mask)
+	}
 	return goLES64(a, b, mask)
 }
 
 // LES64S gives the lanes where a <= s, signed.
 func LES64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmLES64S(a, s, mask)
+	}
 	return goLES64S(a, s, mask)
 }
 
 // LEU64 gives the lanes where a <= b, unsigned.
 func LEU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmLEU64(a, b, mask)
+	}
 	return goLEU64(a, b, mask)
 }
 
 // LEU64S gives the lanes where a <= s, unsigned.
 func LEU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmLEU64S(a, s, mask)
+	}
 	return goLEU64S(a, s, mask)
 }
 
 // GTS64S gives the lanes where a > s, signed.
 func GTS64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmGTS64S(a, s, mask)
+	}
 	return goGTS64S(a, s, mask)
 }
 
 // GTU64S gives the lanes where a > s, unsigned.
 func GTU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmGTU64S(a, s, mask)
+	}
 	return goGTU64S(a, s, mask)
 }
 
 // GES64S gives the lanes where a >= s, signed.
 func GES64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmGES64S(a, s, mask)
+	}
 	return goGES64S(a, s, mask)
 }
 
 // GEU64S gives the lanes where a >= s, unsigned.
 func GEU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmGEU64S(a, s, mask)
+	}
 	return goGEU64S(a, s, mask)
+}
+
+// EQAffine64 gives the lanes where a == base + lane*stride.
+func EQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmEQAffine64(a, base, stride, mask)
+	}
+	return goEQAffine64(a, base, stride, mask)
 }
 
 // Sel64 d = a in the lanes of cond, b in the others.
 func Sel64(d, a, b *V64, cond, mask uint32) {
+	if avx512 {
+		asmSel64(d, a, b, cond, mask)
+		return
+	}
 	goSel64(d, a, b, cond, mask)
 }
 
 // Sel64VS d = a in the lanes of cond, b in the others.
 func Sel64VS(d, a *V64, b uint64, cond, mask uint32) {
+	if avx512 {
+		asmSel64VS(d, a, b, cond, mask)
+		return
+	}
 	goSel64VS(d, a, b, cond, mask)
 }
 
 // Sel64SV d = a in the lanes of cond, b in the others.
 func Sel64SV(d *V64, a uint64, b *V64, cond, mask uint32) {
+	if avx512 {
+		asmSel64SV(d, a, b, cond, mask)
+		return
+	}
 	goSel64SV(d, a, b, cond, mask)
 }
 
 // Sel64SS d = a in the lanes of cond, b in the others.
 func Sel64SS(d *V64, a, b uint64, cond, mask uint32) {
+	if avx512 {
+		asmSel64SS(d, a, b, cond, mask)
+		return
+	}
 	goSel64SS(d, a, b, cond, mask)
 }
 
 // Copy64 d = a.
 func Copy64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmCopy64(d, a, mask)
+		return
+	}
 	goCopy64(d, a, mask)
 }
 
 // Set64 d = s.
 func Set64(d *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmSet64(d, s, mask)
+		return
+	}
 	goSet64(d, s, mask)
 }
 
 // Affine64 d = base + lane*stride.
 func Affine64(d *V64, base, stride uint64, mask uint32) {
+	if avx512 {
+		asmAffine64(d, base, stride, mask)
+		return
+	}
 	goAffine64(d, base, stride, mask)
 }
 
 // Popc64 counts the ones of a.
 func Popc64(d *V32, a *V64, mask uint32) {
+	if avx512 && avx512popcnt {
+		asmPopc64(d, a, mask)
+		return
+	}
 	goPopc64(d, a, mask)
 }
 
 // Clz64 counts the leading zeros of a; 64 for 0.
 func Clz64(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmClz64(d, a, mask)
+		return
+	}
 	goClz64(d, a, mask)
 }
 
 // MulHiU32 d = the upper half of a*b, unsigned.
 func MulHiU32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMulHiU32(d, a, b, mask)
+		return
+	}
 	goMulHiU32(d, a, b, mask)
 }
 
 // MulHiU32S d = the upper half of a*s, unsigned.
 func MulHiU32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMulHiU32S(d, a, s, mask)
+		return
+	}
 	goMulHiU32S(d, a, s, mask)
 }
 
 // MulHiS32 d = the upper half of a*b, signed.
 func MulHiS32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMulHiS32(d, a, b, mask)
+		return
+	}
 	goMulHiS32(d, a, b, mask)
 }
 
 // MulHiS32S d = the upper half of a*s, signed.
 func MulHiS32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMulHiS32S(d, a, s, mask)
+		return
+	}
 	goMulHiS32S(d, a, s, mask)
 }
 
 // DivU32 d = a / b, unsigned; all ones where b = 0.
 func DivU32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmDivU32(d, a, b, mask)
+		return
+	}
 	goDivU32(d, a, b, mask)
 }
 
 // DivU32S d = a / s, unsigned; all ones where s = 0.
 func DivU32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmDivU32S(d, a, s, mask)
+		return
+	}
 	goDivU32S(d, a, s, mask)
 }
 
 // DivS32 d = a / b, signed; -1 where b = 0, the smallest number by -1 is itself.
 func DivS32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmDivS32(d, a, b, mask)
+		return
+	}
 	goDivS32(d, a, b, mask)
 }
 
 // DivS32S d = a / s, signed; -1 where s = 0, the smallest number by -1 is itself.
 func DivS32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmDivS32S(d, a, s, mask)
+		return
+	}
 	goDivS32S(d, a, s, mask)
 }
 
 // RemU32 d = the remainder of a / b, unsigned; all ones where b = 0.
 func RemU32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmRemU32(d, a, b, mask)
+		return
+	}
 	goRemU32(d, a, b, mask)
 }
 
 // RemU32S d = the remainder of a / s, unsigned; all ones where s = 0.
 func RemU32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmRemU32S(d, a, s, mask)
+		return
+	}
 	goRemU32S(d, a, s, mask)
 }
 
 // RemS32 d = the remainder of a / b, signed; -1 where b = 0.
 func RemS32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmRemS32(d, a, b, mask)
+		return
+	}
 	goRemS32(d, a, b, mask)
 }
 
 // RemS32S d = the remainder of a / s, signed; -1 where s = 0.
 func RemS32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmRemS32S(d, a, s, mask)
+		return
+	}
 	goRemS32S(d, a, s, mask)
 }
 
 // Brev32 reverses the bits of a.
 func Brev32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmBrev32(d, a, mask)
+		return
+	}
 	goBrev32(d, a, mask)
 }
 
 // ShfL32S d = the upper half of hi:lo << (n & 31), as shf.l.wrap; a rotation to the left when lo and hi are one vector.
 func ShfL32S(d, lo, hi *V32, n, mask uint32) {
+	if avx512 {
+		asmShfL32S(d, lo, hi, n, mask)
+		return
+	}
 	goShfL32S(d, lo, hi, n, mask)
 }
 
 // ShfR32S d = the lower half of hi:lo >> (n & 31), as shf.r.wrap; a rotation to the right when lo and hi are one vector.
 func ShfR32S(d, lo, hi *V32, n, mask uint32) {
+	if avx512 {
+		asmShfR32S(d, lo, hi, n, mask)
+		return
+	}
 	goShfR32S(d, lo, hi, n, mask)
 }
 
 // Lop3 d = the function of three bits whose table is lut, as lop3: bit 4a+2b+c of lut.
 func Lop3(d, a, b, c *V32, lut, mask uint32) {
+	if avx512 {
+		asmLop3(d, a, b, c, lut, mask)
+		return
+	}
 	goLop3(d, a, b, c, lut, mask)
 }
 
 // Prmt32S picks four bytes of b:a by the selector s, as prmt.
 func Prmt32S(d, a, b *V32, s, mask uint32) {
+	if avx512 && s&0x8888 == 0 {
+		asmPrmt32S(d, a, b, s, mask)
+		return
+	}
 	goPrmt32S(d, a, b, s, mask)
 }
 
 // SExt64 d = a, signed.
 func SExt64(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmSExt64(d, a, mask)
+		return
+	}
 	goSExt64(d, a, mask)
 }
 
 // ZExt64 d = a, unsigned.
 func ZExt64(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmZExt64(d, a, mask)
+		return
+	}
 	goZExt64(d, a, mask)
 }
 
 // Low32 d = the lower half of a.
 func Low32(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmLow32(d, a, mask)
+		return
+	}
 	goLow32(d, a, mask)
 }
 
 // High32 d = the upper half of a.
 func High32(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmHigh32(d, a, mask)
+		return
+	}
 	goHigh32(d, a, mask)
 }
 
 // Pack64 d = hi:lo.
 func Pack64(d *V64, lo, hi *V32, mask uint32) {
+	if avx512 {
+		asmPack64(d, lo, hi, mask)
+		return
+	}
 	goPack64(d, lo, hi, mask)
 }
 
 // SExtBits32 d = the lower n bits of a as a signed number, n from 1 to 32.
 func SExtBits32(d, a *V32, n, mask uint32) {
+	if avx512 {
+		asmSExtBits32(d, a, n, mask)
+		return
+	}
 	goSExtBits32(d, a, n, mask)
 }
 
 // ZExtBits32 d = the lower n bits of a, n from 1 to 32.
 func ZExtBits32(d, a *V32, n, mask uint32) {
+	if avx512 {
+		asmZExtBits32(d, a, n, mask)
+		return
+	}
 	goZExtBits32(d, a, n, mask)
 }
 
 // SExtBits64 d = the lower n bits of a as a signed number, n from 1 to 64.
 func SExtBits64(d, a *V64, n, mask uint32) {
+	if avx512 {
+		asmSExtBits64(d, a, n, mask)
+		return
+	}
 	goSExtBits64(d, a, n, mask)
 }
 
 // ZExtBits64 d = the lower n bits of a, n from 1 to 64.
 func ZExtBits64(d, a *V64, n, mask uint32) {
+	if avx512 {
+		asmZExtBits64(d, a, n, mask)
+		return
+	}
 	goZExtBits64(d, a, n, mask)
 }
 
 // MulU64 d = a*b, all of the unsigned product.
 func MulU64(d *V64, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMulU64(d, a, b, mask)
+		return
+	}
 	goMulU64(d, a, b, mask)
 }
 
 // MulU64S d = a*s, all of the unsigned product.
 func MulU64S(d *V64, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMulU64S(d, a, s, mask)
+		return
+	}
 	goMulU64S(d, a, s, mask)
 }
 
 // MulS64 d = a*b, all of the signed product.
 func MulS64(d *V64, a, b *V32, mask uint32) {
+	if avx512 {
+		asmMulS64(d, a, b, mask)
+		return
+	}
 	goMulS64(d, a, b, mask)
 }
 
 // MulS64S d = a*s, all of the signed product.
 func MulS64S(d *V64, a *V32, s, mask uint32) {
+	if avx512 {
+		asmMulS64S(d, a, s, mask)
+		return
+	}
 	goMulS64S(d, a, s, mask)
 }
 
 // FAdd32 d = a + b.
 func FAdd32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFAdd32(d, a, b, mask)
+		return
+	}
 	goFAdd32(d, a, b, mask)
 }
 
 // FAdd32S d = a + s.
 func FAdd32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFAdd32S(d, a, s, mask)
+		return
+	}
 	goFAdd32S(d, a, s, mask)
 }
 
 // FSub32 d = a - b.
 func FSub32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFSub32(d, a, b, mask)
+		return
+	}
 	goFSub32(d, a, b, mask)
 }
 
 // FSub32S d = a - s.
 func FSub32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFSub32S(d, a, s, mask)
+		return
+	}
 	goFSub32S(d, a, s, mask)
 }
 
 // FRSub32S d = s - a.
 func FRSub32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFRSub32S(d, a, s, mask)
+		return
+	}
 	goFRSub32S(d, a, s, mask)
 }
 
 // FMul32 d = a * b.
 func FMul32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFMul32(d, a, b, mask)
+		return
+	}
 	goFMul32(d, a, b, mask)
 }
 
 // FMul32S d = a * s.
 func FMul32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFMul32S(d, a, s, mask)
+		return
+	}
 	goFMul32S(d, a, s, mask)
 }
 
 // FDiv32 d = a / b.
 func FDiv32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFDiv32(d, a, b, mask)
+		return
+	}
 	goFDiv32(d, a, b, mask)
 }
 
 // FDiv32S d = a / s.
 func FDiv32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFDiv32S(d, a, s, mask)
+		return
+	}
 	goFDiv32S(d, a, s, mask)
 }
 
 // FRDiv32S d = s / a.
 func FRDiv32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFRDiv32S(d, a, s, mask)
+		return
+	}
 	goFRDiv32S(d, a, s, mask)
 }
 
 // FMA32 d = a*b + c, rounded once.
 func FMA32(d, a, b, c *V32, mask uint32) {
+	if avx512 {
+		asmFMA32(d, a, b, c, mask)
+		return
+	}
 	goFMA32(d, a, b, c, mask)
 }
 
 // FMA32S d = a*b + s, rounded once.
 func FMA32S(d, a, b *V32, s, mask uint32) {
+	if avx512 {
+		asmFMA32S(d, a, b, s, mask)
+		return
+	}
 	goFMA32S(d, a, b, s, mask)
 }
 
 // FMA32SB d = a*s + c, rounded once.
 func FMA32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if avx512 {
+		asmFMA32SB(d, a, s, c, mask)
+		return
+	}
 	goFMA32SB(d, a, s, c, mask)
 }
 
 // FSqrt32 d = the square root of a.
 func FSqrt32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFSqrt32(d, a, mask)
+		return
+	}
 	goFSqrt32(d, a, mask)
 }
 
 // FRcp32 d = 1 / a.
 func FRcp32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRcp32(d, a, mask)
+		return
+	}
 	goFRcp32(d, a, mask)
 }
 
 // FNeg32 turns the sign bit.
 func FNeg32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFNeg32(d, a, mask)
+		return
+	}
 	goFNeg32(d, a, mask)
 }
 
 // FAbs32 clears the sign bit.
 func FAbs32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFAbs32(d, a, mask)
+		return
+	}
 	goFAbs32(d, a, mask)
 }
 
 // FMin32 d = min(a, b): -0 is less than +0, a NaN loses to a number.
 func FMin32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFMin32(d, a, b, mask)
+		return
+	}
 	goFMin32(d, a, b, mask)
 }
 
 // FMin32S d = min(a, s): -0 is less than +0, a NaN loses to a number.
 func FMin32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFMin32S(d, a, s, mask)
+		return
+	}
 	goFMin32S(d, a, s, mask)
 }
 
 // FMax32 d = max(a, b): -0 is less than +0, a NaN loses to a number.
 func FMax32(d, a, b *V32, mask uint32) {
+	if avx512 {
+		asmFMax32(d, a, b, mask)
+		return
+	}
 	goFMax32(d, a, b, mask)
 }
 
 // FMax32S d = max(a, s): -0 is less than +0, a NaN loses to a number.
 func FMax32S(d, a *V32, s, mask uint32) {
+	if avx512 {
+		asmFMax32S(d, a, s, mask)
+		return
+	}
 	goFMax32S(d, a, s, mask)
 }
 
 // FEQ32 gives the lanes where a == b and neither is NaN.
 func FEQ32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQ32(a, b, mask)
+	}
 	return goFEQ32(a, b, mask)
 }
 
 // FEQ32S gives the lanes where a == s and neither is NaN.
 func FEQ32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQ32S(a, s, mask)
+	}
 	return goFEQ32S(a, s, mask)
 }
 
 // FEQU32 gives the lanes where a == b or one is NaN.
 func FEQU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQU32(a, b, mask)
+	}
 	return goFEQU32(a, b, mask)
 }
 
 // FEQU32S gives the lanes where a == s or one is NaN.
 func FEQU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQU32S(a, s, mask)
+	}
 	return goFEQU32S(a, s, mask)
 }
 
 // FNE32 gives the lanes where a != b and neither is NaN.
 func FNE32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFNE32(a, b, mask)
+	}
 	return goFNE32(a, b, mask)
 }
 
 // FNE32S gives the lanes where a != s and neither is NaN.
 func FNE32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFNE32S(a, s, mask)
+	}
 	return goFNE32S(a, s, mask)
 }
 
 // FNEU32 gives the lanes where a != b or one is NaN.
 func FNEU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFNEU32(a, b, mask)
+	}
 	return goFNEU32(a, b, mask)
 }
 
 // FNEU32S gives the lanes where a != s or one is NaN.
 func FNEU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFNEU32S(a, s, mask)
+	}
 	return goFNEU32S(a, s, mask)
 }
 
 // FLT32 gives the lanes where a < b and neither is NaN.
 func FLT32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFLT32(a, b, mask)
+	}
 	return goFLT32(a, b, mask)
 }
 
 // FLT32S gives the lanes where a < s and neither is NaN.
 func FLT32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFLT32S(a, s, mask)
+	}
 	return goFLT32S(a, s, mask)
 }
 
 // FLTU32 gives the lanes where a < b or one is NaN.
 func FLTU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFLTU32(a, b, mask)
+	}
 	return goFLTU32(a, b, mask)
 }
 
 // FLTU32S gives the lanes where a < s or one is NaN.
 func FLTU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFLTU32S(a, s, mask)
+	}
 	return goFLTU32S(a, s, mask)
 }
 
 // FLE32 gives the lanes where a <= b and neither is NaN.
 func FLE32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFLE32(a, b, mask)
+	}
 	return goFLE32(a, b, mask)
 }
 
 // FLE32S gives the lanes where a <= s and neither is NaN.
 func FLE32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFLE32S(a, s, mask)
+	}
 	return goFLE32S(a, s, mask)
 }
 
 // FLEU32 gives the lanes where a <= b or one is NaN.
 func FLEU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFLEU32(a, b, mask)
+	}
 	return goFLEU32(a, b, mask)
 }
 
 // FLEU32S gives the lanes where a <= s or one is NaN.
 func FLEU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFLEU32S(a, s, mask)
+	}
 	return goFLEU32S(a, s, mask)
 }
 
 // FGT32 gives the lanes where a > b and neither is NaN.
 func FGT32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFGT32(a, b, mask)
+	}
 	return goFGT32(a, b, mask)
 }
 
 // FGT32S gives the lanes where a > s and neither is NaN.
 func FGT32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFGT32S(a, s, mask)
+	}
 	return goFGT32S(a, s, mask)
 }
 
 // FGTU32 gives the lanes where a > b or one is NaN.
 func FGTU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFGTU32(a, b, mask)
+	}
 	return goFGTU32(a, b, mask)
 }
 
 // FGTU32S gives the lanes where a > s or one is NaN.
 func FGTU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFGTU32S(a, s, mask)
+	}
 	return goFGTU32S(a, s, mask)
 }
 
 // FGE32 gives the lanes where a >= b and neither is NaN.
 func FGE32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFGE32(a, b, mask)
+	}
 	return goFGE32(a, b, mask)
 }
 
 // FGE32S gives the lanes where a >= s and neither is NaN.
 func FGE32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFGE32S(a, s, mask)
+	}
 	return goFGE32S(a, s, mask)
 }
 
 // FGEU32 gives the lanes where a >= b or one is NaN.
 func FGEU32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFGEU32(a, b, mask)
+	}
 	return goFGEU32(a, b, mask)
 }
 
 // FGEU32S gives the lanes where a >= s or one is NaN.
 func FGEU32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFGEU32S(a, s, mask)
+	}
 	return goFGEU32S(a, s, mask)
 }
 
 // FNum32 gives the lanes where neither a nor b is NaN.
 func FNum32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFNum32(a, b, mask)
+	}
 	return goFNum32(a, b, mask)
 }
 
 // FNum32S gives the lanes where neither a nor s is NaN.
 func FNum32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFNum32S(a, s, mask)
+	}
 	return goFNum32S(a, s, mask)
 }
 
 // FNaN32 gives the lanes where a or b is NaN.
 func FNaN32(a, b *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmFNaN32(a, b, mask)
+	}
 	return goFNaN32(a, b, mask)
 }
 
 // FNaN32S gives the lanes where a or s is NaN.
 func FNaN32S(a *V32, s, mask uint32) uint32 {
+	if avx512 {
+		return asmFNaN32S(a, s, mask)
+	}
 	return goFNaN32S(a, s, mask)
 }
 
 // FAdd64 d = a + b.
 func FAdd64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFAdd64(d, a, b, mask)
+		return
+	}
 	goFAdd64(d, a, b, mask)
 }
 
 // FAdd64S d = a + s.
 func FAdd64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFAdd64S(d, a, s, mask)
+		return
+	}
 	goFAdd64S(d, a, s, mask)
 }
 
 // FSub64 d = a - b.
 func FSub64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFSub64(d, a, b, mask)
+		return
+	}
 	goFSub64(d, a, b, mask)
 }
 
 // FSub64S d = a - s.
 func FSub64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFSub64S(d, a, s, mask)
+		return
+	}
 	goFSub64S(d, a, s, mask)
 }
 
 // FRSub64S d = s - a.
 func FRSub64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFRSub64S(d, a, s, mask)
+		return
+	}
 	goFRSub64S(d, a, s, mask)
 }
 
 // FMul64 d = a * b.
 func FMul64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFMul64(d, a, b, mask)
+		return
+	}
 	goFMul64(d, a, b, mask)
 }
 
 // FMul64S d = a * s.
 func FMul64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFMul64S(d, a, s, mask)
+		return
+	}
 	goFMul64S(d, a, s, mask)
 }
 
 // FDiv64 d = a / b.
 func FDiv64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFDiv64(d, a, b, mask)
+		return
+	}
 	goFDiv64(d, a, b, mask)
 }
 
 // FDiv64S d = a / s.
 func FDiv64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFDiv64S(d, a, s, mask)
+		return
+	}
 	goFDiv64S(d, a, s, mask)
 }
 
 // FRDiv64S d = s / a.
 func FRDiv64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFRDiv64S(d, a, s, mask)
+		return
+	}
 	goFRDiv64S(d, a, s, mask)
 }
 
 // FMA64 d = a*b + c, rounded once.
 func FMA64(d, a, b, c *V64, mask uint32) {
+	if avx512 {
+		asmFMA64(d, a, b, c, mask)
+		return
+	}
 	goFMA64(d, a, b, c, mask)
 }
 
 // FMA64S d = a*b + s, rounded once.
 func FMA64S(d, a, b *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFMA64S(d, a, b, s, mask)
+		return
+	}
 	goFMA64S(d, a, b, s, mask)
 }
 
 // FMA64SB d = a*s + c, rounded once.
 func FMA64SB(d, a *V64, s uint64, c *V64, mask uint32) {
+	if avx512 {
+		asmFMA64SB(d, a, s, c, mask)
+		return
+	}
 	goFMA64SB(d, a, s, c, mask)
 }
 
 // FSqrt64 d = the square root of a.
 func FSqrt64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFSqrt64(d, a, mask)
+		return
+	}
 	goFSqrt64(d, a, mask)
 }
 
 // FRcp64 d = 1 / a.
 func FRcp64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFRcp64(d, a, mask)
+		return
+	}
 	goFRcp64(d, a, mask)
 }
 
 // FNeg64 turns the sign bit.
 func FNeg64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFNeg64(d, a, mask)
+		return
+	}
 	goFNeg64(d, a, mask)
 }
 
 // FAbs64 clears the sign bit.
 func FAbs64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFAbs64(d, a, mask)
+		return
+	}
 	goFAbs64(d, a, mask)
 }
 
 // FMin64 d = min(a, b): -0 is less than +0, a NaN loses to a number.
 func FMin64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFMin64(d, a, b, mask)
+		return
+	}
 	goFMin64(d, a, b, mask)
 }
 
 // FMin64S d = min(a, s): -0 is less than +0, a NaN loses to a number.
 func FMin64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFMin64S(d, a, s, mask)
+		return
+	}
 	goFMin64S(d, a, s, mask)
 }
 
 // FMax64 d = max(a, b): -0 is less than +0, a NaN loses to a number.
 func FMax64(d, a, b *V64, mask uint32) {
+	if avx512 {
+		asmFMax64(d, a, b, mask)
+		return
+	}
 	goFMax64(d, a, b, mask)
 }
 
 // FMax64S d = max(a, s): -0 is less than +0, a NaN loses to a number.
 func FMax64S(d, a *V64, s uint64, mask uint32) {
+	if avx512 {
+		asmFMax64S(d, a, s, mask)
+		return
+	}
 	goFMax64S(d, a, s, mask)
 }
 
 // FEQ64 gives the lanes where a == b and neither is NaN.
 func FEQ64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQ64(a, b, mask)
+	}
 	return goFEQ64(a, b, mask)
 }
 
 // FEQ64S gives the lanes where a == s and neither is NaN.
 func FEQ64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQ64S(a, s, mask)
+	}
 	return goFEQ64S(a, s, mask)
 }
 
 // FEQU64 gives the lanes where a == b or one is NaN.
 func FEQU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQU64(a, b, mask)
+	}
 	return goFEQU64(a, b, mask)
 }
 
 // FEQU64S gives the lanes where a == s or one is NaN.
 func FEQU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFEQU64S(a, s, mask)
+	}
 	return goFEQU64S(a, s, mask)
 }
 
 // FNE64 gives the lanes where a != b and neither is NaN.
 func FNE64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNE64(a, b, mask)
+	}
 	return goFNE64(a, b, mask)
 }
 
 // FNE64S gives the lanes where a != s and neither is NaN.
 func FNE64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNE64S(a, s, mask)
+	}
 	return goFNE64S(a, s, mask)
 }
 
 // FNEU64 gives the lanes where a != b or one is NaN.
 func FNEU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNEU64(a, b, mask)
+	}
 	return goFNEU64(a, b, mask)
 }
 
 // FNEU64S gives the lanes where a != s or one is NaN.
 func FNEU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNEU64S(a, s, mask)
+	}
 	return goFNEU64S(a, s, mask)
 }
 
 // FLT64 gives the lanes where a < b and neither is NaN.
 func FLT64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLT64(a, b, mask)
+	}
 	return goFLT64(a, b, mask)
 }
 
 // FLT64S gives the lanes where a < s and neither is NaN.
 func FLT64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLT64S(a, s, mask)
+	}
 	return goFLT64S(a, s, mask)
 }
 
 // FLTU64 gives the lanes where a < b or one is NaN.
 func FLTU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLTU64(a, b, mask)
+	}
 	return goFLTU64(a, b, mask)
 }
 
 // FLTU64S gives the lanes where a < s or one is NaN.
 func FLTU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLTU64S(a, s, mask)
+	}
 	return goFLTU64S(a, s, mask)
 }
 
 // FLE64 gives the lanes where a <= b and neither is NaN.
 func FLE64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLE64(a, b, mask)
+	}
 	return goFLE64(a, b, mask)
 }
 
 // FLE64S gives the lanes where a <= s and neither is NaN.
 func FLE64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLE64S(a, s, mask)
+	}
 	return goFLE64S(a, s, mask)
 }
 
 // FLEU64 gives the lanes where a <= b or one is NaN.
 func FLEU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLEU64(a, b, mask)
+	}
 	return goFLEU64(a, b, mask)
 }
 
 // FLEU64S gives the lanes where a <= s or one is NaN.
 func FLEU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFLEU64S(a, s, mask)
+	}
 	return goFLEU64S(a, s, mask)
 }
 
 // FGT64 gives the lanes where a > b and neither is NaN.
 func FGT64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGT64(a, b, mask)
+	}
 	return goFGT64(a, b, mask)
 }
 
 // FGT64S gives the lanes where a > s and neither is NaN.
 func FGT64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGT64S(a, s, mask)
+	}
 	return goFGT64S(a, s, mask)
 }
 
 // FGTU64 gives the lanes where a > b or one is NaN.
 func FGTU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGTU64(a, b, mask)
+	}
 	return goFGTU64(a, b, mask)
 }
 
 // FGTU64S gives the lanes where a > s or one is NaN.
 func FGTU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGTU64S(a, s, mask)
+	}
 	return goFGTU64S(a, s, mask)
 }
 
 // FGE64 gives the lanes where a >= b and neither is NaN.
 func FGE64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGE64(a, b, mask)
+	}
 	return goFGE64(a, b, mask)
 }
 
 // FGE64S gives the lanes where a >= s and neither is NaN.
 func FGE64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGE64S(a, s, mask)
+	}
 	return goFGE64S(a, s, mask)
 }
 
 // FGEU64 gives the lanes where a >= b or one is NaN.
 func FGEU64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGEU64(a, b, mask)
+	}
 	return goFGEU64(a, b, mask)
 }
 
 // FGEU64S gives the lanes where a >= s or one is NaN.
 func FGEU64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFGEU64S(a, s, mask)
+	}
 	return goFGEU64S(a, s, mask)
 }
 
 // FNum64 gives the lanes where neither a nor b is NaN.
 func FNum64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNum64(a, b, mask)
+	}
 	return goFNum64(a, b, mask)
 }
 
 // FNum64S gives the lanes where neither a nor s is NaN.
 func FNum64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNum64S(a, s, mask)
+	}
 	return goFNum64S(a, s, mask)
 }
 
 // FNaN64 gives the lanes where a or b is NaN.
 func FNaN64(a, b *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNaN64(a, b, mask)
+	}
 	return goFNaN64(a, b, mask)
 }
 
 // FNaN64S gives the lanes where a or s is NaN.
 func FNaN64S(a *V64, s uint64, mask uint32) uint32 {
+	if avx512 {
+		return asmFNaN64S(a, s, mask)
+	}
 	return goFNaN64S(a, s, mask)
 }
 
-// FRsqrt32 d = 1 / the square root of a, as isa approximates it: computed in double precision.
+// FRsqrt32 d = 1 / the square root of a, computed in double precision as isa approximates it.
 func FRsqrt32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRsqrt32(d, a, mask)
+		return
+	}
 	goFRsqrt32(d, a, mask)
 }
 
 // FFtz32 gives a zero of the same sign for a subnormal.
 func FFtz32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFFtz32(d, a, mask)
+		return
+	}
 	goFFtz32(d, a, mask)
 }
 
 // FSat32 clamps to [0, 1]; +0 for NaN and -0.
 func FSat32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFSat32(d, a, mask)
+		return
+	}
 	goFSat32(d, a, mask)
 }
 
 // S32toF32 rounds to nearest.
 func S32toF32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmS32toF32(d, a, mask)
+		return
+	}
 	goS32toF32(d, a, mask)
 }
 
 // U32toF32 rounds to nearest.
 func U32toF32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmU32toF32(d, a, mask)
+		return
+	}
 	goU32toF32(d, a, mask)
 }
 
 // S32toF64 is exact.
 func S32toF64(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmS32toF64(d, a, mask)
+		return
+	}
 	goS32toF64(d, a, mask)
 }
 
 // U32toF64 is exact.
 func U32toF64(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmU32toF64(d, a, mask)
+		return
+	}
 	goU32toF64(d, a, mask)
 }
 
 // S64toF32 rounds to nearest.
 func S64toF32(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmS64toF32(d, a, mask)
+		return
+	}
 	goS64toF32(d, a, mask)
 }
 
 // U64toF32 rounds to nearest.
 func U64toF32(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmU64toF32(d, a, mask)
+		return
+	}
 	goU64toF32(d, a, mask)
 }
 
 // S64toF64 rounds to nearest.
 func S64toF64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmS64toF64(d, a, mask)
+		return
+	}
 	goS64toF64(d, a, mask)
 }
 
 // U64toF64 rounds to nearest.
 func U64toF64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmU64toF64(d, a, mask)
+		return
+	}
 	goU64toF64(d, a, mask)
 }
 
 // F32toF64 is exact; a NaN keeps sign and payload and becomes quiet.
 func F32toF64(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toF64(d, a, mask)
+		return
+	}
 	goF32toF64(d, a, mask)
 }
 
 // F64toF32 rounds to nearest; a NaN becomes 0x7fffffff.
 func F64toF32(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmF64toF32(d, a, mask)
+		return
+	}
 	goF64toF32(d, a, mask)
 }
 
 // F32toS32Z rounds to zero and saturates; 0 for NaN.
 func F32toS32Z(d, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toS32Z(d, a, mask)
+		return
+	}
 	goF32toS32Z(d, a, mask)
 }
 
 // F32toU32Z rounds to zero and saturates; 0 for NaN.
 func F32toU32Z(d, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toU32Z(d, a, mask)
+		return
+	}
 	goF32toU32Z(d, a, mask)
 }
 
 // F32toS64Z rounds to zero and saturates; 1<<63 for NaN.
 func F32toS64Z(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toS64Z(d, a, mask)
+		return
+	}
 	goF32toS64Z(d, a, mask)
 }
 
 // F32toU64Z rounds to zero and saturates; 1<<63 for NaN.
 func F32toU64Z(d *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toU64Z(d, a, mask)
+		return
+	}
 	goF32toU64Z(d, a, mask)
 }
 
 // F64toS32Z rounds to zero and saturates; 1<<31 for NaN.
 func F64toS32Z(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmF64toS32Z(d, a, mask)
+		return
+	}
 	goF64toS32Z(d, a, mask)
 }
 
 // F64toU32Z rounds to zero and saturates; 1<<31 for NaN.
 func F64toU32Z(d *V32, a *V64, mask uint32) {
+	if avx512 {
+		asmF64toU32Z(d, a, mask)
+		return
+	}
 	goF64toU32Z(d, a, mask)
 }
 
 // F64toS64Z rounds to zero and saturates; 1<<63 for NaN.
 func F64toS64Z(d, a *V64, mask uint32) {
+	if avx512 {
+		asmF64toS64Z(d, a, mask)
+		return
+	}
 	goF64toS64Z(d, a, mask)
 }
 
 // F64toU64Z rounds to zero and saturates; 1<<63 for NaN.
 func F64toU64Z(d, a *V64, mask uint32) {
+	if avx512 {
+		asmF64toU64Z(d, a, mask)
+		return
+	}
 	goF64toU64Z(d, a, mask)
 }

@@ -397,6 +397,17 @@ func goGEU32S(a *V32, s, mask uint32) uint32 {
 	return r
 }
 
+func goEQAffine32(a *V32, base, stride, mask uint32) uint32 {
+	var r uint32
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == base+uint32(l)*stride {
+			r |= 1 << l
+		}
+	}
+	return r
+}
+
 func goSel32(d, a, b *V32, cond, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
@@ -847,6 +858,17 @@ func goGEU64S(a *V64, s uint64, mask uint32) uint32 {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] >= s {
+			r |= 1 << l
+		}
+	}
+	return r
+}
+
+func goEQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
+	var r uint32
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == base+uint64(l)*stride {
 			r |= 1 << l
 		}
 	}

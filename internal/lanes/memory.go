@@ -1,9 +1,6 @@
 package lanes
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "encoding/binary"
 
 // The functions of this file move data between memory and lanes. Whoever calls them has checked the bounds: an access
 // outside of mem is the caller's bug. Lanes outside of the mask touch no memory. Lanes that write one place do so in
@@ -43,6 +40,10 @@ func Gather16S(d *V32, mem []byte, off *V64, mask uint32) {
 
 // Gather32 reads four bytes at mem[off] into each lane.
 func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
+	if avx512 {
+		asmGather32(d, mem, off, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint32(mem[off[l]:])
@@ -51,6 +52,10 @@ func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
 
 // Gather64 reads eight bytes at mem[off] into each lane.
 func Gather64(d *V64, mem []byte, off *V64, mask uint32) {
+	if avx512 {
+		asmGather64(d, mem, off, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[off[l]:])
@@ -75,6 +80,10 @@ func Scatter16(mem []byte, off *V64, a *V32, mask uint32) {
 
 // Scatter32 writes each lane to mem[off].
 func Scatter32(mem []byte, off *V64, a *V32, mask uint32) {
+	if avx512 {
+		asmScatter32(mem, off, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint32(mem[off[l]:], a[l])
@@ -83,6 +92,10 @@ func Scatter32(mem []byte, off *V64, a *V32, mask uint32) {
 
 // Scatter64 writes each lane to mem[off].
 func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
+	if avx512 {
+		asmScatter64(mem, off, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint64(mem[off[l]:], a[l])
@@ -92,6 +105,10 @@ func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
 // Load8U reads lane l from mem[l], zeros above it. Mem reaches to the last lane of the mask at least; so in all loads
 // and stores below.
 func Load8U(d *V32, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad8U(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = uint32(mem[l])
@@ -100,6 +117,10 @@ func Load8U(d *V32, mem []byte, mask uint32) {
 
 // Load8S reads lane l from mem[l] and extends its sign.
 func Load8S(d *V32, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad8S(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = uint32(int8(mem[l]))
@@ -108,6 +129,10 @@ func Load8S(d *V32, mem []byte, mask uint32) {
 
 // Load16U reads lane l from mem[2*l], zeros above it.
 func Load16U(d *V32, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad16U(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = uint32(binary.LittleEndian.Uint16(mem[2*l:]))
@@ -116,6 +141,10 @@ func Load16U(d *V32, mem []byte, mask uint32) {
 
 // Load16S reads lane l from mem[2*l] and extends its sign.
 func Load16S(d *V32, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad16S(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = uint32(int16(binary.LittleEndian.Uint16(mem[2*l:])))
@@ -124,6 +153,10 @@ func Load16S(d *V32, mem []byte, mask uint32) {
 
 // Load32 reads lane l from mem[4*l].
 func Load32(d *V32, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad32(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint32(mem[4*l:])
@@ -132,6 +165,10 @@ func Load32(d *V32, mem []byte, mask uint32) {
 
 // Load64 reads lane l from mem[8*l].
 func Load64(d *V64, mem []byte, mask uint32) {
+	if avx512 {
+		asmLoad64(d, mem, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[8*l:])
@@ -140,6 +177,10 @@ func Load64(d *V64, mem []byte, mask uint32) {
 
 // Store8 writes the low byte of lane l to mem[l].
 func Store8(mem []byte, a *V32, mask uint32) {
+	if avx512 {
+		asmStore8(mem, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		mem[l] = byte(a[l])
@@ -148,6 +189,10 @@ func Store8(mem []byte, a *V32, mask uint32) {
 
 // Store16 writes the low two bytes of lane l to mem[2*l].
 func Store16(mem []byte, a *V32, mask uint32) {
+	if avx512 {
+		asmStore16(mem, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint16(mem[2*l:], uint16(a[l]))
@@ -156,6 +201,10 @@ func Store16(mem []byte, a *V32, mask uint32) {
 
 // Store32 writes lane l to mem[4*l].
 func Store32(mem []byte, a *V32, mask uint32) {
+	if avx512 {
+		asmStore32(mem, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint32(mem[4*l:], a[l])
@@ -164,6 +213,10 @@ func Store32(mem []byte, a *V32, mask uint32) {
 
 // Store64 writes lane l to mem[8*l].
 func Store64(mem []byte, a *V64, mask uint32) {
+	if avx512 {
+		asmStore64(mem, a, mask)
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint64(mem[8*l:], a[l])
@@ -172,6 +225,10 @@ func Store64(mem []byte, a *V64, mask uint32) {
 
 // Perm32 gives lane l the value that a has in lane from[l] & 31, whether or not that lane is in the mask.
 func Perm32(d, a, from *V32, mask uint32) {
+	if avx512 {
+		asmPerm32(d, a, from, mask)
+		return
+	}
 	src := *a
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
@@ -211,15 +268,5 @@ func Stride(a *V64, mask uint32) (base, stride uint64, ok bool) {
 		stride = uint64(int64(stride) / n)
 	}
 	base = a[i] - uint64(i)*stride
-	return base, stride, isAffine(a, base, stride, mask)
-}
-
-func isAffine(a *V64, base, stride uint64, mask uint32) bool {
-	for m := mask; m != 0; m &= m - 1 {
-		l := bits.TrailingZeros32(m) & 31
-		if a[l] != base+uint64(l)*stride {
-			return false
-		}
-	}
-	return true
+	return base, stride, EQAffine64(a, base, stride, mask) == mask
 }

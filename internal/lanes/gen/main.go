@@ -18,6 +18,16 @@ func main() {
 	rows := table()
 	writeGo("gen_portable.go", portable(rows))
 	writeGo("gen_api.go", api(rows))
+	writeGo("gen_amd64.go", declarations(rows))
+	writeGo("gen_other.go", stubs(rows))
+	writeGo("gen_list_test.go", testList(rows))
+	write("gen_amd64.s", assembly(rows))
+}
+
+func write(name string, text []byte) {
+	if err := os.WriteFile(name, text, 0o666); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // writeGo formats and writes a Go file.
@@ -26,9 +36,7 @@ func writeGo(name string, text []byte) {
 	if err != nil {
 		log.Fatalf("%s: %v\n%s", name, err, text)
 	}
-	if err := os.WriteFile(name, src, 0o666); err != nil {
-		log.Fatal(err)
-	}
+	write(name, src)
 }
 
 // signature writes the parameters and the result.
@@ -60,11 +68,17 @@ func (r *row) arguments() string {
 	return strings.Join(names, ", ")
 }
 
+// inAssembly reports whether the row has assembly.
+func (r *row) inAssembly() bool { return r.asm != nil || r.whole != nil }
+
 // portable writes the Go code of each function.
 func portable(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "package lanes\n\nimport \"math/bits\"\n")
 	for _, r := range rows {
+		if r.hand {
+			continue
+		}
 		fmt.Fprintf(&b, "\nfunc go%s%s {\n", r.name, r.signature())
 		if r.dst == "" {
 			b.WriteString("\tvar r uint32\n")
@@ -84,12 +98,94 @@ func api(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "package lanes\n")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "\n// %s %s.\nfunc %s%s {\n", r.name, strings.TrimPrefix(r.doc, ""), r.name, r.signature())
+		if r.hand {
+			continue
+		}
+		fmt.Fprintf(&b, "\n// %s %s.\nfunc %s%s {\n", r.name, r.doc, r.name, r.signature())
+		if r.inAssembly() {
+			when := "avx512"
+			if r.when != "" {
+				when += " && " + r.when
+			}
+			fmt.Fprintf(&b, "\tif %s {\n", when)
+			if r.dst == "" {
+				fmt.Fprintf(&b, "\t\treturn asm%s(%s)\n\t}\n", r.name, r.arguments())
+			} else {
+				fmt.Fprintf(&b, "\t\tasm%s(%s)\n\t\treturn\n\t}\n", r.name, r.arguments())
+			}
+		}
 		if r.dst == "" {
-			fmt.Fprintf(&b, "\treturn go%s(%s)\n}\n", r.name, r.arguments())
-		} else {
-			fmt.Fprintf(&b, "\tgo%s(%s)\n}\n", r.name, r.arguments())
+			b.WriteString("\treturn ")
+		}
+		fmt.Fprintf(&b, "\tgo%s(%s)\n}\n", r.name, r.arguments())
+	}
+	return b.Bytes()
+}
+
+// declarations declares the assembly.
+func declarations(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "package lanes\n")
+	for _, r := range rows {
+		if r.inAssembly() {
+			fmt.Fprintf(&b, "\n//go:noescape\nfunc asm%s%s\n", r.name, r.signature())
 		}
 	}
+	return b.Bytes()
+}
+
+// stubs stands for the assembly where there is none; nothing calls it there.
+func stubs(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "//go:build !amd64\n\npackage lanes\n\n")
+	b.WriteString("const (\n\tavx512 = false\n\tavx512popcnt = false\n)\n\n")
+	for _, r := range rows {
+		if r.inAssembly() {
+			fmt.Fprintf(&b, "func asm%s%s { panic(\"BUG: no assembly\") }\n", r.name, r.signature())
+		}
+	}
+	return b.Bytes()
+}
+
+// assembly writes the assembly.
+func assembly(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "#include \"textflag.h\"\n\n")
+	b.Write(constants())
+	for _, r := range rows {
+		switch {
+		case r.whole != nil:
+			b.Write(r.whole(r))
+		case r.asm != nil:
+			b.Write(r.function())
+		}
+	}
+	return b.Bytes()
+}
+
+// testList lists the functions for the tests, so that none is left out: the names and types of the parameters before the
+// mask, and a call.
+func testList(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "package lanes\n\nvar generated = []entry{\n")
+	for _, r := range rows {
+		if r.hand {
+			continue
+		}
+		var params, args []string
+		ps := r.params()
+		for i, p := range ps[:len(ps)-1] {
+			params = append(params, p.name+":"+p.typ)
+			args = append(args, fmt.Sprintf("x.%s[%d]", map[string]string{v32: "v32", v64: "v64", u32: "u32", u64: "u64"}[p.typ], i))
+		}
+		call := fmt.Sprintf("%s(%s, x.mask)", r.name, strings.Join(args, ", "))
+		if r.dst == "" {
+			call = "return " + call
+		} else {
+			call += "; return 0"
+		}
+		fmt.Fprintf(&b, "\t{%q, %q, func(x *args) uint32 { %s }},\n", r.name, strings.Join(params, " "), call)
+	}
+	b.WriteString("}\n")
 	return b.Bytes()
 }

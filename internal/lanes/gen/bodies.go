@@ -1,0 +1,310 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// The pieces of assembly that rows share.
+
+const (
+	nan32 = 0x7fffffff
+	one64 = 0x3ff0000000000000
+)
+
+// one1 is an instruction of one source.
+func one1(ins string) func(*asm) { return func(g *asm) { g.ins(ins, g.out, g.src[0]) } }
+
+// two is an instruction of two sources, twoBack has them the other way around.
+func two(ins string) func(*asm) { return func(g *asm) { g.ins(ins, g.out, g.src[0], g.src[1]) } }
+
+func twoBack(ins string) func(*asm) { return func(g *asm) { g.ins(ins, g.out, g.src[1], g.src[0]) } }
+
+// compare is a comparison by the predicate imm.
+func compare(ins string, imm int) func(*asm) {
+	return func(g *asm) { g.ins(ins, g.k, g.src[0], g.src[1], fmt.Sprintf("$%d", imm)) }
+}
+
+// not is the ternary function that turns its third bit.
+func not(g *asm) { g.ins("VPTERNLOGD", g.out, g.src[0], g.src[0], "$0x55") }
+
+// ones sets every bit.
+func (g *asm) ones(reg string) { g.ins("VPTERNLOGD", reg, reg, reg, "$0xff") }
+
+// konst32 and konst64 put bits into every lane.
+func (g *asm) konst32(reg string, bits uint32) {
+	g.ins("MOVL", "R8", fmt.Sprintf("$%#x", bits))
+	g.ins("VPBROADCASTD", reg, "R8")
+}
+
+func (g *asm) konst64(reg string, bits uint64) {
+	g.ins("MOVQ", "R8", fmt.Sprintf("$%#x", bits))
+	g.ins("VPBROADCASTQ", reg, "R8")
+}
+
+// konst puts a floating-point number into every lane.
+func (g *asm) konst(reg string, w int, x float64) {
+	if w == 32 {
+		g.konst32(reg, math.Float32bits(float32(x)))
+		return
+	}
+	g.konst64(reg, math.Float64bits(x))
+}
+
+// oneNaN makes every NaN of the f32 result the one there is.
+func (r *row) oneNaN() {
+	pre, f := r.pre, r.asm
+	r.pre = func(g *asm) {
+		if pre != nil {
+			pre(g)
+		}
+		g.konst32("Z31", nan32)
+	}
+	r.asm = func(g *asm) {
+		f(g)
+		g.fixNaN()
+	}
+}
+
+// fixNaN puts Z31 where the f32 result is NaN.
+func (g *asm) fixNaN() {
+	g.ins("VCMPPS", "K3", g.out, g.out, "$3")
+	g.under("K3", "VMOVDQA32", g.out, g.like("Z31"))
+}
+
+// like names a register as wide as the result.
+func (g *asm) like(reg string) string { return g.out[:1] + reg[1:] }
+
+// affine makes base + lane*stride of the first chunk in the register of base, and the step from chunk to chunk in that
+// of stride.
+func (g *asm) affine(base, stride string) {
+	w := 32
+	if g.n == 8 {
+		w = 64
+	}
+	q := dq(w)
+	g.ins("VPMULL"+q, "Z20", stride, fmt.Sprintf("iota%d<>(SB)", w))
+	g.ins("VPADD"+q, base, base, "Z20")
+	g.ins("VPSLL"+q, stride, stride, fmt.Sprintf("$%d", map[int]int{16: 4, 8: 3}[g.n]))
+}
+
+// count is an instruction that counts bits; of 64 bits the counts are narrowed.
+func count(ins string) func(*asm) {
+	return func(g *asm) {
+		if g.n == 16 {
+			g.ins(ins, g.out, g.src[0])
+			return
+		}
+		g.ins(ins, "Z20", g.src[0])
+		g.ins("VPMOVQD", g.out, "Z20")
+	}
+}
+
+// mulHi multiplies even and odd lanes apart; K5 has the odd ones.
+func mulHi(ins string) func(*asm) {
+	return func(g *asm) {
+		g.ins("VPSRLQ", "Z20", g.src[0], "$32")
+		g.ins("VPSRLQ", "Z21", g.src[1], "$32")
+		g.ins(ins, g.out, g.src[0], g.src[1])
+		g.ins(ins, "Z20", "Z20", "Z21")
+		g.ins("VPSRLQ", g.out, g.out, "$32")
+		g.under("K5", "VMOVDQA32", g.out, "Z20")
+	}
+}
+
+// divide divides in float64: a quotient of 32 bits that is not whole is at least 1/b away from the next whole number,
+// more than what rounding can move it. What does not fit, and a division by zero, converts to all ones where unsigned
+// and to the smallest number where signed. Z31 holds all ones.
+func divide(isSigned, rem bool) func(*asm) {
+	up, down := "VCVTUDQ2PD", "VCVTTPD2UDQ"
+	if isSigned {
+		up, down = "VCVTDQ2PD", "VCVTTPD2DQ"
+	}
+	return func(g *asm) {
+		g.ins(up, "Z20", g.src[0])
+		g.ins(up, "Z21", g.src[1])
+		g.ins("VDIVPD", "Z20", "Z20", "Z21")
+		g.ins(down, g.out, "Z20")
+		if rem {
+			g.ins("VPMULLD", g.out, g.out, g.src[1])
+			g.ins("VPSUBD", g.out, g.src[0], g.out)
+		}
+		if rem || isSigned {
+			g.ins("VPTESTNMD", "K3", g.src[1], g.src[1])
+			g.under("K3", "VMOVDQA32", g.out, "Y31")
+		}
+	}
+}
+
+// brevTables loads what brev looks up: the reversed nibbles, in the upper and the lower half of a byte, and the bytes of
+// words the other way around.
+func brevTables(g *asm) {
+	g.ins("VBROADCASTI32X4", "Z28", "nibblesHigh<>(SB)")
+	g.ins("VBROADCASTI32X4", "Z29", "nibblesLow<>(SB)")
+	g.ins("VBROADCASTI32X4", "Z30", "bytesBack<>(SB)")
+	g.konst32("Z31", 0x0f0f0f0f)
+}
+
+func brev(g *asm) {
+	g.ins("VPANDD", "Z20", g.src[0], "Z31")
+	g.ins("VPSRLD", "Z21", g.src[0], "$4")
+	g.ins("VPANDD", "Z21", "Z21", "Z31")
+	g.ins("VPSHUFB", "Z20", "Z28", "Z20")
+	g.ins("VPSHUFB", "Z21", "Z29", "Z21")
+	g.ins("VPORD", g.out, "Z20", "Z21")
+	g.ins("VPSHUFB", g.out, g.out, "Z30")
+}
+
+// funnelCounts puts n & 31 into X26 and 32 less that into X27; a shift by 32 gives 0, as it should.
+func funnelCounts(g *asm) {
+	g.ins("MOVL", "R8", g.ref("n"))
+	g.ins("ANDL", "R8", "$31")
+	g.ins("VMOVD", "X26", "R8")
+	g.ins("MOVL", "R9", "$32")
+	g.ins("SUBL", "R9", "R8")
+	g.ins("VMOVD", "X27", "R9")
+}
+
+// funnel shifts lo to the right and hi to the left.
+func funnel(right, left string) func(*asm) {
+	return func(g *asm) {
+		g.ins("VPSRLD", "Z20", g.src[0], right)
+		g.ins("VPSLLD", "Z21", g.src[1], left)
+		g.ins("VPORD", g.out, "Z20", "Z21")
+	}
+}
+
+// prmtIndices makes the byte indices into a (Z26) and b (Z27) of a selector without sign bits; an index with its top bit
+// set gives 0.
+func prmtIndices(g *asm) {
+	g.ins("MOVL", "R8", g.ref("s"))
+	for _, step := range []struct {
+		by   int
+		mask uint32
+	}{{8, 0x00ff00ff}, {4, 0x07070707}} { // one nibble to a byte
+		g.ins("MOVL", "R9", "R8")
+		g.ins("SHLL", "R9", fmt.Sprintf("$%d", step.by))
+		g.ins("ORL", "R8", "R9")
+		g.ins("ANDL", "R8", fmt.Sprintf("$%#x", step.mask))
+	}
+	g.ins("MOVL", "R9", "R8")
+	g.ins("ANDL", "R9", "$0x03030303")
+	g.ins("ANDL", "R8", "$0x04040404")
+	g.ins("SHLL", "R8", "$5")
+	g.ins("MOVL", "R10", "R8")
+	g.ins("XORL", "R10", "$0x80808080")
+	g.ins("ORL", "R8", "R9")
+	g.ins("ORL", "R10", "R9")
+	g.ins("VPBROADCASTD", "Z26", "R8")
+	g.ins("VPBROADCASTD", "Z27", "R10")
+	g.ins("VBROADCASTI32X4", "Z28", "words<>(SB)")
+	g.ins("VPORD", "Z26", "Z26", "Z28")
+	g.ins("VPORD", "Z27", "Z27", "Z28")
+}
+
+func prmt(g *asm) {
+	g.ins("VPSHUFB", "Z20", g.src[0], "Z26")
+	g.ins("VPSHUFB", "Z21", g.src[1], "Z27")
+	g.ins("VPORD", g.out, "Z20", "Z21")
+}
+
+// extendCount puts the bits to drop into X26; extend shifts them out and the others back.
+func extendCount(w int) func(*asm) {
+	return func(g *asm) {
+		g.ins("MOVL", "R8", fmt.Sprintf("$%d", w))
+		g.ins("SUBL", "R8", g.ref("n"))
+		g.ins("VMOVD", "X26", "R8")
+	}
+}
+
+func extend(w int, back string) func(*asm) {
+	return func(g *asm) {
+		g.ins("VPSLL"+dq(w), g.out, g.src[0], "X26")
+		g.ins(back+dq(w), g.out, g.out, "X26")
+	}
+}
+
+// minMax uses VRANGE, which orders -0 and +0, and puts right what it makes of NaNs. Z31 holds the NaN of f32, the quiet
+// bit of f64.
+func minMax(w, imm int) func(*asm) {
+	move := fmt.Sprint("VMOVDQA", w)
+	return func(g *asm) {
+		a, b := g.src[0], g.src[1]
+		g.ins("VRANGE"+ps(w), g.out, a, b, fmt.Sprintf("$%d", imm))
+		g.ins("VCMP"+ps(w), "K3", a, a, "$3")
+		g.ins("VCMP"+ps(w), "K4", b, b, "$3")
+		g.under("K3", move, g.out, b)
+		g.under("K4", move, g.out, a)
+		g.ins("KANDW", "K3", "K3", "K4")
+		if w == 32 {
+			g.under("K3", move, g.out, "Z31")
+		} else {
+			g.under("K3", "VPORQ", g.out, g.out, "Z31")
+		}
+	}
+}
+
+// f32toS32 converts; what does not fit and NaN give the smallest number, so the large (from Z30 on) and NaN are put right.
+func f32toS32(g *asm) {
+	g.ins("VCVTTPS2DQ", g.out, g.src[0])
+	g.ins("VCMPPS", "K3", g.src[0], "Z30", "$0x1d")
+	g.under("K3", "VMOVDQA32", g.out, "Z31")
+	g.ins("VCMPPS", "K3", g.src[0], g.src[0], "$3")
+	g.under("K3", "VPXORD", g.out, g.out, g.out)
+}
+
+// double gives the source as f64.
+func (g *asm) double() string {
+	if g.r.in[0].typ == v64 {
+		return g.src[0]
+	}
+	g.ins("VCVTPS2PD", "Z20", g.src[0])
+	return "Z20"
+}
+
+// toInt is the conversion of f64 to integers.
+func toInt(isSigned bool, w int) string {
+	u := "U"
+	if isSigned {
+		u = ""
+	}
+	return map[int]string{32: "VCVTTPD2" + u + "DQ", 64: "VCVTTPD2" + u + "QQ"}[w]
+}
+
+func toSignedConstants(w int) func(*asm) {
+	return func(g *asm) {
+		g.konst("Z30", 64, math.Ldexp(1, w-1))
+		g.ones("Z31")
+		g.ins("VPSRL"+dq(w), "Z31", "Z31", "$1")
+	}
+}
+
+// toSigned converts f64; NaN and what does not fit give the smallest number, which is right but for the large.
+func toSigned(w int) func(*asm) {
+	return func(g *asm) {
+		x := g.double()
+		g.ins(toInt(true, w), g.out, x)
+		g.ins("VCMPPD", "K3", x, "Z30", "$0x1d")
+		g.under("K3", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
+	}
+}
+
+func toUnsignedConstants(w int) func(*asm) {
+	return func(g *asm) {
+		g.ins("VPXORD", "Z30", "Z30", "Z30")
+		g.ones("Z31")
+		g.ins("VPSLL"+dq(w), "Z31", "Z31", fmt.Sprintf("$%d", w-1))
+	}
+}
+
+// toUnsigned converts f64; what does not fit and NaN give all ones, so the negative and NaN are put right.
+func toUnsigned(w int) func(*asm) {
+	return func(g *asm) {
+		x := g.double()
+		g.ins(toInt(false, w), g.out, x)
+		g.ins("VCMPPD", "K3", x, "Z30", "$0x12")
+		g.under("K3", "VPXOR"+dq(w), g.out, g.out, g.out)
+		g.ins("VCMPPD", "K3", x, x, "$3")
+		g.under("K3", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
+	}
+}

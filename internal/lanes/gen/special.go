@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// begin writes the comment and the TEXT line, and returns the frame.
+func (r *row) begin() *asm {
+	g := &asm{r: r}
+	_, _, size := r.frame()
+	fmt.Fprintf(g, "\n// func asm%s%s\nTEXT ·asm%s(SB), NOSPLIT, $0-%d\n", r.name, r.signature(), r.name, size)
+	return g
+}
+
+// lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. All end in one
+// tail.
+func lop3(r *row) []byte {
+	g := r.begin()
+	for _, p := range []struct{ reg, name string }{{"AX", "d"}, {"BX", "a"}, {"CX", "b"}, {"SI", "c"}} {
+		g.ins("MOVQ", p.reg, g.ref(p.name))
+	}
+	g.ins("MOVL", "DX", g.ref("mask"))
+	g.ins("MOVBLZX", "R8", g.ref("lut"))
+	for i, base := range []string{"BX", "CX", "SI"} {
+		g.ins(movu, fmt.Sprint("Z", 16+i), "("+base+")")
+		g.ins(movu, fmt.Sprint("Z", 20+i), "64("+base+")")
+	}
+	g.WriteString("\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tJMP R9\n")
+	g.WriteString("\nTEXT lop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n")
+	g.ins("NOTL", "DX")
+	g.ins("KMOVD", "K1", "DX")
+	g.ins("KSHIFTRD", "K2", "K1", "$16")
+	g.under("K1", "VMOVDQU32", "Z16", "(AX)")
+	g.under("K2", "VMOVDQU32", "Z20", "64(AX)")
+	g.ins(movu, "(AX)", "Z16")
+	g.ins(movu, "64(AX)", "Z20")
+	g.WriteString("\tRET\n")
+	for i := range 256 {
+		fmt.Fprintf(g, "\nTEXT lop3_%02x<>(SB), NOSPLIT|NOFRAME, $0-0\n", i)
+		g.ins("VPTERNLOGD", "Z16", "Z17", "Z18", fmt.Sprintf("$%d", i))
+		g.ins("VPTERNLOGD", "Z20", "Z21", "Z22", fmt.Sprintf("$%d", i))
+		g.WriteString("\tJMP lop3tail<>(SB)\n")
+	}
+	g.WriteString("\n")
+	for i := range 256 {
+		fmt.Fprintf(g, "DATA lop3<>+%d(SB)/8, $lop3_%02x<>(SB)\n", 8*i, i)
+	}
+	g.WriteString("GLOBL lop3<>(SB), RODATA, $2048\n")
+	return g.Bytes()
+}
+
+const slice = "[]byte"
+
+// memory gives the functions that move data, whose Go code is written by hand: memory.go.
+func memory() []*row {
+	var rows []*row
+	add := func(name, dst string, in []param, whole func(*row) []byte) {
+		rows = append(rows, &row{name: name, dst: dst, in: in, whole: whole, hand: true})
+	}
+	mem, off := param{"mem", slice}, param{"off", v64}
+	add("Gather32", v32, []param{mem, off}, gather("VPGATHERQD"))
+	add("Gather64", v64, []param{mem, off}, gather("VPGATHERQQ"))
+	add("Scatter32", "mem", []param{mem, off, {"a", v32}}, scatter("VPSCATTERQD"))
+	add("Scatter64", "mem", []param{mem, off, {"a", v64}}, scatter("VPSCATTERQQ"))
+	add("Load8U", v32, []param{mem}, load("VPMOVZXBD", 1))
+	add("Load8S", v32, []param{mem}, load("VPMOVSXBD", 1))
+	add("Load16U", v32, []param{mem}, load("VPMOVZXWD", 2))
+	add("Load16S", v32, []param{mem}, load("VPMOVSXWD", 2))
+	add("Load32", v32, []param{mem}, load("VMOVDQU32", 4))
+	add("Load64", v64, []param{mem}, load("VMOVDQU64", 8))
+	add("Store8", "mem", []param{mem, {"a", v32}}, store("VPMOVDB", 1))
+	add("Store16", "mem", []param{mem, {"a", v32}}, store("VPMOVDW", 2))
+	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32", 4))
+	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64", 8))
+	add("Perm32", v32, []param{{"a", v32}, {"from", v32}}, perm)
+	return rows
+}
+
+// beginMemory loads the parameters: d at AX, mem at BX, off at CX, a at SI, the mask in K1 and DX.
+func (r *row) beginMemory() *asm {
+	g := r.begin()
+	at := map[string]string{"d": "AX", "mem": "BX", "off": "CX", "a": "SI", "from": "DI"}
+	for _, p := range r.params() {
+		if reg, ok := at[p.name]; ok {
+			g.ins("MOVQ", reg, g.ref(p.name))
+		}
+	}
+	g.ins("MOVL", "DX", g.ref("mask"))
+	g.ins("KMOVD", "K1", "DX")
+	return g
+}
+
+// maskOf puts the mask of chunk i, of n lanes, into K2.
+func (g *asm) maskOf(i, n int) {
+	g.ins("KSHIFTRD", "K2", "K1", fmt.Sprintf("$%d", i*n))
+}
+
+func gather(ins string) func(*row) []byte {
+	return func(r *row) []byte {
+		g := r.beginMemory()
+		g.n = 8
+		for g.chunk = range 4 {
+			reg := g.reg(r.dst, 19)
+			g.maskOf(g.chunk, 8)
+			g.ins(movu, "Z16", g.mem(v64, "CX"))
+			g.ins(movu, reg, g.mem(r.dst, "AX"))
+			g.under("K2", ins, reg, "(BX)(Z16*1)")
+			g.ins(movu, g.mem(r.dst, "AX"), reg)
+		}
+		g.WriteString("\tRET\n")
+		return g.Bytes()
+	}
+}
+
+func scatter(ins string) func(*row) []byte {
+	return func(r *row) []byte {
+		g := r.beginMemory()
+		g.n = 8
+		typ := r.in[2].typ
+		for g.chunk = range 4 {
+			reg := g.reg(typ, 19)
+			g.maskOf(g.chunk, 8)
+			g.ins(movu, "Z16", g.mem(v64, "CX"))
+			g.ins(movu, reg, g.mem(typ, "SI"))
+			g.under("K2", ins, "(BX)(Z16*1)", reg)
+		}
+		g.WriteString("\tRET\n")
+		return g.Bytes()
+	}
+}
+
+// load reads lanes that lie side by side, size bytes each; a masked instruction touches the lanes of the mask only.
+func load(ins string, size int) func(*row) []byte {
+	return func(r *row) []byte {
+		g := r.beginMemory()
+		w := width(r.dst)
+		g.n = 512 / w
+		g.ins("CMPL", "$-1", "DX")
+		g.WriteString("\tJNE part\n")
+		for g.chunk = range 32 / g.n {
+			g.ins(ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
+			g.ins(movu, g.mem(r.dst, "AX"), "Z19")
+		}
+		g.WriteString("\tRET\n\npart:\n")
+		for g.chunk = range 32 / g.n {
+			g.maskOf(g.chunk, g.n)
+			g.ins(movu, "Z19", g.mem(r.dst, "AX"))
+			g.under("K2", ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
+			g.ins(movu, g.mem(r.dst, "AX"), "Z19")
+		}
+		g.WriteString("\tRET\n")
+		return g.Bytes()
+	}
+}
+
+// store writes lanes side by side.
+func store(ins string, size int) func(*row) []byte {
+	return func(r *row) []byte {
+		g := r.beginMemory()
+		typ := r.in[1].typ
+		g.n = 512 / width(typ)
+		g.ins("CMPL", "$-1", "DX")
+		g.WriteString("\tJNE part\n")
+		for _, masked := range []bool{false, true} {
+			for g.chunk = range 32 / g.n {
+				g.ins(movu, "Z19", g.mem(typ, "SI"))
+				to := fmt.Sprintf("%d(BX)", g.chunk*g.n*size)
+				if masked {
+					g.maskOf(g.chunk, g.n)
+					g.under("K2", ins, to, "Z19")
+				} else {
+					g.ins(ins, to, "Z19")
+				}
+			}
+			g.WriteString("\tRET\n")
+			if !masked {
+				g.WriteString("\npart:\n")
+			}
+		}
+		return g.Bytes()
+	}
+}
+
+// perm looks up in all of a, in registers before anything is written.
+func perm(r *row) []byte {
+	g := r.beginMemory()
+	g.n = 16
+	g.ins(movu, "Z16", "(SI)")
+	g.ins(movu, "Z17", "64(SI)")
+	for g.chunk = range 2 {
+		g.maskOf(g.chunk, 16)
+		g.ins(movu, "Z18", g.mem(v32, "DI"))
+		g.ins(movu, "Z19", g.mem(v32, "AX"))
+		g.ins("VPERMI2D", "Z18", "Z16", "Z17")
+		g.under("K2", "VMOVDQA32", "Z19", "Z18")
+		g.ins(movu, g.mem(v32, "AX"), "Z19")
+	}
+	g.WriteString("\tRET\n")
+	return g.Bytes()
+}
+
+// constants writes the tables that the assembly reads.
+func constants() []byte {
+	var b bytes.Buffer
+	words := func(name string, size int, vs ...uint64) {
+		for i, v := range vs {
+			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/%d, $%#x\n", name, i*size, size, v)
+		}
+		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n\n", name, len(vs)*size)
+	}
+	var iota []uint64
+	for i := range uint64(16) {
+		iota = append(iota, i)
+	}
+	words("iota32", 4, iota...)
+	words("iota64", 8, iota[:8]...)
+	words("words", 4, 0, 0x04040404, 0x08080808, 0x0c0c0c0c)
+	words("nibblesHigh", 8, 0xe060a020c0408000, 0xf070b030d0509010)
+	words("nibblesLow", 8, 0x0e060a020c040800, 0x0f070b030d050901)
+	words("bytesBack", 4, 0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f)
+	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}
