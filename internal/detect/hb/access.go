@@ -25,7 +25,7 @@ type classKey struct {
 type class struct {
 	key    classKey
 	side   detect.Side
-	launch *launch // nil for the host
+	launch *launch // nil for the host, and for cold accesses
 	agent  uint32  // for the host
 	host   string
 	// place is key.place, or a number above all places for a host operation's name.
@@ -83,6 +83,12 @@ type recentClass struct {
 }
 
 func (d *Detector) newClass(c class) uint32 {
+	if n := len(d.free); n > 0 {
+		id := d.free[n-1]
+		d.free = d.free[:n-1]
+		d.classes[id] = c
+		return id
+	}
 	if len(d.classes) >= 1<<(32-headShift) {
 		panic("BUG: too many classes of accesses")
 	}
@@ -389,7 +395,7 @@ func (d *Detector) overlaps(b *event.Batch, e *event.Event) {
 			}
 		}
 		if best != detect.NoRace {
-			d.hit(hit{cat: best, class: a.id, warp: a.warp, lane: with, clock: a.blk.warps[a.wi].view(with).clock,
+			d.hit(hit{cat: best, class: a.id, launch: a.blk.launch, warp: a.warp, lane: with, clock: a.blk.warps[a.wi].view(with).clock,
 				lanes: a.lanes, lo: at, hi: until})
 		}
 	}

@@ -41,20 +41,21 @@ func (d *Detector) check(l *line, c *cell, p *page, at uint64, bytes, value uint
 
 // meeting gathers the races of the actor with the accesses of one entry.
 type meeting struct {
-	d     *Detector
-	k     *class
-	same  bool // the same value
-	best  detect.Category
-	lanes uint32 // of the actor that race
-	warp  uint32 // the gravest: whom with
-	lane  int
-	clock uint32
-	any   bool // some access of the entry does not happen before some lane of the actor
+	d      *Detector
+	k      *class
+	launch *launch
+	same   bool // the same value
+	best   detect.Category
+	lanes  uint32 // of the actor that race
+	warp   uint32 // the gravest: whom with
+	lane   int
+	clock  uint32
+	any    bool // some access of the entry does not happen before some lane of the actor
 }
 
 func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, value uint32) {
 	a := &d.act
-	m := meeting{d: d, k: k}
+	m := meeting{d: d, k: k, launch: k.launch}
 	m.same = k.plain && a.class.plain && a.values != nil && e.head&headMixed == 0 && (e.value^value)&spread(e.head&bytes) == 0
 	if e.head&headMany == 0 {
 		m.meet(e.warp, group{e.lanes, e.clock, e.exec})
@@ -181,7 +182,7 @@ func (m *meeting) note(cat detect.Category, warp uint32, lane int, clock uint32)
 // report makes a hit of what m found between entry e and the actor.
 func (d *Detector) report(e *entry, m *meeting, at uint64, bytes uint32) {
 	both := e.head & bytes
-	h := hit{cat: m.best, class: e.class(), warp: m.warp, lane: m.lane, clock: m.clock, lanes: m.lanes}
+	h := hit{cat: m.best, class: e.class(), launch: m.launch, warp: m.warp, lane: m.lane, clock: m.clock, lanes: m.lanes}
 	for both != 0 {
 		lo := bits.TrailingZeros32(both)
 		n := bits.TrailingZeros32(^(both >> uint(lo)))
@@ -205,7 +206,7 @@ func (d *Detector) checkOther(e *entry, k *class, p *page, at uint64, bytes uint
 	if cat == detect.NoRace {
 		return
 	}
-	m := meeting{d: d, k: k, best: cat}
+	m := meeting{d: d, k: k, launch: k.launch, best: cat}
 	f := a.beyond()
 	meet := func(warp uint32, g group) bool {
 		behind := beyondBehind(f, k.launch, warp, g.lanes, g.clock)

@@ -12,11 +12,12 @@ import (
 // cold is accesses of one class in a page that only order as a whole: those of a launch that has ended and no thread of
 // which is known by itself, or one operation of a host agent.
 type cold struct {
-	class uint32
-	epoch uint32 // of the agent, for the host
-	bytes uint32 // of each cell
-	chain bool   // strong writes, in the chain that made the current value
-	cells [pageBytes / cellBytes / 64]uint64
+	launch *launch // nil for the host
+	class  uint32  // one for all launches, or of a host operation
+	epoch  uint32  // of the agent, for the host
+	bytes  uint32  // of each cell
+	chain  bool    // strong writes, in the chain that made the current value
+	cells  [pageBytes / cellBytes / 64]uint64
 	// The threads, by cell: warp*32+lane = first + step*(cell - lowest cell), or one by one.
 	first, step uint64
 	threads     []uint64
@@ -74,11 +75,10 @@ func (c *cold) empty() bool { return c.cells == [4]uint64{} }
 
 // known says that f includes all of c.
 func (d *Detector) known(c *cold, f *clock.Foreign) bool {
-	k := &d.classes[c.class]
-	if k.launch != nil {
-		return over(k.launch, f)
+	if c.launch != nil {
+		return over(c.launch, f)
 	}
-	return f.Agent(k.agent) >= c.epoch
+	return f.Agent(d.classes[c.class].agent) >= c.epoch
 }
 
 // checkCold judges the accesses of the actor's lanes to the part of [addr, end) in page p with p's cold accesses.
@@ -119,7 +119,7 @@ func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
 			continue
 		}
 		t := c.thread(i)
-		m := meeting{d: d, k: k, best: cat, lanes: a.lanes, warp: uint32(t / 32), lane: int(t % 32)}
+		m := meeting{d: d, k: k, launch: c.launch, best: cat, lanes: a.lanes, warp: uint32(t / 32), lane: int(t % 32)}
 		if c.chain {
 			d.observed(&m, p, at, c.bytes, k)
 		}
@@ -130,16 +130,70 @@ func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
 	}
 }
 
-// cool turns what a launch that has ended left in shadow memory into cold accesses, unless single threads of it may
-// still become known.
+// cool turns what a launch that has ended left in shadow memory into cold accesses and gives its classes back.
 func (d *Detector) cool(l *launch) {
-	if l.published {
-		return
-	}
 	for _, p := range l.pages {
 		d.coolPage(l, p)
 	}
-	l.pages, l.logs, l.blocks = nil, nil, nil
+	for _, id := range l.classes {
+		d.classes[id] = class{}
+		d.free = append(d.free, id)
+	}
+	slices.Sort(d.free) // the order of classes must not depend on that of a map
+	l.pages, l.logs, l.blocks, l.classes = nil, nil, nil, nil
+	delete(d.launches, l.info.ID)
+}
+
+// Bounds of d.warm.
+const (
+	manyWarm    = 32
+	tooManyWarm = 1024
+)
+
+// retire cools a launch that has ended. One that has released something waits, for single threads of it may still become known
+// to others. When many wait, those are cooled that every agent knows wholly, and when too many, the oldest: a thread
+// of a stream that has not been ordered after it for a thousand launches, and yet acquires from it, would then not be believed.
+func (d *Detector) retire(l *launch) {
+	if !l.published {
+		d.cool(l)
+		return
+	}
+	d.warm = append(d.warm, l)
+	if len(d.warm) <= manyWarm {
+		return
+	}
+	keep := d.warm[:0]
+	for i, w := range d.warm {
+		known := len(d.warm)-i > tooManyWarm
+		if !known {
+			known = true
+			for _, a := range d.agents {
+				known = known && over(w, a.knows)
+			}
+			for _, o := range d.launches {
+				known = known && (o.end != 0 || over(w, o.start))
+			}
+		}
+		if known {
+			d.cool(w)
+		} else {
+			keep = append(keep, w)
+		}
+	}
+	clear(d.warm[len(keep):])
+	d.warm = keep
+}
+
+// coldClass gives the class that stands for class k of all launches.
+func (d *Detector) coldClass(k *class) uint32 {
+	id, ok := d.colds[k.key]
+	if !ok {
+		c := *k
+		c.launch = nil
+		id = d.newClass(c)
+		d.colds[k.key] = id
+	}
+	return id
 }
 
 func (d *Detector) coolPage(l *launch, p *page) {
@@ -170,7 +224,10 @@ func (d *Detector) coolPage(l *launch, p *page) {
 		}
 	}
 	for i := range d.cooling {
-		d.settleCold(p, &d.cooling[i])
+		c := &d.cooling[i]
+		c.launch = l
+		c.class = d.coldClass(&d.classes[c.class])
+		d.settleCold(p, c)
 	}
 }
 
@@ -222,14 +279,12 @@ func (d *Detector) settleCold(p *page, c *cold) {
 // addCold adds x. Older accesses alike that happen before all of x are dropped where x covers them: whatever may race
 // with them races with x too.
 func (d *Detector) addCold(p *page, x cold) {
-	k := &d.classes[x.class]
 	p.warmed = 0
 	keep := p.cold[:0]
 	for i := range p.cold {
 		c := p.cold[i]
-		o := &d.classes[c.class]
 		// An access outside the chain cannot give way to one inside, which an observer of the value does not race with.
-		if c.bytes == x.bytes && (c.chain || !x.chain) && o.key == k.key && o.place == k.place && o.side == k.side && d.before(&c, k) {
+		if c.bytes == x.bytes && (c.chain || !x.chain) && d.alike(c.class, x.class) && d.before(&c, &x) {
 			c.without(&x.cells)
 		}
 		if !c.empty() {
@@ -240,12 +295,18 @@ func (d *Detector) addCold(p *page, x cold) {
 	p.cold = append(keep, x)
 }
 
-// before says that cold accesses happen before all of a class, of a launch or of an agent that is acting now.
-func (d *Detector) before(c *cold, k *class) bool {
-	if k.launch != nil {
-		return d.known(c, k.launch.start)
+// alike says that races with accesses of two classes of cold accesses are the same findings.
+func (d *Detector) alike(x, y uint32) bool {
+	p, q := &d.classes[x], &d.classes[y]
+	return x == y || p.host != "" && p.host == q.host && p.side == q.side
+}
+
+// before says that cold accesses c happen before all of x, of an agent that is acting now if of one.
+func (d *Detector) before(c, x *cold) bool {
+	if x.launch != nil {
+		return d.known(c, x.launch.start)
 	}
-	return d.known(c, d.agentOf(k.agent).knows)
+	return d.known(c, d.agentOf(d.classes[x.class].agent).knows)
 }
 
 // unchainCold takes the cold accesses to a scalar out of the chain of its current value.
@@ -258,7 +319,7 @@ func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
 		if !c.chain || c.bytes&bytes == 0 || c.cells[i/64]&cells[i/64] == 0 || d.classes[c.class].side.Unit != int(size) {
 			continue
 		}
-		x := cold{class: c.class, bytes: c.bytes, cells: cells, first: c.thread(int(i))}
+		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, first: c.thread(int(i))}
 		c.without(&cells)
 		d.addCold(p, x)
 		j = -1 // addCold may have moved the others
@@ -324,9 +385,9 @@ func (d *Detector) end(id uint32) {
 	l.end = a.epoch
 	a.knows = a.knows.Join(l.beyond).Without(func(id uint32) bool {
 		o := d.launches[id]
-		return o != nil && over(o, a.knows)
+		return o == nil || over(o, a.knows) // cooled, or known wholly
 	})
-	d.cool(l)
+	d.retire(l)
 }
 
 func (d *Detector) host(h *event.HostOp) {
@@ -350,11 +411,16 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 		return
 	}
 	ag.next()
-	id, ok := ag.class[hostKey{h.Kind, h.Name, h.Staged}]
+	name := h.Name
+	if name == "" {
+		name = "an access of the host"
+	}
+	key := hostKey{h.Kind, name, h.Staged}
+	id, ok := ag.class[key]
 	if !ok {
-		id = d.newClass(class{agent: ag.id, host: h.Name, place: d.hostPlace(h.Name), reads: h.Kind == event.HostRead,
+		id = d.newClass(class{agent: ag.id, host: name, place: d.hostPlace(name), reads: h.Kind == event.HostRead,
 			side: detect.Side{Write: h.Kind == event.HostWrite, Staged: h.Staged}, key: classKey{space: event.Global, kind: event.Host, flags: event.Flags(h.Kind)}})
-		ag.class[hostKey{h.Kind, h.Name, h.Staged}] = id
+		ag.class[key] = id
 	}
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
@@ -386,19 +452,18 @@ func (d *Detector) hostPage(p *page, id, epoch uint32, addr, end uint64) {
 	if d.act.class.side.Write {
 		p.overwrite(addr, end-addr, nil)
 	}
-	byBytes := map[uint32]*[4]uint64{}
-	var order []uint32
-	for at := addr &^ 3; at < end; at += cellBytes {
-		b := coverage(at, addr, end-addr)
-		if byBytes[b] == nil {
-			byBytes[b] = new([4]uint64)
-			order = append(order, b)
+	for at := addr; at < end; {
+		n := cellBytes - at%cellBytes // to the end of the cell
+		if n = min(n, end-at); n == cellBytes {
+			n = (end - at) &^ (cellBytes - 1)
 		}
-		i := at % pageBytes / cellBytes
-		byBytes[b][i/64] |= 1 << (i % 64)
-	}
-	for _, b := range order {
-		d.addCold(p, cold{class: id, epoch: epoch, bytes: b, cells: *byBytes[b]})
+		x := cold{class: id, epoch: epoch, bytes: coverage(at&^3, at, n)}
+		for c := at; c < at+n; c += cellBytes {
+			i := c % pageBytes / cellBytes
+			x.cells[i/64] |= 1 << (i % 64)
+		}
+		d.addCold(p, x)
+		at += n
 	}
 }
 
@@ -436,7 +501,7 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 				continue
 			}
 			if left := c.bytes &^ gone; left != 0 {
-				kept = append(kept, cold{class: c.class, epoch: c.epoch, bytes: left, cells: cells, first: c.thread(int(i))})
+				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, first: c.thread(int(i))})
 			}
 			c.without(&cells)
 		}

@@ -23,7 +23,7 @@ func (d *Detector) hostPlace(name string) uint32 {
 }
 
 func (k *class) site() uint64 {
-	if k.launch == nil {
+	if k.host != "" {
 		return hostPlaceBase + uint64(k.place)
 	}
 	return uint64(k.place)
@@ -75,6 +75,7 @@ type pairHit struct {
 type hit struct {
 	cat    detect.Category
 	class  uint32
+	launch *launch // nil for the host
 	warp   uint32
 	lane   int
 	clock  uint32
@@ -145,18 +146,17 @@ func (d *Detector) facts(h hit) detect.Facts {
 	a := &d.act
 	k := &d.classes[h.class]
 	f := detect.Facts{Category: h.cat}
-	f.Earlier = k.access(h.lo, h.warp, h.lane)
+	f.Earlier = k.access(h.launch, h.lo, h.warp, h.lane)
 	lane := bits.TrailingZeros32(h.lanes)
-	f.Later = a.class.access(h.lo, a.warp, lane)
-	if k.launch != nil && h.clock != 0 {
-		b := h.warp / k.launch.wpb
-		f.Earlier.Sync = k.launch.logs[b].after(h.warp%k.launch.wpb, h.lane, h.clock).sync()
+	f.Later = a.class.access(a.class.launch, h.lo, a.warp, lane)
+	if l := h.launch; l != nil && h.clock != 0 {
+		f.Earlier.Sync = l.logs[h.warp/l.wpb].after(h.warp%l.wpb, h.lane, h.clock).sync()
 	}
 	if a.blk == nil {
 		return f
 	}
 	f.Later.Sync = a.blk.log.before(a.wi, lane, a.blk.warps[a.wi].view(lane).clock).sync()
-	if k.launch == a.blk.launch {
+	if h.launch == a.blk.launch {
 		f.Handover = d.handoverOf(h, lane)
 		f.Alone = f.Handover == nil && d.alone(h, lane)
 	}
@@ -164,7 +164,7 @@ func (d *Detector) facts(h hit) detect.Facts {
 }
 
 // access describes an access of the class that touches the byte at addr.
-func (k *class) access(addr uint64, warp uint32, lane int) detect.Access {
+func (k *class) access(l *launch, addr uint64, warp uint32, lane int) detect.Access {
 	x := detect.Access{Op: detect.Read, Order: k.key.order, Scope: k.key.scope, Space: k.key.space, Place: k.key.place,
 		Host: k.host, Warp: warp, Lane: lane, Address: addr, Size: int(k.key.size)}
 	switch {
@@ -173,11 +173,11 @@ func (k *class) access(addr uint64, warp uint32, lane int) detect.Access {
 	case k.side.Write:
 		x.Op = detect.Write
 	}
-	if k.launch == nil {
+	if l == nil {
 		x.Warp, x.Lane = 0, 0
 		return x
 	}
-	x.Launch = k.launch.info
+	x.Launch = l.info
 	if n := uint64(k.key.size); n&(n-1) == 0 {
 		x.Address = addr &^ (n - 1)
 	}

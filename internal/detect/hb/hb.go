@@ -28,7 +28,10 @@ type Detector struct {
 	act      actor
 	scratch  [32]uint64
 	cooling  []cold
-	patience int32 // of new classes, see sets
+	colds    map[classKey]uint32 // classes of cold accesses
+	free     []uint32            // classes to use again
+	warm     []*launch           // that have ended and were not cooled
+	patience int32               // of new classes, see sets
 
 	pairs      []pairHit // of the operation being judged
 	found      map[pair]*finding
@@ -38,7 +41,7 @@ type Detector struct {
 
 // New makes a Detector.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, patience: patience, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+	return &Detector{cfg: c, patience: patience, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
 		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
 }
 

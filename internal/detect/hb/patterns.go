@@ -666,6 +666,9 @@ func (d *Detector) endBlock(b *block) {
 		}
 	}
 	delete(b.blocks, b.index)
+	if len(b.log.ops) == 0 && len(b.log.sections) == 0 {
+		delete(b.logs, b.index)
+	}
 	if b.lastBlock == b {
 		b.launch.lastBlock = nil
 	}
