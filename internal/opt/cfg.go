@@ -1,6 +1,9 @@
 package opt
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // DomTree tells which block dominates which.
 type DomTree struct {
@@ -203,9 +206,9 @@ func Order(f *Func) {
 		succs []*Block
 	}
 	start := func(b *Block) visit {
+		// Otherwise the blocks keep the order in which they stood in the source: those that fall through come first.
 		s := slices.Clone(b.Succs)
-		slices.Reverse(s)
-		slices.SortStableFunc(s, func(x, y *Block) int { return depthShared(b, x) - depthShared(b, y) })
+		slices.SortStableFunc(s, func(x, y *Block) int { return cmp.Or(depthShared(b, x)-depthShared(b, y), y.ID-x.ID) })
 		return visit{b, s}
 	}
 	seen[0] = true

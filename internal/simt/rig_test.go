@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"os"
 	"strings"
 	"testing"
 
@@ -301,9 +300,9 @@ func (o *outcome) wantFault(t *testing.T, kind FaultKind, text string) Fault {
 	return f
 }
 
-// engine is the engine under test: ref, or the one that FENCEPOST_TEST_ENGINE names.
+// engine is the engine under test: warp under TestWarp, ref elsewhere.
 func (g *rig) engine() Engine {
-	if os.Getenv("FENCEPOST_TEST_ENGINE") == "warp" {
+	if strings.HasPrefix(g.t.Name(), "TestWarp/") {
 		return NewWarp()
 	}
 	return NewRef()

@@ -1,0 +1,256 @@
+package simt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// NewDiff makes an engine that runs every launch on ref and on warp, from the same memory, and compares what they did:
+// the memory they leave, what they print, their faults, and what each thread's events say. Launches whose outcome on ref
+// depends on the schedule are compared in how they end only. The launch's owner sees what warp did.
+func NewDiff(t testing.TB) Engine { return &diff{t: t} }
+
+type diff struct {
+	t      testing.TB
+	strict int // launches that were compared in full
+}
+
+// account is what a run did.
+type account struct {
+	stats   Stats
+	err     error
+	faults  []Fault
+	text    string
+	threads map[uint64][]record
+	memory  []byte
+}
+
+// record is an event as one thread sees it.
+type record struct {
+	kind    event.Kind
+	order   event.Order
+	scope   event.Scope
+	space   event.Space
+	flags   event.Flags
+	size    uint8
+	barrier uint8
+	place   uint32
+	aux     uint32
+	addr    uint64
+	value   [4]uint64
+}
+
+func (a *account) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Kind == event.BarrierDone || e.Kind == event.KernelBegin || e.Kind == event.KernelEnd {
+			continue // whoever comes last makes it
+		}
+		r := record{kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, flags: e.Flags &^ event.FlagScattered, size: e.Size,
+			barrier: e.Barrier, place: e.Place, aux: e.Aux}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			if e.Kind <= event.Atomic {
+				r.addr = b.AddrOf(e, lane)
+				r.value = [4]uint64{}
+				copy(r.value[:], b.ValueOf(e, lane))
+			}
+			thread := uint64(e.Warp)*32 + uint64(lane)
+			a.threads[thread] = append(a.threads[thread], r)
+		}
+	}
+}
+
+// state is what a launch can change of a memory.
+type state struct {
+	blocks, freed []*block
+	halves        [2]half
+	heap          uint64
+	data          []byte
+}
+
+func snapshot(m *Memory) *state {
+	s := &state{halves: m.halves, heap: m.heapUsed}
+	clone := map[*block]*block{}
+	for _, b := range m.blocks {
+		c := *b
+		clone[b] = &c
+		s.blocks = append(s.blocks, &c)
+	}
+	for _, b := range m.freed {
+		s.freed = append(s.freed, clone[b])
+	}
+	s.data = content(m)
+	return s
+}
+
+func content(m *Memory) []byte {
+	var data []byte
+	for _, b := range m.blocks {
+		if !b.Freed {
+			data = append(data, b.data...)
+		}
+	}
+	return data
+}
+
+func (s *state) restore(m *Memory) {
+	for _, b := range m.blocks {
+		clear(b.data)
+	}
+	m.blocks, m.freed = nil, nil
+	clone := map[*block]*block{}
+	for _, b := range s.blocks {
+		c := *b
+		clone[b] = &c
+		m.blocks = append(m.blocks, &c)
+	}
+	for _, b := range s.freed {
+		m.freed = append(m.freed, clone[b])
+	}
+	m.halves, m.heapUsed = s.halves, s.heap
+	m.epoch.Add(1)
+	at := 0
+	for _, b := range m.blocks {
+		if !b.Freed {
+			at += copy(b.data, s.data[at:])
+		}
+	}
+}
+
+func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
+	if l.Places == nil {
+		l.Places = NewPlaceTable()
+	}
+	mem := l.Program.Memory
+	before := snapshot(mem)
+	run := func(e Engine, seed uint64, show bool) *account {
+		a := &account{threads: map[uint64][]record{}}
+		copied := *l
+		copied.Seed = seed
+		copied.Sink, copied.Needs = a, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues
+		if show && l.Sink != nil {
+			copied.Sink, copied.Needs = both{a, l.Sink}, l.Needs|copied.Needs
+		}
+		copied.OnFault = func(f Fault) {
+			a.faults = append(a.faults, f)
+			if show && l.OnFault != nil {
+				l.OnFault(f)
+			}
+		}
+		copied.Printf = func(b []byte) {
+			a.text += string(b)
+			if show && l.Printf != nil {
+				l.Printf(b)
+			}
+		}
+		a.stats, a.err = e.Run(ctx, &copied)
+		a.memory = content(mem)
+		return a
+	}
+	want := run(NewRef(), l.Seed, false)
+	stable := want.err == nil
+	for seed := uint64(1); stable && seed < 4; seed++ {
+		before.restore(mem)
+		stable = want.differs(run(NewRef(), l.Seed+seed*7, false), l) == ""
+	}
+	before.restore(mem)
+	got := run(NewWarp(), l.Seed, true)
+	if stable {
+		d.strict++
+		d.t.Logf("%s: compared in full", l.Kernel)
+		if s := want.differs(got, l); s != "" {
+			d.t.Errorf("%s: %s", l.Kernel, s)
+		}
+	} else if (want.err == nil) != (got.err == nil) && !errors.Is(want.err, ErrStopped) || want.err != nil && got.err != nil && !errors.Is(got.err, want.err) {
+		d.t.Errorf("%s: ref ends with %v, warp with %v", l.Kernel, want.err, got.err)
+	}
+	return got.stats, got.err
+}
+
+type both [2]event.Sink
+
+func (s both) Events(b *event.Batch) {
+	for _, x := range s {
+		x.Events(b)
+	}
+}
+
+// differs tells how two accounts of a launch differ; "" when they do not.
+func (a *account) differs(b *account, l *Launch) string {
+	if !errors.Is(b.err, a.err) {
+		return fmt.Sprintf("ref ends with %v, warp with %v", a.err, b.err)
+	}
+	if x, y := sortedLines(a.text), sortedLines(b.text); x != y {
+		return fmt.Sprintf("ref prints %q, warp %q", x, y)
+	}
+	if x, y := faultText(a.faults), faultText(b.faults); x != y {
+		return fmt.Sprintf("faults of ref:\n%sof warp:\n%s", x, y)
+	}
+	for _, thread := range slices.Sorted(maps.Keys(a.threads)) {
+		if s := sequences(l, thread, a.threads[thread], b.threads[thread]); s != "" {
+			return s
+		}
+	}
+	if len(a.threads) != len(b.threads) {
+		return fmt.Sprintf("%d threads have events on ref, %d on warp", len(a.threads), len(b.threads))
+	}
+	if !bytes.Equal(a.memory, b.memory) {
+		at := 0
+		for at < len(a.memory) && at < len(b.memory) && a.memory[at] == b.memory[at] {
+			at++
+		}
+		return fmt.Sprintf("the memory differs from byte %d on: % x against % x", at, a.memory[at:min(at+16, len(a.memory))], b.memory[at:min(at+16, len(b.memory))])
+	}
+	return ""
+}
+
+func sequences(l *Launch, thread uint64, a, b []record) string {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("thread %d: warp has one event more: %s", thread, recordText(l, &b[i]))
+		case i >= len(b):
+			return fmt.Sprintf("thread %d: warp lacks event %s", thread, recordText(l, &a[i]))
+		case a[i] != b[i]:
+			return fmt.Sprintf("thread %d: event %d is\n%s on ref, and\n%s on warp", thread, i, recordText(l, &a[i]), recordText(l, &b[i]))
+		}
+	}
+	return ""
+}
+
+func recordText(l *Launch, r *record) string {
+	place := "?"
+	if fs := l.Places.Frames(r.place); len(fs) > 0 {
+		place = fmt.Sprintf("%s:%d %s", fs[0].File, fs[0].Line, fs[0].Inst)
+	}
+	return fmt.Sprintf("%v %x+%d = %x flags %x at %s (%+v)", r.kind, r.addr, r.size, r.value, r.flags, place, *r)
+}
+
+func sortedLines(s string) string {
+	lines := strings.SplitAfter(s, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func faultText(fs []Fault) string {
+	var lines []string
+	for _, f := range fs {
+		place := uint32(0)
+		if len(f.Stands) > 0 {
+			place = f.Stands[0].Place
+		}
+		lines = append(lines, fmt.Sprintf("%s place %d warning %v count %d\n", f.Kind, place, f.Warning, f.Count))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
