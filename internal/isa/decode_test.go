@@ -45,14 +45,23 @@ func kernel(t testing.TB, text string) *Func {
 	return f
 }
 
+// TestMissing: what has a row is not missing.
+func TestMissing(t *testing.T) {
+	for _, op := range theTable().ops {
+		if missing[op] {
+			t.Errorf("%s has a row and is listed as missing", op)
+		}
+	}
+}
+
 // TestRefusals: each line of a kernel gets the error that its comment asks for.
 func TestRefusals(t *testing.T) {
 	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
-		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4}; // unknown instruction mma.sync",
-		"cp.async.ca.shared.global [%rd1], [%rd2], 4; // unknown instruction cp.async",
+		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4}; // mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 is not supported",
+		"cp.async.ca.shared.global [%rd1], [%rd2], 4; // cp.async.ca.shared.global is not supported",
 		"add.rz.s32 %r1, %r2, %r3; // add.s32 does not take .rz",
 		"add.s32 %r1, %r2; // takes 3, not 2 operands",
 		"add.s32 %r1, %r2, %rd3; // operand %rd3 has 64 bits, .s32 needs 32",

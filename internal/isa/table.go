@@ -228,6 +228,9 @@ type spelling struct {
 // The error is text without a place.
 func (t *table) spellings(op, mods string) ([]*spelling, error) {
 	fs := t.forms[op]
+	if fs == nil && missing[op] {
+		return nil, fmt.Errorf("%s is not supported", op+mods)
+	}
 	if fs == nil {
 		return nil, fmt.Errorf("unknown instruction %s%s", op+mods, didYouMean(op, t.ops))
 	}
