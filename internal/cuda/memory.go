@@ -60,7 +60,7 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 		call = "cudaMallocAsync"
 	}
 	c.mallocs++
-	name := fmt.Sprintf("%s #%d (%d bytes)", call, c.mallocs, size)
+	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
 	addr, err := c.dev.mem.Alloc(size, allocAlign, kind, name)
 	if err != nil {
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
@@ -434,7 +434,7 @@ func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 	if !ok {
 		return 0, fail(MemoryAllocation, "no room to register %d bytes", size)
 	}
-	name := fmt.Sprintf("cudaHostRegister (%d bytes)", size)
+	name := fmt.Sprintf("cudaHostRegister (%s)", byteCount(size))
 	if err := c.dev.mem.Map(addr, c.dev.backing[offset:offset+size:offset+size], name); err != nil {
 		c.dev.registered.add(offset, size)
 		return 0, fail(HostMemoryAlreadyRegistered, "%s: %v", name, err)
@@ -489,4 +489,12 @@ func (c *Context) MemInfo() (free, total uint64) {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
+}
+
+// byteCount is a size for people.
+func byteCount(n uint64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
 }
