@@ -63,6 +63,16 @@ func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: 
 // Unwrap gives the cause.
 func (e *Unchecked) Unwrap() error { return e.Err }
 
+// Lost says that a launch did not come about because an earlier one has brought the device down.
+type Lost struct {
+	Err error // the device's error
+}
+
+func (e *Lost) Error() string { return "the device is lost: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *Lost) Unwrap() error { return e.Err }
+
 func fail(c Code, format string, args ...any) error {
 	return &Error{Code: c, Msg: fmt.Sprintf(format, args...)}
 }

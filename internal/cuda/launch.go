@@ -28,6 +28,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
+		c.dev.report(LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Err: &Lost{err}})
 		return err
 	}
 	s, err := c.stream(cfg.Stream, cfg.Thread)

@@ -144,10 +144,10 @@ func (c *checker) launchOne(i int) error {
 	var unchecked *cuda.Unchecked
 	switch {
 	case err == nil || c.ctx.Err() != nil || errors.As(err, &unchecked): // OnLaunch has told what there is to tell
-	case errors.As(err, &refused) && len(c.findings) > told:
-		return c.at(l.Pos, "%v", refused)
 	case errors.As(err, &refused):
-		c.skip(fmt.Sprintf("launch %d of %s", i+1, c.in.Launch.Name), "not run, the device is lost: "+refused.Error())
+		if len(c.findings) > told {
+			return c.at(l.Pos, "%v", refused)
+		}
 	default:
 		return err
 	}

@@ -196,7 +196,11 @@ func (r *once) launch(l cuda.LaunchReport) {
 	name := report.BareName(l.Kernel)
 	var refused *cuda.Error
 	var unchecked *cuda.Unchecked
+	var lost *cuda.Lost
 	switch {
+	case errors.As(l.Err, &lost):
+		r.skip("kernel "+name, "not run, "+lost.Error())
+		return
 	case l.Err == nil, errors.Is(l.Err, simt.ErrDeadlock), errors.Is(l.Err, simt.ErrTrap), errors.Is(l.Err, simt.ErrAssert):
 	case errors.As(l.Err, &unchecked):
 		r.skip("kernel "+name, firstLines(unchecked.Err.Error(), 3))
