@@ -47,7 +47,7 @@ type ExitStatus struct {
 // context of its own. When ctx ends, the program is killed with its process group, and the error is ctx's. Otherwise
 // the error says why the program could not be started; how it ended is no error.
 func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
-	dir, err := os.MkdirTemp("", "fencepost-")
+	dir, err := socketFolder()
 	if err != nil {
 		return ExitStatus{}, fmt.Errorf("folder for the program's socket: %w", err)
 	}
@@ -78,6 +78,17 @@ func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
 		return st, ctx.Err()
 	}
 	return st, runErr
+}
+
+// socketFolder makes a folder that nobody else can enter. The path of a socket is bounded (108 bytes on Linux), so a
+// long TMPDIR is passed over.
+func socketFolder() (string, error) {
+	const longest = 80
+	parent := os.TempDir()
+	if len(parent) > longest {
+		parent = "/tmp"
+	}
+	return os.MkdirTemp(parent, "fencepost-")
 }
 
 // command prepares the program's process: its own group unless it must read the terminal.
