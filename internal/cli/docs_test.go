@@ -39,7 +39,7 @@ func TestFindingsPageIsTotal(t *testing.T) {
 		string(detect.LockScope), string(detect.MissingLock), string(detect.MixedAtomic), string(detect.WarpSynchronous),
 		string(detect.SameValue), string(detect.VolatileOnly), string(detect.Unordered), string(detect.InterKernel),
 		string(simt.OutOfBounds), string(simt.Misaligned), string(simt.UseAfterFree), string(simt.ReadOnly),
-		string(simt.BarrierDivergence), string(simt.Deadlock), string(simt.Assertion), string(simt.TrapHit), string(simt.BadCall),
+		string(simt.BarrierDivergence), string(simt.MemberMask), string(simt.Deadlock), string(simt.Assertion), string(simt.TrapHit), string(simt.BadCall),
 		string(simt.StackOverflow), string(simt.DeviceHeap), "launch-refused"}
 	titles := ""
 	for line := range strings.Lines(page) {

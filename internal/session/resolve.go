@@ -35,6 +35,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
 	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
+	simt.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
 	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},
 	simt.TrapHit:           {detect.API, ""},

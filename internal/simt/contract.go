@@ -72,6 +72,7 @@ const (
 	UseAfterFree      FaultKind = "use-after-free"
 	ReadOnly          FaultKind = "write-to-constant"
 	BarrierDivergence FaultKind = "barrier-divergence"
+	MemberMask        FaultKind = "member-mask" // a warp-level instruction whose mask does not name the lane
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

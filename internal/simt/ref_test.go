@@ -476,7 +476,7 @@ func TestMaskWithoutLane(t *testing.T) {
 	if o.err != nil {
 		t.Error(o.err)
 	}
-	if f := o.wantFault(t, BarrierDivergence, "lane 16 executes bar with member mask 0xffff"); f.Count != 16 {
+	if f := o.wantFault(t, MemberMask, "lane 16 executes bar with member mask 0xffff"); f.Count != 16 {
 		t.Errorf("count %d", f.Count)
 	}
 }

@@ -35,7 +35,7 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 		i := bits.TrailingZeros32(m)
 		v := uint32(r.m.value(w, i, src))
 		if v&(1<<i) == 0 {
-			r.faults.at(r, BarrierDivergence, w, i, place, "executes "+in.Row.Op, "lane %d executes %s with member mask %#x, which does not name the lane", i, in.Row.Op, v)
+			r.faults.at(r, MemberMask, w, i, place, "executes "+in.Row.Op, "lane %d executes %s with member mask %#x, which does not name the lane", i, in.Row.Op, v)
 			v = 1 << i
 		}
 		w.stands[i].mask = v
