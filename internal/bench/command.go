@@ -29,6 +29,9 @@ Measures engines and detectors on the kernels of internal/bench/kernels. Flags:
 // partNames are the parts of a report.
 var partNames = []string{"kernels", "growth", "cores", "whole"}
 
+// sizeNames are the sizes by number.
+var sizeNames = []string{"tiny", "small", "normal"}
+
 // command is the command line.
 type command struct {
 	options   Options
@@ -64,7 +67,7 @@ func (c *command) parse(args []string) error {
 	f.SetOutput(io.Discard)
 	engine := f.String("engine", "", "engines to measure, comma-separated (default all: "+strings.Join(engineNames(), ", ")+")")
 	kernels := f.String("kernels", "", "only kernels whose names match this regular expression")
-	size := f.String("size", "small", "tiny, small (for the reference engine) or normal")
+	size := f.String("size", "auto", "tiny, small, normal, or auto: small for the reference engine, normal for others")
 	parts := f.String("parts", strings.Join(partNames, ","), "what to measure, comma-separated")
 	detector := f.String("detector", all.Detectors()[0].Name, "the detector")
 	f.IntVar(&c.options.Rounds, "rounds", 3, "measurements of each thing; medians are taken")
@@ -90,11 +93,9 @@ func (c *command) parse(args []string) error {
 	if len(c.options.kernels()) == 0 {
 		return fmt.Errorf("no kernel matches %q", *kernels)
 	}
-	sizes := []string{"tiny", "small", "normal"}
-	if err := oneOf("size", *size, sizes); err != nil {
+	if err := oneOf("size", *size, append(sizeNames, "auto")); err != nil {
 		return err
 	}
-	c.options.Size = Size(slices.Index(sizes, *size))
 	if err := oneOf("mode", c.mode, []string{"bare", "events", "watched"}); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (c *command) parse(args []string) error {
 			return err
 		}
 	}
-	return c.choose(*engine, *detector)
+	return c.choose(*engine, *size, *detector)
 }
 
 func oneOf(what, got string, valid []string) error {
@@ -126,7 +127,7 @@ func engineNames() []string {
 	return names
 }
 
-func (c *command) choose(engines, detector string) error {
+func (c *command) choose(engines, size, detector string) error {
 	names := engineNames()
 	if engines != "" {
 		names = strings.Split(engines, ",")
@@ -135,7 +136,13 @@ func (c *command) choose(engines, detector string) error {
 		if err := oneOf("engine", name, engineNames()); err != nil {
 			return err
 		}
-		c.options.Engines = append(c.options.Engines, Engine{name, session.Engines()[name]})
+		e := Engine{name, session.Engines()[name], Normal}
+		if size != "auto" {
+			e.Size = Size(slices.Index(sizeNames, size))
+		} else if name == "ref" {
+			e.Size = Small
+		}
+		c.options.Engines = append(c.options.Engines, e)
 	}
 	var valid []string
 	for _, d := range all.Detectors() {
@@ -234,7 +241,7 @@ func (c *command) runProfile(ctx context.Context) error {
 	defer pprof.StopCPUProfile()
 	e := c.options.Engines[0]
 	for _, k := range c.options.kernels() {
-		p := k.New(k.Sizes[c.options.Size])
+		p := k.New(k.Sizes[e.Size])
 		setup := Setup{Engine: e.New, Discard: c.mode == "events"}
 		if c.mode != "bare" {
 			setup.Detector = &c.options.Detector

@@ -20,9 +20,8 @@ type Options struct {
 	Engines  []Engine
 	Detector detect.Spec
 	Kernels  *regexp.Regexp // nil: all
-	Size     Size
-	Rounds   int     // measurements of everything; medians are taken over them
-	Native   *Native // nil: not compared with native code
+	Rounds   int            // measurements of everything; medians are taken over them
+	Native   *Native        // nil: not compared with native code
 	// Progress is told what is being done.
 	Progress func(text string)
 }
@@ -31,9 +30,10 @@ type Options struct {
 type Engine struct {
 	Name string
 	New  func() simt.Engine
+	Size Size // of the kernels
 }
 
-// Row is a kernel on an engine. Times are medians in seconds, on one core; ratios are medians of the rounds' ratios.
+// Row is a kernel on an engine. Times are medians in seconds of processor time, on one core; ratios are medians of the rounds' ratios.
 type Row struct {
 	Kernel    string  `json:"kernel"`
 	Engine    string  `json:"engine"`
@@ -99,51 +99,28 @@ const nativeBudget = 60 * time.Millisecond
 // series is what the rounds gave for one engine.
 type series struct {
 	engine                        Engine
+	problem                       *Problem
 	warm                          bool
 	row                           Row
+	want                          [][]byte // results
 	native, bare, events, watched []float64
 }
 
 // measureKernel measures a kernel on all engines, round by round, so that what else the machine does meets all alike.
 func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
-	p := k.New(k.Sizes[o.Size])
 	var all []*series
-	var want [][]byte
 	for _, e := range o.Engines {
 		o.say("%s on %s", k.Name, e.Name)
-		s := &series{engine: e, row: Row{Kernel: k.Name, Engine: e.Name, Coalesced: k.Coalesced, Size: k.Sizes[o.Size], Exact: k.Tolerance == 0}}
-		first, err := k.Execute(ctx, p, Setup{Engine: e.New})
+		s, err := o.begin(ctx, k, e)
 		if err != nil {
-			return nil, err
-		}
-		s.row.Lanes, s.row.Warps, s.row.Threads = first.Stats.Lanes, first.Stats.Warps, first.Stats.Threads
-		s.warm = first.Elapsed < time.Second
-		if want == nil {
-			want = first.Results
-		}
-		if err := o.count(ctx, k, s); err != nil {
-			return nil, err
-		}
-		if err := o.meter(ctx, k, p, s); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
 	for i := range max(o.Rounds, 1) {
 		o.say("%s, round %d of %d", k.Name, i+1, o.Rounds)
-		var native float64
-		if o.Native != nil {
-			run, err := o.Native.Run(ctx, k, p, nativeBudget)
-			if err != nil {
-				return nil, err
-			}
-			native, want = run.Elapsed.Seconds(), run.Results
-		}
 		for _, s := range all {
-			if o.Native != nil {
-				s.native = append(s.native, native)
-			}
-			if err := o.round(ctx, k, p, s, want); err != nil {
+			if err := o.round(ctx, k, s); err != nil {
 				return nil, err
 			}
 		}
@@ -155,8 +132,32 @@ func (o *Options) measureKernel(ctx context.Context, k *Kernel) ([]Row, error) {
 	return rows, nil
 }
 
-// round measures once: bare, with events, with the detector.
-func (o *Options) round(ctx context.Context, k *Kernel, p *Problem, s *series, want [][]byte) error {
+// begin measures what needs no rounds.
+func (o *Options) begin(ctx context.Context, k *Kernel, e Engine) (*series, error) {
+	size := k.Sizes[e.Size]
+	s := &series{engine: e, problem: k.New(size)}
+	s.row = Row{Kernel: k.Name, Engine: e.Name, Coalesced: k.Coalesced, Size: size, Exact: k.Tolerance == 0}
+	first, err := k.Execute(ctx, s.problem, Setup{Engine: e.New})
+	if err != nil {
+		return nil, err
+	}
+	s.row.Lanes, s.row.Warps, s.row.Threads = first.Stats.Lanes, first.Stats.Warps, first.Stats.Threads
+	s.warm, s.want = first.Elapsed < time.Second, first.Results
+	if err := o.count(ctx, k, s); err != nil {
+		return nil, err
+	}
+	return s, o.meter(ctx, k, s)
+}
+
+// round measures once: native, bare, with events, with the detector.
+func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
+	if o.Native != nil {
+		run, err := o.Native.Run(ctx, k, s.problem, nativeBudget)
+		if err != nil {
+			return err
+		}
+		s.native, s.want = append(s.native, run.Elapsed.Seconds()), run.Results
+	}
 	for _, m := range []struct {
 		to    *[]float64
 		setup Setup
@@ -167,13 +168,13 @@ func (o *Options) round(ctx context.Context, k *Kernel, p *Problem, s *series, w
 	} {
 		m.setup.Engine, m.setup.Warm = s.engine.New, s.warm
 		runtime.GC()
-		run, err := k.Execute(ctx, p, m.setup)
+		run, err := k.Execute(ctx, s.problem, m.setup)
 		if err != nil {
 			return err
 		}
 		*m.to = append(*m.to, run.Elapsed.Seconds())
 		s.row.Digest = k.Digest(run.Results)
-		if err := run.Check(k, want); err != nil && s.row.Wrong == "" {
+		if err := run.Check(k, s.want); err != nil && s.row.Wrong == "" {
 			s.row.Wrong = err.Error()
 		}
 	}
@@ -182,7 +183,7 @@ func (o *Options) round(ctx context.Context, k *Kernel, p *Problem, s *series, w
 
 // count compares warp-instructions, at a size that the reference engine bears.
 func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
-	p := k.New(k.Sizes[min(o.Size, Small)])
+	p := k.New(k.Sizes[min(s.engine.Size, Small)])
 	warps := func(e Engine, v Variant) (float64, error) {
 		run, err := k.Execute(ctx, p, Setup{Engine: e.New, Variant: v})
 		if err != nil {
@@ -207,10 +208,10 @@ func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 }
 
 // meter measures the detector's memory: what is in use with it beyond what is in use without it.
-func (o *Options) meter(ctx context.Context, k *Kernel, p *Problem, s *series) error {
+func (o *Options) meter(ctx context.Context, k *Kernel, s *series) error {
 	var memory [2]float64
 	for i, discard := range []bool{false, true} {
-		run, err := k.Execute(ctx, p, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true})
+		run, err := k.Execute(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true})
 		if err != nil {
 			return err
 		}
@@ -219,7 +220,7 @@ func (o *Options) meter(ctx context.Context, k *Kernel, p *Problem, s *series) e
 			break
 		}
 	}
-	s.row.MetadataPerByte = max(0, memory[0]-memory[1]) / float64(p.Bytes())
+	s.row.MetadataPerByte = max(0, memory[0]-memory[1]) / float64(s.problem.Bytes())
 	return nil
 }
 

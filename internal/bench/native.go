@@ -79,7 +79,7 @@ func findCompiler(ctx context.Context) (*toolchain.Tool, error) {
 	return cc, err
 }
 
-// Run runs a kernel's C version again and again for about budget, at least three times, and gives the median time.
+// Run runs a kernel's C version again and again for about budget, at least five times, and gives the median time.
 func (n *Native) Run(ctx context.Context, k *Kernel, p *Problem, budget time.Duration) (*Run, error) {
 	cmd := exec.CommandContext(ctx, n.path, k.Name)
 	var out, errs bytes.Buffer

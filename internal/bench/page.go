@@ -49,7 +49,7 @@ func cpuModel() string {
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &page{w: w}
-	p.say("%s, %d cores. Medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
+	p.say("%s, %d cores. Processor time; medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
 	if r.Compiler != "" {
 		p.say("Native: %s, one core.", r.Compiler)
 	}
@@ -123,7 +123,7 @@ func (r *Report) growthTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "Growth with threads")
-	p.say("`saxpy`, a thread an element, one core; nanoseconds a thread.")
+	p.say("\n`saxpy`, a thread an element, one core; nanoseconds of processor time a thread.")
 	t := table{{"engine", "threads", "bare ns", r.Detector + " ns", r.Detector + "/bare", "metadata B/B"}}
 	for _, g := range r.Growth {
 		t = append(t, []string{g.Engine, strconv.Itoa(g.Threads), number(g.Bare), number(g.Watched), number(g.Watched / g.Bare), fixed(g.Memory)})
@@ -136,7 +136,7 @@ func (r *Report) scalingTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "One core and %d", r.Scaling[0].Cores)
-	p.say("Time on one core (GOMAXPROCS) over time on all.")
+	p.say("\nTime by the clock on one core (GOMAXPROCS) over that on all.")
 	t := table{{"engine", "kernel", "bare", r.Detector}}
 	for _, s := range r.Scaling {
 		t = append(t, []string{s.Engine, s.Kernel, fixed(s.BareOne / s.BareAll), fixed(s.WatchedOne / s.WatchedAll)})
@@ -155,12 +155,12 @@ func (r *Report) wholeTable(p *page, heading string) {
 	}
 	if r.Whole.Skipped == "" {
 		t = append(t, []string{"`fencepost run` of a small program", number(r.Whole.Run) + " s"},
-			[]string{"of that, nvcc's own time", number(r.Whole.NVCC) + " s"},
-			[]string{"the rest", number(r.Whole.Run-r.Whole.NVCC) + " s"})
+			[]string{"nvcc alone, the same program and flags", number(r.Whole.NVCC) + " s"},
+			[]string{"`fencepost run` of the program already built", number(r.Whole.Built) + " s"})
 	}
 	p.table(t)
 	if r.Whole.Skipped != "" {
-		p.say("`fencepost run` was not measured: %s.", r.Whole.Skipped)
+		p.say("\n`fencepost run` was not measured: %s.", r.Whole.Skipped)
 	}
 }
 
@@ -169,7 +169,7 @@ const pageHead = `<!-- Made by "go run ./cmd/bench -write docs/benchmarks.md". D
 # How fast is it?
 
 Made on %d cores, %s; native code by %s. Absolute times mean little on another machine; ratios are
-made within one run, of measurements taken in turns, and are medians of %d rounds.
+made within one run, of measurements taken in turns, and are medians of %d rounds. Times on one core are processor time.
 
 - **bare/native**: the kernel's host program with its launches on the engine with no detector, over the same work in C on one core.
   Both on one core. The PTX is what Fencepost makes of a source, "nvcc -lineinfo -Xcicc -O0", which keeps every access in its place. Preparing
@@ -211,7 +211,7 @@ func (p *page) printf(format string, args ...any) {
 func (p *page) say(format string, args ...any) { p.printf(format+"\n", args...) }
 
 func (p *page) title(heading, format string, args ...any) {
-	p.printf("\n%s"+format+"\n\n", append([]any{heading}, args...)...)
+	p.printf("\n%s"+format+"\n", append([]any{heading}, args...)...)
 }
 
 // table is rows of cells, the first one the head.

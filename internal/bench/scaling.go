@@ -10,13 +10,16 @@ import (
 type Growth struct {
 	Engine  string  `json:"engine"`
 	Threads int     `json:"threads"`
-	Bare    float64 `json:"bare_ns"`    // nanoseconds a thread
+	Bare    float64 `json:"bare_ns"`    // nanoseconds of processor time a thread
 	Watched float64 `json:"watched_ns"` // with the detector
 	Memory  float64 `json:"metadata_per_byte"`
 }
 
-// growthSteps are numbers of threads; those that take the reference engine long are only for Normal.
-var growthSteps = []int{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22}
+// growthSteps are numbers of threads, and how many of them are measured at each size.
+var (
+	growthSteps = []int{1 << 10, 1 << 13, 1 << 16, 1 << 19, 1 << 22}
+	growthCount = [3]int{1, 3, 5}
+)
 
 // MeasureGrowth runs saxpy with more and more threads.
 func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
@@ -24,10 +27,7 @@ func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
 	k := Kernels()[0]
 	var out []Growth
 	for _, e := range o.Engines {
-		for i, n := range growthSteps {
-			if i > 0 && n > 1<<16 && o.Size < Normal {
-				break
-			}
+		for _, n := range growthSteps[:growthCount[e.Size]] {
 			o.say("%s of %d threads on %s", k.Name, n, e.Name)
 			p := k.New(n)
 			g := Growth{Engine: e.Name, Threads: n}
@@ -38,8 +38,8 @@ func (o *Options) MeasureGrowth(ctx context.Context) ([]Growth, error) {
 			if g.Watched, err = o.perThread(ctx, k, p, Setup{Engine: e.New, Detector: &o.Detector}); err != nil {
 				return nil, err
 			}
-			s := &series{engine: e}
-			if err := o.meter(ctx, k, p, s); err != nil {
+			s := &series{engine: e, problem: p}
+			if err := o.meter(ctx, k, s); err != nil {
 				return nil, err
 			}
 			g.Memory = s.row.MetadataPerByte
@@ -82,7 +82,7 @@ type CoreRow struct {
 // coreKernels are those measured on several cores: coalesced, compute-bound, atomics, locks.
 var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "histogram": true, "hashtable": true}
 
-// MeasureCores compares one core (GOMAXPROCS) with all.
+// MeasureCores compares one core (GOMAXPROCS) with all, by the clock.
 func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 	all := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -94,7 +94,7 @@ func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 			}
 			o.say("%s on %s, one core and %d", k.Name, e.Name, all)
 			row := CoreRow{Kernel: k.Name, Engine: e.Name, Cores: all}
-			p := k.New(k.Sizes[o.Size])
+			p := k.New(k.Sizes[e.Size])
 			var times [4][]float64
 			for range max(o.Rounds, 1) {
 				for i := range times {
@@ -108,7 +108,7 @@ func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 					if err != nil {
 						return nil, err
 					}
-					times[i] = append(times[i], run.Elapsed.Seconds())
+					times[i] = append(times[i], run.Wall.Seconds())
 				}
 			}
 			row.BareOne, row.BareAll, row.WatchedOne, row.WatchedAll = median(times[0]), median(times[1]), median(times[2]), median(times[3])

@@ -23,10 +23,12 @@ var programFiles embed.FS
 // Whole is the tool as its users see it, on all cores.
 type Whole struct {
 	Corpus []CorpusTime `json:"corpus"`
-	// Run and NVCC are the seconds of "fencepost run" of a small program, and of nvcc alone when it compiles the same
-	// program with the same flags: both 0 when there is no nvcc or no Go compiler; Skipped says why.
+	// Run, NVCC and Built are the seconds of "fencepost run" of a small program, of nvcc alone when it compiles the same
+	// program with the same flags, and of "fencepost run" of the program already built: 0 when there is no nvcc or no Go
+	// compiler, and Skipped says why.
 	Run     float64 `json:"run_seconds"`
 	NVCC    float64 `json:"nvcc_seconds"`
+	Built   float64 `json:"built_seconds"`
 	Skipped string  `json:"skipped,omitempty"`
 }
 
@@ -100,26 +102,33 @@ func (o *Options) measureProgram(ctx context.Context, w *Whole) error {
 	if _, err := timed(ctx, "go", "build", "-o", tool, "fencepost.dev/fencepost/cmd/fencepost"); err != nil {
 		return err
 	}
-	run := []string{tool, "run", "--nvcc", nvcc.Path, source}
-	// The first run builds the stand-in libraries, which later ones find.
-	if _, err := timed(ctx, run...); err != nil {
+	built := filepath.Join(dir, "scale")
+	calls := []struct {
+		to   *float64
+		args []string
+	}{
+		{&w.Run, []string{tool, "run", "--nvcc", nvcc.Path, source}},
+		{&w.NVCC, []string{nvcc.Path, "-lineinfo", "-Xcicc", "-O0", "-gencode", "arch=compute_80,code=compute_80", source, "-o", filepath.Join(dir, "alone")}},
+		{&w.Built, []string{tool, "run", built}},
+	}
+	// This builds the stand-in libraries as well, which later calls find.
+	if _, err := timed(ctx, tool, "nvcc", source, "-o", built); err != nil {
 		return err
 	}
-	var with, alone []float64
+	times := make([][]float64, len(calls))
 	for range max(o.Rounds, 1) {
-		o.say("a small program")
-		t, err := timed(ctx, run...)
-		if err != nil {
-			return err
+		for i, c := range calls {
+			o.say("a small program")
+			t, err := timed(ctx, c.args...)
+			if err != nil {
+				return err
+			}
+			times[i] = append(times[i], t)
 		}
-		with = append(with, t)
-		t, err = timed(ctx, nvcc.Path, "-lineinfo", "-Xcicc", "-O0", "-gencode", "arch=compute_80,code=compute_80", source, "-o", filepath.Join(dir, "scale"))
-		if err != nil {
-			return err
-		}
-		alone = append(alone, t)
 	}
-	w.Run, w.NVCC = median(with), median(alone)
+	for i, c := range calls {
+		*c.to = median(times[i])
+	}
 	return nil
 }
 

@@ -43,10 +43,10 @@ static uint64_t word(void)
     return w;
 }
 
-static uint64_t now(void)
+static uint64_t now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -83,14 +83,18 @@ int main(int argc, char **argv)
         need(fread(fresh[i], 1, size[i], stdin) == size[i], "the input ends early");
     }
 
+    // Processor time, so that what else the machine does counts little; but asking for it takes longer than the short runs.
+    clockid_t clock = CLOCK_MONOTONIC;
     int runs = 0;
-    for (uint64_t begin = now(); runs < MOST_RUNS && (runs < 3 || now() - begin < budget); runs++) {
+    for (uint64_t begin = now(CLOCK_MONOTONIC); runs < MOST_RUNS && (runs < 5 || now(CLOCK_MONOTONIC) - begin < budget); runs++) {
         for (uint64_t i = 0; i < buffers; i++)
             if (role[i] != INPUT || runs == 0)
                 memcpy(buf[i], fresh[i], size[i]);
-        uint64_t start = now();
+        uint64_t start = now(clock);
         f(buf, arg);
-        times[runs] = now() - start;
+        times[runs] = now(clock) - start;
+        if (runs == 0 && times[0] > 200000)
+            clock = CLOCK_PROCESS_CPUTIME_ID;
     }
     qsort(times, (size_t)runs, sizeof *times, compare);
     printf("%llu %d\n", (unsigned long long)times[runs / 2], runs);

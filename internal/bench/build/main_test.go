@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+func TestShorten(t *testing.T) {
+	in := "\t.file\t1 \"/home/me/kernels/bfs.cu\"\n\t.file\t2 \"/opt/cuda/bin/../include/device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n"
+	want := "\t.file\t1 \"bfs.cu\"\n\t.file\t2 \"device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n"
+	if got := string(shorten([]byte(in))); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestFresh compiles every source again, elsewhere.
+func TestFresh(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles all kernels")
+	}
+	dir := t.TempDir()
+	sources, err := filepath.Glob("../kernels/*.cu")
+	if err != nil || len(sources) == 0 {
+		t.Fatal(len(sources), err)
+	}
+	for _, s := range sources {
+		text, err := os.ReadFile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(s)), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = build(filepath.Join(dir, "*.cu"))
+	var missing *toolchain.Missing
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := filepath.Glob(filepath.Join(dir, "*.ptx"))
+	if err != nil || len(made) != len(variants)*len(sources) {
+		t.Fatalf("%d files of %d sources, %v", len(made), len(sources), err)
+	}
+	for _, name := range made {
+		got, want := read(t, name), read(t, filepath.Join("..", "kernels", filepath.Base(name)))
+		switch {
+		case compiler(got) != compiler(want):
+			t.Skipf("made by another compiler: %s, now %s", compiler(want), compiler(got))
+		case !bytes.Equal(got, want):
+			t.Errorf("%s is not what nvcc makes of the source; run go generate ./internal/bench", filepath.Base(name))
+		}
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// compiler gives the line of a PTX file's head that names the compiler's version.
+func compiler(ptx []byte) string {
+	for line := range bytes.Lines(ptx) {
+		if bytes.HasPrefix(line, []byte("// Cuda compilation tools")) {
+			return string(bytes.TrimSpace(line))
+		}
+	}
+	return "an unnamed compiler"
+}
