@@ -18,7 +18,7 @@ const (
 	Store            // the same, and Batch.Values when FlagValues
 	Atomic           // the same; FlagRead alone is a failed compare-and-swap, FlagWrite alone is a pure exchange nobody reads (red is both)
 	Fence            // Order (AcqRel or SC), Scope
-	Arrive           // lanes of Mask arrived at CTA barrier Barrier; FlagWait when they will wait for it
+	Arrive           // lanes of Mask arrived at CTA barrier Barrier for Aux threads; FlagWait when they will wait for it
 	BarrierDone      // CTA barrier Barrier of the block of Warp completed: every arrival since its last completion is ordered before every waiter
 	WarpSync         // bar.warp.sync completed for the lanes of Mask: they are ordered with each other
 	Exit             // lanes of Mask finished
@@ -84,8 +84,9 @@ const (
 	FlagScattered                   // addresses stand in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
 	FlagValues                      // written values stand in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
 	FlagWait                        // Arrive: the lanes wait
-	FlagVector                      // Size covers several elements
+	FlagVector                      // Size covers several elements of Aux bytes each
 	FlagAligned                     // Arrive: an .aligned barrier without thread count (__syncthreads)
+	FlagRed                         // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
@@ -101,7 +102,7 @@ type Event struct {
 	Place   uint32 // see Places; 0 is unknown
 	Side    uint32
 	Val     uint32
-	Aux     uint32
+	Aux     uint32 // FlagVector: bytes of an element; Arrive: threads that the barrier is for, 0 for all; Branch: the other lanes
 	Kind    Kind
 	Order   Order
 	Scope   Scope

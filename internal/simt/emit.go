@@ -68,6 +68,7 @@ func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, 
 		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.width)}
 	if in.Vec > 1 {
 		e.Flags |= event.FlagVector
+		e.Aux = uint32(in.piece)
 	}
 	var affine bool
 	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine {
@@ -117,9 +118,13 @@ func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool)
 // their own, which stand so that every lane sees the writes before it in the stream and no others.
 func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed uint32) {
 	wrote := event.FlagRead | event.FlagWrite
-	if in.Op == isa.OpExch && len(in.dst) == 0 {
-		wrote = event.FlagWrite
+	if len(in.dst) == 0 {
+		wrote |= event.FlagRed
+		if in.Op == isa.OpExch {
+			wrote = event.FlagWrite
+		}
 	}
+	read := wrote &^ event.FlagWrite // of those that failed
 	all := acc.global | acc.shared
 	failed &= all
 	emit := func(mask uint32, flags event.Flags) {
@@ -130,7 +135,7 @@ func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed u
 	}
 	if failed == 0 || failed == all {
 		if failed != 0 {
-			wrote = event.FlagRead
+			wrote = read
 		}
 		o.accesses(event.Atomic, wrote, w, in, place, acc)
 		return
@@ -150,7 +155,7 @@ func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed u
 		for rest := all; rest != 0; {
 			run, other, flags := rest&^failed, rest&failed, wrote
 			if failed&(rest&-rest) != 0 {
-				run, other, flags = other, run, event.FlagRead
+				run, other, flags = other, run, read
 			}
 			if other != 0 {
 				run &= other&-other - 1
@@ -159,11 +164,11 @@ func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed u
 			rest &^= run
 		}
 	case before:
-		emit(failed, event.FlagRead)
+		emit(failed, read)
 		emit(all&^failed, wrote)
 	default:
 		emit(all&^failed, wrote)
-		emit(failed, event.FlagRead)
+		emit(failed, read)
 	}
 }
 

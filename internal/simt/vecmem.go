@@ -333,6 +333,7 @@ func (x *vecMachine) tell(w *warp, kind event.Kind, flags event.Flags, e *effect
 		Space: sp.space, Order: e.Order, Scope: e.Scope, Size: uint8(e.width)}
 	if e.Vec > 1 {
 		ev.Flags |= event.FlagVector
+		ev.Aux = uint32(e.piece)
 	}
 	if sp.line {
 		ev.Addr, ev.Stride = sp.addr, int64(sp.stride)

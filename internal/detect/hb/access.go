@@ -18,7 +18,6 @@ type classKey struct {
 	size  uint8
 	unit  uint8
 	flags event.Flags
-	red   bool
 }
 
 // class is a kind of access: by one instruction of one launch, or one operation of a host agent.
@@ -40,18 +39,13 @@ type class struct {
 	patience int32 // see sets
 }
 
-// AuxRed in Event.Aux of an Atomic says that the operation is a red: its read forms no acquire pattern
-// (PTX ISA, "Release and Acquire Patterns").
-const AuxRed = 1
-
 // classOf gives the class of an access event.
 func (d *Detector) classOf(l *launch, e *event.Event) uint32 {
 	k := classKey{place: e.Place, kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size,
-		unit: e.Size, flags: e.Flags & (event.FlagRead | event.FlagWrite)}
+		unit: e.Size, flags: e.Flags & (event.FlagRead | event.FlagWrite | event.FlagRed)}
 	if e.Flags&event.FlagVector != 0 {
 		k.unit = elementSize(e)
 	}
-	k.red = e.Kind == event.Atomic && e.Aux == AuxRed
 	h := &d.recent[e.Place%uint32(len(d.recent))]
 	if h.launch == l && h.key == k {
 		return h.id
@@ -119,7 +113,7 @@ func (d *Detector) makeClass(l *launch, k classKey) class {
 	}
 	c.side.RMW = k.kind == event.Atomic && c.side.Write
 	c.reads = k.kind != event.Store
-	c.discards = k.red
+	c.discards = k.flags&event.FlagRed != 0
 	c.acquires = c.reads && (order == event.Acquire || order == event.AcqRel || order == event.SC)
 	if d.cfg.Model == detect.ModelHRF && c.reads && c.strong {
 		c.acquires = true

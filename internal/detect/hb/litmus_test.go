@@ -153,7 +153,7 @@ func (l *litmus) access(e *event.Event, op string, f []string) {
 	case "st":
 		e.Flags = event.FlagWrite
 	case "red":
-		e.Flags, e.Aux = event.FlagRead|event.FlagWrite, AuxRed
+		e.Flags = event.FlagRead | event.FlagWrite | event.FlagRed
 	default:
 		e.Flags = event.FlagRead | event.FlagWrite
 	}

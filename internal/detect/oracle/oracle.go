@@ -324,7 +324,7 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 	}
 	n := node{kind: accessNode, at: at, order: e.Order, scope: e.Scope, place: fmt.Sprint("p", e.Place), atomic: e.Kind == event.Atomic,
 		read: e.Kind != event.Store, write: e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0,
-		mask: e.Mask, size: uint64(e.Size), unit: uint64(e.Size), red: e.Kind == event.Atomic && e.Aux == 1}
+		mask: e.Mask, size: uint64(e.Size), unit: uint64(e.Size), red: e.Flags&event.FlagRed != 0}
 	if e.Space == event.Shared {
 		n.mem = instance{true, e.Launch, block}
 	}

@@ -178,7 +178,7 @@ func (g *generator) access(e event.Event) {
 		}
 		e.Flags |= []event.Flags{event.FlagRead | event.FlagWrite, event.FlagRead | event.FlagWrite, event.FlagRead, event.FlagWrite}[g.pick(4)]
 		if e.Flags&event.FlagRead != 0 && e.Flags&event.FlagWrite != 0 && g.pick(6) == 0 {
-			e.Aux = 1
+			e.Flags |= event.FlagRed
 			if e.Order > event.Relaxed {
 				e.Order = event.Release
 			}
