@@ -1,6 +1,7 @@
 // A fault makes every later call fail.
 // stdout: 0 700 700 700 700 cudaErrorIllegalAddress
-// launches: _Z4wildPi
+// launches: _Z4wildPi _Z4wildPi
+// errors: the device is lost: cudaErrorIllegalAddress
 #include <cstdio>
 __global__ void wild(int *p) { p[1 << 20] = 1; }
 int main() {
