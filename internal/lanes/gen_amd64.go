@@ -3,6 +3,9 @@
 package lanes
 
 //go:noescape
+func asmRun(code *Op, x *Regs, mask uint32)
+
+//go:noescape
 func asmAdd32(d, a, b *V32, mask uint32)
 
 //go:noescape
@@ -145,6 +148,9 @@ func asmGEU32S(a *V32, s, mask uint32) uint32
 
 //go:noescape
 func asmEQAffine32(a *V32, base, stride, mask uint32) uint32
+
+//go:noescape
+func asmOdd32(a *V32, mask uint32) uint32
 
 //go:noescape
 func asmSel32(d, a, b *V32, cond, mask uint32)
@@ -316,6 +322,9 @@ func asmGEU64S(a *V64, s uint64, mask uint32) uint32
 
 //go:noescape
 func asmEQAffine64(a *V64, base, stride uint64, mask uint32) uint32
+
+//go:noescape
+func asmOdd64(a *V64, mask uint32) uint32
 
 //go:noescape
 func asmSel64(d, a, b *V64, cond, mask uint32)

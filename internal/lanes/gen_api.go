@@ -417,6 +417,14 @@ func EQAffine32(a *V32, base, stride, mask uint32) uint32 {
 	return goEQAffine32(a, base, stride, mask)
 }
 
+// Odd32 gives the lanes where a is odd.
+func Odd32(a *V32, mask uint32) uint32 {
+	if avx512 {
+		return asmOdd32(a, mask)
+	}
+	return goOdd32(a, mask)
+}
+
 // Sel32 d = a in the lanes of cond, b in the others.
 func Sel32(d, a, b *V32, cond, mask uint32) {
 	if avx512 {
@@ -482,7 +490,7 @@ func Affine32(d *V32, base, stride, mask uint32) {
 
 // Popc32 counts the ones of a.
 func Popc32(d, a *V32, mask uint32) {
-	if avx512 && avx512popcnt {
+	if avx512 {
 		asmPopc32(d, a, mask)
 		return
 	}
@@ -913,6 +921,14 @@ func EQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
 	return goEQAffine64(a, base, stride, mask)
 }
 
+// Odd64 gives the lanes where a is odd.
+func Odd64(a *V64, mask uint32) uint32 {
+	if avx512 {
+		return asmOdd64(a, mask)
+	}
+	return goOdd64(a, mask)
+}
+
 // Sel64 d = a in the lanes of cond, b in the others.
 func Sel64(d, a, b *V64, cond, mask uint32) {
 	if avx512 {
@@ -978,7 +994,7 @@ func Affine64(d *V64, base, stride uint64, mask uint32) {
 
 // Popc64 counts the ones of a.
 func Popc64(d *V32, a *V64, mask uint32) {
-	if avx512 && avx512popcnt {
+	if avx512 {
 		asmPopc64(d, a, mask)
 		return
 	}
@@ -1140,7 +1156,7 @@ func Lop3(d, a, b, c *V32, lut, mask uint32) {
 
 // Prmt32S picks four bytes of b:a by the selector s, as prmt.
 func Prmt32S(d, a, b *V32, s, mask uint32) {
-	if avx512 && s&0x8888 == 0 {
+	if avx512 {
 		asmPrmt32S(d, a, b, s, mask)
 		return
 	}

@@ -4,11 +4,9 @@
 
 package lanes
 
-const (
-	avx512       = false
-	avx512popcnt = false
-)
+const avx512 = false
 
+func asmRun(*Op, *Regs, uint32)                                     { panic("BUG: no assembly") }
 func asmAdd32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }
 func asmAdd32S(d, a *V32, s, mask uint32)                           { panic("BUG: no assembly") }
 func asmSub32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }
@@ -57,6 +55,7 @@ func asmGTU32S(a *V32, s, mask uint32) uint32                       { panic("BUG
 func asmGES32S(a *V32, s, mask uint32) uint32                       { panic("BUG: no assembly") }
 func asmGEU32S(a *V32, s, mask uint32) uint32                       { panic("BUG: no assembly") }
 func asmEQAffine32(a *V32, base, stride, mask uint32) uint32        { panic("BUG: no assembly") }
+func asmOdd32(a *V32, mask uint32) uint32                           { panic("BUG: no assembly") }
 func asmSel32(d, a, b *V32, cond, mask uint32)                      { panic("BUG: no assembly") }
 func asmSel32VS(d, a *V32, b, cond, mask uint32)                    { panic("BUG: no assembly") }
 func asmSel32SV(d *V32, a uint32, b *V32, cond, mask uint32)        { panic("BUG: no assembly") }
@@ -114,6 +113,7 @@ func asmGTU64S(a *V64, s uint64, mask uint32) uint32                { panic("BUG
 func asmGES64S(a *V64, s uint64, mask uint32) uint32                { panic("BUG: no assembly") }
 func asmGEU64S(a *V64, s uint64, mask uint32) uint32                { panic("BUG: no assembly") }
 func asmEQAffine64(a *V64, base, stride uint64, mask uint32) uint32 { panic("BUG: no assembly") }
+func asmOdd64(a *V64, mask uint32) uint32                           { panic("BUG: no assembly") }
 func asmSel64(d, a, b *V64, cond, mask uint32)                      { panic("BUG: no assembly") }
 func asmSel64VS(d, a *V64, b uint64, cond, mask uint32)             { panic("BUG: no assembly") }
 func asmSel64SV(d *V64, a uint64, b *V64, cond, mask uint32)        { panic("BUG: no assembly") }

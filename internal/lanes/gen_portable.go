@@ -408,6 +408,17 @@ func goEQAffine32(a *V32, base, stride, mask uint32) uint32 {
 	return r
 }
 
+func goOdd32(a *V32, mask uint32) uint32 {
+	var r uint32
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l]&1 != 0 {
+			r |= 1 << l
+		}
+	}
+	return r
+}
+
 func goSel32(d, a, b *V32, cond, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
@@ -869,6 +880,17 @@ func goEQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == base+uint64(l)*stride {
+			r |= 1 << l
+		}
+	}
+	return r
+}
+
+func goOdd64(a *V64, mask uint32) uint32 {
+	var r uint32
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l]&1 != 0 {
 			r |= 1 << l
 		}
 	}

@@ -80,6 +80,8 @@ var asGo = map[string]reference{
 	"Affine64":   func(v []uint64, l uint64) uint64 { return v[0] + l*v[1] },
 	"EQAffine32": func(v []uint64, l uint64) uint64 { return truth(uint32(v[0]) == uint32(v[1]+l*v[2])) },
 	"EQAffine64": func(v []uint64, l uint64) uint64 { return truth(v[0] == v[1]+l*v[2]) },
+	"Odd32":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
+	"Odd64":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
 	"High32":     func(v []uint64, _ uint64) uint64 { return v[0] >> 32 },
 	"Pack64":     func(v []uint64, _ uint64) uint64 { return v[0] | v[1]<<32 },
 	"FFtz32": func(v []uint64, _ uint64) uint64 {
@@ -305,14 +307,14 @@ func (x *args) alias(r *rand.Rand, ps []param) {
 // bothWays runs a test on the assembly, where the processor has it, and on the Go code.
 func bothWays(t *testing.T, f func(t *testing.T)) {
 	old := setAssembly(true)
-	if old.any() {
+	defer setAssembly(old)
+	if avx512 {
 		t.Run("assembly", f)
 	} else {
 		t.Log("no assembly for this processor")
 	}
 	setAssembly(false)
 	t.Run("portable", f)
-	old.restore()
 }
 
 func TestGenerated(t *testing.T) {

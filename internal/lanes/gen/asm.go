@@ -6,24 +6,30 @@ import (
 	"strings"
 )
 
-// asm is the assembly of one function being written.
+// asm is the assembly of one function, or of one handler of Run, being written.
 //
-// A function works in chunks of 16 lanes, or of 8 where 64 bits are involved: a chunk of 64-bit lanes fills a Z register.
-// Only Z16 to Z31 are used: writing them needs no VZEROUPPER before Go's own SSE code runs. d lies at AX, vector sources
-// at BX, CX, SI; in a chunk the sources are in Z16 to Z18, the result goes to Z19, Z20 to Z25 are free, and Z26 to Z31
-// hold scalars and constants through all chunks. K1 tells the lanes that keep what they hold, K2 those of the chunk; K3
-// to K7 are free.
+// It works in chunks of 16 lanes, or of 8 where 64 bits are involved: a chunk of 64-bit lanes fills a Z register. Only Z16
+// to Z31 are used: writing them needs no VZEROUPPER before Go's own SSE code runs. In a chunk the sources are in Z16 to
+// Z18, the result goes to Z19, Z20 to Z25 are free, Z26 to Z28, Z30 and Z31 hold scalars and constants through all
+// chunks, and Z29 the NaN of f32. K1 to K4 tell the lanes that keep what they hold, one by chunk of 8, each with those of
+// the chunks after it; K0 and K5 to K7 are free. AX, BX, CX, SI address d and the sources; R8, R9 and R10 are free.
 //
 // Lanes outside of the mask are loaded over the result, and the whole chunk is stored: a masked store would stall the
 // next instruction of the warp, which loads what was stored (6 ns instead of 3, measured). A full mask saves the load.
+//
+// A handler (see Run) finds its operands through the Op at R12: DI and R11 are the registers of 32 and 64 bits, R13 the
+// scalars, R14 the predicates, R15 the handlers, DX the mask.
 type asm struct {
 	bytes.Buffer
-	r     *row
-	n     int      // lanes in a chunk
-	chunk int      // number of the chunk
-	src   []string // the sources in this chunk
-	out   string   // the result
-	k     string   // comparisons: the result
+	r       *row
+	handler bool
+	n       int      // lanes in a chunk
+	chunk   int      // number of the chunk
+	bases   []string // the addresses of the sources
+	d       string   // the address of the result
+	src     []string // the sources in this chunk
+	out     string   // the result
+	k       string   // comparisons: the result
 }
 
 // ins writes an instruction given in the order of Intel's manual: destination, sources, immediate.
@@ -118,42 +124,69 @@ func (g *asm) reg(typ string, i int) string {
 
 // mem addresses the chunk of a vector.
 func (g *asm) mem(typ, base string) string {
-	return fmt.Sprintf("%d(%s)", g.chunk*g.n*width(typ)/8, base)
+	return fmt.Sprint(g.chunk*g.n*width(typ)/8, base)
 }
 
 const movu = "VMOVDQU64"
 
+// begin writes the comment and the TEXT line of a function.
+func (r *row) begin() *asm {
+	g := &asm{r: r, n: r.lanesIn()}
+	_, _, size := r.frame()
+	fmt.Fprintf(g, "\n// func asm%s%s\nTEXT ·asm%s(SB), NOSPLIT, $0-%d\n", r.name, r.signature(), r.name, size)
+	return g
+}
+
+// pointers are the registers of the addresses of sources.
+var pointers = []string{"BX", "CX", "SI"}
+
 // function writes the whole function.
 func (r *row) function() []byte {
-	g := &asm{r: r, n: r.lanesIn()}
-	_, ret, size := r.frame()
-	fmt.Fprintf(g, "\n// func asm%s%s\nTEXT ·asm%s(SB), NOSPLIT, $0-%d\n", r.name, r.signature(), r.name, size)
+	g := r.begin()
 	if r.dst != "" {
 		g.ins("MOVQ", "AX", g.ref("d"))
 	}
-	bases := []string{"BX", "CX", "SI"}
+	g.d, g.bases = "(AX)", make([]string, len(r.in))
 	for i, p := range r.in {
 		if strings.HasPrefix(p.typ, "*") {
-			g.ins("MOVQ", bases[i], g.ref(p.name))
+			g.ins("MOVQ", pointers[i], g.ref(p.name))
+			g.bases[i] = "(" + pointers[i] + ")"
 		}
 	}
 	g.ins("MOVL", "DX", g.ref("mask"))
+	if r.nan {
+		g.konst32("Z29", nan32)
+	}
 	g.scalars()
 	if r.dst == "" {
-		g.compare(bases)
+		_, ret, _ := r.frame()
+		g.compare()
+		g.ins("KMOVD", "AX", "K0")
+		g.ins("ANDL", "AX", "DX")
 		fmt.Fprintf(g, "\tMOVL AX, ret+%d(FP)\n\tRET\n", ret)
 		return g.Bytes()
 	}
 	g.ins("CMPL", "$-1", "DX")
 	g.WriteString("\tJNE part\n")
-	g.chunks(bases, false)
+	g.chunks(false)
 	g.WriteString("\tRET\n\npart:\n")
 	g.ins("NOTL", "DX")
-	g.ins("KMOVD", "K1", "DX")
-	g.chunks(bases, true)
+	g.keep()
+	g.chunks(true)
 	g.WriteString("\tRET\n")
 	return g.Bytes()
 }
+
+// keep makes K1 to K4, as far as this function needs them, of the mask in DX, turned.
+func (g *asm) keep() {
+	g.ins("KMOVD", "K1", "DX")
+	for i := g.n / 8; i < 4; i += g.n / 8 {
+		g.ins("KSHIFTRD", fmt.Sprint("K", 1+i), "K1", fmt.Sprintf("$%d", 8*i))
+	}
+}
+
+// keeps is the register with the lanes of the chunk that keep what they hold.
+func (g *asm) keeps() string { return fmt.Sprint("K", 1+g.chunk*g.n/8) }
 
 // scalars brings scalar parameters into registers from Z26 on, and what the row prepares.
 func (g *asm) scalars() {
@@ -164,7 +197,7 @@ func (g *asm) scalars() {
 		}
 		g.src[i] = fmt.Sprint("Z", 26+i)
 		if p.typ == u64 {
-			g.ins("VPBROADCASTQ", g.src[i], g.ref(p.name))
+			g.word("VPBROADCASTQ", g.src[i], p.name)
 			continue
 		}
 		g.word("VPBROADCASTD", g.src[i], p.name)
@@ -174,19 +207,46 @@ func (g *asm) scalars() {
 	}
 }
 
-// word moves a 32-bit parameter by way of R8: vet takes instructions in D for eight bytes.
+// word gives a scalar parameter to an instruction, by way of R8: vet takes instructions in D for eight bytes.
 func (g *asm) word(op, to, name string) {
-	g.ins("MOVL", "R8", g.ref(name))
+	g.fetch("R8", name)
 	g.ins(op, to, "R8")
 }
 
+// fetch moves a scalar parameter into a general register.
+func (g *asm) fetch(reg, name string) {
+	at, p := 0, param{}
+	for i := range g.r.in {
+		if g.r.in[i].name == name {
+			at, p = i, g.r.in[i]
+		}
+	}
+	op := "MOVL"
+	if p.typ == u64 {
+		op = "MOVQ"
+	}
+	switch {
+	case !g.handler:
+		g.ins(op, reg, g.ref(name))
+	case name == g.r.imm:
+		g.ins(op, reg, "24(R12)")
+	default:
+		base := "R13"
+		if name == "cond" {
+			base = "R14"
+		}
+		g.ins("MOVLQSX", reg, fmt.Sprintf("%d(R12)", 8+4*at))
+		g.ins(op, reg, "("+base+")("+reg+"*1)")
+	}
+}
+
 // load brings the vector sources of a chunk into registers.
-func (g *asm) load(bases []string) {
+func (g *asm) load() {
 	for i, p := range g.r.in {
 		switch {
 		case strings.HasPrefix(p.typ, "*"):
 			g.src[i] = g.reg(p.typ, 16+i)
-			g.ins(movu, g.src[i], g.mem(p.typ, bases[i]))
+			g.ins(movu, g.src[i], g.mem(p.typ, g.bases[i]))
 		case !g.r.raw:
 			g.src[i] = g.reg("*V"+p.typ[4:], 26+i)
 		}
@@ -194,43 +254,38 @@ func (g *asm) load(bases []string) {
 }
 
 // chunks writes the chunks of a function with a result vector.
-func (g *asm) chunks(bases []string, masked bool) {
-	w := width(g.r.dst)
+func (g *asm) chunks(masked bool) {
 	for g.chunk = 0; g.chunk < 32/g.n; g.chunk++ {
-		g.load(bases)
+		g.load()
 		g.out = g.reg(g.r.dst, 19)
 		g.r.asm(g)
-		at := g.mem(g.r.dst, "AX")
-		if !masked {
-			g.ins(movu, at, g.out)
-			continue
-		}
-		k := "K1"
-		if g.chunk > 0 {
-			k = "K2"
-			g.ins("KSHIFTRD", k, "K1", fmt.Sprintf("$%d", g.chunk*g.n))
-		}
-		g.under(k, "VMOVDQU"+fmt.Sprint(w), g.out, at)
-		g.ins(movu, at, g.out)
+		g.store(masked)
 	}
 }
 
-// compare writes a comparison.
-func (g *asm) compare(bases []string) {
+// store writes the result of a chunk.
+func (g *asm) store(masked bool) {
+	at := g.mem(g.r.dst, g.d)
+	if masked {
+		g.under(g.keeps(), fmt.Sprint("VMOVDQU", width(g.r.dst)), g.out, at)
+	}
+	g.ins(movu, at, g.out)
+}
+
+// compare writes a comparison, whose result goes to K0.
+func (g *asm) compare() {
 	for g.chunk = 0; g.chunk < 32/g.n; g.chunk++ {
-		g.load(bases)
-		g.k = fmt.Sprint("K", 1+g.chunk)
+		g.load()
+		g.k = []string{"K0", "K5", "K6", "K7"}[g.chunk]
 		g.r.asm(g)
 	}
 	if g.n == 8 {
-		g.ins("KUNPCKBW", "K1", "K2", "K1")
-		g.ins("KUNPCKBW", "K3", "K4", "K3")
-		g.ins("KUNPCKWD", "K1", "K3", "K1")
+		g.ins("KUNPCKBW", "K0", "K5", "K0")
+		g.ins("KUNPCKBW", "K6", "K7", "K6")
+		g.ins("KUNPCKWD", "K0", "K6", "K0")
 	} else {
-		g.ins("KUNPCKWD", "K1", "K2", "K1")
+		g.ins("KUNPCKWD", "K0", "K5", "K0")
 	}
-	g.ins("KMOVD", "AX", "K1")
-	g.ins("ANDL", "AX", "DX")
 }
 
 // dq is the suffix of integer instructions on lanes of w bits.

@@ -53,23 +53,13 @@ func (g *asm) konst(reg string, w int, x float64) {
 
 // oneNaN makes every NaN of the f32 result the one there is.
 func (r *row) oneNaN() {
-	pre, f := r.pre, r.asm
-	r.pre = func(g *asm) {
-		if pre != nil {
-			pre(g)
-		}
-		g.konst32("Z31", nan32)
-	}
+	f := r.asm
+	r.nan = true
 	r.asm = func(g *asm) {
 		f(g)
-		g.fixNaN()
+		g.ins("VCMPPS", "K5", g.out, g.out, "$3")
+		g.under("K5", "VMOVDQA32", g.out, g.like("Z29"))
 	}
-}
-
-// fixNaN puts Z31 where the f32 result is NaN.
-func (g *asm) fixNaN() {
-	g.ins("VCMPPS", "K3", g.out, g.out, "$3")
-	g.under("K3", "VMOVDQA32", g.out, g.like("Z31"))
 }
 
 // like names a register as wide as the result.
@@ -88,19 +78,52 @@ func (g *asm) affine(base, stride string) {
 	g.ins("VPSLL"+q, stride, stride, fmt.Sprintf("$%d", map[int]int{16: 4, 8: 3}[g.n]))
 }
 
-// count is an instruction that counts bits; of 64 bits the counts are narrowed.
-func count(ins string) func(*asm) {
+// clz counts leading zeros; of 64 bits the counts are narrowed.
+func clz(w int) func(*asm) {
 	return func(g *asm) {
-		if g.n == 16 {
-			g.ins(ins, g.out, g.src[0])
+		if w == 32 {
+			g.ins("VPLZCNTD", g.out, g.src[0])
 			return
 		}
-		g.ins(ins, "Z20", g.src[0])
+		g.ins("VPLZCNTQ", "Z20", g.src[0])
 		g.ins("VPMOVQD", g.out, "Z20")
 	}
 }
 
-// mulHi multiplies even and odd lanes apart; K5 has the odd ones.
+// popcTables loads the counts of nibbles, the mask of nibbles, and what adds bytes up.
+func popcTables(w int) func(*asm) {
+	return func(g *asm) {
+		g.ins("VBROADCASTI32X4", "Z30", "nibblesOnes<>(SB)")
+		g.konst32("Z31", 0x0f0f0f0f)
+		if w == 32 {
+			g.konst32("Z27", 0x01010101)
+			g.konst32("Z28", 0x00010001)
+		} else {
+			g.ins("VPXORD", "Z27", "Z27", "Z27")
+		}
+	}
+}
+
+// popc counts the ones of nibbles and adds them up; there is an instruction, but not in every processor with AVX-512.
+func popc(w int) func(*asm) {
+	return func(g *asm) {
+		g.ins("VPANDD", "Z20", g.src[0], "Z31")
+		g.ins("VPSRLD", "Z21", g.src[0], "$4")
+		g.ins("VPANDD", "Z21", "Z21", "Z31")
+		g.ins("VPSHUFB", "Z20", "Z30", "Z20")
+		g.ins("VPSHUFB", "Z21", "Z30", "Z21")
+		g.ins("VPADDB", "Z20", "Z20", "Z21")
+		if w == 64 {
+			g.ins("VPSADBW", "Z20", "Z20", "Z27")
+			g.ins("VPMOVQD", g.out, "Z20")
+			return
+		}
+		g.ins("VPMADDUBSW", "Z20", "Z20", "Z27")
+		g.ins("VPMADDWD", g.out, "Z20", "Z28")
+	}
+}
+
+// mulHi multiplies even and odd lanes apart; K7 has the odd ones.
 func mulHi(ins string) func(*asm) {
 	return func(g *asm) {
 		g.ins("VPSRLQ", "Z20", g.src[0], "$32")
@@ -108,7 +131,7 @@ func mulHi(ins string) func(*asm) {
 		g.ins(ins, g.out, g.src[0], g.src[1])
 		g.ins(ins, "Z20", "Z20", "Z21")
 		g.ins("VPSRLQ", g.out, g.out, "$32")
-		g.under("K5", "VMOVDQA32", g.out, "Z20")
+		g.under("K7", "VMOVDQA32", g.out, "Z20")
 	}
 }
 
@@ -130,8 +153,8 @@ func divide(isSigned, rem bool) func(*asm) {
 			g.ins("VPSUBD", g.out, g.src[0], g.out)
 		}
 		if rem || isSigned {
-			g.ins("VPTESTNMD", "K3", g.src[1], g.src[1])
-			g.under("K3", "VMOVDQA32", g.out, "Y31")
+			g.ins("VPTESTNMD", "K5", g.src[1], g.src[1])
+			g.under("K5", "VMOVDQA32", g.out, "Y31")
 		}
 	}
 }
@@ -140,7 +163,7 @@ func divide(isSigned, rem bool) func(*asm) {
 // words the other way around.
 func brevTables(g *asm) {
 	g.ins("VBROADCASTI32X4", "Z28", "nibblesHigh<>(SB)")
-	g.ins("VBROADCASTI32X4", "Z29", "nibblesLow<>(SB)")
+	g.ins("VBROADCASTI32X4", "Z27", "nibblesLow<>(SB)")
 	g.ins("VBROADCASTI32X4", "Z30", "bytesBack<>(SB)")
 	g.konst32("Z31", 0x0f0f0f0f)
 }
@@ -150,14 +173,14 @@ func brev(g *asm) {
 	g.ins("VPSRLD", "Z21", g.src[0], "$4")
 	g.ins("VPANDD", "Z21", "Z21", "Z31")
 	g.ins("VPSHUFB", "Z20", "Z28", "Z20")
-	g.ins("VPSHUFB", "Z21", "Z29", "Z21")
+	g.ins("VPSHUFB", "Z21", "Z27", "Z21")
 	g.ins("VPORD", g.out, "Z20", "Z21")
 	g.ins("VPSHUFB", g.out, g.out, "Z30")
 }
 
 // funnelCounts puts n & 31 into X26 and 32 less that into X27; a shift by 32 gives 0, as it should.
 func funnelCounts(g *asm) {
-	g.ins("MOVL", "R8", g.ref("n"))
+	g.fetch("R8", "n")
 	g.ins("ANDL", "R8", "$31")
 	g.ins("VMOVD", "X26", "R8")
 	g.ins("MOVL", "R9", "$32")
@@ -174,19 +197,24 @@ func funnel(right, left string) func(*asm) {
 	}
 }
 
-// prmtIndices makes the byte indices into a (Z26) and b (Z27) of a selector without sign bits; an index with its top bit
-// set gives 0.
+// prmtIndices makes of a selector the byte indices into a (Z26) and b (Z27), and all ones in the bytes that only keep their
+// sign (Z28). An index with its top bit set gives 0.
 func prmtIndices(g *asm) {
-	g.ins("MOVL", "R8", g.ref("s"))
+	g.fetch("R8", "s")
 	for _, step := range []struct {
 		by   int
 		mask uint32
-	}{{8, 0x00ff00ff}, {4, 0x07070707}} { // one nibble to a byte
+	}{{8, 0x00ff00ff}, {4, 0x0f0f0f0f}} { // one nibble to a byte
 		g.ins("MOVL", "R9", "R8")
 		g.ins("SHLL", "R9", fmt.Sprintf("$%d", step.by))
 		g.ins("ORL", "R8", "R9")
 		g.ins("ANDL", "R8", fmt.Sprintf("$%#x", step.mask))
 	}
+	g.ins("MOVL", "R9", "R8")
+	g.ins("ANDL", "R9", "$0x08080808")
+	g.ins("SHRL", "R9", "$3")
+	g.ins("IMULL", "R9", "$255")
+	g.ins("VPBROADCASTD", "Z28", "R9")
 	g.ins("MOVL", "R9", "R8")
 	g.ins("ANDL", "R9", "$0x03030303")
 	g.ins("ANDL", "R8", "$0x04040404")
@@ -197,22 +225,26 @@ func prmtIndices(g *asm) {
 	g.ins("ORL", "R10", "R9")
 	g.ins("VPBROADCASTD", "Z26", "R8")
 	g.ins("VPBROADCASTD", "Z27", "R10")
-	g.ins("VBROADCASTI32X4", "Z28", "words<>(SB)")
-	g.ins("VPORD", "Z26", "Z26", "Z28")
-	g.ins("VPORD", "Z27", "Z27", "Z28")
+	g.ins("VBROADCASTI32X4", "Z31", "words<>(SB)")
+	g.ins("VPORD", "Z26", "Z26", "Z31")
+	g.ins("VPORD", "Z27", "Z27", "Z31")
 }
 
 func prmt(g *asm) {
 	g.ins("VPSHUFB", "Z20", g.src[0], "Z26")
 	g.ins("VPSHUFB", "Z21", g.src[1], "Z27")
 	g.ins("VPORD", g.out, "Z20", "Z21")
+	g.ins("VPMOVB2M", "K5", g.out)
+	g.ins("VPMOVM2B", "Z20", "K5")
+	g.ins("VPTERNLOGD", g.out, "Z28", "Z20", "$0xb8") // the sign where the second is set
 }
 
 // extendCount puts the bits to drop into X26; extend shifts them out and the others back.
 func extendCount(w int) func(*asm) {
 	return func(g *asm) {
+		g.fetch("R9", "n")
 		g.ins("MOVL", "R8", fmt.Sprintf("$%d", w))
-		g.ins("SUBL", "R8", g.ref("n"))
+		g.ins("SUBL", "R8", "R9")
 		g.ins("VMOVD", "X26", "R8")
 	}
 }
@@ -224,22 +256,21 @@ func extend(w int, back string) func(*asm) {
 	}
 }
 
-// minMax uses VRANGE, which orders -0 and +0, and puts right what it makes of NaNs. Z31 holds the NaN of f32, the quiet
-// bit of f64.
+// minMax uses VRANGE, which orders -0 and +0, and puts right what it makes of NaNs. Z31 holds the quiet bit of f64.
 func minMax(w, imm int) func(*asm) {
 	move := fmt.Sprint("VMOVDQA", w)
 	return func(g *asm) {
 		a, b := g.src[0], g.src[1]
 		g.ins("VRANGE"+ps(w), g.out, a, b, fmt.Sprintf("$%d", imm))
-		g.ins("VCMP"+ps(w), "K3", a, a, "$3")
-		g.ins("VCMP"+ps(w), "K4", b, b, "$3")
-		g.under("K3", move, g.out, b)
-		g.under("K4", move, g.out, a)
-		g.ins("KANDW", "K3", "K3", "K4")
+		g.ins("VCMP"+ps(w), "K5", a, a, "$3")
+		g.ins("VCMP"+ps(w), "K6", b, b, "$3")
+		g.under("K5", move, g.out, b)
+		g.under("K6", move, g.out, a)
+		g.ins("KANDW", "K5", "K5", "K6")
 		if w == 32 {
-			g.under("K3", move, g.out, "Z31")
+			g.under("K5", move, g.out, "Z29")
 		} else {
-			g.under("K3", "VPORQ", g.out, g.out, "Z31")
+			g.under("K5", "VPORQ", g.out, g.out, "Z31")
 		}
 	}
 }
@@ -247,10 +278,10 @@ func minMax(w, imm int) func(*asm) {
 // f32toS32 converts; what does not fit and NaN give the smallest number, so the large (from Z30 on) and NaN are put right.
 func f32toS32(g *asm) {
 	g.ins("VCVTTPS2DQ", g.out, g.src[0])
-	g.ins("VCMPPS", "K3", g.src[0], "Z30", "$0x1d")
-	g.under("K3", "VMOVDQA32", g.out, "Z31")
-	g.ins("VCMPPS", "K3", g.src[0], g.src[0], "$3")
-	g.under("K3", "VPXORD", g.out, g.out, g.out)
+	g.ins("VCMPPS", "K5", g.src[0], "Z30", "$0x1d")
+	g.under("K5", "VMOVDQA32", g.out, "Z31")
+	g.ins("VCMPPS", "K5", g.src[0], g.src[0], "$3")
+	g.under("K5", "VPXORD", g.out, g.out, g.out)
 }
 
 // double gives the source as f64.
@@ -284,8 +315,8 @@ func toSigned(w int) func(*asm) {
 	return func(g *asm) {
 		x := g.double()
 		g.ins(toInt(true, w), g.out, x)
-		g.ins("VCMPPD", "K3", x, "Z30", "$0x1d")
-		g.under("K3", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
+		g.ins("VCMPPD", "K5", x, "Z30", "$0x1d")
+		g.under("K5", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
 	}
 }
 
@@ -302,9 +333,9 @@ func toUnsigned(w int) func(*asm) {
 	return func(g *asm) {
 		x := g.double()
 		g.ins(toInt(false, w), g.out, x)
-		g.ins("VCMPPD", "K3", x, "Z30", "$0x12")
-		g.under("K3", "VPXOR"+dq(w), g.out, g.out, g.out)
-		g.ins("VCMPPD", "K3", x, x, "$3")
-		g.under("K3", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
+		g.ins("VCMPPD", "K5", x, "Z30", "$0x12")
+		g.under("K5", "VPXOR"+dq(w), g.out, g.out, g.out)
+		g.ins("VCMPPD", "K5", x, x, "$3")
+		g.under("K5", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
 	}
 }

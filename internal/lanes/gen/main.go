@@ -22,6 +22,7 @@ func main() {
 	writeGo("gen_other.go", stubs(rows))
 	writeGo("gen_list_test.go", testList(rows))
 	write("gen_amd64.s", assembly(rows))
+	writeGo("gen_run.go", runGo(rows))
 }
 
 func write(name string, text []byte) {
@@ -103,11 +104,7 @@ func api(rows []*row) []byte {
 		}
 		fmt.Fprintf(&b, "\n// %s %s.\nfunc %s%s {\n", r.name, r.doc, r.name, r.signature())
 		if r.inAssembly() {
-			when := "avx512"
-			if r.when != "" {
-				when += " && " + r.when
-			}
-			fmt.Fprintf(&b, "\tif %s {\n", when)
+			b.WriteString("\tif avx512 {\n")
 			if r.dst == "" {
 				fmt.Fprintf(&b, "\t\treturn asm%s(%s)\n\t}\n", r.name, r.arguments())
 			} else {
@@ -125,7 +122,7 @@ func api(rows []*row) []byte {
 // declarations declares the assembly.
 func declarations(rows []*row) []byte {
 	var b bytes.Buffer
-	b.WriteString(header + "package lanes\n")
+	b.WriteString(header + "package lanes\n\n//go:noescape\nfunc asmRun(code *Op, x *Regs, mask uint32)\n")
 	for _, r := range rows {
 		if r.inAssembly() {
 			fmt.Fprintf(&b, "\n//go:noescape\nfunc asm%s%s\n", r.name, r.signature())
@@ -138,7 +135,7 @@ func declarations(rows []*row) []byte {
 func stubs(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "//go:build !amd64\n\npackage lanes\n\n")
-	b.WriteString("const (\n\tavx512 = false\n\tavx512popcnt = false\n)\n\n")
+	b.WriteString("const avx512 = false\n\nfunc asmRun(*Op, *Regs, uint32) { panic(\"BUG: no assembly\") }\n")
 	for _, r := range rows {
 		if r.inAssembly() {
 			fmt.Fprintf(&b, "func asm%s%s { panic(\"BUG: no assembly\") }\n", r.name, r.signature())
@@ -160,6 +157,7 @@ func assembly(rows []*row) []byte {
 			b.Write(r.function())
 		}
 	}
+	b.Write(runAssembly(rows))
 	return b.Bytes()
 }
 

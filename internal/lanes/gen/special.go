@@ -6,42 +6,27 @@ import (
 	"strings"
 )
 
-// begin writes the comment and the TEXT line, and returns the frame.
-func (r *row) begin() *asm {
-	g := &asm{r: r}
-	_, _, size := r.frame()
-	fmt.Fprintf(g, "\n// func asm%s%s\nTEXT ·asm%s(SB), NOSPLIT, $0-%d\n", r.name, r.signature(), r.name, size)
-	return g
-}
-
-// lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. All end in one
-// tail.
+// lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. Each goes on
+// where R10 says.
 func lop3(r *row) []byte {
 	g := r.begin()
-	for _, p := range []struct{ reg, name string }{{"AX", "d"}, {"BX", "a"}, {"CX", "b"}, {"SI", "c"}} {
-		g.ins("MOVQ", p.reg, g.ref(p.name))
+	g.ins("MOVQ", "AX", g.ref("d"))
+	for i, name := range []string{"a", "b", "c"} {
+		g.ins("MOVQ", pointers[i], g.ref(name))
 	}
 	g.ins("MOVL", "DX", g.ref("mask"))
-	g.ins("MOVBLZX", "R8", g.ref("lut"))
-	for i, base := range []string{"BX", "CX", "SI"} {
-		g.ins(movu, fmt.Sprint("Z", 16+i), "("+base+")")
-		g.ins(movu, fmt.Sprint("Z", 20+i), "64("+base+")")
-	}
-	g.WriteString("\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tJMP R9\n")
+	g.d, g.bases = "(AX)", []string{"(BX)", "(CX)", "(SI)"}
+	g.lop3Jump("lop3tail")
 	g.WriteString("\nTEXT lop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n")
 	g.ins("NOTL", "DX")
-	g.ins("KMOVD", "K1", "DX")
-	g.ins("KSHIFTRD", "K2", "K1", "$16")
-	g.under("K1", "VMOVDQU32", "Z16", "(AX)")
-	g.under("K2", "VMOVDQU32", "Z20", "64(AX)")
-	g.ins(movu, "(AX)", "Z16")
-	g.ins(movu, "64(AX)", "Z20")
+	g.keep()
+	g.lop3Store(true)
 	g.WriteString("\tRET\n")
 	for i := range 256 {
 		fmt.Fprintf(g, "\nTEXT lop3_%02x<>(SB), NOSPLIT|NOFRAME, $0-0\n", i)
 		g.ins("VPTERNLOGD", "Z16", "Z17", "Z18", fmt.Sprintf("$%d", i))
 		g.ins("VPTERNLOGD", "Z20", "Z21", "Z22", fmt.Sprintf("$%d", i))
-		g.WriteString("\tJMP lop3tail<>(SB)\n")
+		g.WriteString("\tJMP R10\n")
 	}
 	g.WriteString("\n")
 	for i := range 256 {
@@ -49,6 +34,25 @@ func lop3(r *row) []byte {
 	}
 	g.WriteString("GLOBL lop3<>(SB), RODATA, $2048\n")
 	return g.Bytes()
+}
+
+// lop3Jump loads the sources, the second chunk four registers higher, and jumps.
+func (g *asm) lop3Jump(tail string) {
+	for i := range 3 {
+		for g.chunk = range 2 {
+			g.ins(movu, fmt.Sprint("Z", 16+i+4*g.chunk), g.mem(v32, g.bases[i]))
+		}
+	}
+	g.fetch("R8", "lut")
+	g.ins("MOVBLZX", "R8", "R8")
+	fmt.Fprintf(g, "\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tLEAQ %s<>(SB), R10\n\tJMP R9\n", tail)
+}
+
+func (g *asm) lop3Store(masked bool) {
+	for g.chunk = range 2 {
+		g.out = fmt.Sprint("Z", 16+4*g.chunk)
+		g.store(masked)
+	}
 }
 
 const slice = "[]byte"
@@ -104,10 +108,10 @@ func gather(ins string) func(*row) []byte {
 		for g.chunk = range 4 {
 			reg := g.reg(r.dst, 19)
 			g.maskOf(g.chunk, 8)
-			g.ins(movu, "Z16", g.mem(v64, "CX"))
-			g.ins(movu, reg, g.mem(r.dst, "AX"))
+			g.ins(movu, "Z16", g.mem(v64, "(CX)"))
+			g.ins(movu, reg, g.mem(r.dst, "(AX)"))
 			g.under("K2", ins, reg, "(BX)(Z16*1)")
-			g.ins(movu, g.mem(r.dst, "AX"), reg)
+			g.ins(movu, g.mem(r.dst, "(AX)"), reg)
 		}
 		g.WriteString("\tRET\n")
 		return g.Bytes()
@@ -122,8 +126,8 @@ func scatter(ins string) func(*row) []byte {
 		for g.chunk = range 4 {
 			reg := g.reg(typ, 19)
 			g.maskOf(g.chunk, 8)
-			g.ins(movu, "Z16", g.mem(v64, "CX"))
-			g.ins(movu, reg, g.mem(typ, "SI"))
+			g.ins(movu, "Z16", g.mem(v64, "(CX)"))
+			g.ins(movu, reg, g.mem(typ, "(SI)"))
 			g.under("K2", ins, "(BX)(Z16*1)", reg)
 		}
 		g.WriteString("\tRET\n")
@@ -141,14 +145,14 @@ func load(ins string, size int) func(*row) []byte {
 		g.WriteString("\tJNE part\n")
 		for g.chunk = range 32 / g.n {
 			g.ins(ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
-			g.ins(movu, g.mem(r.dst, "AX"), "Z19")
+			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
 		}
 		g.WriteString("\tRET\n\npart:\n")
 		for g.chunk = range 32 / g.n {
 			g.maskOf(g.chunk, g.n)
-			g.ins(movu, "Z19", g.mem(r.dst, "AX"))
+			g.ins(movu, "Z19", g.mem(r.dst, "(AX)"))
 			g.under("K2", ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
-			g.ins(movu, g.mem(r.dst, "AX"), "Z19")
+			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
 		}
 		g.WriteString("\tRET\n")
 		return g.Bytes()
@@ -165,7 +169,7 @@ func store(ins string, size int) func(*row) []byte {
 		g.WriteString("\tJNE part\n")
 		for _, masked := range []bool{false, true} {
 			for g.chunk = range 32 / g.n {
-				g.ins(movu, "Z19", g.mem(typ, "SI"))
+				g.ins(movu, "Z19", g.mem(typ, "(SI)"))
 				to := fmt.Sprintf("%d(BX)", g.chunk*g.n*size)
 				if masked {
 					g.maskOf(g.chunk, g.n)
@@ -191,11 +195,11 @@ func perm(r *row) []byte {
 	g.ins(movu, "Z17", "64(SI)")
 	for g.chunk = range 2 {
 		g.maskOf(g.chunk, 16)
-		g.ins(movu, "Z18", g.mem(v32, "DI"))
-		g.ins(movu, "Z19", g.mem(v32, "AX"))
+		g.ins(movu, "Z18", g.mem(v32, "(DI)"))
+		g.ins(movu, "Z19", g.mem(v32, "(AX)"))
 		g.ins("VPERMI2D", "Z18", "Z16", "Z17")
 		g.under("K2", "VMOVDQA32", "Z19", "Z18")
-		g.ins(movu, g.mem(v32, "AX"), "Z19")
+		g.ins(movu, g.mem(v32, "(AX)"), "Z19")
 	}
 	g.WriteString("\tRET\n")
 	return g.Bytes()
@@ -219,6 +223,7 @@ func constants() []byte {
 	words("words", 4, 0, 0x04040404, 0x08080808, 0x0c0c0c0c)
 	words("nibblesHigh", 8, 0xe060a020c0408000, 0xf070b030d0509010)
 	words("nibblesLow", 8, 0x0e060a020c040800, 0x0f070b030d050901)
+	words("nibblesOnes", 8, 0x0302020102010100, 0x0403030203020201)
 	words("bytesBack", 4, 0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f)
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }

@@ -28,7 +28,8 @@ type row struct {
 	pre   func(*asm)        // written before the chunks
 	raw   bool              // pre brings the scalars where asm wants them
 	eight bool              // chunks of 8 lanes although no vector has 64 bits
-	when  string            // Go condition for the assembly, besides having AVX-512
+	imm   string            // the parameter that an Op holds itself
+	nan   bool              // Z29 holds the NaN of f32
 	whole func(*row) []byte // writes all of the assembly instead of asm
 	hand  bool              // the Go code and the exported function are written by hand
 }
@@ -145,11 +146,12 @@ func (t *list) integers(w int) {
 		g.ins("VPADD"+q, g.out, g.out, g.src[2])
 	})
 	t.compares(w)
+	t.odd(w)
 	t.moves(w)
 	t.add(row{name: fmt.Sprint("Popc", w), doc: "counts the ones of a", dst: v32, in: []param{{"a", v}},
-		expr: fmt.Sprintf("uint32(bits.OnesCount%d($a))", w), asm: count("VPOPCNT" + q), when: "avx512popcnt"})
+		expr: fmt.Sprintf("uint32(bits.OnesCount%d($a))", w), asm: popc(w), pre: popcTables(w)})
 	t.add(row{name: fmt.Sprint("Clz", w), doc: fmt.Sprintf("counts the leading zeros of a; %d for 0", w), dst: v32,
-		in: []param{{"a", v}}, expr: fmt.Sprintf("uint32(bits.LeadingZeros%d($a))", w), asm: count("VPLZCNT" + q)})
+		in: []param{{"a", v}}, expr: fmt.Sprintf("uint32(bits.LeadingZeros%d($a))", w), asm: clz(w)})
 }
 
 func (t *list) shifts(w int) {
@@ -210,12 +212,19 @@ func (t *list) compares(w int) {
 			expr: "$a " + o.op + " $s", asm: compare("VPCMPU"+q, o.imm)})
 	}
 	t.add(row{name: fmt.Sprint("EQAffine", w), doc: "gives the lanes where a == base + lane*stride",
-		in: []param{{"a", v}, {"base", s}, {"stride", s}}, expr: "$a == $base + " + s + "(l)*$stride",
+		in: []param{{"a", v}, {"base", s}, {"stride", s}}, expr: "$a == $base + " + s + "(l)*$stride", imm: "stride",
 		pre: func(g *asm) { g.affine("Z27", "Z28") },
 		asm: func(g *asm) {
 			g.ins("VPCMPU"+q, g.k, g.src[0], "Z27", "$0")
 			g.ins("VPADD"+q, "Z27", "Z27", "Z28")
 		}})
+}
+
+// odd adds the test of the lowest bit, which makes a predicate of a number.
+func (t *list) odd(w int) {
+	t.add(row{name: fmt.Sprint("Odd", w), doc: "gives the lanes where a is odd", in: []param{{"a", vec(w)}}, expr: "$a&1 != 0",
+		pre: func(g *asm) { g.ones("Z31"); g.ins("VPSRL"+dq(w), "Z31", "Z31", fmt.Sprintf("$%d", w-1)) },
+		asm: func(g *asm) { g.ins("VPTESTM"+dq(w), g.k, g.src[0], "Z31") }})
 }
 
 func (t *list) moves(w int) {
@@ -225,10 +234,10 @@ func (t *list) moves(w int) {
 	}{{"", v, v}, {"VS", v, s}, {"SV", s, v}, {"SS", s, s}} {
 		t.add(row{name: fmt.Sprintf("Sel%d%s", w, o.suffix), doc: "d = a in the lanes of cond, b in the others", dst: v,
 			in: []param{{"a", o.a}, {"b", o.b}, {"cond", u32}}, expr: fmt.Sprintf("pick%d($cond>>l, $a, $b)", w),
-			pre: func(g *asm) { g.word("KMOVD", "K5", "cond") },
+			pre: func(g *asm) { g.word("KMOVD", "K7", "cond") },
 			asm: func(g *asm) {
-				g.ins("KSHIFTRD", "K6", "K5", fmt.Sprintf("$%d", g.chunk*g.n))
-				g.under("K6", "VPBLENDM"+q, g.out, g.src[1], g.src[0])
+				g.ins("KSHIFTRD", "K5", "K7", fmt.Sprintf("$%d", g.chunk*g.n))
+				g.under("K5", "VPBLENDM"+q, g.out, g.src[1], g.src[0])
 			}})
 	}
 	move := func(g *asm) { g.out = g.src[0] }
@@ -236,8 +245,8 @@ func (t *list) moves(w int) {
 	t.add(row{name: fmt.Sprint("Set", w), doc: "d = s", dst: v, in: []param{{"s", s}}, expr: "$s",
 		asm: func(g *asm) { g.ins("VMOVDQA64", g.out, g.src[0]) }}) // kept lanes are loaded over it
 	t.add(row{name: fmt.Sprint("Affine", w), doc: "d = base + lane*stride", dst: v, in: []param{{"base", s}, {"stride", s}},
-		expr: "$base + " + s + "(l)*$stride",
-		pre:  func(g *asm) { g.affine("Z26", "Z27") },
+		expr: "$base + " + s + "(l)*$stride", imm: "stride",
+		pre: func(g *asm) { g.affine("Z26", "Z27") },
 		asm: func(g *asm) {
 			g.ins("VMOVDQA64", g.out, "Z26")
 			g.ins("VPADD"+q, "Z26", "Z26", "Z27")
@@ -250,7 +259,7 @@ func (t *list) integers32() {
 	for _, r := range (*t)[len(*t)-4:] {
 		r.pre = func(g *asm) {
 			g.ins("MOVL", "R8", "$0xaaaa")
-			g.ins("KMOVW", "K5", "R8")
+			g.ins("KMOVW", "K7", "R8")
 		}
 	}
 	t.both("DivU", 32, v32, "d = a / b, unsigned; all ones where b = 0", "divU32($a, $b)", divide(false, false))
@@ -265,16 +274,15 @@ func (t *list) integers32() {
 		pre: brevTables, asm: brev})
 	shf := []param{{"lo", v32}, {"hi", v32}, {"n", u32}}
 	t.add(row{name: "ShfL32S", doc: "d = the upper half of hi:lo << (n & 31), as shf.l.wrap; a rotation to the left when lo and hi are one vector",
-		dst: v32, in: shf, expr: "uint32((uint64($hi)<<32 | uint64($lo)) << ($n & 31) >> 32)", raw: true, pre: funnelCounts,
+		dst: v32, in: shf, expr: "uint32((uint64($hi)<<32 | uint64($lo)) << ($n & 31) >> 32)", raw: true, imm: "n", pre: funnelCounts,
 		asm: funnel("X27", "X26")})
 	t.add(row{name: "ShfR32S", doc: "d = the lower half of hi:lo >> (n & 31), as shf.r.wrap; a rotation to the right when lo and hi are one vector",
-		dst: v32, in: shf, expr: "uint32((uint64($hi)<<32 | uint64($lo)) >> ($n & 31))", raw: true, pre: funnelCounts,
+		dst: v32, in: shf, expr: "uint32((uint64($hi)<<32 | uint64($lo)) >> ($n & 31))", raw: true, imm: "n", pre: funnelCounts,
 		asm: funnel("X26", "X27")})
 	t.add(row{name: "Lop3", doc: "d = the function of three bits whose table is lut, as lop3: bit 4a+2b+c of lut", dst: v32,
-		in: []param{{"a", v32}, {"b", v32}, {"c", v32}, {"lut", u32}}, expr: "lop3($a, $b, $c, $lut)", whole: lop3})
+		in: []param{{"a", v32}, {"b", v32}, {"c", v32}, {"lut", u32}}, expr: "lop3($a, $b, $c, $lut)", imm: "lut", whole: lop3})
 	t.add(row{name: "Prmt32S", doc: "picks four bytes of b:a by the selector s, as prmt", dst: v32,
-		in: []param{{"a", v32}, {"b", v32}, {"s", u32}}, expr: "prmt($a, $b, $s)", raw: true, pre: prmtIndices, asm: prmt,
-		when: "s&0x8888 == 0"})
+		in: []param{{"a", v32}, {"b", v32}, {"s", u32}}, expr: "prmt($a, $b, $s)", raw: true, pre: prmtIndices, asm: prmt, imm: "s"})
 }
 
 func (t *list) widths() {
@@ -299,10 +307,10 @@ func (t *list) widths() {
 		in := []param{{"a", vec(w)}, {"n", u32}}
 		t.add(row{name: fmt.Sprint("SExtBits", w), doc: fmt.Sprintf("d = the lower n bits of a as a signed number, n from 1 to %d", w),
 			dst: vec(w), in: in, expr: fmt.Sprintf("uint%d(int%d($a<<(%d-$n)) >> (%d-$n))", w, w, w, w),
-			raw: true, pre: extendCount(w), asm: extend(w, "VPSRA")})
+			raw: true, imm: "n", pre: extendCount(w), asm: extend(w, "VPSRA")})
 		t.add(row{name: fmt.Sprint("ZExtBits", w), doc: fmt.Sprintf("d = the lower n bits of a, n from 1 to %d", w),
 			dst: vec(w), in: in, expr: fmt.Sprintf("$a << (%d - $n) >> (%d - $n)", w, w),
-			raw: true, pre: extendCount(w), asm: extend(w, "VPSRL")})
+			raw: true, imm: "n", pre: extendCount(w), asm: extend(w, "VPSRL")})
 	}
 	for _, o := range []struct{ name, doc, expr, widen, mul string }{
 		{"MulU64", "d = a*b, all of the unsigned product", "uint64($a) * uint64($b)", "VPMOVZXDQ", "VPMULUDQ"},
@@ -349,10 +357,9 @@ func (t *list) floats(w int) {
 	for i, o := range []string{"Min", "Max"} {
 		for _, r := range t.both("F"+o, w, v, "d = "+strings.ToLower(o)+"(a, b): -0 is less than +0, a NaN loses to a number",
 			fmt.Sprintf("f%s%d($a, $b)", strings.ToLower(o), w), minMax(w, 4+i)) {
+			r.nan = w == 32
 			r.pre = func(g *asm) {
-				if w == 32 {
-					g.konst32("Z31", nan32)
-				} else {
+				if w == 64 {
 					g.konst64("Z31", 1<<51)
 				}
 			}
@@ -414,8 +421,8 @@ func (t *list) floats32() {
 		pre: func(g *asm) { g.konst32("Z31", 1<<31) },
 		asm: func(g *asm) {
 			g.ins("VMOVDQA64", g.out, g.src[0])
-			g.ins("VFPCLASSPSZ", "K3", g.src[0], "$0x20")
-			g.under("K3", "VPANDD", g.out, g.out, "Z31")
+			g.ins("VFPCLASSPSZ", "K5", g.src[0], "$0x20")
+			g.under("K5", "VPANDD", g.out, g.out, "Z31")
 		}})
 	t.add(row{name: "FSat32", doc: "clamps to [0, 1]; +0 for NaN and -0", dst: v32, in: in, expr: "fsat32($a)",
 		pre: func(g *asm) {
@@ -448,8 +455,8 @@ func (t *list) conversions() {
 		g.konst32("Z31", 1<<31-1)
 	}
 	one("F32toU32Z", v32, v32, "rounds to zero and saturates; 0 for NaN", "f32toU32($a)", func(g *asm) {
-		g.ins("VCMPPS", "K3", g.src[0], "Z31", "$0x1e") // above 0
-		g.under("K3", "VCVTTPS2UDQ.Z", g.out, g.src[0])
+		g.ins("VCMPPS", "K5", g.src[0], "Z31", "$0x1e") // above 0
+		g.under("K5", "VCVTTPS2UDQ.Z", g.out, g.src[0])
 	}).pre = func(g *asm) { g.ins("VPXORD", "Z31", "Z31", "Z31") }
 	for _, src := range []struct{ name, typ, value string }{{"F32", v32, "float64(f32($a))"}, {"F64", v64, "f64($a)"}} {
 		for _, w := range []int{32, 64} {

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// The operations of Run: those of the table, and these on the predicates and the scalars.
+
+// word1 is an operation on predicates or scalars: an expression of a, b, c (predicates: all lanes of each) and imm, and
+// assembly that makes it in AX of a in BX, b in CX, c in SI.
+type word1 struct {
+	name, doc string
+	in        int // operands
+	scalar    bool
+	from      bool // a is a scalar although the result is a predicate
+	expr      string
+	asm       []string
+}
+
+func words1() []word1 {
+	pred := func(name, doc string, in int, expr string, asm ...string) word1 {
+		return word1{name: "Pred" + name, doc: doc, in: in, expr: expr, asm: asm}
+	}
+	scalar := func(name, doc string, in int, expr string, asm ...string) word1 {
+		return word1{name: "Scalar" + name, doc: doc, in: in, scalar: true, expr: expr, asm: asm}
+	}
+	toAX := func(ins string) []string { return []string{ins + " CX, BX", "MOVQ BX, AX"} }
+	masked := func(list ...string) []string { return append(list, "ANDQ 24(R12), AX") }
+	ws := []word1{
+		pred("Copy", "a", 1, "$a", "MOVL BX, AX"),
+		pred("Not", "^a", 1, "^$a", "MOVL BX, AX", "NOTL AX"),
+		pred("And", "a & b", 2, "$a & $b", toAX("ANDL")...),
+		pred("Or", "a | b", 2, "$a | $b", toAX("ORL")...),
+		pred("Xor", "a ^ b", 2, "$a ^ $b", toAX("XORL")...),
+		pred("Sel", "c ? a : b", 3, "$a&$c | $b&^$c", "ANDL SI, BX", "ANDNL CX, SI, AX", "ORL BX, AX"),
+		{name: "PredSet", doc: "the lowest bit of scalar a in every lane", in: 1, from: true, expr: "-uint32($a & 1)",
+			asm: []string{"ANDL $1, BX", "NEGL BX", "MOVL BX, AX"}},
+		scalar("Copy", "a", 1, "$a", "MOVQ BX, AX"),
+		scalar("Add", "(a + b) & imm", 2, "($a + $b) & $imm", masked(toAX("ADDQ")...)...),
+		scalar("Sub", "(a - b) & imm", 2, "($a - $b) & $imm", masked(toAX("SUBQ")...)...),
+		scalar("Mul", "a * b & imm", 2, "$a * $b & $imm", masked(toAX("IMULQ")...)...),
+		scalar("And", "a & b", 2, "$a & $b", toAX("ANDQ")...),
+		scalar("Or", "a | b", 2, "$a | $b", toAX("ORQ")...),
+		scalar("Xor", "a ^ b", 2, "$a ^ $b", toAX("XORQ")...),
+		scalar("Not", "^a & imm", 1, "^$a & $imm", masked("MOVQ BX, AX", "NOTQ AX")...),
+		scalar("Mask", "a & imm", 1, "$a & $imm", masked("MOVQ BX, AX")...),
+		scalar("SExt", "the lower n bits of a as a signed number, where imm is 64 - n", 1, "uint64(int64($a<<$imm) >> $imm)",
+			"MOVQ 24(R12), CX", "SHLXQ CX, BX, AX", "SARXQ CX, AX, AX"),
+		scalar("MulU", "a * b of their lower halves, unsigned", 2, "uint64(uint32($a)) * uint64(uint32($b))",
+			"MOVL BX, AX", "MOVL CX, CX", "IMULQ CX, AX"),
+		scalar("MulS", "a * b of their lower halves, signed", 2, "uint64(int64(int32($a)) * int64(int32($b)))",
+			"MOVLQSX BX, AX", "MOVLQSX CX, CX", "IMULQ CX, AX"),
+		scalar("Sel", "c ? a : b by the lowest bit of c", 3, "pick64(uint32($c), $a, $b)",
+			"MOVQ CX, AX", "TESTL $1, SI", "CMOVQNE BX, AX"),
+	}
+	for _, w := range []int{32, 64} {
+		mask := fmt.Sprintf("uint64(^uint%d(0))", w)
+		ws = append(ws, scalar(fmt.Sprint("Shl", w), "a << b, cut", 2, fmt.Sprintf("uint64(uint%d($a) << $b)", w),
+			append([]string{fmt.Sprintf("CMPQ CX, $%d", w), "SBBQ R8, R8", "SHLXQ CX, BX, AX", "ANDQ R8, AX"}, cut(w)...)...),
+			scalar(fmt.Sprint("ShrU", w), "a >> b, zeros coming in", 2, fmt.Sprintf("$a & %s >> $b", mask),
+				append(cutBX(w), fmt.Sprintf("CMPQ CX, $%d", w), "SBBQ R8, R8", "SHRXQ CX, BX, AX", "ANDQ R8, AX")...),
+			scalar(fmt.Sprint("ShrS", w), "a >> b, the sign coming in", 2, fmt.Sprintf("uint64(uint%d(int%d($a) >> $b))", w, w),
+				append(append(signBX(w), fmt.Sprintf("MOVL $%d, R8", w-1), "CMPQ CX, R8", "CMOVQHI R8, CX", "SARXQ CX, BX, AX"), cut(w)...)...))
+		for _, c := range []struct{ name, op, typ, set string }{
+			{"EQ", "==", "uint", "SETEQ"}, {"NE", "!=", "uint", "SETNE"}, {"LTS", "<", "int", "SETLT"}, {"LES", "<=", "int", "SETLE"},
+			{"GTS", ">", "int", "SETGT"}, {"GES", ">=", "int", "SETGE"}, {"LTU", "<", "uint", "SETCS"}, {"LEU", "<=", "uint", "SETLS"},
+			{"GTU", ">", "uint", "SETHI"}, {"GEU", ">=", "uint", "SETCC"},
+		} {
+			ws = append(ws, scalar(fmt.Sprint(c.name, w), "1 where a "+c.op+" b", 2,
+				fmt.Sprintf("one(%s%d($a) %s %s%d($b))", c.typ, w, c.op, c.typ, w),
+				"XORL AX, AX", map[int]string{32: "CMPL BX, CX", 64: "CMPQ BX, CX"}[w], c.set+" AX"))
+		}
+	}
+	return ws
+}
+
+// cut, cutBX and signBX bring AX and BX to w bits.
+func cut(w int) []string {
+	if w == 32 {
+		return []string{"MOVL AX, AX"}
+	}
+	return nil
+}
+
+func cutBX(w int) []string {
+	if w == 32 {
+		return []string{"MOVL BX, BX"}
+	}
+	return nil
+}
+
+func signBX(w int) []string {
+	if w == 32 {
+		return []string{"MOVLQSX BX, BX"}
+	}
+	return nil
+}
+
+// files names the register file of each field of an Op, in the order D, A, B, C.
+func (r *row) files() []string {
+	var fs []string
+	if r.dst == "" {
+		fs = append(fs, "preds")
+	}
+	for _, p := range r.params() {
+		switch {
+		case p.name == "mask" || p.name == r.imm:
+		case p.name == "cond":
+			fs = append(fs, "preds")
+		case p.typ == v32:
+			fs = append(fs, "vectors32")
+		case p.typ == v64:
+			fs = append(fs, "vectors64")
+		default:
+			fs = append(fs, "scalars")
+		}
+	}
+	return fs
+}
+
+func (w *word1) files() []string {
+	file := "preds"
+	if w.scalar {
+		file = "scalars"
+	}
+	fs := []string{file}
+	for range w.in {
+		fs = append(fs, file)
+	}
+	if w.from {
+		fs[1] = "scalars"
+	}
+	return fs
+}
+
+// runnable are the rows that Run has.
+func runnable(rows []*row) []*row {
+	var list []*row
+	for _, r := range rows {
+		if !r.hand {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+var fields = []string{"D", "A", "B", "C"}
+
+// runGo writes the codes, what they take, and the Go code of Run.
+func runGo(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(header + "package lanes\n\n// The operations of Run. Those named for a function do what it does.\nconst (\n\tOpEnd Code = iota // ends the list\n")
+	for _, r := range runnable(rows) {
+		fmt.Fprintf(&b, "\tOp%s\n", r.name)
+	}
+	for _, w := range words1() {
+		fmt.Fprintf(&b, "\tOp%s // d = %s\n", w.name, w.doc)
+	}
+	b.WriteString("\n\tcodes\n)\n\nvar operands = [codes][4]file{\n")
+	list := func(name string, fs []string) {
+		fmt.Fprintf(&b, "\tOp%s: {%s},\n", name, strings.Join(fs, ", "))
+	}
+	for _, r := range runnable(rows) {
+		list(r.name, r.files())
+	}
+	for _, w := range words1() {
+		list(w.name, w.files())
+	}
+	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) {\n\tfor i := range code {\n\t\tswitch o := &code[i]; o.Code {\n\t\tcase OpEnd:\n\t\t\treturn\n")
+	for _, r := range runnable(rows) {
+		fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\t%s\n", r.name, r.goCall())
+	}
+	for _, w := range words1() {
+		e := w.expr
+		for i, p := range []string{"$a", "$b", "$c"} {
+			get := "x.pred"
+			if w.scalar || w.from {
+				get = "x.scalar"
+			}
+			e = strings.ReplaceAll(e, p, "*"+get+"(o."+fields[1+i]+")")
+		}
+		e = strings.ReplaceAll(e, "$imm", "o.Imm")
+		if w.scalar {
+			fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\t*x.scalar(o.D) = %s\n", w.name, e)
+		} else {
+			fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\tx.setPred(o.D, %s, mask)\n", w.name, e)
+		}
+	}
+	b.WriteString("\t\tdefault:\n\t\t\tpanic(\"BUG: an unknown operation\")\n\t\t}\n\t}\n\tpanic(\"BUG: a list of operations without an end\")\n}\n")
+	return b.Bytes()
+}
+
+// goCall calls the portable function with the operands of an Op.
+func (r *row) goCall() string {
+	var args []string
+	if r.dst != "" {
+		args = append(args, fmt.Sprintf("x.v%d(o.D)", width(r.dst)))
+	}
+	for i, p := range r.in {
+		f := "o." + fields[min(i, 2)+1]
+		switch {
+		case p.name == r.imm:
+			args = append(args, p.typ+"(o.Imm)")
+		case p.name == "cond":
+			args = append(args, "*x.pred("+f+")")
+		case p.typ == v32, p.typ == v64:
+			args = append(args, fmt.Sprintf("x.v%d(%s)", width(p.typ), f))
+		default:
+			args = append(args, p.typ+"(*x.scalar("+f+"))")
+		}
+	}
+	call := fmt.Sprintf("go%s(%s, mask)", r.name, strings.Join(args, ", "))
+	if r.dst == "" {
+		return "x.setPred(o.D, " + call + ", mask)"
+	}
+	return call
+}
+
+// runAssembly writes asmRun and the handlers, one for a full mask and one for others.
+func runAssembly(rows []*row) []byte {
+	var b bytes.Buffer
+	b.WriteString(`
+// func asmRun(code *Op, x *Regs, mask uint32)
+TEXT ·asmRun(SB), NOSPLIT, $0-20
+	MOVQ code+0(FP), R12
+	MOVQ x+8(FP), AX
+	MOVL mask+16(FP), DX
+	MOVQ 0(AX), DI
+	MOVQ 8(AX), R11
+	MOVQ 16(AX), R14
+	MOVQ 24(AX), R13
+	MOVL $0x7fffffff, R8
+	VPBROADCASTD R8, Z29
+	LEAQ full<>(SB), R15
+	CMPL DX, $-1
+	JEQ go
+	LEAQ part<>(SB), R15
+	MOVL DX, AX
+	NOTL AX
+	KMOVD AX, K1
+	KSHIFTRD $8, K1, K2
+	KSHIFTRD $16, K1, K3
+	KSHIFTRD $24, K1, K4
+
+go:
+	MOVL (R12), R8
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
+	RET
+`)
+	names := []string{"runEnd"}
+	for _, r := range runnable(rows) {
+		b.Write(r.handlers())
+		names = append(names, r.name)
+	}
+	for _, w := range words1() {
+		b.Write(w.handlers())
+		names = append(names, w.name)
+	}
+	for _, table := range []string{"full", "part"} {
+		b.WriteString("\n")
+		for i, name := range names {
+			if i > 0 {
+				name = table + name
+			}
+			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/8, $%s<>(SB)\n", table, 8*i, name)
+		}
+		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA, $%d\n", table, 8*len(names))
+	}
+	return b.Bytes()
+}
+
+// next goes on with the next Op.
+func (g *asm) next() {
+	g.WriteString("\tMOVL 32(R12), R8\n\tADDQ $32, R12\n\tMOVQ (R15)(R8*8), R8\n\tJMP R8\n")
+}
+
+// handlers writes the two handlers of a row.
+func (r *row) handlers() []byte {
+	g := &asm{r: r, n: r.lanesIn(), handler: true, bases: make([]string, len(r.in))}
+	for _, masked := range []bool{false, true} {
+		table := "full"
+		if masked {
+			table = "part"
+		}
+		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", table, r.name)
+		if r.dst != "" {
+			g.ins("MOVLQSX", "AX", "4(R12)")
+			g.d = file(r.dst) + "(AX*1)"
+		}
+		for i, p := range r.in {
+			if strings.HasPrefix(p.typ, "*") {
+				g.ins("MOVLQSX", pointers[i], fmt.Sprintf("%d(R12)", 8+4*i))
+				g.bases[i] = file(p.typ) + "(" + pointers[i] + "*1)"
+			}
+		}
+		switch {
+		case r.name == "Lop3":
+			g.lop3Jump(table + "Lop3tail")
+			fmt.Fprintf(g, "\nTEXT %sLop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+			g.lop3Store(masked)
+		case r.dst == "":
+			g.scalars()
+			g.compare()
+			g.ins("MOVLQSX", "BX", "4(R12)")
+			g.ins("KMOVD", "AX", "K0")
+			g.merge(masked)
+		default:
+			g.scalars()
+			g.chunks(masked)
+		}
+		g.next()
+	}
+	return g.Bytes()
+}
+
+// merge writes AX to the predicate at BX, the lanes of the mask only.
+func (g *asm) merge(masked bool) {
+	at := "(R14)(BX*1)"
+	if masked {
+		g.ins("ANDL", "AX", "DX")
+		g.ins("ANDNL", "CX", "DX", at)
+		g.ins("ORL", "AX", "CX")
+	}
+	g.ins("MOVL", at, "AX")
+}
+
+// file is the base register of the vectors of a type.
+func file(typ string) string {
+	if typ == v64 {
+		return "(R11)"
+	}
+	return "(DI)"
+}
+
+// handlers writes the two handlers of an operation on words; those on scalars do not differ.
+func (w *word1) handlers() []byte {
+	g := &asm{handler: true}
+	for _, masked := range []bool{false, true} {
+		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", map[bool]string{false: "full", true: "part"}[masked], w.name)
+		for i := range w.in {
+			g.ins("MOVLQSX", pointers[i], fmt.Sprintf("%d(R12)", 8+4*i))
+			if w.scalar || w.from {
+				g.ins("MOVQ", pointers[i], "(R13)("+pointers[i]+"*1)")
+			} else {
+				g.ins("MOVL", pointers[i], "(R14)("+pointers[i]+"*1)")
+			}
+		}
+		for _, line := range w.asm {
+			g.WriteString("\t" + line + "\n")
+		}
+		g.ins("MOVLQSX", "BX", "4(R12)")
+		if w.scalar {
+			g.ins("MOVQ", "(R13)(BX*1)", "AX")
+		} else {
+			g.merge(masked)
+		}
+		g.next()
+	}
+	return g.Bytes()
+}

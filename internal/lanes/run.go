@@ -1,0 +1,86 @@
+package lanes
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Code is what an Op does: OpAdd32 and so on.
+type Code uint32
+
+// Op is an operation of Run; Make makes it. D, A, B, C are the operands: byte offsets in their register files, the
+// result first, in the order of the function's parameters.
+type Op struct {
+	Code       Code
+	D, A, B, C int32
+	Imm        uint64
+}
+
+// Regs are the register files that the operands lie in, each given by its first register: vectors, predicates (the lanes
+// where they hold) and scalars, which every lane of the mask shares.
+type Regs struct {
+	V32     *V32
+	V64     *V64
+	Preds   *uint32
+	Scalars *uint64
+}
+
+// file is the kind of an operand.
+type file uint8
+
+const (
+	none file = iota
+	vectors32
+	vectors64
+	preds
+	scalars
+)
+
+var sizes = [...]int32{vectors32: 128, vectors64: 256, preds: 4, scalars: 8}
+
+// Make makes an Op of the numbers of its operands in their register files: d, and the sources in the order of the
+// function's parameters; a comparison's d is a predicate, as is cond of the selections. A parameter that is a number is a
+// scalar register (of which 32-bit operations read the lower half), but imm where the function can do with one: lut of
+// Lop3, the stride of Affine and EQAffine, n of ExtBits and of the funnel shifts, the selector of Prmt32S.
+func Make(c Code, imm uint64, d int32, sources ...int32) Op {
+	want := &operands[c]
+	o := Op{Code: c, D: d * sizes[want[0]], Imm: imm}
+	for i, to := range []*int32{&o.A, &o.B, &o.C} {
+		switch have := i < len(sources); {
+		case have != (want[1+i] != none):
+			panic(fmt.Sprintf("BUG: operation %d with %d sources", c, len(sources)))
+		case have:
+			*to = sources[i] * sizes[want[1+i]]
+		}
+	}
+	return o
+}
+
+// Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It takes a
+// fraction of the time of calls: operations follow each other without a return to Go, so it should not be given more
+// than some thousands of them. The offsets are not checked.
+func Run(code []Op, x *Regs, mask uint32) {
+	if avx512 {
+		asmRun(&code[0], x, mask)
+		return
+	}
+	runGo(code, x, mask)
+}
+
+func (x *Regs) v32(at int32) *V32       { return (*V32)(unsafe.Add(unsafe.Pointer(x.V32), at)) }
+func (x *Regs) v64(at int32) *V64       { return (*V64)(unsafe.Add(unsafe.Pointer(x.V64), at)) }
+func (x *Regs) pred(at int32) *uint32   { return (*uint32)(unsafe.Add(unsafe.Pointer(x.Preds), at)) }
+func (x *Regs) scalar(at int32) *uint64 { return (*uint64)(unsafe.Add(unsafe.Pointer(x.Scalars), at)) }
+
+// setPred writes the lanes of mask of a predicate.
+func (x *Regs) setPred(at int32, val, mask uint32) {
+	p := x.pred(at)
+	*p = *p&^mask | val&mask
+}
+
+func one(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
