@@ -159,11 +159,18 @@ func failReport(err error) *report.Report {
 		Skipped: []report.Skipped{{What: "the run", Reason: strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")}}}
 }
 
+// What a terminal is told around the progress of a run.
+const (
+	saveCursor    = "\x1b7"
+	restoreCursor = "\x1b8"
+	eraseBelow    = "\x1b[J" // from the cursor to the end of the screen
+)
+
 // progressAfter is how long work lasts before its progress is shown.
 const progressAfter = time.Second
 
 // showProgress lets a session tell what it does, on a terminal and after a second. The function ends it and clears the
-// line.
+// line. The text stands behind the cursor, which stays where it is: the program may have begun the line.
 func showProgress(e *env, o *session.Options) (stop func()) {
 	if !terminal(e.stderr) {
 		return func() {}
@@ -173,7 +180,7 @@ func showProgress(e *env, o *session.Options) (stop func()) {
 	shown := false
 	erase := func() {
 		if shown {
-			fmt.Fprint(e.stderr, "\r\x1b[K")
+			fmt.Fprint(e.stderr, eraseBelow)
 		}
 		shown = false
 	}
@@ -186,7 +193,7 @@ func showProgress(e *env, o *session.Options) (stop func()) {
 			erase()
 		case now.Sub(begin) >= progressAfter && now.Sub(last) >= 200*time.Millisecond:
 			last, shown = now, true
-			fmt.Fprintf(e.stderr, "\r\x1b[K%s (%s)", text, now.Sub(begin).Round(time.Second))
+			fmt.Fprintf(e.stderr, saveCursor+eraseBelow+" %s (%s)"+restoreCursor, text, now.Sub(begin).Round(time.Second))
 		}
 	}
 	return func() {
