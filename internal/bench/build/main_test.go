@@ -10,10 +10,12 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-func TestShorten(t *testing.T) {
-	in := "\t.file\t1 \"/home/me/kernels/bfs.cu\"\n\t.file\t2 \"/opt/cuda/bin/../include/device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n"
-	want := "\t.file\t1 \"bfs.cu\"\n\t.file\t2 \"device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n"
-	if got := string(shorten([]byte(in))); got != want {
+func TestNeutral(t *testing.T) {
+	in := "\t.file\t1 \"/home/me/kernels/bfs.cu\"\n\t.file\t2 \"/opt/cuda/bin/../include/device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n" +
+		"_ZN31_INTERNAL_e9a97db2_6_bfs_cu\n.b8 90,78,51,49,95,73,78,84,69,82,78,65,76,95,101,57,97,57,55,100,98,50,95,54,95,98\n"
+	want := "\t.file\t1 \"bfs.cu\"\n\t.file\t2 \"device_atomic_functions.hpp\"\n\t.file\t3 \"odd\"\n\t.loc\t1 2 3\n" +
+		"_ZN31_INTERNAL_00000000_6_bfs_cu\n.b8 90,78,51,49,95,73,78,84,69,82,78,65,76,95,48,48,48,48,48,48,48,48,95,54,95,98\n"
+	if got := string(neutral([]byte(in))); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
