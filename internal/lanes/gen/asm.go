@@ -235,7 +235,7 @@ func (g *asm) fetch(reg, name string) {
 		if name == "cond" {
 			base = "R14"
 		}
-		g.ins("MOVLQSX", reg, fmt.Sprintf("%d(R12)", 8+4*at))
+		g.ins("MOVL", reg, fmt.Sprintf("%d(R12)", 8+4*at))
 		g.ins(op, reg, "("+base+")("+reg+"*1)")
 	}
 }

@@ -245,7 +245,9 @@ TEXT ·asmRun(SB), NOSPLIT, $0-20
 	KSHIFTRD $24, K1, K4
 
 go:
-	MOVL (R12), R8
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
 	MOVQ (R15)(R8*8), R8
 	JMP R8
 
@@ -274,9 +276,27 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	return b.Bytes()
 }
 
-// next goes on with the next Op.
+// next goes on with the next Op, whose D is then in AX. Fields are loaded in pairs: loads are what operations wait for.
 func (g *asm) next() {
-	g.WriteString("\tMOVL 32(R12), R8\n\tADDQ $32, R12\n\tMOVQ (R15)(R8*8), R8\n\tJMP R8\n")
+	g.WriteString("\tMOVQ 32(R12), AX\n\tADDQ $32, R12\n\tMOVL AX, R8\n\tSHRQ $32, AX\n\tMOVQ (R15)(R8*8), R8\n\tJMP R8\n")
+}
+
+// operandsOf loads the fields of an Op that are vectors, or words: BX, CX, SI.
+func (g *asm) operandsOf(used [3]bool) {
+	switch {
+	case used[0] && used[1]:
+		g.ins("MOVQ", "BX", "8(R12)")
+		g.ins("MOVQ", "CX", "BX")
+		g.ins("MOVL", "BX", "BX")
+		g.ins("SHRQ", "CX", "$32")
+	case used[0]:
+		g.ins("MOVL", "BX", "8(R12)")
+	case used[1]:
+		g.ins("MOVL", "CX", "12(R12)")
+	}
+	if used[2] {
+		g.ins("MOVL", "SI", "16(R12)")
+	}
 }
 
 // handlers writes the two handlers of a row.
@@ -288,16 +308,15 @@ func (r *row) handlers() []byte {
 			table = "part"
 		}
 		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", table, r.name)
-		if r.dst != "" {
-			g.ins("MOVLQSX", "AX", "4(R12)")
-			g.d = file(r.dst) + "(AX*1)"
-		}
+		g.d = file(r.dst) + "(AX*1)"
+		var used [3]bool
 		for i, p := range r.in {
 			if strings.HasPrefix(p.typ, "*") {
-				g.ins("MOVLQSX", pointers[i], fmt.Sprintf("%d(R12)", 8+4*i))
+				used[i] = true
 				g.bases[i] = file(p.typ) + "(" + pointers[i] + "*1)"
 			}
 		}
+		g.operandsOf(used)
 		switch {
 		case r.name == "Lop3":
 			g.lop3Jump(table + "Lop3tail")
@@ -306,9 +325,8 @@ func (r *row) handlers() []byte {
 		case r.dst == "":
 			g.scalars()
 			g.compare()
-			g.ins("MOVLQSX", "BX", "4(R12)")
-			g.ins("KMOVD", "AX", "K0")
-			g.merge(masked)
+			g.ins("KMOVD", "BX", "K0")
+			g.merge(masked, "BX", "(R14)(AX*1)")
 		default:
 			g.scalars()
 			g.chunks(masked)
@@ -318,15 +336,14 @@ func (r *row) handlers() []byte {
 	return g.Bytes()
 }
 
-// merge writes AX to the predicate at BX, the lanes of the mask only.
-func (g *asm) merge(masked bool) {
-	at := "(R14)(BX*1)"
+// merge writes a register to a predicate, the lanes of the mask only.
+func (g *asm) merge(masked bool, reg, at string) {
 	if masked {
-		g.ins("ANDL", "AX", "DX")
+		g.ins("ANDL", reg, "DX")
 		g.ins("ANDNL", "CX", "DX", at)
-		g.ins("ORL", "AX", "CX")
+		g.ins("ORL", reg, "CX")
 	}
-	g.ins("MOVL", at, "AX")
+	g.ins("MOVL", at, reg)
 }
 
 // file is the base register of the vectors of a type.
@@ -342,8 +359,8 @@ func (w *word1) handlers() []byte {
 	g := &asm{handler: true}
 	for _, masked := range []bool{false, true} {
 		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", map[bool]string{false: "full", true: "part"}[masked], w.name)
+		g.operandsOf([3]bool{w.in > 0, w.in > 1, w.in > 2})
 		for i := range w.in {
-			g.ins("MOVLQSX", pointers[i], fmt.Sprintf("%d(R12)", 8+4*i))
 			if w.scalar || w.from {
 				g.ins("MOVQ", pointers[i], "(R13)("+pointers[i]+"*1)")
 			} else {
@@ -353,11 +370,11 @@ func (w *word1) handlers() []byte {
 		for _, line := range w.asm {
 			g.WriteString("\t" + line + "\n")
 		}
-		g.ins("MOVLQSX", "BX", "4(R12)")
+		g.ins("MOVL", "BX", "4(R12)")
 		if w.scalar {
 			g.ins("MOVQ", "(R13)(BX*1)", "AX")
 		} else {
-			g.merge(masked)
+			g.merge(masked, "AX", "(R14)(BX*1)")
 		}
 		g.next()
 	}
