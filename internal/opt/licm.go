@@ -1,23 +1,43 @@
 package opt
 
+import "slices"
+
 // LICM moves pure computations whose arguments do not change in a loop before it. Nothing traps, so computing early is
 // safe; what is dear (a Row) moves only from where every iteration computes it.
 func LICM(f *Func) bool {
-	dom := Dominators(f)
-	inner := Loops(f, dom)
 	changed := false
-	done := map[*Loop]bool{}
-	for _, b := range f.Blocks {
-		for l := inner[b.ID]; l != nil; l = l.Parent {
-			if !done[l] && l.Header != f.entry() {
-				done[l] = true
-				if hoist(f, l, dom) {
-					changed = true
-				}
+	done := map[*Block]bool{}
+	for again := true; again; {
+		again = false
+		dom := Dominators(f)
+		for _, l := range byDepth(f, dom) {
+			if done[l.Header] || l.Header == f.entry() {
+				continue
+			}
+			done[l.Header] = true
+			n := len(f.Blocks)
+			changed = hoist(f, l, dom) || changed
+			if len(f.Blocks) != n {
+				again = true // a preheader came in: IDs have shifted
+				break
 			}
 		}
 	}
 	return changed
+}
+
+// byDepth lists the loops, inner ones first.
+func byDepth(f *Func, dom *DomTree) []*Loop {
+	var all []*Loop
+	seen := map[*Loop]bool{}
+	for _, l := range Loops(f, dom) {
+		for ; l != nil && !seen[l]; l = l.Parent {
+			seen[l] = true
+			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Loop) int { return b.Depth - a.Depth })
+	return all
 }
 
 // preheader is the only predecessor from outside the loop, when it leads nowhere else.
@@ -38,19 +58,65 @@ func (l *Loop) preheader() *Block {
 	return pre
 }
 
-func hoist(f *Func, l *Loop, dom *DomTree) bool {
-	pre := l.preheader()
-	if pre == nil {
-		return false
+// enter gives the loop a preheader when it has none: a block on the edge, or the edges joined, from outside. The new
+// block stands before the header in f.Blocks; dominators and loops computed before do not know it, which does no harm to
+// what they say of the other blocks.
+func (l *Loop) enter(f *Func) *Block {
+	if pre := l.preheader(); pre != nil {
+		return pre
 	}
+	h := l.Header
+	pre := &Block{Succs: []*Block{h}}
+	jump := &Instr{Op: Jump, Site: -1, Guard: NoValue, Block: pre}
+	var phis []*Instr
+	for _, phi := range h.Instrs {
+		if phi.Op != Phi {
+			break
+		}
+		n := &Instr{Op: Phi, Site: -1, Guard: NoValue, Block: pre}
+		n.Dst = []Value{f.NewValue(f.Width(phi.Result()), n)}
+		var inner []Value
+		for i, p := range h.Preds {
+			if l.Blocks[p] {
+				inner = append(inner, phi.Args[i])
+			} else {
+				n.Args = append(n.Args, phi.Args[i])
+			}
+		}
+		phi.Args = append([]Value{n.Result()}, inner...)
+		phis = append(phis, n)
+	}
+	pre.Instrs = append(phis, jump)
+	preds := []*Block{pre}
+	for _, p := range h.Preds {
+		if l.Blocks[p] {
+			preds = append(preds, p)
+			continue
+		}
+		pre.Preds = append(pre.Preds, p)
+	}
+	for _, p := range pre.Preds {
+		for i, s := range p.Succs {
+			if s == h {
+				p.Succs[i] = pre
+			}
+		}
+	}
+	h.Preds = preds
+	renumber(f, slices.Insert(f.Blocks, slices.Index(f.Blocks, h), pre))
+	return pre
+}
+
+func hoist(f *Func, l *Loop, dom *DomTree) bool {
 	inside := func(v Value) bool {
 		d := f.Def(v)
 		return d != nil && l.Blocks[d.Block]
 	}
+	var pre *Block
 	changed := false
 	for again := true; again; {
 		again = false
-		for _, b := range f.Blocks {
+		for _, b := range slices.Clone(f.Blocks) {
 			if !l.Blocks[b] {
 				continue
 			}
@@ -59,6 +125,9 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 				if !in.Pure() || in.Op == Phi || in.Op == Row && !everyTurn(l, b, dom) || anyArg(in, inside) {
 					kept = append(kept, in)
 					continue
+				}
+				if pre == nil {
+					pre = l.enter(f)
 				}
 				insertBefore(pre, in)
 				again, changed = true, true

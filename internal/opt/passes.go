@@ -21,6 +21,7 @@ func Passes() []Pass {
 		{"cse", "equal pure computations are shared where one dominates the other", CSE},
 		{"dce", "pure computations nobody uses are removed", DCE},
 		{"licm", "pure computations that do not change in a loop move before it", LICM},
+		{"unroll", "loops whose number of turns is known are written out", Unroll},
 	}
 }
 
