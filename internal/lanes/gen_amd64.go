@@ -165,6 +165,9 @@ func asmSel32SV(d *V32, a uint32, b *V32, cond, mask uint32)
 func asmSel32SS(d *V32, a, b, cond, mask uint32)
 
 //go:noescape
+func asmBool32(d *V32, cond, s, mask uint32)
+
+//go:noescape
 func asmCopy32(d, a *V32, mask uint32)
 
 //go:noescape
@@ -337,6 +340,9 @@ func asmSel64SV(d *V64, a uint64, b *V64, cond, mask uint32)
 
 //go:noescape
 func asmSel64SS(d *V64, a, b uint64, cond, mask uint32)
+
+//go:noescape
+func asmBool64(d *V64, cond uint32, s uint64, mask uint32)
 
 //go:noescape
 func asmCopy64(d, a *V64, mask uint32)

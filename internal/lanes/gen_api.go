@@ -461,6 +461,15 @@ func Sel32SS(d *V32, a, b, cond, mask uint32) {
 	goSel32SS(d, a, b, cond, mask)
 }
 
+// Bool32 d = s in the lanes of cond, 0 in the others.
+func Bool32(d *V32, cond, s, mask uint32) {
+	if avx512 {
+		asmBool32(d, cond, s, mask)
+		return
+	}
+	goBool32(d, cond, s, mask)
+}
+
 // Copy32 d = a.
 func Copy32(d, a *V32, mask uint32) {
 	if avx512 {
@@ -963,6 +972,15 @@ func Sel64SS(d *V64, a, b uint64, cond, mask uint32) {
 		return
 	}
 	goSel64SS(d, a, b, cond, mask)
+}
+
+// Bool64 d = s in the lanes of cond, 0 in the others.
+func Bool64(d *V64, cond uint32, s uint64, mask uint32) {
+	if avx512 {
+		asmBool64(d, cond, s, mask)
+		return
+	}
+	goBool64(d, cond, s, mask)
 }
 
 // Copy64 d = a.

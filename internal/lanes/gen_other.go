@@ -60,6 +60,7 @@ func asmSel32(d, a, b *V32, cond, mask uint32)                      { panic("BUG
 func asmSel32VS(d, a *V32, b, cond, mask uint32)                    { panic("BUG: no assembly") }
 func asmSel32SV(d *V32, a uint32, b *V32, cond, mask uint32)        { panic("BUG: no assembly") }
 func asmSel32SS(d *V32, a, b, cond, mask uint32)                    { panic("BUG: no assembly") }
+func asmBool32(d *V32, cond, s, mask uint32)                        { panic("BUG: no assembly") }
 func asmCopy32(d, a *V32, mask uint32)                              { panic("BUG: no assembly") }
 func asmSet32(d *V32, s, mask uint32)                               { panic("BUG: no assembly") }
 func asmAffine32(d *V32, base, stride, mask uint32)                 { panic("BUG: no assembly") }
@@ -118,6 +119,7 @@ func asmSel64(d, a, b *V64, cond, mask uint32)                      { panic("BUG
 func asmSel64VS(d, a *V64, b uint64, cond, mask uint32)             { panic("BUG: no assembly") }
 func asmSel64SV(d *V64, a uint64, b *V64, cond, mask uint32)        { panic("BUG: no assembly") }
 func asmSel64SS(d *V64, a, b uint64, cond, mask uint32)             { panic("BUG: no assembly") }
+func asmBool64(d *V64, cond uint32, s uint64, mask uint32)          { panic("BUG: no assembly") }
 func asmCopy64(d, a *V64, mask uint32)                              { panic("BUG: no assembly") }
 func asmSet64(d *V64, s uint64, mask uint32)                        { panic("BUG: no assembly") }
 func asmAffine64(d *V64, base, stride uint64, mask uint32)          { panic("BUG: no assembly") }

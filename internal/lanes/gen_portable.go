@@ -447,6 +447,13 @@ func goSel32SS(d *V32, a, b, cond, mask uint32) {
 	}
 }
 
+func goBool32(d *V32, cond, s, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, s, 0)
+	}
+}
+
 func goCopy32(d, a *V32, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
@@ -922,6 +929,13 @@ func goSel64SS(d *V64, a, b uint64, cond, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, a, b)
+	}
+}
+
+func goBool64(d *V64, cond uint32, s uint64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, s, 0)
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	OpSel32VS
 	OpSel32SV
 	OpSel32SS
+	OpBool32
 	OpCopy32
 	OpSet32
 	OpAffine32
@@ -116,6 +117,7 @@ const (
 	OpSel64VS
 	OpSel64SV
 	OpSel64SS
+	OpBool64
 	OpCopy64
 	OpSet64
 	OpAffine64
@@ -277,6 +279,7 @@ const (
 	OpPredXor      // d = a ^ b
 	OpPredSel      // d = c ? a : b
 	OpPredSet      // d = the lowest bit of scalar a in every lane
+	OpScalarSet    // d = imm
 	OpScalarCopy   // d = a
 	OpScalarAdd    // d = (a + b) & imm
 	OpScalarSub    // d = (a - b) & imm
@@ -374,6 +377,7 @@ var operands = [codes][4]file{
 	OpSel32VS:      {vectors32, vectors32, scalars, preds},
 	OpSel32SV:      {vectors32, scalars, vectors32, preds},
 	OpSel32SS:      {vectors32, scalars, scalars, preds},
+	OpBool32:       {vectors32, preds},
 	OpCopy32:       {vectors32, vectors32},
 	OpSet32:        {vectors32, scalars},
 	OpAffine32:     {vectors32, scalars},
@@ -432,6 +436,7 @@ var operands = [codes][4]file{
 	OpSel64VS:      {vectors64, vectors64, scalars, preds},
 	OpSel64SV:      {vectors64, scalars, vectors64, preds},
 	OpSel64SS:      {vectors64, scalars, scalars, preds},
+	OpBool64:       {vectors64, preds},
 	OpCopy64:       {vectors64, vectors64},
 	OpSet64:        {vectors64, scalars},
 	OpAffine64:     {vectors64, scalars},
@@ -593,6 +598,7 @@ var operands = [codes][4]file{
 	OpPredXor:      {preds, preds, preds},
 	OpPredSel:      {preds, preds, preds, preds},
 	OpPredSet:      {preds, scalars},
+	OpScalarSet:    {scalars},
 	OpScalarCopy:   {scalars, scalars},
 	OpScalarAdd:    {scalars, scalars, scalars},
 	OpScalarSub:    {scalars, scalars, scalars},
@@ -745,6 +751,8 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			goSel32SV(x.v32(o.D), uint32(*x.scalar(o.A)), x.v32(o.B), *x.pred(o.C), mask)
 		case OpSel32SS:
 			goSel32SS(x.v32(o.D), uint32(*x.scalar(o.A)), uint32(*x.scalar(o.B)), *x.pred(o.C), mask)
+		case OpBool32:
+			goBool32(x.v32(o.D), *x.pred(o.A), uint32(o.Imm), mask)
 		case OpCopy32:
 			goCopy32(x.v32(o.D), x.v32(o.A), mask)
 		case OpSet32:
@@ -861,6 +869,8 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			goSel64SV(x.v64(o.D), uint64(*x.scalar(o.A)), x.v64(o.B), *x.pred(o.C), mask)
 		case OpSel64SS:
 			goSel64SS(x.v64(o.D), uint64(*x.scalar(o.A)), uint64(*x.scalar(o.B)), *x.pred(o.C), mask)
+		case OpBool64:
+			goBool64(x.v64(o.D), *x.pred(o.A), uint64(o.Imm), mask)
 		case OpCopy64:
 			goCopy64(x.v64(o.D), x.v64(o.A), mask)
 		case OpSet64:
@@ -1183,6 +1193,8 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			x.setPred(o.D, *x.pred(o.A)&*x.pred(o.C)|*x.pred(o.B)&^*x.pred(o.C), mask)
 		case OpPredSet:
 			x.setPred(o.D, -uint32(*x.scalar(o.A)&1), mask)
+		case OpScalarSet:
+			*x.scalar(o.D) = o.Imm
 		case OpScalarCopy:
 			*x.scalar(o.D) = *x.scalar(o.A)
 		case OpScalarAdd:

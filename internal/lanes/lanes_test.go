@@ -80,6 +80,8 @@ var asGo = map[string]reference{
 	"Affine64":   func(v []uint64, l uint64) uint64 { return v[0] + l*v[1] },
 	"EQAffine32": func(v []uint64, l uint64) uint64 { return truth(uint32(v[0]) == uint32(v[1]+l*v[2])) },
 	"EQAffine64": func(v []uint64, l uint64) uint64 { return truth(v[0] == v[1]+l*v[2]) },
+	"Bool32":     func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
+	"Bool64":     func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
 	"Odd32":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
 	"Odd64":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
 	"High32":     func(v []uint64, _ uint64) uint64 { return v[0] >> 32 },

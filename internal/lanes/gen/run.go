@@ -37,6 +37,7 @@ func words1() []word1 {
 		pred("Sel", "c ? a : b", 3, "$a&$c | $b&^$c", "ANDL SI, BX", "ANDNL CX, SI, AX", "ORL BX, AX"),
 		{name: "PredSet", doc: "the lowest bit of scalar a in every lane", in: 1, from: true, expr: "-uint32($a & 1)",
 			asm: []string{"ANDL $1, BX", "NEGL BX", "MOVL BX, AX"}},
+		scalar("Set", "imm", 0, "$imm", "MOVQ 24(R12), AX"),
 		scalar("Copy", "a", 1, "$a", "MOVQ BX, AX"),
 		scalar("Add", "(a + b) & imm", 2, "($a + $b) & $imm", masked(toAX("ADDQ")...)...),
 		scalar("Sub", "(a - b) & imm", 2, "($a - $b) & $imm", masked(toAX("SUBQ")...)...),

@@ -240,6 +240,13 @@ func (t *list) moves(w int) {
 				g.under("K5", "VPBLENDM"+q, g.out, g.src[1], g.src[0])
 			}})
 	}
+	t.add(row{name: fmt.Sprint("Bool", w), doc: "d = s in the lanes of cond, 0 in the others", dst: v, in: []param{{"cond", u32}, {"s", s}}, imm: "s",
+		expr: fmt.Sprintf("pick%d($cond>>l, $s, 0)", w),
+		pre:  func(g *asm) { g.word("KMOVD", "K7", "cond") },
+		asm: func(g *asm) {
+			g.ins("KSHIFTRD", "K5", "K7", fmt.Sprintf("$%d", g.chunk*g.n))
+			g.under("K5", fmt.Sprintf("VMOVDQA%d.Z", w), g.out, g.src[1])
+		}})
 	move := func(g *asm) { g.out = g.src[0] }
 	t.add(row{name: fmt.Sprint("Copy", w), doc: "d = a", dst: v, in: []param{{"a", v}}, expr: "$a", asm: move})
 	t.add(row{name: fmt.Sprint("Set", w), doc: "d = s", dst: v, in: []param{{"s", s}}, expr: "$s",
