@@ -72,8 +72,17 @@ func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 	case SExt, ZExt:
 		return 0, int(d.Imm)
 	case MulU, MulS, Mul:
-		if k, ok := f.ConstOf(d.Args[1]); ok && d.Op != Mul && int64(k) >= 0 && k < 1<<20 {
-			return 0, 32 + 20
+		if k, ok := f.ConstOf(d.Args[1]); ok && k < 1<<20 {
+			if d.Op != Mul {
+				return 0, 32 + 20
+			}
+			if c1, m := f.terms(d.Args[0], depth-1); c1 == 0 && f.Width(v) == W64 {
+				return 0, min(64, m+20)
+			}
+		}
+	case And:
+		if k, ok := f.ConstOf(d.Args[1]); ok && k < 1<<40 {
+			return 0, 40
 		}
 	case Shl:
 		if k, ok := f.ConstOf(d.Args[1]); ok && k < 20 {

@@ -155,6 +155,9 @@ func (u *unroller) value(v Value, now map[Value]uint64, memo map[Value]*uint64) 
 	if c, ok := now[v]; ok {
 		return c, true
 	}
+	if c, ok := f.ConstOf(v); ok {
+		return c, true
+	}
 	if m, ok := memo[v]; ok {
 		if m == nil {
 			return 0, false
@@ -165,9 +168,6 @@ func (u *unroller) value(v Value, now map[Value]uint64, memo map[Value]*uint64) 
 	d := f.Def(v)
 	if d == nil || d.Op == Phi {
 		return 0, false
-	}
-	if d.Op == Const {
-		return d.Imm, true
 	}
 	if d.Op <= Copy || d.Op >= Row {
 		return 0, false
