@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,13 +50,19 @@ func newText(w io.Writer, source func(string) []string) *report.Text {
 func writeText(w io.Writer, o *options, r *report.Report, source func(string) []string) {
 	text := newText(w, source)
 	shown := r.Findings
+	remarks := slices.IndexFunc(shown, func(f report.Finding) bool { return f.Severity == detect.Info })
+	if remarks >= 0 && o.session.FailOn != detect.Info {
+		shown = shown[:remarks] // they come last
+	} else {
+		remarks = len(shown)
+	}
 	if o.limit > 0 && len(shown) > o.limit {
 		shown = shown[:o.limit]
 	}
 	for i := range shown {
 		text.Finding(w, &shown[i])
 	}
-	if n := len(r.Findings) - len(shown); n > 0 {
+	if n := remarks - len(shown); n > 0 {
 		fmt.Fprintf(w, "... and %s (--limit 0 lists all)\n\n", count(n, "more finding"))
 	}
 	for _, s := range r.Skipped {
@@ -63,6 +70,9 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	if n := len(r.Findings) - remarks; n > 0 {
+		fmt.Fprintf(w, "note: %s on code of the CUDA toolkit, listed with --fail-on info.\n", count(n, "remark"))
 	}
 	fmt.Fprintf(w, "fencepost: %s\n", summary(o, r))
 }

@@ -73,3 +73,46 @@ func lastName(s string) string {
 	}
 	return s[start:]
 }
+
+// longName is how many characters of a demangled name a reader is given: those of templates can have thousands.
+const longName = 100
+
+// shortName leaves the template arguments out of a long name, and then the parameters: "sort<...>(...)".
+func shortName(name string) string {
+	if len(name) <= longName {
+		return name
+	}
+	name = elideInside(name, '<', '>')
+	if len(name) <= longName {
+		return name
+	}
+	return elideInside(name, '(', ')')
+}
+
+// elideInside puts "..." in the place of what stands between the outermost brackets.
+func elideInside(name string, begin, end byte) string {
+	var out strings.Builder
+	depth := 0
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case strings.HasSuffix(name[:i], "operator") || depth > 0 && c == '>' && name[i-1] == '-':
+			if depth == 0 {
+				out.WriteByte(c)
+			}
+			continue
+		case c == end && depth > 0:
+			depth--
+		}
+		if depth == 0 {
+			out.WriteByte(c)
+		}
+		if c == begin {
+			if depth == 0 {
+				out.WriteString("...")
+			}
+			depth++
+		}
+	}
+	return out.String()
+}

@@ -284,3 +284,58 @@ func TestClean(t *testing.T) {
 		t.Errorf("clean left %q", got)
 	}
 }
+
+func TestShortName(t *testing.T) {
+	long := strings.Repeat("abcdefghij", 10)
+	for name, want := range map[string]string{
+		"void reduce<int>(int*)":                      "void reduce<int>(int*)",
+		"void sort<" + long + ", 2>(int*, int)":       "void sort<...>(int*, int)",
+		"run<A<" + long + ">, B>(C<int>)::operator()": "run<...>(C<...>)::operator()",
+		"k(" + long + ", int)":                        "k(...)",
+		"bool operator<<" + long + ">(T const&)":      "bool operator<<...>(T const&)",
+		"f<" + long + " -> int>::g":                   "f<...>::g",
+		"unbalanced>" + long:                          "unbalanced>" + long,
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+func TestToolkitHeaderName(t *testing.T) {
+	for name, want := range map[string]string{
+		"/opt/x/site-packages/nvidia/cu13/include/cccl/cub/agent/agent_scan.cuh": "<cub/agent/agent_scan.cuh>",
+		"/usr/local/cuda/include/device_functions.h":                             "<device_functions.h>",
+		"/home/ada/proj/include/mine.h":                                          "",
+		"/usr/local/cuda/samples/a.cu":                                           "",
+	} {
+		if got, ok := toolkitHeaderName(name); got != want || ok != (want != "") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestInternal(t *testing.T) {
+	header := event.Frame{Function: "store", File: "/usr/local/cuda/include/cub/store.cuh", Line: 7}
+	first, second := frame(4, 2, 50, "call"), frame(9, 2, 60, "call")
+	of := func(kind detect.Kind, a, b []event.Frame) bool {
+		f := race()
+		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
+		return f.Internal()
+	}
+	stack := func(f ...event.Frame) []event.Frame { return f }
+	for i, c := range []struct {
+		got, want bool
+	}{
+		{of(detect.VolatileOnly, stack(header, first), stack(header, first)), true},
+		{of(detect.SameValue, stack(header), stack(header)), true},
+		{of(detect.VolatileOnly, stack(header, first), stack(header, second)), false}, // between two calls the user can order
+		{of(detect.VolatileOnly, stack(header, first), stack(first)), false},
+		{of(detect.VolatileOnly, stack(first), stack(first)), false},
+		{of(detect.MissingBarrier, stack(header, first), stack(header, first)), false},
+	} {
+		if c.got != c.want {
+			t.Errorf("case %d: %t", i, c.got)
+		}
+	}
+}

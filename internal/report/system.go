@@ -3,6 +3,8 @@ package report
 import (
 	"path"
 	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
 )
 
 // systemRoots are folders in which nothing belongs to the user.
@@ -67,4 +69,33 @@ func toolkitHeader(base string) bool {
 		}
 	}
 	return false
+}
+
+// toolkitHeaderName is how a header of the toolkit is included: "<cub/agent/agent_scan.cuh>".
+func toolkitHeaderName(name string) (string, bool) {
+	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	i := strings.LastIndex(name, "/include/")
+	if i < 0 || !systemFile(name) {
+		return "", false
+	}
+	return "<" + strings.TrimPrefix(name[i+len("/include/"):], "cccl/") + ">", true
+}
+
+// Internal says that a race is the toolkit's own business: a mild one, both of whose accesses its headers made in one
+// call. Nothing in the user's code could order them.
+func (f *Finding) Internal() bool {
+	if f.Class != detect.Race || f.Kind != detect.VolatileOnly && f.Kind != detect.SameValue || len(f.Accesses) != 2 {
+		return false
+	}
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if a.Host != "" || len(a.Frames) == 0 || !systemFile(a.Frames[0].File) {
+			return false
+		}
+	}
+	p, q := f.Accesses[0].Place(), f.Accesses[1].Place()
+	if systemFile(p.File) || systemFile(q.File) {
+		return systemFile(p.File) && systemFile(q.File)
+	}
+	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
 }

@@ -337,7 +337,7 @@ func ptxPlace(f event.Frame) string {
 func (t *Text) Where(f event.Frame) string {
 	in := ""
 	if f.Function != "" {
-		in = " in " + BareName(f.Function)
+		in = " in " + shortName(BareName(f.Function))
 	}
 	if f.File != "" && f.Line > 0 {
 		if f.Column > 0 {
@@ -351,8 +351,11 @@ func (t *Text) Where(f event.Frame) string {
 	return "an unknown place" + in
 }
 
-// file shows a file name relative to Dir when it lies below it.
+// file shows a file name relative to Dir when it lies below it, and a header of the toolkit as it is included.
 func (t *Text) file(name string) string {
+	if header, ok := toolkitHeaderName(name); ok {
+		return clean(header)
+	}
 	if t.Dir == "" || !filepath.IsAbs(name) {
 		return clean(name)
 	}
@@ -439,7 +442,7 @@ func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...an
 		if a.Host != "" || a.Kernel == "" {
 			continue
 		}
-		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", Demangle(a.Kernel), a.Launch, a.Grid, a.Shape)
+		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", shortName(Demangle(a.Kernel)), a.Launch, a.Grid, a.Shape)
 		if s != shown {
 			add("kernel", "%s", s)
 		}

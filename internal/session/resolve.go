@@ -136,6 +136,9 @@ func (r *once) resolve(f *detect.Finding) report.Finding {
 		out.Accesses = append(out.Accesses, x)
 	}
 	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
+	if out.Internal() {
+		out.Severity = detect.Info
+	}
 	return out
 }
 
