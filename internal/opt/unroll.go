@@ -4,8 +4,8 @@ import "slices"
 
 const (
 	// maxTurns and maxUnrolled bound what unrolling writes out: turns of one loop, and instructions of one loop.
-	maxTurns    = 64
-	maxUnrolled = 4096
+	maxTurns    = 130
+	maxUnrolled = 12 << 10
 	// maxFunc is the size at which a function is left as it is.
 	maxFunc = 1 << 16
 )
