@@ -77,8 +77,8 @@ func lastName(s string) string {
 // longName is how many characters of a demangled name a reader is given: those of templates can have thousands.
 const longName = 100
 
-// shortName leaves the template arguments out of a long name, and then the parameters: "sort<...>(...)".
-func shortName(name string) string {
+// ShortName leaves the template arguments out of a long name, and then the parameters: "sort<...>(...)".
+func ShortName(name string) string {
 	if len(name) <= longName {
 		return name
 	}

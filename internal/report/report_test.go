@@ -296,7 +296,7 @@ func TestShortName(t *testing.T) {
 		"f<" + long + " -> int>::g":                   "f<...>::g",
 		"unbalanced>" + long:                          "unbalanced>" + long,
 	} {
-		if got := shortName(name); got != want {
+		if got := ShortName(name); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}

@@ -84,7 +84,7 @@ func in(kernel string) string {
 	if kernel == "" {
 		return ""
 	}
-	return " in kernel " + BareName(kernel)
+	return " in kernel " + ShortName(BareName(kernel))
 }
 
 // kindTitles are the kinds that do not read well as words by themselves.
@@ -337,7 +337,7 @@ func ptxPlace(f event.Frame) string {
 func (t *Text) Where(f event.Frame) string {
 	in := ""
 	if f.Function != "" {
-		in = " in " + shortName(BareName(f.Function))
+		in = " in " + ShortName(BareName(f.Function))
 	}
 	if f.File != "" && f.Line > 0 {
 		if f.Column > 0 {
@@ -442,7 +442,7 @@ func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...an
 		if a.Host != "" || a.Kernel == "" {
 			continue
 		}
-		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", shortName(Demangle(a.Kernel)), a.Launch, a.Grid, a.Shape)
+		s := fmt.Sprintf("%s, launch %d, grid %s, block %s", ShortName(Demangle(a.Kernel)), a.Launch, a.Grid, a.Shape)
 		if s != shown {
 			add("kernel", "%s", s)
 		}

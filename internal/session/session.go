@@ -184,7 +184,7 @@ func (r *once) watch(kernel string) bool {
 
 func (r *once) progress(kernel string, s simt.Stats) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(fmt.Sprintf("%s: %d blocks done, %d M lane-instructions", report.BareName(kernel), s.Blocks, s.Lanes/1e6))
+		r.opts.Progress(fmt.Sprintf("%s: %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, s.Lanes/1e6))
 	}
 }
 
@@ -193,7 +193,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 	if r.opts.Progress != nil {
 		r.opts.Progress("")
 	}
-	name := report.BareName(l.Kernel)
+	name := report.ShortName(report.BareName(l.Kernel))
 	var refused *cuda.Error
 	var unchecked *cuda.Unchecked
 	var lost *cuda.Lost
