@@ -204,8 +204,9 @@ func (f *Finder) FindCC(ctx context.Context) (*Tool, error) {
 	if f.CC != "" {
 		return f.given(ctx, "cc", f.CC, "--cc", ccRemedy)
 	}
-	// CC may hold options too; what counts here is the compiler.
-	if words := strings.Fields(f.env("CC")); len(words) > 0 {
+	// CC may hold options too; what counts here is the compiler. A makefile whose CC is nvcc, or ours in its place, hands
+	// that on to all it calls: not what is meant here.
+	if words := strings.Fields(f.env("CC")); len(words) > 0 && !isNVCC(f.inPath(words[0])) && !isNVCC(words[0]) {
 		if t, err := f.given(ctx, "cc", words[0], "CC", ccRemedy); err == nil {
 			return t, nil
 		}
@@ -248,6 +249,11 @@ func (f *Finder) inPath(name string) string {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// isNVCC says whether a compiler is nvcc or ours.
+func isNVCC(path string) bool {
+	return filepath.Base(path) == "nvcc" || path != "" && isWrapper(path)
 }
 
 // isWrapper says whether an nvcc is ours: a link to this program, or a script that calls it.

@@ -131,6 +131,17 @@ func TestFindHostCompilers(t *testing.T) {
 	if err != nil || cc.Path != filepath.Join(p, "gcc") || cc.Major != 12 {
 		t.Errorf("cc: %+v, %v", cc, err)
 	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake(t, filepath.Join(p, "nvcc"), nvccText("13.5.37"))
+	for _, name := range []string{self + " nvcc", "nvcc -O2", filepath.Join(p, "nvcc")} {
+		f := finder(root, map[string]string{"PATH": p, "CC": name})
+		if cc, err := f.FindCC(context.Background()); err != nil || cc.Path != filepath.Join(p, "gcc") {
+			t.Errorf("CC=%s: %+v, %v", name, cc, err)
+		}
+	}
 	if _, err = f.FindClang(context.Background()); err == nil || !strings.Contains(err.Error(), "is 13.0.1") {
 		t.Errorf("an old clang: %v", err)
 	}
