@@ -27,7 +27,7 @@ Measures engines and detectors on the kernels of internal/bench/kernels. Flags:
 `
 
 // partNames are the parts of a report.
-var partNames = []string{"kernels", "growth", "cores", "whole"}
+var partNames = []string{"kernels", "growth", "cores", "memory", "whole"}
 
 // sizeNames are the sizes by number.
 var sizeNames = []string{"tiny", "small", "normal"}
@@ -40,6 +40,7 @@ type command struct {
 	write     string
 	profile   string
 	mode      string
+	peak      int
 	out, errs io.Writer
 }
 
@@ -74,7 +75,8 @@ func (c *command) parse(args []string) error {
 	f.BoolVar(&c.json, "json", false, "print JSON instead of tables")
 	f.StringVar(&c.write, "write", "", "also write a page of documentation to this file")
 	f.StringVar(&c.profile, "profile", "", "measure nothing; write a CPU profile of the kernels on the first engine to this file")
-	f.StringVar(&c.mode, "mode", "watched", "what is profiled: bare, events (made and thrown away) or watched (with the detector)")
+	f.IntVar(&c.peak, "peak", 0, "measure nothing; run saxpy with so many threads on the first engine, once (for part memory)")
+	f.StringVar(&c.mode, "mode", "watched", "with -profile and -peak: bare, events (made and thrown away) or watched (with the detector)")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(c.out, usage)
@@ -128,6 +130,7 @@ func engineNames() []string {
 }
 
 func (c *command) choose(engines, size, detector string) error {
+	c.options.Reference = session.Engines()["ref"]
 	names := engineNames()
 	if engines != "" {
 		names = strings.Split(engines, ",")
@@ -156,8 +159,13 @@ func (c *command) choose(engines, size, detector string) error {
 
 func (c *command) run(ctx context.Context) error {
 	o := &c.options
-	if c.profile != "" {
+	switch {
+	case c.profile != "":
 		return c.runProfile(ctx)
+	case c.peak > 0:
+		k := Kernels()[0]
+		_, err := k.Execute(ctx, k.New(c.peak), c.setup())
+		return err
 	}
 	o.Progress = func(text string) { fmt.Fprintf(c.errs, "\r\x1b[K%s", text) }
 	if c.json || !terminal(c.errs) {
@@ -195,6 +203,8 @@ func (c *command) measure(ctx context.Context, r *Report) error {
 			r.Rows, err = o.MeasureKernels(ctx)
 		case "growth":
 			r.Growth, err = o.MeasureGrowth(ctx)
+		case "memory":
+			r.Peaks, err = o.MeasurePeaks(ctx)
 		case "cores":
 			r.Scaling, err = o.MeasureCores(ctx)
 		case "whole":
@@ -242,14 +252,10 @@ func (c *command) runProfile(ctx context.Context) error {
 	e := c.options.Engines[0]
 	for _, k := range c.options.kernels() {
 		p := k.New(k.Sizes[e.Size])
-		setup := Setup{Engine: e.New, Discard: c.mode == "events"}
-		if c.mode != "bare" {
-			setup.Detector = &c.options.Detector
-		}
 		var lanes uint64
 		var spent time.Duration
 		for begin := time.Now(); time.Since(begin) < profileTime; {
-			run, err := k.Execute(ctx, p, setup)
+			run, err := k.Execute(ctx, p, c.setup())
 			if err != nil {
 				return err
 			}
@@ -259,6 +265,15 @@ func (c *command) runProfile(ctx context.Context) error {
 		fmt.Fprintf(c.out, "%-14s %8.1f M lane-instructions/s %s\n", k.Name, float64(lanes)/1e6/spent.Seconds(), c.mode)
 	}
 	return nil
+}
+
+// setup is what -mode says, on the first engine.
+func (c *command) setup() Setup {
+	s := Setup{Engine: c.options.Engines[0].New, Discard: c.mode == "events"}
+	if c.mode != "bare" {
+		s.Detector = &c.options.Detector
+	}
+	return s
 }
 
 func terminal(w io.Writer) bool {

@@ -82,6 +82,12 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+func TestPeak(t *testing.T) {
+	if code, out, errs := runMain("-peak", "2000", "-engine", "ref"); code != 0 || out+errs != "" {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestText(t *testing.T) {
 	r := &Report{CPU: "a processor", Cores: 2, Compiler: "cc", Detector: "hb", Rounds: 3,
 		Rows: []Row{
@@ -91,6 +97,7 @@ func TestText(t *testing.T) {
 				WatchedOverBare: 8, MetadataPerByte: 2, KeptOverDefault: 1.2, DefaultOverDefault: 1, Digest: "d2"},
 			{Kernel: "c", Engine: "f", Bare: 0.1, Digest: "d3", Wrong: "finding"},
 		},
+		Peaks: []Peak{{"e", 1 << 20, true, 8 << 20, 50 << 20}},
 		Whole: &Whole{Corpus: []CorpusTime{{"e", 10, 9, 1.5}}, Run: 2, NVCC: 1.25, Built: 0.125}}
 	var b bytes.Buffer
 	if err := r.WriteText(&b); err != nil {
@@ -106,6 +113,7 @@ func TestText(t *testing.T) {
 		"| geometric mean | | | 50.0 | | 50.0 | 1.50 | 4.00 | 1.00 | 1.20 | 1.00 | | |",
 		"| of scattered | | | 50.0 | | 25.0 | 1.50 | 8.00 | 2.00 | 1.20 | 1.00 | | |",
 		"| c | 0 | | | | | | | 0.00 | 0.00 | 0.00 | d3 | WRONG |",
+		"| e | 1048576 | hb | 8.00 | 50.0 |",
 		"| embedded corpus on `e`, 9 of 10 programs as expected | 1.50 s |",
 		"| nvcc alone, the same program and flags | 1.25 s |",
 	} {

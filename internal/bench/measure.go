@@ -17,16 +17,17 @@ import (
 
 // Options say what to measure.
 type Options struct {
-	Engines  []Engine
-	Detector detect.Spec
-	Kernels  *regexp.Regexp // nil: all
-	Rounds   int            // measurements of everything; medians are taken over them
-	Native   *Native        // nil: not compared with native code
+	Engines   []Engine
+	Reference func() simt.Engine // whose count of instructions others are compared with
+	Detector  detect.Spec
+	Kernels   *regexp.Regexp // nil: all
+	Rounds    int            // measurements of everything; medians are taken over them
+	Native    *Native        // nil: not compared with native code
 	// Progress is told what is being done.
 	Progress func(text string)
 }
 
-// Engine is an engine with its name. The first of a list is the reference engine.
+// Engine is an engine with its name.
 type Engine struct {
 	Name string
 	New  func() simt.Engine
@@ -43,6 +44,7 @@ type Row struct {
 	Lanes     uint64  `json:"lanes"` // lane-instructions the engine executed
 	Warps     uint64  `json:"warps"` // warp-instructions
 	Native    float64 `json:"native_seconds,omitempty"`
+	First     float64 `json:"first_seconds"` // bare, with the preparation of the code
 	Bare      float64 `json:"bare_seconds"`
 	Events    float64 `json:"events_seconds"` // with the events that the detector asks for, thrown away
 	Watched   float64 `json:"watched_seconds"`
@@ -142,6 +144,7 @@ func (o *Options) begin(ctx context.Context, k *Kernel, e Engine) (*series, erro
 		return nil, err
 	}
 	s.row.Lanes, s.row.Warps, s.row.Threads = first.Stats.Lanes, first.Stats.Warps, first.Stats.Threads
+	s.row.First = first.Elapsed.Seconds()
 	s.warm, s.want = first.Elapsed < time.Second, first.Results
 	if err := o.count(ctx, k, s); err != nil {
 		return nil, err
@@ -184,22 +187,22 @@ func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 // count compares warp-instructions, at a size that the reference engine bears.
 func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	p := k.New(k.Sizes[min(s.engine.Size, Small)])
-	warps := func(e Engine, v Variant) (float64, error) {
-		run, err := k.Execute(ctx, p, Setup{Engine: e.New, Variant: v})
+	warps := func(engine func() simt.Engine, v Variant) (float64, error) {
+		run, err := k.Execute(ctx, p, Setup{Engine: engine, Variant: v})
 		if err != nil {
 			return 0, err
 		}
 		return float64(run.Stats.Warps), nil
 	}
-	base, err := warps(o.Engines[0], Default)
+	base, err := warps(o.Reference, Default)
 	if err != nil {
 		return err
 	}
-	kept, err := warps(s.engine, Kept)
+	kept, err := warps(s.engine.New, Kept)
 	if err != nil {
 		return err
 	}
-	optimised, err := warps(s.engine, Default)
+	optimised, err := warps(s.engine.New, Default)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type Report struct {
 	Rows     []Row     `json:"kernels,omitempty"`
 	Growth   []Growth  `json:"growth,omitempty"`
 	Scaling  []CoreRow `json:"cores_compared,omitempty"`
+	Peaks    []Peak    `json:"memory,omitempty"`
 	Whole    *Whole    `json:"whole,omitempty"`
 }
 
@@ -61,6 +62,7 @@ func (r *Report) tables(p *page, heading string) {
 	r.kernelTables(p, heading)
 	r.growthTable(p, heading)
 	r.scalingTable(p, heading)
+	r.peakTable(p, heading)
 	r.wholeTable(p, heading)
 }
 
@@ -144,6 +146,23 @@ func (r *Report) scalingTable(p *page, heading string) {
 	p.table(t)
 }
 
+func (r *Report) peakTable(p *page, heading string) {
+	if len(r.Peaks) == 0 {
+		return
+	}
+	p.title(heading, "Memory of a large launch")
+	p.say("\n`saxpy` in a process of its own: its largest resident set, with the buffers on device and host.")
+	t := table{{"engine", "threads", "detector", "buffers MiB", "peak MiB"}}
+	for _, x := range r.Peaks {
+		name := r.Detector
+		if !x.Watched {
+			name = "none"
+		}
+		t = append(t, []string{x.Engine, strconv.Itoa(x.Threads), name, number(float64(x.Buffers) / (1 << 20)), number(float64(x.Bytes) / (1 << 20))})
+	}
+	p.table(t)
+}
+
 func (r *Report) wholeTable(p *page, heading string) {
 	if r.Whole == nil {
 		return
@@ -178,7 +197,7 @@ made within one run, of measurements taken in turns, and are medians of %d round
 - **metadata B/B**: bytes of the detector's memory for each byte of the kernel's buffers, at the end of a launch, when there is most of it.
   Where the detector does not count them itself, it is the heap in use after a collection, beyond that of a run without detector.
 - **warp-instr. kept/default**: warp-instructions that the engine executes for that PTX, over those of nvcc's own optimised PTX run as it is
-  (counted by the first engine). **default/default**: the same of nvcc's optimised PTX on this engine.
+  by the reference engine. **default/default**: the same of nvcc's optimised PTX on this engine.
 - **digest**: of the results, FNV-1a of their bytes. "=" says that the engine's results, bare and watched, equal those of the native code bit by
   bit. "≈" says that they agree within the kernel's tolerance, because CUDA's rsqrtf, expf, logf are not those of the C library; the digest is then that
   of their sums to three digits. No run may have a finding: the kernels are free of races.

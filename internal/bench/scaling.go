@@ -2,7 +2,13 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -113,6 +119,53 @@ func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {
 			}
 			row.BareOne, row.BareAll, row.WatchedOne, row.WatchedAll = median(times[0]), median(times[1]), median(times[2]), median(times[3])
 			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// Peak is the memory of a process that runs saxpy with many threads.
+type Peak struct {
+	Engine  string `json:"engine"`
+	Threads int    `json:"threads"`
+	Watched bool   `json:"watched"`
+	Buffers int    `json:"buffers"` // bytes; the process has them on the device and on the host
+	Bytes   int64  `json:"bytes"`   // the largest resident set
+}
+
+// peakRuns are the launches whose memory is measured, on engines for Normal sizes.
+var peakRuns = []struct {
+	threads int
+	watched bool
+}{{1 << 20, false}, {1 << 20, true}, {1 << 24, false}}
+
+// MeasurePeaks runs this program again for each launch.
+func (o *Options) MeasurePeaks(ctx context.Context) ([]Peak, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var out []Peak
+	for _, e := range o.Engines {
+		if e.Size < Normal {
+			continue
+		}
+		for _, r := range peakRuns {
+			o.say("memory of %d threads on %s", r.threads, e.Name)
+			mode := "bare"
+			if r.watched {
+				mode = "watched"
+			}
+			cmd := exec.CommandContext(ctx, self, "-engine", e.Name, "-detector", o.Detector.Name, "-peak", strconv.Itoa(r.threads), "-mode", mode)
+			if msg, err := cmd.CombinedOutput(); err != nil {
+				return nil, fmt.Errorf("saxpy with %d threads: %w\n%s", r.threads, err, msg)
+			}
+			usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			if !ok {
+				return nil, errors.New("this system does not tell how much memory a process used")
+			}
+			const unit = 1024 // of Maxrss on Linux
+			out = append(out, Peak{e.Name, r.threads, r.watched, 2 * 4 * r.threads, usage.Maxrss * unit})
 		}
 	}
 	return out, nil
