@@ -219,7 +219,11 @@ func nvccCommand() *command {
 
 // wrapNVCC compiles. The exit code is nvcc's own.
 func wrapNVCC(ctx context.Context, e *env, args []string) (int, error) {
-	w := toolchain.Wrapper{Runtime: libraries}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	w := toolchain.Wrapper{Runtime: libraries, Cache: cacheDir(), Self: self}
 	code, err := w.Run(ctx, args, e.stdin, e.stdout, e.stderr)
 	var usage *toolchain.UsageError
 	if errors.As(err, &usage) {
