@@ -62,7 +62,9 @@ func (a *account) Events(b *event.Batch) {
 			if e.Kind <= event.Atomic {
 				r.addr = b.AddrOf(e, lane)
 				r.value = [4]uint64{}
-				copy(r.value[:], b.ValueOf(e, lane))
+				if e.Kind == event.Store { // what an atomic writes depends on those before it
+					copy(r.value[:], b.ValueOf(e, lane))
+				}
 			}
 			thread := uint64(e.Warp)*32 + uint64(lane)
 			a.threads[thread] = append(a.threads[thread], r)
@@ -163,11 +165,19 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		before.restore(mem)
 		stable = want.differs(run(NewRef(), l.Seed+seed*7, false), l) == ""
 	}
+	if _, err := l.Program.text(l, false); err != nil {
+		d.t.Logf("%s runs on ref: %v", l.Kernel, err)
+	}
+	before.restore(mem)
+	if raw := run(vecEngine{raw: true}, l.Seed, false); stable {
+		if s := want.differs(raw, l); s != "" {
+			d.t.Errorf("%s, not optimised: %s", l.Kernel, s)
+		}
+	}
 	before.restore(mem)
 	got := run(NewWarp(), l.Seed, true)
 	if stable {
 		d.strict++
-		d.t.Logf("%s: compared in full", l.Kernel)
 		if s := want.differs(got, l); s != "" {
 			d.t.Errorf("%s: %s", l.Kernel, s)
 		}

@@ -12,7 +12,8 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-type vecEngine struct{}
+// vecEngine is engine warp. Raw leaves the passes of the optimiser out; tests tell its mistakes from others so.
+type vecEngine struct{ raw bool }
 
 // NewWarp makes the fast engine: kernels are optimised (package opt) for the shape of the launch and executed 32 lanes a
 // step. It keeps the contract of ref; the accesses, their order within a thread, results, faults and events are the
@@ -26,11 +27,11 @@ type vecEngine struct{}
 func NewWarp() Engine { return vecEngine{} }
 
 // Run implements Engine.
-func (vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
+func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
 	if l.Schedule == Lockstep {
 		return ref{}.Run(ctx, l)
 	}
-	t, err := l.Program.text(l)
+	t, err := l.Program.text(l, e.raw)
 	if err != nil {
 		if !errors.Is(err, opt.ErrUnsupported) {
 			panic("BUG: " + err.Error())
@@ -46,6 +47,7 @@ func (vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
 type textKey struct {
 	kernel      *isa.Func
 	block, grid event.Dim3
+	raw         bool
 }
 
 // maxTexts bounds the compiled kernels of a program; the one used longest ago goes.
@@ -64,10 +66,10 @@ type textEntry struct {
 }
 
 // text gives the compiled form of a launch's kernel.
-func (p *Program) text(l *Launch) (*text, error) {
+func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	p.texts.mu.Lock()
 	defer p.texts.mu.Unlock()
-	key := textKey{l.Func, l.Block, l.Grid}
+	key := textKey{l.Func, l.Block, l.Grid, raw}
 	list := p.texts.list
 	for i := len(list) - 1; i >= 0; i-- {
 		if e := list[i]; e.key == key {
@@ -84,7 +86,12 @@ func (p *Program) text(l *Launch) (*text, error) {
 		Shared: img.layout,
 	})
 	if err == nil {
-		opt.Optimise(f, nil)
+		if raw {
+			opt.Order(f)
+			opt.AnalyseShapes(f)
+		} else {
+			opt.Optimise(f, nil)
+		}
 		e.t, err = compile(f, img)
 	}
 	e.err = err

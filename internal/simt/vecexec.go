@@ -137,8 +137,8 @@ func (x *vecMachine) forkMany(w *warp, v *vecWarp, e *effect, place uint32) {
 	w.regroup = true
 }
 
-// widen extends a line, or multiplies it by a constant into 64 bits, where no lane of mask wraps. It gives the lanes for
-// which the result is right: all of mask, or the first ones.
+// widenLine extends a line, or multiplies it by a constant into 64 bits, when no lane of mask wraps. It gives the lanes
+// for which that can be done: all of mask, or the first ones; then the group must part.
 func (x *vecMachine) widenLine(s []uint64, in *ins, mask uint32) uint32 {
 	l := &x.t.lines[in.b]
 	value := func(lane int) uint64 {
@@ -161,7 +161,9 @@ func (x *vecMachine) widenLine(s []uint64, in *ins, mask uint32) uint32 {
 			ok |= 1 << i
 		}
 	}
-	s[in.d] = (at - uint64(first)*l.stride) * in.imm
+	if ok == mask { // otherwise the source, which may be the same register, is read again
+		s[in.d] = (at - uint64(first)*l.stride) * in.imm
+	}
 	return ok
 }
 
@@ -298,10 +300,11 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			from = pc
 			continue
 		case oLoad:
-			if e := &t.effects[in.a]; e.uniform && x.parts(w, v, s, e, mask) {
+			if e := &t.effects[in.a]; e.uniform && x.parts(s, e, mask) {
 				x.spent(w, pc-from, mask)
-				x.single(w, v, pc)
-				return
+				g, from = x.leave(w, v, pc, mask&(mask-1)), pc
+				mask, s = g.mask, x.scalars(v, g.slot)
+				continue
 			}
 			x.load(w, in.a, mask, s)
 		case oStore:
@@ -327,10 +330,9 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		case sWiden:
 			if ok := x.widenLine(s, in, mask); ok != mask {
 				x.spent(w, pc-from, mask)
-				g.pc, g.ran = pc, w.strain
-				x.part(v, v.cur, mask&^ok)
-				w.regroup = true
-				return
+				g, from = x.leave(w, v, pc, mask&^ok), pc
+				mask, s = g.mask, x.scalars(v, g.slot)
+				continue
 			}
 		default:
 			x.compute(v, s, in, mask)
@@ -353,14 +355,13 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	}
 }
 
-// single makes a group of each lane of the running group, which stand at pc: a single lane is uniform.
-func (x *vecMachine) single(w *warp, v *vecWarp, pc int32) {
-	g := &v.groups[v.cur]
-	g.pc, g.ran = pc, w.strain
-	for m := g.mask & (g.mask - 1); m != 0; m &= m - 1 {
-		x.part(v, v.cur, m&-m)
-	}
-	w.regroup = true
+// leave parts the lanes of rest from the running group: they stay at pc while the others, which can make the step, go
+// on, so that the two do not meet again at once.
+func (x *vecMachine) leave(w *warp, v *vecWarp, pc int32, rest uint32) *group {
+	v.groups[v.cur].pc, v.groups[v.cur].ran = pc, w.strain
+	x.part(v, v.cur, rest)
+	v.several, v.next = true, min(v.next, pc)
+	return &v.groups[v.cur]
 }
 
 // compute executes an instruction that only computes, on vectors, predicates or scalars.

@@ -151,7 +151,7 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 
 // parts reports whether a load of a uniform address reads memory that is each lane's own, so that the lanes must go
 // apart.
-func (x *vecMachine) parts(_ *warp, _ *vecWarp, s []uint64, e *effect, mask uint32) bool {
+func (x *vecMachine) parts(s []uint64, e *effect, mask uint32) bool {
 	if e.Space != event.Generic || mask&(mask-1) == 0 {
 		return false
 	}
