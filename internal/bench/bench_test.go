@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,24 +25,31 @@ func TestKernels(t *testing.T) {
 		want := references[k.Name](t, p)
 		for name, engine := range engines {
 			for _, v := range []Variant{Kept, Default} {
-				t.Run(k.Name+v.suffix()+"/"+name, func(t *testing.T) {
-					t.Parallel()
-					run, err := k.Execute(context.Background(), p, Setup{Variant: v, Engine: engine, Detector: &hb})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := run.Check(k, want); err != nil {
-						t.Error(err)
-					}
-					if k.Digest(run.Results) != k.Digest(want) {
-						t.Errorf("digest %s, want %s", k.Digest(run.Results), k.Digest(want))
-					}
-					if run.Stats.Lanes == 0 || run.Stats.Warps == 0 || run.Elapsed == 0 {
-						t.Errorf("nothing counted: %+v", run)
-					}
-				})
+				for seed := range uint64(3) {
+					t.Run(fmt.Sprintf("%s%s/%s/%d", k.Name, v.suffix(), name, seed), func(t *testing.T) {
+						t.Parallel()
+						requireRight(t, k, p, Setup{Variant: v, Engine: engine, Detector: &hb, Seed: seed}, want)
+					})
+				}
 			}
 		}
+	}
+}
+
+func requireRight(t *testing.T, k *Kernel, p *Problem, s Setup, want [][]byte) {
+	t.Helper()
+	run, err := k.Execute(context.Background(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Check(k, want); err != nil {
+		t.Error(err)
+	}
+	if k.Digest(run.Results) != k.Digest(want) {
+		t.Errorf("digest %s, want %s", k.Digest(run.Results), k.Digest(want))
+	}
+	if run.Stats.Lanes == 0 || run.Stats.Warps == 0 || run.Elapsed == 0 {
+		t.Errorf("nothing counted: %+v", run.Stats)
 	}
 }
 

@@ -22,6 +22,7 @@ type Setup struct {
 	Variant  Variant
 	Engine   func() simt.Engine
 	Detector *detect.Spec // nil: none
+	Seed     uint64       // of the schedule
 	// Discard makes the events that Detector asks for and throws them away.
 	Discard bool
 	// Warm runs the kernel once before, without telling the detector, so that the time holds no preparation of code.
@@ -50,7 +51,7 @@ type Run struct {
 func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error) {
 	run := &Run{}
 	sink := &relay{}
-	cfg := cuda.Config{Engine: s.Engine(), Places: simt.NewPlaceTable(),
+	cfg := cuda.Config{Engine: s.Engine(), Places: simt.NewPlaceTable(), Seed: s.Seed,
 		OnFault:  func(f simt.Fault) { run.Faults = append(run.Faults, f) },
 		OnLaunch: run.launched}
 	if s.Detector != nil {
