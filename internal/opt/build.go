@@ -141,11 +141,11 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) (*dra
 		}
 		at = d.to
 		if d.check {
-			at = d.from
-			if err := b.link(d.succs[0], cont); err != nil {
+			inner := d.succs[0]
+			if err := b.link(inner, cont); err != nil {
 				return nil, err
 			}
-			at = d.succs[0].to
+			at = inner.to
 		}
 	}
 	if len(fn.Insts) == 0 {

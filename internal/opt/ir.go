@@ -88,8 +88,6 @@ const (
 	Trap
 	Call // a call that stays: Fn, or the address Args[0] when Fn is nil; Args then the parameter words; returns to Succs[0]
 	Ret  // from a Func that is no kernel; Args: result words
-
-	ops
 )
 
 // Cond is the condition of Cmp.

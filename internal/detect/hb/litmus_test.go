@@ -25,7 +25,6 @@ import (
 type litmus struct {
 	t     *testing.T
 	b     event.Batch
-	where []string
 }
 
 var litmusKinds = map[string]event.Kind{"ld": event.Load, "st": event.Store, "atom": event.Atomic, "red": event.Atomic,

@@ -347,7 +347,6 @@ func (g *generator) begin(a uint32) {
 // Legal says that no thread acts while it waits at a barrier or after it has exited, as a stream made by Random with
 // some events taken out may have it.
 func Legal(b *event.Batch) bool {
-	type block struct{ launch, block uint32 }
 	launches := map[uint32]*event.Launch{}
 	busy := map[uint32]uint32{} // agent: running launch
 	waits := map[thread]uint8{}
