@@ -23,8 +23,8 @@ import (
 // red.release.gpu, cas (a failed one), fence.acq_rel.gpu, bar.sync N, bar.arrive N, bar.done N, syncwarp, exit. ADDR is x, y,
 // z, f (global, 16 bytes apart), with s in front for shared memory, and +N. The place of an instruction is its line number.
 type litmus struct {
-	t     *testing.T
-	b     event.Batch
+	t *testing.T
+	b event.Batch
 }
 
 var litmusKinds = map[string]event.Kind{"ld": event.Load, "st": event.Store, "atom": event.Atomic, "red": event.Atomic,
