@@ -19,13 +19,16 @@ import (
 // TestKernels runs every kernel under every engine and the default detector: no findings, and the results of the plain
 // Go version.
 func TestKernels(t *testing.T) {
-	engines, hb := session.Engines(), all.Detectors()[0]
+	engines, hb, seeds := session.Engines(), all.Detectors()[0], uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, k := range Kernels() {
 		p := k.New(k.Sizes[Tiny])
 		want := references[k.Name](t, p)
 		for name, engine := range engines {
 			for _, v := range []Variant{Kept, Default} {
-				for seed := range uint64(3) {
+				for seed := range seeds {
 					t.Run(fmt.Sprintf("%s%s/%s/%d", k.Name, v.suffix(), name, seed), func(t *testing.T) {
 						t.Parallel()
 						requireRight(t, k, p, Setup{Variant: v, Engine: engine, Detector: &hb, Seed: seed}, want)
