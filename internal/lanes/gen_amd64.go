@@ -90,6 +90,9 @@ func asmMaxU32(d, a, b *V32, mask uint32)
 func asmMaxU32S(d, a *V32, s, mask uint32)
 
 //go:noescape
+func asmAbsS32(d, a *V32, mask uint32)
+
+//go:noescape
 func asmMad32(d, a, b, c *V32, mask uint32)
 
 //go:noescape
@@ -265,6 +268,9 @@ func asmMaxU64(d, a, b *V64, mask uint32)
 
 //go:noescape
 func asmMaxU64S(d, a *V64, s uint64, mask uint32)
+
+//go:noescape
+func asmAbsS64(d, a *V64, mask uint32)
 
 //go:noescape
 func asmMad64(d, a, b, c *V64, mask uint32)
@@ -805,6 +811,48 @@ func asmF64toS64Z(d, a *V64, mask uint32)
 
 //go:noescape
 func asmF64toU64Z(d, a *V64, mask uint32)
+
+//go:noescape
+func asmFMAM32(d, a, b, c *V32, mask uint32)
+
+//go:noescape
+func asmFMAM32S(d, a, b *V32, s, mask uint32)
+
+//go:noescape
+func asmFMAM32SB(d, a *V32, s uint32, c *V32, mask uint32)
+
+//go:noescape
+func asmFRoundN32(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundN64(d, a *V64, mask uint32)
+
+//go:noescape
+func asmF32toS32N(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundM32(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundM64(d, a *V64, mask uint32)
+
+//go:noescape
+func asmF32toS32M(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundP32(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundP64(d, a *V64, mask uint32)
+
+//go:noescape
+func asmF32toS32P(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundZ32(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFRoundZ64(d, a *V64, mask uint32)
 
 //go:noescape
 func asmGather32(d *V32, mem []byte, off *V64, mask uint32)

@@ -254,6 +254,15 @@ func MaxU32S(d, a *V32, s, mask uint32) {
 	goMaxU32S(d, a, s, mask)
 }
 
+// AbsS32 d = the magnitude of a, signed; the smallest number is itself.
+func AbsS32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmAbsS32(d, a, mask)
+		return
+	}
+	goAbsS32(d, a, mask)
+}
+
 // Mad32 d = a*b + c.
 func Mad32(d, a, b, c *V32, mask uint32) {
 	if avx512 {
@@ -765,6 +774,15 @@ func MaxU64S(d, a *V64, s uint64, mask uint32) {
 		return
 	}
 	goMaxU64S(d, a, s, mask)
+}
+
+// AbsS64 d = the magnitude of a, signed; the smallest number is itself.
+func AbsS64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmAbsS64(d, a, mask)
+		return
+	}
+	goAbsS64(d, a, mask)
 }
 
 // Mad64 d = a*b + c.
@@ -2311,4 +2329,130 @@ func F64toU64Z(d, a *V64, mask uint32) {
 		return
 	}
 	goF64toU64Z(d, a, mask)
+}
+
+// FMAM32 d = a*b + c, rounded down once (fma.rm).
+func FMAM32(d, a, b, c *V32, mask uint32) {
+	if avx512 {
+		asmFMAM32(d, a, b, c, mask)
+		return
+	}
+	goFMAM32(d, a, b, c, mask)
+}
+
+// FMAM32S d = a*b + s, rounded down once (fma.rm).
+func FMAM32S(d, a, b *V32, s, mask uint32) {
+	if avx512 {
+		asmFMAM32S(d, a, b, s, mask)
+		return
+	}
+	goFMAM32S(d, a, b, s, mask)
+}
+
+// FMAM32SB d = a*s + c, rounded down once (fma.rm).
+func FMAM32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if avx512 {
+		asmFMAM32SB(d, a, s, c, mask)
+		return
+	}
+	goFMAM32SB(d, a, s, c, mask)
+}
+
+// FRoundN32 rounds a to a whole number, to nearest, ties to even; the sign of zero stays.
+func FRoundN32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRoundN32(d, a, mask)
+		return
+	}
+	goFRoundN32(d, a, mask)
+}
+
+// FRoundN64 rounds a to a whole number, to nearest, ties to even; the sign of zero stays.
+func FRoundN64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFRoundN64(d, a, mask)
+		return
+	}
+	goFRoundN64(d, a, mask)
+}
+
+// F32toS32N rounds to nearest, ties to even, and saturates; 0 for NaN.
+func F32toS32N(d, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toS32N(d, a, mask)
+		return
+	}
+	goF32toS32N(d, a, mask)
+}
+
+// FRoundM32 rounds a to a whole number, down; the sign of zero stays.
+func FRoundM32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRoundM32(d, a, mask)
+		return
+	}
+	goFRoundM32(d, a, mask)
+}
+
+// FRoundM64 rounds a to a whole number, down; the sign of zero stays.
+func FRoundM64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFRoundM64(d, a, mask)
+		return
+	}
+	goFRoundM64(d, a, mask)
+}
+
+// F32toS32M rounds down, and saturates; 0 for NaN.
+func F32toS32M(d, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toS32M(d, a, mask)
+		return
+	}
+	goF32toS32M(d, a, mask)
+}
+
+// FRoundP32 rounds a to a whole number, up; the sign of zero stays.
+func FRoundP32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRoundP32(d, a, mask)
+		return
+	}
+	goFRoundP32(d, a, mask)
+}
+
+// FRoundP64 rounds a to a whole number, up; the sign of zero stays.
+func FRoundP64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFRoundP64(d, a, mask)
+		return
+	}
+	goFRoundP64(d, a, mask)
+}
+
+// F32toS32P rounds up, and saturates; 0 for NaN.
+func F32toS32P(d, a *V32, mask uint32) {
+	if avx512 {
+		asmF32toS32P(d, a, mask)
+		return
+	}
+	goF32toS32P(d, a, mask)
+}
+
+// FRoundZ32 rounds a to a whole number, to zero; the sign of zero stays.
+func FRoundZ32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFRoundZ32(d, a, mask)
+		return
+	}
+	goFRoundZ32(d, a, mask)
+}
+
+// FRoundZ64 rounds a to a whole number, to zero; the sign of zero stays.
+func FRoundZ64(d, a *V64, mask uint32) {
+	if avx512 {
+		asmFRoundZ64(d, a, mask)
+		return
+	}
+	goFRoundZ64(d, a, mask)
 }

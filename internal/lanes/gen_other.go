@@ -35,6 +35,7 @@ func asmMaxS32(d, a, b *V32, mask uint32)                           { panic("BUG
 func asmMaxS32S(d, a *V32, s, mask uint32)                          { panic("BUG: no assembly") }
 func asmMaxU32(d, a, b *V32, mask uint32)                           { panic("BUG: no assembly") }
 func asmMaxU32S(d, a *V32, s, mask uint32)                          { panic("BUG: no assembly") }
+func asmAbsS32(d, a *V32, mask uint32)                              { panic("BUG: no assembly") }
 func asmMad32(d, a, b, c *V32, mask uint32)                         { panic("BUG: no assembly") }
 func asmMad32S(d, a, b *V32, s, mask uint32)                        { panic("BUG: no assembly") }
 func asmMad32SB(d, a *V32, s uint32, c *V32, mask uint32)           { panic("BUG: no assembly") }
@@ -94,6 +95,7 @@ func asmMaxS64(d, a, b *V64, mask uint32)                           { panic("BUG
 func asmMaxS64S(d, a *V64, s uint64, mask uint32)                   { panic("BUG: no assembly") }
 func asmMaxU64(d, a, b *V64, mask uint32)                           { panic("BUG: no assembly") }
 func asmMaxU64S(d, a *V64, s uint64, mask uint32)                   { panic("BUG: no assembly") }
+func asmAbsS64(d, a *V64, mask uint32)                              { panic("BUG: no assembly") }
 func asmMad64(d, a, b, c *V64, mask uint32)                         { panic("BUG: no assembly") }
 func asmMad64S(d, a, b *V64, s uint64, mask uint32)                 { panic("BUG: no assembly") }
 func asmMad64SB(d, a *V64, s uint64, c *V64, mask uint32)           { panic("BUG: no assembly") }
@@ -274,6 +276,20 @@ func asmF64toS32Z(d *V32, a *V64, mask uint32)                      { panic("BUG
 func asmF64toU32Z(d *V32, a *V64, mask uint32)                      { panic("BUG: no assembly") }
 func asmF64toS64Z(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
 func asmF64toU64Z(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
+func asmFMAM32(d, a, b, c *V32, mask uint32)                        { panic("BUG: no assembly") }
+func asmFMAM32S(d, a, b *V32, s, mask uint32)                       { panic("BUG: no assembly") }
+func asmFMAM32SB(d, a *V32, s uint32, c *V32, mask uint32)          { panic("BUG: no assembly") }
+func asmFRoundN32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundN64(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
+func asmF32toS32N(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundM32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundM64(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
+func asmF32toS32M(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundP32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundP64(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
+func asmF32toS32P(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundZ32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFRoundZ64(d, a *V64, mask uint32)                           { panic("BUG: no assembly") }
 func asmGather32(d *V32, mem []byte, off *V64, mask uint32)         { panic("BUG: no assembly") }
 func asmGather64(d *V64, mem []byte, off *V64, mask uint32)         { panic("BUG: no assembly") }
 func asmScatter32(mem []byte, off *V64, a *V32, mask uint32)        { panic("BUG: no assembly") }

@@ -2,7 +2,10 @@
 
 package lanes
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 func goAdd32(d, a, b *V32, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
@@ -197,6 +200,13 @@ func goMaxU32S(d, a *V32, s, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], s)
+	}
+}
+
+func goAbsS32(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(max(int32(a[l]), -int32(a[l])))
 	}
 }
 
@@ -682,6 +692,13 @@ func goMaxU64S(d, a *V64, s uint64, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], s)
+	}
+}
+
+func goAbsS64(d, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(max(int64(a[l]), -int64(a[l])))
 	}
 }
 
@@ -2238,5 +2255,103 @@ func goF64toU64Z(d, a *V64, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toU64(f64(a[l]))
+	}
+}
+
+func goFMAM32(d, a, b, c *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], b[l], c[l])
+	}
+}
+
+func goFMAM32S(d, a, b *V32, s, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], b[l], s)
+	}
+}
+
+func goFMAM32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], s, c[l])
+	}
+}
+
+func goFRoundN32(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.RoundToEven)
+	}
+}
+
+func goFRoundN64(d, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.RoundToEven)
+	}
+}
+
+func goF32toS32N(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.RoundToEven))
+	}
+}
+
+func goFRoundM32(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Floor)
+	}
+}
+
+func goFRoundM64(d, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Floor)
+	}
+}
+
+func goF32toS32M(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.Floor))
+	}
+}
+
+func goFRoundP32(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Ceil)
+	}
+}
+
+func goFRoundP64(d, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Ceil)
+	}
+}
+
+func goF32toS32P(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.Ceil))
+	}
+}
+
+func goFRoundZ32(d, a *V32, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Trunc)
+	}
+}
+
+func goFRoundZ64(d, a *V64, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Trunc)
 	}
 }

@@ -33,6 +33,7 @@ const (
 	OpMaxS32S
 	OpMaxU32
 	OpMaxU32S
+	OpAbsS32
 	OpMad32
 	OpMad32S
 	OpMad32SB
@@ -92,6 +93,7 @@ const (
 	OpMaxS64S
 	OpMaxU64
 	OpMaxU64S
+	OpAbsS64
 	OpMad64
 	OpMad64S
 	OpMad64SB
@@ -272,6 +274,20 @@ const (
 	OpF64toU32Z
 	OpF64toS64Z
 	OpF64toU64Z
+	OpFMAM32
+	OpFMAM32S
+	OpFMAM32SB
+	OpFRoundN32
+	OpFRoundN64
+	OpF32toS32N
+	OpFRoundM32
+	OpFRoundM64
+	OpF32toS32M
+	OpFRoundP32
+	OpFRoundP64
+	OpF32toS32P
+	OpFRoundZ32
+	OpFRoundZ64
 	OpPredCopy     // d = a
 	OpPredNot      // d = ^a
 	OpPredAnd      // d = a & b
@@ -352,6 +368,7 @@ var operands = [codes][4]file{
 	OpMaxS32S:      {vectors32, vectors32, scalars},
 	OpMaxU32:       {vectors32, vectors32, vectors32},
 	OpMaxU32S:      {vectors32, vectors32, scalars},
+	OpAbsS32:       {vectors32, vectors32},
 	OpMad32:        {vectors32, vectors32, vectors32, vectors32},
 	OpMad32S:       {vectors32, vectors32, vectors32, scalars},
 	OpMad32SB:      {vectors32, vectors32, scalars, vectors32},
@@ -411,6 +428,7 @@ var operands = [codes][4]file{
 	OpMaxS64S:      {vectors64, vectors64, scalars},
 	OpMaxU64:       {vectors64, vectors64, vectors64},
 	OpMaxU64S:      {vectors64, vectors64, scalars},
+	OpAbsS64:       {vectors64, vectors64},
 	OpMad64:        {vectors64, vectors64, vectors64, vectors64},
 	OpMad64S:       {vectors64, vectors64, vectors64, scalars},
 	OpMad64SB:      {vectors64, vectors64, scalars, vectors64},
@@ -591,6 +609,20 @@ var operands = [codes][4]file{
 	OpF64toU32Z:    {vectors32, vectors64},
 	OpF64toS64Z:    {vectors64, vectors64},
 	OpF64toU64Z:    {vectors64, vectors64},
+	OpFMAM32:       {vectors32, vectors32, vectors32, vectors32},
+	OpFMAM32S:      {vectors32, vectors32, vectors32, scalars},
+	OpFMAM32SB:     {vectors32, vectors32, scalars, vectors32},
+	OpFRoundN32:    {vectors32, vectors32},
+	OpFRoundN64:    {vectors64, vectors64},
+	OpF32toS32N:    {vectors32, vectors32},
+	OpFRoundM32:    {vectors32, vectors32},
+	OpFRoundM64:    {vectors64, vectors64},
+	OpF32toS32M:    {vectors32, vectors32},
+	OpFRoundP32:    {vectors32, vectors32},
+	OpFRoundP64:    {vectors64, vectors64},
+	OpF32toS32P:    {vectors32, vectors32},
+	OpFRoundZ32:    {vectors32, vectors32},
+	OpFRoundZ64:    {vectors64, vectors64},
 	OpPredCopy:     {preds, preds},
 	OpPredNot:      {preds, preds},
 	OpPredAnd:      {preds, preds, preds},
@@ -701,6 +733,8 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			goMaxU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMaxU32S:
 			goMaxU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+		case OpAbsS32:
+			goAbsS32(x.v32(o.D), x.v32(o.A), mask)
 		case OpMad32:
 			goMad32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
 		case OpMad32S:
@@ -819,6 +853,8 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			goMaxU64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMaxU64S:
 			goMaxU64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+		case OpAbsS64:
+			goAbsS64(x.v64(o.D), x.v64(o.A), mask)
 		case OpMad64:
 			goMad64(x.v64(o.D), x.v64(o.A), x.v64(o.B), x.v64(o.C), mask)
 		case OpMad64S:
@@ -1179,6 +1215,34 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			goF64toS64Z(x.v64(o.D), x.v64(o.A), mask)
 		case OpF64toU64Z:
 			goF64toU64Z(x.v64(o.D), x.v64(o.A), mask)
+		case OpFMAM32:
+			goFMAM32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
+		case OpFMAM32S:
+			goFMAM32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
+		case OpFMAM32SB:
+			goFMAM32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
+		case OpFRoundN32:
+			goFRoundN32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundN64:
+			goFRoundN64(x.v64(o.D), x.v64(o.A), mask)
+		case OpF32toS32N:
+			goF32toS32N(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundM32:
+			goFRoundM32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundM64:
+			goFRoundM64(x.v64(o.D), x.v64(o.A), mask)
+		case OpF32toS32M:
+			goF32toS32M(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundP32:
+			goFRoundP32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundP64:
+			goFRoundP64(x.v64(o.D), x.v64(o.A), mask)
+		case OpF32toS32P:
+			goF32toS32P(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundZ32:
+			goFRoundZ32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFRoundZ64:
+			goFRoundZ64(x.v64(o.D), x.v64(o.A), mask)
 		case OpPredCopy:
 			x.setPred(o.D, *x.pred(o.A), mask)
 		case OpPredNot:

@@ -67,6 +67,9 @@ var asPTX = map[string]string{
 	"S32toF32": "cvt.rn.f32.s32 a", "U32toF32": "cvt.rn.f32.u32 a", "S32toF64": "cvt.rn.f64.s32 a", "U32toF64": "cvt.rn.f64.u32 a",
 	"S64toF32": "cvt.rn.f32.s64 a", "U64toF32": "cvt.rn.f32.u64 a", "S64toF64": "cvt.rn.f64.s64 a", "U64toF64": "cvt.rn.f64.u64 a",
 	"F32toF64": "cvt.f64.f32 a", "F64toF32": "cvt.rn.f32.f64 a",
+	"FMAM32": "fma.rm.f32 a b c", "AbsS#": "abs.s# a",
+	"FRoundN#": "cvt.rni.f#.f# a", "FRoundM#": "cvt.rmi.f#.f# a", "FRoundP#": "cvt.rpi.f#.f# a", "FRoundZ#": "cvt.rzi.f#.f# a",
+	"F32toS32N": "cvt.rni.s32.f32 a", "F32toS32M": "cvt.rmi.s32.f32 a", "F32toS32P": "cvt.rpi.s32.f32 a",
 	"F32toS32Z": "cvt.rzi.s32.f32 a", "F32toU32Z": "cvt.rzi.u32.f32 a", "F32toS64Z": "cvt.rzi.s64.f32 a", "F32toU64Z": "cvt.rzi.u64.f32 a",
 	"F64toS32Z": "cvt.rzi.s32.f64 a", "F64toU32Z": "cvt.rzi.u32.f64 a", "F64toS64Z": "cvt.rzi.s64.f64 a", "F64toU64Z": "cvt.rzi.u64.f64 a",
 }

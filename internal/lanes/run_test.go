@@ -106,7 +106,7 @@ var words = map[Code]func(a, b, c, imm uint64) uint64{
 	OpPredXor: func(a, b, _, _ uint64) uint64 { return a ^ b },
 	OpPredSel: func(a, b, c, _ uint64) uint64 { return choose(c, a, b) }, OpPredSet: func(a, _, _, _ uint64) uint64 { return a },
 	OpScalarCopy: func(a, _, _, _ uint64) uint64 { return a }, OpScalarSet: func(_, _, _, imm uint64) uint64 { return imm },
-	OpScalarAdd:  func(a, b, _, imm uint64) uint64 { return (a + b) & imm }, OpScalarSub: func(a, b, _, imm uint64) uint64 { return (a - b) & imm },
+	OpScalarAdd: func(a, b, _, imm uint64) uint64 { return (a + b) & imm }, OpScalarSub: func(a, b, _, imm uint64) uint64 { return (a - b) & imm },
 	OpScalarMul: func(a, b, _, imm uint64) uint64 { return a * b & imm },
 	OpScalarAnd: func(a, b, _, _ uint64) uint64 { return a & b }, OpScalarOr: func(a, b, _, _ uint64) uint64 { return a | b },
 	OpScalarXor: func(a, b, _, _ uint64) uint64 { return a ^ b }, OpScalarNot: func(a, _, _, imm uint64) uint64 { return ^a & imm },

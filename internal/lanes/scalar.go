@@ -104,23 +104,49 @@ func fdiv32(a, b uint32) uint32 { return bits32(f32(a) / f32(b)) }
 func fsqrt32(a uint32) uint32   { return bits32(float32(math.Sqrt(float64(f32(a))))) } // 53 bits are enough for one rounding
 func frsqrt32(a uint32) uint32  { return bits32(float32(1 / math.Sqrt(float64(f32(a))))) }
 
-// fma32 rounds the exact sum of the exact product to odd in float64, then to float32, which rounds it once.
-func fma32(a, b, c uint32) uint32 {
-	p, z := float64(f32(a))*float64(f32(b)), float64(f32(c))
+// fmaOdd32 is the exact a*b + c rounded to odd in float64: truncated, the last bit set when anything was lost. Rounding
+// that to float32, in whatever mode, gives what rounding the exact value gives.
+func fmaOdd32(p, z float64) float64 {
 	s := float64(p + z)
 	zz := float64(s - p)
 	err := float64(p-float64(s-zz)) + float64(z-zz)
-	if err != 0 && err == err && !math.IsInf(s, 0) {
-		if u := math.Float64bits(s); u&1 == 0 {
-			if (err > 0) == (s > 0) {
-				u++
-			} else {
-				u--
-			}
-			s = math.Float64frombits(u)
+	if u := math.Float64bits(s); err != 0 && err == err && !math.IsInf(s, 0) && u&1 == 0 {
+		if (err > 0) == (s > 0) {
+			return math.Float64frombits(u + 1)
 		}
+		return math.Float64frombits(u - 1)
 	}
-	return bits32(float32(s))
+	return s
+}
+
+func fma32(a, b, c uint32) uint32 {
+	return bits32(float32(fmaOdd32(float64(f32(a))*float64(f32(b)), float64(f32(c)))))
+}
+
+// fma32Down rounds down; there a zero sum is -0 unless both terms are +0.
+func fma32Down(a, b, c uint32) uint32 {
+	p, z := float64(f32(a))*float64(f32(b)), float64(f32(c))
+	s := fmaOdd32(p, z)
+	if s == 0 && (math.Signbit(p) || math.Signbit(z)) {
+		return 1 << 31
+	}
+	r := float32(s)
+	if float64(r) > s {
+		r = math.Nextafter32(r, float32(math.Inf(-1)))
+	}
+	return bits32(r)
+}
+
+func fround32(a uint32, f func(float64) float64) uint32 {
+	x := float64(f32(a))
+	return bits32(float32(math.Copysign(f(x), x)))
+}
+
+func fround64(a uint64, f func(float64) float64) uint64 {
+	if isNaN64(a) {
+		return a | quiet64
+	}
+	return math.Float64bits(math.Copysign(f(f64(a)), f64(a)))
 }
 
 func isNaN64(a uint64) bool { return a<<1 > 0x7ff<<53 }

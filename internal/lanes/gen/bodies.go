@@ -275,13 +275,20 @@ func minMax(w, imm int) func(*asm) {
 	}
 }
 
+func f32toS32Constants(g *asm) {
+	g.konst("Z30", 32, 1<<31)
+	g.konst32("Z31", 1<<31-1)
+}
+
 // f32toS32 converts; what does not fit and NaN give the smallest number, so the large (from Z30 on) and NaN are put right.
-func f32toS32(g *asm) {
-	g.ins("VCVTTPS2DQ", g.out, g.src[0])
-	g.ins("VCMPPS", "K5", g.src[0], "Z30", "$0x1d")
-	g.under("K5", "VMOVDQA32", g.out, "Z31")
-	g.ins("VCMPPS", "K5", g.src[0], g.src[0], "$3")
-	g.under("K5", "VPXORD", g.out, g.out, g.out)
+func f32toS32(ins string) func(*asm) {
+	return func(g *asm) {
+		g.ins(ins, g.out, g.src[0])
+		g.ins("VCMPPS", "K5", g.src[0], "Z30", "$0x1d")
+		g.under("K5", "VMOVDQA32", g.out, "Z31")
+		g.ins("VCMPPS", "K5", g.src[0], g.src[0], "$3")
+		g.under("K5", "VPXORD", g.out, g.out, g.out)
+	}
 }
 
 // double gives the source as f64.

@@ -75,7 +75,7 @@ func (r *row) inAssembly() bool { return r.asm != nil || r.whole != nil }
 // portable writes the Go code of each function.
 func portable(rows []*row) []byte {
 	var b bytes.Buffer
-	b.WriteString(header + "package lanes\n\nimport \"math/bits\"\n")
+	b.WriteString(header + "package lanes\n\nimport (\n\"math\"\n\"math/bits\"\n)\n")
 	for _, r := range rows {
 		if r.hand {
 			continue

@@ -117,6 +117,7 @@ func table() []*row {
 	}
 	t.floats32()
 	t.conversions()
+	t.roundings()
 	return append(t, memory()...)
 }
 
@@ -141,6 +142,8 @@ func (t *list) integers(w int) {
 			two("VP"+up+"S"+q))
 		t.both(o+"U", w, v, "d = "+f+"(a, b), unsigned", f+"($a, $b)", two("VP"+up+"U"+q))
 	}
+	t.add(row{name: fmt.Sprint("AbsS", w), doc: "d = the magnitude of a, signed; the smallest number is itself", dst: v, in: []param{{"a", v}},
+		expr: fmt.Sprintf("%s(max(%s, -%s))", s, signed(w, "a"), signed(w, "a")), asm: one1("VPABS" + q)})
 	t.mad("Mad", w, "d = a*b + c", "$a*$b + $c", func(g *asm) {
 		g.ins("VPMULL"+q, g.out, g.src[0], g.src[1])
 		g.ins("VPADD"+q, g.out, g.out, g.src[2])
@@ -442,6 +445,44 @@ func (t *list) floats32() {
 		}})
 }
 
+// modes are the rounding modes of PTX and those of the assembly: the suffix of instructions, the immediate of VRNDSCALE.
+var modes = []struct {
+	name, doc, suffix string
+	imm               int
+}{
+	{"N", "to nearest, ties to even", "RN_SAE", 8}, {"M", "down", "RD_SAE", 9}, {"P", "up", "RU_SAE", 10}, {"Z", "to zero", "RZ_SAE", 11},
+}
+
+// roundings adds what rounds in other modes than to nearest, and to whole numbers.
+func (t *list) roundings() {
+	for _, r := range t.mad("FMAM", 32, "d = a*b + c, rounded down once (fma.rm)", "fma32Down($a, $b, $c)", func(g *asm) {
+		g.ins("VMOVDQA64", g.out, g.src[1])
+		g.ins("VFMADD213PS.RD_SAE", g.out, g.src[0], g.src[2])
+	}) {
+		r.oneNaN()
+	}
+	for _, m := range modes {
+		for _, w := range []int{32, 64} {
+			v := vec(w)
+			r := row{name: fmt.Sprintf("FRound%s%d", m.name, w), doc: "rounds a to a whole number, " + m.doc + "; the sign of zero stays", dst: v,
+				in: []param{{"a", v}}, expr: fmt.Sprintf("fround%d($a, %s)", w, mathRound[m.name]),
+				asm: func(g *asm) { g.ins("VRNDSCALE"+ps(w), g.out, g.src[0], fmt.Sprintf("$%d", m.imm)) }}
+			if w == 32 {
+				r.oneNaN()
+			}
+			t.add(r)
+		}
+		if m.name == "Z" {
+			continue // see conversions
+		}
+		t.add(row{name: "F32toS32" + m.name, doc: "rounds " + m.doc + ", and saturates; 0 for NaN", dst: v32, in: []param{{"a", v32}},
+			expr: "f32toS32(fround32($a, " + mathRound[m.name] + "))", asm: f32toS32("VCVTPS2DQ." + m.suffix), pre: f32toS32Constants})
+	}
+}
+
+// mathRound rounds in portable code.
+var mathRound = map[string]string{"N": "math.RoundToEven", "M": "math.Floor", "P": "math.Ceil", "Z": "math.Trunc"}
+
 func (t *list) conversions() {
 	one := func(name, dst, src, doc, expr string, f func(*asm)) *row {
 		t.add(row{name: name, doc: doc, dst: dst, in: []param{{"a", src}}, expr: expr, asm: f})
@@ -457,10 +498,7 @@ func (t *list) conversions() {
 	one("U64toF64", v64, v64, "rounds to nearest", "bits64(float64($a))", one1("VCVTUQQ2PD"))
 	one("F32toF64", v64, v32, "is exact; a NaN keeps sign and payload and becomes quiet", "f32toF64($a)", one1("VCVTPS2PD"))
 	one("F64toF32", v32, v64, "rounds to nearest; a NaN becomes 0x7fffffff", "f64toF32($a)", one1("VCVTPD2PS")).oneNaN()
-	one("F32toS32Z", v32, v32, "rounds to zero and saturates; 0 for NaN", "f32toS32($a)", f32toS32).pre = func(g *asm) {
-		g.konst("Z30", 32, 1<<31)
-		g.konst32("Z31", 1<<31-1)
-	}
+	one("F32toS32Z", v32, v32, "rounds to zero and saturates; 0 for NaN", "f32toS32($a)", f32toS32("VCVTTPS2DQ")).pre = f32toS32Constants
 	one("F32toU32Z", v32, v32, "rounds to zero and saturates; 0 for NaN", "f32toU32($a)", func(g *asm) {
 		g.ins("VCMPPS", "K5", g.src[0], "Z31", "$0x1e") // above 0
 		g.under("K5", "VCVTTPS2UDQ.Z", g.out, g.src[0])
