@@ -86,8 +86,11 @@ type discard struct{ events int }
 
 func (d *discard) Events(b *event.Batch) { d.events += len(b.Events) }
 
-// BenchmarkRef measures the engine bare and with all events made and thrown away. The digest is that of the result.
-func BenchmarkRef(b *testing.B) {
+// benchEngine measures an engine bare and with all events made and thrown away. The digest is that of the result.
+func BenchmarkRef(b *testing.B)  { benchEngine(b, NewRef()) }
+func BenchmarkWarp(b *testing.B) { benchEngine(b, NewWarp()) }
+
+func benchEngine(b *testing.B, e Engine) {
 	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "atomics"} {
 		for _, events := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/events=%v", name, events), func(b *testing.B) {
@@ -101,7 +104,7 @@ func BenchmarkRef(b *testing.B) {
 						l.Sink = &discard{}
 						l.Needs = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch
 					}
-					stats, err := NewRef().Run(context.Background(), l)
+					stats, err := e.Run(context.Background(), l)
 					if err != nil {
 						b.Fatal(err)
 					}

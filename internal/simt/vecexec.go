@@ -433,6 +433,8 @@ func (x *vecMachine) compute(v *vecWarp, s []uint64, in *ins, mask uint32) {
 	case oTo1W:
 		lanes.And64S(&x.x64[1], x.vec64(v, s, in.a, 0), 1, mask)
 		v.set(in.d, lanes.NE64S(&x.x64[1], 0, mask), mask)
+	case oPack:
+		lanes.Pack64(&v.v64[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
 	case oCopy32:
 		lanes.Copy32(&v.v32[in.d], x.vec32(v, s, in.a, 0), mask)
 	case oCopy64:

@@ -1,8 +1,310 @@
 package simt
 
-import "fencepost.dev/fencepost/internal/opt"
+import (
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// signature is a row for one type, in one of the spellings that package lanes computes.
+type signature struct {
+	op   string
+	t    isa.Type
+	from isa.Type // of cvt
+}
+
+// lanesOp is how a row is computed 32 lanes a step. The operation is that of a two-operand form with a scalar next to it
+// (oBin32, oBin32S), of three operands with its two, or of one operand.
+type lanesOp struct {
+	op      opcode
+	fn      uint16
+	commute bool
+	// reversed is the function with a scalar first; 0 for none.
+	reversed uint16
+}
+
+// vectorRows are the rows with a function in package lanes: integers, and floating point to nearest without .ftz, .sat.
+var vectorRows = map[signature]lanesOp{
+	{op: "add", t: isa.F32}: {op: oBin32, fn: fFAdd, commute: true},
+	{op: "sub", t: isa.F32}: {op: oBin32, fn: fFSub, reversed: fFRSub},
+	{op: "mul", t: isa.F32}: {op: oBin32, fn: fFMul, commute: true},
+	{op: "div", t: isa.F32}: {op: oBin32, fn: fFDiv, reversed: fFRDiv},
+	{op: "min", t: isa.F32}: {op: oBin32, fn: fFMin},
+	{op: "max", t: isa.F32}: {op: oBin32, fn: fFMax},
+	{op: "add", t: isa.F64}: {op: oBin64, fn: fFAdd64}, // the first NaN operand passes on: not commutative
+	{op: "sub", t: isa.F64}: {op: oBin64, fn: fFSub64, reversed: fFRSub64},
+	{op: "mul", t: isa.F64}: {op: oBin64, fn: fFMul64},
+	{op: "div", t: isa.F64}: {op: oBin64, fn: fFDiv64, reversed: fFRDiv64},
+	{op: "min", t: isa.F64}: {op: oBin64, fn: fFMin64},
+	{op: "max", t: isa.F64}: {op: oBin64, fn: fFMax64},
+	{op: "fma", t: isa.F32}: {op: oTer32, fn: 1},
+	{op: "mad", t: isa.F32}: {op: oTer32, fn: 1},
+	{op: "fma", t: isa.F64}: {op: oTer64, fn: 1},
+	{op: "mad", t: isa.F64}: {op: oTer64, fn: 1},
+
+	{op: "min", t: isa.S32}:    {op: oBin32, fn: fMinS, commute: true},
+	{op: "min", t: isa.U32}:    {op: oBin32, fn: fMinU, commute: true},
+	{op: "max", t: isa.S32}:    {op: oBin32, fn: fMaxS, commute: true},
+	{op: "max", t: isa.U32}:    {op: oBin32, fn: fMaxU, commute: true},
+	{op: "min", t: isa.S64}:    {op: oBin64, fn: fMinS64, commute: true},
+	{op: "min", t: isa.U64}:    {op: oBin64, fn: fMinU64, commute: true},
+	{op: "max", t: isa.S64}:    {op: oBin64, fn: fMaxS64, commute: true},
+	{op: "max", t: isa.U64}:    {op: oBin64, fn: fMaxU64, commute: true},
+	{op: "mul.hi", t: isa.S32}: {op: oBin32, fn: fMulHiS, commute: true},
+	{op: "mul.hi", t: isa.U32}: {op: oBin32, fn: fMulHiU, commute: true},
+	{op: "div", t: isa.S32}:    {op: oBin32, fn: fDivS},
+	{op: "div", t: isa.U32}:    {op: oBin32, fn: fDivU},
+	{op: "rem", t: isa.S32}:    {op: oBin32, fn: fRemS},
+	{op: "rem", t: isa.U32}:    {op: oBin32, fn: fRemU},
+
+	{op: "popc", t: isa.B32}:                   {op: oUn32, fn: 1},
+	{op: "clz", t: isa.B32}:                    {op: oUn32, fn: 2},
+	{op: "brev", t: isa.B32}:                   {op: oUn32, fn: 3},
+	{op: "sqrt", t: isa.F32}:                   {op: oUn32, fn: 4},
+	{op: "rcp", t: isa.F32}:                    {op: oUn32, fn: 5},
+	{op: "neg", t: isa.F32}:                    {op: oUn32, fn: 6},
+	{op: "abs", t: isa.F32}:                    {op: oUn32, fn: 7},
+	{op: "rsqrt", t: isa.F32}:                  {op: oUn32, fn: 8},
+	{op: "cvt", t: isa.F32, from: isa.S32}:     {op: oUn32, fn: 9},
+	{op: "cvt", t: isa.F32, from: isa.U32}:     {op: oUn32, fn: 10},
+	{op: "cvt.rzi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 11},
+	{op: "cvt.rzi", t: isa.U32, from: isa.F32}: {op: oUn32, fn: 12},
+	{op: "sqrt", t: isa.F64}:                   {op: oUn64, fn: 1},
+	{op: "rcp", t: isa.F64}:                    {op: oUn64, fn: 2},
+	{op: "neg", t: isa.F64}:                    {op: oUn64, fn: 3},
+	{op: "abs", t: isa.F64}:                    {op: oUn64, fn: 4},
+	{op: "cvt", t: isa.F64, from: isa.S64}:     {op: oUn64, fn: 5},
+	{op: "cvt", t: isa.F64, from: isa.U64}:     {op: oUn64, fn: 6},
+	{op: "cvt.rzi", t: isa.S64, from: isa.F64}: {op: oUn64, fn: 7},
+	{op: "cvt.rzi", t: isa.U64, from: isa.F64}: {op: oUn64, fn: 8},
+	{op: "cvt", t: isa.F64, from: isa.S32}:     {op: oWiden, fn: 2},
+	{op: "cvt", t: isa.F64, from: isa.U32}:     {op: oWiden, fn: 3},
+	{op: "cvt", t: isa.F64, from: isa.F32}:     {op: oWiden, fn: 4},
+	{op: "cvt.rzi", t: isa.S64, from: isa.F32}: {op: oWiden, fn: 5},
+	{op: "cvt.rzi", t: isa.U64, from: isa.F32}: {op: oWiden, fn: 6},
+	{op: "popc", t: isa.B64}:                   {op: oNarrow, fn: 2},
+	{op: "clz", t: isa.B64}:                    {op: oNarrow, fn: 3},
+	{op: "cvt", t: isa.F32, from: isa.S64}:     {op: oNarrow, fn: 4},
+	{op: "cvt", t: isa.F32, from: isa.U64}:     {op: oNarrow, fn: 5},
+	{op: "cvt", t: isa.F32, from: isa.F64}:     {op: oNarrow, fn: 6},
+	{op: "cvt.rzi", t: isa.S32, from: isa.F64}: {op: oNarrow, fn: 7},
+	{op: "cvt.rzi", t: isa.U32, from: isa.F64}: {op: oNarrow, fn: 8},
+}
+
+// cmpFloat is the index of the first floating-point comparison in cmp32 and cmp64, isa.CmpEQ.
+const cmpFloat = 10
 
 // vectorRow emits a function of package lanes for an instruction that has one; false where there is none.
 func (b *compiler) vectorRow(in *opt.Instr) bool {
-	return false
+	inst := in.Inst
+	if inst.Ftz || inst.Sat || inst.CarryIn || inst.CarryOut || inst.Wide || in.Dst[0] == opt.NoValue || b.file[in.Dst[0]] == scalars {
+		return false
+	}
+	for _, d := range in.Dst[1:] {
+		if d != opt.NoValue {
+			return b.unpack(in)
+		}
+	}
+	sig := signature{op: inst.Row.Op, t: inst.Type}
+	switch sig.op {
+	case "setp":
+		return b.compareFloats(in)
+	case "shf", "prmt", "lop3":
+		return b.withConstant(in)
+	case "mov":
+		return b.pack(in)
+	case "cvt":
+		sig.from = inst.Type2
+		if !sig.t.Float() {
+			sig.op = "cvt.rzi"
+			if inst.Round != isa.RZI {
+				return false
+			}
+			break
+		}
+		if inst.Round != isa.NoRound && inst.Round != isa.RN {
+			return false
+		}
+	case "mul":
+		if inst.Hi {
+			sig.op = "mul.hi"
+		}
+	case "min", "max", "mad":
+		if inst.Hi || inst.Has("NaN") || inst.Has("abs") || inst.Has("xorsign") || inst.Has("relu") {
+			return false
+		}
+	case "rcp", "sqrt", "rsqrt":
+		if inst.Type == isa.F64 && inst.Approx {
+			return false
+		}
+	}
+	if sig.op != "cvt" && sig.op != "cvt.rzi" && inst.Round != isa.NoRound && inst.Round != isa.RN {
+		return false
+	}
+	o, ok := vectorRows[sig]
+	return ok && b.lanesRow(in, o)
+}
+
+// operands of a row that are there.
+func (b *compiler) operands(in *opt.Instr) []opt.Value {
+	var args []opt.Value
+	for _, a := range in.Args {
+		if a != opt.NoValue {
+			args = append(args, a)
+		}
+	}
+	return args
+}
+
+// widths reports whether values have the width.
+func (b *compiler) widths(w opt.Width, vs ...opt.Value) bool {
+	for _, v := range vs {
+		if b.f.Width(v) != w {
+			return false
+		}
+	}
+	return true
+}
+
+// reads reports whether values can be read in the width: a constant of 64 bits may be written in 32.
+func (b *compiler) reads(w opt.Width, vs ...opt.Value) bool {
+	for _, v := range vs {
+		if b.f.Width(v) != w && !(w == opt.W64 && b.fixed[v] && b.stride[v] == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
+	args, d := b.operands(in), in.Dst[0]
+	src, dst := opt.W32, opt.W32
+	switch o.op {
+	case oBin64, oTer64, oUn64:
+		src, dst = opt.W64, opt.W64
+	case oWiden:
+		dst = opt.W64
+	case oNarrow:
+		src = opt.W64
+	}
+	if !b.reads(src, args...) || !b.widths(dst, d) {
+		return false
+	}
+	switch o.op {
+	case oBin32, oBin64:
+		if len(args) != 2 {
+			return false
+		}
+		x, y := args[0], args[1]
+		switch {
+		case o.commute:
+			x, y = b.sides(x, y)
+		case o.reversed != 0 && b.uniform(x):
+			b.add(ins{op: o.op + 1, fn: o.reversed, d: b.reg[d], a: b.vec(y), b: b.reg[x]})
+			return true
+		}
+		b.two(o.op, o.op+1, o.fn, d, x, y)
+	case oTer32, oTer64:
+		if len(args) != 3 {
+			return false
+		}
+		x, y, z := args[0], args[1], args[2]
+		if o.op == oTer32 {
+			x, y = b.sides(x, y)
+		}
+		i := ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.vec(x)}
+		switch {
+		case b.uniform(y):
+			i.op, i.b, i.c = o.op+2, b.reg[y], b.vec(z)
+		case b.uniform(z):
+			i.op, i.b, i.c = o.op+1, b.vec(y), b.reg[z]
+		default:
+			i.b, i.c = b.vec(y), b.vec(z)
+		}
+		b.add(i)
+	default:
+		if len(args) != 1 {
+			return false
+		}
+		b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.vec(args[0])})
+	}
+	return true
+}
+
+// compareFloats emits setp of f32 and f64 without a Boolean operation.
+func (b *compiler) compareFloats(in *opt.Instr) bool {
+	inst, args := in.Inst, b.operands(in)
+	op, opS, w := oCmp32, oCmp32S, opt.W32
+	switch inst.Type {
+	case isa.F32:
+	case isa.F64:
+		op, opS, w = oCmp64, oCmp64S, opt.W64
+	default:
+		return false
+	}
+	if inst.Op != isa.NoOp || len(args) != 2 || !b.reads(w, args...) || b.f.Width(in.Dst[0]) != opt.W1 || inst.Cmp < isa.CmpEQ || inst.Cmp > isa.CmpNaN {
+		return false
+	}
+	b.two(op, opS, cmpFloat+uint16(inst.Cmp-isa.CmpEQ), in.Dst[0], args[0], args[1])
+	return true
+}
+
+// withConstant emits instructions whose last operand must be known.
+func (b *compiler) withConstant(in *opt.Instr) bool {
+	inst, args := in.Inst, b.operands(in)
+	if len(args) < 3 || !b.widths(opt.W32, args...) || !b.widths(opt.W32, in.Dst[0]) {
+		return false
+	}
+	n, ok := b.f.ConstOf(args[len(args)-1])
+	if !ok {
+		return false
+	}
+	i := ins{op: oImm32, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1]), imm: n}
+	switch inst.Row.Op {
+	case "shf":
+		if len(args) != 3 || n > 31 {
+			return false
+		}
+		if inst.Has("r") {
+			i.fn = 1
+		}
+	case "prmt":
+		if len(args) != 3 || inst.Mode != isa.NoMode {
+			return false
+		}
+		i.fn, i.imm = 2, n&0xffff
+	default:
+		if len(args) != 4 || inst.Op != isa.NoOp {
+			return false
+		}
+		i.op, i.c = oImm32T, b.vec(args[2])
+	}
+	b.add(i)
+	return true
+}
+
+// pack emits mov of two halves into 64 bits.
+func (b *compiler) pack(in *opt.Instr) bool {
+	args := b.operands(in)
+	if in.Inst.Type.Size() != 8 || len(args) != 2 || !b.widths(opt.W32, args...) || !b.widths(opt.W64, in.Dst[0]) {
+		return false
+	}
+	b.add(ins{op: oPack, d: b.reg[in.Dst[0]], a: b.vec(args[0]), b: b.vec(args[1])})
+	return true
+}
+
+// unpack emits mov of 64 bits into two halves.
+func (b *compiler) unpack(in *opt.Instr) bool {
+	args := b.operands(in)
+	if in.Inst.Row.Op != "mov" || in.Inst.Type.Size() != 8 || len(args) != 1 || len(in.Dst) != 2 || !b.widths(opt.W64, args[0]) {
+		return false
+	}
+	for _, d := range in.Dst {
+		if d == opt.NoValue || b.f.Width(d) != opt.W32 || b.file[d] == scalars {
+			return false
+		}
+	}
+	for k, d := range in.Dst {
+		b.add(ins{op: oNarrow, fn: uint16(k), d: b.reg[d], a: b.vec(args[0])})
+	}
+	return true
 }

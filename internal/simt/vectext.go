@@ -170,6 +170,7 @@ const (
 	oFrom1W                 // d: 64
 	oTo1                    // d: predicate, a: 32: the lowest bit
 	oTo1W                   // a: 64
+	oPack                   // d: 64, a, b: 32 bits
 	oCopy32                 //
 	oCopy64                 //
 	oCopy1                  //
