@@ -51,8 +51,11 @@ func PTX(nvcc, path string, extra ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return shortenPaths(string(ptx), file), nil
+	return shortenPaths(folderHash.ReplaceAllString(string(ptx), "_INTERNAL_00000000_"), file), nil
 }
+
+// folderHash is the part of the names of internal functions that hashes the folder nvcc was called in, seed or not.
+var folderHash = regexp.MustCompile(`_INTERNAL_[0-9a-f]{8}_`)
 
 var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ")(.*)"$`)
 
