@@ -897,4 +897,7 @@ func asmStore32(mem []byte, a *V32, mask uint32)
 func asmStore64(mem []byte, a *V64, mask uint32)
 
 //go:noescape
+func asmOffsets(off, addr *V64, origin, limit, align uint64, mask uint32) uint32
+
+//go:noescape
 func asmPerm32(d, a, from *V32, mask uint32)

@@ -304,4 +304,7 @@ func asmStore8(mem []byte, a *V32, mask uint32)                     { panic("BUG
 func asmStore16(mem []byte, a *V32, mask uint32)                    { panic("BUG: no assembly") }
 func asmStore32(mem []byte, a *V32, mask uint32)                    { panic("BUG: no assembly") }
 func asmStore64(mem []byte, a *V64, mask uint32)                    { panic("BUG: no assembly") }
-func asmPerm32(d, a, from *V32, mask uint32)                        { panic("BUG: no assembly") }
+func asmOffsets(off, addr *V64, origin, limit, align uint64, mask uint32) uint32 {
+	panic("BUG: no assembly")
+}
+func asmPerm32(d, a, from *V32, mask uint32) { panic("BUG: no assembly") }

@@ -234,6 +234,45 @@ func TestShapes(t *testing.T) {
 	})
 }
 
+func TestOffsets(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(23, 24))
+		seen := [2]int{}
+		for range 3000 {
+			origin, limit, align, mask := r.Uint64(), uint64(100+r.IntN(3)), uint64(1)<<r.IntN(4)-1, randomMask(r)
+			origin &^= 7
+			var a, off V64
+			for l := range a {
+				a[l] = r.Uint64()
+				if mask>>l&1 != 0 {
+					a[l] = origin + uint64(r.IntN(100))&^align
+				}
+			}
+			if r.IntN(2) == 0 {
+				a[r.IntN(32)] = origin + []uint64{limit, limit + 1, 1, ^uint64(0)}[r.IntN(4)]
+			}
+			want := true
+			for l := range a {
+				if mask>>l&1 != 0 && (a[l]-origin > limit || a[l]%(align+1) != 0) {
+					want = false
+				}
+			}
+			if Offsets(&off, &a, origin, limit, align, mask) != want {
+				t.Fatalf("%x from %x, limit %d, align %d, mask %08x: not %v", a, origin, limit, align, mask, want)
+			}
+			seen[truth(want)]++
+			for l := range a {
+				if off[l] != a[l]-origin {
+					t.Fatalf("lane %d: %x", l, off[l])
+				}
+			}
+		}
+		if seen[0] < 100 || seen[1] < 100 {
+			t.Fatal("the test is one-sided", seen)
+		}
+	})
+}
+
 // bitsBack reverses the bits.
 func bitsBack(x uint32) (r uint32) {
 	for i := range 32 {

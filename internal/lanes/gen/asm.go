@@ -72,7 +72,7 @@ func (r *row) frame() (slots []slot, ret, size int) {
 		at += n
 	}
 	size = at
-	if r.dst == "" {
+	if r.returns() {
 		ret = (at + 7) &^ 7
 		size = ret + 4
 	}
@@ -279,6 +279,11 @@ func (g *asm) compare() {
 		g.k = []string{"K0", "K5", "K6", "K7"}[g.chunk]
 		g.r.asm(g)
 	}
+	g.join()
+}
+
+// join brings the results of the chunks together in K0.
+func (g *asm) join() {
 	if g.n == 8 {
 		g.ins("KUNPCKBW", "K0", "K5", "K0")
 		g.ins("KUNPCKBW", "K6", "K7", "K6")

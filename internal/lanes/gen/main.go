@@ -54,7 +54,7 @@ func (r *row) signature() string {
 		}
 	}
 	s := "(" + b.String() + ")"
-	if r.dst == "" {
+	if r.returns() {
 		s += " uint32"
 	}
 	return s

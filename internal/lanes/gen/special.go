@@ -78,6 +78,7 @@ func memory() []*row {
 	add("Store16", "mem", []param{mem, {"a", v32}}, store("VPMOVDW", 2))
 	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32", 4))
 	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64", 8))
+	add("Offsets", "mask", []param{{"off", v64}, {"addr", v64}, {"origin", u64}, {"limit", u64}, {"align", u64}}, offsets)
 	add("Perm32", v32, []param{{"a", v32}, {"from", v32}}, perm)
 	return rows
 }
@@ -185,6 +186,32 @@ func store(ins string, size int) func(*row) []byte {
 		}
 		return g.Bytes()
 	}
+}
+
+// offsets subtracts and compares in one go.
+func offsets(r *row) []byte {
+	g := r.begin()
+	g.n = 8
+	g.ins("MOVQ", "AX", g.ref("off"))
+	g.ins("MOVQ", "BX", g.ref("addr"))
+	g.ins("MOVL", "DX", g.ref("mask"))
+	for i, name := range []string{"origin", "limit", "align"} {
+		g.ins("VPBROADCASTQ", fmt.Sprint("Z", 26+i), g.ref(name))
+	}
+	for g.chunk = range 4 {
+		k := []string{"K0", "K5", "K6", "K7"}[g.chunk]
+		g.ins(movu, "Z16", g.mem(v64, "(BX)"))
+		g.ins("VPSUBQ", "Z17", "Z16", "Z26")
+		g.ins("VPTESTNMQ", "K1", "Z16", "Z28")
+		g.under("K1", "VPCMPUQ", k, "Z17", "Z27", "$2")
+		g.ins(movu, g.mem(v64, "(AX)"), "Z17")
+	}
+	g.join()
+	g.ins("KMOVD", "AX", "K0")
+	g.ins("ANDL", "AX", "DX")
+	_, ret, _ := r.frame()
+	fmt.Fprintf(g, "\tMOVL AX, ret+%d(FP)\n\tRET\n", ret)
+	return g.Bytes()
 }
 
 // perm looks up in all of a, in registers before anything is written.

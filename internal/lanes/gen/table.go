@@ -20,7 +20,8 @@ const (
 type row struct {
 	name string
 	doc  string // after the name
-	dst  string // type of d; "" for a comparison, which returns a mask; "mem" when memory is written
+	dst  string // type of d; "" for a comparison, which returns a mask; "mem" when memory is written; "mask" when there is no d
+	// and a mask is returned by whole
 	in   []param
 	expr string // of a lane, in Go; $a stands for the value of parameter a in the lane
 
@@ -43,6 +44,9 @@ func (r *row) params() []param {
 	ps = append(ps, r.in...)
 	return append(ps, param{"mask", u32})
 }
+
+// returns reports whether a mask is returned.
+func (r *row) returns() bool { return r.dst == "" || r.dst == "mask" }
 
 // lane gives the expression of a lane.
 func (r *row) lane() string {
