@@ -276,9 +276,9 @@ func (x *args) fill(r *rand.Rand, i int, p param, base string) {
 	case p.name == "lut":
 		x.u32[i] = uint32(r.IntN(256))
 	case base == "Prmt32S" && p.name == "s" && near:
-		x.u32[i] = r.Uint32() & 0x7777
+		x.u32[i] = r.Uint32() & 0x77777777
 	case base == "Prmt32S" && p.name == "s":
-		x.u32[i] = r.Uint32() & 0xffff
+		x.u32[i] = r.Uint32()
 	}
 }
 

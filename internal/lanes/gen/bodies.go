@@ -201,6 +201,7 @@ func funnel(right, left string) func(*asm) {
 // sign (Z28). An index with its top bit set gives 0.
 func prmtIndices(g *asm) {
 	g.fetch("R8", "s")
+	g.ins("ANDL", "R8", "$0xffff")
 	for _, step := range []struct {
 		by   int
 		mask uint32
