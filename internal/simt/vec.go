@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 )
 
@@ -111,8 +112,9 @@ type vecMachine struct {
 	places   []uint32 // by effect
 	cache    []cached // by effect
 
-	x32 [4]v32 // scalars spread to vectors
-	x64 [4]v64
+	x32   [4]v32 // scalars spread to vectors
+	x64   [4]v64
+	files lanes.Regs // of the running group
 	// at are addresses and off offsets of the access at hand.
 	addr, off v64
 	late      [8]uint64 // scalar results of the access at hand

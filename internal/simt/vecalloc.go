@@ -191,9 +191,8 @@ func (b *compiler) allocate() {
 		(*free)[reg] = iv.end
 		b.reg[iv.v] = int32(reg)
 	}
-	// One more of each for cycles of moves.
-	b.t.scalars, b.t.v32 = len(until[scalars])+1, len(until[vectors32])+1
-	b.t.v64, b.t.preds = len(until[vectors64])+1, len(until[predicates])+1
+	b.t.scalars, b.t.v32 = len(until[scalars])+spares, len(until[vectors32])+spares
+	b.t.v64, b.t.preds = len(until[vectors64])+spares, len(until[predicates])+spares
 }
 
 // hints pairs values that an edge copies from one to the other.
@@ -245,7 +244,7 @@ func (b *compiler) sequence(moves []move) []move {
 		}
 		// A cycle: what the first one overwrites is kept in the spare register, and read there.
 		m := moves[0]
-		spare := int32(map[file]int{scalars: b.t.scalars, vectors32: b.t.v32, vectors64: b.t.v64, predicates: b.t.preds}[m.file] - 1)
+		spare := int32(map[file]int{scalars: b.t.scalars, vectors32: b.t.v32, vectors64: b.t.v64, predicates: b.t.preds}[m.file] - spares)
 		out = append(out, move{m.file, spare, m.dst})
 		moves = slices.Clone(moves)
 		for i := range moves {

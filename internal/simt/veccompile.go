@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 )
 
@@ -25,6 +26,8 @@ type compiler struct {
 	liveIn, liveOut []bitset
 	starts          []int32 // pc of each block
 	lineOf          map[line]int32
+	pending         []lanes.Op // not yet in the code
+	counted         int32      // instructions that pending stands for
 }
 
 // errShape says that the shapes of a kernel's values do not fit each other; the reference engine runs it then.
@@ -290,11 +293,6 @@ func (b *compiler) results(in *opt.Instr) []slot {
 	return out
 }
 
-func (b *compiler) add(i ins) {
-	b.t.code = append(b.t.code, i)
-	b.t.meet = append(b.t.meet, -1)
-}
-
 // block emits the instructions of a block.
 func (b *compiler) block(bl *opt.Block) {
 	b.starts[bl.ID] = int32(len(b.t.code))
@@ -315,24 +313,19 @@ func (b *compiler) block(bl *opt.Block) {
 		b.uses(in, live.add)
 	}
 	after[head] = live // the phis included, as far as they are used
+	at, regs := -1, []int32(nil)
 	for k := head; k < len(bl.Instrs); k++ {
-		at := len(b.t.code)
+		if l, ok := after[k]; ok {
+			b.flush()
+			at, regs = len(b.t.code), b.scalarsOf(l)
+		}
 		b.instr(bl, bl.Instrs[k])
-		if l, ok := after[k]; ok && len(b.t.code) > at {
+		if at >= 0 && len(b.t.code) > at {
 			b.t.meet[at] = int32(len(b.t.meets))
-			b.t.meets = append(b.t.meets, b.scalarsOf(l))
-		} else if ok {
-			after[k+1] = merge(after[k+1], l)
+			b.t.meets = append(b.t.meets, regs)
+			at = -1
 		}
 	}
-}
-
-// merge keeps the set that a place already has.
-func merge(now, then bitset) bitset {
-	if now != nil {
-		return now
-	}
-	return then
 }
 
 // waits reports whether lanes may wait at the instruction.
@@ -368,7 +361,17 @@ func (b *compiler) edge(from *opt.Block, k int) int32 {
 			moves = append(moves, m)
 		}
 	})
-	b.t.edges = append(b.t.edges, edge{to: int32(from.Succs[k].ID), moves: b.sequence(moves)})
+	e := edge{to: int32(from.Succs[k].ID), moves: -1}
+	ops := b.moveOps(b.sequence(moves))
+	switch {
+	case len(ops) == 0:
+	case from.Term().Op == opt.Jump:
+		b.pending = append(b.pending, ops...)
+	default:
+		e.moves = int32(len(b.t.ops))
+		b.t.ops = append(append(b.t.ops, ops...), lanes.Op{Code: lanes.OpEnd})
+	}
+	b.t.edges = append(b.t.edges, e)
 	return int32(len(b.t.edges) - 1)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
-	"fencepost.dev/fencepost/internal/opt"
 )
 
 // vec32 gives a vector operand; one that is a scalar is spread into scratch vector k.
@@ -45,9 +44,14 @@ func (v *vecWarp) pred(s []uint64, o int32) uint32 {
 	return -uint32(s[^o] & 1)
 }
 
-// spent counts n instructions that the lanes of mask executed.
-func (x *vecMachine) spent(w *warp, n int32, mask uint32) {
-	k := uint64(n)
+// regs gives the register files of a group to package lanes.
+func (x *vecMachine) regs(v *vecWarp, s []uint64) {
+	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0]}
+}
+
+// spent counts the instructions from one place to another that the lanes of mask executed.
+func (x *vecMachine) spent(w *warp, from, to int32, mask uint32) {
+	k := uint64(x.t.counts[to] - x.t.counts[from])
 	w.time += k
 	w.strain += k
 	x.r.clock += k
@@ -61,33 +65,13 @@ func (w *warp) polled() {
 	w.strain += pollStrain - 1
 }
 
-// follow does the moves of an edge for the lanes of mask.
-func (x *vecMachine) follow(v *vecWarp, s []uint64, moves []move, mask uint32) {
-	for i := range moves {
-		m := &moves[i]
-		switch m.file {
-		case scalars:
-			s[m.dst] = s[m.src]
-		case vectors32:
-			if m.src >= 0 {
-				lanes.Copy32(&v.v32[m.dst], &v.v32[m.src], mask)
-			} else if l := &x.t.lines[^m.src]; l.stride == 0 {
-				lanes.Set32(&v.v32[m.dst], uint32(s[l.reg]), mask)
-			} else {
-				lanes.Affine32(&v.v32[m.dst], uint32(s[l.reg]), uint32(l.stride), mask)
-			}
-		case vectors64:
-			if m.src >= 0 {
-				lanes.Copy64(&v.v64[m.dst], &v.v64[m.src], mask)
-			} else if l := &x.t.lines[^m.src]; l.stride == 0 {
-				lanes.Set64(&v.v64[m.dst], s[l.reg], mask)
-			} else {
-				lanes.Affine64(&v.v64[m.dst], s[l.reg], l.stride, mask)
-			}
-		case predicates:
-			v.preds[m.dst] = v.preds[m.dst]&^mask | v.pred(s, m.src)&mask
-		}
+// follow does the moves of an edge for a group.
+func (x *vecMachine) follow(v *vecWarp, g *group, e *edge) {
+	if e.moves >= 0 {
+		x.regs(v, x.scalars(v, g.slot))
+		lanes.Run(x.t.ops[e.moves:], &x.files, g.mask)
 	}
+	g.pc = e.to
 }
 
 // fork parts the running group at a branch: the lanes of taken go over edge a, the others over b. The group keeps those
@@ -98,9 +82,9 @@ func (x *vecMachine) fork(w *warp, v *vecWarp, taken uint32, a, b *edge) {
 	}
 	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
 	g, h := &v.groups[v.cur], &v.groups[k]
-	x.follow(v, x.scalars(v, h.slot), b.moves, h.mask)
-	x.follow(v, x.scalars(v, g.slot), a.moves, g.mask)
-	g.pc, h.pc, h.ran = a.to, b.to, w.strain
+	x.follow(v, h, b)
+	x.follow(v, g, a)
+	h.ran = w.strain
 	v.several, v.next = true, min(v.next, h.pc)
 	w.regroup = w.regroup || g.pc >= v.next
 }
@@ -130,9 +114,8 @@ func (x *vecMachine) forkMany(w *warp, v *vecWarp, e *effect, place uint32) {
 			at = x.part(v, v.cur, same)
 		}
 		g := &v.groups[at]
-		to := &x.t.edges[e.succs[k]]
-		x.follow(v, x.scalars(v, g.slot), to.moves, g.mask)
-		g.pc, g.ran = to.to, w.strain
+		x.follow(v, g, &x.t.edges[e.succs[k]])
+		g.ran = w.strain
 	}
 	w.regroup = true
 }
@@ -243,6 +226,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	g := &v.groups[v.cur]
 	mask, pc := g.mask, g.pc
 	s := x.scalars(v, g.slot)
+	x.regs(v, s)
 	from := pc
 	for {
 		in := &code[pc]
@@ -262,7 +246,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			case 0:
 				to = &t.edges[in.b]
 			default:
-				x.spent(w, pc+1-from, mask)
+				x.spent(w, from, pc+1, mask)
 				x.fork(w, v, taken, &t.edges[in.a], &t.edges[in.b])
 				g = &v.groups[v.cur]
 				g.ran = w.strain
@@ -272,12 +256,13 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				}
 				mask, pc = g.mask, g.pc
 				s = x.scalars(v, g.slot)
+				x.regs(v, s)
 				from = pc
 				continue
 			}
 		case oSwitch, oExit, oTrap, oFence, oSync, oBuiltin:
 			e, place := &t.effects[in.a], x.places[in.a]
-			x.spent(w, pc+1-from, mask)
+			x.spent(w, from, pc+1, mask)
 			g.pc, g.ran = pc+1, w.strain
 			switch in.op {
 			case oSwitch:
@@ -299,11 +284,14 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			pc++
 			from = pc
 			continue
+		case oRun:
+			lanes.Run(t.ops[in.a:], &x.files, mask)
 		case oLoad:
 			if e := &t.effects[in.a]; e.uniform && x.parts(s, e, mask) {
-				x.spent(w, pc-from, mask)
+				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&(mask-1)), pc
 				mask, s = g.mask, x.scalars(v, g.slot)
+				x.regs(v, s)
 				continue
 			}
 			x.load(w, in.a, mask, s)
@@ -316,7 +304,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		case oRowS:
 			x.rowOnce(s, &t.rows[in.a])
 		case oClock, oSpecial:
-			x.spent(w, pc-from, mask)
+			x.spent(w, from, pc, mask)
 			from = pc
 			if in.op == oClock {
 				s[in.d] = x.r.special(w, bits.TrailingZeros32(mask), isa.SpecialID(in.imm))
@@ -329,22 +317,23 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			}
 		case sWiden:
 			if ok := x.widenLine(s, in, mask); ok != mask {
-				x.spent(w, pc-from, mask)
+				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&^ok), pc
 				mask, s = g.mask, x.scalars(v, g.slot)
+				x.regs(v, s)
 				continue
 			}
 		default:
-			x.compute(v, s, in, mask)
+			panic("BUG: an unknown operation")
 		}
 		if to == nil {
 			pc++
 			continue
 		}
-		if len(to.moves) > 0 {
-			x.follow(v, s, to.moves, mask)
+		if to.moves >= 0 {
+			lanes.Run(t.ops[to.moves:], &x.files, mask)
 		}
-		x.spent(w, pc+1-from, mask)
+		x.spent(w, from, pc+1, mask)
 		pc = to.to
 		from = pc
 		if w.time >= end || v.several && (pc >= v.next || w.strain >= w.check) {
@@ -362,163 +351,4 @@ func (x *vecMachine) leave(w *warp, v *vecWarp, pc int32, rest uint32) *group {
 	x.part(v, v.cur, rest)
 	v.several, v.next = true, min(v.next, pc)
 	return &v.groups[v.cur]
-}
-
-// compute executes an instruction that only computes, on vectors, predicates or scalars.
-func (x *vecMachine) compute(v *vecWarp, s []uint64, in *ins, mask uint32) {
-	switch in.op {
-	case oBin32:
-		bin32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
-	case oBin32S:
-		bin32S[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask)
-	case oUn32:
-		un32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), mask)
-	case oTer32:
-		ter32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), x.vec32(v, s, in.c, 2), mask)
-	case oTer32S:
-		ter32S[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), uint32(s[in.c]), mask)
-	case oTer32SB:
-		ter32SB[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), x.vec32(v, s, in.c, 2), mask)
-	case oBin64:
-		bin64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), mask)
-	case oBin64S:
-		bin64S[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), s[in.b], mask)
-	case oUn64:
-		un64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), mask)
-	case oTer64:
-		ter64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), x.vec64(v, s, in.c, 2), mask)
-	case oTer64S:
-		ter64S[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), s[in.c], mask)
-	case oTer64SB:
-		ter64SB[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), s[in.b], x.vec64(v, s, in.c, 2), mask)
-	case oShift64:
-		shift64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
-	case oShift64S:
-		shiftS[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), uint32(s[in.b]), mask)
-	case oWiden:
-		widen[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), mask)
-	case oNarrow:
-		narrow[in.fn](&v.v32[in.d], x.vec64(v, s, in.a, 0), mask)
-	case oMul64:
-		mul64[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
-	case oMul64S:
-		mul64S[in.fn](&v.v64[in.d], x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask)
-	case oBits32:
-		bits32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), uint32(in.imm), mask)
-	case oBits64:
-		bits64[in.fn](&v.v64[in.d], x.vec64(v, s, in.a, 0), uint32(in.imm), mask)
-	case oImm32:
-		imm32[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), uint32(in.imm), mask)
-	case oImm32T:
-		imm32T[in.fn](&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), x.vec32(v, s, in.c, 2), uint32(in.imm), mask)
-	case oCmp32:
-		v.set(in.d, cmp32[in.fn](x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask), mask)
-	case oCmp32S:
-		v.set(in.d, cmp32S[in.fn](x.vec32(v, s, in.a, 0), uint32(s[in.b]), mask), mask)
-	case oCmp64:
-		v.set(in.d, cmp64[in.fn](x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), mask), mask)
-	case oCmp64S:
-		v.set(in.d, cmp64S[in.fn](x.vec64(v, s, in.a, 0), s[in.b], mask), mask)
-	case oSel32:
-		lanes.Sel32(&v.v32[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), v.pred(s, in.c), mask)
-	case oSel64:
-		lanes.Sel64(&v.v64[in.d], x.vec64(v, s, in.a, 0), x.vec64(v, s, in.b, 1), v.pred(s, in.c), mask)
-	case oFrom1:
-		lanes.Sel32SS(&v.v32[in.d], uint32(in.imm), 0, v.pred(s, in.a), mask)
-	case oFrom1W:
-		lanes.Sel64SS(&v.v64[in.d], in.imm, 0, v.pred(s, in.a), mask)
-	case oTo1:
-		lanes.And32S(&x.x32[1], x.vec32(v, s, in.a, 0), 1, mask)
-		v.set(in.d, lanes.NE32S(&x.x32[1], 0, mask), mask)
-	case oTo1W:
-		lanes.And64S(&x.x64[1], x.vec64(v, s, in.a, 0), 1, mask)
-		v.set(in.d, lanes.NE64S(&x.x64[1], 0, mask), mask)
-	case oPack:
-		lanes.Pack64(&v.v64[in.d], x.vec32(v, s, in.a, 0), x.vec32(v, s, in.b, 1), mask)
-	case oCopy32:
-		lanes.Copy32(&v.v32[in.d], x.vec32(v, s, in.a, 0), mask)
-	case oCopy64:
-		lanes.Copy64(&v.v64[in.d], x.vec64(v, s, in.a, 0), mask)
-	case oCopy1:
-		v.set(in.d, v.pred(s, in.a), mask)
-	case oAnd1:
-		v.set(in.d, v.pred(s, in.a)&v.pred(s, in.b), mask)
-	case oOr1:
-		v.set(in.d, v.pred(s, in.a)|v.pred(s, in.b), mask)
-	case oXor1:
-		v.set(in.d, v.pred(s, in.a)^v.pred(s, in.b), mask)
-	case oNot1:
-		v.set(in.d, ^v.pred(s, in.a), mask)
-	case oSel1:
-		c := v.pred(s, in.c)
-		v.set(in.d, v.pred(s, in.a)&c|v.pred(s, in.b)&^c, mask)
-	default:
-		computeScalar(s, in)
-	}
-}
-
-// set writes the lanes of mask of a predicate.
-func (v *vecWarp) set(d int32, val, mask uint32) { v.preds[d] = v.preds[d]&^mask | val&mask }
-
-// computeScalar executes an instruction on scalars.
-func computeScalar(s []uint64, in *ins) {
-	a, b := s[in.a], s[in.b]
-	switch in.op {
-	case sAdd:
-		s[in.d] = (a + b) & in.imm
-	case sSub:
-		s[in.d] = (a - b) & in.imm
-	case sMul:
-		s[in.d] = a * b & in.imm
-	case sAnd:
-		s[in.d] = a & b
-	case sOr:
-		s[in.d] = a | b
-	case sXor:
-		s[in.d] = a ^ b
-	case sNot:
-		s[in.d] = ^a & in.imm
-	case sShl:
-		s[in.d] = evalScalar(opt.Shl, in, a, b)
-	case sShrU:
-		s[in.d] = evalScalar(opt.ShrU, in, a, b)
-	case sShrS:
-		s[in.d] = evalScalar(opt.ShrS, in, a, b)
-	case sMulU:
-		s[in.d] = uint64(uint32(a)) * uint64(uint32(b))
-	case sMulS:
-		s[in.d] = uint64(int64(int32(a)) * int64(int32(b)))
-	case sSExt:
-		k := 64 - uint(in.fn)
-		s[in.d] = uint64(int64(a<<k)>>k) & in.imm
-	case sZExt:
-		k := 64 - uint(in.fn)
-		s[in.d] = a << k >> k & in.imm
-	case sCopy:
-		s[in.d] = a
-	case sSel:
-		if s[in.c]&1 == 0 {
-			a = b
-		}
-		s[in.d] = a
-	case sCmp:
-		s[in.d] = opt.Eval(opt.Cmp, uint64(in.fn), uint8(in.imm), opt.W1, [3]uint64{a, b})
-	default:
-		panic("BUG: an unknown operation")
-	}
-}
-
-// evalScalar shifts; in.fn is the width.
-func evalScalar(op opt.Op, in *ins, a, b uint64) uint64 {
-	w := uint64(in.fn)
-	switch {
-	case op == opt.ShrS:
-		k := 64 - w
-		return uint64(int64(a<<k)>>k>>min(b, w-1)) & in.imm
-	case b >= w:
-		return 0
-	case op == opt.Shl:
-		return a << b & in.imm
-	}
-	return a >> b
 }

@@ -10,64 +10,64 @@ type (
 	v64 = lanes.V64
 )
 
-// The functions of the operations, by ins.fn.
+// What computes the operations, by ins.fn.
 var (
-	bin32 = [...]func(d, a, b *v32, mask uint32){
-		lanes.Add32, lanes.Sub32, lanes.Mul32, lanes.And32, lanes.Or32, lanes.Xor32, lanes.Shl32, lanes.ShrU32, lanes.ShrS32,
-		lanes.MinS32, lanes.MinU32, lanes.MaxS32, lanes.MaxU32, lanes.MulHiU32, lanes.MulHiS32, lanes.DivU32, lanes.DivS32,
-		lanes.RemU32, lanes.RemS32, lanes.FAdd32, lanes.FSub32, lanes.FMul32, lanes.FDiv32, lanes.FMin32, lanes.FMax32}
-	bin32S = [...]func(d, a *v32, s, mask uint32){
-		lanes.Add32S, lanes.Sub32S, lanes.Mul32S, lanes.And32S, lanes.Or32S, lanes.Xor32S, lanes.Shl32S, lanes.ShrU32S, lanes.ShrS32S,
-		lanes.MinS32S, lanes.MinU32S, lanes.MaxS32S, lanes.MaxU32S, lanes.MulHiU32S, lanes.MulHiS32S, lanes.DivU32S, lanes.DivS32S,
-		lanes.RemU32S, lanes.RemS32S, lanes.FAdd32S, lanes.FSub32S, lanes.FMul32S, lanes.FDiv32S, lanes.FMin32S, lanes.FMax32S,
-		lanes.RSub32S, lanes.FRSub32S, lanes.FRDiv32S}
-	bin64 = [...]func(d, a, b *v64, mask uint32){
-		lanes.Add64, lanes.Sub64, lanes.Mul64, lanes.And64, lanes.Or64, lanes.Xor64,
-		lanes.MinS64, lanes.MinU64, lanes.MaxS64, lanes.MaxU64,
-		lanes.FAdd64, lanes.FSub64, lanes.FMul64, lanes.FDiv64, lanes.FMin64, lanes.FMax64}
-	bin64S = [...]func(d, a *v64, s uint64, mask uint32){
-		lanes.Add64S, lanes.Sub64S, lanes.Mul64S, lanes.And64S, lanes.Or64S, lanes.Xor64S,
-		lanes.MinS64S, lanes.MinU64S, lanes.MaxS64S, lanes.MaxU64S,
-		lanes.FAdd64S, lanes.FSub64S, lanes.FMul64S, lanes.FDiv64S, lanes.FMin64S, lanes.FMax64S,
-		lanes.RSub64S, lanes.FRSub64S, lanes.FRDiv64S}
-	un32 = [...]func(d, a *v32, mask uint32){
-		lanes.Not32, lanes.Popc32, lanes.Clz32, lanes.Brev32, lanes.FSqrt32, lanes.FRcp32, lanes.FNeg32, lanes.FAbs32,
-		lanes.FRsqrt32, lanes.S32toF32, lanes.U32toF32, lanes.F32toS32Z, lanes.F32toU32Z}
-	un64 = [...]func(d, a *v64, mask uint32){
-		lanes.Not64, lanes.FSqrt64, lanes.FRcp64, lanes.FNeg64, lanes.FAbs64, lanes.S64toF64, lanes.U64toF64,
-		lanes.F64toS64Z, lanes.F64toU64Z}
-	ter32   = [...]func(d, a, b, c *v32, mask uint32){lanes.Mad32, lanes.FMA32}
-	ter32S  = [...]func(d, a, b *v32, s, mask uint32){lanes.Mad32S, lanes.FMA32S}
-	ter32SB = [...]func(d, a *v32, s uint32, c *v32, mask uint32){lanes.Mad32SB, lanes.FMA32SB}
-	ter64   = [...]func(d, a, b, c *v64, mask uint32){lanes.Mad64, lanes.FMA64}
-	ter64S  = [...]func(d, a, b *v64, s uint64, mask uint32){lanes.Mad64S, lanes.FMA64S}
-	ter64SB = [...]func(d, a *v64, s uint64, c *v64, mask uint32){lanes.Mad64SB, lanes.FMA64SB}
-	shift64 = [...]func(d, a *v64, n *v32, mask uint32){lanes.Shl64, lanes.ShrU64, lanes.ShrS64}
-	shiftS  = [...]func(d, a *v64, n, mask uint32){lanes.Shl64S, lanes.ShrU64S, lanes.ShrS64S}
-	widen   = [...]func(d *v64, a *v32, mask uint32){lanes.SExt64, lanes.ZExt64, lanes.S32toF64, lanes.U32toF64, lanes.F32toF64, lanes.F32toS64Z, lanes.F32toU64Z}
-	narrow  = [...]func(d *v32, a *v64, mask uint32){lanes.Low32, lanes.High32, lanes.Popc64, lanes.Clz64, lanes.S64toF32, lanes.U64toF32, lanes.F64toF32, lanes.F64toS32Z, lanes.F64toU32Z}
-	mul64   = [...]func(d *v64, a, b *v32, mask uint32){lanes.MulU64, lanes.MulS64}
-	mul64S  = [...]func(d *v64, a *v32, s, mask uint32){lanes.MulU64S, lanes.MulS64S}
-	bits32  = [...]func(d, a *v32, n, mask uint32){lanes.SExtBits32, lanes.ZExtBits32}
-	bits64  = [...]func(d, a *v64, n, mask uint32){lanes.SExtBits64, lanes.ZExtBits64}
-	imm32   = [...]func(d, a, b *v32, n, mask uint32){lanes.ShfL32S, lanes.ShfR32S, lanes.Prmt32S}
-	imm32T  = [...]func(d, a, b, c *v32, n, mask uint32){lanes.Lop3}
-	cmp32   = [...]func(a, b *v32, mask uint32) uint32{
-		lanes.EQ32, lanes.NE32, lanes.LTS32, lanes.LES32, nil, nil, lanes.LTU32, lanes.LEU32, nil, nil,
-		lanes.FEQ32, lanes.FNE32, lanes.FLT32, lanes.FLE32, lanes.FGT32, lanes.FGE32,
-		lanes.FEQU32, lanes.FNEU32, lanes.FLTU32, lanes.FLEU32, lanes.FGTU32, lanes.FGEU32, lanes.FNum32, lanes.FNaN32}
-	cmp32S = [...]func(a *v32, s, mask uint32) uint32{
-		lanes.EQ32S, lanes.NE32S, lanes.LTS32S, lanes.LES32S, lanes.GTS32S, lanes.GES32S, lanes.LTU32S, lanes.LEU32S, lanes.GTU32S, lanes.GEU32S,
-		lanes.FEQ32S, lanes.FNE32S, lanes.FLT32S, lanes.FLE32S, lanes.FGT32S, lanes.FGE32S,
-		lanes.FEQU32S, lanes.FNEU32S, lanes.FLTU32S, lanes.FLEU32S, lanes.FGTU32S, lanes.FGEU32S, lanes.FNum32S, lanes.FNaN32S}
-	cmp64 = [...]func(a, b *v64, mask uint32) uint32{
-		lanes.EQ64, lanes.NE64, lanes.LTS64, lanes.LES64, nil, nil, lanes.LTU64, lanes.LEU64, nil, nil,
-		lanes.FEQ64, lanes.FNE64, lanes.FLT64, lanes.FLE64, lanes.FGT64, lanes.FGE64,
-		lanes.FEQU64, lanes.FNEU64, lanes.FLTU64, lanes.FLEU64, lanes.FGTU64, lanes.FGEU64, lanes.FNum64, lanes.FNaN64}
-	cmp64S = [...]func(a *v64, s uint64, mask uint32) uint32{
-		lanes.EQ64S, lanes.NE64S, lanes.LTS64S, lanes.LES64S, lanes.GTS64S, lanes.GES64S, lanes.LTU64S, lanes.LEU64S, lanes.GTU64S, lanes.GEU64S,
-		lanes.FEQ64S, lanes.FNE64S, lanes.FLT64S, lanes.FLE64S, lanes.FGT64S, lanes.FGE64S,
-		lanes.FEQU64S, lanes.FNEU64S, lanes.FLTU64S, lanes.FLEU64S, lanes.FGTU64S, lanes.FGEU64S, lanes.FNum64S, lanes.FNaN64S}
+	bin32 = [...]lanes.Code{
+		lanes.OpAdd32, lanes.OpSub32, lanes.OpMul32, lanes.OpAnd32, lanes.OpOr32, lanes.OpXor32, lanes.OpShl32, lanes.OpShrU32, lanes.OpShrS32,
+		lanes.OpMinS32, lanes.OpMinU32, lanes.OpMaxS32, lanes.OpMaxU32, lanes.OpMulHiU32, lanes.OpMulHiS32, lanes.OpDivU32, lanes.OpDivS32,
+		lanes.OpRemU32, lanes.OpRemS32, lanes.OpFAdd32, lanes.OpFSub32, lanes.OpFMul32, lanes.OpFDiv32, lanes.OpFMin32, lanes.OpFMax32}
+	bin32S = [...]lanes.Code{
+		lanes.OpAdd32S, lanes.OpSub32S, lanes.OpMul32S, lanes.OpAnd32S, lanes.OpOr32S, lanes.OpXor32S, lanes.OpShl32S, lanes.OpShrU32S, lanes.OpShrS32S,
+		lanes.OpMinS32S, lanes.OpMinU32S, lanes.OpMaxS32S, lanes.OpMaxU32S, lanes.OpMulHiU32S, lanes.OpMulHiS32S, lanes.OpDivU32S, lanes.OpDivS32S,
+		lanes.OpRemU32S, lanes.OpRemS32S, lanes.OpFAdd32S, lanes.OpFSub32S, lanes.OpFMul32S, lanes.OpFDiv32S, lanes.OpFMin32S, lanes.OpFMax32S,
+		lanes.OpRSub32S, lanes.OpFRSub32S, lanes.OpFRDiv32S}
+	bin64 = [...]lanes.Code{
+		lanes.OpAdd64, lanes.OpSub64, lanes.OpMul64, lanes.OpAnd64, lanes.OpOr64, lanes.OpXor64,
+		lanes.OpMinS64, lanes.OpMinU64, lanes.OpMaxS64, lanes.OpMaxU64,
+		lanes.OpFAdd64, lanes.OpFSub64, lanes.OpFMul64, lanes.OpFDiv64, lanes.OpFMin64, lanes.OpFMax64}
+	bin64S = [...]lanes.Code{
+		lanes.OpAdd64S, lanes.OpSub64S, lanes.OpMul64S, lanes.OpAnd64S, lanes.OpOr64S, lanes.OpXor64S,
+		lanes.OpMinS64S, lanes.OpMinU64S, lanes.OpMaxS64S, lanes.OpMaxU64S,
+		lanes.OpFAdd64S, lanes.OpFSub64S, lanes.OpFMul64S, lanes.OpFDiv64S, lanes.OpFMin64S, lanes.OpFMax64S,
+		lanes.OpRSub64S, lanes.OpFRSub64S, lanes.OpFRDiv64S}
+	un32 = [...]lanes.Code{
+		lanes.OpNot32, lanes.OpPopc32, lanes.OpClz32, lanes.OpBrev32, lanes.OpFSqrt32, lanes.OpFRcp32, lanes.OpFNeg32, lanes.OpFAbs32,
+		lanes.OpFRsqrt32, lanes.OpS32toF32, lanes.OpU32toF32, lanes.OpF32toS32Z, lanes.OpF32toU32Z}
+	un64 = [...]lanes.Code{
+		lanes.OpNot64, lanes.OpFSqrt64, lanes.OpFRcp64, lanes.OpFNeg64, lanes.OpFAbs64, lanes.OpS64toF64, lanes.OpU64toF64,
+		lanes.OpF64toS64Z, lanes.OpF64toU64Z}
+	ter32   = [...]lanes.Code{lanes.OpMad32, lanes.OpFMA32}
+	ter32S  = [...]lanes.Code{lanes.OpMad32S, lanes.OpFMA32S}
+	ter32SB = [...]lanes.Code{lanes.OpMad32SB, lanes.OpFMA32SB}
+	ter64   = [...]lanes.Code{lanes.OpMad64, lanes.OpFMA64}
+	ter64S  = [...]lanes.Code{lanes.OpMad64S, lanes.OpFMA64S}
+	ter64SB = [...]lanes.Code{lanes.OpMad64SB, lanes.OpFMA64SB}
+	shift64 = [...]lanes.Code{lanes.OpShl64, lanes.OpShrU64, lanes.OpShrS64}
+	shiftS  = [...]lanes.Code{lanes.OpShl64S, lanes.OpShrU64S, lanes.OpShrS64S}
+	widen   = [...]lanes.Code{lanes.OpSExt64, lanes.OpZExt64, lanes.OpS32toF64, lanes.OpU32toF64, lanes.OpF32toF64, lanes.OpF32toS64Z, lanes.OpF32toU64Z}
+	narrow  = [...]lanes.Code{lanes.OpLow32, lanes.OpHigh32, lanes.OpPopc64, lanes.OpClz64, lanes.OpS64toF32, lanes.OpU64toF32, lanes.OpF64toF32, lanes.OpF64toS32Z, lanes.OpF64toU32Z}
+	mul64   = [...]lanes.Code{lanes.OpMulU64, lanes.OpMulS64}
+	mul64S  = [...]lanes.Code{lanes.OpMulU64S, lanes.OpMulS64S}
+	bits32  = [...]lanes.Code{lanes.OpSExtBits32, lanes.OpZExtBits32}
+	bits64  = [...]lanes.Code{lanes.OpSExtBits64, lanes.OpZExtBits64}
+	imm32   = [...]lanes.Code{lanes.OpShfL32S, lanes.OpShfR32S, lanes.OpPrmt32S}
+	imm32T  = [...]lanes.Code{lanes.OpLop3}
+	cmp32   = [...]lanes.Code{
+		lanes.OpEQ32, lanes.OpNE32, lanes.OpLTS32, lanes.OpLES32, 0, 0, lanes.OpLTU32, lanes.OpLEU32, 0, 0,
+		lanes.OpFEQ32, lanes.OpFNE32, lanes.OpFLT32, lanes.OpFLE32, lanes.OpFGT32, lanes.OpFGE32,
+		lanes.OpFEQU32, lanes.OpFNEU32, lanes.OpFLTU32, lanes.OpFLEU32, lanes.OpFGTU32, lanes.OpFGEU32, lanes.OpFNum32, lanes.OpFNaN32}
+	cmp32S = [...]lanes.Code{
+		lanes.OpEQ32S, lanes.OpNE32S, lanes.OpLTS32S, lanes.OpLES32S, lanes.OpGTS32S, lanes.OpGES32S, lanes.OpLTU32S, lanes.OpLEU32S, lanes.OpGTU32S, lanes.OpGEU32S,
+		lanes.OpFEQ32S, lanes.OpFNE32S, lanes.OpFLT32S, lanes.OpFLE32S, lanes.OpFGT32S, lanes.OpFGE32S,
+		lanes.OpFEQU32S, lanes.OpFNEU32S, lanes.OpFLTU32S, lanes.OpFLEU32S, lanes.OpFGTU32S, lanes.OpFGEU32S, lanes.OpFNum32S, lanes.OpFNaN32S}
+	cmp64 = [...]lanes.Code{
+		lanes.OpEQ64, lanes.OpNE64, lanes.OpLTS64, lanes.OpLES64, 0, 0, lanes.OpLTU64, lanes.OpLEU64, 0, 0,
+		lanes.OpFEQ64, lanes.OpFNE64, lanes.OpFLT64, lanes.OpFLE64, lanes.OpFGT64, lanes.OpFGE64,
+		lanes.OpFEQU64, lanes.OpFNEU64, lanes.OpFLTU64, lanes.OpFLEU64, lanes.OpFGTU64, lanes.OpFGEU64, lanes.OpFNum64, lanes.OpFNaN64}
+	cmp64S = [...]lanes.Code{
+		lanes.OpEQ64S, lanes.OpNE64S, lanes.OpLTS64S, lanes.OpLES64S, lanes.OpGTS64S, lanes.OpGES64S, lanes.OpLTU64S, lanes.OpLEU64S, lanes.OpGTU64S, lanes.OpGEU64S,
+		lanes.OpFEQ64S, lanes.OpFNE64S, lanes.OpFLT64S, lanes.OpFLE64S, lanes.OpFGT64S, lanes.OpFGE64S,
+		lanes.OpFEQU64S, lanes.OpFNEU64S, lanes.OpFLTU64S, lanes.OpFLEU64S, lanes.OpFGTU64S, lanes.OpFGEU64S, lanes.OpFNum64S, lanes.OpFNaN64S}
 )
 
 // Indices in the tables above.

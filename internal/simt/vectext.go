@@ -2,6 +2,7 @@ package simt
 
 import (
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 )
 
@@ -12,7 +13,9 @@ import (
 // belong to the group.
 type text struct {
 	code    []ins
-	lines   []line // scalars that are used as vectors
+	ops     []lanes.Op // what oRun and edges do, lists that end in OpEnd
+	counts  []int32    // by pc: instructions of the internal form before it
+	lines   []line     // scalars that are used as vectors
 	edges   []edge
 	effects []effect
 	rows    []row
@@ -43,7 +46,7 @@ type line struct {
 // edge is a way from a block to another.
 type edge struct {
 	to    int32
-	moves []move
+	moves int32 // operations that define what lives behind it, in text.ops; -1 for none
 }
 
 // move copies a value over an edge. src is as an operand of the file's kind is.
@@ -134,6 +137,7 @@ const (
 	oLoad                   //
 	oStore                  //
 	oAtomic                 //
+	oRun                    // a: operations
 	oRow                    // a: row, lane by lane
 	oRowS                   // a: row, once
 	oClock                  // d: scalar; a: row

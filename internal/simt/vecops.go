@@ -1,0 +1,291 @@
+package simt
+
+import (
+	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
+const maxRun = 1000
+
+// spares are the registers at the end of each file for scalars spread to vectors, by operand, and one for the cycles of
+// an edge's moves.
+const spares = 4
+
+// opsOf turns an instruction that only computes into operations of package lanes.
+func (b *compiler) opsOf(i *ins) []lanes.Op {
+	var out []lanes.Op
+	// spread, v32, v64 and pred make operand k a register, spreading a scalar first.
+	spread := func(o int32, k int, spare int, set, affine lanes.Code) int32 {
+		if o >= 0 {
+			return o
+		}
+		l := b.t.lines[^o]
+		to := int32(spare - spares + 1 + k)
+		if l.stride == 0 {
+			out = append(out, lanes.Make(set, 0, to, l.reg))
+		} else {
+			out = append(out, lanes.Make(affine, l.stride, to, l.reg))
+		}
+		return to
+	}
+	v32 := func(o int32, k int) int32 { return spread(o, k, b.t.v32, lanes.OpSet32, lanes.OpAffine32) }
+	v64 := func(o int32, k int) int32 { return spread(o, k, b.t.v64, lanes.OpSet64, lanes.OpAffine64) }
+	pred := func(o int32, k int) int32 {
+		if o >= 0 {
+			return o
+		}
+		to := int32(b.t.preds - spares + 1 + k)
+		out = append(out, lanes.Make(lanes.OpPredSet, 0, to, ^o))
+		return to
+	}
+	do := func(c lanes.Code, imm uint64, sources ...int32) {
+		out = append(out, lanes.Make(c, imm, i.d, sources...))
+	}
+	switch i.op {
+	case oBin32:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(bin32[i.fn], 0, x, y)
+	case oBin32S:
+		do(bin32S[i.fn], 0, v32(i.a, 0), i.b)
+	case oUn32:
+		do(un32[i.fn], 0, v32(i.a, 0))
+	case oTer32:
+		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
+		do(ter32[i.fn], 0, x, y, z)
+	case oTer32S:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(ter32S[i.fn], 0, x, y, i.c)
+	case oTer32SB:
+		x, z := v32(i.a, 0), v32(i.c, 2)
+		do(ter32SB[i.fn], 0, x, i.b, z)
+	case oBin64:
+		x, y := v64(i.a, 0), v64(i.b, 1)
+		do(bin64[i.fn], 0, x, y)
+	case oBin64S:
+		do(bin64S[i.fn], 0, v64(i.a, 0), i.b)
+	case oUn64:
+		do(un64[i.fn], 0, v64(i.a, 0))
+	case oTer64:
+		x, y, z := v64(i.a, 0), v64(i.b, 1), v64(i.c, 2)
+		do(ter64[i.fn], 0, x, y, z)
+	case oTer64S:
+		x, y := v64(i.a, 0), v64(i.b, 1)
+		do(ter64S[i.fn], 0, x, y, i.c)
+	case oTer64SB:
+		x, z := v64(i.a, 0), v64(i.c, 2)
+		do(ter64SB[i.fn], 0, x, i.b, z)
+	case oShift64:
+		x, y := v64(i.a, 0), v32(i.b, 1)
+		do(shift64[i.fn], 0, x, y)
+	case oShift64S:
+		do(shiftS[i.fn], 0, v64(i.a, 0), i.b)
+	case oWiden:
+		do(widen[i.fn], 0, v32(i.a, 0))
+	case oNarrow:
+		do(narrow[i.fn], 0, v64(i.a, 0))
+	case oMul64:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(mul64[i.fn], 0, x, y)
+	case oMul64S:
+		do(mul64S[i.fn], 0, v32(i.a, 0), i.b)
+	case oBits32:
+		do(bits32[i.fn], i.imm, v32(i.a, 0))
+	case oBits64:
+		do(bits64[i.fn], i.imm, v64(i.a, 0))
+	case oImm32:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(imm32[i.fn], i.imm, x, y)
+	case oImm32T:
+		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
+		do(imm32T[i.fn], i.imm, x, y, z)
+	case oCmp32:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(cmp32[i.fn], 0, x, y)
+	case oCmp32S:
+		do(cmp32S[i.fn], 0, v32(i.a, 0), i.b)
+	case oCmp64:
+		x, y := v64(i.a, 0), v64(i.b, 1)
+		do(cmp64[i.fn], 0, x, y)
+	case oCmp64S:
+		do(cmp64S[i.fn], 0, v64(i.a, 0), i.b)
+	case oSel32:
+		x, y, c := v32(i.a, 0), v32(i.b, 1), pred(i.c, 2)
+		do(lanes.OpSel32, 0, x, y, c)
+	case oSel64:
+		x, y, c := v64(i.a, 0), v64(i.b, 1), pred(i.c, 2)
+		do(lanes.OpSel64, 0, x, y, c)
+	case oFrom1:
+		do(lanes.OpBool32, i.imm, pred(i.a, 0))
+	case oFrom1W:
+		do(lanes.OpBool64, i.imm, pred(i.a, 0))
+	case oTo1:
+		do(lanes.OpOdd32, 0, v32(i.a, 0))
+	case oTo1W:
+		do(lanes.OpOdd64, 0, v64(i.a, 0))
+	case oPack:
+		x, y := v32(i.a, 0), v32(i.b, 1)
+		do(lanes.OpPack64, 0, x, y)
+	case oCopy32:
+		b.spreadTo(&out, i.d, i.a, lanes.OpCopy32, lanes.OpSet32, lanes.OpAffine32)
+	case oCopy64:
+		b.spreadTo(&out, i.d, i.a, lanes.OpCopy64, lanes.OpSet64, lanes.OpAffine64)
+	case oCopy1:
+		if i.a < 0 {
+			do(lanes.OpPredSet, 0, ^i.a)
+		} else {
+			do(lanes.OpPredCopy, 0, i.a)
+		}
+	case oAnd1, oOr1, oXor1:
+		x, y := pred(i.a, 0), pred(i.b, 1)
+		do(map[opcode]lanes.Code{oAnd1: lanes.OpPredAnd, oOr1: lanes.OpPredOr, oXor1: lanes.OpPredXor}[i.op], 0, x, y)
+	case oNot1:
+		do(lanes.OpPredNot, 0, pred(i.a, 0))
+	case oSel1:
+		x, y, c := pred(i.a, 0), pred(i.b, 1), pred(i.c, 2)
+		do(lanes.OpPredSel, 0, x, y, c)
+	default:
+		out = b.scalarOps(out, i)
+	}
+	return out
+}
+
+// spreadTo copies a vector operand to a register.
+func (b *compiler) spreadTo(out *[]lanes.Op, d, a int32, copying, set, affine lanes.Code) {
+	if a >= 0 {
+		*out = append(*out, lanes.Make(copying, 0, d, a))
+		return
+	}
+	if l := b.t.lines[^a]; l.stride == 0 {
+		*out = append(*out, lanes.Make(set, 0, d, l.reg))
+	} else {
+		*out = append(*out, lanes.Make(affine, l.stride, d, l.reg))
+	}
+}
+
+// scalarOps is opsOf for scalars.
+func (b *compiler) scalarOps(out []lanes.Op, i *ins) []lanes.Op {
+	do := func(c lanes.Code, imm uint64, sources ...int32) {
+		out = append(out, lanes.Make(c, imm, i.d, sources...))
+	}
+	mask := ^uint64(0) >> (64 - i.fn&127)
+	wide := i.fn == 64
+	pick := func(narrow, long lanes.Code) lanes.Code {
+		if wide {
+			return long
+		}
+		return narrow
+	}
+	switch i.op {
+	case sAdd:
+		do(lanes.OpScalarAdd, i.imm, i.a, i.b)
+	case sSub:
+		do(lanes.OpScalarSub, i.imm, i.a, i.b)
+	case sMul:
+		do(lanes.OpScalarMul, i.imm, i.a, i.b)
+	case sAnd:
+		do(lanes.OpScalarAnd, 0, i.a, i.b)
+	case sOr:
+		do(lanes.OpScalarOr, 0, i.a, i.b)
+	case sXor:
+		do(lanes.OpScalarXor, 0, i.a, i.b)
+	case sNot:
+		do(lanes.OpScalarNot, i.imm, i.a)
+	case sShl:
+		do(pick(lanes.OpScalarShl32, lanes.OpScalarShl64), 0, i.a, i.b)
+	case sShrU:
+		do(pick(lanes.OpScalarShrU32, lanes.OpScalarShrU64), 0, i.a, i.b)
+	case sShrS:
+		do(pick(lanes.OpScalarShrS32, lanes.OpScalarShrS64), 0, i.a, i.b)
+	case sMulU:
+		do(lanes.OpScalarMulU, 0, i.a, i.b)
+	case sMulS:
+		do(lanes.OpScalarMulS, 0, i.a, i.b)
+	case sZExt:
+		do(lanes.OpScalarMask, mask&i.imm, i.a)
+	case sSExt:
+		do(lanes.OpScalarSExt, 64-uint64(i.fn), i.a)
+		if i.imm != ^uint64(0) {
+			do(lanes.OpScalarMask, i.imm, i.d)
+		}
+	case sCopy:
+		do(lanes.OpScalarCopy, 0, i.a)
+	case sSel:
+		do(lanes.OpScalarSel, 0, i.a, i.b, i.c)
+	case sCmp:
+		code := scalarCmp[i.fn]
+		if i.imm == 64 {
+			code = scalarCmp64[i.fn]
+		}
+		do(code, 0, i.a, i.b)
+	default:
+		panic("BUG: an operation that nobody computes")
+	}
+	return out
+}
+
+var (
+	scalarCmp = [...]lanes.Code{opt.EQ: lanes.OpScalarEQ32, opt.NE: lanes.OpScalarNE32, opt.LTS: lanes.OpScalarLTS32, opt.LES: lanes.OpScalarLES32,
+		opt.GTS: lanes.OpScalarGTS32, opt.GES: lanes.OpScalarGES32, opt.LTU: lanes.OpScalarLTU32, opt.LEU: lanes.OpScalarLEU32,
+		opt.GTU: lanes.OpScalarGTU32, opt.GEU: lanes.OpScalarGEU32}
+	scalarCmp64 = [...]lanes.Code{opt.EQ: lanes.OpScalarEQ64, opt.NE: lanes.OpScalarNE64, opt.LTS: lanes.OpScalarLTS64, opt.LES: lanes.OpScalarLES64,
+		opt.GTS: lanes.OpScalarGTS64, opt.GES: lanes.OpScalarGES64, opt.LTU: lanes.OpScalarLTU64, opt.LEU: lanes.OpScalarLEU64,
+		opt.GTU: lanes.OpScalarGTU64, opt.GEU: lanes.OpScalarGEU64}
+)
+
+// moveOps turns the moves of an edge into operations.
+func (b *compiler) moveOps(moves []move) []lanes.Op {
+	var out []lanes.Op
+	for _, m := range moves {
+		switch m.file {
+		case scalars:
+			out = append(out, lanes.Make(lanes.OpScalarCopy, 0, m.dst, m.src))
+		case vectors32:
+			b.spreadTo(&out, m.dst, m.src, lanes.OpCopy32, lanes.OpSet32, lanes.OpAffine32)
+		case vectors64:
+			b.spreadTo(&out, m.dst, m.src, lanes.OpCopy64, lanes.OpSet64, lanes.OpAffine64)
+		default:
+			if m.src < 0 {
+				out = append(out, lanes.Make(lanes.OpPredSet, 0, m.dst, ^m.src))
+			} else {
+				out = append(out, lanes.Make(lanes.OpPredCopy, 0, m.dst, m.src))
+			}
+		}
+	}
+	return out
+}
+
+// flush makes one instruction of the operations gathered.
+func (b *compiler) flush() {
+	if len(b.pending) == 0 {
+		return
+	}
+	at := int32(len(b.t.ops))
+	b.t.ops = append(append(b.t.ops, b.pending...), lanes.Op{Code: lanes.OpEnd})
+	b.append(ins{op: oRun, a: at}, b.counted)
+	b.pending, b.counted = b.pending[:0], 0
+}
+
+// add emits an instruction.
+func (b *compiler) add(i ins) {
+	if i.op > oSpecial && i.op != sWiden {
+		b.pending = append(b.pending, b.opsOf(&i)...)
+		if b.counted++; len(b.pending) > maxRun {
+			b.flush()
+		}
+		return
+	}
+	b.flush()
+	b.append(i, 1)
+}
+
+// append puts an instruction into the code that stands for n of them.
+func (b *compiler) append(i ins, n int32) {
+	t := b.t
+	t.code = append(t.code, i)
+	t.meet = append(t.meet, -1)
+	if len(t.counts) == 0 {
+		t.counts = append(t.counts, 0)
+	}
+	t.counts = append(t.counts, t.counts[len(t.counts)-1]+n)
+}
