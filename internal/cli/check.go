@@ -200,7 +200,11 @@ func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile
 	if name == "" {
 		name = strings.TrimSuffix(file, filepath.Ext(file)) + ".toml"
 		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
-			return nil, usagef("how is %s to be launched? Give --launch FILE. A file to start from:\n\n%s", file, session.LaunchTemplate(in))
+			template, err := session.LaunchTemplate(in)
+			if err != nil {
+				return nil, err
+			}
+			return nil, usagef("how is %s to be launched? Give --launch FILE. A file to start from:\n\n%s", file, template)
 		}
 	}
 	f, err := os.Open(name)

@@ -130,7 +130,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	if err != nil {
 		var usage *usageError
 		if o != nil && !errors.As(err, &usage) {
-			if jerr := writeJSON(e, o, failReport(err)); jerr != nil {
+			if jerr := writeJSON(e, o, failReport(err)); jerr != nil && jerr.Error() != err.Error() {
 				err = errors.Join(err, jerr)
 			}
 		}

@@ -100,8 +100,8 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 	}
 	lim := c.dev.cfg.Limits
 	if cfg.Shared < 0 || cfg.Shared > k.maxDynamic {
-		return fail(InvalidValue, "launch of %s with %d bytes of dynamic shared memory; it may have %d "+
-			"(cudaFuncSetAttribute raises that to at most %d)", k.Name(), cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
+		return fail(InvalidValue, "%d bytes of dynamic shared memory, and the kernel may have %d "+
+			"(cudaFuncSetAttribute raises that to at most %d)", cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
 	}
 	if err := simt.Check(l, lim); err != nil {
 		var limit *simt.LimitError

@@ -134,8 +134,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
 	case LockstepRace:
-		return fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair()),
-			"put __syncwarp() between the two"
+		return fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed%s", f.pair(), f.around()),
+			f.warpFix("put __syncwarp() between the two")
 	case VolatileRace:
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
 			"use cuda::atomic_ref or atomic functions instead of volatile"
@@ -176,8 +176,27 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: an atomic or volatile variable passes from one to the other, but %s", f.pair(), f.memory(), f.Handover.lacks()),
 			f.Handover.fix("__threadfence_block()")
 	}
+	if f.sameWarp() {
+		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
+			f.warpFix("let both threads pass a __syncwarp() or __syncthreads() between the two")
+	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()),
 		"put __syncthreads() between the two"
+}
+
+// sameWarp says that the two accesses are by lanes of one warp of one launch.
+func (f *Facts) sameWarp() bool {
+	x, y := &f.Earlier, &f.Later
+	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
+}
+
+// warpFix is what orders lanes of one warp: where __syncwarp stands on both sides already, its masks keep them apart.
+func (f *Facts) warpFix(otherwise string) string {
+	warp := func(s *Sync) bool { return s != nil && s.What == warpSyncName }
+	if warp(f.Earlier.Sync) && warp(f.Later.Sync) {
+		return "let the mask of the __syncwarp() (or the size of the tile) between the two take in both lanes"
+	}
+	return otherwise
 }
 
 func (f *Facts) explainGrid(k Kind) (message, fix string) {
@@ -238,6 +257,8 @@ func (h *Handover) fix(fence string) string {
 	return fmt.Sprintf("put %s after the read that receives the variable, or make that read an acquire", fence)
 }
 
+const warpSyncName = "bar.warp.sync"
+
 // SyncName names a synchronisation as PTX does: "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta".
 func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits bool) string {
 	switch k {
@@ -247,7 +268,7 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		}
 		return fmt.Sprintf("bar.sync %d", barrier)
 	case event.WarpSync:
-		return "bar.warp.sync"
+		return warpSyncName
 	case event.Fence:
 		return fmt.Sprintf("fence.%s.%s", o, s)
 	}

@@ -35,7 +35,7 @@ func (m *Module) Check(kernel *Func) error {
 			in := &f.Insts[i]
 			if g := in.Callee; in.Class == Call && g != nil && g.Decl.Body == nil && g.Builtin == "" {
 				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos,
-					Msg: fmt.Sprintf("function %s is declared and defined in no module", g.Name)})
+					Msg: fmt.Sprintf("function %s is declared and defined in no module; sources that call each other's device functions are linked with -rdc=true", g.Name)})
 			}
 		}
 	}

@@ -23,6 +23,11 @@ func Demangle(name string) string {
 	return internalPrefix.ReplaceAllString(out, "")
 }
 
+var mangled = regexp.MustCompile(`\b_Z[A-Za-z0-9_$]+`)
+
+// DemangleIn demangles the linker names in a text.
+func DemangleIn(text string) string { return mangled.ReplaceAllStringFunc(text, Demangle) }
+
 // BareName is a demangled name without its parameter list, return type and template arguments of functions around it:
 // "reduce" for "void reduce<int>(int const*)", "tile" for the variable of "reduce(int)::tile".
 func BareName(name string) string {

@@ -208,6 +208,17 @@ func TestSystemFile(t *testing.T) {
 	}
 }
 
+func TestDemangleIn(t *testing.T) {
+	for in, want := range map[string]string{
+		"function _Z3addPii is missing": "function add(int*, int) is missing",
+		"_Z, a_Z3addv, _Z9param_0":      "_Z, a_Z3addv, _Z9param_0",
+	} {
+		if got := DemangleIn(in); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestDemangle(t *testing.T) {
 	for name, want := range map[string][2]string{
 		reduceName:               {"reduce(int const*, int*, int)", "reduce"},
@@ -318,6 +329,9 @@ func TestToolkitHeaderName(t *testing.T) {
 func TestInternal(t *testing.T) {
 	header := event.Frame{Function: "store", File: "/usr/local/cuda/include/cub/store.cuh", Line: 7}
 	first, second := frame(4, 2, 50, "call"), frame(9, 2, 60, "call")
+	intrinsic := event.Frame{Function: "__uAtomicCAS"}
+	cas := event.Frame{Function: "_Z9atomicCASPjjj", File: "/usr/local/cuda/include/device_atomic_functions.hpp", Line: 9}
+	add := event.Frame{Function: "_Z9atomicAddP14__nv_bfloat162S_", File: "/usr/local/cuda/include/cuda_bf16.hpp", Line: 5}
 	of := func(kind detect.Kind, a, b []event.Frame) bool {
 		f := race()
 		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
@@ -333,6 +347,9 @@ func TestInternal(t *testing.T) {
 		{of(detect.VolatileOnly, stack(header, first), stack(first)), false},
 		{of(detect.VolatileOnly, stack(first), stack(first)), false},
 		{of(detect.MissingBarrier, stack(header, first), stack(header, first)), false},
+		{of(detect.MixedAtomic, stack(intrinsic, cas, add, first), stack(add, second)), true},
+		{of(detect.MixedAtomic, stack(intrinsic, cas, add, first), stack(second)), false}, // the user's own plain access
+		{of(detect.MixedAtomic, stack(header, first), stack(add, second)), false},
 	} {
 		if c.got != c.want {
 			t.Errorf("case %d: %t", i, c.got)

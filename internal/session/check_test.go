@@ -282,13 +282,21 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestLaunchTemplate(t *testing.T) {
-	got := LaunchTemplate(&Input{Images: []cuda.Image{{Name: "k.ptx", Text: kernels}}})
+	got, err := LaunchTemplate(&Input{Images: []cuda.Image{{Name: "k.ptx", Text: kernels}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := ReadLaunchFile("t.toml", []byte(got)); err != nil {
 		t.Errorf("%v in\n%s", err, got)
 	}
 	r := mustCheck(t, &Options{}, got)
 	if r.Verdict != report.Clean {
 		t.Errorf("verdict %s", r.Verdict)
+	}
+	for _, broken := range []string{"\x94\x01", ".version 8.0\n.target sm_80\n.address_size 64\n", kernels[:len(kernels)/2]} {
+		if got, err := LaunchTemplate(&Input{Images: []cuda.Image{{Name: "k.ptx", Text: broken}}}); err == nil {
+			t.Errorf("a launch file for %q:\n%s", broken, got)
+		}
 	}
 }
 

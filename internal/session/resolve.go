@@ -61,8 +61,23 @@ func (r *once) fault(f simt.Fault) {
 	for i := range f.Stands {
 		out.Accesses = append(out.Accesses, r.stand(&f, &f.Stands[i]))
 	}
+	if f.Kind == simt.OutOfBounds && len(out.Accesses) == 1 {
+		out.Fix = strayFix(&out.Accesses[0], out.Fix)
+	}
 	out.Message = r.nameBuffers(out.Message)
 	r.findings = append(r.findings, out)
+}
+
+// strayFix is what to do about an access to an address near no allocation: there is no index to bound.
+func strayFix(a *report.Access, otherwise string) string {
+	const page = 4096
+	switch {
+	case a.Space != event.Global || a.Object.Name != "":
+		return otherwise
+	case a.Address < page:
+		return "let the pointer point to an allocation before the kernel uses it, and check what the allocation returned"
+	}
+	return "give the kernel memory that the device can reach (cudaMalloc, cudaMallocManaged, cudaHostAlloc), and check how the address is computed"
 }
 
 func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
@@ -194,10 +209,10 @@ func (r *once) sharedObject(off uint64, launch uint32) report.Object {
 }
 
 // optimised says that a function looks like the output of an optimising compiler: nvcc at -Xcicc -O0 keeps pointers
-// generic, and converts none to a state space.
+// generic, and converts none to global. (Sources convert some to shared themselves, with __cvta_generic_to_shared.)
 func optimised(f *isa.Func) bool {
 	for i := range f.Insts {
-		if src := f.Insts[i].Source; src != nil && src.Op == "cvta" && strings.HasPrefix(src.Mods, ".to.") {
+		if src := f.Insts[i].Source; src != nil && src.Op == "cvta" && strings.HasPrefix(src.Mods, ".to.global") {
 			return true
 		}
 	}

@@ -244,7 +244,7 @@ func (r *once) addKernel(k report.Kernel) {
 }
 
 func (r *once) skip(what, reason string) {
-	s := report.Skipped{What: what, Reason: reason}
+	s := report.Skipped{What: what, Reason: report.DemangleIn(reason)}
 	if !slices.Contains(r.skipped, s) {
 		r.skipped = append(r.skipped, s)
 	}
@@ -270,7 +270,7 @@ func (r *once) finish() *report.Report {
 		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
 	}
 	r.complainUnwatched()
-	if r.looks && len(r.findings) > 0 {
+	if r.looks {
 		r.note("The PTX looks optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
 			"off, and a race may be hidden or made by it. Build with -lineinfo -Xcicc -O0 (\"fencepost nvcc\" does) to be sure.")
 	}

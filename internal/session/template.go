@@ -9,21 +9,20 @@ import (
 )
 
 // LaunchTemplate is a launch file to start from: the first kernel of the input with its parameters, of which 8-byte
-// integers are taken for pointers. It is "" when there is no kernel.
-func LaunchTemplate(in *Input) string {
+// integers are taken for pointers. PTX that cannot be read or holds no kernel is an error.
+func LaunchTemplate(in *Input) (string, error) {
 	for _, im := range in.Images {
-		// Broken PTX is the checker's to report; what could be read is enough here.
-		tree, _ := ptx.Parse(im.Name, im.Text)
-		if tree == nil {
-			continue
+		tree, err := ptx.Parse(im.Name, im.Text)
+		if err != nil {
+			return "", err
 		}
 		for _, d := range tree.Decls {
 			if f, ok := d.(*ptx.Func); ok && f.Entry {
-				return kernelTemplate(f)
+				return kernelTemplate(f), nil
 			}
 		}
 	}
-	return ""
+	return "", fmt.Errorf("%s holds no kernel (no .entry)", in.Images[0].Name)
 }
 
 func kernelTemplate(f *ptx.Func) string {
