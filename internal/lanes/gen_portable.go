@@ -8,6 +8,12 @@ import (
 )
 
 func goAdd32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] + b[l]
@@ -15,6 +21,12 @@ func goAdd32(d, a, b *V32, mask uint32) {
 }
 
 func goAdd32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] + s
@@ -22,6 +34,12 @@ func goAdd32S(d, a *V32, s, mask uint32) {
 }
 
 func goSub32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] - b[l]
@@ -29,6 +47,12 @@ func goSub32(d, a, b *V32, mask uint32) {
 }
 
 func goSub32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] - s
@@ -36,6 +60,12 @@ func goSub32S(d, a *V32, s, mask uint32) {
 }
 
 func goMul32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] * b[l]
@@ -43,6 +73,12 @@ func goMul32(d, a, b *V32, mask uint32) {
 }
 
 func goMul32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] * s
@@ -50,6 +86,12 @@ func goMul32S(d, a *V32, s, mask uint32) {
 }
 
 func goAnd32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] & b[l]
@@ -57,6 +99,12 @@ func goAnd32(d, a, b *V32, mask uint32) {
 }
 
 func goAnd32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] & s
@@ -64,6 +112,12 @@ func goAnd32S(d, a *V32, s, mask uint32) {
 }
 
 func goOr32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] | b[l]
@@ -71,6 +125,12 @@ func goOr32(d, a, b *V32, mask uint32) {
 }
 
 func goOr32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] | s
@@ -78,6 +138,12 @@ func goOr32S(d, a *V32, s, mask uint32) {
 }
 
 func goXor32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ b[l]
@@ -85,6 +151,12 @@ func goXor32(d, a, b *V32, mask uint32) {
 }
 
 func goXor32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ s
@@ -92,6 +164,12 @@ func goXor32S(d, a *V32, s, mask uint32) {
 }
 
 func goRSub32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s - a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = s - a[l]
@@ -99,6 +177,12 @@ func goRSub32S(d, a *V32, s, mask uint32) {
 }
 
 func goNot32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = ^a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = ^a[l]
@@ -106,6 +190,12 @@ func goNot32(d, a *V32, mask uint32) {
 }
 
 func goShl32(d, a, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << n[l]
@@ -113,6 +203,12 @@ func goShl32(d, a, n *V32, mask uint32) {
 }
 
 func goShl32S(d, a *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << n
@@ -120,6 +216,12 @@ func goShl32S(d, a *V32, n, mask uint32) {
 }
 
 func goShrU32(d, a, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] >> n[l]
@@ -127,6 +229,12 @@ func goShrU32(d, a, n *V32, mask uint32) {
 }
 
 func goShrU32S(d, a *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] >> n
@@ -134,6 +242,12 @@ func goShrU32S(d, a *V32, n, mask uint32) {
 }
 
 func goShrS32(d, a, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]) >> n[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(int32(a[l]) >> n[l])
@@ -141,6 +255,12 @@ func goShrS32(d, a, n *V32, mask uint32) {
 }
 
 func goShrS32S(d, a *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]) >> n)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(int32(a[l]) >> n)
@@ -148,6 +268,12 @@ func goShrS32S(d, a *V32, n, mask uint32) {
 }
 
 func goMinS32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(min(int32(a[l]), int32(b[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(min(int32(a[l]), int32(b[l])))
@@ -155,6 +281,12 @@ func goMinS32(d, a, b *V32, mask uint32) {
 }
 
 func goMinS32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(min(int32(a[l]), int32(s)))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(min(int32(a[l]), int32(s)))
@@ -162,6 +294,12 @@ func goMinS32S(d, a *V32, s, mask uint32) {
 }
 
 func goMinU32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = min(a[l], b[l])
@@ -169,6 +307,12 @@ func goMinU32(d, a, b *V32, mask uint32) {
 }
 
 func goMinU32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = min(a[l], s)
@@ -176,6 +320,12 @@ func goMinU32S(d, a *V32, s, mask uint32) {
 }
 
 func goMaxS32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), int32(b[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(max(int32(a[l]), int32(b[l])))
@@ -183,6 +333,12 @@ func goMaxS32(d, a, b *V32, mask uint32) {
 }
 
 func goMaxS32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), int32(s)))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(max(int32(a[l]), int32(s)))
@@ -190,6 +346,12 @@ func goMaxS32S(d, a *V32, s, mask uint32) {
 }
 
 func goMaxU32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], b[l])
@@ -197,6 +359,12 @@ func goMaxU32(d, a, b *V32, mask uint32) {
 }
 
 func goMaxU32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], s)
@@ -204,6 +372,12 @@ func goMaxU32S(d, a *V32, s, mask uint32) {
 }
 
 func goAbsS32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), -int32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(max(int32(a[l]), -int32(a[l])))
@@ -211,6 +385,12 @@ func goAbsS32(d, a *V32, mask uint32) {
 }
 
 func goMad32(d, a, b, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + c[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*b[l] + c[l]
@@ -218,6 +398,12 @@ func goMad32(d, a, b, c *V32, mask uint32) {
 }
 
 func goMad32S(d, a, b *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*b[l] + s
@@ -225,6 +411,12 @@ func goMad32S(d, a, b *V32, s, mask uint32) {
 }
 
 func goMad32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*s + c[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*s + c[l]
@@ -233,6 +425,14 @@ func goMad32SB(d, a *V32, s uint32, c *V32, mask uint32) {
 
 func goEQ32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == b[l] {
@@ -244,6 +444,14 @@ func goEQ32(a, b *V32, mask uint32) uint32 {
 
 func goEQ32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == s {
@@ -255,6 +463,14 @@ func goEQ32S(a *V32, s, mask uint32) uint32 {
 
 func goNE32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] != b[l] {
@@ -266,6 +482,14 @@ func goNE32(a, b *V32, mask uint32) uint32 {
 
 func goNE32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] != s {
@@ -277,6 +501,14 @@ func goNE32S(a *V32, s, mask uint32) uint32 {
 
 func goLTS32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) < int32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) < int32(b[l]) {
@@ -288,6 +520,14 @@ func goLTS32(a, b *V32, mask uint32) uint32 {
 
 func goLTS32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) < int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) < int32(s) {
@@ -299,6 +539,14 @@ func goLTS32S(a *V32, s, mask uint32) uint32 {
 
 func goLTU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] < b[l] {
@@ -310,6 +558,14 @@ func goLTU32(a, b *V32, mask uint32) uint32 {
 
 func goLTU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] < s {
@@ -321,6 +577,14 @@ func goLTU32S(a *V32, s, mask uint32) uint32 {
 
 func goLES32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) <= int32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) <= int32(b[l]) {
@@ -332,6 +596,14 @@ func goLES32(a, b *V32, mask uint32) uint32 {
 
 func goLES32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) <= int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) <= int32(s) {
@@ -343,6 +615,14 @@ func goLES32S(a *V32, s, mask uint32) uint32 {
 
 func goLEU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] <= b[l] {
@@ -354,6 +634,14 @@ func goLEU32(a, b *V32, mask uint32) uint32 {
 
 func goLEU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] <= s {
@@ -365,6 +653,14 @@ func goLEU32S(a *V32, s, mask uint32) uint32 {
 
 func goGTS32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) > int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) > int32(s) {
@@ -376,6 +672,14 @@ func goGTS32S(a *V32, s, mask uint32) uint32 {
 
 func goGTU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] > s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] > s {
@@ -387,6 +691,14 @@ func goGTU32S(a *V32, s, mask uint32) uint32 {
 
 func goGES32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) >= int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int32(a[l]) >= int32(s) {
@@ -398,6 +710,14 @@ func goGES32S(a *V32, s, mask uint32) uint32 {
 
 func goGEU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] >= s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] >= s {
@@ -409,6 +729,14 @@ func goGEU32S(a *V32, s, mask uint32) uint32 {
 
 func goEQAffine32(a *V32, base, stride, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == base+uint32(l)*stride {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == base+uint32(l)*stride {
@@ -420,6 +748,14 @@ func goEQAffine32(a *V32, base, stride, mask uint32) uint32 {
 
 func goOdd32(a *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l]&1 != 0 {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l]&1 != 0 {
@@ -430,6 +766,12 @@ func goOdd32(a *V32, mask uint32) uint32 {
 }
 
 func goSel32(d, a, b *V32, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick32(cond>>l, a[l], b[l])
@@ -437,6 +779,12 @@ func goSel32(d, a, b *V32, cond, mask uint32) {
 }
 
 func goSel32VS(d, a *V32, b, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a[l], b)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick32(cond>>l, a[l], b)
@@ -444,6 +792,12 @@ func goSel32VS(d, a *V32, b, cond, mask uint32) {
 }
 
 func goSel32SV(d *V32, a uint32, b *V32, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a, b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick32(cond>>l, a, b[l])
@@ -451,6 +805,12 @@ func goSel32SV(d *V32, a uint32, b *V32, cond, mask uint32) {
 }
 
 func goSel32SS(d *V32, a, b, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a, b)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick32(cond>>l, a, b)
@@ -458,6 +818,12 @@ func goSel32SS(d *V32, a, b, cond, mask uint32) {
 }
 
 func goBool32(d *V32, cond, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, s, 0)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick32(cond>>l, s, 0)
@@ -465,6 +831,12 @@ func goBool32(d *V32, cond, s, mask uint32) {
 }
 
 func goCopy32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]
@@ -472,6 +844,12 @@ func goCopy32(d, a *V32, mask uint32) {
 }
 
 func goSet32(d *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = s
@@ -479,6 +857,12 @@ func goSet32(d *V32, s, mask uint32) {
 }
 
 func goAffine32(d *V32, base, stride, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = base + uint32(l)*stride
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = base + uint32(l)*stride
@@ -486,6 +870,12 @@ func goAffine32(d *V32, base, stride, mask uint32) {
 }
 
 func goPopc32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.OnesCount32(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(bits.OnesCount32(a[l]))
@@ -493,6 +883,12 @@ func goPopc32(d, a *V32, mask uint32) {
 }
 
 func goClz32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.LeadingZeros32(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(bits.LeadingZeros32(a[l]))
@@ -500,6 +896,12 @@ func goClz32(d, a *V32, mask uint32) {
 }
 
 func goAdd64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] + b[l]
@@ -507,6 +909,12 @@ func goAdd64(d, a, b *V64, mask uint32) {
 }
 
 func goAdd64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] + s
@@ -514,6 +922,12 @@ func goAdd64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goSub64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] - b[l]
@@ -521,6 +935,12 @@ func goSub64(d, a, b *V64, mask uint32) {
 }
 
 func goSub64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] - s
@@ -528,6 +948,12 @@ func goSub64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goMul64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] * b[l]
@@ -535,6 +961,12 @@ func goMul64(d, a, b *V64, mask uint32) {
 }
 
 func goMul64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] * s
@@ -542,6 +974,12 @@ func goMul64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goAnd64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] & b[l]
@@ -549,6 +987,12 @@ func goAnd64(d, a, b *V64, mask uint32) {
 }
 
 func goAnd64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] & s
@@ -556,6 +1000,12 @@ func goAnd64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goOr64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] | b[l]
@@ -563,6 +1013,12 @@ func goOr64(d, a, b *V64, mask uint32) {
 }
 
 func goOr64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] | s
@@ -570,6 +1026,12 @@ func goOr64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goXor64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ b[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ b[l]
@@ -577,6 +1039,12 @@ func goXor64(d, a, b *V64, mask uint32) {
 }
 
 func goXor64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ s
@@ -584,6 +1052,12 @@ func goXor64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goRSub64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s - a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = s - a[l]
@@ -591,6 +1065,12 @@ func goRSub64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goNot64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = ^a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = ^a[l]
@@ -598,6 +1078,12 @@ func goNot64(d, a *V64, mask uint32) {
 }
 
 func goShl64(d, a *V64, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << n[l]
@@ -605,6 +1091,12 @@ func goShl64(d, a *V64, n *V32, mask uint32) {
 }
 
 func goShl64S(d, a *V64, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << n
@@ -612,6 +1104,12 @@ func goShl64S(d, a *V64, n, mask uint32) {
 }
 
 func goShrU64(d, a *V64, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] >> n[l]
@@ -619,6 +1117,12 @@ func goShrU64(d, a *V64, n *V32, mask uint32) {
 }
 
 func goShrU64S(d, a *V64, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] >> n
@@ -626,6 +1130,12 @@ func goShrU64S(d, a *V64, n, mask uint32) {
 }
 
 func goShrS64(d, a *V64, n *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]) >> n[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(a[l]) >> n[l])
@@ -633,6 +1143,12 @@ func goShrS64(d, a *V64, n *V32, mask uint32) {
 }
 
 func goShrS64S(d, a *V64, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]) >> n)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(a[l]) >> n)
@@ -640,6 +1156,12 @@ func goShrS64S(d, a *V64, n, mask uint32) {
 }
 
 func goMinS64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(min(int64(a[l]), int64(b[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(min(int64(a[l]), int64(b[l])))
@@ -647,6 +1169,12 @@ func goMinS64(d, a, b *V64, mask uint32) {
 }
 
 func goMinS64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(min(int64(a[l]), int64(s)))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(min(int64(a[l]), int64(s)))
@@ -654,6 +1182,12 @@ func goMinS64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goMinU64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = min(a[l], b[l])
@@ -661,6 +1195,12 @@ func goMinU64(d, a, b *V64, mask uint32) {
 }
 
 func goMinU64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = min(a[l], s)
@@ -668,6 +1208,12 @@ func goMinU64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goMaxS64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), int64(b[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(max(int64(a[l]), int64(b[l])))
@@ -675,6 +1221,12 @@ func goMaxS64(d, a, b *V64, mask uint32) {
 }
 
 func goMaxS64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), int64(s)))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(max(int64(a[l]), int64(s)))
@@ -682,6 +1234,12 @@ func goMaxS64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goMaxU64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], b[l])
@@ -689,6 +1247,12 @@ func goMaxU64(d, a, b *V64, mask uint32) {
 }
 
 func goMaxU64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = max(a[l], s)
@@ -696,6 +1260,12 @@ func goMaxU64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goAbsS64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), -int64(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(max(int64(a[l]), -int64(a[l])))
@@ -703,6 +1273,12 @@ func goAbsS64(d, a *V64, mask uint32) {
 }
 
 func goMad64(d, a, b, c *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + c[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*b[l] + c[l]
@@ -710,6 +1286,12 @@ func goMad64(d, a, b, c *V64, mask uint32) {
 }
 
 func goMad64S(d, a, b *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*b[l] + s
@@ -717,6 +1299,12 @@ func goMad64S(d, a, b *V64, s uint64, mask uint32) {
 }
 
 func goMad64SB(d, a *V64, s uint64, c *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*s + c[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]*s + c[l]
@@ -725,6 +1313,14 @@ func goMad64SB(d, a *V64, s uint64, c *V64, mask uint32) {
 
 func goEQ64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == b[l] {
@@ -736,6 +1332,14 @@ func goEQ64(a, b *V64, mask uint32) uint32 {
 
 func goEQ64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == s {
@@ -747,6 +1351,14 @@ func goEQ64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goNE64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] != b[l] {
@@ -758,6 +1370,14 @@ func goNE64(a, b *V64, mask uint32) uint32 {
 
 func goNE64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] != s {
@@ -769,6 +1389,14 @@ func goNE64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goLTS64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) < int64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) < int64(b[l]) {
@@ -780,6 +1408,14 @@ func goLTS64(a, b *V64, mask uint32) uint32 {
 
 func goLTS64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) < int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) < int64(s) {
@@ -791,6 +1427,14 @@ func goLTS64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goLTU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] < b[l] {
@@ -802,6 +1446,14 @@ func goLTU64(a, b *V64, mask uint32) uint32 {
 
 func goLTU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] < s {
@@ -813,6 +1465,14 @@ func goLTU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goLES64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) <= int64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) <= int64(b[l]) {
@@ -824,6 +1484,14 @@ func goLES64(a, b *V64, mask uint32) uint32 {
 
 func goLES64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) <= int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) <= int64(s) {
@@ -835,6 +1503,14 @@ func goLES64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goLEU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] <= b[l] {
@@ -846,6 +1522,14 @@ func goLEU64(a, b *V64, mask uint32) uint32 {
 
 func goLEU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] <= s {
@@ -857,6 +1541,14 @@ func goLEU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goGTS64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) > int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) > int64(s) {
@@ -868,6 +1560,14 @@ func goGTS64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goGTU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] > s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] > s {
@@ -879,6 +1579,14 @@ func goGTU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goGES64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) >= int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if int64(a[l]) >= int64(s) {
@@ -890,6 +1598,14 @@ func goGES64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goGEU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] >= s {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] >= s {
@@ -901,6 +1617,14 @@ func goGEU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goEQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == base+uint64(l)*stride {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l] == base+uint64(l)*stride {
@@ -912,6 +1636,14 @@ func goEQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
 
 func goOdd64(a *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l]&1 != 0 {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if a[l]&1 != 0 {
@@ -922,6 +1654,12 @@ func goOdd64(a *V64, mask uint32) uint32 {
 }
 
 func goSel64(d, a, b *V64, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, a[l], b[l])
@@ -929,6 +1667,12 @@ func goSel64(d, a, b *V64, cond, mask uint32) {
 }
 
 func goSel64VS(d, a *V64, b uint64, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a[l], b)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, a[l], b)
@@ -936,6 +1680,12 @@ func goSel64VS(d, a *V64, b uint64, cond, mask uint32) {
 }
 
 func goSel64SV(d *V64, a uint64, b *V64, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a, b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, a, b[l])
@@ -943,6 +1693,12 @@ func goSel64SV(d *V64, a uint64, b *V64, cond, mask uint32) {
 }
 
 func goSel64SS(d *V64, a, b uint64, cond, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a, b)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, a, b)
@@ -950,6 +1706,12 @@ func goSel64SS(d *V64, a, b uint64, cond, mask uint32) {
 }
 
 func goBool64(d *V64, cond uint32, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, s, 0)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = pick64(cond>>l, s, 0)
@@ -957,6 +1719,12 @@ func goBool64(d *V64, cond uint32, s uint64, mask uint32) {
 }
 
 func goCopy64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l]
@@ -964,6 +1732,12 @@ func goCopy64(d, a *V64, mask uint32) {
 }
 
 func goSet64(d *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = s
@@ -971,6 +1745,12 @@ func goSet64(d *V64, s uint64, mask uint32) {
 }
 
 func goAffine64(d *V64, base, stride uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = base + uint64(l)*stride
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = base + uint64(l)*stride
@@ -978,6 +1758,12 @@ func goAffine64(d *V64, base, stride uint64, mask uint32) {
 }
 
 func goPopc64(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.OnesCount64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(bits.OnesCount64(a[l]))
@@ -985,6 +1771,12 @@ func goPopc64(d *V32, a *V64, mask uint32) {
 }
 
 func goClz64(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.LeadingZeros64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(bits.LeadingZeros64(a[l]))
@@ -992,6 +1784,12 @@ func goClz64(d *V32, a *V64, mask uint32) {
 }
 
 func goMulHiU32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(uint64(a[l]) * uint64(b[l]) >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(uint64(a[l]) * uint64(b[l]) >> 32)
@@ -999,6 +1797,12 @@ func goMulHiU32(d, a, b *V32, mask uint32) {
 }
 
 func goMulHiU32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(uint64(a[l]) * uint64(s) >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(uint64(a[l]) * uint64(s) >> 32)
@@ -1006,6 +1810,12 @@ func goMulHiU32S(d, a *V32, s, mask uint32) {
 }
 
 func goMulHiS32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int64(int32(a[l])) * int64(int32(b[l])) >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(int64(int32(a[l])) * int64(int32(b[l])) >> 32)
@@ -1013,6 +1823,12 @@ func goMulHiS32(d, a, b *V32, mask uint32) {
 }
 
 func goMulHiS32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int64(int32(a[l])) * int64(int32(s)) >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(int64(int32(a[l])) * int64(int32(s)) >> 32)
@@ -1020,6 +1836,12 @@ func goMulHiS32S(d, a *V32, s, mask uint32) {
 }
 
 func goDivU32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divU32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = divU32(a[l], b[l])
@@ -1027,6 +1849,12 @@ func goDivU32(d, a, b *V32, mask uint32) {
 }
 
 func goDivU32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divU32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = divU32(a[l], s)
@@ -1034,6 +1862,12 @@ func goDivU32S(d, a *V32, s, mask uint32) {
 }
 
 func goDivS32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divS32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = divS32(a[l], b[l])
@@ -1041,6 +1875,12 @@ func goDivS32(d, a, b *V32, mask uint32) {
 }
 
 func goDivS32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divS32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = divS32(a[l], s)
@@ -1048,6 +1888,12 @@ func goDivS32S(d, a *V32, s, mask uint32) {
 }
 
 func goRemU32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remU32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = remU32(a[l], b[l])
@@ -1055,6 +1901,12 @@ func goRemU32(d, a, b *V32, mask uint32) {
 }
 
 func goRemU32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remU32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = remU32(a[l], s)
@@ -1062,6 +1914,12 @@ func goRemU32S(d, a *V32, s, mask uint32) {
 }
 
 func goRemS32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remS32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = remS32(a[l], b[l])
@@ -1069,6 +1927,12 @@ func goRemS32(d, a, b *V32, mask uint32) {
 }
 
 func goRemS32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remS32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = remS32(a[l], s)
@@ -1076,6 +1940,12 @@ func goRemS32S(d, a *V32, s, mask uint32) {
 }
 
 func goBrev32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits.Reverse32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits.Reverse32(a[l])
@@ -1083,6 +1953,12 @@ func goBrev32(d, a *V32, mask uint32) {
 }
 
 func goShfL32S(d, lo, hi *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) << (n & 31) >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) << (n & 31) >> 32)
@@ -1090,6 +1966,12 @@ func goShfL32S(d, lo, hi *V32, n, mask uint32) {
 }
 
 func goShfR32S(d, lo, hi *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) >> (n & 31))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) >> (n & 31))
@@ -1097,6 +1979,12 @@ func goShfR32S(d, lo, hi *V32, n, mask uint32) {
 }
 
 func goLop3(d, a, b, c *V32, lut, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = lop3(a[l], b[l], c[l], lut)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = lop3(a[l], b[l], c[l], lut)
@@ -1104,6 +1992,12 @@ func goLop3(d, a, b, c *V32, lut, mask uint32) {
 }
 
 func goPrmt32S(d, a, b *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = prmt(a[l], b[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = prmt(a[l], b[l], s)
@@ -1111,6 +2005,12 @@ func goPrmt32S(d, a, b *V32, s, mask uint32) {
 }
 
 func goSExt64(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(int32(a[l])))
@@ -1118,6 +2018,12 @@ func goSExt64(d *V64, a *V32, mask uint32) {
 }
 
 func goZExt64(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(a[l])
@@ -1125,6 +2031,12 @@ func goZExt64(d *V64, a *V32, mask uint32) {
 }
 
 func goLow32(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(a[l])
@@ -1132,6 +2044,12 @@ func goLow32(d *V32, a *V64, mask uint32) {
 }
 
 func goHigh32(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(a[l] >> 32)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(a[l] >> 32)
@@ -1139,6 +2057,12 @@ func goHigh32(d *V32, a *V64, mask uint32) {
 }
 
 func goPack64(d *V64, lo, hi *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(hi[l])<<32 | uint64(lo[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(hi[l])<<32 | uint64(lo[l])
@@ -1146,6 +2070,12 @@ func goPack64(d *V64, lo, hi *V32, mask uint32) {
 }
 
 func goSExtBits32(d, a *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]<<(32-n)) >> (32 - n))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint32(int32(a[l]<<(32-n)) >> (32 - n))
@@ -1153,6 +2083,12 @@ func goSExtBits32(d, a *V32, n, mask uint32) {
 }
 
 func goZExtBits32(d, a *V32, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << (32 - n) >> (32 - n)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << (32 - n) >> (32 - n)
@@ -1160,6 +2096,12 @@ func goZExtBits32(d, a *V32, n, mask uint32) {
 }
 
 func goSExtBits64(d, a *V64, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]<<(64-n)) >> (64 - n))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(a[l]<<(64-n)) >> (64 - n))
@@ -1167,6 +2109,12 @@ func goSExtBits64(d, a *V64, n, mask uint32) {
 }
 
 func goZExtBits64(d, a *V64, n, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << (64 - n) >> (64 - n)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] << (64 - n) >> (64 - n)
@@ -1174,6 +2122,12 @@ func goZExtBits64(d, a *V64, n, mask uint32) {
 }
 
 func goMulU64(d *V64, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l]) * uint64(b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(a[l]) * uint64(b[l])
@@ -1181,6 +2135,12 @@ func goMulU64(d *V64, a, b *V32, mask uint32) {
 }
 
 func goMulU64S(d *V64, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l]) * uint64(s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(a[l]) * uint64(s)
@@ -1188,6 +2148,12 @@ func goMulU64S(d *V64, a *V32, s, mask uint32) {
 }
 
 func goMulS64(d *V64, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])) * int64(int32(b[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(int32(a[l])) * int64(int32(b[l])))
@@ -1195,6 +2161,12 @@ func goMulS64(d *V64, a, b *V32, mask uint32) {
 }
 
 func goMulS64S(d *V64, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])) * int64(int32(s)))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = uint64(int64(int32(a[l])) * int64(int32(s)))
@@ -1202,6 +2174,12 @@ func goMulS64S(d *V64, a *V32, s, mask uint32) {
 }
 
 func goFAdd32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fadd32(a[l], b[l])
@@ -1209,6 +2187,12 @@ func goFAdd32(d, a, b *V32, mask uint32) {
 }
 
 func goFAdd32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fadd32(a[l], s)
@@ -1216,6 +2200,12 @@ func goFAdd32S(d, a *V32, s, mask uint32) {
 }
 
 func goFSub32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub32(a[l], b[l])
@@ -1223,6 +2213,12 @@ func goFSub32(d, a, b *V32, mask uint32) {
 }
 
 func goFSub32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub32(a[l], s)
@@ -1230,6 +2226,12 @@ func goFSub32S(d, a *V32, s, mask uint32) {
 }
 
 func goFRSub32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(s, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub32(s, a[l])
@@ -1237,6 +2239,12 @@ func goFRSub32S(d, a *V32, s, mask uint32) {
 }
 
 func goFMul32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmul32(a[l], b[l])
@@ -1244,6 +2252,12 @@ func goFMul32(d, a, b *V32, mask uint32) {
 }
 
 func goFMul32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmul32(a[l], s)
@@ -1251,6 +2265,12 @@ func goFMul32S(d, a *V32, s, mask uint32) {
 }
 
 func goFDiv32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv32(a[l], b[l])
@@ -1258,6 +2278,12 @@ func goFDiv32(d, a, b *V32, mask uint32) {
 }
 
 func goFDiv32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv32(a[l], s)
@@ -1265,6 +2291,12 @@ func goFDiv32S(d, a *V32, s, mask uint32) {
 }
 
 func goFRDiv32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(s, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv32(s, a[l])
@@ -1272,6 +2304,12 @@ func goFRDiv32S(d, a *V32, s, mask uint32) {
 }
 
 func goFMA32(d, a, b, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], b[l], c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32(a[l], b[l], c[l])
@@ -1279,6 +2317,12 @@ func goFMA32(d, a, b, c *V32, mask uint32) {
 }
 
 func goFMA32S(d, a, b *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], b[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32(a[l], b[l], s)
@@ -1286,6 +2330,12 @@ func goFMA32S(d, a, b *V32, s, mask uint32) {
 }
 
 func goFMA32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], s, c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32(a[l], s, c[l])
@@ -1293,6 +2343,12 @@ func goFMA32SB(d, a *V32, s uint32, c *V32, mask uint32) {
 }
 
 func goFSqrt32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsqrt32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsqrt32(a[l])
@@ -1300,6 +2356,12 @@ func goFSqrt32(d, a *V32, mask uint32) {
 }
 
 func goFRcp32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(one32, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv32(one32, a[l])
@@ -1307,6 +2369,12 @@ func goFRcp32(d, a *V32, mask uint32) {
 }
 
 func goFNeg32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ 1<<31
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ 1<<31
@@ -1314,6 +2382,12 @@ func goFNeg32(d, a *V32, mask uint32) {
 }
 
 func goFAbs32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] &^ (1 << 31)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] &^ (1 << 31)
@@ -1321,6 +2395,12 @@ func goFAbs32(d, a *V32, mask uint32) {
 }
 
 func goFMin32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmin32(a[l], b[l])
@@ -1328,6 +2408,12 @@ func goFMin32(d, a, b *V32, mask uint32) {
 }
 
 func goFMin32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmin32(a[l], s)
@@ -1335,6 +2421,12 @@ func goFMin32S(d, a *V32, s, mask uint32) {
 }
 
 func goFMax32(d, a, b *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax32(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmax32(a[l], b[l])
@@ -1342,6 +2434,12 @@ func goFMax32(d, a, b *V32, mask uint32) {
 }
 
 func goFMax32S(d, a *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax32(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmax32(a[l], s)
@@ -1350,6 +2448,14 @@ func goFMax32S(d, a *V32, s, mask uint32) {
 
 func goFEQ32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) == f32(b[l]) {
@@ -1361,6 +2467,14 @@ func goFEQ32(a, b *V32, mask uint32) uint32 {
 
 func goFEQ32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) == f32(s) {
@@ -1372,6 +2486,14 @@ func goFEQ32S(a *V32, s, mask uint32) uint32 {
 
 func goFEQU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l])) {
@@ -1383,6 +2505,14 @@ func goFEQU32(a, b *V32, mask uint32) uint32 {
 
 func goFEQU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(s) || f32(a[l]) > f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) < f32(s) || f32(a[l]) > f32(s)) {
@@ -1394,6 +2524,14 @@ func goFEQU32S(a *V32, s, mask uint32) uint32 {
 
 func goFNE32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l]) {
@@ -1405,6 +2543,14 @@ func goFNE32(a, b *V32, mask uint32) uint32 {
 
 func goFNE32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(s) || f32(a[l]) > f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) < f32(s) || f32(a[l]) > f32(s) {
@@ -1416,6 +2562,14 @@ func goFNE32S(a *V32, s, mask uint32) uint32 {
 
 func goFNEU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) != f32(b[l]) {
@@ -1427,6 +2581,14 @@ func goFNEU32(a, b *V32, mask uint32) uint32 {
 
 func goFNEU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) != f32(s) {
@@ -1438,6 +2600,14 @@ func goFNEU32S(a *V32, s, mask uint32) uint32 {
 
 func goFLT32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) < f32(b[l]) {
@@ -1449,6 +2619,14 @@ func goFLT32(a, b *V32, mask uint32) uint32 {
 
 func goFLT32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) < f32(s) {
@@ -1460,6 +2638,14 @@ func goFLT32S(a *V32, s, mask uint32) uint32 {
 
 func goFLTU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) >= f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) >= f32(b[l])) {
@@ -1471,6 +2657,14 @@ func goFLTU32(a, b *V32, mask uint32) uint32 {
 
 func goFLTU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) >= f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) >= f32(s)) {
@@ -1482,6 +2676,14 @@ func goFLTU32S(a *V32, s, mask uint32) uint32 {
 
 func goFLE32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) <= f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) <= f32(b[l]) {
@@ -1493,6 +2695,14 @@ func goFLE32(a, b *V32, mask uint32) uint32 {
 
 func goFLE32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) <= f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) <= f32(s) {
@@ -1504,6 +2714,14 @@ func goFLE32S(a *V32, s, mask uint32) uint32 {
 
 func goFLEU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) > f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) > f32(b[l])) {
@@ -1515,6 +2733,14 @@ func goFLEU32(a, b *V32, mask uint32) uint32 {
 
 func goFLEU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) > f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) > f32(s)) {
@@ -1526,6 +2752,14 @@ func goFLEU32S(a *V32, s, mask uint32) uint32 {
 
 func goFGT32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) > f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) > f32(b[l]) {
@@ -1537,6 +2771,14 @@ func goFGT32(a, b *V32, mask uint32) uint32 {
 
 func goFGT32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) > f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) > f32(s) {
@@ -1548,6 +2790,14 @@ func goFGT32S(a *V32, s, mask uint32) uint32 {
 
 func goFGTU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) <= f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) <= f32(b[l])) {
@@ -1559,6 +2809,14 @@ func goFGTU32(a, b *V32, mask uint32) uint32 {
 
 func goFGTU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) <= f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) <= f32(s)) {
@@ -1570,6 +2828,14 @@ func goFGTU32S(a *V32, s, mask uint32) uint32 {
 
 func goFGE32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) >= f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) >= f32(b[l]) {
@@ -1581,6 +2847,14 @@ func goFGE32(a, b *V32, mask uint32) uint32 {
 
 func goFGE32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) >= f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) >= f32(s) {
@@ -1592,6 +2866,14 @@ func goFGE32S(a *V32, s, mask uint32) uint32 {
 
 func goFGEU32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) < f32(b[l])) {
@@ -1603,6 +2885,14 @@ func goFGEU32(a, b *V32, mask uint32) uint32 {
 
 func goFGEU32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f32(a[l]) < f32(s)) {
@@ -1614,6 +2904,14 @@ func goFGEU32S(a *V32, s, mask uint32) uint32 {
 
 func goFNum32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(a[l]) && f32(b[l]) == f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) == f32(a[l]) && f32(b[l]) == f32(b[l]) {
@@ -1625,6 +2923,14 @@ func goFNum32(a, b *V32, mask uint32) uint32 {
 
 func goFNum32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(a[l]) && f32(s) == f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) == f32(a[l]) && f32(s) == f32(s) {
@@ -1636,6 +2942,14 @@ func goFNum32S(a *V32, s, mask uint32) uint32 {
 
 func goFNaN32(a, b *V32, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(a[l]) || f32(b[l]) != f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) != f32(a[l]) || f32(b[l]) != f32(b[l]) {
@@ -1647,6 +2961,14 @@ func goFNaN32(a, b *V32, mask uint32) uint32 {
 
 func goFNaN32S(a *V32, s, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(a[l]) || f32(s) != f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f32(a[l]) != f32(a[l]) || f32(s) != f32(s) {
@@ -1657,6 +2979,12 @@ func goFNaN32S(a *V32, s, mask uint32) uint32 {
 }
 
 func goFAdd64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fadd64(a[l], b[l])
@@ -1664,6 +2992,12 @@ func goFAdd64(d, a, b *V64, mask uint32) {
 }
 
 func goFAdd64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fadd64(a[l], s)
@@ -1671,6 +3005,12 @@ func goFAdd64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFSub64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub64(a[l], b[l])
@@ -1678,6 +3018,12 @@ func goFSub64(d, a, b *V64, mask uint32) {
 }
 
 func goFSub64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub64(a[l], s)
@@ -1685,6 +3031,12 @@ func goFSub64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFRSub64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(s, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsub64(s, a[l])
@@ -1692,6 +3044,12 @@ func goFRSub64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFMul64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmul64(a[l], b[l])
@@ -1699,6 +3057,12 @@ func goFMul64(d, a, b *V64, mask uint32) {
 }
 
 func goFMul64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmul64(a[l], s)
@@ -1706,6 +3070,12 @@ func goFMul64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFDiv64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv64(a[l], b[l])
@@ -1713,6 +3083,12 @@ func goFDiv64(d, a, b *V64, mask uint32) {
 }
 
 func goFDiv64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv64(a[l], s)
@@ -1720,6 +3096,12 @@ func goFDiv64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFRDiv64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(s, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv64(s, a[l])
@@ -1727,6 +3109,12 @@ func goFRDiv64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFMA64(d, a, b, c *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], b[l], c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma64(a[l], b[l], c[l])
@@ -1734,6 +3122,12 @@ func goFMA64(d, a, b, c *V64, mask uint32) {
 }
 
 func goFMA64S(d, a, b *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], b[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma64(a[l], b[l], s)
@@ -1741,6 +3135,12 @@ func goFMA64S(d, a, b *V64, s uint64, mask uint32) {
 }
 
 func goFMA64SB(d, a *V64, s uint64, c *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], s, c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma64(a[l], s, c[l])
@@ -1748,6 +3148,12 @@ func goFMA64SB(d, a *V64, s uint64, c *V64, mask uint32) {
 }
 
 func goFSqrt64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsqrt64(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsqrt64(a[l])
@@ -1755,6 +3161,12 @@ func goFSqrt64(d, a *V64, mask uint32) {
 }
 
 func goFRcp64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(one64, a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fdiv64(one64, a[l])
@@ -1762,6 +3174,12 @@ func goFRcp64(d, a *V64, mask uint32) {
 }
 
 func goFNeg64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ 1<<63
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] ^ 1<<63
@@ -1769,6 +3187,12 @@ func goFNeg64(d, a *V64, mask uint32) {
 }
 
 func goFAbs64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] &^ (1 << 63)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = a[l] &^ (1 << 63)
@@ -1776,6 +3200,12 @@ func goFAbs64(d, a *V64, mask uint32) {
 }
 
 func goFMin64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmin64(a[l], b[l])
@@ -1783,6 +3213,12 @@ func goFMin64(d, a, b *V64, mask uint32) {
 }
 
 func goFMin64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmin64(a[l], s)
@@ -1790,6 +3226,12 @@ func goFMin64S(d, a *V64, s uint64, mask uint32) {
 }
 
 func goFMax64(d, a, b *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax64(a[l], b[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmax64(a[l], b[l])
@@ -1797,6 +3239,12 @@ func goFMax64(d, a, b *V64, mask uint32) {
 }
 
 func goFMax64S(d, a *V64, s uint64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax64(a[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fmax64(a[l], s)
@@ -1805,6 +3253,14 @@ func goFMax64S(d, a *V64, s uint64, mask uint32) {
 
 func goFEQ64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) == f64(b[l]) {
@@ -1816,6 +3272,14 @@ func goFEQ64(a, b *V64, mask uint32) uint32 {
 
 func goFEQ64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) == f64(s) {
@@ -1827,6 +3291,14 @@ func goFEQ64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFEQU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l])) {
@@ -1838,6 +3310,14 @@ func goFEQU64(a, b *V64, mask uint32) uint32 {
 
 func goFEQU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(s) || f64(a[l]) > f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) < f64(s) || f64(a[l]) > f64(s)) {
@@ -1849,6 +3329,14 @@ func goFEQU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFNE64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l]) {
@@ -1860,6 +3348,14 @@ func goFNE64(a, b *V64, mask uint32) uint32 {
 
 func goFNE64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(s) || f64(a[l]) > f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) < f64(s) || f64(a[l]) > f64(s) {
@@ -1871,6 +3367,14 @@ func goFNE64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFNEU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) != f64(b[l]) {
@@ -1882,6 +3386,14 @@ func goFNEU64(a, b *V64, mask uint32) uint32 {
 
 func goFNEU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) != f64(s) {
@@ -1893,6 +3405,14 @@ func goFNEU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFLT64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) < f64(b[l]) {
@@ -1904,6 +3424,14 @@ func goFLT64(a, b *V64, mask uint32) uint32 {
 
 func goFLT64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) < f64(s) {
@@ -1915,6 +3443,14 @@ func goFLT64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFLTU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) >= f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) >= f64(b[l])) {
@@ -1926,6 +3462,14 @@ func goFLTU64(a, b *V64, mask uint32) uint32 {
 
 func goFLTU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) >= f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) >= f64(s)) {
@@ -1937,6 +3481,14 @@ func goFLTU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFLE64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) <= f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) <= f64(b[l]) {
@@ -1948,6 +3500,14 @@ func goFLE64(a, b *V64, mask uint32) uint32 {
 
 func goFLE64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) <= f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) <= f64(s) {
@@ -1959,6 +3519,14 @@ func goFLE64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFLEU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) > f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) > f64(b[l])) {
@@ -1970,6 +3538,14 @@ func goFLEU64(a, b *V64, mask uint32) uint32 {
 
 func goFLEU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) > f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) > f64(s)) {
@@ -1981,6 +3557,14 @@ func goFLEU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFGT64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) > f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) > f64(b[l]) {
@@ -1992,6 +3576,14 @@ func goFGT64(a, b *V64, mask uint32) uint32 {
 
 func goFGT64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) > f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) > f64(s) {
@@ -2003,6 +3595,14 @@ func goFGT64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFGTU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) <= f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) <= f64(b[l])) {
@@ -2014,6 +3614,14 @@ func goFGTU64(a, b *V64, mask uint32) uint32 {
 
 func goFGTU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) <= f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) <= f64(s)) {
@@ -2025,6 +3633,14 @@ func goFGTU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFGE64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) >= f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) >= f64(b[l]) {
@@ -2036,6 +3652,14 @@ func goFGE64(a, b *V64, mask uint32) uint32 {
 
 func goFGE64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) >= f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) >= f64(s) {
@@ -2047,6 +3671,14 @@ func goFGE64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFGEU64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) < f64(b[l])) {
@@ -2058,6 +3690,14 @@ func goFGEU64(a, b *V64, mask uint32) uint32 {
 
 func goFGEU64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if !(f64(a[l]) < f64(s)) {
@@ -2069,6 +3709,14 @@ func goFGEU64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFNum64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(a[l]) && f64(b[l]) == f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) == f64(a[l]) && f64(b[l]) == f64(b[l]) {
@@ -2080,6 +3728,14 @@ func goFNum64(a, b *V64, mask uint32) uint32 {
 
 func goFNum64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(a[l]) && f64(s) == f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) == f64(a[l]) && f64(s) == f64(s) {
@@ -2091,6 +3747,14 @@ func goFNum64S(a *V64, s uint64, mask uint32) uint32 {
 
 func goFNaN64(a, b *V64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(a[l]) || f64(b[l]) != f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) != f64(a[l]) || f64(b[l]) != f64(b[l]) {
@@ -2102,6 +3766,14 @@ func goFNaN64(a, b *V64, mask uint32) uint32 {
 
 func goFNaN64S(a *V64, s uint64, mask uint32) uint32 {
 	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(a[l]) || f64(s) != f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		if f64(a[l]) != f64(a[l]) || f64(s) != f64(s) {
@@ -2112,6 +3784,12 @@ func goFNaN64S(a *V64, s uint64, mask uint32) uint32 {
 }
 
 func goFRsqrt32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = frsqrt32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = frsqrt32(a[l])
@@ -2119,6 +3797,12 @@ func goFRsqrt32(d, a *V32, mask uint32) {
 }
 
 func goFFtz32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fftz32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fftz32(a[l])
@@ -2126,6 +3810,12 @@ func goFFtz32(d, a *V32, mask uint32) {
 }
 
 func goFSat32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsat32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fsat32(a[l])
@@ -2133,6 +3823,12 @@ func goFSat32(d, a *V32, mask uint32) {
 }
 
 func goS32toF32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(int32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits32(float32(int32(a[l])))
@@ -2140,6 +3836,12 @@ func goS32toF32(d, a *V32, mask uint32) {
 }
 
 func goU32toF32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits32(float32(a[l]))
@@ -2147,6 +3849,12 @@ func goU32toF32(d, a *V32, mask uint32) {
 }
 
 func goS32toF64(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(int32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits64(float64(int32(a[l])))
@@ -2154,6 +3862,12 @@ func goS32toF64(d *V64, a *V32, mask uint32) {
 }
 
 func goU32toF64(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits64(float64(a[l]))
@@ -2161,6 +3875,12 @@ func goU32toF64(d *V64, a *V32, mask uint32) {
 }
 
 func goS64toF32(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(int64(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits32(float32(int64(a[l])))
@@ -2168,6 +3888,12 @@ func goS64toF32(d *V32, a *V64, mask uint32) {
 }
 
 func goU64toF32(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits32(float32(a[l]))
@@ -2175,6 +3901,12 @@ func goU64toF32(d *V32, a *V64, mask uint32) {
 }
 
 func goS64toF64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(int64(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits64(float64(int64(a[l])))
@@ -2182,6 +3914,12 @@ func goS64toF64(d, a *V64, mask uint32) {
 }
 
 func goU64toF64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = bits64(float64(a[l]))
@@ -2189,6 +3927,12 @@ func goU64toF64(d, a *V64, mask uint32) {
 }
 
 func goF32toF64(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toF64(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toF64(a[l])
@@ -2196,6 +3940,12 @@ func goF32toF64(d *V64, a *V32, mask uint32) {
 }
 
 func goF64toF32(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toF32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toF32(a[l])
@@ -2203,6 +3953,12 @@ func goF64toF32(d *V32, a *V64, mask uint32) {
 }
 
 func goF32toS32Z(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toS32(a[l])
@@ -2210,6 +3966,12 @@ func goF32toS32Z(d, a *V32, mask uint32) {
 }
 
 func goF32toU32Z(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toU32(a[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toU32(a[l])
@@ -2217,6 +3979,12 @@ func goF32toU32Z(d, a *V32, mask uint32) {
 }
 
 func goF32toS64Z(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS64(float64(f32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toS64(float64(f32(a[l])))
@@ -2224,6 +3992,12 @@ func goF32toS64Z(d *V64, a *V32, mask uint32) {
 }
 
 func goF32toU64Z(d *V64, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU64(float64(f32(a[l])))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toU64(float64(f32(a[l])))
@@ -2231,6 +4005,12 @@ func goF32toU64Z(d *V64, a *V32, mask uint32) {
 }
 
 func goF64toS32Z(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS32(f64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toS32(f64(a[l]))
@@ -2238,6 +4018,12 @@ func goF64toS32Z(d *V32, a *V64, mask uint32) {
 }
 
 func goF64toU32Z(d *V32, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU32(f64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toU32(f64(a[l]))
@@ -2245,6 +4031,12 @@ func goF64toU32Z(d *V32, a *V64, mask uint32) {
 }
 
 func goF64toS64Z(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS64(f64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toS64(f64(a[l]))
@@ -2252,6 +4044,12 @@ func goF64toS64Z(d, a *V64, mask uint32) {
 }
 
 func goF64toU64Z(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU64(f64(a[l]))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f64toU64(f64(a[l]))
@@ -2259,6 +4057,12 @@ func goF64toU64Z(d, a *V64, mask uint32) {
 }
 
 func goFMAM32(d, a, b, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], b[l], c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32Down(a[l], b[l], c[l])
@@ -2266,6 +4070,12 @@ func goFMAM32(d, a, b, c *V32, mask uint32) {
 }
 
 func goFMAM32S(d, a, b *V32, s, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], b[l], s)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32Down(a[l], b[l], s)
@@ -2273,6 +4083,12 @@ func goFMAM32S(d, a, b *V32, s, mask uint32) {
 }
 
 func goFMAM32SB(d, a *V32, s uint32, c *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], s, c[l])
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fma32Down(a[l], s, c[l])
@@ -2280,6 +4096,12 @@ func goFMAM32SB(d, a *V32, s uint32, c *V32, mask uint32) {
 }
 
 func goFRoundN32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.RoundToEven)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround32(a[l], math.RoundToEven)
@@ -2287,6 +4109,12 @@ func goFRoundN32(d, a *V32, mask uint32) {
 }
 
 func goFRoundN64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.RoundToEven)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround64(a[l], math.RoundToEven)
@@ -2294,6 +4122,12 @@ func goFRoundN64(d, a *V64, mask uint32) {
 }
 
 func goF32toS32N(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.RoundToEven))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toS32(fround32(a[l], math.RoundToEven))
@@ -2301,6 +4135,12 @@ func goF32toS32N(d, a *V32, mask uint32) {
 }
 
 func goFRoundM32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Floor)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround32(a[l], math.Floor)
@@ -2308,6 +4148,12 @@ func goFRoundM32(d, a *V32, mask uint32) {
 }
 
 func goFRoundM64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Floor)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround64(a[l], math.Floor)
@@ -2315,6 +4161,12 @@ func goFRoundM64(d, a *V64, mask uint32) {
 }
 
 func goF32toS32M(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.Floor))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toS32(fround32(a[l], math.Floor))
@@ -2322,6 +4174,12 @@ func goF32toS32M(d, a *V32, mask uint32) {
 }
 
 func goFRoundP32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Ceil)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround32(a[l], math.Ceil)
@@ -2329,6 +4187,12 @@ func goFRoundP32(d, a *V32, mask uint32) {
 }
 
 func goFRoundP64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Ceil)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround64(a[l], math.Ceil)
@@ -2336,6 +4200,12 @@ func goFRoundP64(d, a *V64, mask uint32) {
 }
 
 func goF32toS32P(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.Ceil))
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = f32toS32(fround32(a[l], math.Ceil))
@@ -2343,6 +4213,12 @@ func goF32toS32P(d, a *V32, mask uint32) {
 }
 
 func goFRoundZ32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Trunc)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround32(a[l], math.Trunc)
@@ -2350,6 +4226,12 @@ func goFRoundZ32(d, a *V32, mask uint32) {
 }
 
 func goFRoundZ64(d, a *V64, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Trunc)
+		}
+		return
+	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		d[l] = fround64(a[l], math.Trunc)
