@@ -15,10 +15,12 @@ const allThreads = -1
 // barrier is one of the 16 barriers of a block (PTX ISA, "Parallel Synchronization and Communication Instructions:
 // bar, barrier"). Threads arrive one by one, as since Volta.
 type barrier struct {
-	expect int // allThreads, a thread count, or 0 while nobody has arrived
-	count  int // arrivals
-	got    []uint32
+	expect int      // allThreads, a thread count, or 0 while nobody has arrived
+	count  int      // arrivals
+	got    []uint32 // by warp, the lanes that arrived
+	wait   []uint32 // by warp, the lanes that wait
 	// Of bar.red: over the arrivals.
+	reduced bool
 	popc    uint32
 	and, or bool
 	sites   []site
@@ -39,6 +41,8 @@ type site struct {
 func (b *barrier) reset() {
 	b.expect, b.count, b.popc, b.and, b.or = 0, 0, 0, true, false
 	clear(b.got)
+	clear(b.wait)
+	b.reduced = false
 	b.sites, b.told = b.sites[:0], false
 }
 
@@ -62,6 +66,11 @@ func (b *barrier) arrived(c *cta) int {
 
 // barrier executes bar and barrier for the lanes of on.
 func (r *run) barrier(w *warp, in *inst, on uint32, place uint32) {
+	if in.src[0].same() && (in.Src[1].Kind == isa.Sink || in.src[1].same()) {
+		id, count := r.barrierOperands(w, in, bits.TrailingZeros32(on))
+		r.arrive(w, in, on, place, id, count)
+		return
+	}
 	// The operands are the same for all lanes but for the predicate of bar.red; where they are not, the lanes arrive in
 	// groups of one barrier and count.
 	for on != 0 {
@@ -110,7 +119,7 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 		b.told = true
 	}
 	b.join(w, on)
-	b.enter(site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.tid(first)}, w, on)
+	b.enter(in, w, on, place)
 	waits := in.Op != isa.OpArrive
 	if in.Op != isa.OpSync && waits {
 		r.reduce(b, w, in, on)
@@ -118,10 +127,8 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 	flags, threads := event.Flags(0), count
 	if waits {
 		flags |= event.FlagWait
-		for m := on; m != 0; m &= m - 1 {
-			w.stands[bits.TrailingZeros32(m)].bar = uint8(id)
-		}
-		w.block(r, on, waitBarrier, place) // they stand here until the barrier completes
+		b.wait[w.index] |= on
+		w.block(r, on, stand{waits: waitBarrier, bar: uint8(id)}, place) // they stand here until the barrier completes
 	}
 	if count == allThreads {
 		threads = 0
@@ -143,28 +150,29 @@ func expects(count int) string {
 // join counts the lanes of on.
 func (b *barrier) join(w *warp, on uint32) {
 	if len(b.got) < len(w.cta.warps) {
-		b.got = make([]uint32, len(w.cta.warps))
+		b.got, b.wait = make([]uint32, len(w.cta.warps)), make([]uint32, len(w.cta.warps))
 	}
 	b.got[w.index] |= on
 	b.count += bits.OnesCount32(on)
 }
 
 // enter notes by which instruction lanes arrived.
-func (b *barrier) enter(s site, w *warp, on uint32) {
+func (b *barrier) enter(in *inst, w *warp, on uint32, place uint32) {
 	n := bits.OnesCount32(on)
 	for i := range b.sites {
-		if b.sites[i].place == s.place {
+		if b.sites[i].place == place {
 			b.sites[i].threads += n
 			b.sites[i].warps |= 1 << w.index
 			return
 		}
 	}
-	s.threads, s.warps = n, 1<<w.index
-	b.sites = append(b.sites, s)
+	b.sites = append(b.sites, site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.tid(bits.TrailingZeros32(on)),
+		threads: n, warps: 1 << w.index})
 }
 
 // reduce takes the predicates of bar.red into account.
 func (r *run) reduce(b *barrier, w *warp, in *inst, on uint32) {
+	b.reduced = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		p := r.m.value(w, i, &in.src[2])&1 != 0
@@ -187,13 +195,9 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 	}
 	r.out.barrierDone(w, on, place, id)
 	for _, v := range c.warps {
-		woken := uint32(0)
-		for m := v.live; m != 0; m &= m - 1 {
+		woken := b.wait[v.index]
+		for m := woken; b.reduced && m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			if s := &v.stands[i]; s.waits != waitBarrier || s.bar != id {
-				continue
-			}
-			woken |= 1 << i
 			if in := r.m.at(v, i); len(in.dst) > 0 {
 				r.m.put(v, i, in.dst[0], b.result(in))
 			}
@@ -237,6 +241,9 @@ func (r *run) exitedBarriers(w *warp, on uint32, place uint32) {
 // checkSites judges a barrier of all threads that has completed: threads that have exited never reached it, and
 // __syncthreads() must be the same one for all.
 func (r *run) checkSites(b *barrier, id uint8, c *cta) {
+	if len(b.sites) == 1 && c.live == c.threads {
+		return
+	}
 	sort.Slice(b.sites, func(i, j int) bool { return b.sites[i].place < b.sites[j].place })
 	first := b.sites[0].place
 	if missing := c.threads - c.live; missing > 0 {

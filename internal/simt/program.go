@@ -233,6 +233,9 @@ type operand struct {
 	val     uint64
 }
 
+// same reports whether the operand is the same for all lanes that execute the instruction together.
+func (o *operand) same() bool { return o.kind == opConst || o.kind == opUniform }
+
 // code gives the resolved form of fn.
 func (img *image) code(fn *isa.Func) *code {
 	img.mu.Lock()

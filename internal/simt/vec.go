@@ -117,6 +117,7 @@ type vecMachine struct {
 	files lanes.Regs // of the running group
 	// at are addresses and off offsets of the access at hand.
 	addr, off v64
+	span      span
 	late      [8]uint64 // scalar results of the access at hand
 	isLate    bool
 }

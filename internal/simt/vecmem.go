@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
@@ -24,6 +25,7 @@ type span struct {
 	addr   uint64 // as events say it, of the first lane
 	shift  uint64 // of vecMachine.addr against what events say
 	stride uint64
+	origin uint64 // what events call the begin of data
 }
 
 // active gives the lanes of mask that take part in an access.
@@ -40,8 +42,9 @@ func (e *effect) active(v *vecWarp, s []uint64, mask uint32) uint32 {
 
 // reach finds what the lanes of on access. It gives false when something is odd (a fault, several spaces, several
 // allocations): then the access goes lane by lane.
-func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) (sp span, ok bool) {
-	e, v := &x.t.effects[i], w.vec
+func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
+	e, v, sp := &x.t.effects[i], w.vec, &x.span
+	sp.stride, sp.line, sp.shift, sp.data = 0, false, 0, nil
 	first, last := bits.TrailingZeros32(on), 31-bits.LeadingZeros32(on)
 	sp.first = first
 	var base uint64 // address of the first lane
@@ -52,7 +55,7 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 			base &= 0xffff_ffff
 			if n := int64(last - first); l.stride != 0 && n > 0 {
 				if end := int64(base) + n*int64(l.stride); int64(l.stride)+1<<31 >= 1<<32 || end < 0 || end >= 1<<32 {
-					return sp, false
+					return false
 				}
 			}
 		}
@@ -73,19 +76,19 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 	low := base
 	if sp.line {
 		if sp.stride+1<<40 >= 1<<41 {
-			return sp, false
+			return false
 		}
 		if int64(sp.stride) < 0 {
 			low += uint64(last-first) * sp.stride
 		}
 	}
-	origin := x.region(w, &sp, i, low, write)
+	origin := x.region(w, sp, i, low, write)
 	n := uint64(len(sp.data))
 	if sp.space == event.Local {
 		n = uint64(x.t.local)
 	}
 	if sp.data == nil || n < e.width {
-		return sp, false
+		return false
 	}
 	limit := n - e.width
 	if sp.line {
@@ -94,7 +97,7 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 			reach = -reach
 		}
 		if (base|sp.stride)&(e.width-1) != 0 || low-origin > limit || reach > limit-(low-origin) {
-			return sp, false
+			return false
 		}
 		sp.at = base - origin
 		if sp.space == event.Local {
@@ -108,7 +111,7 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 		}
 		lanes.Sub64S(&x.off, &x.addr, origin, on)
 		if odd&(e.width-1) != 0 || !lanes.InRange(&x.off, limit, on) {
-			return sp, false
+			return false
 		}
 		if sp.space == event.Local {
 			for m := on; m != 0; m &= m - 1 {
@@ -120,8 +123,8 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 	if sp.space == event.Shared {
 		sp.shift = origin
 	}
-	sp.addr = base - sp.shift
-	return sp, true
+	sp.addr, sp.origin = base-sp.shift, origin-sp.shift
+	return true
 }
 
 // region finds the memory around an address, and the address at which it begins; nil data when there is none that may
@@ -165,8 +168,8 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
-	sp, ok := x.reach(w, s, i, on, false)
-	if !ok {
+	sp := &x.span
+	if !x.reach(w, s, i, on, false) {
 		x.isLate = e.uniform
 		cost := x.r.load(w, &e.inst, on, x.places[i])
 		if x.isLate = false; e.uniform {
@@ -178,12 +181,12 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	for k := range e.dst {
-		x.loadPiece(v, e, &e.dst[k], &sp, on)
+		x.loadPiece(v, e, &e.dst[k], sp, on)
 	}
 	if e.uniform {
 		x.writeLate(s, e)
 	}
-	x.tell(w, event.Load, event.FlagRead, e, x.places[i], &sp, on)
+	x.tell(w, s, event.Load, event.FlagRead, e, x.places[i], sp, on)
 	if e.Order != event.Weak {
 		w.polls++
 		w.polled()
@@ -265,18 +268,18 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
-	sp, ok := x.reach(w, s, i, on, true)
-	if !ok {
+	sp := &x.span
+	if !x.reach(w, s, i, on, true) {
 		x.r.store(w, &e.inst, on, x.places[i])
 		return
 	}
 	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
 	// lowest lane first, leaves what lane by lane does.
 	for k := 0; uint64(k)*e.piece < e.width; k++ {
-		x.storePiece(w, v, s, e, k, &sp, on)
+		x.storePiece(w, v, s, e, k, sp, on)
 	}
 	w.writes++
-	x.tell(w, event.Store, event.FlagWrite, e, x.places[i], &sp, on)
+	x.tell(w, s, event.Store, event.FlagWrite, e, x.places[i], sp, on)
 }
 
 func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k int, sp *span, on uint32) {
@@ -315,13 +318,101 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
-	if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
+	if e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
+		if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
+			w.polled()
+		}
+		return
+	}
+	sp := &x.span
+	x.offsets(sp, on)
+	changed, failed := x.update(w, s, e, on)
+	if acc, o := &x.r.acc, &x.r.out; o.needs&(event.NeedGlobal|event.NeedShared) != 0 {
+		acc.global, acc.shared = 0, 0
+		switch sp.space {
+		case event.Global:
+			acc.global = on
+		case event.Shared:
+			acc.shared = on
+		}
+		for m := on; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m) & 31
+			acc.addr[l] = sp.origin + x.off[l]
+		}
+		o.atomics(w, &e.inst, x.places[i], acc, failed)
+	}
+	if changed {
+		w.writes++
+	} else if len(e.Dst) > 0 {
+		w.polls++
 		w.polled()
 	}
 }
 
+// update does the read-modify-writes, lowest lane first. It tells whether one changed what is in memory, and which lanes
+// failed to compare and swap.
+func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
+	v, sp, n := w.vec, &x.span, e.piece
+	values := x.r.out.needs&event.NeedValues != 0
+	cas := e.Op == isa.OpCas
+	add := e.Op == isa.OpAdd && n == 4 && !e.Type.Float()
+	read := func(k int) func(l int) uint64 {
+		if e.wide[k] {
+			a := x.vec64(v, s, e.vals[k], k)
+			return func(l int) uint64 { return a[l&31] }
+		}
+		a := x.vec32(v, s, e.vals[k], k)
+		return func(l int) uint64 { return uint64(a[l&31]) }
+	}
+	first := read(0)
+	second := first
+	if cas {
+		second = read(1)
+	}
+	signed := e.Type.Signed()
+	for m := on; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		at := sp.data[x.off[l]:][:n:n]
+		old, b, c := getUint(at, n), first(l), uint64(0)
+		var now uint64
+		switch {
+		case add:
+			now = uint64(uint32(old + b))
+		case cas:
+			c = second(l)
+			if lowBytes(b, n) != old {
+				failed |= 1 << l
+			}
+			fallthrough
+		default:
+			now = lowBytes(e.RMW(e.Inst, old, b, c), n)
+		}
+		putUint(at, now)
+		changed = changed || now != old
+		for k := range e.dst {
+			d := &e.dst[k]
+			val := old
+			if signed {
+				val = e.Type.Extend(old, e.Dst[d.at].Size)
+			}
+			switch d.kind {
+			case opV32:
+				v.v32[d.reg][l] = uint32(val)
+			case opV64:
+				v.v64[d.reg][l] = val
+			default:
+				x.put(w, l, *d, val)
+			}
+		}
+		if values {
+			x.r.acc.value[l] = [4]uint64{now}
+		}
+	}
+	return changed, failed
+}
+
 // tell makes the event of an access.
-func (x *vecMachine) tell(w *warp, kind event.Kind, flags event.Flags, e *effect, place uint32, sp *span, on uint32) {
+func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flags, e *effect, place uint32, sp *span, on uint32) {
 	o := &x.r.out
 	switch {
 	case sp.space == event.Global && o.needs&event.NeedGlobal != 0:
@@ -347,14 +438,28 @@ func (x *vecMachine) tell(w *warp, kind event.Kind, flags event.Flags, e *effect
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		ev.Flags |= event.FlagValues
 		ev.Val = uint32(len(o.batch.Values))
-		x.values(w, e, on)
+		x.values(w, s, e, on)
 	}
 	o.add(ev)
 }
 
 // values appends what the lanes of on store.
-func (x *vecMachine) values(w *warp, e *effect, on uint32) {
-	o := &x.r.out
+func (x *vecMachine) values(w *warp, s []uint64, e *effect, on uint32) {
+	o, v := &x.r.out, w.vec
+	switch {
+	case e.width == 4 && e.piece == 4 && !e.wide[0]:
+		a := x.vec32(v, s, e.vals[0], 0)
+		for m := on; m != 0; m &= m - 1 {
+			o.batch.Values = append(o.batch.Values, uint64(a[bits.TrailingZeros32(m)&31]))
+		}
+		return
+	case e.width == 8 && e.piece == 8 && e.wide[0]:
+		a := x.vec64(v, s, e.vals[0], 0)
+		for m := on; m != 0; m &= m - 1 {
+			o.batch.Values = append(o.batch.Values, a[bits.TrailingZeros32(m)&31])
+		}
+		return
+	}
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		for at := uint64(0); at < e.width; {

@@ -93,22 +93,36 @@ func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
 
 // wake makes lanes able to step again.
 func (w *warp) wake(r *run, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		w.stands[bits.TrailingZeros32(m)].waits = waitNone
-	}
+	w.stand(mask, stand{})
 	r.m.woken(w, mask)
 	w.ready |= mask
 	w.regroup, w.stalled = true, false
 }
 
 // block makes the lanes of mask wait at the instruction at place, which they are executing.
-func (w *warp) block(r *run, mask uint32, why wait, place uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		w.stands[bits.TrailingZeros32(m)].waits = why
-	}
+func (w *warp) block(r *run, mask uint32, why stand, place uint32) {
+	w.stand(mask, why)
+	w.halt(r, mask, place)
+}
+
+// halt makes the lanes of mask, whose stands are noted, unable to step.
+func (w *warp) halt(r *run, mask uint32, place uint32) {
 	r.m.hold(w, mask, place)
 	w.ready &^= mask
 	w.regroup = true
+}
+
+// stand notes what the lanes of mask wait for.
+func (w *warp) stand(mask uint32, s stand) {
+	if mask == ^uint32(0) {
+		for i := range w.stands {
+			w.stands[i] = s
+		}
+		return
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		w.stands[bits.TrailingZeros32(m)&31] = s
+	}
 }
 
 // patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.

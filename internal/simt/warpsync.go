@@ -49,7 +49,10 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
-	w.block(r, on, why, place)
+	for m := on; m != 0; m &= m - 1 {
+		w.stands[bits.TrailingZeros32(m)].waits = why
+	}
+	w.halt(r, on, place)
 	r.wakeWarp(w)
 }
 
