@@ -201,6 +201,15 @@ func (a *algebra) shift(in *Instr, w Width) bool {
 			return true
 		}
 	}
+	if in.Op == Shl && w == W64 && (d.Op == SExt && c < 31 || d.Op == ZExt && c < 32) && d.Imm == 32 && a.f.Width(d.Args[0]) == W32 {
+		// An index times the size of an element: one wide product.
+		op := MulU
+		if d.Op == SExt {
+			op = MulS
+		}
+		in.Op, in.Args = op, []Value{d.Args[0], a.f.Konst(W32, 1<<c)}
+		return true
+	}
 	if in.Op == Shl && d.Op == Add {
 		// (x + k) << c is (x << c) + (k << c): constants move outwards, into the addresses.
 		if k, ok := a.f.ConstOf(d.Args[1]); ok {
