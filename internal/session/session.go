@@ -43,7 +43,7 @@ type Options struct {
 
 // Engines lists the engines by name.
 func Engines() map[string]func() simt.Engine {
-	return map[string]func() simt.Engine{"ref": simt.NewRef}
+	return map[string]func() simt.Engine{"ref": simt.NewRef, "warp": simt.NewWarp}
 }
 
 func (o *Options) engine() simt.Engine {
