@@ -163,10 +163,9 @@ func (c *command) run(ctx context.Context) error {
 	case c.profile != "":
 		return c.runProfile(ctx)
 	case c.peak > 0:
-		k := Kernels()[0]
-		_, err := k.Execute(ctx, k.New(c.peak), c.setup())
-		return err
+		return c.runPeak(ctx)
 	}
+	o.Errors = c.errs
 	o.Progress = func(text string) { fmt.Fprintf(c.errs, "\r\x1b[K%s", text) }
 	if c.json || !terminal(c.errs) {
 		o.Progress = nil
@@ -265,6 +264,20 @@ func (c *command) runProfile(ctx context.Context) error {
 		fmt.Fprintf(c.out, "%-14s %8.1f M lane-instructions/s %s\n", k.Name, float64(lanes)/1e6/spent.Seconds(), c.mode)
 	}
 	return nil
+}
+
+// runPeak runs saxpy once and prints how much memory that took.
+func (c *command) runPeak(ctx context.Context) error {
+	k := Kernels()[0]
+	if _, err := k.Execute(ctx, k.New(c.peak), c.setup()); err != nil {
+		return err
+	}
+	bytes, err := peakMemory()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, bytes)
+	return err
 }
 
 // setup is what -mode says, on the first engine.

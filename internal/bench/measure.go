@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"runtime"
@@ -23,6 +24,7 @@ type Options struct {
 	Kernels   *regexp.Regexp // nil: all
 	Rounds    int            // measurements of everything; medians are taken over them
 	Native    *Native        // nil: not compared with native code
+	Errors    io.Writer      // what programs that are run say goes there
 	// Progress is told what is being done.
 	Progress func(text string)
 }

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"syscall"
+	"strings"
 	"time"
 )
 
@@ -157,16 +157,33 @@ func (o *Options) MeasurePeaks(ctx context.Context) ([]Peak, error) {
 				mode = "watched"
 			}
 			cmd := exec.CommandContext(ctx, self, "-engine", e.Name, "-detector", o.Detector.Name, "-peak", strconv.Itoa(r.threads), "-mode", mode)
-			if msg, err := cmd.CombinedOutput(); err != nil {
-				return nil, fmt.Errorf("saxpy with %d threads: %w\n%s", r.threads, err, msg)
+			cmd.Stderr = o.Errors
+			text, err := cmd.Output()
+			if err != nil {
+				return nil, fmt.Errorf("saxpy with %d threads: %w", r.threads, err)
 			}
-			usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			if !ok {
-				return nil, errors.New("this system does not tell how much memory a process used")
+			bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err != nil {
+				return nil, err
 			}
-			const unit = 1024 // of Maxrss on Linux
-			out = append(out, Peak{e.Name, r.threads, r.watched, 2 * 4 * r.threads, usage.Maxrss * unit})
+			out = append(out, Peak{e.Name, r.threads, r.watched, 2 * 4 * r.threads, bytes})
 		}
 	}
 	return out, nil
+}
+
+// peakMemory is the largest resident set of this process, in bytes. The one that a parent is told of its children counts
+// what the parent had when it made them.
+func peakMemory() (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib * 1024, err
+		}
+	}
+	return 0, errors.New("/proc/self/status does not tell the largest resident set")
 }
