@@ -118,7 +118,9 @@ func (a *algebra) rewrite(in *Instr) bool {
 	case Shl, ShrU, ShrS:
 		return a.shift(in, w)
 	case SExt, ZExt:
-		return a.extension(in, w)
+		return a.extension(in, w) || a.wide(in)
+	case MulS, MulU:
+		return a.wide(in)
 	case Sel:
 		return a.sel(in, w)
 	case Cmp:
@@ -149,7 +151,7 @@ func (a *algebra) commutative(in *Instr, w Width) bool {
 	}
 	c, ok := f.ConstOf(in.Args[1])
 	if !ok {
-		return false
+		return in.Op == Add && w == W64 && (a.outwards(in, 0) || a.outwards(in, 1))
 	}
 	ones := w.Mask()
 	switch {
@@ -174,6 +176,11 @@ func (a *algebra) commutative(in *Instr, w Width) bool {
 			x := evalNative(in.Op, 0, 0, w.Bits(), c2, c, 0)
 			in.Args = []Value{d.Args[0], f.Konst(w, x)}
 			return true
+		}
+	}
+	if d := a.arg(in, 0); in.Op == Mul && d.Op == Add && w == W64 {
+		if k, ok := f.ConstOf(d.Args[1]); ok {
+			return a.split(in, Mul, d.Args[0], in.Args[1], k*c)
 		}
 	}
 	if k, ok := log2(c); ok && in.Op == Mul {
@@ -234,6 +241,56 @@ func (a *algebra) before(in, n *Instr, w Width) {
 		}
 	}
 	panic("BUG: instruction not in its block")
+}
+
+// outwards makes (x + k) + y of 64 bits (x + y) + k: constants move towards the addresses.
+func (a *algebra) outwards(in *Instr, i int) bool {
+	d := a.arg(in, i)
+	if d.Op != Add {
+		return false
+	}
+	k, ok := a.f.ConstOf(d.Args[1])
+	if !ok {
+		return false
+	}
+	return a.split(in, Add, d.Args[0], in.Args[1-i], k)
+}
+
+// split makes in, of 64 bits, the sum of op(x, y) and a constant.
+func (a *algebra) split(in *Instr, op Op, x, y Value, k uint64) bool {
+	n := &Instr{Op: op, Site: in.Site, Guard: NoValue, Args: []Value{x, y}}
+	a.before(in, n, W64)
+	in.Op, in.Imm, in.Args = Add, 0, []Value{n.Result(), a.f.Konst(W64, k)}
+	return true
+}
+
+// wide moves a constant out of a widened sum that does not wrap.
+func (a *algebra) wide(in *Instr) bool {
+	f := a.f
+	if f.Width(in.Result()) != W64 {
+		return false
+	}
+	x, c, ok := f.splitsOff(in.Args[0], in.Op == ZExt || in.Op == MulU)
+	if !ok {
+		return false
+	}
+	if in.Op == SExt || in.Op == ZExt {
+		if in.Imm != 32 {
+			return false
+		}
+		n := &Instr{Op: in.Op, Site: in.Site, Guard: NoValue, Imm: 32, Args: []Value{x}}
+		a.before(in, n, W64)
+		in.Op, in.Imm, in.Args = Add, 0, []Value{n.Result(), f.Konst(W64, uint64(c))}
+		return true
+	}
+	m, ok := f.ConstOf(in.Args[1])
+	if !ok {
+		return false
+	}
+	if in.Op == MulS {
+		return a.split(in, MulS, x, in.Args[1], uint64(c*signed(m, 32)))
+	}
+	return a.split(in, MulU, x, in.Args[1], uint64(c)*m)
 }
 
 // division turns division by a power of two, and its remainder, into shifts. Signed division rounds toward zero: a
