@@ -155,16 +155,19 @@ func (a *actor) beyond() *clock.Foreign {
 }
 
 // page gives the shadow page of an address in the actor's space.
-func (a *actor) page(addr uint64) *page {
-	if !a.shared {
-		p := a.d.mem.page(addr)
-		if p.user != a.blk.info.ID {
-			p.user = a.blk.info.ID
-			a.blk.pages = append(a.blk.pages, p)
+func (a *actor) page(addr uint64) *page { return a.d.pageOf(a.blk, a.shared, addr) }
+
+// pageOf gives the shadow page of an address that a thread of blk uses.
+func (d *Detector) pageOf(blk *block, shared bool, addr uint64) *page {
+	if !shared {
+		p := d.mem.page(addr)
+		if p.user != blk.info.ID {
+			p.user = blk.info.ID
+			blk.pages = append(blk.pages, p)
 		}
 		return p
 	}
-	w := &a.blk.shared
+	w := &blk.shared
 	n := addr / pageBytes
 	if n >= maxWindow/pageBytes {
 		n %= maxWindow / pageBytes
@@ -178,7 +181,7 @@ func (a *actor) page(addr uint64) *page {
 		w.pages[n] = p
 	}
 	if p.gen != w.gen {
-		a.d.mem.clear(p)
+		d.mem.clear(p)
 		p.gen = w.gen
 	}
 	return p
@@ -199,13 +202,16 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *launch) {
 	blk, wi := l.block(e.Warp)
 	w := &blk.warps[wi]
 	id := d.classOf(l, e)
+	w.used |= e.Mask
+	if e.Space == event.Shared {
+		w.usedSmem |= e.Mask
+	}
+	if !d.cellsOnly && !d.classes[id].strong && d.whole(b, e, blk, wi, id) {
+		return
+	}
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, b: b, e: e, blk: blk, wi: wi, warp: e.Warp, exec: e.Mask,
 		shared: e.Space == event.Shared, d: d}
-	w.used |= e.Mask
-	if a.shared {
-		w.usedSmem |= e.Mask
-	}
 	switch {
 	case e.Kind == event.Store:
 		d.store(b, e, w)
@@ -428,7 +434,11 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			bytes = coverage(at, addr, size)
 		}
 		i := at % pageBytes / lineBytes
-		l := p.lines[i]
+		l := p.expanded(i)
+		if l == nil && p.packs[i] != 0 {
+			d.expand(p, i)
+			l = p.expanded(i)
+		}
 		if l == nil {
 			if !record {
 				continue

@@ -18,9 +18,10 @@ type cold struct {
 	bytes  uint32  // of each cell
 	chain  bool    // strong writes, in the chain that made the current value
 	cells  [pageBytes / cellBytes / 64]uint64
-	// The threads, by cell: warp*32+lane = first + step*(cell - lowest cell), or one by one.
+	// The threads, by cell: warp*32+lane = first + step*(cell>>shift - lowest cell>>shift), or one by one.
 	first, step uint64
 	threads     []uint64
+	shift       uint8
 }
 
 func (c *cold) lowest() int {
@@ -35,7 +36,7 @@ func (c *cold) lowest() int {
 // thread gives one of the threads that accessed a cell.
 func (c *cold) thread(cell int) uint64 {
 	if c.threads == nil {
-		return c.first + c.step*uint64(cell-c.lowest())
+		return c.first + c.step*uint64(cell>>c.shift-c.lowest()>>c.shift)
 	}
 	n := 0
 	for i := 0; i < cell/64; i++ {
@@ -63,7 +64,7 @@ func (c *cold) without(cells *[4]uint64) {
 		for i := range c.cells {
 			c.cells[i] &^= cells[i]
 		}
-		c.first += c.step * uint64(c.lowest()-low)
+		c.first += c.step * uint64(c.lowest()>>c.shift-low>>c.shift)
 		return
 	}
 	for i := range c.cells {
@@ -197,8 +198,10 @@ func (d *Detector) coldClass(k *class) uint32 {
 }
 
 func (d *Detector) coolPage(l *launch, p *page) {
+	d.coolPacks(l, p)
 	d.cooling = d.cooling[:0]
-	for i, ln := range p.lines {
+	for i := 0; i < pageLines && p.lines != nil; i++ {
+		ln := p.lines[i]
 		if ln == nil {
 			continue
 		}
@@ -435,7 +438,9 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 
 func (d *Detector) hostPage(p *page, id, epoch uint32, addr, end uint64) {
 	d.checkCold(p, addr, end)
-	for i, ln := range p.lines {
+	d.expandAll(p)
+	for i := 0; i < pageLines && p.lines != nil; i++ {
+		ln := p.lines[i]
 		if ln == nil {
 			continue
 		}
@@ -505,7 +510,8 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 			}
 			c.without(&cells)
 		}
-		ln := p.lines[at%pageBytes/lineBytes]
+		d.expand(p, at%pageBytes/lineBytes)
+		ln := p.expanded(at % pageBytes / lineBytes)
 		if ln == nil {
 			continue
 		}

@@ -90,7 +90,7 @@ func (d *Detector) strongWrites(key locKey, f func(strongWrite)) {
 	if p == nil {
 		return
 	}
-	l := p.lines[key.addr%pageBytes/lineBytes]
+	l := p.expanded(key.addr % pageBytes / lineBytes)
 	if l == nil {
 		return
 	}

@@ -26,12 +26,16 @@ type Detector struct {
 	mem      *shadow
 	join     clock.Joiner
 	act      actor
+	part     whole
+	acting   bool // act stands for part
 	scratch  [32]uint64
 	cooling  []cold
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
 	warm     []*launch           // that have ended and were not cooled
 	patience int32               // of new classes, see sets
+	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
+	cellsOnly bool
 
 	pairs      []pairHit // of the operation being judged
 	found      map[pair]*finding

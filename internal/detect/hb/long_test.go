@@ -40,6 +40,7 @@ func TestManyLaunches(t *testing.T) {
 		t.Errorf("%d classes kept", n)
 	}
 	entries := 0
+	d.expandAll(d.mem.find(heap))
 	for _, l := range d.mem.find(heap).lines {
 		if l == nil {
 			continue

@@ -421,7 +421,7 @@ func (d *Detector) breakChain(p *page, addr uint64, size uint8) {
 		if len(p.cold) > 0 {
 			d.unchainCold(p, at, bytes, size)
 		}
-		l := p.lines[at%pageBytes/lineBytes]
+		l := p.expanded(at % pageBytes / lineBytes)
 		if l == nil {
 			continue
 		}

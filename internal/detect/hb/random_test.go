@@ -20,7 +20,12 @@ var reasonOf = map[detect.Category]string{
 
 // races gives what hb finds, as the oracle writes it.
 func races(b *event.Batch, m detect.Model) string {
+	return racesOf(b, m, func(*Detector) {})
+}
+
+func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	d := New(detect.Config{Model: m})
+	set(d)
 	if len(b.Events)%3 == 0 {
 		d.patience = 0 // sets that are changed in place
 	}

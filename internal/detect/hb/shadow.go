@@ -52,7 +52,8 @@ type line struct {
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
-	lines [pageLines]*line
+	packs [pageLines]uint32       // first packs of lines
+	lines *[pageLines]*line       // those with cells
 	locs  *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	cold  []cold
 	// warmed is the launch for which every cold access is known to be ordered before all of it.
@@ -72,6 +73,9 @@ type shadow struct {
 	free    []uint32
 	spare   []*line
 	sets    *sets
+	packs   slab[pack]
+	words   slab[words]
+	scrap   line
 	touched uint64 // lines in use
 	peak    uint64
 }
@@ -121,10 +125,21 @@ func (s *shadow) remove(addr uint64) {
 	s.last[addr/pageBytes%dirPages] = nil
 }
 
+// expanded gives line i of a page, nil when it has no cells.
+func (p *page) expanded(i uint64) *line {
+	if p.lines == nil {
+		return nil
+	}
+	return p.lines[i]
+}
+
 // line gives line i of a page, made when there is none.
 func (s *shadow) line(p *page, i uint64) *line {
-	if l := p.lines[i]; l != nil {
+	if l := p.expanded(i); l != nil {
 		return l
+	}
+	if p.lines == nil {
+		p.lines = new([pageLines]*line)
 	}
 	var l *line
 	if n := len(s.spare); n > 0 {
@@ -141,6 +156,14 @@ func (s *shadow) line(p *page, i uint64) *line {
 
 // clear forgets all entries of a page; its locs stay.
 func (s *shadow) clear(p *page) {
+	for i, first := range p.packs {
+		if first != 0 {
+			s.dropPacks(p, uint64(i))
+		}
+	}
+	if p.lines == nil {
+		return
+	}
 	for i, l := range p.lines {
 		if l != nil {
 			s.recycle(l)

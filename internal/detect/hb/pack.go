@@ -1,0 +1,314 @@
+package hb
+
+import "math/bits"
+
+// pack is what is kept of the accesses of one class by lanes of one warp (or several warps, alike) to a line, as long as they part into
+// cells by a rule: 32 bytes in place of an entry for each cell. A line has packs or cells, never both. The packs of a
+// line stand for the entries that its cells would have; see expand.
+//
+// The rule is a line of addresses, lane l at base + l*stride, of which no two lanes share a byte; or, with packOne, all
+// lanes at the same bytes.
+type pack struct {
+	head  uint32 // class<<7 | what ref is | packOne | bytes
+	warp  uint32 // refSet: of the last access
+	lanes uint32
+	clock uint32 // refSet: of the last access
+	exec  uint32
+	shape uint32 // base | stride<<16, see newShape; packOne: the cells
+	ref   uint32
+	next  uint32 // pack of the line
+}
+
+// Bits of pack.head. The bytes of each cell are those of an entry for packOne, and else unused.
+const (
+	packOne  uint32 = 1 << 4
+	refKind  uint32 = 3 << 5
+	refWord  uint32 = 1 << 5 // the plain writes all wrote ref into all cells
+	refWords uint32 = 2 << 5 // what they wrote stands in words ref
+	refSet   uint32 = 3 << 5 // several threads a cell: set ref, of which only lanes count
+)
+
+// maxPacks is how many packs a line has before it is expanded.
+const maxPacks = 6
+
+// words are what plain writes wrote into a line.
+type words struct {
+	word [lineCells]uint32
+	// mixed says where not always the same was written: by cell, for accesses of less than a cell by lane.
+	mixed uint32
+}
+
+// slab is an arena of T in chunks, numbered from 1.
+type slab[T any] struct {
+	chunks [][]T
+	free   []uint32
+	used   uint32
+}
+
+const slabChunk = 1 << 9
+
+func (s *slab[T]) at(id uint32) *T { return &s.chunks[id/slabChunk][id%slabChunk] }
+
+// add gives the number of an element, which holds anything.
+func (s *slab[T]) add() uint32 {
+	if n := len(s.free); n > 0 {
+		id := s.free[n-1]
+		s.free = s.free[:n-1]
+		return id
+	}
+	s.used++
+	if int(s.used/slabChunk) >= len(s.chunks) {
+		s.chunks = append(s.chunks, make([]T, slabChunk))
+	}
+	return s.used
+}
+
+func (s *slab[T]) drop(id uint32) { s.free = append(s.free, id) }
+
+// newShape describes addresses base + l*stride relative to a line: |base| < 1<<15, |stride| < 1<<15.
+func newShape(base, stride int64) uint32 { return uint32(uint16(base)) | uint32(uint16(stride))<<16 }
+
+func baseOf(shape uint32) int64   { return int64(int16(shape)) }
+func strideOf(shape uint32) int64 { return int64(int16(shape >> 16)) }
+
+// spanOf gives the cells that lanes access by a shape.
+func spanOf(one bool, shape, lanes uint32, size uint8) uint32 {
+	if one {
+		return shape
+	}
+	base, stride := baseOf(shape), strideOf(shape)
+	if size == 4 && stride == 4 {
+		if base >= 0 {
+			return lanes << uint(base/4)
+		}
+		return lanes >> uint(-base/4)
+	}
+	var out uint32
+	for m := lanes; m != 0; m &= m - 1 {
+		out |= cellsAt(base+int64(bits.TrailingZeros32(m))*stride, size)
+	}
+	return out
+}
+
+// cellsAt gives the cells of [at, at+size), which is aligned and within the line.
+func cellsAt(at int64, size uint8) uint32 {
+	return (1<<(uint(size+3)/4) - 1) << uint(at/4)
+}
+
+// dropRef ends what x refers to.
+func (s *shadow) dropRef(x *pack) {
+	switch x.head & refKind {
+	case refSet:
+		s.sets.drop(x.ref)
+	case refWords:
+		s.words.drop(x.ref)
+	}
+	x.head &^= refKind
+	x.ref = 0
+}
+
+// dropPacks forgets the packs of a line.
+func (s *shadow) dropPacks(p *page, i uint64) {
+	for id := p.packs[i]; id != 0; {
+		x := s.packs.at(id)
+		s.dropRef(x)
+		s.packs.drop(id)
+		id = x.next
+	}
+	p.packs[i] = 0
+}
+
+// unlink takes pack id out of a line and forgets it.
+func (s *shadow) unlink(p *page, i uint64, id uint32) {
+	at := &p.packs[i]
+	for *at != id {
+		at = &s.packs.at(*at).next
+	}
+	x := s.packs.at(id)
+	*at = x.next
+	s.dropRef(x)
+	s.packs.drop(id)
+}
+
+// link adds a pack at the end of a line's.
+func (s *shadow) link(p *page, i uint64, x pack) uint32 {
+	id := s.packs.add()
+	x.next = 0
+	*s.packs.at(id) = x
+	at := &p.packs[i]
+	for *at != 0 {
+		at = &s.packs.at(*at).next
+	}
+	*at = id
+	return id
+}
+
+// expand gives the line cells in place of packs.
+func (d *Detector) expand(p *page, i uint64) {
+	id := p.packs[i]
+	if id == 0 {
+		return
+	}
+	p.packs[i] = 0
+	l := d.mem.line(p, i)
+	for id != 0 {
+		x := d.mem.packs.at(id)
+		d.unpack(l, x)
+		d.mem.dropRef(x)
+		d.mem.packs.drop(id)
+		id = x.next
+	}
+}
+
+// expandAll expands all lines of a page.
+func (d *Detector) expandAll(p *page) {
+	for i := range p.packs {
+		d.expand(p, uint64(i))
+	}
+}
+
+// unpack makes the entries that x stands for.
+func (d *Detector) unpack(l *line, x *pack) {
+	k := &d.classes[x.head>>headShift]
+	e := entry{head: x.head &^ (1<<headShift - 1), warp: x.warp, clock: x.clock, exec: x.exec}
+	if x.head&packOne != 0 {
+		e.head |= x.head & headBytes
+		e.lanes = x.lanes
+		for m := x.shape; m != 0; m &= m - 1 {
+			d.unpackCell(l, x, k, e, bits.TrailingZeros32(m), bits.TrailingZeros32(m))
+		}
+		return
+	}
+	base, stride, size := baseOf(x.shape), strideOf(x.shape), k.key.size
+	for m := x.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := base + int64(lane)*stride
+		e.lanes = m & -m
+		if size < cellBytes {
+			one := e
+			one.head |= (1<<size - 1) << uint(at%cellBytes)
+			d.unpackCell(l, x, k, one, int(at/cellBytes), lane)
+			continue
+		}
+		e.head |= headBytes
+		for c := at / cellBytes; c < (at+int64(size))/cellBytes; c++ {
+			d.unpackCell(l, x, k, e, int(c), int(c))
+		}
+	}
+}
+
+// unpackCell makes the entry of x in a cell, given as e but for what x refers to; mixed is the cell's or lane's bit in
+// words.mixed.
+func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int) {
+	s := d.mem
+	c := &l.cells[at]
+	switch kind := x.head & refKind; {
+	case kind == refSet && x.head&packOne != 0:
+		s.sets.slots[x.ref].refs++
+		e.head |= headMany
+		e.lanes = x.ref
+	case kind == refSet:
+		d.restrict(l, c, x, k, e)
+		return
+	case kind == refWord:
+		e.value = x.ref
+	case kind == refWords:
+		w := s.words.at(x.ref)
+		e.value = w.word[at]
+		if w.mixed>>uint(mixed)&1 != 0 {
+			e.head |= headMixed
+		}
+	case k.plain:
+		e.head |= headMixed
+	}
+	*s.slot(l, c) = e
+}
+
+// restrict makes the entry of one lane, e.lanes, of a pack that refers to a set.
+func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
+	s := d.mem
+	set := s.sets.slots[x.ref]
+	made := (*entry)(nil)
+	set.root.walk(set.depth, 0, nil, func(warp uint32, g group) bool {
+		g.lanes &= e.lanes
+		switch {
+		case g.lanes == 0:
+		case made == nil:
+			made = s.slot(l, c)
+			*made = e
+			made.warp, made.clock, made.exec = warp, g.clock, g.exec
+		default:
+			s.add(l, made, k, warp, g, false)
+		}
+		return true
+	})
+}
+
+// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses, where their threads lie in one
+// line over the page; else the lines are expanded.
+func (d *Detector) coolPacks(l *launch, p *page) {
+	d.cooling = d.cooling[:0]
+	for i := range p.packs {
+		for id := p.packs[i]; id != 0; {
+			x := d.mem.packs.at(id)
+			if !d.coolPack(l, x, uint64(i)) {
+				d.cooling = d.cooling[:0]
+				d.expandAll(p)
+				return
+			}
+			id = x.next
+		}
+	}
+	for i := range p.packs {
+		if p.packs[i] != 0 {
+			d.mem.dropPacks(p, uint64(i))
+		}
+	}
+	for i := range d.cooling {
+		c := &d.cooling[i]
+		c.first += uint64(c.lowest()) >> c.shift * c.step
+		c.launch = l
+		c.class = d.coldClass(&d.classes[c.class])
+		d.addCold(p, *c)
+	}
+}
+
+// coolPack adds a pack of line i to the cold accesses being gathered, of which first is the thread of the page's cell 0.
+func (d *Detector) coolPack(l *launch, x *pack, i uint64) bool {
+	k := x.head >> headShift
+	size := d.classes[k].key.size
+	y := cold{class: k, bytes: headBytes, first: uint64(x.warp) * 32, step: 1}
+	switch {
+	case d.classes[k].launch != l:
+		return false
+	case x.head&packOne != 0:
+		y.bytes = x.head & headBytes
+		y.step = 0
+		if x.head&refKind == refSet {
+			y.first += uint64(x.exec & 31)
+		} else {
+			y.first += uint64(bits.TrailingZeros32(x.lanes))
+		}
+	case size < cellBytes || strideOf(x.shape) != int64(size):
+		return false
+	default:
+		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
+		y.first -= uint64((int64(i*lineBytes) + baseOf(x.shape)) >> (2 + y.shift))
+	}
+	y.cells[i/2] = uint64(spanOf(x.head&packOne != 0, x.shape, x.lanes, size)) << (i % 2 * 32)
+	for j := range d.cooling {
+		c := &d.cooling[j]
+		if c.class != k || c.bytes != y.bytes {
+			continue
+		}
+		if c.first != y.first || c.step != y.step {
+			return false
+		}
+		for n := range c.cells {
+			c.cells[n] |= y.cells[n]
+		}
+		return true
+	}
+	d.cooling = append(d.cooling, y)
+	return true
+}

@@ -1,0 +1,62 @@
+package hb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// byCells gives what hb finds without packing lines.
+func byCells(b *event.Batch, m detect.Model) string {
+	return racesOf(b, m, func(d *Detector) { d.cellsOnly = true })
+}
+
+// TestPacked compares packed lines with cells on programs whose warps access arrays in lane order, and with the oracle where
+// that is quick.
+func TestPacked(t *testing.T) {
+	n := 8000
+	if testing.Short() {
+		n = 800
+	}
+	kinds := map[string]int{}
+	clean, packed, expanded := 0, 0, 0
+	for seed := 0; seed < n; seed++ {
+		rng := rand.New(rand.NewPCG(uint64(seed), 2))
+		b := oracle.Traffic(rng.IntN)
+		m := detect.Model(seed % 8 % 3)
+		got := races(b, m)
+		if exp := byCells(b, m); got != exp {
+			small := oracle.Shrink(b, func(b *event.Batch) bool { return races(b, m) != byCells(b, m) })
+			t.Fatalf("seed %d, model %d: packed lines differ from cells\n%s\npacked:\n%s\n\ncells:\n%s", seed, m, oracle.Print(small), races(small, m), byCells(small, m))
+		}
+		if seed%20 == 0 && oracle.Size(b) < 600 {
+			compareWithOracle(t, b, m, fmt.Sprint("traffic ", seed))
+		}
+		d := New(detect.Config{Model: m})
+		d.Events(&event.Batch{Events: b.Events[:len(b.Events)-1], Addrs: b.Addrs, Values: b.Values, Launches: b.Launches, Hosts: b.Hosts})
+		packed += int(d.mem.packs.used)
+		expanded += int(d.mem.peak)
+		if got == "" {
+			clean++
+		}
+		for _, why := range reasonOf {
+			if strings.Contains(got, why) {
+				kinds[why]++
+			}
+		}
+	}
+	t.Logf("%d programs, %d without a race, %d packs and %d lines of cells; programs with a race by reason: %v", n, clean, packed, expanded, kinds)
+	for _, why := range []string{"same-value", "same-block", "cross-block", "warp-synchronous", "atomic-with-plain", "cross-launch"} {
+		if kinds[why] == 0 {
+			t.Errorf("no program has a race of reason %s", why)
+		}
+	}
+	if packed < n || clean < n/20 {
+		t.Errorf("%d packs, %d programs without a race: nothing was tested", packed, clean)
+	}
+}
