@@ -51,11 +51,29 @@ func PTX(nvcc, path string, extra ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return shortenPaths(folderHash.ReplaceAllString(string(ptx), "_INTERNAL_00000000_"), file), nil
+	return shortenPaths(blankHash(string(ptx)), file), nil
 }
 
 // folderHash is the part of the names of internal functions that hashes the folder nvcc was called in, seed or not.
-var folderHash = regexp.MustCompile(`_INTERNAL_[0-9a-f]{8}_`)
+// The debug section spells the same names in numbers, on lines that break anywhere.
+var (
+	folderHash  = regexp.MustCompile(`_INTERNAL_[0-9a-f]{8}_`)
+	spelledHash = regexp.MustCompile(strings.ReplaceAll("95 73 78 84 69 82 78 65 76 95 ", " ", nextByte) + `(?:\d+` + nextByte + `){8}`)
+	lastBytes   = regexp.MustCompile(`(?:\d+` + nextByte + `){8}$`)
+	oneByte     = regexp.MustCompile(`\d+(` + nextByte + `)`)
+)
+
+// nextByte separates two bytes of a section.
+const nextByte = `(?:,|\n\.b8 )`
+
+// blankHash puts zeros in the place of the folder's hash.
+func blankHash(ptx string) string {
+	ptx = folderHash.ReplaceAllString(ptx, "_INTERNAL_00000000_")
+	return spelledHash.ReplaceAllStringFunc(ptx, func(name string) string {
+		hash := lastBytes.FindString(name)
+		return strings.TrimSuffix(name, hash) + oneByte.ReplaceAllString(hash, "48$1")
+	})
+}
 
 var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ")(.*)"$`)
 

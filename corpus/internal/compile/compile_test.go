@@ -18,6 +18,14 @@ func TestShortenPaths(t *testing.T) {
 	}
 }
 
+func TestBlankHash(t *testing.T) {
+	in := "call _ZN3_INTERNAL_f613278f_4_a_cu_da2c3aa3x;\n.b8 90,95,73,78,84,69,82,78,65\n.b8 76,95,102,54,49\n.b8 51,50,55,56,102,95,52\n"
+	want := "call _ZN3_INTERNAL_00000000_4_a_cu_da2c3aa3x;\n.b8 90,95,73,78,84,69,82,78,65\n.b8 76,95,48,48,48\n.b8 48,48,48,48,48,95,52\n"
+	if got := blankHash(in); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestFindNVCC(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("FENCEPOST_NVCC", "")
