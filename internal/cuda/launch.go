@@ -56,7 +56,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 		worst = endCode(report.Err)
 	}
 	if worst != 0 {
-		c.sticky = fail(worst, "after launch %d of %s", l.ID, k.Name())
+		c.sticky = fail(worst, "after launch %d", l.ID)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

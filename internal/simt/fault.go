@@ -152,7 +152,7 @@ func (r *run) describeGlobal(kind FaultKind, t touch) string {
 	}
 	switch {
 	case past < far && past <= short:
-		return fmt.Sprintf("%#x, %d bytes past the end of %s%s", t.addr, past, before.Name, freedNote(before))
+		return fmt.Sprintf("%#x, %s of %s%s", t.addr, pastEnd(past), before.Name, freedNote(before))
 	case short < far:
 		return fmt.Sprintf("%#x, %d bytes before %s%s", t.addr, short, after.Name, freedNote(after))
 	case t.addr < GlobalBase || t.addr >= GlobalBase+uint64(len(r.mem.arena)):
@@ -173,7 +173,14 @@ func past(t touch, begin, size uint64) string {
 	if t.addr < begin+size {
 		return fmt.Sprintf(": the last %d pass the end", t.addr+t.size-(begin+size))
 	}
-	return fmt.Sprintf(": %d bytes past the end", t.addr-(begin+size))
+	return ": " + pastEnd(t.addr-(begin+size))
+}
+
+func pastEnd(n uint64) string {
+	if n == 0 {
+		return "just past the end"
+	}
+	return fmt.Sprintf("%d bytes past the end", n)
 }
 
 // standSet groups threads by where they stand and what they do there.

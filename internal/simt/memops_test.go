@@ -17,9 +17,9 @@ func TestAccessFaults(t *testing.T) {
 		text             string
 		count            int
 	}{
-		{"past the end", `st.global.u32 [%mine], 1;`, "", OutOfBounds, "writes 4 bytes at 0x200000000040, 0 bytes past the end of buffer 1", 16},
+		{"past the end", `st.global.u32 [%mine], 1;`, "", OutOfBounds, "writes 4 bytes at 0x200000000040, just past the end of buffer 1", 16},
 		{"far past", `add.u64 %rd1, %out, 80; ld.global.u32 %r1, [%rd1];`, "", OutOfBounds, "reads 4 bytes at 0x200000000050, 16 bytes past the end of buffer 1", 32},
-		{"across the end", `ld.global.u64 %rd1, [%out+56]; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%out+64];`, "", OutOfBounds, "0x200000000040, 0 bytes past", 32},
+		{"across the end", `ld.global.u64 %rd1, [%out+56]; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%out+64];`, "", OutOfBounds, "0x200000000040, just past", 32},
 		{"before", `ld.global.u32 %r1, [%out+-8];`, "", OutOfBounds, "8 bytes before buffer 1", 32},
 		{"null", `mov.u64 %rd1, 0; st.global.u32 [%rd1+8], 1;`, "", OutOfBounds, "0x8: a null pointer", 32},
 		{"host", `mov.u64 %rd1, 0x7fff12345678; ld.u32 %r1, [%rd1];`, "", OutOfBounds, "host memory", 32},
@@ -29,7 +29,7 @@ func TestAccessFaults(t *testing.T) {
 		{"atomic", `atom.global.add.u32 %r1, [%out+64], 1;`, "", OutOfBounds, "updates 4 bytes", 32},
 		{"constant", `mov.u64 %rd1, table; st.u32 [%rd1], 1;`, ".const .align 4 .u32 table[4] = {1,2,3,4};", ReadOnly, "(table + 0), which is constant memory", 32},
 		{"shared", `.shared .align 4 .b8 box[64]; mov.u32 %r1, box; shl.b32 %r2, %ln, 2; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], 1;`, "",
-			OutOfBounds, "offset 0x40 of shared memory, of which the block has 64 bytes: 0 bytes past the end", 16},
+			OutOfBounds, "offset 0x40 of shared memory, of which the block has 64 bytes: just past the end", 16},
 		{"shared misaligned", `.shared .align 4 .b8 box[64]; ld.shared.u32 %r1, [box+6];`, "", Misaligned, "(box + 6), which is not a multiple of 4", 32},
 		{"local", `.local .align 8 .b8 mem[16]; mov.u64 %rd1, mem; st.local.u32 [%rd1+16], 1;`, "", OutOfBounds, "local memory, of which the thread has 16 bytes", 32},
 	} {
