@@ -1,7 +1,12 @@
 package simt_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
@@ -9,20 +14,69 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 )
 
-// TestCorpusNoDiff runs the corpus on both engines and compares them, and what is found with warp with what is expected.
-func TestCorpusNoDiff(t *testing.T) {
-	programs, err := corpus.All()
+// schedules are the runs of a program: seed and policy.
+var schedules = []struct {
+	seed   uint64
+	policy simt.Schedule
+}{{0, simt.Fair}, {1, simt.Fair}, {2, simt.Fair}, {3, simt.PCT}}
+
+// runDiff runs a program of the corpus on both engines and compares them; judged: also what is found with warp with what
+// is expected.
+func runDiff(t *testing.T, p *corpus.Program, judged bool) {
+	runs := schedules
+	if testing.Short() {
+		runs = runs[:1]
+	}
+	for _, s := range runs {
+		o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t, p.Dir == corpus.Race) }, Seeds: 1, Seed: s.seed, Schedule: s.policy, Jobs: 1}
+		for _, r := range session.CheckCorpus(context.Background(), o, []*corpus.Program{p}) {
+			if judged && !r.OK() || r.Err != nil {
+				t.Errorf("seed %d: missing %v, unexpected %v, error %v", s.seed, r.Missing, r.Unexpected, r.Err)
+			}
+		}
+	}
+}
+
+func programs(t *testing.T) []*corpus.Program {
+	t.Helper()
+	all, err := corpus.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range programs {
+	return all
+}
+
+// TestCorpusNoDiff compares the engines on the corpus.
+func TestCorpusNoDiff(t *testing.T) {
+	for _, p := range programs(t) {
+		t.Run(p.Path(), func(t *testing.T) { runDiff(t, p, true) })
+	}
+}
+
+// TestOptimisedNoDiff compares the engines on the corpus as nvcc compiles it by default, which loses accesses and moves
+// them, so that nothing is judged. It needs nvcc: FENCEPOST_NVCC, or the one in the path.
+func TestOptimisedNoDiff(t *testing.T) {
+	nvcc, err := exec.LookPath(cmp.Or(os.Getenv("FENCEPOST_NVCC"), "nvcc"))
+	if err != nil || testing.Short() {
+		t.Skip("no nvcc")
+	}
+	for _, p := range programs(t) {
 		t.Run(p.Path(), func(t *testing.T) {
-			o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t) }, Seeds: 1, Jobs: 1}
-			for _, r := range session.CheckCorpus(context.Background(), o, []*corpus.Program{p}) {
-				if !r.OK() {
-					t.Errorf("missing %v, unexpected %v, error %v", r.Missing, r.Unexpected, r.Err)
-				}
+			dir := t.TempDir()
+			cu, ptx := filepath.Join(dir, p.Name+".cu"), filepath.Join(dir, p.Name+".ptx")
+			if err := os.WriteFile(cu, []byte(p.Source), 0o644); err != nil {
+				t.Fatal(err)
 			}
+			if out, err := exec.Command(nvcc, "-lineinfo", "-arch=compute_80", "-ptx", "-o", ptx, cu).CombinedOutput(); err != nil {
+				t.Skip(fmt.Sprintf("%v: %s", err, out))
+			}
+			text, err := os.ReadFile(ptx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			optimised := *p
+			optimised.PTX = string(text)
+			runDiff(t, &optimised, false)
 		})
 	}
 }
