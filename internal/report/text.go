@@ -456,6 +456,8 @@ func (t *Text) addresses(f *Finding) string {
 		o := &a.Object
 		var s string
 		switch {
+		case (a.Space == event.Shared || a.Space == event.Local) && o.Name == "":
+			s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
 		case a.Space == event.Shared || a.Space == event.Local:
 			s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
 		case o.Name == "":

@@ -2,6 +2,8 @@ package session
 
 import (
 	"fmt"
+	"path"
+	"sort"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -47,6 +49,7 @@ var faultKinds = map[simt.FaultKind]struct {
 // fault makes a finding of a fault. It is called while the device is as the kernel left it, so that names are right.
 func (r *once) fault(f simt.Fault) {
 	if f.Kind == simt.StepLimit {
+		r.where = r.whereabouts(&f)
 		return // the launch's end tells
 	}
 	k, ok := faultKinds[f.Kind]
@@ -66,6 +69,40 @@ func (r *once) fault(f simt.Fault) {
 	}
 	out.Message = r.nameBuffers(out.Message)
 	r.findings = append(r.findings, out)
+}
+
+// whereabouts says where most threads of a stopped launch stand: an endless loop is found there.
+func (r *once) whereabouts(f *simt.Fault) string {
+	const most = 3
+	var places []string
+	threads := map[string]int{}
+	for i := range f.Stands {
+		s := &f.Stands[i]
+		a := r.stand(f, s)
+		if len(a.Frames) == 0 || s.Doing == "exited" {
+			continue
+		}
+		place := fmt.Sprintf("%s:%d", path.Base(a.Frames[0].PTXFile), a.Frames[0].PTXLine)
+		if p := a.Place(); p.File != "" {
+			place = fmt.Sprintf("%s:%d", path.Base(p.File), p.Line)
+		}
+		if s.Doing != "runs" {
+			place += ", " + s.Doing
+		}
+		if threads[place] == 0 {
+			places = append(places, place)
+		}
+		threads[place] += s.Threads
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	sort.SliceStable(places, func(i, j int) bool { return threads[places[i]] > threads[places[j]] })
+	var list []string
+	for _, p := range places[:min(most, len(places))] {
+		list = append(list, fmt.Sprintf("%d threads at %s", threads[p], p))
+	}
+	return "; it had " + strings.Join(list, "; ")
 }
 
 // strayFix is what to do about an access to an address near no allocation: there is no index to bound.
@@ -196,7 +233,7 @@ func (r *once) sharedObject(off uint64, launch uint32) report.Object {
 		return report.Object{}
 	}
 	name, at, ok := l.program.SharedVar(l.fn, off)
-	if !ok {
+	if !ok || off >= at && l.dynamic == 0 && strings.Contains(name, " ") { // past the end of the static variables
 		return report.Object{}
 	}
 	o := report.Object{Name: name, Named: !strings.Contains(name, " "), Offset: off - at}

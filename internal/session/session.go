@@ -102,8 +102,9 @@ type once struct {
 	unseen   map[string]bool // kernels that --kernel excludes
 	watched  int             // launches that ran under watch
 	ran      int
-	looks    bool // optimised code was launched
-	broken   bool // a detector or the engine panicked
+	looks    bool   // optimised code was launched
+	broken   bool   // a detector or the engine panicked
+	where    string // the threads of a launch that was stopped, as the end of a sentence
 }
 
 // launched is what must be known of a launch to put names to its addresses.
@@ -111,6 +112,7 @@ type launched struct {
 	program *simt.Program
 	launch  event.Launch
 	fn      launchFunc
+	dynamic int // bytes of dynamic shared memory
 }
 
 // newOnce makes the device and the detectors of one run.
@@ -140,7 +142,7 @@ type observer struct {
 // Run implements simt.Engine. A panic of the engine or of a detector ends the launch and not the run: what other launches
 // showed is worth having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
-	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func}
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared}
 	o.run.looks = o.run.looks || optimised(l.Func)
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -209,9 +211,9 @@ func (r *once) launch(l cuda.LaunchReport) {
 		r.refused(l, refused)
 		return
 	case errors.Is(l.Err, simt.ErrStopped):
-		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit")
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit"+r.where)
 	case r.ctx.Err() != nil:
-		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx))
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx)+r.where)
 	default:
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), l.Err.Error())
 	}
