@@ -134,8 +134,11 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
 	case LockstepRace:
-		return fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed%s", f.pair(), f.around()),
-			f.warpFix("put __syncwarp() between the two")
+		why := fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair())
+		if f.maskedApart() {
+			why += f.around()
+		}
+		return why, f.warpFix("put __syncwarp() between the two")
 	case VolatileRace:
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
 			"use cuda::atomic_ref or atomic functions instead of volatile"
@@ -190,10 +193,15 @@ func (f *Facts) sameWarp() bool {
 	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
 }
 
-// warpFix is what orders lanes of one warp: where __syncwarp stands on both sides already, its masks keep them apart.
-func (f *Facts) warpFix(otherwise string) string {
+// maskedApart says that a __syncwarp stands on both sides, which therefore has masks that leave one of the lanes out.
+func (f *Facts) maskedApart() bool {
 	warp := func(s *Sync) bool { return s != nil && s.What == warpSyncName }
-	if warp(f.Earlier.Sync) && warp(f.Later.Sync) {
+	return warp(f.Earlier.Sync) && warp(f.Later.Sync)
+}
+
+// warpFix is what orders lanes of one warp: a __syncwarp that keeps them apart is to be mended.
+func (f *Facts) warpFix(otherwise string) string {
+	if f.maskedApart() {
 		return "let the mask of the __syncwarp() (or the size of the tile) between the two take in both lanes"
 	}
 	return otherwise
