@@ -112,6 +112,11 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 		d := f.Def(v)
 		return d != nil && l.Blocks[d.Block]
 	}
+	// Asked before a preheader comes in, which shifts the IDs that dom goes by.
+	every := map[*Block]bool{}
+	for b := range l.Blocks {
+		every[b] = everyTurn(l, b, dom)
+	}
 	var pre *Block
 	changed := false
 	for again := true; again; {
@@ -122,7 +127,7 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 			}
 			kept := b.Instrs[:0]
 			for _, in := range b.Instrs {
-				if !in.Pure() || in.Op == Phi || in.Op == Row && !everyTurn(l, b, dom) || anyArg(in, inside) {
+				if !in.Pure() || in.Op == Phi || in.Op == Row && !every[b] || anyArg(in, inside) {
 					kept = append(kept, in)
 					continue
 				}
