@@ -115,6 +115,7 @@ type Access struct {
 type Sync struct {
 	Place uint32
 	What  string // "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta", ...
+	Lanes uint32 // the lanes that a bar.warp.sync ordered with each other
 }
 
 // Finding is one defect.

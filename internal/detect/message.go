@@ -193,10 +193,10 @@ func (f *Facts) sameWarp() bool {
 	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
 }
 
-// maskedApart says that a __syncwarp stands on both sides, which therefore has masks that leave one of the lanes out.
+// maskedApart says that a __syncwarp stands between on both sides, each for lanes without the other thread's.
 func (f *Facts) maskedApart() bool {
-	warp := func(s *Sync) bool { return s != nil && s.What == warpSyncName }
-	return warp(f.Earlier.Sync) && warp(f.Later.Sync)
+	without := func(s *Sync, lane int) bool { return s != nil && s.Lanes != 0 && s.Lanes&(1<<lane) == 0 }
+	return without(f.Earlier.Sync, f.Later.Lane) && without(f.Later.Sync, f.Earlier.Lane)
 }
 
 // warpFix is what orders lanes of one warp: a __syncwarp that keeps them apart is to be mended.
@@ -265,8 +265,6 @@ func (h *Handover) fix(fence string) string {
 	return fmt.Sprintf("put %s after the read that receives the variable, or make that read an acquire", fence)
 }
 
-const warpSyncName = "bar.warp.sync"
-
 // SyncName names a synchronisation as PTX does: "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta".
 func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits bool) string {
 	switch k {
@@ -276,7 +274,7 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		}
 		return fmt.Sprintf("bar.sync %d", barrier)
 	case event.WarpSync:
-		return warpSyncName
+		return "bar.warp.sync"
 	case event.Fence:
 		return fmt.Sprintf("fence.%s.%s", o, s)
 	}

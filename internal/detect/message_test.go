@@ -11,7 +11,8 @@ import (
 // branches forbid.
 func TestWarpFix(t *testing.T) {
 	launch := event.Launch{ID: 1}
-	warpSync, barrier := &Sync{What: SyncName(event.WarpSync, 0, 0, 0, true)}, &Sync{What: "bar.sync 0"}
+	const lane, other = 3, 20
+	apart, whole, barrier := &Sync{Lanes: 1<<lane | 1}, &Sync{Lanes: ^uint32(0)}, &Sync{}
 	for _, c := range []struct {
 		category Category
 		warp     uint32
@@ -19,15 +20,20 @@ func TestWarpFix(t *testing.T) {
 		want     string
 	}{
 		{LockstepRace, 0, nil, "put __syncwarp()"},
-		{LockstepRace, 0, warpSync, "the mask of the __syncwarp()"},
+		{LockstepRace, 0, apart, "the mask of the __syncwarp()"},
+		{LockstepRace, 0, whole, "put __syncwarp()"}, // one before both and one after both
 		{SameBlock, 0, nil, "let both threads pass a __syncwarp()"},
-		{SameBlock, 0, warpSync, "the mask of the __syncwarp()"},
+		{SameBlock, 0, apart, "the mask of the __syncwarp()"},
 		{SameBlock, 0, barrier, "let both threads pass a __syncwarp()"},
-		{SameBlock, 1, warpSync, "put __syncthreads()"},
+		{SameBlock, 1, barrier, "put __syncthreads()"},
 	} {
+		later := c.sync
+		if later == apart {
+			later = &Sync{Lanes: 1 << other}
+		}
 		f := NewRace("hb", &Facts{Category: c.category,
-			Earlier: Access{Op: Write, Launch: launch, Sync: c.sync},
-			Later:   Access{Op: Read, Launch: launch, Warp: c.warp, Sync: c.sync}})
+			Earlier: Access{Op: Write, Launch: launch, Lane: lane, Sync: c.sync},
+			Later:   Access{Op: Read, Launch: launch, Warp: c.warp, Lane: other, Sync: later}})
 		if !strings.Contains(f.Fix, c.want) {
 			t.Errorf("category %d, warp %d: fix %q, want %q", c.category, c.warp, f.Fix, c.want)
 		}

@@ -295,5 +295,9 @@ func (x *logged) sync() *detect.Sync {
 	if x == nil {
 		return nil
 	}
-	return &detect.Sync{Place: x.place, What: x.what()}
+	s := &detect.Sync{Place: x.place, What: x.what()}
+	if x.kind == event.WarpSync {
+		s.Lanes = x.lanes
+	}
+	return s
 }
