@@ -117,6 +117,7 @@ type vecMachine struct {
 	files lanes.Regs // of the running group
 	// at are addresses and off offsets of the access at hand.
 	addr, off v64
+	tells     bool // events of accesses are asked for
 	span      span
 	late      [8]uint64 // scalar results of the access at hand
 	isLate    bool
@@ -159,6 +160,7 @@ func newVecMachine(r *run, t *text) *vecMachine {
 			x.specials = append(x.specials, f)
 		}
 	}
+	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
 	x.places = make([]uint32, len(t.effects))
 	bases := map[int32]uint32{-1: r.root}
 	var base func(call int32, fn *isa.Func) uint32
@@ -352,7 +354,12 @@ func (x *vecMachine) woken(w *warp, mask uint32) {
 }
 
 func (x *vecMachine) hold(w *warp, mask uint32, _ uint32) {
-	x.carve(w.vec, mask, func(g *group) { g.pc-- })
+	v := w.vec
+	if g := &v.groups[v.cur]; g.mask == mask {
+		g.pc--
+		return
+	}
+	x.carve(v, mask, func(g *group) { g.pc-- })
 }
 
 func (x *vecMachine) pass(w *warp, mask uint32) {

@@ -67,8 +67,10 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 		} else {
 			lanes.Add64S(&x.addr, &v.v64[e.addr], e.off, on)
 		}
-		_, sp.stride, sp.line = lanes.Stride(&x.addr, on)
 		base = x.addr[first]
+		if x.tells || first == last { // a line makes a shorter event, and is no faster otherwise
+			_, sp.stride, sp.line = lanes.Stride(&x.addr, on)
+		}
 	}
 	if first == last {
 		sp.stride = 0
@@ -105,12 +107,14 @@ func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) 
 			sp.stride += n
 		}
 	} else {
-		odd := uint64(0)
-		for m := on; m != 0; m &= m - 1 {
-			odd |= x.addr[bits.TrailingZeros32(m)&31]
+		if e.width > 1 {
+			lanes.And64S(&x.off, &x.addr, e.width-1, on)
+			if lanes.NE64S(&x.off, 0, on) != 0 {
+				return false
+			}
 		}
 		lanes.Sub64S(&x.off, &x.addr, origin, on)
-		if odd&(e.width-1) != 0 || !lanes.InRange(&x.off, limit, on) {
+		if !lanes.InRange(&x.off, limit, on) {
 			return false
 		}
 		if sp.space == event.Local {
