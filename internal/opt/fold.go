@@ -40,7 +40,8 @@ func (e *Env) special(id isa.SpecialID) (uint64, bool) {
 	case isa.NtidX, isa.NtidY, isa.NtidZ:
 		return uint64(e.Block[id-isa.NtidX]), true
 	case isa.NctaidX, isa.NctaidY, isa.NctaidZ:
-		return uint64(e.Grid[id-isa.NctaidX]), true
+		n := e.Grid[id-isa.NctaidX]
+		return uint64(n), n != 0
 	case isa.TidX, isa.TidY, isa.TidZ:
 		return 0, e.Block[id-isa.TidX] == 1
 	case isa.CtaidX, isa.CtaidY, isa.CtaidZ:

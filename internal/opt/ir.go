@@ -184,7 +184,7 @@ type Func struct {
 }
 
 // Env is what is known of the launches that will run a Func. Block and grid shapes are constants of the form, so that
-// address arithmetic can be folded and shown not to wrap.
+// address arithmetic can be folded and shown not to wrap. A Grid of zeros is not known.
 type Env struct {
 	Block, Grid [3]uint32
 	Shared      *isa.Shared

@@ -198,6 +198,9 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return uniform
 		}
 		if c, ok := f.ConstOf(in.Args[1]); ok && arg(0).Kind == Affine {
+			if (in.Op == MulU || in.Op == MulS) && !arg(0).steady() {
+				return varying
+			}
 			switch in.Op {
 			case Shl:
 				if c < 32 {
@@ -217,7 +220,7 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return uniform
 		}
 		from := f.Width(in.Args[0]).Bits()
-		if arg(0).Kind == Affine && (in.Imm == 32 && w == W64 && from == 32 || int(in.Imm) >= w.Bits()) {
+		if arg(0).Kind == Affine && (in.Imm == 32 && w == W64 && from == 32 && arg(0).steady() || int(in.Imm) >= w.Bits()) {
 			return arg(0)
 		}
 		return varying
@@ -239,6 +242,10 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 	}
 	return varying
 }
+
+// steady reports whether the lanes of a warp can be expected to hold an affine value without a wrap between them: a
+// hash, say, of the lane number wraps all the time.
+func (s Shape) steady() bool { return -1<<20 < s.Stride && s.Stride < 1<<20 }
 
 // readsTogether reports whether the lanes of a load at one address surely get the same bytes: not in memory that is
 // the lane's own. A generic address that turns out to be local makes the engine split the group.

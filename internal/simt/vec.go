@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -51,8 +52,12 @@ type textKey struct {
 	raw         bool
 }
 
-// maxTexts bounds the compiled kernels of a program; the one used longest ago goes.
-const maxTexts = 64
+const (
+	// maxTexts bounds the compiled kernels of a program; the one used longest ago goes.
+	maxTexts = 64
+	// maxGrids bounds the grids that a kernel is compiled for; then comes one text for all others.
+	maxGrids = 3
+)
 
 // texts caches compiled kernels.
 type texts struct {
@@ -66,12 +71,30 @@ type textEntry struct {
 	err error
 }
 
+func (x *texts) has(key textKey) bool {
+	return slices.ContainsFunc(x.list, func(e *textEntry) bool { return e.key == key })
+}
+
+// grids counts the texts that differ in the grid at most.
+func (x *texts) grids(key textKey) int {
+	n := 0
+	for _, e := range x.list {
+		if k := e.key; k.kernel == key.kernel && k.block == key.block && k.raw == key.raw {
+			n++
+		}
+	}
+	return n
+}
+
 // text gives the compiled form of a launch's kernel.
 func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	p.texts.mu.Lock()
 	defer p.texts.mu.Unlock()
-	key := textKey{l.Func, l.Block, l.Grid, raw}
 	list := p.texts.list
+	key := textKey{l.Func, l.Block, l.Grid, raw}
+	if !p.texts.has(key) && p.texts.grids(key) >= maxGrids {
+		key.grid = event.Dim3{}
+	}
 	for i := len(list) - 1; i >= 0; i-- {
 		if e := list[i]; e.key == key {
 			copy(list[i:], list[i+1:])
@@ -83,7 +106,7 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	img := p.image(l.Func)
 	f, err := opt.Build(l.Func, opt.Env{
 		Block:  [3]uint32{l.Block.X, l.Block.Y, l.Block.Z},
-		Grid:   [3]uint32{l.Grid.X, l.Grid.Y, l.Grid.Z},
+		Grid:   [3]uint32{key.grid.X, key.grid.Y, key.grid.Z},
 		Shared: img.layout,
 	})
 	if err == nil {

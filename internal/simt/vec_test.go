@@ -54,3 +54,22 @@ func TestWarp(t *testing.T) {
 		t.Run(c.name, c.test)
 	}
 }
+
+// TestTexts launches one kernel with many grids: a few are compiled for, then one text does for all.
+func TestTexts(t *testing.T) {
+	g := newRig(t, kernel("\tmov.u32 %r1, %nctaid.x;\n\tadd.u32 %r1, %r1, %gid;\n\tst.global.u32 [%mine], %r1;"))
+	for grid := 1; grid <= 10; grid++ {
+		out := g.buffer(32 * grid)
+		if _, err := NewWarp().Run(t.Context(), g.prepare(launch{grid: grid, out: out})); err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range g.words(out, 32*grid) {
+			if w != uint32(grid+i) {
+				t.Errorf("grid %d, thread %d: got %d", grid, i, w)
+			}
+		}
+	}
+	if n := len(g.prog.texts.list); n != maxGrids+1 {
+		t.Errorf("%d texts, want %d", n, maxGrids+1)
+	}
+}
