@@ -18,10 +18,16 @@ type cold struct {
 	bytes  uint32  // of each cell
 	chain  bool    // strong writes, in the chain that made the current value
 	cells  [pageBytes / cellBytes / 64]uint64
-	// The threads, by cell: warp*32+lane = first + step*(cell>>shift - lowest cell>>shift), or one by one.
+	shift  uint8 // cells of an access: 1<<shift
+	// The threads, by cell: runs in ascending order.
+	run
+	more []run
+}
+
+// run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on.
+type run struct {
+	from        int
 	first, step uint64
-	threads     []uint64
-	shift       uint8
 }
 
 func (c *cold) lowest() int {
@@ -35,38 +41,18 @@ func (c *cold) lowest() int {
 
 // thread gives one of the threads that accessed a cell.
 func (c *cold) thread(cell int) uint64 {
-	if c.threads == nil {
-		return c.first + c.step*uint64(cell>>c.shift-c.lowest()>>c.shift)
+	r := &c.run
+	for i := range c.more {
+		if c.more[i].from > cell {
+			break
+		}
+		r = &c.more[i]
 	}
-	n := 0
-	for i := 0; i < cell/64; i++ {
-		n += bits.OnesCount64(c.cells[i])
-	}
-	return c.threads[n+bits.OnesCount64(c.cells[cell/64]&(1<<uint(cell%64)-1))]
+	return r.first + r.step*uint64(cell>>c.shift-r.from>>c.shift)
 }
 
 // without takes cells out.
 func (c *cold) without(cells *[4]uint64) {
-	if c.threads != nil {
-		keep := c.threads[:0]
-		n := 0
-		for i := range c.cells {
-			for w := c.cells[i]; w != 0; w &= w - 1 {
-				if cells[i]&(w&-w) == 0 {
-					keep = append(keep, c.threads[n])
-				}
-				n++
-			}
-		}
-		c.threads = keep
-	} else if c.step != 0 {
-		low := c.lowest()
-		for i := range c.cells {
-			c.cells[i] &^= cells[i]
-		}
-		c.first += c.step * uint64(c.lowest()>>c.shift-low>>c.shift)
-		return
-	}
 	for i := range c.cells {
 		c.cells[i] &^= cells[i]
 	}
@@ -198,8 +184,8 @@ func (d *Detector) coldClass(k *class) uint32 {
 }
 
 func (d *Detector) coolPage(l *launch, p *page) {
-	d.coolPacks(l, p)
 	d.cooling = d.cooling[:0]
+	d.coolPacks(l, p)
 	for i := 0; i < pageLines && p.lines != nil; i++ {
 		ln := p.lines[i]
 		if ln == nil {
@@ -226,57 +212,83 @@ func (d *Detector) coolPage(l *launch, p *page) {
 			p.lines[i] = nil
 		}
 	}
-	for i := range d.cooling {
-		c := &d.cooling[i]
-		c.launch = l
-		c.class = d.coldClass(&d.classes[c.class])
-		d.settleCold(p, c)
+	for _, g := range d.cooling {
+		d.addCold(p, g.cold(l, d.coldClass(&d.classes[g.class])))
 	}
+}
+
+// gathered is the accesses of one class to a page that become cold.
+type gathered struct {
+	class, bytes uint32
+	chain        bool
+	shift        uint8
+	cells        [pageBytes / cellBytes / 64]uint64
+	threads      [pageBytes / cellBytes]uint64
+}
+
+// gatheredOf gives what is gathered of a class.
+func (d *Detector) gatheredOf(k, of uint32, chain bool) *gathered {
+	for _, g := range d.cooling {
+		if g.class == k && g.bytes == of && g.chain == chain {
+			return g
+		}
+	}
+	n := len(d.cooling)
+	if n < cap(d.cooling) {
+		d.cooling = d.cooling[:n+1]
+	} else {
+		d.cooling = append(d.cooling, nil)
+	}
+	if d.cooling[n] == nil {
+		d.cooling[n] = new(gathered)
+	}
+	g := d.cooling[n]
+	g.class, g.bytes, g.chain, g.shift, g.cells = k, of, chain, 0, [4]uint64{}
+	if size := d.classes[k].key.size; of == headBytes && size > cellBytes {
+		g.shift = uint8(bits.TrailingZeros8(size / cellBytes))
+	}
+	return g
+}
+
+func (g *gathered) put(cell int, thread uint64) {
+	g.cells[cell/64] |= 1 << uint(cell%64)
+	g.threads[cell] = thread
+}
+
+// cold gives what was gathered of a launch, with as few runs of threads as come from going through the cells.
+func (g *gathered) cold(l *launch, class uint32) cold {
+	x := cold{launch: l, class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
+	var r run
+	begun, stepped := false, false
+	for i, w := range g.cells {
+		for ; w != 0; w &= w - 1 {
+			cell := i*64 + bits.TrailingZeros64(w)
+			t := g.threads[cell]
+			far := uint64(cell>>g.shift - r.from>>g.shift)
+			if begun && !stepped && far > 0 && int64(t-r.first)%int64(far) == 0 {
+				r.step, stepped = uint64(int64(t-r.first)/int64(far)), true
+			}
+			if begun && t == r.first+r.step*far {
+				continue
+			}
+			if begun {
+				x.more = append(x.more, r)
+			}
+			r, begun, stepped = run{from: cell, first: t}, true, false
+		}
+	}
+	x.more = append(x.more, r)
+	x.run, x.more = x.more[0], slices.Clone(x.more[1:])
+	return x
 }
 
 // coolEntry adds an entry to the cold accesses being gathered.
 func (d *Detector) coolEntry(e *entry, k uint32, cell int) {
-	bytes, chain := e.head&headBytes, e.head&headChain != 0
-	var c *cold
-	for i := range d.cooling {
-		if x := &d.cooling[i]; x.class == k && x.bytes == bytes && x.chain == chain {
-			c = x
-		}
-	}
-	if c == nil {
-		d.cooling = append(d.cooling, cold{class: k, bytes: bytes, chain: chain})
-		c = &d.cooling[len(d.cooling)-1]
-	}
-	c.cells[cell/64] |= 1 << uint(cell%64)
 	t := uint64(e.warp)*32 + uint64(bits.TrailingZeros32(e.lanes))
 	if e.head&headMany != 0 {
 		t = uint64(e.warp)*32 + uint64(e.exec&31)
 	}
-	c.threads = append(c.threads, t)
-}
-
-// settleCold puts gathered accesses into the page, in place of those that they make irrelevant.
-func (d *Detector) settleCold(p *page, c *cold) {
-	x := *c
-	x.threads = nil
-	x.first = c.threads[0]
-	low, n := x.lowest(), 0
-	linear := true
-	for i := range x.cells {
-		for w := x.cells[i]; w != 0; w &= w - 1 {
-			cell := i*64 + bits.TrailingZeros64(w)
-			if n == 1 {
-				x.step = (c.threads[1] - x.first) / uint64(cell-low)
-			}
-			linear = linear && c.threads[n] == x.first+x.step*uint64(cell-low)
-			n++
-		}
-	}
-	if !linear {
-		x.threads = slices.Clone(c.threads)
-		x.step = 0
-	}
-	d.addCold(p, x)
+	d.gatheredOf(k, e.head&headBytes, e.head&headChain != 0).put(cell, t)
 }
 
 // addCold adds x. Older accesses alike that happen before all of x are dropped where x covers them: whatever may race
@@ -322,7 +334,7 @@ func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
 		if !c.chain || c.bytes&bytes == 0 || c.cells[i/64]&cells[i/64] == 0 || d.classes[c.class].side.Unit != int(size) {
 			continue
 		}
-		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, first: c.thread(int(i))}
+		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, run: run{first: c.thread(int(i))}}
 		c.without(&cells)
 		d.addCold(p, x)
 		j = -1 // addCold may have moved the others
@@ -506,7 +518,7 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 				continue
 			}
 			if left := c.bytes &^ gone; left != 0 {
-				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, first: c.thread(int(i))})
+				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, run: run{first: c.thread(int(i))}})
 			}
 			c.without(&cells)
 		}

@@ -29,7 +29,7 @@ type Detector struct {
 	part     whole
 	acting   bool // act stands for part
 	scratch  [32]uint64
-	cooling  []cold
+	cooling  []*gathered
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
 	warm     []*launch           // that have ended and were not cooled

@@ -6,15 +6,16 @@ import "math/bits"
 // cells by a rule: 32 bytes in place of an entry for each cell. A line has packs or cells, never both. The packs of a
 // line stand for the entries that its cells would have; see expand.
 //
-// The rule is a line of addresses, lane l at base + l*stride, of which no two lanes share a byte; or, with packOne, all
-// lanes at the same bytes.
+// The rule is a line of addresses: a lane at place n, its number modulo 32>>folds, accesses base + n*stride, and places have
+// no byte in common. Loads alone have folds; lanes of one place are then all there or none. Or, with packOne, all lanes
+// access the same bytes.
 type pack struct {
 	head  uint32 // class<<7 | what ref is | packOne | bytes
 	warp  uint32 // refSet: of the last access
 	lanes uint32
 	clock uint32 // refSet: of the last access
 	exec  uint32
-	shape uint32 // base | stride<<16, see newShape; packOne: the cells
+	shape uint32 // see newShape; packOne: the cells
 	ref   uint32
 	next  uint32 // pack of the line
 }
@@ -65,11 +66,30 @@ func (s *slab[T]) add() uint32 {
 
 func (s *slab[T]) drop(id uint32) { s.free = append(s.free, id) }
 
-// newShape describes addresses base + l*stride relative to a line: |base| < 1<<15, |stride| < 1<<15.
-func newShape(base, stride int64) uint32 { return uint32(uint16(base)) | uint32(uint16(stride))<<16 }
+// newShape describes addresses relative to a line: |base| < 1<<15, |stride| < 1<<7.
+func newShape(base, stride int64, folds uint) uint32 {
+	return uint32(uint16(base)) | uint32(uint8(stride))<<16 | uint32(folds)<<24
+}
 
 func baseOf(shape uint32) int64   { return int64(int16(shape)) }
-func strideOf(shape uint32) int64 { return int64(int16(shape >> 16)) }
+func strideOf(shape uint32) int64 { return int64(int8(shape >> 16)) }
+func foldsOf(shape uint32) uint   { return uint(shape >> 24) }
+
+// folded gives the places of lanes.
+func folded(lanes uint32, folds uint) uint32 {
+	if folds > 0 {
+		lanes = (lanes | lanes>>16) & 0xffff
+	}
+	if folds > 1 {
+		lanes = (lanes | lanes>>8) & 0xff
+	}
+	return lanes
+}
+
+// unfold gives the lanes of places.
+func unfold(places uint32, folds uint) uint32 {
+	return places * [...]uint32{1, 0x10001, 0x1010101}[folds]
+}
 
 // spanOf gives the cells that lanes access by a shape.
 func spanOf(one bool, shape, lanes uint32, size uint8) uint32 {
@@ -77,6 +97,7 @@ func spanOf(one bool, shape, lanes uint32, size uint8) uint32 {
 		return shape
 	}
 	base, stride := baseOf(shape), strideOf(shape)
+	lanes = folded(lanes, foldsOf(shape))
 	if size == 4 && stride == 4 {
 		if base >= 0 {
 			return lanes << uint(base/4)
@@ -180,10 +201,10 @@ func (d *Detector) unpack(l *line, x *pack) {
 		return
 	}
 	base, stride, size := baseOf(x.shape), strideOf(x.shape), k.key.size
-	for m := x.lanes; m != 0; m &= m - 1 {
+	for m := folded(x.lanes, foldsOf(x.shape)); m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		at := base + int64(lane)*stride
-		e.lanes = m & -m
+		e.lanes = unfold(m&-m, foldsOf(x.shape))
 		if size < cellBytes {
 			one := e
 			one.head |= (1<<size - 1) << uint(at%cellBytes)
@@ -224,7 +245,7 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 	*s.slot(l, c) = e
 }
 
-// restrict makes the entry of one lane, e.lanes, of a pack that refers to a set.
+// restrict makes the entry of the lanes of one place, e.lanes, of a pack that refers to a set.
 func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 	s := d.mem
 	set := s.sets.slots[x.ref]
@@ -244,71 +265,96 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 	})
 }
 
-// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses, where their threads lie in one
-// line over the page; else the lines are expanded.
+// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
 func (d *Detector) coolPacks(l *launch, p *page) {
-	d.cooling = d.cooling[:0]
+	var fresh [maxPacks]cold
+	colds := fresh[:0]
+	plain := true
 	for i := range p.packs {
-		for id := p.packs[i]; id != 0; {
+		for id := p.packs[i]; id != 0 && plain; {
 			x := d.mem.packs.at(id)
-			if !d.coolPack(l, x, uint64(i)) {
-				d.cooling = d.cooling[:0]
-				d.expandAll(p)
-				return
-			}
+			colds, plain = d.coolPlain(l, x, i, colds)
 			id = x.next
 		}
+	}
+	if !plain {
+		d.gatherPacks(l, p)
+		return
 	}
 	for i := range p.packs {
 		if p.packs[i] != 0 {
 			d.mem.dropPacks(p, uint64(i))
 		}
 	}
-	for i := range d.cooling {
-		c := &d.cooling[i]
-		c.first += uint64(c.lowest()) >> c.shift * c.step
-		c.launch = l
-		c.class = d.coldClass(&d.classes[c.class])
-		d.addCold(p, *c)
+	for i := range colds {
+		colds[i].class = d.coldClass(&d.classes[colds[i].class])
+		d.addCold(p, colds[i])
 	}
 }
 
-// coolPack adds a pack of line i to the cold accesses being gathered, of which first is the thread of the page's cell 0.
-func (d *Detector) coolPack(l *launch, x *pack, i uint64) bool {
+// gatherPacks adds the packs of l in a page to the cold accesses being gathered.
+func (d *Detector) gatherPacks(l *launch, p *page) {
+	for i := range p.packs {
+		for id := p.packs[i]; id != 0; {
+			x := d.mem.packs.at(id)
+			this := id
+			id = x.next
+			if d.classes[x.head>>headShift].launch == l {
+				d.gatherPack(x, i*lineCells)
+				d.mem.unlink(p, uint64(i), this)
+			}
+		}
+	}
+}
+
+// coolPlain adds a pack of line i to those gathered in colds, as long as for each class one run holds the threads.
+func (d *Detector) coolPlain(l *launch, x *pack, i int, colds []cold) ([]cold, bool) {
 	k := x.head >> headShift
 	size := d.classes[k].key.size
-	y := cold{class: k, bytes: headBytes, first: uint64(x.warp) * 32, step: 1}
-	switch {
-	case d.classes[k].launch != l:
-		return false
-	case x.head&packOne != 0:
-		y.bytes = x.head & headBytes
-		y.step = 0
-		if x.head&refKind == refSet {
-			y.first += uint64(x.exec & 31)
-		} else {
-			y.first += uint64(bits.TrailingZeros32(x.lanes))
-		}
-	case size < cellBytes || strideOf(x.shape) != int64(size):
-		return false
-	default:
-		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
-		y.first -= uint64((int64(i*lineBytes) + baseOf(x.shape)) >> (2 + y.shift))
+	if d.classes[k].launch != l || x.head&packOne != 0 || size < cellBytes || strideOf(x.shape) != int64(size) {
+		return colds, false
 	}
-	y.cells[i/2] = uint64(spanOf(x.head&packOne != 0, x.shape, x.lanes, size)) << (i % 2 * 32)
-	for j := range d.cooling {
-		c := &d.cooling[j]
-		if c.class != k || c.bytes != y.bytes {
+	// Of cell 0 of the page.
+	y := cold{launch: l, class: k, bytes: headBytes, shift: uint8(bits.TrailingZeros8(size / cellBytes)), run: run{step: 1}}
+	y.first = uint64(int64(x.warp)*32 - (int64(i*lineBytes)+baseOf(x.shape))>>(2+y.shift))
+	cells := uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
+	for j := range colds {
+		if c := &colds[j]; c.class == k {
+			c.cells[i/2] |= cells
+			return colds, c.first == y.first
+		}
+	}
+	y.cells[i/2] = cells
+	return append(colds, y), true
+}
+
+// gatherPack adds a pack of a line, whose first cell in the page is given, to the cold accesses being gathered.
+func (d *Detector) gatherPack(x *pack, first int) {
+	k := x.head >> headShift
+	t := uint64(x.warp) * 32
+	if x.head&packOne != 0 {
+		if x.head&refKind == refSet {
+			t += uint64(x.exec & 31)
+		} else {
+			t += uint64(bits.TrailingZeros32(x.lanes))
+		}
+		g := d.gatheredOf(k, x.head&headBytes, false)
+		for m := x.shape; m != 0; m &= m - 1 {
+			g.put(first+bits.TrailingZeros32(m), t)
+		}
+		return
+	}
+	base, stride, size := baseOf(x.shape), strideOf(x.shape), d.classes[k].key.size
+	for m := folded(x.lanes, foldsOf(x.shape)); m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := base + int64(lane)*stride
+		if size < cellBytes {
+			d.gatheredOf(k, (1<<size-1)<<uint(at%cellBytes), false).put(first+int(at/cellBytes), t+uint64(lane))
 			continue
 		}
-		if c.first != y.first || c.step != y.step {
-			return false
+		g := d.gatheredOf(k, headBytes, false)
+		for c := at / cellBytes; c < (at+int64(size))/cellBytes; c++ {
+			g.put(first+int(c), t+uint64(lane))
 		}
-		for n := range c.cells {
-			c.cells[n] |= y.cells[n]
-		}
-		return true
 	}
-	d.cooling = append(d.cooling, y)
-	return true
 }

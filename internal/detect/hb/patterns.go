@@ -339,6 +339,9 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	p := d.act.page(addr)
 	x := p.findLoc(addr, size)
 	meets := x != nil && x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)
+	if meets && c.side.RMW && d.count(b, wi, lane, p, x) {
+		return
+	}
 	if c.reads && meets && !c.discards {
 		d.noteHandover(b, wi, lane, x, c)
 		d.observe(w, x, b, lane, d.act.shared)
@@ -384,6 +387,42 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	}
 	d.release(b, wi, lane, x)
 	b.noteLock(wi, lane, locKey{d.act.shared, size, addr}, c)
+}
+
+// count performs what most atomics do, which add to a counter: a read-modify-write of x in page p that neither acquires nor
+// releases anything, where nothing but the same instruction accessed it. It says false, having done nothing, when the
+// operation is more than that.
+func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
+	a := &d.act
+	c := a.class
+	w := &b.warps[wi]
+	if c.acquires || c.releases || w.syncs != nil || len(x.recs.wide) > 0 || x.recs.blocks != nil ||
+		x.size != cellBytes || x.addr%cellBytes != 0 || x.valid != 1<<cellBytes-1 || !a.shared && !c.side.Wide ||
+		len(p.cold) > 0 && p.warmed != b.info.ID {
+		return false
+	}
+	l := p.expanded(x.addr % pageBytes / lineBytes)
+	if l == nil {
+		return false
+	}
+	k := &l.cells[x.addr%lineBytes/cellBytes]
+	e := &k.e[0]
+	if e.head&headKey != a.id<<headShift|headChain|headBytes || k.e[1].head|k.more != 0 {
+		return false
+	}
+	if !c.discards {
+		d.noteHandover(b, wi, lane, x, c)
+	}
+	v := w.view(lane)
+	d.mem.add(l, e, c, a.warp, group{1 << uint(lane), v.clock, a.exec}, false)
+	x.launch, x.block, x.warp, x.lane, x.wide = b.launch, b.index, a.warp, lane, c.side.Wide
+	x.first = observer{b.launch, a.warp, lane, v.clock}
+	if len(x.observers) > 0 {
+		clear(x.observers)
+		x.observers = x.observers[:0]
+	}
+	b.noteLock(wi, lane, locKey{a.shared, x.size, x.addr}, c)
+	return true
 }
 
 // release publishes with the write just made to x what the lane has released.

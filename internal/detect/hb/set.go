@@ -1,6 +1,9 @@
 package hb
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // group is lanes of one warp that made an access of one class at epoch clock. Those lanes and perhaps others, exec,
 // executed the instruction together.
@@ -49,7 +52,7 @@ type set struct {
 	max    uint32 // the largest epoch below
 	here   uint32 // which children are there
 	kids   []*set
-	groups []group // of a leaf, which is one warp
+	groups []group // of a leaf, which is one warp; above leaves, while kids is nil: of each warp its only group
 	owner  uint64  // who may change the node in place; 0: nobody
 }
 
@@ -69,14 +72,29 @@ func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
 		s = &set{owner: owner}
 	} else if owner == 0 || s.owner != owner {
 		s = &set{max: s.max, here: s.here, groups: s.groups, owner: owner, kids: append([]*set(nil), s.kids...)}
+		if owner != 0 || depth == 1 {
+			s.groups = append([]group(nil), s.groups...)
+		}
 	}
 	if depth == 0 {
+		if owner != 0 && s.widen(g) {
+			return s
+		}
 		s.groups = put(s.groups, g.lanes, g.clock, g.exec)
 		s.max = max(s.max, g.clock) // an upper bound: put may have dropped what had the largest
 		return s
 	}
 	bit := uint32(1) << (warp >> uint(5*(depth-1)) & 31)
 	i := bits.OnesCount32(s.here & (bit - 1))
+	if depth == 1 && s.kids == nil {
+		if s.flat(bit, i, g) {
+			return s
+		}
+		for _, o := range s.groups {
+			s.kids = append(s.kids, &set{max: o.clock, groups: []group{o}, owner: owner})
+		}
+		s.groups = nil
+	}
 	if s.here&bit == 0 {
 		s.here |= bit
 		s.kids = append(s.kids, nil)
@@ -88,12 +106,50 @@ func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
 	return s
 }
 
+// flat adds g to child i of a node whose children have one group each. It says false, having done nothing, if the child
+// would have more.
+func (s *set) flat(bit uint32, i int, g group) bool {
+	if s.here&bit == 0 {
+		s.here |= bit
+		s.groups = slices.Insert(s.groups, i, g)
+		s.max = max(s.max, g.clock)
+		return true
+	}
+	o := &s.groups[i]
+	switch {
+	case o.clock == g.clock && o.exec == g.exec:
+		o.lanes |= g.lanes
+	case o.lanes&^g.lanes == 0 && g.exec&^o.exec == 0:
+		*o = g
+	default:
+		m := put(s.groups[i:i+1], g.lanes, g.clock, g.exec)
+		if len(m) != 1 {
+			return false
+		}
+		*o = m[0]
+	}
+	s.max = max(s.max, g.clock)
+	return true
+}
+
+// widen adds to a leaf that may be changed in place lanes that its only group has or is alike.
+func (s *set) widen(g group) bool {
+	if len(s.groups) != 1 || s.groups[0].clock != g.clock || s.groups[0].exec != g.exec {
+		return false
+	}
+	s.groups[0].lanes |= g.lanes
+	return true
+}
+
 // has says that a lane of a warp is in s.
 func (s *set) has(depth int, warp uint32, lane int) bool {
 	for ; depth > 0; depth-- {
 		bit := uint32(1) << (warp >> uint(5*(depth-1)) & 31)
 		if s.here&bit == 0 {
 			return false
+		}
+		if depth == 1 && s.kids == nil {
+			return s.groups[bits.OnesCount32(s.here&(bit-1))].lanes>>uint(lane)&1 != 0
 		}
 		s = s.kids[bits.OnesCount32(s.here&(bit-1))]
 	}
@@ -120,6 +176,13 @@ func (s *set) walk(depth int, base uint32, skip func(warp, n uint64, top uint32)
 	i := 0
 	for m := s.here; m != 0; m &= m - 1 {
 		at := base + uint32(bits.TrailingZeros32(m))*span
+		if depth == 1 && s.kids == nil {
+			if g := s.groups[i]; (skip == nil || !skip(uint64(at), 1, g.clock)) && !f(at, g) {
+				return false
+			}
+			i++
+			continue
+		}
 		kid := s.kids[i]
 		i++
 		if skip != nil && skip(uint64(at), uint64(span), kid.max) {

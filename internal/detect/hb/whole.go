@@ -18,6 +18,8 @@ type whole struct {
 	clock uint32
 	one   uint32 // packOne or 0
 	bytes uint32 // packOne: of each cell
+	addr  uint64 // packOne
+	locs  bool   // a page touched has locs
 	wrote bool   // word is up to date
 	equal bool   // the words of all cells are the same
 	// The part.
@@ -26,6 +28,7 @@ type whole struct {
 	word  [lineCells]uint32
 	// alike are the packs of the class that share bytes with the part, and which lanes or cells.
 	alike []alike
+	runs  []lanesRun
 }
 
 type alike struct{ id, shared uint32 }
@@ -33,61 +36,173 @@ type alike struct{ id, shared uint32 }
 // maxStride is that of accesses that are packed: four lanes a line.
 const maxStride = lineBytes / 4
 
-// whole judges and records a weak access if it is in lane order. It says false, having done nothing, if not.
+// lanesRun is lanes whose addresses have one stride: a lane at place n, which is its number modulo 32>>folds, accesses
+// first + n*stride.
+type lanesRun struct {
+	lanes  uint32
+	folds  uint
+	first  uint64
+	stride int64
+}
+
+// maxRuns is how many runs an access is taken apart into at most.
+const maxRuns = 4
+
+// whole judges and records a weak access if it is in lane order, in few runs. It says false, having done nothing, if
+// not.
 func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint32) bool {
 	w := &blk.warps[wi]
 	size := uint64(e.Size)
-	if e.Flags&event.FlagScattered != 0 || w.each != nil || size > 16 || size&(size-1) != 0 || e.Addr&(size-1) != 0 {
+	if w.each != nil || size > 16 || size&(size-1) != 0 {
 		return false
 	}
 	q := &d.part
+	if !q.takeApart(b, e) {
+		return false
+	}
 	q.id, q.class, q.blk, q.w, q.b, q.e = id, &d.classes[id], blk, w, b, e
-	q.exec, q.clock, q.wrote = e.Mask, w.same.clock, false
+	q.exec, q.clock, q.locs = e.Mask, w.same.clock, false
 	d.acting = false
-	if single := e.Mask&(e.Mask-1) == 0; single || e.Stride == 0 {
-		if !single && e.Kind == event.Store {
-			return false
-		}
-		at := e.Addr % lineBytes
-		q.one, q.bytes, q.lanes = packOne, headBytes, e.Mask
-		if size < cellBytes {
-			q.bytes = (1<<size - 1) << (at % cellBytes)
-		}
-		q.shape = cellsAt(int64(at), e.Size)
-		d.part1(q, wi, e.Addr)
-	} else {
-		stride := e.Stride
-		far := max(stride, -stride)
-		if far < int64(size) || far > maxStride || stride&int64(size-1) != 0 {
-			return false
-		}
-		q.one, q.bytes = 0, headBytes
-		d.lines(q, wi, stride)
+	for i := range q.runs {
+		d.run(q, wi, &q.runs[i])
 	}
 	if d.acting {
 		d.settle()
 	}
+	if q.locs && e.Kind == event.Store {
+		d.overwrites(q)
+	}
 	return true
 }
 
-// lines goes through the lines of an access with a stride.
-func (d *Detector) lines(q *whole, wi uint32, stride int64) {
-	e := q.e
-	first := e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask))*stride) // of lane 0
-	for m := e.Mask; m != 0; m &^= q.lanes {
-		addr := first + uint64(int64(bits.TrailingZeros32(m))*stride)
-		line := addr &^ (lineBytes - 1)
-		var n uint64 // lanes from 0 up to where the line ends
-		switch {
-		case stride == 4:
-			n = (line + lineBytes - first + 3) / 4
-		case stride > 0:
-			n = (line + lineBytes - first + uint64(stride) - 1) / uint64(stride)
-		default:
-			n = (first-line)/uint64(-stride) + 1
+// takeApart finds the runs of an access. It says false when there are too many, or one is not aligned, too wide, or not
+// apart where it writes.
+func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
+	q.runs = q.runs[:0]
+	if e.Flags&event.FlagScattered == 0 {
+		return q.add(e, e.Mask, e.Addr, e.Stride)
+	}
+	addrs := b.Addrs[e.Side:]
+	for m := e.Mask; m != 0; {
+		low := bits.TrailingZeros32(m)
+		at := addrs[0]
+		lanes := m & -m
+		stride := int64(0)
+		n := 1
+		m &= m - 1
+		for ; m != 0; m &= m - 1 {
+			far := int64(bits.TrailingZeros32(m) - low)
+			diff := int64(addrs[n] - at)
+			if n == 1 {
+				if stride = diff / far; stride*far != diff {
+					break
+				}
+			} else if diff != stride*far {
+				break
+			}
+			lanes |= m & -m
+			n++
 		}
-		q.lanes = m & uint32(1<<min(n, 32)-1)
-		q.shape = newShape(int64(first-line), stride)
+		addrs = addrs[n:]
+		if len(q.runs) == maxRuns || !q.add(e, lanes, at, stride) {
+			return false
+		}
+	}
+	if e.Kind == event.Store {
+		return q.disjoint(uint64(e.Size))
+	}
+	q.fold(e.Mask)
+	return true
+}
+
+// add adds a run that begins at addr.
+func (q *whole) add(e *event.Event, lanes uint32, addr uint64, stride int64) bool {
+	if addr&uint64(e.Size-1) != 0 {
+		return false
+	}
+	if lanes&(lanes-1) == 0 {
+		q.runs = append(q.runs, lanesRun{lanes: lanes, first: addr})
+		return true
+	}
+	size, far := int64(e.Size), max(stride, -stride)
+	if stride == 0 && e.Kind == event.Store || stride != 0 && (far < size || far > maxStride || stride&(size-1) != 0) {
+		return false
+	}
+	q.runs = append(q.runs, lanesRun{lanes: lanes, first: addr - uint64(int64(bits.TrailingZeros32(lanes))*stride), stride: stride})
+	return true
+}
+
+// disjoint says that no two runs of a store have bytes in common, as far as that is cheap to see.
+func (q *whole) disjoint(size uint64) bool {
+	for i := range q.runs {
+		for j := range q.runs[:i] {
+			a, b := q.runs[i].bounds(size)
+			if lo, hi := q.runs[j].bounds(size); a < hi && lo < b {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *lanesRun) bounds(size uint64) (lo, hi uint64) {
+	x := r.first + uint64(int64(bits.TrailingZeros32(r.lanes))*r.stride)
+	y := r.first + uint64(int64(31-bits.LeadingZeros32(r.lanes))*r.stride)
+	return min(x, y), max(x, y) + size
+}
+
+// fold makes one of runs that are the same but for the lanes, halves or quarters of the warp.
+func (q *whole) fold(mask uint32) {
+	n := len(q.runs)
+	if mask != ^uint32(0) || n != 2 && n != 4 {
+		return
+	}
+	places := 32 / n
+	r := q.runs[0]
+	for i, o := range q.runs {
+		if o.stride == 0 || o.stride != r.stride || o.lanes != (1<<places-1)<<uint(i*places) ||
+			o.first+uint64(int64(i*places)*o.stride) != r.first {
+			return
+		}
+	}
+	r.lanes, r.folds = mask, uint(n/2)
+	q.runs = append(q.runs[:0], r)
+}
+
+// run judges and records a run.
+func (d *Detector) run(q *whole, wi uint32, r *lanesRun) {
+	if r.stride != 0 {
+		q.one, q.bytes = 0, headBytes
+		d.lines(q, wi, r)
+		return
+	}
+	at := r.first % lineBytes
+	q.one, q.bytes, q.lanes, q.addr = packOne, headBytes, r.lanes, r.first
+	if q.e.Size < cellBytes {
+		q.bytes = (1<<q.e.Size - 1) << (at % cellBytes)
+	}
+	q.shape = cellsAt(int64(at), q.e.Size)
+	q.wrote = false
+	d.part1(q, wi, r.first)
+}
+
+// lines goes through the lines of a run with a stride.
+func (d *Detector) lines(q *whole, wi uint32, r *lanesRun) {
+	places := uint64(32 >> r.folds)
+	for m := r.lanes; m != 0; m &^= q.lanes {
+		addr := r.first + uint64(int64(uint64(bits.TrailingZeros32(m))&(places-1))*r.stride)
+		line := addr &^ (lineBytes - 1)
+		var n uint64 // places from 0 up to where the line ends
+		switch {
+		case r.stride == 4:
+			n = (line + lineBytes - r.first + 3) / 4
+		case r.stride > 0:
+			n = (line + lineBytes - r.first + uint64(r.stride) - 1) / uint64(r.stride)
+		default:
+			n = (r.first-line)/uint64(-r.stride) + 1
+		}
+		q.lanes = m & unfold(uint32(1<<min(n, places)-1), r.folds)
+		q.shape = newShape(int64(r.first-line), r.stride, r.folds)
 		q.wrote = false
 		d.part1(q, wi, addr)
 	}
@@ -96,13 +211,11 @@ func (d *Detector) lines(q *whole, wi uint32, stride int64) {
 // part1 judges and records the part of an access in the line of addr.
 func (d *Detector) part1(q *whole, wi uint32, addr uint64) {
 	p := d.pageOf(q.blk, q.e.Space == event.Shared, addr)
+	q.locs = q.locs || p.locs != nil
 	if len(p.cold) == 0 || p.warmed == q.blk.info.ID || d.allKnown(p, q.blk) {
 		i := addr % pageBytes / lineBytes
 		if p.expanded(i) == nil {
 			if d.pack(q, p, i) {
-				if p.locs != nil && q.class.side.Write {
-					d.partOverwrites(q, p)
-				}
 				return
 			}
 		}
@@ -121,10 +234,13 @@ func (d *Detector) allKnown(p *page, blk *block) bool {
 	return true
 }
 
-// partOverwrites ends the chains of strong writes that the part covers.
-func (d *Detector) partOverwrites(q *whole, p *page) {
-	for m := q.lanes; m != 0; m &= m - 1 {
-		p.overwrite(q.b.AddrOf(q.e, bits.TrailingZeros32(m)), uint64(q.e.Size), nil)
+// overwrites ends the chains of strong writes that a store covers.
+func (d *Detector) overwrites(q *whole) {
+	for m := q.e.Mask; m != 0; m &= m - 1 {
+		addr := q.b.AddrOf(q.e, bits.TrailingZeros32(m))
+		if p := d.pageOf(q.blk, q.e.Space == event.Shared, addr); p.locs != nil {
+			p.overwrite(addr, uint64(q.e.Size), nil)
+		}
 	}
 }
 
@@ -141,11 +257,8 @@ func (d *Detector) partByCells(q *whole, wi uint32) {
 	size := uint64(e.Size)
 	if q.one != 0 {
 		a.lanes, a.lane = q.lanes, bits.TrailingZeros32(q.lanes)
-		d.values(a.lane, e.Addr)
-		d.touch(e.Addr, size, true, true)
-		if q.class.side.Write {
-			d.weakWrite(e.Addr, size)
-		}
+		d.values(a.lane, q.addr)
+		d.touch(q.addr, size, true, true)
 		return
 	}
 	for m := q.lanes; m != 0; m &= m - 1 {
@@ -154,9 +267,6 @@ func (d *Detector) partByCells(q *whole, wi uint32) {
 		addr := q.b.AddrOf(e, a.lane)
 		d.values(a.lane, addr)
 		d.touch(addr, size, true, true)
-		if q.class.side.Write && a.locs {
-			d.weakWrite(addr, size)
-		}
 	}
 }
 

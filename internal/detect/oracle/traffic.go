@@ -34,7 +34,9 @@ type form struct {
 	warp    int64 // from warp to warp
 	values  int   // 0: constant, 1: per warp, 2: per lane, 3: any, 4: unknown
 	scatter bool
-	one     bool // by a single lane
+	one     bool  // by a single lane
+	rows    int   // scatter: lanes a row of a tile; 0: anywhere
+	row     int64 // from row to row
 }
 
 func (g *generator) form(place uint32) form {
@@ -54,6 +56,8 @@ func (g *generator) form(place uint32) form {
 	switch g.pick(12) {
 	case 0:
 		f.scatter = true
+	case 4, 5, 6:
+		f.scatter, f.rows, f.row = true, []int{16, 16, 8, 4, 24}[g.pick(5)], []int64{0, 128, 64, 256, size}[g.pick(5)]
 	case 1:
 		f.one = true
 	case 2:
@@ -154,8 +158,11 @@ func (g *generator) sweep(f *form, e event.Event) {
 		x.Mask &= -x.Mask
 	}
 	at := func(lane int) uint64 {
-		if f.scatter {
+		if f.scatter && f.rows == 0 {
 			return g.space + uint64(g.pick(24))*uint64(f.Size)
+		}
+		if f.rows > 0 {
+			return (g.space + uint64(f.base+int64(e.Warp)*f.warp+int64(lane/f.rows)*f.row+int64(lane%f.rows)*f.stride)) &^ uint64(f.Size-1)
 		}
 		return (g.space + uint64(f.base+int64(e.Warp)*f.warp+int64(lane)*f.stride)) &^ uint64(f.Size-1)
 	}
@@ -168,8 +175,8 @@ func (g *generator) sweep(f *form, e event.Event) {
 	if f.scatter {
 		x.Flags |= event.FlagScattered
 		x.Addr, x.Stride, x.Side = 0, 0, uint32(len(g.b.Addrs))
-		for i := 0; i < n; i++ {
-			g.b.Addrs = append(g.b.Addrs, at(0))
+		for m := x.Mask; m != 0; m &= m - 1 {
+			g.b.Addrs = append(g.b.Addrs, at(bits.TrailingZeros32(m)))
 		}
 	}
 	if x.Kind == event.Store && f.values < 4 {
