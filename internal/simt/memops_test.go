@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 func TestAccessFaults(t *testing.T) {
@@ -526,7 +527,8 @@ func TestSymbols(t *testing.T) {
 .const .align 4 .u32 table[4] = {1,2,3,4};
 .visible .global .align 8 .u64 self[2] = {self, generic(table)+8};
 .extern .shared .align 16 .b8 dyn[];
-.visible .entry k() { .reg .b32 %r<4>; .shared .align 4 .b8 box[64]; mov.u32 %r1, box; mov.u32 %r2, dyn; ret; }`)
+.visible .entry k() { .reg .b32 %r<4>; .shared .align 4 .b8 box[64]; mov.u32 %r1, box; mov.u32 %r2, dyn; ret; }
+.visible .entry system() { .reg .b32 %r<4>; mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, dyn; ret; }`)
 	addr, size, ok := g.prog.Symbol("self")
 	table, _, _ := g.prog.Symbol("table")
 	if !ok || size != 16 || addr == 0 || table == 0 {
@@ -540,6 +542,13 @@ func TestSymbols(t *testing.T) {
 		t.Errorf("shared variable: %s %d %v", name, at, ok)
 	}
 	if name, at, ok := g.prog.SharedVar(k, 100); !ok || name != "dyn" || at != 64 {
+		t.Errorf("shared variable: %s %d %v", name, at, ok)
+	}
+	k = g.prog.Kernel("system")
+	if name, at, ok := g.prog.SharedVar(k, 40); !ok || name != "reserved shared memory" || at != 0 {
+		t.Errorf("shared variable: %s %d %v", name, at, ok)
+	}
+	if name, at, ok := g.prog.SharedVar(k, isa.ReservedShared+4); !ok || name != "dyn" || at != isa.ReservedShared {
 		t.Errorf("shared variable: %s %d %v", name, at, ok)
 	}
 	g.prog.Unload()

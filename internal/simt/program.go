@@ -122,6 +122,9 @@ func (p *Program) Symbol(name string) (addr, size uint64, ok bool) {
 // SharedVar names the shared variable of kernel that covers offset off of its window, and the variable's offset.
 func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint64, ok bool) {
 	layout := p.image(kernel).layout
+	if off < uint64(layout.Reserved) {
+		return "reserved shared memory", 0, true
+	}
 	for i, v := range p.Module.Vars {
 		if i >= len(layout.Offset) || layout.Offset[i] < 0 || v.Space != event.Shared {
 			continue
