@@ -192,18 +192,6 @@ func (x *vecMachine) specialLanes(w *warp, n *row, mask uint32) {
 	}
 }
 
-// sync executes barriers and warp instructions.
-func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
-	switch e.Class {
-	case isa.Barrier:
-		x.r.barrier(w, &e.inst, mask, place)
-	case isa.WarpBarrier:
-		x.r.warpBarrier(w, &e.inst, mask, place)
-	default:
-		x.r.warpOp(w, &e.inst, mask, place)
-	}
-}
-
 // builtin calls a function that the engine supplies.
 func (x *vecMachine) builtin(w *warp, e *effect, mask uint32, place uint32) {
 	for m := mask; m != 0; m &= m - 1 {

@@ -1,0 +1,123 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// sync executes barriers and warp instructions.
+func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
+	switch e.Class {
+	case isa.Barrier:
+		x.r.barrier(w, &e.inst, mask, place)
+	case isa.WarpBarrier:
+		v := w.vec
+		if !x.complete(w, x.scalars(v, v.groups[v.cur].slot), &e.src[0], mask) {
+			x.r.warpBarrier(w, &e.inst, mask, place)
+			return
+		}
+		x.r.out.warpSync(w, mask, place)
+	default:
+		v := w.vec
+		s := x.scalars(v, v.groups[v.cur].slot)
+		if e.masked && !x.complete(w, s, &e.src[len(e.src)-1], mask) {
+			x.r.warpOp(w, &e.inst, mask, place)
+			return
+		}
+		if !x.vote(v, s, e, mask) {
+			x.exchange(w, v, s, e, mask)
+		}
+	}
+}
+
+// complete reports whether the lanes of on are all live ones of a member mask that is the same for them.
+func (x *vecMachine) complete(w *warp, s []uint64, members *operand, on uint32) bool {
+	if members.kind != opUniform {
+		return false
+	}
+	mask := uint32(s[members.reg])
+	return mask&w.live == on && on&^mask == 0
+}
+
+// vote executes vote for lanes that are all there; false for other instructions.
+func (x *vecMachine) vote(v *vecWarp, s []uint64, e *effect, on uint32) bool {
+	if e.Row.Op != "vote" || len(e.dst) != 1 {
+		return false
+	}
+	o := &e.src[0]
+	var ballot uint32
+	switch o.kind {
+	case opPred:
+		ballot = v.preds[o.reg] & on
+	case opUniform:
+		ballot = -uint32(s[o.reg]&1) & on
+	default:
+		return false
+	}
+	holds := false
+	d := &e.dst[0]
+	switch e.Op {
+	case isa.OpAll:
+		holds = ballot == on
+	case isa.OpAny:
+		holds = ballot != 0
+	case isa.OpUni:
+		holds = ballot == 0 || ballot == on
+	default:
+		if d.kind != opV32 {
+			return false
+		}
+		lanes.Set32(&v.v32[d.reg], ballot, on)
+		return true
+	}
+	if d.kind != opPred {
+		return false
+	}
+	v.preds[d.reg] &^= on
+	if holds {
+		v.preds[d.reg] |= on
+	}
+	return true
+}
+
+// exchange executes a warp instruction for lanes that are all there.
+func (x *vecMachine) exchange(w *warp, v *vecWarp, s []uint64, e *effect, on uint32) {
+	a := &x.r.wargs
+	a.Mask = on
+	for k := range e.src {
+		to := &a.S[k]
+		switch o := &e.src[k]; o.kind {
+		case opV32:
+			from := &v.v32[o.reg]
+			for i := range from {
+				to[i] = uint64(from[i])
+			}
+		case opV64:
+			*to = v.v64[o.reg]
+		case opUniform:
+			lanes.Set64(to, s[o.reg], on)
+		default:
+			for m := on; m != 0; m &= m - 1 {
+				i := bits.TrailingZeros32(m)
+				to[i] = x.value(w, i, o)
+			}
+		}
+	}
+	e.Lanes(e.Inst, a)
+	for k := range e.dst {
+		d := &e.dst[k]
+		from := &a.D[d.at]
+		switch d.kind {
+		case opV32:
+			lanes.Low32(&v.v32[d.reg], from, on)
+		case opV64:
+			lanes.Copy64(&v.v64[d.reg], from, on)
+		case opPred:
+			v.preds[d.reg] = v.preds[d.reg]&^on | lanes.Odd64(from, on)&on
+		default:
+			panic("BUG: a warp instruction with a scalar result")
+		}
+	}
+}
