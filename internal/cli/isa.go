@@ -48,6 +48,10 @@ func runISA(ctx context.Context, e *env, o *options, args []string) (int, error)
 		}
 		ops = append(ops, r.Op)
 	}
+	if !found && isa.Unsupported(op) {
+		fmt.Fprintf(e.stdout, "%s is not supported: a kernel that holds it is not run, and listed as not checked.\n", op)
+		return exitNotChecked, nil
+	}
 	if !found {
 		return 0, usagef("there is no instruction %q in the table%s", op, nearest.Hint(op, ops))
 	}

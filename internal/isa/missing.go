@@ -10,3 +10,6 @@ var missing = map[string]bool{
 	"vset2": true, "vset4": true, "vshl": true, "vshr": true, "vsub": true, "vsub2": true, "vsub4": true, "wgmma": true,
 	"wmma": true,
 }
+
+// Unsupported says that an opcode is of the PTX manual and has no row here.
+func Unsupported(op string) bool { return missing[op] }

@@ -100,7 +100,11 @@ func (r *once) whereabouts(f *simt.Fault) string {
 	sort.SliceStable(places, func(i, j int) bool { return threads[places[i]] > threads[places[j]] })
 	var list []string
 	for _, p := range places[:min(most, len(places))] {
-		list = append(list, fmt.Sprintf("%d threads at %s", threads[p], p))
+		noun := "threads"
+		if threads[p] == 1 {
+			noun = "thread"
+		}
+		list = append(list, fmt.Sprintf("%d %s at %s", threads[p], noun, p))
 	}
 	return "; it had " + strings.Join(list, "; ")
 }
