@@ -1,6 +1,10 @@
 package isa
 
-import "math"
+import (
+	"math"
+
+	approximate "fencepost.dev/fencepost/internal/approx"
+)
 
 // floatRows is the manual's "Floating Point Instructions".
 var floatRows = []*Row{
@@ -38,8 +42,8 @@ var floatRows = []*Row{
 		".approx{.ftz}.f32 d, a", ".approx{.ftz}.f64 d, a")},
 	{Op: "sin", Doc: "Floating Point: sin", Bind: bindApprox(math.Sin), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
 	{Op: "cos", Doc: "Floating Point: cos", Bind: bindApprox(math.Cos), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
-	{Op: "lg2", Doc: "Floating Point: lg2", Bind: bindApprox(math.Log2), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
-	{Op: "ex2", Doc: "Floating Point: ex2", Bind: bindApprox(math.Exp2), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
+	{Op: "lg2", Doc: "Floating Point: lg2", Bind: bindApprox(approximate.Log2), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
+	{Op: "ex2", Doc: "Floating Point: ex2", Bind: bindApprox(approximate.Exp2), Note: noteApprox, Forms: approx(1, ".approx{.ftz}.f32 d, a")},
 	{Op: "tanh", Doc: "Floating Point: tanh", Bind: bindApprox(math.Tanh), Note: noteApprox, Forms: approx(1, ".approx.f32 d, a")},
 }
 

@@ -1,6 +1,10 @@
 package isa
 
-import "math"
+import (
+	"math"
+
+	approximate "fencepost.dev/fencepost/internal/approx"
+)
 
 // halfRows is the manual's "Half Precision Floating Point Instructions" and the bf16 forms beside them.
 var halfRows = []*Row{
@@ -19,7 +23,7 @@ var halfRows = []*Row{
 	{Op: "max", Doc: "Half Precision: max", Bind: bindFloatMinMax, Note: noteMinMax, Forms: halfMinMax},
 	{Op: "tanh", Doc: "Half Precision: tanh", Bind: bindApprox(math.Tanh), Note: noteApprox, Forms: approx(1,
 		".approx.type d, a; type: f16 f16x2 bf16 bf16x2")},
-	{Op: "ex2", Doc: "Half Precision: ex2", Bind: bindApprox(math.Exp2), Note: noteApprox, Forms: approx(1,
+	{Op: "ex2", Doc: "Half Precision: ex2", Bind: bindApprox(approximate.Exp2), Note: noteApprox, Forms: approx(1,
 		".approx.type d, a; type: f16 f16x2", ".approx.ftz.type d, a; type: bf16 bf16x2")},
 }
 

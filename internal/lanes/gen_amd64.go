@@ -753,6 +753,12 @@ func asmFNaN64S(a *V64, s uint64, mask uint32) uint32
 func asmFRsqrt32(d, a *V32, mask uint32)
 
 //go:noescape
+func asmFExpTwo32(d, a *V32, mask uint32)
+
+//go:noescape
+func asmFLogTwo32(d, a *V32, mask uint32)
+
+//go:noescape
 func asmFFtz32(d, a *V32, mask uint32)
 
 //go:noescape

@@ -2151,6 +2151,24 @@ func FRsqrt32(d, a *V32, mask uint32) {
 	goFRsqrt32(d, a, mask)
 }
 
+// FExpTwo32 d = 2^a, as package approx computes it.
+func FExpTwo32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFExpTwo32(d, a, mask)
+		return
+	}
+	goFExpTwo32(d, a, mask)
+}
+
+// FLogTwo32 d = the binary logarithm of a, as package approx computes it.
+func FLogTwo32(d, a *V32, mask uint32) {
+	if avx512 {
+		asmFLogTwo32(d, a, mask)
+		return
+	}
+	goFLogTwo32(d, a, mask)
+}
+
 // FFtz32 gives a zero of the same sign for a subnormal.
 func FFtz32(d, a *V32, mask uint32) {
 	if avx512 {

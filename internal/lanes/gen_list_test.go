@@ -252,6 +252,8 @@ var generated = []entry{
 	{"FNaN64", "a:*V64 b:*V64", func(x *args) uint32 { return FNaN64(x.v64[0], x.v64[1], x.mask) }},
 	{"FNaN64S", "a:*V64 s:uint64", func(x *args) uint32 { return FNaN64S(x.v64[0], x.u64[1], x.mask) }},
 	{"FRsqrt32", "d:*V32 a:*V32", func(x *args) uint32 { FRsqrt32(x.v32[0], x.v32[1], x.mask); return 0 }},
+	{"FExpTwo32", "d:*V32 a:*V32", func(x *args) uint32 { FExpTwo32(x.v32[0], x.v32[1], x.mask); return 0 }},
+	{"FLogTwo32", "d:*V32 a:*V32", func(x *args) uint32 { FLogTwo32(x.v32[0], x.v32[1], x.mask); return 0 }},
 	{"FFtz32", "d:*V32 a:*V32", func(x *args) uint32 { FFtz32(x.v32[0], x.v32[1], x.mask); return 0 }},
 	{"FSat32", "d:*V32 a:*V32", func(x *args) uint32 { FSat32(x.v32[0], x.v32[1], x.mask); return 0 }},
 	{"S32toF32", "d:*V32 a:*V32", func(x *args) uint32 { S32toF32(x.v32[0], x.v32[1], x.mask); return 0 }},

@@ -256,6 +256,8 @@ func asmFNum64S(a *V64, s uint64, mask uint32) uint32               { panic("BUG
 func asmFNaN64(a, b *V64, mask uint32) uint32                       { panic("BUG: no assembly") }
 func asmFNaN64S(a *V64, s uint64, mask uint32) uint32               { panic("BUG: no assembly") }
 func asmFRsqrt32(d, a *V32, mask uint32)                            { panic("BUG: no assembly") }
+func asmFExpTwo32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
+func asmFLogTwo32(d, a *V32, mask uint32)                           { panic("BUG: no assembly") }
 func asmFFtz32(d, a *V32, mask uint32)                              { panic("BUG: no assembly") }
 func asmFSat32(d, a *V32, mask uint32)                              { panic("BUG: no assembly") }
 func asmS32toF32(d, a *V32, mask uint32)                            { panic("BUG: no assembly") }

@@ -3796,6 +3796,32 @@ func goFRsqrt32(d, a *V32, mask uint32) {
 	}
 }
 
+func goFExpTwo32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fexp2(a[l])
+		}
+		return
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fexp2(a[l])
+	}
+}
+
+func goFLogTwo32(d, a *V32, mask uint32) {
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = flog2(a[l])
+		}
+		return
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = flog2(a[l])
+	}
+}
+
 func goFFtz32(d, a *V32, mask uint32) {
 	if mask == 1<<32-1 {
 		for l := range 32 {

@@ -254,6 +254,8 @@ const (
 	OpFNaN64
 	OpFNaN64S
 	OpFRsqrt32
+	OpFExpTwo32
+	OpFLogTwo32
 	OpFFtz32
 	OpFSat32
 	OpS32toF32
@@ -589,6 +591,8 @@ var operands = [codes][4]file{
 	OpFNaN64:       {preds, vectors64, vectors64},
 	OpFNaN64S:      {preds, vectors64, scalars},
 	OpFRsqrt32:     {vectors32, vectors32},
+	OpFExpTwo32:    {vectors32, vectors32},
+	OpFLogTwo32:    {vectors32, vectors32},
 	OpFFtz32:       {vectors32, vectors32},
 	OpFSat32:       {vectors32, vectors32},
 	OpS32toF32:     {vectors32, vectors32},
@@ -1175,6 +1179,10 @@ func runGo(code []Op, x *Regs, mask uint32) {
 			x.setPred(o.D, goFNaN64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFRsqrt32:
 			goFRsqrt32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFExpTwo32:
+			goFExpTwo32(x.v32(o.D), x.v32(o.A), mask)
+		case OpFLogTwo32:
+			goFLogTwo32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFFtz32:
 			goFFtz32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFSat32:

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fencepost.dev/fencepost/internal/approx"
 	"fencepost.dev/fencepost/internal/isa"
 )
 
@@ -83,12 +84,18 @@ var asGo = map[string]reference{
 	"Affine64":   func(v []uint64, l uint64) uint64 { return v[0] + l*v[1] },
 	"EQAffine32": func(v []uint64, l uint64) uint64 { return truth(uint32(v[0]) == uint32(v[1]+l*v[2])) },
 	"EQAffine64": func(v []uint64, l uint64) uint64 { return truth(v[0] == v[1]+l*v[2]) },
-	"Bool32":     func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
-	"Bool64":     func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
-	"Odd32":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
-	"Odd64":      func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
-	"High32":     func(v []uint64, _ uint64) uint64 { return v[0] >> 32 },
-	"Pack64":     func(v []uint64, _ uint64) uint64 { return v[0] | v[1]<<32 },
+	"FExpTwo32": func(v []uint64, _ uint64) uint64 {
+		return uint64(bits32(float32(approx.Exp2(float64(f32(uint32(v[0])))))))
+	},
+	"FLogTwo32": func(v []uint64, _ uint64) uint64 {
+		return uint64(bits32(float32(approx.Log2(float64(f32(uint32(v[0])))))))
+	},
+	"Bool32": func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
+	"Bool64": func(v []uint64, _ uint64) uint64 { return v[0] * v[1] },
+	"Odd32":  func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
+	"Odd64":  func(v []uint64, _ uint64) uint64 { return v[0] & 1 },
+	"High32": func(v []uint64, _ uint64) uint64 { return v[0] >> 32 },
+	"Pack64": func(v []uint64, _ uint64) uint64 { return v[0] | v[1]<<32 },
 	"FFtz32": func(v []uint64, _ uint64) uint64 {
 		if x := v[0] & 0x7fffffff; x < 0x00800000 {
 			return v[0] & 0x80000000
@@ -473,6 +480,29 @@ func TestLop3(t *testing.T) {
 					if d[l]>>bit&1 != lut>>i&1 {
 						t.Fatalf("lut %#x, lane %d, bit %d", lut, l, bit)
 					}
+				}
+			}
+		}
+	})
+}
+
+// TestApprox walks over the numbers of f32, all exponents, and wants the bits of package approx.
+func TestApprox(t *testing.T) {
+	step := uint32(9973)
+	if testing.Short() {
+		step = 99991
+	}
+	bothWays(t, func(t *testing.T) {
+		var a, e, g V32
+		for x := uint64(0); x < 1<<32; x += 32 * uint64(step) {
+			for l := range a {
+				a[l] = uint32(x) + uint32(l)*step
+			}
+			FExpTwo32(&e, &a, ^uint32(0))
+			FLogTwo32(&g, &a, ^uint32(0))
+			for l := range a {
+				if e[l] != fexp2(a[l]) || g[l] != flog2(a[l]) {
+					t.Fatalf("of %g: 2^x %g, log2 %g; want %g, %g", f32(a[l]), f32(e[l]), f32(g[l]), f32(fexp2(a[l])), f32(flog2(a[l])))
 				}
 			}
 		}

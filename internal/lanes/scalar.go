@@ -3,6 +3,8 @@ package lanes
 import (
 	"math"
 	"math/bits"
+
+	"fencepost.dev/fencepost/internal/approx"
 )
 
 // The operations on one lane that are more than a Go operator. They give what the rows of package isa give, to the bit.
@@ -103,6 +105,9 @@ func fmul32(a, b uint32) uint32 { return bits32(f32(a) * f32(b)) }
 func fdiv32(a, b uint32) uint32 { return bits32(f32(a) / f32(b)) }
 func fsqrt32(a uint32) uint32   { return bits32(float32(math.Sqrt(float64(f32(a))))) } // 53 bits are enough for one rounding
 func frsqrt32(a uint32) uint32  { return bits32(float32(1 / math.Sqrt(float64(f32(a))))) }
+
+func fexp2(a uint32) uint32 { return bits32(float32(approx.Exp2(float64(f32(a))))) }
+func flog2(a uint32) uint32 { return bits32(float32(approx.Log2(float64(f32(a))))) }
 
 // fmaOdd32 is the exact a*b + c rounded to odd in float64: truncated, the last bit set when anything was lost. Rounding
 // that to float32, in whatever mode, gives what rounding the exact value gives.

@@ -32,13 +32,15 @@ var (
 		lanes.OpRSub64S, lanes.OpFRSub64S, lanes.OpFRDiv64S}
 	un32 = [...]lanes.Code{
 		lanes.OpNot32, lanes.OpPopc32, lanes.OpClz32, lanes.OpBrev32, lanes.OpFSqrt32, lanes.OpFRcp32, lanes.OpFNeg32, lanes.OpFAbs32,
-		lanes.OpFRsqrt32, lanes.OpS32toF32, lanes.OpU32toF32, lanes.OpF32toS32Z, lanes.OpF32toU32Z}
+		lanes.OpFRsqrt32, lanes.OpS32toF32, lanes.OpU32toF32, lanes.OpF32toS32Z, lanes.OpF32toU32Z,
+		lanes.OpFExpTwo32, lanes.OpFLogTwo32, lanes.OpFSat32, lanes.OpAbsS32, lanes.OpFRoundN32, lanes.OpFRoundM32, lanes.OpFRoundP32, lanes.OpFRoundZ32,
+		lanes.OpF32toS32N, lanes.OpF32toS32M, lanes.OpF32toS32P, lanes.OpFFtz32}
 	un64 = [...]lanes.Code{
 		lanes.OpNot64, lanes.OpFSqrt64, lanes.OpFRcp64, lanes.OpFNeg64, lanes.OpFAbs64, lanes.OpS64toF64, lanes.OpU64toF64,
-		lanes.OpF64toS64Z, lanes.OpF64toU64Z}
-	ter32   = [...]lanes.Code{lanes.OpMad32, lanes.OpFMA32}
-	ter32S  = [...]lanes.Code{lanes.OpMad32S, lanes.OpFMA32S}
-	ter32SB = [...]lanes.Code{lanes.OpMad32SB, lanes.OpFMA32SB}
+		lanes.OpF64toS64Z, lanes.OpF64toU64Z, lanes.OpAbsS64, lanes.OpFRoundN64, lanes.OpFRoundM64, lanes.OpFRoundP64, lanes.OpFRoundZ64}
+	ter32   = [...]lanes.Code{lanes.OpMad32, lanes.OpFMA32, lanes.OpFMAM32}
+	ter32S  = [...]lanes.Code{lanes.OpMad32S, lanes.OpFMA32S, lanes.OpFMAM32S}
+	ter32SB = [...]lanes.Code{lanes.OpMad32SB, lanes.OpFMA32SB, lanes.OpFMAM32SB}
 	ter64   = [...]lanes.Code{lanes.OpMad64, lanes.OpFMA64}
 	ter64S  = [...]lanes.Code{lanes.OpMad64S, lanes.OpFMA64S}
 	ter64SB = [...]lanes.Code{lanes.OpMad64SB, lanes.OpFMA64SB}

@@ -68,6 +68,23 @@ var vectorRows = map[signature]lanesOp{
 	{op: "cvt", t: isa.F32, from: isa.U32}:     {op: oUn32, fn: 10},
 	{op: "cvt.rzi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 11},
 	{op: "cvt.rzi", t: isa.U32, from: isa.F32}: {op: oUn32, fn: 12},
+	{op: "ex2", t: isa.F32}:                    {op: oUn32, fn: 13},
+	{op: "lg2", t: isa.F32}:                    {op: oUn32, fn: 14},
+	{op: "cvt.sat", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 15},
+	{op: "abs", t: isa.S32}:                    {op: oUn32, fn: 16},
+	{op: "cvt.rni", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 17},
+	{op: "cvt.rmi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 18},
+	{op: "cvt.rpi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 19},
+	{op: "cvt.rzi", t: isa.F32, from: isa.F32}: {op: oUn32, fn: 20},
+	{op: "cvt.rni", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 21},
+	{op: "cvt.rmi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 22},
+	{op: "cvt.rpi", t: isa.S32, from: isa.F32}: {op: oUn32, fn: 23},
+	{op: "abs", t: isa.S64}:                    {op: oUn64, fn: 9},
+	{op: "cvt.rni", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 10},
+	{op: "cvt.rmi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 11},
+	{op: "cvt.rpi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 12},
+	{op: "cvt.rzi", t: isa.F64, from: isa.F64}: {op: oUn64, fn: 13},
+	{op: "fma.rm", t: isa.F32}:                 {op: oTer32, fn: 2},
 	{op: "sqrt", t: isa.F64}:                   {op: oUn64, fn: 1},
 	{op: "rcp", t: isa.F64}:                    {op: oUn64, fn: 2},
 	{op: "neg", t: isa.F64}:                    {op: oUn64, fn: 3},
@@ -96,7 +113,7 @@ const cmpFloat = 10
 // vectorRow emits a function of package lanes for an instruction that has one; false where there is none.
 func (b *compiler) vectorRow(in *opt.Instr) bool {
 	inst := in.Inst
-	if inst.Ftz || inst.Sat || inst.CarryIn || inst.CarryOut || inst.Wide || in.Dst[0] == opt.NoValue || b.file[in.Dst[0]] == scalars {
+	if ftz := inst.Ftz; ftz && !flushes(inst) || inst.Sat && (ftz || inst.Row.Op != "cvt" || inst.Type != isa.F32) || inst.CarryIn || inst.CarryOut || inst.Wide || in.Dst[0] == opt.NoValue || b.file[in.Dst[0]] == scalars {
 		return false
 	}
 	for _, d := range in.Dst[1:] {
@@ -114,12 +131,15 @@ func (b *compiler) vectorRow(in *opt.Instr) bool {
 		return b.pack(in)
 	case "cvt":
 		sig.from = inst.Type2
-		if !sig.t.Float() {
-			sig.op = "cvt.rzi"
-			if inst.Round != isa.RZI {
-				return false
-			}
+		if name := integral[inst.Round]; name != "" && !inst.Sat {
+			sig.op = name
 			break
+		}
+		if inst.Sat {
+			sig.op = "cvt.sat"
+		}
+		if !sig.t.Float() {
+			return false
 		}
 		if inst.Round != isa.NoRound && inst.Round != isa.RN {
 			return false
@@ -137,7 +157,9 @@ func (b *compiler) vectorRow(in *opt.Instr) bool {
 			return false
 		}
 	}
-	if sig.op != "cvt" && sig.op != "cvt.rzi" && inst.Round != isa.NoRound && inst.Round != isa.RN {
+	if sig.op == "fma" && inst.Round == isa.RM {
+		sig.op = "fma.rm"
+	} else if sig.op != "cvt" && sig.from == isa.NoType && inst.Round != isa.NoRound && inst.Round != isa.RN {
 		return false
 	}
 	o, ok := vectorRows[sig]
@@ -225,10 +247,31 @@ func (b *compiler) lanesRow(in *opt.Instr, o lanesOp) bool {
 		if len(args) != 1 {
 			return false
 		}
-		b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.vec(args[0])})
+		if from := b.vec(args[0]); !in.Inst.Ftz {
+			b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: from})
+		} else {
+			b.add(ins{op: oUn32, fn: flush, d: b.reg[d], a: from})
+			b.add(ins{op: o.op, fn: o.fn, d: b.reg[d], a: b.reg[d]})
+			b.add(ins{op: oUn32, fn: flush, d: b.reg[d], a: b.reg[d]})
+		}
 	}
 	return true
 }
+
+// flush is the function that makes zeros of subnormals.
+const flush = 24
+
+// flushes reports whether .ftz of the instruction is done by flush: functions of one f32 that give an f32.
+func flushes(in *isa.Inst) bool {
+	switch in.Row.Op {
+	case "ex2", "lg2", "rcp", "sqrt", "rsqrt", "neg", "abs":
+		return in.Type == isa.F32
+	}
+	return false
+}
+
+// integral names the rounding of cvt to whole numbers.
+var integral = map[isa.Rounding]string{isa.RNI: "cvt.rni", isa.RMI: "cvt.rmi", isa.RPI: "cvt.rpi", isa.RZI: "cvt.rzi"}
 
 // compareFloats emits setp of f32 and f64 without a Boolean operation.
 func (b *compiler) compareFloats(in *opt.Instr) bool {

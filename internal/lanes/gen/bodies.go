@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+
+	"fencepost.dev/fencepost/internal/approx"
 )
 
 // The pieces of assembly that rows share.
@@ -346,4 +348,53 @@ func toUnsigned(w int) func(*asm) {
 		g.ins("VCMPPD", "K5", x, x, "$3")
 		g.under("K5", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
 	}
+}
+
+// polynomial computes a polynomial in x whose coefficients are in a table, into y.
+func (g *asm) polynomial(y, x, table string, n int) {
+	at := func(i int) string { return fmt.Sprintf("%s<>+%d(SB)", table, 8*i) }
+	g.ins("VBROADCASTSD", y, at(n-1))
+	for i := n - 2; i >= 0; i-- {
+		g.ins("VFMADD213PD.BCST", y, x, at(i))
+	}
+}
+
+// exp2 and log2 take the steps of package approx.
+func exp2(g *asm) {
+	g.ins("VCVTPS2PD", "Z20", g.src[0])
+	g.ins("VMAXPD", "Z20", "Z31", "Z20") // of a NaN the second: it stays
+	g.ins("VMINPD", "Z20", "Z30", "Z20")
+	g.ins("VRNDSCALEPD", "Z21", "Z20", "$8")
+	g.ins("VSUBPD", "Z20", "Z20", "Z21")
+	g.polynomial("Z22", "Z20", "exp2", len(approx.Exp2Terms()))
+	g.ins("VSCALEFPD", "Z22", "Z22", "Z21")
+	g.ins("VCVTPD2PS", g.out, "Z22")
+}
+
+func log2Constants(g *asm) {
+	g.ones("Z26")
+	g.ins("VPSRLQ", "Z26", "Z26", "$1")
+	g.konst("Z27", 64, approx.Log2Factor)
+	g.ins("VPXORD", "Z28", "Z28", "Z28")
+	g.konst("Z30", 64, 1)
+}
+
+func log2(g *asm) {
+	g.ins("VCVTPS2PD", "Z20", g.src[0])
+	g.ins("VPANDQ", "Z21", "Z20", "Z26")
+	g.ins("VGETEXPPD", "Z22", "Z21")
+	g.ins("VGETMANTPD", "Z23", "Z21", "$3") // from 3/4 to 3/2; 1 for zero and infinity
+	g.ins("VCMPPD", "K5", "Z23", "Z30", "$0x11")
+	g.under("K5", "VADDPD", "Z22", "Z22", "Z30")
+	g.ins("VSUBPD", "Z24", "Z23", "Z30")
+	g.ins("VADDPD", "Z25", "Z23", "Z30")
+	g.ins("VDIVPD", "Z24", "Z24", "Z25")
+	g.ins("VMULPD", "Z25", "Z24", "Z24")
+	g.ins("VMULPD", "Z21", "Z24", "Z25")
+	g.polynomial("Z23", "Z25", "log2", len(approx.Log2Terms()))
+	g.ins("VFMADD213PD", "Z23", "Z21", "Z24")
+	g.ins("VFMADD213PD", "Z23", "Z27", "Z22")
+	g.ins("VCVTPD2PS", g.out, "Z23")
+	g.ins("VCMPPD", "K5", "Z20", "Z28", "$0x11")
+	g.under("K5", "VMOVDQA32", g.out, g.like("Z29"))
 }

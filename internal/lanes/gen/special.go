@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
+
+	"fencepost.dev/fencepost/internal/approx"
 )
 
 // lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. Each goes on
@@ -247,10 +250,21 @@ func constants() []byte {
 	}
 	words("iota32", 4, iota...)
 	words("iota64", 8, iota[:8]...)
+	words("exp2", 8, doubles(approx.Exp2Terms())...)
+	words("log2", 8, doubles(approx.Log2Terms())...)
 	words("words", 4, 0, 0x04040404, 0x08080808, 0x0c0c0c0c)
 	words("nibblesHigh", 8, 0xe060a020c0408000, 0xf070b030d0509010)
 	words("nibblesLow", 8, 0x0e060a020c040800, 0x0f070b030d050901)
 	words("nibblesOnes", 8, 0x0302020102010100, 0x0403030203020201)
 	words("bytesBack", 4, 0x00010203, 0x04050607, 0x08090a0b, 0x0c0d0e0f)
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// doubles gives the bits of numbers.
+func doubles(xs []float64) []uint64 {
+	list := make([]uint64, len(xs))
+	for i, x := range xs {
+		list[i] = math.Float64bits(x)
+	}
+	return list
 }

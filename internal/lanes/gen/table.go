@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"fencepost.dev/fencepost/internal/approx"
 )
 
 // param is a parameter between d and mask.
@@ -429,6 +431,18 @@ func (t *list) floats32() {
 			g.ins("VDIVPD", "Z20", "Z30", "Z20")
 			g.ins("VCVTPD2PS", g.out, "Z20")
 		}}
+	r.oneNaN()
+	t.add(r)
+	r = row{name: "FExpTwo32", doc: "d = 2^a, as package approx computes it", dst: v32, in: in, expr: "fexp2($a)", eight: true,
+		pre: func(g *asm) {
+			g.konst("Z30", 64, approx.Exp2Limit)
+			g.konst("Z31", 64, -approx.Exp2Limit)
+		},
+		asm: exp2}
+	r.oneNaN()
+	t.add(r)
+	r = row{name: "FLogTwo32", doc: "d = the binary logarithm of a, as package approx computes it", dst: v32, in: in, expr: "flog2($a)", eight: true,
+		pre: log2Constants, asm: log2}
 	r.oneNaN()
 	t.add(r)
 	t.add(row{name: "FFtz32", doc: "gives a zero of the same sign for a subnormal", dst: v32, in: in, expr: "fftz32($a)",
