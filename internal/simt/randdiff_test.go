@@ -266,7 +266,7 @@ func (k *randomKernel) memory() {
 	g := k.guard()
 	space := k.pick(".global", ".global", "")
 	strength := k.pick("", "", "", ".volatile", ".relaxed.gpu")
-	switch k.IntN(14) {
+	switch k.IntN(20) {
 	case 0, 1:
 		a := k.input(4)
 		k.line("%sld%s%s.%s [%s];", g, strength, space, k.pick("u32 "+k.r()+",", "s32 "+k.r()+",", "f32 "+k.f()+",", "s32 "+k.d()+",", "b32 "+k.r()+","), a)
@@ -343,6 +343,48 @@ func (k *randomKernel) memory() {
 		}
 		a := k.own(4)
 		k.line("%s%s;", g, k.pick("atom.global.add.u32 "+k.r()+", ["+a+"], "+k.r(), "atom.global.cas.b32 "+k.r()+", ["+a+"], "+k.r()+", "+k.r(), "atom.exch.b32 "+k.r()+", ["+a+"], "+k.r(), "atom.global.min.s32 "+k.r()+", ["+a+"], "+k.r()))
+	case 14: // wider atomics of the thread's own
+		a := k.own(8)
+		k.line("%s%s;", g, k.pick("atom.global.add.u64 "+k.d()+", ["+a+"], "+k.d(), "atom.cas.b64 "+k.d()+", ["+a+"], "+k.d()+", "+k.d(),
+			"atom.global.add.f64 "+k.g()+", ["+a+"], "+k.g(), "red.global.max.s64 ["+a+"], "+k.d(), "atom.global.exch.b64 "+k.d()+", ["+a+"], "+k.d()))
+	case 15:
+		a := k.own(4)
+		k.line("%s%s;", g, k.pick("atom.global.add.f32 "+k.f()+", ["+a+"], "+k.f(), "atom.global.inc.u32 "+k.r()+", ["+a+"], "+k.r(), "red.dec.u32 ["+a+"], "+k.r(),
+			"atom.acq_rel.gpu.global.or.b32 "+k.r()+", ["+a+"], "+k.r(), "atom.global.exch.b32 _, ["+a+"], "+k.r()))
+	case 16: // wide stores
+		a := k.own(16)
+		k.line("%s%s;", g, k.pick("st.global.v4.u32 ["+a+"], {"+k.r()+", "+k.r()+", "+k.r()+", "+k.r()+"}", "st.v2.u64 ["+a+"], {"+k.d()+", "+k.d()+"}",
+			"st.global.v4.u16 ["+a+"], {"+k.h()+", "+k.h()+", "+k.h()+", "+k.h()+"}", "ld.v2.f64 {%g0, %g1}, ["+a+"]", "ld.global.v4.s8 {%r1, %r5, %r3, %r7}, ["+a+"]"))
+	case 17: // one instruction, several spaces
+		if k.inFunc {
+			return
+		}
+		k.line("cvt.u64.u32 %%a0, %%sh;")
+		k.line("cvta.shared.u64 %%a0, %%a0;")
+		k.line("mov.u64 %%a1, box;")
+		k.line("cvta.local.u64 %%a1, %%a1;")
+		k.line("add.u64 %%a1, %%a1, %d;", 4*k.IntN(16))
+		k.line("selp.b64 %%a0, %%a0, %%a1, %s;", k.p())
+		k.line("selp.b64 %%a0, %%a0, %%own, %s;", k.p())
+		k.line("%s%s;", g, k.pick("st.u32 [%a0], "+k.r(), "ld.u32 "+k.r()+", [%a0]", "atom.add.u32 "+k.r()+", [%a0], "+k.r(), "ld.volatile.s16 "+k.r()+", [%a0]"))
+	case 18: // a uniform address that nobody knows to be local
+		if k.inFunc {
+			return
+		}
+		k.line("and.b32 %%t0, %%n, 0x40000000;")
+		k.line("cvt.u64.u32 %%a1, %%t0;")
+		k.line("mov.u64 %%a0, box;")
+		k.line("cvta.local.u64 %%a0, %%a0;")
+		k.line("add.u64 %%a0, %%a0, %%a1;")
+		k.line("%s%s;", g, k.pick(fmt.Sprintf("st.u32 [%%a0+%d], %s", 4*k.IntN(16), k.r()), fmt.Sprintf("ld.u32 %s, [%%a0+%d]", k.r(), 4*k.IntN(16)),
+			fmt.Sprintf("ld.v2.u32 {%%r4, %%r6}, [%%a0+%d]", 8*k.IntN(8)), fmt.Sprintf("atom.add.u32 %s, [%%a0+%d], %s", k.r(), 4*k.IntN(16), k.r())))
+	case 19: // faults
+		if k.IntN(3) > 0 {
+			return
+		}
+		k.line("%s;", k.pick("and.b32 %t0, %lin, 7; mul.wide.u32 %a0, %t0, 64; add.u64 %a0, %a0, %in; add.u64 %a0, %a0, 3900", "mov.u64 %a0, 12", "add.u64 %a0, %own, 1", "mul.wide.u32 %a0, %tx, 4097",
+			"mov.u64 %a0, 0x0100000000010000", "add.u64 %a0, %sum, 254"))
+		k.line("%s%s;", g, k.pick("ld.u32 "+k.r()+", [%a0]", "ld.global.u32 "+k.r()+", [%a0]", "ld.global.v2.u32 {%r2, %r8}, [%a0]", "ld.u8 "+k.r()+", [%a0]"))
 	}
 }
 
