@@ -207,7 +207,7 @@ func (a *account) differs(b *account, l *Launch) string {
 	if x, y := sortedLines(a.text), sortedLines(b.text); x != y {
 		return fmt.Sprintf("ref prints %q, warp %q", x, y)
 	}
-	if x, y := faultText(a.faults), faultText(b.faults); x != y {
+	if x, y := faultText(l, a.faults), faultText(l, b.faults); x != y {
 		return fmt.Sprintf("faults of ref:\n%sof warp:\n%s", x, y)
 	}
 	for _, thread := range slices.Sorted(maps.Keys(a.threads)) {
@@ -256,14 +256,18 @@ func sortedLines(s string) string {
 	return strings.Join(lines, "")
 }
 
-func faultText(fs []Fault) string {
+func faultText(l *Launch, fs []Fault) string {
 	var lines []string
 	for _, f := range fs {
 		place := uint32(0)
 		if len(f.Stands) > 0 {
 			place = f.Stands[0].Place
 		}
-		lines = append(lines, fmt.Sprintf("%s place %d warning %v count %d\n", f.Kind, place, f.Warning, f.Count))
+		line := fmt.Sprintf("%s place %d warning %v count %d", f.Kind, place, f.Warning, f.Count)
+		if l.WarpsPerBlock() == 1 && l.Grid.Count() == 1 { // otherwise another thread may have been the first
+			line += " " + f.Message
+		}
+		lines = append(lines, line+"\n")
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
