@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/ptx"
@@ -34,13 +35,20 @@ func (m *Module) Check(kernel *Func) error {
 		for i := range f.Insts {
 			in := &f.Insts[i]
 			if g := in.Callee; in.Class == Call && g != nil && g.Decl.Body == nil && g.Builtin == "" {
-				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos,
-					Msg: fmt.Sprintf("function %s is declared and defined in no module; sources that call each other's device functions are linked with -rdc=true", g.Name)})
+				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos, Msg: undefined(g.Name)})
 			}
 		}
 	}
 	errs.Sort()
 	return errs.Err()
+}
+
+// undefined says what it means that a function is nowhere defined.
+func undefined(name string) string {
+	if strings.HasPrefix(name, "__cudaCDP") || strings.HasPrefix(name, "cudaLaunchDevice") {
+		return fmt.Sprintf("function %s: kernels that launch kernels (dynamic parallelism) are not supported", name)
+	}
+	return fmt.Sprintf("function %s is declared and defined in no module; sources that call each other's device functions are linked with -rdc=true", name)
 }
 
 // ReservedShared is the size of the region of shared memory that belongs to the system software, as on devices of
