@@ -158,7 +158,7 @@ type vecWarp struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
-	exits   [32]uint32 // the places at which lanes exited
+	exits   v32 // the places at which lanes exited
 }
 
 // group is the lanes of a warp that stand at one place with the same scalars.

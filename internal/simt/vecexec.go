@@ -201,9 +201,7 @@ func (x *vecMachine) builtin(w *warp, e *effect, mask uint32, place uint32) {
 
 // exit ends the lanes of mask.
 func (x *vecMachine) exit(w *warp, mask uint32, place uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		w.vec.exits[bits.TrailingZeros32(m)] = place
-	}
+	lanes.Set32(&w.vec.exits, place, mask)
 	x.r.exit(w, mask, place)
 }
 
