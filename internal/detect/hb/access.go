@@ -33,10 +33,11 @@ type class struct {
 	strong   bool // may be part of a pattern
 	acquires bool
 	releases bool
-	end      bool  // an acquire or release operation whose scope reaches beyond the block
-	discards bool  // red: its read begins no acquire pattern
-	plain    bool  // a weak store
-	patience int32 // see sets
+	end      bool   // an acquire or release operation whose scope reaches beyond the block
+	discards bool   // red: its read begins no acquire pattern
+	plain    bool   // a weak store
+	patience int32  // see sets
+	cold     uint32 // see coldClass; 0: not known yet
 }
 
 // classOf gives the class of an access event.
@@ -253,22 +254,51 @@ func (d *Detector) values(lane int, addr uint64) {
 func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 	a := &d.act
 	size := uint64(e.Size)
+	a.values = nil
 	if e.Stride == 0 && e.Flags&event.FlagScattered == 0 && w.each == nil {
 		a.lanes, a.lane, a.view = e.Mask, bits.TrailingZeros32(e.Mask), &w.same
 		d.touch(e.Addr, size, true, true)
 		return
 	}
-	scattered := e.Flags&event.FlagScattered != 0 && w.each == nil
+	shared := uint32(0)
+	if e.Flags&event.FlagScattered != 0 && w.each == nil {
+		shared = maySharing(b, e)
+	}
 	for m := e.Mask; m != 0; m &^= a.lanes {
 		a.lane = bits.TrailingZeros32(m)
 		a.lanes = 1 << uint(a.lane)
 		a.view = w.view(a.lane)
 		addr := b.AddrOf(e, a.lane)
-		if scattered {
+		if shared&a.lanes != 0 {
 			a.lanes = sharing(b, e, m, addr)
 		}
 		d.touch(addr, size, true, true)
 	}
+}
+
+// maySharing gives the lanes of a scattered event that may have the address of another lane: those that share a bit with
+// another in a filter.
+func maySharing(b *event.Batch, e *event.Event) (out uint32) {
+	var seen, twice [4]uint64
+	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	hash := func(addr uint64) uint64 { return addr * 0x9e3779b97f4a7c15 >> 56 }
+	for _, x := range addrs {
+		h := hash(x)
+		bit := uint64(1) << (h & 63)
+		twice[h>>6] |= seen[h>>6] & bit
+		seen[h>>6] |= bit
+	}
+	if twice == [4]uint64{} {
+		return 0
+	}
+	m := e.Mask
+	for _, x := range addrs {
+		if h := hash(x); twice[h>>6]>>(h&63)&1 != 0 {
+			out |= m & -m
+		}
+		m &= m - 1
+	}
+	return out
 }
 
 // sharing gives those of lanes that access addr. Lanes may be any upper part of the event's mask.
@@ -420,6 +450,9 @@ func byteOf(v []uint64, i uint64) byte { return byte(v[i/8] >> (i % 8 * 8)) }
 // touch judges (check) and records (record) the access of the actor's lanes to [addr, addr+size).
 func (d *Detector) touch(addr, size uint64, check, record bool) {
 	a := &d.act
+	if size == cellBytes && addr%cellBytes == 0 && check && record && d.word(addr) {
+		return
+	}
 	var p *page
 	for at := addr &^ 3; at < addr+size; at += cellBytes {
 		if p == nil || at%pageBytes == 0 {
@@ -458,6 +491,44 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			d.record(l, c, bytes, value)
 		}
 	}
+}
+
+// word is touch of a word that nothing accessed but perhaps loads of the same class, as the actor's. It says false, having
+// done nothing, if not so.
+func (d *Detector) word(addr uint64) bool {
+	a := &d.act
+	p := a.page(addr)
+	a.locs = a.locs || p.locs != nil
+	i := addr % pageBytes / lineBytes
+	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.packs[i] != 0 {
+		return false
+	}
+	l := p.expanded(i)
+	if l == nil {
+		l = d.mem.line(p, i)
+	}
+	c := &l.cells[addr%lineBytes/cellBytes]
+	e := &c.e[0]
+	if c.e[1].head|c.more != 0 {
+		return false
+	}
+	key := a.id<<headShift | headBytes
+	if e.head == 0 {
+		*e = entry{head: key, warp: a.warp, lanes: a.lanes, clock: a.view.clock, exec: a.exec}
+		switch {
+		case a.values != nil:
+			e.value = a.word(addr)
+		case a.class.plain:
+			e.head |= headMixed
+		}
+		return true
+	}
+	if e.head&headKey != key || a.class.side.Write {
+		return false
+	}
+	a.cleared = 0
+	d.mem.add(l, e, a.class, a.warp, group{a.lanes, a.view.clock, a.exec}, d.follows(e, key))
+	return true
 }
 
 // coverage is the bytes of the cell at at that [addr, addr+size) covers.

@@ -173,12 +173,18 @@ func (d *Detector) retire(l *launch) {
 
 // coldClass gives the class that stands for class k of all launches.
 func (d *Detector) coldClass(k *class) uint32 {
+	if k.cold != 0 {
+		return k.cold
+	}
 	id, ok := d.colds[k.key]
 	if !ok {
 		c := *k
 		c.launch = nil
 		id = d.newClass(c)
 		d.colds[k.key] = id
+	}
+	if ok {
+		k.cold = id
 	}
 	return id
 }
@@ -373,7 +379,7 @@ func (a *agent) next() {
 func (d *Detector) begin(info event.Launch) {
 	a := d.agentOf(info.Agent)
 	a.next()
-	d.launches[info.ID] = newLaunch(info, a.knows)
+	d.launches[info.ID] = newLaunch(info, a.knows, &d.spare)
 }
 
 func (d *Detector) end(id uint32) {

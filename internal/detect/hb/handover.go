@@ -150,9 +150,10 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 	s := &w.locks[lane]
 	now := w.view(lane).clock
 	if s.held && s.key == key {
-		b.log.sections = append(b.log.sections, section{wi, lane, key, s.from, now})
-		if n := len(b.log.sections); n > maxSections {
-			b.log.sections = append(b.log.sections[:0], b.log.sections[n-maxSections:]...)
+		g := b.logged()
+		g.sections = append(g.sections, section{wi, lane, key, s.from, now})
+		if n := len(g.sections); n > maxSections {
+			g.sections = append(g.sections[:0], g.sections[n-maxSections:]...)
 		}
 		*s = lockState{}
 		return

@@ -27,6 +27,7 @@ type Detector struct {
 	join     clock.Joiner
 	act      actor
 	part     whole
+	spare    spareBlocks
 	acting   bool // act stands for part
 	scratch  [32]uint64
 	cooling  []*gathered

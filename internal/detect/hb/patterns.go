@@ -651,12 +651,12 @@ func (b *block) logBarrier(bar *barrier, full bool) {
 		full = full && a.e.Place == bar.arrivals[first].e.Place
 	}
 	if full {
-		b.log.add(b.number, allWarps, 0, &bar.arrivals[first].e)
+		b.logged().add(b.number, allWarps, 0, &bar.arrivals[first].e)
 		return
 	}
 	for i := range bar.arrivals {
 		if a := &bar.arrivals[i]; a.wait {
-			b.log.add(b.number, a.warp, a.lanes, &a.e)
+			b.logged().add(b.number, a.warp, a.lanes, &a.e)
 		}
 	}
 }
@@ -679,7 +679,7 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 	b.number++
 	k.block = k.block.With(int(b.wpb), wi, w.idle(lanes), b.number-1)
 	w.set(lanes, view{k, b.number})
-	b.log.add(b.number, wi, lanes, e)
+	b.logged().add(b.number, wi, lanes, e)
 }
 
 // exit ends lanes.
@@ -688,8 +688,12 @@ func (d *Detector) exit(b *block, wi uint32, e *event.Event) {
 	gone := e.Mask & w.live
 	b.leftAny = b.leftAny || gone&w.used != 0
 	b.leftShared = b.leftShared || gone&w.usedSmem != 0
-	for m := gone; m != 0; m &= m - 1 {
-		b.beyond = b.beyond.Join(w.view(bits.TrailingZeros32(m)).beyond)
+	if w.each == nil {
+		b.beyond = b.beyond.Join(w.same.beyond)
+	} else {
+		for m := gone; m != 0; m &= m - 1 {
+			b.beyond = b.beyond.Join(w.each[bits.TrailingZeros32(m)].beyond)
+		}
 	}
 	w.live &^= gone
 	b.alive -= bits.OnesCount32(gone)
@@ -702,14 +706,16 @@ func (d *Detector) endBlock(b *block) {
 	for _, p := range b.shared.pages {
 		if p != nil {
 			d.mem.clear(p)
+			p.locs = nil
 		}
 	}
 	delete(b.blocks, b.index)
-	if len(b.log.ops) == 0 && len(b.log.sections) == 0 {
-		delete(b.logs, b.index)
-	}
+	b.log.trim()
 	if b.lastBlock == b {
 		b.launch.lastBlock = nil
+	}
+	if len(d.spare.list) < maxSpare {
+		d.spare.list = append(d.spare.list, b)
 	}
 }
 

@@ -2,6 +2,7 @@ package hb
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -43,6 +44,7 @@ type launch struct {
 	pages     []*page
 	classes   map[classKey]uint32
 	lastBlock *block
+	spare     *spareBlocks
 }
 
 // block is a running block.
@@ -56,7 +58,7 @@ type block struct {
 	shared   window
 	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
 	leftShared, leftAny bool
-	log                 *syncLog
+	log                 *syncLog // nil while empty
 	handover            handover
 }
 
@@ -109,8 +111,8 @@ func (s *snapshot) grid(b *block, w uint32, lane int) *clock.Grid {
 	return s.tree
 }
 
-func newLaunch(info event.Launch, start *clock.Foreign) *launch {
-	l := &launch{info: info, wpb: info.WarpsPerBlock(), start: start, beyond: start,
+func newLaunch(info event.Launch, start *clock.Foreign, spare *spareBlocks) *launch {
+	l := &launch{spare: spare, info: info, wpb: info.WarpsPerBlock(), start: start, beyond: start,
 		blocks: map[uint32]*block{}, logs: map[uint32]*syncLog{}, classes: map[classKey]uint32{}}
 	l.depth = clock.Depth(info.Grid.Count())
 	l.sdepth = setDepth(info.Grid.Count() * uint64(l.wpb))
@@ -129,7 +131,8 @@ func (l *launch) block(w uint32) (*block, uint32) {
 	}
 	b := l.blocks[i]
 	if b == nil {
-		b = &block{launch: l, index: i, alive: int(l.info.Block.Count()), warps: make([]warp, l.wpb), log: &syncLog{}}
+		b = l.spare.take(l.wpb)
+		b.launch, b.index, b.alive, b.log = l, i, int(l.info.Block.Count()), nil
 		for j := range b.warps {
 			b.warps[j].live = ^uint32(0)
 			b.warps[j].same = view{know: know{beyond: l.start}, clock: 1}
@@ -137,10 +140,45 @@ func (l *launch) block(w uint32) (*block, uint32) {
 		b.number = 1
 		b.warps[l.wpb-1].live = l.last
 		l.blocks[i] = b
-		l.logs[i] = b.log
 	}
 	l.lastBlock = b
 	return b, w - i*l.wpb
+}
+
+// maxSpare is how many blocks are kept for use again.
+const maxSpare = 256
+
+// spareBlocks are blocks that ended, to be used again.
+type spareBlocks struct{ list []*block }
+
+// take gives a block of n warps, zero but for memory to use again.
+func (s *spareBlocks) take(n uint32) *block {
+	k := len(s.list)
+	if k == 0 {
+		return &block{warps: make([]warp, n)}
+	}
+	b := s.list[k-1]
+	s.list = s.list[:k-1]
+	warps := b.warps
+	if uint32(cap(warps)) < n {
+		warps = make([]warp, n)
+	}
+	warps = warps[:n]
+	clear(warps)
+	for _, x := range b.barriers {
+		x.arrivals = x.arrivals[:0]
+	}
+	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1}}
+	return b
+}
+
+// logged gives the block's log, made when there is none.
+func (b *block) logged() *syncLog {
+	if b.log == nil {
+		b.log = &syncLog{}
+		b.logs[b.index] = b.log
+	}
+	return b.log
 }
 
 // view gives the view of a lane, not to be changed.
@@ -177,7 +215,7 @@ func (w *warp) part() {
 // next begins a new epoch of lanes and notes what synchronisation began it.
 func (b *block) next(wi, lanes uint32, e *event.Event) {
 	b.number++
-	b.log.add(b.number, wi, lanes, e)
+	b.logged().add(b.number, wi, lanes, e)
 	w := &b.warps[wi]
 	if w.each == nil && w.live&^lanes == 0 {
 		w.same.clock = b.number
@@ -230,7 +268,11 @@ type syncLog struct {
 	sections []section
 }
 
-const logSize = 256
+// Synchronisations that are remembered of a running block, and of one that has ended.
+const (
+	logSize   = 256
+	endedSize = 64
+)
 
 type logged struct {
 	clock, place uint32
@@ -253,6 +295,18 @@ func (g *syncLog) add(clock, warp, lanes uint32, e *event.Event) {
 	}
 	g.ops[g.at] = x
 	g.at = (g.at + 1) % logSize
+}
+
+// trim gives back what the log of a block that has ended needs no more.
+func (g *syncLog) trim() {
+	if g == nil || len(g.ops) == cap(g.ops) && len(g.ops) <= endedSize {
+		return
+	}
+	var last []logged
+	for i := max(0, len(g.ops)-endedSize); i < len(g.ops); i++ {
+		last = append(last, g.ops[(g.at+i)%len(g.ops)])
+	}
+	g.ops, g.at = slices.Clip(last), 0
 }
 
 // all calls f for the synchronisations that a lane of warp w (in the block) took part in, in order, until it says false.

@@ -377,6 +377,10 @@ func (d *Detector) packLoad(q *whole, p *page, i uint64) {
 	}
 	x := pack{head: q.id<<headShift | q.one | q.bytes, warp: q.e.Warp, lanes: q.lanes, clock: q.clock, exec: q.exec, shape: q.shape}
 	*x.whole() = rest
+	if p.packs[i] == 0 {
+		d.mem.link(p, i, x)
+		return
+	}
 	d.unite(p, i, x)
 }
 
