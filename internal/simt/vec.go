@@ -135,15 +135,15 @@ type vecMachine struct {
 	places   []uint32 // by effect
 	cache    []cached // by effect
 
-	x32   [4]v32 // scalars spread to vectors
-	x64   [4]v64
-	files lanes.Regs // of the running group
-	// at are addresses and off offsets of the access at hand.
-	addr, off v64
-	tells     bool // events of accesses are asked for
-	span      span
-	late      [8]uint64 // scalar results of the access at hand
-	isLate    bool
+	x32    [4]v32 // scalars spread to vectors
+	x64    [4]v64
+	files  lanes.Regs // of the running group
+	probe  [probes]uint64
+	probed [2]uint32
+	tells  bool // events of accesses are asked for
+	span   span
+	late   [8]uint64 // scalar results of the access at hand
+	isLate bool
 }
 
 // vecWarp is what a warp holds.

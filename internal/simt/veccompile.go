@@ -462,6 +462,10 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		size := uint64(in.Inst.Type.Size())
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+		if e.addr >= 0 {
+			e.probe = int32(len(b.t.ops))
+			b.t.ops = append(b.t.ops, b.probeOps(&e)...)
+		}
 		for _, a := range in.Args[1:] {
 			if a == opt.NoValue {
 				e.vals, e.wide = append(e.vals, 0), append(e.wide, false)

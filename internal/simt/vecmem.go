@@ -14,8 +14,8 @@ type cached struct {
 	epoch uint64
 }
 
-// span is what the lanes of an access touch: a piece of memory and where in it, either base + (lane - first) * stride or
-// by lane in vecMachine.off.
+// span is what the lanes of an access touch: a piece of memory and where in it, either at + (lane - first) * stride or
+// by lane in vecWarp.offsets.
 type span struct {
 	data   []byte
 	space  event.Space
@@ -23,7 +23,7 @@ type span struct {
 	first  int
 	at     uint64 // in data, of the first lane
 	addr   uint64 // as events say it, of the first lane
-	shift  uint64 // of vecMachine.addr against what events say
+	shift  uint64 // of addresses against what events say
 	stride uint64
 	origin uint64 // what events call the begin of data
 }
@@ -43,101 +43,144 @@ func (e *effect) active(v *vecWarp, s []uint64, mask uint32) uint32 {
 // reach finds what the lanes of on access. It gives false when something is odd (a fault, several spaces, several
 // allocations): then the access goes lane by lane.
 func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
-	e, v, sp := &x.t.effects[i], w.vec, &x.span
-	sp.stride, sp.line, sp.shift, sp.data = 0, false, 0, nil
-	first, last := bits.TrailingZeros32(on), 31-bits.LeadingZeros32(on)
-	sp.first = first
-	var base uint64 // address of the first lane
-	if e.addr < 0 {
-		l := &x.t.lines[^e.addr]
-		base, sp.stride, sp.line = s[l.reg]+uint64(first)*l.stride, l.stride, true
-		if e.narrow {
-			base &= 0xffff_ffff
-			if n := int64(last - first); l.stride != 0 && n > 0 {
-				if end := int64(base) + n*int64(l.stride); int64(l.stride)+1<<31 >= 1<<32 || end < 0 || end >= 1<<32 {
-					return false
-				}
-			}
-		}
-		base += e.off
-	} else {
-		if e.narrow {
-			lanes.ZExt64(&x.addr, &v.v32[e.addr], on)
-			lanes.Add64S(&x.addr, &x.addr, e.off, on)
-		} else {
-			lanes.Add64S(&x.addr, &v.v64[e.addr], e.off, on)
-		}
-		base = x.addr[first]
-		if x.tells || first == last { // a line makes a shorter event, and is no faster otherwise
-			_, sp.stride, sp.line = lanes.Stride(&x.addr, on)
-		}
-	}
-	if first == last {
-		sp.stride = 0
-	}
-	low := base
+	e, sp := &x.t.effects[i], &x.span
+	sp.stride, sp.line, sp.shift, sp.data = 0, e.addr < 0, 0, nil
+	sp.first = bits.TrailingZeros32(on)
+	var ok bool
 	if sp.line {
-		if sp.stride+1<<40 >= 1<<41 {
+		ok = x.reachLine(w, s, i, on, write)
+	} else {
+		ok = x.reachEach(w, i, on, write)
+	}
+	sp.origin -= sp.shift
+	sp.addr = sp.origin + sp.at
+	return ok
+}
+
+// reachLine is reach where the address is a scalar.
+func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bool) bool {
+	e, sp := &x.t.effects[i], &x.span
+	l := &x.t.lines[^e.addr]
+	n := uint64(31 - bits.LeadingZeros32(on) - sp.first) // from the first lane to the last
+	base := s[l.reg] + uint64(sp.first)*l.stride
+	if sp.stride = l.stride; sp.stride+1<<40 >= 1<<41 {
+		return false
+	}
+	if e.narrow {
+		base &= 0xffff_ffff
+		if end := base + n*sp.stride; end>>32 != 0 {
 			return false
 		}
-		if int64(sp.stride) < 0 {
-			low += uint64(last-first) * sp.stride
-		}
 	}
-	origin := x.region(w, sp, i, low, write)
+	base += e.off
+	span := n * sp.stride
+	low := base
+	if int64(span) < 0 {
+		low += span
+		span = -span
+	}
+	x.region(w, sp, i, low, write)
+	limit, ok := x.limit(e, sp)
+	if !ok || (base|sp.stride)&(e.width-1) != 0 || low-sp.origin > limit || span > limit-(low-sp.origin) {
+		return false
+	}
+	sp.at = base - sp.origin
+	if n == 0 {
+		sp.stride = 0
+	}
+	if sp.space == event.Local {
+		own := uint64(x.t.local)
+		sp.at += uint64(sp.first) * own
+		sp.stride += own
+	}
+	return true
+}
+
+// limit is the greatest offset an access may have in the memory of the span.
+func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 	n := uint64(len(sp.data))
 	if sp.space == event.Local {
 		n = uint64(x.t.local)
 	}
-	if sp.data == nil || n < e.width {
+	return n - e.width, sp.data != nil && n >= e.width && sp.origin&(e.width-1) == 0
+}
+
+// reachEach is reach where each lane has an address of its own.
+func (x *vecMachine) reachEach(w *warp, i int32, on uint32, write bool) bool {
+	e, v, sp := &x.t.effects[i], w.vec, &x.span
+	base := e.off
+	if e.narrow {
+		base += uint64(v.v32[e.addr][sp.first])
+	} else {
+		base += v.v64[e.addr][sp.first]
+	}
+	x.region(w, sp, i, base, write)
+	limit, ok := x.limit(e, sp)
+	if !ok {
 		return false
 	}
-	limit := n - e.width
-	if sp.line {
-		reach := uint64(last-first) * sp.stride
-		if int64(reach) < 0 {
-			reach = -reach
-		}
-		if (base|sp.stride)&(e.width-1) != 0 || low-origin > limit || reach > limit-(low-origin) {
-			return false
-		}
-		sp.at = base - origin
-		if sp.space == event.Local {
-			sp.at += uint64(first) * n
+	x.probe = [probes]uint64{probeOrigin: sp.origin - e.off, probeOdd: e.width - 1, probeLimit: limit}
+	x.probed = [2]uint32{}
+	regs := lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &x.probed[0], Scalars: &x.probe[0]}
+	lanes.Run(x.t.ops[e.probe:], &regs, on)
+	if (x.probed[0]|x.probed[1])&on != 0 {
+		return false
+	}
+	off := v.offsets()
+	sp.at = off[sp.first]
+	if x.tells { // a line makes a shorter event, and is no faster otherwise
+		_, sp.stride, sp.line = lanes.Stride(off, on)
+	}
+	if sp.space == event.Local {
+		n := uint64(x.t.local)
+		sp.at += uint64(sp.first) * n
+		if sp.line {
 			sp.stride += n
 		}
-	} else {
-		if e.width > 1 {
-			lanes.And64S(&x.off, &x.addr, e.width-1, on)
-			if lanes.NE64S(&x.off, 0, on) != 0 {
-				return false
-			}
-		}
-		lanes.Sub64S(&x.off, &x.addr, origin, on)
-		if !lanes.InRange(&x.off, limit, on) {
-			return false
-		}
-		if sp.space == event.Local {
-			for m := on; m != 0; m &= m - 1 {
-				l := bits.TrailingZeros32(m) & 31
-				x.off[l] += uint64(l) * n
-			}
+		for m := on; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m) & 31
+			off[l] += uint64(l) * n
 		}
 	}
-	if sp.space == event.Shared {
-		sp.shift = origin
-	}
-	sp.addr, sp.origin = base-sp.shift, origin-sp.shift
 	return true
 }
 
+// The scalars of a probe, which makes offsets of the addresses of an access and asks whether one is odd or too large.
+const (
+	probeOrigin = iota
+	probeOdd
+	probeZero
+	probeLimit
+	probes
+)
+
+// probeOps are the operations of a probe: offsets to the last vector register, the answers to predicates 0 and 1.
+func (b *compiler) probeOps(e *effect) []lanes.Op {
+	to, spare := int32(b.t.v64-1), int32(b.t.v64-2)
+	var ops []lanes.Op
+	from := e.addr
+	if e.narrow {
+		ops = append(ops, lanes.Make(lanes.OpZExt64, 0, to, from))
+		from = to
+	}
+	return append(ops,
+		lanes.Make(lanes.OpSub64S, 0, to, from, probeOrigin),
+		lanes.Make(lanes.OpAnd64S, 0, spare, to, probeOdd),
+		lanes.Make(lanes.OpNE64S, 0, 0, spare, probeZero),
+		lanes.Make(lanes.OpGTU64S, 0, 1, to, probeLimit),
+		lanes.Op{Code: lanes.OpEnd})
+}
+
+// offsets is where the offsets of an access stand.
+func (v *vecWarp) offsets() *v64 { return &v.v64[len(v.v64)-1] }
+
 // region finds the memory around an address, and the address at which it begins; nil data when there is none that may
 // be accessed so.
-func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool) (origin uint64) {
-	sp.space = x.t.effects[i].Space
+func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool) {
+	sp.space, sp.origin = x.t.effects[i].Space, 0
 	if sp.space == event.Generic {
 		sp.space, _ = splitGeneric(addr)
-		origin = addr >> windowShift << windowShift
+		sp.origin = addr >> windowShift << windowShift
 	}
 	switch sp.space {
 	case event.Global, event.Const:
@@ -146,14 +189,13 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 			*c = cached{x.r.mem.lookup(addr), now}
 		}
 		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
-			sp.data, origin = b.data, b.Addr
+			sp.data, sp.origin = b.data, b.Addr
 		}
 	case event.Shared:
-		sp.data = w.cta.shared
+		sp.data, sp.shift = w.cta.shared, sp.origin
 	case event.Local:
 		sp.data = w.vec.local
 	}
-	return origin
 }
 
 // parts reports whether a load of a uniform address reads memory that is each lane's own, so that the lanes must go
@@ -234,18 +276,18 @@ func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint
 		lanes.Load64(&v.v64[d.reg], sp.data[sp.at+plus-back:], on)
 		return
 	}
-	x.offsets(sp, on)
+	off := sp.each(v, on)
 	data := sp.data[plus:]
 	switch {
 	case d.kind == opV32 && e.piece == 4:
-		lanes.Gather32(&v.v32[d.reg], data, &x.off, on)
+		lanes.Gather32(&v.v32[d.reg], data, off, on)
 	case d.kind == opV64 && e.piece == 8:
-		lanes.Gather64(&v.v64[d.reg], data, &x.off, on)
+		lanes.Gather64(&v.v64[d.reg], data, off, on)
 	default:
 		signed, size := e.Type.Signed(), e.Dst[d.at].Size
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			val := getUint(data[x.off[l]:], e.piece)
+			val := getUint(data[off[l]:], e.piece)
 			if signed {
 				val = e.Type.Extend(val, size)
 			}
@@ -258,11 +300,13 @@ func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint
 	}
 }
 
-// offsets makes the offsets by lane of a span that is a line.
-func (x *vecMachine) offsets(sp *span, on uint32) {
+// each gives the offsets by lane.
+func (sp *span) each(v *vecWarp, on uint32) *v64 {
+	off := v.offsets()
 	if sp.line {
-		lanes.Affine64(&x.off, sp.at-uint64(sp.first)*sp.stride, sp.stride, on)
+		lanes.Affine64(off, sp.at-uint64(sp.first)*sp.stride, sp.stride, on)
 	}
+	return off
 }
 
 // store executes st for the lanes of mask whose guard holds.
@@ -300,17 +344,17 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k in
 		lanes.Store64(sp.data[sp.at+plus-back:], x.vec64(v, s, e.vals[k], 0), on)
 		return
 	}
-	x.offsets(sp, on)
+	off := sp.each(v, on)
 	data := sp.data[plus:]
 	switch {
 	case word:
-		lanes.Scatter32(data, &x.off, x.vec32(v, s, e.vals[k], 0), on)
+		lanes.Scatter32(data, off, x.vec32(v, s, e.vals[k], 0), on)
 	case long:
-		lanes.Scatter64(data, &x.off, x.vec64(v, s, e.vals[k], 0), on)
+		lanes.Scatter64(data, off, x.vec64(v, s, e.vals[k], 0), on)
 	default:
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			putUint(data[x.off[l]:][:e.piece], x.value(w, l, &e.src[1+k]))
+			putUint(data[off[l]:][:e.piece], x.value(w, l, &e.src[1+k]))
 		}
 	}
 }
@@ -329,7 +373,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	sp := &x.span
-	x.offsets(sp, on)
+	off := sp.each(w.vec, on)
 	changed, failed := x.update(w, s, e, on)
 	if acc, o := &x.r.acc, &x.r.out; o.needs&(event.NeedGlobal|event.NeedShared) != 0 {
 		acc.global, acc.shared = 0, 0
@@ -341,7 +385,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 		}
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
-			acc.addr[l] = sp.origin + x.off[l]
+			acc.addr[l] = sp.origin + off[l]
 		}
 		o.atomics(w, &e.inst, x.places[i], acc, failed)
 	}
@@ -357,6 +401,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 // failed to compare and swap.
 func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
 	v, sp, n := w.vec, &x.span, e.piece
+	off := v.offsets()
 	values := x.r.out.needs&event.NeedValues != 0
 	cas := e.Op == isa.OpCas
 	add := e.Op == isa.OpAdd && n == 4 && !e.Type.Float()
@@ -376,7 +421,7 @@ func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed 
 	signed := e.Type.Signed()
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
-		at := sp.data[x.off[l]:][:n:n]
+		at := sp.data[off[l]:][:n:n]
 		old, b, c := getUint(at, n), first(l), uint64(0)
 		var now uint64
 		switch {
@@ -435,8 +480,9 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 	} else {
 		ev.Flags |= event.FlagScattered
 		ev.Side = uint32(len(o.batch.Addrs))
+		off := w.vec.offsets()
 		for m := on; m != 0; m &= m - 1 {
-			o.batch.Addrs = append(o.batch.Addrs, x.addr[bits.TrailingZeros32(m)&31]-sp.shift)
+			o.batch.Addrs = append(o.batch.Addrs, sp.origin+off[bits.TrailingZeros32(m)&31])
 		}
 	}
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {

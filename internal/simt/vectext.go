@@ -92,6 +92,7 @@ type effect struct {
 	// Memory: the address operand, in 32 bits or 64, and those of the values stored.
 	addr    int32
 	narrow  bool
+	probe   int32 // operations that check the addresses, in text.ops, where they are vectors
 	vals    []int32
 	wide    []bool // by value: 64 bits
 	uniform bool   // a load whose result is a scalar
