@@ -70,7 +70,7 @@ func runFlags() []*flag {
 				return choose(v, map[string]simt.Schedule{"fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT},
 					"schedule", &o.session.Schedule)
 			}},
-		{"engine", "NAME", "what executes kernels: ref (default, one lane at a time), warp (fast)",
+		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},

@@ -41,7 +41,7 @@ type Options struct {
 	Progress func(text string)
 }
 
-// Engines lists the engines by name.
+// Engines lists the engines by name; warp is the default.
 func Engines() map[string]func() simt.Engine {
 	return map[string]func() simt.Engine{"ref": simt.NewRef, "warp": simt.NewWarp}
 }
@@ -50,7 +50,7 @@ func (o *Options) engine() simt.Engine {
 	if o.Engine != nil {
 		return o.Engine()
 	}
-	return simt.NewRef()
+	return simt.NewWarp()
 }
 
 func (o *Options) detectors() []detect.Spec {
