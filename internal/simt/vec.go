@@ -140,6 +140,7 @@ type vecMachine struct {
 	files  lanes.Regs // of the running group
 	probe  [probes]uint64
 	probed [2]uint32
+	out    v64  // addresses or values for an event
 	tells  bool // events of accesses are asked for
 	span   span
 	late   [8]uint64 // scalar results of the access at hand

@@ -480,10 +480,8 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 	} else {
 		ev.Flags |= event.FlagScattered
 		ev.Side = uint32(len(o.batch.Addrs))
-		off := w.vec.offsets()
-		for m := on; m != 0; m &= m - 1 {
-			o.batch.Addrs = append(o.batch.Addrs, sp.origin+off[bits.TrailingZeros32(m)&31])
-		}
+		lanes.Add64S(&x.out, w.vec.offsets(), sp.origin, on)
+		o.batch.Addrs = pack(o.batch.Addrs, &x.out, on)
 	}
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		ev.Flags |= event.FlagValues
@@ -498,16 +496,11 @@ func (x *vecMachine) values(w *warp, s []uint64, e *effect, on uint32) {
 	o, v := &x.r.out, w.vec
 	switch {
 	case e.width == 4 && e.piece == 4 && !e.wide[0]:
-		a := x.vec32(v, s, e.vals[0], 0)
-		for m := on; m != 0; m &= m - 1 {
-			o.batch.Values = append(o.batch.Values, uint64(a[bits.TrailingZeros32(m)&31]))
-		}
+		lanes.ZExt64(&x.out, x.vec32(v, s, e.vals[0], 0), on)
+		o.batch.Values = pack(o.batch.Values, &x.out, on)
 		return
 	case e.width == 8 && e.piece == 8 && e.wide[0]:
-		a := x.vec64(v, s, e.vals[0], 0)
-		for m := on; m != 0; m &= m - 1 {
-			o.batch.Values = append(o.batch.Values, a[bits.TrailingZeros32(m)&31])
-		}
+		o.batch.Values = pack(o.batch.Values, x.vec64(v, s, e.vals[0], 0), on)
 		return
 	}
 	for m := on; m != 0; m &= m - 1 {
@@ -521,4 +514,15 @@ func (x *vecMachine) values(w *warp, s []uint64, e *effect, on uint32) {
 			o.batch.Values = append(o.batch.Values, word)
 		}
 	}
+}
+
+// pack appends the lanes of on, lowest first.
+func pack(to []uint64, from *v64, on uint32) []uint64 {
+	if on == ^uint32(0) {
+		return append(to, from[:]...)
+	}
+	for m := on; m != 0; m &= m - 1 {
+		to = append(to, from[bits.TrailingZeros32(m)&31])
+	}
+	return to
 }
