@@ -124,9 +124,8 @@ type interval struct {
 	start, end int
 }
 
-// allocate gives every value of the files a register: linear scan (Poletto, Sarkar 1999) without holes and without
-// spilling, as there are as many registers as are wanted. A value prefers the register of a phi it goes to or comes from.
-func (b *compiler) allocate() {
+// intervals gives each value's interval; start is -1 for one that does not occur.
+func (b *compiler) intervals() []interval {
 	f := b.f
 	ivs := make([]interval, len(f.Values))
 	for v := range ivs {
@@ -158,6 +157,13 @@ func (b *compiler) allocate() {
 		b.liveIn[i].each(func(v opt.Value) { touch(v, first) })
 		b.liveOut[i].each(func(v opt.Value) { touch(v, 2*n-1) })
 	}
+	return ivs
+}
+
+// allocate gives every value of the files a register: linear scan (Poletto, Sarkar 1999) without holes and without
+// spilling, as there are as many registers as are wanted. A value prefers the register of a phi it goes to or comes from.
+func (b *compiler) allocate() {
+	ivs := b.intervals()
 	order := ivs[:0:0]
 	for _, iv := range ivs {
 		if iv.start >= 0 && b.file[iv.v] != noFile && !b.fixed[iv.v] {

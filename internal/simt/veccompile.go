@@ -398,9 +398,9 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 			b.row(in, row{in: in.Inst})
 		}
 	default:
-		if b.file[in.Result()] == scalars {
+		if scalar := b.file[in.Result()] == scalars; scalar && b.usual(in) {
 			b.scalar(in)
-		} else if !b.vector(in) {
+		} else if scalar || !b.vector(in) {
 			b.row(in, row{native: in.Op, imm: in.Imm, aux: in.Aux, width: b.f.Width(in.Result())})
 		}
 	}

@@ -130,6 +130,26 @@ var nativeScalar = map[opt.Op]opcode{opt.Add: sAdd, opt.Sub: sSub, opt.Mul: sMul
 	opt.Shl: sShl, opt.ShrU: sShrU, opt.ShrS: sShrS, opt.MulU: sMulU, opt.MulS: sMulS, opt.SExt: sSExt, opt.ZExt: sZExt, opt.Copy: sCopy,
 	opt.Sel: sSel, opt.Cmp: sCmp}
 
+// usual reports whether an operation has the widths that scalar knows.
+func (b *compiler) usual(in *opt.Instr) bool {
+	w := b.f.Width(in.Result())
+	switch in.Op {
+	case opt.Add, opt.Sub, opt.Mul:
+		return w != opt.W1 && b.widths(w, in.Args...)
+	case opt.Shl, opt.ShrU, opt.ShrS:
+		return w != opt.W1 && b.f.Width(in.Args[0]) == w
+	case opt.And, opt.Or, opt.Xor, opt.Not:
+		return b.widths(w, in.Args...)
+	case opt.MulU, opt.MulS:
+		return w == opt.W64 && b.widths(opt.W32, in.Args...)
+	case opt.Cmp:
+		return in.Aux == 32 && b.widths(opt.W32, in.Args...) || in.Aux == 64 && b.widths(opt.W64, in.Args...)
+	case opt.SExt, opt.ZExt:
+		return in.Imm > 0 && in.Imm <= 64
+	}
+	return true
+}
+
 // scalar emits a native operation whose result is a scalar.
 func (b *compiler) scalar(in *opt.Instr) {
 	w := b.f.Width(in.Result())
