@@ -84,7 +84,7 @@ func runFlags() []*flag {
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
 	func(o *options, v string) error { o.launch = v; return nil }}
 
-var jobsFlag = &flag{"jobs", "N", "check so many programs of the corpus at a time (default: the number of cores)",
+var jobsFlag = &flag{"jobs", "N", "run so many seeds, or programs of the corpus, at a time (default: the number of cores)",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",

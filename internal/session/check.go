@@ -1,12 +1,16 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/isa"
@@ -23,37 +27,78 @@ type Input struct {
 	Rename func(file string) string
 }
 
-// Check launches kernels as the launch file says, once for each seed. The error says why nothing could be run: broken
-// PTX, a kernel that does not exist, arguments that do not fit. A *FileError or FileErrors is about the launch file.
+// Check launches kernels as the launch file says, once for each seed, o.Jobs seeds at a time. The error says why nothing
+// could be run: broken PTX, a kernel that does not exist, arguments that do not fit. A *FileError or FileErrors is about
+// the launch file.
 func Check(ctx context.Context, o *Options, in *Input) (*report.Report, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
-	return overSeeds(ctx, o, func(_ int, seed uint64) (*report.Report, error) { return checkOnce(ctx, o, in, seed) })
+	// What kernels print comes in the order of the seeds, however they overlap: the first prints at once.
+	printed := make([]bytes.Buffer, max(o.Seeds, 1))
+	defer func() {
+		if o.Printf != nil {
+			for i := range printed {
+				_, _ = printed[i].WriteTo(o.Printf)
+			}
+		}
+	}()
+	return overSeeds(ctx, o, o.Jobs, func(i int, seed uint64) (*report.Report, error) {
+		to := o.Printf
+		if i > 0 && to != nil {
+			to = &printed[i]
+		}
+		return checkOnce(ctx, o, in, seed, to)
+	})
 }
 
-// overSeeds makes one report of the runs with each seed.
-func overSeeds(ctx context.Context, o *Options, run func(i int, seed uint64) (*report.Report, error)) (*report.Report, error) {
-	var reports []*report.Report
+// overSeeds makes one report of the runs with each seed, jobs of them at a time. Runs share nothing, and their reports
+// are united in the order of the seeds, so that the report is the same for any number of jobs.
+func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed uint64) (*report.Report, error)) (*report.Report, error) {
 	seeds := max(o.Seeds, 1)
-	for i := range seeds {
-		if i > 0 && ctx.Err() != nil {
-			break
+	reports := make([]*report.Report, seeds)
+	errs := make([]error, seeds)
+	bugs := make([]any, seeds)
+	var next atomic.Int64
+	var failed atomic.Bool
+	work := func() {
+		for !failed.Load() {
+			i := int(next.Add(1)) - 1
+			if i >= seeds || i > 0 && ctx.Err() != nil {
+				return
+			}
+			func() {
+				defer func() { bugs[i] = recover() }()
+				reports[i], errs[i] = run(i, o.Seed+uint64(i))
+			}()
+			if errs[i] != nil || bugs[i] != nil {
+				failed.Store(true)
+			}
 		}
-		r, err := run(i, o.Seed+uint64(i))
-		if err != nil {
-			return nil, err
-		}
-		reports = append(reports, r)
 	}
-	if missing := seeds - len(reports); missing > 0 {
-		last := reports[len(reports)-1]
+	var wg sync.WaitGroup
+	for range min(max(jobs, 1), seeds) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	for i := range seeds {
+		if bugs[i] != nil {
+			panic(bugs[i])
+		}
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+	}
+	done := slices.DeleteFunc(reports, func(r *report.Report) bool { return r == nil })
+	if missing := seeds - len(done); missing > 0 {
+		last := done[len(done)-1]
 		last.Skipped = append(last.Skipped, report.Skipped{What: fmt.Sprintf("%d of %d seeds", missing, seeds), Reason: whyStopped(ctx)})
 	}
-	return unite(reports, o.FailOn), nil
+	return unite(done, o.FailOn), nil
 }
 
-func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64) (*report.Report, error) {
-	r, err := newOnce(ctx, o, seed, o.Printf)
+func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64, printf io.Writer) (*report.Report, error) {
+	r, err := newOnce(ctx, o, seed, printf)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	each := *o
-	each.Timeout, each.Printf, each.Progress = 0, nil, nil
+	each.Timeout, each.Printf, each.Progress, each.Jobs = 0, nil, nil, 1
 	results := make([]CorpusResult, len(programs))
 	next := make(chan int)
 	var wg sync.WaitGroup

@@ -28,7 +28,8 @@ func Run(ctx context.Context, o *Options, p *Program) (*report.Report, error) {
 	defer cancel()
 	again := *p
 	again.Stdout, again.Stderr = nil, nil
-	return overSeeds(ctx, o, func(i int, seed uint64) (*report.Report, error) {
+	// One at a time: programs may share files, ports and their standard input.
+	return overSeeds(ctx, o, 1, func(i int, seed uint64) (*report.Report, error) {
 		if i == 0 {
 			return runOnce(ctx, o, p, seed)
 		}

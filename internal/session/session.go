@@ -33,7 +33,7 @@ type Options struct {
 	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
 	FailOn    detect.Severity
 	Timeout   time.Duration // of all runs together; 0: none
-	Jobs      int           // programs of the corpus checked at a time
+	Jobs      int           // seeds of a check, or programs of the corpus, at a time
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
 	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
