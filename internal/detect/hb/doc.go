@@ -59,6 +59,10 @@
 // threads that synchronise alike have equal epochs, and an epoch names the synchronisation that began it. A warp has one
 // view (knowledge and epoch) while its lanes synchronise alike.
 //
+// Lines of 128 bytes that warps access in lane order, or all lanes at the same word, are kept as packs, which stand for the
+// entries below and are expanded into them where an access may race or fits no pack (pack.go, whole.go). Detector.cellsOnly
+// does without; tests compare the two.
+//
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
 // can still make a difference (see put). When all live threads of a block have waited at a barrier, its shared memory starts anew.

@@ -339,7 +339,7 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	p := d.act.page(addr)
 	x := p.findLoc(addr, size)
 	meets := x != nil && x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)
-	if meets && c.side.RMW && d.count(b, wi, lane, p, x) {
+	if meets && c.side.Atomic && e.Kind != event.Store && d.count(b, wi, lane, p, x) {
 		return
 	}
 	if c.reads && meets && !c.discards {
@@ -389,9 +389,9 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	b.noteLock(wi, lane, locKey{d.act.shared, size, addr}, c)
 }
 
-// count performs what most atomics do, which add to a counter: a read-modify-write of x in page p that neither acquires nor
-// releases anything, where nothing but the same instruction accessed it. It says false, having done nothing, when the
-// operation is more than that.
+// count performs what most atomics do, which add to a counter or fail to change a word: a read or read-modify-write of x in
+// page p that neither acquires nor releases anything, where nothing but atomics that are morally strong with it
+// accessed the word. It says false, having done nothing, when the operation is more than that.
 func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	a := &d.act
 	c := a.class
@@ -405,16 +405,21 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	if l == nil {
 		return false
 	}
-	k := &l.cells[x.addr%lineBytes/cellBytes]
-	e := &k.e[0]
-	if e.head&headKey != a.id<<headShift|headChain|headBytes || k.e[1].head|k.more != 0 {
+	e := d.counter(&l.cells[x.addr%lineBytes/cellBytes])
+	if e == nil {
 		return false
 	}
 	if !c.discards {
 		d.noteHandover(b, wi, lane, x, c)
 	}
 	v := w.view(lane)
+	if !c.side.Write {
+		x.sees(b.launch, a.warp, lane, v.clock)
+	}
 	d.mem.add(l, e, c, a.warp, group{1 << uint(lane), v.clock, a.exec}, false)
+	if !c.side.Write {
+		return true
+	}
 	x.launch, x.block, x.warp, x.lane, x.wide = b.launch, b.index, a.warp, lane, c.side.Wide
 	x.first = observer{b.launch, a.warp, lane, v.clock}
 	if len(x.observers) > 0 {
@@ -423,6 +428,33 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	}
 	b.noteLock(wi, lane, locKey{a.shared, x.size, x.addr}, c)
 	return true
+}
+
+// counter gives the entry of the actor's class for the whole of a cell where all accesses are atomic and morally strong with
+// the actor's, nil when there is none or another access.
+func (d *Detector) counter(c *cell) (own *entry) {
+	a := &d.act
+	key := a.id<<headShift | headBytes
+	if a.class.side.Write {
+		key |= headChain
+	}
+	if c.more != 0 {
+		return nil
+	}
+	for i := range c.e {
+		e := &c.e[i]
+		switch {
+		case e.head == 0:
+		case e.head&headKey == key:
+			own = e
+		default:
+			k := &d.classes[e.class()]
+			if k.launch != a.class.launch || !k.side.Atomic || k.side.Unit != cellBytes || !a.shared && !k.side.Wide {
+				return nil
+			}
+		}
+	}
+	return own
 }
 
 // release publishes with the write just made to x what the lane has released.
