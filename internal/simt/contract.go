@@ -1,5 +1,6 @@
 // Package simt executes kernels: grids, blocks, warps and lanes over the memory of a device. Two engines keep one
-// contract; the first, ref, runs one lane at a time and is obviously right.
+// contract: ref runs one lane at a time and is obviously right, warp runs optimised kernels 32 lanes a step. Memory,
+// barriers, schedules, faults and events are common to them (machine says what is not), and tests run both and compare.
 package simt
 
 import (

@@ -1,6 +1,10 @@
 package simt
 
-import "testing"
+import (
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // TestWarp runs the tests of ref on engine warp: the same events in the same order, faults, outcomes and schedules.
 func TestWarp(t *testing.T) {
@@ -71,5 +75,25 @@ func TestTexts(t *testing.T) {
 	}
 	if n := len(g.prog.texts.list); n != maxGrids+1 {
 		t.Errorf("%d texts, want %d", n, maxGrids+1)
+	}
+}
+
+// TestNoAllocation makes sure that longer loops do not allocate more.
+func TestNoAllocation(t *testing.T) {
+	for name, body := range benchKernels {
+		g := newRig(t, kernel(body))
+		out := g.buffer(256)
+		count := func(n uint32) float64 {
+			l := g.prepare(launch{block: 256, out: out, n: n})
+			l.Sink, l.Needs = &discard{}, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues
+			return testing.AllocsPerRun(3, func() {
+				if _, err := NewWarp().Run(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		if few, many := count(100), count(1000); many > few+20 {
+			t.Errorf("%s: %v allocations in 100 rounds, %v in 1000", name, few, many)
+		}
 	}
 }

@@ -397,6 +397,15 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	}
 }
 
+// wide gives value k of a store or atomic in 64 bits a lane.
+func (x *vecMachine) wide(v *vecWarp, s []uint64, e *effect, k int, on uint32) *v64 {
+	if e.wide[k] {
+		return x.vec64(v, s, e.vals[k], k)
+	}
+	lanes.ZExt64(&x.x64[k], x.vec32(v, s, e.vals[k], k), on)
+	return &x.x64[k]
+}
+
 // update does the read-modify-writes, lowest lane first. It tells whether one changed what is in memory, and which lanes
 // failed to compare and swap.
 func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
@@ -405,30 +414,22 @@ func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed 
 	values := x.r.out.needs&event.NeedValues != 0
 	cas := e.Op == isa.OpCas
 	add := e.Op == isa.OpAdd && n == 4 && !e.Type.Float()
-	read := func(k int) func(l int) uint64 {
-		if e.wide[k] {
-			a := x.vec64(v, s, e.vals[k], k)
-			return func(l int) uint64 { return a[l&31] }
-		}
-		a := x.vec32(v, s, e.vals[k], k)
-		return func(l int) uint64 { return uint64(a[l&31]) }
-	}
-	first := read(0)
+	first := x.wide(v, s, e, 0, on)
 	second := first
 	if cas {
-		second = read(1)
+		second = x.wide(v, s, e, 1, on)
 	}
 	signed := e.Type.Signed()
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		at := sp.data[off[l]:][:n:n]
-		old, b, c := getUint(at, n), first(l), uint64(0)
+		old, b, c := getUint(at, n), first[l], uint64(0)
 		var now uint64
 		switch {
 		case add:
 			now = uint64(uint32(old + b))
 		case cas:
-			c = second(l)
+			c = second[l]
 			if lowBytes(b, n) != old {
 				failed |= 1 << l
 			}
