@@ -682,7 +682,8 @@ func randomLaunch(t *testing.T, seed uint64) {
 		src = string(text)
 	}
 	g := newRig(t, src)
-	shapes := []event.Dim3{{X: 32, Y: 1}, {X: 1, Y: 1}, {X: 45, Y: 1}, {X: 64, Y: 1}, {X: 8, Y: 8}, {X: 32, Y: 2}, {X: 17, Y: 3}, {X: 96, Y: 1}, {X: 31, Y: 1}, {X: 4, Y: 9}}
+	shapes := []event.Dim3{{X: 32, Y: 1}, {X: 1, Y: 1}, {X: 45, Y: 1}, {X: 64, Y: 1}, {X: 8, Y: 8}, {X: 32, Y: 2}, {X: 17, Y: 3}, {X: 96, Y: 1}, {X: 31, Y: 1}, {X: 4, Y: 9},
+		{X: 256, Y: 1}, {X: 33, Y: 5}, {X: 5, Y: 5}}
 	block := shapes[k.IntN(len(shapes))]
 	block.Z = 1
 	grid := 1 + k.IntN(3)
@@ -713,6 +714,9 @@ func randomLaunch(t *testing.T, seed uint64) {
 	l.OnFault = func(f Fault) { t.Logf("fault: %s %s", f.Kind, f.Message) }
 	if k.IntN(3) == 0 {
 		l.Seed = k.Uint64()
+	}
+	if k.IntN(8) == 0 {
+		l.Schedule = PCT
 	}
 	d := &diff{t: t}
 	_, err = d.Run(t.Context(), l)
