@@ -232,17 +232,17 @@ func (s *standSet) addBlock(r *run, c *cta) {
 
 // doing says what a lane is about.
 func (w *warp) doing(i int) string {
-	s := &w.stands[i]
+	s := stand(w.stands[i])
 	switch {
 	case w.live&(1<<i) == 0:
 		return "exited"
-	case s.waits == waitBarrier:
-		b := &w.cta.bars[s.bar]
-		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar, b.arrived(w.cta), b.needs(w.cta))
-	case s.waits == waitWarp:
-		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", s.mask, w.missing(s))
-	case s.waits == waitLanes:
-		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", s.mask, w.missing(s))
+	case s.waits() == waitBarrier:
+		b := &w.cta.bars[s.bar()]
+		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar(), b.arrived(w.cta), b.needs(w.cta))
+	case s.waits() == waitWarp:
+		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", s.members(), w.missing(s))
+	case s.waits() == waitLanes:
+		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", s.members(), w.missing(s))
 	case w.stalled:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
@@ -250,11 +250,11 @@ func (w *warp) doing(i int) string {
 }
 
 // missing gives the lanes that a warp-level wait lacks.
-func (w *warp) missing(s *stand) uint32 {
-	lack := s.mask & w.live
+func (w *warp) missing(s stand) uint32 {
+	lack := s.members() & w.live
 	for m := lack; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if o := &w.stands[i]; o.waits == s.waits && o.mask == s.mask {
+		if w.stands[i] == uint64(s) {
 			lack &^= 1 << i
 		}
 	}
@@ -266,8 +266,8 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 	parted := 0
 	for _, w := range c.warps {
 		for m := w.live; m != 0; m &= m - 1 {
-			s := &w.stands[bits.TrailingZeros32(m)]
-			if s.waits == waitBarrier && c.bars[s.bar].expect == allThreads {
+			s := stand(w.stands[bits.TrailingZeros32(m)])
+			if s.waits() == waitBarrier && c.bars[s.bar()].expect == allThreads {
 				parted = 1
 			}
 		}

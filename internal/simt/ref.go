@@ -202,12 +202,17 @@ type frame struct {
 	localAt int32
 }
 
-// stand says what a lane waits for.
-type stand struct {
-	waits wait
-	bar   uint8  // barrier number
-	mask  uint32 // member mask of a warp-level wait
+// stand says what a lane waits for: a wait, the number of a barrier and the member mask of a warp-level wait, packed so
+// that those of a warp are set at once.
+type stand uint64
+
+func standing(why wait, bar uint8, members uint32) stand {
+	return stand(why) | stand(bar)<<8 | stand(members)<<32
 }
+
+func (s stand) waits() wait     { return wait(s & 0xff) }
+func (s stand) bar() uint8      { return uint8(s >> 8) }
+func (s stand) members() uint32 { return uint32(s >> 32) }
 
 // wait says what a lane waits for.
 type wait uint8

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
 )
 
 const (
@@ -29,7 +30,7 @@ type warp struct {
 	ready  uint32   // live lanes that wait for nothing
 	lanes  []lane   // of engine ref, 32
 	vec    *vecWarp // of engine warp
-	stands [32]stand
+	stands [32]uint64
 
 	group   uint32 // the lanes that run; all stand at one place
 	lead    int    // the lowest of them
@@ -81,7 +82,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
 	w.polls, w.writes = 0, 0
-	w.stands = [32]stand{}
+	w.stands = [32]uint64{}
 	r.m.start(w, mask)
 }
 
@@ -93,7 +94,7 @@ func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
 
 // wake makes lanes able to step again.
 func (w *warp) wake(r *run, mask uint32) {
-	w.stand(mask, stand{})
+	w.stand(mask, 0)
 	r.m.woken(w, mask)
 	w.ready |= mask
 	w.regroup, w.stalled = true, false
@@ -113,17 +114,7 @@ func (w *warp) halt(r *run, mask uint32, place uint32) {
 }
 
 // stand notes what the lanes of mask wait for.
-func (w *warp) stand(mask uint32, s stand) {
-	if mask == ^uint32(0) {
-		for i := range w.stands {
-			w.stands[i] = s
-		}
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		w.stands[bits.TrailingZeros32(m)&31] = s
-	}
-}
+func (w *warp) stand(mask uint32, s stand) { lanes.Set64(&w.stands, uint64(s), mask) }
 
 // patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.
 func (r *run) patience() uint64 {

@@ -38,7 +38,7 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 			r.faults.at(r, MemberMask, w, i, place, "executes "+in.Row.Op, "lane %d executes %s with member mask %#x, which does not name the lane", i, in.Row.Op, v)
 			v = 1 << i
 		}
-		w.stands[i].mask = v
+		w.stands[i] = uint64(standing(waitNone, 0, v))
 		if m == on {
 			mask = v
 		}
@@ -50,7 +50,7 @@ func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *opera
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
 func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
-		w.stands[bits.TrailingZeros32(m)].waits = why
+		w.stands[bits.TrailingZeros32(m)] |= uint64(why)
 	}
 	w.halt(r, on, place)
 	r.wakeWarp(w)
@@ -59,15 +59,15 @@ func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
 // wakeWarp lets the lanes go on whose warp-level waits are complete.
 func (r *run) wakeWarp(w *warp) {
 	for i := range w.stands {
-		s := &w.stands[i]
-		if w.live&^w.ready&(1<<i) == 0 || s.waits != waitWarp && s.waits != waitLanes {
+		s := stand(w.stands[i])
+		if w.live&^w.ready&(1<<i) == 0 || s.waits() != waitWarp && s.waits() != waitLanes {
 			continue
 		}
-		need := s.mask & w.live
+		need := s.members() & w.live
 		if !r.together(w, i, need) {
 			continue
 		}
-		if s.waits == waitWarp {
+		if s.waits() == waitWarp {
 			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
 			r.exchange(w, need, nil, i)
@@ -79,14 +79,13 @@ func (r *run) wakeWarp(w *warp) {
 
 // together reports whether the lanes of need all wait as lane does.
 func (r *run) together(w *warp, lane int, need uint32) bool {
-	s := &w.stands[lane]
+	s := stand(w.stands[lane])
 	for m := need; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		o := &w.stands[i]
-		if o.waits != s.waits || o.mask != s.mask {
+		if w.stands[i] != uint64(s) {
 			return false
 		}
-		if s.waits == waitLanes && !sameOp(r.m.at(w, lane), r.m.at(w, i)) {
+		if s.waits() == waitLanes && !sameOp(r.m.at(w, lane), r.m.at(w, i)) {
 			return false
 		}
 	}
