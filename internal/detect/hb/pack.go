@@ -1,6 +1,9 @@
 package hb
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // pack is what is kept of the accesses of one class by lanes of one warp (or several warps, alike) to a line, as long as they part into
 // cells by a rule: 32 bytes in place of an entry for each cell. A line has packs or cells, never both. The packs of a
@@ -265,67 +268,87 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 	})
 }
 
-// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
+// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses: at once those of classes whose
+// threads one run holds, and gathers the others.
 func (d *Detector) coolPacks(l *launch, p *page) {
 	var fresh [maxPacks]cold
 	colds := fresh[:0]
 	plain := true
 	for i := range p.packs {
-		for id := p.packs[i]; id != 0 && plain; {
-			x := d.mem.packs.at(id)
-			colds, plain = d.coolPlain(l, x, i, colds)
-			id = x.next
-		}
-	}
-	if !plain {
-		d.gatherPacks(l, p)
-		return
-	}
-	for i := range p.packs {
-		if p.packs[i] != 0 {
-			d.mem.dropPacks(p, uint64(i))
-		}
-	}
-	for i := range colds {
-		colds[i].class = d.coldClass(&d.classes[colds[i].class])
-		d.addCold(p, colds[i])
-	}
-}
-
-// gatherPacks adds the packs of l in a page to the cold accesses being gathered.
-func (d *Detector) gatherPacks(l *launch, p *page) {
-	for i := range p.packs {
 		for id := p.packs[i]; id != 0; {
 			x := d.mem.packs.at(id)
-			this := id
 			id = x.next
-			if d.classes[x.head>>headShift].launch == l {
-				d.gatherPack(x, i*lineCells)
-				d.mem.unlink(p, uint64(i), this)
+			if d.classes[x.head>>headShift].launch != l {
+				plain = false
+				continue
 			}
+			var ok bool
+			colds, ok = d.coolPack(x, i, colds)
+			plain = plain && ok
+		}
+	}
+	for i := range p.packs {
+		switch {
+		case p.packs[i] == 0:
+		case plain:
+			d.mem.dropPacks(p, uint64(i))
+		default:
+			d.gatherPacks(l, p, i, colds)
+		}
+	}
+	p.cold = slices.Grow(p.cold, len(colds))
+	for i := range colds {
+		if c := &colds[i]; c.step != 0 {
+			c.launch = l
+			c.class = d.coldClass(&d.classes[c.class])
+			d.addCold(p, *c)
 		}
 	}
 }
 
-// coolPlain adds a pack of line i to those gathered in colds, as long as for each class one run holds the threads.
-func (d *Detector) coolPlain(l *launch, x *pack, i int, colds []cold) ([]cold, bool) {
+// gatherPacks empties line i of the packs of l, and gathers those of classes that colds does not hold.
+func (d *Detector) gatherPacks(l *launch, p *page, i int, colds []cold) {
+	for id := p.packs[i]; id != 0; {
+		x := d.mem.packs.at(id)
+		this, k := id, x.head>>headShift
+		id = x.next
+		if d.classes[k].launch != l {
+			continue
+		}
+		for j := range colds {
+			if colds[j].class == k && colds[j].step == 0 {
+				d.gatherPack(x, i*lineCells)
+			}
+		}
+		d.mem.unlink(p, uint64(i), this)
+	}
+}
+
+// coolPack adds a pack of line i to those of its class in colds, where step 0 marks a class that one run does not hold; it
+// says false for one.
+func (d *Detector) coolPack(x *pack, i int, colds []cold) ([]cold, bool) {
 	k := x.head >> headShift
 	size := d.classes[k].key.size
-	if d.classes[k].launch != l || x.head&packOne != 0 || size < cellBytes || strideOf(x.shape) != int64(size) {
-		return colds, false
+	y := cold{class: k, bytes: headBytes}
+	if x.head&packOne == 0 && size >= cellBytes && strideOf(x.shape) == int64(size) {
+		y.step = 1
+		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
+		// Of cell 0 of the page.
+		y.first = uint64(int64(x.warp)*32 - (int64(i*lineBytes)+baseOf(x.shape))>>(2+y.shift))
+		y.cells[i/2] = uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
 	}
-	// Of cell 0 of the page.
-	y := cold{launch: l, class: k, bytes: headBytes, shift: uint8(bits.TrailingZeros8(size / cellBytes)), run: run{step: 1}}
-	y.first = uint64(int64(x.warp)*32 - (int64(i*lineBytes)+baseOf(x.shape))>>(2+y.shift))
-	cells := uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
 	for j := range colds {
-		if c := &colds[j]; c.class == k {
-			c.cells[i/2] |= cells
-			return colds, c.first == y.first
+		c := &colds[j]
+		if c.class != k {
+			continue
 		}
+		c.cells[i/2] |= y.cells[i/2]
+		if c.step != y.step || c.first != y.first {
+			c.step = 0
+		}
+		return colds, c.step != 0
 	}
-	y.cells[i/2] = cells
-	return append(colds, y), true
+	return append(colds, y), y.step != 0
 }
 
 // gatherPack adds a pack of a line, whose first cell in the page is given, to the cold accesses being gathered.

@@ -66,9 +66,12 @@ type page struct {
 
 // shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
 type shadow struct {
-	dirs    map[uint64]*[dirPages]*page
-	lastKey uint64
-	last    *[dirPages]*page
+	dirs map[uint64]*[dirPages]*page
+	// recent are directories used last, each in the place that its number modulo their count gives.
+	recent [8]struct {
+		key uint64
+		dir *[dirPages]*page
+	}
 	arena   []cell
 	free    []uint32
 	spare   []*line
@@ -81,20 +84,22 @@ type shadow struct {
 }
 
 func newShadow() *shadow {
-	return &shadow{dirs: map[uint64]*[dirPages]*page{}, lastKey: ^uint64(0), arena: make([]cell, 1), sets: newSets()}
+	return &shadow{dirs: map[uint64]*[dirPages]*page{}, arena: make([]cell, 1), sets: newSets()}
 }
 
 // find gives the page of addr, nil when there is none.
 func (s *shadow) find(addr uint64) *page {
 	n := addr / pageBytes
-	if k := n / dirPages; k != s.lastKey {
+	k := n / dirPages
+	r := &s.recent[k%uint64(len(s.recent))]
+	if r.dir == nil || r.key != k {
 		dir := s.dirs[k]
 		if dir == nil {
 			return nil
 		}
-		s.lastKey, s.last = k, dir
+		r.key, r.dir = k, dir
 	}
-	return s.last[n%dirPages]
+	return r.dir[n%dirPages]
 }
 
 // page gives the page of addr, made when there is none.
@@ -109,7 +114,6 @@ func (s *shadow) page(addr uint64) *page {
 		dir = new([dirPages]*page)
 		s.dirs[k] = dir
 	}
-	s.lastKey, s.last = k, dir
 	p := &page{addr: n * pageBytes}
 	dir[n%dirPages] = p
 	return p
@@ -122,7 +126,7 @@ func (s *shadow) remove(addr uint64) {
 		return
 	}
 	s.clear(p)
-	s.last[addr/pageBytes%dirPages] = nil
+	s.dirs[addr/pageBytes/dirPages][addr/pageBytes%dirPages] = nil
 }
 
 // expanded gives line i of a page, nil when it has no cells.

@@ -51,6 +51,7 @@ type launch struct {
 type block struct {
 	*launch
 	index    uint32
+	first    uint32 // warp
 	number   uint32 // the last epoch given out
 	alive    int    // threads
 	warps    []warp
@@ -125,14 +126,14 @@ func newLaunch(info event.Launch, start *clock.Foreign, spare *spareBlocks) *lau
 
 // block gives the block of a warp, and its number within.
 func (l *launch) block(w uint32) (*block, uint32) {
-	i := w / l.wpb
-	if b := l.lastBlock; b != nil && b.index == i {
-		return b, w - i*l.wpb
+	if b := l.lastBlock; b != nil && w-b.first < l.wpb {
+		return b, w - b.first
 	}
+	i := w / l.wpb
 	b := l.blocks[i]
 	if b == nil {
 		b = l.spare.take(l.wpb)
-		b.launch, b.index, b.alive, b.log = l, i, int(l.info.Block.Count()), nil
+		b.launch, b.index, b.first, b.alive, b.log = l, i, i*l.wpb, int(l.info.Block.Count()), nil
 		for j := range b.warps {
 			b.warps[j].live = ^uint32(0)
 			b.warps[j].same = view{know: know{beyond: l.start}, clock: 1}

@@ -82,37 +82,69 @@ func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 	if e.Flags&event.FlagScattered == 0 {
 		return q.add(e, e.Mask, e.Addr, e.Stride)
 	}
-	addrs := b.Addrs[e.Side:]
+	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
 	for m := e.Mask; m != 0; {
-		low := bits.TrailingZeros32(m)
-		at := addrs[0]
-		lanes := m & -m
-		stride := int64(0)
-		n := 1
-		m &= m - 1
-		for ; m != 0; m &= m - 1 {
-			far := int64(bits.TrailingZeros32(m) - low)
-			diff := int64(addrs[n] - at)
-			if n == 1 {
-				if stride = diff / far; stride*far != diff {
-					break
-				}
-			} else if diff != stride*far {
-				break
-			}
-			lanes |= m & -m
-			n++
+		var n int
+		var stride int64
+		if len(addrs) == bits.Len32(m)-bits.TrailingZeros32(m) { // no lane left out
+			n, stride = even(addrs)
+		} else {
+			n, stride = spaced(addrs, m)
 		}
-		addrs = addrs[n:]
-		if len(q.runs) == maxRuns || !q.add(e, lanes, at, stride) {
+		lanes := lowest(m, n)
+		if len(q.runs) == maxRuns || !q.add(e, lanes, addrs[0], stride) {
 			return false
 		}
+		addrs = addrs[n:]
+		m &^= lanes
 	}
 	if e.Kind == event.Store {
 		return q.disjoint(uint64(e.Size))
 	}
 	q.fold(e.Mask)
 	return true
+}
+
+// lowest gives the n lowest lanes.
+func lowest(lanes uint32, n int) uint32 {
+	rest := lanes
+	for ; n > 0 && rest != 0; n-- {
+		if rest&(rest+rest&-rest) == 0 { // neighbours: all at once
+			return lanes &^ (rest &^ (rest&-rest<<n - rest&-rest))
+		}
+		rest &= rest - 1
+	}
+	return lanes &^ rest
+}
+
+// even gives how many of the addresses of neighbouring lanes lie in a line from the first on, and its stride.
+func even(addrs []uint64) (n int, stride int64) {
+	if len(addrs) == 1 {
+		return 1, 0
+	}
+	step := addrs[1] - addrs[0]
+	for n = 2; n < len(addrs) && addrs[n]-addrs[n-1] == step; n++ {
+	}
+	return n, int64(step)
+}
+
+// spaced is even for the addresses of any lanes.
+func spaced(addrs []uint64, lanes uint32) (n int, stride int64) {
+	low := bits.TrailingZeros32(lanes)
+	n = 1
+	for m := lanes & (lanes - 1); m != 0; m &= m - 1 {
+		far := int64(bits.TrailingZeros32(m) - low)
+		diff := int64(addrs[n] - addrs[0])
+		if n == 1 {
+			if stride = diff / far; stride*far != diff {
+				return 1, 0
+			}
+		} else if diff != stride*far {
+			break
+		}
+		n++
+	}
+	return n, stride
 }
 
 // add adds a run that begins at addr.
