@@ -383,7 +383,7 @@ func (k *randomKernel) memory() {
 			return
 		}
 		k.line("%s;", k.pick("and.b32 %t0, %lin, 7; mul.wide.u32 %a0, %t0, 64; add.u64 %a0, %a0, %in; add.u64 %a0, %a0, 3900", "mov.u64 %a0, 12", "add.u64 %a0, %own, 1", "mul.wide.u32 %a0, %tx, 4097",
-			"mov.u64 %a0, 0x0100000000010000", "add.u64 %a0, %sum, 254"))
+			"mov.u64 %a0, 0x0100000000010000", "add.u64 %a0, %in, 4094"))
 		k.line("%s%s;", g, k.pick("ld.u32 "+k.r()+", [%a0]", "ld.global.u32 "+k.r()+", [%a0]", "ld.global.v2.u32 {%r2, %r8}, [%a0]", "ld.u8 "+k.r()+", [%a0]"))
 	}
 }
