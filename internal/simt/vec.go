@@ -41,8 +41,35 @@ func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
 		return ref{}.Run(ctx, l)
 	}
 	r := newRun(ctx, l)
-	r.m = newVecMachine(r, t)
+	x := newVecMachine(r, t)
+	r.m = x
+	defer x.finish()
 	return r.execute()
+}
+
+// keptBytes bounds the register files that a text keeps from one launch to the next.
+const keptBytes = 1 << 20
+
+// finish keeps some of the register files for the next launch.
+func (x *vecMachine) finish() {
+	t := x.t
+	size := 128*t.v32 + 256*t.v64 + 8*t.scalars + 32*t.local + 1024
+	keep := func(ctas []*cta) {
+		for _, c := range ctas {
+			for _, w := range c.warps {
+				if w.vec != nil && (len(x.slots)+1)*size <= keptBytes {
+					x.slots = append(x.slots, w.vec)
+				}
+			}
+		}
+	}
+	keep(x.r.free)
+	keep(x.r.sched.resident)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(x.slots) > len(t.slots) {
+		t.slots = x.slots
+	}
 }
 
 // textKey is what a text is compiled for.
@@ -138,6 +165,7 @@ type vecMachine struct {
 	x32    [4]v32 // scalars spread to vectors
 	x64    [4]v64
 	files  lanes.Regs // of the running group
+	slots  []*vecWarp // register files of earlier launches
 	probe  [probes]uint64
 	probed [2]uint32
 	out    v64  // addresses or values for an event
@@ -184,6 +212,9 @@ func newVecMachine(r *run, t *text) *vecMachine {
 			x.specials = append(x.specials, f)
 		}
 	}
+	t.mu.Lock()
+	x.slots, t.slots = t.slots, nil
+	t.mu.Unlock()
 	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
 	x.places = make([]uint32, len(t.effects))
 	bases := map[int32]uint32{-1: r.root}
@@ -224,6 +255,10 @@ func (x *vecMachine) takeSlot(v *vecWarp) int32 {
 
 func (x *vecMachine) start(w *warp, mask uint32) {
 	v := w.vec
+	if n := len(x.slots); v == nil && n > 0 {
+		v, x.slots = x.slots[n-1], x.slots[:n-1]
+		w.vec = v
+	}
 	if v == nil {
 		v = &vecWarp{v32: make([]v32, x.t.v32), v64: make([]v64, x.t.v64), preds: make([]uint32, x.t.preds),
 			sc: make([]uint64, len(x.template)), local: make([]byte, 32*x.t.local), groups: make([]group, 0, 4)}

@@ -1,6 +1,8 @@
 package simt
 
 import (
+	"sync"
+
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
@@ -26,6 +28,9 @@ type text struct {
 	scalars, v32, v64, preds int // sizes of the files
 	local                    int // bytes of local memory a thread
 	sites                    []opt.Site
+
+	mu    sync.Mutex
+	slots []*vecWarp // register files of launches that have ended
 }
 
 // ins is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked
