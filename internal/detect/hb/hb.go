@@ -30,6 +30,7 @@ type Detector struct {
 	spare    spareBlocks
 	acting   bool // act stands for part
 	scratch  [32]uint64
+	waiting  []uint32
 	cooling  []*gathered
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again

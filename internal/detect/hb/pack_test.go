@@ -60,3 +60,31 @@ func TestPacked(t *testing.T) {
 		t.Errorf("%d packs, %d programs without a race: nothing was tested", packed, clean)
 	}
 }
+
+// TestPackedCost checks that accesses in lane order that repeat take no memory, and no cells.
+func TestPackedCost(t *testing.T) {
+	s := &stream{}
+	s.begin(4, 128)
+	d := New(detect.Config{})
+	d.Events(&s.Batch)
+	s.Reset()
+	for w := uint32(0); w < 16; w++ {
+		at := heap + uint64(w)*128
+		s.access(event.Load, event.Global, w, 1, at, 4)
+		s.access(event.Load, event.Global, w, 2, heap+4096, 0)
+		s.access(event.Load, event.Global, w, 3, at+4, 4)
+		s.access(event.Store, event.Global, w, 4, at+1<<20, 4)
+		s.access(event.Store, event.Shared, w, 5, uint64(w%4)*128, 4)
+		s.scattered(event.Load, event.Global, w, 6, func(l int) uint64 { return heap + 1<<21 + uint64(l%16)*4 + uint64(w)*64 })
+	}
+	d.Events(&s.Batch)
+	if n := testing.AllocsPerRun(20, func() { d.Events(&s.Batch) }); n != 0 {
+		t.Errorf("%v allocations for events that repeat, want none", n)
+	}
+	if d.mem.touched != 0 {
+		t.Errorf("%d lines of cells, want none", d.mem.touched)
+	}
+	if f := d.Findings(); len(f) != 0 {
+		t.Errorf("findings: %v", f)
+	}
+}

@@ -50,8 +50,9 @@ type observers struct {
 // records are release patterns: wide those that other blocks may acquire, joined by launch, and by block those that
 // only the same block may.
 type records struct {
-	wide   []record
-	blocks map[blockKey]record
+	wide    []record
+	blocks  map[blockKey]record
+	ordered []record // what fence.sc before the writes published, see scfence.go
 }
 
 type blockKey struct{ launch, block uint32 }
@@ -162,7 +163,13 @@ func (x *loc) meets(b *block, wi uint32, lane int, wide bool) bool {
 }
 
 // observe lets a strong read of the current value of x begin an acquire pattern.
-func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared bool) {
+func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared, wide bool) {
+	for _, r := range x.recs.ordered {
+		if wide && r.launch == b.launch {
+			s := w.sync(lane)
+			s.observed = d.join.Join(s.observed, r.grid)
+		}
+	}
 	var own record
 	if x.recs.blocks != nil {
 		own = x.recs.blocks[blockKey{b.info.ID, b.index}]
@@ -308,6 +315,11 @@ func (a *actor) includes(l *launch, warp uint32, g group) bool {
 func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	wide := e.Scope >= event.ScopeGPU
+	ordering := wide && e.Order == event.SC
+	if ordering {
+		b.ordering = true
+		d.takeIn(w, b, e.Mask)
+	}
 	if e.Order != event.Release && w.syncs != nil {
 		for m := e.Mask; m != 0; m &= m - 1 {
 			d.acquire(w, b, bits.TrailingZeros32(m), nil, wide)
@@ -324,6 +336,9 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 			s.fenced.narrow = snap
 			if wide {
 				s.fenced.wide = snap
+			}
+			if ordering {
+				s.last = snap
 			}
 		}
 	}
@@ -344,7 +359,7 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	}
 	if c.reads && meets && !c.discards {
 		d.noteHandover(b, wi, lane, x, c)
-		d.observe(w, x, b, lane, d.act.shared)
+		d.observe(w, x, b, lane, d.act.shared, c.side.Wide || c.side.Volatile)
 		if c.acquires {
 			d.acquire(w, b, lane, &locKey{d.act.shared, size, addr}, c.end)
 		}
@@ -396,7 +411,8 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	a := &d.act
 	c := a.class
 	w := &b.warps[wi]
-	if c.acquires || c.releases || w.syncs != nil || len(x.recs.wide) > 0 || x.recs.blocks != nil ||
+	if c.acquires || c.releases || w.syncs != nil || len(x.recs.wide) > 0 || x.recs.blocks != nil || len(x.recs.ordered) > 0 ||
+		w.view(lane).published != nil ||
 		x.size != cellBytes || x.addr%cellBytes != 0 || x.valid != 1<<cellBytes-1 || !a.shared && !c.side.Wide ||
 		len(p.cold) > 0 && p.warmed != b.info.ID {
 		return false
@@ -473,6 +489,11 @@ func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
 			now.wide = snap
 		}
 		s.own[key] = s.own[key].newer(now)
+	}
+	if b.ordering && (c.side.Wide || c.side.Volatile) {
+		if g := d.published(b, wi, lane); g != nil {
+			x.recs.ordered = d.addRecord(x.recs.ordered, record{launch: b.launch, grid: g})
+		}
 	}
 	if w.syncs == nil {
 		return
@@ -557,6 +578,8 @@ type arrival struct {
 	warp, lanes uint32
 	wait        bool
 	views       warp // as the warp was then
+	published   *clock.Grid
+	observed    *clock.Grid
 	e           event.Event
 }
 
@@ -576,6 +599,7 @@ func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 		each := *w.each
 		a.views.each = &each
 	}
+	a.published, a.observed = d.carried(b, wi, e.Mask)
 	bar.arrivals = append(bar.arrivals, a)
 	if !a.wait {
 		b.next(wi, e.Mask, e)
@@ -588,7 +612,11 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	if bar == nil || len(bar.arrivals) == 0 {
 		return
 	}
-	waiting := make([]uint32, b.wpb)
+	if uint32(cap(d.waiting)) < b.wpb {
+		d.waiting = make([]uint32, b.wpb)
+	}
+	waiting := d.waiting[:b.wpb] // lanes, by warp
+	clear(waiting)
 	waits := false
 	for _, a := range bar.arrivals {
 		if a.wait {
@@ -609,6 +637,15 @@ func (d *Detector) complete(b *block, e *event.Event) {
 		}
 	} else {
 		k = d.gather(b, bar, waiting)
+	}
+	if b.ordering {
+		for i := range bar.arrivals {
+			a := &bar.arrivals[i]
+			k.published, k.observed = d.join.Join(k.published, a.published), d.join.Join(k.observed, a.observed)
+			if a.wait {
+				b.warps[a.warp].settled(a.lanes)
+			}
+		}
 	}
 	for i := range waiting {
 		if waiting[i] != 0 {
@@ -708,6 +745,8 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 			k.block, k.grid, k.beyond = k.block.Join(v.block), d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 		}
 	}
+	k.published, k.observed = d.carried(b, wi, lanes)
+	w.settled(lanes)
 	b.number++
 	k.block = k.block.With(int(b.wpb), wi, w.idle(lanes), b.number-1)
 	w.set(lanes, view{k, b.number})

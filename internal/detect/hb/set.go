@@ -161,6 +161,26 @@ func (s *set) has(depth int, warp uint32, lane int) bool {
 	return false
 }
 
+// holds says that adding g of a warp changes nothing: it lies within the warp's only group.
+func (s *set) holds(depth int, warp uint32, g group) bool {
+	for ; depth > 0; depth-- {
+		bit := uint32(1) << (warp >> uint(5*(depth-1)) & 31)
+		if s.here&bit == 0 {
+			return false
+		}
+		i := bits.OnesCount32(s.here & (bit - 1))
+		if depth == 1 && s.kids == nil {
+			return s.groups[i].covers(g)
+		}
+		s = s.kids[i]
+	}
+	return len(s.groups) == 1 && s.groups[0].covers(g)
+}
+
+func (o group) covers(g group) bool {
+	return o.clock == g.clock && o.exec == g.exec && g.lanes&^o.lanes == 0
+}
+
 // walk calls f for each group until f says false; it says whether it came to the end. A subtree that skip, told its
 // first warp, the number of its warps and a bound of its epochs, says true to is left out.
 func (s *set) walk(depth int, base uint32, skip func(warp, n uint64, top uint32) bool, f func(warp uint32, g group) bool) bool {
@@ -303,6 +323,9 @@ func (t *sets) make(depth int, before uint32, first group, warp uint32, g group,
 // grow exchanges a hold of id for one of id with g of warp added.
 func (t *sets) grow(id, warp uint32, g group, patience *int32) uint32 {
 	s := t.slots[id]
+	if s.root.holds(s.depth, warp, g) {
+		return id
+	}
 	serial := t.serial()
 	if *patience <= 0 {
 		if s.refs == 1 {

@@ -15,6 +15,9 @@ type know struct {
 	block  *clock.Block
 	grid   *clock.Grid
 	beyond *clock.Foreign
+	// published is what fence.sc before this have published, observed what reads before this have seen of other
+	// fences: see scfence.go. Of its block only, and of its launch.
+	published, observed *clock.Grid
 }
 
 // view is a thread's vector clock: what it knows, and its own epoch, which no other thread's knowledge of it reaches
@@ -39,6 +42,8 @@ type launch struct {
 	// published: a release record of this launch may be found in global memory, so that single threads of it may become
 	// known to other launches.
 	published bool
+	// ordering: a fence.sc beyond the block was executed.
+	ordering  bool
 	blocks    map[uint32]*block
 	logs      map[uint32]*syncLog
 	pages     []*page
@@ -80,6 +85,10 @@ type laneSync struct {
 	fenced released
 	own    map[locKey]released // the same at its last release operation on a location
 	seen   []pending           // what its strong reads observed and no fence has acquired yet
+	// last is what the thread had done at its last fence.sc beyond the block, observed what its strong reads have seen of
+	// such fences and none of its own has taken in; nil after a barrier, when know says it.
+	last     *snapshot
+	observed *clock.Grid
 }
 
 // released are the snapshots that a strong write publishes: to threads of the same block, to others.
