@@ -2,13 +2,14 @@ package simt
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// batchEvents is how many events are handed on at once.
-const batchEvents = 4096
+// batchEvents is how many events are handed on at once: with their addresses and values they stay in the cache.
+const batchEvents = 512
 
 // emitter makes the events that the launch's sink asks for.
 type emitter struct {
@@ -75,14 +76,13 @@ func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, 
 		e.Flags |= event.FlagScattered
 		e.Addr, e.Stride = 0, 0
 		e.Side = uint32(len(o.batch.Addrs))
-		for m := mask; m != 0; m &= m - 1 {
-			o.batch.Addrs = append(o.batch.Addrs, acc.addr[bits.TrailingZeros32(m)])
-		}
+		o.batch.Addrs = pack(o.batch.Addrs, &acc.addr, mask)
 	}
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		e.Flags |= event.FlagValues
 		e.Val = uint32(len(o.batch.Values))
 		n := event.ValueWords(e.Size)
+		o.batch.Values = slices.Grow(o.batch.Values, 32*n)
 		for m := mask; m != 0; m &= m - 1 {
 			o.batch.Values = append(o.batch.Values, acc.value[bits.TrailingZeros32(m)][:n]...)
 		}
