@@ -88,3 +88,58 @@ func TestPackedCost(t *testing.T) {
 		t.Errorf("findings: %v", f)
 	}
 }
+
+// TestPackedDetails checks what random programs seldom show: values that a warp's second store changes in one lane, and
+// lanes that executed together at first and no longer.
+func TestPackedDetails(t *testing.T) {
+	store := func(s *stream, warp, place, mask uint32, size uint8, value func(lane int) uint64) {
+		e := event.Event{Kind: event.Store, Space: event.Global, Warp: warp, Place: place, Mask: mask, Addr: heap, Stride: int64(size), Size: size,
+			Flags: event.FlagWrite | event.FlagValues, Val: uint32(len(s.Values))}
+		for l := 0; l < 32; l++ {
+			if mask>>uint(l)&1 != 0 {
+				s.Values = append(s.Values, value(l))
+			}
+		}
+		s.add(e)
+	}
+	const all = ^uint32(0)
+	zero := func(int) uint64 { return 0 }
+	check := func(name string, s *stream, want string) {
+		t.Helper()
+		got, cells := compareWithOracle(t, &s.Batch, detect.ModelCUDA, name), byCells(&s.Batch, detect.ModelCUDA)
+		if got != cells || !strings.Contains(got, want) {
+			t.Errorf("%s: packed\n%s\ncells\n%s\nwant %s", name, got, cells, want)
+		}
+	}
+	for _, size := range []uint8{1, 2, 4, 8} {
+		for _, odd := range []int{-1, 5} {
+			s := &stream{}
+			s.begin(2, 32)
+			store(s, 0, 1, all, size, zero)
+			store(s, 0, 1, all, size, func(l int) uint64 {
+				if l == odd {
+					return 1
+				}
+				return 0
+			})
+			store(s, 1, 2, all, size, zero)
+			want := "p1-p2 same-value count 32"
+			if odd >= 0 {
+				want = "p1-p2 cross-block count 32"
+			}
+			check(fmt.Sprint("values of size ", size, ", odd ", odd), s, want)
+		}
+	}
+	for _, second := range []uint32{all, 0xffff} {
+		s := &stream{}
+		s.begin(1, 32)
+		store(s, 0, 1, all, 8, zero)
+		store(s, 0, 1, second, 8, zero)
+		s.add(event.Event{Kind: event.Load, Space: event.Global, Place: 2, Mask: 1 << 20, Addr: heap + 3*8, Size: 8, Flags: event.FlagRead})
+		want := "p1-p2 warp-synchronous count 1"
+		if second != all {
+			want = "p1-p2 same-block count 1"
+		}
+		check(fmt.Sprintf("second store by %#x", second), s, want)
+	}
+}

@@ -126,6 +126,7 @@ type floor struct {
 func Find(b *event.Batch, model Model) []Race {
 	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}}
 	t.build(b)
+	t.orderFences()
 	t.synchronise()
 	t.close()
 	return t.races()
@@ -440,6 +441,50 @@ func (t *trace) chain(w int) []int {
 		out = append(out, w)
 	}
 	return out
+}
+
+// orderFences adds what fence.sc order beyond their patterns: of two wide fence.sc, one before a wide strong write by the
+// order of its block (program order, CTA barriers, bar.warp.sync), the other after a wide strong read that observed the
+// write by the order of its block, the first synchronises with the second. It must run before the other patterns have
+// added their edges.
+func (t *trace) orderFences() {
+	var fences []int
+	for i := range t.nodes {
+		if n := &t.nodes[i]; n.kind == fenceNode && n.order == event.SC && n.wide() {
+			fences = append(fences, i)
+		}
+	}
+	if len(fences) == 0 {
+		return
+	}
+	all := t.edges
+	t.edges = nil
+	for _, e := range all {
+		a, b := &t.nodes[e[0]], &t.nodes[e[1]]
+		if a.t.launch != 0 && a.t.launch == b.t.launch && a.block == b.block {
+			t.edges = append(t.edges, e)
+		}
+	}
+	t.close()
+	t.edges = all
+	for r := range t.nodes {
+		n := &t.nodes[r]
+		if n.kind != accessNode || n.saw < 0 || n.red || !n.wide() {
+			continue
+		}
+		for _, w := range t.chain(n.saw) {
+			if !t.nodes[w].wide() || t.nodes[w].t.launch != n.t.launch {
+				continue
+			}
+			for _, from := range fences {
+				for _, to := range fences {
+					if t.before(from, w) && t.before(r, to) {
+						t.edge(from, to)
+					}
+				}
+			}
+		}
+	}
 }
 
 func (t *trace) synchronise() {

@@ -80,7 +80,11 @@ func (g *generator) step() {
 	}
 	e := event.Event{Launch: l.info.ID, Warp: warp, Mask: mask, Place: 1 + uint32(g.pick(g.places))}
 	if g.pick(4) < g.polite {
-		g.handOver(e)
+		if g.pick(3) == 0 {
+			g.overBarrier(l, block, e)
+		} else {
+			g.handOver(e)
+		}
 		return
 	}
 	switch k := g.pick(20); {
@@ -137,6 +141,44 @@ func (g *generator) handOver(e event.Event) {
 	g.emit(e)
 	if style != 0 && e.Kind != event.Store {
 		fence()
+	}
+}
+
+// overBarrier makes a hand-over with a barrier between the fence and the flag: many fence and one writes it, or one reads
+// it and many fence.
+func (g *generator) overBarrier(l *runningLaunch, block uint32, e event.Event) {
+	fence, flag := e, e
+	fence.Kind, fence.Order, fence.Scope = event.Fence, []event.Order{event.SC, event.SC, event.SC, event.AcqRel}[g.pick(4)], event.ScopeGPU
+	flag.Mask &= -flag.Mask
+	flag.Kind, flag.Flags = event.Atomic, event.FlagRead|event.FlagWrite
+	flag.Space, flag.Size, flag.Scope, flag.Order = event.Global, 4, event.ScopeGPU, event.Relaxed
+	flag.Addr = (g.space+15)&^15 + uint64(g.pick(2))*4
+	writes := g.pick(2) == 0
+	if !writes && g.pick(2) == 0 {
+		flag.Kind, flag.Flags = event.Load, event.FlagRead
+	}
+	if g.pick(8) == 0 {
+		flag.Scope = event.ScopeCTA
+	}
+	if writes {
+		g.emit(fence)
+	} else {
+		g.emit(flag)
+	}
+	if g.pick(3) == 0 {
+		sync := e
+		sync.Kind = event.WarpSync
+		g.emit(sync)
+	} else {
+		g.wholeBarrier(l, block, e)
+	}
+	if l.warps[e.Warp].live&e.Mask != e.Mask || l.warps[e.Warp].waits&e.Mask != 0 {
+		return
+	}
+	if writes {
+		g.emit(flag)
+	} else {
+		g.emit(fence)
 	}
 }
 

@@ -90,7 +90,7 @@ func (g *generator) trafficStep(forms []form, regular bool) {
 		return
 	}
 	switch g.pick(16) {
-	case 0, 1, 2:
+	case 0, 1:
 		g.wholeBarrier(l, block, e)
 		return
 	case 3:
@@ -183,7 +183,7 @@ func (g *generator) sweep(f *form, e event.Event) {
 		x.Flags |= event.FlagValues
 		x.Val = uint32(len(g.b.Values))
 		for m := x.Mask; m != 0; m &= m - 1 {
-			v := []uint64{7, uint64(e.Warp), uint64(bits.TrailingZeros32(m)), uint64(g.pick(3) / 2)}[f.values]
+			v := []uint64{0, uint64(e.Warp & 1), uint64(bits.TrailingZeros32(m)), uint64(g.pick(40) / 39)}[f.values]
 			v |= v << 32
 			if x.Size < 8 {
 				v &= 1<<(8*x.Size) - 1
@@ -200,7 +200,7 @@ func (g *generator) sweep(f *form, e event.Event) {
 func (g *generator) traffic() {
 	g.ids++
 	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: uint32(g.pick(g.agents)), Kernel: "k"}, warps: map[uint32]*runningWarp{}}
-	blocks, threads := 1+uint32(g.pick(3)), []uint32{32, 64, 64, 40, 96}[g.pick(5)]
+	blocks, threads := []uint32{1, 1, 1, 2, 3}[g.pick(5)], []uint32{32, 32, 64, 64, 40, 96}[g.pick(6)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}
 	g.emit(event.Event{Kind: event.KernelBegin, Launch: l.info.ID, Side: uint32(len(g.b.Launches))})
 	g.b.Launches = append(g.b.Launches, l.info)
