@@ -34,8 +34,14 @@
 //     as the chain still makes the current value of the location. Who observed a value that has been overwritten since
 //     races with the overwriting write anyway; the pair with the older write is then reported too.
 //
-// Fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual further orders every two morally
-// strong fence.sc in an order "determined at runtime". To take the order of the run for it would order whatever two
+//   - Fence.sc beyond its patterns: of two fence.sc of a scope beyond the block, F before a strong write W by the order of
+//     its block (program order, CTA barriers, bar.warp.sync), and G after a strong read that observed W by the order of
+//     its own, F synchronises with G. The manual orders every two morally strong fence.sc, in accordance with causality:
+//     were G before F, the read would come before the write that it observed. This is what makes "everyone stores and
+//     calls __threadfence(); __syncthreads(); one thread counts the block done" right, and its mirror image.
+//
+// In other respects fence.sc synchronises as fence.acq_rel does, through the accesses around it. The manual's order of two
+// fence.sc that nothing else relates is "determined at runtime". To take the order of the run for it would order whatever two
 // threads did around their __threadfence() (a fence.sc), and hide nearly all races between blocks, though in the next
 // run the fences may come the other way round. A race reported here that only that order excludes exists in another execution, unless
 // a guarded read depends on the order of the fences without acquiring anything; no program in use is known to.
