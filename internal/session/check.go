@@ -83,7 +83,7 @@ func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed u
 	wg.Wait()
 	for i := range seeds {
 		if bugs[i] != nil {
-			panic(bugs[i])
+			panic(fmt.Sprintf("BUG: a run with seed %d: %v", o.Seed+uint64(i), bugs[i]))
 		}
 		if errs[i] != nil {
 			return nil, errs[i]

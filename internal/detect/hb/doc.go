@@ -24,10 +24,12 @@
 //   - Program order; all arrivals at a CTA barrier since its last completion before all its waiters (bar.arrive only
 //     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
 //     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
+//
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
 //     release operation; a release operation followed by a strong write to the same location; a fence followed by a
 //     strong write. Acquire patterns mirror them; the read of red forms none.
+//
 //   - Observation (the second clause of causality order): a strong write W happens before an access Y when a strong
 //     operation that observed W, directly or through such a chain, happens before Y. It orders W alone and none of what
 //     its thread did before. This lets the last of many blocks reset the counter that all have incremented. We apply it as long
