@@ -30,15 +30,6 @@ type run struct {
 	first, step uint64
 }
 
-func (c *cold) lowest() int {
-	for i, w := range c.cells {
-		if w != 0 {
-			return i*64 + bits.TrailingZeros64(w)
-		}
-	}
-	return 0
-}
-
 // thread gives one of the threads that accessed a cell.
 func (c *cold) thread(cell int) uint64 {
 	r := &c.run
