@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -44,7 +46,7 @@ func runFlags() []*flag {
 					"severity", &o.session.FailOn)
 			}},
 		{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output",
-			func(o *options, v string) error { o.json = v; return nil }},
+			setJSON},
 		{"limit", "N", "list at most N findings (default 20 in text, all in JSON; 0 is all)",
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
 		{"kernel", "REGEX", "watch only the kernels whose demangled name matches; the others run unwatched",
@@ -79,6 +81,23 @@ func runFlags() []*flag {
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
 			func(o *options, v string) error { o.times = true; return nil }},
 	}
+}
+
+// setJSON refuses a place where no file can be written before the program runs, which may take long.
+func setJSON(o *options, v string) error {
+	o.json = v
+	if v == "-" {
+		return nil
+	}
+	if st, err := os.Stat(v); err == nil && st.IsDir() {
+		return usagef("--json: %s is a folder; name a file, or - for the standard output", v)
+	}
+	if dir := filepath.Dir(v); dir != "." {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return usagef("--json: there is no folder %s to write %s in", dir, filepath.Base(v))
+		}
+	}
+	return nil
 }
 
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
