@@ -167,7 +167,7 @@ func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared, wide boo
 	for _, r := range x.recs.ordered {
 		if wide && r.launch == b.launch {
 			s := w.sync(lane)
-			s.observed = d.join.Join(s.observed, r.grid)
+			s.observed = d.joinPassed(s.observed, passed{r.grid, r.beyond})
 		}
 	}
 	var own record
@@ -412,7 +412,7 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	c := a.class
 	w := &b.warps[wi]
 	if c.acquires || c.releases || w.syncs != nil || len(x.recs.wide) > 0 || x.recs.blocks != nil || len(x.recs.ordered) > 0 ||
-		w.view(lane).published != nil ||
+		w.view(lane).published.grid != nil ||
 		x.size != cellBytes || x.addr%cellBytes != 0 || x.valid != 1<<cellBytes-1 || !a.shared && !c.side.Wide ||
 		len(p.cold) > 0 && p.warmed != b.info.ID {
 		return false
@@ -491,8 +491,8 @@ func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
 		s.own[key] = s.own[key].newer(now)
 	}
 	if b.ordering && (c.side.Wide || c.side.Volatile) {
-		if g := d.published(b, wi, lane); g != nil {
-			x.recs.ordered = d.addRecord(x.recs.ordered, record{launch: b.launch, grid: g})
+		if g := d.published(b, wi, lane); g.grid != nil {
+			x.recs.ordered = d.addRecord(x.recs.ordered, record{b.launch, g.grid, g.beyond})
 		}
 	}
 	if w.syncs == nil {
@@ -578,8 +578,8 @@ type arrival struct {
 	warp, lanes uint32
 	wait        bool
 	views       warp // as the warp was then
-	published   *clock.Grid
-	observed    *clock.Grid
+	published   passed
+	observed    passed
 	e           event.Event
 }
 
@@ -641,7 +641,7 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	if b.ordering {
 		for i := range bar.arrivals {
 			a := &bar.arrivals[i]
-			k.published, k.observed = d.join.Join(k.published, a.published), d.join.Join(k.observed, a.observed)
+			k.published, k.observed = d.joinPassed(k.published, a.published), d.joinPassed(k.observed, a.observed)
 			if a.wait {
 				b.warps[a.warp].settled(a.lanes)
 			}

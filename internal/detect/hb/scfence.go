@@ -11,15 +11,25 @@ import (
 // its block's fences have published (know.published, laneSync.last) and what reads in its block have observed
 // (know.observed, laneSync.observed), through barriers and bar.warp.sync, as trees of its own launch.
 
+// passed is what fences pass on: knowledge of their launch, and beyond it. Zero (no grid): nothing.
+type passed struct {
+	grid   *clock.Grid
+	beyond *clock.Foreign
+}
+
+func (d *Detector) joinPassed(p, o passed) passed {
+	return passed{d.join.Join(p.grid, o.grid), p.beyond.Join(o.beyond)}
+}
+
 // gridOf gives the snapshot of lanes that share it as one tree, their own epochs included.
 func (s *snapshot) gridOf(b *block, wi, lanes uint32) *clock.Grid {
 	return s.know.grid.With(b.depth, b.index, s.block.With(int(b.wpb), wi, lanes, s.clock))
 }
 
 // carried is what lanes of a warp bring to a barrier: what they and those before them have published and observed.
-func (d *Detector) carried(b *block, wi, lanes uint32) (published, observed *clock.Grid) {
+func (d *Detector) carried(b *block, wi, lanes uint32) (published, observed passed) {
 	if !b.ordering {
-		return nil, nil
+		return passed{}, passed{}
 	}
 	w := &b.warps[wi]
 	if w.each == nil {
@@ -27,7 +37,7 @@ func (d *Detector) carried(b *block, wi, lanes uint32) (published, observed *clo
 	} else {
 		for m := lanes; m != 0; m &= m - 1 {
 			v := &w.each[bits.TrailingZeros32(m)]
-			published, observed = d.join.Join(published, v.published), d.join.Join(observed, v.observed)
+			published, observed = d.joinPassed(published, v.published), d.joinPassed(observed, v.observed)
 		}
 	}
 	if w.syncs == nil {
@@ -39,11 +49,11 @@ func (d *Detector) carried(b *block, wi, lanes uint32) (published, observed *clo
 		for n := m; n != 0; n &= n - 1 {
 			if l := bits.TrailingZeros32(n); w.syncs[l].last == first.last {
 				alike |= 1 << uint(l)
-				observed = d.join.Join(observed, w.syncs[l].observed)
+				observed = d.joinPassed(observed, w.syncs[l].observed)
 			}
 		}
 		if first.last != nil {
-			published = d.join.Join(published, first.last.gridOf(b, wi, alike))
+			published = d.joinPassed(published, passed{first.last.gridOf(b, wi, alike), first.last.beyond})
 		}
 		m &^= alike
 	}
@@ -57,17 +67,17 @@ func (w *warp) settled(lanes uint32) {
 	}
 	for m := lanes; m != 0; m &= m - 1 {
 		s := &w.syncs[bits.TrailingZeros32(m)]
-		s.last, s.observed = nil, nil
+		s.last, s.observed = nil, passed{}
 	}
 }
 
 // published is what fences before the lane in its block have published.
-func (d *Detector) published(b *block, wi uint32, lane int) *clock.Grid {
+func (d *Detector) published(b *block, wi uint32, lane int) passed {
 	w := &b.warps[wi]
 	g := w.view(lane).published
 	if w.syncs != nil {
 		if s := w.syncs[lane].last; s != nil {
-			g = d.join.Join(g, s.grid(b, wi, lane))
+			g = d.joinPassed(g, passed{s.grid(b, wi, lane), s.beyond})
 		}
 	}
 	return g
@@ -79,16 +89,16 @@ func (d *Detector) takeIn(w *warp, b *block, lanes uint32) {
 		lane := bits.TrailingZeros32(m)
 		v := *w.view(lane)
 		g := v.observed
-		own := w.syncs != nil && w.syncs[lane].observed != nil
+		own := w.syncs != nil && w.syncs[lane].observed.grid != nil
 		if own {
-			g = d.join.Join(g, w.syncs[lane].observed)
-			w.syncs[lane].observed = nil
+			g = d.joinPassed(g, w.syncs[lane].observed)
+			w.syncs[lane].observed = passed{}
 		}
-		if g == nil {
+		if g.grid == nil {
 			continue
 		}
-		v.know = d.learn(v.know, b, record{launch: b.launch, grid: g})
-		v.observed = nil
+		v.know = d.learn(v.know, b, record{b.launch, g.grid, g.beyond})
+		v.observed = passed{}
 		if !own && w.each == nil && w.live&^lanes == 0 && noneObserved(w, lanes) {
 			w.set(lanes, v)
 			return
@@ -102,7 +112,7 @@ func noneObserved(w *warp, lanes uint32) bool {
 		return true
 	}
 	for m := lanes; m != 0; m &= m - 1 {
-		if w.syncs[bits.TrailingZeros32(m)].observed != nil {
+		if w.syncs[bits.TrailingZeros32(m)].observed.grid != nil {
 			return false
 		}
 	}

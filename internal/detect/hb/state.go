@@ -16,8 +16,8 @@ type know struct {
 	grid   *clock.Grid
 	beyond *clock.Foreign
 	// published is what fence.sc before this have published, observed what reads before this have seen of other
-	// fences: see scfence.go. Of its block only, and of its launch.
-	published, observed *clock.Grid
+	// fences: see scfence.go. Of its block only.
+	published, observed passed
 }
 
 // view is a thread's vector clock: what it knows, and its own epoch, which no other thread's knowledge of it reaches
@@ -88,7 +88,7 @@ type laneSync struct {
 	// last is what the thread had done at its last fence.sc beyond the block, observed what its strong reads have seen of
 	// such fences and none of its own has taken in; nil after a barrier, when know says it.
 	last     *snapshot
-	observed *clock.Grid
+	observed passed
 }
 
 // released are the snapshots that a strong write publishes: to threads of the same block, to others.
