@@ -98,7 +98,7 @@ type Event struct {
 	Stride  int64
 	Mask    uint32
 	Launch  uint32
-	Warp    uint32 // block * WarpsPerBlock + warp within the block, in the numbering of Launch.WarpOf
+	Warp    uint32 // block * Launch.WarpsPerBlock + warp within the block
 	Place   uint32 // see Places; 0 is unknown
 	Side    uint32
 	Val     uint32

@@ -1,7 +1,7 @@
 // Package opt holds the internal form of kernels and the access-preserving optimiser.
 //
 // The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and everything
-// it calls (recursion and indirect calls excepted) is one Func. The law of every pass: no memory access, atomic,
+// it calls is one Func; kernels with recursion or indirect calls have no such form (ErrUnsupported). The law of every pass: no memory access, atomic,
 // barrier, fence, vote or shuffle is removed, merged, split, widened, invented or moved across another, and the source
 // place (Site) of each stays. What may go or move are pure computations.
 package opt
@@ -78,7 +78,6 @@ const (
 	Warp    // shuffles, votes, matches: Args as Inst.Src
 	WarpBar // Args[0]: mask
 	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
-	Hint    // no effect; kept for the place
 
 	// Terminators.
 	Jump   // to Succs[0]
@@ -86,8 +85,6 @@ const (
 	Switch // Succs[Args[0]]; out of range is a fault
 	Exit
 	Trap
-	Call // a call that stays: Fn, or the address Args[0] when Fn is nil; Args then the parameter words; returns to Succs[0]
-	Ret  // from a Func that is no kernel; Args: result words
 )
 
 // Cond is the condition of Cmp.
@@ -119,7 +116,7 @@ type Instr struct {
 	Imm      uint64
 	Inst     *isa.Inst    // Row and the effects: modifiers and semantics
 	Sym      *isa.Operand // Symbol
-	Fn       *isa.Func    // Builtin, Call
+	Fn       *isa.Func    // Builtin
 	Block    *Block
 }
 
@@ -168,7 +165,7 @@ type Site struct {
 	At   int32 // index in Fn.Insts
 }
 
-// Func is a kernel (or a function that stays a call) in internal form.
+// Func is a kernel in internal form.
 type Func struct {
 	Fn     *isa.Func
 	Blocks []*Block // Blocks[0] is the entry; in weak topological order after Order

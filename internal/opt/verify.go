@@ -30,13 +30,13 @@ func Verify(f *Func) error {
 				}
 				defined[v] = in
 			}
-			if term := in.Op >= Jump && in.Op <= Ret; term != (i == len(b.Instrs)-1) {
+			if term := in.Op >= Jump; term != (i == len(b.Instrs)-1) {
 				return fmt.Errorf("b%d: %s: terminators stand last and only there", id, f.Text(in))
 			}
 			if in.Op == Phi && i > 0 && b.Instrs[i-1].Op != Phi {
 				return fmt.Errorf("b%d: phi after other instructions", id)
 			}
-			if in.Op >= Load && in.Op < Hint && in.Site < 0 && in.Inst.Loc >= 0 {
+			if in.Op >= Load && in.Op < Jump && in.Site < 0 && in.Inst.Loc >= 0 {
 				return fmt.Errorf("b%d: %s has no site", id, f.Text(in))
 			}
 		}
@@ -75,7 +75,7 @@ func Verify(f *Func) error {
 }
 
 func verifyEdges(f *Func, b *Block) error {
-	want := map[Op]int{Jump: 1, Branch: 2, Exit: 0, Trap: 0, Ret: 0}
+	want := map[Op]int{Jump: 1, Branch: 2, Exit: 0, Trap: 0}
 	if n, ok := want[b.Term().Op]; ok && n != len(b.Succs) {
 		return fmt.Errorf("b%d: %s with %d successors", b.ID, b.Term().Op, len(b.Succs))
 	}
@@ -111,8 +111,8 @@ var opNames = [...]string{Nop: "nop", Phi: "phi", Const: "const", Special: "spec
 	LocalPtr: "local", Copy: "copy", Add: "add", Sub: "sub", Mul: "mul", And: "and", Or: "or", Xor: "xor", Not: "not",
 	Shl: "shl", ShrU: "shru", ShrS: "shrs", MulU: "mulu", MulS: "muls", SExt: "sext", ZExt: "zext", Cmp: "cmp", Sel: "sel",
 	Row: "row", Load: "load", Store: "store", Atomic: "atomic", Fence: "fence", Barrier: "barrier", Warp: "warp",
-	WarpBar: "warpbar", Builtin: "builtin", Hint: "hint", Jump: "jump", Branch: "branch", Switch: "switch", Exit: "exit",
-	Trap: "trap", Call: "call", Ret: "ret"}
+	WarpBar: "warpbar", Builtin: "builtin", Jump: "jump", Branch: "branch", Switch: "switch", Exit: "exit",
+	Trap: "trap"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) {

@@ -1,7 +1,6 @@
 package simt
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -133,9 +132,6 @@ func (b *compiler) check() error {
 				if v != opt.NoValue && b.file[v] == scalars && !b.fixed[v] && !b.fits(in, v) {
 					return fmt.Errorf("%w: %s", errShape, b.f.Text(in))
 				}
-			}
-			if in.Op == opt.Ret || in.Op == opt.Call {
-				return errors.Join(opt.ErrUnsupported)
 			}
 		}
 	}
@@ -378,7 +374,7 @@ func (b *compiler) edge(from *opt.Block, k int) int32 {
 // instr emits an instruction.
 func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	switch in.Op {
-	case opt.Nop, opt.Hint, opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
+	case opt.Nop, opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
 	case opt.Special:
 		b.special(in)
 	case opt.Jump:

@@ -115,8 +115,7 @@ type snapshot struct {
 // grid gives the snapshot of a lane as one tree, its own epoch included.
 func (s *snapshot) grid(b *block, w uint32, lane int) *clock.Grid {
 	if s.tree == nil || s.lane != lane {
-		own := s.block.With(int(b.wpb), w, 1<<uint(lane), s.clock)
-		s.lane, s.tree = lane, s.know.grid.With(b.depth, b.index, own)
+		s.lane, s.tree = lane, s.gridOf(b, w, 1<<uint(lane))
 	}
 	return s.tree
 }
