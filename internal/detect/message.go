@@ -183,8 +183,11 @@ func (f *Facts) explainBlock(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
 			f.warpFix("let both threads pass a __syncwarp() or __syncthreads() between the two")
 	}
-	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()),
-		"put __syncthreads() between the two"
+	fix = "put __syncthreads() between the two"
+	if f.Earlier.Place == f.Later.Place {
+		fix = "let one thread write, use an atomic operation, or give each thread its own element; between turns of a loop, put __syncthreads()"
+	}
+	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
 }
 
 // sameWarp says that the two accesses are by lanes of one warp of one launch.

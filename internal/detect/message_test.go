@@ -32,10 +32,20 @@ func TestWarpFix(t *testing.T) {
 			later = &Sync{Lanes: 1 << other}
 		}
 		f := NewRace("hb", &Facts{Category: c.category,
-			Earlier: Access{Op: Write, Launch: launch, Lane: lane, Sync: c.sync},
-			Later:   Access{Op: Read, Launch: launch, Warp: c.warp, Lane: other, Sync: later}})
+			Earlier: Access{Op: Write, Place: 1, Launch: launch, Lane: lane, Sync: c.sync},
+			Later:   Access{Op: Read, Place: 2, Launch: launch, Warp: c.warp, Lane: other, Sync: later}})
 		if !strings.Contains(f.Fix, c.want) {
 			t.Errorf("category %d, warp %d: fix %q, want %q", c.category, c.warp, f.Fix, c.want)
 		}
+	}
+}
+
+// TestOnePlace checks that one store by many threads is not told to put a barrier between itself and itself.
+func TestOnePlace(t *testing.T) {
+	a := Access{Op: Write, Place: 7, Launch: event.Launch{ID: 1}}
+	b := a
+	b.Warp = 1
+	if f := NewRace("hb", &Facts{Category: SameBlock, Earlier: a, Later: b}); !strings.Contains(f.Fix, "let one thread write") {
+		t.Errorf("fix %q", f.Fix)
 	}
 }
