@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
@@ -147,14 +148,9 @@ func (c *command) choose(engines, size, detector string) error {
 		}
 		c.options.Engines = append(c.options.Engines, e)
 	}
-	var valid []string
-	for _, d := range all.Detectors() {
-		valid = append(valid, d.Name)
-		if d.Name == detector {
-			c.options.Detector = d
-		}
-	}
-	return oneOf("detector", detector, valid)
+	var err error
+	c.options.Detector, err = detect.Choose(all.Detectors(), detector)
+	return err
 }
 
 func (c *command) run(ctx context.Context) error {

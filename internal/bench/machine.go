@@ -56,6 +56,9 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 		OnLaunch: run.launched}
 	if s.Detector != nil {
 		cfg.Sink, cfg.Needs = sink, s.Detector.Needs
+		if s.Detector.Lockstep {
+			cfg.Schedule = simt.Lockstep
+		}
 	}
 	dev, err := cuda.NewDevice(cfg)
 	if err != nil {
@@ -114,9 +117,6 @@ func (r *relay) Events(b *event.Batch) {
 	}
 }
 
-// MemoryCounter is a detector that knows how much memory its metadata takes.
-type MemoryCounter interface{ MemoryBytes() uint64 }
-
 // meter measures memory before the last events of each launch, when there is most of it.
 type meter struct {
 	sink   event.Sink // nil: none
@@ -150,7 +150,7 @@ func (m *meter) pass(b *event.Batch) {
 
 func (m *meter) measure() {
 	var now uint64
-	if c, ok := m.sink.(MemoryCounter); ok {
+	if c, ok := m.sink.(detect.Metered); ok {
 		now, m.run.Counted = c.MemoryBytes(), true
 	} else if h := heap(); h > m.before {
 		now = h - m.before

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,16 +125,14 @@ func setDetectors(o *options, v string) error {
 		return nil
 	}
 	for _, name := range strings.Split(v, ",") {
-		found := false
-		for _, d := range all.Detectors() {
-			if d.Name == name {
-				o.session.Detectors = append(o.session.Detectors, d)
-				found = true
+		d, err := detect.Choose(all.Detectors(), name)
+		if u := (*detect.UnknownError)(nil); errors.As(err, &u) {
+			if u.What == "detector" {
+				u.Valid = append(u.Valid, "none")
 			}
+			return usagef("unknown %s %q%s", u.What, u.Name, nearest.Hint(u.Name, u.Valid))
 		}
-		if !found {
-			return usagef("unknown detector %q%s", name, nearest.Hint(name, append(detectorNames(), "none")))
-		}
+		o.session.Detectors = append(o.session.Detectors, d)
 	}
 	return nil
 }

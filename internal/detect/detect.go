@@ -12,7 +12,17 @@ type Spec struct {
 	Doc    string // one sentence
 	Source string // the paper and section it implements
 	Needs  event.Needs
-	New    func(Config) Detector
+	// Lockstep says that the detector judges warps that run in lockstep, as before Volta: the run is scheduled so.
+	Lockstep bool
+	Options  []Option
+	New      func(Config) Detector
+}
+
+// Option is a choice that a detector leaves to its user: NAME:OPTION=VALUE on the command line.
+type Option struct {
+	Name   string
+	Doc    string   // one sentence
+	Values []string // the first is the default
 }
 
 // Config is what a detector may know of the run.
@@ -20,6 +30,21 @@ type Config struct {
 	Model Model
 	// Places groups places of one source line and call for people. Detectors tell findings apart by Place alone.
 	Places event.Places
+	// Options are chosen values by option name, each one of the option's Values; see Spec.Option.
+	Options map[string]string
+}
+
+// Option is the value of the option of that name: the chosen one or the default.
+func (s *Spec) Option(c Config, name string) string {
+	for _, o := range s.Options {
+		if o.Name == name {
+			if v, ok := c.Options[name]; ok {
+				return v
+			}
+			return o.Values[0]
+		}
+	}
+	panic("BUG: detector " + s.Name + " has no option " + name)
 }
 
 // Model selects how volatile accesses and fences are read (design: "What a race is").
@@ -131,6 +156,9 @@ type Finding struct {
 	Fix       string   // one sentence: what would order it
 	Accesses  []Access // the earlier first
 }
+
+// Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.
+type Metered interface{ MemoryBytes() uint64 }
 
 // Tee hands each batch to all of ds, in their order.
 func Tee(ds ...Detector) event.Sink { return tee(ds) }

@@ -119,11 +119,15 @@ type launched struct {
 func newOnce(ctx context.Context, o *Options, seed uint64, printf io.Writer) (*once, error) {
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
 	var needs event.Needs
+	schedule := o.Schedule
 	for _, spec := range o.detectors() {
+		if spec.Lockstep {
+			schedule = simt.Lockstep
+		}
 		r.detectors = append(r.detectors, spec.New(detect.Config{Model: o.Model, Places: r.places}))
 		needs |= spec.Needs
 	}
-	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: o.Schedule,
+	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
 	if len(r.detectors) > 0 {
 		cfg.Sink, cfg.Needs = detect.Tee(r.detectors...), needs

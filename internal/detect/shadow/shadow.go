@@ -1,0 +1,140 @@
+// Package shadow is shadow memory for detectors that keep one cell of metadata for each granule of memory, as most
+// published ones do. (Detector hb has a shadow of its own, whose unit is a warp's access.)
+package shadow
+
+import "unsafe"
+
+const (
+	pageCells = 256
+	dirPages  = 1 << 12
+)
+
+type page[T any] [pageCells]T
+
+// Window names a shared-memory window: that of one block of one launch.
+type Window struct{ Launch, Block uint32 }
+
+// Memory maps granules of global memory, and of the shared windows of blocks, to cells. Untouched cells are zero.
+// Addresses of cells stay valid until their memory is forgotten. Granules are powers of two of bytes.
+type Memory[T any] struct {
+	shift   uint
+	dirs    map[uint64]*[dirPages]*page[T]
+	key     uint64 // of dir
+	dir     *[dirPages]*page[T]
+	windows map[Window][]*page[T]
+	window  Window // of pages
+	pages   []*page[T]
+	spare   []*page[T]
+	bytes   uint64
+	peak    uint64
+}
+
+// New makes a Memory with a cell for every granule bytes; granule is a power of two.
+func New[T any](granule int) *Memory[T] {
+	m := &Memory[T]{dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}}
+	for 1<<m.shift < granule {
+		m.shift++
+	}
+	return m
+}
+
+// Granule is the bytes of memory a cell stands for.
+func (m *Memory[T]) Granule() uint64 { return 1 << m.shift }
+
+// Global gives the cell of the granule that holds the byte of global memory at addr.
+func (m *Memory[T]) Global(addr uint64) *T {
+	n := addr >> m.shift
+	if key := n / (pageCells * dirPages); m.dir == nil || m.key != key {
+		m.key, m.dir = key, m.dirs[key]
+		if m.dir == nil {
+			m.dir = new([dirPages]*page[T])
+			m.dirs[key] = m.dir
+			m.grow(uint64(unsafe.Sizeof(*m.dir)))
+		}
+	}
+	p := &m.dir[n/pageCells%dirPages]
+	if *p == nil {
+		*p = m.page()
+	}
+	return &(*p)[n%pageCells]
+}
+
+// Shared gives the cell of the granule that holds the byte at offset of a shared window.
+func (m *Memory[T]) Shared(w Window, offset uint64) *T {
+	if m.pages == nil || m.window != w {
+		m.window, m.pages = w, m.windows[w]
+	}
+	n := offset >> m.shift
+	if i := int(n / pageCells); i >= len(m.pages) {
+		for i >= len(m.pages) {
+			m.pages = append(m.pages, m.page())
+		}
+		m.windows[w] = m.pages
+	}
+	return &m.pages[n/pageCells][n%pageCells]
+}
+
+// EndWindow forgets the cells of a shared window: its block has ended.
+func (m *Memory[T]) EndWindow(w Window) {
+	for _, p := range m.windows[w] {
+		m.drop(p)
+	}
+	delete(m.windows, w)
+	if m.window == w {
+		m.pages = nil
+	}
+}
+
+// Forget makes the cells of every granule that lies wholly in the size bytes of global memory at addr zero.
+func (m *Memory[T]) Forget(addr, size uint64) {
+	lo, hi := (addr+m.Granule()-1)>>m.shift, (addr+size)>>m.shift
+	for lo < hi {
+		next := min(hi, (lo/pageCells+1)*pageCells)
+		if dir := m.dirs[lo/(pageCells*dirPages)]; dir != nil {
+			p := &dir[lo/pageCells%dirPages]
+			switch {
+			case *p == nil:
+			case next-lo == pageCells:
+				m.drop(*p)
+				*p = nil
+			default:
+				clear((*p)[lo%pageCells : (next-1)%pageCells+1])
+			}
+		}
+		lo = next
+	}
+}
+
+// Clear forgets everything: each launch begins with cells that are zero in the designs that know one kernel only.
+func (m *Memory[T]) Clear() {
+	*m = Memory[T]{shift: m.shift, dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}, peak: m.peak}
+}
+
+// Bytes is the memory that cells take now.
+func (m *Memory[T]) Bytes() uint64 { return m.bytes }
+
+// Peak is the most that Bytes has been.
+func (m *Memory[T]) Peak() uint64 { return m.peak }
+
+func (m *Memory[T]) page() *page[T] {
+	m.grow(uint64(unsafe.Sizeof(page[T]{})))
+	if n := len(m.spare); n > 0 {
+		p := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return p
+	}
+	return new(page[T])
+}
+
+func (m *Memory[T]) drop(p *page[T]) {
+	m.bytes -= uint64(unsafe.Sizeof(*p))
+	if len(m.spare) < 64 {
+		*p = page[T]{}
+		m.spare = append(m.spare, p)
+	}
+}
+
+func (m *Memory[T]) grow(n uint64) {
+	m.bytes += n
+	m.peak = max(m.peak, m.bytes)
+}

@@ -1,0 +1,64 @@
+package shadow
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestAgainstMap compares a Memory with a map over random use.
+func TestAgainstMap(t *testing.T) {
+	type key struct {
+		shared bool
+		w      Window
+		n      uint64
+	}
+	for _, granule := range []int{1, 4, 16} {
+		rng := rand.New(rand.NewPCG(1, uint64(granule)))
+		m, want := New[uint32](granule), map[key]uint32{}
+		g := uint64(granule)
+		for range 20000 {
+			addr := rng.Uint64N(1 << 16)
+			if rng.IntN(4) == 0 {
+				addr += 0x2000_0000_0000 + rng.Uint64N(4)<<30
+			}
+			w := Window{uint32(rng.IntN(2)), uint32(rng.IntN(3))}
+			k, c := key{n: addr / g}, (*uint32)(nil)
+			switch rng.IntN(40) {
+			case 0:
+				m.EndWindow(w)
+				for k := range want {
+					if k.shared && k.w == w {
+						delete(want, k)
+					}
+				}
+				continue
+			case 1:
+				size := rng.Uint64N(8192)
+				m.Forget(addr, size)
+				for k := range want {
+					if !k.shared && k.n*g >= addr && (k.n+1)*g <= addr+size {
+						delete(want, k)
+					}
+				}
+				continue
+			case 2, 3, 4, 5:
+				k = key{true, w, addr % (1 << 14) / g}
+				c = m.Shared(w, addr%(1<<14))
+			default:
+				c = m.Global(addr)
+			}
+			if *c != want[k] {
+				t.Fatalf("granule %d: cell %+v holds %d, want %d", granule, k, *c, want[k])
+			}
+			*c = rng.Uint32()
+			want[k] = *c
+		}
+		if m.Bytes() == 0 || m.Peak() < m.Bytes() {
+			t.Errorf("granule %d: %d bytes, peak %d", granule, m.Bytes(), m.Peak())
+		}
+		m.Clear()
+		if *m.Global(64) != 0 {
+			t.Error("a cell outlived Clear")
+		}
+	}
+}

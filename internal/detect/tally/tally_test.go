@@ -1,0 +1,39 @@
+package tally
+
+import (
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+func TestOneFindingPerPairOfPlaces(t *testing.T) {
+	launch := event.Launch{ID: 1, Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}
+	access := func(place uint32, op detect.Op, addr uint64) detect.Access {
+		return detect.Access{Op: op, Place: place, Space: event.Global, Address: addr, Size: 4, Launch: launch}
+	}
+	c := New("example")
+	add := func(cat detect.Category, p, q uint32, addr uint64, predicted bool) {
+		c.Add(&Race{Facts: detect.Facts{Category: cat, Earlier: access(p, detect.Write, addr), Later: access(q, detect.Read, addr+2)},
+			Predicted: predicted, Note: "inter-block"})
+	}
+	add(detect.CrossBlock, 7, 3, 0x100, true)
+	add(detect.CrossBlock, 3, 7, 0x100, false)
+	add(detect.SameBlock, 3, 7, 0x200, false)
+	add(detect.CrossBlock, 2, 9, 0x100, true)
+	fs := c.Findings()
+	if len(fs) != 2 {
+		t.Fatalf("%d findings, want 2", len(fs))
+	}
+	if f := fs[0]; f.Accesses[0].Place != 2 || !f.Predicted || f.Count != 1 || f.Addresses != 2 {
+		t.Errorf("the first is %+v", f)
+	}
+	f := fs[1]
+	if f.Predicted || f.Kind != detect.Unordered || f.Count != 3 || f.Addresses != 4 || f.Detector != "example" {
+		t.Errorf("the second is %+v", f)
+	}
+	if !strings.HasSuffix(f.Message, "(example: inter-block)") {
+		t.Errorf("message %q", f.Message)
+	}
+}
