@@ -13,9 +13,10 @@ const (
 	pollCost = 32
 	// starved is how long runnable lanes of a warp wait before they get a slice of their own, and how long that slice is:
 	// in steps, of which polls count pollStrain. Lanes that wait for others to reconverge wait long; lanes that others
-	// may be spinning for do not.
+	// may be spinning for do not: four polls, as a lane that holds a lock while others of its warp spin keeps whole blocks
+	// out.
 	starved    = 64 << 10
-	pollStrain = 1 << 10
+	pollStrain = 1 << 14
 )
 
 // warp is a warp of a resident block. Of its lanes that can step, one group runs: lanes at one instruction of one call
