@@ -84,10 +84,14 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 	var detector detect.Detector
 	if s.Detector != nil && !s.Discard {
 		detector = s.Detector.New(detect.Config{Places: dev.Places()})
-		sink.to = detector
+		sink.to = detect.NewJudges(runtime.GOMAXPROCS(0), detector)
 	}
 	if s.Meter {
-		sink.to = &meter{sink: sink.to, before: heap(), run: run}
+		m := &meter{before: heap(), run: run}
+		if detector != nil {
+			m.sink = detector
+		}
+		sink.to = m
 	}
 	if err := m.host(); err != nil {
 		return nil, fmt.Errorf("%s: %w", k.Name, err)
@@ -115,6 +119,15 @@ func (r *relay) Events(b *event.Batch) {
 	if r.to != nil {
 		r.to.Events(b)
 	}
+}
+
+// Take implements event.Taker.
+func (r *relay) Take(b *event.Batch) {
+	if t, ok := r.to.(event.Taker); ok {
+		t.Take(b)
+		return
+	}
+	r.Events(b)
 }
 
 // meter measures memory before the last events of each launch, when there is most of it.

@@ -138,7 +138,7 @@ func (r *Report) scalingTable(p *page, heading string) {
 		return
 	}
 	p.title(heading, "One core and %d", r.Scaling[0].Cores)
-	p.say("\nTime by the clock on one core (GOMAXPROCS) over that on all.")
+	p.say("\nTime by the clock on one core (GOMAXPROCS) over that on all. On several, the detector judges beside the engine.")
 	t := table{{"engine", "kernel", "bare", r.Detector}}
 	for _, s := range r.Scaling {
 		t = append(t, []string{s.Engine, s.Kernel, fixed(s.BareOne / s.BareAll), fixed(s.WatchedOne / s.WatchedAll)})

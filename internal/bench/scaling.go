@@ -85,8 +85,8 @@ type CoreRow struct {
 	WatchedAll float64 `json:"watched_all_seconds"`
 }
 
-// coreKernels are those measured on several cores: coalesced, compute-bound, atomics, locks.
-var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "histogram": true, "hashtable": true}
+// coreKernels are those measured on several cores: coalesced, arithmetic, atomics, locks.
+var coreKernels = map[string]bool{"saxpy": true, "matmul": true, "nbody": true, "blackscholes": true, "sha256": true, "histogram": true, "hashtable": true}
 
 // MeasureCores compares one core (GOMAXPROCS) with all, by the clock.
 func (o *Options) MeasureCores(ctx context.Context) ([]CoreRow, error) {

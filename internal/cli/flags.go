@@ -104,8 +104,15 @@ func setJSON(o *options, v string) error {
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
 	func(o *options, v string) error { o.launch = v; return nil }}
 
-var jobsFlag = &flag{"jobs", "N", "run so many seeds, or programs of the corpus, at a time (default: the number of cores)",
+var jobsFlag = &flag{"jobs", "N", "use so many cores: for seeds and programs of the corpus side by side, or within one run (default: all)",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
+
+// apartFlag is --jobs of programs: only who starts one knows that its runs do not meet in files or ports.
+var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so many --seeds at a time, which must not share files or ports",
+	func(o *options, v string) error {
+		o.session.Apart = true
+		return number(v, 1, 1024, &o.session.Jobs)
+	}}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}

@@ -31,7 +31,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong + detectorHelp(),
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{nvccFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, nvccFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.

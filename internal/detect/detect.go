@@ -159,14 +159,3 @@ type Finding struct {
 
 // Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.
 type Metered interface{ MemoryBytes() uint64 }
-
-// Tee hands each batch to all of ds, in their order.
-func Tee(ds ...Detector) event.Sink { return tee(ds) }
-
-type tee []Detector
-
-func (t tee) Events(b *event.Batch) {
-	for _, d := range t {
-		d.Events(b)
-	}
-}

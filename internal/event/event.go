@@ -232,6 +232,15 @@ type Sink interface {
 	Events(b *Batch)
 }
 
+// Taker is a sink that can keep a batch. Take is Events for a batch that is the producer's own and after which more
+// follow: it may keep the memory of b and leave that of another batch in its place, so that the batch is consumed while
+// the producer makes the next one. A producer that has told everything, or wants its consumers to have seen it, ends
+// with Events, which returns when they have.
+type Taker interface {
+	Sink
+	Take(b *Batch)
+}
+
 // Frame is one level of a call stack, for people.
 type Frame struct {
 	Function string // linker name

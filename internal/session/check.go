@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -42,19 +43,21 @@ func Check(ctx context.Context, o *Options, in *Input) (*report.Report, error) {
 			}
 		}
 	}()
-	return overSeeds(ctx, o, o.Jobs, func(i int, seed uint64) (*report.Report, error) {
+	return overSeeds(ctx, o, o.Jobs, func(i int, seed uint64, cores int) (*report.Report, error) {
 		to := o.Printf
 		if i > 0 && to != nil {
 			to = &printed[i]
 		}
-		return checkOnce(ctx, o, in, seed, to)
+		return checkOnce(ctx, o, in, seed, cores, to)
 	})
 }
 
-// overSeeds makes one report of the runs with each seed, jobs of them at a time. Runs share nothing, and their reports
-// are united in the order of the seeds, so that the report is the same for any number of jobs.
-func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed uint64) (*report.Report, error)) (*report.Report, error) {
+// overSeeds makes one report of the runs with each seed, jobs of them at a time, which divide the cores. Runs share
+// nothing, and their reports are united in the order of the seeds, so that the report is the same for any number of jobs.
+func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed uint64, cores int) (*report.Report, error)) (*report.Report, error) {
 	seeds := max(o.Seeds, 1)
+	jobs = min(max(jobs, 1), seeds)
+	cores := min(o.Jobs, runtime.GOMAXPROCS(0)) / jobs
 	reports := make([]*report.Report, seeds)
 	errs := make([]error, seeds)
 	bugs := make([]any, seeds)
@@ -68,7 +71,7 @@ func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed u
 			}
 			func() {
 				defer func() { bugs[i] = recover() }()
-				reports[i], errs[i] = run(i, o.Seed+uint64(i))
+				reports[i], errs[i] = run(i, o.Seed+uint64(i), cores)
 			}()
 			if errs[i] != nil || bugs[i] != nil {
 				failed.Store(true)
@@ -76,7 +79,7 @@ func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed u
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(max(jobs, 1), seeds) - 1 {
+	for range jobs - 1 {
 		wg.Go(work)
 	}
 	work()
@@ -97,8 +100,8 @@ func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed u
 	return unite(done, o.FailOn), nil
 }
 
-func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64, printf io.Writer) (*report.Report, error) {
-	r, err := newOnce(ctx, o, seed, printf)
+func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64, cores int, printf io.Writer) (*report.Report, error) {
+	r, err := newOnce(ctx, o, seed, cores, printf)
 	if err != nil {
 		return nil, err
 	}

@@ -21,40 +21,49 @@ type Program struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run runs a program once for each seed. The output of the runs after the first is dropped. The error says why the
+// Run runs a program once for each seed: one after the other, because programs may share files, ports and their standard
+// input, or o.Jobs at a time when they do not. The output of the runs after the first is dropped. The error says why the
 // program could not be started.
 func Run(ctx context.Context, o *Options, p *Program) (*report.Report, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
-	again := *p
-	again.Stdout, again.Stderr = nil, nil
-	// One at a time: programs may share files, ports and their standard input.
-	return overSeeds(ctx, o, 1, func(i int, seed uint64) (*report.Report, error) {
+	jobs := 1
+	if o.Apart {
+		jobs = o.Jobs
+	}
+	return overSeeds(ctx, o, jobs, func(i int, seed uint64, cores int) (*report.Report, error) {
 		if i == 0 {
-			return runOnce(ctx, o, p, seed)
+			return runOnce(ctx, o, p, seed, cores)
 		}
-		again.Stdin = rewound(p.Stdin)
-		return runOnce(ctx, o, &again, seed)
+		again := *p
+		again.Stdin, again.Stdout, again.Stderr = nil, nil, nil
+		in, err := reopened(p.Stdin)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be run with seed %d: its input cannot be read again: %w", p.Path, seed, err)
+		}
+		if in != nil {
+			defer in.Close()
+			again.Stdin = in
+		}
+		return runOnce(ctx, o, &again, seed, cores)
 	})
 }
 
-// rewound gives the input again for another run: a regular file from its start, nothing otherwise.
-func rewound(in io.Reader) io.Reader {
+// reopened gives the input again for another run: a regular file from its start, nil otherwise. It is opened anew,
+// because runs side by side must not move each other's position.
+func reopened(in io.Reader) (*os.File, error) {
 	f, ok := in.(*os.File)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return nil
+		return nil, err
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil
-	}
-	return f
+	return os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 }
 
-func runOnce(ctx context.Context, o *Options, p *Program, seed uint64) (*report.Report, error) {
-	r, err := newOnce(ctx, o, seed, nil)
+func runOnce(ctx context.Context, o *Options, p *Program, seed uint64, cores int) (*report.Report, error) {
+	r, err := newOnce(ctx, o, seed, cores, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,11 @@ type Options struct {
 	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
 	FailOn    detect.Severity
 	Timeout   time.Duration // of all runs together; 0: none
-	Jobs      int           // seeds of a check, or programs of the corpus, at a time
+	// Jobs is how many cores to use: seeds of a check and programs of the corpus run side by side, and a run by itself
+	// lets its detectors judge beside the engine. Reports are the same for any number.
+	Jobs int
+	// Apart says that the runs of a program do not disturb each other, so that its seeds may run side by side too.
+	Apart bool
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
 	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
@@ -89,6 +93,7 @@ type once struct {
 	ctx       context.Context
 	places    *simt.PlaceTable
 	detectors []detect.Detector
+	judges    *detect.Judges // of detectors
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file
@@ -116,7 +121,8 @@ type launched struct {
 }
 
 // newOnce makes the device and the detectors of one run.
-func newOnce(ctx context.Context, o *Options, seed uint64, printf io.Writer) (*once, error) {
+// It may use so many cores.
+func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.Writer) (*once, error) {
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
 	var needs event.Needs
 	schedule := o.Schedule
@@ -127,10 +133,11 @@ func newOnce(ctx context.Context, o *Options, seed uint64, printf io.Writer) (*o
 		r.detectors = append(r.detectors, spec.New(detect.Config{Model: o.Model, Places: r.places}))
 		needs |= spec.Needs
 	}
+	r.judges = detect.NewJudges(cores, r.detectors...)
 	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
 	if len(r.detectors) > 0 {
-		cfg.Sink, cfg.Needs = detect.Tee(r.detectors...), needs
+		cfg.Sink, cfg.Needs = r.judges, needs
 	}
 	var err error
 	r.device, err = cuda.NewDevice(cfg)
@@ -153,13 +160,18 @@ func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, e
 			err = o.run.defect(bug)
 		}
 	}()
+	defer o.run.judges.Wait() // in whatever way the launch ends
 	return o.Engine.Run(ctx, l)
 }
 
 // defect notes a panic of our own code and gives it as an error.
 func (r *once) defect(bug any) error {
 	r.broken = true
-	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, debug.Stack())
+	stack := debug.Stack()
+	if d, ok := bug.(*detect.Defect); ok {
+		bug, stack = d.Value, d.Stack
+	}
+	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, stack)
 	return fmt.Errorf("a defect of Fencepost: %v", bug)
 }
 

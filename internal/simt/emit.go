@@ -15,24 +15,44 @@ const batchEvents = 512
 type emitter struct {
 	l     *Launch
 	needs event.Needs
+	taker event.Taker // the sink, when it is one
+	taken bool        // a batch has been taken that may not have been consumed
 	batch event.Batch
+}
+
+// newEmitter makes the emitter of a launch.
+func newEmitter(l *Launch) emitter {
+	o := emitter{l: l, needs: l.Needs}
+	if l.Sink == nil {
+		o.needs = 0
+	}
+	o.taker, _ = l.Sink.(event.Taker)
+	return o
 }
 
 // add appends an event of w.
 func (o *emitter) add(e event.Event) {
 	e.Launch = o.l.ID
 	o.batch.Events = append(o.batch.Events, e)
-	if len(o.batch.Events) >= batchEvents {
-		o.flush()
+	if len(o.batch.Events) < batchEvents {
+		return
 	}
+	if o.taker == nil {
+		o.flush()
+		return
+	}
+	o.taker.Take(&o.batch)
+	o.taken = true
+	o.batch.Reset()
 }
 
-// flush hands on what has been gathered.
+// flush hands on what has been gathered, and returns when everything has been consumed.
 func (o *emitter) flush() {
-	if len(o.batch.Events) == 0 {
+	if len(o.batch.Events) == 0 && !o.taken {
 		return
 	}
 	o.l.Sink.Events(&o.batch)
+	o.taken = false
 	o.batch.Reset()
 }
 

@@ -98,10 +98,7 @@ func newRun(ctx context.Context, l *Launch) *run {
 	r.params = make([]byte, r.entry.params)
 	copy(r.params, l.Params)
 	r.rng = newRNG(l.Seed)
-	r.out = emitter{l: l, needs: l.Needs}
-	if l.Sink == nil {
-		r.out.needs = 0
-	}
+	r.out = newEmitter(l)
 	r.sched.init(r)
 	if l.Cooperative {
 		if a, err := r.mem.Alloc(64, 64, DeviceAlloc, "workspace of the cooperative launch"); err == nil {
