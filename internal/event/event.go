@@ -16,7 +16,7 @@ const (
 	None        Kind = iota
 	Load             // Addr/Stride or Batch.Addrs, Size, Space, Order, Scope
 	Store            // the same, and Batch.Values when FlagValues
-	Atomic           // the same; FlagRead alone is a failed compare-and-swap, FlagWrite alone is a pure exchange nobody reads (red is both)
+	Atomic           // the same, and RMW; FlagRead alone is a failed compare-and-swap, FlagWrite alone is a pure exchange nobody reads (red is both)
 	Fence            // Order (AcqRel or SC), Scope
 	Arrive           // lanes of Mask arrived at CTA barrier Barrier for Aux threads; FlagWait when they will wait for it
 	BarrierDone      // CTA barrier Barrier of the block of Warp completed: every arrival since its last completion is ordered before every waiter
@@ -74,6 +74,16 @@ const (
 	Param
 )
 
+// RMW tells the read-modify-writes apart that locks are made of.
+type RMW uint8
+
+// The read-modify-writes.
+const (
+	OtherRMW RMW = iota
+	CompareAndSwap
+	Exchange
+)
+
 // Flags qualify an Event.
 type Flags uint8
 
@@ -110,6 +120,7 @@ type Event struct {
 	Size    uint8 // bytes a lane, vectors included
 	Flags   Flags
 	Barrier uint8
+	RMW     RMW // Atomic
 }
 
 // ValueWords is the number of 8-byte words that hold a value of size bytes.

@@ -87,6 +87,9 @@ func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *inst
 func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, space event.Space, mask uint32, acc *access) {
 	e := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: mask,
 		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.width)}
+	if kind == event.Atomic {
+		e.RMW = rmwOf(in.Op)
+	}
 	if in.Vec > 1 {
 		e.Flags |= event.FlagVector
 		e.Aux = uint32(in.piece)
@@ -132,6 +135,17 @@ func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool)
 		}
 	}
 	return base, stride, true
+}
+
+// rmwOf names the read-modify-writes that locks are made of.
+func rmwOf(op isa.Op) event.RMW {
+	switch op {
+	case isa.OpCas:
+		return event.CompareAndSwap
+	case isa.OpExch:
+		return event.Exchange
+	}
+	return event.OtherRMW
 }
 
 // atomics makes the events of a warp's atom or red. The lanes whose compare-and-swap failed only read, in events of

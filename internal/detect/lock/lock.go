@@ -1,0 +1,360 @@
+// Package lock infers from events which locks a program takes and gives back, for the detectors that know locks.
+// CUDA has no lock operations: programs make them of a compare-and-swap followed by a fence, and of a fence followed by an
+// exchange. The papers read that pattern differently; Rules says how.
+//
+// What is inferred: for each thread, a successful compare-and-swap (or, with TestAndSet, an exchange) and then a fence
+// acquire the lock at that address; a fence and then an exchange, another atomic write or a store to the address of a lock
+// that the thread holds release it. An operation whose order is acquire or release is operation and fence in one. Lanes
+// of a warp may act on locks of their own.
+//
+// What is not: ticket locks and queue locks (who acquires only reads), read-write locks made of counters, locks that one
+// thread acquires and another releases (unless Unheld), and which value stands for "free".
+package lock
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Scope says how the scopes of the atomic operation and the fence make that of the lock.
+type Scope uint8
+
+// The readings.
+const (
+	// Narrowest: the lock is of the block when one of the two is (003, section III).
+	Narrowest Scope = iota
+	// OfFence: the fence decides (001, section 5.4.1; 000, section 5.1, of Barracuda).
+	OfFence
+	// OfAtomic: the atomic operation decides, and a fence of a narrower scope does not complete the acquire (003,
+	// section IV, the lock table).
+	OfAtomic
+)
+
+// Rules are the points in which the papers differ. The zero value is the reading of 000, sections 2.1 and 4.
+type Rules struct {
+	Scope Scope
+	// Failed: a compare-and-swap counts whatever its outcome (001 and 003 do not look at it).
+	Failed bool
+	// TestAndSet: an exchange that the thread does not directly precede with a fence takes as a compare-and-swap does.
+	TestAndSet bool
+	// Adjacent: no access by the thread stands between operation and fence (001, "immediately").
+	Adjacent bool
+	// Unfenced: a release needs no fence (003: the exchange alone clears the lock's entry).
+	Unfenced bool
+	// ExchangeOnly: only exchanges release (000, 001 and 003 to the letter); otherwise stores and other atomic writes do too.
+	ExchangeOnly bool
+	// Unheld: an exchange directly after a fence releases although the thread does not hold the lock (000 and 001 to the
+	// letter).
+	Unheld bool
+}
+
+// ID names the variable of a lock.
+type ID struct {
+	Addr   uint64 // device address, or offset in the shared window of Block
+	Shared bool
+	Block  uint32 // 0 unless Shared
+}
+
+// Kind is what a Step does.
+type Kind uint8
+
+// The kinds of steps.
+const (
+	Acquire Kind = iota
+	Release
+	// Drop: the thread no longer holds the lock, yet releases nothing: it wrote the variable with no fence before, or has
+	// exited.
+	Drop
+)
+
+// Step is what lanes of a warp do to one lock by one event.
+type Step struct {
+	Kind   Kind
+	Device bool   // scope: the device, or else the block
+	Lanes  uint32 // of the event's warp
+	Lock   ID
+}
+
+// hold is lanes of a warp that have begun to take a lock, or have it.
+type hold struct {
+	id     ID
+	taken  bool // a fence has completed the acquire; before, device is the scope of the atomic operation
+	device bool
+	lanes  uint32
+	fenced uint32 // those that have a fence since they took it
+	wide   uint32 // and one of device scope
+}
+
+// warp is the state of a warp.
+type warp struct {
+	holds []hold
+	after uint32 // lanes whose last operation was a fence
+	wide  uint32 // and one of device scope
+}
+
+// Tracker infers the locks of one launch after the other.
+type Tracker struct {
+	rules Rules
+	wpb   uint32
+	warps []warp
+	steps []Step
+}
+
+// New makes a Tracker.
+func New(r Rules) *Tracker { return &Tracker{rules: r} }
+
+// Begin forgets what was, and makes ready for the events of l.
+func (t *Tracker) Begin(l *event.Launch) {
+	t.wpb = l.WarpsPerBlock()
+	n := int(l.Grid.Count()) * int(t.wpb)
+	if cap(t.warps) < n {
+		t.warps = make([]warp, n)
+	}
+	t.warps = t.warps[:n]
+	for i := range t.warps {
+		t.warps[i] = warp{holds: t.warps[i].holds[:0]}
+	}
+}
+
+// Event takes a device event of the launch and gives what it does to locks, in the order of lanes. The steps are valid
+// until the next call. Steps take effect together with the event: a Release stands for what the thread did before it, an
+// Acquire for what it does after it.
+func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
+	t.steps = t.steps[:0]
+	w := &t.warps[e.Warp]
+	switch e.Kind {
+	case event.Load:
+		t.apart(w, e.Mask)
+	case event.Store:
+		if len(w.holds) > 0 && (e.Space == event.Global || e.Space == event.Shared) {
+			t.write(b, e, w, !t.rules.ExchangeOnly, false)
+		}
+		t.apart(w, e.Mask)
+	case event.Atomic:
+		t.atomic(b, e, w)
+	case event.Fence:
+		t.fence(e, w)
+	case event.Exit:
+		for i := range w.holds {
+			h := &w.holds[i]
+			if lanes := h.lanes & e.Mask; lanes != 0 {
+				h.lanes &^= lanes
+				if h.taken {
+					t.steps = append(t.steps, Step{Drop, h.device, lanes, h.id})
+				}
+			}
+		}
+		t.settle(w)
+	}
+	return t.steps
+}
+
+// Holds says that lanes of the warp hold locks, or are about to.
+func (t *Tracker) Holds(warp uint32) bool { return len(t.warps[warp].holds) > 0 }
+
+// apart notes an access by lanes: what comes next does not directly follow a fence.
+func (t *Tracker) apart(w *warp, lanes uint32) {
+	w.after &^= lanes
+	if !t.rules.Adjacent || len(w.holds) == 0 {
+		return
+	}
+	for i := range w.holds {
+		h := &w.holds[i]
+		h.fenced &^= lanes
+		h.wide &^= lanes
+		if !h.taken {
+			h.lanes &^= lanes
+		}
+	}
+	t.settle(w)
+}
+
+// settle forgets holds that no lane has any more.
+func (t *Tracker) settle(w *warp) {
+	keep := w.holds[:0]
+	for _, h := range w.holds {
+		if h.lanes != 0 {
+			keep = append(keep, h)
+		}
+	}
+	w.holds = keep
+}
+
+// wide says that a scope reaches beyond the block. A cluster is one block.
+func wide(s event.Scope) bool { return s >= event.ScopeGPU }
+
+func acquires(o event.Order) bool {
+	return o == event.Acquire || o == event.AcqRel || o == event.SC
+}
+
+func releases(o event.Order) bool {
+	return o == event.Release || o == event.AcqRel || o == event.SC
+}
+
+func (t *Tracker) atomic(b *event.Batch, e *event.Event, w *warp) {
+	takes := e.RMW == event.CompareAndSwap && (t.rules.Failed || e.Flags&event.FlagWrite != 0) ||
+		e.RMW == event.Exchange && t.rules.TestAndSet && e.Flags&event.FlagRead != 0
+	gives := e.RMW == event.Exchange || !t.rules.ExchangeOnly
+	given := uint32(0)
+	if e.Flags&event.FlagWrite != 0 && (gives || e.RMW != event.CompareAndSwap) && (t.rules.Unheld || len(w.holds) > 0) {
+		given = t.write(b, e, w, gives, takes)
+	}
+	after := w.after
+	t.apart(w, e.Mask)
+	if !takes {
+		return
+	}
+	lanes := e.Mask &^ given
+	if e.RMW == event.Exchange {
+		lanes &^= after
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		t.take(t.idOf(b, e, lane), e, w, 1<<uint(lane))
+	}
+	t.settle(w)
+}
+
+func (t *Tracker) idOf(b *event.Batch, e *event.Event, lane int) ID {
+	id := ID{Addr: b.AddrOf(e, lane)}
+	if e.Space == event.Shared {
+		id.Shared, id.Block = true, e.Warp/t.wpb
+	}
+	return id
+}
+
+// take notes that a lane has done the first half of an acquire, or all of it.
+func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
+	for i := range w.holds { // anew
+		if h := &w.holds[i]; h.id == id && h.lanes&lane != 0 {
+			h.lanes &^= lane
+			if h.taken {
+				t.step(Step{Drop, h.device, lane, id})
+			}
+		}
+	}
+	t.hold(w, hold{id: id, taken: acquires(e.Order), device: wide(e.Scope), lanes: lane})
+	if acquires(e.Order) {
+		t.step(Step{Acquire, wide(e.Scope), lane, id})
+	}
+}
+
+// hold adds h, to a hold of its kind if there is one.
+func (t *Tracker) hold(w *warp, h hold) {
+	for i := range w.holds {
+		if o := &w.holds[i]; o.id == h.id && o.taken == h.taken && o.device == h.device {
+			o.lanes |= h.lanes
+			o.fenced &^= h.lanes
+			o.wide &^= h.lanes
+			return
+		}
+	}
+	w.holds = append(w.holds, h)
+}
+
+// step adds a step, to the last one if that is alike: what lanes do to one lock stays in their order.
+func (t *Tracker) step(s Step) {
+	if n := len(t.steps); n > 0 {
+		if o := &t.steps[n-1]; o.Kind == s.Kind && o.Lock == s.Lock && o.Device == s.Device {
+			o.Lanes |= s.Lanes
+			return
+		}
+	}
+	t.steps = append(t.steps, s)
+}
+
+// write lets the lanes of an access that writes give back the locks whose variables they write: by a release if such a
+// write can release, and else so that they no longer hold them. Such an access may also be one that takes. It gives the
+// lanes that wrote a lock of theirs.
+func (t *Tracker) write(b *event.Batch, e *event.Event, w *warp, can, takes bool) (given uint32) {
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		bit := uint32(1) << uint(lane)
+		id := t.idOf(b, e, lane)
+		for i := range w.holds {
+			h := &w.holds[i]
+			if h.id != id || h.lanes&bit == 0 || !h.taken && takes {
+				continue // a second attempt begins anew
+			}
+			given |= bit
+			h.lanes &^= bit
+			if h.taken {
+				t.give(e, h, bit, can)
+			}
+		}
+		if given&bit == 0 && t.rules.Unheld && e.Kind == event.Atomic && e.RMW == event.Exchange {
+			if free := w.after&bit != 0; free || releases(e.Order) {
+				device := wide(e.Scope)
+				if free {
+					device = t.scope(device, w.wide&bit != 0)
+				}
+				given |= bit
+				t.step(Step{Release, device, bit, id})
+			}
+		}
+	}
+	t.settle(w)
+	return given
+}
+
+// give ends a lane's hold of a lock by writing its variable.
+func (t *Tracker) give(e *event.Event, h *hold, bit uint32, can bool) {
+	device := e.Kind == event.Store && e.Order <= event.Volatile || wide(e.Scope)
+	switch {
+	case !can:
+		t.step(Step{Drop, h.device, bit, h.id})
+	case releases(e.Order), t.rules.Unfenced:
+		t.step(Step{Release, device, bit, h.id})
+	case h.fenced&bit != 0:
+		t.step(Step{Release, t.scope(device, h.wide&bit != 0), bit, h.id})
+	default:
+		t.step(Step{Drop, h.device, bit, h.id})
+	}
+}
+
+// scope is that of the lock operation made of an atomic operation and a fence.
+func (t *Tracker) scope(atomic, fence bool) bool {
+	switch t.rules.Scope {
+	case OfFence:
+		return fence
+	case OfAtomic:
+		return atomic
+	}
+	return atomic && fence
+}
+
+func (t *Tracker) fence(e *event.Event, w *warp) {
+	device := wide(e.Scope)
+	if e.Order != event.Acquire {
+		w.after |= e.Mask
+		w.wide &^= e.Mask
+		if device {
+			w.wide |= e.Mask
+		}
+	}
+	for i := range w.holds {
+		if h := &w.holds[i]; h.taken && e.Order != event.Acquire {
+			h.fenced |= h.lanes & e.Mask
+			if device {
+				h.wide |= h.lanes & e.Mask
+			}
+		}
+	}
+	if e.Order == event.Release {
+		return
+	}
+	n := len(w.holds)
+	for i := 0; i < n; i++ {
+		h := &w.holds[i]
+		lanes := h.lanes & e.Mask
+		if lanes == 0 || h.taken || t.rules.Scope == OfAtomic && h.device && !device {
+			continue
+		}
+		h.lanes &^= lanes
+		s := Step{Acquire, t.scope(h.device, device), lanes, h.id}
+		t.step(s)
+		t.hold(w, hold{id: s.Lock, taken: true, device: s.Device, lanes: lanes})
+	}
+	t.settle(w)
+}
