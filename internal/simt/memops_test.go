@@ -169,24 +169,24 @@ func TestFailedCompareAndSwap(t *testing.T) {
 	}
 	// One location: lane 0 wins.
 	run(`atom.global.cas.b32 %r1, [%out], 0, 1;`, `
-		atomic w0 00000001 global relaxed.gpu rw4 out+0 +0
-		atomic w0 0000000e global relaxed.gpu r4 out+0 +0`)
+		atomic w0 00000001 global relaxed.gpu rw4 cas out+0 +0
+		atomic w0 0000000e global relaxed.gpu r4 cas out+0 +0`)
 	// Lane 2 alone expects 0: lanes 0 and 1 fail before it, lane 3 after it.
 	run(`setp.eq.u32 %p1, %ln, 2; selp.u32 %r2, 0, 9, %p1; atom.global.cas.b32 %r1, [%out], %r2, 1;`, `
-		atomic w0 00000003 global relaxed.gpu r4 out+0 +0
-		atomic w0 00000004 global relaxed.gpu rw4 out+0 +0
-		atomic w0 00000008 global relaxed.gpu r4 out+0 +0`)
+		atomic w0 00000003 global relaxed.gpu r4 cas out+0 +0
+		atomic w0 00000004 global relaxed.gpu rw4 cas out+0 +0
+		atomic w0 00000008 global relaxed.gpu r4 cas out+0 +0`)
 	// Lane 3 alone succeeds.
 	run(`setp.eq.u32 %p1, %ln, 3; selp.u32 %r2, 0, 9, %p1; atom.global.cas.b32 %r1, [%out], %r2, 1;`, `
-		atomic w0 00000007 global relaxed.gpu r4 out+0 +0
-		atomic w0 00000008 global relaxed.gpu rw4 out+0 +0`)
+		atomic w0 00000007 global relaxed.gpu r4 cas out+0 +0
+		atomic w0 00000008 global relaxed.gpu rw4 cas out+0 +0`)
 	// Different locations: the order is free.
 	run(`and.b32 %r3, %ln, 1; atom.global.cas.b32 %r1, [%mine], %r3, 1;`, `
-		atomic w0 00000005 global relaxed.gpu rw4 out+0 +4
-		atomic w0 0000000a global relaxed.gpu r4 out+4 +4`)
+		atomic w0 00000005 global relaxed.gpu rw4 cas out+0 +4
+		atomic w0 0000000a global relaxed.gpu r4 cas out+4 +4`)
 	run(`atom.global.exch.b32 %r1, [%out], 1; atom.global.exch.b32 _, [%out], 1;`, `
-		atomic w0 0000000f global relaxed.gpu rw4 out+0 +0
-		atomic w0 0000000f global relaxed.gpu w4 out+0 +0`)
+		atomic w0 0000000f global relaxed.gpu rw4 exch out+0 +0
+		atomic w0 0000000f global relaxed.gpu w4 exch out+0 +0`)
 }
 
 func TestScatteredAndGeneric(t *testing.T) {

@@ -217,6 +217,7 @@ func eventText(b *event.Batch, e *event.Event) string {
 			s.WriteByte('w')
 		}
 		fmt.Fprintf(&s, "%d", e.Size)
+		s.WriteString([]string{"", " cas", " exch"}[e.RMW])
 		if e.Flags&event.FlagScattered != 0 {
 			s.WriteString(" scattered")
 			for m := e.Mask; m != 0; m &= m - 1 {
