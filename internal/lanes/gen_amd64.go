@@ -3,7 +3,7 @@
 package lanes
 
 //go:noescape
-func asmRun(code *Op, x *Regs, mask uint32)
+func asmRun(code *Op, x *Regs, mask uint32) uint64
 
 //go:noescape
 func asmAdd32(d, a, b *V32, mask uint32)

@@ -6,7 +6,7 @@ package lanes
 
 const avx512 = false
 
-func asmRun(*Op, *Regs, uint32)                                     { panic("BUG: no assembly") }
+func asmRun(*Op, *Regs, uint32) uint64                              { panic("BUG: no assembly") }
 func asmAdd32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }
 func asmAdd32S(d, a *V32, s, mask uint32)                           { panic("BUG: no assembly") }
 func asmSub32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }

@@ -17,12 +17,13 @@ type Op struct {
 }
 
 // Regs are the register files that the operands lie in, each given by its first register: vectors, predicates (the lanes
-// where they hold) and scalars, which every lane of the mask shares.
+// where they hold) and scalars, which every lane of the mask shares. Reach is the first of what loads and stores reach.
 type Regs struct {
 	V32     *V32
 	V64     *V64
 	Preds   *uint32
 	Scalars *uint64
+	Reach   *Access
 }
 
 // file is the kind of an operand.
@@ -34,9 +35,11 @@ const (
 	vectors64
 	preds
 	scalars
+	reaches // Access
+	literal // no register: the number itself
 )
 
-var sizes = [...]int32{vectors32: 128, vectors64: 256, preds: 4, scalars: 8}
+var sizes = [...]int32{vectors32: 128, vectors64: 256, preds: 4, scalars: 8, reaches: int32(unsafe.Sizeof(Access{})), literal: 1}
 
 // Make makes an Op of the numbers of its operands in their register files: d, and the sources in the order of the
 // function's parameters; a comparison's d is a predicate, as is cond of the selections. A parameter that is a number is a
@@ -58,13 +61,13 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 
 // Run does the operations of code, one after the other, in the lanes of mask; the last one must be OpEnd. It takes a
 // fraction of the time of calls: operations follow each other without a return to Go, so it should not be given more
-// than some thousands of them. The offsets are not checked.
-func Run(code []Op, x *Regs, mask uint32) {
+// than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or
+// one that could not be done (see Access), of which nothing is done then.
+func Run(code []Op, x *Regs, mask uint32) uint64 {
 	if avx512 {
-		asmRun(&code[0], x, mask)
-		return
+		return asmRun(&code[0], x, mask)
 	}
-	runGo(code, x, mask)
+	return runGo(code, x, mask)
 }
 
 func (x *Regs) v32(at int32) *V32       { return (*V32)(unsafe.Add(unsafe.Pointer(x.V32), at)) }

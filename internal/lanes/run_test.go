@@ -13,7 +13,9 @@ type files struct {
 	scalars [8]uint64
 }
 
-func (f *files) regs() *Regs { return &Regs{&f.v32[0], &f.v64[0], &f.preds[0], &f.scalars[0]} }
+func (f *files) regs() *Regs {
+	return &Regs{V32: &f.v32[0], V64: &f.v64[0], Preds: &f.preds[0], Scalars: &f.scalars[0]}
+}
 
 func randomFiles(r *rand.Rand) *files {
 	f := &files{}
@@ -110,11 +112,12 @@ var words = map[Code]func(a, b, c, imm uint64) uint64{
 	OpScalarMul: func(a, b, _, imm uint64) uint64 { return a * b & imm },
 	OpScalarAnd: func(a, b, _, _ uint64) uint64 { return a & b }, OpScalarOr: func(a, b, _, _ uint64) uint64 { return a | b },
 	OpScalarXor: func(a, b, _, _ uint64) uint64 { return a ^ b }, OpScalarNot: func(a, _, _, imm uint64) uint64 { return ^a & imm },
-	OpScalarMask: func(a, _, _, imm uint64) uint64 { return a & imm },
-	OpScalarSExt: func(a, _, _, imm uint64) uint64 { return uint64(int64(a<<imm) >> imm) },
-	OpScalarMulU: func(a, b, _, _ uint64) uint64 { return (a & 0xffffffff) * (b & 0xffffffff) },
-	OpScalarMulS: func(a, b, _, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
-	OpScalarSel:  func(a, b, c, _ uint64) uint64 { return choose(c, a, b) },
+	OpScalarMask:  func(a, _, _, imm uint64) uint64 { return a & imm },
+	OpScalarSExt:  func(a, _, _, imm uint64) uint64 { return uint64(int64(a<<imm) >> imm) },
+	OpScalarMulBy: func(a, _, _, imm uint64) uint64 { return a * imm },
+	OpScalarMulU:  func(a, b, _, _ uint64) uint64 { return (a & 0xffffffff) * (b & 0xffffffff) },
+	OpScalarMulS:  func(a, b, _, _ uint64) uint64 { return uint64(int64(int32(a)) * int64(int32(b))) },
+	OpScalarSel:   func(a, b, c, _ uint64) uint64 { return choose(c, a, b) },
 	OpScalarShl32: func(a, b, _, _ uint64) uint64 {
 		if b > 31 {
 			return 0
@@ -164,7 +167,7 @@ func choose(c, a, b uint64) uint64 {
 func TestRunWords(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(19, 20))
-		for c := Code(1 + len(generated)); c < codes; c++ {
+		for c := Code(1 + len(generated)); c < OpLoad8ULine; c++ {
 			ref := words[c]
 			if ref == nil {
 				t.Fatalf("operation %d: nothing to compare with; add it to words", c)
@@ -225,8 +228,14 @@ func TestRunLists(t *testing.T) {
 		want := *f
 		mask := randomMask(r)
 		var code []Op
+		m := newReach(r)
+		m.aim(r, f)
+		want = *f
 		for range 1 + r.IntN(100) {
 			c := Code(1 + r.IntN(int(codes)-1))
+			if c >= OpLoad8ULine && r.IntN(4) != 0 {
+				continue // few, as most of them end the list
+			}
 			imm := r.Uint64()
 			if int(c) <= len(generated) {
 				imm = randomImm(r, &generated[c-1])
@@ -239,10 +248,12 @@ func TestRunLists(t *testing.T) {
 			}
 			code = append(code, o)
 		}
-		code = append(code, Op{})
-		Run(code, f.regs(), mask)
-		runGo(code, want.regs(), mask)
-		if *f != want {
+		code = append(code, Op{Imm: 1})
+		other := m.clone()
+		x, y := f.regs(), want.regs()
+		x.Reach, y.Reach = &m.reach[0], &other.reach[0]
+		got, end := Run(code, x, mask), runGo(code, y, mask)
+		if *f != want || got != end || m.mem != other.mem {
 			t.Fatalf("mask %08x, %d operations: assembly and Go code differ", mask, len(code))
 		}
 	}
@@ -259,7 +270,7 @@ func TestRunTime(t *testing.T) {
 			regs := make([]V32, 64)
 			wide := make([]V64, 64)
 			var s [64]uint64
-			x := &Regs{&regs[0], &wide[0], new(uint32), &s[0]}
+			x := &Regs{V32: &regs[0], V64: &wide[0], Preds: new(uint32), Scalars: &s[0]}
 			for _, c := range []Code{OpAdd32, OpAdd32S, OpFAdd32, OpFMA32, OpAdd64, OpLop3, OpScalarAdd} {
 				var code []Op
 				for i := range int32(64) {

@@ -12,13 +12,13 @@ import (
 // to Z31 are used: writing them needs no VZEROUPPER before Go's own SSE code runs. In a chunk the sources are in Z16 to
 // Z18, the result goes to Z19, Z20 to Z25 are free, Z26 to Z28, Z30 and Z31 hold scalars and constants through all
 // chunks, and Z29 the NaN of f32. K1 to K4 tell the lanes that keep what they hold, one by chunk of 8, each with those of
-// the chunks after it; K0 and K5 to K7 are free. AX, BX, CX, SI address d and the sources; R8, R9 and R10 are free.
+// the chunks after it; K0 and K5 to K7 are free. AX, BX, CX, SI address d and the sources; R8 and R9 are free.
 //
 // Lanes outside of the mask are loaded over the result, and the whole chunk is stored: a masked store would stall the
 // next instruction of the warp, which loads what was stored (6 ns instead of 3, measured). A full mask saves the load.
 //
 // A handler (see Run) finds its operands through the Op at R12: DI and R11 are the registers of 32 and 64 bits, R13 the
-// scalars, R14 the predicates, R15 the handlers, DX the mask.
+// scalars, R14 the predicates, R10 what accesses reach, R15 the handlers, DX the mask.
 type asm struct {
 	bytes.Buffer
 	r       *row

@@ -51,6 +51,7 @@ func words1() []word1 {
 			"MOVQ 24(R12), CX", "SHLXQ CX, BX, AX", "SARXQ CX, AX, AX"),
 		scalar("MulU", "a * b of their lower halves, unsigned", 2, "uint64(uint32($a)) * uint64(uint32($b))",
 			"MOVL BX, AX", "MOVL CX, CX", "IMULQ CX, AX"),
+		scalar("MulBy", "a * imm", 1, "$a * $imm", "MOVQ 24(R12), AX", "IMULQ BX, AX"),
 		scalar("MulS", "a * b of their lower halves, signed", 2, "uint64(int64(int32($a)) * int64(int32($b)))",
 			"MOVLQSX BX, AX", "MOVLQSX CX, CX", "IMULQ CX, AX"),
 		scalar("Sel", "c ? a : b by the lowest bit of c", 3, "pick64(uint32($c), $a, $b)",
@@ -159,7 +160,14 @@ func runGo(rows []*row) []byte {
 	for _, w := range words1() {
 		fmt.Fprintf(&b, "\tOp%s // d = %s\n", w.name, w.doc)
 	}
-	b.WriteString("\n\tcodes\n)\n\nvar operands = [codes][4]file{\n")
+	b.WriteString("\t// Accesses; see access.\n")
+	names, files := accessNames()
+	for _, name := range names {
+		fmt.Fprintf(&b, "\tOp%s\n", name)
+	}
+	b.WriteString("\n\tcodes\n)\n\n")
+	b.Write(accessTable())
+	b.WriteString("\nvar operands = [codes][4]file{\n")
 	list := func(name string, fs []string) {
 		fmt.Fprintf(&b, "\tOp%s: {%s},\n", name, strings.Join(fs, ", "))
 	}
@@ -169,7 +177,10 @@ func runGo(rows []*row) []byte {
 	for _, w := range words1() {
 		list(w.name, w.files())
 	}
-	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) {\n\tfor i := range code {\n\t\tswitch o := &code[i]; o.Code {\n\t\tcase OpEnd:\n\t\t\treturn\n")
+	for i, name := range names {
+		list(name, files[i])
+	}
+	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) uint64 {\n\tfor i := range code {\n\t\tswitch o := &code[i]; o.Code {\n\t\tcase OpEnd:\n\t\t\treturn o.Imm\n")
 	for _, r := range runnable(rows) {
 		fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\t%s\n", r.name, r.goCall())
 	}
@@ -189,7 +200,7 @@ func runGo(rows []*row) []byte {
 			fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\tx.setPred(o.D, %s, mask)\n", w.name, e)
 		}
 	}
-	b.WriteString("\t\tdefault:\n\t\t\tpanic(\"BUG: an unknown operation\")\n\t\t}\n\t}\n\tpanic(\"BUG: a list of operations without an end\")\n}\n")
+	b.WriteString("\t\tdefault:\n\t\t\tif !x.access(o, mask) {\n\t\t\t\treturn o.Imm\n\t\t\t}\n\t\t}\n\t}\n\tpanic(\"BUG: a list of operations without an end\")\n}\n")
 	return b.Bytes()
 }
 
@@ -223,8 +234,8 @@ func (r *row) goCall() string {
 func runAssembly(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(`
-// func asmRun(code *Op, x *Regs, mask uint32)
-TEXT ·asmRun(SB), NOSPLIT, $0-20
+// func asmRun(code *Op, x *Regs, mask uint32) uint64
+TEXT ·asmRun(SB), NOSPLIT, $0-32
 	MOVQ code+0(FP), R12
 	MOVQ x+8(FP), AX
 	MOVL mask+16(FP), DX
@@ -232,6 +243,7 @@ TEXT ·asmRun(SB), NOSPLIT, $0-20
 	MOVQ 8(AX), R11
 	MOVQ 16(AX), R14
 	MOVQ 24(AX), R13
+	MOVQ 32(AX), R10
 	MOVL $0x7fffffff, R8
 	VPBROADCASTD R8, Z29
 	LEAQ full<>(SB), R15
@@ -253,6 +265,8 @@ go:
 	JMP R8
 
 TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 24(R12), AX
+	MOVQ AX, 32(SP)
 	RET
 `)
 	names := []string{"runEnd"}
@@ -264,6 +278,12 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 		b.Write(w.handlers())
 		names = append(names, w.name)
 	}
+	for _, a := range accesses() {
+		b.Write(a.handlers())
+	}
+	b.Write(steady())
+	more, _ := accessNames()
+	names = append(names, more...)
 	for _, table := range []string{"full", "part"} {
 		b.WriteString("\n")
 		for i, name := range names {

@@ -10,7 +10,7 @@ import (
 )
 
 // lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. Each goes on
-// where R10 says.
+// where BX says.
 func lop3(r *row) []byte {
 	g := r.begin()
 	g.ins("MOVQ", "AX", g.ref("d"))
@@ -29,7 +29,7 @@ func lop3(r *row) []byte {
 		fmt.Fprintf(g, "\nTEXT lop3_%02x<>(SB), NOSPLIT|NOFRAME, $0-0\n", i)
 		g.ins("VPTERNLOGD", "Z16", "Z17", "Z18", fmt.Sprintf("$%d", i))
 		g.ins("VPTERNLOGD", "Z20", "Z21", "Z22", fmt.Sprintf("$%d", i))
-		g.WriteString("\tJMP R10\n")
+		g.WriteString("\tJMP BX\n")
 	}
 	g.WriteString("\n")
 	for i := range 256 {
@@ -48,7 +48,7 @@ func (g *asm) lop3Jump(tail string) {
 	}
 	g.fetch("R8", "lut")
 	g.ins("MOVBLZX", "R8", "R8")
-	fmt.Fprintf(g, "\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tLEAQ %s<>(SB), R10\n\tJMP R9\n", tail)
+	fmt.Fprintf(g, "\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tLEAQ %s<>(SB), BX\n\tJMP R9\n", tail)
 }
 
 func (g *asm) lop3Store(masked bool) {

@@ -1,0 +1,142 @@
+package lanes
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// Access is what loads and stores of Run may reach. The address of a lane, less Origin, is where its bytes begin, counted
+// from *Base. Where that is not below Room, or no multiple of their number, the operation is not done and Run ends there.
+//
+// How the lanes lie is in the operation. Line: side by side from the address, a scalar, which is that of lane 0. Same: all
+// at the scalar. Rows: lanes 0 to 15 side by side, 16 to 31 the same Row bytes behind; Spread: lanes 0 to 15 at one
+// address, 16 to 31 Row bytes behind it; Pattern: at the scalar plus the offsets in a vector of 32 bits a lane, which
+// count as signed. The scalar's address alone is compared with Room, which must be chosen so that the other lanes are
+// inside then, those that are not in the mask too. Each: at addresses in a vector of 64 bits a lane, EachLow of 32; each
+// lane of the mask is compared. Stores of one place by several lanes leave what the last of them stores.
+//
+// Operands: what is loaded, or stored; the address; the Access; the offsets of Pattern. Loads of less than 32 bits extend
+// by zeros, or by the sign where that is in the name; a scalar has zeros above 32 bits then. Imm is for Run to return.
+//
+// SteadyS and SteadyU extend a scalar from 32 to 64 bits that stands for values of all lanes, which lie between it + B and
+// it + B + C, two numbers: signed or not. It is not done, and Run ends, where one of those does not fit 32 bits.
+type Access struct {
+	Origin uint64
+	Room   uint64
+	Base   *unsafe.Pointer
+	Row    uint64
+}
+
+// how the lanes of an access lie.
+type how uint8
+
+const (
+	line how = iota
+	same
+	rows
+	spread
+	pattern
+	each
+	eachLow
+)
+
+// accessOp is what an operation that loads or stores does.
+type accessOp struct {
+	how           how
+	size          uint64
+	signed, store bool
+}
+
+// access does a load, a store, SteadyS or SteadyU; false where it cannot be done.
+func (x *Regs) access(o *Op, mask uint32) bool {
+	if o.Code == OpSteadyS || o.Code == OpSteadyU {
+		return x.steady(o)
+	}
+	a := &accessOps[o.Code-OpLoad8ULine]
+	w := (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B))
+	inside := func(at uint64) bool { return at < w.Room && at%a.size == 0 }
+	var at V64
+	switch a.how {
+	case each, eachLow:
+		for m := mask; m != 0; m &= m - 1 {
+			l := first(m)
+			if a.how == each {
+				at[l] = x.v64(o.A)[l] - w.Origin
+			} else {
+				at[l] = uint64(x.v32(o.A)[l]) - w.Origin
+			}
+			if !inside(at[l]) {
+				return false
+			}
+		}
+	default:
+		base := *x.scalar(o.A) - w.Origin
+		if !inside(base) {
+			return false
+		}
+		for l := range uint64(32) {
+			switch a.how {
+			case line:
+				at[l] = base + l*a.size
+			case rows:
+				at[l] = base + l%16*a.size + l/16*w.Row
+			case spread:
+				at[l] = base + l/16*w.Row
+			case pattern:
+				at[l] = base + uint64(int64(int32(x.v32(o.C)[l])))
+			default:
+				at[l] = base
+			}
+		}
+	}
+	if a.how == same {
+		*x.scalar(o.D) = a.load(unsafe.Add(*w.Base, at[0]))
+		return true
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		l := first(m)
+		p := unsafe.Add(*w.Base, at[l])
+		switch wide := a.size == 8; {
+		case a.store && wide:
+			a.put(p, x.v64(o.D)[l])
+		case a.store:
+			a.put(p, uint64(x.v32(o.D)[l]))
+		case wide:
+			x.v64(o.D)[l] = a.load(p)
+		default:
+			x.v32(o.D)[l] = uint32(a.load(p))
+		}
+	}
+	return true
+}
+
+// load reads an element, in 32 bits where it has less.
+func (a *accessOp) load(p unsafe.Pointer) uint64 {
+	var b [8]byte
+	copy(b[:], unsafe.Slice((*byte)(p), a.size))
+	v := binary.LittleEndian.Uint64(b[:])
+	if a.signed {
+		s := 64 - 8*a.size
+		v = uint64(uint32(int64(v<<s) >> s))
+	}
+	return v
+}
+
+func (a *accessOp) put(p unsafe.Pointer, v uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	copy(unsafe.Slice((*byte)(p), a.size), b[:])
+}
+
+func (x *Regs) steady(o *Op) bool {
+	v := uint32(*x.scalar(o.A))
+	wide, from := uint64(v), uint64(v)
+	if o.Code == OpSteadyS {
+		wide, from = uint64(int64(int32(v))), uint64(v^1<<31)
+	}
+	if from+uint64(int64(o.B)) > 1<<32-1-uint64(uint32(o.C)) {
+		return false
+	}
+	*x.scalar(o.D) = wide
+	return true
+}

@@ -1,0 +1,191 @@
+package lanes
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+)
+
+// reach is memory, and what of it operations may reach: the middle of it, so that an overrun is seen.
+type reach struct {
+	mem   [4096]byte
+	base  unsafe.Pointer
+	reach [8]Access
+}
+
+const (
+	reachBegin = 1024 // of mem
+	reachSize  = 2048
+)
+
+func newReach(r *rand.Rand) *reach {
+	m := &reach{}
+	for i := range m.mem {
+		m.mem[i] = byte(r.Uint32())
+	}
+	for i := range m.reach {
+		// Any Origin that leaves addresses aligned as their offsets are; Room such that no way to lie leaves mem.
+		m.reach[i] = Access{Origin: uint64(r.IntN(1<<20)) << 3, Room: uint64(r.IntN(reachSize)), Row: uint64(int64(r.IntN(65)-32) * 8)}
+	}
+	m.point()
+	return m
+}
+
+func (m *reach) point() {
+	m.base = unsafe.Pointer(&m.mem[reachBegin])
+	for i := range m.reach {
+		m.reach[i].Base = &m.base
+	}
+}
+
+func (m *reach) clone() *reach {
+	c := *m
+	c.point()
+	return &c
+}
+
+// aim gives the first registers of f addresses that can be reached by the Access of their number, and the others offsets
+// for patterns.
+func (m *reach) aim(r *rand.Rand, f *files) {
+	for i := range 4 {
+		w := &m.reach[i]
+		f.scalars[i] = w.Origin + uint64(r.IntN(int(w.Room)+16))&^uint64(7*r.IntN(2))
+		for l := range 32 {
+			at := w.Origin + uint64(r.IntN(int(w.Room)+1))&^7
+			f.v32[i][l], f.v64[i][l] = uint32(at), at
+			f.v32[4+i][l] = uint32(r.IntN(1000) - 500)
+		}
+	}
+}
+
+// TestAccess compares every load and store with bytes moved one by one.
+func TestAccess(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(31, 32))
+		for c := OpLoad8ULine; c < OpSteadyS; c++ {
+			done := 0
+			for range 300 {
+				f, m := randomFiles(r), newReach(r)
+				m.aim(r, f)
+				want, after := *f, m.clone()
+				mask := randomMask(r)
+				from := []int32{int32(r.IntN(4)), int32(r.IntN(8)), 4 + int32(r.IntN(4))}
+				if r.IntN(2) == 0 {
+					from[1] = from[0]
+				}
+				o := Make(c, 7, int32(r.IntN(8)), from[:count(c)]...)
+				a := accessOps[c-OpLoad8ULine]
+				w := &after.reach[o.B/sizes[reaches]]
+				at, ok := lanesAt(a, f, &o, w, mask)
+				end := uint64(7)
+				if ok {
+					end, done = 1, done+1
+					moveBytes(a, &want, &o, after, at, mask)
+				}
+				x := f.regs()
+				x.Reach = &m.reach[0]
+				if got := Run([]Op{o, {Imm: 1}}, x, mask); got != end {
+					t.Fatalf("operation %d, mask %08x: ends with %d, want %d", c, mask, got, end)
+				}
+				if *f != want || m.mem != after.mem {
+					t.Fatalf("operation %d (%+v), mask %08x: not what is wanted", c, a, mask)
+				}
+			}
+			if done < 20 || done > 290 {
+				t.Errorf("operation %d: %d of 300 tries done; the test is one-sided", c, done)
+			}
+		}
+	})
+}
+
+// lanesAt gives where in what is reached the lanes lie, and whether they may.
+func lanesAt(a accessOp, f *files, o *Op, w *Access, mask uint32) (at [32]int, ok bool) {
+	inside := func(off uint64) bool { return off < w.Room && off%a.size == 0 }
+	size, scalar := int(a.size), f.scalars[o.A/8%8]-w.Origin
+	ok = a.how >= each || inside(scalar)
+	for l := range 32 {
+		at[l] = int(scalar)
+		switch a.how {
+		case line:
+			at[l] += l * size
+		case rows:
+			at[l] += l%16*size + l/16*int(w.Row)
+		case spread:
+			at[l] += l / 16 * int(w.Row)
+		case pattern:
+			at[l] += int(int32(f.v32[o.C/sizes[vectors32]][l]))
+		case each, eachLow:
+			off := f.v64[o.A/sizes[vectors64]%8][l] - w.Origin
+			if a.how == eachLow {
+				off = uint64(f.v32[o.A/sizes[vectors32]][l]) - w.Origin
+			}
+			at[l] = int(off)
+			ok = ok && (mask>>l&1 == 0 || inside(off))
+		}
+	}
+	return at, ok
+}
+
+// moveBytes does the access.
+func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
+	if a.how == same {
+		v := number(m.mem[reachBegin+at[0]:], int(a.size), a.signed)
+		if a.size < 8 {
+			v = uint64(uint32(v))
+		}
+		f.scalars[o.D/8] = v
+		return
+	}
+	for l := range 32 {
+		if mask>>l&1 == 0 {
+			continue
+		}
+		p := m.mem[reachBegin+at[l]:]
+		switch {
+		case a.store:
+			v := uint64(f.v32[o.D/sizes[vectors32]%8][l])
+			if a.size == 8 {
+				v = f.v64[o.D/sizes[vectors64]][l]
+			}
+			for i := range a.size {
+				p[i] = byte(v >> (8 * i))
+			}
+		case a.size == 8:
+			f.v64[o.D/sizes[vectors64]][l] = number(p, 8, false)
+		default:
+			f.v32[o.D/sizes[vectors32]][l] = uint32(number(p, int(a.size), a.signed))
+		}
+	}
+}
+
+func TestSteady(t *testing.T) {
+	bothWays(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(33, 34))
+		seen := [2]int{}
+		for range 4000 {
+			f := randomFiles(r)
+			c := OpSteadyS + Code(r.IntN(2))
+			d, a := int32(r.IntN(8)), int32(r.IntN(8))
+			least, more := int64(r.IntN(2000)-1000), int64(r.IntN(2000))
+			v := f.scalars[a]&^(1<<32-1) | uint64(uint32([]int{0, 1 << 31, 1 << 30}[r.IntN(3)]+r.IntN(4000)-2000))
+			f.scalars[a] = v
+			want := *f
+			whole := int64(uint32(v))
+			low, high := int64(0), int64(1<<32-1)
+			if c == OpSteadyS {
+				whole, low, high = int64(int32(v)), -1<<31, 1<<31-1
+			}
+			end := uint64(9)
+			if ok := whole+least >= low && whole+least+more <= high; ok {
+				end, want.scalars[d] = 1, uint64(whole)
+			}
+			if got := Run([]Op{Make(c, 9, d, a, int32(least), int32(more)), {Imm: 1}}, f.regs(), randomMask(r)); got != end || *f != want {
+				t.Fatalf("%d of %#x, %d to %d: ends with %d, want %d", c-OpSteadyS, v, least, least+more, got, end)
+			}
+			seen[end/9]++
+		}
+		if seen[0] < 100 || seen[1] < 100 {
+			t.Fatal("the test is one-sided", seen)
+		}
+	})
+}
