@@ -31724,7 +31724,7 @@ TEXT partLoad8ULine<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
-TEXT fullStore8ULine<>(SB), NOSPLIT|NOFRAME, $0-0
+TEXT fullStore8Line<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(R12), BX
 	MOVQ BX, CX
 	MOVL BX, BX
@@ -31750,7 +31750,7 @@ TEXT fullStore8ULine<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
-TEXT partStore8ULine<>(SB), NOSPLIT|NOFRAME, $0-0
+TEXT partStore8Line<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(R12), BX
 	MOVQ BX, CX
 	MOVL BX, BX
@@ -31990,7 +31990,7 @@ TEXT partLoad16ULine<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
-TEXT fullStore16ULine<>(SB), NOSPLIT|NOFRAME, $0-0
+TEXT fullStore16Line<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(R12), BX
 	MOVQ BX, CX
 	MOVL BX, BX
@@ -32018,7 +32018,7 @@ TEXT fullStore16ULine<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
-TEXT partStore16ULine<>(SB), NOSPLIT|NOFRAME, $0-0
+TEXT partStore16Line<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(R12), BX
 	MOVQ BX, CX
 	MOVL BX, BX
@@ -34237,12 +34237,12 @@ DATA full<>+2648(SB)/8, $fullScalarLEU64<>(SB)
 DATA full<>+2656(SB)/8, $fullScalarGTU64<>(SB)
 DATA full<>+2664(SB)/8, $fullScalarGEU64<>(SB)
 DATA full<>+2672(SB)/8, $fullLoad8ULine<>(SB)
-DATA full<>+2680(SB)/8, $fullStore8ULine<>(SB)
+DATA full<>+2680(SB)/8, $fullStore8Line<>(SB)
 DATA full<>+2688(SB)/8, $fullLoad8USame<>(SB)
 DATA full<>+2696(SB)/8, $fullLoad8SLine<>(SB)
 DATA full<>+2704(SB)/8, $fullLoad8SSame<>(SB)
 DATA full<>+2712(SB)/8, $fullLoad16ULine<>(SB)
-DATA full<>+2720(SB)/8, $fullStore16ULine<>(SB)
+DATA full<>+2720(SB)/8, $fullStore16Line<>(SB)
 DATA full<>+2728(SB)/8, $fullLoad16USame<>(SB)
 DATA full<>+2736(SB)/8, $fullLoad16SLine<>(SB)
 DATA full<>+2744(SB)/8, $fullLoad16SSame<>(SB)
@@ -34604,12 +34604,12 @@ DATA part<>+2648(SB)/8, $partScalarLEU64<>(SB)
 DATA part<>+2656(SB)/8, $partScalarGTU64<>(SB)
 DATA part<>+2664(SB)/8, $partScalarGEU64<>(SB)
 DATA part<>+2672(SB)/8, $partLoad8ULine<>(SB)
-DATA part<>+2680(SB)/8, $partStore8ULine<>(SB)
+DATA part<>+2680(SB)/8, $partStore8Line<>(SB)
 DATA part<>+2688(SB)/8, $partLoad8USame<>(SB)
 DATA part<>+2696(SB)/8, $partLoad8SLine<>(SB)
 DATA part<>+2704(SB)/8, $partLoad8SSame<>(SB)
 DATA part<>+2712(SB)/8, $partLoad16ULine<>(SB)
-DATA part<>+2720(SB)/8, $partStore16ULine<>(SB)
+DATA part<>+2720(SB)/8, $partStore16Line<>(SB)
 DATA part<>+2728(SB)/8, $partLoad16USame<>(SB)
 DATA part<>+2736(SB)/8, $partLoad16SLine<>(SB)
 DATA part<>+2744(SB)/8, $partLoad16SSame<>(SB)

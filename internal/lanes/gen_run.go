@@ -340,12 +340,12 @@ const (
 	OpScalarGEU64  // d = 1 where a >= b
 	// Accesses; see access.
 	OpLoad8ULine
-	OpStore8ULine
+	OpStore8Line
 	OpLoad8USame
 	OpLoad8SLine
 	OpLoad8SSame
 	OpLoad16ULine
-	OpStore16ULine
+	OpStore16Line
 	OpLoad16USame
 	OpLoad16SLine
 	OpLoad16SSame
@@ -742,12 +742,12 @@ var operands = [codes][4]file{
 	OpScalarGTU64:    {scalars, scalars, scalars},
 	OpScalarGEU64:    {scalars, scalars, scalars},
 	OpLoad8ULine:     {vectors32, scalars, reaches},
-	OpStore8ULine:    {vectors32, scalars, reaches},
+	OpStore8Line:     {vectors32, scalars, reaches},
 	OpLoad8USame:     {scalars, scalars, reaches},
 	OpLoad8SLine:     {vectors32, scalars, reaches},
 	OpLoad8SSame:     {scalars, scalars, reaches},
 	OpLoad16ULine:    {vectors32, scalars, reaches},
-	OpStore16ULine:   {vectors32, scalars, reaches},
+	OpStore16Line:    {vectors32, scalars, reaches},
 	OpLoad16USame:    {scalars, scalars, reaches},
 	OpLoad16SLine:    {vectors32, scalars, reaches},
 	OpLoad16SSame:    {scalars, scalars, reaches},

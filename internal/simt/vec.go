@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -173,6 +174,12 @@ type vecMachine struct {
 	span   span
 	late   [8]uint64 // scalar results of the access at hand
 	isLate bool
+
+	access  *lanes.Access // the first of reaches
+	reaches []lanes.Access
+	bases   []unsafe.Pointer // the memory of reaches
+	shared  unsafe.Pointer   // the shared memory of the running warp's block
+	epoch   uint64           // of the memory that reaches are of
 }
 
 // vecWarp is what a warp holds.
@@ -216,6 +223,7 @@ func newVecMachine(r *run, t *text) *vecMachine {
 	x.slots, t.slots = t.slots, nil
 	t.mu.Unlock()
 	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
+	x.newReaches()
 	x.places = make([]uint32, len(t.effects))
 	bases := map[int32]uint32{-1: r.root}
 	var base func(call int32, fn *isa.Func) uint32

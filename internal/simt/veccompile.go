@@ -27,6 +27,9 @@ type compiler struct {
 	lineOf          map[line]int32
 	pending         []lanes.Op // not yet in the code
 	counted         int32      // instructions that pending stands for
+	region          []lanes.Op // the list of operations being made
+	runs            []int32    // the oRun of region, which have places in it
+	stores          bool       // region has stores
 }
 
 // errShape says that the shapes of a kernel's values do not fit each other; the reference engine runs it then.
@@ -458,6 +461,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		size := uint64(in.Inst.Type.Size())
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+		e.reach = -1
 		if e.addr >= 0 {
 			e.probe = int32(len(b.t.ops))
 			b.t.ops = append(b.t.ops, b.probeOps(&e)...)
@@ -477,6 +481,14 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 			e.succs = append(e.succs, b.edge(bl, k))
 		}
 	}
+	i := ins{op: effectOps[in.Op], a: int32(len(b.t.effects))}
+	if in.Op == opt.Load || in.Op == opt.Store {
+		if f := b.fastAccess(&e, in.Op == opt.Store); f != nil {
+			b.t.effects = append(b.t.effects, e)
+			b.fuse(i, f)
+			return
+		}
+	}
 	b.t.effects = append(b.t.effects, e)
-	b.add(ins{op: effectOps[in.Op], a: int32(len(b.t.effects) - 1)})
+	b.add(i)
 }

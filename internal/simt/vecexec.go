@@ -46,7 +46,7 @@ func (v *vecWarp) pred(s []uint64, o int32) uint32 {
 
 // regs gives the register files of a group to package lanes.
 func (x *vecMachine) regs(v *vecWarp, s []uint64) {
-	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0]}
+	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0], Reach: x.access}
 }
 
 // spent counts the instructions from one place to another that the lanes of mask executed.
@@ -212,6 +212,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	g := &v.groups[v.cur]
 	mask, pc := g.mask, g.pc
 	s := x.scalars(v, g.slot)
+	x.aim(w)
 	x.regs(v, s)
 	from := pc
 	for {
@@ -263,6 +264,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				x.sync(w, e, mask, place)
 			default:
 				x.builtin(w, e, mask, place)
+				x.aim(w)
 			}
 			if w.regroup || x.r.stop != nil {
 				return
@@ -271,7 +273,9 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			from = pc
 			continue
 		case oRun:
-			lanes.Run(t.ops[in.a:], &x.files, mask)
+			w.writes += uint64(in.fn)
+			pc = int32(lanes.Run(t.ops[in.a:], &x.files, mask))
+			continue
 		case oLoad:
 			if e := &t.effects[in.a]; e.uniform && x.parts(s, e, mask) {
 				x.spent(w, from, pc, mask)

@@ -197,7 +197,12 @@ func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 		kind = widenS
 	}
 	a := in.Args[0]
-	b.add(ins{op: sWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.stride[a]), imm: factor})
+	i := ins{op: sWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.stride[a]), imm: factor}
+	if f := b.fastWiden(&i); f != nil {
+		b.fuse(i, f)
+		return
+	}
+	b.add(i)
 }
 
 // vector emits a native operation on vectors or predicates; false where there is no function for it.

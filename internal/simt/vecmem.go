@@ -226,6 +226,7 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 		}
 		return
 	}
+	x.learn(i)
 	for k := range e.dst {
 		x.loadPiece(v, e, &e.dst[k], sp, on)
 	}
@@ -321,6 +322,7 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 		x.r.store(w, &e.inst, on, x.places[i])
 		return
 	}
+	x.learn(i)
 	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
 	// lowest lane first, leaves what lane by lane does.
 	for k := 0; uint64(k)*e.piece < e.width; k++ {

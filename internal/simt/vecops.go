@@ -5,9 +5,6 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
-const maxRun = 1000
-
 // spares are the registers at the end of each file for scalars spread to vectors, by operand, and one for the cycles of
 // an edge's moves.
 const spares = 4
@@ -15,22 +12,9 @@ const spares = 4
 // opsOf turns an instruction that only computes into operations of package lanes.
 func (b *compiler) opsOf(i *ins) []lanes.Op {
 	var out []lanes.Op
-	// spread, v32, v64 and pred make operand k a register, spreading a scalar first.
-	spread := func(o int32, k int, spare int, set, affine lanes.Code) int32 {
-		if o >= 0 {
-			return o
-		}
-		l := b.t.lines[^o]
-		to := int32(spare - spares + 1 + k)
-		if l.stride == 0 {
-			out = append(out, lanes.Make(set, 0, to, l.reg))
-		} else {
-			out = append(out, lanes.Make(affine, l.stride, to, l.reg))
-		}
-		return to
-	}
-	v32 := func(o int32, k int) int32 { return spread(o, k, b.t.v32, lanes.OpSet32, lanes.OpAffine32) }
-	v64 := func(o int32, k int) int32 { return spread(o, k, b.t.v64, lanes.OpSet64, lanes.OpAffine64) }
+	// v32, v64 and pred make operand k a register.
+	v32 := func(o int32, k int) int32 { return b.spread32(&out, o, k) }
+	v64 := func(o int32, k int) int32 { return b.spread64(&out, o, k) }
 	pred := func(o int32, k int) int32 {
 		if o >= 0 {
 			return o
@@ -150,6 +134,26 @@ func (b *compiler) opsOf(i *ins) []lanes.Op {
 	return out
 }
 
+// spread32 makes vector operand k a register, spreading a scalar first.
+func (b *compiler) spread32(out *[]lanes.Op, o int32, k int) int32 {
+	if o >= 0 {
+		return o
+	}
+	to := int32(b.t.v32 - spares + 1 + k)
+	b.spreadTo(out, to, o, lanes.OpCopy32, lanes.OpSet32, lanes.OpAffine32)
+	return to
+}
+
+// spread64 is spread32 for 64 bits.
+func (b *compiler) spread64(out *[]lanes.Op, o int32, k int) int32 {
+	if o >= 0 {
+		return o
+	}
+	to := int32(b.t.v64 - spares + 1 + k)
+	b.spreadTo(out, to, o, lanes.OpCopy64, lanes.OpSet64, lanes.OpAffine64)
+	return to
+}
+
 // spreadTo copies a vector operand to a register.
 func (b *compiler) spreadTo(out *[]lanes.Op, d, a int32, copying, set, affine lanes.Code) {
 	if a >= 0 {
@@ -253,30 +257,6 @@ func (b *compiler) moveOps(moves []move) []lanes.Op {
 		}
 	}
 	return out
-}
-
-// flush makes one instruction of the operations gathered.
-func (b *compiler) flush() {
-	if len(b.pending) == 0 {
-		return
-	}
-	at := int32(len(b.t.ops))
-	b.t.ops = append(append(b.t.ops, b.pending...), lanes.Op{Code: lanes.OpEnd})
-	b.append(ins{op: oRun, a: at}, b.counted)
-	b.pending, b.counted = b.pending[:0], 0
-}
-
-// add emits an instruction.
-func (b *compiler) add(i ins) {
-	if i.op > oSpecial && i.op != sWiden {
-		b.pending = append(b.pending, b.opsOf(&i)...)
-		if b.counted++; len(b.pending) > maxRun {
-			b.flush()
-		}
-		return
-	}
-	b.flush()
-	b.append(i, 1)
 }
 
 // append puts an instruction into the code that stands for n of them.

@@ -20,6 +20,7 @@ type text struct {
 	lines   []line     // scalars that are used as vectors
 	edges   []edge
 	effects []effect
+	reaches []reaching
 	rows    []row
 	fixed   []fixed
 	meet    []int32   // by pc: index in meets, -1 where groups do not meet
@@ -98,6 +99,7 @@ type effect struct {
 	addr    int32
 	narrow  bool
 	probe   int32 // operations that check the addresses, in text.ops, where they are vectors
+	reach   int32 // what the operation of package lanes that does the access reaches, in text.reaches; -1 for none
 	vals    []int32
 	wide    []bool // by value: 64 bits
 	uniform bool   // a load whose result is a scalar
@@ -143,7 +145,7 @@ const (
 	oLoad                   //
 	oStore                  //
 	oAtomic                 //
-	oRun                    // a: operations
+	oRun                    // a: operations; fn: 1 where there are stores among them
 	oRow                    // a: row, lane by lane
 	oRowS                   // a: row, once
 	oClock                  // d: scalar; a: row

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // access is an operation of Run that loads or stores, or one that holds only where nothing wraps: what may stop Run.
@@ -34,7 +35,7 @@ func accesses() []*access {
 	add := func(name, file string, size int, signed bool, h how) {
 		list = append(list, &access{name: "Load" + name, file: file, size: size, signed: signed, how: h})
 		if file != "scalars" && !signed {
-			list = append(list, &access{name: "Store" + name, file: file, size: size, store: true, how: h})
+			list = append(list, &access{name: "Store" + strings.Replace(name, "U", "", 1), file: file, size: size, store: true, how: h})
 		}
 	}
 	for _, e := range []struct {

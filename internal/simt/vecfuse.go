@@ -1,0 +1,259 @@
+package simt
+
+import (
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
+const maxRun = 1000
+
+// What only computes becomes lists of operations of package lanes (oRun). Plain loads and stores, and checked widening, are
+// among them, so that straight code is one list; and each is an instruction of its own besides, which does all that can
+// happen: a list ends at an operation that is not the usual case (lanes.Access), and the machine goes on with the instruction of
+// that operation, behind which the next oRun is the rest of the list. So where accesses have events, or memory is not
+// known yet, a list ends at each of them.
+
+// reaching is what an access of a list reaches, as far as the text tells. The lowest byte of its lanes lies low bytes from the
+// scalar that is the address, and size bytes are from there to the end of the highest; the address itself counts where
+// each lane has its own.
+type reaching struct {
+	effect    int32
+	low, size uint64
+	row       uint64 // from lanes 0 to 15 to the others
+}
+
+// fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
+type fused struct {
+	before []lanes.Op
+	op     lanes.Op
+	after  []lanes.Op
+	store  bool
+}
+
+// add emits an instruction.
+func (b *compiler) add(i ins) {
+	if i.op > oSpecial && i.op != sWiden {
+		b.pending = append(b.pending, b.opsOf(&i)...)
+		if b.counted++; len(b.pending)+len(b.region) > maxRun {
+			b.flush()
+		}
+		return
+	}
+	b.flush()
+	b.append(i, 1)
+}
+
+// fuse emits an instruction that the list does too.
+func (b *compiler) fuse(i ins, f *fused) {
+	b.segment()
+	f.op.Imm = uint64(len(b.t.code))
+	b.append(i, 1)
+	b.region = append(append(append(b.region, f.before...), f.op), f.after...)
+	b.stores = b.stores || f.store
+}
+
+// segment makes an instruction of the operations gathered, which goes on to the end of the list. A list begins with one even
+// if there are none.
+func (b *compiler) segment() {
+	if len(b.pending) == 0 && len(b.region) > 0 {
+		return
+	}
+	b.runs = append(b.runs, int32(len(b.t.code)))
+	b.append(ins{op: oRun, a: int32(len(b.region))}, b.counted)
+	b.region = append(b.region, b.pending...)
+	b.pending, b.counted = b.pending[:0], 0
+}
+
+// flush ends the list.
+func (b *compiler) flush() {
+	if len(b.pending) > 0 {
+		b.segment()
+	}
+	if len(b.region) == 0 {
+		return
+	}
+	at := int32(len(b.t.ops))
+	b.t.ops = append(append(b.t.ops, b.region...), lanes.Op{Code: lanes.OpEnd, Imm: uint64(len(b.t.code))})
+	for _, k := range b.runs {
+		in := &b.t.code[k]
+		in.a += at
+		if b.stores {
+			in.fn = 1
+		}
+	}
+	b.region, b.runs, b.stores = b.region[:0], b.runs[:0], false
+}
+
+// fastLoads and fastStores are the operations for lanes side by side, by size and, from 4 on, for signed numbers;
+// uniformLoads those for scalars.
+var (
+	fastLoads    = map[uint64]lanes.Code{1: lanes.OpLoad8ULine, 2: lanes.OpLoad16ULine, 4: lanes.OpLoad32Line, 8: lanes.OpLoad64Line}
+	signedLoads  = map[uint64]lanes.Code{1: lanes.OpLoad8SLine, 2: lanes.OpLoad16SLine, 4: lanes.OpLoad32Line, 8: lanes.OpLoad64Line}
+	uniformLoads = map[uint64]lanes.Code{1: lanes.OpLoad8USame, 2: lanes.OpLoad16USame, 4: lanes.OpLoad32Same, 8: lanes.OpLoad64Same}
+	signedSame   = map[uint64]lanes.Code{1: lanes.OpLoad8SSame, 2: lanes.OpLoad16SSame, 4: lanes.OpLoad32Same, 8: lanes.OpLoad64Same}
+	fastStores   = map[uint64]lanes.Code{1: lanes.OpStore8Line, 2: lanes.OpStore16Line, 4: lanes.OpStore32Line, 8: lanes.OpStore64Line}
+)
+
+// fastAccess is how a list does a load or store in the usual case; what it reaches is noted. It is nil where there is no
+// operation for that.
+func (b *compiler) fastAccess(e *effect, store bool) *fused {
+	switch e.Space {
+	case event.Global, event.Const, event.Generic, event.Shared:
+	default:
+		return nil
+	}
+	if e.guarded || e.width != e.piece || !store && (e.Order != event.Weak || len(e.dst) != 1) {
+		return nil
+	}
+	f := &fused{store: store}
+	data := int32(0)
+	switch {
+	case !store:
+		d := &e.dst[0]
+		data = d.reg
+		if e.Type.Signed() && uint64(e.Dst[d.at].Size) != max(e.piece, 4) {
+			return nil
+		}
+	case e.wide[0] != (e.piece == 8):
+		return nil
+	case e.piece == 8:
+		data = b.spread64(&f.before, e.vals[0], 1)
+	default:
+		data = b.spread32(&f.before, e.vals[0], 1)
+	}
+	code, at, r := b.accessCode(e, store)
+	if code == lanes.OpEnd {
+		return nil
+	}
+	e.reach = int32(len(b.t.reaches))
+	r.effect = int32(len(b.t.effects))
+	b.t.reaches = append(b.t.reaches, r)
+	f.op = lanes.Make(code, 0, data, at, e.reach)
+	return f
+}
+
+// accessCode gives the operation of an access, its address, and what it reaches; OpEnd where there is no operation.
+func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32, r reaching) {
+	r.size = e.width
+	none := lanes.OpEnd
+	if e.addr >= 0 {
+		codes := map[bool]lanes.Code{false: lanes.OpLoad32Each, true: lanes.OpStore32Each}
+		switch {
+		case e.piece == 4 && e.narrow:
+			codes = map[bool]lanes.Code{false: lanes.OpLoad32EachLow, true: lanes.OpStore32EachLow}
+		case e.piece == 8 && e.narrow:
+			codes = map[bool]lanes.Code{false: lanes.OpLoad64EachLow, true: lanes.OpStore64EachLow}
+		case e.piece == 8:
+			codes = map[bool]lanes.Code{false: lanes.OpLoad64Each, true: lanes.OpStore64Each}
+		case e.piece != 4:
+			return none, 0, r
+		}
+		if !store && e.dst[0].kind != map[bool]operandKind{false: opV32, true: opV64}[e.piece == 8] {
+			return none, 0, r
+		}
+		return codes[store], e.addr, r
+	}
+	l := b.t.lines[^e.addr]
+	if e.narrow && e.Space != event.Shared {
+		return none, 0, r // the ends of what is reached might be more than 32 bits apart
+	}
+	switch {
+	case store && l.stride == e.piece:
+		r.size = 32 * e.piece
+		return fastStores[e.piece], l.reg, r
+	case store:
+		return none, 0, r
+	case l.stride == 0 && e.dst[0].kind == opUniform:
+		if e.Type.Signed() {
+			return signedSame[e.piece], l.reg, r
+		}
+		return uniformLoads[e.piece], l.reg, r
+	case l.stride == e.piece && e.dst[0].kind == map[bool]operandKind{false: opV32, true: opV64}[e.piece == 8]:
+		r.size = 32 * e.piece
+		if e.Type.Signed() {
+			return signedLoads[e.piece], l.reg, r
+		}
+		return fastLoads[e.piece], l.reg, r
+	}
+	return none, 0, r
+}
+
+// fastWiden is how a list does an sWiden in the case that nothing wraps; nil where its strides are large.
+func (b *compiler) fastWiden(i *ins) *fused {
+	least, most := b.t.lines[i.b].ends()
+	if least < -1<<30 || most > 1<<30 {
+		return nil
+	}
+	code := lanes.OpSteadyU
+	if i.fn == widenS {
+		code = lanes.OpSteadyS
+	}
+	f := &fused{op: lanes.Make(code, 0, i.d, i.a, int32(least), int32(most-least))}
+	if i.imm != 1 {
+		f.after = []lanes.Op{lanes.Make(lanes.OpScalarMulBy, i.imm, i.d, i.d)}
+	}
+	return f
+}
+
+// ends gives the least and the most that a lane adds to the scalar.
+func (l line) ends() (least, most int64) {
+	end := 31 * int64(l.stride)
+	return min(end, 0), max(end, 0)
+}
+
+// newReaches sets up what accesses reach: shared memory is known, all other is learnt.
+func (x *vecMachine) newReaches() {
+	r, t := x.r, x.t
+	if len(t.reaches) == 0 {
+		return
+	}
+	x.reaches, x.bases = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches))
+	x.access = &x.reaches[0]
+	for k := range t.reaches {
+		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
+		a := &x.reaches[k]
+		a.Base, a.Row = &x.bases[k], n.row
+		if e.Space == event.Shared && r.out.needs&event.NeedShared == 0 {
+			a.Base = &x.shared
+			x.offer(a, n, e, 0, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
+		}
+	}
+}
+
+// offer lets an access reach size bytes from an address on.
+func (x *vecMachine) offer(a *lanes.Access, n *reaching, e *effect, addr, size uint64) {
+	a.Origin, a.Room = addr-e.off-n.low, 0
+	if size >= n.size {
+		a.Room = size - n.size + 1
+	}
+}
+
+// aim makes what is reached that of a warp that is to run.
+func (x *vecMachine) aim(w *warp) {
+	x.shared = unsafe.Pointer(unsafe.SliceData(w.cta.shared))
+	if now := x.r.mem.epoch.Load(); now != x.epoch {
+		x.epoch = now
+		for k := range x.reaches {
+			if x.reaches[k].Base == &x.bases[k] {
+				x.reaches[k].Room = 0
+			}
+		}
+	}
+}
+
+// learn notes the allocation that an access met, for the ones after it.
+func (x *vecMachine) learn(i int32) {
+	e, sp := &x.t.effects[i], &x.span
+	if e.reach < 0 || sp.space != event.Global && sp.space != event.Const || sp.space == event.Global && x.r.out.needs&event.NeedGlobal != 0 {
+		return
+	}
+	c := &x.cache[i]
+	if c.epoch != x.epoch || c.b.Addr&(e.width-1) != 0 {
+		return
+	}
+	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.data))
+	x.offer(&x.reaches[e.reach], &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
+}
