@@ -136,6 +136,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	mem := l.Program.Memory
 	before := snapshot(mem)
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues
 	run := func(e Engine, seed uint64, show bool) *account {
 		a := &account{threads: map[uint64][]record{}}
 		copied := *l
@@ -143,7 +144,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		if copied.MaxSteps == 0 {
 			copied.MaxSteps = 2_000_000
 		}
-		copied.Sink, copied.Needs = a, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues
+		copied.Sink, copied.Needs = a, needs
 		if show && l.Sink != nil {
 			copied.Sink, copied.Needs = both{a, l.Sink}, l.Needs|copied.Needs
 		}
@@ -175,6 +176,17 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	if _, err := l.Program.text(l, false); err != nil {
 		d.t.Logf("%s runs on ref: %v", l.Kernel, err)
 	}
+	// Without events accesses are done in another way.
+	for _, needs = range []event.Needs{0, event.NeedGlobal, event.NeedShared} {
+		before.restore(mem)
+		if bare := run(vecEngine{raw: needs == event.NeedShared}, l.Seed, false); stable {
+			bare.threads = want.threads
+			if s := want.differs(bare, l); s != "" {
+				d.t.Errorf("%s, of the events only %x: %s", l.Kernel, needs, s)
+			}
+		}
+	}
+	needs = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues
 	before.restore(mem)
 	if raw := run(vecEngine{raw: true}, l.Seed, false); stable {
 		if s := want.differs(raw, l); s != "" {

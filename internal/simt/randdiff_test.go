@@ -244,9 +244,25 @@ func (k *randomKernel) own(n int) string {
 
 // input puts an address in the read-only buffer in %a0.
 func (k *randomKernel) input(n int) string {
-	switch k.IntN(4) {
+	switch k.IntN(6) {
 	case 0:
 		return fmt.Sprintf("%%in+%d", k.IntN(inWords*4/n)*n)
+	case 4, 5: // a row of a matrix, or a column, or one number for each: what tiles of a block of two dimensions do
+		k.line("mul.lo.u32 %%t0, %%tx, %s; mad.lo.u32 %%t0, %%ty, %s, %%t0;", k.pick("1", "1", "0", "2", "17"), k.pick("0", "1", "16", "32", "20", "5"))
+		switch k.IntN(3) {
+		case 0: // up to 255*17 + 255*32, which a step of 16 bytes must not take out of the buffer
+			k.line("add.u32 %%t0, %%t0, %d; min.u32 %%t0, %%t0, %d;", k.IntN(9), inWords*4/n-1)
+			k.line("mul.wide.%s32 %%a0, %%t0, %d; add.u64 %%a0, %%in, %%a0;", k.pick("s", "u"), n)
+			return "%a0"
+		case 1:
+			if n <= 4 {
+				k.line("mad.wide.%s32 %%a0, %%t0, %d, %%in;", k.pick("s", "u"), n)
+				return fmt.Sprintf("%%a0+%d", k.IntN(9)*n)
+			}
+			fallthrough
+		default:
+			k.line("cvt.u64.u32 %%a0, %%t0;")
+		}
 	case 1: // index arithmetic in 32 bits that may wrap, widened
 		k.line("add.%s32 %%t0, %%lin, %d;", k.pick("s", "u"), k.IntN(80)-50)
 		k.line("%s %%a0, %%t0;", k.pick("cvt.u64.u32", "cvt.s64.s32"))
@@ -418,8 +434,17 @@ func (k *randomKernel) exchange() {
 	k.line("bar.sync 0;")
 	k.line("st.shared.u32 [%%sh], %s;", k.r())
 	k.line("bar.sync %d;", k.IntN(3))
-	k.line("add.u32 %%t0, %%lb, %d;", k.IntN(40))
-	k.line("rem.u32 %%t0, %%t0, %%size;")
+	switch k.IntN(5) {
+	case 0: // a row of the block's threads
+		k.line("mov.u32 %%t0, %%tx;")
+	case 1: // the first of each row
+		k.line("mov.u32 %%t0, %%ntid.x; mul.lo.u32 %%t0, %%ty, %%t0;")
+	case 2: // this one's row
+		k.line("mov.u32 %%t0, %%ntid.x; mad.lo.u32 %%t0, %%ty, %%t0, %%tx;")
+	default:
+		k.line("add.u32 %%t0, %%lb, %d;", k.IntN(40))
+		k.line("rem.u32 %%t0, %%t0, %%size;")
+	}
 	k.line("shl.b32 %%t0, %%t0, 2;")
 	k.line("mov.u32 %%t1, tile;")
 	k.line("add.u32 %%t0, %%t0, %%t1;")
@@ -556,7 +581,7 @@ func (k *randomKernel) statement() {
 }
 
 const randomRegs = `
-	.reg .b32 %r<10>, %t<4>, %c<8>, %m<16>, %tx, %lin, %lb, %size, %sh, %n;
+	.reg .b32 %r<10>, %t<4>, %c<8>, %m<16>, %tx, %ty, %lin, %lb, %size, %sh, %n;
 	.reg .b64 %d<6>, %a<4>, %own, %in, %sum, %row<4>;
 	.reg .b16 %h<4>;
 	.reg .f32 %f<4>;
@@ -570,7 +595,7 @@ func (k *randomKernel) function(i int) {
 	fmt.Fprintf(&k.b, ".func (.param .b32 out) fn%d(.param .b32 x, .param .b64 y)\n{\n%s", i, randomRegs)
 	k.line("ld.param.b32 %%r0, [x];")
 	k.line("ld.param.b64 %%d0, [y];")
-	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%r1, %%laneid; mov.u32 %%lin, %%r0;")
+	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%ty, %%tid.y; mov.u32 %%r1, %%laneid; mov.u32 %%lin, %%r0;")
 	k.line("mov.b32 %%f0, %%r0; mov.b64 %%g0, %%d0; setp.lt.s32 %%p0, %%r0, 0; ld.global.u64 %%in, [inptr]; ld.global.u64 %%sum, [sumptr];")
 	k.line("mov.u64 %%own, %%in;")
 	// A register that is read before it is written is undefined, and the engines have different ideas of it.
@@ -631,8 +656,9 @@ func (k *randomKernel) kernel() string {
 	k.b.WriteString("\t.shared .align 8 .b8 tile[4096];\n\t.local .align 8 .b8 box[64];\n")
 	k.line("ld.param.u64 %%own, [k_own]; ld.param.u64 %%in, [k_in]; ld.param.u64 %%sum, [k_sum]; ld.param.u64 %%row0, [k_rows]; ld.param.u32 %%n, [k_n];")
 	k.line("st.global.u64 [inptr], %%in; st.global.u64 [sumptr], %%sum;")
-	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%t0, %%tid.y; mov.u32 %%t1, %%ntid.x; mad.lo.u32 %%lb, %%t0, %%t1, %%tx;")
-	k.line("mov.u32 %%t0, %%ntid.y; mul.lo.u32 %%size, %%t0, %%t1;")
+	k.line("mov.u32 %%ty, %%tid.y; mov.u32 %%t0, %%tid.z; mov.u32 %%t1, %%ntid.y; mad.lo.u32 %%lb, %%t0, %%t1, %%ty;")
+	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%t2, %%ntid.x; mad.lo.u32 %%lb, %%lb, %%t2, %%tx;")
+	k.line("mov.u32 %%t0, %%ntid.z; mul.lo.u32 %%size, %%t2, %%t1; mul.lo.u32 %%size, %%size, %%t0;")
 	k.line("mov.u32 %%t0, %%ctaid.x; mad.lo.u32 %%lin, %%t0, %%size, %%lb;")
 	k.line("mul.wide.u32 %%a0, %%lin, %d; add.u64 %%own, %%own, %%a0;", ownBytes)
 	k.line("mul.wide.u32 %%a0, %%lin, 4; add.u64 %%row0, %%row0, %%a0;")
@@ -683,9 +709,10 @@ func randomLaunch(t *testing.T, seed uint64) {
 	}
 	g := newRig(t, src)
 	shapes := []event.Dim3{{X: 32, Y: 1}, {X: 1, Y: 1}, {X: 45, Y: 1}, {X: 64, Y: 1}, {X: 8, Y: 8}, {X: 32, Y: 2}, {X: 17, Y: 3}, {X: 96, Y: 1}, {X: 31, Y: 1}, {X: 4, Y: 9},
-		{X: 256, Y: 1}, {X: 33, Y: 5}, {X: 5, Y: 5}}
+		{X: 256, Y: 1}, {X: 33, Y: 5}, {X: 5, Y: 5}, {X: 16, Y: 16}, {X: 16, Y: 3}, {X: 8, Y: 5}, {X: 4, Y: 4}, {X: 48, Y: 3}, {X: 2, Y: 20}, {X: 16, Y: 1, Z: 3},
+		{X: 4, Y: 4, Z: 4}, {X: 8, Y: 3, Z: 2}, {X: 8, Y: 8, Z: 2}, {X: 16, Y: 2, Z: 3}}
 	block := shapes[k.IntN(len(shapes))]
-	block.Z = 1
+	block.Z = max(block.Z, 1)
 	grid := 1 + k.IntN(3)
 	threads := int(block.Count()) * grid
 	own, in, sum, rows := g.buffer(threads*ownBytes/4), g.buffer(inWords), g.buffer(counters), g.buffer(threads*4)
