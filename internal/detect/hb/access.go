@@ -38,6 +38,7 @@ type class struct {
 	plain    bool   // a weak store
 	patience int32  // see sets
 	cold     uint32 // see coldClass; 0: not known yet
+	notes    uint32 // see noteKindOf
 }
 
 // classOf gives the class of an access event.
@@ -122,6 +123,7 @@ func (d *Detector) makeClass(l *launch, k classKey) class {
 	c.releases = c.side.Write && (order == event.Release || order == event.AcqRel || order == event.SC)
 	c.end = wide
 	c.plain = k.kind == event.Store && order == event.Weak
+	c.notes = c.noteKindOf()
 	return c
 }
 
@@ -145,7 +147,9 @@ type actor struct {
 	// cleared is the key of an entry all of whose accesses were found to happen before this one.
 	cleared uint32
 	locs    bool // a page touched has locs
-	d       *Detector
+	// deed is the number of what the actor does, for deedClock; 0: none yet.
+	deed, deedClock uint32
+	d               *Detector
 }
 
 func (a *actor) beyond() *clock.Foreign {
@@ -217,7 +221,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *launch) {
 	case e.Kind == event.Store:
 		d.store(b, e, w)
 	case a.class.strong:
-		d.elements(b, e, func(lane int, addr uint64, size uint8) { d.strong(blk, wi, e, lane, addr, size) })
+		d.atomics(b, e, w)
 	default:
 		d.load(b, e, w)
 	}
@@ -238,6 +242,23 @@ func (d *Detector) elements(b *event.Batch, e *event.Event, f func(lane int, add
 		d.values(lane, addr)
 		for off := uint8(0); off < e.Size; off += unit {
 			f(lane, addr+uint64(off), min(unit, e.Size-off))
+		}
+	}
+}
+
+// atomics performs a strong load or an atomic, lane by lane.
+func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
+	a := &d.act
+	strong := func(lane int, addr uint64, size uint8) { d.strong(a.blk, a.wi, e, lane, addr, size) }
+	if a.class.notes&noteAtomics == 0 {
+		d.elements(b, e, strong)
+		return
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		a.lanes, a.lane = m&-m, lane
+		if addr := b.AddrOf(e, lane); !d.noteAtomic(w, a.wi, lane, addr) {
+			strong(lane, addr, e.Size)
 		}
 	}
 }
@@ -357,7 +378,7 @@ func (d *Detector) store(b *event.Batch, e *event.Event, w *warp) {
 func (d *Detector) weakWrite(addr, size uint64) {
 	for at := addr; at < addr+size; {
 		next := min((at/pageBytes+1)*pageBytes, addr+size)
-		if p := d.act.page(at); p.locs != nil {
+		if p := d.act.page(at); p.valued() {
 			p.overwrite(at, next-at, nil)
 		}
 		at = next
@@ -450,14 +471,31 @@ func byteOf(v []uint64, i uint64) byte { return byte(v[i/8] >> (i % 8 * 8)) }
 // touch judges (check) and records (record) the access of the actor's lanes to [addr, addr+size).
 func (d *Detector) touch(addr, size uint64, check, record bool) {
 	a := &d.act
-	if size == cellBytes && addr%cellBytes == 0 && check && record && d.word(addr) {
-		return
+	if check && record && addr%cellBytes == 0 {
+		if a.class.notes == noteLoads || a.class.notes == noteWrite && a.values != nil {
+			done := uint64(0)
+			for done < size {
+				p := a.page(addr + done)
+				a.locs = a.locs || p.valued()
+				if !d.noteWeak(p, addr+done) {
+					break
+				}
+				done += cellBytes
+			}
+			if addr, size = addr+done, size-done; size == 0 {
+				return
+			}
+		}
+		if size == cellBytes && d.word(addr) {
+			return
+		}
 	}
 	var p *page
 	for at := addr &^ 3; at < addr+size; at += cellBytes {
 		if p == nil || at%pageBytes == 0 {
 			p = a.page(at)
-			a.locs = a.locs || p.locs != nil
+			d.denoteSpan(p, max(at, addr), addr+size)
+			a.locs = a.locs || p.valued()
 			if check && len(p.cold) > 0 && p.warmed != a.blk.info.ID {
 				d.checkCold(p, max(at, addr), addr+size)
 			}
@@ -498,9 +536,9 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 func (d *Detector) word(addr uint64) bool {
 	a := &d.act
 	p := a.page(addr)
-	a.locs = a.locs || p.locs != nil
+	a.locs = a.locs || p.valued()
 	i := addr % pageBytes / lineBytes
-	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.packs[i] != 0 {
+	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.packs[i] != 0 || p.noted(i) != nil {
 		return false
 	}
 	l := p.expanded(i)

@@ -87,6 +87,7 @@ func (d *Detector) observed(m *meeting, p *page, at uint64, bytes uint32, k *cla
 	a := &d.act
 	unit := uint64(k.side.Unit)
 	addr := (at + uint64(bits.TrailingZeros32(bytes))) &^ (unit - 1)
+	d.denote(p, addr%pageBytes/lineBytes)
 	x := p.findLoc(addr, uint8(unit))
 	if x == nil {
 		return

@@ -118,6 +118,7 @@ func (d *Detector) cool(l *launch) {
 		d.free = append(d.free, id)
 	}
 	slices.Sort(d.free) // the order of classes must not depend on that of a map
+	d.mem.notebook.forgetDeeds(l)
 	l.pages, l.logs, l.blocks, l.classes = nil, nil, nil, nil
 	delete(d.launches, l.info.ID)
 }
@@ -183,6 +184,7 @@ func (d *Detector) coldClass(k *class) uint32 {
 func (d *Detector) coolPage(l *launch, p *page) {
 	d.cooling = d.cooling[:0]
 	d.coolPacks(l, p)
+	d.coolNotes(l, p)
 	for i := 0; i < pageLines && p.lines != nil; i++ {
 		ln := p.lines[i]
 		if ln == nil {
@@ -493,6 +495,7 @@ func (d *Detector) reuse(addr, size uint64) {
 		switch {
 		case p == nil:
 		case next-at == pageBytes:
+			p.overwrite(at, pageBytes, nil)
 			d.mem.remove(at)
 		default:
 			d.forgetPart(p, at, next)

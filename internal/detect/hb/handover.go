@@ -90,6 +90,7 @@ func (d *Detector) strongWrites(key locKey, f func(strongWrite)) {
 	if p == nil {
 		return
 	}
+	d.denote(p, key.addr%pageBytes/lineBytes)
 	l := p.expanded(key.addr % pageBytes / lineBytes)
 	if l == nil {
 		return

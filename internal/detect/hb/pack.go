@@ -169,6 +169,7 @@ func (s *shadow) link(p *page, i uint64, x pack) uint32 {
 
 // expand gives the line cells in place of packs.
 func (d *Detector) expand(p *page, i uint64) {
+	d.denote(p, i)
 	id := p.packs[i]
 	if id == 0 {
 		return

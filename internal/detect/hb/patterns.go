@@ -20,6 +20,8 @@ type loc struct {
 	addr  uint64
 	size  uint8
 	valid uint16 // bytes that the last strong write of the whole scalar still fills
+	// stamp counts the writes that touched the scalar.
+	stamp uint32
 	// The last strong write.
 	launch *launch
 	block  uint32
@@ -97,6 +99,14 @@ type pending struct {
 
 // findLoc gives the loc of a scalar, nil when its last write was not strong.
 func (p *page) findLoc(addr uint64, size uint8) *loc {
+	if len(p.quiets) > 0 && size == cellBytes && addr%cellBytes == 0 {
+		p.awaken(addr)
+	}
+	return p.locAt(addr, size)
+}
+
+// locAt is findLoc but for quiet words.
+func (p *page) locAt(addr uint64, size uint8) *loc {
 	if p.locs == nil {
 		return nil
 	}
@@ -121,6 +131,9 @@ func (p *page) newLoc(addr uint64, size uint8) *loc {
 
 // overwrite tells the page's locs that the bytes were written, those of but excepted.
 func (p *page) overwrite(addr, size uint64, but *loc) {
+	if len(p.quiets) > 0 {
+		p.overwriteQuiet(addr, size)
+	}
 	if p.locs == nil {
 		return
 	}
@@ -129,8 +142,9 @@ func (p *page) overwrite(addr, size uint64, but *loc) {
 		old := p.locs[k]
 		keep := old[:0]
 		for _, x := range old {
-			if x != but {
-				x.valid &^= span(x.addr, addr, size)
+			if gone := span(x.addr, addr, size); x != but && x.valid&gone != 0 {
+				x.valid &^= gone
+				x.stamp++
 			}
 			if x.valid != 0 {
 				keep = append(keep, x)
@@ -351,7 +365,11 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr uint64, size uint8) {
 	c := d.act.class
 	w := &b.warps[wi]
+	if w.spins != nil && !c.side.Write && d.spun(w, wi, lane, addr) {
+		return
+	}
 	p := d.act.page(addr)
+	d.denoteSpan(p, addr, addr+uint64(size))
 	x := p.findLoc(addr, size)
 	meets := x != nil && x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)
 	if meets && c.side.Atomic && e.Kind != event.Store && d.count(b, wi, lane, p, x) {
@@ -380,6 +398,9 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 			x.sees(b.launch, d.act.warp, lane, v.clock)
 		}
 		d.touch(addr, uint64(size), false, true)
+		if x != nil && size == e.Size && len(d.pairs) == 0 {
+			w.spin(lane, spin{x, x.stamp, d.act.id, v.clock, d.act.exec})
+		}
 		return
 	}
 	if x == nil {
@@ -392,6 +413,7 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	x.valid = span(addr, addr, uint64(size))
 	p.overwrite(addr, uint64(size), x)
 	d.touch(addr, uint64(size), false, true)
+	x.stamp++
 	x.launch, x.block, x.warp, x.lane = b.launch, b.index, d.act.warp, lane
 	x.wide = c.side.Wide || c.side.Volatile
 	x.first = observer{}
@@ -402,6 +424,34 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	}
 	d.release(b, wi, lane, x)
 	b.noteLock(wi, lane, locKey{d.act.shared, size, addr}, c)
+}
+
+// spin is the last strong read of a lane, without a race, of a scalar that had been written stamp times.
+type spin struct {
+	x                      *loc
+	stamp, id, clock, exec uint32
+}
+
+func (w *warp) spin(lane int, s spin) {
+	if w.spins == nil {
+		w.spins = new([32]spin)
+	}
+	w.spins[lane] = s
+}
+
+// spun performs a strong read by a lane that repeats its last one, by the same instruction in the same epoch, where nothing
+// was written since: there is nothing new to judge, learn or record. It says false, having done nothing, if it is not so.
+func (d *Detector) spun(w *warp, wi uint32, lane int, addr uint64) bool {
+	a := &d.act
+	s := &w.spins[lane]
+	x := s.x
+	if x == nil || x.addr != addr || s.stamp != x.stamp || s.id != a.id || s.exec != a.exec || s.clock != w.view(lane).clock || a.class.acquires {
+		return false
+	}
+	if !a.class.discards {
+		d.noteHandover(a.blk, wi, lane, x, a.class)
+	}
+	return true
 }
 
 // count performs what most atomics do, which add to a counter or fail to change a word: a read or read-modify-write of x in
@@ -436,6 +486,7 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	if !c.side.Write {
 		return true
 	}
+	x.stamp++
 	x.launch, x.block, x.warp, x.lane, x.wide = b.launch, b.index, a.warp, lane, c.side.Wide
 	x.first = observer{b.launch, a.warp, lane, v.clock}
 	if len(x.observers) > 0 {

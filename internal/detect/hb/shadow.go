@@ -52,10 +52,12 @@ type line struct {
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
-	packs [pageLines]uint32       // first packs of lines
-	lines *[pageLines]*line       // those with cells
-	locs  *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
-	cold  []cold
+	packs  [pageLines]uint32       // first packs of lines
+	lines  *[pageLines]*line       // those with cells
+	notes  *[pageLines]*noteLine   // those with notes
+	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
+	quiets []quiet
+	cold   []cold
 	// warmed is the launch for which every cold access is known to be ordered before all of it.
 	warmed uint32
 	// user is the launch that touched the page last.
@@ -72,15 +74,16 @@ type shadow struct {
 		key uint64
 		dir *[dirPages]*page
 	}
-	arena   []cell
-	free    []uint32
-	spare   []*line
-	sets    *sets
-	packs   slab[pack]
-	words   slab[words]
-	scrap   line
-	touched uint64 // lines in use
-	peak    uint64
+	arena    []cell
+	free     []uint32
+	spare    []*line
+	sets     *sets
+	packs    slab[pack]
+	words    slab[words]
+	scrap    line
+	notebook notebook
+	touched  uint64 // lines in use
+	peak     uint64
 }
 
 func newShadow() *shadow {
@@ -163,6 +166,13 @@ func (s *shadow) clear(p *page) {
 	for i, first := range p.packs {
 		if first != 0 {
 			s.dropPacks(p, uint64(i))
+		}
+	}
+	if p.notes != nil {
+		for i, n := range p.notes {
+			if n != nil {
+				s.notebook.drop(p, uint64(i))
+			}
 		}
 	}
 	if p.lines == nil {

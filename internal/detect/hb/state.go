@@ -50,6 +50,8 @@ type launch struct {
 	classes   map[classKey]uint32
 	lastBlock *block
 	spare     *spareBlocks
+	deeds     []uint32 // of notes
+	manyDeeds int      // see sweep
 }
 
 // block is a running block.
@@ -76,6 +78,7 @@ type warp struct {
 	each           *[32]view
 	locks          *[32]lockState
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
+	spins          *[32]spin
 }
 
 // laneSync is what a thread must remember of patterns it has begun.

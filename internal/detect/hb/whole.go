@@ -243,16 +243,17 @@ func (d *Detector) lines(q *whole, wi uint32, r *lanesRun) {
 // part1 judges and records the part of an access in the line of addr.
 func (d *Detector) part1(q *whole, wi uint32, addr uint64) {
 	p := d.pageOf(q.blk, q.e.Space == event.Shared, addr)
-	q.locs = q.locs || p.locs != nil
+	q.locs = q.locs || p.valued()
 	if len(p.cold) == 0 || p.warmed == q.blk.info.ID || d.allKnown(p, q.blk) {
 		i := addr % pageBytes / lineBytes
-		if p.expanded(i) == nil {
+		if p.expanded(i) == nil && p.noted(i) == nil {
 			if d.pack(q, p, i) {
 				return
 			}
 		}
 	}
 	d.partByCells(q, wi)
+	q.locs = q.locs || d.act.locs
 }
 
 // allKnown says that all cold accesses of p happen before all of the block's launch.
@@ -270,7 +271,7 @@ func (d *Detector) allKnown(p *page, blk *block) bool {
 func (d *Detector) overwrites(q *whole) {
 	for m := q.e.Mask; m != 0; m &= m - 1 {
 		addr := q.b.AddrOf(q.e, bits.TrailingZeros32(m))
-		if p := d.pageOf(q.blk, q.e.Space == event.Shared, addr); p.locs != nil {
+		if p := d.pageOf(q.blk, q.e.Space == event.Shared, addr); p.valued() {
 			p.overwrite(addr, uint64(q.e.Size), nil)
 		}
 	}

@@ -1,0 +1,182 @@
+package hb
+
+import "math/bits"
+
+// quiet is words of a page whose current value launch wrote, or observed, by atomics of all lanes' reach that released
+// nothing. The launch has ended and is only known as a whole: quiets take the place of a loc for each word.
+type quiet struct {
+	launch     *launch
+	wrote, saw [pageBytes / cellBytes / 64]uint64
+}
+
+func (q *quiet) empty() bool { return q.wrote == [4]uint64{} && q.saw == [4]uint64{} }
+
+// quietAt says that an aligned word is quiet.
+func (p *page) quietAt(addr uint64) bool {
+	i := addr % pageBytes / cellBytes
+	for j := range p.quiets {
+		if p.quiets[j].wrote[i/64]>>(i%64)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// quieten notes that a launch wrote the current value of a word.
+func (p *page) quieten(l *launch, addr uint64) {
+	p.rouse(addr)
+	i := addr % pageBytes / cellBytes
+	p.quietOf(l).wrote[i/64] |= 1 << (i % 64)
+}
+
+// quietSaw notes that a launch observed the current value of a quiet word. That is nothing new to whoever knows of an earlier
+// launch that did, if that one is known to all of this.
+func (p *page) quietSaw(l *launch, addr uint64) {
+	i := addr % pageBytes / cellBytes
+	for j := range p.quiets {
+		if q := &p.quiets[j]; (q.wrote[i/64]|q.saw[i/64])>>(i%64)&1 != 0 && (q.launch == l || over(q.launch, l.start)) {
+			return
+		}
+	}
+	p.quietOf(l).saw[i/64] |= 1 << (i % 64)
+}
+
+func (p *page) quietOf(l *launch) *quiet {
+	for j := range p.quiets {
+		if p.quiets[j].launch == l {
+			return &p.quiets[j]
+		}
+	}
+	keep := p.quiets[:0]
+	for _, q := range p.quiets {
+		if !q.empty() {
+			keep = append(keep, q)
+		}
+	}
+	p.quiets = append(keep, quiet{launch: l})
+	return &p.quiets[len(p.quiets)-1]
+}
+
+// rouse forgets a quiet word.
+func (p *page) rouse(addr uint64) {
+	i := addr % pageBytes / cellBytes
+	for j := range p.quiets {
+		p.quiets[j].wrote[i/64] &^= 1 << (i % 64)
+		p.quiets[j].saw[i/64] &^= 1 << (i % 64)
+	}
+}
+
+// awaken makes the loc of a quiet word.
+func (p *page) awaken(addr uint64) {
+	if !p.quietAt(addr) {
+		return
+	}
+	i := addr % pageBytes / cellBytes
+	x := p.newLoc(addr, cellBytes)
+	x.valid = 1<<cellBytes - 1
+	x.wide = true
+	const never = ^uint32(0) // no thread is known by itself
+	for j := range p.quiets {
+		if q := &p.quiets[j]; q.wrote[i/64]>>(i%64)&1 != 0 {
+			x.launch = q.launch
+			x.first = observer{q.launch, 0, 0, never}
+		}
+	}
+	for j := range p.quiets {
+		if q := &p.quiets[j]; q.saw[i/64]>>(i%64)&1 != 0 {
+			x.sees(q.launch, 0, 0, never)
+		}
+	}
+	p.rouse(addr)
+}
+
+// overwriteQuiet tells the quiet words that [addr, addr+size) was written.
+func (p *page) overwriteQuiet(addr, size uint64) {
+	for at := addr &^ (cellBytes - 1); at < addr+size; at += cellBytes {
+		if at < addr || at+cellBytes > addr+size {
+			p.awaken(at)
+		} else {
+			p.rouse(at)
+		}
+	}
+}
+
+// valued says that something of the page was written strongly.
+func (p *page) valued() bool { return p.locs != nil || len(p.quiets) > 0 }
+
+// coolNotes gathers the notes of a launch in a page, for its cold accesses, and lets the words that its atomics
+// wrote be quiet.
+func (d *Detector) coolNotes(l *launch, p *page) {
+	if p.notes == nil {
+		return
+	}
+	t := &d.mem.notebook
+	left := false
+	for i, n := range p.notes {
+		if n == nil {
+			continue
+		}
+		if n.launch != l {
+			left = true
+			continue
+		}
+		for j := range n.cells {
+			c := &n.cells[j]
+			if c.deed == 0 {
+				continue
+			}
+			cell := i*lineCells + j
+			d.coolNote(&c.note, cell)
+			rest := t.rest(c)
+			for r := range rest {
+				if rest[r].deed == 0 {
+					break
+				}
+				d.coolNote(&rest[r], cell)
+			}
+			if c.deed&noteAtomics != 0 {
+				d.hush(l, p, c, p.addr+uint64(cell)*cellBytes)
+			}
+		}
+		t.drop(p, uint64(i))
+	}
+	if !left {
+		p.notes = nil
+	}
+}
+
+func (d *Detector) coolNote(o *note, cell int) {
+	x := d.mem.notebook.deeds.at(o.deed >> deedShift)
+	chain := o.deed&noteKind == noteAtomics|noteWrite
+	d.gatheredOf(x.class, headBytes, chain).put(cell, uint64(x.warp)*32+uint64(bits.TrailingZeros32(o.lanes)))
+}
+
+// hush lets a word be quiet as the notes of its atomics say.
+func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
+	rest := d.mem.notebook.rest(c)
+	x := p.locAt(addr, cellBytes)
+	if wrote, _ := lastWrite(&c.note, rest); wrote {
+		if x == nil && len(p.cold) > 0 && !p.quietAt(addr) {
+			d.breakChain(p, addr, cellBytes)
+		}
+		p.overwrite(addr, cellBytes, nil)
+		p.quieten(l, addr)
+		return
+	}
+	saw := c.seen
+	for i := range rest {
+		saw |= rest[i].seen
+	}
+	switch {
+	case saw == 0:
+	case x != nil:
+		d.denoteSeen(l, x, &c.note)
+		for i := range rest {
+			if rest[i].deed != 0 {
+				d.denoteSeen(l, x, &rest[i])
+			}
+		}
+	default:
+		p.quietSaw(l, addr)
+	}
+}
