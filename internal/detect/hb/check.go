@@ -57,15 +57,11 @@ func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, val
 	a := &d.act
 	m := meeting{d: d, k: k, launch: k.launch}
 	m.same = k.plain && a.class.plain && a.values != nil && e.head&headMixed == 0 && (e.value^value)&spread(e.head&bytes) == 0
-	if e.head&headMany == 0 {
-		m.meet(e.warp, group{e.lanes, e.clock, e.exec})
-	} else {
-		if e.exec&lastOrders != 0 && a.lanes&(a.lanes-1) == 0 && a.after(e.warp, e.exec&31, e.clock) {
-			a.cleared = e.head & headKey
-			return
-		}
-		m.meetSet(&d.mem.sets.slots[e.lanes])
+	if e.head&headMany != 0 && e.exec&lastOrders != 0 && a.lanes&(a.lanes-1) == 0 && a.after(e.warp, e.exec&31, e.clock) {
+		a.cleared = e.head & headKey
+		return
 	}
+	m.meetEntry(e)
 	if !m.any {
 		a.cleared = e.head & headKey
 	}
@@ -73,12 +69,30 @@ func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, val
 		return
 	}
 	if e.head&headChain != 0 {
+		all := m.lanes
 		d.observed(&m, p, at, e.head&headBytes, k)
-		if m.lanes == 0 {
+		switch m.lanes {
+		case 0:
 			return
+		case all:
+		default: // how grave it is must not depend on the lanes that observed
+			lanes := a.lanes
+			a.lanes = m.lanes
+			m = meeting{d: d, k: k, launch: k.launch, same: m.same}
+			m.meetEntry(e)
+			a.lanes = lanes
 		}
 	}
 	d.report(e, &m, at, bytes)
+}
+
+// meetEntry judges all groups of an entry.
+func (m *meeting) meetEntry(e *entry) {
+	if e.head&headMany == 0 {
+		m.meet(e.warp, group{e.lanes, e.clock, e.exec})
+	} else {
+		m.meetSet(&m.d.mem.sets.slots[e.lanes])
+	}
 }
 
 // observed takes those lanes out of m that know all the accesses of an entry of class k, strong writes in the chain that made the

@@ -2,20 +2,21 @@ package hb
 
 import "math/bits"
 
-// quiet is words of a page whose current value launch wrote, or observed, by atomics of all lanes' reach that released
-// nothing. The launch has ended and is only known as a whole: quiets take the place of a loc for each word.
+// quiet is words of a page whose current value launch wrote by atomics of gpu scope that released nothing. The launch has
+// ended and is only known as a whole: quiets take the place of a loc for each word.
+//
+// Later launches that observe a quiet value need not be kept. Those that note words of the page begin after all of its
+// cold accesses, the write among them, so that nobody knows of them and not of the write. For others there is a loc.
 type quiet struct {
-	launch     *launch
-	wrote, saw [pageBytes / cellBytes / 64]uint64
+	launch *launch
+	words  [pageBytes / cellBytes / 64]uint64
 }
-
-func (q *quiet) empty() bool { return q.wrote == [4]uint64{} && q.saw == [4]uint64{} }
 
 // quietAt says that an aligned word is quiet.
 func (p *page) quietAt(addr uint64) bool {
 	i := addr % pageBytes / cellBytes
 	for j := range p.quiets {
-		if p.quiets[j].wrote[i/64]>>(i%64)&1 != 0 {
+		if p.quiets[j].words[i/64]>>(i%64)&1 != 0 {
 			return true
 		}
 	}
@@ -26,19 +27,7 @@ func (p *page) quietAt(addr uint64) bool {
 func (p *page) quieten(l *launch, addr uint64) {
 	p.rouse(addr)
 	i := addr % pageBytes / cellBytes
-	p.quietOf(l).wrote[i/64] |= 1 << (i % 64)
-}
-
-// quietSaw notes that a launch observed the current value of a quiet word. That is nothing new to whoever knows of an earlier
-// launch that did, if that one is known to all of this.
-func (p *page) quietSaw(l *launch, addr uint64) {
-	i := addr % pageBytes / cellBytes
-	for j := range p.quiets {
-		if q := &p.quiets[j]; (q.wrote[i/64]|q.saw[i/64])>>(i%64)&1 != 0 && (q.launch == l || over(q.launch, l.start)) {
-			return
-		}
-	}
-	p.quietOf(l).saw[i/64] |= 1 << (i % 64)
+	p.quietOf(l).words[i/64] |= 1 << (i % 64)
 }
 
 func (p *page) quietOf(l *launch) *quiet {
@@ -49,7 +38,7 @@ func (p *page) quietOf(l *launch) *quiet {
 	}
 	keep := p.quiets[:0]
 	for _, q := range p.quiets {
-		if !q.empty() {
+		if q.words != [4]uint64{} {
 			keep = append(keep, q)
 		}
 	}
@@ -61,8 +50,7 @@ func (p *page) quietOf(l *launch) *quiet {
 func (p *page) rouse(addr uint64) {
 	i := addr % pageBytes / cellBytes
 	for j := range p.quiets {
-		p.quiets[j].wrote[i/64] &^= 1 << (i % 64)
-		p.quiets[j].saw[i/64] &^= 1 << (i % 64)
+		p.quiets[j].words[i/64] &^= 1 << (i % 64)
 	}
 }
 
@@ -77,14 +65,9 @@ func (p *page) awaken(addr uint64) {
 	x.wide = true
 	const never = ^uint32(0) // no thread is known by itself
 	for j := range p.quiets {
-		if q := &p.quiets[j]; q.wrote[i/64]>>(i%64)&1 != 0 {
+		if q := &p.quiets[j]; q.words[i/64]>>(i%64)&1 != 0 {
 			x.launch = q.launch
 			x.first = observer{q.launch, 0, 0, never}
-		}
-	}
-	for j := range p.quiets {
-		if q := &p.quiets[j]; q.saw[i/64]>>(i%64)&1 != 0 {
-			x.sees(q.launch, 0, 0, never)
 		}
 	}
 	p.rouse(addr)
@@ -163,20 +146,13 @@ func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
 		p.quieten(l, addr)
 		return
 	}
-	saw := c.seen
-	for i := range rest {
-		saw |= rest[i].seen
+	if x == nil {
+		return
 	}
-	switch {
-	case saw == 0:
-	case x != nil:
-		d.denoteSeen(l, x, &c.note)
-		for i := range rest {
-			if rest[i].deed != 0 {
-				d.denoteSeen(l, x, &rest[i])
-			}
+	d.denoteSeen(l, x, &c.note)
+	for i := range rest {
+		if rest[i].deed != 0 {
+			d.denoteSeen(l, x, &rest[i])
 		}
-	default:
-		p.quietSaw(l, addr)
 	}
 }
