@@ -309,4 +309,10 @@ func asmStore64(mem []byte, a *V64, mask uint32)                    { panic("BUG
 func asmOffsets(off, addr *V64, origin, limit, align uint64, mask uint32) uint32 {
 	panic("BUG: no assembly")
 }
+func asmAtomic32(d *V32, op uint32, mem []byte, off *V64, b, c *V32, mask uint32) uint32 {
+	panic("BUG: no assembly")
+}
+func asmAtomic64(d *V64, op uint32, mem []byte, off, b, c *V64, mask uint32) uint32 {
+	panic("BUG: no assembly")
+}
 func asmPerm32(d, a, from *V32, mask uint32) { panic("BUG: no assembly") }

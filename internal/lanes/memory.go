@@ -239,7 +239,7 @@ func Perm32(d, a, from *V32, mask uint32) {
 // InRange reports whether off <= limit in every lane of the mask.
 func InRange(off *V64, limit uint64, mask uint32) bool { return LEU64S(off, limit, mask) == mask }
 
-// Offsets makes off = addr - origin in every lane, and reports whether off <= limit and addr&align = 0 in those of the
+// Offsets makes off = addr - origin in every lane, and reports whether off <= limit and off&align = 0 in those of the
 // mask: whether accesses within a piece of memory are in range and aligned. Off may be addr.
 func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
 	if avx512 {
@@ -247,9 +247,9 @@ func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
 	}
 	ok := true
 	for l := range addr {
-		a := addr[l]
-		off[l] = a - origin
-		ok = ok && (mask>>l&1 == 0 || a&align == 0 && off[l] <= limit)
+		at := addr[l] - origin
+		off[l] = at
+		ok = ok && (mask>>l&1 == 0 || at&align == 0 && at <= limit)
 	}
 	return ok
 }

@@ -148,16 +148,21 @@ func rmwOf(op isa.Op) event.RMW {
 	return event.OtherRMW
 }
 
+// wrote gives the flags of an atom or red that writes.
+func wrote(in *inst) event.Flags {
+	switch {
+	case len(in.dst) > 0:
+		return event.FlagRead | event.FlagWrite
+	case in.Op == isa.OpExch:
+		return event.FlagWrite
+	}
+	return event.FlagRead | event.FlagWrite | event.FlagRed
+}
+
 // atomics makes the events of a warp's atom or red. The lanes whose compare-and-swap failed only read, in events of
 // their own, which stand so that every lane sees the writes before it in the stream and no others.
 func (o *emitter) atomics(w *warp, in *inst, place uint32, acc *access, failed uint32) {
-	wrote := event.FlagRead | event.FlagWrite
-	if len(in.dst) == 0 {
-		wrote |= event.FlagRed
-		if in.Op == isa.OpExch {
-			wrote = event.FlagWrite
-		}
-	}
+	wrote := wrote(in)
 	read := wrote &^ event.FlagWrite // of those that failed
 	all := acc.global | acc.shared
 	failed &= all

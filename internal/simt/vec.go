@@ -167,10 +167,9 @@ type vecMachine struct {
 	x64    [4]v64
 	files  lanes.Regs // of the running group
 	slots  []*vecWarp // register files of earlier launches
-	probe  [probes]uint64
-	probed [2]uint32
-	out    v64  // addresses or values for an event
-	tells  bool // events of accesses are asked for
+	out    v64        // addresses or values for an event
+	left   v64        // what an atomic left in memory
+	tells  bool       // events of accesses are asked for
 	span   span
 	late   [8]uint64 // scalar results of the access at hand
 	isLate bool

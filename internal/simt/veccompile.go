@@ -462,16 +462,15 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		e.reach = -1
-		if e.addr >= 0 {
-			e.probe = int32(len(b.t.ops))
-			b.t.ops = append(b.t.ops, b.probeOps(&e)...)
-		}
 		for _, a := range in.Args[1:] {
 			if a == opt.NoValue {
 				e.vals, e.wide = append(e.vals, 0), append(e.wide, false)
 				continue
 			}
 			e.vals, e.wide = append(e.vals, b.vec(a)), append(e.wide, b.f.Width(a) == opt.W64)
+		}
+		if in.Op == opt.Atomic {
+			e.rmw = lanesRMW(&e)
 		}
 		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })
 	case opt.Warp:

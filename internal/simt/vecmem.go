@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
-	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
@@ -119,14 +118,16 @@ func (x *vecMachine) reachEach(w *warp, i int32, on uint32, write bool) bool {
 	if !ok {
 		return false
 	}
-	x.probe = [probes]uint64{probeOrigin: sp.origin - e.off, probeOdd: e.width - 1, probeLimit: limit}
-	x.probed = [2]uint32{}
-	regs := lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &x.probed[0], Scalars: &x.probe[0]}
-	lanes.Run(x.t.ops[e.probe:], &regs, on)
-	if (x.probed[0]|x.probed[1])&on != 0 {
+	off := v.offsets()
+	addr := off
+	if e.narrow {
+		lanes.ZExt64(off, &v.v32[e.addr], on)
+	} else {
+		addr = &v.v64[e.addr]
+	}
+	if !lanes.Offsets(off, addr, sp.origin-e.off, limit, e.width-1, on) {
 		return false
 	}
-	off := v.offsets()
 	sp.at = off[sp.first]
 	if x.tells { // a line makes a shorter event, and is no faster otherwise
 		_, sp.stride, sp.line = lanes.Stride(off, on)
@@ -143,32 +144,6 @@ func (x *vecMachine) reachEach(w *warp, i int32, on uint32, write bool) bool {
 		}
 	}
 	return true
-}
-
-// The scalars of a probe, which makes offsets of the addresses of an access and asks whether one is odd or too large.
-const (
-	probeOrigin = iota
-	probeOdd
-	probeZero
-	probeLimit
-	probes
-)
-
-// probeOps are the operations of a probe: offsets to the last vector register, the answers to predicates 0 and 1.
-func (b *compiler) probeOps(e *effect) []lanes.Op {
-	to, spare := int32(b.t.v64-1), int32(b.t.v64-2)
-	var ops []lanes.Op
-	from := e.addr
-	if e.narrow {
-		ops = append(ops, lanes.Make(lanes.OpZExt64, 0, to, from))
-		from = to
-	}
-	return append(ops,
-		lanes.Make(lanes.OpSub64S, 0, to, from, probeOrigin),
-		lanes.Make(lanes.OpAnd64S, 0, spare, to, probeOdd),
-		lanes.Make(lanes.OpNE64S, 0, 0, spare, probeZero),
-		lanes.Make(lanes.OpGTU64S, 0, 1, to, probeLimit),
-		lanes.Op{Code: lanes.OpEnd})
 }
 
 // offsets is where the offsets of an access stand.
@@ -361,108 +336,6 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k in
 	}
 }
 
-// atomic executes atom and red for the lanes of mask whose guard holds.
-func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
-	e := &x.t.effects[i]
-	on := e.active(w.vec, s, mask)
-	if on == 0 {
-		return
-	}
-	if e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
-		if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
-			w.polled()
-		}
-		return
-	}
-	sp := &x.span
-	off := sp.each(w.vec, on)
-	changed, failed := x.update(w, s, e, on)
-	if acc, o := &x.r.acc, &x.r.out; o.needs&(event.NeedGlobal|event.NeedShared) != 0 {
-		acc.global, acc.shared = 0, 0
-		switch sp.space {
-		case event.Global:
-			acc.global = on
-		case event.Shared:
-			acc.shared = on
-		}
-		for m := on; m != 0; m &= m - 1 {
-			l := bits.TrailingZeros32(m) & 31
-			acc.addr[l] = sp.origin + off[l]
-		}
-		o.atomics(w, &e.inst, x.places[i], acc, failed)
-	}
-	if changed {
-		w.writes++
-	} else if len(e.Dst) > 0 {
-		w.polls++
-		w.polled()
-	}
-}
-
-// wide gives value k of a store or atomic in 64 bits a lane.
-func (x *vecMachine) wide(v *vecWarp, s []uint64, e *effect, k int, on uint32) *v64 {
-	if e.wide[k] {
-		return x.vec64(v, s, e.vals[k], k)
-	}
-	lanes.ZExt64(&x.x64[k], x.vec32(v, s, e.vals[k], k), on)
-	return &x.x64[k]
-}
-
-// update does the read-modify-writes, lowest lane first. It tells whether one changed what is in memory, and which lanes
-// failed to compare and swap.
-func (x *vecMachine) update(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
-	v, sp, n := w.vec, &x.span, e.piece
-	off := v.offsets()
-	values := x.r.out.needs&event.NeedValues != 0
-	cas := e.Op == isa.OpCas
-	add := e.Op == isa.OpAdd && n == 4 && !e.Type.Float()
-	first := x.wide(v, s, e, 0, on)
-	second := first
-	if cas {
-		second = x.wide(v, s, e, 1, on)
-	}
-	signed := e.Type.Signed()
-	for m := on; m != 0; m &= m - 1 {
-		l := bits.TrailingZeros32(m) & 31
-		at := sp.data[off[l]:][:n:n]
-		old, b, c := getUint(at, n), first[l], uint64(0)
-		var now uint64
-		switch {
-		case add:
-			now = uint64(uint32(old + b))
-		case cas:
-			c = second[l]
-			if lowBytes(b, n) != old {
-				failed |= 1 << l
-			}
-			fallthrough
-		default:
-			now = lowBytes(e.RMW(e.Inst, old, b, c), n)
-		}
-		putUint(at, now)
-		changed = changed || now != old
-		for k := range e.dst {
-			d := &e.dst[k]
-			val := old
-			if signed {
-				val = e.Type.Extend(old, e.Dst[d.at].Size)
-			}
-			switch d.kind {
-			case opV32:
-				v.v32[d.reg][l] = uint32(val)
-			case opV64:
-				v.v64[d.reg][l] = val
-			default:
-				x.put(w, l, *d, val)
-			}
-		}
-		if values {
-			x.r.acc.value[l] = [4]uint64{now}
-		}
-	}
-	return changed, failed
-}
-
 // tell makes the event of an access.
 func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flags, e *effect, place uint32, sp *span, on uint32) {
 	o := &x.r.out
@@ -472,6 +345,18 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 	default:
 		return
 	}
+	ev := x.event(kind, flags, w, e, place, on)
+	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+		ev.Flags |= event.FlagValues
+		ev.Val = uint32(len(o.batch.Values))
+		x.values(w, s, e, on)
+	}
+	o.add(ev)
+}
+
+// event is the event of the access whose span is at hand, without values.
+func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effect, place uint32, on uint32) event.Event {
+	o, sp := &x.r.out, &x.span
 	ev := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: on,
 		Space: sp.space, Order: e.Order, Scope: e.Scope, Size: uint8(e.width)}
 	if e.Vec > 1 {
@@ -486,12 +371,7 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 		lanes.Add64S(&x.out, w.vec.offsets(), sp.origin, on)
 		o.batch.Addrs = pack(o.batch.Addrs, &x.out, on)
 	}
-	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
-		ev.Flags |= event.FlagValues
-		ev.Val = uint32(len(o.batch.Values))
-		x.values(w, s, e, on)
-	}
-	o.add(ev)
+	return ev
 }
 
 // values appends what the lanes of on store.

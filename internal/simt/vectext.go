@@ -98,11 +98,11 @@ type effect struct {
 	// Memory: the address operand, in 32 bits or 64, and those of the values stored.
 	addr    int32
 	narrow  bool
-	probe   int32 // operations that check the addresses, in text.ops, where they are vectors
 	reach   int32 // what the operation of package lanes that does the access reaches, in text.reaches; -1 for none
 	vals    []int32
-	wide    []bool // by value: 64 bits
-	uniform bool   // a load whose result is a scalar
+	wide    []bool    // by value: 64 bits
+	uniform bool      // a load whose result is a scalar
+	rmw     lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
 	fn      *isa.Func
 	succs   []int32 // Switch: edges
 }

@@ -82,6 +82,9 @@ func memory() []*row {
 	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32", 4))
 	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64", 8))
 	add("Offsets", "mask", []param{{"off", v64}, {"addr", v64}, {"origin", u64}, {"limit", u64}, {"align", u64}}, offsets)
+	for _, w := range []string{v32, v64} {
+		add("Atomic"+fmt.Sprint(width(w)), "mask", []param{{"d", w}, {"op", u32}, mem, off, {"b", w}, {"c", w}}, rmw(width(w)))
+	}
 	add("Perm32", v32, []param{{"a", v32}, {"from", v32}}, perm)
 	return rows
 }
@@ -205,7 +208,7 @@ func offsets(r *row) []byte {
 		k := []string{"K0", "K5", "K6", "K7"}[g.chunk]
 		g.ins(movu, "Z16", g.mem(v64, "(BX)"))
 		g.ins("VPSUBQ", "Z17", "Z16", "Z26")
-		g.ins("VPTESTNMQ", "K1", "Z16", "Z28")
+		g.ins("VPTESTNMQ", "K1", "Z17", "Z28")
 		g.under("K1", "VPCMPUQ", k, "Z17", "Z27", "$2")
 		g.ins(movu, g.mem(v64, "(AX)"), "Z17")
 	}

@@ -1,0 +1,199 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// lanesRMW gives what package lanes does for an atomic, NoRMW where it has no function or the registers are not those of
+// its type.
+func lanesRMW(e *effect) lanes.RMW {
+	wide, kind := e.piece == 8, opV32
+	if wide {
+		kind = opV64
+	}
+	if e.Vec > 1 || e.piece < 4 || e.width != e.piece || e.wide[0] != wide || len(e.dst) > 1 || len(e.dst) == 1 && e.dst[0].kind != kind {
+		return lanes.NoRMW
+	}
+	if e.Op == isa.OpCas && e.wide[1] != wide {
+		return lanes.NoRMW
+	}
+	if e.Type.Float() {
+		if e.Op == isa.OpAdd && (e.Type == isa.F32 || e.Type == isa.F64) {
+			return lanes.RMWFAdd
+		}
+		return lanes.NoRMW
+	}
+	if e.Type.Signed() {
+		switch e.Op {
+		case isa.OpMin:
+			return lanes.RMWMinS
+		case isa.OpMax:
+			return lanes.RMWMaxS
+		}
+	}
+	return rmws[e.Op]
+}
+
+// rmws are the operations on integers, unsigned where that matters.
+var rmws = map[isa.Op]lanes.RMW{isa.OpAdd: lanes.RMWAdd, isa.OpAnd: lanes.RMWAnd, isa.OpOr: lanes.RMWOr, isa.OpXor: lanes.RMWXor,
+	isa.OpExch: lanes.RMWExch, isa.OpCas: lanes.RMWCas, isa.OpMin: lanes.RMWMinU, isa.OpMax: lanes.RMWMaxU, isa.OpInc: lanes.RMWInc,
+	isa.OpDec: lanes.RMWDec}
+
+// atomic executes atom and red for the lanes of mask whose guard holds.
+func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
+	e := &x.t.effects[i]
+	on := e.active(w.vec, s, mask)
+	if on == 0 {
+		return
+	}
+	if e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
+		if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
+			w.polled()
+		}
+		return
+	}
+	x.span.each(w.vec, on)
+	var changed bool
+	var failed uint32
+	switch {
+	case e.rmw == lanes.NoRMW:
+		changed, failed = x.updateEach(w, s, e, on)
+	case e.piece == 4:
+		changed, failed = x.update32(w.vec, s, e, on)
+	default:
+		changed, failed = x.update64(w.vec, s, e, on)
+	}
+	if x.tells {
+		x.tellAtomic(w, e, x.places[i], on, failed)
+	}
+	if changed {
+		w.writes++
+	} else if len(e.Dst) > 0 {
+		w.polls++
+		w.polled()
+	}
+}
+
+// valued reports whether events want what is written.
+func (x *vecMachine) valued() bool { return x.r.out.needs&event.NeedValues != 0 }
+
+// update32 does the read-modify-writes of four bytes. It tells whether one changed what is in memory, and which lanes
+// failed to compare and swap.
+func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
+	b := x.vec32(v, s, e.vals[0], 0)
+	c := b
+	cas, valued := e.rmw == lanes.RMWCas, x.valued()
+	if cas {
+		c = x.vec32(v, s, e.vals[1], 1)
+	}
+	// What was there may overwrite b, unless that is still to be read.
+	old := &x.x32[2]
+	direct := len(e.dst) > 0 && !cas && !valued
+	if direct {
+		old = &v.v32[e.dst[0].reg]
+	}
+	changed = lanes.Atomic32(e.rmw, old, x.span.data, v.offsets(), b, c, on)
+	if cas {
+		failed = lanes.NE32(old, b, on)
+	}
+	if valued {
+		e.rmw.Leaves32(&x.left, old, b, c, on)
+	}
+	if len(e.dst) > 0 && !direct {
+		lanes.Copy32(&v.v32[e.dst[0].reg], old, on)
+	}
+	return changed, failed
+}
+
+// update64 is update32 for eight bytes.
+func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
+	b := x.vec64(v, s, e.vals[0], 0)
+	c := b
+	cas, valued := e.rmw == lanes.RMWCas, x.valued()
+	if cas {
+		c = x.vec64(v, s, e.vals[1], 1)
+	}
+	old := &x.x64[2]
+	direct := len(e.dst) > 0 && !cas && !valued
+	if direct {
+		old = &v.v64[e.dst[0].reg]
+	}
+	changed = lanes.Atomic64(e.rmw, old, x.span.data, v.offsets(), b, c, on)
+	if cas {
+		failed = lanes.NE64(old, b, on)
+	}
+	if valued {
+		e.rmw.Leaves64(&x.left, old, b, c, on)
+	}
+	if len(e.dst) > 0 && !direct {
+		lanes.Copy64(&v.v64[e.dst[0].reg], old, on)
+	}
+	return changed, failed
+}
+
+// updateEach does read-modify-writes for which package lanes has nothing, lowest lane first.
+func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
+	n, off := e.piece, w.vec.offsets()
+	for m := on; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		at := x.span.data[off[l]:][:n:n]
+		old, b, c := getUint(at, n), x.value(w, l, &e.src[1]), uint64(0)
+		if e.Op == isa.OpCas {
+			c = x.value(w, l, &e.src[2])
+			if lowBytes(b, n) != old {
+				failed |= 1 << l
+			}
+		}
+		now := lowBytes(e.RMW(e.Inst, old, b, c), n)
+		putUint(at, now)
+		changed = changed || now != old
+		for k := range e.dst {
+			d := &e.dst[k]
+			x.put(w, l, *d, e.Type.Extend(old, e.Dst[d.at].Size))
+		}
+		x.left[l] = now
+	}
+	return changed, failed
+}
+
+// tellAtomic makes the events of an atomic; x.left holds what the lanes left in memory.
+func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uint32) {
+	sp, o := &x.span, &x.r.out
+	switch {
+	case sp.space == event.Global && o.needs&event.NeedGlobal != 0:
+	case sp.space == event.Shared && o.needs&event.NeedShared != 0:
+	default:
+		return
+	}
+	off := w.vec.offsets()
+	if failed != 0 && failed != on {
+		acc := &x.r.acc
+		acc.global, acc.shared = on, 0
+		if sp.space == event.Shared {
+			acc.global, acc.shared = 0, on
+		}
+		for m := on; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m) & 31
+			acc.addr[l] = sp.origin + off[l]
+			acc.value[l] = [4]uint64{x.left[l]}
+		}
+		o.atomics(w, &e.inst, place, acc, failed)
+		return
+	}
+	flags := wrote(&e.inst)
+	if failed != 0 {
+		flags &^= event.FlagWrite
+	}
+	ev := x.event(event.Atomic, flags, w, e, place, on)
+	ev.RMW = rmwOf(e.Op)
+	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+		ev.Flags |= event.FlagValues
+		ev.Val = uint32(len(o.batch.Values))
+		o.batch.Values = pack(o.batch.Values, &x.left, on)
+	}
+	o.add(ev)
+}
