@@ -29,8 +29,13 @@ type randomKernel struct {
 const (
 	inWords  = 1024 // words of the buffer that is read only
 	ownBytes = 256  // of a thread's own piece of the second buffer
-	counters = 64   // words that all threads add to
+	// sharedCounters is where the counters begin in shared memory, a quarter of the number in global memory.
+	sharedCounters = 2048
+	counters       = 64 // words that all threads update by one of contended
 )
+
+// contended are the updates that give the same in any order; each has counters of its own, in global and shared memory.
+var contended = []string{"add.u32", "or.b32", "xor.b32", "max.s32", "min.s32", "add.u64", "max.u64"}
 
 func (k *randomKernel) line(format string, args ...any) { fmt.Fprintf(&k.b, "\t"+format+"\n", args...) }
 
@@ -351,10 +356,7 @@ func (k *randomKernel) memory() {
 		k.line("%s%s;", g, k.pick("st.u32 [%a0], "+k.r(), "ld.u32 "+k.r()+", [%a0]", "atom.xor.b32 "+k.r()+", [%a0], "+k.r()))
 	case 13: // what all threads add to, and atomics of the thread's own
 		if k.IntN(2) == 0 {
-			k.line("and.b32 %%t0, %s, %d;", k.r(), counters-1)
-			k.line("mul.wide.u32 %%a0, %%t0, 4;")
-			k.line("add.u64 %%a0, %%sum, %%a0;")
-			k.line("%sred%s.add.u32 [%%a0], %s;", g, space, k.pick("1", k.r()))
+			k.contend(g, space)
 			return
 		}
 		a := k.own(4)
@@ -402,6 +404,33 @@ func (k *randomKernel) memory() {
 			"mov.u64 %a0, 0x0100000000010000", "add.u64 %a0, %in, 4094"))
 		k.line("%s%s;", g, k.pick("ld.u32 "+k.r()+", [%a0]", "ld.global.u32 "+k.r()+", [%a0]", "ld.global.v2.u32 {%r2, %r8}, [%a0]", "ld.u8 "+k.r()+", [%a0]"))
 	}
+}
+
+// contend updates what other threads update too: one place, neighbouring ones, or any.
+func (k *randomKernel) contend(guard, space string) {
+	i := k.IntN(len(contended))
+	n, value := 4, k.r()
+	if strings.HasSuffix(contended[i], "64") {
+		n, value = 8, k.d()
+	}
+	base, most := "%sum", counters
+	if k.IntN(2) == 0 && !k.inFunc {
+		k.line("mov.u64 %%a1, tile+%d;", sharedCounters)
+		base, most, space = "%a1", counters/4, ".shared"
+		if k.IntN(2) == 0 {
+			k.line("cvta.shared.u64 %%a1, %%a1;")
+			space = ""
+		}
+	}
+	k.line("and.b32 %%t0, %s, %d;", k.pick(k.r(), k.r(), "%lin", "%n"), 4*most/n-1)
+	k.line("mul.wide.u32 %%a0, %%t0, %d;", n)
+	k.line("add.u64 %%a0, %s, %%a0;", base)
+	k.line("add.u64 %%a0, %%a0, %d;", 4*most*i)
+	if k.IntN(3) == 0 {
+		k.line("%satom%s.%s _, [%%a0], %s;", guard, space, contended[i], value)
+		return
+	}
+	k.line("%sred%s.%s [%%a0], %s;", guard, space, contended[i], k.pick("1", value, value))
 }
 
 // warp exchanges values among the lanes that surely stand here.
@@ -692,6 +721,11 @@ func (k *randomKernel) kernel() string {
 	for i := range 3 {
 		k.line("st.global.f64 [%%own+%d], %%g%d;", 192+8*i, i)
 	}
+	if !k.exits { // what the block has counted
+		k.line("bar.sync 0; rem.u32 %%t0, %%lb, %d; shl.b32 %%t0, %%t0, 2; mov.u32 %%t1, tile; add.u32 %%t0, %%t0, %%t1;", counters/4*len(contended)/2)
+		k.line("ld.shared.u32 %%t2, [%%t0+%d]; st.global.u32 [%%own+220], %%t2;", sharedCounters)
+		k.line("ld.shared.u32 %%t2, [%%t0+%d]; st.global.u32 [%%own+224], %%t2;", sharedCounters+counters/2*len(contended))
+	}
 	k.b.WriteString("\tret;\n}\n")
 	return k.b.String()
 }
@@ -715,7 +749,7 @@ func randomLaunch(t *testing.T, seed uint64) {
 	block.Z = max(block.Z, 1)
 	grid := 1 + k.IntN(3)
 	threads := int(block.Count()) * grid
-	own, in, sum, rows := g.buffer(threads*ownBytes/4), g.buffer(inWords), g.buffer(counters), g.buffer(threads*4)
+	own, in, sum, rows := g.buffer(threads*ownBytes/4), g.buffer(inWords), g.buffer(counters*len(contended)), g.buffer(threads*4)
 	data, err := g.mem.Bytes(in, inWords*4)
 	if err != nil {
 		t.Fatal(err)
