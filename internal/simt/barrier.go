@@ -109,6 +109,7 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 		return
 	}
 	b := &w.cta.bars[id]
+	w.cta.met |= 1 << id
 	if b.expect != 0 && b.expect != count {
 		r.faults.at(r, BarrierDivergence, w, first, place, "arrives", "threads arrive at barrier %d expecting %s, others that wait there expect %s", id, expects(count), expects(b.expect))
 		count, b.told = b.expect, true
@@ -231,7 +232,8 @@ func (b *barrier) result(in *inst) uint64 {
 
 // exitedBarriers completes the barriers that waited for lanes that have now exited.
 func (r *run) exitedBarriers(w *warp, on uint32, place uint32) {
-	for id := range w.cta.bars {
+	for m := w.cta.met; m != 0; m &= m - 1 {
+		id := bits.TrailingZeros16(m)
 		if b := &w.cta.bars[id]; b.expect != 0 {
 			r.complete(b, uint8(id), w, on, place)
 		}

@@ -3,6 +3,7 @@ package simt
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"time"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -137,6 +138,7 @@ type cta struct {
 	warps   []*warp
 	shared  []byte
 	bars    [16]barrier
+	met     uint16 // barriers that somebody has arrived at
 }
 
 // newCTA starts block index.
@@ -147,16 +149,18 @@ func (r *run) newCTA(index uint32) *cta {
 		clear(c.shared)
 	} else {
 		c = &cta{shape: r.l.Block, shared: make([]byte, int(r.img.layout.Reserved)+r.sharedBytes())}
-		for range r.l.WarpsPerBlock() {
-			c.warps = append(c.warps, &warp{cta: c})
+		c.met = 1<<len(c.bars) - 1
+		for i := range r.l.WarpsPerBlock() {
+			c.warps = append(c.warps, &warp{cta: c, first: c.shape.At(32 * uint64(i))})
 		}
 	}
 	c.index, c.id = index, r.l.Grid.At(uint64(index))
 	c.threads = int(r.l.Block.Count())
 	c.live, c.gone = c.threads, false
-	for i := range c.bars {
-		c.bars[i].reset()
+	for m := c.met; m != 0; m &= m - 1 {
+		c.bars[bits.TrailingZeros16(m)].reset()
 	}
+	c.met = 0
 	for i, w := range c.warps {
 		n := min(32, c.threads-32*i)
 		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))

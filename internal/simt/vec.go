@@ -55,17 +55,11 @@ const keptBytes = 1 << 20
 func (x *vecMachine) finish() {
 	t := x.t
 	size := 128*t.v32 + 256*t.v64 + 8*t.scalars + 32*t.local + 1024
-	keep := func(ctas []*cta) {
-		for _, c := range ctas {
-			for _, w := range c.warps {
-				if w.vec != nil && (len(x.slots)+1)*size <= keptBytes {
-					x.slots = append(x.slots, w.vec)
-				}
-			}
+	for _, v := range x.pool {
+		if (len(x.slots)+1)*size <= keptBytes {
+			x.slots = append(x.slots, v)
 		}
 	}
-	keep(x.r.free)
-	keep(x.r.sched.resident)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(x.slots) > len(t.slots) {
@@ -166,7 +160,8 @@ type vecMachine struct {
 	x32    [4]v32 // scalars spread to vectors
 	x64    [4]v64
 	files  lanes.Regs // of the running group
-	slots  []*vecWarp // register files of earlier launches
+	pool   []*vecWarp // register files that nobody uses
+	slots  []*vecWarp // and those of earlier launches
 	out    v64        // addresses or values for an event
 	left   v64        // what an atomic left in memory
 	tells  bool       // events of accesses are asked for
@@ -193,7 +188,6 @@ type vecWarp struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
-	exits   v32 // the places at which lanes exited
 }
 
 // group is the lanes of a warp that stand at one place with the same scalars.
@@ -260,35 +254,88 @@ func (x *vecMachine) takeSlot(v *vecWarp) int32 {
 	return s
 }
 
-func (x *vecMachine) start(w *warp, mask uint32) {
-	v := w.vec
-	if n := len(x.slots); v == nil && n > 0 {
-		v, x.slots = x.slots[n-1], x.slots[:n-1]
-		w.vec = v
+// start leaves the warp without register file: it takes one when it first runs and gives it back when its lanes have
+// exited, so that warps which run to their end without waiting use one after the other the same few lines of the cache.
+func (x *vecMachine) start(w *warp, _ uint32) {
+	w.exits.several = false
+	if w.vec != nil { // of a block that never ended
+		x.release(w)
 	}
-	if v == nil {
+}
+
+// begin gives a warp its register file.
+func (x *vecMachine) begin(w *warp) {
+	var v *vecWarp
+	switch {
+	case len(x.pool) > 0:
+		// What never changes stands in the first slot still.
+		v, x.pool = x.pool[len(x.pool)-1], x.pool[:len(x.pool)-1]
+	case len(x.slots) > 0:
+		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
+		copy(x.scalars(v, 0), x.template)
+	default:
 		v = &vecWarp{v32: make([]v32, x.t.v32), v64: make([]v64, x.t.v64), preds: make([]uint32, x.t.preds),
 			sc: make([]uint64, len(x.template)), local: make([]byte, 32*x.t.local), groups: make([]group, 0, 4)}
-		w.vec = v
+		copy(x.scalars(v, 0), x.template)
 	}
+	w.vec = v
 	clear(v.local)
 	v.slots = 1
-	v.groups = append(v.groups[:0], group{mask: mask})
+	v.groups = append(v.groups[:0], group{mask: w.live})
 	v.cur = 0
 	s := x.scalars(v, 0)
-	copy(s, x.template)
 	for _, f := range x.specials {
 		s[f.reg] = x.r.special(w, 0, isa.SpecialID(f.val))
 	}
 }
 
+// release takes the register file of a warp away.
+func (x *vecMachine) release(w *warp) {
+	x.pool = append(x.pool, w.vec)
+	w.vec = nil
+}
+
 func (x *vecMachine) run(w *warp, end uint64) {
+	if w.vec == nil {
+		x.begin(w)
+	}
 	for w.time < end && w.ready != 0 && x.r.stop == nil {
 		if w.regroup {
 			x.choose(w)
 		}
 		x.exec(w, end)
 	}
+	if w.live == 0 {
+		x.release(w)
+	}
+}
+
+// exits tells at which places lanes of a warp exited.
+type exits struct {
+	place   uint32 // where all did together
+	several bool   // each says it
+	each    *v32
+}
+
+// note tells that the lanes of mask exit at a place.
+func (e *exits) note(mask, live, place uint32) {
+	if !e.several && mask == live {
+		e.place = place
+		return
+	}
+	if e.each == nil {
+		e.each = new(v32)
+	}
+	e.several = true
+	lanes.Set32(e.each, place, mask)
+}
+
+// of gives the place at which a lane exited.
+func (e *exits) of(lane int) uint32 {
+	if e.several {
+		return e.each[lane]
+	}
+	return e.place
 }
 
 // choose joins groups that stand together with equal scalars and picks the one that runs next: that at the smallest
@@ -447,10 +494,14 @@ func (v *vecWarp) groupOf(lane int) *group {
 
 func (x *vecMachine) place(w *warp, lane int) uint32 {
 	if w.live>>uint(lane)&1 == 0 {
-		return w.vec.exits[lane]
+		return w.exits.of(lane)
+	}
+	pc := int32(0)
+	if w.vec != nil {
+		pc = w.vec.groupOf(lane).pc
 	}
 	// The next instruction with a place of its own: what lies between computes only.
-	for pc := w.vec.groupOf(lane).pc; int(pc) < len(x.t.code); pc++ {
+	for ; int(pc) < len(x.t.code); pc++ {
 		if in := &x.t.code[pc]; in.op >= oSwitch && in.op <= oAtomic {
 			if p := x.places[in.a]; p != 0 {
 				return p

@@ -201,7 +201,7 @@ func (x *vecMachine) builtin(w *warp, e *effect, mask uint32, place uint32) {
 
 // exit ends the lanes of mask.
 func (x *vecMachine) exit(w *warp, mask uint32, place uint32) {
-	lanes.Set32(&w.vec.exits, place, mask)
+	w.exits.note(mask, w.live, place)
 	x.r.exit(w, mask, place)
 }
 

@@ -25,13 +25,16 @@ const (
 // its own, so that spinning lanes cannot keep out the lane they wait for.
 type warp struct {
 	cta    *cta
-	number uint32   // event.Event.Warp
-	index  int      // in the block
-	live   uint32   // lanes that have not exited
-	ready  uint32   // live lanes that wait for nothing
-	lanes  []lane   // of engine ref, 32
-	vec    *vecWarp // of engine warp
+	number uint32     // event.Event.Warp
+	index  int        // in the block
+	live   uint32     // lanes that have not exited
+	ready  uint32     // live lanes that wait for nothing
+	first  event.Dim3 // the coordinate of lane 0
+	lanes  []lane     // of engine ref, 32
+	vec    *vecWarp   // of engine warp; nil while no lane has run, and when all have exited
+	exits  exits      // of engine warp
 	stands [32]uint64
+	stood  bool // stands are not zeros
 
 	group   uint32 // the lanes that run; all stand at one place
 	lead    int    // the lowest of them
@@ -83,12 +86,19 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
 	w.polls, w.writes = 0, 0
-	w.stands = [32]uint64{}
+	if w.stood {
+		w.stands, w.stood = [32]uint64{}, false
+	}
 	r.m.start(w, mask)
 }
 
 // tid gives the coordinate of a lane in its block.
-func (w *warp) tid(lane int) event.Dim3 { return w.cta.shape.At(uint64(w.index*32 + lane)) }
+func (w *warp) tid(lane int) event.Dim3 {
+	if lane == 0 {
+		return w.first
+	}
+	return w.cta.shape.At(uint64(w.index*32 + lane))
+}
 
 // runnable reports whether the warp can make a step.
 func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
@@ -115,7 +125,10 @@ func (w *warp) halt(r *run, mask uint32, place uint32) {
 }
 
 // stand notes what the lanes of mask wait for.
-func (w *warp) stand(mask uint32, s stand) { lanes.Set64(&w.stands, uint64(s), mask) }
+func (w *warp) stand(mask uint32, s stand) {
+	lanes.Set64(&w.stands, uint64(s), mask)
+	w.stood = true
+}
 
 // patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.
 func (r *run) patience() uint64 {
