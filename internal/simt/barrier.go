@@ -195,6 +195,7 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 		r.checkSites(b, id, c)
 	}
 	r.out.barrierDone(w, on, place, id)
+	c.completed++
 	for _, v := range c.warps {
 		woken := b.wait[v.index]
 		for m := woken; b.reduced && m != 0; m &= m - 1 {

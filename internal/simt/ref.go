@@ -139,6 +139,8 @@ type cta struct {
 	shared  []byte
 	bars    [16]barrier
 	met     uint16 // barriers that somebody has arrived at
+
+	completed uint64 // how often barriers were
 }
 
 // newCTA starts block index.

@@ -10,6 +10,9 @@ const (
 	windowBytes   = 256 << 20
 	// sliceCost is what a warp may run before the next one does, by seed 0.
 	sliceCost = 256
+	// barrierTurns bounds how often the warps of a block have their turns before those of the next block do, by seed 0, as long
+	// as they complete a barrier each time: what they work on is in the cache.
+	barrierTurns = 32
 	// The window grows by growBy when no block has finished while the warps that can step ran so much each, because the
 	// blocks inside may wait for blocks outside: growPolling when all of them polled, growReading when none wrote,
 	// growAnyhow otherwise.
@@ -148,7 +151,29 @@ func (r *run) round() (ran bool, err error) {
 			s.warps[i], s.warps[j] = s.warps[j], s.warps[i]
 		}
 	}
-	for _, w := range s.warps {
+	for i := 0; i < len(s.warps); {
+		j := i + 1
+		for r.l.Seed == 0 && j < len(s.warps) && s.warps[j].cta == s.warps[i].cta {
+			j++
+		}
+		for range barrierTurns {
+			before := s.warps[i].cta.completed
+			if err := r.turns(s.warps[i:j], &ran); err != nil {
+				return ran, err
+			}
+			if r.l.Seed != 0 || s.warps[i].cta.completed == before {
+				break
+			}
+		}
+		i = j
+	}
+	return ran, nil
+}
+
+// turns gives each of some warps a turn.
+func (r *run) turns(warps []*warp, ran *bool) error {
+	s := &r.sched
+	for _, w := range warps {
 		if !w.runnable() {
 			continue
 		}
@@ -156,16 +181,16 @@ func (r *run) round() (ran bool, err error) {
 		if r.l.Seed != 0 {
 			n = uint64(r.rng.spread(10))
 		}
-		ran = true
+		*ran = true
 		r.turn(w, n)
 		if err := r.halted(); err != nil {
-			return ran, err
+			return err
 		}
 		if s.stuck && r.clock >= s.deadline {
-			return ran, ErrDeadlock
+			return ErrDeadlock
 		}
 	}
-	return ran, nil
+	return nil
 }
 
 // roundPCT runs the warp of the highest priority for a while.
