@@ -85,7 +85,7 @@ const (
 )
 
 // Flags qualify an Event.
-type Flags uint8
+type Flags uint16
 
 // The flags.
 const (
@@ -97,6 +97,7 @@ const (
 	FlagVector                      // Size covers several elements of Aux bytes each
 	FlagAligned                     // Arrive: an .aligned barrier without thread count (__syncthreads)
 	FlagRed                         // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
+	FlagOld                         // with FlagValues: what was there before stands behind the values, see OldOf
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
@@ -118,9 +119,9 @@ type Event struct {
 	Scope   Scope
 	Space   Space
 	Size    uint8 // bytes a lane, vectors included
-	Flags   Flags
 	Barrier uint8
 	RMW     RMW // Atomic
+	Flags   Flags
 }
 
 // ValueWords is the number of 8-byte words that hold a value of size bytes.
@@ -157,6 +158,22 @@ func (b *Batch) ValueOf(e *Event, lane int) []uint64 {
 	}
 	n := ValueWords(e.Size)
 	at := int(e.Val) + rank(e.Mask, lane)*n
+	return b.Values[at : at+n]
+}
+
+// OldOf gives the words that were where lane writes just before it did, the lanes of the instruction one after the other,
+// the lowest first; nil without FlagOld. The lane must be in e.Mask. An access of less than four bytes has the four around
+// it, aligned, those outside its allocation zero.
+//
+// All writes of a launch to global and shared memory have FlagOld or none has. They may have it only if nothing else, neither
+// the host nor another launch, writes the memory while it runs: who knows the last write of a location need not keep what
+// it wrote until the next one tells.
+func (b *Batch) OldOf(e *Event, lane int) []uint64 {
+	if e.Flags&FlagOld == 0 {
+		return nil
+	}
+	n := ValueWords(e.Size)
+	at := int(e.Val) + (bits.OnesCount32(e.Mask)+rank(e.Mask, lane))*n
 	return b.Values[at : at+n]
 }
 
@@ -233,6 +250,7 @@ const (
 	NeedShared                     // Load, Store, Atomic in Shared
 	NeedSync                       // Fence, Arrive, BarrierDone, WarpSync, Exit
 	NeedValues                     // FlagValues on stores and atomics
+	NeedOld                        // FlagOld too, where values are made
 	NeedBranches                   // Branch, Reconverge
 	NeedHost                       // Host
 	NeedLaunch                     // KernelBegin, KernelEnd

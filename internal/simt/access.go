@@ -19,6 +19,7 @@ type access struct {
 	global, shared uint32 // lanes, by space
 	addr           [32]uint64
 	value          [32][4]uint64 // written, when asked for
+	old            [32][4]uint64 // what was there, when asked for
 }
 
 // load executes ld for the lanes of on. A faulting lane reads 0.
@@ -52,18 +53,21 @@ func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
 func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
-	values := r.out.needs&event.NeedValues != 0
+	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		data := r.reach(w, i, in, place, event.FlagWrite)
 		if data == nil {
 			continue
 		}
+		if olds {
+			r.noteOld(w, i, data)
+		}
 		for k := 0; uint64(k)*in.piece < in.width; k++ {
 			putUint(data[uint64(k)*in.piece:][:in.piece], r.m.value(w, i, &in.src[1+k]))
 		}
 		if values {
-			acc.note(i, data)
+			acc.value[i] = wordsOf(data)
 		}
 	}
 	if acc.global|acc.shared != 0 {
@@ -77,7 +81,7 @@ func (r *run) store(w *warp, in *inst, on uint32, place uint32) {
 func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 	acc := &r.acc
 	acc.global, acc.shared = 0, 0
-	values := r.out.needs&event.NeedValues != 0
+	values, before := r.out.needs&event.NeedValues != 0, r.out.olds()
 	changed, failed := false, uint32(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
@@ -87,6 +91,9 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 				r.m.put(w, i, d, 0)
 			}
 			continue
+		}
+		if before {
+			r.noteOld(w, i, data)
 		}
 		var olds [8]uint64
 		for k := 0; uint64(k)*in.piece < in.width; k++ {
@@ -107,7 +114,7 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			r.m.put(w, i, d, in.Type.Extend(olds[d.at], in.Dst[d.at].Size))
 		}
 		if values {
-			acc.note(i, data)
+			acc.value[i] = wordsOf(data)
 		}
 	}
 	r.out.atomics(w, in, place, acc, failed)
@@ -120,13 +127,38 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 	return 1
 }
 
-// note keeps what lane i wrote.
-func (a *access) note(i int, data []byte) {
-	v := &a.value[i]
-	*v = [4]uint64{}
+// noteOld keeps what is where lane i, which has just been reached, will write.
+func (r *run) noteOld(w *warp, i int, data []byte) {
+	if len(data) >= 4 {
+		r.acc.old[i] = wordsOf(data)
+		return
+	}
+	addr := r.acc.addr[i]
+	if r.acc.shared>>i&1 != 0 {
+		r.acc.old[i] = [4]uint64{around(w.cta.shared, addr, 0)}
+	} else if r.acc.global>>i&1 != 0 {
+		b := r.mem.lookup(addr)
+		r.acc.old[i] = [4]uint64{around(b.data, addr-b.Addr, b.Addr)}
+	}
+}
+
+// around gives the four bytes around data[at], aligned by address, of data that begins at origin; those outside are zero.
+func around(data []byte, at, origin uint64) (v uint64) {
+	first := (origin+at)&^3 - origin // perhaps before the beginning
+	for i := range uint64(4) {
+		if first+i < uint64(len(data)) {
+			v |= uint64(data[first+i]) << (8 * i)
+		}
+	}
+	return v
+}
+
+// wordsOf gives up to 32 bytes as words.
+func wordsOf(data []byte) (v [4]uint64) {
 	for k := 0; k < len(data); k += 8 {
 		v[k/8] = getUint(data[k:], uint64(min(8, len(data)-k)))
 	}
+	return v
 }
 
 // reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.

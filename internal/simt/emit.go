@@ -109,8 +109,19 @@ func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, 
 		for m := mask; m != 0; m &= m - 1 {
 			o.batch.Values = append(o.batch.Values, acc.value[bits.TrailingZeros32(m)][:n]...)
 		}
+		if o.olds() {
+			e.Flags |= event.FlagOld
+			for m := mask; m != 0; m &= m - 1 {
+				o.batch.Values = append(o.batch.Values, acc.old[bits.TrailingZeros32(m)][:n]...)
+			}
+		}
 	}
 	o.add(e)
+}
+
+// olds says that events tell what writes overwrite.
+func (o *emitter) olds() bool {
+	return o.needs&(event.NeedValues|event.NeedOld) == event.NeedValues|event.NeedOld
 }
 
 // fitLine finds base and stride such that every lane l of mask has address base + (l - lowest lane) * stride.

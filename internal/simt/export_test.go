@@ -27,12 +27,42 @@ type diff struct {
 
 // account is what a run did.
 type account struct {
+	wpb     uint32 // warps a block
 	stats   Stats
 	err     error
 	faults  []Fault
 	text    string
 	threads map[uint64][]record
 	memory  []byte
+	mirror  map[cellAddr]byte // what memory holds as far as events have told
+	wrong   string            // where they contradict themselves
+}
+
+// cellAddr is a byte of global memory, or of the shared memory of a block.
+type cellAddr struct{ block, addr uint64 }
+
+// overwrites checks what a write says was there before against the writes before it.
+func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uint64) {
+	old, value := b.OldOf(e, lane), b.ValueOf(e, lane)
+	if len(old) != len(value) || len(old) != event.ValueWords(e.Size) {
+		a.wrong = fmt.Sprintf("%v of %d bytes by lane %d: %d words, %d before", e.Kind, e.Size, lane, len(value), len(old))
+		return
+	}
+	addr := b.AddrOf(e, lane)
+	first, n := addr, uint64(e.Size)
+	if n < 4 {
+		first, n = addr&^3, 4
+	}
+	for i := range n {
+		was := byte(old[i/8] >> (i % 8 * 8))
+		if known, ok := a.mirror[cellAddr{block, first + i}]; ok && known != was {
+			a.wrong = fmt.Sprintf("%v of %d bytes at %#x by lane %d of warp %d: byte %#x held %#x, and %#x was written before", e.Kind, e.Size, addr, lane, e.Warp, first+i, was, known)
+		}
+		a.mirror[cellAddr{block, first + i}] = was
+	}
+	for i := range uint64(e.Size) {
+		a.mirror[cellAddr{block, addr + i}] = byte(value[i/8] >> (i % 8 * 8))
+	}
 }
 
 // record is an event as one thread sees it.
@@ -63,6 +93,13 @@ func (a *account) Events(b *event.Batch) {
 			if e.Kind <= event.Atomic {
 				r.addr = b.AddrOf(e, lane)
 				r.value = [4]uint64{}
+				if e.Flags&event.FlagWrite != 0 {
+					block := uint64(0)
+					if e.Space == event.Shared {
+						block = 1 + uint64(e.Warp/a.wpb)
+					}
+					a.overwrites(b, e, lane, block)
+				}
 				if e.Kind == event.Store { // what an atomic writes depends on those before it
 					copy(r.value[:], b.ValueOf(e, lane))
 				}
@@ -136,9 +173,9 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	mem := l.Program.Memory
 	before := snapshot(mem)
-	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
 	run := func(e Engine, seed uint64, show bool) *account {
-		a := &account{threads: map[uint64][]record{}}
+		a := &account{wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}}
 		copied := *l
 		copied.Seed = seed
 		if copied.MaxSteps == 0 {
@@ -162,6 +199,9 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		}
 		a.stats, a.err = e.Run(ctx, &copied)
 		a.memory = content(mem)
+		if a.wrong != "" {
+			d.t.Errorf("%s on %T: %s", l.Kernel, e, a.wrong)
+		}
 		return a
 	}
 	want := run(NewRef(), l.Seed, false)

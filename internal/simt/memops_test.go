@@ -127,6 +127,39 @@ func TestVectorsAndBytes(t *testing.T) {
 		kernel-end w0 00000000`)
 }
 
+// TestOverwritten asks what writes say was there before: of lanes side by side, of lanes that write the same place, one
+// after the other, of bytes, pairs and atomics.
+func TestOverwritten(t *testing.T) {
+	g := newRig(t, kernel(`
+	mov.u32 %r1, 7;
+	add.u32 %r2, %ln, 5;
+	st.global.u32 [%mine], %r2;
+	st.global.u32 [%out], %r2;
+	cvt.u64.u32 %rd1, %ln;
+	add.u64 %rd1, %rd1, %out;
+	st.global.u8 [%rd1+4], %r1;
+	st.global.v2.u32 [%out+8], {%r1, %r2};
+	atom.global.add.u32 %r3, [%out+4], %ln;
+	atom.global.exch.b64 %rd2, [%out+8], %rd1;`))
+	out := g.buffer(5)
+	b, _ := g.mem.Bytes(out, 20)
+	for i := range b {
+		b[i] = byte(i + 1)
+	}
+	o := g.mustRun(launch{block: 2, out: out, set: func(l *Launch) { l.Needs |= event.NeedValues | event.NeedOld }})
+	at := func(n uint64) string { return fmt.Sprintf("%x", out+n) }
+	o.wantEvents(t, out, `
+		kernel-begin w0 00000000
+		store w0 00000003 global w4 out+0 +4 = [5] [6] over [4030201] [8070605]
+		store w0 00000003 global w4 out+0 +0 = [5] [6] over [5] [5]
+		store w0 00000003 global w1 out+4 +1 = [7] [7] over [6] [7]
+		store w0 00000003 global w8 out+8 +0 = [500000007] [600000007] over [100f0e0d0c0b0a09] [500000007]
+		atomic w0 00000003 global relaxed.gpu rw4 out+4 +0 = [707] [708] over [707] [707]
+		atomic w0 00000003 global relaxed.gpu rw8 out+8 +0 = [`+at(0)+`] [`+at(1)+`] over [600000007] [`+at(0)+`]
+		exit w0 00000003
+		kernel-end w0 00000000`)
+}
+
 func TestAtomics(t *testing.T) {
 	g := newRig(t, kernel(`
 	atom.global.add.f32 %f1, [%out], 0f3F000000;       // 0.5 by each

@@ -232,6 +232,12 @@ func eventText(b *event.Batch, e *event.Event) string {
 				fmt.Fprintf(&s, " %x", b.ValueOf(e, bits.TrailingZeros32(m)))
 			}
 		}
+		if e.Flags&event.FlagOld != 0 {
+			s.WriteString(" over")
+			for m := e.Mask; m != 0; m &= m - 1 {
+				fmt.Fprintf(&s, " %x", b.OldOf(e, bits.TrailingZeros32(m)))
+			}
+		}
 	case event.Fence:
 		fmt.Fprintf(&s, " %v.%v", e.Order, e.Scope)
 	case event.Arrive:

@@ -164,7 +164,10 @@ type vecMachine struct {
 	slots  []*vecWarp // and those of earlier launches
 	out    v64        // addresses or values for an event
 	left   v64        // what an atomic left in memory
-	tells  bool       // events of accesses are asked for
+	before v64        // what was there, when events tell that
+	was    v32
+	olds   []uint64 // what a store has overwritten, for its event
+	tells  bool     // events of accesses are asked for
 	span   span
 	late   [8]uint64 // scalar results of the access at hand
 	isLate bool

@@ -41,6 +41,7 @@ func TestWarp(t *testing.T) {
 		{"FaultingLanes", TestFaultingLanes},
 		{"UseAfterFree", TestUseAfterFree},
 		{"VectorsAndBytes", TestVectorsAndBytes},
+		{"Overwritten", TestOverwritten},
 		{"Atomics", TestAtomics},
 		{"FailedCompareAndSwap", TestFailedCompareAndSwap},
 		{"ScatteredAndGeneric", TestScatteredAndGeneric},
@@ -85,7 +86,7 @@ func TestNoAllocation(t *testing.T) {
 		out := g.buffer(256)
 		count := func(n uint32) float64 {
 			l := g.prepare(launch{block: 256, out: out, n: n})
-			l.Sink, l.Needs = &discard{}, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues
+			l.Sink, l.Needs = &discard{}, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues|event.NeedOld
 			return testing.AllocsPerRun(3, func() {
 				if _, err := NewWarp().Run(t.Context(), l); err != nil {
 					t.Fatal(err)

@@ -102,6 +102,7 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	}
 	if valued {
 		e.rmw.Leaves32(&x.left, old, b, c, on)
+		lanes.ZExt64(&x.before, old, on)
 	}
 	if len(e.dst) > 0 && !direct {
 		lanes.Copy32(&v.v32[e.dst[0].reg], old, on)
@@ -128,6 +129,7 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	}
 	if valued {
 		e.rmw.Leaves64(&x.left, old, b, c, on)
+		lanes.Copy64(&x.before, old, on)
 	}
 	if len(e.dst) > 0 && !direct {
 		lanes.Copy64(&v.v64[e.dst[0].reg], old, on)
@@ -149,6 +151,9 @@ func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (chan
 			}
 		}
 		now := lowBytes(e.RMW(e.Inst, old, b, c), n)
+		if x.before[l] = old; n < 4 {
+			x.before[l] = around(x.span.data, off[l], x.span.origin)
+		}
 		putUint(at, now)
 		changed = changed || now != old
 		for k := range e.dst {
@@ -179,7 +184,7 @@ func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uin
 		for m := on; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m) & 31
 			acc.addr[l] = sp.origin + off[l]
-			acc.value[l] = [4]uint64{x.left[l]}
+			acc.value[l], acc.old[l] = [4]uint64{x.left[l]}, [4]uint64{x.before[l]}
 		}
 		o.atomics(w, &e.inst, place, acc, failed)
 		return
@@ -194,6 +199,10 @@ func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uin
 		ev.Flags |= event.FlagValues
 		ev.Val = uint32(len(o.batch.Values))
 		o.batch.Values = pack(o.batch.Values, &x.left, on)
+		if o.olds() {
+			ev.Flags |= event.FlagOld
+			o.batch.Values = pack(o.batch.Values, &x.before, on)
+		}
 	}
 	o.add(ev)
 }

@@ -298,13 +298,62 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	x.learn(i)
+	if x.r.out.olds() && (sp.space == event.Global || sp.space == event.Shared) {
+		x.storeOver(w, v, s, e, sp, on)
+	} else {
+		x.storePieces(w, v, s, e, sp, on)
+	}
+	w.writes++
+	x.tell(w, s, event.Store, event.FlagWrite, e, x.places[i], sp, on)
+}
+
+func (x *vecMachine) storePieces(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
 	// An access is aligned to its size, so that lanes touch the same bytes or none in common: piece by piece, each by the
 	// lowest lane first, leaves what lane by lane does.
 	for k := 0; uint64(k)*e.piece < e.width; k++ {
 		x.storePiece(w, v, s, e, k, sp, on)
 	}
-	w.writes++
-	x.tell(w, s, event.Store, event.FlagWrite, e, x.places[i], sp, on)
+}
+
+// storeOver stores, and keeps in x.olds what was there before.
+func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *span, on uint32) {
+	x.olds = x.olds[:0]
+	back := uint64(sp.first) * sp.stride
+	if sp.line && sp.stride == e.width && sp.at >= back && e.piece == e.width { // side by side
+		switch e.width {
+		case 4:
+			lanes.Load32(&x.was, sp.data[sp.at-back:], on)
+			lanes.ZExt64(&x.out, &x.was, on)
+			x.olds = pack(x.olds, &x.out, on)
+			x.storePiece(w, v, s, e, 0, sp, on)
+			return
+		case 8:
+			lanes.Load64(&x.out, sp.data[sp.at-back:], on)
+			x.olds = pack(x.olds, &x.out, on)
+			x.storePiece(w, v, s, e, 0, sp, on)
+			return
+		}
+	}
+	off := sp.each(v, on)
+	n := uint64(event.ValueWords(uint8(e.width)))
+	far := int64(sp.stride)
+	apart := sp.line && max(far, -far) >= int64(max(e.width, 4)) // no lane changes what another is to tell
+	for m := on; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if e.width < 4 {
+			x.olds = append(x.olds, around(sp.data, off[l], sp.origin))
+		} else {
+			for k := uint64(0); k < n; k++ {
+				x.olds = append(x.olds, getUint(sp.data[off[l]+8*k:], min(8, e.width)))
+			}
+		}
+		if !apart {
+			x.storePieces(w, v, s, e, sp, m&-m)
+		}
+	}
+	if apart {
+		x.storePieces(w, v, s, e, sp, on)
+	}
 }
 
 func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k int, sp *span, on uint32) {
@@ -350,6 +399,10 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 		ev.Flags |= event.FlagValues
 		ev.Val = uint32(len(o.batch.Values))
 		x.values(w, s, e, on)
+		if o.olds() {
+			ev.Flags |= event.FlagOld
+			o.batch.Values = append(o.batch.Values, x.olds...)
+		}
 	}
 	o.add(ev)
 }
