@@ -143,6 +143,7 @@ type actor struct {
 	shared bool
 	values []uint64 // written by the lowest of lanes
 	from   uint64   // address of the first byte of values
+	olds   []uint64 // what was there before, see event.Batch.OldOf
 	agent  *agent   // for the host
 	// cleared is the key of an entry all of whose accesses were found to happen before this one.
 	cleared uint32
@@ -265,9 +266,13 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 
 // values tells the actor what a lane writes.
 func (d *Detector) values(lane int, addr uint64) {
-	d.act.values, d.act.from = nil, addr
-	if d.act.class.plain {
-		d.act.values = d.act.b.ValueOf(d.act.e, lane)
+	a := &d.act
+	a.values, a.olds, a.from = nil, nil, addr
+	if a.class.side.Write {
+		a.olds = a.b.OldOf(a.e, lane)
+	}
+	if a.class.plain {
+		a.values = a.b.ValueOf(a.e, lane)
 	}
 }
 
@@ -506,7 +511,7 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 		}
 		i := at % pageBytes / lineBytes
 		l := p.expanded(i)
-		if l == nil && p.packs[i] != 0 {
+		if l == nil && p.marks[i].form != 0 {
 			d.expand(p, i)
 			l = p.expanded(i)
 		}
@@ -520,6 +525,9 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 		var value uint32
 		if a.values != nil {
 			value = a.word(at)
+		}
+		if l.memory && a.class.side.Write {
+			d.recall(c, at, bytes)
 		}
 		a.cleared = 0
 		if check && c.e[0].head|c.e[1].head|c.more != 0 {
@@ -538,7 +546,7 @@ func (d *Detector) word(addr uint64) bool {
 	p := a.page(addr)
 	a.locs = a.locs || p.valued()
 	i := addr % pageBytes / lineBytes
-	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.packs[i] != 0 || p.noted(i) != nil {
+	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.marks[i].form != 0 || p.noted(i) != nil {
 		return false
 	}
 	l := p.expanded(i)
@@ -592,6 +600,31 @@ func (a *actor) word(at uint64) uint32 {
 		return uint32(w)
 	}
 	return uint32(a.values[0] << ((a.from - at) * 8))
+}
+
+// old is what was in the cell at at, as far as the actor writes there.
+func (a *actor) old(at uint64) uint32 {
+	if a.e.Size < cellBytes {
+		return uint32(a.olds[0])
+	}
+	off := at - a.from
+	return uint32(a.olds[off/8] >> (off % 8 * 8))
+}
+
+// recall gives the entries of a cell whose value memory holds that value, which the actor is about to change.
+func (d *Detector) recall(c *cell, at uint64, bytes uint32) {
+	a := &d.act
+	d.mem.each(c, func(e *entry) {
+		if e.head&headMemory == 0 || e.head&bytes == 0 {
+			return
+		}
+		e.head &^= headMemory
+		if a.olds == nil {
+			e.head |= headMixed
+		} else {
+			e.value = a.old(at)
+		}
+	})
 }
 
 // spread makes a mask of bytes one of bits.

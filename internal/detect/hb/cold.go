@@ -119,6 +119,7 @@ func (d *Detector) cool(l *launch) {
 	}
 	slices.Sort(d.free) // the order of classes must not depend on that of a map
 	d.mem.notebook.forgetDeeds(l)
+	d.mem.forms.forget()
 	l.pages, l.logs, l.blocks, l.classes = nil, nil, nil, nil
 	delete(d.launches, l.info.ID)
 }

@@ -11,7 +11,7 @@ var Spec = detect.Spec{
 	Name:   "hb",
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
-	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedHost | event.NeedLaunch,
+	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch,
 	New:    func(c detect.Config) detect.Detector { return New(c) },
 }
 

@@ -253,7 +253,7 @@ func (d *Detector) notesFor(p *page, i uint64) *noteLine {
 	if d.cellsOnly || p.expanded(i) != nil {
 		return nil
 	}
-	if p.packs[i] != 0 {
+	if p.marks[i].form != 0 {
 		return d.notePacks(p, i)
 	}
 	return d.mem.notebook.begin(p, i, a.blk.launch)
@@ -280,18 +280,18 @@ func (t *notebook) begin(p *page, i uint64, l *launch) *noteLine {
 // actor's launch by one warp each.
 func (d *Detector) notePacks(p *page, i uint64) *noteLine {
 	l := d.act.blk.launch
-	for id := p.packs[i]; id != 0; {
-		x := d.mem.packs.at(id)
-		id = x.next
+	var buf [2 * maxPacks]pack
+	packs := d.mem.packsOf(p.marks[i], buf[:0])
+	for j := range packs {
+		x := &packs[j]
 		if k := &d.classes[x.head>>headShift]; k.launch != l || k.notes != noteLoads || x.head&refKind != 0 {
 			return nil
 		}
 	}
 	t := &d.mem.notebook
 	n := t.begin(p, i, l)
-	for id := p.packs[i]; id != 0; {
-		x := d.mem.packs.at(id)
-		id = x.next
+	for j := range packs {
+		x := &packs[j]
 		this := t.deed(l, deed{x.head >> headShift, x.warp, x.clock, x.exec}) << deedShift
 		size := d.classes[x.head>>headShift].key.size
 		if x.head&packOne != 0 {

@@ -13,7 +13,7 @@ import (
 // no byte in common. Loads alone have folds; lanes of one place are then all there or none. Or, with packOne, all lanes
 // access the same bytes.
 type pack struct {
-	head  uint32 // class<<7 | what ref is | packOne | bytes
+	head  uint32 // class<<8 | what ref is | packOne | bytes
 	warp  uint32 // refSet: of the last access
 	lanes uint32
 	clock uint32 // refSet: of the last access
@@ -25,11 +25,12 @@ type pack struct {
 
 // Bits of pack.head. The bytes of each cell are those of an entry for packOne, and else unused.
 const (
-	packOne  uint32 = 1 << 4
-	refKind  uint32 = 3 << 5
-	refWord  uint32 = 1 << 5 // the plain writes all wrote ref into all cells
-	refWords uint32 = 2 << 5 // what they wrote stands in words ref
-	refSet   uint32 = 3 << 5 // several threads a cell: set ref, of which only lanes count
+	packOne   uint32 = 1 << 4
+	refKind   uint32 = 7 << 5
+	refWord   uint32 = 1 << 5 // the plain writes all wrote ref into all cells
+	refWords  uint32 = 2 << 5 // what they wrote stands in words ref
+	refSet    uint32 = 3 << 5 // several threads a cell: set ref, of which only lanes count
+	refMemory uint32 = 4 << 5 // the plain writes wrote each byte always the same, which is what memory still holds
 )
 
 // maxPacks is how many packs a line has before it is expanded.
@@ -133,23 +134,33 @@ func (s *shadow) dropRef(x *pack) {
 
 // dropPacks forgets the packs of a line.
 func (s *shadow) dropPacks(p *page, i uint64) {
-	for id := p.packs[i]; id != 0; {
+	m := &p.marks[i]
+	for id := m.first(); id != 0; {
 		x := s.packs.at(id)
 		s.dropRef(x)
 		s.packs.drop(id)
 		id = x.next
 	}
-	p.packs[i] = 0
+	if m.form&markList == 0 {
+		s.forms.lines--
+	}
+	*m = mark{}
 }
 
 // unlink takes pack id out of a line and forgets it.
 func (s *shadow) unlink(p *page, i uint64, id uint32) {
-	at := &p.packs[i]
-	for *at != id {
-		at = &s.packs.at(*at).next
-	}
 	x := s.packs.at(id)
-	*at = x.next
+	if m := &p.marks[i]; m.first() == id {
+		if *m = (mark{}); x.next != 0 {
+			m.form = x.next | markList
+		}
+	} else {
+		at := m.first()
+		for s.packs.at(at).next != id {
+			at = s.packs.at(at).next
+		}
+		s.packs.at(at).next = x.next
+	}
 	s.dropRef(x)
 	s.packs.drop(id)
 }
@@ -159,22 +170,27 @@ func (s *shadow) link(p *page, i uint64, x pack) uint32 {
 	id := s.packs.add()
 	x.next = 0
 	*s.packs.at(id) = x
-	at := &p.packs[i]
-	for *at != 0 {
-		at = &s.packs.at(*at).next
+	at := p.marks[i].first()
+	if at == 0 {
+		p.marks[i].form = id | markList
+		return id
 	}
-	*at = id
+	for s.packs.at(at).next != 0 {
+		at = s.packs.at(at).next
+	}
+	s.packs.at(at).next = id
 	return id
 }
 
 // expand gives the line cells in place of packs.
 func (d *Detector) expand(p *page, i uint64) {
 	d.denote(p, i)
-	id := p.packs[i]
+	d.mem.thaw(p, i)
+	id := p.marks[i].first()
 	if id == 0 {
 		return
 	}
-	p.packs[i] = 0
+	p.marks[i] = mark{}
 	l := d.mem.line(p, i)
 	for id != 0 {
 		x := d.mem.packs.at(id)
@@ -187,7 +203,7 @@ func (d *Detector) expand(p *page, i uint64) {
 
 // expandAll expands all lines of a page.
 func (d *Detector) expandAll(p *page) {
-	for i := range p.packs {
+	for i := range p.marks {
 		d.expand(p, uint64(i))
 	}
 }
@@ -235,6 +251,9 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 	case kind == refSet:
 		d.restrict(l, c, x, k, e)
 		return
+	case kind == refMemory:
+		e.head |= headMemory
+		l.memory = true
 	case kind == refWord:
 		e.value = x.ref
 	case kind == refWords:
@@ -275,10 +294,11 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 	var fresh [maxPacks]cold
 	colds := fresh[:0]
 	plain := true
-	for i := range p.packs {
-		for id := p.packs[i]; id != 0; {
-			x := d.mem.packs.at(id)
-			id = x.next
+	var buf [2 * maxPacks]pack
+	for i := range p.marks {
+		packs := d.mem.packsOf(p.marks[i], buf[:0])
+		for j := range packs {
+			x := &packs[j]
 			if d.classes[x.head>>headShift].launch != l {
 				plain = false
 				continue
@@ -288,9 +308,9 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 			plain = plain && ok
 		}
 	}
-	for i := range p.packs {
+	for i := range p.marks {
 		switch {
-		case p.packs[i] == 0:
+		case p.marks[i].form == 0:
 		case plain:
 			d.mem.dropPacks(p, uint64(i))
 		default:
@@ -309,7 +329,8 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 
 // gatherPacks empties line i of the packs of l, and gathers those of classes that colds does not hold.
 func (d *Detector) gatherPacks(l *launch, p *page, i int, colds []cold) {
-	for id := p.packs[i]; id != 0; {
+	d.mem.thaw(p, uint64(i))
+	for id := p.marks[i].first(); id != 0; {
 		x := d.mem.packs.at(id)
 		this, k := id, x.head>>headShift
 		id = x.next

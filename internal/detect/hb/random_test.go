@@ -89,6 +89,9 @@ func TestRandomPrograms(t *testing.T) {
 	for seed := 0; seed < n; seed++ {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		b := oracle.Random(rng.IntN)
+		if seed%3 == 0 {
+			b = oracle.Remember(b)
+		}
 		m := detect.ModelCUDA
 		switch seed % 8 {
 		case 6:

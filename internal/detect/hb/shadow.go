@@ -15,7 +15,7 @@ const (
 // entry is what is kept of the accesses of one class to the same bytes of a cell: one group of lanes of one warp, or a
 // set. 24 bytes, no pointers.
 type entry struct {
-	head  uint32 // class<<7 | flags | bytes; 0: none
+	head  uint32 // class<<8 | flags | bytes; 0: none
 	warp  uint32 // many: warp of the last access
 	lanes uint32 // many: number of the set
 	clock uint32 // many: epoch of the last access
@@ -29,9 +29,11 @@ const (
 	headMixed uint32 = 1 << 4 // plain writes of different or unknown values
 	headChain uint32 = 1 << 5 // strong writes, all in the chain of read-modify-writes that made the current value
 	headMany  uint32 = 1 << 6
-	headShift        = 7
+	// headMemory: plain writes that all wrote the same, which is what memory still holds; see Detector.recall.
+	headMemory uint32 = 1 << 7
+	headShift         = 8
 	// headKey tells entries of a cell apart.
-	headKey = ^(headMixed | headMany)
+	headKey = ^(headMixed | headMany | headMemory)
 	// lastOrders in exec of a set: every access of the set happens before its last one.
 	lastOrders uint32 = 1 << 8
 )
@@ -48,11 +50,13 @@ type cell struct {
 type line struct {
 	cells [lineCells]cell
 	heavy bool // a cell may have more entries, or sets
+	// memory: an entry may have headMemory.
+	memory bool
 }
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
-	packs  [pageLines]uint32       // first packs of lines
+	marks  [pageLines]mark         // what is kept of packed lines
 	lines  *[pageLines]*line       // those with cells
 	notes  *[pageLines]*noteLine   // those with notes
 	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
@@ -78,6 +82,7 @@ type shadow struct {
 	free     []uint32
 	spare    []*line
 	sets     *sets
+	forms    forms
 	packs    slab[pack]
 	words    slab[words]
 	scrap    line
@@ -163,8 +168,8 @@ func (s *shadow) line(p *page, i uint64) *line {
 
 // clear forgets all entries of a page; its locs stay.
 func (s *shadow) clear(p *page) {
-	for i, first := range p.packs {
-		if first != 0 {
+	for i, m := range p.marks {
+		if m.form != 0 {
 			s.dropPacks(p, uint64(i))
 		}
 	}

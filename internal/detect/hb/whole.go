@@ -16,16 +16,26 @@ type whole struct {
 	e     *event.Event
 	exec  uint32
 	clock uint32
+	head  uint32 // class<<8 | one | bytes if one | headOld, headValues
 	one   uint32 // packOne or 0
 	bytes uint32 // packOne: of each cell
 	addr  uint64 // packOne
 	locs  bool   // a page touched has locs
 	wrote bool   // word is up to date
 	equal bool   // the words of all cells are the same
+	had   bool   // old is up to date
 	// The part.
 	lanes uint32
 	shape uint32
+	cells uint32 // what span gives, 0 when it was not asked
 	word  [lineCells]uint32
+	old   [lineCells]uint32 // what was there before, of the bytes written
+	// What is needed for a step: nothing but what stepKey and check say decides about the packs that come out; the packs
+	// that happen before the part.
+	fixed bool
+	check uint32
+	// fading are packs whose values memory holds no more after the part.
+	fading []uint32
 	// alike are the packs of the class that share bytes with the part, and which lanes or cells.
 	alike []alike
 	runs  []lanesRun
@@ -62,6 +72,12 @@ func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint
 	}
 	q.id, q.class, q.blk, q.w, q.b, q.e = id, &d.classes[id], blk, w, b, e
 	q.exec, q.clock, q.locs = e.Mask, w.same.clock, false
+	q.head = id << headShift
+	if q.tellsOld() {
+		q.head |= headOld
+	} else if e.Flags&event.FlagValues != 0 {
+		q.head |= headValues
+	}
 	d.acting = false
 	for i := range q.runs {
 		d.run(q, wi, &q.runs[i])
@@ -205,6 +221,7 @@ func (q *whole) fold(mask uint32) {
 func (d *Detector) run(q *whole, wi uint32, r *lanesRun) {
 	if r.stride != 0 {
 		q.one, q.bytes = 0, headBytes
+		q.head &^= packOne | headBytes
 		d.lines(q, wi, r)
 		return
 	}
@@ -214,7 +231,8 @@ func (d *Detector) run(q *whole, wi uint32, r *lanesRun) {
 		q.bytes = (1<<q.e.Size - 1) << (at % cellBytes)
 	}
 	q.shape = cellsAt(int64(at), q.e.Size)
-	q.wrote = false
+	q.head = q.head&^headBytes | packOne | q.bytes
+	q.wrote, q.had, q.cells = false, false, 0
 	d.part1(q, wi, r.first)
 }
 
@@ -235,7 +253,7 @@ func (d *Detector) lines(q *whole, wi uint32, r *lanesRun) {
 		}
 		q.lanes = m & unfold(uint32(1<<min(n, places)-1), r.folds)
 		q.shape = newShape(int64(r.first-line), r.stride, r.folds)
-		q.wrote = false
+		q.wrote, q.had, q.cells = false, false, 0
 		d.part1(q, wi, addr)
 	}
 }
@@ -247,7 +265,7 @@ func (d *Detector) part1(q *whole, wi uint32, addr uint64) {
 	if len(p.cold) == 0 || p.warmed == q.blk.info.ID || d.allKnown(p, q.blk) {
 		i := addr % pageBytes / lineBytes
 		if p.expanded(i) == nil && p.noted(i) == nil {
-			if d.pack(q, p, i) {
+			if d.packed(q, p, i) {
 				return
 			}
 		}
@@ -307,9 +325,9 @@ func (d *Detector) partByCells(q *whole, wi uint32) {
 // the line must be expanded: there may be a race, or packs do not say what must be said.
 func (d *Detector) pack(q *whole, p *page, i uint64) bool {
 	n := 0
-	q.alike = q.alike[:0]
+	q.alike, q.fading = q.alike[:0], q.fading[:0]
 	write := q.class.side.Write
-	for id := p.packs[i]; id != 0; n++ {
+	for id := p.marks[i].first(); id != 0; n++ {
 		this, x := id, d.mem.packs.at(id)
 		id = x.next
 		if x.head>>headShift == q.id {
@@ -326,11 +344,25 @@ func (d *Detector) pack(q *whole, p *page, i uint64) bool {
 		if k.launch != q.class.launch {
 			return false
 		}
-		if !write && !k.side.Write || q.mine(x) || d.ordered(q, x) {
+		if !write && !k.side.Write {
 			continue
 		}
-		if spanOf(x.head&packOne != 0, x.shape, x.lanes, k.key.size)&q.span() != 0 {
-			return false
+		span := spanOf(x.head&packOne != 0, x.shape, x.lanes, k.key.size)
+		if span&q.span() == 0 {
+			continue
+		}
+		if !q.mine(x) {
+			if !d.ordered(q, x) {
+				return false
+			}
+			q.check |= 1 << uint(n)
+		}
+		if write && x.head&refKind == refMemory {
+			// The event tells what was there before of the bytes that it writes alone.
+			if !q.tellsOld() || span&^q.span() != 0 || k.key.size < cellBytes || q.e.Size < cellBytes {
+				return false
+			}
+			q.fading = append(q.fading, this)
 		}
 	}
 	if n > maxPacks {
@@ -343,7 +375,24 @@ func (d *Detector) pack(q *whole, p *page, i uint64) bool {
 	return true
 }
 
-func (q *whole) span() uint32 { return spanOf(q.one != 0, q.shape, q.lanes, q.e.Size) }
+// Bits of whole.head besides those of pack.head.
+const (
+	headOld    uint32 = 1 << 5 // what the access overwrites is known
+	headValues uint32 = 1 << 6 // what it writes is known, but not that
+)
+
+// tellsOld says that what a plain store wrote and what was there before is known.
+func (q *whole) tellsOld() bool {
+	return q.class.plain && q.e.Flags&(event.FlagValues|event.FlagOld) == event.FlagValues|event.FlagOld
+}
+
+// span is the cells of the part.
+func (q *whole) span() uint32 {
+	if q.cells == 0 {
+		q.cells = spanOf(q.one != 0, q.shape, q.lanes, q.e.Size)
+	}
+	return q.cells
+}
 
 // over gives the lanes, for packOne the cells, that the part has in common with a pack of its class. Not ok: they have
 // bytes in common in another way.
@@ -410,7 +459,7 @@ func (d *Detector) packLoad(q *whole, p *page, i uint64) {
 	}
 	x := pack{head: q.id<<headShift | q.one | q.bytes, warp: q.e.Warp, lanes: q.lanes, clock: q.clock, exec: q.exec, shape: q.shape}
 	*x.whole() = rest
-	if p.packs[i] == 0 {
+	if p.marks[i].form == 0 {
 		d.mem.link(p, i, x)
 		return
 	}
@@ -454,7 +503,7 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 // unite adds a pack of loads to a line: to another that holds the same.
 func (d *Detector) unite(p *page, i uint64, y pack) {
 	s := d.mem
-	for id := p.packs[i]; id != 0; {
+	for id := p.marks[i].first(); id != 0; {
 		x := s.packs.at(id)
 		id = x.next
 		if x.head != y.head {
@@ -492,6 +541,9 @@ func (d *Detector) packStore(q *whole, p *page, i uint64) bool {
 			return false
 		}
 	}
+	for _, id := range q.fading {
+		q.recall(s, s.packs.at(id))
+	}
 	for _, o := range q.alike {
 		x := s.packs.at(o.id)
 		rest &^= o.shared
@@ -507,7 +559,10 @@ func (d *Detector) packStore(q *whole, p *page, i uint64) bool {
 	}
 	x := pack{head: q.id<<headShift | q.one | q.bytes&headBytes, warp: q.e.Warp, lanes: q.lanes, clock: q.clock, exec: q.exec, shape: q.shape}
 	*x.whole() = rest
-	if q.words() {
+	if q.tellsOld() {
+		x.head |= refMemory
+	} else if q.words() {
+		q.fixed = false
 		if q.equal {
 			x.head |= refWord
 			x.ref = q.word[bits.TrailingZeros32(q.span())&31]
@@ -532,49 +587,66 @@ func (q *whole) words() bool {
 		return true
 	}
 	q.wrote = true
-	size := int64(e.Size)
-	vals := q.b.Values[e.Val:]
-	rank := bits.OnesCount32(e.Mask & (q.lanes&-q.lanes - 1))
-	if q.one == 0 && size == 4 && strideOf(q.shape) == 4 {
-		at := baseOf(q.shape) / 4
-		q.equal = true
-		first := uint32(vals[rank])
-		for m := q.lanes; m != 0; m &= m - 1 {
-			v := uint32(vals[rank])
-			rank++
-			q.word[(int64(bits.TrailingZeros32(m))+at)&31] = v
-			q.equal = q.equal && v == first
-		}
-		return true
+	q.gather(&q.word, q.b.Values[e.Val:], false)
+	cells := q.span()
+	q.equal = e.Size >= cellBytes
+	first := q.word[bits.TrailingZeros32(cells)&31]
+	for m := cells; m != 0 && q.equal; m &= m - 1 {
+		q.equal = q.word[bits.TrailingZeros32(m)&31] == first
 	}
-	q.wordsByLane(vals)
 	return true
 }
 
-func (q *whole) wordsByLane(vals []uint64) {
+// before gathers what was where the part writes, by cell.
+func (q *whole) before() {
+	if !q.had {
+		q.had = true
+		q.gather(&q.old, q.b.Values[int(q.e.Val)+bits.OnesCount32(q.e.Mask)*event.ValueWords(q.e.Size):], true)
+	}
+}
+
+// gather brings values of the lanes into cells, of small accesses the bytes that they write; around says that the values of
+// these have the whole cell.
+func (q *whole) gather(to *[lineCells]uint32, vals []uint64, around bool) {
 	e := q.e
 	size := int64(e.Size)
+	if q.one == 0 && size == 4 && strideOf(q.shape) == 4 {
+		rank := bits.OnesCount32(e.Mask & (q.lanes&-q.lanes - 1))
+		at := baseOf(q.shape) / 4
+		for m := q.lanes; m != 0; m &= m - 1 {
+			to[(int64(bits.TrailingZeros32(m))+at)&31] = uint32(vals[rank])
+			rank++
+		}
+		return
+	}
 	if size < cellBytes {
-		q.word = [lineCells]uint32{}
+		*to = [lineCells]uint32{}
 	}
 	for m := q.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		v := vals[bits.OnesCount32(e.Mask&(m&-m-1))*event.ValueWords(e.Size):]
 		at := int64(q.b.AddrOf(e, lane) % lineBytes)
 		if size < cellBytes {
-			q.word[at/4] |= uint32(v[0]&(1<<(8*size)-1)) << uint(at%4*8)
+			w := uint32(v[0])
+			if around {
+				w >>= uint(at % 4 * 8)
+			}
+			to[at/4] |= w & (1<<(8*size) - 1) << uint(at%4*8)
 			continue
 		}
 		for c := int64(0); c < size; c += cellBytes {
-			q.word[(at+c)/4] = uint32(v[c/8] >> uint(c%8*8))
+			to[(at+c)/4] = uint32(v[c/8] >> uint(c%8*8))
 		}
 	}
-	q.equal = size >= cellBytes
-	cells := q.span()
-	first := q.word[bits.TrailingZeros32(cells)]
-	for m := cells; m != 0 && q.equal; m &= m - 1 {
-		q.equal = q.word[bits.TrailingZeros32(m)] == first
-	}
+}
+
+// recall gives pack x, whose values memory holds no more after the part, these values.
+func (q *whole) recall(s *shadow, x *pack) {
+	q.fixed = false
+	q.before()
+	x.head = x.head&^refKind | refWords
+	x.ref = s.words.add()
+	*s.words.at(x.ref) = words{word: q.old}
 }
 
 // rewrite notes what a store wrote over all of x, its own earlier store.
@@ -584,7 +656,8 @@ func (d *Detector) rewrite(q *whole, x *pack) {
 	if kind == 0 {
 		return // mixed already
 	}
-	if !q.words() {
+	q.fixed = false
+	if !q.words() || kind == refMemory && !q.tellsOld() {
 		s.dropRef(x)
 		return
 	}
@@ -595,11 +668,15 @@ func (d *Detector) rewrite(q *whole, x *pack) {
 		all = x.lanes
 	}
 	old := words{}
-	if kind == refWord {
+	switch kind {
+	case refMemory:
+		q.before()
+		old.word = q.old
+	case refWord:
 		for i := range old.word {
 			old.word[i] = x.ref
 		}
-	} else {
+	default:
 		old = *s.words.at(x.ref)
 	}
 	mixed := old.mixed
@@ -617,7 +694,7 @@ func (d *Detector) rewrite(q *whole, x *pack) {
 	case mixed == all:
 		s.dropRef(x)
 	default:
-		if kind == refWord {
+		if kind != refWords {
 			x.head = x.head&^refKind | refWords
 			x.ref = s.words.add()
 		}

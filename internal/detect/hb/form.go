@@ -1,0 +1,220 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// mark says what is kept of a packed line: nothing (zero), packs of its own, or a form.
+type mark struct {
+	form uint32 // number of the form, or with markList that of the first of the line's own packs
+	warp uint32 // what the warps of the form are relative to
+}
+
+const markList uint32 = 1 << 31
+
+// forms are lists of packs that lines share. A line whose packs refer to nothing is its form and a warp: what the warps
+// of a kernel do, each with lines of its own, makes few forms. A form is never changed, and says nothing of the current
+// values of things: the same access to two lines of a form makes them two lines of another, see step.
+type forms struct {
+	list  [][]pack          // from 1
+	byKey map[uint64]uint32 // by hash
+	steps [numSteps]step
+	used  bool // steps are
+	lines int  // marks that name a form
+}
+
+// maxForms is how many forms there are at most. Lines that would make more keep packs of their own.
+const maxForms = 1 << 14
+
+const numSteps = 1 << 9
+
+// step remembers what an access made of a line: of one of form from, one of form to.
+type step struct {
+	stepKey
+	to    uint32
+	shift uint32 // of the mark's warp
+	check uint32 // packs of the form, as bits, that must happen before the access
+}
+
+// stepKey is an access as far as it decides about the form that comes out.
+type stepKey struct {
+	from, delta        uint32 // delta: warp - mark.warp
+	head               uint32 // see whole.head
+	shape, lanes, exec uint32
+	clock              uint32
+}
+
+// step gives where a step is remembered.
+func (f *forms) step(k *stepKey) *step {
+	h := (uint64(k.from)<<32 | uint64(k.head)) * 0x9e3779b97f4a7c15
+	h ^= (uint64(k.shape)<<32 | uint64(k.lanes)) * 0xd6e8feb86659fd93
+	h ^= (uint64(k.delta)<<48 ^ uint64(k.clock)<<24 ^ uint64(k.exec)) * 0xff51afd7ed558ccd
+	return &f.steps[h>>32%numSteps]
+}
+
+// forget is told that classes, whose numbers packs hold, have ended.
+func (f *forms) forget() {
+	if f.used {
+		f.used = false
+		clear(f.steps[:])
+	}
+	if f.lines == 0 && f.list != nil {
+		f.list, f.byKey = nil, nil
+	}
+}
+
+// number gives the number of a form, 0 when there are too many.
+func (f *forms) number(packs []pack) uint32 {
+	h := uint64(len(packs))
+	for i := range packs {
+		x := &packs[i]
+		h = (h ^ (uint64(x.head)<<32 | uint64(x.warp))) * 0x9e3779b97f4a7c15
+		h = (h ^ (uint64(x.lanes)<<32 | uint64(x.shape))) * 0xd6e8feb86659fd93
+		h = (h ^ h>>32 ^ (uint64(x.exec)<<32 | uint64(x.clock))) * 0xff51afd7ed558ccd
+	}
+	for ; ; h++ {
+		id, ok := f.byKey[h]
+		if !ok {
+			break
+		}
+		if slices.Equal(f.list[id], packs) {
+			return id
+		}
+	}
+	if len(f.list) > maxForms {
+		return 0
+	}
+	if f.list == nil {
+		f.list, f.byKey = make([][]pack, 1), map[uint64]uint32{}
+	}
+	id := uint32(len(f.list))
+	f.list = append(f.list, slices.Clone(packs))
+	f.byKey[h] = id
+	return id
+}
+
+// packed judges and records the part in line i of p, as pack does: by a step that was made before, when there is one.
+func (d *Detector) packed(q *whole, p *page, i uint64) bool {
+	m := &p.marks[i]
+	if m.form&markList != 0 {
+		return d.pack(q, p, i)
+	}
+	from := *m
+	if from.form == 0 {
+		from.warp = q.e.Warp
+	}
+	f := &d.mem.forms
+	k := stepKey{from: from.form, delta: q.e.Warp - from.warp, head: q.head, shape: q.shape, lanes: q.lanes, exec: q.exec, clock: q.clock}
+	t := f.step(&k)
+	if t.stepKey == k && (t.check == 0 || d.checked(q, from, t.check)) {
+		if from.form == 0 {
+			f.lines++
+		}
+		*m = mark{t.to, from.warp + t.shift}
+		return true
+	}
+	d.mem.thaw(p, i)
+	q.fixed, q.check = true, 0
+	ok := d.pack(q, p, i)
+	d.mem.freeze(p, i)
+	if ok && q.fixed && m.form&markList == 0 {
+		f.used = true
+		*t = step{stepKey: k, to: m.form, shift: m.warp - from.warp, check: q.check}
+	}
+	return ok
+}
+
+// checked says that those packs of a form happen before the part.
+func (d *Detector) checked(q *whole, m mark, packs uint32) bool {
+	list := d.mem.forms.list[m.form]
+	for ; packs != 0; packs &= packs - 1 {
+		x := &list[bits.TrailingZeros32(packs)]
+		if q.w.same.behind(q.blk, x.warp+m.warp, x.lanes, x.clock) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// thaw gives a line packs of its own in place of its form.
+func (s *shadow) thaw(p *page, i uint64) {
+	m := p.marks[i]
+	if m.form == 0 || m.form&markList != 0 {
+		return
+	}
+	s.forms.lines--
+	p.marks[i] = mark{}
+	to := &p.marks[i].form
+	flag := markList
+	for _, x := range s.forms.list[m.form] {
+		id := s.packs.add()
+		x.warp += m.warp
+		*to = id | flag
+		at := s.packs.at(id)
+		*at = x
+		to, flag = &at.next, 0
+	}
+}
+
+// freeze gives a line a form in place of packs of its own, if they refer to nothing.
+func (s *shadow) freeze(p *page, i uint64) {
+	var buf [maxPacks + 2]pack
+	packs := buf[:0]
+	m := &p.marks[i]
+	for id := m.first(); id != 0; {
+		x := s.packs.at(id)
+		if kind := x.head & refKind; kind != 0 && kind != refMemory || len(packs) == len(buf) {
+			return
+		}
+		packs = append(packs, *x)
+		packs[len(packs)-1].next = 0
+		id = x.next
+	}
+	if len(packs) == 0 {
+		return
+	}
+	warp := packs[0].warp
+	for j := range packs {
+		packs[j].warp -= warp
+	}
+	n := s.forms.number(packs)
+	if n == 0 {
+		return
+	}
+	for id := m.first(); id != 0; {
+		x := s.packs.at(id)
+		s.packs.drop(id)
+		id = x.next
+	}
+	s.forms.lines++
+	*m = mark{n, warp}
+}
+
+// first gives the first of the line's own packs, 0 when it has none.
+func (m mark) first() uint32 {
+	if m.form&markList == 0 {
+		return 0
+	}
+	return m.form &^ markList
+}
+
+// packsOf appends the packs of a line.
+func (s *shadow) packsOf(m mark, to []pack) []pack {
+	if m.form&markList == 0 {
+		n := len(to)
+		if m.form != 0 {
+			to = append(to, s.forms.list[m.form]...)
+		}
+		for j := n; j < len(to); j++ {
+			to[j].warp += m.warp
+		}
+		return to
+	}
+	for id := m.first(); id != 0; {
+		x := s.packs.at(id)
+		to = append(to, *x)
+		id = x.next
+	}
+	return to
+}

@@ -1,0 +1,136 @@
+package oracle
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Remember gives a stream whose writes have values, and say what was there before where event.Batch.OldOf allows it. What a
+// write without values writes is made up, as is what memory holds at first.
+func Remember(b *event.Batch) *event.Batch {
+	r := memory{b: b, launches: map[uint32]*event.Launch{}, bytes: map[location]byte{},
+		out: &event.Batch{Addrs: b.Addrs, Launches: b.Launches, Hosts: b.Hosts}}
+	for i := range b.Launches {
+		r.launches[b.Launches[i].ID] = &b.Launches[i]
+	}
+	r.apart()
+	for i := range b.Events {
+		e := b.Events[i]
+		switch {
+		case e.Kind == event.Host:
+			r.host(&b.Hosts[e.Side])
+		case e.Kind <= event.Atomic && e.Flags&event.FlagWrite != 0:
+			r.write(&e, uint64(i))
+		default:
+			e.Flags &^= event.FlagValues // a failed atomic: nobody asks
+		}
+		r.out.Events = append(r.out.Events, e)
+	}
+	return r.out
+}
+
+// memory is what the writes of a stream make of memory.
+type memory struct {
+	b, out   *event.Batch
+	launches map[uint32]*event.Launch
+	tells    map[uint32]bool // launches whose writes say what was there
+	bytes    map[location]byte
+}
+
+type location struct{ launch, block, addr uint64 } // launch and block of shared memory
+
+// apart finds the launches while which nothing else writes, all of whose writes are aligned.
+func (r *memory) apart() {
+	r.tells = map[uint32]bool{}
+	running := map[uint32]bool{}
+	for i := range r.b.Events {
+		e := &r.b.Events[i]
+		switch {
+		case e.Kind == event.KernelBegin:
+			id := r.b.Launches[e.Side].ID
+			running[id], r.tells[id] = true, true
+		case e.Kind == event.KernelEnd:
+			delete(running, e.Launch)
+		case e.Kind == event.Host && r.b.Hosts[e.Side].Kind == event.HostWrite:
+			for id := range running {
+				r.tells[id] = false
+			}
+		case e.Kind <= event.Atomic && e.Flags&event.FlagWrite != 0:
+			for id := range running {
+				if id != e.Launch {
+					r.tells[id] = false
+				}
+			}
+			for m := e.Mask; m != 0; m &= m - 1 {
+				if r.b.AddrOf(e, bits.TrailingZeros32(m))%uint64(max(e.Size, 1)) != 0 {
+					r.tells[e.Launch] = false
+				}
+			}
+		}
+	}
+}
+
+func (r *memory) at(l location) byte {
+	if v, ok := r.bytes[l]; ok {
+		return v
+	}
+	return byte(l.addr / 32 % 2)
+}
+
+func (r *memory) host(h *event.HostOp) {
+	if h.Kind != event.HostWrite || h.Size > 1<<16 {
+		return
+	}
+	for i := range h.Size {
+		r.bytes[location{addr: h.Addr + i}] = byte((h.Addr + i) / 64 % 2)
+	}
+}
+
+// write gives e values and what was there before.
+func (r *memory) write(e *event.Event, n uint64) {
+	first := len(r.out.Values)
+	var olds []uint64
+	words := event.ValueWords(e.Size)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addr := r.b.AddrOf(e, lane)
+		value := r.b.ValueOf(e, lane)
+		if value == nil {
+			value = make([]uint64, words)
+			for i := range uint64(e.Size) {
+				value[i/8] |= (n * 2654435761 >> 7 % 4 * uint64(lane%2) & 0xff) << (i % 8 * 8)
+			}
+		}
+		r.out.Values = append(r.out.Values, value[:words]...)
+		old := make([]uint64, words)
+		from, size := addr, uint64(e.Size)
+		if size < 4 {
+			from, size = addr&^3, 4
+		}
+		for i := range size {
+			old[i/8] |= uint64(r.at(r.location(e, from+i))) << (i % 8 * 8)
+		}
+		olds = append(olds, old...)
+		for i := range uint64(e.Size) {
+			r.bytes[r.location(e, addr+i)] = byte(value[i/8] >> (i % 8 * 8))
+		}
+	}
+	e.Val = uint32(first)
+	e.Flags |= event.FlagValues
+	if r.tells[e.Launch] {
+		e.Flags |= event.FlagOld
+		r.out.Values = append(r.out.Values, olds...)
+	}
+}
+
+func (r *memory) location(e *event.Event, addr uint64) location {
+	if e.Space != event.Shared {
+		return location{addr: addr}
+	}
+	block := uint64(0)
+	if l := r.launches[e.Launch]; l != nil {
+		block = uint64(e.Warp / l.WarpsPerBlock())
+	}
+	return location{uint64(e.Launch), block + 1, addr}
+}
