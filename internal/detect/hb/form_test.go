@@ -1,0 +1,153 @@
+package hb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// regular makes a program whose warps do the same few things, each with a line of its own or of others, so that what
+// was made of one line is made of others too, with barriers that order some of it.
+func regular(pick func(n int) int) *event.Batch {
+	s := &stream{}
+	threads := uint32(32 << pick(3))
+	blocks := uint32(1 + pick(3))
+	s.begin(blocks, threads)
+	warps := int(blocks * threads / 32)
+	space := event.Global
+	if pick(4) == 0 {
+		space = event.Shared
+	}
+	access := func(place, warp, line int) {
+		e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: space, Warp: uint32(warp), Place: uint32(1 + place), Mask: ^uint32(0),
+			Addr: uint64(line%8) * 128, Stride: 4, Size: 4}
+		switch place {
+		case 1:
+			e.Addr += 4
+		case 2, 3, 4, 5:
+			e.Kind, e.Flags = event.Store, event.FlagWrite
+		}
+		switch {
+		case place == 5:
+			e.Size, e.Mask = 8, 0xffff
+			e.Stride = 8
+		case pick(10) == 0:
+			e.Mask = []uint32{0xffff, 0xffff0000, 0x55555555, 1, 1 << 31}[pick(5)]
+			e.Addr += uint64(firstLane(e.Mask)) * 4
+		}
+		if e.Kind == event.Store {
+			e.Flags |= event.FlagValues
+			e.Val = uint32(len(s.Values))
+			odd, kind := pick(32), pick(4)
+			for l := 0; l < 32; l++ {
+				if e.Mask>>uint(l)&1 != 0 {
+					v := []uint64{0, 1, uint64(l), 0}[kind]
+					if kind == 3 && l == odd {
+						v = 1 << uint(8*pick(4))
+					}
+					s.Values = append(s.Values, v)
+				}
+			}
+		}
+		s.add(e)
+	}
+	for n := 4 + pick(24); n > 0; n-- {
+		place, by, off := pick(6), []int{1, 1, 1, 1, 0, 2}[pick(6)], []int{0, 0, 0, 1, pick(8)}[pick(5)]
+		switch pick(8) {
+		case 0, 1, 2:
+			if skip := uint32(pick(12)); true {
+				for b := uint32(0); b < blocks; b++ {
+					if b != skip {
+						s.barrier(b, 10)
+					}
+				}
+			}
+		case 3:
+			access(place, pick(warps), pick(8))
+		default:
+			skip := pick(12)
+			for w := 0; w < warps; w++ {
+				if w != skip {
+					access(place, w, w*by+off)
+				}
+			}
+		}
+	}
+	return &s.Batch
+}
+
+func firstLane(mask uint32) (n int) {
+	for ; mask&1 == 0; mask >>= 1 {
+		n++
+	}
+	return n
+}
+
+// TestForms compares lines that share forms with cells, and with the oracle where that is quick.
+func TestForms(t *testing.T) {
+	n := 20000
+	if testing.Short() {
+		n = 3000
+	}
+	clean, recalled := 0, 0
+	for seed := 0; seed < n; seed++ {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		plain := regular(rng.IntN)
+		differs := func(b *event.Batch) bool {
+			b = oracle.Remember(b)
+			return races(b, detect.ModelCUDA) != byCells(b, detect.ModelCUDA)
+		}
+		if differs(plain) {
+			b := oracle.Remember(oracle.Shrink(plain, differs))
+			t.Fatalf("seed %d: forms differ from cells\n%s\nforms:\n%s\n\ncells:\n%s", seed, oracle.Print(b), races(b, detect.ModelCUDA), byCells(b, detect.ModelCUDA))
+		}
+		b := oracle.Remember(plain)
+		if seed%50 == 0 && oracle.Size(b) < 1200 {
+			compareWithOracle(t, b, detect.ModelCUDA, fmt.Sprint("regular ", seed))
+		}
+		d := New(detect.Config{})
+		d.Events(b)
+		recalled += int(d.mem.words.used)
+		if len(d.found) == 0 {
+			clean++
+		}
+	}
+	t.Logf("%d programs, %d without a race, values of %d packs recalled", n, clean, recalled)
+	if clean < n/20 || recalled < n/20 {
+		t.Error("nothing was tested")
+	}
+}
+
+// TestFormsAndValues checks that what two stores of one line wrote does not decide about another line.
+func TestFormsAndValues(t *testing.T) {
+	s := &stream{}
+	s.begin(4, 32)
+	store := func(warp, place, line uint32, value uint64) {
+		e := event.Event{Kind: event.Store, Flags: event.FlagWrite | event.FlagValues, Space: event.Global, Warp: warp, Place: place,
+			Mask: ^uint32(0), Addr: heap + uint64(line)*128, Stride: 4, Size: 4, Val: uint32(len(s.Values))}
+		for range 32 {
+			s.Values = append(s.Values, value)
+		}
+		s.add(e)
+	}
+	store(0, 1, 0, 1)
+	store(1, 1, 1, 2)
+	store(2, 1, 2, 3)
+	store(0, 1, 0, 1) // no change
+	store(1, 1, 1, 1)
+	store(2, 1, 2, 3)
+	store(3, 2, 2, 3)
+	b := oracle.Remember(&s.Batch)
+	if got := compareWithOracle(t, b, detect.ModelCUDA, "no change"); got != "p1-p2 same-value count 32 bytes 128" {
+		t.Error(got)
+	}
+	store(3, 3, 1, 1)
+	b = oracle.Remember(&s.Batch)
+	if got := compareWithOracle(t, b, detect.ModelCUDA, "change"); got != "p1-p2 same-value count 32 bytes 128\np1-p3 cross-block count 32 bytes 128" {
+		t.Error(got)
+	}
+}
