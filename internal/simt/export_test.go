@@ -27,6 +27,7 @@ type diff struct {
 
 // account is what a run did.
 type account struct {
+	needs   event.Needs
 	wpb     uint32 // warps a block
 	stats   Stats
 	err     error
@@ -93,7 +94,7 @@ func (a *account) Events(b *event.Batch) {
 			if e.Kind <= event.Atomic {
 				r.addr = b.AddrOf(e, lane)
 				r.value = [4]uint64{}
-				if e.Flags&event.FlagWrite != 0 {
+				if e.Flags&event.FlagWrite != 0 && a.needs&event.NeedOld != 0 {
 					block := uint64(0)
 					if e.Space == event.Shared {
 						block = 1 + uint64(e.Warp/a.wpb)
@@ -173,9 +174,10 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	mem := l.Program.Memory
 	before := snapshot(mem)
-	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
+	const all = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
+	needs := all
 	run := func(e Engine, seed uint64, show bool) *account {
-		a := &account{wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}}
+		a := &account{needs: needs, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}}
 		copied := *l
 		copied.Seed = seed
 		if copied.MaxSteps == 0 {
@@ -226,7 +228,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 			}
 		}
 	}
-	needs = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues
+	needs = all
 	before.restore(mem)
 	if raw := run(vecEngine{raw: true}, l.Seed, false); stable {
 		if s := want.differs(raw, l); s != "" {

@@ -89,9 +89,9 @@ func firstLane(mask uint32) (n int) {
 
 // TestForms compares lines that share forms with cells, and with the oracle where that is quick.
 func TestForms(t *testing.T) {
-	n := 20000
+	n := 6000
 	if testing.Short() {
-		n = 3000
+		n = 1500
 	}
 	clean, recalled := 0, 0
 	for seed := 0; seed < n; seed++ {
