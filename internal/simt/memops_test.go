@@ -155,7 +155,7 @@ func TestOverwritten(t *testing.T) {
 		store w0 00000003 global w1 out+4 +1 = [7] [7] over [6] [7]
 		store w0 00000003 global w8 out+8 +0 = [500000007] [600000007] over [100f0e0d0c0b0a09] [500000007]
 		atomic w0 00000003 global relaxed.gpu rw4 out+4 +0 = [707] [708] over [707] [707]
-		atomic w0 00000003 global relaxed.gpu rw8 out+8 +0 = [`+at(0)+`] [`+at(1)+`] over [600000007] [`+at(0)+`]
+		atomic w0 00000003 global relaxed.gpu rw8 exch out+8 +0 = [`+at(0)+`] [`+at(1)+`] over [600000007] [`+at(0)+`]
 		exit w0 00000003
 		kernel-end w0 00000000`)
 }
