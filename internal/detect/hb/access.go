@@ -259,6 +259,7 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		lane := bits.TrailingZeros32(m)
 		a.lanes, a.lane = m&-m, lane
 		if addr := b.AddrOf(e, lane); !d.noteAtomic(w, a.wi, lane, addr) {
+			d.values(lane, addr)
 			strong(lane, addr, e.Size)
 		}
 	}
