@@ -63,8 +63,8 @@ func (f *Func) propagate(diverged map[*Block]bool) {
 	}
 }
 
-// markJoins adds the blocks that lanes may reach by different ways from a branch that varies: those between the branch
-// and its immediate post-dominator, that included.
+// markJoins adds the blocks that lanes may reach by different ways from a branch that varies, up to its immediate
+// post-dominator, that included.
 func (f *Func) markJoins(diverged map[*Block]bool) bool {
 	pdom := PostDominators(f)
 	changed := false
@@ -73,26 +73,50 @@ func (f *Func) markJoins(diverged map[*Block]bool) bool {
 		if t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
 			continue
 		}
-		stop := pdom[b.ID]
-		seen := map[*Block]bool{}
-		work := append([]*Block(nil), b.Succs...)
-		for len(work) > 0 {
-			x := work[len(work)-1]
-			work = work[:len(work)-1]
-			if seen[x] {
-				continue
-			}
-			seen[x] = true
-			if len(x.Preds) > 1 && !diverged[x] {
-				diverged[x] = true
-				changed = true
-			}
-			if x.ID != stop {
-				work = append(work, x.Succs...)
-			}
+		for _, x := range f.joins(b, pdom[b.ID]) {
+			changed = changed || !diverged[x]
+			diverged[x] = true
 		}
 	}
 	return changed
+}
+
+// joins finds the blocks at which different ways from b meet, on the way to stop (an ID), which is one too. Each block
+// is given the last block that all ways to it pass: a successor of b, a join, or what those before it are given. Ways
+// end at b: the header of a loop is no join of a branch in it whose other way leaves the loop, for the lanes that come
+// round are in one turn.
+func (f *Func) joins(b *Block, stop int) []*Block {
+	last := make([]*Block, len(f.Blocks))
+	edges := map[*Block]int{} // from b
+	for _, s := range b.Succs {
+		edges[s]++
+	}
+	var found []*Block
+	for pass, changed := 0, true; changed; pass++ {
+		changed, found = false, found[:0]
+		for _, x := range f.Blocks {
+			var from *Block
+			join := edges[x] > 1
+			if edges[x] > 0 {
+				from = x
+			}
+			for _, p := range x.Preds {
+				if at := last[p.ID]; p != b && p.ID != stop && at != nil {
+					join = join || from != nil && from != at
+					from = at
+				}
+			}
+			if pass > len(f.Blocks) { // irreducible loops might take turns for ever
+				join = join || len(x.Preds) > 1 && from != nil
+			}
+			if join {
+				found, from = append(found, x), x
+			}
+			changed = changed || from != last[x.ID]
+			last[x.ID] = from
+		}
+	}
+	return found
 }
 
 // PostDominators gives the immediate post-dominator of each block by ID, -1 where only the end of the thread is one.
