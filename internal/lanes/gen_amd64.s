@@ -33415,6 +33415,174 @@ TEXT partStore32Pattern<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
+TEXT fullLoad64Pattern<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 8(R12), BX
+	MOVQ BX, CX
+	MOVL BX, BX
+	SHRQ $32, CX
+	MOVL 16(R12), SI
+	ADDQ R10, CX
+	MOVQ (R13)(BX*1), R8
+	SUBQ (CX), R8
+	CMPQ R8, 8(CX)
+	JCC stop
+	TESTQ $7, R8
+	JNE stop
+	MOVQ 16(CX), R9
+	ADDQ (R9), R8
+	VMOVDQU64 0(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 0(R11)(AX*1)
+	VMOVDQU64 32(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 64(R11)(AX*1)
+	VMOVDQU64 64(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 128(R11)(AX*1)
+	VMOVDQU64 96(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 192(R11)(AX*1)
+	MOVQ 32(R12), AX
+	ADDQ $32, R12
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT partLoad64Pattern<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 8(R12), BX
+	MOVQ BX, CX
+	MOVL BX, BX
+	SHRQ $32, CX
+	MOVL 16(R12), SI
+	ADDQ R10, CX
+	MOVQ (R13)(BX*1), R8
+	SUBQ (CX), R8
+	CMPQ R8, 8(CX)
+	JCC stop
+	TESTQ $7, R8
+	JNE stop
+	MOVQ 16(CX), R9
+	ADDQ (R9), R8
+	KNOTD K1, K5
+	VMOVDQU64 0(R11)(AX*1), Z20
+	VMOVDQU64 0(DI)(SI*1), Y16
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 0(R11)(AX*1)
+	KNOTD K2, K5
+	VMOVDQU64 64(R11)(AX*1), Z20
+	VMOVDQU64 32(DI)(SI*1), Y16
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 64(R11)(AX*1)
+	KNOTD K3, K5
+	VMOVDQU64 128(R11)(AX*1), Z20
+	VMOVDQU64 64(DI)(SI*1), Y16
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 128(R11)(AX*1)
+	KNOTD K4, K5
+	VMOVDQU64 192(R11)(AX*1), Z20
+	VMOVDQU64 96(DI)(SI*1), Y16
+	VPGATHERDQ (R8)(Y16*1), K5, Z20
+	VMOVDQU64 Z20, 192(R11)(AX*1)
+	MOVQ 32(R12), AX
+	ADDQ $32, R12
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT fullStore64Pattern<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 8(R12), BX
+	MOVQ BX, CX
+	MOVL BX, BX
+	SHRQ $32, CX
+	MOVL 16(R12), SI
+	ADDQ R10, CX
+	MOVQ (R13)(BX*1), R8
+	SUBQ (CX), R8
+	CMPQ R8, 8(CX)
+	JCC stop
+	TESTQ $7, R8
+	JNE stop
+	MOVQ 16(CX), R9
+	ADDQ (R9), R8
+	VMOVDQU64 0(R11)(AX*1), Z20
+	VMOVDQU64 0(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	VMOVDQU64 64(R11)(AX*1), Z20
+	VMOVDQU64 32(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	VMOVDQU64 128(R11)(AX*1), Z20
+	VMOVDQU64 64(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	VMOVDQU64 192(R11)(AX*1), Z20
+	VMOVDQU64 96(DI)(SI*1), Y16
+	KXNORD K5, K5, K5
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	MOVQ 32(R12), AX
+	ADDQ $32, R12
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT partStore64Pattern<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 8(R12), BX
+	MOVQ BX, CX
+	MOVL BX, BX
+	SHRQ $32, CX
+	MOVL 16(R12), SI
+	ADDQ R10, CX
+	MOVQ (R13)(BX*1), R8
+	SUBQ (CX), R8
+	CMPQ R8, 8(CX)
+	JCC stop
+	TESTQ $7, R8
+	JNE stop
+	MOVQ 16(CX), R9
+	ADDQ (R9), R8
+	KNOTD K1, K5
+	VMOVDQU64 0(R11)(AX*1), Z20
+	VMOVDQU64 0(DI)(SI*1), Y16
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	KNOTD K2, K5
+	VMOVDQU64 64(R11)(AX*1), Z20
+	VMOVDQU64 32(DI)(SI*1), Y16
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	KNOTD K3, K5
+	VMOVDQU64 128(R11)(AX*1), Z20
+	VMOVDQU64 64(DI)(SI*1), Y16
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	KNOTD K4, K5
+	VMOVDQU64 192(R11)(AX*1), Z20
+	VMOVDQU64 96(DI)(SI*1), Y16
+	VPSCATTERDQ Z20, K5, (R8)(Y16*1)
+	MOVQ 32(R12), AX
+	ADDQ $32, R12
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
 TEXT fullLoad32Each<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(R12), BX
 	MOVQ BX, CX
@@ -34780,17 +34948,19 @@ DATA full<>+2808(SB)/8, $fullStore32Rows<>(SB)
 DATA full<>+2816(SB)/8, $fullLoad32Spread<>(SB)
 DATA full<>+2824(SB)/8, $fullLoad32Pattern<>(SB)
 DATA full<>+2832(SB)/8, $fullStore32Pattern<>(SB)
-DATA full<>+2840(SB)/8, $fullLoad32Each<>(SB)
-DATA full<>+2848(SB)/8, $fullStore32Each<>(SB)
-DATA full<>+2856(SB)/8, $fullLoad32EachLow<>(SB)
-DATA full<>+2864(SB)/8, $fullStore32EachLow<>(SB)
-DATA full<>+2872(SB)/8, $fullLoad64Each<>(SB)
-DATA full<>+2880(SB)/8, $fullStore64Each<>(SB)
-DATA full<>+2888(SB)/8, $fullLoad64EachLow<>(SB)
-DATA full<>+2896(SB)/8, $fullStore64EachLow<>(SB)
-DATA full<>+2904(SB)/8, $fullSteadyS<>(SB)
-DATA full<>+2912(SB)/8, $fullSteadyU<>(SB)
-GLOBL full<>(SB), RODATA, $2920
+DATA full<>+2840(SB)/8, $fullLoad64Pattern<>(SB)
+DATA full<>+2848(SB)/8, $fullStore64Pattern<>(SB)
+DATA full<>+2856(SB)/8, $fullLoad32Each<>(SB)
+DATA full<>+2864(SB)/8, $fullStore32Each<>(SB)
+DATA full<>+2872(SB)/8, $fullLoad32EachLow<>(SB)
+DATA full<>+2880(SB)/8, $fullStore32EachLow<>(SB)
+DATA full<>+2888(SB)/8, $fullLoad64Each<>(SB)
+DATA full<>+2896(SB)/8, $fullStore64Each<>(SB)
+DATA full<>+2904(SB)/8, $fullLoad64EachLow<>(SB)
+DATA full<>+2912(SB)/8, $fullStore64EachLow<>(SB)
+DATA full<>+2920(SB)/8, $fullSteadyS<>(SB)
+DATA full<>+2928(SB)/8, $fullSteadyU<>(SB)
+GLOBL full<>(SB), RODATA, $2936
 
 DATA part<>+0(SB)/8, $runEnd<>(SB)
 DATA part<>+8(SB)/8, $partAdd32<>(SB)
@@ -35147,14 +35317,16 @@ DATA part<>+2808(SB)/8, $partStore32Rows<>(SB)
 DATA part<>+2816(SB)/8, $partLoad32Spread<>(SB)
 DATA part<>+2824(SB)/8, $partLoad32Pattern<>(SB)
 DATA part<>+2832(SB)/8, $partStore32Pattern<>(SB)
-DATA part<>+2840(SB)/8, $partLoad32Each<>(SB)
-DATA part<>+2848(SB)/8, $partStore32Each<>(SB)
-DATA part<>+2856(SB)/8, $partLoad32EachLow<>(SB)
-DATA part<>+2864(SB)/8, $partStore32EachLow<>(SB)
-DATA part<>+2872(SB)/8, $partLoad64Each<>(SB)
-DATA part<>+2880(SB)/8, $partStore64Each<>(SB)
-DATA part<>+2888(SB)/8, $partLoad64EachLow<>(SB)
-DATA part<>+2896(SB)/8, $partStore64EachLow<>(SB)
-DATA part<>+2904(SB)/8, $partSteadyS<>(SB)
-DATA part<>+2912(SB)/8, $partSteadyU<>(SB)
-GLOBL part<>(SB), RODATA, $2920
+DATA part<>+2840(SB)/8, $partLoad64Pattern<>(SB)
+DATA part<>+2848(SB)/8, $partStore64Pattern<>(SB)
+DATA part<>+2856(SB)/8, $partLoad32Each<>(SB)
+DATA part<>+2864(SB)/8, $partStore32Each<>(SB)
+DATA part<>+2872(SB)/8, $partLoad32EachLow<>(SB)
+DATA part<>+2880(SB)/8, $partStore32EachLow<>(SB)
+DATA part<>+2888(SB)/8, $partLoad64Each<>(SB)
+DATA part<>+2896(SB)/8, $partStore64Each<>(SB)
+DATA part<>+2904(SB)/8, $partLoad64EachLow<>(SB)
+DATA part<>+2912(SB)/8, $partStore64EachLow<>(SB)
+DATA part<>+2920(SB)/8, $partSteadyS<>(SB)
+DATA part<>+2928(SB)/8, $partSteadyU<>(SB)
+GLOBL part<>(SB), RODATA, $2936

@@ -360,6 +360,8 @@ const (
 	OpLoad32Spread
 	OpLoad32Pattern
 	OpStore32Pattern
+	OpLoad64Pattern
+	OpStore64Pattern
 	OpLoad32Each
 	OpStore32Each
 	OpLoad32EachLow
@@ -397,6 +399,8 @@ var accessOps = [...]accessOp{
 	{how: spread, size: 4, signed: false, store: false},
 	{how: pattern, size: 4, signed: false, store: false},
 	{how: pattern, size: 4, signed: false, store: true},
+	{how: pattern, size: 8, signed: false, store: false},
+	{how: pattern, size: 8, signed: false, store: true},
 	{how: each, size: 4, signed: false, store: false},
 	{how: each, size: 4, signed: false, store: true},
 	{how: eachLow, size: 4, signed: false, store: false},
@@ -762,6 +766,8 @@ var operands = [codes][4]file{
 	OpLoad32Spread:   {vectors32, scalars, reaches},
 	OpLoad32Pattern:  {vectors32, scalars, reaches, vectors32},
 	OpStore32Pattern: {vectors32, scalars, reaches, vectors32},
+	OpLoad64Pattern:  {vectors64, scalars, reaches, vectors32},
+	OpStore64Pattern: {vectors64, scalars, reaches, vectors32},
 	OpLoad32Each:     {vectors32, vectors64, reaches},
 	OpStore32Each:    {vectors32, vectors64, reaches},
 	OpLoad32EachLow:  {vectors32, vectors32, reaches},

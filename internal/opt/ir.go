@@ -144,7 +144,8 @@ type ValueInfo struct {
 // Shape says how a value varies over the lanes that compute it together.
 type Shape struct {
 	Kind   ShapeKind
-	Stride int64 // Affine: difference between neighbouring lanes
+	Stride int64 // Affine: difference between neighbouring lanes of a row
+	Row    int64 // Affine, where a warp has several rows (Env.RowLanes): difference between one row and the next
 }
 
 // ShapeKind is the kind of a Shape.
@@ -154,7 +155,7 @@ type ShapeKind uint8
 const (
 	Unknown ShapeKind = iota // not analysed, or unreachable
 	Uniform                  // the same in all lanes
-	Affine                   // base + lane*Stride, modulo 2^w
+	Affine                   // base + lane%RowLanes*Stride + lane/RowLanes*Row, modulo 2^w
 	Varying
 )
 
@@ -185,6 +186,14 @@ type Func struct {
 type Env struct {
 	Block, Grid [3]uint32
 	Shared      *isa.Shared
+}
+
+// RowLanes is how many lanes of a warp have the same tid.y and tid.z: 32 where all have, or where no such number is.
+func (e *Env) RowLanes() int64 {
+	if x := e.Block[0]; x < 32 && x > 0 && 32%x == 0 && e.Block[1]*e.Block[2] > 1 {
+		return int64(x)
+	}
+	return 32
 }
 
 // NewValue makes a value of the given width, to be defined by def.

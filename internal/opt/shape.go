@@ -6,7 +6,7 @@ import (
 )
 
 // AnalyseShapes finds how each value varies over the lanes that compute it together: the same in all, base plus lane
-// times a constant, or freely. The lanes of a warp that stand at one place form a group with scalars of its own, copied
+// times a constant (where a block has rows of less than 32 threads: plus the lane's row times another), or freely. The lanes of a warp that stand at one place form a group with scalars of its own, copied
 // when a group splits and compared when groups meet; so a value is Uniform when all lanes of a group must agree, and a
 // join that lanes reach by different ways must not hold differing scalars: its phis vary.
 //
@@ -50,7 +50,7 @@ func (f *Func) propagate(diverged map[*Block]bool) {
 					if !f.free[v] {
 						s = f.shapeOf(in, i, diverged)
 					}
-					if old := f.Values[v].Shape; s.Kind > old.Kind || s.Kind == Affine && old.Kind == Affine && s.Stride != old.Stride {
+					if old := f.Values[v].Shape; s.Kind > old.Kind || s.Kind == Affine && old.Kind == Affine && s != old {
 						if s.Kind == Affine && old.Kind == Affine {
 							s = Shape{Kind: Varying}
 						}
@@ -178,12 +178,13 @@ func PostDominators(f *Func) []int {
 func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 	arg := func(i int) Shape { return f.Values[in.Args[i]].Shape }
 	uniform, varying := Shape{Kind: Uniform}, Shape{Kind: Varying}
-	affine := func(stride int64) Shape {
-		if stride == 0 {
+	affine := func(stride, row int64) Shape {
+		if stride == 0 && row == 0 {
 			return uniform
 		}
-		return Shape{Affine, stride}
+		return Shape{Affine, stride, row}
 	}
+	times := func(n int64) Shape { return affine(arg(0).Stride*n, arg(0).Row*n) }
 	worst := Unknown
 	unknown := false
 	for _, a := range in.Args {
@@ -214,9 +215,9 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return varying
 		}
 		if in.Op == Sub {
-			return affine(a.Stride - b.Stride)
+			return affine(a.Stride-b.Stride, a.Row-b.Row)
 		}
-		return affine(a.Stride + b.Stride)
+		return affine(a.Stride+b.Stride, a.Row+b.Row)
 	case Mul, Shl, MulU, MulS:
 		if allUniform {
 			return uniform
@@ -228,14 +229,14 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			switch in.Op {
 			case Shl:
 				if c < 32 {
-					return affine(arg(0).Stride << c)
+					return times(1 << c)
 				}
 			case Mul:
-				return affine(arg(0).Stride * signed(c, w.Bits()))
+				return times(signed(c, w.Bits()))
 			case MulU:
-				return affine(arg(0).Stride * int64(uint32(c)))
+				return times(int64(uint32(c)))
 			case MulS:
-				return affine(arg(0).Stride * int64(int32(c)))
+				return times(int64(int32(c)))
 			}
 		}
 		return varying
@@ -269,7 +270,9 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 
 // steady reports whether the lanes of a warp can be expected to hold an affine value without a wrap between them: a
 // hash, say, of the lane number wraps all the time.
-func (s Shape) steady() bool { return -1<<20 < s.Stride && s.Stride < 1<<20 }
+func (s Shape) steady() bool {
+	return -1<<20 < s.Stride && s.Stride < 1<<20 && -1<<20 < s.Row && s.Row < 1<<20
+}
 
 // readsTogether reports whether the lanes of a load at one address surely get the same bytes: not in memory that is
 // the lane's own. A generic address that turns out to be local makes the engine split the group.
@@ -295,15 +298,22 @@ func (f *Func) phiShape(in *Instr, diverged map[*Block]bool) Shape {
 
 func (e *Env) specialShape(id isa.SpecialID) Shape {
 	x, y := e.Block[0], e.Block[1]
-	rows := e.Block[1] * e.Block[2]
+	row := e.RowLanes()
+	several := row < 32
+	// In a row tid.x grows by 1 from lane to lane and the others stay; from row to row tid.y grows, unless it begins again.
+	rows := uint32(32 / row)
+	grows := several && (y%rows == 0 || e.Block[2] == 1)
 	switch id {
 	case isa.TidX:
-		if x%32 == 0 || rows == 1 {
-			return Shape{Affine, 1}
+		if several || x%32 == 0 || y*e.Block[2] == 1 {
+			return Shape{Kind: Affine, Stride: 1}
 		}
 		return Shape{Kind: Varying}
 	case isa.TidY:
-		if x%32 == 0 {
+		switch {
+		case grows:
+			return Shape{Kind: Affine, Row: 1}
+		case x%32 == 0:
 			return Shape{Kind: Uniform}
 		}
 		return Shape{Kind: Varying}
@@ -313,7 +323,10 @@ func (e *Env) specialShape(id isa.SpecialID) Shape {
 		}
 		return Shape{Kind: Varying}
 	case isa.LaneID:
-		return Shape{Affine, 1}
+		if several {
+			return Shape{Affine, 1, row}
+		}
+		return Shape{Kind: Affine, Stride: 1}
 	case isa.LanemaskEQ, isa.LanemaskLE, isa.LanemaskLT, isa.LanemaskGE, isa.LanemaskGT:
 		return Shape{Kind: Varying}
 	}

@@ -172,6 +172,9 @@ func (s Shape) String() string {
 	case Uniform:
 		return "u"
 	case Affine:
+		if s.Row != 0 {
+			return fmt.Sprintf("a%d,%d", s.Stride, s.Row)
+		}
 		return fmt.Sprintf("a%d", s.Stride)
 	}
 	return ""

@@ -219,10 +219,13 @@ const (
 	opLocal   // val + the local frame
 	opSpecial // special register
 
-	// Of engine warp. A value that is uniform, or base + lane * val, over a group is the scalar reg, base.
+	// Of engine warp. A value that is uniform, or base + lane * val, or base + what pattern val says, over a group is the
+	// scalar reg, base.
 	opUniform
 	opAffine32
 	opAffine64
+	opPattern32
+	opPattern64
 	opV32
 	opV64
 	opPred

@@ -54,7 +54,7 @@ const keptBytes = 1 << 20
 // finish keeps some of the register files for the next launch.
 func (x *vecMachine) finish() {
 	t := x.t
-	size := 128*t.v32 + 256*t.v64 + 8*t.scalars + 32*t.local + 1024
+	size := 128*(t.v32+len(t.consts32)) + 256*(t.v64+len(t.consts64)) + 8*t.scalars + 32*t.local + 1024
 	for _, v := range x.pool {
 		if (len(x.slots)+1)*size <= keptBytes {
 			x.slots = append(x.slots, v)
@@ -277,8 +277,7 @@ func (x *vecMachine) begin(w *warp) {
 		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
 		copy(x.scalars(v, 0), x.template)
 	default:
-		v = &vecWarp{v32: make([]v32, x.t.v32), v64: make([]v64, x.t.v64), preds: make([]uint32, x.t.preds),
-			sc: make([]uint64, len(x.template)), local: make([]byte, 32*x.t.local), groups: make([]group, 0, 4)}
+		v = x.t.registers()
 		copy(x.scalars(v, 0), x.template)
 	}
 	w.vec = v
@@ -290,6 +289,15 @@ func (x *vecMachine) begin(w *warp) {
 	for _, f := range x.specials {
 		s[f.reg] = x.r.special(w, 0, isa.SpecialID(f.val))
 	}
+}
+
+// registers makes a register file.
+func (t *text) registers() *vecWarp {
+	v := &vecWarp{v32: make([]v32, t.v32, t.v32+len(t.consts32)), v64: make([]v64, t.v64, t.v64+len(t.consts64)),
+		preds: make([]uint32, t.preds), sc: make([]uint64, t.scalars), local: make([]byte, 32*t.local), groups: make([]group, 0, 4)}
+	copy(v.v32[t.v32:cap(v.v32)], t.consts32)
+	copy(v.v64[t.v64:cap(v.v64)], t.consts64)
+	return v
 }
 
 // release takes the register file of a warp away.
@@ -527,6 +535,10 @@ func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
 		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val))
 	case opAffine64:
 		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val
+	case opPattern32:
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg]) + x.t.patterns[o.val].low[lane])
+	case opPattern64:
+		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + x.t.patterns[o.val].all[lane]
 	case opV32:
 		return uint64(v.v32[o.reg][lane])
 	case opV64:

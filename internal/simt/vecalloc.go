@@ -261,7 +261,9 @@ func (b *compiler) sequence(moves []move) []move {
 				case o.file == predicates:
 					o.src = ^spare
 				default:
-					o.src = b.line(spare, b.t.lines[^o.src].stride)
+					l := b.t.lines[^o.src]
+					l.reg = spare
+					o.src = b.lineAt(l)
 				}
 			}
 		}

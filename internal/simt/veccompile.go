@@ -16,11 +16,11 @@ type compiler struct {
 	img *image
 	t   *text
 
-	file   []file   // by value
-	stride []uint64 // of scalars
-	fixed  []bool   // scalars that never change
-	reg    []int32
-	heads  []int // by block: the instructions that edges do
+	file  []file  // by value
+	slope []slope // of scalars
+	fixed []bool  // scalars that never change
+	reg   []int32
+	heads []int // by block: the instructions that edges do
 
 	liveIn, liveOut []bitset
 	starts          []int32 // pc of each block
@@ -38,7 +38,7 @@ var errShape = fmt.Errorf("%w: shapes", opt.ErrUnsupported)
 // compile makes the text of an optimised kernel.
 func compile(f *opt.Func, img *image) (t *text, err error) {
 	n := len(f.Values)
-	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), stride: make([]uint64, n),
+	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), slope: make([]slope, n),
 		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[line]int32{}}
 	for v := range b.reg {
 		b.reg[v] = -1
@@ -105,7 +105,7 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 		return
 	case opt.Special:
 		if s := b.f.Values[v].Shape; s.Kind == opt.Uniform || s.Kind == opt.Affine {
-			b.file[v], b.stride[v] = scalars, uint64(s.Stride)
+			b.file[v], b.slope[v] = scalars, slopeOf(s)
 			b.fixed[v] = in.Pure()
 			return
 		}
@@ -114,7 +114,7 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 	case info.Shape.Kind == opt.Uniform:
 		b.file[v] = scalars
 	case info.Shape.Kind == opt.Affine && info.Width != opt.W1:
-		b.file[v], b.stride[v] = scalars, uint64(info.Shape.Stride)
+		b.file[v], b.slope[v] = scalars, slopeOf(info.Shape)
 	case info.Width == opt.W1:
 		b.file[v] = predicates
 	case info.Width == opt.W32:
@@ -125,7 +125,7 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 }
 
 // uniform reports whether v is a scalar that is the same in all lanes.
-func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.stride[v] == 0 }
+func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == slope{} }
 
 // check makes sure that what defines a scalar has scalar arguments of fitting strides.
 func (b *compiler) check() error {
@@ -151,9 +151,11 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 			scalar = scalar && b.file[a] == scalars
 		}
 	}
-	want := b.stride[v]
-	arg := func(i int) uint64 { return b.stride[in.Args[i]] }
-	same := func(x uint64) bool { return (x-want)&mask == 0 }
+	want := b.slope[v]
+	flat := want == slope{}
+	arg := func(i int) slope { return b.slope[in.Args[i]] }
+	same := func(x slope) bool { return (x.lane-want.lane)&mask == 0 && (x.row-want.row)&mask == 0 }
+	sum := func(x, y slope, sign uint64) slope { return slope{x.lane + sign*y.lane, x.row + sign*y.row} }
 	switch in.Op {
 	case opt.Special:
 		return true
@@ -165,21 +167,21 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 		}
 		return true
 	case opt.Load:
-		return want == 0 && b.uniform(in.Args[0]) && in.Guard == opt.NoValue && in.Inst.Space != event.Local
+		return flat && b.uniform(in.Args[0]) && in.Guard == opt.NoValue && in.Inst.Space != event.Local
 	case opt.Warp, opt.Atomic, opt.Builtin, opt.Barrier:
 		return false
 	}
 	if all {
-		return want == 0
+		return flat
 	}
 	if !scalar {
 		return false
 	}
 	switch in.Op {
 	case opt.Add:
-		return same(arg(0) + arg(1))
+		return same(sum(arg(0), arg(1), 1))
 	case opt.Sub:
-		return same(arg(0) - arg(1))
+		return same(sum(arg(0), arg(1), ^uint64(0)))
 	case opt.Mul, opt.MulU, opt.MulS, opt.Shl:
 		c, ok := b.f.ConstOf(in.Args[1])
 		if !ok {
@@ -187,13 +189,16 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 		}
 		switch in.Op {
 		case opt.Shl:
-			return c < 64 && same(arg(0)<<c)
+			if c >= 64 {
+				return false
+			}
+			c = 1 << c
 		case opt.MulU:
 			c = uint64(uint32(c))
 		case opt.MulS:
 			c = uint64(int64(int32(c)))
 		}
-		return same(arg(0) * c)
+		return same(slope{arg(0).lane * c, arg(0).row * c})
 	case opt.SExt, opt.ZExt:
 		from := b.f.Width(in.Args[0])
 		return same(arg(0)) && (int(in.Imm) >= b.f.Width(v).Bits() || in.Imm == 32 && from == opt.W32)
@@ -227,9 +232,23 @@ func (b *compiler) fix() {
 	}
 }
 
+// slopeOf is the slope of values of a shape.
+func slopeOf(s opt.Shape) slope { return slope{uint64(s.Stride), uint64(s.Row)} }
+
 // line gives the operand for a scalar that is used as a vector.
-func (b *compiler) line(reg int32, stride uint64) int32 {
-	l := line{reg, stride}
+func (b *compiler) line(reg int32, s slope) int32 {
+	l := line{reg: reg, pattern: -1, stride: s.lane}
+	switch row := uint64(b.f.Env.RowLanes()); {
+	case row == 32 || s.row == row*s.lane:
+	case row == 1:
+		l.stride = s.row
+	default:
+		l.stride, l.pattern = 0, b.pattern(s)
+	}
+	return b.lineAt(l)
+}
+
+func (b *compiler) lineAt(l line) int32 {
 	i, ok := b.lineOf[l]
 	if !ok {
 		i = int32(len(b.t.lines))
@@ -242,7 +261,7 @@ func (b *compiler) line(reg int32, stride uint64) int32 {
 // vec is v as a vector operand, pred as a predicate operand.
 func (b *compiler) vec(v opt.Value) int32 {
 	if b.file[v] == scalars {
-		return b.line(b.reg[v], b.stride[v])
+		return b.line(b.reg[v], b.slope[v])
 	}
 	return b.reg[v]
 }
@@ -262,10 +281,18 @@ func (b *compiler) operand(v opt.Value) operand {
 	o := operand{reg: b.reg[v]}
 	switch b.file[v] {
 	case scalars:
-		o.kind, o.val = opUniform, b.stride[v]
-		switch {
-		case o.val == 0:
-		case b.f.Width(v) == opt.W64:
+		o.kind = opUniform
+		if b.uniform(v) {
+			break
+		}
+		l := b.t.lines[^b.vec(v)]
+		wide := b.f.Width(v) == opt.W64
+		switch o.val = l.stride; {
+		case l.pattern >= 0 && wide:
+			o.kind, o.val = opPattern64, uint64(l.pattern)
+		case l.pattern >= 0:
+			o.kind, o.val = opPattern32, uint64(l.pattern)
+		case wide:
 			o.kind = opAffine64
 		default:
 			o.kind = opAffine32

@@ -14,9 +14,12 @@ func (x *vecMachine) vec32(v *vecWarp, s []uint64, o int32, k int) *v32 {
 	}
 	l := &x.t.lines[^o]
 	to := &x.x32[k]
-	if l.stride == 0 {
+	switch {
+	case l.pattern >= 0:
+		lanes.Add32S(to, &x.t.patterns[l.pattern].low, uint32(s[l.reg]), ^uint32(0))
+	case l.stride == 0:
 		lanes.Set32(to, uint32(s[l.reg]), ^uint32(0))
-	} else {
+	default:
 		lanes.Affine32(to, uint32(s[l.reg]), uint32(l.stride), ^uint32(0))
 	}
 	return to
@@ -28,9 +31,12 @@ func (x *vecMachine) vec64(v *vecWarp, s []uint64, o int32, k int) *v64 {
 	}
 	l := &x.t.lines[^o]
 	to := &x.x64[k]
-	if l.stride == 0 {
+	switch {
+	case l.pattern >= 0:
+		lanes.Add64S(to, &x.t.patterns[l.pattern].all, s[l.reg], ^uint32(0))
+	case l.stride == 0:
 		lanes.Set64(to, s[l.reg], ^uint32(0))
-	} else {
+	default:
 		lanes.Affine64(to, s[l.reg], l.stride, ^uint32(0))
 	}
 	return to
@@ -124,8 +130,14 @@ func (x *vecMachine) forkMany(w *warp, v *vecWarp, e *effect, place uint32) {
 // for which that can be done: all of mask, or the first ones; then the group must part.
 func (x *vecMachine) widenLine(s []uint64, in *ins, mask uint32) uint32 {
 	l := &x.t.lines[in.b]
+	plus := func(lane int) uint64 {
+		if l.pattern >= 0 {
+			return x.t.patterns[l.pattern].all[lane]
+		}
+		return uint64(lane) * l.stride
+	}
 	value := func(lane int) uint64 {
-		u := uint32(s[l.reg] + uint64(lane)*l.stride)
+		u := uint32(s[l.reg] + plus(lane))
 		if in.fn == widenS {
 			return uint64(int64(int32(u)))
 		}
@@ -134,18 +146,18 @@ func (x *vecMachine) widenLine(s []uint64, in *ins, mask uint32) uint32 {
 	first, last := bits.TrailingZeros32(mask), 31-bits.LeadingZeros32(mask)
 	at := value(first)
 	ok := mask
-	if small := l.stride+1<<26 < 1<<27; !small || value(last) != at+uint64(last-first)*l.stride {
+	if even := l.pattern < 0 && l.stride+1<<26 < 1<<27; !even || value(last) != at+uint64(last-first)*l.stride {
 		ok = 0
 		for m := mask; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
-			if value(i) != at+uint64(i-first)*l.stride {
+			if value(i) != at+plus(i)-plus(first) {
 				break
 			}
 			ok |= 1 << i
 		}
 	}
 	if ok == mask { // otherwise the source, which may be the same register, is read again
-		s[in.d] = (at - uint64(first)*l.stride) * in.imm
+		s[in.d] = (at - plus(first)) * in.imm
 	}
 	return ok
 }

@@ -23,6 +23,7 @@ type reaching struct {
 	effect    int32
 	low, size uint64
 	row       uint64 // from lanes 0 to 15 to the others
+	pattern   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
 }
 
 // fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
@@ -131,7 +132,11 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	e.reach = int32(len(b.t.reaches))
 	r.effect = int32(len(b.t.effects))
 	b.t.reaches = append(b.t.reaches, r)
-	f.op = lanes.Make(code, 0, data, at, e.reach)
+	if r.pattern != 0 {
+		f.op = lanes.Make(code, 0, data, at, e.reach, r.pattern)
+	} else {
+		f.op = lanes.Make(code, 0, data, at, e.reach)
+	}
 	return f
 }
 
@@ -160,30 +165,82 @@ func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32,
 	if e.narrow && e.Space != event.Shared {
 		return none, 0, r // the ends of what is reached might be more than 32 bits apart
 	}
-	switch {
-	case store && l.stride == e.piece:
-		r.size = 32 * e.piece
-		return fastStores[e.piece], l.reg, r
-	case store:
-		return none, 0, r
-	case l.stride == 0 && e.dst[0].kind == opUniform:
+	long := e.piece == 8
+	if !store && l.pattern < 0 && l.stride == 0 {
+		codes := uniformLoads
 		if e.Type.Signed() {
-			return signedSame[e.piece], l.reg, r
+			codes = signedSame
 		}
-		return uniformLoads[e.piece], l.reg, r
-	case l.stride == e.piece && e.dst[0].kind == map[bool]operandKind{false: opV32, true: opV64}[e.piece == 8]:
-		r.size = 32 * e.piece
-		if e.Type.Signed() {
-			return signedLoads[e.piece], l.reg, r
+		if e.dst[0].kind != opUniform {
+			return none, 0, r
 		}
-		return fastLoads[e.piece], l.reg, r
+		return codes[e.piece], l.reg, r
 	}
-	return none, 0, r
+	if !store && e.dst[0].kind != map[bool]operandKind{false: opV32, true: opV64}[long] {
+		return none, 0, r
+	}
+	if l.pattern < 0 && l.stride == e.piece {
+		r.size = 32 * e.piece
+		switch {
+		case store:
+			code = fastStores[e.piece]
+		case e.Type.Signed():
+			code = signedLoads[e.piece]
+		default:
+			code = fastLoads[e.piece]
+		}
+		return code, l.reg, r
+	}
+	return b.rowsCode(e, store, l)
+}
+
+// rowsCode is accessCode for lanes that do not lie side by side.
+func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at int32, r reaching) {
+	if l.pattern < 0 && l.stride == 0 || e.piece < 4 {
+		return lanes.OpEnd, 0, r
+	}
+	p := l.pattern
+	if p < 0 {
+		p = b.pattern(slope{l.stride, l.stride * uint64(b.f.Env.RowLanes())})
+	}
+	n := &b.t.patterns[p]
+	for _, off := range n.all {
+		if off%e.piece != 0 {
+			return lanes.OpEnd, 0, r
+		}
+	}
+	if n.least < -1<<30 || n.most > 1<<30 {
+		return lanes.OpEnd, 0, r
+	}
+	r.low, r.size = uint64(n.least), uint64(n.most-n.least)+e.piece
+	if b.f.Env.RowLanes() == 16 && e.piece == 4 && n.least == 0 {
+		r.row = n.slope.row
+		switch {
+		case n.slope.lane == 4 && store:
+			return lanes.OpStore32Rows, l.reg, r
+		case n.slope.lane == 4:
+			return lanes.OpLoad32Rows, l.reg, r
+		case n.slope.lane == 0 && !store:
+			return lanes.OpLoad32Spread, l.reg, r
+		}
+	}
+	r.pattern = b.offsets(p)
+	switch {
+	case e.piece == 4 && store:
+		code = lanes.OpStore32Pattern
+	case e.piece == 4:
+		code = lanes.OpLoad32Pattern
+	case store:
+		code = lanes.OpStore64Pattern
+	default:
+		code = lanes.OpLoad64Pattern
+	}
+	return code, l.reg, r
 }
 
 // fastWiden is how a list does an sWiden in the case that nothing wraps; nil where its strides are large.
 func (b *compiler) fastWiden(i *ins) *fused {
-	least, most := b.t.lines[i.b].ends()
+	least, most := b.ends(b.t.lines[i.b])
 	if least < -1<<30 || most > 1<<30 {
 		return nil
 	}
@@ -199,7 +256,11 @@ func (b *compiler) fastWiden(i *ins) *fused {
 }
 
 // ends gives the least and the most that a lane adds to the scalar.
-func (l line) ends() (least, most int64) {
+func (b *compiler) ends(l line) (least, most int64) {
+	if l.pattern >= 0 {
+		p := &b.t.patterns[l.pattern]
+		return p.least, p.most
+	}
 	end := 31 * int64(l.stride)
 	return min(end, 0), max(end, 0)
 }

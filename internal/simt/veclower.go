@@ -158,7 +158,7 @@ func (b *compiler) scalar(in *opt.Instr) {
 	line := false
 	for k, a := range in.Args {
 		regs[k] = b.reg[a]
-		line = line || b.stride[a] != 0
+		line = line || b.slope[a] != slope{}
 	}
 	i.a, i.b, i.c = regs[0], regs[1], regs[2]
 	switch in.Op {
@@ -197,7 +197,7 @@ func (b *compiler) widenLine(in *opt.Instr, factor uint64) {
 		kind = widenS
 	}
 	a := in.Args[0]
-	i := ins{op: sWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.stride[a]), imm: factor}
+	i := ins{op: sWiden, fn: kind, d: b.reg[in.Result()], a: b.reg[a], b: ^b.line(b.reg[a], b.slope[a]), imm: factor}
 	if f := b.fastWiden(&i); f != nil {
 		b.fuse(i, f)
 		return

@@ -43,13 +43,14 @@ func (e *effect) active(v *vecWarp, s []uint64, mask uint32) uint32 {
 // allocations): then the access goes lane by lane.
 func (x *vecMachine) reach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, sp := &x.t.effects[i], &x.span
-	sp.stride, sp.line, sp.shift, sp.data = 0, e.addr < 0, 0, nil
+	sp.stride, sp.shift, sp.data = 0, 0, nil
+	sp.line = e.addr < 0 && x.t.lines[^e.addr].pattern < 0
 	sp.first = bits.TrailingZeros32(on)
 	var ok bool
 	if sp.line {
 		ok = x.reachLine(w, s, i, on, write)
 	} else {
-		ok = x.reachEach(w, i, on, write)
+		ok = x.reachEach(w, s, i, on, write)
 	}
 	sp.origin -= sp.shift
 	sp.addr = sp.origin + sp.at
@@ -105,25 +106,19 @@ func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 }
 
 // reachEach is reach where each lane has an address of its own.
-func (x *vecMachine) reachEach(w *warp, i int32, on uint32, write bool) bool {
+func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, v, sp := &x.t.effects[i], w.vec, &x.span
-	base := e.off
-	if e.narrow {
-		base += uint64(v.v32[e.addr][sp.first])
-	} else {
-		base += v.v64[e.addr][sp.first]
-	}
-	x.region(w, sp, i, base, write)
-	limit, ok := x.limit(e, sp)
-	if !ok {
-		return false
-	}
 	off := v.offsets()
 	addr := off
 	if e.narrow {
-		lanes.ZExt64(off, &v.v32[e.addr], on)
+		lanes.ZExt64(off, x.vec32(v, s, e.addr, 0), on)
 	} else {
-		addr = &v.v64[e.addr]
+		addr = x.vec64(v, s, e.addr, 0)
+	}
+	x.region(w, sp, i, addr[sp.first]+e.off, write)
+	limit, ok := x.limit(e, sp)
+	if !ok {
+		return false
 	}
 	if !lanes.Offsets(off, addr, sp.origin-e.off, limit, e.width-1, on) {
 		return false

@@ -160,9 +160,14 @@ func (b *compiler) spreadTo(out *[]lanes.Op, d, a int32, copying, set, affine la
 		*out = append(*out, lanes.Make(copying, 0, d, a))
 		return
 	}
-	if l := b.t.lines[^a]; l.stride == 0 {
+	switch l := b.t.lines[^a]; {
+	case l.pattern >= 0 && set == lanes.OpSet32:
+		*out = append(*out, lanes.Make(lanes.OpAdd32S, 0, d, b.pattern32(l.pattern), l.reg))
+	case l.pattern >= 0:
+		*out = append(*out, lanes.Make(lanes.OpAdd64S, 0, d, b.pattern64(l.pattern), l.reg))
+	case l.stride == 0:
 		*out = append(*out, lanes.Make(set, 0, d, l.reg))
-	} else {
+	default:
 		*out = append(*out, lanes.Make(affine, l.stride, d, l.reg))
 	}
 }

@@ -190,7 +190,7 @@ func (b *compiler) widths(w opt.Width, vs ...opt.Value) bool {
 // reads reports whether values can be read in the width: a constant of 64 bits may be written in 32.
 func (b *compiler) reads(w opt.Width, vs ...opt.Value) bool {
 	for _, v := range vs {
-		if b.f.Width(v) != w && !(w == opt.W64 && b.fixed[v] && b.stride[v] == 0) {
+		if b.f.Width(v) != w && !(w == opt.W64 && b.fixed[v] && b.uniform(v)) {
 			return false
 		}
 	}

@@ -14,17 +14,20 @@ import (
 // in the code. Vectors and predicates belong to the warp, an instruction writing the lanes of its group only; scalars
 // belong to the group.
 type text struct {
-	code    []ins
-	ops     []lanes.Op // what oRun and edges do, lists that end in OpEnd
-	counts  []int32    // by pc: instructions of the internal form before it
-	lines   []line     // scalars that are used as vectors
-	edges   []edge
-	effects []effect
-	reaches []reaching
-	rows    []row
-	fixed   []fixed
-	meet    []int32   // by pc: index in meets, -1 where groups do not meet
-	meets   [][]int32 // the scalars that live where groups may meet
+	code     []ins
+	ops      []lanes.Op // what oRun and edges do, lists that end in OpEnd
+	counts   []int32    // by pc: instructions of the internal form before it
+	lines    []line     // scalars that are used as vectors
+	patterns []pattern
+	consts32 []v32 // registers that never change, behind the others
+	consts64 []v64
+	edges    []edge
+	effects  []effect
+	reaches  []reaching
+	rows     []row
+	fixed    []fixed
+	meet     []int32   // by pc: index in meets, -1 where groups do not meet
+	meets    [][]int32 // the scalars that live where groups may meet
 
 	scalars, v32, v64, preds int // sizes of the files
 	local                    int // bytes of local memory a thread
@@ -43,10 +46,24 @@ type ins struct {
 	imm        uint64
 }
 
-// line is a scalar seen as a vector.
+// line is a scalar seen as a vector: what lanes add to it is their number times the stride, or a pattern.
 type line struct {
-	reg    int32
-	stride uint64
+	reg     int32
+	pattern int32 // in text.patterns; -1 for none
+	stride  uint64
+}
+
+// slope is how the lanes of a warp differ from lane 0: in a row (opt.Env.RowLanes) from lane to lane, and from row to row.
+type slope struct{ lane, row uint64 }
+
+// pattern is what the lanes add to a scalar where that is no multiple of their number.
+type pattern struct {
+	slope       slope
+	low         v32 // in 32 bits
+	all         v64
+	least, most int64
+	reg32       int32 // the register that holds low, -1 while there is none; of every register file
+	reg64       int32
 }
 
 // edge is a way from a block to another.

@@ -51,6 +51,7 @@ func accesses() []*access {
 	add("32Rows", "vectors32", 4, false, rows)
 	list = append(list, &access{name: "Load32Spread", file: "vectors32", size: 4, how: spread})
 	add("32Pattern", "vectors32", 4, false, pattern)
+	add("64Pattern", "vectors64", 8, false, pattern)
 	for _, e := range []struct {
 		name, file string
 		size       int
@@ -91,7 +92,7 @@ func (a *access) handlers() []byte {
 			case same:
 				a.scalar(g)
 			case pattern:
-				a.move(g, masked, 16, a.scattered)
+				a.move(g, masked, 512/a.width(), a.scattered)
 			default:
 				a.move(g, masked, 512/a.width(), a.straight)
 			}
@@ -210,8 +211,9 @@ func (a *access) scattered(g *asm, masked bool, reg string) {
 	op := map[bool]string{true: "VPSCATTER", false: "VPGATHER"}[a.store] + map[how]string{pattern: "D", each: "Q", eachLow: "Q"}[a.how] + dq(a.width())
 	at := fmt.Sprintf("(R9)(Z%d*1)", 16+g.chunk)
 	if a.how == pattern {
-		g.ins(movu, "Z16", g.mem(v32, "(DI)(SI*1)"))
-		at = "(R8)(Z16*1)"
+		offsets := g.reg(v32, 16)
+		g.ins(movu, offsets, g.mem(v32, "(DI)(SI*1)"))
+		at = "(R8)(" + offsets + "*1)"
 	}
 	if !masked {
 		g.ins("KXNORD", "K5", "K5", "K5")
