@@ -197,19 +197,23 @@ func (r *run) complete(b *barrier, id uint8, w *warp, on uint32, place uint32) {
 	r.out.barrierDone(w, on, place, id)
 	c.completed++
 	for _, v := range c.warps {
-		woken := b.wait[v.index]
-		for m := woken; b.reduced && m != 0; m &= m - 1 {
-			i := bits.TrailingZeros32(m)
-			if in := r.m.at(v, i); len(in.dst) > 0 {
-				r.m.put(v, i, in.dst[0], b.result(in))
-			}
-		}
-		if woken != 0 {
-			r.m.pass(v, woken)
-			v.wake(r, woken)
+		if woken := b.wait[v.index]; woken != 0 {
+			r.wake(b, v, woken)
 		}
 	}
 	b.reset()
+}
+
+// wake lets the lanes of woken go on, which wait at b.
+func (r *run) wake(b *barrier, w *warp, woken uint32) {
+	for m := woken; b.reduced && m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if in := r.m.at(w, i); len(in.dst) > 0 {
+			r.m.put(w, i, in.dst[0], b.result(in))
+		}
+	}
+	r.m.pass(w, woken)
+	w.wake(r, woken)
 }
 
 // needs is the number of threads that complete the barrier.

@@ -232,7 +232,7 @@ func (s *standSet) addBlock(r *run, c *cta) {
 
 // doing says what a lane is about.
 func (w *warp) doing(i int) string {
-	s := stand(w.stands[i])
+	s := w.standOf(i)
 	switch {
 	case w.live&(1<<i) == 0:
 		return "exited"
@@ -254,7 +254,7 @@ func (w *warp) missing(s stand) uint32 {
 	lack := s.members() & w.live
 	for m := lack; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if w.stands[i] == uint64(s) {
+		if w.standOf(i) == s {
 			lack &^= 1 << i
 		}
 	}
@@ -266,7 +266,7 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 	parted := 0
 	for _, w := range c.warps {
 		for m := w.live; m != 0; m &= m - 1 {
-			s := stand(w.stands[bits.TrailingZeros32(m)])
+			s := w.standOf(bits.TrailingZeros32(m))
 			if s.waits() == waitBarrier && c.bars[s.bar()].expect == allThreads {
 				parted = 1
 			}

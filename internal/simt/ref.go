@@ -70,6 +70,7 @@ type run struct {
 	sched  schedule
 	rng    rng
 	clock  uint64 // warp steps so far
+	asked  uint64 // clock at which the context was asked last
 	stats  Stats
 	stop   error // set by a step that ends the run
 	faults faultLog
@@ -116,6 +117,9 @@ func (r *run) fail(err error) {
 	}
 }
 
+// askAfter is how many steps the context is not asked again whether the run is cancelled: it takes as long as some of them.
+const askAfter = 1 << 12
+
 // halted tells why the run must end now, nil when it goes on.
 func (r *run) halted() error {
 	switch {
@@ -123,7 +127,10 @@ func (r *run) halted() error {
 		return r.stop
 	case r.l.MaxSteps != 0 && r.clock >= r.l.MaxSteps:
 		return ErrStopped
+	case r.clock-r.asked < askAfter:
+		return nil
 	}
+	r.asked = r.clock
 	return r.ctx.Err()
 }
 

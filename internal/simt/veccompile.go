@@ -470,7 +470,7 @@ var effectOps = map[opt.Op]opcode{opt.Switch: oSwitch, opt.Exit: oExit, opt.Trap
 
 // effect emits an instruction that does more than compute.
 func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
-	e := effect{site: in.Site, fn: in.Fn}
+	e := effect{site: in.Site, fn: in.Fn, bar: -1}
 	e.Inst = in.Inst
 	if e.Inst == nil {
 		e.Inst = &isa.Inst{}
@@ -500,6 +500,10 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 			e.rmw = lanesRMW(&e)
 		}
 		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })
+	case opt.Barrier:
+		if id, ok := b.f.ConstOf(in.Args[0]); ok && id < 16 && in.Inst.Op == isa.OpSync && in.Inst.Src[1].Kind == isa.Sink {
+			e.bar = int8(id)
+		}
 	case opt.Warp:
 		e.masked = in.Inst.Has("sync")
 	case opt.Switch:

@@ -262,6 +262,14 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		case oSwitch, oExit, oTrap, oFence, oSync, oBuiltin:
 			e, place := &t.effects[in.a], x.places[in.a]
 			x.spent(w, from, pc+1, mask)
+			if e.bar >= 0 && mask == w.live && x.meet(w, g, e, pc, place) {
+				g.ran = w.strain
+				if pc++; w.ready == 0 || w.time >= end {
+					return
+				}
+				from = pc
+				continue
+			}
 			g.pc, g.ran = pc+1, w.strain
 			switch in.op {
 			case oSwitch:

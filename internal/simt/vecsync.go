@@ -3,6 +3,7 @@ package simt
 import (
 	"math/bits"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 )
@@ -30,6 +31,56 @@ func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
 			x.exchange(w, v, s, e, mask)
 		}
 	}
+}
+
+// meet executes a barrier of all threads for all live lanes of a warp together, which is what barriers nearly always are;
+// it does what run.barrier does in that case. It gives false when some thread makes it another one. The group stands
+// at the barrier, pc, if it must wait, and behind it when the barrier is complete.
+func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) bool {
+	c := w.cta
+	b := &c.bars[e.bar]
+	if b.expect != allThreads {
+		if b.expect != 0 {
+			return false
+		}
+		b.expect = allThreads
+		c.met |= 1 << e.bar
+	}
+	on := g.mask
+	b.join(w, on)
+	b.enter(&e.inst, w, on, place)
+	if o := &x.r.out; o.sync() {
+		flags := event.FlagWait
+		if e.Aligned {
+			flags |= event.FlagAligned
+		}
+		o.arrive(w, on, place, uint8(e.bar), flags, 0)
+	}
+	if b.count < c.live {
+		b.wait[w.index] = on
+		w.whole, w.ready = standing(waitBarrier, uint8(e.bar), 0), 0
+		g.pc = pc
+		return true
+	}
+	x.r.checkSites(b, uint8(e.bar), c)
+	x.r.out.barrierDone(w, on, place, uint8(e.bar))
+	c.completed++
+	for i, v := range c.warps {
+		woken := b.wait[i]
+		if woken == 0 {
+			continue
+		}
+		if h := &v.vec.groups[0]; v.whole != 0 && h.mask == woken && !b.reduced {
+			h.pc++
+			h.ran = v.strain
+			v.ready, v.whole = woken, 0
+			continue
+		}
+		x.r.wake(b, v, woken)
+	}
+	b.reset()
+	g.pc = pc + 1
+	return true
 }
 
 // complete reports whether the lanes of on are all live ones of a member mask that is the same for them.

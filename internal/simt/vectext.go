@@ -109,6 +109,7 @@ const (
 type effect struct {
 	inst
 	site     int32
+	bar      int8  // the number of a barrier of all threads without more to it, -1 for others
 	guard    int32 // predicate operand
 	guarded  bool
 	guardNot bool

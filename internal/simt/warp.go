@@ -34,7 +34,8 @@ type warp struct {
 	vec    *vecWarp   // of engine warp; nil while no lane has run, and when all have exited
 	exits  exits      // of engine warp
 	stands [32]uint64
-	stood  bool // stands are not zeros
+	whole  stand // what all live lanes wait for, if they do together: the stands do not matter then
+	stood  bool  // stands are not zeros
 
 	group   uint32 // the lanes that run; all stand at one place
 	lead    int    // the lowest of them
@@ -82,6 +83,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.number, w.index = number, index
 	w.live, w.ready = mask, mask
 	w.regroup, w.forced, w.time, w.strain = true, 0, 0, 0
+	w.whole = 0
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled = w.splits[:0], false
@@ -105,6 +107,7 @@ func (w *warp) runnable() bool { return w.ready != 0 && !w.stalled }
 
 // wake makes lanes able to step again.
 func (w *warp) wake(r *run, mask uint32) {
+	w.whole = 0
 	w.stand(mask, 0)
 	r.m.woken(w, mask)
 	w.ready |= mask
@@ -128,6 +131,14 @@ func (w *warp) halt(r *run, mask uint32, place uint32) {
 func (w *warp) stand(mask uint32, s stand) {
 	lanes.Set64(&w.stands, uint64(s), mask)
 	w.stood = true
+}
+
+// standOf tells what a lane waits for.
+func (w *warp) standOf(lane int) stand {
+	if w.whole != 0 {
+		return w.whole
+	}
+	return stand(w.stands[lane])
 }
 
 // patience is how long lanes wait before they count as starved, and how long the next look for such lanes is off.

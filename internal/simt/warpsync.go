@@ -59,7 +59,7 @@ func (r *run) gather(w *warp, on uint32, why wait, place uint32) {
 // wakeWarp lets the lanes go on whose warp-level waits are complete.
 func (r *run) wakeWarp(w *warp) {
 	for i := range w.stands {
-		s := stand(w.stands[i])
+		s := w.standOf(i)
 		if w.live&^w.ready&(1<<i) == 0 || s.waits() != waitWarp && s.waits() != waitLanes {
 			continue
 		}
@@ -79,10 +79,10 @@ func (r *run) wakeWarp(w *warp) {
 
 // together reports whether the lanes of need all wait as lane does.
 func (r *run) together(w *warp, lane int, need uint32) bool {
-	s := stand(w.stands[lane])
+	s := w.standOf(lane)
 	for m := need; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		if w.stands[i] != uint64(s) {
+		if w.standOf(i) != s {
 			return false
 		}
 		if s.waits() == waitLanes && !sameOp(r.m.at(w, lane), r.m.at(w, i)) {
