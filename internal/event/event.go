@@ -24,8 +24,9 @@ const (
 	Exit             // lanes of Mask finished
 	KernelBegin      // Side indexes Batch.Launches
 	KernelEnd        // Launch only
-	// Branch and Reconverge are made for lockstep models only (Needs.Branches).
+	// Branch, Else and Reconverge are made for lockstep models only (NeedBranches).
 	Branch     // the warp split: Mask the lanes that go first, Aux the others
+	Else       // the lanes that went first have come to their end: Mask, those that waited, go on
 	Reconverge // Mask is the union again
 
 	// Host events: Side indexes Batch.Hosts.
@@ -251,7 +252,7 @@ const (
 	NeedSync                       // Fence, Arrive, BarrierDone, WarpSync, Exit
 	NeedValues                     // FlagValues on stores and atomics
 	NeedOld                        // FlagOld too, where values are made
-	NeedBranches                   // Branch, Reconverge
+	NeedBranches                   // Branch, Else, Reconverge
 	NeedHost                       // Host
 	NeedLaunch                     // KernelBegin, KernelEnd
 )

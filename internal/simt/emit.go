@@ -259,7 +259,7 @@ func (o *emitter) warpSync(w *warp, mask uint32, place uint32) {
 	}
 }
 
-// branch tells of a split or reconvergence of a warp in lockstep.
+// branch tells of a split, a change of path or a reconvergence of a warp in lockstep.
 func (o *emitter) branch(kind event.Kind, w *warp, place uint32, mask, others uint32) {
 	if o.needs&event.NeedBranches != 0 {
 		o.add(event.Event{Kind: kind, Warp: w.number, Mask: mask, Place: place, Aux: others})

@@ -97,11 +97,13 @@ end:`))
 		kernel-begin w0 00000000
 		branch w0 0000000c else 00000003
 		store w0 0000000c global w4 out+8 +4
+		else w0 00000003
 		store w0 00000003 global w4 out+0 +4
 		reconverge w0 0000000f
 		store w0 0000000f global w4 out+0 +4
 		branch w0 0000000d else 00000002
 		store w0 0000000d global w4 out+0 +4
+		else w0 00000002
 		reconverge w0 0000000f
 		exit w0 0000000f
 		kernel-end w0 00000000`)

@@ -259,6 +259,9 @@ func (w *warp) choosePath(r *run) {
 			if path == 0 && top.other != 0 {
 				top.path, top.other = top.other, 0
 				w.at = *top
+				if on := top.path & w.live; on != 0 {
+					r.out.branch(event.Else, w, top.place, on, 0)
+				}
 				continue
 			}
 			if path == 0 {
