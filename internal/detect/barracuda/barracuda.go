@@ -1,0 +1,232 @@
+package barracuda
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/shadow"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const needs = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch
+
+const (
+	baseName = "barracuda"
+	plusName = "barracuda+"
+)
+
+var options = []detect.Option{
+	{Name: "prune", Doc: "leave out accesses that repeat one of the same stretch of code, as the instrumentation does", Values: []string{"on", "off"}},
+	{Name: "same-value", Doc: "what lanes that write the same value in one instruction are: no race, or a race", Values: []string{"ignore", "report"}},
+}
+
+// Spec is BARRACUDA.
+var Spec = detect.Spec{
+	Name:     baseName,
+	Doc:      "happens-before of warps in lockstep, with acquires and releases inferred from fences",
+	Source:   "001, chapter 5",
+	Needs:    needs | event.NeedBranches,
+	Lockstep: true,
+	Options:  options,
+	New:      func(c detect.Config) detect.Detector { return newDetector(c, baseName, false) },
+}
+
+// PlusSpec is Barracuda+.
+var PlusSpec = detect.Spec{
+	Name:    plusName,
+	Doc:     "barracuda for threads that are scheduled independently, with scoped atomics and warp barriers",
+	Source:  "000, section 5.1",
+	Needs:   needs,
+	Options: options,
+	New:     func(c detect.Config) detect.Detector { return newDetector(c, plusName, true) },
+}
+
+// Detector is either of the two.
+type Detector struct {
+	plus      bool // barracuda+
+	pruned    bool
+	sameValue bool // report it
+
+	launch   event.Launch
+	wpb      uint32
+	grid     int // blocks
+	depth    int // of clock.Grids
+	resident map[uint32]*block
+	block    *block // the last one asked for
+	free     []*warp
+	spare    []*pending
+
+	cells  *shadow.Memory[cell]
+	extra  uint64 // bytes of cells' more
+	sync   map[location]*released
+	joiner clock.Joiner
+
+	acc   access
+	done  uint32 // lanes of the event at hand that have acted
+	last  race   // to be told
+	sites sites
+	tally *tally.Tally
+	parts map[divergence]int
+}
+
+// block is a resident block.
+type block struct {
+	number, first uint32 // first: its first warp
+	warps         []*warp
+	threads       int
+	exited        int
+	bars          [16]meeting
+}
+
+func newDetector(c detect.Config, name string, plus bool) *Detector {
+	spec := detect.Spec{Name: name, Options: options}
+	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report",
+		cells: shadow.New[cell](wordBytes), tally: tally.New(spec.Name), parts: map[divergence]int{}}
+	d.begin(&event.Launch{})
+	return d
+}
+
+// begin forgets the launch before: the analysis knows one kernel at a time.
+func (d *Detector) begin(l *event.Launch) {
+	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
+	d.depth = clock.Depth(l.Grid.Count())
+	d.resident, d.block, d.sync, d.extra, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, 0, clock.Joiner{}
+	d.cells.Clear()
+}
+
+// Events implements event.Sink.
+func (d *Detector) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.Load, event.Store, event.Atomic:
+			var next *event.Event
+			if i+1 < len(b.Events) && b.Events[i+1].Warp == e.Warp && b.Events[i+1].Launch == e.Launch {
+				next = &b.Events[i+1]
+			}
+			d.memory(b, e, next)
+		case event.Branch, event.Else, event.Reconverge:
+			if !d.plus {
+				d.branch(e)
+			}
+		case event.Fence:
+			d.fence(b, e)
+		case event.Arrive:
+			d.arrive(b, e)
+		case event.BarrierDone:
+			d.barrierDone(e)
+		case event.WarpSync:
+			w := d.warp(e.Warp)
+			d.settle(w, b, e)
+			w.fenced, w.logs = w.fenced&^e.Mask, 0
+			if d.plus {
+				d.join(w, e.Mask)
+			}
+		case event.Exit:
+			d.exit(b, e)
+		case event.KernelBegin:
+			d.begin(&b.Launches[e.Side])
+		case event.KernelEnd:
+			d.end()
+		}
+	}
+}
+
+// warp gives the state of a warp of the launch.
+func (d *Detector) warp(number uint32) *warp {
+	c := d.block
+	if c == nil || number-c.first >= d.wpb {
+		c = d.blockOf(number)
+		d.block = c
+	}
+	w := c.warps[number-c.first]
+	if w == nil {
+		w = d.newWarp(c, number)
+		c.warps[number-c.first] = w
+	}
+	return w
+}
+
+func (d *Detector) blockOf(number uint32) *block {
+	n := number / d.wpb
+	c := d.resident[n]
+	if c == nil {
+		c = &block{number: n, first: n * d.wpb, warps: make([]*warp, d.wpb), threads: int(d.launch.Block.Count())}
+		d.resident[n] = c
+	}
+	return c
+}
+
+func (d *Detector) newWarp(c *block, number uint32) *warp {
+	w := &warp{}
+	if n := len(d.free); n > 0 {
+		w, d.free = d.free[n-1], d.free[:n-1]
+	}
+	mask := ^uint32(0)
+	if left := c.threads - 32*int(number-c.first); left < 32 {
+		mask = 1<<uint(left) - 1
+	}
+	*w = warp{number: number, block: c, exist: mask, live: mask, stack: w.stack[:0], views: w.views[:0], waits: w.waits[:0]}
+	w.views = append(w.views, view{mask: mask, local: 1})
+	return w
+}
+
+func (d *Detector) window(c *block) shadow.Window {
+	return shadow.Window{Launch: d.launch.ID, Block: c.number}
+}
+
+// current is the view of the active lanes of a warp in lockstep; lanes are some of them. (Where a stream has lanes act that
+// are not active, those act as a path of their own.)
+func (d *Detector) current(w *warp, lanes uint32) *view {
+	mask := w.active()
+	if lanes&^mask != 0 {
+		mask = lanes & w.live
+	}
+	for i := range w.views {
+		if w.views[i].mask == mask {
+			return &w.views[i]
+		}
+	}
+	return d.join(w, mask)
+}
+
+// endi is rule ENDINSN.
+func (d *Detector) endi(v *view) {
+	v.peer = v.local
+	d.tick(v)
+}
+
+// branch is rules IF and ELSEENDIF. The stack holds the path of each split that runs; the lanes that wait for their turn are
+// told by Else.
+func (d *Detector) branch(e *event.Event) {
+	w := d.warp(e.Warp)
+	w.logs = 0
+	switch {
+	case e.Kind == event.Branch:
+		w.stack = append(w.stack, e.Mask)
+	case len(w.stack) == 0:
+	case e.Kind == event.Else:
+		w.stack[len(w.stack)-1] = e.Mask
+	default:
+		w.stack = w.stack[:len(w.stack)-1]
+	}
+	d.join(w, w.active())
+}
+
+func (d *Detector) exit(b *event.Batch, e *event.Event) {
+	w := d.warp(e.Warp)
+	d.settle(w, b, e)
+	c := w.block
+	c.exited += w.exit(e.Mask)
+	if c.exited < c.threads {
+		return
+	}
+	d.cells.EndWindow(d.window(c))
+	for _, w := range c.warps {
+		if w != nil {
+			d.free = append(d.free, w)
+		}
+	}
+	delete(d.resident, c.number)
+	d.block = nil
+}

@@ -1,0 +1,63 @@
+package barracuda
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// logged is an access that has been judged, for the pruning of section 5.5.1: an access to an address in a register that has
+// not changed since the last logged access of the same basic block is not logged. Events know no registers and no basic blocks; what is
+// taken for them is the same addresses in lane order, by the same lanes, with no synchronisation and no parting of the
+// warp between, and every place behind the one before. A write is left out behind a write only.
+type logged struct {
+	addr   uint64
+	stride int64
+	mask   uint32
+	space  event.Space
+	size   uint8
+	write  bool
+}
+
+// logged says that the access repeats one that has been judged, and notes it otherwise.
+func (d *Detector) logged(w *warp, e *event.Event) bool {
+	if !d.pruned {
+		return false
+	}
+	if e.Place <= w.place {
+		w.logs = 0
+	}
+	w.place = e.Place
+	if !prunable(e) {
+		return false
+	}
+	for i := 0; i < w.logs; i++ {
+		l := &w.logged[i]
+		if l.addr == e.Addr && l.stride == e.Stride && l.mask == e.Mask && l.space == e.Space && l.size == e.Size &&
+			(l.write || e.Kind == event.Load) {
+			return true
+		}
+	}
+	d.log(w, e)
+	return false
+}
+
+// prunable says that e can stand for others or be left out: no atomic operation, and no two lanes at one location.
+func prunable(e *event.Event) bool {
+	size := int64(e.Size)
+	return e.Kind != event.Atomic && e.Flags&event.FlagScattered == 0 &&
+		(e.Kind == event.Load || e.Stride >= size || e.Stride <= -size || bits.OnesCount32(e.Mask) == 1)
+}
+
+// log notes an access that is judged.
+func (d *Detector) log(w *warp, e *event.Event) {
+	if !d.pruned || !prunable(e) {
+		return
+	}
+	if w.logs == len(w.logged) {
+		w.logged[0] = w.logged[1]
+		w.logs--
+	}
+	w.logged[w.logs] = logged{e.Addr, e.Stride, e.Mask, e.Space, e.Size, e.Kind != event.Load}
+	w.logs++
+}

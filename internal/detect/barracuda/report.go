@@ -1,0 +1,205 @@
+package barracuda
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// race is an access at hand that conflicts with an earlier one, at size bytes from addr on.
+type race struct {
+	thread, place uint32 // the earlier access
+	write, atomic bool
+	lane          int
+	addr          uint64
+	size          int
+	same          bool // one execution of one instruction
+}
+
+// site is what is known of the accesses of a place, for messages.
+type site struct {
+	order event.Order
+	scope event.Scope
+	known bool
+}
+
+// sites are the places that accessed memory.
+type sites struct {
+	low  []site // by place
+	high map[uint32]site
+}
+
+const lowSites = 1 << 20
+
+func (d *Detector) note(e *event.Event) {
+	s := site{e.Order, e.Scope, true}
+	if e.Place >= lowSites {
+		if d.sites.high == nil {
+			d.sites.high = map[uint32]site{}
+		}
+		d.sites.high[e.Place] = s
+		return
+	}
+	if int(e.Place) >= len(d.sites.low) {
+		d.sites.low = append(d.sites.low, make([]site, int(e.Place)+1-len(d.sites.low))...)
+	}
+	d.sites.low[e.Place] = s
+}
+
+func (s *sites) at(place uint32) site {
+	if place >= lowSites {
+		return s.high[place]
+	}
+	return s.low[place]
+}
+
+// conflict takes a race down. Races of one lane's access with one earlier access are told together.
+func (d *Detector) conflict(a *access, lane int, addr uint64, size int, r race) {
+	u := int(r.thread & 31)
+	if r.write && r.thread>>5 == a.w.number && d.done>>uint(u)&1 != 0 && covers(a, u, addr, size) {
+		if r.same = true; !d.sameValue && sameValue(a, lane, u, addr, size) {
+			return
+		}
+	}
+	r.lane, r.addr, r.size = lane, addr, size
+	if l := &d.last; l.size > 0 {
+		if l.thread == r.thread && l.place == r.place && l.write == r.write && l.same == r.same && l.addr+uint64(l.size) == addr {
+			l.size += size
+			return
+		}
+		d.flush()
+	}
+	d.last = r
+}
+
+// covers says that lane u of the event accesses the bytes.
+func covers(a *access, u int, addr uint64, size int) bool {
+	at := a.b.AddrOf(a.e, u)
+	return at <= addr && addr+uint64(size) <= at+uint64(a.e.Size)
+}
+
+// sameValue says that two lanes of a write write the same into the bytes that both cover.
+func sameValue(a *access, x, y int, addr uint64, size int) bool {
+	if a.e.Flags&event.FlagValues == 0 {
+		return false
+	}
+	v, w := a.b.ValueOf(a.e, x), a.b.ValueOf(a.e, y)
+	for i := addr; i < addr+uint64(size); i++ {
+		if byteAt(v, i-a.b.AddrOf(a.e, x)) != byteAt(w, i-a.b.AddrOf(a.e, y)) {
+			return false
+		}
+	}
+	return true
+}
+
+func byteAt(words []uint64, i uint64) byte { return byte(words[i/8] >> (8 * (i % 8))) }
+
+// flush tells of the race that was taken down last.
+func (d *Detector) flush() {
+	if d.last.size == 0 {
+		return
+	}
+	r, a := d.last, &d.acc
+	d.last.size = 0
+	warp := r.thread >> 5
+	was := d.sites.at(r.place)
+	f := detect.Facts{
+		Earlier: detect.Access{Op: op(r.write, r.atomic), Order: was.order, Scope: was.scope, Space: a.e.Space, Place: r.place,
+			Launch: d.launch, Warp: warp, Lane: int(r.thread & 31), Address: r.addr, Size: r.size},
+		Later: detect.Access{Op: op(a.write, a.atomic), Order: a.e.Order, Scope: a.e.Scope, Space: a.e.Space, Place: a.e.Place,
+			Launch: d.launch, Warp: a.w.number, Lane: r.lane, Address: r.addr, Size: r.size},
+	}
+	sameBlock := warp-a.w.block.first < a.wpb
+	class := "inter-block race"
+	switch {
+	case warp == a.w.number:
+		class = "divergence race"
+	case sameBlock:
+		class = "intra-block race"
+	}
+	switch {
+	case r.atomic && a.atomic:
+		f.Category = detect.ScopeRace
+	case r.atomic || a.atomic:
+		f.Category = detect.AtomicWithPlain
+	case r.same:
+		f.Category = detect.OneInstruction
+	case sameBlock:
+		f.Category = detect.SameBlock
+	default:
+		f.Category = detect.CrossBlock
+	}
+	d.tally.Add(&tally.Race{Facts: f, Note: class})
+}
+
+func op(write, atomic bool) detect.Op {
+	switch {
+	case atomic:
+		return detect.AtomicOp
+	case write:
+		return detect.Write
+	}
+	return detect.Read
+}
+
+// divergence is a barrier that a warp reached in part.
+type divergence struct {
+	place  uint32
+	launch event.Launch
+	warp   uint32
+	lane   int
+}
+
+// diverged notes that off live lanes of a warp are not at the barrier that the others are at: BAR's premise fails.
+func (d *Detector) diverged(e *event.Event, off int) {
+	for k, n := range d.parts {
+		if k.place == e.Place {
+			d.parts[k] = n + off
+			return
+		}
+	}
+	d.parts[divergence{e.Place, d.launch, e.Warp, bits.TrailingZeros32(e.Mask)}] = off
+}
+
+// Findings implements detect.Detector.
+func (d *Detector) Findings() []detect.Finding {
+	out := d.tally.Findings()
+	keys := slices.SortedFunc(maps.Keys(d.parts), func(x, y divergence) int { return cmp.Compare(x.place, y.place) })
+	for _, k := range keys {
+		out = append(out, detect.Finding{Class: detect.Divergence, Kind: barrierDivergence, Severity: detect.Error,
+			Detector: baseName, Count: d.parts[k],
+			Message:  fmt.Sprintf("lanes of a warp reach a barrier while %d others are on another path: a barrier is for all threads of the block (%s: barrier divergence)", d.parts[k], baseName),
+			Fix:      "move the barrier to where all threads of the block pass it",
+			Accesses: []detect.Access{{Place: k.place, Launch: k.launch, Warp: k.warp, Lane: k.lane}}})
+	}
+	return out
+}
+
+const barrierDivergence detect.Kind = "barrier-divergence"
+
+// MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
+func (d *Detector) MemoryBytes() uint64 {
+	n := d.cells.Bytes() + d.extra
+	for _, c := range d.resident {
+		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8
+		for _, w := range c.warps {
+			if w == nil {
+				continue
+			}
+			n += uint64(unsafe.Sizeof(*w)) + uint64(cap(w.stack))*4 + uint64(cap(w.views))*uint64(unsafe.Sizeof(view{}))
+			for i := range w.views {
+				if w.views[i].nested != nil {
+					n += uint64(unsafe.Sizeof(*w.views[i].nested))
+				}
+			}
+		}
+	}
+	return n
+}

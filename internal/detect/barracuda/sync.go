@@ -1,0 +1,202 @@
+package barracuda
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// role is what an access is made of when fences stand next to it (section 5.4.1).
+type role uint8
+
+const (
+	acquires role = 1 << iota
+	releases
+)
+
+// location names a synchronisation location: an address of global memory, or of a block's shared memory.
+type location struct {
+	addr   uint64
+	shared bool
+	block  uint32
+}
+
+// released is S_x: for each block, the clock that its threads acquire. Blocks that are not in own have all's.
+type released struct {
+	all *clock.Grid
+	own map[uint32]*clock.Grid
+}
+
+// pending is a load or atomic operation of which it is not known yet whether a fence follows. It is judged as it stood
+// in the stream: with the clocks of then.
+type pending struct {
+	e     event.Event
+	batch event.Batch // its addresses
+	view  view
+	mask  uint32 // the lanes that are still to be judged
+}
+
+// address gives what lane accesses.
+func (p *pending) address(lane int) uint64 { return p.batch.AddrOf(&p.e, lane) }
+
+// acquiring says that order includes an acquire; releasing, a release.
+func acquiring(o event.Order) bool {
+	return o == event.Acquire || o == event.AcqRel || o == event.SC
+}
+
+func releasing(o event.Order) bool {
+	return o == event.Release || o == event.AcqRel || o == event.SC
+}
+
+// roleOf says what a load, store or atomic operation is, given whether a fence stands before and after it.
+func roleOf(e *event.Event, before, after bool) role {
+	switch {
+	case e.Kind == event.Load && after:
+		return acquires
+	case e.Kind == event.Store && before:
+		return releases
+	case e.Kind != event.Atomic:
+	case e.RMW == event.CompareAndSwap:
+		if after {
+			return acquires
+		}
+	case e.RMW == event.Exchange:
+		if before {
+			return releases
+		}
+	case before || after:
+		return acquires | releases
+	}
+	return 0
+}
+
+// asks says that whether a fence follows decides what e is for lanes that have a fence before it or have not.
+func asks(e *event.Event, before bool) bool {
+	return roleOf(e, before, true) != roleOf(e, before, false)
+}
+
+// deviceScope says that a synchronisation by e and a fence is of global scope.
+func (d *Detector) deviceScope(e *event.Event, wide bool) bool {
+	return wide && !(d.plus && e.Kind == event.Atomic && e.Scope < event.ScopeGPU)
+}
+
+// synchronise makes lanes acquire from or release to the locations that they access: ACQ*, REL* and AR* of figure 5.5, lane
+// after lane. at gives the address of a lane. The lanes belong to any views of w.
+func (d *Detector) synchronise(w *warp, e *event.Event, lanes uint32, what role, wide bool, at func(lane int) uint64) {
+	wide = d.deviceScope(e, wide)
+	if !d.plus {
+		d.synchroniseWarp(w, e, lanes, what, wide, at)
+		return
+	}
+	var after [32]*clock.Grid
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		after[lane] = d.exchange(w, w.of(lane), e, lane, what, wide, at(lane))
+	}
+	for rest := lanes; rest != 0; {
+		first := bits.TrailingZeros32(rest)
+		v := w.of(first)
+		same := uint32(0)
+		for m := v.mask & rest; m != 0; m &= m - 1 {
+			if u := bits.TrailingZeros32(m); after[u] == after[first] {
+				same |= 1 << uint(u)
+			}
+		}
+		rest &^= same
+		if v.rest == after[first] && what&releases == 0 {
+			continue
+		}
+		part := &w.part(same)[0]
+		part.rest = after[first]
+		if what&releases != 0 {
+			d.tick(part)
+		}
+	}
+}
+
+// synchroniseWarp is synchronise for a warp in lockstep, whose endi is to follow: it lets all of the active lanes know what
+// each has learnt, and begins a new time after the releases.
+func (d *Detector) synchroniseWarp(w *warp, e *event.Event, lanes uint32, what role, wide bool, at func(lane int) uint64) {
+	v := d.current(w, lanes)
+	known := v.rest
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		known = d.joiner.Join(known, d.exchange(w, v, e, lane, what, wide, at(lane)))
+	}
+	v.rest = known
+}
+
+// exchange performs one lane's acquire, release or both, and gives what the lane knows afterwards.
+func (d *Detector) exchange(w *warp, v *view, e *event.Event, lane int, what role, wide bool, addr uint64) *clock.Grid {
+	x := location{addr: addr}
+	if e.Space == event.Shared {
+		x.shared, x.block = true, w.block.number
+	}
+	s := d.sync[x]
+	known := v.rest
+	if what&acquires != 0 && s != nil {
+		known = d.joiner.Join(known, s.acquire(w.block.number, wide, d.grid, &d.joiner))
+	}
+	if what&releases != 0 {
+		if s == nil {
+			s = &released{}
+			d.sync[x] = s
+		}
+		s.release(w.block.number, wide, d.export(w, v, 1<<uint(lane), known))
+	}
+	return known
+}
+
+// acquire gives S_x of the block, or the join of those of all blocks.
+func (s *released) acquire(block uint32, wide bool, blocks int, j *clock.Joiner) *clock.Grid {
+	if !wide {
+		if g, ok := s.own[block]; ok {
+			return g
+		}
+		return s.all
+	}
+	var out *clock.Grid
+	if len(s.own) < blocks {
+		out = s.all
+	}
+	for _, b := range slices.Sorted(maps.Keys(s.own)) {
+		out = j.Join(out, s.own[b])
+	}
+	return out
+}
+
+// release sets S_x of the block, or those of all blocks.
+func (s *released) release(block uint32, wide bool, g *clock.Grid) {
+	if wide {
+		s.all, s.own = g, nil
+		return
+	}
+	if s.own == nil {
+		s.own = map[uint32]*clock.Grid{}
+	}
+	s.own[block] = g
+}
+
+// export writes the clock of a view out as a Grid: known, what v knows of its block, and the own times of lanes.
+func (d *Detector) export(w *warp, v *view, lanes uint32, known *clock.Grid) *clock.Grid {
+	n, at := int(d.wpb), w.number-w.block.first
+	var b *clock.Block
+	if out := w.exist &^ v.mask; v.nested != nil {
+		for m := out; m != 0; m &= m - 1 {
+			u := bits.TrailingZeros32(m)
+			b = b.With(n, at, 1<<uint(u), v.nested[u])
+		}
+	} else if out != 0 {
+		b = b.With(n, at, out, v.warp)
+	}
+	b = b.With(n, at, v.mask, v.peer)
+	b = b.With(n, at, lanes, v.local)
+	if v.block > 0 {
+		b = b.Join(clock.Uniform(v.block))
+	}
+	old := known.At(d.depth, w.block.number)
+	return known.With(d.depth, w.block.number, old.Join(b))
+}

@@ -1,0 +1,203 @@
+package barracuda
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+)
+
+// Format is one of the forms that the clock of a thread is stored in (section 5.5.3, figure 5.9).
+type Format uint8
+
+// The formats.
+const (
+	Converged      Format = iota // the whole warp is active: one own clock, one of the block
+	Diverged                     // some lanes are active; one clock for all others
+	NestedDiverged               // some lanes are active; a clock for each other
+	SparseVC                     // single threads elsewhere are known as well
+)
+
+// view is the vector clock of every lane of mask (C_t of figure 5.4), which differ in their own entries only. Times that
+// distinguish nothing are left out of numbering, as the paper's barriers do: where threads join, all go on from the highest
+// clock among them. What is ordered with what is the same as with figure 5.4's counting (TestClocks).
+type view struct {
+	mask   uint32
+	local  uint32      // a lane's own time
+	peer   uint32      // what each knows of the others of mask
+	warp   uint32      // what all know of the lanes of the warp that are not in mask, when nested is nil
+	block  uint32      // what all know of the other warps of the block, at least
+	nested *[32]uint32 // what all know of the lanes that are not in mask; not changed once made
+	rest   *clock.Grid // what is known besides: the sparse part
+}
+
+// format names the form that v is in.
+func (v *view) format(exist uint32) Format {
+	switch {
+	case v.rest != nil:
+		return SparseVC
+	case v.nested != nil:
+		return NestedDiverged
+	case v.mask != exist:
+		return Diverged
+	}
+	return Converged
+}
+
+// ofLane is what lane self of v.mask knows of lane u of its warp, the sparse part aside.
+func (v *view) ofLane(self, u int) uint32 {
+	switch {
+	case u == self:
+		return v.local
+	case v.mask>>uint(u)&1 != 0:
+		return v.peer
+	case v.nested != nil:
+		return v.nested[u]
+	}
+	return v.warp
+}
+
+// narrow is the view of the lanes of mask alone, which are some of v's, in a warp that has the lanes of exist.
+func (v *view) narrow(mask, exist uint32) view {
+	out := *v
+	out.mask = mask
+	switch {
+	case mask == v.mask:
+		return out
+	case v.mask == exist || v.nested == nil && v.warp == v.peer:
+		out.warp, out.nested = v.peer, nil
+		return out
+	}
+	out.nested = new([32]uint32)
+	for m := exist &^ mask; m != 0; m &= m - 1 {
+		u := bits.TrailingZeros32(m)
+		out.nested[u] = v.ofLane(-1, u)
+	}
+	return out
+}
+
+// warp is the state of a warp: K_w, and C_t of its lanes.
+type warp struct {
+	number uint32
+	block  *block
+	exist  uint32   // the lanes that the launch gave it
+	live   uint32   // those that have not exited
+	stack  []uint32 // K_w: active masks; nothing, while the whole warp is active
+	views  []view   // disjoint; the live lanes together
+	fenced uint32   // lanes whose last operation was a fence
+	wide   uint32   // and one of device scope
+	waits  []*pending
+	logged [2]logged
+	logs   int // of logged
+	place  uint32
+}
+
+// active is the active mask.
+func (w *warp) active() uint32 {
+	if n := len(w.stack); n > 0 {
+		return w.stack[n-1] & w.live
+	}
+	return w.live
+}
+
+// part gives the views of exactly the lanes of mask: views that reach beyond are split. The result indexes w.views from its
+// end: the last n views.
+func (w *warp) part(mask uint32) []view {
+	n := 0 // views[len-n:] lie in mask
+	for i := 0; i < len(w.views)-n; i++ {
+		v := &w.views[i]
+		in := v.mask & mask
+		switch {
+		case in == 0:
+			continue
+		case in != v.mask:
+			w.views = append(w.views, v.narrow(in, w.exist))
+			v = &w.views[i]
+			*v = v.narrow(v.mask&^in, w.exist)
+			n++
+		default:
+			n++
+			last := len(w.views) - n
+			w.views[i], w.views[last] = w.views[last], w.views[i]
+			i--
+		}
+	}
+	return w.views[len(w.views)-n:]
+}
+
+// join joins the clocks of the lanes of mask and lets each begin a new time (join and fork: ENDINSN, IF, ELSEENDIF). It
+// gives their view, nil when mask has no live lane.
+func (d *Detector) join(w *warp, mask uint32) *view {
+	mask &= w.live
+	for i := range w.views {
+		if v := &w.views[i]; v.mask == mask {
+			v.peer = v.local
+			d.tick(v)
+			return v
+		}
+	}
+	parts := w.part(mask)
+	if len(parts) == 0 {
+		return nil
+	}
+	out := parts[0]
+	out.mask = mask
+	for i := range parts[1:] {
+		v := &parts[1+i]
+		out.local, out.block = max(out.local, v.local), max(out.block, v.block)
+		out.rest = d.joiner.Join(out.rest, v.rest)
+	}
+	out.peer = out.local
+	d.tick(&out)
+	out.warp, out.nested = outside(parts, mask, w.exist)
+	w.views = w.views[:len(w.views)-len(parts)]
+	w.views = append(w.views, out)
+	return &w.views[len(w.views)-1]
+}
+
+// outside joins what parts know of the lanes of the warp beyond mask, their union.
+func outside(parts []view, mask, exist uint32) (all uint32, each *[32]uint32) {
+	var known [32]uint32
+	alike := true
+	first := bits.TrailingZeros32(exist &^ mask)
+	for m := exist &^ mask; m != 0; m &= m - 1 {
+		u := bits.TrailingZeros32(m)
+		for i := range parts {
+			known[u] = max(known[u], parts[i].ofLane(-1, u))
+		}
+		alike = alike && known[u] == known[first]
+	}
+	switch {
+	case exist == mask:
+		return 0, nil
+	case alike:
+		return known[first], nil
+	}
+	made := known // only now on the heap
+	return 0, &made
+}
+
+// tick begins a new time of a view.
+func (d *Detector) tick(v *view) {
+	if v.local++; v.local > maxClock {
+		panic("BUG: the clock of a warp has overflowed; the launch is too long for this detector")
+	}
+}
+
+// of is the view of a live lane.
+func (w *warp) of(lane int) *view {
+	for i := range w.views {
+		if w.views[i].mask>>uint(lane)&1 != 0 {
+			return &w.views[i]
+		}
+	}
+	panic("BUG: a lane without a clock acts")
+}
+
+// exit takes lanes away and gives their number. What others know of them stays.
+func (w *warp) exit(mask uint32) int {
+	mask &= w.live
+	parts := w.part(mask)
+	w.views = w.views[:len(w.views)-len(parts)]
+	w.live &^= mask
+	return bits.OnesCount32(mask)
+}
