@@ -61,12 +61,15 @@ type Detector struct {
 	sync   map[location]*released
 	joiner clock.Joiner
 
-	acc   access
-	done  uint32 // lanes of the event at hand that have acted
-	last  race   // to be told
-	sites sites
-	tally *tally.Tally
-	parts map[divergence]int
+	acc    access
+	learnt *clock.Grid // by lanes of the warp at hand, in lockstep
+	done   uint32      // lanes of the event at hand that have acted
+	last   race        // to be told
+	sites  sites
+	tally  *tally.Tally
+	parts  map[divergence]int
+	// witness, for tests, is told of each location that races.
+	witness func(a *access, lane int, addr uint64, size int, r race)
 }
 
 // block is a resident block.
@@ -190,10 +193,13 @@ func (d *Detector) current(w *warp, lanes uint32) *view {
 	return d.join(w, mask)
 }
 
-// endi is rule ENDINSN.
-func (d *Detector) endi(v *view) {
+// endi is rule ENDINSN for the active lanes of a warp, of which lanes have acted.
+func (d *Detector) endi(w *warp, lanes uint32) {
+	v := d.current(w, lanes)
 	v.peer = v.local
 	d.tick(v)
+	v.rest = d.joiner.Join(v.rest, d.learnt)
+	d.learnt = nil
 }
 
 // branch is rules IF and ELSEENDIF. The stack holds the path of each split that runs; the lanes that wait for their turn are

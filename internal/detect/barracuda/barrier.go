@@ -35,10 +35,12 @@ func (d *Detector) arrive(b *event.Batch, e *event.Event) {
 		return
 	}
 	m.part = true
-	for _, v := range w.part(e.Mask & w.live) {
-		m.left = d.joiner.Join(m.left, d.export(w, &v, v.mask, v.rest))
+	parts := w.part(e.Mask & w.live)
+	for i := range parts {
+		v := &parts[i]
+		m.left = d.joiner.Join(m.left, d.export(w, v, v.mask, v.rest))
+		d.tick(v)
 	}
-	d.join(w, e.Mask)
 }
 
 func (d *Detector) barrierDone(e *event.Event) {

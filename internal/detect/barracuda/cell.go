@@ -58,8 +58,8 @@ func (d *Detector) split(c *cell) *[wordBytes]cell {
 	d.extra += bytesBytes + moreBytes
 	for i := range b {
 		b[i] = *c
+		b[i].more = nil
 		if c.shared() {
-			b[i].more = nil
 			for _, r := range c.more.readers {
 				d.addReaders(&b[i], r)
 			}

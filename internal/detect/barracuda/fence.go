@@ -27,7 +27,7 @@ func (d *Detector) memory(b *event.Batch, e, next *event.Event) {
 		d.beside(b, e, next, w, v, fenced)
 	}
 	if !d.plus {
-		d.endi(d.current(w, e.Mask))
+		d.endi(w, e.Mask)
 	}
 }
 
@@ -37,7 +37,7 @@ func (d *Detector) unfenced(b *event.Batch, e, next *event.Event, w *warp, v *vi
 		d.plain(b, e, w, v, e.Mask)
 		return
 	}
-	switch d.after(e, next) {
+	switch d.after(w, e, next) {
 	case no:
 		d.plain(b, e, w, v, e.Mask)
 	case unknown:
@@ -63,7 +63,7 @@ func (d *Detector) beside(b *event.Batch, e, next *event.Event, w *warp, v *view
 			wide = wide || own
 		}
 		if !after && asks(e, before) {
-			switch d.after(e, next) {
+			switch d.after(w, e, next) {
 			case unknown:
 				d.wait(b, e, w, v, lanes)
 				continue
@@ -89,12 +89,12 @@ const (
 )
 
 // after looks at the event behind e.
-func (d *Detector) after(e, next *event.Event) answer {
+func (d *Detector) after(w *warp, e, next *event.Event) answer {
 	if next == nil {
 		return unknown
 	}
 	switch next.Kind {
-	case event.Fence, event.Branch, event.Else, event.Reconverge:
+	case event.Fence, event.Branch, event.Else, event.Reconverge, event.BarrierDone, event.KernelEnd, event.KernelBegin, event.Host:
 		return unknown
 	case event.Load, event.Store, event.Atomic:
 		if !samePlace(e, next) {
@@ -106,9 +106,8 @@ func (d *Detector) after(e, next *event.Event) answer {
 		if e.Addr == next.Addr {
 			return again
 		}
-		return no
 	}
-	if d.plus && e.Mask&^next.Mask != 0 {
+	if d.plus && e.Mask&^next.Mask != 0 || len(w.waits) > 0 { // those that wait come first
 		return unknown
 	}
 	return no
@@ -125,10 +124,10 @@ func (d *Detector) wait(b *event.Batch, e *event.Event, w *warp, v *view, lanes 
 		d.waitOf(b, e, w, *v, lanes)
 		return
 	}
-	for i := range w.views {
-		if in := w.views[i].mask & lanes; in != 0 {
-			d.waitOf(b, e, w, w.views[i], in)
-		}
+	for lanes != 0 {
+		v, run := w.run(lanes)
+		d.waitOf(b, e, w, *v, run)
+		lanes &^= run
 	}
 }
 
@@ -154,20 +153,23 @@ func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 	for _, p := range w.waits {
 		poll := (e.Kind == event.Load || e.Kind == event.Atomic) && samePlace(&p.e, e)
 		lanes := p.mask & e.Mask
-		p.mask &^= lanes
-		if !d.plus && !poll { // other lanes of the warp are ordered behind p soon
-			d.judge(w, p, p.mask)
-			p.mask = 0
-		}
+		judged := lanes
 		for m := lanes; poll && m != 0; m &= m - 1 {
 			if lane := bits.TrailingZeros32(m); p.address(lane) == b.AddrOf(e, lane) {
-				lanes &^= 1 << uint(lane)
+				judged &^= 1 << uint(lane)
 			}
 		}
 		if e.Kind == event.Fence {
+			judged = 0
+		}
+		if !d.plus && !poll { // other lanes of the warp will soon be ordered behind p
+			judged |= p.mask &^ lanes
+			p.mask = lanes
+		}
+		p.mask &^= lanes
+		d.judge(w, p, judged)
+		if e.Kind == event.Fence && lanes != 0 {
 			d.synchronise(w, &p.e, lanes, roleOf(&p.e, false, true), e.Scope >= event.ScopeGPU, p.address)
-		} else {
-			d.judge(w, p, lanes)
 		}
 		if p.mask != 0 {
 			kept = append(kept, p)
@@ -197,10 +199,10 @@ func (d *Detector) plain(b *event.Batch, e *event.Event, w *warp, v *view, lanes
 		d.perform(b, e, w, v, lanes)
 		return
 	}
-	for i := range w.views {
-		if in := w.views[i].mask & lanes; in != 0 {
-			d.perform(b, e, w, &w.views[i], in)
-		}
+	for lanes != 0 {
+		v, run := w.run(lanes)
+		d.perform(b, e, w, v, run)
+		lanes &^= run
 	}
 }
 
@@ -209,7 +211,7 @@ func (d *Detector) fence(b *event.Batch, e *event.Event) {
 	waited := len(w.waits) > 0
 	d.settle(w, b, e)
 	if waited && !d.plus {
-		d.endi(d.current(w, e.Mask))
+		d.endi(w, e.Mask)
 	}
 	if e.Scope >= event.ScopeGPU {
 		w.wide |= e.Mask

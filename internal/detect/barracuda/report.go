@@ -68,6 +68,9 @@ func (d *Detector) conflict(a *access, lane int, addr uint64, size int, r race) 
 			return
 		}
 	}
+	if d.witness != nil {
+		d.witness(a, lane, addr, size, r)
+	}
 	r.lane, r.addr, r.size = lane, addr, size
 	if l := &d.last; l.size > 0 {
 		if l.thread == r.thread && l.place == r.place && l.write == r.write && l.same == r.same && l.addr+uint64(l.size) == addr {

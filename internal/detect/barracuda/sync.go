@@ -117,16 +117,13 @@ func (d *Detector) synchronise(w *warp, e *event.Event, lanes uint32, what role,
 	}
 }
 
-// synchroniseWarp is synchronise for a warp in lockstep, whose endi is to follow: it lets all of the active lanes know what
-// each has learnt, and begins a new time after the releases.
+// synchroniseWarp is synchronise for a warp in lockstep. What the lanes learn is theirs alone until the endi that follows.
 func (d *Detector) synchroniseWarp(w *warp, e *event.Event, lanes uint32, what role, wide bool, at func(lane int) uint64) {
 	v := d.current(w, lanes)
-	known := v.rest
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		known = d.joiner.Join(known, d.exchange(w, v, e, lane, what, wide, at(lane)))
+		d.learnt = d.joiner.Join(d.learnt, d.exchange(w, v, e, lane, what, wide, at(lane)))
 	}
-	v.rest = known
 }
 
 // exchange performs one lane's acquire, release or both, and gives what the lane knows afterwards.

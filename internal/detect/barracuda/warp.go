@@ -193,6 +193,14 @@ func (w *warp) of(lane int) *view {
 	panic("BUG: a lane without a clock acts")
 }
 
+// run is the view of the lowest of lanes, and those of lanes from that one on up to the first of another view. Lanes act in
+// their order, run by run.
+func (w *warp) run(lanes uint32) (*view, uint32) {
+	v := w.of(bits.TrailingZeros32(lanes))
+	other := lanes &^ v.mask
+	return v, lanes & (other&-other - 1)
+}
+
 // exit takes lanes away and gives their number. What others know of them stays.
 func (w *warp) exit(mask uint32) int {
 	mask &= w.live

@@ -1,0 +1,362 @@
+package barracuda
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// program makes the stream of a random kernel: few locations, and fences, barriers and atomic operations as programs have
+// them. Warps in lockstep split, change paths and reconverge.
+type program struct {
+	rng      *rand.Rand
+	lockstep bool
+	b        *event.Batch
+	launch   event.Launch
+	forms    []event.Event // by place - 1
+	warps    []*randomWarp
+}
+
+type randomWarp struct {
+	live, waits uint32
+	splits      [][2]uint32 // path, other; other 0 once it runs
+}
+
+func randomProgram(rng *rand.Rand, lockstep bool) *event.Batch {
+	p := &program{rng: rng, lockstep: lockstep, b: &event.Batch{}}
+	p.launch = event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1 + uint32(rng.IntN(3)), Y: 1, Z: 1},
+		Block: event.Dim3{X: []uint32{2, 4, 5, 34}[rng.IntN(4)], Y: 1, Z: 1}}
+	p.b.Launches = append(p.b.Launches, p.launch)
+	p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
+	for i := range p.launch.Grid.Count() * uint64(p.launch.WarpsPerBlock()) {
+		left := int(p.launch.Block.Count()) - 32*int(uint32(i)%p.launch.WarpsPerBlock())
+		p.warps = append(p.warps, &randomWarp{live: uint32(1<<min(left, 32) - 1)})
+	}
+	for range 2 + rng.IntN(7) {
+		p.forms = append(p.forms, p.form())
+	}
+	for range 10 + rng.IntN(70) {
+		p.step(rng.IntN(len(p.warps)))
+	}
+	p.emit(event.Event{Kind: event.KernelEnd, Launch: 1})
+	return p.b
+}
+
+func (p *program) pick(n int) int { return p.rng.IntN(n) }
+
+func (p *program) emit(e event.Event) {
+	e.Launch = 1
+	p.b.Events = append(p.b.Events, e)
+}
+
+// form makes an instruction.
+func (p *program) form() event.Event {
+	e := event.Event{Place: uint32(len(p.forms) + 1), Space: event.Global, Size: []uint8{4, 4, 4, 1, 2, 8}[p.pick(6)]}
+	if p.pick(3) == 0 {
+		e.Space = event.Shared
+	}
+	switch p.pick(5) {
+	case 0, 1:
+		e.Kind, e.Flags = event.Load, event.FlagRead
+		e.Order = []event.Order{event.Weak, event.Weak, event.Volatile, event.Acquire}[p.pick(4)]
+	case 2:
+		e.Kind, e.Flags = event.Store, event.FlagWrite
+		e.Order = []event.Order{event.Weak, event.Weak, event.Volatile, event.Release}[p.pick(4)]
+	default:
+		e.Kind, e.Flags, e.RMW, e.Size = event.Atomic, event.FlagRead|event.FlagWrite, event.RMW(p.pick(3)), 4
+		e.Order = []event.Order{event.Relaxed, event.Relaxed, event.Relaxed, event.AcqRel, event.Acquire, event.Release}[p.pick(6)]
+	}
+	if e.Order > event.Volatile {
+		e.Scope = p.scope()
+	}
+	return e
+}
+
+func (p *program) scope() event.Scope {
+	return []event.Scope{event.ScopeCTA, event.ScopeGPU, event.ScopeGPU, event.ScopeSys}[p.pick(4)]
+}
+
+func (w *randomWarp) active() uint32 {
+	if n := len(w.splits); n > 0 {
+		return w.splits[n-1][0] & w.live
+	}
+	return w.live
+}
+
+func (p *program) some(mask uint32) uint32 {
+	if m := mask & p.rng.Uint32(); m != 0 && p.pick(2) == 0 {
+		return m
+	}
+	return mask
+}
+
+func (p *program) step(n int) {
+	w := p.warps[n]
+	free := w.active() &^ w.waits
+	e := event.Event{Warp: uint32(n), Mask: free}
+	if free == 0 {
+		if len(w.splits) > 0 && w.waits == 0 {
+			p.turn(w, e)
+		}
+		return
+	}
+	switch k := p.pick(24); {
+	case k < 11:
+		e.Mask = p.some(free)
+		p.access(e)
+	case k < 14: // a hand-over
+		e.Mask = p.some(free)
+		if p.pick(2) == 0 {
+			p.fence(e)
+		}
+		p.access(e)
+		if p.pick(2) == 0 {
+			p.fence(e)
+		}
+	case k < 16:
+		e.Mask = p.some(free)
+		p.fence(e)
+	case k < 19 && p.lockstep:
+		p.turn(w, e)
+	case k < 18:
+		e.Kind, e.Mask = event.WarpSync, p.some(free)
+		p.emit(e)
+	case k < 22:
+		p.barrier(w, e, k == 21)
+	case k < 23 && p.pick(4) == 0:
+		e.Kind, e.Mask = event.Exit, p.some(free)
+		w.live &^= e.Mask
+		p.emit(e)
+		p.complete(n)
+	}
+}
+
+// turn splits the warp, or goes to the other path, or ends the split.
+func (p *program) turn(w *randomWarp, e event.Event) {
+	last := len(w.splits) - 1
+	switch {
+	case last < 2 && bits.OnesCount32(e.Mask) > 1 && p.pick(2) == 0:
+		first := e.Mask & p.rng.Uint32()
+		if first == 0 || first == e.Mask {
+			return
+		}
+		w.splits = append(w.splits, [2]uint32{first, e.Mask &^ first})
+		e.Kind, e.Aux, e.Mask = event.Branch, e.Mask&^first, first
+	case last < 0:
+		return
+	case w.splits[last][1] != 0:
+		w.splits[last] = [2]uint32{w.splits[last][1] & w.live, 0}
+		if e.Kind, e.Mask = event.Else, w.splits[last][0]; e.Mask == 0 {
+			return
+		}
+	default:
+		w.splits = w.splits[:last]
+		e.Kind, e.Mask = event.Reconverge, w.active()
+	}
+	p.emit(e)
+}
+
+func (p *program) fence(e event.Event) {
+	e.Kind, e.Order, e.Scope, e.Place = event.Fence, event.SC, p.scope(), 90
+	p.emit(e)
+}
+
+// access makes an instruction execute, some times over: a poll.
+func (p *program) access(e event.Event) {
+	f := p.forms[p.pick(len(p.forms))]
+	f.Warp, f.Mask = e.Warp, e.Mask
+	size := uint64(f.Size)
+	one := func() uint64 { return 0x1000 + uint64(p.pick(int(16/size)))*size }
+	switch p.pick(4) {
+	case 0:
+		f.Flags |= event.FlagScattered
+		f.Side = uint32(len(p.b.Addrs))
+		for range bits.OnesCount32(f.Mask) {
+			p.b.Addrs = append(p.b.Addrs, one())
+		}
+	case 1:
+		f.Addr, f.Stride = one(), int64(size)
+	default:
+		f.Addr = one()
+	}
+	if f.Kind != event.Load && p.pick(4) > 0 {
+		f.Flags |= event.FlagValues
+		f.Val = uint32(len(p.b.Values))
+		for range bits.OnesCount32(f.Mask) {
+			p.b.Values = append(p.b.Values, uint64(p.pick(4)/3)*0x0101010101010101>>(64-8*size)) // the same in each byte
+		}
+	}
+	for range 1 + p.pick(4)/3*p.pick(3) {
+		p.emit(f)
+		if f.Kind == event.Load && p.pick(4) == 0 {
+			f.Mask = p.some(f.Mask)
+			if f.Flags&event.FlagScattered != 0 {
+				return
+			}
+		}
+	}
+}
+
+func (p *program) barrier(w *randomWarp, e event.Event, odd bool) {
+	if p.lockstep && (len(w.splits) > 0 || e.Mask != w.live) && !odd {
+		return
+	}
+	e.Kind, e.Flags, e.Place = event.Arrive, event.FlagWait, 91
+	if !p.lockstep {
+		e.Mask = p.some(e.Mask)
+	}
+	if odd && p.pick(2) == 0 {
+		e.Flags = 0
+		e.Barrier, e.Aux = 1, 32
+		p.emit(e)
+		return
+	}
+	w.waits |= e.Mask
+	p.emit(e)
+	p.complete(int(e.Warp))
+}
+
+// complete ends the barrier of a warp's block when nobody else is to come.
+func (p *program) complete(n int) {
+	wpb := int(p.launch.WarpsPerBlock())
+	block := p.warps[n/wpb*wpb:][:wpb]
+	any := false
+	for _, w := range block {
+		if w.waits &= w.live; w.waits != w.live && !(p.lockstep && w.waits != 0) {
+			return
+		}
+		any = any || w.waits != 0
+	}
+	if !any {
+		return
+	}
+	for _, w := range block {
+		w.waits = 0
+	}
+	id := uint8(0)
+	if p.pick(8) == 0 {
+		p.emit(event.Event{Kind: event.BarrierDone, Warp: uint32(n), Mask: 1, Barrier: 1})
+	}
+	p.emit(event.Event{Kind: event.BarrierDone, Warp: uint32(n), Mask: 1, Barrier: id})
+}
+
+// racesOf gives what a detector says of a stream, access by access.
+func racesOf(b *event.Batch, plus bool, size int, each func(d *Detector, i int)) map[string]bool {
+	d := newTest(plus, "off")
+	out := map[string]bool{}
+	d.witness = func(a *access, lane int, addr uint64, n int, r race) {
+		for x := addr; x < addr+uint64(n); x++ {
+			place := fmt.Sprint("g", x)
+			if a.e.Space == event.Shared {
+				place = fmt.Sprint("s", a.w.block.number, ":", x)
+			}
+			out[fmt.Sprintf("%d lane %d %s %s", a.e.Aux, lane, place, map[bool]string{true: "W", false: "R"}[r.write])] = true
+		}
+	}
+	for i := 0; i < len(b.Events); i += size {
+		part := *b
+		part.Events = slices.Clone(b.Events[i:min(i+size, len(b.Events))])
+		for j := range part.Events { // accesses carry their number: they are no vectors
+			if e := &part.Events[j]; e.Kind >= event.Load && e.Kind <= event.Atomic {
+				e.Aux = uint32(i + j)
+			}
+		}
+		d.Events(&part)
+		if each != nil {
+			each(d, i)
+		}
+	}
+	return out
+}
+
+func newTest(plus bool, prune string) *Detector {
+	name := baseName
+	if plus {
+		name = plusName
+	}
+	return newDetector(detect.Config{Options: map[string]string{"prune": prune}}, name, plus)
+}
+
+func without(a, b map[string]bool) map[string]bool {
+	out := maps.Clone(a)
+	maps.DeleteFunc(out, func(k string, _ bool) bool { return b[k] })
+	return out
+}
+
+// shrink takes events away as long as a stream fails.
+func shrink(b *event.Batch, fails func(*event.Batch) bool) *event.Batch {
+	for again := true; again; {
+		again = false
+		for i := len(b.Events) - 2; i > 0; i-- {
+			if k := b.Events[i].Kind; isBranch(k) || k == event.Exit {
+				continue
+			}
+			part := *b
+			part.Events = slices.Delete(slices.Clone(b.Events), i, i+1)
+			if fails(&part) {
+				b, again = &part, true
+			}
+		}
+	}
+	return b
+}
+
+func text(races map[string]bool) string {
+	return strings.Join(slices.Sorted(maps.Keys(races)), "\n")
+}
+
+func show(b *event.Batch) string {
+	var s strings.Builder
+	fmt.Fprintln(&s, b.Launches[0])
+	for i := range b.Events {
+		e := &b.Events[i]
+		fmt.Fprintf(&s, "%3d %v w%d %08x aux%x p%d %v.%v rmw%d", i, e.Kind, e.Warp, e.Mask, e.Aux, e.Place, e.Order, e.Scope, e.RMW)
+		if e.Kind >= event.Load && e.Kind <= event.Atomic {
+			fmt.Fprintf(&s, " %v size %d", e.Space, e.Size)
+			for _, l := range lanesOf(e.Mask) {
+				fmt.Fprintf(&s, " %d@%x=%v", l, b.AddrOf(e, l), b.ValueOf(e, l))
+			}
+		}
+		s.WriteByte('\n')
+	}
+	return s.String()
+}
+
+// TestRandomPrograms compares the detectors with the rules as the papers write them, in batches of any size.
+func TestRandomPrograms(t *testing.T) {
+	n := 3000
+	if testing.Short() {
+		n = 500
+	}
+	for _, plus := range []bool{false, true} {
+		racy := 0
+		for seed := range n {
+			b := randomProgram(rand.New(rand.NewPCG(uint64(seed), 7)), !plus)
+			want := text(runModel(b, plus, false, nil).races)
+			for _, size := range []int{1, 3, 1000} {
+				if text(racesOf(b, plus, size, nil)) != want {
+					b := shrink(b, func(b *event.Batch) bool {
+						return text(racesOf(b, plus, size, nil)) != text(runModel(b, plus, false, nil).races)
+					})
+					got, want := racesOf(b, plus, size, nil), runModel(b, plus, false, nil).races
+					t.Fatalf("plus %v, seed %d, batches of %d\n%s\nof the detector alone:\n%s\n\nof the model alone:\n%s",
+						plus, seed, size, show(b), text(without(got, want)), text(without(want, got)))
+				}
+			}
+			if want != "" {
+				racy++
+			}
+		}
+		if racy < n/10 || racy > n*9/10 {
+			t.Errorf("%d of %d programs have a race: the comparison shows little", racy, n)
+		}
+		t.Logf("plus %v: %d of %d have a race", plus, racy, n)
+	}
+}
