@@ -50,7 +50,8 @@ type model struct {
 	wide      map[int]bool       // the fences directly before
 	late      map[int][]lateOp   // by the index of the event that they come before
 	races     map[string]bool
-	uneven    bool // a barrier was reached by a part of a warp
+	acted     map[int]int // by thread, the time of its last access
+	uneven    bool        // a barrier was reached by a part of a warp
 }
 
 // lateOp is what an access turns out to be.
@@ -65,7 +66,7 @@ type lateOp struct {
 func runModel(b *event.Batch, plus, sameValue bool, each func(m *model, i int)) *model {
 	m := &model{plus: plus, sameValue: sameValue, b: b, c: map[int]vc{}, k: map[uint32][][2]uint32{}, live: map[uint32]uint32{}, s: map[string]map[int]vc{},
 		cells: map[string]*modelCell{}, arrived: map[string]vc{}, waiting: map[string][]int{}, last: map[int]event.Kind{}, wide: map[int]bool{},
-		late: map[int][]lateOp{}, races: map[string]bool{}}
+		late: map[int][]lateOp{}, races: map[string]bool{}, acted: map[int]int{}}
 	for i := range b.Events {
 		m.step(i)
 		if each != nil {
@@ -213,6 +214,7 @@ func (m *model) access(i int, e *event.Event) {
 		if e.Order == event.Release || e.Order == event.AcqRel || e.Order == event.SC {
 			before, wide = true, wide || e.Scope >= event.ScopeGPU
 		}
+		m.acted[t] = m.c[t][t]
 		op := lateOp{at: i, lane: l, wide: wide, c: m.c[t].copy()}
 		if e.Order == event.Acquire || e.Order == event.AcqRel || e.Order == event.SC {
 			op.wide = wide || e.Scope >= event.ScopeGPU
