@@ -18,7 +18,7 @@ const (
 	noScope   = "scopes of atomic operations are ignored"
 	noSizes   = "two atomic operations never race, of whatever size"
 	oneKernel = "the analysis knows one kernel at a time"
-	adjacent  = "between fence and flag stands an access, a barrier or a branch's work: the fence does not count"
+	adjacent  = "an access or a barrier stands between the fence and the flag: the fence does not count"
 )
 
 // exceptions are the programs of the corpus whose race a detector does not report, or that have none and are reported, with
