@@ -8,56 +8,76 @@ import (
 // mark says what is kept of a packed line: nothing (zero), packs of its own, or a form.
 type mark struct {
 	form uint32 // number of the form, or with markList that of the first of the line's own packs
-	warp uint32 // what the warps of the form are relative to
+	// What the warps and clocks of the form are relative to.
+	warp, clock uint32
 }
 
 const markList uint32 = 1 << 31
 
-// forms are lists of packs that lines share. A line whose packs refer to nothing is its form and a warp: what the warps
-// of a kernel do, each with lines of its own, makes few forms. A form is never changed, and says nothing of the current
-// values of things: the same access to two lines of a form makes them two lines of another, see step.
+// forms are lists of packs that lines share. A line whose packs refer to nothing is its form, a warp and an epoch: what the
+// warps of a kernel do, each with lines of its own, after one barrier as after the other, makes few forms. A form is never
+// changed, and says nothing of the current values of things: the same access to two lines of a form makes them two lines of another,
+// see step.
 type forms struct {
 	list  [][]pack          // from 1
 	byKey map[uint64]uint32 // by hash
-	steps [numSteps]step
-	used  bool // steps are
-	lines int  // marks that name a form
+	steps []step            // a power of two, by hash
+	made  int               // steps since there are so many
+	lines int               // marks that name a form
 }
 
 // maxForms is how many forms there are at most. Lines that would make more keep packs of their own.
 const maxForms = 1 << 14
 
-const numSteps = 1 << 9
+// Steps that are remembered at first, and at most.
+const (
+	minSteps = 1 << 7
+	maxSteps = 1 << 12
+)
 
 // step remembers what an access made of a line: of one of form from, one of form to.
 type step struct {
 	stepKey
-	to    uint32
-	shift uint32 // of the mark's warp
-	check uint32 // packs of the form, as bits, that must happen before the access
+	to uint32
+	// What is added to the mark's warp and epoch.
+	warp, clock uint32
+	check       uint32 // packs of the form, as bits, that must happen before the access
 }
 
 // stepKey is an access as far as it decides about the form that comes out.
 type stepKey struct {
-	from, delta        uint32 // delta: warp - mark.warp
-	head               uint32 // see whole.head
-	shape, lanes, exec uint32
-	clock              uint32
+	from, head           uint32 // head: see whole.head
+	shape, lanes, exec   uint32
+	afterWarp, afterTime uint32 // the access's warp and epoch less the mark's
 }
 
 // step gives where a step is remembered.
 func (f *forms) step(k *stepKey) *step {
 	h := (uint64(k.from)<<32 | uint64(k.head)) * 0x9e3779b97f4a7c15
 	h ^= (uint64(k.shape)<<32 | uint64(k.lanes)) * 0xd6e8feb86659fd93
-	h ^= (uint64(k.delta)<<48 ^ uint64(k.clock)<<24 ^ uint64(k.exec)) * 0xff51afd7ed558ccd
-	return &f.steps[h>>32%numSteps]
+	h ^= (uint64(k.afterWarp)<<48 ^ uint64(k.afterTime)<<24 ^ uint64(k.exec)) * 0xff51afd7ed558ccd
+	return &f.steps[h>>32&uint64(len(f.steps)-1)]
+}
+
+// remember keeps a step, in more room when there were many.
+func (f *forms) remember(x step) {
+	if f.made++; f.made > len(f.steps) && len(f.steps) < maxSteps {
+		old := f.steps
+		f.steps, f.made = make([]step, 4*len(old)), 0
+		for i := range old {
+			if old[i].to != 0 {
+				*f.step(&old[i].stepKey) = old[i]
+			}
+		}
+	}
+	*f.step(&x.stepKey) = x
 }
 
 // forget is told that classes, whose numbers packs hold, have ended.
 func (f *forms) forget() {
-	if f.used {
-		f.used = false
-		clear(f.steps[:])
+	if f.made > 0 {
+		f.made = 0
+		clear(f.steps)
 	}
 	if f.lines == 0 && f.list != nil {
 		f.list, f.byKey = nil, nil
@@ -72,6 +92,7 @@ func (f *forms) number(packs []pack) uint32 {
 		h = (h ^ (uint64(x.head)<<32 | uint64(x.warp))) * 0x9e3779b97f4a7c15
 		h = (h ^ (uint64(x.lanes)<<32 | uint64(x.shape))) * 0xd6e8feb86659fd93
 		h = (h ^ h>>32 ^ (uint64(x.exec)<<32 | uint64(x.clock))) * 0xff51afd7ed558ccd
+		h = (h ^ h>>32 ^ (uint64(x.ref)<<32 | uint64(x.far))) * 0x9e3779b97f4a7c15
 	}
 	for ; ; h++ {
 		id, ok := f.byKey[h]
@@ -102,16 +123,16 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 	}
 	from := *m
 	if from.form == 0 {
-		from.warp = q.e.Warp
+		from.warp, from.clock = q.e.Warp, q.clock
 	}
 	f := &d.mem.forms
-	k := stepKey{from: from.form, delta: q.e.Warp - from.warp, head: q.head, shape: q.shape, lanes: q.lanes, exec: q.exec, clock: q.clock}
+	k := stepKey{from.form, q.head, q.shape, q.lanes, q.exec, q.e.Warp - from.warp, q.clock - from.clock}
 	t := f.step(&k)
 	if t.stepKey == k && (t.check == 0 || d.checked(q, from, t.check)) {
 		if from.form == 0 {
 			f.lines++
 		}
-		*m = mark{t.to, from.warp + t.shift}
+		*m = mark{t.to, from.warp + t.warp, from.clock + t.clock}
 		return true
 	}
 	d.mem.thaw(p, i)
@@ -119,8 +140,7 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 	ok := d.pack(q, p, i)
 	d.mem.freeze(p, i)
 	if ok && q.fixed && m.form&markList == 0 {
-		f.used = true
-		*t = step{stepKey: k, to: m.form, shift: m.warp - from.warp, check: q.check}
+		f.remember(step{k, m.form, m.warp - from.warp, m.clock - from.clock, q.check})
 	}
 	return ok
 }
@@ -129,12 +149,19 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 func (d *Detector) checked(q *whole, m mark, packs uint32) bool {
 	list := d.mem.forms.list[m.form]
 	for ; packs != 0; packs &= packs - 1 {
-		x := &list[bits.TrailingZeros32(packs)]
-		if q.w.same.behind(q.blk, x.warp+m.warp, x.lanes, x.clock) != 0 {
+		x := list[bits.TrailingZeros32(packs)&31]
+		x.move(m)
+		if !d.ordered(q, &x) {
 			return false
 		}
 	}
 	return true
+}
+
+// move gives a pack of a form the warps and epochs of a line.
+func (x *pack) move(m mark) {
+	x.warp += m.warp
+	x.clock += m.clock
 }
 
 // thaw gives a line packs of its own in place of its form.
@@ -149,7 +176,7 @@ func (s *shadow) thaw(p *page, i uint64) {
 	flag := markList
 	for _, x := range s.forms.list[m.form] {
 		id := s.packs.add()
-		x.warp += m.warp
+		x.move(m)
 		*to = id | flag
 		at := s.packs.at(id)
 		*at = x
@@ -164,7 +191,7 @@ func (s *shadow) freeze(p *page, i uint64) {
 	m := &p.marks[i]
 	for id := m.first(); id != 0; {
 		x := s.packs.at(id)
-		if kind := x.head & refKind; kind != 0 && kind != refMemory || len(packs) == len(buf) {
+		if kind := x.head & refKind; kind != 0 && kind != refMemory && kind != refWarps || len(packs) == len(buf) {
 			return
 		}
 		packs = append(packs, *x)
@@ -174,12 +201,11 @@ func (s *shadow) freeze(p *page, i uint64) {
 	if len(packs) == 0 {
 		return
 	}
-	warp := packs[0].warp
+	to := mark{warp: packs[0].warp, clock: packs[0].clock}
 	for j := range packs {
-		packs[j].warp -= warp
+		packs[j].move(mark{warp: -to.warp, clock: -to.clock})
 	}
-	n := s.forms.number(packs)
-	if n == 0 {
+	if to.form = s.forms.number(packs); to.form == 0 {
 		return
 	}
 	for id := m.first(); id != 0; {
@@ -188,7 +214,7 @@ func (s *shadow) freeze(p *page, i uint64) {
 		id = x.next
 	}
 	s.forms.lines++
-	*m = mark{n, warp}
+	*m = to
 }
 
 // first gives the first of the line's own packs, 0 when it has none.
@@ -207,7 +233,7 @@ func (s *shadow) packsOf(m mark, to []pack) []pack {
 			to = append(to, s.forms.list[m.form]...)
 		}
 		for j := n; j < len(to); j++ {
-			to[j].warp += m.warp
+			to[j].move(m)
 		}
 		return to
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // pack is what is kept of the accesses of one class by lanes of one warp (or several warps, alike) to a line, as long as they part into
-// cells by a rule: 32 bytes in place of an entry for each cell. A line has packs or cells, never both. The packs of a
+// cells by a rule: 36 bytes in place of an entry for each cell. A line has packs or cells, never both. The packs of a
 // line stand for the entries that its cells would have; see expand.
 //
 // The rule is a line of addresses: a lane at place n, its number modulo 32>>folds, accesses base + n*stride, and places have
@@ -20,6 +20,7 @@ type pack struct {
 	exec  uint32
 	shape uint32 // see newShape; packOne: the cells
 	ref   uint32
+	far   uint32 // refWarps: see there
 	next  uint32 // pack of the line
 }
 
@@ -31,6 +32,7 @@ const (
 	refWords  uint32 = 2 << 5 // what they wrote stands in words ref
 	refSet    uint32 = 3 << 5 // several threads a cell: set ref, of which only lanes count
 	refMemory uint32 = 4 << 5 // the plain writes wrote each byte always the same, which is what memory still holds
+	refWarps  uint32 = 5 << 5 // loads by several warps alike: warp + n*far for each bit n of ref
 )
 
 // maxPacks is how many packs a line has before it is expanded.
@@ -254,6 +256,9 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 	case kind == refMemory:
 		e.head |= headMemory
 		l.memory = true
+	case kind == refWarps:
+		d.unpackWarps(l, c, x, k, e)
+		return
 	case kind == refWord:
 		e.value = x.ref
 	case kind == refWords:
@@ -266,6 +271,15 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 		e.head |= headMixed
 	}
 	*s.slot(l, c) = e
+}
+
+// unpackWarps makes the entry of a pack of loads by several warps.
+func (d *Detector) unpackWarps(l *line, c *cell, x *pack, k *class, e entry) {
+	made := d.mem.slot(l, c)
+	*made = e
+	for m := x.ref &^ 1; m != 0; m &= m - 1 {
+		d.mem.add(l, made, k, x.warp+uint32(bits.TrailingZeros32(m))*x.far, group{e.lanes, e.clock, e.exec}, false)
+	}
 }
 
 // restrict makes the entry of the lanes of one place, e.lanes, of a pack that refers to a set.

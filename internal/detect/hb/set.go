@@ -222,7 +222,8 @@ type sets struct {
 	slots []slot
 	free  []uint32
 	next  uint64
-	memo  []memo
+	memo  []memo // a power of two, by hash
+	kept  int    // transitions since memo has this size
 }
 
 type slot struct {
@@ -241,7 +242,11 @@ type memo struct {
 	first, g group
 }
 
-const memoBits = 14
+// Transitions that are remembered at first, and at most.
+const (
+	minMemo = 1 << 6
+	maxMemo = 1 << 14
+)
 
 // A class begins with patience transitions that may miss; a hit gains some more.
 const (
@@ -251,7 +256,7 @@ const (
 )
 
 func newSets() *sets {
-	return &sets{slots: make([]slot, 1), memo: make([]memo, 1<<memoBits), next: 1}
+	return &sets{slots: make([]slot, 1), memo: make([]memo, minMemo), next: 1}
 }
 
 // hold gives root a number, held once.
@@ -287,7 +292,7 @@ func (t *sets) drop(id uint32) {
 func (t *sets) find(x *memo) (*memo, bool) {
 	h := (x.from*0x9e3779b97f4a7c15 ^ uint64(x.warp)<<32 ^ uint64(x.g.lanes)) * 0xd6e8feb86659fd93
 	h ^= (uint64(x.g.clock)<<32 | uint64(x.first.lanes)) * 0xff51afd7ed558ccd
-	m := &t.memo[h>>(64-memoBits)]
+	m := &t.memo[h>>32&uint64(len(t.memo)-1)]
 	return m, m.id != 0 && m.from == x.from && m.warp == x.warp && m.g == x.g && m.before == x.before && m.first == x.first
 }
 
@@ -299,6 +304,25 @@ func (t *sets) keep(m *memo, x memo, id uint32) {
 	x.id, x.to = id, t.slots[id].serial
 	t.slots[id].refs++
 	*m = x
+	if t.kept++; t.kept > len(t.memo) && len(t.memo) < maxMemo {
+		t.more()
+	}
+}
+
+// more makes room for more transitions.
+func (t *sets) more() {
+	old := t.memo
+	t.memo, t.kept = make([]memo, 4*len(old)), 0
+	for i := range old {
+		if old[i].id == 0 {
+			continue
+		}
+		m, _ := t.find(&old[i])
+		if m.id != 0 {
+			t.drop(m.id)
+		}
+		*m = old[i]
+	}
 }
 
 // make gives a hold of the set of the group first of warp before, and g of warp.

@@ -413,7 +413,7 @@ func (q *whole) over(x *pack) (shared uint32, ok bool) {
 
 // mine says that each byte that x and the part have in common was accessed by one thread.
 func (q *whole) mine(x *pack) bool {
-	if x.warp != q.e.Warp || x.head&refKind == refSet {
+	if kind := x.head & refKind; x.warp != q.e.Warp || kind == refSet || kind == refWarps {
 		return false
 	}
 	if x.head&packOne == 0 && q.one == 0 && x.shape == q.shape {
@@ -425,7 +425,20 @@ func (q *whole) mine(x *pack) bool {
 // ordered says that all of x happens before the part.
 func (d *Detector) ordered(q *whole, x *pack) bool {
 	v := &q.w.same
-	if x.head&refKind != refSet {
+	switch x.head & refKind {
+	case refSet:
+	case refWarps:
+		for m := x.ref; m != 0; m &= m - 1 {
+			warp := x.warp + uint32(bits.TrailingZeros32(m))*x.far
+			if warp == q.e.Warp && x.head&packOne == 0 && q.one == 0 && x.shape == q.shape {
+				continue // each byte by one thread, as mine says
+			}
+			if v.behind(q.blk, warp, x.lanes, x.clock) != 0 {
+				return false
+			}
+		}
+		return true
+	default:
 		return v.behind(q.blk, x.warp, x.lanes, x.clock) == 0
 	}
 	s := &d.mem.sets.slots[x.ref]
@@ -474,7 +487,8 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 	if q.one == 0 {
 		g.lanes = shared
 	}
-	if x.head&refKind == 0 && x.warp == q.e.Warp && x.clock == g.clock && x.exec == g.exec && (q.one == 0 || x.lanes == g.lanes) {
+	z := *x // with the warp
+	if z.alsoBy(q.e.Warp, g, q.one != 0) && z == *x {
 		return
 	}
 	y := *x
@@ -485,9 +499,20 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 	if *x.whole() &^= shared; *x.whole() == 0 {
 		s.unlink(p, i, id)
 	}
+	if y.alsoBy(q.e.Warp, g, q.one != 0) {
+		d.unite(p, i, y)
+		return
+	}
 	e := entry{warp: y.warp, lanes: y.lanes, clock: y.clock, exec: y.exec}
-	if y.head&refKind == refSet {
+	switch y.head & refKind {
+	case refSet:
 		e.head, e.lanes = headMany, y.ref
+	case refWarps:
+		for m := y.ref &^ 1; m != 0; m &= m - 1 {
+			s.add(&s.scrap, &e, q.class, y.warp+uint32(bits.TrailingZeros32(m))*y.far, group{y.lanes, y.clock, y.exec}, false)
+		}
+		y.head &^= refKind
+		y.ref, y.far = 0, 0
 	}
 	s.add(&s.scrap, &e, q.class, q.e.Warp, g, false)
 	y.warp, y.clock, y.exec = e.warp, e.clock, e.exec
@@ -498,6 +523,54 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 		y.lanes = e.lanes
 	}
 	d.unite(p, i, y)
+}
+
+// alsoBy makes x, loads, one that a warp made too, at g; one: all lanes at the same bytes. It says false if the warp's is
+// not like the others', or its number does not go with theirs.
+func (x *pack) alsoBy(warp uint32, g group, one bool) bool {
+	kind := x.head & refKind
+	if kind != 0 && kind != refWarps || x.clock != g.clock || x.exec != g.exec || one && x.lanes != g.lanes {
+		return false
+	}
+	away := int64(warp) - int64(x.warp)
+	if kind == 0 {
+		if away != 0 {
+			x.head |= refWarps
+			x.warp, x.ref, x.far = min(x.warp, warp), 3, uint32(max(away, -away))
+		}
+		return true
+	}
+	if away%int64(x.far) != 0 && !x.closer(uint32(max(away, -away))) {
+		return false
+	}
+	switch n := away / int64(x.far); {
+	case n >= 32 || n <= -32 || bits.Len32(x.ref)-int(n) > 32:
+		return false
+	case n >= 0:
+		x.ref |= 1 << uint(n)
+	default:
+		x.ref = x.ref<<uint(-n) | 1
+		x.warp = warp
+	}
+	return true
+}
+
+// closer changes far to a divisor of away. It says false, having done nothing, when there are not bits enough for that.
+func (x *pack) closer(away uint32) bool {
+	far := x.far
+	for away != 0 {
+		far, away = away, far%away
+	}
+	times := x.far / far
+	if uint64(bits.Len32(x.ref)-1)*uint64(times) >= 32 {
+		return false
+	}
+	warps := uint32(0)
+	for m := x.ref; m != 0; m &= m - 1 {
+		warps |= 1 << (uint32(bits.TrailingZeros32(m)) * times)
+	}
+	x.ref, x.far = warps, far
+	return true
 }
 
 // unite adds a pack of loads to a line: to another that holds the same.
@@ -517,7 +590,7 @@ func (d *Detector) unite(p *page, i uint64, y pack) {
 			}
 			continue
 		}
-		if x.warp != y.warp || x.clock != y.clock || x.exec != y.exec {
+		if x.warp != y.warp || x.clock != y.clock || x.exec != y.exec || x.ref != y.ref || x.far != y.far {
 			continue
 		}
 		if y.head&packOne != 0 && x.lanes == y.lanes || y.head&packOne == 0 && x.shape == y.shape {
