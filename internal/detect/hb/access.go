@@ -522,6 +522,9 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			}
 			l = d.mem.line(p, i)
 		}
+		if record {
+			l.user = a.blk.info.ID
+		}
 		c := &l.cells[at%lineBytes/cellBytes]
 		var value uint32
 		if a.values != nil {

@@ -15,7 +15,8 @@ import (
 //   - of atomics of a word that are all morally strong, where no pattern begins or ends: nothing was released by the thread
 //     or at the word, and the operation is relaxed.
 //
-// A line has notes or cells, never both. Where an access is of another sort, the line's notes are performed as the entries
+// A line has notes or packs or cells, never two of them, but for cells of launches that were over before that of the notes
+// began. Where an access is of another sort, the line's notes are performed as the entries
 // and locs that they stand for (denote); most never are, but end with their launch or with a barrier.
 
 // deed is what lanes of one warp did together: an access of a class, in one epoch.
@@ -54,7 +55,7 @@ type noteLine struct {
 const (
 	maxNotesShared = 5
 	maxNotesGlobal = 4
-	maxNotesWeak   = 2
+	maxNotesWeak   = 4
 )
 
 // notebook holds deeds and notes.
@@ -250,13 +251,41 @@ func (d *Detector) notesFor(p *page, i uint64) *noteLine {
 			return n
 		}
 	}
-	if d.cellsOnly || p.expanded(i) != nil {
+	if d.cellsOnly {
+		return nil
+	}
+	if l := p.expanded(i); l != nil && !d.past(l) {
 		return nil
 	}
 	if p.marks[i].form != 0 {
 		return d.notePacks(p, i)
 	}
 	return d.mem.notebook.begin(p, i, a.blk.launch)
+}
+
+// past says that all cells of a line hold accesses of launches that were over before the actor's began.
+func (d *Detector) past(l *line) bool {
+	b := d.act.blk
+	if l.user == b.info.ID {
+		return false
+	}
+	for i := range l.cells {
+		c := &l.cells[i]
+		for {
+			for j := range c.e {
+				if h := c.e[j].head; h != 0 {
+					if k := &d.classes[h>>headShift]; k.launch == b.launch || !over(k.launch, b.start) {
+						return false
+					}
+				}
+			}
+			if c.more == 0 {
+				break
+			}
+			c = &d.mem.arena[c.more]
+		}
+	}
+	return true
 }
 
 // begin makes line i of a page one with notes.
@@ -609,6 +638,7 @@ func (d *Detector) denoteEntry(l *line, c *cell, o *note) {
 	store := o.deed&noteKind == noteWrite
 	e := d.mem.entry(c, key)
 	if e == nil {
+		d.supersede(c, d.classes[x.class], headBytes, key&headChain)
 		e = d.mem.slot(l, c)
 		*e = entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec}
 		if store {

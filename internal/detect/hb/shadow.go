@@ -49,7 +49,8 @@ type cell struct {
 // line shadows 128 bytes.
 type line struct {
 	cells [lineCells]cell
-	heavy bool // a cell may have more entries, or sets
+	heavy bool   // a cell may have more entries, or sets
+	user  uint32 // the launch that last accessed it
 	// memory: an entry may have headMemory.
 	memory bool
 }
@@ -86,6 +87,7 @@ type shadow struct {
 	packs    slab[pack]
 	words    slab[words]
 	scrap    line
+	trails   slab[trail]
 	notebook notebook
 	touched  uint64 // lines in use
 	peak     uint64
@@ -225,7 +227,7 @@ func (s *shadow) empty(c *cell) {
 // forget makes an entry free.
 func (s *shadow) forget(e *entry) {
 	if e.head&headMany != 0 {
-		s.sets.drop(e.lanes)
+		s.dropMany(e)
 	}
 	*e = entry{}
 }
@@ -290,9 +292,7 @@ func (s *shadow) each(c *cell, f func(e *entry)) {
 // add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
 // The class is e's.
 func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered bool) {
-	if e.head&headMany != 0 {
-		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
-	} else {
+	if e.head&headMany == 0 {
 		old := group{e.lanes, e.clock, e.exec}
 		if e.warp == warp {
 			if old == g {
@@ -311,7 +311,13 @@ func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered 
 				return
 			}
 		}
-		e.lanes = s.sets.make(k.launch.sdepth, e.warp, old, warp, g, &k.patience)
+	}
+	switch {
+	case s.addFew(l, e, k, warp, g, ordered):
+	case e.head&headMany != 0:
+		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
+	default:
+		e.lanes = s.sets.make(k.launch.sdepth, e.warp, group{e.lanes, e.clock, e.exec}, warp, g, &k.patience)
 		e.head |= headMany
 		l.heavy = true
 	}
