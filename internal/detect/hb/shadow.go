@@ -57,18 +57,17 @@ type line struct {
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
+	user   uint32            // the launch that touched the page last
+	warmed uint32            // the launch for which every cold access is known to be ordered before all of it
+	noter  uint32            // the launch that notes are of
+	notes  [pageLines]uint32 // those of lines
+	cold   []cold
 	marks  [pageLines]mark         // what is kept of packed lines
 	lines  *[pageLines]*line       // those with cells
-	notes  *[pageLines]*noteLine   // those with notes
 	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	quiets []quiet
-	cold   []cold
-	// warmed is the launch for which every cold access is known to be ordered before all of it.
-	warmed uint32
-	// user is the launch that touched the page last.
-	user uint32
-	gen  uint32 // of the window, when lines were last cleared
-	addr uint64
+	gen    uint32 // of the window, when lines were last cleared
+	addr   uint64
 }
 
 // shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
@@ -175,11 +174,9 @@ func (s *shadow) clear(p *page) {
 			s.dropPacks(p, uint64(i))
 		}
 	}
-	if p.notes != nil {
-		for i, n := range p.notes {
-			if n != nil {
-				s.notebook.drop(p, uint64(i))
-			}
+	for i, id := range p.notes {
+		if id != 0 {
+			s.notebook.drop(p, uint64(i))
 		}
 	}
 	if p.lines == nil {
