@@ -25,6 +25,27 @@ type Access struct {
 	Room   uint64
 	Base   *unsafe.Pointer
 	Row    uint64
+	Told   uint64 // not 0: accesses are noted in the Log; one that does not fit there any more is not done
+}
+
+// Log is what Run did, in its order, as far as it is to be told.
+type Log struct {
+	N    uint64 // of List
+	_    [7]uint64
+	List [32]Told
+}
+
+// Told is a load or store.
+type Told struct {
+	At       uint64 // the scalar address less Origin, where there is one
+	Imm      uint64 // of the Op
+	_        [6]uint64
+	Offsets  V64 // of Each and EachLow: by lane, the address less Origin
+	Values   V64 // the vector of 64 bits that is stored
+	Values32 V32 // the one of 32 bits
+	// What a store of 64 or of 32 bits overwrites, in all lanes; Line and Rows only.
+	Before   V64
+	Before32 V32
 }
 
 // how the lanes of an access lie.
@@ -89,6 +110,9 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 			}
 		}
 	}
+	if w.Told != 0 && !x.tell(a, o, &at, *w.Base) {
+		return false
+	}
 	if a.how == same {
 		*x.scalar(o.D) = a.load(unsafe.Add(*w.Base, at[0]))
 		return true
@@ -105,6 +129,42 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 			x.v64(o.D)[l] = a.load(p)
 		default:
 			x.v32(o.D)[l] = uint32(a.load(p))
+		}
+	}
+	return true
+}
+
+// tellsBefore reports whether a Told has what the store overwrites.
+func (a *accessOp) tellsBefore() bool {
+	return a.store && a.size >= 4 && (a.how == line || a.how == rows)
+}
+
+// tell notes an access; false when the log is full. At has the offsets of the lanes from base.
+func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer) bool {
+	if x.Log.N == uint64(len(x.Log.List)) {
+		return false
+	}
+	t := &x.Log.List[x.Log.N]
+	x.Log.N++
+	t.Imm = o.Imm
+	switch a.how {
+	case each, eachLow:
+		t.Offsets = *at
+	case pattern:
+		t.At = *x.scalar(o.A) - (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B)).Origin
+	default:
+		t.At = at[0]
+	}
+	switch {
+	case a.store && a.size == 8:
+		t.Values = *x.v64(o.D)
+	case a.store:
+		t.Values32 = *x.v32(o.D)
+	}
+	if a.tellsBefore() {
+		for l := range at {
+			v := a.load(unsafe.Add(base, at[l]))
+			t.Before[l], t.Before32[l] = v, uint32(v)
 		}
 	}
 	return true

@@ -11,6 +11,7 @@ type reach struct {
 	mem   [4096]byte
 	base  unsafe.Pointer
 	reach [8]Access
+	log   Log
 }
 
 const (
@@ -25,7 +26,7 @@ func newReach(r *rand.Rand) *reach {
 	}
 	for i := range m.reach {
 		// Any Origin that leaves addresses aligned as their offsets are; Room such that no way to lie leaves mem.
-		m.reach[i] = Access{Origin: uint64(r.IntN(1<<20)) << 3, Room: uint64(r.IntN(reachSize)), Row: uint64(int64(r.IntN(65)-32) * 8)}
+		m.reach[i] = Access{Origin: uint64(r.IntN(1<<20)) << 3, Room: uint64(r.IntN(reachSize)), Row: uint64(int64(r.IntN(65)-32) * 8), Told: uint64(r.IntN(2))}
 	}
 	m.point()
 	return m
@@ -77,18 +78,24 @@ func TestAccess(t *testing.T) {
 				a := accessOps[c-OpLoad8ULine]
 				w := &after.reach[o.B/sizes[reaches]]
 				at, ok := lanesAt(a, f, &o, w, mask)
+				m.log.N = uint64(len(m.log.List) - r.IntN(3))
+				after.log.N = m.log.N
 				end := uint64(7)
-				if ok {
+				if ok = ok && (w.Told == 0 || m.log.N < uint64(len(m.log.List))); ok {
 					end, done = 1, done+1
+					note(a, f, &o, w, after, at, mask)
 					moveBytes(a, &want, &o, after, at, mask)
 				}
 				x := f.regs()
-				x.Reach = &m.reach[0]
+				x.Reach, x.Log = &m.reach[0], &m.log
 				if got := Run([]Op{o, {Imm: 1}}, x, mask); got != end {
 					t.Fatalf("operation %d, mask %08x: ends with %d, want %d", c, mask, got, end)
 				}
 				if *f != want || m.mem != after.mem {
 					t.Fatalf("operation %d (%+v), mask %08x: not what is wanted", c, a, mask)
+				}
+				if s := differs(a, &m.log, &after.log, mask); s != "" {
+					t.Fatalf("operation %d (%+v), mask %08x: it is told otherwise: %s", c, a, mask, s)
 				}
 			}
 			if done < 20 || done > 290 {
@@ -126,6 +133,50 @@ func lanesAt(a accessOp, f *files, o *Op, w *Access, mask uint32) (at [32]int, o
 	return at, ok
 }
 
+// note tells of the access.
+func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uint32) {
+	log := &m.log
+	if w.Told == 0 {
+		return
+	}
+	to := &log.List[log.N]
+	log.N++
+	to.Imm, to.At = o.Imm, f.scalars[o.A/8%8]-w.Origin
+	for l := range 32 {
+		if mask>>l&1 != 0 {
+			to.Offsets[l] = uint64(at[l])
+		}
+		if a.tellsBefore() {
+			v := number(m.mem[reachBegin+at[l]:], int(a.size), false)
+			to.Before[l], to.Before32[l] = v, uint32(v)
+		}
+		to.Values[l], to.Values32[l] = f.v64[o.D/sizes[vectors64]%8][l], f.v32[o.D/sizes[vectors32]%8][l]
+	}
+}
+
+// differs compares the last thing told, as far as it is of the access.
+func differs(a accessOp, x, y *Log, mask uint32) string {
+	if x.N != y.N {
+		return "other numbers"
+	}
+	p, q := x.List[(x.N+31)%32], y.List[(y.N+31)%32]
+	scattered := a.how == each || a.how == eachLow
+	switch {
+	case p.Imm != q.Imm || !scattered && p.At != q.At:
+		return "Imm or At"
+	case a.store && a.size < 8 && p.Values32 != q.Values32, a.store && a.size == 8 && p.Values != q.Values:
+		return "values"
+	case a.tellsBefore() && (a.size < 8 && p.Before32 != q.Before32 || a.size == 8 && p.Before != q.Before):
+		return "what was there before"
+	}
+	for l := range 32 {
+		if scattered && mask>>l&1 != 0 && p.Offsets[l] != q.Offsets[l] {
+			return "offsets"
+		}
+	}
+	return ""
+}
+
 // moveBytes does the access.
 func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 	if a.how == same {
@@ -155,6 +206,16 @@ func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 		default:
 			f.v32[o.D/sizes[vectors32]][l] = uint32(number(p, int(a.size), a.signed))
 		}
+	}
+}
+
+// TestLogLayout holds the layout that the assembly knows (gen/access.go).
+func TestLogLayout(t *testing.T) {
+	var l Log
+	if unsafe.Offsetof(l.List) != 64 || len(l.List) != 32 || unsafe.Sizeof(l.List[0]) != 64+256+256+128+256+128 || unsafe.Offsetof(l.List[0].Offsets) != 64 ||
+		unsafe.Offsetof(l.List[0].Values) != 64+256 || unsafe.Offsetof(l.List[0].Values32) != 64+256+256 ||
+		unsafe.Offsetof(l.List[0].Before) != 64+256+256+128 || unsafe.Offsetof(l.List[0].Before32) != 64+256+256+128+256 {
+		t.Fatal("the assembly has another layout of Log")
 	}
 }
 

@@ -17,13 +17,15 @@ type Op struct {
 }
 
 // Regs are the register files that the operands lie in, each given by its first register: vectors, predicates (the lanes
-// where they hold) and scalars, which every lane of the mask shares. Reach is the first of what loads and stores reach.
+// where they hold) and scalars, which every lane of the mask shares. Reach is the first of what loads and stores reach, Log
+// where those are told of that say so.
 type Regs struct {
 	V32     *V32
 	V64     *V64
 	Preds   *uint32
 	Scalars *uint64
 	Reach   *Access
+	Log     *Log
 }
 
 // file is the kind of an operand.

@@ -251,9 +251,9 @@ func TestRunLists(t *testing.T) {
 		code = append(code, Op{Imm: 1})
 		other := m.clone()
 		x, y := f.regs(), want.regs()
-		x.Reach, y.Reach = &m.reach[0], &other.reach[0]
+		x.Reach, x.Log, y.Reach, y.Log = &m.reach[0], &m.log, &other.reach[0], &other.log
 		got, end := Run(code, x, mask), runGo(code, y, mask)
-		if *f != want || got != end || m.mem != other.mem {
+		if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N {
 			t.Fatalf("mask %08x, %d operations: assembly and Go code differ", mask, len(code))
 		}
 	}

@@ -175,6 +175,9 @@ type vecMachine struct {
 	access  *lanes.Access // the first of reaches
 	reaches []lanes.Access
 	bases   []unsafe.Pointer // the memory of reaches
+	begins  []uint64         // the address at which events say it begins
+	log     *lanes.Log       // of accesses that have events; nil where none has
+	events  []event.Event    // of reaches, as far as they are always the same
 	shared  unsafe.Pointer   // the shared memory of the running warp's block
 	epoch   uint64           // of the memory that reaches are of
 }
@@ -219,7 +222,6 @@ func newVecMachine(r *run, t *text) *vecMachine {
 	x.slots, t.slots = t.slots, nil
 	t.mu.Unlock()
 	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
-	x.newReaches()
 	x.places = make([]uint32, len(t.effects))
 	bases := map[int32]uint32{-1: r.root}
 	var base func(call int32, fn *isa.Func) uint32
@@ -238,6 +240,7 @@ func newVecMachine(r *run, t *text) *vecMachine {
 			x.places[i] = base(s.Call, s.Fn) + uint32(s.At)
 		}
 	}
+	x.newReaches()
 	return x
 }
 

@@ -52,7 +52,7 @@ func (v *vecWarp) pred(s []uint64, o int32) uint32 {
 
 // regs gives the register files of a group to package lanes.
 func (x *vecMachine) regs(v *vecWarp, s []uint64) {
-	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0], Reach: x.access}
+	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0], Reach: x.access, Log: x.log}
 }
 
 // spent counts the instructions from one place to another that the lanes of mask executed.
@@ -295,6 +295,9 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		case oRun:
 			w.writes += uint64(in.fn)
 			pc = int32(lanes.Run(t.ops[in.a:], &x.files, mask))
+			if x.log != nil && x.log.N != 0 {
+				x.told(w, mask)
+			}
 			continue
 		case oLoad:
 			if e := &t.effects[in.a]; e.uniform && x.parts(s, e, mask) {

@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -23,7 +24,9 @@ type reaching struct {
 	effect    int32
 	low, size uint64
 	row       uint64 // from lanes 0 to 15 to the others
-	pattern   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
+	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
+	store     bool
+	before    bool // what a store overwrites is told
 }
 
 // fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
@@ -130,10 +133,10 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 		return nil
 	}
 	e.reach = int32(len(b.t.reaches))
-	r.effect = int32(len(b.t.effects))
+	r.effect, r.store = int32(len(b.t.effects)), store
 	b.t.reaches = append(b.t.reaches, r)
-	if r.pattern != 0 {
-		f.op = lanes.Make(code, 0, data, at, e.reach, r.pattern)
+	if r.offsets != 0 {
+		f.op = lanes.Make(code, 0, data, at, e.reach, r.offsets)
 	} else {
 		f.op = lanes.Make(code, 0, data, at, e.reach)
 	}
@@ -183,7 +186,7 @@ func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32,
 		r.size = 32 * e.piece
 		switch {
 		case store:
-			code = fastStores[e.piece]
+			code, r.before = fastStores[e.piece], e.piece >= 4
 		case e.Type.Signed():
 			code = signedLoads[e.piece]
 		default:
@@ -217,6 +220,7 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 		r.row = n.slope.row
 		switch {
 		case n.slope.lane == 4 && store:
+			r.before = r.row >= 64 // no two lanes write one place
 			return lanes.OpStore32Rows, l.reg, r
 		case n.slope.lane == 4:
 			return lanes.OpLoad32Rows, l.reg, r
@@ -224,7 +228,7 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 			return lanes.OpLoad32Spread, l.reg, r
 		}
 	}
-	r.pattern = b.offsets(p)
+	r.offsets = b.offsets(p)
 	switch {
 	case e.piece == 4 && store:
 		code = lanes.OpStore32Pattern
@@ -271,17 +275,46 @@ func (x *vecMachine) newReaches() {
 	if len(t.reaches) == 0 {
 		return
 	}
-	x.reaches, x.bases = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches))
+	x.reaches, x.bases, x.begins = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches)), make([]uint64, len(t.reaches))
 	x.access = &x.reaches[0]
+	if x.tells {
+		x.log, x.events = new(lanes.Log), make([]event.Event, len(t.reaches))
+	}
 	for k := range t.reaches {
 		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
 		a := &x.reaches[k]
 		a.Base, a.Row = &x.bases[k], n.row
-		if e.Space == event.Shared && r.out.needs&event.NeedShared == 0 {
-			a.Base = &x.shared
+		if x.tells {
+			x.events[k] = newEvent(r.l.ID, e, x.places[n.effect], n.store)
+		}
+		if e.Space == event.Shared && x.listed(n, event.Shared) {
+			a.Base, a.Told = &x.shared, uint64(r.out.needs&event.NeedShared)
 			x.offer(a, n, e, 0, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
 		}
 	}
+}
+
+// newEvent is the event of an access as far as it is always the same.
+func newEvent(launch uint32, e *effect, place uint32, store bool) event.Event {
+	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Place: place, Space: event.Global, Order: e.Order, Scope: e.Scope,
+		Size: uint8(e.width)}
+	if e.Space == event.Shared {
+		ev.Space = event.Shared
+	}
+	if store {
+		ev.Kind, ev.Flags = event.Store, event.FlagWrite
+	}
+	return ev
+}
+
+// listed reports whether lists may do an access: its event, if it has one, is made of what they tell.
+func (x *vecMachine) listed(n *reaching, space event.Space) bool {
+	o := &x.r.out
+	switch {
+	case space == event.Global && o.needs&event.NeedGlobal == 0, space == event.Shared && o.needs&event.NeedShared == 0, space == event.Const:
+		return true
+	}
+	return !n.store || !o.olds() || n.before
 }
 
 // offer lets an access reach size bytes from an address on.
@@ -308,7 +341,7 @@ func (x *vecMachine) aim(w *warp) {
 // learn notes the allocation that an access met, for the ones after it.
 func (x *vecMachine) learn(i int32) {
 	e, sp := &x.t.effects[i], &x.span
-	if e.reach < 0 || sp.space != event.Global && sp.space != event.Const || sp.space == event.Global && x.r.out.needs&event.NeedGlobal != 0 {
+	if e.reach < 0 || sp.space != event.Global && sp.space != event.Const || !x.listed(&x.t.reaches[e.reach], sp.space) {
 		return
 	}
 	c := &x.cache[i]
@@ -316,5 +349,83 @@ func (x *vecMachine) learn(i int32) {
 		return
 	}
 	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.data))
-	x.offer(&x.reaches[e.reach], &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
+	a := &x.reaches[e.reach]
+	if a.Told = 0; sp.space == event.Global {
+		a.Told = uint64(x.r.out.needs & event.NeedGlobal)
+	}
+	x.begins[e.reach] = c.b.Addr
+	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
+}
+
+// told makes the events of what a list did, for the lanes of mask.
+func (x *vecMachine) told(w *warp, mask uint32) {
+	o := &x.r.out
+	for i := range x.log.N {
+		t := &x.log.List[i]
+		e := &x.t.effects[x.t.code[t.Imm].a]
+		n := &x.t.reaches[e.reach]
+		o.batch.Events = append(o.batch.Events, x.events[e.reach])
+		ev := &o.batch.Events[len(o.batch.Events)-1]
+		ev.Warp, ev.Mask = w.number, mask
+		x.locate(ev, e, t, x.begins[e.reach]-n.low)
+		if n.store && o.needs&event.NeedValues != 0 {
+			x.toldValues(ev, e, t)
+		}
+		if len(o.batch.Events) >= batchEvents {
+			o.flush()
+		}
+	}
+	x.log.N = 0
+}
+
+// locate gives an event the addresses of its lanes: plus and what is told.
+func (x *vecMachine) locate(ev *event.Event, e *effect, t *lanes.Told, plus uint64) {
+	from, line := &t.Offsets, true
+	if e.addr < 0 {
+		plus += t.At
+		l := &x.t.lines[^e.addr]
+		if l.pattern < 0 {
+			first := bits.TrailingZeros32(ev.Mask)
+			ev.Addr = plus + uint64(first)*l.stride
+			if ev.Mask&(ev.Mask-1) != 0 {
+				ev.Stride = int64(l.stride)
+			}
+			return
+		}
+		from, line = &x.t.patterns[l.pattern].all, ^ev.Mask != 0 // some of the lanes may lie in a line, all do not
+	}
+	b := &x.r.out.batch
+	lanes.Add64S(&x.out, from, plus, ev.Mask)
+	if line {
+		var stride uint64
+		if _, stride, line = lanes.Stride(&x.out, ev.Mask); line {
+			ev.Addr, ev.Stride = x.out[bits.TrailingZeros32(ev.Mask)], int64(stride)
+			return
+		}
+	}
+	ev.Flags |= event.FlagScattered
+	ev.Side = uint32(len(b.Addrs))
+	b.Addrs = pack(b.Addrs, &x.out, ev.Mask)
+}
+
+// toldValues gives the event of a store its values.
+func (x *vecMachine) toldValues(ev *event.Event, e *effect, t *lanes.Told) {
+	o, b := &x.r.out, &x.r.out.batch
+	ev.Flags |= event.FlagValues
+	ev.Val = uint32(len(b.Values))
+	add := func(wide *v64, low *v32) {
+		if e.width < 8 {
+			wide = &x.out
+			lanes.ZExt64(wide, low, ev.Mask)
+		}
+		b.Values = pack(b.Values, wide, ev.Mask)
+	}
+	if e.width < 4 {
+		lanes.And32S(&t.Values32, &t.Values32, 1<<(8*e.width)-1, ev.Mask)
+	}
+	add(&t.Values, &t.Values32)
+	if o.olds() {
+		ev.Flags |= event.FlagOld
+		add(&t.Before, &t.Before32)
+	}
 }

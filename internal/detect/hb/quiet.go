@@ -90,18 +90,21 @@ func (p *page) valued() bool { return p.locs != nil || len(p.quiets) > 0 }
 // coolNotes gathers the notes of a launch in a page, for its cold accesses, and lets the words that its atomics
 // wrote be quiet.
 func (d *Detector) coolNotes(l *launch, p *page) {
-	if p.noter != l.info.ID {
+	if p.notes == nil {
 		return
 	}
-	p.noter = 0
 	t := &d.mem.notebook
-	for i, id := range p.notes {
-		if id == 0 {
+	left := false
+	for i, n := range p.notes {
+		if n == nil {
 			continue
 		}
-		n := t.lines.at(id)
-		for j := range n {
-			c := &n[j]
+		if n.launch != l {
+			left = true
+			continue
+		}
+		for j := range n.cells {
+			c := &n.cells[j]
 			if c.deed == 0 {
 				continue
 			}
@@ -119,6 +122,9 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 			}
 		}
 		t.drop(p, uint64(i))
+	}
+	if !left {
+		p.notes = nil
 	}
 }
 

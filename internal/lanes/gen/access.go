@@ -82,7 +82,7 @@ func (a *access) handlers() []byte {
 	for _, masked := range []bool{false, true} {
 		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", map[bool]string{false: "full", true: "part"}[masked], a.name)
 		g.operandsOf([3]bool{true, true, a.how == pattern})
-		g.ins("ADDQ", "CX", "R10")
+		g.ins("ADDQ", "CX", "32(R10)")
 		if a.how == each || a.how == eachLow {
 			a.reachEach(g, masked)
 			a.move(g, masked, 8, a.scattered)
@@ -98,10 +98,79 @@ func (a *access) handlers() []byte {
 			}
 		}
 		g.next()
+		g.WriteString("\ntell:\n")
+		a.tell(g)
 		g.WriteString("\nstop:\n\tJMP runEnd<>(SB)\n")
 	}
 	return g.Bytes()
 }
+
+// The offsets of Log and of one Told in it; a test compares them.
+const (
+	logRoom  = 32
+	logList  = 64
+	toldSize = 64 + 256 + 256 + 128 + 256 + 128
+)
+
+// tell makes a Told of the access at hand and goes back.
+func (a *access) tell(g *asm) {
+	g.ins("MOVQ", "R9", "40(R10)")
+	g.ins("MOVQ", "BX", "(R9)")
+	fmt.Fprintf(g, "\tCMPQ BX, $%d\n\tJEQ stop\n", logRoom)
+	g.WriteString("\tINCQ (R9)\n")
+	g.ins("IMULQ", "BX", fmt.Sprintf("$%d", toldSize))
+	g.ins("LEAQ", "R9", fmt.Sprintf("%d(R9)(BX*1)", logList))
+	g.ins("MOVQ", "(R9)", "R8")
+	g.ins("MOVQ", "BX", "24(R12)")
+	g.ins("MOVQ", "8(R9)", "BX")
+	if a.how == each || a.how == eachLow {
+		for i := range 4 {
+			g.ins(movu, fmt.Sprintf("%d(R9)", 64+64*i), fmt.Sprint("Z", 16+i))
+		}
+	}
+	if a.store {
+		to, from := 64+256, "(R11)(AX*1)"
+		if a.width() == 32 {
+			to, from = to+256, "(DI)(AX*1)"
+		}
+		for at := 0; at < 4*a.width(); at += 64 {
+			g.ins(movu, "Z20", fmt.Sprint(at, from))
+			g.ins(movu, fmt.Sprintf("%d(R9)", to+at), "Z20")
+		}
+	}
+	if a.tellsBefore() {
+		a.tellBefore(g)
+	}
+	g.WriteString("\tJMP back\n")
+}
+
+// tellsBefore reports whether a Told has what a store overwrites: where no two lanes write one place, but for the reckless.
+func (a *access) tellsBefore() bool {
+	return a.store && a.size >= 4 && (a.how == line || a.how == rows)
+}
+
+func (a *access) tellBefore(g *asm) {
+	g.ins("MOVQ", "BX", "16(CX)")
+	g.ins("MOVQ", "BX", "(BX)")
+	g.ins("ADDQ", "BX", "R8")
+	to := 64 + 256 + 256 + 128
+	if a.width() == 32 {
+		to += 256
+	}
+	for at := 0; at < 4*a.width(); at += 64 {
+		from := fmt.Sprintf("%d(BX)", at)
+		if a.how == rows {
+			if from = "(BX)"; at > 0 {
+				g.ins("ADDQ", "BX", "24(CX)")
+			}
+		}
+		g.ins(movu, "Z20", from)
+		g.ins(movu, fmt.Sprintf("%d(R9)", to+at), "Z20")
+	}
+}
+
+// told tells of the access where that is wanted.
+func (g *asm) told() { g.WriteString("\tCMPQ 32(CX), $0\n\tJNE tell\n\nback:\n") }
 
 // width is the bits of a lane's register.
 func (a *access) width() int {
@@ -119,6 +188,7 @@ func (a *access) reach(g *asm) {
 	if a.size > 1 {
 		fmt.Fprintf(g, "\tTESTQ $%d, R8\n\tJNE stop\n", a.size-1)
 	}
+	g.told()
 	g.ins("MOVQ", "R9", "16(CX)")
 	g.ins("ADDQ", "R8", "(R9)")
 	if a.how == rows || a.how == spread {
@@ -155,6 +225,7 @@ func (a *access) reachEach(g *asm, masked bool) {
 	} else {
 		g.WriteString("\tCMPL R8, $-1\n\tJNE stop\n")
 	}
+	g.told()
 	g.ins("MOVQ", "R9", "16(CX)")
 	g.ins("MOVQ", "R9", "(R9)")
 }

@@ -18,7 +18,7 @@ import (
 // next instruction of the warp, which loads what was stored (6 ns instead of 3, measured). A full mask saves the load.
 //
 // A handler (see Run) finds its operands through the Op at R12: DI and R11 are the registers of 32 and 64 bits, R13 the
-// scalars, R14 the predicates, R10 what accesses reach, R15 the handlers, DX the mask.
+// scalars, R14 the predicates, R10 the Regs, R15 the handlers, DX the mask.
 type asm struct {
 	bytes.Buffer
 	r       *row
