@@ -28,31 +28,43 @@ func isCorpus(name string) bool {
 
 // checkCorpus checks one program of the corpus, or several and compares them with their expectations.
 func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, error) {
+	chosen, one, err := corpusPrograms(name)
+	if err != nil {
+		return 0, err
+	}
+	if !one {
+		return checkPrograms(ctx, e, o, chosen)
+	}
+	in, err := session.CorpusInput(chosen[0])
+	if err != nil {
+		return 0, err
+	}
+	return checkInput(ctx, e, o, in, corpusLines(chosen[0]))
+}
+
+// corpusPrograms gives the programs of the corpus that a name means; one says that it is a program's name and not a
+// folder's.
+func corpusPrograms(name string) (chosen []*corpus.Program, one bool, err error) {
 	programs, err := corpus.All()
 	if err != nil {
-		return 0, fmt.Errorf("the built-in corpus is broken: %w", err)
+		return nil, false, fmt.Errorf("the built-in corpus is broken: %w", err)
 	}
 	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "corpus")
 	name = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, ".cu"), ".ptx"), "/")
-	var chosen []*corpus.Program
 	var names []string
 	for _, p := range programs {
 		names = append(names, "corpus/"+p.Path())
 		if p.Path() == name {
-			in, err := session.CorpusInput(p)
-			if err != nil {
-				return 0, err
-			}
-			return checkInput(ctx, e, o, in, corpusLines(p))
+			return []*corpus.Program{p}, true, nil
 		}
 		if name == "" || p.Dir == name {
 			chosen = append(chosen, p)
 		}
 	}
 	if len(chosen) == 0 {
-		return 0, usagef("the corpus has no %q%s", "corpus/"+name, nearest.Hint("corpus/"+name, names))
+		return nil, false, usagef("the corpus has no %q%s", "corpus/"+name, nearest.Hint("corpus/"+name, names))
 	}
-	return checkPrograms(ctx, e, o, chosen)
+	return chosen, false, nil
 }
 
 // wantComment is an expectation in a source of the corpus. It says what the report says anyway.

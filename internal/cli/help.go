@@ -27,6 +27,7 @@ Examples:
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
   fencepost check corpus                     check the built-in programs
+  fencepost compare prog.cu                  all detectors on one execution, side by side
 
 Exit codes:
   0  nothing found at or above --fail-on

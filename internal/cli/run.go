@@ -44,32 +44,11 @@ func detectorHelp() string {
 }
 
 func runRun(ctx context.Context, e *env, o *options, args []string) (int, error) {
-	if len(args) == 0 {
-		return 0, usagef("run what? Name a CUDA source or a program: fencepost run prog.cu")
-	}
-	if err := readable(args[0]); err != nil {
-		if path, lookErr := exec.LookPath(args[0]); lookErr == nil && !strings.Contains(args[0], "/") {
-			args[0] = path
-		} else {
-			return 0, err
-		}
-	}
-	p := &session.Program{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}
-	if o.json == "-" {
-		p.Stdout = e.stderr
-	}
-	if isSource(args[0]) {
-		dir, err := os.MkdirTemp("", "fencepost-run-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(dir)
-		if err := compile(ctx, e, o, args, dir, p); err != nil {
-			return 0, err
-		}
-	} else if err := program(ctx, args, p); err != nil {
+	p, cleanup, err := programOf(ctx, e, o, args)
+	if err != nil {
 		return 0, err
 	}
+	defer cleanup()
 	stop := showProgress(e, &o.session)
 	r, err := session.Run(ctx, &o.session, p)
 	stop()
@@ -77,6 +56,38 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 		return 0, err
 	}
 	return tell(e, e.stderr, o, r, report.ReadSource)
+}
+
+// programOf makes the program that args name ready to run, compiling it where they are sources. cleanup removes what was
+// made.
+func programOf(ctx context.Context, e *env, o *options, args []string) (p *session.Program, cleanup func(), err error) {
+	if len(args) == 0 {
+		return nil, nil, usagef("run what? Name a CUDA source or a program: fencepost run prog.cu")
+	}
+	if err := readable(args[0]); err != nil {
+		path, lookErr := exec.LookPath(args[0])
+		if lookErr != nil || strings.Contains(args[0], "/") {
+			return nil, nil, err
+		}
+		args[0] = path
+	}
+	p = &session.Program{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}
+	if o.json == "-" {
+		p.Stdout = e.stderr
+	}
+	if !isSource(args[0]) {
+		return p, func() {}, program(ctx, args, p)
+	}
+	dir, err := os.MkdirTemp("", "fencepost-run-")
+	if err != nil {
+		return nil, nil, err
+	}
+	cleanup = func() { os.RemoveAll(dir) }
+	if err := compile(ctx, e, o, args, dir, p); err != nil {
+		cleanup()
+		return nil, nil, err
+	}
+	return p, cleanup, nil
 }
 
 var sourceExts = []string{".cu", ".cpp", ".cc", ".cxx", ".c"}

@@ -96,6 +96,12 @@ const (
 	InterKernel     Kind = "inter-kernel"
 )
 
+// RaceKinds lists the kinds of races.
+func RaceKinds() []Kind {
+	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,
+		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel}
+}
+
 // Severity orders findings.
 type Severity uint8
 

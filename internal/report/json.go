@@ -13,13 +13,24 @@ import (
 const Schema = "fencepost/1"
 
 type jsonReport struct {
-	Schema     string        `json:"schema"`
-	Verdict    Verdict       `json:"verdict"`
-	Program    *jsonProgram  `json:"program"`
-	Kernels    []jsonKernel  `json:"kernels"`
-	NotChecked []jsonSkipped `json:"not_checked"`
-	Findings   []jsonFinding `json:"findings"`
-	Notes      []string      `json:"notes"`
+	Schema     string         `json:"schema"`
+	Verdict    Verdict        `json:"verdict"`
+	Program    *jsonProgram   `json:"program"`
+	Kernels    []jsonKernel   `json:"kernels"`
+	NotChecked []jsonSkipped  `json:"not_checked"`
+	Findings   []jsonFinding  `json:"findings"`
+	Detectors  []jsonDetector `json:"detectors"`
+	Notes      []string       `json:"notes"`
+}
+
+type jsonDetector struct {
+	Name        string   `json:"name"`
+	Findings    []string `json:"findings"`
+	Seconds     float64  `json:"seconds"`
+	Over        float64  `json:"over_bare,omitempty"`
+	Metadata    uint64   `json:"metadata_bytes"`
+	Misses      *int     `json:"misses,omitempty"`
+	FalseAlarms *int     `json:"false_alarms,omitempty"`
 }
 
 type jsonProgram struct {
@@ -46,6 +57,7 @@ type jsonFinding struct {
 	Kind      detect.Kind  `json:"kind"`
 	Severity  string       `json:"severity"`
 	Detector  string       `json:"detector"`
+	Also      []string     `json:"also_found_by,omitempty"`
 	Predicted bool         `json:"predicted,omitempty"`
 	Kernel    string       `json:"kernel"`
 	Count     int          `json:"count"`
@@ -73,7 +85,7 @@ type jsonAccess struct {
 // Kernel times are written as 0 unless times is true: they are all that differs between two equal runs.
 func JSON(w io.Writer, r *Report, times bool) error {
 	out := jsonReport{Schema: Schema, Verdict: r.Verdict, Kernels: []jsonKernel{}, NotChecked: []jsonSkipped{},
-		Findings: []jsonFinding{}, Notes: []string{}}
+		Findings: []jsonFinding{}, Detectors: []jsonDetector{}, Notes: []string{}}
 	if r.Program != nil {
 		out.Program = &jsonProgram{r.Program.Exit, r.Program.Signal}
 	}
@@ -90,6 +102,9 @@ func JSON(w io.Writer, r *Report, times bool) error {
 	for i := range r.Findings {
 		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
 	}
+	for i := range r.Detectors {
+		out.Detectors = append(out.Detectors, detectorJSON(r, &r.Detectors[i], times))
+	}
 	out.Notes = append(out.Notes, r.Notes...)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -97,8 +112,19 @@ func JSON(w io.Writer, r *Report, times bool) error {
 	return e.Encode(out)
 }
 
+func detectorJSON(r *Report, d *Detector, times bool) jsonDetector {
+	j := jsonDetector{Name: d.Name, Findings: r.IDs(d.Name), Metadata: d.Metadata}
+	if times {
+		j.Seconds, j.Over = d.Seconds, d.Over
+	}
+	if d.Judged {
+		j.Misses, j.FalseAlarms = &d.Misses, &d.FalseAlarms
+	}
+	return j
+}
+
 func findingJSON(f *Finding) jsonFinding {
-	j := jsonFinding{ID: f.ID, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
+	j := jsonFinding{ID: f.ID, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector, Also: f.Also,
 		Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix, Accesses: []jsonAccess{}}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]

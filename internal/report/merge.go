@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 )
 
 // Merge unites findings that are one defect to a reader: those of one detector and kind whose accesses stand at the same
 // source places, such as the write racing with the read and with the write of one `x += 1`. Counts are summed; the worst
-// severity and, among its findings, the first one's details stay. It gives every finding its ID and the order of a report:
+// severity and, among its findings, the first one's details stay. Races that several detectors found between the same
+// source places are one finding in the words of the first of them, one that was observed before one that is predicted; it
+// names the others. It gives every finding its ID and the order of a report:
 // the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
 //
 // Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
@@ -39,7 +42,37 @@ func Merge(findings []Finding) []Finding {
 		}
 		g.Count, g.Addresses = count, addresses
 	}
+	out = uniteDetectors(out)
 	slices.SortStableFunc(out, compare)
+	return out
+}
+
+// uniteDetectors makes one finding of the races that several detectors found between the same source places.
+func uniteDetectors(findings []Finding) []Finding {
+	first := map[string]int{} // by places
+	var out []Finding
+	for _, predicted := range []bool{false, true} {
+		for _, f := range findings {
+			if f.Predicted != predicted {
+				continue
+			}
+			places := f.places()
+			i, seen := first[places]
+			switch {
+			case f.Class != detect.Race || seen && out[i].Detector == f.Detector:
+				out = append(out, f)
+			case !seen:
+				first[places] = len(out)
+				out = append(out, f)
+			default:
+				for _, name := range append([]string{f.Detector}, f.Also...) {
+					if !out[i].By(name) {
+						out[i].Also = append(slices.Clip(out[i].Also), name)
+					}
+				}
+			}
+		}
+	}
 	return out
 }
 
@@ -59,8 +92,11 @@ func compare(a, b Finding) int {
 		cmp.Compare(a.Detector, b.Detector), cmp.Compare(a.ID, b.ID))
 }
 
-// key names the defect: its kind and the source places of its accesses, in an order that no schedule changes.
-func (f *Finding) key() string {
+// key names the defect: its kind and its places.
+func (f *Finding) key() string { return string(f.Kind) + "\n" + f.places() }
+
+// places names the source places of the accesses, in an order that no schedule changes.
+func (f *Finding) places() string {
 	sides := make([]string, len(f.Accesses))
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
@@ -78,7 +114,7 @@ func (f *Finding) key() string {
 	if len(sides) == 0 {
 		sides = []string{f.Kernel, f.Message}
 	}
-	return string(f.Kind) + "\n" + strings.Join(sides, "\n")
+	return strings.Join(sides, "\n")
 }
 
 // hostCall is the call of a host operation's name without what varies between calls: "cudaMemcpy (stream 2)".

@@ -3,6 +3,8 @@
 package report
 
 import (
+	"slices"
+
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -25,6 +27,8 @@ type Report struct {
 	Kernels  []Kernel
 	Skipped  []Skipped
 	Findings []Finding
+	// Detectors are those that were attached, in the order in which they were asked for.
+	Detectors []Detector
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
 	Notes []string
 }
@@ -44,6 +48,34 @@ type Kernel struct {
 	Seconds  float64 // over all launches
 }
 
+// Detector is what a detector found and what it cost.
+type Detector struct {
+	Name     string
+	Seconds  float64 // spent in it, over all launches
+	Metadata uint64  // the most bytes of metadata that it held; 0 when it does not know
+	// Over is the kernels' time with this detector over that with none, the making of events not counted; 0 when it
+	// was not measured.
+	Over float64
+	// Judged says that what is wrong is known; Misses are then expected races that it did not find, and FalseAlarms
+	// its findings of races that are none.
+	Judged              bool
+	Misses, FalseAlarms int
+}
+
+// IDs are the findings of the detector named name, whether its own words stand in the report or another's do.
+func (r *Report) IDs(name string) []string {
+	ids := []string{}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.By(name) {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
+}
+
+// By says that the detector named name found it.
+func (f *Finding) By(name string) bool { return f.Detector == name || slices.Contains(f.Also, name) }
+
 // Skipped is something that was not run or not checked.
 type Skipped struct {
 	What   string // "kernel scan(int*)", "cudaGraphLaunch", "launch 7"
@@ -57,6 +89,7 @@ type Finding struct {
 	Kind      detect.Kind
 	Severity  detect.Severity
 	Detector  string
+	Also      []string // other detectors that found a race between the same source places
 	Predicted bool
 	Kernel    string // linker name of the kernel of the first access
 	Count     int

@@ -431,7 +431,11 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if f.Addresses > 1 {
 		seen += fmt.Sprintf(", on %d bytes", f.Addresses)
 	}
-	add("seen", "%s; id %s, detector %s", seen, f.ID, f.Detector)
+	by := "detector " + f.Detector
+	if len(f.Also) > 0 {
+		by = "detectors " + strings.Join(append([]string{f.Detector}, f.Also...), ", ")
+	}
+	add("seen", "%s; id %s, %s", seen, f.ID, by)
 	return ns
 }
 

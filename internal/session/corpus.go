@@ -49,6 +49,20 @@ func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.Path(
 // CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares what is found with what their sources want.
 // Results stand in the order of the programs.
 func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
+	return eachProgram(ctx, o, programs, func(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
+		in, err := CorpusInput(p)
+		if err == nil {
+			res.Report, err = Check(ctx, o, in)
+		}
+		if res.Err = err; err == nil {
+			res.Missing, res.Unexpected = MatchCorpus(p, res.Report)
+		}
+		return res
+	})
+}
+
+// eachProgram does work for each program, o.Jobs at a time.
+func eachProgram(ctx context.Context, o *Options, programs []*corpus.Program, work func(context.Context, *Options, *corpus.Program) CorpusResult) []CorpusResult {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	each := *o
@@ -59,7 +73,7 @@ func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []
 	for range min(max(o.Jobs, 1), len(programs)) {
 		wg.Go(func() {
 			for i := range next {
-				results[i] = checkProgram(ctx, &each, programs[i])
+				results[i] = guarded(ctx, &each, programs[i], work)
 			}
 		})
 	}
@@ -74,42 +88,41 @@ func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []
 	return results
 }
 
-func checkProgram(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
-	res.Program = p
+// guarded does work for a program; a panic is its error.
+func guarded(ctx context.Context, o *Options, p *corpus.Program, work func(context.Context, *Options, *corpus.Program) CorpusResult) (res CorpusResult) {
 	defer func() {
 		if bug := recover(); bug != nil {
 			res.Err = fmt.Errorf("a defect of Fencepost: %v\n%s", bug, debug.Stack())
 		}
+		res.Program = p
 	}()
-	in, err := CorpusInput(p)
-	if err == nil {
-		res.Report, err = Check(ctx, o, in)
-	}
-	if err != nil {
-		res.Err = err
-		return res
-	}
-	res.Missing, res.Unexpected = CompareCorpus(p, res.Report)
-	return res
+	return work(ctx, o, p)
 }
 
-// CompareCorpus compares a report with what the program's source wants.
-func CompareCorpus(p *corpus.Program, r *report.Report) (missing []corpus.Want, unexpected []corpus.Found) {
+// MatchCorpus compares a report with what the program's source wants.
+func MatchCorpus(p *corpus.Program, r *report.Report) (missing []corpus.Want, unexpected []corpus.Found) {
 	var found []corpus.Found
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		c := corpus.Found{Severity: f.Severity.String(), Kind: string(f.Kind)}
-		for j := range f.Accesses {
-			at := f.Accesses[j].Place()
-			if f.Accesses[j].Doing == "exited" {
-				continue // no threads stand there any more, and a source cannot say what the compiler calls the end of a kernel
-			}
-			if at.File == corpusSource(p) || path.Base(at.File) == p.Name+".cu" && !strings.HasPrefix(at.File, "corpus/") {
-				c.Lines = append(c.Lines, at.Line)
-			}
-		}
-		slices.Sort(c.Lines)
+		c.Lines = linesIn(p, f)
 		found = append(found, c)
 	}
 	return p.Match(found)
+}
+
+// linesIn gives the lines of a finding's accesses that lie in the program's source, sorted.
+func linesIn(p *corpus.Program, f *report.Finding) []int {
+	var lines []int
+	for j := range f.Accesses {
+		at := f.Accesses[j].Place()
+		if f.Accesses[j].Doing == "exited" {
+			continue // no threads stand there any more, and a source cannot say what the compiler calls the end of a kernel
+		}
+		if at.File == corpusSource(p) || path.Base(at.File) == p.Name+".cu" && !strings.HasPrefix(at.File, "corpus/") {
+			lines = append(lines, at.Line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }

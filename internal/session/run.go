@@ -19,6 +19,7 @@ type Program struct {
 	Libraries      string
 	Stdin          io.Reader // an *os.File is handed on as it is; read again from its start for each seed when it can be
 	Stdout, Stderr io.Writer
+	input          *os.File // Stdin, where it is our own
 }
 
 // Run runs a program once for each seed: one after the other, because programs may share files, ports and their standard
@@ -35,18 +36,35 @@ func Run(ctx context.Context, o *Options, p *Program) (*report.Report, error) {
 		if i == 0 {
 			return runOnce(ctx, o, p, seed, cores)
 		}
-		again := *p
-		again.Stdin, again.Stdout, again.Stderr = nil, nil, nil
-		in, err := reopened(p.Stdin)
+		again, err := p.Again()
 		if err != nil {
-			return nil, fmt.Errorf("%s cannot be run with seed %d: its input cannot be read again: %w", p.Path, seed, err)
+			return nil, fmt.Errorf("with seed %d: %w", seed, err)
 		}
-		if in != nil {
-			defer in.Close()
-			again.Stdin = in
-		}
-		return runOnce(ctx, o, &again, seed, cores)
+		defer again.Close()
+		return runOnce(ctx, o, again, seed, cores)
 	})
+}
+
+// Again is the program for another run: its input from the start where it can be, its output dropped. Close it after use.
+func (p *Program) Again() (*Program, error) {
+	again := *p
+	again.Stdin, again.Stdout, again.Stderr = nil, nil, nil
+	in, err := reopened(p.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be run again: its input cannot be read again: %w", p.Path, err)
+	}
+	if again.input = in; in != nil {
+		again.Stdin = in
+	}
+	return &again, nil
+}
+
+// Close gives back what Again opened.
+func (p *Program) Close() error {
+	if p.input == nil {
+		return nil
+	}
+	return p.input.Close()
 }
 
 // reopened gives the input again for another run: a regular file from its start, nil otherwise. It is opened anew,

@@ -92,7 +92,7 @@ type once struct {
 	opts      *Options
 	ctx       context.Context
 	places    *simt.PlaceTable
-	detectors []detect.Detector
+	detectors []*metered
 	judges    *detect.Judges // of detectors
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
@@ -130,10 +130,14 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, spec.New(detect.Config{Model: o.Model, Places: r.places}))
+		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name})
 		needs |= spec.Needs
 	}
-	r.judges = detect.NewJudges(cores, r.detectors...)
+	watched := make([]detect.Detector, len(r.detectors))
+	for i, d := range r.detectors {
+		watched[i] = d
+	}
+	r.judges = detect.NewJudges(cores, watched...)
 	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
 	if len(r.detectors) > 0 {
@@ -142,6 +146,24 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 	var err error
 	r.device, err = cuda.NewDevice(cfg)
 	return r, err
+}
+
+// metered is a detector whose cost is watched.
+type metered struct {
+	detect.Detector
+	name    string
+	spent   time.Duration
+	largest uint64
+}
+
+// Events implements event.Sink.
+func (j *metered) Events(b *event.Batch) {
+	start := time.Now()
+	j.Detector.Events(b)
+	j.spent += time.Since(start)
+	if m, ok := j.Detector.(detect.Metered); ok {
+		j.largest = max(j.largest, m.MemoryBytes())
+	}
 }
 
 // observer is the engine of a run; it remembers which program each launch belongs to.
@@ -190,6 +212,15 @@ func (r *once) collect() {
 			r.findings = append(r.findings, r.resolve(&f))
 		}
 	}
+}
+
+// costs tells what the detectors cost.
+func (r *once) costs() []report.Detector {
+	var out []report.Detector
+	for _, j := range r.detectors {
+		out = append(out, report.Detector{Name: j.name, Seconds: j.spent.Seconds(), Metadata: j.largest})
+	}
+	return out
 }
 
 func (r *once) watch(kernel string) bool {
@@ -296,7 +327,7 @@ func (r *once) finish() *report.Report {
 		r.note("No detector was attached: races were not looked for.")
 	}
 	r.close()
-	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}
+	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Detectors: r.costs(), Notes: r.notes}
 }
 
 func (r *once) complainUnwatched() {
@@ -321,6 +352,7 @@ func unite(reports []*report.Report, failOn detect.Severity) *report.Report {
 	out := *reports[0]
 	for _, r := range reports[1:] {
 		out.Findings = append(out.Findings, r.Findings...)
+		out.Detectors = addCosts(out.Detectors, r.Detectors)
 		for _, s := range r.Skipped {
 			if !slices.Contains(out.Skipped, s) {
 				out.Skipped = append(out.Skipped, s)
@@ -335,10 +367,31 @@ func unite(reports []*report.Report, failOn detect.Severity) *report.Report {
 			out.Program = r.Program
 		}
 	}
+	order := func(f *report.Finding) int {
+		return slices.IndexFunc(out.Detectors, func(d report.Detector) bool { return d.Name == f.Detector })
+	}
+	slices.SortStableFunc(out.Findings, func(a, b report.Finding) int { return cmp.Compare(order(&a), order(&b)) })
 	out.Findings = report.Merge(out.Findings)
 	slices.SortStableFunc(out.Kernels, func(a, b report.Kernel) int { return cmp.Compare(a.Name, b.Name) })
 	out.Verdict = verdict(&out, failOn)
 	return &out
+}
+
+// addCosts adds up what detectors cost in two runs.
+func addCosts(a, b []report.Detector) []report.Detector {
+	a = slices.Clone(a)
+	for _, d := range b {
+		i := slices.IndexFunc(a, func(o report.Detector) bool { return o.Name == d.Name })
+		if i < 0 {
+			a = append(a, d)
+			continue
+		}
+		a[i].Seconds += d.Seconds
+		a[i].Metadata = max(a[i].Metadata, d.Metadata)
+		a[i].Misses += d.Misses
+		a[i].FalseAlarms += d.FalseAlarms
+	}
+	return a
 }
 
 // verdict judges a report. What could not be checked weighs less than findings, which call for action in any case, and a

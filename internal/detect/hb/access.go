@@ -247,24 +247,6 @@ func (d *Detector) elements(b *event.Batch, e *event.Event, f func(lane int, add
 	}
 }
 
-// atomics performs a strong load or an atomic, lane by lane.
-func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
-	a := &d.act
-	strong := func(lane int, addr uint64, size uint8) { d.strong(a.blk, a.wi, e, lane, addr, size) }
-	if a.class.notes&noteAtomics == 0 {
-		d.elements(b, e, strong)
-		return
-	}
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		a.lanes, a.lane = m&-m, lane
-		if addr := b.AddrOf(e, lane); !d.noteAtomic(w, a.wi, lane, addr) {
-			d.values(lane, addr)
-			strong(lane, addr, e.Size)
-		}
-	}
-}
-
 // values tells the actor what a lane writes.
 func (d *Detector) values(lane int, addr uint64) {
 	a := &d.act
@@ -522,6 +504,9 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			}
 			l = d.mem.line(p, i)
 		}
+		if record {
+			l.user = a.blk.info.ID
+		}
 		c := &l.cells[at%lineBytes/cellBytes]
 		var value uint32
 		if a.values != nil {
@@ -547,7 +532,7 @@ func (d *Detector) word(addr uint64) bool {
 	p := a.page(addr)
 	a.locs = a.locs || p.valued()
 	i := addr % pageBytes / lineBytes
-	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.marks[i].form != 0 || p.noted(i) != nil {
+	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.marks[i].form != 0 || p.notes[i] != 0 {
 		return false
 	}
 	l := p.expanded(i)

@@ -88,9 +88,15 @@ func (d *Detector) checkEntry(e *entry, k *class, p *page, at uint64, bytes, val
 
 // meetEntry judges all groups of an entry.
 func (m *meeting) meetEntry(e *entry) {
-	if e.head&headMany == 0 {
+	switch {
+	case e.head&headMany == 0:
 		m.meet(e.warp, group{e.lanes, e.clock, e.exec})
-	} else {
+	case e.lanes&trailBit != 0:
+		t := m.d.mem.trail(e)
+		for i := range t.of[:t.n] {
+			m.meet(t.of[i].warp, t.of[i].group)
+		}
+	default:
 		m.meetSet(&m.d.mem.sets.slots[e.lanes])
 	}
 }
@@ -230,12 +236,7 @@ func (d *Detector) checkOther(e *entry, k *class, p *page, at uint64, bytes uint
 		}
 		return behind == 0
 	}
-	if e.head&headMany == 0 {
-		meet(e.warp, group{e.lanes, e.clock, e.exec})
-	} else {
-		s := &d.mem.sets.slots[e.lanes]
-		s.root.walk(s.depth, 0, nil, meet)
-	}
+	d.mem.walk(e, nil, meet)
 	if m.lanes != 0 && e.head&headChain != 0 {
 		d.observed(&m, p, at, e.head&bytes, k)
 	}

@@ -104,12 +104,7 @@ func (d *Detector) strongWrites(key locKey, f func(strongWrite)) {
 			f(strongWrite{e.class(), warp, g.lanes, g.clock})
 			return true
 		}
-		if e.head&headMany == 0 {
-			visit(e.warp, group{e.lanes, e.clock, e.exec})
-			return
-		}
-		s := &d.mem.sets.slots[e.lanes]
-		s.root.walk(s.depth, 0, nil, visit)
+		d.mem.walk(e, nil, visit)
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 //   - of atomics of a word that are all morally strong, where no pattern begins or ends: nothing was released by the thread
 //     or at the word, and the operation is relaxed.
 //
-// A line has notes or cells, never both. Where an access is of another sort, the line's notes are performed as the entries
+// A line has notes or packs or cells, never two of them, but for cells of launches that were over before that of the notes
+// began. Where an access is of another sort, the line's notes are performed as the entries
 // and locs that they stand for (denote); most never are, but end with their launch or with a barrier.
 
 // deed is what lanes of one warp did together: an access of a class, in one epoch.
@@ -45,181 +46,14 @@ type noteCell struct {
 }
 
 // noteLine is the notes of a line.
-type noteLine struct {
-	launch *launch
-	cells  [lineCells]noteCell
-}
+type noteLine [lineCells]noteCell
 
 // Logs of the most notes beside the first that a word may have, in shared and in global memory.
 const (
 	maxNotesShared = 5
 	maxNotesGlobal = 4
-	maxNotesWeak   = 2
+	maxNotesWeak   = 4
 )
-
-// notebook holds deeds and notes.
-type notebook struct {
-	deeds  slab[deed]
-	recent [1 << 12]uint32 // deeds, by hash
-	chunks [maxNotesShared + 1]noteSlab
-	spare  []*noteLine
-}
-
-// noteSlab is an arena of chunks of 1<<log notes, numbered from 1.
-type noteSlab struct {
-	blocks [][]note
-	free   []uint32
-	used   uint32
-}
-
-const chunksPerBlock = 256
-
-func (s *noteSlab) at(id uint32, log uint) []note {
-	at := id % chunksPerBlock << log
-	return s.blocks[id/chunksPerBlock][at : at+1<<log : at+1<<log]
-}
-
-func (s *noteSlab) add(log uint) uint32 {
-	if n := len(s.free); n > 0 {
-		id := s.free[n-1]
-		s.free = s.free[:n-1]
-		clear(s.at(id, log))
-		return id
-	}
-	s.used++
-	if int(s.used/chunksPerBlock) >= len(s.blocks) {
-		s.blocks = append(s.blocks, make([]note, chunksPerBlock<<log))
-	}
-	return s.used
-}
-
-// rest gives the notes of a word beside the first, free ones included.
-func (t *notebook) rest(c *noteCell) []note {
-	if c.more == 0 {
-		return nil
-	}
-	return t.chunks[c.more&7].at(c.more>>3, uint(c.more&7))
-}
-
-// room gives a free note of a word, nil when it has as many as it may have.
-func (t *notebook) room(c *noteCell, most uint) *note {
-	if c.deed == 0 {
-		return &c.note
-	}
-	old := t.rest(c)
-	for i := range old {
-		if old[i].deed == 0 {
-			return &old[i]
-		}
-	}
-	log := uint(c.more&7) + 1
-	if log > most {
-		return nil
-	}
-	id := t.chunks[log].add(log)
-	fresh := t.chunks[log].at(id, log)
-	copy(fresh, old)
-	t.free(c)
-	c.more = id<<3 | uint32(log)
-	return &fresh[len(old)]
-}
-
-// free gives back the chunk of a word.
-func (t *notebook) free(c *noteCell) {
-	if c.more != 0 {
-		s := &t.chunks[c.more&7]
-		s.free = append(s.free, c.more>>3)
-		c.more = 0
-	}
-}
-
-// drop forgets the notes of line i of a page.
-func (t *notebook) drop(p *page, i uint64) {
-	n := p.notes[i]
-	for j := range n.cells {
-		t.free(&n.cells[j])
-	}
-	*n = noteLine{}
-	t.spare = append(t.spare, n)
-	p.notes[i] = nil
-}
-
-// noted gives the notes of line i of a page, nil when it has none.
-func (p *page) noted(i uint64) *noteLine {
-	if p.notes == nil {
-		return nil
-	}
-	return p.notes[i]
-}
-
-// deed gives the number of a deed of launch l.
-func (t *notebook) deed(l *launch, x deed) uint32 {
-	h := (uint64(x.class)<<32 | uint64(x.warp)) * 0x9e3779b97f4a7c15
-	h ^= (uint64(x.clock)<<32 | uint64(x.exec)) * 0xff51afd7ed558ccd
-	at := &t.recent[h*0xd6e8feb86659fd93>>(64-12)]
-	if *at != 0 && *t.deeds.at(*at) == x {
-		return *at
-	}
-	id := t.deeds.add()
-	*t.deeds.at(id) = x
-	*at = id
-	l.deeds = append(l.deeds, id)
-	return id
-}
-
-// forgetDeeds ends the deeds of a launch that has no notes left.
-func (t *notebook) forgetDeeds(l *launch) {
-	for _, id := range l.deeds {
-		*t.deeds.at(id) = deed{}
-		t.deeds.drop(id)
-	}
-	l.deeds = nil
-}
-
-// manyDeeds is how many deeds a launch may have before those without notes are looked for.
-const manyDeeds = 1 << 16
-
-// sweep ends the deeds of a launch that no note refers to.
-func (d *Detector) sweep(l *launch) {
-	t := &d.mem.notebook
-	used := make([]uint64, t.deeds.used/64+1)
-	mark := func(p *page) {
-		if p == nil || p.notes == nil {
-			return
-		}
-		for _, n := range p.notes {
-			if n == nil {
-				continue
-			}
-			for j := range n.cells {
-				c := &n.cells[j]
-				used[c.deed>>deedShift/64] |= 1 << (c.deed >> deedShift % 64)
-				for _, x := range t.rest(c) {
-					used[x.deed>>deedShift/64] |= 1 << (x.deed >> deedShift % 64)
-				}
-			}
-		}
-	}
-	for _, p := range l.pages {
-		mark(p)
-	}
-	for _, b := range l.blocks {
-		for _, p := range b.shared.pages {
-			mark(p)
-		}
-	}
-	keep := l.deeds[:0]
-	for _, id := range l.deeds {
-		if used[id/64]>>(id%64)&1 != 0 {
-			keep = append(keep, id)
-			continue
-		}
-		*t.deeds.at(id) = deed{}
-		t.deeds.drop(id)
-	}
-	l.deeds = keep
-	l.manyDeeds = max(manyDeeds, 2*len(keep))
-}
 
 // deedOf gives the number of what the actor does, as the event's other lanes of the same epoch.
 func (d *Detector) deedOf() uint32 {
@@ -242,38 +76,58 @@ func (d *Detector) notesFor(p *page, i uint64) *noteLine {
 	if len(p.cold) > 0 && p.warmed != a.blk.info.ID && !d.allKnown(p, a.blk) {
 		return nil
 	}
-	if p.notes != nil {
-		if n := p.notes[i]; n != nil {
-			if n.launch != a.blk.launch {
-				return nil
-			}
-			return n
+	if p.notes[i] != 0 {
+		if p.noter != a.blk.info.ID {
+			return nil
 		}
+		return d.mem.notebook.lines.at(p.notes[i])
 	}
-	if d.cellsOnly || p.expanded(i) != nil {
+	if d.cellsOnly {
+		return nil
+	}
+	if l := p.expanded(i); l != nil && !d.past(l) {
 		return nil
 	}
 	if p.marks[i].form != 0 {
 		return d.notePacks(p, i)
 	}
-	return d.mem.notebook.begin(p, i, a.blk.launch)
+	return d.beginNotes(p, i)
 }
 
-// begin makes line i of a page one with notes.
-func (t *notebook) begin(p *page, i uint64, l *launch) *noteLine {
-	if p.notes == nil {
-		p.notes = new([pageLines]*noteLine)
+// past says that all cells of a line hold accesses of launches that were over before the actor's began.
+func (d *Detector) past(l *line) bool {
+	b := d.act.blk
+	if l.user == b.info.ID {
+		return false
 	}
-	var n *noteLine
-	if k := len(t.spare); k > 0 {
-		n = t.spare[k-1]
-		t.spare = t.spare[:k-1]
-	} else {
-		n = new(noteLine)
+	for i := range l.cells {
+		c := &l.cells[i]
+		for {
+			for j := range c.e {
+				if h := c.e[j].head; h != 0 {
+					if k := &d.classes[h>>headShift]; k.launch == b.launch || !over(k.launch, b.start) {
+						return false
+					}
+				}
+			}
+			if c.more == 0 {
+				break
+			}
+			c = &d.mem.arena[c.more]
+		}
 	}
-	n.launch = l
-	p.notes[i] = n
-	return n
+	return true
+}
+
+// beginNotes makes line i of a page one with notes of the actor's launch. All notes of a page are of one launch.
+func (d *Detector) beginNotes(p *page, i uint64) *noteLine {
+	if id := d.act.blk.info.ID; p.noter != id {
+		d.denoteSpan(p, p.addr, p.addr+pageBytes)
+		p.noter = id
+	}
+	t := &d.mem.notebook
+	p.notes[i] = t.lines.add()
+	return t.lines.at(p.notes[i])
 }
 
 // notePacks gives line i of p notes in place of packs. It gives nil, having done nothing, when not all are loads of the
@@ -289,14 +143,14 @@ func (d *Detector) notePacks(p *page, i uint64) *noteLine {
 		}
 	}
 	t := &d.mem.notebook
-	n := t.begin(p, i, l)
+	n := d.beginNotes(p, i)
 	for j := range packs {
 		x := &packs[j]
 		this := t.deed(l, deed{x.head >> headShift, x.warp, x.clock, x.exec}) << deedShift
 		size := d.classes[x.head>>headShift].key.size
 		if x.head&packOne != 0 {
 			for m := x.shape; m != 0; m &= m - 1 {
-				*t.room(&n.cells[bits.TrailingZeros32(m)], maxNotesGlobal) = note{deed: this, lanes: x.lanes}
+				*t.room(&n[bits.TrailingZeros32(m)], maxNotesGlobal) = note{deed: this, lanes: x.lanes}
 			}
 			continue
 		}
@@ -304,7 +158,7 @@ func (d *Detector) notePacks(p *page, i uint64) *noteLine {
 		for m := folded(x.lanes, folds); m != 0; m &= m - 1 {
 			at := base + int64(bits.TrailingZeros32(m))*stride
 			for c := at / cellBytes; c < (at+int64(size))/cellBytes; c++ {
-				*t.room(&n.cells[c], maxNotesGlobal) = note{deed: this, lanes: unfold(m&-m, folds)}
+				*t.room(&n[c], maxNotesGlobal) = note{deed: this, lanes: unfold(m&-m, folds)}
 			}
 		}
 	}
@@ -317,7 +171,7 @@ func (d *Detector) notePacks(p *page, i uint64) *noteLine {
 func (d *Detector) noteWeak(p *page, at uint64) bool {
 	i := at % pageBytes / lineBytes
 	n := d.notesFor(p, i)
-	if n != nil && d.noteWord(&n.cells[at%lineBytes/cellBytes], at) {
+	if n != nil && d.noteWord(&n[at%lineBytes/cellBytes], at) {
 		return true
 	}
 	d.denote(p, i)
@@ -413,20 +267,52 @@ func (c *noteCell) join(rest []note, x *note) bool {
 	return false
 }
 
-// noteAtomic notes the access of a lane to the word at addr. It says false when it is more than a note can say; the line
-// has then no notes.
-func (d *Detector) noteAtomic(w *warp, wi uint32, lane int, addr uint64) bool {
+// atomics performs a strong load or an atomic, lane by lane.
+func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 	a := &d.act
-	p := a.page(addr)
-	i := addr % pageBytes / lineBytes
-	if n := d.notesFor(p, i); n != nil && addr%cellBytes == 0 && (!a.class.side.Write || w.quiet(lane)) {
-		a.view = w.view(lane)
-		if d.noteStrong(p, &n.cells[addr%lineBytes/cellBytes], wi, lane, addr) {
-			return true
-		}
+	strong := func(lane int, addr uint64, size uint8) { d.strong(a.blk, a.wi, e, lane, addr, size) }
+	if a.class.notes&noteAtomics == 0 || d.cellsOnly {
+		d.elements(b, e, strong)
+		return
 	}
-	d.denote(p, i)
-	return false
+	var met handing
+	var p *page
+	number := ^uint64(0) // of p
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addr := b.AddrOf(e, lane)
+		a.lanes, a.lane, a.view = m&-m, lane, w.view(lane)
+		if addr/pageBytes != number {
+			p = a.page(addr)
+			number = addr / pageBytes
+		}
+		i := addr % pageBytes / lineBytes
+		if n := d.notesFor(p, i); n != nil && addr%cellBytes == 0 && (!a.class.side.Write || w.quiet(lane)) &&
+			d.noteAtomic(p, &n[addr%lineBytes/cellBytes], addr, &met) {
+			continue
+		}
+		met.note(a)
+		d.denote(p, i)
+		d.values(lane, addr)
+		strong(lane, addr, e.Size)
+		number = ^uint64(0)
+	}
+	met.note(a)
+}
+
+// handing is a hand-over seen last (see handover) by a lane of the actor's warp, clock 0 for none.
+type handing struct {
+	addr  uint64
+	lane  int
+	clock uint32
+}
+
+// note tells the block.
+func (h *handing) note(a *actor) {
+	if h.clock != 0 {
+		a.blk.handover = handover{locKey{a.shared, cellBytes, h.addr}, a.wi, h.lane, h.clock, a.class.key.place, true}
+		h.clock = 0
+	}
 }
 
 // quiet says that a strong write by a lane releases nothing.
@@ -441,73 +327,92 @@ func (w *warp) quiet(lane int) bool {
 	return s.fenced == released{} && s.own == nil && s.last == nil
 }
 
-func (d *Detector) noteStrong(p *page, c *noteCell, wi uint32, lane int, addr uint64) bool {
+// noteAtomic notes the access of the actor's lane to the word at addr of page p, whose notes are c. It says false, having
+// done nothing, when it is more than a note can say.
+func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) bool {
 	a := &d.act
-	t := &d.mem.notebook
 	k := a.class
 	this := d.deedOf()<<deedShift | k.notes&noteKind
-	me := uint32(1) << uint(lane)
+	me := a.lanes
 	var mine, last *note // of the deed, of the last write
-	valued := false      // some strong write made the value
-	if c.deed == 0 {
-		if p.locs != nil || len(p.quiets) > 0 {
+	valued, readers := false, false
+	rest := d.mem.notebook.rest(c)
+	switch {
+	case c.deed == 0:
+		if p.valued() {
 			var ok bool
-			if valued, ok = d.counts(p, wi, lane, addr); !ok {
+			if valued, ok = d.counts(p, addr); !ok {
 				return false
 			}
 		}
-	} else {
-		if c.deed&noteAtomics == 0 {
-			return false
-		}
-		if c.deed == this {
-			mine = &c.note
-		}
-		if c.seen != 0 {
-			valued = true
-			if c.deed&noteWrite != 0 {
-				last = &c.note
+	case c.deed&noteAtomics == 0:
+		return false
+	default:
+		look := &c.note
+		for i := 0; ; i++ {
+			if look.deed == this {
+				mine = look
 			}
-		}
-		rest := t.rest(c)
-		for i := range rest {
-			o := &rest[i]
-			if o.deed == this {
-				mine = o
-			}
-			if o.seen != 0 {
+			if look.seen != 0 {
 				valued = true
-				if o.deed&noteWrite != 0 {
-					last = o
+				if look.deed&noteWrite != 0 {
+					last = look
+				} else {
+					readers = true
 				}
 			}
+			if i == len(rest) || rest[i].deed == 0 {
+				break
+			}
+			look = &rest[i]
 		}
 	}
-	var from deed
-	var by int
-	if last != nil {
-		from, by = *t.deeds.at(last.deed >> deedShift), bits.TrailingZeros32(last.seen)
+	if !k.discards {
+		d.meetLast(p, addr, last, met)
 	}
 	if mine == nil {
 		if mine = d.room(c, this, me); mine == nil {
 			return false
 		}
-	}
-	if !k.discards {
-		d.noteLast(p, wi, lane, addr, &from, by)
+		readers = true // the others may have moved
 	}
 	mine.lanes |= me
-	if k.side.Write {
+	if !k.side.Write {
+		if valued {
+			mine.seen |= me
+		}
+		return true
+	}
+	switch {
+	case readers:
 		c.seen = 0
-		for rest, i := t.rest(c), 0; i < len(rest); i++ {
+		for i, rest := 0, d.mem.notebook.rest(c); i < len(rest); i++ {
 			rest[i].seen = 0
 		}
-		mine.seen = me
-		a.blk.noteLock(wi, lane, locKey{a.shared, cellBytes, addr}, k)
-	} else if valued {
-		mine.seen |= me
+	case last != nil:
+		last.seen = 0
 	}
+	mine.seen = me
+	a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
 	return true
+}
+
+// meetLast notes a hand-over by the last write of the word at addr of page p, or, if there is no note of one, what was
+// written there before.
+func (d *Detector) meetLast(p *page, addr uint64, last *note, met *handing) {
+	a := &d.act
+	switch {
+	case last == nil:
+		if !a.shared || p.locs == nil {
+			return
+		}
+		if x := p.locAt(addr, cellBytes); x == nil || x.launch != a.blk.launch || x.warp == a.warp && x.lane == a.lane {
+			return
+		}
+	case last.seen == a.lanes && d.mem.notebook.deeds.at(last.deed>>deedShift).warp == a.warp:
+		return
+	}
+	*met = handing{addr, a.lane, a.view.clock}
 }
 
 // room gives a note for a deed of one lane: one that says less, or a free one; nil when there is none.
@@ -542,7 +447,7 @@ func (d *Detector) room(c *noteCell, this, me uint32) *note {
 
 // counts says whether a word without notes has been written strongly, and not ok if what was written there, or how,
 // means more to an atomic of a lane than that.
-func (d *Detector) counts(p *page, wi uint32, lane int, addr uint64) (valued, ok bool) {
+func (d *Detector) counts(p *page, addr uint64) (valued, ok bool) {
 	if p.quietAt(addr) {
 		return true, true
 	}
@@ -550,42 +455,26 @@ func (d *Detector) counts(p *page, wi uint32, lane int, addr uint64) (valued, ok
 	if x == nil {
 		return false, true
 	}
-	return true, x.meets(d.act.blk, wi, lane, d.act.class.side.Wide) && x.valid == 1<<cellBytes-1 &&
+	return true, x.meets(d.act.blk, d.act.wi, d.act.lane, d.act.class.side.Wide) && x.valid == 1<<cellBytes-1 &&
 		len(x.recs.wide) == 0 && x.recs.blocks == nil && len(x.recs.ordered) == 0
-}
-
-// noteLast is noteHandover of an atomic on a word with notes, last written by a lane of from if that is a deed.
-func (d *Detector) noteLast(p *page, wi uint32, lane int, addr uint64, from *deed, by int) {
-	a := &d.act
-	if from.class == 0 {
-		if a.shared && p.locs != nil {
-			if x := p.locAt(addr, cellBytes); x != nil {
-				d.noteHandover(a.blk, wi, lane, x, a.class)
-			}
-		}
-		return
-	}
-	if from.warp == a.warp && by == lane {
-		return
-	}
-	a.blk.handover = handover{locKey{a.shared, cellBytes, addr}, wi, lane, a.view.clock, a.class.key.place, true}
 }
 
 // denote gives line i of a page cells and locs in place of notes.
 func (d *Detector) denote(p *page, i uint64) {
-	n := p.noted(i)
-	if n == nil {
+	if p.notes[i] == 0 {
 		return
 	}
 	l := d.mem.line(p, i)
 	t := &d.mem.notebook
-	for j := range n.cells {
-		c := &n.cells[j]
+	n := t.lines.at(p.notes[i])
+	of := d.launches[p.noter]
+	for j := range n {
+		c := &n[j]
 		if c.deed == 0 {
 			continue
 		}
 		if c.deed&noteAtomics != 0 {
-			d.denoteLoc(n.launch, p, c, p.addr+i*lineBytes+uint64(j)*cellBytes)
+			d.denoteLoc(of, p, c, p.addr+i*lineBytes+uint64(j)*cellBytes)
 		}
 		d.denoteEntry(l, &l.cells[j], &c.note)
 		rest := t.rest(c)
@@ -609,6 +498,7 @@ func (d *Detector) denoteEntry(l *line, c *cell, o *note) {
 	store := o.deed&noteKind == noteWrite
 	e := d.mem.entry(c, key)
 	if e == nil {
+		d.supersede(c, d.classes[x.class], headBytes, key&headChain)
 		e = d.mem.slot(l, c)
 		*e = entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec}
 		if store {
@@ -680,7 +570,7 @@ func (d *Detector) denoteSeen(l *launch, x *loc, o *note) {
 
 // denoteSpan denotes the lines of p that have a part of [addr, end).
 func (d *Detector) denoteSpan(p *page, addr, end uint64) {
-	if p.notes == nil {
+	if p.notes == [pageLines]uint32{} {
 		return
 	}
 	end = min(end, p.addr+pageBytes)

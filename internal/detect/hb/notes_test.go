@@ -13,16 +13,26 @@ import (
 
 // TestScattered compares hb with the brute-force oracle on programs whose accesses are mostly noted.
 func TestScattered(t *testing.T) {
-	n := 12000
+	agree(t, "scatter", 3, 12000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
+}
+
+// TestLocked does so with programs whose accesses are mostly in order, one thread after the other.
+func TestLocked(t *testing.T) {
+	agree(t, "locked", 4, 12000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
+		"warp-synchronous")
+}
+
+// agree compares hb with the oracle on n programs (an eighth with -short), of which some must have a race of each of reasons,
+// and some none.
+func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
 	if testing.Short() {
-		n = 1500
+		n /= 8
 	}
 	kinds := map[string]int{}
 	clean := 0
 	for seed := 0; seed < n; seed++ {
-		rng := rand.New(rand.NewPCG(uint64(seed), 3))
-		b := oracle.Scatter(rng.IntN)
-		got := compareWithOracle(t, b, detect.Model(seed%8%3), fmt.Sprint("scatter ", seed))
+		rng := rand.New(rand.NewPCG(uint64(seed), stream))
+		got := compareWithOracle(t, program(rng.IntN), detect.Model(seed%8%3), fmt.Sprint(name, " ", seed))
 		if got == "" {
 			clean++
 		}
@@ -33,7 +43,7 @@ func TestScattered(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs, %d without a race, programs with a race by reason: %v", n, clean, kinds)
-	for _, why := range []string{"atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size"} {
+	for _, why := range reasons {
 		if kinds[why] == 0 {
 			t.Errorf("no program has a race of reason %s", why)
 		}

@@ -600,14 +600,10 @@ func (d *Detector) unchain(l *line, c *cell, old entry) {
 		return
 	}
 	k := &d.classes[old.class()]
-	if old.head&headMany == 0 {
-		d.mem.add(l, to, k, old.warp, group{old.lanes, old.clock, old.exec}, false)
-	} else {
-		d.mem.sets.slots[old.lanes].root.walk(k.launch.sdepth, 0, nil, func(warp uint32, g group) bool {
-			d.mem.add(l, to, k, warp, g, false)
-			return true
-		})
-	}
+	d.mem.walk(&old, nil, func(warp uint32, g group) bool {
+		d.mem.add(l, to, k, warp, g, false)
+		return true
+	})
 	d.mem.forget(e)
 }
 

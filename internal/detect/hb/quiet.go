@@ -90,21 +90,18 @@ func (p *page) valued() bool { return p.locs != nil || len(p.quiets) > 0 }
 // coolNotes gathers the notes of a launch in a page, for its cold accesses, and lets the words that its atomics
 // wrote be quiet.
 func (d *Detector) coolNotes(l *launch, p *page) {
-	if p.notes == nil {
+	if p.noter != l.info.ID {
 		return
 	}
+	p.noter = 0
 	t := &d.mem.notebook
-	left := false
-	for i, n := range p.notes {
-		if n == nil {
+	for i, id := range p.notes {
+		if id == 0 {
 			continue
 		}
-		if n.launch != l {
-			left = true
-			continue
-		}
-		for j := range n.cells {
-			c := &n.cells[j]
+		n := t.lines.at(id)
+		for j := range n {
+			c := &n[j]
 			if c.deed == 0 {
 				continue
 			}
@@ -122,9 +119,6 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 			}
 		}
 		t.drop(p, uint64(i))
-	}
-	if !left {
-		p.notes = nil
 	}
 }
 

@@ -49,25 +49,25 @@ type cell struct {
 // line shadows 128 bytes.
 type line struct {
 	cells [lineCells]cell
-	heavy bool // a cell may have more entries, or sets
+	heavy bool   // a cell may have more entries, or sets
+	user  uint32 // the launch that last accessed it
 	// memory: an entry may have headMemory.
 	memory bool
 }
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
+	user   uint32            // the launch that touched the page last
+	warmed uint32            // the launch for which every cold access is known to be ordered before all of it
+	noter  uint32            // the launch that notes are of
+	notes  [pageLines]uint32 // those of lines
+	cold   []cold
 	marks  [pageLines]mark         // what is kept of packed lines
 	lines  *[pageLines]*line       // those with cells
-	notes  *[pageLines]*noteLine   // those with notes
 	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	quiets []quiet
-	cold   []cold
-	// warmed is the launch for which every cold access is known to be ordered before all of it.
-	warmed uint32
-	// user is the launch that touched the page last.
-	user uint32
-	gen  uint32 // of the window, when lines were last cleared
-	addr uint64
+	gen    uint32 // of the window, when lines were last cleared
+	addr   uint64
 }
 
 // shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
@@ -86,6 +86,7 @@ type shadow struct {
 	packs    slab[pack]
 	words    slab[words]
 	scrap    line
+	trails   slab[trail]
 	notebook notebook
 	touched  uint64 // lines in use
 	peak     uint64
@@ -173,11 +174,9 @@ func (s *shadow) clear(p *page) {
 			s.dropPacks(p, uint64(i))
 		}
 	}
-	if p.notes != nil {
-		for i, n := range p.notes {
-			if n != nil {
-				s.notebook.drop(p, uint64(i))
-			}
+	for i, id := range p.notes {
+		if id != 0 {
+			s.notebook.drop(p, uint64(i))
 		}
 	}
 	if p.lines == nil {
@@ -225,7 +224,7 @@ func (s *shadow) empty(c *cell) {
 // forget makes an entry free.
 func (s *shadow) forget(e *entry) {
 	if e.head&headMany != 0 {
-		s.sets.drop(e.lanes)
+		s.dropMany(e)
 	}
 	*e = entry{}
 }
@@ -290,9 +289,7 @@ func (s *shadow) each(c *cell, f func(e *entry)) {
 // add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
 // The class is e's.
 func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered bool) {
-	if e.head&headMany != 0 {
-		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
-	} else {
+	if e.head&headMany == 0 {
 		old := group{e.lanes, e.clock, e.exec}
 		if e.warp == warp {
 			if old == g {
@@ -311,7 +308,13 @@ func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered 
 				return
 			}
 		}
-		e.lanes = s.sets.make(k.launch.sdepth, e.warp, old, warp, g, &k.patience)
+	}
+	switch {
+	case s.addFew(l, e, k, warp, g, ordered):
+	case e.head&headMany != 0:
+		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
+	default:
+		e.lanes = s.sets.make(k.launch.sdepth, e.warp, group{e.lanes, e.clock, e.exec}, warp, g, &k.patience)
 		e.head |= headMany
 		l.heavy = true
 	}

@@ -264,7 +264,7 @@ func (d *Detector) part1(q *whole, wi uint32, addr uint64) {
 	q.locs = q.locs || p.valued()
 	if len(p.cold) == 0 || p.warmed == q.blk.info.ID || d.allKnown(p, q.blk) {
 		i := addr % pageBytes / lineBytes
-		if p.expanded(i) == nil && p.noted(i) == nil {
+		if p.expanded(i) == nil && p.notes[i] == 0 {
 			if d.packed(q, p, i) {
 				return
 			}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+const compareLong = `
+fencepost compare prog.cu
+fencepost compare ./app [arguments]
+fencepost compare kernel.ptx [--launch FILE]
+  attaches every detector to one execution and tells which finding each of them has, the time that the kernels take
+  with it over the time that they take with none, and how much metadata it held. --detector chooses some. Detectors that
+  judge warps in lockstep get an execution of their own, and one more is made without any detector. Only the first
+  execution's output is shown.
+
+fencepost compare corpus[/FOLDER|/NAME]
+  judges the detectors by what the sources of the built-in programs say: a miss is a line with a race of severity
+  error that the detector did not name, a false alarm a race that it named where there is none.
+
+With --json FILE the table is the key "detectors" of the report (docs/json.md); --times writes times into it.`
+
+func compareCommand() *command {
+	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong + detectorHelp(),
+		doc: "run all detectors side by side on one execution",
+		// A program's own arguments may look like flags, so ours stand before it.
+		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag}, runFlags()...), run: runCompare}
+}
+
+func runCompare(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if o.session.Bare {
+		return 0, usagef("compare what? --detector none leaves nothing to compare")
+	}
+	switch {
+	case len(args) == 0:
+		return 0, usagef("compare detectors on what? Name a CUDA source, a program, a .ptx file, or corpus")
+	case isCorpus(args[0]):
+		return compareCorpus(ctx, e, o, args)
+	case strings.EqualFold(filepath.Ext(args[0]), ".ptx"):
+		return compareKernels(ctx, e, o, args)
+	}
+	p, cleanup, err := programOf(ctx, e, o, args)
+	if err != nil {
+		return 0, err
+	}
+	defer cleanup()
+	return compareBy(ctx, e, o, report.ReadSource, func(i int, o *session.Options) (*report.Report, error) {
+		if i == 0 {
+			return session.Run(ctx, o, p)
+		}
+		again, err := p.Again()
+		if err != nil {
+			return nil, err
+		}
+		defer again.Close()
+		return session.Run(ctx, o, again)
+	})
+}
+
+func compareKernels(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	in, err := inputFiles(ctx, e, o, args)
+	if err != nil {
+		return 0, err
+	}
+	if in.Launch, err = launchFile(o, args[0], in); err != nil {
+		return 0, err
+	}
+	printf := o.reportWriter(e, e.stdout)
+	return compareBy(ctx, e, o, sourceBeside(args[0]), func(i int, o *session.Options) (*report.Report, error) {
+		if o.Printf = nil; i == 0 {
+			o.Printf = printf
+		}
+		return session.Check(ctx, o, in)
+	})
+}
+
+func compareBy(ctx context.Context, e *env, o *options, source func(string) []string, run func(i int, o *session.Options) (*report.Report, error)) (int, error) {
+	stop := showProgress(e, &o.session)
+	r, err := session.Compare(ctx, &o.session, run)
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	return tellComparison(e, o, r, source)
+}
+
+// tellComparison prints the findings, by whom, and the table.
+func tellComparison(e *env, o *options, r *report.Report, source func(string) []string) (int, error) {
+	w := o.reportWriter(e, e.stdout)
+	writeFoundBy(w, r, source)
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "not checked: %s: %s\n", s.What, s.Reason)
+	}
+	if len(r.Findings)+len(r.Skipped) > 0 {
+		fmt.Fprintln(w)
+	}
+	newText(w, source).Detectors(w, r)
+	if err := writeJSON(e, o, r); err != nil {
+		return 0, err
+	}
+	return exitCodes[r.Verdict], nil
+}
+
+// writeFoundBy writes findings in short, each with the detectors that have it.
+func writeFoundBy(w io.Writer, r *report.Report, source func(string) []string) {
+	text := newText(w, source)
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		text.Brief(w, f)
+		if f.Class == detect.Race {
+			fmt.Fprintf(w, "    %s\n", foundBy(r, f))
+		}
+	}
+}
+
+// foundBy tells which detectors have a finding and which have not.
+func foundBy(r *report.Report, f *report.Finding) string {
+	var by, not []string
+	for _, d := range r.Detectors {
+		if f.By(d.Name) {
+			by = append(by, d.Name)
+		} else {
+			not = append(not, d.Name)
+		}
+	}
+	s := "found by " + strings.Join(by, ", ")
+	if len(not) > 0 {
+		s += "; not by " + strings.Join(not, ", ")
+	}
+	return s
+}
+
+func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) > 1 {
+		return 0, usagef("compare takes one name of the corpus")
+	}
+	programs, one, err := corpusPrograms(args[0])
+	if err != nil {
+		return 0, err
+	}
+	w := o.reportWriter(e, e.stdout)
+	stop := showProgress(e, &o.session)
+	results := session.CompareCorpus(ctx, &o.session, programs)
+	stop()
+	all := &report.Report{Verdict: report.Clean}
+	for i := range results {
+		x := &results[i]
+		writeJudged(w, x, one)
+		if x.Err != nil {
+			all.Skipped = append(all.Skipped, report.Skipped{What: "corpus/" + x.Program.Path(), Reason: x.Err.Error()})
+			continue
+		}
+		session.AddComparison(all, x.Report)
+	}
+	if len(all.Skipped) > 0 {
+		all.Verdict = report.NotChecked
+	}
+	fmt.Fprintln(w)
+	newText(w, corpusLines(programs[0])).Detectors(w, all)
+	if err := writeJSON(e, o, all); err != nil {
+		return 0, err
+	}
+	return exitCodes[all.Verdict], nil
+}
+
+// writeJudged writes who was wrong about a program, and with what findings.
+func writeJudged(w io.Writer, x *session.CorpusResult, findings bool) {
+	name := "corpus/" + x.Program.Path() + ".cu"
+	if x.Err != nil {
+		fmt.Fprintf(w, "%s: FAILED\n  %s\n", name, strings.ReplaceAll(x.Err.Error(), "\n", "\n  "))
+		return
+	}
+	var misses, alarms []string
+	for _, d := range x.Report.Detectors {
+		if d.Misses > 0 {
+			misses = append(misses, fmt.Sprintf("%s %d", d.Name, d.Misses))
+		}
+		if d.FalseAlarms > 0 {
+			alarms = append(alarms, fmt.Sprintf("%s %d", d.Name, d.FalseAlarms))
+		}
+	}
+	s := "all agree"
+	switch {
+	case len(misses) > 0 && len(alarms) > 0:
+		s = "missed by " + strings.Join(misses, ", ") + "; false alarms by " + strings.Join(alarms, ", ")
+	case len(misses) > 0:
+		s = "missed by " + strings.Join(misses, ", ")
+	case len(alarms) > 0:
+		s = "false alarms by " + strings.Join(alarms, ", ")
+	case x.Program.Dir != corpus.Race:
+		s = "no detector names a race"
+	}
+	fmt.Fprintf(w, "%s: %s\n", name, s)
+	if findings {
+		writeFoundBy(w, x.Report, corpusLines(x.Program))
+	}
+}

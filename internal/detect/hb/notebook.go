@@ -1,0 +1,184 @@
+package hb
+
+// notebook holds deeds and notes.
+type notebook struct {
+	deeds  slab[deed]
+	recent [1 << 12]uint32 // deeds, by hash
+	chunks [maxNotesShared + 1]noteSlab
+	lines  noteLines
+}
+
+// noteSlab is an arena of chunks of 1<<log notes, numbered from 1.
+type noteSlab struct {
+	blocks [][]note
+	free   []uint32
+	used   uint32
+}
+
+const chunksPerBlock = 256
+
+func (s *noteSlab) at(id uint32, log uint) []note {
+	at := id % chunksPerBlock << log
+	return s.blocks[id/chunksPerBlock][at : at+1<<log : at+1<<log]
+}
+
+func (s *noteSlab) add(log uint) uint32 {
+	if n := len(s.free); n > 0 {
+		id := s.free[n-1]
+		s.free = s.free[:n-1]
+		clear(s.at(id, log))
+		return id
+	}
+	s.used++
+	if int(s.used/chunksPerBlock) >= len(s.blocks) {
+		s.blocks = append(s.blocks, make([]note, chunksPerBlock<<log))
+	}
+	return s.used
+}
+
+// rest gives the notes of a word beside the first, free ones included.
+func (t *notebook) rest(c *noteCell) []note {
+	if c.more == 0 {
+		return nil
+	}
+	return t.chunks[c.more&7].at(c.more>>3, uint(c.more&7))
+}
+
+// room gives a free note of a word, nil when it has as many as it may have.
+func (t *notebook) room(c *noteCell, most uint) *note {
+	if c.deed == 0 {
+		return &c.note
+	}
+	old := t.rest(c)
+	for i := range old {
+		if old[i].deed == 0 {
+			return &old[i]
+		}
+	}
+	log := uint(c.more&7) + 1
+	if log > most {
+		return nil
+	}
+	id := t.chunks[log].add(log)
+	fresh := t.chunks[log].at(id, log)
+	copy(fresh, old)
+	t.free(c)
+	c.more = id<<3 | uint32(log)
+	return &fresh[len(old)]
+}
+
+// free gives back the chunk of a word.
+func (t *notebook) free(c *noteCell) {
+	if c.more != 0 {
+		s := &t.chunks[c.more&7]
+		s.free = append(s.free, c.more>>3)
+		c.more = 0
+	}
+}
+
+// noteLines is an arena of lines of notes, numbered from 1.
+type noteLines struct {
+	blocks []*[linesPerBlock]noteLine
+	free   []uint32
+	used   uint32
+}
+
+const linesPerBlock = 16
+
+func (s *noteLines) at(id uint32) *noteLine { return &s.blocks[id/linesPerBlock][id%linesPerBlock] }
+
+func (s *noteLines) add() uint32 {
+	if n := len(s.free); n > 0 {
+		id := s.free[n-1]
+		s.free = s.free[:n-1]
+		*s.at(id) = noteLine{}
+		return id
+	}
+	s.used++
+	if int(s.used/linesPerBlock) >= len(s.blocks) {
+		s.blocks = append(s.blocks, new([linesPerBlock]noteLine))
+	}
+	return s.used
+}
+
+// drop forgets the notes of line i of a page.
+func (t *notebook) drop(p *page, i uint64) {
+	n := t.lines.at(p.notes[i])
+	for j := range n {
+		if n[j].more != 0 {
+			t.free(&n[j])
+		}
+	}
+	t.lines.free = append(t.lines.free, p.notes[i])
+	p.notes[i] = 0
+}
+
+// deed gives the number of a deed of launch l.
+func (t *notebook) deed(l *launch, x deed) uint32 {
+	h := (uint64(x.class)<<32 | uint64(x.warp)) * 0x9e3779b97f4a7c15
+	h ^= (uint64(x.clock)<<32 | uint64(x.exec)) * 0xff51afd7ed558ccd
+	at := &t.recent[h*0xd6e8feb86659fd93>>(64-12)]
+	if *at != 0 && *t.deeds.at(*at) == x {
+		return *at
+	}
+	id := t.deeds.add()
+	*t.deeds.at(id) = x
+	*at = id
+	l.deeds = append(l.deeds, id)
+	return id
+}
+
+// forgetDeeds ends the deeds of a launch that has no notes left.
+func (t *notebook) forgetDeeds(l *launch) {
+	for _, id := range l.deeds {
+		*t.deeds.at(id) = deed{}
+		t.deeds.drop(id)
+	}
+	l.deeds = nil
+}
+
+// manyDeeds is how many deeds a launch may have before those without notes are looked for.
+const manyDeeds = 1 << 16
+
+// sweep ends the deeds of a launch that no note refers to.
+func (d *Detector) sweep(l *launch) {
+	t := &d.mem.notebook
+	used := make([]uint64, t.deeds.used/64+1)
+	mark := func(p *page) {
+		if p == nil {
+			return
+		}
+		for _, id := range p.notes {
+			if id == 0 {
+				continue
+			}
+			n := t.lines.at(id)
+			for j := range n {
+				c := &n[j]
+				used[c.deed>>deedShift/64] |= 1 << (c.deed >> deedShift % 64)
+				for _, x := range t.rest(c) {
+					used[x.deed>>deedShift/64] |= 1 << (x.deed >> deedShift % 64)
+				}
+			}
+		}
+	}
+	for _, p := range l.pages {
+		mark(p)
+	}
+	for _, b := range l.blocks {
+		for _, p := range b.shared.pages {
+			mark(p)
+		}
+	}
+	keep := l.deeds[:0]
+	for _, id := range l.deeds {
+		if used[id/64]>>(id%64)&1 != 0 {
+			keep = append(keep, id)
+			continue
+		}
+		*t.deeds.at(id) = deed{}
+		t.deeds.drop(id)
+	}
+	l.deeds = keep
+	l.manyDeeds = max(manyDeeds, 2*len(keep))
+}

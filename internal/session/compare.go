@@ -1,0 +1,168 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// Compare attaches all chosen detectors (every one there is, when none was chosen) to one execution, and tells what
+// each found and what it cost. Detectors that want warps in lockstep get an execution of their own; a last one, with no
+// detector, is what costs are measured against. run executes with the options it is given; i counts its calls.
+func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*report.Report, error)) (*report.Report, error) {
+	chosen := o.Detectors
+	if len(chosen) == 0 {
+		chosen = all.Detectors()
+	}
+	var reports []*report.Report
+	var lockstep, independent []detect.Spec
+	for _, d := range chosen {
+		if d.Lockstep {
+			lockstep = append(lockstep, d)
+		} else {
+			independent = append(independent, d)
+		}
+	}
+	runs := 0
+	for _, group := range [][]detect.Spec{independent, lockstep} {
+		if len(group) == 0 {
+			continue
+		}
+		each := *o
+		each.Detectors = group
+		r, err := run(runs, &each)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+		runs++
+	}
+	bare := *o
+	bare.Detectors, bare.Bare = nil, true
+	base, err := run(runs, &bare)
+	if err != nil {
+		return nil, err
+	}
+	out := together(reports, chosen)
+	out.Verdict = verdict(out, o.FailOn)
+	if s := kernelSeconds(base); s > 0 {
+		for i := range out.Detectors {
+			out.Detectors[i].Over = 1 + out.Detectors[i].Seconds/s
+		}
+	}
+	return out, nil
+}
+
+func kernelSeconds(r *report.Report) (s float64) {
+	for _, k := range r.Kernels {
+		s += k.Seconds
+	}
+	return s
+}
+
+// together makes one report of executions of one program under different detectors.
+func together(reports []*report.Report, order []detect.Spec) *report.Report {
+	out := *reports[0]
+	for _, r := range reports[1:] {
+		out.Findings = append(slices.Clone(out.Findings), r.Findings...)
+		out.Detectors = append(slices.Clone(out.Detectors), r.Detectors...)
+		for _, s := range r.Skipped {
+			if !slices.Contains(out.Skipped, s) {
+				out.Skipped = append(slices.Clone(out.Skipped), s)
+			}
+		}
+	}
+	slices.SortStableFunc(out.Detectors, func(a, b report.Detector) int { return rank(order, a.Name) - rank(order, b.Name) })
+	slices.SortStableFunc(out.Findings, func(a, b report.Finding) int { return rank(order, a.Detector) - rank(order, b.Detector) })
+	out.Findings = report.Merge(out.Findings)
+	return &out
+}
+
+// AddComparison adds a program's comparison to that of others. Times are added up; the largest metadata stays.
+func AddComparison(all, r *report.Report) {
+	over := func(d report.Detector) float64 {
+		if d.Over > 1 {
+			return d.Seconds / (d.Over - 1) // the seconds with no detector
+		}
+		return 0
+	}
+	before := slices.Clone(all.Detectors)
+	all.Kernels = append(all.Kernels, r.Kernels...)
+	all.Skipped = append(all.Skipped, r.Skipped...)
+	all.Findings = append(all.Findings, r.Findings...)
+	all.Detectors = addCosts(all.Detectors, r.Detectors)
+	for i := range all.Detectors {
+		d := &all.Detectors[i]
+		d.Over = 0
+		var bare float64
+		for _, from := range [][]report.Detector{before, r.Detectors} {
+			for _, x := range from {
+				if x.Name == d.Name {
+					bare += over(x)
+				}
+			}
+		}
+		if bare > 0 {
+			d.Over = 1 + d.Seconds/bare
+		}
+	}
+}
+
+func rank(order []detect.Spec, name string) int {
+	return slices.IndexFunc(order, func(s detect.Spec) bool { return s.Name == name })
+}
+
+// CompareCorpus compares detectors on programs of the corpus, o.Jobs at a time, and judges each by the races that the
+// sources want. Results stand in the order of the programs.
+func CompareCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
+	return eachProgram(ctx, o, programs, func(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
+		in, err := CorpusInput(p)
+		if err == nil {
+			res.Report, err = Compare(ctx, o, func(_ int, o *Options) (*report.Report, error) { return Check(ctx, o, in) })
+		}
+		if res.Err = err; err == nil {
+			judgeDetectors(p, res.Report)
+		}
+		return res
+	})
+}
+
+// judgeDetectors counts for each detector of a report the races of severity error that the program's source wants and the
+// detector did not find, and the races it found on lines of which no want speaks as a race. Kinds are not compared:
+// detectors differ in what they tell races apart by. Nor are warnings asked for: whether they are races is a matter of
+// reading.
+func judgeDetectors(p *corpus.Program, r *report.Report) {
+	races, errors := map[int]bool{}, map[int]bool{}
+	for _, w := range p.Wants {
+		if slices.Contains(detect.RaceKinds(), detect.Kind(w.Kind)) {
+			races[w.Line] = true
+			if w.Severity == detect.Error.String() {
+				errors[w.Line] = true
+			}
+		}
+	}
+	for i := range r.Detectors {
+		d := &r.Detectors[i]
+		d.Judged, d.FalseAlarms = true, 0
+		missing := maps.Clone(errors)
+		for j := range r.Findings {
+			f := &r.Findings[j]
+			if f.Class != detect.Race || !f.By(d.Name) {
+				continue
+			}
+			lines := linesIn(p, f)
+			if len(lines) == 0 || slices.ContainsFunc(lines, func(line int) bool { return !races[line] }) {
+				d.FalseAlarms++
+			}
+			for _, line := range lines {
+				delete(missing, line)
+			}
+		}
+		d.Misses = len(missing)
+	}
+}
