@@ -4,10 +4,11 @@ package all
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/barracuda"
+	"fencepost.dev/fencepost/internal/detect/gwcp"
 	"fencepost.dev/fencepost/internal/detect/hb"
 )
 
 // Detectors gives every detector, the default one first.
 func Detectors() []detect.Spec {
-	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec}
+	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec, gwcp.Spec}
 }

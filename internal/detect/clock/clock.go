@@ -84,6 +84,36 @@ func (b *Block) With(n int, w, mask, v uint32) *Block {
 	return out.settle()
 }
 
+// WithWarps gives b with the lanes lanes[w] of each warp w set to v. The block has len(lanes) warps.
+func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
+	out := &Block{warps: make([]warp, len(lanes))}
+	for i, mask := range lanes {
+		x := &out.warps[i]
+		switch {
+		case b == nil:
+		case b.warps == nil:
+			x.val = b.Min
+		default:
+			*x = b.warps[i]
+		}
+		switch mask {
+		case 0:
+		case ^uint32(0):
+			*x = warp{val: v}
+		default:
+			l := new([32]uint32)
+			for j := range l {
+				l[j] = x.at(j)
+				if mask>>uint(j)&1 != 0 {
+					l[j] = v
+				}
+			}
+			*x = packed(l)
+		}
+	}
+	return out.settle()
+}
+
 // packed is the warp with the epochs l, without them when they are all the same.
 func packed(l *[32]uint32) warp {
 	for _, v := range l {

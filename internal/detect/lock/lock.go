@@ -44,6 +44,8 @@ type Rules struct {
 	Unfenced bool
 	// ExchangeOnly: only exchanges release (000, 001 and 003 to the letter); otherwise stores and other atomic writes do too.
 	ExchangeOnly bool
+	// Swap: a compare-and-swap that succeeds on a lock that the thread holds releases it, rather than takes it anew.
+	Swap bool
 	// Unheld: an exchange directly after a fence releases although the thread does not hold the lock (000 and 001 to the
 	// letter).
 	Unheld bool
@@ -197,7 +199,7 @@ func (t *Tracker) atomic(b *event.Batch, e *event.Event, w *warp) {
 		e.RMW == event.Exchange && t.rules.TestAndSet && e.Flags&event.FlagRead != 0
 	gives := e.RMW == event.Exchange || !t.rules.ExchangeOnly
 	given := uint32(0)
-	if e.Flags&event.FlagWrite != 0 && (gives || e.RMW != event.CompareAndSwap) && (t.rules.Unheld || len(w.holds) > 0) {
+	if e.Flags&event.FlagWrite != 0 && (t.rules.Swap || e.RMW != event.CompareAndSwap) && (t.rules.Unheld || len(w.holds) > 0) {
 		given = t.write(b, e, w, gives, takes)
 	}
 	after := w.after

@@ -1,0 +1,266 @@
+package gwcp
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// class is what all accesses by one instruction have in common, as far as judging and messages ask.
+type class struct {
+	place  uint32
+	op     detect.Op
+	order  event.Order
+	scope  event.Scope
+	space  event.Space
+	size   uint8
+	locked bool // in a critical section
+	side   detect.Side
+}
+
+// actor is the access being judged: lanes of one view.
+type actor struct {
+	b     *event.Batch
+	e     *event.Event
+	blk   *block
+	view  *view
+	class uint32
+	write bool
+	spans []part
+}
+
+// classOf numbers the class of an access.
+func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
+	slot := &d.recent[e.Place%uint32(len(d.recent))]
+	c := class{place: e.Place, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size, locked: locked}
+	switch {
+	case e.Kind == event.Load:
+		c.op = detect.Read
+	case e.Kind == event.Store:
+		c.op = detect.Write
+	default:
+		c.op = detect.AtomicOp
+	}
+	c.side.Write = e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
+	c.side.RMW = e.Kind == event.Atomic
+	c.side.Volatile = e.Order == event.Volatile && d.cfg.Model != detect.ModelPTX
+	c.side.Atomic = c.side.RMW || e.Order >= event.Relaxed || e.Order == event.Volatile && !c.side.Volatile
+	c.side.Wide = c.side.Atomic && (wide(e.Scope) || e.Scope == event.NoScope)
+	c.side.Unit = int(e.Size)
+	if d.classes[*slot] == c {
+		return *slot
+	}
+	id, ok := d.ids[c]
+	if !ok {
+		id = uint32(len(d.classes))
+		d.classes = append(d.classes, c)
+		d.ids[c] = id
+	}
+	*slot = id
+	return id
+}
+
+// judge looks for races of an access and records it.
+func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
+	a := &d.act
+	a.b, a.e, a.blk = d.batch, e, blk
+	// Lanes of a store that meet are told by within, and of an atomic operation come one after the other.
+	once := len(w.groups) == 1 && e.Flags&event.FlagScattered == 0 || e.Kind == event.Atomic || e.Order >= event.Relaxed
+	if e.Kind == event.Store && (e.Flags&event.FlagScattered != 0 || uint64(e.Stride) < uint64(e.Size)) {
+		d.within(e)
+	}
+	for record := false; ; record = true {
+		for i := range w.groups {
+			g := &w.groups[i]
+			lanes := g.lanes & e.Mask
+			if lanes == 0 {
+				continue
+			}
+			a.view = &g.view
+			a.class = d.classOf(e, len(g.sections) > 0)
+			a.write = d.classes[a.class].side.Write
+			a.parts(lanes, &span{warp: e.Warp, epoch: g.epoch, exec: e.Mask, class: a.class})
+			for j := range a.spans {
+				p := &a.spans[j]
+				if e.Space == event.Shared && p.addr >= maxWindow {
+					continue // no such memory
+				}
+				ln := d.line(p.addr)
+				if a.write && e.Kind == event.Atomic && p.lanes&(p.lanes-1) != 0 && p.shape.den() == 0 {
+					d.inTurn(ln, p)
+					continue
+				}
+				if !record {
+					d.check(ln, p)
+				}
+				if record || once {
+					d.record(ln, p)
+				}
+			}
+		}
+		if record || once {
+			return
+		}
+	}
+}
+
+// maxWindow bounds the shared memory of a block, far above any device's.
+const maxWindow = 1 << 24
+
+func (d *Detector) line(addr uint64) *line {
+	if a := &d.act; a.e.Space == event.Shared {
+		return d.mem.Shared(d.run.window(a.blk), addr)
+	}
+	return d.mem.Global(addr)
+}
+
+// record notes an access that was judged.
+func (d *Detector) record(ln *line, p *part) {
+	if d.act.write {
+		d.write(ln, &p.span)
+	} else {
+		d.read(ln, &p.span)
+	}
+}
+
+// inTurn judges and records an atomic operation of several lanes on one variable: the first meets what was there, each
+// other the one before it, and the last remains.
+func (d *Detector) inTurn(ln *line, p *part) {
+	lanes := p.lanes
+	p.lanes = lanes & -lanes
+	d.check(ln, p)
+	p.lanes = 1 << uint(31-bits.LeadingZeros32(lanes))
+	d.write(ln, &p.span)
+}
+
+// check judges an access against what a line holds.
+func (d *Detector) check(ln *line, p *part) {
+	d.against(&ln.w, p)
+	if d.act.write {
+		d.against(&ln.r, p)
+	}
+	if ln.more == nil {
+		return
+	}
+	for i := range ln.more.ws {
+		d.against(&ln.more.ws[i], p)
+	}
+	if d.act.write {
+		for i := range ln.more.rs {
+			d.against(&ln.more.rs[i], p)
+		}
+	}
+}
+
+// against judges an access against an earlier one.
+func (d *Detector) against(x *span, p *part) {
+	if x.gm&p.gm == 0 || !x.shape.overlaps(p.shape) || x.sameThreads(&p.span) {
+		return
+	}
+	a := &d.act
+	if d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0 {
+		return
+	}
+	if d.strongPair(x) {
+		return
+	}
+	d.races(x, p)
+}
+
+// strongPair says that the actor and x are both atomic, with scopes that overlap: that of one reaches beyond the block, or
+// the threads are of one block.
+func (d *Detector) strongPair(x *span) bool {
+	m, n := &d.classes[x.class].side, &d.classes[d.act.class].side
+	return m.Atomic && n.Atomic && (m.Wide || n.Wide || x.warp/d.run.wpb == d.act.blk.index)
+}
+
+// races reports the lanes of p that race with x, granule by granule.
+func (d *Detector) races(x *span, p *part) {
+	a := &d.act
+	var done uint32
+	for gm := x.gm & p.gm; gm != 0; gm &= gm - 1 {
+		g := bits.TrailingZeros32(gm)
+		earlier := x.owners(g)
+		for m := p.owners(g) &^ done; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			others := earlier
+			if x.warp == p.warp {
+				others &^= 1 << uint(lane)
+			}
+			late := d.run.behind(&a.view.p, a.blk, x.warp, others, x.epoch)
+			if late == 0 {
+				continue
+			}
+			done |= 1 << uint(lane)
+			predicted := true
+			if hb := d.run.behind(&a.view.h, a.blk, x.warp, late, x.epoch); hb != 0 {
+				late, predicted = hb, false
+			}
+			at := p.addr + uint64(4*g+bits.TrailingZeros8(x.shape.bytes()&p.shape.bytes()))
+			d.report(x, at, lane, bits.TrailingZeros32(late), predicted, false)
+		}
+	}
+}
+
+// within finds lanes of one store that write the same bytes.
+func (d *Detector) within(e *event.Event) {
+	a := &d.act
+	if a.class = d.classOf(e, false); d.classes[a.class].side.Atomic {
+		return
+	}
+	if e.Flags&event.FlagScattered != 0 {
+		apart := true // in ascending order
+		last := uint64(0)
+		for _, addr := range d.batch.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
+			apart = apart && (last == 0 || addr >= last+uint64(e.Size))
+			last = addr
+		}
+		if apart {
+			return
+		}
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := d.batch.AddrOf(e, lane)
+		for o := e.Mask & (1<<uint(lane) - 1); o != 0; o &= o - 1 {
+			other := bits.TrailingZeros32(o)
+			if from := d.batch.AddrOf(e, other); from < at+uint64(e.Size) && at < from+uint64(e.Size) {
+				x := span{warp: e.Warp, lanes: 1 << uint(other), exec: e.Mask, class: a.class}
+				d.report(&x, max(from, at), lane, other, false, true)
+				break
+			}
+		}
+	}
+}
+
+// report tallies a race of a lane of the actor with a lane of x at the byte at.
+func (d *Detector) report(x *span, at uint64, lane, other int, predicted, sameEvent bool) {
+	if d.predicted && !predicted {
+		return
+	}
+	a := &d.act
+	m, n := &d.classes[x.class], &d.classes[a.class]
+	rel := detect.Relation{SameLaunch: true, SameBlock: x.warp/d.run.wpb == a.blk.index, SameWarp: x.warp == a.e.Warp, SameEvent: sameEvent}
+	rel.Lockstep = rel.SameWarp && !sameEvent && (x.exec>>uint(lane)&1 != 0 || a.e.Mask>>uint(other)&1 != 0)
+	category := detect.Classify(m.side, n.side, rel)
+	if m.side.Atomic && n.side.Atomic {
+		category = detect.ScopeRace
+	}
+	r := tally.Race{Predicted: predicted, Facts: detect.Facts{Category: category, Alone: m.locked != n.locked,
+		Earlier: d.side(m, x.warp, other, at), Later: d.side(n, a.e.Warp, lane, at)}}
+	if predicted {
+		r.Note = "ordered in this run only because one critical section came before another"
+	}
+	d.found.Add(&r)
+}
+
+func (d *Detector) side(c *class, warp uint32, lane int, at uint64) detect.Access {
+	x := detect.Access{Op: c.op, Order: c.order, Scope: c.scope, Space: c.space, Place: c.place, Launch: d.run.info,
+		Warp: warp, Lane: lane, Address: at, Size: int(c.size)}
+	if n := uint64(c.size); n&(n-1) == 0 {
+		x.Address = at &^ (n - 1)
+	}
+	return x
+}

@@ -1,0 +1,92 @@
+package gwcp
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// lanewise gives a stream whose memory events are by single lanes.
+func lanewise(b *event.Batch) *event.Batch {
+	out := *b
+	out.Events = nil
+	for i := range b.Events {
+		e := b.Events[i]
+		if e.Kind != event.Load && e.Kind != event.Store && e.Kind != event.Atomic {
+			out.Events = append(out.Events, e)
+			continue
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			one := b.Events[i]
+			one.Mask = m & -m
+			one.Addr, one.Stride = b.AddrOf(&e, bits.TrailingZeros32(m)), 0
+			one.Flags &^= event.FlagScattered | event.FlagValues
+			out.Events = append(out.Events, one)
+		}
+	}
+	return &out
+}
+
+// judged says which places raced with one before them, or with themselves, and how.
+func judged(b *event.Batch) string {
+	d := New(detect.Config{})
+	d.Events(b)
+	places := map[string]bool{}
+	for _, f := range d.Findings() {
+		places[fmt.Sprintf("%d predicted %v bytes %d", f.Accesses[1].Place, f.Predicted, f.Accesses[1].Size)] = true
+	}
+	return fmt.Sprint(slices.Sorted(maps.Keys(places)))
+}
+
+// TestWholeWarps: accesses of whole warps are judged as those of their lanes, one after the other, are.
+func TestWholeWarps(t *testing.T) {
+	rounds := 4000
+	if testing.Short() {
+		rounds = 800
+	}
+	racy := 0
+	for seed := 0; seed < rounds; seed++ {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		b := oracle.Traffic(r.IntN)
+		places := uint32(1000)
+		for i := range b.Events { // an instruction is executed once, so that a place tells which access it was
+			if e := &b.Events[i]; e.Kind <= event.Atomic {
+				places++
+				e.Place = places
+			}
+		}
+		got, want := judged(b), judged(lanewise(b))
+		if got != want {
+			t.Fatalf("seed %d: whole warps\n%s\nlane by lane\n%s\n%s", seed, got, want, oracle.Print(b))
+		}
+		if want != "[]" {
+			racy++
+		}
+	}
+	if racy < rounds/4 || racy == rounds {
+		t.Errorf("%d of %d streams race", racy, rounds)
+	}
+}
+
+// TestAnyStream: no stream makes the detector fail, whatever its synchronisation.
+func TestAnyStream(t *testing.T) {
+	for seed := 0; seed < 3000; seed++ {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		b := oracle.Random(r.IntN)
+		for i := range b.Events {
+			if e := &b.Events[i]; e.Kind == event.Atomic {
+				e.RMW = event.RMW(r.IntN(3))
+			}
+		}
+		d := New(detect.Config{})
+		d.Events(b)
+		d.Findings()
+	}
+}

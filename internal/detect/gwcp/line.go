@@ -1,0 +1,402 @@
+package gwcp
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// lineBytes is how much memory a line stands for; it has 32 granules of 4 bytes.
+const lineBytes = 128
+
+// span is an access of lanes of one warp to granules of a line.
+type span struct {
+	warp  uint32
+	epoch uint32
+	lanes uint32
+	exec  uint32 // lanes of the whole instruction
+	gm    uint32 // granules; 0: no access
+	class uint32
+	shape shape
+}
+
+// shape says which lane accessed a granule, and which bytes of each: 4 bits of bytes, 2 of the logarithm of num, 5 of den,
+// 16 of c. Granule g is that of lane (g*num - c) / den; with den 0 it is of every lane of the span.
+type shape uint32
+
+func makeShape(bytes uint8, num, den uint, c int) shape {
+	return shape(bytes) | shape(num)<<4 | shape(den)<<6 | shape(uint16(int16(c)))<<16
+}
+
+// all is the shape of an access by each lane to all of the bytes.
+func all(bytes uint8) shape { return shape(bytes) }
+
+func (s shape) bytes() uint8            { return uint8(s & 15) }
+func (s shape) den() int                { return int(s >> 6 & 31) }
+func (s shape) withBytes(b uint8) shape { return s&^15 | shape(b) }
+func (s shape) overlaps(o shape) bool   { return s&o&15 != 0 }
+func (s shape) covers(o shape) bool     { return o&^s&15 == 0 }
+
+// owners are the lanes that accessed granule g of x.
+func (x *span) owners(g int) uint32 {
+	den := x.shape.den()
+	if den == 0 {
+		return x.lanes
+	}
+	n := g<<(x.shape>>4&3) - int(int16(x.shape>>16))
+	return 1 << uint(n/den) & x.lanes
+}
+
+// single says that each granule of x is one thread's.
+func (x *span) single() bool { return x.shape.den() != 0 || x.lanes&(x.lanes-1) == 0 }
+
+// sameThreads says that x and n have the same one thread at each granule, whatever granules they are of.
+func (x *span) sameThreads(n *span) bool {
+	return x.warp == n.warp && (x.shape^n.shape)>>4 == 0 && (x.shape>>6&31 != 0 || x.lanes == n.lanes && x.lanes&(x.lanes-1) == 0)
+}
+
+// line is the shadow of 128 bytes: the last write of each byte (W of 000, an epoch), and its reads since (R of 000). One
+// span of each kind is enough for what warps access in lane order; others stand in more.
+type line struct {
+	w, r span
+	more *more
+}
+
+type more struct {
+	ws, rs []span
+	// last, of more than few, is the newest read of each warp among many, an index of rs.
+	last  map[uint32]int
+	prune int // length of rs at which reads that stand for nothing are looked for
+}
+
+// Of up to few reads, the near newest are looked through for one of the same warp.
+const (
+	few  = 48
+	near = 8
+)
+
+// firstPrune is how many reads there are when it is first asked which of them stand for nothing.
+const firstPrune = 4
+
+// strip takes the bytes that n covers from x. It gives the part of x that lies in the same granules but in other bytes.
+func (x *span) strip(n *span) (rest span) {
+	both := x.gm & n.gm
+	if both == 0 || !x.shape.overlaps(n.shape) {
+		return rest
+	}
+	x.gm &^= both
+	if !n.shape.covers(x.shape) {
+		rest = *x
+		rest.gm, rest.shape = both, x.shape.withBytes(x.shape.bytes()&^n.shape.bytes())
+	}
+	return rest
+}
+
+// write records n as the last write of its bytes, and forgets their reads.
+func (d *Detector) write(ln *line, n *span) {
+	if ln.more == nil && ln.w.gm&^n.gm == 0 && n.shape.covers(ln.w.shape) && (ln.r.gm&n.gm == 0 || n.shape.covers(ln.r.shape)) {
+		ln.r.gm &^= n.gm
+		ln.w = *n
+		return
+	}
+	old := ln.w.strip(n)
+	read := ln.r.strip(n)
+	m := ln.more
+	if m != nil {
+		m.ws = stripAll(m.ws, n)
+		m.rs = stripAll(m.rs, n)
+		if m.last != nil {
+			m.index()
+		}
+	}
+	if old.gm != 0 {
+		d.more(ln).ws = append(ln.more.ws, old)
+	}
+	if read.gm != 0 {
+		d.addRead(d.more(ln), &read)
+	}
+	switch {
+	case ln.w.gm == 0:
+		ln.w = *n
+	case ln.w.merge(n):
+	default:
+		m := d.more(ln)
+		if end := len(m.ws) - 1; end < 0 || !m.ws[end].merge(n) {
+			m.ws = append(m.ws, *n)
+		}
+	}
+}
+
+// stripAll strips a list.
+func stripAll(list []span, n *span) []span {
+	if n.gm == ^uint32(0) && n.shape.bytes() == 15 {
+		return list[:0]
+	}
+	for i := 0; i < len(list); i++ {
+		x := &list[i]
+		if x.gm&n.gm == 0 || !x.shape.overlaps(n.shape) {
+			continue
+		}
+		rest := x.strip(n)
+		switch {
+		case x.gm != 0 && rest.gm != 0:
+			list = append(list, rest)
+		case rest.gm != 0:
+			*x = rest
+		case x.gm == 0:
+			end := len(list) - 1
+			*x = list[end]
+			list = list[:end]
+			i--
+		}
+	}
+	return list
+}
+
+// merge makes x stand for n as well, if both are alike but for granules.
+func (x *span) merge(n *span) bool {
+	if x.warp != n.warp || x.shape != n.shape || x.epoch != n.epoch || x.class != n.class || x.lanes != n.lanes && x.shape.den() == 0 {
+		return false
+	}
+	x.gm |= n.gm
+	x.lanes |= n.lanes
+	x.exec |= n.exec
+	return true
+}
+
+func (d *Detector) more(ln *line) *more {
+	if ln.more == nil {
+		ln.more = &more{prune: firstPrune}
+	}
+	return ln.more
+}
+
+// read records n among the reads of its bytes.
+func (d *Detector) read(ln *line, n *span) {
+	switch {
+	case ln.r.gm&^n.gm == 0 && n.shape.covers(ln.r.shape) && (ln.r.gm == 0 || d.replaces(n, &ln.r)):
+		ln.r = *n
+	case ln.r.merge(n):
+	default:
+		d.addRead(d.more(ln), n)
+	}
+}
+
+// replaces says that a read races with everything that the read x races with: it comes after, and is no more atomic.
+func (d *Detector) replaces(n, x *span) bool {
+	if n.class != x.class && d.classes[n.class].side.Atomic && d.classes[n.class].side != d.classes[x.class].side {
+		return false
+	}
+	a := &d.act
+	return x.sameThreads(n) || d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0
+}
+
+// addRead adds a read to those of more.
+func (d *Detector) addRead(m *more, n *span) {
+	if m.last == nil {
+		for i := len(m.rs) - 1; i >= max(0, len(m.rs)-near); i-- {
+			if x := &m.rs[i]; x.warp == n.warp && x.supersede(n) {
+				return
+			}
+		}
+	} else if i, ok := m.last[n.warp]; ok && m.rs[i].supersede(n) {
+		return
+	}
+	if len(m.rs) >= m.prune {
+		keep := m.rs[:0]
+		for i := range m.rs {
+			x := &m.rs[i]
+			if x.gm&^n.gm == 0 && n.shape.covers(x.shape) && d.replaces(n, x) {
+				continue
+			}
+			keep = append(keep, *x)
+		}
+		m.rs = keep
+		m.index()
+		m.prune = max(firstPrune, 2*len(m.rs))
+	}
+	m.rs = append(m.rs, *n)
+	switch {
+	case m.last != nil:
+		m.last[n.warp] = len(m.rs) - 1
+	case len(m.rs) > few:
+		m.index()
+	}
+}
+
+// index makes last anew.
+func (m *more) index() {
+	if len(m.rs) <= few {
+		m.last = nil
+		return
+	}
+	if m.last == nil {
+		m.last = map[uint32]int{}
+	}
+	clear(m.last)
+	for i := range m.rs {
+		m.last[m.rs[i].warp] = i
+	}
+}
+
+// supersede makes x stand for the read n by the same warp, if it can: they are alike, or n covers x and is by the same threads.
+func (x *span) supersede(n *span) bool {
+	if x.merge(n) {
+		return true
+	}
+	if x.class == n.class && x.sameThreads(n) && x.gm&^n.gm == 0 && n.shape.covers(x.shape) {
+		*x = *n
+		return true
+	}
+	return false
+}
+
+// part is a span with the number of its line's first byte.
+type part struct {
+	addr uint64
+	span
+}
+
+// parts takes the access of lanes apart into spans, line by line. proto has all that is the same for them.
+func (a *actor) parts(lanes uint32, proto *span) {
+	e := a.e
+	a.spans = a.spans[:0]
+	if e.Flags&event.FlagScattered == 0 {
+		a.run(lanes, bits.TrailingZeros32(e.Mask), e.Addr, e.Stride, proto)
+		return
+	}
+	addrs := a.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	if lanes == e.Mask && lanes>>uint(bits.TrailingZeros32(lanes))&(lanes>>uint(bits.TrailingZeros32(lanes))+1) == 0 {
+		a.runs(bits.TrailingZeros32(lanes), addrs, proto)
+		return
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		a.one(a.b.AddrOf(e, lane), 1<<uint(lane), proto)
+	}
+}
+
+// runs takes the scattered addresses of neighbouring lanes, from lane on, apart into runs of one stride.
+func (a *actor) runs(lane int, addrs []uint64, proto *span) {
+	for len(addrs) > 0 {
+		n := 1
+		var stride int64
+		if len(addrs) > 2 {
+			stride = int64(addrs[1] - addrs[0])
+			for n = 2; n < len(addrs) && int64(addrs[n]-addrs[n-1]) == stride; n++ {
+			}
+			if n == 2 {
+				n = 1
+			}
+		}
+		a.run((1<<uint(n)-1)<<uint(lane), lane, addrs[0], stride, proto)
+		lane += n
+		addrs = addrs[n:]
+	}
+}
+
+// run makes the spans of lanes whose addresses have one stride; lane first's would be addr.
+func (a *actor) run(lanes uint32, first int, addr uint64, stride int64, proto *span) {
+	size := uint64(a.e.Size)
+	switch {
+	case lanes&(lanes-1) == 0:
+		lane := bits.TrailingZeros32(lanes)
+		a.one(addr+uint64(int64(lane-first)*stride), lanes, proto)
+	case stride == 0 && a.e.Kind != event.Store:
+		a.one(addr, lanes, proto)
+	case size&(size-1) != 0, size > 16, addr&(size-1) != 0, stride <= 0, stride&int64(size-1) != 0,
+		stride > 124, stride == 3, stride >= 4 && stride&3 != 0:
+		for m := lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			a.one(addr+uint64(int64(lane-first)*stride), 1<<uint(lane), proto)
+		}
+	default:
+		a.affine(lanes, first, addr, int(stride), proto)
+	}
+}
+
+// one makes the spans of lanes that access all of the same bytes.
+func (a *actor) one(addr uint64, lanes uint32, proto *span) {
+	for end := addr + uint64(a.e.Size); addr < end; {
+		next := min(end, addr&^3+4)
+		bytes := uint8((1<<(next-addr) - 1) << (addr & 3))
+		gm := uint32(1) << (addr % lineBytes / 4)
+		if n := len(a.spans); n > 0 && a.spans[n-1].addr == addr&^(lineBytes-1) && a.spans[n-1].lanes == lanes && a.spans[n-1].shape == all(bytes) {
+			a.spans[n-1].gm |= gm
+		} else {
+			p := a.part(addr&^(lineBytes-1), proto)
+			p.lanes, p.gm, p.shape = lanes, gm, all(bytes)
+		}
+		addr = next
+	}
+}
+
+// part adds a part.
+func (a *actor) part(addr uint64, proto *span) *part {
+	a.spans = append(a.spans, part{addr, *proto})
+	return &a.spans[len(a.spans)-1]
+}
+
+// affine makes the spans of lanes with a stride; lane first's address would be at.
+func (a *actor) affine(lanes uint32, first int, at uint64, stride int, proto *span) {
+	size := int(a.e.Size)
+	for m := lanes; m != 0; {
+		lane := bits.TrailingZeros32(m)
+		addr := at + uint64((lane-first)*stride)
+		base := addr &^ (lineBytes - 1)
+		n := min(32-lane, (lineBytes-1-int(addr-base))/stride+1) // lanes of this line
+		in := m & uint32((uint64(1)<<uint(n)-1)<<uint(lane))
+		m &^= in
+		delta := int(at) - int(base) // of lane first
+		if size < 4 {
+			a.narrow(base, in, delta, first, stride, proto)
+			continue
+		}
+		p := a.part(base, proto)
+		p.lanes = in
+		p.shape = makeShape(15, 0, uint(stride/4), delta/4-first*(stride/4))
+		p.gm = granules(in, lane, int(addr-base)/4, stride/4, size/4)
+	}
+}
+
+// granules are those of lanes: of lane low from g on, and then by stride, n each.
+func granules(lanes uint32, low, g, stride, n int) (gm uint32) {
+	run := lanes >> uint(low)
+	if run&(run+1) == 0 && n == stride {
+		return uint32((uint64(1)<<uint(n*bits.OnesCount32(run)) - 1) << uint(g))
+	}
+	one := uint32(1)<<uint(n) - 1
+	for ; run != 0; run >>= 1 {
+		if run&1 != 0 {
+			gm |= one << uint(g)
+		}
+		g += stride
+	}
+	return gm
+}
+
+// narrow makes the spans of elements of one or two bytes: one for each place within a granule.
+func (a *actor) narrow(base uint64, lanes uint32, delta, first, stride int, proto *span) {
+	size := int(a.e.Size)
+	for b := 0; b < 4; b += size {
+		var in, gm uint32
+		for m := lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			if at := delta + (lane-first)*stride; at&3 == b {
+				in |= 1 << uint(lane)
+				gm |= 1 << uint(at/4)
+			}
+		}
+		if gm == 0 {
+			continue
+		}
+		p := a.part(base, proto)
+		p.lanes, p.gm = in, gm
+		bytes := uint8((1<<size - 1) << b)
+		if stride < 4 { // 4 or 2 elements a granule
+			p.shape = makeShape(bytes, uint(2-stride/2), 1, (delta-b)/stride-first)
+		} else {
+			p.shape = makeShape(bytes, 0, uint(stride/4), (delta-b)/4-first*(stride/4))
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package gwcp
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// lockState is what is known of a lock variable: one lock for each scope, that of the device and those of the blocks.
+type lockState struct {
+	id     lock.ID
+	device instance
+	blocks map[uint32]*instance
+	// touched is L^r and L^w of 000: what critical sections that have ended accessed.
+	touched map[granule][]touched
+	holder  *section
+	// known: it has been released as a lock. broken: two threads have held it at a time, so that it is no lock.
+	known, broken bool
+}
+
+// instance is a lock of one scope: the clocks P and H of 000 as of its releases, and the queues, of which all threads
+// share one copy.
+type instance struct {
+	p, h  *clock.Grid
+	queue []entry
+}
+
+// entry is a critical section in a queue: its acquire, an epoch, and what its release knew.
+type entry struct {
+	by    thread
+	epoch uint32
+	h     *clock.Grid
+}
+
+// maxQueue bounds a queue: beyond, neighbours become one, which orders more than they did.
+const maxQueue = 256
+
+// granule names four bytes of global memory (block 0), or of the shared memory of block-1.
+type granule struct {
+	word  uint64
+	block uint32
+}
+
+// thread names a thread.
+type thread struct{ warp, lane uint32 }
+
+// touched is an access of a granule in a critical section that has ended.
+type touched struct {
+	by      thread
+	epoch   uint32 // at the release
+	cover   thread // with covered: the thread of a later access that stands for this one, but not to itself
+	covered bool
+	device  bool   // scope of the release
+	block   uint32 // of the section
+	bytes   uint8
+	write   bool
+	h       *clock.Grid // of the release
+}
+
+// section is a critical section.
+type section struct {
+	lock     *lockState
+	device   bool // scope of the acquire
+	block    uint32
+	owner    thread
+	epoch    uint32 // of the acquire
+	open     bool
+	accesses []access
+	index    map[granule]int
+}
+
+// access is what a section accessed of a granule: R and W of 000.
+type access struct {
+	at          granule
+	read, write uint8 // bytes
+}
+
+// locks lets lanes acquire and release.
+func (d *Detector) locks(blk *block, wi uint32, steps []lock.Step) {
+	w := &blk.warps[wi]
+	for _, s := range steps {
+		w.each(s.Lanes, func(g *group, lane int) {
+			by := thread{blk.first + wi, uint32(lane)}
+			if s.Kind == lock.Acquire {
+				d.take(g, blk, by, s)
+				return
+			}
+			i := slices.IndexFunc(g.sections, func(x *section) bool { return x.lock.id == s.Lock })
+			if i < 0 {
+				return // never taken, or no lock
+			}
+			x := g.sections[i]
+			x.lock.holder = nil
+			if s.Kind == lock.Release {
+				d.release(g, blk, wi, x, s.Device)
+			}
+			g.sections = without(g.sections, x)
+			d.recycle(x)
+		})
+	}
+}
+
+// sane forgets that variables are locks that a second thread is about to take while the first has them.
+func (d *Detector) sane(e *event.Event, steps []lock.Step) {
+	for _, s := range steps {
+		if s.Kind != lock.Acquire {
+			continue
+		}
+		st := d.state(s.Lock)
+		if x := st.holder; st.broken || s.Lanes&(s.Lanes-1) == 0 && (x == nil || x.owner.warp == e.Warp && 1<<x.owner.lane == s.Lanes) {
+			continue
+		}
+		st.broken, st.holder, st.touched = true, nil, nil
+		if at := d.locations[st.key()]; at != nil {
+			at.lock = nil
+		}
+	}
+}
+
+func (d *Detector) state(id lock.ID) *lockState {
+	st := d.lockStates[id]
+	if st == nil {
+		st = &lockState{id: id}
+		d.lockStates[id] = st
+	}
+	return st
+}
+
+func (st *lockState) key() locKey {
+	k := locKey{addr: st.id.Addr}
+	if st.id.Shared {
+		k.block = st.id.Block + 1
+	}
+	return k
+}
+
+// take is algorithm 1, ACQUIRE.
+func (d *Detector) take(g *group, blk *block, by thread, s lock.Step) {
+	st := d.state(s.Lock)
+	if st.broken {
+		return
+	}
+	st.overlapping(s.Device, blk.index, func(x *instance) {
+		d.learn(&g.h, blk, x.h)
+		d.learn(&g.p, blk, x.p)
+	})
+	x := &section{lock: st, device: s.Device, block: blk.index, owner: by, epoch: g.epoch, index: d.index()}
+	st.holder = x
+	g.sections = append(slices.Clip(g.sections), x)
+}
+
+// overlapping calls f for the instances whose scope overlaps with that of a lock of a thread of a block.
+func (st *lockState) overlapping(device bool, block uint32, f func(*instance)) {
+	f(&st.device)
+	if !device {
+		if x := st.blocks[block]; x != nil {
+			f(x)
+		}
+		return
+	}
+	for _, b := range slices.Sorted(maps.Keys(st.blocks)) {
+		f(st.blocks[b])
+	}
+}
+
+// release is algorithm 1, RELEASE.
+func (d *Detector) release(g *group, blk *block, wi uint32, x *section, device bool) {
+	st := x.lock
+	if !st.known && !st.broken {
+		st.known = true
+		at := d.locations[st.key()]
+		if at == nil {
+			at = &location{}
+			d.locations[st.key()] = at
+		}
+		at.lock = st
+	}
+	if !st.broken {
+		st.overlapping(device, blk.index, func(o *instance) { d.dequeue(g, blk, x.owner, o) })
+		d.leave(g, blk, wi, x, device)
+	}
+	blk.number++
+	g.epoch = blk.number
+}
+
+// dequeue is rule (ii) of definition 1: of the critical sections of others whose acquire is ordered before this release,
+// the release is. The latest of them knows what those before it in the queue knew, for each happens before the next.
+func (d *Detector) dequeue(g *group, blk *block, by thread, x *instance) {
+	for i := len(x.queue) - 1; i >= 0; i-- {
+		if e := &x.queue[i]; e.by != by && d.run.behind(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
+			d.learn(&g.p, blk, e.h)
+			return
+		}
+	}
+}
+
+// leave publishes a section that ends.
+func (d *Detector) leave(g *group, blk *block, wi uint32, x *section, device bool) {
+	st := x.lock
+	h := d.run.tree(&g.h, blk, wi, 1<<x.owner.lane, g.epoch)
+	in := &st.device
+	if !device {
+		if st.blocks == nil {
+			st.blocks = map[uint32]*instance{}
+		}
+		if in = st.blocks[blk.index]; in == nil {
+			in = &instance{}
+			st.blocks[blk.index] = in
+		}
+	}
+	in.h = d.join.Join(in.h, h)
+	in.p = d.join.Join(in.p, d.run.tree(&g.p, blk, 0, 0, 0))
+	in.enqueue(entry{x.owner, x.epoch, h})
+	if st.touched == nil {
+		st.touched = map[granule][]touched{}
+	}
+	for _, a := range x.accesses {
+		t := touched{by: x.owner, epoch: g.epoch, device: device, block: blk.index, h: h}
+		list := st.touched[a.at]
+		if a.write != 0 {
+			t.bytes, t.write = a.write, true
+			list = d.touch(list, t)
+		}
+		if r := a.read &^ a.write; r != 0 {
+			t.bytes, t.write = r, false
+			list = d.touch(list, t)
+		}
+		st.touched[a.at] = list
+	}
+}
+
+// enqueue adds a critical section. When there are many, those longest ago become coarser.
+func (x *instance) enqueue(e entry) {
+	if len(x.queue) == maxQueue {
+		const half, quarter = maxQueue / 2, maxQueue / 4
+		for i := 0; i < quarter; i++ {
+			x.queue[i] = x.queue[2*i]
+			x.queue[i].h = x.queue[2*i+1].h
+		}
+		n := quarter + copy(x.queue[quarter:], x.queue[half:])
+		clear(x.queue[n:])
+		x.queue = x.queue[:n]
+	}
+	x.queue = append(x.queue, e)
+}
+
+// touch adds t to the accesses of a granule, and drops those for which it stands: for all other threads than t's own,
+// that is; it takes two of different threads to stand for one.
+func (d *Detector) touch(list []touched, t touched) []touched {
+	keep := list[:0]
+	for _, o := range list {
+		stands := o.bytes&^t.bytes == 0 && (t.write || !o.write) && (t.device || !o.device && o.block == t.block) &&
+			d.knows(t.h, o.by, o.epoch)
+		switch {
+		case !stands:
+		case o.by == t.by, o.covered && o.cover != t.by:
+			continue
+		default:
+			o.covered, o.cover = true, t.by
+		}
+		keep = append(keep, o)
+	}
+	return append(keep, t)
+}
+
+// knows says that a clock knows a thread's epoch.
+func (d *Detector) knows(g *clock.Grid, t thread, epoch uint32) bool {
+	l := d.run
+	i := t.warp / l.wpb
+	return g.At(l.depth, i).Behind(t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
+}
+
+// inside is algorithm 2, and keeps R and W: threads in critical sections access memory. Each is a group of its own since
+// its acquire.
+func (d *Detector) inside(blk *block, wi uint32, w *warp, e *event.Event) {
+	write := e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
+	for i := range w.groups {
+		if g := &w.groups[i]; len(g.sections) > 0 && g.lanes&e.Mask != 0 {
+			d.touches(g, blk, thread{blk.first + wi, uint32(bits.TrailingZeros32(g.lanes))}, e, write)
+		}
+	}
+}
+
+// touches does inside for one thread.
+func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, write bool) {
+	addr := d.batch.AddrOf(e, int(by.lane))
+	at := granule{}
+	id := lock.ID{Addr: addr}
+	if e.Space == event.Shared {
+		at.block, id.Shared, id.Block = blk.index+1, true, blk.index
+	}
+	if d.lockStates[id] != nil {
+		return // the acquire or release of a lock is no access
+	}
+	for end := addr + uint64(e.Size); addr < end; {
+		at.word = addr >> 2
+		next := min(end, (at.word+1)<<2)
+		bytes := uint8((1<<(next-addr) - 1) << (addr & 3))
+		for _, s := range g.sections {
+			if s.lock.broken {
+				continue
+			}
+			for i := range s.lock.touched[at] {
+				t := &s.lock.touched[at][i]
+				if t.by != by && t.bytes&bytes != 0 && (write || t.write) && (t.device || s.device || t.block == s.block) {
+					d.learn(&g.p, blk, t.h)
+				}
+			}
+			s.add(at, bytes, write)
+		}
+		addr = next
+	}
+}
+
+func (s *section) add(at granule, bytes uint8, write bool) {
+	i, ok := s.index[at]
+	if !ok {
+		i = len(s.accesses)
+		s.index[at] = i
+		s.accesses = append(s.accesses, access{at: at})
+	}
+	if write {
+		s.accesses[i].write |= bytes
+	} else {
+		s.accesses[i].read |= bytes
+	}
+}
+
+// index gives an empty index for a section.
+func (d *Detector) index() map[granule]int {
+	if n := len(d.indexes); n > 0 {
+		x := d.indexes[n-1]
+		d.indexes = d.indexes[:n-1]
+		return x
+	}
+	return map[granule]int{}
+}
+
+// recycle takes back what a section that has ended needed.
+func (d *Detector) recycle(x *section) {
+	clear(x.index)
+	d.indexes = append(d.indexes, x.index)
+	x.index, x.accesses = nil, nil
+}

@@ -1,0 +1,298 @@
+package gwcp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// shape of a random launch: warps of a few lanes that act.
+type shapeOf struct{ blocks, warps, lanes int }
+
+// maker makes a random trace twice: as events, and as operations.
+type maker struct {
+	r       *rand.Rand
+	s       shapeOf
+	ops     []op
+	b       event.Batch
+	holder  map[int]int     // lock: thread
+	device  map[[2]int]bool // thread, lock: scope of the acquire
+	held    map[int][]int   // thread: locks
+	barrier int
+	posted  map[int]int // flag: operation
+	exited  map[int]bool
+	nested  bool
+	narrow  int // scope of locks: that of the block one time in so many; 0: never
+}
+
+const (
+	dataBase = 0x10000
+	lockBase = 0x20000
+	flagBase = 0x30000
+	wpbBlock = 64 // threads of a block: two warps
+)
+
+func (m *maker) thread(block, warp, lane int) int { return (block*m.s.warps+warp)*m.s.lanes + lane }
+
+func (m *maker) place(t int) (block int, warp uint32, lane int) {
+	lane = t % m.s.lanes
+	w := t / m.s.lanes
+	return w / m.s.warps, uint32(w), lane
+}
+
+func (m *maker) emit(t int, e event.Event) {
+	_, w, lane := m.place(t)
+	e.Launch, e.Warp, e.Mask = 1, w, 1<<uint(lane)
+	if e.Place == 0 {
+		e.Place = 1
+	}
+	m.b.Events = append(m.b.Events, e)
+}
+
+func (m *maker) op(o op) { m.ops = append(m.ops, o) }
+
+func scopeOf(device bool) event.Scope {
+	if device {
+		return event.ScopeGPU
+	}
+	return event.ScopeCTA
+}
+
+func newMaker(seed uint64) *maker {
+	m := &maker{r: rand.New(rand.NewPCG(seed, 7)), holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}, exited: map[int]bool{}}
+	m.s = shapeOf{1 + m.r.IntN(3), 1 + m.r.IntN(2), 1 + m.r.IntN(2)}
+	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
+	m.nested = m.r.IntN(2) == 0
+	m.narrow = m.r.IntN(4)
+	m.b.Launches = []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
+	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
+	for b := 0; b < m.s.blocks; b++ {
+		for w := 0; w < m.s.warps-1; w++ { // the warps that are full have lanes that do nothing
+			m.b.Events = append(m.b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: uint32(b*m.s.warps + w), Mask: ^(1<<uint(m.s.lanes) - 1)})
+		}
+	}
+	calm := m.r.IntN(3) > 0
+	for i := 4 + m.r.IntN(40); i > 0; i-- {
+		if calm && m.r.IntN(8) > 0 {
+			m.visit()
+			i -= 2
+			continue
+		}
+		m.step()
+	}
+	return m
+}
+
+// visit lets a thread pass a critical section or two, with an access around now and then: most of what happens is then
+// ordered by locks in one way or another.
+func (m *maker) visit() {
+	t := m.r.IntN(m.s.blocks * m.s.warps * m.s.lanes)
+	block, _, _ := m.place(t)
+	o := op{thread: t, block: block}
+	for _, f := range []func(op){m.access, m.acquire, m.access, m.acquire, m.release, m.access, m.release, m.access} {
+		if m.r.IntN(2) == 0 {
+			f(o)
+		}
+	}
+	for len(m.held[t]) > 0 && m.r.IntN(6) > 0 {
+		m.release(o)
+	}
+}
+
+func (m *maker) step() {
+	t := m.r.IntN(m.s.blocks * m.s.warps * m.s.lanes)
+	block, _, _ := m.place(t)
+	o := op{thread: t, block: block}
+	switch k := m.r.IntN(20); {
+	case k < 9:
+		m.access(o)
+	case k < 13:
+		m.acquire(o)
+	case k < 17:
+		m.release(o)
+	case k == 17:
+		m.meet(o)
+	case k == 18:
+		m.post(o)
+	default:
+		m.wait(o)
+	}
+}
+
+func (m *maker) access(o op) {
+	o.kind = []opKind{opRead, opWrite, opWrite, opRead, opAtomic}[m.r.IntN(5)]
+	o.n = []int{4, 4, 4, 1, 2, 8}[m.r.IntN(6)]
+	if o.kind == opAtomic {
+		o.n = 4
+		o.device = m.r.IntN(2) == 0
+	}
+	o.at = m.r.IntN(3) * 8
+	if o.n < 8 {
+		o.at += m.r.IntN(8/o.n) * o.n
+	}
+	o.place = uint32(len(m.ops) + 10)
+	e := event.Event{Kind: []event.Kind{event.Load, event.Store, event.Atomic}[o.kind], Space: event.Global, Addr: dataBase + uint64(o.at), Size: uint8(o.n), Place: o.place}
+	if o.kind == opAtomic {
+		e.Order, e.Scope, e.Flags = event.Relaxed, scopeOf(o.device), event.FlagRead|event.FlagWrite|event.FlagRed
+	}
+	m.emit(o.thread, e)
+	m.op(o)
+}
+
+func (m *maker) acquire(o op) {
+	o.kind, o.lock, o.device = opAcquire, m.r.IntN(3), m.narrow == 0 || m.r.IntN(m.narrow+1) > 0
+	if _, taken := m.holder[o.lock]; taken || len(m.held[o.thread]) > 2 {
+		return
+	}
+	m.holder[o.lock] = o.thread
+	m.held[o.thread] = append(m.held[o.thread], o.lock)
+	m.device[[2]int{o.thread, o.lock}] = o.device
+	cas := event.Event{Kind: event.Atomic, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.CompareAndSwap,
+		Order: event.Relaxed, Scope: scopeOf(o.device), Flags: event.FlagRead | event.FlagWrite}
+	if m.r.IntN(2) == 0 {
+		cas.Order = event.Acquire
+		m.emit(o.thread, cas)
+	} else {
+		m.emit(o.thread, cas)
+		m.emit(o.thread, event.Event{Kind: event.Fence, Order: event.SC, Scope: event.ScopeGPU})
+	}
+	m.op(o)
+}
+
+func (m *maker) release(o op) {
+	locks := m.held[o.thread]
+	if len(locks) == 0 {
+		return
+	}
+	i := len(locks) - 1
+	if !m.nested {
+		i = m.r.IntN(len(locks))
+	}
+	o.kind, o.lock = opRelease, locks[i]
+	o.device = m.device[[2]int{o.thread, o.lock}]
+	m.held[o.thread] = append(append([]int(nil), locks[:i]...), locks[i+1:]...)
+	delete(m.holder, o.lock)
+	exch := event.Event{Kind: event.Atomic, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.Exchange,
+		Order: event.Relaxed, Scope: scopeOf(o.device), Flags: event.FlagRead | event.FlagWrite}
+	if m.r.IntN(2) == 0 {
+		exch.Order = event.Release
+	} else {
+		m.emit(o.thread, event.Event{Kind: event.Fence, Order: event.SC, Scope: event.ScopeGPU})
+	}
+	m.emit(o.thread, exch)
+	m.op(o)
+}
+
+// meet is a barrier of a block or of a warp.
+func (m *maker) meet(o op) {
+	m.barrier++
+	var who []int
+	block, warp, _ := m.place(o.thread)
+	whole := m.r.IntN(2) == 0
+	for t := 0; t < m.s.blocks*m.s.warps*m.s.lanes; t++ {
+		if b, w, _ := m.place(t); b == block && (whole || w == warp) {
+			who = append(who, t)
+		}
+	}
+	if len(who) == 1 && !whole {
+		return
+	}
+	for _, kind := range []opKind{opArrive, opDepart} {
+		for _, t := range who {
+			m.op(op{kind: kind, thread: t, block: block, barrier: m.barrier})
+		}
+	}
+	lanes := uint32(1)<<uint(m.s.lanes) - 1
+	if !whole {
+		m.b.Events = append(m.b.Events, event.Event{Kind: event.WarpSync, Launch: 1, Warp: warp, Mask: lanes})
+		return
+	}
+	for w := 0; w < m.s.warps; w++ {
+		m.b.Events = append(m.b.Events, event.Event{Kind: event.Arrive, Launch: 1, Warp: uint32(block*m.s.warps + w), Mask: lanes, Flags: event.FlagWait})
+	}
+	m.b.Events = append(m.b.Events, event.Event{Kind: event.BarrierDone, Launch: 1, Warp: uint32(block * m.s.warps), Mask: 1})
+}
+
+func (m *maker) post(o op) {
+	o.kind, o.lock = opPost, m.r.IntN(2)
+	o.at, o.n = 1000+8*o.lock, 4
+	m.posted[o.lock] = len(m.ops)
+	m.op(o)
+	m.emit(o.thread, event.Event{Kind: event.Store, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU})
+}
+
+func (m *maker) wait(o op) {
+	o.kind, o.lock, o.barrier = opWait, m.r.IntN(2), -1
+	o.at, o.n = 1000+8*o.lock, 4
+	if at, ok := m.posted[o.lock]; ok {
+		o.barrier = at
+	}
+	m.op(o)
+	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
+}
+
+// verdicts runs the detector and gives what it said of each access, by place.
+func verdicts(b *event.Batch) map[uint32]verdict {
+	d := New(detect.Config{})
+	d.Events(b)
+	out := map[uint32]verdict{}
+	for _, f := range d.Findings() {
+		p := max(f.Accesses[0].Place, f.Accesses[1].Place)
+		v := out[p]
+		if f.Predicted {
+			v.predicted = true
+		} else {
+			v.observed = true
+		}
+		out[p] = v
+	}
+	return out
+}
+
+func (m *maker) String() string {
+	s := ""
+	for i, o := range m.ops {
+		s += fmt.Sprintf("%3d t%d b%d %s lock %d dev %v [%d,%d) #%d p%d\n", i, o.thread, o.block,
+			[]string{"rd", "wr", "atom", "acq", "rel", "arrive", "depart", "post", "wait"}[o.kind], o.lock, o.device, o.at, o.at+o.n, o.barrier, o.place)
+	}
+	return s
+}
+
+// TestAgainstBruteForce compares the detector with definition 1 on random traces.
+func TestAgainstBruteForce(t *testing.T) {
+	rounds := 12_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	predicted, observed := 0, 0
+	for seed := 0; seed < rounds; seed++ {
+		m := newMaker(uint64(seed))
+		got := verdicts(&m.b)
+		b := newBrute(m.ops)
+		for i := range m.ops {
+			if !m.ops[i].isAccess() {
+				continue
+			}
+			// Of the reads of one thread the last counts: what an earlier one adds to a race of the observed order is open.
+			got, want := got[m.ops[i].place], b.judge(i)
+			got.predicted = got.predicted && !got.observed
+			want.predicted = want.predicted && !want.observed
+			if got != want {
+				t.Fatalf("seed %d: access %d: got %+v, want %+v\n%s", seed, i, got, want, m)
+			}
+			if want.predicted {
+				predicted++
+			}
+			if want.observed {
+				observed++
+			}
+		}
+	}
+	t.Logf("%d traces: %d accesses race as observed, %d are predicted to", rounds, observed, predicted)
+	if predicted < rounds/20 || observed < rounds/2 {
+		t.Errorf("too few races to compare: %d observed, %d predicted", observed, predicted)
+	}
+}

@@ -1,0 +1,409 @@
+package gwcp
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// locKey names a variable: in global memory (block 0), or in the shared memory of block-1.
+type locKey struct {
+	addr  uint64
+	block uint32
+}
+
+// location is a variable that a strong write of a release pattern has written.
+type location struct {
+	wide   clocks // what its patterns publish to any block
+	narrow map[uint32]clocks
+	lock   *lockState // nil: never known as a lock
+}
+
+func (d *Detector) key(e *event.Event, blk *block, lane int) locKey {
+	k := locKey{addr: d.batch.AddrOf(e, lane)}
+	if e.Space == event.Shared {
+		k.block = blk.index + 1
+	}
+	return k
+}
+
+func wide(s event.Scope) bool { return s >= event.ScopeGPU }
+
+// fence ends the acquire patterns of lanes and begins release patterns.
+func (d *Detector) fence(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
+	w := &blk.warps[wi]
+	d.sane(e, steps)
+	blk.number++
+	w.split(e.Mask&w.live, func(g *group) {
+		if e.Order != event.Release {
+			d.acquire(g, blk, wide(e.Scope), func(p *pending) bool { return p.at != nil && p.at.lock != nil && takes(steps, p.at.lock, g.lanes) })
+		}
+		if e.Order != event.Acquire {
+			s := &snapshot{p: g.p, h: g.h, epoch: g.epoch, own: true}
+			g.fenced.narrow = s
+			if wide(e.Scope) {
+				g.fenced.wide = s
+			}
+		}
+		g.epoch = blk.number
+	})
+	d.locks(blk, wi, steps)
+}
+
+// takes says that lanes acquire a lock by one of steps.
+func takes(steps []lock.Step, l *lockState, lanes uint32) bool {
+	return slices.ContainsFunc(steps, func(s lock.Step) bool {
+		return s.Kind == lock.Acquire && s.Lock == l.id && s.Lanes&lanes != 0
+	})
+}
+
+// gives says that lanes give back a lock by one of steps. What they read of the variable then is of their own section.
+func gives(steps []lock.Step, l *lockState, lanes uint32) bool {
+	return slices.ContainsFunc(steps, func(s lock.Step) bool {
+		return s.Kind != lock.Acquire && s.Lock == l.id && s.Lanes&lanes != 0
+	})
+}
+
+// acquire joins what strong reads have observed, those that skip names excepted: they are the lock's own.
+func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) bool) {
+	if len(g.seen) == 0 {
+		return
+	}
+	var rest []pending
+	for i := range g.seen {
+		p := &g.seen[i]
+		if skip(p) {
+			continue
+		}
+		d.follow(&g.view, blk, p.narrow)
+		if wide {
+			d.follow(&g.view, blk, p.wide)
+		} else if p.wide.h != nil {
+			rest = append(rest, pending{at: p.at, wide: p.wide})
+		}
+	}
+	g.seen = rest
+}
+
+// strong follows the patterns of a strong access, after it was judged. taking are the steps of the event.
+func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
+	w := &blk.warps[wi]
+	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 && (e.Kind == event.Load || e.Flags&event.FlagRead != 0)
+	writes := e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0
+	acquires := reads && (e.Order == event.Acquire || e.Order == event.AcqRel || e.Order == event.SC || d.cfg.Model == detect.ModelHRF)
+	releases := writes && e.Order >= event.Release
+	if !d.patterns(w, e, releases) {
+		return
+	}
+	scope := wide(e.Scope) || e.Scope == event.NoScope || e.Order == event.Volatile
+	if releases {
+		blk.number++
+	}
+	w.each(e.Mask, func(g *group, lane int) {
+		k := d.key(e, blk, lane)
+		at := d.locations[k]
+		if reads && at != nil && !(at.lock != nil && gives(steps, at.lock, g.lanes)) {
+			d.observe(g, blk, at, scope)
+			if acquires {
+				d.acquireAt(g, blk, at, takes(steps, at.lock0(), g.lanes))
+			}
+		}
+		if writes {
+			d.publish(g, blk, wi, lane, k, at, e, scope, releases)
+		}
+		if releases {
+			g.epoch = blk.number
+		}
+	})
+}
+
+// patterns says that an access may begin or end a pattern.
+func (d *Detector) patterns(w *warp, e *event.Event, releases bool) bool {
+	if len(d.locations) > 0 || releases {
+		return true
+	}
+	for i := range w.groups {
+		if g := &w.groups[i]; g.lanes&e.Mask != 0 && g.fenced.narrow != nil {
+			return true
+		}
+	}
+	return false
+}
+
+var noLock lockState
+
+func (x *location) lock0() *lockState {
+	if x.lock == nil {
+		return &noLock
+	}
+	return x.lock
+}
+
+// observe notes what a strong read of a location has seen.
+func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
+	p := pending{at: at, narrow: at.narrow[blk.index]}
+	if wide {
+		p.wide = at.wide
+	}
+	if p.wide.h == nil && p.narrow.h == nil {
+		return
+	}
+	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
+	if i < 0 {
+		g.seen = append(slices.Clip(g.seen), p)
+		return
+	}
+	o := g.seen[i]
+	p.wide, p.narrow = d.both(o.wide, p.wide), d.both(o.narrow, p.narrow)
+	if p != o {
+		g.seen = slices.Clone(g.seen)
+		g.seen[i] = p
+	}
+}
+
+// acquireAt ends the acquire pattern at one location by an acquire operation there. taken: it is that of a lock.
+func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
+	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
+	if i < 0 {
+		return
+	}
+	p := g.seen[i]
+	g.seen = slices.Delete(slices.Clone(g.seen), i, i+1)
+	if !taken {
+		d.follow(&g.view, blk, p.narrow)
+		d.follow(&g.view, blk, p.wide)
+	}
+}
+
+// publish lets a strong write end release patterns.
+func (d *Detector) publish(g *group, blk *block, wi uint32, lane int, k locKey, at *location, e *event.Event, scope, releases bool) {
+	var narrow, far clocks
+	if releases {
+		narrow = d.run.trees(&g.p, &g.h, blk, wi, 1<<uint(lane), g.epoch)
+		far = narrow
+	} else {
+		if g.fenced.narrow != nil {
+			narrow = g.fenced.narrow.of(d.run, blk, wi, 1<<uint(lane))
+		}
+		if g.fenced.wide != nil {
+			far = g.fenced.wide.of(d.run, blk, wi, 1<<uint(lane))
+		}
+	}
+	if at != nil && e.Kind == event.Store { // no longer what was there
+		at.wide, at.narrow = clocks{}, nil
+	}
+	if narrow.h == nil {
+		return
+	}
+	if at == nil {
+		at = &location{}
+		d.locations[k] = at
+	}
+	if at.narrow == nil {
+		at.narrow = map[uint32]clocks{}
+	}
+	at.narrow[blk.index] = d.both(at.narrow[blk.index], d.both(narrow, far))
+	if scope {
+		at.wide = d.both(at.wide, far)
+	}
+}
+
+// arrive notes arrivals at a CTA barrier.
+func (d *Detector) arrive(blk *block, wi uint32, e *event.Event) {
+	x := blk.barriers[e.Barrier]
+	if x == nil {
+		x = &barrier{waits: make([]uint32, d.run.wpb)}
+		blk.barriers[e.Barrier] = x
+	}
+	x.any = true
+	if e.Flags&event.FlagWait != 0 {
+		x.waits[wi] |= e.Mask
+		return
+	}
+	blk.number++
+	w := &blk.warps[wi]
+	w.split(e.Mask&w.live, func(g *group) {
+		x.early = append(x.early, arrival{wi, g.lanes, g.view})
+		g.epoch = blk.number
+	})
+}
+
+// complete lets those that wait at a barrier know what all that arrived did.
+func (d *Detector) complete(blk *block, e *event.Event) {
+	x := blk.barriers[e.Barrier]
+	if x == nil || !x.any {
+		return
+	}
+	d.meeting = meeting{}
+	for i := range x.early {
+		a := &x.early[i]
+		d.meet(blk, a.wi, a.lanes, &a.view)
+		d.meeting.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), a.wi, a.lanes, a.epoch) })
+	}
+	threads := 0
+	for wi, lanes := range x.waits {
+		w := &blk.warps[wi]
+		lanes &= w.live
+		x.waits[wi] = lanes
+		threads += bits.OnesCount32(lanes)
+		for i := range w.groups {
+			if g := &w.groups[i]; g.lanes&lanes != 0 {
+				d.meet(blk, uint32(wi), g.lanes&lanes, &g.view)
+			}
+		}
+	}
+	var whole *clock.Block
+	if uint64(threads) == d.run.info.Block.Count() {
+		whole = clock.Uniform(blk.number)
+	}
+	d.meeting.reach(func(b *clock.Block) *clock.Block {
+		if whole != nil {
+			return whole
+		}
+		return b.WithWarps(x.waits, blk.number)
+	})
+	d.part(blk, x.waits)
+	x.reset()
+}
+
+// warpSync lets lanes know what the others of them did.
+func (d *Detector) warpSync(blk *block, wi uint32, e *event.Event) {
+	w := &blk.warps[wi]
+	lanes := e.Mask & w.live
+	if lanes&(lanes-1) == 0 {
+		return
+	}
+	d.meeting = meeting{}
+	for i := range w.groups {
+		if g := &w.groups[i]; g.lanes&lanes != 0 {
+			d.meet(blk, wi, g.lanes&lanes, &g.view)
+		}
+	}
+	d.meeting.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), wi, lanes, blk.number) })
+	v := d.agreed(blk)
+	d.assign(w, lanes, &v)
+}
+
+// meeting gathers what those that meet at a barrier bring.
+type meeting struct {
+	p, h         know
+	last         [2]know // joined last
+	fenced       released
+	narrow, wide clocks // what their snapshots released
+	mixed        bool   // they do not all have the same snapshots
+	any          bool
+	seen         pending
+}
+
+// reach changes what is known of the block.
+func (m *meeting) reach(f func(*clock.Block) *clock.Block) {
+	same := m.p == m.h
+	m.h.block = f(m.h.block)
+	if same {
+		m.p = m.h
+		return
+	}
+	m.p.block = f(m.p.block)
+}
+
+// meet adds lanes of a warp with the view v to the meeting.
+func (d *Detector) meet(blk *block, wi, lanes uint32, v *view) {
+	m := &d.meeting
+	if now := [2]know{v.p, v.h}; !m.any || m.last != now {
+		same := m.p == m.h && v.p == v.h
+		m.h.block = m.h.block.Join(v.h.block)
+		m.h.grid = d.join.Join(m.h.grid, v.h.grid)
+		if same {
+			m.p = m.h
+		} else {
+			m.p.block = m.p.block.Join(v.p.block)
+			m.p.grid = d.join.Join(m.p.grid, v.p.grid)
+		}
+		m.last = now
+	}
+	m.mixed = m.mixed || m.any && m.fenced != v.fenced
+	m.fenced, m.any = v.fenced, true
+	for _, s := range []*snapshot{v.fenced.narrow, v.fenced.wide} {
+		m.mixed = m.mixed || s != nil && s.own
+	}
+	if s := v.fenced.narrow; s != nil {
+		m.narrow = d.both(m.narrow, s.of(d.run, blk, wi, lanes))
+	}
+	if s := v.fenced.wide; s != nil {
+		m.wide = d.both(m.wide, s.of(d.run, blk, wi, lanes))
+	}
+	for _, p := range v.seen {
+		m.seen.wide, m.seen.narrow = d.both(m.seen.wide, p.wide), d.both(m.seen.narrow, p.narrow)
+	}
+}
+
+// agreed gives the view after a meeting: a new epoch, and all that anyone knew.
+func (d *Detector) agreed(blk *block) view {
+	m := &d.meeting
+	blk.number++
+	v := view{p: m.p, h: m.h, epoch: blk.number, fenced: m.fenced}
+	if m.mixed {
+		v.fenced = released{}
+		if m.narrow.h != nil {
+			v.fenced.narrow = &snapshot{trees: m.narrow}
+		}
+		if m.wide.h != nil {
+			v.fenced.wide = &snapshot{trees: m.wide}
+		}
+	}
+	if m.seen.wide.h != nil || m.seen.narrow.h != nil {
+		v.seen = []pending{m.seen}
+	}
+	return v
+}
+
+// part lets those that met go on.
+func (d *Detector) part(blk *block, lanes []uint32) {
+	v := d.agreed(blk)
+	for wi, mask := range lanes {
+		if mask != 0 {
+			d.assign(&blk.warps[wi], mask, &v)
+		}
+	}
+}
+
+// assign gives lanes the view v after a meeting; those in critical sections stay in theirs.
+func (d *Detector) assign(w *warp, lanes uint32, v *view) {
+	var inside uint32
+	for i := range w.groups {
+		if g := &w.groups[i]; g.lanes&lanes != 0 && len(g.sections) > 0 {
+			inside |= g.lanes
+			sections := g.sections
+			g.view = *v
+			g.sections = sections
+		}
+	}
+	if lanes &^= inside; lanes != 0 {
+		w.set(lanes, v)
+	}
+}
+
+// exit forgets lanes. Their metadata is of no use to others: what they did stands in shadow memory.
+func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
+	w := &blk.warps[wi]
+	gone := e.Mask & w.live
+	w.live &^= gone
+	blk.exited = true
+	blk.alive -= bits.OnesCount32(gone)
+	keep := w.groups[:0]
+	for _, g := range w.groups {
+		if g.lanes &^= gone; g.lanes != 0 {
+			keep = append(keep, g)
+		}
+	}
+	clear(w.groups[len(keep):])
+	w.groups = keep
+	if blk.alive == 0 {
+		d.mem.EndWindow(d.run.window(blk))
+		d.run.end(blk)
+	}
+}
