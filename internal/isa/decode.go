@@ -422,8 +422,8 @@ func alignUp(x, align int) int {
 	return x
 }
 
-// matches reports whether parameters and results have the same sizes.
-func (s *Signature) matches(o *Signature) bool {
+// Matches reports whether parameters and results have the same sizes: then one can be called as the other.
+func (s *Signature) Matches(o *Signature) bool {
 	size := func(p, q Param) bool { return p.Size == q.Size }
 	return slices.EqualFunc(s.Params, o.Params, size) && slices.EqualFunc(s.Rets, o.Rets, size)
 }
@@ -451,7 +451,7 @@ func (l *linker) calls() {
 				}
 			default:
 				for _, g := range l.taken {
-					if g.Sig.matches(in.CallSig) {
+					if g.Sig.Matches(in.CallSig) {
 						add(g)
 					}
 				}

@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -21,6 +22,16 @@ func (m *Module) reachable(kernel *Func) []*Func {
 		}
 	}
 	return list
+}
+
+// MayCall reports whether the indirect call in, which stands in f, may call g: a function of the signature called that is
+// listed at the call or, where nothing is listed, whose address the program takes.
+func (f *Func) MayCall(in *Inst, g *Func) bool {
+	list := in.Callees
+	if list == nil {
+		list = f.Calls
+	}
+	return slices.Contains(list, g) && !g.Entry && in.CallSig != nil && g.Sig.Matches(in.CallSig)
 }
 
 // Check gives everything wrong in the functions that the kernel can reach, itself included; nil when it can run.

@@ -47,10 +47,11 @@ func BenchmarkOptimise(b *testing.B) {
 	b.SetBytes(int64(len(src)))
 	var f *Func
 	for b.Loop() {
-		f, err = Build(k, Env{Block: [3]uint32{256, 1, 1}, Grid: [3]uint32{16, 1, 1}, Shared: m.SharedLayout(k)})
+		fs, err := Build(k, Env{Block: [3]uint32{256, 1, 1}, Grid: [3]uint32{16, 1, 1}, Shared: m.SharedLayout(k)})
 		if err != nil {
 			b.Fatal(err)
 		}
+		f = fs[0]
 		Optimise(f, nil)
 	}
 	b.ReportMetric(float64(size(f)), "instrs-left")

@@ -7,44 +7,73 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// ErrUnsupported says that a kernel cannot be put in internal form; the reference engine runs it then.
+// ErrUnsupported says that a kernel cannot be put in internal form, being too large; the reference engine runs it then.
 var ErrUnsupported = errors.New("not expressible in the internal form")
 
-// maxInstrs bounds the size of a kernel with its calls inlined.
-const maxInstrs = 1 << 20
+const (
+	// maxInstrs bounds the size of a function.
+	maxInstrs = 1 << 20
+	// maxInlined bounds the size of a Func beyond its own function, and maxNest the depth of inlined calls in it: calls
+	// beyond stay calls. The compiler's tables grow with the square of the size.
+	maxInlined = 1 << 16
+	maxNest    = 64
+	// ampleLocal is so much local memory that no limit of a thread is near.
+	ampleLocal = 256 << 10
+)
 
-// Build puts a kernel in internal form: direct calls inlined, registers and parameters in SSA values.
+// Build puts a kernel and the functions that stay called in internal form, the kernel first.
 // The error wraps ErrUnsupported.
-func Build(kernel *isa.Func, env Env) (*Func, error) {
+func Build(kernel *isa.Func, env Env) ([]*Func, error) {
+	graph := newCallGraph()
+	seen := map[*isa.Func]bool{kernel: true}
+	todo := []*isa.Func{kernel}
+	var built []*Func
+	for i := 0; i < len(todo); i++ {
+		if len(todo[i].Insts) > maxInstrs {
+			return nil, fmt.Errorf("%w: %s has %d instructions", ErrUnsupported, todo[i].Name, len(todo[i].Insts))
+		}
+		f := buildFunc(todo[i], env, graph)
+		built = append(built, f)
+		for _, g := range f.Calls {
+			if !seen[g] {
+				seen[g] = true
+				todo = append(todo, g)
+			}
+		}
+	}
+	return built, nil
+}
+
+// buildFunc builds one function.
+func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
 	b := &builder{
-		f:       &Func{Fn: kernel, Env: env},
+		f:       &Func{Fn: fn, Env: env},
+		graph:   graph,
 		defs:    map[*Block]map[int32]Value{},
 		pending: map[*Block]map[int32]*Instr{},
 		phiUses: map[*Instr][]*Instr{},
 	}
-	entry, err := b.expand(kernel, nil, -1, nil)
-	if err != nil {
-		return nil, err
+	entry := b.expand(fn, nil, -1, nil)
+	if !fn.Entry {
+		entry = &draft{fr: entry.fr, prologue: true, succs: []*draft{entry}}
 	}
-	if err := b.fill(entry); err != nil {
-		return nil, err
-	}
+	b.fill(entry)
 	b.finish()
-	return b.f, nil
+	return b.f
 }
 
 // frame is one inlined instance of a function.
 type frame struct {
-	fn    *isa.Func
-	up    *frame
-	call  int32 // site of the call; -1 in the kernel
-	regs  int32 // variable of register slot 0
-	rets  int32 // variable of byte 0 of the parameter frame, for results
-	local uint64
+	fn     *isa.Func
+	up     *frame
+	level  int   // inlined calls above it
+	call   int32 // site of the call; -1 in the function that is built
+	regs   int32 // variable of register slot 0
+	params int32 // variable of byte 0 of the parameter frame: of results, and of .param variables that blocks share
+	local  uint64
 	// formals are the bytes of the parameters, fixed by the call.
 	formals map[int]atom
 	leads   map[int]*draft // block that starts at an instruction
-	calls   map[*isa.Inst]*frame
 }
 
 // atom is one byte of a value.
@@ -61,6 +90,8 @@ type draft struct {
 	check bool
 	// applied: the guard of instruction from has been tested.
 	applied bool
+	// prologue: the block where a function that is called takes its parameters.
+	prologue bool
 	// inlines is the callee whose entry follows; returns the callee that has returned when the block begins.
 	inlines, returns *frame
 	before           *draft // the block of the call that returns here, or that this one continues
@@ -72,6 +103,7 @@ type draft struct {
 
 type builder struct {
 	f       *Func
+	graph   *callGraph
 	vars    int32
 	local   uint64
 	size    int
@@ -87,15 +119,13 @@ type builder struct {
 	site    int32
 }
 
-func unsupported(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))
-}
-
 // splits reports whether a guard on the instruction becomes control flow.
 func splits(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Atomic, isa.Branch, isa.Hint:
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Atomic, isa.Hint:
 		return false
+	case isa.Branch:
+		return in.Guard >= 0 && len(in.Src) > 0 // brx.idx
 	}
 	return in.Guard >= 0
 }
@@ -111,19 +141,15 @@ func ends(in *isa.Inst) bool {
 	return false
 }
 
-// expand drafts the blocks of one instance of fn and of all it calls.
-func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) (*draft, error) {
-	for fr := up; fr != nil; fr = fr.up {
-		if fr.fn == fn {
-			return nil, unsupported("%s is recursive", fn.Name)
-		}
+// expand drafts the blocks of one instance of fn and of all that is inlined in it.
+func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draft {
+	fr := &frame{fn: fn, up: up, call: call, regs: b.vars, leads: map[int]*draft{}, formals: map[int]atom{}}
+	if up != nil {
+		fr.level = up.level + 1
+		b.size += len(fn.Insts)
 	}
-	if b.size += len(fn.Insts); b.size > maxInstrs {
-		return nil, unsupported("%s has too many instructions with its calls inlined", b.f.Fn.Name)
-	}
-	fr := &frame{fn: fn, up: up, call: call, regs: b.vars, leads: map[int]*draft{}, calls: map[*isa.Inst]*frame{}, formals: map[int]atom{}}
 	b.vars += int32(fn.Regs)
-	fr.rets = b.vars
+	fr.params = b.vars
 	b.vars += int32(fn.ParamFrame)
 	fr.local = b.local
 	b.local += uint64(fn.LocalFrame)
@@ -136,22 +162,21 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) (*dra
 	b.leaders(fr)
 	for at := 0; at < len(fn.Insts); {
 		d := fr.leads[at]
-		if err := b.link(d, cont); err != nil {
-			return nil, err
-		}
+		b.link(d, cont)
 		at = d.to
 		if d.check {
 			inner := d.succs[0]
-			if err := b.link(inner, cont); err != nil {
-				return nil, err
-			}
+			b.link(inner, cont)
 			at = inner.to
 		}
 	}
-	if len(fn.Insts) == 0 {
-		return nil, unsupported("%s has no body", fn.Name)
-	}
-	return fr.leads[0], nil
+	return fr.leads[0]
+}
+
+// stays reports whether a call in a frame stays one.
+func (b *builder) stays(fr *frame, in *isa.Inst) bool {
+	fn := in.Callee
+	return fn == nil || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > maxInlined || b.graph.recursive(fn)
 }
 
 // leaders cuts a function into drafts.
@@ -188,69 +213,43 @@ func (b *builder) leaders(fr *frame) {
 }
 
 // link gives a draft its successors, drafting callees on the way.
-func (b *builder) link(d *draft, cont *draft) error {
+func (b *builder) link(d *draft, cont *draft) {
 	fn := d.fr.fn
-	next := func(i int) (*draft, error) {
-		if n := d.fr.leads[i]; n != nil {
-			return n, nil
+	next := func(i int) *draft {
+		n := d.fr.leads[i]
+		if n == nil {
+			panic("BUG: control runs off the end of " + fn.Name)
 		}
-		return nil, unsupported("control runs off the end of %s", fn.Name)
+		return n
 	}
 	if d.check {
-		n, err := next(d.succs[0].to)
-		d.succs = append(d.succs, n)
-		return err
+		d.succs = append(d.succs, next(d.succs[0].to))
+		return
 	}
 	in := &fn.Insts[d.to-1]
 	switch {
 	case in.Class == isa.Branch:
 		for _, t := range in.Targets {
-			n, err := next(int(t))
-			if err != nil {
-				return err
-			}
-			d.succs = append(d.succs, n)
+			d.succs = append(d.succs, next(int(t)))
 		}
-		if in.Guard < 0 {
-			return nil
-		}
-		if len(in.Targets) != 1 {
-			return unsupported("guarded brx.idx")
+		if in.Guard < 0 || d.applied || d.succs[0] == d.fr.leads[d.to] {
+			return
 		}
 	case in.Class == isa.Exit, in.Class == isa.Trap:
-		return nil
+		return
 	case in.Class == isa.Ret:
 		if cont != nil {
 			d.succs = []*draft{cont}
 		}
-		return nil
-	case ends(in):
-		if in.Callee == nil {
-			return unsupported("indirect call in %s", fn.Name)
-		}
-		if in.Callee.NoReturn && d.fr.leads[d.to] == nil {
-			// A call that never returns may stand last: what follows is never reached.
-			d.fr.leads[d.to] = &draft{fr: d.fr, from: d.to, to: d.to}
-		}
-		n, err := next(d.to)
-		if err != nil {
-			return err
-		}
-		join := &draft{fr: d.fr, from: d.to, to: d.to, before: d, succs: []*draft{n}}
-		entry, err := b.expand(in.Callee, d.fr, b.siteOf(d.fr, d.to-1), join)
-		if err != nil {
-			return err
-		}
+		return
+	case ends(in) && !b.stays(d.fr, in):
+		join := &draft{fr: d.fr, from: d.to, to: d.to, before: d, succs: []*draft{next(d.to)}}
+		entry := b.expand(in.Callee, d.fr, b.siteOf(d.fr, d.to-1), join)
 		d.inlines, join.returns = entry.fr, entry.fr
 		d.succs = []*draft{entry}
-		return nil
+		return
 	}
-	n, err := next(d.to)
-	if err != nil {
-		return err
-	}
-	d.succs = append(d.succs, n)
-	return nil
+	d.succs = append(d.succs, next(d.to))
 }
 
 // siteOf numbers the place of an instruction of a frame.
@@ -261,7 +260,7 @@ func (b *builder) siteOf(fr *frame, at int) int32 {
 
 // fill puts the drafts reachable from entry into SSA form, predecessors first (Braun et al., "Simple and Efficient
 // Construction of Static Single Assignment Form", CC 2013).
-func (b *builder) fill(entry *draft) error {
+func (b *builder) fill(entry *draft) {
 	order := postorder(entry)
 	b.draft = map[*Block]*draft{}
 	// A fresh entry block holds constants and has no predecessors, whatever the kernel's first block has.
@@ -294,9 +293,7 @@ func (b *builder) fill(entry *draft) error {
 		if !b.ready(b.cur) {
 			b.pending[b.cur.block] = map[int32]*Instr{}
 		}
-		if err := b.block(b.cur); err != nil {
-			return err
-		}
+		b.block(b.cur)
 		b.cur.filled = true
 		for _, s := range b.cur.succs {
 			if b.pending[s.block] != nil && b.ready(s) {
@@ -305,7 +302,6 @@ func (b *builder) fill(entry *draft) error {
 		}
 	}
 	b.add(b.entry, &Instr{Op: Jump, Site: -1, Guard: NoValue})
-	return nil
 }
 
 // ready reports whether every predecessor has been filled.

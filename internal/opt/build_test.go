@@ -1,7 +1,6 @@
 package opt
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,27 +38,31 @@ func TestCorpus(t *testing.T) {
 			if m.Check(k) != nil {
 				continue
 			}
-			f, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
-			if errors.Is(err, ErrUnsupported) {
-				t.Logf("%s: %v", file, err)
-				continue
-			}
+			fs, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
 			if err != nil {
 				t.Errorf("%s: %v", file, err)
 				continue
 			}
-			if err := Verify(f); err != nil {
-				t.Fatalf("%s %s: built: %v\n%s", file, k.Name, err, f)
+			for _, f := range fs {
+				optimiseVerified(t, file, f)
 			}
-			before := size(f)
-			Optimise(f, func(pass string, f *Func) {
-				if err := Verify(f); err != nil {
-					t.Fatalf("%s %s: after %s: %v\n%s", file, k.Name, pass, err, f)
-				}
-			})
-			t.Logf("%s %s: %d -> %d in %d blocks", filepath.Base(file), k.Name, before, size(f), len(f.Blocks))
 		}
 	}
+}
+
+// optimiseVerified runs the passes over f with the verifier between them.
+func optimiseVerified(t *testing.T, file string, f *Func) {
+	t.Helper()
+	if err := Verify(f); err != nil {
+		t.Fatalf("%s %s: built: %v\n%s", file, f.Fn.Name, err, f)
+	}
+	before := size(f)
+	Optimise(f, func(pass string, f *Func) {
+		if err := Verify(f); err != nil {
+			t.Fatalf("%s %s: after %s: %v\n%s", file, f.Fn.Name, pass, err, f)
+		}
+	})
+	t.Logf("%s %s: %d -> %d in %d blocks", filepath.Base(file), f.Fn.Name, before, size(f), len(f.Blocks))
 }
 
 func size(f *Func) int {

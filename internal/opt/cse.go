@@ -105,7 +105,8 @@ func (f *Func) keyOf(in *Instr, find func(Value) Value) (key, bool) {
 	return k, true
 }
 
-// DCE removes pure computations without uses.
+// DCE removes pure computations without uses, and lets go of parameters and results of calls that
+// nobody reads.
 func DCE(f *Func) bool {
 	used := make([]bool, len(f.Values))
 	var work []Value
@@ -143,6 +144,9 @@ func DCE(f *Func) bool {
 			for _, v := range in.Dst {
 				dead = dead && (v == NoValue || !used[v])
 			}
+			if in.Op == Enter || in.Op == Call {
+				changed = f.forget(in, used) || changed
+			}
 			if dead {
 				for _, v := range in.Dst {
 					if v != NoValue {
@@ -155,6 +159,19 @@ func DCE(f *Func) bool {
 			kept = append(kept, in)
 		}
 		b.Instrs = kept
+	}
+	return changed
+}
+
+// forget drops the results of in that are not used.
+func (f *Func) forget(in *Instr, used []bool) bool {
+	changed := false
+	for i, v := range in.Dst {
+		if v != NoValue && !used[v] {
+			f.Values[v].Def = nil
+			in.Dst[i] = NoValue
+			changed = true
+		}
 	}
 	return changed
 }

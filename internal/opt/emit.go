@@ -22,7 +22,7 @@ func widthOf(size uint8) Width {
 }
 
 // block emits the instructions of a draft and its terminator.
-func (b *builder) block(d *draft) error {
+func (b *builder) block(d *draft) {
 	b.enter(d)
 	fn := d.fr.fn
 	for i := d.from; i < d.to; i++ {
@@ -32,62 +32,66 @@ func (b *builder) block(d *draft) error {
 			b.site = b.siteOf(d.fr, i)
 		}
 		if ends(in) {
-			return b.end(d, in)
+			b.end(d, in)
+			return
 		}
-		if err := b.inst(d, in); err != nil {
-			return err
-		}
+		b.inst(d, in)
 	}
 	b.site = -1
 	if d.check {
 		in := &fn.Insts[d.from]
 		b.branch(b.guard(d.fr, in), in.GuardNot, d.block)
-		return nil
+		return
 	}
 	b.jump(d.block)
-	return nil
 }
 
 // enter sets up what the draft knows of .param variables when it begins.
 func (b *builder) enter(d *draft) {
+	d.params = map[int]atom{}
 	switch {
+	case d.prologue:
+		b.site = -1
+		b.formals(d.fr)
 	case d.returns != nil:
-		d.params = maps.Clone(d.before.params)
+		maps.Copy(d.params, d.before.params)
 		b.results(d)
-	case d.fr.up != nil && d == d.fr.leads[0]:
-		d.params = map[int]atom{}
 	case len(d.preds) == 1 && d.preds[0].fr == d.fr:
-		d.params = maps.Clone(d.preds[0].params)
-	default:
-		d.params = map[int]atom{}
+		maps.Copy(d.params, d.preds[0].params)
 	}
 }
 
 // results gives the caller's .param variables what the callee that just returned stored.
 func (b *builder) results(d *draft) {
 	call := &d.fr.fn.Insts[d.before.to-1]
-	for i, ret := range d.returns.fn.Sig.Rets {
-		if i >= len(call.RetOps) {
-			break
-		}
-		op := &call.RetOps[i]
-		if ret.Off < 0 {
-			v := b.read(d.block, d.returns.regs+ret.Reg, widthOf(uint8(ret.Size)))
-			if op.Kind == isa.Reg {
-				b.write(d.fr.regs+op.Reg, v)
-			} else {
-				b.setParam(d.params, int(op.Imm), v, ret.Size)
-			}
-			continue
-		}
-		for _, p := range pieces(d.returns.fn, ret) {
-			v := b.read(d.block, d.returns.rets+int32(p.off), pieceWidth(p.size))
-			b.setParam(d.params, int(op.Imm)+p.off-ret.Off, v, p.size)
-		}
-		if op.Kind == isa.Reg {
-			v, ok := b.getParam(d.params, int(op.Imm), ret.Size)
-			if ok {
-				b.write(d.fr.regs+op.Reg, v)
+	for i := range d.returns.fn.Sig.Rets {
+		b.result(d, &call.RetOps[i], b.returned(d.returns, i), d.returns.fn.Sig.Rets[i].Size)
+	}
+}
+
+// returned gives the bytes that a frame's function leaves in its i-th result. Those it never stores are missing.
+func (b *builder) returned(fr *frame, i int) map[int]atom {
+	ret := fr.fn.Sig.Rets[i]
+	bytes := map[int]atom{}
+	if ret.Off < 0 {
+		setParam(bytes, 0, b.read(b.cur.block, fr.regs+ret.Reg, widthOf(uint8(ret.Size))), ret.Size)
+		return bytes
+	}
+	for _, p := range pieces(fr.fn, ret) {
+		setParam(bytes, p.off-ret.Off, b.read(b.cur.block, fr.params+int32(p.off), pieceWidth(p.size)), p.size)
+	}
+	return bytes
+}
+
+// result puts the bytes of a call's result in the operand that takes it.
+func (b *builder) result(d *draft, op *isa.Operand, bytes map[int]atom, size int) {
+	switch op.Kind {
+	case isa.Reg:
+		b.write(d.fr.regs+op.Reg, b.fit(b.gather(bytes, 0, size), widthOf(op.Size)))
+	case isa.ParamAddr:
+		for k := range size {
+			if a, ok := bytes[k]; ok {
+				b.keep(d, int(op.Imm)+k, a)
 			}
 		}
 	}
@@ -111,8 +115,8 @@ func pieces(fn *isa.Func, ret isa.Param) []piece {
 		if in.Class != isa.Store || in.Space != event.Param || in.Src[0].Kind != isa.ParamAddr {
 			continue
 		}
-		for k := 0; k < int(in.Vec); k++ {
-			n := in.Type.Size()
+		n := min(in.Type.Size(), 8)
+		for k := range in.Src[1:] {
 			off := int(in.Src[0].Imm) + int(in.Off) + k*n
 			if off < ret.Off || off+n > ret.Off+ret.Size {
 				continue
@@ -156,7 +160,7 @@ func pieces(fn *isa.Func, ret isa.Param) []piece {
 }
 
 // setParam stores the low size bytes of v at an offset of the parameter frame.
-func (b *builder) setParam(params map[int]atom, off int, v Value, size int) {
+func setParam(params map[int]atom, off int, v Value, size int) {
 	for k := 0; k < size; k++ {
 		params[off+k] = atom{v, uint8(k)}
 	}
@@ -222,81 +226,43 @@ func (b *builder) branch(cond Value, not bool, bl *Block) {
 }
 
 // end emits the terminator that an instruction asks for.
-func (b *builder) end(d *draft, in *isa.Inst) error {
+func (b *builder) end(d *draft, in *isa.Inst) {
 	bl := d.block
 	switch in.Class {
 	case isa.Branch:
 		switch {
 		case len(d.succs) == 1:
 			b.jump(bl)
-		case in.Guard >= 0:
-			if bl.Succs[0] == bl.Succs[1] {
-				return unsupported("a branch to what follows it")
-			}
+		case in.Guard >= 0 && !d.applied:
 			b.branch(b.guard(d.fr, in), in.GuardNot, bl)
 		default:
 			v := b.operand(d.fr, &in.Src[0])
 			b.add(bl, &Instr{Op: Switch, Site: b.siteOf(d.fr, d.to-1), Guard: NoValue, Args: []Value{v}})
 		}
 	case isa.Ret:
-		if d.fr.up == nil {
-			b.site = b.siteOf(d.fr, d.to-1)
-			b.add(bl, &Instr{Op: Exit, Site: b.site, Guard: NoValue})
-			return nil
+		if d.fr.up != nil {
+			b.jump(bl)
+			return
 		}
-		b.jump(bl)
+		b.site = b.siteOf(d.fr, d.to-1)
+		b.leave(d)
 	case isa.Exit:
 		b.add(bl, &Instr{Op: Exit, Site: b.site, Guard: NoValue})
 	case isa.Trap:
 		b.add(bl, &Instr{Op: Trap, Site: b.site, Guard: NoValue, Inst: in})
 	case isa.Call:
-		if err := b.pass(d, in); err != nil {
-			return err
+		if d.inlines != nil {
+			b.pass(d, in)
+		} else {
+			b.call(d, in)
 		}
 		b.site = -1
 		b.jump(bl)
 	}
-	return nil
-}
-
-// pass hands the arguments of an inlined call to the callee.
-func (b *builder) pass(d *draft, in *isa.Inst) error {
-	callee := d.inlines
-	for i, p := range callee.fn.Sig.Params {
-		if i >= len(in.ArgOps) {
-			break
-		}
-		op := &in.ArgOps[i]
-		if p.Off < 0 {
-			v := NoValue
-			if op.Kind == isa.ParamAddr {
-				var ok bool
-				if v, ok = b.getParam(d.params, int(op.Imm), p.Size); !ok {
-					return unsupported("an argument of %s set in another block", callee.fn.Name)
-				}
-			} else {
-				v = b.operand(d.fr, op)
-			}
-			b.write(callee.regs+p.Reg, v)
-			continue
-		}
-		if op.Kind != isa.ParamAddr {
-			b.setParam(callee.formals, p.Off, b.operand(d.fr, op), p.Size)
-			continue
-		}
-		for k := 0; k < p.Size; k++ {
-			if a, ok := d.params[int(op.Imm)+k]; ok {
-				callee.formals[p.Off+k] = a
-			} else if a, ok := d.fr.formals[int(op.Imm)+k]; ok {
-				callee.formals[p.Off+k] = a
-			}
-		}
-	}
-	return b.spill(callee)
 }
 
 // spill stores the parameters whose address the callee takes into its local memory.
-func (b *builder) spill(callee *frame) error {
+func (b *builder) spill(callee *frame) {
 	for _, s := range callee.fn.Spills {
 		for k := 0; k < s.Size; {
 			n := 8
@@ -313,7 +279,6 @@ func (b *builder) spill(callee *frame) error {
 			k += n
 		}
 	}
-	return nil
 }
 
 // operand gives the value of a source operand.
@@ -363,23 +328,25 @@ func (b *builder) operand(fr *frame, op *isa.Operand) Value {
 }
 
 // inst emits an instruction that does not end its block.
-func (b *builder) inst(d *draft, in *isa.Inst) error {
+func (b *builder) inst(d *draft, in *isa.Inst) {
 	guard := NoValue
 	if in.Guard >= 0 && !d.applied {
 		guard = b.guard(d.fr, in)
 	}
+	param := in.Space == event.Param && (in.Class == isa.Load || in.Class == isa.Store) && in.Src[0].Kind == isa.ParamAddr
 	switch in.Class {
 	case isa.Pure, isa.Special:
 		b.pure(d, in, guard)
-		return nil
 	case isa.Load:
-		if in.Space == event.Param && in.Src[0].Kind == isa.ParamAddr {
-			return b.loadParam(d, in, guard)
+		if param {
+			b.loadParam(d, in, guard)
+			return
 		}
 		b.effect(d, in, Load, guard)
 	case isa.Store:
-		if in.Space == event.Param && in.Src[0].Kind == isa.ParamAddr {
-			return b.storeParam(d, in, guard)
+		if param {
+			b.storeParam(d, in, guard)
+			return
 		}
 		b.effect(d, in, Store, guard)
 	case isa.Atomic:
@@ -394,11 +361,10 @@ func (b *builder) inst(d *draft, in *isa.Inst) error {
 		b.effect(d, in, WarpBar, guard)
 	case isa.Hint:
 	case isa.Call:
-		return b.builtin(d, in)
+		b.builtin(d, in)
 	default:
 		panic("BUG: class in the middle of a block")
 	}
-	return nil
 }
 
 // effect emits an instruction that is more than a computation.
@@ -462,120 +428,4 @@ func (b *builder) pure(d *draft, in *isa.Inst, guard Value) {
 	}
 	b.add(b.cur.block, e)
 	b.define(d, in, e, guard)
-}
-
-// loadParam reads a parameter or a result of a call: no memory access, but a value that is known.
-func (b *builder) loadParam(d *draft, in *isa.Inst, guard Value) error {
-	n := in.Type.Size()
-	if n > 8 {
-		return unsupported("a parameter of %d bytes in one register", n)
-	}
-	for i := range in.Dst {
-		op := &in.Dst[i]
-		if op.Kind != isa.Reg {
-			continue
-		}
-		off := int(in.Src[0].Imm) + int(in.Off) + i*n
-		w := widthOf(op.Size)
-		v, ok := b.getParam(d.params, off, n)
-		if !ok {
-			v, ok = b.getParam(d.fr.formals, off, n)
-		}
-		if !ok && d.fr.up == nil && off+n <= formalEnd(d.fr.fn) {
-			v, ok = b.emit(KParam, pieceWidth(n), uint64(off)), true
-			b.f.Def(v).Aux = uint8(n)
-		}
-		if !ok {
-			return unsupported("a .param variable of %s set in another block", d.fr.fn.Name)
-		}
-		b.assign(d, in, op, b.extend(v, in.Type, op.Size, w), guard)
-	}
-	return nil
-}
-
-// formalEnd is where the kernel's parameter block ends in its parameter frame.
-func formalEnd(fn *isa.Func) int {
-	end := 0
-	for _, p := range fn.Sig.Params {
-		end = max(end, p.Off+p.Size)
-	}
-	return end
-}
-
-// extend widens the low bytes of v, read as type t, to a register of size bytes.
-func (b *builder) extend(v Value, t isa.Type, size uint8, w Width) Value {
-	bits := t.Size() * 8
-	switch {
-	case t.Signed() && int(size)*8 > bits && size >= 4:
-		return b.emit(SExt, w, uint64(bits), v)
-	case b.f.Width(v) != w:
-		return b.emit(ZExt, w, uint64(min(bits, int(size)*8)), v)
-	}
-	return v
-}
-
-func (b *builder) storeParam(d *draft, in *isa.Inst, guard Value) error {
-	if guard != NoValue {
-		return unsupported("a guarded store to a .param variable")
-	}
-	n := in.Type.Size()
-	if n > 8 {
-		return unsupported("a parameter of %d bytes in one register", n)
-	}
-	for i := 0; i < int(in.Vec); i++ {
-		off := int(in.Src[0].Imm) + int(in.Off) + i*n
-		v := b.operand(d.fr, &in.Src[1+i])
-		if p, ok := resultAt(d.fr.fn, off, n); ok {
-			if d.fr.up == nil {
-				return unsupported("a kernel with results")
-			}
-			for _, pc := range pieces(d.fr.fn, p) {
-				if pc.off >= off && pc.off+pc.size <= off+n {
-					part := b.field(v, (pc.off-off)*8, pc.size*8, pieceWidth(pc.size))
-					b.write(d.fr.rets+int32(pc.off), part)
-				}
-			}
-			continue
-		}
-		b.setParam(d.params, off, v, n)
-	}
-	return nil
-}
-
-func resultAt(fn *isa.Func, off, n int) (isa.Param, bool) {
-	for _, p := range fn.Sig.Rets {
-		if p.Off >= 0 && off >= p.Off && off+n <= p.Off+p.Size {
-			return p, true
-		}
-	}
-	return isa.Param{}, false
-}
-
-// builtin emits the call of a function that the engine supplies.
-func (b *builder) builtin(d *draft, in *isa.Inst) error {
-	e := &Instr{Op: Builtin, Site: b.site, Guard: NoValue, Fn: in.Callee, Inst: in}
-	for i, p := range in.Callee.Sig.Params {
-		op := &in.ArgOps[i]
-		if op.Kind != isa.ParamAddr {
-			e.Args = append(e.Args, b.operand(d.fr, op))
-			continue
-		}
-		v, ok := b.getParam(d.params, int(op.Imm), p.Size)
-		if !ok {
-			return unsupported("an argument of %s set in another block", in.Callee.Name)
-		}
-		e.Args = append(e.Args, v)
-	}
-	b.add(b.cur.block, e)
-	for i, p := range in.Callee.Sig.Rets {
-		op := &in.RetOps[i]
-		v := b.f.NewValue(pieceWidth(p.Size), e)
-		e.Dst = append(e.Dst, v)
-		if op.Kind == isa.Reg {
-			b.write(d.fr.regs+op.Reg, v)
-		} else {
-			b.setParam(d.params, int(op.Imm), v, p.Size)
-		}
-	}
-	return nil
 }

@@ -1,9 +1,10 @@
 // Package opt holds the internal form of kernels and the access-preserving optimiser.
 //
-// The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and everything
-// it calls is one Func; kernels with recursion or indirect calls have no such form (ErrUnsupported). The law of every pass: no memory access, atomic,
-// barrier, fence, vote or shuffle is removed, merged, split, widened, invented or moved across another, and the source
-// place (Site) of each stays. What may go or move are pure computations.
+// The form is SSA over the lanes of a warp: a Value is one register of 1, 32 or 64 bits a lane. A kernel and what it calls
+// is one Func as far as calls can be inlined; functions that are recursive, called through pointers or too large stay
+// calls, of Funcs of their own. The law of every pass: no memory access, atomic, barrier, fence, vote, shuffle or call is
+// removed, merged, split, widened, invented or moved across another, and the source place (Site) of each stays. What may
+// go or move are pure computations.
 package opt
 
 import (
@@ -78,6 +79,11 @@ const (
 	Warp    // shuffles, votes, matches: Args as Inst.Src
 	WarpBar // Args[0]: mask
 	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
+	// Call calls Fn, or, when that is nil, the function at address Args[0] (NoValue otherwise). The other Args are the
+	// parcels of the parameters (see Parcels), Dst those of the results. A lane whose call is a fault has results of 0.
+	Call
+	Enter // in the entry block of a function that is called: Dst are the parcels of its parameters
+	Depth // the inlined call of Fn: a fault where the call stack is full
 
 	// Terminators.
 	Jump   // to Succs[0]
@@ -85,6 +91,7 @@ const (
 	Switch // Succs[Args[0]]; out of range is a fault
 	Exit
 	Trap
+	Return // from a function that is called; Args: the parcels of its results
 )
 
 // Cond is the condition of Cmp.
@@ -116,7 +123,7 @@ type Instr struct {
 	Imm      uint64
 	Inst     *isa.Inst    // Row and the effects: modifiers and semantics
 	Sym      *isa.Operand // Symbol
-	Fn       *isa.Func    // Builtin
+	Fn       *isa.Func    // Builtin, Call, Depth
 	Block    *Block
 }
 
@@ -159,24 +166,26 @@ const (
 	Varying
 )
 
-// Site is the source place of an instruction: an instruction of a function and the chain of calls that led to it.
+// Site is the source place of an instruction: an instruction of a function and the chain of inlined calls that led to it.
 type Site struct {
-	Call int32 // site of the call that was inlined; -1 in the kernel itself
+	Call int32 // site of the call that was inlined; -1 in the Func's own function
 	Fn   *isa.Func
 	At   int32 // index in Fn.Insts
 }
 
-// Func is a kernel in internal form.
+// Func is a kernel, or a function that stays called, in internal form.
 type Func struct {
 	Fn     *isa.Func
 	Blocks []*Block // Blocks[0] is the entry; in weak topological order after Order
 	Values []ValueInfo
 	Sites  []Site
-	Local  int // bytes of local memory a thread, before promotion
+	Local  int // bytes of local memory a thread and call, before promotion
 	// Frames are the ranges of local memory that belong to one instance of a function.
 	Frames [][2]uint64
 	// Env is what the kernel was specialised for.
 	Env Env
+	// Calls are the functions that its calls may mean, those that the engine supplies left out.
+	Calls []*isa.Func
 	// free holds the values that are kept as varying ones whatever their arguments are; see AnalyseShapes.
 	free map[Value]bool
 }

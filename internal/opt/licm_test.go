@@ -49,10 +49,11 @@ LOOP:
 		t.Fatal(err)
 	}
 	k := m.ByName["k"]
-	f, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
+	fs, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := fs[0]
 	LICM(f)
 	if err := Verify(f); err != nil {
 		t.Fatalf("%v\n%s", err, f)

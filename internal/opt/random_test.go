@@ -19,8 +19,9 @@ const outWords = 12
 type thread struct {
 	params []byte
 	out    [outWords * 8]byte
-	local  [256]byte
+	local  [16 << 10]byte
 	log    []string // stores in order
+	steps  int
 }
 
 func (t *thread) store(space event.Space, addr, v uint64, size int) {
@@ -44,29 +45,89 @@ func (t *thread) load(space event.Space, addr uint64, size int) uint64 {
 	return binary.LittleEndian.Uint64(raw[:])
 }
 
-// runDecoded executes the decoded kernel for one thread: straightforward, by the manual.
-func runDecoded(t *testing.T, f *isa.Func, th *thread) {
-	regs := make([]uint64, f.Regs)
-	val := func(o *isa.Operand) uint64 {
-		switch o.Kind {
-		case isa.Reg:
-			if o.Not {
-				return regs[o.Reg]&1 ^ 1
-			}
-			return regs[o.Reg]
-		case isa.Imm, isa.LocalAddr, isa.ParamAddr:
-			return o.Imm
-		case isa.Sink:
-			return 0
+// bytesAt reads size bytes at an offset as a number.
+func bytesAt(p []byte, off uint64, size int) uint64 {
+	var raw [8]byte
+	copy(raw[:size], p[off:off+uint64(size)])
+	return binary.LittleEndian.Uint64(raw[:])
+}
+
+// putBytes writes the low size bytes of v.
+func putBytes(p []byte, off, v uint64, size int) {
+	var raw [8]byte
+	binary.LittleEndian.PutUint64(raw[:], v)
+	copy(p[off:], raw[:size])
+}
+
+// step counts an instruction.
+func (t *thread) step(test *testing.T) {
+	if t.steps++; t.steps > 300000 {
+		test.Fatal("endless")
+	}
+}
+
+// codeBase is the address of function 0 in these tests.
+const codeBase = 0x0400_0000_0000_0000
+
+// decodedFrame is one call of a function that runs as decoded.
+type decodedFrame struct {
+	f     *isa.Func
+	regs  []uint64
+	param []byte
+	local uint64
+}
+
+func (fr *decodedFrame) val(t *testing.T, o *isa.Operand) uint64 {
+	switch o.Kind {
+	case isa.Reg:
+		if o.Not {
+			return fr.regs[o.Reg]&1 ^ 1
 		}
-		t.Fatalf("operand kind %d", o.Kind)
+		return fr.regs[o.Reg]
+	case isa.Imm, isa.ParamAddr:
+		return o.Imm
+	case isa.LocalAddr:
+		return fr.local + o.Imm
+	case isa.FuncAddr:
+		return codeBase + uint64(o.Func.Index)
+	case isa.Sink:
 		return 0
 	}
-	for pc, steps := 0, 0; ; steps++ {
-		if steps > 100000 {
-			t.Fatal("endless")
+	t.Fatalf("operand kind %d", o.Kind)
+	return 0
+}
+
+// call runs the function that a call means and hands over arguments and results.
+func (fr *decodedFrame) call(t *testing.T, m *isa.Module, in *isa.Inst, th *thread) {
+	fn := in.Callee
+	if fn == nil {
+		fn = m.Funcs[fr.val(t, &in.Src[0])-codeBase]
+	}
+	to := &decodedFrame{f: fn, regs: make([]uint64, fn.Regs), param: make([]byte, fn.ParamFrame), local: fr.local + uint64(fr.f.LocalFrame+15)&^15}
+	clear(th.local[to.local:][:fn.LocalFrame])
+	for i, p := range fn.Sig.Params {
+		if op := &in.ArgOps[i]; op.Kind == isa.ParamAddr {
+			copy(to.param[p.Off:][:p.Size], fr.param[op.Imm:])
+		} else {
+			putBytes(to.param, uint64(p.Off), fr.val(t, op), p.Size)
 		}
-		in := &f.Insts[pc]
+	}
+	to.run(t, m, th)
+	for i, p := range fn.Sig.Rets {
+		if op := &in.RetOps[i]; op.Kind == isa.ParamAddr {
+			copy(fr.param[op.Imm:], to.param[p.Off:][:p.Size])
+		} else {
+			fr.regs[op.Reg] = bytesAt(to.param, uint64(p.Off), p.Size)
+		}
+	}
+}
+
+// run executes the decoded function for one thread: straightforward, by the manual.
+func (fr *decodedFrame) run(t *testing.T, m *isa.Module, th *thread) {
+	regs := fr.regs
+	for pc := 0; ; {
+		th.step(t)
+		in := &fr.f.Insts[pc]
 		pc++
 		if in.Guard >= 0 && (regs[in.Guard]&1 != 0) == in.GuardNot {
 			continue
@@ -75,7 +136,7 @@ func runDecoded(t *testing.T, f *isa.Func, th *thread) {
 		case isa.Pure:
 			var a isa.Args
 			for i := range in.Src {
-				a.S[i] = val(&in.Src[i])
+				a.S[i] = fr.val(t, &in.Src[i])
 			}
 			in.Eval(in, &a)
 			for i := range in.Dst {
@@ -86,12 +147,10 @@ func runDecoded(t *testing.T, f *isa.Func, th *thread) {
 		case isa.Branch:
 			pc = int(in.Targets[0])
 		case isa.Load:
-			addr := val(&in.Src[0]) + uint64(in.Off)
+			addr := fr.val(t, &in.Src[0]) + uint64(in.Off)
 			n := in.Type.Size()
 			if in.Space == event.Param {
-				var raw [8]byte
-				copy(raw[:], th.params[addr:addr+uint64(n)])
-				regs[in.Dst[0].Reg] = in.Type.Extend(binary.LittleEndian.Uint64(raw[:]), in.Dst[0].Size)
+				regs[in.Dst[0].Reg] = in.Type.Extend(bytesAt(fr.param, addr, n), in.Dst[0].Size)
 				continue
 			}
 			space := in.Space
@@ -100,12 +159,20 @@ func runDecoded(t *testing.T, f *isa.Func, th *thread) {
 			}
 			regs[in.Dst[0].Reg] = in.Type.Extend(th.load(space, addr, n), in.Dst[0].Size)
 		case isa.Store:
-			addr := val(&in.Src[0]) + uint64(in.Off)
+			addr := fr.val(t, &in.Src[0]) + uint64(in.Off)
 			space := in.Space
+			if space == event.Param {
+				putBytes(fr.param, addr, fr.val(t, &in.Src[1]), in.Type.Size())
+				continue
+			}
 			if space == event.Generic && addr>>56 == isa.LocalWindow>>56 {
 				space, addr = event.Local, addr-isa.LocalWindow
 			}
-			th.store(space, addr, val(&in.Src[1]), in.Type.Size())
+			for k := range in.Src[1:] {
+				th.store(space, addr+uint64(k*in.Type.Size()), fr.val(t, &in.Src[1+k]), in.Type.Size())
+			}
+		case isa.Call:
+			fr.call(t, m, in, th)
 		case isa.Ret:
 			return
 		default:
@@ -114,15 +181,22 @@ func runDecoded(t *testing.T, f *isa.Func, th *thread) {
 	}
 }
 
-// runForm executes the internal form for one thread.
-func runForm(t *testing.T, f *Func, th *thread) {
+func runDecoded(t *testing.T, m *isa.Module, f *isa.Func, th *thread) {
+	fr := &decodedFrame{f: f, regs: make([]uint64, f.Regs), param: make([]byte, f.ParamFrame)}
+	copy(fr.param, th.params)
+	fr.run(t, m, th)
+}
+
+// forms are the functions of a program in internal form.
+type forms map[*isa.Func]*Func
+
+// run executes the internal form for one thread; local is where its local memory begins. It gives the results.
+func (fs forms) run(t *testing.T, m *isa.Module, f *Func, th *thread, local uint64, args []uint64) []uint64 {
 	vals := make([]uint64, len(f.Values))
+	clear(th.local[local:][:f.Local])
 	var from *Block
 	b := f.Blocks[0]
-	for steps := 0; ; steps++ {
-		if steps > 100000 {
-			t.Fatal("endless")
-		}
+	for {
 		var phis []uint64
 		for _, in := range b.Instrs {
 			if in.Op != Phi {
@@ -137,11 +211,19 @@ func runForm(t *testing.T, f *Func, th *thread) {
 		}
 		var next *Block
 		for k, in := range b.Instrs {
+			th.step(t)
 			arg := func(i int) uint64 {
 				if in.Args[i] == NoValue {
 					return 0
 				}
 				return vals[in.Args[i]]
+			}
+			give := func(results []uint64) {
+				for i, d := range in.Dst {
+					if d != NoValue {
+						vals[d] = results[i]
+					}
+				}
 			}
 			if in.Guard != NoValue && (vals[in.Guard]&1 != 0) == in.GuardNot {
 				continue
@@ -149,12 +231,14 @@ func runForm(t *testing.T, f *Func, th *thread) {
 			switch {
 			case in.Op == Phi:
 				vals[in.Result()] = phis[k]
-			case in.Op == Const, in.Op == LocalPtr:
+			case in.Op == Const:
 				vals[in.Result()] = in.Imm
+			case in.Op == LocalPtr:
+				vals[in.Result()] = local + in.Imm
+			case in.Op == Symbol:
+				vals[in.Result()] = codeBase + uint64(in.Sym.Func.Index)
 			case in.Op == KParam:
-				var raw [8]byte
-				copy(raw[:], th.params[in.Imm:in.Imm+uint64(in.Aux)])
-				vals[in.Result()] = binary.LittleEndian.Uint64(raw[:])
+				vals[in.Result()] = bytesAt(th.params, in.Imm, int(in.Aux))
 			case in.Op == Copy:
 				vals[in.Result()] = arg(0)
 			case in.Op == Row:
@@ -163,11 +247,7 @@ func runForm(t *testing.T, f *Func, th *thread) {
 					a.S[i] = arg(i)
 				}
 				in.Inst.Eval(in.Inst, &a)
-				for i, d := range in.Dst {
-					if d != NoValue {
-						vals[d] = a.D[i]
-					}
-				}
+				give(a.D[:])
 			case in.Op > Copy && in.Op < Row:
 				var c [3]uint64
 				for i := range in.Args {
@@ -182,16 +262,37 @@ func runForm(t *testing.T, f *Func, th *thread) {
 				}
 				n := in.Inst.Type.Size()
 				if in.Op == Store {
-					th.store(space, addr, arg(1), n)
+					for i := range in.Args[1:] {
+						th.store(space, addr+uint64(i*n), arg(1+i), n)
+					}
 				} else {
 					vals[in.Result()] = in.Inst.Type.Extend(th.load(space, addr, n), in.Inst.Dst[0].Size)
 				}
+			case in.Op == Enter:
+				give(args)
+			case in.Op == Depth:
+			case in.Op == Call:
+				fn := in.Fn
+				if fn == nil {
+					fn = m.Funcs[arg(0)-codeBase]
+				}
+				var out []uint64
+				for i := range in.Args[1:] {
+					out = append(out, arg(1+i))
+				}
+				give(fs.run(t, m, fs[fn], th, local+uint64(f.Local), out))
 			case in.Op == Jump:
 				next = b.Succs[0]
 			case in.Op == Branch:
 				next = b.Succs[1-arg(0)&1]
 			case in.Op == Exit:
-				return
+				return nil
+			case in.Op == Return:
+				var out []uint64
+				for i := range in.Args {
+					out = append(out, arg(i))
+				}
+				return out
 			default:
 				t.Fatalf("cannot run %s", f.Text(in))
 			}
@@ -201,11 +302,14 @@ func runForm(t *testing.T, f *Func, th *thread) {
 }
 
 // program is a random kernel: integer arithmetic of all widths, predicates, selects, guarded instructions, branches,
-// bounded loops, local memory reached through generic pointers, stores of results.
+// bounded loops, local memory reached through generic pointers, stores of results, calls of functions, recursive ones and
+// through pointers too.
 type program struct {
-	rng  *rand.Rand
-	s    strings.Builder
-	next int
+	rng   *rand.Rand
+	s     strings.Builder
+	next  int
+	funcs int // functions that may be called
+	calls int // calls that may still be written in this function
 }
 
 func (p *program) pick(list ...string) string { return list[p.rng.IntN(len(list))] }
@@ -306,15 +410,80 @@ func (p *program) body(depth, n int) {
 		case k < 6:
 			bits := []int{16, 32, 64}[p.rng.IntN(3)]
 			p.line("st.global.b%d [%d], %s", bits, p.rng.IntN(outWords)*8, p.dst(bits))
+		case k == 6 && p.calls > 0:
+			p.calls--
+			p.call()
 		default:
 			p.op()
 		}
 	}
 }
 
+// call writes a call of one of the functions, by name or through a pointer. It happens while there are turns left.
+func (p *program) call() {
+	p.next++
+	l, fn := p.next, fmt.Sprintf("f%d", p.rng.IntN(p.funcs))
+	proto := ""
+	fmt.Fprintf(&p.s, "\tsetp.eq.u32 %%q%d, %%left, 0;\n\t@%%q%d bra A%d;\n", l, l, l)
+	if p.rng.IntN(2) == 0 {
+		fmt.Fprintf(&p.s, "\tmov.u64 %%fp, %s;\n\tmov.u64 %%fq, f%d;\n\tselp.b64 %%fp, %%fp, %%fq, %s;\n", fn, p.rng.IntN(p.funcs), p.dst(1))
+		fmt.Fprintf(&p.s, "P%d: .callprototype (.param .b32 _, .param .align 8 .b8 _[12]) _ (.param .b32 _, .param .b64 _, .param .align 8 .b8 _[20]);\n", l)
+		fn, proto = "%fp", fmt.Sprintf(", P%d", l)
+	}
+	p.s.WriteString("\t{ .param .b32 a; .param .b64 b; .param .align 8 .b8 c[20]; .param .b32 d; .param .align 8 .b8 e[12];\n")
+	p.s.WriteString("\tsub.u32 %next, %left, 1;\n\tst.param.b32 [a], %next;\n")
+	fmt.Fprintf(&p.s, "\tst.param.b64 [b], %s;\n\tst.param.b64 [c], %s;\n\tst.param.b32 [c+8], %s;\n", p.pick("%sp", "%sp", "%up"), p.dst(64), p.dst(32))
+	if p.rng.IntN(4) == 0 { // set on both sides of a branch
+		fmt.Fprintf(&p.s, "\t@%s bra S%d;\n\tst.param.b32 [c+4], %s;\nS%d:\n", p.dst(1), l, p.dst(32), l)
+	}
+	fmt.Fprintf(&p.s, "\tst.param.b64 [c+12], %s;\n", p.dst(64))
+	p.line("st.param.b%s", p.pick("32 [c+16], "+p.dst(32), "16 [c+2], "+p.dst(16)))
+	fmt.Fprintf(&p.s, "\tcall (d, e), %s, (a, b, c)%s;\n", fn, proto)
+	fmt.Fprintf(&p.s, "\tld.param.b32 %s, [d];\n\tld.param.b64 %s, [e];\n\tld.param.s16 %s, [e+10];\n\tld.param.u16 %s, [e+8]; }\nA%d:\n", p.dst(32), p.dst(64), p.dst(32), p.dst(16), l)
+}
+
+const programRegs = "\t.reg .pred %p<6>;\n\t.reg .b16 %h<6>;\n\t.reg .b32 %r<6>, %left, %next;\n\t.reg .b64 %d<6>;\n\t.reg .b64 %sp, %spl, %up, %fp, %fq;\n"
+
+// function writes function i: it may write the memory of its caller through a pointer.
+func (p *program) function(i int) string {
+	p.s.Reset()
+	p.s.WriteString("\t.local .align 8 .b8 depot[32];\n\tmov.u64 %spl, depot;\n\tcvta.local.u64 %sp, %spl;\n" +
+		"\tld.param.u32 %left, [x];\n\tld.param.u64 %up, [y];\n\tld.param.u64 %d0, [z];\n\tld.param.u32 %r0, [z+8];\n\tld.param.u16 %h0, [z+12];\n\tld.param.b32 %r1, [z+16];\n")
+	for j := range 5 {
+		fmt.Fprintf(&p.s, "\tadd.u64 %%d%d, %%d0, %d;\n\tadd.u32 %%r%d, %%r%d, %d;\n\tadd.u16 %%h%d, %%h0, %d;\n\tsetp.lt.s32 %%p%d, %%r%d, %%r0;\n", j+1, j*7, j+1, j%2, j*j, j+1, j, j, j+1)
+	}
+	// What was never written is undefined, and an inlined call finds there what the last one left.
+	p.s.WriteString("\tsetp.gt.u32 %p5, %r2, %r3;\n\tst.b32 [%up+8], %r2;\n\tst.local.v4.b32 [depot], {%r0, %r1, %r2, %r3};\n\tst.v2.u64 [%sp+16], {%d0, %d1};\n")
+	p.calls = 2
+	p.body(2, 6)
+	fmt.Fprintf(&p.s, "\tld.u32 %%r4, [%%up+%d];\n\tst.param.b32 [out], %%r4;\n\tst.param.b64 [rest], %s;\n\tst.param.b16 [rest+8], %%h1;\n\tst.param.b16 [rest+10], %%h2;\n", 4*p.rng.IntN(8), p.dst(64))
+	p.line("st.param.b32 [rest], %%r%d", p.rng.IntN(6))
+	return fmt.Sprintf(".func (.param .b32 out, .param .align 8 .b8 rest[12]) f%d(.param .b32 x, .param .b64 y, .param .align 8 .b8 z[20])\n{\n%s", i, programRegs) +
+		p.counters() + p.s.String() + "\tret;\n}\n"
+}
+
+// counters declares what loops and calls count with.
+func (p *program) counters() string {
+	return fmt.Sprintf("\t.reg .pred %%q<%d>;\n\t.reg .b32 %%c<%d>;\n", p.next+1, p.next+1)
+}
+
 func randomProgram(seed uint64) string {
 	p := &program{rng: rand.New(rand.NewPCG(seed, 1))}
-	p.s.WriteString("\t.local .align 8 .b8 depot[32];\n\tmov.u64 %spl, depot;\n\tcvta.local.u64 %sp, %spl;\n")
+	var head strings.Builder
+	head.WriteString(".version 8.0\n.target sm_80\n.address_size 64\n")
+	if seed%3 == 0 {
+		p.funcs = 1 + p.rng.IntN(3)
+		for i := range p.funcs {
+			fmt.Fprintf(&head, ".func (.param .b32 out, .param .align 8 .b8 rest[12]) f%d(.param .b32 x, .param .b64 y, .param .align 8 .b8 z[20]);\n", i)
+		}
+		for i := range p.funcs {
+			head.WriteString(p.function(i))
+		}
+		p.s.Reset()
+		p.calls = 4
+	}
+	p.s.WriteString("\t.local .align 8 .b8 depot[32];\n\tmov.u64 %spl, depot;\n\tcvta.local.u64 %sp, %spl;\n\tmov.u64 %up, %sp;\n")
+	fmt.Fprintf(&p.s, "\tmov.u32 %%left, %d;\n", p.rng.IntN(4))
 	for i := range 6 {
 		fmt.Fprintf(&p.s, "\tld.param.u64 %%d%d, [in+%d];\n\tld.param.u32 %%r%d, [in+%d];\n\tld.param.u16 %%h%d, [in+%d];\n", i, i*8, i, i*4, i, i*2)
 		fmt.Fprintf(&p.s, "\tsetp.lt.s32 %%p%d, %%r%d, %%r%d;\n", i, i, max(0, i-1))
@@ -323,11 +492,8 @@ func randomProgram(seed uint64) string {
 	for i := range 6 {
 		fmt.Fprintf(&p.s, "\tst.global.b64 [%d], %%d%d;\n\tst.global.b32 [%d], %%r%d;\n\tst.global.b16 [%d], %%h%d;\n", i*8, i, 48+i*4, i, 72+i*2, i)
 	}
-	var head strings.Builder
-	head.WriteString(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .align 8 .b8 in[48])\n{\n" +
-		"\t.reg .pred %p<6>;\n\t.reg .b16 %h<6>;\n\t.reg .b32 %r<6>;\n\t.reg .b64 %d<6>;\n\t.reg .b64 %sp, %spl;\n")
-	fmt.Fprintf(&head, "\t.reg .pred %%q<%d>;\n\t.reg .b32 %%c<%d>;\n", p.next+1, p.next+1)
-	return head.String() + p.s.String() + "\tret;\n}\n"
+	head.WriteString(".visible .entry k(.param .align 8 .b8 in[48])\n{\n" + programRegs)
+	return head.String() + p.counters() + p.s.String() + "\tret;\n}\n"
 }
 
 // TestRandom runs random programs as decoded and as optimised, and wants the same stores in the same order.
@@ -358,16 +524,25 @@ func checkRandom(t *testing.T, seed uint64) {
 	if k.Err != nil {
 		t.Fatalf("%v\n%s", k.Err, src)
 	}
-	f, err := Build(k, Env{Block: [3]uint32{1, 1, 1}, Grid: [3]uint32{1, 1, 1}, Shared: m.SharedLayout(k)})
+	list, err := Build(k, Env{Block: [3]uint32{1, 1, 1}, Grid: [3]uint32{1, 1, 1}, Shared: m.SharedLayout(k)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	built := f.String()
-	Optimise(f, func(pass string, f *Func) {
+	built, optimised := "", ""
+	fs := forms{}
+	for _, f := range list {
 		if err := Verify(f); err != nil {
-			t.Fatalf("seed %d, after %s: %v\n%s\n%s", seed, pass, err, f, src)
+			t.Fatalf("seed %d, built: %v\n%s\n%s", seed, err, f, src)
 		}
-	})
+		built += f.String()
+		Optimise(f, func(pass string, f *Func) {
+			if err := Verify(f); err != nil {
+				t.Fatalf("seed %d, after %s: %v\n%s\n%s", seed, pass, err, f, src)
+			}
+		})
+		optimised += f.String()
+		fs[f.Fn] = f
+	}
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for range 4 {
 		params := make([]byte, 48)
@@ -378,10 +553,10 @@ func checkRandom(t *testing.T, seed uint64) {
 			}
 		}
 		want, got := &thread{params: params}, &thread{params: params}
-		runDecoded(t, k, want)
-		runForm(t, f, got)
+		runDecoded(t, m, k, want)
+		fs.run(t, m, list[0], got, 0, nil)
 		if a, b := strings.Join(want.log, " "), strings.Join(got.log, " "); a != b {
-			t.Errorf("seed %d: the stores differ\nwant %s\ngot  %s\n%s\nbuilt:\n%s\noptimised:\n%s", seed, a, b, src, built, f)
+			t.Errorf("seed %d: the stores differ\nwant %s\ngot  %s\n%s\nbuilt:\n%s\noptimised:\n%s", seed, a, b, src, built, optimised)
 			return
 		}
 	}

@@ -1,12 +1,17 @@
 package opt
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // Verify checks the invariants of the form: every value is defined once and before its uses on every path, phis match
-// their predecessors, edges are mirrored, blocks end in their only terminator, the law's effects carry a site.
+// their predecessors, edges are mirrored, blocks end in their only terminator, the law's effects carry a site, and calls
+// and functions hand over the parcels that their signatures ask for.
 // Tests run it after every pass.
 func Verify(f *Func) error {
 	dom := Dominators(f)
@@ -38,6 +43,9 @@ func Verify(f *Func) error {
 			}
 			if in.Op >= Load && in.Op < Jump && in.Site < 0 && in.Inst.Loc >= 0 {
 				return fmt.Errorf("b%d: %s has no site", id, f.Text(in))
+			}
+			if err := verifyCall(f, in); err != nil {
+				return fmt.Errorf("b%d: %s: %w", id, f.Text(in), err)
 			}
 		}
 		if len(b.Instrs) == 0 {
@@ -74,8 +82,53 @@ func Verify(f *Func) error {
 	return nil
 }
 
+// verifyCall checks what stands at the borders of functions.
+func verifyCall(f *Func, in *Instr) error {
+	fits := func(vs []Value, params []isa.Param) error {
+		for _, p := range params {
+			for _, c := range Parcels(p) {
+				if len(vs) == 0 {
+					return errors.New("a parcel is missing")
+				}
+				if v := vs[0]; v != NoValue && f.Width(v) != c.Width() {
+					return fmt.Errorf("v%d has not the width of its parcel", v)
+				}
+				vs = vs[1:]
+			}
+		}
+		if len(vs) > 0 {
+			return errors.New("a parcel too many")
+		}
+		return nil
+	}
+	switch in.Op {
+	case Enter:
+		if in.Block != f.entry() || f.Fn.Entry {
+			return errors.New("only functions that are called are entered, and at their begin")
+		}
+		return fits(in.Dst, f.Fn.Sig.Params)
+	case Return:
+		if f.Fn.Entry {
+			return errors.New("a kernel does not return")
+		}
+		return fits(in.Args, f.Fn.Sig.Rets)
+	case Call:
+		if len(in.Args) == 0 || (in.Args[0] == NoValue) != (in.Fn != nil) || in.Fn == nil && f.Width(in.Args[0]) != W64 {
+			return errors.New("a call is of a function or of an address")
+		}
+		if in.Fn != nil && hasBody(in.Fn) && !slices.Contains(f.Calls, in.Fn) {
+			return errors.New("the function is not listed in Func.Calls")
+		}
+		if err := fits(in.Args[1:], in.Inst.CallSig.Params); err != nil {
+			return err
+		}
+		return fits(in.Dst, in.Inst.CallSig.Rets)
+	}
+	return nil
+}
+
 func verifyEdges(f *Func, b *Block) error {
-	want := map[Op]int{Jump: 1, Branch: 2, Exit: 0, Trap: 0}
+	want := map[Op]int{Jump: 1, Branch: 2, Exit: 0, Trap: 0, Return: 0}
 	if n, ok := want[b.Term().Op]; ok && n != len(b.Succs) {
 		return fmt.Errorf("b%d: %s with %d successors", b.ID, b.Term().Op, len(b.Succs))
 	}
@@ -112,7 +165,7 @@ var opNames = [...]string{Nop: "nop", Phi: "phi", Const: "const", Special: "spec
 	Shl: "shl", ShrU: "shru", ShrS: "shrs", MulU: "mulu", MulS: "muls", SExt: "sext", ZExt: "zext", Cmp: "cmp", Sel: "sel",
 	Row: "row", Load: "load", Store: "store", Atomic: "atomic", Fence: "fence", Barrier: "barrier", Warp: "warp",
 	WarpBar: "warpbar", Builtin: "builtin", Jump: "jump", Branch: "branch", Switch: "switch", Exit: "exit",
-	Trap: "trap"}
+	Trap: "trap", Call: "call", Enter: "enter", Depth: "depth", Return: "return"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) {
@@ -148,6 +201,9 @@ func (f *Func) Text(in *Instr) string {
 		s.WriteString("." + condNames[in.Imm])
 	case Const, Special, KParam, LocalPtr, SExt, ZExt, Load, Store, Atomic:
 		fmt.Fprintf(&s, " #%#x", in.Imm)
+	}
+	if in.Fn != nil {
+		s.WriteString(" " + in.Fn.Name)
 	}
 	if in.Inst != nil && in.Inst.Source != nil {
 		fmt.Fprintf(&s, " {%s%s}", in.Inst.Source.Op, in.Inst.Source.Mods)

@@ -1,0 +1,258 @@
+package opt
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Parcel is a piece of a parameter or result that a call hands over in one value, zero-extended.
+type Parcel struct{ Off, Size int }
+
+// Width is the width of the value that holds a parcel.
+func (p Parcel) Width() Width { return pieceWidth(p.Size) }
+
+// Parcels cuts a parameter into pieces of 8 bytes, the last one what is left. Caller and callee agree on them, knowing
+// the size of each parameter.
+func Parcels(p isa.Param) []Parcel {
+	var list []Parcel
+	for off := 0; off < p.Size; off += 8 {
+		list = append(list, Parcel{off, min(8, p.Size-off)})
+	}
+	return list
+}
+
+// callGraph is what building needs to know of the functions around one.
+type callGraph struct {
+	callees map[*isa.Func][]*isa.Func
+	cyclic  map[*isa.Func]bool
+	stored  map[*isa.Func][]bool // by byte of the parameter frame: something stores it
+	spreads map[*isa.Func][]bool // and another block may read it
+}
+
+func newCallGraph() *callGraph {
+	return &callGraph{callees: map[*isa.Func][]*isa.Func{}, cyclic: map[*isa.Func]bool{}, stored: map[*isa.Func][]bool{}, spreads: map[*isa.Func][]bool{}}
+}
+
+// hasBody reports whether a function can be executed.
+func hasBody(fn *isa.Func) bool { return len(fn.Insts) > 0 && fn.Err == nil }
+
+// direct lists the functions that fn calls by name.
+func (g *callGraph) direct(fn *isa.Func) []*isa.Func {
+	list, ok := g.callees[fn]
+	if !ok {
+		for i := range fn.Insts {
+			if in := &fn.Insts[i]; in.Class == isa.Call && in.Callee != nil {
+				list = append(list, in.Callee)
+			}
+		}
+		g.callees[fn] = list
+	}
+	return list
+}
+
+// recursive reports whether fn can call itself by direct calls. Calls through pointers stay calls anyway.
+func (g *callGraph) recursive(fn *isa.Func) bool {
+	cyclic, ok := g.cyclic[fn]
+	if ok {
+		return cyclic
+	}
+	seen := map[*isa.Func]bool{}
+	work := []*isa.Func{fn}
+	for len(work) > 0 && !cyclic {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, c := range g.direct(x) {
+			cyclic = cyclic || c == fn
+			if !seen[c] {
+				seen[c] = true
+				work = append(work, c)
+			}
+		}
+	}
+	g.cyclic[fn] = cyclic
+	return cyclic
+}
+
+// stores reports whether fn stores byte off of its parameter frame, itself or by the result of a call.
+func (g *callGraph) stores(fn *isa.Func, off int) bool {
+	bytes, ok := g.stored[fn]
+	if !ok {
+		bytes = make([]bool, fn.ParamFrame)
+		for i := range fn.Insts {
+			markStored(bytes, &fn.Insts[i])
+		}
+		g.stored[fn] = bytes
+	}
+	return off >= 0 && off < len(bytes) && bytes[off]
+}
+
+func markStored(bytes []bool, in *isa.Inst) {
+	mark := func(off, n int) {
+		for k := max(off, 0); k < min(off+n, len(bytes)); k++ {
+			bytes[k] = true
+		}
+	}
+	switch {
+	case paramAccess(in, isa.Store):
+		mark(int(in.Src[0].Imm)+int(in.Off), in.Type.Size()*int(max(in.Vec, 1)))
+	case in.Class == isa.Call && in.CallSig != nil:
+		for i := range in.RetOps {
+			if op := &in.RetOps[i]; op.Kind == isa.ParamAddr {
+				mark(int(op.Imm), in.CallSig.Rets[i].Size)
+			}
+		}
+	}
+}
+
+// spread reports whether fn reads byte off of its parameter frame where it may have stored it in another block: the
+// function is walked as it stands, what was stored being forgotten wherever control may come from elsewhere.
+func (g *callGraph) spread(fn *isa.Func, off int) bool {
+	bytes, ok := g.spreads[fn]
+	if !ok {
+		bytes = g.findSpread(fn)
+		g.spreads[fn] = bytes
+	}
+	return off >= 0 && off < len(bytes) && bytes[off]
+}
+
+func (g *callGraph) findSpread(fn *isa.Func) []bool {
+	bytes, known := make([]bool, fn.ParamFrame), make([]bool, fn.ParamFrame)
+	target := make([]bool, len(fn.Insts)+1)
+	for i := range fn.Insts {
+		for _, t := range fn.Insts[i].Targets {
+			target[t] = true
+		}
+	}
+	reads := func(off, n int) {
+		for k := max(off, 0); k < min(off+n, len(bytes)); k++ {
+			bytes[k] = bytes[k] || !known[k] && g.stores(fn, k)
+		}
+	}
+	for i := range fn.Insts {
+		in := &fn.Insts[i]
+		if target[i] || splits(in) || i > 0 && splits(&fn.Insts[i-1]) {
+			clear(known)
+		}
+		n := in.Type.Size() * int(max(in.Vec, 1))
+		switch {
+		case paramAccess(in, isa.Load), paramAccess(in, isa.Store) && in.Guard >= 0:
+			reads(int(in.Src[0].Imm)+int(in.Off), n)
+		case in.Class == isa.Call && in.CallSig != nil:
+			for k := range in.ArgOps {
+				if op := &in.ArgOps[k]; op.Kind == isa.ParamAddr {
+					reads(int(op.Imm), in.CallSig.Params[k].Size)
+				}
+			}
+		}
+		markStored(known, in)
+	}
+	return bytes
+}
+
+// paramAccess reports whether in loads or stores a variable of .param space by name.
+func paramAccess(in *isa.Inst, class isa.Class) bool {
+	return in.Class == class && len(in.Src) > 0 && in.Src[0].Kind == isa.ParamAddr
+}
+
+// formals takes the parameters of the function that is built from its caller.
+func (b *builder) formals(fr *frame) {
+	e := b.add(b.entry, &Instr{Op: Enter, Site: -1, Guard: NoValue, Inst: &isa.Inst{Class: isa.Call, Guard: -1, Loc: -1}})
+	for _, p := range fr.fn.Sig.Params {
+		bytes := map[int]atom{}
+		for _, c := range Parcels(p) {
+			v := b.f.NewValue(c.Width(), e)
+			e.Dst = append(e.Dst, v)
+			setParam(bytes, c.Off, v, c.Size)
+		}
+		if p.Off < 0 {
+			b.write(fr.regs+p.Reg, b.fit(b.gather(bytes, 0, p.Size), widthOf(uint8(p.Size))))
+			continue
+		}
+		for k, a := range bytes {
+			fr.formals[p.Off+k] = a
+		}
+	}
+	b.spill(fr)
+}
+
+// leave ends the function that is built.
+func (b *builder) leave(d *draft) {
+	fn := d.fr.fn
+	if fn.Entry {
+		b.add(d.block, &Instr{Op: Exit, Site: b.site, Guard: NoValue})
+		return
+	}
+	e := &Instr{Op: Return, Site: b.site, Guard: NoValue, Inst: &fn.Insts[d.to-1]}
+	for i, p := range fn.Sig.Rets {
+		bytes := b.returned(d.fr, i)
+		for _, c := range Parcels(p) {
+			e.Args = append(e.Args, b.gather(bytes, c.Off, c.Size))
+		}
+	}
+	b.add(d.block, e)
+}
+
+// call emits a call that stays one.
+func (b *builder) call(d *draft, in *isa.Inst) {
+	e := &Instr{Op: Call, Site: b.site, Guard: NoValue, Inst: in, Fn: in.Callee, Args: []Value{NoValue}}
+	if in.Callee == nil {
+		e.Args[0] = b.fit(b.operand(d.fr, &in.Src[0]), W64)
+	}
+	for i, p := range in.CallSig.Params {
+		for _, c := range Parcels(p) {
+			e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], c))
+		}
+	}
+	b.add(b.cur.block, e)
+	for i, p := range in.CallSig.Rets {
+		bytes := map[int]atom{}
+		for _, c := range Parcels(p) {
+			v := b.f.NewValue(c.Width(), e)
+			e.Dst = append(e.Dst, v)
+			setParam(bytes, c.Off, v, c.Size)
+		}
+		b.result(d, &in.RetOps[i], bytes, p.Size)
+	}
+	b.reaches(d.fr.fn, in)
+}
+
+// reaches notes the functions that a call of fn may mean.
+func (b *builder) reaches(fn *isa.Func, in *isa.Inst) {
+	list := fn.Calls
+	if in.Callee != nil {
+		list = []*isa.Func{in.Callee}
+	} else if in.Callees != nil {
+		list = in.Callees
+	}
+	for _, g := range list {
+		if (in.Callee != nil || fn.MayCall(in, g)) && hasBody(g) && !slices.Contains(b.f.Calls, g) {
+			b.f.Calls = append(b.f.Calls, g)
+		}
+	}
+}
+
+// pass hands the arguments of an inlined call to the callee.
+func (b *builder) pass(d *draft, in *isa.Inst) {
+	callee := d.inlines
+	if !b.f.Fn.Entry || b.local > ampleLocal {
+		b.add(b.cur.block, &Instr{Op: Depth, Site: b.site, Guard: NoValue, Inst: in, Fn: callee.fn})
+	}
+	for i, p := range callee.fn.Sig.Params {
+		op := &in.ArgOps[i]
+		switch {
+		case p.Off < 0:
+			v := b.argument(d, op, Parcel{0, p.Size})
+			b.write(callee.regs+p.Reg, b.fit(v, widthOf(uint8(p.Size))))
+		case op.Kind != isa.ParamAddr:
+			setParam(callee.formals, p.Off, b.operand(d.fr, op), p.Size)
+		default:
+			for k := range p.Size {
+				if a, ok := b.byteAt(d, int(op.Imm)+k); ok {
+					callee.formals[p.Off+k] = a
+				}
+			}
+		}
+	}
+	b.spill(callee)
+}
