@@ -35,31 +35,17 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 		}
 		on &^= same
 		fn := r.p.funcAt(addr)
-		if fn == nil || fn.Entry || !fits(&fn.Sig, in.CallSig) {
-			r.faults.at(r, BadCall, w, first, place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
+		if fn == nil || !w.lanes[first].code.fn.MayCall(in.Inst, fn) {
+			r.badTarget(w, first, place, addr)
 			continue
 		}
 		r.callOne(w, in, same, place, fn)
 	}
 }
 
-// fits reports whether a function takes and gives what a call hands over.
-func fits(sig, call *isa.Signature) bool {
-	if call == nil {
-		return false
-	}
-	same := func(a, b []isa.Param) bool {
-		if len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if a[i].Size != b[i].Size {
-				return false
-			}
-		}
-		return true
-	}
-	return same(sig.Params, call.Params) && same(sig.Rets, call.Rets)
+// badTarget tells of an indirect call that means no function.
+func (r *run) badTarget(w *warp, lane int, place uint32, addr uint64) {
+	r.faults.at(r, BadCall, w, lane, place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
 }
 
 // callOne makes the lanes of on call fn.
@@ -75,7 +61,7 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 		return
 	}
 	if len(fn.Insts) == 0 || fn.Err != nil {
-		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+		r.noBody(w, on, place, fn)
 		return
 	}
 	c := r.img.code(fn)
@@ -87,10 +73,30 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		if !r.enter(w, i, in, c, base) {
-			r.faults.at(r, StackOverflow, w, i, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", w.lanes[i].depth, w.lanes[i].localAt)
-			r.fail(ErrTrap)
+			r.overflow(w, i, place, fn, w.lanes[i].depth, w.lanes[i].localAt)
 		}
 	}
+}
+
+// noBody tells of a call of a function that is defined nowhere.
+func (r *run) noBody(w *warp, on, place uint32, fn *isa.Func) {
+	r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+}
+
+// overflow tells that the stack of a lane has no room for a call, and ends the run.
+func (r *run) overflow(w *warp, lane int, place uint32, fn *isa.Func, depth, localAt int32) {
+	r.faults.at(r, StackOverflow, w, lane, place, "calls "+fn.Name, "the call stack of the thread is %d calls deep with %d bytes of local memory", depth, localAt)
+	r.fail(ErrTrap)
+}
+
+// frameAt is where the local memory of a function begins that is called by one whose own begins at from.
+func frameAt(from int32, caller *isa.Func) int32 {
+	return int32(roundUp(uint64(from)+uint64(caller.LocalFrame), localAlign))
+}
+
+// stackFits reports whether a thread depth calls deep has room for a frame of fn whose local memory begins at localAt.
+func stackFits(depth, localAt int32, fn *isa.Func) bool {
+	return depth < maxDepth && int(localAt)+fn.LocalFrame <= maxLocal
 }
 
 // enter pushes a frame of c on a lane's stack and hands over the arguments; false when the stack is full.
@@ -98,8 +104,8 @@ func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
 	ln := &w.lanes[lane]
 	from := ln.frame
 	caller, fn := from.code.fn, c.fn
-	localAt := roundUp(uint64(from.localAt)+uint64(caller.LocalFrame), localAlign)
-	if ln.depth >= maxDepth || localAt+uint64(fn.LocalFrame) > maxLocal {
+	localAt := frameAt(from.localAt, caller)
+	if !stackFits(ln.depth, localAt, fn) {
 		return false
 	}
 	fromRegs := ln.regs
@@ -110,7 +116,7 @@ func (r *run) enter(w *warp, lane int, in *inst, c *code, base uint32) bool {
 		base:    base,
 		regAt:   from.regAt + int32(caller.Regs),
 		paramAt: from.paramAt + int32(caller.ParamFrame),
-		localAt: int32(localAt),
+		localAt: localAt,
 	}
 	ln.fit()
 	clear(ln.regs)

@@ -20,8 +20,8 @@ type vecEngine struct{ raw bool }
 
 // NewWarp makes the fast engine: kernels are optimised (package opt) for the shape of the launch and executed 32 lanes a
 // step. It keeps the contract of ref; the accesses, their order within a thread, results, faults and events are the
-// same, while the order between threads may differ. Kernels that opt cannot express (recursion, indirect calls), and
-// all launches with schedule Lockstep, run on ref.
+// same, while the order between threads may differ. Launches with schedule Lockstep run on ref, and kernels that opt
+// finds too large.
 //
 // The lanes of a warp form groups: lanes that stand at one place with the same scalars (text). A group runs until it
 // reaches a place behind that of another one; groups that stand at the start of a block, or behind a barrier, with equal
@@ -54,9 +54,12 @@ const keptBytes = 1 << 20
 // finish keeps some of the register files for the next launch.
 func (x *vecMachine) finish() {
 	t := x.t
-	size := 128*(t.v32+len(t.consts32)) + 256*(t.v64+len(t.consts64)) + 8*t.scalars + 32*t.local + 1024
+	kept := 0
+	for _, v := range x.slots {
+		kept += v.size()
+	}
 	for _, v := range x.pool {
-		if (len(x.slots)+1)*size <= keptBytes {
+		if kept += v.size(); kept <= keptBytes {
 			x.slots = append(x.slots, v)
 		}
 	}
@@ -126,19 +129,21 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	}
 	e := &textEntry{key: key}
 	img := p.image(l.Func)
-	f, err := opt.Build(l.Func, opt.Env{
+	funcs, err := opt.Build(l.Func, opt.Env{
 		Block:  [3]uint32{l.Block.X, l.Block.Y, l.Block.Z},
 		Grid:   [3]uint32{key.grid.X, key.grid.Y, key.grid.Z},
 		Shared: img.layout,
 	})
 	if err == nil {
-		if raw {
-			opt.Order(f)
-			opt.AnalyseShapes(f)
-		} else {
-			opt.Optimise(f, nil)
+		for _, f := range funcs {
+			if raw {
+				opt.Order(f)
+				opt.AnalyseShapes(f)
+			} else {
+				opt.Optimise(f, nil)
+			}
 		}
-		e.t, err = compile(f, img)
+		e.t = compileAll(funcs, img)
 	}
 	e.err = err
 	if len(list) >= maxTexts {
@@ -150,12 +155,9 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 
 // vecMachine is the machine of engine warp for one launch.
 type vecMachine struct {
-	r        *run
-	t        *text
-	template []uint64 // the scalars at the start of a warp, but for its special registers
-	specials []fixed
-	places   []uint32 // by effect
-	cache    []cached // by effect
+	r *run
+	loaded
+	places []uint32 // by effect
 
 	x32    [4]v32 // scalars spread to vectors
 	x64    [4]v64
@@ -172,13 +174,26 @@ type vecMachine struct {
 	late   [8]uint64 // scalar results of the access at hand
 	isLate bool
 
+	log    *lanes.Log     // of accesses that have events; nil where none has
+	shared unsafe.Pointer // the shared memory of the running warp's block
+
+	stride   int      // scalars of a slot
+	own, end uint64   // bytes of local memory of each lane of the running warp, and where its frame ends
+	calls    *calling // nil where nothing stays a call
+}
+
+// loaded is what a machine holds for the text that it executes.
+type loaded struct {
+	t        *text
+	template []uint64 // the scalars at the start of a warp or call, but for special registers
+	specials []fixed
+	cache    []cached // by effect
+
 	access  *lanes.Access // the first of reaches
 	reaches []lanes.Access
 	bases   []unsafe.Pointer // the memory of reaches
 	begins  []uint64         // the address at which events say it begins
-	log     *lanes.Log       // of accesses that have events; nil where none has
 	events  []event.Event    // of reaches, as far as they are always the same
-	shared  unsafe.Pointer   // the shared memory of the running warp's block
 	epoch   uint64           // of the memory that reaches are of
 }
 
@@ -194,6 +209,7 @@ type vecWarp struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
+	stack   *vecStack // nil where nothing stays a call
 }
 
 // group is the lanes of a warp that stand at one place with the same scalars.
@@ -202,13 +218,31 @@ type group struct {
 	pc   int32
 	slot int32  // of the scalars
 	ran  uint64 // warp.strain when it last ran
+	// The call it is in, of vecStack.frames, and how many calls deep that is; 0 in the kernel.
+	frame, depth int32
 }
 
 func newVecMachine(r *run, t *text) *vecMachine {
-	x := &vecMachine{r: r, t: t, template: make([]uint64, t.scalars), cache: make([]cached, len(t.effects))}
+	x := &vecMachine{r: r, stride: t.scalars, own: uint64(t.local), end: uint64(t.local)}
+	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
+	t.mu.Lock()
+	x.slots, t.slots = t.slots, nil
+	t.mu.Unlock()
+	x.prepare(t)
+	x.places = x.placesOf(t, r.root)
+	if t.units != nil {
+		x.prepareCalls()
+	}
+	return x
+}
+
+// prepare makes the machine one that executes a text.
+func (x *vecMachine) prepare(t *text) {
+	r := x.r
+	x.loaded = loaded{t: t, template: make([]uint64, t.scalars), cache: make([]cached, len(t.effects))}
 	for _, f := range t.fixed {
 		switch f.from {
-		case fixedValue:
+		case fixedValue, fixedLocal:
 			x.template[f.reg] = f.val
 		case fixedParam:
 			if f.val+f.size <= uint64(len(r.params)) {
@@ -218,18 +252,19 @@ func newVecMachine(r *run, t *text) *vecMachine {
 			x.specials = append(x.specials, f)
 		}
 	}
-	t.mu.Lock()
-	x.slots, t.slots = t.slots, nil
-	t.mu.Unlock()
-	x.tells = r.out.needs&(event.NeedGlobal|event.NeedShared) != 0
-	x.places = make([]uint32, len(t.effects))
-	bases := map[int32]uint32{-1: r.root}
+	x.newReaches()
+}
+
+// placesOf gives the places of a text's effects in a frame.
+func (x *vecMachine) placesOf(t *text, frame uint32) []uint32 {
+	places := make([]uint32, len(t.effects))
+	bases := map[int32]uint32{-1: frame}
 	var base func(call int32, fn *isa.Func) uint32
 	base = func(call int32, fn *isa.Func) uint32 {
 		b, ok := bases[call]
 		if !ok {
 			s := &t.sites[call]
-			b = r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+			b = x.r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
 			bases[call] = b
 		}
 		return b
@@ -237,16 +272,15 @@ func newVecMachine(r *run, t *text) *vecMachine {
 	for i := range t.effects {
 		if at := t.effects[i].site; at >= 0 {
 			s := &t.sites[at]
-			x.places[i] = base(s.Call, s.Fn) + uint32(s.At)
+			places[i] = base(s.Call, s.Fn) + uint32(s.At)
 		}
 	}
-	x.newReaches()
-	return x
+	return places
 }
 
 // scalars gives the scalars of a slot.
 func (x *vecMachine) scalars(v *vecWarp, slot int32) []uint64 {
-	n := len(x.template)
+	n := x.stride
 	return v.sc[int(slot)*n:][:n:n]
 }
 
@@ -254,7 +288,7 @@ func (x *vecMachine) scalars(v *vecWarp, slot int32) []uint64 {
 func (x *vecMachine) takeSlot(v *vecWarp) int32 {
 	s := int32(bits.TrailingZeros32(^v.slots))
 	v.slots |= 1 << s
-	if need := (int(s) + 1) * len(x.template); need > len(v.sc) {
+	if need := (int(s) + 1) * x.stride; need > len(v.sc) {
 		v.sc = append(v.sc, make([]uint64, need-len(v.sc))...)
 	}
 	return s
@@ -271,6 +305,9 @@ func (x *vecMachine) start(w *warp, _ uint32) {
 
 // begin gives a warp its register file.
 func (x *vecMachine) begin(w *warp) {
+	if x.calls != nil {
+		x.turnTo(x.calls.units[0])
+	}
 	var v *vecWarp
 	switch {
 	case len(x.pool) > 0:
@@ -280,11 +317,15 @@ func (x *vecMachine) begin(w *warp) {
 		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
 		copy(x.scalars(v, 0), x.template)
 	default:
-		v = x.t.registers()
+		v = x.registers()
 		copy(x.scalars(v, 0), x.template)
 	}
 	w.vec = v
-	clear(v.local)
+	if x.calls != nil {
+		x.bottom(v)
+	} else {
+		clear(v.local)
+	}
 	v.slots = 1
 	v.groups = append(v.groups[:0], group{mask: w.live})
 	v.cur = 0
@@ -295,9 +336,10 @@ func (x *vecMachine) begin(w *warp) {
 }
 
 // registers makes a register file.
-func (t *text) registers() *vecWarp {
+func (x *vecMachine) registers() *vecWarp {
+	t := x.t
 	v := &vecWarp{v32: make([]v32, t.v32, t.v32+len(t.consts32)), v64: make([]v64, t.v64, t.v64+len(t.consts64)),
-		preds: make([]uint32, t.preds), sc: make([]uint64, t.scalars), local: make([]byte, 32*t.local), groups: make([]group, 0, 4)}
+		preds: make([]uint32, t.preds), sc: make([]uint64, x.stride), local: make([]byte, 32*t.local), groups: make([]group, 0, 4)}
 	copy(v.v32[t.v32:cap(v.v32)], t.consts32)
 	copy(v.v64[t.v64:cap(v.v64)], t.consts64)
 	return v
@@ -362,6 +404,7 @@ func (x *vecMachine) choose(w *warp) {
 		g := v.groups[i]
 		if g.mask &= w.live; g.mask == 0 {
 			v.slots &^= 1 << g.slot
+			v.stack.release(g.frame)
 			continue
 		}
 		v.groups[n] = g
@@ -390,27 +433,39 @@ func (x *vecMachine) choose(w *warp) {
 		case g.mask&from == 0:
 		case v.cur < 0:
 			v.cur = i
-		case g.pc < v.groups[v.cur].pc:
-			v.next, v.several, v.cur = v.groups[v.cur].pc, true, i
+		case g.before(&v.groups[v.cur]):
+			v.cur, v.several = i, true
 		default:
-			v.next, v.several = min(v.next, g.pc), true
+			v.several = true
+		}
+	}
+	for i := range v.groups {
+		if g := &v.groups[i]; i != v.cur && g.mask&from != 0 && g.depth == v.groups[v.cur].depth {
+			v.next = min(v.next, g.pc)
 		}
 	}
 	v.several = v.several || v.groups[v.cur].mask != w.ready
+}
+
+// before says which of two groups runs first: the one deeper in calls, and then the one at the smaller place.
+func (g *group) before(h *group) bool {
+	return g.depth > h.depth || g.depth == h.depth && g.pc < h.pc
 }
 
 // join makes one of groups that stand together, among the lanes of from.
 func (x *vecMachine) join(v *vecWarp, from uint32) {
 	for i := 0; i < len(v.groups); i++ {
 		g := &v.groups[i]
-		if g.mask&from == 0 || x.t.meet[g.pc] < 0 {
+		t := x.textOf(v, g)
+		if g.mask&from == 0 || t.meet[g.pc] < 0 {
 			continue
 		}
 		for j := i + 1; j < len(v.groups); j++ {
 			h := &v.groups[j]
-			if h.pc != g.pc || h.mask&from == 0 || !x.agree(v, g, h) {
+			if h.pc != g.pc || h.frame != g.frame || h.mask&from == 0 || !x.agree(v, t, g, h) {
 				continue
 			}
+			v.stack.release(h.frame)
 			g.mask |= h.mask
 			g.ran = min(g.ran, h.ran)
 			v.slots &^= 1 << h.slot
@@ -421,10 +476,10 @@ func (x *vecMachine) join(v *vecWarp, from uint32) {
 }
 
 // agree reports whether two groups at one place hold the same scalars, as far as they live there.
-func (x *vecMachine) agree(v *vecWarp, g, h *group) bool {
-	s, t := x.scalars(v, g.slot), x.scalars(v, h.slot)
-	for _, reg := range x.t.meets[x.t.meet[g.pc]] {
-		if s[reg] != t[reg] {
+func (x *vecMachine) agree(v *vecWarp, t *text, g, h *group) bool {
+	a, b := x.scalars(v, g.slot), x.scalars(v, h.slot)
+	for _, reg := range t.meets[t.meet[g.pc]] {
+		if a[reg] != b[reg] {
 			return false
 		}
 	}
@@ -451,6 +506,7 @@ func (x *vecMachine) part(v *vecWarp, i int, mask uint32) int {
 	g := &v.groups[i]
 	copy(x.scalars(v, slot), x.scalars(v, g.slot))
 	h := *g
+	v.stack.retain(g.frame)
 	g.mask &^= mask
 	h.mask, h.slot = mask, slot
 	v.groups = append(v.groups, h)
@@ -510,14 +566,22 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 	if w.live>>uint(lane)&1 == 0 {
 		return w.exits.of(lane)
 	}
-	pc := int32(0)
+	t, places, pc := x.t, x.places, int32(0)
+	if x.calls != nil {
+		t, places = x.calls.units[0].t, x.calls.root.places
+	}
 	if w.vec != nil {
-		pc = w.vec.groupOf(lane).pc
+		g := w.vec.groupOf(lane)
+		pc = g.pc
+		if x.calls != nil {
+			f := &w.vec.stack.frames[g.frame]
+			t, places = f.unit.t, f.at.places
+		}
 	}
 	// The next instruction with a place of its own: what lies between computes only.
-	for ; int(pc) < len(x.t.code); pc++ {
-		if in := &x.t.code[pc]; in.op >= oSwitch && in.op <= oAtomic {
-			if p := x.places[in.a]; p != 0 {
+	for ; int(pc) < len(t.code); pc++ {
+		if in := &t.code[pc]; in.op >= oSwitch && in.op <= oAtomic {
+			if p := places[in.a]; p != 0 {
 				return p
 			}
 		}
@@ -526,7 +590,9 @@ func (x *vecMachine) place(w *warp, lane int) uint32 {
 }
 
 func (x *vecMachine) at(w *warp, lane int) *inst {
-	return &x.t.effects[x.t.code[w.vec.groupOf(lane).pc].a].inst
+	g := w.vec.groupOf(lane)
+	t := x.textOf(w.vec, g)
+	return &t.effects[t.code[g.pc].a].inst
 }
 
 func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
@@ -539,15 +605,15 @@ func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
 	case opAffine64:
 		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + uint64(lane)*o.val
 	case opPattern32:
-		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg]) + x.t.patterns[o.val].low[lane])
+		return uint64(uint32(x.scalars(v, v.groupOf(lane).slot)[o.reg]) + x.textOf(v, v.groupOf(lane)).patterns[o.val].low[lane])
 	case opPattern64:
-		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + x.t.patterns[o.val].all[lane]
+		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + x.textOf(v, v.groupOf(lane)).patterns[o.val].all[lane]
 	case opV32:
-		return uint64(v.v32[o.reg][lane])
+		return uint64(v.window32(lane)[o.reg][lane])
 	case opV64:
-		return v.v64[o.reg][lane]
+		return v.window64(lane)[o.reg][lane]
 	case opPred:
-		return uint64(v.preds[o.reg] >> uint(lane) & 1)
+		return uint64(v.windowPreds(lane)[o.reg] >> uint(lane) & 1)
 	}
 	return o.val
 }
@@ -562,11 +628,12 @@ func (x *vecMachine) put(w *warp, lane int, d slot, val uint64) {
 		}
 		x.scalars(v, v.groupOf(lane).slot)[d.reg] = val
 	case opV32:
-		v.v32[d.reg][lane] = uint32(val)
+		v.window32(lane)[d.reg][lane] = uint32(val)
 	case opV64:
-		v.v64[d.reg][lane] = val
+		v.window64(lane)[d.reg][lane] = val
 	case opPred:
-		v.preds[d.reg] = v.preds[d.reg]&^(1<<uint(lane)) | uint32(val&1)<<uint(lane)
+		p := &v.windowPreds(lane)[d.reg]
+		*p = *p&^(1<<uint(lane)) | uint32(val&1)<<uint(lane)
 	default:
 		panic("BUG: a result without a register")
 	}
@@ -583,8 +650,8 @@ func (x *vecMachine) result(w *warp, lane int, in *inst, _ *isa.Func, val uint64
 }
 
 func (x *vecMachine) local(w *warp, lane int) []byte {
-	n := x.t.local
-	return w.vec.local[lane*n : (lane+1)*n : (lane+1)*n]
+	at := uint64(lane) * x.own
+	return w.vec.local[at : at+x.end : at+x.end]
 }
 
 func (x *vecMachine) paramBytes(_ *warp, _ int, in *inst, off uint64) []byte {

@@ -1,7 +1,6 @@
 package simt
 
 import (
-	"fmt"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -32,20 +31,18 @@ type compiler struct {
 	stores          bool       // region has stores
 }
 
-// errShape says that the shapes of a kernel's values do not fit each other; the reference engine runs it then.
-var errShape = fmt.Errorf("%w: shapes", opt.ErrUnsupported)
-
-// compile makes the text of an optimised kernel.
-func compile(f *opt.Func, img *image) (t *text, err error) {
+// compile makes the text of an optimised function.
+func compile(f *opt.Func, img *image) *text {
 	n := len(f.Values)
 	b := &compiler{f: f, img: img, t: &text{local: (f.Local + 15) &^ 15, sites: f.Sites}, file: make([]file, n), slope: make([]slope, n),
 		fixed: make([]bool, n), reg: make([]int32, n), heads: make([]int, len(f.Blocks)), starts: make([]int32, len(f.Blocks)), lineOf: map[line]int32{}}
 	for v := range b.reg {
 		b.reg[v] = -1
 	}
-	b.classify()
-	if err := b.check(); err != nil {
-		return nil, err
+	for b.classify(); !b.check(); b.classify() {
+		clear(b.heads)
+		clear(b.file)
+		clear(b.slope)
 	}
 	b.fix()
 	b.liveness()
@@ -60,7 +57,7 @@ func compile(f *opt.Func, img *image) (t *text, err error) {
 	if !b.usesLocal() {
 		b.t.local = 0
 	}
-	return b.t, nil
+	return b.t
 }
 
 // usesLocal reports whether the kernel can reach local memory.
@@ -127,18 +124,21 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 // uniform reports whether v is a scalar that is the same in all lanes.
 func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == slope{} }
 
-// check makes sure that what defines a scalar has scalar arguments of fitting strides.
-func (b *compiler) check() error {
+// check makes sure that what defines a scalar has scalar arguments of fitting strides. It gives false where that was not
+// so: the values vary now.
+func (b *compiler) check() bool {
+	ok := true
 	for _, bl := range b.f.Blocks {
 		for _, in := range bl.Instrs {
 			for _, v := range in.Dst {
 				if v != opt.NoValue && b.file[v] == scalars && !b.fixed[v] && !b.fits(in, v) {
-					return fmt.Errorf("%w: %s", errShape, b.f.Text(in))
+					b.f.Values[v].Shape = opt.Shape{Kind: opt.Varying}
+					ok = false
 				}
 			}
 		}
 	}
-	return nil
+	return ok
 }
 
 func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
@@ -168,7 +168,7 @@ func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
 		return true
 	case opt.Load:
 		return flat && b.uniform(in.Args[0]) && in.Guard == opt.NoValue && in.Inst.Space != event.Local
-	case opt.Warp, opt.Atomic, opt.Builtin, opt.Barrier:
+	case opt.Warp, opt.Atomic, opt.Builtin, opt.Barrier, opt.Call, opt.Enter:
 		return false
 	}
 	if all {
@@ -218,6 +218,8 @@ func (b *compiler) fix() {
 			v := in.Dst[0]
 			x := fixed{reg: int32(b.t.scalars), val: in.Imm}
 			switch in.Op {
+			case opt.LocalPtr:
+				x.from = fixedLocal
 			case opt.KParam:
 				x.from, x.size = fixedParam, uint64(in.Aux)
 			case opt.Symbol:
@@ -354,9 +356,9 @@ func (b *compiler) block(bl *opt.Block) {
 	}
 }
 
-// waits reports whether lanes may wait at the instruction.
+// waits reports whether lanes may wait at the instruction, or come back from a call at different times.
 func waits(in *opt.Instr) bool {
-	return in.Op == opt.Barrier || in.Op == opt.WarpBar || in.Op == opt.Warp && in.Inst.Has("sync")
+	return in.Op == opt.Call || in.Op == opt.Barrier || in.Op == opt.WarpBar || in.Op == opt.Warp && in.Inst.Has("sync")
 }
 
 // scalarsOf lists the registers of the scalars in a set that groups may disagree about.
@@ -405,6 +407,8 @@ func (b *compiler) edge(from *opt.Block, k int) int32 {
 func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	switch in.Op {
 	case opt.Nop, opt.Const, opt.KParam, opt.Symbol, opt.LocalPtr:
+	case opt.Enter:
+		b.t.enter = b.results(in)
 	case opt.Special:
 		b.special(in)
 	case opt.Jump:
@@ -417,7 +421,8 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 			i.c = b.reg[c]
 		}
 		b.add(i)
-	case opt.Switch, opt.Exit, opt.Trap, opt.Load, opt.Store, opt.Atomic, opt.Fence, opt.Barrier, opt.Warp, opt.WarpBar, opt.Builtin:
+	case opt.Switch, opt.Exit, opt.Trap, opt.Load, opt.Store, opt.Atomic, opt.Fence, opt.Barrier, opt.Warp, opt.WarpBar, opt.Builtin,
+		opt.Call, opt.Return, opt.Depth:
 		b.effect(bl, in)
 	case opt.Row:
 		if !b.vectorRow(in) {
@@ -466,7 +471,19 @@ func (b *compiler) special(in *opt.Instr) {
 }
 
 var effectOps = map[opt.Op]opcode{opt.Switch: oSwitch, opt.Exit: oExit, opt.Trap: oTrap, opt.Load: oLoad, opt.Store: oStore,
-	opt.Atomic: oAtomic, opt.Fence: oFence, opt.Barrier: oSync, opt.Warp: oSync, opt.WarpBar: oSync, opt.Builtin: oBuiltin}
+	opt.Atomic: oAtomic, opt.Fence: oFence, opt.Barrier: oSync, opt.Warp: oSync, opt.WarpBar: oSync, opt.Builtin: oBuiltin,
+	opt.Call: oCall, opt.Return: oReturn, opt.Depth: oDepth}
+
+// values gives an effect operands for what it stores or hands over.
+func (b *compiler) values(e *effect, args []opt.Value) {
+	for _, a := range args {
+		if a == opt.NoValue {
+			e.vals, e.wide = append(e.vals, 0), append(e.wide, false)
+			continue
+		}
+		e.vals, e.wide = append(e.vals, b.vec(a)), append(e.wide, b.f.Width(a) == opt.W64)
+	}
+}
 
 // effect emits an instruction that does more than compute.
 func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
@@ -489,13 +506,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		e.reach = -1
-		for _, a := range in.Args[1:] {
-			if a == opt.NoValue {
-				e.vals, e.wide = append(e.vals, 0), append(e.wide, false)
-				continue
-			}
-			e.vals, e.wide = append(e.vals, b.vec(a)), append(e.wide, b.f.Width(a) == opt.W64)
-		}
+		b.values(&e, in.Args[1:])
 		if in.Op == opt.Atomic {
 			e.rmw = lanesRMW(&e)
 		}
@@ -506,6 +517,8 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 	case opt.Warp:
 		e.masked = in.Inst.Has("sync")
+	case opt.Call, opt.Return, opt.Depth:
+		b.callEffect(&e, in)
 	case opt.Switch:
 		for k := range bl.Succs {
 			e.succs = append(e.succs, b.edge(bl, k))

@@ -219,7 +219,11 @@ func (x *vecMachine) exit(w *warp, mask uint32, place uint32) {
 
 // exec runs the current group until its turn ends, it stands, or others must be looked at.
 func (x *vecMachine) exec(w *warp, end uint64) {
-	t, v := x.t, w.vec
+	v := w.vec
+	if x.calls != nil {
+		x.stage(v)
+	}
+	t := x.t
 	code := t.code
 	g := &v.groups[v.cur]
 	mask, pc := g.mask, g.pc
@@ -287,6 +291,15 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				x.aim(w)
 			}
 			if w.regroup || x.r.stop != nil {
+				return
+			}
+			pc++
+			from = pc
+			continue
+		case oCall, oReturn, oDepth:
+			x.spent(w, from, pc+1, mask)
+			g.pc, g.ran = pc+1, w.strain
+			if x.cross(w, in, mask); w.regroup || x.r.stop != nil {
 				return
 			}
 			pc++

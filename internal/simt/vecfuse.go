@@ -278,14 +278,17 @@ func (x *vecMachine) newReaches() {
 	x.reaches, x.bases, x.begins = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches)), make([]uint64, len(t.reaches))
 	x.access = &x.reaches[0]
 	if x.tells {
-		x.log, x.events = new(lanes.Log), make([]event.Event, len(t.reaches))
+		x.events = make([]event.Event, len(t.reaches))
+		if x.log == nil {
+			x.log = new(lanes.Log)
+		}
 	}
 	for k := range t.reaches {
 		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
 		a := &x.reaches[k]
 		a.Base, a.Row = &x.bases[k], n.row
 		if x.tells {
-			x.events[k] = newEvent(r.l.ID, e, x.places[n.effect], n.store)
+			x.events[k] = newEvent(r.l.ID, e, n.store)
 		}
 		if e.Space == event.Shared && x.listed(n, event.Shared) {
 			a.Base, a.Told = &x.shared, uint64(r.out.needs&event.NeedShared)
@@ -294,9 +297,9 @@ func (x *vecMachine) newReaches() {
 	}
 }
 
-// newEvent is the event of an access as far as it is always the same.
-func newEvent(launch uint32, e *effect, place uint32, store bool) event.Event {
-	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Place: place, Space: event.Global, Order: e.Order, Scope: e.Scope,
+// newEvent is the event of an access as far as it is the same for all warps and frames.
+func newEvent(launch uint32, e *effect, store bool) event.Event {
+	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Order: e.Order, Scope: e.Scope,
 		Size: uint8(e.width)}
 	if e.Space == event.Shared {
 		ev.Space = event.Shared
@@ -362,11 +365,12 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 	o := &x.r.out
 	for i := range x.log.N {
 		t := &x.log.List[i]
-		e := &x.t.effects[x.t.code[t.Imm].a]
+		effect := x.t.code[t.Imm].a
+		e := &x.t.effects[effect]
 		n := &x.t.reaches[e.reach]
 		o.batch.Events = append(o.batch.Events, x.events[e.reach])
 		ev := &o.batch.Events[len(o.batch.Events)-1]
-		ev.Warp, ev.Mask = w.number, mask
+		ev.Warp, ev.Mask, ev.Place = w.number, mask, x.places[effect]
 		x.locate(ev, e, t, x.begins[e.reach]-n.low)
 		if n.store && o.needs&event.NeedValues != 0 {
 			x.toldValues(ev, e, t)

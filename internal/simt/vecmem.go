@@ -89,7 +89,7 @@ func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bo
 		sp.stride = 0
 	}
 	if sp.space == event.Local {
-		own := uint64(x.t.local)
+		own := x.own
 		sp.at += uint64(sp.first) * own
 		sp.stride += own
 	}
@@ -100,7 +100,7 @@ func (x *vecMachine) reachLine(w *warp, s []uint64, i int32, on uint32, write bo
 func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 	n := uint64(len(sp.data))
 	if sp.space == event.Local {
-		n = uint64(x.t.local)
+		n = x.end
 	}
 	return n - e.width, sp.data != nil && n >= e.width && sp.origin&(e.width-1) == 0
 }
@@ -128,7 +128,7 @@ func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bo
 		_, sp.stride, sp.line = lanes.Stride(off, on)
 	}
 	if sp.space == event.Local {
-		n := uint64(x.t.local)
+		n := x.own
 		sp.at += uint64(sp.first) * n
 		if sp.line {
 			sp.stride += n

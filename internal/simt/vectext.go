@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/opt"
 )
 
-// text is a kernel compiled for a block and grid shape, as engine warp executes it. Values live in four register files:
+// text is a kernel, or a function that stays called, compiled for a block and grid shape, as engine warp executes it. Values live in four register files:
 // vectors of 32 and of 64 bits a lane, predicates (a bit a lane) and scalars (64 bits). A scalar holds a value that is
 // the same in all lanes of a group, or that of lane 0 of one that grows by a constant from lane to lane; the constant is
 // in the code. Vectors and predicates belong to the warp, an instruction writing the lanes of its group only; scalars
@@ -32,6 +32,10 @@ type text struct {
 	scalars, v32, v64, preds int // sizes of the files
 	local                    int // bytes of local memory a thread
 	sites                    []opt.Site
+	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
+	// registers that their parameters come in, by parcel.
+	units []*text
+	enter []slot
 
 	mu    sync.Mutex
 	slots []*vecWarp // register files of launches that have ended
@@ -93,7 +97,7 @@ const (
 type fixed struct {
 	reg  int32
 	from fixedKind
-	val  uint64 // value; offset of a parameter; number of the special register
+	val  uint64 // value; offset in the frame's local memory; offset of a parameter; number of the special register
 	size uint64 // of a parameter
 }
 
@@ -101,6 +105,7 @@ type fixedKind uint8
 
 const (
 	fixedValue fixedKind = iota
+	fixedLocal           // an address in the frame's local memory
 	fixedParam
 	fixedSpecial
 )
@@ -122,6 +127,7 @@ type effect struct {
 	uniform bool      // a load whose result is a scalar
 	rmw     lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
 	fn      *isa.Func
+	call    *vecCall
 	succs   []int32 // Switch: edges
 }
 
@@ -160,6 +166,9 @@ const (
 	oFence                  //
 	oSync                   // barriers and warp instructions
 	oBuiltin                //
+	oCall                   //
+	oReturn                 //
+	oDepth                  // an inlined call
 	oLoad                   //
 	oStore                  //
 	oAtomic                 //

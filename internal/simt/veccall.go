@@ -1,0 +1,496 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/opt"
+)
+
+// Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
+// vector and predicate registers above the caller's, a piece of local memory above the caller's, and a copy of the
+// caller's scalars, which the group gets back when it returns. Groups that part in a function share its frame; those
+// that return stand behind the call and meet there. So lanes that call different functions at one place, or recur to
+// different depths, need no more than groups do anyway.
+
+// vecCall is what an effect knows of the call that it is, or is inlined of.
+type vecCall struct {
+	caller  *isa.Func // the function that the call stands in
+	level   int32     // inlined calls around it
+	localAt int32     // where that function's local memory begins in the frame, as ref counts
+	target  *text     // of a call by name; nil where that has no body
+	targets []target  // of a call through a pointer
+}
+
+// target is a function that a call through a pointer may mean.
+type target struct {
+	addr uint64
+	fn   *isa.Func
+	text *text
+}
+
+// compileAll makes the texts of a kernel and of what it can call.
+func compileAll(funcs []*opt.Func, img *image) *text {
+	var units []*text
+	of := map[*isa.Func]*text{}
+	for _, f := range funcs {
+		t := compile(f, img)
+		units = append(units, t)
+		of[f.Fn] = t
+	}
+	for _, t := range units {
+		for i := range t.effects {
+			if e := &t.effects[i]; e.call != nil {
+				e.link(img, of)
+			}
+		}
+	}
+	kernel := units[0]
+	if len(units) > 1 || len(kernel.effects) > 0 && hasCalls(kernel) {
+		kernel.units = units
+	}
+	return kernel
+}
+
+func hasCalls(t *text) bool {
+	for i := range t.effects {
+		if t.effects[i].call != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// link finds the texts that a call means.
+func (e *effect) link(img *image, of map[*isa.Func]*text) {
+	c := e.call
+	if e.fn != nil {
+		c.target = of[e.fn]
+		return
+	}
+	list := e.Callees
+	if list == nil {
+		list = c.caller.Calls
+	}
+	for _, fn := range list {
+		if c.caller.MayCall(e.Inst, fn) {
+			c.targets = append(c.targets, target{img.p.funcAddr(fn), fn, of[fn]})
+		}
+	}
+}
+
+// callEffect fills in the effect of a call, of a return, or of an inlined call that must not overflow the stack.
+func (b *compiler) callEffect(e *effect, in *opt.Instr) {
+	switch in.Op {
+	case opt.Return:
+		b.values(e, in.Args)
+		return
+	case opt.Call:
+		b.values(e, in.Args[1:])
+		e.args = e.src[1:]
+	}
+	s := &b.f.Sites[in.Site]
+	e.call = &vecCall{caller: s.Fn}
+	var chain []*isa.Func // the callers above it
+	for at := s.Call; at >= 0; at = b.f.Sites[at].Call {
+		chain = append(chain, b.f.Sites[at].Fn)
+		e.call.level++
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		e.call.localAt = frameAt(e.call.localAt, chain[i])
+	}
+}
+
+// calling is what a machine holds where there are calls.
+type calling struct {
+	units []*unit
+	of    map[*text]*unit
+	now   *unit // whose state the machine has
+	root  *frameAtPlace
+	known map[frameKey]*frameAtPlace
+}
+
+// unit is what a machine holds for one of its texts while it executes another.
+type unit struct {
+	loaded
+	locals []fixed
+}
+
+// frameAtPlace is a function called at a place: it knows the places of its effects. Frames that a recursion folds
+// into one share it.
+type frameAtPlace struct {
+	t      *text
+	base   uint32
+	places []uint32
+	last   []*frameAtPlace // by effect: what the call led to last
+}
+
+type frameKey struct {
+	t    *text
+	base uint32
+}
+
+// vecFrame is one call of a function by lanes of a warp.
+type vecFrame struct {
+	unit  *unit
+	at    *frameAtPlace
+	users int32 // groups in it, and frames of calls made in it
+	up    int32 // the caller's frame
+	call  int32 // the effect that called
+	pc    int32 // behind the call
+	saved []uint64
+	// What ref would have: how many calls deep, and where the function's local memory begins.
+	depth, stack int32
+	v32, v64     int32 // where its registers begin
+	preds        int32
+	local        uint64 // where its local memory begins
+}
+
+// vecStack holds the frames of a warp's calls, and the register files of which the running frame sees a window.
+type vecStack struct {
+	frames []vecFrame // the first is the kernel's
+	free   []int32
+	v32    []v32
+	v64    []v64
+	preds  []uint32
+	own    uint64 // bytes of local memory of a lane
+}
+
+// prepareCalls sets up the texts of what the kernel can call.
+func (x *vecMachine) prepareCalls() {
+	c := &calling{of: map[*text]*unit{}, known: map[frameKey]*frameAtPlace{}}
+	kernel := x.t
+	for _, t := range kernel.units {
+		x.stride = max(x.stride, t.scalars)
+		x.prepare(t)
+		u := &unit{loaded: x.loaded}
+		for _, f := range t.fixed {
+			if f.from == fixedLocal {
+				u.locals = append(u.locals, f)
+			}
+		}
+		c.units = append(c.units, u)
+		c.of[t] = u
+	}
+	c.root = &frameAtPlace{t: kernel, base: x.r.root, places: x.places, last: make([]*frameAtPlace, len(kernel.effects))}
+	c.now = c.units[len(c.units)-1]
+	x.calls = c
+}
+
+// turnTo makes the machine execute the text of a unit.
+func (x *vecMachine) turnTo(u *unit) {
+	if now := x.calls.now; now != u {
+		now.loaded, x.loaded, x.calls.now = x.loaded, u.loaded, u
+	}
+}
+
+// bottom makes the stack of a warp hold the kernel's frame and no other.
+func (x *vecMachine) bottom(v *vecWarp) {
+	copy(x.scalars(v, 0), x.template)
+	if v.stack == nil {
+		v.stack = &vecStack{v32: v.v32[:cap(v.v32)], v64: v.v64[:cap(v.v64)], preds: v.preds, own: uint64(x.t.local)}
+	}
+	s := v.stack
+	s.free = s.free[:0]
+	s.frames = s.frames[:0]
+	f := s.take()
+	saved := f.saved
+	*f = vecFrame{unit: x.calls.units[0], at: x.calls.root, users: 1, saved: saved}
+	// Calls have written over what never changes.
+	copy(s.v32[x.t.v32:], x.t.consts32)
+	copy(s.v64[x.t.v64:], x.t.consts64)
+	v.clearFrame(f, ^uint32(0))
+}
+
+// take gives a new frame, which is the last or one that was free.
+func (s *vecStack) take() *vecFrame {
+	if n := len(s.frames); n < cap(s.frames) {
+		s.frames = s.frames[:n+1]
+	} else {
+		s.frames = append(s.frames, vecFrame{})
+	}
+	return &s.frames[len(s.frames)-1]
+}
+
+// retain counts one more user of a frame; release one less, and frees frames without users.
+func (s *vecStack) retain(frame int32) {
+	if s != nil {
+		s.frames[frame].users++
+	}
+}
+
+func (s *vecStack) release(frame int32) {
+	for s != nil {
+		f := &s.frames[frame]
+		if f.users--; f.users > 0 || frame == 0 {
+			return
+		}
+		s.free = append(s.free, frame)
+		frame = f.up
+	}
+}
+
+// stage makes the frame of the running group the one that registers, places and local memory are of.
+func (x *vecMachine) stage(v *vecWarp) {
+	s := v.stack
+	f := &s.frames[v.groups[v.cur].frame]
+	x.turnTo(f.unit)
+	t := x.t
+	x.places = f.at.places
+	x.own, x.end = s.own, f.local+uint64(t.local)
+	v.v32 = s.v32[f.v32 : int(f.v32)+t.v32]
+	v.v64 = s.v64[f.v64 : int(f.v64)+t.v64]
+	v.preds = s.preds[f.preds : int(f.preds)+t.preds]
+}
+
+// textOf gives the text that a group executes.
+func (x *vecMachine) textOf(v *vecWarp, g *group) *text {
+	if v.stack == nil {
+		return x.t
+	}
+	return v.stack.frames[g.frame].unit.t
+}
+
+// window32, window64 and windowPreds give the registers that a lane sees.
+func (v *vecWarp) window32(lane int) []v32 {
+	if v.stack == nil {
+		return v.v32
+	}
+	return v.stack.v32[v.stack.frames[v.groupOf(lane).frame].v32:]
+}
+
+func (v *vecWarp) window64(lane int) []v64 {
+	if v.stack == nil {
+		return v.v64
+	}
+	return v.stack.v64[v.stack.frames[v.groupOf(lane).frame].v64:]
+}
+
+func (v *vecWarp) windowPreds(lane int) []uint32 {
+	if v.stack == nil {
+		return v.preds
+	}
+	return v.stack.preds[v.stack.frames[v.groupOf(lane).frame].preds:]
+}
+
+// clearFrame clears the local memory of a frame of the lanes of mask.
+func (v *vecWarp) clearFrame(f *vecFrame, mask uint32) {
+	if n := f.unit.t.local; n > 0 {
+		for m := mask; m != 0; m &= m - 1 {
+			clear(v.local[uint64(bits.TrailingZeros32(m))*v.stack.own+f.local:][:n])
+		}
+	}
+}
+
+// size is about how many bytes the registers and local memory take.
+func (v *vecWarp) size() int {
+	n := 128*cap(v.v32) + 256*cap(v.v64) + 8*cap(v.sc) + cap(v.local) + 1024
+	if s := v.stack; s != nil {
+		n = 128*cap(s.v32) + 256*cap(s.v64) + 8*cap(v.sc) + cap(v.local) + 128*cap(s.frames) + 1024
+	}
+	return n
+}
+
+// cross executes what leads into functions and out of them.
+func (x *vecMachine) cross(w *warp, in *ins, mask uint32) {
+	v, e, place := w.vec, &x.t.effects[in.a], x.places[in.a]
+	switch {
+	case in.op == oDepth:
+		x.fitsStack(w, e, e.fn, mask, place)
+	case in.op == oReturn:
+		x.leaveFrame(w, e, mask)
+	case e.fn != nil:
+		x.callOne(w, in.a, v.cur, e.fn, e.call.target, place)
+	default:
+		x.callMany(w, in.a, mask, place)
+	}
+}
+
+// fitsStack reports whether the stacks of the lanes of mask have room for a call of fn; that they have not is a fault.
+func (x *vecMachine) fitsStack(w *warp, e *effect, fn *isa.Func, mask, place uint32) bool {
+	f := &w.vec.stack.frames[w.vec.groups[w.vec.cur].frame]
+	depth, localAt := f.depth+e.call.level, f.stack+e.call.localAt
+	if stackFits(depth, frameAt(localAt, e.call.caller), fn) {
+		return true
+	}
+	for m := mask; m != 0; m &= m - 1 {
+		x.r.overflow(w, bits.TrailingZeros32(m), place, fn, depth, localAt)
+	}
+	return false
+}
+
+// callMany makes the lanes of the running group call what each finds in the pointer.
+func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
+	v, e := w.vec, &x.t.effects[i]
+	var addrs v64
+	for m := mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addrs[lane] = x.value(w, lane, &e.src[0])
+	}
+	for rest := mask; rest != 0; {
+		lane := bits.TrailingZeros32(rest)
+		same := uint32(0)
+		for m := rest; m != 0; m &= m - 1 {
+			if k := bits.TrailingZeros32(m); addrs[k] == addrs[lane] {
+				same |= 1 << k
+			}
+		}
+		rest &^= same
+		to := e.call.find(addrs[lane])
+		if to == nil {
+			x.r.badTarget(w, lane, place, addrs[lane])
+			x.noResults(w, e, same)
+			continue
+		}
+		at := v.cur
+		if v.groups[at].mask != same {
+			at = x.part(v, at, same)
+		}
+		x.callOne(w, i, at, to.fn, to.text, place)
+	}
+	w.regroup = true
+}
+
+func (c *vecCall) find(addr uint64) *target {
+	for k := range c.targets {
+		if c.targets[k].addr == addr {
+			return &c.targets[k]
+		}
+	}
+	return nil
+}
+
+// noResults gives the lanes of a call that was a fault its results.
+func (x *vecMachine) noResults(w *warp, e *effect, mask uint32) {
+	for m := mask; m != 0; m &= m - 1 {
+		for _, d := range e.dst {
+			x.put(w, bits.TrailingZeros32(m), d, 0)
+		}
+	}
+}
+
+// callOne makes group k, which stands behind the call, call fn.
+func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *text, place uint32) {
+	v, e := w.vec, &x.t.effects[i]
+	mask := v.groups[k].mask
+	switch {
+	case fn.Builtin != "":
+		called := *e
+		called.fn = fn
+		x.builtin(w, &called, mask, place)
+	case to == nil:
+		x.r.noBody(w, mask, place, fn)
+		x.noResults(w, e, mask)
+	case x.fitsStack(w, e, fn, mask, place):
+		x.enterFrame(w, i, k, fn, to, place)
+		w.regroup = true
+	}
+}
+
+// enterFrame puts group k in a frame of fn.
+func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text, place uint32) {
+	v, e, t := w.vec, &x.t.effects[i], x.t
+	s, g := v.stack, &v.groups[k]
+	n := int32(len(s.frames))
+	if m := len(s.free); m > 0 {
+		n, s.free = s.free[m-1], s.free[:m-1]
+	} else {
+		s.take()
+	}
+	f, from := &s.frames[n], &s.frames[g.frame]
+	sc := x.scalars(v, g.slot)
+	*f = vecFrame{
+		unit: x.calls.of[to], at: x.frameOf(from.at, i, place, fn, to), users: 1, up: g.frame, call: i, pc: g.pc,
+		saved: append(f.saved[:0], sc[:t.scalars]...),
+		depth: from.depth + e.call.level + 1, stack: frameAt(from.stack+e.call.localAt, e.call.caller),
+		v32: from.v32 + int32(t.v32+len(t.consts32)), v64: from.v64 + int32(t.v64+len(t.consts64)), preds: from.preds + int32(t.preds),
+		local: roundUp(from.local+uint64(t.local), localAlign),
+	}
+	x.makeRoom(v, f, to)
+	for _, d := range to.enter {
+		if d.kind == opV32 {
+			lanes.Copy32(&s.v32[f.v32+d.reg], x.vec32(v, sc, e.vals[d.at], 0), g.mask)
+		} else {
+			lanes.Copy64(&s.v64[f.v64+d.reg], x.vec64(v, sc, e.vals[d.at], 0), g.mask)
+		}
+	}
+	for j := range to.consts32 { // those of other lanes may be another function's
+		lanes.Copy32(&s.v32[int(f.v32)+to.v32+j], &to.consts32[j], g.mask)
+	}
+	for j := range to.consts64 {
+		lanes.Copy64(&s.v64[int(f.v64)+to.v64+j], &to.consts64[j], g.mask)
+	}
+	v.clearFrame(f, g.mask)
+	copy(sc, f.unit.template)
+	for _, r := range f.unit.locals {
+		sc[r.reg] = f.local + r.val
+	}
+	for _, r := range f.unit.specials {
+		sc[r.reg] = x.r.special(w, 0, isa.SpecialID(r.val))
+	}
+	g.frame, g.depth, g.pc = n, f.depth, 0
+}
+
+// frameOf gives what is known of a function called in a frame.
+func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Func, to *text) *frameAtPlace {
+	if last := from.last[i]; last != nil && last.t == to {
+		return last
+	}
+	key := frameKey{to, x.r.places.enter(place, fn)}
+	f := x.calls.known[key]
+	if f == nil {
+		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), last: make([]*frameAtPlace, len(to.effects))}
+		x.calls.known[key] = f
+	}
+	from.last[i] = f
+	return f
+}
+
+// makeRoom makes the register files and local memory hold a frame of a text. The running frame keeps its window.
+func (x *vecMachine) makeRoom(v *vecWarp, f *vecFrame, t *text) {
+	s := v.stack
+	grown := false
+	if need := int(f.v32) + t.v32 + len(t.consts32); need > len(s.v32) {
+		s.v32, grown = grow(s.v32, need), true
+	}
+	if need := int(f.v64) + t.v64 + len(t.consts64); need > len(s.v64) {
+		s.v64, grown = grow(s.v64, need), true
+	}
+	if need := int(f.preds) + t.preds; need > len(s.preds) {
+		s.preds, grown = grow(s.preds, need), true
+	}
+	if need := f.local + uint64(t.local); need > s.own {
+		own := max(need, 2*s.own)
+		local := make([]byte, 32*own)
+		for l := range uint64(32) {
+			copy(local[l*own:][:s.own], v.local[l*s.own:][:s.own])
+		}
+		v.local, s.own, grown = local, own, true
+	}
+	if grown {
+		x.stage(v)
+	}
+}
+
+// leaveFrame returns the running group to where its function was called.
+func (x *vecMachine) leaveFrame(w *warp, e *effect, mask uint32) {
+	v := w.vec
+	s, g := v.stack, &v.groups[v.cur]
+	f := &s.frames[g.frame]
+	up := &s.frames[f.up]
+	sc := x.scalars(v, g.slot)
+	for _, d := range up.unit.t.effects[f.call].dst {
+		if d.kind == opV32 {
+			lanes.Copy32(&s.v32[up.v32+d.reg], x.vec32(v, sc, e.vals[d.at], 0), mask)
+		} else {
+			lanes.Copy64(&s.v64[up.v64+d.reg], x.vec64(v, sc, e.vals[d.at], 0), mask)
+		}
+	}
+	copy(sc, f.saved)
+	frame := g.frame
+	g.frame, g.depth, g.pc = f.up, up.depth, f.pc
+	s.retain(f.up)
+	s.release(frame)
+	w.regroup = true
+}
