@@ -17,13 +17,17 @@ import (
 // barriers order, so that no schedule changes what a thread does.
 type randomKernel struct {
 	*rand.Rand
-	b      strings.Builder
-	labels int
-	depth  int
-	masks  []string // the register with the lanes that surely stand here, innermost last
-	funcs  int
-	inFunc bool
-	exits  bool // a thread may have left: no barrier may follow
+	b         strings.Builder
+	labels    int
+	depth     int
+	masks     []string // the register with the lanes that surely stand here, innermost last
+	funcs     int
+	inFunc    bool // no lanes are known to stand here together
+	lean      bool // a function without memory of its own
+	recursion bool // there are recursive functions
+	recs      int  // how many
+	calls     int  // calls that may still be written in this function
+	exits     bool // a thread may have left: no barrier may follow
 }
 
 const (
@@ -319,7 +323,7 @@ func (k *randomKernel) memory() {
 		a := k.own(4)
 		k.line("%sld%s%s.u32 %s, [%s];", g, strength, space, k.r(), a)
 	case 10: // local memory
-		if k.inFunc {
+		if k.lean {
 			return
 		}
 		k.line("and.b32 %%t0, %s, 15;", k.r())
@@ -333,7 +337,7 @@ func (k *randomKernel) memory() {
 		}
 		k.line("%s%s;", g, k.pick("st"+loc+".u32 [%a0], "+k.r(), "ld"+loc+".u32 "+k.r()+", [%a0]", "ld"+loc+".u32 "+k.r()+", [%a0]"))
 	case 11: // local memory at a fixed place
-		if k.inFunc {
+		if k.lean {
 			return
 		}
 		at := k.IntN(16) * 4
@@ -344,7 +348,7 @@ func (k *randomKernel) memory() {
 			k.line("ld.u32 %s, [%%a0+%d];", k.r(), at)
 		}
 	case 12: // the thread's own word of shared memory
-		if k.inFunc {
+		if k.lean {
 			return
 		}
 		if k.IntN(2) == 0 {
@@ -374,7 +378,7 @@ func (k *randomKernel) memory() {
 		k.line("%s%s;", g, k.pick("st.global.v4.u32 ["+a+"], {"+k.r()+", "+k.r()+", "+k.r()+", "+k.r()+"}", "st.v2.u64 ["+a+"], {"+k.d()+", "+k.d()+"}",
 			"st.global.v4.u16 ["+a+"], {"+k.h()+", "+k.h()+", "+k.h()+", "+k.h()+"}", "ld.v2.f64 {%g0, %g1}, ["+a+"]", "ld.global.v4.s8 {%r1, %r5, %r3, %r7}, ["+a+"]"))
 	case 17: // one instruction, several spaces
-		if k.inFunc {
+		if k.lean {
 			return
 		}
 		k.line("cvt.u64.u32 %%a0, %%sh;")
@@ -386,7 +390,7 @@ func (k *randomKernel) memory() {
 		k.line("selp.b64 %%a0, %%a0, %%own, %s;", k.p())
 		k.line("%s%s;", g, k.pick("st.u32 [%a0], "+k.r(), "ld.u32 "+k.r()+", [%a0]", "atom.add.u32 "+k.r()+", [%a0], "+k.r(), "ld.volatile.s16 "+k.r()+", [%a0]"))
 	case 18: // a uniform address that nobody knows to be local
-		if k.inFunc {
+		if k.lean {
 			return
 		}
 		k.line("and.b32 %%t0, %%n, 0x40000000;")
@@ -600,7 +604,9 @@ func (k *randomKernel) statement() {
 	case n < 18:
 		k.exchange()
 	case n < 19:
-		k.call()
+		if k.call(); k.IntN(3) == 0 {
+			k.callRecursive()
+		}
 	case n < 20 && k.depth > 0 && !k.inFunc && k.IntN(8) == 0:
 		k.exits = true
 		k.line("@%s ret;", k.p())
@@ -610,8 +616,8 @@ func (k *randomKernel) statement() {
 }
 
 const randomRegs = `
-	.reg .b32 %r<10>, %t<4>, %c<8>, %m<16>, %tx, %ty, %lin, %lb, %size, %sh, %n;
-	.reg .b64 %d<6>, %a<4>, %own, %in, %sum, %row<4>;
+	.reg .b32 %r<10>, %t<4>, %c<8>, %m<16>, %tx, %ty, %lin, %lb, %size, %sh, %n, %left;
+	.reg .b64 %d<6>, %a<4>, %own, %in, %sum, %row<4>, %fp, %fq;
 	.reg .b16 %h<4>;
 	.reg .f32 %f<4>;
 	.reg .f64 %g<3>;
@@ -620,7 +626,7 @@ const randomRegs = `
 
 // function writes a device function: it computes, and reads and writes the thread's own memory.
 func (k *randomKernel) function(i int) {
-	k.inFunc, k.depth = true, 1
+	k.inFunc, k.lean, k.depth = true, true, 1
 	fmt.Fprintf(&k.b, ".func (.param .b32 out) fn%d(.param .b32 x, .param .b64 y)\n{\n%s", i, randomRegs)
 	k.line("ld.param.b32 %%r0, [x];")
 	k.line("ld.param.b64 %%d0, [y];")
@@ -658,7 +664,74 @@ func (k *randomKernel) function(i int) {
 	}
 	k.line("st.param.b32 [out], %s;", k.r())
 	k.line("ret;\n}")
+	k.inFunc, k.lean, k.depth = false, false, 0
+}
+
+const recursiveHead = ".func (.param .b32 out, .param .align 8 .b8 more[12]) rec%d(.param .b32 left, .param .b64 own, .param .align 8 .b8 x[20], .param .b32 sh)"
+
+// recursive writes a function with local memory that does what a kernel may do by itself, and calls itself and others like
+// it while left counts down.
+func (k *randomKernel) recursive(i int) {
+	k.inFunc, k.depth, k.calls, k.masks = true, 1, 2, []string{"%m15"}
+	fmt.Fprintf(&k.b, recursiveHead+"\n{\n%s\t.local .align 8 .b8 box[64];\n", i, randomRegs)
+	k.line("ld.param.b32 %%left, [left]; ld.param.b64 %%own, [own]; ld.param.b64 %%d0, [x]; ld.param.b32 %%r0, [x+8]; ld.param.b64 %%d1, [x+12]; ld.param.b32 %%sh, [sh];")
+	k.line("mov.u32 %%tx, %%tid.x; mov.u32 %%r1, %%laneid; mov.u32 %%lin, %%r0; mov.u32 %%n, %%left; mov.u32 %%m15, -1; mov.u32 %%t2, 0; mov.u64 %%a0, 0;")
+	k.line("mov.b32 %%f0, %%r0; mov.b64 %%g0, %%d0; ld.global.u64 %%in, [inptr]; ld.global.u64 %%sum, [sumptr];")
+	for i := range 4 {
+		k.line("add.u64 %%row%d, %%own, %d;", i, 16*i)
+	}
+	for i := range 8 {
+		k.line("add.u32 %%r%d, %%r%d, %d;", i+2, i%2, i*i)
+	}
+	for i := range 4 {
+		k.line("add.u64 %%d%d, %%d%d, %d;", i+2, i%2, i*i)
+	}
+	for i := range 4 {
+		k.line("st.local.v4.b32 [box+%d], {%%r0, %%r1, %%r2, %%r3};", 16*i)
+	}
+	k.line("mov.b32 %%f1, %%r3; mov.b32 %%f2, %%r4; mov.f32 %%f3, 0f40490FDB; mov.b64 %%g1, %%d2; mov.f64 %%g2, 0d3FF8000000000000;")
+	k.line("setp.lt.s32 %%p0, %%r0, 0; setp.lt.s32 %%p1, %%r2, 9; setp.lt.s32 %%p2, %%r3, 0; setp.lt.u32 %%p3, %%tx, 3; cvt.u16.u32 %%h0, %%r2; cvt.u16.u32 %%h1, %%r3; mov.u16 %%h2, 2; mov.u16 %%h3, 9;")
+	k.line("st.param.b32 [out], %%r1; st.param.b64 [more], %%d1; st.param.b32 [more+8], %%r0;")
+	for range 3 + k.IntN(5) {
+		k.statement()
+	}
+	if k.IntN(2) == 0 {
+		k.line("@%s ret;", k.p())
+	}
+	k.callRecursive()
+	k.line("st.param.b32 [out], %s; st.param.b64 [more], %s; %sst.param.b32 [more+8], %s;", k.r(), k.d(), k.guard(), k.r())
+	k.line("ret;\n}")
 	k.inFunc, k.depth = false, 0
+}
+
+// callRecursive writes a call of a recursive function, by name or through a pointer that differs from lane to lane.
+func (k *randomKernel) callRecursive() {
+	if k.calls == 0 || k.recs == 0 {
+		return
+	}
+	k.calls--
+	k.labels++
+	n := k.labels
+	fn, proto, bad := fmt.Sprintf("rec%d", k.IntN(k.recs)), "", false
+	k.line("setp.eq.u32 %%pp, %%left, 0;")
+	k.line("@%%pp bra D%d;", n)
+	if k.IntN(2) == 0 {
+		k.line("mov.u64 %%fp, rec%d; mov.u64 %%fq, %s; selp.b64 %%fp, %%fp, %%fq, %s;", k.IntN(k.recs), fn, k.p())
+		if bad = k.IntN(8) == 0; bad { // an address that is no function
+			k.line("@%s mov.u64 %%fp, %s;", k.p(), k.pick("0", "%own", "77"))
+		}
+		k.line("P%d: .callprototype (.param .b32 _, .param .align 8 .b8 _[12]) _ (.param .b32 _, .param .b64 _, .param .align 8 .b8 _[20], .param .b32 _);", n)
+		fn, proto = "%fp", fmt.Sprintf(", P%d", n)
+	}
+	k.line("{ .param .b32 ca; .param .b64 cb; .param .align 8 .b8 cc[20]; .param .b32 cd; .param .b32 ra; .param .align 8 .b8 rb[12];")
+	k.line("sub.u32 %%t3, %%left, 1; st.param.b32 [ca], %%t3; st.param.b64 [cb], %%own; st.param.b32 [cd], %%sh;")
+	k.line("st.param.b64 [cc], %s; st.param.b32 [cc+8], %s; st.param.b64 [cc+12], %s;", k.d(), k.r(), k.d())
+	k.line("call (ra, rb), %s, (ca, cb, cc, cd)%s;", fn, proto)
+	if !bad { // then they are undefined
+		k.line("ld.param.b32 %s, [ra]; ld.param.b64 %s, [rb]; ld.param.b32 %s, [rb+8];", k.r(), k.d(), k.r())
+	}
+	k.line("}")
+	k.line("D%d:", n)
 }
 
 func (k *randomKernel) loopArithmetic() {
@@ -680,6 +753,15 @@ func (k *randomKernel) kernel() string {
 	for i := range k.IntN(3) {
 		k.function(i)
 		k.funcs++
+	}
+	if k.recursion {
+		k.recs = 1 + k.IntN(2)
+		for i := range k.recs {
+			fmt.Fprintf(&k.b, recursiveHead+";\n", i)
+		}
+		for i := range k.recs {
+			k.recursive(i)
+		}
 	}
 	k.b.WriteString(".visible .entry k(.param .u64 k_own, .param .u64 k_in, .param .u64 k_sum, .param .u64 k_rows, .param .u32 k_n)\n{\n" + randomRegs)
 	k.b.WriteString("\t.shared .align 8 .b8 tile[4096];\n\t.local .align 8 .b8 box[64];\n")
@@ -705,6 +787,8 @@ func (k *randomKernel) kernel() string {
 	k.line("cvt.u16.u32 %%h0, %%r7; cvt.u16.u32 %%h1, %%r1; mov.u16 %%h2, 7; mov.u16 %%h3, 0;")
 	k.line("setp.lt.u32 %%p0, %%r1, 7; setp.ne.u32 %%p1, %%r2, 0; and.b32 %%t0, %%r7, 64; setp.eq.u32 %%p2, %%t0, 0; setp.gt.s32 %%p3, %%r7, 0;")
 	k.line("mov.u32 %%m15, -1; mov.u64 %%a0, 0; mov.u32 %%t2, 0;")
+	k.line("and.b32 %%left, %s, 3;", k.pick("%r7", "%r9", "%tx", "%n"))
+	k.calls = 3
 	k.masks = []string{"%m15"}
 	for range 4 + k.IntN(20) {
 		k.statement()
@@ -732,7 +816,7 @@ func (k *randomKernel) kernel() string {
 
 // randomLaunch runs the kernel of a seed on both engines.
 func randomLaunch(t *testing.T, seed uint64) {
-	k := &randomKernel{Rand: rand.New(rand.NewPCG(seed, 11))}
+	k := &randomKernel{Rand: rand.New(rand.NewPCG(seed, 11)), recursion: seed%3 == 2}
 	src := k.kernel()
 	if file := os.Getenv("FENCEPOST_RANDOM_PTX"); file != "" { // a kernel that was made smaller by hand
 		text, err := os.ReadFile(file)
