@@ -17,21 +17,23 @@ type cold struct {
 	epoch  uint32  // of the agent, for the host
 	bytes  uint32  // of each cell
 	chain  bool    // strong writes, in the chain that made the current value
+	shift  uint8   // cells of an access: 1<<shift
 	cells  [pageBytes / cellBytes / 64]uint64
-	shift  uint8 // cells of an access: 1<<shift
-	// The threads, by cell: runs in ascending order.
+	// The threads, by cell: runs in ascending order, and what comes to them from line to line.
+	jump uint64
 	run
 	more []run
 }
 
-// run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on.
+// run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on. Cells are
+// numbered by their addresses, and pages of which the same is to be said have the same colds.
 type run struct {
-	from        int
-	first, step uint64
+	from, first, step uint64
 }
 
-// thread gives one of the threads that accessed a cell.
-func (c *cold) thread(cell int) uint64 {
+// thread gives one of the threads that accessed the cell at an address.
+func (c *cold) thread(addr uint64) uint64 {
+	cell := addr / cellBytes
 	r := &c.run
 	for i := range c.more {
 		if c.more[i].from > cell {
@@ -39,7 +41,7 @@ func (c *cold) thread(cell int) uint64 {
 		}
 		r = &c.more[i]
 	}
-	return r.first + r.step*uint64(cell>>c.shift-r.from>>c.shift)
+	return r.first + r.step*(cell>>c.shift-r.from>>c.shift) + c.jump*(addr/lineBytes)
 }
 
 // without takes cells out.
@@ -96,7 +98,7 @@ func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
 		if bytes == 0 {
 			continue
 		}
-		t := c.thread(i)
+		t := c.thread(at)
 		m := meeting{d: d, k: k, launch: c.launch, best: cat, lanes: a.lanes, warp: uint32(t / 32), lane: int(t % 32)}
 		if c.chain {
 			d.observed(&m, p, at, c.bytes, k)
@@ -120,6 +122,7 @@ func (d *Detector) cool(l *launch) {
 	slices.Sort(d.free) // the order of classes must not depend on that of a map
 	d.mem.notebook.forgetDeeds(l)
 	d.mem.forms.forget()
+	d.cooled = samePages{}
 	l.pages, l.logs, l.blocks, l.classes = nil, nil, nil, nil
 	delete(d.launches, l.info.ID)
 }
@@ -213,7 +216,9 @@ func (d *Detector) coolPage(l *launch, p *page) {
 		}
 	}
 	for _, g := range d.cooling {
-		d.addCold(p, g.cold(l, d.coldClass(&d.classes[g.class])))
+		x := g.cold(p, d.coldClass(&d.classes[g.class]))
+		x.launch = l
+		d.addCold(p, x)
 	}
 }
 
@@ -256,15 +261,16 @@ func (g *gathered) put(cell int, thread uint64) {
 }
 
 // cold gives what was gathered of a launch, with as few runs of threads as come from going through the cells.
-func (g *gathered) cold(l *launch, class uint32) cold {
-	x := cold{launch: l, class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
+func (g *gathered) cold(p *page, class uint32) cold {
+	x := cold{class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
+	origin := p.addr / cellBytes
 	var r run
 	begun, stepped := false, false
 	for i, w := range g.cells {
 		for ; w != 0; w &= w - 1 {
-			cell := i*64 + bits.TrailingZeros64(w)
-			t := g.threads[cell]
-			far := uint64(cell>>g.shift - r.from>>g.shift)
+			t := g.threads[i*64+bits.TrailingZeros64(w)]
+			cell := origin + uint64(i*64+bits.TrailingZeros64(w))
+			far := cell>>g.shift - r.from>>g.shift
 			if begun && !stepped && far > 0 && int64(t-r.first)%int64(far) == 0 {
 				r.step, stepped = uint64(int64(t-r.first)/int64(far)), true
 			}
@@ -295,6 +301,7 @@ func (d *Detector) coolEntry(e *entry, k uint32, cell int) {
 // with them races with x too.
 func (d *Detector) addCold(p *page, x cold) {
 	p.warmed = 0
+	p.ownCold(1)
 	keep := p.cold[:0]
 	for i := range p.cold {
 		c := p.cold[i]
@@ -308,6 +315,40 @@ func (d *Detector) addCold(p *page, x cold) {
 	}
 	clear(p.cold[len(keep):])
 	p.cold = append(keep, x)
+}
+
+// ownCold makes sure that the page's cold accesses, and room for n more, are its own.
+func (p *page) ownCold(n int) {
+	if p.shares {
+		p.cold, p.shares = append(make([]cold, 0, len(p.cold)+n), p.cold...), false
+	}
+}
+
+// samePages remembers what a page's cold accesses became, for pages of which all the same is to be said.
+type samePages struct {
+	form         uint32
+	origin, jump int64 // of the warps of its lines
+	before       *cold // those that it shared with others
+	n            int   // of before
+	after        []cold
+}
+
+// is says that a page of which new is to be said becomes what s did; if not, new is remembered once it did.
+func (s *samePages) is(n *samePages) bool {
+	return s.after != nil && s.form == n.form && s.origin == n.origin && s.jump == n.jump && s.before == n.before && s.n == n.n
+}
+
+// sharedCold gives what pages that share their cold accesses have in common; not ok when p does not.
+func (p *page) sharedCold() (first *cold, n int, ok bool) {
+	if len(p.cold) == 0 {
+		return nil, 0, true
+	}
+	return &p.cold[0], len(p.cold), p.shares
+}
+
+// share gives a page cold accesses that it shares.
+func (p *page) share(colds []cold) {
+	p.cold, p.shares, p.warmed = colds, true, 0
 }
 
 // alike says that races with accesses of two classes of cold accesses are the same findings.
@@ -334,8 +375,9 @@ func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
 		if !c.chain || c.bytes&bytes == 0 || c.cells[i/64]&cells[i/64] == 0 || d.classes[c.class].side.Unit != int(size) {
 			continue
 		}
-		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, run: run{first: c.thread(int(i))}}
-		c.without(&cells)
+		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, run: run{first: c.thread(at)}}
+		p.ownCold(1)
+		p.cold[j].without(&cells)
 		d.addCold(p, x)
 		j = -1 // addCold may have moved the others
 	}
@@ -440,15 +482,31 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
 	end := h.Addr + h.Size
+	var last samePages
 	for at := h.Addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
-		d.hostPage(d.mem.page(at), id, ag.epoch, at, next)
+		p := d.mem.page(at)
+		d.judgeHost(p, at, next)
+		first, n, ok := p.sharedCold()
+		this := samePages{before: first, n: n}
+		switch ok = ok && next-at == pageBytes; {
+		case ok && last.is(&this):
+			p.share(last.after)
+		default:
+			d.recordHost(p, id, ag.epoch, at, next)
+			if ok {
+				p.share(p.cold)
+				this.after = p.cold
+				last = this
+			}
+		}
 		at = next
 	}
 	d.settle()
 }
 
-func (d *Detector) hostPage(p *page, id, epoch uint32, addr, end uint64) {
+// judgeHost judges an access of the host side to the part of a page.
+func (d *Detector) judgeHost(p *page, addr, end uint64) {
 	d.checkCold(p, addr, end)
 	d.expandAll(p)
 	for i := 0; i < pageLines && p.lines != nil; i++ {
@@ -469,6 +527,10 @@ func (d *Detector) hostPage(p *page, id, epoch uint32, addr, end uint64) {
 	if d.act.class.side.Write {
 		p.overwrite(addr, end-addr, nil)
 	}
+}
+
+// recordHost makes the access a cold one.
+func (d *Detector) recordHost(p *page, id, epoch uint32, addr, end uint64) {
 	for at := addr; at < end; {
 		n := cellBytes - at%cellBytes // to the end of the cell
 		if n = min(n, end-at); n == cellBytes {
@@ -507,6 +569,7 @@ func (d *Detector) reuse(addr, size uint64) {
 
 func (d *Detector) forgetPart(p *page, addr, end uint64) {
 	p.overwrite(addr, end-addr, nil)
+	p.ownCold(0)
 	var kept []cold
 	for at := addr &^ 3; at < end; at += cellBytes {
 		gone := coverage(at, addr, end-addr)
@@ -519,7 +582,7 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 				continue
 			}
 			if left := c.bytes &^ gone; left != 0 {
-				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, run: run{first: c.thread(int(i))}})
+				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, run: run{first: c.thread(at)}})
 			}
 			c.without(&cells)
 		}

@@ -32,6 +32,7 @@ type Detector struct {
 	scratch  [32]uint64
 	waiting  []uint32
 	cooling  []*gathered
+	cooled   samePages
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
 	warm     []*launch           // that have ended and were not cooled

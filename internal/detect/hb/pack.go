@@ -302,11 +302,17 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 	})
 }
 
-// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses: at once those of classes whose
-// threads one run holds, and gathers the others.
+// coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
 func (d *Detector) coolPacks(l *launch, p *page) {
-	var fresh [maxPacks]cold
-	colds := fresh[:0]
+	same, ok := d.sameForm(l, p)
+	if ok && d.cooled.is(&same) {
+		p.share(d.cooled.after)
+		p.marks = [pageLines]mark{}
+		d.mem.forms.lines -= pageLines
+		return
+	}
+	var fresh [maxPacks]coolingClass
+	classes := fresh[:0]
 	plain := true
 	var buf [2 * maxPacks]pack
 	for i := range p.marks {
@@ -317,10 +323,11 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 				plain = false
 				continue
 			}
-			var ok bool
-			colds, ok = d.coolPack(x, i, colds)
-			plain = plain && ok
+			classes = d.coolPack(x, p, i, classes)
 		}
+	}
+	for i := range classes {
+		plain = plain && !classes[i].odd
 	}
 	for i := range p.marks {
 		switch {
@@ -328,21 +335,57 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 		case plain:
 			d.mem.dropPacks(p, uint64(i))
 		default:
-			d.gatherPacks(l, p, i, colds)
+			d.gatherPacks(l, p, i, classes)
 		}
 	}
-	p.cold = slices.Grow(p.cold, len(colds))
-	for i := range colds {
-		if c := &colds[i]; c.step != 0 {
+	if len(classes) > 0 {
+		p.ownCold(len(classes))
+		p.cold = slices.Grow(p.cold, len(classes))
+	}
+	for i := range classes {
+		if c := &classes[i]; !c.odd {
 			c.launch = l
 			c.class = d.coldClass(&d.classes[c.class])
-			d.addCold(p, *c)
+			c.first = c.at - c.jump*c.line
+			d.addCold(p, c.cold)
 		}
+	}
+	if ok && plain {
+		p.share(p.cold)
+		same.after = p.cold
+		d.cooled = same
 	}
 }
 
-// gatherPacks empties line i of the packs of l, and gathers those of classes that colds does not hold.
-func (d *Detector) gatherPacks(l *launch, p *page, i int, colds []cold) {
+// sameForm gives what pages must have in common for their packs of launch l to become the same cold accesses. It says
+// false when the page has more than packs, or not the same in each line.
+func (d *Detector) sameForm(l *launch, p *page) (s samePages, ok bool) {
+	m := &p.marks[0]
+	if m.form == 0 || m.form&markList != 0 || p.lines != nil || p.notes != [pageLines]uint32{} || d.classes[d.mem.forms.list[m.form][0].head>>headShift].launch != l {
+		return s, false
+	}
+	s.form, s.jump = m.form, int64(int32(p.marks[1].warp-m.warp))
+	for i := range p.marks {
+		if x := &p.marks[i]; x.form != m.form || x.warp != m.warp+uint32(i)*uint32(s.jump) {
+			return s, false
+		}
+	}
+	s.origin = int64(m.warp) - s.jump*int64(p.addr/lineBytes)
+	s.before, s.n, ok = p.sharedCold()
+	return s, ok
+}
+
+// coolingClass is the packs of a class in a page, on their way to a cold access: in the lines seen so far, thread = at +
+// jump*(line - first line) + step*(address/4 >> shift).
+type coolingClass struct {
+	cold
+	line, at uint64 // the first line, by address
+	lines    int    // 2 stands for more
+	odd      bool   // one cold access cannot say it
+}
+
+// gatherPacks empties line i of the packs of l, and gathers those that are odd.
+func (d *Detector) gatherPacks(l *launch, p *page, i int, classes []coolingClass) {
 	d.mem.thaw(p, uint64(i))
 	for id := p.marks[i].first(); id != 0; {
 		x := d.mem.packs.at(id)
@@ -351,8 +394,8 @@ func (d *Detector) gatherPacks(l *launch, p *page, i int, colds []cold) {
 		if d.classes[k].launch != l {
 			continue
 		}
-		for j := range colds {
-			if colds[j].class == k && colds[j].step == 0 {
+		for j := range classes {
+			if classes[j].class == k && classes[j].odd {
 				d.gatherPack(x, i*lineCells)
 			}
 		}
@@ -360,31 +403,55 @@ func (d *Detector) gatherPacks(l *launch, p *page, i int, colds []cold) {
 	}
 }
 
-// coolPack adds a pack of line i to those of its class in colds, where step 0 marks a class that one run does not hold; it
-// says false for one.
-func (d *Detector) coolPack(x *pack, i int, colds []cold) ([]cold, bool) {
+// coolPack adds a pack of line i to those of its class.
+func (d *Detector) coolPack(x *pack, p *page, i int, classes []coolingClass) []coolingClass {
 	k := x.head >> headShift
 	size := d.classes[k].key.size
-	y := cold{class: k, bytes: headBytes}
-	if x.head&packOne == 0 && size >= cellBytes && strideOf(x.shape) == int64(size) {
+	y := coolingClass{cold: cold{class: k, bytes: headBytes}, line: p.addr/lineBytes + uint64(i), lines: 1}
+	switch {
+	case x.head&packOne != 0:
+		y.bytes = x.head & headBytes
+		y.at = x.one()
+		y.cells[i/2] = uint64(x.shape) << (i % 2 * 32)
+	case size >= cellBytes && strideOf(x.shape) == int64(size):
 		y.step = 1
 		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
-		// Of cell 0 of the page.
-		y.first = uint64(int64(x.warp)*32 - (int64(i*lineBytes)+baseOf(x.shape))>>(2+y.shift))
+		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))>>(2+y.shift))
 		y.cells[i/2] = uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
+	default:
+		y.odd = true
 	}
-	for j := range colds {
-		c := &colds[j]
-		if c.class != k {
-			continue
+	for j := range classes {
+		if c := &classes[j]; c.class == k {
+			c.join(&y)
+			return classes
 		}
-		c.cells[i/2] |= y.cells[i/2]
-		if c.step != y.step || c.first != y.first {
-			c.step = 0
-		}
-		return colds, c.step != 0
 	}
-	return append(colds, y), y.step != 0
+	return append(classes, y)
+}
+
+// join adds another pack.
+func (c *coolingClass) join(y *coolingClass) {
+	for i := range c.cells {
+		c.cells[i] |= y.cells[i]
+	}
+	far, diff := int64(y.line-c.line), int64(y.at-c.at)
+	if c.lines == 1 && far != 0 {
+		if diff%far != 0 {
+			c.odd = true
+			return
+		}
+		c.lines, c.jump = 2, uint64(diff/far)
+	}
+	c.odd = c.odd || y.odd || c.step != y.step || c.bytes != y.bytes || diff != int64(c.jump)*far
+}
+
+// one gives a thread of a pack whose lanes all access the same bytes.
+func (x *pack) one() uint64 {
+	if x.head&refKind == refSet {
+		return uint64(x.warp)*32 + uint64(x.exec&31)
+	}
+	return uint64(x.warp)*32 + uint64(bits.TrailingZeros32(x.lanes))
 }
 
 // gatherPack adds a pack of a line, whose first cell in the page is given, to the cold accesses being gathered.
@@ -392,11 +459,7 @@ func (d *Detector) gatherPack(x *pack, first int) {
 	k := x.head >> headShift
 	t := uint64(x.warp) * 32
 	if x.head&packOne != 0 {
-		if x.head&refKind == refSet {
-			t += uint64(x.exec & 31)
-		} else {
-			t += uint64(bits.TrailingZeros32(x.lanes))
-		}
+		t := x.one()
 		g := d.gatheredOf(k, x.head&headBytes, false)
 		for m := x.shape; m != 0; m &= m - 1 {
 			g.put(first+bits.TrailingZeros32(m), t)

@@ -67,6 +67,7 @@ type page struct {
 	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	quiets []quiet
 	gen    uint32 // of the window, when lines were last cleared
+	shares bool   // cold is other pages' too
 	addr   uint64
 }
 

@@ -1,0 +1,106 @@
+package hb
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+type accessed struct {
+	launch, place uint32
+	cell, thread  uint64
+}
+
+// checkColds checks that every thread that cold accesses name did access the cell, and gives how many cells were asked,
+// and how many pages share theirs.
+func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, shared int) {
+	t.Helper()
+	did := map[accessed]bool{}
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Kind > event.Atomic || e.Kind == event.None || e.Space != event.Global {
+			continue
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			addr := b.AddrOf(e, lane)
+			for at := addr &^ 3; at < addr+uint64(e.Size); at += 4 {
+				did[accessed{e.Launch, e.Place, at, uint64(e.Warp)*32 + uint64(lane)}] = true
+			}
+		}
+	}
+	for _, dir := range d.mem.dirs {
+		for _, p := range dir {
+			if p == nil {
+				continue
+			}
+			if p.shares {
+				shared++
+			}
+			for i := range p.cold {
+				c := &p.cold[i]
+				for w, m := range c.cells {
+					for ; m != 0 && c.launch != nil; m &= m - 1 {
+						at := p.addr + uint64(w*64+bits.TrailingZeros64(m))*4
+						cells++
+						if !did[accessed{c.launch.info.ID, d.classes[c.class].key.place, at, c.thread(at)}] {
+							t.Fatalf("%s: thread %d of launch %d is said to have accessed %#x at place %d\n%s", name, int64(c.thread(at)), c.launch.info.ID, at, d.classes[c.class].key.place, oracle.Print(b))
+						}
+					}
+				}
+			}
+		}
+	}
+	return cells, shared
+}
+
+// TestColdThreads checks the threads of cold accesses of regular launches, and of random programs.
+func TestColdThreads(t *testing.T) {
+	cells, shared := 0, 0
+	run := func(name string, b *event.Batch) {
+		b = oracle.Remember(b)
+		d := New(detect.Config{})
+		d.Events(b)
+		c, s := checkColds(t, name, d, b)
+		cells, shared = cells+c, shared+s
+	}
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		s := &stream{}
+		for range 1 + rng.IntN(3) {
+			s.begin(16, 256)
+			for place := range uint32(1 + rng.IntN(3)) {
+				stride := []int64{4, 4, 8, -4, 0, 16}[rng.IntN(6)]
+				mul, add, n := []uint64{1, 1, 8, 127, 3, 0}[rng.IntN(6)], uint64(rng.IntN(3)), []uint64{128, 128, 120, 30}[rng.IntN(4)]
+				odd := uint64(rng.IntN(8)) / 7 * 4
+				for w := uint64(0); w < n; w++ {
+					e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Warp: uint32(w), Place: place, Mask: ^uint32(0),
+						Addr: heap + (w*mul+add)%128*128 + odd, Stride: stride, Size: 4}
+					if stride == 8 && place == 1 || stride == 16 {
+						e.Size = uint8(stride)
+						e.Addr = heap + (w*mul+add)%64*32*uint64(stride)
+					}
+					if place == 2 {
+						e.Mask = 1 << (w % 3)
+						e.Stride = 0
+					}
+					s.add(e)
+				}
+			}
+			s.end()
+		}
+		run("launches", &s.Batch)
+	}
+	if cells < 100000 || shared < 300 {
+		t.Errorf("%d cells, %d pages that share: nothing was tested", cells, shared)
+	}
+	for seed := range uint64(2000) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		run("traffic", oracle.Traffic(rng.IntN))
+		run("random", oracle.Random(rng.IntN))
+	}
+}
