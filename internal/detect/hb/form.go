@@ -22,7 +22,7 @@ type forms struct {
 	list  [][]pack          // from 1
 	byKey map[uint64]uint32 // by hash
 	steps []step            // a power of two, by hash
-	made  int               // steps since there are so many
+	made  int               // steps since there are so many; 0 only when there are none
 	lines int               // marks that name a form
 }
 
@@ -63,7 +63,7 @@ func (f *forms) step(k *stepKey) *step {
 func (f *forms) remember(x step) {
 	if f.made++; f.made > len(f.steps) && len(f.steps) < maxSteps {
 		old := f.steps
-		f.steps, f.made = make([]step, 4*len(old)), 0
+		f.steps, f.made = make([]step, 4*len(old)), 1
 		for i := range old {
 			if old[i].to != 0 {
 				*f.step(&old[i].stepKey) = old[i]

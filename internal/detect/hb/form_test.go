@@ -151,3 +151,19 @@ func TestFormsAndValues(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestStepsAreForgotten wants no step to outlive the classes and forms that it names, however many there were.
+func TestStepsAreForgotten(t *testing.T) {
+	for _, n := range []int{1, minSteps, minSteps + 1, minSteps + 2, 5*minSteps + 1, 5*minSteps + 2} {
+		f := forms{steps: make([]step, minSteps)}
+		for i := range n {
+			f.remember(step{stepKey: stepKey{head: uint32(i)}, to: 1})
+		}
+		f.forget()
+		for _, s := range f.steps {
+			if s.to != 0 {
+				t.Fatalf("of %d steps one is remembered", n)
+			}
+		}
+	}
+}
