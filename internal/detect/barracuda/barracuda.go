@@ -56,10 +56,11 @@ type Detector struct {
 	free     []*warp
 	spare    []*pending
 
-	cells  *shadow.Memory[cell]
-	extra  uint64 // bytes of cells' more
-	sync   map[location]*released
-	joiner clock.Joiner
+	cells    *shadow.Memory[cell]
+	more     []*more // from 1
+	moreFree []uint32
+	sync     map[location]*released
+	joiner   clock.Joiner
 
 	acc    access
 	learnt *clock.Grid // by lanes of the warp at hand, in lockstep
@@ -79,6 +80,7 @@ type block struct {
 	threads       int
 	exited        int
 	bars          [16]meeting
+	more          []uint32 // of its shared memory
 }
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
@@ -93,7 +95,8 @@ func newDetector(c detect.Config, name string, plus bool) *Detector {
 func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
 	d.depth = clock.Depth(l.Grid.Count())
-	d.resident, d.block, d.sync, d.extra, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, 0, clock.Joiner{}
+	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
+	d.more, d.moreFree = make([]*more, 1), nil
 	d.cells.Clear()
 }
 
@@ -228,6 +231,7 @@ func (d *Detector) exit(b *event.Batch, e *event.Event) {
 		return
 	}
 	d.cells.EndWindow(d.window(c))
+	d.takeBack(c)
 	for _, w := range c.warps {
 		if w != nil {
 			d.free = append(d.free, w)

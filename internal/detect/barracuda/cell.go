@@ -19,7 +19,8 @@ type cell struct {
 	rThread uint32
 	wPlace  uint32 // for messages only
 	rPlace  uint32
-	more    *more
+	more    uint32 // of Detector.more; 0: nothing
+	_       uint32 // as in the paper, a power of two
 }
 
 const (
@@ -29,7 +30,8 @@ const (
 	wordBytes = 4
 )
 
-// more is what few locations have: concurrent readers, or bytes that differ.
+// more is what few locations have: concurrent readers, or bytes that differ. Cells hold numbers of them and no pointers, of which
+// there would be one for each four bytes.
 type more struct {
 	bytes   *[wordBytes]cell
 	readers []readers      // R_x as a vector clock; not empty when it is one
@@ -40,45 +42,87 @@ type more struct {
 type readers struct{ warp, mask, time, place uint32 }
 
 const (
-	moreBytes   = uint64(unsafe.Sizeof(more{}))
-	readerBytes = uint64(unsafe.Sizeof(readers{}))
-	bytesBytes  = uint64(unsafe.Sizeof([wordBytes]cell{}))
-	indexFrom   = 16 // entries from which on readers are indexed
-	indexBytes  = 24 // of an index a reader, about
+	indexFrom  = 16 // entries from which on readers are indexed
+	indexBytes = 24 // that an index takes a reader, about
 )
 
-func (c *cell) shared() bool { return c.more != nil && len(c.more.readers) > 0 }
+func (m *more) size() uint64 {
+	n := uint64(unsafe.Sizeof(*m)) + 8 + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.index))*indexBytes
+	if m.bytes != nil {
+		n += uint64(unsafe.Sizeof(*m.bytes))
+	}
+	return n
+}
+
+// shared says that R_x is a vector clock.
+func (d *Detector) shared(c *cell) bool { return c.more != 0 && len(d.more[c.more].readers) > 0 }
+
+// bytes gives the cells of the bytes of a word that has them, or nil.
+func (d *Detector) bytes(c *cell) *[wordBytes]cell {
+	if c.more == 0 {
+		return nil
+	}
+	return d.more[c.more].bytes
+}
+
+// extend gives a cell more room. What cells of shared memory have is taken back when their block ends.
+func (d *Detector) extend(a *access, c *cell) *more {
+	n := uint32(len(d.more))
+	if k := len(d.moreFree); k > 0 {
+		n, d.moreFree = d.moreFree[k-1], d.moreFree[:k-1]
+	} else {
+		d.more = append(d.more, &more{})
+	}
+	if a.e.Space == event.Shared {
+		a.w.block.more = append(a.w.block.more, n)
+	}
+	c.more = n
+	return d.more[n]
+}
+
+// takeBack frees what the cells of a block's shared memory had.
+func (d *Detector) takeBack(c *block) {
+	for _, n := range c.more {
+		m := d.more[n]
+		m.readers = m.readers[:0]
+		m.bytes = nil
+		clear(m.index)
+	}
+	d.moreFree = append(d.moreFree, c.more...)
+}
 
 // split gives the cells of the bytes of a word.
-func (d *Detector) split(c *cell) *[wordBytes]cell {
-	if c.more != nil && c.more.bytes != nil {
-		return c.more.bytes
+func (d *Detector) split(a *access, c *cell) *[wordBytes]cell {
+	if b := d.bytes(c); b != nil {
+		return b
 	}
 	b := new([wordBytes]cell)
-	d.extra += bytesBytes + moreBytes
 	for i := range b {
 		b[i] = *c
-		b[i].more = nil
-		if c.shared() {
-			for _, r := range c.more.readers {
-				d.addReaders(&b[i], r)
+		b[i].more = 0
+		if d.shared(c) {
+			for _, r := range d.more[c.more].readers {
+				d.addReaders(a, &b[i], r)
 			}
 		}
 	}
-	*c = cell{more: &more{bytes: b}}
+	m := c.more
+	*c = cell{more: m}
+	if m == 0 {
+		d.extend(a, c)
+	}
+	d.more[c.more].bytes = b
+	d.more[c.more].readers = nil
 	return b
 }
 
 // addReaders adds an entry to the vector clock of readers.
-func (d *Detector) addReaders(c *cell, r readers) {
-	if c.more == nil {
-		c.more = &more{}
-		d.extra += moreBytes
+func (d *Detector) addReaders(a *access, c *cell, r readers) {
+	if c.more == 0 {
+		d.extend(a, c)
 	}
-	m := c.more
-	before := cap(m.readers)
+	m := d.more[c.more]
 	m.readers = append(m.readers, r)
-	d.extra += uint64(cap(m.readers)-before) * readerBytes
 	switch n := len(m.readers); {
 	case n == indexFrom:
 		if m.index == nil {
@@ -87,10 +131,8 @@ func (d *Detector) addReaders(c *cell, r readers) {
 		for i, o := range m.readers {
 			m.index[o.warp] = i
 		}
-		d.extra += indexFrom * indexBytes
 	case n > indexFrom:
 		m.index[r.warp] = n - 1
-		d.extra += indexBytes
 	}
 }
 
@@ -113,14 +155,11 @@ func (m *more) lastOf(warp uint32) *readers {
 // dropReaders makes R_x the minimal epoch.
 func (d *Detector) dropReaders(c *cell) {
 	c.rTime = 0
-	if !c.shared() {
-		return
+	if c.more != 0 {
+		m := d.more[c.more]
+		m.readers = m.readers[:0]
+		clear(m.index)
 	}
-	if n := len(c.more.readers); n >= indexFrom {
-		d.extra -= uint64(n) * indexBytes
-		clear(c.more.index)
-	}
-	c.more.readers = c.more.readers[:0]
 }
 
 // at is the cell of the word that holds the byte at addr, of the access's space.

@@ -189,7 +189,10 @@ const barrierDivergence detect.Kind = "barrier-divergence"
 
 // MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
 func (d *Detector) MemoryBytes() uint64 {
-	n := d.cells.Bytes() + d.extra
+	n := d.cells.Bytes()
+	for _, m := range d.more[1:] {
+		n += m.size()
+	}
 	for _, c := range d.resident {
 		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8
 		for _, w := range c.warps {
