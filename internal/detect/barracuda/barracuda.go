@@ -62,13 +62,14 @@ type Detector struct {
 	sync     map[location]*released
 	joiner   clock.Joiner
 
-	acc    access
-	learnt *clock.Grid // by lanes of the warp at hand, in lockstep
-	done   uint32      // lanes of the event at hand that have acted
-	last   race        // to be told
-	sites  sites
-	tally  *tally.Tally
-	parts  map[divergence]int
+	acc       access
+	learnt    *clock.Grid // by lanes of the warp at hand, in lockstep
+	done      uint32      // lanes of the event at hand that have acted
+	last      race        // to be told
+	sites     sites
+	tally     *tally.Tally
+	parts     map[divergence]int
+	performed int // accesses that were judged, for tests
 	// witness, for tests, is told of each location that races.
 	witness func(a *access, lane int, addr uint64, size int, r race)
 }

@@ -185,14 +185,14 @@ func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 func (d *Detector) judge(w *warp, p *pending, lanes uint32) {
 	if lanes != 0 {
 		d.done = 0
-		d.log(w, &p.e)
+		d.log(w, &p.e, lanes)
 		d.perform(&p.batch, &p.e, w, &p.view, lanes)
 	}
 }
 
 // plain is an access that is no synchronisation, by lanes whose view is v, or any (nil).
 func (d *Detector) plain(b *event.Batch, e *event.Event, w *warp, v *view, lanes uint32) {
-	if d.logged(w, e) {
+	if d.logged(w, e, lanes) {
 		return
 	}
 	if v != nil {

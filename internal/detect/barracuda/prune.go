@@ -19,8 +19,8 @@ type logged struct {
 	write  bool
 }
 
-// logged says that the access repeats one that has been judged, and notes it otherwise.
-func (d *Detector) logged(w *warp, e *event.Event) bool {
+// logged says that the access, as far as it is by lanes, repeats one that has been judged, and notes it otherwise.
+func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 	if !d.pruned {
 		return false
 	}
@@ -28,7 +28,7 @@ func (d *Detector) logged(w *warp, e *event.Event) bool {
 		w.logs = 0
 	}
 	w.place = e.Place
-	if !prunable(e) {
+	if lanes != e.Mask || !prunable(e) {
 		return false
 	}
 	for i := 0; i < w.logs; i++ {
@@ -38,7 +38,7 @@ func (d *Detector) logged(w *warp, e *event.Event) bool {
 			return true
 		}
 	}
-	d.log(w, e)
+	d.log(w, e, lanes)
 	return false
 }
 
@@ -50,8 +50,8 @@ func prunable(e *event.Event) bool {
 }
 
 // log notes an access that is judged.
-func (d *Detector) log(w *warp, e *event.Event) {
-	if !d.pruned || !prunable(e) {
+func (d *Detector) log(w *warp, e *event.Event, lanes uint32) {
+	if !d.pruned || lanes != e.Mask || !prunable(e) {
 		return
 	}
 	if w.logs == len(w.logged) {

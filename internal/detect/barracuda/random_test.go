@@ -360,3 +360,72 @@ func TestRandomPrograms(t *testing.T) {
 		t.Logf("plus %v: %d of %d have a race", plus, racy, n)
 	}
 }
+
+// TestPruning holds what pruning leaves out to what it may: the locations that race are the same with and without it, in
+// batches of any size. Programs repeat accesses more than the others here.
+func TestPruning(t *testing.T) {
+	n := 1500
+	if testing.Short() {
+		n = 300
+	}
+	for _, plus := range []bool{false, true} {
+		left := 0
+		for seed := range n {
+			b := randomProgram(rand.New(rand.NewPCG(uint64(seed), 11)), !plus)
+			b = repeated(b)
+			all, some := racyBytes(b, plus, "off"), racyBytes(b, plus, "on")
+			if text(all.bytes) != text(some.bytes) {
+				b = shrink(b, func(b *event.Batch) bool {
+					return text(racyBytes(b, plus, "off").bytes) != text(racyBytes(b, plus, "on").bytes)
+				})
+				all, some = racyBytes(b, plus, "off"), racyBytes(b, plus, "on")
+				t.Fatalf("plus %v, seed %d\n%s\nwith pruning alone:\n%s\n\nwithout alone:\n%s", plus, seed, show(b),
+					text(without(some.bytes, all.bytes)), text(without(all.bytes, some.bytes)))
+			}
+			left += all.judged - some.judged
+		}
+		if left < n {
+			t.Errorf("plus %v: pruning left out %d accesses of %d programs: the comparison shows little", plus, left, n)
+		}
+	}
+}
+
+// repeated has each plain access in lane order happen twice or thrice, by instructions one after the other.
+func repeated(b *event.Batch) *event.Batch {
+	out := *b
+	out.Events = nil
+	for _, e := range b.Events {
+		e.Place *= 4
+		out.Events = append(out.Events, e)
+		for i := uint32(1); prunable(&e) && e.Kind <= event.Store && e.Kind > event.None && i < 3; i++ {
+			e.Place++
+			if i == 2 {
+				e.Kind, e.Flags, e.Order, e.Scope = event.Load, event.FlagRead, event.Weak, event.NoScope
+			}
+			out.Events = append(out.Events, e)
+		}
+	}
+	return &out
+}
+
+type judged struct {
+	bytes  map[string]bool
+	judged int
+}
+
+func racyBytes(b *event.Batch, plus bool, prune string) judged {
+	d := newTest(plus, prune)
+	out := judged{bytes: map[string]bool{}}
+	d.witness = func(a *access, lane int, addr uint64, n int, r race) {
+		for x := addr; x < addr+uint64(n); x++ {
+			if a.e.Space == event.Shared {
+				out.bytes[fmt.Sprint("s", a.w.block.number, ":", x)] = true
+			} else {
+				out.bytes[fmt.Sprint("g", x)] = true
+			}
+		}
+	}
+	d.Events(b)
+	out.judged = d.performed
+	return out
+}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -193,19 +194,34 @@ func (d *Detector) MemoryBytes() uint64 {
 	for _, m := range d.more[1:] {
 		n += m.size()
 	}
+	seen := clock.Seen{}
 	for _, c := range d.resident {
-		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8
+		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps)+len(c.more))*8
 		for _, w := range c.warps {
-			if w == nil {
-				continue
-			}
-			n += uint64(unsafe.Sizeof(*w)) + uint64(cap(w.stack))*4 + uint64(cap(w.views))*uint64(unsafe.Sizeof(view{}))
-			for i := range w.views {
-				if w.views[i].nested != nil {
-					n += uint64(unsafe.Sizeof(*w.views[i].nested))
-				}
+			if w != nil {
+				n += w.size(seen)
 			}
 		}
+	}
+	for _, s := range d.sync {
+		n += uint64(unsafe.Sizeof(location{})) + uint64(unsafe.Sizeof(*s)) + s.all.Bytes(seen)
+		for _, g := range s.own {
+			n += 16 + g.Bytes(seen)
+		}
+	}
+	return n
+}
+
+func (w *warp) size(seen clock.Seen) uint64 {
+	n := uint64(unsafe.Sizeof(*w)) + uint64(cap(w.stack))*4 + uint64(cap(w.views))*uint64(unsafe.Sizeof(view{}))
+	for i := range w.views {
+		if v := &w.views[i]; v.nested != nil {
+			n += uint64(unsafe.Sizeof(*v.nested))
+		}
+		n += w.views[i].rest.Bytes(seen)
+	}
+	for _, p := range w.waits {
+		n += uint64(unsafe.Sizeof(*p)) + uint64(cap(p.batch.Addrs))*8
 	}
 	return n
 }

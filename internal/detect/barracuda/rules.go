@@ -32,6 +32,7 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 		}
 	}
 	d.note(e)
+	d.performed++
 	scattered := e.Flags&event.FlagScattered != 0
 	switch {
 	case !scattered && e.Size == wordBytes && e.Stride == wordBytes && e.Addr%wordBytes == 0:

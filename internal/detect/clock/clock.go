@@ -3,7 +3,10 @@
 // block or a grid has in common is stored, compared and joined once.
 package clock
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Block is what is known of the threads of one block. Nil knows nothing.
 type Block struct {
@@ -348,4 +351,48 @@ func (j *Joiner) Join(g, h *Grid) *Grid {
 	j.next = (j.next + 1) % len(j.recent)
 	r.a, r.b, r.both = g, h, g.Join(h)
 	return r.both
+}
+
+// Seen is the parts of clocks that have been counted.
+type Seen map[any]struct{}
+
+// first notes a part and says that it was not there.
+func (s Seen) first(part any) bool {
+	_, was := s[part]
+	s[part] = struct{}{}
+	return !was
+}
+
+// Bytes is the memory of g but for the parts that seen has: clocks share them. It adds what it counts to seen.
+func (g *Grid) Bytes(seen Seen) uint64 {
+	if g == nil || !seen.first(g) {
+		return 0
+	}
+	n := uint64(unsafe.Sizeof(*g))
+	switch {
+	case g.kids != nil:
+		n += uint64(unsafe.Sizeof(*g.kids))
+		for _, k := range g.kids {
+			n += k.Bytes(seen)
+		}
+	case g.blocks != nil:
+		n += uint64(unsafe.Sizeof(*g.blocks))
+		for _, b := range g.blocks {
+			n += b.bytes(seen)
+		}
+	}
+	return n
+}
+
+func (b *Block) bytes(seen Seen) uint64 {
+	if b == nil || !seen.first(b) {
+		return 0
+	}
+	n := uint64(unsafe.Sizeof(*b)) + uint64(len(b.warps))*uint64(unsafe.Sizeof(warp{}))
+	for i := range b.warps {
+		if l := b.warps[i].lanes; l != nil && seen.first(l) {
+			n += uint64(unsafe.Sizeof(*l))
+		}
+	}
+	return n
 }
