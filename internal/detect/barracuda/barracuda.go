@@ -56,11 +56,12 @@ type Detector struct {
 	free     []*warp
 	spare    []*pending
 
-	cells    *shadow.Memory[cell]
-	more     []*more // from 1
-	moreFree []uint32
-	sync     map[location]*released
-	joiner   clock.Joiner
+	cells      *shadow.Memory[cell]
+	crowds     []*crowd // from 1
+	freeCrowds []uint32
+	words      words
+	sync       map[location]*released
+	joiner     clock.Joiner
 
 	acc       access
 	learnt    *clock.Grid // by lanes of the warp at hand, in lockstep
@@ -81,7 +82,7 @@ type block struct {
 	threads       int
 	exited        int
 	bars          [16]meeting
-	more          []uint32 // of its shared memory
+	more          []uint32 // of the cells of its shared memory
 }
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
@@ -97,7 +98,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
 	d.depth = clock.Depth(l.Grid.Count())
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
-	d.more, d.moreFree = make([]*more, 1), nil
+	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, words{}
 	d.cells.Clear()
 }
 

@@ -19,7 +19,7 @@ type cell struct {
 	rThread uint32
 	wPlace  uint32 // for messages only
 	rPlace  uint32
-	more    uint32 // of Detector.more; 0: nothing
+	more    uint32 // of Detector.crowds, or words; 0: nothing
 	_       uint32 // as in the paper, a power of two
 }
 
@@ -30,135 +30,193 @@ const (
 	wordBytes = 4
 )
 
-// more is what few locations have: concurrent readers, or bytes that differ. Cells hold numbers of them and no pointers, of which
-// there would be one for each four bytes.
-type more struct {
-	bytes   *[wordBytes]cell
-	readers []readers      // R_x as a vector clock; not empty when it is one
-	index   map[uint32]int // the last entry of a warp in readers, once there are many
+// Cells hold numbers instead of pointers, of which there would be one for each four bytes. Those of more with splitBit are of
+// words whose bytes differ.
+const splitBit = 1 << 31
+
+// words are the cells of such words.
+type words struct {
+	chunks [][]word
+	used   uint32
+	free   []uint32
 }
 
-// readers is the reads of lanes of a warp at one time.
-type readers struct{ warp, mask, time, place uint32 }
+type word [wordBytes]cell
+
+const chunkWords = 256
+
+func (w *words) at(n uint32) *word { return &w.chunks[n/chunkWords][n%chunkWords] }
+
+func (w *words) make() uint32 {
+	if k := len(w.free); k > 0 {
+		n := w.free[k-1]
+		w.free = w.free[:k-1]
+		return n
+	}
+	if w.used%chunkWords == 0 {
+		w.chunks = append(w.chunks, make([]word, chunkWords))
+	}
+	w.used++
+	return w.used - 1
+}
+
+// crowd is R_x as a vector clock: concurrent readers.
+type crowd struct {
+	readers []readers
+	last    map[uint32]int32 // by warp, its last entry, once there are many
+}
+
+// readers is the reads of lanes of a warp at one time. An entry without lanes is room for another.
+type readers struct {
+	warp, mask, time, place uint32
+	before                  int32 // the warp's entry before, or -1
+}
 
 const (
 	indexFrom  = 16 // entries from which on readers are indexed
 	indexBytes = 24 // that an index takes a reader, about
 )
 
-func (m *more) size() uint64 {
-	n := uint64(unsafe.Sizeof(*m)) + 8 + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.index))*indexBytes
-	if m.bytes != nil {
-		n += uint64(unsafe.Sizeof(*m.bytes))
-	}
-	return n
+func (m *crowd) size() uint64 {
+	return uint64(unsafe.Sizeof(*m)) + 8 + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.last))*indexBytes
 }
 
-// shared says that R_x is a vector clock.
-func (d *Detector) shared(c *cell) bool { return c.more != 0 && len(d.more[c.more].readers) > 0 }
-
-// bytes gives the cells of the bytes of a word that has them, or nil.
-func (d *Detector) bytes(c *cell) *[wordBytes]cell {
+// shared gives R_x when it is a vector clock, else nil.
+func (d *Detector) shared(c *cell) *crowd {
 	if c.more == 0 {
 		return nil
 	}
-	return d.more[c.more].bytes
+	if m := d.crowds[c.more]; len(m.readers) > 0 {
+		return m
+	}
+	return nil
 }
 
-// extend gives a cell more room. What cells of shared memory have is taken back when their block ends.
-func (d *Detector) extend(a *access, c *cell) *more {
-	n := uint32(len(d.more))
-	if k := len(d.moreFree); k > 0 {
-		n, d.moreFree = d.moreFree[k-1], d.moreFree[:k-1]
-	} else {
-		d.more = append(d.more, &more{})
+// crowd gives a cell room for readers. What cells of shared memory have is taken back when their block ends.
+func (d *Detector) crowd(a *access, c *cell) *crowd {
+	if c.more == 0 {
+		c.more = uint32(len(d.crowds))
+		if k := len(d.freeCrowds); k > 0 {
+			c.more, d.freeCrowds = d.freeCrowds[k-1], d.freeCrowds[:k-1]
+		} else {
+			d.crowds = append(d.crowds, &crowd{})
+		}
+		if a.e.Space == event.Shared {
+			a.w.block.more = append(a.w.block.more, c.more)
+		}
 	}
+	return d.crowds[c.more]
+}
+
+// split gives the cells of the bytes of a word.
+func (d *Detector) split(a *access, c *cell) *word {
+	if c.more&splitBit != 0 {
+		return d.words.at(c.more &^ splitBit)
+	}
+	n := d.words.make()
+	w := d.words.at(n)
+	for i := range w {
+		w[i] = *c
+		w[i].more = 0
+		if old := d.shared(c); old != nil {
+			m := d.crowd(a, &w[i])
+			for _, r := range old.readers {
+				m.add(r)
+			}
+		}
+	}
+	if c.more != 0 {
+		d.crowds[c.more].clear() // nobody's any more
+	}
+	*c = cell{more: n | splitBit}
 	if a.e.Space == event.Shared {
-		a.w.block.more = append(a.w.block.more, n)
+		a.w.block.more = append(a.w.block.more, c.more)
 	}
-	c.more = n
-	return d.more[n]
+	return w
 }
 
 // takeBack frees what the cells of a block's shared memory had.
 func (d *Detector) takeBack(c *block) {
 	for _, n := range c.more {
-		m := d.more[n]
-		m.readers = m.readers[:0]
-		m.bytes = nil
-		clear(m.index)
-	}
-	d.moreFree = append(d.moreFree, c.more...)
-}
-
-// split gives the cells of the bytes of a word.
-func (d *Detector) split(a *access, c *cell) *[wordBytes]cell {
-	if b := d.bytes(c); b != nil {
-		return b
-	}
-	b := new([wordBytes]cell)
-	for i := range b {
-		b[i] = *c
-		b[i].more = 0
-		if d.shared(c) {
-			for _, r := range d.more[c.more].readers {
-				d.addReaders(a, &b[i], r)
-			}
+		if n&splitBit != 0 {
+			d.words.free = append(d.words.free, n&^splitBit)
+			continue
 		}
+		d.crowds[n].clear()
+		d.freeCrowds = append(d.freeCrowds, n)
 	}
-	m := c.more
-	*c = cell{more: m}
-	if m == 0 {
-		d.extend(a, c)
-	}
-	d.more[c.more].bytes = b
-	d.more[c.more].readers = nil
-	return b
 }
 
-// addReaders adds an entry to the vector clock of readers.
-func (d *Detector) addReaders(a *access, c *cell, r readers) {
-	if c.more == 0 {
-		d.extend(a, c)
-	}
-	m := d.more[c.more]
+// add adds an entry.
+func (m *crowd) add(r readers) {
+	r.before = m.lastOf(r.warp)
 	m.readers = append(m.readers, r)
 	switch n := len(m.readers); {
 	case n == indexFrom:
-		if m.index == nil {
-			m.index = make(map[uint32]int, 2*indexFrom)
+		if m.last == nil {
+			m.last = make(map[uint32]int32, 2*indexFrom)
 		}
 		for i, o := range m.readers {
-			m.index[o.warp] = i
+			m.last[o.warp] = int32(i)
 		}
 	case n > indexFrom:
-		m.index[r.warp] = n - 1
+		m.last[r.warp] = int32(n - 1)
 	}
 }
 
-// lastOf is the last entry of a warp among the readers, or nil.
-func (m *more) lastOf(warp uint32) *readers {
+// lastOf is the last entry of a warp, or -1.
+func (m *crowd) lastOf(warp uint32) int32 {
 	if len(m.readers) >= indexFrom {
-		if i, ok := m.index[warp]; ok {
-			return &m.readers[i]
+		if i, ok := m.last[warp]; ok {
+			return i
 		}
-		return nil
+		return -1
 	}
 	for i := len(m.readers) - 1; i >= 0; i-- {
 		if m.readers[i].warp == warp {
-			return &m.readers[i]
+			return int32(i)
 		}
 	}
-	return nil
+	return -1
+}
+
+func (m *crowd) clear() {
+	m.readers = m.readers[:0]
+	clear(m.last)
+}
+
+// enter enters reads by lanes into a vector clock of readers. Reads of one warp at one time are one entry. The lanes' own older
+// reads say nothing more, nor do others of the warp that happen before one of the new ones: who is ordered behind the
+// new read is behind the old ones.
+func (a *access) enter(m *crowd, lanes uint32) {
+	var room *readers
+	for i := m.lastOf(a.w.number); i >= 0; {
+		r := &m.readers[i]
+		i = r.before
+		if r.mask != 0 && r.time == a.v.local && r.mask&^a.v.mask == 0 {
+			r.mask |= lanes
+			r.place = a.e.Place
+			return
+		}
+		if r.mask &^= lanes; r.mask != 0 && a.behind(bits.TrailingZeros32(lanes), r) == 0 {
+			r.mask = 0
+		}
+		if r.mask == 0 {
+			room = r
+		}
+	}
+	if room != nil {
+		*room = readers{a.w.number, lanes, a.v.local, a.e.Place, room.before}
+		return
+	}
+	m.add(readers{warp: a.w.number, mask: lanes, time: a.v.local, place: a.e.Place})
 }
 
 // dropReaders makes R_x the minimal epoch.
 func (d *Detector) dropReaders(c *cell) {
 	c.rTime = 0
 	if c.more != 0 {
-		m := d.more[c.more]
-		m.readers = m.readers[:0]
-		clear(m.index)
+		d.crowds[c.more].clear()
 	}
 }
 

@@ -361,6 +361,38 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
+// TestManyReaders has so many warps read a location that its readers are indexed.
+func TestManyReaders(t *testing.T) {
+	for _, plus := range []bool{false, true} {
+		for seed := range 60 {
+			rng := rand.New(rand.NewPCG(uint64(seed), 13))
+			p := &program{rng: rng, lockstep: !plus, b: &event.Batch{}}
+			p.launch = event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 50, Y: 1, Z: 1}, Block: event.Dim3{X: 3, Y: 1, Z: 1}}
+			p.b.Launches = append(p.b.Launches, p.launch)
+			p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
+			for range 150 {
+				e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Size: 4, Addr: 0x1000,
+					Warp: uint32(rng.IntN(50)), Mask: 1 + uint32(rng.IntN(7)), Place: 1 + uint32(rng.IntN(3))}
+				switch rng.IntN(40) {
+				case 0:
+					e.Kind, e.Flags, e.Place = event.Store, event.FlagWrite, 4
+				case 1:
+					e.Size, e.Place = 1, 5
+				case 2, 3:
+					e.Kind, e.Place = event.WarpSync, 6
+				}
+				p.emit(e)
+			}
+			p.emit(event.Event{Kind: event.KernelEnd, Launch: 1})
+			want := runModel(p.b, plus, false, nil).races
+			if got := racesOf(p.b, plus, 1000, nil); text(got) != text(want) {
+				t.Fatalf("plus %v, seed %d\n%s\nof the detector alone:\n%s\n\nof the model alone:\n%s", plus, seed, show(p.b),
+					text(without(got, want)), text(without(want, got)))
+			}
+		}
+	}
+}
+
 // TestPruning holds what pruning leaves out to what it may: the locations that race are the same with and without it, in
 // batches of any size. Programs repeat accesses more than the others here.
 func TestPruning(t *testing.T) {

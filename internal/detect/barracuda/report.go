@@ -191,7 +191,8 @@ const barrierDivergence detect.Kind = "barrier-divergence"
 // MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.cells.Bytes()
-	for _, m := range d.more[1:] {
+	n += uint64(len(d.words.chunks)) * chunkWords * uint64(unsafe.Sizeof(word{}))
+	for _, m := range d.crowds[1:] {
 		n += m.size()
 	}
 	seen := clock.Seen{}

@@ -35,39 +35,89 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 	d.performed++
 	scattered := e.Flags&event.FlagScattered != 0
 	switch {
-	case !scattered && e.Size == wordBytes && e.Stride == wordBytes && e.Addr%wordBytes == 0:
-		d.row(a)
-		return
-	case !scattered && e.Stride == 0 && mask&(mask-1) != 0 && e.Kind != event.Store && d.together(a):
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		d.lane(a, lane, b.AddrOf(e, lane))
+	case e.Size != wordBytes || !scattered && e.Stride != 0 && e.Stride != wordBytes:
+		for m := mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			d.lane(a, lane, b.AddrOf(e, lane))
+		}
+	case scattered:
+		d.scattered(a)
+	default:
+		d.pattern(a, mask, b.AddrOf(e, bits.TrailingZeros32(mask)), e.Stride)
 	}
 }
 
-// row judges lanes that access consecutive words.
-func (d *Detector) row(a *access) {
-	first := bits.TrailingZeros32(a.e.Mask)
+// scattered parts an access of words into runs of lanes that access the same word or consecutive ones: rows of a tile.
+func (d *Detector) scattered(a *access) {
+	addrs := a.b.Addrs[a.e.Side:]
+	for rest := a.lanes; rest != 0; {
+		first := bits.TrailingZeros32(rest)
+		at := bits.OnesCount32(a.e.Mask & (1<<uint(first) - 1))
+		base := addrs[at]
+		run, n := uint32(1)<<uint(first), 1
+		stride := uint64(0)
+		for lane := first + 1; lane < 32 && rest>>uint(lane)&1 != 0; lane++ {
+			step := addrs[at+n] - addrs[at+n-1]
+			if n == 1 && step == wordBytes {
+				stride = step
+			}
+			if step != stride {
+				break
+			}
+			run |= 1 << uint(lane)
+			n++
+		}
+		d.pattern(a, run, base, int64(stride))
+		rest &^= run
+	}
+}
+
+// pattern judges words that lanes access: the one at addr, or one after the other from there on.
+func (d *Detector) pattern(a *access, lanes uint32, addr uint64, stride int64) {
+	switch {
+	case lanes&(lanes-1) == 0:
+		d.lane(a, bits.TrailingZeros32(lanes), addr)
+	case stride == wordBytes && addr%wordBytes == 0:
+		d.row(a, lanes, addr)
+	case stride == 0 && a.e.Kind != event.Store && d.together(a, lanes, addr):
+	default:
+		first := bits.TrailingZeros32(lanes)
+		for m := lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			d.lane(a, lane, addr+uint64(int64(lane-first)*stride))
+		}
+	}
+}
+
+// row judges lanes that access consecutive words, the lowest that at addr.
+func (d *Detector) row(a *access, lanes uint32, addr uint64) {
+	first := bits.TrailingZeros32(lanes)
 	var run []cell
 	at := -1 // lane of run[0]
 	load := a.e.Kind == event.Load
 	time, place := a.v.local|a.bit, a.e.Place
-	for m := a.lanes; m != 0; m &= m - 1 {
+	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		if at < 0 || lane-at >= len(run) {
-			run, at = a.run(d, a.e.Addr+uint64(lane-first)*wordBytes), lane
+			run, at = a.run(d, addr+uint64(lane-first)*wordBytes), lane
 		}
 		c := &run[lane-at]
 		self := a.w.number<<5 | uint32(lane)
-		if c.more != 0 || c.wTime != 0 && !a.known(self, c.wThread, c.wTime&maxClock) || c.rTime != 0 && !a.known(self, c.rThread, c.rTime) {
-			d.lane(a, lane, a.e.Addr+uint64(lane-first)*wordBytes)
-		} else if load { // READEXCL
-			c.rTime, c.rThread, c.rPlace = time, self, place
-		} else { // WRITEEXCL, INITATOMEXCL, ATOMEXCL
-			c.wTime, c.wThread, c.wPlace, c.rTime = time, self, place, 0
+		switch {
+		case c.more&splitBit != 0 || c.wTime != 0 && !a.known(self, c.wThread, c.wTime&maxClock):
+		case c.more == 0 && (c.rTime == 0 || a.known(self, c.rThread, c.rTime)):
+			if load { // READEXCL
+				c.rTime, c.rThread, c.rPlace = time, self, place
+			} else { // WRITEEXCL, INITATOMEXCL, ATOMEXCL
+				c.wTime, c.wThread, c.wPlace, c.rTime = time, self, place, 0
+			}
+			d.done |= 1 << uint(lane)
+			continue
+		case load: // READSHARED, READINFLATE
+			d.read(a, c, 1<<uint(lane))
+			continue
 		}
+		d.lane(a, lane, addr+uint64(lane-first)*wordBytes)
 	}
 }
 
@@ -83,58 +133,38 @@ func (a *access) known(self, thread, time uint32) bool {
 	}
 }
 
-// together judges a load or atomic operation of one word by several lanes at once. It reports whether it could: whether
+// together judges a load or atomic operation of the word at addr by several lanes at once. It reports whether it could: whether
 // all goes as the rules have it for one lane after the other, without a race.
-func (d *Detector) together(a *access) bool {
-	if a.e.Size != wordBytes || a.e.Addr%wordBytes != 0 {
+func (d *Detector) together(a *access, lanes uint32, addr uint64) bool {
+	if addr%wordBytes != 0 {
 		return false
 	}
-	c := a.at(d, a.e.Addr)
-	if d.bytes(c) != nil {
+	c := a.at(d, addr)
+	if c.more&splitBit != 0 {
 		return false
 	}
 	t := c.wTime & maxClock
-	if t != 0 && (!a.atomic || c.wTime&atomicBit == 0 || d.apart(a, c)) && !a.orderedAll(c.wThread, t) {
+	if t != 0 && (!a.atomic || c.wTime&atomicBit == 0 || d.apart(a, c)) && !a.orderedAll(lanes, c.wThread, t) {
 		return false
 	}
-	if a.atomic {
-		if c.rTime != 0 || d.shared(c) {
-			return false
-		}
-		last := 31 - bits.LeadingZeros32(a.lanes)
-		c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(last), a.e.Place
+	if !a.atomic {
+		d.read(a, c, lanes)
 		return true
 	}
-	all := readers{a.w.number, a.lanes, a.v.local, a.e.Place}
-	if !d.shared(c) {
-		if c.rTime != 0 && !a.orderedAll(c.rThread, c.rTime) {
-			return false
-		}
-		c.rTime = 0
-		d.addReaders(a, c, all)
-		return true
-	}
-	r := d.more[c.more].lastOf(a.w.number)
-	switch {
-	case r == nil:
-		d.addReaders(a, c, all)
-	case r.time == all.time && r.place == all.place && r.mask&^a.v.mask == 0:
-		r.mask |= all.mask
-	case a.behind(bits.TrailingZeros32(a.lanes), r) == 0:
-		*r = all
-	default:
+	if c.rTime != 0 || d.shared(c) != nil {
 		return false
 	}
+	last := 31 - bits.LeadingZeros32(lanes)
+	c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(last), a.e.Place
 	return true
 }
 
-// orderedAll is ordered for all lanes of the access, which know the same of every thread but their own.
-func (a *access) orderedAll(thread, time uint32) bool {
-	others := a.lanes
+// orderedAll is ordered for all of several lanes, which know the same of every thread but their own.
+func (a *access) orderedAll(lanes, thread, time uint32) bool {
 	if thread>>5 == a.w.number {
-		others &^= 1 << (thread & 31)
+		lanes &^= 1 << (thread & 31)
 	}
-	return a.ordered(bits.TrailingZeros32(others), thread, time)
+	return lanes == 0 || a.ordered(bits.TrailingZeros32(lanes), thread, time)
 }
 
 // run gives the cells of consecutive words from addr on, as far as they lie together.
@@ -149,7 +179,7 @@ func (a *access) run(d *Detector, addr uint64) []cell {
 func (d *Detector) lane(a *access, lane int, addr uint64) {
 	for end := addr + uint64(a.e.Size); addr < end; {
 		c := a.at(d, addr)
-		if addr%wordBytes == 0 && end-addr >= wordBytes && d.bytes(c) == nil {
+		if addr%wordBytes == 0 && end-addr >= wordBytes && c.more&splitBit == 0 {
 			d.touch(a, c, lane, addr, wordBytes)
 			addr += wordBytes
 			continue
@@ -171,13 +201,13 @@ func (d *Detector) touch(a *access, c *cell, lane int, addr uint64, size int) {
 		}
 	}
 	if !a.write {
-		d.read(a, c, lane)
+		d.read(a, c, 1<<uint(lane))
 		return
 	}
-	if d.shared(c) {
-		for i := range d.more[c.more].readers {
-			r := &d.more[c.more].readers[i]
-			if late := a.behind(lane, r); late != 0 {
+	if m := d.shared(c); m != nil {
+		for i := range m.readers {
+			if late := a.behind(lane, &m.readers[i]); late != 0 {
+				r := &m.readers[i]
 				d.conflict(a, lane, addr, size, race{thread: r.warp<<5 | uint32(bits.TrailingZeros32(late)), place: r.place})
 			}
 		}
@@ -193,34 +223,23 @@ func (d *Detector) apart(a *access, c *cell) bool {
 	return a.bit&blockBit != 0 && c.wTime&blockBit != 0 && c.wThread>>5-a.w.block.first >= a.wpb
 }
 
-// read enters a read into R_x.
-func (d *Detector) read(a *access, c *cell, lane int) {
-	if d.shared(c) { // READSHARED
-		d.readShared(a, c, lane)
+// read enters reads by lanes into R_x, one after the other. Lanes of one instruction are concurrent: of several, the second one
+// makes R_x a vector clock.
+func (d *Detector) read(a *access, c *cell, lanes uint32) {
+	if m := d.shared(c); m != nil { // READSHARED
+		a.enter(m, lanes)
 		return
 	}
-	thread := a.w.number<<5 | uint32(lane)
-	if c.rTime == 0 || a.ordered(lane, c.rThread, c.rTime) { // READEXCL
-		c.rTime, c.rThread, c.rPlace = a.v.local, thread, a.e.Place
+	first := bits.TrailingZeros32(lanes)
+	fits := c.rTime == 0 || a.ordered(first, c.rThread, c.rTime)
+	if fits && lanes&(lanes-1) == 0 { // READEXCL
+		c.rTime, c.rThread, c.rPlace = a.v.local, a.w.number<<5|uint32(first), a.e.Place
 		return
 	}
-	d.addReaders(a, c, readers{c.rThread >> 5, 1 << (c.rThread & 31), c.rTime, c.rPlace}) // READINFLATE
+	m := d.crowd(a, c) // READINFLATE
+	if !fits {
+		m.add(readers{warp: c.rThread >> 5, mask: 1 << (c.rThread & 31), time: c.rTime, place: c.rPlace})
+	}
+	a.enter(m, lanes)
 	c.rTime = 0
-	d.readShared(a, c, lane)
-}
-
-// readShared enters a read into a vector clock of readers. Reads of one warp at one time are one entry. An entry that
-// happens before the new read of its own warp says nothing more: who is ordered behind the new read is behind the old ones.
-func (d *Detector) readShared(a *access, c *cell, lane int) {
-	r := d.more[c.more].lastOf(a.w.number)
-	switch {
-	case r == nil:
-	case r.time == a.v.local && r.place == a.e.Place && r.mask&^a.v.mask == 0:
-		r.mask |= 1 << uint(lane)
-		return
-	case a.behind(lane, r) == 0:
-		*r = readers{a.w.number, 1 << uint(lane), a.v.local, a.e.Place}
-		return
-	}
-	d.addReaders(a, c, readers{a.w.number, 1 << uint(lane), a.v.local, a.e.Place})
 }
