@@ -75,3 +75,107 @@ func compareClocks(t *testing.T, m *model, d *Detector, acts map[int][]times, fo
 		}
 	}
 }
+
+// fullClocks are vector clocks without compression: for each thread a map (000, section 5.2, calls them naive).
+type fullClocks struct {
+	wpb   int
+	c     map[int]vc
+	locks map[uint64]vc
+	met   map[int][]int // threads that wait, by block
+}
+
+func (f *fullClocks) join(threads []int) {
+	all := vc{}
+	for _, t := range threads {
+		all.join(f.c[t])
+	}
+	for _, t := range threads {
+		f.c[t] = all.copy()
+		f.c[t][t]++
+	}
+}
+
+// apply is what an event of benchStream does to the clocks, and the look at them that judging an access takes.
+func (f *fullClocks) apply(b *event.Batch, e *event.Event) {
+	var threads []int
+	for _, l := range lanesOf(e.Mask) {
+		threads = append(threads, int(e.Warp)*32+l)
+	}
+	block := int(e.Warp) / f.wpb
+	switch e.Kind {
+	case event.WarpSync:
+		f.join(threads)
+	case event.Arrive:
+		f.met[block] = append(f.met[block], threads...)
+	case event.BarrierDone:
+		f.join(f.met[block])
+		f.met[block] = nil
+	case event.Atomic:
+		t := threads[0]
+		if e.RMW == event.CompareAndSwap {
+			f.c[t].join(f.locks[e.Addr])
+			return
+		}
+		f.locks[e.Addr] = f.c[t].copy()
+		f.c[t][t]++
+	case event.Load:
+		for _, t := range threads {
+			if f.c[t][t^1] > 1<<20 {
+				panic("BUG: a clock runs")
+			}
+		}
+	}
+}
+
+// benchStream is blocks that synchronise as kernels do: rounds of reads, bar.warp.sync, a lock that one thread of a warp takes, and barriers.
+func benchStream(blocks, warps uint32, rounds int) *event.Batch {
+	b := &event.Batch{Launches: []event.Launch{{ID: 1, Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 32 * warps, Y: 1, Z: 1}}}}
+	emit := func(e event.Event) {
+		e.Launch, e.Size, e.Space = 1, 4, event.Global
+		b.Events = append(b.Events, e)
+	}
+	emit(event.Event{Kind: event.KernelBegin})
+	for range rounds {
+		for w := range blocks * warps {
+			lock := 0x1000 + 64*uint64(w/warps)
+			all := event.Event{Warp: w, Mask: ^uint32(0)}
+			read, sync, cas, fence, exch := all, all, all, all, all
+			read.Kind, read.Addr, read.Stride = event.Load, 1<<20+128*uint64(w), 4
+			sync.Kind = event.WarpSync
+			cas.Kind, cas.RMW, cas.Addr, cas.Mask, cas.Order, cas.Scope = event.Atomic, event.CompareAndSwap, lock, 1, event.Relaxed, event.ScopeGPU
+			fence.Kind, fence.Order, fence.Scope, fence.Mask = event.Fence, event.SC, event.ScopeGPU, 1
+			exch = cas
+			exch.RMW = event.Exchange
+			for _, e := range []event.Event{read, sync, cas, fence, read, fence, exch} {
+				emit(e)
+			}
+			emit(event.Event{Kind: event.Arrive, Warp: w, Mask: ^uint32(0), Flags: event.FlagWait})
+			if w%warps == warps-1 {
+				emit(event.Event{Kind: event.BarrierDone, Warp: w, Mask: 1})
+			}
+		}
+	}
+	emit(event.Event{Kind: event.KernelEnd})
+	return b
+}
+
+// BenchmarkClocks compares barracuda+ as it is, judging included, with the upkeep alone of clocks that are not compressed.
+func BenchmarkClocks(bench *testing.B) {
+	b := benchStream(4, 4, 8)
+	bench.Run("compressed", func(bench *testing.B) {
+		for bench.Loop() {
+			newTest(true, "off").Events(b)
+		}
+	})
+	bench.Run("full", func(bench *testing.B) {
+		for bench.Loop() {
+			f := &fullClocks{wpb: 4, c: map[int]vc{}, locks: map[uint64]vc{}, met: map[int][]int{}}
+			for t := range 4 * 4 * 32 {
+				f.c[t] = vc{t: 1}
+			}
+			for i := range b.Events {
+				f.apply(b, &b.Events[i])
+			}
+		}
+	})
+}
