@@ -73,7 +73,7 @@ type readers struct {
 }
 
 const (
-	indexFrom  = 16 // entries from which on readers are indexed
+	indexFrom  = 32 // entries from which on readers are indexed
 	indexBytes = 24 // that an index takes a reader, about
 )
 

@@ -58,7 +58,7 @@ func (p *program) emit(e event.Event) {
 
 // form makes an instruction.
 func (p *program) form() event.Event {
-	e := event.Event{Place: uint32(len(p.forms) + 1), Space: event.Global, Size: []uint8{4, 4, 4, 1, 2, 8}[p.pick(6)]}
+	e := event.Event{Place: uint32(len(p.forms) + 1), Space: event.Global, Size: []uint8{4, 4, 4, 1, 2, 8, 8, 16}[p.pick(8)]}
 	if p.pick(3) == 0 {
 		e.Space = event.Shared
 	}
@@ -70,7 +70,7 @@ func (p *program) form() event.Event {
 		e.Kind, e.Flags = event.Store, event.FlagWrite
 		e.Order = []event.Order{event.Weak, event.Weak, event.Volatile, event.Release}[p.pick(4)]
 	default:
-		e.Kind, e.Flags, e.RMW, e.Size = event.Atomic, event.FlagRead|event.FlagWrite, event.RMW(p.pick(3)), 4
+		e.Kind, e.Flags, e.RMW, e.Size = event.Atomic, event.FlagRead|event.FlagWrite, event.RMW(p.pick(3)), []uint8{4, 4, 8}[p.pick(3)]
 		e.Order = []event.Order{event.Relaxed, event.Relaxed, event.Relaxed, event.AcqRel, event.Acquire, event.Release}[p.pick(6)]
 	}
 	if e.Order > event.Volatile {
@@ -173,7 +173,7 @@ func (p *program) access(e event.Event) {
 	f := p.forms[p.pick(len(p.forms))]
 	f.Warp, f.Mask = e.Warp, e.Mask
 	size := uint64(f.Size)
-	one := func() uint64 { return 0x1000 + uint64(p.pick(int(16/size)))*size }
+	one := func() uint64 { return 0x1000 + uint64(p.pick(max(2, int(16/size))))*size }
 	switch p.pick(4) {
 	case 0:
 		f.Flags |= event.FlagScattered
@@ -182,7 +182,7 @@ func (p *program) access(e event.Event) {
 			p.b.Addrs = append(p.b.Addrs, one())
 		}
 	case 1:
-		f.Addr, f.Stride = one(), int64(size)
+		f.Addr, f.Stride = one(), int64(size)*int64(1+p.pick(5)/4)
 	default:
 		f.Addr = one()
 	}
@@ -190,7 +190,10 @@ func (p *program) access(e event.Event) {
 		f.Flags |= event.FlagValues
 		f.Val = uint32(len(p.b.Values))
 		for range bits.OnesCount32(f.Mask) {
-			p.b.Values = append(p.b.Values, uint64(p.pick(4)/3)*0x0101010101010101>>(64-8*size)) // the same in each byte
+			v := uint64(p.pick(4)/3) * 0x0101010101010101 >> max(0, 64-8*int(size)) // the same in each byte
+			for range event.ValueWords(f.Size) {
+				p.b.Values = append(p.b.Values, v)
+			}
 		}
 	}
 	for range 1 + p.pick(4)/3*p.pick(3) {

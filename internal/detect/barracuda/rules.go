@@ -33,21 +33,25 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 	}
 	d.note(e)
 	d.performed++
-	scattered := e.Flags&event.FlagScattered != 0
 	switch {
-	case e.Size != wordBytes || !scattered && e.Stride != 0 && e.Stride != wordBytes:
-		for m := mask; m != 0; m &= m - 1 {
-			lane := bits.TrailingZeros32(m)
-			d.lane(a, lane, b.AddrOf(e, lane))
-		}
-	case scattered:
+	case e.Size%wordBytes != 0:
+		d.oneByOne(a, mask)
+	case e.Flags&event.FlagScattered != 0:
 		d.scattered(a)
 	default:
 		d.pattern(a, mask, b.AddrOf(e, bits.TrailingZeros32(mask)), e.Stride)
 	}
 }
 
-// scattered parts an access of words into runs of lanes that access the same word or consecutive ones: rows of a tile.
+// oneByOne judges lanes in their order.
+func (d *Detector) oneByOne(a *access, lanes uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		d.lane(a, lane, a.b.AddrOf(a.e, lane))
+	}
+}
+
+// scattered parts an access into runs of lanes that access the same place or consecutive ones: rows of a tile.
 func (d *Detector) scattered(a *access) {
 	addrs := a.b.Addrs[a.e.Side:]
 	for rest := a.lanes; rest != 0; {
@@ -58,7 +62,7 @@ func (d *Detector) scattered(a *access) {
 		stride := uint64(0)
 		for lane := first + 1; lane < 32 && rest>>uint(lane)&1 != 0; lane++ {
 			step := addrs[at+n] - addrs[at+n-1]
-			if n == 1 && step == wordBytes {
+			if n == 1 && step == uint64(a.e.Size) {
 				stride = step
 			}
 			if step != stride {
@@ -72,25 +76,39 @@ func (d *Detector) scattered(a *access) {
 	}
 }
 
-// pattern judges words that lanes access: the one at addr, or one after the other from there on.
+// pattern judges lanes whose addresses, that of the lowest being addr, differ by stride from lane to lane. Words that no two
+// lanes share, or all read, are judged word by word instead of lane by lane.
 func (d *Detector) pattern(a *access, lanes uint32, addr uint64, stride int64) {
+	size := uint64(a.e.Size)
 	switch {
-	case lanes&(lanes-1) == 0:
-		d.lane(a, bits.TrailingZeros32(lanes), addr)
-	case stride == wordBytes && addr%wordBytes == 0:
-		d.row(a, lanes, addr)
-	case stride == 0 && a.e.Kind != event.Store && d.together(a, lanes, addr):
-	default:
-		first := bits.TrailingZeros32(lanes)
-		for m := lanes; m != 0; m &= m - 1 {
-			lane := bits.TrailingZeros32(m)
-			d.lane(a, lane, addr+uint64(int64(lane-first)*stride))
+	case lanes&(lanes-1) == 0, addr%wordBytes != 0, stride == 0 && a.e.Kind == event.Store:
+	case stride >= int64(size) && stride%wordBytes == 0:
+		for i := uint64(0); i < size; i += wordBytes {
+			d.row(a, lanes, addr+i, int(stride/wordBytes))
 		}
+		d.done |= lanes
+		return
+	case stride == 0:
+		for i := uint64(0); i < size; i += wordBytes {
+			if !d.together(a, lanes, addr+i) {
+				d.word(a, lanes, addr+i)
+			}
+		}
+		d.done |= lanes
+		return
+	}
+	d.oneByOne(a, lanes)
+}
+
+// word judges lanes at the word at addr, which all of them access.
+func (d *Detector) word(a *access, lanes uint32, addr uint64) {
+	for m := lanes; m != 0; m &= m - 1 {
+		d.span(a, bits.TrailingZeros32(m), addr, addr+wordBytes)
 	}
 }
 
-// row judges lanes that access consecutive words, the lowest that at addr.
-func (d *Detector) row(a *access, lanes uint32, addr uint64) {
+// row judges a word of each of lanes, step words from lane to lane, that of the lowest at addr.
+func (d *Detector) row(a *access, lanes uint32, addr uint64, step int) {
 	first := bits.TrailingZeros32(lanes)
 	var run []cell
 	at := -1 // lane of run[0]
@@ -98,10 +116,11 @@ func (d *Detector) row(a *access, lanes uint32, addr uint64) {
 	time, place := a.v.local|a.bit, a.e.Place
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		if at < 0 || lane-at >= len(run) {
-			run, at = a.run(d, addr+uint64(lane-first)*wordBytes), lane
+		here := addr + uint64((lane-first)*step)*wordBytes
+		if at < 0 || (lane-at)*step >= len(run) {
+			run, at = a.run(d, here), lane
 		}
-		c := &run[lane-at]
+		c := &run[(lane-at)*step]
 		self := a.w.number<<5 | uint32(lane)
 		switch {
 		case c.more&splitBit != 0 || c.wTime != 0 && !a.known(self, c.wThread, c.wTime&maxClock):
@@ -111,13 +130,12 @@ func (d *Detector) row(a *access, lanes uint32, addr uint64) {
 			} else { // WRITEEXCL, INITATOMEXCL, ATOMEXCL
 				c.wTime, c.wThread, c.wPlace, c.rTime = time, self, place, 0
 			}
-			d.done |= 1 << uint(lane)
 			continue
 		case load: // READSHARED, READINFLATE
 			d.read(a, c, 1<<uint(lane))
 			continue
 		}
-		d.lane(a, lane, addr+uint64(lane-first)*wordBytes)
+		d.span(a, lane, here, here+wordBytes)
 	}
 }
 
@@ -136,9 +154,6 @@ func (a *access) known(self, thread, time uint32) bool {
 // together judges a load or atomic operation of the word at addr by several lanes at once. It reports whether it could: whether
 // all goes as the rules have it for one lane after the other, without a race.
 func (d *Detector) together(a *access, lanes uint32, addr uint64) bool {
-	if addr%wordBytes != 0 {
-		return false
-	}
 	c := a.at(d, addr)
 	if c.more&splitBit != 0 {
 		return false
@@ -175,9 +190,15 @@ func (a *access) run(d *Detector, addr uint64) []cell {
 	return d.cells.GlobalRun(addr)
 }
 
-// lane judges the access of one lane, location by location.
+// lane judges the access of one lane.
 func (d *Detector) lane(a *access, lane int, addr uint64) {
-	for end := addr + uint64(a.e.Size); addr < end; {
+	d.span(a, lane, addr, addr+uint64(a.e.Size))
+	d.done |= 1 << uint(lane)
+}
+
+// span judges the access of one lane to the bytes from addr to end, location by location.
+func (d *Detector) span(a *access, lane int, addr, end uint64) {
+	for addr < end {
 		c := a.at(d, addr)
 		if addr%wordBytes == 0 && end-addr >= wordBytes && c.more&splitBit == 0 {
 			d.touch(a, c, lane, addr, wordBytes)
@@ -189,7 +210,6 @@ func (d *Detector) lane(a *access, lane int, addr uint64) {
 			d.touch(a, &bytes[addr%wordBytes], lane, addr, 1)
 		}
 	}
-	d.done |= 1 << uint(lane)
 	d.flush()
 }
 
