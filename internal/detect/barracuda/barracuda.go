@@ -126,7 +126,8 @@ func (d *Detector) Events(b *event.Batch) {
 		case event.WarpSync:
 			w := d.warp(e.Warp)
 			d.settle(w, b, e)
-			w.fenced, w.logs = w.fenced&^e.Mask, 0
+			w.fenced &^= e.Mask
+			w.stretch()
 			if d.plus {
 				d.join(w, e.Mask)
 			}
@@ -211,7 +212,7 @@ func (d *Detector) endi(w *warp, lanes uint32) {
 // told by Else.
 func (d *Detector) branch(e *event.Event) {
 	w := d.warp(e.Warp)
-	w.logs = 0
+	w.stretch()
 	switch {
 	case e.Kind == event.Branch:
 		w.stack = append(w.stack, e.Mask)

@@ -23,7 +23,8 @@ type arrival struct {
 func (d *Detector) arrive(b *event.Batch, e *event.Event) {
 	w := d.warp(e.Warp)
 	d.settle(w, b, e)
-	w.fenced, w.logs = w.fenced&^e.Mask, 0
+	w.fenced &^= e.Mask
+	w.stretch()
 	if off := w.live &^ e.Mask; off != 0 && !d.plus {
 		d.diverged(e, bits.OnesCount32(off))
 	}

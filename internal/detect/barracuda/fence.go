@@ -47,7 +47,7 @@ func (d *Detector) unfenced(b *event.Batch, e, next *event.Event, w *warp, v *vi
 
 // beside is memory for an operation with a fence before it, or with an order of its own: lanes are parted by what they have.
 func (d *Detector) beside(b *event.Batch, e, next *event.Event, w *warp, v *view, fenced uint32) {
-	w.logs = 0
+	w.stretch()
 	own := e.Scope >= event.ScopeGPU
 	groups := [3]uint32{e.Mask &^ fenced, fenced &^ w.wide, fenced & w.wide}
 	for i, lanes := range groups {
@@ -136,7 +136,7 @@ func (d *Detector) waitOf(b *event.Batch, e *event.Event, w *warp, v view, lanes
 	if n := len(d.spare); n > 0 {
 		p, d.spare = d.spare[n-1], d.spare[:n-1]
 	}
-	p.e, p.view, p.mask = *e, v, lanes
+	p.e, p.view, p.mask, p.stretch = *e, v, lanes, w.stretches
 	p.e.Flags &^= event.FlagValues
 	p.batch.Addrs = p.batch.Addrs[:0]
 	if e.Flags&event.FlagScattered != 0 {
@@ -183,9 +183,8 @@ func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 
 // judge is plain for lanes of an access that has waited.
 func (d *Detector) judge(w *warp, p *pending, lanes uint32) {
-	if lanes != 0 {
+	if lanes != 0 && (p.stretch != w.stretches || !d.logged(w, &p.e, lanes)) {
 		d.done = 0
-		d.log(w, &p.e, lanes)
 		d.perform(&p.batch, &p.e, w, &p.view, lanes)
 	}
 }
@@ -219,7 +218,7 @@ func (d *Detector) fence(b *event.Batch, e *event.Event) {
 		w.wide &^= e.Mask &^ w.fenced
 	}
 	w.fenced |= e.Mask
-	w.logs = 0
+	w.stretch()
 }
 
 // end judges what still waits when a launch ends without its threads having exited.

@@ -38,7 +38,7 @@ func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 			return true
 		}
 	}
-	d.log(w, e, lanes)
+	w.log(e)
 	return false
 }
 
@@ -49,11 +49,14 @@ func prunable(e *event.Event) bool {
 		(e.Kind == event.Load || e.Stride >= size || e.Stride <= -size || bits.OnesCount32(e.Mask) == 1)
 }
 
+// stretch begins a new stretch of code.
+func (w *warp) stretch() {
+	w.logs = 0
+	w.stretches++
+}
+
 // log notes an access that is judged.
-func (d *Detector) log(w *warp, e *event.Event, lanes uint32) {
-	if !d.pruned || lanes != e.Mask || !prunable(e) {
-		return
-	}
+func (w *warp) log(e *event.Event) {
 	if w.logs == len(w.logged) {
 		w.logged[0] = w.logged[1]
 		w.logs--

@@ -33,10 +33,11 @@ type released struct {
 // pending is a load or atomic operation of which it is not known yet whether a fence follows. It is judged as it stood
 // in the stream: with the clocks of then.
 type pending struct {
-	e     event.Event
-	batch event.Batch // its addresses
-	view  view
-	mask  uint32 // the lanes that are still to be judged
+	e       event.Event
+	batch   event.Batch // its addresses
+	view    view
+	mask    uint32 // the lanes that are still to be judged
+	stretch uint32 // of warp.stretches
 }
 
 // address gives what lane accesses.

@@ -77,18 +77,19 @@ func (v *view) narrow(mask, exist uint32) view {
 
 // warp is the state of a warp: K_w, and C_t of its lanes.
 type warp struct {
-	number uint32
-	block  *block
-	exist  uint32   // the lanes that the launch gave it
-	live   uint32   // those that have not exited
-	stack  []uint32 // K_w: active masks; nothing, while the whole warp is active
-	views  []view   // disjoint; the live lanes together
-	fenced uint32   // lanes whose last operation was a fence
-	wide   uint32   // and one of device scope
-	waits  []*pending
-	logged [2]logged
-	logs   int // of logged
-	place  uint32
+	number    uint32
+	block     *block
+	exist     uint32   // the lanes that the launch gave it
+	live      uint32   // those that have not exited
+	stack     []uint32 // K_w: active masks; nothing, while the whole warp is active
+	views     []view   // disjoint; the live lanes together
+	fenced    uint32   // lanes whose last operation was a fence
+	wide      uint32   // and one of device scope
+	waits     []*pending
+	logged    [2]logged
+	logs      int    // of logged
+	place     uint32 // of the last access
+	stretches uint32 // of code
 }
 
 // active is the active mask.
