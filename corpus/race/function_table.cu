@@ -1,0 +1,29 @@
+// Lanes call functions by a table of pointers; nothing makes it wait for them.
+#include <cstdio>
+
+const int N = 128, BLOCK = 128;
+
+typedef int (*Operation)(const int *);
+
+__device__ int twice(const int *v) { return 2 * *v; } // want error:missing-barrier
+__device__ int next(const int *v) { return *v + 1; } // want error:missing-barrier
+__device__ int square(const int *v) { return *v * *v; } // want error:missing-barrier
+
+__device__ const Operation table[] = {twice, next, square};
+
+__global__ void apply(const int *in, int *out) {
+  __shared__ int v[BLOCK];
+  int t = threadIdx.x;
+  v[t] = in[t]; // want error:missing-barrier
+  out[t] = table[t % 3](&v[(t + 32) % BLOCK]);
+}
+
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, N * sizeof(int));
+  cudaMallocManaged(&out, N * sizeof(int));
+  for (int i = 0; i < N; i++) in[i] = i, out[i] = 0;
+  apply<<<N / BLOCK, BLOCK>>>(in, out);
+  cudaDeviceSynchronize();
+  printf("out[0] = %d\n", out[0]);
+}
