@@ -79,7 +79,81 @@ loop:
 	add.u32 %r2, %r2, 1;
 	setp.lt.u32 %p1, %r2, %n;
 	@%p1 bra loop;`,
+	"recursive": `
+	and.b32 %r1, %gid, 3;
+	add.u32 %r1, %r1, 8;
+	.param .b32 a0;
+	.param .b32 r0;
+	st.param.b32 [a0], %r1;
+	call.uni (r0), fib, (a0);
+	ld.param.b32 %r2, [r0];
+	st.global.u32 [%mine], %r2;`,
+	"pointers": `
+	mov.u32 %r2, 0;
+	mov.u32 %r1, %gid;
+	and.b32 %r3, %gid, 1;
+	mul.wide.u32 %rd1, %r3, 8;
+	mov.u64 %rd2, table;
+	add.u64 %rd1, %rd1, %rd2;
+	ld.global.u64 %rd3, [%rd1];
+loop:
+	.param .b32 a0;
+	.param .b32 r0;
+	st.param.b32 [a0], %r1;
+	sig : .callprototype (.param .b32 _) _ (.param .b32 _);
+	call (r0), %rd3, (a0), sig;
+	ld.param.b32 %r1, [r0];
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p1, %r2, %n;
+	@%p1 bra loop;
+	st.global.u32 [%mine], %r1;`,
 }
+
+// benchFunctions are what the kernels with calls call.
+const benchFunctions = `
+.func (.param .b32 r) fib (.param .b32 n)
+{
+	.reg .b32 %r<8>;
+	.reg .pred %p;
+	ld.param.u32 %r1, [n];
+	setp.gt.u32 %p, %r1, 1;
+	@%p bra more;
+	st.param.b32 [r], %r1;
+	ret;
+more:
+	.param .b32 a0;
+	.param .b32 r0;
+	sub.u32 %r2, %r1, 1;
+	st.param.b32 [a0], %r2;
+	call.uni (r0), fib, (a0);
+	ld.param.b32 %r3, [r0];
+	sub.u32 %r2, %r1, 2;
+	st.param.b32 [a0], %r2;
+	call.uni (r0), fib, (a0);
+	ld.param.b32 %r4, [r0];
+	add.u32 %r3, %r3, %r4;
+	st.param.b32 [r], %r3;
+	ret;
+}
+.func (.param .b32 r) step (.param .b32 n)
+{
+	.reg .b32 %r<4>;
+	ld.param.u32 %r1, [n];
+	mad.lo.u32 %r1, %r1, 1664525, 1013904223;
+	st.param.b32 [r], %r1;
+	ret;
+}
+.func (.param .b32 r) mix (.param .b32 n)
+{
+	.reg .b32 %r<4>;
+	ld.param.u32 %r1, [n];
+	shr.u32 %r2, %r1, 7;
+	xor.b32 %r1, %r1, %r2;
+	st.param.b32 [r], %r1;
+	ret;
+}
+.global .align 8 .u64 table[2] = {step, mix};
+`
 
 // discard counts events.
 type discard struct{ events int }
@@ -91,10 +165,10 @@ func BenchmarkRef(b *testing.B)  { benchEngine(b, NewRef()) }
 func BenchmarkWarp(b *testing.B) { benchEngine(b, NewWarp()) }
 
 func benchEngine(b *testing.B, e Engine) {
-	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "atomics"} {
+	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "atomics", "recursive", "pointers"} {
 		for _, events := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/events=%v", name, events), func(b *testing.B) {
-				g := newRig(b, kernel(benchKernels[name]))
+				g := newRig(b, prelude+benchFunctions+entry("k", benchKernels[name]))
 				const blocks, threads = 8, 256
 				lanes, digest := uint64(0), uint32(0)
 				for b.Loop() {

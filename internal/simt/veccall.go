@@ -89,6 +89,9 @@ func (b *compiler) callEffect(e *effect, in *opt.Instr) {
 	case opt.Call:
 		b.values(e, in.Args[1:])
 		e.args = e.src[1:]
+		if in.Fn == nil {
+			e.addr = b.vec(in.Args[0])
+		}
 	}
 	s := &b.f.Sites[in.Site]
 	e.call = &vecCall{caller: s.Fn}
@@ -123,7 +126,7 @@ type frameAtPlace struct {
 	t      *text
 	base   uint32
 	places []uint32
-	last   []*frameAtPlace // by effect: what the call led to last
+	called [][]*frameAtPlace // by effect: what calls led to
 }
 
 type frameKey struct {
@@ -173,7 +176,7 @@ func (x *vecMachine) prepareCalls() {
 		c.units = append(c.units, u)
 		c.of[t] = u
 	}
-	c.root = &frameAtPlace{t: kernel, base: x.r.root, places: x.places, last: make([]*frameAtPlace, len(kernel.effects))}
+	c.root = &frameAtPlace{t: kernel, base: x.r.root, places: x.places, called: make([][]*frameAtPlace, len(kernel.effects))}
 	c.now = c.units[len(c.units)-1]
 	x.calls = c
 }
@@ -323,23 +326,16 @@ func (x *vecMachine) fitsStack(w *warp, e *effect, fn *isa.Func, mask, place uin
 // callMany makes the lanes of the running group call what each finds in the pointer.
 func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
 	v, e := w.vec, &x.t.effects[i]
-	var addrs v64
-	for m := mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		addrs[lane] = x.value(w, lane, &e.src[0])
-	}
+	sc := x.scalars(v, v.groups[v.cur].slot)
+	addrs := *x.vec64(v, sc, e.addr, 0)
 	for rest := mask; rest != 0; {
 		lane := bits.TrailingZeros32(rest)
-		same := uint32(0)
-		for m := rest; m != 0; m &= m - 1 {
-			if k := bits.TrailingZeros32(m); addrs[k] == addrs[lane] {
-				same |= 1 << k
-			}
-		}
+		addr := addrs[lane]
+		same := lanes.EQ64S(&addrs, addr, rest)
 		rest &^= same
-		to := e.call.find(addrs[lane])
+		to := e.call.find(addr)
 		if to == nil {
-			x.r.badTarget(w, lane, place, addrs[lane])
+			x.r.badTarget(w, lane, place, addr)
 			x.noResults(w, e, same)
 			continue
 		}
@@ -434,16 +430,18 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 
 // frameOf gives what is known of a function called in a frame.
 func (x *vecMachine) frameOf(from *frameAtPlace, i int32, place uint32, fn *isa.Func, to *text) *frameAtPlace {
-	if last := from.last[i]; last != nil && last.t == to {
-		return last
+	for _, f := range from.called[i] {
+		if f.t == to {
+			return f
+		}
 	}
 	key := frameKey{to, x.r.places.enter(place, fn)}
 	f := x.calls.known[key]
 	if f == nil {
-		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), last: make([]*frameAtPlace, len(to.effects))}
+		f = &frameAtPlace{t: to, base: key.base, places: x.placesOf(to, key.base), called: make([][]*frameAtPlace, len(to.effects))}
 		x.calls.known[key] = f
 	}
-	from.last[i] = f
+	from.called[i] = append(from.called[i], f)
 	return f
 }
 
