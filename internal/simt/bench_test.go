@@ -80,13 +80,18 @@ loop:
 	setp.lt.u32 %p1, %r2, %n;
 	@%p1 bra loop;`,
 	"recursive": `
+	mov.u32 %r3, 0;
 	and.b32 %r1, %gid, 3;
-	add.u32 %r1, %r1, 8;
+	add.u32 %r1, %r1, 7;
+loop:
 	.param .b32 a0;
 	.param .b32 r0;
 	st.param.b32 [a0], %r1;
 	call.uni (r0), fib, (a0);
 	ld.param.b32 %r2, [r0];
+	add.u32 %r3, %r3, 100;
+	setp.lt.u32 %p1, %r3, %n;
+	@%p1 bra loop;
 	st.global.u32 [%mine], %r2;`,
 	"pointers": `
 	mov.u32 %r2, 0;
@@ -155,6 +160,9 @@ more:
 .global .align 8 .u64 table[2] = {step, mix};
 `
 
+// benchSource is a module with a kernel of benchKernels.
+func benchSource(body string) string { return prelude + benchFunctions + entry("k", body) }
+
 // discard counts events.
 type discard struct{ events int }
 
@@ -168,7 +176,7 @@ func benchEngine(b *testing.B, e Engine) {
 	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "atomics", "recursive", "pointers"} {
 		for _, events := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/events=%v", name, events), func(b *testing.B) {
-				g := newRig(b, prelude+benchFunctions+entry("k", benchKernels[name]))
+				g := newRig(b, benchSource(benchKernels[name]))
 				const blocks, threads = 8, 256
 				lanes, digest := uint64(0), uint32(0)
 				for b.Loop() {

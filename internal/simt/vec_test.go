@@ -82,7 +82,7 @@ func TestTexts(t *testing.T) {
 // TestNoAllocation makes sure that longer loops do not allocate more.
 func TestNoAllocation(t *testing.T) {
 	for name, body := range benchKernels {
-		g := newRig(t, kernel(body))
+		g := newRig(t, benchSource(body))
 		out := g.buffer(256)
 		count := func(n uint32) float64 {
 			l := g.prepare(launch{block: 256, out: out, n: n})
