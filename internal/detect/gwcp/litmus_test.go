@@ -174,6 +174,28 @@ func TestRules(t *testing.T) {
 			1.0.0 acq m
 			1.0.0 rel m
 			1.0.0 wr c`, "5-12?"},
+		{"rule (ii) is not of a thread's own sections", `
+			1.0.0 wr a
+			1.0.0 acq m
+			1.0.0 rel m
+			0.0.0 acq m
+			0.0.0 rel m
+			0.0.0 bar
+			0.0.0 acq m
+			0.0.0 rel m
+			0.0.0 wr a`, "1-9?"},
+		{"a read does not stand for another to its own thread", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 rd b
+			0.0.0 rel m
+			1.0.0 acq m
+			1.0.0 rd b
+			1.0.0 rel m
+			1.0.0 acq m
+			1.0.0 wr b
+			1.0.0 wr a
+			1.0.0 rel m`, ""},
 		{"locks that are not well nested", `
 			0.0.0 acq m
 			0.0.0 wr b
