@@ -66,11 +66,9 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	a := &d.act
 	a.b, a.e, a.blk = d.batch, e, blk
-	// Lanes of a store that meet are told by within, and of an atomic operation come one after the other.
-	once := len(w.groups) == 1 && e.Flags&event.FlagScattered == 0 || e.Kind == event.Atomic || e.Order >= event.Relaxed
-	if e.Kind == event.Store && (e.Flags&event.FlagScattered != 0 || uint64(e.Stride) < uint64(e.Size)) {
-		d.within(e)
-	}
+	// Loads do not race with each other, and lanes of an atomic operation come one after the other. Lanes of a store that
+	// meet are judged before any is recorded; within tells of them.
+	once := e.Kind != event.Store || e.Order >= event.Relaxed || !d.within(e)
 	for record := false; ; record = true {
 		for i := range w.groups {
 			g := &w.groups[i]
@@ -144,6 +142,11 @@ func (d *Detector) check(ln *line, p *part) {
 	if ln.more == nil {
 		return
 	}
+	if c := ln.more.cells; c != nil {
+		for gm := p.gm; gm != 0; gm &= gm - 1 {
+			d.against(&c[bits.TrailingZeros32(gm)], p)
+		}
+	}
 	for i := range ln.more.ws {
 		d.against(&ln.more.ws[i], p)
 	}
@@ -204,35 +207,44 @@ func (d *Detector) races(x *span, p *part) {
 	}
 }
 
-// within finds lanes of one store that write the same bytes.
-func (d *Detector) within(e *event.Event) {
+// within finds lanes of one store that write the same bytes, and says whether there are any.
+func (d *Detector) within(e *event.Event) (any bool) {
+	size := uint64(e.Size)
+	if e.Flags&event.FlagScattered == 0 {
+		if e.Mask&(e.Mask-1) == 0 || uint64(max(e.Stride, -e.Stride)) >= size {
+			return false
+		}
+	} else if ascending(d.batch.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], size) {
+		return false
+	}
 	a := &d.act
 	if a.class = d.classOf(e, false); d.classes[a.class].side.Atomic {
-		return
-	}
-	if e.Flags&event.FlagScattered != 0 {
-		apart := true // in ascending order
-		last := uint64(0)
-		for _, addr := range d.batch.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
-			apart = apart && (last == 0 || addr >= last+uint64(e.Size))
-			last = addr
-		}
-		if apart {
-			return
-		}
+		return false
 	}
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		at := d.batch.AddrOf(e, lane)
 		for o := e.Mask & (1<<uint(lane) - 1); o != 0; o &= o - 1 {
 			other := bits.TrailingZeros32(o)
-			if from := d.batch.AddrOf(e, other); from < at+uint64(e.Size) && at < from+uint64(e.Size) {
+			if from := d.batch.AddrOf(e, other); from < at+size && at < from+size {
 				x := span{warp: e.Warp, lanes: 1 << uint(other), exec: e.Mask, class: a.class}
 				d.report(&x, max(from, at), lane, other, false, true)
+				any = true
 				break
 			}
 		}
 	}
+	return any
+}
+
+// ascending says that each address lies size or more above the one before.
+func ascending(addrs []uint64, size uint64) bool {
+	for i := 1; i < len(addrs); i++ {
+		if addrs[i] < addrs[i-1]+size {
+			return false
+		}
+	}
+	return true
 }
 
 // report tallies a race of a lane of the actor with a lane of x at the byte at.

@@ -64,6 +64,8 @@ type line struct {
 
 type more struct {
 	ws, rs []span
+	// cells, where lanes write at random, are the last writes of whole granules, or what is left of these.
+	cells *[32]span
 	// last, of more than few, is the newest read of each warp among many, an index of rs.
 	last  map[uint32]int
 	prune int // length of rs at which reads that stand for nothing are looked for
@@ -103,6 +105,9 @@ func (d *Detector) write(ln *line, n *span) {
 	read := ln.r.strip(n)
 	m := ln.more
 	if m != nil {
+		if m.cells != nil {
+			m.fill(n)
+		}
 		m.ws = stripAll(m.ws, n)
 		m.rs = stripAll(m.rs, n)
 		if m.last != nil {
@@ -116,6 +121,7 @@ func (d *Detector) write(ln *line, n *span) {
 		d.addRead(d.more(ln), &read)
 	}
 	switch {
+	case m != nil && m.cells != nil && n.shape.bytes() == 15:
 	case ln.w.gm == 0:
 		ln.w = *n
 	case ln.w.merge(n):
@@ -123,6 +129,41 @@ func (d *Detector) write(ln *line, n *span) {
 		m := d.more(ln)
 		if end := len(m.ws) - 1; end < 0 || !m.ws[end].merge(n) {
 			m.ws = append(m.ws, *n)
+		}
+		if len(m.ws) >= scattered && m.cells == nil && n.shape.bytes() == 15 {
+			m.scatter()
+		}
+	}
+}
+
+// scattered is how many writes there are when cells are made of them.
+const scattered = 8
+
+// scatter makes cells of the writes of whole granules.
+func (m *more) scatter() {
+	m.cells = new([32]span)
+	keep := m.ws[:0]
+	for _, x := range m.ws {
+		if x.shape.bytes() == 15 {
+			m.fill(&x)
+		} else {
+			keep = append(keep, x)
+		}
+	}
+	m.ws = keep
+}
+
+// fill puts n into its cells if it is of whole granules, and else takes its bytes from them.
+func (m *more) fill(n *span) {
+	for gm := n.gm; gm != 0; gm &= gm - 1 {
+		c := &m.cells[bits.TrailingZeros32(gm)]
+		if n.shape.bytes() == 15 {
+			*c = *n
+			c.gm = gm & -gm
+			continue
+		}
+		if rest := c.strip(n); rest.gm != 0 {
+			*c = rest
 		}
 	}
 }

@@ -316,6 +316,21 @@ func TestRules(t *testing.T) {
 			0.0.0 acq m
 			1.0.0 acq m
 			1.0.0 wr a`, ""},
+		{"a thread that only looks at a lock follows its releases", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 rel m
+			1.0.0 vrd m
+			1.0.0 fence
+			1.0.0 wr a`, "3-4"},
+		{"or its block does", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 rel m
+			1.0.0 vrd m
+			1.0.0 bar
+			1.1.0 fence
+			1.1.0 wr a`, "3-4"},
 		{"a variable that two have at a time is no lock", `
 			0.0.0 acq m
 			0.0.0 rel m

@@ -79,10 +79,15 @@ func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) 
 		if skip(p) {
 			continue
 		}
+		if p.at != nil && p.at.lock != nil {
+			q := p.at.lock.passed(blk)
+			q.at = p.at
+			p = &q
+		}
 		d.follow(&g.view, blk, p.narrow)
 		if wide {
 			d.follow(&g.view, blk, p.wide)
-		} else if p.wide.h != nil {
+		} else if p.wide.h != nil || p.at != nil && p.at.lock != nil {
 			rest = append(rest, pending{at: p.at, wide: p.wide})
 		}
 	}
@@ -106,13 +111,14 @@ func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.St
 	w.each(e.Mask, func(g *group, lane int) {
 		k := d.key(e, blk, lane)
 		at := d.locations[k]
-		if reads && at != nil && !(at.lock != nil && gives(steps, at.lock, g.lanes)) {
+		known := at != nil && at.lock != nil
+		if reads && at != nil && !(known && gives(steps, at.lock, g.lanes)) {
 			d.observe(g, blk, at, scope)
 			if acquires {
-				d.acquireAt(g, blk, at, takes(steps, at.lock0(), g.lanes))
+				d.acquireAt(g, blk, at, known && takes(steps, at.lock, g.lanes))
 			}
 		}
-		if writes {
+		if writes && !(known && (e.RMW == event.CompareAndSwap || gives(steps, at.lock, g.lanes))) { // the lock tells that
 			d.publish(g, blk, wi, lane, k, at, e, scope, releases)
 		}
 		if releases {
@@ -134,22 +140,13 @@ func (d *Detector) patterns(w *warp, e *event.Event, releases bool) bool {
 	return false
 }
 
-var noLock lockState
-
-func (x *location) lock0() *lockState {
-	if x.lock == nil {
-		return &noLock
-	}
-	return x.lock
-}
-
 // observe notes what a strong read of a location has seen.
 func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	p := pending{at: at, narrow: at.narrow[blk.index]}
 	if wide {
 		p.wide = at.wide
 	}
-	if p.wide.h == nil && p.narrow.h == nil {
+	if p.wide.h == nil && p.narrow.h == nil && at.lock == nil {
 		return
 	}
 	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
@@ -165,6 +162,16 @@ func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	}
 }
 
+// passed is what a thread of a block may have observed that read the variable of a lock, and has not acquired the lock
+// since: releases, as those of any variable.
+func (st *lockState) passed(blk *block) pending {
+	p := pending{wide: clocks{st.device.h, st.device.h}}
+	if x := st.blocks[blk.index]; x != nil {
+		p.narrow = clocks{x.h, x.h}
+	}
+	return p
+}
+
 // acquireAt ends the acquire pattern at one location by an acquire operation there. taken: it is that of a lock.
 func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
 	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
@@ -174,6 +181,9 @@ func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
 	p := g.seen[i]
 	g.seen = slices.Delete(slices.Clone(g.seen), i, i+1)
 	if !taken {
+		if at.lock != nil {
+			p = at.lock.passed(blk)
+		}
 		d.follow(&g.view, blk, p.narrow)
 		d.follow(&g.view, blk, p.wide)
 	}
@@ -337,6 +347,9 @@ func (d *Detector) meet(blk *block, wi, lanes uint32, v *view) {
 		m.wide = d.both(m.wide, s.of(d.run, blk, wi, lanes))
 	}
 	for _, p := range v.seen {
+		if p.at != nil && p.at.lock != nil {
+			p = p.at.lock.passed(blk)
+		}
 		m.seen.wide, m.seen.narrow = d.both(m.seen.wide, p.wide), d.both(m.seen.narrow, p.narrow)
 	}
 }
