@@ -122,6 +122,7 @@ const (
 	Read     Op = "read"
 	Write    Op = "write"
 	AtomicOp Op = "atomic"
+	Wait     Op = "wait" // no access: a place where threads stand
 )
 
 // Access is one side of a finding.
@@ -137,6 +138,7 @@ type Access struct {
 	Lane    int
 	Address uint64
 	Size    int
+	Doing   string // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.
 	Sync *Sync
@@ -161,6 +163,7 @@ type Finding struct {
 	Message   string   // one sentence: what is wrong and why nothing orders it
 	Fix       string   // one sentence: what would order it
 	Accesses  []Access // the earlier first
+	NoSync    bool     // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
 }
 
 // Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.

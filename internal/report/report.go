@@ -97,10 +97,11 @@ type Finding struct {
 	Message   string
 	Fix       string
 	Accesses  []Access
+	NoSync    bool // no Sync is known of any access: that it is nil says nothing
 }
 
 // OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).
-const OpWait detect.Op = "wait"
+const OpWait = detect.Wait
 
 // Access is one side of a finding: an access to memory, a host operation, or a place where threads stand.
 type Access struct {

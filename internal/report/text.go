@@ -417,7 +417,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait {
 		add("address", "%s", t.addresses(f))
 	}
-	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 {
+	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync {
 		add("sync", "%s", t.syncAfter(&f.Accesses[0]))
 		add("sync", "%s", t.syncBefore(&f.Accesses[1]))
 	}

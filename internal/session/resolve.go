@@ -172,11 +172,13 @@ func (r *once) nameBuffers(text string) string {
 // resolve puts names to the numbers of a finding.
 func (r *once) resolve(f *detect.Finding) report.Finding {
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: f.Severity, Detector: f.Detector, Predicted: f.Predicted,
-		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix}
+		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Host: a.Host, Address: a.Address, Size: a.Size,
-			Object: r.object(a.Space, a.Address, a.Launch.ID)}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Host: a.Host, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		if a.Op != detect.Wait {
+			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
+		}
 		x.Object.Freed = false // it was not when the access was made
 		if a.Host == "" {
 			x.Kernel, x.Launch, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.ID, a.Launch.Grid, a.Launch.Block

@@ -181,7 +181,7 @@ func (d *Detector) Findings() []detect.Finding {
 			Detector: baseName, Count: d.parts[k],
 			Message:  fmt.Sprintf("lanes of a warp reach a barrier while %d others are on another path: a barrier is for all threads of the block (%s: barrier divergence)", d.parts[k], baseName),
 			Fix:      "move the barrier to where all threads of the block pass it",
-			Accesses: []detect.Access{{Place: k.place, Launch: k.launch, Warp: k.warp, Lane: k.lane}}})
+			Accesses: []detect.Access{{Op: detect.Wait, Doing: "arrives", Place: k.place, Launch: k.launch, Warp: k.warp, Lane: k.lane}}})
 	}
 	return out
 }

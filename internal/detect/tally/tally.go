@@ -93,6 +93,7 @@ func (t *Tally) Findings() []detect.Finding {
 		if e.race.Note != "" {
 			f.Message += " (" + t.detector + ": " + e.race.Note + ")"
 		}
+		f.NoSync = e.race.Facts.Earlier.Sync == nil && e.race.Facts.Later.Sync == nil
 		f.Predicted, f.Count, f.Addresses = e.race.Predicted, e.count, len(e.addresses)
 		out[i] = f
 	}

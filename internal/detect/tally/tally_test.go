@@ -29,6 +29,9 @@ func TestOneFindingPerPairOfPlaces(t *testing.T) {
 	if f := fs[0]; f.Accesses[0].Place != 2 || !f.Predicted || f.Count != 1 || f.Addresses != 2 {
 		t.Errorf("the first is %+v", f)
 	}
+	if !fs[0].NoSync {
+		t.Error("accesses of which no synchronisation is known are as if there was none")
+	}
 	f := fs[1]
 	if f.Predicted || f.Kind != detect.Unordered || f.Count != 3 || f.Addresses != 4 || f.Detector != "example" {
 		t.Errorf("the second is %+v", f)
