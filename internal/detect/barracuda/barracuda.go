@@ -16,14 +16,14 @@ const (
 )
 
 var options = []detect.Option{
-	{Name: "prune", Doc: "leave out accesses that repeat one of the same stretch of code, as the instrumentation does", Values: []string{"on", "off"}},
-	{Name: "same-value", Doc: "what lanes that write the same value in one instruction are: no race, or a race", Values: []string{"ignore", "report"}},
+	{Name: "prune", Doc: "Leave out accesses that repeat one of the same stretch of code, as the instrumentation does.", Values: []string{"on", "off"}},
+	{Name: "same-value", Doc: "Whether lanes that write the same value in one instruction race.", Values: []string{"ignore", "report"}},
 }
 
 // Spec is BARRACUDA.
 var Spec = detect.Spec{
 	Name:     baseName,
-	Doc:      "happens-before of warps in lockstep, with acquires and releases inferred from fences",
+	Doc:      "Happens-before of warps in lockstep, with acquires and releases inferred from fences; branch ordering races.",
 	Source:   "001, chapter 5",
 	Needs:    needs | event.NeedBranches,
 	Lockstep: true,
@@ -34,7 +34,7 @@ var Spec = detect.Spec{
 // PlusSpec is Barracuda+.
 var PlusSpec = detect.Spec{
 	Name:    plusName,
-	Doc:     "barracuda for threads that are scheduled independently, with scoped atomics and warp barriers",
+	Doc:     "Barracuda for threads that are scheduled independently, with scoped atomics and warp barriers.",
 	Source:  "000, section 5.1",
 	Needs:   needs,
 	Options: options,
@@ -95,6 +95,9 @@ func newDetector(c detect.Config, name string, plus bool) *Detector {
 
 // begin forgets the launch before: the analysis knows one kernel at a time.
 func (d *Detector) begin(l *event.Launch) {
+	if l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<27 {
+		panic("BUG: a launch of more threads than this detector can number")
+	}
 	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
 	d.depth = clock.Depth(l.Grid.Count())
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}

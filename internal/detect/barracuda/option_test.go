@@ -2,6 +2,7 @@ package barracuda
 
 import (
 	"testing"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -29,6 +30,9 @@ func TestOptions(t *testing.T) {
 
 // TestMemory wants all metadata to be counted, and that of a launch or a block to be forgotten when it ends.
 func TestMemory(t *testing.T) {
+	if n := unsafe.Sizeof(cell{}); n != 32 {
+		t.Errorf("the metadata of a location takes %d bytes, in the paper 32", n)
+	}
 	d := newTest(true, "off")
 	bytes := func(stream string) uint64 {
 		b := parse(t, stream+"; 0 1 sync; 1 1 sync; 2 1 sync")
