@@ -150,6 +150,7 @@ type actor struct {
 	locs    bool // a page touched has locs
 	// deed is the number of what the actor does, for deedClock; 0: none yet.
 	deed, deedClock uint32
+	before          before // that the actor comes after
 	d               *Detector
 }
 
@@ -280,6 +281,12 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 		addr := b.AddrOf(e, a.lane)
 		if shared&a.lanes != 0 {
 			a.lanes = sharing(b, e, m, addr)
+		}
+		if size == cellBytes && addr%cellBytes == 0 {
+			p := a.page(addr)
+			if n := d.notesFor(p, addr%pageBytes/lineBytes); n != nil && d.noteWord(&n[addr%lineBytes/cellBytes], addr) {
+				continue
+			}
 		}
 		d.touch(addr, size, true, true)
 	}
@@ -664,5 +671,18 @@ func (a *actor) after(warp, lane, c uint32) bool {
 	if warp == a.warp && lane == uint32(a.lane) {
 		return true
 	}
-	return a.view.behind(a.blk, warp, 1<<lane, c) == 0
+	if b := &a.before; b.view == a.view && b.warp == warp && b.lane == lane && c <= b.clock {
+		return true
+	}
+	if a.view.behind(a.blk, warp, 1<<lane, c) != 0 {
+		return false
+	}
+	a.before = before{a.view, warp, lane, c}
+	return true
+}
+
+// before is an epoch of a thread that a view knows of.
+type before struct {
+	view              *view
+	warp, lane, clock uint32
 }

@@ -23,6 +23,8 @@ type cold struct {
 	jump uint64
 	run
 	more []run
+	// each is, in place of more where that would take more room, the thread of each cell from run.from on.
+	each []uint32
 }
 
 // run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on. Cells are
@@ -35,6 +37,9 @@ type run struct {
 func (c *cold) thread(addr uint64) uint64 {
 	cell := addr / cellBytes
 	r := &c.run
+	if c.each != nil {
+		return uint64(c.each[cell-r.from])
+	}
 	for i := range c.more {
 		if c.more[i].from > cell {
 			break
@@ -229,6 +234,7 @@ type gathered struct {
 	shift        uint8
 	cells        [pageBytes / cellBytes / 64]uint64
 	threads      [pageBytes / cellBytes]uint64
+	runs         []run // scratch
 }
 
 // gatheredOf gives what is gathered of a class.
@@ -265,11 +271,14 @@ func (g *gathered) cold(p *page, class uint32) cold {
 	x := cold{class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
 	origin := p.addr / cellBytes
 	var r run
-	begun, stepped := false, false
+	runs := g.runs[:0]
+	begun, stepped, last := false, false, 0
 	for i, w := range g.cells {
 		for ; w != 0; w &= w - 1 {
-			t := g.threads[i*64+bits.TrailingZeros64(w)]
-			cell := origin + uint64(i*64+bits.TrailingZeros64(w))
+			at := i*64 + bits.TrailingZeros64(w)
+			last = at
+			t := g.threads[at]
+			cell := origin + uint64(at)
 			far := cell>>g.shift - r.from>>g.shift
 			if begun && !stepped && far > 0 && int64(t-r.first)%int64(far) == 0 {
 				r.step, stepped = uint64(int64(t-r.first)/int64(far)), true
@@ -278,14 +287,36 @@ func (g *gathered) cold(p *page, class uint32) cold {
 				continue
 			}
 			if begun {
-				x.more = append(x.more, r)
+				runs = append(runs, r)
 			}
 			r, begun, stepped = run{from: cell, first: t}, true, false
 		}
 	}
-	x.more = append(x.more, r)
-	x.run, x.more = x.more[0], slices.Clone(x.more[1:])
+	runs = append(runs, r)
+	g.runs = runs
+	x.run = runs[0]
+	first := int(x.from - origin)
+	if len(runs)*runBytes <= 4*(last+1-first) || !g.fits(first, last) {
+		x.more = slices.Clone(runs[1:])
+		return x
+	}
+	x.each = make([]uint32, last+1-first)
+	for i := range x.each {
+		x.each[i] = uint32(g.threads[first+i])
+	}
 	return x
+}
+
+// runBytes is the size of a run.
+const runBytes = 24
+
+// fits says that the threads of cells first to last take 32 bits each.
+func (g *gathered) fits(first, last int) bool {
+	var all uint64
+	for _, t := range g.threads[first : last+1] {
+		all |= t
+	}
+	return all < 1<<32
 }
 
 // coolEntry adds an entry to the cold accesses being gathered.

@@ -44,7 +44,7 @@ func (t *notebook) rest(c *noteCell) []note {
 	return t.chunks[c.more&7].at(c.more>>3, uint(c.more&7))
 }
 
-// room gives a free note of a word, nil when it has as many as it may have.
+// room gives a free note of a word, nil when it has as many as it may have: 1, and 1<<most.
 func (t *notebook) room(c *noteCell, most uint) *note {
 	if c.deed == 0 {
 		return &c.note
@@ -56,8 +56,11 @@ func (t *notebook) room(c *noteCell, most uint) *note {
 		}
 	}
 	log := uint(c.more&7) + 1
-	if log > most {
+	switch {
+	case log > most:
 		return nil
+	case most == maxNotesShared:
+		log = max(log, 3) // a note for each warp of a block of usual size
 	}
 	id := t.chunks[log].add(log)
 	fresh := t.chunks[log].at(id, log)

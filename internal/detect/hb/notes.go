@@ -393,7 +393,12 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 		last.seen = 0
 	}
 	mine.seen = me
-	a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
+	w := &a.blk.warps[a.wi]
+	if w.locks != nil && !k.discards && !w.locks[a.lane].held {
+		w.locks[a.lane] = lockState{key: locKey{a.shared, cellBytes, addr}, from: a.view.clock}
+	} else {
+		a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
+	}
 	return true
 }
 

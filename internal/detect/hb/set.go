@@ -14,8 +14,14 @@ type group struct{ lanes, clock, exec uint32 }
 // dropped unless it may be the graver: when lockstep orders fewer lanes after it than after the later one. Two accesses
 // of one epoch race with the same others and are kept as one, which lockstep orders where it orders both.
 func put(groups []group, lanes, clock, exec uint32) []group {
-	out := make([]group, 0, len(groups)+1)
-	var both []group
+	return putIn(append(make([]group, 0, len(groups)+1), groups...), lanes, clock, exec)
+}
+
+// putIn is put, into groups.
+func putIn(groups []group, lanes, clock, exec uint32) []group {
+	out := groups[:0]
+	var room [4]group
+	both := room[:0]
 	for _, g := range groups {
 		if shared := g.lanes & lanes; shared != 0 {
 			switch {
@@ -32,7 +38,7 @@ func put(groups []group, lanes, clock, exec uint32) []group {
 		}
 	}
 	for _, g := range both {
-		out = put(out, g.lanes, g.clock, g.exec)
+		out = putIn(out, g.lanes, g.clock, g.exec)
 	}
 	if lanes == 0 {
 		return out
@@ -80,7 +86,11 @@ func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
 		if owner != 0 && s.widen(g) {
 			return s
 		}
-		s.groups = put(s.groups, g.lanes, g.clock, g.exec)
+		if owner != 0 {
+			s.groups = putIn(s.groups, g.lanes, g.clock, g.exec)
+		} else {
+			s.groups = put(s.groups, g.lanes, g.clock, g.exec)
+		}
 		s.max = max(s.max, g.clock) // an upper bound: put may have dropped what had the largest
 		return s
 	}
