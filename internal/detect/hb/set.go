@@ -125,20 +125,29 @@ func (s *set) flat(bit uint32, i int, g group) bool {
 		s.max = max(s.max, g.clock)
 		return true
 	}
-	o := &s.groups[i]
+	if !s.groups[i].merge(g) {
+		return false
+	}
+	s.max = max(s.max, g.clock)
+	return true
+}
+
+// merge adds g to o by the rule of put. It says false, having done nothing, when that makes several groups.
+func (o *group) merge(g group) bool {
 	switch {
 	case o.clock == g.clock && o.exec == g.exec:
 		o.lanes |= g.lanes
 	case o.lanes&^g.lanes == 0 && g.exec&^o.exec == 0:
 		*o = g
+	case o.lanes&g.lanes == 0:
+		return false
 	default:
-		m := put(s.groups[i:i+1], g.lanes, g.clock, g.exec)
+		m := put([]group{*o}, g.lanes, g.clock, g.exec)
 		if len(m) != 1 {
 			return false
 		}
 		*o = m[0]
 	}
-	s.max = max(s.max, g.clock)
 	return true
 }
 

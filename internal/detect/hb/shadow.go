@@ -290,24 +290,10 @@ func (s *shadow) each(c *cell, f func(e *entry)) {
 // add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
 // The class is e's.
 func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered bool) {
-	if e.head&headMany == 0 {
-		old := group{e.lanes, e.clock, e.exec}
-		if e.warp == warp {
-			if old == g {
-				return
-			}
-			if old.clock == g.clock && old.exec == g.exec {
-				e.lanes |= g.lanes
-				return
-			}
-			if old.lanes&^g.lanes == 0 && g.exec&^old.exec == 0 {
-				e.lanes, e.clock, e.exec = g.lanes, g.clock, g.exec
-				return
-			}
-			if merged := put([]group{old}, g.lanes, g.clock, g.exec); len(merged) == 1 {
-				e.lanes, e.clock, e.exec = merged[0].lanes, merged[0].clock, merged[0].exec
-				return
-			}
+	if e.head&headMany == 0 && e.warp == warp {
+		if o := (group{e.lanes, e.clock, e.exec}); o.merge(g) {
+			e.lanes, e.clock, e.exec = o.lanes, o.clock, o.exec
+			return
 		}
 	}
 	switch {

@@ -11,7 +11,7 @@ type trail struct {
 	of [maxTrail]member
 }
 
-const maxTrail = 4
+const maxTrail = 6
 
 type member struct {
 	warp uint32
@@ -94,12 +94,11 @@ func (t *trail) add(warp uint32, g group) bool {
 		if o.warp != warp {
 			continue
 		}
-		merged := put([]group{o.group}, g.lanes, g.clock, g.exec)
-		if len(merged) != 1 {
+		if !o.merge(g) {
 			return false
 		}
 		copy(t.of[i:], t.of[i+1:t.n])
-		t.of[t.n-1] = member{warp, merged[0]}
+		t.of[t.n-1] = o
 		return true
 	}
 	if t.n == maxTrail {
