@@ -270,6 +270,7 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 		d.touch(e.Addr, size, true, true)
 		return
 	}
+	d.fetch(b, e)
 	shared := uint32(0)
 	if e.Flags&event.FlagScattered != 0 && w.each == nil {
 		shared = maySharing(b, e)
@@ -335,6 +336,7 @@ func sharing(b *event.Batch, e *event.Event, lanes uint32, addr uint64) (out uin
 func (d *Detector) store(b *event.Batch, e *event.Event, w *warp) {
 	a := &d.act
 	size := uint64(e.Size)
+	d.fetch(b, e)
 	apart := d.apart(b, e)
 	once := apart && !a.class.strong
 	for m := e.Mask; m != 0; m &= m - 1 {

@@ -68,12 +68,14 @@
 // view (knowledge and epoch) while its lanes synchronise alike.
 //
 // Lines of 128 bytes that warps access in lane order, or all lanes at the same word, are kept as packs, which stand for the
-// entries below and are expanded into them where an access may race or fits no pack (pack.go, whole.go). Detector.cellsOnly
-// does without; tests compare the two.
+// entries below and are expanded into them where an access may race or fits no pack (pack.go, whole.go). Of lines that lanes
+// access here and there, most see nothing but loads, or nothing but relaxed atomics of threads that have released nothing: what they did is noted
+// word by word, to be made into entries only where something else happens (notes.go). Detector.cellsOnly does without
+// either; tests compare the two.
 //
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
-// can still make a difference (see put). When all live threads of a block have waited at a barrier, its shared memory starts anew.
+// can still make a difference (see put, and trail for accesses that are in order, as under a lock). When all live threads of a block have waited at a barrier, its shared memory starts anew.
 // When a launch ends, its entries become cold accesses, which order as a whole and take a few bytes a page, as host operations do,
 // unless it has released something that may make single threads of it known to other launches.
 package hb

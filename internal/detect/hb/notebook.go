@@ -6,6 +6,8 @@ type notebook struct {
 	recent [1 << 12]uint32 // deeds, by hash
 	chunks [maxNotesShared + 1]noteSlab
 	lines  noteLines
+	// fetched makes the compiler keep what fetch reads.
+	fetched uint32
 }
 
 // noteSlab is an arena of chunks of 1<<log notes, numbered from 1.

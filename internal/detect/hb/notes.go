@@ -275,6 +275,7 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		d.elements(b, e, strong)
 		return
 	}
+	d.fetch(b, e)
 	var met handing
 	var p *page
 	number := ^uint64(0) // of p
@@ -298,6 +299,28 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		number = ^uint64(0)
 	}
 	met.note(a)
+}
+
+// fetch reads what is kept of the words that a scattered access of global memory is about to access, so that they are in the
+// processor's caches when it does. One after the other, each read would wait for the one before: a quarter of the time of a
+// graph search.
+func (d *Detector) fetch(b *event.Batch, e *event.Event) {
+	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global {
+		return
+	}
+	s := d.mem
+	sum := uint32(0)
+	for _, addr := range b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
+		if p := s.find(addr); p != nil {
+			i, c := addr%pageBytes/lineBytes, addr%lineBytes/cellBytes
+			if id := p.notes[i]; id != 0 {
+				sum += s.notebook.lines.at(id)[c].deed
+			} else if l := p.expanded(i); l != nil {
+				sum += l.cells[c].more
+			}
+		}
+	}
+	s.notebook.fetched = sum
 }
 
 // handing is a hand-over seen last (see handover) by a lane of the actor's warp, clock 0 for none.
