@@ -84,7 +84,8 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 	var detector detect.Detector
 	if s.Detector != nil && !s.Discard {
 		detector = s.Detector.New(detect.Config{Places: dev.Places()})
-		sink.to = detect.NewJudges(runtime.GOMAXPROCS(0), detector)
+		m.judges = detect.NewJudges(runtime.GOMAXPROCS(0), detector)
+		sink.to = m.judges
 	}
 	if s.Meter {
 		m := &meter{before: heap(), run: run}
@@ -98,6 +99,9 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 	}
 	run.Elapsed, run.Wall, run.Results = m.elapsed, m.wall, m.results
 	if detector != nil {
+		for _, d := range m.judges.Defects() {
+			return nil, fmt.Errorf("%s: %w", k.Name, d)
+		}
 		run.Findings = detector.Findings()
 	}
 	return run, nil
@@ -123,11 +127,9 @@ func (r *relay) Events(b *event.Batch) {
 
 // Take implements event.Taker.
 func (r *relay) Take(b *event.Batch) {
-	if t, ok := r.to.(event.Taker); ok {
-		t.Take(b)
-		return
+	if r.to != nil {
+		event.Hand(r.to, b)
 	}
-	r.Events(b)
 }
 
 // meter measures memory before the last events of each launch, when there is most of it.
@@ -187,6 +189,7 @@ type machine struct {
 	problem *Problem
 	addrs   []uint64
 	results [][]byte
+	judges  *detect.Judges // nil: none
 	elapsed time.Duration
 	wall    time.Duration
 }
@@ -215,6 +218,9 @@ func (m *machine) host() error {
 	}
 	begin, used := time.Now(), processorTime()
 	err := m.problem.Host(m)
+	if m.judges != nil {
+		m.judges.Wait()
+	}
 	m.wall, m.elapsed = time.Since(begin), processorTime()-used
 	if err != nil {
 		return err

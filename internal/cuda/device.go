@@ -127,8 +127,7 @@ func (d *Device) tell(op event.HostOp) {
 
 func (d *Device) flush() {
 	if len(d.batch.Events) > 0 {
-		d.cfg.Sink.Events(&d.batch)
-		d.batch.Reset()
+		event.Hand(d.cfg.Sink, &d.batch)
 	}
 }
 

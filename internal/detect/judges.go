@@ -9,49 +9,63 @@ import (
 )
 
 const (
-	// inFlight is how many batches are on their way to the detectors, or being judged, at most.
+	// inFlight is how many packs are being filled, on their way to the detectors, or being judged, at most.
 	inFlight = 8
 	// together is how many are handed over at once: waking a goroutine on another core takes about 10 us.
 	together = 4
-	// inPlace is how many batches are judged in place before the first one is handed over: a short launch does not wake
-	// other cores.
-	inPlace = 8
+	// packEvents is the number of events from which on a pack is full.
+	packEvents = 512
 )
 
-// Judges is the sink of a run: it hands every batch to all of its detectors. With more than one core, batches that it
-// may take are judged on goroutines of their own, one for each detector, while the producer makes the next ones. A
-// detector gets the batches one at a time and in their order all the same, and a detector depends on nothing else: what
-// it finds is the same for any number of cores.
+// Judges is the sink of a run: it hands every batch to all of its detectors. With more than one core, detectors judge on
+// goroutines of their own, one each, while the producer goes on, over the ends of launches too. A detector is given the same
+// batches one at a time and in their order all the same, and depends on nothing else: what it finds is the same
+// for any number of cores.
 //
-// Its methods are for the producer's goroutine. Between Wait and the next Take the detectors are at rest.
+// A detector that panics is given nothing any more; Defects tells of it.
+//
+// The methods are for one goroutine at a time. The detectors are at rest between Wait and the next batch.
 type Judges struct {
-	detectors []Detector
-	several   bool           // goroutines are worth having
-	direct    int            // batches yet to be judged in place
-	queues    []chan *handed // of the detectors, while their goroutines run
-	running   bool
-	kept      []*handed    // taken, and not in the queues yet
-	free      chan *handed // the batches that are not in flight
-	bug       atomic.Pointer[Defect]
+	judges  []*judge
+	several bool // goroutines are worth having
+	running bool
+	filling *pack
+	full    []*pack // not sent yet
+	free    chan *pack
+	made    int // packs there are
 }
 
-// handed is a batch on its way.
-type handed struct {
-	batch event.Batch
-	left  atomic.Int32 // detectors that have not judged it
+// judge is a detector at work.
+type judge struct {
+	detector Detector
+	queue    chan *pack
+	defect   *Defect
 }
 
-// Defect is the panic of a detector on its own goroutine. Judges panics with it on the producer's.
+// pack is several batches on their way, with their side tables in one.
+type pack struct {
+	event.Batch
+	ends []event.Extent // of the batches
+	left atomic.Int32   // detectors that have not judged it
+}
+
+// Defect is the panic of a detector.
 type Defect struct {
-	Value any    // what the detector panicked with
-	Stack []byte // of its goroutine
+	Detector int    // its index
+	Launch   uint32 // whose events it was judging; 0 for those of the host
+	Value    any    // what it panicked with
+	Stack    []byte
 }
 
 func (d *Defect) Error() string { return fmt.Sprintf("%v\n%s", d.Value, d.Stack) }
 
 // NewJudges makes a sink for detectors that may use so many cores, the producer's included.
 func NewJudges(cores int, ds ...Detector) *Judges {
-	return &Judges{detectors: ds, several: cores > 1 && len(ds) > 0, direct: inPlace}
+	j := &Judges{several: cores > 1 && len(ds) > 0, free: make(chan *pack, inFlight)}
+	for _, d := range ds {
+		j.judges = append(j.judges, &judge{detector: d})
+	}
+	return j
 }
 
 // Events implements event.Sink: b has been judged when it returns.
@@ -62,104 +76,142 @@ func (j *Judges) Events(b *event.Batch) {
 	}
 }
 
+// judge judges a batch in place.
 func (j *Judges) judge(b *event.Batch) {
-	for _, d := range j.detectors {
-		d.Events(b)
+	for i, d := range j.judges {
+		d.try(i, b)
 	}
 }
 
 // Take implements event.Taker.
 func (j *Judges) Take(b *event.Batch) {
-	if !j.several || j.direct > 0 {
-		j.direct = max(0, j.direct-1)
+	if !j.several {
 		j.judge(b)
 		return
 	}
-	j.start()
-	h := <-j.free
-	if j.bug.Load() != nil {
-		j.free <- h
-		j.Wait()
+	if p := j.filling; p != nil && len(p.Events)+len(b.Events) > packEvents {
+		j.pass()
 	}
-	h.batch, *b = *b, h.batch
-	h.left.Store(int32(len(j.detectors)))
-	if j.kept = append(j.kept, h); len(j.kept) == together {
-		j.send()
+	if j.filling == nil {
+		j.filling = j.empty()
+	}
+	p := j.filling
+	if len(p.Events) == 0 {
+		p.Batch, *b = *b, p.Batch
+	} else {
+		p.Append(b)
+	}
+	p.ends = append(p.ends, p.Extent())
+	if len(p.Events) >= packEvents {
+		j.pass()
 	}
 }
 
-// send gives the kept batches to the detectors.
-func (j *Judges) send() {
-	for _, q := range j.queues {
-		for _, h := range j.kept {
-			q <- h
-		}
+// empty gives a pack that nobody uses.
+func (j *Judges) empty() *pack {
+	if j.made < inFlight {
+		j.made++
+		return &pack{}
 	}
-	j.kept = j.kept[:0]
+	p := <-j.free
+	p.Reset()
+	p.ends = p.ends[:0]
+	return p
 }
 
-// start makes the goroutines.
-func (j *Judges) start() {
-	if j.running {
+// pass hands the pack being filled over, with those before it when they are enough.
+func (j *Judges) pass() {
+	j.full = append(j.full, j.filling)
+	j.filling = nil
+	if len(j.full) < together {
 		return
 	}
-	if j.free == nil {
-		j.free = make(chan *handed, inFlight)
-		for range inFlight {
-			j.free <- &handed{}
-		}
-		for range j.detectors {
-			j.queues = append(j.queues, make(chan *handed, inFlight+1)) // the one more is the end
+	if !j.running {
+		j.running = true
+		for i, d := range j.judges {
+			d.queue = make(chan *pack, inFlight+1) // the one more is the end
+			go j.work(i, d)
 		}
 	}
-	for i, d := range j.detectors {
-		go j.work(d, j.queues[i])
+	for _, p := range j.full {
+		p.left.Store(int32(len(j.judges)))
 	}
-	j.running = true
+	for _, d := range j.judges {
+		for _, p := range j.full {
+			d.queue <- p
+		}
+	}
+	j.full = j.full[:0]
 }
 
 // work judges what comes, until nil does.
-func (j *Judges) work(d Detector, queue chan *handed) {
-	for h := <-queue; h != nil; h = <-queue {
-		j.try(d, &h.batch)
-		if h.left.Add(-1) == 0 {
-			j.free <- h
+func (j *Judges) work(i int, d *judge) {
+	for p := <-d.queue; p != nil; p = <-d.queue {
+		p.judge(i, d)
+		if p.left.Add(-1) == 0 {
+			j.free <- p
 		}
 	}
 }
 
-// try judges a batch. After a panic there is nothing more to judge: the producer would not have gone on.
-func (j *Judges) try(d Detector, b *event.Batch) {
-	defer func() {
-		if bug := recover(); bug != nil {
-			j.bug.CompareAndSwap(nil, &Defect{bug, debug.Stack()})
-		}
-	}()
-	if j.bug.Load() == nil {
-		d.Events(b)
+// judge gives the batches of the pack to a detector.
+func (p *pack) judge(i int, d *judge) {
+	from := event.Extent{}
+	for _, to := range p.ends {
+		b := p.Between(from, to)
+		d.try(i, &b)
+		from = to
 	}
 }
 
-// Wait returns when everything taken has been judged and no goroutine runs any more. It panics with the *Defect of a
-// detector that panicked meanwhile.
-func (j *Judges) Wait() {
-	j.direct = inPlace
-	if !j.running {
+// try gives a batch to a detector.
+func (d *judge) try(i int, b *event.Batch) {
+	if d.defect != nil {
 		return
 	}
-	j.send()
-	var rest [inFlight]*handed
-	for i := range rest {
-		rest[i] = <-j.free
+	defer func() {
+		if bug := recover(); bug != nil {
+			d.defect = &Defect{i, b.Events[len(b.Events)-1].Launch, bug, debug.Stack()}
+		}
+	}()
+	d.detector.Events(b)
+}
+
+// Wait returns when everything has been judged, and no goroutine runs any more.
+func (j *Judges) Wait() {
+	if j.filling != nil {
+		j.full = append(j.full, j.filling)
+		j.filling = nil
 	}
-	for _, h := range rest {
-		j.free <- h
+	if j.running {
+		back := make([]*pack, j.made-len(j.full))
+		for i := range back {
+			back[i] = <-j.free
+		}
+		for _, p := range back {
+			j.free <- p
+		}
+		for _, d := range j.judges {
+			d.queue <- nil
+		}
+		j.running = false
 	}
-	for _, q := range j.queues {
-		q <- nil
+	for _, p := range j.full {
+		for i, d := range j.judges {
+			p.judge(i, d)
+		}
+		j.free <- p
 	}
-	j.running = false
-	if bug := j.bug.Swap(nil); bug != nil {
-		panic(bug)
+	j.full = j.full[:0]
+}
+
+// Defects tells which detectors panicked. Everything must have been judged.
+func (j *Judges) Defects() []*Defect {
+	var all []*Defect
+	for _, d := range j.judges {
+		if d.defect != nil {
+			all = append(all, d.defect)
+		}
 	}
+	return all
 }

@@ -1,25 +1,38 @@
 package detect
 
 import (
-	"fmt"
-	"hash/fnv"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// digester is a detector that remembers what it was told.
+// digester is a detector that remembers what it was told, and panics when it has been told so many events.
 type digester struct {
 	digest  uint64
 	events  int
-	panicAt int // events
+	panicAt int
 }
 
 func (d *digester) Events(b *event.Batch) {
-	h := fnv.New64a()
-	fmt.Fprint(h, d.digest, b.Events, b.Addrs, b.Values, b.Launches, b.Hosts)
-	d.digest = h.Sum64()
+	mix := func(v uint64) { d.digest = (d.digest ^ v) * 0x100_0000_01b3 }
+	for _, e := range b.Events {
+		mix(uint64(e.Kind))
+		mix(uint64(e.Launch))
+		mix(uint64(e.Side))
+	}
+	for _, table := range [][]uint64{b.Addrs, b.Values} {
+		mix(uint64(len(table)))
+		for _, v := range table {
+			mix(v)
+		}
+	}
+	for _, l := range b.Launches {
+		mix(uint64(l.ID))
+	}
+	for _, h := range b.Hosts {
+		mix(h.Token)
+	}
 	d.events += len(b.Events)
 	if d.panicAt > 0 && d.events >= d.panicAt {
 		panic("BUG: the detector has had enough")
@@ -28,18 +41,25 @@ func (d *digester) Events(b *event.Batch) {
 
 func (d *digester) Findings() []Finding { return nil }
 
-// produce makes n batches in the way of a producer: it uses the memory of a batch again as soon as it may.
+// produce makes n batches of two events, in the way of a producer: it uses the memory of a batch again as soon as it may.
+// The batches are of launches 1 to n.
 func produce(j *Judges, b *event.Batch, n int) {
 	for i := range n {
-		b.Events = append(b.Events, event.Event{Kind: event.Load, Side: uint32(len(b.Addrs)), Place: uint32(i)}, event.Event{Kind: event.Store})
+		id := uint32(i + 1)
+		b.Events = append(b.Events, event.Event{Kind: event.Load, Launch: id, Side: uint32(len(b.Addrs)), Place: uint32(i)}, event.Event{Kind: event.Store, Launch: id})
 		b.Addrs = append(b.Addrs, uint64(i), uint64(2*i))
 		b.Values = append(b.Values, uint64(3*i))
-		if i%100 == 99 {
+		b.Launches = append(b.Launches, event.Launch{ID: id})
+		b.Hosts = append(b.Hosts, event.HostOp{Token: uint64(i)})
+		if i%1000 == 999 {
 			j.Events(b)
+			b.Reset()
 		} else {
-			j.Take(b)
+			event.Hand(j, b)
 		}
-		b.Reset()
+		if len(b.Events)+len(b.Addrs)+len(b.Values)+len(b.Launches)+len(b.Hosts) > 0 {
+			panic("not empty")
+		}
 	}
 }
 
@@ -50,7 +70,7 @@ func TestJudges(t *testing.T) {
 		ds := []*digester{{}, {}, {}}
 		j := NewJudges(cores, ds[0], ds[1], ds[2])
 		var b event.Batch
-		for _, n := range []int{3, 1, 250, 0, 99, 101, 7} {
+		for _, n := range []int{3, 1, 250, 0, 9999, 101, 7, 3000} {
 			produce(j, &b, n)
 			j.Wait()
 			for i, d := range ds {
@@ -62,43 +82,29 @@ func TestJudges(t *testing.T) {
 		if want == 0 {
 			want = ds[0].digest
 		}
-		if ds[0].digest != want || ds[0].events != 2*461 {
+		if ds[0].digest != want || ds[0].events != 2*13361 {
 			t.Errorf("%d cores: %d events with digest %x, want %x", cores, ds[0].events, ds[0].digest, want)
 		}
 	}
 }
 
-// TestJudgesPanic wants the panic of a detector in the producer, at the latest when everything must have been judged,
-// and a life after it.
-func TestJudgesPanic(t *testing.T) {
+// TestJudgesDefect wants a detector that panics told with the launch that it was judging, given nothing any more, and no
+// other one disturbed.
+func TestJudgesDefect(t *testing.T) {
 	for _, cores := range []int{1, 2} {
-		for _, last := range []bool{false, true} {
-			d := &digester{panicAt: 40}
-			if last {
-				d.panicAt = 60
-			}
-			j := NewJudges(cores, &digester{}, d)
-			bug := func() (bug any) {
-				defer func() { bug = recover() }()
-				defer j.Wait()
-				var b event.Batch
-				produce(j, &b, 30)
-				return nil
-			}()
-			text := fmt.Sprint(bug)
-			if !strings.HasPrefix(text, "BUG: the detector has had enough") {
-				t.Fatalf("%d cores: the producer got %q", cores, text)
-			}
-			if defect, ok := bug.(*Defect); ok != (cores > 1) || ok && !strings.Contains(string(defect.Stack), "digester") {
-				t.Errorf("%d cores: %T without the detector's stack: %s", cores, bug, text)
-			}
-			d.panicAt = 0
-			had := d.events
+		for _, at := range []int{1, 40, 5001, 9999, 10000} {
+			good, bad := &digester{}, &digester{panicAt: at}
+			j := NewJudges(cores, good, bad)
 			var b event.Batch
-			produce(j, &b, 30)
+			produce(j, &b, 5000)
 			j.Wait()
-			if d.events-had != 60 {
-				t.Errorf("%d cores: %d events after the panic, want 60", cores, d.events-had)
+			if good.events != 10000 || bad.events > at+1 {
+				t.Errorf("%d cores: %d events, and %d for the one that panics at %d", cores, good.events, bad.events, at)
+			}
+			all := j.Defects()
+			if len(all) != 1 || all[0].Detector != 1 || all[0].Launch != uint32((bad.events+1)/2) ||
+				!strings.HasPrefix(all[0].Error(), "BUG: the detector has had enough\n") || !strings.Contains(string(all[0].Stack), "digester") {
+				t.Errorf("%d cores: %d events: %+v", cores, bad.events, all)
 			}
 		}
 	}

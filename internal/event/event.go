@@ -143,6 +143,27 @@ func (b *Batch) Reset() {
 	b.Launches, b.Hosts = b.Launches[:0], b.Hosts[:0]
 }
 
+// Extent is how long a batch and its side tables are.
+type Extent struct{ Events, Addrs, Values, Launches, Hosts int }
+
+// Extent tells how long the batch is.
+func (b *Batch) Extent() Extent {
+	return Extent{len(b.Events), len(b.Addrs), len(b.Values), len(b.Launches), len(b.Hosts)}
+}
+
+// Append adds the events and side tables of another batch. The events go on to index their own tables: Between gives
+// them back.
+func (b *Batch) Append(o *Batch) {
+	b.Events, b.Addrs, b.Values = append(b.Events, o.Events...), append(b.Addrs, o.Addrs...), append(b.Values, o.Values...)
+	b.Launches, b.Hosts = append(b.Launches, o.Launches...), append(b.Hosts, o.Hosts...)
+}
+
+// Between gives the batch that was appended between two extents.
+func (b *Batch) Between(from, to Extent) Batch {
+	return Batch{b.Events[from.Events:to.Events:to.Events], b.Addrs[from.Addrs:to.Addrs:to.Addrs], b.Values[from.Values:to.Values:to.Values],
+		b.Launches[from.Launches:to.Launches:to.Launches], b.Hosts[from.Hosts:to.Hosts:to.Hosts]}
+}
+
 // AddrOf gives the address that lane accesses. The lane must be in e.Mask.
 func (b *Batch) AddrOf(e *Event, lane int) uint64 {
 	if e.Flags&FlagScattered != 0 {
@@ -262,13 +283,24 @@ type Sink interface {
 	Events(b *Batch)
 }
 
-// Taker is a sink that can keep a batch. Take is Events for a batch that is the producer's own and after which more
-// follow: it may keep the memory of b and leave that of another batch in its place, so that the batch is consumed while
-// the producer makes the next one. A producer that has told everything, or wants its consumers to have seen it, ends
-// with Events, which returns when they have.
+// Taker is a sink that can keep a batch. Take is Events for a batch whose memory is the producer's own: it may keep that and
+// leave the memory of another batch in its place, so that the batch is consumed while the producer goes on.
 type Taker interface {
 	Sink
 	Take(b *Batch)
+}
+
+// Hand gives a batch of the producer's own to a sink and empties it.
+func Hand(s Sink, b *Batch) {
+	if len(b.Events) == 0 {
+		return
+	}
+	if t, ok := s.(Taker); ok {
+		t.Take(b)
+	} else {
+		s.Events(b)
+	}
+	b.Reset()
 }
 
 // Frame is one level of a call stack, for people.

@@ -172,8 +172,8 @@ type observer struct {
 	run *once
 }
 
-// Run implements simt.Engine. A panic of the engine or of a detector ends the launch and not the run: what other launches
-// showed is worth having, and the report says that this one was not checked.
+// Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
+// having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared}
 	o.run.looks = o.run.looks || optimised(l.Func)
@@ -182,23 +182,31 @@ func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, e
 			err = o.run.defect(bug)
 		}
 	}()
-	defer o.run.judges.Wait() // in whatever way the launch ends
 	return o.Engine.Run(ctx, l)
 }
 
 // defect notes a panic of our own code and gives it as an error.
 func (r *once) defect(bug any) error {
-	r.broken = true
-	stack := debug.Stack()
-	if d, ok := bug.(*detect.Defect); ok {
-		bug, stack = d.Value, d.Stack
-	}
-	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, stack)
+	r.noteDefect(bug, debug.Stack())
 	return fmt.Errorf("a defect of Fencepost: %v", bug)
 }
 
-// collect takes the findings of the detectors. After a defect one may be unable to tell them.
+func (r *once) noteDefect(bug any, stack []byte) {
+	r.broken = true
+	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, stack)
+}
+
+// collect takes the findings of the detectors when they have judged everything. After a defect one may be unable to tell them.
 func (r *once) collect() {
+	r.judges.Wait()
+	for _, d := range r.judges.Defects() {
+		what := "operations of the host"
+		if l, ok := r.launched[d.Launch]; ok {
+			what = fmt.Sprintf("launch %d of %s", d.Launch, report.ShortName(report.BareName(l.launch.Kernel)))
+		}
+		r.noteDefect(d.Value, d.Stack)
+		r.skip(what, fmt.Sprintf("a defect of Fencepost: %v; detector %s judged nothing from there on", d.Value, r.opts.detectors()[d.Detector].Name))
+	}
 	defer func() {
 		if !r.broken {
 			return

@@ -15,8 +15,6 @@ const batchEvents = 512
 type emitter struct {
 	l     *Launch
 	needs event.Needs
-	taker event.Taker // the sink, when it is one
-	taken bool        // a batch has been taken that may not have been consumed
 	batch event.Batch
 }
 
@@ -26,7 +24,6 @@ func newEmitter(l *Launch) emitter {
 	if l.Sink == nil {
 		o.needs = 0
 	}
-	o.taker, _ = l.Sink.(event.Taker)
 	return o
 }
 
@@ -34,26 +31,9 @@ func newEmitter(l *Launch) emitter {
 func (o *emitter) add(e event.Event) {
 	e.Launch = o.l.ID
 	o.batch.Events = append(o.batch.Events, e)
-	if len(o.batch.Events) < batchEvents {
-		return
+	if len(o.batch.Events) >= batchEvents {
+		event.Hand(o.l.Sink, &o.batch)
 	}
-	if o.taker == nil {
-		o.flush()
-		return
-	}
-	o.taker.Take(&o.batch)
-	o.taken = true
-	o.batch.Reset()
-}
-
-// flush hands on what has been gathered, and returns when everything has been consumed.
-func (o *emitter) flush() {
-	if len(o.batch.Events) == 0 && !o.taken {
-		return
-	}
-	o.l.Sink.Events(&o.batch)
-	o.taken = false
-	o.batch.Reset()
 }
 
 // begin tells that the launch begins.
@@ -65,12 +45,12 @@ func (o *emitter) begin() {
 	o.add(event.Event{Kind: event.KernelBegin})
 }
 
-// end tells that the launch has ended, in whatever way, and flushes.
+// end tells that the launch has ended, in whatever way, and hands on what is left.
 func (o *emitter) end() {
 	if o.needs&event.NeedLaunch != 0 {
 		o.add(event.Event{Kind: event.KernelEnd})
 	}
-	o.flush()
+	event.Hand(o.l.Sink, &o.batch)
 }
 
 // accesses makes the events of a warp's load or store: one for each space that its lanes touched.
