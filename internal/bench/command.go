@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ type command struct {
 
 // Main runs the command and gives its exit code: 0, 1 when results were wrong or something failed, 2 for wrong usage.
 func Main(args []string, out, errs io.Writer) int {
+	defer runtime.KeepAlive(session.Ballast()) // as the tool
 	c := &command{out: out, errs: errs}
 	if err := c.parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

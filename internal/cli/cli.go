@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/session"
 )
 
 // The exit codes.
@@ -73,6 +75,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 // Main runs the tool with its arguments, the first of them the name it was called by, and gives the exit code. Called
 // nvcc, it is the command nvcc.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	defer runtime.KeepAlive(session.Ballast())
 	e := &env{stdin, stdout, stderr}
 	defer func() {
 		if r := recover(); r != nil {

@@ -31,6 +31,11 @@ func newEmitter(l *Launch) emitter {
 func (o *emitter) add(e event.Event) {
 	e.Launch = o.l.ID
 	o.batch.Events = append(o.batch.Events, e)
+	o.added()
+}
+
+// added hands the events on when there are enough of them.
+func (o *emitter) added() {
 	if len(o.batch.Events) >= batchEvents {
 		event.Hand(o.l.Sink, &o.batch)
 	}

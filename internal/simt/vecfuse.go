@@ -375,9 +375,7 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 		if n.store && o.needs&event.NeedValues != 0 {
 			x.toldValues(ev, e, t)
 		}
-		if len(o.batch.Events) >= batchEvents {
-			o.flush()
-		}
+		o.added()
 	}
 	x.log.N = 0
 }
