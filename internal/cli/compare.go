@@ -32,7 +32,7 @@ func compareCommand() *command {
 	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong + detectorHelp(),
 		doc: "run all detectors side by side on one execution",
 		// A program's own arguments may look like flags, so ours stand before it.
-		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag}, runFlags()...), run: runCompare}
+		flags: append([]*flag{launchFlag, corpusJobsFlag, nvccFlag}, runFlags()...), run: runCompare}
 }
 
 func runCompare(ctx context.Context, e *env, o *options, args []string) (int, error) {

@@ -107,6 +107,10 @@ var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.
 var jobsFlag = &flag{"jobs", "N", "use so many cores: for seeds and programs of the corpus side by side, or within one run (default: all)",
 	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
 
+// corpusJobsFlag is --jobs of compare, which runs everything else on one core.
+var corpusJobsFlag = &flag{"jobs", "N", "compare so many programs of the corpus at a time (default: the number of cores)",
+	func(o *options, v string) error { return number(v, 1, 1024, &o.session.Jobs) }}
+
 // apartFlag is --jobs of programs: only who starts one knows that its runs do not meet in files or ports.
 var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so many --seeds at a time, which must not share files or ports",
 	func(o *options, v string) error {

@@ -13,7 +13,8 @@ import (
 
 // Compare attaches all chosen detectors (every one there is, when none was chosen) to one execution, and tells what
 // each found and what it cost. Detectors that want warps in lockstep get an execution of their own; a last one, with no
-// detector, is what costs are measured against. run executes with the options it is given; i counts its calls.
+// detector, is what costs are measured against. Everything is on one core, so that detectors that share cores do not slow
+// each other down. run executes with the options it is given; i counts its calls.
 func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*report.Report, error)) (*report.Report, error) {
 	chosen := o.Detectors
 	if len(chosen) == 0 {
@@ -34,7 +35,7 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 			continue
 		}
 		each := *o
-		each.Detectors = group
+		each.Detectors, each.Jobs = group, 1
 		r, err := run(runs, &each)
 		if err != nil {
 			return nil, err
@@ -43,7 +44,7 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 		runs++
 	}
 	bare := *o
-	bare.Detectors, bare.Bare = nil, true
+	bare.Detectors, bare.Bare, bare.Jobs = nil, true, 1
 	base, err := run(runs, &bare)
 	if err != nil {
 		return nil, err

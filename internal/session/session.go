@@ -125,8 +125,7 @@ type launched struct {
 	dynamic int // bytes of dynamic shared memory
 }
 
-// newOnce makes the device and the detectors of one run.
-// It may use so many cores.
+// newOnce makes the device and the detectors of one run, which may use so many cores.
 func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.Writer) (*once, error) {
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
 	var needs event.Needs
