@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -211,6 +212,7 @@ func BenchmarkEvents(b *testing.B) {
 	for _, name := range []string{"coalesced", "scattered", "histogram", "counter", "gridbarrier", "barriers", "matmul", "racy"} {
 		b.Run(name, func(b *testing.B) {
 			s := benchStreams[name]()
+			s.Batch = *oracle.Remember(&s.Batch) // as the engines tell it
 			lanes, touched := 0, map[uint64]bool{}
 			for i := range s.Events {
 				if e := &s.Events[i]; e.Kind == event.Load || e.Kind == event.Store || e.Kind == event.Atomic {

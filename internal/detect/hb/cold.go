@@ -127,7 +127,7 @@ func (d *Detector) cool(l *launch) {
 	slices.Sort(d.free) // the order of classes must not depend on that of a map
 	d.mem.notebook.forgetDeeds(l)
 	d.mem.forms.forget()
-	d.cooled = samePages{}
+	d.cooled = [len(d.cooled)]samePages{}
 	l.pages, l.logs, l.blocks, l.classes = nil, nil, nil, nil
 	delete(d.launches, l.info.ID)
 }
@@ -364,9 +364,14 @@ type samePages struct {
 	after        []cold
 }
 
-// is says that a page of which new is to be said becomes what s did; if not, new is remembered once it did.
-func (s *samePages) is(n *samePages) bool {
-	return s.after != nil && s.form == n.form && s.origin == n.origin && s.jump == n.jump && s.before == n.before && s.n == n.n
+// like gives one of list of which the same was to be said as of x, nil when there is none.
+func like(list []samePages, x *samePages) *samePages {
+	for i := range list {
+		if s := &list[i]; s.after != nil && s.form == x.form && s.origin == x.origin && s.jump == x.jump && s.before == x.before && s.n == x.n {
+			return s
+		}
+	}
+	return nil
 }
 
 // sharedCold gives what pages that share their cold accesses have in common; not ok when p does not.
@@ -513,22 +518,22 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
 	end := h.Addr + h.Size
-	var last samePages
+	var last [1]samePages
 	for at := h.Addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.page(at)
 		d.judgeHost(p, at, next)
 		first, n, ok := p.sharedCold()
 		this := samePages{before: first, n: n}
-		switch ok = ok && next-at == pageBytes; {
-		case ok && last.is(&this):
-			p.share(last.after)
-		default:
+		ok = ok && next-at == pageBytes
+		if s := like(last[:], &this); ok && s != nil {
+			p.share(s.after)
+		} else {
 			d.recordHost(p, id, ag.epoch, at, next)
 			if ok {
 				p.share(p.cold)
 				this.after = p.cold
-				last = this
+				last[0] = this
 			}
 		}
 		at = next

@@ -32,7 +32,8 @@ type Detector struct {
 	scratch  [32]uint64
 	waiting  []uint32
 	cooling  []*gathered
-	cooled   samePages
+	cooled   [8]samePages // by turns
+	turn     uint
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
 	warm     []*launch           // that have ended and were not cooled

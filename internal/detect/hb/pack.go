@@ -305,8 +305,8 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 // coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
 func (d *Detector) coolPacks(l *launch, p *page) {
 	same, ok := d.sameForm(l, p)
-	if ok && d.cooled.is(&same) {
-		p.share(d.cooled.after)
+	if s := like(d.cooled[:], &same); ok && s != nil {
+		p.share(s.after)
 		p.marks = [pageLines]mark{}
 		d.mem.forms.lines -= pageLines
 		return
@@ -353,7 +353,8 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 	if ok && plain {
 		p.share(p.cold)
 		same.after = p.cold
-		d.cooled = same
+		d.cooled[d.turn%uint(len(d.cooled))] = same
+		d.turn++
 	}
 }
 
