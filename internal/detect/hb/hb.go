@@ -31,6 +31,7 @@ type Detector struct {
 	acting   bool // act stands for part
 	scratch  [32]uint64
 	waiting  []uint32
+	uniforms []*clock.Block
 	cooling  []*gathered
 	cooled   [8]samePages // by turns
 	turn     uint

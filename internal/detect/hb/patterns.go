@@ -624,10 +624,12 @@ type barrier struct{ arrivals []arrival }
 type arrival struct {
 	warp, lanes uint32
 	wait        bool
-	views       warp // as the warp was then
-	published   passed
-	observed    passed
-	e           event.Event
+	// The views of the lanes then: one, or each its own.
+	same      view
+	each      *[32]view
+	published passed
+	observed  passed
+	e         event.Event
 }
 
 func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
@@ -641,10 +643,10 @@ func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 	}
 	w := &b.warps[wi]
 	a := arrival{warp: wi, lanes: e.Mask, wait: e.Flags&event.FlagWait != 0, e: *e}
-	a.views.same = w.same
+	a.same = w.same
 	if w.each != nil {
 		each := *w.each
-		a.views.each = &each
+		a.each = &each
 	}
 	a.published, a.observed = d.carried(b, wi, e.Mask)
 	bar.arrivals = append(bar.arrivals, a)
@@ -678,7 +680,7 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	b.number++
 	k := know{}
 	if full && !b.leftAny {
-		k.block = clock.Uniform(b.number - 1)
+		k.block = d.uniform(b.number - 1)
 		for i := range bar.arrivals {
 			d.others(&bar.arrivals[i], &k)
 		}
@@ -708,14 +710,28 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	bar.arrivals = bar.arrivals[:0]
 }
 
+// maxUniform is how many clocks are shared.
+const maxUniform = 1 << 10
+
+// uniform is clock.Uniform. Blocks have small epochs in common.
+func (d *Detector) uniform(v uint32) *clock.Block {
+	if v >= maxUniform {
+		return clock.Uniform(v)
+	}
+	for uint32(len(d.uniforms)) <= v {
+		d.uniforms = append(d.uniforms, clock.Uniform(uint32(len(d.uniforms))))
+	}
+	return d.uniforms[v]
+}
+
 // others joins to k what an arrival knows beyond its block.
 func (d *Detector) others(a *arrival, k *know) {
-	if a.views.each == nil {
-		k.grid, k.beyond = d.join.Join(k.grid, a.views.same.grid), k.beyond.Join(a.views.same.beyond)
+	if a.each == nil {
+		k.grid, k.beyond = d.join.Join(k.grid, a.same.grid), k.beyond.Join(a.same.beyond)
 		return
 	}
 	for m := a.lanes; m != 0; m &= m - 1 {
-		v := &a.views.each[bits.TrailingZeros32(m)]
+		v := &a.each[bits.TrailingZeros32(m)]
 		k.grid, k.beyond = d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 	}
 }
@@ -726,16 +742,16 @@ func (d *Detector) gather(b *block, bar *barrier, waiting []uint32) know {
 	for i := range bar.arrivals {
 		a := &bar.arrivals[i]
 		d.others(a, &k)
-		if a.views.each == nil {
-			k.block = k.block.Join(a.views.same.block)
+		if a.each == nil {
+			k.block = k.block.Join(a.same.block)
 			if !a.wait {
-				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, a.views.same.clock))
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, a.same.clock))
 			}
 			continue
 		}
 		for m := a.lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
-			v := &a.views.each[l]
+			v := &a.each[l]
 			k.block = k.block.Join(v.block)
 			if !a.wait {
 				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, 1<<uint(l), v.clock))
@@ -828,7 +844,7 @@ func (d *Detector) endBlock(b *block) {
 		}
 	}
 	delete(b.blocks, b.index)
-	b.log.trim()
+	b.keepLog()
 	if b.lastBlock == b {
 		b.launch.lastBlock = nil
 	}

@@ -46,6 +46,7 @@ type launch struct {
 	ordering  bool
 	blocks    map[uint32]*block
 	logs      map[uint32]*syncLog
+	ended     []*syncLog // the last of blocks that ended
 	pages     []*page
 	classes   map[classKey]uint32
 	lastBlock *block
@@ -160,8 +161,11 @@ func (l *launch) block(w uint32) (*block, uint32) {
 // maxSpare is how many blocks are kept for use again.
 const maxSpare = 256
 
-// spareBlocks are blocks that ended, to be used again.
-type spareBlocks struct{ list []*block }
+// spareBlocks are blocks and logs of blocks that ended, to be used again.
+type spareBlocks struct {
+	list []*block
+	logs []*syncLog
+}
 
 // take gives a block of n warps, zero but for memory to use again.
 func (s *spareBlocks) take(n uint32) *block {
@@ -187,7 +191,12 @@ func (s *spareBlocks) take(n uint32) *block {
 // logged gives the block's log, made when there is none.
 func (b *block) logged() *syncLog {
 	if b.log == nil {
-		b.log = &syncLog{}
+		if n := len(b.spare.logs); n > 0 {
+			b.log = b.spare.logs[n-1]
+			b.spare.logs = b.spare.logs[:n-1]
+		} else {
+			b.log = &syncLog{}
+		}
 		b.logs[b.index] = b.log
 	}
 	return b.log
@@ -309,16 +318,34 @@ func (g *syncLog) add(clock, warp, lanes uint32, e *event.Event) {
 	g.at = (g.at + 1) % logSize
 }
 
-// trim gives back what the log of a block that has ended needs no more.
-func (g *syncLog) trim() {
-	if g == nil || len(g.ops) == cap(g.ops) && len(g.ops) <= endedSize {
+// maxLogs is how many logs of blocks that have ended are compared with others.
+const maxLogs = 4
+
+// keepLog keeps of the log of a block that has ended what is needed: one for all blocks that synchronised alike.
+func (b *block) keepLog() {
+	g := b.log
+	if g == nil {
 		return
 	}
-	var last []logged
-	for i := max(0, len(g.ops)-endedSize); i < len(g.ops); i++ {
+	alone := len(g.sections) > 0 || len(g.ops) > endedSize
+	for _, o := range b.ended {
+		if !alone && slices.Equal(o.ops, g.ops) {
+			b.logs[b.index] = o
+			g.ops = g.ops[:0]
+			b.spare.logs = append(b.spare.logs, g)
+			return
+		}
+	}
+	last := make([]logged, 0, min(len(g.ops), endedSize))
+	for i := len(g.ops) - cap(last); i < len(g.ops); i++ {
 		last = append(last, g.ops[(g.at+i)%len(g.ops)])
 	}
-	g.ops, g.at = slices.Clip(last), 0
+	g.ops, g.at = last, 0
+	if !alone {
+		if b.ended = append(b.ended, g); len(b.ended) > maxLogs {
+			b.ended = slices.Delete(b.ended, 0, 1)
+		}
+	}
 }
 
 // all calls f for the synchronisations that a lane of warp w (in the block) took part in, in order, until it says false.
