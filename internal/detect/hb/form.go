@@ -44,19 +44,23 @@ type step struct {
 	check       uint32 // packs of the form, as bits, that must happen before the access
 }
 
-// stepKey is an access as far as it decides about the form that comes out.
+// stepKey is an access as far as it decides about the form that comes out, in whole words, which are quick to compare.
 type stepKey struct {
-	from, head           uint32 // head: see whole.head
-	shape, lanes, exec   uint32
-	afterWarp, afterTime uint32 // the access's warp and epoch less the mark's
+	what  uint64 // from<<32 | whole.head
+	where uint64 // shape<<32 | lanes
+	when  uint64 // exec<<32 | epoch less the mark's
+	who   uint64 // warp less the mark's
+}
+
+func (q *whole) step(from mark) stepKey {
+	return stepKey{uint64(from.form)<<32 | uint64(q.head), uint64(q.shape)<<32 | uint64(q.lanes),
+		uint64(q.exec)<<32 | uint64(q.clock-from.clock), uint64(q.e.Warp - from.warp)}
 }
 
 // step gives where a step is remembered.
-func (f *forms) step(k *stepKey) *step {
-	h := (uint64(k.from)<<32 | uint64(k.head)) * 0x9e3779b97f4a7c15
-	h ^= (uint64(k.shape)<<32 | uint64(k.lanes)) * 0xd6e8feb86659fd93
-	h ^= (uint64(k.afterWarp)<<48 ^ uint64(k.afterTime)<<24 ^ uint64(k.exec)) * 0xff51afd7ed558ccd
-	return &f.steps[h>>32&uint64(len(f.steps)-1)]
+func (f *forms) step(k stepKey) *step {
+	h := k.what*0x9e3779b97f4a7c15 ^ k.where*0xd6e8feb86659fd93 ^ (k.when^k.who<<40)*0xff51afd7ed558ccd
+	return &f.steps[h>>40&uint64(len(f.steps)-1)]
 }
 
 // remember keeps a step, in more room when there were many.
@@ -66,11 +70,11 @@ func (f *forms) remember(x step) {
 		f.steps, f.made = make([]step, 4*len(old)), 1
 		for i := range old {
 			if old[i].to != 0 {
-				*f.step(&old[i].stepKey) = old[i]
+				*f.step(old[i].stepKey) = old[i]
 			}
 		}
 	}
-	*f.step(&x.stepKey) = x
+	*f.step(x.stepKey) = x
 }
 
 // forget is told that classes, whose numbers packs hold, have ended.
@@ -126,9 +130,9 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 		from.warp, from.clock = q.e.Warp, q.clock
 	}
 	f := &d.mem.forms
-	k := stepKey{from.form, q.head, q.shape, q.lanes, q.exec, q.e.Warp - from.warp, q.clock - from.clock}
-	t := f.step(&k)
-	if t.stepKey == k && (t.check == 0 || d.checked(q, from, t.check)) {
+	k := q.step(from)
+	t := f.step(k)
+	if t.what == k.what && t.where == k.where && t.when == k.when && t.who == k.who && (t.check == 0 || d.checked(q, from, t.check)) {
 		if from.form == 0 {
 			f.lines++
 		}
