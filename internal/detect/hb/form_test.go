@@ -157,7 +157,7 @@ func TestStepsAreForgotten(t *testing.T) {
 	for _, n := range []int{1, minSteps, minSteps + 1, minSteps + 2, 5*minSteps + 1, 5*minSteps + 2} {
 		f := forms{steps: make([]step, minSteps)}
 		for i := range n {
-			f.remember(step{stepKey: stepKey{head: uint32(i)}, to: 1})
+			f.remember(step{stepKey: stepKey{what: uint64(i)}, to: 1})
 		}
 		f.forget()
 		for _, s := range f.steps {
