@@ -318,3 +318,26 @@ type Frame struct {
 type Places interface {
 	Frames(place uint32) []Frame
 }
+
+// Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch.
+func (e *Event) Valid() bool {
+	if e.Kind <= None || e.Kind >= kinds || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||
+		e.Barrier > 15 || e.Flags > 2*FlagOld-1 {
+		return false
+	}
+	switch e.Kind {
+	case Load, Store, Atomic:
+		reads, writes := e.Flags&FlagRead != 0, e.Flags&FlagWrite != 0
+		switch {
+		case e.Mask == 0, e.Size == 0, e.Size > 32, e.Size&(e.Size-1) != 0, e.Space == NoSpace, e.Space == Generic,
+			e.Kind == Load && (!reads || writes), e.Kind == Store && (reads || !writes), e.Kind == Atomic && !reads && !writes,
+			e.Flags&FlagOld != 0 && e.Flags&FlagValues == 0:
+			return false
+		}
+	case Fence:
+		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
+	case Arrive, WarpSync, Exit, Branch, Else, Reconverge:
+		return e.Mask != 0
+	}
+	return true
+}

@@ -1,0 +1,248 @@
+package trace
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// The largest shapes of a launch (CUDA C++ Programming Guide, "Technical Specifications").
+const (
+	maxGridX  = 1<<31 - 1
+	maxGridYZ = 65535
+	maxBlock3 = 1024 // threads of a block
+)
+
+// readEvents reads an E block.
+func (r *Reader) readEvents(c *cursor, b *event.Batch) {
+	n := c.uvarint()
+	var col [columns]cursor
+	for i := range col {
+		col[i].b = c.bytes(c.uvarint())
+	}
+	if c.err == nil && n > uint64(len(col[colForm].b)) {
+		c.fail("%d events are said to stand in %d bytes", n, len(col[colForm].b))
+	}
+	if c.err != nil {
+		return
+	}
+	r.readForms(&col[colForms])
+	warp := uint32(0)
+	for ; n > 0 && col[colForms].err == nil; n-- {
+		k := col[colForm].uvarint()
+		if k >= uint64(len(r.forms)) {
+			c.fail("an event has form %d of %d", k, len(r.forms))
+			return
+		}
+		e := r.forms[k]
+		warp += uint32(col[colWarp].varint())
+		e.Warp = warp
+		switch e.Kind {
+		case event.Load, event.Store, event.Atomic:
+			r.readMemory(&col, b, &e, &r.states[k])
+		case event.KernelBegin:
+			e.Side = uint32(len(b.Launches))
+			b.Launches = append(b.Launches, readLaunch(&col[colSides]))
+		case event.Host:
+			e.Side = uint32(len(b.Hosts))
+			b.Hosts = append(b.Hosts, readHost(&col[colSides]))
+		}
+		b.Events = append(b.Events, e)
+		if failed(&col) {
+			break
+		}
+		if why := r.check(b, &e); why != "" {
+			c.fail("event %d: %s", len(b.Events)-1, why)
+			return
+		}
+	}
+	for i := range col {
+		if col[i].err == nil && len(col[i].b) > 0 {
+			col[i].fail("column %d is too long", i)
+		}
+		if c.err == nil && col[i].err != nil {
+			c.err = col[i].err
+		}
+	}
+}
+
+func failed(col *[columns]cursor) bool {
+	for i := range col {
+		if col[i].err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reader) readForms(c *cursor) {
+	r.forms, r.states = r.forms[:0], r.states[:0]
+	for len(c.b) > 0 && c.err == nil {
+		e := event.Event{Kind: event.Kind(c.byte()), Order: event.Order(c.byte()), Scope: event.Scope(c.byte()),
+			Space: event.Space(c.byte()), Size: c.byte(), Barrier: c.byte(), RMW: event.RMW(c.byte()), Stride: c.varint()}
+		flags := c.uint32()
+		e.Flags = event.Flags(flags)
+		e.Mask, e.Launch, e.Place, e.Aux = c.uint32(), c.uint32(), c.uint32(), c.uint32()
+		if c.err == nil && (uint32(e.Flags) != flags || !e.Valid()) {
+			c.fail("an event that cannot be: %+v", e)
+		}
+		r.forms = append(r.forms, e)
+		r.states = append(r.states, state{})
+	}
+}
+
+func (r *Reader) readMemory(col *[columns]cursor, b *event.Batch, e *event.Event, s *state) {
+	lanes := bits.OnesCount32(e.Mask)
+	if e.Flags&event.FlagScattered == 0 {
+		e.Addr = s.after(col[colAddr].varint())
+	} else {
+		c := &col[colScattered]
+		e.Side = uint32(len(b.Addrs))
+		addr := s.after(c.varint())
+		b.Addrs = append(b.Addrs, addr)
+		for range lanes - 1 {
+			addr += uint64(c.varint())
+			b.Addrs = append(b.Addrs, addr)
+		}
+	}
+	if e.Flags&event.FlagValues == 0 {
+		return
+	}
+	e.Val = uint32(len(b.Values))
+	readValues(&col[colValues], b, valueWords(e))
+}
+
+// after is the inverse of next.
+func (s *state) after(d int64) uint64 {
+	addr := s.addr + s.step + uint64(d)
+	s.step, s.addr = addr-s.addr, addr
+	return addr
+}
+
+func readValues(c *cursor, b *event.Batch, n int) {
+	switch how := c.byte(); how {
+	case valuesSame, valuesStep:
+		v, step := c.uvarint(), uint64(0)
+		if how == valuesStep {
+			step = uint64(c.varint())
+		}
+		for range n {
+			b.Values = append(b.Values, v)
+			v += step
+		}
+	case valuesAll:
+		size := c.byte()
+		if size != 4 && size != 8 {
+			c.fail("values of %d bytes", size)
+			return
+		}
+		p := c.bytes(uint64(n) * uint64(size))
+		for ; len(p) > 0; p = p[size:] {
+			if size == 4 {
+				b.Values = append(b.Values, uint64(binary.LittleEndian.Uint32(p)))
+			} else {
+				b.Values = append(b.Values, binary.LittleEndian.Uint64(p))
+			}
+		}
+	default:
+		c.fail("values told in way %d", how)
+	}
+}
+
+func readLaunch(c *cursor) event.Launch {
+	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
+		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
+	l.Kernel = c.string()
+	return l
+}
+
+func readHost(c *cursor) event.HostOp {
+	h := event.HostOp{Kind: event.HostKind(c.byte()), Staged: c.byte() == 1}
+	h.Agent, h.Token, h.Addr, h.Size = c.uint32(), c.uvarint(), c.uvarint(), c.uvarint()
+	h.Name = c.string()
+	return h
+}
+
+// check says what is wrong with an event that consumers rely on; "" when nothing is.
+func (r *Reader) check(b *event.Batch, e *event.Event) string {
+	switch e.Kind {
+	case event.KernelBegin:
+		return r.begin(&b.Launches[e.Side], e.Launch)
+	case event.Host:
+		if h := &b.Hosts[e.Side]; h.Kind > event.HostFree || h.Addr+h.Size < h.Addr || h.Size > 1<<48 {
+			return "a host operation that cannot be"
+		}
+		return ""
+	}
+	l := r.running[e.Launch]
+	if l == nil {
+		return "its launch does not run"
+	}
+	if e.Kind == event.KernelEnd {
+		delete(r.running, e.Launch)
+		return ""
+	}
+	threads := l.Block.Count()
+	per := uint64(l.WarpsPerBlock())
+	if uint64(e.Warp) >= l.Grid.Count()*per {
+		return "its warp does not exist"
+	}
+	if left := threads - uint64(e.Warp)%per*32; left < 32 && (e.Mask|lanesOf(e))>>left != 0 {
+		return "one of its lanes does not exist"
+	}
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		return checkAccess(b, e)
+	}
+	return ""
+}
+
+// lanesOf are lanes that an event names besides those of its mask.
+func lanesOf(e *event.Event) uint32 {
+	if e.Kind == event.Branch {
+		return e.Aux
+	}
+	return 0
+}
+
+func (r *Reader) begin(l *event.Launch, id uint32) string {
+	switch {
+	case l.ID != id || r.running[id] != nil || r.ended[id] || id == 0:
+		return "its launch has the number of another"
+	case l.Grid.X == 0 || l.Grid.Y == 0 || l.Grid.Z == 0 || l.Grid.X > maxGridX || l.Grid.Y > maxGridYZ || l.Grid.Z > maxGridYZ,
+		l.Block.X == 0 || l.Block.Y == 0 || l.Block.Z == 0 || l.Block.X > maxBlock3 || l.Block.Y > maxBlock3 || l.Block.Z > maxBlock3,
+		l.Block.Count() > maxBlock3 || l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<32-1:
+		return "its launch has an impossible shape"
+	}
+	own := *l
+	r.running[id], r.ended[id] = &own, true
+	return ""
+}
+
+// checkAccess looks at the addresses: they are aligned, none wraps around, and those of shared memory lie in a window.
+func checkAccess(b *event.Batch, e *event.Event) string {
+	const (
+		window = 1 << 24
+		far    = 1 << 57
+	)
+	lanes := uint64(bits.Len32(e.Mask) - bits.TrailingZeros32(e.Mask) - 1)
+	lo, hi, odd := e.Addr, e.Addr+lanes*uint64(e.Stride), e.Addr|uint64(e.Stride)
+	if e.Flags&event.FlagScattered != 0 {
+		lo, hi, odd = ^uint64(0), 0, 0
+		for _, a := range b.Addrs[e.Side:] {
+			lo, hi, odd = min(lo, a), max(hi, a), odd|a
+		}
+	} else if lanes > 0 && (e.Stride < -far || e.Stride > far) {
+		return "its lanes are too far from each other"
+	}
+	switch {
+	case odd&uint64(e.Size-1) != 0:
+		return "it accesses a misaligned address"
+	case max(lo, hi) > 1<<63, e.Space == event.Shared && max(lo, hi) >= window:
+		return "it accesses an impossible address"
+	case e.Flags&event.FlagVector != 0 && (e.Aux == 0 || uint32(e.Size)%e.Aux != 0):
+		return "it accesses a vector of impossible elements"
+	}
+	return ""
+}
