@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"fencepost.dev/fencepost/corpus"
@@ -39,57 +38,24 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 	if o.session.Bare {
 		return 0, usagef("compare what? --detector none leaves nothing to compare")
 	}
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return 0, usagef("compare detectors on what? Name a CUDA source, a program, a .ptx file, or corpus")
-	case isCorpus(args[0]):
+	}
+	if isCorpus(args[0]) {
 		return compareCorpus(ctx, e, o, args)
-	case strings.EqualFold(filepath.Ext(args[0]), ".ptx"):
-		return compareKernels(ctx, e, o, args)
 	}
-	p, cleanup, err := programOf(ctx, e, o, args)
+	x, err := executionOf(ctx, e, o, args)
 	if err != nil {
 		return 0, err
 	}
-	defer cleanup()
-	return compareBy(ctx, e, o, report.ReadSource, func(i int, o *session.Options) (*report.Report, error) {
-		if i == 0 {
-			return session.Run(ctx, o, p)
-		}
-		again, err := p.Again()
-		if err != nil {
-			return nil, err
-		}
-		defer again.Close()
-		return session.Run(ctx, o, again)
-	})
-}
-
-func compareKernels(ctx context.Context, e *env, o *options, args []string) (int, error) {
-	in, err := inputFiles(ctx, e, o, args)
-	if err != nil {
-		return 0, err
-	}
-	if in.Launch, err = launchFile(o, args[0], in); err != nil {
-		return 0, err
-	}
-	printf := o.reportWriter(e, e.stdout)
-	return compareBy(ctx, e, o, sourceBeside(args[0]), func(i int, o *session.Options) (*report.Report, error) {
-		if o.Printf = nil; i == 0 {
-			o.Printf = printf
-		}
-		return session.Check(ctx, o, in)
-	})
-}
-
-func compareBy(ctx context.Context, e *env, o *options, source func(string) []string, run func(i int, o *session.Options) (*report.Report, error)) (int, error) {
+	defer x.cleanup()
 	stop := showProgress(e, &o.session)
-	r, err := session.Compare(ctx, &o.session, run)
+	r, err := session.Compare(ctx, &o.session, x.run)
 	stop()
 	if err != nil {
 		return 0, err
 	}
-	return tellComparison(e, o, r, source)
+	return tellComparison(e, o, r, x.source)
 }
 
 // tellComparison prints the findings, by whom, and the table.

@@ -28,6 +28,7 @@ type options struct {
 	launch   string
 	nvcc     string
 	markdown string
+	out      string
 }
 
 // flag is one flag; everything known about it stands here.

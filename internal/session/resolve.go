@@ -159,7 +159,6 @@ func (r *once) before(addr uint64) report.Object {
 	return o
 }
 
-// nameBuffers replaces what the device calls the buffers of a launch file by their names.
 func (r *once) nameBuffers(text string) string {
 	for _, b := range r.buffers {
 		if a, ok := r.device.Memory().Find(b.addr); ok && a.Name != "" {
@@ -169,8 +168,15 @@ func (r *once) nameBuffers(text string) string {
 	return text
 }
 
+// namer knows what the numbers of a run stand for.
+type namer interface {
+	frames(place uint32) []event.Frame
+	object(space event.Space, addr uint64, launch uint32) report.Object
+	nameBuffers(text string) string // replaces what the device calls the buffers of a launch file
+}
+
 // resolve puts names to the numbers of a finding.
-func (r *once) resolve(f *detect.Finding) report.Finding {
+func resolve(r namer, f *detect.Finding) report.Finding {
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: f.Severity, Detector: f.Detector, Predicted: f.Predicted,
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {

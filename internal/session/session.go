@@ -38,6 +38,8 @@ type Options struct {
 	Jobs int
 	// Apart says that the runs of a program do not disturb each other, so that its seeds may run side by side too.
 	Apart bool
+	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
+	Record io.Writer
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
 	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
@@ -98,7 +100,8 @@ type once struct {
 	ctx       context.Context
 	places    *simt.PlaceTable
 	detectors []*metered
-	judges    *detect.Judges // of detectors
+	judges    *detect.Judges // of detectors and recorder
+	recorder  *recorder      // nil: none
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file
@@ -127,6 +130,7 @@ type launched struct {
 
 // newOnce makes the device and the detectors of one run, which may use so many cores.
 func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.Writer) (*once, error) {
+	var err error
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
 	var needs event.Needs
 	schedule := o.Schedule
@@ -141,13 +145,19 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 	for i, d := range r.detectors {
 		watched[i] = d
 	}
+	if o.Record != nil {
+		needs |= recorded
+		if r.recorder, err = newRecorder(r, o.Record, schedule); err != nil {
+			return nil, err
+		}
+		watched = append(watched, r.recorder)
+	}
 	r.judges = detect.NewJudges(cores, watched...)
 	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
-	if len(r.detectors) > 0 {
+	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}
-	var err error
 	r.device, err = cuda.NewDevice(cfg)
 	return r, err
 }
@@ -221,7 +231,7 @@ func (r *once) collect() {
 	}()
 	for _, d := range r.detectors {
 		for _, f := range d.Findings() {
-			r.findings = append(r.findings, r.resolve(&f))
+			r.findings = append(r.findings, resolve(r, &f))
 		}
 	}
 }
@@ -326,7 +336,6 @@ func firstLines(text string, n int) string {
 
 // finish gives what the run found. The device is closed.
 func (r *once) finish() *report.Report {
-	r.collect()
 	for _, call := range r.device.Unsupported() {
 		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
 	}
@@ -335,7 +344,12 @@ func (r *once) finish() *report.Report {
 		r.note("The PTX looks optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
 			"off, and a race may be hidden or made by it. Build with -lineinfo -Xcicc -O0 (\"fencepost nvcc\" does) to be sure.")
 	}
-	if r.opts.Bare {
+	r.endTrace() // while findings are the engine's alone
+	r.collect()
+	if r.recorder != nil {
+		events, size := r.recorder.Written()
+		r.note("%d events were recorded in %d bytes. Races were not looked for: \"fencepost analyze\" does that.", events, size)
+	} else if r.opts.Bare {
 		r.note("No detector was attached: races were not looked for.")
 	}
 	r.close()

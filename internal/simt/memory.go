@@ -391,6 +391,20 @@ func (m *Memory) Allocs() []Alloc {
 	return all
 }
 
+// Known lists what Find knows: the live allocations, the freed ones whose addresses were not given out again, and
+// registered host memory, each by address.
+func (m *Memory) Known() []Alloc {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Alloc
+	for _, table := range [][]*block{m.blocks, m.mapped} {
+		for _, b := range table {
+			all = append(all, b.Alloc)
+		}
+	}
+	return all
+}
+
 // Room gives the bytes of the device half and how many of them no live allocation takes (cudaMemGetInfo).
 func (m *Memory) Room() (free, total uint64) {
 	m.mu.Lock()

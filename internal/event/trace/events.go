@@ -183,19 +183,43 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 		delete(r.running, e.Launch)
 		return ""
 	}
-	threads := l.Block.Count()
-	per := uint64(l.WarpsPerBlock())
-	if uint64(e.Warp) >= l.Grid.Count()*per {
+	if uint64(e.Warp) >= l.warps {
 		return "its warp does not exist"
 	}
-	if left := threads - uint64(e.Warp)%per*32; left < 32 && (e.Mask|lanesOf(e))>>left != 0 {
-		return "one of its lanes does not exist"
+	gone := l.exited(e.Warp)
+	lanes := e.Mask | lanesOf(e)
+	if left := l.threads - uint64(e.Warp%l.per)*32; left < 32 && lanes>>left != 0 ||
+		lanes&*gone != 0 && e.Kind != event.BarrierDone { // which lanes complete by their exit
+		return "one of its lanes does not exist any more, or never did"
 	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		return checkAccess(b, e)
+	case event.Exit:
+		*gone |= e.Mask
 	}
 	return ""
+}
+
+// running is a launch that has begun and not ended.
+type running struct {
+	threads uint64 // of a block
+	per     uint32 // warps of a block
+	warps   uint64
+	gone    map[uint32]*[1024]uint32 // lanes that have exited, by warp / 1024
+	page    *[1024]uint32            // used last
+	number  uint32                   // of page
+}
+
+// exited gives the lanes of a warp that have exited.
+func (l *running) exited(warp uint32) *uint32 {
+	if n := warp / 1024; l.page == nil || l.number != n {
+		if l.gone[n] == nil {
+			l.gone[n] = new([1024]uint32)
+		}
+		l.page, l.number = l.gone[n], n
+	}
+	return &l.page[warp%1024]
 }
 
 // lanesOf are lanes that an event names besides those of its mask.
@@ -215,8 +239,9 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 		l.Block.Count() > maxBlock3 || l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<32-1:
 		return "its launch has an impossible shape"
 	}
-	own := *l
-	r.running[id], r.ended[id] = &own, true
+	per := l.WarpsPerBlock()
+	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{}}
+	r.ended[id] = true
 	return ""
 }
 

@@ -21,9 +21,10 @@ type Reader struct {
 	offset  int64 // of the next block
 	block   int64 // of the one being read
 	places  map[uint32][]event.Frame
-	running map[uint32]*event.Launch
+	running map[uint32]*running
 	ended   map[uint32]bool
 	tail    []byte
+	events  uint64
 	packed  []byte
 	content []byte
 	states  []state
@@ -46,7 +47,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{from: from, decoder: decoder, offset: int64(len(Magic)), places: map[uint32][]event.Frame{},
-		running: map[uint32]*event.Launch{}, ended: map[uint32]bool{}}, nil
+		running: map[uint32]*running{}, ended: map[uint32]bool{}}, nil
 }
 
 func short(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
@@ -56,6 +57,9 @@ func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place] }
 
 // Tail is what the writer added at the end, once Next has given io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
+
+// Events is the number of events read so far.
+func (r *Reader) Events() uint64 { return r.events }
 
 // Next puts the next events in place of those of b. The error is io.EOF at the end of the trace, a *TruncatedError where
 // the file ends too early, a *CorruptError, or one of the underlying reader.
@@ -85,6 +89,7 @@ func (r *Reader) Next(b *event.Batch) error {
 			return &CorruptError{r.block, c.err.Error()}
 		}
 		if kind == blockEvents {
+			r.events += uint64(len(b.Events))
 			return nil
 		}
 	}

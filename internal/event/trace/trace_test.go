@@ -195,9 +195,13 @@ func TestImpossible(t *testing.T) {
 		"far shared":     change(func(e *event.Event) { e.Space, e.Addr = event.Shared, 1<<40 }),
 		"barrier 16":     change(func(e *event.Event) { e.Kind, e.Barrier = event.Arrive, 16 }),
 		"unknown kind":   change(func(e *event.Event) { e.Kind = 99 }),
+		"after its end":  change(func(e *event.Event) { e.Place = 77 }),
 		"wraps around":   change(func(e *event.Event) { e.Addr = 1 << 63; e.Mask, e.Stride = 3, 1<<62 }),
 	} {
 		b := &event.Batch{Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}, e}, Launches: []event.Launch{launch}}
+		if name == "after its end" {
+			b.Events = append(b.Events[:1], event.Event{Kind: event.Exit, Launch: 1, Mask: 1}, e)
+		}
 		_, _, err := readAll(written(t, nil, b))
 		if corrupt := (*CorruptError)(nil); errors.As(err, &corrupt) == (name == "good") {
 			t.Errorf("%s: %v", name, err)

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event/trace"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+// execution is something that can be executed again and again.
+type execution struct {
+	// run executes with options; i counts the calls, and only the first one's output is shown.
+	run     func(i int, o *session.Options) (*report.Report, error)
+	source  func(string) []string
+	cleanup func()
+}
+
+// executionOf makes what args name ready: a program or its sources, PTX with a launch file, or a program of the corpus.
+func executionOf(ctx context.Context, e *env, o *options, args []string) (*execution, error) {
+	switch {
+	case isCorpus(args[0]):
+		programs, one, err := corpusPrograms(args[0])
+		if err != nil {
+			return nil, err
+		}
+		if !one {
+			return nil, usagef("%s is a folder of programs; name one of them", args[0])
+		}
+		in, err := session.CorpusInput(programs[0])
+		return kernelExecution(ctx, e, o, in, corpusLines(programs[0])), err
+	case strings.EqualFold(filepath.Ext(args[0]), ".ptx"):
+		in, err := inputFiles(ctx, e, o, args)
+		if err != nil {
+			return nil, err
+		}
+		in.Launch, err = launchFile(o, args[0], in)
+		return kernelExecution(ctx, e, o, in, sourceBeside(args[0])), err
+	}
+	p, cleanup, err := programOf(ctx, e, o, args)
+	if err != nil {
+		return nil, err
+	}
+	run := func(i int, o *session.Options) (*report.Report, error) {
+		if i == 0 {
+			return session.Run(ctx, o, p)
+		}
+		again, err := p.Again()
+		if err != nil {
+			return nil, err
+		}
+		defer again.Close()
+		return session.Run(ctx, o, again)
+	}
+	return &execution{run, report.ReadSource, cleanup}, nil
+}
+
+func kernelExecution(ctx context.Context, e *env, o *options, in *session.Input, source func(string) []string) *execution {
+	printf := o.reportWriter(e, e.stdout)
+	run := func(i int, o *session.Options) (*report.Report, error) {
+		if o.Printf = nil; i == 0 {
+			o.Printf = printf
+		}
+		return session.Check(ctx, o, in)
+	}
+	return &execution{run, source, func() {}}
+}
+
+const recordLong = `
+fencepost record --out FILE prog.cu
+fencepost record --out FILE ./app [arguments]
+fencepost record --out FILE kernel.ptx [--launch FILE]
+fencepost record --out FILE corpus/race/reduce
+  runs without a detector and writes every event that one may ask for to FILE: accesses with what they write, fences,
+  barriers, launches, host operations, with their source places. "fencepost analyze FILE" judges it, as often as you like.
+  Detectors that judge warps in lockstep want --schedule lockstep here. Flags stand before the program.`
+
+func recordCommand() *command {
+	out := &flag{"out", "FILE", "where the trace goes", func(o *options, v string) error { o.out = v; return nil }}
+	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
+		flags: append([]*flag{out, launchFlag, nvccFlag}, runFlags()...), run: runRecord}
+}
+
+func runRecord(ctx context.Context, e *env, o *options, args []string) (code int, err error) {
+	switch {
+	case len(args) == 0:
+		return 0, usagef("record what? Name a CUDA source, a program, or a .ptx file")
+	case o.out == "":
+		return 0, usagef("record to where? Give --out FILE before the program")
+	case o.session.Seeds > 1:
+		return 0, usagef("a trace is of one run: --seeds cannot be used here, --seed can")
+	case len(o.session.Detectors) > 0:
+		return 0, usagef("record judges nothing: give --detector to \"fencepost analyze %s\"", o.out)
+	}
+	x, err := executionOf(ctx, e, o, args)
+	if err != nil {
+		return 0, err
+	}
+	defer x.cleanup()
+	f, err := os.Create(o.out)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	o.session.Bare, o.session.Record = true, w
+	stop := showProgress(e, &o.session)
+	r, err := x.run(0, &o.session)
+	stop()
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return tell(e, e.stderr, o, r, x.source)
+}
+
+const analyzeLong = `
+fencepost analyze FILE
+  judges a trace that "fencepost record" wrote, with the detectors that --detector names. The findings are those of the
+  run itself. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.`
+
+func analyzeCommand() *command {
+	return &command{name: "analyze", args: "FILE", long: analyzeLong + detectorHelp(), doc: "judge a recorded run",
+		flags: runFlags(), run: runAnalyze, anywhere: true}
+}
+
+func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) != 1 {
+		return 0, usagef("analyze takes one file that \"fencepost record\" wrote")
+	}
+	if err := readable(args[0]); err != nil {
+		return 0, err
+	}
+	f, err := os.Open(args[0])
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	stop := showProgress(e, &o.session)
+	r, err := session.Analyze(ctx, &o.session, bufio.NewReaderSize(f, 1<<20))
+	stop()
+	if corrupt := (*trace.CorruptError)(nil); errors.As(err, &corrupt) {
+		return 0, fmt.Errorf("%s: %w; is it a trace that \"fencepost record\" wrote?", args[0], err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", args[0], err)
+	}
+	return tell(e, o.reportWriter(e, e.stdout), o, r, sourceBeside(args[0]))
+}

@@ -1,0 +1,225 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/event/trace"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
+// a detector nothing that it could not remember.
+const recorded = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedHost | event.NeedLaunch | event.NeedBranches
+
+// recorder writes the events of a run. It finds nothing.
+type recorder struct {
+	*trace.Writer
+	lockstep bool
+}
+
+// Findings implements detect.Detector.
+func (r *recorder) Findings() []detect.Finding { return nil }
+
+// tracePlaces are the places of a run as its report shows them.
+type tracePlaces struct{ namer }
+
+// Frames implements event.Places.
+func (p tracePlaces) Frames(place uint32) []event.Frame { return p.frames(place) }
+
+func newRecorder(r *once, to io.Writer, schedule simt.Schedule) (*recorder, error) {
+	w, err := trace.NewWriter(to, tracePlaces{r})
+	if err != nil {
+		return nil, err
+	}
+	return &recorder{w, schedule == simt.Lockstep}, nil
+}
+
+// appendix ends a trace: what a report says besides the findings of detectors, and the names of what has an address.
+type appendix struct {
+	Lockstep bool
+	Report   report.Report
+	Memory   []named            // of global memory, by falling precedence
+	Shared   map[uint32][]named // of the shared window of each launch
+}
+
+// named is an object and the bytes that belong to it: [Begin, End), of which it begins at Base.
+type named struct {
+	Begin, End, Base uint64
+	Object           report.Object // with Offset 0
+	Device           string        `json:",omitempty"` // what messages call it, when the report calls it otherwise
+}
+
+// endTrace ends the trace that is recorded, if any.
+func (r *once) endTrace() {
+	if r.recorder == nil {
+		return
+	}
+	a := appendix{Lockstep: r.recorder.lockstep, Shared: map[uint32][]named{},
+		Report: report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}}
+	for _, b := range r.buffers {
+		n := named{Begin: b.addr, End: b.addr + b.Bytes(), Base: b.addr, Object: r.object(event.Global, b.addr, 0)}
+		if alloc, ok := r.device.Memory().Find(b.addr); ok {
+			n.Device = alloc.Name
+		}
+		a.Memory = append(a.Memory, n)
+	}
+	for _, m := range r.device.Memory().Known() {
+		o := report.Object{Name: m.Name, Named: !strings.Contains(m.Name, " "), Size: m.Size, Freed: m.Freed}
+		a.Memory = append(a.Memory, named{Begin: m.Addr, End: m.Addr + m.Size, Base: m.Addr, Object: o})
+	}
+	for id := range r.launched {
+		a.Shared[id] = r.sharedNames(id)
+	}
+	tail, err := json.Marshal(&a)
+	if err != nil {
+		panic("BUG: the end of a trace: " + err.Error())
+	}
+	if err := r.recorder.Close(tail); err != nil {
+		r.skip("the trace", "it could not be written: "+err.Error())
+	}
+}
+
+// sharedNames lists the objects of a launch's shared window.
+func (r *once) sharedNames(id uint32) []named {
+	const window = 228 << 10 // the largest there is
+	var out []named
+	for at := uint64(0); at < window; at++ {
+		o := r.sharedObject(at, id)
+		base := at - o.Offset
+		o.Offset = 0
+		if n := len(out) - 1; n >= 0 && out[n].Object == o && out[n].Base == base && out[n].End == at {
+			out[n].End++
+		} else if o != (report.Object{}) {
+			out = append(out, named{Begin: at, End: at + 1, Base: base, Object: o})
+		}
+	}
+	return out
+}
+
+// Analyze judges a recorded trace with o's detectors: what they find is what they would have found in the run. Of a trace
+// that is cut off, what stands in it is judged, and the report says that it is not all. The error says why nothing could
+// be read.
+func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, error) {
+	ctx, cancel := o.withTimeout(ctx)
+	defer cancel()
+	in, err := trace.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	r := &once{opts: o, ctx: ctx}
+	for _, spec := range o.detectors() {
+		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: in}), name: spec.Name})
+	}
+	read := r.judge(ctx, in)
+	a := appendix{}
+	if len(in.Tail()) > 0 {
+		if err := json.Unmarshal(in.Tail(), &a); err != nil {
+			r.skip("the end of the trace", "it is damaged: "+err.Error())
+		}
+	}
+	if err := read; err != nil {
+		r.skip("the rest of the trace", err.Error())
+	}
+	for _, spec := range o.detectors() {
+		if spec.Lockstep && !a.Lockstep && read == nil {
+			r.skip("detector "+spec.Name, "it judges warps in lockstep, and the trace was recorded without: record it with --schedule lockstep")
+		}
+	}
+	names := &traceNames{in, &a}
+	out := a.Report
+	for _, d := range r.detectors {
+		for _, f := range d.Findings() {
+			out.Findings = append(out.Findings, resolve(names, &f))
+		}
+	}
+	out.Skipped = append(out.Skipped, r.skipped...)
+	out.Detectors = r.costs()
+	return unite([]*report.Report{&out}, o.FailOn), nil
+}
+
+// judge gives the events of a trace to the detectors. The error says why it did not get to the end.
+func (r *once) judge(ctx context.Context, in *trace.Reader) error {
+	var b event.Batch
+	for {
+		if ctx.Err() != nil {
+			return errors.New(whyStopped(ctx))
+		}
+		err := in.Next(&b)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range r.detectors {
+			if err := d.try(&b); err != nil {
+				return err
+			}
+		}
+		if r.opts.Progress != nil {
+			r.opts.Progress(fmt.Sprintf("%d M events", in.Events()/1e6))
+		}
+	}
+}
+
+// try gives the detector events of a trace. An engine keeps to rules, of who arrives where and who waits for whom, that a
+// trace may break in more ways than the reader knows; the detector then finds that what must not be is.
+func (j *metered) try(b *event.Batch) (err error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			err = fmt.Errorf("detector %s gave up (%v): either the events are not those of a run, or this is a defect of Fencepost", j.name, bug)
+		}
+	}()
+	j.Events(b)
+	return nil
+}
+
+// traceNames are the names of what has a number in a trace.
+type traceNames struct {
+	*trace.Reader
+	*appendix
+}
+
+func (t *traceNames) frames(place uint32) []event.Frame {
+	if place == 0 {
+		return nil
+	}
+	return t.Frames(place)
+}
+
+func (t *traceNames) object(space event.Space, addr uint64, launch uint32) report.Object {
+	var in []named
+	switch space {
+	case event.Shared:
+		in = t.Shared[launch]
+	case event.Local, event.Param, event.NoSpace:
+		return report.Object{}
+	default:
+		in = t.Memory
+	}
+	for _, n := range in {
+		if addr >= n.Begin && addr < n.End {
+			o := n.Object
+			o.Offset = addr - n.Base
+			return o
+		}
+	}
+	return report.Object{}
+}
+
+func (t *traceNames) nameBuffers(text string) string {
+	for _, n := range t.Memory {
+		if n.Device != "" {
+			text = strings.ReplaceAll(text, n.Device, fmt.Sprintf("buffer %q (%d bytes)", n.Object.Name, n.Object.Size))
+		}
+	}
+	return text
+}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/event/trace"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+func jsonOf(t *testing.T, r *report.Report) string {
+	var b bytes.Buffer
+	if err := report.JSON(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func record(t *testing.T, p *corpus.Program) []byte {
+	in, err := CorpusInput(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := Check(context.Background(), &Options{Bare: true, Record: &out}, in); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// independent are the detectors that do not judge lockstep.
+func independent() (specs []detect.Spec) {
+	for _, d := range all.Detectors() {
+		if !d.Lockstep {
+			specs = append(specs, d)
+		}
+	}
+	return specs
+}
+
+// TestAnalyzeIsTheRun judges each program of the corpus from a trace: report and findings are those of the run.
+func TestAnalyzeIsTheRun(t *testing.T) {
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs {
+		in, err := CorpusInput(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := record(t, p)
+		for _, d := range independent() {
+			o := &Options{Detectors: []detect.Spec{d}}
+			live, err := Check(context.Background(), o, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			later, err := Analyze(context.Background(), o, bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What old values save is the one thing in which the two may differ.
+			for i := range live.Detectors {
+				live.Detectors[i].Metadata, later.Detectors[i].Metadata = 0, 0
+			}
+			if a, b := jsonOf(t, live), jsonOf(t, later); a != b {
+				t.Errorf("%s: %s reports\n%s\nof the run and of its trace\n%s", p.Path(), d.Name, a, b)
+			}
+		}
+	}
+}
+
+// TestCutTrace cuts a trace off: what is whole is judged, and the report does not say clean.
+func TestCutTrace(t *testing.T) {
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := record(t, programs[len(programs)-1])
+	for n := len(trace.Magic); n < len(data); n += 1 + n/5 {
+		r, err := Analyze(context.Background(), &Options{}, bytes.NewReader(data[:n]))
+		if err != nil || len(r.Skipped) == 0 || r.Verdict == report.Clean {
+			t.Errorf("%d of %d bytes: %v, %+v", n, len(data), err, r)
+		}
+	}
+}
+
+// TestHostileTraces changes events of recorded runs at random: whatever the reader lets pass, no detector breaks.
+func TestHostileTraces(t *testing.T) {
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(5, 5))
+	passed, turns := 0, 600
+	if testing.Short() {
+		turns = 100
+	}
+	traces := make([][]byte, 40)
+	for i := range traces {
+		traces[i] = record(t, programs[rng.IntN(len(programs))])
+	}
+	for range turns {
+		in, err := trace.NewReader(bytes.NewReader(traces[rng.IntN(len(traces))]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		w, err := trace.NewWriter(&out, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b event.Batch
+		for in.Next(&b) == nil {
+			for range 1 + rng.IntN(4) {
+				spoil(&b.Events[rng.IntN(len(b.Events))], rng)
+			}
+			w.Events(&b)
+		}
+		if err := w.Close(in.Tail()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Analyze(context.Background(), &Options{Detectors: independent()}, &out)
+		if err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
+		if len(r.Skipped) == 0 {
+			passed++
+		}
+	}
+	if passed < turns/20 {
+		t.Errorf("%d of %d traces were let pass: the detectors saw next to nothing", passed, turns)
+	}
+}
+
+// spoil changes a field of an event, as far as it can still be written.
+func spoil(e *event.Event, rng *rand.Rand) {
+	switch rng.IntN(9) {
+	case 0:
+		e.Warp ^= 1 << rng.IntN(8)
+	case 1:
+		if e.Flags&(event.FlagScattered|event.FlagValues) == 0 {
+			e.Mask ^= 1 << rng.IntN(32)
+		}
+	case 2:
+		e.Addr += uint64(rng.IntN(64)) * 4
+	case 3:
+		e.Barrier = uint8(rng.IntN(16))
+	case 4:
+		e.Order, e.Scope = event.Order(rng.IntN(7)), event.Scope(rng.IntN(5))
+	case 5:
+		e.Stride = int64(rng.IntN(33)-16) * 4
+	case 6:
+		e.Aux = uint32(rng.IntN(100))
+	case 7:
+		if e.Kind > event.Atomic && e.Kind < event.KernelBegin {
+			e.Kind = event.Fence + event.Kind(rng.IntN(int(event.KernelBegin-event.Fence)))
+		}
+	case 8:
+		e.Place = uint32(rng.IntN(40))
+	}
+}
