@@ -60,6 +60,7 @@ func (x *vecMachine) finish() {
 	}
 	for _, v := range x.pool {
 		if kept += v.size(); kept <= keptBytes {
+			v.files = lanes.Regs{} // which would keep this machine's memory alive
 			x.slots = append(x.slots, v)
 		}
 	}
@@ -161,7 +162,6 @@ type vecMachine struct {
 
 	x32    [4]v32 // scalars spread to vectors
 	x64    [4]v64
-	files  lanes.Regs // of the running group
 	pool   []*vecWarp // register files that nobody uses
 	slots  []*vecWarp // and those of earlier launches
 	out    v64        // addresses or values for an event
@@ -209,7 +209,8 @@ type vecWarp struct {
 	v64     []v64
 	preds   []uint32
 	local   []byte
-	stack   *vecStack // nil where nothing stays a call
+	stack   *vecStack  // nil where nothing stays a call
+	files   lanes.Regs // the registers as package lanes knows them; the scalars are those of the group that ran last
 }
 
 // group is the lanes of a warp that stand at one place with the same scalars.
@@ -303,6 +304,12 @@ func (x *vecMachine) start(w *warp, _ uint32) {
 	}
 }
 
+// open tells package lanes of the registers of a warp, all but the scalars, and of what x does with accesses.
+func (x *vecMachine) open(v *vecWarp) {
+	f := &v.files
+	f.V32, f.V64, f.Preds, f.Reach, f.Log = &v.v32[0], &v.v64[0], &v.preds[0], x.access, x.log
+}
+
 // begin gives a warp its register file.
 func (x *vecMachine) begin(w *warp) {
 	if x.calls != nil {
@@ -321,6 +328,7 @@ func (x *vecMachine) begin(w *warp) {
 		copy(x.scalars(v, 0), x.template)
 	}
 	w.vec = v
+	x.open(v)
 	if x.calls != nil {
 		x.bottom(v)
 	} else {

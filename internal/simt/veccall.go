@@ -245,6 +245,7 @@ func (x *vecMachine) stage(v *vecWarp) {
 	v.v32 = s.v32[f.v32 : int(f.v32)+t.v32]
 	v.v64 = s.v64[f.v64 : int(f.v64)+t.v64]
 	v.preds = s.preds[f.preds : int(f.preds)+t.preds]
+	x.open(v)
 }
 
 // textOf gives the text that a group executes.

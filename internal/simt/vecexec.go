@@ -50,10 +50,8 @@ func (v *vecWarp) pred(s []uint64, o int32) uint32 {
 	return -uint32(s[^o] & 1)
 }
 
-// regs gives the register files of a group to package lanes.
-func (x *vecMachine) regs(v *vecWarp, s []uint64) {
-	x.files = lanes.Regs{V32: &v.v32[0], V64: &v.v64[0], Preds: &v.preds[0], Scalars: &s[0], Reach: x.access, Log: x.log}
-}
+// regs gives the scalars of a group to package lanes.
+func (v *vecWarp) regs(s []uint64) { v.files.Scalars = &s[0] }
 
 // spent counts the instructions from one place to another that the lanes of mask executed.
 func (x *vecMachine) spent(w *warp, from, to int32, mask uint32) {
@@ -74,8 +72,8 @@ func (w *warp) polled() {
 // follow does the moves of an edge for a group.
 func (x *vecMachine) follow(v *vecWarp, g *group, e *edge) {
 	if e.moves >= 0 {
-		x.regs(v, x.scalars(v, g.slot))
-		lanes.Run(x.t.ops[e.moves:], &x.files, g.mask)
+		v.regs(x.scalars(v, g.slot))
+		lanes.Run(x.t.ops[e.moves:], &v.files, g.mask)
 	}
 	g.pc = e.to
 }
@@ -229,7 +227,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 	mask, pc := g.mask, g.pc
 	s := x.scalars(v, g.slot)
 	x.aim(w)
-	x.regs(v, s)
+	v.regs(s)
 	from := pc
 	for {
 		in := &code[pc]
@@ -259,7 +257,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				}
 				mask, pc = g.mask, g.pc
 				s = x.scalars(v, g.slot)
-				x.regs(v, s)
+				v.regs(s)
 				from = pc
 				continue
 			}
@@ -307,7 +305,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			continue
 		case oRun:
 			w.writes += uint64(in.fn)
-			pc = int32(lanes.Run(t.ops[in.a:], &x.files, mask))
+			pc = int32(lanes.Run(t.ops[in.a:], &v.files, mask))
 			if x.log != nil && x.log.N != 0 {
 				x.told(w, mask)
 			}
@@ -317,7 +315,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&(mask-1)), pc
 				mask, s = g.mask, x.scalars(v, g.slot)
-				x.regs(v, s)
+				v.regs(s)
 				continue
 			}
 			x.load(w, in.a, mask, s)
@@ -346,7 +344,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&^ok), pc
 				mask, s = g.mask, x.scalars(v, g.slot)
-				x.regs(v, s)
+				v.regs(s)
 				continue
 			}
 		default:
@@ -357,7 +355,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			continue
 		}
 		if to.moves >= 0 {
-			lanes.Run(t.ops[to.moves:], &x.files, mask)
+			lanes.Run(t.ops[to.moves:], &v.files, mask)
 		}
 		x.spent(w, from, pc+1, mask)
 		pc = to.to
