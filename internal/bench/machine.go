@@ -216,6 +216,7 @@ func (m *machine) host() error {
 			return err
 		}
 	}
+	runtime.GC() // or what reading and preparing the code left behind would be collected while time is taken
 	begin, used := time.Now(), processorTime()
 	err := m.problem.Host(m)
 	if m.judges != nil {
