@@ -69,6 +69,18 @@ next:
 	setp.lt.u32 %p1, %r2, %n;
 	@%p1 bra loop;
 	st.global.u32 [%mine], %r1;`,
+	"shuffles": `
+	mov.u32 %r1, %gid;
+	mov.u32 %r2, 0;
+loop:
+	shfl.sync.down.b32 %r3, %r1, 16, 31, -1;
+	add.u32 %r1, %r1, %r3;
+	shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;
+	add.u32 %r1, %r1, %r3;
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p1, %r2, %n;
+	@%p1 bra loop;
+	st.global.u32 [%mine], %r1;`,
 	"atomics": `
 	mov.u32 %r2, 0;
 loop:
@@ -173,7 +185,7 @@ func BenchmarkRef(b *testing.B)  { benchEngine(b, NewRef()) }
 func BenchmarkWarp(b *testing.B) { benchEngine(b, NewWarp()) }
 
 func benchEngine(b *testing.B, e Engine) {
-	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "atomics", "recursive", "pointers"} {
+	for _, name := range []string{"arithmetic", "saxpy", "shared", "divergent", "shuffles", "atomics", "recursive", "pointers"} {
 		for _, events := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/events=%v", name, events), func(b *testing.B) {
 				g := newRig(b, benchSource(benchKernels[name]))

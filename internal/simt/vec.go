@@ -160,19 +160,20 @@ type vecMachine struct {
 	loaded
 	places []uint32 // by effect
 
-	x32    [4]v32 // scalars spread to vectors
-	x64    [4]v64
-	pool   []*vecWarp // register files that nobody uses
-	slots  []*vecWarp // and those of earlier launches
-	out    v64        // addresses or values for an event
-	left   v64        // what an atomic left in memory
-	before v64        // what was there, when events tell that
-	was    v32
-	olds   []uint64 // what a store has overwritten, for its event
-	tells  bool     // events of accesses are asked for
-	span   span
-	late   [8]uint64 // scalar results of the access at hand
-	isLate bool
+	x32      [4]v32 // scalars spread to vectors
+	x64      [4]v64
+	pool     []*vecWarp // register files that nobody uses
+	slots    []*vecWarp // and those of earlier launches
+	out      v64        // addresses or values for an event
+	left     v64        // what an atomic left in memory
+	shuffled []shuffled
+	before   v64 // what was there, when events tell that
+	was      v32
+	olds     []uint64 // what a store has overwritten, for its event
+	tells    bool     // events of accesses are asked for
+	span     span
+	late     [8]uint64 // scalar results of the access at hand
+	isLate   bool
 
 	log    *lanes.Log     // of accesses that have events; nil where none has
 	shared unsafe.Pointer // the shared memory of the running warp's block

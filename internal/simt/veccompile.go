@@ -517,6 +517,9 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 	case opt.Warp:
 		e.masked = in.Inst.Has("sync")
+		if e.shuffles = in.Inst.Row.Op == "shfl" && b.uniform(in.Args[2]) && b.f.Width(in.Args[0]) == opt.W32 && b.f.Width(in.Args[1]) == opt.W32; e.shuffles {
+			e.vals = []int32{b.vec(in.Args[0]), b.vec(in.Args[1])}
+		}
 	case opt.Call, opt.Return, opt.Depth:
 		b.callEffect(&e, in)
 	case opt.Switch:

@@ -27,7 +27,7 @@ func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
 			x.r.warpOp(w, &e.inst, mask, place)
 			return
 		}
-		if !x.vote(v, s, e, mask) {
+		if !x.vote(v, s, e, mask) && !x.shuffle(v, s, e, mask) {
 			x.exchange(w, v, s, e, mask)
 		}
 	}
@@ -131,6 +131,67 @@ func (x *vecMachine) vote(v *vecWarp, s []uint64, e *effect, on uint32) bool {
 		v.preds[d.reg] |= on
 	}
 	return true
+}
+
+// shuffled is where the lanes of a shuffle get their values from, kept for the next one over the same distance.
+type shuffled struct {
+	op     isa.Op
+	b, c   uint64
+	on     uint32
+	inside uint32 // lanes whose source is in range
+	from   v32
+}
+
+// shuffles is how many of those are kept.
+const shuffles = 64
+
+// shuffle executes shfl over a distance, or from a lane, that is the same for all lanes; and from lanes that differ where
+// all are there. False for other instructions.
+func (x *vecMachine) shuffle(v *vecWarp, s []uint64, e *effect, on uint32) bool {
+	if !e.shuffles {
+		return false
+	}
+	c := s[e.src[2].reg]
+	var from *v32
+	inside := on
+	switch b := &e.src[1]; {
+	case b.kind == opUniform:
+		k := x.sources(e, s[b.reg], c, on)
+		from, inside = &k.from, k.inside
+	case e.Op == isa.OpIdx && c&0x1f1f == 31 && on == ^uint32(0):
+		from = x.vec32(v, s, e.vals[1], 1)
+	default:
+		return false
+	}
+	val := x.vec32(v, s, e.vals[0], 0)
+	for _, d := range e.dst {
+		if d.at == 0 {
+			lanes.Perm32(&v.v32[d.reg], val, from, on)
+		} else {
+			v.preds[d.reg] = v.preds[d.reg]&^on | inside&on
+		}
+	}
+	return true
+}
+
+// sources gives the sources of a shuffle: what the instruction does to the numbers of the lanes.
+func (x *vecMachine) sources(e *effect, b, c uint64, on uint32) *shuffled {
+	if x.shuffled == nil {
+		x.shuffled = make([]shuffled, shuffles)
+	}
+	k := &x.shuffled[(b^uint64(e.Op)<<3)%shuffles]
+	if k.op == e.Op && k.b == b && k.c == c && k.on == on {
+		return k
+	}
+	a := &x.r.wargs
+	a.Mask = on
+	for l := range uint64(32) {
+		a.S[0][l], a.S[1][l], a.S[2][l] = l, b, c
+	}
+	e.Lanes(e.Inst, a)
+	*k = shuffled{op: e.Op, b: b, c: c, on: on, inside: lanes.Odd64(&a.D[1], on)}
+	lanes.Low32(&k.from, &a.D[0], on)
+	return k
 }
 
 // exchange executes a warp instruction for lanes that are all there.

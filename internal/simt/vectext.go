@@ -119,16 +119,17 @@ type effect struct {
 	guarded  bool
 	guardNot bool
 	// Memory: the address operand, in 32 bits or 64, and those of the values stored.
-	addr    int32
-	narrow  bool
-	reach   int32 // what the operation of package lanes that does the access reaches, in text.reaches; -1 for none
-	vals    []int32
-	wide    []bool    // by value: 64 bits
-	uniform bool      // a load whose result is a scalar
-	rmw     lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
-	fn      *isa.Func
-	call    *vecCall
-	succs   []int32 // Switch: edges
+	addr     int32
+	narrow   bool
+	reach    int32 // what the operation of package lanes that does the access reaches, in text.reaches; -1 for none
+	vals     []int32
+	wide     []bool    // by value: 64 bits
+	uniform  bool      // a load whose result is a scalar
+	shuffles bool      // shfl of 32 bits in registers, with the same clamp for all lanes
+	rmw      lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
+	fn       *isa.Func
+	call     *vecCall
+	succs    []int32 // Switch: edges
 }
 
 // row is an instruction that is computed lane by lane.
