@@ -56,10 +56,11 @@ type Detector struct {
 	free     []*warp
 	spare    []*pending
 
-	cells      *shadow.Memory[cell]
+	segments   *shadow.Memory[segment]
+	cells      arena[[segmentWords]cell]
 	crowds     []*crowd // from 1
 	freeCrowds []uint32
-	words      words
+	words      arena[word]
 	sync       map[location]*released
 	joiner     clock.Joiner
 
@@ -83,12 +84,13 @@ type block struct {
 	exited        int
 	bars          [16]meeting
 	more          []uint32 // of the cells of its shared memory
+	cells         []uint32 // of its shared memory
 }
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
 	spec := detect.Spec{Name: name, Options: options}
 	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report",
-		cells: shadow.New[cell](wordBytes), tally: tally.New(spec.Name), parts: map[divergence]int{}}
+		segments: shadow.New[segment](segmentBytes), tally: tally.New(spec.Name), parts: map[divergence]int{}}
 	d.begin(&event.Launch{})
 	return d
 }
@@ -101,8 +103,9 @@ func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
 	d.depth = clock.Depth(l.Grid.Count())
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
-	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, words{}
-	d.cells.Clear()
+	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, arena[word]{}
+	d.cells = arena[[segmentWords]cell]{}
+	d.segments.Clear()
 }
 
 // Events implements event.Sink.
@@ -236,7 +239,7 @@ func (d *Detector) exit(b *event.Batch, e *event.Event) {
 	if c.exited < c.threads {
 		return
 	}
-	d.cells.EndWindow(d.window(c))
+	d.segments.EndWindow(d.window(c))
 	d.takeBack(c)
 	for _, w := range c.warps {
 		if w != nil {

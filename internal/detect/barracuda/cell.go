@@ -34,31 +34,7 @@ const (
 // words whose bytes differ.
 const splitBit = 1 << 31
 
-// words are the cells of such words.
-type words struct {
-	chunks [][]word
-	used   uint32
-	free   []uint32
-}
-
 type word [wordBytes]cell
-
-const chunkWords = 256
-
-func (w *words) at(n uint32) *word { return &w.chunks[n/chunkWords][n%chunkWords] }
-
-func (w *words) make() uint32 {
-	if k := len(w.free); k > 0 {
-		n := w.free[k-1]
-		w.free = w.free[:k-1]
-		return n
-	}
-	if w.used%chunkWords == 0 {
-		w.chunks = append(w.chunks, make([]word, chunkWords))
-	}
-	w.used++
-	return w.used - 1
-}
 
 // crowd is R_x as a vector clock: concurrent readers.
 type crowd struct {
@@ -145,6 +121,7 @@ func (d *Detector) takeBack(c *block) {
 		d.crowds[n].clear()
 		d.freeCrowds = append(d.freeCrowds, n)
 	}
+	d.cells.free = append(d.cells.free, c.cells...)
 }
 
 // add adds an entry.
@@ -218,14 +195,6 @@ func (d *Detector) dropReaders(c *cell) {
 	if c.more != 0 {
 		d.crowds[c.more].clear()
 	}
-}
-
-// at is the cell of the word that holds the byte at addr, of the access's space.
-func (a *access) at(d *Detector, addr uint64) *cell {
-	if a.e.Space == event.Shared {
-		return d.cells.Shared(d.window(a.w.block), addr)
-	}
-	return d.cells.Global(addr)
 }
 
 // ordered says that what thread did at time happens before what the access's lane does: time@thread ≤ C_t.

@@ -18,6 +18,7 @@ import (
 type program struct {
 	rng      *rand.Rand
 	lockstep bool
+	wide     bool // accesses are mostly of arrays in lane order
 	b        *event.Batch
 	launch   event.Launch
 	forms    []event.Event // by place - 1
@@ -33,20 +34,25 @@ func randomProgram(rng *rand.Rand, lockstep bool) *event.Batch {
 	p := &program{rng: rng, lockstep: lockstep, b: &event.Batch{}}
 	p.launch = event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1 + uint32(rng.IntN(3)), Y: 1, Z: 1},
 		Block: event.Dim3{X: []uint32{2, 4, 5, 34}[rng.IntN(4)], Y: 1, Z: 1}}
+	p.run(10 + rng.IntN(70))
+	return p.b
+}
+
+// run makes the launch, of some operations.
+func (p *program) run(steps int) {
 	p.b.Launches = append(p.b.Launches, p.launch)
 	p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
 	for i := range p.launch.Grid.Count() * uint64(p.launch.WarpsPerBlock()) {
 		left := int(p.launch.Block.Count()) - 32*int(uint32(i)%p.launch.WarpsPerBlock())
 		p.warps = append(p.warps, &randomWarp{live: uint32(1<<min(left, 32) - 1)})
 	}
-	for range 2 + rng.IntN(7) {
+	for range 2 + p.pick(7) {
 		p.forms = append(p.forms, p.form())
 	}
-	for range 10 + rng.IntN(70) {
-		p.step(rng.IntN(len(p.warps)))
+	for range steps {
+		p.step(p.pick(len(p.warps)))
 	}
 	p.emit(event.Event{Kind: event.KernelEnd, Launch: 1})
-	return p.b
 }
 
 func (p *program) pick(n int) int { return p.rng.IntN(n) }
@@ -61,6 +67,13 @@ func (p *program) form() event.Event {
 	e := event.Event{Place: uint32(len(p.forms) + 1), Space: event.Global, Size: []uint8{4, 4, 4, 1, 2, 8, 8, 16}[p.pick(8)]}
 	if p.pick(3) == 0 {
 		e.Space = event.Shared
+	}
+	if p.wide && p.pick(8) > 0 {
+		e.Kind, e.Flags, e.Size, e.Space = event.Load, event.FlagRead, 4, event.Global
+		if p.pick(2) == 0 {
+			e.Kind, e.Flags = event.Store, event.FlagWrite
+		}
+		return e
 	}
 	switch p.pick(5) {
 	case 0, 1:
@@ -174,14 +187,20 @@ func (p *program) access(e event.Event) {
 	f.Warp, f.Mask = e.Warp, e.Mask
 	size := uint64(f.Size)
 	one := func() uint64 { return 0x1000 + uint64(p.pick(max(2, int(16/size))))*size }
-	switch p.pick(4) {
-	case 0:
+	switch kind := p.pick(4); {
+	case p.wide && p.pick(30) > 0:
+		f.Addr, f.Stride = 0x1000+128*uint64(f.Warp%3)+4*uint64(bits.TrailingZeros32(f.Mask)), int64(size)
+		if p.pick(6) == 0 {
+			f.Addr += []uint64{4, 128, 256, 64, 8}[p.pick(5)]
+		}
+		f.Addr &^= size - 1
+	case kind == 0:
 		f.Flags |= event.FlagScattered
 		f.Side = uint32(len(p.b.Addrs))
 		for range bits.OnesCount32(f.Mask) {
 			p.b.Addrs = append(p.b.Addrs, one())
 		}
-	case 1:
+	case kind == 1:
 		f.Addr, f.Stride = one(), int64(size)*int64(1+p.pick(5)/4)
 	default:
 		f.Addr = one()
@@ -361,6 +380,45 @@ func TestRandomPrograms(t *testing.T) {
 			t.Errorf("%d of %d programs have a race: the comparison shows little", racy, n)
 		}
 		t.Logf("plus %v: %d of %d have a race", plus, racy, n)
+	}
+}
+
+// TestRows has whole warps access arrays in lane order, in and out of step with segments, so that segments without cells are
+// read, written, overwritten by others and expanded.
+func TestRows(t *testing.T) {
+	n := 800
+	if testing.Short() {
+		n = 100
+	}
+	for _, plus := range []bool{false, true} {
+		racy, compact := 0, 0
+		for seed := range n {
+			rng := rand.New(rand.NewPCG(uint64(seed), 17))
+			p := &program{rng: rng, lockstep: !plus, b: &event.Batch{}, wide: true}
+			p.launch = event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1 + uint32(rng.IntN(2)), Y: 1, Z: 1}, Block: event.Dim3{X: []uint32{32, 48, 64}[rng.IntN(3)], Y: 1, Z: 1}}
+			p.run(10 + rng.IntN(30))
+			want := runModel(p.b, plus, false, nil).races
+			segments := 0
+			got := racesOf(p.b, plus, 1000, func(d *Detector, i int) {
+				for at := uint64(0); at < 1024; at += segmentBytes {
+					if s := d.segments.Global(0x1000 + at); s.cells == 0 && s.w.mask|s.r.mask != 0 {
+						segments++
+					}
+				}
+			})
+			if text(got) != text(want) {
+				t.Fatalf("plus %v, seed %d\n%s\nof the detector alone:\n%s\n\nof the model alone:\n%s", plus, seed, show(p.b),
+					text(without(got, want)), text(without(want, got)))
+			}
+			if len(want) > 0 {
+				racy++
+			}
+			compact += segments
+		}
+		t.Logf("plus %v: %d of %d programs have a race; %d segments ended without cells", plus, racy, n, compact)
+		if racy < n/10 || racy > n*9/10 || compact < n/4 {
+			t.Errorf("plus %v: the comparison shows little", plus)
+		}
 	}
 }
 

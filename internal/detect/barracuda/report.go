@@ -190,14 +190,14 @@ const barrierDivergence detect.Kind = "barrier-divergence"
 
 // MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
 func (d *Detector) MemoryBytes() uint64 {
-	n := d.cells.Bytes()
-	n += uint64(len(d.words.chunks)) * chunkWords * uint64(unsafe.Sizeof(word{}))
+	n := d.segments.Bytes() + uint64(len(d.cells.chunks))*chunkLength*uint64(unsafe.Sizeof([segmentWords]cell{}))
+	n += uint64(len(d.words.chunks)) * chunkLength * uint64(unsafe.Sizeof(word{}))
 	for _, m := range d.crowds[1:] {
 		n += m.size()
 	}
 	seen := clock.Seen{}
 	for _, c := range d.resident {
-		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps)+len(c.more))*8
+		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8 + uint64(len(c.more)+len(c.cells))*4
 		for _, w := range c.warps {
 			if w != nil {
 				n += w.size(seen)

@@ -109,18 +109,30 @@ func (d *Detector) word(a *access, lanes uint32, addr uint64) {
 
 // row judges a word of each of lanes, step words from lane to lane, that of the lowest at addr.
 func (d *Detector) row(a *access, lanes uint32, addr uint64, step int) {
+	for lanes != 0 { // segment by segment
+		first := bits.TrailingZeros32(lanes)
+		at := int(addr % segmentBytes / wordBytes)
+		in := (segmentWords - 1 - at) / step // lanes behind the first one whose words are in the segment
+		part := lanes & uint32(1<<uint(min(first+in+1, 32))-1)
+		s := a.segment(d, addr)
+		n := run{a.v.local, a.w.number, a.e.Place, part >> uint(first) << uint(at), int32(first - at)}
+		if step != 1 || !a.whole(s, n) {
+			d.part(a, d.expand(a, s)[at:], part, addr, step)
+		}
+		if lanes &^= part; lanes != 0 {
+			addr += uint64((bits.TrailingZeros32(lanes)-first)*step) * wordBytes
+		}
+	}
+}
+
+// part is row within a segment: cells begin with that of the lowest lane.
+func (d *Detector) part(a *access, cells []cell, lanes uint32, addr uint64, step int) {
 	first := bits.TrailingZeros32(lanes)
-	var run []cell
-	at := -1 // lane of run[0]
 	load := a.e.Kind == event.Load
 	time, place := a.v.local|a.bit, a.e.Place
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		here := addr + uint64((lane-first)*step)*wordBytes
-		if at < 0 || (lane-at)*step >= len(run) {
-			run, at = a.run(d, here), lane
-		}
-		c := &run[(lane-at)*step]
+		c := &cells[(lane-first)*step]
 		self := a.w.number<<5 | uint32(lane)
 		switch {
 		case c.more&splitBit != 0 || c.wTime != 0 && !a.known(self, c.wThread, c.wTime&maxClock):
@@ -135,6 +147,7 @@ func (d *Detector) row(a *access, lanes uint32, addr uint64, step int) {
 			d.read(a, c, 1<<uint(lane))
 			continue
 		}
+		here := addr + uint64((lane-first)*step)*wordBytes
 		d.span(a, lane, here, here+wordBytes)
 	}
 }
@@ -180,14 +193,6 @@ func (a *access) orderedAll(lanes, thread, time uint32) bool {
 		lanes &^= 1 << (thread & 31)
 	}
 	return lanes == 0 || a.ordered(bits.TrailingZeros32(lanes), thread, time)
-}
-
-// run gives the cells of consecutive words from addr on, as far as they lie together.
-func (a *access) run(d *Detector, addr uint64) []cell {
-	if a.e.Space == event.Shared {
-		return d.cells.SharedRun(d.window(a.w.block), addr)
-	}
-	return d.cells.GlobalRun(addr)
 }
 
 // lane judges the access of one lane.

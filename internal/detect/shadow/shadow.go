@@ -74,20 +74,6 @@ func (m *Memory[T]) Shared(w Window, offset uint64) *T {
 	return &m.pages[n/pageCells][n%pageCells]
 }
 
-// GlobalRun gives the cells of the granules from the one at addr on, as many as lie together; at least one.
-func (m *Memory[T]) GlobalRun(addr uint64) []T {
-	m.Global(addr)
-	n := addr >> m.shift
-	return m.dir[n/pageCells%dirPages][n%pageCells:]
-}
-
-// SharedRun is GlobalRun for a shared window.
-func (m *Memory[T]) SharedRun(w Window, offset uint64) []T {
-	m.Shared(w, offset)
-	n := offset >> m.shift
-	return m.pages[n/pageCells][n%pageCells:]
-}
-
 // EndWindow forgets the cells of a shared window: its block has ended.
 func (m *Memory[T]) EndWindow(w Window) {
 	for _, p := range m.windows[w] {

@@ -62,20 +62,3 @@ func TestAgainstMap(t *testing.T) {
 		}
 	}
 }
-
-// TestRuns wants a run to be the cells that single look-ups give.
-func TestRuns(t *testing.T) {
-	m := New[int](4)
-	w := Window{1, 2}
-	for _, at := range []uint64{0, 4, 8, 1020, 1024, 4096 + 12} {
-		g, s := m.GlobalRun(1<<33+at), m.SharedRun(w, at)
-		for i := range min(len(g), len(s)) {
-			if &g[i] != m.Global(1<<33+at+4*uint64(i)) || &s[i] != m.Shared(w, at+4*uint64(i)) {
-				t.Fatalf("cell %d of the run at %d is another", i, at)
-			}
-		}
-		if len(g) != 256-int(at/4%256) || len(s) != len(g) {
-			t.Errorf("the runs at %d have %d and %d cells", at, len(g), len(s))
-		}
-	}
-}
