@@ -68,6 +68,13 @@
 // all continue from the highest clock among them (section 5.5.3, "Barriers"; 000, "Forced compression"). TestClocks
 // holds the formats equal to full vector clocks.
 //
+// # Metadata
+//
+// A cell of 32 bytes holds R_x and W_x as in figure 5.10, the places of the two accesses besides. A location is a byte as in
+// the paper, but bytes of a word that were only accessed together share one cell (cell.go), and words of 128 bytes that warps
+// accessed in lane order have none as long as two runs say the same (segment.go). Concurrent reads of one warp at one time
+// are one entry of the vector clock R_x. None of this loses anything.
+//
 // # Blind spots
 //
 // Fences that are not next to the access that they are for; atomic operations of insufficient scope (barracuda) or of

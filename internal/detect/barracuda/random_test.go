@@ -115,7 +115,7 @@ func (p *program) step(n int) {
 	free := w.active() &^ w.waits
 	e := event.Event{Warp: uint32(n), Mask: free}
 	if free == 0 {
-		if len(w.splits) > 0 && w.waits == 0 {
+		if len(w.splits) > 0 && w.waits == 0 && w.live != 0 {
 			p.turn(w, e)
 		}
 		return

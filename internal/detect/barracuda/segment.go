@@ -13,8 +13,7 @@ type segment struct {
 	cells uint32 // number of the cells, once there are some; 0: none
 }
 
-// run is accesses of words by lanes of a warp at one time, one lane a word, in order. It is for figure 5.10's epochs what the clock formats
-// are for vector clocks: nothing is lost.
+// run is accesses of words by lanes of a warp at one time, one lane a word, in order: it stands for an epoch of each.
 type run struct {
 	time, warp, place uint32
 	mask              uint32 // by word; 0: none
@@ -82,8 +81,8 @@ func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 	return cells
 }
 
-// whole judges lanes that load or store words of a segment that has no cells, one lane a word in order, all at once. It reports whether it could:
-// whether all of it is rules READEXCL or WRITEEXCL, without a race, and leaves runs.
+// whole judges lanes that load or store words of a segment that has no cells, one lane a word in order, all at once. It
+// reports whether it could: whether each is rule READEXCL or WRITEEXCL, without a race, and what is left are runs.
 func (a *access) whole(s *segment, n run) bool {
 	if s.cells != 0 || a.atomic || s.w.mask&n.mask != 0 && !a.follows(&s.w, n) {
 		return false
