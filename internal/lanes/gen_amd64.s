@@ -35883,6 +35883,118 @@ TEXT partSteadyU<>(SB), NOSPLIT|NOFRAME, $0-0
 stop:
 	JMP runEnd<>(SB)
 
+TEXT fullGoto<>(SB), NOSPLIT|NOFRAME, $0-0
+	ADDQ AX, 64(R10)
+	MOVLQSX 16(R12), BX
+	ADDQ 48(R10), BX
+	MOVQ BX, 48(R10)
+	MOVLQSX 8(R12), SI
+	ADDQ SI, BX
+	MOVLQSX 12(R12), CX
+	TESTQ CX, CX
+	JEQ stop
+	CMPQ BX, 56(R10)
+	JGE stop
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT fullIfScalar<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVL 8(R12), BX
+	MOVLQSX 12(R12), CX
+	MOVLQSX 16(R12), SI
+	TESTB $1, (R13)(BX*1)
+	CMOVQEQ SI, CX
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+TEXT fullIfPred<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVL 8(R12), BX
+	MOVLQSX 16(R12), CX
+	MOVL (R14)(BX*1), R8
+	ANDL DX, R8
+	JEQ none
+	MOVLQSX 12(R12), CX
+	CMPL R8, DX
+	JNE stop
+
+none:
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT partGoto<>(SB), NOSPLIT|NOFRAME, $0-0
+	ADDQ AX, 64(R10)
+	MOVLQSX 16(R12), BX
+	ADDQ 48(R10), BX
+	MOVQ BX, 48(R10)
+	MOVLQSX 8(R12), SI
+	ADDQ SI, BX
+	MOVLQSX 12(R12), CX
+	TESTQ CX, CX
+	JEQ stop
+	CMPQ BX, 56(R10)
+	JGE stop
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
+TEXT partIfScalar<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVL 8(R12), BX
+	MOVLQSX 12(R12), CX
+	MOVLQSX 16(R12), SI
+	TESTB $1, (R13)(BX*1)
+	CMOVQEQ SI, CX
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+TEXT partIfPred<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVL 8(R12), BX
+	MOVLQSX 16(R12), CX
+	MOVL (R14)(BX*1), R8
+	ANDL DX, R8
+	JEQ none
+	MOVLQSX 12(R12), CX
+	CMPL R8, DX
+	JNE stop
+
+none:
+	ADDQ CX, R12
+	MOVQ (R12), AX
+	MOVL AX, R8
+	SHRQ $32, AX
+	MOVQ (R15)(R8*8), R8
+	JMP R8
+
+stop:
+	JMP runEnd<>(SB)
+
 DATA full<>+0(SB)/8, $runEnd<>(SB)
 DATA full<>+8(SB)/8, $fullAdd32<>(SB)
 DATA full<>+16(SB)/8, $fullAdd32S<>(SB)
@@ -36250,7 +36362,10 @@ DATA full<>+2904(SB)/8, $fullLoad64EachLow<>(SB)
 DATA full<>+2912(SB)/8, $fullStore64EachLow<>(SB)
 DATA full<>+2920(SB)/8, $fullSteadyS<>(SB)
 DATA full<>+2928(SB)/8, $fullSteadyU<>(SB)
-GLOBL full<>(SB), RODATA, $2936
+DATA full<>+2936(SB)/8, $fullGoto<>(SB)
+DATA full<>+2944(SB)/8, $fullIfScalar<>(SB)
+DATA full<>+2952(SB)/8, $fullIfPred<>(SB)
+GLOBL full<>(SB), RODATA, $2960
 
 DATA part<>+0(SB)/8, $runEnd<>(SB)
 DATA part<>+8(SB)/8, $partAdd32<>(SB)
@@ -36619,4 +36734,7 @@ DATA part<>+2904(SB)/8, $partLoad64EachLow<>(SB)
 DATA part<>+2912(SB)/8, $partStore64EachLow<>(SB)
 DATA part<>+2920(SB)/8, $partSteadyS<>(SB)
 DATA part<>+2928(SB)/8, $partSteadyU<>(SB)
-GLOBL part<>(SB), RODATA, $2936
+DATA part<>+2936(SB)/8, $partGoto<>(SB)
+DATA part<>+2944(SB)/8, $partIfScalar<>(SB)
+DATA part<>+2952(SB)/8, $partIfPred<>(SB)
+GLOBL part<>(SB), RODATA, $2960

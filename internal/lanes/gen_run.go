@@ -372,6 +372,9 @@ const (
 	OpStore64EachLow
 	OpSteadyS
 	OpSteadyU
+	OpGoto
+	OpIfScalar
+	OpIfPred
 
 	codes
 )
@@ -778,11 +781,14 @@ var operands = [codes][4]file{
 	OpStore64EachLow: {vectors64, vectors32, reaches},
 	OpSteadyS:        {scalars, scalars, literal, literal},
 	OpSteadyU:        {scalars, scalars, literal, literal},
+	OpGoto:           {literal, literal, literal, literal},
+	OpIfScalar:       {literal, scalars, literal, literal},
+	OpIfPred:         {literal, preds, literal, literal},
 }
 
 func runGo(code []Op, x *Regs, mask uint32) uint64 {
-	for i := range code {
-		switch o := &code[i]; o.Code {
+	for o := &code[0]; ; o = o.after(1) {
+		switch o.Code {
 		case OpEnd:
 			return o.Imm
 		case OpAdd32:
@@ -1451,11 +1457,16 @@ func runGo(code []Op, x *Regs, mask uint32) uint64 {
 			*x.scalar(o.D) = one(uint64(*x.scalar(o.A)) > uint64(*x.scalar(o.B)))
 		case OpScalarGEU64:
 			*x.scalar(o.D) = one(uint64(*x.scalar(o.A)) >= uint64(*x.scalar(o.B)))
+		case OpGoto, OpIfScalar, OpIfPred:
+			n, ok := x.jump(o, mask)
+			if !ok {
+				return o.Imm
+			}
+			o = o.after(n - 1)
 		default:
 			if !x.access(o, mask) {
 				return o.Imm
 			}
 		}
 	}
-	panic("BUG: a list of operations without an end")
 }

@@ -26,6 +26,9 @@ type Regs struct {
 	Scalars *uint64
 	Reach   *Access
 	Log     *Log
+	// Steps grows by what OpGoto says, which is not followed where they come to Limit. Marks are what those add that were met.
+	Steps, Limit int64
+	Marks        uint64
 }
 
 // file is the kind of an operand.
@@ -70,6 +73,39 @@ func Run(code []Op, x *Regs, mask uint32) uint64 {
 		return asmRun(&code[0], x, mask)
 	}
 	return runGo(code, x, mask)
+}
+
+// after gives the operation n behind o.
+func (o *Op) after(n int) *Op {
+	return (*Op)(unsafe.Add(unsafe.Pointer(o), n*int(unsafe.Sizeof(Op{}))))
+}
+
+// jump tells how many operations behind o Run goes on; false where it ends.
+//
+// OpGoto adds C to Steps and D to Marks, and goes on B bytes behind; Run ends where B is 0, or Steps and A together are Limit or
+// more. OpIfScalar: B bytes behind
+// if scalar A is odd, C otherwise. OpIfPred: B if predicate A holds in all lanes of the mask, C if in none; Run ends if in some.
+func (x *Regs) jump(o *Op, mask uint32) (n int, ok bool) {
+	yes := true
+	switch o.Code {
+	case OpGoto:
+		x.Steps += int64(o.C)
+		x.Marks += uint64(o.D)
+		if o.B == 0 || x.Steps+int64(o.A) >= x.Limit {
+			return 0, false
+		}
+	case OpIfScalar:
+		yes = *x.scalar(o.A)&1 != 0
+	default:
+		on := *x.pred(o.A) & mask
+		if yes = on == mask; !yes && on != 0 {
+			return 0, false
+		}
+	}
+	if yes {
+		return int(o.B) / int(unsafe.Sizeof(Op{})), true
+	}
+	return int(o.C) / int(unsafe.Sizeof(Op{})), true
 }
 
 func (x *Regs) v32(at int32) *V32       { return (*V32)(unsafe.Add(unsafe.Pointer(x.V32), at)) }

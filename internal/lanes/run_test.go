@@ -232,7 +232,7 @@ func TestRunLists(t *testing.T) {
 		m.aim(r, f)
 		want = *f
 		for range 1 + r.IntN(100) {
-			c := Code(1 + r.IntN(int(codes)-1))
+			c := Code(1 + r.IntN(int(OpGoto)-1))
 			if c >= OpLoad8ULine && r.IntN(4) != 0 {
 				continue // few, as most of them end the list
 			}
@@ -257,6 +257,48 @@ func TestRunLists(t *testing.T) {
 			t.Fatalf("mask %08x, %d operations: assembly and Go code differ", mask, len(code))
 		}
 	}
+}
+
+// TestRunJumps goes through lists with jumps: a loop, with a condition of each kind.
+func TestRunJumps(t *testing.T) {
+	const size = int32(32)
+	bothWays(t, func(t *testing.T) {
+		for _, c := range []struct {
+			limit, steps int64
+			pred         uint32
+			end, turns   uint64
+		}{
+			{1000, 9*7 + 10, ^uint32(0), 100, 10}, // the loop runs out
+			{24, 3 * 7, ^uint32(0), 50, 3},        // the third turn comes to the limit
+			{1000, 0, 0, 200, 1},                  // in no lane
+			{1000, 0, 6, 60, 1},                   // in some lanes
+		} {
+			f := &files{}
+			f.preds[1] = c.pred
+			f.scalars[1], f.scalars[2] = 1, 10
+			code := []Op{
+				Make(OpScalarAdd, 1<<32-1, 0, 0, 1),
+				Make(OpIfPred, 60, 0, 1, 2*size, 1*size),
+				{Code: OpEnd, Imm: 200},
+				Make(OpScalarLTS32, 0, 3, 0, 2),
+				Make(OpIfScalar, 70, 0, 3, 1*size, 2*size),
+				Make(OpGoto, 50, 2, 3, -5*size, 7),
+				Make(OpGoto, 51, 0, 0, 1*size, 10),
+				{Code: OpEnd, Imm: 100},
+			}
+			x := f.regs()
+			x.Limit, x.Marks = c.limit, 1
+			if end := Run(code, x, 14); end != c.end || f.scalars[0] != c.turns || x.Steps != c.steps || x.Marks != 1+2*uint64(c.steps/7-c.steps/73) {
+				t.Errorf("limit %d, predicate %x: ends with %d after %d turns and %d steps, want %d, %d, %d", c.limit, c.pred, end, f.scalars[0], x.Steps, c.end, c.turns, c.steps)
+			}
+		}
+		f := &files{}
+		x := f.regs()
+		x.Limit = 1
+		if end := Run([]Op{Make(OpGoto, 9, 0, 0, 0, 4), {Code: OpEnd, Imm: 8}}, x, 1); end != 9 || x.Steps != 4 {
+			t.Errorf("a jump to nowhere ends with %d after %d steps", end, x.Steps)
+		}
+	})
 }
 
 // TestRunTime prints what an operation costs in a list of 64, each of the one before or of the eighth before, and what

@@ -29,6 +29,8 @@ type compiler struct {
 	region          []lanes.Op // the list of operations being made
 	runs            []int32    // the oRun of region, which have places in it
 	stores          bool       // region has stores
+	jumps           []jump
+	placed          int // how many of jumps lie in text.ops; the others in region
 }
 
 // compile makes the text of an optimised function.
@@ -50,6 +52,8 @@ func compile(f *opt.Func, img *image) *text {
 	for _, bl := range f.Blocks {
 		b.block(bl)
 	}
+	b.flush()
+	b.link()
 	// Edges were made before the blocks behind them had a place.
 	for i := range b.t.edges {
 		b.t.edges[i].to = b.starts[b.t.edges[i].to]
@@ -412,15 +416,9 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 	case opt.Special:
 		b.special(in)
 	case opt.Jump:
-		b.add(ins{op: oJump, a: b.edge(bl, 0)})
+		b.fuseJump(bl)
 	case opt.Branch:
-		i := ins{op: oBranch, a: b.edge(bl, 0), b: b.edge(bl, 1)}
-		if c := in.Args[0]; b.file[c] == scalars {
-			i.op, i.c = oBranchS, b.reg[c]
-		} else {
-			i.c = b.reg[c]
-		}
-		b.add(i)
+		b.fuseBranch(bl)
 	case opt.Switch, opt.Exit, opt.Trap, opt.Load, opt.Store, opt.Atomic, opt.Fence, opt.Barrier, opt.Warp, opt.WarpBar, opt.Builtin,
 		opt.Call, opt.Return, opt.Depth:
 		b.effect(bl, in)

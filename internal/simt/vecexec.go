@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"math"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/isa"
@@ -55,7 +56,11 @@ func (v *vecWarp) regs(s []uint64) { v.files.Scalars = &s[0] }
 
 // spent counts the instructions from one place to another that the lanes of mask executed.
 func (x *vecMachine) spent(w *warp, from, to int32, mask uint32) {
-	k := uint64(x.t.counts[to] - x.t.counts[from])
+	x.count(w, uint64(x.t.counts[to]-x.t.counts[from]), mask)
+}
+
+// count adds to the counts of instructions, or takes from them: k is a number with a sign then.
+func (x *vecMachine) count(w *warp, k uint64, mask uint32) {
 	w.time += k
 	w.strain += k
 	x.r.clock += k
@@ -304,10 +309,16 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			from = pc
 			continue
 		case oRun:
-			w.writes += uint64(in.fn)
-			pc = int32(lanes.Run(t.ops[in.a:], &v.files, mask))
-			if x.log != nil && x.log.N != 0 {
-				x.told(w, mask)
+			pc = x.list(w, in, mask, end, from)
+			if t.meet[pc] < 0 {
+				continue
+			}
+			// The list has come to the begin of a block where it may have to end.
+			x.spent(w, from, pc, mask)
+			from = pc
+			if x.ends(w, v, pc, end) {
+				g.pc, g.ran = pc, w.strain
+				return
 			}
 			continue
 		case oLoad:
@@ -360,12 +371,35 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 		x.spent(w, from, pc+1, mask)
 		pc = to.to
 		from = pc
-		if w.time >= end || v.several && (pc >= v.next || w.strain >= w.check) {
+		if x.ends(w, v, pc, end) {
 			g.pc, g.ran = pc, w.strain
-			w.regroup = v.several && (pc >= v.next || w.strain >= w.check)
 			return
 		}
 	}
+}
+
+// ends reports whether the running group must give way at the begin of a block, and whether another may go on then.
+func (x *vecMachine) ends(w *warp, v *vecWarp, pc int32, end uint64) bool {
+	w.regroup = v.several && (pc >= v.next || w.strain >= w.check)
+	return w.regroup || w.time >= end
+}
+
+// list does a list of operations and gives the place at which it ended; from is the one up to which instructions are counted.
+func (x *vecMachine) list(w *warp, in *ins, mask uint32, end uint64, from int32) int32 {
+	f := &w.vec.files
+	f.Steps, f.Limit, f.Marks = 0, math.MinInt64, uint64(in.fn)
+	if !w.vec.several {
+		f.Limit = int64(end-w.time) + int64(x.t.counts[from])
+	}
+	pc := int32(lanes.Run(x.t.ops[in.a:], f, mask))
+	if f.Steps != 0 {
+		x.count(w, uint64(f.Steps), mask)
+	}
+	w.writes += f.Marks
+	if x.log != nil && x.log.N != 0 {
+		x.told(w, mask)
+	}
+	return pc
 }
 
 // leave parts the lanes of rest from the running group: they stay at pc while the others, which can make the step, go

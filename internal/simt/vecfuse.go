@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/opt"
 )
 
 // maxRun bounds the operations of one lanes.Run, which cannot be interrupted.
@@ -15,7 +16,8 @@ const maxRun = 1000
 // among them, so that straight code is one list; and each is an instruction of its own besides, which does all that can
 // happen: a list ends at an operation that is not the usual case (lanes.Access), and the machine goes on with the instruction of
 // that operation, behind which the next oRun is the rest of the list. So where accesses have events, or memory is not
-// known yet, a list ends at each of them.
+// known yet, a list ends at each of them. Where all lanes go one way a list goes on into the next block, until the turn
+// of the warp is over.
 
 // reaching is what an access of a list reaches, as far as the text tells. The lowest byte of its lanes lies low bytes from the
 // scalar that is the address, and size bytes are from there to the end of the highest; the address itself counts where
@@ -59,6 +61,73 @@ func (b *compiler) fuse(i ins, f *fused) {
 	b.stores = b.stores || f.store
 }
 
+// jump is an OpGoto whose target has no place yet.
+type jump struct {
+	op int32 // in text.ops
+	to int   // block
+	pc int32 // of the instruction that jumps
+}
+
+// fuseJump emits a jump, which lists do too: they go on with that of the next block.
+func (b *compiler) fuseJump(bl *opt.Block) {
+	e := b.edge(bl, 0)
+	b.segment()
+	b.goTo(bl.Succs[0], int32(len(b.t.code)))
+	b.append(ins{op: oJump, a: e}, 1)
+}
+
+// goTo ends the list, but for what other ways lead to, with a jump.
+func (b *compiler) goTo(to *opt.Block, pc int32) {
+	b.jumps = append(b.jumps, jump{int32(len(b.region)), to.ID, pc})
+	b.region = append(b.region, lanes.Op{Code: lanes.OpGoto})
+}
+
+// fuseBranch emits a branch. Lists do it where all lanes go one way.
+func (b *compiler) fuseBranch(bl *opt.Block) {
+	e := [2]int32{b.edge(bl, 0), b.edge(bl, 1)}
+	i, code := ins{op: oBranch, a: e[0], b: e[1]}, lanes.OpIfPred
+	c := bl.Term().Args[0]
+	if b.file[c] == scalars {
+		i.op, code = oBranchS, lanes.OpIfScalar
+	}
+	i.c = b.reg[c]
+	b.segment()
+	pc := int32(len(b.t.code))
+	b.append(i, 1)
+	yes, no := b.movesOf(e[0]), b.movesOf(e[1])
+	const size = int32(unsafe.Sizeof(lanes.Op{}))
+	b.region = append(append(b.region, lanes.Make(code, uint64(pc), 0, i.c, size, int32(len(yes)+2)*size)), yes...)
+	b.goTo(bl.Succs[0], pc)
+	b.region = append(b.region, no...)
+	b.goTo(bl.Succs[1], pc)
+}
+
+// movesOf gives the operations of an edge.
+func (b *compiler) movesOf(edge int32) []lanes.Op {
+	at := b.t.edges[edge].moves
+	if at < 0 {
+		return nil
+	}
+	n := at
+	for b.t.ops[n].Code != lanes.OpEnd {
+		n++
+	}
+	return b.t.ops[at:n]
+}
+
+// link gives the jumps of lists their targets: the list that a block begins with. Where it begins with an instruction that lists
+// do not do, they end there.
+func (b *compiler) link() {
+	t := b.t
+	for _, j := range b.jumps {
+		o, to := &t.ops[j.op], b.starts[j.to]
+		o.Imm, o.A, o.C = uint64(to), t.counts[to], t.counts[j.pc+1]-t.counts[to]
+		if in := &t.code[to]; in.op == oRun {
+			o.B, o.D = (in.a-j.op)*int32(unsafe.Sizeof(lanes.Op{})), int32(in.fn)
+		}
+	}
+}
+
 // segment makes an instruction of the operations gathered, which goes on to the end of the list. A list begins with one even
 // if there are none.
 func (b *compiler) segment() {
@@ -81,6 +150,10 @@ func (b *compiler) flush() {
 	}
 	at := int32(len(b.t.ops))
 	b.t.ops = append(append(b.t.ops, b.region...), lanes.Op{Code: lanes.OpEnd, Imm: uint64(len(b.t.code))})
+	for i := b.placed; i < len(b.jumps); i++ {
+		b.jumps[i].op += at
+	}
+	b.placed = len(b.jumps)
 	for _, k := range b.runs {
 		in := &b.t.code[k]
 		in.a += at

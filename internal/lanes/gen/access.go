@@ -336,6 +336,49 @@ func steady() []byte {
 	return g.Bytes()
 }
 
+// jumps are the operations that go on elsewhere.
+func jumps() []byte {
+	g := &asm{handler: true}
+	// The next Op is CX bytes behind the one at hand.
+	dispatch := func() {
+		g.ins("ADDQ", "R12", "CX")
+		g.WriteString("\tMOVQ (R12), AX\n\tMOVL AX, R8\n\tSHRQ $32, AX\n\tMOVQ (R15)(R8*8), R8\n\tJMP R8\n")
+	}
+	end := "\nstop:\n\tJMP runEnd<>(SB)\n"
+	for _, table := range []string{"full", "part"} {
+		fmt.Fprintf(g, "\nTEXT %sGoto<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+		g.ins("ADDQ", "64(R10)", "AX")
+		g.ins("MOVLQSX", "BX", "16(R12)")
+		g.ins("ADDQ", "BX", "48(R10)")
+		g.ins("MOVQ", "48(R10)", "BX")
+		g.ins("MOVLQSX", "SI", "8(R12)")
+		g.ins("ADDQ", "BX", "SI")
+		g.ins("MOVLQSX", "CX", "12(R12)")
+		g.WriteString("\tTESTQ CX, CX\n\tJEQ stop\n\tCMPQ BX, 56(R10)\n\tJGE stop\n")
+		dispatch()
+		g.WriteString(end)
+
+		fmt.Fprintf(g, "\nTEXT %sIfScalar<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+		g.ins("MOVL", "BX", "8(R12)")
+		g.ins("MOVLQSX", "CX", "12(R12)")
+		g.ins("MOVLQSX", "SI", "16(R12)")
+		g.WriteString("\tTESTB $1, (R13)(BX*1)\n")
+		g.ins("CMOVQEQ", "CX", "SI")
+		dispatch()
+
+		fmt.Fprintf(g, "\nTEXT %sIfPred<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+		g.ins("MOVL", "BX", "8(R12)")
+		g.ins("MOVLQSX", "CX", "16(R12)")
+		g.ins("MOVL", "R8", "(R14)(BX*1)")
+		g.WriteString("\tANDL DX, R8\n\tJEQ none\n")
+		g.ins("MOVLQSX", "CX", "12(R12)")
+		g.WriteString("\tCMPL R8, DX\n\tJNE stop\n\nnone:\n")
+		dispatch()
+		g.WriteString(end)
+	}
+	return g.Bytes()
+}
+
 // accessNames are the operations of this file in the order of their codes, with what they take.
 func accessNames() (names []string, files [][]string) {
 	for _, a := range accesses() {
@@ -344,6 +387,9 @@ func accessNames() (names []string, files [][]string) {
 	for _, name := range []string{"SteadyS", "SteadyU"} {
 		names, files = append(names, name), append(files, []string{"scalars", "scalars", "literal", "literal"})
 	}
+	names, files = append(names, "Goto"), append(files, []string{"literal", "literal", "literal", "literal"})
+	names, files = append(names, "IfScalar"), append(files, []string{"literal", "scalars", "literal", "literal"})
+	names, files = append(names, "IfPred"), append(files, []string{"literal", "preds", "literal", "literal"})
 	return names, files
 }
 

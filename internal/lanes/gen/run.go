@@ -180,7 +180,7 @@ func runGo(rows []*row) []byte {
 	for i, name := range names {
 		list(name, files[i])
 	}
-	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) uint64 {\n\tfor i := range code {\n\t\tswitch o := &code[i]; o.Code {\n\t\tcase OpEnd:\n\t\t\treturn o.Imm\n")
+	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) uint64 {\n\tfor o := &code[0]; ; o = o.after(1) {\n\t\tswitch o.Code {\n\t\tcase OpEnd:\n\t\t\treturn o.Imm\n")
 	for _, r := range runnable(rows) {
 		fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\t%s\n", r.name, r.goCall())
 	}
@@ -200,7 +200,8 @@ func runGo(rows []*row) []byte {
 			fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\tx.setPred(o.D, %s, mask)\n", w.name, e)
 		}
 	}
-	b.WriteString("\t\tdefault:\n\t\t\tif !x.access(o, mask) {\n\t\t\t\treturn o.Imm\n\t\t\t}\n\t\t}\n\t}\n\tpanic(\"BUG: a list of operations without an end\")\n}\n")
+	b.WriteString("\t\tcase OpGoto, OpIfScalar, OpIfPred:\n\t\t\tn, ok := x.jump(o, mask)\n\t\t\tif !ok {\n\t\t\t\treturn o.Imm\n\t\t\t}\n\t\t\to = o.after(n - 1)\n" +
+		"\t\tdefault:\n\t\t\tif !x.access(o, mask) {\n\t\t\t\treturn o.Imm\n\t\t\t}\n\t\t}\n\t}\n}\n")
 	return b.Bytes()
 }
 
@@ -282,6 +283,7 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 		b.Write(a.handlers())
 	}
 	b.Write(steady())
+	b.Write(jumps())
 	more, _ := accessNames()
 	names = append(names, more...)
 	for _, table := range []string{"full", "part"} {
