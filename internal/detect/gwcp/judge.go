@@ -2,6 +2,7 @@ package gwcp
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/tally"
@@ -49,6 +50,9 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	c.side.Atomic = c.side.RMW || e.Order >= event.Relaxed || e.Order == event.Volatile && !c.side.Volatile
 	c.side.Wide = c.side.Atomic && (wide(e.Scope) || e.Scope == event.NoScope)
 	c.side.Unit = int(e.Size)
+	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
+		c.side.Unit = int(e.Aux)
+	}
 	if d.classes[*slot] == c {
 		return *slot
 	}
@@ -69,37 +73,58 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	// Loads do not race with each other, and lanes of an atomic operation come one after the other. Lanes of a store that
 	// meet are judged before any is recorded; within tells of them.
 	once := e.Kind != event.Store || e.Order >= event.Relaxed || !d.within(e)
-	for record := false; ; record = true {
-		for i := range w.groups {
-			g := &w.groups[i]
-			lanes := g.lanes & e.Mask
-			if lanes == 0 {
-				continue
-			}
-			a.view = &g.view
-			a.class = d.classOf(e, len(g.sections) > 0)
-			a.write = d.classes[a.class].side.Write
-			a.parts(lanes, &span{warp: e.Warp, epoch: g.epoch, exec: e.Mask, class: a.class})
-			for j := range a.spans {
-				p := &a.spans[j]
-				if e.Space == event.Shared && p.addr >= maxWindow {
-					continue // no such memory
-				}
-				ln := d.line(p.addr)
-				if a.write && e.Kind == event.Atomic && p.lanes&(p.lanes-1) != 0 && p.shape.den() == 0 {
-					d.inTurn(ln, p)
-					continue
-				}
-				if !record {
-					d.check(ln, p)
-				}
-				if record || once {
-					d.record(ln, p)
+	switch {
+	case len(w.groups) == 1:
+		d.lanes(&w.groups[0], e.Mask, true, once)
+	case once && e.Kind != event.Load: // in the order of lanes
+		for m := e.Mask; m != 0; m &= m - 1 {
+			for i := range w.groups {
+				if g := &w.groups[i]; g.lanes&m&-m != 0 {
+					d.lanes(g, m&-m, true, true)
 				}
 			}
 		}
-		if record || once {
-			return
+		return
+	default:
+		for i := range w.groups {
+			if g := &w.groups[i]; g.lanes&e.Mask != 0 {
+				d.lanes(g, g.lanes&e.Mask, true, once)
+			}
+		}
+	}
+	if once {
+		return
+	}
+	for i := range w.groups {
+		if g := &w.groups[i]; g.lanes&e.Mask != 0 {
+			d.lanes(g, g.lanes&e.Mask, false, true)
+		}
+	}
+}
+
+// lanes judges, records, or both, the access of lanes of g.
+func (d *Detector) lanes(g *group, lanes uint32, judge, record bool) {
+	a := &d.act
+	e := a.e
+	a.view = &g.view
+	a.class = d.classOf(e, len(g.sections) > 0)
+	a.write = d.classes[a.class].side.Write
+	a.parts(lanes, &span{warp: e.Warp, epoch: g.epoch, exec: e.Mask, class: a.class})
+	for i := range a.spans {
+		p := &a.spans[i]
+		if e.Space == event.Shared && p.addr >= maxWindow {
+			continue // no such memory
+		}
+		ln := d.line(p.addr)
+		if a.write && e.Kind == event.Atomic && p.lanes&(p.lanes-1) != 0 && p.shape.den() == 0 {
+			d.inTurn(ln, p)
+			continue
+		}
+		if judge {
+			d.check(ln, p)
+		}
+		if record {
+			d.record(ln, p)
 		}
 	}
 }
@@ -135,30 +160,30 @@ func (d *Detector) inTurn(ln *line, p *part) {
 
 // check judges an access against what a line holds.
 func (d *Detector) check(ln *line, p *part) {
-	d.against(&ln.w, p)
+	d.against(ln, &ln.w, p)
 	if d.act.write {
-		d.against(&ln.r, p)
+		d.against(ln, &ln.r, p)
 	}
 	if ln.more == nil {
 		return
 	}
 	if c := ln.more.cells; c != nil {
 		for gm := p.gm; gm != 0; gm &= gm - 1 {
-			d.against(&c[bits.TrailingZeros32(gm)], p)
+			d.against(ln, &c[bits.TrailingZeros32(gm)], p)
 		}
 	}
 	for i := range ln.more.ws {
-		d.against(&ln.more.ws[i], p)
+		d.against(ln, &ln.more.ws[i], p)
 	}
 	if d.act.write {
 		for i := range ln.more.rs {
-			d.against(&ln.more.rs[i], p)
+			d.against(ln, &ln.more.rs[i], p)
 		}
 	}
 }
 
 // against judges an access against an earlier one.
-func (d *Detector) against(x *span, p *part) {
+func (d *Detector) against(ln *line, x *span, p *part) {
 	if x.gm&p.gm == 0 || !x.shape.overlaps(p.shape) || x.sameThreads(&p.span) {
 		return
 	}
@@ -169,7 +194,7 @@ func (d *Detector) against(x *span, p *part) {
 	if d.strongPair(x) {
 		return
 	}
-	d.races(x, p)
+	d.races(ln, x, p)
 }
 
 // strongPair says that the actor and x are both atomic, with scopes that overlap: that of one reaches beyond the block, or
@@ -180,7 +205,7 @@ func (d *Detector) strongPair(x *span) bool {
 }
 
 // races reports the lanes of p that race with x, granule by granule.
-func (d *Detector) races(x *span, p *part) {
+func (d *Detector) races(ln *line, x *span, p *part) {
 	a := &d.act
 	var done uint32
 	for gm := x.gm & p.gm; gm != 0; gm &= gm - 1 {
@@ -193,7 +218,7 @@ func (d *Detector) races(x *span, p *part) {
 				others &^= 1 << uint(lane)
 			}
 			late := d.run.behind(&a.view.p, a.blk, x.warp, others, x.epoch)
-			if late == 0 {
+			if late == 0 || d.observed(ln, x, g, lane) {
 				continue
 			}
 			done |= 1 << uint(lane)
@@ -206,6 +231,37 @@ func (d *Detector) races(x *span, p *part) {
 		}
 	}
 }
+
+// strong says that an access can be part of a pattern (PTX ISA, "Morally Strong Operations").
+func (c *class) strong() bool { return c.side.Atomic || c.order == event.Volatile }
+
+// observed says that a strong write x of granule g comes before the actor's lane because a strong read that observed it does: the second
+// clause of causality order.
+func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
+	m := &d.classes[x.class]
+	if !m.side.Write || !m.strong() {
+		return false
+	}
+	a := &d.act
+	by := func(r *span) bool {
+		n := &d.classes[r.class]
+		if r.gm>>uint(g)&1 == 0 || !n.strong() || n.side.Unit != m.side.Unit || !r.shape.overlaps(x.shape) {
+			return false
+		}
+		if r.warp/d.run.wpb != x.warp/d.run.wpb && !(m.reaches() && n.reaches()) {
+			return false
+		}
+		lanes := r.owners(g)
+		return r.warp == a.e.Warp && lanes>>uint(lane)&1 != 0 || d.run.behind(&a.view.p, a.blk, r.warp, lanes, r.epoch) != lanes
+	}
+	if by(&ln.r) {
+		return true
+	}
+	return ln.more != nil && slices.ContainsFunc(ln.more.rs, func(r span) bool { return by(&r) })
+}
+
+// reaches says that the scope of a strong access reaches beyond the block.
+func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile }
 
 // within finds lanes of one store that write the same bytes, and says whether there are any.
 func (d *Detector) within(e *event.Event) (any bool) {

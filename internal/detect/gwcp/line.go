@@ -223,9 +223,9 @@ func (d *Detector) read(ln *line, n *span) {
 	}
 }
 
-// replaces says that a read races with everything that the read x races with: it comes after, and is no more atomic.
+// replaces says that the read n comes after x and is as strong: it races with everything that x races with, and has observed what x has.
 func (d *Detector) replaces(n, x *span) bool {
-	if n.class != x.class && d.classes[n.class].side.Atomic && d.classes[n.class].side != d.classes[x.class].side {
+	if n.class != x.class && d.classes[n.class].side != d.classes[x.class].side {
 		return false
 	}
 	a := &d.act
