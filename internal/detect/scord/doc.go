@@ -1,0 +1,42 @@
+// Package scord is ScoRD: a hardware detector of scoped races in global memory (Kamath, George, Basu: "ScoRD: A Scoped Race
+// Detector for GPUs", sections III and IV), simulated on events.
+//
+// # What it keeps
+//
+// Per block a barrier ID of 8 bits, which every completed barrier counts up. Per warp the fence file, a block and a device
+// fence ID of 6 bits, and a lock table of four entries, a circular buffer. Per 4 bytes of global memory a word of 8 bytes
+// about the last access: its warp, the barrier ID of its block, the fence IDs of its warp, a Bloom filter of 16 bits of the
+// locks it held, and the flags Modified, BlkShared, DevShared, IsAtom, Scope and Strong. Everything is of warps: lanes of one
+// warp never race.
+//
+// # What it judges
+//
+// An access is let pass when it is the first (table III, a), when its warp alone has accessed the location (b), or when the
+// last access was by its block with a barrier in between and no other block has read it (c). Otherwise, in this order
+// (table IV): two atomics race when they are of different blocks and the earlier has block scope (d). An access by another
+// warp, other than a load of what nobody wrote, races when the earlier warp has executed no fence since (a: same block,
+// either scope; b: another block, device scope), when locks are in play and the two have none in common (e, f), or when
+// one of the two, or any access since the first, was neither volatile nor atomic (c).
+//
+// # Where the paper leaves a choice
+//
+//   - The figure of the word gives no widths for warp and block; here they share 17 bits, the warp's number in the grid, so
+//     that warps 131072 apart are one.
+//   - Conditions (c), (e) and (f) ask for another warp, as the text says of (a); without it they would fire in program order.
+//   - A store ends the period in which BlkShared and DevShared were gathered: the text tells when loads set them, and nothing
+//     of when they are cleared.
+//   - Locks are inferred by package lock: a compare-and-swap, whatever its outcome, then a fence of at least its scope; an
+//     exchange gives the lock back. A lock enters the table when it has been acquired.
+//   - Each kernel begins with fresh metadata. Relaxed, acquire and release accesses are strong; the paper knows volatile
+//     ones only. Acquire and release order nothing (section VI leaves them to future work).
+//   - The cache of scord-cached has one entry for each 16 segments of device memory, which are a sixteenth of it apart;
+//     how large that memory is decides what collides, so it is an option.
+//
+// # Known blind spots, as published
+//
+// Shared memory; lanes of one warp; all but the last access to a location; a fence by the earlier warp anywhere after its
+// access orders it with everyone, also when nothing tells the later warp; a block-scope atomic after a device-scope one;
+// counters that wrap around (64 fences or 256 barriers later, which also gives false alarms); locks that collide in the filter
+// or were pushed out of the table; with the cache, what collides in it. Critical sections whose accesses are weak are
+// reported (condition c), although fences order them in the PTX memory model; so are handovers by weak accesses.
+package scord

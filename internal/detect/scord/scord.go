@@ -1,0 +1,227 @@
+package scord
+
+import (
+	"math/bits"
+	"strconv"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/detect/shadow"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const source = "Kamath, George, Basu: ScoRD (ISCA 2020), sections III and IV"
+
+var (
+	granularity = detect.Option{Name: "granularity", Doc: "bytes of memory that share a metadata word (table VII)", Values: []string{"4", "8", "16"}}
+	fenceBits   = detect.Option{Name: "fencebits", Doc: "width of the fence IDs", Values: []string{"6", "3", "4", "5"}}
+	barrierBits = detect.Option{Name: "barrierbits", Doc: "width of the barrier ID", Values: []string{"8", "4", "2"}}
+	deviceBytes = detect.Option{Name: "memory", Doc: "device memory that the metadata cache is a sixteenth of", Values: []string{"4G", "64M", "1M", "4K"}}
+)
+
+// Spec is ScoRD with metadata for all of memory.
+var Spec = spec("scord", "ScoRD, hardware for scoped races: fences, scoped atomics and locks in global memory, the last access of each location.", false)
+
+// Cached is ScoRD with metadata for a sixteenth of memory.
+var Cached = spec("scord-cached", "ScoRD with its metadata in a direct-mapped cache of a sixteenth of the entries.", true)
+
+func spec(name, doc string, cached bool) detect.Spec {
+	s := detect.Spec{Name: name, Doc: doc, Source: source, Needs: event.NeedGlobal | event.NeedSync | event.NeedLaunch,
+		Options: []detect.Option{granularity, fenceBits, barrierBits}}
+	if cached {
+		s.Options = append(s.Options, deviceBytes)
+	}
+	s.New = func(c detect.Config) detect.Detector {
+		d := &Detector{name: name, tally: tally.New(name), granule: number(s.Option(c, granularity.Name)),
+			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
+			locks: lock.New(lock.Rules{Scope: lock.OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true})}
+		if cached {
+			total := map[string]uint64{"4G": 4 << 30, "64M": 64 << 20, "1M": 1 << 20, "4K": 4 << 10}[s.Option(c, deviceBytes.Name)]
+			d.entries = total / d.granule / 16
+		}
+		d.memory = shadow.New[cell](int(d.granule))
+		return d
+	}
+	return s
+}
+
+func number(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		panic("BUG: an option's value is no number: " + s)
+	}
+	return n
+}
+
+// Detector is one run of ScoRD.
+type Detector struct {
+	name        string
+	granule     uint64
+	entries     uint64 // of the cache; 0: none
+	fenceMask   uint8
+	barrierMask uint8
+	tally       *tally.Tally
+	memory      *shadow.Memory[cell]
+	locks       *lock.Tracker
+
+	launch   event.Launch
+	running  bool
+	perBlock uint32
+	barriers []uint8 // by block
+	warps    []warpState
+}
+
+// warpState is the hardware's state of a warp.
+type warpState struct {
+	blockFence, deviceFence uint8
+	next                    uint8 // entry of the lock table to be used next
+	table                   [4]held
+	filter                  uint16 // of the table
+}
+
+// held is an entry of a lock table.
+type held struct {
+	hash   uint8 // 6 bits
+	valid  bool
+	device bool
+}
+
+// bit is the lock's bit in a filter of 16.
+func (h held) bit() uint16 {
+	n := uint32(h.hash) << 1
+	if h.device {
+		n |= 1
+	}
+	return 1 << (n * 0x9e3779b1 >> 28)
+}
+
+// Events implements event.Sink.
+func (d *Detector) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch {
+		case e.Kind == event.KernelBegin:
+			d.begin(&b.Launches[e.Side])
+		case !d.running || e.Launch != d.launch.ID:
+		case e.Kind == event.KernelEnd:
+			d.running = false
+		case e.Kind == event.Load, e.Kind == event.Store:
+			if e.Space == event.Global {
+				d.access(b, e)
+			}
+		case e.Kind == event.Atomic:
+			if e.Space == event.Global {
+				d.access(b, e)
+				d.lock(b, e)
+			}
+		case e.Kind == event.Fence:
+			d.fence(e)
+			d.lock(b, e)
+		case e.Kind == event.BarrierDone:
+			id := &d.barriers[e.Warp/d.perBlock]
+			*id = (*id + 1) & d.barrierMask
+		}
+	}
+}
+
+func (d *Detector) begin(l *event.Launch) {
+	d.launch, d.running, d.perBlock = *l, true, l.WarpsPerBlock()
+	d.locks.Begin(l)
+	d.memory.Clear()
+	blocks := l.Grid.Count()
+	d.barriers = make([]uint8, blocks)
+	d.warps = make([]warpState, blocks*uint64(d.perBlock))
+}
+
+func (d *Detector) fence(e *event.Event) {
+	w := &d.warps[e.Warp]
+	if e.Scope >= event.ScopeGPU {
+		w.deviceFence = (w.deviceFence + 1) & d.fenceMask
+	} else {
+		w.blockFence = (w.blockFence + 1) & d.fenceMask
+	}
+}
+
+// lock follows what an atomic or a fence does to the warp's lock table.
+func (d *Detector) lock(b *event.Batch, e *event.Event) {
+	steps := d.locks.Event(b, e)
+	if len(steps) == 0 {
+		return
+	}
+	w := &d.warps[e.Warp]
+	for _, s := range steps {
+		h := held{uint8(s.Lock.Addr >> 2 * 0x9e3779b97f4a7c15 >> 58), true, s.Device}
+		if s.Kind == lock.Acquire {
+			w.take(h)
+		} else {
+			w.give(h)
+		}
+	}
+	w.filter = 0
+	for _, h := range w.table {
+		if h.valid {
+			w.filter |= h.bit()
+		}
+	}
+}
+
+func (w *warpState) take(h held) {
+	for _, x := range w.table {
+		if x == h {
+			return
+		}
+	}
+	w.table[w.next] = h
+	w.next = (w.next + 1) % uint8(len(w.table))
+}
+
+func (w *warpState) give(h held) {
+	for i := range w.table {
+		if w.table[i] == h {
+			w.table[i].valid = false
+		}
+	}
+}
+
+// Findings implements detect.Detector.
+func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// MemoryBytes implements detect.Metered.
+func (d *Detector) MemoryBytes() uint64 {
+	return d.memory.Bytes() + uint64(len(d.barriers)) + uint64(len(d.warps))*24
+}
+
+// access judges an access of a warp.
+func (d *Detector) access(b *event.Batch, e *event.Event) {
+	now := d.arrival(e)
+	if e.Flags&event.FlagScattered == 0 && uint64(e.Size) == d.granule && e.Stride == int64(e.Size) && e.Addr%d.granule == 0 &&
+		e.Mask == ^uint32(0) && d.entries == 0 {
+		for lane := 0; lane < 32; {
+			row := d.memory.Row(e.Addr+uint64(lane)*d.granule, 32-lane)
+			for i := range row {
+				d.cell(&row[i], e, &now, lane+i)
+			}
+			lane += len(row)
+		}
+		return
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addr := b.AddrOf(e, lane)
+		for at := addr &^ (d.granule - 1); at < addr+uint64(e.Size); at += d.granule {
+			now.address = addr
+			d.cell(d.entry(at, &now), e, &now, lane)
+		}
+	}
+}
+
+// entry finds the metadata of a granule, and notes its tag.
+func (d *Detector) entry(at uint64, now *access) *cell {
+	if d.entries == 0 {
+		return d.memory.Global(at)
+	}
+	n := at / d.granule
+	now.tag = word(n/d.entries%16) << tagShift
+	return d.memory.Global(n % d.entries * d.granule)
+}

@@ -1,0 +1,210 @@
+package scord
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const base = 0x2000_0000_0000
+
+// stream makes the events of a launch of blocks with two warps each.
+type stream struct{ b event.Batch }
+
+func launched(blocks uint32) *stream {
+	s := &stream{}
+	s.b.Launches = []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}
+	s.b.Events = []event.Event{{Kind: event.KernelBegin, Launch: 1}}
+	return s
+}
+
+func (s *stream) add(e event.Event) *stream {
+	e.Launch = 1
+	if e.Place == 0 {
+		e.Place = uint32(len(s.b.Events))
+	}
+	s.b.Events = append(s.b.Events, e)
+	return s
+}
+
+// do adds the operations of a line, "WARP OP [ADDRESS]" each, separated by semicolons. Warps 0 and 1 are of block 0.
+//
+//	ld st ldv stv  weak and volatile accesses of a word by lane 0    add addb  atomic of device, of block scope
+//	cas casb exch exchb  those that make locks    fence fenceb  fences    bar  a barrier of the warp's block
+func (s *stream) do(line string) *stream {
+	for op := range strings.SplitSeq(line, ";") {
+		var warp uint32
+		var what string
+		at := uint64(0)
+		_, _ = fmt.Sscan(op, &warp, &what, &at) // the address may be missing
+		e := event.Event{Warp: warp, Mask: 1, Addr: base + at*4, Size: 4, Space: event.Global}
+		name, block := strings.CutSuffix(what, "b")
+		e.Scope = event.ScopeGPU
+		if block {
+			e.Scope = event.ScopeCTA
+		}
+		switch name {
+		case "ld", "ldv":
+			e.Kind, e.Flags, e.Scope = event.Load, event.FlagRead, event.NoScope
+		case "st", "stv":
+			e.Kind, e.Flags, e.Scope = event.Store, event.FlagWrite, event.NoScope
+		case "add", "cas", "exch":
+			e.Kind, e.Order, e.Flags = event.Atomic, event.Relaxed, event.FlagRead|event.FlagWrite
+			e.RMW = map[string]event.RMW{"cas": event.CompareAndSwap, "exch": event.Exchange}[name]
+		case "fence":
+			e = event.Event{Kind: event.Fence, Warp: warp, Mask: 1, Order: event.SC, Scope: e.Scope}
+		case "bar":
+			e = event.Event{Kind: event.BarrierDone, Warp: warp, Mask: 1}
+		default:
+			panic("no operation " + what)
+		}
+		if strings.HasSuffix(name, "v") {
+			e.Order = event.Volatile
+		}
+		s.add(e)
+	}
+	return s
+}
+
+// notesOf are the classes of races that a detector finds, sorted.
+func notesOf(d detect.Detector, b *event.Batch) []string {
+	d.Events(b)
+	var out []string
+	for _, f := range d.Findings() {
+		at := strings.LastIndex(f.Message, ": ")
+		out = append(out, strings.TrimSuffix(f.Message[at+2:], ")"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestTables has a case for each condition of tables III and IV, and its absence.
+func TestTables(t *testing.T) {
+	for _, c := range []struct{ what, line, want string }{
+		{"III a: first access", "0 st; 1 st 1", ""},
+		{"III b: program order", "0 st; 0 ld; 0 st", ""},
+		{"III c: barrier", "0 st; 0 bar; 1 ld; 0 bar; 0 st", ""},
+		{"III c: not after another block's read", "0 ld; 2 ld; 2 bar; 3 st; 3 bar; 2 ld", "missing block fence"},
+		{"reads alone", "0 ld; 1 ld; 2 ld; 3 ld", ""},
+		{"IV a", "0 stv; 1 ldv", "missing block fence"},
+		{"IV a: a fence of either scope", "0 stv; 0 fenceb; 1 ldv", ""},
+		{"IV a: device", "0 stv; 0 fence; 1 ldv", ""},
+		{"IV a: the other warp's fence does not help", "0 stv; 1 fence; 1 ldv", "missing block fence"},
+		{"IV a: write after read", "0 ldv; 1 stv", "missing block fence"},
+		{"IV b", "0 stv; 2 ldv", "missing device fence"},
+		{"IV b: a block fence is too little", "0 stv; 0 fenceb; 2 ldv", "missing device fence"},
+		{"IV b: a device fence", "0 stv; 0 fence; 2 ldv", ""},
+		{"IV c: weak store", "0 st; 0 fence; 2 ldv", "not strong access"},
+		{"IV c: weak load", "0 stv; 0 fence; 2 ld", "not strong access"},
+		{"IV c: weak at any time before", "0 ld; 0 stv; 0 fence; 2 ldv", "not strong access"},
+		{"IV d", "0 addb; 2 addb", "scoped atomic"},
+		{"IV d: device first", "0 add; 2 addb", ""}, // blind, as published
+		{"IV d: block first", "0 addb; 2 add", "scoped atomic"},
+		{"IV d: one block", "0 addb; 1 addb", ""},
+		{"atomic and load", "0 add; 2 ldv", "missing device fence"},
+		{"atomic and load, fenced", "0 add; 0 fence; 2 ldv", ""},
+		{"IV e", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 ldv", "missing common lock on load"},
+		{"IV f", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 8; 2 fence; 2 stv", "missing common lock on store"},
+		{"common lock", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 9; 2 fence; 2 ldv; 2 stv; 2 fence; 2 exch 9", ""},
+		{"a device lock that a block fence does not complete", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 9; 2 fenceb; 2 stv", "missing common lock on store"},
+		{"given back", "0 cas 9; 0 fence; 0 fence; 0 exch 9; 0 stv; 0 fence; 2 cas 9; 2 fence; 2 stv", "missing common lock on store"},
+		{"one accessor: the first reader is forgotten", "0 ldv; 1 ldv; 1 fence; 2 stv", ""},
+	} {
+		d := Spec.New(detect.Config{})
+		if got := strings.Join(notesOf(d, &launched(2).do(c.line).b), ", "); got != c.want {
+			t.Errorf("%s: %q gives %q, want %q", c.what, c.line, got, c.want)
+		}
+	}
+}
+
+// TestCounters wraps counters around: the race that is seen after 64 fences is none, and the one not seen after 256
+// barriers is one, as the paper says.
+func TestCounters(t *testing.T) {
+	fenced := func(n int) string { return "0 stv" + strings.Repeat("; 0 fence", n) + "; 2 ldv" }
+	narrow, err := detect.Choose([]detect.Spec{Spec, Cached}, "scord:fencebits=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		spec detect.Spec
+		n    int
+		race bool
+	}{{Spec, 63, false}, {Spec, 64, true}, {Spec, 65, false}, {narrow, 7, false}, {narrow, 8, true}} {
+		if got := notesOf(c.spec.New(detect.Config{}), &launched(2).do(fenced(c.n)).b); (len(got) > 0) != c.race {
+			t.Errorf("%d fences: %v", c.n, got)
+		}
+	}
+}
+
+// TestGranularity has neighbours share a word.
+func TestGranularity(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		far  int
+		race bool
+	}{{"scord", 1, false}, {"scord:granularity=8", 1, true}, {"scord:granularity=8", 2, false}, {"scord:granularity=16", 3, true}} {
+		s, err := detect.Choose([]detect.Spec{Spec}, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := notesOf(s.New(detect.Config{}), &launched(2).do(fmt.Sprintf("0 stv 0; 2 ldv %d", c.far)).b); (len(got) > 0) != c.race {
+			t.Errorf("%s, %d words apart: %v", c.text, c.far, got)
+		}
+	}
+}
+
+// TestCache lets two locations share an entry: the race on one of them is missed when the other comes between.
+func TestCache(t *testing.T) {
+	s, err := detect.Choose([]detect.Spec{Cached}, "scord-cached:memory=4K")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, race := range map[string]bool{"0 stv 0; 2 ldv 0": true, "0 stv 0; 0 stv 64; 2 ldv 0": false, "0 stv 0; 0 stv 65; 2 ldv 0": true,
+		"0 stv 0; 2 ldv 64": false} {
+		if got := notesOf(s.New(detect.Config{}), &launched(2).do(line).b); (len(got) > 0) != race {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+// TestRows compares whole warps in lane order with the same lanes one by one.
+func TestRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 300 {
+		whole, apart := launched(3), launched(3)
+		for range 30 {
+			e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
+				Mask: ^uint32(0), Space: event.Global, Addr: base + uint64(rng.IntN(40))*4, Order: event.Order(rng.IntN(2))}
+			switch rng.IntN(6) {
+			case 0, 1:
+				e.Kind, e.Flags = event.Store, event.FlagWrite
+			case 2:
+				e = event.Event{Kind: event.Fence, Warp: e.Warp, Mask: ^uint32(0), Order: event.SC, Scope: event.ScopeCTA + event.Scope(2*rng.IntN(2))}
+			case 3:
+				e = event.Event{Kind: event.BarrierDone, Warp: e.Warp, Mask: 1}
+			}
+			whole.add(e)
+			if e.Size == 0 {
+				apart.add(e)
+				continue
+			}
+			for lane := range 32 {
+				one := e
+				one.Mask, one.Addr = 1<<lane, e.Addr+uint64(lane)*4
+				apart.add(one)
+			}
+		}
+		a, b := Spec.New(detect.Config{}), Spec.New(detect.Config{})
+		a.Events(&whole.b)
+		b.Events(&apart.b)
+		x, y := a.Findings(), b.Findings()
+		if fmt.Sprint(x) != fmt.Sprint(y) {
+			t.Fatalf("whole warps give\n%v\nand their lanes\n%v", x, y)
+		}
+	}
+}
