@@ -873,28 +873,10 @@ func asmScatter32(mem []byte, off *V64, a *V32, mask uint32)
 func asmScatter64(mem []byte, off, a *V64, mask uint32)
 
 //go:noescape
-func asmLoad8U(d *V32, mem []byte, mask uint32)
-
-//go:noescape
-func asmLoad8S(d *V32, mem []byte, mask uint32)
-
-//go:noescape
-func asmLoad16U(d *V32, mem []byte, mask uint32)
-
-//go:noescape
-func asmLoad16S(d *V32, mem []byte, mask uint32)
-
-//go:noescape
 func asmLoad32(d *V32, mem []byte, mask uint32)
 
 //go:noescape
 func asmLoad64(d *V64, mem []byte, mask uint32)
-
-//go:noescape
-func asmStore8(mem []byte, a *V32, mask uint32)
-
-//go:noescape
-func asmStore16(mem []byte, a *V32, mask uint32)
 
 //go:noescape
 func asmStore32(mem []byte, a *V32, mask uint32)

@@ -296,14 +296,8 @@ func asmGather32(d *V32, mem []byte, off *V64, mask uint32)         { panic("BUG
 func asmGather64(d *V64, mem []byte, off *V64, mask uint32)         { panic("BUG: no assembly") }
 func asmScatter32(mem []byte, off *V64, a *V32, mask uint32)        { panic("BUG: no assembly") }
 func asmScatter64(mem []byte, off, a *V64, mask uint32)             { panic("BUG: no assembly") }
-func asmLoad8U(d *V32, mem []byte, mask uint32)                     { panic("BUG: no assembly") }
-func asmLoad8S(d *V32, mem []byte, mask uint32)                     { panic("BUG: no assembly") }
-func asmLoad16U(d *V32, mem []byte, mask uint32)                    { panic("BUG: no assembly") }
-func asmLoad16S(d *V32, mem []byte, mask uint32)                    { panic("BUG: no assembly") }
 func asmLoad32(d *V32, mem []byte, mask uint32)                     { panic("BUG: no assembly") }
 func asmLoad64(d *V64, mem []byte, mask uint32)                     { panic("BUG: no assembly") }
-func asmStore8(mem []byte, a *V32, mask uint32)                     { panic("BUG: no assembly") }
-func asmStore16(mem []byte, a *V32, mask uint32)                    { panic("BUG: no assembly") }
 func asmStore32(mem []byte, a *V32, mask uint32)                    { panic("BUG: no assembly") }
 func asmStore64(mem []byte, a *V64, mask uint32)                    { panic("BUG: no assembly") }
 func asmOffsets(off, addr *V64, origin, limit, align uint64, mask uint32) uint32 {

@@ -6,38 +6,6 @@ import "encoding/binary"
 // outside of mem is the caller's bug. Lanes outside of the mask touch no memory. Lanes that write one place do so in
 // the order of their numbers, so the last one's value stays. Numbers are little-endian.
 
-// Gather8U reads a byte at mem[off] into each lane, zeros above it.
-func Gather8U(d *V32, mem []byte, off *V64, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(mem[off[l]])
-	}
-}
-
-// Gather8S reads a byte at mem[off] into each lane and extends its sign.
-func Gather8S(d *V32, mem []byte, off *V64, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(int8(mem[off[l]]))
-	}
-}
-
-// Gather16U reads two bytes at mem[off] into each lane, zeros above them.
-func Gather16U(d *V32, mem []byte, off *V64, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(binary.LittleEndian.Uint16(mem[off[l]:]))
-	}
-}
-
-// Gather16S reads two bytes at mem[off] into each lane and extends their sign.
-func Gather16S(d *V32, mem []byte, off *V64, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(int16(binary.LittleEndian.Uint16(mem[off[l]:])))
-	}
-}
-
 // Gather32 reads four bytes at mem[off] into each lane.
 func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
 	if avx512 {
@@ -59,22 +27,6 @@ func Gather64(d *V64, mem []byte, off *V64, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[off[l]:])
-	}
-}
-
-// Scatter8 writes the low byte of each lane to mem[off].
-func Scatter8(mem []byte, off *V64, a *V32, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		mem[off[l]] = byte(a[l])
-	}
-}
-
-// Scatter16 writes the low two bytes of each lane to mem[off].
-func Scatter16(mem []byte, off *V64, a *V32, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		binary.LittleEndian.PutUint16(mem[off[l]:], uint16(a[l]))
 	}
 }
 
@@ -102,56 +54,7 @@ func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
 	}
 }
 
-// Load8U reads lane l from mem[l], zeros above it. Mem reaches to the last lane of the mask at least; so in all loads
-// and stores below.
-func Load8U(d *V32, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad8U(d, mem, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(mem[l])
-	}
-}
-
-// Load8S reads lane l from mem[l] and extends its sign.
-func Load8S(d *V32, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad8S(d, mem, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(int8(mem[l]))
-	}
-}
-
-// Load16U reads lane l from mem[2*l], zeros above it.
-func Load16U(d *V32, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad16U(d, mem, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(binary.LittleEndian.Uint16(mem[2*l:]))
-	}
-}
-
-// Load16S reads lane l from mem[2*l] and extends its sign.
-func Load16S(d *V32, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad16S(d, mem, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint32(int16(binary.LittleEndian.Uint16(mem[2*l:])))
-	}
-}
-
-// Load32 reads lane l from mem[4*l].
+// Load32 reads lane l from mem[4*l]. Mem reaches to the last lane of the mask at least; so in all loads and stores below.
 func Load32(d *V32, mem []byte, mask uint32) {
 	if avx512 {
 		asmLoad32(d, mem, mask)
@@ -172,30 +75,6 @@ func Load64(d *V64, mem []byte, mask uint32) {
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[8*l:])
-	}
-}
-
-// Store8 writes the low byte of lane l to mem[l].
-func Store8(mem []byte, a *V32, mask uint32) {
-	if avx512 {
-		asmStore8(mem, a, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		mem[l] = byte(a[l])
-	}
-}
-
-// Store16 writes the low two bytes of lane l to mem[2*l].
-func Store16(mem []byte, a *V32, mask uint32) {
-	if avx512 {
-		asmStore16(mem, a, mask)
-		return
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		binary.LittleEndian.PutUint16(mem[2*l:], uint16(a[l]))
 	}
 }
 
@@ -236,9 +115,6 @@ func Perm32(d, a, from *V32, mask uint32) {
 	}
 }
 
-// InRange reports whether off <= limit in every lane of the mask.
-func InRange(off *V64, limit uint64, mask uint32) bool { return LEU64S(off, limit, mask) == mask }
-
 // Offsets makes off = addr - origin in every lane, and reports whether off <= limit and off&align = 0 in those of the
 // mask: whether accesses within a piece of memory are in range and aligned. Off may be addr.
 func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
@@ -252,16 +128,6 @@ func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
 		ok = ok && (mask>>l&1 == 0 || at&align == 0 && at <= limit)
 	}
 	return ok
-}
-
-// EqualAll32 reports whether the lanes of the mask hold the same value.
-func EqualAll32(a *V32, mask uint32) bool {
-	return mask == 0 || EQ32S(a, a[first(mask)], mask) == mask
-}
-
-// EqualAll64 reports whether the lanes of the mask hold the same value.
-func EqualAll64(a *V64, mask uint32) bool {
-	return mask == 0 || EQ64S(a, a[first(mask)], mask) == mask
 }
 
 // Stride reports whether a = base + l*stride in every lane l of the mask, modulo 1<<64. The stride is 0 for one lane or

@@ -7,43 +7,34 @@ import (
 
 // TestMemory compares every load with bytes moved one by one; lanes outside of the mask have offsets far outside.
 func TestMemory(t *testing.T) {
-	type loads struct {
-		name   string
-		size   int
-		signed bool
-		gather func(d *V32, mem []byte, off *V64, mask uint32)
-		load   func(d *V32, mem []byte, mask uint32)
-	}
 	bothWays(t, func(t *testing.T) {
-		for _, c := range []loads{
-			{"8U", 1, false, Gather8U, Load8U}, {"8S", 1, true, Gather8S, Load8S}, {"16U", 2, false, Gather16U, Load16U},
-			{"16S", 2, true, Gather16S, Load16S}, {"32", 4, false, Gather32, Load32},
-		} {
-			r := rand.New(rand.NewPCG(7, 8))
-			for range 200 {
-				m := newAccess(r, c.size)
-				var d, e, before V32
-				m.random(r, &d)
-				e, before = d, d
-				c.gather(&d, m.mem, &m.off, m.mask)
-				c.load(&e, m.side, m.mask)
-				for l := range 32 {
-					scattered, sideways := before[l], before[l]
-					if m.mask>>l&1 != 0 {
-						scattered = uint32(number(m.mem[m.off[l]:], c.size, c.signed))
-						sideways = uint32(number(m.side[l*c.size:], c.size, c.signed))
-					}
-					if d[l] != scattered || e[l] != sideways {
-						t.Fatalf("%s, mask %08x, lane %d: gathered %#x, want %#x; loaded %#x, want %#x", c.name, m.mask, l, d[l], scattered, e[l], sideways)
-					}
-				}
-			}
+		r := rand.New(rand.NewPCG(7, 8))
+		for range 200 {
+			testLoad32(t, r)
 		}
-		r := rand.New(rand.NewPCG(9, 10))
 		for range 200 {
 			testLoad64(t, r)
 		}
 	})
+}
+
+func testLoad32(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	m := newAccess(r, 4)
+	var d V32
+	m.random(r, &d)
+	e, before := d, d
+	Gather32(&d, m.mem, &m.off, m.mask)
+	Load32(&e, m.side, m.mask)
+	for l := range 32 {
+		scattered, sideways := before[l], before[l]
+		if m.mask>>l&1 != 0 {
+			scattered, sideways = uint32(number(m.mem[m.off[l]:], 4, false)), uint32(number(m.side[l*4:], 4, false))
+		}
+		if d[l] != scattered || e[l] != sideways {
+			t.Fatalf("32, mask %08x, lane %d: gathered %#x, want %#x; loaded %#x, want %#x", m.mask, l, d[l], scattered, e[l], sideways)
+		}
+	}
 }
 
 func testLoad64(t *testing.T, r *rand.Rand) {
@@ -84,7 +75,7 @@ func TestMemoryWrites(t *testing.T) {
 	}
 	bothWays(t, func(t *testing.T) {
 		for _, c := range []stores{
-			{"8", 1, Scatter8, Store8}, {"16", 2, Scatter16, Store16}, {"32", 4, Scatter32, Store32},
+			{"32", 4, Scatter32, Store32},
 			{"64", 8, func(mem []byte, off *V64, a *V32, mask uint32) { Scatter64(mem, off, wide(a), mask) },
 				func(mem []byte, a *V32, mask uint32) { Store64(mem, wide(a), mask) }},
 		} {
@@ -186,17 +177,16 @@ func TestPerm32(t *testing.T) {
 	})
 }
 
-func TestShapes(t *testing.T) {
+func TestStride(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(15, 16))
 		for range 2000 {
 			base, stride, mask := r.Uint64(), uint64(r.IntN(40)-20), randomMask(r)
 			var a V64
-			var b V32
 			for l := range 32 {
-				a[l], b[l] = r.Uint64(), r.Uint32()
+				a[l] = r.Uint64()
 				if mask>>l&1 != 0 {
-					a[l], b[l] = base+uint64(l)*stride, uint32(base)
+					a[l] = base + uint64(l)*stride
 				}
 			}
 			gotBase, gotStride, ok := Stride(&a, mask)
@@ -204,31 +194,18 @@ func TestShapes(t *testing.T) {
 			if !ok || several && (gotBase != base || gotStride != stride) || !several && mask != 0 && (gotStride != 0 || gotBase != a[first(mask)]) {
 				t.Fatalf("stride of %x under %08x: %x, %x, %v", a, mask, gotBase, gotStride, ok)
 			}
-			if !EqualAll32(&b, mask) || EqualAll64(&a, mask) != (stride == 0 || !several) {
-				t.Fatalf("equality of %x and %x under %08x", a, b, mask)
-			}
 			if !several {
 				continue
 			}
 			l := 31 - first(bitsBack(mask)) // the last lane of the mask
 			a[l]++
-			b[l]++
 			_, _, ok = Stride(&a, mask)
-			if two := mask & (mask - 1); ok && two&(two-1) != 0 || EqualAll32(&b, mask) {
+			if two := mask & (mask - 1); ok && two&(two-1) != 0 {
 				t.Fatalf("one lane of %x differs under %08x and is not seen", a, mask)
-			}
-			var limit uint64
-			for l := range 32 {
-				if mask>>l&1 != 0 {
-					limit = max(limit, a[l])
-				}
-			}
-			if !InRange(&a, limit, mask) || InRange(&a, limit-1, mask) {
-				t.Fatalf("range of %x under %08x", a, mask)
 			}
 		}
 		var none V64
-		if _, _, ok := Stride(&none, 0); !ok || !InRange(&none, 0, 0) || !EqualAll64(&none, 0) {
+		if _, _, ok := Stride(&none, 0); !ok {
 			t.Fatal("no lanes")
 		}
 	})

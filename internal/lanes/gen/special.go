@@ -71,16 +71,10 @@ func memory() []*row {
 	add("Gather64", v64, []param{mem, off}, gather("VPGATHERQQ"))
 	add("Scatter32", "mem", []param{mem, off, {"a", v32}}, scatter("VPSCATTERQD"))
 	add("Scatter64", "mem", []param{mem, off, {"a", v64}}, scatter("VPSCATTERQQ"))
-	add("Load8U", v32, []param{mem}, load("VPMOVZXBD", 1))
-	add("Load8S", v32, []param{mem}, load("VPMOVSXBD", 1))
-	add("Load16U", v32, []param{mem}, load("VPMOVZXWD", 2))
-	add("Load16S", v32, []param{mem}, load("VPMOVSXWD", 2))
-	add("Load32", v32, []param{mem}, load("VMOVDQU32", 4))
-	add("Load64", v64, []param{mem}, load("VMOVDQU64", 8))
-	add("Store8", "mem", []param{mem, {"a", v32}}, store("VPMOVDB", 1))
-	add("Store16", "mem", []param{mem, {"a", v32}}, store("VPMOVDW", 2))
-	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32", 4))
-	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64", 8))
+	add("Load32", v32, []param{mem}, load("VMOVDQU32"))
+	add("Load64", v64, []param{mem}, load("VMOVDQU64"))
+	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32"))
+	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64"))
 	add("Offsets", "mask", []param{{"off", v64}, {"addr", v64}, {"origin", u64}, {"limit", u64}, {"align", u64}}, offsets)
 	for _, w := range []string{v32, v64} {
 		add("Atomic"+fmt.Sprint(width(w)), "mask", []param{{"d", w}, {"op", u32}, mem, off, {"b", w}, {"c", w}}, rmw(width(w)))
@@ -142,8 +136,8 @@ func scatter(ins string) func(*row) []byte {
 	}
 }
 
-// load reads lanes that lie side by side, size bytes each; a masked instruction touches the lanes of the mask only.
-func load(ins string, size int) func(*row) []byte {
+// load reads lanes that lie side by side; a masked instruction touches the lanes of the mask only.
+func load(ins string) func(*row) []byte {
 	return func(r *row) []byte {
 		g := r.beginMemory()
 		w := width(r.dst)
@@ -151,14 +145,14 @@ func load(ins string, size int) func(*row) []byte {
 		g.ins("CMPL", "$-1", "DX")
 		g.WriteString("\tJNE part\n")
 		for g.chunk = range 32 / g.n {
-			g.ins(ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
+			g.ins(ins, "Z19", fmt.Sprintf("%d(BX)", 64*g.chunk))
 			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
 		}
 		g.WriteString("\tRET\n\npart:\n")
 		for g.chunk = range 32 / g.n {
 			g.maskOf(g.chunk, g.n)
 			g.ins(movu, "Z19", g.mem(r.dst, "(AX)"))
-			g.under("K2", ins, "Z19", fmt.Sprintf("%d(BX)", g.chunk*g.n*size))
+			g.under("K2", ins, "Z19", fmt.Sprintf("%d(BX)", 64*g.chunk))
 			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
 		}
 		g.WriteString("\tRET\n")
@@ -167,7 +161,7 @@ func load(ins string, size int) func(*row) []byte {
 }
 
 // store writes lanes side by side.
-func store(ins string, size int) func(*row) []byte {
+func store(ins string) func(*row) []byte {
 	return func(r *row) []byte {
 		g := r.beginMemory()
 		typ := r.in[1].typ
@@ -177,7 +171,7 @@ func store(ins string, size int) func(*row) []byte {
 		for _, masked := range []bool{false, true} {
 			for g.chunk = range 32 / g.n {
 				g.ins(movu, "Z19", g.mem(typ, "(SI)"))
-				to := fmt.Sprintf("%d(BX)", g.chunk*g.n*size)
+				to := fmt.Sprintf("%d(BX)", 64*g.chunk)
 				if masked {
 					g.maskOf(g.chunk, g.n)
 					g.under("K2", ins, to, "Z19")
