@@ -180,21 +180,15 @@ func (s *released) release(block uint32, wide bool, g *clock.Grid) {
 
 // export writes the clock of a view out as a Grid: known, what v knows of its block, and the own times of lanes.
 func (d *Detector) export(w *warp, v *view, lanes uint32, known *clock.Grid) *clock.Grid {
-	n, at := int(d.wpb), w.number-w.block.first
-	var b *clock.Block
-	if out := w.exist &^ v.mask; v.nested != nil {
-		for m := out; m != 0; m &= m - 1 {
-			u := bits.TrailingZeros32(m)
-			b = b.With(n, at, 1<<uint(u), v.nested[u])
+	var own [32]uint32
+	for m := w.exist; m != 0; m &= m - 1 {
+		u := bits.TrailingZeros32(m)
+		own[u] = v.ofLane(-1, u)
+		if lanes>>uint(u)&1 != 0 {
+			own[u] = v.local
 		}
-	} else if out != 0 {
-		b = b.With(n, at, out, v.warp)
 	}
-	b = b.With(n, at, v.mask, v.peer)
-	b = b.With(n, at, lanes, v.local)
-	if v.block > 0 {
-		b = b.Join(clock.Uniform(v.block))
-	}
+	b := clock.OfWarp(int(d.wpb), w.number-w.block.first, &own, v.block)
 	old := known.At(d.depth, w.block.number)
 	return known.With(d.depth, w.block.number, old.Join(b))
 }

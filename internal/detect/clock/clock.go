@@ -117,6 +117,17 @@ func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 	return out.settle()
 }
 
+// OfWarp is a Block of n warps that knows each lane of warp w up to its epoch of lanes, and all other threads up to others.
+func OfWarp(n int, w uint32, lanes *[32]uint32, others uint32) *Block {
+	out := &Block{warps: make([]warp, n)}
+	for i := range out.warps {
+		out.warps[i].val = others
+	}
+	l := *lanes
+	out.warps[w] = packed(&l)
+	return out.settle()
+}
+
 // packed is the warp with the epochs l, without them when they are all the same.
 func packed(l *[32]uint32) warp {
 	for _, v := range l {

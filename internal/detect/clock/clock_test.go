@@ -20,3 +20,26 @@ func TestBytes(t *testing.T) {
 		t.Errorf("no clock takes %d bytes", n)
 	}
 }
+
+// TestOfWarp compares a Block made in one go with one made in steps.
+func TestOfWarp(t *testing.T) {
+	lanes := [32]uint32{5: 9, 31: 4}
+	b := OfWarp(3, 1, &lanes, 2)
+	for w := range uint32(3) {
+		for lane := range uint32(32) {
+			want := uint32(2)
+			if w == 1 {
+				want = lanes[lane]
+			}
+			if b.Behind(w, 1<<lane, want) != 0 || b.Behind(w, 1<<lane, want+1) == 0 {
+				t.Errorf("lane %d of warp %d is not known up to %d alone", lane, w, want)
+			}
+		}
+	}
+	if b.Min != 0 || b.Max != 9 {
+		t.Errorf("bounds %d, %d", b.Min, b.Max)
+	}
+	if all := OfWarp(3, 1, new([32]uint32), 0); all.warps != nil {
+		t.Error("a Block that is the same everywhere keeps its warps")
+	}
+}
