@@ -34,8 +34,10 @@
 //     would predict races of correct message passing. Patterns are those of the PTX manual, a little generous: chains
 //     of read-modify-writes go on whatever their scope; a plain store does not end them; what threads fenced, and what they have
 //     observed, a barrier hands to all that meet there.
-//   - A variable is a lock from its first inferred release on, and never again once two threads have had it at a time: swaps on
-//     the head of a list look like acquires and are none. Before and after that, it is synchronisation as above.
+//   - A variable is a lock from its first inferred release on, and never again once two threads have had it at a time, or
+//     a thread that does not have it wrote it otherwise: swaps on the head of a list look like acquires and are none.
+//     Before and after that, it is synchronisation as above.
+//   - A strong write comes before what follows a strong read that observed it, as the manual's causality order has it.
 //   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did.
 //   - The scopes of acquire and release of one section may differ.
 //

@@ -18,6 +18,7 @@ type lockState struct {
 	// touched is L^r and L^w of 000: what critical sections that have ended accessed.
 	touched map[granule][]touched
 	holder  *section
+	taker   taker
 	// known: it has been released as a lock. broken: two threads have held it at a time, so that it is no lock.
 	known, broken bool
 }
@@ -114,11 +115,28 @@ func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 		if x := st.holder; st.broken || s.Lanes&(s.Lanes-1) == 0 && (x == nil || x.owner.warp == e.Warp && 1<<x.owner.lane == s.Lanes) {
 			continue
 		}
-		st.broken, st.holder, st.touched = true, nil, nil
-		if at := d.locations[st.key()]; at != nil {
-			at.lock = nil
-		}
+		d.forgo(st)
 	}
+}
+
+// forgo makes a variable that is no lock after all one like others: what it released as a lock, it has published.
+func (d *Detector) forgo(st *lockState) {
+	st.broken, st.holder, st.touched = true, nil, nil
+	at := d.locations[st.key()]
+	if at == nil {
+		return
+	}
+	at.lock = nil
+	if at.narrow == nil {
+		at.narrow = map[uint32]clocks{}
+	}
+	for b, x := range st.blocks {
+		at.narrow[b] = d.both(at.narrow[b], clocks{x.h, x.h})
+	}
+	from := st.taker.warp / d.run.wpb
+	p := d.passed(st, &block{index: from})
+	at.wide = d.both(at.wide, p.wide)
+	at.narrow[from] = d.both(at.narrow[from], p.narrow)
 }
 
 func (d *Detector) state(id lock.ID) *lockState {

@@ -80,7 +80,7 @@ func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) 
 			continue
 		}
 		if p.at != nil && p.at.lock != nil {
-			q := p.at.lock.passed(blk)
+			q := d.passed(p.at.lock, blk)
 			q.at = p.at
 			p = &q
 		}
@@ -112,19 +112,36 @@ func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.St
 		k := d.key(e, blk, lane)
 		at := d.locations[k]
 		known := at != nil && at.lock != nil
+		if known && writes && !d.proper(at.lock, thread{e.Warp, uint32(lane)}, e.RMW == event.CompareAndSwap || gives(steps, at.lock, g.lanes)) {
+			d.forgo(at.lock)
+			known = false
+		}
 		if reads && at != nil && !(known && gives(steps, at.lock, g.lanes)) {
 			d.observe(g, blk, at, scope)
 			if acquires {
 				d.acquireAt(g, blk, at, known && takes(steps, at.lock, g.lanes))
 			}
 		}
-		if writes && !(known && (e.RMW == event.CompareAndSwap || gives(steps, at.lock, g.lanes))) { // the lock tells that
+		switch {
+		case !writes:
+		case known && gives(steps, at.lock, g.lanes):
+			at.lock.taker = taker{} // the lock tells what it releases
+		case known && e.RMW == event.CompareAndSwap:
+			at.lock.taker = taker{true, thread{e.Warp, uint32(lane)}, g.fenced}
+		default:
 			d.publish(g, blk, wi, lane, k, at, e, scope, releases)
 		}
 		if releases {
 			g.epoch = blk.number
 		}
 	})
+}
+
+// proper says that a strong write of the variable of a lock is as such writes are: by a thread that takes or gives it, and while no
+// other has it.
+func (d *Detector) proper(st *lockState, by thread, lock bool) bool {
+	t := &st.taker
+	return lock && (st.holder == nil || st.holder.owner == by) && (!t.set || t.thread == by)
 }
 
 // patterns says that an access may begin or end a pattern.
@@ -162,12 +179,27 @@ func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	}
 }
 
+// taker is who last wrote the variable of a lock by a compare-and-swap, and what it had fenced then.
+type taker struct {
+	set bool
+	thread
+	released
+}
+
 // passed is what a thread of a block may have observed that read the variable of a lock, and has not acquired the lock
-// since: releases, as those of any variable.
-func (st *lockState) passed(blk *block) pending {
+// since: releases, and what took it, as those of any variable.
+func (d *Detector) passed(st *lockState, blk *block) pending {
 	p := pending{wide: clocks{st.device.h, st.device.h}}
 	if x := st.blocks[blk.index]; x != nil {
 		p.narrow = clocks{x.h, x.h}
+	}
+	t := &st.taker
+	from := block{index: t.warp / d.run.wpb}
+	if t.wide != nil {
+		p.wide = d.both(p.wide, t.wide.of(d.run, &from, t.warp%d.run.wpb, 1<<t.lane))
+	}
+	if t.narrow != nil && from.index == blk.index {
+		p.narrow = d.both(p.narrow, t.narrow.of(d.run, &from, t.warp%d.run.wpb, 1<<t.lane))
 	}
 	return p
 }
@@ -182,7 +214,7 @@ func (d *Detector) acquireAt(g *group, blk *block, at *location, taken bool) {
 	g.seen = slices.Delete(slices.Clone(g.seen), i, i+1)
 	if !taken {
 		if at.lock != nil {
-			p = at.lock.passed(blk)
+			p = d.passed(at.lock, blk)
 		}
 		d.follow(&g.view, blk, p.narrow)
 		d.follow(&g.view, blk, p.wide)
@@ -348,7 +380,7 @@ func (d *Detector) meet(blk *block, wi, lanes uint32, v *view) {
 	}
 	for _, p := range v.seen {
 		if p.at != nil && p.at.lock != nil {
-			p = p.at.lock.passed(blk)
+			p = d.passed(p.at.lock, blk)
 		}
 		m.seen.wide, m.seen.narrow = d.both(m.seen.wide, p.wide), d.both(m.seen.narrow, p.narrow)
 	}
