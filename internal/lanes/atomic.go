@@ -68,17 +68,66 @@ func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (cha
 
 // Leaves32 gives what the read-modify-writes leave in memory, zeros above it. D, old, b and c are different vectors.
 func (op RMW) Leaves32(d *V64, old, b, c *V32, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = uint64(op.leaves32(old[l], b[l], c[l]))
+	var now V32
+	switch op {
+	case RMWAdd:
+		Add32(&now, old, b, mask)
+	case RMWAnd:
+		And32(&now, old, b, mask)
+	case RMWOr:
+		Or32(&now, old, b, mask)
+	case RMWXor:
+		Xor32(&now, old, b, mask)
+	case RMWMinS:
+		MinS32(&now, old, b, mask)
+	case RMWMinU:
+		MinU32(&now, old, b, mask)
+	case RMWMaxS:
+		MaxS32(&now, old, b, mask)
+	case RMWMaxU:
+		MaxU32(&now, old, b, mask)
+	case RMWFAdd:
+		FAdd32(&now, old, b, mask)
+	case RMWCas:
+		Sel32(&now, c, old, EQ32(old, b, mask), mask)
+	case RMWExch:
+		now = *b
+	default:
+		for m := mask; m != 0; m &= m - 1 {
+			l := first(m)
+			now[l] = op.leaves32(old[l], b[l], c[l])
+		}
 	}
+	ZExt64(d, &now, mask)
 }
 
 // Leaves64 is Leaves32 of eight bytes.
 func (op RMW) Leaves64(d, old, b, c *V64, mask uint32) {
-	for m := mask; m != 0; m &= m - 1 {
-		l := first(m)
-		d[l] = op.leaves64(old[l], b[l], c[l])
+	switch op {
+	case RMWAdd:
+		Add64(d, old, b, mask)
+	case RMWAnd:
+		And64(d, old, b, mask)
+	case RMWOr:
+		Or64(d, old, b, mask)
+	case RMWXor:
+		Xor64(d, old, b, mask)
+	case RMWMinS:
+		MinS64(d, old, b, mask)
+	case RMWMinU:
+		MinU64(d, old, b, mask)
+	case RMWMaxS:
+		MaxS64(d, old, b, mask)
+	case RMWMaxU:
+		MaxU64(d, old, b, mask)
+	case RMWFAdd:
+		FAdd64(d, old, b, mask)
+	case RMWCas:
+		Sel64(d, c, old, EQ64(old, b, mask), mask)
+	case RMWExch:
+		Copy64(d, b, mask)
+	default:
+		panic("BUG: an unknown read-modify-write of 64 bits")
 	}
 }
 
