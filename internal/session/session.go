@@ -205,13 +205,21 @@ func (r *once) defect(bug any) error {
 	return fmt.Errorf("a defect of Fencepost: %v", bug)
 }
 
+// judgeName names the i-th of judges.
+func (r *once) judgeName(i int) string {
+	if i < len(r.detectors) {
+		return "detector " + r.detectors[i].name
+	}
+	return "the recorder"
+}
+
 func (r *once) noteDefect(bug any, stack []byte) {
 	r.broken = true
 	r.note("This is a defect of Fencepost, not of your program; please report it: %v\n%s", bug, stack)
 }
 
-// collect takes the findings of the detectors when they have judged everything. After a defect one may be unable to tell them.
-func (r *once) collect() {
+// settle lets the detectors judge the rest, and tells of those that could not.
+func (r *once) settle() {
 	r.judges.Wait()
 	for _, d := range r.judges.Defects() {
 		what := "operations of the host"
@@ -219,8 +227,12 @@ func (r *once) collect() {
 			what = fmt.Sprintf("launch %d of %s", d.Launch, report.ShortName(report.BareName(l.launch.Kernel)))
 		}
 		r.noteDefect(d.Value, d.Stack)
-		r.skip(what, fmt.Sprintf("a defect of Fencepost: %v; detector %s judged nothing from there on", d.Value, r.opts.detectors()[d.Detector].Name))
+		r.skip(what, fmt.Sprintf("a defect of Fencepost: %v; %s judged nothing from there on", d.Value, r.judgeName(d.Detector)))
 	}
+}
+
+// collect takes the findings of the detectors. After a defect one may be unable to tell them.
+func (r *once) collect() {
 	defer func() {
 		if !r.broken {
 			return
@@ -336,6 +348,7 @@ func firstLines(text string, n int) string {
 
 // finish gives what the run found. The device is closed.
 func (r *once) finish() *report.Report {
+	r.settle()
 	for _, call := range r.device.Unsupported() {
 		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
 	}
