@@ -99,7 +99,17 @@ func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 		return q.add(e, e.Mask, e.Addr, e.Stride)
 	}
 	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
-	for m := e.Mask; m != 0; {
+	rest := e.Mask
+	if len(addrs) == 32 {
+		if a := (*[32]uint64)(addrs); halves(a) {
+			const low, high = 1<<16 - 1, ^uint32(1<<16 - 1)
+			if !q.add(e, low, a[0], int64(a[1]-a[0])) || !q.add(e, high, a[16], int64(a[17]-a[16])) {
+				return false
+			}
+			rest = 0
+		}
+	}
+	for m := rest; m != 0; {
 		var n int
 		var stride int64
 		if len(addrs) == bits.Len32(m)-bits.TrailingZeros32(m) { // no lane left out
@@ -119,6 +129,19 @@ func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 	}
 	q.fold(e.Mask)
 	return true
+}
+
+// halves says that the lanes of each half of a warp access memory at equal distances, as where it is two rows of a block.
+func halves(a *[32]uint64) bool {
+	s, t := a[1]-a[0], a[17]-a[16]
+	x, y := a[0], a[16]
+	odd := uint64(0)
+	for i := range 16 { // no way out: this is quicker
+		odd |= a[i] ^ x | a[i+16] ^ y
+		x += s
+		y += t
+	}
+	return odd == 0
 }
 
 // lowest gives the n lowest lanes.
