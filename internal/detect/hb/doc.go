@@ -73,6 +73,10 @@
 // word by word, to be made into entries only where something else happens (notes.go). Detector.cellsOnly does without
 // either; tests compare the two.
 //
+// Packs with the same in them are one form, of which a line has the number, and what an access makes of a form is remembered:
+// most accesses of most kernels are found there (form.go). What a store wrote is not kept while memory holds it, for
+// the next write tells what it overwrites (event.Batch.OldOf).
+//
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
 // can still make a difference (see put, and trail for accesses that are in order, as under a lock). When all live threads of a block have waited at a barrier, its shared memory starts anew.
