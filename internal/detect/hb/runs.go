@@ -67,7 +67,7 @@ func halves(a *[32]uint64) bool {
 	x, y := a[0], a[16]
 	odd := uint64(0)
 	for i := range 16 { // no way out: this is quicker
-		odd |= a[i] ^ x | a[i+16] ^ y
+		odd |= (a[i] ^ x) | (a[i+16] ^ y)
 		x += s
 		y += t
 	}
