@@ -529,6 +529,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 	if in.Op == opt.Load || in.Op == opt.Store {
 		if f := b.fastAccess(&e, in.Op == opt.Store); f != nil {
 			b.t.effects = append(b.t.effects, e)
+			i.b = e.reach
 			b.fuse(i, f)
 			return
 		}

@@ -2,6 +2,7 @@ package simt
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -29,6 +30,8 @@ type reaching struct {
 	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
 	store     bool
 	before    bool // what a store overwrites is told
+	each      bool // lanes have addresses of their own; otherwise the address is line
+	line      line
 }
 
 // fused is how a list does an instruction: op, which may end the list, with what comes before and after it.
@@ -206,7 +209,10 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 		return nil
 	}
 	e.reach = int32(len(b.t.reaches))
-	r.effect, r.store = int32(len(b.t.effects)), store
+	r.effect, r.store, r.each = int32(len(b.t.effects)), store, e.addr >= 0
+	if !r.each {
+		r.line = b.t.lines[^e.addr]
+	}
 	b.t.reaches = append(b.t.reaches, r)
 	if r.offsets != 0 {
 		f.op = lanes.Make(code, 0, data, at, e.reach, r.offsets)
@@ -438,15 +444,14 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 	o := &x.r.out
 	for i := range x.log.N {
 		t := &x.log.List[i]
-		effect := x.t.code[t.Imm].a
-		e := &x.t.effects[effect]
-		n := &x.t.reaches[e.reach]
-		o.batch.Events = append(o.batch.Events, x.events[e.reach])
+		k := x.t.code[t.Imm].b
+		n := &x.t.reaches[k]
+		o.batch.Events = append(o.batch.Events, x.events[k])
 		ev := &o.batch.Events[len(o.batch.Events)-1]
-		ev.Warp, ev.Mask, ev.Place = w.number, mask, x.places[effect]
-		x.locate(ev, e, t, x.begins[e.reach]-n.low)
+		ev.Warp, ev.Mask, ev.Place = w.number, mask, x.places[n.effect]
+		x.locate(ev, n, t, x.begins[k]-n.low)
 		if n.store && o.needs&event.NeedValues != 0 {
-			x.toldValues(ev, e, t)
+			x.toldValues(ev, t)
 		}
 		o.added()
 	}
@@ -454,11 +459,11 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 }
 
 // locate gives an event the addresses of its lanes: plus and what is told.
-func (x *vecMachine) locate(ev *event.Event, e *effect, t *lanes.Told, plus uint64) {
+func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus uint64) {
 	from, line := &t.Offsets, true
-	if e.addr < 0 {
+	if !n.each {
 		plus += t.At
-		l := &x.t.lines[^e.addr]
+		l := &n.line
 		if l.pattern < 0 {
 			first := bits.TrailingZeros32(ev.Mask)
 			ev.Addr = plus + uint64(first)*l.stride
@@ -469,34 +474,43 @@ func (x *vecMachine) locate(ev *event.Event, e *effect, t *lanes.Told, plus uint
 		}
 		from, line = &x.t.patterns[l.pattern].all, ^ev.Mask != 0 // some of the lanes may lie in a line, all do not
 	}
-	b := &x.r.out.batch
-	lanes.Add64S(&x.out, from, plus, ev.Mask)
 	if line {
-		var stride uint64
-		if _, stride, line = lanes.Stride(&x.out, ev.Mask); line {
-			ev.Addr, ev.Stride = x.out[bits.TrailingZeros32(ev.Mask)], int64(stride)
+		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
+			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
 			return
 		}
 	}
+	b := &x.r.out.batch
 	ev.Flags |= event.FlagScattered
 	ev.Side = uint32(len(b.Addrs))
+	if ^ev.Mask == 0 {
+		b.Addrs = slices.Grow(b.Addrs, 32)[:len(b.Addrs)+32]
+		lanes.Add64S((*v64)(b.Addrs[ev.Side:]), from, plus, ev.Mask)
+		return
+	}
+	lanes.Add64S(&x.out, from, plus, ev.Mask)
 	b.Addrs = pack(b.Addrs, &x.out, ev.Mask)
 }
 
 // toldValues gives the event of a store its values.
-func (x *vecMachine) toldValues(ev *event.Event, e *effect, t *lanes.Told) {
+func (x *vecMachine) toldValues(ev *event.Event, t *lanes.Told) {
 	o, b := &x.r.out, &x.r.out.batch
 	ev.Flags |= event.FlagValues
 	ev.Val = uint32(len(b.Values))
 	add := func(wide *v64, low *v32) {
-		if e.width < 8 {
-			wide = &x.out
-			lanes.ZExt64(wide, low, ev.Mask)
+		switch n := len(b.Values); {
+		case ev.Size == 8:
+			b.Values = pack(b.Values, wide, ev.Mask)
+		case ^ev.Mask == 0:
+			b.Values = slices.Grow(b.Values, 32)[:n+32]
+			lanes.ZExt64((*v64)(b.Values[n:]), low, ev.Mask)
+		default:
+			lanes.ZExt64(&x.out, low, ev.Mask)
+			b.Values = pack(b.Values, &x.out, ev.Mask)
 		}
-		b.Values = pack(b.Values, wide, ev.Mask)
 	}
-	if e.width < 4 {
-		lanes.And32S(&t.Values32, &t.Values32, 1<<(8*e.width)-1, ev.Mask)
+	if ev.Size < 4 {
+		lanes.And32S(&t.Values32, &t.Values32, 1<<(8*ev.Size)-1, ev.Mask)
 	}
 	add(&t.Values, &t.Values32)
 	if o.olds() {

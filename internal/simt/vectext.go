@@ -170,7 +170,7 @@ const (
 	oCall                   //
 	oReturn                 //
 	oDepth                  // an inlined call
-	oLoad                   //
+	oLoad                   // b: what it reaches, where lists do it too
 	oStore                  //
 	oAtomic                 //
 	oRun                    // a: operations; fn: 1 where there are stores among them
