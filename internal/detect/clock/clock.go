@@ -389,13 +389,14 @@ func (g *Grid) Bytes(seen Seen) uint64 {
 	case g.blocks != nil:
 		n += uint64(unsafe.Sizeof(*g.blocks))
 		for _, b := range g.blocks {
-			n += b.bytes(seen)
+			n += b.Bytes(seen)
 		}
 	}
 	return n
 }
 
-func (b *Block) bytes(seen Seen) uint64 {
+// Bytes is the memory of b but for the parts that seen has. It adds what it counts to seen.
+func (b *Block) Bytes(seen Seen) uint64 {
 	if b == nil || !seen.first(b) {
 		return 0
 	}
@@ -406,4 +407,40 @@ func (b *Block) bytes(seen Seen) uint64 {
 		}
 	}
 	return n
+}
+
+// Expanded is b with a number for each thread of its n warps, and nothing shared with other clocks.
+func (b *Block) Expanded(n int) *Block {
+	if b == nil {
+		return nil
+	}
+	out := &Block{Min: b.Min, Max: b.Max, warps: make([]warp, n)}
+	for i := range out.warps {
+		x := b.warp(i)
+		out.warps[i].lanes = new([32]uint32)
+		for l := range out.warps[i].lanes {
+			out.warps[i].lanes[l] = x.at(l)
+		}
+	}
+	return out
+}
+
+// Expanded is g with all its blocks, of n warps, expanded, and nothing shared with other clocks.
+func (g *Grid) Expanded(n int) *Grid {
+	if g == nil {
+		return nil
+	}
+	out := &Grid{Min: g.Min, Max: g.Max}
+	if g.kids != nil {
+		out.kids = new([32]*Grid)
+		for i, k := range g.kids {
+			out.kids[i] = k.Expanded(n)
+		}
+		return out
+	}
+	out.blocks = new([32]*Block)
+	for i, b := range g.blocks {
+		out.blocks[i] = b.Expanded(n)
+	}
+	return out
 }

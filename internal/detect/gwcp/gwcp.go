@@ -1,8 +1,6 @@
 package gwcp
 
 import (
-	"math/bits"
-
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/detect/lock"
@@ -22,6 +20,7 @@ var Spec = detect.Spec{
 }
 
 var options = []detect.Option{
+	{Name: "compress", Doc: "whether clocks are kept compressed (section 5.2), or, off, with a number for each pair of threads that know of each other; findings are the same", Values: []string{"on", "off"}},
 	{Name: "report", Doc: "whether to report all races, or predicted ones only: those that do not show in the observed order", Values: []string{"all", "predicted"}},
 }
 
@@ -29,6 +28,7 @@ var options = []detect.Option{
 type Detector struct {
 	cfg       detect.Config
 	predicted bool // report these only
+	expand    bool // clocks are not compressed
 	run       *launch
 	batch     *event.Batch
 	tracker   *lock.Tracker
@@ -60,7 +60,7 @@ type learned struct {
 // New makes a Detector.
 func New(c detect.Config) *Detector {
 	s := detect.Spec{Name: "gwcp", Options: options}
-	return &Detector{cfg: c, predicted: s.Option(c, "report") == "predicted",
+	return &Detector{cfg: c, predicted: s.Option(c, "report") == "predicted", expand: s.Option(c, "compress") == "off",
 		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), found: tally.New(s.Name), classes: make([]class, 1), ids: map[class]uint32{},
 		locations: map[locKey]*location{}, lockStates: map[lock.ID]*lockState{}}
 }
@@ -146,6 +146,5 @@ func (d *Detector) memory(blk *block, wi uint32, e *event.Event) {
 		d.strong(blk, wi, e, steps)
 	}
 	d.locks(blk, wi, steps[split:])
+	d.spread(w, e.Mask)
 }
-
-func lowest(lanes uint32) int { return bits.TrailingZeros32(lanes) }

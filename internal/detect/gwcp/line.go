@@ -47,9 +47,6 @@ func (x *span) owners(g int) uint32 {
 	return 1 << uint(n/den) & x.lanes
 }
 
-// single says that each granule of x is one thread's.
-func (x *span) single() bool { return x.shape.den() != 0 || x.lanes&(x.lanes-1) == 0 }
-
 // sameThreads says that x and n have the same one thread at each granule, whatever granules they are of.
 func (x *span) sameThreads(n *span) bool {
 	return x.warp == n.warp && (x.shape^n.shape)>>4 == 0 && (x.shape>>6&31 != 0 || x.lanes == n.lanes && x.lanes&(x.lanes-1) == 0)

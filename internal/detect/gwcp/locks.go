@@ -69,7 +69,6 @@ type section struct {
 	block    uint32
 	owner    thread
 	epoch    uint32 // of the acquire
-	open     bool
 	accesses []access
 	index    map[granule]int
 }

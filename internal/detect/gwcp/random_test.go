@@ -32,10 +32,7 @@ const (
 	dataBase = 0x10000
 	lockBase = 0x20000
 	flagBase = 0x30000
-	wpbBlock = 64 // threads of a block: two warps
 )
-
-func (m *maker) thread(block, warp, lane int) int { return (block*m.s.warps+warp)*m.s.lanes + lane }
 
 func (m *maker) place(t int) (block int, warp uint32, lane int) {
 	lane = t % m.s.lanes
@@ -235,8 +232,8 @@ func (m *maker) wait(o op) {
 }
 
 // verdicts runs the detector and gives what it said of each access, by place.
-func verdicts(b *event.Batch) map[uint32]verdict {
-	d := New(detect.Config{})
+func verdicts(b *event.Batch, options map[string]string) map[uint32]verdict {
+	d := New(detect.Config{Options: options})
 	d.Events(b)
 	out := map[uint32]verdict{}
 	for _, f := range d.Findings() {
@@ -270,7 +267,7 @@ func TestAgainstBruteForce(t *testing.T) {
 	predicted, observed := 0, 0
 	for seed := 0; seed < rounds; seed++ {
 		m := newMaker(uint64(seed))
-		got := verdicts(&m.b)
+		got := verdicts(&m.b, map[string]string{"compress": []string{"on", "on", "off"}[seed%3]})
 		b := newBrute(m.ops)
 		for i := range m.ops {
 			if !m.ops[i].isAccess() {

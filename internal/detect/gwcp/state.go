@@ -254,6 +254,18 @@ func (d *Detector) follow(v *view, b *block, m clocks) {
 	d.learn(&v.p, b, m.c)
 }
 
+// spread keeps the clocks of lanes expanded, each lane's for itself, where they are not to be compressed.
+func (d *Detector) spread(w *warp, lanes uint32) {
+	if !d.expand {
+		return
+	}
+	n := int(d.run.wpb)
+	w.each(lanes, func(g *group, _ int) {
+		g.p = know{g.p.block.Expanded(n), g.p.grid.Expanded(n)}
+		g.h = know{g.h.block.Expanded(n), g.h.grid.Expanded(n)}
+	})
+}
+
 // both joins m and n.
 func (d *Detector) both(m, n clocks) clocks {
 	same := m.c == m.h && n.c == n.h

@@ -52,6 +52,7 @@ func (d *Detector) fence(blk *block, wi uint32, e *event.Event, steps []lock.Ste
 		g.epoch = blk.number
 	})
 	d.locks(blk, wi, steps)
+	d.spread(w, e.Mask)
 }
 
 // takes says that lanes acquire a lock by one of steps.
@@ -427,8 +428,10 @@ func (d *Detector) assign(w *warp, lanes uint32, v *view) {
 			g.sections = sections
 		}
 	}
+	d.spread(w, inside)
 	if lanes &^= inside; lanes != 0 {
 		w.set(lanes, v)
+		d.spread(w, lanes)
 	}
 }
 

@@ -118,6 +118,27 @@ func (m *Memory[T]) Clear() {
 	*m = Memory[T]{shift: m.shift, dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}, peak: m.peak}
 }
 
+// Each calls f for every cell of memory that was touched, and its neighbours on their pages, in no order.
+func (m *Memory[T]) Each(f func(*T)) {
+	all := func(p *page[T]) {
+		for i := range p {
+			f(&p[i])
+		}
+	}
+	for _, dir := range m.dirs {
+		for _, p := range dir {
+			if p != nil {
+				all(p)
+			}
+		}
+	}
+	for _, pages := range m.windows {
+		for _, p := range pages {
+			all(p)
+		}
+	}
+}
+
 // Bytes is the memory that cells take now.
 func (m *Memory[T]) Bytes() uint64 { return m.bytes }
 

@@ -60,6 +60,22 @@ func TestAgainstMap(t *testing.T) {
 				}
 			}
 		}
+		cells, touched := 0, 0
+		m.Each(func(c *uint32) {
+			cells++
+			if *c != 0 {
+				touched++
+			}
+		})
+		n := 0
+		for _, v := range want {
+			if v != 0 {
+				n++
+			}
+		}
+		if touched != n || cells%pageCells != 0 {
+			t.Errorf("granule %d: %d cells in all, %d not zero, want %d", granule, cells, touched, n)
+		}
 		if m.Bytes() == 0 || m.Peak() < m.Bytes() {
 			t.Errorf("granule %d: %d bytes, peak %d", granule, m.Bytes(), m.Peak())
 		}
