@@ -162,13 +162,18 @@ func (b *barrier) enter(in *inst, w *warp, on uint32, place uint32) {
 	n := bits.OnesCount32(on)
 	for i := range b.sites {
 		if b.sites[i].place == place {
-			b.sites[i].threads += n
-			b.sites[i].warps |= 1 << w.index
+			b.sites[i].add(w, n)
 			return
 		}
 	}
 	b.sites = append(b.sites, site{place: place, aligned: in.Aligned, block: w.cta.id, thread: w.tid(bits.TrailingZeros32(on)),
 		threads: n, warps: 1 << w.index})
+}
+
+// add counts n threads of w.
+func (s *site) add(w *warp, n int) {
+	s.threads += n
+	s.warps |= 1 << w.index
 }
 
 // reduce takes the predicates of bar.red into account.

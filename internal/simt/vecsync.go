@@ -48,7 +48,11 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 	}
 	on := g.mask
 	b.join(w, on)
-	b.enter(&e.inst, w, on, place)
+	if len(b.sites) == 1 && b.sites[0].place == place {
+		b.sites[0].add(w, bits.OnesCount32(on))
+	} else {
+		b.enter(&e.inst, w, on, place)
+	}
 	if o := &x.r.out; o.sync() {
 		flags := event.FlagWait
 		if e.Aligned {
@@ -62,7 +66,9 @@ func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) 
 		g.pc = pc
 		return true
 	}
-	x.r.checkSites(b, uint8(e.bar), c)
+	if len(b.sites) > 1 || c.live < c.threads {
+		x.r.checkSites(b, uint8(e.bar), c)
+	}
 	x.r.out.barrierDone(w, on, place, uint8(e.bar))
 	c.completed++
 	for i, v := range c.warps {
