@@ -316,6 +316,15 @@ func TestRules(t *testing.T) {
 			0.0.0 acq m
 			1.0.0 acq m
 			1.0.0 wr a`, ""},
+		{"a lock given back by a plain store", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 fence
+			0.0.0 wr m
+			1.0.0 acq m
+			1.0.0 fence
+			1.0.0 wr m
+			1.0.0 wr a`, "1-8? 4-5"},
 		{"a thread that only looks at a lock follows its releases", `
 			0.0.0 wr a
 			0.0.0 acq m

@@ -94,7 +94,7 @@ func (d *Detector) locks(blk *block, wi uint32, steps []lock.Step) {
 				return // never taken, or no lock
 			}
 			x := g.sections[i]
-			x.lock.holder = nil
+			x.lock.holder, x.lock.taker = nil, taker{}
 			if s.Kind == lock.Release {
 				d.release(g, blk, wi, x, s.Device)
 			}

@@ -23,7 +23,6 @@ type maker struct {
 	held    map[int][]int   // thread: locks
 	barrier int
 	posted  map[int]int // flag: operation
-	exited  map[int]bool
 	nested  bool
 	narrow  int // scope of locks: that of the block one time in so many; 0: never
 }
@@ -59,7 +58,7 @@ func scopeOf(device bool) event.Scope {
 }
 
 func newMaker(seed uint64) *maker {
-	m := &maker{r: rand.New(rand.NewPCG(seed, 7)), holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}, exited: map[int]bool{}}
+	m := &maker{r: rand.New(rand.NewPCG(seed, 7)), holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}}
 	m.s = shapeOf{1 + m.r.IntN(3), 1 + m.r.IntN(2), 1 + m.r.IntN(2)}
 	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
 	m.nested = m.r.IntN(2) == 0

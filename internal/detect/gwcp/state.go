@@ -64,7 +64,6 @@ type block struct {
 	index, first uint32 // first: warp
 	number       uint32 // the last epoch given out
 	alive        int
-	exited       bool
 	warps        []warp
 	barriers     map[uint8]*barrier
 }
@@ -123,7 +122,7 @@ func (l *launch) begin(i uint32) *block {
 	} else {
 		b = &block{warps: make([]warp, l.wpb), barriers: map[uint8]*barrier{}}
 	}
-	b.index, b.first, b.number, b.alive, b.exited = i, i*l.wpb, 1, int(l.info.Block.Count()), false
+	b.index, b.first, b.number, b.alive = i, i*l.wpb, 1, int(l.info.Block.Count())
 	for _, x := range b.barriers {
 		x.reset()
 	}
@@ -179,6 +178,29 @@ func (w *warp) each(lanes uint32, f func(g *group, lane int)) {
 	for m := lanes & w.live; m != 0; m &= m - 1 {
 		w.split(m&-m, func(g *group) { f(g, bits.TrailingZeros32(m)) })
 	}
+}
+
+// of gives the group of a live lane.
+func (w *warp) of(lane uint32) *group {
+	for i := range w.groups {
+		if g := &w.groups[i]; g.lanes&lane != 0 {
+			return g
+		}
+	}
+	panic("BUG: a lane of no group")
+}
+
+// alone gives a live lane a group of its own.
+func (w *warp) alone(lane uint32) *group {
+	g := w.of(lane)
+	if g.lanes == lane {
+		return g
+	}
+	other := *g
+	other.lanes &^= lane
+	g.lanes = lane
+	w.groups = append(w.groups, other)
+	return w.of(lane)
 }
 
 // set gives lanes the view v.

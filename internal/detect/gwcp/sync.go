@@ -95,7 +95,7 @@ func (d *Detector) acquire(g *group, blk *block, wide bool, skip func(*pending) 
 	g.seen = rest
 }
 
-// strong follows the patterns of a strong access, after it was judged. taking are the steps of the event.
+// strong follows the patterns of a strong access, after it was judged. steps are what the event does to locks.
 func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.Step) {
 	w := &blk.warps[wi]
 	reads := e.Kind != event.Store && e.Flags&event.FlagRed == 0 && (e.Kind == event.Load || e.Flags&event.FlagRead != 0)
@@ -106,36 +106,42 @@ func (d *Detector) strong(blk *block, wi uint32, e *event.Event, steps []lock.St
 		return
 	}
 	scope := wide(e.Scope) || e.Scope == event.NoScope || e.Order == event.Volatile
-	if releases {
-		blk.number++
-	}
-	w.each(e.Mask, func(g *group, lane int) {
+	for m := e.Mask & w.live; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
 		k := d.key(e, blk, lane)
 		at := d.locations[k]
-		known := at != nil && at.lock != nil
-		if known && writes && !d.proper(at.lock, thread{e.Warp, uint32(lane)}, e.RMW == event.CompareAndSwap || gives(steps, at.lock, g.lanes)) {
-			d.forgo(at.lock)
-			known = false
+		if at == nil && !writes {
+			continue
 		}
-		if reads && at != nil && !(known && gives(steps, at.lock, g.lanes)) {
+		bit := uint32(1) << uint(lane)
+		given := at != nil && at.lock != nil && gives(steps, at.lock, bit)
+		if at != nil && at.lock != nil && writes && !d.proper(at.lock, thread{e.Warp, uint32(lane)}, given || e.RMW == event.CompareAndSwap) {
+			d.forgo(at.lock)
+		}
+		if reads && at != nil && !given && at.tells(blk, scope) {
+			g := w.alone(bit)
 			d.observe(g, blk, at, scope)
 			if acquires {
-				d.acquireAt(g, blk, at, known && takes(steps, at.lock, g.lanes))
+				d.acquireAt(g, blk, at, at.lock != nil && takes(steps, at.lock, bit))
 			}
 		}
-		switch {
-		case !writes:
-		case known && gives(steps, at.lock, g.lanes):
-			at.lock.taker = taker{} // the lock tells what it releases
-		case known && e.RMW == event.CompareAndSwap:
+		switch g := w.of(bit); {
+		case !writes, given: // the lock tells what is released
+		case at != nil && at.lock != nil:
 			at.lock.taker = taker{true, thread{e.Warp, uint32(lane)}, g.fenced}
 		default:
 			d.publish(g, blk, wi, lane, k, at, e, scope, releases)
 		}
-		if releases {
-			g.epoch = blk.number
-		}
-	})
+	}
+	if releases {
+		blk.number++
+		w.split(e.Mask&w.live, func(g *group) { g.epoch = blk.number })
+	}
+}
+
+// tells says that who reads a variable may learn something.
+func (at *location) tells(blk *block, wide bool) bool {
+	return at.lock != nil || wide && at.wide.h != nil || at.narrow[blk.index].h != nil
 }
 
 // proper says that a strong write of the variable of a lock is as such writes are: by a thread that takes or gives it, and while no
@@ -163,9 +169,6 @@ func (d *Detector) observe(g *group, blk *block, at *location, wide bool) {
 	p := pending{at: at, narrow: at.narrow[blk.index]}
 	if wide {
 		p.wide = at.wide
-	}
-	if p.wide.h == nil && p.narrow.h == nil && at.lock == nil {
-		return
 	}
 	i := slices.IndexFunc(g.seen, func(o pending) bool { return o.at == at })
 	if i < 0 {
@@ -440,7 +443,6 @@ func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
 	w := &blk.warps[wi]
 	gone := e.Mask & w.live
 	w.live &^= gone
-	blk.exited = true
 	blk.alive -= bits.OnesCount32(gone)
 	keep := w.groups[:0]
 	for _, g := range w.groups {
