@@ -1,0 +1,247 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// barrier collects the arrivals at a CTA barrier since its last completion.
+type barrier struct{ arrivals []arrival }
+
+type arrival struct {
+	warp, lanes uint32
+	wait        bool
+	// The views of the lanes then: one, or each its own.
+	same      view
+	each      *[32]view
+	published passed
+	observed  passed
+	e         event.Event
+}
+
+func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
+	if b.barriers == nil {
+		b.barriers = map[uint8]*barrier{}
+	}
+	bar := b.barriers[e.Barrier]
+	if bar == nil {
+		bar = &barrier{}
+		b.barriers[e.Barrier] = bar
+	}
+	w := &b.warps[wi]
+	a := arrival{warp: wi, lanes: e.Mask, wait: e.Flags&event.FlagWait != 0, e: *e}
+	a.same = w.same
+	if w.each != nil {
+		each := *w.each
+		a.each = &each
+	}
+	a.published, a.observed = d.carried(b, wi, e.Mask)
+	bar.arrivals = append(bar.arrivals, a)
+	if !a.wait {
+		b.next(wi, e.Mask, e)
+	}
+}
+
+// complete orders all arrivals before all waiters.
+func (d *Detector) complete(b *block, e *event.Event) {
+	bar := b.barriers[e.Barrier]
+	if bar == nil || len(bar.arrivals) == 0 {
+		return
+	}
+	if uint32(cap(d.waiting)) < b.wpb {
+		d.waiting = make([]uint32, b.wpb)
+	}
+	waiting := d.waiting[:b.wpb] // lanes, by warp
+	clear(waiting)
+	waits := false
+	for _, a := range bar.arrivals {
+		if a.wait {
+			waiting[a.warp] |= a.lanes
+			waits = true
+		}
+	}
+	full := true
+	for i := range waiting {
+		full = full && b.warps[i].live&^waiting[i] == 0
+	}
+	b.number++
+	k := know{}
+	if full && !b.leftAny {
+		k.block = d.uniform(b.number - 1)
+		for i := range bar.arrivals {
+			d.others(&bar.arrivals[i], &k)
+		}
+	} else {
+		k = d.gather(b, bar, waiting)
+	}
+	if b.ordering {
+		for i := range bar.arrivals {
+			a := &bar.arrivals[i]
+			k.published, k.observed = d.joinPassed(k.published, a.published), d.joinPassed(k.observed, a.observed)
+			if a.wait {
+				b.warps[a.warp].settled(a.lanes)
+			}
+		}
+	}
+	for i := range waiting {
+		if waiting[i] != 0 {
+			b.warps[i].set(waiting[i]&b.warps[i].live, view{k, b.number})
+		}
+	}
+	if waits {
+		b.logBarrier(bar, full)
+	}
+	if full && !b.leftShared {
+		b.shared.gen++
+	}
+	bar.arrivals = bar.arrivals[:0]
+}
+
+// maxUniform is how many clocks are shared.
+const maxUniform = 1 << 10
+
+// uniform is clock.Uniform. Blocks have small epochs in common.
+func (d *Detector) uniform(v uint32) *clock.Block {
+	if v >= maxUniform {
+		return clock.Uniform(v)
+	}
+	for uint32(len(d.uniforms)) <= v {
+		d.uniforms = append(d.uniforms, clock.Uniform(uint32(len(d.uniforms))))
+	}
+	return d.uniforms[v]
+}
+
+// others joins to k what an arrival knows beyond its block.
+func (d *Detector) others(a *arrival, k *know) {
+	if a.each == nil {
+		k.grid, k.beyond = d.join.Join(k.grid, a.same.grid), k.beyond.Join(a.same.beyond)
+		return
+	}
+	for m := a.lanes; m != 0; m &= m - 1 {
+		v := &a.each[bits.TrailingZeros32(m)]
+		k.grid, k.beyond = d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
+	}
+}
+
+// gather is what the arrivals at a barrier know together, themselves included.
+func (d *Detector) gather(b *block, bar *barrier, waiting []uint32) know {
+	k := know{}
+	for i := range bar.arrivals {
+		a := &bar.arrivals[i]
+		d.others(a, &k)
+		if a.each == nil {
+			k.block = k.block.Join(a.same.block)
+			if !a.wait {
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, a.same.clock))
+			}
+			continue
+		}
+		for m := a.lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			v := &a.each[l]
+			k.block = k.block.Join(v.block)
+			if !a.wait {
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, 1<<uint(l), v.clock))
+			}
+		}
+	}
+	for i, lanes := range waiting {
+		if lanes != 0 {
+			k.block = k.block.With(int(b.wpb), uint32(i), b.warps[i].idle(lanes), b.number-1)
+		}
+	}
+	return k
+}
+
+// idle adds to lanes, all of them live, those that ended or never began without accessing memory: to know them costs
+// nothing and keeps clocks uniform.
+func (w *warp) idle(lanes uint32) uint32 { return lanes | ^(w.live | w.used) }
+
+func (b *block) logBarrier(bar *barrier, full bool) {
+	first := -1
+	for i := range bar.arrivals {
+		a := &bar.arrivals[i]
+		if !a.wait {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		full = full && a.e.Place == bar.arrivals[first].e.Place
+	}
+	if full {
+		b.logged().add(b.number, allWarps, 0, &bar.arrivals[first].e)
+		return
+	}
+	for i := range bar.arrivals {
+		if a := &bar.arrivals[i]; a.wait {
+			b.logged().add(b.number, a.warp, a.lanes, &a.e)
+		}
+	}
+}
+
+// warpSync orders the lanes of the event's mask with each other.
+func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	lanes := e.Mask & w.live
+	if lanes == 0 {
+		return
+	}
+	k := w.same.know
+	if w.each != nil {
+		k = know{}
+		for m := lanes; m != 0; m &= m - 1 {
+			v := &w.each[bits.TrailingZeros32(m)]
+			k.block, k.grid, k.beyond = k.block.Join(v.block), d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
+		}
+	}
+	k.published, k.observed = d.carried(b, wi, lanes)
+	w.settled(lanes)
+	b.number++
+	k.block = k.block.With(int(b.wpb), wi, w.idle(lanes), b.number-1)
+	w.set(lanes, view{k, b.number})
+	b.logged().add(b.number, wi, lanes, e)
+}
+
+// exit ends lanes.
+func (d *Detector) exit(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	gone := e.Mask & w.live
+	b.leftAny = b.leftAny || gone&w.used != 0
+	b.leftShared = b.leftShared || gone&w.usedSmem != 0
+	if w.each == nil {
+		b.beyond = b.beyond.Join(w.same.beyond)
+	} else {
+		for m := gone; m != 0; m &= m - 1 {
+			b.beyond = b.beyond.Join(w.each[bits.TrailingZeros32(m)].beyond)
+		}
+	}
+	w.live &^= gone
+	b.alive -= bits.OnesCount32(gone)
+	if b.alive == 0 {
+		d.endBlock(b)
+	}
+}
+
+func (d *Detector) endBlock(b *block) {
+	for _, p := range b.shared.pages {
+		if p != nil {
+			d.mem.clear(p)
+			p.locs = nil
+		}
+	}
+	delete(b.blocks, b.index)
+	b.keepLog()
+	if b.lastBlock == b {
+		b.launch.lastBlock = nil
+	}
+	if len(d.spare.list) < maxSpare {
+		d.spare.list = append(d.spare.list, b)
+	}
+}
+
+// what is the synchronisation's name in PTX.
+func (x *logged) what() string { return detect.SyncName(x.kind, x.order, x.scope, x.barrier, x.waits) }
