@@ -10,11 +10,10 @@ import (
 
 const (
 	// inFlight is how many packs are being filled, on their way to the detectors, or being judged, at most.
-	inFlight = 8
-	// together is how many are handed over at once: waking a goroutine on another core takes about 10 us.
-	together = 4
-	// packEvents is the number of events from which on a pack is full.
-	packEvents = 512
+	inFlight = 2
+	// A pack has so many sheets of so many events: waking a goroutine on another core takes about 10 us, which is much for
+	// the events of one batch.
+	packSheets, sheetEvents = 8, 512
 )
 
 // Judges is the sink of a run: it hands every batch to all of its detectors. With more than one core, detectors judge on
@@ -30,7 +29,6 @@ type Judges struct {
 	several bool // goroutines are worth having
 	running bool
 	filling *pack
-	full    []*pack // not sent yet
 	free    chan *pack
 	made    int // packs there are
 }
@@ -42,11 +40,17 @@ type judge struct {
 	defect   *Defect
 }
 
-// pack is several batches on their way, with their side tables in one.
+// pack is batches on their way.
 type pack struct {
+	sheets [packSheets]sheet
+	n      int          // sheets in use
+	left   atomic.Int32 // detectors that have not judged it
+}
+
+// sheet is one batch of some length, or several short ones with their side tables in one.
+type sheet struct {
 	event.Batch
 	ends []event.Extent // of the batches
-	left atomic.Int32   // detectors that have not judged it
 }
 
 // Defect is the panic of a detector.
@@ -89,43 +93,47 @@ func (j *Judges) Take(b *event.Batch) {
 		j.judge(b)
 		return
 	}
-	if p := j.filling; p != nil && len(p.Events)+len(b.Events) > packEvents {
-		j.pass()
-	}
 	if j.filling == nil {
 		j.filling = j.empty()
 	}
 	p := j.filling
-	if len(p.Events) == 0 {
-		p.Batch, *b = *b, p.Batch
+	if len(p.sheets[p.n-1].Events)+len(b.Events) > sheetEvents && len(p.sheets[p.n-1].Events) > 0 {
+		if p.n == packSheets {
+			j.pass()
+			p = j.empty()
+			j.filling = p
+		} else {
+			p.n++
+		}
+	}
+	s := &p.sheets[p.n-1]
+	if len(s.Events) == 0 {
+		s.Batch, *b = *b, s.Batch
 	} else {
-		p.Append(b)
+		s.Append(b)
 	}
-	p.ends = append(p.ends, p.Extent())
-	if len(p.Events) >= packEvents {
-		j.pass()
-	}
+	s.ends = append(s.ends, s.Extent())
 }
 
 // empty gives a pack that nobody uses.
 func (j *Judges) empty() *pack {
+	var p *pack
 	if j.made < inFlight {
 		j.made++
-		return &pack{}
+		p = &pack{}
+	} else {
+		p = <-j.free
 	}
-	p := <-j.free
-	p.Reset()
-	p.ends = p.ends[:0]
+	for i := range p.sheets {
+		p.sheets[i].Reset()
+		p.sheets[i].ends = p.sheets[i].ends[:0]
+	}
+	p.n = 1
 	return p
 }
 
-// pass hands the pack being filled over, with those before it when they are enough.
+// pass hands the pack being filled over.
 func (j *Judges) pass() {
-	j.full = append(j.full, j.filling)
-	j.filling = nil
-	if len(j.full) < together {
-		return
-	}
 	if !j.running {
 		j.running = true
 		for i, d := range j.judges {
@@ -133,15 +141,11 @@ func (j *Judges) pass() {
 			go j.work(i, d)
 		}
 	}
-	for _, p := range j.full {
-		p.left.Store(int32(len(j.judges)))
-	}
+	j.filling.left.Store(int32(len(j.judges)))
 	for _, d := range j.judges {
-		for _, p := range j.full {
-			d.queue <- p
-		}
+		d.queue <- j.filling
 	}
-	j.full = j.full[:0]
+	j.filling = nil
 }
 
 // work judges what comes, until nil does.
@@ -156,11 +160,13 @@ func (j *Judges) work(i int, d *judge) {
 
 // judge gives the batches of the pack to a detector.
 func (p *pack) judge(i int, d *judge) {
-	from := event.Extent{}
-	for _, to := range p.ends {
-		b := p.Between(from, to)
-		d.try(i, &b)
-		from = to
+	for k := range p.sheets[:p.n] {
+		s, from := &p.sheets[k], event.Extent{}
+		for _, to := range s.ends {
+			b := s.Between(from, to)
+			d.try(i, &b)
+			from = to
+		}
 	}
 }
 
@@ -179,30 +185,25 @@ func (d *judge) try(i int, b *event.Batch) {
 
 // Wait returns when everything has been judged, and no goroutine runs any more.
 func (j *Judges) Wait() {
-	if j.filling != nil {
-		j.full = append(j.full, j.filling)
+	last := j.filling
+	if last != nil {
 		j.filling = nil
+		j.made--
 	}
 	if j.running {
-		back := make([]*pack, j.made-len(j.full))
-		for i := range back {
-			back[i] = <-j.free
-		}
-		for _, p := range back {
-			j.free <- p
+		for ; j.made > 0; j.made-- {
+			<-j.free
 		}
 		for _, d := range j.judges {
 			d.queue <- nil
 		}
 		j.running = false
 	}
-	for _, p := range j.full {
+	if last != nil {
 		for i, d := range j.judges {
-			p.judge(i, d)
+			last.judge(i, d)
 		}
-		j.free <- p
 	}
-	j.full = j.full[:0]
 }
 
 // Defects tells which detectors panicked. Everything must have been judged.

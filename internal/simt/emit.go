@@ -3,6 +3,7 @@ package simt
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -23,8 +24,30 @@ func newEmitter(l *Launch) emitter {
 	o := emitter{l: l, needs: l.Needs}
 	if l.Sink == nil {
 		o.needs = 0
+	} else {
+		o.batch = l.Program.spare.take()
 	}
 	return o
+}
+
+// spareBatch is the memory of a batch, from one launch for the next.
+type spareBatch struct {
+	mu    sync.Mutex
+	batch event.Batch
+}
+
+func (s *spareBatch) take() event.Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.batch
+	s.batch = event.Batch{}
+	return b
+}
+
+func (s *spareBatch) put(b event.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batch = b
 }
 
 // add appends an event of w.
@@ -56,6 +79,9 @@ func (o *emitter) end() {
 		o.add(event.Event{Kind: event.KernelEnd})
 	}
 	event.Hand(o.l.Sink, &o.batch)
+	if o.l.Sink != nil {
+		o.l.Program.spare.put(o.batch)
+	}
 }
 
 // accesses makes the events of a warp's load or store: one for each space that its lanes touched.

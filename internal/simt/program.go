@@ -29,6 +29,7 @@ type Program struct {
 	mu     sync.Mutex
 	images map[*isa.Func]*image
 	texts  texts // of engine warp
+	spare  spareBatch
 }
 
 // Load places the __device__, __constant__ and __managed__ variables of mod in mem and initialises them.
