@@ -382,6 +382,7 @@ func (r *once) complainUnwatched() {
 }
 
 func (r *once) close() {
+	r.judges.Wait() // a run may end early
 	// The device holds nothing but memory; an error of giving it back concerns nobody.
 	_ = r.device.Close()
 }
