@@ -156,9 +156,12 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 
 // vecMachine is the machine of engine warp for one launch.
 type vecMachine struct {
-	r *run
-	loaded
+	r      *run
+	calls  *calling // nil where nothing stays a call
+	stride int      // scalars of a slot
 	places []uint32 // by effect
+	loaded
+	own, end uint64 // bytes of local memory of each lane of the running warp, and where its frame ends
 
 	x32      [4]v32 // scalars spread to vectors
 	x64      [4]v64
@@ -177,10 +180,6 @@ type vecMachine struct {
 
 	log    *lanes.Log     // of accesses that have events; nil where none has
 	shared unsafe.Pointer // the shared memory of the running warp's block
-
-	stride   int      // scalars of a slot
-	own, end uint64   // bytes of local memory of each lane of the running warp, and where its frame ends
-	calls    *calling // nil where nothing stays a call
 }
 
 // loaded is what a machine holds for the text that it executes.
@@ -216,12 +215,11 @@ type vecWarp struct {
 
 // group is the lanes of a warp that stand at one place with the same scalars.
 type group struct {
-	mask uint32
-	pc   int32
-	slot int32  // of the scalars
-	ran  uint64 // warp.strain when it last ran
-	// The call it is in, of vecStack.frames, and how many calls deep that is; 0 in the kernel.
-	frame, depth int32
+	mask  uint32
+	pc    int32
+	slot  int32  // of the scalars
+	frame int32  // the call it is in, of vecStack.frames; 0 in the kernel
+	ran   uint64 // warp.strain when it last ran
 }
 
 func newVecMachine(r *run, t *text) *vecMachine {
@@ -403,8 +401,8 @@ func (e *exits) of(lane int) uint32 {
 	return e.place
 }
 
-// choose joins groups that stand together with equal scalars and picks the one that runs next: that at the smallest
-// place (the blocks of a loop stand before what follows it), or one that has been waiting for long.
+// choose joins groups that stand together with equal scalars and picks the one that runs next: of those deepest in calls
+// that at the smallest place (the blocks of a loop stand before what follows it), or one that has been waiting for long.
 func (x *vecMachine) choose(w *warp) {
 	v := w.vec
 	w.regroup = false
@@ -442,23 +440,20 @@ func (x *vecMachine) choose(w *warp) {
 		case g.mask&from == 0:
 		case v.cur < 0:
 			v.cur = i
-		case g.before(&v.groups[v.cur]):
-			v.cur, v.several = i, true
 		default:
 			v.several = true
-		}
-	}
-	for i := range v.groups {
-		if g := &v.groups[i]; i != v.cur && g.mask&from != 0 && g.depth == v.groups[v.cur].depth {
-			v.next = min(v.next, g.pc)
+			cur := &v.groups[v.cur]
+			switch deeper := v.stack.depth(g.frame) - v.stack.depth(cur.frame); {
+			case deeper > 0:
+				v.next, v.cur = math.MaxInt32, i
+			case deeper == 0 && g.pc < cur.pc:
+				v.next, v.cur = cur.pc, i
+			case deeper == 0:
+				v.next = min(v.next, g.pc)
+			}
 		}
 	}
 	v.several = v.several || v.groups[v.cur].mask != w.ready
-}
-
-// before says which of two groups runs first: the one deeper in calls, and then the one at the smaller place.
-func (g *group) before(h *group) bool {
-	return g.depth > h.depth || g.depth == h.depth && g.pc < h.pc
 }
 
 // join makes one of groups that stand together, among the lanes of from.
@@ -618,11 +613,20 @@ func (x *vecMachine) value(w *warp, lane int, o *operand) uint64 {
 	case opPattern64:
 		return x.scalars(v, v.groupOf(lane).slot)[o.reg] + x.textOf(v, v.groupOf(lane)).patterns[o.val].all[lane]
 	case opV32:
-		return uint64(v.window32(lane)[o.reg][lane])
+		if v.stack != nil {
+			return uint64(v.window32(lane)[o.reg][lane])
+		}
+		return uint64(v.v32[o.reg][lane])
 	case opV64:
-		return v.window64(lane)[o.reg][lane]
+		if v.stack != nil {
+			return v.window64(lane)[o.reg][lane]
+		}
+		return v.v64[o.reg][lane]
 	case opPred:
-		return uint64(v.windowPreds(lane)[o.reg] >> uint(lane) & 1)
+		if v.stack != nil {
+			return uint64(v.windowPreds(lane)[o.reg] >> uint(lane) & 1)
+		}
+		return uint64(v.preds[o.reg] >> uint(lane) & 1)
 	}
 	return o.val
 }
@@ -637,11 +641,23 @@ func (x *vecMachine) put(w *warp, lane int, d slot, val uint64) {
 		}
 		x.scalars(v, v.groupOf(lane).slot)[d.reg] = val
 	case opV32:
-		v.window32(lane)[d.reg][lane] = uint32(val)
+		file := v.v32
+		if v.stack != nil {
+			file = v.window32(lane)
+		}
+		file[d.reg][lane] = uint32(val)
 	case opV64:
-		v.window64(lane)[d.reg][lane] = val
+		file := v.v64
+		if v.stack != nil {
+			file = v.window64(lane)
+		}
+		file[d.reg][lane] = val
 	case opPred:
-		p := &v.windowPreds(lane)[d.reg]
+		file := v.preds
+		if v.stack != nil {
+			file = v.windowPreds(lane)
+		}
+		p := &file[d.reg]
 		*p = *p&^(1<<uint(lane)) | uint32(val&1)<<uint(lane)
 	default:
 		panic("BUG: a result without a register")

@@ -181,7 +181,10 @@ func (x *vecMachine) prepareCalls() {
 	x.calls = c
 }
 
-// turnTo makes the machine execute the text of a unit.
+// turnTo makes the machine execute the text of a unit. Inlined, its copy of a loaded would be cleared for each warp that
+// begins, calls or not.
+//
+//go:noinline
 func (x *vecMachine) turnTo(u *unit) {
 	if now := x.calls.now; now != u {
 		now.loaded, x.loaded, x.calls.now = x.loaded, u.loaded, u
@@ -256,25 +259,24 @@ func (x *vecMachine) textOf(v *vecWarp, g *group) *text {
 	return v.stack.frames[g.frame].unit.t
 }
 
+// depth is how many calls deep a frame is.
+func (s *vecStack) depth(frame int32) int32 {
+	if s == nil {
+		return 0
+	}
+	return s.frames[frame].depth
+}
+
 // window32, window64 and windowPreds give the registers that a lane sees.
 func (v *vecWarp) window32(lane int) []v32 {
-	if v.stack == nil {
-		return v.v32
-	}
 	return v.stack.v32[v.stack.frames[v.groupOf(lane).frame].v32:]
 }
 
 func (v *vecWarp) window64(lane int) []v64 {
-	if v.stack == nil {
-		return v.v64
-	}
 	return v.stack.v64[v.stack.frames[v.groupOf(lane).frame].v64:]
 }
 
 func (v *vecWarp) windowPreds(lane int) []uint32 {
-	if v.stack == nil {
-		return v.preds
-	}
 	return v.stack.preds[v.stack.frames[v.groupOf(lane).frame].preds:]
 }
 
@@ -426,7 +428,7 @@ func (x *vecMachine) enterFrame(w *warp, i int32, k int, fn *isa.Func, to *text,
 	for _, r := range f.unit.specials {
 		sc[r.reg] = x.r.special(w, 0, isa.SpecialID(r.val))
 	}
-	g.frame, g.depth, g.pc = n, f.depth, 0
+	g.frame, g.pc = n, 0
 }
 
 // frameOf gives what is known of a function called in a frame.
@@ -488,7 +490,7 @@ func (x *vecMachine) leaveFrame(w *warp, e *effect, mask uint32) {
 	}
 	copy(sc, f.saved)
 	frame := g.frame
-	g.frame, g.depth, g.pc = f.up, up.depth, f.pc
+	g.frame, g.pc = f.up, f.pc
 	s.retain(f.up)
 	s.release(frame)
 	w.regroup = true
