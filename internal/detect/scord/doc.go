@@ -12,19 +12,19 @@
 // # What it judges
 //
 // An access is let pass when it is the first (table III, a), when its warp alone has accessed the location (b), or when the
-// last access was by its block with a barrier in between and no other block has read it (c). Otherwise, in this order
-// (table IV): two atomics race when they are of different blocks and the earlier has block scope (d). An access by another
-// warp, other than a load of what nobody wrote, races when the earlier warp has executed no fence since (a: same block,
-// either scope; b: another block, device scope), when locks are in play and the two have none in common (e, f), or when
-// one of the two, or any access since the first, was neither volatile nor atomic (c).
+// last access was by its block with a barrier in between and no other block has accessed it (c). Otherwise, unless it is a
+// load of what nobody wrote, in this order (table IV): two atomics race when they are of different blocks and the earlier has
+// block scope (d); the access of another warp when the earlier warp has executed no fence since (a: same block, either
+// scope; b: another block, device scope); any when locks are in play and the two have none in common (e, f); and that of
+// another warp when one of the two, or any access since the first, was neither volatile nor atomic (c).
 //
 // # Where the paper leaves a choice
 //
 //   - The figure of the word gives no widths for warp and block; here they share 17 bits, the warp's number in the grid, so
 //     that warps 131072 apart are one.
-//   - Conditions (c), (e) and (f) ask for another warp, as the text says of (a); without it they would fire in program order.
-//   - A store ends the period in which BlkShared and DevShared were gathered: the text tells when loads set them, and nothing
-//     of when they are cleared.
+//   - Condition (c) asks for another warp, as the text says of (a); (e) and (f) do not: the account in PreDataR's section 6.2 (an access
+//     outside of the lock right after the same thread's critical section, which ScoRD finds in every order) needs that, and
+//     that BlkShared and DevShared stay set and are set by stores too.
 //   - Locks are inferred by package lock: a compare-and-swap, whatever its outcome, then a fence of at least its scope; an
 //     exchange gives the lock back. A lock enters the table when it has been acquired.
 //   - Each kernel begins with fresh metadata. Relaxed, acquire and release accesses are strong; the paper knows volatile

@@ -8,67 +8,17 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/litmus"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-const base = 0x2000_0000_0000
-
-// stream makes the events of a launch of blocks with two warps each.
-type stream struct{ b event.Batch }
-
-func launched(blocks uint32) *stream {
-	s := &stream{}
-	s.b.Launches = []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}
-	s.b.Events = []event.Event{{Kind: event.KernelBegin, Launch: 1}}
-	return s
-}
-
-func (s *stream) add(e event.Event) *stream {
-	e.Launch = 1
-	if e.Place == 0 {
-		e.Place = uint32(len(s.b.Events))
+// launched gives the stream of a litmus line.
+func launched(blocks uint32, line string) *event.Batch {
+	b := litmus.Launch(blocks)
+	if line != "" {
+		litmus.Do(b, line)
 	}
-	s.b.Events = append(s.b.Events, e)
-	return s
-}
-
-// do adds the operations of a line, "WARP OP [ADDRESS]" each, separated by semicolons. Warps 0 and 1 are of block 0.
-//
-//	ld st ldv stv  weak and volatile accesses of a word by lane 0    add addb  atomic of device, of block scope
-//	cas casb exch exchb  those that make locks    fence fenceb  fences    bar  a barrier of the warp's block
-func (s *stream) do(line string) *stream {
-	for op := range strings.SplitSeq(line, ";") {
-		var warp uint32
-		var what string
-		at := uint64(0)
-		_, _ = fmt.Sscan(op, &warp, &what, &at) // the address may be missing
-		e := event.Event{Warp: warp, Mask: 1, Addr: base + at*4, Size: 4, Space: event.Global}
-		name, block := strings.CutSuffix(what, "b")
-		e.Scope = event.ScopeGPU
-		if block {
-			e.Scope = event.ScopeCTA
-		}
-		switch name {
-		case "ld", "ldv":
-			e.Kind, e.Flags, e.Scope = event.Load, event.FlagRead, event.NoScope
-		case "st", "stv":
-			e.Kind, e.Flags, e.Scope = event.Store, event.FlagWrite, event.NoScope
-		case "add", "cas", "exch":
-			e.Kind, e.Order, e.Flags = event.Atomic, event.Relaxed, event.FlagRead|event.FlagWrite
-			e.RMW = map[string]event.RMW{"cas": event.CompareAndSwap, "exch": event.Exchange}[name]
-		case "fence":
-			e = event.Event{Kind: event.Fence, Warp: warp, Mask: 1, Order: event.SC, Scope: e.Scope}
-		case "bar":
-			e = event.Event{Kind: event.BarrierDone, Warp: warp, Mask: 1}
-		default:
-			panic("no operation " + what)
-		}
-		if strings.HasSuffix(name, "v") {
-			e.Order = event.Volatile
-		}
-		s.add(e)
-	}
-	return s
+	return b
 }
 
 // notesOf are the classes of races that a detector finds, sorted.
@@ -89,7 +39,7 @@ func TestTables(t *testing.T) {
 		{"III a: first access", "0 st; 1 st 1", ""},
 		{"III b: program order", "0 st; 0 ld; 0 st", ""},
 		{"III c: barrier", "0 st; 0 bar; 1 ld; 0 bar; 0 st", ""},
-		{"III c: not after another block's read", "0 ld; 2 ld; 2 bar; 3 st; 3 bar; 2 ld", "missing block fence"},
+		{"III c: not after another block's read", "0 ld; 2 ld; 2 bar; 3 st; 3 bar; 2 ld", "missing block fence, missing block fence"},
 		{"reads alone", "0 ld; 1 ld; 2 ld; 3 ld", ""},
 		{"IV a", "0 stv; 1 ldv", "missing block fence"},
 		{"IV a: a fence of either scope", "0 stv; 0 fenceb; 1 ldv", ""},
@@ -113,10 +63,11 @@ func TestTables(t *testing.T) {
 		{"common lock", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 9; 2 fence; 2 ldv; 2 stv; 2 fence; 2 exch 9", ""},
 		{"a device lock that a block fence does not complete", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 9; 2 fenceb; 2 stv", "missing common lock on store"},
 		{"given back", "0 cas 9; 0 fence; 0 fence; 0 exch 9; 0 stv; 0 fence; 2 cas 9; 2 fence; 2 stv", "missing common lock on store"},
+		{"lock forgotten after its section", "0 cas 9; 0 fence; 0 stv; 0 fence; 0 exch 9; 2 cas 9; 2 fence; 2 stv; 2 fence; 2 exch 9; 2 stv", "missing common lock on store"},
 		{"one accessor: the first reader is forgotten", "0 ldv; 1 ldv; 1 fence; 2 stv", ""},
 	} {
 		d := Spec.New(detect.Config{})
-		if got := strings.Join(notesOf(d, &launched(2).do(c.line).b), ", "); got != c.want {
+		if got := strings.Join(notesOf(d, launched(2, c.line)), ", "); got != c.want {
 			t.Errorf("%s: %q gives %q, want %q", c.what, c.line, got, c.want)
 		}
 	}
@@ -135,7 +86,7 @@ func TestCounters(t *testing.T) {
 		n    int
 		race bool
 	}{{Spec, 63, false}, {Spec, 64, true}, {Spec, 65, false}, {narrow, 7, false}, {narrow, 8, true}} {
-		if got := notesOf(c.spec.New(detect.Config{}), &launched(2).do(fenced(c.n)).b); (len(got) > 0) != c.race {
+		if got := notesOf(c.spec.New(detect.Config{}), launched(2, fenced(c.n))); (len(got) > 0) != c.race {
 			t.Errorf("%d fences: %v", c.n, got)
 		}
 	}
@@ -152,7 +103,7 @@ func TestGranularity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := notesOf(s.New(detect.Config{}), &launched(2).do(fmt.Sprintf("0 stv 0; 2 ldv %d", c.far)).b); (len(got) > 0) != c.race {
+		if got := notesOf(s.New(detect.Config{}), launched(2, fmt.Sprintf("0 stv 0; 2 ldv %d", c.far))); (len(got) > 0) != c.race {
 			t.Errorf("%s, %d words apart: %v", c.text, c.far, got)
 		}
 	}
@@ -166,7 +117,7 @@ func TestCache(t *testing.T) {
 	}
 	for line, race := range map[string]bool{"0 stv 0; 2 ldv 0": true, "0 stv 0; 0 stv 64; 2 ldv 0": false, "0 stv 0; 0 stv 65; 2 ldv 0": true,
 		"0 stv 0; 2 ldv 64": false} {
-		if got := notesOf(s.New(detect.Config{}), &launched(2).do(line).b); (len(got) > 0) != race {
+		if got := notesOf(s.New(detect.Config{}), launched(2, line)); (len(got) > 0) != race {
 			t.Errorf("%s: %v", line, got)
 		}
 	}
@@ -176,10 +127,10 @@ func TestCache(t *testing.T) {
 func TestRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 300 {
-		whole, apart := launched(3), launched(3)
+		whole, apart := launched(3, ""), launched(3, "")
 		for range 30 {
 			e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
-				Mask: ^uint32(0), Space: event.Global, Addr: base + uint64(rng.IntN(40))*4, Order: event.Order(rng.IntN(2))}
+				Mask: ^uint32(0), Space: event.Global, Addr: litmus.Base + uint64(rng.IntN(40))*4, Order: event.Order(rng.IntN(2))}
 			switch rng.IntN(6) {
 			case 0, 1:
 				e.Kind, e.Flags = event.Store, event.FlagWrite
@@ -188,20 +139,20 @@ func TestRows(t *testing.T) {
 			case 3:
 				e = event.Event{Kind: event.BarrierDone, Warp: e.Warp, Mask: 1}
 			}
-			whole.add(e)
+			litmus.Add(whole, e)
 			if e.Size == 0 {
-				apart.add(e)
+				litmus.Add(apart, e)
 				continue
 			}
 			for lane := range 32 {
 				one := e
 				one.Mask, one.Addr = 1<<lane, e.Addr+uint64(lane)*4
-				apart.add(one)
+				litmus.Add(apart, one)
 			}
 		}
 		a, b := Spec.New(detect.Config{}), Spec.New(detect.Config{})
-		a.Events(&whole.b)
-		b.Events(&apart.b)
+		a.Events(whole)
+		b.Events(apart)
 		x, y := a.Findings(), b.Findings()
 		if fmt.Sprint(x) != fmt.Sprint(y) {
 			t.Fatalf("whole warps give\n%v\nand their lanes\n%v", x, y)

@@ -95,12 +95,11 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) {
 	}
 	sameBlock := last/d.perBlock == now.block
 	switch {
-	case sameWarp:
-		// Program order (table III, b), or a warp that finds its own access last (see the package's documentation).
+	case sameWarp && md&(blkShared|devShared) == 0: // table III, b
 	case sameBlock && md>>barrierShift&0xff != now.barrier>>barrierShift && md&devShared == 0: // table III, c
 	case !now.writes && md&modified == 0:
 	default:
-		if why := d.condition(md, now, last, sameBlock); why != passes {
+		if why := d.condition(md, now, last, sameWarp, sameBlock); why != passes {
 			d.report(c, e, now, lane, last, sameBlock, why)
 		}
 	}
@@ -113,7 +112,7 @@ func carried(md word, now *access, sameWarp, sameBlock bool) (f word) {
 		f = md & strong
 	}
 	if now.writes {
-		return f | modified
+		f |= modified
 	}
 	f |= md & (modified | blkShared | devShared)
 	switch {
@@ -142,7 +141,7 @@ var notes = [...]string{"", "missing block fence", "missing device fence", "not 
 	"missing common lock on load", "missing common lock on store"}
 
 // condition applies table IV.
-func (d *Detector) condition(md word, now *access, last uint32, sameBlock bool) verdict {
+func (d *Detector) condition(md word, now *access, last uint32, sameWarp, sameBlock bool) verdict {
 	if now.atomic && md&isAtom != 0 {
 		if !sameBlock && md&deviceScope == 0 {
 			return scopedAtomic
@@ -152,7 +151,7 @@ func (d *Detector) condition(md word, now *access, last uint32, sameBlock bool) 
 	file := &d.warps[last]
 	device := md>>deviceShift&0x3f == word(file.deviceFence)
 	switch {
-	case sameBlock && device && md>>blockShift&0x3f == word(file.blockFence):
+	case sameBlock && !sameWarp && device && md>>blockShift&0x3f == word(file.blockFence):
 		return missingBlockFence
 	case !sameBlock && device:
 		return missingDeviceFence
@@ -163,7 +162,7 @@ func (d *Detector) condition(md word, now *access, last uint32, sameBlock bool) 
 		}
 		return noCommonLockLoad
 	}
-	if md&strong == 0 || !now.strong {
+	if !sameWarp && (md&strong == 0 || !now.strong) {
 		return notStrong
 	}
 	return passes
