@@ -1,6 +1,6 @@
-// Package gwcp is the predictive detector of PreDataR [000]: it orders events by GWCP, a relation weaker than
-// happens-before, and so finds races that show in other orders of the critical sections of the observed execution, and those
-// of the observed order as well. The former are marked predicted.
+// Package gwcp is the predictive detector PreDataR ("Predictive Data Race Detection for GPUs", called 000 here): it orders
+// events by GWCP, a relation weaker than happens-before, and so finds races that show in other orders of the critical
+// sections of the observed execution, and those of the observed order as well. The former are marked predicted.
 //
 // # Rules
 //
@@ -38,7 +38,8 @@
 //     a thread that does not have it wrote it otherwise: swaps on the head of a list look like acquires and are none.
 //     Before and after that, it is synchronisation as above.
 //   - A strong write comes before what follows a strong read that observed it, as the manual's causality order has it.
-//   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did.
+//   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did. They are searched from the newest
+//     on, where algorithm 1 stops at the first that is not ordered: definition 1 asks for all.
 //   - The scopes of acquire and release of one section may differ.
 //
 // # Blind spots
@@ -54,6 +55,9 @@
 // join; that is the compression of section 5.2. Epochs are numbered by block, so that all that meet at a barrier go on with one
 // number: its forced compression. Lanes that synchronised alike share one state. While no lock was taken, P and H are
 // one.
+//
+// Option compress=off keeps a number for each pair of threads instead, for comparison: findings are the same. Option
+// report=predicted leaves out what detector hb finds in the observed order.
 //
 // Shadow memory has a line for 128 bytes. What a warp accesses in lane order takes one span of it, whatever the number of lanes.
 package gwcp

@@ -157,17 +157,20 @@ func (l *launch) window(b *block) shadow.Window {
 // split makes groups such that lanes are whole groups, and calls f for each of these.
 func (w *warp) split(lanes uint32, f func(g *group)) {
 	n := len(w.groups)
-	for i := 0; i < n; i++ {
+	for i, rest := 0, lanes; i < n && rest != 0; i++ {
 		g := &w.groups[i]
-		if in := g.lanes & lanes; in != 0 && in != g.lanes {
+		in := g.lanes & lanes
+		if in != 0 && in != g.lanes {
 			other := *g
 			other.lanes &^= lanes
 			g.lanes = in
 			w.groups = append(w.groups, other)
 		}
+		rest &^= in
 	}
-	for i := 0; i < n; i++ {
+	for i, rest := 0, lanes; i < n && rest != 0; i++ {
 		if g := &w.groups[i]; g.lanes&lanes != 0 {
+			rest &^= g.lanes
 			f(g)
 		}
 	}

@@ -1,6 +1,8 @@
 // Package lock infers from events which locks a program takes and gives back, for the detectors that know locks.
 // CUDA has no lock operations: programs make them of a compare-and-swap followed by a fence, and of a fence followed by an
-// exchange. The papers read that pattern differently; Rules says how.
+// exchange. The papers read that pattern differently, and Rules says how: 000 is "Predictive Data Race Detection for
+// GPUs" (PreDataR, and Barracuda+), 001 chapter 5 of "Efficient Precise Dynamic Data Race Detection for CPU and GPU"
+// (BARRACUDA), 003 "ScoRD: A Scoped Race Detector for GPUs".
 //
 // What is inferred: for each thread, a successful compare-and-swap (or, with TestAndSet, an exchange) and then a fence
 // acquire the lock at that address; a fence and then an exchange, another atomic write or a store to the address of a lock
