@@ -32,7 +32,7 @@ const maxForms = 1 << 14
 // Steps that are remembered at first, and at most.
 const (
 	minSteps = 1 << 7
-	maxSteps = 1 << 12
+	maxSteps = 1 << 11
 )
 
 // step remembers what an access made of a line: of one of form from, one of form to.

@@ -9,7 +9,7 @@ const (
 	pageLines = 8
 	lineBytes = lineCells * cellBytes // what a warp reads in one coalesced access of words
 	pageBytes = pageLines * lineBytes
-	dirPages  = 1 << 14
+	dirPages  = 1 << 11
 )
 
 // entry is what is kept of the accesses of one class to the same bytes of a cell: one group of lanes of one warp, or a
@@ -75,7 +75,7 @@ type page struct {
 type shadow struct {
 	dirs map[uint64]*[dirPages]*page
 	// recent are directories used last, each in the place that its number modulo their count gives.
-	recent [8]struct {
+	recent [32]struct {
 		key uint64
 		dir *[dirPages]*page
 	}
