@@ -108,6 +108,9 @@ func (j *Judges) Take(b *event.Batch) {
 	}
 	s := &p.sheets[p.n-1]
 	if len(s.Events) == 0 {
+		if cap(s.Events) == 0 { // the producer's next batch may be as long
+			s.Events, s.Addrs, s.Values = make([]event.Event, 0, cap(b.Events)), make([]uint64, 0, cap(b.Addrs)), make([]uint64, 0, cap(b.Values))
+		}
 		s.Batch, *b = *b, s.Batch
 	} else {
 		s.Append(b)
