@@ -1,0 +1,181 @@
+package simt
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// newReaches sets up what accesses reach: shared memory is known, all other is learnt.
+func (x *vecMachine) newReaches() {
+	r, t := x.r, x.t
+	if len(t.reaches) == 0 {
+		return
+	}
+	x.reaches, x.bases, x.begins = make([]lanes.Access, len(t.reaches)), make([]unsafe.Pointer, len(t.reaches)), make([]uint64, len(t.reaches))
+	x.access = &x.reaches[0]
+	if x.tells {
+		x.events = make([]event.Event, len(t.reaches))
+		if x.log == nil {
+			x.log = new(lanes.Log)
+		}
+	}
+	for k := range t.reaches {
+		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
+		a := &x.reaches[k]
+		a.Base, a.Row = &x.bases[k], n.row
+		if x.tells {
+			x.events[k] = newEvent(r.l.ID, e, n.store)
+		}
+		if e.Space == event.Shared && x.listed(n, event.Shared) {
+			a.Base, a.Told = &x.shared, uint64(r.out.needs&event.NeedShared)
+			x.offer(a, n, e, 0, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
+		}
+	}
+}
+
+// newEvent is the event of an access as far as it is the same for all warps and frames.
+func newEvent(launch uint32, e *effect, store bool) event.Event {
+	ev := event.Event{Launch: launch, Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Order: e.Order, Scope: e.Scope,
+		Size: uint8(e.width)}
+	if e.Space == event.Shared {
+		ev.Space = event.Shared
+	}
+	if store {
+		ev.Kind, ev.Flags = event.Store, event.FlagWrite
+	}
+	return ev
+}
+
+// listed reports whether lists may do an access: its event, if it has one, is made of what they tell.
+func (x *vecMachine) listed(n *reaching, space event.Space) bool {
+	o := &x.r.out
+	switch {
+	case space == event.Global && o.needs&event.NeedGlobal == 0, space == event.Shared && o.needs&event.NeedShared == 0, space == event.Const:
+		return true
+	}
+	return !n.store || !o.olds() || n.before
+}
+
+// offer lets an access reach size bytes from an address on.
+func (x *vecMachine) offer(a *lanes.Access, n *reaching, e *effect, addr, size uint64) {
+	a.Origin, a.Room = addr-e.off-n.low, 0
+	if size >= n.size {
+		a.Room = size - n.size + 1
+	}
+}
+
+// aim makes what is reached that of a warp that is to run.
+func (x *vecMachine) aim(w *warp) {
+	x.shared = unsafe.Pointer(unsafe.SliceData(w.cta.shared))
+	if now := x.r.mem.epoch.Load(); now != x.epoch {
+		x.epoch = now
+		for k := range x.reaches {
+			if x.reaches[k].Base == &x.bases[k] {
+				x.reaches[k].Room = 0
+			}
+		}
+	}
+}
+
+// learn notes the allocation that an access met, for the ones after it.
+func (x *vecMachine) learn(i int32) {
+	e, sp := &x.t.effects[i], &x.span
+	if e.reach < 0 || sp.space != event.Global && sp.space != event.Const || !x.listed(&x.t.reaches[e.reach], sp.space) {
+		return
+	}
+	c := &x.cache[i]
+	if c.epoch != x.epoch || c.b.Addr&(e.width-1) != 0 {
+		return
+	}
+	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.data))
+	a := &x.reaches[e.reach]
+	if a.Told = 0; sp.space == event.Global {
+		a.Told = uint64(x.r.out.needs & event.NeedGlobal)
+	}
+	x.begins[e.reach] = c.b.Addr
+	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
+}
+
+// told makes the events of what a list did, for the lanes of mask.
+func (x *vecMachine) told(w *warp, mask uint32) {
+	o := &x.r.out
+	for i := range x.log.N {
+		t := &x.log.List[i]
+		k := x.t.code[t.Imm].b
+		n := &x.t.reaches[k]
+		o.batch.Events = append(o.batch.Events, x.events[k])
+		ev := &o.batch.Events[len(o.batch.Events)-1]
+		ev.Warp, ev.Mask, ev.Place = w.number, mask, x.places[n.effect]
+		x.locate(ev, n, t, x.begins[k]-n.low)
+		if n.store && o.needs&event.NeedValues != 0 {
+			x.toldValues(ev, t)
+		}
+		o.added()
+	}
+	x.log.N = 0
+}
+
+// locate gives an event the addresses of its lanes: plus and what is told.
+func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus uint64) {
+	from, line := &t.Offsets, true
+	if !n.each {
+		plus += t.At
+		l := &n.line
+		if l.pattern < 0 {
+			first := bits.TrailingZeros32(ev.Mask)
+			ev.Addr = plus + uint64(first)*l.stride
+			if ev.Mask&(ev.Mask-1) != 0 {
+				ev.Stride = int64(l.stride)
+			}
+			return
+		}
+		from, line = &x.t.patterns[l.pattern].all, ^ev.Mask != 0 // some of the lanes may lie in a line, all do not
+	}
+	if line {
+		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
+			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
+			return
+		}
+	}
+	b := &x.r.out.batch
+	ev.Flags |= event.FlagScattered
+	ev.Side = uint32(len(b.Addrs))
+	if ^ev.Mask == 0 {
+		b.Addrs = slices.Grow(b.Addrs, 32)[:len(b.Addrs)+32]
+		lanes.Add64S((*v64)(b.Addrs[ev.Side:]), from, plus, ev.Mask)
+		return
+	}
+	lanes.Add64S(&x.out, from, plus, ev.Mask)
+	b.Addrs = pack(b.Addrs, &x.out, ev.Mask)
+}
+
+// toldValues gives the event of a store its values.
+func (x *vecMachine) toldValues(ev *event.Event, t *lanes.Told) {
+	o, b := &x.r.out, &x.r.out.batch
+	ev.Flags |= event.FlagValues
+	ev.Val = uint32(len(b.Values))
+	add := func(wide *v64, low *v32) {
+		switch n := len(b.Values); {
+		case ev.Size == 8:
+			b.Values = pack(b.Values, wide, ev.Mask)
+		case ^ev.Mask == 0:
+			b.Values = slices.Grow(b.Values, 32)[:n+32]
+			lanes.ZExt64((*v64)(b.Values[n:]), low, ev.Mask)
+		default:
+			lanes.ZExt64(&x.out, low, ev.Mask)
+			b.Values = pack(b.Values, &x.out, ev.Mask)
+		}
+	}
+	if ev.Size < 4 {
+		lanes.And32S(&t.Values32, &t.Values32, 1<<(8*ev.Size)-1, ev.Mask)
+	}
+	add(&t.Values, &t.Values32)
+	if o.olds() {
+		ev.Flags |= event.FlagOld
+		add(&t.Before, &t.Before32)
+	}
+}
