@@ -833,7 +833,9 @@ func randomLaunch(t *testing.T, seed uint64) {
 	block.Z = max(block.Z, 1)
 	grid := 1 + k.IntN(3)
 	threads := int(block.Count()) * grid
-	own, in, sum, rows := g.buffer(threads*ownBytes/4), g.buffer(inWords), g.buffer(counters*len(contended)), g.buffer(threads*4)
+	own, in := g.buffer(threads*ownBytes/4), g.buffer(inWords)
+	g.buffer(8 * inWords) // what lies past the input nobody writes
+	sum, rows := g.buffer(counters*len(contended)), g.buffer(threads*4)
 	data, err := g.mem.Bytes(in, inWords*4)
 	if err != nil {
 		t.Fatal(err)
@@ -878,6 +880,10 @@ func randomLaunch(t *testing.T, seed uint64) {
 	}
 }
 
+// failed are seeds whose kernels have failed. 700061: the offsets of an atomic were written in all lanes, over registers of
+// lanes in another function.
+var failed = []uint64{700061}
+
 // TestRandomNoDiff compares the engines on random kernels. FENCEPOST_RANDOM is the number of the first seed and how many
 // there are: "5000+1000".
 func TestRandomNoDiff(t *testing.T) {
@@ -891,6 +897,9 @@ func TestRandomNoDiff(t *testing.T) {
 		}
 	}
 	for seed := from; seed < from+n; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomLaunch(t, seed) })
+	}
+	for _, seed := range failed {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomLaunch(t, seed) })
 	}
 }

@@ -169,6 +169,7 @@ type vecMachine struct {
 	slots    []*vecWarp // and those of earlier launches
 	out      v64        // addresses or values for an event
 	left     v64        // what an atomic left in memory
+	offsets  v64        // where the lanes of an access lie in the memory that the span has
 	shuffled []shuffled
 	before   v64 // what was there, when events tell that
 	was      v32

@@ -56,7 +56,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 		}
 		return
 	}
-	x.span.each(w.vec, on)
+	x.each(on)
 	var changed bool
 	var failed uint32
 	switch {
@@ -96,7 +96,7 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	if direct {
 		old = &v.v32[e.dst[0].reg]
 	}
-	changed = lanes.Atomic32(e.rmw, old, x.span.data, v.offsets(), b, c, on)
+	changed = lanes.Atomic32(e.rmw, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
 		failed = lanes.NE32(old, b, on)
 	}
@@ -123,7 +123,7 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	if direct {
 		old = &v.v64[e.dst[0].reg]
 	}
-	changed = lanes.Atomic64(e.rmw, old, x.span.data, v.offsets(), b, c, on)
+	changed = lanes.Atomic64(e.rmw, old, x.span.data, &x.offsets, b, c, on)
 	if cas {
 		failed = lanes.NE64(old, b, on)
 	}
@@ -139,7 +139,7 @@ func (x *vecMachine) update64(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 
 // updateEach does read-modify-writes for which package lanes has nothing, lowest lane first.
 func (x *vecMachine) updateEach(w *warp, s []uint64, e *effect, on uint32) (changed bool, failed uint32) {
-	n, off := e.piece, w.vec.offsets()
+	n, off := e.piece, &x.offsets
 	for m := on; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m) & 31
 		at := x.span.data[off[l]:][:n:n]
@@ -174,7 +174,7 @@ func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uin
 	default:
 		return
 	}
-	off := w.vec.offsets()
+	off := &x.offsets
 	if failed != 0 && failed != on {
 		acc := &x.r.acc
 		acc.global, acc.shared = on, 0

@@ -14,7 +14,7 @@ type cached struct {
 }
 
 // span is what the lanes of an access touch: a piece of memory and where in it, either at + (lane - first) * stride or
-// by lane in vecWarp.offsets.
+// by lane in vecMachine.offsets.
 type span struct {
 	data   []byte
 	space  event.Space
@@ -108,7 +108,7 @@ func (x *vecMachine) limit(e *effect, sp *span) (uint64, bool) {
 // reachEach is reach where each lane has an address of its own.
 func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bool) bool {
 	e, v, sp := &x.t.effects[i], w.vec, &x.span
-	off := v.offsets()
+	off := &x.offsets
 	addr := off
 	if e.narrow {
 		lanes.ZExt64(off, x.vec32(v, s, e.addr, 0), on)
@@ -140,9 +140,6 @@ func (x *vecMachine) reachEach(w *warp, s []uint64, i int32, on uint32, write bo
 	}
 	return true
 }
-
-// offsets is where the offsets of an access stand.
-func (v *vecWarp) offsets() *v64 { return &v.v64[len(v.v64)-1] }
 
 // region finds the memory around an address, and the address at which it begins; nil data when there is none that may
 // be accessed so.
@@ -247,7 +244,7 @@ func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint
 		lanes.Load64(&v.v64[d.reg], sp.data[sp.at+plus-back:], on)
 		return
 	}
-	off := sp.each(v, on)
+	off := x.each(on)
 	data := sp.data[plus:]
 	switch {
 	case d.kind == opV32 && e.piece == 4:
@@ -272,8 +269,8 @@ func (x *vecMachine) loadPiece(v *vecWarp, e *effect, d *slot, sp *span, on uint
 }
 
 // each gives the offsets by lane.
-func (sp *span) each(v *vecWarp, on uint32) *v64 {
-	off := v.offsets()
+func (x *vecMachine) each(on uint32) *v64 {
+	sp, off := &x.span, &x.offsets
 	if sp.line {
 		lanes.Affine64(off, sp.at-uint64(sp.first)*sp.stride, sp.stride, on)
 	}
@@ -329,7 +326,7 @@ func (x *vecMachine) storeOver(w *warp, v *vecWarp, s []uint64, e *effect, sp *s
 			return
 		}
 	}
-	off := sp.each(v, on)
+	off := x.each(on)
 	n := uint64(event.ValueWords(uint8(e.width)))
 	far := int64(sp.stride)
 	apart := sp.line && max(far, -far) >= int64(max(e.width, 4)) // no lane changes what another is to tell
@@ -365,7 +362,7 @@ func (x *vecMachine) storePiece(w *warp, v *vecWarp, s []uint64, e *effect, k in
 		lanes.Store64(sp.data[sp.at+plus-back:], x.vec64(v, s, e.vals[k], 0), on)
 		return
 	}
-	off := sp.each(v, on)
+	off := x.each(on)
 	data := sp.data[plus:]
 	switch {
 	case word:
@@ -416,7 +413,7 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 	} else {
 		ev.Flags |= event.FlagScattered
 		ev.Side = uint32(len(o.batch.Addrs))
-		lanes.Add64S(&x.out, w.vec.offsets(), sp.origin, on)
+		lanes.Add64S(&x.out, &x.offsets, sp.origin, on)
 		o.batch.Addrs = pack(o.batch.Addrs, &x.out, on)
 	}
 	return ev
