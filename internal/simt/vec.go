@@ -363,6 +363,9 @@ func (x *vecMachine) run(w *warp, end uint64) {
 	if w.vec == nil {
 		x.begin(w)
 	}
+	if x.calls != nil {
+		end = x.deepEnd(w, end)
+	}
 	for w.time < end && w.ready != 0 && x.r.stop == nil {
 		if w.regroup {
 			x.choose(w)

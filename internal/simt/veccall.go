@@ -14,6 +14,26 @@ import (
 // that return stand behind the call and meet there. So lanes that call different functions at one place, or recur to
 // different depths, need no more than groups do anyway.
 
+// A warp deepCalls deep in calls has turns that are longer by deepTurn: when a recursion never ends, one stack is full
+// before those of all resident warps have grown.
+const (
+	deepCalls = 256
+	deepTurn  = 1 << 18
+)
+
+// deepEnd gives the end of a warp's turn that would end at end.
+func (x *vecMachine) deepEnd(w *warp, end uint64) uint64 {
+	v, r := w.vec, x.r
+	if v.stack.depth(v.groups[v.cur].frame) < deepCalls {
+		return end
+	}
+	end += deepTurn
+	if most := r.l.MaxSteps; most != 0 {
+		end = min(end, w.time+most-r.clock)
+	}
+	return end
+}
+
 // vecCall is what an effect knows of the call that it is, or is inlined of.
 type vecCall struct {
 	caller  *isa.Func // the function that the call stands in
