@@ -58,7 +58,7 @@ func runFlags() []*flag {
 				}
 				return nil
 			}},
-		{"detector", "NAME,...", "what judges the run: " + strings.Join(detectorNames(), ", ") + "; none runs bare",
+		{"detector", "NAME,...", "what judges the run: names of \"fencepost help run\" (default " + all.Detectors()[0].Name + "); none runs bare",
 			setDetectors},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
@@ -121,14 +121,6 @@ var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so ma
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
-
-func detectorNames() []string {
-	var names []string
-	for _, d := range all.Detectors() {
-		names = append(names, d.Name)
-	}
-	return names
-}
 
 func setDetectors(o *options, v string) error {
 	o.session.Detectors = nil

@@ -16,6 +16,7 @@ type Race struct {
 	Kind      detect.Kind // "": what Facts give
 	Note      string      // the detector's own name for it, for the message; "" for none
 	Predicted bool        // not in the observed order of events, but in another of the same trace
+	Info      bool        // of severity info, whatever Facts say
 	Lanes     int         // threads of the later access that race; 0 counts as 1
 }
 
@@ -60,6 +61,10 @@ func (t *Tally) Add(r *Race) {
 	case e == nil:
 		e = &entry{race: *r, addresses: map[address]struct{}{}}
 		t.found[p] = e
+	case r.Info != e.race.Info:
+		if !r.Info {
+			e.race = *r
+		}
 	case r.Facts.Category > e.race.Facts.Category, !r.Predicted && e.race.Predicted:
 		e.race = *r
 	}
@@ -89,6 +94,9 @@ func (t *Tally) Findings() []detect.Finding {
 		f := detect.NewRace(t.detector, &e.race.Facts)
 		if e.race.Kind != "" {
 			f.Kind = e.race.Kind
+		}
+		if e.race.Info {
+			f.Severity = detect.Info
 		}
 		if e.race.Note != "" {
 			f.Message += " (" + t.detector + ": " + e.race.Note + ")"

@@ -1,0 +1,150 @@
+package racecheck
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// block is what is known of a running block.
+type block struct {
+	warps   []warp
+	bars    [16]meeting
+	threads int    // of the block
+	live    int    // that have not exited
+	floor   uint32 // accesses up to this epoch are ordered before all that follow
+}
+
+// warp is the lanes of a warp, those that synchronised alike together.
+type warp struct {
+	parts  []part
+	absent uint32 // lanes that the block does not have
+}
+
+// part is lanes that know the same: their accesses have an epoch, and are ordered behind those that clock knows.
+type part struct {
+	mask  uint32
+	epoch uint32
+	clock *clock.Block
+}
+
+// meeting is what has arrived at a barrier since its last completion.
+type meeting struct {
+	waiting []uint32 // lanes by warp; nil: none
+	threads int      // that wait
+	left    *clock.Block
+}
+
+func newBlock(l *event.Launch) *block {
+	n := int(l.WarpsPerBlock())
+	c := &block{warps: make([]warp, n), threads: int(l.Block.Count())}
+	c.live = c.threads
+	for i := range c.warps {
+		c.warps[i].parts = []part{{mask: ^uint32(0), epoch: 1}}
+	}
+	if rest := c.threads % 32; rest != 0 {
+		c.warps[n-1].absent = ^uint32(0) << rest
+	}
+	return c
+}
+
+// split makes parts of a warp that lie in mask or outside of it, and gives their number.
+func (w *warp) split(mask uint32) {
+	for i := range w.parts {
+		p := &w.parts[i]
+		if in := p.mask & mask; in != 0 && in != p.mask {
+			other := *p
+			other.mask &^= mask
+			p.mask = in
+			w.parts = append(w.parts, other)
+		}
+	}
+}
+
+// part gives the part of a lane.
+func (w *warp) part(lane uint32) *part {
+	i := 0
+	for w.parts[i].mask&lane == 0 {
+		i++
+	}
+	return &w.parts[i]
+}
+
+// arrive takes down that lanes of warp w arrived at a barrier.
+func (c *block) arrive(w, mask uint32, m *meeting, waits bool) {
+	if waits {
+		if m.waiting == nil {
+			m.waiting = make([]uint32, len(c.warps))
+		}
+		m.threads += bits.OnesCount32(mask)
+		m.waiting[w] |= mask
+		return
+	}
+	c.warps[w].split(mask)
+	for i := range c.warps[w].parts {
+		if p := &c.warps[w].parts[i]; p.mask&mask != 0 {
+			m.left = m.left.Join(p.clock.With(len(c.warps), w, p.mask, p.epoch))
+			p.epoch++
+		}
+	}
+}
+
+// done orders all that arrived before all that wait.
+func (c *block) done(m *meeting) {
+	if m.left == nil && m.threads == c.threads && c.live == c.threads {
+		c.whole()
+	} else if m.threads > 0 {
+		c.meet(m.waiting, m.left)
+	}
+	clear(m.waiting)
+	m.threads, m.left = 0, nil
+}
+
+// whole is a barrier at which all threads of the block wait.
+func (c *block) whole() {
+	top := uint32(0)
+	for i := range c.warps {
+		for _, p := range c.warps[i].parts {
+			top = max(top, p.epoch)
+		}
+	}
+	all := clock.Uniform(top)
+	c.floor = top
+	for i := range c.warps {
+		c.warps[i].parts = append(c.warps[i].parts[:0], part{^uint32(0), top + 1, all})
+	}
+}
+
+// meet lets lanes of warps go on with what each of them knew, and with left. They go on in one epoch.
+func (c *block) meet(lanes []uint32, left *clock.Block) {
+	top := uint32(0)
+	all := left
+	for i, mask := range lanes {
+		if mask == 0 {
+			continue
+		}
+		w := &c.warps[i]
+		if mask|w.absent == ^uint32(0) {
+			mask = ^uint32(0) // so that clocks stay small
+			lanes[i] = mask
+		}
+		w.split(mask)
+		for _, p := range w.parts {
+			if p.mask&mask != 0 {
+				top = max(top, p.epoch)
+				all = all.Join(p.clock)
+			}
+		}
+	}
+	all = all.WithWarps(lanes, top)
+	for i, mask := range lanes {
+		if mask == 0 {
+			continue
+		}
+		w := &c.warps[i]
+		w.parts = slices.DeleteFunc(w.parts, func(p part) bool { return p.mask&mask != 0 })
+		w.parts = append(w.parts, part{mask, top + 1, all})
+	}
+}
