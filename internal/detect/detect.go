@@ -168,3 +168,6 @@ type Finding struct {
 
 // Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.
 type Metered interface{ MemoryBytes() uint64 }
+
+// Noted is a detector with something to say about the run: what it did not check, a sentence each.
+type Noted interface{ Notes() []string }

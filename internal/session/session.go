@@ -245,6 +245,11 @@ func (r *once) collect() {
 		for _, f := range d.Findings() {
 			r.findings = append(r.findings, resolve(r, &f))
 		}
+		if n, ok := d.Detector.(detect.Noted); ok {
+			for _, text := range n.Notes() {
+				r.note("%s", text)
+			}
+		}
 	}
 }
 
