@@ -314,11 +314,12 @@ func saysBug(x ast.Expr) bool {
 	return false
 }
 
-// TestDetectorsAreListed wants every detector in the list that the command line and the reports read.
+// TestDetectorsAreListed wants every detector in the list that the command line and the reports read, but for the one that
+// docs/detectors.md shows.
 func TestDetectorsAreListed(t *testing.T) {
 	pkgs, _ := load(t)
 	for dir, p := range pkgs {
-		if path.Dir(dir) == "internal/detect" && declares(p, "Spec") && !slices.Contains(pkgs["internal/detect/all"].imports, dir) {
+		if path.Dir(dir) == "internal/detect" && path.Base(dir) != "example" && declares(p, "Spec") && !slices.Contains(pkgs["internal/detect/all"].imports, dir) {
 			t.Errorf("%s declares a Spec and internal/detect/all does not list it", dir)
 		}
 	}
