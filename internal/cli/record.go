@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"fencepost.dev/fencepost/internal/event/trace"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 )
@@ -147,11 +145,8 @@ func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, er
 	stop := showProgress(e, &o.session)
 	r, err := session.Analyze(ctx, &o.session, bufio.NewReaderSize(f, 1<<20))
 	stop()
-	if corrupt := (*trace.CorruptError)(nil); errors.As(err, &corrupt) {
-		return 0, fmt.Errorf("%s: %w; is it a trace that \"fencepost record\" wrote?", args[0], err)
-	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", args[0], err)
+		return 0, traceError(args[0], err)
 	}
 	return tell(e, o.reportWriter(e, e.stdout), o, r, sourceBeside(args[0]))
 }

@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut},
 	})
 }
 
@@ -92,4 +92,13 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 	if ts.ReadFile(args[0]) == ts.ReadFile(args[1]) {
 		ts.Fatalf("%s and %s are equal", args[0], args[1])
 	}
+}
+
+// cut writes all of a file but its last bytes: cut FILE SHORT
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FILE SHORT")
+	}
+	text := ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text[:len(text)-8]), 0o644))
 }

@@ -1,0 +1,151 @@
+// Package table writes event streams as tables that other programs query: Parquet files of one row an event, with flat
+// columns of plain types (docs/trace.md lists them).
+//
+// A file holds nothing but what its events say: equal streams give equal bytes. Rows are written in groups, so that memory
+// is bounded whatever the length of the stream.
+package table
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Stream gives events batch by batch: a trace.Reader is one.
+type Stream interface {
+	event.Places
+	// Next puts the next events in place of those of b; io.EOF at the end.
+	Next(b *event.Batch) error
+}
+
+const (
+	groupRows = 1 << 17 // of a row group, which stands in memory as a whole
+	chunk     = 1 << 10 // rows converted at a time
+)
+
+// Write writes the events of a stream as a table and gives their number. The table is a whole file of what was read even
+// when from ends with an error, which is then Write's; a *WriteError says that the table itself is not whole.
+func Write(ctx context.Context, to io.Writer, from Stream) (rows uint64, err error) {
+	w := &writer{places: from, launches: map[uint32]event.Launch{}, known: map[uint32]where{}, out: make([]parquet.Row, chunk),
+		file: parquet.NewGenericWriter[row](to, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("fencepost", "1", ""),
+			parquet.MaxRowsPerRowGroup(groupRows))}
+	read := w.all(ctx, from)
+	if we := (*WriteError)(nil); errors.As(read, &we) {
+		return w.rows, read
+	}
+	if err := w.file.Close(); err != nil {
+		return w.rows, &WriteError{err}
+	}
+	return w.rows, read
+}
+
+// WriteError says that a table could not be written.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the error of the file.
+func (e *WriteError) Unwrap() error { return e.Err }
+
+type writer struct {
+	file     *parquet.GenericWriter[row]
+	places   event.Places
+	launches map[uint32]event.Launch
+	launch   event.Launch // used last
+	known    map[uint32]where
+	rows     uint64
+	out      []parquet.Row
+	used     int   // of out
+	cells    cells // of the row that is made
+}
+
+// all writes the events of a stream to its end.
+func (w *writer) all(ctx context.Context, from Stream) error {
+	var b event.Batch
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := from.Next(&b); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i := range b.Events {
+			if w.add(&b, &b.Events[i]); w.used == chunk || i == len(b.Events)-1 {
+				if _, err := w.file.WriteRows(w.out[:w.used]); err != nil {
+					return &WriteError{err}
+				}
+				w.used = 0
+			}
+		}
+	}
+}
+
+// add converts an event.
+func (w *writer) add(b *event.Batch, e *event.Event) {
+	r, c := row{Event: w.rows, Kind: e.Kind.String(), Launch: e.Launch}, &w.cells
+	w.rows++
+	switch e.Kind {
+	case event.Host:
+		r.host(&b.Hosts[e.Side], c)
+	case event.KernelBegin:
+		l := b.Launches[e.Side]
+		w.launches[e.Launch] = l
+		r.Kernel, r.Agent = l.Kernel, set(&c.agent, l.Agent)
+	case event.KernelEnd:
+		l := w.launches[e.Launch]
+		r.Kernel, r.Agent = l.Kernel, set(&c.agent, l.Agent)
+		delete(w.launches, e.Launch)
+		w.launch = event.Launch{}
+	default:
+		w.device(&r, c, b, e)
+	}
+	w.out[w.used] = r.appendTo(w.out[w.used][:0])
+	w.used++
+}
+
+// device fills in what a warp did, and where.
+func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
+	if w.launch.ID != e.Launch {
+		w.launch = w.launches[e.Launch]
+	}
+	per := max(w.launch.WarpsPerBlock(), 1)
+	r.Kernel, r.Agent = w.launch.Kernel, set(&c.agent, w.launch.Agent)
+	r.Block, r.Warp = set(&c.block, e.Warp/per), set(&c.warp, e.Warp%per)
+	r.Mask, r.Lanes = set(&c.mask, e.Mask), set(&c.lanes, uint32(bits.OnesCount32(e.Mask)))
+	if e.Place != 0 {
+		r.Place, r.where = e.Place, w.frame(e.Place)
+	}
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		r.memory(c, b, e)
+	case event.Fence:
+		r.Order, r.Scope = e.Order.String(), e.Scope.String()
+	case event.Arrive:
+		r.Barrier, r.Threads, r.Waits = set(&c.barrier, uint32(e.Barrier)), e.Aux, set(&c.waits, e.Flags&event.FlagWait != 0)
+	case event.BarrierDone:
+		r.Barrier = set(&c.barrier, uint32(e.Barrier))
+	case event.Branch:
+		r.OtherLanes = e.Aux
+	}
+}
+
+// frame gives the innermost frame of a place.
+func (w *writer) frame(place uint32) where {
+	at, ok := w.known[place]
+	if !ok {
+		if frames := w.places.Frames(place); len(frames) > 0 {
+			f := &frames[0]
+			at = where{f.Function, f.File, uint32(f.Line), uint32(f.Column), f.PTXFile, uint32(f.PTXLine), f.Inst}
+		}
+		w.known[place] = at
+	}
+	return at
+}
