@@ -81,8 +81,12 @@ fencepost record --out FILE corpus/race/reduce
 
 func recordCommand() *command {
 	out := &flag{"out", "FILE", "where the trace goes", func(o *options, v string) error { o.out = v; return nil }}
+	values := &flag{"values", "WORD", "on (default) or off: without what is written traces are small, and same-value writes count as others",
+		func(o *options, v string) error {
+			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
+		}}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
-		flags: append([]*flag{out, launchFlag, nvccFlag}, runFlags()...), run: runRecord}
+		flags: append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), run: runRecord}
 }
 
 func runRecord(ctx context.Context, e *env, o *options, args []string) (code int, err error) {

@@ -17,7 +17,13 @@ import (
 
 // recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
 // a detector nothing that it could not remember.
-const recorded = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedHost | event.NeedLaunch | event.NeedBranches
+func (o *Options) recorded() event.Needs {
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches
+	if !o.NoValues {
+		needs |= event.NeedValues
+	}
+	return needs
+}
 
 // recorder writes the events of a run. It finds nothing.
 type recorder struct {
@@ -45,6 +51,7 @@ func newRecorder(r *once, to io.Writer, schedule simt.Schedule) (*recorder, erro
 // appendix ends a trace: what a report says besides the findings of detectors, and the names of what has an address.
 type appendix struct {
 	Lockstep bool
+	NoValues bool `json:",omitempty"`
 	Report   report.Report
 	Memory   []named            // of global memory, by falling precedence
 	Shared   map[uint32][]named // of the shared window of each launch
@@ -62,7 +69,7 @@ func (r *once) endTrace() {
 	if r.recorder == nil {
 		return
 	}
-	a := appendix{Lockstep: r.recorder.lockstep, Shared: map[uint32][]named{},
+	a := appendix{Lockstep: r.recorder.lockstep, NoValues: r.opts.NoValues, Shared: map[uint32][]named{},
 		Report: report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}}
 	for _, b := range r.buffers {
 		n := named{Begin: b.addr, End: b.addr + b.Bytes(), Base: b.addr, Object: r.object(event.Global, b.addr, 0)}
@@ -135,6 +142,9 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	}
 	names := &traceNames{in, &a}
 	out := a.Report
+	if a.NoValues {
+		out.Notes = append(out.Notes, "The trace was recorded with --values off: racing writes of one value are told like any others.")
+	}
 	for _, d := range r.detectors {
 		for _, f := range d.Findings() {
 			out.Findings = append(out.Findings, resolve(names, &f))

@@ -3,8 +3,10 @@ package session
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
@@ -167,4 +169,51 @@ func spoil(e *event.Event, rng *rand.Rand) {
 	case 8:
 		e.Place = uint32(rng.IntN(40))
 	}
+}
+
+// TestNoValues records writes of one value without it: they are told as writes that differ, and the report says why.
+func TestNoValues(t *testing.T) {
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, p := range programs {
+		if !strings.Contains(p.Source, "same-value") {
+			continue
+		}
+		in, err := CorpusInput(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reports [2]*report.Report
+		for i, without := range []bool{false, true} {
+			var out bytes.Buffer
+			if _, err := Check(context.Background(), &Options{Bare: true, Record: &out, NoValues: without}, in); err != nil {
+				t.Fatal(err)
+			}
+			if reports[i], err = Analyze(context.Background(), &Options{FailOn: detect.Error}, &out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		with, without := sameValues(reports[0]), sameValues(reports[1])
+		if told += with; without != 0 || len(reports[1].Findings) < len(reports[0].Findings) {
+			t.Errorf("%s: %d findings of one value, %d without values", p.Name, with, without)
+		}
+		if !strings.Contains(fmt.Sprint(reports[1].Notes), "--values off") || strings.Contains(fmt.Sprint(reports[0].Notes), "--values off") {
+			t.Errorf("%s: notes %q and without values %q", p.Name, reports[0].Notes, reports[1].Notes)
+		}
+	}
+	if told == 0 {
+		t.Error("no program has racing writes of one value")
+	}
+}
+
+func sameValues(r *report.Report) (n int) {
+	for i := range r.Findings {
+		if r.Findings[i].Kind == detect.SameValue {
+			n++
+		}
+	}
+	return n
 }

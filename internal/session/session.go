@@ -40,6 +40,8 @@ type Options struct {
 	Apart bool
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
+	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
+	NoValues bool
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
 	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
@@ -146,7 +148,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 		watched[i] = d
 	}
 	if o.Record != nil {
-		needs |= recorded
+		needs |= o.recorded()
 		if r.recorder, err = newRecorder(r, o.Record, schedule); err != nil {
 			return nil, err
 		}
