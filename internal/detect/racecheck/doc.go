@@ -13,8 +13,9 @@
 //     bar.arrive orders what came before it only);
 //   - __syncwarp: the lanes of its mask.
 //
-// Severity follows the manual's levels: writes of the same value are of no consequence and are info; hazards that only warps
-// in lockstep exclude are warp-level programming and are warnings; all others are errors.
+// Severity follows the manual's levels. Info is for hazards without impact on the execution: here, two writes of the same
+// value. Warnings are for those that a programmer may mean, as in warp-level programming: here, those that warps in lockstep
+// exclude. All others are errors.
 //
 // # Decisions where the manual is silent
 //
@@ -28,6 +29,7 @@
 //
 // # Known blind spots
 //
-// Global memory; shared memory of another block of the cluster; other kernels and the host. Fences, flags and locks order
-// nothing, so that correct handovers through a flag or a lock in shared memory are reported.
+// Global memory; other kernels and the host. Fences, flags and locks order nothing, so that correct handovers through a flag
+// or a lock in shared memory are reported. The tool also knows cuda::barrier, asynchronous copies and the shared memory of
+// clusters; programs with these are not run here.
 package racecheck

@@ -180,14 +180,14 @@ func (d *Detector) judge(c *cell, now *record, p *part, floor uint32) {
 	if c.records == nil {
 		c.records = c.few[:0]
 	}
-	keep, merged := c.records[:0], false
+	kept, merged := 0, false
 	for i := range c.records {
-		r := c.records[i]
+		r := &c.records[i]
 		if r.epoch <= floor {
 			continue
 		}
 		if over := r.bytes & now.bytes; over != 0 {
-			d.pair(&r, now, over, p.clock)
+			d.pair(r, now, over, p.clock)
 			switch {
 			case now.op == write:
 				r.bytes &^= over
@@ -198,15 +198,19 @@ func (d *Detector) judge(c *cell, now *record, p *part, floor uint32) {
 			case r.bytes == over:
 				r.lanes &^= now.lanes
 			}
+			if r.bytes == 0 || r.lanes == 0 {
+				continue
+			}
 		}
-		if r.bytes != 0 && r.lanes != 0 {
-			keep = append(keep, r)
+		if kept != i {
+			c.records[kept] = *r
 		}
+		kept++
 	}
+	c.records = c.records[:kept]
 	if !merged {
-		keep = append(keep, *now)
+		c.records = append(c.records, *now)
 	}
-	c.records = keep
 }
 
 // pair judges two accesses that have bytes of a granule in common.
@@ -217,6 +221,9 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 	lanes := was.lanes
 	if was.warp == now.warp {
 		lanes &^= now.lanes
+	}
+	if lanes == 0 { // most often it is the thread itself
+		return
 	}
 	if lanes = known.Behind(was.warp, lanes, was.epoch); lanes == 0 {
 		return
