@@ -222,6 +222,9 @@ type Launch struct {
 	Kernel string // linker name
 	Grid   Dim3
 	Block  Dim3
+	// Synchronises says that the kernel's code has atomic operations, fences or accesses that acquire or release, whether
+	// they are executed or not. Without it no event of the launch is one.
+	Synchronises bool
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.

@@ -69,7 +69,9 @@ func (o *emitter) begin() {
 	if o.needs&event.NeedLaunch == 0 {
 		return
 	}
-	o.batch.Launches = append(o.batch.Launches, o.l.Launch)
+	l := o.l.Launch
+	l.Synchronises = o.l.Func.Synchronises()
+	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }
 

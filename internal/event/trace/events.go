@@ -153,6 +153,11 @@ func readValues(c *cursor, b *event.Batch, n int) {
 func readLaunch(c *cursor) event.Launch {
 	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
 		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
+	synchronises := c.byte()
+	if synchronises > 1 {
+		c.fail("a launch whose kernel synchronises in way %d", synchronises)
+	}
+	l.Synchronises = synchronises == 1
 	l.Kernel = c.string()
 	return l
 }
@@ -192,6 +197,9 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 		lanes&*gone != 0 && e.Kind != event.BarrierDone { // which lanes complete by their exit
 		return "one of its lanes does not exist any more, or never did"
 	}
+	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Order >= event.Acquire) {
+		return "its kernel does not synchronise so"
+	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		return checkAccess(b, e)
@@ -209,6 +217,8 @@ type running struct {
 	gone    map[uint32]*[1024]uint32 // lanes that have exited, by warp / 1024
 	page    *[1024]uint32            // used last
 	number  uint32                   // of page
+
+	synchronises bool
 }
 
 // exited gives the lanes of a warp that have exited.
@@ -240,7 +250,8 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 		return "its launch has an impossible shape"
 	}
 	per := l.WarpsPerBlock()
-	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{}}
+	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{},
+		synchronises: l.Synchronises}
 	r.ended[id] = true
 	return ""
 }

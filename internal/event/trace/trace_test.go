@@ -196,6 +196,9 @@ func TestImpossible(t *testing.T) {
 		"barrier 16":     change(func(e *event.Event) { e.Kind, e.Barrier = event.Arrive, 16 }),
 		"unknown kind":   change(func(e *event.Event) { e.Kind = 99 }),
 		"after its end":  change(func(e *event.Event) { e.Place = 77 }),
+		"no atomics":     change(func(e *event.Event) { e.Kind, e.Order, e.Scope = event.Atomic, event.Relaxed, event.ScopeGPU }),
+		"no acquires":    change(func(e *event.Event) { e.Order, e.Scope = event.Acquire, event.ScopeGPU }),
+		"no fences":      {Kind: event.Fence, Launch: 1, Mask: 1, Order: event.SC, Scope: event.ScopeGPU},
 		"wraps around":   change(func(e *event.Event) { e.Addr = 1 << 63; e.Mask, e.Stride = 3, 1<<62 }),
 	} {
 		b := &event.Batch{Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}, e}, Launches: []event.Launch{launch}}

@@ -214,7 +214,11 @@ func (w *Writer) launch(l *event.Launch) {
 	for _, x := range []uint32{l.ID, l.Agent, l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z} {
 		c = binary.AppendUvarint(c, uint64(x))
 	}
-	w.col[colSides] = appendString(c, l.Kernel)
+	synchronises := byte(0)
+	if l.Synchronises {
+		synchronises = 1
+	}
+	w.col[colSides] = appendString(append(c, synchronises), l.Kernel)
 }
 
 func (w *Writer) host(h *event.HostOp) {
