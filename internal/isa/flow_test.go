@@ -148,3 +148,47 @@ func reach(succ [][]int, from, without int) map[int]bool {
 	}
 	return seen
 }
+
+// TestSynchronises asks kernels whose code has, or calls what has, an operation that could order threads besides barriers.
+func TestSynchronises(t *testing.T) {
+	const functions = `.func leaf()
+{
+.reg .b32 %r<2>; .reg .b64 %rd<2>;
+red.global.add.u32 [%rd1], %r1;
+ret;
+}
+.func middle()
+{
+call leaf;
+ret;
+}
+.func loop()
+{
+call loop;
+ret;
+}
+`
+	for body, want := range map[string]bool{
+		"ret;":                                   false,
+		"bar.sync 0;":                            false,
+		"bar.warp.sync 0xffffffff;":              false,
+		"ld.volatile.global.u32 %r1, [%rd1];":    false,
+		"ld.relaxed.gpu.global.u32 %r1, [%rd1];": false,
+		"ld.acquire.gpu.global.u32 %r1, [%rd1];": true,
+		"st.release.gpu.global.u32 [%rd1], %r1;": true,
+		"atom.shared.add.u32 %r1, [%rd1], 1;":    true,
+		"membar.cta;":                            true,
+		"fence.acq_rel.gpu;":                     true,
+		"bra done; fence.sc.sys; done:":          true,
+		"call middle;":                           true,
+		"call loop;":                             false,
+	} {
+		f := decode(t, functions+".visible .entry k()\n{\n.reg .b32 %r<2>; .reg .b64 %rd<2>;\n"+body+"\nret;\n}").ByName["k"]
+		if f.Err != nil {
+			t.Fatal(f.Err)
+		}
+		if got := f.Synchronises(); got != want {
+			t.Errorf("%q: %v", body, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ package all
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/barracuda"
+	"fencepost.dev/fencepost/internal/detect/curd"
 	"fencepost.dev/fencepost/internal/detect/gwcp"
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/detect/hirace"
@@ -14,5 +15,5 @@ import (
 
 // Detectors gives every detector, the default one first.
 func Detectors() []detect.Spec {
-	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
+	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
 }

@@ -1,0 +1,65 @@
+package curd_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/curd"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+const (
+	syncwarp  = "__syncwarp orders nothing"
+	part      = "a barrier for a part of the block orders nothing"
+	barracuda = "judged by barracuda, and judged so"
+	oneKernel = "the analysis knows one kernel at a time"
+)
+
+// exceptions are the programs of the corpus whose race is not reported, or that have none and are reported, with the
+// reason. The others are judged as their sources say.
+var exceptions = map[string]string{}
+
+// TestCorpus runs the racy and the clean programs of the corpus in both modes.
+func TestCorpus(t *testing.T) {
+	programs, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, choice := range []string{"curd", "curd:mode=eager"} {
+		spec, err := detect.Choose([]detect.Spec{curd.Spec}, choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := len(exceptions)
+		o := &session.Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: []detect.Spec{spec}}
+		for _, r := range session.CheckCorpus(context.Background(), o, programs) {
+			p := r.Program
+			if p.Dir == corpus.Fault {
+				continue
+			}
+			if r.Err != nil || len(r.Report.Skipped) > 0 {
+				t.Errorf("%s: %v %v", p.Path(), r.Err, r.Report)
+				continue
+			}
+			races := 0
+			for _, f := range r.Report.Findings {
+				if f.Detector == "curd" && f.Class == detect.Race {
+					races++
+				}
+			}
+			reason, exception := exceptions[p.Path()]
+			if exception {
+				left--
+			}
+			if (races > 0) == (p.Dir == corpus.Race) == exception {
+				t.Errorf("%s has %d findings of %s (exception: %q)", p.Path(), races, choice, reason)
+			}
+		}
+		if left != 0 {
+			t.Errorf("%d exceptions are of no program", left)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package curd
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/barracuda"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const name = "curd"
+
+var mode = detect.Option{Name: "mode", Doc: "When races of different blocks are looked for: at the kernel's end, or at each barrier too.",
+	Values: []string{"lazy", "eager"}}
+
+// Spec is CURD. It runs warps in lockstep for the kernels that BARRACUDA judges.
+var Spec = detect.Spec{
+	Name:     name,
+	Doc:      "Sets of the regions that threads and blocks read and write between barriers; kernels with atomics or fences go to barracuda.",
+	Source:   "001, chapter 6",
+	Needs:    barracuda.Spec.Needs,
+	Lockstep: barracuda.Spec.Lockstep,
+	Options:  []detect.Option{mode},
+	New:      func(c detect.Config) detect.Detector { return newDetector(c) },
+}
+
+// Detector is one run of CURD.
+type Detector struct {
+	eager bool
+	other detect.Detector // judges the kernels that synchronise
+	tally *tally.Tally
+	last  pending
+
+	launch    event.Launch
+	running   bool
+	delegated bool // to other
+	perBlock  uint32
+	blocks    map[uint32]*block
+	order     []*block // as they began
+	block     *block   // the last one asked for
+	time      uint64   // subsets appended so far
+	spare     []*threads
+
+	writes, reads []owned // scratch
+	crs, cws      []region
+	// witness, for tests, is told of each race.
+	witness func(race)
+}
+
+// block is what is known of a block.
+type block struct {
+	number  uint32
+	left    uint64                     // threads that have not exited
+	threads *threads                   // nil: nothing since the last barrier
+	parts   uint16                     // barriers that a part of the block arrived at, or did not wait for
+	total   [2]blockSet                // lazy: BRS and BWS
+	subsets [2][]subset                // eager: BRS and BWS
+	span    [2]struct{ lo, hi uint64 } // of subsets
+	checked uint64                     // eager: the time of its last check
+}
+
+const (
+	reads = iota
+	writes
+)
+
+// threads are TRS and TWS of a block's threads, by space (global, shared) and kind.
+type threads [2][2]threadSets
+
+// blockSet is BRS or BWS in the lazy scheme.
+type blockSet struct {
+	regions []region
+	tidied  int // its length after it was tidied last
+}
+
+func newDetector(c detect.Config) *Detector {
+	spec := detect.Spec{Name: name, Options: []detect.Option{mode}}
+	return &Detector{eager: spec.Option(c, mode.Name) == "eager", tally: tally.New(name),
+		other: barracuda.Spec.New(detect.Config{Model: c.Model, Places: c.Places})}
+}
+
+// Events implements event.Sink.
+func (d *Detector) Events(b *event.Batch) {
+	from := -1 // where events for the other detector begin
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Kind == event.KernelBegin {
+			d.begin(&b.Launches[e.Side])
+		}
+		if d.delegated && e.Kind != event.Host {
+			if from < 0 {
+				from = i
+			}
+			if e.Kind == event.KernelEnd {
+				d.running, d.delegated = false, false
+				d.delegate(b, from, i+1)
+				from = -1
+			}
+			continue
+		}
+		if from >= 0 {
+			d.delegate(b, from, i)
+			from = -1
+		}
+		if e.Kind != event.Host && e.Kind != event.KernelBegin {
+			d.event(b, e)
+		}
+	}
+	if from >= 0 {
+		d.delegate(b, from, len(b.Events))
+	}
+}
+
+func (d *Detector) delegate(b *event.Batch, from, to int) {
+	part := *b
+	part.Events = b.Events[from:to]
+	d.other.Events(&part)
+}
+
+func (d *Detector) event(b *event.Batch, e *event.Event) {
+	if !d.running {
+		panic("BUG: an event of no launch that runs")
+	}
+	switch e.Kind {
+	case event.Load:
+		d.access(b, e, reads)
+	case event.Store:
+		d.access(b, e, writes)
+	case event.Arrive:
+		if part := e.Aux != 0 && uint64(e.Aux) < d.launch.Block.Count(); part || e.Flags&event.FlagWait == 0 {
+			d.at(e.Warp).parts |= 1 << e.Barrier
+		}
+	case event.BarrierDone:
+		c := d.at(e.Warp)
+		if bit := uint16(1) << e.Barrier; c.parts&bit != 0 {
+			c.parts &^= bit
+		} else {
+			d.endRegion(c)
+		}
+	case event.Exit:
+		c := d.at(e.Warp)
+		if c.left -= uint64(bits.OnesCount32(e.Mask)); c.left == 0 {
+			d.endRegion(c)
+		}
+	case event.KernelEnd:
+		d.end()
+	case event.Atomic, event.Fence:
+		panic("BUG: an atomic operation or a fence of a kernel whose code has none")
+	}
+}
+
+// begin forgets the launch before: the sets are of one kernel.
+func (d *Detector) begin(l *event.Launch) {
+	d.launch, d.running, d.delegated = *l, true, l.Synchronises
+	d.perBlock = l.WarpsPerBlock()
+	d.blocks, d.order, d.block, d.time = map[uint32]*block{}, nil, nil, 0
+	if len(d.spare) > 0 && uint64(len(d.spare[0][0][0].lengths)) != l.Block.Count() {
+		d.spare = nil
+	}
+}
+
+// end looks for the races that the end of the kernel shows.
+func (d *Detector) end() {
+	for _, c := range d.order {
+		d.endRegion(c)
+	}
+	if d.eager {
+		for _, c := range d.order {
+			d.checkOlder(c)
+		}
+	} else {
+		d.checkAll()
+	}
+	d.flush()
+	d.running = false
+	d.blocks, d.order, d.block = nil, nil, nil
+}
+
+// at gives the block of a warp.
+func (d *Detector) at(warp uint32) *block {
+	n := warp / d.perBlock
+	if d.block != nil && d.block.number == n {
+		return d.block
+	}
+	c := d.blocks[n]
+	if c == nil {
+		c = &block{number: n, left: d.launch.Block.Count()}
+		d.blocks[n] = c
+		d.order = append(d.order, c)
+	}
+	d.block = c
+	return c
+}
+
+// access enters an access of a warp into the sets of its threads.
+func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
+	space := 0
+	switch e.Space {
+	case event.Global:
+	case event.Shared:
+		space = 1
+	default:
+		return
+	}
+	c := d.at(e.Warp)
+	if c.threads == nil {
+		c.threads = d.newThreads()
+	}
+	set := &c.threads[space][kind]
+	first := int(e.Warp%d.perBlock) * 32
+	r := region{place: e.Place, complete: true, strength: strength(e)}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		r.lo = b.AddrOf(e, lane)
+		r.hi = r.lo + uint64(e.Size)
+		r.thread = uint16(first + lane)
+		set.insert(first+lane, r)
+	}
+}
+
+func (d *Detector) newThreads() *threads {
+	if n := len(d.spare); n > 0 {
+		t := d.spare[n-1]
+		d.spare = d.spare[:n-1]
+		return t
+	}
+	t := &threads{}
+	for space := range t {
+		for kind := range t[space] {
+			t[space][kind].lengths = make([]uint32, d.launch.Block.Count())
+		}
+	}
+	return t
+}
+
+// endRegion ends the synchronisation-free region of a block: races within it are looked for, the sets of shared memory
+// discarded, those of global memory added to the block's.
+func (d *Detector) endRegion(c *block) {
+	t := c.threads
+	if t == nil {
+		return
+	}
+	c.threads = nil
+	for space := range t {
+		r, w := &t[space][reads], &t[space][writes]
+		if r.rows == 0 && w.rows == 0 {
+			continue
+		}
+		d.crs, d.cws = r.compress(d.crs[:0]), w.compress(d.cws[:0])
+		order(d.crs)
+		order(d.cws)
+		d.checkThreads(c, t, space)
+		if space == 0 {
+			d.add(c)
+		}
+		r.clear()
+		w.clear()
+	}
+	if len(d.spare) < 64 {
+		d.spare = append(d.spare, t)
+	}
+	d.flush()
+}
+
+// checkThreads looks for races within a block. d.crs and d.cws are the compressed sets.
+func (d *Detector) checkThreads(c *block, t *threads, space int) {
+	if len(d.cws) == 0 {
+		return
+	}
+	d.writes = t[space][writes].each(d.writes[:0])
+	if overlap(d.crs, d.cws) { // a race, or a thread that reads what it writes
+		d.reads = t[space][reads].each(d.reads[:0])
+		readWrite(d.writes, d.reads, func(w, r *owned) { d.report(space, c, c, w.region, r.region, detect.Read) })
+	}
+	writeWrite(d.writes, func(x, y *owned) { d.report(space, c, c, x.region, y.region, detect.Write) })
+}
+
+// Findings implements detect.Detector. What a launch that has not ended did is judged as if it had.
+func (d *Detector) Findings() []detect.Finding {
+	if d.running && !d.delegated {
+		d.end()
+	}
+	out := d.tally.Findings()
+	for _, f := range d.other.Findings() {
+		f.Detector = name
+		out = append(out, f)
+	}
+	return out
+}
+
+// MemoryBytes implements detect.Metered: the sets that are held now, those in reserve included.
+func (d *Detector) MemoryBytes() uint64 {
+	n := d.other.(detect.Metered).MemoryBytes()
+	n += uint64(cap(d.writes)+cap(d.reads))*(regionBytes+8) + uint64(cap(d.crs)+cap(d.cws))*regionBytes
+	for _, c := range d.order {
+		n += c.bytes()
+	}
+	for _, t := range d.spare {
+		n += t.bytes()
+	}
+	return n
+}
+
+func (t *threads) bytes() (n uint64) {
+	for space := range t {
+		for kind := range t[space] {
+			s := &t[space][kind]
+			n += uint64(cap(s.regions))*regionBytes + uint64(len(s.lengths))*4
+		}
+	}
+	return n
+}
+
+func (c *block) bytes() (n uint64) {
+	n = 256
+	if c.threads != nil {
+		n += c.threads.bytes()
+	}
+	for kind := range c.total {
+		n += uint64(cap(c.total[kind].regions)) * regionBytes
+		for i := range c.subsets[kind] {
+			n += uint64(cap(c.subsets[kind][i].regions))*regionBytes + 32
+		}
+	}
+	return n
+}

@@ -1,0 +1,135 @@
+package curd
+
+import (
+	"slices"
+	"sort"
+
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// subset is what a block read or wrote between two barriers, in the order of addresses. It does not change.
+type subset struct {
+	regions []region
+	time    uint64 // when it was appended, from 1
+}
+
+// add adds the compressed sets of global memory, in the order of addresses, to those of the block (figure 6.6).
+func (d *Detector) add(c *block) {
+	if d.eager {
+		d.appendSubsets(c)
+		return
+	}
+	for kind, set := range [2][]region{reads: d.crs, writes: d.cws} {
+		s := &c.total[kind]
+		for _, r := range set {
+			s.regions = insertBounded(s.regions, r)
+		}
+		// The bounded search leaves repetitions of what was accessed long ago.
+		if len(s.regions) > 2*s.tidied+4*searched {
+			s.regions = tidy(s.regions)
+			s.tidied = len(s.regions)
+		}
+	}
+}
+
+// checkAll intersects the sets of all blocks, when the kernel has ended.
+func (d *Detector) checkAll() {
+	d.writes, d.reads = d.writes[:0], d.reads[:0]
+	for i, c := range d.order {
+		for _, r := range tidy(c.total[writes].regions) {
+			d.writes = append(d.writes, owned{r, uint32(i)})
+		}
+	}
+	if len(d.writes) == 0 {
+		return
+	}
+	for i, c := range d.order {
+		for _, r := range tidy(c.total[reads].regions) {
+			d.reads = append(d.reads, owned{r, uint32(i)})
+		}
+	}
+	readWrite(d.writes, d.reads, func(w, r *owned) {
+		d.report(0, d.order[w.owner], d.order[r.owner], w.region, r.region, detect.Read)
+	})
+	writeWrite(d.writes, func(x, y *owned) {
+		d.report(0, d.order[x.owner], d.order[y.owner], x.region, y.region, detect.Write)
+	})
+}
+
+// appendSubsets appends what the block did since its last barrier to its lists, and intersects with the other blocks'
+// (figure 6.7).
+func (d *Detector) appendSubsets(c *block) {
+	d.time++
+	for kind, set := range [2][]region{reads: d.crs, writes: d.cws} {
+		if len(set) == 0 {
+			continue
+		}
+		s := tidy(slices.Clone(set))
+		span := &c.span[kind]
+		lo, hi := extent(s)
+		if len(c.subsets[kind]) > 0 {
+			lo, hi = min(lo, span.lo), max(hi, span.hi)
+		}
+		span.lo, span.hi = lo, hi
+		c.subsets[kind] = append(c.subsets[kind], subset{s, d.time})
+	}
+	d.checkOlder(c)
+	for kind, op := range [2]detect.Op{reads: detect.Read, writes: detect.Write} { // steps 1 and 3
+		n := len(c.subsets[kind])
+		if n == 0 || c.subsets[kind][n-1].time != d.time {
+			continue
+		}
+		mine := c.subsets[kind][n-1].regions
+		lo, hi := extent(mine)
+		for _, x := range d.order {
+			if x == c || x.span[writes].hi <= lo || hi <= x.span[writes].lo {
+				continue
+			}
+			for i := range x.subsets[writes] {
+				d.intersect(x, c, x.subsets[writes][i].regions, mine, op)
+			}
+		}
+	}
+	c.checked = d.time
+}
+
+// checkOlder is step 2: what the block read before its last check, against the writes that others have appended since.
+func (d *Detector) checkOlder(c *block) {
+	older := c.subsets[reads]
+	if n := len(older); n > 0 && older[n-1].time > c.checked {
+		older = older[:n-1]
+	}
+	if len(older) == 0 {
+		return
+	}
+	span := c.span[reads]
+	for _, x := range d.order {
+		theirs := x.subsets[writes]
+		if x == c || len(theirs) == 0 || theirs[len(theirs)-1].time <= c.checked || x.span[writes].hi <= span.lo || span.hi <= x.span[writes].lo {
+			continue
+		}
+		k := sort.Search(len(theirs), func(i int) bool { return theirs[i].time > c.checked })
+		for i := range theirs[k:] {
+			for j := range older {
+				d.intersect(x, c, theirs[k+i].regions, older[j].regions, detect.Read)
+			}
+		}
+	}
+}
+
+// intersect reports the overlaps of what block x wrote with what block y read or wrote.
+func (d *Detector) intersect(x, y *block, theirs, mine []region, op detect.Op) {
+	meet(theirs, mine, func(w, r *region) bool {
+		d.report(0, x, y, *w, *r, op)
+		return true
+	})
+}
+
+// extent gives the bytes that a set in the order of addresses, not empty, lies in.
+func extent(set []region) (lo, hi uint64) {
+	lo = set[0].lo
+	for i := range set {
+		hi = max(hi, set[i].hi)
+	}
+	return lo, hi
+}

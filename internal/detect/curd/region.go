@@ -1,0 +1,227 @@
+package curd
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// region is a run of bytes that threads accessed, with what is known of the latest access in it (section 6.1.1).
+type region struct {
+	lo, hi   uint64 // hi is not in it
+	place    uint32
+	thread   uint16 // of the block; for messages only
+	complete bool   // place is that of every access in the region (section 6.2, "Source-level information")
+	strength uint8  // order and scope, for messages only
+}
+
+const regionBytes = uint64(unsafe.Sizeof(region{}))
+
+func strength(e *event.Event) uint8     { return uint8(e.Order)<<4 | uint8(e.Scope) }
+func (r *region) order() event.Order    { return event.Order(r.strength >> 4) }
+func (r *region) scope() event.Scope    { return event.Scope(r.strength & 15) }
+func (r *region) touches(x region) bool { return r.lo <= x.hi && x.lo <= r.hi }
+
+// merge makes the region the union of itself and an earlier one that it touches.
+func (r *region) merge(earlier region) {
+	r.lo, r.hi = min(r.lo, earlier.lo), max(r.hi, earlier.hi)
+	r.complete = r.complete && earlier.complete && r.place == earlier.place
+}
+
+// searched is how many regions of a set an insertion looks at (section 6.2, "Caching Thread-Set Insertions", and section
+// 6.1.2, where it is called k; neither gives the number).
+const searched = 8
+
+// threadSets are the sets of one kind of all threads of a block, one region of each thread after the other (figure 6.3).
+type threadSets struct {
+	regions []region // number i of thread t is at i*threads + t
+	lengths []uint32 // by thread
+	rows    uint32   // the greatest of lengths
+}
+
+// insert adds an access of thread t: it is merged with those of the latest regions that it touches, and becomes the latest.
+func (s *threadSets) insert(t int, r region) {
+	threads := len(s.lengths)
+	n := int(s.lengths[t])
+	if n > 0 {
+		if last := &s.regions[(n-1)*threads+t]; last.lo <= r.lo && r.hi <= last.hi {
+			r.merge(*last)
+			*last = r
+			return
+		}
+	}
+	for i := n - 1; i >= max(0, int(s.lengths[t])-searched); i-- {
+		if x := &s.regions[i*threads+t]; r.touches(*x) {
+			r.merge(*x)
+			n--
+			*x = s.regions[n*threads+t]
+		}
+	}
+	if n*threads == len(s.regions) {
+		s.regions = append(s.regions, make([]region, threads)...)
+	}
+	s.regions[n*threads+t] = r
+	s.lengths[t] = uint32(n + 1)
+	s.rows = max(s.rows, uint32(n+1))
+}
+
+// compress appends the union of the sets to out: regions that touch their left neighbour in the layout become one with
+// it (figure 6.5).
+func (s *threadSets) compress(out []region) []region {
+	threads := len(s.lengths)
+	var left region
+	for i := range int(s.rows) {
+		for t, n := range s.lengths {
+			if uint32(i) >= n {
+				continue
+			}
+			r := s.regions[i*threads+t]
+			if left.hi > 0 && r.touches(left) {
+				last := &out[len(out)-1]
+				x := r
+				x.merge(*last)
+				*last = x
+			} else {
+				out = append(out, r)
+			}
+			left = r
+		}
+	}
+	return out
+}
+
+// owned is a region and whose it is: a thread of a block, or a block.
+type owned struct {
+	region
+	owner uint32
+}
+
+// each appends the regions of all threads to out.
+func (s *threadSets) each(out []owned) []owned {
+	threads := len(s.lengths)
+	for i := range int(s.rows) {
+		for t, n := range s.lengths {
+			if uint32(i) < n {
+				out = append(out, owned{s.regions[i*threads+t], uint32(t)})
+			}
+		}
+	}
+	return out
+}
+
+// clear empties the sets and keeps their memory, unless it is much.
+func (s *threadSets) clear() {
+	if s.rows > 64 {
+		s.regions = nil
+	}
+	s.rows = 0
+	clear(s.lengths)
+}
+
+// insertBounded adds a region to the set of a block.
+func insertBounded(set []region, r region) []region {
+	for i, stop := len(set)-1, max(0, len(set)-searched); i >= stop; i-- {
+		if r.touches(set[i]) {
+			r.merge(set[i])
+			last := len(set) - 1
+			set[i] = set[last]
+			set = set[:last]
+		}
+	}
+	return append(set, r)
+}
+
+func byAddress(x, y region) int {
+	return cmp.Or(cmp.Compare(x.lo, y.lo), cmp.Compare(x.hi, y.hi), cmp.Compare(x.place, y.place), cmp.Compare(x.thread, y.thread))
+}
+
+// tidy sorts a set, and makes one of regions that touch and know the same.
+func tidy(set []region) []region {
+	order(set)
+	out := set[:0]
+	for _, r := range set {
+		if n := len(out); n > 0 && out[n-1].touches(r) && out[n-1].place == r.place && out[n-1].complete == r.complete {
+			out[n-1].hi = max(out[n-1].hi, r.hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func order(set []region) {
+	if !slices.IsSortedFunc(set, byAddress) {
+		slices.SortFunc(set, byAddress)
+	}
+}
+
+func orderOwned(set []owned) {
+	compare := func(x, y owned) int {
+		return cmp.Or(cmp.Compare(x.lo, y.lo), cmp.Compare(x.owner, y.owner), byAddress(x.region, y.region))
+	}
+	if !slices.IsSortedFunc(set, compare) {
+		slices.SortFunc(set, compare)
+	}
+}
+
+// meet calls f for regions of two sets in the order of addresses that overlap, in time linear in their lengths. Every byte
+// that is in both sets is in the overlap of such a pair, even where a set's own regions overlap.
+func meet(x, y []region, f func(x, y *region) bool) {
+	for i, j := 0, 0; i < len(x) && j < len(y); {
+		if x[i].lo < y[j].hi && y[j].lo < x[i].hi && !f(&x[i], &y[j]) {
+			return
+		}
+		if x[i].hi <= y[j].hi {
+			i++
+		} else {
+			j++
+		}
+	}
+}
+
+// overlap says that two sets in the order of addresses have bytes in common.
+func overlap(x, y []region) bool {
+	found := false
+	meet(x, y, func(*region, *region) bool { found = true; return false })
+	return found
+}
+
+// readWrite calls f for each pair of a write and a read that overlap and are of different owners. It sorts the sets.
+func readWrite(writes, reads []owned, f func(write, read *owned)) {
+	orderOwned(writes)
+	orderOwned(reads)
+	reach := make([]uint64, len(reads)) // how far the reads up to here go
+	far := uint64(0)
+	for i := range reads {
+		far = max(far, reads[i].hi)
+		reach[i] = far
+	}
+	first := 0
+	for i := range writes {
+		w := &writes[i]
+		for first < len(reads) && reach[first] <= w.lo {
+			first++
+		}
+		for j := first; j < len(reads) && reads[j].lo < w.hi; j++ {
+			if r := &reads[j]; r.hi > w.lo && r.owner != w.owner {
+				f(w, r)
+			}
+		}
+	}
+}
+
+// writeWrite calls f for each pair of writes that overlap and are of different owners: each pair once, as in the strict
+// upper triangle of a matrix of owners. It sorts the set.
+func writeWrite(writes []owned, f func(x, y *owned)) {
+	orderOwned(writes)
+	for i := range writes {
+		x := &writes[i]
+		for j := i + 1; j < len(writes) && writes[j].lo < x.hi; j++ {
+			if y := &writes[j]; y.owner != x.owner {
+				f(x, y)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package curd
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// race is two regions that overlap, the first one written.
+type race struct {
+	x, y   *block
+	rx, ry region
+	op     detect.Op // what y did
+	shared bool
+}
+
+// pending is a race that was found last, and how many like it, of the same places in bytes that it covers, followed.
+type pending struct {
+	race
+	lo, hi uint64
+	count  int
+}
+
+// report takes a race down. In the messages the write is the earlier access: sets do not tell which was.
+func (d *Detector) report(space int, x, y *block, write, other region, op detect.Op) {
+	r := race{x, y, write, other, op, space == 1}
+	if d.witness != nil {
+		d.witness(r)
+	}
+	lo, hi := max(write.lo, other.lo), min(write.hi, other.hi)
+	p := &d.last
+	if p.count > 0 && p.rx.place == write.place && p.ry.place == other.place && p.op == op && p.shared == r.shared &&
+		(p.x == p.y) == (x == y) && p.lo <= lo && hi <= p.hi && (!p.shared || p.x == x) {
+		p.count++
+		return
+	}
+	d.flush()
+	d.last = pending{r, lo, hi, 1}
+}
+
+// flush counts the race that was found last.
+func (d *Detector) flush() {
+	p := d.last
+	d.last = pending{}
+	if p.count == 0 {
+		return
+	}
+	space := event.Global
+	if p.shared {
+		space = event.Shared
+	}
+	access := func(c *block, r *region, op detect.Op) detect.Access {
+		return detect.Access{Op: op, Order: r.order(), Scope: r.scope(), Space: space, Place: r.place, Launch: d.launch,
+			Warp: c.number*d.perBlock + uint32(r.thread)/32, Lane: int(r.thread) % 32, Address: p.lo, Size: int(p.hi - p.lo)}
+	}
+	f := detect.Facts{Category: detect.CrossBlock, Earlier: access(p.x, &p.rx, detect.Write), Later: access(p.y, &p.ry, p.op)}
+	note := "inter-block race"
+	if p.x == p.y {
+		f.Category, note = detect.SameBlock, "intra-block race"
+	}
+	if !p.rx.complete || !p.ry.complete {
+		note += "; accesses at other places were merged with these, and may be the ones that race"
+	}
+	d.tally.Add(&tally.Race{Facts: f, Note: note, Lanes: p.count})
+}
