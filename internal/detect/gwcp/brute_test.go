@@ -174,6 +174,7 @@ func (b *brute) gwcp() {
 			}
 		}
 	}
+	b.joint(rule)
 	for again := true; again; {
 		again = false
 		for i := range b.crits {
@@ -193,6 +194,28 @@ func (b *brute) gwcp() {
 	for i := range b.ops {
 		for j := range b.ops {
 			b.order[i][j] = strict[i][j] || soft[i][j] || i <= j && b.ops[i].thread == b.ops[j].thread
+		}
+	}
+}
+
+// joint lets sections whose owner arrives at a barrier come after those before, and before those after.
+func (b *brute) joint(rule func(r, e int) bool) {
+	for i := range b.crits {
+		x := &b.crits[i]
+		for k := x.acquire; k < x.release; k++ {
+			if o := &b.ops[k]; o.kind != opArrive || o.thread != b.ops[x.acquire].thread {
+				continue
+			}
+			for j := range b.crits {
+				y := &b.crits[j]
+				switch n := len(b.ops); {
+				case b.ops[x.acquire].lock != b.ops[y.acquire].lock:
+				case y.release < k && overlapping(&b.ops[y.release], &b.ops[x.acquire]):
+					rule(y.release, k)
+				case x.release < n && x.release < y.acquire && overlapping(&b.ops[x.release], &b.ops[y.acquire]):
+					rule(x.release, y.acquire)
+				}
+			}
 		}
 	}
 }

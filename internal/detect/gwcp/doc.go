@@ -37,6 +37,12 @@
 //   - A variable is a lock from its first inferred release on, and never again once two threads have had it at a time, or
 //     a thread that does not have it wrote it otherwise: swaps on the head of a list look like acquires and are none.
 //     Before and after that, it is synchronisation as above.
+//   - A free lock is 0. A release that leaves another value hands over a state (mailboxes, turns): who waits for that state comes after it
+//     in every order, so that the variable is no lock either. Where values are not recorded, all releases are taken as such.
+//   - A section whose owner meets others at a barrier (a leader that takes the lock for its block or warp) is one of them all: at that
+//     barrier it comes after the earlier sections of the lock by hard edges, and so do the later ones after it. The paper has critical sections
+//     of single threads, and would predict races that the leader's lock excludes.
+//   - A lock whose section accesses more than 1024 granules is taken for none: most such are claims that nobody gives back.
 //   - A strong write comes before what follows a strong read that observed it, as the manual's causality order has it.
 //   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did. They are searched from the newest
 //     on, where algorithm 1 stops at the first that is not ordered: definition 1 asks for all.
@@ -47,7 +53,8 @@
 // Those of GWCP: it composes with happens-before, and sections that conflict early hide what follows (section 6.2). One
 // write a byte is kept: an atomic operation hides the plain write before it from other atomic operations. The
 // scopes of two locks or atomics overlap already when one is of the device. Ticket locks and other locks that are no
-// compare-and-swap order as synchronisation does, so that nothing is predicted through them. Atomics of different size never race.
+// compare-and-swap, or whose free value is not 0, order as synchronisation does, so that nothing is predicted through them. A holder that lets
+// others work under its lock by flags, not barriers, is not seen: races predicted there may be false. Atomics of different size never race.
 //
 // # How
 //

@@ -10,10 +10,10 @@ import (
 )
 
 // stream makes events of a text, one line each: "block.warp.lane operation variable [cta]". Variables are a letter; those
-// from s on are in shared memory. Blocks have two warps of two lanes that act.
+// from s on are in shared memory. What set writes is 2; of others values are not known. Blocks have two warps of two lanes that act.
 func stream(t *testing.T, text string) *event.Batch {
 	t.Helper()
-	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 34, Y: 1, Z: 1}}}}
+	b := &event.Batch{Values: []uint64{2}, Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 34, Y: 1, Z: 1}}}}
 	b.Events = append(b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	for blk := uint32(0); blk < 3; blk++ {
 		b.Events = append(b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: 2 * blk, Mask: ^uint32(3)})
@@ -64,6 +64,9 @@ func operation(t *testing.T, what string, e event.Event) []event.Event {
 	case "acq":
 		rmw.RMW = event.CompareAndSwap
 		return []event.Event{rmw, fence}
+	case "set":
+		rmw.RMW, rmw.Flags = event.Exchange, rmw.Flags|event.FlagValues
+		return []event.Event{fence, rmw}
 	case "rel":
 		rmw.RMW = event.Exchange
 		return []event.Event{fence, rmw}
@@ -351,6 +354,43 @@ func TestRules(t *testing.T) {
 			1.0.0 rel m
 			0.1.0 acq m
 			0.1.0 wr b`, ""},
+		{"a release that does not leave 0 hands over", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 set m
+			1.0.0 acq m
+			1.0.0 wr a
+			1.0.0 rel m`, ""},
+		{"and one that does is a release", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 rel m
+			1.0.0 acq m
+			1.0.0 wr a
+			1.0.0 rel m`, "1-5?"},
+		{"who meets the owner works under its lock", `
+			0.0.0 acq m
+			0.0.0 wr a
+			0.0.0 rel m
+			1.0.0 acq m
+			1.0.0 bar
+			1.1.0 rd a
+			1.0.0 bar
+			1.0.0 wr b
+			1.0.0 rel m
+			2.1.0 acq m
+			2.1.0 sync
+			2.1.1 wr b
+			2.1.0 sync
+			2.1.0 rel m`, ""},
+		{"who is not there does not", `
+			0.0.0 acq m
+			0.0.0 wr a
+			0.0.0 rel m
+			1.0.0 acq m
+			1.0.0 rel m
+			1.0.0 bar
+			1.1.0 rd a`, "2-7?"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -40,6 +40,10 @@ type entry struct {
 // maxQueue bounds a queue: beyond, neighbours become one, which orders more than they did.
 const maxQueue = 256
 
+// maxSection bounds the granules that a critical section accesses: beyond, its lock is taken for none. Most such sections are
+// claims: something taken by a compare-and-swap and never given back.
+const maxSection = 1024
+
 // granule names four bytes of global memory (block 0), or of the shared memory of block-1.
 type granule struct {
 	word  uint64
@@ -69,6 +73,7 @@ type section struct {
 	block    uint32
 	owner    thread
 	epoch    uint32 // of the acquire
+	joint    bool   // its owner has met others at a barrier, who may work under its lock
 	accesses []access
 	index    map[granule]int
 }
@@ -104,10 +109,17 @@ func (d *Detector) locks(blk *block, wi uint32, steps []lock.Step) {
 	}
 }
 
-// sane forgets that variables are locks that a second thread is about to take while the first has them.
+// sane forgets that variables are locks that a second thread is about to take while the first has them, or that a release
+// leaves in a state other than free, which is 0: who waits for that state comes after this release in every order.
 func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 	for _, s := range steps {
-		if s.Kind != lock.Acquire {
+		switch s.Kind {
+		case lock.Drop:
+			continue
+		case lock.Release:
+			if st := d.lockStates[s.Lock]; st != nil && !st.broken && d.leaves(e, s.Lanes) {
+				d.forgo(st)
+			}
 			continue
 		}
 		st := d.state(s.Lock)
@@ -116,6 +128,18 @@ func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 		}
 		d.forgo(st)
 	}
+}
+
+// leaves says that one of lanes writes a value that is not 0, where values are known.
+func (d *Detector) leaves(e *event.Event, lanes uint32) bool {
+	for m := lanes; m != 0; m &= m - 1 {
+		for _, v := range d.batch.ValueOf(e, bits.TrailingZeros32(m)) {
+			if v != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forgo makes a variable that is no lock after all one like others: what it released as a lock, it has published.
@@ -168,6 +192,18 @@ func (d *Detector) take(g *group, blk *block, by thread, s lock.Step) {
 	x := &section{lock: st, device: s.Device, block: blk.index, owner: by, epoch: g.epoch, index: d.index()}
 	st.holder = x
 	g.sections = append(slices.Clip(g.sections), x)
+}
+
+// together makes the critical sections of a thread that is about to meet others at a barrier sections of them all: they come
+// after the sections before, and before those after, by hard edges.
+func (d *Detector) together(g *group, blk *block) {
+	for _, x := range g.sections {
+		if x.lock.broken {
+			continue
+		}
+		x.joint = true
+		x.lock.overlapping(x.device, blk.index, func(o *instance) { d.learn(&g.p, blk, o.h) })
+	}
 }
 
 // overlapping calls f for the instances whose scope overlaps with that of a lock of a thread of a block.
@@ -230,7 +266,11 @@ func (d *Detector) leave(g *group, blk *block, wi uint32, x *section, device boo
 		}
 	}
 	in.h = d.join.Join(in.h, h)
-	in.p = d.join.Join(in.p, d.run.tree(&g.p, blk, 0, 0, 0))
+	if x.joint {
+		in.p = d.join.Join(in.p, h)
+	} else {
+		in.p = d.join.Join(in.p, d.run.tree(&g.p, blk, 0, 0, 0))
+	}
 	in.enqueue(entry{x.owner, x.epoch, h})
 	if st.touched == nil {
 		st.touched = map[granule][]touched{}
@@ -327,7 +367,9 @@ func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, writ
 					d.learn(&g.p, blk, t.h)
 				}
 			}
-			s.add(at, bytes, write)
+			if s.add(at, bytes, write); len(s.accesses) > maxSection {
+				d.forgo(s.lock)
+			}
 		}
 		addr = next
 	}

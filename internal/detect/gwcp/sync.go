@@ -273,6 +273,7 @@ func (d *Detector) arrive(blk *block, wi uint32, e *event.Event) {
 	blk.number++
 	w := &blk.warps[wi]
 	w.split(e.Mask&w.live, func(g *group) {
+		d.together(g, blk)
 		x.early = append(x.early, arrival{wi, g.lanes, g.view})
 		g.epoch = blk.number
 	})
@@ -298,6 +299,7 @@ func (d *Detector) complete(blk *block, e *event.Event) {
 		threads += bits.OnesCount32(lanes)
 		for i := range w.groups {
 			if g := &w.groups[i]; g.lanes&lanes != 0 {
+				d.together(g, blk)
 				d.meet(blk, uint32(wi), g.lanes&lanes, &g.view)
 			}
 		}
@@ -326,6 +328,7 @@ func (d *Detector) warpSync(blk *block, wi uint32, e *event.Event) {
 	d.meeting = meeting{}
 	for i := range w.groups {
 		if g := &w.groups[i]; g.lanes&lanes != 0 {
+			d.together(g, blk)
 			d.meet(blk, wi, g.lanes&lanes, &g.view)
 		}
 	}

@@ -10,7 +10,7 @@
 // of a warp may act on locks of their own.
 //
 // What is not: ticket locks and queue locks (who acquires only reads), read-write locks made of counters, locks that one
-// thread acquires and another releases (unless Unheld), and which value stands for "free".
+// thread acquires and another releases (unless Unheld), locks of a warp beyond the last 128 that its lanes took, and which value stands for "free".
 package lock
 
 import (
@@ -174,6 +174,10 @@ func (t *Tracker) apart(w *warp, lanes uint32) {
 	t.settle(w)
 }
 
+// maxHolds bounds what a warp holds: beyond, what it began to hold longest ago is dropped. Programs that claim things by a
+// compare-and-swap and never give them back would hold ever more.
+const maxHolds = 128
+
 // settle forgets holds that no lane has any more.
 func (t *Tracker) settle(w *warp) {
 	keep := w.holds[:0]
@@ -237,6 +241,12 @@ func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
 				t.step(Step{Drop, h.device, lane, id})
 			}
 		}
+	}
+	if len(w.holds) >= maxHolds {
+		if o := w.holds[0]; o.taken {
+			t.step(Step{Drop, o.device, o.lanes, o.id})
+		}
+		w.holds = w.holds[:copy(w.holds, w.holds[1:])]
 	}
 	t.hold(w, hold{id: id, taken: acquires(e.Order), device: wide(e.Scope), lanes: lane})
 	if acquires(e.Order) {

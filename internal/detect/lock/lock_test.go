@@ -216,3 +216,29 @@ func TestLanesHoldApart(t *testing.T) {
 		}
 	}
 }
+
+// TestClaims: what is taken and never given back is forgotten, the oldest first.
+func TestClaims(t *testing.T) {
+	tr := New(Rules{})
+	tr.Begin(&event.Launch{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}})
+	const n = maxHolds + 5
+	var dropped []uint64
+	for i := range uint64(n) {
+		for _, e := range []event.Event{cas(1, 8*i), fence(1, gpu)} {
+			for _, s := range tr.Event(&event.Batch{}, &e) {
+				if s.Kind == Drop {
+					dropped = append(dropped, s.Lock.Addr/8)
+				}
+			}
+		}
+	}
+	if got := fmt.Sprint(dropped); got != "[0 1 2 3 4]" {
+		t.Errorf("dropped %v", got)
+	}
+	e := exch(1, 8*(n-1))
+	f := fence(1, gpu)
+	tr.Event(&event.Batch{}, &f)
+	if s := tr.Event(&event.Batch{}, &e); len(s) != 1 || s[0].Kind != Release {
+		t.Errorf("the latest is held no longer: %+v", s)
+	}
+}
