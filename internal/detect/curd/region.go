@@ -192,16 +192,10 @@ func overlap(x, y []region) bool {
 func readWrite(writes, reads []owned, f func(write, read *owned)) {
 	orderOwned(writes)
 	orderOwned(reads)
-	reach := make([]uint64, len(reads)) // how far the reads up to here go
-	far := uint64(0)
-	for i := range reads {
-		far = max(far, reads[i].hi)
-		reach[i] = far
-	}
-	first := 0
+	first := 0 // all reads before it end before the write
 	for i := range writes {
 		w := &writes[i]
-		for first < len(reads) && reach[first] <= w.lo {
+		for first < len(reads) && reads[first].hi <= w.lo {
 			first++
 		}
 		for j := first; j < len(reads) && reads[j].lo < w.hi; j++ {
