@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -28,6 +29,8 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 		return
 	}
 	r.readForms(&col[colForms])
+	// The room may be a lie of the file: not more than twice what a writer puts into a block.
+	b.Events = slices.Grow(b.Events, int(min(n, 2*blockGoal)))
 	warp := uint32(0)
 	for ; n > 0 && col[colForms].err == nil; n-- {
 		k := col[colForm].uvarint()
@@ -35,12 +38,13 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 			c.fail("an event has form %d of %d", k, len(r.forms))
 			return
 		}
-		e := r.forms[k]
+		b.Events = append(b.Events, r.forms[k])
+		e := &b.Events[len(b.Events)-1]
 		warp += uint32(col[colWarp].varint())
 		e.Warp = warp
 		switch e.Kind {
 		case event.Load, event.Store, event.Atomic:
-			r.readMemory(&col, b, &e, &r.states[k])
+			r.readMemory(&col, b, e, &r.states[k])
 		case event.KernelBegin:
 			e.Side = uint32(len(b.Launches))
 			b.Launches = append(b.Launches, readLaunch(&col[colSides]))
@@ -48,11 +52,10 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 			e.Side = uint32(len(b.Hosts))
 			b.Hosts = append(b.Hosts, readHost(&col[colSides]))
 		}
-		b.Events = append(b.Events, e)
 		if failed(&col) {
 			break
 		}
-		if why := r.check(b, &e); why != "" {
+		if why := r.check(b, e); why != "" {
 			c.fail("event %d: %s", len(b.Events)-1, why)
 			return
 		}
@@ -180,12 +183,16 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 		}
 		return ""
 	}
-	l := r.running[e.Launch]
-	if l == nil {
-		return "its launch does not run"
+	l := r.last
+	if l == nil || r.lastID != e.Launch {
+		if l = r.running[e.Launch]; l == nil {
+			return "its launch does not run"
+		}
+		r.last, r.lastID = l, e.Launch
 	}
 	if e.Kind == event.KernelEnd {
 		delete(r.running, e.Launch)
+		r.last = nil
 		return ""
 	}
 	if uint64(e.Warp) >= l.warps {

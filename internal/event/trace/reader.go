@@ -22,6 +22,8 @@ type Reader struct {
 	block   int64 // of the one being read
 	places  map[uint32][]event.Frame
 	running map[uint32]*running
+	last    *running // of the launch lastID, which was asked for last
+	lastID  uint32
 	ended   map[uint32]bool
 	tail    []byte
 	events  uint64
@@ -166,6 +168,11 @@ func (c *cursor) uvarint() uint64 {
 		c.b = c.b[1:]
 		return uint64(x)
 	}
+	return c.long()
+}
+
+// long takes a number of several bytes, apart from uvarint so that the compiler inlines that.
+func (c *cursor) long() uint64 {
 	x, n := binary.Uvarint(c.b)
 	if n <= 0 {
 		c.fail("a number is cut off")
