@@ -243,7 +243,28 @@ func stream() func(events int) *event.Batch {
 func BenchmarkWrite(b *testing.B) {
 	next := stream()
 	next(1)
+	benchmarkWrite(b, next(512))
+}
+
+// BenchmarkWriteValues writes them with values that have no rule, the same ones in each batch: its bytes an event say nothing.
+func BenchmarkWriteValues(b *testing.B) {
+	next := stream()
+	next(1)
 	batch := next(512)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range batch.Events {
+		if e := &batch.Events[i]; e.Kind == event.Store {
+			e.Flags |= event.FlagValues
+			e.Val = uint32(len(batch.Values))
+			for range 32 {
+				batch.Values = append(batch.Values, uint64(rng.Uint32()))
+			}
+		}
+	}
+	benchmarkWrite(b, batch)
+}
+
+func benchmarkWrite(b *testing.B, batch *event.Batch) {
 	w, err := NewWriter(io.Discard, somePlaces{})
 	if err != nil {
 		b.Fatal(err)

@@ -53,6 +53,12 @@ type form struct {
 	flags   event.Flags
 }
 
+// is says that the event has this form. Field by field: to make the form of each event first costs more than the rest of it.
+func (f *form) is(e *event.Event) bool {
+	return f.place == e.Place && f.mask == e.Mask && f.stride == e.Stride && f.launch == e.Launch && f.aux == e.Aux && f.kind == e.Kind &&
+		f.order == e.Order && f.scope == e.Scope && f.space == e.Space && f.size == e.Size && f.barrier == e.Barrier && f.rmw == e.RMW && f.flags == e.Flags
+}
+
 // state is what was told last of a form.
 type state struct{ addr, step uint64 }
 
@@ -96,8 +102,8 @@ func (w *Writer) Close(tail []byte) error {
 func (w *Writer) event(b *event.Batch, e *event.Event) {
 	w.events++
 	n := w.form(e)
-	w.col[colForm] = binary.AppendUvarint(w.col[colForm], uint64(n))
-	w.col[colWarp] = binary.AppendVarint(w.col[colWarp], int64(int32(e.Warp-w.warp)))
+	w.col[colForm] = appendNumber(w.col[colForm], uint64(n))
+	w.col[colWarp] = appendSigned(w.col[colWarp], int64(int32(e.Warp-w.warp)))
 	w.warp = e.Warp
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
@@ -111,11 +117,11 @@ func (w *Writer) event(b *event.Batch, e *event.Event) {
 
 // form gives the number of an event's form, telling it when it is new.
 func (w *Writer) form(e *event.Event) uint32 {
-	f := form{e.Stride, e.Mask, e.Launch, e.Place, e.Aux, e.Kind, e.Order, e.Scope, e.Space, e.Size, e.Barrier, e.RMW, e.Flags}
 	r := &w.recent[(e.Place^e.Place>>8^e.Mask*0x9e3779b1>>24^uint32(e.Kind)<<5)%uint32(len(w.recent))]
-	if r.number != 0 && r.form == f {
+	if r.number != 0 && r.form.is(e) {
 		return r.number - 1
 	}
+	f := form{e.Stride, e.Mask, e.Launch, e.Place, e.Aux, e.Kind, e.Order, e.Scope, e.Space, e.Size, e.Barrier, e.RMW, e.Flags}
 	n, ok := w.forms[f]
 	if !ok {
 		n = uint32(len(w.states))
@@ -142,12 +148,12 @@ func (w *Writer) tell(f *form) {
 
 func (w *Writer) memory(b *event.Batch, e *event.Event, s *state) {
 	if e.Flags&event.FlagScattered == 0 {
-		w.col[colAddr] = binary.AppendVarint(w.col[colAddr], s.next(e.Addr))
+		w.col[colAddr] = appendSigned(w.col[colAddr], s.next(e.Addr))
 	} else {
 		addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
 		c := binary.AppendVarint(w.col[colScattered], s.next(addrs[0]))
 		for i, a := range addrs[1:] {
-			c = binary.AppendVarint(c, int64(a-addrs[i]))
+			c = appendSigned(c, int64(a-addrs[i]))
 		}
 		w.col[colScattered] = c
 	}
@@ -232,6 +238,16 @@ func (w *Writer) host(h *event.HostOp) {
 	}
 	w.col[colSides] = appendString(c, h.Name)
 }
+
+// appendNumber is binary.AppendUvarint, quicker for what has one byte: most.
+func appendNumber(c []byte, x uint64) []byte {
+	if x < 0x80 {
+		return append(c, byte(x))
+	}
+	return binary.AppendUvarint(c, x)
+}
+
+func appendSigned(c []byte, x int64) []byte { return appendNumber(c, uint64(x<<1)^uint64(x>>63)) }
 
 func appendString(c []byte, s string) []byte {
 	return append(binary.AppendUvarint(c, uint64(len(s))), s...)
