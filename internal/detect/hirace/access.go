@@ -121,16 +121,34 @@ func (d *Detector) run(cells []cell, t *turn) {
 			step = nextLane
 			end = min(end, i+32-int(old>>threadShift&31))
 		}
-		from := i
-		for ; i < end && cells[i].word == old; i++ {
-			c := &cells[i]
-			if made&^stateMask == 0 || !c.note(made, t.act) {
-				c.trace = t.trace
+		from, next := i, t.word|uint64(made&stateMask)
+		switch made &^ stateMask {
+		case 0:
+			for ; i < end && cells[i].word == old; i++ {
+				cells[i].word, cells[i].trace = next, t.trace
+				old += step
+				next += nextLane
 			}
-			c.word = t.word | uint64(made&stateMask)
-			old += step
-			t.word += nextLane
+		case noteOther:
+			for ; i < end && cells[i].word == old; i++ {
+				c := &cells[i]
+				c.other = past{c.trace, uint32(old) >> threadShift}
+				c.word, c.trace = next, t.trace
+				old += step
+				next += nextLane
+			}
+		default:
+			for ; i < end && cells[i].word == old; i++ {
+				c := &cells[i]
+				if !c.note(made, t.act, past{c.trace, uint32(old) >> threadShift}) {
+					c.trace = t.trace
+				}
+				c.word = next
+				old += step
+				next += nextLane
+			}
 		}
+		t.word += uint64(i-from) * nextLane
 		t.addr += uint64(i-from) * 4
 	}
 }
@@ -226,19 +244,14 @@ func (d *Detector) judge(c *cell, t *turn, at, size uint64) {
 		}
 		return
 	}
-	if made&^stateMask == 0 || !c.noteLast(made, t.act, past{c.trace, uint32(old) >> threadShift}) {
+	if made&^stateMask == 0 || !c.note(made, t.act, past{c.trace, uint32(old) >> threadShift}) {
 		c.trace = t.trace
 	}
 }
 
-// note is noteLast before the word is updated.
-func (c *cell) note(made transition, act action) bool {
-	return c.noteLast(made, act, past{c.trace, uint32(c.word) >> threadShift})
-}
-
-// noteLast keeps the last access before its trace is replaced. It says that the trace is not to be replaced: what was done
+// note keeps the last access before its trace is replaced. It says that the trace is not to be replaced: what was done
 // conflicts with more.
-func (c *cell) noteLast(made transition, act action, last past) bool {
+func (c *cell) note(made transition, act action, last past) bool {
 	if made&noteOther != 0 {
 		c.other = last
 	}

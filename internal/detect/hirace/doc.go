@@ -46,7 +46,10 @@
 //
 // # Known blind spots, as published
 //
-// Fences, flags and locks order nothing: what they hand over is reported, unless by atomics alone; so is what a barrier of the
-// grid, made of them, orders. Atomics that form critical sections are atomics and no more. An atomic load and a plain load
-// race. Only the first race of a location is reported. Different kernels, and the host.
+// Fences, flags and locks order nothing: what they hand over is reported, unless by atomics alone (in the corpus: message, lock,
+// queue, lookback, last_block and the like of norace); so is what a barrier of the grid, made of them, orders. An atomic load
+// and a plain load race. Only the first race of a location is reported, and other pairs of places there are missed (race/
+// histogram_shared, lock_forgotten). Who arrives at a barrier and does not wait keeps its clock, which differs from that of those
+// who waited: what it does then counts as ordered with them (race/ring), as does what those do who took part in another
+// barrier only (race/named_barrier). Different kernels, and the host (race/streams).
 package hirace

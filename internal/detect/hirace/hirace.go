@@ -57,7 +57,7 @@ type Detector struct {
 	perBlock uint32
 	sequence uint32 // of the event at hand
 	warps    []warpState
-	blocks   map[uint32]*blockState // that have arrived at a barrier or in which threads have exited
+	blocks   []*blockState // nil: nobody has arrived at a barrier or exited, or all have
 	free     []*blockState
 }
 
@@ -120,13 +120,13 @@ func (d *Detector) begin(l *event.Launch) {
 	d.segments.Clear()
 	d.bytes.Clear()
 	d.spare, d.expanded = nil, 0
-	d.blocks, d.free = map[uint32]*blockState{}, nil
+	d.free = nil
 	n := l.Grid.Count() * uint64(d.perBlock)
 	if n > 1<<(threadBits-5) {
 		d.discontinue("it has more threads than the %d bits of a thread's number can tell apart", threadBits)
 		n = 0
 	}
-	d.warps = make([]warpState, n)
+	d.warps, d.blocks = make([]warpState, n), make([]*blockState, n/uint64(d.perBlock))
 }
 
 // discontinue stops the checking of the launch, with a warning (footnote 3 of the paper).
@@ -168,7 +168,7 @@ func (d *Detector) exit(e *event.Event) {
 	for i := range s.arrived {
 		s.arrived[i] = s.arrived[i][:0]
 	}
-	delete(d.blocks, n)
+	d.blocks[n] = nil
 	d.free = append(d.free, s)
 }
 
@@ -262,5 +262,5 @@ func (d *Detector) Notes() []string { return d.notes }
 
 // MemoryBytes implements detect.Metered: words with the places beside them, and the clocks.
 func (d *Detector) MemoryBytes() uint64 {
-	return d.segments.Bytes() + d.bytes.Bytes() + d.expanded*uint64(unsafe.Sizeof([segmentWords]cell{})) + uint64(len(d.warps))*uint64(unsafe.Sizeof(warpState{}))
+	return d.segments.Bytes() + d.bytes.Bytes() + d.expanded*uint64(unsafe.Sizeof([segmentWords]cell{})) + uint64(len(d.warps))*uint64(unsafe.Sizeof(warpState{})) + uint64(len(d.blocks))*8
 }
