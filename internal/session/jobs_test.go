@@ -123,3 +123,18 @@ func TestDefectOfDetector(t *testing.T) {
 		}
 	}
 }
+
+// remarking is a detector with something to say about the run.
+type remarking struct{}
+
+func (remarking) Events(*event.Batch)        {}
+func (remarking) Findings() []detect.Finding { return nil }
+func (remarking) Notes() []string            { return []string{"100% of it was not checked."} }
+
+func TestNotesOfDetector(t *testing.T) {
+	o := &Options{Jobs: 1, Detectors: []detect.Spec{{Name: "remarking", Needs: event.NeedLaunch,
+		New: func(detect.Config) detect.Detector { return remarking{} }}}}
+	if r := mustCheck(t, o, racy); !slices.Contains(r.Notes, "100% of it was not checked.") {
+		t.Errorf("notes %q", r.Notes)
+	}
+}
