@@ -158,9 +158,10 @@ func TestLoadErrors(t *testing.T) {
 		"race/a.toml": {},
 		"norace/b.cu": {Data: []byte("x;\n")}, "norace/b.ptx": {}, "norace/b.toml": {},
 		"fault/c.cu": {Data: []byte("// want error:deadlock\n")}, "fault/c.ptx": {}, "fault/c.toml": {},
+		"predict/d.cu": {Data: []byte("// gap error:unordered\n")}, "predict/d.ptx": {}, "predict/d.toml": {},
 	}
 	programs, err := load(good)
-	if err != nil || len(programs) != 3 {
+	if err != nil || len(programs) != 4 {
 		t.Fatalf("%d programs, error %v", len(programs), err)
 	}
 	for _, test := range []struct {
@@ -192,10 +193,10 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestParseWants(t *testing.T) {
-	got, err := ParseWants("x.cu", "a;\nb; // want warning:volatile error:missing-barrier\n\nc; //want error:unordered\n// wanton\n")
+	got, gaps, err := ParseWants("x.cu", "a;\nb; // want warning:volatile error:missing-barrier\n\nc; //want error:unordered\n// wanton\nd; // gap error:missing-lock\n")
 	want := []Want{{2, "error", "missing-barrier"}, {2, "warning", "volatile"}, {4, "error", "unordered"}}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, error %v", got, err)
+	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gaps, []Want{{6, "error", "missing-lock"}}) {
+		t.Errorf("got %v and gaps %v, error %v", got, gaps, err)
 	}
 	for _, test := range []struct{ source, want string }{
 		{"// want", "x.cu:1: // want without"},
@@ -205,9 +206,10 @@ func TestParseWants(t *testing.T) {
 		{"// want error:", `bad want "error:"`},
 		{"// want error:unordered here", `bad want "here"`},
 		{"// want error:unordered error:unordered", `x.cu:1: want "error:unordered" stands here twice`},
+		{"// gap a", `x.cu:1: bad gap "a"`},
 		{"// want a\n// want b", `x.cu:2: bad want "b"`},
 	} {
-		if _, err := ParseWants("x.cu", test.source); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, _, err := ParseWants("x.cu", test.source); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: error %v, want %q", test.source, err, test.want)
 		}
 	}

@@ -161,7 +161,7 @@ func writeJudged(w io.Writer, x *session.CorpusResult, findings bool) {
 		s = "missed by " + strings.Join(misses, ", ")
 	case len(alarms) > 0:
 		s = "false alarms by " + strings.Join(alarms, ", ")
-	case x.Program.Dir != corpus.Race:
+	case len(x.Program.Wants) == 0 || x.Program.Dir == corpus.Fault:
 		s = "no detector names a race"
 	}
 	fmt.Fprintf(w, "%s: %s\n", name, s)

@@ -68,7 +68,7 @@ func corpusPrograms(name string) (chosen []*corpus.Program, one bool, err error)
 }
 
 // wantComment is an expectation in a source of the corpus. It says what the report says anyway.
-var wantComment = regexp.MustCompile(`(?m)[ \t]*// want .*$`)
+var wantComment = regexp.MustCompile(`(?m)[ \t]*// (want|gap) .*$`)
 
 // corpusLines gives the source of a program of the corpus, without its expectations.
 func corpusLines(p *corpus.Program) func(string) []string {

@@ -58,7 +58,7 @@ func runFlags() []*flag {
 				}
 				return nil
 			}},
-		{"detector", "NAME,...", "what judges the run: names of \"fencepost help run\" (default " + all.Detectors()[0].Name + "); none runs bare",
+		{"detector", "NAME,...", "what judges, see \"fencepost help run\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {

@@ -139,7 +139,7 @@ func CompareCorpus(ctx context.Context, o *Options, programs []*corpus.Program) 
 // reading.
 func judgeDetectors(p *corpus.Program, r *report.Report) {
 	races, errors := map[int]bool{}, map[int]bool{}
-	for _, w := range p.Wants {
+	for _, w := range slices.Concat(p.Wants, p.Gaps) {
 		if slices.Contains(detect.RaceKinds(), detect.Kind(w.Kind)) {
 			races[w.Line] = true
 			if w.Severity == detect.Error.String() {

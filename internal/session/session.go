@@ -73,7 +73,7 @@ func (o *Options) detectors() []detect.Spec {
 	case len(o.Detectors) > 0:
 		return o.Detectors
 	}
-	return all.Detectors()[:1]
+	return all.Default()
 }
 
 // errTimeout is the cause of the context's end when --timeout has passed.

@@ -27,7 +27,7 @@ func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 		runs = runs[:1]
 	}
 	for _, s := range runs {
-		o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t, p.Dir == corpus.Race) }, Seeds: 1, Seed: s.seed, Schedule: s.policy, Jobs: 1}
+		o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t, p.Dir == corpus.Race || p.Dir == corpus.Predict) }, Seeds: 1, Seed: s.seed, Schedule: s.policy, Jobs: 1}
 		for _, r := range session.CheckCorpus(context.Background(), o, []*corpus.Program{p}) {
 			if judged && !r.OK() || r.Err != nil {
 				t.Errorf("seed %d: missing %v, unexpected %v, error %v", s.seed, r.Missing, r.Unexpected, r.Err)

@@ -13,6 +13,16 @@ import (
 	"fencepost.dev/fencepost/internal/detect/scord"
 )
 
+// Default gives the detectors of a run that asks for none: all races of the order that was observed, and what other orders
+// of the same critical sections would show.
+func Default() []detect.Spec {
+	predicted, err := detect.Choose(Detectors(), "gwcp:report=predicted")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return []detect.Spec{hb.Spec, predicted}
+}
+
 // Detectors gives every detector, the default one first.
 func Detectors() []detect.Spec {
 	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}

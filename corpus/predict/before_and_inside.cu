@@ -1,0 +1,36 @@
+// A write before one critical section and one inside another: in the other order of the sections nothing orders them.
+#include <cstdio>
+
+__device__ void lock(int *mutex) {
+  while (atomicCAS(mutex, 0, 1) != 0) {}
+  __threadfence();
+}
+
+__device__ void unlock(int *mutex) {
+  __threadfence();
+  atomicExch(mutex, 0);
+}
+
+__global__ void run(int *mutex, int *x, int *y) {
+  if (threadIdx.x == 0) {
+    *x = 1; // want error:missing-barrier
+    lock(mutex);
+    *y += 1;
+    unlock(mutex);
+  } else if (threadIdx.x == 32) {
+    lock(mutex);
+    *x = 2; // want error:missing-barrier
+    *y += 1;
+    unlock(mutex);
+  }
+}
+
+int main() {
+  int *m;
+  cudaMalloc(&m, 12 * sizeof(int));
+  cudaMemset(m, 0, 12 * sizeof(int));
+  run<<<1, 64>>>(m, m + 4, m + 8);
+  cudaError_t e = cudaDeviceSynchronize();
+  printf("%s\n", cudaGetErrorString(e));
+  return e;
+}

@@ -1,0 +1,21 @@
+// Two volatile accesses with nothing but a fence between them.
+#include <cstdio>
+
+__global__ void run(volatile int *a, int *out) {
+  if (blockIdx.x == 0) {
+    out[0] = *a; // want error:unordered
+    __threadfence();
+  } else {
+    *(int *)a = 2; // want error:unordered
+  }
+}
+
+int main() {
+  int *m;
+  cudaMalloc(&m, 8 * sizeof(int));
+  cudaMemset(m, 0, 8 * sizeof(int));
+  run<<<2, 1>>>(m, m + 4);
+  cudaError_t e = cudaDeviceSynchronize();
+  printf("%s\n", cudaGetErrorString(e));
+  return e;
+}
