@@ -225,6 +225,8 @@ type Launch struct {
 	// Synchronises says that the kernel's code has atomic operations, fences or accesses that acquire or release, whether
 	// they are executed or not. Without it no event of the launch is one.
 	Synchronises bool
+	// Swaps says that it has a compare-and-swap. Without it no event of the launch is one.
+	Swaps bool
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.

@@ -5,12 +5,20 @@ import "fencepost.dev/fencepost/internal/event"
 // Synchronises says that the code of the function, or of one that it may call, has an atomic operation, a fence, or a load
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
+	return f.has(func(i *Inst) bool { return i.Class == Atomic || i.Class == Fence || i.Order >= event.Acquire })
+}
+
+// Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
+func (f *Func) Swaps() bool { return f.has(func(i *Inst) bool { return i.Op == OpCas }) }
+
+// has says that an instruction of the function, or of one that it may call, is such.
+func (f *Func) has(such func(*Inst) bool) bool {
 	seen := map[*Func]bool{f: true}
 	for todo := []*Func{f}; len(todo) > 0; {
 		g := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for i := range g.Insts {
-			if c := g.Insts[i].Class; c == Atomic || c == Fence || g.Insts[i].Order >= event.Acquire {
+			if such(&g.Insts[i]) {
 				return true
 			}
 		}

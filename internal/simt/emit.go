@@ -70,7 +70,7 @@ func (o *emitter) begin() {
 		return
 	}
 	l := o.l.Launch
-	l.Synchronises = o.l.Func.Synchronises()
+	l.Synchronises, l.Swaps = o.l.Func.Synchronises(), o.l.Func.Swaps()
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }

@@ -13,7 +13,7 @@ import (
 // from s on are in shared memory. What set writes is 2; of others values are not known. Blocks have two warps of two lanes that act.
 func stream(t *testing.T, text string) *event.Batch {
 	t.Helper()
-	b := &event.Batch{Values: []uint64{2}, Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 34, Y: 1, Z: 1}}}}
+	b := &event.Batch{Values: []uint64{2}, Launches: []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: 3, Y: 1, Z: 1}, Block: event.Dim3{X: 34, Y: 1, Z: 1}}}}
 	b.Events = append(b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	for blk := uint32(0); blk < 3; blk++ {
 		b.Events = append(b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: 2 * blk, Mask: ^uint32(3)})

@@ -10,7 +10,7 @@ import (
 // gather makes a launch of blocks of 1024 threads that write a word each, meet, and read that of a neighbour; with locks,
 // one thread a block then adds to a sum. The launch has not ended.
 func gather(blocks uint32, locks bool) *event.Batch {
-	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 1024, Y: 1, Z: 1}}}}
+	b := &event.Batch{Launches: []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: blocks, Y: 1, Z: 1}, Block: event.Dim3{X: 1024, Y: 1, Z: 1}}}}
 	add := func(e event.Event) {
 		e.Launch, e.Place = 1, uint32(e.Kind)+1
 		b.Events = append(b.Events, e)

@@ -63,7 +63,7 @@ func newMaker(seed uint64) *maker {
 	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
 	m.nested = m.r.IntN(2) == 0
 	m.narrow = m.r.IntN(4)
-	m.b.Launches = []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
+	m.b.Launches = []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
 	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	for b := 0; b < m.s.blocks; b++ {
 		for w := 0; w < m.s.warps-1; w++ { // the warps that are full have lanes that do nothing

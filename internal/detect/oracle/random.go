@@ -362,7 +362,7 @@ func (g *generator) hostStep() {
 
 func (g *generator) begin(a uint32) {
 	g.ids++
-	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true}, warps: map[uint32]*runningWarp{}}
+	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true}, warps: map[uint32]*runningWarp{}}
 	blocks := []uint32{1, 2, 3, 40, 1100}[g.pick(5)]
 	threads := []uint32{1, 2, 3, 4, 34}[g.pick(5)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}

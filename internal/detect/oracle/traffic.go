@@ -199,7 +199,7 @@ func (g *generator) sweep(f *form, e event.Event) {
 // traffic begins a launch of a few blocks of full warps.
 func (g *generator) traffic() {
 	g.ids++
-	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: uint32(g.pick(g.agents)), Kernel: "k", Synchronises: true}, warps: map[uint32]*runningWarp{}}
+	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: uint32(g.pick(g.agents)), Kernel: "k", Synchronises: true, Swaps: true}, warps: map[uint32]*runningWarp{}}
 	blocks, threads := []uint32{1, 1, 1, 2, 3}[g.pick(5)], []uint32{32, 32, 64, 64, 40, 96}[g.pick(6)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}
 	g.emit(event.Event{Kind: event.KernelBegin, Launch: l.info.ID, Side: uint32(len(g.b.Launches))})

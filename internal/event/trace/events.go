@@ -156,11 +156,11 @@ func readValues(c *cursor, b *event.Batch, n int) {
 func readLaunch(c *cursor) event.Launch {
 	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
 		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
-	synchronises := c.byte()
-	if synchronises > 1 {
-		c.fail("a launch whose kernel synchronises in way %d", synchronises)
+	code := c.byte()
+	if code > codeSynchronises|codeSwaps || code == codeSwaps {
+		c.fail("a launch whose code is of kind %d", code)
 	}
-	l.Synchronises = synchronises == 1
+	l.Synchronises, l.Swaps = code&codeSynchronises != 0, code&codeSwaps != 0
 	l.Kernel = c.string()
 	return l
 }
@@ -204,7 +204,8 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 		lanes&*gone != 0 && e.Kind != event.BarrierDone { // which lanes complete by their exit
 		return "one of its lanes does not exist any more, or never did"
 	}
-	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Order >= event.Acquire) {
+	if !l.synchronises && (e.Kind == event.Atomic || e.Kind == event.Fence || e.Order >= event.Acquire) ||
+		!l.swaps && e.RMW == event.CompareAndSwap {
 		return "its kernel does not synchronise so"
 	}
 	switch e.Kind {
@@ -225,7 +226,7 @@ type running struct {
 	page    *[1024]uint32            // used last
 	number  uint32                   // of page
 
-	synchronises bool
+	synchronises, swaps bool
 }
 
 // exited gives the lanes of a warp that have exited.
@@ -258,7 +259,7 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 	}
 	per := l.WarpsPerBlock()
 	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{},
-		synchronises: l.Synchronises}
+		synchronises: l.Synchronises, swaps: l.Swaps}
 	r.ended[id] = true
 	return ""
 }
@@ -270,7 +271,10 @@ func checkAccess(b *event.Batch, e *event.Event) string {
 		far    = 1 << 57
 	)
 	lanes := uint64(bits.Len32(e.Mask) - bits.TrailingZeros32(e.Mask) - 1)
-	lo, hi, odd := e.Addr, e.Addr+lanes*uint64(e.Stride), e.Addr|uint64(e.Stride)
+	lo, hi, odd := e.Addr, e.Addr+lanes*uint64(e.Stride), e.Addr
+	for m, first := e.Mask, bits.TrailingZeros32(e.Mask); m != 0 && e.Stride&int64(e.Size-1) != 0; m &= m - 1 {
+		odd |= e.Addr + uint64(bits.TrailingZeros32(m)-first)*uint64(e.Stride) // lanes between them may be idle
+	}
 	if e.Flags&event.FlagScattered != 0 {
 		lo, hi, odd = ^uint64(0), 0, 0
 		for _, a := range b.Addrs[e.Side:] {

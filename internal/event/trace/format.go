@@ -50,6 +50,12 @@ const (
 	columns
 )
 
+// What the code of a launched kernel has.
+const (
+	codeSynchronises = 1 << iota
+	codeSwaps        // and so synchronises
+)
+
 // How the values of an event are told.
 const (
 	valuesSame = iota // one word for all

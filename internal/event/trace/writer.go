@@ -220,11 +220,14 @@ func (w *Writer) launch(l *event.Launch) {
 	for _, x := range []uint32{l.ID, l.Agent, l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z} {
 		c = binary.AppendUvarint(c, uint64(x))
 	}
-	synchronises := byte(0)
+	code := byte(0)
 	if l.Synchronises {
-		synchronises = 1
+		code |= codeSynchronises
 	}
-	w.col[colSides] = appendString(append(c, synchronises), l.Kernel)
+	if l.Swaps {
+		code |= codeSwaps
+	}
+	w.col[colSides] = appendString(append(c, code), l.Kernel)
 }
 
 func (w *Writer) host(h *event.HostOp) {
