@@ -24,7 +24,7 @@ func TestDetectorTable(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("Programs of the corpus on which detectors miss races (-) or name some that are none (+); the others all judge right.\n\n")
-	type sum struct{ programs, misses, alarms int }
+	type sum struct{ misses, alarms int }
 	found, sums := map[string]int{}, map[string]*sum{}
 	for _, d := range all.Detectors() {
 		sums[d.Name] = &sum{}
