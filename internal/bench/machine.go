@@ -141,20 +141,14 @@ type meter struct {
 
 // Events implements event.Sink.
 func (m *meter) Events(b *event.Batch) {
-	last := len(b.Events) - 1
-	if last < 0 || b.Events[last].Kind != event.KernelEnd {
+	before, end, ok := b.CutEnd()
+	if !ok {
 		m.pass(b)
 		return
 	}
-	for last > 0 && b.Events[last-1].Kind == event.Exit {
-		last--
-	}
-	part := *b
-	part.Events = b.Events[:last]
-	m.pass(&part)
+	m.pass(&before)
 	m.measure()
-	part.Events = b.Events[last:]
-	m.pass(&part)
+	m.pass(&end)
 }
 
 func (m *meter) pass(b *event.Batch) {

@@ -38,7 +38,10 @@ func runCommand() *command {
 func detectorHelp() string {
 	s := "\n\nDetectors:"
 	for _, d := range all.Detectors() {
-		s += fmt.Sprintf("\n  %-10s %s", d.Name, d.Doc)
+		s += fmt.Sprintf("\n  %-12s %s", d.Name, d.Doc)
+		for _, o := range d.Options {
+			s += fmt.Sprintf("\n    :%s=%s  %s", o.Name, strings.Join(o.Values, "|"), o.Doc)
+		}
 	}
 	return s
 }

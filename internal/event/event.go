@@ -164,6 +164,21 @@ func (b *Batch) Between(from, to Extent) Batch {
 		b.Launches[from.Launches:to.Launches:to.Launches], b.Hosts[from.Hosts:to.Hosts:to.Hosts]}
 }
 
+// CutEnd parts a batch that ends with a launch's end before the exits that lead to it, which is where consumers hold most
+// of what they know of the launch. ok is false for other batches. The parts share the memory of b.
+func (b *Batch) CutEnd() (before, end Batch, ok bool) {
+	last := len(b.Events) - 1
+	if last < 0 || b.Events[last].Kind != KernelEnd {
+		return Batch{}, Batch{}, false
+	}
+	for last > 0 && b.Events[last-1].Kind == Exit {
+		last--
+	}
+	before, end = *b, *b
+	before.Events, end.Events = b.Events[:last], b.Events[last:]
+	return before, end, true
+}
+
 // AddrOf gives the address that lane accesses. The lane must be in e.Mask.
 func (b *Batch) AddrOf(e *Event, lane int) uint64 {
 	if e.Flags&FlagScattered != 0 {

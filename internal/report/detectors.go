@@ -21,8 +21,8 @@ func (t *Text) Detectors(w io.Writer, r *Report) {
 			row = append(row, fmt.Sprint(d.Misses), fmt.Sprint(d.FalseAlarms))
 		}
 		over, metadata := "-", "-"
-		if d.Over > 0 {
-			over = fmt.Sprintf("%.1f", d.Over)
+		if x := d.Over(); x > 0 {
+			over = fmt.Sprintf("%.1f", x)
 		}
 		if d.Metadata > 0 {
 			metadata = byteCount(d.Metadata)

@@ -115,7 +115,7 @@ func JSON(w io.Writer, r *Report, times bool) error {
 func detectorJSON(r *Report, d *Detector, times bool) jsonDetector {
 	j := jsonDetector{Name: d.Name, Findings: r.IDs(d.Name), Metadata: d.Metadata}
 	if times {
-		j.Seconds, j.Over = d.Seconds, d.Over
+		j.Seconds, j.Over = d.Seconds, d.Over()
 	}
 	if d.Judged {
 		j.Misses, j.FalseAlarms = &d.Misses, &d.FalseAlarms

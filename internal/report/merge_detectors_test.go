@@ -28,7 +28,7 @@ func TestMergeDetectors(t *testing.T) {
 		raceBy("gwcp", detect.Unordered, 5, 3), raceBy("scord", detect.MissingFence, 3, 5),
 		raceBy("hb", detect.Unordered, 7, 8), raceBy("scord", detect.Unordered, 1, 1),
 	})
-	r := &Report{Findings: out, Detectors: []Detector{{Name: "hb", Judged: true, Misses: 1}, {Name: "gwcp", Metadata: 2048}, {Name: "scord", Over: 1.25}}}
+	r := &Report{Findings: out, Detectors: []Detector{{Name: "hb", Judged: true, Misses: 1}, {Name: "gwcp", Metadata: 2048}, {Name: "scord", Seconds: 1, Bare: 4}}}
 	var got []string
 	for _, f := range out {
 		got = append(got, strings.Join(append([]string{string(f.Kind), f.Detector}, f.Also...), " "))

@@ -53,13 +53,20 @@ type Detector struct {
 	Name     string
 	Seconds  float64 // spent in it, over all launches
 	Metadata uint64  // the most bytes of metadata that it held; 0 when it does not know
-	// Over is the kernels' time with this detector over that with none, the making of events not counted; 0 when it
-	// was not measured.
-	Over float64
+	Bare     float64 // seconds of the same launches with no detector; 0 when not measured
 	// Judged says that what is wrong is known; Misses are then expected races that it did not find, and FalseAlarms
 	// its findings of races that are none.
 	Judged              bool
 	Misses, FalseAlarms int
+}
+
+// Over is the kernels' time with the detector over that with none, the making of events not counted; 0 when it was not
+// measured.
+func (d *Detector) Over() float64 {
+	if d.Bare == 0 {
+		return 0
+	}
+	return 1 + d.Seconds/d.Bare
 }
 
 // IDs are the findings of the detector named name, whether its own words stand in the report or another's do.

@@ -49,12 +49,10 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 	if err != nil {
 		return nil, err
 	}
-	out := together(reports, chosen)
-	out.Verdict = verdict(out, o.FailOn)
-	if s := kernelSeconds(base); s > 0 {
-		for i := range out.Detectors {
-			out.Detectors[i].Over = 1 + out.Detectors[i].Seconds/s
-		}
+	out := unite(reports, o.FailOn)
+	slices.SortStableFunc(out.Detectors, func(a, b report.Detector) int { return rank(chosen, a.Name) - rank(chosen, b.Name) })
+	for i := range out.Detectors {
+		out.Detectors[i].Bare = kernelSeconds(base)
 	}
 	return out, nil
 }
@@ -66,52 +64,12 @@ func kernelSeconds(r *report.Report) (s float64) {
 	return s
 }
 
-// together makes one report of executions of one program under different detectors.
-func together(reports []*report.Report, order []detect.Spec) *report.Report {
-	out := *reports[0]
-	for _, r := range reports[1:] {
-		out.Findings = append(slices.Clone(out.Findings), r.Findings...)
-		out.Detectors = append(slices.Clone(out.Detectors), r.Detectors...)
-		for _, s := range r.Skipped {
-			if !slices.Contains(out.Skipped, s) {
-				out.Skipped = append(slices.Clone(out.Skipped), s)
-			}
-		}
-	}
-	slices.SortStableFunc(out.Detectors, func(a, b report.Detector) int { return rank(order, a.Name) - rank(order, b.Name) })
-	slices.SortStableFunc(out.Findings, func(a, b report.Finding) int { return rank(order, a.Detector) - rank(order, b.Detector) })
-	out.Findings = report.Merge(out.Findings)
-	return &out
-}
-
 // AddComparison adds a program's comparison to that of others. Times are added up; the largest metadata stays.
 func AddComparison(all, r *report.Report) {
-	over := func(d report.Detector) float64 {
-		if d.Over > 1 {
-			return d.Seconds / (d.Over - 1) // the seconds with no detector
-		}
-		return 0
-	}
-	before := slices.Clone(all.Detectors)
 	all.Kernels = append(all.Kernels, r.Kernels...)
 	all.Skipped = append(all.Skipped, r.Skipped...)
 	all.Findings = append(all.Findings, r.Findings...)
 	all.Detectors = addCosts(all.Detectors, r.Detectors)
-	for i := range all.Detectors {
-		d := &all.Detectors[i]
-		d.Over = 0
-		var bare float64
-		for _, from := range [][]report.Detector{before, r.Detectors} {
-			for _, x := range from {
-				if x.Name == d.Name {
-					bare += over(x)
-				}
-			}
-		}
-		if bare > 0 {
-			d.Over = 1 + d.Seconds/bare
-		}
-	}
 }
 
 func rank(order []detect.Spec, name string) int {

@@ -38,6 +38,7 @@ type Options struct {
 	Jobs int
 	// Apart says that the runs of a program do not disturb each other, so that its seeds may run side by side too.
 	Apart bool
+	Meter bool // look at how much metadata the detectors hold
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
@@ -140,7 +141,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name})
+		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name})
 		needs |= spec.Needs
 	}
 	watched := make([]detect.Detector, len(r.detectors))
@@ -168,18 +169,28 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 type metered struct {
 	detect.Detector
 	name    string
+	meter   bool
 	spent   time.Duration
 	largest uint64
 }
 
-// Events implements event.Sink.
+// Events implements event.Sink. Metadata is looked at before the end of a launch alone, because some detectors have to walk
+// through it.
 func (j *metered) Events(b *event.Batch) {
+	if m, ok := j.Detector.(detect.Metered); ok && j.meter {
+		if before, end, ok := b.CutEnd(); ok {
+			j.judge(&before)
+			j.largest = max(j.largest, m.MemoryBytes())
+			b = &end
+		}
+	}
+	j.judge(b)
+}
+
+func (j *metered) judge(b *event.Batch) {
 	start := time.Now()
 	j.Detector.Events(b)
 	j.spent += time.Since(start)
-	if m, ok := j.Detector.(detect.Metered); ok {
-		j.largest = max(j.largest, m.MemoryBytes())
-	}
 }
 
 // observer is the engine of a run; it remembers which program each launch belongs to.
@@ -435,6 +446,7 @@ func addCosts(a, b []report.Detector) []report.Detector {
 		}
 		a[i].Seconds += d.Seconds
 		a[i].Metadata = max(a[i].Metadata, d.Metadata)
+		a[i].Bare += d.Bare
 		a[i].Misses += d.Misses
 		a[i].FalseAlarms += d.FalseAlarms
 	}

@@ -70,7 +70,8 @@ func (o *emitter) begin() {
 		return
 	}
 	l := o.l.Launch
-	l.Synchronises, l.Swaps = o.l.Func.Synchronises(), o.l.Func.Swaps()
+	img := o.l.Program.image(o.l.Func)
+	l.Synchronises, l.Swaps = img.synchronises, img.swaps
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }

@@ -164,6 +164,8 @@ type image struct {
 	layout *isa.Shared
 	mu     sync.Mutex
 	codes  map[*isa.Func]*code
+	// What the code of the kernel has, see event.Launch.
+	synchronises, swaps bool
 }
 
 // image gives the resolved form of a kernel.
@@ -172,7 +174,8 @@ func (p *Program) image(kernel *isa.Func) *image {
 	defer p.mu.Unlock()
 	img := p.images[kernel]
 	if img == nil {
-		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{}}
+		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{},
+			synchronises: kernel.Synchronises(), swaps: kernel.Swaps()}
 		p.images[kernel] = img
 	}
 	return img

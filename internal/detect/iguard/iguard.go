@@ -39,7 +39,7 @@ func spec() detect.Spec {
 		Options: []detect.Option{its}}
 	s.New = func(c detect.Config) detect.Detector {
 		return &Detector{tally: tally.New(s.Name), its: s.Option(c, its.Name) == "on", memory: shadow.New[cell](granule),
-			locks: lock.New(lock.Rules{Scope: lock.OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true})}
+			locks: lock.New(lock.ScoRD())}
 	}
 	return s
 }

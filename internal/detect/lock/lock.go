@@ -53,6 +53,11 @@ type Rules struct {
 	Unheld bool
 }
 
+// ScoRD is how ScoRD and iGUARD infer locks (003, section IV).
+func ScoRD() Rules {
+	return Rules{Scope: OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true}
+}
+
 // ID names the variable of a lock.
 type ID struct {
 	Addr   uint64 // device address, or offset in the shared window of Block

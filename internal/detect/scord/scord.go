@@ -35,7 +35,7 @@ func spec(name, doc string, cached bool) detect.Spec {
 	s.New = func(c detect.Config) detect.Detector {
 		d := &Detector{name: name, tally: tally.New(name), granule: number(s.Option(c, granularity.Name)),
 			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
-			locks: lock.New(lock.Rules{Scope: lock.OfAtomic, Failed: true, Unfenced: true, ExchangeOnly: true, Unheld: true})}
+			locks: lock.New(lock.ScoRD())}
 		if cached {
 			total := map[string]uint64{"4G": 4 << 30, "64M": 64 << 20, "1M": 1 << 20, "4K": 4 << 10}[s.Option(c, deviceBytes.Name)]
 			d.entries = total / d.granule / 16
