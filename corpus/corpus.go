@@ -6,7 +6,8 @@
 //	tile[t] = in[i]; // want error:missing-barrier
 //
 // The folder race holds programs with data races, norace programs without any finding, fault programs that do something
-// else wrong, predict programs whose races the order of this run hides from many detectors. A race that is there and that
+// else wrong, predict programs whose races the order of this run hides from many detectors; the other folders are suites
+// that papers describe (Folders lists them). A race that is there and that
 // Fencepost is known to miss is a gap rather than a want:
 //
 //	*x = 3; // gap error:missing-lock
@@ -27,10 +28,13 @@ import (
 
 //go:generate go run ./internal/build
 
-//go:embed race norace fault predict
+//go:embed fault
+//go:embed norace
+//go:embed predict
+//go:embed race
 var files embed.FS
 
-// The folders of programs.
+// The folders that the others are measured by.
 const (
 	Race    = "race"    // at least one data race
 	NoRace  = "norace"  // no finding of any kind
@@ -38,16 +42,48 @@ const (
 	Fault   = "fault"   // a finding that is not a race: memory, divergence, deadlock, assertion
 )
 
+// Folder is a folder of programs.
+type Folder struct {
+	Name  string
+	Wants Wanting
+	Lines int  // the most lines of a source
+	Suite bool // programs that a paper describes; testdata/NAME.txt of package session says how each detector judges them
+}
+
+// Wanting says which programs of a folder have expectations.
+type Wanting uint8
+
+// All programs of a folder want findings, none does, or each as it is.
+const (
+	Each Wanting = iota
+	None
+	Some
+)
+
+// Folders gives every folder of the corpus, sorted by name.
+func Folders() []Folder {
+	return []Folder{
+		{Name: Fault, Wants: Each, Lines: 60},
+		{Name: NoRace, Wants: None, Lines: 60},
+		{Name: Predict, Wants: Each, Lines: 60},
+		{Name: Race, Wants: Each, Lines: 60},
+	}
+}
+
 // Program is one program of the corpus.
 type Program struct {
 	Name   string // "transpose"
-	Dir    string // Race, NoRace or Fault
+	Dir    string // its folder's name
+	Suite  bool   // as Folder.Suite
 	Source string // CUDA C++, as in Dir/Name.cu
 	PTX    string // what nvcc made of it at -lineinfo -Xcicc -O0; its .file entry for the source is "Name.cu"
 	Launch []byte // launch file, TOML
 	Wants  []Want // sorted by line, then severity, then kind
 	Gaps   []Want // races that are there and are known to be missed, in the same order
 }
+
+// Racy says that a race is expected, or known to be there.
+func (p *Program) Racy() bool { return p.Dir != Fault && len(p.Wants)+len(p.Gaps) > 0 }
 
 // Path is the program's name within the corpus: "race/transpose". Names alone are not unique: a racy program and its
 // corrected twin share one.
@@ -63,13 +99,24 @@ type Want struct {
 func (w Want) String() string { return fmt.Sprintf("line %d: %s:%s", w.Line, w.Severity, w.Kind) }
 
 // All gives every program of the corpus, sorted by Path. The error names each file that is not as it should be.
-func All() ([]*Program, error) { return load(files) }
+func All() ([]*Program, error) { return load(files, Folders()) }
 
-// load reads a corpus from the root of fsys.
-func load(fsys fs.FS) ([]*Program, error) {
+// Core gives the programs of the folders that are no suites, as All does.
+func Core() ([]*Program, error) {
+	return load(files, slices.DeleteFunc(Folders(), func(f Folder) bool { return f.Suite }))
+}
+
+// Suite gives the programs of one folder, as All does. Without such a folder there are none.
+func Suite(name string) ([]*Program, error) {
+	return load(files, slices.DeleteFunc(Folders(), func(f Folder) bool { return f.Name != name }))
+}
+
+// load reads folders of a corpus from the root of fsys.
+func load(fsys fs.FS, folders []Folder) ([]*Program, error) {
 	var programs []*Program
 	var errs []error
-	for _, dir := range []string{Fault, NoRace, Predict, Race} {
+	for _, folder := range folders {
+		dir := folder.Name
 		entries, err := fs.ReadDir(fsys, dir)
 		if err != nil {
 			return nil, err
@@ -86,7 +133,7 @@ func load(fsys fs.FS) ([]*Program, error) {
 				}
 				continue
 			}
-			p, err := loadProgram(fsys, dir, name)
+			p, err := loadProgram(fsys, folder, name)
 			if err != nil {
 				errs = append(errs, err)
 				continue
@@ -106,8 +153,9 @@ func splitExt(file string) (name, ext string) {
 	return strings.TrimSuffix(file, ext), ext
 }
 
-// loadProgram reads the program name in dir.
-func loadProgram(fsys fs.FS, dir, name string) (*Program, error) {
+// loadProgram reads the program name in a folder.
+func loadProgram(fsys fs.FS, folder Folder, name string) (*Program, error) {
+	dir := folder.Name
 	var text [3][]byte
 	var errs []error
 	for i, ext := range []string{".cu", ".ptx", ".toml"} {
@@ -120,16 +168,16 @@ func loadProgram(fsys fs.FS, dir, name string) (*Program, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p := &Program{Name: name, Dir: dir, Source: string(text[0]), PTX: string(text[1]), Launch: text[2]}
+	p := &Program{Name: name, Dir: dir, Suite: folder.Suite, Source: string(text[0]), PTX: string(text[1]), Launch: text[2]}
 	var err error
 	if p.Wants, p.Gaps, err = ParseWants(p.Path()+".cu", p.Source); err != nil {
 		return nil, err
 	}
 	wants := slices.Concat(p.Wants, p.Gaps)
 	switch {
-	case dir == NoRace && len(wants) > 0:
-		return nil, fmt.Errorf("%s.cu:%d: a program of %s has no want", p.Path(), wants[0].Line, NoRace)
-	case dir != NoRace && len(wants) == 0:
+	case folder.Wants == None && len(wants) > 0:
+		return nil, fmt.Errorf("%s.cu:%d: a program of %s has no want", p.Path(), wants[0].Line, dir)
+	case folder.Wants == Each && len(wants) == 0:
 		return nil, fmt.Errorf("%s.cu: a program of %s has at least one want", p.Path(), dir)
 	}
 	return p, nil

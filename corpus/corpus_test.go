@@ -32,10 +32,13 @@ func TestAll(t *testing.T) {
 	if !slices.IsSortedFunc(programs, func(a, b *Program) int { return strings.Compare(a.Path(), b.Path()) }) {
 		t.Error("not sorted by path")
 	}
+	most := make(map[string]int)
+	for _, f := range Folders() {
+		most[f.Name] = f.Lines
+	}
 	for _, p := range programs {
-		lines := strings.Split(p.Source, "\n")
-		if len(lines) > 61 {
-			t.Errorf("%s.cu: %d lines; a program of the corpus is short", p.Path(), len(lines)-1)
+		if lines := strings.Count(p.Source, "\n"); lines > most[p.Dir] {
+			t.Errorf("%s.cu: %d lines; a program of this folder has at most %d", p.Path(), lines, most[p.Dir])
 		}
 		if !strings.HasPrefix(p.Source, "// ") {
 			t.Errorf("%s.cu: the first line says what the program shows", p.Path())
@@ -46,7 +49,12 @@ func TestAll(t *testing.T) {
 // TestEmbedded proves that no file of the folders is left out of the binary, as go:embed does with names that begin
 // with a dot or an underscore.
 func TestEmbedded(t *testing.T) {
-	for _, dir := range []string{Race, NoRace, Fault} {
+	folders := Folders()
+	if !slices.IsSortedFunc(folders, func(a, b Folder) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the folders are not sorted")
+	}
+	for _, f := range folders {
+		dir := f.Name
 		onDisk, err := filepath.Glob(dir + "/*")
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +168,8 @@ func TestLoadErrors(t *testing.T) {
 		"fault/c.cu": {Data: []byte("// want error:deadlock\n")}, "fault/c.ptx": {}, "fault/c.toml": {},
 		"predict/d.cu": {Data: []byte("// gap error:unordered\n")}, "predict/d.ptx": {}, "predict/d.toml": {},
 	}
-	programs, err := load(good)
+	core := slices.DeleteFunc(Folders(), func(f Folder) bool { return f.Suite })
+	programs, err := load(good, core)
 	if err != nil || len(programs) != 4 {
 		t.Fatalf("%d programs, error %v", len(programs), err)
 	}
@@ -186,7 +195,7 @@ func TestLoadErrors(t *testing.T) {
 			fsys[test.add] = &fstest.MapFile{Data: []byte(test.text)}
 		}
 		delete(fsys, test.remove)
-		if _, err := load(fsys); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := load(fsys, core); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("with %q without %q: error %v, want %q", test.add, test.remove, err, test.want)
 		}
 	}

@@ -125,7 +125,7 @@ func writeCorpusSummary(w io.Writer, results []session.CorpusResult, found, wron
 	}
 	fmt.Fprintf(w, "\nfencepost: %s, %s, all as the sources say and no others\n", count(len(results), "program"), count(found, "finding"))
 	for i := range results {
-		if p := results[i].Program; p.Dir == corpus.Race {
+		if p := results[i].Program; p.Racy() {
 			fmt.Fprintf(w, "One of them in full: fencepost check corpus/%s\n", p.Path())
 			return
 		}

@@ -91,24 +91,16 @@ func CompareCorpus(ctx context.Context, o *Options, programs []*corpus.Program) 
 	})
 }
 
-// judgeDetectors counts for each detector of a report the races of severity error that the program's source wants and the
+// judgeDetectors counts for each detector of a report the lines with a race that the program's source wants and the
 // detector did not find, and the races it found on lines of which no want speaks as a race. Kinds are not compared:
-// detectors differ in what they tell races apart by. Nor are warnings asked for: whether they are races is a matter of
-// reading.
+// detectors differ in what they tell races apart by. Nor are warnings asked for, since whether they are races is a matter
+// of reading; but those of suites are, whose papers read them so.
 func judgeDetectors(p *corpus.Program, r *report.Report) {
-	races, errors := map[int]bool{}, map[int]bool{}
-	for _, w := range slices.Concat(p.Wants, p.Gaps) {
-		if slices.Contains(detect.RaceKinds(), detect.Kind(w.Kind)) {
-			races[w.Line] = true
-			if w.Severity == detect.Error.String() {
-				errors[w.Line] = true
-			}
-		}
-	}
+	races, asked := raceLines(p, true), raceLines(p, p.Suite)
 	for i := range r.Detectors {
 		d := &r.Detectors[i]
 		d.Judged, d.FalseAlarms = true, 0
-		missing := maps.Clone(errors)
+		missing := maps.Clone(asked)
 		for j := range r.Findings {
 			f := &r.Findings[j]
 			if f.Class != detect.Race || !f.By(d.Name) {
@@ -124,4 +116,15 @@ func judgeDetectors(p *corpus.Program, r *report.Report) {
 		}
 		d.Misses = len(missing)
 	}
+}
+
+// raceLines gives the lines of a program on which there is a race of severity error, or of any severity with mild.
+func raceLines(p *corpus.Program, mild bool) map[int]bool {
+	lines := map[int]bool{}
+	for _, w := range slices.Concat(p.Wants, p.Gaps) {
+		if slices.Contains(detect.RaceKinds(), detect.Kind(w.Kind)) && (mild || w.Severity == detect.Error.String()) {
+			lines[w.Line] = true
+		}
+	}
+	return lines
 }

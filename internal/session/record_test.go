@@ -49,7 +49,7 @@ func independent() (specs []detect.Spec) {
 
 // TestAnalyzeIsTheRun judges each program of the corpus from a trace: report and findings are those of the run.
 func TestAnalyzeIsTheRun(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 
 // TestCutTrace cuts a trace off: what is whole is judged, and the report does not say clean.
 func TestCutTrace(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestCutTrace(t *testing.T) {
 
 // TestHostileTraces changes events of recorded runs at random: whatever the reader lets pass, no detector breaks.
 func TestHostileTraces(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func spoil(e *event.Event, rng *rand.Rand) {
 
 // TestNoValues records writes of one value without it: they are told as writes that differ, and the report says why.
 func TestNoValues(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -8,17 +9,18 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"text/tabwriter"
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect/all"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/detectors.txt")
+var update = flag.Bool("update", false, "rewrite testdata/*.txt")
 
 // TestDetectorTable compares what each detector misses and falsely reports on each program of the corpus with
 // testdata/detectors.txt: a detector that changes its mind is seen, whichever way.
 func TestDetectorTable(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,20 +59,97 @@ func TestDetectorTable(t *testing.T) {
 	for _, d := range all.Detectors() {
 		fmt.Fprintf(&b, "%s %d %d %d\n", d.Name, sums[d.Name].misses, sums[d.Name].alarms, found[d.Name])
 	}
-	const name = "testdata/detectors.txt"
-	if *update {
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("the table is now (go test ./internal/session -run DetectorTable -update writes it)\n%s", b.String())
-	}
+	requireGolden(t, "detectors", b.String())
 	if sums["hb"].alarms+sums["gwcp"].alarms > 0 {
 		t.Error("a detector of ours has a false alarm")
 	}
+}
+
+// requireGolden compares text with testdata/NAME.txt, or writes it there.
+func requireGolden(t *testing.T, name, text string) {
+	t.Helper()
+	file := "testdata/" + name + ".txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("%s is now (go test ./internal/session -run %s -update writes it)\n%s", file, t.Name(), text)
+	}
+}
+
+// suiteResults compares all detectors on the programs of a suite, and its table of verdicts with testdata/SUITE.txt.
+func suiteResults(t *testing.T, suite string) []CorpusResult {
+	t.Helper()
+	programs, err := corpus.Suite(suite)
+	if err != nil || len(programs) == 0 {
+		t.Fatalf("suite %s: %d programs, error %v", suite, len(programs), err)
+	}
+	results := CompareCorpus(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0)}, programs)
+	for i := range results {
+		if r := &results[i]; r.Err != nil {
+			t.Fatalf("%s: %v", r.Program.Path(), r.Err)
+		}
+	}
+	requireGolden(t, suite, suiteTable(results))
+	return results
+}
+
+// suiteTable tells for each program how many races each detector misses (-) and names that are none (+).
+func suiteTable(results []CorpusResult) string {
+	var b strings.Builder
+	b.WriteString("For each program: lines with races, and by detector how many of them it misses (-) and how many races it names that are none (+).\n\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	fmt.Fprint(w, "program\traces")
+	for _, d := range all.Detectors() {
+		fmt.Fprintf(w, "\t%s", d.Name)
+	}
+	fmt.Fprintln(w, "\t")
+	type sum struct{ right, missed, alarmed int } // programs
+	sums := make([]sum, len(all.Detectors()))
+	for i := range results {
+		r := &results[i]
+		fmt.Fprintf(w, "%s\t%d", r.Program.Name, len(raceLines(r.Program, true)))
+		for j, d := range r.Report.Detectors {
+			verdict, s := "", &sums[j]
+			if d.Misses > 0 {
+				verdict += fmt.Sprintf("-%d", d.Misses)
+				s.missed++
+			}
+			if d.FalseAlarms > 0 {
+				verdict += fmt.Sprintf("+%d", d.FalseAlarms)
+				s.alarmed++
+			}
+			if verdict == "" {
+				s.right++
+			}
+			fmt.Fprintf(w, "\t%s", cmp.Or(verdict, "."))
+		}
+		fmt.Fprintln(w, "\t")
+	}
+	for _, row := range []struct {
+		name string
+		of   func(sum) int
+	}{
+		{"right", func(s sum) int { return s.right }},
+		{"with a miss", func(s sum) int { return s.missed }},
+		{"with a false alarm", func(s sum) int { return s.alarmed }},
+	} {
+		fmt.Fprintf(w, "%s\t", row.name)
+		for _, s := range sums {
+			fmt.Fprintf(w, "\t%d", row.of(s))
+		}
+		fmt.Fprintln(w, "\t")
+	}
+	w.Flush()
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -27,7 +27,7 @@ func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 		runs = runs[:1]
 	}
 	for _, s := range runs {
-		o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t, p.Dir == corpus.Race || p.Dir == corpus.Predict) }, Seeds: 1, Seed: s.seed, Schedule: s.policy, Jobs: 1}
+		o := &session.Options{Engine: func() simt.Engine { return simt.NewDiff(t, p.Racy()) }, Seeds: 1, Seed: s.seed, Schedule: s.policy, Jobs: 1}
 		for _, r := range session.CheckCorpus(context.Background(), o, []*corpus.Program{p}) {
 			// What is hidden from whom depends on the order; seed 0's is what the sources speak of.
 			judged := judged && (p.Dir != corpus.Predict || s == schedules[0])
@@ -40,7 +40,7 @@ func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 
 func programs(t *testing.T) []*corpus.Program {
 	t.Helper()
-	all, err := corpus.All()
+	all, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}

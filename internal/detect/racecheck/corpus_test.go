@@ -18,7 +18,7 @@ import (
 // TestCorpus compares with the default detector on the corpus: racecheck names its races in shared memory, by source
 // lines, and no others, but for the exceptions.
 func TestCorpus(t *testing.T) {
-	programs, err := corpus.All()
+	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
