@@ -29,7 +29,7 @@ Measures engines and detectors on the kernels of internal/bench/kernels. Flags:
 `
 
 // partNames are the parts of a report.
-var partNames = []string{"kernels", "growth", "cores", "memory", "whole"}
+var partNames = []string{"kernels", "detectors", "growth", "cores", "memory", "whole"}
 
 // sizeNames are the sizes by number.
 var sizeNames = []string{"tiny", "small", "normal"}
@@ -188,7 +188,7 @@ func (c *command) run(ctx context.Context) error {
 	if err := c.print(r); err != nil {
 		return err
 	}
-	return Wrong(r.Rows)
+	return errors.Join(Wrong(r.Rows), r.Detectors.Wrong())
 }
 
 func (c *command) measure(ctx context.Context, r *Report) error {
@@ -198,6 +198,8 @@ func (c *command) measure(ctx context.Context, r *Report) error {
 		switch part {
 		case "kernels":
 			r.Rows, err = o.MeasureKernels(ctx)
+		case "detectors":
+			r.Detectors, err = o.MeasureDetectors(ctx)
 		case "growth":
 			r.Growth, err = o.MeasureGrowth(ctx)
 		case "memory":

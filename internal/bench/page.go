@@ -23,6 +23,8 @@ type Report struct {
 	Scaling  []CoreRow `json:"cores_compared,omitempty"`
 	Peaks    []Peak    `json:"memory,omitempty"`
 	Whole    *Whole    `json:"whole,omitempty"`
+
+	Detectors *Detectors `json:"detectors,omitempty"`
 }
 
 // NewReport describes the machine.
@@ -60,6 +62,7 @@ func (r *Report) WriteText(w io.Writer) error {
 
 func (r *Report) tables(p *page, heading string) {
 	r.kernelTables(p, heading)
+	r.detectorTables(p, heading)
 	r.growthTable(p, heading)
 	r.scalingTable(p, heading)
 	r.peakTable(p, heading)

@@ -1,0 +1,218 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// published is what the papers say of their detectors' costs, beside which the tables stand.
+const published = `
+Every detector on the bare engine %s, on one core: time of the launches with its events made and judged, over that of the bare
+engine. The papers measure other things on other machines, so that their ratios are goals rather than comparisons. hirace: 7.5 times
+on the mean of 5105 runs of graph kernels, 1.08 on the median (002, section V). iguard: 30 on the same runs (002), 3.6 on programs of
+000 (table 3). scord is hardware: 1.35 (003, section V). curd: 2.9 (001, section 6.6). barracuda+ and gwcp: 5.2 and 7.1 over empty
+callbacks, 72 and 97 over the program alone (000, section 6.4). barracuda: up to 3700 (001, section 5.6). barracuda and curd want
+warps in lockstep.
+
+The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, as the detector counts
+what it holds at the end of a launch. **digest** is of the results, and those with each detector equal it.`
+
+// detectorTables writes what every detector costs.
+func (r *Report) detectorTables(p *page, heading string) {
+	d := r.Detectors
+	if d == nil {
+		return
+	}
+	p.title(heading, "Every detector")
+	p.say(published, "`"+d.Engine+"`")
+	p.say("\nTime over bare:")
+	p.table(d.kernelTable([]string{"size", "bare ms"}, true, func(k *DetectorKernel) []string {
+		return []string{strconv.Itoa(k.Size), number(k.Bare * 1e3)}
+	}, func(c *Cost) float64 { return c.OverBare }))
+	d.remarks(p)
+	p.say("\nMetadata, bytes a byte:")
+	p.table(d.kernelTable([]string{"digest"}, false, func(k *DetectorKernel) []string { return []string{k.Digest} },
+		func(c *Cost) float64 { return c.MetadataPerByte }))
+	d.suiteTable(p)
+	d.growthTables(p)
+	d.compressionTable(p)
+}
+
+// kernelTable has a row for each kernel, with some columns of its own, and a column for each detector; means below.
+func (d *Detectors) kernelTable(columns []string, means bool, own func(k *DetectorKernel) []string, value func(c *Cost) float64) table {
+	t := table{append(append([]string{"kernel"}, columns...), d.Names...)}
+	for i := range d.Kernels {
+		k := &d.Kernels[i]
+		row := append([]string{k.Kernel}, own(k)...)
+		for j := range k.Costs {
+			row = append(row, k.Costs[j].cell(value))
+		}
+		t = append(t, row)
+	}
+	if !means {
+		return t
+	}
+	for _, m := range []struct {
+		name string
+		in   func(k *DetectorKernel) bool
+	}{
+		{"mean of coalesced", func(k *DetectorKernel) bool { return k.Coalesced }},
+		{"mean of scattered", func(k *DetectorKernel) bool { return !k.Coalesced }},
+	} {
+		row := append([]string{m.name}, make([]string, len(columns))...)
+		for j := range d.Names {
+			row = append(row, d.mean(j, m.in, value))
+		}
+		t = append(t, row)
+	}
+	return t
+}
+
+// mean is the geometric mean of a detector over some kernels: nothing when one of them has no number.
+func (d *Detectors) mean(detector int, in func(k *DetectorKernel) bool, value func(c *Cost) float64) string {
+	sum, n := 0.0, 0
+	for i := range d.Kernels {
+		if k := &d.Kernels[i]; in(k) {
+			x := value(&k.Costs[detector])
+			if x == 0 {
+				return "-"
+			}
+			sum += math.Log(x)
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return number(math.Exp(sum / float64(n)))
+}
+
+// cell writes a number, or a dash for none.
+func (c *Cost) cell(value func(c *Cost) float64) string {
+	switch {
+	case c.Wrong != "":
+		return "WRONG"
+	case c.Why != "":
+		return "-"
+	case value(c) == 0:
+		return "0"
+	}
+	return number(value(c))
+}
+
+// remarks says why numbers are lacking, and who found what in kernels that have no race.
+func (d *Detectors) remarks(p *page) {
+	first := true
+	say := func(format string, args ...any) {
+		if first {
+			p.say("")
+			first = false
+		}
+		p.say("- "+format, args...)
+	}
+	for j, name := range d.Names {
+		for i := range d.Kernels {
+			k, c := &d.Kernels[i], &d.Kernels[i].Costs[j]
+			switch {
+			case c.Wrong != "":
+				say("`%s` on %s: %s", name, k.Kernel, c.Wrong)
+			case c.Why != "":
+				say("`%s` on %s %s.", name, k.Kernel, c.Why)
+			case c.Findings > 0:
+				say("`%s` on %s: false findings, %d of them.", name, k.Kernel, c.Findings)
+			}
+		}
+	}
+}
+
+func (d *Detectors) suiteTable(p *page) {
+	if len(d.Suites) == 0 {
+		return
+	}
+	p.say("\nThe programs of the corpus, each folder as a whole: time over bare, of judging without the making of events; the most bytes of" +
+		"\nmetadata on one program. Most of these launches are of a few warps, so that what a launch costs at all is what is seen.")
+	t := table{append([]string{"folder", "programs", ""}, d.Names...)}
+	for _, s := range d.Suites {
+		times, bytes := []string{s.Suite, strconv.Itoa(s.Programs), "time"}, []string{"", "", "KiB"}
+		for i := range d.Names {
+			times, bytes = append(times, number(s.OverBare[i])), append(bytes, number(float64(s.Metadata[i])/1024))
+		}
+		t = append(t, times, bytes)
+	}
+	p.table(t)
+}
+
+func (d *Detectors) growthTables(p *page) {
+	for _, g := range d.Growth {
+		p.say("\nGrowth with blocks (000, figure 12): `%s`, microseconds of processor time a block, and metadata bytes a byte.", g.Kernel)
+		head := []string{"detector"}
+		for _, s := range g.Steps {
+			head = append(head, fmt.Sprintf("%d blocks", s.Blocks))
+		}
+		for _, s := range g.Steps {
+			head = append(head, fmt.Sprintf("B/B at %d", s.Blocks))
+		}
+		t := table{head, g.row("none", func(s *GrowthStep) *Cost { return &s.Bare })}
+		for j, name := range d.Names {
+			t = append(t, g.row(name, func(s *GrowthStep) *Cost { return &s.Costs[j] }))
+		}
+		p.table(t)
+	}
+}
+
+func (g *DetectorGrowth) row(name string, of func(s *GrowthStep) *Cost) []string {
+	row := []string{name}
+	for i := range g.Steps {
+		s := &g.Steps[i]
+		row = append(row, of(s).cell(func(c *Cost) float64 { return c.Seconds * 1e6 / float64(s.Blocks) }))
+	}
+	for i := range g.Steps {
+		row = append(row, of(&g.Steps[i]).cell(func(c *Cost) float64 { return c.MetadataPerByte }))
+	}
+	return row
+}
+
+func (d *Detectors) compressionTable(p *page) {
+	if len(d.Compressed) == 0 {
+		return
+	}
+	p.say("\nCompression of clocks (000, section 5.2 and table 4), on the small sizes, which detectors bear without it: time over bare, metadata.")
+	t := table{{"kernel", "size", "detector", "time on", "off", "off/on", "B/B on", "off", "off/on"}}
+	for _, c := range d.Compressed {
+		over, bytes := func(c *Cost) float64 { return c.OverBare }, func(c *Cost) float64 { return c.MetadataPerByte }
+		t = append(t, []string{c.Kernel, strconv.Itoa(c.Size), c.On.Detector, c.On.cell(over), c.Off.cell(over), quotient(c.Off.OverBare, c.On.OverBare),
+			c.On.cell(bytes), c.Off.cell(bytes), quotient(c.Off.MetadataPerByte, c.On.MetadataPerByte)})
+	}
+	p.table(t)
+	for _, c := range d.Compressed {
+		if c.Off.Why != "" {
+			p.say("\n`%s` without compression on %s %s.", c.On.Detector, c.Kernel, c.Off.Why)
+		}
+	}
+}
+
+// quotient writes a/b, a dash without either.
+func quotient(a, b float64) string {
+	if a == 0 || b == 0 {
+		return "-"
+	}
+	return number(a / b)
+}
+
+// Wrong lists detectors under which kernels had other results.
+func (d *Detectors) Wrong() error {
+	if d == nil {
+		return nil
+	}
+	var errs []error
+	for i := range d.Kernels {
+		for _, c := range d.Kernels[i].Costs {
+			if c.Wrong != "" {
+				errs = append(errs, fmt.Errorf("%s on %s with %s: %s", d.Kernels[i].Kernel, d.Engine, c.Detector, c.Wrong))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
