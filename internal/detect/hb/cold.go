@@ -112,7 +112,25 @@ func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
 			continue
 		}
 		d.report(&entry{head: c.class<<headShift | c.bytes}, &m, at, bytes)
+		if !c.chain && c.bytes == headBytes {
+			at += d.sameCold(p, c, at+cellBytes, end)
+		}
 	}
+}
+
+// sameCold adds the whole cells from at on that a cold access covers without a gap to the bytes that race: a copy of a
+// large buffer meets millions of cells which tell nothing new. It gives how many bytes those are.
+func (d *Detector) sameCold(p *page, c *cold, at, end uint64) (n uint64) {
+	for at+n+cellBytes <= end {
+		if i := (at + n) % pageBytes / cellBytes; c.cells[i/64]>>(i%64)&1 == 0 {
+			break
+		}
+		n += cellBytes
+	}
+	if n != 0 {
+		d.addresses(c.class, at, at+n)
+	}
+	return n
 }
 
 // cool turns what a launch that has ended left in shadow memory into cold accesses and gives its classes back.

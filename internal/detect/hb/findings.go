@@ -39,28 +39,36 @@ type finding struct {
 	facts detect.Facts
 }
 
-// addressSet is a set of bytes: of global memory, or of the shared memory of a block.
+// addressSet is a set of bytes: of global memory, or of the shared memory of a block. Bytes lie in chunks of a bit each,
+// as large as the copies of a whole buffer ask for and as small as bytes far apart do.
 type addressSet struct {
-	words map[addressKey]uint64
-	n     int
+	chunks map[addressKey]*[chunkBytes / 64]uint64
+	n      int
 }
 
-type addressKey struct{ space, word uint64 }
+const chunkBytes = 512
+
+type addressKey struct{ space, chunk uint64 }
 
 func (s *addressSet) add(space, lo, hi uint64) {
-	if s.words == nil {
-		s.words = map[addressKey]uint64{}
+	if s.chunks == nil {
+		s.chunks = map[addressKey]*[chunkBytes / 64]uint64{}
 	}
 	for lo < hi {
-		next := min((lo/64+1)*64, hi)
-		m := (^uint64(0) >> (64 - (next - lo))) << (lo % 64)
-		k := addressKey{space, lo / 64}
-		old := s.words[k]
-		if m&^old != 0 {
-			s.words[k] = old | m
-			s.n += bits.OnesCount64(m &^ old)
+		k := addressKey{space, lo / chunkBytes}
+		c := s.chunks[k]
+		if c == nil {
+			c = new([chunkBytes / 64]uint64)
+			s.chunks[k] = c
 		}
-		lo = next
+		for end := min((k.chunk+1)*chunkBytes, hi); lo < end; {
+			next := min((lo/64+1)*64, end)
+			m := (^uint64(0) >> (64 - (next - lo))) << (lo % 64)
+			w := &c[lo%chunkBytes/64]
+			s.n += bits.OnesCount64(m &^ *w)
+			*w |= m
+			lo = next
+		}
 	}
 }
 
