@@ -32,6 +32,7 @@ import (
 //go:embed norace
 //go:embed predict
 //go:embed race
+//go:embed scoped
 var files embed.FS
 
 // The folders that the others are measured by.
@@ -67,6 +68,7 @@ func Folders() []Folder {
 		{Name: NoRace, Wants: None, Lines: 60},
 		{Name: Predict, Wants: Each, Lines: 60},
 		{Name: Race, Wants: Each, Lines: 60},
+		{Name: "scoped", Wants: Some, Lines: 60, Suite: true},
 	}
 }
 

@@ -13,13 +13,13 @@ __device__ void unlock(int *mutex) {
 
 __global__ void run(int *mutex, int *x, int *y) {
   if (threadIdx.x == 0) {
-    *x = 1; // want error:missing-barrier
+    *x = 1; // want error:missing-lock
     lock(mutex);
     *y += 1;
     unlock(mutex);
   } else if (threadIdx.x == 32) {
     lock(mutex);
-    *x = 2; // want error:missing-barrier
+    *x = 2; // want error:missing-lock
     *y += 1;
     unlock(mutex);
   }

@@ -13,13 +13,13 @@ __device__ void unlock(int *mutex) {
 
 __global__ void run(int *mutex, int *a, int *current) {
   if (threadIdx.x == 0) {
-    int left = a[1]; // want error:missing-barrier
+    int left = a[1]; // want error:missing-lock
     lock(mutex);
     *current = left;
     unlock(mutex);
   } else if (threadIdx.x == 32) {
     lock(mutex);
-    a[1] = 5; // want error:missing-barrier
+    a[1] = 5; // want error:missing-lock
     unlock(mutex);
   }
 }

@@ -42,6 +42,9 @@ func (f *Facts) kind() Kind {
 		if h != nil && (h.Release == nil || h.Acquire == nil) {
 			return MissingFence
 		}
+		if f.Alone {
+			return MissingLock
+		}
 		return MissingBarrier
 	case CrossBlock:
 	default:
@@ -174,10 +177,19 @@ func (f *Facts) explainScope() (message, fix string) {
 		fmt.Sprintf("give the %s device scope", which)
 }
 
+// What is said of an access that is alone with its lock, and what would help.
+const (
+	alone    = "one of them is inside a critical section of a lock that the other does not take"
+	takeLock = "take the same lock around both accesses"
+)
+
 func (f *Facts) explainBlock(k Kind) (message, fix string) {
 	if k == MissingFence {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: an atomic or volatile variable passes from one to the other, but %s", f.pair(), f.memory(), f.Handover.lacks()),
 			f.Handover.fix("__threadfence_block()")
+	}
+	if k == MissingLock {
+		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: ", f.pair(), f.memory()) + alone, takeLock
 	}
 	if f.sameWarp() {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
@@ -228,7 +240,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s: the %s between them has a scope that excludes the other block", what, s.What),
 			"use device scope there: __threadfence(), or memory operations with thread_scope_device"
 	case MissingLock:
-		return what + ": one of them is inside a critical section of a lock that the other does not take", "take the same lock around both accesses"
+		return what + ": " + alone, takeLock
 	}
 	return what + ", and nothing orders them" + f.around(),
 		"hand the data over by a release and an acquire at device scope, use atomic operations, synchronise the grid, or split the kernel in two"

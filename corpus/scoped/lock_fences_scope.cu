@@ -1,0 +1,33 @@
+// Two blocks take a lock whose fences reach no further than the own block.
+#include <cstdio>
+
+__device__ void lock(int *mutex) {
+  while (atomicCAS(mutex, 0, 1) != 0) {}
+  __threadfence_block();
+}
+
+__device__ void unlock(int *mutex) {
+  __threadfence_block();
+  atomicExch(mutex, 0);
+}
+
+__global__ void lock_fences_scope(int *mutex, volatile int *balance) {
+  if (blockIdx.x == 0) {
+    lock(mutex);
+    *balance += 1; // want warning:volatile
+    unlock(mutex);
+  } else {
+    lock(mutex);
+    *balance += 2; // want warning:volatile
+    unlock(mutex);
+  }
+}
+
+int main() {
+  int *m;
+  cudaMallocManaged(&m, 2 * sizeof(int));
+  for (int i = 0; i < 2; i++) m[i] = 0;
+  lock_fences_scope<<<2, 1>>>(m, m + 1);
+  cudaDeviceSynchronize();
+  printf("balance %d\n", m[1]);
+}

@@ -1,0 +1,31 @@
+// Of two blocks one takes the lock, the other does not.
+#include <cstdio>
+
+__device__ void lock(int *mutex) {
+  while (atomicCAS(mutex, 0, 1) != 0) {}
+  __threadfence();
+}
+
+__device__ void unlock(int *mutex) {
+  __threadfence();
+  atomicExch(mutex, 0);
+}
+
+__global__ void lock_missing(int *mutex, int *balance) {
+  if (blockIdx.x == 0) {
+    lock(mutex);
+    *balance += 1; // want error:missing-lock
+    unlock(mutex);
+  } else {
+    *balance += 2; // want error:missing-lock
+  }
+}
+
+int main() {
+  int *m;
+  cudaMallocManaged(&m, 2 * sizeof(int));
+  for (int i = 0; i < 2; i++) m[i] = 0;
+  lock_missing<<<2, 1>>>(m, m + 1);
+  cudaDeviceSynchronize();
+  printf("balance %d\n", m[1]);
+}

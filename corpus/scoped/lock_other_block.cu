@@ -1,0 +1,33 @@
+// Two warps of a block take different locks.
+#include <cstdio>
+
+__device__ void lock(int *mutex) {
+  while (atomicCAS_block(mutex, 0, 1) != 0) {}
+  __threadfence_block();
+}
+
+__device__ void unlock(int *mutex) {
+  __threadfence_block();
+  atomicExch_block(mutex, 0);
+}
+
+__global__ void lock_other_block(int *mutex, int *balance) {
+  if (threadIdx.x == 0) {
+    lock(&mutex[0]);
+    *balance += 1; // want error:missing-lock
+    unlock(&mutex[0]);
+  } else if (threadIdx.x == 32) {
+    lock(&mutex[1]);
+    *balance += 2; // want error:missing-lock
+    unlock(&mutex[1]);
+  }
+}
+
+int main() {
+  int *m;
+  cudaMallocManaged(&m, 3 * sizeof(int));
+  for (int i = 0; i < 3; i++) m[i] = 0;
+  lock_other_block<<<1, 64>>>(m, m + 2);
+  cudaDeviceSynchronize();
+  printf("balance %d\n", m[2]);
+}
