@@ -31,6 +31,8 @@ import (
 //go:embed fault
 //go:embed norace
 //go:embed predict
+//go:embed predict_dynamic
+//go:embed predict_norace
 //go:embed race
 //go:embed scoped
 var files embed.FS
@@ -66,7 +68,9 @@ func Folders() []Folder {
 	return []Folder{
 		{Name: Fault, Wants: Each, Lines: 60},
 		{Name: NoRace, Wants: None, Lines: 60},
-		{Name: Predict, Wants: Each, Lines: 60},
+		{Name: Predict, Wants: Each, Lines: 60, Suite: true},
+		{Name: "predict_dynamic", Wants: Each, Lines: 60, Suite: true},
+		{Name: "predict_norace", Wants: None, Lines: 60, Suite: true},
 		{Name: Race, Wants: Each, Lines: 60},
 		{Name: "scoped", Wants: Some, Lines: 60, Suite: true},
 	}

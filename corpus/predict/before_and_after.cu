@@ -11,9 +11,9 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *mutex, int *a, int *b, int *c) {
+__global__ void run(int *mutex, volatile int *a, volatile int *b, volatile int *c) {
   if (blockIdx.x == 0) {
-    *a = 1; // want error:unordered
+    *a = 1; // want warning:volatile
     lock(mutex);
     *b = 1;
     unlock(mutex);
@@ -21,7 +21,7 @@ __global__ void run(int *mutex, int *a, int *b, int *c) {
     lock(mutex);
     *c = 1;
     unlock(mutex);
-    *a = 2; // want error:unordered
+    *a = 2; // want warning:volatile
   }
 }
 

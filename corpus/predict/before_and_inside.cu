@@ -11,7 +11,7 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *mutex, int *x, int *y) {
+__global__ void run(int *mutex, int *x, volatile int *y) {
   if (threadIdx.x == 0) {
     *x = 1; // want error:missing-lock
     lock(mutex);

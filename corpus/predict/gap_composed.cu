@@ -11,10 +11,10 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *m, int *n, int *a, int *b) {
+__global__ void run(int *m, int *n, volatile int *a, volatile int *b) {
   if (blockIdx.x == 0) {
     if (threadIdx.x == 0) {
-      *a = 1; // gap error:unordered
+      *a = 1; // gap warning:volatile
       lock(m);
       *b += 1;
       unlock(m);
@@ -28,7 +28,7 @@ __global__ void run(int *m, int *n, int *a, int *b) {
   } else if (threadIdx.x == 0) {
     lock(n);
     unlock(n);
-    *a = 2; // gap error:unordered
+    *a = 2; // gap warning:volatile
   }
 }
 

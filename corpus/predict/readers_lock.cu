@@ -11,9 +11,9 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *mutex, int *a, int *b, int *out) {
+__global__ void run(int *mutex, volatile int *a, volatile int *b, int *out) {
   if (blockIdx.x == 0) {
-    *a = 1; // want error:unordered
+    *a = 1; // want warning:volatile
     lock(mutex);
     out[0] = *b;
     unlock(mutex);
@@ -21,7 +21,7 @@ __global__ void run(int *mutex, int *a, int *b, int *out) {
     lock(mutex);
     out[1] = *b;
     unlock(mutex);
-    *a = 2; // want error:unordered
+    *a = 2; // want warning:volatile
   }
 }
 

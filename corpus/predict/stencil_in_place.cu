@@ -11,7 +11,7 @@ __device__ void unlock(int *mutex) {
   atomicExch_block(mutex, 0);
 }
 
-__global__ void run(int *mutex, int *a, int *current) {
+__global__ void run(int *mutex, int *a, volatile int *current) {
   if (threadIdx.x == 0) {
     int left = a[1]; // want error:missing-lock
     lock(mutex);

@@ -11,9 +11,9 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *m, int *n, int *a, int *out) {
+__global__ void run(int *m, int *n, volatile int *a, int *out) {
   if (blockIdx.x == 0) {
-    *a = 1; // want error:unordered
+    *a = 1; // want warning:volatile
     lock(m);
     unlock(m);
   } else if (blockIdx.x == 1) {
@@ -24,7 +24,7 @@ __global__ void run(int *m, int *n, int *a, int *out) {
   } else {
     lock(n);
     unlock(n);
-    *out = *a; // want error:unordered
+    *out = *a; // want warning:volatile
   }
 }
 

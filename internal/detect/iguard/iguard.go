@@ -13,8 +13,9 @@
 // Blind spots, as published: readers but the last are forgotten (HiRace's listing 3); an access right after the same
 // thread's critical section is its own program order (PreDataR's figure 10); lanes of one instruction never race; a fence
 // by the earlier warp orders it with everyone. PreDataR's authors measured that the published tool misses both of their races
-// within a warp, also the one across branches: option its=off is that tool. Like ScoRD it reports critical sections and
-// handovers whose accesses are weak. What host and other kernels do is not seen.
+// within a warp, of one instruction and of two. Lanes that run together are missed here too (their figure 1); should theirs
+// have parted, option its=off is that tool. Like ScoRD it reports critical sections and handovers whose accesses are
+// weak. What host and other kernels do is not seen.
 package iguard
 
 import (

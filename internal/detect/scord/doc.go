@@ -29,6 +29,9 @@
 //     exchange gives the lock back. A lock enters the table when it has been acquired.
 //   - Each kernel begins with fresh metadata. Relaxed, acquire and release accesses are strong; the paper knows volatile
 //     ones only. Acquire and release order nothing (section VI leaves them to future work).
+//   - Lanes of one store that write the same bytes are nothing to ScoRD. Those who compared it with PreDataR let their
+//     version tell of them (section 5.1 there): option same-instruction=report. It asks for overlapping bytes, whatever the
+//     granularity, and not for the values.
 //   - The cache of scord-cached has one entry for each 16 segments of device memory, which are a sixteenth of it apart;
 //     how large that memory is decides what collides, so it is an option.
 //

@@ -17,6 +17,7 @@ var (
 	granularity = detect.Option{Name: "granularity", Doc: "bytes of memory that share a metadata word (table VII)", Values: []string{"4", "8", "16"}}
 	fenceBits   = detect.Option{Name: "fencebits", Doc: "width of the fence IDs", Values: []string{"6", "3", "4", "5"}}
 	barrierBits = detect.Option{Name: "barrierbits", Doc: "width of the barrier ID", Values: []string{"8", "4", "2"}}
+	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as PreDataR's authors added", Values: []string{"ignore", "report"}}
 	deviceBytes = detect.Option{Name: "memory", Doc: "device memory that the metadata cache is a sixteenth of", Values: []string{"4G", "64M", "1M", "4K"}}
 )
 
@@ -28,14 +29,14 @@ var Cached = spec("scord-cached", "ScoRD with its metadata in a direct-mapped ca
 
 func spec(name, doc string, cached bool) detect.Spec {
 	s := detect.Spec{Name: name, Doc: doc, Source: source, Needs: event.NeedGlobal | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{granularity, fenceBits, barrierBits}}
+		Options: []detect.Option{granularity, fenceBits, barrierBits, oneStore}}
 	if cached {
 		s.Options = append(s.Options, deviceBytes)
 	}
 	s.New = func(c detect.Config) detect.Detector {
 		d := &Detector{name: name, tally: tally.New(name), granule: number(s.Option(c, granularity.Name)),
 			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
-			locks: lock.New(lock.ScoRD())}
+			oneStore: s.Option(c, oneStore.Name) == "report", locks: lock.New(lock.ScoRD())}
 		if cached {
 			total := map[string]uint64{"4G": 4 << 30, "64M": 64 << 20, "1M": 1 << 20, "4K": 4 << 10}[s.Option(c, deviceBytes.Name)]
 			d.entries = total / d.granule / 16
@@ -61,6 +62,7 @@ type Detector struct {
 	entries     uint64 // of the cache; 0: none
 	fenceMask   uint8
 	barrierMask uint8
+	oneStore    bool // lanes of one store race with each other
 	tally       *tally.Tally
 	memory      *shadow.Memory[cell]
 	locks       *lock.Tracker
@@ -109,6 +111,9 @@ func (d *Detector) Events(b *event.Batch) {
 		case e.Kind == event.Load, e.Kind == event.Store:
 			if e.Space == event.Global {
 				d.access(b, e)
+				if d.oneStore && e.Kind == event.Store && e.Order < event.Relaxed {
+					d.meet(b, e)
+				}
 			}
 		case e.Kind == event.Atomic:
 			if e.Space == event.Global {
@@ -224,4 +229,29 @@ func (d *Detector) entry(at uint64, now *access) *cell {
 	n := at / d.granule
 	now.tag = word(n/d.entries%16) << tagShift
 	return d.memory.Global(n % d.entries * d.granule)
+}
+
+// meet reports lanes of one store that write the same bytes, each with the first that it meets. ScoRD has nothing like it:
+// PreDataR's authors added it to theirs (section 5.1 there).
+func (d *Detector) meet(b *event.Batch, e *event.Event) {
+	size := uint64(e.Size)
+	if e.Flags&event.FlagScattered == 0 && uint64(max(e.Stride, -e.Stride)) >= size {
+		return
+	}
+	now := d.arrival(e)
+	for m := e.Mask & (e.Mask - 1); m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := b.AddrOf(e, lane)
+		for o := e.Mask & (1<<lane - 1); o != 0; o &= o - 1 {
+			other := bits.TrailingZeros32(o)
+			from := b.AddrOf(e, other)
+			if from >= at+size || at >= from+size {
+				continue
+			}
+			d.tally.Add(&tally.Race{Note: "same instruction", Facts: detect.Facts{Category: detect.OneInstruction,
+				Earlier: d.side(e.Place, now.how|uint32(other), e.Warp, from),
+				Later:   d.side(e.Place, now.how|uint32(lane), e.Warp, at)}})
+			break
+		}
+	}
 }

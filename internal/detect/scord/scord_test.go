@@ -73,6 +73,46 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestSameInstruction has lanes of one store meet.
+func TestSameInstruction(t *testing.T) {
+	extended, err := detect.Choose([]detect.Spec{Spec, Cached}, "scord:same-instruction=report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := func(stride int64, mask uint32, addrs ...uint64) *event.Batch {
+		b := launched(1, "")
+		e := event.Event{Kind: event.Store, Flags: event.FlagWrite, Mask: mask, Addr: litmus.Base, Stride: stride, Size: 4, Space: event.Global}
+		if addrs != nil {
+			e.Flags |= event.FlagScattered
+			b.Addrs = addrs
+		}
+		litmus.Add(b, e)
+		return b
+	}
+	for _, c := range []struct {
+		what  string
+		batch *event.Batch
+		want  string
+	}{
+		{"one word", store(0, 0xf0), "same instruction"},
+		{"one word, one lane", store(0, 1), ""},
+		{"neighbours", store(4, ^uint32(0)), ""},
+		{"backwards", store(-4, ^uint32(0)), ""},
+		{"half a word on", store(2, 3), "same instruction"},
+		{"scattered, two meet", store(0, 7, litmus.Base, litmus.Base+64, litmus.Base), "same instruction"},
+		{"scattered, none meet", store(0, 7, litmus.Base, litmus.Base+64, litmus.Base+4), ""},
+		{"loads do not race", launched(1, "0 ld"), ""},
+		{"an atomic operation", launched(1, "0 add"), ""},
+	} {
+		if got := strings.Join(notesOf(extended.New(detect.Config{}), c.batch), ", "); got != c.want {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
+		}
+		if got := notesOf(Spec.New(detect.Config{}), c.batch); got != nil {
+			t.Errorf("%s, as published: %q", c.what, got)
+		}
+	}
+}
+
 // TestCounters wraps counters around: the race that is seen after 64 fences is none, and the one not seen after 256
 // barriers is one, as the paper says.
 func TestCounters(t *testing.T) {

@@ -1,13 +1,11 @@
-// Two plain writes with nothing but a fence between them: it orders nothing that nobody observes.
+// One block adds atomically, another resets with a plain store.
 #include <cstdio>
 
 __global__ void run(int *a) {
-  if (blockIdx.x == 0) {
-    *a = 1; // want error:unordered
-    __threadfence();
-  } else {
-    *a = 2; // want error:unordered
-  }
+  if (blockIdx.x == 0)
+    atomicAdd(a, 1); // want error:atomic-mixed-with-plain
+  else
+    *a = 0; // want error:atomic-mixed-with-plain
 }
 
 int main() {

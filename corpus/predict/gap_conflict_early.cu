@@ -1,4 +1,4 @@
-// An access outside of the lock, behind a section that conflicts with the other one: weak causality keeps their order.
+// Sections that conflict before the access that races: weak causality keeps their order.
 #include <cstdio>
 
 __device__ void lock(int *mutex) {
@@ -11,24 +11,25 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *mutex, int *x) {
+__global__ void run(int *mutex, int *x, volatile int *y) {
   if (threadIdx.x == 0) {
+    *x = 1; // gap error:missing-barrier
     lock(mutex);
-    *x = 1; // gap error:missing-lock
+    *y += 1;
     unlock(mutex);
   } else if (threadIdx.x == 32) {
     lock(mutex);
-    *x = 2;
+    *y += 1;
+    *x = 2; // gap error:missing-barrier
     unlock(mutex);
-    *x = 3; // gap error:missing-lock
   }
 }
 
 int main() {
   int *m;
-  cudaMalloc(&m, 8 * sizeof(int));
-  cudaMemset(m, 0, 8 * sizeof(int));
-  run<<<1, 64>>>(m, m + 4);
+  cudaMalloc(&m, 12 * sizeof(int));
+  cudaMemset(m, 0, 12 * sizeof(int));
+  run<<<1, 64>>>(m, m + 4, m + 8);
   cudaError_t e = cudaDeviceSynchronize();
   printf("%s\n", cudaGetErrorString(e));
   return e;

@@ -1,0 +1,28 @@
+// A lock between blocks whose atomics are of the block.
+#include <cstdio>
+
+__device__ void lock(int *mutex) {
+  while (atomicCAS_block(mutex, 0, 1) != 0) {} // want error:insufficient-atomic-scope
+  __threadfence();
+}
+
+__device__ void unlock(int *mutex) {
+  __threadfence();
+  atomicExch_block(mutex, 0); // want error:insufficient-atomic-scope
+}
+
+__global__ void run(int *mutex, volatile int *a) {
+  lock(mutex);
+  *a += 1; // want warning:volatile
+  unlock(mutex);
+}
+
+int main() {
+  int *m;
+  cudaMalloc(&m, 8 * sizeof(int));
+  cudaMemset(m, 0, 8 * sizeof(int));
+  run<<<2, 1>>>(m, m + 4);
+  cudaError_t e = cudaDeviceSynchronize();
+  printf("%s\n", cudaGetErrorString(e));
+  return e;
+}
