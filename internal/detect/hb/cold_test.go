@@ -19,7 +19,7 @@ type accessed struct {
 // and how many pages share theirs.
 func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, shared int) {
 	t.Helper()
-	did := map[accessed]bool{}
+	did := map[accessed]uint32{} // bytes
 	for i := range b.Events {
 		e := &b.Events[i]
 		if e.Kind > event.Atomic || e.Kind == event.None || e.Space != event.Global {
@@ -29,7 +29,7 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, 
 			lane := bits.TrailingZeros32(m)
 			addr := b.AddrOf(e, lane)
 			for at := addr &^ 3; at < addr+uint64(e.Size); at += 4 {
-				did[accessed{e.Launch, e.Place, at, uint64(e.Warp)*32 + uint64(lane)}] = true
+				did[accessed{e.Launch, e.Place, at, uint64(e.Warp)*32 + uint64(lane)}] |= coverage(at, addr, uint64(e.Size))
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, 
 					for ; m != 0 && c.launch != nil; m &= m - 1 {
 						at := p.addr + uint64(w*64+bits.TrailingZeros64(m))*4
 						cells++
-						if !did[accessed{c.launch.info.ID, d.classes[c.class].key.place, at, c.thread(at)}] {
+						if c.bytes&^did[accessed{c.launch.info.ID, d.classes[c.class].key.place, at, c.thread(at)}] != 0 {
 							t.Fatalf("%s: thread %d of launch %d is said to have accessed %#x at place %d\n%s", name, int64(c.thread(at)), c.launch.info.ID, at, d.classes[c.class].key.place, oracle.Print(b))
 						}
 					}
@@ -74,7 +74,7 @@ func TestColdThreads(t *testing.T) {
 		for range 1 + rng.IntN(3) {
 			s.begin(16, 256)
 			for place := range uint32(1 + rng.IntN(3)) {
-				stride := []int64{4, 4, 8, -4, 0, 16}[rng.IntN(6)]
+				stride := []int64{4, 4, 8, -4, 0, 16, 1, 2}[rng.IntN(8)]
 				mul, add, n := []uint64{1, 1, 8, 127, 3, 0}[rng.IntN(6)], uint64(rng.IntN(3)), []uint64{128, 128, 120, 30}[rng.IntN(4)]
 				odd := uint64(rng.IntN(8)) / 7 * 4
 				for w := uint64(0); w < n; w++ {
@@ -83,6 +83,10 @@ func TestColdThreads(t *testing.T) {
 					if stride == 8 && place == 1 || stride == 16 {
 						e.Size = uint8(stride)
 						e.Addr = heap + (w*mul+add)%64*32*uint64(stride)
+					}
+					if stride == 1 || stride == 2 {
+						e.Size = uint8(stride)
+						e.Addr = heap + (w*mul+add)%512*32*uint64(stride) + odd/4*uint64(stride)
 					}
 					if place == 2 {
 						e.Mask = 1 << (w % 3)

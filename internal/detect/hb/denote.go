@@ -4,7 +4,13 @@ import "math/bits"
 
 // denote gives line i of a page cells and locs in place of notes.
 func (d *Detector) denote(p *page, i uint64) {
-	if p.notes[i] == 0 {
+	switch {
+	case p.notes[i] == 0:
+		return
+	case p.notes[i]&tallyBit != 0:
+		d.untally(p, i)
+	case p.notes[i]&rollBit != 0:
+		d.denoteRoll(p, i)
 		return
 	}
 	l := d.mem.line(p, i)
@@ -19,21 +25,20 @@ func (d *Detector) denote(p *page, i uint64) {
 		if c.deed&noteAtomics != 0 {
 			d.denoteLoc(of, p, c, p.addr+i*lineBytes+uint64(j)*cellBytes)
 		}
-		d.denoteEntry(l, &l.cells[j], &c.note)
+		d.denoteEntry(l, &l.cells[j], *t.deeds.at(c.deed >> deedShift), &c.note)
 		rest := t.rest(c)
 		for r := range rest {
 			if rest[r].deed == 0 {
 				break
 			}
-			d.denoteEntry(l, &l.cells[j], &rest[r])
+			d.denoteEntry(l, &l.cells[j], *t.deeds.at(rest[r].deed >> deedShift), &rest[r])
 		}
 	}
 	t.drop(p, i)
 }
 
-// denoteEntry records a note as an entry.
-func (d *Detector) denoteEntry(l *line, c *cell, o *note) {
-	x := *d.mem.notebook.deeds.at(o.deed >> deedShift)
+// denoteEntry records a note of deed x as an entry.
+func (d *Detector) denoteEntry(l *line, c *cell, x deed, o *note) {
 	key := x.class<<headShift | headBytes
 	if o.deed&noteKind == noteAtomics|noteWrite {
 		key |= headChain
@@ -59,22 +64,10 @@ func (d *Detector) denoteEntry(l *line, c *cell, o *note) {
 func (d *Detector) denoteLoc(l *launch, p *page, c *noteCell, addr uint64) {
 	rest := d.mem.notebook.rest(c)
 	wrote, last := lastWrite(&c.note, rest)
-	x := p.findLoc(addr, cellBytes)
 	if wrote {
-		if x == nil {
-			x = p.newLoc(addr, cellBytes)
-			d.breakChain(p, addr, cellBytes)
-		}
-		x.valid = 1<<cellBytes - 1
-		p.overwrite(addr, cellBytes, x)
-		y := d.mem.notebook.deeds.at(last.deed >> deedShift)
-		lane := bits.TrailingZeros32(last.seen)
-		x.stamp++
-		x.launch, x.block, x.warp, x.lane, x.wide = l, y.warp/l.wpb, y.warp, lane, d.classes[y.class].side.Wide
-		x.first = observer{l, y.warp, lane, y.clock}
-		clear(x.observers)
-		x.observers = x.observers[:0]
+		d.denoteWrite(l, p, addr, *d.mem.notebook.deeds.at(last.deed >> deedShift), bits.TrailingZeros32(last.seen))
 	}
+	x := p.findLoc(addr, cellBytes)
 	d.denoteSeen(l, x, &c.note)
 	for i := range rest {
 		if rest[i].deed == 0 {
@@ -82,6 +75,22 @@ func (d *Detector) denoteLoc(l *launch, p *page, c *noteCell, addr uint64) {
 		}
 		d.denoteSeen(l, x, &rest[i])
 	}
+}
+
+// denoteWrite makes the loc of a word say that the last atomic that wrote it was a lane's in deed y.
+func (d *Detector) denoteWrite(l *launch, p *page, addr uint64, y deed, lane int) {
+	x := p.findLoc(addr, cellBytes)
+	if x == nil {
+		x = p.newLoc(addr, cellBytes)
+		d.breakChain(p, addr, cellBytes)
+	}
+	x.valid = 1<<cellBytes - 1
+	p.overwrite(addr, cellBytes, x)
+	x.stamp++
+	x.launch, x.block, x.warp, x.lane, x.wide = l, y.warp/l.wpb, y.warp, lane, d.classes[y.class].side.Wide
+	x.first = observer{l, y.warp, lane, y.clock}
+	clear(x.observers)
+	x.observers = x.observers[:0]
 }
 
 // lastWrite says whether an atomic of a word wrote, and gives the note of the last that did.

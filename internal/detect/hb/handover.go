@@ -141,9 +141,10 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 		if !c.side.RMW || c.discards {
 			return
 		}
-		w.locks = new([32]lockState)
+		w.locks = new(lockStates)
 	}
-	s := &w.locks[lane]
+	w.locks.settle()
+	s := &w.locks.of[lane]
 	now := w.view(lane).clock
 	if s.held && s.key == key {
 		g := b.logged()
@@ -152,10 +153,61 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 			g.sections = append(g.sections[:0], g.sections[n-maxSections:]...)
 		}
 		*s = lockState{}
+		w.locks.held &^= 1 << lane
 		return
 	}
 	if c.side.RMW && !c.discards && !s.held {
 		*s = lockState{key: key, held: c.acquires, from: now}
+		if c.acquires {
+			w.locks.held |= 1 << lane
+		}
+	}
+}
+
+// noteLocks is noteLock for relaxed read-modify-writes of words by lanes.
+func (d *Detector) noteLocks(b *event.Batch, e *event.Event, w *warp, lanes uint32) {
+	a := &d.act
+	switch {
+	case lanes == 0 || w.locks == nil && a.class.discards:
+		return
+	case w.locks == nil:
+		w.locks = new(lockStates)
+	}
+	k := w.locks
+	if k.held&lanes != 0 || a.class.discards || w.each != nil {
+		for ; lanes != 0; lanes &= lanes - 1 {
+			lane := bits.TrailingZeros32(lanes)
+			a.blk.noteLock(a.wi, lane, locKey{a.shared, cellBytes, b.AddrOf(e, lane)}, a.class)
+		}
+		return
+	}
+	if k.late&^lanes != 0 {
+		k.settle()
+	}
+	k.late, k.from, k.shared = lanes, w.same.clock, a.shared
+	if e.Flags&event.FlagScattered != 0 && lanes == e.Mask {
+		copy(k.addrs[:], b.Addrs[e.Side:][:bits.OnesCount32(lanes)])
+		return
+	}
+	for i := 0; lanes != 0; i, lanes = i+1, lanes&(lanes-1) {
+		k.addrs[i] = b.AddrOf(e, bits.TrailingZeros32(lanes))
+	}
+}
+
+// lockStates is how far the lanes of a warp have come.
+type lockStates struct {
+	of   [32]lockState
+	held uint32 // lanes
+	// The last read-modify-writes of lanes late, at epoch from, are not in of yet: of the words at addrs, one for each lane.
+	late, from uint32
+	shared     bool
+	addrs      [32]uint64
+}
+
+// settle makes of say all.
+func (k *lockStates) settle() {
+	for i := 0; k.late != 0; i, k.late = i+1, k.late&(k.late-1) {
+		k.of[bits.TrailingZeros32(k.late)] = lockState{key: locKey{k.shared, cellBytes, k.addrs[i]}, from: k.from}
 	}
 }
 
@@ -166,10 +218,12 @@ func (w *warp) noteFence(lanes uint32) {
 	if w.locks == nil {
 		return
 	}
+	w.locks.settle()
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		if s := &w.locks[lane]; s.key.size != 0 && !s.held {
+		if s := &w.locks.of[lane]; s.key.size != 0 && !s.held {
 			s.held, s.from = true, w.view(lane).clock
+			w.locks.held |= m & -m
 		}
 	}
 }
@@ -199,10 +253,10 @@ func (d *Detector) alone(h hit, lane int) bool {
 
 // holds gives the lock that a lane has held since epoch c or before.
 func (w *warp) holds(lane int, c uint32) locKey {
-	if w.locks == nil || !w.locks[lane].held || w.locks[lane].from > c {
+	if w.locks == nil || !w.locks.of[lane].held || w.locks.of[lane].from > c {
 		return locKey{}
 	}
-	return w.locks[lane].key
+	return w.locks.of[lane].key
 }
 
 // wrote says that a thread has strongly written a location.

@@ -41,6 +41,7 @@ type Detector struct {
 	patience int32               // of new classes, see sets
 	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
 	cellsOnly bool
+	manyLanes int // see there
 
 	pairs      []pairHit // of the operation being judged
 	found      map[pair]*finding
@@ -50,7 +51,7 @@ type Detector struct {
 
 // New makes a Detector.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, patience: patience, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
 		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
 }
 

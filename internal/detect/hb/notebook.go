@@ -5,7 +5,11 @@ type notebook struct {
 	deeds  slab[deed]
 	recent [1 << 12]uint32 // deeds, by hash
 	chunks [maxNotesShared + 1]noteSlab
-	lines  noteLines
+	lines  arena[noteLine]
+	// Of lines of shared memory with tallies; numbers of these have tallyBit.
+	tallies arena[tally]
+	rows    arena[tallyRow]
+	rolls   arena[roll] // of lines of global memory with rolls; numbers have rollBit
 	// fetched makes the compiler keep what fetch reads.
 	fetched uint32
 }
@@ -81,40 +85,52 @@ func (t *notebook) free(c *noteCell) {
 	}
 }
 
-// noteLines is an arena of lines of notes, numbered from 1.
-type noteLines struct {
-	blocks []*[linesPerBlock]noteLine
+// arena holds T, numbered from 1.
+type arena[T any] struct {
+	blocks []*[arenaBlock]T
 	free   []uint32
 	used   uint32
 }
 
-const linesPerBlock = 16
+const arenaBlock = 16
 
-func (s *noteLines) at(id uint32) *noteLine { return &s.blocks[id/linesPerBlock][id%linesPerBlock] }
+func (s *arena[T]) at(id uint32) *T { return &s.blocks[id/arenaBlock][id%arenaBlock] }
 
-func (s *noteLines) add() uint32 {
+// add gives the number of a zero T.
+func (s *arena[T]) add() uint32 {
 	if n := len(s.free); n > 0 {
 		id := s.free[n-1]
 		s.free = s.free[:n-1]
-		*s.at(id) = noteLine{}
+		var zero T
+		*s.at(id) = zero
 		return id
 	}
 	s.used++
-	if int(s.used/linesPerBlock) >= len(s.blocks) {
-		s.blocks = append(s.blocks, new([linesPerBlock]noteLine))
+	if int(s.used/arenaBlock) >= len(s.blocks) {
+		s.blocks = append(s.blocks, new([arenaBlock]T))
 	}
 	return s.used
 }
 
+func (s *arena[T]) drop(id uint32) { s.free = append(s.free, id) }
+
 // drop forgets the notes of line i of a page.
 func (t *notebook) drop(p *page, i uint64) {
+	switch {
+	case p.notes[i]&tallyBit != 0:
+		t.dropTally(p, i)
+		return
+	case p.notes[i]&rollBit != 0:
+		t.dropRoll(p, i)
+		return
+	}
 	n := t.lines.at(p.notes[i])
 	for j := range n {
 		if n[j].more != 0 {
 			t.free(&n[j])
 		}
 	}
-	t.lines.free = append(t.lines.free, p.notes[i])
+	t.lines.drop(p.notes[i])
 	p.notes[i] = 0
 }
 
@@ -154,7 +170,14 @@ func (d *Detector) sweep(l *launch) {
 			return
 		}
 		for _, id := range p.notes {
-			if id == 0 {
+			if id == 0 || id&rollBit != 0 {
+				continue
+			}
+			if id&tallyBit != 0 {
+				x := t.tallies.at(id &^ tallyBit)
+				for _, deed := range x.deeds[:x.n] {
+					used[deed>>deedShift/64] |= 1 << (deed >> deedShift % 64)
+				}
 				continue
 			}
 			n := t.lines.at(id)

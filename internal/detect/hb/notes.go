@@ -15,6 +15,8 @@ import (
 //   - of atomics of a word that are all morally strong, where no pattern begins or ends: nothing was released by the thread
 //     or at the word, and the operation is relaxed.
 //
+// Warps that count together have tallies and rolls in place of notes word by word (tally.go, roll.go).
+//
 // A line has notes or packs or cells, never two of them, but for cells of launches that were over before that of the notes
 // began. Where an access is of another sort, the line's notes are performed as the entries and locs that they stand for
 // (denote); most never are, but end with their launch or with a barrier.
@@ -80,6 +82,14 @@ func (d *Detector) notesFor(p *page, i uint64) *noteLine {
 		if p.noter != a.blk.info.ID {
 			return nil
 		}
+		switch {
+		case p.notes[i]&tallyBit != 0:
+			d.untally(p, i)
+		case p.notes[i]&rollBit != 0:
+			if d.unroll(p, i); p.notes[i] == 0 {
+				return nil
+			}
+		}
 		return d.mem.notebook.lines.at(p.notes[i])
 	}
 	if d.cellsOnly {
@@ -121,13 +131,18 @@ func (d *Detector) past(l *line) bool {
 
 // beginNotes makes line i of a page one with notes of the actor's launch. All notes of a page are of one launch.
 func (d *Detector) beginNotes(p *page, i uint64) *noteLine {
+	d.beginPage(p)
+	t := &d.mem.notebook
+	p.notes[i] = t.lines.add()
+	return t.lines.at(p.notes[i])
+}
+
+// beginPage makes the notes of a page those of the actor's launch.
+func (d *Detector) beginPage(p *page) {
 	if id := d.act.blk.info.ID; p.noter != id {
 		d.denoteSpan(p, p.addr, p.addr+pageBytes)
 		p.noter = id
 	}
-	t := &d.mem.notebook
-	p.notes[i] = t.lines.add()
-	return t.lines.at(p.notes[i])
 }
 
 // notePacks gives line i of p notes in place of packs. It gives nil, having done nothing, when not all are loads of the
@@ -277,9 +292,17 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 	}
 	d.fetch(b, e)
 	var met handing
+	rest := e.Mask
+	if a.class.notes == noteAtomics|noteWrite {
+		if a.shared {
+			rest = d.tally(b, e, w, &met)
+		} else if rest = d.roll(e, w, &met); rest != e.Mask {
+			d.noteLocks(b, e, w, e.Mask&^rest)
+		}
+	}
 	var p *page
 	number := ^uint64(0) // of p
-	for m := e.Mask; m != 0; m &= m - 1 {
+	for m := rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		addr := b.AddrOf(e, lane)
 		a.lanes, a.lane, a.view = m&-m, lane, w.view(lane)
@@ -313,7 +336,9 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 	for _, addr := range b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
 		if p := s.find(addr); p != nil {
 			i, c := addr%pageBytes/lineBytes, addr%lineBytes/cellBytes
-			if id := p.notes[i]; id != 0 {
+			if id := p.notes[i]; id&rollBit != 0 {
+				continue
+			} else if id != 0 {
 				sum += s.notebook.lines.at(id)[c].deed
 			} else if l := p.expanded(i); l != nil {
 				sum += l.cells[c].more
@@ -416,12 +441,7 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 		last.seen = 0
 	}
 	mine.seen = me
-	w := &a.blk.warps[a.wi]
-	if w.locks != nil && !k.discards && !w.locks[a.lane].held {
-		w.locks[a.lane] = lockState{key: locKey{a.shared, cellBytes, addr}, from: a.view.clock}
-	} else {
-		a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
-	}
+	a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
 	return true
 }
 

@@ -16,6 +16,11 @@ func TestScattered(t *testing.T) {
 	agree(t, "scatter", 3, 12000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
 }
 
+// TestCounted does so with programs whose warps count together.
+func TestCounted(t *testing.T) {
+	agree(t, "counted", 5, 12000, oracle.Counted, "atomic-with-plain", "atomic-scope", "cross-launch")
+}
+
 // TestLocked does so with programs whose accesses are mostly in order, one thread after the other.
 func TestLocked(t *testing.T) {
 	agree(t, "locked", 4, 12000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",

@@ -311,7 +311,7 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 		d.mem.forms.lines -= pageLines
 		return
 	}
-	var fresh [maxPacks]coolingClass
+	var fresh [2 * maxPacks]coolingClass
 	classes := fresh[:0]
 	plain := true
 	var buf [2 * maxPacks]pack
@@ -327,6 +327,9 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 		}
 	}
 	for i := range classes {
+		for j := range classes {
+			classes[i].odd = classes[i].odd || classes[j].odd && classes[j].class == classes[i].class
+		}
 		plain = plain && !classes[i].odd
 	}
 	for i := range p.marks {
@@ -398,6 +401,7 @@ func (d *Detector) gatherPacks(l *launch, p *page, i int, classes []coolingClass
 		for j := range classes {
 			if classes[j].class == k && classes[j].odd {
 				d.gatherPack(x, i*lineCells)
+				break
 			}
 		}
 		d.mem.unlink(p, uint64(i), this)
@@ -419,16 +423,43 @@ func (d *Detector) coolPack(x *pack, p *page, i int, classes []coolingClass) []c
 		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
 		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))>>(2+y.shift))
 		y.cells[i/2] = uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
+	case size < cellBytes && x.wholeCells(size):
+		n := int64(cellBytes / size) // threads a cell, each with bytes of its own
+		y.step = uint64(n)
+		lanes := folded(x.lanes, foldsOf(x.shape))
+		first := baseOf(x.shape) + int64(bits.TrailingZeros32(lanes))*int64(size)
+		y.cells[i/2] = uint64(cellsAt(first, uint8(bits.OnesCount32(lanes))*size)) << (i % 2 * 32)
+		at := int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))/int64(size)
+		for j := range n {
+			z := y
+			z.bytes, z.at = (1<<size-1)<<(uint(j)*uint(size)), uint64(at+j)
+			classes = joinCooling(classes, &z)
+		}
+		return classes
 	default:
 		y.odd = true
 	}
+	return joinCooling(classes, &y)
+}
+
+// wholeCells says that neighbouring lanes access neighbouring bytes, and all of the cells that they touch.
+func (x *pack) wholeCells(size uint8) bool {
+	lanes := folded(x.lanes, foldsOf(x.shape))
+	low := bits.TrailingZeros32(lanes)
+	n := bits.Len32(lanes) - low
+	return strideOf(x.shape) == int64(size) && bits.OnesCount32(lanes) == n && n*int(size)%cellBytes == 0 &&
+		(baseOf(x.shape)+int64(low)*int64(size))%cellBytes == 0
+}
+
+// joinCooling adds y to those of its class and bytes.
+func joinCooling(classes []coolingClass, y *coolingClass) []coolingClass {
 	for j := range classes {
-		if c := &classes[j]; c.class == k {
-			c.join(&y)
+		if c := &classes[j]; c.class == y.class && (c.bytes == y.bytes || c.odd || y.odd) {
+			c.join(y)
 			return classes
 		}
 	}
-	return append(classes, y)
+	return append(classes, *y)
 }
 
 // join adds another pack.

@@ -99,6 +99,10 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 		if id == 0 {
 			continue
 		}
+		if id&rollBit != 0 {
+			d.coolRoll(l, p, i)
+			continue
+		}
 		n := t.lines.at(id)
 		for j := range n {
 			c := &n[j]
@@ -131,15 +135,11 @@ func (d *Detector) coolNote(o *note, cell int) {
 // hush lets a word be quiet as the notes of its atomics say.
 func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
 	rest := d.mem.notebook.rest(c)
-	x := p.locAt(addr, cellBytes)
 	if wrote, _ := lastWrite(&c.note, rest); wrote {
-		if x == nil && len(p.cold) > 0 && !p.quietAt(addr) {
-			d.breakChain(p, addr, cellBytes)
-		}
-		p.overwrite(addr, cellBytes, nil)
-		p.quieten(l, addr)
+		d.hushWrite(l, p, addr)
 		return
 	}
+	x := p.locAt(addr, cellBytes)
 	if x == nil {
 		return
 	}
@@ -149,4 +149,13 @@ func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
 			d.denoteSeen(l, x, &rest[i])
 		}
 	}
+}
+
+// hushWrite lets a word be quiet that atomics of a launch wrote.
+func (d *Detector) hushWrite(l *launch, p *page, addr uint64) {
+	if len(p.cold) > 0 && p.locAt(addr, cellBytes) == nil && !p.quietAt(addr) {
+		d.breakChain(p, addr, cellBytes)
+	}
+	p.overwrite(addr, cellBytes, nil)
+	p.quieten(l, addr)
 }

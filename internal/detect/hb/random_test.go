@@ -29,6 +29,7 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	if len(b.Events)%3 == 0 {
 		d.patience = 0 // sets that are changed in place
 	}
+	d.manyLanes = len(b.Events) % 2 * manyLanes // tallies of few lanes too
 	d.Events(b)
 	names := make([]string, len(d.hostPlaces))
 	for n, i := range d.hostPlaces {

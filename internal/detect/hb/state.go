@@ -77,7 +77,7 @@ type warp struct {
 	used, usedSmem uint32 // lanes that accessed memory, shared memory
 	same           view
 	each           *[32]view
-	locks          *[32]lockState
+	locks          *lockStates
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 	spins          *[32]spin
 }

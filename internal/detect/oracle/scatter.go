@@ -86,16 +86,12 @@ func (g *generator) wild(l *runningLaunch, block uint32, e event.Event, words in
 	}
 }
 
-// scattered gives an access an address for each lane, and values.
+// scattered gives an access addresses, and values.
 func (g *generator) scattered(e event.Event, words int) {
-	e.Flags |= event.FlagScattered
-	e.Side = uint32(len(g.b.Addrs))
-	for range lanesOf(e.Mask) {
-		at := g.wordAt(g.pick(words))
-		if e.Size != 4 {
-			at &^= 7
-		}
-		g.b.Addrs = append(g.b.Addrs, at)
+	if e.Size == 4 && g.pick(3) == 0 { // in lane order, or all at one word
+		e.Addr, e.Stride = g.wordAt(g.pick(words)), int64(4*g.pick(2))
+	} else {
+		g.scatter(&e, words)
 	}
 	if e.Kind == event.Store && g.pick(8) > 0 {
 		e.Flags |= event.FlagValues
@@ -105,6 +101,19 @@ func (g *generator) scattered(e event.Event, words int) {
 		}
 	}
 	g.emit(e)
+}
+
+// scatter gives each lane of e the address of any word.
+func (g *generator) scatter(e *event.Event, words int) {
+	e.Flags |= event.FlagScattered
+	e.Side = uint32(len(g.b.Addrs))
+	for range lanesOf(e.Mask) {
+		at := g.wordAt(g.pick(words))
+		if e.Size != 4 {
+			at &^= 7
+		}
+		g.b.Addrs = append(g.b.Addrs, at)
+	}
 }
 
 // scatterHost lets an agent begin or end a launch, or do a host operation.
@@ -129,4 +138,79 @@ func (g *generator) scatterHost(words int) {
 	h.Addr, h.Size = g.wordAt(g.pick(words))&^7, 1+uint64(g.pick(8))
 	g.emit(event.Event{Kind: event.Host, Side: uint32(len(g.b.Hosts))})
 	g.b.Hosts = append(g.b.Hosts, h)
+}
+
+// Counted makes a random program whose warps count together: nearly all accesses are relaxed atomics, in lane order or all
+// at one word, of two neighbouring lines in global and shared memory. For the meaning of pick see Random.
+func Counted(pick func(n int) int) *event.Batch {
+	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), space: 0x1000 - 8, span: 8}
+	wild := 2 + pick(8)
+	base := []int{0, 0, 2}[pick(3)]
+	for i := 8 + pick(50); i > 0; i-- {
+		g.countStep(wild, base)
+	}
+	for _, l := range g.running {
+		g.emit(event.Event{Kind: event.KernelEnd, Launch: l.info.ID})
+	}
+	return g.b
+}
+
+// countStep makes a step: one in wild is not a relaxed read-modify-write from word base on.
+func (g *generator) countStep(wild, base int) {
+	if len(g.running) == 0 || g.pick(20) == 0 {
+		g.scatterHost(1)
+		return
+	}
+	l := g.running[g.pick(len(g.running))]
+	wpb := l.info.WarpsPerBlock()
+	block := l.blocks[g.pick(len(l.blocks))]
+	e := event.Event{Launch: l.info.ID, Warp: block*wpb + uint32(g.pick(int(wpb))), Place: 1, Space: event.Global, Size: 4}
+	w := l.warps[e.Warp]
+	e.Mask = w.live &^ w.waits
+	if m := e.Mask & uint32(g.pick(8)); m != 0 && g.pick(4) == 0 {
+		e.Mask = m
+	}
+	if e.Mask == 0 {
+		return
+	}
+	if g.pick(3) == 0 {
+		e.Space = event.Shared
+	}
+	e.Addr, e.Stride = g.space+uint64(4*base), 4
+	e.Kind, e.Order, e.Scope, e.Flags = event.Atomic, event.Relaxed, event.ScopeGPU, event.FlagRead|event.FlagWrite
+	if g.pick(6) == 0 {
+		e.Addr += uint64(4 * g.pick(4))
+	}
+	if g.pick(8) == 0 {
+		e.Stride = 0
+	}
+	if g.pick(wild) > 0 {
+		g.emit(e)
+		return
+	}
+	switch g.pick(8) {
+	case 0:
+		e.Kind, e.Order, e.Scope = event.Fence, []event.Order{event.AcqRel, event.SC}[g.pick(2)], g.scope()
+		e.Flags, e.Place = 0, 2
+	case 1:
+		g.wholeBarrier(l, block, event.Event{Launch: e.Launch, Warp: e.Warp, Mask: e.Mask, Place: 3})
+		return
+	case 2:
+		if m := e.Mask & uint32(g.pick(8)); m != 0 {
+			e.Mask = m
+		}
+		e = event.Event{Kind: event.WarpSync, Launch: e.Launch, Warp: e.Warp, Mask: e.Mask, Place: 4}
+	case 3:
+		e.Flags, e.Place = event.FlagRead, 5
+	case 4:
+		e.Scope, e.Place = g.scope(), 6
+	case 5:
+		e.Kind, e.Order, e.Scope, e.Flags, e.Place = event.Load, event.Weak, event.NoScope, event.FlagRead, 7
+	case 6:
+		e.Kind, e.Order, e.Scope, e.Flags, e.Place = event.Store, event.Weak, event.NoScope, event.FlagWrite, 8
+		e.Stride = 4
+	default:
+		e.Flags, e.Place = e.Flags|event.FlagRed, 9
+	}
+	g.emit(e)
 }

@@ -1,0 +1,170 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// A line of shared memory on which warps count, by relaxed read-modify-writes of many lanes at once, has its notes in
+// a tally: for each deed a row of words, each with the lanes that did it there. So a deed is looked for once an access
+// and line, and not once a lane. A tally says what notes say, and becomes them where anything else happens.
+
+// tally is the notes of a line of shared memory that nothing but relaxed read-modify-writes accessed.
+type tally struct {
+	n     int
+	deeds [maxTally]uint32 // as note.deed
+	warps [maxTally]uint32 // of the deeds
+	rows  [maxTally]uint32 // numbers of tallyRows
+	// last is, by word, who wrote its current value: number of the deed in the tally<<5 | lane, plus one; 0: nobody wrote.
+	last [lineCells]uint16
+}
+
+// tallyBit in page.notes tells the number of a tally from that of a noteLine.
+const tallyBit uint32 = 1 << 31
+
+// maxTally is how many deeds a tally has at most: as many as a word may have notes.
+const maxTally = 1 << maxNotesShared
+
+// tallyRow is the lanes that did a deed, by word.
+type tallyRow [lineCells]uint32
+
+// manyLanes is of how many lanes an access is at least that makes a tally.
+const manyLanes = 8
+
+// tallied is a line during an access.
+type tallied struct {
+	tally *tally
+	row   *tallyRow
+	code  uint16 // tally.last of the lowest lane
+}
+
+// tally performs the access of a class that tallies note, lane by lane, and gives the lanes for which notes do it.
+func (d *Detector) tally(b *event.Batch, e *event.Event, w *warp, met *handing) (rest uint32) {
+	a := &d.act
+	if w.each != nil || !w.quietAll(e.Mask) {
+		return e.Mask
+	}
+	a.view = &w.same
+	this := d.deedOf()<<deedShift | a.class.notes&noteKind
+	var p *page
+	number := ^uint64(0) // of p
+	var lines [pageLines]tallied
+	meets, from := -1, uint64(0) // a hand-over, see handing
+	var addrs []uint64
+	if e.Flags&event.FlagScattered != 0 {
+		addrs = b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	}
+	for rest = e.Mask; rest != 0; rest &= rest - 1 {
+		lane := bits.TrailingZeros32(rest)
+		var addr uint64
+		if len(addrs) > 0 {
+			addr, addrs = addrs[0], addrs[1:]
+		} else {
+			addr = b.AddrOf(e, lane)
+		}
+		if addr/pageBytes != number {
+			p = a.page(addr)
+			number = addr / pageBytes
+			clear(lines[:])
+		}
+		t := &lines[addr%pageBytes/lineBytes]
+		if addr%cellBytes != 0 || t.tally == nil && !d.tallyOf(t, p, addr%pageBytes/lineBytes, this) {
+			break
+		}
+		at := addr % lineBytes / cellBytes
+		t.row[at] |= rest & -rest
+		code := t.code + uint16(lane)
+		if was := t.tally.last[at]; was != 0 && was != code && (int(was-1)&31 != lane || t.tally.warps[(was-1)>>5] != e.Warp) {
+			meets, from = lane, addr
+		}
+		t.tally.last[at] = code
+	}
+	if meets >= 0 && !a.class.discards {
+		*met = handing{from, meets, w.same.clock}
+	}
+	d.noteLocks(b, e, w, e.Mask&^rest)
+	return rest
+}
+
+// tallyOf makes t line i of p, which may become one that has a tally. It says false if it has not.
+func (d *Detector) tallyOf(t *tallied, p *page, i uint64, this uint32) bool {
+	a := &d.act
+	k := &d.mem.notebook
+	switch id := p.notes[i]; {
+	case p.valued():
+		return false
+	case id&tallyBit != 0:
+		t.tally = k.tallies.at(id &^ tallyBit)
+	case id != 0 || bits.OnesCount32(a.e.Mask) < d.manyLanes || d.cellsOnly || p.expanded(i) != nil || p.marks[i].form != 0:
+		return false
+	default:
+		d.beginPage(p)
+		id = k.tallies.add()
+		p.notes[i] = id | tallyBit
+		t.tally = k.tallies.at(id)
+	}
+	x := t.tally
+	at := 0
+	for at < x.n && x.deeds[at] != this {
+		at++
+	}
+	if at == maxTally {
+		d.untally(p, i)
+		t.tally = nil
+		return false
+	}
+	if at == x.n {
+		x.deeds[at], x.warps[at], x.rows[at] = this, a.warp, k.rows.add()
+		x.n++
+	}
+	t.row, t.code = k.rows.at(x.rows[at]), uint16(at)<<5+1
+	return true
+}
+
+// untally gives line i of a page, which has a tally, the notes that it stands for.
+func (d *Detector) untally(p *page, i uint64) {
+	t := &d.mem.notebook
+	x := t.tallies.at(p.notes[i] &^ tallyBit)
+	id := t.lines.add()
+	n := t.lines.at(id)
+	for j := range x.n {
+		row := t.rows.at(x.rows[j])
+		for c, lanes := range row {
+			if lanes == 0 {
+				continue
+			}
+			o := t.room(&n[c], maxNotesShared)
+			*o = note{deed: x.deeds[j], lanes: lanes}
+			if last := x.last[c] - 1; int(last>>5) == j {
+				o.seen = 1 << (last & 31)
+			}
+		}
+	}
+	t.dropTally(p, i)
+	p.notes[i] = id
+}
+
+// dropTally forgets the tally of line i of a page.
+func (t *notebook) dropTally(p *page, i uint64) {
+	id := p.notes[i] &^ tallyBit
+	x := t.tallies.at(id)
+	for _, row := range x.rows[:x.n] {
+		t.rows.drop(row)
+	}
+	t.tallies.drop(id)
+	p.notes[i] = 0
+}
+
+// quietAll says that strong writes by lanes release nothing.
+func (w *warp) quietAll(lanes uint32) bool {
+	if w.syncs == nil {
+		return w.same.published.grid == nil
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		if !w.quiet(bits.TrailingZeros32(lanes)) {
+			return false
+		}
+	}
+	return true
+}
