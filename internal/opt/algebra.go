@@ -83,6 +83,7 @@ func (a *algebra) rewrite(in *Instr) bool {
 		if d := a.arg(in, 0); d.Op == Not {
 			in.Args[0] = d.Args[0]
 			in.Block.Succs[0], in.Block.Succs[1] = in.Block.Succs[1], in.Block.Succs[0]
+			in.Aux ^= 1
 			return true
 		}
 		return false

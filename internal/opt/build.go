@@ -7,7 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// ErrUnsupported says that a kernel cannot be put in internal form, being too large; the reference engine runs it then.
+// ErrUnsupported says that a kernel cannot be put in internal form, being too large, or for warps in lockstep something that has
+// no form there (Env.Lockstep); the reference engine runs it then.
 var ErrUnsupported = errors.New("not expressible in the internal form")
 
 const (
@@ -29,10 +30,18 @@ func Build(kernel *isa.Func, env Env) ([]*Func, error) {
 	todo := []*isa.Func{kernel}
 	var built []*Func
 	for i := 0; i < len(todo); i++ {
+		if env.Lockstep {
+			if err := inStep(graph, todo[i]); err != nil {
+				return nil, err
+			}
+		}
 		if len(todo[i].Insts) > maxInstrs {
 			return nil, fmt.Errorf("%w: %s has %d instructions", ErrUnsupported, todo[i].Name, len(todo[i].Insts))
 		}
 		f := buildFunc(todo[i], env, graph)
+		if env.Lockstep && f.hasCalls() {
+			return nil, fmt.Errorf("%w: warps in lockstep, and calls that are not inlined", ErrUnsupported)
+		}
 		built = append(built, f)
 		for _, g := range f.Calls {
 			if !seen[g] {
@@ -74,6 +83,7 @@ type frame struct {
 	// formals are the bytes of the parameters, fixed by the call.
 	formals map[int]atom
 	leads   map[int]*draft // block that starts at an instruction
+	meets   map[int]uint64 // Env.Lockstep: where lanes meet, -1 for behind the call, and the Imm of the Meet there
 }
 
 // atom is one byte of a value.
@@ -117,6 +127,7 @@ type builder struct {
 	entry   *Block
 	cur     *draft
 	site    int32
+	meets   uint64 // Meets so far
 }
 
 // splits reports whether a guard on the instruction becomes control flow.
@@ -184,6 +195,9 @@ func (b *builder) leaders(fr *frame) {
 	insts := fr.fn.Insts
 	lead := make([]bool, len(insts)+1)
 	lead[0] = true
+	if b.f.Env.Lockstep {
+		b.meetings(fr, lead)
+	}
 	for i := range insts {
 		in := &insts[i]
 		for _, t := range in.Targets {

@@ -1,6 +1,7 @@
 package opt
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/ptx"
 )
 
-// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes.
+// TestCorpus builds and optimises every kernel of the corpus with the verifier between the passes, for warps in lockstep too.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("../../corpus/*/*.ptx")
 	if err != nil || len(files) == 0 {
@@ -38,13 +39,17 @@ func TestCorpus(t *testing.T) {
 			if m.Check(k) != nil {
 				continue
 			}
-			fs, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k)})
-			if err != nil {
-				t.Errorf("%s: %v", file, err)
-				continue
-			}
-			for _, f := range fs {
-				optimiseVerified(t, file, f)
+			for _, lockstep := range []bool{false, true} {
+				fs, err := Build(k, Env{Block: [3]uint32{64, 1, 1}, Grid: [3]uint32{4, 1, 1}, Shared: m.SharedLayout(k), Lockstep: lockstep})
+				if err != nil {
+					if !lockstep || !errors.Is(err, ErrUnsupported) {
+						t.Errorf("%s: %v", file, err)
+					}
+					continue
+				}
+				for _, f := range fs {
+					optimiseVerified(t, file, f)
+				}
 			}
 		}
 	}

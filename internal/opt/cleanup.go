@@ -16,7 +16,9 @@ func Cleanup(f *Func) bool {
 		renumber(f, f.Blocks)
 		changed = true
 	}
-	changed = skipEmpty(f) || changed
+	if !f.Env.Lockstep { // the ways of a branch stay apart
+		changed = skipEmpty(f) || changed
+	}
 	return joinRows(f) || changed
 }
 
@@ -30,7 +32,7 @@ func constantBranches(f *Func) bool {
 			switch {
 			case ok:
 				cutEdge(b, int(c&1)) // the edge not taken: Succs[0] is taken when true
-			case b.Succs[0] == b.Succs[1] && !hasPhi(b.Succs[0]):
+			case b.Succs[0] == b.Succs[1] && !hasPhi(b.Succs[0]) && !f.Env.Lockstep:
 				cutEdge(b, 1)
 			default:
 				continue

@@ -24,6 +24,9 @@ func widthOf(size uint8) Width {
 // block emits the instructions of a draft and its terminator.
 func (b *builder) block(d *draft) {
 	b.enter(d)
+	if b.f.Env.Lockstep {
+		b.meet(d)
+	}
 	fn := d.fr.fn
 	for i := d.from; i < d.to; i++ {
 		in := &fn.Insts[i]
@@ -235,9 +238,11 @@ func (b *builder) end(d *draft, in *isa.Inst) {
 			b.jump(bl)
 		case in.Guard >= 0 && !d.applied:
 			b.branch(b.guard(d.fr, in), in.GuardNot, bl)
+			b.parts(d, in)
 		default:
 			v := b.operand(d.fr, &in.Src[0])
-			b.add(bl, &Instr{Op: Switch, Site: b.siteOf(d.fr, d.to-1), Guard: NoValue, Args: []Value{v}})
+			b.add(bl, &Instr{Op: Switch, Site: b.siteOf(d.fr, d.to-1), Guard: NoValue, Args: []Value{v}, Inst: in})
+			b.parts(d, in)
 		}
 	case isa.Ret:
 		if d.fr.up != nil {

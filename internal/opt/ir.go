@@ -84,8 +84,10 @@ const (
 	Call
 	Enter // in the entry block of a function that is called: Dst are the parcels of its parameters
 	Depth // the inlined call of Fn: a fault where the call stack is full
+	Meet  // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
 
-	// Terminators.
+	// Terminators. With Env.Lockstep, Imm of Branch and Switch says at which Meet lanes meet again that part here (NoMeet: at
+	// none), and Aux of Branch which of Succs stands behind it in the source.
 	Jump   // to Succs[0]
 	Branch // Args[0] (W1) ? Succs[0] : Succs[1]
 	Switch // Succs[Args[0]]; out of range is a fault
@@ -188,6 +190,9 @@ type Func struct {
 	Calls []*isa.Func
 	// free holds the values that are kept as varying ones whatever their arguments are; see AnalyseShapes.
 	free map[Value]bool
+	// Of a Func for lockstep: whether lanes may pass a place at different times where the branches alone would let them be
+	// together, and whether generic addresses may be local ones.
+	apart, ownMemory bool
 }
 
 // Env is what is known of the launches that will run a Func. Block and grid shapes are constants of the form, so that
@@ -195,7 +200,13 @@ type Func struct {
 type Env struct {
 	Block, Grid [3]uint32
 	Shared      *isa.Shared
+	// Lockstep says that lanes which part meet again at the immediate post-dominator in the source, and there only, as on
+	// hardware before Volta. Every branch of the source that lanes may part at stays, and where they meet is kept (Meet).
+	Lockstep bool
 }
+
+// NoMeet is the Imm of a branch whose lanes meet no more.
+const NoMeet = ^uint64(0)
 
 // RowLanes is how many lanes of a warp have the same tid.y and tid.z: 32 where all have, or where no such number is.
 func (e *Env) RowLanes() int64 {

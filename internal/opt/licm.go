@@ -117,7 +117,10 @@ func hoist(f *Func, l *Loop, dom *DomTree) bool {
 	for b := range l.Blocks {
 		every[b] = everyTurn(l, b, dom)
 	}
-	var pre *Block
+	pre := l.preheader()
+	if pre == nil && l.Header.meets() {
+		return false
+	}
 	changed := false
 	for again := true; again; {
 		again = false

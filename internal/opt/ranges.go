@@ -68,7 +68,8 @@ func (e *Env) span(id isa.SpecialID) (lo, hi int64, ok bool) {
 	case isa.TidX, isa.TidY, isa.TidZ:
 		return 0, int64(e.Block[id-isa.TidX]) - 1, true
 	case isa.CtaidX, isa.CtaidY, isa.CtaidZ:
-		return 0, int64(e.Grid[id-isa.CtaidX]) - 1, true
+		n := int64(e.Grid[id-isa.CtaidX])
+		return 0, n - 1, n > 0
 	case isa.LaneID:
 		return 0, 31, true
 	}

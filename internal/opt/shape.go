@@ -14,6 +14,12 @@ import (
 // they do.
 func AnalyseShapes(f *Func) {
 	f.free = map[Value]bool{}
+	meetFirst(f)
+	f.analyse()
+}
+
+func (f *Func) analyse() {
+	f.apart, f.ownMemory = false, f.Env.Lockstep && f.hasOwnMemory()
 	for again := true; again; {
 		for v := range f.Values {
 			f.Values[v].Shape = Shape{}
@@ -72,6 +78,9 @@ func (f *Func) markJoins(diverged map[*Block]bool) bool {
 		t := b.Term()
 		if t.Op != Branch && t.Op != Switch || f.Values[t.Args[0]].Shape.Kind < Affine {
 			continue
+		}
+		if f.Env.Lockstep && !f.apart && f.meetsLate(t, pdom[b.ID]) {
+			f.apart, changed = true, true
 		}
 		for _, x := range f.joins(b, pdom[b.ID]) {
 			changed = changed || !diverged[x]
@@ -206,6 +215,9 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 	case Const, KParam, Symbol, LocalPtr:
 		return uniform
 	case Special:
+		if f.apart && !in.Pure() {
+			return varying
+		}
 		return f.Env.specialShape(isa.SpecialID(in.Imm))
 	case Copy:
 		return varying // made to hold a value that differs once lanes part
@@ -223,7 +235,7 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return uniform
 		}
 		if c, ok := f.ConstOf(in.Args[1]); ok && arg(0).Kind == Affine {
-			if (in.Op == MulU || in.Op == MulS) && !arg(0).steady() {
+			if (in.Op == MulU || in.Op == MulS) && !f.widens(in) {
 				return varying
 			}
 			switch in.Op {
@@ -245,7 +257,7 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 			return uniform
 		}
 		from := f.Width(in.Args[0]).Bits()
-		if arg(0).Kind == Affine && (in.Imm == 32 && w == W64 && from == 32 && arg(0).steady() || int(in.Imm) >= w.Bits()) {
+		if arg(0).Kind == Affine && (in.Imm == 32 && w == W64 && from == 32 && f.widens(in) || int(in.Imm) >= w.Bits()) {
 			return arg(0)
 		}
 		return varying
@@ -261,7 +273,7 @@ func (f *Func) shapeOf(in *Instr, result int, diverged map[*Block]bool) Shape {
 	case Load:
 		// The same address is not enough: another thread may write between two lanes' reads only if they are not one
 		// access; lanes of one access read together, so a uniform address gives a uniform value.
-		if f.Values[in.Args[0]].Shape.Kind == Uniform && in.Guard == NoValue && readsTogether(in) {
+		if f.Values[in.Args[0]].Shape.Kind == Uniform && in.Guard == NoValue && f.readsTogether(in) {
 			return uniform
 		}
 	}
@@ -274,9 +286,21 @@ func (s Shape) steady() bool {
 	return -1<<20 < s.Stride && s.Stride < 1<<20 && -1<<20 < s.Row && s.Row < 1<<20
 }
 
+// widens reports whether the engine shall widen an affine value as a whole: it splits the group where a lane wraps. A warp in
+// lockstep cannot be split, so there it must be known that none does.
+func (f *Func) widens(in *Instr) bool {
+	if !f.Env.Lockstep {
+		return f.Values[in.Args[0]].Shape.steady()
+	}
+	lo, _, ok := f.span(in.Args[0], 10)
+	return ok && (lo >= 0 || in.Op == SExt || in.Op == MulS)
+}
+
 // readsTogether reports whether the lanes of a load at one address surely get the same bytes: not in memory that is
 // the lane's own. A generic address that turns out to be local makes the engine split the group.
-func readsTogether(in *Instr) bool { return in.Inst.Space != event.Local }
+func (f *Func) readsTogether(in *Instr) bool {
+	return in.Inst.Space != event.Local && !f.apart && !(f.ownMemory && in.Inst.Space == event.Generic)
+}
 
 func (f *Func) phiShape(in *Instr, diverged map[*Block]bool) Shape {
 	s := Shape{}

@@ -83,7 +83,7 @@ type unroller struct {
 
 // fits reports whether the loop has the form that can be written out: one way in, one way out.
 func (u *unroller) fits() bool {
-	if u.l.Header == u.f.entry() {
+	if u.l.Header == u.f.entry() || u.l.Header.meets() {
 		return false
 	}
 	for _, b := range u.f.Blocks {

@@ -41,7 +41,7 @@ func Verify(f *Func) error {
 			if in.Op == Phi && i > 0 && b.Instrs[i-1].Op != Phi {
 				return fmt.Errorf("b%d: phi after other instructions", id)
 			}
-			if in.Op >= Load && in.Op < Jump && in.Site < 0 && in.Inst.Loc >= 0 {
+			if in.Op >= Load && in.Op < Jump && in.Op != Meet && in.Site < 0 && in.Inst.Loc >= 0 {
 				return fmt.Errorf("b%d: %s has no site", id, f.Text(in))
 			}
 			if err := verifyCall(f, in); err != nil {
@@ -165,7 +165,7 @@ var opNames = [...]string{Nop: "nop", Phi: "phi", Const: "const", Special: "spec
 	Shl: "shl", ShrU: "shru", ShrS: "shrs", MulU: "mulu", MulS: "muls", SExt: "sext", ZExt: "zext", Cmp: "cmp", Sel: "sel",
 	Row: "row", Load: "load", Store: "store", Atomic: "atomic", Fence: "fence", Barrier: "barrier", Warp: "warp",
 	WarpBar: "warpbar", Builtin: "builtin", Jump: "jump", Branch: "branch", Switch: "switch", Exit: "exit",
-	Trap: "trap", Call: "call", Enter: "enter", Depth: "depth", Return: "return"}
+	Trap: "trap", Call: "call", Enter: "enter", Depth: "depth", Meet: "meet", Return: "return"}
 
 func (o Op) String() string {
 	if int(o) < len(opNames) {

@@ -35,6 +35,7 @@ type account struct {
 	faults  []Fault
 	text    string
 	threads map[uint64][]record
+	warps   map[uint32][]string // in lockstep: the events of each warp, as text
 	memory  []byte
 	mirror  map[cellAddr]byte // what memory holds as far as events have told
 	wrong   string            // where they contradict themselves
@@ -87,6 +88,16 @@ func (a *account) Events(b *event.Batch) {
 		e := &b.Events[i]
 		if e.Kind == event.BarrierDone || e.Kind == event.KernelBegin || e.Kind == event.KernelEnd {
 			continue // whoever comes last makes it
+		}
+		if a.warps != nil {
+			shown := *e
+			if shown.Flags &^= event.FlagOld; e.Kind == event.Atomic { // what it writes depends on those before it
+				shown.Flags &^= event.FlagValues
+			}
+			a.warps[e.Warp] = append(a.warps[e.Warp], fmt.Sprintf("%s at %d", eventText(b, &shown), e.Place))
+		}
+		if e.Kind >= event.Branch && e.Kind <= event.Reconverge {
+			continue // of the warp
 		}
 		r := record{kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, flags: e.Flags &^ event.FlagScattered, size: e.Size,
 			barrier: e.Barrier, place: e.Place, aux: e.Aux}
@@ -175,10 +186,16 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	mem := l.Program.Memory
 	before := snapshot(mem)
-	const all = event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
+	all := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld
+	if l.Schedule == Lockstep {
+		all |= event.NeedBranches
+	}
 	needs := all
 	run := func(e Engine, seed uint64, show bool) *account {
 		a := &account{needs: needs, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}}
+		if needs&event.NeedBranches != 0 {
+			a.warps = map[uint32][]string{}
+		}
 		copied := *l
 		copied.Seed = seed
 		if copied.MaxSteps == 0 {
@@ -211,7 +228,9 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	stable := (want.err == nil || d.exact) && !d.racy
 	for seed := uint64(1); stable && seed < 4; seed++ {
 		before.restore(mem)
-		if s := want.differs(run(NewRef(), l.Seed+seed*7, false), l); s != "" {
+		other := run(NewRef(), l.Seed+seed*7, false)
+		other.warps = nil // paths go in another order
+		if s := want.differs(other, l); s != "" {
 			d.t.Logf("ref by another seed: %s", s)
 			stable = false
 		}
@@ -223,7 +242,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	for _, needs = range []event.Needs{0, event.NeedGlobal, event.NeedShared} {
 		before.restore(mem)
 		if bare := run(vecEngine{raw: needs == event.NeedShared}, l.Seed, false); stable {
-			bare.threads = want.threads
+			bare.threads, bare.warps = want.threads, nil
 			if s := want.differs(bare, l); s != "" {
 				d.t.Errorf("%s, of the events only %x: %s", l.Kernel, needs, s)
 			}
@@ -282,6 +301,28 @@ func (a *account) differs(b *account, l *Launch) string {
 			at++
 		}
 		return fmt.Sprintf("the memory differs from byte %d on: % x against % x", at, a.memory[at:min(at+16, len(a.memory))], b.memory[at:min(at+16, len(b.memory))])
+	}
+	return a.paths(b)
+}
+
+// paths tells how the events of warps in lockstep differ.
+func (a *account) paths(b *account) string {
+	if a.warps == nil || b.warps == nil {
+		return ""
+	}
+	for _, w := range slices.Sorted(maps.Keys(a.warps)) {
+		for i := range max(len(a.warps[w]), len(b.warps[w])) {
+			x, y := "nothing", "nothing"
+			if i < len(a.warps[w]) {
+				x = a.warps[w][i]
+			}
+			if i < len(b.warps[w]) {
+				y = b.warps[w][i]
+			}
+			if x != y {
+				return fmt.Sprintf("event %d of warp %d is %s on ref, and %s on warp", i, w, x, y)
+			}
+		}
 	}
 	return ""
 }

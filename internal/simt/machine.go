@@ -31,6 +31,11 @@ type machine interface {
 	result(w *warp, lane int, in *inst, fn *isa.Func, v uint64)
 	// local is a lane's local memory.
 	local(w *warp, lane int) []byte
+	// met gives the lanes of mask that stand where those of a split meet again, beside those that stand where one does, and
+	// fallen those that stand right behind the instruction at which the warp parted last. Lockstep only.
+	met(w *warp, s *split, mask uint32) uint32
+	beside(w *warp, mask uint32, lane int) uint32
+	fallen(w *warp, mask uint32) uint32
 	// paramBytes gives the bytes of a parameter, nil when it is none.
 	paramBytes(w *warp, lane int, in *inst, off uint64) []byte
 }

@@ -2,6 +2,7 @@ package simt
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -873,6 +874,13 @@ func randomLaunch(t *testing.T, seed uint64) {
 	if d.strict == 0 {
 		t.Errorf("the outcome on ref depends on the schedule")
 	}
+	if l.Schedule != Lockstep {
+		l.Schedule = Lockstep
+		// Lanes that wait for others of another path wait for ever.
+		if _, err = d.Run(t.Context(), l); err != nil && !errors.Is(err, ErrDeadlock) {
+			t.Errorf("the run in lockstep ends with %v", err)
+		}
+	}
 	if t.Failed() {
 		file := fmt.Sprintf("%s/simt-random-%d.ptx", os.TempDir(), seed)
 		_ = os.WriteFile(file, []byte(src), 0o644)
@@ -884,7 +892,7 @@ func randomLaunch(t *testing.T, seed uint64) {
 // lanes in another function.
 var failed = []uint64{700061}
 
-// TestRandomNoDiff compares the engines on random kernels. FENCEPOST_RANDOM is the number of the first seed and how many
+// TestRandomNoDiff compares the engines on random kernels, with warps in lockstep too. FENCEPOST_RANDOM is the number of the first seed and how many
 // there are: "5000+1000".
 func TestRandomNoDiff(t *testing.T) {
 	from, n := uint64(0), uint64(150)

@@ -20,8 +20,8 @@ type vecEngine struct{ raw bool }
 
 // NewWarp makes the fast engine: kernels are optimised (package opt) for the shape of the launch and executed 32 lanes a
 // step. It keeps the contract of ref; the accesses, their order within a thread, results, faults and events are the
-// same, while the order between threads may differ. Launches with schedule Lockstep run on ref, and kernels that opt
-// finds too large.
+// same, while the order between threads may differ; in lockstep (lockstep.go), that between warps. Kernels that opt does not
+// express run on ref.
 //
 // The lanes of a warp form groups: lanes that stand at one place with the same scalars (text). A group runs until it
 // reaches a place behind that of another one; groups that stand at the start of a block, or behind a barrier, with equal
@@ -31,9 +31,6 @@ func NewWarp() Engine { return vecEngine{} }
 
 // Run implements Engine.
 func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
-	if l.Schedule == Lockstep {
-		return ref{}.Run(ctx, l)
-	}
 	t, err := l.Program.text(l, e.raw)
 	if err != nil {
 		if !errors.Is(err, opt.ErrUnsupported) {
@@ -76,6 +73,7 @@ type textKey struct {
 	kernel      *isa.Func
 	block, grid event.Dim3
 	raw         bool
+	lockstep    bool
 }
 
 const (
@@ -105,7 +103,7 @@ func (x *texts) has(key textKey) bool {
 func (x *texts) grids(key textKey) int {
 	n := 0
 	for _, e := range x.list {
-		if k := e.key; k.kernel == key.kernel && k.block == key.block && k.raw == key.raw {
+		if k := e.key; k.kernel == key.kernel && k.block == key.block && k.raw == key.raw && k.lockstep == key.lockstep {
 			n++
 		}
 	}
@@ -117,7 +115,7 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 	p.texts.mu.Lock()
 	defer p.texts.mu.Unlock()
 	list := p.texts.list
-	key := textKey{l.Func, l.Block, l.Grid, raw}
+	key := textKey{l.Func, l.Block, l.Grid, raw, l.Schedule == Lockstep}
 	if !p.texts.has(key) && p.texts.grids(key) >= maxGrids {
 		key.grid = event.Dim3{}
 	}
@@ -134,6 +132,8 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 		Block:  [3]uint32{l.Block.X, l.Block.Y, l.Block.Z},
 		Grid:   [3]uint32{key.grid.X, key.grid.Y, key.grid.Z},
 		Shared: img.layout,
+
+		Lockstep: key.lockstep,
 	})
 	if err == nil {
 		for _, f := range funcs {
@@ -366,9 +366,11 @@ func (x *vecMachine) run(w *warp, end uint64) {
 	if x.calls != nil {
 		end = x.deepEnd(w, end)
 	}
-	for w.time < end && w.ready != 0 && x.r.stop == nil {
+	for w.time < end && w.runnable() && x.r.stop == nil {
 		if w.regroup {
-			x.choose(w)
+			if x.choose(w); !w.runnable() {
+				break
+			}
 		}
 		x.exec(w, end)
 	}
@@ -423,6 +425,10 @@ func (x *vecMachine) choose(w *warp) {
 	}
 	v.groups = v.groups[:n]
 	v.several, v.next = false, math.MaxInt32
+	if x.t.lockstep {
+		x.choosePath(w)
+		return
+	}
 	if n == 1 {
 		v.cur = 0
 		return

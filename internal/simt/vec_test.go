@@ -1,6 +1,8 @@
 package simt
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -58,6 +60,52 @@ func TestWarp(t *testing.T) {
 		{"RandomControlFlow", TestRandomControlFlow},
 	} {
 		t.Run(c.name, c.test)
+	}
+}
+
+// TestLockstep compares the engines on warps in lockstep: what parts lanes, and where they meet. Kernels that ref must run say so.
+func TestLockstep(t *testing.T) {
+	store := func(n int) string { return fmt.Sprintf("st.global.u32 [%%mine], %d;\n", n) }
+	odd := "and.b32 %r1, %tx, 1; setp.ne.u32 %p1, %r1, 0;\n"
+	for _, c := range []struct {
+		name, body string
+		ref        bool
+	}{
+		{"if", odd + "@%p1 bra L;\n" + store(1) + "L:\n" + store(2), false},
+		{"empty if", odd + "@%p1 bra L;\nL2: bra L;\nL:\n" + store(2), false},
+		{"if else", odd + "@!%p1 bra L;\n" + store(1) + "bra M;\nL:\n" + store(2) + "M:\n" + store(3), false},
+		{"loop", "mov.u32 %r2, %tx;\nH: setp.eq.u32 %p1, %r2, 0;\n@%p1 bra E;\n" + store(1) + "sub.u32 %r2, %r2, 1;\nbra H;\nE:\n" + store(2), false},
+		{"continue", "mov.u32 %r2, 0;\n" + odd + "H: add.u32 %r2, %r2, 1; setp.gt.u32 %p2, %r2, 3;\n@%p2 bra E;\n@%p1 bra H;\n" + store(1) + "bra H;\nE:\n" + store(2), false},
+		{"break", "mov.u32 %r2, 0;\nH: add.u32 %r2, %r2, 1; setp.gt.u32 %p2, %r2, %tx;\n@%p2 bra E;\n" + store(1) + "setp.lt.u32 %p3, %r2, 5;\n@%p3 bra H;\n" + store(3) + "E:\n" + store(2), false},
+		{"exit", odd + "@%p1 bra L;\n" + store(1) + "exit;\nL:\n" + store(2), false},
+		{"either", "setp.lt.u32 %p1, %tx, 4; setp.gt.u32 %p2, %tx, 20;\n@%p1 bra X;\n" + store(1) + "@%p2 bra X;\n" + store(2) + "bra Z;\nX:\n" + store(3) + "Z:\n" + store(4), false},
+		{"index", "and.b32 %r1, %tx, 3;\nT: .branchtargets A, B, C, B;\nbrx.idx %r1, T;\nA:\n" + store(1) + "bra E;\nB:\n" + store(2) + "bra E;\nC:\nE:\n" + store(3), false},
+		{"wraps", "add.u32 %r1, %tx, -4; mul.wide.u32 %rd1, %r1, 4; and.b64 %rd1, %rd1, 60; add.u64 %rd1, %out, %rd1; st.global.u32 [%rd1], 1;", false},
+		{"wraps unknown", "add.u32 %r1, %tx, %n; mul.wide.u32 %rd1, %r1, 4; and.b64 %rd1, %rd1, 60; add.u64 %rd1, %out, %rd1; st.global.u32 [%rd1], 1;", false},
+		{"own memory", ".local .align 4 .b8 box[64];\nmov.u64 %rd1, box; st.local.u32 [%rd1], %tx; cvta.local.u64 %rd2, %rd1; setp.ne.u32 %p1, %n, 7; selp.b64 %rd2, %rd2, %out, %p1;\n" +
+			"ld.u32 %r1, [%rd2]; st.global.u32 [%mine], %r1;", false},
+		{"barrier in a branch", odd + "@%p1 bra L;\nbar.sync 0;\nL:\n" + store(2), false},
+		{"guarded exit", odd + "@%p1 exit;\n" + store(1), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(c.body))
+			for _, block := range []int{32, 45, 1} {
+				for seed := range uint64(4) {
+					l := g.prepare(launch{grid: 2, block: block, out: g.buffer(4 * 45 * 2), n: ^uint32(3)})
+					l.Schedule, l.Seed = Lockstep, seed
+					d := &diff{t: t, exact: true}
+					if _, err := d.Run(t.Context(), l); err != nil && !errors.Is(err, ErrDeadlock) {
+						t.Error(err)
+					}
+					if d.strict == 0 {
+						t.Error("the outcome on ref depends on the schedule")
+					}
+					if _, err := g.prog.text(l, false); (err != nil) != c.ref {
+						t.Errorf("ref runs it: %v, want %v", err, c.ref)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -30,7 +30,8 @@ type compiler struct {
 	runs            []int32    // the oRun of region, which have places in it
 	stores          bool       // region has stores
 	jumps           []jump
-	placed          int // how many of jumps lie in text.ops; the others in region
+	placed          int             // how many of jumps lie in text.ops; the others in region
+	meets           map[uint64]bool // in lockstep: the Meets of branches that lanes may part at
 }
 
 // compile makes the text of an optimised function.
@@ -41,12 +42,22 @@ func compile(f *opt.Func, img *image) *text {
 	for v := range b.reg {
 		b.reg[v] = -1
 	}
-	for b.classify(); !b.check(); b.classify() {
+	b.t.lockstep = f.Env.Lockstep
+	for b.classify(); ; b.classify() {
+		bad := b.check()
+		if len(bad) == 0 {
+			break
+		}
+		if b.t.lockstep { // what hangs on them, joins among it, must be known
+			f.Vary(bad)
+			return compile(f, img)
+		}
 		clear(b.heads)
 		clear(b.file)
 		clear(b.slope)
 	}
 	b.fix()
+	b.partings()
 	b.liveness()
 	b.allocate()
 	for _, bl := range f.Blocks {
@@ -128,21 +139,30 @@ func (b *compiler) classifyValue(v opt.Value, in *opt.Instr) {
 // uniform reports whether v is a scalar that is the same in all lanes.
 func (b *compiler) uniform(v opt.Value) bool { return b.file[v] == scalars && b.slope[v] == slope{} }
 
-// check makes sure that what defines a scalar has scalar arguments of fitting strides. It gives false where that was not
-// so: the values vary now.
-func (b *compiler) check() bool {
-	ok := true
+// partings finds out which Meets lanes may wait at.
+func (b *compiler) partings() {
+	b.meets = map[uint64]bool{}
+	for _, bl := range b.f.Blocks {
+		if t := bl.Term(); t.Op == opt.Switch || t.Op == opt.Branch && b.file[t.Args[0]] != scalars {
+			b.meets[t.Imm] = b.t.lockstep
+		}
+	}
+}
+
+// check makes sure that what defines a scalar has scalar arguments of fitting strides. It gives the values for which that was not
+// so: they vary now.
+func (b *compiler) check() (bad []opt.Value) {
 	for _, bl := range b.f.Blocks {
 		for _, in := range bl.Instrs {
 			for _, v := range in.Dst {
 				if v != opt.NoValue && b.file[v] == scalars && !b.fixed[v] && !b.fits(in, v) {
 					b.f.Values[v].Shape = opt.Shape{Kind: opt.Varying}
-					ok = false
+					bad = append(bad, v)
 				}
 			}
 		}
 	}
-	return ok
+	return bad
 }
 
 func (b *compiler) fits(in *opt.Instr, v opt.Value) bool {
@@ -334,7 +354,7 @@ func (b *compiler) block(bl *opt.Block) {
 	live := append(bitset(nil), b.liveOut[bl.ID]...)
 	for k := len(bl.Instrs) - 1; k >= head; k-- {
 		in := bl.Instrs[k]
-		if waits(in) {
+		if waits(in) || in.Op == opt.Meet && b.meets[in.Imm] {
 			after[k+1] = append(bitset(nil), live...)
 		}
 		for _, v := range in.Dst {
@@ -415,6 +435,11 @@ func (b *compiler) instr(bl *opt.Block, in *opt.Instr) {
 		b.t.enter = b.results(in)
 	case opt.Special:
 		b.special(in)
+	case opt.Meet:
+		if b.meets[in.Imm] {
+			b.flush()
+			b.append(ins{op: oMeet, a: int32(in.Imm)}, 0)
+		}
 	case opt.Jump:
 		b.fuseJump(bl)
 	case opt.Branch:
@@ -524,6 +549,8 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		for k := range bl.Succs {
 			e.succs = append(e.succs, b.edge(bl, k))
 		}
+		e.meet = int32(in.Imm)
+		e.fall = slices.Index(in.Inst.Targets, b.f.Sites[in.Site].At+1)
 	}
 	i := ins{op: effectOps[in.Op], a: int32(len(b.t.effects))}
 	if in.Op == opt.Load || in.Op == opt.Store {

@@ -253,6 +253,11 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				to = &t.edges[in.b]
 			default:
 				x.spent(w, from, pc+1, mask)
+				if t.lockstep {
+					g.ran = w.strain
+					x.forkPath(w, in, taken)
+					return
+				}
 				x.fork(w, v, taken, &t.edges[in.a], &t.edges[in.b])
 				g = &v.groups[v.cur]
 				g.ran = w.strain
@@ -266,6 +271,14 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				from = pc
 				continue
 			}
+		case oMeet:
+			if n := len(w.splits); n > 0 && w.splits[n-1].meet == in.a {
+				x.spent(w, from, pc, mask)
+				g.pc, g.ran, w.regroup = pc+1, w.strain, true
+				return
+			}
+			pc++
+			continue
 		case oSwitch, oExit, oTrap, oFence, oSync, oBuiltin:
 			e, place := &t.effects[in.a], x.places[in.a]
 			x.spent(w, from, pc+1, mask)
@@ -280,6 +293,9 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			g.pc, g.ran = pc+1, w.strain
 			switch in.op {
 			case oSwitch:
+				if t.lockstep {
+					x.switchPath(w, in.a)
+				}
 				x.forkMany(w, v, e, place)
 			case oExit:
 				x.exit(w, mask, place)
@@ -288,6 +304,9 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			case oFence:
 				x.r.out.fence(w, &e.inst, mask, place)
 			case oSync:
+				if t.lockstep {
+					x.partsAt(w, in.a, behind(pc+1), pc+1)
+				}
 				x.sync(w, e, mask, place)
 			default:
 				x.builtin(w, e, mask, place)
@@ -322,7 +341,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			}
 			continue
 		case oLoad:
-			if e := &t.effects[in.a]; e.uniform && x.parts(s, e, mask) {
+			if e := &t.effects[in.a]; e.uniform && !t.lockstep && x.parts(s, e, mask) {
 				x.spent(w, from, pc, mask)
 				g, from = x.leave(w, v, pc, mask&(mask-1)), pc
 				mask, s = g.mask, x.scalars(v, g.slot)
@@ -405,6 +424,9 @@ func (x *vecMachine) list(w *warp, in *ins, mask uint32, end uint64, from int32)
 // leave parts the lanes of rest from the running group: they stay at pc while the others, which can make the step, go
 // on, so that the two do not meet again at once.
 func (x *vecMachine) leave(w *warp, v *vecWarp, pc int32, rest uint32) *group {
+	if x.t.lockstep {
+		panic("BUG: lanes in lockstep go apart")
+	}
 	v.groups[v.cur].pc, v.groups[v.cur].ran = pc, w.strain
 	x.part(v, v.cur, rest)
 	v.several, v.next = true, min(v.next, pc)

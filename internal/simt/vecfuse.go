@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/opt"
 )
@@ -90,6 +91,9 @@ func (b *compiler) fuseBranch(bl *opt.Block) {
 	c := bl.Term().Args[0]
 	if b.file[c] == scalars {
 		i.op, code = oBranchS, lanes.OpIfScalar
+	} else if t := bl.Term(); b.t.lockstep {
+		i.d, i.fn = int32(len(b.t.effects)), uint16(t.Aux)
+		b.t.effects = append(b.t.effects, effect{inst: inst{Inst: &isa.Inst{}}, site: t.Site, bar: -1, meet: int32(t.Imm)})
 	}
 	i.c = b.reg[c]
 	b.segment()

@@ -39,6 +39,9 @@ func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
 func (x *vecMachine) meet(w *warp, g *group, e *effect, pc int32, place uint32) bool {
 	c := w.cta
 	b := &c.bars[e.bar]
+	if x.t.lockstep && b.told {
+		return false // lanes count for others
+	}
 	if b.expect != allThreads {
 		if b.expect != 0 {
 			return false

@@ -32,6 +32,7 @@ type text struct {
 	scalars, v32, v64, preds int // sizes of the files
 	local                    int // bytes of local memory a thread
 	sites                    []opt.Site
+	lockstep                 bool
 	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
 	// registers that their parameters come in, by parcel.
 	units []*text
@@ -130,6 +131,8 @@ type effect struct {
 	fn       *isa.Func
 	call     *vecCall
 	succs    []int32 // Switch: edges
+	meet     int32   // in lockstep, of a branch or Switch: the oMeet; -1 for none
+	fall     int     // and of a Switch: the index in succs of those that fall through, -1 for none
 }
 
 // row is an instruction that is computed lane by lane.
@@ -159,8 +162,9 @@ type opcode uint16
 // The operations. "S" after a name: the last source is a scalar.
 const (
 	oJump     opcode = iota // a: edge
-	oBranch                 // c: predicate; a, b: edges
+	oBranch                 // c: predicate; a, b: edges; in lockstep d: effect, fn: 1 if b is the edge of those that fall through
 	oBranchS                // c: scalar; a, b: edges
+	oMeet                   // in lockstep: lanes meet that parted at effects whose meet is a
 	oSwitch                 // a: effect
 	oExit                   // a: effect; and for all down to oMemory
 	oTrap                   //

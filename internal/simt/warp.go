@@ -51,8 +51,9 @@ type warp struct {
 
 	// Lockstep only.
 	splits  []split
-	at      split // where the last step stood and where lanes that part there meet again
-	stalled bool  // the running path waits for something
+	at      split  // where the last step stood and where lanes that part there meet again
+	parted  uint64 // splits so far
+	stalled bool   // the running path waits for something
 
 	polls    uint64 // since the scheduler last looked
 	writes   uint64
@@ -86,7 +87,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.whole = 0
 	w.period = r.patience()
 	w.check = w.period
-	w.splits, w.stalled = w.splits[:0], false
+	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
 	w.polls, w.writes = 0, 0
 	if w.stood {
 		w.stands, w.stood = [32]uint64{}, false
@@ -153,7 +154,10 @@ func (r *run) patience() uint64 {
 func (w *warp) choose(r *run) {
 	w.regroup = false
 	if r.l.Schedule == Lockstep {
-		w.choosePath(r)
+		if w.group = r.choosePath(w); w.group != 0 {
+			w.lead = bits.TrailingZeros32(w.group)
+		}
+		w.others = false
 		return
 	}
 	for m := w.group & w.ready; m != 0; m &= m - 1 {
@@ -229,87 +233,4 @@ func (w *warp) jump(mask uint32, pc int32) {
 	for m := mask; m != 0; m &= m - 1 {
 		w.lanes[bits.TrailingZeros32(m)].pc = pc
 	}
-}
-
-// split is a divergence of a warp in lockstep: path runs until its lanes stand where they meet the others again, then
-// the others do.
-type split struct {
-	all, path, other uint32
-	place            uint32 // of the instruction that split them
-	depth, pc        int32  // where they meet; pc -1: when they have returned from that depth
-}
-
-// met reports whether ln stands where the lanes of the split meet again.
-func (s *split) met(ln *lane) bool {
-	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
-}
-
-// choosePath is choose for warps in lockstep.
-func (w *warp) choosePath(r *run) {
-	for {
-		path, top := w.live, (*split)(nil)
-		if n := len(w.splits); n > 0 {
-			top = &w.splits[n-1]
-			path = 0
-			for m := top.path & w.live; m != 0; m &= m - 1 {
-				if i := bits.TrailingZeros32(m); !top.met(&w.lanes[i]) {
-					path |= 1 << i
-				}
-			}
-			if path == 0 && top.other != 0 {
-				top.path, top.other = top.other, 0
-				w.at = *top
-				if on := top.path & w.live; on != 0 {
-					r.out.branch(event.Else, w, top.place, on, 0)
-				}
-				continue
-			}
-			if path == 0 {
-				r.out.branch(event.Reconverge, w, top.place, top.all&w.live, 0)
-				w.splits = w.splits[:n-1]
-				continue
-			}
-		}
-		if path == 0 {
-			w.group, w.stalled = 0, true // every lane has exited
-			return
-		}
-		first := w.firstOf(path, r)
-		if first == path {
-			w.group, w.lead, w.others = path, bits.TrailingZeros32(path), false
-			w.stalled = path&w.ready != path
-			return
-		}
-		s := w.at
-		s.all, s.path, s.other = path, first, path&^first
-		w.splits = append(w.splits, s)
-		r.out.branch(event.Branch, w, s.place, first, s.other)
-	}
-}
-
-// firstOf gives the lanes of path that run first where it parts: those that fall through, the lowest lane's otherwise.
-// A seed may turn it round.
-func (w *warp) firstOf(path uint32, r *run) uint32 {
-	var first order
-	lanes := uint32(0)
-	for m := path; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		switch o := w.lanes[i].order(); {
-		case lanes == 0 || o.place == w.at.place+1 && first.place != o.place:
-			first, lanes = o, 1<<i
-		case o == first:
-			lanes |= 1 << i
-		}
-	}
-	if r.l.Seed != 0 && lanes != path && r.rng.next()&1 == 0 {
-		rest := path &^ lanes
-		o := w.lanes[bits.TrailingZeros32(rest)].order()
-		lanes = 0
-		for m := rest; m != 0; m &= m - 1 {
-			if i := bits.TrailingZeros32(m); w.lanes[i].order() == o {
-				lanes |= 1 << i
-			}
-		}
-	}
-	return lanes
 }

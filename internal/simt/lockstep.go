@@ -1,0 +1,217 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// split is a divergence of a warp in lockstep: path runs until its lanes stand where they meet the others again, then
+// the others do.
+type split struct {
+	all, path, other uint32
+	place            uint32 // of the instruction that split them
+	depth, pc        int32  // ref: where they meet; pc -1: when they have returned from that depth
+	meet             int32  // warp: where they meet, see vecMachine.met
+	behind           int32  // warp: where those stand that fall through
+}
+
+// choosePath gives the lanes of a warp in lockstep that run next, all of which stand at one place; 0 when every lane has
+// exited. The warp is stalled afterwards when one of them waits.
+func (r *run) choosePath(w *warp) uint32 {
+	for {
+		path, top := w.live, (*split)(nil)
+		if n := len(w.splits); n > 0 {
+			top = &w.splits[n-1]
+			path = top.path & w.live
+			path &^= r.m.met(w, top, path)
+			if path == 0 && top.other != 0 {
+				top.path, top.other = top.other, 0
+				w.at = *top
+				if on := top.path & w.live; on != 0 {
+					r.out.branch(event.Else, w, top.place, on, 0)
+				}
+				continue
+			}
+			if path == 0 {
+				r.out.branch(event.Reconverge, w, top.place, top.all&w.live, 0)
+				w.splits = w.splits[:n-1]
+				continue
+			}
+		}
+		if path == 0 {
+			w.stalled = true
+			return 0
+		}
+		first := r.firstOf(w, path)
+		if first == path {
+			w.stalled = path&w.ready != path
+			return path
+		}
+		s := w.at
+		s.all, s.path, s.other = path, first, path&^first
+		w.splits = append(w.splits, s)
+		w.parted++
+		r.out.branch(event.Branch, w, s.place, first, s.other)
+	}
+}
+
+// firstOf gives the lanes of path that run first where it parts: those that fall through, the lowest lane's otherwise.
+// A seed may turn it round: for each warp by itself, so that what a warp does hangs on no other.
+func (r *run) firstOf(w *warp, path uint32) uint32 {
+	first := r.m.beside(w, path, bits.TrailingZeros32(path))
+	if first == path {
+		return path
+	}
+	if fallen := r.m.fallen(w, path); fallen != 0 {
+		first = fallen
+	}
+	if r.l.Seed != 0 {
+		g := newRNG(r.l.Seed ^ uint64(w.number)<<32 ^ w.parted)
+		if g.next()&1 == 0 {
+			rest := path &^ first
+			first = r.m.beside(w, rest, bits.TrailingZeros32(rest))
+		}
+	}
+	return first
+}
+
+// met implements machine.
+func (m refMachine) met(w *warp, s *split, mask uint32) uint32 {
+	met := uint32(0)
+	for l := mask; l != 0; l &= l - 1 {
+		if i := bits.TrailingZeros32(l); s.met(&w.lanes[i]) {
+			met |= 1 << i
+		}
+	}
+	return met
+}
+
+// met reports whether ln stands where the lanes of the split meet again.
+func (s *split) met(ln *lane) bool {
+	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
+}
+
+// beside implements machine.
+func (m refMachine) beside(w *warp, mask uint32, lane int) uint32 {
+	beside, o := uint32(0), w.lanes[lane].order()
+	for l := mask; l != 0; l &= l - 1 {
+		if i := bits.TrailingZeros32(l); w.lanes[i].order() == o {
+			beside |= 1 << i
+		}
+	}
+	return beside
+}
+
+// fallen implements machine.
+func (m refMachine) fallen(w *warp, mask uint32) uint32 {
+	fallen := uint32(0)
+	for l := mask; l != 0; l &= l - 1 {
+		if i := bits.TrailingZeros32(l); w.lanes[i].place() == w.at.place+1 {
+			fallen |= 1 << i
+		}
+	}
+	return fallen
+}
+
+// The warp engine.
+
+// Where lanes meet that parted at an instruction at which they may wait: right behind it (split.meet). Other numbers are those
+// of an oMeet, and -1 is where lanes exit.
+func behind(pc int32) int32 { return -2 - pc }
+
+// partsAt notes where lanes meet that part at effect i; fall is where those go on that fall through.
+func (x *vecMachine) partsAt(w *warp, i, meet, fall int32) {
+	w.at = split{place: x.places[i], meet: meet, behind: fall}
+}
+
+// forkPath parts the running group at a branch: the lanes of taken go over edge a, the others over b.
+func (x *vecMachine) forkPath(w *warp, in *ins, taken uint32) {
+	v, t := w.vec, x.t
+	k := x.part(v, v.cur, v.groups[v.cur].mask&^taken)
+	x.follow(v, &v.groups[v.cur], &t.edges[in.a])
+	x.follow(v, &v.groups[k], &t.edges[in.b])
+	fall := [2]int32{in.a, in.b}[in.fn]
+	x.partsAt(w, in.d, t.effects[in.d].meet, t.edges[fall].to)
+	w.regroup = true
+}
+
+// switchPath notes where lanes meet that part at an indexed branch.
+func (x *vecMachine) switchPath(w *warp, i int32) {
+	e, fall := &x.t.effects[i], int32(-1)
+	if e.fall >= 0 {
+		fall = x.t.edges[e.succs[e.fall]].to
+	}
+	x.partsAt(w, i, e.meet, fall)
+}
+
+// met implements machine. Lanes have come to an oMeet when they stand at it or behind it.
+func (x *vecMachine) met(w *warp, s *split, mask uint32) uint32 {
+	met, code := uint32(0), x.t.code
+	for i := range w.vec.groups {
+		g := &w.vec.groups[i]
+		if g.mask&mask == 0 {
+			continue
+		}
+		if in := &code[g.pc]; in.op == oMeet && in.a == s.meet {
+			g.pc++
+		}
+		if s.meet <= behind(0) && g.pc == behind(s.meet) || g.pc > 0 && code[g.pc-1].op == oMeet && code[g.pc-1].a == s.meet {
+			met |= g.mask
+		}
+	}
+	return met & mask
+}
+
+// beside implements machine.
+func (x *vecMachine) beside(w *warp, mask uint32, lane int) uint32 {
+	beside, pc := uint32(0), w.vec.groupOf(lane).pc
+	for i := range w.vec.groups {
+		if g := &w.vec.groups[i]; g.pc == pc {
+			beside |= g.mask
+		}
+	}
+	return beside & mask
+}
+
+// fallen implements machine.
+func (x *vecMachine) fallen(w *warp, mask uint32) uint32 {
+	fallen := uint32(0)
+	for i := range w.vec.groups {
+		if g := &w.vec.groups[i]; g.pc == w.at.behind {
+			fallen |= g.mask
+		}
+	}
+	return fallen & mask
+}
+
+// choosePath makes one group of the lanes that run next and lets it run.
+func (x *vecMachine) choosePath(w *warp) {
+	v := w.vec
+	v.cur = 0 // the others have moved up
+	path := x.r.choosePath(w)
+	if path == 0 || w.stalled {
+		return
+	}
+	v.cur = -1
+	for i := 0; i < len(v.groups); i++ {
+		g := &v.groups[i]
+		switch {
+		case g.mask&path == 0:
+			continue
+		case g.mask&^path != 0:
+			panic("BUG: a group of two paths")
+		case v.cur < 0:
+			v.cur = i
+			continue
+		}
+		cur := &v.groups[v.cur]
+		if m := x.t.meet[g.pc]; m < 0 || !x.agree(v, x.t, cur, g) {
+			panic("BUG: lanes in lockstep meet with scalars that differ")
+		}
+		cur.mask |= g.mask
+		v.slots &^= 1 << g.slot
+		v.groups = append(v.groups[:i], v.groups[i+1:]...)
+		i--
+	}
+}
