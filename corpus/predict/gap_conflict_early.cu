@@ -13,14 +13,14 @@ __device__ void unlock(int *mutex) {
 
 __global__ void run(int *mutex, int *x, volatile int *y) {
   if (threadIdx.x == 0) {
-    *x = 1; // gap error:missing-barrier
+    *x = 1; // gap error:missing-lock
     lock(mutex);
     *y += 1;
     unlock(mutex);
   } else if (threadIdx.x == 32) {
     lock(mutex);
     *y += 1;
-    *x = 2; // gap error:missing-barrier
+    *x = 2; // gap error:missing-lock
     unlock(mutex);
   }
 }

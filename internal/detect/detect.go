@@ -151,6 +151,16 @@ type Sync struct {
 	Lanes uint32 // the lanes that a bar.warp.sync ordered with each other
 }
 
+// Section is a critical section.
+type Section struct {
+	Lock     uint64 // address of the lock
+	Shared   bool   // in shared memory
+	From, To uint32 // places of what completed the acquire, and of the release; To is 0 when it was not seen
+	Launch   event.Launch
+	Warp     uint32
+	Lane     int
+}
+
 // Finding is one defect.
 type Finding struct {
 	Class     Class
@@ -158,12 +168,13 @@ type Finding struct {
 	Severity  Severity
 	Detector  string
 	Predicted bool
-	Count     int      // racing pairs of dynamic accesses seen (for a race); occurrences otherwise
-	Addresses int      // distinct bytes concerned; 0 when not counted
-	Message   string   // one sentence: what is wrong and why nothing orders it
-	Fix       string   // one sentence: what would order it
-	Accesses  []Access // the earlier first
-	NoSync    bool     // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
+	Count     int       // racing pairs of dynamic accesses seen (for a race); occurrences otherwise
+	Addresses int       // distinct bytes concerned; 0 when not counted
+	Message   string    // one sentence: what is wrong and why nothing orders it
+	Fix       string    // one sentence: what would order it
+	Accesses  []Access  // the earlier first
+	Sections  []Section // of a predicted race: the two critical sections whose order hid it, the earlier first; none when not known
+	NoSync    bool      // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
 }
 
 // Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.

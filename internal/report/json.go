@@ -52,18 +52,19 @@ type jsonSkipped struct {
 }
 
 type jsonFinding struct {
-	ID        string       `json:"id"`
-	Class     detect.Class `json:"class"`
-	Kind      detect.Kind  `json:"kind"`
-	Severity  string       `json:"severity"`
-	Detector  string       `json:"detector"`
-	Also      []string     `json:"also_found_by,omitempty"`
-	Predicted bool         `json:"predicted,omitempty"`
-	Kernel    string       `json:"kernel"`
-	Count     int          `json:"count"`
-	Message   string       `json:"message"`
-	Fix       string       `json:"fix"`
-	Accesses  []jsonAccess `json:"accesses"`
+	ID        string        `json:"id"`
+	Class     detect.Class  `json:"class"`
+	Kind      detect.Kind   `json:"kind"`
+	Severity  string        `json:"severity"`
+	Detector  string        `json:"detector"`
+	Also      []string      `json:"also_found_by,omitempty"`
+	Predicted bool          `json:"predicted,omitempty"`
+	Kernel    string        `json:"kernel"`
+	Count     int           `json:"count"`
+	Message   string        `json:"message"`
+	Fix       string        `json:"fix"`
+	Accesses  []jsonAccess  `json:"accesses"`
+	Sections  []jsonSection `json:"sections,omitempty"`
 }
 
 type jsonAccess struct {
@@ -144,6 +145,9 @@ func findingJSON(f *Finding) jsonFinding {
 			ja.Address = fmt.Sprintf("%#x", a.Address)
 		}
 		j.Accesses = append(j.Accesses, ja)
+	}
+	for i := range f.Sections {
+		j.Sections = append(j.Sections, sectionJSON(&f.Sections[i]))
 	}
 	return j
 }

@@ -104,7 +104,8 @@ type Finding struct {
 	Message   string
 	Fix       string
 	Accesses  []Access
-	NoSync    bool // no Sync is known of any access: that it is nil says nothing
+	Sections  []Section // of a predicted race: the two critical sections whose order hid it, as they came; none when not known
+	NoSync    bool      // no Sync is known of any access: that it is nil says nothing
 }
 
 // OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).

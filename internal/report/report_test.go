@@ -72,7 +72,18 @@ func inAtomic() Finding {
 		Object: atomic.Object}
 	return Finding{Class: detect.Race, Kind: detect.InterKernel, Severity: detect.Warning, Detector: "hb", Predicted: true,
 		Kernel: reduceName, Count: 1, Addresses: 4, Message: "Nothing orders the copy after the kernel.",
-		Fix: "Synchronise the streams.", Accesses: []Access{atomic, host}}
+		Fix: "Synchronise the streams.", Accesses: []Access{atomic, host}, Sections: sections()}
+}
+
+// sections are two critical sections: one taken and given back by functions of the program, one of which no end was seen.
+func sections() []Section {
+	lock := Access{Space: event.Shared, Address: 0x40, Object: Object{Name: "mutex", Named: true, Size: 4}}
+	header := event.Frame{Function: "__threadfence", File: "/opt/nvidia/include/device_functions.hpp", Line: 88, PTXLine: 15}
+	taken := []event.Frame{header, frame(6, 3, 16, "call"), frame(40, 3, 70, "call"), frame(50, 3, 90, "call")}
+	given := []event.Frame{header, frame(11, 3, 26, "call"), frame(43, 3, 76, "call"), frame(50, 3, 90, "call")}
+	first, second := Section{Lock: lock, From: taken, To: given}, Section{Lock: lock, From: taken}
+	second.Lock.Block.X = 1
+	return []Section{first, second}
 }
 
 func outOfBounds() Finding {

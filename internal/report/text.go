@@ -424,6 +424,9 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if f.Message != "" {
 		add("why", "%s", f.Message)
 	}
+	if len(f.Sections) == 2 {
+		add("order", "%s", t.order(&f.Sections[0], &f.Sections[1]))
+	}
 	if f.Fix != "" {
 		add("fix", "%s", f.Fix)
 	}
@@ -456,31 +459,33 @@ func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...an
 
 // addresses gives the object and address of the accesses; both when they differ.
 func (t *Text) addresses(f *Finding) string {
-	one := func(a *Access) string {
-		o := &a.Object
-		var s string
-		switch {
-		case (a.Space == event.Shared || a.Space == event.Local) && o.Name == "":
-			s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
-		case a.Space == event.Shared || a.Space == event.Local:
-			s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
-		case o.Name == "":
-			s = fmt.Sprintf("%#x, in no allocation", a.Address)
-		default:
-			s = fmt.Sprintf("%s (%#x)", t.objectAt(a), a.Address)
-		}
-		if o.Freed {
-			s += ", freed before"
-		} else if o.Named && o.Size > 0 && o.Offset >= o.Size {
-			s += fmt.Sprintf(", whose size is %d bytes", o.Size)
-		}
-		return s
-	}
-	s := one(&f.Accesses[0])
+	s := t.address(&f.Accesses[0])
 	for i := 1; i < len(f.Accesses); i++ {
-		if x := one(&f.Accesses[i]); x != s {
+		if x := t.address(&f.Accesses[i]); x != s {
 			s += "; " + x
 		}
+	}
+	return s
+}
+
+// address gives the object and address of an access.
+func (t *Text) address(a *Access) string {
+	o := &a.Object
+	var s string
+	switch {
+	case (a.Space == event.Shared || a.Space == event.Local) && o.Name == "":
+		s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
+	case a.Space == event.Shared || a.Space == event.Local:
+		s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
+	case o.Name == "":
+		s = fmt.Sprintf("%#x, in no allocation", a.Address)
+	default:
+		s = fmt.Sprintf("%s (%#x)", t.objectAt(a), a.Address)
+	}
+	if o.Freed {
+		s += ", freed before"
+	} else if o.Named && o.Size > 0 && o.Offset >= o.Size {
+		s += fmt.Sprintf(", whose size is %d bytes", o.Size)
 	}
 	return s
 }

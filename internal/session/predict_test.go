@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"runtime"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
@@ -84,6 +85,38 @@ func count(t *testing.T, spec detect.Spec, programs []*corpus.Program) (found, a
 		alarms += d.FalseAlarms
 	}
 	return found, alarms
+}
+
+// TestPredictedSections: what is predicted names two critical sections, by where the kernel takes and gives back a lock.
+func TestPredictedSections(t *testing.T) {
+	predicted := 0
+	for _, r := range CheckCorpus(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0)}, suitePrograms(t, "predict")) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		lines := strings.Split(r.Program.Source, "\n")
+		for _, f := range r.Report.Findings {
+			if !f.Predicted {
+				continue
+			}
+			predicted++
+			if len(f.Sections) != 2 {
+				t.Errorf("%s: %d sections", r.Program.Path(), len(f.Sections))
+			}
+			for _, s := range f.Sections {
+				from, to := s.From[len(s.From)-1], s.To[len(s.To)-1]
+				if l := strings.TrimSpace(lines[from.Line-1]); l != "lock("+s.Lock.Object.Name+");" {
+					t.Errorf("%s: a section begins at %q", r.Program.Path(), l)
+				}
+				if l := strings.TrimSpace(lines[to.Line-1]); l != "unlock("+s.Lock.Object.Name+");" {
+					t.Errorf("%s: a section ends at %q", r.Program.Path(), l)
+				}
+			}
+		}
+	}
+	if predicted != 5 {
+		t.Errorf("%d predicted findings", predicted)
+	}
 }
 
 // TestPredictabilityOfAll compares what every detector says of the suites, as published, with testdata.

@@ -199,6 +199,16 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		}
 		out.Accesses = append(out.Accesses, x)
 	}
+	for i := range f.Sections {
+		s := &f.Sections[i]
+		lock := report.Access{Space: event.Global, Address: s.Lock, Block: s.Launch.BlockOf(s.Warp), Thread: s.Launch.ThreadOf(s.Warp, s.Lane)}
+		if s.Shared {
+			lock.Space = event.Shared
+		}
+		lock.Object = r.object(lock.Space, s.Lock, s.Launch.ID)
+		lock.Object.Freed = false
+		out.Sections = append(out.Sections, report.Section{Lock: lock, From: r.frames(s.From), To: r.frames(s.To)})
+	}
 	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
 	if out.Internal() {
 		out.Severity = detect.Info

@@ -47,6 +47,7 @@ type Detector struct {
 	locations  map[locKey]*location
 	lockStates map[lock.ID]*lockState
 	indexes    []map[granule]int
+	taken      uint32 // critical sections so far
 }
 
 // learned remembers a join into a know.
@@ -102,6 +103,7 @@ func (d *Detector) begin(info event.Launch) {
 	d.join, d.memo = clock.Joiner{}, [2]learned{}
 	clear(d.locations)
 	clear(d.lockStates)
+	d.taken = 0
 }
 
 func (d *Detector) device(e *event.Event) {
@@ -120,7 +122,7 @@ func (d *Detector) device(e *event.Event) {
 	case event.WarpSync:
 		d.warpSync(blk, wi, e)
 	case event.Exit:
-		d.locks(blk, wi, d.tracker.Event(d.batch, e))
+		d.locks(blk, wi, e.Place, d.tracker.Event(d.batch, e))
 		d.exit(blk, wi, e)
 	}
 }
@@ -145,10 +147,10 @@ func (d *Detector) memory(blk *block, wi uint32, e *event.Event) {
 	for split < len(steps) && steps[split].Kind != lock.Acquire {
 		split++
 	}
-	d.locks(blk, wi, steps[:split])
+	d.locks(blk, wi, e.Place, steps[:split])
 	if e.Kind == event.Atomic || e.Order >= event.Volatile {
 		d.strong(blk, wi, e, steps)
 	}
-	d.locks(blk, wi, steps[split:])
+	d.locks(blk, wi, e.Place, steps[split:])
 	d.spread(w, e.Mask)
 }

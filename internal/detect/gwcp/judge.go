@@ -320,6 +320,9 @@ func (d *Detector) report(x *span, at uint64, lane, other int, predicted, sameEv
 		Earlier: d.side(m, x.warp, other, at), Later: d.side(n, a.e.Warp, lane, at)}}
 	if predicted {
 		r.Note = "ordered in this run only because one critical section came before another"
+		if d.found.Takes(&r) {
+			r.Sections = d.swapped(thread{x.warp, uint32(other)}, x.epoch, lane)
+		}
 	}
 	d.found.Add(&r)
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/event"
@@ -32,9 +33,20 @@ type instance struct {
 
 // entry is a critical section in a queue: its acquire, an epoch, and what its release knew.
 type entry struct {
-	by    thread
-	epoch uint32
-	h     *clock.Grid
+	visit
+	h      *clock.Grid
+	merged bool // of two sections
+}
+
+// visit is a critical section as those tell of it who look back.
+type visit struct {
+	by       thread
+	epoch    uint32 // of the acquire
+	number   uint32 // of the launch's, in the order of acquires
+	from, to uint32 // places of acquire and release; to is 0 while it lasts
+	device   bool   // scope of the acquire
+	wide     bool   // scope of the release
+	block    uint32
 }
 
 // maxQueue bounds a queue: beyond, neighbours become one, which orders more than they did.
@@ -66,14 +78,12 @@ type touched struct {
 	h       *clock.Grid // of the release
 }
 
-// section is a critical section.
+// section is a critical section that lasts.
 type section struct {
+	visit
 	lock     *lockState
-	device   bool // scope of the acquire
-	block    uint32
-	owner    thread
-	epoch    uint32 // of the acquire
-	joint    bool   // its owner has met others at a barrier, who may work under its lock
+	told     []*detect.Section // of findings, which want to know its release
+	joint    bool              // its owner has met others at a barrier, who may work under its lock
 	accesses []access
 	index    map[granule]int
 }
@@ -85,13 +95,13 @@ type access struct {
 }
 
 // locks lets lanes acquire and release.
-func (d *Detector) locks(blk *block, wi uint32, steps []lock.Step) {
+func (d *Detector) locks(blk *block, wi, place uint32, steps []lock.Step) {
 	w := &blk.warps[wi]
 	for _, s := range steps {
 		w.each(s.Lanes, func(g *group, lane int) {
 			by := thread{blk.first + wi, uint32(lane)}
 			if s.Kind == lock.Acquire {
-				d.take(g, blk, by, s)
+				d.take(g, blk, by, place, s)
 				return
 			}
 			i := slices.IndexFunc(g.sections, func(x *section) bool { return x.lock.id == s.Lock })
@@ -101,6 +111,10 @@ func (d *Detector) locks(blk *block, wi uint32, steps []lock.Step) {
 			x := g.sections[i]
 			x.lock.holder, x.lock.taker = nil, taker{}
 			if s.Kind == lock.Release {
+				x.to, x.wide = place, s.Device
+				for _, t := range x.told {
+					t.To = place
+				}
 				d.release(g, blk, wi, x, s.Device)
 			}
 			g.sections = without(g.sections, x)
@@ -123,7 +137,7 @@ func (d *Detector) sane(e *event.Event, steps []lock.Step) {
 			continue
 		}
 		st := d.state(s.Lock)
-		if x := st.holder; st.broken || s.Lanes&(s.Lanes-1) == 0 && (x == nil || x.owner.warp == e.Warp && 1<<x.owner.lane == s.Lanes) {
+		if x := st.holder; st.broken || s.Lanes&(s.Lanes-1) == 0 && (x == nil || x.by.warp == e.Warp && 1<<x.by.lane == s.Lanes) {
 			continue
 		}
 		d.forgo(st)
@@ -180,7 +194,7 @@ func (st *lockState) key() locKey {
 }
 
 // take is algorithm 1, ACQUIRE.
-func (d *Detector) take(g *group, blk *block, by thread, s lock.Step) {
+func (d *Detector) take(g *group, blk *block, by thread, place uint32, s lock.Step) {
 	st := d.state(s.Lock)
 	if st.broken {
 		return
@@ -189,7 +203,8 @@ func (d *Detector) take(g *group, blk *block, by thread, s lock.Step) {
 		d.learn(&g.h, blk, x.h)
 		d.learn(&g.p, blk, x.p)
 	})
-	x := &section{lock: st, device: s.Device, block: blk.index, owner: by, epoch: g.epoch, index: d.index()}
+	d.taken++
+	x := &section{visit: visit{by: by, epoch: g.epoch, number: d.taken, from: place, device: s.Device, block: blk.index}, lock: st, index: d.index()}
 	st.holder = x
 	g.sections = append(slices.Clip(g.sections), x)
 }
@@ -233,7 +248,7 @@ func (d *Detector) release(g *group, blk *block, wi uint32, x *section, device b
 		at.lock = st
 	}
 	if !st.broken {
-		st.overlapping(device, blk.index, func(o *instance) { d.dequeue(g, blk, x.owner, o) })
+		st.overlapping(device, blk.index, func(o *instance) { d.dequeue(g, blk, x.by, o) })
 		d.leave(g, blk, wi, x, device)
 	}
 	blk.number++
@@ -254,7 +269,7 @@ func (d *Detector) dequeue(g *group, blk *block, by thread, x *instance) {
 // leave publishes a section that ends.
 func (d *Detector) leave(g *group, blk *block, wi uint32, x *section, device bool) {
 	st := x.lock
-	h := d.run.tree(&g.h, blk, wi, 1<<x.owner.lane, g.epoch)
+	h := d.run.tree(&g.h, blk, wi, 1<<x.by.lane, g.epoch)
 	in := &st.device
 	if !device {
 		if st.blocks == nil {
@@ -271,12 +286,12 @@ func (d *Detector) leave(g *group, blk *block, wi uint32, x *section, device boo
 	} else {
 		in.p = d.join.Join(in.p, d.run.tree(&g.p, blk, 0, 0, 0))
 	}
-	in.enqueue(entry{x.owner, x.epoch, h})
+	in.enqueue(entry{visit: x.visit, h: h})
 	if st.touched == nil {
 		st.touched = map[granule][]touched{}
 	}
 	for _, a := range x.accesses {
-		t := touched{by: x.owner, epoch: g.epoch, device: device, block: blk.index, h: h}
+		t := touched{by: x.by, epoch: g.epoch, device: device, block: blk.index, h: h}
 		list := st.touched[a.at]
 		if a.write != 0 {
 			t.bytes, t.write = a.write, true
@@ -296,7 +311,7 @@ func (x *instance) enqueue(e entry) {
 		const half, quarter = maxQueue / 2, maxQueue / 4
 		for i := 0; i < quarter; i++ {
 			x.queue[i] = x.queue[2*i]
-			x.queue[i].h = x.queue[2*i+1].h
+			x.queue[i].h, x.queue[i].merged = x.queue[2*i+1].h, true
 		}
 		n := quarter + copy(x.queue[quarter:], x.queue[half:])
 		clear(x.queue[n:])

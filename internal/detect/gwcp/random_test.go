@@ -146,14 +146,15 @@ func (m *maker) acquire(o op) {
 	m.holder[o.lock] = o.thread
 	m.held[o.thread] = append(m.held[o.thread], o.lock)
 	m.device[[2]int{o.thread, o.lock}] = o.device
-	cas := event.Event{Kind: event.Atomic, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.CompareAndSwap,
+	o.place = uint32(len(m.ops) + 10)
+	cas := event.Event{Kind: event.Atomic, Place: o.place, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.CompareAndSwap,
 		Order: event.Relaxed, Scope: scopeOf(o.device), Flags: event.FlagRead | event.FlagWrite}
 	if m.r.IntN(2) == 0 {
 		cas.Order = event.Acquire
 		m.emit(o.thread, cas)
 	} else {
 		m.emit(o.thread, cas)
-		m.emit(o.thread, event.Event{Kind: event.Fence, Order: event.SC, Scope: event.ScopeGPU})
+		m.emit(o.thread, event.Event{Kind: event.Fence, Place: o.place, Order: event.SC, Scope: event.ScopeGPU})
 	}
 	m.op(o)
 }
@@ -171,7 +172,8 @@ func (m *maker) release(o op) {
 	o.device = m.device[[2]int{o.thread, o.lock}]
 	m.held[o.thread] = append(append([]int(nil), locks[:i]...), locks[i+1:]...)
 	delete(m.holder, o.lock)
-	exch := event.Event{Kind: event.Atomic, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.Exchange,
+	o.place = uint32(len(m.ops) + 10)
+	exch := event.Event{Kind: event.Atomic, Place: o.place, Space: event.Global, Addr: lockBase + 8*uint64(o.lock), Size: 4, RMW: event.Exchange,
 		Order: event.Relaxed, Scope: scopeOf(o.device), Flags: event.FlagRead | event.FlagWrite}
 	if m.r.IntN(2) == 0 {
 		exch.Order = event.Release
@@ -246,6 +248,46 @@ func verdicts(b *event.Batch, options map[string]string) map[uint32]verdict {
 		out[p] = v
 	}
 	return out
+}
+
+// TestSections checks the critical sections that predicted findings name: they are of one lock, by happens-before the first
+// ends after the earlier access and the second begins before the later one, and GWCP does not order them.
+func TestSections(t *testing.T) {
+	checked := 0
+	for seed := 0; seed < 3000; seed++ {
+		m := newMaker(uint64(seed))
+		b := newBrute(m.ops)
+		d := New(detect.Config{})
+		d.Events(&m.b)
+		for _, f := range d.Findings() {
+			if !f.Predicted {
+				if f.Sections != nil {
+					t.Fatalf("seed %d: an observed race has sections", seed)
+				}
+				continue
+			}
+			if len(f.Sections) != 2 {
+				t.Fatalf("seed %d: %d sections\n%s", seed, len(f.Sections), m)
+			}
+			at := func(place uint32) int { return int(place) - 10 }
+			x, y := at(f.Accesses[0].Place), at(f.Accesses[1].Place)
+			first, second := f.Sections[0], f.Sections[1]
+			rel, acq := at(first.To), at(second.From)
+			r, a := &m.ops[rel], &m.ops[acq]
+			if r.kind != opRelease || a.kind != opAcquire || r.lock != a.lock || first.Lock != second.Lock || first.Lock != lockBase+8*uint64(r.lock) ||
+				!overlapping(r, a) || rel > acq || !b.hb[x][rel] || !b.hb[acq][y] || b.order[rel][y] {
+				t.Fatalf("seed %d: the sections %d-%d and %d-%d do not hide the race of %d and %d\n%s", seed,
+					at(first.From), rel, acq, at(second.To), x, y, m)
+			}
+			if end := at(second.To); second.To != 0 && (m.ops[end].kind != opRelease || m.ops[end].lock != a.lock || m.ops[end].thread != a.thread) {
+				t.Fatalf("seed %d: the second section does not end at %d\n%s", seed, end, m)
+			}
+			checked++
+		}
+	}
+	if checked < 100 {
+		t.Errorf("%d predicted races are too few", checked)
+	}
 }
 
 func (m *maker) String() string {

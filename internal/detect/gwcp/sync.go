@@ -51,7 +51,7 @@ func (d *Detector) fence(blk *block, wi uint32, e *event.Event, steps []lock.Ste
 		}
 		g.epoch = blk.number
 	})
-	d.locks(blk, wi, steps)
+	d.locks(blk, wi, e.Place, steps)
 	d.spread(w, e.Mask)
 }
 
@@ -148,7 +148,7 @@ func (at *location) tells(blk *block, wide bool) bool {
 // other has it.
 func (d *Detector) proper(st *lockState, by thread, lock bool) bool {
 	t := &st.taker
-	return lock && (st.holder == nil || st.holder.owner == by) && (!t.set || t.thread == by)
+	return lock && (st.holder == nil || st.holder.by == by) && (!t.set || t.thread == by)
 }
 
 // patterns says that an access may begin or end a pattern.

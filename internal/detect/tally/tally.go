@@ -13,11 +13,12 @@ import (
 // Race is one race as a detector tells it.
 type Race struct {
 	Facts     detect.Facts
-	Kind      detect.Kind // "": what Facts give
-	Note      string      // the detector's own name for it, for the message; "" for none
-	Predicted bool        // not in the observed order of events, but in another of the same trace
-	Info      bool        // of severity info, whatever Facts say
-	Lanes     int         // threads of the later access that race; 0 counts as 1
+	Kind      detect.Kind      // "": what Facts give
+	Note      string           // the detector's own name for it, for the message; "" for none
+	Predicted bool             // not in the observed order of events, but in another of the same trace
+	Info      bool             // of severity info, whatever Facts say
+	Lanes     int              // threads of the later access that race; 0 counts as 1
+	Sections  []detect.Section // as those of detect.Finding
 }
 
 // Tally collects the races of one detector.
@@ -49,23 +50,39 @@ type address struct {
 // New makes a Tally for the detector of that name.
 func New(detector string) *Tally { return &Tally{detector, map[pair]*entry{}} }
 
-// Add counts a race. Bytes of both accesses' overlap are counted as concerned.
-func (t *Tally) Add(r *Race) {
-	x, y := &r.Facts.Earlier, &r.Facts.Later
-	p := pair{site{x.Place, x.Host}, site{y.Place, y.Host}}
+// Takes says that Add would make the finding of this race, rather than count it as one more of a finding: what is dear to
+// know of it need not be found out otherwise.
+func (t *Tally) Takes(r *Race) bool {
+	e := t.found[r.pair()]
+	return e == nil || e.yields(r)
+}
+
+// pair gives the places of a race.
+func (r *Race) pair() pair {
+	p := pair{site{r.Facts.Earlier.Place, r.Facts.Earlier.Host}, site{r.Facts.Later.Place, r.Facts.Later.Host}}
 	if compare(p.a, p.b) > 0 {
 		p.a, p.b = p.b, p.a
 	}
+	return p
+}
+
+// yields says that r is the better example.
+func (e *entry) yields(r *Race) bool {
+	if r.Info != e.race.Info {
+		return !r.Info
+	}
+	return r.Facts.Category > e.race.Facts.Category || !r.Predicted && e.race.Predicted
+}
+
+// Add counts a race. Bytes of both accesses' overlap are counted as concerned.
+func (t *Tally) Add(r *Race) {
+	x, y := &r.Facts.Earlier, &r.Facts.Later
+	p := r.pair()
 	e := t.found[p]
-	switch {
-	case e == nil:
+	if e == nil {
 		e = &entry{race: *r, addresses: map[address]struct{}{}}
 		t.found[p] = e
-	case r.Info != e.race.Info:
-		if !r.Info {
-			e.race = *r
-		}
-	case r.Facts.Category > e.race.Facts.Category, !r.Predicted && e.race.Predicted:
+	} else if e.yields(r) {
 		e.race = *r
 	}
 	e.count += max(r.Lanes, 1)
@@ -102,7 +119,7 @@ func (t *Tally) Findings() []detect.Finding {
 			f.Message += " (" + t.detector + ": " + e.race.Note + ")"
 		}
 		f.NoSync = e.race.Facts.Earlier.Sync == nil && e.race.Facts.Later.Sync == nil
-		f.Predicted, f.Count, f.Addresses = e.race.Predicted, e.count, len(e.addresses)
+		f.Predicted, f.Count, f.Addresses, f.Sections = e.race.Predicted, e.count, len(e.addresses), e.race.Sections
 		out[i] = f
 	}
 	return out

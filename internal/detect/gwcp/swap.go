@@ -1,0 +1,100 @@
+package gwcp
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/lock"
+)
+
+// swapped gives two critical sections of one lock whose order alone puts an access by a thread at an epoch before that of
+// the actor's lane: the first ends after the one access, the second begins before the other, and GWCP orders neither
+// what they do nor, therefore, the two accesses. Where there are several such pairs it is the one that came first,
+// with a section of the actor's own if there is one. None is given where old sections were merged.
+func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section {
+	me := thread{d.act.e.Warp, uint32(lane)}
+	var id lock.ID
+	var first, second visit
+	for _, i := range slices.SortedFunc(maps.Keys(d.lockStates), compareLocks) {
+		st := d.lockStates[i]
+		visits := st.visits()
+		for _, e := range st.queued() {
+			if e.merged || e.by == me || first.number != 0 && first.number <= e.number || !d.knows(e.h, was, epoch) {
+				continue
+			}
+			if v := d.next(visits, &e.visit, me); v != nil {
+				id, first, second = i, e.visit, *v
+			}
+		}
+	}
+	if first.number == 0 {
+		return nil
+	}
+	sections := []detect.Section{d.section(id, &first), d.section(id, &second)}
+	if x := d.lockStates[id].holder; x != nil && x.number == second.number {
+		x.told = append(x.told, &sections[1])
+	}
+	return sections
+}
+
+func compareLocks(a, b lock.ID) int {
+	shared := func(x lock.ID) int {
+		if x.Shared {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(shared(a)-shared(b), cmp.Compare(a.Block, b.Block), cmp.Compare(a.Addr, b.Addr))
+}
+
+// queued gives the sections of a lock that have ended.
+func (st *lockState) queued() []*entry {
+	var out []*entry
+	add := func(x *instance) {
+		for i := range x.queue {
+			out = append(out, &x.queue[i])
+		}
+	}
+	add(&st.device)
+	for _, b := range slices.Sorted(maps.Keys(st.blocks)) {
+		add(st.blocks[b])
+	}
+	return out
+}
+
+// visits gives the sections of a lock, those that last too, in the order in which they came.
+func (st *lockState) visits() []*visit {
+	var out []*visit
+	for _, e := range st.queued() {
+		out = append(out, &e.visit)
+	}
+	if st.holder != nil {
+		out = append(out, &st.holder.visit)
+	}
+	slices.SortFunc(out, func(a, b *visit) int { return cmp.Compare(a.number, b.number) })
+	return out
+}
+
+// next gives the section among visits that acquired from v, by scopes that overlap, and begins before the access that
+// the actor makes as me: one of its own, or else the next of another thread.
+func (d *Detector) next(visits []*visit, v *visit, me thread) *visit {
+	a := &d.act
+	var out *visit
+	for _, n := range visits {
+		switch {
+		case n.number <= v.number || n.by == v.by || !n.device && !v.wide && n.block != v.block:
+		case n.by == me:
+			return n
+		case out == nil && d.run.behind(&a.view.h, a.blk, n.by.warp, 1<<n.by.lane, n.epoch) == 0:
+			out = n
+		}
+	}
+	return out
+}
+
+// section tells of a section to people.
+func (d *Detector) section(id lock.ID, v *visit) detect.Section {
+	return detect.Section{Lock: id.Addr, Shared: id.Shared, From: v.from, To: v.to, Launch: d.run.info, Warp: v.by.warp, Lane: int(v.by.lane)}
+}
