@@ -16,6 +16,7 @@
 package corpus
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +37,7 @@ import (
 //go:embed predict_norace
 //go:embed race
 //go:embed scoped
+//go:embed scopedapps
 var files embed.FS
 
 // The folders that the others are measured by.
@@ -47,10 +50,11 @@ const (
 
 // Folder is a folder of programs.
 type Folder struct {
-	Name  string
-	Wants Wanting
-	Lines int  // the most lines of a source
-	Suite bool // programs that a paper describes; testdata/NAME.txt of package session says how each detector judges them
+	Name   string
+	Wants  Wanting
+	Lines  int  // the most lines of a source
+	Plants bool // sources have switches that plant races, and are clean without: see Program.Plant
+	Suite  bool // programs that a paper describes; testdata/NAME.txt of package session says how each detector judges them
 }
 
 // Wanting says which programs of a folder have expectations.
@@ -73,12 +77,14 @@ func Folders() []Folder {
 		{Name: "predict_norace", Wants: None, Lines: 60, Suite: true},
 		{Name: Race, Wants: Each, Lines: 60},
 		{Name: "scoped", Wants: Some, Lines: 60, Suite: true},
+		{Name: "scopedapps", Wants: Each, Lines: 130, Plants: true, Suite: true},
 	}
 }
 
 // Program is one program of the corpus.
 type Program struct {
-	Name   string // "transpose"
+	Name   string // "transpose"; "search@3" is search with its plant 3
+	Plant  int    // which of its source's switches is on; 0: none
 	Dir    string // its folder's name
 	Suite  bool   // as Folder.Suite
 	Source string // CUDA C++, as in Dir/Name.cu
@@ -90,6 +96,12 @@ type Program struct {
 
 // Racy says that a race is expected, or known to be there.
 func (p *Program) Racy() bool { return p.Dir != Fault && len(p.Wants)+len(p.Gaps) > 0 }
+
+// File is the path of its source within the corpus: "race/transpose.cu". Programs that differ by what is planted share it.
+func (p *Program) File() string {
+	name, _, _ := strings.Cut(p.Name, "@")
+	return p.Dir + "/" + name + ".cu"
+}
 
 // Path is the program's name within the corpus: "race/transpose". Names alone are not unique: a racy program and its
 // corrected twin share one.
@@ -139,12 +151,12 @@ func load(fsys fs.FS, folders []Folder) ([]*Program, error) {
 				}
 				continue
 			}
-			p, err := loadProgram(fsys, folder, name)
+			loaded, err := loadPrograms(fsys, folder, name)
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			programs = append(programs, p)
+			programs = append(programs, loaded...)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -159,8 +171,8 @@ func splitExt(file string) (name, ext string) {
 	return strings.TrimSuffix(file, ext), ext
 }
 
-// loadProgram reads the program name in a folder.
-func loadProgram(fsys fs.FS, folder Folder, name string) (*Program, error) {
+// loadPrograms reads the program name in a folder, and what it is with each of its plants.
+func loadPrograms(fsys fs.FS, folder Folder, name string) ([]*Program, error) {
 	dir := folder.Name
 	var text [3][]byte
 	var errs []error
@@ -175,30 +187,70 @@ func loadProgram(fsys fs.FS, folder Folder, name string) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{Name: name, Dir: dir, Suite: folder.Suite, Source: string(text[0]), PTX: string(text[1]), Launch: text[2]}
-	var err error
-	if p.Wants, p.Gaps, err = ParseWants(p.Path()+".cu", p.Source); err != nil {
-		return nil, err
+	plants := 0
+	if folder.Plants {
+		for i, m := range plantMark.FindAllStringSubmatch(p.Source, -1) {
+			if plants = i + 1; m[1] != strconv.Itoa(plants) {
+				return nil, fmt.Errorf("%s: plant %s stands where %d should", p.File(), m[1], plants)
+			}
+		}
+		if plants == 0 {
+			return nil, fmt.Errorf("%s: a program of %s says what it can plant (// plant 1: what)", p.File(), dir)
+		}
 	}
-	wants := slices.Concat(p.Wants, p.Gaps)
-	switch {
-	case folder.Wants == None && len(wants) > 0:
-		return nil, fmt.Errorf("%s.cu:%d: a program of %s has no want", p.Path(), wants[0].Line, dir)
-	case folder.Wants == Each && len(wants) == 0:
-		return nil, fmt.Errorf("%s.cu: a program of %s has at least one want", p.Path(), dir)
+	programs := []*Program{p}
+	for n := 1; n <= plants; n++ {
+		q := *p
+		q.Name, q.Plant, q.Launch = fmt.Sprintf("%s@%d", name, n), n, planted(p.Launch, n)
+		programs = append(programs, &q)
 	}
-	return p, nil
+	for _, p := range programs {
+		errs = append(errs, p.expect(folder, plants))
+	}
+	return programs, errors.Join(errs...)
 }
+
+// planted is a launch file with plant n: a kernel of template argument <0> gets <n> instead. What the program then leaves in
+// memory is not promised.
+func planted(launch []byte, n int) []byte {
+	launch, _, _ = bytes.Cut(launch, []byte("\n[[expect]]"))
+	return bytes.ReplaceAll(launch, []byte(`<0>"`), fmt.Appendf(nil, `<%d>"`, n))
+}
+
+// expect reads what the source says of the program.
+func (p *Program) expect(folder Folder, plants int) error {
+	var err error
+	if p.Wants, p.Gaps, err = parseWants(p.File(), p.Source, p.Plant, plants); err != nil {
+		return err
+	}
+	wants, clean := slices.Concat(p.Wants, p.Gaps), folder.Wants == None || folder.Plants && p.Plant == 0
+	switch {
+	case clean && len(wants) > 0:
+		return fmt.Errorf("%s:%d: a program of %s has no want", p.File(), wants[0].Line, p.Dir)
+	case folder.Wants == Each && !clean && len(wants) == 0:
+		return fmt.Errorf("%s.cu: a program of %s has at least one want", p.Path(), p.Dir)
+	}
+	return nil
+}
+
+// plantMark says what a switch plants.
+var plantMark = regexp.MustCompile(`(?m)^// plant (\d+): \S`)
 
 // wantMark introduces expectations. Tabs or more spaces around it would make a want that nobody reads, so ParseWants
 // refuses every other spelling that begins like it.
 var (
 	wantMark = regexp.MustCompile(`//\s*(want|gap)\b(.*)`)
-	wantWord = regexp.MustCompile(`^(error|warning|info):([a-z]+(?:-[a-z]+)*)$`)
+	wantWord = regexp.MustCompile(`^(error|warning|info):([a-z]+(?:-[a-z]+)*)(?:@(\d+(?:,\d+)*))?$`)
 )
 
 // ParseWants reads the expectations of a source: on any line, `// want` or `// gap` and one or more SEVERITY:KIND, separated
 // by spaces, to the end of the line. Errors are positioned by name and line; all of them are given.
 func ParseWants(name, source string) (wants, gaps []Want, err error) {
+	return parseWants(name, source, 0, 0)
+}
+
+// parseWants reads the expectations for one of so many plants. Those of a plant read SEVERITY:KIND@PLANT[,PLANT...].
+func parseWants(name, source string, plant, plants int) (wants, gaps []Want, err error) {
 	var errs []error
 	for i, line := range strings.Split(source, "\n") {
 		m := wantMark.FindStringSubmatch(line)
@@ -219,6 +271,15 @@ func ParseWants(name, source string) (wants, gaps []Want, err error) {
 				errs = append(errs, fmt.Errorf("%s:%d: bad "+m[1]+" %q: it reads SEVERITY:KIND, the severity error, warning or info", name, i+1, word))
 				continue
 			}
+			if f[3] != "" {
+				here, err := plantsOf(f[3], plants)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s:%d: bad "+m[1]+" %q: %w", name, i+1, word, err))
+				}
+				if !slices.Contains(here, plant) {
+					continue
+				}
+			}
 			w := Want{Line: i + 1, Severity: f[1], Kind: f[2]}
 			if slices.Contains(*list, w) {
 				errs = append(errs, fmt.Errorf("%s:%d: %s %q stands here twice", name, i+1, m[1], word))
@@ -230,6 +291,18 @@ func ParseWants(name, source string) (wants, gaps []Want, err error) {
 	slices.SortFunc(wants, compareWants)
 	slices.SortFunc(gaps, compareWants)
 	return wants, gaps, errors.Join(errs...)
+}
+
+// plantsOf reads a list of plants.
+func plantsOf(list string, plants int) (out []int, err error) {
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > plants {
+			return nil, fmt.Errorf("there is no plant %s", word)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }
 
 func compareWants(a, b Want) int {

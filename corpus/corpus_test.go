@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -111,7 +112,7 @@ func TestPlaces(t *testing.T) {
 			if files[m[1]] == "" {
 				t.Errorf("%s.ptx: .loc of file %s, which is not declared", p.Path(), m[1])
 			}
-			if files[m[1]] == p.Name+".cu" {
+			if files[m[1]] == path.Base(p.File()) {
 				lines[m[2]] = true
 			}
 		}
@@ -133,9 +134,12 @@ func TestFresh(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, p := range all(t) {
+		if p.Plant > 0 {
+			continue
+		}
 		t.Run(p.Path(), func(t *testing.T) {
 			t.Parallel()
-			ptx, err := compile.PTX(nvcc, p.Path()+".cu")
+			ptx, err := compile.PTX(nvcc, p.File())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,6 +201,43 @@ func TestLoadErrors(t *testing.T) {
 		delete(fsys, test.remove)
 		if _, err := load(fsys, four); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("with %q without %q: error %v, want %q", test.add, test.remove, err, test.want)
+		}
+	}
+}
+
+// TestPlants loads a program with switches: each plant is a program with the launch file and the expectations of its own.
+func TestPlants(t *testing.T) {
+	folder := []Folder{{Name: "apps", Plants: true}}
+	load := func(source string) ([]*Program, error) {
+		return load(fstest.MapFS{"apps/a.cu": {Data: []byte(source)}, "apps/a.ptx": {},
+			"apps/a.toml": {Data: []byte("kernel = \"a<0>\"\n[[expect]]\nbuffer = \"x\"\n")}}, folder)
+	}
+	programs, err := load("// plant 1: this\n// plant 2: that\nx; // want error:unordered@1,2 error:missing-lock@2\ny; // gap error:unordered@1\n")
+	if err != nil || len(programs) != 3 {
+		t.Fatalf("%d programs, error %v", len(programs), err)
+	}
+	lock, line := Want{3, "error", "missing-lock"}, Want{3, "error", "unordered"}
+	for i, want := range []Program{
+		{Name: "a", Launch: []byte("kernel = \"a<0>\"\n[[expect]]\nbuffer = \"x\"\n")},
+		{Name: "a@1", Launch: []byte(`kernel = "a<1>"`), Wants: []Want{line}, Gaps: []Want{{4, "error", "unordered"}}},
+		{Name: "a@2", Launch: []byte(`kernel = "a<2>"`), Wants: []Want{lock, line}},
+	} {
+		p := programs[i]
+		if p.Name != want.Name || p.Plant != i || p.File() != "apps/a.cu" || string(p.Launch) != string(want.Launch) ||
+			!slices.Equal(p.Wants, want.Wants) || !slices.Equal(p.Gaps, want.Gaps) {
+			t.Errorf("got %+v, want %+v", p, want)
+		}
+	}
+	for source, want := range map[string]string{
+		"x;":              "apps/a.cu: a program of apps says what it can plant",
+		"// plant 2: x\n": "apps/a.cu: plant 2 stands where 1 should",
+		"// plant 1: x\n": "apps/a@1.cu: a program of apps has at least one want",
+		"// plant 1: x\n// want error:unordered@2\n":                   `apps/a.cu:2: bad want "error:unordered@2": there is no plant 2`,
+		"// plant 1: x\n// want error:unordered\n":                     "apps/a.cu:2: a program of apps has no want",
+		"// plant 1: x\n// want error:unordered@1 error:unordered@1\n": "stands here twice",
+	} {
+		if _, err := load(source); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", source, err, want)
 		}
 	}
 }

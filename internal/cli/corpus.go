@@ -74,7 +74,7 @@ var wantComment = regexp.MustCompile(`(?m)[ \t]*// (want|gap) .*$`)
 func corpusLines(p *corpus.Program) func(string) []string {
 	lines := strings.Split(wantComment.ReplaceAllString(p.Source, ""), "\n")
 	return func(file string) []string {
-		if file == path.Join("corpus", p.Path()+".cu") {
+		if file == path.Join("corpus", p.File()) {
 			return lines
 		}
 		return nil

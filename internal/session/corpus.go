@@ -36,7 +36,7 @@ func CorpusInput(p *corpus.Program) (*Input, error) {
 	}
 	in := &Input{Images: []cuda.Image{{Name: "corpus/" + p.Path() + ".ptx", Text: p.PTX}}, Launch: l}
 	in.Rename = func(file string) string {
-		if file == p.Name+".cu" {
+		if file == path.Base(p.File()) {
 			return corpusSource(p)
 		}
 		return file
@@ -44,7 +44,7 @@ func CorpusInput(p *corpus.Program) (*Input, error) {
 	return in, nil
 }
 
-func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.Path()+".cu") }
+func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.File()) }
 
 // CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares what is found with what their sources want.
 // Results stand in the order of the programs.
@@ -119,7 +119,7 @@ func linesIn(p *corpus.Program, f *report.Finding) []int {
 		if f.Accesses[j].Doing == "exited" {
 			continue // no threads stand there any more, and a source cannot say what the compiler calls the end of a kernel
 		}
-		if at.File == corpusSource(p) || path.Base(at.File) == p.Name+".cu" && !strings.HasPrefix(at.File, "corpus/") {
+		if at.File == corpusSource(p) || path.Base(at.File) == path.Base(p.File()) && !strings.HasPrefix(at.File, "corpus/") {
 			lines = append(lines, at.Line)
 		}
 	}

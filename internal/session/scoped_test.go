@@ -47,3 +47,31 @@ func TestScoped(t *testing.T) {
 		t.Errorf("racy and clean programs by class: %v, want %v", got, want)
 	}
 }
+
+// TestScopedApps holds the seven applications to table II of the ScoRD paper: as many planted races in each, every one of them
+// found by hb and by scord, and nothing named where nothing is planted.
+func TestScopedApps(t *testing.T) {
+	want := map[string]int{"matmul": 4, "reduction": 2, "rule110": 2, "colouring": 6, "connectivity": 5, "convolution": 1, "treesearch": 6}
+	got := map[string]int{}
+	results := suiteResults(t, "scopedapps")
+	for i := range results {
+		p, r := results[i].Program, results[i].Report
+		for _, d := range r.Detectors {
+			switch {
+			case d.Name == "hb" && d.Misses > 0:
+				t.Errorf("%s: hb misses %d lines", p.Path(), d.Misses)
+			case (d.Name == "hb" || d.Name == "gwcp" || d.Name == "scord") && d.FalseAlarms > 0:
+				t.Errorf("%s: %s has %d false alarms", p.Path(), d.Name, d.FalseAlarms)
+			case d.Name == "scord" && p.Plant > 0 && d.Misses == len(raceLines(p, true)):
+				t.Errorf("%s: scord misses it", p.Path())
+			}
+		}
+		if p.Plant > 0 {
+			name, _, _ := strings.Cut(p.Name, "@")
+			got[name]++
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("planted races: %v, want %v", got, want)
+	}
+}
