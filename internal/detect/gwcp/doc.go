@@ -47,6 +47,8 @@
 //   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did. They are searched from the newest
 //     on, where algorithm 1 stops at the first that is not ordered: definition 1 asks for all.
 //   - The scopes of acquire and release of one section may differ.
+//   - Definition 1 knows no values. A race of two weak stores that write the same is a race, of the severity that detector hb
+//     gives it (a warning): what is there when the later one writes tells what the earlier one wrote.
 //
 // # Blind spots
 //

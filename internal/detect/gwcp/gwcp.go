@@ -14,7 +14,7 @@ var Spec = detect.Spec{
 	Name:    "gwcp",
 	Doc:     "Weak-causally-precedes for GPUs (PreDataR): races of the observed execution, and those of other orders of its critical sections.",
 	Source:  "Dey et al., \"Predictive Data Race Detection for GPUs\", definition 1, algorithms 1 and 2, section 5",
-	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch,
+	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedLaunch,
 	Options: options,
 	New:     func(c detect.Config) detect.Detector { return New(c) },
 }

@@ -29,6 +29,7 @@ type actor struct {
 	view  *view
 	class uint32
 	write bool
+	meets bool // lanes of it write the same bytes
 	spans []part
 }
 
@@ -73,6 +74,7 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	// Loads do not race with each other, and lanes of an atomic operation come one after the other. Lanes of a store that
 	// meet are judged before any is recorded; within tells of them.
 	once := e.Kind != event.Store || e.Order >= event.Relaxed || !d.within(e)
+	a.meets = !once
 	switch {
 	case len(w.groups) == 1:
 		d.lanes(&w.groups[0], e.Mask, true, once)
@@ -227,7 +229,7 @@ func (d *Detector) races(ln *line, x *span, p *part) {
 				late, predicted = hb, false
 			}
 			at := p.addr + uint64(4*g+bits.TrailingZeros8(x.shape.bytes()&p.shape.bytes()))
-			d.report(x, at, lane, bits.TrailingZeros32(late), predicted, false)
+			d.report(x, at, lane, bits.TrailingZeros32(late), predicted, detect.Relation{SameValue: d.sameValue(x, p, lane)})
 		}
 	}
 }
@@ -263,6 +265,42 @@ func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 // reaches says that the scope of a strong access reaches beyond the block.
 func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile }
 
+// sameValue says that a lane of the actor writes what x wrote, in all bytes of which x is the last write. Who writes is told
+// what was there (event.Batch.OldOf); where that is not known, it says false.
+func (d *Detector) sameValue(x *span, p *part, lane int) bool {
+	a := &d.act
+	if a.meets || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
+		return false
+	}
+	value, old := a.b.ValueOf(a.e, lane), a.b.OldOf(a.e, lane)
+	if old == nil {
+		return false
+	}
+	first := a.b.AddrOf(a.e, lane)
+	oldFirst := first
+	if a.e.Size < 4 {
+		oldFirst &^= 3
+	}
+	for gm := x.gm & p.gm; gm != 0; gm &= gm - 1 {
+		g := bits.TrailingZeros32(gm)
+		if p.owners(g)>>uint(lane)&1 == 0 {
+			continue
+		}
+		for m := x.shape.bytes() & p.shape.bytes(); m != 0; m &= m - 1 {
+			at := p.addr + uint64(4*g+bits.TrailingZeros8(m))
+			if byteOf(value, at-first) != byteOf(old, at-oldFirst) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// plainWrite says that an access is a weak store.
+func (c *class) plainWrite() bool { return c.op == detect.Write && c.order == event.Weak }
+
+func byteOf(words []uint64, i uint64) byte { return byte(words[i/8] >> (i % 8 * 8)) }
+
 // within finds lanes of one store that write the same bytes, and says whether there are any.
 func (d *Detector) within(e *event.Event) (any bool) {
 	size := uint64(e.Size)
@@ -280,17 +318,40 @@ func (d *Detector) within(e *event.Event) (any bool) {
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		at := d.batch.AddrOf(e, lane)
-		for o := e.Mask & (1<<uint(lane) - 1); o != 0; o &= o - 1 {
+		with, same := -1, false // the lane to tell of: one that writes something else if there is one
+		for o := e.Mask & (1<<uint(lane) - 1); o != 0 && (with < 0 || same); o &= o - 1 {
 			other := bits.TrailingZeros32(o)
-			if from := d.batch.AddrOf(e, other); from < at+size && at < from+size {
-				x := span{warp: e.Warp, lanes: 1 << uint(other), exec: e.Mask, class: a.class}
-				d.report(&x, max(from, at), lane, other, false, true)
-				any = true
-				break
+			from := d.batch.AddrOf(e, other)
+			if from >= at+size || at >= from+size {
+				continue
+			}
+			if agree := !d.predicted && d.agree(e, lane, other); with < 0 || !agree {
+				with, same = other, agree
 			}
 		}
+		if with < 0 {
+			continue
+		}
+		any = true
+		x := span{warp: e.Warp, lanes: 1 << uint(with), exec: e.Mask, class: a.class}
+		d.report(&x, max(d.batch.AddrOf(e, with), at), lane, with, false, detect.Relation{SameEvent: true, SameValue: same && d.classes[a.class].plainWrite()})
 	}
 	return any
+}
+
+// agree says that two lanes of a store write the same where they meet.
+func (d *Detector) agree(e *event.Event, lane, other int) bool {
+	v, w := d.batch.ValueOf(e, lane), d.batch.ValueOf(e, other)
+	if v == nil {
+		return false
+	}
+	x, y := d.batch.AddrOf(e, lane), d.batch.AddrOf(e, other)
+	for at := max(x, y); at < min(x, y)+uint64(e.Size); at++ {
+		if byteOf(v, at-x) != byteOf(w, at-y) {
+			return false
+		}
+	}
+	return true
 }
 
 // ascending says that each address lies size or more above the one before.
@@ -303,15 +364,16 @@ func ascending(addrs []uint64, size uint64) bool {
 	return true
 }
 
-// report tallies a race of a lane of the actor with a lane of x at the byte at.
-func (d *Detector) report(x *span, at uint64, lane, other int, predicted, sameEvent bool) {
+// report tallies a race of a lane of the actor with a lane of x at the byte at. rel says whether they are of one event and
+// write the same.
+func (d *Detector) report(x *span, at uint64, lane, other int, predicted bool, rel detect.Relation) {
 	if d.predicted && !predicted {
 		return
 	}
 	a := &d.act
 	m, n := &d.classes[x.class], &d.classes[a.class]
-	rel := detect.Relation{SameLaunch: true, SameBlock: x.warp/d.run.wpb == a.blk.index, SameWarp: x.warp == a.e.Warp, SameEvent: sameEvent}
-	rel.Lockstep = rel.SameWarp && !sameEvent && (x.exec>>uint(lane)&1 != 0 || a.e.Mask>>uint(other)&1 != 0)
+	rel.SameLaunch, rel.SameBlock, rel.SameWarp = true, x.warp/d.run.wpb == a.blk.index, x.warp == a.e.Warp
+	rel.Lockstep = rel.SameWarp && !rel.SameEvent && (x.exec>>uint(lane)&1 != 0 || a.e.Mask>>uint(other)&1 != 0)
 	category := detect.Classify(m.side, n.side, rel)
 	if m.side.Atomic && n.side.Atomic {
 		category = detect.ScopeRace

@@ -90,3 +90,31 @@ func TestAnyStream(t *testing.T) {
 		d.Findings()
 	}
 }
+
+// TestSameValueOfLanes: lanes of one store that write the same race as that, unless one of them writes something else.
+func TestSameValueOfLanes(t *testing.T) {
+	for _, c := range []struct {
+		values []uint64
+		order  event.Order
+		want   detect.Kind
+	}{
+		{[]uint64{7, 7, 7}, event.Weak, detect.SameValue},
+		{[]uint64{7, 7, 8}, event.Weak, detect.Unordered},
+		{[]uint64{7, 8, 7}, event.Weak, detect.Unordered},
+		{[]uint64{7, 7, 7}, event.Volatile, detect.VolatileOnly},
+		{nil, event.Weak, detect.Unordered},
+	} {
+		b := stream(t, "0.0.0 rd a")
+		b.Events = b.Events[:1]
+		e := event.Event{Kind: event.Store, Launch: 1, Mask: 7, Place: 1, Size: 4, Space: event.Global, Addr: 64, Flags: event.FlagWrite, Order: c.order}
+		if b.Values = c.values; c.values != nil {
+			e.Flags |= event.FlagValues
+		}
+		b.Events = append(b.Events, e)
+		d := New(detect.Config{})
+		d.Events(b)
+		if f := d.Findings(); len(f) != 1 || f[0].Kind != c.want {
+			t.Errorf("values %v, order %v: %v, want one finding %s", c.values, c.order, f, c.want)
+		}
+	}
+}

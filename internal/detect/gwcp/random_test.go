@@ -2,10 +2,12 @@ package gwcp
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -130,7 +132,8 @@ func (m *maker) access(o op) {
 		o.at += m.r.IntN(8/o.n) * o.n
 	}
 	o.place = uint32(len(m.ops) + 10)
-	e := event.Event{Kind: []event.Kind{event.Load, event.Store, event.Atomic}[o.kind], Space: event.Global, Addr: dataBase + uint64(o.at), Size: uint8(o.n), Place: o.place}
+	e := event.Event{Kind: []event.Kind{event.Load, event.Store, event.Atomic}[o.kind], Space: event.Global, Addr: dataBase + uint64(o.at), Size: uint8(o.n), Place: o.place,
+		Flags: []event.Flags{event.FlagRead, event.FlagWrite, 0}[o.kind]}
 	if o.kind == opAtomic {
 		e.Order, e.Scope, e.Flags = event.Relaxed, scopeOf(o.device), event.FlagRead|event.FlagWrite|event.FlagRed
 	}
@@ -219,7 +222,7 @@ func (m *maker) post(o op) {
 	o.at, o.n = 1000+8*o.lock, 4
 	m.posted[o.lock] = len(m.ops)
 	m.op(o)
-	m.emit(o.thread, event.Event{Kind: event.Store, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU})
+	m.emit(o.thread, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU})
 }
 
 func (m *maker) wait(o op) {
@@ -288,6 +291,65 @@ func TestSections(t *testing.T) {
 	if checked < 100 {
 		t.Errorf("%d predicted races are too few", checked)
 	}
+}
+
+// TestSameValue: two stores race with the same value when the later one writes what is there in all bytes of which the earlier
+// one is the last to write.
+func TestSameValue(t *testing.T) {
+	same, other := 0, 0
+	for seed := 0; seed < 4000; seed++ {
+		m := newMaker(uint64(seed))
+		b := oracle.Remember(&m.b)
+		d := New(detect.Config{})
+		d.Events(b)
+		agree := agreements(b)
+		for _, f := range d.Findings() {
+			x, y := f.Accesses[0], f.Accesses[1]
+			want := x.Op == detect.Write && y.Op == detect.Write && agree[[2]uint32{x.Place, y.Place}]
+			if (f.Kind == detect.SameValue) != want {
+				t.Fatalf("seed %d: %d and %d: %s, want the same value: %v\n%s", seed, x.Place, y.Place, f.Kind, want, m)
+			}
+			switch {
+			case want:
+				same++
+			case x.Op == detect.Write && y.Op == detect.Write:
+				other++
+			}
+		}
+	}
+	if same < 100 || other < 100 {
+		t.Errorf("%d races with the same value and %d with another are too few", same, other)
+	}
+}
+
+// agreements gives the pairs of places of writes, of one lane each, that the later one does not change: the bytes that the
+// earlier one was the last to write, of which there are some.
+func agreements(b *event.Batch) map[[2]uint32]bool {
+	type last struct {
+		place uint32
+		value byte
+	}
+	out, memory := map[[2]uint32]bool{}, map[uint64]last{}
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Kind > event.Atomic || e.Flags&event.FlagWrite == 0 {
+			continue
+		}
+		lane := bits.TrailingZeros32(e.Mask)
+		v := b.ValueOf(e, lane)
+		for j := range uint64(e.Size) {
+			at, value := b.AddrOf(e, lane)+j, byte(v[j/8]>>(j%8*8))
+			if was, ok := memory[at]; ok {
+				p := [2]uint32{was.place, e.Place}
+				before, seen := out[p]
+				out[p] = (before || !seen) && was.value == value
+			}
+		}
+		for j := range uint64(e.Size) {
+			memory[b.AddrOf(e, lane)+j] = last{e.Place, byte(v[j/8] >> (j % 8 * 8))}
+		}
+	}
+	return out
 }
 
 func (m *maker) String() string {
