@@ -12,7 +12,11 @@ import (
 type Block struct {
 	// Min and Max bound the epochs of all warps.
 	Min, Max uint32
-	warps    []warp // nil: every thread at Min
+	warps    []warp // nil: every thread at Min, but for those of parts
+	// parts are in the order of warp and val, each lane in one.
+	parts []part
+	one   [1]part // for parts
+	n     int32   // warps, where there are parts
 }
 
 // warp is a warp's part of a Block: all lanes at val, or each at its own of lanes.
@@ -40,6 +44,11 @@ func (b *Block) Behind(w, lanes, c uint32) uint32 {
 		if b.Min >= c {
 			return 0
 		}
+		for i := range b.parts {
+			if p := &b.parts[i]; p.warp == w && p.val >= c {
+				lanes &^= p.lanes
+			}
+		}
 		return lanes
 	}
 	x := &b.warps[w]
@@ -61,12 +70,15 @@ func (b *Block) Behind(w, lanes, c uint32) uint32 {
 
 // With gives b with the lanes of mask of warp w set to v. The block has n warps.
 func (b *Block) With(n int, w, mask, v uint32) *Block {
+	if few := b.withFew(n, w, mask, v); few != nil {
+		return few
+	}
 	out := &Block{warps: make([]warp, n)}
 	switch {
 	case b == nil:
 	case b.warps == nil:
 		for i := range out.warps {
-			out.warps[i].val = b.Min
+			out.warps[i] = b.of(i)
 		}
 	default:
 		copy(out.warps, b.warps)
@@ -95,7 +107,7 @@ func (b *Block) WithWarps(lanes []uint32, v uint32) *Block {
 		switch {
 		case b == nil:
 		case b.warps == nil:
-			x.val = b.Min
+			*x = b.of(i)
 		default:
 			*x = b.warps[i]
 		}
@@ -169,7 +181,12 @@ func (b *Block) Join(c *Block) *Block {
 	case c.Min >= b.Max:
 		return c
 	}
-	n := max(len(b.warps), len(c.warps))
+	if b.warps == nil && c.warps == nil {
+		if few := b.joinFew(c); few != nil {
+			return few
+		}
+	}
+	n := max(len(b.warps), len(c.warps), int(b.n), int(c.n))
 	out := &Block{warps: make([]warp, n)}
 	asB, asC := true, true
 	for i := range out.warps {
@@ -190,7 +207,7 @@ func (b *Block) Join(c *Block) *Block {
 
 func (b *Block) warp(i int) warp {
 	if b.warps == nil {
-		return warp{val: b.Min}
+		return b.of(i)
 	}
 	return b.warps[i]
 }
@@ -219,13 +236,16 @@ func joinWarps(x, y warp) warp {
 	return packed(l)
 }
 
-// Grid is what is known of the threads of a launch: a tree over its blocks with 32 children a node. Nil knows nothing.
-// All Grids of one launch have the same depth, see Depth.
+// Grid is what is known of the threads of a launch: a list of blocks, or a tree over its blocks with 32 children a node. Nil
+// knows nothing. All Grids of one launch have the same depth, see Depth.
 type Grid struct {
 	// Min and Max bound the epochs of all threads below.
 	Min, Max uint32
 	kids     *[32]*Grid
 	blocks   *[32]*Block // at depth 0
+	// Of a list, with its depth as a tree: by index.
+	held  []held
+	depth int32
 }
 
 // Depth is the number of inner levels of the Grids of a launch of n blocks.
@@ -240,6 +260,17 @@ func Depth(n uint64) int {
 
 // At gives what is known of a block.
 func (g *Grid) At(depth int, block uint32) *Block {
+	if g != nil && g.list() {
+		for i := range g.held {
+			if g.held[i].index >= block {
+				if g.held[i].index == block {
+					return g.held[i].Block
+				}
+				break
+			}
+		}
+		return nil
+	}
 	for ; depth > 0 && g != nil; depth-- {
 		g = g.kids[block>>uint(5*depth)&31]
 	}
@@ -251,6 +282,14 @@ func (g *Grid) At(depth int, block uint32) *Block {
 
 // With gives g with what is known of block set to b.
 func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
+	if g.list() {
+		return g.withHeld(depth, block, b)
+	}
+	return g.withTree(depth, block, b)
+}
+
+// withTree is With of a tree.
+func (g *Grid) withTree(depth int, block uint32, b *Block) *Grid {
 	out := &Grid{}
 	i := block >> uint(5*depth) & 31
 	if depth > 0 {
@@ -260,7 +299,7 @@ func (g *Grid) With(depth int, block uint32, b *Block) *Grid {
 			*out.kids = *g.kids
 			kid = g.kids[i]
 		}
-		out.kids[i] = kid.With(depth-1, block, b)
+		out.kids[i] = kid.withTree(depth-1, block, b)
 	} else {
 		out.blocks = new([32]*Block)
 		if g != nil {
@@ -304,6 +343,14 @@ func (g *Grid) Join(h *Grid) *Grid {
 		return g
 	case h.Min >= g.Max:
 		return h
+	}
+	switch {
+	case g.list() && h.list():
+		return g.joinLists(h)
+	case g.list():
+		return h.joinList(g)
+	case h.list():
+		return g.joinList(h)
 	}
 	asG, asH := true, true
 	if g.kids != nil {
@@ -381,6 +428,11 @@ func (g *Grid) Bytes(seen Seen) uint64 {
 	}
 	n := uint64(unsafe.Sizeof(*g))
 	switch {
+	case g.list():
+		n += uint64(cap(g.held)) * uint64(unsafe.Sizeof(held{}))
+		for _, h := range g.held {
+			n += h.Block.Bytes(seen)
+		}
 	case g.kids != nil:
 		n += uint64(unsafe.Sizeof(*g.kids))
 		for _, k := range g.kids {
@@ -401,6 +453,9 @@ func (b *Block) Bytes(seen Seen) uint64 {
 		return 0
 	}
 	n := uint64(unsafe.Sizeof(*b)) + uint64(len(b.warps))*uint64(unsafe.Sizeof(warp{}))
+	if len(b.parts) > 1 {
+		n += uint64(cap(b.parts)) * uint64(unsafe.Sizeof(part{}))
+	}
 	for i := range b.warps {
 		if l := b.warps[i].lanes; l != nil && seen.first(l) {
 			n += uint64(unsafe.Sizeof(*l))
@@ -430,7 +485,13 @@ func (g *Grid) Expanded(n int) *Grid {
 	if g == nil {
 		return nil
 	}
-	out := &Grid{Min: g.Min, Max: g.Max}
+	out := &Grid{Min: g.Min, Max: g.Max, depth: g.depth}
+	if g.list() {
+		for _, h := range g.held {
+			out.held = append(out.held, held{h.index, h.Block.Expanded(n)})
+		}
+		return out
+	}
 	if g.kids != nil {
 		out.kids = new([32]*Grid)
 		for i, k := range g.kids {

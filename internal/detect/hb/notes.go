@@ -54,7 +54,7 @@ type noteLine [lineCells]noteCell
 const (
 	maxNotesShared = 5
 	maxNotesGlobal = 4
-	maxNotesWeak   = 4
+	maxNotesWeak   = 5
 )
 
 // deedOf gives the number of what the actor does, as the event's other lanes of the same epoch.

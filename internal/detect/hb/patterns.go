@@ -52,11 +52,25 @@ type observers struct {
 // only the same block may.
 type records struct {
 	wide    []record
-	blocks  map[blockKey]record
+	blocks  []blockRecord
 	ordered []record // what fence.sc before the writes published, see scfence.go
 }
 
-type blockKey struct{ launch, block uint32 }
+// blockRecord is a record for threads of one block.
+type blockRecord struct {
+	block uint32
+	record
+}
+
+// own gives the record for threads of b, nil when there is none.
+func (r *records) own(b *block) *record {
+	for i := range r.blocks {
+		if x := &r.blocks[i]; x.block == b.index && x.launch == b.launch {
+			return &x.record
+		}
+	}
+	return nil
+}
 
 // record is the knowledge that patterns of one launch release: of that launch, and beyond it.
 type record struct {
@@ -184,8 +198,8 @@ func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared, wide boo
 		}
 	}
 	var own record
-	if x.recs.blocks != nil {
-		own = x.recs.blocks[blockKey{b.info.ID, b.index}]
+	if r := x.recs.own(b); r != nil {
+		own = *r
 	}
 	if len(x.recs.wide) == 0 && own.launch == nil {
 		return
@@ -266,11 +280,12 @@ func (d *Detector) learn(k know, b *block, r record) know {
 // publish adds what rel releases to the patterns that the value of x carries.
 func (d *Detector) publish(x *loc, b *block, wi uint32, lane int, rel released) {
 	if rel.narrow != nil {
-		if x.recs.blocks == nil {
-			x.recs.blocks = map[blockKey]record{}
+		r := x.recs.own(b)
+		if r == nil {
+			x.recs.blocks = append(x.recs.blocks, blockRecord{block: b.index})
+			r = &x.recs.blocks[len(x.recs.blocks)-1].record
 		}
-		k := blockKey{b.info.ID, b.index}
-		x.recs.blocks[k] = d.joinRecords(x.recs.blocks[k], record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
+		*r = d.joinRecords(*r, record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
 	}
 	if rel.wide != nil {
 		x.recs.wide = d.addRecord(x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})

@@ -269,7 +269,7 @@ const (
 
 // A class begins with patience transitions that may miss; a hit gains some more.
 const (
-	patience    = 4096
+	patience    = 512
 	patienceMax = 1 << 16
 	hitPatience = 8
 )
