@@ -11,10 +11,10 @@ __device__ void unlock(int *mutex) {
   atomicExch(mutex, 0);
 }
 
-__global__ void run(int *mutex, volatile int *a, int *out) {
+__global__ void run(int *mutex, volatile int *a, int *b, int *out) {
   if (blockIdx.x == 0) {
     lock(mutex);
-    *a += 1; // want warning:volatile
+    *a = *b + 1; // want warning:volatile
     unlock(mutex);
   } else {
     *out = *a; // want warning:volatile
@@ -23,9 +23,9 @@ __global__ void run(int *mutex, volatile int *a, int *out) {
 
 int main() {
   int *m;
-  cudaMalloc(&m, 12 * sizeof(int));
-  cudaMemset(m, 0, 12 * sizeof(int));
-  run<<<2, 1>>>(m, m + 4, m + 8);
+  cudaMalloc(&m, 16 * sizeof(int));
+  cudaMemset(m, 0, 16 * sizeof(int));
+  run<<<2, 1>>>(m, m + 4, m + 8, m + 12);
   cudaError_t e = cudaDeviceSynchronize();
   printf("%s\n", cudaGetErrorString(e));
   return e;

@@ -17,8 +17,7 @@ func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section 
 	me := thread{d.act.e.Warp, uint32(lane)}
 	var id lock.ID
 	var first, second visit
-	for _, i := range slices.SortedFunc(maps.Keys(d.lockStates), compareLocks) {
-		st := d.lockStates[i]
+	for i, st := range d.lockStates { // in any order: the least number is one section's
 		visits := st.visits()
 		for _, e := range st.queued() {
 			if e.merged || e.by == me || first.number != 0 && first.number <= e.number || !d.knows(e.h, was, epoch) {
@@ -37,16 +36,6 @@ func (d *Detector) swapped(was thread, epoch uint32, lane int) []detect.Section 
 		x.told = append(x.told, &sections[1])
 	}
 	return sections
-}
-
-func compareLocks(a, b lock.ID) int {
-	shared := func(x lock.ID) int {
-		if x.Shared {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(shared(a)-shared(b), cmp.Compare(a.Block, b.Block), cmp.Compare(a.Addr, b.Addr))
 }
 
 // queued gives the sections of a lock that have ended.
