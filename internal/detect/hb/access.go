@@ -35,6 +35,7 @@ type class struct {
 	releases bool
 	end      bool   // an acquire or release operation whose scope reaches beyond the block
 	discards bool   // red: its read begins no acquire pattern
+	takes    bool   // a compare-and-swap: what takes a lock, where other atomics set and poll flags, and count
 	plain    bool   // a weak store
 	patience int32  // see sets
 	cold     uint32 // see coldClass; 0: not known yet
@@ -54,7 +55,9 @@ func (d *Detector) classOf(l *launch, e *event.Event) uint32 {
 	}
 	id, ok := l.classes[k]
 	if !ok {
-		id = d.newClass(d.makeClass(l, k))
+		c := d.makeClass(l, k)
+		c.takes = c.side.RMW && !c.discards && e.RMW == event.CompareAndSwap
+		id = d.newClass(c)
 		l.classes[k] = id
 	}
 	h.launch, h.key, h.id = l, k, id

@@ -10,7 +10,7 @@ import (
 // What follows decides nothing but how a race between blocks is named and explained. It is asked only when a race is
 // the first of its pair of places, and may guess.
 
-// handover is the last time that a thread of a block read strongly what another thread had written strongly: the usual
+// handover is the last time that a thread of a warp read strongly what another thread had written strongly: the usual
 // way to hand data over.
 type handover struct {
 	key   locKey
@@ -25,16 +25,21 @@ func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class)
 	if x.launch != b.launch || x.warp == d.act.warp && x.lane == lane {
 		return
 	}
-	b.handover = handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, b.warps[wi].view(lane).clock, c.key.place,
+	w := &b.warps[wi]
+	w.handover = handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, w.view(lane).clock, c.key.place,
 		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)}
+	b.handed = wi
 }
 
 // handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did.
 func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 	a := &d.act
-	o := &a.blk.handover
+	o := &a.blk.warps[a.blk.handed].handover
 	block := h.warp / a.blk.wpb
-	if o.key.size == 0 || block == a.blk.index && (o.warp != a.wi || o.lane != lane) {
+	if block == a.blk.index {
+		o = &a.blk.warps[a.wi].handover
+	}
+	if o.key.size == 0 || block == a.blk.index && o.lane != lane {
 		return nil
 	}
 	var out *detect.Handover
@@ -118,8 +123,8 @@ func (x *logged) acquires() bool {
 	return x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release
 }
 
-// section is a critical section as it looks: a read-modify-write whose result was read, a fence, and in the end a strong
-// write to the same location.
+// section is a critical section as it looks: a compare-and-swap whose result was read, a fence, and in the end a strong write
+// to the same location.
 type section struct {
 	warp     uint32 // within the block
 	lane     int
@@ -138,7 +143,7 @@ type lockState struct {
 func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 	w := &b.warps[wi]
 	if w.locks == nil {
-		if !c.side.RMW || c.discards {
+		if !c.takes {
 			return
 		}
 		w.locks = new(lockStates)
@@ -156,7 +161,7 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 		w.locks.held &^= 1 << lane
 		return
 	}
-	if c.side.RMW && !c.discards && !s.held {
+	if c.takes && !s.held {
 		*s = lockState{key: key, held: c.acquires, from: now}
 		if c.acquires {
 			w.locks.held |= 1 << lane
@@ -168,13 +173,13 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 func (d *Detector) noteLocks(b *event.Batch, e *event.Event, w *warp, lanes uint32) {
 	a := &d.act
 	switch {
-	case lanes == 0 || w.locks == nil && a.class.discards:
+	case lanes == 0 || !a.class.takes && (w.locks == nil || w.locks.held&lanes == 0):
 		return
 	case w.locks == nil:
 		w.locks = new(lockStates)
 	}
 	k := w.locks
-	if k.held&lanes != 0 || a.class.discards || w.each != nil {
+	if k.held&lanes != 0 || w.each != nil {
 		for ; lanes != 0; lanes &= lanes - 1 {
 			lane := bits.TrailingZeros32(lanes)
 			a.blk.noteLock(a.wi, lane, locKey{a.shared, cellBytes, b.AddrOf(e, lane)}, a.class)

@@ -407,12 +407,23 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 fence.sc.cta
 		1.1.0 st x`, want: "4-9 insufficient-lock-scope error"},
 	{name: "one side without the lock", program: `begin 0 2 1
-		1.0.0 atom.relaxed.gpu f
+		1.0.0 swap.relaxed.gpu f
 		1.0.0 fence.sc.gpu
 		1.0.0 st x
 		1.0.0 fence.sc.gpu
 		1.0.0 atom.relaxed.gpu f
 		1.1.0 st x`, want: "4-7 missing-lock error"},
+	{name: "another warp has read the flag since", program: `begin 0 1 96
+		1.0.0 st x
+		1.0.0 atom.relaxed.cta f
+		1.0.32 atom.relaxed.cta f
+		1.0.64 atom.relaxed.cta f
+		1.0.32 ld x`, want: "2-6 missing-fence error"},
+	{name: "a flag that another atomic polls is no lock", program: `begin 0 2 1
+		1.0.0 st x
+		1.1.0 atom.relaxed.gpu f
+		1.1.0 fence.sc.gpu
+		1.1.0 ld x`, want: "2-5 unordered error"},
 
 	// Launches and the host side.
 	{name: "one stream", program: `begin 0 1 1

@@ -20,14 +20,15 @@ import (
 //
 // THREADS is LAUNCH.BLOCK.LANES, lanes as 0, 0+1+2 or *; lanes of one warp act in one instruction. Lane numbers from 32 on
 // are of the next warp. OP is an instruction as PTX spells it: ld, st, ld.volatile, ld.acquire.gpu, atom.relaxed.cta,
-// red.release.gpu, cas (a failed one), fence.acq_rel.gpu, bar.sync N, bar.arrive N, bar.done N, syncwarp, exit. ADDR is x, y,
-// z, f (global, 16 bytes apart), with s in front for shared memory, and +N. The place of an instruction is its line number.
+// swap.relaxed.gpu (a compare-and-swap), cas (a failed one), red.release.gpu, fence.acq_rel.gpu, bar.sync N, bar.arrive N,
+// bar.done N, syncwarp, exit. ADDR is x, y, z, f (global, 16 bytes apart), with s in front for shared memory, and +N. The
+// place of an instruction is its line number.
 type litmus struct {
 	t *testing.T
 	b event.Batch
 }
 
-var litmusKinds = map[string]event.Kind{"ld": event.Load, "st": event.Store, "atom": event.Atomic, "red": event.Atomic,
+var litmusKinds = map[string]event.Kind{"ld": event.Load, "st": event.Store, "atom": event.Atomic, "swap": event.Atomic, "red": event.Atomic,
 	"cas": event.Atomic, "fence": event.Fence, "bar": event.Arrive, "syncwarp": event.WarpSync, "exit": event.Exit}
 
 var orders = map[string]event.Order{"volatile": event.Volatile, "relaxed": event.Relaxed, "acquire": event.Acquire,
@@ -146,6 +147,9 @@ func (l *litmus) device(place uint32, f []string) {
 
 func (l *litmus) access(e *event.Event, op string, f []string) {
 	e.Space, e.Addr, e.Size = l.address(f[2])
+	if op == "swap" {
+		e.RMW = event.CompareAndSwap
+	}
 	switch op {
 	case "ld", "cas":
 		e.Flags = event.FlagRead

@@ -358,7 +358,8 @@ type handing struct {
 // note tells the block.
 func (h *handing) note(a *actor) {
 	if h.clock != 0 {
-		a.blk.handover = handover{locKey{a.shared, cellBytes, h.addr}, a.wi, h.lane, h.clock, a.class.key.place, true}
+		a.blk.handed = a.wi
+		a.blk.warps[a.wi].handover = handover{locKey{a.shared, cellBytes, h.addr}, a.wi, h.lane, h.clock, a.class.key.place, true}
 		h.clock = 0
 	}
 }

@@ -68,7 +68,7 @@ type block struct {
 	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
 	leftShared, leftAny bool
 	log                 *syncLog // nil while empty
-	handover            handover
+	handed              uint32   // the warp with the last handover
 }
 
 // warp is a running warp. Its threads have one view while they synchronise alike.
@@ -80,6 +80,7 @@ type warp struct {
 	locks          *lockStates
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 	spins          *[32]spin
+	handover       handover
 }
 
 // laneSync is what a thread must remember of patterns it has begun.
