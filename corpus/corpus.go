@@ -30,6 +30,7 @@ import (
 
 //go:generate go run ./internal/build
 
+//go:embed bugs
 //go:embed fault
 //go:embed norace
 //go:embed predict
@@ -42,6 +43,7 @@ var files embed.FS
 
 // The folders that the others are measured by.
 const (
+	Bugs    = "bugs"    // the concurrency-bug suite
 	Race    = "race"    // at least one data race
 	NoRace  = "norace"  // no finding of any kind
 	Predict = "predict" // races that another order of the same critical sections shows
@@ -70,6 +72,7 @@ const (
 // Folders gives every folder of the corpus, sorted by name.
 func Folders() []Folder {
 	return []Folder{
+		{Name: Bugs, Wants: Some, Lines: 60, Suite: true},
 		{Name: Fault, Wants: Each, Lines: 60},
 		{Name: NoRace, Wants: None, Lines: 60},
 		{Name: Predict, Wants: Each, Lines: 60, Suite: true},

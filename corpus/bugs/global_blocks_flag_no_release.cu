@@ -1,0 +1,11 @@
+// A message whose sender has no fence.
+__global__ void k(int *data, int *flag, int *out) {
+  if (blockIdx.x == 0) {
+    *data = 42; // want error:missing-fence
+    atomicExch(flag, 1);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {}
+    __threadfence();
+    *out = *data; // want error:missing-fence
+  }
+}

@@ -1,0 +1,8 @@
+// Each lane stores a word, and loads a vector of which three words are other lanes'.
+__global__ void k(int *out) {
+  __shared__ int4 s[8];
+  int t = threadIdx.x;
+  ((int *)s)[t] = t; // want warning:warp-synchronous
+  int4 v = s[t / 4]; // want warning:warp-synchronous
+  out[t] = v.x + v.y + v.z + v.w;
+}

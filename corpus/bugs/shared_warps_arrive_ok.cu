@@ -1,0 +1,12 @@
+// The writer arrives at a barrier and goes on; the reader waits there.
+__global__ void k(int *out) {
+  __shared__ int s[32];
+  int t = threadIdx.x;
+  if (t < 32) {
+    s[t] = t;
+    asm volatile("bar.arrive 1, 64;" ::: "memory");
+  } else {
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+    out[t - 32] = s[63 - t];
+  }
+}
