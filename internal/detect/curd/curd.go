@@ -1,7 +1,9 @@
 package curd
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/barracuda"
@@ -36,14 +38,19 @@ type Detector struct {
 	running   bool
 	delegated bool // to other
 	perBlock  uint32
-	blocks    map[uint32]*block
-	order     []*block // as they began
-	block     *block   // the last one asked for
-	time      uint64   // subsets appended so far
+	shape     shape
+	blocks    map[uint32]*block // lazy: those that have not ended
+	order     []*block          // eager: all, as they began
+	numbers   []uint32          // of the blocks, as they began
+	block     *block            // the last one asked for
+	time      uint64            // subsets appended so far
 	spare     []*threads
+	free      []*block   // lazy: blocks that have ended, for others
+	all       [2][]owned // lazy: BRS and BWS of the blocks that have ended; the owner is an index in numbers
 
 	writes, reads []owned // scratch
 	crs, cws      []region
+	spans         [2][]span
 	// witness, for tests, is told of each race.
 	witness func(race)
 }
@@ -51,6 +58,7 @@ type Detector struct {
 // block is what is known of a block.
 type block struct {
 	number  uint32
+	index   uint32                     // in Detector.numbers
 	left    uint64                     // threads that have not exited
 	threads *threads                   // nil: nothing since the last barrier
 	parts   uint16                     // barriers that a part of the block arrived at, or did not wait for
@@ -142,6 +150,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		c := d.at(e.Warp)
 		if c.left -= uint64(bits.OnesCount32(e.Mask)); c.left == 0 {
 			d.endRegion(c)
+			if !d.eager {
+				d.endBlock(c)
+			}
 		}
 	case event.KernelEnd:
 		d.end()
@@ -154,15 +165,21 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.running, d.delegated = *l, true, l.Synchronises
 	d.perBlock = l.WarpsPerBlock()
-	d.blocks, d.order, d.block, d.time = map[uint32]*block{}, nil, nil, 0
-	if len(d.spare) > 0 && uint64(len(d.spare[0][0][0].lengths)) != l.Block.Count() {
+	d.blocks, d.order, d.numbers, d.block, d.time = map[uint32]*block{}, nil, d.numbers[:0], nil, 0
+	d.all[reads], d.all[writes] = d.all[reads][:0], d.all[writes][:0]
+	d.shape = 32
+	if x := l.Block.X; x < 32 && 32%x == 0 && l.Block.Count() > uint64(x) {
+		d.shape = shape(x)
+	}
+	if len(d.spare) > 0 && (len(d.spare[0][0][0].warps) != int(d.perBlock) || d.spare[0][0][0].shape != d.shape) {
 		d.spare = nil
 	}
 }
 
 // end looks for the races that the end of the kernel shows.
 func (d *Detector) end() {
-	for _, c := range d.order {
+	left := slices.SortedFunc(maps.Values(d.blocks), func(x, y *block) int { return int(x.index) - int(y.index) })
+	for _, c := range left {
 		d.endRegion(c)
 	}
 	if d.eager {
@@ -170,11 +187,30 @@ func (d *Detector) end() {
 			d.checkOlder(c)
 		}
 	} else {
+		for _, c := range left {
+			d.endBlock(c)
+		}
 		d.checkAll()
 	}
 	d.flush()
 	d.running = false
 	d.blocks, d.order, d.block = nil, nil, nil
+}
+
+// endBlock keeps the sets of a block that does no more, and lets go of the rest. Lazy only.
+func (d *Detector) endBlock(c *block) {
+	for kind := range c.total {
+		s := &c.total[kind]
+		for _, r := range tidy(s.regions) {
+			d.all[kind] = append(d.all[kind], owned{r, c.index})
+		}
+		s.regions, s.tidied = s.regions[:0], 0
+	}
+	delete(d.blocks, c.number)
+	d.block = nil
+	if len(d.free) < 64 {
+		d.free = append(d.free, c)
+	}
 }
 
 // at gives the block of a warp.
@@ -185,9 +221,17 @@ func (d *Detector) at(warp uint32) *block {
 	}
 	c := d.blocks[n]
 	if c == nil {
-		c = &block{number: n, left: d.launch.Block.Count()}
+		if k := len(d.free); k > 0 && !d.eager {
+			c, d.free = d.free[k-1], d.free[:k-1]
+		} else {
+			c = &block{}
+		}
+		c.number, c.index, c.left, c.parts = n, uint32(len(d.numbers)), d.launch.Block.Count(), 0
 		d.blocks[n] = c
-		d.order = append(d.order, c)
+		d.numbers = append(d.numbers, n)
+		if d.eager {
+			d.order = append(d.order, c)
+		}
 	}
 	d.block = c
 	return c
@@ -208,15 +252,40 @@ func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
 		c.threads = d.newThreads()
 	}
 	set := &c.threads[space][kind]
-	first := int(e.Warp%d.perBlock) * 32
-	r := region{place: e.Place, complete: true, strength: strength(e)}
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		r.lo = b.AddrOf(e, lane)
-		r.hi = r.lo + uint64(e.Size)
-		r.thread = uint16(first + lane)
-		set.insert(first+lane, r)
+	set.used = true
+	w := &set.warps[e.Warp-c.number*d.perBlock]
+	x := line{size: uint64(e.Size), place: e.Place, complete: true, strength: strength(e)}
+	if e.Flags&event.FlagScattered == 0 {
+		x.lo = e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask))*e.Stride)
+		x.slope = slope{e.Stride, int64(d.shape) * e.Stride}
+		w.insert(d.shape, e.Mask, x)
+		return
 	}
+	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	if s, ok := d.shape.rows(e.Mask, addrs); ok {
+		x.lo, x.slope = addrs[0], s
+		w.insert(d.shape, e.Mask, x)
+		return
+	}
+	w.insertEach(d.shape, e.Mask, x, addrs)
+}
+
+// rows finds out whether the lanes of a whole warp lie in rows.
+func (p shape) rows(mask uint32, addrs []uint64) (slope, bool) {
+	if p >= 32 || p < 2 || ^mask != 0 {
+		return slope{}, false
+	}
+	s := slope{int64(addrs[1] - addrs[0]), int64(addrs[p] - addrs[0])}
+	for row := range 32 / int(p) {
+		at := addrs[0] + uint64(int64(row)*s.row)
+		for _, a := range addrs[row*int(p):][:p] {
+			if a != at {
+				return slope{}, false
+			}
+			at += uint64(s.lane)
+		}
+	}
+	return s, true
 }
 
 func (d *Detector) newThreads() *threads {
@@ -228,7 +297,7 @@ func (d *Detector) newThreads() *threads {
 	t := &threads{}
 	for space := range t {
 		for kind := range t[space] {
-			t[space][kind].lengths = make([]uint32, d.launch.Block.Count())
+			t[space][kind] = threadSets{warps: make([]warpSet, d.perBlock), shape: d.shape}
 		}
 	}
 	return t
@@ -244,13 +313,18 @@ func (d *Detector) endRegion(c *block) {
 	c.threads = nil
 	for space := range t {
 		r, w := &t[space][reads], &t[space][writes]
-		if r.rows == 0 && w.rows == 0 {
+		if !r.used && !w.used {
 			continue
 		}
-		d.crs, d.cws = r.compress(d.crs[:0]), w.compress(d.cws[:0])
-		order(d.crs)
-		order(d.cws)
-		d.checkThreads(c, t, space)
+		race := w.used && !d.quiet(r, w)
+		if race || space == 0 {
+			d.crs, d.cws = r.compress(d.crs[:0]), w.compress(d.cws[:0])
+			order(d.crs)
+			order(d.cws)
+		}
+		if race {
+			d.checkThreads(c, t, space)
+		}
 		if space == 0 {
 			d.add(c)
 		}
@@ -265,15 +339,13 @@ func (d *Detector) endRegion(c *block) {
 
 // checkThreads looks for races within a block. d.crs and d.cws are the compressed sets.
 func (d *Detector) checkThreads(c *block, t *threads, space int) {
-	if len(d.cws) == 0 {
-		return
-	}
+	n := c.number
 	d.writes = t[space][writes].each(d.writes[:0])
 	if overlap(d.crs, d.cws) { // a race, or a thread that reads what it writes
 		d.reads = t[space][reads].each(d.reads[:0])
-		readWrite(d.writes, d.reads, func(w, r *owned) { d.report(space, c, c, w.region, r.region, detect.Read) })
+		readWrite(d.writes, d.reads, func(w, r *owned) { d.report(space, n, n, w.region, r.region, detect.Read) })
 	}
-	writeWrite(d.writes, func(x, y *owned) { d.report(space, c, c, x.region, y.region, detect.Write) })
+	writeWrite(d.writes, func(x, y *owned) { d.report(space, n, n, x.region, y.region, detect.Write) })
 }
 
 // Findings implements detect.Detector. What a launch that has not ended did is judged as if it had.
@@ -292,8 +364,12 @@ func (d *Detector) Findings() []detect.Finding {
 // MemoryBytes implements detect.Metered: the sets that are held now, those in reserve included.
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.other.(detect.Metered).MemoryBytes()
-	n += uint64(cap(d.writes)+cap(d.reads))*(regionBytes+8) + uint64(cap(d.crs)+cap(d.cws))*regionBytes
-	for _, c := range d.order {
+	n += uint64(cap(d.writes)+cap(d.reads)+cap(d.all[0])+cap(d.all[1]))*(regionBytes+8) + uint64(cap(d.crs)+cap(d.cws))*regionBytes
+	n += uint64(cap(d.numbers)) * 4
+	for _, c := range d.blocks {
+		n += c.bytes()
+	}
+	for _, c := range d.free {
 		n += c.bytes()
 	}
 	for _, t := range d.spare {
@@ -305,8 +381,7 @@ func (d *Detector) MemoryBytes() uint64 {
 func (t *threads) bytes() (n uint64) {
 	for space := range t {
 		for kind := range t[space] {
-			s := &t[space][kind]
-			n += uint64(cap(s.regions))*regionBytes + uint64(len(s.lengths))*4
+			n += t[space][kind].bytes()
 		}
 	}
 	return n

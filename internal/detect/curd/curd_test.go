@@ -3,7 +3,6 @@ package curd
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -285,9 +284,9 @@ func TestDefinition(t *testing.T) {
 			got := map[fact]bool{}
 			d.witness = func(r race) {
 				for at := max(r.rx.lo, r.ry.lo); at < min(r.rx.hi, r.ry.hi); at++ {
-					f := fact{r.x.number, r.y.number, at, r.op, r.shared, r.x == r.y, 0}
+					f := fact{r.x, r.y, at, r.op, r.shared, r.x == r.y, 0}
 					if f.intra {
-						f.x, f.y, f.block = uint32(r.rx.thread), uint32(r.ry.thread), r.x.number
+						f.x, f.y, f.block = uint32(r.rx.thread), uint32(r.ry.thread), r.x
 					}
 					got[f.ordered()] = true
 				}
@@ -325,10 +324,10 @@ func TestSources(t *testing.T) {
 			d.witness = func(r race) {
 				lo, hi := max(r.rx.lo, r.ry.lo), min(r.rx.hi, r.ry.hi)
 				for _, x := range []struct {
-					c *block
-					r region
+					block uint32
+					r     region
 				}{{r.x, r.rx}, {r.y, r.ry}} {
-					if x.r.complete && !accessed(b, x.c.number, x.r.place, lo, hi, r.shared) {
+					if x.r.complete && !accessed(b, x.block, x.r.place, lo, hi, r.shared) {
 						t.Fatalf("seed %d, %s: place %d accessed nothing of %x-%x", seed, mode, x.r.place, lo, hi)
 					}
 				}
@@ -372,10 +371,10 @@ func TestCompact(t *testing.T) {
 			}
 		}
 		d.Events(b)
-		for _, c := range d.order {
+		for _, c := range d.blocks {
 			set := &c.threads[0][writes]
-			if set.rows != 1 {
-				t.Fatalf("a thread that walks over memory has %d regions", set.rows)
+			if n := len(set.warps[0].groups[0].lines); n != 1 {
+				t.Fatalf("a thread that walks over memory has %d regions", n)
 			}
 			if r := set.compress(nil); len(r) != 1 || r[0].hi-r[0].lo != 12800 || !r[0].complete {
 				t.Errorf("%s: a block has the regions %+v", mode, r)
@@ -401,17 +400,16 @@ func TestBoundedSearch(t *testing.T) {
 		litmus.Add(b, event.Event{Kind: event.BarrierDone, Mask: 1})
 		d.Events(b)
 	}
-	if n := len(d.order[0].total[reads].regions); n < 100 || n > 400 {
+	if n := len(d.blocks[0].total[reads].regions); n < 100 || n > 400 {
 		t.Errorf("a block that reads 100 regions has a set of %d", n)
 	}
-	var set threadSets
-	set.lengths = make([]uint32, 1)
+	var set warpSet
 	for i := range uint64(2 * searched) {
-		set.insert(0, region{lo: i * 8, hi: i*8 + 4})
+		set.insert(32, 1, line{lo: i * 8, size: 4})
 	}
-	set.insert(0, region{lo: 8*searched*2 - 12, hi: 8*searched*2 - 8}) // between the last two
-	got := slices.Clone(set.regions[:set.lengths[0]])
-	if n := len(got); n != 2*searched-1 || got[n-1].lo != 8*searched*2-16 || got[n-1].hi != 8*searched*2-4 {
+	set.insert(32, 1, line{lo: 8*searched*2 - 12, size: 4}) // between the last two
+	got := set.groups[0].lines
+	if n := len(got); n != 2*searched-1 || got[n-1].lo != 8*searched*2-16 || got[n-1].size != 12 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -34,25 +34,14 @@ func (d *Detector) add(c *block) {
 
 // checkAll intersects the sets of all blocks, when the kernel has ended.
 func (d *Detector) checkAll() {
-	d.writes, d.reads = d.writes[:0], d.reads[:0]
-	for i, c := range d.order {
-		for _, r := range tidy(c.total[writes].regions) {
-			d.writes = append(d.writes, owned{r, uint32(i)})
-		}
-	}
-	if len(d.writes) == 0 {
+	if len(d.all[writes]) == 0 {
 		return
 	}
-	for i, c := range d.order {
-		for _, r := range tidy(c.total[reads].regions) {
-			d.reads = append(d.reads, owned{r, uint32(i)})
-		}
-	}
-	readWrite(d.writes, d.reads, func(w, r *owned) {
-		d.report(0, d.order[w.owner], d.order[r.owner], w.region, r.region, detect.Read)
+	readWrite(d.all[writes], d.all[reads], func(w, r *owned) {
+		d.report(0, d.numbers[w.owner], d.numbers[r.owner], w.region, r.region, detect.Read)
 	})
-	writeWrite(d.writes, func(x, y *owned) {
-		d.report(0, d.order[x.owner], d.order[y.owner], x.region, y.region, detect.Write)
+	writeWrite(d.all[writes], func(x, y *owned) {
+		d.report(0, d.numbers[x.owner], d.numbers[y.owner], x.region, y.region, detect.Write)
 	})
 }
 
@@ -120,7 +109,7 @@ func (d *Detector) checkOlder(c *block) {
 // intersect reports the overlaps of what block x wrote with what block y read or wrote.
 func (d *Detector) intersect(x, y *block, theirs, mine []region, op detect.Op) {
 	meet(theirs, mine, func(w, r *region) bool {
-		d.report(0, x, y, *w, *r, op)
+		d.report(0, x.number, y.number, *w, *r, op)
 		return true
 	})
 }

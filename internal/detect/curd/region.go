@@ -34,90 +34,10 @@ func (r *region) merge(earlier region) {
 // 6.1.2, where it is called k; neither gives the number).
 const searched = 8
 
-// threadSets are the sets of one kind of all threads of a block, one region of each thread after the other (figure 6.3).
-type threadSets struct {
-	regions []region // number i of thread t is at i*threads + t
-	lengths []uint32 // by thread
-	rows    uint32   // the greatest of lengths
-}
-
-// insert adds an access of thread t: it is merged with those of the latest regions that it touches, and becomes the latest.
-func (s *threadSets) insert(t int, r region) {
-	threads := len(s.lengths)
-	n := int(s.lengths[t])
-	if n > 0 {
-		if last := &s.regions[(n-1)*threads+t]; last.lo <= r.lo && r.hi <= last.hi {
-			r.merge(*last)
-			*last = r
-			return
-		}
-	}
-	for i := n - 1; i >= max(0, int(s.lengths[t])-searched); i-- {
-		if x := &s.regions[i*threads+t]; r.touches(*x) {
-			r.merge(*x)
-			n--
-			*x = s.regions[n*threads+t]
-		}
-	}
-	if n*threads == len(s.regions) {
-		s.regions = append(s.regions, make([]region, threads)...)
-	}
-	s.regions[n*threads+t] = r
-	s.lengths[t] = uint32(n + 1)
-	s.rows = max(s.rows, uint32(n+1))
-}
-
-// compress appends the union of the sets to out: regions that touch their left neighbour in the layout become one with
-// it (figure 6.5).
-func (s *threadSets) compress(out []region) []region {
-	threads := len(s.lengths)
-	var left region
-	for i := range int(s.rows) {
-		for t, n := range s.lengths {
-			if uint32(i) >= n {
-				continue
-			}
-			r := s.regions[i*threads+t]
-			if left.hi > 0 && r.touches(left) {
-				last := &out[len(out)-1]
-				x := r
-				x.merge(*last)
-				*last = x
-			} else {
-				out = append(out, r)
-			}
-			left = r
-		}
-	}
-	return out
-}
-
 // owned is a region and whose it is: a thread of a block, or a block.
 type owned struct {
 	region
 	owner uint32
-}
-
-// each appends the regions of all threads to out.
-func (s *threadSets) each(out []owned) []owned {
-	threads := len(s.lengths)
-	for i := range int(s.rows) {
-		for t, n := range s.lengths {
-			if uint32(i) < n {
-				out = append(out, owned{s.regions[i*threads+t], uint32(t)})
-			}
-		}
-	}
-	return out
-}
-
-// clear empties the sets and keeps their memory, unless it is much.
-func (s *threadSets) clear() {
-	if s.rows > 64 {
-		s.regions = nil
-	}
-	s.rows = 0
-	clear(s.lengths)
 }
 
 // insertBounded adds a region to the set of a block.

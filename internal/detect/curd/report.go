@@ -8,7 +8,7 @@ import (
 
 // race is two regions that overlap, the first one written.
 type race struct {
-	x, y   *block
+	x, y   uint32 // numbers of the blocks
 	rx, ry region
 	op     detect.Op // what y did
 	shared bool
@@ -22,7 +22,7 @@ type pending struct {
 }
 
 // report takes a race down. In the messages the write is the earlier access: sets do not tell which was.
-func (d *Detector) report(space int, x, y *block, write, other region, op detect.Op) {
+func (d *Detector) report(space int, x, y uint32, write, other region, op detect.Op) {
 	r := race{x, y, write, other, op, space == 1}
 	if d.witness != nil {
 		d.witness(r)
@@ -49,9 +49,9 @@ func (d *Detector) flush() {
 	if p.shared {
 		space = event.Shared
 	}
-	access := func(c *block, r *region, op detect.Op) detect.Access {
+	access := func(block uint32, r *region, op detect.Op) detect.Access {
 		return detect.Access{Op: op, Order: r.order(), Scope: r.scope(), Space: space, Place: r.place, Launch: d.launch,
-			Warp: c.number*d.perBlock + uint32(r.thread)/32, Lane: int(r.thread) % 32, Address: p.lo, Size: int(p.hi - p.lo)}
+			Warp: block*d.perBlock + uint32(r.thread)/32, Lane: int(r.thread) % 32, Address: p.lo, Size: int(p.hi - p.lo)}
 	}
 	f := detect.Facts{Category: detect.CrossBlock, Earlier: access(p.x, &p.rx, detect.Write), Later: access(p.y, &p.ry, p.op)}
 	note := "inter-block race"

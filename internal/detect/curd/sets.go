@@ -1,0 +1,546 @@
+package curd
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// The sets of a block's threads, held by warp. Lanes that did the same are a group: its sets have one line for what is a
+// region of each thread, as long as the regions lie in a pattern. Lanes part when one does what others do not, down to
+// groups of one lane; what the sets hold is in each case what figure 6.3 has, thread by thread.
+
+// slope is how far apart the regions of neighbouring lanes of a row lie, and those of one lane in one row and the next.
+type slope struct{ lane, row int64 }
+
+// line is a region of each lane of a group. That of lane l lies from lo + l%per*lane + l/per*row on; of a group of one lane the
+// slope is zero, and lo is where its region lies.
+type line struct {
+	lo, size uint64
+	slope    slope
+	place    uint32
+	complete bool
+	strength uint8
+}
+
+const lineBytes = uint64(unsafe.Sizeof(line{}))
+
+// merge makes the line the union of itself and an earlier one of the same slope that it touches.
+func (x *line) merge(earlier *line) {
+	hi := max(x.lo+x.size, earlier.lo+earlier.size)
+	x.lo = min(x.lo, earlier.lo)
+	x.size = hi - x.lo
+	x.complete = x.complete && earlier.complete && x.place == earlier.place
+}
+
+func (x *line) touches(y *line) bool { return x.lo <= y.lo+y.size && y.lo <= x.lo+x.size }
+
+func (x *line) contains(y *line) bool { return x.lo <= y.lo && y.lo+y.size <= x.lo+x.size }
+
+// shape is how the lanes of warps lie: so many to a row.
+type shape int
+
+// at gives where the region of a lane begins.
+func (p shape) at(x *line, lane int) uint64 {
+	return x.lo + uint64(int64(lane%int(p))*x.slope.lane+int64(lane/int(p))*x.slope.row)
+}
+
+// of gives the region of one lane as a line.
+func (p shape) of(x line, lane int) line {
+	x.lo, x.slope = p.at(&x, lane), slope{}
+	return x
+}
+
+// flat reports whether all lanes lie at one distance from each other, rows or not.
+func (p shape) flat(s slope) bool { return s.row == int64(p)*s.lane }
+
+// extent gives the bytes in which all regions of a line lie.
+func (p shape) extent(x *line, mask uint32) (lo, hi uint64) {
+	if x.slope == (slope{}) {
+		return x.lo, x.lo + x.size
+	}
+	if p.flat(x.slope) {
+		lo, hi = x.lo+uint64(int64(bits.TrailingZeros32(mask))*x.slope.lane), x.lo+uint64(int64(31-bits.LeadingZeros32(mask))*x.slope.lane)
+	} else {
+		first := uint64(int64(bits.TrailingZeros32(mask)/int(p)) * x.slope.row)
+		last := uint64(int64((31-bits.LeadingZeros32(mask))/int(p)) * x.slope.row)
+		lo, hi = x.lo+first, x.lo+last
+		if int64(hi-lo) < 0 {
+			lo, hi = hi, lo
+		}
+		if across := uint64(int64(p-1) * x.slope.lane); int64(across) < 0 {
+			lo += across
+		} else {
+			hi += across
+		}
+	}
+	if int64(hi-lo) < 0 {
+		lo, hi = hi, lo
+	}
+	return lo, hi + x.size
+}
+
+// group is lanes of a warp with the same history, and their sets.
+type group struct {
+	mask  uint32
+	lines []line
+}
+
+func single(mask uint32) bool { return mask&(mask-1) == 0 }
+
+// relation says for how many lanes something is so.
+type relation uint8
+
+const (
+	none relation = iota
+	some
+	all
+)
+
+// related tells for how many lanes of the group x touches y or, if that is asked for, contains it.
+func (g *group) related(p shape, x, y *line, contains bool) relation {
+	if x.slope == y.slope {
+		if x.touches(y) && (!contains || x.contains(y)) {
+			return all
+		}
+		return none
+	}
+	xlo, xhi := p.extent(x, g.mask)
+	if ylo, yhi := p.extent(y, g.mask); xlo > yhi || ylo > xhi {
+		return none
+	}
+	n := 0
+	for m := g.mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		a, b := p.of(*x, l), p.of(*y, l)
+		if a.touches(&b) && (!contains || a.contains(&b)) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return none
+	case bits.OnesCount32(g.mask):
+		return all
+	}
+	return some
+}
+
+// entering is an access on its way into the sets of a group.
+type entering struct {
+	line
+	at, stop int // the line looked at next, and the one behind the last
+	started  bool
+}
+
+// enter goes on with an access. It gives false where lanes would do different things: they must part then, and each go on.
+func (g *group) enter(p shape, e *entering) bool {
+	if !e.started {
+		n := len(g.lines)
+		if n > 0 {
+			last := &g.lines[n-1]
+			switch g.related(p, last, &e.line, true) {
+			case some:
+				return false
+			case all:
+				last.complete = last.complete && e.complete && last.place == e.place
+				last.place, last.strength = e.place, e.strength
+				return true
+			}
+		}
+		e.started, e.at, e.stop = true, n-1, max(0, n-searched)
+	}
+	for ; e.at >= e.stop; e.at-- {
+		x := &g.lines[e.at]
+		switch r := g.related(p, &e.line, x, false); {
+		case r == none:
+		case r == all && x.slope == e.slope:
+			e.merge(x)
+			last := len(g.lines) - 1
+			*x = g.lines[last]
+			g.lines = g.lines[:last]
+		default:
+			return false
+		}
+	}
+	g.lines = append(g.lines, e.line)
+	return true
+}
+
+// warpSet are the sets of one kind of a warp's threads. Lanes of no group have empty ones.
+type warpSet struct {
+	groups []group // what is behind them keeps its memory
+	whose  [32]int8
+}
+
+// take adds a group for some lanes.
+func (w *warpSet) take(mask uint32) *group {
+	if n := len(w.groups); n < cap(w.groups) {
+		w.groups = w.groups[:n+1]
+	} else {
+		w.groups = append(w.groups, group{})
+	}
+	g := &w.groups[len(w.groups)-1]
+	g.mask, g.lines = mask, g.lines[:0]
+	return g
+}
+
+// part makes groups of some lanes by themselves, one of the lanes of mask and one of the others, of group i.
+func (w *warpSet) part(p shape, i int, mask uint32) {
+	h := w.take(w.groups[i].mask &^ mask)
+	g := &w.groups[i]
+	g.mask &= mask
+	h.lines = append(h.lines, g.lines...)
+	for _, x := range []*group{g, h} {
+		if single(x.mask) {
+			x.settle(p)
+		}
+	}
+}
+
+// settle gives the lines of a group of one lane no slope.
+func (g *group) settle(p shape) {
+	lane := bits.TrailingZeros32(g.mask)
+	for k := range g.lines {
+		g.lines[k] = p.of(g.lines[k], lane)
+	}
+}
+
+// insert adds an access of the lanes of mask.
+func (w *warpSet) insert(p shape, mask uint32, x line) {
+	for i := 0; i < len(w.groups) && mask != 0; i++ {
+		in := w.groups[i].mask & mask
+		if in == 0 {
+			continue
+		}
+		if in != w.groups[i].mask {
+			w.part(p, i, in)
+		}
+		mask &^= in
+		w.enter(p, i, x)
+	}
+	if mask != 0 {
+		g := w.take(mask)
+		if single(mask) {
+			x = p.of(x, bits.TrailingZeros32(mask))
+		}
+		g.lines = append(g.lines, x)
+	}
+}
+
+// enter adds an access to a group.
+func (w *warpSet) enter(p shape, i int, x line) {
+	g := &w.groups[i]
+	if single(g.mask) {
+		x = p.of(x, bits.TrailingZeros32(g.mask))
+	}
+	if n := len(g.lines); n == 1 && g.lines[0].slope == x.slope { // nearly always, and soon done
+		last := &g.lines[0]
+		if !x.touches(last) {
+			g.lines = append(g.lines, x)
+			return
+		}
+		x.merge(last)
+		*last = x
+		return
+	}
+	e := entering{line: x}
+	if g.enter(p, &e) {
+		return
+	}
+	for mask := g.mask; mask != 0; mask &= mask - 1 {
+		lane := mask & -mask
+		if lane != mask {
+			w.part(p, i, mask&^lane) // the lane by itself is the last group now
+		}
+		k := i
+		if lane != mask {
+			k = len(w.groups) - 1
+		}
+		one := e
+		one.line = p.of(e.line, bits.TrailingZeros32(lane))
+		if !w.groups[k].enter(p, &one) {
+			panic("BUG: a lane that would do different things")
+		}
+	}
+}
+
+// insertEach adds an access of the lanes of mask, each at an address of its own: x but for lo.
+func (w *warpSet) insertEach(p shape, mask uint32, x line, addrs []uint64) {
+	var at [32]uint64
+	for m, k := mask, 0; m != 0; m, k = m&(m-1), k+1 {
+		at[bits.TrailingZeros32(m)&31] = addrs[k]
+	}
+	for i := 0; i < len(w.groups); i++ {
+		for in := w.groups[i].mask & mask; in != 0 && !single(w.groups[i].mask); {
+			w.part(p, i, in&-in) // the others are looked at when their group comes up
+			in = w.groups[i].mask & mask
+		}
+		if g := &w.groups[i]; g.mask&mask != 0 {
+			mask &^= g.mask
+			x.lo = at[bits.TrailingZeros32(g.mask)&31]
+			g.enter(p, &entering{line: x})
+		}
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		x.lo = at[bits.TrailingZeros32(mask)&31]
+		g := w.take(mask & -mask)
+		g.lines = append(g.lines, x)
+	}
+}
+
+// threadSets are the sets of one kind of all threads of a block.
+type threadSets struct {
+	warps []warpSet
+	shape shape
+	used  bool
+}
+
+// clear empties the sets and keeps their memory, unless it is much.
+func (s *threadSets) clear() {
+	if !s.used {
+		return
+	}
+	s.used = false
+	for i := range s.warps {
+		w := &s.warps[i]
+		for k := range w.groups {
+			if cap(w.groups[k].lines) > 64 {
+				w.groups[k].lines = nil
+			}
+		}
+		w.groups = w.groups[:0]
+	}
+}
+
+func (s *threadSets) bytes() (n uint64) {
+	for i := range s.warps {
+		w := &s.warps[i]
+		for _, g := range w.groups[:cap(w.groups)] {
+			n += uint64(cap(g.lines))*lineBytes + uint64(unsafe.Sizeof(g))
+		}
+		n += 64
+	}
+	return n
+}
+
+// compress appends the union of the sets to out: regions that touch their left neighbour in the layout of figure 6.3,
+// where the first regions of all threads stand before the second ones, become one with it (figure 6.5).
+func (s *threadSets) compress(out []region) []region {
+	for i := range s.warps {
+		if w := &s.warps[i]; len(w.groups) > 1 {
+			w.number()
+		}
+	}
+	c := compressor{p: s.shape, out: out}
+	for row := range s.rows() {
+		for i := range s.warps {
+			w := &s.warps[i]
+			switch len(w.groups) {
+			case 0:
+			case 1:
+				c.group(i, row, &w.groups[0])
+			default:
+				c.lanes(i, row, w)
+			}
+		}
+	}
+	return c.out
+}
+
+// rows is the greatest number of lines of a group.
+func (s *threadSets) rows() (rows int) {
+	for i := range s.warps {
+		w := &s.warps[i]
+		for k := range w.groups {
+			rows = max(rows, len(w.groups[k].lines))
+		}
+	}
+	return rows
+}
+
+// number notes which group each lane is in, -1 for none.
+func (w *warpSet) number() {
+	for l := range w.whose {
+		w.whose[l] = -1
+	}
+	for k := range w.groups {
+		for m := w.groups[k].mask; m != 0; m &= m - 1 {
+			w.whose[bits.TrailingZeros32(m)&31] = int8(k)
+		}
+	}
+}
+
+// compressor makes the union of sets.
+type compressor struct {
+	p    shape
+	out  []region
+	left region // the neighbour
+	any  bool   // there is one
+}
+
+// lanes adds the regions of number row of a warp of several groups.
+func (c *compressor) lanes(warp, row int, w *warpSet) {
+	for l := 0; l < 32; {
+		k, first := w.whose[l], l
+		for l++; l < 32 && w.whose[l] == k; l++ {
+		}
+		if k >= 0 && row < len(w.groups[k].lines) {
+			c.run(warp, &w.groups[k].lines[row], first, l-1)
+		}
+	}
+}
+
+// group adds those of a warp of one group.
+func (c *compressor) group(warp, row int, g *group) {
+	if row >= len(g.lines) {
+		return
+	}
+	for m := g.mask; m != 0; {
+		first := bits.TrailingZeros32(m)
+		n := bits.TrailingZeros32(^(m >> first))
+		c.run(warp, &g.lines[row], first, first+n-1)
+		m &^= uint32(1<<n-1) << first
+	}
+}
+
+// run adds the regions of the lanes from first to last.
+func (c *compressor) run(warp int, x *line, first, last int) {
+	r := region{place: x.place, complete: x.complete, strength: x.strength}
+	whole := uint64(max(x.slope.lane, -x.slope.lane)) <= x.size
+	for l := first; l <= last; l++ {
+		lo := c.p.at(x, l)
+		from := lo
+		r.lo, r.hi, r.thread = lo, lo+x.size, uint16(32*warp+l)
+		begin := r
+		for whole && l < last { // on to the end of the row, and over it where the next one touches
+			end := min(last, l|int(c.p-1))
+			if end == l {
+				end++
+				if at := c.p.at(x, end); at > from+x.size || from > at+x.size {
+					break
+				}
+			}
+			l, from = end, c.p.at(x, end)
+			r.lo, r.hi = min(r.lo, from), max(r.hi, from+x.size)
+		}
+		r.thread = uint16(32*warp + l)
+		if c.any && begin.touches(c.left) {
+			at := &c.out[len(c.out)-1]
+			m := r
+			m.merge(*at)
+			*at = m
+		} else {
+			c.out = append(c.out, r)
+		}
+		c.left, c.any = region{lo: from, hi: from + x.size}, true
+	}
+}
+
+// each appends the regions of all threads to out.
+func (s *threadSets) each(out []owned) []owned {
+	for i := range s.warps {
+		for _, g := range s.warps[i].groups {
+			for m := g.mask; m != 0; m &= m - 1 {
+				l := bits.TrailingZeros32(m)
+				t := uint32(32*i + l)
+				for k := range g.lines {
+					x := &g.lines[k]
+					lo := s.shape.at(x, l)
+					out = append(out, owned{region{lo, lo + x.size, x.place, uint16(t), x.complete, x.strength}, t})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// span is a line and the bytes in which it lies.
+type span struct {
+	lo, hi   uint64
+	at, size uint64 // of the line
+	slope    slope
+	mask     uint32
+	warp     int32
+}
+
+// spans appends those of the sets to out, in the order of addresses.
+func (s *threadSets) spans(out []span) []span {
+	sorted, rows := true, s.rows()
+	last := uint64(0)
+	for row := range rows { // the first lines of all warps mostly lie before the second ones
+		for i := range s.warps {
+			for k := range s.warps[i].groups {
+				g := &s.warps[i].groups[k]
+				if row >= len(g.lines) {
+					continue
+				}
+				x := &g.lines[row]
+				lo, hi := s.shape.extent(x, g.mask)
+				sorted = sorted && last <= lo
+				last = lo
+				out = append(out, span{lo, hi, x.lo, x.size, x.slope, g.mask, int32(i)})
+			}
+		}
+	}
+	if !sorted {
+		slices.SortFunc(out, func(x, y span) int {
+			switch {
+			case x.lo < y.lo:
+				return -1
+			case x.lo > y.lo:
+				return 1
+			}
+			return 0
+		})
+	}
+	return out
+}
+
+// quiet reports whether it is plain that no threads race: the lines with a write in them that overlap have each thread
+// by itself. Where it is not plain the sets must be looked at thread by thread.
+func (d *Detector) quiet(reads, writes *threadSets) bool {
+	p := writes.shape
+	d.spans[0], d.spans[1] = writes.spans(d.spans[0][:0]), reads.spans(d.spans[1][:0])
+	w, r := d.spans[0], d.spans[1]
+	looks := 4 * (len(w) + len(r)) // pairs that are looked at
+	from := 0
+	for i := range w {
+		x := &w[i]
+		if !single(x.mask) && !p.apart(x, x) {
+			return false
+		}
+		for j := i + 1; j < len(w) && w[j].lo < x.hi; j++ {
+			if looks--; looks < 0 || !p.own(x, &w[j]) {
+				return false
+			}
+		}
+		for from < len(r) && r[from].hi <= x.lo {
+			from++
+		}
+		for j := from; j < len(r) && r[j].lo < x.hi; j++ {
+			if looks--; looks < 0 || r[j].hi > x.lo && !p.own(x, &r[j]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// own reports whether two lines surely overlap in regions of one thread only.
+func (p shape) own(x, y *span) bool {
+	return x.warp == y.warp && (single(x.mask) && x.mask == y.mask || x.slope == y.slope && p.apart(x, y))
+}
+
+// apart reports whether no lane's region of x overlaps another lane's of y, which has the same slope. It may give false though
+// none does.
+func (p shape) apart(x, y *span) bool {
+	beside := func(by int64, more uint64) bool {
+		by = max(by, -by)
+		return by != 0 && int64(y.at+uint64(by)-x.at-x.size-more) >= 0 && int64(x.at+uint64(by)-y.at-y.size-more) >= 0
+	}
+	if !beside(x.slope.lane, 0) {
+		return false
+	}
+	return p.flat(x.slope) || beside(x.slope.row, uint64(int64(p-1)*max(x.slope.lane, -x.slope.lane)))
+}
