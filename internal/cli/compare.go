@@ -21,9 +21,11 @@ fencepost compare kernel.ptx [--launch FILE]
   judge warps in lockstep get an execution of their own, and one more is made without any detector. Only the first
   execution's output is shown.
 
-fencepost compare corpus[/FOLDER|/NAME]
+fencepost compare corpus[/FOLDER[/NAME]]
   judges the detectors by what the sources of the built-in programs say: a miss is a line with a race of severity
-  error that the detector did not name, a false alarm a race that it named where there is none.
+  error that the detector did not name, a false alarm a race that it named where there is none. A folder that is
+  a suite (scoped, scopedapps, ...) gives a table of programs and detectors; in it, races of severity warning are asked
+  for, too.
 
 With --json FILE the table is the key "detectors" of the report (docs/json.md); --times writes times into it.`
 
@@ -117,9 +119,15 @@ func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int,
 	results := session.CompareCorpus(ctx, &o.session, programs)
 	stop()
 	all := &report.Report{Verdict: report.Clean}
+	suite := !one && programs[0].Suite && programs[0].Dir == programs[len(programs)-1].Dir
+	if suite {
+		session.WriteSuite(w, results)
+	}
 	for i := range results {
 		x := &results[i]
-		writeJudged(w, x, one)
+		if !suite || x.Err != nil {
+			writeJudged(w, x, one)
+		}
 		if x.Err != nil {
 			all.Skipped = append(all.Skipped, report.Skipped{What: "corpus/" + x.Program.Path(), Reason: x.Err.Error()})
 			continue

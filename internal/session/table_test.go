@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"text/tabwriter"
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect/all"
@@ -93,63 +91,8 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 			t.Fatalf("%s: %v", r.Program.Path(), r.Err)
 		}
 	}
-	requireGolden(t, suite, suiteTable(results))
-	return results
-}
-
-// suiteTable tells for each program how many races each detector misses (-) and names that are none (+).
-func suiteTable(results []CorpusResult) string {
 	var b strings.Builder
-	b.WriteString("For each program: lines with races, and by detector how many of them it misses (-) and how many races it names that are none (+).\n\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
-	fmt.Fprint(w, "program\traces")
-	for _, d := range all.Detectors() {
-		fmt.Fprintf(w, "\t%s", d.Name)
-	}
-	fmt.Fprintln(w, "\t")
-	type sum struct{ right, silent, alarmed int } // programs
-	sums := make([]sum, len(all.Detectors()))
-	for i := range results {
-		r := &results[i]
-		races := len(raceLines(r.Program, true))
-		fmt.Fprintf(w, "%s\t%d", r.Program.Name, races)
-		for j, d := range r.Report.Detectors {
-			verdict, s := "", &sums[j]
-			if d.Misses > 0 {
-				verdict += fmt.Sprintf("-%d", d.Misses)
-				if d.Misses == races {
-					s.silent++
-				}
-			}
-			if d.FalseAlarms > 0 {
-				verdict += fmt.Sprintf("+%d", d.FalseAlarms)
-				s.alarmed++
-			}
-			if verdict == "" {
-				s.right++
-			}
-			fmt.Fprintf(w, "\t%s", cmp.Or(verdict, "."))
-		}
-		fmt.Fprintln(w, "\t")
-	}
-	for _, row := range []struct {
-		name string
-		of   func(sum) int
-	}{
-		{"right", func(s sum) int { return s.right }},
-		{"nothing found", func(s sum) int { return s.silent }},
-		{"false alarm", func(s sum) int { return s.alarmed }},
-	} {
-		fmt.Fprintf(w, "%s\t", row.name)
-		for _, s := range sums {
-			fmt.Fprintf(w, "\t%d", row.of(s))
-		}
-		fmt.Fprintln(w, "\t")
-	}
-	w.Flush()
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
+	WriteSuite(&b, results)
+	requireGolden(t, suite, b.String())
+	return results
 }

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// tally counts the programs of a suite that a detector judges in one way or another.
+type tally struct {
+	right, silent, alarmed int
+}
+
+// add counts a program of so many racy lines, and gives what the table says of it.
+func (t *tally) add(races, misses, alarms int) string {
+	verdict := ""
+	if misses > 0 {
+		verdict = fmt.Sprintf("-%d", misses)
+		if misses == races {
+			t.silent++
+		}
+	}
+	if alarms > 0 {
+		verdict += fmt.Sprintf("+%d", alarms)
+		t.alarmed++
+	}
+	if verdict == "" {
+		t.right++
+	}
+	return cmp.Or(verdict, ".")
+}
+
+// WriteSuite writes how each detector judges each program of a suite, and how many programs it judges how. Programs that
+// failed are left out.
+func WriteSuite(w io.Writer, results []CorpusResult) {
+	fmt.Fprintln(w, "By program: lines that race, and by detector how many of them it misses (-), and how many races it names that are none (+).")
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var tallies []tally
+	for i := range results {
+		r := &results[i]
+		if r.Err != nil {
+			continue
+		}
+		if tallies == nil {
+			fmt.Fprint(table, "program\tlines")
+			for _, d := range r.Report.Detectors {
+				fmt.Fprintf(table, "\t%s", d.Name)
+			}
+			fmt.Fprintln(table)
+			tallies = make([]tally, len(r.Report.Detectors))
+		}
+		races := len(raceLines(r.Program, true))
+		fmt.Fprintf(table, "%s\t%d", r.Program.Name, races)
+		for j, d := range r.Report.Detectors {
+			fmt.Fprintf(table, "\t%s", tallies[j].add(races, d.Misses, d.FalseAlarms))
+		}
+		fmt.Fprintln(table)
+	}
+	for _, row := range []struct {
+		name string
+		of   func(tally) int
+	}{
+		{"programs judged right", func(t tally) int { return t.right }},
+		{"no race of theirs found", func(t tally) int { return t.silent }},
+		{"with a false alarm", func(t tally) int { return t.alarmed }},
+	} {
+		fmt.Fprintf(table, "%s\t", row.name)
+		for _, t := range tallies {
+			fmt.Fprintf(table, "\t%d", row.of(t))
+		}
+		fmt.Fprintln(table)
+	}
+	table.Flush()
+}
