@@ -51,7 +51,14 @@ func PTX(nvcc, path string, extra ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return shortenPaths(blankHash(string(ptx)), file), nil
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil { // as the compiler spells it
+		return "", err
+	}
+	return shortenPaths(blankHash(string(ptx)), folder, file), nil
 }
 
 // folderHash is the part of the names of internal functions that hashes the folder nvcc was called in, seed or not.
@@ -77,18 +84,19 @@ func blankHash(ptx string) string {
 
 var fileLine = regexp.MustCompile(`(?m)^(\t\.file\t\d+ ")(.*)"$`)
 
-// shortenPaths removes from the .file directives where the source and the toolkit lie on this machine.
-func shortenPaths(ptx, source string) string {
+// shortenPaths removes from the .file directives where the source, in folder, and the toolkit lie on this machine.
+func shortenPaths(ptx, folder, source string) string {
 	return fileLine.ReplaceAllStringFunc(ptx, func(line string) string {
 		m := fileLine.FindStringSubmatch(line)
-		return m[1] + shortPath(m[2], source) + `"`
+		return m[1] + shortPath(m[2], folder, source) + `"`
 	})
 }
 
-// shortPath gives the bare name of the source, and "cuda/include/..." or "c++/include/..." for headers.
-func shortPath(path, source string) string {
-	if filepath.Base(path) == source {
-		return source
+// shortPath gives the bare name of the source and of headers in its folder, and "cuda/include/..." or "c++/include/..." for
+// others.
+func shortPath(path, folder, source string) string {
+	if base := filepath.Base(path); base == source || filepath.Dir(path) == folder {
+		return base
 	}
 	if _, rest, ok := strings.Cut(path, "/include/c++/"); ok {
 		_, rest, _ = strings.Cut(rest, "/") // the version

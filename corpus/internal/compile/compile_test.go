@@ -7,13 +7,15 @@ func TestShortenPaths(t *testing.T) {
 		"\t.file\t2 \"/opt/venv/nvidia/cu13/bin/../include/crt/sm_70_rt.hpp\"\n" +
 		"\t.file\t3 \"/opt/venv/nvidia/cu13/include/cccl/cuda/std/__atomic/api/reference.h\"\n" +
 		"\t.file\t12 \"/usr/include/c++/12/bits/move.h\"\n" +
+		"\t.file\t13 \"/home/me/src/corpus/race/graph.cuh\"\n" +
 		"\t.file\t4 \"odd\"\n\t.loc\t1 2 3\n"
 	want := "\t.file\t1 \"lock.cu\"\n" +
 		"\t.file\t2 \"cuda/include/crt/sm_70_rt.hpp\"\n" +
 		"\t.file\t3 \"cuda/include/cccl/cuda/std/__atomic/api/reference.h\"\n" +
 		"\t.file\t12 \"c++/include/bits/move.h\"\n" +
+		"\t.file\t13 \"graph.cuh\"\n" +
 		"\t.file\t4 \"odd\"\n\t.loc\t1 2 3\n"
-	if got := shortenPaths(in, "lock.cu"); got != want {
+	if got := shortenPaths(in, "/home/me/src/corpus/race", "lock.cu"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
