@@ -26,6 +26,8 @@ type Input struct {
 	Launch *LaunchFile
 	// Rename, when not nil, maps the source file names of the PTX to those of the report.
 	Rename func(file string) string
+	// Look, when not nil, is called after the launches, unless memory is lost, with what reads a buffer. Its error is Check's.
+	Look func(read func(*Buffer) ([]byte, error)) error
 }
 
 // Check launches kernels as the launch file says, once for each seed, o.Jobs seeds at a time. The error says why nothing
@@ -330,11 +332,22 @@ func (c *checker) address(b *Buffer) uint64 {
 	panic("BUG: buffer " + b.Name + " was not placed")
 }
 
+// read gives what a buffer holds.
+func (c *checker) read(b *Buffer) ([]byte, error) {
+	data := make([]byte, b.Bytes())
+	return data, c.api.Read(c.address(b), data)
+}
+
 // verify compares buffers with what the launch file expects. A difference is the program's failure, as a failing check
 // of results in a host program would be.
 func (c *checker) verify() error {
 	if err := c.api.Synchronize(); err != nil || c.ctx.Err() != nil {
 		return nil // told with the launch that failed
+	}
+	if c.in.Look != nil {
+		if err := c.in.Look(c.read); err != nil {
+			return err
+		}
 	}
 	for _, x := range c.in.Launch.Expects {
 		n := uint64(x.Buffer.Type.Size)
