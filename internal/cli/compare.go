@@ -27,6 +27,11 @@ fencepost compare corpus[/FOLDER[/NAME]]
   a suite (scoped, scopedapps, ...) gives a table of programs and detectors; in it, races of severity warning are asked
   for, too.
 
+fencepost compare corpus/irregular[/WORD]...
+  runs kernels that walk graphs, with bugs planted or none, and judges the detectors by the definition of a race. Words choose
+  runs to which all of them apply: a pattern, a type, a unit, bugs, a graph, as in corpus/irregular/push/block/dag-200.
+  All of them take minutes.
+
 With --json FILE the table is the key "detectors" of the report (docs/json.md); --times writes times into it.`
 
 func compareCommand() *command {
@@ -42,6 +47,9 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 	}
 	if len(args) == 0 {
 		return 0, usagef("compare detectors on what? Name a CUDA source, a program, a .ptx file, or corpus")
+	}
+	if words, ok := irregularWords(args[0]); ok {
+		return compareIrregular(ctx, e, o, args, words)
 	}
 	if isCorpus(args[0]) {
 		return compareCorpus(ctx, e, o, args)

@@ -45,6 +45,9 @@ func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, err
 // corpusPrograms gives the programs of the corpus that a name means; one says that it is a program's name and not a
 // folder's.
 func corpusPrograms(name string) (chosen []*corpus.Program, one bool, err error) {
+	if _, ok := irregularWords(name); ok {
+		return nil, false, usagef("what races in corpus/irregular depends on graphs: fencepost compare %s", name)
+	}
 	programs, err := corpus.All()
 	if err != nil {
 		return nil, false, fmt.Errorf("the built-in corpus is broken: %w", err)

@@ -153,11 +153,16 @@ func writeJSON(e *env, o *options, r *report.Report) error {
 	if err := report.JSON(&b, &cut, o.times); err != nil {
 		return fmt.Errorf("--json: %w", err)
 	}
+	return writeJSONBytes(e, o, b.Bytes())
+}
+
+// writeJSONBytes writes JSON where --json asks for it.
+func writeJSONBytes(e *env, o *options, text []byte) error {
 	if o.json == "-" {
-		_, err := e.stdout.Write(b.Bytes())
+		_, err := e.stdout.Write(text)
 		return err
 	}
-	if err := os.WriteFile(o.json, b.Bytes(), 0o666); err != nil {
+	if err := os.WriteFile(o.json, text, 0o666); err != nil {
 		return fmt.Errorf("--json: %w", err)
 	}
 	return nil

@@ -42,11 +42,11 @@ type IrregularResult struct {
 
 // Verdict is what a detector made of an execution.
 type Verdict struct {
-	Detector string
-	Racy     bool // there was a race in the execution that it saw
-	Found    bool // it named a race
-	Missed   int  // pairs of source places that raced and that it did not name
-	False    int  // pairs that it named and that did not race
+	Detector string `json:"name"`
+	Racy     bool   `json:"racy"`          // there was a race in the execution that it saw
+	Found    bool   `json:"found"`         // it named a race
+	Missed   int    `json:"missed_places"` // pairs of source places that raced and that it did not name
+	False    int    `json:"false_places"`  // pairs that it named and that did not race
 }
 
 // irregularBlock is the shape of the blocks of every run: two warps.
@@ -60,8 +60,8 @@ func irregularGrid(g *irregular.Graph) event.Dim3 {
 	return event.Dim3{X: 8, Y: 1, Z: 1}
 }
 
-// IrregularRuns gives the runs of the suite that all words apply to: patterns, types, units, bugs ("none" too), and graphs.
-// Runs of one graph follow each other. An unknown word is an error that lists the known ones.
+// IrregularRuns gives the runs of the suite that all words apply to: patterns, types, units, all bugs of a kernel ("atomic+sync",
+// "none"), and graphs. Runs of one graph follow each other. An unknown word is an error that lists the known ones.
 func IrregularRuns(words ...string) ([]IrregularRun, error) {
 	kernels, err := irregular.Kernels()
 	if err != nil {
@@ -108,9 +108,7 @@ func sortedKeys(m map[string]bool) []string {
 }
 
 func (r *IrregularRun) words() []string {
-	k := r.Kernel
-	words := append(strings.Split(k.Name(), "/"), r.Graph.Name)
-	return append(words, k.Bugs...)
+	return append(strings.Split(r.Kernel.Name(), "/"), r.Graph.Name)
 }
 
 // CompareIrregular makes runs, o.Jobs at a time, and judges detectors (all there are, when none were chosen) by the definition of
@@ -154,15 +152,16 @@ func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res Ir
 	}()
 	for _, lockstep := range []bool{false, true} {
 		each := *o
-		each.Detectors = []detect.Spec{definitionSpec}
+		each.Detectors = nil
 		for _, d := range o.Detectors {
 			if d.Lockstep == lockstep {
 				each.Detectors = append(each.Detectors, d)
 			}
 		}
-		if len(each.Detectors) == 1 {
+		if len(each.Detectors) == 0 {
 			continue
 		}
+		each.Detectors = append(each.Detectors, definitionSpec) // last: a finding is told in a detector's words
 		in := run.input()
 		if len(res.Reports) == 0 {
 			in.Look = func(read func(*Buffer) ([]byte, error)) error { return res.look(in, read) }
@@ -320,40 +319,4 @@ func (res *IrregularResult) look(in *Input, read func(*Buffer) ([]byte, error)) 
 		res.Differs = err.Error()
 	}
 	return nil
-}
-
-// IrregularTally is how a detector did on several runs.
-type IrregularTally struct {
-	Detector     string
-	Found        int // racy executions in which it named a race
-	Missed       int // racy executions in which it named none
-	Alarms       int // others in which it named a race
-	MissedPlaces int // pairs of source places that raced and that it did not name, over all executions
-	FalsePlaces  int // pairs that it named and that did not race, over all executions
-}
-
-// TallyIrregular adds up what detectors made of runs, in the order of their verdicts.
-func TallyIrregular(results []IrregularResult) []IrregularTally {
-	var out []IrregularTally
-	for i := range results {
-		for _, v := range results[i].Judged {
-			n := slices.IndexFunc(out, func(t IrregularTally) bool { return t.Detector == v.Detector })
-			if n < 0 {
-				n = len(out)
-				out = append(out, IrregularTally{Detector: v.Detector})
-			}
-			t := &out[n]
-			switch {
-			case v.Racy && v.Found:
-				t.Found++
-			case v.Racy:
-				t.Missed++
-			case v.Found:
-				t.Alarms++
-			}
-			t.MissedPlaces += v.Missed
-			t.FalsePlaces += v.False
-		}
-	}
-	return out
 }

@@ -3,12 +3,12 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"fencepost.dev/fencepost/corpus/irregular"
 	"fencepost.dev/fencepost/internal/detect"
@@ -116,7 +116,97 @@ func TestIrregularTruth(t *testing.T) {
 	}
 }
 
-var _ = os.Args
-var _ = runtime.NumCPU
-var _ = strings.Cut
-var _ = time.Now
+// TestIrregular runs every kernel on small graphs with all detectors, and compares what they make of them with
+// testdata/irregular.txt: a detector that changes its mind is seen, whichever way.
+func TestIrregular(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute under the race detector")
+	}
+	var runs []IrregularRun
+	for _, g := range []string{"dag-5", "counterdag-5", "powerlaw-8", "grid-9"} {
+		rs, err := IrregularRuns(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, rs...)
+	}
+	results := CompareIrregular(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0)}, runs)
+	requireSound(t, results, "hb")
+	var b strings.Builder
+	b.WriteString("Kernels of corpus/irregular on small graphs (fencepost compare corpus/irregular; docs/irregular.md).\n\n")
+	WriteIrregular(&b, results)
+	b.WriteString("\nFalse alarms, on any graph and type of data\n")
+	writeAlarms(&b, results)
+	const name = "testdata/irregular.txt"
+	if *update {
+		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the tables are now (go test ./internal/session -run Irregular -update writes them)\n%s", b.String())
+	}
+}
+
+// writeAlarms writes which detectors name a race in which kernels, in executions that have none.
+func writeAlarms(b *strings.Builder, results []IrregularResult) {
+	alarms := map[string][]string{}
+	for i := range results {
+		k := results[i].Kernel
+		name := k.Pattern + " " + k.Unit + " " + k.Planted()
+		for _, v := range results[i].Judged {
+			if v.Found && !v.Racy && !slices.Contains(alarms[name], v.Detector) {
+				alarms[name] = append(alarms[name], v.Detector)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(alarms)) {
+		slices.Sort(alarms[name])
+		fmt.Fprintf(b, "%s: %s\n", name, strings.Join(alarms[name], " "))
+	}
+}
+
+// requireSound wants kernels without a bug to be without race, fault and wrong result, and a detector to find what is so.
+func requireSound(t *testing.T, results []IrregularResult, detector string) {
+	t.Helper()
+	for i := range results {
+		r := &results[i]
+		name := r.Kernel.Name() + " on " + r.Graph.Name
+		if r.Err != nil {
+			t.Errorf("%s: %v", name, r.Err)
+			continue
+		}
+		if len(r.Kernel.Bugs) == 0 && (r.Racy || r.Faults || r.Differs != "") {
+			t.Errorf("%s is right, and not: racy %v, faults %v, %s", name, r.Racy, r.Faults, r.Differs)
+		}
+		if r.Kernel.Has("bounds") && !r.Faults {
+			t.Errorf("%s leaves no bounds", name)
+		}
+		for _, v := range r.Judged {
+			if v.Detector == detector && (v.Missed > 0 || v.False > 0) {
+				t.Errorf("%s: %s misses %d pairs of places and names %d that do not race", name, detector, v.Missed, v.False)
+			}
+		}
+	}
+}
+
+// TestIrregularOnLargerGraphs holds hb, and kernels without a bug, to what is so on some runs with graphs of 100 and 200
+// vertices.
+func TestIrregularOnLargerGraphs(t *testing.T) {
+	hb, err := detect.Choose(all.Detectors(), "hb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := IrregularRuns("int")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs = slices.DeleteFunc(runs, func(r IrregularRun) bool {
+		return r.Graph.Vertices() < 100 || len(r.Kernel.Bugs) > 0 && r.Graph.Name != "dag-200" || testing.Short() && r.Kernel.Unit != "warp"
+	})
+	requireSound(t, CompareIrregular(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0), Detectors: []detect.Spec{hb}}, runs), "hb")
+}
