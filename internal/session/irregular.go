@@ -183,25 +183,10 @@ func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res Ir
 
 // judge compares what detectors found in an execution with what is so.
 func (res *IrregularResult) judge(r *report.Report) {
-	found := map[string]map[string]bool{} // pairs of source places, by detector
-	for i := range r.Detectors {
-		found[r.Detectors[i].Name] = map[string]bool{}
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		res.Faults = res.Faults || f.Class == detect.MemoryFault
-		if f.Class != detect.Race {
-			continue
-		}
-		places := sourcePlaces(f)
-		for name, set := range found {
-			if f.By(name) {
-				set[places] = true
-			}
-		}
-	}
+	found := racePlaces(r)
 	so := found[definitionName]
 	res.Racy = res.Racy || len(so) > 0
+	res.Faults = res.Faults || slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Class == detect.MemoryFault })
 	for i := range r.Detectors {
 		name := r.Detectors[i].Name
 		if name == definitionName {
@@ -209,17 +194,28 @@ func (res *IrregularResult) judge(r *report.Report) {
 		}
 		v := Verdict{Detector: name, Racy: len(so) > 0, Found: len(found[name]) > 0}
 		for p := range so {
-			if !found[name][p] {
-				v.Missed++
-			}
+			v.Missed += one(!found[name][p])
 		}
 		for p := range found[name] {
-			if !so[p] {
-				v.False++
-			}
+			v.False += one(!so[p])
 		}
 		res.Judged = append(res.Judged, v)
 	}
+}
+
+// racePlaces gives the pairs of source places that each detector of a report calls a race.
+func racePlaces(r *report.Report) map[string]map[string]bool {
+	found := map[string]map[string]bool{}
+	for i := range r.Detectors {
+		name := r.Detectors[i].Name
+		found[name] = map[string]bool{}
+		for j := range r.Findings {
+			if f := &r.Findings[j]; f.Class == detect.Race && f.By(name) {
+				found[name][sourcePlaces(f)] = true
+			}
+		}
+	}
+	return found
 }
 
 // sourcePlaces names the places of a race, whichever came first.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -137,19 +136,7 @@ func TestIrregular(t *testing.T) {
 	WriteIrregular(&b, results)
 	b.WriteString("\nFalse alarms, on any graph and type of data\n")
 	writeAlarms(&b, results)
-	const name = "testdata/irregular.txt"
-	if *update {
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("the tables are now (go test ./internal/session -run Irregular -update writes them)\n%s", b.String())
-	}
+	requireGolden(t, "irregular", b.String())
 }
 
 // writeAlarms writes which detectors name a race in which kernels, in executions that have none.

@@ -1,0 +1,113 @@
+package session
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/all"
+)
+
+// Why hirace judges a program otherwise than hb (package hirace says where the paper has it so).
+const (
+	// Alarms.
+	noFences = "fences, flags, locks and what is made of them order nothing"
+	// Misses.
+	firstOnly = "a location that has had a race is not judged again"
+	partial   = "a barrier of some threads may count for others"
+	oneKernel = "other kernels are not known"
+	anySize   = "atomics of different sizes are atomic to each other"
+)
+
+// exception is why hirace names pairs of source places that hb does not, and misses such that hb names; "" where it does not.
+type exception struct{ alarms, misses string }
+
+var hiraceExceptions = map[string]exception{
+	"norace/fence_everyone":      {alarms: noFences},
+	"norace/forgotten_reader":    {alarms: noFences},
+	"norace/grid_barrier":        {alarms: noFences},
+	"norace/grid_sync":           {alarms: noFences},
+	"norace/last_block":          {alarms: noFences},
+	"norace/lock":                {alarms: noFences},
+	"norace/lock_block":          {alarms: noFences},
+	"norace/lock_forgotten":      {alarms: noFences},
+	"norace/lock_warp":           {alarms: noFences},
+	"norace/lookback":            {alarms: noFences},
+	"norace/message":             {alarms: noFences},
+	"norace/message_block":       {alarms: noFences},
+	"norace/message_ref":         {alarms: noFences},
+	"norace/queue":               {alarms: noFences},
+	"norace/ticket_lock":         {alarms: noFences},
+	"norace/transfer":            {alarms: noFences},
+	"predict/before_and_after":   {alarms: noFences},
+	"predict/before_and_inside":  {alarms: noFences},
+	"predict/gap_after_section":  {alarms: noFences},
+	"predict/gap_composed":       {alarms: noFences},
+	"predict/gap_conflict_early": {alarms: noFences},
+	"predict/readers_lock":       {alarms: noFences},
+	"predict/stencil_in_place":   {alarms: noFences},
+	"predict/two_locks":          {alarms: noFences},
+	"race/histogram_shared":      {misses: firstOnly},
+	"race/lock_atomic_scope":     {misses: firstOnly},
+	"race/lock_forgotten":        {alarms: noFences, misses: firstOnly},
+	"race/message_volatile":      {alarms: noFences},
+	"race/mixed_size":            {misses: anySize},
+	"race/named_barrier":         {misses: partial},
+	"race/reduce_volatile":       {misses: firstOnly},
+	"race/ring":                  {misses: partial},
+	"race/streams":               {misses: oneKernel},
+	"race/syncwarp_mask":         {misses: partial},
+	"race/ticket_lock":           {misses: firstOnly},
+}
+
+// TestHiRaceExceptions holds hirace to hb, by pairs of source places, on all programs of the corpus but those named: a new
+// exception fails, and one that has gone does.
+func TestHiRaceExceptions(t *testing.T) {
+	var pair []detect.Spec
+	for _, name := range []string{"hb", "hirace"} {
+		d, err := detect.Choose(all.Detectors(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair = append(pair, d)
+	}
+	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
+		return !slices.Contains([]string{corpus.Race, corpus.NoRace, corpus.Predict, corpus.Fault}, p.Dir)
+	})
+	seen := map[string]bool{}
+	for _, r := range CheckCorpus(context.Background(), &Options{Detectors: pair, Jobs: runtime.GOMAXPROCS(0)}, programs) {
+		name := r.Program.Path()
+		if r.Err != nil {
+			t.Errorf("%s: %v", name, r.Err)
+			continue
+		}
+		seen[name] = true
+		races := racePlaces(r.Report)
+		want := hiraceExceptions[name]
+		if misses := except(races["hb"], races["hirace"]); (len(misses) > 0) != (want.misses != "") {
+			t.Errorf("%s: hirace misses %q, listed as %q", name, misses, want.misses)
+		}
+		if alarms := except(races["hirace"], races["hb"]); (len(alarms) > 0) != (want.alarms != "") {
+			t.Errorf("%s: hirace names %q and hb does not, listed as %q", name, alarms, want.alarms)
+		}
+	}
+	for name := range hiraceExceptions {
+		if !seen[name] {
+			t.Errorf("%s is an exception, and no program", name)
+		}
+	}
+}
+
+// except gives what is in a and not in b, sorted.
+func except(a, b map[string]bool) (out []string) {
+	for x := range a {
+		if !b[x] {
+			out = append(out, x)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
