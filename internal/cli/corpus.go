@@ -161,6 +161,9 @@ func writeResult(w io.Writer, r *session.CorpusResult) {
 	for _, u := range r.Unexpected {
 		fmt.Fprintf(w, "  unexpected: %s\n", u)
 	}
+	if r.WrongResult() {
+		fmt.Fprintf(w, "  wrong result: %s\n", strings.Join(r.Report.Notes, "\n  "))
+	}
 	for _, s := range r.Report.Skipped {
 		fmt.Fprintf(w, "  not checked: %s: %s\n", s.What, s.Reason)
 	}

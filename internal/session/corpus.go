@@ -23,9 +23,14 @@ type CorpusResult struct {
 	Err        error
 }
 
-// OK says that the program gave exactly the findings its source asks for.
+// OK says that the program gave exactly the findings its source asks for, and the results its launch file expects.
 func (r *CorpusResult) OK() bool {
-	return r.Err == nil && len(r.Missing) == 0 && len(r.Unexpected) == 0 && len(r.Report.Skipped) == 0
+	return r.Err == nil && len(r.Missing) == 0 && len(r.Unexpected) == 0 && len(r.Report.Skipped) == 0 && !r.WrongResult()
+}
+
+// WrongResult says that memory does not hold what the launch file expects; a note of the report tells where.
+func (r *CorpusResult) WrongResult() bool {
+	return r.Report != nil && r.Report.Program != nil && r.Report.Program.Exit != 0
 }
 
 // CorpusInput makes a program of the corpus ready to check. Its source is called corpus/race/tile.cu in the report.

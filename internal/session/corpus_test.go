@@ -38,6 +38,9 @@ func requireAsWanted(t *testing.T, results []CorpusResult) {
 		for _, u := range r.Unexpected {
 			t.Errorf("%s: unexpected: %s", r.Program.Path(), u)
 		}
+		if r.WrongResult() {
+			t.Errorf("%s: wrong result: %v", r.Program.Path(), r.Report.Notes)
+		}
 		for _, s := range r.Report.Skipped {
 			t.Errorf("%s: not checked: %s: %s", r.Program.Path(), s.What, s.Reason)
 		}
@@ -48,6 +51,23 @@ func requireAsWanted(t *testing.T, results []CorpusResult) {
 func TestCorpus(t *testing.T) {
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU()}
 	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
+}
+
+// TestWrongResult: a program that computes something else than its launch file expects is not as wanted.
+func TestWrongResult(t *testing.T) {
+	for _, p := range corpusPrograms(t) {
+		if p.Path() != "norace/lock_block" {
+			continue
+		}
+		q := *p
+		q.Launch = []byte(strings.ReplaceAll(string(p.Launch), "192", "193"))
+		r := CheckCorpus(context.Background(), &Options{Seeds: 1}, []*corpus.Program{p, &q})
+		if !r[0].OK() || r[1].OK() || !r[1].WrongResult() {
+			t.Errorf("%s is as wanted: %v; with another result expected: %v", p.Path(), r[0].OK(), r[1].OK())
+		}
+		return
+	}
+	t.Fatal("norace/lock_block is missing")
 }
 
 // TestCorpusUnderOtherSchedules holds the verdicts to what design promises: programs without a defect have no finding
