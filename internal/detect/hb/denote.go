@@ -17,21 +17,14 @@ func (d *Detector) denote(p *page, i uint64) {
 	t := &d.mem.notebook
 	n := t.lines.at(p.notes[i])
 	of := d.launches[p.noter]
-	for j := range n {
-		c := &n[j]
-		if c.deed == 0 {
-			continue
+	var room [1]note
+	for j, c := range n {
+		notes := t.of(c, &room)
+		if len(notes) > 0 && notes[0].deed&noteAtomics != 0 {
+			d.denoteLoc(of, p, notes, p.addr+i*lineBytes+uint64(j)*cellBytes)
 		}
-		if c.deed&noteAtomics != 0 {
-			d.denoteLoc(of, p, c, p.addr+i*lineBytes+uint64(j)*cellBytes)
-		}
-		d.denoteEntry(l, &l.cells[j], *t.deeds.at(c.deed >> deedShift), &c.note)
-		rest := t.rest(c)
-		for r := range rest {
-			if rest[r].deed == 0 {
-				break
-			}
-			d.denoteEntry(l, &l.cells[j], *t.deeds.at(rest[r].deed >> deedShift), &rest[r])
+		for r := range notes {
+			d.denoteEntry(l, &l.cells[j], *t.deeds.at(notes[r].deed >> deedShift), &notes[r])
 		}
 	}
 	t.drop(p, i)
@@ -61,19 +54,13 @@ func (d *Detector) denoteEntry(l *line, c *cell, x deed, o *note) {
 }
 
 // denoteLoc makes the loc of a word what the notes of its atomics say.
-func (d *Detector) denoteLoc(l *launch, p *page, c *noteCell, addr uint64) {
-	rest := d.mem.notebook.rest(c)
-	wrote, last := lastWrite(&c.note, rest)
-	if wrote {
+func (d *Detector) denoteLoc(l *launch, p *page, notes []note, addr uint64) {
+	if wrote, last := lastWrite(notes); wrote {
 		d.denoteWrite(l, p, addr, *d.mem.notebook.deeds.at(last.deed >> deedShift), bits.TrailingZeros32(last.seen))
 	}
 	x := p.findLoc(addr, cellBytes)
-	d.denoteSeen(l, x, &c.note)
-	for i := range rest {
-		if rest[i].deed == 0 {
-			break
-		}
-		d.denoteSeen(l, x, &rest[i])
+	for i := range notes {
+		d.denoteSeen(l, x, &notes[i])
 	}
 }
 
@@ -94,18 +81,14 @@ func (d *Detector) denoteWrite(l *launch, p *page, addr uint64, y deed, lane int
 }
 
 // lastWrite says whether an atomic of a word wrote, and gives the note of the last that did.
-func lastWrite(first *note, rest []note) (wrote bool, last *note) {
-	look := func(o *note) {
-		if o.deed&noteWrite != 0 {
+func lastWrite(notes []note) (wrote bool, last *note) {
+	for i := range notes {
+		if o := &notes[i]; o.deed&noteWrite != 0 {
 			wrote = true
 			if o.seen != 0 {
 				last = o
 			}
 		}
-	}
-	look(first)
-	for i := range rest {
-		look(&rest[i])
 	}
 	return wrote, last
 }

@@ -10,6 +10,7 @@ type notebook struct {
 	tallies arena[tally]
 	rows    arena[tallyRow]
 	rolls   arena[roll] // of lines of global memory with rolls; numbers have rollBit
+	ones    uint32      // maxOneDeed, or less to test what else is done
 	// fetched makes the compiler keep what fetch reads.
 	fetched uint32
 }
@@ -42,46 +43,78 @@ func (s *noteSlab) add(log uint) uint32 {
 	return s.used
 }
 
-// rest gives the notes of a word beside the first, free ones included.
-func (t *notebook) rest(c *noteCell) []note {
-	if c.more == 0 {
-		return nil
-	}
-	return t.chunks[c.more&7].at(c.more>>3, uint(c.more&7))
+// chunk gives the notes of a word with many, free ones included.
+func (t *notebook) chunk(c noteCell) []note {
+	log := uint(c >> 28 & 7)
+	return t.chunks[log].at(uint32(c)&(1<<28-1), log)
 }
 
-// room gives a free note of a word, nil when it has as many as it may have: 1, and 1<<most.
-func (t *notebook) room(c *noteCell, most uint) *note {
-	if c.deed == 0 {
-		return &c.note
+// of gives the notes of a word, not to be changed; an only one in room.
+func (t *notebook) of(c noteCell, room *[1]note) []note {
+	switch {
+	case c == 0:
+		return nil
+	case c&manyNotes == 0:
+		room[0] = c.one()
+		return room[:]
 	}
-	old := t.rest(c)
+	notes := t.chunk(c)
+	for i := range notes {
+		if notes[i].deed == 0 {
+			return notes[:i]
+		}
+	}
+	return notes
+}
+
+// open gives the notes of a word that has some, to be changed, and those of its chunk that are free.
+func (t *notebook) open(c *noteCell) []note {
+	if *c&manyNotes == 0 {
+		one := c.one()
+		t.enter(c, 1)
+		t.chunk(*c)[0] = one
+	}
+	return t.chunk(*c)
+}
+
+// enter gives a word a chunk of 1<<log free notes.
+func (t *notebook) enter(c *noteCell, log uint) {
+	*c = manyNotes | noteCell(log)<<28 | noteCell(t.chunks[log].add(log))
+}
+
+// room gives a free note of a word, nil when it has as many as it may have, 1<<most.
+func (t *notebook) room(c *noteCell, most uint) *note {
+	if *c == 0 {
+		t.enter(c, 0)
+		return &t.chunk(*c)[0]
+	}
+	old := t.open(c)
 	for i := range old {
 		if old[i].deed == 0 {
 			return &old[i]
 		}
 	}
-	log := uint(c.more&7) + 1
+	log := uint(*c>>28&7) + 1
 	switch {
 	case log > most:
 		return nil
-	case most == maxNotesShared:
+	case most == maxNotesShared && log > 1:
 		log = max(log, 3) // a note for each warp of a block of usual size
 	}
-	id := t.chunks[log].add(log)
-	fresh := t.chunks[log].at(id, log)
+	was := *c
+	t.enter(c, log)
+	fresh := t.chunk(*c)
 	copy(fresh, old)
-	t.free(c)
-	c.more = id<<3 | uint32(log)
+	t.free(&was)
 	return &fresh[len(old)]
 }
 
 // free gives back the chunk of a word.
 func (t *notebook) free(c *noteCell) {
-	if c.more != 0 {
-		s := &t.chunks[c.more&7]
-		s.free = append(s.free, c.more>>3)
-		c.more = 0
+	if *c&manyNotes != 0 {
+		s := &t.chunks[*c>>28&7]
+		s.free = append(s.free, uint32(*c)&(1<<28-1))
+		*c = 0
 	}
 }
 
@@ -126,9 +159,7 @@ func (t *notebook) drop(p *page, i uint64) {
 	}
 	n := t.lines.at(p.notes[i])
 	for j := range n {
-		if n[j].more != 0 {
-			t.free(&n[j])
-		}
+		t.free(&n[j])
 	}
 	t.lines.drop(p.notes[i])
 	p.notes[i] = 0
@@ -181,10 +212,9 @@ func (d *Detector) sweep(l *launch) {
 				continue
 			}
 			n := t.lines.at(id)
-			for j := range n {
-				c := &n[j]
-				used[c.deed>>deedShift/64] |= 1 << (c.deed >> deedShift % 64)
-				for _, x := range t.rest(c) {
+			var room [1]note
+			for _, c := range n {
+				for _, x := range t.of(c, &room) {
 					used[x.deed>>deedShift/64] |= 1 << (x.deed >> deedShift % 64)
 				}
 			}

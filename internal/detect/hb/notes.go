@@ -41,16 +41,37 @@ const (
 	deedShift          = 2
 )
 
-// noteCell is the notes of a word: one, and more in a chunk of a slab.
-type noteCell struct {
-	note
-	more uint32 // number of the chunk<<3 | log of its length; 0: none
+// noteCell is the notes of a word: 0 for none, one of one lane as number of the deed<<8 | kind<<6 | seen (its lane)<<5 | lane, or
+// manyNotes | log of the length of a chunk of a slab<<28 | its number.
+type noteCell uint32
+
+const (
+	manyNotes  noteCell = 1 << 31
+	maxOneDeed          = 1 << 23 // bounds the numbers of deeds that fit
+)
+
+// one gives a note of a lane as a cell; 0 when it does not fit.
+func (t *notebook) one(deed uint32, seen bool, lane int) noteCell {
+	if deed>>deedShift >= t.ones {
+		return 0
+	}
+	c := noteCell(deed>>deedShift)<<8 | noteCell(deed&noteKind)<<6 | noteCell(lane)
+	if seen {
+		c |= 1 << 5
+	}
+	return c
+}
+
+// one gives the only note of a cell.
+func (c noteCell) one() note {
+	lanes := uint32(1) << (c & 31)
+	return note{deed: uint32(c>>8)<<deedShift | uint32(c>>6)&noteKind, lanes: lanes, seen: lanes * uint32(c>>5&1)}
 }
 
 // noteLine is the notes of a line.
 type noteLine [lineCells]noteCell
 
-// Logs of the most notes beside the first that a word may have, in shared and in global memory.
+// Logs of the most notes that a word may have, in shared and in global memory, and of weak accesses.
 const (
 	maxNotesShared = 5
 	maxNotesGlobal = 4
@@ -201,23 +222,24 @@ func (d *Detector) noteWord(c *noteCell, at uint64) bool {
 	write := this&noteWrite != 0
 	if write {
 		x.seen = a.word(at)
+	} else if a.lanes&(a.lanes-1) == 0 {
+		if one := t.one(this, false, a.lane); one != 0 && (*c == 0 || *c == one || d.repeats(*c, &x)) {
+			*c = one
+			return true
+		}
 	}
-	if c.deed == 0 {
-		c.note = x
+	if *c == 0 {
+		*t.room(c, maxNotesWeak) = x
 		return true
 	}
-	if c.deed&noteAtomics != 0 {
-		return false
-	}
 	// One thread alone, or nothing but loads.
-	wrote := write || c.deed&noteWrite != 0
-	alone := d.ours(&c.note)
-	same := d.again(&c.note, &x)
-	rest := t.rest(c)
-	for i := range rest {
-		o := &rest[i]
-		if o.deed == 0 {
-			break
+	wrote, alone, same := write, true, false
+	notes := t.open(c)
+	n := 0
+	for ; n < len(notes) && notes[n].deed != 0; n++ {
+		o := &notes[n]
+		if o.deed&noteAtomics != 0 {
+			return false
 		}
 		wrote = wrote || o.deed&noteWrite != 0
 		alone = alone && d.ours(o)
@@ -226,10 +248,7 @@ func (d *Detector) noteWord(c *noteCell, at uint64) bool {
 	if wrote && !alone {
 		return false
 	}
-	if same {
-		return true
-	}
-	if c.join(rest, &x) {
+	if same || join(notes[:n], &x) {
 		return true
 	}
 	o := t.room(c, maxNotesWeak)
@@ -238,6 +257,12 @@ func (d *Detector) noteWord(c *noteCell, at uint64) bool {
 	}
 	*o = x
 	return true
+}
+
+// repeats says that x is what again makes of the only note of a cell.
+func (d *Detector) repeats(c noteCell, x *note) bool {
+	o := c.one()
+	return c&manyNotes == 0 && d.again(&o, x)
 }
 
 // ours says that a note is of the actor's thread, alone.
@@ -265,17 +290,13 @@ func (d *Detector) again(o, x *note) bool {
 }
 
 // join adds the lanes of a load to its deed's note. It says false when there is none.
-func (c *noteCell) join(rest []note, x *note) bool {
+func join(notes []note, x *note) bool {
 	if x.deed&noteWrite != 0 {
 		return false
 	}
-	if c.deed == x.deed {
-		c.lanes |= x.lanes
-		return true
-	}
-	for i := range rest {
-		if rest[i].deed == x.deed {
-			rest[i].lanes |= x.lanes
+	for i := range notes {
+		if notes[i].deed == x.deed {
+			notes[i].lanes |= x.lanes
 			return true
 		}
 	}
@@ -339,7 +360,7 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 			if id := p.notes[i]; id&rollBit != 0 {
 				continue
 			} else if id != 0 {
-				sum += s.notebook.lines.at(id)[c].deed
+				sum += uint32(s.notebook.lines.at(id)[c])
 			} else if l := p.expanded(i); l != nil {
 				sum += l.cells[c].more
 			}
@@ -385,20 +406,37 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 	me := a.lanes
 	var mine, last *note // of the deed, of the last write
 	valued, readers := false, false
-	rest := d.mem.notebook.rest(c)
+	t := &d.mem.notebook
+	var notes []note
 	switch {
-	case c.deed == 0:
+	case *c == 0:
 		if p.valued() {
 			var ok bool
 			if valued, ok = d.counts(p, addr); !ok {
 				return false
 			}
 		}
-	case c.deed&noteAtomics == 0:
-		return false
+		if one := t.one(this, valued || k.side.Write, a.lane); one != 0 {
+			*c = one
+			if !k.discards {
+				d.meetLast(p, addr, nil, met)
+			}
+			if k.side.Write {
+				a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
+			}
+			return true
+		}
 	default:
-		look := &c.note
-		for i := 0; ; i++ {
+		notes = t.open(c)
+		if notes[0].deed&noteAtomics == 0 {
+			return false
+		}
+		for i := range notes {
+			look := &notes[i]
+			if look.deed == 0 {
+				notes = notes[:i]
+				break
+			}
 			if look.deed == this {
 				mine = look
 			}
@@ -410,17 +448,13 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 					readers = true
 				}
 			}
-			if i == len(rest) || rest[i].deed == 0 {
-				break
-			}
-			look = &rest[i]
 		}
 	}
 	if !k.discards {
 		d.meetLast(p, addr, last, met)
 	}
 	if mine == nil {
-		if mine = d.room(c, this, me); mine == nil {
+		if mine = d.room(c, notes, this, me); mine == nil {
 			return false
 		}
 		readers = true // the others may have moved
@@ -434,9 +468,8 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 	}
 	switch {
 	case readers:
-		c.seen = 0
-		for i, rest := 0, d.mem.notebook.rest(c); i < len(rest); i++ {
-			rest[i].seen = 0
+		for i, notes := 0, t.open(c); i < len(notes); i++ {
+			notes[i].seen = 0
 		}
 	case last != nil:
 		last.seen = 0
@@ -464,30 +497,21 @@ func (d *Detector) meetLast(p *page, addr uint64, last *note, met *handing) {
 	*met = handing{addr, a.lane, a.view.clock}
 }
 
-// room gives a note for a deed of one lane: one that says less, or a free one; nil when there is none.
-func (d *Detector) room(c *noteCell, this, me uint32) *note {
-	t := &d.mem.notebook
-	a := &d.act
-	if this&noteWrite == 0 && c.deed != 0 {
-		if x := (note{this, me, c.seen}); d.again(&c.note, &x) {
-			return &c.note
-		}
-		rest := t.rest(c)
-		for i := range rest {
-			o := &rest[i]
-			if o.deed == 0 {
-				break
-			}
-			if x := (note{this, me, o.seen}); d.again(o, &x) {
-				return o
+// room gives a note for a deed of one lane: one of notes, those of the word, that says less, or a free one; nil when there is
+// none.
+func (d *Detector) room(c *noteCell, notes []note, this, me uint32) *note {
+	if this&noteWrite == 0 {
+		for i := range notes {
+			if x := (note{this, me, notes[i].seen}); d.again(&notes[i], &x) {
+				return &notes[i]
 			}
 		}
 	}
 	most := uint(maxNotesGlobal)
-	if a.shared {
+	if d.act.shared {
 		most = maxNotesShared
 	}
-	o := t.room(c, most)
+	o := d.mem.notebook.room(c, most)
 	if o != nil {
 		*o = note{deed: this}
 	}

@@ -104,22 +104,18 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 			continue
 		}
 		n := t.lines.at(id)
-		for j := range n {
-			c := &n[j]
-			if c.deed == 0 {
+		var room [1]note
+		for j, c := range n {
+			notes := t.of(c, &room)
+			if len(notes) == 0 {
 				continue
 			}
 			cell := i*lineCells + j
-			d.coolNote(&c.note, cell)
-			rest := t.rest(c)
-			for r := range rest {
-				if rest[r].deed == 0 {
-					break
-				}
-				d.coolNote(&rest[r], cell)
+			for r := range notes {
+				d.coolNote(&notes[r], cell)
 			}
-			if c.deed&noteAtomics != 0 {
-				d.hush(l, p, c, p.addr+uint64(cell)*cellBytes)
+			if notes[0].deed&noteAtomics != 0 {
+				d.hush(l, p, notes, p.addr+uint64(cell)*cellBytes)
 			}
 		}
 		t.drop(p, uint64(i))
@@ -133,9 +129,8 @@ func (d *Detector) coolNote(o *note, cell int) {
 }
 
 // hush lets a word be quiet as the notes of its atomics say.
-func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
-	rest := d.mem.notebook.rest(c)
-	if wrote, _ := lastWrite(&c.note, rest); wrote {
+func (d *Detector) hush(l *launch, p *page, notes []note, addr uint64) {
+	if wrote, _ := lastWrite(notes); wrote {
 		d.hushWrite(l, p, addr)
 		return
 	}
@@ -143,11 +138,8 @@ func (d *Detector) hush(l *launch, p *page, c *noteCell, addr uint64) {
 	if x == nil {
 		return
 	}
-	d.denoteSeen(l, x, &c.note)
-	for i := range rest {
-		if rest[i].deed != 0 {
-			d.denoteSeen(l, x, &rest[i])
-		}
+	for i := range notes {
+		d.denoteSeen(l, x, &notes[i])
 	}
 }
 

@@ -29,6 +29,9 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	if len(b.Events)%3 == 0 {
 		d.patience = 0 // sets that are changed in place
 	}
+	if len(b.Events)%5 == 0 {
+		d.mem.notebook.ones = 0
+	}
 	d.manyLanes = len(b.Events) % 2 * manyLanes // tallies of few lanes too
 	d.Events(b)
 	names := make([]string, len(d.hostPlaces))

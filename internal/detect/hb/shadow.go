@@ -94,7 +94,7 @@ type shadow struct {
 }
 
 func newShadow() *shadow {
-	return &shadow{forms: forms{steps: make([]step, minSteps)}, dirs: map[uint64]*[dirPages]*page{}, arena: make([]cell, 1), sets: newSets()}
+	return &shadow{forms: forms{steps: make([]step, minSteps)}, dirs: map[uint64]*[dirPages]*page{}, arena: make([]cell, 1), sets: newSets(), notebook: notebook{ones: maxOneDeed}}
 }
 
 // find gives the page of addr, nil when there is none.
