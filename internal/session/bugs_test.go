@@ -1,11 +1,14 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 )
@@ -62,6 +65,17 @@ func TestBugs(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", d.Name, v.racy+v.clean, v.racy, v.clean, v.exact)
 	}
 	requireInDoc(t, "../../docs/detectors.md", "bugs", b.String())
+}
+
+// TestBugsWithOtherSeeds holds racy programs, too, to what the corpus promises of every schedule of the fair kind.
+func TestBugsWithOtherSeeds(t *testing.T) {
+	programs, err := corpus.Suite("bugs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(4) {
+		requireAsWanted(t, CheckCorpus(context.Background(), &Options{Seeds: 1, Seed: 1 + seed, Jobs: runtime.NumCPU()}, programs))
+	}
 }
 
 // requireName holds the names of the suite's programs to their scheme: the memory, the threads, the mechanism and the mistake,

@@ -88,7 +88,7 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 }
 
 // TestCorpusFromSource compiles every program of the corpus with the nvcc of this machine, as "fencepost run" would, and
-// wants the same verdict as from the embedded PTX. Suites are left out: package corpus compiles those too.
+// wants the same verdict as from the embedded PTX. Suites are left out: CI makes their PTX again and wants it unchanged.
 func TestCorpusFromSource(t *testing.T) {
 	nvcc := testNVCC(t)
 	if testing.Short() {
