@@ -101,6 +101,28 @@ func TestHiRaceExceptions(t *testing.T) {
 	}
 }
 
+// TestFiniteHistory holds listing 3 of the HiRace paper to what it is there for, whoever runs first: a detector that keeps one
+// reader of a word misses the race, and those that forget none find it.
+func TestFiniteHistory(t *testing.T) {
+	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool { return p.Path() != "race/finite_history" })
+	for seed := range uint64(8) {
+		var misses []string
+		for _, r := range CompareCorpus(context.Background(), &Options{Seed: seed}, programs) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			for _, d := range r.Report.Detectors {
+				if d.Misses > 0 {
+					misses = append(misses, d.Name)
+				}
+			}
+		}
+		if want := []string{"scord", "scord-cached", "iguard", "racecheck"}; !slices.Equal(misses, want) {
+			t.Errorf("seed %d: %v miss the race, and %v do by their metadata", seed, misses, want)
+		}
+	}
+}
+
 // except gives what is in a and not in b, sorted.
 func except(a, b map[string]bool) (out []string) {
 	for x := range a {
