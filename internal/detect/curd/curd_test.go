@@ -405,9 +405,9 @@ func TestBoundedSearch(t *testing.T) {
 	}
 	var set warpSet
 	for i := range uint64(2 * searched) {
-		set.insert(32, 1, line{lo: i * 8, size: 4})
+		set.insert(32, 1, line{lo: i * 8, size: 4, from: i * 8, to: i*8 + 4})
 	}
-	set.insert(32, 1, line{lo: 8*searched*2 - 12, size: 4}) // between the last two
+	set.insert(32, 1, line{lo: 8*searched*2 - 12, size: 4, from: 8*searched*2 - 12, to: 8*searched*2 - 8}) // between the last two
 	got := set.groups[0].lines
 	if n := len(got); n != 2*searched-1 || got[n-1].lo != 8*searched*2-16 || got[n-1].size != 12 {
 		t.Errorf("%+v", got)

@@ -37,7 +37,12 @@ func (d *Detector) checkAll() {
 	if len(d.all[writes]) == 0 {
 		return
 	}
-	readWrite(d.all[writes], d.all[reads], func(w, r *owned) {
+	lo, hi := d.all[writes][0].lo, uint64(0)
+	for i := range d.all[writes] {
+		lo, hi = min(lo, d.all[writes][i].lo), max(hi, d.all[writes][i].hi)
+	}
+	read := slices.DeleteFunc(d.all[reads], func(r owned) bool { return r.hi <= lo || hi <= r.lo })
+	readWrite(d.all[writes], read, func(w, r *owned) {
 		d.report(0, d.numbers[w.owner], d.numbers[r.owner], w.region, r.region, detect.Read)
 	})
 	writeWrite(d.all[writes], func(x, y *owned) {

@@ -54,7 +54,10 @@ func insertBounded(set []region, r region) []region {
 }
 
 func byAddress(x, y region) int {
-	return cmp.Or(cmp.Compare(x.lo, y.lo), cmp.Compare(x.hi, y.hi), cmp.Compare(x.place, y.place), cmp.Compare(x.thread, y.thread))
+	if x.lo != y.lo { // nearly always, and all else is computed before cmp.Or is called
+		return cmp.Compare(x.lo, y.lo)
+	}
+	return cmp.Or(cmp.Compare(x.hi, y.hi), cmp.Compare(x.place, y.place), cmp.Compare(x.thread, y.thread))
 }
 
 // tidy sorts a set, and makes one of regions that touch and know the same.
@@ -79,7 +82,10 @@ func order(set []region) {
 
 func orderOwned(set []owned) {
 	compare := func(x, y owned) int {
-		return cmp.Or(cmp.Compare(x.lo, y.lo), cmp.Compare(x.owner, y.owner), byAddress(x.region, y.region))
+		if x.lo != y.lo {
+			return cmp.Compare(x.lo, y.lo)
+		}
+		return cmp.Or(cmp.Compare(x.owner, y.owner), byAddress(x.region, y.region))
 	}
 	if !slices.IsSortedFunc(set, compare) {
 		slices.SortFunc(set, compare)

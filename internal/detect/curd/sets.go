@@ -18,6 +18,7 @@ type slope struct{ lane, row int64 }
 type line struct {
 	lo, size uint64
 	slope    slope
+	from, to uint64 // the bytes in which all regions lie; of rows that are not whole there may be more
 	place    uint32
 	complete bool
 	strength uint8
@@ -30,8 +31,12 @@ func (x *line) merge(earlier *line) {
 	hi := max(x.lo+x.size, earlier.lo+earlier.size)
 	x.lo = min(x.lo, earlier.lo)
 	x.size = hi - x.lo
+	x.from, x.to = min(x.from, earlier.from), max(x.to, earlier.to)
 	x.complete = x.complete && earlier.complete && x.place == earlier.place
 }
+
+// put makes the line one of a single lane that begins at lo.
+func (x *line) put(lo uint64) { x.lo, x.from, x.to = lo, lo, lo+x.size }
 
 func (x *line) touches(y *line) bool { return x.lo <= y.lo+y.size && y.lo <= x.lo+x.size }
 
@@ -48,17 +53,16 @@ func (p shape) at(x *line, lane int) uint64 {
 // of gives the region of one lane as a line.
 func (p shape) of(x line, lane int) line {
 	x.lo, x.slope = p.at(&x, lane), slope{}
+	x.from, x.to = x.lo, x.lo+x.size
 	return x
 }
 
 // flat reports whether all lanes lie at one distance from each other, rows or not.
 func (p shape) flat(s slope) bool { return s.row == int64(p)*s.lane }
 
-// extent gives the bytes in which all regions of a line lie.
-func (p shape) extent(x *line, mask uint32) (lo, hi uint64) {
-	if x.slope == (slope{}) {
-		return x.lo, x.lo + x.size
-	}
+// extend notes the bytes in which the regions of a line lie.
+func (p shape) extend(x *line, mask uint32) {
+	var lo, hi uint64
 	if p.flat(x.slope) {
 		lo, hi = x.lo+uint64(int64(bits.TrailingZeros32(mask))*x.slope.lane), x.lo+uint64(int64(31-bits.LeadingZeros32(mask))*x.slope.lane)
 	} else {
@@ -77,7 +81,7 @@ func (p shape) extent(x *line, mask uint32) (lo, hi uint64) {
 	if int64(hi-lo) < 0 {
 		lo, hi = hi, lo
 	}
-	return lo, hi + x.size
+	x.from, x.to = lo, hi+x.size
 }
 
 // group is lanes of a warp with the same history, and their sets.
@@ -105,8 +109,7 @@ func (g *group) related(p shape, x, y *line, contains bool) relation {
 		}
 		return none
 	}
-	xlo, xhi := p.extent(x, g.mask)
-	if ylo, yhi := p.extent(y, g.mask); xlo > yhi || ylo > xhi {
+	if x.from > y.to || y.from > x.to {
 		return none
 	}
 	n := 0
@@ -191,38 +194,46 @@ func (w *warpSet) part(p shape, i int, mask uint32) {
 	g := &w.groups[i]
 	g.mask &= mask
 	h.lines = append(h.lines, g.lines...)
-	for _, x := range []*group{g, h} {
-		if single(x.mask) {
-			x.settle(p)
-		}
-	}
+	g.settle(p)
+	h.settle(p)
 }
 
-// settle gives the lines of a group of one lane no slope.
+// settle gives the lines of a group of one lane no slope, and others the bytes in which they lie.
 func (g *group) settle(p shape) {
 	lane := bits.TrailingZeros32(g.mask)
 	for k := range g.lines {
-		g.lines[k] = p.of(g.lines[k], lane)
+		if single(g.mask) {
+			g.lines[k] = p.of(g.lines[k], lane)
+		} else {
+			p.extend(&g.lines[k], g.mask)
+		}
 	}
 }
 
 // insert adds an access of the lanes of mask.
 func (w *warpSet) insert(p shape, mask uint32, x line) {
+	whole := mask
 	for i := 0; i < len(w.groups) && mask != 0; i++ {
 		in := w.groups[i].mask & mask
 		if in == 0 {
 			continue
 		}
+		part := x
 		if in != w.groups[i].mask {
 			w.part(p, i, in)
 		}
+		if in != whole {
+			p.extend(&part, in)
+		}
 		mask &^= in
-		w.enter(p, i, x)
+		w.enter(p, i, part)
 	}
 	if mask != 0 {
 		g := w.take(mask)
 		if single(mask) {
 			x = p.of(x, bits.TrailingZeros32(mask))
+		} else if mask != whole {
+			p.extend(&x, mask)
 		}
 		g.lines = append(g.lines, x)
 	}
@@ -278,12 +289,12 @@ func (w *warpSet) insertEach(p shape, mask uint32, x line, addrs []uint64) {
 		}
 		if g := &w.groups[i]; g.mask&mask != 0 {
 			mask &^= g.mask
-			x.lo = at[bits.TrailingZeros32(g.mask)&31]
+			x.put(at[bits.TrailingZeros32(g.mask)&31])
 			g.enter(p, &entering{line: x})
 		}
 	}
 	for ; mask != 0; mask &= mask - 1 {
-		x.lo = at[bits.TrailingZeros32(mask)&31]
+		x.put(at[bits.TrailingZeros32(mask)&31])
 		g := w.take(mask & -mask)
 		g.lines = append(g.lines, x)
 	}
@@ -476,10 +487,9 @@ func (s *threadSets) spans(out []span) []span {
 					continue
 				}
 				x := &g.lines[row]
-				lo, hi := s.shape.extent(x, g.mask)
-				sorted = sorted && last <= lo
-				last = lo
-				out = append(out, span{lo, hi, x.lo, x.size, x.slope, g.mask, int32(i)})
+				sorted = sorted && last <= x.from
+				last = x.from
+				out = append(out, span{x.from, x.to, x.lo, x.size, x.slope, g.mask, int32(i)})
 			}
 		}
 	}
