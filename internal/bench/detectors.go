@@ -189,18 +189,9 @@ func (o *Options) costs(ctx context.Context, k *Kernel, p *Problem, e Engine, sp
 // meterCost runs a problem with a detector once, within the bound: what that counts and finds, whether results are
 // right, and how long it takes about.
 func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detect.Spec, want [][]byte, c *Cost) error {
-	limited, cancel := context.WithTimeout(ctx, detectorBound)
-	defer cancel()
 	c.Detector = spec.Name
-	run, err := k.Execute(limited, p, Setup{Engine: e.New, Detector: spec, Meter: true})
-	switch {
-	case limited.Err() != nil && ctx.Err() == nil:
-		c.Why = fmt.Sprintf("did not end within %v", detectorBound)
-		if spec.Lockstep {
-			c.Why += " (warps in lockstep)"
-		}
-		return nil
-	case err != nil:
+	run, why, err := k.bounded(ctx, p, Setup{Engine: e.New, Detector: spec, Meter: true}, detectorBound)
+	if c.Why = why; err != nil || why != "" {
 		return err
 	}
 	if err := k.Compare(run.Results, want); err != nil {
@@ -210,6 +201,25 @@ func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detec
 	c.MetadataPerByte = float64(run.Memory) / float64(p.Bytes())
 	return nil
 }
+
+// bounded is Execute with a detector within a bound, or says why there is no run: lanes that wait for each other spin for ever
+// where warps are in lockstep.
+func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Duration) (run *Run, why string, err error) {
+	limited, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	run, err = k.Execute(limited, p, s)
+	if limited.Err() == nil || ctx.Err() != nil {
+		return run, "", err
+	}
+	why = fmt.Sprintf("did not end within %v", bound.Round(time.Second))
+	if s.Detector.Lockstep {
+		why += " (warps in lockstep)"
+	}
+	return nil, why, nil
+}
+
+// boundFor is the bound of runs with a detector where one without took so long: a detector takes less than a hundred times that.
+func boundFor(bare time.Duration) time.Duration { return max(detectorBound, 100*bare) }
 
 func seconds(ctx context.Context, k *Kernel, p *Problem, s Setup) (float64, error) {
 	runtime.GC()

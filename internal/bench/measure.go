@@ -59,6 +59,7 @@ type Row struct {
 	KeptOverDefault    float64 `json:"kept_over_default"`
 	DefaultOverDefault float64 `json:"default_over_default"`
 
+	Why    string `json:"why,omitempty"` // there are no times with events and detector
 	Digest string `json:"digest"`
 	Exact  bool   `json:"exact"` // results are compared bit by bit
 	Wrong  string `json:"wrong,omitempty"`
@@ -171,6 +172,9 @@ func (o *Options) round(ctx context.Context, k *Kernel, s *series) error {
 		{&s.events, Setup{Detector: &o.Detector, Discard: true}},
 		{&s.watched, Setup{Detector: &o.Detector}},
 	} {
+		if m.setup.Detector != nil && s.row.Why != "" {
+			continue
+		}
 		m.setup.Engine, m.setup.Warm = s.engine.New, s.warm
 		runtime.GC()
 		run, err := k.Execute(ctx, s.problem, m.setup)
@@ -212,12 +216,14 @@ func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// meter measures the detector's memory: what is in use with it beyond what is in use without it.
+// meter measures the detector's memory: what is in use with it beyond what is in use without it. Where a run does not end
+// within the bound, the row says so.
 func (o *Options) meter(ctx context.Context, k *Kernel, s *series) error {
+	bare := time.Duration(s.row.First * float64(time.Second))
 	var memory [2]float64
 	for i, discard := range []bool{false, true} {
-		run, err := k.Execute(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true})
-		if err != nil {
+		run, why, err := k.bounded(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true}, boundFor(bare))
+		if s.row.Why = why; err != nil || why != "" {
 			return err
 		}
 		memory[i] = float64(run.Memory)

@@ -106,6 +106,8 @@ func (r *Report) mark(x *Row) string {
 	switch {
 	case x.Wrong != "":
 		return "WRONG"
+	case x.Why != "":
+		return r.Detector + " " + x.Why
 	case r.Compiler == "":
 		return ""
 	case x.Exact:
@@ -144,7 +146,11 @@ func (r *Report) scalingTable(p *page, heading string) {
 	p.say("\nTime by the clock on one core (GOMAXPROCS) over that on all. On several, the detector judges beside the engine.")
 	t := table{{"engine", "kernel", "bare", r.Detector}}
 	for _, s := range r.Scaling {
-		t = append(t, []string{s.Engine, s.Kernel, fixed(s.BareOne / s.BareAll), fixed(s.WatchedOne / s.WatchedAll)})
+		watched := s.Why
+		if watched == "" {
+			watched = fixed(s.WatchedOne / s.WatchedAll)
+		}
+		t = append(t, []string{s.Engine, s.Kernel, fixed(s.BareOne / s.BareAll), watched})
 	}
 	p.table(t)
 }
