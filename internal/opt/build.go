@@ -18,6 +18,8 @@ const (
 	// beyond stay calls. The compiler's tables grow with the square of the size.
 	maxInlined = 1 << 16
 	maxNest    = 64
+	// frameAlign is the alignment of a frame of local memory: that of the widest access.
+	frameAlign = 32
 	// ampleLocal is so much local memory that no limit of a thread is near.
 	ampleLocal = 256 << 10
 )
@@ -162,6 +164,7 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draf
 	b.vars += int32(fn.Regs)
 	fr.params = b.vars
 	b.vars += int32(fn.ParamFrame)
+	b.local = (b.local + frameAlign - 1) &^ (frameAlign - 1)
 	fr.local = b.local
 	b.local += uint64(fn.LocalFrame)
 	if fn.LocalFrame > 0 {

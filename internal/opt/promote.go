@@ -60,7 +60,7 @@ func (p *promoter) collect() bool {
 				}
 				n := in.Inst.Type.Size()
 				at := f.Def(a).Imm + in.Imm
-				if n > 8 || n == 0 {
+				if n > 8 || n == 0 || at%uint64(n*max(int(in.Inst.Vec), 1)) != 0 { // not aligned to all that it accesses: a fault
 					return false
 				}
 				p.accesses[in] = at

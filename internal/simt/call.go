@@ -36,22 +36,27 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 		on &^= same
 		fn := r.p.funcAt(addr)
 		if fn == nil || !w.lanes[first].code.fn.MayCall(in.Inst, fn) {
-			r.badTarget(w, first, place, addr)
+			r.badTarget(w, same, place, addr)
 			continue
 		}
 		r.callOne(w, in, same, place, fn)
 	}
 }
 
-// badTarget tells of an indirect call that means no function.
-func (r *run) badTarget(w *warp, lane int, place uint32, addr uint64) {
-	r.faults.at(r, BadCall, w, lane, place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
+// badTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who stands together hangs on the
+// schedule.
+func (r *run) badTarget(w *warp, on, place uint32, addr uint64) {
+	for ; on != 0; on &= on - 1 {
+		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "an indirect call of %#x, which is no function of the signature called", addr)
+	}
 }
 
 // callOne makes the lanes of on call fn.
 func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) {
 	if len(in.args) < len(fn.Sig.Params) || len(in.RetOps) < len(fn.Sig.Rets) {
-		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s is called with fewer arguments than it has", fn.Name)
+		for ; on != 0; on &= on - 1 {
+			r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s is called with fewer arguments than it has", fn.Name)
+		}
 		return
 	}
 	if fn.Builtin != "" {
@@ -78,9 +83,11 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 	}
 }
 
-// noBody tells of a call of a function that is defined nowhere.
+// noBody tells of a call, by the lanes of on, of a function that is defined nowhere.
 func (r *run) noBody(w *warp, on, place uint32, fn *isa.Func) {
-	r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+	for ; on != 0; on &= on - 1 {
+		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+	}
 }
 
 // overflow tells that the stack of a lane has no room for a call, and ends the run.

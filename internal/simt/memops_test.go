@@ -31,6 +31,7 @@ func TestAccessFaults(t *testing.T) {
 		{"constant", `mov.u64 %rd1, table; st.u32 [%rd1], 1;`, ".const .align 4 .u32 table[4] = {1,2,3,4};", ReadOnly, "(table + 0), which is constant memory", 32},
 		{"shared", `.shared .align 4 .b8 box[64]; mov.u32 %r1, box; shl.b32 %r2, %ln, 2; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], 1;`, "",
 			OutOfBounds, "offset 0x40 of shared memory, of which the block has 64 bytes: just past the end", 16},
+		{"local misaligned vector", `.local .align 16 .b8 box[64]; ld.local.v4.u32 {%r1,%r2,%r3,%r4}, [box+4]; st.local.u32 [box], %r1;`, "", Misaligned, "not a multiple of 16", 32},
 		{"shared misaligned", `.shared .align 4 .b8 box[64]; ld.shared.u32 %r1, [box+6];`, "", Misaligned, "(box + 6), which is not a multiple of 4", 32},
 		{"local", `.local .align 8 .b8 mem[16]; mov.u64 %rd1, mem; st.local.u32 [%rd1+16], 1;`, "", OutOfBounds, "local memory, of which the thread has 16 bytes", 32},
 	} {

@@ -358,7 +358,7 @@ func (x *vecMachine) callMany(w *warp, i int32, mask, place uint32) {
 		rest &^= same
 		to := e.call.find(addr)
 		if to == nil {
-			x.r.badTarget(w, lane, place, addr)
+			x.r.badTarget(w, same, place, addr)
 			x.noResults(w, e, same)
 			continue
 		}
