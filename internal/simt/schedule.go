@@ -20,8 +20,11 @@ const (
 	growPolling = 1 << 10
 	growReading = 4 << 10
 	growAnyhow  = 64 << 10
-	// demote is what the warp of the highest priority runs before it goes to the end (PCT), so that spinning ends.
-	demote = 16 << 10
+	// demote is what the warp of the highest priority runs at least before it goes to the end (PCT), so that spinning ends.
+	// demoteStep more for each time that one did, so that no loop that takes a lock and gives it back always goes while it has it.
+	demote      = 16 << 10
+	demoteStep  = 257
+	firstLowest = uint64(1 << 62)
 	// afterStuck is how many warp steps a grid goes on after a block that can never finish.
 	afterStuck = 1 << 20
 )
@@ -52,7 +55,7 @@ func (s *schedule) init(r *run) {
 	if r.l.Cooperative {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
-	s.lowest = 1 << 62
+	s.lowest = firstLowest
 	if r.l.Schedule == PCT {
 		for range 3 {
 			s.changes = append(s.changes, uint64(r.rng.spread(20)))
@@ -205,7 +208,7 @@ func (r *run) roundPCT() (ran bool, err error) {
 	if top == nil {
 		return false, nil
 	}
-	n := uint64(demote)
+	n := demote + (firstLowest-s.lowest)*demoteStep%demote
 	for _, c := range s.changes {
 		if c > r.clock && c-r.clock < n {
 			n = c - r.clock
