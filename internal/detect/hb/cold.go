@@ -288,13 +288,49 @@ func (g *gathered) put(cell int, thread uint64) {
 func (g *gathered) cold(p *page, class uint32) cold {
 	x := cold{class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
 	origin := p.addr / cellBytes
+	first, last := g.bounds()
+	most := len(g.threads) // runs
+	if g.fits(first, last) {
+		most = 4 * (last + 1 - first) / runBytes // more take more room than each
+	}
+	runs, all := g.inRuns(origin, max(most, 1))
+	if !all {
+		x.from = origin + uint64(first)
+		x.each = make([]uint32, last+1-first)
+		for i := range x.each {
+			x.each[i] = uint32(g.threads[first+i])
+		}
+		return x
+	}
+	x.run = runs[0]
+	x.more = slices.Clone(runs[1:])
+	return x
+}
+
+// bounds gives the first and the last cell.
+func (g *gathered) bounds() (first, last int) {
+	first = -1
+	for i, w := range g.cells {
+		if w == 0 {
+			continue
+		}
+		if first < 0 {
+			first = i*64 + bits.TrailingZeros64(w)
+		}
+		last = i*64 + bits.Len64(w) - 1
+	}
+	return first, last
+}
+
+// inRuns gives the threads as runs of cells, the first of the page being numbered origin. It says false if these are more than
+// most.
+func (g *gathered) inRuns(origin uint64, most int) (runs []run, all bool) {
 	var r run
-	runs := g.runs[:0]
-	begun, stepped, last := false, false, 0
+	runs = g.runs[:0]
+	begun, stepped := false, false
 	for i, w := range g.cells {
 		for ; w != 0; w &= w - 1 {
 			at := i*64 + bits.TrailingZeros64(w)
-			last = at
 			t := g.threads[at]
 			cell := origin + uint64(at)
 			far := cell>>g.shift - r.from>>g.shift
@@ -305,24 +341,16 @@ func (g *gathered) cold(p *page, class uint32) cold {
 				continue
 			}
 			if begun {
-				runs = append(runs, r)
+				if runs = append(runs, r); len(runs) == most {
+					g.runs = runs
+					return nil, false
+				}
 			}
 			r, begun, stepped = run{from: cell, first: t}, true, false
 		}
 	}
-	runs = append(runs, r)
-	g.runs = runs
-	x.run = runs[0]
-	first := int(x.from - origin)
-	if len(runs)*runBytes <= 4*(last+1-first) || !g.fits(first, last) {
-		x.more = slices.Clone(runs[1:])
-		return x
-	}
-	x.each = make([]uint32, last+1-first)
-	for i := range x.each {
-		x.each[i] = uint32(g.threads[first+i])
-	}
-	return x
+	g.runs = append(runs, r)
+	return g.runs, true
 }
 
 // runBytes is the size of a run.

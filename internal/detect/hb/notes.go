@@ -529,7 +529,7 @@ func (d *Detector) counts(p *page, addr uint64) (valued, ok bool) {
 		return false, true
 	}
 	return true, x.meets(d.act.blk, d.act.wi, d.act.lane, d.act.class.side.Wide) && x.valid == 1<<cellBytes-1 &&
-		len(x.recs.wide) == 0 && x.recs.blocks == nil && len(x.recs.ordered) == 0
+		x.recs.none()
 }
 
 // noteKindOf says how accesses of a class are noted: noteLoads, or a kind; noteNever.

@@ -51,9 +51,9 @@ type observers struct {
 // records are release patterns: wide those that other blocks may acquire, joined by launch, and by block those that
 // only the same block may.
 type records struct {
-	wide    []record
+	wide    recordList
 	blocks  []blockRecord
-	ordered []record // what fence.sc before the writes published, see scfence.go
+	ordered recordList // what fence.sc before the writes published, see scfence.go
 }
 
 // blockRecord is a record for threads of one block.
@@ -86,27 +86,49 @@ func (d *Detector) joinRecords(r, o record) record {
 	return record{r.launch, d.join.Join(r.grid, o.grid), r.beyond.Join(o.beyond)}
 }
 
-// addRecord gives rs with r joined in; rs is not changed.
-func (d *Detector) addRecord(rs []record, r record) []record {
-	for i := range rs {
-		if rs[i].launch != r.launch {
-			continue
-		}
-		j := d.joinRecords(rs[i], r)
-		if j == rs[i] {
-			return rs
-		}
-		out := append([]record(nil), rs...)
-		out[i] = j
-		return out
-	}
-	return append(append([]record(nil), rs...), r)
+// recordList is records by launch, nearly always of one.
+type recordList struct {
+	first record // zero when there is none
+	rest  []record
 }
+
+func (rs *recordList) none() bool { return rs.first.launch == nil }
+
+// all calls f for each record.
+func (rs *recordList) all(f func(record)) {
+	if rs.none() {
+		return
+	}
+	f(rs.first)
+	for _, r := range rs.rest {
+		f(r)
+	}
+}
+
+// addRecord joins r to rs; what copies of rs hold stays.
+func (d *Detector) addRecord(rs *recordList, r record) {
+	if rs.none() || rs.first.launch == r.launch {
+		rs.first = d.joinRecords(rs.first, r)
+		return
+	}
+	rest := append(make([]record, 0, len(rs.rest)+1), rs.rest...)
+	for i := range rest {
+		if rest[i].launch == r.launch {
+			rest[i] = d.joinRecords(rest[i], r)
+			rs.rest = rest
+			return
+		}
+	}
+	rs.rest = append(rest, r)
+}
+
+// none says that no pattern is to be observed.
+func (r *records) none() bool { return r.wide.none() && r.blocks == nil && r.ordered.none() }
 
 // pending is what a thread observed at a location and may acquire by a fence, or by an acquire operation there.
 type pending struct {
 	key    locKey
-	wide   []record
+	wide   recordList
 	narrow record // by patterns of the own block
 }
 
@@ -191,17 +213,19 @@ func (x *loc) meets(b *block, wi uint32, lane int, wide bool) bool {
 
 // observe lets a strong read of the current value of x begin an acquire pattern.
 func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared, wide bool) {
-	for _, r := range x.recs.ordered {
-		if wide && r.launch == b.launch {
-			s := w.sync(lane)
-			s.observed = d.joinPassed(s.observed, passed{r.grid, r.beyond})
-		}
+	if wide {
+		x.recs.ordered.all(func(r record) {
+			if r.launch == b.launch {
+				s := w.sync(lane)
+				s.observed = d.joinPassed(s.observed, passed{r.grid, r.beyond})
+			}
+		})
 	}
 	var own record
 	if r := x.recs.own(b); r != nil {
 		own = *r
 	}
-	if len(x.recs.wide) == 0 && own.launch == nil {
+	if x.recs.wide.none() && own.launch == nil {
 		return
 	}
 	s := w.sync(lane)
@@ -211,9 +235,7 @@ func (d *Detector) observe(w *warp, x *loc, b *block, lane int, shared, wide boo
 		if p.key != key {
 			continue
 		}
-		for _, r := range x.recs.wide {
-			p.wide = d.addRecord(p.wide, r)
-		}
+		x.recs.wide.all(func(r record) { d.addRecord(&p.wide, r) })
 		if own.launch != nil {
 			p.narrow = d.joinRecords(p.narrow, own)
 		}
@@ -238,14 +260,12 @@ func (d *Detector) acquire(w *warp, b *block, lane int, key *locKey, wide bool) 
 		v.know = d.learn(v.know, b, p.narrow)
 		p.narrow = record{}
 		if !wide {
-			if len(p.wide) > 0 {
+			if !p.wide.none() {
 				keep = append(keep, p)
 			}
 			continue
 		}
-		for _, r := range p.wide {
-			v.know = d.learn(v.know, b, r)
-		}
+		p.wide.all(func(r record) { v.know = d.learn(v.know, b, r) })
 	}
 	clear(s.seen[len(keep):])
 	s.seen = keep
@@ -288,7 +308,7 @@ func (d *Detector) publish(x *loc, b *block, wi uint32, lane int, rel released) 
 		*r = d.joinRecords(*r, record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
 	}
 	if rel.wide != nil {
-		x.recs.wide = d.addRecord(x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
+		d.addRecord(&x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
 		b.published = true
 	}
 }
@@ -357,10 +377,13 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 		var snap *snapshot
 		for m := e.Mask; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
-			if v := w.view(l); snap == nil || snap.view != *v {
-				snap = &snapshot{view: *v}
-			}
 			s := w.sync(l)
+			if v := w.view(l); snap == nil || snap.view != *v {
+				snap = s.spare(wide, ordering)
+				*snap = snapshot{view: *v, lane: l, alone: true}
+			} else {
+				snap.alone = false
+			}
 			s.fenced.narrow = snap
 			if wide {
 				s.fenced.wide = snap
@@ -372,6 +395,15 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 	}
 	b.next(wi, e.Mask, e)
 	w.noteFence(e.Mask)
+}
+
+// spare gives a snapshot to be filled at a fence: the one of the lane's last fence, if nothing refers to it afterwards.
+func (s *laneSync) spare(wide, ordering bool) *snapshot {
+	old := s.fenced.narrow
+	if old == nil || !old.alone || !wide && s.fenced.wide == old || !ordering && s.last == old {
+		return new(snapshot)
+	}
+	return old
 }
 
 // strong performs the element at addr of a strong access by one lane: synchronisation, check and record. Stores are
@@ -475,7 +507,7 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	a := &d.act
 	c := a.class
 	w := &b.warps[wi]
-	if c.acquires || c.releases || w.syncs != nil || len(x.recs.wide) > 0 || x.recs.blocks != nil || len(x.recs.ordered) > 0 ||
+	if c.acquires || c.releases || w.syncs != nil || !x.recs.none() ||
 		w.view(lane).published.grid != nil ||
 		x.size != cellBytes || x.addr%cellBytes != 0 || x.valid != 1<<cellBytes-1 || !a.shared && !c.side.Wide ||
 		len(p.cold) > 0 && p.warmed != b.info.ID {
@@ -557,7 +589,7 @@ func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
 	}
 	if b.ordering && (c.side.Wide || c.side.Volatile) {
 		if g := d.published(b, wi, lane); g.grid != nil {
-			x.recs.ordered = d.addRecord(x.recs.ordered, record{b.launch, g.grid, g.beyond})
+			d.addRecord(&x.recs.ordered, record{b.launch, g.grid, g.beyond})
 		}
 	}
 	if w.syncs == nil {

@@ -104,22 +104,28 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 			continue
 		}
 		n := t.lines.at(id)
-		var room [1]note
-		for j, c := range n {
-			notes := t.of(c, &room)
-			if len(notes) == 0 {
-				continue
-			}
-			cell := i*lineCells + j
-			for r := range notes {
-				d.coolNote(&notes[r], cell)
-			}
-			if notes[0].deed&noteAtomics != 0 {
-				d.hush(l, p, notes, p.addr+uint64(cell)*cellBytes)
+		for j := range n {
+			if n[j] != 0 {
+				d.coolCell(l, p, &n[j], i*lineCells+j)
 			}
 		}
-		t.drop(p, uint64(i))
+		t.lines.drop(id)
+		p.notes[i] = 0
 	}
+}
+
+// coolCell gathers the notes of a cell of a page, and forgets them.
+func (d *Detector) coolCell(l *launch, p *page, c *noteCell, cell int) {
+	t := &d.mem.notebook
+	var room [1]note
+	notes := t.of(*c, &room)
+	for r := range notes {
+		d.coolNote(&notes[r], cell)
+	}
+	if notes[0].deed&noteAtomics != 0 {
+		d.hush(l, p, notes, p.addr+uint64(cell)*cellBytes)
+	}
+	t.free(c)
 }
 
 func (d *Detector) coolNote(o *note, cell int) {

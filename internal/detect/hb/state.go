@@ -113,8 +113,9 @@ func (r released) newer(o released) released {
 // snapshot is a view at a release. The lanes of a warp may share one: each means itself by clock.
 type snapshot struct {
 	view
-	lane int // that tree is for
-	tree *clock.Grid
+	lane  int // that tree is for
+	tree  *clock.Grid
+	alone bool // one lane has it, as of a fence
 }
 
 // grid gives the snapshot of a lane as one tree, its own epoch included.
