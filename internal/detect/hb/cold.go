@@ -379,19 +379,23 @@ func (d *Detector) coolEntry(e *entry, k uint32, cell int) {
 func (d *Detector) addCold(p *page, x cold) {
 	p.warmed = 0
 	p.ownCold(1)
-	keep := p.cold[:0]
+	n := 0
 	for i := range p.cold {
-		c := p.cold[i]
+		c := &p.cold[i]
 		// An access outside the chain cannot give way to one inside, which an observer of the value does not race with.
-		if c.bytes == x.bytes && (c.chain || !x.chain) && d.alike(c.class, x.class) && d.before(&c, &x) {
+		if c.bytes == x.bytes && (c.chain || !x.chain) && d.alike(c.class, x.class) && d.before(c, &x) {
 			c.without(&x.cells)
 		}
-		if !c.empty() {
-			keep = append(keep, c)
+		if c.empty() {
+			continue
 		}
+		if n != i {
+			p.cold[n] = *c
+		}
+		n++
 	}
-	clear(p.cold[len(keep):])
-	p.cold = append(keep, x)
+	clear(p.cold[n:])
+	p.cold = append(p.cold[:n], x)
 }
 
 // ownCold makes sure that the page's cold accesses, and room for n more, are its own.

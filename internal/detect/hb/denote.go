@@ -17,7 +17,7 @@ func (d *Detector) denote(p *page, i uint64) {
 	t := &d.mem.notebook
 	n := t.lines.at(p.notes[i])
 	of := d.launches[p.noter]
-	var room [1]note
+	var room [1 << maxOnes]note
 	for j, c := range n {
 		notes := t.of(c, &room)
 		if len(notes) > 0 && notes[0].deed&noteAtomics != 0 {

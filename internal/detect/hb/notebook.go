@@ -4,7 +4,8 @@ package hb
 type notebook struct {
 	deeds  slab[deed]
 	recent [1 << 12]uint32 // deeds, by hash
-	chunks [maxNotesShared + 1]noteSlab
+	chunks [maxNotesShared + 1]noteSlab[note]
+	lists  [maxOnes + 1]noteSlab[noteCell]
 	lines  arena[noteLine]
 	// Of lines of shared memory with tallies; numbers of these have tallyBit.
 	tallies arena[tally]
@@ -15,21 +16,21 @@ type notebook struct {
 	fetched uint32
 }
 
-// noteSlab is an arena of chunks of 1<<log notes, numbered from 1.
-type noteSlab struct {
-	blocks [][]note
+// noteSlab is an arena of chunks of 1<<log T, numbered from 1.
+type noteSlab[T any] struct {
+	blocks [][]T
 	free   []uint32
 	used   uint32
 }
 
 const chunksPerBlock = 256
 
-func (s *noteSlab) at(id uint32, log uint) []note {
+func (s *noteSlab[T]) at(id uint32, log uint) []T {
 	at := id % chunksPerBlock << log
 	return s.blocks[id/chunksPerBlock][at : at+1<<log : at+1<<log]
 }
 
-func (s *noteSlab) add(log uint) uint32 {
+func (s *noteSlab[T]) add(log uint) uint32 {
 	if n := len(s.free); n > 0 {
 		id := s.free[n-1]
 		s.free = s.free[:n-1]
@@ -38,7 +39,7 @@ func (s *noteSlab) add(log uint) uint32 {
 	}
 	s.used++
 	if int(s.used/chunksPerBlock) >= len(s.blocks) {
-		s.blocks = append(s.blocks, make([]note, chunksPerBlock<<log))
+		s.blocks = append(s.blocks, make([]T, chunksPerBlock<<log))
 	}
 	return s.used
 }
@@ -46,17 +47,27 @@ func (s *noteSlab) add(log uint) uint32 {
 // chunk gives the notes of a word with many, free ones included.
 func (t *notebook) chunk(c noteCell) []note {
 	log := uint(c >> 28 & 7)
-	return t.chunks[log].at(uint32(c)&(1<<28-1), log)
+	return t.chunks[log].at(uint32(c&chunkID), log)
 }
 
-// of gives the notes of a word, not to be changed; an only one in room.
-func (t *notebook) of(c noteCell, room *[1]note) []note {
+// of gives the notes of a word, not to be changed; ones in room.
+func (t *notebook) of(c noteCell, room *[1 << maxOnes]note) []note {
 	switch {
 	case c == 0:
 		return nil
 	case c&manyNotes == 0:
 		room[0] = c.one()
-		return room[:]
+		return room[:1]
+	case c&onesList != 0:
+		n := 0
+		for _, x := range t.list(c) {
+			if x == 0 {
+				break
+			}
+			room[n] = x.one()
+			n++
+		}
+		return room[:n]
 	}
 	notes := t.chunk(c)
 	for i := range notes {
@@ -69,10 +80,8 @@ func (t *notebook) of(c noteCell, room *[1]note) []note {
 
 // open gives the notes of a word that has some, to be changed, and those of its chunk that are free.
 func (t *notebook) open(c *noteCell) []note {
-	if *c&manyNotes == 0 {
-		one := c.one()
-		t.enter(c, 1)
-		t.chunk(*c)[0] = one
+	if c.ones() {
+		t.openOnes(c)
 	}
 	return t.chunk(*c)
 }
@@ -111,11 +120,15 @@ func (t *notebook) room(c *noteCell, most uint) *note {
 
 // free gives back the chunk of a word.
 func (t *notebook) free(c *noteCell) {
-	if *c&manyNotes != 0 {
-		s := &t.chunks[*c>>28&7]
-		s.free = append(s.free, uint32(*c)&(1<<28-1))
-		*c = 0
+	switch log, id := *c>>28&7, uint32(*c&chunkID); {
+	case *c&manyNotes == 0:
+		return
+	case *c&onesList != 0:
+		t.lists[log].free = append(t.lists[log].free, id)
+	default:
+		t.chunks[log].free = append(t.chunks[log].free, id)
 	}
+	*c = 0
 }
 
 // arena holds T, numbered from 1.
@@ -212,7 +225,7 @@ func (d *Detector) sweep(l *launch) {
 				continue
 			}
 			n := t.lines.at(id)
-			var room [1]note
+			var room [1 << maxOnes]note
 			for _, c := range n {
 				for _, x := range t.of(c, &room) {
 					used[x.deed>>deedShift/64] |= 1 << (x.deed >> deedShift % 64)

@@ -42,7 +42,7 @@ const (
 )
 
 // noteCell is the notes of a word: 0 for none, one of one lane as number of the deed<<8 | kind<<6 | seen (its lane)<<5 | lane, or
-// manyNotes | log of the length of a chunk of a slab<<28 | its number.
+// manyNotes | log of the length of a chunk of a slab<<28 | onesList or nothing | its number.
 type noteCell uint32
 
 const (
@@ -65,7 +65,7 @@ func (t *notebook) one(deed uint32, seen bool, lane int) noteCell {
 // one gives the only note of a cell.
 func (c noteCell) one() note {
 	lanes := uint32(1) << (c & 31)
-	return note{deed: uint32(c>>8)<<deedShift | uint32(c>>6)&noteKind, lanes: lanes, seen: lanes * uint32(c>>5&1)}
+	return note{deed: uint32(c>>8)<<deedShift | c.kind(), lanes: lanes, seen: lanes * uint32(c>>5&1)}
 }
 
 // noteLine is the notes of a line.
@@ -223,9 +223,14 @@ func (d *Detector) noteWord(c *noteCell, at uint64) bool {
 	if write {
 		x.seen = a.word(at)
 	} else if a.lanes&(a.lanes-1) == 0 {
-		if one := t.one(this, false, a.lane); one != 0 && (*c == 0 || *c == one || d.repeats(*c, &x)) {
-			*c = one
-			return true
+		if one := t.one(this, false, a.lane); one != 0 {
+			if *c == 0 || *c == one || d.repeats(*c, &x) {
+				*c = one
+				return true
+			}
+			if c.ones() && d.listLoad(c, one, &x) {
+				return true
+			}
 		}
 	}
 	if *c == 0 {
@@ -360,7 +365,15 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 			if id := p.notes[i]; id&rollBit != 0 {
 				continue
 			} else if id != 0 {
-				sum += uint32(s.notebook.lines.at(id)[c])
+				x := s.notebook.lines.at(id)[c]
+				sum += uint32(x)
+				switch {
+				case x&manyNotes == 0:
+				case x&onesList != 0:
+					sum += uint32(s.notebook.list(x)[0])
+				default:
+					sum += s.notebook.chunk(x)[0].deed
+				}
 			} else if l := p.expanded(i); l != nil {
 				sum += l.cells[c].more
 			}
@@ -427,6 +440,9 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 			return true
 		}
 	default:
+		if one := t.one(this, false, a.lane); one != 0 && c.ones() && d.listAtomic(p, c, addr, one, met) {
+			return true
+		}
 		notes = t.open(c)
 		if notes[0].deed&noteAtomics == 0 {
 			return false

@@ -117,36 +117,52 @@ func (d *Detector) coolNotes(l *launch, p *page) {
 // coolCell gathers the notes of a cell of a page, and forgets them.
 func (d *Detector) coolCell(l *launch, p *page, c *noteCell, cell int) {
 	t := &d.mem.notebook
-	var room [1]note
-	notes := t.of(*c, &room)
-	for r := range notes {
-		d.coolNote(&notes[r], cell)
+	wrote, atomics := uint32(0), uint32(0)
+	if c.ones() {
+		one := [1]noteCell{*c}
+		list := one[:]
+		if *c&manyNotes != 0 {
+			list = t.list(*c)
+		}
+		for _, x := range list {
+			if x == 0 {
+				break
+			}
+			wrote |= x.kind()
+			d.coolNote(uint32(x&^manyNotes>>8), x.kind(), uint32(x&31), cell)
+		}
+		atomics = list[0].kind()
+	} else {
+		notes := t.chunk(*c)
+		for i := range notes {
+			o := &notes[i]
+			if o.deed == 0 {
+				break
+			}
+			wrote |= o.deed
+			d.coolNote(o.deed>>deedShift, o.deed&noteKind, uint32(bits.TrailingZeros32(o.lanes)), cell)
+		}
+		atomics = notes[0].deed
 	}
-	if notes[0].deed&noteAtomics != 0 {
-		d.hush(l, p, notes, p.addr+uint64(cell)*cellBytes)
+	if atomics&noteAtomics != 0 {
+		addr := p.addr + uint64(cell)*cellBytes
+		if wrote&noteWrite != 0 {
+			d.hushWrite(l, p, addr)
+		} else if x := p.locAt(addr, cellBytes); x != nil {
+			var room [1 << maxOnes]note
+			notes := t.of(*c, &room)
+			for i := range notes {
+				d.denoteSeen(l, x, &notes[i])
+			}
+		}
 	}
 	t.free(c)
 }
 
-func (d *Detector) coolNote(o *note, cell int) {
-	x := d.mem.notebook.deeds.at(o.deed >> deedShift)
-	chain := o.deed&noteKind == noteAtomics|noteWrite
-	d.gatheredOf(x.class, headBytes, chain).put(cell, uint64(x.warp)*32+uint64(bits.TrailingZeros32(o.lanes)))
-}
-
-// hush lets a word be quiet as the notes of its atomics say.
-func (d *Detector) hush(l *launch, p *page, notes []note, addr uint64) {
-	if wrote, _ := lastWrite(notes); wrote {
-		d.hushWrite(l, p, addr)
-		return
-	}
-	x := p.locAt(addr, cellBytes)
-	if x == nil {
-		return
-	}
-	for i := range notes {
-		d.denoteSeen(l, x, &notes[i])
-	}
+// coolNote gathers the access of a lane to a cell by a deed, given by its number, of a kind.
+func (d *Detector) coolNote(id, kind, lane uint32, cell int) {
+	x := d.mem.notebook.deeds.at(id)
+	d.gatheredOf(x.class, headBytes, kind == noteAtomics|noteWrite).put(cell, uint64(x.warp)*32+uint64(lane))
 }
 
 // hushWrite lets a word be quiet that atomics of a launch wrote.
