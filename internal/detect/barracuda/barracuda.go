@@ -58,6 +58,7 @@ type Detector struct {
 
 	segments   *shadow.Memory[segment]
 	cells      arena[[segmentWords]cell]
+	logs       arena[log]
 	crowds     []*crowd // from 1
 	freeCrowds []uint32
 	words      arena[word]
@@ -84,7 +85,7 @@ type block struct {
 	exited        int
 	bars          [16]meeting
 	more          []uint32 // of the cells of its shared memory
-	cells         []uint32 // of its shared memory
+	cells, logs   []uint32 // of its shared memory
 }
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
@@ -104,7 +105,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.depth = clock.Depth(l.Grid.Count())
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
 	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, arena[word]{}
-	d.cells = arena[[segmentWords]cell]{}
+	d.cells, d.logs = arena[[segmentWords]cell]{}, arena[log]{}
 	d.segments.Clear()
 }
 

@@ -122,6 +122,7 @@ func (d *Detector) takeBack(c *block) {
 		d.freeCrowds = append(d.freeCrowds, n)
 	}
 	d.cells.free = append(d.cells.free, c.cells...)
+	d.logs.free = append(d.logs.free, c.logs...)
 }
 
 // add adds an entry.

@@ -422,6 +422,117 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestTiles has tiles written and read by turns, with barriers between: in rows, broadcasts and columns, out of step, now and
+// then by some lanes only or without the barrier. Reads of segments are noted then, forgotten by the next writes or entered.
+func TestTiles(t *testing.T) {
+	n := 250
+	if testing.Short() {
+		n = 60
+	}
+	for _, plus := range []bool{false, true} {
+		racy := 0
+		for seed := range n {
+			rng := rand.New(rand.NewPCG(uint64(seed), 23))
+			p := &program{rng: rng, lockstep: !plus, b: &event.Batch{}}
+			p.launch = event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1 + uint32(rng.IntN(2)), Y: 1, Z: 1}, Block: event.Dim3{X: []uint32{32, 64, 64, 96}[rng.IntN(4)], Y: 1, Z: 1}}
+			p.tiles(4 + rng.IntN(6))
+			want := runModel(p.b, plus, false, nil).races
+			if got := racesOf(p.b, plus, 1000, nil); text(got) != text(want) {
+				t.Fatalf("plus %v, seed %d\n%s\nof the detector alone:\n%s\n\nof the model alone:\n%s", plus, seed, show(p.b),
+					text(without(got, want)), text(without(want, got)))
+			}
+			if len(want) > 0 {
+				racy++
+			}
+		}
+		if racy < n/10 || racy > n*9/10 {
+			t.Errorf("plus %v: %d of %d programs have a race: the comparison shows little", plus, racy, n)
+		}
+	}
+}
+
+// tiles makes a launch of some phases.
+func (p *program) tiles(phases int) {
+	p.b.Launches = append(p.b.Launches, p.launch)
+	p.emit(event.Event{Kind: event.KernelBegin, Launch: 1})
+	warps := p.launch.WarpsPerBlock()
+	place := uint32(0)
+	for phase := range phases {
+		for block := range uint32(p.launch.Grid.Count()) {
+			for i := range warps {
+				w := block*warps + i
+				if phase%2 == 0 { // words of its own
+					place++
+					e := event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Shared, Size: 4, Stride: 4, Addr: uint64(i) * 128, Mask: ^uint32(0), Warp: w, Place: place}
+					switch p.pick(12) {
+					case 0:
+						e.Addr += 4
+					case 1:
+						e.Mask &= 0xffff
+					case 2:
+						e.Kind, e.Flags = event.Load, event.FlagRead
+					}
+					p.emit(e)
+					continue
+				}
+				for range p.pick(7) {
+					place++
+					p.emit(p.tileRead(w, i, place))
+				}
+			}
+			if p.pick(14) > 0 {
+				for i := range warps {
+					p.emit(event.Event{Kind: event.Arrive, Flags: event.FlagWait, Mask: ^uint32(0), Warp: block*warps + i, Place: 900})
+				}
+				p.emit(event.Event{Kind: event.BarrierDone, Mask: ^uint32(0), Warp: block*warps + warps - 1, Place: 900})
+			}
+		}
+	}
+	p.emit(event.Event{Kind: event.KernelEnd, Launch: 1})
+}
+
+// tileRead makes a read of a tile, or of a table in global memory that all blocks read.
+func (p *program) tileRead(w, i, place uint32) event.Event {
+	e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Shared, Size: 4, Mask: ^uint32(0), Warp: w, Place: place}
+	base := uint64(p.pick(3)) * 64
+	at := func(f func(l uint64) uint64) {
+		e.Flags |= event.FlagScattered
+		e.Side = uint32(len(p.b.Addrs))
+		for l := range uint64(32) {
+			p.b.Addrs = append(p.b.Addrs, base+4*f(l))
+		}
+	}
+	switch p.pick(8) {
+	case 0:
+		e.Addr = base + 4*uint64(p.pick(16)) // all the same
+	case 1:
+		e.Addr, e.Stride = base+4*uint64(p.pick(3)), 4
+	case 2:
+		k := uint64(p.pick(16))
+		at(func(l uint64) uint64 { return l/16*16 + k })
+	case 3:
+		at(func(l uint64) uint64 { return l % 16 })
+	case 4:
+		e.Addr, e.Stride = uint64(p.pick(4))*4, 132
+	case 5:
+		e.Mask = 1 << p.pick(32)
+		e.Addr = base + 4*uint64(p.pick(32))
+	case 6:
+		e.Mask = p.rng.Uint32() | 1
+		e.Addr, e.Stride = base, 4
+	case 7:
+		e.Addr, e.Stride = uint64(i)*128, 4
+	}
+	if p.pick(4) == 0 && e.Flags&event.FlagScattered == 0 {
+		e.Space = event.Global
+		e.Addr += 0x1000
+		if p.pick(12) == 0 {
+			e.Kind, e.Flags = event.Store, event.FlagWrite
+		}
+	}
+	return e
+}
+
 // TestManyReaders has so many warps read a location that its readers are indexed.
 func TestManyReaders(t *testing.T) {
 	for _, plus := range []bool{false, true} {

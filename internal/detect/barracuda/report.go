@@ -192,12 +192,17 @@ const barrierDivergence detect.Kind = "barrier-divergence"
 func (d *Detector) MemoryBytes() uint64 {
 	n := d.segments.Bytes() + uint64(len(d.cells.chunks))*chunkLength*uint64(unsafe.Sizeof([segmentWords]cell{}))
 	n += uint64(len(d.words.chunks)) * chunkLength * uint64(unsafe.Sizeof(word{}))
+	for _, c := range d.logs.chunks {
+		for i := range c {
+			n += uint64(unsafe.Sizeof(log{})) + uint64(cap(c[i].list))*uint64(unsafe.Sizeof(sight{}))
+		}
+	}
 	for _, m := range d.crowds[1:] {
 		n += m.size()
 	}
 	seen := clock.Seen{}
 	for _, c := range d.resident {
-		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8 + uint64(len(c.more)+len(c.cells))*4
+		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8 + uint64(len(c.more)+len(c.cells)+len(c.logs))*4
 		for _, w := range c.warps {
 			if w != nil {
 				n += w.size(seen)

@@ -11,6 +11,7 @@ import (
 type segment struct {
 	w, r  run
 	cells uint32 // number of the cells, once there are some; 0: none
+	log   uint32 // of reads after those of r, while there are no cells; 0: none
 }
 
 // run is accesses of words by lanes of a warp at one time, one lane a word, in order: it stands for an epoch of each.
@@ -78,12 +79,24 @@ func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 	if a.e.Space == event.Shared {
 		a.w.block.cells = append(a.w.block.cells, s.cells)
 	}
+	if s.log != 0 {
+		d.replay(a, d.logs.at(s.log), cells)
+		if a.e.Space == event.Global {
+			d.logs.free = append(d.logs.free, s.log)
+		}
+		s.log = 0
+	}
 	return cells
 }
 
 // whole judges lanes that load or store words of a segment that has no cells, one lane a word in order, all at once. It
 // reports whether it could: whether each is rule READEXCL or WRITEEXCL, without a race, and what is left are runs.
-func (a *access) whole(s *segment, n run) bool {
+func (a *access) whole(d *Detector, s *segment, n run) bool {
+	if s.log != 0 {
+		if l := d.logs.at(s.log); len(l.list) != 0 && (!a.write || !a.behindLog(l, n.mask)) {
+			return false
+		}
+	}
 	if s.cells != 0 || a.atomic || s.w.mask&n.mask != 0 && !a.follows(&s.w, n) {
 		return false
 	}

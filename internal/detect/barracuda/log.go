@@ -1,0 +1,117 @@
+package barracuda
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// log is reads of words of a segment, in their order, that are entered into R_x only when somebody asks what that is. Mostly
+// nobody does: tiles are read by many lanes, in rows, columns and broadcasts, and written again behind a barrier, which orders
+// the write behind all of them; and what blocks share they only read.
+type log struct {
+	list   []sight
+	words  uint32 // that were read
+	newest uint32 // the greatest time
+	first  uint32 // the first warp of the block whose reads they are
+	mixed  bool   // other blocks' too
+}
+
+// logLength is so many that the tile of a matrix product of 16 by 16 threads fits: a segment is two rows, read by eight warps.
+const logLength = 48
+
+// sight is a read of each of words: by lanes, or, when that is 0, by one lane each, that of word i being i + shift. The view
+// is that of the lanes then.
+type sight struct {
+	v            view
+	warp, place  uint32
+	words, lanes uint32
+	shift        int32
+}
+
+// of gives the lanes that read word i.
+func (g *sight) of(i int) uint32 {
+	if g.lanes != 0 {
+		return g.lanes
+	}
+	return 1 << uint(int32(i)+g.shift)
+}
+
+// sight notes a load in a segment without cells. It reports whether it could, which is where no read races with a write.
+func (d *Detector) sight(a *access, s *segment, g sight) bool {
+	if s.cells != 0 || a.e.Kind != event.Load || !a.behindWrites(s, &g) {
+		return false
+	}
+	if s.log == 0 {
+		s.log = d.logs.make()
+		l := d.logs.at(s.log)
+		l.list = l.list[:0]
+		if a.e.Space == event.Shared {
+			a.w.block.logs = append(a.w.block.logs, s.log)
+		}
+	}
+	l := d.logs.at(s.log)
+	switch len(l.list) {
+	case logLength:
+		return false
+	case 0:
+		l.words, l.newest, l.first, l.mixed = 0, 0, a.w.block.first, false
+	}
+	g.v, g.warp, g.place = *a.v, a.w.number, a.e.Place
+	l.list = append(l.list, g)
+	l.words |= g.words
+	l.newest = max(l.newest, a.v.local)
+	l.mixed = l.mixed || l.first != a.w.block.first
+	return true
+}
+
+// behindWrites says that the writes of a segment's run to words that are read happen before the reads. False says nothing.
+func (a *access) behindWrites(s *segment, g *sight) bool {
+	words := s.w.mask & g.words
+	switch {
+	case words == 0:
+		return true
+	case s.w.warp == a.w.number:
+		own := g.lanes == 0 && g.shift == s.w.shift || g.lanes == s.w.lanes(words)
+		return own || s.w.time <= a.v.peer && s.w.lanes(words)&^a.v.mask == 0
+	}
+	return s.w.warp-a.w.block.first < a.wpb && s.w.time <= a.v.block
+}
+
+// behindLog says that the reads of a log of words happen before what the access does there, and forgets them then. False
+// says nothing.
+func (a *access) behindLog(l *log, words uint32) bool {
+	if l.words&words == 0 {
+		return true
+	}
+	if l.mixed || l.first != a.w.block.first || l.newest > a.v.block || l.newest > a.v.peer || a.v.mask != a.w.exist {
+		return false
+	}
+	if l.words &^= words; l.words == 0 {
+		l.list = l.list[:0]
+		return true
+	}
+	for i := range l.list {
+		l.list[i].words &^= words
+	}
+	return true
+}
+
+// replay enters the reads of a log into cells.
+func (d *Detector) replay(by *access, l *log, cells *[segmentWords]cell) {
+	w := warp{block: by.w.block}
+	e := event.Event{Kind: event.Load, Space: by.e.Space}
+	a := access{e: &e, w: &w, wpb: by.wpb, depth: by.depth}
+	for i := range l.list {
+		g := &l.list[i]
+		if g.warp-w.block.first >= by.wpb { // global memory: of the block no more than that is asked for
+			w.block = &block{first: g.warp / by.wpb * by.wpb}
+		}
+		w.number, e.Place, a.v = g.warp, g.place, &g.v
+		for m := g.words; m != 0; m &= m - 1 {
+			k := bits.TrailingZeros32(m)
+			d.read(&a, &cells[k], g.of(k))
+		}
+	}
+	l.list = l.list[:0]
+}
