@@ -35,6 +35,7 @@ func Unroll(f *Func) bool {
 				continue
 			}
 			u.pre = u.l.enter(f)
+			u.leave()
 			u.close()
 			for range n {
 				u.peel()
@@ -102,7 +103,20 @@ func (u *unroller) fits() bool {
 			u.from, u.exit = b, s
 		}
 	}
-	return u.exit != nil && len(u.exit.Preds) == 1 && u.size <= maxUnrolled
+	return u.exit != nil && u.size <= maxUnrolled
+}
+
+// leave gives the loop an exit that nothing else leads to.
+func (u *unroller) leave() {
+	if len(u.exit.Preds) == 1 {
+		return
+	}
+	b := &Block{Preds: []*Block{u.from}, Succs: []*Block{u.exit}}
+	b.Instrs = []*Instr{{Op: Jump, Site: -1, Guard: NoValue, Block: b}}
+	u.from.Succs[slices.Index(u.from.Succs, u.exit)] = b
+	u.exit.Preds[slices.Index(u.exit.Preds, u.from)] = b
+	renumber(u.f, slices.Insert(u.f.Blocks, slices.Index(u.f.Blocks, u.exit), b))
+	u.exit = b
 }
 
 // turns counts the turns until the exit is taken, by computing what depends on constants alone; 0 when that does not
