@@ -41,7 +41,7 @@ func spec(name, doc string, cached bool) detect.Spec {
 			total := map[string]uint64{"4G": 4 << 30, "64M": 64 << 20, "1M": 1 << 20, "4K": 4 << 10}[s.Option(c, deviceBytes.Name)]
 			d.entries = total / d.granule / 16
 		}
-		d.memory = shadow.New[cell](int(d.granule))
+		d.memory = shadow.NewLines[cell](int(d.granule))
 		return d
 	}
 	return s
@@ -64,7 +64,7 @@ type Detector struct {
 	barrierMask uint8
 	oneStore    bool // lanes of one store race with each other
 	tally       *tally.Tally
-	memory      *shadow.Memory[cell]
+	memory      *shadow.Lines[cell]
 	locks       *lock.Tracker
 
 	launch   event.Launch
@@ -197,32 +197,74 @@ func (d *Detector) MemoryBytes() uint64 {
 	return d.memory.Bytes() + uint64(len(d.barriers)) + uint64(len(d.warps))*24
 }
 
-// access judges an access of a warp.
+// access judges an access of a warp. Where lanes follow each other in memory, whole runs of cells that lanes of one warp left in the same
+// order are judged by their first: all that table IV asks for is of warps.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
-	if e.Flags&event.FlagScattered == 0 && uint64(e.Size) == d.granule && e.Stride == int64(e.Size) && e.Addr%d.granule == 0 &&
-		e.Mask == ^uint32(0) && d.entries == 0 {
-		for lane := 0; lane < 32; {
-			row := d.memory.Row(e.Addr+uint64(lane)*d.granule, 32-lane)
-			for i := range row {
-				d.cell(&row[i], e, &now, lane+i)
-			}
-			lane += len(row)
+	if e.Flags&event.FlagScattered == 0 {
+		switch in := e.Addr % d.granule; {
+		case uint64(e.Size) == d.granule && e.Stride == int64(e.Size) && in == 0 && d.entries%shadow.LineCells == 0:
+			d.row(e, &now)
+			return
+		case e.Stride == 0 && in+uint64(e.Size) <= d.granule:
+			d.one(e, &now)
+			return
 		}
-		return
 	}
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		addr := b.AddrOf(e, lane)
-		for at := addr &^ (d.granule - 1); at < addr+uint64(e.Size); at += d.granule {
-			now.address = addr
-			d.cell(d.entry(at, &now), e, &now, lane)
+		now.address = b.AddrOf(e, lane)
+		for at := now.address &^ (d.granule - 1); at < now.address+uint64(e.Size); at += d.granule {
+			l, i := d.line(at, &now)
+			c, _ := d.memory.Run(l, i, i+1)
+			d.cell(c, e, &now, lane)
 		}
 	}
 }
 
-// entry finds the metadata of a granule, and notes its tag.
-func (d *Detector) entry(at uint64, now *access) *cell {
+// row takes an access by lanes each of which has the granule after that of the lane before.
+func (d *Detector) row(e *event.Event, now *access) {
+	first := bits.TrailingZeros32(e.Mask)
+	for m := e.Mask; m != 0; {
+		lane := bits.TrailingZeros32(m)
+		end := lane + bits.TrailingZeros32(^(m >> lane))
+		m &^= uint32(1<<end - 1<<lane)
+		for lane < end {
+			l, from := d.line(e.Addr+uint64(lane-first)*d.granule, now)
+			to := min(from+end-lane, shadow.LineCells)
+			for i := from; i < to; {
+				c, n := d.memory.Run(l, i, to)
+				d.run(c, n, e, now, lane)
+				i, lane = i+n, lane+n
+			}
+			d.memory.Join(l, from, to)
+		}
+	}
+}
+
+// run judges a run of cells.
+func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
+	was := *c
+	if races := d.cell(c, e, now, lane); !races {
+		return
+	}
+	for i := 1; i < n; i++ {
+		next := was.Lane(i)
+		d.cell(&next, e, now, lane+i)
+	}
+}
+
+// one takes an access by all lanes to one granule. Those after the first meet the access of their own warp, at the same barrier, with
+// the same fences and locks: they do not race, and leave what they find.
+func (d *Detector) one(e *event.Event, now *access) {
+	l, i := d.line(e.Addr, now)
+	c, _ := d.memory.Run(l, i, i+1)
+	d.cell(c, e, now, bits.TrailingZeros32(e.Mask))
+	c.how = now.how | uint32(31-bits.LeadingZeros32(e.Mask))
+}
+
+// line finds the metadata of a granule, and notes its tag, which is the line's when a cache's entries are whole lines.
+func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 	if d.entries == 0 {
 		return d.memory.Global(at)
 	}

@@ -2,6 +2,7 @@ package scord
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/litmus"
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -163,39 +165,112 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestRows compares whole warps in lane order with the same lanes one by one.
-func TestRows(t *testing.T) {
+// lanewise does what Detector.access does, lane by lane with a cell for each granule.
+func (d *Detector) lanewise(b *event.Batch, e *event.Event, cells map[uint64]*cell) {
+	now := d.arrival(e)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		now.address = b.AddrOf(e, lane)
+		for n := now.address / d.granule; n*d.granule < now.address+uint64(e.Size); n++ {
+			at := n
+			if d.entries != 0 {
+				at, now.tag = n%d.entries, word(n/d.entries%16)<<tagShift
+			}
+			if cells[at] == nil {
+				cells[at] = new(cell)
+			}
+			d.cell(cells[at], e, &now, lane)
+		}
+	}
+}
+
+// randomAccess is an access by a whole warp in order more often than not.
+func randomAccess(rng *rand.Rand, b *event.Batch) {
+	e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
+		Mask: ^uint32(0), Space: event.Global, Addr: litmus.Base + uint64(rng.IntN(5))*64, Order: event.Order(rng.IntN(2))}
+	switch rng.IntN(8) {
+	case 0, 1, 2:
+		e.Kind, e.Flags = event.Store, event.FlagWrite
+	case 3:
+		e.Kind, e.Flags, e.Order, e.Scope = event.Atomic, event.FlagRead|event.FlagWrite, event.Relaxed, event.ScopeCTA+event.Scope(2*rng.IntN(2))
+	}
+	switch rng.IntN(12) {
+	case 0:
+		e.Mask = rng.Uint32() | 1
+	case 1:
+		e.Mask, e.Addr = 1<<rng.IntN(32), e.Addr+uint64(rng.IntN(32))*4
+	case 2, 3:
+		e.Addr += 4 * uint64(rng.IntN(9))
+	case 4:
+		e.Size = uint8(1 << rng.IntN(5))
+		e.Stride = int64(e.Size)
+	case 5:
+		e.Stride, e.Addr = 0, e.Addr+uint64(rng.IntN(32))
+	case 6:
+		e.Mask, e.Stride = 0xffff<<rng.IntN(17), int64(rng.IntN(5)-2)*4
+	case 7:
+		e.Flags |= event.FlagScattered
+		e.Side = uint32(len(b.Addrs))
+		for range 32 {
+			b.Addrs = append(b.Addrs, litmus.Base+uint64(rng.IntN(90))*4)
+		}
+	}
+	litmus.Add(b, e)
+}
+
+// TestLines compares findings and words with those of a cell for each granule, lane by lane, on random streams.
+func TestLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	for range 300 {
-		whole, apart := launched(3, ""), launched(3, "")
-		for range 30 {
-			e := event.Event{Kind: event.Load, Flags: event.FlagRead, Warp: uint32(rng.IntN(6)), Place: 1 + uint32(rng.IntN(9)), Size: 4, Stride: 4,
-				Mask: ^uint32(0), Space: event.Global, Addr: litmus.Base + uint64(rng.IntN(40))*4, Order: event.Order(rng.IntN(2))}
-			switch rng.IntN(6) {
-			case 0, 1:
-				e.Kind, e.Flags = event.Store, event.FlagWrite
-			case 2:
-				e = event.Event{Kind: event.Fence, Warp: e.Warp, Mask: ^uint32(0), Order: event.SC, Scope: event.ScopeCTA + event.Scope(2*rng.IntN(2))}
-			case 3:
-				e = event.Event{Kind: event.BarrierDone, Warp: e.Warp, Mask: 1}
+	for _, text := range []string{"scord", "scord:granularity=8", "scord-cached:memory=4K", "scord-cached:memory=4K:granularity=16"} {
+		spec, err := detect.Choose([]detect.Spec{Spec, Cached}, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact, races := 0, 0
+		for range 150 {
+			b := launched(3, "")
+			for range 40 {
+				switch rng.IntN(9) {
+				case 0:
+					litmus.Add(b, event.Event{Kind: event.Fence, Warp: uint32(rng.IntN(6)), Mask: ^uint32(0), Order: event.SC,
+						Scope: event.ScopeCTA + event.Scope(2*rng.IntN(2))})
+				case 1:
+					litmus.Add(b, event.Event{Kind: event.BarrierDone, Warp: uint32(rng.IntN(6)), Mask: 1})
+				case 2:
+					litmus.Do(b, fmt.Sprintf([]string{"%d cas 200", "%d exch 200"}[rng.IntN(2)], rng.IntN(6)))
+				default:
+					randomAccess(rng, b)
+				}
 			}
-			litmus.Add(whole, e)
-			if e.Size == 0 {
-				litmus.Add(apart, e)
-				continue
+			x, y, cells := spec.New(detect.Config{}).(*Detector), spec.New(detect.Config{}).(*Detector), map[uint64]*cell{}
+			x.Events(b)
+			for i := range b.Events {
+				e := &b.Events[i]
+				if e.Kind == event.Load || e.Kind == event.Store || e.Kind == event.Atomic {
+					y.lanewise(b, e, cells)
+					if e.Kind == event.Atomic {
+						y.lock(b, e)
+					}
+					continue
+				}
+				y.Events(&event.Batch{Events: b.Events[i : i+1], Launches: b.Launches})
 			}
-			for lane := range 32 {
-				one := e
-				one.Mask, one.Addr = 1<<lane, e.Addr+uint64(lane)*4
-				litmus.Add(apart, one)
+			if got, want := fmt.Sprint(x.Findings()), fmt.Sprint(y.Findings()); got != want {
+				t.Fatalf("%s gives\n%v\nand lane by lane\n%v", text, got, want)
+			}
+			races += len(x.Findings())
+			for n, c := range cells {
+				l, i := x.memory.Global(n * x.granule)
+				if l.At(i) != *c {
+					t.Fatalf("%s: granule %d is %+v, want %+v", text, n, l.At(i), *c)
+				}
+				if first, run := x.memory.Run(l, 0, shadow.LineCells); run > 8 && first.word != 0 {
+					compact++
+				}
 			}
 		}
-		a, b := Spec.New(detect.Config{}), Spec.New(detect.Config{})
-		a.Events(whole)
-		b.Events(apart)
-		x, y := a.Findings(), b.Findings()
-		if fmt.Sprint(x) != fmt.Sprint(y) {
-			t.Fatalf("whole warps give\n%v\nand their lanes\n%v", x, y)
+		if compact < 50 && text == "scord" || races < 100 {
+			t.Errorf("%s: only %d granules in runs, %d races", text, compact, races)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package scord
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
@@ -41,6 +43,14 @@ type cell struct {
 	how   uint32 // lane | kind<<8 | order<<12 | scope<<16 | size<<20
 }
 
+// Lane implements shadow.Cell.
+func (c cell) Lane(n int) cell {
+	if c.word != 0 {
+		c.how = c.how&^31 | (c.how+uint32(n))&31
+	}
+	return c
+}
+
 // access is what the warp brings along.
 type access struct {
 	word    word // as after the access, but for the flags that depend on the one before
@@ -75,7 +85,7 @@ func (d *Detector) arrival(e *event.Event) access {
 }
 
 // cell judges the access of a lane to a granule, and takes it down.
-func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) {
+func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races bool) {
 	md := c.word
 	next := now.word | now.tag
 	if md&accessed == 0 || md>>tagShift<<tagShift != now.tag {
@@ -86,7 +96,7 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) {
 			next |= strong
 		}
 		c.word, c.place, c.how = next, e.Place, now.how|uint32(lane)
-		return
+		return false
 	}
 	sameWarp := md&warpMask == word(now.warp)&warpMask
 	last := uint32(md&warpMask) | now.warp&^uint32(warpMask)
@@ -101,9 +111,11 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) {
 	default:
 		if why := d.condition(md, now, last, sameWarp, sameBlock); why != passes {
 			d.report(c, e, now, lane, last, sameBlock, why)
+			races = true
 		}
 	}
 	c.word, c.place, c.how = next|carried(md, now, sameWarp, sameBlock), e.Place, now.how|uint32(lane)
+	return races
 }
 
 // carried gives the flags that depend on what was before (section IV-A, "Memory access instructions also update").
@@ -188,8 +200,8 @@ func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, last u
 		r.Kind = detect.MissingLock
 	}
 	address := now.address
-	if address == 0 { // lanes were taken as a row
-		address = e.Addr + uint64(lane)*uint64(e.Size)
+	if address == 0 { // lanes were not taken one by one
+		address = e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
 	}
 	r.Facts.Earlier = d.side(c.place, c.how, last, address)
 	r.Facts.Later = d.side(e.Place, now.how|uint32(lane), now.warp, address)

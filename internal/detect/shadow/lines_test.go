@@ -1,0 +1,141 @@
+package shadow
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// mark is a cell: a lane of something, 0 for nothing.
+type mark struct{ what, lane uint8 }
+
+func (c mark) Lane(n int) mark {
+	if c.what != 0 {
+		c.lane = (c.lane + uint8(n)) % 32
+	}
+	return c
+}
+
+// TestLinesAgainstMap compares Lines with a map over random accesses by lanes in order, and by single ones.
+func TestLinesAgainstMap(t *testing.T) {
+	type key struct {
+		shared bool
+		w      Window
+		n      uint64
+	}
+	rng := rand.New(rand.NewPCG(2, 9))
+	m, want := NewLines[mark](4), map[key]mark{}
+	line := func(k key) (*Line[mark], int) {
+		if k.shared {
+			return m.Shared(k.w, k.n*4)
+		}
+		return m.Global(k.n*4 + 3)
+	}
+	whole, parted := 0, 0
+	for step := range 60000 {
+		k := key{n: rng.Uint64N(6 * LineCells)}
+		if rng.IntN(3) == 0 {
+			k.shared, k.w = true, Window{1, uint32(rng.IntN(3))}
+		}
+		if k.shared && rng.IntN(100) == 0 {
+			m.EndWindow(k.w)
+			for o := range want {
+				if o.shared && o.w == k.w {
+					delete(want, o)
+				}
+			}
+			continue
+		}
+		n, made := 1, mark{uint8(rng.IntN(3)), uint8(rng.IntN(32))}
+		switch rng.IntN(4) {
+		case 0, 1: // a whole warp, mostly in line
+			n, made.lane = LineCells, 0
+			if rng.IntN(3) > 0 {
+				k.n = k.n / LineCells * LineCells
+			}
+		case 2:
+			n = 1 + rng.IntN(LineCells)
+		}
+		if made.what == 0 {
+			made.lane = 0
+		}
+		for done := 0; done < n; {
+			at := key{k.shared, k.w, k.n + uint64(done)}
+			l, from := line(at)
+			to := min(LineCells, from+n-done)
+			start := from
+			for from < to {
+				first, run := m.Run(l, from, to)
+				for i := range run {
+					if got, is := first.Lane(i), want[key{k.shared, k.w, at.n + uint64(from-start+i)}]; got != is {
+						t.Fatalf("step %d: cell %+v + %d is %v, want %v", step, at, from-start+i, got, is)
+					}
+				}
+				*first = made.Lane(done)
+				for i := range run {
+					want[key{k.shared, k.w, at.n + uint64(from-start+i)}] = made.Lane(done + i)
+				}
+				from, done = from+run, done+run
+			}
+			m.Join(l, start, to)
+			if l.cells == nil {
+				whole++
+			} else {
+				parted++
+			}
+		}
+		l, i := line(k)
+		if got := l.At(i); got != want[k] {
+			t.Fatalf("step %d: At gives %v, want %v", step, got, want[k])
+		}
+	}
+	if whole < 5000 || parted < 5000 {
+		t.Errorf("%d lines of one run, %d of several", whole, parted)
+	}
+	for k, is := range want {
+		if l, i := line(k); l.At(i) != is {
+			t.Errorf("cell %+v is %v, want %v", k, l.At(i), is)
+		}
+	}
+	if held := m.Bytes(); held < m.global.Bytes()+m.parted*LineCells*2 {
+		t.Errorf("%d bytes", held)
+	}
+	m.Clear()
+	if l, i := m.Global(8); l.At(i) != (mark{}) {
+		t.Error("a cell outlived Clear")
+	}
+}
+
+// TestLinesJoin has a line taken apart by a lane, and made whole again by a warp.
+func TestLinesJoin(t *testing.T) {
+	m := NewLines[mark](4)
+	l, _ := m.Global(0)
+	set := func(from, to int, c mark) {
+		for i := from; i < to; {
+			first, n := m.Run(l, i, to)
+			*first = c.Lane(i - from)
+			i += n
+		}
+		m.Join(l, from, to)
+	}
+	for _, c := range []struct {
+		from, to int
+		made     mark
+		starts   uint32 // but for bit 0
+	}{
+		{0, 32, mark{1, 0}, 0},
+		{5, 6, mark{1, 5}, 0}, // the same
+		{5, 6, mark{1, 6}, 1<<5 | 1<<6},
+		{6, 7, mark{1, 7}, 1<<5 | 1<<7}, // follows from the one before
+		{5, 7, mark{1, 5}, 0},
+		{4, 32, mark{2, 0}, 1 << 4},
+		{0, 32, mark{1, 0}, 0},
+	} {
+		set(c.from, c.to, c.made)
+		if l.starts&^1 != c.starts || (l.cells == nil) != (c.starts == 0) {
+			t.Fatalf("%+v: runs start at %b, want %b", c, l.starts, c.starts)
+		}
+	}
+	if m.parted != 1 || len(m.spare) != 1 {
+		t.Errorf("%d lines with cells, %d to spare", m.parted, len(m.spare))
+	}
+}
