@@ -5,6 +5,7 @@ package clock
 
 import (
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -169,40 +170,48 @@ func (b *Block) settle() *Block {
 	return b
 }
 
-// Join is what a or b knows: one of them itself when it knows all the other does.
+// Join is what b or c knows: one of them itself when it knows all the other does, c when they know the same. (Where what is
+// joined again and again is the same in part, it is to be one thing in memory after the first time.)
 func (b *Block) Join(c *Block) *Block {
+	out, _, _ := b.join(c)
+	return out
+}
+
+// join is Join, and says whether b, and whether c, knows as much as the outcome. False may be an oversight where the other is true.
+func (b *Block) join(c *Block) (out *Block, asB, asC bool) {
 	switch {
-	case b == c || c == nil:
-		return b
+	case b == c:
+		return c, true, true
+	case c == nil:
+		return b, true, b.Max == 0
 	case b == nil:
-		return c
-	case b.Min >= c.Max:
-		return b
+		return c, c.Max == 0, true
 	case c.Min >= b.Max:
-		return c
+		return c, b.Min >= c.Max, true
+	case b.Min >= c.Max:
+		return b, true, false
 	}
 	if b.warps == nil && c.warps == nil {
 		if few := b.joinFew(c); few != nil {
-			return few
+			return few, few == b, few == c
 		}
 	}
 	n := max(len(b.warps), len(c.warps), int(b.n), int(c.n))
-	out := &Block{warps: make([]warp, n)}
-	asB, asC := true, true
-	for i := range out.warps {
-		x, y := b.warp(i), c.warp(i)
-		z := joinWarps(x, y)
-		out.warps[i] = z
-		asB = asB && z == x
-		asC = asC && z == y
+	asB, asC = true, true
+	var room [32]warp
+	warps := room[:0]
+	for i := range n {
+		z, asX, asY := joinWarps(b.warp(i), c.warp(i))
+		warps = append(warps, z)
+		asB, asC = asB && asX, asC && asY
 	}
 	switch {
-	case asB && b.warps != nil:
-		return b
-	case asC && c.warps != nil:
-		return c
+	case asC:
+		return c, asB, true
+	case asB:
+		return b, true, false
 	}
-	return out.settle()
+	return (&Block{warps: slices.Clone(warps)}).settle(), false, false
 }
 
 func (b *Block) warp(i int) warp {
@@ -212,15 +221,16 @@ func (b *Block) warp(i int) warp {
 	return b.warps[i]
 }
 
-func joinWarps(x, y warp) warp {
+// joinWarps gives what x or y knows, y itself when they know the same, and says whether x, and whether y, knows as much.
+func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	if x == y {
-		return x
+		return y, true, true
 	}
 	if x.lanes == nil && y.lanes == nil {
-		return warp{val: max(x.val, y.val)}
+		return warp{val: max(x.val, y.val)}, x.val > y.val, y.val > x.val
 	}
-	l := new([32]uint32)
-	asX, asY := true, true
+	var l [32]uint32
+	asX, asY = true, true
 	for i := range l {
 		p, q := x.at(i), y.at(i)
 		l[i] = max(p, q)
@@ -228,12 +238,13 @@ func joinWarps(x, y warp) warp {
 		asY = asY && q >= p
 	}
 	switch {
-	case asX:
-		return x
 	case asY:
-		return y
+		return y, asX, true
+	case asX:
+		return x, true, false
 	}
-	return packed(l)
+	made := l // only now on the heap
+	return packed(&made), false, false
 }
 
 // Grid is what is known of the threads of a launch: a list of blocks, or a tree over its blocks with 32 children a node. Nil
@@ -332,58 +343,72 @@ func (g *Grid) settle() *Grid {
 	return g
 }
 
-// Join is what g or h knows: one of them itself when it knows all the other does.
+// Join is what g or h knows: one of them itself when it knows all the other does, h when they know the same.
 func (g *Grid) Join(h *Grid) *Grid {
+	out, _, _ := g.join(h)
+	return out
+}
+
+// Covers says that g knows all that h does, as far as that is cheap to see.
+func (g *Grid) Covers(h *Grid) bool {
+	_, covers, _ := g.join(h)
+	return covers
+}
+
+// join is Join, and says whether g, and whether h, knows as much as the outcome. Where both do, only one may be said to.
+func (g *Grid) join(h *Grid) (out *Grid, asG, asH bool) {
 	switch {
-	case g == h || h == nil:
-		return g
+	case g == h:
+		return h, true, true
+	case h == nil:
+		return g, true, g.Max == 0
 	case g == nil:
-		return h
-	case g.Min >= h.Max:
-		return g
+		return h, h.Max == 0, true
 	case h.Min >= g.Max:
-		return h
+		return h, g.Min >= h.Max, true
+	case g.Min >= h.Max:
+		return g, true, false
 	}
 	switch {
 	case g.list() && h.list():
 		return g.joinLists(h)
 	case g.list():
-		return h.joinList(g)
+		out, asH, asG = h.joinList(g)
+		return out, asG, asH
 	case h.list():
 		return g.joinList(h)
 	}
-	asG, asH := true, true
+	asG, asH = true, true
 	if g.kids != nil {
 		var kids [32]*Grid
 		for i := range kids {
-			kids[i] = g.kids[i].Join(h.kids[i])
-			asG = asG && kids[i] == g.kids[i]
-			asH = asH && kids[i] == h.kids[i]
+			kid, asX, asY := g.kids[i].join(h.kids[i])
+			kids[i], asG, asH = kid, asG && asX, asH && asY
 		}
 		if asG || asH {
-			return pick(g, h, asG)
+			return pick(g, h, asG, asH)
 		}
 		made := kids // only now on the heap
-		return (&Grid{kids: &made}).settle()
+		return (&Grid{kids: &made}).settle(), false, false
 	}
 	var blocks [32]*Block
 	for i := range blocks {
-		blocks[i] = g.blocks[i].Join(h.blocks[i])
-		asG = asG && blocks[i] == g.blocks[i]
-		asH = asH && blocks[i] == h.blocks[i]
+		block, asX, asY := g.blocks[i].join(h.blocks[i])
+		blocks[i], asG, asH = block, asG && asX, asH && asY
 	}
 	if asG || asH {
-		return pick(g, h, asG)
+		return pick(g, h, asG, asH)
 	}
 	made := blocks
-	return (&Grid{blocks: &made}).settle()
+	return (&Grid{blocks: &made}).settle(), false, false
 }
 
-func pick(g, h *Grid, first bool) *Grid {
-	if first {
-		return g
+// pick gives the one of two Grids that knows as much as both.
+func pick(g, h *Grid, asG, asH bool) (*Grid, bool, bool) {
+	if asH {
+		return h, asG, true
 	}
-	return h
+	return g, true, false
 }
 
 // Joiner joins Grids and remembers the last joins: the threads of a grid mostly learn the same, one after the other.

@@ -118,10 +118,10 @@ func (b *Block) joinFew(c *Block) *Block {
 		}
 	}
 	switch {
-	case low == b.Min && slices.Equal(parts, b.parts):
-		return b
 	case low == c.Min && slices.Equal(parts, c.parts):
 		return c
+	case low == b.Min && slices.Equal(parts, b.parts):
+		return b
 	}
 	return listed(int(max(b.n, c.n)), low, parts)
 }
@@ -196,39 +196,38 @@ func (g *Grid) tree() *Grid {
 	return t
 }
 
-// joinLists is Join of two lists.
-func (g *Grid) joinLists(h *Grid) *Grid {
+// joinLists is join of two lists.
+func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	var buf [2 * maxHeld]held
 	all := buf[:0]
-	asG, asH := true, true
+	asG, asH = true, true
 	for i, j := 0, 0; i < len(g.held) || j < len(h.held); {
 		switch {
 		case j == len(h.held) || i < len(g.held) && g.held[i].index < h.held[j].index:
-			all, asH = append(all, g.held[i]), false
+			all, asH = append(all, g.held[i]), asH && g.held[i].Max == 0
 			i++
 		case i == len(g.held) || h.held[j].index < g.held[i].index:
-			all, asG = append(all, h.held[j]), false
+			all, asG = append(all, h.held[j]), asG && h.held[j].Max == 0
 			j++
 		default:
-			x, y := g.held[i].Block, h.held[j].Block
-			both := x.Join(y)
+			both, asX, asY := g.held[i].Block.join(h.held[j].Block)
 			all = append(all, held{g.held[i].index, both})
-			asG, asH = asG && both == x, asH && both == y
+			asG, asH = asG && asX, asH && asY
 			i, j = i+1, j+1
 		}
 	}
 	if asG || asH {
-		return pick(g, h, asG)
+		return pick(g, h, asG, asH)
 	}
-	return (&Grid{depth: g.depth, held: slices.Clone(all)}).bound()
+	return (&Grid{depth: g.depth, held: slices.Clone(all)}).bound(), false, false
 }
 
-// joinList is Join of a tree and a list.
-func (g *Grid) joinList(h *Grid) *Grid {
+// joinList is join of a tree and a list.
+func (g *Grid) joinList(h *Grid) (out *Grid, asG, asH bool) {
 	for _, x := range h.held {
-		if b := g.At(int(h.depth), x.index); b.Join(x.Block) != b {
-			return g.Join(h.tree())
+		if _, covers, _ := g.At(int(h.depth), x.index).join(x.Block); !covers {
+			return g.join(h.tree())
 		}
 	}
-	return g
+	return g, true, false
 }

@@ -48,10 +48,25 @@ func join(m, o threads) threads {
 	return out
 }
 
+// equal says that two clocks know the same.
+func equal(m, o threads) bool {
+	for k, v := range m {
+		if o[k] != v {
+			return false
+		}
+	}
+	for k, v := range o {
+		if m[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
 // TestRandomClocks compares Grids and Blocks, which change between lists and trees, with clocks that have a number for each thread.
 func TestRandomClocks(t *testing.T) {
 	depth := Depth(testBlocks)
-	trees, lists, same := 0, 0, 0
+	trees, lists, same, covered := 0, 0, 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var grids [4]*Grid
@@ -62,8 +77,16 @@ func TestRandomClocks(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				g := grids[i].Join(grids[j])
 				m := join(models[i], models[j])
+				alike := equal(m, models[j])
 				if g == grids[i] || g == grids[j] {
 					same++
+				} else if alike && grids[j] != nil && !grids[j].list() {
+					t.Fatalf("seed %d: a join of what a tree covers is another", seed)
+				}
+				if grids[i].Covers(grids[j]) {
+					if covered++; !equal(m, models[i]) {
+						t.Fatalf("seed %d: a clock covers another that knows more", seed)
+					}
 				}
 				grids[i], models[i] = g, m
 				continue
@@ -122,7 +145,35 @@ func TestRandomClocks(t *testing.T) {
 			}
 		}
 	}
-	if trees < 100 || lists < 100 || same < 100 {
-		t.Errorf("%d trees, %d lists, %d joins that gave what was there", trees, lists, same)
+	if trees < 100 || lists < 100 || same < 100 || covered < 100 {
+		t.Errorf("%d trees, %d lists, %d joins that gave what was there, %d covered", trees, lists, same, covered)
+	}
+}
+
+// TestJoinShares: where two clocks know the same, in all of their parts or in some, a join takes the parts of the second, so
+// that what is joined again has them in common.
+func TestJoinShares(t *testing.T) {
+	depth := Depth(testBlocks)
+	make := func(blocks uint32) (g *Grid) {
+		for b := range blocks {
+			var x *Block
+			for w := range uint32(testWarps) {
+				for lane := range uint32(32) {
+					x = x.With(testWarps, w, 1<<lane, 1+(b+w+lane)%7)
+				}
+			}
+			g = g.With(depth, b, x)
+		}
+		return g
+	}
+	for _, n := range []uint32{2, 60} {
+		if g, h := make(n), make(n); g.Join(h) != h || h.Join(g) != g {
+			t.Errorf("%d blocks: a join of clocks that know the same is not the second", n)
+		}
+		g, h := make(n), make(n)
+		more := g.With(depth, 0, Uniform(9))
+		if got := h.With(depth, 1, Uniform(9)).Join(more); got.At(depth, n-1) != more.At(depth, n-1) && n > 2 {
+			t.Errorf("%d blocks: what two clocks know alike is not that of the second", n)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (f *Foreign) covers(g *Foreign) bool {
 		}
 	}
 	for _, p := range g.parts {
-		if h := f.Part(p.Launch); h != p.Grid && h.Join(p.Grid) != h {
+		if h := f.Part(p.Launch); !h.Covers(p.Grid) {
 			return false
 		}
 	}
