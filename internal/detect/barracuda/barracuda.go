@@ -54,6 +54,7 @@ type Detector struct {
 	resident map[uint32]*block
 	block    *block // the last one asked for
 	free     []*warp
+	ended    []*block // whose memory is free
 	spare    []*pending
 
 	segments   *shadow.Memory[segment]
@@ -103,6 +104,7 @@ func (d *Detector) begin(l *event.Launch) {
 	}
 	d.launch, d.wpb, d.grid = *l, max(l.WarpsPerBlock(), 1), int(l.Grid.Count())
 	d.depth = clock.Depth(l.Grid.Count())
+	d.ended = nil
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
 	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, arena[word]{}
 	d.cells, d.logs = arena[[segmentWords]cell]{}, arena[log]{}
@@ -167,7 +169,12 @@ func (d *Detector) blockOf(number uint32) *block {
 	n := number / d.wpb
 	c := d.resident[n]
 	if c == nil {
-		c = &block{number: n, first: n * d.wpb, warps: make([]*warp, d.wpb), threads: int(d.launch.Block.Count())}
+		if k := len(d.ended); k > 0 {
+			c, d.ended = d.ended[k-1], d.ended[:k-1]
+		} else {
+			c = &block{warps: make([]*warp, d.wpb)}
+		}
+		c.number, c.first, c.threads, c.exited = n, n*d.wpb, int(d.launch.Block.Count()), 0
 		d.resident[n] = c
 	}
 	return c
@@ -249,4 +256,10 @@ func (d *Detector) exit(b *event.Batch, e *event.Event) {
 	}
 	delete(d.resident, c.number)
 	d.block = nil
+	clear(c.warps)
+	for i := range c.bars {
+		c.bars[i] = meeting{waiting: c.bars[i].waiting[:0]}
+	}
+	c.more, c.cells, c.logs = c.more[:0], c.cells[:0], c.logs[:0]
+	d.ended = append(d.ended, c)
 }

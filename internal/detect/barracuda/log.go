@@ -8,8 +8,10 @@ import (
 
 // log is reads of words of a segment, in their order, that are entered into R_x only when somebody asks what that is. Mostly
 // nobody does: tiles are read by many lanes, in rows, columns and broadcasts, and written again behind a barrier, which orders
-// the write behind all of them; and what blocks share they only read.
+// the write behind all of them; and what blocks share they only read. W_x of words that are not in segment.w may be those of w,
+// as where a tile begins in the middle of a segment.
 type log struct {
+	w      run
 	list   []sight
 	words  uint32 // that were read
 	newest uint32 // the greatest time
@@ -39,18 +41,10 @@ func (g *sight) of(i int) uint32 {
 
 // sight notes a load in a segment without cells. It reports whether it could, which is where no read races with a write.
 func (d *Detector) sight(a *access, s *segment, g sight) bool {
-	if s.cells != 0 || a.e.Kind != event.Load || !a.behindWrites(s, &g) {
+	if s.cells != 0 || a.e.Kind != event.Load || !a.behindWrites(&s.w, &g) || s.log != 0 && !a.behindWrites(&d.logs.at(s.log).w, &g) {
 		return false
 	}
-	if s.log == 0 {
-		s.log = d.logs.make()
-		l := d.logs.at(s.log)
-		l.list = l.list[:0]
-		if a.e.Space == event.Shared {
-			a.w.block.logs = append(a.w.block.logs, s.log)
-		}
-	}
-	l := d.logs.at(s.log)
+	l := d.log(a, s)
 	switch len(l.list) {
 	case logLength:
 		return false
@@ -65,17 +59,31 @@ func (d *Detector) sight(a *access, s *segment, g sight) bool {
 	return true
 }
 
-// behindWrites says that the writes of a segment's run to words that are read happen before the reads. False says nothing.
-func (a *access) behindWrites(s *segment, g *sight) bool {
-	words := s.w.mask & g.words
+// log gives the log of a segment, which it makes.
+func (d *Detector) log(a *access, s *segment) *log {
+	if s.log != 0 {
+		return d.logs.at(s.log)
+	}
+	s.log = d.logs.make()
+	l := d.logs.at(s.log)
+	l.list, l.w.mask = l.list[:0], 0
+	if a.e.Space == event.Shared {
+		a.w.block.logs = append(a.w.block.logs, s.log)
+	}
+	return l
+}
+
+// behindWrites says that the writes of a run to words that are read happen before the reads. False says nothing.
+func (a *access) behindWrites(w *run, g *sight) bool {
+	words := w.mask & g.words
 	switch {
 	case words == 0:
 		return true
-	case s.w.warp == a.w.number:
-		own := g.lanes == 0 && g.shift == s.w.shift || g.lanes == s.w.lanes(words)
-		return own || s.w.time <= a.v.peer && s.w.lanes(words)&^a.v.mask == 0
+	case w.warp == a.w.number:
+		own := g.lanes == 0 && g.shift == w.shift || g.lanes == w.lanes(words)
+		return own || w.time <= a.v.peer && w.lanes(words)&^a.v.mask == 0
 	}
-	return s.w.warp-a.w.block.first < a.wpb && s.w.time <= a.v.block
+	return w.warp-a.w.block.first < a.wpb && w.time <= a.v.block
 }
 
 // behindLog says that the reads of a log of words happen before what the access does there, and forgets them then. False

@@ -209,6 +209,9 @@ func (d *Detector) MemoryBytes() uint64 {
 			}
 		}
 	}
+	for _, c := range d.ended {
+		n += uint64(unsafe.Sizeof(*c)) + uint64(cap(c.warps))*8
+	}
 	for _, s := range d.sync {
 		n += uint64(unsafe.Sizeof(location{})) + uint64(unsafe.Sizeof(*s)) + s.all.Bytes(seen)
 		for _, g := range s.own {

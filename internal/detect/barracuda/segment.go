@@ -11,7 +11,7 @@ import (
 type segment struct {
 	w, r  run
 	cells uint32 // number of the cells, once there are some; 0: none
-	log   uint32 // of reads after those of r, while there are no cells; 0: none
+	log   uint32 // of what w and r do not say, while there are no cells; 0: none
 }
 
 // run is accesses of words by lanes of a warp at one time, one lane a word, in order: it stands for an epoch of each.
@@ -59,6 +59,14 @@ func (a *access) at(d *Detector, addr uint64) *cell {
 	return &d.expand(a, a.segment(d, addr))[addr%segmentBytes/wordBytes]
 }
 
+// write enters the run as writes.
+func (r *run) write(cells *[segmentWords]cell) {
+	for m := r.mask; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		cells[i].wTime, cells[i].wThread, cells[i].wPlace = r.time, r.warp<<5|uint32(int32(i)+r.shift), r.place
+	}
+}
+
 // expand gives the cells of a segment.
 func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 	if s.cells != 0 {
@@ -67,10 +75,7 @@ func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 	s.cells = d.cells.make()
 	cells := d.cells.at(s.cells)
 	*cells = [segmentWords]cell{}
-	for m := s.w.mask; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		cells[i].wTime, cells[i].wThread, cells[i].wPlace = s.w.time, s.w.warp<<5|uint32(int32(i)+s.w.shift), s.w.place
-	}
+	s.w.write(cells)
 	for m := s.r.mask; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		cells[i].rTime, cells[i].rThread, cells[i].rPlace = s.r.time, s.r.warp<<5|uint32(int32(i)+s.r.shift), s.r.place
@@ -80,7 +85,9 @@ func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 		a.w.block.cells = append(a.w.block.cells, s.cells)
 	}
 	if s.log != 0 {
-		d.replay(a, d.logs.at(s.log), cells)
+		l := d.logs.at(s.log)
+		l.w.write(cells)
+		d.replay(a, l, cells)
 		if a.e.Space == event.Global {
 			d.logs.free = append(d.logs.free, s.log)
 		}
@@ -92,31 +99,41 @@ func (d *Detector) expand(a *access, s *segment) *[segmentWords]cell {
 // whole judges lanes that load or store words of a segment that has no cells, one lane a word in order, all at once. It
 // reports whether it could: whether each is rule READEXCL or WRITEEXCL, without a race, and what is left are runs.
 func (a *access) whole(d *Detector, s *segment, n run) bool {
-	if s.log != 0 {
-		if l := d.logs.at(s.log); len(l.list) != 0 && (!a.write || !a.behindLog(l, n.mask)) {
-			return false
-		}
-	}
 	if s.cells != 0 || a.atomic || s.w.mask&n.mask != 0 && !a.follows(&s.w, n) {
 		return false
 	}
-	if !a.write {
-		if s.r.mask&n.mask != 0 && !a.follows(&s.r, n) {
+	var l *log
+	if s.log != 0 {
+		l = d.logs.at(s.log)
+		if len(l.list) != 0 && (!a.write || !a.behindLog(l, n.mask)) || l.w.mask&n.mask != 0 && !a.follows(&l.w, n) {
 			return false
 		}
-		all, ok := s.r.with(n)
-		s.r = all
-		return ok
 	}
 	if s.r.mask&n.mask != 0 && !a.follows(&s.r, n) {
 		return false
 	}
-	all, ok := s.w.with(n)
-	if ok {
-		s.w = all
-		s.r.mask &^= n.mask
+	if !a.write {
+		all, ok := s.r.with(n)
+		s.r = all
+		return ok
 	}
-	return ok
+	if all, ok := s.w.with(n); ok {
+		s.w = all
+		if l != nil {
+			l.w.mask &^= n.mask
+		}
+	} else {
+		if l == nil {
+			l = d.log(a, s)
+		}
+		if all, ok = l.w.with(n); !ok {
+			return false
+		}
+		l.w = all
+		s.w.mask &^= n.mask
+	}
+	s.r.mask &^= n.mask
+	return true
 }
 
 // follows says that what r did to words of n happens before n, of the access at hand. False says nothing.
