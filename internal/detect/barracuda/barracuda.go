@@ -189,8 +189,10 @@ func (d *Detector) newWarp(c *block, number uint32) *warp {
 	if left := c.threads - 32*int(number-c.first); left < 32 {
 		mask = 1<<uint(left) - 1
 	}
-	*w = warp{number: number, block: c, exist: mask, live: mask, stack: w.stack[:0], views: w.views[:0], waits: w.waits[:0]}
-	w.views = append(w.views, view{mask: mask, local: 1})
+	w.number, w.block, w.exist, w.live = number, c, mask, mask // field by field: the whole is large
+	w.stack, w.waits, w.fenced, w.wide = w.stack[:0], w.waits[:0], 0, 0
+	w.logs, w.place, w.stretches = 0, 0, 0
+	w.views = append(w.views[:0], view{mask: mask, local: 1})
 	return w
 }
 

@@ -39,21 +39,24 @@ func (g *sight) of(i int) uint32 {
 	return 1 << uint(int32(i)+g.shift)
 }
 
-// sight notes a load in a segment without cells. It reports whether it could, which is where no read races with a write.
-func (d *Detector) sight(a *access, s *segment, g sight) bool {
-	if s.cells != 0 || a.e.Kind != event.Load || !a.behindWrites(&s.w, &g) || s.log != 0 && !a.behindWrites(&d.logs.at(s.log).w, &g) {
+// sight notes a load in a segment without cells: of words by lanes, or by one lane each, as sight says. It reports whether it
+// could, which is where no read races with a write.
+func (d *Detector) sight(a *access, s *segment, words, lanes uint32, shift int32) bool {
+	if s.cells != 0 || a.e.Kind != event.Load || !a.behindWrites(&s.w, words, lanes, shift) {
 		return false
 	}
 	l := d.log(a, s)
+	if l.w.mask != 0 && !a.behindWrites(&l.w, words, lanes, shift) {
+		return false
+	}
 	switch len(l.list) {
 	case logLength:
 		return false
 	case 0:
 		l.words, l.newest, l.first, l.mixed = 0, 0, a.w.block.first, false
 	}
-	g.v, g.warp, g.place = *a.v, a.w.number, a.e.Place
-	l.list = append(l.list, g)
-	l.words |= g.words
+	l.list = append(l.list, sight{*a.v, a.w.number, a.e.Place, words, lanes, shift})
+	l.words |= words
 	l.newest = max(l.newest, a.v.local)
 	l.mixed = l.mixed || l.first != a.w.block.first
 	return true
@@ -74,13 +77,13 @@ func (d *Detector) log(a *access, s *segment) *log {
 }
 
 // behindWrites says that the writes of a run to words that are read happen before the reads. False says nothing.
-func (a *access) behindWrites(w *run, g *sight) bool {
-	words := w.mask & g.words
+func (a *access) behindWrites(w *run, words, lanes uint32, shift int32) bool {
+	words &= w.mask
 	switch {
 	case words == 0:
 		return true
 	case w.warp == a.w.number:
-		own := g.lanes == 0 && g.shift == w.shift || g.lanes == w.lanes(words)
+		own := lanes == 0 && shift == w.shift || lanes == w.lanes(words)
 		return own || w.time <= a.v.peer && w.lanes(words)&^a.v.mask == 0
 	}
 	return w.warp-a.w.block.first < a.wpb && w.time <= a.v.block

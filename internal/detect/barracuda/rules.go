@@ -90,7 +90,7 @@ func (d *Detector) pattern(a *access, lanes uint32, addr uint64, stride int64) {
 		return
 	case stride == 0:
 		for i := uint64(0); i < size; i += wordBytes {
-			if d.sight(a, a.segment(d, addr+i), sight{words: 1 << ((addr + i) % segmentBytes / wordBytes), lanes: lanes}) {
+			if d.sight(a, a.segment(d, addr+i), 1<<((addr+i)%segmentBytes/wordBytes), lanes, 0) {
 				continue
 			}
 			if !d.together(a, lanes, addr+i) {
@@ -119,9 +119,9 @@ func (d *Detector) row(a *access, lanes uint32, addr uint64, step int) {
 		part := lanes & uint32(1<<uint(min(first+in+1, 32))-1)
 		s := a.segment(d, addr)
 		n := run{a.v.local, a.w.number, a.e.Place, part >> uint(first) << uint(at), int32(first - at)}
-		switch one := part&(part-1) == 0; {
-		case (step == 1 || one) && a.whole(d, s, n):
-		case (step == 1 || one) && d.sight(a, s, sight{words: n.mask, shift: n.shift}):
+		switch line := step == 1 || part&(part-1) == 0; {
+		case line && (a.write || s.log == 0) && a.whole(d, s, n):
+		case line && d.sight(a, s, n.mask, 0, n.shift):
 		default:
 			d.part(a, d.expand(a, s)[at:], part, addr, step)
 		}

@@ -22,6 +22,9 @@
 //
 // Both modes report the same bytes for the same pairs of blocks. The places may differ, since lazy merges more.
 //
+// The sets of threads are held by warp: lanes that did the same share one line for what is a region of each (sets.go). TestSets
+// holds that equal to sets of each thread.
+//
 // # Decisions where the text is silent or unclear
 //
 //   - The text has 2n sets of a block intersected pair by pair, by many threads. Here one sweep in the order of addresses
