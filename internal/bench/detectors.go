@@ -262,7 +262,7 @@ func (o *Options) suites(ctx context.Context, e Engine, specs []detect.Spec) ([]
 // add compares detectors of different names on the suite's programs.
 func (s *DetectorSuite) add(ctx context.Context, e Engine, specs []detect.Spec, programs []*corpus.Program) error {
 	spent, bare, most := make([]float64, len(specs)), make([]float64, len(specs)), make([]uint64, len(specs))
-	for _, r := range session.CompareCorpus(ctx, &session.Options{Engine: e.New, Jobs: 1, Detectors: specs, Meter: true}, programs) {
+	for _, r := range session.CompareCorpus(ctx, &session.Options{Engine: e.New, Jobs: 1, Detectors: specs}, programs) {
 		if r.Err != nil {
 			return r.Err
 		}

@@ -177,7 +177,7 @@ type Finding struct {
 	NoSync    bool      // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
 }
 
-// Metered is a detector that knows how much memory its metadata takes, in bytes. That of others is measured from outside.
+// Metered is a detector that knows how much memory its metadata takes, in bytes.
 type Metered interface{ MemoryBytes() uint64 }
 
 // Noted is a detector with something to say about the run: what it did not check, a sentence each.

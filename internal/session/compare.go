@@ -35,7 +35,7 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 			continue
 		}
 		each := *o
-		each.Detectors, each.Jobs = group, 1
+		each.Detectors, each.Jobs, each.Meter = group, 1, true
 		r, err := run(runs, &each)
 		if err != nil {
 			return nil, err

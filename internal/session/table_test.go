@@ -24,7 +24,10 @@ func TestDetectorTable(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("Programs of the corpus on which detectors miss races (-) or name some that are none (+); the others all judge right.\n\n")
-	type sum struct{ misses, alarms int }
+	type sum struct {
+		misses, alarms int
+		metadata       uint64
+	}
 	sums := map[string]*sum{}
 	for _, d := range all.Detectors() {
 		sums[d.Name] = &sum{}
@@ -39,6 +42,7 @@ func TestDetectorTable(t *testing.T) {
 			s := sums[d.Name]
 			s.misses += d.Misses
 			s.alarms += d.FalseAlarms
+			s.metadata = max(s.metadata, d.Metadata)
 			if d.Misses > 0 {
 				line += fmt.Sprintf(" %s-%d", d.Name, d.Misses)
 			}
@@ -53,6 +57,9 @@ func TestDetectorTable(t *testing.T) {
 	b.WriteString("\ndetector, lines with races missed, false alarms\n")
 	for _, d := range all.Detectors() {
 		fmt.Fprintf(&b, "%s %d %d\n", d.Name, sums[d.Name].misses, sums[d.Name].alarms)
+		if sums[d.Name].metadata == 0 {
+			t.Errorf("%s tells of no metadata on any program", d.Name)
+		}
 	}
 	requireGolden(t, "detectors", b.String())
 	if sums["hb"].alarms+sums["gwcp"].alarms > 0 {
