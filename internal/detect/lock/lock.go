@@ -98,8 +98,67 @@ type hold struct {
 // warp is the state of a warp.
 type warp struct {
 	holds []hold
-	after uint32 // lanes whose last operation was a fence
-	wide  uint32 // and one of device scope
+	seen  *filter // of the addresses of holds; nil: there are few
+	after uint32  // lanes whose last operation was a fence
+	wide  uint32  // and one of device scope
+	empty bool    // a hold may have no lane any more
+}
+
+// filter is a Bloom filter: most atomic operations are on variables that the warp does not hold.
+type filter struct {
+	bits  [16]uint64
+	added int
+}
+
+// filterFrom is the number of holds from which on they are filtered.
+const filterFrom = 8
+
+func (f *filter) add(addr uint64) {
+	word, bit := place(addr)
+	f.bits[word] |= bit
+	f.added++
+}
+
+// place is where an address stands in a filter.
+func place(addr uint64) (word int, bit uint64) {
+	n := addr * 0x9e3779b97f4a7c15 >> 54
+	return int(n >> 6), 1 << (n & 63)
+}
+
+// may says that holds may have a lock at addr.
+func (w *warp) may(addr uint64) bool {
+	if w.seen == nil {
+		return len(w.holds) > 0
+	}
+	word, bit := place(addr)
+	return w.seen.bits[word]&bit != 0
+}
+
+// add adds a hold. It keeps the filter free of most of what is not held any more.
+func (w *warp) add(h hold) {
+	if len(w.holds) == cap(w.holds) {
+		w.holds = append(make([]hold, 0, max(4, 2*len(w.holds))), w.holds...)
+	}
+	w.holds = append(w.holds, h)
+	switch {
+	case w.seen == nil && len(w.holds) < filterFrom:
+	case w.seen == nil || w.seen.added >= 2*maxHolds:
+		if w.seen == nil {
+			w.seen = new(filter)
+		}
+		*w.seen = filter{}
+		for i := range w.holds {
+			w.seen.add(w.holds[i].id.Addr)
+		}
+	default:
+		w.seen.add(h.id.Addr)
+	}
+}
+
+// drop takes lanes from a hold.
+func (w *warp) drop(h *hold, lanes uint32) {
+	h.lanes &^= lanes
+	w.empty = w.empty || h.lanes == 0
 }
 
 // Tracker infers the locks of one launch after the other.
@@ -148,7 +207,7 @@ func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 		for i := range w.holds {
 			h := &w.holds[i]
 			if lanes := h.lanes & e.Mask; lanes != 0 {
-				h.lanes &^= lanes
+				w.drop(h, lanes)
 				if h.taken {
 					t.steps = append(t.steps, Step{Drop, h.device, lanes, h.id})
 				}
@@ -173,7 +232,7 @@ func (t *Tracker) apart(w *warp, lanes uint32) {
 		h.fenced &^= lanes
 		h.wide &^= lanes
 		if !h.taken {
-			h.lanes &^= lanes
+			w.drop(h, lanes)
 		}
 	}
 	t.settle(w)
@@ -185,6 +244,10 @@ const maxHolds = 128
 
 // settle forgets holds that no lane has any more.
 func (t *Tracker) settle(w *warp) {
+	if !w.empty {
+		return
+	}
+	w.empty = false
 	keep := w.holds[:0]
 	for _, h := range w.holds {
 		if h.lanes != 0 {
@@ -239,11 +302,13 @@ func (t *Tracker) idOf(b *event.Batch, e *event.Event, lane int) ID {
 
 // take notes that a lane has done the first half of an acquire, or all of it.
 func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
-	for i := range w.holds { // anew
-		if h := &w.holds[i]; h.id == id && h.lanes&lane != 0 {
-			h.lanes &^= lane
-			if h.taken {
-				t.step(Step{Drop, h.device, lane, id})
+	if w.may(id.Addr) {
+		for i := range w.holds { // anew
+			if h := &w.holds[i]; h.id == id && h.lanes&lane != 0 {
+				w.drop(h, lane)
+				if h.taken {
+					t.step(Step{Drop, h.device, lane, id})
+				}
 			}
 		}
 	}
@@ -251,7 +316,7 @@ func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
 		if o := w.holds[0]; o.taken {
 			t.step(Step{Drop, o.device, o.lanes, o.id})
 		}
-		w.holds = w.holds[:copy(w.holds, w.holds[1:])]
+		w.holds = w.holds[1:] // add makes room now and then
 	}
 	t.hold(w, hold{id: id, taken: acquires(e.Order), device: wide(e.Scope), lanes: lane})
 	if acquires(e.Order) {
@@ -261,15 +326,17 @@ func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
 
 // hold adds h, to a hold of its kind if there is one.
 func (t *Tracker) hold(w *warp, h hold) {
-	for i := range w.holds {
-		if o := &w.holds[i]; o.id == h.id && o.taken == h.taken && o.device == h.device {
-			o.lanes |= h.lanes
-			o.fenced &^= h.lanes
-			o.wide &^= h.lanes
-			return
+	if w.may(h.id.Addr) {
+		for i := range w.holds {
+			if o := &w.holds[i]; o.id == h.id && o.taken == h.taken && o.device == h.device {
+				o.lanes |= h.lanes
+				o.fenced &^= h.lanes
+				o.wide &^= h.lanes
+				return
+			}
 		}
 	}
-	w.holds = append(w.holds, h)
+	w.add(h)
 }
 
 // step adds a step, to the last one if that is alike: what lanes do to one lock stays in their order.
@@ -291,13 +358,17 @@ func (t *Tracker) write(b *event.Batch, e *event.Event, w *warp, can, takes bool
 		lane := bits.TrailingZeros32(m)
 		bit := uint32(1) << uint(lane)
 		id := t.idOf(b, e, lane)
-		for i := range w.holds {
-			h := &w.holds[i]
+		holds := w.holds
+		if !w.may(id.Addr) {
+			holds = nil
+		}
+		for i := range holds {
+			h := &holds[i]
 			if h.id != id || h.lanes&bit == 0 || !h.taken && takes {
 				continue // a second attempt begins anew
 			}
 			given |= bit
-			h.lanes &^= bit
+			w.drop(h, bit)
 			if h.taken {
 				t.give(e, h, bit, can)
 			}
@@ -370,7 +441,7 @@ func (t *Tracker) fence(e *event.Event, w *warp) {
 		if lanes == 0 || h.taken || t.rules.Scope == OfAtomic && h.device && !device {
 			continue
 		}
-		h.lanes &^= lanes
+		w.drop(h, lanes)
 		s := Step{Acquire, t.scope(h.device, device), lanes, h.id}
 		t.step(s)
 		t.hold(w, hold{id: s.Lock, taken: true, device: s.Device, lanes: lanes})

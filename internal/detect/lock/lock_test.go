@@ -3,6 +3,7 @@ package lock
 import (
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -240,5 +241,36 @@ func TestClaims(t *testing.T) {
 	tr.Event(&event.Batch{}, &f)
 	if s := tr.Event(&event.Batch{}, &e); len(s) != 1 || s[0].Kind != Release {
 		t.Errorf("the latest is held no longer: %+v", s)
+	}
+}
+
+// TestFilter has warps take and give back many locks: each that is held is found in the filter, and none is held by nobody.
+func TestFilter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for _, rules := range []Rules{{}, ScoRD(), {Adjacent: true, TestAndSet: true}} {
+		tr := New(rules)
+		tr.Begin(&event.Launch{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}})
+		most, filtered := 0, 0
+		for range 20000 {
+			mask, at := rng.Uint32(), 8*rng.Uint64N(2000)
+			e := []event.Event{cas(mask, at, stride(8)), cas(mask, at, stride(8)), cas(mask, at), fence(mask, gpu), exch(mask, at, stride(8)), store(mask, at)}[rng.IntN(6)]
+			e.Warp = rng.Uint32N(2)
+			tr.Event(&event.Batch{}, &e)
+			for i := range tr.warps {
+				w := &tr.warps[i]
+				most = max(most, len(w.holds))
+				if w.seen != nil && !w.may(rng.Uint64()) {
+					filtered++
+				}
+				for _, h := range w.holds {
+					if !w.may(h.id.Addr) || h.lanes == 0 {
+						t.Fatalf("hold %+v of %d, filtered %v", h, len(w.holds), w.seen)
+					}
+				}
+			}
+		}
+		if most < 32 || filtered < 5000 {
+			t.Errorf("%+v: at most %d holds, %d addresses told apart", rules, most, filtered)
+		}
 	}
 }
