@@ -99,11 +99,14 @@ const (
 	FlagAligned                     // Arrive: an .aligned barrier without thread count (__syncthreads)
 	FlagRed                         // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
 	FlagOld                         // with FlagValues: what was there before stands behind the values, see OldOf
+	FlagRows                        // the lanes stand in rows, see Event; never with FlagScattered
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
 //
-// Memory events: lane l of Mask accesses Size bytes at Addr + (l - lowest lane of Mask) * Stride, unless FlagScattered.
+// Memory events: lane l of Mask accesses Size bytes at Addr + (l - lowest lane of Mask) * Stride, unless FlagScattered or
+// FlagRows. With FlagRows, lane l stands in column l%r of row l/r, where r = 1<<RowShift, and accesses Addr + c*Stride + n*RowStride,
+// c columns and n rows (either may be negative) from the lowest lane of Mask: a warp of blocks whose rows are shorter than it.
 // Global addresses are device addresses; Shared ones are offsets in the shared window of the block.
 type Event struct {
 	Addr    uint64
@@ -112,7 +115,7 @@ type Event struct {
 	Launch  uint32
 	Warp    uint32 // block * Launch.WarpsPerBlock + warp within the block
 	Place   uint32 // see Places; 0 is unknown
-	Side    uint32
+	Side    uint32 // FlagScattered: in Batch.Addrs; FlagRows: see RowStride; host and launch events: in their tables
 	Val     uint32
 	Aux     uint32 // FlagVector: bytes of an element; Arrive: threads that the barrier is for, 0 for all; Branch: the other lanes
 	Kind    Kind
@@ -122,7 +125,33 @@ type Event struct {
 	Size    uint8 // bytes a lane, vectors included
 	Barrier uint8
 	RMW     RMW // Atomic
-	Flags   Flags
+	// RowShift is, with FlagRows, the logarithm of the lanes of a row: 1 to 4.
+	RowShift uint8
+	Flags    Flags
+}
+
+// Affine says that the addresses of a memory event differ by Stride from lane to lane.
+func (e *Event) Affine() bool { return e.Flags&(FlagScattered|FlagRows) == 0 }
+
+// RowStride is what one row of an event with FlagRows lies behind the one before, in bytes.
+func (e *Event) RowStride() int64 { return int64(int32(e.Side)) }
+
+// InRows gives an event rows of 1<<shift lanes. It says false, having done nothing, where the stride is too long for an event.
+func (e *Event) InRows(shift uint8, stride, rowStride int64) bool {
+	if int64(int32(rowStride)) != rowStride {
+		return false
+	}
+	e.Flags |= FlagRows
+	e.RowShift, e.Stride, e.Side = shift, stride, uint32(int32(rowStride))
+	return true
+}
+
+// rowAddr is AddrOf for an event with FlagRows.
+func (e *Event) rowAddr(lane int) uint64 {
+	first := bits.TrailingZeros32(e.Mask)
+	rows := lane>>e.RowShift - first>>e.RowShift
+	columns := lane - first - rows<<e.RowShift
+	return e.Addr + uint64(int64(columns)*e.Stride+int64(rows)*e.RowStride())
 }
 
 // ValueWords is the number of 8-byte words that hold a value of size bytes.
@@ -181,10 +210,28 @@ func (b *Batch) CutEnd() (before, end Batch, ok bool) {
 
 // AddrOf gives the address that lane accesses. The lane must be in e.Mask.
 func (b *Batch) AddrOf(e *Event, lane int) uint64 {
-	if e.Flags&FlagScattered != 0 {
+	switch {
+	case e.Flags&FlagScattered != 0:
 		return b.Addrs[int(e.Side)+rank(e.Mask, lane)]
+	case e.Flags&FlagRows != 0:
+		return e.rowAddr(lane)
 	}
 	return e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
+}
+
+// Addresses gives the addresses of the lanes of e.Mask, the lowest first: those in the batch where they stand there, which
+// the caller must not change, and else in to.
+func (b *Batch) Addresses(e *Event, to *[32]uint64) []uint64 {
+	n := bits.OnesCount32(e.Mask)
+	if e.Flags&FlagScattered != 0 {
+		return b.Addrs[e.Side:][:n]
+	}
+	i := 0
+	for m := e.Mask; m != 0; m &= m - 1 {
+		to[i&31] = b.AddrOf(e, bits.TrailingZeros32(m))
+		i++
+	}
+	return to[:n]
 }
 
 // ValueOf gives the words that lane writes, nil without FlagValues. The lane must be in e.Mask.
@@ -342,7 +389,7 @@ type Places interface {
 // Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch.
 func (e *Event) Valid() bool {
 	if e.Kind <= None || e.Kind >= kinds || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||
-		e.Barrier > 15 || e.Flags > 2*FlagOld-1 {
+		e.Barrier > 15 || e.Flags > 2*FlagRows-1 {
 		return false
 	}
 	switch e.Kind {
@@ -351,7 +398,8 @@ func (e *Event) Valid() bool {
 		switch {
 		case e.Mask == 0, e.Size == 0, e.Size > 32, e.Size&(e.Size-1) != 0, e.Space == NoSpace, e.Space == Generic,
 			e.Kind == Load && (!reads || writes), e.Kind == Store && (reads || !writes), e.Kind == Atomic && !reads && !writes,
-			e.Flags&FlagOld != 0 && e.Flags&FlagValues == 0:
+			e.Flags&FlagOld != 0 && e.Flags&FlagValues == 0,
+			e.Flags&FlagRows != 0 && (e.Flags&FlagScattered != 0 || e.RowShift < 1 || e.RowShift > 4):
 			return false
 		}
 	case Fence:

@@ -149,7 +149,7 @@ func spoil(e *event.Event, rng *rand.Rand) {
 	case 0:
 		e.Warp ^= 1 << rng.IntN(8)
 	case 1:
-		if e.Flags&(event.FlagScattered|event.FlagValues) == 0 {
+		if e.Affine() && e.Flags&event.FlagValues == 0 {
 			e.Mask ^= 1 << rng.IntN(32)
 		}
 	case 2:

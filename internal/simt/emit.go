@@ -17,11 +17,15 @@ type emitter struct {
 	l     *Launch
 	needs event.Needs
 	batch event.Batch
+	row   uint8 // logarithm of the lanes of a row, where a warp has several rows of its block; else 0
 }
 
 // newEmitter makes the emitter of a launch.
 func newEmitter(l *Launch) emitter {
 	o := emitter{l: l, needs: l.Needs}
+	if x := l.Block.X; x < 32 && x&(x-1) == 0 && l.Block.Y*l.Block.Z > 1 {
+		o.row = uint8(bits.TrailingZeros32(x))
+	}
 	if l.Sink == nil {
 		o.needs = 0
 	} else {
@@ -109,7 +113,7 @@ func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, 
 		e.Aux = uint32(in.piece)
 	}
 	var affine bool
-	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine {
+	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine && !fitRows(&e, o.row, &acc.addr) {
 		e.Flags |= event.FlagScattered
 		e.Addr, e.Stride = 0, 0
 		e.Side = uint32(len(o.batch.Addrs))
@@ -160,6 +164,40 @@ func fitLine(mask uint32, addr *[32]uint64) (base uint64, stride int64, ok bool)
 		}
 	}
 	return base, stride, true
+}
+
+// fitRows gives an event rows of 1<<shift lanes, if the addresses of its lanes are such. It says false if not.
+func fitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
+	if shift == 0 {
+		return false
+	}
+	first := bits.TrailingZeros32(e.Mask)
+	top := first >> shift // its row
+	var stride, rowStride int64
+	rows := false
+	// The first two lanes of one row tell the stride, the first row below the lowest one what is between rows.
+	for last, m := first, e.Mask&(e.Mask-1); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if i>>shift == last>>shift {
+			stride = int64(addr[i]-addr[last]) / int64(i-last)
+			break
+		}
+		last = i
+	}
+	for m := e.Mask & (e.Mask - 1); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m) & 31
+		row := i>>shift - top
+		far := int64(addr[i] - addr[first])
+		far -= int64(i-first-row<<shift) * stride
+		if row > 0 && !rows {
+			rows, rowStride = true, far/int64(row)
+		}
+		if far != int64(row)*rowStride {
+			return false
+		}
+	}
+	e.Addr = addr[first]
+	return e.InRows(shift, stride, rowStride)
 }
 
 // rmwOf names the read-modify-writes that locks are made of.

@@ -99,7 +99,7 @@ func (a *account) Events(b *event.Batch) {
 		if e.Kind >= event.Branch && e.Kind <= event.Reconverge {
 			continue // of the warp
 		}
-		r := record{kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, flags: e.Flags &^ event.FlagScattered, size: e.Size,
+		r := record{kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, flags: e.Flags &^ (event.FlagScattered | event.FlagRows), size: e.Size,
 			barrier: e.Barrier, place: e.Place, aux: e.Aux}
 		for m := e.Mask; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)

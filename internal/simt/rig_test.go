@@ -218,7 +218,7 @@ func eventText(b *event.Batch, e *event.Event) string {
 		}
 		fmt.Fprintf(&s, "%d", e.Size)
 		s.WriteString([]string{"", " cas", " exch"}[e.RMW])
-		if e.Flags&event.FlagScattered != 0 {
+		if !e.Affine() {
 			s.WriteString(" scattered")
 			for m := e.Mask; m != 0; m &= m - 1 {
 				fmt.Fprintf(&s, " %x", b.AddrOf(e, bits.TrailingZeros32(m)))

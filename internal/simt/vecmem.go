@@ -410,10 +410,12 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 	}
 	if sp.line {
 		ev.Addr, ev.Stride = sp.addr, int64(sp.stride)
-	} else {
+		return ev
+	}
+	lanes.Add64S(&x.out, &x.offsets, sp.origin, on)
+	if !fitRows(&ev, o.row, (*[32]uint64)(&x.out)) {
 		ev.Flags |= event.FlagScattered
 		ev.Side = uint32(len(o.batch.Addrs))
-		lanes.Add64S(&x.out, &x.offsets, sp.origin, on)
 		o.batch.Addrs = pack(o.batch.Addrs, &x.out, on)
 	}
 	return ev

@@ -121,7 +121,7 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 
 // locate gives an event the addresses of its lanes: plus and what is told.
 func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus uint64) {
-	from, line := &t.Offsets, true
+	from, slope := &t.Offsets, slope{}
 	if !n.each {
 		plus += t.At
 		l := &n.line
@@ -133,15 +133,25 @@ func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus ui
 			}
 			return
 		}
-		from, line = &x.t.patterns[l.pattern].all, ^ev.Mask != 0 // some of the lanes may lie in a line, all do not
+		p := &x.t.patterns[l.pattern]
+		from, slope = &p.all, p.slope
 	}
-	if line {
+	if n.each || ^ev.Mask != 0 { // some of the lanes of a pattern may lie in a line, all do not
 		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
 			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
 			return
 		}
 	}
-	b := &x.r.out.batch
+	o := &x.r.out
+	if !n.each && ev.InRows(o.row, int64(slope.lane), int64(slope.row)) {
+		ev.Addr = from[bits.TrailingZeros32(ev.Mask)] + plus
+		return
+	}
+	if n.each && fitRows(ev, o.row, (*[32]uint64)(from)) {
+		ev.Addr += plus
+		return
+	}
+	b := &o.batch
 	ev.Flags |= event.FlagScattered
 	ev.Side = uint32(len(b.Addrs))
 	if ^ev.Mask == 0 {

@@ -100,7 +100,7 @@ func (d *Detector) after(w *warp, e, next *event.Event) answer {
 		if !samePlace(e, next) {
 			break
 		}
-		if (e.Flags|next.Flags)&event.FlagScattered != 0 || e.Mask != next.Mask || e.Stride != next.Stride {
+		if !e.Affine() || !next.Affine() || e.Mask != next.Mask || e.Stride != next.Stride {
 			return unknown
 		}
 		if e.Addr == next.Addr {

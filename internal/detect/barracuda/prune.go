@@ -45,7 +45,7 @@ func (d *Detector) logged(w *warp, e *event.Event, lanes uint32) bool {
 // prunable says that e can stand for others or be left out: no atomic operation, and no two lanes at one location.
 func prunable(e *event.Event) bool {
 	size := int64(e.Size)
-	return e.Kind != event.Atomic && e.Flags&event.FlagScattered == 0 &&
+	return e.Kind != event.Atomic && e.Affine() &&
 		(e.Kind == event.Load || e.Stride >= size || e.Stride <= -size || bits.OnesCount32(e.Mask) == 1)
 }
 

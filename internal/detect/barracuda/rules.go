@@ -36,7 +36,7 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 	switch {
 	case e.Size%wordBytes != 0:
 		d.oneByOne(a, mask)
-	case e.Flags&event.FlagScattered != 0:
+	case !e.Affine():
 		d.scattered(a)
 	default:
 		d.pattern(a, mask, b.AddrOf(e, bits.TrailingZeros32(mask)), e.Stride)
@@ -53,7 +53,8 @@ func (d *Detector) oneByOne(a *access, lanes uint32) {
 
 // scattered parts an access into runs of lanes that access the same place or consecutive ones: rows of a tile.
 func (d *Detector) scattered(a *access) {
-	addrs := a.b.Addrs[a.e.Side:]
+	var room [32]uint64
+	addrs := a.b.Addresses(a.e, &room)
 	for rest := a.lanes; rest != 0; {
 		first := bits.TrailingZeros32(rest)
 		at := bits.OnesCount32(a.e.Mask & (1<<uint(first) - 1))

@@ -255,14 +255,15 @@ func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
 	set.used = true
 	w := &set.warps[e.Warp-c.number*d.perBlock]
 	x := line{size: uint64(e.Size), place: e.Place, complete: true, strength: strength(e)}
-	if e.Flags&event.FlagScattered == 0 {
+	if e.Affine() {
 		x.lo = e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask))*e.Stride)
 		x.slope = slope{e.Stride, int64(d.shape) * e.Stride}
 		d.shape.extend(&x, e.Mask)
 		w.insert(d.shape, e.Mask, x)
 		return
 	}
-	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	var room [32]uint64
+	addrs := b.Addresses(e, &room)
 	if s, ok := d.shape.rows(e.Mask, addrs); ok {
 		x.lo, x.slope = addrs[0], s
 		d.shape.extend(&x, e.Mask)

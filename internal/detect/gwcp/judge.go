@@ -78,14 +78,8 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	switch {
 	case len(w.groups) == 1:
 		d.lanes(&w.groups[0], e.Mask, true, once)
-	case once && e.Kind != event.Load: // in the order of lanes
-		for m := e.Mask; m != 0; m &= m - 1 {
-			for i := range w.groups {
-				if g := &w.groups[i]; g.lanes&m&-m != 0 {
-					d.lanes(g, m&-m, true, true)
-				}
-			}
-		}
+	case once && e.Kind != event.Load:
+		d.inOrder(w, e, true)
 		return
 	default:
 		for i := range w.groups {
@@ -94,12 +88,22 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 			}
 		}
 	}
-	if once {
-		return
+	switch {
+	case once:
+	case len(w.groups) == 1:
+		d.lanes(&w.groups[0], e.Mask, false, true)
+	default:
+		d.inOrder(w, e, false)
 	}
-	for i := range w.groups {
-		if g := &w.groups[i]; g.lanes&e.Mask != 0 {
-			d.lanes(g, g.lanes&e.Mask, false, true)
+}
+
+// inOrder records an access, and judges it where asked to, in the order of lanes: the last write is what remains.
+func (d *Detector) inOrder(w *warp, e *event.Event, judge bool) {
+	for m := e.Mask; m != 0; m &= m - 1 {
+		for i := range w.groups {
+			if g := &w.groups[i]; g.lanes&m&-m != 0 {
+				d.lanes(g, m&-m, judge, true)
+			}
 		}
 	}
 }
@@ -304,11 +308,12 @@ func byteOf(words []uint64, i uint64) byte { return byte(words[i/8] >> (i % 8 * 
 // within finds lanes of one store that write the same bytes, and says whether there are any.
 func (d *Detector) within(e *event.Event) (any bool) {
 	size := uint64(e.Size)
-	if e.Flags&event.FlagScattered == 0 {
+	var room [32]uint64
+	if e.Affine() {
 		if e.Mask&(e.Mask-1) == 0 || uint64(max(e.Stride, -e.Stride)) >= size {
 			return false
 		}
-	} else if ascending(d.batch.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], size) {
+	} else if ascending(d.batch.Addresses(e, &room), size) {
 		return false
 	}
 	a := &d.act

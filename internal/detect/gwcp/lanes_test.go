@@ -27,7 +27,7 @@ func lanewise(b *event.Batch) *event.Batch {
 			one := b.Events[i]
 			one.Mask = m & -m
 			one.Addr, one.Stride = b.AddrOf(&e, bits.TrailingZeros32(m)), 0
-			one.Flags &^= event.FlagScattered | event.FlagValues
+			one.Flags &^= event.FlagScattered | event.FlagRows | event.FlagValues
 			out.Events = append(out.Events, one)
 		}
 	}

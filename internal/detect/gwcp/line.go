@@ -299,11 +299,12 @@ type part struct {
 func (a *actor) parts(lanes uint32, proto *span) {
 	e := a.e
 	a.spans = a.spans[:0]
-	if e.Flags&event.FlagScattered == 0 {
+	if e.Affine() {
 		a.run(lanes, bits.TrailingZeros32(e.Mask), e.Addr, e.Stride, proto)
 		return
 	}
-	addrs := a.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	var room [32]uint64
+	addrs := a.b.Addresses(e, &room)
 	if lanes == e.Mask && lanes>>uint(bits.TrailingZeros32(lanes))&(lanes>>uint(bits.TrailingZeros32(lanes))+1) == 0 {
 		a.runs(bits.TrailingZeros32(lanes), addrs, proto)
 		return

@@ -268,7 +268,7 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 	a := &d.act
 	size := uint64(e.Size)
 	a.values = nil
-	if e.Stride == 0 && e.Flags&event.FlagScattered == 0 && w.each == nil {
+	if e.Stride == 0 && e.Affine() && w.each == nil {
 		a.lanes, a.lane, a.view = e.Mask, bits.TrailingZeros32(e.Mask), &w.same
 		d.touch(e.Addr, size, true, true)
 		return
@@ -391,7 +391,7 @@ func (d *Detector) apart(b *event.Batch, e *event.Event) bool {
 		return true
 	}
 	size := uint64(e.Size)
-	if e.Flags&event.FlagScattered == 0 {
+	if e.Affine() {
 		return e.Stride >= int64(size) || e.Stride <= -int64(size)
 	}
 	addrs := d.scratch[:0]

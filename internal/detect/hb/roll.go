@@ -32,7 +32,7 @@ const rollBit uint32 = 1 << 30
 func (d *Detector) roll(e *event.Event, w *warp, met *handing) (rest uint32) {
 	a := &d.act
 	one := e.Stride == 0 || e.Mask&(e.Mask-1) == 0
-	if e.Flags&event.FlagScattered != 0 || !one && e.Stride != cellBytes || e.Addr%cellBytes != 0 || w.each != nil || !w.quietAll(e.Mask) {
+	if !e.Affine() || !one && e.Stride != cellBytes || e.Addr%cellBytes != 0 || w.each != nil || !w.quietAll(e.Mask) {
 		return e.Mask
 	}
 	a.view = &w.same

@@ -25,8 +25,11 @@ const maxRuns = 4
 // apart where it writes.
 func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 	q.runs = q.runs[:0]
-	if e.Flags&event.FlagScattered == 0 {
+	if e.Affine() {
 		return q.add(e, e.Mask, e.Addr, e.Stride)
+	}
+	if e.Flags&event.FlagRows != 0 {
+		return q.rows(e)
 	}
 	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
 	rest := e.Mask
@@ -53,6 +56,27 @@ func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 		}
 		addrs = addrs[n:]
 		m &^= lanes
+	}
+	if e.Kind == event.Store {
+		return q.disjoint(uint64(e.Size))
+	}
+	q.fold(e.Mask)
+	return true
+}
+
+// rows is takeApart for an access in rows.
+func (q *whole) rows(e *event.Event) bool {
+	row := uint32(1)<<(1<<e.RowShift) - 1
+	low := bits.TrailingZeros32(e.Mask) >> e.RowShift << e.RowShift
+	addr := e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask)-low)*e.Stride) // of the first column
+	for m := e.Mask; m != 0; {
+		lanes := m & (row << uint(low))
+		if lanes != 0 && (len(q.runs) == maxRuns || !q.add(e, lanes, addr+uint64(int64(bits.TrailingZeros32(lanes)-low)*e.Stride), e.Stride)) {
+			return false
+		}
+		m &^= lanes
+		low += 1 << e.RowShift
+		addr += uint64(e.RowStride())
 	}
 	if e.Kind == event.Store {
 		return q.disjoint(uint64(e.Size))

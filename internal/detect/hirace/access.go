@@ -71,7 +71,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, act: actionOf(e)}
 	t.trace = traceOf(e, t.act, d.sequence)
 	w := &d.warps[e.Warp]
-	if w.lanes == nil && e.Flags&event.FlagScattered == 0 && e.Size == 4 && e.Stride == 4 && e.Addr&3 == 0 && e.Mask == ^uint32(0) {
+	if w.lanes == nil && e.Affine() && e.Size == 4 && e.Stride == 4 && e.Addr&3 == 0 && e.Mask == ^uint32(0) {
 		t.word = uint64(w.clock)<<clockShift | uint64(e.Warp)<<(threadShift+5)
 		t.addr = e.Addr
 		d.row(&t)

@@ -259,11 +259,14 @@ func (g *generator) address(e *event.Event) {
 		base += size - base%size
 	}
 	one := func() uint64 { return base + uint64(g.pick(slots))*size }
-	switch g.pick(3) {
+	switch g.pick(4) {
 	case 0:
 		e.Addr = one()
 	case 1:
 		e.Addr, e.Stride = one(), int64(size)
+	case 2:
+		e.Addr = one()
+		e.InRows(uint8(1+g.pick(4)), int64(g.pick(2))*int64(size), int64(g.pick(5)-1)*int64(size))
 	default:
 		e.Flags |= event.FlagScattered
 		e.Side = uint32(len(g.b.Addrs))
@@ -463,7 +466,7 @@ func Shrink(b *event.Batch, bad func(*event.Batch) bool) *event.Batch {
 		for i := range cur {
 			e := &cur[i]
 			for _, lane := range lanesOf(e.Mask) {
-				if e.Flags&(event.FlagScattered|event.FlagValues) != 0 || bits.OnesCount32(cur[i].Mask) == 1 {
+				if !e.Affine() || e.Flags&event.FlagValues != 0 || bits.OnesCount32(cur[i].Mask) == 1 {
 					break
 				}
 				es := append([]event.Event(nil), cur...)

@@ -35,7 +35,7 @@ type form struct {
 	values  int   // 0: constant, 1: per warp, 2: per lane, 3: any, 4: unknown
 	scatter bool
 	one     bool  // by a single lane
-	rows    int   // scatter: lanes a row of a tile; 0: anywhere
+	rows    int   // scatter: lanes a row of a tile, told as rows or as scattered; 0: anywhere
 	row     int64 // from row to row
 }
 
@@ -172,7 +172,7 @@ func (g *generator) sweep(f *form, e event.Event) {
 	if n > 1 {
 		x.Stride = f.stride
 	}
-	if f.scatter {
+	if f.scatter && !(f.rows > 0 && f.rows <= 16 && g.pick(2) > 0 && x.InRows(uint8(bits.TrailingZeros(uint(f.rows))), f.stride, f.row)) {
 		x.Flags |= event.FlagScattered
 		x.Addr, x.Stride, x.Side = 0, 0, uint32(len(g.b.Addrs))
 		for m := x.Mask; m != 0; m &= m - 1 {

@@ -201,7 +201,7 @@ func (d *Detector) MemoryBytes() uint64 {
 // order are judged by their first: all that table IV asks for is of warps.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
-	if e.Flags&event.FlagScattered == 0 {
+	if e.Affine() {
 		switch in := e.Addr % d.granule; {
 		case uint64(e.Size) == d.granule && e.Stride == int64(e.Size) && in == 0 && d.entries%shadow.LineCells == 0:
 			d.row(e, &now)
@@ -277,7 +277,7 @@ func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 // PreDataR's authors added it to theirs (section 5.1 there).
 func (d *Detector) meet(b *event.Batch, e *event.Event) {
 	size := uint64(e.Size)
-	if e.Flags&event.FlagScattered == 0 && uint64(max(e.Stride, -e.Stride)) >= size {
+	if e.Affine() && uint64(max(e.Stride, -e.Stride)) >= size {
 		return
 	}
 	now := d.arrival(e)

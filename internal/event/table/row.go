@@ -149,6 +149,7 @@ type cells struct {
 	agent, block, warp, mask, lanes, barrier uint32
 	address, size, token                     uint64
 	stride                                   int64
+	addresses                                [32]uint64
 	reads, writes, waits, staged             bool
 }
 
@@ -172,8 +173,8 @@ func (r *row) memory(c *cells, b *event.Batch, e *event.Event) {
 	}
 	r.Reads, r.Writes = set(&c.reads, e.Flags&event.FlagRead != 0), set(&c.writes, e.Flags&event.FlagWrite != 0)
 	lanes := bits.OnesCount32(e.Mask)
-	if e.Flags&event.FlagScattered != 0 {
-		r.Addresses = b.Addrs[e.Side:][:lanes]
+	if e.Flags&(event.FlagScattered|event.FlagRows) != 0 {
+		r.Addresses = b.Addresses(e, &c.addresses)
 		r.Address = set(&c.address, r.Addresses[0])
 	} else {
 		r.Address, r.Stride = set(&c.address, e.Addr), set(&c.stride, e.Stride)

@@ -164,7 +164,7 @@ func expectAccess(m map[string]any, b *event.Batch, e *event.Event) {
 			addrs, values = append(addrs, b.AddrOf(e, l)), append(values, b.ValueOf(e, l)...)
 		}
 	}
-	if m["address"] = addrs[0]; e.Flags&event.FlagScattered != 0 {
+	if m["address"] = addrs[0]; !e.Affine() {
 		m["addresses"] = addrs
 	} else {
 		m["stride"] = e.Stride

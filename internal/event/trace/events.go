@@ -87,6 +87,9 @@ func (r *Reader) readForms(c *cursor) {
 		flags := c.uint32()
 		e.Flags = event.Flags(flags)
 		e.Mask, e.Launch, e.Place, e.Aux = c.uint32(), c.uint32(), c.uint32(), c.uint32()
+		if e.Flags&event.FlagRows != 0 && !e.InRows(c.byte(), e.Stride, c.varint()) {
+			c.fail("rows that are too far from each other")
+		}
 		if c.err == nil && (uint32(e.Flags) != flags || !e.Valid()) {
 			c.fail("an event that cannot be: %+v", e)
 		}
@@ -275,13 +278,17 @@ func checkAccess(b *event.Batch, e *event.Event) string {
 	for m, first := e.Mask, bits.TrailingZeros32(e.Mask); m != 0 && e.Stride&int64(e.Size-1) != 0; m &= m - 1 {
 		odd |= e.Addr + uint64(bits.TrailingZeros32(m)-first)*uint64(e.Stride) // lanes between them may be idle
 	}
-	if e.Flags&event.FlagScattered != 0 {
+	if e.Stride < -far || e.Stride > far {
+		if lanes > 0 && e.Flags&event.FlagScattered == 0 {
+			return "its lanes are too far from each other"
+		}
+	}
+	if e.Flags&(event.FlagScattered|event.FlagRows) != 0 {
 		lo, hi, odd = ^uint64(0), 0, 0
-		for _, a := range b.Addrs[e.Side:] {
+		var room [32]uint64
+		for _, a := range b.Addresses(e, &room) {
 			lo, hi, odd = min(lo, a), max(hi, a), odd|a
 		}
-	} else if lanes > 0 && (e.Stride < -far || e.Stride > far) {
-		return "its lanes are too far from each other"
 	}
 	switch {
 	case odd&uint64(e.Size-1) != 0:

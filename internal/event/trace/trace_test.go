@@ -78,7 +78,10 @@ func plainly(b *event.Batch) (out []plain) {
 		case event.Host:
 			p.host = b.Hosts[e.Side]
 		}
-		if e.Side, e.Val = 0, 0; e.Flags&event.FlagScattered != 0 {
+		if e.Flags&event.FlagRows == 0 {
+			e.Side = 0
+		}
+		if e.Val = 0; e.Flags&event.FlagScattered != 0 {
 			e.Addr = 0
 		}
 		p.e = e
@@ -202,6 +205,14 @@ func TestImpossible(t *testing.T) {
 		"no atomics":             change(func(e *event.Event) { e.Kind, e.Order, e.Scope = event.Atomic, event.Relaxed, event.ScopeGPU }),
 		"no acquires":            change(func(e *event.Event) { e.Order, e.Scope = event.Acquire, event.ScopeGPU }),
 		"no fences":              {Kind: event.Fence, Launch: 1, Mask: 1, Order: event.SC, Scope: event.ScopeGPU},
+		"good: rows":             change(func(e *event.Event) { e.Mask = 0xff; e.InRows(2, 4, 1<<20) }),
+		"good: negative rows":    change(func(e *event.Event) { e.Mask = 0xff; e.InRows(2, -4, -64) }),
+		"rows misaligned":        change(func(e *event.Event) { e.Mask = 0xff; e.InRows(2, 4, 18) }),
+		"misaligned in rows":     change(func(e *event.Event) { e.Mask = 0xff; e.InRows(2, 2, 16) }),
+		"rows of a lane":         change(func(e *event.Event) { e.InRows(0, 4, 16) }),
+		"rows of 32 lanes":       change(func(e *event.Event) { e.InRows(5, 4, 16) }),
+		"rows below 0":           change(func(e *event.Event) { e.Mask = 0x30001; e.InRows(4, 4, -0x2000) }),
+		"rows far off":           change(func(e *event.Event) { e.Space, e.Mask = event.Shared, 0x30001; e.InRows(4, 4, 1<<24) }),
 		"wraps around":           change(func(e *event.Event) { e.Addr = 1 << 63; e.Mask, e.Stride = 3, 1<<62 }),
 	} {
 		b := &event.Batch{Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}, e}, Launches: []event.Launch{launch}}

@@ -51,12 +51,15 @@ type form struct {
 	barrier uint8
 	rmw     event.RMW
 	flags   event.Flags
+	rows    uint8  // with FlagRows
+	side    uint32 // with FlagRows
 }
 
 // is says that the event has this form. Field by field: to make the form of each event first costs more than the rest of it.
 func (f *form) is(e *event.Event) bool {
 	return f.place == e.Place && f.mask == e.Mask && f.stride == e.Stride && f.launch == e.Launch && f.aux == e.Aux && f.kind == e.Kind &&
-		f.order == e.Order && f.scope == e.Scope && f.space == e.Space && f.size == e.Size && f.barrier == e.Barrier && f.rmw == e.RMW && f.flags == e.Flags
+		f.order == e.Order && f.scope == e.Scope && f.space == e.Space && f.size == e.Size && f.barrier == e.Barrier && f.rmw == e.RMW && f.flags == e.Flags &&
+		(e.Flags&event.FlagRows == 0 || f.rows == e.RowShift && f.side == e.Side)
 }
 
 // state is what was told last of a form.
@@ -121,7 +124,10 @@ func (w *Writer) form(e *event.Event) uint32 {
 	if r.number != 0 && r.form.is(e) {
 		return r.number - 1
 	}
-	f := form{e.Stride, e.Mask, e.Launch, e.Place, e.Aux, e.Kind, e.Order, e.Scope, e.Space, e.Size, e.Barrier, e.RMW, e.Flags}
+	f := form{e.Stride, e.Mask, e.Launch, e.Place, e.Aux, e.Kind, e.Order, e.Scope, e.Space, e.Size, e.Barrier, e.RMW, e.Flags, 0, 0}
+	if e.Flags&event.FlagRows != 0 {
+		f.rows, f.side = e.RowShift, e.Side
+	}
 	n, ok := w.forms[f]
 	if !ok {
 		n = uint32(len(w.states))
@@ -138,6 +144,9 @@ func (w *Writer) tell(f *form) {
 	c = binary.AppendVarint(c, f.stride)
 	for _, x := range []uint32{uint32(f.flags), f.mask, f.launch, f.place, f.aux} {
 		c = binary.AppendUvarint(c, uint64(x))
+	}
+	if f.flags&event.FlagRows != 0 {
+		c = binary.AppendVarint(append(c, f.rows), int64(int32(f.side)))
 	}
 	w.col[colForms] = c
 	if !w.told[f.place] {
