@@ -4,6 +4,7 @@ package tally
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -25,6 +26,8 @@ type Race struct {
 type Tally struct {
 	detector string
 	found    map[pair]*entry
+	last     pair // the one added to last, with its entry
+	entry    *entry
 }
 
 // pair is two places, host operations by name, the smaller first.
@@ -36,19 +39,21 @@ type site struct {
 }
 
 type entry struct {
-	race      Race
-	count     int
-	addresses map[address]struct{}
+	race  Race
+	count int
+	bytes map[stretch]uint64 // the bytes concerned, a bit each
 }
 
-// address is a byte: of global memory, or of the shared memory of a block.
-type address struct {
+// stretch is 64 bytes: of global memory, or of the shared memory of a block.
+type stretch struct {
 	launch, block uint32 // 0, 0: global memory
-	at            uint64
+	number        uint64
 }
+
+const stretchBytes = 64
 
 // New makes a Tally for the detector of that name.
-func New(detector string) *Tally { return &Tally{detector, map[pair]*entry{}} }
+func New(detector string) *Tally { return &Tally{detector: detector, found: map[pair]*entry{}} }
 
 // Takes says that Add would make the finding of this race, rather than count it as one more of a finding: what is dear to
 // know of it need not be found out otherwise.
@@ -77,23 +82,37 @@ func (e *entry) yields(r *Race) bool {
 // Add counts a race. Bytes of both accesses' overlap are counted as concerned.
 func (t *Tally) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
-	p := r.pair()
-	e := t.found[p]
-	if e == nil {
-		e = &entry{race: *r, addresses: map[address]struct{}{}}
-		t.found[p] = e
-	} else if e.yields(r) {
+	e := t.entry
+	if p := r.pair(); e == nil || p != t.last {
+		if e = t.found[p]; e == nil {
+			e = &entry{race: *r, bytes: map[stretch]uint64{}}
+			t.found[p] = e
+		}
+		t.last, t.entry = p, e
+	}
+	if e.yields(r) {
 		e.race = *r
 	}
 	e.count += max(r.Lanes, 1)
-	a := address{}
+	at := stretch{}
 	if y.Space == event.Shared {
-		a.launch, a.block = y.Launch.ID, y.Warp/max(y.Launch.WarpsPerBlock(), 1)
+		at.launch, at.block = y.Launch.ID, y.Warp/max(y.Launch.WarpsPerBlock(), 1)
 	}
-	for at := max(x.Address, y.Address); at < min(x.Address+uint64(x.Size), y.Address+uint64(y.Size)); at++ {
-		a.at = at
-		e.addresses[a] = struct{}{}
+	from, to := max(x.Address, y.Address), min(x.Address+uint64(x.Size), y.Address+uint64(y.Size))
+	for from < to {
+		at.number = from / stretchBytes
+		end := min(to, (at.number+1)*stretchBytes)
+		e.bytes[at] |= ^uint64(0) >> (stretchBytes - (end - from)) << (from % stretchBytes)
+		from = end
 	}
+}
+
+// concerned is the number of bytes concerned.
+func (e *entry) concerned() (n int) {
+	for _, b := range e.bytes {
+		n += bits.OnesCount64(b)
+	}
+	return n
 }
 
 func compare(x, y site) int {
@@ -119,7 +138,7 @@ func (t *Tally) Findings() []detect.Finding {
 			f.Message += " (" + t.detector + ": " + e.race.Note + ")"
 		}
 		f.NoSync = e.race.Facts.Earlier.Sync == nil && e.race.Facts.Later.Sync == nil
-		f.Predicted, f.Count, f.Addresses, f.Sections = e.race.Predicted, e.count, len(e.addresses), e.race.Sections
+		f.Predicted, f.Count, f.Addresses, f.Sections = e.race.Predicted, e.count, e.concerned(), e.race.Sections
 		out[i] = f
 	}
 	return out

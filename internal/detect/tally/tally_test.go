@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -38,5 +39,37 @@ func TestOneFindingPerPairOfPlaces(t *testing.T) {
 	}
 	if !strings.HasSuffix(f.Message, "(example: inter-block)") {
 		t.Errorf("message %q", f.Message)
+	}
+}
+
+// TestBytes counts bytes as a set of them does.
+func TestBytes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	type byteOf struct {
+		block uint32
+		at    uint64
+	}
+	for range 200 {
+		c, want := New("example"), [2]map[byteOf]bool{{}, {}}
+		for range 60 {
+			at, size, space, warp, place := rng.Uint64N(300), 1<<rng.IntN(6), []event.Space{event.Global, event.Shared}[rng.IntN(2)], rng.Uint32N(4), rng.IntN(2)
+			a := detect.Access{Op: detect.Write, Place: 1, Space: space, Address: at, Size: size, Warp: warp,
+				Launch: event.Launch{ID: 1, Grid: event.Dim3{X: 2, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}
+			b := a
+			b.Address, b.Size, b.Place = at+rng.Uint64N(5), 1<<rng.IntN(6), 2+uint32(place)
+			c.Add(&Race{Facts: detect.Facts{Category: detect.CrossBlock, Earlier: a, Later: b}})
+			for n := b.Address; n < min(at+uint64(size), b.Address+uint64(b.Size)); n++ {
+				k := byteOf{0, n}
+				if space == event.Shared {
+					k.block = 1 + warp/2
+				}
+				want[place][k] = true
+			}
+		}
+		for _, f := range c.Findings() {
+			if w := len(want[f.Accesses[1].Place-2]); f.Addresses != w {
+				t.Fatalf("%d bytes concerned, want %d", f.Addresses, w)
+			}
+		}
 	}
 }
