@@ -40,9 +40,10 @@ type Detector struct {
 	act       actor
 	found     *tally.Tally
 
+	spare   []*more // of shared memory of blocks that have ended
 	classes []class
 	ids     map[class]uint32
-	recent  [64]uint32 // class by place
+	recent  [64]recent // by place
 
 	locations  map[locKey]*location
 	lockStates map[lock.ID]*lockState

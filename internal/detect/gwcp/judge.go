@@ -31,11 +31,19 @@ type actor struct {
 	write bool
 	meets bool // lanes of it write the same bytes
 	spans []part
+	// atomic: it may be one of a pair of atomic accesses. low is up to what epoch view.p knows all of its block, for a look
+	// that mostly suffices.
+	atomic bool
+	low    uint32
 }
 
 // classOf numbers the class of an access.
 func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	slot := &d.recent[e.Place%uint32(len(d.recent))]
+	k := keyOf(e, locked)
+	if slot.key == k && slot.id != 0 {
+		return slot.id
+	}
 	c := class{place: e.Place, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size, locked: locked}
 	switch {
 	case e.Kind == event.Load:
@@ -54,17 +62,38 @@ func (d *Detector) classOf(e *event.Event, locked bool) uint32 {
 	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
 		c.side.Unit = int(e.Aux)
 	}
-	if d.classes[*slot] == c {
-		return *slot
-	}
 	id, ok := d.ids[c]
 	if !ok {
 		id = uint32(len(d.classes))
 		d.classes = append(d.classes, c)
 		d.ids[c] = id
 	}
-	*slot = id
+	*slot = recent{k, id}
 	return id
+}
+
+// classKey is all of an event that its class follows from.
+type classKey struct {
+	place, aux uint32
+	rest       uint64
+}
+
+func keyOf(e *event.Event, locked bool) classKey {
+	k := classKey{place: e.Place, rest: uint64(e.Kind) | uint64(e.Order)<<8 | uint64(e.Scope)<<16 | uint64(e.Space)<<24 | uint64(e.Size)<<32 |
+		uint64(e.Flags&(event.FlagWrite|event.FlagVector))<<48}
+	if locked {
+		k.rest |= 1 << 40
+	}
+	if e.Flags&event.FlagVector != 0 {
+		k.aux = e.Aux
+	}
+	return k
+}
+
+// recent remembers the class of an instruction.
+type recent struct {
+	key classKey
+	id  uint32
 }
 
 // judge looks for races of an access and records it.
@@ -114,7 +143,11 @@ func (d *Detector) lanes(g *group, lanes uint32, judge, record bool) {
 	e := a.e
 	a.view = &g.view
 	a.class = d.classOf(e, len(g.sections) > 0)
-	a.write = d.classes[a.class].side.Write
+	a.write, a.atomic = d.classes[a.class].side.Write, d.classes[a.class].side.Atomic
+	a.low = 0
+	if b := g.p.block; b != nil {
+		a.low = b.Min
+	}
 	a.parts(lanes, &span{warp: e.Warp, epoch: g.epoch, exec: e.Mask, class: a.class})
 	for i := range a.spans {
 		p := &a.spans[i]
@@ -166,8 +199,10 @@ func (d *Detector) inTurn(ln *line, p *part) {
 
 // check judges an access against what a line holds.
 func (d *Detector) check(ln *line, p *part) {
-	d.against(ln, &ln.w, p)
-	if d.act.write {
+	if ln.w.gm&p.gm != 0 && !d.past(&ln.w) {
+		d.against(ln, &ln.w, p)
+	}
+	if ln.r.gm&p.gm != 0 && d.act.write && !d.past(&ln.r) {
 		d.against(ln, &ln.r, p)
 	}
 	if ln.more == nil {
@@ -175,17 +210,28 @@ func (d *Detector) check(ln *line, p *part) {
 	}
 	if c := ln.more.cells; c != nil {
 		for gm := p.gm; gm != 0; gm &= gm - 1 {
-			d.against(ln, &c[bits.TrailingZeros32(gm)], p)
+			if x := &c[bits.TrailingZeros32(gm)]; x.gm != 0 && !d.past(x) {
+				d.against(ln, x, p)
+			}
 		}
 	}
 	for i := range ln.more.ws {
-		d.against(ln, &ln.more.ws[i], p)
+		if x := &ln.more.ws[i]; x.gm&p.gm != 0 && !d.past(x) {
+			d.against(ln, x, p)
+		}
 	}
 	if d.act.write {
 		for i := range ln.more.rs {
-			d.against(ln, &ln.more.rs[i], p)
+			if x := &ln.more.rs[i]; x.gm&p.gm != 0 && !d.past(x) {
+				d.against(ln, x, p)
+			}
 		}
 	}
+}
+
+// past says that x comes before the actor, where it sees that at once: by one look at the clock of the block.
+func (d *Detector) past(x *span) bool {
+	return x.epoch <= d.act.low && x.warp-d.act.blk.first < d.run.wpb
 }
 
 // against judges an access against an earlier one.
@@ -194,10 +240,7 @@ func (d *Detector) against(ln *line, x *span, p *part) {
 		return
 	}
 	a := &d.act
-	if d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0 {
-		return
-	}
-	if d.strongPair(x) {
+	if a.atomic && d.strongPair(x) || d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0 {
 		return
 	}
 	d.races(ln, x, p)

@@ -93,6 +93,10 @@ func (x *span) strip(n *span) (rest span) {
 
 // write records n as the last write of its bytes, and forgets their reads.
 func (d *Detector) write(ln *line, n *span) {
+	if m := ln.more; m != nil && m.cells != nil && n.shape.bytes() == 15 && (ln.w.gm|ln.r.gm)&n.gm == 0 && len(m.ws)+len(m.rs) == 0 {
+		m.fill(n)
+		return
+	}
 	if ln.more == nil && ln.w.gm&^n.gm == 0 && n.shape.covers(ln.w.shape) && (ln.r.gm&n.gm == 0 || n.shape.covers(ln.r.shape)) {
 		ln.r.gm &^= n.gm
 		ln.w = *n
@@ -203,11 +207,37 @@ func (x *span) merge(n *span) bool {
 }
 
 func (d *Detector) more(ln *line) *more {
-	if ln.more == nil {
+	if ln.more != nil {
+		return ln.more
+	}
+	if d.act.e.Space != event.Shared {
+		ln.more = &more{prune: firstPrune}
+		return ln.more
+	}
+	if n := len(d.spare); n > 0 {
+		ln.more, d.spare = d.spare[n-1], d.spare[:n-1]
+	} else {
 		ln.more = &more{prune: firstPrune}
 	}
+	d.act.blk.mores = append(d.act.blk.mores, ln.more)
 	return ln.more
 }
+
+// takeBack keeps what the lines of a block's shared memory had for others.
+func (d *Detector) takeBack(b *block) {
+	for _, m := range b.mores {
+		if len(d.spare) == maxSpare {
+			break
+		}
+		*m = more{ws: m.ws[:0], rs: m.rs[:0], prune: firstPrune}
+		d.spare = append(d.spare, m)
+	}
+	clear(b.mores)
+	b.mores = b.mores[:0]
+}
+
+// maxSpare is how many lines' memory is kept.
+const maxSpare = 1024
 
 // read records n among the reads of its bytes.
 func (d *Detector) read(ln *line, n *span) {
@@ -356,6 +386,11 @@ func (a *actor) run(lanes uint32, first int, addr uint64, stride int64, proto *s
 
 // one makes the spans of lanes that access all of the same bytes.
 func (a *actor) one(addr uint64, lanes uint32, proto *span) {
+	if a.e.Size == 4 && addr&3 == 0 {
+		p := a.part(addr&^(lineBytes-1), proto)
+		p.lanes, p.gm, p.shape = lanes, 1<<(addr%lineBytes/4), all(15)
+		return
+	}
 	for end := addr + uint64(a.e.Size); addr < end; {
 		next := min(end, addr&^3+4)
 		bytes := uint8((1<<(next-addr) - 1) << (addr & 3))

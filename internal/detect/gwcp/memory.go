@@ -14,12 +14,12 @@ func (d *Detector) MemoryBytes() uint64 {
 	n := d.mem.Bytes()
 	d.mem.Each(func(ln *line) {
 		if m := ln.more; m != nil {
-			n += size(*m) + uint64(cap(m.ws)+cap(m.rs))*size(span{}) + uint64(len(m.last))*(mapEntry+12)
-			if m.cells != nil {
-				n += size(*m.cells)
-			}
+			n += m.bytes()
 		}
 	})
+	for _, m := range d.spare {
+		n += m.bytes()
+	}
 	if d.run == nil {
 		return n
 	}
@@ -42,6 +42,14 @@ func (d *Detector) MemoryBytes() uint64 {
 	}
 	for _, st := range d.lockStates {
 		n += st.bytes(seen)
+	}
+	return n
+}
+
+func (m *more) bytes() uint64 {
+	n := size(*m) + uint64(cap(m.ws)+cap(m.rs))*size(span{}) + uint64(len(m.last))*(mapEntry+12)
+	if m.cells != nil {
+		n += size(*m.cells)
 	}
 	return n
 }

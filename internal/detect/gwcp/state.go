@@ -66,6 +66,7 @@ type block struct {
 	alive        int
 	warps        []warp
 	barriers     map[uint8]*barrier
+	mores        []*more // of the lines of its shared memory
 }
 
 // barrier is a CTA barrier that some have arrived at.

@@ -457,6 +457,7 @@ func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
 	w.groups = keep
 	if blk.alive == 0 {
 		d.mem.EndWindow(d.run.window(blk))
+		d.takeBack(blk)
 		d.run.end(blk)
 	}
 }
