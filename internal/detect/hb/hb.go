@@ -42,6 +42,7 @@ type Detector struct {
 	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
 	cellsOnly bool
 	manyLanes int // see there
+	tallied   talliedLines
 
 	pairs      []pairHit // of the operation being judged
 	found      map[pair]*finding

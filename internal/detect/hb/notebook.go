@@ -3,7 +3,7 @@ package hb
 // notebook holds deeds and notes.
 type notebook struct {
 	deeds  slab[deed]
-	recent [1 << 12]uint32 // deeds, by hash
+	recent [1 << 12]uint32 // deeds, by hash, those of neighbouring places the later one first
 	chunks [maxNotesShared + 1]noteSlab[note]
 	lists  [maxOnes + 1]noteSlab[noteCell]
 	lines  arena[noteLine]
@@ -178,11 +178,17 @@ func (t *notebook) drop(p *page, i uint64) {
 	p.notes[i] = 0
 }
 
-// deed gives the number of a deed of launch l.
+// deed gives the number of a deed of launch l, mostly the same each time.
 func (t *notebook) deed(l *launch, x deed) uint32 {
 	h := (uint64(x.class)<<32 | uint64(x.warp)) * 0x9e3779b97f4a7c15
 	h ^= (uint64(x.clock)<<32 | uint64(x.exec)) * 0xff51afd7ed558ccd
-	at := &t.recent[h*0xd6e8feb86659fd93>>(64-12)]
+	slot := h * 0xd6e8feb86659fd93 >> (64 - 12)
+	at := &t.recent[slot]
+	if *at != 0 && *t.deeds.at(*at) == x {
+		return *at
+	}
+	other := &t.recent[slot^1]
+	*at, *other = *other, *at
 	if *at != 0 && *t.deeds.at(*at) == x {
 		return *at
 	}

@@ -311,7 +311,7 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 		d.mem.forms.lines -= pageLines
 		return
 	}
-	var fresh [2 * maxPacks]coolingClass
+	var fresh [maxPacks]coolingClass
 	classes := fresh[:0]
 	plain := true
 	var buf [2 * maxPacks]pack
@@ -327,9 +327,6 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 		}
 	}
 	for i := range classes {
-		for j := range classes {
-			classes[i].odd = classes[i].odd || classes[j].odd && classes[j].class == classes[i].class
-		}
 		plain = plain && !classes[i].odd
 	}
 	for i := range p.marks {
@@ -350,7 +347,15 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 			c.launch = l
 			c.class = d.coldClass(&d.classes[c.class])
 			c.first = c.at - c.jump*c.line
-			d.addCold(p, c.cold)
+			if c.threads == 0 {
+				d.addCold(p, c.cold)
+			}
+			for j := range c.threads {
+				x := c.cold
+				size := cellBytes / c.threads
+				x.first, x.bytes = c.first+uint64(j), (1<<size-1)<<(j*size)
+				d.addCold(p, x)
+			}
 		}
 	}
 	if ok && plain {
@@ -386,6 +391,7 @@ type coolingClass struct {
 	line, at uint64 // the first line, by address
 	lines    int    // 2 stands for more
 	odd      bool   // one cold access cannot say it
+	threads  uint   // of a cell, each with bytes of its own, of which at is the first; else 0
 }
 
 // gatherPacks empties line i of the packs of l, and gathers those that are odd.
@@ -401,7 +407,6 @@ func (d *Detector) gatherPacks(l *launch, p *page, i int, classes []coolingClass
 		for j := range classes {
 			if classes[j].class == k && classes[j].odd {
 				d.gatherPack(x, i*lineCells)
-				break
 			}
 		}
 		d.mem.unlink(p, uint64(i), this)
@@ -424,22 +429,22 @@ func (d *Detector) coolPack(x *pack, p *page, i int, classes []coolingClass) []c
 		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))>>(2+y.shift))
 		y.cells[i/2] = uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
 	case size < cellBytes && x.wholeCells(size):
-		n := int64(cellBytes / size) // threads a cell, each with bytes of its own
-		y.step = uint64(n)
+		y.threads = cellBytes / uint(size)
+		y.step = uint64(y.threads)
 		lanes := folded(x.lanes, foldsOf(x.shape))
 		first := baseOf(x.shape) + int64(bits.TrailingZeros32(lanes))*int64(size)
 		y.cells[i/2] = uint64(cellsAt(first, uint8(bits.OnesCount32(lanes))*size)) << (i % 2 * 32)
-		at := int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))/int64(size)
-		for j := range n {
-			z := y
-			z.bytes, z.at = (1<<size-1)<<(uint(j)*uint(size)), uint64(at+j)
-			classes = joinCooling(classes, &z)
-		}
-		return classes
+		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))/int64(size))
 	default:
 		y.odd = true
 	}
-	return joinCooling(classes, &y)
+	for j := range classes {
+		if c := &classes[j]; c.class == k {
+			c.join(&y)
+			return classes
+		}
+	}
+	return append(classes, y)
 }
 
 // wholeCells says that neighbouring lanes access neighbouring bytes, and all of the cells that they touch.
@@ -449,17 +454,6 @@ func (x *pack) wholeCells(size uint8) bool {
 	n := bits.Len32(lanes) - low
 	return strideOf(x.shape) == int64(size) && bits.OnesCount32(lanes) == n && n*int(size)%cellBytes == 0 &&
 		(baseOf(x.shape)+int64(low)*int64(size))%cellBytes == 0
-}
-
-// joinCooling adds y to those of its class and bytes.
-func joinCooling(classes []coolingClass, y *coolingClass) []coolingClass {
-	for j := range classes {
-		if c := &classes[j]; c.class == y.class && (c.bytes == y.bytes || c.odd || y.odd) {
-			c.join(y)
-			return classes
-		}
-	}
-	return append(classes, *y)
 }
 
 // join adds another pack.
@@ -475,7 +469,7 @@ func (c *coolingClass) join(y *coolingClass) {
 		}
 		c.lines, c.jump = 2, uint64(diff/far)
 	}
-	c.odd = c.odd || y.odd || c.step != y.step || c.bytes != y.bytes || diff != int64(c.jump)*far
+	c.odd = c.odd || y.odd || c.step != y.step || c.threads != y.threads || c.bytes != y.bytes || diff != int64(c.jump)*far
 }
 
 // one gives a thread of a pack whose lanes all access the same bytes.

@@ -34,9 +34,19 @@ const manyLanes = 8
 
 // tallied is a line during an access.
 type tallied struct {
-	tally *tally
-	row   *tallyRow
-	code  uint16 // tally.last of the lowest lane
+	access uint64 // its number
+	line   uint64 // number of the line
+	tally  *tally
+	row    *tallyRow
+	code   uint16 // tally.last of lane 0
+}
+
+// talliedLines are those of the access, each in the place that its number modulo their count gives.
+type talliedLines struct {
+	access uint64
+	of     [32]tallied
+	page   *page // of the line looked for last, nil before the first
+	number uint64
 }
 
 // tally performs the access of a class that tallies note, lane by lane, and gives the lanes for which notes do it.
@@ -47,50 +57,66 @@ func (d *Detector) tally(b *event.Batch, e *event.Event, w *warp, met *handing) 
 	}
 	a.view = &w.same
 	this := d.deedOf()<<deedShift | a.class.notes&noteKind
-	var p *page
-	number := ^uint64(0) // of p
-	var lines [pageLines]tallied
-	meets, from := -1, uint64(0) // a hand-over, see handing
-	var addrs []uint64
+	var room [32]uint64
+	addrs := room[:bits.OnesCount32(e.Mask)]
 	if e.Flags&event.FlagScattered != 0 {
-		addrs = b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+		addrs = b.Addrs[e.Side:][:len(addrs)]
+	} else {
+		for i, m := 0, e.Mask; m != 0; i, m = i+1, m&(m-1) {
+			addrs[i] = b.AddrOf(e, bits.TrailingZeros32(m))
+		}
 	}
-	for rest = e.Mask; rest != 0; rest &= rest - 1 {
-		lane := bits.TrailingZeros32(rest)
-		var addr uint64
-		if len(addrs) > 0 {
-			addr, addrs = addrs[0], addrs[1:]
-		} else {
-			addr = b.AddrOf(e, lane)
-		}
-		if addr/pageBytes != number {
-			p = a.page(addr)
-			number = addr / pageBytes
-			clear(lines[:])
-		}
-		t := &lines[addr%pageBytes/lineBytes]
-		if addr%cellBytes != 0 || t.tally == nil && !d.tallyOf(t, p, addr%pageBytes/lineBytes, this) {
+	lines := &d.tallied
+	lines.access++
+	lines.page = nil
+	var was [32]uint16 // tally.last
+	rest = e.Mask
+	for i, addr := range addrs {
+		t := &lines.of[addr/lineBytes%uint64(len(lines.of))]
+		if (t.line != addr/lineBytes || t.access != lines.access) && !d.tallyOf(t, addr, this) || addr%cellBytes != 0 {
 			break
 		}
+		lane := bits.TrailingZeros32(rest)
 		at := addr % lineBytes / cellBytes
 		t.row[at] |= rest & -rest
-		code := t.code + uint16(lane)
-		if was := t.tally.last[at]; was != 0 && was != code && (int(was-1)&31 != lane || t.tally.warps[(was-1)>>5] != e.Warp) {
-			meets, from = lane, addr
-		}
-		t.tally.last[at] = code
+		was[i&31] = t.tally.last[at]
+		t.tally.last[at] = t.code + uint16(lane)
+		rest &= rest - 1
 	}
-	if meets >= 0 && !a.class.discards {
-		*met = handing{from, meets, w.same.clock}
+	if !a.class.discards {
+		d.lastMet(e, addrs, &was, e.Mask&^rest, met)
 	}
 	d.noteLocks(b, e, w, e.Mask&^rest)
 	return rest
 }
 
-// tallyOf makes t line i of p, which may become one that has a tally. It says false if it has not.
-func (d *Detector) tallyOf(t *tallied, p *page, i uint64, this uint32) bool {
+// lastMet notes the hand-over that the last of lanes saw of those that did. The lanes counted at addrs, where others of tallies
+// were before.
+func (d *Detector) lastMet(e *event.Event, addrs []uint64, was *[32]uint16, lanes uint32, met *handing) {
+	for lanes != 0 {
+		lane := 31 - bits.LeadingZeros32(lanes)
+		lanes &^= 1 << lane
+		i := bits.OnesCount32(lanes)
+		if was[i] == 0 {
+			continue
+		}
+		t := d.mem.notebook.tallies.at(d.act.page(addrs[i]).notes[addrs[i]%pageBytes/lineBytes] &^ tallyBit)
+		if int(was[i]-1)&31 != lane || t.warps[(was[i]-1)>>5] != e.Warp {
+			*met = handing{addrs[i], lane, d.act.view.clock}
+			return
+		}
+	}
+}
+
+// tallyOf makes t the line of addr, which may become one that has a tally. It says false if it has not.
+func (d *Detector) tallyOf(t *tallied, addr uint64, this uint32) bool {
 	a := &d.act
 	k := &d.mem.notebook
+	lines := &d.tallied
+	if lines.page == nil || lines.number != addr/pageBytes {
+		lines.page, lines.number = a.page(addr), addr/pageBytes
+	}
+	p, i := lines.page, addr%pageBytes/lineBytes
 	switch id := p.notes[i]; {
 	case p.valued():
 		return false
@@ -106,20 +132,25 @@ func (d *Detector) tallyOf(t *tallied, p *page, i uint64, this uint32) bool {
 	}
 	x := t.tally
 	at := 0
-	for at < x.n && x.deeds[at] != this {
+	for at < x.n && x.deeds[at] != this && (x.warps[at] != a.warp || !k.same(x.deeds[at], this)) {
 		at++
 	}
 	if at == maxTally {
 		d.untally(p, i)
-		t.tally = nil
 		return false
 	}
 	if at == x.n {
 		x.deeds[at], x.warps[at], x.rows[at] = this, a.warp, k.rows.add()
 		x.n++
 	}
+	t.access, t.line = lines.access, addr/lineBytes
 	t.row, t.code = k.rows.at(x.rows[at]), uint16(at)<<5+1
 	return true
+}
+
+// same says that notes of two deeds would say the same.
+func (t *notebook) same(x, y uint32) bool {
+	return (x^y)&noteKind == 0 && *t.deeds.at(x >> deedShift) == *t.deeds.at(y >> deedShift)
 }
 
 // untally gives line i of a page, which has a tally, the notes that it stands for.
