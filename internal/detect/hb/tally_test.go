@@ -16,7 +16,7 @@ import (
 // access some of the words otherwise.
 func counting(rng *rand.Rand) *stream {
 	s := &stream{}
-	blocks, warps := uint32(1+rng.IntN(40)), uint32(1+rng.IntN(4))
+	blocks, warps := []uint32{1, 2, 40}[rng.IntN(3)], uint32(1+rng.IntN(4))
 	s.begin(blocks, warps*32)
 	words, lost := []int{8, 300, 3000}[rng.IntN(3)], []int{3, 40, 1000}[rng.IntN(3)]
 	access := func(e event.Event) {
@@ -38,7 +38,7 @@ func counting(rng *rand.Rand) *stream {
 		}
 		s.memory(e)
 	}
-	for range 20 + rng.IntN(150) {
+	for range 20 + rng.IntN(400) {
 		e := event.Event{Kind: event.Atomic, Space: event.Global, Warp: uint32(rng.IntN(int(blocks * warps))), Place: 1, Mask: ^uint32(0), Size: 4}
 		if rng.IntN(2) == 0 {
 			e.Space = event.Shared
