@@ -38,7 +38,7 @@ func counting(rng *rand.Rand) *stream {
 		}
 		s.memory(e)
 	}
-	for range 20 + rng.IntN(400) {
+	for range 20 + rng.IntN(200) {
 		e := event.Event{Kind: event.Atomic, Space: event.Global, Warp: uint32(rng.IntN(int(blocks * warps))), Place: 1, Mask: ^uint32(0), Size: 4}
 		if rng.IntN(2) == 0 {
 			e.Space = event.Shared
@@ -69,7 +69,7 @@ func counting(rng *rand.Rand) *stream {
 
 // TestCounting compares tallies and rolls of whole warps with cells.
 func TestCounting(t *testing.T) {
-	n := 600
+	n := 400
 	if testing.Short() {
 		n = 100
 	}
@@ -128,5 +128,29 @@ func TestCountingCost(t *testing.T) {
 	}
 	if f := d.Findings(); len(f) != 0 {
 		t.Error(fmt.Sprint("findings: ", f))
+	}
+}
+
+// TestTallyFull has more deeds in a line than a tally has room for: they are told apart all the same.
+func TestTallyFull(t *testing.T) {
+	s := &stream{}
+	s.begin(1, 64)
+	count := func(warp, mask uint32, addr uint64) {
+		s.memory(event.Event{Kind: event.Atomic, Space: event.Shared, Warp: warp, Place: 1, Mask: mask, Addr: addr, Size: 4})
+	}
+	for i := range uint32(maxTally) {
+		count(0, 0xff|i<<8, 0)
+	}
+	count(1, 1<<3, 36)
+	count(0, 1<<4, 40)
+	for warp, addr := range []uint64{40, 36} {
+		s.add(event.Event{Kind: event.Load, Space: event.Shared, Warp: uint32(warp), Place: 2, Mask: 1 << (4 - warp), Addr: addr, Size: 4, Flags: event.FlagRead})
+	}
+	if got := compareWithOracle(t, &s.Batch, detect.ModelCUDA, "full tally"); got != "" {
+		t.Errorf("threads race with themselves: %s", got)
+	}
+	s.add(event.Event{Kind: event.Load, Space: event.Shared, Place: 3, Mask: 1, Addr: 36, Size: 4, Flags: event.FlagRead})
+	if got := compareWithOracle(t, &s.Batch, detect.ModelCUDA, "full tally"); got == "" {
+		t.Error("no race between warps")
 	}
 }
