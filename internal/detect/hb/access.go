@@ -278,6 +278,8 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 	if e.Flags&event.FlagScattered != 0 && w.each == nil {
 		shared = maySharing(b, e)
 	}
+	var p *page
+	number := ^uint64(0) // of p
 	for m := e.Mask; m != 0; m &^= a.lanes {
 		a.lane = bits.TrailingZeros32(m)
 		a.lanes = 1 << uint(a.lane)
@@ -287,7 +289,9 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 			a.lanes = sharing(b, e, m, addr)
 		}
 		if size == cellBytes && addr%cellBytes == 0 {
-			p := a.page(addr)
+			if addr/pageBytes != number { // a column of a tile has several words in each
+				p, number = a.page(addr), addr/pageBytes
+			}
 			if n := d.notesFor(p, addr%pageBytes/lineBytes); n != nil && d.noteWord(&n[addr%lineBytes/cellBytes], addr) {
 				continue
 			}

@@ -66,6 +66,13 @@ func (q *whole) takeApart(b *event.Batch, e *event.Event) bool {
 
 // rows is takeApart for an access in rows.
 func (q *whole) rows(e *event.Event) bool {
+	if ^e.Mask == 0 && e.RowStride() == 0 && e.Stride != 0 && e.RowShift > 2 && e.Kind == event.Load { // as fold would make it
+		if !q.add(e, e.Mask, e.Addr, e.Stride) {
+			return false
+		}
+		q.runs[0].folds = uint(5 - e.RowShift)
+		return true
+	}
 	row := uint32(1)<<(1<<e.RowShift) - 1
 	low := bits.TrailingZeros32(e.Mask) >> e.RowShift << e.RowShift
 	addr := e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask)-low)*e.Stride) // of the first column
