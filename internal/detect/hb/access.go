@@ -210,11 +210,19 @@ const maxWindow = 16 << 20
 // access judges and records a Load, Store or Atomic.
 func (d *Detector) access(b *event.Batch, e *event.Event, l *launch) {
 	blk, wi := l.block(e.Warp)
+	if !blk.stage.on || !d.staged(b, e, blk, wi) {
+		d.judge(b, e, blk, wi)
+	}
+}
+
+// judge is access where that is not put off.
+func (d *Detector) judge(b *event.Batch, e *event.Event, blk *block, wi uint32) {
 	w := &blk.warps[wi]
-	id := d.classOf(l, e)
+	id := d.classOf(blk.launch, e)
 	w.used |= e.Mask
 	if e.Space == event.Shared {
 		w.usedSmem |= e.Mask
+		blk.stage.strong = blk.stage.strong || d.classes[id].strong
 	}
 	if !d.cellsOnly && !d.classes[id].strong && d.whole(b, e, blk, wi, id) {
 		return

@@ -31,6 +31,9 @@ func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 		bar = &barrier{}
 		b.barriers[e.Barrier] = bar
 	}
+	if e.Flags&event.FlagWait == 0 {
+		d.breakStage(b)
+	}
 	w := &b.warps[wi]
 	a := arrival{warp: wi, lanes: e.Mask, wait: e.Flags&event.FlagWait != 0, e: *e}
 	a.same = w.same
@@ -67,6 +70,11 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	for i := range waiting {
 		full = full && b.warps[i].live&^waiting[i] == 0
 	}
+	if full && !b.leftShared {
+		d.endStage(b)
+	} else {
+		d.breakStage(b)
+	}
 	b.number++
 	k := know{}
 	if full && !b.leftAny {
@@ -96,6 +104,7 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	}
 	if full && !b.leftShared {
 		b.shared.gen++
+		b.beginStage()
 	}
 	bar.arrivals = bar.arrivals[:0]
 }
@@ -190,6 +199,7 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 	if lanes == 0 {
 		return
 	}
+	d.breakStage(b)
 	k := w.same.know
 	if w.each != nil {
 		k = know{}
@@ -227,6 +237,7 @@ func (d *Detector) exit(b *block, wi uint32, e *event.Event) {
 }
 
 func (d *Detector) endBlock(b *block) {
+	d.endStage(b)
 	for _, p := range b.shared.pages {
 		if p != nil {
 			d.mem.clear(p)

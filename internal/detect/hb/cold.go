@@ -501,7 +501,11 @@ func (a *agent) next() {
 func (d *Detector) begin(info event.Launch) {
 	a := d.agentOf(info.Agent)
 	a.next()
-	d.launches[info.ID] = newLaunch(info, a.knows, &d.spare)
+	l := newLaunch(info, a.knows, &d.spare)
+	if !d.cellsOnly {
+		l.scripts = newScripts(l.wpb)
+	}
+	d.launches[info.ID] = l
 }
 
 func (d *Detector) end(id uint32) {
@@ -525,7 +529,7 @@ func (d *Detector) end(id uint32) {
 	}
 	a := d.agentOf(l.info.Agent)
 	a.next()
-	l.end = a.epoch
+	l.end, l.scripts = a.epoch, nil
 	a.knows = a.knows.Join(l.beyond).Without(func(id uint32) bool {
 		o := d.launches[id]
 		return o == nil || over(o, a.knows) // cooled, or known wholly

@@ -77,6 +77,9 @@
 // most accesses of most kernels are found there (form.go). What a store wrote is not kept while memory holds it, for
 // the next write tells what it overwrites (event.Batch.OldOf).
 //
+// Weak accesses of shared memory are put off until the block's threads all meet at a barrier: where each warp did what warps did
+// between two such barriers before, and nothing raced then, nothing does now (stage.go).
+//
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
 // can still make a difference (see put, and trail for accesses that are in order, as under a lock). When all live threads of a block have waited at a barrier, its shared memory starts anew.

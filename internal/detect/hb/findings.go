@@ -121,6 +121,7 @@ func (d *Detector) addresses(id uint32, lo, hi uint64) {
 }
 
 func (d *Detector) hit(h hit) {
+	d.hits++
 	p := d.pairOf(h.class)
 	p.lanes |= h.lanes
 	if h.cat > p.f.cat {
@@ -194,6 +195,7 @@ func (k *class) access(l *launch, addr uint64, warp uint32, lane int) detect.Acc
 
 // Findings gives the races found so far, sorted by their places.
 func (d *Detector) Findings() []detect.Finding {
+	d.performAll()
 	var fs []*finding
 	for _, f := range d.found {
 		fs = append(fs, f)

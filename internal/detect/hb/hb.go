@@ -45,6 +45,7 @@ type Detector struct {
 	tallied   talliedLines
 
 	pairs      []pairHit // of the operation being judged
+	hits       uint64    // calls of hit
 	found      map[pair]*finding
 	hostPlaces map[string]uint32
 	lastLaunch *launch
@@ -96,6 +97,7 @@ func (d *Detector) device(b *event.Batch, e *event.Event) {
 	blk, wi := l.block(e.Warp)
 	switch e.Kind {
 	case event.Fence:
+		d.breakStage(blk)
 		d.fence(blk, wi, e)
 	case event.Arrive:
 		d.arrive(blk, wi, e)

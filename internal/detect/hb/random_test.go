@@ -34,6 +34,7 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	}
 	d.manyLanes = len(b.Events) % 2 * manyLanes // tallies of few lanes too
 	d.Events(b)
+	d.performAll()
 	names := make([]string, len(d.hostPlaces))
 	for n, i := range d.hostPlaces {
 		names[i] = "host:" + n

@@ -53,6 +53,7 @@ type launch struct {
 	spare     *spareBlocks
 	deeds     []uint32 // of notes
 	manyDeeds int      // see sweep
+	scripts   *scripts // nil where every access is judged as it comes
 }
 
 // block is a running block.
@@ -69,6 +70,7 @@ type block struct {
 	leftShared, leftAny bool
 	log                 *syncLog // nil while empty
 	handed              uint32   // the warp with the last handover
+	stage               stage
 }
 
 // warp is a running warp. Its threads have one view while they synchronise alike.
@@ -155,6 +157,7 @@ func (l *launch) block(w uint32) (*block, uint32) {
 		b.number = 1
 		b.warps[l.wpb-1].live = l.last
 		l.blocks[i] = b
+		b.beginStage()
 	}
 	l.lastBlock = b
 	return b, w - i*l.wpb
@@ -186,7 +189,8 @@ func (s *spareBlocks) take(n uint32) *block {
 	for _, x := range b.barriers {
 		x.arrivals = x.arrivals[:0]
 	}
-	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1}}
+	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1},
+		stage: stage{at: b.stage.at[:0], log: b.stage.log[:0], values: b.stage.values[:0]}}
 	return b
 }
 

@@ -1,0 +1,247 @@
+package hb
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// A stage is what a block does between two barriers at which all of its live threads meet. As long as nothing else
+// synchronises and its accesses of shared memory are weak, whether they race depends on nothing but which accesses each warp
+// made: threads of different warps, and lanes of one, are not ordered at all, and no access of another stage counts. So they
+// are not judged as they come. Each warp's are followed in a tree of the launch, in which a way from a root says what a warp
+// did; when the stage ends, warps that went ways on which nothing raced before have no race now. Otherwise, and where
+// anything else happens within the stage, the accesses are judged then, in their order: see perform.
+type stage struct {
+	on     bool
+	strong bool     // a strong access of shared memory was made, whose value may outlive stages
+	at     []uint32 // by warp: the last of its accesses in the tree, 0 for none
+	log    []uint32 // the accesses, in their order
+	values []uint64 // what they wrote, in their order, as in event.Batch
+}
+
+func newScripts(wpb uint32) *scripts {
+	return &scripts{nodes: make([]scriptNode, wpb+1), edges: map[scriptEdge]uint32{}, clean: map[uint64][]uint32{}}
+}
+
+// scripts are the trees of a launch, by warp of a block, and the ways on which nothing raced.
+type scripts struct {
+	nodes  []scriptNode // those up to the number of warps of a block are the roots
+	edges  map[scriptEdge]uint32
+	clean  map[uint64][]uint32 // by hash: stage.at
+	hits   int                 // accesses that were not judged
+	broken int                 // stages in which something else happened
+	off    bool
+}
+
+type scriptNode struct {
+	scriptStep
+	warp uint32 // within the block
+	next uint32 // that was taken last
+}
+
+type scriptEdge struct {
+	from uint32
+	scriptStep
+}
+
+// Bounds of scripts. A launch whose stages do not repeat does without them.
+const (
+	maxScript    = 1 << 15
+	maxStage     = 1 << 12 // accesses
+	maxWritten   = 1 << 15 // words of values
+	scriptTrial  = 1 << 10 // nodes before it is asked whether they are of use
+	brokenStages = 16
+)
+
+// scriptStep is a weak access of shared memory, but for its warp and values.
+type scriptStep struct {
+	addr   uint64
+	stride int64
+	mask   uint32
+	place  uint32
+	side   uint32 // of rows
+	aux    uint32
+	flags  event.Flags
+	kind   event.Kind
+	scope  event.Scope
+	size   uint8
+	row    uint8
+}
+
+func stepOf(e *event.Event) scriptStep {
+	x := scriptStep{addr: e.Addr, stride: e.Stride, mask: e.Mask, place: e.Place, aux: e.Aux, flags: e.Flags, kind: e.Kind, scope: e.Scope, size: e.Size}
+	if e.Flags&event.FlagRows != 0 {
+		x.side, x.row = e.Side, e.RowShift
+	}
+	return x
+}
+
+// is says that x is stepOf an event. (To make that first costs more than the rest of following it.)
+func (x *scriptStep) is(e *event.Event) bool {
+	return x.addr == e.Addr && x.mask == e.Mask && x.place == e.Place && x.stride == e.Stride && x.flags == e.Flags && x.kind == e.Kind &&
+		x.size == e.Size && x.aux == e.Aux && x.scope == e.Scope && (e.Flags&event.FlagRows == 0 || x.side == e.Side && x.row == e.RowShift)
+}
+
+// event gives an event of which x is.
+func (x *scriptStep) event() event.Event {
+	return event.Event{Addr: x.addr, Stride: x.stride, Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux, Kind: x.kind, Scope: x.scope,
+		Space: event.Shared, Size: x.size, RowShift: x.row, Flags: x.flags}
+}
+
+// beginStage begins a stage of a block whose shared window holds nothing.
+func (b *block) beginStage() {
+	s, t := &b.stage, b.launch.scripts
+	if s.on = t != nil && !t.off && !s.strong; s.on && uint32(len(s.at)) != b.wpb {
+		s.at = slices.Grow(s.at[:0], int(b.wpb))[:b.wpb]
+		clear(s.at)
+	}
+}
+
+// staged takes note of an access in a stage. It says false when the access is to be judged now.
+func (d *Detector) staged(b *event.Batch, e *event.Event, blk *block, wi uint32) bool {
+	inShared := e.Space == event.Shared
+	if e.Order != event.Weak || e.Kind == event.Atomic || inShared && e.Flags&event.FlagScattered != 0 {
+		d.breakStage(blk)
+		return false
+	}
+	if !inShared {
+		return false
+	}
+	s, t := &blk.stage, blk.launch.scripts
+	at := s.at[wi]
+	if at == 0 {
+		at = wi + 1
+	}
+	n := t.nodes[at].next
+	if n == 0 || !t.nodes[n].is(e) {
+		if n = d.follow(t, blk.launch, at, wi, e); n == 0 {
+			d.perform(blk)
+			s.on = false
+			return false
+		}
+		t.nodes[at].next = n
+	}
+	s.at[wi] = n
+	s.log = append(s.log, n)
+	w := &blk.warps[wi]
+	w.used |= e.Mask
+	w.usedSmem |= e.Mask
+	if e.Flags&event.FlagValues != 0 {
+		s.values = append(s.values, b.Values[e.Val:][:valueWords(e)]...)
+	}
+	if len(s.log) == maxStage || len(s.values) >= maxWritten {
+		d.breakStage(blk)
+	}
+	return true
+}
+
+// valueWords is how many words of event.Batch.Values are an event's.
+func valueWords(e *event.Event) int {
+	if e.Flags&event.FlagValues == 0 {
+		return 0
+	}
+	n := bits.OnesCount32(e.Mask) * event.ValueWords(e.Size)
+	if e.Flags&event.FlagOld != 0 {
+		n *= 2
+	}
+	return n
+}
+
+// follow gives the node behind another that an access leads to, made when there is none; 0 when scripts are of no use.
+func (d *Detector) follow(t *scripts, l *launch, from, wi uint32, e *event.Event) uint32 {
+	k := scriptEdge{from, stepOf(e)}
+	n, ok := t.edges[k]
+	if ok {
+		return n
+	}
+	if len(t.nodes) >= maxScript || len(t.nodes) >= scriptTrial && t.hits < len(t.nodes) {
+		t.off = true
+	}
+	if t.off {
+		return 0
+	}
+	d.classOf(l, e) // classes are numbered in the order of first execution
+	n = uint32(len(t.nodes))
+	t.nodes = append(t.nodes, scriptNode{scriptStep: k.scriptStep, warp: wi})
+	t.edges[k] = n
+	return n
+}
+
+// breakStage judges the accesses of a stage in which something else happens, or is about to. Those that follow are
+// judged as they come.
+func (d *Detector) breakStage(b *block) {
+	if !b.stage.on {
+		return
+	}
+	if t := b.launch.scripts; len(b.stage.log) > 0 {
+		if t.broken++; t.broken >= brokenStages && t.hits < 64*t.broken {
+			t.off = true
+		}
+	}
+	d.perform(b)
+	b.stage.on = false
+}
+
+// endStage ends a stage after which nothing in shared memory counts that was before.
+func (d *Detector) endStage(b *block) {
+	s := &b.stage
+	if !s.on || len(s.log) == 0 {
+		return
+	}
+	t := b.launch.scripts
+	h := uint64(0)
+	for _, n := range s.at {
+		h = (h ^ h>>29 ^ uint64(n)) * 0x9e3779b97f4a7c15
+	}
+	was, ok := t.clean[h]
+	if ok && slices.Equal(was, s.at) {
+		t.hits += len(s.log)
+		s.forget()
+		return
+	}
+	at := slices.Clone(s.at)
+	if n := d.hits; !ok {
+		if d.perform(b); d.hits == n {
+			t.clean[h] = at
+		}
+		return
+	}
+	d.perform(b)
+}
+
+func (s *stage) forget() {
+	clear(s.at)
+	s.log, s.values = s.log[:0], s.values[:0]
+}
+
+// perform judges and records the accesses of a stage.
+func (d *Detector) perform(b *block) {
+	s := &b.stage
+	t := b.launch.scripts
+	rest := event.Batch{Values: s.values}
+	val := 0
+	for _, n := range s.log {
+		x := &t.nodes[n]
+		e := x.event()
+		e.Launch, e.Warp, e.Val = b.info.ID, b.first+x.warp, uint32(val)
+		val += valueWords(&e)
+		d.judge(&rest, &e, b, x.warp)
+	}
+	s.forget()
+}
+
+// performAll judges what the stages of blocks that still run hold.
+func (d *Detector) performAll() {
+	for _, id := range slices.Sorted(maps.Keys(d.launches)) {
+		l := d.launches[id]
+		for _, n := range slices.Sorted(maps.Keys(l.blocks)) {
+			if b := l.blocks[n]; b.stage.on {
+				d.perform(b)
+				b.stage.on = false
+			}
+		}
+	}
+}
