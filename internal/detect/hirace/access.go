@@ -71,11 +71,19 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, act: actionOf(e)}
 	t.trace = traceOf(e, t.act, d.sequence)
 	w := &d.warps[e.Warp]
-	if w.lanes == nil && e.Affine() && e.Size == 4 && e.Stride == 4 && e.Addr&3 == 0 && e.Mask == ^uint32(0) {
+	if w.lanes == nil && e.Flags&event.FlagScattered == 0 && (e.Size == 4 && e.Stride == 4 || e.Size >= 4 && e.Stride == 0) {
 		t.word = uint64(w.clock)<<clockShift | uint64(e.Warp)<<(threadShift+5)
 		t.addr = e.Addr
-		d.row(&t)
-		return
+		switch {
+		case e.Affine() && e.Stride == 4 && e.Addr&3 == 0 && e.Mask == ^uint32(0):
+			d.row(&t)
+			return
+		case e.Affine() || e.RowStride()&3 == 0:
+			if e.Addr&3 == 0 {
+				d.strips(b, &t)
+				return
+			}
+		}
 	}
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -99,6 +107,62 @@ func (d *Detector) row(t *turn) {
 	d.run(d.expand(t, s)[at:], t)
 	if at != 0 {
 		d.run(d.expand(t, d.segment(t, t.addr))[:at], t)
+	}
+}
+
+// strips takes an access by lanes that stand in one row or several: the lanes of each access words next to each other, or all the same.
+func (d *Detector) strips(b *event.Batch, t *turn) {
+	e, warp, width := t.e, t.word, 32
+	if !e.Affine() {
+		width = 1 << e.RowShift
+	}
+	for left := e.Mask; left != 0; {
+		first := bits.TrailingZeros32(left)
+		row := left & uint32(uint64(1)<<((first/width+1)*width)-1)
+		left &^= row
+		addr := b.AddrOf(e, first)
+		if e.Stride == 0 {
+			t.addr, t.word = addr, warp
+			d.same(t, row)
+			continue
+		}
+		for row != 0 {
+			lane := bits.TrailingZeros32(row)
+			n := bits.TrailingZeros32(^(row >> lane))
+			row &^= uint32((uint64(1)<<n - 1) << lane)
+			t.addr, t.word = addr+uint64(lane-first)*4, warp|uint64(lane)<<threadShift
+			for n > 0 {
+				at := int(t.addr % segmentBytes / 4)
+				part := min(n, segmentWords-at)
+				d.run(d.expand(t, d.segment(t, t.addr))[at:at+part], t)
+				n -= part
+			}
+		}
+	}
+}
+
+// same takes an access by lanes to the same words, one lane after the other. Once the state changes no more all lanes that follow do
+// the same, to what the one before left: then the last two are the next, the first of which the other notes.
+func (d *Detector) same(t *turn, lanes uint32) {
+	warp, addr := t.word, t.addr
+	for left := lanes; left != 0; {
+		lane := bits.TrailingZeros32(left)
+		left &= left - 1
+		t.word = warp | uint64(lane)<<threadShift
+		fixed := true
+		for at := addr; at < addr+uint64(t.e.Size); at += 4 {
+			c := &d.expand(t, d.segment(t, at))[at%segmentBytes/4]
+			d.cell(c, t, at)
+			now := state(c.word & stateBits)
+			fixed = fixed && c.word&splitBit == 0 && d.machine.at(now, labelOf(t.act, unsynced, sameWarp)).state() == now
+		}
+		if fixed && left != 0 {
+			last := uint32(1) << (31 - bits.LeadingZeros32(left))
+			if rest := left &^ last; rest != 0 {
+				last |= 1 << (31 - bits.LeadingZeros32(rest))
+			}
+			left = last
+		}
 	}
 }
 

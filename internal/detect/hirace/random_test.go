@@ -2,10 +2,13 @@ package hirace
 
 import (
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/litmus"
+	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -181,4 +184,32 @@ func (d *Detector) racedAt(p place) bool {
 		w = d.byte(t, p.at).word
 	}
 	return state(w&stateBits) == raced
+}
+
+// TestTogether compares lanes that are taken together with the same lanes one by one: what is found, and every word.
+func TestTogether(t *testing.T) {
+	for name, stream := range map[string]func(func(int) int) *event.Batch{"traffic": oracle.Traffic, "random": oracle.Random} {
+		found := 0
+		for seed := range uint64(2000) {
+			b := stream(rand.New(rand.NewPCG(seed, 5)).IntN)
+			whole, apart := Spec.New(detect.Config{}).(*Detector), Spec.New(detect.Config{}).(*Detector)
+			whole.Events(b)
+			apart.Events(oracle.Apart(b))
+			x, y := whole.Findings(), apart.Findings()
+			found += len(x)
+			if !reflect.DeepEqual(x, y) || !slices.Equal(whole.Notes(), apart.Notes()) {
+				t.Fatalf("%s, seed %d: together\n%+v\nand apart\n%+v\n%s", name, seed, x, y, oracle.Print(b))
+			}
+			for at := uint64(0x8000); at < 0xb000; at += segmentBytes {
+				turn := turn{e: &event.Event{Space: event.Global}}
+				p, q := whole.expand(&turn, whole.segment(&turn, at)), apart.expand(&turn, apart.segment(&turn, at))
+				if *p != *q {
+					t.Fatalf("%s, seed %d: the cells at %#x are\n%+v\nand apart\n%+v\n%s", name, seed, at, *p, *q, oracle.Print(b))
+				}
+			}
+		}
+		if found < 1000 {
+			t.Errorf("%s: %d findings only", name, found)
+		}
+	}
 }
