@@ -201,44 +201,35 @@ func (d *Detector) MemoryBytes() uint64 {
 // order are judged by their first: all that table IV asks for is of warps.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
-	if e.Affine() {
-		switch in := e.Addr % d.granule; {
-		case uint64(e.Size) == d.granule && e.Stride == int64(e.Size) && in == 0 && d.entries%shadow.LineCells == 0:
-			d.row(e, &now)
-			return
-		case e.Stride == 0 && in+uint64(e.Size) <= d.granule:
-			d.one(e, &now)
-			return
+	rows := uint64(e.Size) == d.granule && d.entries%shadow.LineCells == 0
+	for left := e.Mask; left != 0; {
+		s := b.Strip(e, left)
+		left &^= s.Mask
+		now.address, now.from, now.step = s.Addr, s.Low(), 0
+		if s.Mask&(s.Mask-1) != 0 && !s.Same {
+			now.step = uint64(e.Size)
+			if rows && s.Addr%d.granule == 0 {
+				d.row(e, &now, &s)
+				continue
+			}
+			d.lanes(e, &now, &s)
+			continue
 		}
-	}
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		now.address = b.AddrOf(e, lane)
-		for at := now.address &^ (d.granule - 1); at < now.address+uint64(e.Size); at += d.granule {
-			l, i := d.line(at, &now)
-			c, _ := d.memory.Run(l, i, i+1)
-			d.cell(c, e, &now, lane)
-		}
+		d.one(e, &now, &s)
 	}
 }
 
 // row takes an access by lanes each of which has the granule after that of the lane before.
-func (d *Detector) row(e *event.Event, now *access) {
-	first := bits.TrailingZeros32(e.Mask)
-	for m := e.Mask; m != 0; {
-		lane := bits.TrailingZeros32(m)
-		end := lane + bits.TrailingZeros32(^(m >> lane))
-		m &^= uint32(1<<end - 1<<lane)
-		for lane < end {
-			l, from := d.line(e.Addr+uint64(lane-first)*d.granule, now)
-			to := min(from+end-lane, shadow.LineCells)
-			for i := from; i < to; {
-				c, n := d.memory.Run(l, i, to)
-				d.run(c, n, e, now, lane)
-				i, lane = i+n, lane+n
-			}
-			d.memory.Join(l, from, to)
+func (d *Detector) row(e *event.Event, now *access, s *event.Strip) {
+	for lane, end := now.from, s.High()+1; lane < end; {
+		l, from := d.line(s.Addr+uint64(lane-now.from)*d.granule, now)
+		to := min(from+end-lane, shadow.LineCells)
+		for i := from; i < to; {
+			c, n := d.memory.Run(l, i, to)
+			d.run(c, n, e, now, lane)
+			i, lane = i+n, lane+n
 		}
+		d.memory.Join(l, from, to)
 	}
 }
 
@@ -254,13 +245,25 @@ func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
 	}
 }
 
-// one takes an access by all lanes to one granule. Those after the first meet the access of their own warp, at the same barrier, with
-// the same fences and locks: they do not race, and leave what they find.
-func (d *Detector) one(e *event.Event, now *access) {
-	l, i := d.line(e.Addr, now)
-	c, _ := d.memory.Run(l, i, i+1)
-	d.cell(c, e, now, bits.TrailingZeros32(e.Mask))
-	c.how = now.how | uint32(31-bits.LeadingZeros32(e.Mask))
+// one takes an access by one lane, or by all to the same bytes. Those after the first meet the access of their own warp, at the same
+// barrier, with the same fences and locks: they do not race, and leave what they find.
+func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
+	for at := s.Addr &^ (d.granule - 1); at < s.Addr+uint64(e.Size); at += d.granule {
+		l, i := d.line(at, now)
+		c, _ := d.memory.Run(l, i, i+1)
+		d.cell(c, e, now, now.from)
+		c.how = now.how | uint32(s.High())
+	}
+}
+
+// lanes takes an access by lanes one after the other.
+func (d *Detector) lanes(e *event.Event, now *access, s *event.Strip) {
+	for lane := s.Low(); lane <= s.High(); lane++ {
+		one := event.Strip{Addr: now.address, Mask: 1 << lane}
+		now.from = lane
+		d.one(e, now, &one)
+		now.address += uint64(e.Size)
+	}
 }
 
 // line finds the metadata of a granule, and notes its tag, which is the line's when a cache's entries are whole lines.
@@ -277,7 +280,7 @@ func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 // PreDataR's authors added it to theirs (section 5.1 there).
 func (d *Detector) meet(b *event.Batch, e *event.Event) {
 	size := uint64(e.Size)
-	if e.Affine() && uint64(max(e.Stride, -e.Stride)) >= size {
+	if e.Flags&event.FlagScattered == 0 && uint64(max(e.Stride, -e.Stride)) >= size {
 		return
 	}
 	now := d.arrival(e)

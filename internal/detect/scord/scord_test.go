@@ -214,6 +214,13 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		for range 32 {
 			b.Addrs = append(b.Addrs, litmus.Base+uint64(rng.IntN(90))*4)
 		}
+	case 8: // two rows of a tile
+		e.Flags |= event.FlagScattered
+		e.Side = uint32(len(b.Addrs))
+		at, far, step := rng.Uint64N(9), rng.Uint64N(40), rng.Uint64N(2)
+		for i := range uint64(32) {
+			b.Addrs = append(b.Addrs, litmus.Base+(at+i%16*step+i/16*far)*4)
+		}
 	}
 	litmus.Add(b, e)
 }

@@ -1,8 +1,6 @@
 package scord
 
 import (
-	"math/bits"
-
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
@@ -63,7 +61,9 @@ type access struct {
 	atomic  bool
 	strong  bool
 	how     uint32
-	address uint64 // of the lane, when lanes are taken one by one
+	address uint64 // of lane from; those after it are a step on each
+	from    int
+	step    uint64
 }
 
 // arrival is the access of the warp of e.
@@ -199,10 +199,7 @@ func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, last u
 	case noCommonLockLoad, noCommonLockStore:
 		r.Kind = detect.MissingLock
 	}
-	address := now.address
-	if address == 0 { // lanes were not taken one by one
-		address = e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
-	}
+	address := now.address + uint64(lane-now.from)*now.step
 	r.Facts.Earlier = d.side(c.place, c.how, last, address)
 	r.Facts.Later = d.side(e.Place, now.how|uint32(lane), now.warp, address)
 	d.tally.Add(&r)

@@ -1,0 +1,58 @@
+package event
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestStrips takes random events apart: every lane is in one strip, which gives its address, and no strip could be longer.
+func TestStrips(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	long, same := 0, 0
+	for range 20000 {
+		e := Event{Kind: Load, Flags: FlagRead, Size: 1 << rng.IntN(5), Mask: rng.Uint32() | rng.Uint32() | 1<<rng.IntN(32), Addr: 1 << 20}
+		b := Batch{Addrs: []uint64{7, 7, 7}}
+		if e.Stride = int64(e.Size) * int64(rng.IntN(4)-1); rng.IntN(2) == 0 {
+			e.Flags |= FlagScattered
+			e.Side = uint32(len(b.Addrs))
+			at := e.Addr
+			for range bits.OnesCount32(e.Mask) {
+				b.Addrs = append(b.Addrs, at)
+				at += uint64(e.Size) * uint64([]int{1, 1, 1, 0, 0, 3}[rng.IntN(6)])
+			}
+		}
+		last := uint32(0) // the strip before
+		for left := e.Mask; left != 0; left &^= last {
+			s := b.Strip(&e, left)
+			if s.Mask&^left != 0 || s.Low() != bits.TrailingZeros32(left) || s.Addr != b.AddrOf(&e, s.Low()) || s.Same && s.Mask&(s.Mask-1) == 0 {
+				t.Fatalf("%+v of %b of %+v", s, left, e)
+			}
+			step := uint64(e.Size)
+			if s.Same {
+				step = 0
+				same++
+			}
+			if !s.Same && bits.OnesCount32(s.Mask) != s.High()-s.Low()+1 {
+				t.Fatalf("%+v has gaps", s)
+			}
+			for m, i := s.Mask, uint64(0); m != 0; m, i = m&(m-1), i+1 {
+				if got := b.AddrOf(&e, bits.TrailingZeros32(m)); got != s.Addr+i*step {
+					t.Fatalf("lane %d of %+v of %+v is at %#x", bits.TrailingZeros32(m), s, e, got)
+				}
+			}
+			if next := s.High() + 1; next < 32 && left>>next&1 != 0 {
+				if end := b.AddrOf(&e, s.High()); b.AddrOf(&e, next) == end+step && e.Flags&FlagScattered != 0 {
+					t.Fatalf("%+v of %+v goes on", s, e)
+				}
+			}
+			if bits.OnesCount32(s.Mask) > 3 {
+				long++
+			}
+			last = s.Mask
+		}
+	}
+	if long < 1000 || same < 1000 {
+		t.Errorf("%d strips of more than three lanes, %d of one address", long, same)
+	}
+}
