@@ -45,4 +45,15 @@ func (b *Batch) Strip(e *Event, left uint32) Strip {
 	return s
 }
 
+// Parts calls f for the parts of a strip of neighbours, that access size bytes each, that lie in one aligned granule of memory: as
+// many lanes as fit, but at least one.
+func (s *Strip) Parts(size, granule uint64, f func(part Strip)) {
+	at := s.Addr
+	for lane, end := s.Low(), s.High()+1; lane < end; {
+		n := max(1, min(end-lane, int((granule-at%granule)/size)))
+		f(Strip{Addr: at, Mask: adjacent(lane, n)})
+		lane, at = lane+n, at+uint64(n)*size
+	}
+}
+
 func adjacent(lane, n int) uint32 { return uint32((1<<n - 1) << lane) }

@@ -3,8 +3,34 @@ package event
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
+
+// TestParts takes strips apart by granules.
+func TestParts(t *testing.T) {
+	type part struct {
+		at   uint64
+		mask uint32
+	}
+	for _, c := range []struct {
+		s             Strip
+		size, granule uint64
+		want          []part
+	}{
+		{Strip{Addr: 8, Mask: 0xff0}, 1, 4, []part{{8, 0xf0}, {12, 0xf00}}},
+		{Strip{Addr: 10, Mask: 0x7e}, 2, 4, []part{{10, 2}, {12, 0xc}, {16, 0x30}, {20, 0x40}}},
+		{Strip{Addr: 7, Mask: 0xf}, 2, 4, []part{{7, 1}, {9, 2}, {11, 4}, {13, 8}}},
+		{Strip{Addr: 8, Mask: 3 << 30}, 8, 4, []part{{8, 1 << 30}, {16, 1 << 31}}},
+		{Strip{Addr: 0, Mask: 1<<32 - 1}, 4, 128, []part{{0, 1<<32 - 1}}},
+	} {
+		var got []part
+		c.s.Parts(c.size, c.granule, func(s Strip) { got = append(got, part{s.Addr, s.Mask}) })
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v of %d bytes in %d: %x, want %x", c.s, c.size, c.granule, got, c.want)
+		}
+	}
+}
 
 // TestStrips takes random events apart: every lane is in one strip, which gives its address, and no strip could be longer.
 func TestStrips(t *testing.T) {

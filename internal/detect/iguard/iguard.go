@@ -20,6 +20,7 @@ package iguard
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/lock"
@@ -39,7 +40,7 @@ func spec() detect.Spec {
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		Options: []detect.Option{its}}
 	s.New = func(c detect.Config) detect.Detector {
-		return &Detector{tally: tally.New(s.Name), its: s.Option(c, its.Name) == "on", memory: shadow.New[cell](granule),
+		return &Detector{tally: tally.New(s.Name), its: s.Option(c, its.Name) == "on", memory: shadow.NewLines[cell](granule),
 			locks: lock.New(lock.ScoRD())}
 	}
 	return s
@@ -52,13 +53,14 @@ const granule = 4
 type Detector struct {
 	its    bool
 	tally  *tally.Tally
-	memory *shadow.Memory[cell]
+	memory *shadow.Lines[cell]
 	locks  *lock.Tracker
 
 	launch   event.Launch
 	running  bool
 	perBlock uint32
-	barriers []uint8 // by block
+	barriers []uint8  // by block
+	exited   []uint32 // threads, by block
 	warps    []warp
 }
 
@@ -88,6 +90,16 @@ type record struct {
 	blockFence, deviceFence uint8
 	size                    uint8
 	flags                   flags
+}
+
+// Lane implements shadow.Cell.
+func (c cell) Lane(n int) cell { return cell{c.writer.lane(n), c.reader.lane(n)} }
+
+func (r record) lane(n int) record {
+	if r.flags&valid != 0 {
+		r.thread = r.thread&^31 | (r.thread+uint32(n))&31
+	}
+	return r
 }
 
 type flags uint8
@@ -127,7 +139,7 @@ func (d *Detector) Events(b *event.Batch) {
 		case event.WarpSync:
 			d.warps[e.Warp].syncs++
 		case event.Exit:
-			d.warps[e.Warp].gone |= e.Mask
+			d.exit(e)
 		}
 	}
 }
@@ -137,12 +149,22 @@ func (d *Detector) begin(l *event.Launch) {
 	d.locks.Begin(l)
 	d.memory.Clear()
 	blocks := l.Grid.Count()
-	d.barriers = make([]uint8, blocks)
+	d.barriers, d.exited = make([]uint8, blocks), make([]uint32, blocks)
 	d.warps = make([]warp, blocks*uint64(d.perBlock))
 	if rest := l.Block.Count() % 32; rest != 0 {
 		for i := d.perBlock - 1; uint64(i) < uint64(len(d.warps)); i += d.perBlock {
 			d.warps[i].gone = ^uint32(0) << rest
 		}
+	}
+}
+
+// exit forgets the shared memory of a block whose threads have all exited.
+func (d *Detector) exit(e *event.Event) {
+	d.warps[e.Warp].gone |= e.Mask
+	n := e.Warp / d.perBlock
+	d.exited[n] += uint32(bits.OnesCount32(e.Mask))
+	if uint64(d.exited[n]) == d.launch.Block.Count() {
+		d.memory.EndWindow(shadow.Window{Launch: e.Launch, Block: n})
 	}
 }
 
@@ -190,8 +212,8 @@ func (w *warp) filter(lane int) (f uint16) {
 	return f
 }
 
-// access judges the lanes of an access, and then takes it down: they do not race with each other.
-func (d *Detector) access(b *event.Batch, e *event.Event) {
+// arrival is what is kept of an access, but for the lane.
+func (d *Detector) arrival(e *event.Event) record {
 	w := &d.warps[e.Warp]
 	now := record{place: e.Place, barrier: d.barriers[e.Warp/d.perBlock], syncs: w.syncs, blockFence: w.blockFence,
 		deviceFence: w.deviceFence, size: e.Size, flags: valid}
@@ -210,31 +232,163 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	if e.Mask|w.gone != ^uint32(0) {
 		now.flags |= parted
 	}
-	d.each(b, e, &now, w, d.judge)
-	d.each(b, e, &now, w, d.note)
+	return now
 }
 
-// each does something for each granule that a lane accesses.
-func (d *Detector) each(b *event.Batch, e *event.Event, now *record, w *warp, do func(c *cell, e *event.Event, now *record, addr uint64)) {
-	window := shadow.Window{Launch: e.Launch, Block: e.Warp / d.perBlock}
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		addr := b.AddrOf(e, lane)
-		now.thread = e.Warp*32 + uint32(lane)
-		if now.filter = 0; len(w.held) > 0 {
-			now.filter = w.filter(lane)
-		}
-		for at := addr &^ (granule - 1); at < addr+uint64(e.Size); at += granule {
-			if e.Space == event.Shared {
-				do(d.memory.Shared(window, at), e, now, addr)
-			} else {
-				do(d.memory.Global(at), e, now, addr)
+// access judges the lanes of an access, and then takes it down: they do not race with each other.
+func (d *Detector) access(b *event.Batch, e *event.Event) {
+	now := d.arrival(e)
+	t := turn{b: b, e: e, now: &now, w: &d.warps[e.Warp], window: shadow.Window{Launch: e.Launch, Block: e.Warp / d.perBlock}}
+	s := b.Strip(e, e.Mask)
+	alone := s.Mask == e.Mask && !s.Same && e.Size%granule == 0 && s.Addr%granule == 0
+	if alone || e.Kind == event.Load { // no granule is of two lanes, or loads are compared with what no load changes
+		t.judges, t.notes = true, true
+		d.strips(&t)
+		return
+	}
+	t.judges = true
+	d.strips(&t)
+	t.judges, t.notes = false, true
+	d.strips(&t)
+}
+
+// turn is an access at hand, and what is to be done with each cell of it.
+type turn struct {
+	b             *event.Batch
+	e             *event.Event
+	now           *record
+	w             *warp
+	window        shadow.Window
+	judges, notes bool
+}
+
+// strips does for each granule that a lane accesses what is to be done.
+func (d *Detector) strips(t *turn) {
+	e := t.e
+	for left := e.Mask; left != 0; {
+		s := t.b.Strip(e, left)
+		left &^= s.Mask
+		switch several := s.Mask&(s.Mask-1) != 0; {
+		case several && s.Same && t.w.alike(s.Mask):
+			d.same(t, &s)
+		case several && e.Size < granule && t.w.alike(s.Mask):
+			s.Parts(uint64(e.Size), granule, func(part event.Strip) { d.same(t, &part) })
+		case several && e.Size == granule && !s.Same && s.Addr%granule == 0 && t.w.alike(s.Mask):
+			d.row(t, &s)
+		default:
+			for m := s.Mask; m != 0; m &= m - 1 {
+				lane := bits.TrailingZeros32(m)
+				d.lane(t, lane, t.b.AddrOf(e, lane))
 			}
 		}
 	}
 }
 
-func (d *Detector) note(c *cell, e *event.Event, now *record, _ uint64) {
+// alike says whether lanes hold the same locks.
+func (w *warp) alike(lanes uint32) bool {
+	for _, h := range w.held {
+		if h.lanes&lanes != 0 && h.lanes&lanes != lanes {
+			return false
+		}
+	}
+	return true
+}
+
+// line finds the cell of a granule.
+func (d *Detector) line(t *turn, at uint64) (*shadow.Line[cell], int) {
+	if t.e.Space == event.Shared {
+		return d.memory.Shared(t.window, at)
+	}
+	return d.memory.Global(at)
+}
+
+// by makes the access at hand that of a lane.
+func (t *turn) by(lane int) {
+	t.now.thread = t.e.Warp*32 + uint32(lane)
+	if t.now.filter = 0; len(t.w.held) > 0 {
+		t.now.filter = t.w.filter(lane)
+	}
+}
+
+// lane takes an access by one lane.
+func (d *Detector) lane(t *turn, lane int, addr uint64) {
+	t.by(lane)
+	for at := addr &^ (granule - 1); at < addr+uint64(t.e.Size); at += granule {
+		l, i := d.line(t, at)
+		c := d.memory.Cell(l, i)
+		if t.judges {
+			d.judge(c, t.e, t.now, addr)
+		}
+		if t.notes {
+			c.note(t.e, t.now)
+		}
+	}
+}
+
+// row takes an access by lanes each of which has the granule after that of the lane before. Whether an access races depends on warps,
+// and on whether threads are the same, so that the first of a run decides for all.
+func (d *Detector) row(t *turn, s *event.Strip) {
+	for lane, end := s.Low(), s.High()+1; lane < end; {
+		addr := s.Addr + uint64(lane-s.Low())*granule
+		l, from := d.line(t, addr)
+		to := min(from+end-lane, shadow.LineCells)
+		for i := from; i < to; {
+			c, n := d.memory.Run(l, i, to)
+			t.by(lane)
+			if t.judges && d.judge(c, t.e, t.now, addr) {
+				for k := 1; k < n; k++ {
+					t.by(lane + k)
+					next := c.Lane(k)
+					d.judge(&next, t.e, t.now, addr+uint64(k)*granule)
+				}
+				t.by(lane)
+			}
+			if t.notes {
+				c.note(t.e, t.now)
+			}
+			i, lane, addr = i+n, lane+n, addr+uint64(n)*granule
+		}
+		if t.notes {
+			d.memory.Join(l, from, to)
+		}
+	}
+}
+
+// same takes an access by lanes to the same bytes, or to one granule: the last is kept. They are judged one by one only when one of them may race.
+func (d *Detector) same(t *turn, s *event.Strip) {
+	t.by(s.High())
+	may := false
+	for at := s.Addr &^ (granule - 1); at < s.Addr+uint64(t.e.Size); at += granule {
+		l, i := d.line(t, at)
+		c := d.memory.Cell(l, i)
+		may = may || t.judges && d.may(c, t.e, t.now)
+		if t.notes && !may {
+			c.note(t.e, t.now)
+		}
+	}
+	if !may {
+		return
+	}
+	for m := s.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		d.lane(t, lane, t.b.AddrOf(t.e, lane))
+	}
+}
+
+// may says whether a thread of the warp at hand can race with what a cell knows.
+func (d *Detector) may(c *cell, e *event.Event, now *record) bool {
+	with := func(was *record) bool {
+		if was.flags&valid == 0 {
+			return false
+		}
+		note, _ := d.condition(was, now)
+		return note != ""
+	}
+	return with(&c.writer) || e.Kind != event.Load && with(&c.reader)
+}
+
+// note takes an access down.
+func (c *cell) note(e *event.Event, now *record) {
 	if e.Kind == event.Load {
 		c.reader = *now
 	} else {
@@ -242,22 +396,24 @@ func (d *Detector) note(c *cell, e *event.Event, now *record, _ uint64) {
 	}
 }
 
-func (d *Detector) judge(c *cell, e *event.Event, now *record, addr uint64) {
-	d.pair(&c.writer, true, e, now, addr)
+// judge compares an access with those that a cell knows, and says whether it races.
+func (d *Detector) judge(c *cell, e *event.Event, now *record, addr uint64) (races bool) {
+	races = d.pair(&c.writer, true, e, now, addr)
 	if e.Kind != event.Load {
-		d.pair(&c.reader, false, e, now, addr)
+		races = d.pair(&c.reader, false, e, now, addr) || races
 	}
+	return races
 }
 
 // pair judges two accesses of which one at least writes.
-func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, addr uint64) {
+func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, addr uint64) (races bool) {
 	if was.flags&valid == 0 || was.thread == now.thread {
-		return
+		return false
 	}
 	r := tally.Race{Facts: detect.Facts{Category: detect.CrossBlock}}
 	r.Note, r.Kind = d.condition(was, now)
 	if r.Note == "" {
-		return
+		return false
 	}
 	switch {
 	case was.thread/32 == now.thread/32:
@@ -270,6 +426,7 @@ func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, ad
 	r.Facts.Earlier = d.side(was, wrote, e.Space, addr)
 	r.Facts.Later = d.side(now, e.Kind != event.Load, e.Space, addr)
 	d.tally.Add(&r)
+	return true
 }
 
 func (d *Detector) sameBlock(x, y *record) bool {
@@ -334,5 +491,5 @@ func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {
-	return d.memory.Bytes() + uint64(len(d.barriers)) + uint64(len(d.warps))*32
+	return d.memory.Bytes() + uint64(len(d.barriers))*5 + uint64(len(d.warps))*uint64(unsafe.Sizeof(warp{}))
 }

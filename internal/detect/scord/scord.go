@@ -212,7 +212,10 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 				d.row(e, &now, &s)
 				continue
 			}
-			d.lanes(e, &now, &s)
+			s.Parts(uint64(e.Size), d.granule, func(part event.Strip) {
+				now.address, now.from = part.Addr, part.Low()
+				d.one(e, &now, &part)
+			})
 			continue
 		}
 		d.one(e, &now, &s)
@@ -245,24 +248,14 @@ func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
 	}
 }
 
-// one takes an access by one lane, or by all to the same bytes. Those after the first meet the access of their own warp, at the same
-// barrier, with the same fences and locks: they do not race, and leave what they find.
+// one takes an access by one lane, or by several to one granule or to the same bytes. Those after the first meet the access of their own
+// warp, at the same barrier, with the same fences and locks: they do not race, and leave what they find.
 func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	for at := s.Addr &^ (d.granule - 1); at < s.Addr+uint64(e.Size); at += d.granule {
 		l, i := d.line(at, now)
-		c, _ := d.memory.Run(l, i, i+1)
+		c := d.memory.Cell(l, i)
 		d.cell(c, e, now, now.from)
 		c.how = now.how | uint32(s.High())
-	}
-}
-
-// lanes takes an access by lanes one after the other.
-func (d *Detector) lanes(e *event.Event, now *access, s *event.Strip) {
-	for lane := s.Low(); lane <= s.High(); lane++ {
-		one := event.Strip{Addr: now.address, Mask: 1 << lane}
-		now.from = lane
-		d.one(e, now, &one)
-		now.address += uint64(e.Size)
 	}
 }
 

@@ -204,6 +204,9 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 	case 4:
 		e.Size = uint8(1 << rng.IntN(5))
 		e.Stride = int64(e.Size)
+		if rng.IntN(2) == 0 {
+			e.Mask, e.Addr = rng.Uint32()|rng.Uint32()|1, e.Addr+rng.Uint64N(8)
+		}
 	case 5:
 		e.Stride, e.Addr = 0, e.Addr+uint64(rng.IntN(32))
 	case 6:

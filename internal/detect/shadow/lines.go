@@ -21,7 +21,7 @@ type Cell[T any] interface {
 type Line[T Cell[T]] struct {
 	one    T             // the first cell, when all follow from it
 	cells  *[LineCells]T // otherwise: those where runs start
-	starts uint32        // where: bit 0 may be missing
+	starts uint32        // where: 0 without cells
 }
 
 // Lines is shadow memory like Memory, of cells that are kept by lines. A line is as small as a cell and a pointer while one
@@ -124,6 +124,15 @@ func (m *Lines[T]) Run(l *Line[T], from, to int) (first *T, n int) {
 	return &l.cells[from], end - from
 }
 
+// Cell makes a cell a run of its own, to be changed. It is valid until the next call for the line.
+func (m *Lines[T]) Cell(l *Line[T], at int) *T {
+	if l.starts>>at&1 == 0 || at < LineCells-1 && l.starts>>at&2 == 0 {
+		first, _ := m.Run(l, at, at+1)
+		return first
+	}
+	return &l.cells[at]
+}
+
 // cut makes a run start at a cell.
 func (m *Lines[T]) cut(l *Line[T], at int) {
 	if at == 0 || l.starts>>at&1 != 0 {
@@ -136,7 +145,7 @@ func (m *Lines[T]) cut(l *Line[T], at int) {
 			l.cells = new([LineCells]T)
 			m.parted++
 		}
-		l.cells[0] = l.one
+		l.cells[0], l.starts = l.one, 1
 	}
 	start := l.before(at)
 	l.cells[at] = l.cells[start].Lane(at - start)
@@ -145,7 +154,7 @@ func (m *Lines[T]) cut(l *Line[T], at int) {
 
 // before is where the run starts that the cell before a cell is in.
 func (l *Line[T]) before(at int) int {
-	return 31 - bits.LeadingZeros32((l.starts|1)&(1<<at-1))
+	return 31 - bits.LeadingZeros32(l.starts&(1<<at-1))
 }
 
 // Join makes runs of the cells between from and to, and of those beside them, one where they follow from each other.
@@ -164,7 +173,7 @@ func (m *Lines[T]) Join(l *Line[T], from, to int) {
 		}
 	}
 	if l.starts&^1 == 0 {
-		l.one = l.cells[0]
+		l.one, l.starts = l.cells[0], 0
 		m.spare = append(m.spare, l.cells)
 		l.cells = nil
 	}

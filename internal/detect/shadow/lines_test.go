@@ -65,6 +65,9 @@ func TestLinesAgainstMap(t *testing.T) {
 			start := from
 			for from < to {
 				first, run := m.Run(l, from, to)
+				if n == 1 {
+					first = m.Cell(l, from)
+				}
 				for i := range run {
 					if got, is := first.Lane(i), want[key{k.shared, k.w, at.n + uint64(from-start+i)}]; got != is {
 						t.Fatalf("step %d: cell %+v + %d is %v, want %v", step, at, from-start+i, got, is)
