@@ -90,6 +90,10 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		}
 	}
 	litmus.Add(b, e)
+	if e.Flags&event.FlagScattered == 0 && e.Warp < 5 && e.Stride >= 0 && rng.IntN(4) == 0 { // the next warp goes on
+		e.Warp, e.Addr = e.Warp+1, e.Addr+uint64(32*e.Stride)
+		litmus.Add(b, e)
+	}
 }
 
 // TestLines compares findings and cells with those of a cell for each granule, lane by lane, on random streams.
