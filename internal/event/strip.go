@@ -16,14 +16,22 @@ func (s *Strip) Low() int { return bits.TrailingZeros32(s.Mask) }
 // High is the highest lane of the strip.
 func (s *Strip) High() int { return 31 - bits.LeadingZeros32(s.Mask) }
 
-// Strip gives the longest strip of a memory event that starts with the lowest lane of left, which are lanes of the event. Who takes those
+// Strip gives a strip of a memory event that starts with the lowest lane of left, which are lanes of the event: the longest, or that in
+// the lane's row. Who takes those
 // lanes from left, and so on until none is left, has seen the lanes in order, unless a strip is of lanes at the same address
 // between which others stand: that happens only when all lanes of left are in it.
 func (b *Batch) Strip(e *Event, left uint32) Strip {
 	lane := bits.TrailingZeros32(left)
 	s := Strip{Addr: b.AddrOf(e, lane), Mask: 1 << lane}
 	near := bits.TrailingZeros32(^(left >> lane)) // lanes next to each other, this one included
-	if e.Flags&FlagScattered == 0 {
+	if e.Flags&FlagRows != 0 {
+		near = min(near, 1<<e.RowShift-lane&(1<<e.RowShift-1))
+		if s.Same = e.Stride == 0 && near > 1; s.Same || e.Stride == int64(e.Size) {
+			s.Mask = adjacent(lane, near)
+		}
+		return s
+	}
+	if e.Affine() {
 		switch {
 		case e.Stride == 0:
 			s.Mask, s.Same = left, left&(left-1) != 0

@@ -48,6 +48,9 @@ func TestStrips(t *testing.T) {
 				at += uint64(e.Size) * uint64([]int{1, 1, 1, 0, 0, 3}[rng.IntN(6)])
 			}
 		}
+		if e.Flags&FlagScattered == 0 && rng.IntN(2) == 0 && !e.InRows(uint8(1+rng.IntN(4)), e.Stride, int64(rng.IntN(5)-2)*int64(e.Size)) {
+			t.Fatal("no rows")
+		}
 		last := uint32(0) // the strip before
 		for left := e.Mask; left != 0; left &^= last {
 			s := b.Strip(&e, left)

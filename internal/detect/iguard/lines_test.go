@@ -76,6 +76,9 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		}
 	case 5:
 		e.Stride, e.Addr, e.Size = 0, e.Addr+uint64(rng.IntN(32)), uint8(1<<rng.IntN(5))
+	case 10, 11:
+		e.Addr += 4 * uint64(rng.IntN(9))
+		e.InRows(uint8(1+rng.IntN(4)), 4*int64(rng.IntN(2)), 4*int64(rng.IntN(40)))
 	case 6:
 		e.Mask, e.Stride = 0xffff<<rng.IntN(17), int64(rng.IntN(5)-2)*4
 	case 7, 8, 9: // two rows of a tile, or anything
@@ -90,7 +93,7 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		}
 	}
 	litmus.Add(b, e)
-	if e.Flags&event.FlagScattered == 0 && e.Warp < 5 && e.Stride >= 0 && rng.IntN(4) == 0 { // the next warp goes on
+	if e.Affine() && e.Warp < 5 && e.Stride >= 0 && rng.IntN(4) == 0 { // the next warp goes on
 		e.Warp, e.Addr = e.Warp+1, e.Addr+uint64(32*e.Stride)
 		litmus.Add(b, e)
 	}

@@ -273,7 +273,7 @@ func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 // PreDataR's authors added it to theirs (section 5.1 there).
 func (d *Detector) meet(b *event.Batch, e *event.Event) {
 	size := uint64(e.Size)
-	if e.Flags&event.FlagScattered == 0 && uint64(max(e.Stride, -e.Stride)) >= size {
+	if e.Affine() && uint64(max(e.Stride, -e.Stride)) >= size {
 		return
 	}
 	now := d.arrival(e)

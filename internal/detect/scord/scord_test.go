@@ -209,6 +209,9 @@ func randomAccess(rng *rand.Rand, b *event.Batch) {
 		}
 	case 5:
 		e.Stride, e.Addr = 0, e.Addr+uint64(rng.IntN(32))
+	case 10, 11:
+		e.Addr += 4 * uint64(rng.IntN(9))
+		e.InRows(uint8(1+rng.IntN(4)), 4*int64(rng.IntN(2)), 4*int64(rng.IntN(40)))
 	case 6:
 		e.Mask, e.Stride = 0xffff<<rng.IntN(17), int64(rng.IntN(5)-2)*4
 	case 7:
