@@ -333,15 +333,40 @@ func (a *actor) parts(lanes uint32, proto *span) {
 		a.run(lanes, bits.TrailingZeros32(e.Mask), e.Addr, e.Stride, proto)
 		return
 	}
-	var room [32]uint64
-	addrs := a.b.Addresses(e, &room)
-	if lanes == e.Mask && lanes>>uint(bits.TrailingZeros32(lanes))&(lanes>>uint(bits.TrailingZeros32(lanes))+1) == 0 {
-		a.runs(bits.TrailingZeros32(lanes), addrs, proto)
+	first := bits.TrailingZeros32(lanes)
+	switch whole := lanes == e.Mask && lanes>>uint(first)&(lanes>>uint(first)+1) == 0; {
+	case whole && e.Flags&event.FlagRows != 0:
+		a.rows(lanes, proto)
+		return
+	case whole:
+		a.runs(first, a.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], proto)
 		return
 	}
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		a.one(a.b.AddrOf(e, lane), 1<<uint(lane), proto)
+	}
+}
+
+// rows takes neighbouring lanes that stand in rows apart, as runs would their addresses.
+func (a *actor) rows(lanes uint32, proto *span) {
+	e := a.e
+	row := uint32(1)<<(1<<e.RowShift) - 1
+	addr := e.Addr
+	for lanes != 0 {
+		lane := bits.TrailingZeros32(lanes)
+		column := lane & (1<<e.RowShift - 1)
+		in := lanes & (row << uint(lane-column))
+		lanes &^= in
+		if bits.OnesCount32(in) > 2 {
+			a.run(in, lane, addr, e.Stride, proto)
+		} else {
+			a.run(in&-in, lane, addr, 0, proto)
+			if next := in & (in - 1); next != 0 {
+				a.run(next, lane, addr, e.Stride, proto)
+			}
+		}
+		addr += uint64(e.RowStride() - int64(column)*e.Stride)
 	}
 }
 
