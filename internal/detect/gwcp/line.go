@@ -64,7 +64,7 @@ type more struct {
 	// cells, where lanes write at random, are the last writes of whole granules, or what is left of these.
 	cells *[32]span
 	// last, of more than few, is the newest read of each warp among many, an index of rs.
-	last  map[uint32]int
+	last  newest
 	prune int // length of rs at which reads that stand for nothing are looked for
 }
 
@@ -109,9 +109,9 @@ func (d *Detector) write(ln *line, n *span) {
 		if m.cells != nil {
 			m.fill(n)
 		}
-		m.ws = stripAll(m.ws, n)
-		m.rs = stripAll(m.rs, n)
-		if m.last != nil {
+		m.ws, _ = stripAll(m.ws, n)
+		var changed bool
+		if m.rs, changed = stripAll(m.rs, n); changed && m.last.slots != nil {
 			m.index()
 		}
 	}
@@ -169,16 +169,17 @@ func (m *more) fill(n *span) {
 	}
 }
 
-// stripAll strips a list.
-func stripAll(list []span, n *span) []span {
+// stripAll strips a list, and says whether it has changed.
+func stripAll(list []span, n *span) (left []span, changed bool) {
 	if n.gm == ^uint32(0) && n.shape.bytes() == 15 {
-		return list[:0]
+		return list[:0], len(list) > 0
 	}
 	for i := 0; i < len(list); i++ {
 		x := &list[i]
 		if x.gm&n.gm == 0 || !x.shape.overlaps(n.shape) {
 			continue
 		}
+		changed = true
 		rest := x.strip(n)
 		switch {
 		case x.gm != 0 && rest.gm != 0:
@@ -192,7 +193,7 @@ func stripAll(list []span, n *span) []span {
 			i--
 		}
 	}
-	return list
+	return list, changed
 }
 
 // merge makes x stand for n as well, if both are alike but for granules.
@@ -261,13 +262,13 @@ func (d *Detector) replaces(n, x *span) bool {
 
 // addRead adds a read to those of more.
 func (d *Detector) addRead(m *more, n *span) {
-	if m.last == nil {
+	if m.last.slots == nil {
 		for i := len(m.rs) - 1; i >= max(0, len(m.rs)-near); i-- {
 			if x := &m.rs[i]; x.warp == n.warp && x.supersede(n) {
 				return
 			}
 		}
-	} else if i, ok := m.last[n.warp]; ok && m.rs[i].supersede(n) {
+	} else if i, ok := m.last.of(n.warp); ok && m.rs[i].supersede(n) {
 		return
 	}
 	if len(m.rs) >= m.prune {
@@ -285,8 +286,8 @@ func (d *Detector) addRead(m *more, n *span) {
 	}
 	m.rs = append(m.rs, *n)
 	switch {
-	case m.last != nil:
-		m.last[n.warp] = len(m.rs) - 1
+	case m.last.slots != nil:
+		m.last.set(n.warp, len(m.rs)-1)
 	case len(m.rs) > few:
 		m.index()
 	}
@@ -295,15 +296,12 @@ func (d *Detector) addRead(m *more, n *span) {
 // index makes last anew.
 func (m *more) index() {
 	if len(m.rs) <= few {
-		m.last = nil
+		m.last = newest{}
 		return
 	}
-	if m.last == nil {
-		m.last = map[uint32]int{}
-	}
-	clear(m.last)
+	m.last.clear()
 	for i := range m.rs {
-		m.last[m.rs[i].warp] = i
+		m.last.set(m.rs[i].warp, i)
 	}
 }
 

@@ -390,18 +390,45 @@ func (d *Detector) touches(g *group, blk *block, by thread, e *event.Event, writ
 	}
 }
 
+// add notes an access to bytes of a granule.
 func (s *section) add(at granule, bytes uint8, write bool) {
-	i, ok := s.index[at]
-	if !ok {
+	i := s.find(at)
+	if i < 0 {
 		i = len(s.accesses)
-		s.index[at] = i
 		s.accesses = append(s.accesses, access{at: at})
+		switch {
+		case i > short:
+			s.index[at] = i
+		case i == short:
+			for j := range s.accesses {
+				s.index[s.accesses[j].at] = j
+			}
+		}
 	}
 	if write {
 		s.accesses[i].write |= bytes
 	} else {
 		s.accesses[i].read |= bytes
 	}
+}
+
+// short is how many granules a section accesses before it has an index of them.
+const short = 8
+
+// find gives the number of the access to a granule, or -1.
+func (s *section) find(at granule) int {
+	if len(s.accesses) > short {
+		if i, ok := s.index[at]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range s.accesses {
+		if s.accesses[i].at == at {
+			return i
+		}
+	}
+	return -1
 }
 
 // index gives an empty index for a section.

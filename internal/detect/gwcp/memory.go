@@ -47,7 +47,7 @@ func (d *Detector) MemoryBytes() uint64 {
 }
 
 func (m *more) bytes() uint64 {
-	n := size(*m) + uint64(cap(m.ws)+cap(m.rs))*size(span{}) + uint64(len(m.last))*(mapEntry+12)
+	n := size(*m) + uint64(cap(m.ws)+cap(m.rs))*size(span{}) + uint64(len(m.last.slots))*size(slot{})
 	if m.cells != nil {
 		n += size(*m.cells)
 	}
