@@ -509,8 +509,19 @@ func (p *program) tileRead(w, i, place uint32) event.Event {
 		e.Addr, e.Stride = base+4*uint64(p.pick(3)), 4
 	case 2:
 		k := uint64(p.pick(16))
+		if e.Addr = base + 4*k; p.pick(2) == 0 {
+			e.InRows(4, 0, 64)
+			break
+		}
 		at(func(l uint64) uint64 { return l/16*16 + k })
 	case 3:
+		if e.Addr = base; p.pick(2) == 0 {
+			e.InRows(uint8(3+p.pick(2)), 4, 64*int64(p.pick(2)))
+			if p.pick(2) == 0 {
+				e.Mask = p.rng.Uint32() | 1
+			}
+			break
+		}
 		at(func(l uint64) uint64 { return l % 16 })
 	case 4:
 		e.Addr, e.Stride = uint64(p.pick(4))*4, 132
@@ -523,7 +534,7 @@ func (p *program) tileRead(w, i, place uint32) event.Event {
 	case 7:
 		e.Addr, e.Stride = uint64(i)*128, 4
 	}
-	if p.pick(4) == 0 && e.Flags&event.FlagScattered == 0 {
+	if p.pick(4) == 0 && e.Affine() {
 		e.Space = event.Global
 		e.Addr += 0x1000
 		if p.pick(12) == 0 {

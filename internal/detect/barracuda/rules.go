@@ -36,7 +36,14 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 	switch {
 	case e.Size%wordBytes != 0:
 		d.oneByOne(a, mask)
-	case !e.Affine():
+	case e.Flags&event.FlagRows != 0:
+		row := uint32(1)<<(1<<e.RowShift) - 1
+		for m := mask; m != 0; {
+			in := m & (row << (bits.TrailingZeros32(m) >> e.RowShift << e.RowShift))
+			d.pattern(a, in, b.AddrOf(e, bits.TrailingZeros32(in)), e.Stride)
+			m &^= in
+		}
+	case e.Flags&event.FlagScattered != 0:
 		d.scattered(a)
 	default:
 		d.pattern(a, mask, b.AddrOf(e, bits.TrailingZeros32(mask)), e.Stride)
@@ -53,8 +60,7 @@ func (d *Detector) oneByOne(a *access, lanes uint32) {
 
 // scattered parts an access into runs of lanes that access the same place or consecutive ones: rows of a tile.
 func (d *Detector) scattered(a *access) {
-	var room [32]uint64
-	addrs := a.b.Addresses(a.e, &room)
+	addrs := a.b.Addrs[a.e.Side:]
 	for rest := a.lanes; rest != 0; {
 		first := bits.TrailingZeros32(rest)
 		at := bits.OnesCount32(a.e.Mask & (1<<uint(first) - 1))

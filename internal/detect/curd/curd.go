@@ -262,6 +262,14 @@ func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
 		w.insert(d.shape, e.Mask, x)
 		return
 	}
+	if e.Flags&event.FlagRows != 0 && d.shape == 1<<e.RowShift {
+		first := bits.TrailingZeros32(e.Mask)
+		x.slope = slope{e.Stride, e.RowStride()}
+		x.lo = e.Addr - uint64(int64(first%int(d.shape))*e.Stride+int64(first/int(d.shape))*e.RowStride())
+		d.shape.extend(&x, e.Mask)
+		w.insert(d.shape, e.Mask, x)
+		return
+	}
 	var room [32]uint64
 	addrs := b.Addresses(e, &room)
 	if s, ok := d.shape.rows(e.Mask, addrs); ok {

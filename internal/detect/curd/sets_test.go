@@ -125,6 +125,10 @@ func randomAccess(g *rand.Rand, per int, warp int, base uint64) (e event.Event, 
 			addrs = append(addrs, a)
 		}
 	}
+	if !flat && !anywhere && per < 32 && g.IntN(4) > 0 {
+		e.Addr, e.Flags = addrs[0], 0
+		e.InRows(uint8(bits.TrailingZeros(uint(per))), lane, row)
+	}
 	if s := int64(0); flat && !anywhere && g.IntN(4) > 0 {
 		if len(addrs) > 1 {
 			s = lane
