@@ -423,20 +423,13 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 	var notes []note
 	switch {
 	case *c == 0:
-		if p.valued() {
-			var ok bool
-			if valued, ok = d.counts(p, addr); !ok {
-				return false
-			}
+		var ok bool
+		if valued, ok = d.counts(p, addr); !ok {
+			return false
 		}
 		if one := t.one(this, valued || k.side.Write, a.lane); one != 0 {
 			*c = one
-			if !k.discards {
-				d.meetLast(p, addr, nil, met)
-			}
-			if k.side.Write {
-				a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
-			}
+			d.firstAtomic(p, addr, met)
 			return true
 		}
 	default:
@@ -447,24 +440,8 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 		if notes[0].deed&noteAtomics == 0 {
 			return false
 		}
-		for i := range notes {
-			look := &notes[i]
-			if look.deed == 0 {
-				notes = notes[:i]
-				break
-			}
-			if look.deed == this {
-				mine = look
-			}
-			if look.seen != 0 {
-				valued = true
-				if look.deed&noteWrite != 0 {
-					last = look
-				} else {
-					readers = true
-				}
-			}
-		}
+		notes, mine, last, readers = lookAt(notes, this)
+		valued = last != nil || readers
 	}
 	if !k.discards {
 		d.meetLast(p, addr, last, met)
@@ -493,6 +470,39 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 	mine.seen = me
 	a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
 	return true
+}
+
+// lookAt gives those of notes of atomics that are there, that of a deed and that of the last write, nil when there is none, and
+// whether others observed the current value.
+func lookAt(notes []note, this uint32) (there []note, mine, last *note, readers bool) {
+	for i := range notes {
+		o := &notes[i]
+		if o.deed == 0 {
+			return notes[:i], mine, last, readers
+		}
+		if o.deed == this {
+			mine = o
+		}
+		switch {
+		case o.seen == 0:
+		case o.deed&noteWrite != 0:
+			last = o
+		default:
+			readers = true
+		}
+	}
+	return notes, mine, last, readers
+}
+
+// firstAtomic follows the noted access of the actor's lane to a word of which nothing was noted.
+func (d *Detector) firstAtomic(p *page, addr uint64, met *handing) {
+	a := &d.act
+	if !a.class.discards {
+		d.meetLast(p, addr, nil, met)
+	}
+	if a.class.side.Write {
+		a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, a.class)
+	}
 }
 
 // meetLast notes a hand-over by the last write of the word at addr of page p, or, if there is no note of one, what was
@@ -537,6 +547,9 @@ func (d *Detector) room(c *noteCell, notes []note, this, me uint32) *note {
 // counts says whether a word without notes has been written strongly, and not ok if what was written there, or how,
 // means more to an atomic of a lane than that.
 func (d *Detector) counts(p *page, addr uint64) (valued, ok bool) {
+	if !p.valued() {
+		return false, true
+	}
 	if p.quietAt(addr) {
 		return true, true
 	}
