@@ -127,7 +127,7 @@ func (d *Detector) exit(e *event.Event) {
 	}
 }
 
-// access judges the lanes of an access, one after the other.
+// access judges the lanes of an access.
 func (d *Detector) access(b *event.Batch, e *event.Event) {
 	d.serial++
 	c, w := d.block(e.Warp)
@@ -140,12 +140,63 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	case event.Atomic:
 		now.op = atomic
 	}
+	if e.Kind == event.Load && e.Stride == 0 && e.Flags&event.FlagScattered == 0 {
+		d.rows(b, e, c, &now, window)
+		return
+	}
+	d.each(b, e, c, &now, window, e.Mask)
+}
+
+// rows judges loads by lanes in rows, or one row, those of a row of the same granules. Where lanes that know the same meet nothing
+// that any of them may race with, they are one reader.
+func (d *Detector) rows(b *event.Batch, e *event.Event, c *block, now *record, window shadow.Window) {
+	width := 32
+	if !e.Affine() {
+		width = 1 << e.RowShift
+	}
+	for left := e.Mask; left != 0; {
+		first := bits.TrailingZeros32(left)
+		row := left & uint32(uint64(1)<<((first/width+1)*width)-1)
+		left &^= row
+		p := c.warps[now.warp].part(1 << first)
+		now.lanes, now.epoch = row, p.epoch
+		addr := b.AddrOf(e, first)
+		now.addr = uint32(addr)
+		apart := p.mask&row != row
+		for at := addr &^ (granule - 1); at < addr+uint64(e.Size) && !apart; at += granule {
+			now.cover(at, addr, nil)
+			apart = d.memory.Shared(window, at).conflicts(now, p, c.floor)
+		}
+		if apart {
+			d.each(b, e, c, now, window, row)
+			continue
+		}
+		for at := addr &^ (granule - 1); at < addr+uint64(e.Size); at += granule {
+			now.cover(at, addr, nil)
+			d.judge(d.memory.Shared(window, at), now, p, c.floor)
+		}
+	}
+}
+
+// conflicts says that a lane of a load may race with an access taken down.
+func (c *cell) conflicts(now *record, p *part, floor uint32) bool {
+	for i := range c.records {
+		r := &c.records[i]
+		if r.epoch > floor && r.bytes&now.bytes != 0 && r.op != read && p.clock.Behind(r.warp, r.lanes, r.epoch) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// each judges lanes one after the other.
+func (d *Detector) each(b *event.Batch, e *event.Event, c *block, now *record, window shadow.Window, lanes uint32) {
 	var p *part
-	for m := e.Mask; m != 0; m &= m - 1 {
+	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		now.lanes = 1 << lane
 		if p == nil || p.mask&now.lanes == 0 {
-			p = c.warps[w].part(now.lanes)
+			p = c.warps[now.warp].part(now.lanes)
 			now.epoch = p.epoch
 		}
 		addr := b.AddrOf(e, lane)
@@ -156,7 +207,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 		}
 		for at := addr &^ (granule - 1); at < addr+uint64(e.Size); at += granule {
 			now.cover(at, addr, value)
-			d.judge(d.memory.Shared(window, at), &now, p, c.floor)
+			d.judge(d.memory.Shared(window, at), now, p, c.floor)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -225,5 +226,32 @@ func TestRandomStreams(t *testing.T) {
 		if seen[s] < n/20 {
 			t.Errorf("only %d findings of severity %v in %d streams", seen[s], s, n)
 		}
+	}
+}
+
+// TestTogether compares lanes that read the same words, taken together, with the same lanes one by one.
+func TestTogether(t *testing.T) {
+	found := 0
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		b := oracle.Traffic(rng.IntN)
+		for i := range b.Events { // all in shared memory, and more often the same words
+			if e := &b.Events[i]; e.Kind >= event.Load && e.Kind <= event.Atomic {
+				if e.Space = event.Shared; e.Kind == event.Load && e.Flags&event.FlagScattered == 0 && e.Place%2 == 0 {
+					e.Stride = 0
+				}
+			}
+		}
+		whole, apart := Spec.New(detect.Config{}), Spec.New(detect.Config{})
+		whole.Events(b)
+		apart.Events(oracle.Apart(b))
+		x, y := whole.Findings(), apart.Findings()
+		found += len(x)
+		if !reflect.DeepEqual(x, y) {
+			t.Fatalf("seed %d: together\n%+v\nand apart\n%+v\n%s", seed, x, y, oracle.Print(b))
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d findings only", found)
 	}
 }
