@@ -171,6 +171,9 @@ func fitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	if shift == 0 {
 		return false
 	}
+	if e.Mask == ^uint32(0) {
+		return allRows(e, shift, addr)
+	}
 	first := bits.TrailingZeros32(e.Mask)
 	top := first >> shift // its row
 	var stride, rowStride int64
@@ -198,6 +201,26 @@ func fitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	}
 	e.Addr = addr[first]
 	return e.InRows(shift, stride, rowStride)
+}
+
+// allRows is fitRows for all lanes of a warp.
+func allRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
+	n := 1 << shift & 31
+	stride, rowStride := addr[1]-addr[0], addr[n]-addr[0]
+	at := addr[0]
+	for row := 0; row < 32; row += n {
+		odd, x := uint64(0), at
+		for _, a := range addr[row : row+n] {
+			odd |= a ^ x
+			x += stride
+		}
+		if odd != 0 {
+			return false
+		}
+		at += rowStride
+	}
+	e.Addr = addr[0]
+	return e.InRows(shift, int64(stride), int64(rowStride))
 }
 
 // rmwOf names the read-modify-writes that locks are made of.

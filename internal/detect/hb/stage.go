@@ -18,6 +18,7 @@ type stage struct {
 	on     bool
 	strong bool     // a strong access of shared memory was made, whose value may outlive stages
 	at     []uint32 // by warp: the last of its accesses in the tree, 0 for none
+	was    []uint32 // the same when the last stage ended in which it made any
 	log    []uint32 // the accesses, in their order
 	values []uint64 // what they wrote, in their order, as in event.Batch
 }
@@ -40,6 +41,7 @@ type scriptNode struct {
 	scriptStep
 	warp uint32 // within the block
 	next uint32 // that was taken last
+	then uint32 // the first of the stage behind the last that ended here
 }
 
 type scriptEdge struct {
@@ -95,8 +97,9 @@ func (x *scriptStep) event() event.Event {
 func (b *block) beginStage() {
 	s, t := &b.stage, b.launch.scripts
 	if s.on = t != nil && !t.off && !s.strong; s.on && uint32(len(s.at)) != b.wpb {
-		s.at = slices.Grow(s.at[:0], int(b.wpb))[:b.wpb]
+		s.at, s.was = slices.Grow(s.at[:0], int(b.wpb))[:b.wpb], slices.Grow(s.was[:0], int(b.wpb))[:b.wpb]
 		clear(s.at)
+		clear(s.was)
 	}
 }
 
@@ -112,17 +115,22 @@ func (d *Detector) staged(b *event.Batch, e *event.Event, blk *block, wi uint32)
 	}
 	s, t := &blk.stage, blk.launch.scripts
 	at := s.at[wi]
+	n := t.nodes[at].next
 	if at == 0 {
 		at = wi + 1
+		n = t.nodes[max(s.was[wi], at)].then
 	}
-	n := t.nodes[at].next
 	if n == 0 || !t.nodes[n].is(e) {
 		if n = d.follow(t, blk.launch, at, wi, e); n == 0 {
 			d.perform(blk)
 			s.on = false
 			return false
 		}
-		t.nodes[at].next = n
+		if s.at[wi] != 0 {
+			t.nodes[at].next = n
+		} else {
+			t.nodes[max(s.was[wi], at)].then = n
+		}
 	}
 	s.at[wi] = n
 	s.log = append(s.log, n)
@@ -213,7 +221,11 @@ func (d *Detector) endStage(b *block) {
 }
 
 func (s *stage) forget() {
-	clear(s.at)
+	for i, n := range s.at {
+		if n != 0 {
+			s.was[i], s.at[i] = n, 0
+		}
+	}
 	s.log, s.values = s.log[:0], s.values[:0]
 }
 

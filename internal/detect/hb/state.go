@@ -190,7 +190,7 @@ func (s *spareBlocks) take(n uint32) *block {
 		x.arrivals = x.arrivals[:0]
 	}
 	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1},
-		stage: stage{at: b.stage.at[:0], log: b.stage.log[:0], values: b.stage.values[:0]}}
+		stage: stage{at: b.stage.at[:0], was: b.stage.was[:0], log: b.stage.log[:0], values: b.stage.values[:0]}}
 	return b
 }
 
