@@ -13,8 +13,8 @@ Every detector on the bare engine %s, on one core: time of the launches with its
 engine. The papers measure other things on other machines, so that their ratios are goals rather than comparisons. hirace: 7.5 times
 on the mean of 5105 runs of graph kernels, 1.08 on the median (002, section V). iguard: 30 on the same runs (002), 3.6 on programs of
 000 (table 3). scord is hardware: 1.35 (003, section V). curd: 2.9 (001, section 6.6). barracuda+ and gwcp: 5.2 and 7.1 over empty
-callbacks, 72 and 97 over the program alone (000, section 6.4). barracuda: up to 3700 (001, section 5.6). barracuda and curd want
-warps in lockstep.
+callbacks, 72 and 97 over the program alone (000, section 6.4). barracuda: up to 3700 (001, section 5.6). barracuda and curd run warps
+in lockstep; the bare engine they are compared with does not.
 
 The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, as the detector counts
 what it holds at the end of a launch. **digest** is of the results, and those with each detector equal it.`
@@ -159,6 +159,26 @@ func (d *Detectors) growthTables(p *page) {
 			t = append(t, g.row(name, func(s *GrowthStep) *Cost { return &s.Costs[j] }))
 		}
 		p.table(t)
+		g.remarks(p, d.Names)
+	}
+}
+
+// remarks says why numbers are lacking.
+func (g *DetectorGrowth) remarks(p *page, names []string) {
+	first := true
+	for j, name := range names {
+		for i := range g.Steps {
+			why := g.Steps[i].Costs[j].Why
+			if why == "" {
+				continue
+			}
+			if first {
+				p.say("")
+				first = false
+			}
+			p.say("- `%s` on %d blocks %s.", name, g.Steps[i].Blocks, why)
+			break // with more blocks for the same reason
+		}
 	}
 }
 

@@ -100,6 +100,7 @@ func TestDetectorText(t *testing.T) {
 		"| none | 2.00 | 0 |",
 		"| x | 4.00 | 2.00 |",
 		"| y | - | - |",
+		"- `y` on 4 blocks no.",
 		"| a | 5 | x | 2.00 | 3.00 | 1.50 | 1.00 | 4.00 | 4.00 |",
 		"| b | 5 | x | 2.00 | - | - | 1.00 | - | - |",
 		"`x` without compression on b did not end within 10s.",

@@ -16,6 +16,9 @@
 // within a warp, of one instruction and of two. Lanes that run together are missed here too (their figure 1); should theirs
 // have parted, option its=off is that tool. Like ScoRD it reports critical sections and handovers whose accesses are
 // weak. What host and other kernels do is not seen.
+//
+// Words that lanes of one warp left in the same order are held as one record until something tells them apart (package shadow,
+// Lines); what is found does not depend on it.
 package iguard
 
 import (

@@ -9,6 +9,9 @@
 // locks it held, and the flags Modified, BlkShared, DevShared, IsAtom, Scope and Strong. Everything is of warps: lanes of one
 // warp never race.
 //
+// That is the hardware. Here words that lanes of one warp left in the same order are held as one record until something tells
+// them apart (package shadow, Lines), and MemoryBytes counts what is held.
+//
 // # What it judges
 //
 // An access is let pass when it is the first (table III, a), when its warp alone has accessed the location (b), or when the
