@@ -59,14 +59,6 @@ func (m *Memory[T]) Global(addr uint64) *T {
 	return &(*p)[n%pageCells]
 }
 
-// Row gives up to n cells of consecutive granules of global memory, the first that of the byte at addr: at least one, and
-// fewer than n where a page ends.
-func (m *Memory[T]) Row(addr uint64, n int) []T {
-	first := m.Global(addr)
-	at := int(addr >> m.shift % pageCells)
-	return unsafe.Slice(first, min(n, pageCells-at))
-}
-
 // Shared gives the cell of the granule that holds the byte at offset of a shared window.
 func (m *Memory[T]) Shared(w Window, offset uint64) *T {
 	if m.pages == nil || m.window != w {
