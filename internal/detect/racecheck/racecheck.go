@@ -39,8 +39,8 @@ type Detector struct {
 
 // cell is the accesses of a granule that later ones are compared with.
 type cell struct {
-	records []record // the first two in few
-	few     [2]record
+	records []record // the first ones in few
+	few     [4]record // as many as the tile of a stencil needs
 }
 
 // record is the access of one thread, or the same access of several lanes of a warp that do not write.
