@@ -39,7 +39,7 @@ type Detector struct {
 
 // cell is the accesses of a granule that later ones are compared with.
 type cell struct {
-	records []record // the first ones in few
+	records []record  // the first ones in few
 	few     [4]record // as many as the tile of a stencil needs
 }
 
