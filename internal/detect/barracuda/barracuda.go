@@ -16,6 +16,7 @@ const (
 )
 
 var options = []detect.Option{
+	{Name: "compress", Doc: "whether clocks are kept in the paper's formats, or, off, with a number for each thread that is known; findings are the same", Values: []string{"on", "off"}},
 	{Name: "prune", Doc: "Leave out accesses that repeat one of the same stretch of code, as the instrumentation does.", Values: []string{"on", "off"}},
 	{Name: "same-value", Doc: "Whether lanes that write the same value in one instruction race.", Values: []string{"ignore", "report"}},
 }
@@ -46,6 +47,7 @@ type Detector struct {
 	plus      bool // barracuda+
 	pruned    bool
 	sameValue bool // report it
+	each      bool // clocks have a number for each thread
 
 	launch   event.Launch
 	wpb      uint32
@@ -91,7 +93,7 @@ type block struct {
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
 	spec := detect.Spec{Name: name, Options: options}
-	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report",
+	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report", each: spec.Option(c, "compress") == "off",
 		segments: shadow.New[segment](segmentBytes), tally: tally.New(spec.Name), parts: map[divergence]int{}}
 	d.begin(&event.Launch{})
 	return d
@@ -139,6 +141,7 @@ func (d *Detector) Events(b *event.Batch) {
 			w.stretch()
 			if d.plus {
 				d.join(w, e.Mask)
+				d.spread(w, e.Mask)
 			}
 		case event.Exit:
 			d.exit(b, e)

@@ -75,6 +75,7 @@ func (d *Detector) whole(c *block) {
 		v := view{mask: w.live, local: top, peer: top, warp: top, block: top, rest: rest}
 		d.tick(&v)
 		w.views = append(w.views[:0], v)
+		d.spread(w, w.live)
 	}
 }
 
@@ -91,6 +92,7 @@ func (d *Detector) some(m *meeting) {
 	for _, a := range m.waiting {
 		if v := d.join(a.w, a.mask); v != nil {
 			v.rest = d.joiner.Join(v.rest, all)
+			d.spread(a.w, a.mask)
 		}
 	}
 }

@@ -49,6 +49,8 @@
 //     of them; barracuda+ keeps the filter, and option same-value=report turns it off in either.
 //   - Pruning (section 5.5.1) knows registers and basic blocks; prune.go says what stands in for them. Option
 //     prune=off turns it off.
+//   - option compress=off gives each thread a clock of its own with a number for each other, after whatever changes what it
+//     knows of others: what the compression of section 5.5.3 is compared with. Findings are the same.
 //
 // # Barracuda+
 //

@@ -271,7 +271,10 @@ func (p *program) complete(n int) {
 
 // racesOf gives what a detector says of a stream, access by access.
 func racesOf(b *event.Batch, plus bool, size int, each func(d *Detector, i int)) map[string]bool {
-	d := newTest(plus, "off")
+	return racesBy(newTest(plus, "off"), b, size, each)
+}
+
+func racesBy(d *Detector, b *event.Batch, size int, each func(d *Detector, i int)) map[string]bool {
 	out := map[string]bool{}
 	d.witness = func(a *access, lane int, addr uint64, n int, r race) {
 		for x := addr; x < addr+uint64(n); x++ {
@@ -380,6 +383,31 @@ func TestRandomPrograms(t *testing.T) {
 			t.Errorf("%d of %d programs have a race: the comparison shows little", racy, n)
 		}
 		t.Logf("plus %v: %d of %d have a race", plus, racy, n)
+	}
+}
+
+// TestCompress compares the detectors with themselves when every thread has a clock of its own, with a number for each other.
+func TestCompress(t *testing.T) {
+	for _, plus := range []bool{false, true} {
+		grown := 0
+		for seed := range 600 {
+			b := randomProgram(rand.New(rand.NewPCG(uint64(seed), 8)), !plus)
+			on, off := newTest(plus, "off"), newTest(plus, "off")
+			off.each = true
+			var held [2]uint64
+			want := racesBy(on, b, 7, func(d *Detector, _ int) { held[0] = max(held[0], d.MemoryBytes()) })
+			got := racesBy(off, b, 7, func(d *Detector, _ int) { held[1] = max(held[1], d.MemoryBytes()) })
+			if text(got) != text(want) {
+				t.Fatalf("plus %v, seed %d\n%s\nof clocks with numbers for each alone:\n%s\n\nof compressed ones alone:\n%s",
+					plus, seed, show(b), text(without(got, want)), text(without(want, got)))
+			}
+			if held[1] > held[0] {
+				grown++
+			}
+		}
+		if grown < 300 {
+			t.Errorf("plus %v: clocks took more memory without compression in %d of 600 programs only", plus, grown)
+		}
 	}
 }
 

@@ -115,6 +115,7 @@ func (d *Detector) synchronise(w *warp, e *event.Event, lanes uint32, what role,
 		if what&releases != 0 {
 			d.tick(part)
 		}
+		d.spread(w, same)
 	}
 }
 

@@ -2,6 +2,7 @@ package barracuda
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
@@ -153,6 +154,24 @@ func (d *Detector) join(w *warp, mask uint32) *view {
 	w.views = w.views[:len(w.views)-len(parts)]
 	w.views = append(w.views, out)
 	return &w.views[len(w.views)-1]
+}
+
+// spread gives each lane of mask a clock of its own, with a number for each thread that it knows of, where clocks are not to be
+// compressed.
+func (d *Detector) spread(w *warp, mask uint32) {
+	if !d.each {
+		return
+	}
+	parts := slices.Clone(w.part(mask & w.live))
+	w.views = w.views[:len(w.views)-len(parts)]
+	for i := range parts {
+		v := &parts[i]
+		for m := v.mask; m != 0; m &= m - 1 {
+			one := v.narrow(m&-m, w.exist)
+			one.rest = d.export(w, &one, one.mask, one.rest).Expanded(int(d.wpb))
+			w.views = append(w.views, one)
+		}
+	}
 }
 
 // outside joins what parts know of the lanes of the warp beyond mask, their union.
