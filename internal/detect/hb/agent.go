@@ -42,8 +42,8 @@ func (d *Detector) begin(info event.Launch) {
 	a := d.agentOf(info.Agent)
 	a.next()
 	l := newLaunch(info, a.knows, &d.spare)
-	if !d.cellsOnly {
-		l.scripts = newScripts(l.wpb)
+	if !d.cellsOnly && l.wpb <= 32 {
+		l.scripts = newScripts()
 	}
 	d.launches[info.ID] = l
 }

@@ -11,7 +11,7 @@ import (
 // A stage is what a block does between two barriers at which all of its live threads meet. As long as nothing else
 // synchronises and its accesses of shared memory are weak, whether they race depends on nothing but which accesses each warp
 // made: threads of different warps, and lanes of one, are not ordered at all, and no access of another stage counts. So they
-// are not judged as they come. Each warp's are followed in a tree of the launch, in which a way from a root says what a warp
+// are not judged as they come. Each warp's are followed in a tree of the launch, in which a way from the root says what a warp
 // did; when the stage ends, warps that went ways on which nothing raced before have no race now. Otherwise, and where
 // anything else happens within the stage, the accesses are judged then, in their order: see perform.
 type stage struct {
@@ -19,29 +19,29 @@ type stage struct {
 	strong bool     // a strong access of shared memory was made, whose value may outlive stages
 	at     []uint32 // by warp: the last of its accesses in the tree, 0 for none
 	was    []uint32 // the same when the last stage ended in which it made any
-	log    []uint32 // the accesses, in their order
+	log    []uint32 // the accesses, in their order: node<<5 | warp within the block
 	values []uint64 // what they wrote, in their order, as in event.Batch
 }
 
-func newScripts(wpb uint32) *scripts {
-	return &scripts{nodes: make([]scriptNode, wpb+1), edges: map[scriptEdge]uint32{}, clean: map[uint64][]uint32{}}
+func newScripts() *scripts {
+	return &scripts{nodes: make([]scriptNode, 1), edges: map[scriptEdge]uint32{}, clean: map[uint64][]uint32{}}
 }
 
-// scripts are the trees of a launch, by warp of a block, and the ways on which nothing raced.
+// scripts are the tree of a launch and the ways on which nothing raced.
 type scripts struct {
-	nodes  []scriptNode // those up to the number of warps of a block are the roots
-	edges  map[scriptEdge]uint32
-	clean  map[uint64][]uint32 // by hash: stage.at
-	hits   int                 // accesses that were not judged
-	broken int                 // stages in which something else happened
+	nodes  []scriptNode          // 0 is the root
+	edges  map[scriptEdge]uint32 // but for those to a node's first
+	clean  map[uint64][]uint32   // by hash: stage.at
+	hits   int                   // accesses that were not judged
+	broken int                   // stages in which something else happened
 	off    bool
 }
 
 type scriptNode struct {
 	scriptStep
-	warp uint32 // within the block
-	next uint32 // that was taken last
-	then uint32 // the first of the stage behind the last that ended here
+	first uint32 // child
+	next  uint32 // the child that was taken last
+	then  uint32 // the first access of the stage behind the last that ended here
 }
 
 type scriptEdge struct {
@@ -117,23 +117,22 @@ func (d *Detector) staged(b *event.Batch, e *event.Event, blk *block, wi uint32)
 	at := s.at[wi]
 	n := t.nodes[at].next
 	if at == 0 {
-		at = wi + 1
-		n = t.nodes[max(s.was[wi], at)].then
+		n = t.nodes[s.was[wi]].then
 	}
 	if n == 0 || !t.nodes[n].is(e) {
-		if n = d.follow(t, blk.launch, at, wi, e); n == 0 {
+		if n = d.follow(t, blk.launch, at, e); n == 0 {
 			d.perform(blk)
 			s.on = false
 			return false
 		}
-		if s.at[wi] != 0 {
+		if at != 0 {
 			t.nodes[at].next = n
 		} else {
-			t.nodes[max(s.was[wi], at)].then = n
+			t.nodes[s.was[wi]].then = n
 		}
 	}
 	s.at[wi] = n
-	s.log = append(s.log, n)
+	s.log = append(s.log, n<<5|wi)
 	w := &blk.warps[wi]
 	w.used |= e.Mask
 	w.usedSmem |= e.Mask
@@ -159,7 +158,10 @@ func valueWords(e *event.Event) int {
 }
 
 // follow gives the node behind another that an access leads to, made when there is none; 0 when scripts are of no use.
-func (d *Detector) follow(t *scripts, l *launch, from, wi uint32, e *event.Event) uint32 {
+func (d *Detector) follow(t *scripts, l *launch, from uint32, e *event.Event) uint32 {
+	if n := t.nodes[from].first; n != 0 && t.nodes[n].is(e) {
+		return n
+	}
 	k := scriptEdge{from, stepOf(e)}
 	n, ok := t.edges[k]
 	if ok {
@@ -173,8 +175,12 @@ func (d *Detector) follow(t *scripts, l *launch, from, wi uint32, e *event.Event
 	}
 	d.classOf(l, e) // classes are numbered in the order of first execution
 	n = uint32(len(t.nodes))
-	t.nodes = append(t.nodes, scriptNode{scriptStep: k.scriptStep, warp: wi})
-	t.edges[k] = n
+	t.nodes = append(t.nodes, scriptNode{scriptStep: k.scriptStep})
+	if p := &t.nodes[from]; p.first == 0 {
+		p.first = n
+	} else {
+		t.edges[k] = n
+	}
 	return n
 }
 
@@ -236,11 +242,10 @@ func (d *Detector) perform(b *block) {
 	rest := event.Batch{Values: s.values}
 	val := 0
 	for _, n := range s.log {
-		x := &t.nodes[n]
-		e := x.event()
-		e.Launch, e.Warp, e.Val = b.info.ID, b.first+x.warp, uint32(val)
+		e := t.nodes[n>>5].event()
+		e.Launch, e.Warp, e.Val = b.info.ID, b.first+(n&31), uint32(val)
 		val += valueWords(&e)
-		d.judge(&rest, &e, b, x.warp)
+		d.judge(&rest, &e, b, n&31)
 	}
 	s.forget()
 }
