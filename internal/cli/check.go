@@ -42,7 +42,7 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 	}
 	if isCorpus(args[0]) {
 		if len(args) > 1 {
-			return 0, usagef("check takes one name of the corpus")
+			return 0, usagef("check takes one name of the corpus; flags stand before it")
 		}
 		return checkCorpus(ctx, e, o, args[0])
 	}

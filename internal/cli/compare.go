@@ -116,7 +116,7 @@ func foundBy(r *report.Report, f *report.Finding) string {
 
 func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) > 1 {
-		return 0, usagef("compare takes one name of the corpus")
+		return 0, usagef("compare takes one name of the corpus; flags stand before it")
 	}
 	programs, one, err := corpusPrograms(args[0])
 	if err != nil {

@@ -26,7 +26,7 @@ func irregularWords(name string) (words []string, ok bool) {
 // compareIrregular judges detectors on runs of the suite. Findings of a single run are printed.
 func compareIrregular(ctx context.Context, e *env, o *options, args, words []string) (int, error) {
 	if len(args) > 1 {
-		return 0, usagef("compare takes one name of the corpus")
+		return 0, usagef("compare takes one name of the corpus; flags stand before it")
 	}
 	runs, err := session.IrregularRuns(words...)
 	var unknown *session.UnknownWord
