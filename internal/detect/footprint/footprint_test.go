@@ -4,7 +4,7 @@ import "testing"
 
 type node struct {
 	next *node
-	data [4]uint64
+	_    [4]uint64
 }
 
 type mixed struct {
