@@ -27,10 +27,10 @@ func spec() detect.Spec {
 		Doc:     "HiRace: a machine of 25 states that condenses all accesses to a location into one word; barriers and scoped atomics.",
 		Source:  "HiRace, sections III and IV, figures 1 to 4, algorithm 1",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{machineOption, clockOption},
+		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{machine: derive(), tally: tally.New("hirace"), segments: shadow.New[segment](segmentBytes), bytes: shadow.New[cell](1)}
+		d := &Detector{machine: derive(), tally: tally.New("hirace"), segments: shadow.New[segment](segmentBytes), bytes: shadow.New[cell](1), bounds: boundsOf(&s, c)}
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
 		}
@@ -46,6 +46,7 @@ type Detector struct {
 	lastTick uint32 // the greatest value of a clock
 	tally    *tally.Tally
 	notes    []string
+	bounds   bounds
 
 	segments *shadow.Memory[segment]
 	bytes    *shadow.Memory[cell] // of words that a narrower access has split
@@ -97,10 +98,14 @@ func (d *Detector) Events(b *event.Batch) {
 		case !d.running || e.Launch != d.launch.ID:
 		case e.Kind == event.KernelEnd:
 			d.running = false
+			d.say(d.bounds.end(&d.launch))
+		case !d.bounds.tracks(e.Warp, d.perBlock):
 		case e.Kind <= event.Atomic:
 			d.sequence++
 			if e.Space == event.Global || e.Space == event.Shared {
-				d.access(b, e)
+				if b, e := d.bounds.admit(b, e); e != nil {
+					d.access(b, e)
+				}
 			}
 		case e.Kind == event.WarpSync:
 			d.warpSync(e)
@@ -120,6 +125,7 @@ func (d *Detector) begin(l *event.Launch) {
 	d.segments.Clear()
 	d.bytes.Clear()
 	d.spare, d.expanded = nil, 0
+	d.say(d.bounds.begin(l))
 	d.free = nil
 	n := l.Grid.Count() * uint64(d.perBlock)
 	if n > 1<<(threadBits-5) {
@@ -129,10 +135,17 @@ func (d *Detector) begin(l *event.Launch) {
 	d.warps, d.blocks = make([]warpState, n), make([]*blockState, n/uint64(d.perBlock))
 }
 
+// say notes what was not checked, if anything.
+func (d *Detector) say(note string) {
+	if note != "" {
+		d.notes = append(d.notes, note)
+	}
+}
+
 // discontinue stops the checking of the launch, with a warning (footnote 3 of the paper).
 func (d *Detector) discontinue(format string, args ...any) {
 	d.running = false
-	d.notes = append(d.notes, fmt.Sprintf("hirace stopped checking launch %d of kernel %s: %s. Races after that are not reported.",
+	d.say(fmt.Sprintf("hirace stopped checking launch %d of kernel %s: %s. Races after that are not reported.",
 		d.launch.ID, d.launch.Kernel, fmt.Sprintf(format, args...)))
 }
 
@@ -257,7 +270,7 @@ func (d *Detector) set(warp, mask, clock uint32, shift int) {
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
 
-// Notes implements detect.Noted: the launches that were not checked to their end.
+// Notes implements detect.Noted: what was not checked of launches.
 func (d *Detector) Notes() []string { return d.notes }
 
 // MemoryBytes implements detect.Metered: words with the places beside them, and the clocks.

@@ -1,0 +1,101 @@
+package hirace
+
+import (
+	"fmt"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// What the paper's users configure to save memory (section IV): which groups of threads are monitored, where some can stand
+// for all, and a bound for metadata.
+var (
+	groupsOption = detect.Option{Name: "groups", Doc: "whose accesses are tracked: all blocks', or those of the first so many, which stand for the others",
+		Values: []string{"all", "16", "4", "2"}}
+	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
+		Values: []string{"all", "1M", "64K", "1K"}}
+)
+
+// bounds is what is tracked of a launch.
+type bounds struct {
+	groups   uint64 // blocks; 0: all
+	segments int    // of global memory; 0: any number
+	admitted map[uint64]bool
+	refused  bool // an access was left out for want of segments
+	rest     event.Batch
+}
+
+func boundsOf(s *detect.Spec, c detect.Config) bounds {
+	return bounds{
+		groups:   map[string]uint64{"16": 16, "4": 4, "2": 2}[s.Option(c, groupsOption.Name)],
+		segments: map[string]int{"1M": 1 << 20, "64K": 1 << 16, "1K": 1 << 10}[s.Option(c, wordsOption.Name)] / segmentWords,
+	}
+}
+
+// begin forgets what was admitted in the launch before. It gives what is to be said of groups that are not tracked.
+func (x *bounds) begin(l *event.Launch) string {
+	x.admitted, x.refused = nil, false
+	if x.groups == 0 || l.Grid.Count() <= x.groups {
+		return ""
+	}
+	return fmt.Sprintf("hirace tracked the first %d of the %d blocks of launch %d of kernel %s, as groups=%d asks.",
+		x.groups, l.Grid.Count(), l.ID, l.Kernel, x.groups)
+}
+
+// tracks says whether the block of a warp is one whose threads are tracked.
+func (x *bounds) tracks(warp, perBlock uint32) bool {
+	return x.groups == 0 || uint64(warp/perBlock) < x.groups
+}
+
+// admit leaves of an access those lanes whose words have metadata or still may get some: the first come first. The access and
+// batch that it gives hold until the next call; without such a lane, the access is nil.
+func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Event) {
+	if x.segments == 0 || e.Space != event.Global {
+		return b, e
+	}
+	if x.admitted == nil {
+		x.admitted = map[uint64]bool{}
+	}
+	mask := uint32(0)
+	x.rest.Addrs = x.rest.Addrs[:0]
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		addr := b.AddrOf(e, lane)
+		if x.fits(addr/segmentBytes) && x.fits((addr+uint64(e.Size)-1)/segmentBytes) {
+			mask |= 1 << lane
+			x.rest.Addrs = append(x.rest.Addrs, addr)
+		}
+	}
+	switch mask {
+	case e.Mask:
+		return b, e
+	case 0:
+		x.refused = true
+		return nil, nil
+	}
+	x.refused = true
+	part := *e
+	part.Mask, part.Side, part.Flags = mask, 0, part.Flags&^event.FlagRows|event.FlagScattered
+	return &x.rest, &part
+}
+
+func (x *bounds) fits(segment uint64) bool {
+	if x.admitted[segment] {
+		return true
+	}
+	if len(x.admitted) == x.segments {
+		return false
+	}
+	x.admitted[segment] = true
+	return true
+}
+
+// end gives what is to be said of accesses that were left out.
+func (x *bounds) end(l *event.Launch) string {
+	if !x.refused {
+		return ""
+	}
+	return fmt.Sprintf("hirace kept metadata for the first %d words of global memory that launch %d of kernel %s accessed, as words bounds it. Races elsewhere are not reported.",
+		x.segments*segmentWords, l.ID, l.Kernel)
+}
