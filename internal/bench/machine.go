@@ -27,7 +27,7 @@ type Setup struct {
 	Discard bool
 	// Warm runs the kernel once before, without telling the detector, so that the time holds no preparation of code.
 	Warm bool
-	// Meter measures the memory in use, which costs time.
+	// Meter asks Detector how much metadata it holds, which costs time.
 	Meter bool
 }
 
@@ -41,10 +41,9 @@ type Run struct {
 	Results  [][]byte
 	Findings []detect.Finding
 	Faults   []simt.Fault
-	// Memory is, with Setup.Meter, the heap in use beyond that before, in bytes, at the end of a launch, the most of all
-	// launches: of detector and engine. Counted says that the detector counts its memory, and then it is what that says.
-	Memory  uint64
-	Counted bool
+	// Memory is, with Setup.Meter, the metadata of the detector at the end of a launch in bytes, the most of all launches; 0
+	// when it does not count.
+	Memory uint64
 }
 
 // Execute runs a problem of kernel k.
@@ -87,12 +86,8 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 		m.judges = detect.NewJudges(runtime.GOMAXPROCS(0), detector)
 		sink.to = m.judges
 	}
-	if s.Meter {
-		m := &meter{before: heap(), run: run}
-		if detector != nil {
-			m.sink = detector
-		}
-		sink.to = m
+	if c, ok := detector.(detect.Metered); ok && s.Meter {
+		sink.to = &meter{sink: detector, metered: c, run: run}
 	}
 	if err := m.host(); err != nil {
 		return nil, fmt.Errorf("%s: %w", k.Name, err)
@@ -132,47 +127,21 @@ func (r *relay) Take(b *event.Batch) {
 	}
 }
 
-// meter measures memory before the last events of each launch, when there is most of it.
+// meter asks a detector for its metadata before the last events of each launch, when there is most of it.
 type meter struct {
-	sink   event.Sink // nil: none
-	before uint64
-	run    *Run
+	sink    event.Sink
+	metered detect.Metered // the same
+	run     *Run
 }
 
 // Events implements event.Sink.
 func (m *meter) Events(b *event.Batch) {
-	before, end, ok := b.CutEnd()
-	if !ok {
-		m.pass(b)
-		return
+	if before, end, ok := b.CutEnd(); ok {
+		m.sink.Events(&before)
+		m.run.Memory = max(m.run.Memory, m.metered.MemoryBytes())
+		b = &end
 	}
-	m.pass(&before)
-	m.measure()
-	m.pass(&end)
-}
-
-func (m *meter) pass(b *event.Batch) {
-	if m.sink != nil {
-		m.sink.Events(b)
-	}
-}
-
-func (m *meter) measure() {
-	var now uint64
-	if c, ok := m.sink.(detect.Metered); ok {
-		now, m.run.Counted = c.MemoryBytes(), true
-	} else if h := heap(); h > m.before {
-		now = h - m.before
-	}
-	m.run.Memory = max(m.run.Memory, now)
-}
-
-// heap is the memory in use after a collection.
-func heap() uint64 {
-	var s runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc
+	m.sink.Events(b)
 }
 
 // machine drives a device. It implements Machine.

@@ -216,22 +216,14 @@ func (o *Options) count(ctx context.Context, k *Kernel, s *series) error {
 	return nil
 }
 
-// meter measures the detector's memory: what is in use with it beyond what is in use without it. Where a run does not end
-// within the bound, the row says so.
+// meter asks for the detector's metadata. Where a run does not end within the bound, the row says so.
 func (o *Options) meter(ctx context.Context, k *Kernel, s *series) error {
 	bare := time.Duration(s.row.First * float64(time.Second))
-	var memory [2]float64
-	for i, discard := range []bool{false, true} {
-		run, why, err := k.bounded(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Discard: discard, Meter: true}, boundFor(bare))
-		if s.row.Why = why; err != nil || why != "" {
-			return err
-		}
-		memory[i] = float64(run.Memory)
-		if run.Counted {
-			break
-		}
+	run, why, err := k.bounded(ctx, s.problem, Setup{Engine: s.engine.New, Detector: &o.Detector, Meter: true}, boundFor(bare))
+	if s.row.Why = why; err != nil || why != "" {
+		return err
 	}
-	s.row.MetadataPerByte = max(0, memory[0]-memory[1]) / float64(s.problem.Bytes())
+	s.row.MetadataPerByte = float64(run.Memory) / float64(s.problem.Bytes())
 	return nil
 }
 

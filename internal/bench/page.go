@@ -204,7 +204,6 @@ made within one run, of measurements taken in turns, and are medians of %d round
   the code (parsing, optimising) is not counted where a launch takes less than a second.
 - **events/bare**: with the events made that the detector asks for, and thrown away. **%s/bare**: with the detector.
 - **metadata B/B**: bytes of the detector's memory for each byte of the kernel's buffers, at the end of a launch, when there is most of it.
-  Where the detector does not count them itself, it is the heap in use after a collection, beyond that of a run without detector.
 - **warp-instr. kept/default**: warp-instructions that the engine executes for that PTX, over those of nvcc's own optimised PTX run as it is
   by the reference engine. **default/default**: the same of nvcc's optimised PTX on this engine.
 - **digest**: of the results, FNV-1a of their bytes. "=" says that the engine's results, bare and watched, equal those of the native code bit by

@@ -7,6 +7,30 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
+// format is one of the forms that the clock of a thread is stored in (section 5.5.3, figure 5.9).
+type format uint8
+
+// The formats.
+const (
+	converged      format = iota // the whole warp is active: one own clock, one of the block
+	diverged                     // some lanes are active; one clock for all others
+	nestedDiverged               // some lanes are active; a clock for each other
+	sparseVC                     // single threads elsewhere are known as well
+)
+
+// format names the form that v is in.
+func (v *view) format(exist uint32) format {
+	switch {
+	case v.rest != nil:
+		return sparseVC
+	case v.nested != nil:
+		return nestedDiverged
+	case v.mask != exist:
+		return diverged
+	}
+	return converged
+}
+
 // times are the own times of a thread at one of its accesses: as the figures count, and as the detector does.
 type times struct{ plain, stored int }
 
@@ -18,7 +42,7 @@ func TestClocks(t *testing.T) {
 		n = 100
 	}
 	for _, plus := range []bool{false, true} {
-		var formats [SparseVC + 1]int
+		var formats [sparseVC + 1]int
 		for seed := range n {
 			b := randomProgram(rand.New(rand.NewPCG(uint64(seed), 9)), !plus)
 			d := newTest(plus, "off")
@@ -48,7 +72,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-func compareClocks(t *testing.T, m *model, d *Detector, acts map[int][]times, formats *[SparseVC + 1]int, seed, i int) {
+func compareClocks(t *testing.T, m *model, d *Detector, acts map[int][]times, formats *[sparseVC + 1]int, seed, i int) {
 	for _, c := range d.resident {
 		for _, w := range c.warps {
 			if w == nil {

@@ -7,17 +7,6 @@ import (
 	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
-// Format is one of the forms that the clock of a thread is stored in (section 5.5.3, figure 5.9).
-type Format uint8
-
-// The formats.
-const (
-	Converged      Format = iota // the whole warp is active: one own clock, one of the block
-	Diverged                     // some lanes are active; one clock for all others
-	NestedDiverged               // some lanes are active; a clock for each other
-	SparseVC                     // single threads elsewhere are known as well
-)
-
 // view is the vector clock of every lane of mask (C_t of figure 5.4), which differ in their own entries only. Times that
 // distinguish nothing are left out of numbering, as the paper's barriers do: where threads join, all go on from the highest
 // clock among them. What is ordered with what is the same as with figure 5.4's counting (TestClocks).
@@ -29,19 +18,6 @@ type view struct {
 	block  uint32      // what all know of the other warps of the block, at least
 	nested *[32]uint32 // what all know of the lanes that are not in mask; not changed once made
 	rest   *clock.Grid // what is known besides: the sparse part
-}
-
-// format names the form that v is in.
-func (v *view) format(exist uint32) Format {
-	switch {
-	case v.rest != nil:
-		return SparseVC
-	case v.nested != nil:
-		return NestedDiverged
-	case v.mask != exist:
-		return Diverged
-	}
-	return Converged
 }
 
 // ofLane is what lane self of v.mask knows of lane u of its warp, the sparse part aside.

@@ -59,11 +59,7 @@ func TestLitmus(t *testing.T) {
 		for option, want := range map[string]string{"derived": c.want, "published": strings.Replace(c.published, "=", c.want, 1)} {
 			d := Spec.New(detect.Config{Options: map[string]string{"machine": option}})
 			d.Events(do(litmus.Launch(2), c.line))
-			var kinds []string
-			for _, f := range d.Findings() {
-				kinds = append(kinds, string(f.Kind))
-			}
-			if got := strings.Join(kinds, ", "); got != want {
+			if got := kinds(d.Findings()); got != want {
 				t.Errorf("%s: %q gives %q with the %s machine, want %q", c.what, c.line, got, option, want)
 			}
 		}
