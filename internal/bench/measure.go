@@ -54,7 +54,9 @@ type Row struct {
 	BareOverNative  float64 `json:"bare_over_native,omitempty"`
 	EventsOverBare  float64 `json:"events_over_bare"`
 	WatchedOverBare float64 `json:"watched_over_bare"`
-	MetadataPerByte float64 `json:"metadata_per_byte"` // of the buffers
+	// WatchedOverNative is what a user waits for beside the program itself.
+	WatchedOverNative float64 `json:"watched_over_native,omitempty"`
+	MetadataPerByte   float64 `json:"metadata_per_byte"` // of the buffers
 	// Warp-instructions of this engine, over those of the reference engine on what nvcc makes by default.
 	KeptOverDefault    float64 `json:"kept_over_default"`
 	DefaultOverDefault float64 `json:"default_over_default"`
@@ -233,6 +235,7 @@ func (s *series) finish() Row {
 	r.BareOverNative = medianRatio(s.bare, s.native)
 	r.EventsOverBare = medianRatio(s.events, s.bare)
 	r.WatchedOverBare = medianRatio(s.watched, s.bare)
+	r.WatchedOverNative = medianRatio(s.watched, s.native)
 	return r
 }
 
