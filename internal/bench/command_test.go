@@ -94,9 +94,9 @@ func TestText(t *testing.T) {
 	r := &Report{CPU: "a processor", Cores: 2, Compiler: "cc", Detector: "hb", Rounds: 3,
 		Rows: []Row{
 			{Kernel: "a", Engine: "e", Coalesced: true, Size: 10, Lanes: 5e6, Native: 0.001, Bare: 0.1, BareOverNative: 100, EventsOverBare: 1.5,
-				WatchedOverBare: 2, MetadataPerByte: 0.5, KeptOverDefault: 1.2, DefaultOverDefault: 1, Digest: "d1", Exact: true},
+				WatchedOverBare: 2, WatchedOverNative: 200, MetadataPerByte: 0.5, KeptOverDefault: 1.2, DefaultOverDefault: 1, Digest: "d1", Exact: true},
 			{Kernel: "b", Engine: "e", Size: 10, Lanes: 5e6, Native: 0.001, Bare: 0.1, BareOverNative: 25, EventsOverBare: 1.5,
-				WatchedOverBare: 8, MetadataPerByte: 2, KeptOverDefault: 1.2, DefaultOverDefault: 1, Digest: "d2"},
+				WatchedOverBare: 8, WatchedOverNative: 200, MetadataPerByte: 2, KeptOverDefault: 1.2, DefaultOverDefault: 1, Digest: "d2"},
 			{Kernel: "c", Engine: "f", Bare: 0.1, Digest: "d3", Wrong: "finding"},
 		},
 		Peaks: []Peak{{"e", 1 << 20, true, 8 << 20, 50 << 20}},
@@ -110,11 +110,11 @@ func TestText(t *testing.T) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))
 	}
 	for _, want := range []string{
-		"| a | 10 | 5.00 | 50.0 | 1.00 | 100 | 1.50 | 2.00 | 0.50 | 1.20 | 1.00 | d1 | = |",
-		"| b | 10 | 5.00 | 50.0 | 1.00 | 25.0 | 1.50 | 8.00 | 2.00 | 1.20 | 1.00 | d2 | ≈ |",
-		"| geometric mean | | | 50.0 | | 50.0 | 1.50 | 4.00 | 1.00 | 1.20 | 1.00 | | |",
-		"| of scattered | | | 50.0 | | 25.0 | 1.50 | 8.00 | 2.00 | 1.20 | 1.00 | | |",
-		"| c | 0 | | | | | | | 0.00 | 0.00 | 0.00 | d3 | WRONG |",
+		"| a | 10 | 5.00 | 50.0 | 1.00 | 100 | 1.50 | 2.00 | 200 | 0.50 | 1.20 | 1.00 | d1 | = |",
+		"| b | 10 | 5.00 | 50.0 | 1.00 | 25.0 | 1.50 | 8.00 | 200 | 2.00 | 1.20 | 1.00 | d2 | ≈ |",
+		"| geometric mean | | | 50.0 | | 50.0 | 1.50 | 4.00 | 200 | 1.00 | 1.20 | 1.00 | | |",
+		"| of scattered | | | 50.0 | | 25.0 | 1.50 | 8.00 | 200 | 2.00 | 1.20 | 1.00 | | |",
+		"| c | 0 | | | | | | | | 0.00 | 0.00 | 0.00 | d3 | WRONG |",
 		"| e | 1048576 | hb | 8.00 | 50.0 |",
 		"| embedded corpus on `e`, 9 of 10 programs as expected | 1.50 s |",
 		"| nvcc alone, the same program and flags | 1.25 s |",
