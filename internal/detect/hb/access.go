@@ -96,14 +96,24 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *launch) {
 // judge is access where that is not put off.
 func (d *Detector) judge(b *event.Batch, e *event.Event, blk *block, wi uint32) {
 	w := &blk.warps[wi]
-	id := d.classOf(blk.launch, e)
+	h := d.recentOf(blk.launch, e)
+	id := h.id
 	w.used |= e.Mask
 	if e.Space == event.Shared {
 		w.usedSmem |= e.Mask
 		blk.stage.strong = blk.stage.strong || d.classes[id].strong
 	}
-	if !d.cellsOnly && !d.classes[id].strong && d.whole(b, e, blk, wi, id) {
-		return
+	if !d.cellsOnly && !d.classes[id].strong {
+		done := 0
+		if h.is(e) && w.each == nil {
+			if done = d.habitual(&h.habit, id, e, blk, w); done == h.n {
+				return
+			}
+		}
+		if d.whole(b, e, blk, wi, id, done) {
+			h.learn(e, d.part.parts)
+			return
+		}
 	}
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, b: b, e: e, blk: blk, wi: wi, warp: e.Warp, exec: e.Mask,

@@ -40,15 +40,20 @@ type class struct {
 }
 
 // classOf gives the class of an access event.
-func (d *Detector) classOf(l *launch, e *event.Event) uint32 {
-	k := classKey{place: e.Place, kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size,
-		unit: e.Size, flags: e.Flags & (event.FlagRead | event.FlagWrite | event.FlagRed)}
-	if e.Flags&event.FlagVector != 0 {
-		k.unit = elementSize(e)
-	}
+func (d *Detector) classOf(l *launch, e *event.Event) uint32 { return d.recentOf(l, e).id }
+
+// recentOf gives the class of an access event with what was remembered of it.
+func (d *Detector) recentOf(l *launch, e *event.Event) *recentClass {
 	h := &d.recent[e.Place%uint32(len(d.recent))]
-	if h.launch == l && h.key == k {
-		return h.id
+	flags := e.Flags & (event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagVector)
+	what := uint64(e.Kind) | uint64(e.Order)<<8 | uint64(e.Scope)<<16 | uint64(e.Space)<<24 | uint64(e.Size)<<32 | uint64(flags)<<40
+	if h.launch == l && h.place == e.Place && h.what == what && (flags&event.FlagVector == 0 || h.aux == e.Aux) {
+		return h
+	}
+	k := classKey{place: e.Place, kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size,
+		unit: e.Size, flags: flags &^ event.FlagVector}
+	if flags&event.FlagVector != 0 {
+		k.unit = elementSize(e)
 	}
 	id, ok := l.classes[k]
 	if !ok {
@@ -57,8 +62,8 @@ func (d *Detector) classOf(l *launch, e *event.Event) uint32 {
 		id = d.newClass(c)
 		l.classes[k] = id
 	}
-	h.launch, h.key, h.id = l, k, id
-	return id
+	*h = recentClass{launch: l, what: what, place: e.Place, aux: e.Aux, id: id}
+	return h
 }
 
 // elementSize is the size of an element of a vector access: Aux where the producer says, else a guess.
@@ -72,10 +77,14 @@ func elementSize(e *event.Event) uint8 {
 	return max(e.Size/2, 1)
 }
 
+// recentClass is the class of the last event of a place (of the many whose numbers are alike), and how that accessed
+// memory.
 type recentClass struct {
-	launch *launch
-	key    classKey
-	id     uint32
+	launch     *launch
+	what       uint64 // all but the place that decides about the class, and aux
+	place, aux uint32
+	id         uint32
+	habit
 }
 
 func (d *Detector) newClass(c class) uint32 {

@@ -57,10 +57,10 @@ func (q *whole) step(from mark) stepKey {
 		uint64(q.exec)<<32 | uint64(q.clock-from.clock), uint64(q.e.Warp - from.warp)}
 }
 
-// step gives where a step is remembered.
-func (f *forms) step(k stepKey) *step {
+// slot gives where a step is remembered.
+func (f *forms) slot(k *stepKey) uint32 {
 	h := k.what*0x9e3779b97f4a7c15 ^ k.where*0xd6e8feb86659fd93 ^ (k.when^k.who<<40)*0xff51afd7ed558ccd
-	return &f.steps[h>>40&uint64(len(f.steps)-1)]
+	return uint32(h >> 40 & uint64(len(f.steps)-1))
 }
 
 // remember keeps a step, in more room when there were many.
@@ -70,11 +70,11 @@ func (f *forms) remember(x step) {
 		f.steps, f.made = make([]step, 4*len(old)), 1
 		for i := range old {
 			if old[i].to != 0 {
-				*f.step(old[i].stepKey) = old[i]
+				f.steps[f.slot(&old[i].stepKey)] = old[i]
 			}
 		}
 	}
-	*f.step(x.stepKey) = x
+	f.steps[f.slot(&x.stepKey)] = x
 }
 
 // forget is told that classes, whose numbers packs hold, have ended.
@@ -131,7 +131,7 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 	}
 	f := &d.mem.forms
 	k := q.step(from)
-	t := f.step(k)
+	t := &f.steps[f.slot(&k)]
 	if t.what == k.what && t.where == k.where && t.when == k.when && t.who == k.who && (t.check == 0 || d.checked(q, from, t.check)) {
 		if from.form == 0 {
 			f.lines++

@@ -12,6 +12,17 @@ const (
 	headValues uint32 = 1 << 6 // what it writes is known, but not that
 )
 
+// headOf gives what is in whole.head of a weak access's values.
+func headOf(e *event.Event) uint32 {
+	switch {
+	case e.Flags&event.FlagValues == 0:
+		return 0
+	case e.Kind == event.Store && e.Flags&event.FlagOld != 0:
+		return headOld
+	}
+	return headValues
+}
+
 // tellsOld says that what a plain store wrote and what was there before is known.
 func (q *whole) tellsOld() bool {
 	return q.class.plain && q.e.Flags&(event.FlagValues|event.FlagOld) == event.FlagValues|event.FlagOld

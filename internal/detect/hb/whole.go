@@ -39,13 +39,14 @@ type whole struct {
 	// alike are the packs of the class that share bytes with the part, and which lanes or cells.
 	alike []alike
 	runs  []lanesRun
+	parts []part
 }
 
 type alike struct{ id, shared uint32 }
 
 // whole judges and records a weak access if it is in lane order, in few runs. It says false, having done nothing, if
-// not.
-func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint32) bool {
+// not. Its first parts may have been done.
+func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint32, done int) bool {
 	w := &blk.warps[wi]
 	size := uint64(e.Size)
 	if w.each != nil || size > 16 || size&(size-1) != 0 {
@@ -57,15 +58,15 @@ func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint
 	}
 	q.id, q.class, q.blk, q.w, q.b, q.e = id, &d.classes[id], blk, w, b, e
 	q.exec, q.clock, q.locs = e.Mask, w.same.clock, false
-	q.head = id << headShift
-	if q.tellsOld() {
-		q.head |= headOld
-	} else if e.Flags&event.FlagValues != 0 {
-		q.head |= headValues
-	}
+	q.head = id<<headShift | headOf(e)
 	d.acting = false
+	q.parts = q.parts[:0]
 	for i := range q.runs {
-		d.run(q, wi, &q.runs[i])
+		q.cut(&q.runs[i], e.Size)
+	}
+	for i := done; i < len(q.parts); i++ {
+		q.take(&q.parts[i])
+		d.part1(q, wi, q.parts[i].addr)
 	}
 	if d.acting {
 		d.settle()
@@ -76,29 +77,28 @@ func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint
 	return true
 }
 
-// run judges and records a run.
-func (d *Detector) run(q *whole, wi uint32, r *lanesRun) {
-	if r.stride != 0 {
-		q.one, q.bytes = 0, headBytes
-		q.head &^= packOne | headBytes
-		d.lines(q, wi, r)
-		return
-	}
-	at := r.first % lineBytes
-	q.one, q.bytes, q.lanes, q.addr = packOne, headBytes, r.lanes, r.first
-	if q.e.Size < cellBytes {
-		q.bytes = (1<<q.e.Size - 1) << (at % cellBytes)
-	}
-	q.shape = cellsAt(int64(at), q.e.Size)
-	q.head = q.head&^headBytes | packOne | q.bytes
-	q.wrote, q.had, q.cells = false, false, 0
-	d.part1(q, wi, r.first)
+// part is what a run accesses in one line.
+type part struct {
+	addr  uint64 // of an access in it, for packOne of the first byte
+	lanes uint32
+	shape uint32 // as in pack
+	head  uint32 // packOne and bytes, or 0
+	slot  uint32 // where its step was remembered
 }
 
-// lines goes through the lines of a run with a stride.
-func (d *Detector) lines(q *whole, wi uint32, r *lanesRun) {
+// cut appends the parts of a run.
+func (q *whole) cut(r *lanesRun, size uint8) {
+	if r.stride == 0 {
+		at := r.first % lineBytes
+		bytes := headBytes
+		if size < cellBytes {
+			bytes = (1<<size - 1) << (at % cellBytes)
+		}
+		q.parts = append(q.parts, part{addr: r.first, lanes: r.lanes, shape: cellsAt(int64(at), size), head: packOne | bytes})
+		return
+	}
 	places := uint64(32 >> r.folds)
-	for m := r.lanes; m != 0; m &^= q.lanes {
+	for m := r.lanes; m != 0; {
 		addr := r.first + uint64(int64(uint64(bits.TrailingZeros32(m))&(places-1))*r.stride)
 		line := addr &^ (lineBytes - 1)
 		var n uint64 // places from 0 up to where the line ends
@@ -110,11 +110,21 @@ func (d *Detector) lines(q *whole, wi uint32, r *lanesRun) {
 		default:
 			n = (r.first-line)/uint64(-r.stride) + 1
 		}
-		q.lanes = m & unfold(uint32(1<<min(n, places)-1), r.folds)
-		q.shape = newShape(int64(r.first-line), r.stride, r.folds)
-		q.wrote, q.had, q.cells = false, false, 0
-		d.part1(q, wi, addr)
+		lanes := m & unfold(uint32(1<<min(n, places)-1), r.folds)
+		q.parts = append(q.parts, part{addr: addr, lanes: lanes, shape: newShape(int64(r.first-line), r.stride, r.folds)})
+		m &^= lanes
 	}
+}
+
+// take makes a part the one to be judged.
+func (q *whole) take(x *part) {
+	q.one, q.bytes, q.addr = x.head&packOne, headBytes, x.addr
+	if q.one != 0 {
+		q.bytes = x.head & headBytes
+	}
+	q.head = q.head&^(packOne|headBytes) | x.head
+	q.lanes, q.shape = x.lanes, x.shape
+	q.wrote, q.had, q.cells = false, false, 0
 }
 
 // part1 judges and records the part of an access in the line of addr.
