@@ -43,7 +43,7 @@ func (d *Detector) begin(info event.Launch) {
 	a.next()
 	l := newLaunch(info, a.knows, &d.spare)
 	if !d.cellsOnly && l.wpb <= 32 {
-		l.scripts = newScripts()
+		l.scripts = newScripts(l.wpb)
 	}
 	d.launches[info.ID] = l
 }

@@ -406,17 +406,20 @@ func (p *page) ownCold(n int) {
 
 // samePages remembers what a page's cold accesses became, for pages of which all the same is to be said.
 type samePages struct {
-	form         uint32
+	lines        [pageLines]lineForm
 	origin, jump int64 // of the warps of its lines
 	before       *cold // those that it shared with others
 	n            int   // of before
 	after        []cold
 }
 
+// lineForm is the form of a line, 0 for none, and its warp relative to that which origin and jump give.
+type lineForm struct{ form, warp uint32 }
+
 // like gives one of list of which the same was to be said as of x, nil when there is none.
 func like(list []samePages, x *samePages) *samePages {
 	for i := range list {
-		if s := &list[i]; s.after != nil && s.form == x.form && s.origin == x.origin && s.jump == x.jump && s.before == x.before && s.n == x.n {
+		if s := &list[i]; s.after != nil && s.lines == x.lines && s.origin == x.origin && s.jump == x.jump && s.before == x.before && s.n == x.n {
 			return s
 		}
 	}

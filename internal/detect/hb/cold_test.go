@@ -16,8 +16,8 @@ type accessed struct {
 }
 
 // checkColds checks that every thread that cold accesses name did access the cell, and gives how many cells were asked,
-// and how many pages share theirs.
-func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, shared int) {
+// how many pages share theirs, and how many of these have one in a single line.
+func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, shared, edges int) {
 	t.Helper()
 	did := map[accessed]uint32{} // bytes
 	for i := range b.Events {
@@ -43,6 +43,9 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, 
 			}
 			for i := range p.cold {
 				c := &p.cold[i]
+				if p.shares && c.launch != nil && c.lines() == 1 {
+					edges++
+				}
 				for w, m := range c.cells {
 					for ; m != 0 && c.launch != nil; m &= m - 1 {
 						at := p.addr + uint64(w*64+bits.TrailingZeros64(m))*4
@@ -55,18 +58,26 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, 
 			}
 		}
 	}
-	return cells, shared
+	return cells, shared, edges
+}
+
+// lines is how many lines c has accesses in.
+func (c *cold) lines() (n int) {
+	for _, w := range c.cells {
+		n += min(1, int(w&(1<<lineCells-1))) + min(1, int(w>>lineCells))
+	}
+	return n
 }
 
 // TestColdThreads checks the threads of cold accesses of regular launches, and of random programs.
 func TestColdThreads(t *testing.T) {
-	cells, shared := 0, 0
+	cells, shared, edges := 0, 0, 0
 	run := func(name string, b *event.Batch) {
 		b = oracle.Remember(b)
 		d := New(detect.Config{})
 		d.Events(b)
-		c, s := checkColds(t, name, d, b)
-		cells, shared = cells+c, shared+s
+		c, s, e := checkColds(t, name, d, b)
+		cells, shared, edges = cells+c, shared+s, edges+e
 	}
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -77,7 +88,8 @@ func TestColdThreads(t *testing.T) {
 				stride := []int64{4, 4, 8, -4, 0, 16, 1, 2}[rng.IntN(8)]
 				mul, add, n := []uint64{1, 1, 8, 127, 3, 0}[rng.IntN(6)], uint64(rng.IntN(3)), []uint64{128, 128, 120, 30}[rng.IntN(4)]
 				odd := uint64(rng.IntN(8)) / 7 * 4
-				for w := uint64(0); w < n; w++ {
+				only := []uint64{1, 1, 4, 8}[rng.IntN(4)] // one warp of so many, as those at the edges of blocks
+				for w := add % only; w < n; w += only {
 					e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Warp: uint32(w), Place: place, Mask: ^uint32(0),
 						Addr: heap + (w*mul+add)%128*128 + odd, Stride: stride, Size: 4}
 					if stride == 8 && place == 1 || stride == 16 {
@@ -99,8 +111,9 @@ func TestColdThreads(t *testing.T) {
 		}
 		run("launches", &s.Batch)
 	}
-	if cells < 100000 || shared < 300 {
-		t.Errorf("%d cells, %d pages that share: nothing was tested", cells, shared)
+	t.Logf("%d cells, %d pages that share, %d edges in them", cells, shared, edges)
+	if cells < 100000 || shared < 300 || edges < 30 {
+		t.Error("nothing was tested")
 	}
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 5))

@@ -304,11 +304,15 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 
 // coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
 func (d *Detector) coolPacks(l *launch, p *page) {
-	same, ok := d.sameForm(l, p)
+	same, ok := sameForms(p)
 	if s := like(d.cooled[:], &same); ok && s != nil {
 		p.share(s.after)
+		for i := range p.marks {
+			if p.marks[i].form != 0 {
+				d.mem.forms.lines--
+			}
+		}
 		p.marks = [pageLines]mark{}
-		d.mem.forms.lines -= pageLines
 		return
 	}
 	var fresh [maxPacks]coolingClass
@@ -344,18 +348,8 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 	}
 	for i := range classes {
 		if c := &classes[i]; !c.odd {
-			c.launch = l
-			c.class = d.coldClass(&d.classes[c.class])
-			c.first = c.at - c.jump*c.line
-			if c.threads == 0 {
-				d.addCold(p, c.cold)
-			}
-			for j := range c.threads {
-				x := c.cold
-				size := cellBytes / c.threads
-				x.first, x.bytes = c.first+uint64(j), (1<<size-1)<<(j*size)
-				d.addCold(p, x)
-			}
+			ok = c.follow(uint64(same.jump)*32) && ok
+			d.coolClass(l, p, c)
 		}
 	}
 	if ok && plain {
@@ -366,20 +360,41 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 	}
 }
 
-// sameForm gives what pages must have in common for their packs of launch l to become the same cold accesses. It says
-// false when the page has more than packs, or not the same in each line.
-func (d *Detector) sameForm(l *launch, p *page) (s samePages, ok bool) {
-	m := &p.marks[0]
-	if m.form == 0 || m.form&markList != 0 || p.lines != nil || p.notes != [pageLines]uint32{} || d.classes[d.mem.forms.list[m.form][0].head>>headShift].launch != l {
+// coolClass adds the cold accesses that stand for the packs of a class.
+func (d *Detector) coolClass(l *launch, p *page, c *coolingClass) {
+	c.launch = l
+	c.class = d.coldClass(&d.classes[c.class])
+	c.first = c.at - c.jump*c.line
+	if c.threads == 0 {
+		d.addCold(p, c.cold)
+	}
+	for j := range c.threads {
+		x := c.cold
+		size := cellBytes / c.threads
+		x.first, x.bytes = c.first+uint64(j), (1<<size-1)<<(j*size)
+		d.addCold(p, x)
+	}
+}
+
+// sameForms gives what pages must have in common for their packs to become the same cold accesses. It says false when the
+// page has more than packs, or packs that have no form.
+func sameForms(p *page) (s samePages, ok bool) {
+	if p.lines != nil || p.notes != [pageLines]uint32{} {
 		return s, false
 	}
-	s.form, s.jump = m.form, int64(int32(p.marks[1].warp-m.warp))
+	const last = pageLines - 1
+	s.jump = int64(int32(p.marks[last].warp - p.marks[last-1].warp))
+	s.origin = int64(p.marks[last].warp) - s.jump*int64(p.addr/lineBytes+last)
+	some := uint32(0)
 	for i := range p.marks {
-		if x := &p.marks[i]; x.form != m.form || x.warp != m.warp+uint32(i)*uint32(s.jump) {
-			return s, false
+		m := &p.marks[i]
+		if some |= m.form; m.form != 0 {
+			s.lines[i] = lineForm{m.form, m.warp - p.marks[last].warp + uint32(last-i)*uint32(s.jump)}
 		}
 	}
-	s.origin = int64(m.warp) - s.jump*int64(p.addr/lineBytes)
+	if some == 0 || some&markList != 0 {
+		return s, false
+	}
 	s.before, s.n, ok = p.sharedCold()
 	return s, ok
 }
@@ -392,6 +407,15 @@ type coolingClass struct {
 	lines    int    // 2 stands for more
 	odd      bool   // one cold access cannot say it
 	threads  uint   // of a cell, each with bytes of its own, of which at is the first; else 0
+}
+
+// follow says that the threads of the class go up by so many from line to line, as which it takes those of a single line.
+func (c *coolingClass) follow(threads uint64) bool {
+	jump := threads - c.step*(lineCells>>c.shift)
+	if c.lines == 1 {
+		c.jump = jump
+	}
+	return c.jump == jump
 }
 
 // gatherPacks empties line i of the packs of l, and gathers those that are odd.

@@ -23,13 +23,13 @@ type stage struct {
 	values []uint64 // what they wrote, in their order, as in event.Batch
 }
 
-func newScripts() *scripts {
-	return &scripts{nodes: make([]scriptNode, 1), edges: map[scriptEdge]uint32{}, clean: map[uint64][]uint32{}}
+func newScripts(wpb uint32) *scripts {
+	return &scripts{nodes: make([]scriptNode, 1+wpb), edges: map[scriptEdge]uint32{}, clean: map[uint64][]uint32{}}
 }
 
 // scripts are the tree of a launch and the ways on which nothing raced.
 type scripts struct {
-	nodes  []scriptNode          // 0 is the root
+	nodes  []scriptNode          // 0 is the root; 1+w stands for what warp w of a block did before its first stage: nothing
 	edges  map[scriptEdge]uint32 // but for those to a node's first
 	clean  map[uint64][]uint32   // by hash: stage.at
 	hits   int                   // accesses that were not judged
@@ -99,7 +99,9 @@ func (b *block) beginStage() {
 	if s.on = t != nil && !t.off && !s.strong; s.on && uint32(len(s.at)) != b.wpb {
 		s.at, s.was = slices.Grow(s.at[:0], int(b.wpb))[:b.wpb], slices.Grow(s.was[:0], int(b.wpb))[:b.wpb]
 		clear(s.at)
-		clear(s.was)
+		for i := range s.was {
+			s.was[i] = 1 + uint32(i)
+		}
 	}
 }
 
