@@ -112,22 +112,20 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
 	end := h.Addr + h.Size
-	var last [1]samePages
+	var last samePages
 	for at := h.Addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.page(at)
 		d.judgeHost(p, at, next)
 		first, n, ok := p.sharedCold()
-		this := samePages{before: first, n: n}
 		ok = ok && next-at == pageBytes
-		if s := like(last[:], &this); ok && s != nil {
-			p.share(s.after)
+		if ok && last.after != nil && last.before == first && last.n == n {
+			p.share(last.after)
 		} else {
 			d.recordHost(p, id, ag.epoch, at, next)
 			if ok {
 				p.share(p.cold)
-				this.after = p.cold
-				last[0] = this
+				last = samePages{sameLines{before: first, n: n}, p.cold}
 			}
 		}
 		at = next
@@ -212,7 +210,7 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 				continue
 			}
 			if left := c.bytes &^ gone; left != 0 {
-				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, run: run{first: c.thread(at)}})
+				kept = append(kept, cold{launch: c.launch, class: c.class, epoch: c.epoch, chain: c.chain, bytes: left, cells: cells, run: run{first: c.thread(p, at) - uint64(p.base)*32}})
 			}
 			c.without(&cells)
 		}

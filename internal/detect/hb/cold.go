@@ -18,26 +18,30 @@ type cold struct {
 	chain  bool    // strong writes, in the chain that made the current value
 	shift  uint8   // cells of an access: 1<<shift
 	cells  [pageBytes / cellBytes / 64]uint64
-	// The threads, by cell: runs in ascending order, and what comes to them from line to line.
+	// The threads, by cell of the page, less those of the warps below page.base: runs in ascending order, and what comes to them
+	// from line to line. So pages of which the same is to be said have the same colds.
 	jump uint64
 	run
 	more []run
 	// each is, in place of more where that would take more room, the thread of each cell from run.from on.
+	// They are threads of less than 1<<32, and count modulo that.
 	each []uint32
 }
 
-// run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on. Cells are
-// numbered by their addresses, and pages of which the same is to be said have the same colds.
+// run is threads warp*32+lane = first + step*(cell>>shift - from>>shift) of the cells of a cold from cell from on.
 type run struct {
 	from, first, step uint64
 }
 
-// thread gives one of the threads that accessed the cell at an address.
-func (c *cold) thread(addr uint64) uint64 {
-	cell := addr / cellBytes
+// thread gives one of the threads that accessed the cell at an address of page p.
+func (c *cold) thread(p *page, addr uint64) uint64 {
+	if c.launch == nil {
+		return 0
+	}
+	cell := addr % pageBytes / cellBytes
 	r := &c.run
 	if c.each != nil {
-		return uint64(c.each[cell-r.from])
+		return uint64(c.each[cell-r.from] + p.base*32)
 	}
 	for i := range c.more {
 		if c.more[i].from > cell {
@@ -45,7 +49,7 @@ func (c *cold) thread(addr uint64) uint64 {
 		}
 		r = &c.more[i]
 	}
-	return r.first + r.step*(cell>>c.shift-r.from>>c.shift) + c.jump*(addr/lineBytes)
+	return uint64(p.base)*32 + r.first + r.step*(cell>>c.shift-r.from>>c.shift) + c.jump*(cell/lineCells)
 }
 
 // without takes cells out.
@@ -102,7 +106,7 @@ func (d *Detector) meetCold(p *page, c *cold, addr, end uint64) {
 		if bytes == 0 {
 			continue
 		}
-		t := c.thread(at)
+		t := c.thread(p, at)
 		m := meeting{d: d, k: k, launch: c.launch, best: cat, lanes: a.lanes, warp: uint32(t / 32), lane: int(t % 32)}
 		if c.chain {
 			d.observed(&m, p, at, c.bytes, k)
@@ -207,7 +211,18 @@ func (d *Detector) coldClass(k *class) uint32 {
 	return id
 }
 
+// coolPage turns what a launch that has ended left in a page into cold accesses.
 func (d *Detector) coolPage(l *launch, p *page) {
+	same, base, ok := d.sameForms(l, p)
+	if ok {
+		if done := like(d.cooled[:], &same); done != nil {
+			d.mem.dropForms(p)
+			p.share(done)
+			p.base = base
+			return
+		}
+		p.rebase(base)
+	}
 	d.cooling = d.cooling[:0]
 	d.coolPacks(l, p)
 	d.coolNotes(l, p)
@@ -241,6 +256,11 @@ func (d *Detector) coolPage(l *launch, p *page) {
 		x := g.cold(p, d.coldClass(&d.classes[g.class]))
 		x.launch = l
 		d.addCold(p, x)
+	}
+	if ok {
+		p.share(p.cold)
+		d.cooled[d.turn%uint(len(d.cooled))] = samePages{same, p.cold}
+		d.turn++
 	}
 }
 
@@ -286,18 +306,18 @@ func (g *gathered) put(cell int, thread uint64) {
 // cold gives what was gathered of a launch, with as few runs of threads as come from going through the cells.
 func (g *gathered) cold(p *page, class uint32) cold {
 	x := cold{class: class, bytes: g.bytes, chain: g.chain, shift: g.shift, cells: g.cells}
-	origin := p.addr / cellBytes
+	base := uint64(p.base) * 32
 	first, last := g.bounds()
 	most := len(g.threads) // runs
 	if g.fits(first, last) {
 		most = 4 * (last + 1 - first) / runBytes // more take more room than each
 	}
-	runs, all := g.inRuns(origin, max(most, 1))
+	runs, all := g.inRuns(base, max(most, 1))
 	if !all {
-		x.from = origin + uint64(first)
+		x.from = uint64(first)
 		x.each = make([]uint32, last+1-first)
 		for i := range x.each {
-			x.each[i] = uint32(g.threads[first+i])
+			x.each[i] = uint32(g.threads[first+i] - base)
 		}
 		return x
 	}
@@ -321,17 +341,16 @@ func (g *gathered) bounds() (first, last int) {
 	return first, last
 }
 
-// inRuns gives the threads as runs of cells, the first of the page being numbered origin. It says false if these are more than
-// most.
-func (g *gathered) inRuns(origin uint64, most int) (runs []run, all bool) {
+// inRuns gives the threads, less base, as runs of cells. It says false if these are more than most.
+func (g *gathered) inRuns(base uint64, most int) (runs []run, all bool) {
 	var r run
 	runs = g.runs[:0]
 	begun, stepped := false, false
 	for i, w := range g.cells {
 		for ; w != 0; w &= w - 1 {
 			at := i*64 + bits.TrailingZeros64(w)
-			t := g.threads[at]
-			cell := origin + uint64(at)
+			t := g.threads[at] - base
+			cell := uint64(at)
 			far := cell>>g.shift - r.from>>g.shift
 			if begun && !stepped && far > 0 && int64(t-r.first)%int64(far) == 0 {
 				r.step, stepped = uint64(int64(t-r.first)/int64(far)), true
@@ -404,23 +423,26 @@ func (p *page) ownCold(n int) {
 	}
 }
 
-// samePages remembers what a page's cold accesses became, for pages of which all the same is to be said.
-type samePages struct {
-	lines        [pageLines]lineForm
-	origin, jump int64 // of the warps of its lines
-	before       *cold // those that it shared with others
-	n            int   // of before
-	after        []cold
+// sameLines is what pages have in common whose cold accesses become the same.
+type sameLines struct {
+	forms  [pageLines]uint32 // those that lines have
+	warps  [pageLines]uint32 // what the forms are relative to, less that of the first
+	before *cold             // cold accesses that the page shared with others
+	n      int               // of before
+	base   uint32            // that of before, less the one of after
 }
 
-// lineForm is the form of a line, 0 for none, and its warp relative to that which origin and jump give.
-type lineForm struct{ form, warp uint32 }
+// samePages remembers what a page's cold accesses became.
+type samePages struct {
+	sameLines
+	after []cold
+}
 
-// like gives one of list of which the same was to be said as of x, nil when there is none.
-func like(list []samePages, x *samePages) *samePages {
+// like gives what the cold accesses became of one of list that is like x, nil when there is none.
+func like(list []samePages, x *sameLines) []cold {
 	for i := range list {
-		if s := &list[i]; s.after != nil && s.lines == x.lines && s.origin == x.origin && s.jump == x.jump && s.before == x.before && s.n == x.n {
-			return s
+		if s := &list[i]; s.after != nil && s.sameLines == *x {
+			return s.after
 		}
 	}
 	return nil
@@ -437,6 +459,37 @@ func (p *page) sharedCold() (first *cold, n int, ok bool) {
 // share gives a page cold accesses that it shares.
 func (p *page) share(colds []cold) {
 	p.cold, p.shares, p.warmed = colds, true, 0
+}
+
+// hasThreads says that one of the page's cold accesses is of a launch.
+func (p *page) hasThreads() bool {
+	for i := range p.cold {
+		if p.cold[i].launch != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// rebase makes the page's cold accesses relative to another warp.
+func (p *page) rebase(base uint32) {
+	far := uint64(p.base)*32 - uint64(base)*32
+	p.base = base
+	if far == 0 || !p.hasThreads() {
+		return
+	}
+	p.ownCold(0)
+	for i := range p.cold {
+		c := &p.cold[i]
+		c.more, c.each = slices.Clone(c.more), slices.Clone(c.each)
+		c.first += far
+		for j := range c.more {
+			c.more[j].first += far
+		}
+		for j := range c.each {
+			c.each[j] += uint32(far)
+		}
+	}
 }
 
 // alike says that races with accesses of two classes of cold accesses are the same findings.
@@ -463,7 +516,7 @@ func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
 		if !c.chain || c.bytes&bytes == 0 || c.cells[i/64]&cells[i/64] == 0 || d.classes[c.class].side.Unit != int(size) {
 			continue
 		}
-		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, run: run{first: c.thread(at)}}
+		x := cold{launch: c.launch, class: c.class, bytes: c.bytes, cells: cells, run: run{first: c.thread(p, at) - uint64(p.base)*32}}
 		p.ownCold(1)
 		p.cold[j].without(&cells)
 		d.addCold(p, x)

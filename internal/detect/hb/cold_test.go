@@ -15,9 +15,11 @@ type accessed struct {
 	cell, thread  uint64
 }
 
+type coldCounts struct{ cells, shared, edges, based int }
+
 // checkColds checks that every thread that cold accesses name did access the cell, and gives how many cells were asked,
-// how many pages share theirs, and how many of these have one in a single line.
-func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, shared, edges int) {
+// how many pages share theirs, how many of these have one in a single line, and how many share with a page of another base.
+func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (n coldCounts) {
 	t.Helper()
 	did := map[accessed]uint32{} // bytes
 	for i := range b.Events {
@@ -33,32 +35,37 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (cells, 
 			}
 		}
 	}
+	bases := map[*cold]uint32{}
 	for _, dir := range d.mem.dirs {
 		for _, p := range dir {
 			if p == nil {
 				continue
 			}
 			if p.shares {
-				shared++
+				n.shared++
+				if base, ok := bases[&p.cold[0]]; ok && base != p.base {
+					n.based++
+				}
+				bases[&p.cold[0]] = p.base
 			}
 			for i := range p.cold {
 				c := &p.cold[i]
 				if p.shares && c.launch != nil && c.lines() == 1 {
-					edges++
+					n.edges++
 				}
 				for w, m := range c.cells {
 					for ; m != 0 && c.launch != nil; m &= m - 1 {
 						at := p.addr + uint64(w*64+bits.TrailingZeros64(m))*4
-						cells++
-						if c.bytes&^did[accessed{c.launch.info.ID, d.classes[c.class].key.place, at, c.thread(at)}] != 0 {
-							t.Fatalf("%s: thread %d of launch %d is said to have accessed %#x at place %d\n%s", name, int64(c.thread(at)), c.launch.info.ID, at, d.classes[c.class].key.place, oracle.Print(b))
+						n.cells++
+						if c.bytes&^did[accessed{c.launch.info.ID, d.classes[c.class].key.place, at, c.thread(p, at)}] != 0 {
+							t.Fatalf("%s: thread %d of launch %d is said to have accessed %#x at place %d\n%s", name, int64(c.thread(p, at)), c.launch.info.ID, at, d.classes[c.class].key.place, oracle.Print(b))
 						}
 					}
 				}
 			}
 		}
 	}
-	return cells, shared, edges
+	return n
 }
 
 // lines is how many lines c has accesses in.
@@ -71,27 +78,33 @@ func (c *cold) lines() (n int) {
 
 // TestColdThreads checks the threads of cold accesses of regular launches, and of random programs.
 func TestColdThreads(t *testing.T) {
-	cells, shared, edges := 0, 0, 0
+	all := coldCounts{}
 	run := func(name string, b *event.Batch) {
 		b = oracle.Remember(b)
 		d := New(detect.Config{})
 		d.Events(b)
-		c, s, e := checkColds(t, name, d, b)
-		cells, shared, edges = cells+c, shared+s, edges+e
+		n := checkColds(t, name, d, b)
+		all = coldCounts{all.cells + n.cells, all.shared + n.shared, all.edges + n.edges, all.based + n.based}
 	}
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		s := &stream{}
 		for range 1 + rng.IntN(3) {
 			s.begin(16, 256)
+			turned := rng.IntN(3) == 0 // as where a matrix is transposed
+			first := heap + uint64(rng.IntN(4))*2*128
 			for place := range uint32(1 + rng.IntN(3)) {
 				stride := []int64{4, 4, 8, -4, 0, 16, 1, 2}[rng.IntN(8)]
 				mul, add, n := []uint64{1, 1, 8, 127, 3, 0}[rng.IntN(6)], uint64(rng.IntN(3)), []uint64{128, 128, 120, 30}[rng.IntN(4)]
 				odd := uint64(rng.IntN(8)) / 7 * 4
 				only := []uint64{1, 1, 4, 8}[rng.IntN(4)] // one warp of so many, as those at the edges of blocks
-				for w := add % only; w < n; w += only {
-					e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Warp: uint32(w), Place: place, Mask: ^uint32(0),
-						Addr: heap + (w*mul+add)%128*128 + odd, Stride: stride, Size: 4}
+				for i := add % only; i < n; i += only {
+					w := i
+					if turned {
+						w = i%8*16 + i/8
+					}
+					e := event.Event{Kind: event.Load, Flags: event.FlagRead, Space: event.Global, Warp: uint32(i), Place: place, Mask: ^uint32(0),
+						Addr: first + (w*mul+add)%128*128 + odd, Stride: stride, Size: 4}
 					if stride == 8 && place == 1 || stride == 16 {
 						e.Size = uint8(stride)
 						e.Addr = heap + (w*mul+add)%64*32*uint64(stride)
@@ -111,9 +124,9 @@ func TestColdThreads(t *testing.T) {
 		}
 		run("launches", &s.Batch)
 	}
-	t.Logf("%d cells, %d pages that share, %d edges in them", cells, shared, edges)
-	if cells < 100000 || shared < 300 || edges < 30 {
-		t.Error("nothing was tested")
+	t.Logf("%+v", all)
+	if all.cells < 100000 || all.shared < 1000 || all.edges < 30 || all.based < 500 {
+		t.Error("too little was tested")
 	}
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 5))

@@ -304,17 +304,6 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 
 // coolPacks turns the packs that launch l, which has ended, left in a page into cold accesses.
 func (d *Detector) coolPacks(l *launch, p *page) {
-	same, ok := sameForms(p)
-	if s := like(d.cooled[:], &same); ok && s != nil {
-		p.share(s.after)
-		for i := range p.marks {
-			if p.marks[i].form != 0 {
-				d.mem.forms.lines--
-			}
-		}
-		p.marks = [pageLines]mark{}
-		return
-	}
 	var fresh [maxPacks]coolingClass
 	classes := fresh[:0]
 	plain := true
@@ -348,15 +337,8 @@ func (d *Detector) coolPacks(l *launch, p *page) {
 	}
 	for i := range classes {
 		if c := &classes[i]; !c.odd {
-			ok = c.follow(uint64(same.jump)*32) && ok
 			d.coolClass(l, p, c)
 		}
-	}
-	if ok && plain {
-		p.share(p.cold)
-		same.after = p.cold
-		d.cooled[d.turn%uint(len(d.cooled))] = same
-		d.turn++
 	}
 }
 
@@ -376,46 +358,53 @@ func (d *Detector) coolClass(l *launch, p *page, c *coolingClass) {
 	}
 }
 
-// sameForms gives what pages must have in common for their packs to become the same cold accesses. It says false when the
-// page has more than packs, or packs that have no form.
-func sameForms(p *page) (s samePages, ok bool) {
-	if p.lines != nil || p.notes != [pageLines]uint32{} {
-		return s, false
-	}
-	const last = pageLines - 1
-	s.jump = int64(int32(p.marks[last].warp - p.marks[last-1].warp))
-	s.origin = int64(p.marks[last].warp) - s.jump*int64(p.addr/lineBytes+last)
-	some := uint32(0)
+// sameForms gives what pages must have in common for their packs of launch l to become the same cold accesses, and the warp
+// to which they are relative. It says false when the page has more than forms.
+func (d *Detector) sameForms(l *launch, p *page) (s sameLines, base uint32, ok bool) {
+	last := uint32(0)
 	for i := range p.marks {
 		m := &p.marks[i]
-		if some |= m.form; m.form != 0 {
-			s.lines[i] = lineForm{m.form, m.warp - p.marks[last].warp + uint32(last-i)*uint32(s.jump)}
+		if m.form == 0 {
+			continue
+		}
+		if m.form != last {
+			if m.form&markList != 0 || d.classes[d.mem.forms.list[m.form][0].head>>headShift].launch != l {
+				return s, 0, false
+			}
+			if last == 0 {
+				base = m.warp
+			}
+			last = m.form
+		}
+		s.forms[i], s.warps[i] = m.form, m.warp-base
+	}
+	if last == 0 || p.lines != nil && *p.lines != [pageLines]*line{} || p.notes != [pageLines]uint32{} {
+		return s, 0, false
+	}
+	if s.before, s.n, ok = p.sharedCold(); p.hasThreads() {
+		s.base = p.base - base
+	}
+	return s, base, ok
+}
+
+// dropForms forgets the forms of a page's lines.
+func (s *shadow) dropForms(p *page) {
+	for i := range p.marks {
+		if p.marks[i].form != 0 {
+			s.forms.lines--
 		}
 	}
-	if some == 0 || some&markList != 0 {
-		return s, false
-	}
-	s.before, s.n, ok = p.sharedCold()
-	return s, ok
+	p.marks = [pageLines]mark{}
 }
 
 // coolingClass is the packs of a class in a page, on their way to a cold access: in the lines seen so far, thread = at +
-// jump*(line - first line) + step*(address/4 >> shift).
+// jump*(line - first line) + step*(address/4 >> shift), less page.base, addresses being those within the page.
 type coolingClass struct {
 	cold
-	line, at uint64 // the first line, by address
+	line, at uint64 // the first line, within the page
 	lines    int    // 2 stands for more
 	odd      bool   // one cold access cannot say it
 	threads  uint   // of a cell, each with bytes of its own, of which at is the first; else 0
-}
-
-// follow says that the threads of the class go up by so many from line to line, as which it takes those of a single line.
-func (c *coolingClass) follow(threads uint64) bool {
-	jump := threads - c.step*(lineCells>>c.shift)
-	if c.lines == 1 {
-		c.jump = jump
-	}
-	return c.jump == jump
 }
 
 // gatherPacks empties line i of the packs of l, and gathers those that are odd.
@@ -441,16 +430,17 @@ func (d *Detector) gatherPacks(l *launch, p *page, i int, classes []coolingClass
 func (d *Detector) coolPack(x *pack, p *page, i int, classes []coolingClass) []coolingClass {
 	k := x.head >> headShift
 	size := d.classes[k].key.size
-	y := coolingClass{cold: cold{class: k, bytes: headBytes}, line: p.addr/lineBytes + uint64(i), lines: 1}
+	y := coolingClass{cold: cold{class: k, bytes: headBytes}, line: uint64(i), lines: 1}
+	t := (int64(x.warp) - int64(p.base)) * 32
 	switch {
 	case x.head&packOne != 0:
 		y.bytes = x.head & headBytes
-		y.at = x.one()
+		y.at = x.one() - uint64(p.base)*32
 		y.cells[i/2] = uint64(x.shape) << (i % 2 * 32)
 	case size >= cellBytes && strideOf(x.shape) == int64(size):
 		y.step = 1
 		y.shift = uint8(bits.TrailingZeros8(size / cellBytes))
-		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))>>(2+y.shift))
+		y.at = uint64(t - (int64(y.line*lineBytes)+baseOf(x.shape))>>(2+y.shift))
 		y.cells[i/2] = uint64(spanOf(false, x.shape, x.lanes, size)) << (i % 2 * 32)
 	case size < cellBytes && x.wholeCells(size):
 		y.threads = cellBytes / uint(size)
@@ -458,7 +448,7 @@ func (d *Detector) coolPack(x *pack, p *page, i int, classes []coolingClass) []c
 		lanes := folded(x.lanes, foldsOf(x.shape))
 		first := baseOf(x.shape) + int64(bits.TrailingZeros32(lanes))*int64(size)
 		y.cells[i/2] = uint64(cellsAt(first, uint8(bits.OnesCount32(lanes))*size)) << (i % 2 * 32)
-		y.at = uint64(int64(x.warp)*32 - (int64(y.line*lineBytes)+baseOf(x.shape))/int64(size))
+		y.at = uint64(t - (int64(y.line*lineBytes)+baseOf(x.shape))/int64(size))
 	default:
 		y.odd = true
 	}

@@ -60,6 +60,7 @@ type page struct {
 	user   uint32            // the launch that touched the page last
 	warmed uint32            // the launch for which every cold access is known to be ordered before all of it
 	noter  uint32            // the launch that notes are of
+	base   uint32            // a warp, to which the threads of cold are relative
 	notes  [pageLines]uint32 // those of lines
 	cold   []cold
 	marks  [pageLines]mark         // what is kept of packed lines
