@@ -3,18 +3,20 @@ package isa
 // compareRows is the manual's "Comparison and Selection Instructions", those of the half precision formats included.
 var compareRows = []*Row{
 	{Op: "set", Doc: "Comparison and Selection: set", Bind: bindSet, Forms: forms(
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne; dtype: u32 s32 f32; stype: b16 b32 b64",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge lo ls hi hs; dtype: u32 s32 f32; stype: u16 u32 u64",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge; dtype: u32 s32 f32; stype: s16 s32 s64",
-		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: u32 s32 f32; stype: f32 f64",
+		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
+		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge lo ls hi hs; dtype: u32 s32 f32 f16 bf16; stype: u16 u32 u64",
+		".cmp.dtype.stype d:dtype, a:stype, b:stype; cmp: eq ne lt le gt ge; dtype: u32 s32 f32 f16 bf16; stype: s16 s32 s64",
+		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: u32 s32 f32 f16 bf16; stype: f32 f64",
 		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: u16 s16 u32 s32 f16 bf16; stype: f16 bf16",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne; bop: and or xor; dtype: u32 s32 f32; stype: b16 b32 b64",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge lo ls hi hs; bop: and or xor; dtype: u32 s32 f32; stype: u16 u32 u64",
-		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; dtype: u32 s32 f32; stype: s16 s32 s64",
-		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u32 s32 f32; stype: f32 f64",
+		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: b16 b32 b64",
+		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge lo ls hi hs; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: u16 u32 u64",
+		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: s16 s32 s64",
+		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u32 s32 f32 f16 bf16; stype: f32 f64",
 		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: u16 s16 u32 s32 f16 bf16; stype: f16 bf16",
 		".cmp{.ftz}.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: f16x2 u32 s32; stype: f16x2",
-		".cmp.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: bf16x2 u32 s32; stype: bf16x2"),
+		".cmp.dtype.stype d:dtype, a:stype, b:stype; "+floatCmp+"; dtype: bf16x2 u32 s32; stype: bf16x2",
+		".cmp.bop{.ftz}.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: f16x2 u32 s32; stype: f16x2",
+		".cmp.bop.dtype.stype d:dtype, a:stype, b:stype, c:pred; "+floatCmp+"; bop: and or xor; dtype: bf16x2 u32 s32; stype: bf16x2"),
 		Note: "Of packed operands each half of an integer result is all ones or zero."},
 	{Op: "setp", Doc: "Comparison and Selection: setp", Bind: bindSetp, Forms: forms(
 		".cmp.type p:pred{|q:pred}, a, b; cmp: eq ne; type: b16 b32 b64",
@@ -25,8 +27,8 @@ var compareRows = []*Row{
 		".cmp.bop.type p:pred{|q:pred}, a, b, c:pred; cmp: eq ne lt le gt ge lo ls hi hs; bop: and or xor; type: u16 u32 u64",
 		".cmp.bop.type p:pred{|q:pred}, a, b, c:pred; cmp: eq ne lt le gt ge; bop: and or xor; type: s16 s32 s64",
 		".cmp.bop{.ftz}.type p:pred{|q:pred}, a, b, c:pred; "+floatCmp+"; bop: and or xor; type: f32 f64 f16 bf16",
-		".cmp{.ftz}.type p:pred|q:pred, a, b; "+floatCmp+"; type: f16x2 bf16x2",
-		".cmp.bop{.ftz}.type p:pred|q:pred, a, b, c:pred; "+floatCmp+"; bop: and or xor; type: f16x2 bf16x2")},
+		".cmp{.ftz}.type p:pred{|q:pred}, a, b; "+floatCmp+"; type: f16x2 bf16x2",
+		".cmp.bop{.ftz}.type p:pred{|q:pred}, a, b, c:pred; "+floatCmp+"; bop: and or xor; type: f16x2 bf16x2")},
 	{Op: "selp", Doc: "Comparison and Selection: selp", Forms: forms(
 		".type d, a, b, c:pred; type: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"),
 		Bind: setEval(func(_ *Inst, a *Args) {
@@ -158,8 +160,9 @@ func bindSet(in *Inst) {
 	if in.Type2 == F16x2 || in.Type2 == BF16x2 {
 		yes &= 0xffff
 		in.Eval = func(_ *Inst, a *Args) {
-			lo, hi := bit(test(a.S[0]&0xffff, a.S[1]&0xffff)), bit(test(a.S[0]>>16, a.S[1]>>16))
-			a.D[0] = lo*yes | hi*yes<<16
+			c := a.S[2]&1 != 0
+			lo, hi := combine(op, test(a.S[0]&0xffff, a.S[1]&0xffff), c), combine(op, test(a.S[0]>>16, a.S[1]>>16), c)
+			a.D[0] = bit(lo)*yes | bit(hi)*yes<<16
 		}
 		return
 	}

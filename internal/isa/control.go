@@ -11,14 +11,20 @@ var controlRows = []*Row{
 	{Op: "exit", Doc: "Control Flow: exit", Class: Exit, Event: event.Exit, Forms: forms("")},
 }
 
+const policies = "primary: L2::evict_normal L2::evict_first L2::evict_last L2::evict_unchanged; secondary: L2::evict_first L2::evict_unchanged"
+
 // miscRows is the manual's "Miscellaneous Instructions".
 var miscRows = []*Row{
 	{Op: "trap", Doc: "Miscellaneous: trap", Class: Trap, Forms: forms("")},
 	{Op: "brkpt", Doc: "Miscellaneous: brkpt", Class: Trap, Forms: forms("")},
 	{Op: "nanosleep", Doc: "Miscellaneous: nanosleep", Class: Hint, Forms: forms(".u32 a"), Note: "Gives the other warps a turn."},
 	{Op: "pmevent", Doc: "Miscellaneous: pmevent", Class: Hint, Forms: forms(" a:u32", ".mask a:u32")},
+	{Op: "setmaxnreg", Doc: "Miscellaneous: setmaxnreg", Class: Hint, Forms: forms(".action.sync.aligned.u32 a; action: inc dec"),
+		Note: "A hint: registers are not counted."},
 	{Op: "createpolicy", Doc: "Data Movement: createpolicy", Bind: setEval(func(_ *Inst, a *Args) { a.D[0] = 0 }), Forms: forms(
-		".fractional.ehint{.secondary}.b64 d{, a:f32}; secondary: L2::evict_first L2::evict_unchanged"),
+		".fractional.primary{.secondary}.b64 d{, a:f32}; "+policies,
+		".range{.global}.primary{.secondary}.b64 d, [a], b:u32, c:u32; "+policies,
+		".cvt.L2.b64 d, a"),
 		Note: "Cache policies have no effect; every policy is 0."},
 	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol", Class: Hint,
 		Forms: forms(".action; action: launch_dependents wait"),

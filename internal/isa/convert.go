@@ -9,7 +9,8 @@ import (
 // convertRows is cvt, cvta, isspacep and mov of the manual's "Data Movement and Conversion Instructions".
 var convertRows = []*Row{
 	{Op: "mov", Doc: "Data Movement: mov", Bind: bindMov, Forms: forms(
-		".type d, a; type: pred b16 b32 b64 b128 u16 u32 u64 s16 s32 s64 f32 f64",
+		".type d, a; type: pred b8 b16 b32 b64 b128 u16 u32 u64 s16 s32 s64 f16 f32 f64",
+		".vec.type <d>, <a>; vec: v2 v4; type: b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
 		".type d, <a>; type: b16 b32 b64 b128",
 		".type <d>, a; type: b16 b32 b64 b128")},
 	{Op: "cvt", Doc: "Data Movement: cvt", Bind: bindCvt, Note: noteCvt, Forms: forms(
@@ -95,10 +96,17 @@ func bindIsspacep(in *Inst) {
 // bindMov binds mov: of a value, of a vector packed into one, of a value unpacked into a vector. The elements' widths
 // are known when the operands are: see bindMovVector.
 func bindMov(in *Inst) {
-	switch in.Type {
-	case B128:
+	switch n := int(in.Vec); {
+	case n > 1:
+		mask := widthMask(in.Type)
+		in.Eval = func(_ *Inst, a *Args) {
+			for i := range n {
+				a.D[i] = a.S[i] & mask
+			}
+		}
+	case in.Type == B128:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0], a.D[1] = a.S[0], a.S[1] }
-	case Pred:
+	case in.Type == Pred:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] & 1 }
 	default:
 		mask := widthMask(in.Type)

@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		"mov.b64 %rd1, {%r1, %r2, %r3}; // takes a vector of 2 or 4 elements",
 		"atom.global.add.f16 %rs1, [%rd1], %rs2; // needs one of .noftz",
 		"barrier.cluster.arrive; // barrier.arrive does not take .cluster",
-		"fence.proxy.async; // fence does not take .proxy",
+		"fence.mbarrier_init.release.cluster; // fence.release.cluster does not take .mbarrier_init",
 		".reg .b37 x; // variables of type .b37",
 	} {
 		code, want, _ := strings.Cut(line, " // ")

@@ -100,6 +100,8 @@ const (
 	S16x2
 	TF32
 	F32x2
+	U8x4
+	S8x4
 )
 
 // OperandKind says what an operand is after decoding.

@@ -5,11 +5,11 @@ import "math/bits"
 // integerRows is the manual's "Integer Arithmetic Instructions".
 var integerRows = []*Row{
 	{Op: "add", Doc: "Integer Arithmetic: add", Bind: bindIntAdd, Forms: forms(
-		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".sat.type d, a, b; type: s32 u32 u16x2 s16x2")},
+		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
+		".sat.type d, a, b; type: s32 u32 u16x2 s16x2 u8x4 s8x4")},
 	{Op: "sub", Doc: "Integer Arithmetic: sub", Bind: bindIntSub, Forms: forms(
-		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".sat.type d, a, b; type: s32 u32 u16x2 s16x2")},
+		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
+		".sat.type d, a, b; type: s32 u32 u16x2 s16x2 u8x4 s8x4")},
 	{Op: "mul", Doc: "Integer Arithmetic: mul", Bind: bindIntMul, Forms: forms(
 		".half.type d, a, b; half: lo hi; type: u16 u32 u64 s16 s32 s64",
 		".wide.type d:wide, a, b; type: u16 u32 s16 s32")},
@@ -32,14 +32,14 @@ var integerRows = []*Row{
 		Bind: bindInts(remU, remS), Forms: forms(".type d, a, b; type: u16 u32 u64 s16 s32 s64")},
 	{Op: "abs", Doc: "Integer Arithmetic: abs", Bind: bindInts1(func(a int64) int64 { return max(a, -a) }), Forms: forms(
 		".type d, a; type: s16 s32 s64")},
-	{Op: "neg", Doc: "Integer Arithmetic: neg", Bind: bindInts1(func(a int64) int64 { return -a }), Forms: forms(
-		".type d, a; type: s16 s32 s64")},
+	{Op: "neg", Doc: "Integer Arithmetic: neg", Bind: bindIntNeg, Forms: forms(
+		".type d, a; type: s16 s32 s64 s8x4")},
 	{Op: "min", Doc: "Integer Arithmetic: min", Bind: bindIntMinMax, Forms: forms(
-		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".relu.type d, a, b; type: s16x2 s32")},
+		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
+		".relu.type d, a, b; type: s16x2 s8x4 s32")},
 	{Op: "max", Doc: "Integer Arithmetic: max", Bind: bindIntMinMax, Forms: forms(
-		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2",
-		".relu.type d, a, b; type: s16x2 s32")},
+		".type d, a, b; type: u16 u32 u64 s16 s32 s64 u16x2 s16x2 u8x4 s8x4",
+		".relu.type d, a, b; type: s16x2 s8x4 s32")},
 	{Op: "popc", Doc: "Integer Arithmetic: popc", Bind: bindBits(
 		func(a uint64, _ uint) uint64 { return uint64(bits.OnesCount64(a)) }), Forms: forms(".type d:u32, a; type: b32 b64")},
 	{Op: "clz", Doc: "Integer Arithmetic: clz", Bind: bindBits(
@@ -149,11 +149,31 @@ func bindBits(f func(a uint64, w uint) uint64) func(in *Inst) {
 	}
 }
 
-// halves16 applies an operation to both 16-bit halves of two 32-bit values.
-func halves16(f func(a, b uint16) uint16) Eval {
+// packedElem is the element type of the packed integer types, NoType for others.
+func packedElem(t Type) Type {
+	switch t {
+	case U16x2:
+		return U16
+	case S16x2:
+		return S16
+	case U8x4:
+		return U8
+	case S8x4:
+		return S8
+	}
+	return NoType
+}
+
+// elementwise applies an operation to the elements, of type elem, of two packed 32-bit values. f gets them extended to 64
+// bits as the type reads them, and its result is cut to the element.
+func elementwise(elem Type, f func(a, b uint64) uint64) Eval {
+	mask, w := widthMask(elem), uint(8*elem.Size())
 	return func(_ *Inst, a *Args) {
-		x, y := a.S[0], a.S[1]
-		a.D[0] = uint64(f(uint16(x>>16), uint16(y>>16)))<<16 | uint64(f(uint16(x), uint16(y)))
+		var r uint64
+		for at := uint(0); at < 32; at += w {
+			r |= f(extended(a.S[0]>>at, elem), extended(a.S[1]>>at, elem)) & mask << at
+		}
+		a.D[0] = r
 	}
 }
 
@@ -165,14 +185,12 @@ func clampTo(x int64, t Type) uint64 {
 
 // bindSum binds add and sub, given for 64 bits.
 func bindSum(in *Inst, f func(a, b uint64) uint64) {
-	elem := map[Type]Type{U16x2: U16, S16x2: S16}[in.Type]
+	elem := packedElem(in.Type)
 	switch {
 	case elem != NoType && in.Sat:
-		in.Eval = halves16(func(a, b uint16) uint16 {
-			return uint16(clampTo(int64(f(extended(uint64(a), elem), extended(uint64(b), elem))), elem))
-		})
+		in.Eval = elementwise(elem, func(a, b uint64) uint64 { return clampTo(int64(f(a, b)), elem) })
 	case elem != NoType:
-		in.Eval = halves16(func(a, b uint16) uint16 { return uint16(f(uint64(a), uint64(b))) })
+		in.Eval = elementwise(elem, f)
 	case in.Sat:
 		t := in.Type
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = clampTo(int64(f(extended(a.S[0], t), extended(a.S[1], t))), t) }
@@ -192,7 +210,7 @@ func extended(x uint64, t Type) uint64 {
 func bindIntAdd(in *Inst) {
 	bindSum(in, func(a, b uint64) uint64 { return a + b })
 	switch {
-	case in.Sat || in.Type == U16x2 || in.Type == S16x2:
+	case in.Sat || packedElem(in.Type) != NoType:
 	case in.Type.Size() == 8:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] + a.S[1] }
 	case in.Type.Size() == 4:
@@ -203,7 +221,7 @@ func bindIntAdd(in *Inst) {
 func bindIntSub(in *Inst) {
 	bindSum(in, func(a, b uint64) uint64 { return a - b })
 	switch {
-	case in.Sat || in.Type == U16x2 || in.Type == S16x2:
+	case in.Sat || packedElem(in.Type) != NoType:
 	case in.Type.Size() == 8:
 		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] - a.S[1] }
 	case in.Type.Size() == 4:
@@ -344,14 +362,22 @@ func bindIntMinMax(in *Inst) {
 		inner := s
 		s = func(a, b int64) int64 { return max(inner(a, b), 0) }
 	}
-	switch in.Type {
-	case U16x2:
-		in.Eval = halves16(func(a, b uint16) uint16 { return uint16(u(uint64(a), uint64(b))) })
-	case S16x2:
-		in.Eval = halves16(func(a, b uint16) uint16 { return uint16(s(int64(int16(a)), int64(int16(b)))) })
-	default:
+	switch elem := packedElem(in.Type); {
+	case elem == NoType:
 		bindInts(u, s)(in)
+	case elem.Signed():
+		in.Eval = elementwise(elem, func(a, b uint64) uint64 { return uint64(s(int64(a), int64(b))) })
+	default:
+		in.Eval = elementwise(elem, u)
 	}
+}
+
+func bindIntNeg(in *Inst) {
+	if elem := packedElem(in.Type); elem != NoType {
+		in.Eval = elementwise(elem, func(a, _ uint64) uint64 { return -a })
+		return
+	}
+	bindInts1(func(a int64) int64 { return -a })(in)
 }
 
 func bindBfind(in *Inst) {

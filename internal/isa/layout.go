@@ -75,7 +75,7 @@ func (m *Module) SharedLayout(kernel *Func) *Shared {
 		for i := range f.Insts {
 			for _, o := range f.Insts[i].Src {
 				switch {
-				case o.Kind == SpecialReg && o.Special == ReservedSmemOffset:
+				case o.Kind == SpecialReg && (o.Special == ReservedSmemOffset || o.Special == ReservedSmemSize):
 					s.Reserved = ReservedShared
 				case o.Var != nil && o.Var.Space == event.Shared:
 					used[o.Var.Index] = true

@@ -53,7 +53,7 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if in.CarryOut {
 		in.Dst = append(in.Dst, b.carry())
 	}
-	if len(in.Src) > len(Args{}.S) || len(in.Dst) > len(Args{}.D) && in.Class <= Special {
+	if in.Class <= Special && (len(in.Src) > len(Args{}.S) || len(in.Dst) > len(Args{}.D)) {
 		b.errorf(in.Source.Pos, "too many operands")
 	}
 	return shape
@@ -87,6 +87,8 @@ func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 	switch {
 	case s.addr:
 		b.address(in, o)
+	case s.vector && in.Vec > 1:
+		b.elements(in, s, o)
 	case s.vector:
 		b.movVector(in, s, o)
 	case s.name == "d" && in.Class == Load, s.name == "b" && in.Class == Store, in.Class == Atomic && in.Vec > 1 && !s.opt:
@@ -436,6 +438,12 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 			}
 			return
 		}
+	}
+	if o.Kind == ptx.OperandIdent && !s.dst && in.Vec == 4 && specialVector(o.Name) {
+		for _, c := range "xyzw" {
+			in.Src = append(in.Src, Operand{Kind: SpecialReg, Special: specialNames[o.Name+"."+string(c)]})
+		}
+		return
 	}
 	if o.Kind != ptx.OperandVector || len(o.Args) != int(in.Vec) {
 		b.errorf(o.Pos, "%s%s takes a vector of %d registers in braces", in.Source.Op, in.Source.Mods, in.Vec)

@@ -41,6 +41,7 @@ const (
 	TotalSmemSize
 	AggrSmemSize
 	ReservedSmemOffset // where reserved shared memory and its parts begin: 0 (see ReservedShared)
+	ReservedSmemSize   // where it ends, and how large it is
 	SpecialZero        // always 0: %tid.w and the like, cluster coordinates, performance counters
 	SpecialOne         // always 1: extents that are 1 by definition, cluster extents (every cluster has one CTA)
 	EnvReg0            // EnvReg0+n is %envreg<n>, n up to 31
@@ -61,8 +62,9 @@ var specialNames = func() map[string]SpecialID {
 		"%globaltimer": GlobalTimer, "%globaltimer_lo": GlobalTimerLo, "%globaltimer_hi": GlobalTimerHi,
 		"%dynamic_smem_size": DynamicSmemSize, "%total_smem_size": TotalSmemSize, "%aggr_smem_size": AggrSmemSize,
 		"%reserved_smem_offset_begin": ReservedSmemOffset, "%reserved_smem_offset_0": ReservedSmemOffset,
-		"%reserved_smem_offset_1": ReservedSmemOffset,
-		"%is_explicit_cluster":    SpecialZero, "%cluster_ctarank": SpecialZero, "%cluster_nctarank": SpecialOne,
+		"%reserved_smem_offset_1": ReservedSmemOffset, "%reserved_smem_offset_end": ReservedSmemSize,
+		"%reserved_smem_offset_cap": ReservedSmemSize,
+		"%is_explicit_cluster":      SpecialZero, "%cluster_ctarank": SpecialZero, "%cluster_nctarank": SpecialOne,
 		"%current_graph_exec": SpecialZero,
 	}
 	for i := 0; i < 32; i++ {
@@ -79,6 +81,7 @@ var specialNames = func() map[string]SpecialID {
 		m["%cluster_ctaid."+c] = SpecialZero
 		m["%cluster_nctaid."+c] = SpecialOne
 	}
+	m["%clusterid.w"], m["%nclusterid.w"], m["%cluster_ctaid.w"], m["%cluster_nctaid.w"] = SpecialZero, SpecialOne, SpecialZero, SpecialOne
 	return m
 }()
 
@@ -89,6 +92,12 @@ func (s SpecialID) Size() int {
 		return 8
 	}
 	return 4
+}
+
+// specialVector says that a name is that of a special register of four elements.
+func specialVector(name string) bool {
+	_, ok := specialNames[name+".w"]
+	return ok
 }
 
 // specialList is every accepted spelling, sorted.

@@ -20,7 +20,14 @@ var syncRows = []*Row{
 		"{.sem}.scope; sem: sc acq_rel acquire release"), Note: "Without an order it is acq_rel."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
 		".scope; scope: cta gl sys"), Note: "The same as fence.sc of that scope; gl is gpu."},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy", Class: Hint, Note: noteProxy, Forms: forms(
+		".proxy.alias", ".proxy.async{.space}; space: global shared::cta shared::cluster",
+		".proxy.tensormap::generic.release.scope", ".proxy.tensormap::generic.acquire.scope [a], b:u32")},
+	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
+		".proxy.alias", ".proxy.async{.space}; space: global shared::cta shared::cluster")},
 }
+
+const noteProxy = "Nothing happens: memory is accessed through the generic proxy alone here, and a proxy fence orders no two threads."
 
 // bindBar marks bar, which is barrier with .aligned.
 func bindBar(in *Inst) {

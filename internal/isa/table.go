@@ -29,7 +29,7 @@ import (
 var sets = map[string][]string{
 	"rnd":   {"rn", "rz", "rm", "rp"},
 	"scope": {"cta", "cluster", "gpu", "sys"},
-	"space": {"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"},
+	"space": {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"},
 	"vec":   {"v2", "v4", "v8"},
 	"ehint": {"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate",
 		"L2::evict_normal", "L2::evict_first", "L2::evict_last"},
@@ -76,7 +76,7 @@ type table struct {
 // theTable reads the rows once.
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
-	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, compareRows, logicRows, convertRows,
+	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
 		memoryRows, controlRows, syncRows, warpRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}

@@ -20,7 +20,8 @@ var warpRows = []*Row{
 		Bind: bindLanes(func(_ *Inst, w *WarpArgs) { w.fill(uint64(w.Mask)) })},
 	{Op: "redux", Doc: "Parallel Synchronization: redux.sync", Class: Warp, Bind: bindRedux, Forms: forms(
 		".sync.op.type d, a, e:b32; op: add min max; type: u32 s32",
-		".sync.op.b32 d, a, e; op: and or xor")},
+		".sync.op.b32 d, a, e; op: and or xor",
+		".sync.op{.abs}{.NaN}.f32 d, a, e:b32; op: min max")},
 	{Op: "elect", Doc: "Parallel Synchronization: elect.sync", Class: Warp, Forms: forms(".sync d:b32|p:pred, e:b32"),
 		Note: "The lowest lane is elected.", Bind: bindLanes(func(_ *Inst, w *WarpArgs) {
 			leader := bits.TrailingZeros32(w.Mask)
@@ -128,6 +129,10 @@ func bindMatch(in *Inst) {
 
 func bindRedux(in *Inst) {
 	op, t := in.Op, in.Type
+	if t == F32 {
+		bindReduxFloat(in)
+		return
+	}
 	step := func(x, y uint32) uint32 {
 		switch {
 		case op == OpAnd:
@@ -147,11 +152,32 @@ func bindRedux(in *Inst) {
 		}
 		return max(x, y)
 	}
+	bindReduce(in, func(x uint32) uint32 { return x }, step)
+}
+
+// bindReduxFloat binds redux.sync of f32: min or max of the values, of their magnitudes with .abs. Without .NaN those that
+// are NaN count only where all are.
+func bindReduxFloat(in *Inst) {
+	isMin, nan, abs := in.Op == OpMin, in.Has("NaN"), in.Has("abs")
+	prepare := func(x uint32) uint32 {
+		switch {
+		case fmtF32.isNaN(uint64(x)):
+			return uint32(fmtF32.nan)
+		case abs:
+			return x &^ (1 << 31)
+		}
+		return x
+	}
+	bindReduce(in, prepare, func(x, y uint32) uint32 { return uint32(fmtF32.minMax(uint64(x), uint64(y), isMin, nan)) })
+}
+
+// bindReduce binds a reduction over the lanes of the mask, each value prepared before it counts.
+func bindReduce(in *Inst, prepare func(x uint32) uint32, step func(x, y uint32) uint32) {
 	in.Lanes = func(_ *Inst, w *WarpArgs) {
 		first := bits.TrailingZeros32(w.Mask)
-		r := uint32(w.S[0][first&31])
+		r := prepare(uint32(w.S[0][first&31]))
 		for m := w.Mask & (w.Mask - 1); m != 0; m &= m - 1 {
-			r = step(r, uint32(w.S[0][bits.TrailingZeros32(m)]))
+			r = step(r, prepare(uint32(w.S[0][bits.TrailingZeros32(m)])))
 		}
 		w.fill(uint64(r))
 	}

@@ -17,7 +17,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 			return arg(0)
 		}
 		if len(in.Dst) == 1 && len(in.Src) == 1 && in.Src[0].Kind != isa.Reg {
-			return b.fit(arg(0), w)
+			return b.narrow(b.fit(arg(0), w), in.Type)
 		}
 	case "cvta":
 		tag := map[event.Space]uint64{event.Shared: isa.SharedWindow, event.Local: isa.LocalWindow, event.Param: isa.ParamWindow}[in.Space]

@@ -96,19 +96,24 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			r.noteOld(w, i, data)
 		}
 		var olds [8]uint64
-		for k := 0; uint64(k)*in.piece < in.width; k++ {
-			at := data[uint64(k)*in.piece:][:in.piece]
-			old := getUint(at, in.piece)
+		pieces := int(in.width / in.piece)
+		for k := range pieces {
+			olds[k] = getUint(data[uint64(k)*in.piece:], in.piece)
+			if in.Op == isa.OpCas && lowBytes(r.m.value(w, i, &in.src[1+k]), in.piece) != olds[k] {
+				failed |= 1 << i
+			}
+		}
+		for k := range pieces {
+			if failed>>i&1 != 0 {
+				break // all pieces of a comparison or none
+			}
 			b, c := r.m.value(w, i, &in.src[1+k]), uint64(0)
 			if in.Op == isa.OpCas {
-				c = r.m.value(w, i, &in.src[2])
-				if lowBytes(b, in.piece) != old {
-					failed |= 1 << i
-				}
+				c = r.m.value(w, i, &in.src[1+pieces+k])
 			}
-			putUint(at, in.RMW(in.Inst, old, b, c))
-			changed = changed || getUint(at, in.piece) != old
-			olds[k] = old
+			at := data[uint64(k)*in.piece:][:in.piece]
+			putUint(at, in.RMW(in.Inst, olds[k], b, c))
+			changed = changed || getUint(at, in.piece) != olds[k]
 		}
 		for _, d := range in.dst {
 			r.m.put(w, i, d, in.Type.Extend(olds[d.at], in.Dst[d.at].Size))

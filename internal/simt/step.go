@@ -208,6 +208,8 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 		return uint64(r.l.DynamicShared)
 	case isa.TotalSmemSize, isa.AggrSmemSize:
 		return uint64(r.sharedBytes())
+	case isa.ReservedSmemSize:
+		return isa.ReservedShared
 	case isa.SpecialOne:
 		return 1
 	case isa.EnvReg0 + 1:

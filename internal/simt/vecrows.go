@@ -9,7 +9,7 @@ import (
 type signature struct {
 	op   string
 	t    isa.Type
-	from isa.Type // of cvt
+	from isa.Type // of cvt and of mixed precision
 }
 
 // lanesOp is how a row is computed 32 lanes a step. The operation is that of a two-operand form with a scalar next to it
@@ -121,7 +121,7 @@ func (b *compiler) vectorRow(in *opt.Instr) bool {
 			return b.unpack(in)
 		}
 	}
-	sig := signature{op: inst.Row.Op, t: inst.Type}
+	sig := signature{op: inst.Row.Op, t: inst.Type, from: inst.Type2}
 	switch sig.op {
 	case "setp":
 		return b.compareFloats(in)
@@ -130,7 +130,6 @@ func (b *compiler) vectorRow(in *opt.Instr) bool {
 	case "mov":
 		return b.pack(in)
 	case "cvt":
-		sig.from = inst.Type2
 		if name := integral[inst.Round]; name != "" && !inst.Sat {
 			sig.op = name
 			break

@@ -50,12 +50,7 @@ func floating1(j *job, in []uint64, f form) uint64 {
 		r &= f.sign()
 	}
 	if j.Has("sat") {
-		switch n := f.decode(r); {
-		case n.nan || n.neg:
-			r = 0
-		case n.inf || n.r.Cmp(big.NewRat(1, 1)) > 0:
-			r = f.one()
-		}
+		r = clampToOne(f, r)
 	}
 	return r
 }
@@ -86,6 +81,34 @@ func inverse(n num) num { return quotient(num{r: big.NewRat(1, 1)}, n) }
 
 // rootOrInf is the root, of which the root of -0 is -0.
 func rootOrInf(n num) num { return root(n) }
+
+// mixed computes the rows of mixed precision: the sources but the last are of the 16-bit format.
+func mixed(j *job, in []uint64) uint64 {
+	g, mode := formOf(j.Inst().Type2), roundingOf(j)
+	x, z := g.decode(in[0]), f32.decode(in[len(in)-1])
+	switch j.op {
+	case "sub":
+		z.neg = !z.neg
+	case "fma":
+		x = product(x, g.decode(in[1]))
+	}
+	r := f32.sum(x, z, mode)
+	if j.Has("sat") {
+		r = clampToOne(f32, r)
+	}
+	return r
+}
+
+// clampToOne is .sat.
+func clampToOne(f form, r uint64) uint64 {
+	switch n := f.decode(r); {
+	case n.nan || n.neg:
+		return 0
+	case n.inf || n.r.Cmp(big.NewRat(1, 1)) > 0:
+		return f.one()
+	}
+	return r
+}
 
 // compute is the operation without what comes before and after it.
 func compute(j *job, in []uint64, f form) uint64 {

@@ -61,6 +61,15 @@ func edges(t isa.Type) []uint64 {
 	switch t {
 	case isa.Pred:
 		return []uint64{0, 1}
+	case isa.U8x4, isa.S8x4:
+		e := edges(isa.U8)
+		out := make([]uint64, len(e))
+		for i := range e {
+			for k := range 4 {
+				out[i] |= e[(i*(k+1)+k*5)%len(e)] << (8 * k)
+			}
+		}
+		return out
 	case isa.F16x2, isa.BF16x2, isa.U16x2, isa.S16x2, isa.F32x2:
 		e := edges(map[isa.Type]isa.Type{isa.F16x2: isa.F16, isa.BF16x2: isa.BF16, isa.U16x2: isa.U16, isa.S16x2: isa.S16, isa.F32x2: isa.F32}[t])
 		out := make([]uint64, len(e))

@@ -23,13 +23,13 @@ func elements(n, bits int, in []uint64, f func(in []uint64) uint64) uint64 {
 	return r
 }
 
+// integerElem is the element type of a packed integer type.
+var integerElem = map[isa.Type]isa.Type{isa.U16x2: isa.U16, isa.S16x2: isa.S16, isa.U8x4: isa.U8, isa.S8x4: isa.S8}
+
 // integer computes the rows of integer arithmetic.
 func integer(j *job, in []uint64) []uint64 {
-	switch j.typ {
-	case isa.U16x2:
-		return []uint64{elements(2, 16, in, func(p []uint64) uint64 { return integer1(j, p, isa.U16) })}
-	case isa.S16x2:
-		return []uint64{elements(2, 16, in, func(p []uint64) uint64 { return integer1(j, p, isa.S16) })}
+	if t := integerElem[j.typ]; t != isa.NoType {
+		return []uint64{elements(4/t.Size(), 8*t.Size(), in, func(p []uint64) uint64 { return integer1(j, p, t) })}
 	}
 	switch j.op {
 	case "addc", "subc", "madc":

@@ -119,6 +119,8 @@ func oracle(j *job, in []uint64) []uint64 {
 	switch chapter {
 	case "Integer Arithmetic", "Extended-Precision Arithmetic", "Video":
 		return integer(j, in)
+	case "Mixed Precision":
+		return []uint64{mixed(j, in)}
 	case "Floating Point", "Half Precision":
 		return floating(j, in)
 	case "Comparison and Selection":

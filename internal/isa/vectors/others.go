@@ -75,7 +75,7 @@ func set(j *job, in []uint64) uint64 {
 		ones = formOf(d).one()
 	}
 	if e := elem(s); e != isa.NoType {
-		return ones&0xffff*flag(compare(j, in[0]&0xffff, in[1]&0xffff, e)) | ones&0xffff*flag(compare(j, in[0]>>16, in[1]>>16, e))<<16
+		return ones&0xffff*boolean(j, compare(j, in[0]&0xffff, in[1]&0xffff, e), c) | ones&0xffff*boolean(j, compare(j, in[0]>>16, in[1]>>16, e), c)<<16
 	}
 	return ones * boolean(j, compare(j, in[0], in[1], s), c)
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/isa"
 )
@@ -57,6 +59,16 @@ func warpSource(j *job, i, k, l int, t isa.Type, rnd *rand.Rand) uint64 {
 			v = v&0xffffffff | v>>32
 		}
 		return v
+	}
+	if t == isa.F32 { // numbers, zeros of both signs, and NaN: in no lane, in some, in all of a mask
+		e := edges(t)
+		switch {
+		case i == 2:
+			return e[14]
+		case i%2 == 0:
+			return e[l%14]
+		}
+		return e[(l*5+i)%len(e)]
 	}
 	if i == 0 {
 		return uint64(l + 1)
@@ -153,7 +165,39 @@ func match(j *job, c warpCase, lanes []int, l int, out [][32]uint64) {
 	}
 }
 
+// reduceFloats is redux.sync of f32: the numbers in order, of which the first or last is taken.
+func reduceFloats(j *job, c warpCase, lanes []int) uint64 {
+	var list []uint64
+	for _, l := range lanes {
+		x := c.src[0][l]
+		switch {
+		case !f32.decode(x).nan && j.Has("abs"):
+			list = append(list, x&^f32.sign())
+		case !f32.decode(x).nan:
+			list = append(list, x)
+		case j.Has("NaN"):
+			return f32.nan
+		}
+	}
+	if len(list) == 0 {
+		return f32.nan
+	}
+	slices.SortFunc(list, func(x, y uint64) int {
+		if o := order(f32.decode(x), f32.decode(y)); o != 0 {
+			return o
+		}
+		return cmp.Compare(y&f32.sign(), x&f32.sign()) // -0 before +0
+	})
+	if j.Has("min") {
+		return list[0]
+	}
+	return list[len(list)-1]
+}
+
 func reduce(j *job, c warpCase, lanes []int) uint64 {
+	if j.typ == isa.F32 {
+		return reduceFloats(j, c, lanes)
+	}
 	var acc *big.Int
 	for _, l := range lanes {
 		v := intOf(c.src[0][l], j.typ)

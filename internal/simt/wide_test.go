@@ -1,0 +1,87 @@
+package simt
+
+import "testing"
+
+// wants compares the words of a buffer.
+func wants(t *testing.T, g *rig, out uint64, want ...uint32) {
+	t.Helper()
+	for i, w := range g.words(out, len(want)) {
+		if w != want[i] {
+			t.Errorf("word %d is %#x, want %#x", i, w, want[i])
+		}
+	}
+}
+
+// TestWideAtomics exchanges and compares 16 bytes as one: a comparison that fails in one half writes neither.
+func TestWideAtomics(t *testing.T) {
+	g := newRig(t, kernel(`
+	.reg .b128 %q<5>;
+	mov.b128 %q1, {0x1111111122222222, 0x3333333344444444};
+	mov.b128 %q2, {0x1111111122222222, 5};
+	mov.b128 %q3, {7, 8};
+	atom.global.exch.b128 %q0, [%out], %q1;
+	st.global.b128 [%out+16], %q0;
+	atom.relaxed.gpu.global.cas.b128 %q4, [%out], %q2, %q3;
+	st.global.b128 [%out+32], %q4;
+	atom.cas.b128 %q4, [%out], %q1, %q3;
+	st.global.b128 [%out+48], %q4;
+	ld.global.b128 %q0, [%out];
+	mov.b128 {%rd1, %rd2}, %q0;
+	st.global.v2.b64 [%out+64], {%rd1, %rd2};`))
+	out := g.buffer(24)
+	b, _ := g.mem.Bytes(out, 16)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	o := g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 7, 0, 8, 0,
+		0x03020100, 0x07060504, 0x0b0a0908, 0x0f0e0d0c,
+		0x22222222, 0x11111111, 0x44444444, 0x33333333,
+		0x22222222, 0x11111111, 0x44444444, 0x33333333,
+		7, 0, 8, 0)
+	o.wantEvents(t, out, `
+		kernel-begin w0 00000000
+		atomic w0 00000001 global relaxed.gpu rw16 exch out+0 +0
+		store w0 00000001 global w16 out+16 +0
+		atomic w0 00000001 global relaxed.gpu r16 cas out+0 +0
+		store w0 00000001 global w16 out+32 +0
+		atomic w0 00000001 global relaxed.gpu rw16 cas out+0 +0
+		store w0 00000001 global w16 out+48 +0
+		load w0 00000001 global r16 out+0 +0
+		store w0 00000001 global w16 out+64 +0
+		exit w0 00000001
+		kernel-end w0 00000000`)
+}
+
+// TestWideVectors moves vectors of eight elements, vector registers, and special registers with all their components.
+func TestWideVectors(t *testing.T) {
+	g := newRig(t, kernel(`
+	.reg .v4 .u32 %v, %u;
+	.reg .f16 %h<8>;
+	mov.v4.u32 %v, %ntid;
+	mov.v4.u32 %u, {%v.y, %v.x, 9, %v.w};
+	st.global.v4.u32 [%out], %u;
+	ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, _}, [%out+32];
+	st.global.v8.b32 [%out+64], {%r7, %r6, %r5, %r4, %r3, %r2, %r1, 1};
+	ld.global.v2.u32 {%r1, %r2}, [%out+96];
+	mov.v2.u32 {%r1, %r2}, {%r2, %r1};
+	st.global.v2.u32 [%out+96], {%r1, %r2};
+	ld.f16 %h0, [%out+104];
+	mov.f16 %h1, %h0;
+	red.global.add.noftz.v8.f16 [%out+112], {%h1, %h0, %h1, %h0, %h1, %h0, %h1, %h0};
+	atom.shared::cluster.max.noftz.f16 %h2, [box], %h1;
+	ld.shared::cluster.b16 %r3, [box];
+	st.global.u32 [%out+128], %r3;`)+"\n.shared .align 4 .b16 box[2];\n")
+	out := g.buffer(33)
+	b, _ := g.mem.Bytes(out, 33*4)
+	for i := 8; i < 16; i++ {
+		b[4*i] = byte(i)
+	}
+	b[96], b[100] = 1, 2
+	b[105] = 0x3c // 1.0
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 1, 1, 9, 1, 0, 0, 0, 0,
+		8, 9, 10, 11, 12, 13, 14, 15,
+		14, 13, 12, 11, 10, 9, 8, 1,
+		2, 1, 0x3c00, 0, 0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c00)
+}
