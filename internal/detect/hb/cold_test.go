@@ -37,7 +37,7 @@ func checkColds(t *testing.T, name string, d *Detector, b *event.Batch) (n coldC
 	}
 	bases := map[*cold]uint32{}
 	for _, dir := range d.mem.dirs {
-		for _, p := range dir {
+		for _, p := range dir.pages {
 			if p == nil {
 				continue
 			}

@@ -19,20 +19,27 @@ const markList uint32 = 1 << 31
 // changed, and says nothing of the current values of things: the same access to two lines of a form makes them two lines of another,
 // see step.
 type forms struct {
-	list  [][]pack          // from 1
+	list  [][]pack          // from 1; nil: free
 	byKey map[uint64]uint32 // by hash
+	free  []uint32          // numbers
+	many  int               // forms at which those of no line are looked for, at least
+	few   int               // the same when there are few pages: minForms, or less to test that
 	steps []step            // a power of two, by hash
 	made  int               // steps since there are so many; 0 only when there are none
 	lines int               // marks that name a form
 }
 
-// maxForms is how many forms there are at most. Lines that would make more keep packs of their own.
-const maxForms = 1 << 14
+// Forms that there are at least before those of no line are looked for, and at most. Lines that would make more keep packs
+// of their own.
+const (
+	minForms = 1 << 6
+	maxForms = 1 << 14
+)
 
 // Steps that are remembered at first, and at most.
 const (
 	minSteps = 1 << 7
-	maxSteps = 1 << 11
+	maxSteps = 1 << 9
 )
 
 // step remembers what an access made of a line: of one of form from, one of form to.
@@ -84,12 +91,65 @@ func (f *forms) forget() {
 		clear(f.steps)
 	}
 	if f.lines == 0 && f.list != nil {
-		f.list, f.byKey = nil, nil
+		f.list, f.byKey, f.free, f.many = nil, nil, nil, 0
 	}
 }
 
-// number gives the number of a form, 0 when there are too many.
-func (f *forms) number(packs []pack) uint32 {
+// full says that it is time to look for forms of no line.
+func (f *forms) full() bool { return len(f.list)-len(f.free) > max(f.many, f.few) }
+
+// sweepForms ends the forms that no line has, and the steps from and to them. Of what most kernels do on the way to
+// the forms that remain only few steps are made again.
+func (d *Detector) sweepForms() {
+	f := &d.mem.forms
+	used := make([]bool, len(f.list))
+	pages := 0
+	look := func(list []*page) {
+		for _, p := range list {
+			if p == nil {
+				continue
+			}
+			pages++
+			for _, m := range p.marks {
+				if m.form&markList == 0 {
+					used[m.form] = true
+				}
+			}
+		}
+	}
+	for _, dir := range d.mem.dirs {
+		look(dir.pages)
+	}
+	for _, l := range d.launches {
+		for _, b := range l.blocks {
+			look(b.shared.pages)
+		}
+	}
+	used[0] = true
+	clear(f.byKey)
+	for id := 1; id < len(f.list); id++ {
+		switch {
+		case used[id]:
+			h := hashOf(f.list[id])
+			for f.byKey[h] != 0 {
+				h++
+			}
+			f.byKey[h] = uint32(id)
+		case f.list[id] != nil:
+			f.list[id] = nil
+			f.free = append(f.free, uint32(id))
+		}
+	}
+	for i := range f.steps {
+		if x := &f.steps[i]; !used[x.what>>32] || !used[x.to] {
+			*x = step{}
+		}
+	}
+	f.many = max(2*(len(f.list)-len(f.free)), pages/4) // so that looking costs little beside what made them
+}
+
+// hashOf is what a form is found by.
+func hashOf(packs []pack) uint64 {
 	h := uint64(len(packs))
 	for i := range packs {
 		x := &packs[i]
@@ -98,6 +158,12 @@ func (f *forms) number(packs []pack) uint32 {
 		h = (h ^ h>>32 ^ (uint64(x.exec)<<32 | uint64(x.clock))) * 0xff51afd7ed558ccd
 		h = (h ^ h>>32 ^ (uint64(x.ref)<<32 | uint64(x.far))) * 0x9e3779b97f4a7c15
 	}
+	return h
+}
+
+// number gives the number of a form, 0 when there are too many.
+func (f *forms) number(packs []pack) uint32 {
+	h := hashOf(packs)
 	for ; ; h++ {
 		id, ok := f.byKey[h]
 		if !ok {
@@ -107,14 +173,19 @@ func (f *forms) number(packs []pack) uint32 {
 			return id
 		}
 	}
-	if len(f.list) > maxForms {
+	if len(f.list)-len(f.free) > maxForms {
 		return 0
 	}
 	if f.list == nil {
 		f.list, f.byKey = make([][]pack, 1), map[uint64]uint32{}
 	}
 	id := uint32(len(f.list))
-	f.list = append(f.list, slices.Clone(packs))
+	if n := len(f.free); n > 0 {
+		id, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		f.list = append(f.list, nil)
+	}
+	f.list[id] = slices.Clone(packs)
 	f.byKey[h] = id
 	return id
 }
@@ -145,6 +216,9 @@ func (d *Detector) packed(q *whole, p *page, i uint64) bool {
 	d.mem.freeze(p, i)
 	if ok && q.fixed && m.form&markList == 0 {
 		f.remember(step{k, m.form, m.warp - from.warp, m.clock - from.clock, q.check})
+	}
+	if f.full() {
+		d.sweepForms()
 	}
 	return ok
 }

@@ -93,7 +93,7 @@ func TestForms(t *testing.T) {
 	if testing.Short() {
 		n = 1500
 	}
-	clean, recalled := 0, 0
+	clean, recalled, swept := 0, 0, 0
 	for seed := 0; seed < n; seed++ {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
 		plain := regular(rng.IntN)
@@ -110,14 +110,16 @@ func TestForms(t *testing.T) {
 			compareWithOracle(t, b, detect.ModelCUDA, fmt.Sprint("regular ", seed))
 		}
 		d := New(detect.Config{})
+		d.mem.forms.few = 1
 		d.Events(b)
+		swept += len(d.mem.forms.free)
 		recalled += int(d.mem.words.used)
 		if len(d.found) == 0 {
 			clean++
 		}
 	}
-	t.Logf("%d programs, %d without a race, values of %d packs recalled", n, clean, recalled)
-	if clean < n/20 || recalled < n/20 {
+	t.Logf("%d programs, %d without a race, values of %d packs recalled, %d forms of no line", n, clean, recalled, swept)
+	if clean < n/20 || recalled < n/20 || swept < n/20 {
 		t.Error("nothing was tested")
 	}
 }

@@ -3,7 +3,7 @@ package hb
 // notebook holds deeds and notes.
 type notebook struct {
 	deeds  slab[deed]
-	recent [1 << 12]uint32 // deeds, by hash, those of neighbouring places the later one first
+	recent *[1 << 12]uint32 // nil before the first: deeds, by hash, those of neighbouring places the later one first
 	chunks [maxNotesShared + 1]noteSlab[note]
 	lists  [maxOnes + 1]noteSlab[noteCell]
 	lines  arena[noteLine]
@@ -183,6 +183,9 @@ func (t *notebook) deed(l *launch, x deed) uint32 {
 	h := (uint64(x.class)<<32 | uint64(x.warp)) * 0x9e3779b97f4a7c15
 	h ^= (uint64(x.clock)<<32 | uint64(x.exec)) * 0xff51afd7ed558ccd
 	slot := h * 0xd6e8feb86659fd93 >> (64 - 12)
+	if t.recent == nil {
+		t.recent = new([1 << 12]uint32)
+	}
 	at := &t.recent[slot]
 	if *at != 0 && *t.deeds.at(*at) == x {
 		return *at

@@ -32,7 +32,8 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	if len(b.Events)%5 == 0 {
 		d.mem.notebook.ones = 0
 	}
-	d.manyLanes = len(b.Events) % 2 * manyLanes // tallies of few lanes too
+	d.manyLanes = len(b.Events) % 2 * manyLanes        // tallies of few lanes too
+	d.mem.forms.few = len(b.Events) / 2 % 2 * minForms // forms of no line are looked for all the time
 	d.Events(b)
 	d.performAll()
 	names := make([]string, len(d.hostPlaces))

@@ -243,6 +243,7 @@ type sets struct {
 	next  uint64
 	memo  []memo // a power of two, by hash
 	kept  int    // transitions since memo has this size
+	hits  int    // those found in that time
 }
 
 type slot struct {
@@ -272,6 +273,7 @@ const (
 	patience    = 512
 	patienceMax = 1 << 16
 	hitPatience = 8
+	goodHits    = 8 // for a miss: there is room enough for what repeats
 )
 
 func newSets() *sets {
@@ -323,15 +325,32 @@ func (t *sets) keep(m *memo, x memo, id uint32) {
 	x.id, x.to = id, t.slots[id].serial
 	t.slots[id].refs++
 	*m = x
-	if t.kept++; t.kept > len(t.memo) && len(t.memo) < maxMemo {
+	if t.kept++; t.kept <= len(t.memo) {
+		return
+	}
+	if t.hits < goodHits*t.kept && len(t.memo) < maxMemo {
 		t.more()
 	}
+	t.kept, t.hits = 0, 0
+}
+
+// tire takes the patience of a class a transition further. When it ends, nothing is remembered of what came of that.
+func (t *sets) tire(patience *int32) {
+	if *patience--; *patience > 0 {
+		return
+	}
+	for i := range t.memo {
+		if id := t.memo[i].id; id != 0 {
+			t.drop(id)
+		}
+	}
+	t.memo, t.kept, t.hits = make([]memo, minMemo), 0, 0
 }
 
 // more makes room for more transitions.
 func (t *sets) more() {
 	old := t.memo
-	t.memo, t.kept = make([]memo, 4*len(old)), 0
+	t.memo = make([]memo, 4*len(old))
 	for i := range old {
 		if old[i].id == 0 {
 			continue
@@ -354,12 +373,13 @@ func (t *sets) make(depth int, before uint32, first group, warp uint32, g group,
 	m, ok := t.find(&x)
 	if ok && t.slots[m.id].depth == depth {
 		*patience = min(*patience+hitPatience, patienceMax)
+		t.hits++
 		t.slots[m.id].refs++
 		return m.id
 	}
-	*patience--
 	id := t.hold((*set)(nil).add(depth, before, first, 0).add(depth, warp, g, 0), depth, serial)
 	t.keep(m, x, id)
+	t.tire(patience)
 	return id
 }
 
@@ -388,13 +408,14 @@ func (t *sets) grow(id, warp uint32, g group, patience *int32) uint32 {
 	m, ok := t.find(&x)
 	if ok {
 		*patience = min(*patience+hitPatience, patienceMax)
+		t.hits++
 		t.slots[m.id].refs++
 		t.drop(id)
 		return m.id
 	}
-	*patience--
 	to := t.hold(s.root.add(s.depth, warp, g, 0), s.depth, serial)
 	t.keep(m, x, to)
+	t.tire(patience)
 	t.drop(id)
 	return to
 }

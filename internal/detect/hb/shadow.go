@@ -74,11 +74,11 @@ type page struct {
 
 // shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
 type shadow struct {
-	dirs map[uint64]*[dirPages]*page
+	dirs map[uint64]dir
 	// recent are directories used last, each in the place that its number modulo their count gives.
 	recent [32]struct {
 		key uint64
-		dir *[dirPages]*page
+		dir
 	}
 	arena    []cell
 	free     []uint32
@@ -94,8 +94,42 @@ type shadow struct {
 	peak     uint64
 }
 
+// dir is pages first to first+len(pages) of the dirPages of a directory, nil those that are not there.
+type dir struct {
+	first uint64
+	pages []*page
+}
+
+// at gives page i, nil when there is none.
+func (r *dir) at(i uint64) *page {
+	if i -= r.first; i < uint64(len(r.pages)) {
+		return r.pages[i]
+	}
+	return nil
+}
+
+// fewPages is how many pages a directory has room for at first.
+const fewPages = 16
+
+// put makes p page i, in at least twice the room where there is none for it.
+func (r *dir) put(i uint64, p *page) {
+	n := uint64(len(r.pages))
+	switch {
+	case n == 0:
+		*r = dir{min(i, dirPages-fewPages), make([]*page, fewPages)}
+	case i < r.first:
+		first := min(i, r.first-min(n, r.first))
+		r.pages = append(make([]*page, r.first-first, r.first-first+n), r.pages...)
+		r.first = first
+	case i >= r.first+n:
+		end := min(max(i+1, r.first+2*n), dirPages)
+		r.pages = append(make([]*page, 0, end-r.first), r.pages...)[:end-r.first]
+	}
+	r.pages[i-r.first] = p
+}
+
 func newShadow() *shadow {
-	return &shadow{forms: forms{steps: make([]step, minSteps)}, dirs: map[uint64]*[dirPages]*page{}, arena: make([]cell, 1), sets: newSets(), notebook: notebook{ones: maxOneDeed}}
+	return &shadow{forms: forms{few: minForms, steps: make([]step, minSteps)}, dirs: map[uint64]dir{}, arena: make([]cell, 1), sets: newSets(), notebook: notebook{ones: maxOneDeed}}
 }
 
 // find gives the page of addr, nil when there is none.
@@ -103,14 +137,14 @@ func (s *shadow) find(addr uint64) *page {
 	n := addr / pageBytes
 	k := n / dirPages
 	r := &s.recent[k%uint64(len(s.recent))]
-	if r.dir == nil || r.key != k {
-		dir := s.dirs[k]
-		if dir == nil {
+	if r.pages == nil || r.key != k {
+		dir, ok := s.dirs[k]
+		if !ok {
 			return nil
 		}
 		r.key, r.dir = k, dir
 	}
-	return r.dir[n%dirPages]
+	return r.at(n % dirPages)
 }
 
 // page gives the page of addr, made when there is none.
@@ -121,12 +155,11 @@ func (s *shadow) page(addr uint64) *page {
 	n := addr / pageBytes
 	k := n / dirPages
 	dir := s.dirs[k]
-	if dir == nil {
-		dir = new([dirPages]*page)
-		s.dirs[k] = dir
-	}
 	p := &page{addr: n * pageBytes}
-	dir[n%dirPages] = p
+	dir.put(n%dirPages, p)
+	s.dirs[k] = dir
+	r := &s.recent[k%uint64(len(s.recent))]
+	r.key, r.dir = k, dir
 	return p
 }
 
@@ -137,7 +170,8 @@ func (s *shadow) remove(addr uint64) {
 		return
 	}
 	s.clear(p)
-	s.dirs[addr/pageBytes/dirPages][addr/pageBytes%dirPages] = nil
+	dir := s.dirs[addr/pageBytes/dirPages]
+	dir.put(addr/pageBytes%dirPages, nil)
 }
 
 // expanded gives line i of a page, nil when it has no cells.
@@ -192,6 +226,9 @@ func (s *shadow) clear(p *page) {
 	}
 }
 
+// maxSpareLines is how many lines are kept for use again: those of a page or two, or of a block's shared memory. 1.7 KiB each.
+const maxSpareLines = 32
+
 // recycle empties a line that nothing refers to any more.
 func (s *shadow) recycle(l *line) {
 	if l.heavy {
@@ -201,7 +238,9 @@ func (s *shadow) recycle(l *line) {
 	}
 	*l = line{}
 	s.touched--
-	s.spare = append(s.spare, l)
+	if len(s.spare) < maxSpareLines {
+		s.spare = append(s.spare, l)
+	}
 }
 
 // empty forgets all entries of a cell.
