@@ -32,6 +32,9 @@ const (
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
+	// Again stands for the accesses of a Series, Batch.Series[Side], by the warp: for NeedAgain only.
+	Again
+
 	kinds
 )
 
@@ -164,33 +167,35 @@ type Batch struct {
 	Values   []uint64
 	Launches []Launch
 	Hosts    []HostOp
+	Series   []*Series
 }
 
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	b.Events, b.Addrs, b.Values = b.Events[:0], b.Addrs[:0], b.Values[:0]
-	b.Launches, b.Hosts = b.Launches[:0], b.Hosts[:0]
+	b.Launches, b.Hosts, b.Series = b.Launches[:0], b.Hosts[:0], b.Series[:0]
 }
 
 // Extent is how long a batch and its side tables are.
-type Extent struct{ Events, Addrs, Values, Launches, Hosts int }
+type Extent struct{ Events, Addrs, Values, Launches, Hosts, Series int }
 
 // Extent tells how long the batch is.
 func (b *Batch) Extent() Extent {
-	return Extent{len(b.Events), len(b.Addrs), len(b.Values), len(b.Launches), len(b.Hosts)}
+	return Extent{len(b.Events), len(b.Addrs), len(b.Values), len(b.Launches), len(b.Hosts), len(b.Series)}
 }
 
 // Append adds the events and side tables of another batch. The events go on to index their own tables: Between gives
 // them back.
 func (b *Batch) Append(o *Batch) {
 	b.Events, b.Addrs, b.Values = append(b.Events, o.Events...), append(b.Addrs, o.Addrs...), append(b.Values, o.Values...)
-	b.Launches, b.Hosts = append(b.Launches, o.Launches...), append(b.Hosts, o.Hosts...)
+	b.Launches, b.Hosts, b.Series = append(b.Launches, o.Launches...), append(b.Hosts, o.Hosts...), append(b.Series, o.Series...)
 }
 
 // Between gives the batch that was appended between two extents.
 func (b *Batch) Between(from, to Extent) Batch {
 	return Batch{b.Events[from.Events:to.Events:to.Events], b.Addrs[from.Addrs:to.Addrs:to.Addrs], b.Values[from.Values:to.Values:to.Values],
-		b.Launches[from.Launches:to.Launches:to.Launches], b.Hosts[from.Hosts:to.Hosts:to.Hosts]}
+		b.Launches[from.Launches:to.Launches:to.Launches], b.Hosts[from.Hosts:to.Hosts:to.Hosts],
+		b.Series[from.Series:to.Series:to.Series]}
 }
 
 // CutEnd parts a batch that ends with a launch's end before the exits that lead to it, which is where consumers hold most
@@ -343,6 +348,7 @@ const (
 	NeedBranches                   // Branch, Else, Reconverge
 	NeedHost                       // Host
 	NeedLaunch                     // KernelBegin, KernelEnd
+	NeedAgain                      // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
 )
 
 // Sink takes batches in order. It is called from one goroutine at a time.
@@ -386,9 +392,10 @@ type Places interface {
 	Frames(place uint32) []Frame
 }
 
-// Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch.
+// Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch, for
+// events that stand for themselves.
 func (e *Event) Valid() bool {
-	if e.Kind <= None || e.Kind >= kinds || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||
+	if e.Kind <= None || e.Kind >= Again || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||
 		e.Barrier > 15 || e.Flags > 2*FlagRows-1 {
 		return false
 	}

@@ -3,7 +3,7 @@ package event
 import "fmt"
 
 var kindNames = [...]string{"none", "load", "store", "atomic", "fence", "arrive", "barrier-done", "warp-sync", "exit",
-	"kernel-begin", "kernel-end", "branch", "else", "reconverge", "host"}
+	"kernel-begin", "kernel-end", "branch", "else", "reconverge", "host", "again"}
 
 func (k Kind) String() string { return name(kindNames[:], int(k)) }
 

@@ -29,7 +29,11 @@ func (o *Options) recorded() event.Needs {
 type recorder struct {
 	*trace.Writer
 	lockstep bool
+	room     []event.Event
 }
+
+// Events implements event.Sink.
+func (r *recorder) Events(b *event.Batch) { b.Plain(&r.room, r.Writer.Events) }
 
 // Findings implements detect.Detector.
 func (r *recorder) Findings() []detect.Finding { return nil }
@@ -45,7 +49,7 @@ func newRecorder(r *once, to io.Writer, schedule simt.Schedule) (*recorder, erro
 	if err != nil {
 		return nil, err
 	}
-	return &recorder{w, schedule == simt.Lockstep}, nil
+	return &recorder{Writer: w, lockstep: schedule == simt.Lockstep}, nil
 }
 
 // appendix ends a trace: what a report says besides the findings of detectors, and the names of what has an address.

@@ -141,7 +141,8 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name})
+		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name,
+			plain: spec.Needs&event.NeedAgain == 0})
 		needs |= spec.Needs
 	}
 	watched := make([]detect.Detector, len(r.detectors))
@@ -170,6 +171,8 @@ type metered struct {
 	detect.Detector
 	name    string
 	meter   bool
+	plain   bool // it does not take event.Again
+	room    []event.Event
 	spent   time.Duration
 	largest uint64
 }
@@ -189,7 +192,11 @@ func (j *metered) Events(b *event.Batch) {
 
 func (j *metered) judge(b *event.Batch) {
 	start := time.Now()
-	j.Detector.Events(b)
+	if j.plain {
+		b.Plain(&j.room, j.Detector.Events)
+	} else {
+		j.Detector.Events(b)
+	}
 	j.spent += time.Since(start)
 }
 

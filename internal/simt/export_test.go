@@ -39,6 +39,7 @@ type account struct {
 	memory  []byte
 	mirror  map[cellAddr]byte // what memory holds as far as events have told
 	wrong   string            // where they contradict themselves
+	room    []event.Event
 }
 
 // cellAddr is a byte of global memory, or of the shared memory of a block.
@@ -83,7 +84,9 @@ type record struct {
 	value   [4]uint64
 }
 
-func (a *account) Events(b *event.Batch) {
+func (a *account) Events(b *event.Batch) { b.Plain(&a.room, a.plain) }
+
+func (a *account) plain(b *event.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		if e.Kind == event.BarrierDone || e.Kind == event.KernelBegin || e.Kind == event.KernelEnd {
@@ -203,7 +206,11 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		}
 		copied.Sink, copied.Needs = a, needs
 		if show && l.Sink != nil {
-			copied.Sink, copied.Needs = both{a, l.Sink}, l.Needs|copied.Needs
+			user := l.Sink
+			if l.Needs&event.NeedAgain == 0 {
+				user = &plainly{to: l.Sink}
+			}
+			copied.Sink, copied.Needs = both{a, user}, l.Needs|copied.Needs
 		}
 		copied.OnFault = func(f Fault) {
 			a.faults = append(a.faults, f)
@@ -256,6 +263,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 		}
 	}
 	before.restore(mem)
+	needs |= event.NeedAgain
 	got := run(NewWarp(), l.Seed, true)
 	if stable {
 		d.strict++
@@ -275,6 +283,14 @@ func (s both) Events(b *event.Batch) {
 		x.Events(b)
 	}
 }
+
+// plainly gives a sink Batch.Plain.
+type plainly struct {
+	to   event.Sink
+	room []event.Event
+}
+
+func (s *plainly) Events(b *event.Batch) { b.Plain(&s.room, s.to.Events) }
 
 // differs tells how two accounts of a launch differ; "" when they do not.
 func (a *account) differs(b *account, l *Launch) string {

@@ -180,6 +180,7 @@ type vecMachine struct {
 	isLate   bool
 
 	log    *lanes.Log     // of accesses that have events; nil where none has
+	said   *remembered    // nil where runs are
 	shared unsafe.Pointer // the shared memory of the running warp's block
 }
 
@@ -195,6 +196,7 @@ type loaded struct {
 	bases   []unsafe.Pointer // the memory of reaches
 	begins  []uint64         // the address at which events say it begins
 	events  []event.Event    // of reaches, as far as they are always the same
+	runs    []uint8          // by reach: the accesses that a sequence had which began there, 0 where none may; nil where no reach may
 	epoch   uint64           // of the memory that reaches are of
 }
 

@@ -135,7 +135,7 @@ func TestNoAllocation(t *testing.T) {
 		out := g.buffer(256)
 		count := func(n uint32) float64 {
 			l := g.prepare(launch{block: 256, out: out, n: n})
-			l.Sink, l.Needs = &discard{}, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues|event.NeedOld
+			l.Sink, l.Needs = &discard{}, event.NeedGlobal|event.NeedShared|event.NeedSync|event.NeedValues|event.NeedOld|event.NeedAgain
 			return testing.AllocsPerRun(3, func() {
 				if _, err := NewWarp().Run(t.Context(), l); err != nil {
 					t.Fatal(err)

@@ -22,6 +22,7 @@ func (x *vecMachine) newReaches() {
 		if x.log == nil {
 			x.log = new(lanes.Log)
 		}
+		x.newRuns()
 	}
 	for k := range t.reaches {
 		n, e := &t.reaches[k], &t.effects[t.reaches[k].effect]
@@ -102,21 +103,41 @@ func (x *vecMachine) learn(i int32) {
 
 // told makes the events of what a list did, for the lanes of mask.
 func (x *vecMachine) told(w *warp, mask uint32) {
-	o := &x.r.out
-	for i := range x.log.N {
-		t := &x.log.List[i]
-		k := x.t.code[t.Imm].b
-		n := &x.t.reaches[k]
-		o.batch.Events = append(o.batch.Events, x.events[k])
-		ev := &o.batch.Events[len(o.batch.Events)-1]
-		ev.Warp, ev.Mask, ev.Place = w.number, mask, x.places[n.effect]
-		x.locate(ev, n, t, x.begins[k]-n.low)
-		if n.store && o.needs&event.NeedValues != 0 {
-			x.toldValues(ev, t)
-		}
-		o.added()
-	}
+	list := x.log.List[:x.log.N]
 	x.log.N = 0
+	for len(list) > 0 {
+		n := 0
+		if x.runs != nil && !x.said.off {
+			n = x.again(w, mask, list)
+		}
+		if n == 0 {
+			x.tellOf(w, mask, &list[0])
+			n = 1
+		}
+		list = list[n:]
+	}
+}
+
+// tellOf makes the event of an access.
+func (x *vecMachine) tellOf(w *warp, mask uint32, t *lanes.Told) {
+	o := &x.r.out
+	o.batch.Events = append(o.batch.Events, event.Event{})
+	ev := &o.batch.Events[len(o.batch.Events)-1]
+	if x.fill(ev, mask, t) && o.needs&event.NeedValues != 0 {
+		x.toldValues(ev, t)
+	}
+	ev.Warp = w.number
+	o.added()
+}
+
+// fill makes an event that of an access, but for warp and values. It reports whether it is a store.
+func (x *vecMachine) fill(ev *event.Event, mask uint32, t *lanes.Told) (store bool) {
+	k := x.t.code[t.Imm].b
+	n := &x.t.reaches[k]
+	*ev = x.events[k]
+	ev.Mask, ev.Place = mask, x.places[n.effect]
+	x.locate(ev, n, t, x.begins[k]-n.low)
+	return n.store
 }
 
 // locate gives an event the addresses of its lanes: plus and what is told.

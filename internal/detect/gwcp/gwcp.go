@@ -14,7 +14,7 @@ var Spec = detect.Spec{
 	Name:    "gwcp",
 	Doc:     "Weak-causally-precedes for GPUs (PreDataR): races of the observed execution, and those of other orders of its critical sections.",
 	Source:  "Dey et al., \"Predictive Data Race Detection for GPUs\", definition 1, algorithms 1 and 2, section 5",
-	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedLaunch,
+	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedLaunch | event.NeedAgain,
 	Options: options,
 	New:     func(c detect.Config) detect.Detector { return New(c) },
 }
@@ -48,7 +48,8 @@ type Detector struct {
 	locations  map[locKey]*location
 	lockStates map[lock.ID]*lockState
 	indexes    []map[granule]int
-	taken      uint32 // critical sections so far
+	taken      uint32      // critical sections so far
+	one        event.Event // of a series
 }
 
 // learned remembers a join into a know.
@@ -83,6 +84,13 @@ func (d *Detector) Events(b *event.Batch) {
 				d.run = nil
 			}
 		case event.Host:
+		case event.Again:
+			if d.run != nil && d.run.info.ID == e.Launch {
+				for i := range b.Series[e.Side].Events {
+					d.one = b.Nth(e, i)
+					d.device(&d.one)
+				}
+			}
 		default:
 			if d.run != nil && d.run.info.ID == e.Launch && (e.Mask != 0 || e.Kind == event.BarrierDone) {
 				d.device(e)

@@ -11,7 +11,7 @@ var Spec = detect.Spec{
 	Name:   "hb",
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
-	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch,
+	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain,
 	New:    func(c detect.Config) detect.Detector { return New(c) },
 }
 
@@ -49,6 +49,7 @@ type Detector struct {
 	found      map[pair]*finding
 	hostPlaces map[string]uint32
 	lastLaunch *launch
+	one        event.Event // of a series
 }
 
 // New makes a Detector.
@@ -92,6 +93,9 @@ func (d *Detector) device(b *event.Batch, e *event.Event) {
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
 			d.access(b, e, l)
 		}
+		return
+	case event.Again:
+		d.series(b, e, l)
 		return
 	}
 	blk, wi := l.block(e.Warp)

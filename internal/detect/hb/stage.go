@@ -19,7 +19,8 @@ type stage struct {
 	strong bool     // a strong access of shared memory was made, whose value may outlive stages
 	at     []uint32 // by warp: the last of its accesses in the tree, 0 for none
 	was    []uint32 // the same when the last stage ended in which it made any
-	log    []uint32 // the accesses, in their order: node<<5 | warp within the block
+	log    []uint32 // the accesses, in their order: see stageEntry
+	n      int      // how many
 	values []uint64 // what they wrote, in their order, as in event.Batch
 }
 
@@ -39,9 +40,11 @@ type scripts struct {
 
 type scriptNode struct {
 	scriptStep
-	first uint32 // child
-	next  uint32 // the child that was taken last
-	then  uint32 // the first access of the stage behind the last that ended here
+	first uint32                            // child
+	next  uint32                            // the child that was taken last
+	then  uint32                            // the first access of the stage behind the last that ended here
+	up    uint32                            // the access before
+	again struct{ series, from, to uint32 } // the series made last, from here or from the root in the stage behind, see then
 }
 
 type scriptEdge struct {
@@ -56,6 +59,7 @@ const (
 	maxWritten   = 1 << 15 // words of values
 	scriptTrial  = 1 << 10 // nodes before it is asked whether they are of use
 	brokenStages = 16
+	maxSeries    = 1 << 6 // accesses of one that is put off as a whole
 )
 
 // scriptStep is a weak access of shared memory, but for its warp and values.
@@ -133,18 +137,77 @@ func (d *Detector) staged(b *event.Batch, e *event.Event, blk *block, wi uint32)
 			t.nodes[s.was[wi]].then = n
 		}
 	}
-	s.at[wi] = n
-	s.log = append(s.log, n<<5|wi)
-	w := &blk.warps[wi]
-	w.used |= e.Mask
-	w.usedSmem |= e.Mask
+	d.wentTo(blk, wi, n, 1, e.Mask)
 	if e.Flags&event.FlagValues != 0 {
 		s.values = append(s.values, b.Values[e.Val:][:valueWords(e)]...)
 	}
-	if len(s.log) == maxStage || len(s.values) >= maxWritten {
-		d.breakStage(blk)
-	}
+	d.bound(blk)
 	return true
+}
+
+// series judges or puts off a series of accesses.
+func (d *Detector) series(b *event.Batch, e *event.Event, l *launch) {
+	blk, wi := l.block(e.Warp)
+	if blk.stage.on && d.stagedAgain(b, e, blk, wi) {
+		return
+	}
+	for i := range b.Series[e.Side].Events {
+		d.one = b.Nth(e, i)
+		d.access(b, &d.one, l)
+	}
+}
+
+// stagedAgain is staged for a series.
+func (d *Detector) stagedAgain(b *event.Batch, e *event.Event, blk *block, wi uint32) bool {
+	s, t := &blk.stage, blk.launch.scripts
+	x := b.Series[e.Side]
+	if len(x.Events) > maxSeries {
+		return false
+	}
+	from := s.at[wi]
+	here := from
+	if from == 0 {
+		here = s.was[wi]
+	}
+	to := t.nodes[here].again.to
+	if known := &t.nodes[here].again; known.series != x.ID || known.from != from {
+		to = from
+		for i := range x.Events {
+			if to = d.follow(t, blk.launch, to, &x.Events[i]); to == 0 {
+				d.perform(blk)
+				s.on = false
+				return false
+			}
+		}
+		known = &t.nodes[here].again
+		known.series, known.from, known.to = x.ID, from, to
+	}
+	d.wentTo(blk, wi, to, uint32(len(x.Events)), e.Mask)
+	if x.Words > 0 {
+		s.values = append(s.values, b.Values[e.Val:][:x.Words]...)
+	}
+	d.bound(blk)
+	return true
+}
+
+// stageEntry is what a stage's log says of accesses by a warp, the last of which is node at.
+func stageEntry(at, accesses, wi uint32) uint32 { return at<<11 | (accesses-1)<<5 | wi }
+
+// wentTo notes that a warp made accesses, the last of which is node at.
+func (d *Detector) wentTo(b *block, wi, at, accesses, mask uint32) {
+	s, w := &b.stage, &b.warps[wi]
+	s.at[wi] = at
+	s.log = append(s.log, stageEntry(at, accesses, wi))
+	s.n += int(accesses)
+	w.used |= mask
+	w.usedSmem |= mask
+}
+
+// bound keeps a stage from becoming too long.
+func (d *Detector) bound(b *block) {
+	if s := &b.stage; s.n >= maxStage || len(s.values) >= maxWritten {
+		d.breakStage(b)
+	}
 }
 
 // valueWords is how many words of event.Batch.Values are an event's.
@@ -177,7 +240,7 @@ func (d *Detector) follow(t *scripts, l *launch, from uint32, e *event.Event) ui
 	}
 	d.classOf(l, e) // classes are numbered in the order of first execution
 	n = uint32(len(t.nodes))
-	t.nodes = append(t.nodes, scriptNode{scriptStep: k.scriptStep})
+	t.nodes = append(t.nodes, scriptNode{scriptStep: k.scriptStep, up: from})
 	if p := &t.nodes[from]; p.first == 0 {
 		p.first = n
 	} else {
@@ -214,7 +277,7 @@ func (d *Detector) endStage(b *block) {
 	}
 	was, ok := t.clean[h]
 	if ok && slices.Equal(was, s.at) {
-		t.hits += len(s.log)
+		t.hits += s.n
 		s.forget()
 		return
 	}
@@ -234,7 +297,7 @@ func (s *stage) forget() {
 			s.was[i], s.at[i] = n, 0
 		}
 	}
-	s.log, s.values = s.log[:0], s.values[:0]
+	s.log, s.values, s.n = s.log[:0], s.values[:0], 0
 }
 
 // perform judges and records the accesses of a stage.
@@ -243,11 +306,18 @@ func (d *Detector) perform(b *block) {
 	t := b.launch.scripts
 	rest := event.Batch{Values: s.values}
 	val := 0
-	for _, n := range s.log {
-		e := t.nodes[n>>5].event()
-		e.Launch, e.Warp, e.Val = b.info.ID, b.first+(n&31), uint32(val)
-		val += valueWords(&e)
-		d.judge(&rest, &e, b, n&31)
+	var way [maxSeries]uint32
+	for _, x := range s.log {
+		steps := way[:x>>5&63+1]
+		for i, n := len(steps)-1, x>>11; i >= 0; i-- {
+			steps[i], n = n, t.nodes[n].up
+		}
+		for _, n := range steps {
+			e := t.nodes[n].event()
+			e.Launch, e.Warp, e.Val = b.info.ID, b.first+(x&31), uint32(val)
+			val += valueWords(&e)
+			d.judge(&rest, &e, b, x&31)
+		}
 	}
 	s.forget()
 }

@@ -1,0 +1,186 @@
+package simt
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
+)
+
+// Loops over tiles let warps of all blocks access the same places of shared memory again and again. What a list did there is
+// remembered; when it is done again it becomes an event.Series, so that one event says what dozens would.
+
+// sequence is accesses of shared memory that a list did one after the other.
+type sequence struct {
+	event.Series          // without events as long as it was seen once
+	keys         []uint64 // by access, see keyOf
+	stores       []int    // which of them are
+	mask         uint32
+	places       []uint32 // of the frame
+	life         int      // how often another may be met in its place yet
+}
+
+// remembered are the sequences of a launch, by hash.
+type remembered struct {
+	list         [1 << sequenceBits]*sequence
+	hits, misses int // accesses that were told by a series, and not
+	made         uint32
+	off          bool
+}
+
+const (
+	sequenceBits = 9
+	maxLife      = 8
+	againTrial   = 1 << 12 // misses before it is asked whether there are as many hits
+	unknownRun   = 255
+)
+
+// keyOf tells accesses of a frame to shared memory apart: by instruction and scalar address.
+func keyOf(t *lanes.Told) uint64 { return t.Imm<<32 | t.At }
+
+// newRuns prepares the machine to remember sequences, where that is asked for and there can be any.
+func (x *vecMachine) newRuns() {
+	const both = event.NeedAgain | event.NeedShared
+	if x.r.out.needs&both != both {
+		return
+	}
+	for k := range x.t.reaches {
+		n := &x.t.reaches[k]
+		if e := &x.t.effects[n.effect]; e.Space == event.Shared && e.Order == event.Weak && !n.each && x.listed(n, event.Shared) {
+			if x.runs == nil {
+				x.runs = make([]uint8, len(x.t.reaches))
+			}
+			x.runs[k] = unknownRun
+		}
+	}
+	if x.runs != nil && x.said == nil {
+		x.said = &remembered{}
+	}
+}
+
+// again tells of the accesses to shared memory that the list begins with, by one event where they were remembered. It gives
+// their number, or 0 where it has told of none.
+func (x *vecMachine) again(w *warp, mask uint32, list []lanes.Told) int {
+	first := x.t.code[list[0].Imm].b
+	n := int(x.runs[first])
+	if n == 0 || len(list) == 1 {
+		return 0
+	}
+	if n == 1 || n > len(list) {
+		if n = x.runOf(list); n == 1 {
+			return 0
+		}
+	}
+	s := x.said.at(mask, list[:n])
+	if !(*s).is(x, mask, list) {
+		if was := n; x.runOf(list) != was {
+			n = int(x.runs[first])
+			s = x.said.at(mask, list[:n])
+		}
+	}
+	if !(*s).is(x, mask, list) {
+		x.said.miss(s, mask, x.places, list[:n])
+		for i := range n {
+			x.tellOf(w, mask, &list[i])
+		}
+		return n
+	}
+	if (*s).Events == nil {
+		x.makeSeries(*s, list)
+	}
+	x.tellAgain(w, *s, list)
+	return len((*s).keys)
+}
+
+// runOf counts the accesses that may be of a sequence at the begin of a list, the first of which may.
+func (x *vecMachine) runOf(list []lanes.Told) int {
+	n := 1
+	for n < len(list) && x.runs[x.t.code[list[n].Imm].b] != 0 {
+		n++
+	}
+	x.runs[x.t.code[list[0].Imm].b] = uint8(n)
+	return n
+}
+
+// at gives the place for a sequence of accesses.
+func (q *remembered) at(mask uint32, list []lanes.Told) **sequence {
+	n := len(list)
+	h := keyOf(&list[0])*0x9e3779b97f4a7c15 ^ keyOf(&list[n/2])*0xc2b2ae3d27d4eb4f ^ (keyOf(&list[n-1])^uint64(mask)<<20)*0xff51afd7ed558ccd
+	return &q.list[h>>(64-sequenceBits)]
+}
+
+// is reports whether the list begins with the sequence.
+func (s *sequence) is(x *vecMachine, mask uint32, list []lanes.Told) bool {
+	if s == nil || s.mask != mask || len(s.keys) > len(list) || unsafe.SliceData(s.places) != unsafe.SliceData(x.places) {
+		return false
+	}
+	odd := uint64(0)
+	for i, k := range s.keys {
+		odd |= k ^ keyOf(&list[i])
+	}
+	return odd == 0
+}
+
+// miss remembers a sequence that was not found, in place of one that is found too seldom.
+func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []lanes.Told) {
+	q.misses += len(list)
+	q.off = q.misses >= againTrial && q.hits < q.misses
+	s := *at
+	if s != nil {
+		if s.life--; s.life >= 0 {
+			return
+		}
+	}
+	if s == nil || s.Events != nil { // which others may hold
+		s = &sequence{}
+		*at = s
+	}
+	s.mask, s.places, s.keys, s.life = mask, places, s.keys[:0], 0
+	for i := range list {
+		s.keys = append(s.keys, keyOf(&list[i]))
+	}
+}
+
+// makeSeries makes the events of a sequence that the list begins with.
+func (x *vecMachine) makeSeries(s *sequence, list []lanes.Told) {
+	o := &x.r.out
+	events := make([]event.Event, len(s.keys))
+	for i := range events {
+		ev := &events[i]
+		store := x.fill(ev, s.mask, &list[i])
+		if ev.Flags&event.FlagScattered != 0 {
+			panic("BUG: rows of a block are scattered")
+		}
+		if !store || o.needs&event.NeedValues == 0 {
+			continue
+		}
+		s.stores = append(s.stores, i)
+		ev.Flags |= event.FlagValues
+		ev.Val = s.Words
+		n := uint32(bits.OnesCount32(s.mask) * event.ValueWords(ev.Size))
+		if o.olds() {
+			ev.Flags |= event.FlagOld
+			n *= 2
+		}
+		s.Words += n
+	}
+	x.said.made++
+	s.ID, s.Events = x.said.made, events
+}
+
+// tellAgain makes the event of a sequence that the list begins with.
+func (x *vecMachine) tellAgain(w *warp, s *sequence, list []lanes.Told) {
+	o := &x.r.out
+	b := &o.batch
+	x.said.hits += len(s.keys)
+	s.life = min(s.life+1, maxLife)
+	b.Events = append(b.Events, event.Event{Kind: event.Again, Launch: x.r.l.ID, Warp: w.number, Mask: s.mask,
+		Side: uint32(len(b.Series)), Val: uint32(len(b.Values))})
+	b.Series = append(b.Series, &s.Series)
+	for _, i := range s.stores {
+		e := s.Events[i]
+		x.toldValues(&e, &list[i])
+	}
+	o.added()
+}
