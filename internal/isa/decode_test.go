@@ -89,6 +89,11 @@ func TestRefusals(t *testing.T) {
 		"mov.b64 %rd1, {%r1, %r2, %r3}; // takes a vector of 2 or 4 elements",
 		"atom.global.add.f16 %rs1, [%rd1], %rs2; // needs one of .noftz",
 		"barrier.cluster.arrive; // barrier.arrive does not take .cluster",
+		"vadd.u32.u32.u32 %r1, %r2.b5, %r3; // .b5 is no selector of an operand",
+		"vadd.u32.u32.u32 %r1, %r2, %r3, %r4; // needs a second operation, or a selector of its result",
+		"vadd4.u32.u32.u32 %r1.b12, %r2, %r3, %r4; // .b12 is no selector",
+		"vadd2.u32.u32.u32 %r1, %r2.h4, %r3, %r4; // .h4 is no selector",
+		"vmad.s32.s32.s32 %r1, -%r2, %r3, -%r4; // only the product or %r4 can be negated",
 		"fence.mbarrier_init.release.cluster; // fence.release.cluster does not take .mbarrier_init",
 		".reg .b37 x; // variables of type .b37",
 	} {

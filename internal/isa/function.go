@@ -22,6 +22,8 @@ type body struct {
 	jumps  []jump
 	spills map[string]*Spill
 	named  map[string]int // offset of each formal parameter in the frame
+	// selected is the selector of the result of the instruction at hand.
+	selected uint64
 }
 
 // scope is a naming scope: a block of statements.

@@ -64,13 +64,6 @@ var integerRows = []*Row{
 		".half.atype.btype d:b32, a:b32, b:b32, c:b32; half: lo hi; atype: u32 s32; btype: u32 s32")},
 }
 
-// videoRows is the one of the manual's "Video Instructions" that nvcc emits by itself.
-var videoRows = []*Row{
-	{Op: "vabsdiff4", Doc: "Video: vabsdiff4", Bind: bindVabsdiff4, Forms: forms(
-		".u32.u32.u32{.sat}{.add} d:b32, a:b32, b:b32, c:b32"),
-		Note: "Of unsigned bytes and without selectors; without .add the third source does not count."},
-}
-
 // extendedRows is the manual's "Extended-Precision Integer Arithmetic Instructions". The condition code is one more
 // operand, a register of the function: the last result with .cc, the last source of addc, subc and madc.
 var extendedRows = []*Row{
@@ -518,27 +511,6 @@ func bindDp2a(in *Inst) {
 			sum += part(a.S[0], i, 16, ta) * part(a.S[1], from+i, 8, tb)
 		}
 		a.D[0] = uint64(uint32(sum))
-	}
-}
-
-// bindVabsdiff4 binds the absolute differences of four bytes, or with .add their sum added to c.
-func bindVabsdiff4(in *Inst) {
-	add := in.Has("add")
-	in.Eval = func(_ *Inst, a *Args) {
-		var r uint64
-		for i := range uint(4) {
-			d := part(a.S[0], i, 8, U32) - part(a.S[1], i, 8, U32)
-			d = max(d, -d)
-			if add {
-				r += uint64(d)
-			} else {
-				r |= uint64(d) << (8 * i)
-			}
-		}
-		if add {
-			r += a.S[2]
-		}
-		a.D[0] = uint64(uint32(r))
 	}
 }
 

@@ -93,7 +93,7 @@ func (f *form) spellingOf(chosen []string) Spelling {
 	sp := f.spell(chosen)
 	s := Spelling{Row: f.row, Form: f.decl, Mods: sp.proto.Mods, proto: sp.proto}
 	s.Text = strings.Join(append([]string{f.row.Op}, s.Mods...), ".")
-	if sp.proto.sources == 3 && threeInput[f.row.Op] {
+	if sp.proto.sources == 3 && (threeInput[f.row.Op] || f.ops[0].ways == 1) {
 		s.Text += "/3"
 	}
 	for _, o := range sp.ops {
@@ -107,8 +107,11 @@ func (f *form) spellingOf(chosen []string) Spelling {
 		default:
 			s.Src = append(s.Src, o.typ)
 		}
+		if !o.dst && o.selects() {
+			s.Src = append(s.Src, U32)
+		}
 	}
-	if sp.proto.CarryIn {
+	if sp.ops[0].selects() || sp.proto.CarryIn {
 		s.Src = append(s.Src, U32)
 	}
 	if sp.proto.CarryOut {
@@ -142,6 +145,9 @@ func WriteMarkdown(w io.Writer) error {
 	return err
 }
 
+// selectorNames is how the manual writes the selectors of operands.
+var selectorNames = map[byte]string{'d': "{.mask}", 'a': "{.asel}", 'b': "{.bsel}"}
+
 // Display gives the form for people: the manual's notation without the operands' annotations.
 func (f *Form) Display(op string) string {
 	head, defs, more := strings.Cut(f.Syntax, ";")
@@ -157,6 +163,15 @@ func (f *Form) Display(op string) string {
 	for i := 0; i < len(operands); i++ {
 		switch c := operands[i]; c {
 		case '~', '\'':
+		case '^':
+			i++
+			if operands[i-2:i+1] == "d^1" {
+				b.WriteString(".dsel")
+			} else {
+				b.WriteString(selectorNames[operands[i-2]])
+			}
+		case '-':
+			b.WriteString("{-}")
 		case '<':
 			b.WriteByte('{')
 		case '>':

@@ -2,6 +2,7 @@ package isa
 
 import (
 	"fmt"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/ptx"
@@ -47,6 +48,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 		b.operand(in, s, &given[0])
 		given = given[1:]
 	}
+	if len(specs) > 0 && specs[0].selects() {
+		in.Src = append(in.Src, Operand{Kind: Imm, Imm: b.selected})
+	}
 	if in.CarryIn {
 		in.Src = append(in.Src, b.carry())
 	}
@@ -85,6 +89,8 @@ func (b *body) carry() Operand {
 // operand decodes one operand.
 func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 	switch {
+	case s.selects():
+		b.selecting(in, s, o)
 	case s.addr:
 		b.address(in, o)
 	case s.vector && in.Vec > 1:
@@ -103,6 +109,44 @@ func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 	default:
 		b.source(in, s, o)
 	}
+}
+
+// selects says that a source stands for what the operand selects of its register, or for its sign.
+func (s *opSpec) selects() bool { return s.ways > 0 || s.neg }
+
+// selecting decodes an operand that selects parts of its register: `%r1.b0`, `-%r2.h1`. The selector of a result is kept
+// for the end of the sources.
+func (b *body) selecting(in *Inst, s *opSpec, o *ptx.Operand) {
+	plain, reg := *s, *o
+	plain.ways, plain.neg = 0, false
+	sign := uint64(0)
+	if s.neg && o.Kind == ptx.OperandNeg {
+		reg, sign = o.Args[0], negated
+	}
+	code := defaultSelector(s.name, s.ways)
+	dot := strings.LastIndexByte(reg.Name, '.')
+	switch {
+	case s.ways > 0 && dot > 0 && reg.Kind == ptx.OperandIdent:
+		var ok bool
+		if code, ok = selector(reg.Name[dot+1:], s.ways, s.dst); !ok {
+			b.errorf(o.Pos, "%s%s: %s is no selector of an operand", in.Source.Op, in.Source.Mods, reg.Name[dot:])
+			return
+		}
+		reg.Name = reg.Name[:dot]
+	case s.dst && s.ways == 1:
+		b.errorf(o.Pos, "%s%s with three sources needs a second operation, or a selector of its result", in.Source.Op, in.Source.Mods)
+		return
+	}
+	b.operand(in, &plain, &reg)
+	if s.dst {
+		b.selected = code
+		return
+	}
+	if s.name == "c" && sign != 0 && len(in.Src) == 5 && (in.Src[1].Imm^in.Src[3].Imm)&negated != 0 {
+		b.errorf(o.Pos, "%s%s: only the product or %s can be negated", in.Source.Op, in.Source.Mods, reg.Name)
+		return
+	}
+	in.Src = append(in.Src, Operand{Kind: Imm, Imm: code | sign})
 }
 
 // dest decodes a result, or a pair of them.

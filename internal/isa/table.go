@@ -23,6 +23,8 @@ import (
 //	a~       the register may be wider than the type
 //	[a]      is an address
 //	d|p      is a pair; d{|p} a pair whose second half may be absent
+//	a^2      may have a selector of 1, 2 or 4 parts, which becomes a source of its own; d^1 must have one (see videoRows)
+//	-a       may have a sign, which becomes a source of its own, or part of its selector
 //	<a>      is a vector, of .vec elements or as many as fill the instruction's type
 //	word'    is text for people: the decoder reads the operands of that instruction itself
 //	{, b}    may be absent
@@ -63,6 +65,8 @@ type opSpec struct {
 	addr   bool
 	vector bool
 	wider  bool    // the register may be wider
+	ways   int     // parts that a selector names, 0 where there is none
+	neg    bool    // may have a sign
 	pair   *opSpec // the half after the bar
 }
 
@@ -200,6 +204,10 @@ func readOperands(s string) []opSpec {
 func readOperand(s string, opt bool) opSpec {
 	o := opSpec{opt: opt}
 	s, o.ann, _ = strings.Cut(s, ":")
+	s, o.neg = strings.CutPrefix(s, "-")
+	if name, ways, ok := strings.Cut(s, "^"); ok {
+		s, o.ways = name, int(ways[0]-'0')
+	}
 	if strings.HasSuffix(o.ann, "~") {
 		o.ann, o.wider = strings.TrimSuffix(o.ann, "~"), true
 	}

@@ -268,17 +268,6 @@ func bitwise2(j *job, in []uint64, t isa.Type) uint64 {
 		return number(r)
 	case "dp4a", "dp2a":
 		return dot(j, in)
-	case "vabsdiff4":
-		sum := uint64(0)
-		r := elements(4, 8, in[:2], func(p []uint64) uint64 {
-			d := max(p[0], p[1]) - min(p[0], p[1])
-			sum += d
-			return d
-		})
-		if j.Has("add") {
-			return (sum + in[2]) & 0xffffffff
-		}
-		return r
 	}
 	panic("BUG: no oracle for " + j.Text)
 }
