@@ -99,21 +99,15 @@ func (d *Detector) judge(b *event.Batch, e *event.Event, blk *block, wi uint32) 
 	h := d.recentOf(blk.launch, e)
 	id := h.id
 	w.used |= e.Mask
+	strong := d.classes[id].strong
+	blk.synced = blk.synced || strong
 	if e.Space == event.Shared {
 		w.usedSmem |= e.Mask
-		blk.stage.strong = blk.stage.strong || d.classes[id].strong
+		blk.stage.strong = blk.stage.strong || strong
 	}
-	if !d.cellsOnly && !d.classes[id].strong {
-		done := 0
-		if h.is(e) && w.each == nil {
-			if done = d.habitual(&h.habit, id, e, blk, w); done == h.n {
-				return
-			}
-		}
-		if d.whole(b, e, blk, wi, id, done) {
-			h.learn(e, d.part.parts)
-			return
-		}
+	if !d.cellsOnly && !strong && d.whole(b, e, blk, wi, id) {
+		h.learn(e, d.part.parts)
+		return
 	}
 	a := &d.act
 	*a = actor{class: &d.classes[id], id: id, b: b, e: e, blk: blk, wi: wi, warp: e.Warp, exec: e.Mask,

@@ -54,7 +54,7 @@ func (d *Detector) end(id uint32) {
 		return
 	}
 	var open []*block
-	for _, b := range l.blocks {
+	for _, b := range l.running() {
 		open = append(open, b)
 	}
 	slices.SortFunc(open, func(x, y *block) int { return int(int64(x.index) - int64(y.index)) })

@@ -244,7 +244,9 @@ func (d *Detector) endBlock(b *block) {
 			p.locs = nil
 		}
 	}
-	delete(b.blocks, b.index)
+	if b.listed {
+		delete(b.blocks, b.index)
+	}
 	b.keepLog()
 	if b.lastBlock == b {
 		b.launch.lastBlock = nil

@@ -45,11 +45,10 @@ func (d *Detector) classOf(l *launch, e *event.Event) uint32 { return d.recentOf
 // recentOf gives the class of an access event with what was remembered of it.
 func (d *Detector) recentOf(l *launch, e *event.Event) *recentClass {
 	h := &d.recent[e.Place%uint32(len(d.recent))]
-	flags := e.Flags & (event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagVector)
-	what := uint64(e.Kind) | uint64(e.Order)<<8 | uint64(e.Scope)<<16 | uint64(e.Space)<<24 | uint64(e.Size)<<32 | uint64(flags)<<40
-	if h.launch == l && h.place == e.Place && h.what == what && (flags&event.FlagVector == 0 || h.aux == e.Aux) {
+	if h.of(l, e) {
 		return h
 	}
+	flags := e.Flags & classFlags
 	k := classKey{place: e.Place, kind: e.Kind, order: e.Order, scope: e.Scope, space: e.Space, size: e.Size,
 		unit: e.Size, flags: flags &^ event.FlagVector}
 	if flags&event.FlagVector != 0 {
@@ -62,7 +61,7 @@ func (d *Detector) recentOf(l *launch, e *event.Event) *recentClass {
 		id = d.newClass(c)
 		l.classes[k] = id
 	}
-	*h = recentClass{launch: l, what: what, place: e.Place, aux: e.Aux, id: id}
+	*h = recentClass{launch: l, what: whatOf(e), place: e.Place, aux: e.Aux, id: id}
 	return h
 }
 
@@ -81,10 +80,23 @@ func elementSize(e *event.Event) uint8 {
 // memory.
 type recentClass struct {
 	launch     *launch
-	what       uint64 // all but the place that decides about the class, and aux
+	what       uint64 // see whatOf
 	place, aux uint32
 	id         uint32
 	habit
+}
+
+// classFlags are those that decide about an access's class.
+const classFlags = event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagVector
+
+// whatOf gives all but place and aux that decides about the class of an access.
+func whatOf(e *event.Event) uint64 {
+	return uint64(e.Kind) | uint64(e.Order)<<8 | uint64(e.Scope)<<16 | uint64(e.Space)<<24 | uint64(e.Size)<<32 | uint64(e.Flags&classFlags)<<40
+}
+
+// of says that h is the class of an access of launch l.
+func (h *recentClass) of(l *launch, e *event.Event) bool {
+	return h.launch == l && h.place == e.Place && h.what == whatOf(e) && (e.Flags&event.FlagVector == 0 || h.aux == e.Aux)
 }
 
 func (d *Detector) newClass(c class) uint32 {

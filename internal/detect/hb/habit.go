@@ -33,42 +33,70 @@ func (h *habit) learn(e *event.Event, parts []part) {
 	}
 }
 
-// habitual judges and records an access that is as the habit of its class, by a warp with one view, as whole does. It gives the
-// number of parts done: it ends at one of which no step is remembered, or where more is to be seen to.
-func (d *Detector) habitual(h *habit, id uint32, e *event.Event, blk *block, w *warp) int {
-	f := &d.mem.forms
-	head := uint64(id)<<headShift | uint64(headOf(e))
-	origin := e.Addr &^ (lineBytes - 1)
-	clock := w.same.clock
-	for n := range h.n {
-		x := &h.parts[n]
-		p := d.pageOf(blk, false, origin+x.addr)
-		i := (origin + x.addr) % pageBytes / lineBytes
-		if len(p.cold) != 0 && p.warmed != blk.info.ID && !d.allKnown(p, blk) || p.expanded(i) != nil || p.notes[i] != 0 ||
-			e.Kind == event.Store && p.valued() {
-			return n
-		}
-		m := &p.marks[i]
-		from := *m
-		if from.form == 0 {
-			from.warp, from.clock = e.Warp, clock
-		}
-		k := stepKey{uint64(from.form)<<32 | head | uint64(x.head), uint64(x.shape)<<32 | uint64(x.lanes),
-			uint64(e.Mask)<<32 | uint64(clock-from.clock), uint64(e.Warp - from.warp)}
-		t := &f.steps[x.slot&uint32(len(f.steps)-1)]
-		if t.stepKey != k {
-			x.slot = f.slot(&k)
-			if t = &f.steps[x.slot]; t.stepKey != k {
-				return n
-			}
-		}
-		if t.check != 0 {
-			return n
-		}
-		if from.form == 0 {
-			f.lines++
-		}
-		*m = mark{t.to, from.warp + t.warp, from.clock + t.clock}
+// habitual judges and records an access of the block and of a class that acted last, if it is as the habit, by a warp with
+// one view. It says false, having done nothing, if not, or if for one of its parts no step is remembered or more is to be seen to.
+func (d *Detector) habitual(e *event.Event) bool {
+	h := &d.recent[e.Place%uint32(len(d.recent))]
+	l := d.lastLaunch
+	if !h.is(e) || !h.of(l, e) || l.info.ID != e.Launch {
+		return false
 	}
-	return h.n
+	blk := l.lastBlock
+	if blk == nil || e.Warp-blk.first >= l.wpb {
+		return false
+	}
+	w := &blk.warps[e.Warp-blk.first]
+	if w.each != nil {
+		return false
+	}
+	var to [maxHabit]move
+	for n := range h.n {
+		if !d.step(h, n, e, blk, w.same.clock, &to[n]) {
+			return false
+		}
+	}
+	for n := range h.n {
+		x := &to[n]
+		if x.at.form == 0 {
+			d.mem.forms.lines++
+		}
+		*x.at = x.to
+	}
+	w.used |= e.Mask
+	return true
+}
+
+// move is what a line is about to become.
+type move struct {
+	at *mark
+	to mark
+}
+
+// step gives what part n of an access that is as the habit makes of a line.
+func (d *Detector) step(h *recentClass, n int, e *event.Event, blk *block, clock uint32, to *move) bool {
+	x := &h.parts[n]
+	addr := e.Addr&^(lineBytes-1) + x.addr
+	p := d.pageOf(blk, false, addr)
+	i := addr % pageBytes / lineBytes
+	if len(p.cold) != 0 && p.warmed != blk.info.ID && !d.allKnown(p, blk) || p.expanded(i) != nil || p.notes[i] != 0 ||
+		e.Kind == event.Store && p.valued() {
+		return false
+	}
+	to.at = &p.marks[i]
+	from := *to.at
+	if from.form == 0 {
+		from.warp, from.clock = e.Warp, clock
+	}
+	f := &d.mem.forms
+	k := stepKey{uint64(from.form)<<32 | uint64(h.id<<headShift|headOf(e)|x.head), uint64(x.shape)<<32 | uint64(x.lanes),
+		uint64(e.Mask)<<32 | uint64(clock-from.clock), uint64(e.Warp - from.warp)}
+	t := &f.steps[x.slot&uint32(len(f.steps)-1)]
+	if t.stepKey != k {
+		x.slot = f.slot(&k)
+		if t = &f.steps[x.slot]; t.stepKey != k {
+			return false
+		}
+	}
+	to.to = mark{t.to, from.warp + t.warp, from.clock + t.clock}
+	return t.check == 0
 }

@@ -246,7 +246,7 @@ func (d *Detector) alone(h hit, lane int) bool {
 			}
 		}
 	}
-	if b := a.blk.blocks[block]; b != nil && early.size == 0 {
+	if b := a.blk.running()[block]; b != nil && early.size == 0 {
 		early = b.warps[h.warp%a.blk.wpb].holds(h.lane, h.clock)
 	}
 	late = a.blk.warps[a.wi].holds(lane, ^uint32(0))

@@ -63,6 +63,10 @@ func (d *Detector) Events(b *event.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
+		case event.Load, event.Store:
+			if !d.habitual(e) {
+				d.device(b, e)
+			}
 		case event.KernelBegin:
 			d.begin(b.Launches[e.Side])
 		case event.KernelEnd:
@@ -99,6 +103,7 @@ func (d *Detector) device(b *event.Batch, e *event.Event) {
 		return
 	}
 	blk, wi := l.block(e.Warp)
+	blk.synced = blk.synced || e.Kind != event.Exit
 	switch e.Kind {
 	case event.Fence:
 		d.breakStage(blk)

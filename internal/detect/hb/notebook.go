@@ -245,7 +245,7 @@ func (d *Detector) sweep(l *launch) {
 	for _, p := range l.pages {
 		mark(p)
 	}
-	for _, b := range l.blocks {
+	for _, b := range l.running() {
 		for _, p := range b.shared.pages {
 			mark(p)
 		}

@@ -44,7 +44,7 @@ type launch struct {
 	published bool
 	// ordering: a fence.sc beyond the block was executed.
 	ordering  bool
-	blocks    map[uint32]*block
+	blocks    map[uint32]*block // that run, perhaps but for lastBlock: see running
 	logs      map[uint32]*syncLog
 	ended     []*syncLog // the last of blocks that ended
 	pages     []*page
@@ -68,6 +68,8 @@ type block struct {
 	shared   window
 	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
 	leftShared, leftAny bool
+	listed              bool     // in launch.blocks
+	synced              bool     // something happened that changes more of warps than which lanes live and have accessed memory
 	log                 *syncLog // nil while empty
 	handed              uint32   // the warp with the last handover
 	stage               stage
@@ -146,21 +148,24 @@ func (l *launch) block(w uint32) (*block, uint32) {
 		return b, w - b.first
 	}
 	i := w / l.wpb
-	b := l.blocks[i]
+	b := l.running()[i]
 	if b == nil {
-		b = l.spare.take(l.wpb)
-		b.launch, b.index, b.first, b.alive, b.log = l, i, i*l.wpb, int(l.info.Block.Count()), nil
-		for j := range b.warps {
-			b.warps[j].live = ^uint32(0)
-			b.warps[j].same = view{know: know{beyond: l.start}, clock: 1}
-		}
-		b.number = 1
+		b = l.spare.take(l.wpb, l.start)
+		b.launch, b.index, b.first, b.alive, b.number = l, i, i*l.wpb, int(l.info.Block.Count()), 1
 		b.warps[l.wpb-1].live = l.last
-		l.blocks[i] = b
 		b.beginStage()
 	}
 	l.lastBlock = b
 	return b, w - i*l.wpb
+}
+
+// running gives the blocks that run. Many do all they do at a stretch: they are but lastBlock.
+func (l *launch) running() map[uint32]*block {
+	if b := l.lastBlock; b != nil && !b.listed {
+		b.listed = true
+		l.blocks[b.index] = b
+	}
+	return l.blocks
 }
 
 // maxSpare is how many blocks are kept for use again.
@@ -172,20 +177,28 @@ type spareBlocks struct {
 	logs []*syncLog
 }
 
-// take gives a block of n warps, zero but for memory to use again.
-func (s *spareBlocks) take(n uint32) *block {
-	k := len(s.list)
-	if k == 0 {
-		return &block{warps: make([]warp, n)}
+// take gives a block of n warps that begin knowing start, with memory to use again.
+func (s *spareBlocks) take(n uint32, start *clock.Foreign) *block {
+	b := &block{synced: true}
+	if k := len(s.list); k != 0 {
+		b = s.list[k-1]
+		s.list = s.list[:k-1]
 	}
-	b := s.list[k-1]
-	s.list = s.list[:k-1]
 	warps := b.warps
 	if uint32(cap(warps)) < n {
 		warps = make([]warp, n)
 	}
 	warps = warps[:n]
-	clear(warps)
+	if b.synced || uint32(len(b.warps)) != n || warps[0].same.beyond != start {
+		clear(warps)
+		for j := range warps {
+			warps[j].same = view{know: know{beyond: start}, clock: 1}
+		}
+	}
+	for j := range warps {
+		w := &warps[j]
+		w.live, w.used, w.usedSmem = ^uint32(0), 0, 0
+	}
 	for _, x := range b.barriers {
 		x.arrivals = x.arrivals[:0]
 	}

@@ -45,8 +45,8 @@ type whole struct {
 type alike struct{ id, shared uint32 }
 
 // whole judges and records a weak access if it is in lane order, in few runs. It says false, having done nothing, if
-// not. Its first parts may have been done.
-func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint32, done int) bool {
+// not.
+func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint32) bool {
 	w := &blk.warps[wi]
 	size := uint64(e.Size)
 	if w.each != nil || size > 16 || size&(size-1) != 0 {
@@ -64,7 +64,7 @@ func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint
 	for i := range q.runs {
 		q.cut(&q.runs[i], e.Size)
 	}
-	for i := done; i < len(q.parts); i++ {
+	for i := range q.parts {
 		q.take(&q.parts[i])
 		d.part1(q, wi, q.parts[i].addr)
 	}
