@@ -2,6 +2,7 @@ package hb
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -24,25 +25,23 @@ type arrival struct {
 
 func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 	if b.barriers == nil {
-		b.barriers = map[uint8]*barrier{}
+		b.barriers = new([16]barrier)
 	}
-	bar := b.barriers[e.Barrier]
-	if bar == nil {
-		bar = &barrier{}
-		b.barriers[e.Barrier] = bar
-	}
+	bar := &b.barriers[e.Barrier]
 	if e.Flags&event.FlagWait == 0 {
 		d.breakStage(b)
 	}
 	w := &b.warps[wi]
-	a := arrival{warp: wi, lanes: e.Mask, wait: e.Flags&event.FlagWait != 0, e: *e}
-	a.same = w.same
+	n := len(bar.arrivals)
+	bar.arrivals = slices.Grow(bar.arrivals, 1)[:n+1]
+	a := &bar.arrivals[n] // made in place: a processor waits long for what is copied as soon as it is written
+	a.warp, a.lanes, a.wait, a.e = wi, e.Mask, e.Flags&event.FlagWait != 0, *e
+	a.same, a.each = w.same, nil
 	if w.each != nil {
 		each := *w.each
 		a.each = &each
 	}
 	a.published, a.observed = d.carried(b, wi, e.Mask)
-	bar.arrivals = append(bar.arrivals, a)
 	if !a.wait {
 		b.next(wi, e.Mask, e)
 	}
@@ -50,18 +49,18 @@ func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 
 // complete orders all arrivals before all waiters.
 func (d *Detector) complete(b *block, e *event.Event) {
-	bar := b.barriers[e.Barrier]
-	if bar == nil || len(bar.arrivals) == 0 {
+	if b.barriers == nil || len(b.barriers[e.Barrier].arrivals) == 0 {
 		return
 	}
+	bar := &b.barriers[e.Barrier]
 	if uint32(cap(d.waiting)) < b.wpb {
 		d.waiting = make([]uint32, b.wpb)
 	}
 	waiting := d.waiting[:b.wpb] // lanes, by warp
 	clear(waiting)
 	waits := false
-	for _, a := range bar.arrivals {
-		if a.wait {
+	for i := range bar.arrivals {
+		if a := &bar.arrivals[i]; a.wait {
 			waiting[a.warp] |= a.lanes
 			waits = true
 		}
@@ -94,9 +93,10 @@ func (d *Detector) complete(b *block, e *event.Event) {
 			}
 		}
 	}
+	v := view{k, b.number}
 	for i := range waiting {
 		if waiting[i] != 0 {
-			b.warps[i].set(waiting[i]&b.warps[i].live, view{k, b.number})
+			b.warps[i].set(waiting[i]&b.warps[i].live, &v)
 		}
 	}
 	if waits {
@@ -212,7 +212,7 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 	w.settled(lanes)
 	b.number++
 	k.block = k.block.With(int(b.wpb), wi, w.idle(lanes), b.number-1)
-	w.set(lanes, view{k, b.number})
+	w.set(lanes, &view{k, b.number})
 	b.logged().add(b.number, wi, lanes, e)
 }
 

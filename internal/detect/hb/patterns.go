@@ -192,7 +192,7 @@ func (d *Detector) acquire(w *warp, b *block, lane int, key *locKey, wide bool) 
 	clear(s.seen[len(keep):])
 	s.seen = keep
 	if v.know != w.view(lane).know {
-		w.set(1<<uint(lane), v)
+		w.set(1<<uint(lane), &v)
 	}
 }
 

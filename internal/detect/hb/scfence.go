@@ -100,10 +100,10 @@ func (d *Detector) takeIn(w *warp, b *block, lanes uint32) {
 		v.know = d.learn(v.know, b, record{b.launch, g.grid, g.beyond})
 		v.observed = passed{}
 		if !own && w.each == nil && w.live&^lanes == 0 && noneObserved(w, lanes) {
-			w.set(lanes, v)
+			w.set(lanes, &v)
 			return
 		}
-		w.set(1<<uint(lane), v)
+		w.set(1<<uint(lane), &v)
 	}
 }
 

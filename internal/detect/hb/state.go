@@ -64,7 +64,7 @@ type block struct {
 	number   uint32 // the last epoch given out
 	alive    int    // threads
 	warps    []warp
-	barriers map[uint8]*barrier
+	barriers *[16]barrier
 	shared   window
 	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
 	leftShared, leftAny bool
@@ -199,8 +199,10 @@ func (s *spareBlocks) take(n uint32, start *clock.Foreign) *block {
 		w := &warps[j]
 		w.live, w.used, w.usedSmem = ^uint32(0), 0, 0
 	}
-	for _, x := range b.barriers {
-		x.arrivals = x.arrivals[:0]
+	if b.barriers != nil && b.synced {
+		for i := range b.barriers {
+			b.barriers[i].arrivals = b.barriers[i].arrivals[:0]
+		}
 	}
 	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1},
 		stage: stage{at: b.stage.at[:0], was: b.stage.was[:0], log: b.stage.log[:0], values: b.stage.values[:0]}}
@@ -230,14 +232,14 @@ func (w *warp) view(lane int) *view {
 }
 
 // set gives lanes the view v.
-func (w *warp) set(lanes uint32, v view) {
+func (w *warp) set(lanes uint32, v *view) {
 	if w.live&^lanes == 0 {
-		w.same, w.each = v, nil
+		w.same, w.each = *v, nil
 		return
 	}
 	w.part()
 	for m := lanes; m != 0; m &= m - 1 {
-		w.each[bits.TrailingZeros32(m)] = v
+		w.each[bits.TrailingZeros32(m)] = *v
 	}
 }
 
