@@ -244,8 +244,8 @@ func (d *Detector) endBlock(b *block) {
 			p.locs = nil
 		}
 	}
-	if b.listed {
-		delete(b.blocks, b.index)
+	if b.inList {
+		delete(b.listed, b.index)
 	}
 	b.keepLog()
 	if b.lastBlock == b {

@@ -149,7 +149,7 @@ func (d *Detector) cool(l *launch) {
 	d.mem.notebook.forgetDeeds(l)
 	d.mem.forms.forget()
 	d.cooled = [len(d.cooled)]samePages{}
-	l.pages, l.logs, l.ended, l.blocks, l.classes = nil, nil, nil, nil, nil
+	l.pages, l.logs, l.ended, l.listed, l.classes = nil, nil, nil, nil, nil
 	delete(d.launches, l.info.ID)
 }
 

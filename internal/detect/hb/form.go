@@ -121,7 +121,7 @@ func (d *Detector) sweepForms() {
 		look(dir.pages)
 	}
 	for _, l := range d.launches {
-		for _, b := range l.blocks {
+		for _, b := range l.running() {
 			look(b.shared.pages)
 		}
 	}

@@ -327,7 +327,7 @@ func (d *Detector) performAll() {
 	for _, id := range slices.Sorted(maps.Keys(d.launches)) {
 		l := d.launches[id]
 		for _, n := range slices.Sorted(maps.Keys(l.running())) {
-			if b := l.blocks[n]; b.stage.on {
+			if b := l.listed[n]; b.stage.on {
 				d.perform(b)
 				b.stage.on = false
 			}

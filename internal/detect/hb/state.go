@@ -44,7 +44,7 @@ type launch struct {
 	published bool
 	// ordering: a fence.sc beyond the block was executed.
 	ordering  bool
-	blocks    map[uint32]*block // that run, perhaps but for lastBlock: see running
+	listed    map[uint32]*block // that run, perhaps but for lastBlock: see running
 	logs      map[uint32]*syncLog
 	ended     []*syncLog // the last of blocks that ended
 	pages     []*page
@@ -68,7 +68,7 @@ type block struct {
 	shared   window
 	// leftShared: threads exited that had accessed shared memory; leftAny: any memory. No barrier orders them.
 	leftShared, leftAny bool
-	listed              bool     // in launch.blocks
+	inList              bool     // launch.listed has it
 	synced              bool     // something happened that changes more of warps than which lanes live and have accessed memory
 	log                 *syncLog // nil while empty
 	handed              uint32   // the warp with the last handover
@@ -132,7 +132,7 @@ func (s *snapshot) grid(b *block, w uint32, lane int) *clock.Grid {
 
 func newLaunch(info event.Launch, start *clock.Foreign, spare *spareBlocks) *launch {
 	l := &launch{spare: spare, info: info, wpb: info.WarpsPerBlock(), start: start, beyond: start,
-		blocks: map[uint32]*block{}, logs: map[uint32]*syncLog{}, classes: map[classKey]uint32{}}
+		listed: map[uint32]*block{}, logs: map[uint32]*syncLog{}, classes: map[classKey]uint32{}}
 	l.depth = clock.Depth(info.Grid.Count())
 	l.sdepth = setDepth(info.Grid.Count() * uint64(l.wpb))
 	l.last = ^uint32(0)
@@ -161,11 +161,11 @@ func (l *launch) block(w uint32) (*block, uint32) {
 
 // running gives the blocks that run. Many do all they do at a stretch: they are but lastBlock.
 func (l *launch) running() map[uint32]*block {
-	if b := l.lastBlock; b != nil && !b.listed {
-		b.listed = true
-		l.blocks[b.index] = b
+	if b := l.lastBlock; b != nil && !b.inList {
+		b.inList = true
+		l.listed[b.index] = b
 	}
-	return l.blocks
+	return l.listed
 }
 
 // maxSpare is how many blocks are kept for use again.
