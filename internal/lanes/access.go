@@ -43,7 +43,7 @@ type Told struct {
 	Offsets  V64 // of Each and EachLow: by lane, the address less Origin
 	Values   V64 // the vector of 64 bits that is stored
 	Values32 V32 // the one of 32 bits
-	// What a store of 64 or of 32 bits overwrites, in all lanes; Line and Rows only.
+	// What a store of 64 or of 32 bits overwrites, as if each lane were the first to write.
 	Before   V64
 	Before32 V32
 }
@@ -110,7 +110,7 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 			}
 		}
 	}
-	if w.Told != 0 && !x.tell(a, o, &at, *w.Base) {
+	if w.Told != 0 && !x.tell(a, o, &at, *w.Base, mask) {
 		return false
 	}
 	if a.how == same {
@@ -135,12 +135,10 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 }
 
 // tellsBefore reports whether a Told has what the store overwrites.
-func (a *accessOp) tellsBefore() bool {
-	return a.store && a.size >= 4 && (a.how == line || a.how == rows)
-}
+func (a *accessOp) tellsBefore() bool { return a.store && a.size >= 4 }
 
 // tell notes an access; false when the log is full. At has the offsets of the lanes from base.
-func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer) bool {
+func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint32) bool {
 	if x.Log.N == uint64(len(x.Log.List)) {
 		return false
 	}
@@ -162,7 +160,8 @@ func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer) bool {
 		t.Values32 = *x.v32(o.D)
 	}
 	if a.tellsBefore() {
-		for l := range at {
+		for m := mask; m != 0; m &= m - 1 {
+			l := first(m)
 			v := a.load(unsafe.Add(base, at[l]))
 			t.Before[l], t.Before32[l] = v, uint32(v)
 		}

@@ -146,7 +146,7 @@ func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uin
 		if mask>>l&1 != 0 {
 			to.Offsets[l] = uint64(at[l])
 		}
-		if a.tellsBefore() {
+		if a.tellsBefore() && mask>>l&1 != 0 {
 			v := number(m.mem[reachBegin+at[l]:], int(a.size), false)
 			to.Before[l], to.Before32[l] = v, uint32(v)
 		}
@@ -166,12 +166,13 @@ func differs(a accessOp, x, y *Log, mask uint32) string {
 		return "Imm or At"
 	case a.store && a.size < 8 && p.Values32 != q.Values32, a.store && a.size == 8 && p.Values != q.Values:
 		return "values"
-	case a.tellsBefore() && (a.size < 8 && p.Before32 != q.Before32 || a.size == 8 && p.Before != q.Before):
-		return "what was there before"
 	}
-	for l := range 32 {
-		if scattered && mask>>l&1 != 0 && p.Offsets[l] != q.Offsets[l] {
+	for m := mask; m != 0; m &= m - 1 {
+		switch l := first(m); {
+		case scattered && p.Offsets[l] != q.Offsets[l]:
 			return "offsets"
+		case a.tellsBefore() && (a.size < 8 && p.Before32[l] != q.Before32[l] || a.size == 8 && p.Before[l] != q.Before[l]):
+			return "what was there before"
 		}
 	}
 	return ""

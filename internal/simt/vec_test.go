@@ -213,3 +213,58 @@ loop:
 		t.Error("no list goes round a loop")
 	}
 }
+
+// TestListedStores compares what lists tell of stores, by lanes that write one place among them: what each overwrites.
+func TestListedStores(t *testing.T) {
+	g := newRig(t, kernel(`
+	.shared .align 8 .b8 box[1024];
+	mov.u32 %r1, %tid.y;
+	mov.u32 %r2, box;
+	mad.lo.u32 %r3, %r1, 16, %tx;
+	mov.u32 %r13, 0;
+loop:
+	mad.lo.u32 %r4, %tx, 4, %r2;
+	st.shared.u32 [%r4], %r3; // both rows write one
+	cvt.u64.u32 %rd1, %r3;
+	add.u64 %rd1, %rd1, 77;
+	mad.lo.u32 %r5, %tx, 8, %r2;
+	st.shared.u64 [%r5+128], %rd1;
+	mul.lo.u32 %r6, %r3, %r3;
+	add.u32 %r6, %r6, %r13;
+	and.b32 %r6, %r6, 15;
+	mad.lo.u32 %r7, %r6, 4, %r2;
+	st.shared.u32 [%r7+512], %r3; // wherever
+	mad.lo.u32 %r8, %r6, 8, %r2;
+	st.shared.u64 [%r8+640], %rd1;
+	mul.wide.u32 %rd2, %r6, 8;
+	add.u64 %rd2, %rd2, %out;
+	st.global.u64 [%rd2], %rd1;
+	mul.wide.u32 %rd3, %r6, 4;
+	add.u64 %rd3, %rd3, %out;
+	st.global.u32 [%rd3+128], %r3;
+	mul.lo.u32 %r9, %r3, 12; // each its own
+	add.u32 %r9, %r9, %r2;
+	st.shared.u32 [%r9+512], %r6;
+	add.u32 %r13, %r13, 1;
+	setp.lt.u32 %p1, %r13, %n;
+	@%p1 bra loop;`))
+	l := g.prepare(launch{out: g.buffer(64), n: 5})
+	l.Block = event.Dim3{X: 16, Y: 2, Z: 1}
+	if _, err := NewDiff(t, false).Run(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	text, err := l.Program.text(l, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[lanes.Code]bool{}
+	for _, o := range text.ops {
+		seen[o.Code] = true
+	}
+	for name, c := range map[string]lanes.Code{"rows": lanes.OpStore32Rows, "a pattern": lanes.OpStore64Pattern, "addresses": lanes.OpStore32Each,
+		"long ones": lanes.OpStore64Each, "short addresses": lanes.OpStore32EachLow, "long ones at short": lanes.OpStore64EachLow} {
+		if !seen[c] {
+			t.Errorf("no operation for %s", name)
+		}
+	}
+}

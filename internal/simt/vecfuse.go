@@ -29,6 +29,7 @@ type reaching struct {
 	offsets   int32  // the register with what lanes add to the lowest, where the operation takes one; 0 otherwise
 	store     bool
 	before    bool // what a store overwrites is told
+	apart     bool // no two lanes of a store write one place, for all that its text tells
 	each      bool // lanes have addresses of their own; otherwise the address is line
 	line      line
 }
@@ -212,6 +213,7 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	}
 	e.reach = int32(len(b.t.reaches))
 	r.effect, r.store, r.each = int32(len(b.t.effects)), store, e.addr >= 0
+	r.before = store && e.piece >= 4
 	if !r.each {
 		r.line = b.t.lines[^e.addr]
 	}
@@ -265,7 +267,7 @@ func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32,
 	r.size = 32 * e.piece
 	switch {
 	case store:
-		r.before = e.piece >= 4
+		r.apart = true
 		return fastStores[e.piece], l.reg, r
 	case e.Type.Signed():
 		return signedLoads[e.piece], l.reg, r
@@ -296,7 +298,7 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 		r.row = n.slope.row
 		switch {
 		case n.slope.lane == 4 && store:
-			r.before = r.row >= 64 // no two lanes write one place
+			r.apart = r.row >= 64
 			return lanes.OpStore32Rows, l.reg, r
 		case n.slope.lane == 4:
 			return lanes.OpLoad32Rows, l.reg, r
@@ -305,6 +307,7 @@ func (b *compiler) rowsCode(e *effect, store bool, l line) (code lanes.Code, at 
 		}
 	}
 	r.offsets = b.offsets(p)
+	r.apart = n.apart()
 	switch {
 	case e.piece == 4 && store:
 		code = lanes.OpStore32Pattern

@@ -19,6 +19,13 @@ func (b *compiler) pattern(s slope) int32 {
 	return int32(len(t.patterns) - 1)
 }
 
+// apart says that no two lanes have the same.
+func (p *pattern) apart() bool {
+	all := p.all
+	slices.Sort(all[:])
+	return len(slices.Compact(all[:])) == len(all)
+}
+
 // pattern32 and pattern64 give the register that holds a pattern.
 func (b *compiler) pattern32(i int32) int32 {
 	p := &b.t.patterns[i]

@@ -206,7 +206,34 @@ func (x *vecMachine) toldValues(ev *event.Event, t *lanes.Told) {
 	}
 	add(&t.Values, &t.Values32)
 	if o.olds() {
+		if n := &x.t.reaches[x.t.code[t.Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
+			x.overlay(ev, n, t)
+		}
 		ev.Flags |= event.FlagOld
 		add(&t.Before, &t.Before32)
+	}
+}
+
+// overlay corrects what is told of a store whose lanes may write one place: a lane overwrites what the last one below it
+// wrote there.
+func (x *vecMachine) overlay(ev *event.Event, n *reaching, t *lanes.Told) {
+	at := &t.Offsets
+	if !n.each {
+		at = &x.t.patterns[n.line.pattern].all
+	}
+	var lanes [64]uint8 // more one, by a hash of where they write
+	for m := ev.Mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		h := at[l] * 0x9e3779b97f4a7c15 >> 58
+		for lanes[h] != 0 && at[(lanes[h]-1)&31] != at[l] {
+			h = (h + 1) % 64
+		}
+		if k := lanes[h]; k == 0 {
+		} else if k--; ev.Size == 8 {
+			t.Before[l] = t.Values[k&31]
+		} else {
+			t.Before32[l] = t.Values32[k&31]
+		}
+		lanes[h] = uint8(l) + 1
 	}
 }

@@ -85,21 +85,21 @@ func (a *access) handlers() []byte {
 		g.ins("ADDQ", "CX", "32(R10)")
 		if a.how == each || a.how == eachLow {
 			a.reachEach(g, masked)
-			a.move(g, masked, 8, a.scattered)
+			a.move(g, masked, a.chunk(), a.scattered)
 		} else {
 			a.reach(g)
 			switch a.how {
 			case same:
 				a.scalar(g)
 			case pattern:
-				a.move(g, masked, 512/a.width(), a.scattered)
+				a.move(g, masked, a.chunk(), a.scattered)
 			default:
 				a.move(g, masked, 512/a.width(), a.straight)
 			}
 		}
 		g.next()
 		g.WriteString("\ntell:\n")
-		a.tell(g)
+		a.tell(g, masked)
 		g.WriteString("\nstop:\n\tJMP runEnd<>(SB)\n")
 	}
 	return g.Bytes()
@@ -113,7 +113,7 @@ const (
 )
 
 // tell makes a Told of the access at hand and goes back.
-func (a *access) tell(g *asm) {
+func (a *access) tell(g *asm, masked bool) {
 	g.ins("MOVQ", "R9", "40(R10)")
 	g.ins("MOVQ", "BX", "(R9)")
 	fmt.Fprintf(g, "\tCMPQ BX, $%d\n\tJEQ stop\n", logRoom)
@@ -138,25 +138,33 @@ func (a *access) tell(g *asm) {
 			g.ins(movu, fmt.Sprintf("%d(R9)", to+at), "Z20")
 		}
 	}
-	if a.tellsBefore() {
-		a.tellBefore(g)
+	if a.store && a.size >= 4 {
+		a.tellBefore(g, masked)
 	}
 	g.WriteString("\tJMP back\n")
 }
 
-// tellsBefore reports whether a Told has what a store overwrites: where no two lanes write one place, but for the reckless.
-func (a *access) tellsBefore() bool {
-	return a.store && a.size >= 4 && (a.how == line || a.how == rows)
-}
-
-func (a *access) tellBefore(g *asm) {
+// tellBefore tells what a store overwrites.
+func (a *access) tellBefore(g *asm, masked bool) {
 	g.ins("MOVQ", "BX", "16(CX)")
 	g.ins("MOVQ", "BX", "(BX)")
-	g.ins("ADDQ", "BX", "R8")
 	to := 64 + 256 + 256 + 128
 	if a.width() == 32 {
 		to += 256
 	}
+	if n := a.chunk(); n > 0 {
+		if a.how == pattern {
+			g.ins("ADDQ", "BX", "R8")
+		}
+		g.n = n
+		reg := g.reg(fmt.Sprint("*V", a.width()), 20)
+		for g.chunk = range 32 / n {
+			a.gather(g, masked, reg, "BX", false)
+			g.ins(movu, fmt.Sprintf("%d(R9)", to+g.chunk*n*a.width()/8), reg)
+		}
+		return
+	}
+	g.ins("ADDQ", "BX", "R8")
 	for at := 0; at < 4*a.width(); at += 64 {
 		from := fmt.Sprintf("%d(BX)", at)
 		if a.how == rows {
@@ -241,9 +249,6 @@ func (a *access) move(g *asm, masked bool, n int, one func(g *asm, masked bool, 
 	reg := g.reg(typ, 20)
 	for g.chunk = range 32 / n {
 		at := g.mem(typ, file(typ)+"(AX*1)")
-		if masked {
-			g.ins("KNOTD", "K5", g.keeps())
-		}
 		if a.store || masked {
 			g.ins(movu, reg, at)
 		}
@@ -259,6 +264,9 @@ func (a *access) straight(g *asm, masked bool, reg string) {
 	at := fmt.Sprintf("%d(R8)", g.chunk*g.n*a.size)
 	if g.chunk > 0 && (a.how == rows || a.how == spread) {
 		at = "(R8)(R9*1)"
+	}
+	if masked {
+		g.ins("KNOTD", "K5", g.keeps())
 	}
 	op := moves[[2]int{a.size, a.width()}][0]
 	switch {
@@ -277,19 +285,41 @@ func (a *access) straight(g *asm, masked bool, reg string) {
 	}
 }
 
-// scattered moves a chunk whose lanes have offsets.
-func (a *access) scattered(g *asm, masked bool, reg string) {
-	op := map[bool]string{true: "VPSCATTER", false: "VPGATHER"}[a.store] + map[how]string{pattern: "D", each: "Q", eachLow: "Q"}[a.how] + dq(a.width())
-	at := fmt.Sprintf("(R9)(Z%d*1)", 16+g.chunk)
-	if a.how == pattern {
-		offsets := g.reg(v32, 16)
-		g.ins(movu, offsets, g.mem(v32, "(DI)(SI*1)"))
-		at = "(R8)(" + offsets + "*1)"
+// chunk is how many lanes that have offsets are moved at once; 0 where they have none.
+func (a *access) chunk() int {
+	switch a.how {
+	case each, eachLow:
+		return 8
+	case pattern:
+		return 512 / a.width()
 	}
-	if !masked {
+	return 0
+}
+
+// scattered moves a chunk whose lanes have offsets, under the mask K5.
+func (a *access) scattered(g *asm, masked bool, reg string) {
+	base := "R9"
+	if a.how == pattern {
+		base = "R8"
+	}
+	a.gather(g, masked, reg, base, a.store)
+}
+
+// gather loads or stores a chunk whose lanes have offsets from base.
+func (a *access) gather(g *asm, masked bool, reg, base string, store bool) {
+	op := map[bool]string{true: "VPSCATTER", false: "VPGATHER"}[store] + map[how]string{pattern: "D", each: "Q", eachLow: "Q"}[a.how] + dq(a.width())
+	offsets := fmt.Sprint("Z", 16+g.chunk)
+	if a.how == pattern {
+		offsets = g.reg(v32, 16)
+		g.ins(movu, offsets, g.mem(v32, "(DI)(SI*1)"))
+	}
+	if masked {
+		g.ins("KNOTD", "K5", g.keeps())
+	} else {
 		g.ins("KXNORD", "K5", "K5", "K5")
 	}
-	if a.store {
+	at := fmt.Sprintf("(%s)(%s*1)", base, offsets)
+	if store {
 		reg, at = at, reg
 	}
 	g.under("K5", op, reg, at)
