@@ -182,6 +182,9 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 			if addr/pageBytes != number { // a column of a tile has several words in each
 				p, number = a.page(addr), addr/pageBytes
 			}
+			if d.word(p, addr) {
+				continue
+			}
 			if n := d.notesFor(p, addr%pageBytes/lineBytes); n != nil && d.noteWord(&n[addr%lineBytes/cellBytes], addr) {
 				continue
 			}
@@ -366,6 +369,9 @@ func byteOf(v []uint64, i uint64) byte { return byte(v[i/8] >> (i % 8 * 8)) }
 func (d *Detector) touch(addr, size uint64, check, record bool) {
 	a := &d.act
 	if check && record && addr%cellBytes == 0 {
+		if size == cellBytes && d.word(a.page(addr), addr) {
+			return
+		}
 		if a.class.notes == noteLoads || a.class.notes == noteWrite && a.values != nil {
 			done := uint64(0)
 			for done < size {
@@ -379,9 +385,6 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			if addr, size = addr+done, size-done; size == 0 {
 				return
 			}
-		}
-		if size == cellBytes && d.word(addr) {
-			return
 		}
 	}
 	var p *page
@@ -422,50 +425,72 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			d.recall(c, at, bytes)
 		}
 		a.cleared = 0
-		if check && c.e[0].head|c.e[1].head|c.more != 0 {
-			d.check(l, c, p, at, bytes, value)
+		after := d.afterLast(c)
+		if check && !after && c.chunk != 0 {
+			d.check(c, p, at, bytes, value)
 		}
 		if record {
-			d.record(l, c, bytes, value)
+			d.record(c, bytes, value, after)
 		}
 	}
 }
 
-// word is touch of a word that nothing accessed but perhaps loads of the same class, as the actor's. It says false, having
-// done nothing, if not so.
-func (d *Detector) word(addr uint64) bool {
+// word is touch of a word at addr in page p, of a line that has cells of the launch, where the actor comes after all other
+// accesses of the word. It says false, having done nothing, if not so.
+func (d *Detector) word(p *page, addr uint64) bool {
 	a := &d.act
-	p := a.page(addr)
-	a.locs = a.locs || p.valued()
 	i := addr % pageBytes / lineBytes
-	if len(p.cold) > 0 && p.warmed != a.blk.info.ID || p.marks[i].form != 0 || p.notes[i] != 0 {
-		return false
-	}
 	l := p.expanded(i)
-	if l == nil {
-		l = d.mem.line(p, i)
+	if l == nil || l.user != a.blk.info.ID || p.notes[i] != 0 || l.memory && a.class.side.Write || len(p.cold) > 0 && p.warmed != a.blk.info.ID {
+		return false
 	}
 	c := &l.cells[addr%lineBytes/cellBytes]
-	e := &c.e[0]
-	if c.e[1].head|c.more != 0 {
+	if c.chunk != 0 && !d.afterLast(c) {
 		return false
 	}
-	key := a.id<<headShift | headBytes
-	if e.head == 0 {
-		*e = entry{head: key, warp: a.warp, lanes: a.lanes, clock: a.view.clock, exec: a.exec}
-		switch {
-		case a.values != nil:
-			e.value = a.word(addr)
-		case a.class.plain:
-			e.head |= headMixed
-		}
-		return true
-	}
-	if e.head&headKey != key || a.class.side.Write {
-		return false
-	}
+	a.locs = a.locs || p.valued()
 	a.cleared = 0
-	d.mem.add(l, e, a.class, a.warp, group{a.lanes, a.view.clock, a.exec}, d.follows(e, key))
+	var value uint32
+	if a.values != nil {
+		value = a.word(addr)
+	}
+	d.record(c, headBytes, value, c.chunk != 0)
+	return true
+}
+
+// afterLast says that the actor is one thread that comes after all others' accesses of a cell, as its last one tells.
+func (d *Detector) afterLast(c *cell) bool {
+	a := &d.act
+	if c.last == 0 || a.lanes&(a.lanes-1) != 0 {
+		return false
+	}
+	e := &d.mem.of(c)[c.last-1]
+	if e.head == 0 {
+		return false
+	}
+	if k := &d.classes[e.class()]; k.launch != a.blk.launch {
+		return over(k.launch, a.blk.start)
+	}
+	return a.after(e.warp, e.lane(), e.clock)
+}
+
+// afterAll is afterLast of a cell whose last access tells nothing, as far as that is cheap to see.
+func (d *Detector) afterAll(c *cell) bool {
+	a := &d.act
+	es := d.mem.of(c)
+	for i := range es {
+		e := &es[i]
+		if e.head == 0 {
+			continue
+		}
+		if k := &d.classes[e.class()]; k.launch != a.blk.launch {
+			if !over(k.launch, a.blk.start) {
+				return false
+			}
+		} else if !d.follows(e, e.head&headKey) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -524,30 +549,43 @@ func spread(bytes uint32) uint32 {
 	return bytes&1*0xff | bytes&2*(0xff00>>1) | bytes&4*(0xff0000>>2) | bytes&8*(0xff000000>>3)
 }
 
-// record notes the access of the actor's lanes to bytes of a cell.
-func (d *Detector) record(l *line, c *cell, bytes, value uint32) {
+// record notes the access of the actor's lanes to bytes of a cell; after says what afterLast does.
+func (d *Detector) record(c *cell, bytes, value uint32, after bool) {
 	a := &d.act
 	key := a.id<<headShift | bytes
 	if a.class.strong && a.class.side.Write {
 		key |= headChain
 	}
+	if !after && c.last == 0 && a.lanes&(a.lanes-1) == 0 {
+		after = d.afterAll(c)
+	}
 	g := group{a.lanes, a.view.clock, a.exec}
-	var e *entry
-	if c.e[0].head&headKey == key {
-		e = &c.e[0]
-	} else if e = d.mem.entry(c, key); e == nil {
-		d.supersede(c, *a.class, bytes, key&headChain)
-		e = d.mem.slot(l, c)
-		*e = entry{head: key, warp: a.warp, lanes: g.lanes, clock: g.clock, exec: g.exec, value: value}
+	es := d.mem.of(c)
+	at := 0
+	for at < len(es) && es[at].head&headKey != key {
+		at++
+	}
+	if at == len(es) {
+		d.supersede(c, a.class, bytes, key&headChain)
+		at = d.mem.slot(c)
+		head := key
 		if a.class.plain && a.values == nil {
+			head |= headMixed
+		}
+		d.mem.of(c)[at] = entry{head: head, warp: a.warp, lanes: g.lanes, clock: g.clock, exec: g.exec, value: value}
+	} else {
+		e := &es[at]
+		if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
 			e.head |= headMixed
 		}
-		return
+		d.mem.add(e, a.class, a.warp, g, after || d.follows(e, key))
 	}
-	if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
-		e.head |= headMixed
+	c.last = 0
+	if after {
+		if e := &d.mem.of(c)[at]; e.head&headMany != 0 || e.lanes == a.lanes {
+			c.last = uint32(at) + 1
+		}
 	}
-	d.mem.add(l, e, a.class, a.warp, g, d.follows(e, key))
 }
 
 // follows says that the actor happens after every access of e, as far as that is cheap to see.

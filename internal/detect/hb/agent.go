@@ -145,7 +145,7 @@ func (d *Detector) judgeHost(p *page, addr, end uint64) {
 		for j := range ln.cells {
 			c := &ln.cells[j]
 			at := p.addr + uint64(i*lineCells+j)*cellBytes
-			if c.e[0].head|c.e[1].head|c.more == 0 || at+cellBytes <= addr || at >= end {
+			if c.chunk == 0 || at+cellBytes <= addr || at >= end {
 				continue
 			}
 			bytes := coverage(at, addr, end-addr)

@@ -7,35 +7,30 @@ import (
 )
 
 // check looks for races of the actor's lanes with the accesses of a cell of page p at address at.
-func (d *Detector) check(l *line, c *cell, p *page, at uint64, bytes, value uint32) {
+func (d *Detector) check(c *cell, p *page, at uint64, bytes, value uint32) {
 	a := &d.act
-	for {
-		for i := range c.e {
-			e := &c.e[i]
-			if e.head == 0 {
-				continue
-			}
-			k := &d.classes[e.class()]
-			if k.launch != a.blk.launch {
-				d.checkOther(e, k, p, at, bytes)
-				continue
-			}
-			if e.head&bytes == 0 || !k.side.Write && !a.class.side.Write {
-				continue
-			}
-			// The thread itself, alone: the commonest case.
-			if e.warp == a.warp && e.lanes == a.lanes && a.lanes&(a.lanes-1) == 0 && e.head&headMany == 0 {
-				continue
-			}
-			if k.side.Atomic && a.class.side.Atomic && k.side.Unit == a.class.side.Unit && (a.shared || k.side.Wide && a.class.side.Wide) {
-				continue
-			}
-			d.checkEntry(e, k, p, at, bytes, value)
+	es := d.mem.of(c)
+	for i := range es {
+		e := &es[i]
+		if e.head == 0 {
+			continue
 		}
-		if c.more == 0 {
-			return
+		k := &d.classes[e.class()]
+		if k.launch != a.blk.launch {
+			d.checkOther(e, k, p, at, bytes)
+			continue
 		}
-		c = &d.mem.arena[c.more]
+		if e.head&bytes == 0 || !k.side.Write && !a.class.side.Write {
+			continue
+		}
+		// The thread itself, alone: the commonest case.
+		if e.warp == a.warp && e.lanes == a.lanes && a.lanes&(a.lanes-1) == 0 && e.head&headMany == 0 {
+			continue
+		}
+		if k.side.Atomic && a.class.side.Atomic && k.side.Unit == a.class.side.Unit && (a.shared || k.side.Wide && a.class.side.Wide) {
+			continue
+		}
+		d.checkEntry(e, k, p, at, bytes, value)
 	}
 }
 
@@ -92,9 +87,9 @@ func (m *meeting) meetEntry(e *entry) {
 	case e.head&headMany == 0:
 		m.meet(e.warp, group{e.lanes, e.clock, e.exec})
 	case e.lanes&trailBit != 0:
-		t := m.d.mem.trail(e)
-		for i := range t.of[:t.n] {
-			m.meet(t.of[i].warp, t.of[i].group)
+		t := m.d.mem.members(e)
+		for i := range t {
+			m.meet(t[i].warp, t[i].group)
 		}
 	default:
 		m.meetSet(&m.d.mem.sets.slots[e.lanes])

@@ -234,7 +234,7 @@ func (d *Detector) coolPage(l *launch, p *page) {
 		busy := false
 		for j := range ln.cells {
 			c := &ln.cells[j]
-			if c.e[0].head|c.e[1].head|c.more == 0 {
+			if c.chunk == 0 {
 				continue
 			}
 			d.mem.each(c, func(e *entry) {

@@ -24,14 +24,14 @@ func (d *Detector) denote(p *page, i uint64) {
 			d.denoteLoc(of, p, notes, p.addr+i*lineBytes+uint64(j)*cellBytes)
 		}
 		for r := range notes {
-			d.denoteEntry(l, &l.cells[j], *t.deeds.at(notes[r].deed >> deedShift), &notes[r])
+			d.denoteEntry(&l.cells[j], *t.deeds.at(notes[r].deed >> deedShift), &notes[r])
 		}
 	}
 	t.drop(p, i)
 }
 
 // denoteEntry records a note of deed x as an entry.
-func (d *Detector) denoteEntry(l *line, c *cell, x deed, o *note) {
+func (d *Detector) denoteEntry(c *cell, x deed, o *note) {
 	key := x.class<<headShift | headBytes
 	if o.deed&noteKind == noteAtomics|noteWrite {
 		key |= headChain
@@ -39,9 +39,8 @@ func (d *Detector) denoteEntry(l *line, c *cell, x deed, o *note) {
 	store := o.deed&noteKind == noteWrite
 	e := d.mem.entry(c, key)
 	if e == nil {
-		d.supersede(c, d.classes[x.class], headBytes, key&headChain)
-		e = d.mem.slot(l, c)
-		*e = entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec}
+		d.supersede(c, &d.classes[x.class], headBytes, key&headChain)
+		e = d.mem.put(c, entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec})
 		if store {
 			e.value = o.seen
 		}
@@ -50,7 +49,8 @@ func (d *Detector) denoteEntry(l *line, c *cell, x deed, o *note) {
 	if store && e.value != o.seen {
 		e.head |= headMixed
 	}
-	d.mem.add(l, e, &d.classes[x.class], x.warp, group{o.lanes, x.clock, x.exec}, false)
+	c.last = 0
+	d.mem.add(e, &d.classes[x.class], x.warp, group{o.lanes, x.clock, x.exec}, false)
 }
 
 // denoteLoc makes the loc of a word what the notes of its atomics say.

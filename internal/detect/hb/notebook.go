@@ -23,11 +23,13 @@ type noteSlab[T any] struct {
 	used   uint32
 }
 
-const chunksPerBlock = 256
+// chunks gives the log of how many chunks a block has: fewer of those that are long.
+func chunks(log uint) uint { return 8 - min(max(log, 5)-5, 8) }
 
 func (s *noteSlab[T]) at(id uint32, log uint) []T {
-	at := id % chunksPerBlock << log
-	return s.blocks[id/chunksPerBlock][at : at+1<<log : at+1<<log]
+	n := chunks(log)
+	at := id & (1<<n - 1) << log
+	return s.blocks[id>>n][at : at+1<<log : at+1<<log]
 }
 
 func (s *noteSlab[T]) add(log uint) uint32 {
@@ -38,8 +40,8 @@ func (s *noteSlab[T]) add(log uint) uint32 {
 		return id
 	}
 	s.used++
-	if int(s.used/chunksPerBlock) >= len(s.blocks) {
-		s.blocks = append(s.blocks, make([]T, chunksPerBlock<<log))
+	if n := chunks(log); int(s.used>>n) >= len(s.blocks) {
+		s.blocks = append(s.blocks, make([]T, 1<<n<<log))
 	}
 	return s.used
 }

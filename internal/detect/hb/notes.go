@@ -132,19 +132,13 @@ func (d *Detector) past(l *line) bool {
 		return false
 	}
 	for i := range l.cells {
-		c := &l.cells[i]
-		for {
-			for j := range c.e {
-				if h := c.e[j].head; h != 0 {
-					if k := &d.classes[h>>headShift]; k.launch == b.launch || !over(k.launch, b.start) {
-						return false
-					}
+		es := d.mem.of(&l.cells[i])
+		for j := range es {
+			if h := es[j].head; h != 0 {
+				if k := &d.classes[h>>headShift]; k.launch == b.launch || !over(k.launch, b.start) {
+					return false
 				}
 			}
-			if c.more == 0 {
-				break
-			}
-			c = &d.mem.arena[c.more]
 		}
 	}
 	return true
@@ -375,7 +369,9 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 					sum += s.notebook.chunk(x)[0].deed
 				}
 			} else if l := p.expanded(i); l != nil {
-				sum += l.cells[c].more
+				if es := s.of(&l.cells[c]); es != nil {
+					sum += es[0].head
+				}
 			}
 		}
 	}

@@ -251,13 +251,13 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 		e.head |= headMany
 		e.lanes = x.ref
 	case kind == refSet:
-		d.restrict(l, c, x, k, e)
+		d.restrict(c, x, k, e)
 		return
 	case kind == refMemory:
 		e.head |= headMemory
 		l.memory = true
 	case kind == refWarps:
-		d.unpackWarps(l, c, x, k, e)
+		d.unpackWarps(c, x, k, e)
 		return
 	case kind == refWord:
 		e.value = x.ref
@@ -270,20 +270,19 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 	case k.plain:
 		e.head |= headMixed
 	}
-	*s.slot(l, c) = e
+	s.put(c, e)
 }
 
 // unpackWarps makes the entry of a pack of loads by several warps.
-func (d *Detector) unpackWarps(l *line, c *cell, x *pack, k *class, e entry) {
-	made := d.mem.slot(l, c)
-	*made = e
+func (d *Detector) unpackWarps(c *cell, x *pack, k *class, e entry) {
+	made := d.mem.put(c, e)
 	for m := x.ref &^ 1; m != 0; m &= m - 1 {
-		d.mem.add(l, made, k, x.warp+uint32(bits.TrailingZeros32(m))*x.far, group{e.lanes, e.clock, e.exec}, false)
+		d.mem.add(made, k, x.warp+uint32(bits.TrailingZeros32(m))*x.far, group{e.lanes, e.clock, e.exec}, false)
 	}
 }
 
 // restrict makes the entry of the lanes of one place, e.lanes, of a pack that refers to a set.
-func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
+func (d *Detector) restrict(c *cell, x *pack, k *class, e entry) {
 	s := d.mem
 	set := s.sets.slots[x.ref]
 	made := (*entry)(nil)
@@ -292,11 +291,10 @@ func (d *Detector) restrict(l *line, c *cell, x *pack, k *class, e entry) {
 		switch {
 		case g.lanes == 0:
 		case made == nil:
-			made = s.slot(l, c)
-			*made = e
+			made = s.put(c, e)
 			made.warp, made.clock, made.exec = warp, g.clock, g.exec
 		default:
-			s.add(l, made, k, warp, g, false)
+			s.add(made, k, warp, g, false)
 		}
 		return true
 	})

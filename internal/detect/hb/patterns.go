@@ -439,7 +439,8 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	if l == nil {
 		return false
 	}
-	e := d.counter(&l.cells[x.addr%lineBytes/cellBytes])
+	cell := &l.cells[x.addr%lineBytes/cellBytes]
+	e := d.counter(cell)
 	if e == nil {
 		return false
 	}
@@ -450,7 +451,8 @@ func (d *Detector) count(b *block, wi uint32, lane int, p *page, x *loc) bool {
 	if !c.side.Write {
 		x.sees(b.launch, a.warp, lane, v.clock)
 	}
-	d.mem.add(l, e, c, a.warp, group{1 << uint(lane), v.clock, a.exec}, false)
+	cell.last = 0
+	d.mem.add(e, c, a.warp, group{1 << uint(lane), v.clock, a.exec}, false)
 	if !c.side.Write {
 		return true
 	}
@@ -473,11 +475,9 @@ func (d *Detector) counter(c *cell) (own *entry) {
 	if a.class.side.Write {
 		key |= headChain
 	}
-	if c.more != 0 {
-		return nil
-	}
-	for i := range c.e {
-		e := &c.e[i]
+	es := d.mem.of(c)
+	for i := range es {
+		e := &es[i]
 		switch {
 		case e.head == 0:
 		case e.head&headKey == key:
@@ -542,7 +542,7 @@ func (d *Detector) breakChain(p *page, addr uint64, size uint8) {
 			if e == nil {
 				break
 			}
-			d.unchain(l, c, *e)
+			d.unchain(c, *e)
 		}
 	}
 }
@@ -558,18 +558,19 @@ func (d *Detector) chained(c *cell, bytes uint32, size uint8) (found *entry) {
 }
 
 // unchain moves what old, an entry of c, holds to the entry of the same class that is outside the chain.
-func (d *Detector) unchain(l *line, c *cell, old entry) {
+func (d *Detector) unchain(c *cell, old entry) {
 	key := old.head & headKey
-	d.supersede(c, d.classes[old.class()], old.head&headBytes, 0)
+	d.supersede(c, &d.classes[old.class()], old.head&headBytes, 0)
 	e := d.mem.entry(c, key)
 	to := d.mem.entry(c, key&^headChain)
 	if to == nil {
 		e.head &^= headChain
 		return
 	}
+	c.last = 0
 	k := &d.classes[old.class()]
 	d.mem.walk(&old, nil, func(warp uint32, g group) bool {
-		d.mem.add(l, to, k, warp, g, false)
+		d.mem.add(to, k, warp, g, false)
 		return true
 	})
 	d.mem.forget(e)
@@ -577,11 +578,15 @@ func (d *Detector) unchain(l *line, c *cell, old entry) {
 
 // supersede drops the entries of a cell that a launch which is over before k's began made by the same instruction, in or
 // out of the chain: whatever may race with them races with an access of class k to the same bytes too.
-func (d *Detector) supersede(c *cell, k class, bytes, chain uint32) {
-	d.mem.each(c, func(e *entry) {
-		o := &d.classes[e.class()]
-		if e.head&(headBytes|headChain) == bytes|chain && o.launch != k.launch && o.key == k.key && over(o.launch, k.launch.start) {
+func (d *Detector) supersede(c *cell, k *class, bytes, chain uint32) {
+	es := d.mem.of(c)
+	for i := range es {
+		e := &es[i]
+		if e.head == 0 || e.head&(headBytes|headChain) != bytes|chain {
+			continue
+		}
+		if o := &d.classes[e.class()]; o.launch != k.launch && o.key == k.key && over(o.launch, k.launch.start) {
 			d.mem.forget(e)
 		}
-	})
+	}
 }

@@ -204,7 +204,7 @@ func (d *Detector) denoteRoll(p *page, i uint64) {
 		d.denoteWrite(of, p, p.addr+i*lineBytes+uint64(word)*cellBytes, deed{o.class, o.warp, o.clock, o.exec}, last)
 		o.walk(of, func(warp uint32, g group) bool {
 			if here, _ := o.at(word, g.lanes); here != 0 {
-				d.denoteEntry(l, &l.cells[word], deed{o.class, warp, g.clock, g.exec}, &note{deed: noteAtomics | noteWrite, lanes: here})
+				d.denoteEntry(&l.cells[word], deed{o.class, warp, g.clock, g.exec}, &note{deed: noteAtomics | noteWrite, lanes: here})
 			}
 			return true
 		})

@@ -40,16 +40,27 @@ const (
 
 func (e *entry) class() uint32 { return e.head >> headShift }
 
-// cell shadows four bytes: two entries, and more in a chain of cells of the arena.
-type cell struct {
-	e    [2]entry
-	more uint32
+// lane is that of the last access, or one of those.
+func (e *entry) lane() uint32 {
+	if e.head&headMany != 0 {
+		return e.exec & 31
+	}
+	return uint32(bits.TrailingZeros32(e.lanes))
 }
+
+// cell shadows four bytes.
+type cell struct {
+	chunk uint32 // of entries: log of its length<<chunkLog | its number in a slab; 0: nothing accessed the cell
+	// last is 1 + the place of the entry with the cell's last access, where that is by one thread and every other access of the
+	// cell happens before it or is by the same thread; else 0. Who comes after that one comes after all.
+	last uint32
+}
+
+const chunkLog = 27
 
 // line shadows 128 bytes.
 type line struct {
 	cells [lineCells]cell
-	heavy bool   // a cell may have more entries, or sets
 	user  uint32 // the launch that last accessed it
 	// memory: an entry may have headMemory.
 	memory bool
@@ -72,7 +83,7 @@ type page struct {
 	addr   uint64
 }
 
-// shadow is the shadow of global memory: directories of pages, and the arena of overflow cells and spare lines.
+// shadow is the shadow of global memory: directories of pages, and the entries of all cells, and spare lines.
 type shadow struct {
 	dirs map[uint64]dir
 	// recent are directories used last, each in the place that its number modulo their count gives.
@@ -80,15 +91,13 @@ type shadow struct {
 		key uint64
 		dir
 	}
-	arena    []cell
-	free     []uint32
+	entries  [1 << (32 - chunkLog)]noteSlab[entry] // chunks of 1<<n
 	spare    []*line
 	sets     *sets
 	forms    forms
 	packs    slab[pack]
 	words    slab[words]
-	scrap    line
-	trails   slab[trail]
+	trails   [maxTrail + 1]noteSlab[member] // chunks of 1<<n
 	notebook notebook
 	touched  uint64 // lines in use
 	peak     uint64
@@ -129,7 +138,7 @@ func (r *dir) put(i uint64, p *page) {
 }
 
 func newShadow() *shadow {
-	return &shadow{forms: forms{few: minForms, steps: make([]step, minSteps)}, dirs: map[uint64]dir{}, arena: make([]cell, 1), sets: newSets(), notebook: notebook{ones: maxOneDeed}}
+	return &shadow{forms: forms{few: minForms, steps: make([]step, minSteps)}, dirs: map[uint64]dir{}, sets: newSets(), notebook: notebook{ones: maxOneDeed}}
 }
 
 // find gives the page of addr, nil when there is none.
@@ -226,15 +235,13 @@ func (s *shadow) clear(p *page) {
 	}
 }
 
-// maxSpareLines is how many lines are kept for use again: those of a page or two, or of a block's shared memory. 1.7 KiB each.
+// maxSpareLines is how many lines are kept for use again: those of a page or two, or of a block's shared memory.
 const maxSpareLines = 32
 
 // recycle empties a line that nothing refers to any more.
 func (s *shadow) recycle(l *line) {
-	if l.heavy {
-		for i := range l.cells {
-			s.empty(&l.cells[i])
-		}
+	for i := range l.cells {
+		s.empty(&l.cells[i])
 	}
 	*l = line{}
 	s.touched--
@@ -243,23 +250,34 @@ func (s *shadow) recycle(l *line) {
 	}
 }
 
+// of gives the entries of a cell, with free ones between and behind.
+func (s *shadow) of(c *cell) []entry {
+	if c.chunk == 0 {
+		return nil
+	}
+	log := uint(c.chunk >> chunkLog)
+	return s.entries[log].at(c.chunk&(1<<chunkLog-1), log)
+}
+
 // empty forgets all entries of a cell.
 func (s *shadow) empty(c *cell) {
-	for i := range c.e {
-		s.forget(&c.e[i])
+	if c.chunk == 0 {
+		return
 	}
-	next := c.more
-	*c = cell{}
-	for next != 0 {
-		o := &s.arena[next]
-		for i := range o.e {
-			s.forget(&o.e[i])
+	es := s.of(c)
+	for i := range es {
+		if es[i].head&headMany != 0 {
+			s.dropMany(&es[i])
 		}
-		after := o.more
-		*o = cell{}
-		s.free = append(s.free, next)
-		next = after
 	}
+	s.free(c)
+}
+
+// free gives back the chunk of a cell.
+func (s *shadow) free(c *cell) {
+	slab := &s.entries[c.chunk>>chunkLog]
+	slab.free = append(slab.free, c.chunk&(1<<chunkLog-1))
+	*c = cell{}
 }
 
 // forget makes an entry free.
@@ -270,66 +288,60 @@ func (s *shadow) forget(e *entry) {
 	*e = entry{}
 }
 
-// slot gives a free entry of a cell of l. Pointers to entries of the cell may become stale.
-func (s *shadow) slot(l *line, c *cell) *entry {
-	for {
-		for i := range c.e {
-			if c.e[i].head == 0 {
-				return &c.e[i]
-			}
+// slot gives the place of a free entry of a cell, which is to be filled. Pointers to entries of the cell may become stale.
+func (s *shadow) slot(c *cell) int {
+	c.last = 0
+	old := s.of(c)
+	for i := range old {
+		if old[i].head == 0 {
+			return i
 		}
-		if c.more == 0 {
-			break
-		}
-		c = &s.arena[c.more]
 	}
-	l.heavy = true
-	var id uint32
-	if n := len(s.free); n > 0 {
-		id = s.free[n-1]
-		s.free = s.free[:n-1]
-		c.more = id
-	} else {
-		id = uint32(len(s.arena))
-		c.more = id
-		s.arena = append(s.arena, cell{})
+	log := uint(0)
+	if len(old) > 0 {
+		log = uint(c.chunk>>chunkLog) + 1
 	}
-	return &s.arena[id].e[0]
+	was := *c
+	c.chunk = uint32(log)<<chunkLog | s.entries[log].add(log)
+	copy(s.of(c), old)
+	if was.chunk != 0 {
+		s.free(&was)
+	}
+	return len(old)
 }
 
-// find gives the entry of a cell with key, nil when there is none.
+// put adds an entry to a cell and gives its place.
+func (s *shadow) put(c *cell, e entry) *entry {
+	i := s.slot(c)
+	made := &s.of(c)[i]
+	*made = e
+	return made
+}
+
+// entry gives the entry of a cell with key, nil when there is none.
 func (s *shadow) entry(c *cell, key uint32) *entry {
-	for {
-		for i := range c.e {
-			if c.e[i].head != 0 && c.e[i].head&headKey == key {
-				return &c.e[i]
-			}
+	es := s.of(c)
+	for i := range es {
+		if es[i].head != 0 && es[i].head&headKey == key {
+			return &es[i]
 		}
-		if c.more == 0 {
-			return nil
-		}
-		c = &s.arena[c.more]
 	}
+	return nil
 }
 
 // each calls f for each entry of a cell. f must not add entries.
 func (s *shadow) each(c *cell, f func(e *entry)) {
-	for {
-		for i := range c.e {
-			if c.e[i].head != 0 {
-				f(&c.e[i])
-			}
+	es := s.of(c)
+	for i := range es {
+		if es[i].head != 0 {
+			f(&es[i])
 		}
-		if c.more == 0 {
-			return
-		}
-		c = &s.arena[c.more]
 	}
 }
 
-// add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e holds.
+// add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e, of a cell, holds.
 // The class is e's.
-func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered bool) {
+func (s *shadow) add(e *entry, k *class, warp uint32, g group, ordered bool) {
 	if e.head&headMany == 0 && e.warp == warp {
 		if o := (group{e.lanes, e.clock, e.exec}); o.merge(g) {
 			e.lanes, e.clock, e.exec = o.lanes, o.clock, o.exec
@@ -337,13 +349,12 @@ func (s *shadow) add(l *line, e *entry, k *class, warp uint32, g group, ordered 
 		}
 	}
 	switch {
-	case s.addFew(l, e, k, warp, g, ordered):
+	case s.addFew(e, k, warp, g, ordered):
 	case e.head&headMany != 0:
 		e.lanes = s.sets.grow(e.lanes, warp, g, &k.patience)
 	default:
 		e.lanes = s.sets.make(k.launch.sdepth, e.warp, group{e.lanes, e.clock, e.exec}, warp, g, &k.patience)
 		e.head |= headMany
-		l.heavy = true
 	}
 	e.warp, e.clock = warp, g.clock
 	e.exec = uint32(bits.TrailingZeros32(g.lanes))

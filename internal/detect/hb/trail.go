@@ -1,43 +1,54 @@
 package hb
 
-// trail is a few accesses of one class to the same bytes, of several warps: in place of a set where each access is ordered
+// A trail is a few accesses of one class to the same bytes, of several warps: in place of a set where each access is ordered
 // after those before it, as under a lock, and of atomics as long as they are few.
 //
 // Of accesses in order only few are kept. What may race with one of them races with every later one, unless by the later
 // one's own thread, which knows them all; but perhaps less gravely: as a thread of the same block or warp. So beside the
 // last one it takes the latest of another block, and the latest of another warp.
-type trail struct {
-	n  int
-	of [maxTrail]member
-}
-
-const maxTrail = 6
-
 type member struct {
 	warp uint32
 	group
 }
 
-// trailBit in lanes of an entry with headMany tells a trail from a set.
-const trailBit uint32 = 1 << 31
+// maxTrail is the log of how many accesses a trail has at most.
+const maxTrail = 4
 
-func (s *shadow) trail(e *entry) *trail { return s.trails.at(e.lanes &^ trailBit) }
+// trailBit in lanes of an entry with headMany tells a trail from a set. Beside it stands the number of a chunk of a slab, and the log
+// of its length<<trailLog.
+const (
+	trailBit uint32 = 1 << 31
+	trailLog        = 28
+)
+
+// trail gives the members of a trail, and free places behind them.
+func (s *shadow) trail(e *entry) []member {
+	log := uint(e.lanes &^ trailBit >> trailLog)
+	return s.trails[log].at(e.lanes&(1<<trailLog-1), log)
+}
+
+// members gives the members of a trail.
+func (s *shadow) members(e *entry) []member {
+	t := s.trail(e)
+	n := len(t)
+	for n > 0 && t[n-1].lanes == 0 {
+		n--
+	}
+	return t[:n]
+}
 
 // addFew records an access as add does, of several warps, in a trail. It says false when it must go into a set.
-func (s *shadow) addFew(l *line, e *entry, k *class, warp uint32, g group, ordered bool) bool {
+func (s *shadow) addFew(e *entry, k *class, warp uint32, g group, ordered bool) bool {
 	wpb := k.launch.wpb
 	switch {
 	case e.head&headMany == 0:
 		if !ordered && !k.strong || e.warp == warp {
 			return false
 		}
-		old := member{e.warp, group{e.lanes, e.clock, e.exec}}
-		l.heavy = true
-		s.begin(e, old, member{warp, g})
+		s.begin(e, member{e.warp, group{e.lanes, e.clock, e.exec}}, member{warp, g})
 		return true
 	case e.lanes&trailBit != 0:
-		t := s.trail(e)
-		if ordered && e.exec&lastOrders != 0 && t.follow(warp, g, wpb) || (ordered || k.strong) && t.add(warp, g) {
+		if ordered && e.exec&lastOrders != 0 && s.follow(e, warp, g, wpb) || (ordered || k.strong) && s.join(e, warp, g) {
 			return true
 		}
 		s.spread(e, k)
@@ -53,71 +64,78 @@ func (s *shadow) addFew(l *line, e *entry, k *class, warp uint32, g group, order
 
 // begin gives an entry a trail of two.
 func (s *shadow) begin(e *entry, a, b member) {
-	id := s.trails.add()
-	*s.trails.at(id) = trail{n: 2, of: [maxTrail]member{a, b}}
+	e.lanes = trailBit | 1<<trailLog | s.trails[1].add(1)
 	e.head |= headMany
-	e.lanes = id | trailBit
+	t := s.trail(e)
+	t[0], t[1] = a, b
 }
 
-// follow adds an access that comes after the last one, and that after all others.
-func (t *trail) follow(warp uint32, g group, wpb uint32) bool {
-	last := t.of[t.n-1]
-	switch {
-	case last.warp == warp:
-		return false
-	case last.warp/wpb != warp/wpb:
-		t.of[0] = last
-		t.n = 1
-	default:
-		n := 0
-		for _, o := range t.of[:t.n] {
-			if o.warp/wpb != warp/wpb {
-				t.of[n] = o
-				n++
-			}
+// append adds a member to a trail. It says false when that is full.
+func (s *shadow) append(e *entry, n int, m member) bool {
+	t := s.trail(e)
+	if n == len(t) {
+		log := uint(e.lanes&^trailBit>>trailLog) + 1
+		if log > maxTrail {
+			return false
 		}
-		t.of[n] = last
-		t.n = n + 1
+		was := *e
+		e.lanes = trailBit | uint32(log)<<trailLog | s.trails[log].add(log)
+		longer := s.trail(e)
+		copy(longer, t)
+		s.dropMany(&was)
+		t = longer
 	}
-	if t.n == maxTrail {
-		return false
-	}
-	t.of[t.n] = member{warp, g}
-	t.n++
+	t[n] = m
 	return true
 }
 
-// add adds any access, as the last.
-func (t *trail) add(warp uint32, g group) bool {
-	for i := range t.of[:t.n] {
-		o := t.of[i]
+// follow adds to a trail an access that comes after the last one, and that after all others.
+func (s *shadow) follow(e *entry, warp uint32, g group, wpb uint32) bool {
+	t := s.members(e)
+	last := t[len(t)-1]
+	n := 0
+	switch {
+	case last.warp == warp:
+		return false
+	case last.warp/wpb == warp/wpb:
+		for _, o := range t {
+			if o.warp/wpb != warp/wpb {
+				t[n] = o
+				n++
+			}
+		}
+	}
+	t[n] = last
+	clear(t[n+1:])
+	return s.append(e, n+1, member{warp, g})
+}
+
+// join adds any access to a trail, as the last.
+func (s *shadow) join(e *entry, warp uint32, g group) bool {
+	t := s.members(e)
+	for i := range t {
+		o := t[i]
 		if o.warp != warp {
 			continue
 		}
 		if !o.merge(g) {
 			return false
 		}
-		copy(t.of[i:], t.of[i+1:t.n])
-		t.of[t.n-1] = o
+		copy(t[i:], t[i+1:])
+		t[len(t)-1] = o
 		return true
 	}
-	if t.n == maxTrail {
-		return false
-	}
-	t.of[t.n] = member{warp, g}
-	t.n++
-	return true
+	return s.append(e, len(t), member{warp, g})
 }
 
 // spread makes a set of a trail.
 func (s *shadow) spread(e *entry, k *class) {
-	t := s.trail(e)
 	serial := s.sets.serial()
 	var root *set
-	for _, o := range t.of[:t.n] {
+	for _, o := range s.members(e) {
 		root = root.add(k.launch.sdepth, o.warp, o.group, serial)
 	}
-	s.trails.drop(e.lanes &^ trailBit)
+	s.dropMany(e)
 	e.lanes = s.sets.hold(root, k.launch.sdepth, serial)
 }
 
@@ -130,8 +148,7 @@ func (s *shadow) walk(e *entry, skip func(warp, n uint64, top uint32) bool, f fu
 		x := &s.sets.slots[e.lanes]
 		x.root.walk(x.depth, 0, skip, f)
 	default:
-		t := s.trail(e)
-		for _, o := range t.of[:t.n] {
+		for _, o := range s.members(e) {
 			if !f(o.warp, o.group) {
 				return
 			}
@@ -142,7 +159,8 @@ func (s *shadow) walk(e *entry, skip func(warp, n uint64, top uint32) bool, f fu
 // dropMany ends what an entry of several warps holds.
 func (s *shadow) dropMany(e *entry) {
 	if e.lanes&trailBit != 0 {
-		s.trails.drop(e.lanes &^ trailBit)
+		slab := &s.trails[e.lanes&^trailBit>>trailLog]
+		slab.free = append(slab.free, e.lanes&(1<<trailLog-1))
 	} else {
 		s.sets.drop(e.lanes)
 	}

@@ -367,12 +367,12 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 		e.head, e.lanes = headMany, y.ref
 	case refWarps:
 		for m := y.ref &^ 1; m != 0; m &= m - 1 {
-			s.add(&s.scrap, &e, q.class, y.warp+uint32(bits.TrailingZeros32(m))*y.far, group{y.lanes, y.clock, y.exec}, false)
+			s.add(&e, q.class, y.warp+uint32(bits.TrailingZeros32(m))*y.far, group{y.lanes, y.clock, y.exec}, false)
 		}
 		y.head &^= refKind
 		y.ref, y.far = 0, 0
 	}
-	s.add(&s.scrap, &e, q.class, q.e.Warp, g, false)
+	s.add(&e, q.class, q.e.Warp, g, false)
 	y.warp, y.clock, y.exec = e.warp, e.clock, e.exec
 	if e.head&headMany != 0 {
 		y.head |= refSet
