@@ -215,7 +215,7 @@ func (a *access) ordered(lane int, thread, time uint32) bool {
 		return false
 	}
 	block := warp / a.wpb
-	return a.v.rest.At(a.depth, block).Behind(warp-block*a.wpb, 1<<uint(u), time) == 0
+	return a.v.rest.Behind(a.depth, block, warp-block*a.wpb, 1<<uint(u), time) == 0
 }
 
 // behind gives those of the lanes of r whose reads do not happen before what lane does.

@@ -148,7 +148,7 @@ func (a *access) follows(r *run, n run) bool {
 		return false
 	}
 	block := r.warp / a.wpb
-	return a.v.rest.At(a.depth, block).Behind(r.warp-block*a.wpb, r.lanes(words), r.time) == 0
+	return a.v.rest.Behind(a.depth, block, r.warp-block*a.wpb, r.lanes(words), r.time) == 0
 }
 
 // arena is numbered memory, from 1. What make gives may be dirty.

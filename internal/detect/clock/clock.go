@@ -254,9 +254,10 @@ type Grid struct {
 	Min, Max uint32
 	kids     *[32]*Grid
 	blocks   *[32]*Block // at depth 0
-	// Of a list, with its depth as a tree: by index.
+	// Of a list, with its depth as a tree and the warps of a block: by index.
 	held  []held
 	depth int32
+	n     int32
 }
 
 // Depth is the number of inner levels of the Grids of a launch of n blocks.
@@ -275,7 +276,7 @@ func (g *Grid) At(depth int, block uint32) *Block {
 		for i := range g.held {
 			if g.held[i].index >= block {
 				if g.held[i].index == block {
-					return g.held[i].Block
+					return g.held[i].block(g.n)
 				}
 				break
 			}
@@ -455,8 +456,8 @@ func (g *Grid) Bytes(seen Seen) uint64 {
 	switch {
 	case g.list():
 		n += uint64(cap(g.held)) * uint64(unsafe.Sizeof(held{}))
-		for _, h := range g.held {
-			n += h.Block.Bytes(seen)
+		for i := range g.held {
+			n += g.held[i].all.Bytes(seen)
 		}
 	case g.kids != nil:
 		n += uint64(unsafe.Sizeof(*g.kids))
@@ -510,10 +511,10 @@ func (g *Grid) Expanded(n int) *Grid {
 	if g == nil {
 		return nil
 	}
-	out := &Grid{Min: g.Min, Max: g.Max, depth: g.depth}
+	out := &Grid{Min: g.Min, Max: g.Max, depth: g.depth, n: g.n}
 	if g.list() {
-		for _, h := range g.held {
-			out.held = append(out.held, held{h.index, h.Block.Expanded(n)})
+		for i := range g.held {
+			out.held = append(out.held, held{index: g.held[i].index, all: g.held[i].block(g.n).Expanded(n)})
 		}
 		return out
 	}

@@ -5,7 +5,7 @@ import "testing"
 // TestBytes wants parts that clocks share to be counted once.
 func TestBytes(t *testing.T) {
 	depth := Depth(1000)
-	b := (*Block)(nil).With(4, 1, 3, 7)
+	b := (*Block)(nil).With(4, 1, 3, 7).With(4, 2, 1, 9)
 	var g *Grid
 	for i := range uint32(maxHeld + 1) {
 		g = g.With(depth, i*5, b)

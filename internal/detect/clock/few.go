@@ -11,10 +11,77 @@ type part struct{ warp, lanes, val uint32 }
 // maxParts is how many parts a Block has before each warp has a place of its own.
 const maxParts = 6
 
-// held is what is known of a block.
+// held is what is known of a block: only a part, where that has lanes, or else all that the Block says.
 type held struct {
 	index uint32
-	*Block
+	only  part
+	all   *Block
+}
+
+// heldOf gives what b knows of block index.
+func heldOf(index uint32, b *Block) held {
+	if b.Min == 0 && b.warps == nil && len(b.parts) == 1 {
+		return held{index: index, only: b.parts[0]}
+	}
+	return held{index: index, all: b}
+}
+
+// block gives what is known as a Block of n warps.
+func (h *held) block(n int32) *Block {
+	if h.only.lanes == 0 {
+		return h.all
+	}
+	b := &Block{Max: h.only.val, n: n, one: [1]part{h.only}}
+	b.parts = b.one[:]
+	return b
+}
+
+// most is a bound of the epochs known.
+func (h *held) most() uint32 {
+	if h.only.lanes == 0 {
+		return h.all.Max
+	}
+	return h.only.val
+}
+
+// within says that b knows all that h does.
+func (h *held) within(b *Block) bool {
+	if h.only.lanes != 0 {
+		return b.Behind(h.only.warp, h.only.lanes, h.only.val) == 0
+	}
+	_, _, within := h.all.join(b)
+	return within
+}
+
+// behind is Behind of what is known.
+func (h *held) behind(w, lanes, c uint32) uint32 {
+	switch {
+	case h.only.lanes == 0:
+		return h.all.Behind(w, lanes, c)
+	case c == 0:
+		return 0
+	case h.only.warp == w && h.only.val >= c:
+		return lanes &^ h.only.lanes
+	}
+	return lanes
+}
+
+// join is join of what is known of a block of n warps.
+func (h *held) join(o *held, n int32) (out held, asH, asO bool) {
+	if h.only.lanes != 0 && h.only.lanes == o.only.lanes && h.only.warp == o.only.warp {
+		if o.only.val >= h.only.val {
+			return *o, h.only.val == o.only.val, true
+		}
+		return *h, true, false
+	}
+	b, asH, asO := h.block(n).join(o.block(n))
+	switch {
+	case asO:
+		return *o, asH, true
+	case asH:
+		return *h, true, false
+	}
+	return heldOf(h.index, b), false, false
 }
 
 // maxHeld is how many blocks a Grid lists before it is a tree.
@@ -159,21 +226,78 @@ func (g *Grid) withHeld(depth int, block uint32, b *Block) *Grid {
 	out := &Grid{depth: int32(depth)}
 	var old []held
 	if g != nil {
-		old = g.held
+		old, out.n = g.held, g.n
 	}
-	at, there := slices.BinarySearchFunc(old, block, func(h held, block uint32) int { return int(int64(h.index) - int64(block)) })
+	at := 0
+	for at < len(old) && old[at].index < block {
+		at++
+	}
+	there := at < len(old) && old[at].index == block
 	switch {
 	case there && b == nil:
 		out.held = slices.Concat(old[:at], old[at+1:])
 	case there:
 		out.held = slices.Clone(old)
-		out.held[at].Block = b
+		out.held[at] = heldOf(block, b)
 	case b == nil:
 		out.held = old
 	default:
-		out.held = append(append(append(make([]held, 0, len(old)+1), old[:at]...), held{block, b}), old[at:]...)
+		return g.inserted(depth, at, heldOf(block, b), max(b.n, int32(len(b.warps))))
+	}
+	if b != nil {
+		out.n = max(out.n, b.n, int32(len(b.warps)))
 	}
 	return out.bound()
+}
+
+// inserted gives a list with what is known of a block of n warps, at a place.
+func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
+	out := &Grid{depth: int32(depth), n: n}
+	var old []held
+	if g != nil {
+		old, out.n = g.held, max(g.n, n)
+	}
+	out.held = make([]held, len(old)+1)
+	copy(out.held, old[:at])
+	out.held[at] = h
+	copy(out.held[at+1:], old[at:])
+	return out.bound()
+}
+
+// WithLanes gives g with what is known of block set to b with the lanes of mask of warp w set to v. The block has n warps.
+func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v uint32) *Grid {
+	if b != nil || v == 0 || !g.list() {
+		return g.With(depth, block, b.With(n, w, mask, v))
+	}
+	at := 0
+	if g != nil {
+		for at < len(g.held) && g.held[at].index < block {
+			at++
+		}
+		if at < len(g.held) && g.held[at].index == block {
+			return g.With(depth, block, b.With(n, w, mask, v))
+		}
+	}
+	if n == 1 && mask == ^uint32(0) {
+		return g.inserted(depth, at, held{index: block, all: Uniform(v)}, 1)
+	}
+	return g.inserted(depth, at, held{index: block, only: part{w, mask, v}}, int32(n))
+}
+
+// Behind gives those of lanes of warp w of a block that g does not know up to epoch c.
+func (g *Grid) Behind(depth int, block, w, lanes, c uint32) uint32 {
+	if g == nil || !g.list() {
+		return g.At(depth, block).Behind(w, lanes, c)
+	}
+	for i := range g.held {
+		if h := &g.held[i]; h.index >= block {
+			if h.index == block {
+				return h.behind(w, lanes, c)
+			}
+			break
+		}
+	}
+	return lanes
 }
 
 // bound computes the bounds of a new list, and makes it a tree when it is long.
@@ -181,8 +305,8 @@ func (g *Grid) bound() *Grid {
 	if len(g.held) > maxHeld {
 		return g.tree()
 	}
-	for _, h := range g.held {
-		g.Max = max(g.Max, h.Max)
+	for i := range g.held {
+		g.Max = max(g.Max, g.held[i].most())
 	}
 	return g
 }
@@ -190,8 +314,8 @@ func (g *Grid) bound() *Grid {
 // tree gives a list as a tree.
 func (g *Grid) tree() *Grid {
 	var t *Grid
-	for _, h := range g.held {
-		t = t.withTree(int(g.depth), h.index, h.Block)
+	for i := range g.held {
+		t = t.withTree(int(g.depth), g.held[i].index, g.held[i].block(g.n))
 	}
 	return t
 }
@@ -201,17 +325,18 @@ func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	var buf [2 * maxHeld]held
 	all := buf[:0]
 	asG, asH = true, true
+	n := max(g.n, h.n)
 	for i, j := 0, 0; i < len(g.held) || j < len(h.held); {
 		switch {
 		case j == len(h.held) || i < len(g.held) && g.held[i].index < h.held[j].index:
-			all, asH = append(all, g.held[i]), asH && g.held[i].Max == 0
+			all, asH = append(all, g.held[i]), asH && g.held[i].most() == 0
 			i++
 		case i == len(g.held) || h.held[j].index < g.held[i].index:
-			all, asG = append(all, h.held[j]), asG && h.held[j].Max == 0
+			all, asG = append(all, h.held[j]), asG && h.held[j].most() == 0
 			j++
 		default:
-			both, asX, asY := g.held[i].Block.join(h.held[j].Block)
-			all = append(all, held{g.held[i].index, both})
+			both, asX, asY := g.held[i].join(&h.held[j], n)
+			all = append(all, both)
 			asG, asH = asG && asX, asH && asY
 			i, j = i+1, j+1
 		}
@@ -219,13 +344,14 @@ func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	if asG || asH {
 		return pick(g, h, asG, asH)
 	}
-	return (&Grid{depth: g.depth, held: slices.Clone(all)}).bound(), false, false
+	return (&Grid{depth: g.depth, n: n, held: slices.Clone(all)}).bound(), false, false
 }
 
 // joinList is join of a tree and a list.
 func (g *Grid) joinList(h *Grid) (out *Grid, asG, asH bool) {
-	for _, x := range h.held {
-		if _, covers, _ := g.At(int(h.depth), x.index).join(x.Block); !covers {
+	for i := range h.held {
+		x := &h.held[i]
+		if !x.within(g.At(int(h.depth), x.index)) {
 			return g.join(h.tree())
 		}
 	}

@@ -30,6 +30,9 @@ func (m threads) check(t *testing.T, seed uint64, g *Grid, depth int) {
 			if b != nil && (b.Min > v || b.Max < v) || g != nil && g.Min > v {
 				t.Fatalf("seed %d: thread %d of block %d is known up to %d, beyond bounds", seed, i, block, v)
 			}
+			if v > 0 && g.Behind(depth, block, i/32, 1<<(i%32), v) != 0 || g.Behind(depth, block, i/32, 1<<(i%32), v+1) == 0 {
+				t.Fatalf("seed %d: thread %d of block %d is not known by the Grid up to %d alone", seed, i, block, v)
+			}
 			if b.Behind(i/32, 1<<(i%32), v) != 0 && v > 0 || b.Behind(i/32, 1<<(i%32), v+1) == 0 {
 				t.Fatalf("seed %d: thread %d of block %d is not known up to %d alone", seed, i, block, v)
 			}
@@ -125,7 +128,17 @@ func TestRandomClocks(t *testing.T) {
 					set(w, lanes, v, false)
 				}
 			}
-			grids[i], models[i] = grids[i].With(depth, block, b), m
+			if w, lanes, v := uint32(rng.IntN(testWarps)), rng.Uint32()|1, uint32(1+rng.IntN(epochs)); rng.IntN(3) == 0 {
+				grids[i] = grids[i].WithLanes(depth, block, b, testWarps, w, lanes, v)
+				for l := range uint32(32) {
+					if lanes>>l&1 != 0 {
+						m[[2]uint32{block, w*32 + l}] = v
+					}
+				}
+			} else {
+				grids[i] = grids[i].With(depth, block, b)
+			}
+			models[i] = m
 			if rng.IntN(40) == 0 {
 				grids[i] = grids[i].With(depth, block, nil)
 				for k := range models[i] {

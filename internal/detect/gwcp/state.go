@@ -235,19 +235,18 @@ func (l *launch) behind(k *know, b *block, warp, lanes, c uint32) uint32 {
 		return 0
 	}
 	i := warp / l.wpb
-	return k.grid.At(l.depth, i).Behind(warp-i*l.wpb, lanes, c)
+	return k.grid.Behind(l.depth, i, warp-i*l.wpb, lanes, c)
 }
 
 // tree gives k, with the lanes of a warp of b set to epoch (lanes 0: none), as one clock.
 func (l *launch) tree(k *know, b *block, wi, lanes, epoch uint32) *clock.Grid {
-	x := k.block
-	if lanes != 0 {
-		x = x.With(int(l.wpb), wi, lanes, epoch)
-	}
-	if x == nil {
+	switch {
+	case lanes != 0:
+		return k.grid.WithLanes(l.depth, b.index, k.block, int(l.wpb), wi, lanes, epoch)
+	case k.block == nil:
 		return k.grid
 	}
-	return k.grid.With(l.depth, b.index, x)
+	return k.grid.With(l.depth, b.index, k.block)
 }
 
 // learn joins g into k, of a thread of b. It remembers the last joins, which the lanes of a warp mostly repeat.

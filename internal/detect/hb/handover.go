@@ -154,7 +154,7 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 	if s.held && s.key == key {
 		g := b.logged()
 		g.sections = append(g.sections, section{wi, lane, key, s.from, now})
-		if n := len(g.sections); n > maxSections {
+		if n := len(g.sections); n > 2*maxSections {
 			g.sections = append(g.sections[:0], g.sections[n-maxSections:]...)
 		}
 		*s = lockState{}
@@ -239,7 +239,7 @@ func (d *Detector) alone(h hit, lane int) bool {
 	block := h.warp / a.blk.wpb
 	var early, late locKey
 	if l := a.blk.logs[block]; l != nil {
-		for i := range l.sections {
+		for i := max(len(l.sections)-maxSections, 0); i < len(l.sections); i++ {
 			x := &l.sections[i]
 			if x.warp == h.warp%a.blk.wpb && x.lane == h.lane && x.from <= h.clock && h.clock <= x.to {
 				early = x.key

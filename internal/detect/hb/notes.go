@@ -369,8 +369,16 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 					sum += s.notebook.chunk(x)[0].deed
 				}
 			} else if l := p.expanded(i); l != nil {
-				if es := s.of(&l.cells[c]); es != nil {
-					sum += es[0].head
+				es := s.of(&l.cells[c])
+				for j := range es {
+					if e := &es[j]; e.head&headMany != 0 && e.lanes&trailBit != 0 {
+						sum += s.trail(e)[0].warp
+					}
+				}
+				if p.locs != nil && l.cells[c].last == 0 {
+					for _, x := range p.locs[addr%pageBytes/16] {
+						sum += x.stamp
+					}
 				}
 			}
 		}

@@ -23,7 +23,7 @@ func (d *Detector) joinPassed(p, o passed) passed {
 
 // gridOf gives the snapshot of lanes that share it as one tree, their own epochs included.
 func (s *snapshot) gridOf(b *block, wi, lanes uint32) *clock.Grid {
-	return s.know.grid.With(b.depth, b.index, s.block.With(int(b.wpb), wi, lanes, s.clock))
+	return s.know.grid.WithLanes(b.depth, b.index, s.block, int(b.wpb), wi, lanes, s.clock)
 }
 
 // carried is what lanes of a warp bring to a barrier: what they and those before them have published and observed.

@@ -286,7 +286,7 @@ func (v *view) behind(b *block, warp, lanes, c uint32) uint32 {
 	if v.grid == nil {
 		return lanes
 	}
-	return v.grid.At(b.depth, i).Behind(warp-i*b.wpb, lanes, c)
+	return v.grid.Behind(b.depth, i, warp-i*b.wpb, lanes, c)
 }
 
 // over says that all of launch l, which has ended, is known.
@@ -300,7 +300,7 @@ func beyondBehind(f *clock.Foreign, l *launch, warp, lanes, c uint32) uint32 {
 		return 0
 	}
 	i := warp / l.wpb
-	return f.Part(l.info.ID).At(l.depth, i).Behind(warp-i*l.wpb, lanes, c)
+	return f.Part(l.info.ID).Behind(l.depth, i, warp-i*l.wpb, lanes, c)
 }
 
 // syncLog remembers the synchronisations of a block, for messages. It keeps the last logSize.
@@ -362,6 +362,7 @@ func (b *block) keepLog() {
 		last = append(last, g.ops[(g.at+i)%len(g.ops)])
 	}
 	g.ops, g.at = last, 0
+	g.sections = slices.Clone(g.sections[max(len(g.sections)-maxSections, 0):])
 	if !alone {
 		if b.ended = append(b.ended, g); len(b.ended) > maxLogs {
 			b.ended = slices.Delete(b.ended, 0, 1)
