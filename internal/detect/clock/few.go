@@ -85,7 +85,7 @@ func (h *held) join(o *held, n int32) (out held, asH, asO bool) {
 }
 
 // maxHeld is how many blocks a Grid lists before it is a tree.
-const maxHeld = 12
+const maxHeld = 24
 
 // raise adds to parts that lanes of warp w are known up to v: in place of what they say of these lanes, or with max only
 // where they say less.

@@ -252,6 +252,12 @@ func (d *Detector) endBlock(b *block) {
 		b.launch.lastBlock = nil
 	}
 	if len(d.spare.list) < maxSpare {
+		for i := range b.warps {
+			if !b.synced {
+				break
+			}
+			b.warps[i].rest()
+		}
 		d.spare.list = append(d.spare.list, b)
 	}
 }

@@ -146,7 +146,7 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 		if !c.takes {
 			return
 		}
-		w.locks = new(lockStates)
+		w.lock()
 	}
 	w.locks.settle()
 	s := &w.locks.of[lane]
@@ -176,7 +176,7 @@ func (d *Detector) noteLocks(b *event.Batch, e *event.Event, w *warp, lanes uint
 	case lanes == 0 || !a.class.takes && (w.locks == nil || w.locks.held&lanes == 0):
 		return
 	case w.locks == nil:
-		w.locks = new(lockStates)
+		w.lock()
 	}
 	k := w.locks
 	if k.held&lanes != 0 || w.each != nil {
@@ -207,6 +207,13 @@ type lockStates struct {
 	late, from uint32
 	shared     bool
 	addrs      [32]uint64
+}
+
+// lock gives a warp lockStates.
+func (w *warp) lock() {
+	if w.locks, w.room.locks = w.room.locks, nil; w.locks == nil {
+		w.locks = new(lockStates)
+	}
 }
 
 // settle makes of say all.

@@ -322,6 +322,10 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 // spare gives a snapshot to be filled at a fence: the one of the lane's last fence, if nothing refers to it afterwards.
 func (s *laneSync) spare(wide, ordering bool) *snapshot {
 	old := s.fenced.narrow
+	if old == nil && s.room != nil {
+		old, s.room = s.room, nil
+		return old
+	}
 	if old == nil || !old.alone || !wide && s.fenced.wide == old || !ordering && s.last == old {
 		return new(snapshot)
 	}
@@ -402,7 +406,9 @@ type spin struct {
 
 func (w *warp) spin(lane int, s spin) {
 	if w.spins == nil {
-		w.spins = new([32]spin)
+		if w.spins, w.room.spins = w.room.spins, nil; w.spins == nil {
+			w.spins = new([32]spin)
+		}
 	}
 	w.spins[lane] = s
 }

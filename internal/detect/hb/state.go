@@ -85,6 +85,41 @@ type warp struct {
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 	spins          *[32]spin
 	handover       handover
+	room           warpRoom
+}
+
+// warpRoom is memory of a warp that it does not use now.
+type warpRoom struct {
+	each  *[32]view
+	locks *lockStates
+	syncs *[32]laneSync
+	spins *[32]spin
+}
+
+// rest makes a warp of a block that has ended one that knows nothing, with room.
+func (w *warp) rest() {
+	r := w.room
+	if w.each != nil {
+		r.each = w.each
+	}
+	if w.locks != nil {
+		*w.locks = lockStates{}
+		r.locks = w.locks
+	}
+	if w.syncs != nil {
+		for i := range w.syncs {
+			w.syncs[i].rest()
+		}
+		r.syncs = w.syncs
+	}
+	if w.spins != nil {
+		clear(w.spins[:])
+		r.spins = w.spins
+	}
+	if r.each != nil {
+		clear(r.each[:])
+	}
+	*w = warp{room: r}
 }
 
 // laneSync is what a thread must remember of patterns it has begun.
@@ -98,6 +133,18 @@ type laneSync struct {
 	// such fences and none of its own has taken in; nil after a barrier, when know says it.
 	last     *snapshot
 	observed passed
+	room     *snapshot // to be used
+}
+
+// rest forgets all but memory.
+func (s *laneSync) rest() {
+	room := s.room
+	if old := s.fenced.narrow; old != nil && old.alone {
+		*old = snapshot{}
+		room = old
+	}
+	clear(s.seen)
+	*s = laneSync{seen: s.seen[:0], room: room}
 }
 
 // released are the snapshots that a strong write publishes: to threads of the same block, to others.
@@ -190,9 +237,8 @@ func (s *spareBlocks) take(n uint32, start *clock.Foreign) *block {
 	}
 	warps = warps[:n]
 	if b.synced || uint32(len(b.warps)) != n || warps[0].same.beyond != start {
-		clear(warps)
 		for j := range warps {
-			warps[j].same = view{know: know{beyond: start}, clock: 1}
+			warps[j] = warp{room: warps[j].room, same: view{know: know{beyond: start}, clock: 1}}
 		}
 	}
 	for j := range warps {
@@ -234,6 +280,9 @@ func (w *warp) view(lane int) *view {
 // set gives lanes the view v.
 func (w *warp) set(lanes uint32, v *view) {
 	if w.live&^lanes == 0 {
+		if w.each != nil {
+			w.room.each = w.each
+		}
 		w.same, w.each = *v, nil
 		return
 	}
@@ -248,7 +297,9 @@ func (w *warp) part() {
 	if w.each != nil {
 		return
 	}
-	w.each = new([32]view)
+	if w.each, w.room.each = w.room.each, nil; w.each == nil {
+		w.each = new([32]view)
+	}
 	for i := range w.each {
 		w.each[i] = w.same
 	}
@@ -272,7 +323,9 @@ func (b *block) next(wi, lanes uint32, e *event.Event) {
 // sync gives what a lane remembers of patterns.
 func (w *warp) sync(lane int) *laneSync {
 	if w.syncs == nil {
-		w.syncs = new([32]laneSync)
+		if w.syncs, w.room.syncs = w.room.syncs, nil; w.syncs == nil {
+			w.syncs = new([32]laneSync)
+		}
 	}
 	return &w.syncs[lane]
 }
