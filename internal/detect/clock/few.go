@@ -252,16 +252,47 @@ func (g *Grid) withHeld(depth int, block uint32, b *Block) *Grid {
 
 // inserted gives a list with what is known of a block of n warps, at a place.
 func (g *Grid) inserted(depth, at int, h held, n int32) *Grid {
-	out := &Grid{depth: int32(depth), n: n}
 	var old []held
 	if g != nil {
-		old, out.n = g.held, max(g.n, n)
+		old, n = g.held, max(g.n, n)
 	}
-	out.held = make([]held, len(old)+1)
+	out := newList(depth, n, len(old)+1)
 	copy(out.held, old[:at])
 	out.held[at] = h
 	copy(out.held[at+1:], old[at:])
 	return out.bound()
+}
+
+// newList gives a list of k blocks, of n warps each, that are yet to be told: in one piece of memory where these are few.
+func newList(depth int, n int32, k int) *Grid {
+	var out *Grid
+	switch {
+	case k <= 2:
+		x := new(struct {
+			Grid
+			room [2]held
+		})
+		out = &x.Grid
+		out.held = x.room[:k]
+	case k <= 4:
+		x := new(struct {
+			Grid
+			room [4]held
+		})
+		out = &x.Grid
+		out.held = x.room[:k]
+	case k <= 8:
+		x := new(struct {
+			Grid
+			room [8]held
+		})
+		out = &x.Grid
+		out.held = x.room[:k]
+	default:
+		out = &Grid{held: make([]held, k)}
+	}
+	out.depth, out.n = int32(depth), n
+	return out
 }
 
 // WithLanes gives g with what is known of block set to b with the lanes of mask of warp w set to v. The block has n warps.
@@ -344,7 +375,9 @@ func (g *Grid) joinLists(h *Grid) (out *Grid, asG, asH bool) {
 	if asG || asH {
 		return pick(g, h, asG, asH)
 	}
-	return (&Grid{depth: g.depth, n: n, held: slices.Clone(all)}).bound(), false, false
+	out = newList(int(g.depth), n, len(all))
+	copy(out.held, all)
+	return out.bound(), false, false
 }
 
 // joinList is join of a tree and a list.
