@@ -383,6 +383,11 @@ func (p *parser) variable(pos Pos, linkage Linkage) *Var {
 	}
 	v.Space = p.dirName()
 	p.next()
+	if v.Space == "const" && p.tok == '[' {
+		p.next()
+		v.Bank = p.small("a bank of constant memory")
+		p.expect(']')
+	}
 	p.varModifiers(v)
 	if v.Type == "" {
 		p.unexpected("a type")

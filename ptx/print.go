@@ -211,6 +211,9 @@ func (p *printer) directive(d *Directive, statement bool) {
 func (p *printer) variable(v *Var) {
 	p.linkage(v.Linkage)
 	p.text(".", v.Space)
+	if v.Bank != 0 {
+		p.printf("[%d]", v.Bank)
+	}
 	for _, d := range v.Attributes {
 		p.text(" ")
 		p.directive(d, false)

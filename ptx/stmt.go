@@ -95,6 +95,9 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 	} else {
 		in.Op = p.src[start:end]
 	}
+	if p.tok == '[' && p.start == end && strings.HasSuffix(in.Mods, ".const") {
+		in.Mods = p.constBank(dot)
+	}
 	if p.tok == tokDir && p.line == p.prevLine {
 		in.Mods = p.moreMods(in.Mods)
 	}
@@ -117,6 +120,17 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 		p.semicolon("instruction " + in.Op)
 	}
 	p.push(in)
+}
+
+// constBank reads on in modifiers, which begin at from, where a bank of constant memory stands: `ld.const[3].u32`.
+func (p *parser) constBank(from int) string {
+	p.next()
+	p.small("a bank of constant memory")
+	p.expect(']')
+	for p.tok == tokDir && p.start == p.prevEnd {
+		p.next()
+	}
+	return p.src[from:p.prevEnd]
 }
 
 // moreMods reads modifiers that stand apart from the opcode: `ld.global .u32`.

@@ -69,6 +69,7 @@ type Var struct {
 	Pos        Pos
 	Linkage    Linkage
 	Space      string       // "reg", "sreg", "const", "global", "local", "param", "shared", "tex" (without the dot)
+	Bank       int          // n of `.const[n]`, ISA 2.1 and before; 0 when not given
 	Attributes []*Directive // .attribute(.managed), ...
 	Align      int          // bytes; 0 when not given
 	Vector     int          // 1, 2, 4, 8

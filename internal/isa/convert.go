@@ -37,7 +37,7 @@ var convertRows = []*Row{
 		".pack.sat.ctype.s32 d:b32, a:s32, b:s32; ctype: u16 s16",
 		".pack.sat.ctype.s32.b32 d:b32, a:s32, b:s32, c:b32; ctype: u8 s8")},
 	{Op: "cvta", Doc: "Data Movement: cvta", Bind: bindCvta, Note: noteCvta, Forms: forms(
-		".space.u64 d, a; "+windowSpaces, ".to.space.u64 d, a; "+windowSpaces)},
+		".space.type d, a; type: u32 u64; "+windowSpaces, ".to.space.type d, a; type: u32 u64; "+windowSpaces)},
 	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Note: noteCvta, Forms: forms(
 		".space p:pred, a:u64; space: global shared shared::cta shared::cluster local const param param::entry")},
 }
@@ -76,12 +76,14 @@ func window(s event.Space) uint64 {
 }
 
 func bindCvta(in *Inst) {
-	tag := window(in.Space)
-	if in.Has("to") {
-		in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] - tag }
-		return
+	tag, mask := window(in.Space), widthMask(in.Type)
+	if in.Type == U32 {
+		tag = narrowWindow(in.Space)
 	}
-	in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] + tag }
+	if in.Has("to") {
+		tag = -tag
+	}
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = (a.S[0] + tag) & mask }
 }
 
 func bindIsspacep(in *Inst) {

@@ -76,6 +76,7 @@ type unit struct {
 	files   map[int]string
 	strings *debugStrings
 	alias   []*ptx.Alias
+	legacy  bool // of the first versions: see legacyModifiers
 }
 
 // symbol is a name at module level. Where it has linkage, the symbols of all modules with the name share their target.
@@ -104,10 +105,7 @@ func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
 
 // collect gathers the names of a module.
 func (l *linker) collect(m *ptx.Module) *unit {
-	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}}
-	if m.AddressSize == 32 {
-		l.errorf(u, ptx.Pos{Line: 1, Col: 1}, ".address_size 32 is not supported: compile for 64 bits")
-	}
+	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m)}
 	var sections []*ptx.Section
 	for _, d := range m.Decls {
 		switch d := d.(type) {
@@ -470,12 +468,19 @@ func (l *linker) takeAddress(f *Func) {
 	l.taken = append(l.taken, f)
 }
 
-// spell looks an opcode with modifiers up, once for each spelling.
-func (l *linker) spell(op, mods string) ([]*spelling, error) {
+// spell looks an opcode with modifiers up, once for each spelling; legacy says that modifiers may be absent that early
+// versions took for granted.
+func (l *linker) spell(op, mods string, legacy bool) ([]*spelling, error) {
 	key := op + mods
+	if legacy {
+		key = "1.x " + key
+	}
 	s, ok := l.spelled[key]
 	if !ok {
-		s.list, s.err = l.table.spellings(op, mods)
+		s.list, s.err = l.table.spellings(op, withoutBank(mods))
+		if taken := legacyModifiers[op+lastModifier(mods)]; s.err != nil && legacy && taken != "" {
+			s.list, s.err = l.table.spellings(op, taken+mods)
+		}
 		// The key is part of the source text; a copy of its own would keep less alive, but the tree is kept anyway.
 		l.spelled[strings.Clone(key)] = s
 	}

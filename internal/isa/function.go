@@ -327,7 +327,7 @@ func (b *body) inst(src *ptx.Inst) {
 		}
 		return
 	}
-	list, err := b.l.spell(src.Op, src.Mods)
+	list, err := b.l.spell(src.Op, src.Mods, b.u.legacy)
 	if err != nil {
 		b.errorf(src.Pos, "%v", err)
 		return
@@ -362,6 +362,14 @@ func (b *body) inst(src *ptx.Inst) {
 
 // finish settles what depends on the operands.
 func (b *body) finish(in *Inst) {
+	switch {
+	case in.Class == Load || in.Class == Store || in.Class == Atomic:
+		b.widenAddress(in, &in.Src[0], in.Space)
+	case in.Class == Call && in.Callee == nil:
+		b.widenAddress(in, &in.Src[0], event.NoSpace)
+	case in.Row.Op == "isspacep":
+		b.widenAddress(in, &in.Src[0], event.Generic)
+	}
 	if in.Class == Pure {
 		for _, s := range in.Src {
 			if s.Kind == SpecialReg {
@@ -420,7 +428,7 @@ func (b *body) end() {
 			}
 		}
 	}
-	list, _ := b.l.spell("ret", "")
+	list, _ := b.l.spell("ret", "", false)
 	in := list[0].proto
 	in.Source = &ptx.Inst{Pos: f.Decl.Body.End, Op: "ret"}
 	in.File, in.Loc = b.u.m, b.locs.now

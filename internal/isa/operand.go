@@ -249,6 +249,8 @@ func (b *body) fits(in *Inst, s *opSpec, o *ptx.Operand, regs []Operand) bool {
 		return true
 	case len(regs) > 1 && got != 16:
 		b.errorf(o.Pos, "%s is a vector register; one of its elements is needed", o.Name)
+	case want == 8 && got == 4 && in.Row.Op == "isspacep" && b.u.narrow():
+		return true
 	case got < want, got > want && !s.wider:
 		b.errorf(o.Pos, "%s%s: operand %s has %d bits, .%s needs %d", in.Source.Op, in.Source.Mods, o.Name, 8*got, s.typ, 8*want)
 	default:
@@ -318,7 +320,10 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 	if !ok {
 		return
 	}
-	if s.typ.Size() < 8 && (s.typ.Size() != 4 || a.Kind != SharedAddr && a.Kind != LocalAddr && a.Kind != ParamAddr) {
+	if a.Kind == GenericAddr && s.typ.Size() == 4 && a.Var.Space == event.Shared { // in the window of 32-bit addresses
+		a.Kind, a.Imm = SharedAddr, a.Imm+narrowShared
+	}
+	if s.typ.Size() < 8 && (s.typ.Size() != 4 || !b.u.narrow() && a.Kind != SharedAddr && a.Kind != LocalAddr && a.Kind != ParamAddr) {
 		b.errorf(o.Pos, "the address of %s does not fit .%s", o.Name, s.typ)
 		return
 	}
@@ -409,7 +414,7 @@ func (b *body) address(in *Inst, o *ptx.Operand) {
 		return
 	case ptx.OperandIdent:
 		if regs, ok := b.registerOperand(base); ok {
-			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space)) {
+			if len(regs) != 1 || regs[0].Size != 8 && (regs[0].Size != 4 || !narrowSpace(in.Space) && !b.u.narrow()) {
 				b.errorf(base.Pos, "%s cannot hold an address: a 64-bit register is needed", base.Name)
 				return
 			}
@@ -585,7 +590,7 @@ func (b *body) call(in *Inst) {
 		return
 	}
 	if regs, ok := b.registerOperand(callee); ok {
-		if regs[0].Size != 8 {
+		if regs[0].Size != 8 && (regs[0].Size != 4 || !b.u.narrow()) {
 			b.errorf(callee.Pos, "%s cannot hold the address of a function", callee.Name)
 			return
 		}

@@ -20,6 +20,9 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 			return b.narrow(b.fit(arg(0), w), in.Type)
 		}
 	case "cvta":
+		if in.Type != isa.U64 {
+			return NoValue
+		}
 		tag := map[event.Space]uint64{event.Shared: isa.SharedWindow, event.Local: isa.LocalWindow, event.Param: isa.ParamWindow}[in.Space]
 		if in.Has("to") {
 			tag = -tag

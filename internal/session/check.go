@@ -301,7 +301,14 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 		a := &l.Args[i]
 		value := a.Value
 		if a.Buffer != nil {
-			value = binary.LittleEndian.AppendUint64(nil, c.address(a.Buffer))
+			addr := c.address(a.Buffer)
+			value = binary.LittleEndian.AppendUint64(nil, addr)
+			if p.Size == 4 { // a pointer of 32 bits: see isa.Widen
+				value = value[:4]
+				if end := addr + a.Buffer.Bytes(); end > isa.GlobalBase+isa.NarrowLimit {
+					return nil, c.at(a.Pos, "argument %d: a 32-bit address does not reach %s", i+1, a.Buffer.Name)
+				}
+			}
 		}
 		if len(value) != p.Size {
 			return nil, c.at(a.Pos, "argument %d (%s) has %d bytes, and parameter %d of %s has %d",

@@ -54,6 +54,15 @@ func (c *invocation) arg(k int) uint64 {
 	return c.r.m.argument(c.w, c.lane, c.in, k, size)
 }
 
+// pointer is argument k as a generic address.
+func (c *invocation) pointer(k int) uint64 {
+	a := c.arg(k)
+	if a != 0 && k < len(c.fn.Sig.Params) && c.fn.Sig.Params[k].Size == 4 {
+		return isa.Widen(uint32(a))
+	}
+	return a
+}
+
 // result hands v to the caller.
 func (c *invocation) result(v uint64) {
 	if len(c.in.RetOps) == 0 || len(c.fn.Sig.Rets) == 0 {
@@ -101,12 +110,12 @@ func (c *invocation) text(addr uint64) (string, bool) {
 // vprintf is printf: the format, and a buffer with the arguments, each at a multiple of its size. Its result is the
 // number of arguments, -1 without a format (CUDA programming guide, "Formatted Output").
 func (c *invocation) vprintf() {
-	formatText, ok := c.text(c.arg(0))
+	formatText, ok := c.text(c.pointer(0))
 	if !ok {
 		c.result(0xffff_ffff)
 		return
 	}
-	f := formatter{format: formatText, args: argBuffer{peek: c.peek, addr: c.arg(1)}, text: c.text}
+	f := formatter{format: formatText, args: argBuffer{peek: c.peek, addr: c.pointer(1)}, text: c.text}
 	out := f.run()
 	if c.r.l.Printf != nil {
 		c.r.l.Printf(out)
@@ -117,7 +126,7 @@ func (c *invocation) vprintf() {
 // assertfail is __assertfail(message, file, line, function, size of a character): it ends the launch.
 func (c *invocation) assertfail() {
 	str := func(k int) string {
-		s, ok := c.text(c.arg(k))
+		s, ok := c.text(c.pointer(k))
 		if !ok {
 			return "?"
 		}
@@ -146,7 +155,7 @@ func (c *invocation) malloc() {
 
 // free is device-side free.
 func (c *invocation) free() {
-	addr := c.arg(0)
+	addr := c.pointer(0)
 	if addr == 0 {
 		return
 	}

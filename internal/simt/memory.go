@@ -8,11 +8,13 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // GlobalBase is the device address of the first byte of the arena. Device addresses equal host virtual addresses in
 // the program under test, which maps the same arena here.
-const GlobalBase uint64 = 0x2000_0000_0000
+const GlobalBase uint64 = isa.GlobalBase
 
 const (
 	minAlign = 512 // of every allocation; cudaMalloc promises 256

@@ -31,7 +31,7 @@ func inputs(j *job) [][]uint64 {
 	case "cvt":
 		return conversions(j, types, rnd)
 	case "cvta", "isspacep":
-		return addresses()
+		return addresses(types[0])
 	case "bfe", "bfi", "szext", "bmsk", "fns", "shl", "shr", "shf", "prmt":
 		return positions(types, rnd)
 	case "lop3":
@@ -288,7 +288,10 @@ func (f form) decode64(v float64) uint64 {
 	return f.finish(f64.decode(math.Float64bits(v)), "rn")
 }
 
-func addresses() [][]uint64 {
+func addresses(t isa.Type) [][]uint64 {
+	if t == isa.U32 {
+		return [][]uint64{{0}, {0x10}, {0x00400000}, {0xfd000010}, {0xfe000020}, {0xff000030}, {0xffffffff}}
+	}
 	return [][]uint64{{0}, {0x10}, {0x200000001234}, {0x0100000000000040}, {0x0200000000000080}, {0x03000000000000c0}, {0x0400000000000001}}
 }
 

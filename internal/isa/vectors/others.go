@@ -134,6 +134,13 @@ func moving(j *job, in []uint64) []uint64 {
 		return []uint64{permute(j, in)}
 	case "cvta":
 		tag := windows[j.space()]
+		if j.typ == isa.U32 {
+			tag = map[string]uint64{"shared": 0xff << 24, "local": 0xfe << 24, "param": 0xfd << 24}[j.space()]
+			if j.Has("to") {
+				tag = -tag
+			}
+			return []uint64{wrap(new(big.Int).SetUint64(in[0]+tag), 32)}
+		}
 		if j.Has("to") {
 			return []uint64{in[0] - tag}
 		}
