@@ -275,10 +275,16 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 
 // unpackWarps makes the entry of a pack of loads by several warps.
 func (d *Detector) unpackWarps(c *cell, x *pack, k *class, e entry) {
-	made := d.mem.put(c, e)
-	for m := x.ref &^ 1; m != 0; m &= m - 1 {
-		d.mem.add(made, k, x.warp+uint32(bits.TrailingZeros32(m))*x.far, group{e.lanes, e.clock, e.exec}, false)
-	}
+	d.mem.several(d.mem.put(c, e), k, x)
+}
+
+// several makes e, an entry of a lane or more of the first of the warps of a pack of loads, that of all of them.
+func (s *shadow) several(e *entry, k *class, x *pack) {
+	g := group{e.lanes, e.clock, e.exec}
+	e.lanes = s.sets.several(k.launch.sdepth, x.warp, x.ref, x.far, g, &k.patience)
+	e.head |= headMany
+	e.warp += uint32(bits.Len32(x.ref)-1) * x.far
+	e.exec = uint32(bits.TrailingZeros32(g.lanes))
 }
 
 // restrict makes the entry of the lanes of one place, e.lanes, of a pack that refers to a set.

@@ -55,11 +55,13 @@ func putIn(groups []group, lanes, clock, exec uint32) []group {
 // set is the threads of a launch that made accesses of one class, with their epochs: a tree over the launch's warps,
 // 32 children a node, absent ones left out. A set is not changed, and sets share parts, except by its owner.
 type set struct {
-	max    uint32 // the largest epoch below
-	here   uint32 // which children are there
-	kids   []*set
-	groups []group // of a leaf, which is one warp; above leaves, while kids is nil: of each warp its only group
-	owner  uint64  // who may change the node in place; 0: nobody
+	max  uint32 // the largest epoch below
+	here uint32 // which children are there
+	kids []*set
+	// groups are those of a leaf, which is one warp; above leaves, while kids is nil, of each warp its only group, or one
+	// that each has.
+	groups []group
+	owner  uint64 // who may change the node in place; 0: nobody
 }
 
 // setDepth is the number of levels above the leaves for a launch of n warps.
@@ -100,7 +102,8 @@ func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
 		if s.flat(bit, i, g) {
 			return s
 		}
-		for _, o := range s.groups {
+		for i := range bits.OnesCount32(s.here) {
+			o := s.only(i)
 			s.kids = append(s.kids, &set{max: o.clock, groups: []group{o}, owner: owner})
 		}
 		s.groups = nil
@@ -120,16 +123,39 @@ func (s *set) add(depth int, warp uint32, g group, owner uint64) *set {
 // would have more.
 func (s *set) flat(bit uint32, i int, g group) bool {
 	if s.here&bit == 0 {
+		if len(s.groups) != 1 || s.groups[0] != g {
+			s.apart()
+			s.groups = slices.Insert(s.groups, i, g)
+		}
 		s.here |= bit
-		s.groups = slices.Insert(s.groups, i, g)
 		s.max = max(s.max, g.clock)
 		return true
 	}
-	if !s.groups[i].merge(g) {
+	o := s.only(i)
+	if !o.merge(g) {
 		return false
+	}
+	if o != s.only(i) {
+		s.apart()
+		s.groups[i] = o
 	}
 	s.max = max(s.max, g.clock)
 	return true
+}
+
+// only gives the only group of child i of a node without kids.
+func (s *set) only(i int) group {
+	if len(s.groups) == 1 {
+		return s.groups[0]
+	}
+	return s.groups[i]
+}
+
+// apart gives each child of a node without kids a group in groups.
+func (s *set) apart() {
+	if n := bits.OnesCount32(s.here); n > 1 && len(s.groups) == 1 {
+		s.groups = slices.Repeat(s.groups, n)
+	}
 }
 
 // merge adds g to o by the rule of put. It says false, having done nothing, when that makes several groups.
@@ -168,7 +194,7 @@ func (s *set) has(depth int, warp uint32, lane int) bool {
 			return false
 		}
 		if depth == 1 && s.kids == nil {
-			return s.groups[bits.OnesCount32(s.here&(bit-1))].lanes>>uint(lane)&1 != 0
+			return s.only(bits.OnesCount32(s.here&(bit-1))).lanes>>uint(lane)&1 != 0
 		}
 		s = s.kids[bits.OnesCount32(s.here&(bit-1))]
 	}
@@ -189,7 +215,7 @@ func (s *set) holds(depth int, warp uint32, g group) bool {
 		}
 		i := bits.OnesCount32(s.here & (bit - 1))
 		if depth == 1 && s.kids == nil {
-			return s.groups[i].covers(g)
+			return s.only(i).covers(g)
 		}
 		s = s.kids[i]
 	}
@@ -216,7 +242,7 @@ func (s *set) walk(depth int, base uint32, skip func(warp, n uint64, top uint32)
 	for m := s.here; m != 0; m &= m - 1 {
 		at := base + uint32(bits.TrailingZeros32(m))*span
 		if depth == 1 && s.kids == nil {
-			if g := s.groups[i]; (skip == nil || !skip(uint64(at), 1, g.clock)) && !f(at, g) {
+			if g := s.only(i); (skip == nil || !skip(uint64(at), 1, g.clock)) && !f(at, g) {
 				return false
 			}
 			i++
@@ -242,8 +268,7 @@ type sets struct {
 	free  []uint32
 	next  uint64
 	memo  []memo // a power of two, by hash
-	kept  int    // transitions since memo has this size
-	hits  int    // those found in that time
+	lack  int    // grows by goodHits with a transition that was not remembered, and falls by one with one that was
 }
 
 type slot struct {
@@ -253,7 +278,8 @@ type slot struct {
 	serial uint64 // never used again
 }
 
-// memo remembers that adding g of warp to from, or when from is 0 to the group first of the warp before, gave to.
+// memo remembers that adding g of warp to from, or when from is 0 to the group first of the warp before, gave to; when it is
+// fromWarps, what several gave for first, before and the bits in warp, g.lanes apart.
 type memo struct {
 	from, to uint64 // serials
 	id       uint32 // of to, held
@@ -261,6 +287,9 @@ type memo struct {
 	warp     uint32
 	first, g group
 }
+
+// fromWarps is no serial.
+const fromWarps = ^uint64(0)
 
 // Transitions that are remembered at first, and at most.
 const (
@@ -273,7 +302,7 @@ const (
 	patience    = 512
 	patienceMax = 1 << 16
 	hitPatience = 8
-	goodHits    = 8 // for a miss: there is room enough for what repeats
+	goodHits    = 8 // for a miss: there is room enough for what repeats, see sets.lack
 )
 
 func newSets() *sets {
@@ -325,13 +354,9 @@ func (t *sets) keep(m *memo, x memo, id uint32) {
 	x.id, x.to = id, t.slots[id].serial
 	t.slots[id].refs++
 	*m = x
-	if t.kept++; t.kept <= len(t.memo) {
-		return
-	}
-	if t.hits < goodHits*t.kept && len(t.memo) < maxMemo {
+	if t.lack += goodHits; t.lack > goodHits*len(t.memo) && len(t.memo) < maxMemo {
 		t.more()
 	}
-	t.kept, t.hits = 0, 0
 }
 
 // tire takes the patience of a class a transition further. When it ends, nothing is remembered of what came of that.
@@ -344,13 +369,13 @@ func (t *sets) tire(patience *int32) {
 			t.drop(id)
 		}
 	}
-	t.memo, t.kept, t.hits = make([]memo, minMemo), 0, 0
+	t.memo, t.lack = make([]memo, minMemo), 0
 }
 
 // more makes room for more transitions.
 func (t *sets) more() {
 	old := t.memo
-	t.memo = make([]memo, 4*len(old))
+	t.memo, t.lack = make([]memo, 4*len(old)), 0
 	for i := range old {
 		if old[i].id == 0 {
 			continue
@@ -373,13 +398,38 @@ func (t *sets) make(depth int, before uint32, first group, warp uint32, g group,
 	m, ok := t.find(&x)
 	if ok && t.slots[m.id].depth == depth {
 		*patience = min(*patience+hitPatience, patienceMax)
-		t.hits++
+		t.lack = max(t.lack-1, 0)
 		t.slots[m.id].refs++
 		return m.id
 	}
 	id := t.hold((*set)(nil).add(depth, before, first, 0).add(depth, warp, g, 0), depth, serial)
 	t.keep(m, x, id)
 	t.tire(patience)
+	return id
+}
+
+// several gives a hold of the set of g of warp + n*far for each bit n of warps.
+func (t *sets) several(depth int, warp, warps, far uint32, g group, patience *int32) uint32 {
+	x := memo{from: fromWarps, before: warp, warp: warps, first: g, g: group{lanes: far}}
+	m, ok := t.find(&x)
+	if ok && t.slots[m.id].depth == depth {
+		t.slots[m.id].refs++
+		return m.id
+	}
+	serial := t.serial()
+	owner := serial
+	if *patience > 0 {
+		owner = 0
+	}
+	var root *set
+	for ; warps != 0; warps &= warps - 1 {
+		root = root.add(depth, warp+uint32(bits.TrailingZeros32(warps))*far, g, owner)
+	}
+	id := t.hold(root, depth, serial)
+	if owner == 0 {
+		t.keep(m, x, id)
+		t.tire(patience)
+	}
 	return id
 }
 
@@ -408,7 +458,7 @@ func (t *sets) grow(id, warp uint32, g group, patience *int32) uint32 {
 	m, ok := t.find(&x)
 	if ok {
 		*patience = min(*patience+hitPatience, patienceMax)
-		t.hits++
+		t.lack = max(t.lack-1, 0)
 		t.slots[m.id].refs++
 		t.drop(id)
 		return m.id

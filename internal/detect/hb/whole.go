@@ -366,9 +366,7 @@ func (d *Detector) join1(q *whole, p *page, i uint64, id uint32, shared uint32) 
 	case refSet:
 		e.head, e.lanes = headMany, y.ref
 	case refWarps:
-		for m := y.ref &^ 1; m != 0; m &= m - 1 {
-			s.add(&e, q.class, y.warp+uint32(bits.TrailingZeros32(m))*y.far, group{y.lanes, y.clock, y.exec}, false)
-		}
+		s.several(&e, q.class, &y)
 		y.head &^= refKind
 		y.ref, y.far = 0, 0
 	}
