@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/lanes"
 )
 
 // batchEvents is how many events are handed on at once: with their addresses and values they stay in the cache.
@@ -203,23 +204,23 @@ func fitRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	return e.InRows(shift, stride, rowStride)
 }
 
-// allRows is fitRows for all lanes of a warp.
+// allRows gives an event of all lanes of a warp their addresses where they lie in rows, or in a line.
 func allRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
-	n := 1 << shift & 31
+	n := uint64(1) << shift & 31
 	stride, rowStride := addr[1]-addr[0], addr[n]-addr[0]
 	at := addr[0]
-	for row := 0; row < 32; row += n {
-		odd, x := uint64(0), at
-		for _, a := range addr[row : row+n] {
-			odd |= a ^ x
-			x += stride
-		}
-		if odd != 0 {
+	for row := uint64(0); row < 32; row += n {
+		in := uint32(1<<n-1) << row
+		if lanes.EQAffine64((*lanes.V64)(addr), at-row*stride, stride, in) != in {
 			return false
 		}
 		at += rowStride
 	}
 	e.Addr = addr[0]
+	if rowStride == n*stride {
+		e.Stride = int64(stride)
+		return true
+	}
 	return e.InRows(shift, int64(stride), int64(rowStride))
 }
 

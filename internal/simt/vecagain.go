@@ -72,25 +72,27 @@ func (x *vecMachine) again(w *warp, mask uint32, list []lanes.Told) int {
 			return 0
 		}
 	}
-	s := x.said.at(mask, list[:n])
-	if !(*s).is(x, mask, list) {
-		if was := n; x.runOf(list) != was {
-			n = int(x.runs[first])
-			s = x.said.at(mask, list[:n])
-		}
+	at := x.said.at(mask, list[:n])
+	s := *at
+	ok := s.is(x, mask, list)
+	if !ok && x.runOf(list) != n {
+		n = int(x.runs[first])
+		at = x.said.at(mask, list[:n])
+		s = *at
+		ok = s.is(x, mask, list)
 	}
-	if !(*s).is(x, mask, list) {
-		x.said.miss(s, mask, x.places, list[:n])
+	if !ok {
+		x.said.miss(at, mask, x.places, list[:n])
 		for i := range n {
 			x.tellOf(w, mask, &list[i])
 		}
 		return n
 	}
-	if (*s).Events == nil {
-		x.makeSeries(*s, list)
+	if s.Events == nil {
+		x.makeSeries(s, list)
 	}
-	x.tellAgain(w, *s, list)
-	return len((*s).keys)
+	x.tellAgain(w, s, list)
+	return len(s.keys)
 }
 
 // runOf counts the accesses that may be of a sequence at the begin of a list, the first of which may.
@@ -148,11 +150,13 @@ func (x *vecMachine) makeSeries(s *sequence, list []lanes.Told) {
 	events := make([]event.Event, len(s.keys))
 	for i := range events {
 		ev := &events[i]
-		store := x.fill(ev, s.mask, &list[i])
+		k := x.t.code[list[i].Imm].b
+		*ev = x.events[k]
+		x.fill(ev, k, s.mask, &list[i])
 		if ev.Flags&event.FlagScattered != 0 {
 			panic("BUG: rows of a block are scattered")
 		}
-		if !store || o.needs&event.NeedValues == 0 {
+		if !x.t.reaches[k].store || o.needs&event.NeedValues == 0 {
 			continue
 		}
 		s.stores = append(s.stores, i)

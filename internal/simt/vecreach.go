@@ -121,23 +121,22 @@ func (x *vecMachine) told(w *warp, mask uint32) {
 // tellOf makes the event of an access.
 func (x *vecMachine) tellOf(w *warp, mask uint32, t *lanes.Told) {
 	o := &x.r.out
-	o.batch.Events = append(o.batch.Events, event.Event{})
+	k := x.t.code[t.Imm].b
+	o.batch.Events = append(o.batch.Events, x.events[k])
 	ev := &o.batch.Events[len(o.batch.Events)-1]
-	if x.fill(ev, mask, t) && o.needs&event.NeedValues != 0 {
+	ev.Warp = w.number
+	x.fill(ev, k, mask, t)
+	if x.t.reaches[k].store && o.needs&event.NeedValues != 0 {
 		x.toldValues(ev, t)
 	}
-	ev.Warp = w.number
 	o.added()
 }
 
-// fill makes an event that of an access, but for warp and values. It reports whether it is a store.
-func (x *vecMachine) fill(ev *event.Event, mask uint32, t *lanes.Told) (store bool) {
-	k := x.t.code[t.Imm].b
+// fill gives the event of a reach what the access at hand gives it, but for warp and values.
+func (x *vecMachine) fill(ev *event.Event, k int32, mask uint32, t *lanes.Told) {
 	n := &x.t.reaches[k]
-	*ev = x.events[k]
 	ev.Mask, ev.Place = mask, x.places[n.effect]
 	x.locate(ev, n, t, x.begins[k]-n.low)
-	return n.store
 }
 
 // locate gives an event the addresses of its lanes: plus and what is told.
@@ -157,19 +156,25 @@ func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus ui
 		p := &x.t.patterns[l.pattern]
 		from, slope = &p.all, p.slope
 	}
-	if n.each || ^ev.Mask != 0 { // some of the lanes of a pattern may lie in a line, all do not
+	o := &x.r.out
+	switch full := ^ev.Mask == 0; {
+	case full && n.each && o.row > 0:
+		if allRows(ev, o.row, (*[32]uint64)(from)) {
+			ev.Addr += plus
+			return
+		}
+	case n.each || !full: // some of the lanes of a pattern may lie in a line, all do not
 		if _, stride, ok := lanes.Stride(from, ev.Mask); ok {
 			ev.Addr, ev.Stride = from[bits.TrailingZeros32(ev.Mask)]+plus, int64(stride)
 			return
 		}
+		if n.each && fitRows(ev, o.row, (*[32]uint64)(from)) {
+			ev.Addr += plus
+			return
+		}
 	}
-	o := &x.r.out
 	if !n.each && ev.InRows(o.row, int64(slope.lane), int64(slope.row)) {
 		ev.Addr = from[bits.TrailingZeros32(ev.Mask)] + plus
-		return
-	}
-	if n.each && fitRows(ev, o.row, (*[32]uint64)(from)) {
-		ev.Addr += plus
 		return
 	}
 	b := &o.batch
