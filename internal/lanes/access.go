@@ -30,19 +30,24 @@ type Access struct {
 
 // Log is what Run did, in its order, as far as it is to be told.
 type Log struct {
-	N    uint64 // of List
-	_    [7]uint64
-	List [32]Told
+	N     uint64 // loads and stores
+	_     [7]uint64
+	Heads [32]Head
+	List  [32]Told
 }
 
-// Told is a load or store.
+// Head is what is told of each load or store.
+type Head struct {
+	At  uint64 // the scalar address less Origin, where there is one
+	Imm uint64 // of the Op
+}
+
+// Told is what is told of some besides.
 type Told struct {
-	At       uint64 // the scalar address less Origin, where there is one
-	Imm      uint64 // of the Op
-	_        [6]uint64
-	Offsets  V64 // of Each and EachLow: by lane, the address less Origin
-	Values   V64 // the vector of 64 bits that is stored
-	Values32 V32 // the one of 32 bits
+	_        [8]uint64 // so that those at the same place in several do not compete for one line of a cache
+	Offsets  V64       // of Each and EachLow: by lane, the address less Origin
+	Values   V64       // the vector of 64 bits that is stored
+	Values32 V32       // the one of 32 bits
 	// What a store of 64 or of 32 bits overwrites, as if each lane were the first to write.
 	Before   V64
 	Before32 V32
@@ -142,16 +147,16 @@ func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint3
 	if x.Log.N == uint64(len(x.Log.List)) {
 		return false
 	}
-	t := &x.Log.List[x.Log.N]
+	h, t := &x.Log.Heads[x.Log.N], &x.Log.List[x.Log.N]
 	x.Log.N++
-	t.Imm = o.Imm
+	h.Imm = o.Imm
 	switch a.how {
 	case each, eachLow:
 		t.Offsets = *at
 	case pattern:
-		t.At = *x.scalar(o.A) - (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B)).Origin
+		h.At = *x.scalar(o.A) - (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B)).Origin
 	default:
-		t.At = at[0]
+		h.At = at[0]
 	}
 	switch {
 	case a.store && a.size == 8:

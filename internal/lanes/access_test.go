@@ -139,9 +139,9 @@ func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uin
 	if w.Told == 0 {
 		return
 	}
-	to := &log.List[log.N]
+	head, to := &log.Heads[log.N], &log.List[log.N]
 	log.N++
-	to.Imm, to.At = o.Imm, f.scalars[o.A/8%8]-w.Origin
+	head.Imm, head.At = o.Imm, f.scalars[o.A/8%8]-w.Origin
 	for l := range 32 {
 		if mask>>l&1 != 0 {
 			to.Offsets[l] = uint64(at[l])
@@ -159,10 +159,11 @@ func differs(a accessOp, x, y *Log, mask uint32) string {
 	if x.N != y.N {
 		return "other numbers"
 	}
-	p, q := x.List[(x.N+31)%32], y.List[(y.N+31)%32]
+	last := (x.N + 31) % 32
+	h, i, p, q := x.Heads[last], y.Heads[last], x.List[last], y.List[last]
 	scattered := a.how == each || a.how == eachLow
 	switch {
-	case p.Imm != q.Imm || !scattered && p.At != q.At:
+	case h.Imm != i.Imm || !scattered && h.At != i.At:
 		return "Imm or At"
 	case a.store && a.size < 8 && p.Values32 != q.Values32, a.store && a.size == 8 && p.Values != q.Values:
 		return "values"
@@ -213,7 +214,7 @@ func moveBytes(a accessOp, f *files, o *Op, m *reach, at [32]int, mask uint32) {
 // TestLogLayout holds the layout that the assembly knows (gen/access.go).
 func TestLogLayout(t *testing.T) {
 	var l Log
-	if unsafe.Offsetof(l.List) != 64 || len(l.List) != 32 || unsafe.Sizeof(l.List[0]) != 64+256+256+128+256+128 || unsafe.Offsetof(l.List[0].Offsets) != 64 ||
+	if unsafe.Offsetof(l.Heads) != 64 || unsafe.Sizeof(l.Heads[0]) != 16 || unsafe.Offsetof(l.List) != 64+512 || len(l.List) != 32 || unsafe.Sizeof(l.List[0]) != 64+256+256+128+256+128 || unsafe.Offsetof(l.List[0].Offsets) != 64 ||
 		unsafe.Offsetof(l.List[0].Values) != 64+256 || unsafe.Offsetof(l.List[0].Values32) != 64+256+256 ||
 		unsafe.Offsetof(l.List[0].Before) != 64+256+256+128 || unsafe.Offsetof(l.List[0].Before32) != 64+256+256+128+256 {
 		t.Fatal("the assembly has another layout of Log")

@@ -13,9 +13,9 @@ import (
 
 // sequence is accesses of shared memory that a list did one after the other.
 type sequence struct {
-	event.Series          // without events as long as it was seen once
-	keys         []uint64 // by access, see keyOf
-	stores       []int    // which of them are
+	event.Series // without events as long as it was seen once
+	keys         []lanes.Head
+	stores       []int // which of them are
 	mask         uint32
 	places       []uint32 // of the frame
 	life         int      // how often another may be met in its place yet
@@ -35,9 +35,6 @@ const (
 	againTrial   = 1 << 12 // misses before it is asked whether there are as many hits
 	unknownRun   = 255
 )
-
-// keyOf tells accesses of a frame to shared memory apart: by instruction and scalar address.
-func keyOf(t *lanes.Told) uint64 { return t.Imm<<32 | t.At }
 
 // newRuns prepares the machine to remember sequences, where that is asked for and there can be any.
 func (x *vecMachine) newRuns() {
@@ -59,9 +56,10 @@ func (x *vecMachine) newRuns() {
 	}
 }
 
-// again tells of the accesses to shared memory that the list begins with, by one event where they were remembered. It gives
-// their number, or 0 where it has told of none.
-func (x *vecMachine) again(w *warp, mask uint32, list []lanes.Told) int {
+// again tells of the accesses to shared memory that the log has from number i on, by one event where they were remembered. It
+// gives their number, or 0 where it has told of none.
+func (x *vecMachine) again(w *warp, mask uint32, i int) int {
+	list := x.log.Heads[i:x.log.N]
 	first := x.t.code[list[0].Imm].b
 	n := int(x.runs[first])
 	if n == 0 || len(list) == 1 {
@@ -83,20 +81,20 @@ func (x *vecMachine) again(w *warp, mask uint32, list []lanes.Told) int {
 	}
 	if !ok {
 		x.said.miss(at, mask, x.places, list[:n])
-		for i := range n {
-			x.tellOf(w, mask, &list[i])
+		for k := range n {
+			x.tellOf(w, mask, i+k)
 		}
 		return n
 	}
 	if s.Events == nil {
-		x.makeSeries(s, list)
+		x.makeSeries(s, i)
 	}
-	x.tellAgain(w, s, list)
+	x.tellAgain(w, s, i)
 	return len(s.keys)
 }
 
 // runOf counts the accesses that may be of a sequence at the begin of a list, the first of which may.
-func (x *vecMachine) runOf(list []lanes.Told) int {
+func (x *vecMachine) runOf(list []lanes.Head) int {
 	n := 1
 	for n < len(list) && x.runs[x.t.code[list[n].Imm].b] != 0 {
 		n++
@@ -106,26 +104,29 @@ func (x *vecMachine) runOf(list []lanes.Told) int {
 }
 
 // at gives the place for a sequence of accesses.
-func (q *remembered) at(mask uint32, list []lanes.Told) **sequence {
+func (q *remembered) at(mask uint32, list []lanes.Head) **sequence {
 	n := len(list)
-	h := keyOf(&list[0])*0x9e3779b97f4a7c15 ^ keyOf(&list[n/2])*0xc2b2ae3d27d4eb4f ^ (keyOf(&list[n-1])^uint64(mask)<<20)*0xff51afd7ed558ccd
+	key := func(i int) uint64 { return list[i].Imm<<32 ^ list[i].At }
+	h := key(0)*0x9e3779b97f4a7c15 ^ key(n/2)*0xc2b2ae3d27d4eb4f ^ (key(n-1)^uint64(mask)<<20)*0xff51afd7ed558ccd
 	return &q.list[h>>(64-sequenceBits)]
 }
 
 // is reports whether the list begins with the sequence.
-func (s *sequence) is(x *vecMachine, mask uint32, list []lanes.Told) bool {
+func (s *sequence) is(x *vecMachine, mask uint32, list []lanes.Head) bool {
 	if s == nil || s.mask != mask || len(s.keys) > len(list) || unsafe.SliceData(s.places) != unsafe.SliceData(x.places) {
 		return false
 	}
+	list = list[:len(s.keys)]
 	odd := uint64(0)
-	for i, k := range s.keys {
-		odd |= k ^ keyOf(&list[i])
+	for i := range list {
+		k, h := &s.keys[i], &list[i]
+		odd |= (k.At ^ h.At) | (k.Imm ^ h.Imm)
 	}
 	return odd == 0
 }
 
 // miss remembers a sequence that was not found, in place of one that is found too seldom.
-func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []lanes.Told) {
+func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []lanes.Head) {
 	q.misses += len(list)
 	q.off = q.misses >= againTrial && q.hits < q.misses
 	s := *at
@@ -138,21 +139,18 @@ func (q *remembered) miss(at **sequence, mask uint32, places []uint32, list []la
 		s = &sequence{}
 		*at = s
 	}
-	s.mask, s.places, s.keys, s.life = mask, places, s.keys[:0], 0
-	for i := range list {
-		s.keys = append(s.keys, keyOf(&list[i]))
-	}
+	s.mask, s.places, s.keys, s.life = mask, places, append(s.keys[:0], list...), 0
 }
 
-// makeSeries makes the events of a sequence that the list begins with.
-func (x *vecMachine) makeSeries(s *sequence, list []lanes.Told) {
+// makeSeries makes the events of a sequence that the log has from number at on.
+func (x *vecMachine) makeSeries(s *sequence, at int) {
 	o := &x.r.out
 	events := make([]event.Event, len(s.keys))
 	for i := range events {
 		ev := &events[i]
-		k := x.t.code[list[i].Imm].b
+		k := x.t.code[s.keys[i].Imm].b
 		*ev = x.events[k]
-		x.fill(ev, k, s.mask, &list[i])
+		x.fill(ev, k, s.mask, at+i)
 		if ev.Flags&event.FlagScattered != 0 {
 			panic("BUG: rows of a block are scattered")
 		}
@@ -173,8 +171,8 @@ func (x *vecMachine) makeSeries(s *sequence, list []lanes.Told) {
 	s.ID, s.Events = x.said.made, events
 }
 
-// tellAgain makes the event of a sequence that the list begins with.
-func (x *vecMachine) tellAgain(w *warp, s *sequence, list []lanes.Told) {
+// tellAgain makes the event of a sequence that the log has from number at on.
+func (x *vecMachine) tellAgain(w *warp, s *sequence, at int) {
 	o := &x.r.out
 	b := &o.batch
 	x.said.hits += len(s.keys)
@@ -184,7 +182,7 @@ func (x *vecMachine) tellAgain(w *warp, s *sequence, list []lanes.Told) {
 	b.Series = append(b.Series, &s.Series)
 	for _, i := range s.stores {
 		e := s.Events[i]
-		x.toldValues(&e, &list[i])
+		x.toldValues(&e, at+i)
 	}
 	o.added()
 }

@@ -103,47 +103,46 @@ func (x *vecMachine) learn(i int32) {
 
 // told makes the events of what a list did, for the lanes of mask.
 func (x *vecMachine) told(w *warp, mask uint32) {
-	list := x.log.List[:x.log.N]
-	x.log.N = 0
-	for len(list) > 0 {
+	for i := 0; i < int(x.log.N); {
 		n := 0
 		if x.runs != nil && !x.said.off {
-			n = x.again(w, mask, list)
+			n = x.again(w, mask, i)
 		}
 		if n == 0 {
-			x.tellOf(w, mask, &list[0])
+			x.tellOf(w, mask, i)
 			n = 1
 		}
-		list = list[n:]
+		i += n
 	}
+	x.log.N = 0
 }
 
-// tellOf makes the event of an access.
-func (x *vecMachine) tellOf(w *warp, mask uint32, t *lanes.Told) {
+// tellOf makes the event of the i-th access of the log.
+func (x *vecMachine) tellOf(w *warp, mask uint32, i int) {
 	o := &x.r.out
-	k := x.t.code[t.Imm].b
+	k := x.t.code[x.log.Heads[i].Imm].b
 	o.batch.Events = append(o.batch.Events, x.events[k])
 	ev := &o.batch.Events[len(o.batch.Events)-1]
 	ev.Warp = w.number
-	x.fill(ev, k, mask, t)
+	x.fill(ev, k, mask, i)
 	if x.t.reaches[k].store && o.needs&event.NeedValues != 0 {
-		x.toldValues(ev, t)
+		x.toldValues(ev, i)
 	}
 	o.added()
 }
 
-// fill gives the event of a reach what the access at hand gives it, but for warp and values.
-func (x *vecMachine) fill(ev *event.Event, k int32, mask uint32, t *lanes.Told) {
+// fill gives the event of reach k what the i-th access of the log gives it, but for warp and values.
+func (x *vecMachine) fill(ev *event.Event, k int32, mask uint32, i int) {
 	n := &x.t.reaches[k]
 	ev.Mask, ev.Place = mask, x.places[n.effect]
-	x.locate(ev, n, t, x.begins[k]-n.low)
+	x.locate(ev, n, i, x.begins[k]-n.low)
 }
 
-// locate gives an event the addresses of its lanes: plus and what is told.
-func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus uint64) {
-	from, slope := &t.Offsets, slope{}
+// locate gives an event the addresses of its lanes: plus and what is told of the i-th access.
+func (x *vecMachine) locate(ev *event.Event, n *reaching, i int, plus uint64) {
+	from, slope := &x.log.List[i].Offsets, slope{}
 	if !n.each {
-		plus += t.At
+		plus += x.log.Heads[i].At
 		l := &n.line
 		if l.pattern < 0 {
 			first := bits.TrailingZeros32(ev.Mask)
@@ -189,8 +188,9 @@ func (x *vecMachine) locate(ev *event.Event, n *reaching, t *lanes.Told, plus ui
 	b.Addrs = pack(b.Addrs, &x.out, ev.Mask)
 }
 
-// toldValues gives the event of a store its values.
-func (x *vecMachine) toldValues(ev *event.Event, t *lanes.Told) {
+// toldValues gives the event of a store, the i-th access of the log, its values.
+func (x *vecMachine) toldValues(ev *event.Event, i int) {
+	t := &x.log.List[i]
 	o, b := &x.r.out, &x.r.out.batch
 	ev.Flags |= event.FlagValues
 	ev.Val = uint32(len(b.Values))
@@ -211,7 +211,7 @@ func (x *vecMachine) toldValues(ev *event.Event, t *lanes.Told) {
 	}
 	add(&t.Values, &t.Values32)
 	if o.olds() {
-		if n := &x.t.reaches[x.t.code[t.Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
+		if n := &x.t.reaches[x.t.code[x.log.Heads[i].Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
 			x.overlay(ev, n, t)
 		}
 		ev.Flags |= event.FlagOld

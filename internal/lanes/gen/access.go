@@ -105,10 +105,12 @@ func (a *access) handlers() []byte {
 	return g.Bytes()
 }
 
-// The offsets of Log and of one Told in it; a test compares them.
+// The offsets of Log and the sizes of what is in it; a test compares them.
 const (
 	logRoom  = 32
-	logList  = 64
+	logHeads = 64
+	logList  = logHeads + logRoom*headSize
+	headSize = 16
 	toldSize = 64 + 256 + 256 + 128 + 256 + 128
 )
 
@@ -118,11 +120,19 @@ func (a *access) tell(g *asm, masked bool) {
 	g.ins("MOVQ", "BX", "(R9)")
 	fmt.Fprintf(g, "\tCMPQ BX, $%d\n\tJEQ stop\n", logRoom)
 	g.WriteString("\tINCQ (R9)\n")
-	g.ins("IMULQ", "BX", fmt.Sprintf("$%d", toldSize))
-	g.ins("LEAQ", "R9", fmt.Sprintf("%d(R9)(BX*1)", logList))
+	g.ins("IMULQ", "BX", fmt.Sprintf("$%d", headSize))
+	g.ins("LEAQ", "R9", fmt.Sprintf("%d(R9)(BX*1)", logHeads))
 	g.ins("MOVQ", "(R9)", "R8")
 	g.ins("MOVQ", "BX", "24(R12)")
 	g.ins("MOVQ", "8(R9)", "BX")
+	if !a.store && a.how != each && a.how != eachLow {
+		g.WriteString("\tJMP back\n")
+		return
+	}
+	g.ins("MOVQ", "R9", "40(R10)")
+	g.ins("MOVQ", "BX", "(R9)")
+	g.ins("IMULQ", "BX", fmt.Sprintf("$%d", toldSize))
+	g.ins("LEAQ", "R9", fmt.Sprintf("%d(R9)(BX*1)", logList-toldSize))
 	if a.how == each || a.how == eachLow {
 		for i := range 4 {
 			g.ins(movu, fmt.Sprintf("%d(R9)", 64+64*i), fmt.Sprint("Z", 16+i))
