@@ -159,7 +159,7 @@ func (d *Detector) facts(h hit) detect.Facts {
 	lane := bits.TrailingZeros32(h.lanes)
 	f.Later = a.class.access(a.class.launch, h.lo, a.warp, lane)
 	if l := h.launch; l != nil && h.clock != 0 {
-		f.Earlier.Sync = l.logs[h.warp/l.wpb].after(h.warp%l.wpb, h.lane, h.clock).sync()
+		f.Earlier.Sync = l.logOf(h.warp/l.wpb).after(h.warp%l.wpb, h.lane, h.clock).sync()
 	}
 	if a.blk == nil {
 		return f

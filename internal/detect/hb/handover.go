@@ -65,7 +65,7 @@ func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 			out.Lock = true
 		}
 	})
-	a.blk.logs[block].all(by.warp%a.blk.wpb, bits.TrailingZeros32(by.lanes), func(x *logged) bool {
+	a.blk.logOf(block).all(by.warp%a.blk.wpb, bits.TrailingZeros32(by.lanes), func(x *logged) bool {
 		if x.clock > h.clock && (x.kind == event.Fence && x.clock <= by.clock || x.releases() && x.place == out.Write) {
 			out.Release, out.ReleaseWide = x.sync(), x.scope >= event.ScopeGPU
 		}
@@ -245,7 +245,7 @@ func (d *Detector) alone(h hit, lane int) bool {
 	a := &d.act
 	block := h.warp / a.blk.wpb
 	var early, late locKey
-	if l := a.blk.logs[block]; l != nil {
+	if l := a.blk.logOf(block); l != nil {
 		for i := max(len(l.sections)-maxSections, 0); i < len(l.sections); i++ {
 			x := &l.sections[i]
 			if x.warp == h.warp%a.blk.wpb && x.lane == h.lane && x.from <= h.clock && h.clock <= x.to {

@@ -45,8 +45,8 @@ type launch struct {
 	// ordering: a fence.sc beyond the block was executed.
 	ordering  bool
 	listed    map[uint32]*block // that run, perhaps but for lastBlock: see running
-	logs      map[uint32]*syncLog
-	ended     []*syncLog // the last of blocks that ended
+	logs      blockLogs         // of blocks that have ended
+	ended     []*syncLog        // the last of blocks that ended
 	pages     []*page
 	classes   map[classKey]uint32
 	lastBlock *block
@@ -179,7 +179,7 @@ func (s *snapshot) grid(b *block, w uint32, lane int) *clock.Grid {
 
 func newLaunch(info event.Launch, start *clock.Foreign, spare *spareBlocks) *launch {
 	l := &launch{spare: spare, info: info, wpb: info.WarpsPerBlock(), start: start, beyond: start,
-		listed: map[uint32]*block{}, logs: map[uint32]*syncLog{}, classes: map[classKey]uint32{}}
+		listed: map[uint32]*block{}, classes: map[classKey]uint32{}}
 	l.depth = clock.Depth(info.Grid.Count())
 	l.sdepth = setDepth(info.Grid.Count() * uint64(l.wpb))
 	l.last = ^uint32(0)
@@ -226,10 +226,12 @@ type spareBlocks struct {
 
 // take gives a block of n warps that begin knowing start, with memory to use again.
 func (s *spareBlocks) take(n uint32, start *clock.Foreign) *block {
-	b := &block{synced: true}
+	var b *block
 	if k := len(s.list); k != 0 {
 		b = s.list[k-1]
 		s.list = s.list[:k-1]
+	} else {
+		b = &block{synced: true}
 	}
 	warps := b.warps
 	if uint32(cap(warps)) < n {
@@ -264,7 +266,6 @@ func (b *block) logged() *syncLog {
 		} else {
 			b.log = &syncLog{}
 		}
-		b.logs[b.index] = b.log
 	}
 	return b.log
 }
@@ -404,12 +405,13 @@ func (b *block) keepLog() {
 	alone := len(g.sections) > 0 || len(g.ops) > endedSize
 	for _, o := range b.ended {
 		if !alone && slices.Equal(o.ops, g.ops) {
-			b.logs[b.index] = o
+			b.logs.add(b.index, o)
 			g.ops = g.ops[:0]
 			b.spare.logs = append(b.spare.logs, g)
 			return
 		}
 	}
+	b.logs.add(b.index, g)
 	last := make([]logged, 0, min(len(g.ops), endedSize))
 	for i := len(g.ops) - cap(last); i < len(g.ops); i++ {
 		last = append(last, g.ops[(g.at+i)%len(g.ops)])
