@@ -52,6 +52,9 @@ func (d *Detector) pageOf(blk *block, shared bool, addr uint64) *page {
 		if p.user != blk.info.ID {
 			p.user = blk.info.ID
 			blk.pages = append(blk.pages, p)
+			if p.noter != 0 && p.noter != blk.info.ID {
+				d.inherit(p, blk)
+			}
 		}
 		return p
 	}
@@ -163,14 +166,14 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 		d.touch(e.Addr, size, true, true)
 		return
 	}
-	d.fetch(b, e)
+	rest := d.noteLoads(b, e, w)
 	shared := uint32(0)
-	if e.Flags&event.FlagScattered != 0 && w.each == nil {
+	if rest != 0 && e.Flags&event.FlagScattered != 0 && w.each == nil {
 		shared = maySharing(b, e)
 	}
 	var p *page
 	number := ^uint64(0) // of p
-	for m := e.Mask; m != 0; m &^= a.lanes {
+	for m := rest; m != 0; m &^= a.lanes {
 		a.lane = bits.TrailingZeros32(m)
 		a.lanes = 1 << uint(a.lane)
 		a.view = w.view(a.lane)
@@ -185,7 +188,7 @@ func (d *Detector) load(b *event.Batch, e *event.Event, w *warp) {
 			if d.word(p, addr) {
 				continue
 			}
-			if n := d.notesFor(p, addr%pageBytes/lineBytes); n != nil && d.noteWord(&n[addr%lineBytes/cellBytes], addr) {
+			if n := d.notesFor(p, addr%pageBytes/lineBytes); n != nil && d.noteWord(p, &n[addr%lineBytes/cellBytes], addr) {
 				continue
 			}
 		}
@@ -236,7 +239,11 @@ func sharing(b *event.Batch, e *event.Event, lanes uint32, addr uint64) (out uin
 func (d *Detector) store(b *event.Batch, e *event.Event, w *warp) {
 	a := &d.act
 	size := uint64(e.Size)
-	d.fetch(b, e)
+	if a.class.notes == noteWrite {
+		d.locate(b, e, new([32]spot))
+	} else {
+		d.fetch(b, e)
+	}
 	apart := d.apart(b, e)
 	once := apart && !a.class.strong
 	for m := e.Mask; m != 0; m &= m - 1 {

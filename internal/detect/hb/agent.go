@@ -116,6 +116,7 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	for at := h.Addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.page(at)
+		d.coolEnded(p)
 		d.judgeHost(p, at, next)
 		first, n, ok := p.sharedCold()
 		ok = ok && next-at == pageBytes
@@ -196,6 +197,7 @@ func (d *Detector) reuse(addr, size uint64) {
 }
 
 func (d *Detector) forgetPart(p *page, addr, end uint64) {
+	d.coolEnded(p)
 	p.overwrite(addr, end-addr, nil)
 	p.ownCold(0)
 	var kept []cold

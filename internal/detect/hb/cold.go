@@ -136,20 +136,38 @@ func (d *Detector) sameCold(p *page, c *cold, at, end uint64) (n uint64) {
 	return n
 }
 
-// cool turns what a launch that has ended left in shadow memory into cold accesses and gives its classes back.
+// cool turns what a launch that has ended left in shadow memory into cold accesses and gives its classes back, unless notes stay.
 func (d *Detector) cool(l *launch) {
+	stay := l.pages[:0]
 	for _, p := range l.pages {
 		d.coolPage(l, p)
+		if p.noter == l.info.ID && p.notes == [pageLines]uint32{} {
+			p.noter, p.open, p.stale = 0, false, false
+		}
+		if p.noter == l.info.ID {
+			stay = append(stay, p)
+		}
 	}
+	clear(l.pages[len(stay):])
+	d.mem.forms.forget()
+	d.cooled = [len(d.cooled)]samePages{}
+	l.pages, l.logs, l.ended, l.listed = stay, nil, nil, nil
+	if len(stay) == 0 {
+		d.finish(l)
+	} else {
+		d.stay(l)
+	}
+}
+
+// finish gives back the classes of a launch of which nothing but cold accesses is left.
+func (d *Detector) finish(l *launch) {
 	for _, id := range l.classes {
 		d.classes[id] = class{}
 		d.free = append(d.free, id)
 	}
 	slices.Sort(d.free) // the order of classes must not depend on that of a map
-	d.mem.notebook.forgetDeeds(l)
-	d.mem.forms.forget()
-	d.cooled = [len(d.cooled)]samePages{}
-	l.pages, l.logs, l.ended, l.listed, l.classes = nil, nil, nil, nil, nil
+	d.mem.notebook.deeds.forget(l)
+	l.pages, l.classes = nil, nil
 	delete(d.launches, l.info.ID)
 }
 
@@ -225,7 +243,7 @@ func (d *Detector) coolPage(l *launch, p *page) {
 	}
 	d.cooling = d.cooling[:0]
 	d.coolPacks(l, p)
-	d.coolNotes(l, p)
+	d.coolRolls(l, p)
 	for i := 0; i < pageLines && p.lines != nil; i++ {
 		ln := p.lines[i]
 		if ln == nil {
@@ -252,15 +270,24 @@ func (d *Detector) coolPage(l *launch, p *page) {
 			p.lines[i] = nil
 		}
 	}
-	for _, g := range d.cooling {
-		x := g.cold(p, d.coldClass(&d.classes[g.class]))
-		x.launch = l
-		d.addCold(p, x)
-	}
+	d.addCooling(p)
 	if ok {
 		p.share(p.cold)
 		d.cooled[d.turn%uint(len(d.cooled))] = samePages{same, p.cold}
 		d.turn++
+	}
+	if l.published && p.noter == l.info.ID {
+		d.coolNotes(p, 0)
+	}
+}
+
+// addCooling adds to the cold accesses of a page what was gathered.
+func (d *Detector) addCooling(p *page) {
+	for _, g := range d.cooling {
+		k := &d.classes[g.class]
+		x := g.cold(p, d.coldClass(k))
+		x.launch = k.launch
+		d.addCold(p, x)
 	}
 }
 
@@ -395,7 +422,7 @@ func (d *Detector) coolEntry(e *entry, k uint32, cell int) {
 // addCold adds x. Older accesses alike that happen before all of x are dropped where x covers them: whatever may race
 // with them races with x too.
 func (d *Detector) addCold(p *page, x cold) {
-	p.warmed = 0
+	p.warmed, p.open = 0, false
 	p.ownCold(1)
 	n := 0
 	for i := range p.cold {
@@ -458,7 +485,7 @@ func (p *page) sharedCold() (first *cold, n int, ok bool) {
 
 // share gives a page cold accesses that it shares.
 func (p *page) share(colds []cold) {
-	p.cold, p.shares, p.warmed = colds, true, 0
+	p.cold, p.shares, p.warmed, p.open = colds, true, 0, false
 }
 
 // hasThreads says that one of the page's cold accesses is of a launch.

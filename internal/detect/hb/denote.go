@@ -4,6 +4,9 @@ import "math/bits"
 
 // denote gives line i of a page cells and locs in place of notes.
 func (d *Detector) denote(p *page, i uint64) {
+	if p.stale && p.notes[i] != 0 {
+		d.coolStale(p)
+	}
 	switch {
 	case p.notes[i] == 0:
 		return
@@ -24,7 +27,7 @@ func (d *Detector) denote(p *page, i uint64) {
 			d.denoteLoc(of, p, notes, p.addr+i*lineBytes+uint64(j)*cellBytes)
 		}
 		for r := range notes {
-			d.denoteEntry(&l.cells[j], *t.deeds.at(notes[r].deed >> deedShift), &notes[r])
+			d.denoteEntry(&l.cells[j], t.deeds.at(notes[r].deed>>deedShift), &notes[r])
 		}
 	}
 	t.drop(p, i)
@@ -56,7 +59,7 @@ func (d *Detector) denoteEntry(c *cell, x deed, o *note) {
 // denoteLoc makes the loc of a word what the notes of its atomics say.
 func (d *Detector) denoteLoc(l *launch, p *page, notes []note, addr uint64) {
 	if wrote, last := lastWrite(notes); wrote {
-		d.denoteWrite(l, p, addr, *d.mem.notebook.deeds.at(last.deed >> deedShift), bits.TrailingZeros32(last.seen))
+		d.denoteWrite(l, p, addr, d.mem.notebook.deeds.at(last.deed>>deedShift), bits.TrailingZeros32(last.seen))
 	}
 	x := p.findLoc(addr, cellBytes)
 	for i := range notes {

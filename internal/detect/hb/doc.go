@@ -70,7 +70,8 @@
 // Lines of 128 bytes that warps access in lane order, or all lanes at the same word, are kept as packs, which stand for the
 // entries below and are expanded into them where an access may race or fits no pack (pack.go, whole.go). Of lines that lanes
 // access here and there, most see nothing but loads, or nothing but relaxed atomics of threads that have released nothing: what
-// they did is noted word by word, to be made into entries only where something else happens (notes.go, ones.go, tally.go, roll.go). Detector.cellsOnly
+// they did is noted word by word, to be made into entries only where something else happens (notes.go, ones.go, tally.go, roll.go), and goes on
+// to stand there when the launch is over, as long as the next ones do the like (stale.go). Detector.cellsOnly
 // does without either; tests compare the two.
 //
 // Packs with the same in them are one form, of which a line has the number, and what an access makes of a form is remembered:

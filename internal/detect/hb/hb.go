@@ -38,10 +38,12 @@ type Detector struct {
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
 	warm     []*launch           // that have ended and were not cooled
+	lingers  []*launch           // that have ended and left notes, see stale.go
 	patience int32               // of new classes, see sets
 	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
 	cellsOnly bool
 	manyLanes int // see there
+	linger    int // how many launches have notes after their end: manyLingers, or less to test what is done then
 	tallied   talliedLines
 
 	pairs      []pairHit // of the operation being judged
@@ -54,7 +56,7 @@ type Detector struct {
 
 // New makes a Detector.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, linger: manyLingers, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
 		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
 }
 

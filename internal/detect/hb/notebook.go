@@ -2,8 +2,8 @@ package hb
 
 // notebook holds deeds and notes.
 type notebook struct {
-	deeds  slab[deed]
-	recent *[1 << 12]uint32 // nil before the first: deeds, by hash, those of neighbouring places the later one first
+	deeds  deeds
+	recent *recentDeeds // nil before the first
 	chunks [maxNotesShared + 1]noteSlab[note]
 	lists  [maxOnes + 1]noteSlab[noteCell]
 	lines  arena[noteLine]
@@ -135,7 +135,7 @@ func (t *notebook) free(c *noteCell) {
 
 // arena holds T, numbered from 1.
 type arena[T any] struct {
-	blocks []*[arenaBlock]T
+	blocks [][]T // not pointers to arrays, which would be read, to see whether they are nil, to find a T
 	free   []uint32
 	used   uint32
 }
@@ -155,7 +155,7 @@ func (s *arena[T]) add() uint32 {
 	}
 	s.used++
 	if int(s.used/arenaBlock) >= len(s.blocks) {
-		s.blocks = append(s.blocks, new([arenaBlock]T))
+		s.blocks = append(s.blocks, make([]T, arenaBlock))
 	}
 	return s.used
 }
@@ -184,83 +184,27 @@ func (t *notebook) drop(p *page, i uint64) {
 func (t *notebook) deed(l *launch, x deed) uint32 {
 	h := (uint64(x.class)<<32 | uint64(x.warp)) * 0x9e3779b97f4a7c15
 	h ^= (uint64(x.clock)<<32 | uint64(x.exec)) * 0xff51afd7ed558ccd
-	slot := h * 0xd6e8feb86659fd93 >> (64 - 12)
+	h *= 0xd6e8feb86659fd93
 	if t.recent == nil {
-		t.recent = new([1 << 12]uint32)
+		t.recent = new(recentDeeds)
 	}
-	at := &t.recent[slot]
-	if *at != 0 && *t.deeds.at(*at) == x {
-		return *at
+	r := t.recent
+	at, tag := h>>(64-12), uint8(h>>32)
+	if id := r.ids[at]; id != 0 && r.tags[at] == tag && t.deeds.at(id) == x {
+		return id
 	}
-	other := &t.recent[slot^1]
-	*at, *other = *other, *at
-	if *at != 0 && *t.deeds.at(*at) == x {
-		return *at
+	other := at ^ 1
+	r.ids[at], r.ids[other] = r.ids[other], r.ids[at]
+	r.tags[at], r.tags[other] = r.tags[other], r.tags[at]
+	if id := r.ids[at]; id != 0 && r.tags[at] == tag && t.deeds.at(id) == x {
+		return id
 	}
-	id := t.deeds.add()
-	*t.deeds.at(id) = x
-	*at = id
-	l.deeds = append(l.deeds, id)
-	return id
+	r.ids[at], r.tags[at] = t.deeds.add(l, x), tag
+	return r.ids[at]
 }
 
-// forgetDeeds ends the deeds of a launch that has no notes left.
-func (t *notebook) forgetDeeds(l *launch) {
-	for _, id := range l.deeds {
-		*t.deeds.at(id) = deed{}
-		t.deeds.drop(id)
-	}
-	l.deeds = nil
-}
-
-// manyDeeds is how many deeds a launch may have before those without notes are looked for.
-const manyDeeds = 1 << 16
-
-// sweep ends the deeds of a launch that no note refers to.
-func (d *Detector) sweep(l *launch) {
-	t := &d.mem.notebook
-	used := make([]uint64, t.deeds.used/64+1)
-	mark := func(p *page) {
-		if p == nil {
-			return
-		}
-		for _, id := range p.notes {
-			if id == 0 || id&rollBit != 0 {
-				continue
-			}
-			if id&tallyBit != 0 {
-				x := t.tallies.at(id &^ tallyBit)
-				for _, deed := range x.deeds[:x.n] {
-					used[deed>>deedShift/64] |= 1 << (deed >> deedShift % 64)
-				}
-				continue
-			}
-			n := t.lines.at(id)
-			var room [1 << maxOnes]note
-			for _, c := range n {
-				for _, x := range t.of(c, &room) {
-					used[x.deed>>deedShift/64] |= 1 << (x.deed >> deedShift % 64)
-				}
-			}
-		}
-	}
-	for _, p := range l.pages {
-		mark(p)
-	}
-	for _, b := range l.running() {
-		for _, p := range b.shared.pages {
-			mark(p)
-		}
-	}
-	keep := l.deeds[:0]
-	for _, id := range l.deeds {
-		if used[id/64]>>(id%64)&1 != 0 {
-			keep = append(keep, id)
-			continue
-		}
-		*t.deeds.at(id) = deed{}
-		t.deeds.drop(id)
-	}
-	l.deeds = keep
-	l.manyDeeds = max(manyDeeds, 2*len(keep))
+// recentDeeds are deeds by hash, of which tags are another part, those of neighbouring places the later one first.
+type recentDeeds struct {
+	ids  [1 << 12]uint32
+	tags [1 << 12]uint8
 }

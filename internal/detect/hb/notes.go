@@ -19,10 +19,7 @@ import (
 //
 // A line has notes or packs or cells, never two of them, but for cells of launches that were over before that of the notes
 // began. Where an access is of another sort, the line's notes are performed as the entries and locs that they stand for
-// (denote); most never are, but end with their launch or with a barrier.
-
-// deed is what lanes of one warp did together: an access of a class, in one epoch.
-type deed struct{ class, warp, clock, exec uint32 }
+// (denote); most never are, but end with a barrier or stay behind their launch until later ones do the same (stale.go).
 
 // note is lanes that accessed a word by a deed.
 type note struct {
@@ -83,7 +80,8 @@ func (d *Detector) deedOf() uint32 {
 	a := &d.act
 	if a.deed == 0 || a.deedClock != a.view.clock {
 		l := a.blk.launch
-		if len(l.deeds) >= max(l.manyDeeds, manyDeeds) {
+		// To sweep goes through all notes.
+		if l.deeds.n >= max(l.deeds.many, manyDeeds, min(4*int(d.mem.notebook.lines.used), maxOneDeed/2)) {
 			d.sweep(l)
 		}
 		a.deed = d.mem.notebook.deed(l, deed{a.id, a.warp, a.view.clock, a.exec})
@@ -111,6 +109,7 @@ func (d *Detector) notesFor(p *page, i uint64) *noteLine {
 				return nil
 			}
 		}
+		p.open = true
 		return d.mem.notebook.lines.at(p.notes[i])
 	}
 	if d.cellsOnly {
@@ -156,7 +155,7 @@ func (d *Detector) beginNotes(p *page, i uint64) *noteLine {
 func (d *Detector) beginPage(p *page) {
 	if id := d.act.blk.info.ID; p.noter != id {
 		d.denoteSpan(p, p.addr, p.addr+pageBytes)
-		p.noter = id
+		p.noter, p.open, p.stale = id, false, false
 	}
 }
 
@@ -200,15 +199,21 @@ func (d *Detector) notePacks(p *page, i uint64) *noteLine {
 // or cannot be noted; the line has then no notes.
 func (d *Detector) noteWeak(p *page, at uint64) bool {
 	i := at % pageBytes / lineBytes
-	n := d.notesFor(p, i)
-	if n != nil && d.noteWord(&n[at%lineBytes/cellBytes], at) {
-		return true
+	for {
+		n := d.notesFor(p, i)
+		if n != nil && d.noteWord(p, &n[at%lineBytes/cellBytes], at) {
+			return true
+		}
+		if n == nil || !p.stale {
+			break
+		}
+		d.coolStale(p)
 	}
 	d.denote(p, i)
 	return false
 }
 
-func (d *Detector) noteWord(c *noteCell, at uint64) bool {
+func (d *Detector) noteWord(p *page, c *noteCell, at uint64) bool {
 	a := &d.act
 	this := d.deedOf()<<deedShift | a.class.notes&noteKind
 	t := &d.mem.notebook
@@ -222,7 +227,7 @@ func (d *Detector) noteWord(c *noteCell, at uint64) bool {
 				*c = one
 				return true
 			}
-			if c.ones() && d.listLoad(c, one, &x) {
+			if c.ones() && d.listLoad(p, c, one, &x) {
 				return true
 			}
 		}
@@ -267,7 +272,7 @@ func (d *Detector) repeats(c noteCell, x *note) bool {
 // ours says that a note is of the actor's thread, alone.
 func (d *Detector) ours(o *note) bool {
 	a := &d.act
-	return o.lanes == a.lanes && a.lanes&(a.lanes-1) == 0 && d.mem.notebook.deeds.at(o.deed>>deedShift).warp == a.warp
+	return o.lanes == a.lanes && a.lanes&(a.lanes-1) == 0 && d.mem.notebook.deeds.warp(o.deed>>deedShift) == a.warp
 }
 
 // again makes note o say what x would: another access of the same class by the same lanes of the actor's warp, that orders by
@@ -280,8 +285,11 @@ func (d *Detector) again(o, x *note) bool {
 		return true
 	}
 	a := &d.act
+	if d.mem.notebook.deeds.class(o.deed>>deedShift) != a.id {
+		return false
+	}
 	y := d.mem.notebook.deeds.at(o.deed >> deedShift)
-	if y.class != a.id || y.warp != a.warp || y.clock != a.view.clock || a.exec&^y.exec != 0 {
+	if y.warp != a.warp || y.clock != a.view.clock || a.exec&^y.exec != 0 {
 		return false
 	}
 	o.deed = x.deed
@@ -310,13 +318,18 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		d.elements(b, e, strong)
 		return
 	}
-	d.fetch(b, e)
 	var met handing
 	rest := e.Mask
 	if a.class.notes == noteAtomics|noteWrite {
 		if a.shared {
 			rest = d.tally(b, e, w, &met)
 		} else if rest = d.roll(e, w, &met); rest != e.Mask {
+			d.noteLocks(b, e, w, e.Mask&^rest)
+		}
+	}
+	if rest == e.Mask {
+		rest = d.noteAtomics(b, e, w, &met)
+		if a.class.side.Write {
 			d.noteLocks(b, e, w, e.Mask&^rest)
 		}
 	}
@@ -331,8 +344,18 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 			number = addr / pageBytes
 		}
 		i := addr % pageBytes / lineBytes
-		if n := d.notesFor(p, i); n != nil && addr%cellBytes == 0 && (!a.class.side.Write || w.quiet(lane)) &&
-			d.noteAtomic(p, &n[addr%lineBytes/cellBytes], addr, &met) {
+		may := addr%cellBytes == 0 && (!a.class.side.Write || w.quiet(lane))
+		n := d.notesFor(p, i)
+		noted := n != nil && may && d.noteAtomic(p, &n[addr%lineBytes/cellBytes], addr, &met)
+		if !noted && n != nil && may && p.stale {
+			d.coolStale(p)
+			n = d.notesFor(p, i)
+			noted = n != nil && d.noteAtomic(p, &n[addr%lineBytes/cellBytes], addr, &met)
+		}
+		if noted {
+			if a.class.side.Write {
+				a.blk.noteLock(a.wi, lane, locKey{a.shared, cellBytes, addr}, a.class)
+			}
 			continue
 		}
 		met.note(a)
@@ -342,48 +365,6 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		number = ^uint64(0)
 	}
 	met.note(a)
-}
-
-// fetch reads what is kept of the words that a scattered access of global memory is about to access, so that they are in the
-// processor's caches when it does. One after the other, each read would wait for the one before: a tenth of the time of a
-// graph search, as measured.
-func (d *Detector) fetch(b *event.Batch, e *event.Event) {
-	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global {
-		return
-	}
-	s := d.mem
-	sum := uint32(0)
-	for _, addr := range b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
-		if p := s.find(addr); p != nil {
-			i, c := addr%pageBytes/lineBytes, addr%lineBytes/cellBytes
-			if id := p.notes[i]; id&rollBit != 0 {
-				continue
-			} else if id != 0 {
-				x := s.notebook.lines.at(id)[c]
-				sum += uint32(x)
-				switch {
-				case x&manyNotes == 0:
-				case x&onesList != 0:
-					sum += uint32(s.notebook.list(x)[0])
-				default:
-					sum += s.notebook.chunk(x)[0].deed
-				}
-			} else if l := p.expanded(i); l != nil {
-				es := s.of(&l.cells[c])
-				for j := range es {
-					if e := &es[j]; e.head&headMany != 0 && e.lanes&trailBit != 0 {
-						sum += s.trail(e)[0].warp
-					}
-				}
-				if p.locs != nil && l.cells[c].last == 0 {
-					for _, x := range p.locs[addr%pageBytes/16] {
-						sum += x.stamp
-					}
-				}
-			}
-		}
-	}
-	s.notebook.fetched = sum
 }
 
 // handing is a hand-over seen last (see handover) by a lane of the actor's warp, clock 0 for none.
@@ -433,12 +414,17 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 		}
 		if one := t.one(this, valued || k.side.Write, a.lane); one != 0 {
 			*c = one
-			d.firstAtomic(p, addr, met)
+			if !k.discards {
+				d.meetLast(p, addr, nil, met)
+			}
 			return true
 		}
 	default:
 		if one := t.one(this, false, a.lane); one != 0 && c.ones() && d.listAtomic(p, c, addr, one, met) {
 			return true
+		}
+		if p.stale {
+			return false
 		}
 		notes = t.open(c)
 		if notes[0].deed&noteAtomics == 0 {
@@ -472,7 +458,6 @@ func (d *Detector) noteAtomic(p *page, c *noteCell, addr uint64, met *handing) b
 		last.seen = 0
 	}
 	mine.seen = me
-	a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, k)
 	return true
 }
 
@@ -498,17 +483,6 @@ func lookAt(notes []note, this uint32) (there []note, mine, last *note, readers 
 	return notes, mine, last, readers
 }
 
-// firstAtomic follows the noted access of the actor's lane to a word of which nothing was noted.
-func (d *Detector) firstAtomic(p *page, addr uint64, met *handing) {
-	a := &d.act
-	if !a.class.discards {
-		d.meetLast(p, addr, nil, met)
-	}
-	if a.class.side.Write {
-		a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, a.class)
-	}
-}
-
 // meetLast notes a hand-over by the last write of the word at addr of page p, or, if there is no note of one, what was
 // written there before.
 func (d *Detector) meetLast(p *page, addr uint64, last *note, met *handing) {
@@ -521,7 +495,7 @@ func (d *Detector) meetLast(p *page, addr uint64, last *note, met *handing) {
 		if x := p.locAt(addr, cellBytes); x == nil || x.launch != a.blk.launch || x.warp == a.warp && x.lane == a.lane {
 			return
 		}
-	case last.seen == a.lanes && d.mem.notebook.deeds.at(last.deed>>deedShift).warp == a.warp:
+	case last.seen == a.lanes && d.mem.notebook.deeds.warp(last.deed>>deedShift) == a.warp:
 		return
 	}
 	*met = handing{addr, a.lane, a.view.clock}

@@ -74,7 +74,7 @@ func TestDeedsEnd(t *testing.T) {
 		s.barrier(0, 2)
 		d.Events(&s.Batch)
 	}
-	if n := len(d.launches[1].deeds); n > manyDeeds+1 {
+	if n := d.launches[1].deeds.n; n > manyDeeds+1 {
 		t.Errorf("%d deeds are kept", n)
 	}
 	s.Reset()

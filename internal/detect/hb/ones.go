@@ -19,6 +19,9 @@ func (c noteCell) ones() bool { return c != 0 && (c&manyNotes == 0 || c&onesList
 // kind is what kind of access the only note of a cell is.
 func (c noteCell) kind() uint32 { return uint32(c>>6) & noteKind }
 
+// deed is the number of the deed of the only note of a cell.
+func (c noteCell) deed() uint32 { return uint32(c &^ manyNotes >> 8) }
+
 // list gives the list of a word, free places included.
 func (t *notebook) list(c noteCell) []noteCell {
 	log := uint(c >> 28 & 7)
@@ -73,7 +76,7 @@ func (t *notebook) openOnes(c *noteCell) {
 
 // listLoad notes a load x of one lane, which is one, where a word has ones. It says false, having done nothing, if it is more
 // than they can say.
-func (d *Detector) listLoad(c *noteCell, one noteCell, x *note) bool {
+func (d *Detector) listLoad(p *page, c *noteCell, one noteCell, x *note) bool {
 	t := &d.mem.notebook
 	at := 0
 	if *c&manyNotes != 0 {
@@ -87,12 +90,18 @@ func (d *Detector) listLoad(c *noteCell, one noteCell, x *note) bool {
 				return true
 			}
 		}
+		if at == len(list) && p.stale && at != 1<<minOnes {
+			at = d.thin(list, one)
+		}
 		if at < len(list) {
 			list[at] = one
 			return true
 		}
 	} else if c.kind() != 0 {
 		return false
+	} else if p.stale && d.thin([]noteCell{*c}, one) == 0 {
+		*c = one
+		return true
 	}
 	list, at := t.place(c)
 	if list == nil {
@@ -113,7 +122,8 @@ func (d *Detector) listAtomic(p *page, c *noteCell, addr uint64, one noteCell, m
 	if list[0].kind()&noteAtomics == 0 {
 		return false
 	}
-	n, mine, last, seen := 0, -1, -1, noteCell(0)
+	n, mine, seen := 0, -1, noteCell(0)
+	var by noteCell // the last write of the launch
 	for ; n < len(list) && list[n] != 0; n++ {
 		x := list[n]
 		if x&^oneSeen == one {
@@ -121,35 +131,43 @@ func (d *Detector) listAtomic(p *page, c *noteCell, addr uint64, one noteCell, m
 		}
 		if x&oneSeen != 0 {
 			seen = oneSeen
-			if x.kind()&noteWrite != 0 {
-				last = n
+			if x.kind()&noteWrite != 0 && t.deeds.launch(x.deed()) == p.noter {
+				by = x
 			}
 		}
+	}
+	if seen == 0 && p.stale { // the value may be one that memory had before the notes
+		return false
 	}
 	if mine < 0 && !a.class.side.Write {
 		mine = d.repeated(list[:n], one)
 	}
 	if mine < 0 {
 		if mine = n; n == len(list) {
-			if list, mine = t.place(c); list == nil {
-				return false
+			if p.stale && p.locs == nil && n != 1<<minOnes {
+				n = d.thin(list, one)
+				mine = n
+			}
+			if n == len(list) {
+				if list, mine = t.place(c); list == nil {
+					return false
+				}
 			}
 		}
 	}
 	if !a.class.discards {
-		var by *note
-		if last >= 0 {
-			x := list[last].one()
-			by = &x
+		var last *note
+		if by != 0 {
+			o := by.one()
+			last = &o
 		}
-		d.meetLast(p, addr, by, met)
+		d.meetLast(p, addr, last, met)
 	}
 	if a.class.side.Write {
 		for i := range list[:n] {
 			list[i] &^= oneSeen
 		}
 		seen = oneSeen
-		a.blk.noteLock(a.wi, a.lane, locKey{a.shared, cellBytes, addr}, a.class)
 	}
 	list[mine] = one | seen
 	if *c&manyNotes == 0 {

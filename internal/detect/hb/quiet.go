@@ -1,7 +1,5 @@
 package hb
 
-import "math/bits"
-
 // quiet is words of a page whose current value launch wrote by atomics of gpu scope that released nothing. The launch has
 // ended and is only known as a whole: quiets take the place of a loc for each word.
 //
@@ -86,84 +84,6 @@ func (p *page) overwriteQuiet(addr, size uint64) {
 
 // valued says that something of the page was written strongly.
 func (p *page) valued() bool { return p.locs != nil || len(p.quiets) > 0 }
-
-// coolNotes gathers the notes of a launch in a page, for its cold accesses, and lets the words that its atomics
-// wrote be quiet.
-func (d *Detector) coolNotes(l *launch, p *page) {
-	if p.noter != l.info.ID {
-		return
-	}
-	p.noter = 0
-	t := &d.mem.notebook
-	for i, id := range p.notes {
-		if id == 0 {
-			continue
-		}
-		if id&rollBit != 0 {
-			d.coolRoll(l, p, i)
-			continue
-		}
-		n := t.lines.at(id)
-		for j := range n {
-			if n[j] != 0 {
-				d.coolCell(l, p, &n[j], i*lineCells+j)
-			}
-		}
-		t.lines.drop(id)
-		p.notes[i] = 0
-	}
-}
-
-// coolCell gathers the notes of a cell of a page, and forgets them.
-func (d *Detector) coolCell(l *launch, p *page, c *noteCell, cell int) {
-	t := &d.mem.notebook
-	wrote, atomics := uint32(0), uint32(0)
-	if c.ones() {
-		one := [1]noteCell{*c}
-		list := one[:]
-		if *c&manyNotes != 0 {
-			list = t.list(*c)
-		}
-		for _, x := range list {
-			if x == 0 {
-				break
-			}
-			wrote |= x.kind()
-			d.coolNote(uint32(x&^manyNotes>>8), x.kind(), uint32(x&31), cell)
-		}
-		atomics = list[0].kind()
-	} else {
-		notes := t.chunk(*c)
-		for i := range notes {
-			o := &notes[i]
-			if o.deed == 0 {
-				break
-			}
-			wrote |= o.deed
-			d.coolNote(o.deed>>deedShift, o.deed&noteKind, uint32(bits.TrailingZeros32(o.lanes)), cell)
-		}
-		atomics = notes[0].deed
-	}
-	if atomics&noteAtomics != 0 {
-		addr := p.addr + uint64(cell)*cellBytes
-		if wrote&noteWrite != 0 {
-			d.hushWrite(l, p, addr)
-		} else if x := p.locAt(addr, cellBytes); x != nil {
-			var room [1 << maxOnes]note
-			notes := t.of(*c, &room)
-			for i := range notes {
-				d.denoteSeen(l, x, &notes[i])
-			}
-		}
-	}
-	t.free(c)
-}
-
-// coolNote gathers the access of a lane to a cell by a deed, given by its number, of a kind.
-func (d *Detector) coolNote(id, kind, lane uint32, cell int) {
-	x := d.mem.notebook.deeds.at(id)
-	d.gatheredOf(x.class, headBytes, kind == noteAtomics|noteWrite).put(cell, uint64(x.warp)*32+uint64(lane))
-}
 
 // hushWrite lets a word be quiet that atomics of a launch wrote.
 func (d *Detector) hushWrite(l *launch, p *page, addr uint64) {

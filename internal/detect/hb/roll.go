@@ -68,6 +68,9 @@ func (d *Detector) rolled(one bool, lanes uint32, addr uint64, met *handing) boo
 	x.warp, x.group = a.warp, group{lanes, a.view.clock, a.exec}
 	p := a.page(addr)
 	i := addr % pageBytes / lineBytes
+	if p.stale && p.notes[i] != 0 && bits.OnesCount32(lanes) >= manyLanes {
+		d.coolStale(p) // the line may have a roll again
+	}
 	if len(p.cold) > 0 && p.warmed != a.blk.info.ID && !d.allKnown(p, a.blk) {
 		return false
 	}
@@ -218,6 +221,15 @@ func (t *notebook) dropRoll(p *page, i uint64) {
 	*t.rolls.at(id) = roll{}
 	t.rolls.drop(id)
 	p.notes[i] = 0
+}
+
+// coolRolls is coolRoll for all rolls of a launch in a page.
+func (d *Detector) coolRolls(l *launch, p *page) {
+	for i, id := range p.notes {
+		if id&rollBit != 0 && p.noter == l.info.ID {
+			d.coolRoll(l, p, i)
+		}
+	}
 }
 
 // coolRoll gathers the roll of line i of a page for its cold accesses, and lets its words be quiet.

@@ -80,6 +80,8 @@ type page struct {
 	quiets []quiet
 	gen    uint32 // of the window, when lines were last cleared
 	shares bool   // cold is other pages' too
+	open   bool   // noter may add notes to lines with notes, as notesFor has found out
+	stale  bool   // there may be notes of older launches, see stale.go
 	addr   uint64
 }
 

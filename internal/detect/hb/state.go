@@ -51,8 +51,7 @@ type launch struct {
 	classes   map[classKey]uint32
 	lastBlock *block
 	spare     *spareBlocks
-	deeds     []uint32 // of notes
-	manyDeeds int      // see sweep
+	deeds     launchDeeds
 	scripts   *scripts // nil where every access is judged as it comes
 }
 

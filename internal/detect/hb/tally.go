@@ -150,7 +150,7 @@ func (d *Detector) tallyOf(t *tallied, addr uint64, this uint32) bool {
 
 // same says that notes of two deeds would say the same.
 func (t *notebook) same(x, y uint32) bool {
-	return (x^y)&noteKind == 0 && *t.deeds.at(x >> deedShift) == *t.deeds.at(y >> deedShift)
+	return (x^y)&noteKind == 0 && t.deeds.at(x>>deedShift) == t.deeds.at(y>>deedShift)
 }
 
 // untally gives line i of a page, which has a tally, the notes that it stands for.

@@ -130,6 +130,9 @@ func (q *whole) take(x *part) {
 // part1 judges and records the part of an access in the line of addr.
 func (d *Detector) part1(q *whole, wi uint32, addr uint64) {
 	p := d.pageOf(q.blk, q.e.Space == event.Shared, addr)
+	if i := addr % pageBytes / lineBytes; p.stale && p.notes[i] != 0 && bits.OnesCount32(q.lanes) >= manyLanes {
+		d.coolStale(p) // the line may have packs again
+	}
 	q.locs = q.locs || p.valued()
 	if len(p.cold) == 0 || p.warmed == q.blk.info.ID || d.allKnown(p, q.blk) {
 		i := addr % pageBytes / lineBytes

@@ -1,0 +1,157 @@
+package hb
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// spot is where the access of a lane is noted: a cell of page, nil where it must be done in another way.
+type spot struct {
+	page *page
+	cell *noteCell
+}
+
+// locate gives the spots of the lanes of a scattered access of words of global memory, the lowest lane first, and reads what is
+// there. One after the other, each lane would wait for memory that its page, its notes and their list are in; so they wait together.
+// It says false for other accesses.
+func (d *Detector) locate(b *event.Batch, e *event.Event, at *[32]spot) bool {
+	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global || e.Size != cellBytes || d.cellsOnly {
+		d.fetch(b, e)
+		return false
+	}
+	s := d.mem
+	t := &s.notebook
+	id := e.Launch
+	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	sum := uint32(0)
+	for k, addr := range addrs {
+		x := &at[k&31]
+		p := s.find(addr)
+		open := p != nil && p.open && p.noter == id
+		if !open {
+			p = d.act.page(addr)
+		}
+		i := addr % pageBytes / lineBytes
+		ready := open && p.notes[i]-1 < rollBit-1
+		if l := p.expanded(i); addr%cellBytes != 0 || !ready && (l != nil && l.user == id || d.notesFor(p, i) == nil) {
+			x.cell = nil
+			sum += d.fetchCell(p, addr)
+			continue
+		}
+		n := p.notes[i]
+		x.page, x.cell = p, &t.lines.blocks[n/arenaBlock][n%arenaBlock][addr%lineBytes/cellBytes]
+		sum += uint32(*x.cell)
+	}
+	for k := range addrs {
+		c := at[k&31].cell
+		if c == nil || *c&manyNotes == 0 {
+			continue
+		}
+		if *c&onesList != 0 {
+			sum += uint32(t.list(*c)[0])
+		} else {
+			sum += t.chunk(*c)[0].deed
+		}
+	}
+	t.fetched = sum
+	return true
+}
+
+// fetch reads what a scattered access of global memory that is not of words, or not noted, is about to be judged with.
+func (d *Detector) fetch(b *event.Batch, e *event.Event) {
+	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global {
+		return
+	}
+	sum := uint32(0)
+	for _, addr := range b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
+		if p := d.mem.find(addr); p != nil {
+			sum += d.fetchCell(p, addr)
+		}
+	}
+	d.mem.notebook.fetched = sum
+}
+
+// fetchCell reads what there is of a word in cells.
+func (d *Detector) fetchCell(p *page, addr uint64) (sum uint32) {
+	c := addr % lineBytes / cellBytes
+	l := p.expanded(addr % pageBytes / lineBytes)
+	if l == nil {
+		return 0
+	}
+	s := d.mem
+	es := s.of(&l.cells[c])
+	for j := range es {
+		if e := &es[j]; e.head&headMany != 0 && e.lanes&trailBit != 0 {
+			sum += s.trail(e)[0].warp
+		}
+	}
+	if p.locs != nil && l.cells[c].last == 0 {
+		for _, x := range p.locs[addr%pageBytes/16] {
+			sum += x.stamp
+		}
+	}
+	return sum
+}
+
+// noteLoads notes the scattered loads of words that a warp makes of global memory, lane by lane, and gives the lanes for which that
+// cannot be done.
+func (d *Detector) noteLoads(b *event.Batch, e *event.Event, w *warp) (rest uint32) {
+	var at [32]spot
+	a := &d.act
+	if w.each != nil || a.class.notes != noteLoads {
+		d.fetch(b, e)
+		return e.Mask
+	}
+	if !d.locate(b, e, &at) {
+		return e.Mask
+	}
+	a.view = &w.same
+	first := d.mem.notebook.one(d.deedOf()<<deedShift, false, 0)
+	k := 0
+	for m := e.Mask; m != 0; m &= m - 1 {
+		x := &at[k&31]
+		addr := b.Addrs[int(e.Side)+k]
+		k++
+		lane := bits.TrailingZeros32(m)
+		if x.cell == nil {
+			rest |= m & -m
+			continue
+		}
+		if one := first + noteCell(lane); first != 0 && (*x.cell == 0 || *x.cell == one) {
+			*x.cell = one
+			continue
+		}
+		a.lanes, a.lane = m&-m, lane
+		if !d.noteWord(x.page, x.cell, addr) {
+			rest |= m & -m
+		}
+	}
+	return rest
+}
+
+// noteAtomics does so with the scattered atomics of words, in the order of the lanes. It gives those from the first on for which it
+// cannot be done.
+func (d *Detector) noteAtomics(b *event.Batch, e *event.Event, w *warp, met *handing) (rest uint32) {
+	var at [32]spot
+	a := &d.act
+	if w.each != nil || a.class.side.Write && !w.quietAll(e.Mask) {
+		d.fetch(b, e)
+		return e.Mask
+	}
+	if !d.locate(b, e, &at) {
+		return e.Mask
+	}
+	a.view = &w.same
+	k := 0
+	for m := e.Mask; m != 0; m &= m - 1 {
+		x := &at[k&31]
+		addr := b.Addrs[int(e.Side)+k]
+		k++
+		a.lanes, a.lane = m&-m, bits.TrailingZeros32(m)
+		if x.cell == nil || !d.noteAtomic(x.page, x.cell, addr, met) {
+			return m
+		}
+	}
+	return 0
+}
