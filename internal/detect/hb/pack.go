@@ -52,7 +52,7 @@ type slab[T any] struct {
 	used   uint32
 }
 
-const slabChunk = 1 << 7
+const slabChunk = 1 << 6
 
 func (s *slab[T]) at(id uint32) *T { return &s.chunks[id/slabChunk][id%slabChunk] }
 

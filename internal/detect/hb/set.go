@@ -293,7 +293,7 @@ const fromWarps = ^uint64(0)
 
 // Transitions that are remembered at first, and at most.
 const (
-	minMemo = 1 << 6
+	minMemo = 1 << 4
 	maxMemo = 1 << 14
 )
 

@@ -16,12 +16,18 @@ import (
 // anything else happens within the stage, the accesses are judged then, in their order: see perform.
 type stage struct {
 	on     bool
-	strong bool     // a strong access of shared memory was made, whose value may outlive stages
-	at     []uint32 // by warp: the last of its accesses in the tree, 0 for none
-	was    []uint32 // the same when the last stage ended in which it made any
-	log    []uint32 // the accesses, in their order: see stageEntry
-	n      int      // how many
-	values []uint64 // what they wrote, in their order, as in event.Batch
+	strong bool      // a strong access of shared memory was made, whose value may outlive stages
+	at     []uint32  // by warp: the last of its accesses in the tree, 0 for none
+	was    []uint32  // the same when the last stage ended in which it made any
+	log    []stretch // the accesses, in their order
+	n      int       // how many
+	values []uint64  // what they wrote, in their order, as in event.Batch
+}
+
+// stretch is accesses that a warp made while no other of its block did: those of the tree from at upwards.
+type stretch struct {
+	at uint32
+	by uint32 // how many<<5 | warp within the block
 }
 
 func newScripts(wpb uint32) *scripts {
@@ -59,13 +65,12 @@ const (
 	maxWritten   = 1 << 15 // words of values
 	scriptTrial  = 1 << 10 // nodes before it is asked whether they are of use
 	brokenStages = 16
-	maxSeries    = 1 << 6 // accesses of one that is put off as a whole
 )
 
 // scriptStep is a weak access of shared memory, but for its warp and values.
 type scriptStep struct {
-	addr   uint64
-	stride int64
+	addr   uint32
+	stride int32
 	mask   uint32
 	place  uint32
 	side   uint32 // of rows
@@ -78,7 +83,7 @@ type scriptStep struct {
 }
 
 func stepOf(e *event.Event) scriptStep {
-	x := scriptStep{addr: e.Addr, stride: e.Stride, mask: e.Mask, place: e.Place, aux: e.Aux, flags: e.Flags, kind: e.Kind, scope: e.Scope, size: e.Size}
+	x := scriptStep{addr: uint32(e.Addr), stride: int32(e.Stride), mask: e.Mask, place: e.Place, aux: e.Aux, flags: e.Flags, kind: e.Kind, scope: e.Scope, size: e.Size}
 	if e.Flags&event.FlagRows != 0 {
 		x.side, x.row = e.Side, e.RowShift
 	}
@@ -87,13 +92,13 @@ func stepOf(e *event.Event) scriptStep {
 
 // is says that x is stepOf an event. (To make that first costs more than the rest of following it.)
 func (x *scriptStep) is(e *event.Event) bool {
-	return x.addr == e.Addr && x.mask == e.Mask && x.place == e.Place && x.stride == e.Stride && x.flags == e.Flags && x.kind == e.Kind &&
+	return uint64(x.addr) == e.Addr && x.mask == e.Mask && x.place == e.Place && int64(x.stride) == e.Stride && x.flags == e.Flags && x.kind == e.Kind &&
 		x.size == e.Size && x.aux == e.Aux && x.scope == e.Scope && (e.Flags&event.FlagRows == 0 || x.side == e.Side && x.row == e.RowShift)
 }
 
 // event gives an event of which x is.
 func (x *scriptStep) event() event.Event {
-	return event.Event{Addr: x.addr, Stride: x.stride, Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux, Kind: x.kind, Scope: x.scope,
+	return event.Event{Addr: uint64(x.addr), Stride: int64(x.stride), Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux, Kind: x.kind, Scope: x.scope,
 		Space: event.Shared, Size: x.size, RowShift: x.row, Flags: x.flags}
 }
 
@@ -139,10 +144,19 @@ func (d *Detector) staged(b *event.Batch, e *event.Event, blk *block, wi uint32)
 	}
 	d.wentTo(blk, wi, n, 1, e.Mask)
 	if e.Flags&event.FlagValues != 0 {
-		s.values = append(s.values, b.Values[e.Val:][:valueWords(e)]...)
+		blk.wrote(b.Values[e.Val:][:valueWords(e)])
 	}
 	d.bound(blk)
 	return true
+}
+
+// wrote adds to the values of a block's stage. Stages that write are often short, so few blocks need memory for that at once.
+func (b *block) wrote(values []uint64) {
+	s, spare := &b.stage, b.spare
+	if n := len(spare.values); s.values == nil && n > 0 {
+		s.values, spare.values = spare.values[n-1], spare.values[:n-1]
+	}
+	s.values = append(s.values, values...)
 }
 
 // series judges or puts off a series of accesses.
@@ -161,9 +175,6 @@ func (d *Detector) series(b *event.Batch, e *event.Event, l *launch) {
 func (d *Detector) stagedAgain(b *event.Batch, e *event.Event, blk *block, wi uint32) bool {
 	s, t := &blk.stage, blk.launch.scripts
 	x := b.Series[e.Side]
-	if len(x.Events) > maxSeries {
-		return false
-	}
 	from := s.at[wi]
 	here := from
 	if from == 0 {
@@ -184,20 +195,22 @@ func (d *Detector) stagedAgain(b *event.Batch, e *event.Event, blk *block, wi ui
 	}
 	d.wentTo(blk, wi, to, uint32(len(x.Events)), e.Mask)
 	if x.Words > 0 {
-		s.values = append(s.values, b.Values[e.Val:][:x.Words]...)
+		blk.wrote(b.Values[e.Val:][:x.Words])
 	}
 	d.bound(blk)
 	return true
 }
 
-// stageEntry is what a stage's log says of accesses by a warp, the last of which is node at.
-func stageEntry(at, accesses, wi uint32) uint32 { return at<<11 | (accesses-1)<<5 | wi }
-
 // wentTo notes that a warp made accesses, the last of which is node at.
 func (d *Detector) wentTo(b *block, wi, at, accesses, mask uint32) {
 	s, w := &b.stage, &b.warps[wi]
 	s.at[wi] = at
-	s.log = append(s.log, stageEntry(at, accesses, wi))
+	if n := len(s.log); n > 0 && s.log[n-1].by&31 == wi {
+		s.log[n-1].at = at
+		s.log[n-1].by += accesses << 5
+	} else {
+		s.log = append(s.log, stretch{at, accesses<<5 | wi})
+	}
 	s.n += int(accesses)
 	w.used |= mask
 	w.usedSmem |= mask
@@ -228,6 +241,9 @@ func (d *Detector) follow(t *scripts, l *launch, from uint32, e *event.Event) ui
 		return n
 	}
 	k := scriptEdge{from, stepOf(e)}
+	if !k.is(e) {
+		return 0 // addresses that no shared memory has
+	}
 	n, ok := t.edges[k]
 	if ok {
 		return n
@@ -278,7 +294,7 @@ func (d *Detector) endStage(b *block) {
 	was, ok := t.clean[h]
 	if ok && slices.Equal(was, s.at) {
 		t.hits += s.n
-		s.forget()
+		b.forgetStage()
 		return
 	}
 	at := slices.Clone(s.at)
@@ -291,13 +307,17 @@ func (d *Detector) endStage(b *block) {
 	d.perform(b)
 }
 
-func (s *stage) forget() {
+func (b *block) forgetStage() {
+	s := &b.stage
 	for i, n := range s.at {
 		if n != 0 {
 			s.was[i], s.at[i] = n, 0
 		}
 	}
-	s.log, s.values, s.n = s.log[:0], s.values[:0], 0
+	if s.values != nil {
+		b.spare.values = append(b.spare.values, s.values[:0])
+	}
+	s.log, s.values, s.n = s.log[:0], nil, 0
 }
 
 // perform judges and records the accesses of a stage.
@@ -306,20 +326,20 @@ func (d *Detector) perform(b *block) {
 	t := b.launch.scripts
 	rest := event.Batch{Values: s.values}
 	val := 0
-	var way [maxSeries]uint32
+	var way []uint32
 	for _, x := range s.log {
-		steps := way[:x>>5&63+1]
-		for i, n := len(steps)-1, x>>11; i >= 0; i-- {
-			steps[i], n = n, t.nodes[n].up
+		way = slices.Grow(way[:0], int(x.by>>5))[:x.by>>5]
+		for i, n := len(way)-1, x.at; i >= 0; i-- {
+			way[i], n = n, t.nodes[n].up
 		}
-		for _, n := range steps {
+		for _, n := range way {
 			e := t.nodes[n].event()
-			e.Launch, e.Warp, e.Val = b.info.ID, b.first+(x&31), uint32(val)
+			e.Launch, e.Warp, e.Val = b.info.ID, b.first+(x.by&31), uint32(val)
 			val += valueWords(&e)
-			d.judge(&rest, &e, b, x&31)
+			d.judge(&rest, &e, b, x.by&31)
 		}
 	}
-	s.forget()
+	b.forgetStage()
 }
 
 // performAll judges what the stages of blocks that still run hold.

@@ -217,10 +217,11 @@ func (l *launch) running() map[uint32]*block {
 // maxSpare is how many blocks are kept for use again.
 const maxSpare = 256
 
-// spareBlocks are blocks and logs of blocks that ended, to be used again.
+// spareBlocks are blocks and logs of blocks that ended, and values of stages that did, to be used again.
 type spareBlocks struct {
-	list []*block
-	logs []*syncLog
+	list   []*block
+	logs   []*syncLog
+	values [][]uint64
 }
 
 // take gives a block of n warps that begin knowing start, with memory to use again.
@@ -252,7 +253,7 @@ func (s *spareBlocks) take(n uint32, start *clock.Foreign) *block {
 		}
 	}
 	*b = block{warps: warps, barriers: b.barriers, shared: window{pages: b.shared.pages, gen: b.shared.gen + 1},
-		stage: stage{at: b.stage.at[:0], was: b.stage.was[:0], log: b.stage.log[:0], values: b.stage.values[:0]}}
+		stage: stage{at: b.stage.at[:0], was: b.stage.was[:0], log: b.stage.log[:0]}}
 	return b
 }
 
