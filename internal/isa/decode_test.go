@@ -94,6 +94,9 @@ func TestRefusals(t *testing.T) {
 		"vadd4.u32.u32.u32 %r1.b12, %r2, %r3, %r4; // .b12 is no selector",
 		"vadd2.u32.u32.u32 %r1, %r2.h4, %r3, %r4; // .h4 is no selector",
 		"vmad.s32.s32.s32 %r1, -%r2, %r3, -%r4; // only the product or %r4 can be negated",
+		"ld.shared.u32 %r1, sh[%rd1]; // %rd1 is no index",
+		"ld.shared.u32 %r1, nowhere[1]; // nowhere is no array",
+		"ld.global.u32 %r1, sh[1]; // sh is a shared variable, accessed as global",
 		"fence.mbarrier_init.release.cluster; // fence.release.cluster does not take .mbarrier_init",
 		".reg .b37 x; // variables of type .b37",
 	} {

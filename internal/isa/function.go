@@ -45,6 +45,7 @@ type local struct {
 	v      *Var       // a variable with an address of its own
 	off    int
 	size   int
+	elem   int // bytes of an element of a .local or .param variable
 }
 
 // registers is one declared register or range of registers; slots are given out at first use.
@@ -185,11 +186,11 @@ func (b *body) declare(d *ptx.Var, n *ptx.VarName) {
 		b.register(d, n)
 	case "param":
 		b.frame = alignUp(b.frame, align)
-		b.scope.names[n.Name] = &local{param: true, off: b.frame, size: int(size)}
+		b.scope.names[n.Name] = &local{param: true, off: b.frame, size: int(size), elem: int(elem)}
 		b.frame = min(b.frame+int(size), 2*maxFrame)
 		b.f.ParamFrame = max(b.f.ParamFrame, b.frame)
 	case "local":
-		b.scope.names[n.Name] = &local{local: true, off: b.localSpace(int(size), align), size: int(size)}
+		b.scope.names[n.Name] = &local{local: true, off: b.localSpace(int(size), align), size: int(size), elem: int(elem)}
 		if n.Init != nil {
 			b.errorf(n.Init.Pos, "initialised .local variables are not supported: %s", n.Name)
 		}
@@ -340,11 +341,13 @@ func (b *body) inst(src *ptx.Inst) {
 	for i, sp := range list {
 		in = sp.proto
 		in.Source, in.File, in.Loc = src, b.u.m, b.locs.now
+		insts := len(b.f.Insts)
 		shape := b.operands(&in, sp)
 		if len(b.errs) == before {
 			why = nil
 			break
 		}
+		b.f.Insts = b.f.Insts[:insts]
 		if i == 0 || shape && !hasShape {
 			why = slices.Clone(b.errs[before:])
 		}

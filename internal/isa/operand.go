@@ -281,6 +281,10 @@ func (b *body) source(in *Inst, s *opSpec, o *ptx.Operand) {
 		b.constant(in, s, o)
 	case ptx.OperandIdent, ptx.OperandAddrOf:
 		b.name(in, s, o)
+	case ptx.OperandIndex:
+		if a, ok := b.indexed(in, o); ok {
+			b.nameAddress(in, s, o, a)
+		}
 	default:
 		b.errorf(o.Pos, "%s%s does not take %s here; known: %s", in.Source.Op, in.Source.Mods, describe(o), in.Row.Forms[0].Display(in.Row.Op))
 	}
@@ -316,10 +320,13 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 			return
 		}
 	}
-	a, ok := b.addressOf(in, o)
-	if !ok {
-		return
+	if a, ok := b.addressOf(in, o); ok {
+		b.nameAddress(in, s, o, a)
 	}
+}
+
+// nameAddress takes the address a of what o names for a source.
+func (b *body) nameAddress(in *Inst, s *opSpec, o *ptx.Operand, a Operand) {
 	if a.Kind == GenericAddr && s.typ.Size() == 4 && a.Var.Space == event.Shared { // in the window of 32-bit addresses
 		a.Kind, a.Imm = SharedAddr, a.Imm+narrowShared
 	}
@@ -398,6 +405,12 @@ func (b *body) nearName(name string) string {
 
 // address decodes a memory operand: the base to Src, the offset to Off.
 func (b *body) address(in *Inst, o *ptx.Operand) {
+	if o.Kind == ptx.OperandIndex {
+		if a, ok := b.indexed(in, o); ok {
+			in.Src = append(in.Src, a)
+		}
+		return
+	}
 	if o.Kind != ptx.OperandAddr || len(o.Args) != 1 || o.Name != "" && o.Name != "unified" {
 		b.errorf(o.Pos, "%s%s takes an address [a] here, not %s", in.Source.Op, in.Source.Mods, describe(o))
 		return

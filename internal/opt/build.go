@@ -164,6 +164,9 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draf
 	b.vars += int32(fn.Regs)
 	fr.params = b.vars
 	b.vars += int32(fn.ParamFrame)
+	if fn.LocalFrame > 0 && b.local > 0 {
+		b.local++ // so that the end of a frame is not the beginning of the next: see promoter.mayReach
+	}
 	b.local = (b.local + frameAlign - 1) &^ (frameAlign - 1)
 	fr.local = b.local
 	b.local += uint64(fn.LocalFrame)

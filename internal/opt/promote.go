@@ -42,17 +42,10 @@ type openPhi struct {
 func (p *promoter) collect() bool {
 	p.accesses, p.size = map[*Instr]uint64{}, map[uint64]int{}
 	f := p.f
-	mine := func(v Value) bool {
-		if v == NoValue {
-			return false
-		}
-		d := f.Def(v)
-		return d != nil && d.Op == LocalPtr && d.Imm >= p.lo && d.Imm < p.hi
-	}
 	for _, b := range f.Blocks {
 		for _, in := range b.Instrs {
 			for i, a := range in.Args {
-				if !mine(a) {
+				if !p.mayReach(a) {
 					continue
 				}
 				if i != 0 || in.Op != Load && in.Op != Store || in.Inst.Space != event.Local {
@@ -60,6 +53,9 @@ func (p *promoter) collect() bool {
 				}
 				n := in.Inst.Type.Size()
 				at := f.Def(a).Imm + in.Imm
+				if end := at + uint64(n*max(int(in.Inst.Vec), 1)); (at >= p.hi || end <= p.lo) && at < end {
+					continue // from elsewhere to elsewhere
+				}
 				if n > 8 || n == 0 || at%uint64(n*max(int(in.Inst.Vec), 1)) != 0 { // not aligned to all that it accesses: a fault
 					return false
 				}
@@ -82,6 +78,24 @@ func (p *promoter) collect() bool {
 		}
 	}
 	return len(p.accesses) > 0
+}
+
+// mayReach says that v is an address from which the frame can be reached: one inside it, its end, from which loops run
+// backwards, or one in no frame at all.
+func (p *promoter) mayReach(v Value) bool {
+	if v == NoValue {
+		return false
+	}
+	d := p.f.Def(v)
+	if d == nil || d.Op != LocalPtr {
+		return false
+	}
+	for _, fr := range p.f.Frames {
+		if d.Imm >= fr[0] && d.Imm <= fr[1] {
+			return fr[0] == p.lo
+		}
+	}
+	return true
 }
 
 // run replaces loads by the values stored. A first walk over every block finds its values at its end, with a phi for

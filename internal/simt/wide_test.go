@@ -85,3 +85,58 @@ func TestWideVectors(t *testing.T) {
 		14, 13, 12, 11, 10, 9, 8, 1,
 		2, 1, 0x3c00, 0, 0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c003c00, 0x3c00)
 }
+
+// TestIndexedArrays reads and writes elements of arrays by constants, registers, and registers with an offset.
+func TestIndexedArrays(t *testing.T) {
+	src := kernel(`
+	.shared .align 8 .u64 box[8];
+	.local .align 4 .u32 own[4];
+	mov.u32 %r1, 2;
+	st.shared.u64 box[3], 33;
+	st.u64 box[%r1], 22;
+	ld.shared.u64 %rd1, box[%r1+1];
+	st.global.u64 [%out], %rd1;
+	ld.shared.u64 %rd1, box[2];
+	st.global.u64 [%out+8], %rd1;
+	ld.const.u32 %r2, table[%r1+-1];
+	st.global.u32 [%out+16], %r2;
+	mov.u64 %rd2, table[2];
+	ld.u32 %r3, [%rd2];
+	st.global.u32 [%out+20], %r3;
+	st.local.u32 own[1], 44;
+	ld.local.u32 %r4, own[%r1+-1];
+	red.global.add.u32 counters[1], %r4;
+	ld.global.u32 %r5, [counters+4];
+	st.global.u32 [%out+24], %r5;`)
+	g := newRig(t, src+"\n.const .align 4 .u32 table[3] = {5, 6, 7};\n.global .align 4 .u32 counters[2] = {0, 1};\n")
+	out := g.buffer(7)
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 33, 0, 22, 0, 6, 7, 45)
+}
+
+// TestLocalFromItsEnd reads local memory backwards by a pointer that begins behind it, and forwards by one that begins
+// before it: no address of the memory itself is at hand.
+func TestLocalFromItsEnd(t *testing.T) {
+	g := newRig(t, kernel(`
+	.local .align 4 .u32 own[4];
+	st.local.u32 [own], 1; st.local.u32 [own+4], 2; st.local.u32 [own+8], 3; st.local.u32 [own+12], 4;
+	mov.u64 %rd1, own+16;
+	mov.u32 %r1, 0;
+BACK:	add.u64 %rd1, %rd1, -4;
+	ld.local.u32 %r2, [%rd1];
+	mad.lo.u32 %r1, %r1, 10, %r2;
+	setp.lt.u32 %p1, %r1, 4321;
+	@%p1 bra BACK;
+	st.global.u32 [%out], %r1;
+	mov.u64 %rd1, own+-4;
+	mov.u32 %r1, 0;
+ON:	add.u64 %rd1, %rd1, 4;
+	ld.local.u32 %r2, [%rd1];
+	mad.lo.u32 %r1, %r1, 10, %r2;
+	setp.lt.u32 %p1, %r1, 1234;
+	@%p1 bra ON;
+	st.global.u32 [%out+4], %r1;`))
+	out := g.buffer(2)
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 4321, 1234)
+}
