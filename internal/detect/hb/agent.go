@@ -181,6 +181,7 @@ func (d *Detector) reuse(addr, size uint64) {
 		return
 	}
 	end := addr + size
+	removed := false
 	for at := addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.find(at)
@@ -189,10 +190,14 @@ func (d *Detector) reuse(addr, size uint64) {
 		case next-at == pageBytes:
 			p.overwrite(at, pageBytes, nil)
 			d.mem.remove(at)
+			removed = true
 		default:
 			d.forgetPart(p, at, next)
 		}
 		at = next
+	}
+	if removed {
+		d.breakHabits()
 	}
 }
 

@@ -231,15 +231,17 @@ func (d *Detector) coldClass(k *class) uint32 {
 
 // coolPage turns what a launch that has ended left in a page into cold accesses.
 func (d *Detector) coolPage(l *launch, p *page) {
-	same, base, ok := d.sameForms(l, p)
-	if ok {
-		if done := like(d.cooled[:], &same); done != nil {
+	for i := range d.cooled {
+		if s := &d.cooled[i]; s.after != nil && s.of(p) {
+			p.base = p.marks[s.first].warp
 			d.mem.dropForms(p)
-			p.share(done)
-			p.base = base
+			p.share(s.after)
 			return
 		}
-		p.rebase(base)
+	}
+	same, ok := d.sameForms(l, p)
+	if ok {
+		p.rebase(p.marks[same.first].warp)
 	}
 	d.cooling = d.cooling[:0]
 	d.coolPacks(l, p)
@@ -452,11 +454,13 @@ func (p *page) ownCold(n int) {
 
 // sameLines is what pages have in common whose cold accesses become the same.
 type sameLines struct {
-	forms  [pageLines]uint32 // those that lines have
-	warps  [pageLines]uint32 // what the forms are relative to, less that of the first
-	before *cold             // cold accesses that the page shared with others
-	n      int               // of before
-	base   uint32            // that of before, less the one of after
+	forms   [pageLines]uint32 // those that lines have
+	warps   [pageLines]uint32 // what the forms are relative to, less that of the first
+	first   int               // line with a form
+	before  *cold             // cold accesses that the page shared with others
+	n       int               // of before
+	threads bool              // one of before is of a launch
+	base    uint32            // with threads: that of before, less the one of after
 }
 
 // samePages remembers what a page's cold accesses became.
@@ -465,14 +469,24 @@ type samePages struct {
 	after []cold
 }
 
-// like gives what the cold accesses became of one of list that is like x, nil when there is none.
-func like(list []samePages, x *sameLines) []cold {
-	for i := range list {
-		if s := &list[i]; s.after != nil && s.sameLines == *x {
-			return s.after
+// of says that p is such a page.
+func (s *sameLines) of(p *page) bool {
+	base := p.marks[s.first].warp
+	for i := range p.marks {
+		if m := &p.marks[i]; m.form != s.forms[i] || m.form != 0 && m.warp-base != s.warps[i] {
+			return false
 		}
 	}
-	return nil
+	if !p.packsOnly() || s.threads && p.base-base != s.base {
+		return false
+	}
+	before, n, ok := p.sharedCold()
+	return ok && before == s.before && n == s.n
+}
+
+// packsOnly says that all of the page's lines with something in them are packed.
+func (p *page) packsOnly() bool {
+	return (p.lines == nil || *p.lines == [pageLines]*line{}) && p.notes == [pageLines]uint32{}
 }
 
 // sharedCold gives what pages that share their cold accesses have in common; not ok when p does not.

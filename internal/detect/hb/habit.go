@@ -33,6 +33,13 @@ func (h *habit) learn(e *event.Event, parts []part) {
 	}
 }
 
+// breakHabits forgets all habits, and with them what pages there are.
+func (d *Detector) breakHabits() {
+	for i := range d.recent {
+		d.recent[i].habit = habit{}
+	}
+}
+
 // habitual judges and records an access of the block and of a class that acted last, if it is as the habit, by a warp with
 // one view. It says false, having done nothing, if not, or if for one of its parts no step is remembered or more is to be seen to.
 func (d *Detector) habitual(e *event.Event) bool {
@@ -57,10 +64,11 @@ func (d *Detector) habitual(e *event.Event) bool {
 	}
 	for n := range h.n {
 		x := &to[n]
-		if x.at.form == 0 {
+		m := x.at
+		if m.form == 0 {
 			d.mem.forms.lines++
 		}
-		*x.at = x.to
+		m.form, m.warp, m.clock = x.to.form, x.to.warp, x.to.clock // one by one, as they were written: that is quicker
 	}
 	w.used |= e.Mask
 	return true
@@ -76,7 +84,10 @@ type move struct {
 func (d *Detector) step(h *recentClass, n int, e *event.Event, blk *block, clock uint32, to *move) bool {
 	x := &h.parts[n]
 	addr := e.Addr&^(lineBytes-1) + x.addr
-	p := d.pageOf(blk, false, addr)
+	if n := addr / pageBytes; x.page == nil || x.number != n {
+		x.page, x.number = d.pageOf(blk, false, addr), n
+	}
+	p := x.page
 	i := addr % pageBytes / lineBytes
 	if len(p.cold) != 0 && p.warmed != blk.info.ID && !d.allKnown(p, blk) || p.expanded(i) != nil || p.notes[i] != 0 ||
 		e.Kind == event.Store && p.valued() {

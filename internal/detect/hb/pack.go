@@ -362,10 +362,10 @@ func (d *Detector) coolClass(l *launch, p *page, c *coolingClass) {
 	}
 }
 
-// sameForms gives what pages must have in common for their packs of launch l to become the same cold accesses, and the warp
-// to which they are relative. It says false when the page has more than forms.
-func (d *Detector) sameForms(l *launch, p *page) (s sameLines, base uint32, ok bool) {
-	last := uint32(0)
+// sameForms gives what pages must have in common for their packs of launch l to become the same cold accesses, relative to
+// the warp of their first line. It says false when the page has more than forms.
+func (d *Detector) sameForms(l *launch, p *page) (s sameLines, ok bool) {
+	last, base := uint32(0), uint32(0)
 	for i := range p.marks {
 		m := &p.marks[i]
 		if m.form == 0 {
@@ -373,22 +373,22 @@ func (d *Detector) sameForms(l *launch, p *page) (s sameLines, base uint32, ok b
 		}
 		if m.form != last {
 			if m.form&markList != 0 || d.classes[d.mem.forms.list[m.form][0].head>>headShift].launch != l {
-				return s, 0, false
+				return s, false
 			}
 			if last == 0 {
-				base = m.warp
+				base, s.first = m.warp, i
 			}
 			last = m.form
 		}
 		s.forms[i], s.warps[i] = m.form, m.warp-base
 	}
-	if last == 0 || p.lines != nil && *p.lines != [pageLines]*line{} || p.notes != [pageLines]uint32{} {
-		return s, 0, false
+	if last == 0 || !p.packsOnly() {
+		return s, false
 	}
 	if s.before, s.n, ok = p.sharedCold(); p.hasThreads() {
-		s.base = p.base - base
+		s.threads, s.base = true, p.base-base
 	}
-	return s, base, ok
+	return s, ok
 }
 
 // dropForms forgets the forms of a page's lines.

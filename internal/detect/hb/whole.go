@@ -84,6 +84,9 @@ type part struct {
 	shape uint32 // as in pack
 	head  uint32 // packOne and bytes, or 0
 	slot  uint32 // where its step was remembered
+	// What page was asked for last, and its number, of a habit.
+	page   *page
+	number uint64
 }
 
 // cut appends the parts of a run.
