@@ -62,6 +62,19 @@ func (o *emitter) add(e event.Event) {
 	o.added()
 }
 
+// next appends an event of w that has its kind, mask and place, to be filled in where it stands: what is put together elsewhere field by
+// field, and copied, waits for itself. It is to be followed by added.
+func (o *emitter) next(kind event.Kind, w *warp, mask, place uint32) *event.Event {
+	if len(o.batch.Events) == cap(o.batch.Events) {
+		o.batch.Events = slices.Grow(o.batch.Events, 1)
+	}
+	o.batch.Events = o.batch.Events[:len(o.batch.Events)+1]
+	e := &o.batch.Events[len(o.batch.Events)-1]
+	*e = event.Event{}
+	e.Kind, e.Launch, e.Warp, e.Mask, e.Place = kind, o.l.ID, w.number, mask, place
+	return e
+}
+
 // added hands the events on when there are enough of them.
 func (o *emitter) added() {
 	if len(o.batch.Events) >= batchEvents {
@@ -317,7 +330,9 @@ func (o *emitter) exit(w *warp, mask uint32, place uint32) {
 // arrive tells that the lanes of mask arrived at barrier id; count is the number of threads asked for, 0 for all.
 func (o *emitter) arrive(w *warp, mask uint32, place uint32, id uint8, flags event.Flags, count int) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.Arrive, Warp: w.number, Mask: mask, Place: place, Barrier: id, Flags: flags, Aux: uint32(count)})
+		e := o.next(event.Arrive, w, mask, place)
+		e.Barrier, e.Flags, e.Aux = id, flags, uint32(count)
+		o.added()
 	}
 }
 
