@@ -327,7 +327,11 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 			d.noteLocks(b, e, w, e.Mask&^rest)
 		}
 	}
-	if rest == e.Mask {
+	switch {
+	case rest != e.Mask:
+	case a.locks():
+		d.fetch(b, e)
+	default:
 		rest = d.noteAtomics(b, e, w, &met)
 		if a.class.side.Write {
 			d.noteLocks(b, e, w, e.Mask&^rest)
@@ -345,7 +349,7 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		}
 		i := addr % pageBytes / lineBytes
 		may := addr%cellBytes == 0 && (!a.class.side.Write || w.quiet(lane))
-		n := d.notesFor(p, i)
+		n := d.notesForAtomic(p, i)
 		noted := n != nil && may && d.noteAtomic(p, &n[addr%lineBytes/cellBytes], addr, &met)
 		if !noted && n != nil && may && p.stale {
 			d.coolStale(p)
@@ -365,6 +369,17 @@ func (d *Detector) atomics(b *event.Batch, e *event.Event, w *warp) {
 		number = ^uint64(0)
 	}
 	met.note(a)
+}
+
+// locks says that the actor takes locks in a launch with fences: their words will soon be released with more than notes say.
+func (a *actor) locks() bool { return a.class.takes && a.blk.fenced }
+
+// notesForAtomic is notesFor for an atomic.
+func (d *Detector) notesForAtomic(p *page, i uint64) *noteLine {
+	if p.notes[i] == 0 && d.act.locks() {
+		return nil
+	}
+	return d.notesFor(p, i)
 }
 
 // handing is a hand-over seen last (see handover) by a lane of the actor's warp, clock 0 for none.

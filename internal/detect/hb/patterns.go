@@ -286,6 +286,7 @@ func (d *Detector) fence(b *block, wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	wide := e.Scope >= event.ScopeGPU
 	ordering := wide && e.Order == event.SC
+	b.fenced = true
 	if ordering {
 		b.ordering = true
 		d.takeIn(w, b, e.Mask)
@@ -362,7 +363,13 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	v := w.view(lane)
 	d.act.view = v
 	d.act.lanes, d.act.lane = 1<<uint(lane), lane
-	if e.Kind != event.Store {
+	word := d.plainWord(p, addr, size)
+	switch {
+	case e.Kind == event.Store:
+	case word != nil:
+		d.act.cleared = 0
+		d.check(word, p, addr, headBytes, 0)
+	default:
 		d.touch(addr, uint64(size), true, false)
 	}
 	if !c.side.Write {
@@ -384,7 +391,12 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	}
 	x.valid = span(addr, addr, uint64(size))
 	p.overwrite(addr, uint64(size), x)
-	d.touch(addr, uint64(size), false, true)
+	if word != nil {
+		d.act.cleared = 0
+		d.record(word, headBytes, 0, d.afterLast(word))
+	} else {
+		d.touch(addr, uint64(size), false, true)
+	}
 	x.stamp++
 	x.launch, x.block, x.warp, x.lane = b.launch, b.index, d.act.warp, lane
 	x.wide = c.side.Wide || c.side.Volatile
@@ -396,6 +408,18 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	}
 	d.release(b, wi, lane, x)
 	b.noteLock(wi, lane, locKey{d.act.shared, size, addr}, c)
+}
+
+// plainWord gives the cell of a whole word of page p, in a line of which nothing but cells of the launch is kept; nil when that is not
+// so.
+func (d *Detector) plainWord(p *page, addr uint64, size uint8) *cell {
+	a := &d.act
+	l := p.expanded(addr % pageBytes / lineBytes)
+	if size != cellBytes || addr%cellBytes != 0 || l == nil || l.user != a.blk.info.ID || l.memory ||
+		len(p.cold) > 0 && p.warmed != a.blk.info.ID {
+		return nil
+	}
+	return &l.cells[addr%lineBytes/cellBytes]
 }
 
 // spin is the last strong read of a lane, without a race, of a scalar that had been written stamp times.

@@ -42,8 +42,9 @@ type launch struct {
 	// published: a release record of this launch may be found in global memory, so that single threads of it may become
 	// known to other launches.
 	published bool
-	// ordering: a fence.sc beyond the block was executed.
+	// ordering: a fence.sc beyond the block was executed; fenced: any fence was.
 	ordering  bool
+	fenced    bool
 	listed    map[uint32]*block // that run, perhaps but for lastBlock: see running
 	logs      blockLogs         // of blocks that have ended
 	ended     []*syncLog        // the last of blocks that ended

@@ -12,7 +12,7 @@ type member struct {
 }
 
 // maxTrail is the log of how many accesses a trail has at most.
-const maxTrail = 4
+const maxTrail = 5
 
 // trailBit in lanes of an entry with headMany tells a trail from a set. Beside it stands the number of a chunk of a slab, and the log
 // of its length<<trailLog.

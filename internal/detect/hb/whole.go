@@ -217,7 +217,10 @@ func (d *Detector) pack(q *whole, p *page, i uint64) bool {
 		}
 		k := &d.classes[x.head>>headShift]
 		if k.launch != q.class.launch {
-			return false
+			if !over(k.launch, q.blk.start) || write && x.head&refKind == refMemory {
+				return false
+			}
+			continue
 		}
 		if !write && !k.side.Write {
 			continue
