@@ -585,7 +585,11 @@ func (d *Detector) record(c *cell, bytes, value uint32, after bool) {
 		if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
 			e.head |= headMixed
 		}
-		d.mem.add(e, a.class, a.warp, g, after || d.follows(e, key))
+		if after {
+			d.mem.addAfter(e, a.class, a.warp, g)
+		} else {
+			d.mem.add(e, a.class, a.warp, g, d.follows(e, key))
+		}
 	}
 	c.last = 0
 	if after {

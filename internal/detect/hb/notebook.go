@@ -23,13 +23,18 @@ type noteSlab[T any] struct {
 	used   uint32
 }
 
-// chunks gives the log of how many chunks a block has: fewer of those that are long.
-func chunks(log uint) uint { return 8 - min(max(log, 5)-5, 8) }
+// chunksPerBlock is how many chunks a block has, of those that are longer than 1<<longChunk one.
+const (
+	chunksPerBlock = 256
+	longChunk      = 6
+)
 
 func (s *noteSlab[T]) at(id uint32, log uint) []T {
-	n := chunks(log)
-	at := id & (1<<n - 1) << log
-	return s.blocks[id>>n][at : at+1<<log : at+1<<log]
+	if log > longChunk {
+		return s.blocks[id]
+	}
+	at := id % chunksPerBlock << log
+	return s.blocks[id/chunksPerBlock][at : at+1<<log : at+1<<log]
 }
 
 func (s *noteSlab[T]) add(log uint) uint32 {
@@ -40,8 +45,12 @@ func (s *noteSlab[T]) add(log uint) uint32 {
 		return id
 	}
 	s.used++
-	if n := chunks(log); int(s.used>>n) >= len(s.blocks) {
-		s.blocks = append(s.blocks, make([]T, 1<<n<<log))
+	n := uint32(chunksPerBlock)
+	if log > longChunk {
+		n = 1
+	}
+	for int(s.used/n) >= len(s.blocks) {
+		s.blocks = append(s.blocks, make([]T, n<<log))
 	}
 	return s.used
 }

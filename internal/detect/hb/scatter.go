@@ -73,25 +73,16 @@ func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 }
 
 // fetchCell reads what there is of a word in cells.
-func (d *Detector) fetchCell(p *page, addr uint64) (sum uint32) {
+func (d *Detector) fetchCell(p *page, addr uint64) uint32 {
 	c := addr % lineBytes / cellBytes
 	l := p.expanded(addr % pageBytes / lineBytes)
 	if l == nil {
 		return 0
 	}
-	s := d.mem
-	es := s.of(&l.cells[c])
-	for j := range es {
-		if e := &es[j]; e.head&headMany != 0 && e.lanes&trailBit != 0 {
-			sum += s.trail(e)[0].warp
-		}
+	if c := &l.cells[c]; c.chunk != 0 {
+		return d.mem.first(c).head
 	}
-	if p.locs != nil && l.cells[c].last == 0 {
-		for _, x := range p.locs[addr%pageBytes/16] {
-			sum += x.stamp
-		}
-	}
-	return sum
+	return 0
 }
 
 // noteLoads notes the scattered loads of words that a warp makes of global memory, lane by lane, and gives the lanes for which that

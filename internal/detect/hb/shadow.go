@@ -93,6 +93,11 @@ type shadow struct {
 		key uint64
 		dir
 	}
+	// near are pages found last, each in the place that its number modulo their count gives.
+	near [128]struct {
+		number uint64
+		page   *page
+	}
 	entries  [1 << (32 - chunkLog)]noteSlab[entry] // chunks of 1<<n
 	spare    []*line
 	sets     *sets
@@ -146,6 +151,14 @@ func newShadow() *shadow {
 // find gives the page of addr, nil when there is none.
 func (s *shadow) find(addr uint64) *page {
 	n := addr / pageBytes
+	if r := &s.near[n%uint64(len(s.near))]; r.number == n && r.page != nil {
+		return r.page
+	}
+	return s.search(n)
+}
+
+// search is find of page n where that is not near.
+func (s *shadow) search(n uint64) *page {
 	k := n / dirPages
 	r := &s.recent[k%uint64(len(s.recent))]
 	if r.pages == nil || r.key != k {
@@ -155,7 +168,11 @@ func (s *shadow) find(addr uint64) *page {
 		}
 		r.key, r.dir = k, dir
 	}
-	return r.at(n % dirPages)
+	p := r.at(n % dirPages)
+	if p != nil {
+		s.near[n%uint64(len(s.near))].number, s.near[n%uint64(len(s.near))].page = n, p
+	}
+	return p
 }
 
 // page gives the page of addr, made when there is none.
@@ -181,6 +198,9 @@ func (s *shadow) remove(addr uint64) {
 		return
 	}
 	s.clear(p)
+	if r := &s.near[addr/pageBytes%uint64(len(s.near))]; r.page == p {
+		r.page = nil
+	}
 	dir := s.dirs[addr/pageBytes/dirPages]
 	dir.put(addr/pageBytes%dirPages, nil)
 }
@@ -261,6 +281,12 @@ func (s *shadow) of(c *cell) []entry {
 	return s.entries[log].at(c.chunk&(1<<chunkLog-1), log)
 }
 
+// first gives the entry at the first place of a cell that has a chunk.
+func (s *shadow) first(c *cell) *entry {
+	log := uint(c.chunk >> chunkLog)
+	return &s.entries[log].at(c.chunk&(1<<chunkLog-1), log)[0]
+}
+
 // empty forgets all entries of a cell.
 func (s *shadow) empty(c *cell) {
 	if c.chunk == 0 {
@@ -339,6 +365,39 @@ func (s *shadow) each(c *cell, f func(e *entry)) {
 			f(&es[i])
 		}
 	}
+}
+
+// addAfter is add of an access by one thread that comes after all others of the cell.
+func (s *shadow) addAfter(e *entry, k *class, warp uint32, g group) {
+	switch {
+	case e.head&headMany == 0:
+		if e.warp == warp && e.lanes == g.lanes && g.exec&^e.exec == 0 {
+			e.clock, e.exec = g.clock, g.exec
+			return
+		}
+	case e.lanes&trailBit != 0 && e.exec&lastOrders != 0:
+		t := s.trail(e)
+		n := len(t) - 1
+		for t[n].lanes == 0 {
+			n--
+		}
+		last := &t[n]
+		switch {
+		case last.warp == warp && last.lanes == g.lanes && g.exec&^last.exec == 0:
+			last.group = g
+		case last.warp/k.launch.wpb != warp/k.launch.wpb:
+			t[0] = *last
+			t[1] = member{warp, g}
+			clear(t[2:])
+		default:
+			s.add(e, k, warp, g, true)
+			return
+		}
+		e.warp, e.clock = warp, g.clock
+		e.exec = uint32(bits.TrailingZeros32(g.lanes)) | lastOrders
+		return
+	}
+	s.add(e, k, warp, g, true)
 }
 
 // add records that lanes of warp accessed the bytes of e's key at (clock, exec), in place of or beside what e, of a cell, holds.

@@ -42,7 +42,7 @@ func (s *shadow) addFew(e *entry, k *class, warp uint32, g group, ordered bool) 
 	wpb := k.launch.wpb
 	switch {
 	case e.head&headMany == 0:
-		if !ordered && !k.strong || e.warp == warp {
+		if !ordered && !k.strong || e.warp == warp && e.lanes&g.lanes != 0 {
 			return false
 		}
 		s.begin(e, member{e.warp, group{e.lanes, e.clock, e.exec}}, member{warp, g})
@@ -110,22 +110,32 @@ func (s *shadow) follow(e *entry, warp uint32, g group, wpb uint32) bool {
 	return s.append(e, n+1, member{warp, g})
 }
 
-// join adds any access to a trail, as the last.
+// join adds any access to a trail, as the last. It says false, having done nothing, where the groups of a warp overlap.
 func (s *shadow) join(e *entry, warp uint32, g group) bool {
 	t := s.members(e)
+	with := -1 // the member to be changed
 	for i := range t {
-		o := t[i]
+		o := &t[i]
 		if o.warp != warp {
 			continue
 		}
-		if !o.merge(g) {
-			return false
+		if o.lanes&g.lanes != 0 || o.clock == g.clock && o.exec == g.exec {
+			if with >= 0 {
+				return false
+			}
+			with = i
 		}
-		copy(t[i:], t[i+1:])
-		t[len(t)-1] = o
-		return true
 	}
-	return s.append(e, len(t), member{warp, g})
+	if with < 0 {
+		return s.append(e, len(t), member{warp, g})
+	}
+	o := t[with]
+	if !o.merge(g) {
+		return false
+	}
+	copy(t[with:], t[with+1:])
+	t[len(t)-1] = o
+	return true
 }
 
 // spread makes a set of a trail.
