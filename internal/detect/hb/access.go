@@ -432,12 +432,12 @@ func (d *Detector) touch(addr, size uint64, check, record bool) {
 			d.recall(c, at, bytes)
 		}
 		a.cleared = 0
-		after := d.afterLast(c)
+		after := d.afterLast(c, d.mem.of(c))
 		if check && !after && c.chunk != 0 {
 			d.check(c, p, at, bytes, value)
 		}
 		if record {
-			d.record(c, bytes, value, after)
+			d.record(c, d.mem.of(c), bytes, value, after)
 		}
 	}
 }
@@ -452,7 +452,8 @@ func (d *Detector) word(p *page, addr uint64) bool {
 		return false
 	}
 	c := &l.cells[addr%lineBytes/cellBytes]
-	if c.chunk != 0 && !d.afterLast(c) {
+	es := d.mem.of(c)
+	if es != nil && !d.afterLast(c, es) {
 		return false
 	}
 	a.locs = a.locs || p.valued()
@@ -461,17 +462,17 @@ func (d *Detector) word(p *page, addr uint64) bool {
 	if a.values != nil {
 		value = a.word(addr)
 	}
-	d.record(c, headBytes, value, c.chunk != 0)
+	d.record(c, es, headBytes, value, es != nil)
 	return true
 }
 
-// afterLast says that the actor is one thread that comes after all others' accesses of a cell, as its last one tells.
-func (d *Detector) afterLast(c *cell) bool {
+// afterLast says that the actor is one thread that comes after all others' accesses of a cell with entries es, as its last one tells.
+func (d *Detector) afterLast(c *cell, es []entry) bool {
 	a := &d.act
 	if c.last == 0 || a.lanes&(a.lanes-1) != 0 {
 		return false
 	}
-	e := &d.mem.of(c)[c.last-1]
+	e := &es[c.last-1]
 	if e.head == 0 {
 		return false
 	}
@@ -482,9 +483,8 @@ func (d *Detector) afterLast(c *cell) bool {
 }
 
 // afterAll is afterLast of a cell whose last access tells nothing, as far as that is cheap to see.
-func (d *Detector) afterAll(c *cell) bool {
+func (d *Detector) afterAll(es []entry) bool {
 	a := &d.act
-	es := d.mem.of(c)
 	for i := range es {
 		e := &es[i]
 		if e.head == 0 {
@@ -556,46 +556,44 @@ func spread(bytes uint32) uint32 {
 	return bytes&1*0xff | bytes&2*(0xff00>>1) | bytes&4*(0xff0000>>2) | bytes&8*(0xff000000>>3)
 }
 
-// record notes the access of the actor's lanes to bytes of a cell; after says what afterLast does.
-func (d *Detector) record(c *cell, bytes, value uint32, after bool) {
+// record notes the access of the actor's lanes to bytes of a cell with entries es; after says what afterLast does.
+func (d *Detector) record(c *cell, es []entry, bytes, value uint32, after bool) {
 	a := &d.act
 	key := a.id<<headShift | bytes
 	if a.class.strong && a.class.side.Write {
 		key |= headChain
 	}
 	if !after && c.last == 0 && a.lanes&(a.lanes-1) == 0 {
-		after = d.afterAll(c)
+		after = d.afterAll(es)
 	}
 	g := group{a.lanes, a.view.clock, a.exec}
-	es := d.mem.of(c)
 	at := 0
 	for at < len(es) && es[at].head&headKey != key {
 		at++
 	}
+	c.last = 0
 	if at == len(es) {
 		d.supersede(c, a.class, bytes, key&headChain)
-		at = d.mem.slot(c)
-		head := key
 		if a.class.plain && a.values == nil {
-			head |= headMixed
+			key |= headMixed
 		}
-		d.mem.of(c)[at] = entry{head: head, warp: a.warp, lanes: g.lanes, clock: g.clock, exec: g.exec, value: value}
-	} else {
-		e := &es[at]
-		if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
-			e.head |= headMixed
-		}
+		at = d.mem.put(c, entry{head: key, warp: a.warp, lanes: g.lanes, clock: g.clock, exec: g.exec, value: value})
 		if after {
-			d.mem.addAfter(e, a.class, a.warp, g)
-		} else {
-			d.mem.add(e, a.class, a.warp, g, d.follows(e, key))
-		}
-	}
-	c.last = 0
-	if after {
-		if e := &d.mem.of(c)[at]; e.head&headMany != 0 || e.lanes == a.lanes {
 			c.last = uint32(at) + 1
 		}
+		return
+	}
+	e := &es[at]
+	if a.class.plain && (a.values == nil || (e.value^value)&spread(bytes) != 0) {
+		e.head |= headMixed
+	}
+	if !after {
+		d.mem.add(e, a.class, a.warp, g, d.follows(e, key))
+		return
+	}
+	d.mem.addAfter(e, a.class, a.warp, g)
+	if e.head&headMany != 0 || e.lanes == a.lanes {
+		c.last = uint32(at) + 1
 	}
 }
 

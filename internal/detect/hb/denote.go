@@ -43,7 +43,8 @@ func (d *Detector) denoteEntry(c *cell, x deed, o *note) {
 	e := d.mem.entry(c, key)
 	if e == nil {
 		d.supersede(c, &d.classes[x.class], headBytes, key&headChain)
-		e = d.mem.put(c, entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec})
+		i := d.mem.put(c, entry{head: key, warp: x.warp, lanes: o.lanes, clock: x.clock, exec: x.exec})
+		e = &d.mem.of(c)[i]
 		if store {
 			e.value = o.seen
 		}

@@ -275,7 +275,8 @@ func (d *Detector) unpackCell(l *line, x *pack, k *class, e entry, at, mixed int
 
 // unpackWarps makes the entry of a pack of loads by several warps.
 func (d *Detector) unpackWarps(c *cell, x *pack, k *class, e entry) {
-	d.mem.several(d.mem.put(c, e), k, x)
+	i := d.mem.put(c, e)
+	d.mem.several(&d.mem.of(c)[i], k, x)
 }
 
 // several makes e, an entry of a lane or more of the first of the warps of a pack of loads, that of all of them.
@@ -297,7 +298,8 @@ func (d *Detector) restrict(c *cell, x *pack, k *class, e entry) {
 		switch {
 		case g.lanes == 0:
 		case made == nil:
-			made = s.put(c, e)
+			i := s.put(c, e)
+			made = &s.of(c)[i]
 			made.warp, made.clock, made.exec = warp, g.clock, g.exec
 		default:
 			s.add(made, k, warp, g, false)

@@ -230,7 +230,7 @@ func (d *Detector) publish(x *loc, b *block, wi uint32, lane int, rel released) 
 		*r = d.joinRecords(*r, record{b.launch, rel.narrow.grid(b, wi, lane), rel.narrow.beyond})
 	}
 	if rel.wide != nil {
-		d.addRecord(&x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond})
+		d.addWith(&x.recs.wide, record{b.launch, rel.wide.grid(b, wi, lane), rel.wide.beyond}, rel.wide.know.grid)
 		b.published = true
 	}
 }
@@ -393,7 +393,8 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 	p.overwrite(addr, uint64(size), x)
 	if word != nil {
 		d.act.cleared = 0
-		d.record(word, headBytes, 0, d.afterLast(word))
+		es := d.mem.of(word)
+		d.record(word, es, headBytes, 0, d.afterLast(word, es))
 	} else {
 		d.touch(addr, uint64(size), false, true)
 	}
@@ -541,7 +542,7 @@ func (d *Detector) release(b *block, wi uint32, lane int, x *loc) {
 	}
 	if b.ordering && (c.side.Wide || c.side.Volatile) {
 		if g := d.published(b, wi, lane); g.grid != nil {
-			d.addRecord(&x.recs.ordered, record{b.launch, g.grid, g.beyond})
+			d.addWith(&x.recs.ordered, record{b.launch, g.grid, g.beyond}, w.before(lane))
 		}
 	}
 	if w.syncs == nil {

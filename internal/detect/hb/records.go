@@ -76,5 +76,14 @@ func (d *Detector) addRecord(rs *recordList, r record) {
 	rs.rest = append(rest, r)
 }
 
+// addWith is addRecord of a record that knows all that part does, which is often what rs has: that which the thread acquired there.
+func (d *Detector) addWith(rs *recordList, r record, part *clock.Grid) {
+	if f := &rs.first; f.launch == r.launch && f.grid == part {
+		*f = record{r.launch, r.grid, f.beyond.Join(r.beyond)}
+		return
+	}
+	d.addRecord(rs, r)
+}
+
 // none says that no pattern is to be observed.
 func (r *records) none() bool { return r.wide.none() && r.blocks == nil && r.ordered.none() }

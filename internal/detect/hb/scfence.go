@@ -83,6 +83,14 @@ func (d *Detector) published(b *block, wi uint32, lane int) passed {
 	return g
 }
 
+// before is what a lane knew of other blocks at the fence.sc that published tells of; nil when it tells of none of its own.
+func (w *warp) before(lane int) *clock.Grid {
+	if w.syncs == nil || w.syncs[lane].last == nil {
+		return nil
+	}
+	return w.syncs[lane].last.know.grid
+}
+
 // takeIn lets a fence.sc of lanes learn what reads before it in its block have observed.
 func (d *Detector) takeIn(w *warp, b *block, lanes uint32) {
 	for m := lanes; m != 0; m &= m - 1 {

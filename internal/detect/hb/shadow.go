@@ -339,11 +339,10 @@ func (s *shadow) slot(c *cell) int {
 }
 
 // put adds an entry to a cell and gives its place.
-func (s *shadow) put(c *cell, e entry) *entry {
+func (s *shadow) put(c *cell, e entry) int {
 	i := s.slot(c)
-	made := &s.of(c)[i]
-	*made = e
-	return made
+	s.of(c)[i] = e
+	return i
 }
 
 // entry gives the entry of a cell with key, nil when there is none.
