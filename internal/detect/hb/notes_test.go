@@ -25,6 +25,10 @@ func TestCounted(t *testing.T) {
 func TestLocked(t *testing.T) {
 	agree(t, "locked", 4, 12000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
 		"warp-synchronous")
+	agree(t, "buckets", 6, 12000, oracle.Buckets, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
+		"warp-synchronous")
+	remembered := func(pick func(int) int) *event.Batch { return oracle.Remember(oracle.Buckets(pick)) }
+	agree(t, "remembered buckets", 7, 6000, remembered, "atomic-with-plain", "cross-block", "same-value")
 }
 
 // agree compares hb with the oracle on n programs (an eighth with -short), of which some must have a race of each of reasons,

@@ -87,3 +87,148 @@ func (g *generator) section(e event.Event, free uint32, care int) {
 	fence(8)
 	lock(9)
 }
+
+// Buckets makes a random program of threads that lock buckets side by side, each a lock and two words, by compare-and-swap,
+// access the words and unlock, as insertions into a hash table do: lanes of a warp in step, each in a bucket of its own. Some
+// forget a fence or the lock, or use a scope that is too narrow. For the meaning of pick see Random.
+func Buckets(pick func(n int) int) *event.Batch {
+	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), space: 0x1000, span: 8}
+	s := &buckets{generator: g, care: 3 + pick(60), owned: make([]bool, 1+pick(4)), lanes: map[[3]uint32]*bucketLane{}}
+	for i := 10 + pick(60); i > 0; i-- {
+		if len(g.running) == 0 || g.pick(20) == 0 {
+			g.scatterHost(1)
+			continue
+		}
+		s.step(g.running[g.pick(len(g.running))])
+	}
+	for _, l := range g.running {
+		g.emit(event.Event{Kind: event.KernelEnd, Launch: l.info.ID})
+	}
+	return g.b
+}
+
+type buckets struct {
+	*generator
+	care  int // one step in so many is wrong
+	owned []bool
+	lanes map[[3]uint32]*bucketLane
+}
+
+// bucketLane is how far a lane has come with its bucket.
+type bucketLane struct{ bucket, stage int }
+
+// step lets the lanes of a warp go on that have come as far as one of them.
+func (s *buckets) step(l *runningLaunch) {
+	wpb := l.info.WarpsPerBlock()
+	block := l.blocks[s.pick(len(l.blocks))]
+	e := event.Event{Launch: l.info.ID, Warp: block*wpb + uint32(s.pick(int(wpb)))}
+	first := -1
+	var of [32]*bucketLane
+	for _, lane := range lanesOf(l.warps[e.Warp].live &^ l.warps[e.Warp].waits) {
+		key := [3]uint32{e.Launch, e.Warp, uint32(lane)}
+		if s.lanes[key] == nil {
+			s.lanes[key] = &bucketLane{bucket: s.pick(len(s.owned))}
+		}
+		of[lane] = s.lanes[key]
+		if first < 0 || s.pick(3) == 0 && e.Mask == 1<<first {
+			first, e.Mask = lane, 1<<lane
+		} else if of[lane].stage == of[first].stage && s.pick(4) > 0 {
+			e.Mask |= 1 << lane
+		}
+	}
+	if e.Mask == 0 {
+		return
+	}
+	stage := of[first].stage
+	next := stage + 1
+	switch stage {
+	case 0:
+		s.take(e, &of)
+		return
+	case 1, 3:
+		if s.pick(s.care) > 0 {
+			e.Kind, e.Order, e.Scope, e.Place = event.Fence, []event.Order{event.AcqRel, event.SC}[s.pick(2)], s.wide(), uint32(2*stage)
+			s.emit(e)
+		}
+	case 2:
+		s.touch(e, &of, 1+s.pick(2))
+		if s.pick(3) > 0 {
+			next = stage
+		}
+	default:
+		e.Kind, e.RMW, e.Order, e.Scope, e.Place = event.Atomic, event.Exchange, event.Relaxed, s.wide(), 3
+		e.Space, e.Size, e.Flags = event.Global, 4, event.FlagRead|event.FlagWrite
+		s.at(&e, &of, 0)
+		s.emit(e)
+		next = 0
+	}
+	for _, lane := range lanesOf(e.Mask) {
+		if of[lane].stage = next; next == 0 {
+			s.owned[of[lane].bucket] = false
+			of[lane].bucket = s.pick(len(s.owned))
+		}
+	}
+}
+
+// take lets lanes try to lock their buckets.
+func (s *buckets) take(e event.Event, of *[32]*bucketLane) {
+	e.Kind, e.RMW, e.Order, e.Scope, e.Place = event.Atomic, event.CompareAndSwap, event.Relaxed, s.wide(), 1
+	e.Space, e.Size = event.Global, 4
+	got := e
+	got.Mask = 0
+	for _, lane := range lanesOf(e.Mask) {
+		x := of[lane]
+		if wrong := s.pick(s.care) == 0; s.owned[x.bucket] && !wrong {
+			continue
+		}
+		s.owned[x.bucket] = true
+		x.stage = 1
+		got.Mask |= 1 << lane
+	}
+	e.Mask &^= got.Mask
+	got.Flags, e.Flags = event.FlagRead|event.FlagWrite, event.FlagRead
+	for _, x := range []event.Event{got, e} {
+		if x.Mask != 0 {
+			s.at(&x, of, 0)
+			s.emit(x)
+		}
+	}
+}
+
+// touch lets lanes access a word of their buckets.
+func (s *buckets) touch(e event.Event, of *[32]*bucketLane, word int) {
+	e.Space, e.Size, e.Place = event.Global, 4, 7+uint32(s.pick(4))
+	e.Kind, e.Flags = event.Load, event.FlagRead
+	if e.Place > 8 {
+		e.Kind, e.Flags = event.Store, event.FlagWrite
+	}
+	if s.pick(s.care) == 0 {
+		word = 0
+	}
+	s.at(&e, of, word)
+	if e.Place == 10 {
+		e.Flags |= event.FlagValues
+		e.Val = uint32(len(s.b.Values))
+		for range lanesOf(e.Mask) {
+			s.b.Values = append(s.b.Values, uint64(s.pick(5)/4))
+		}
+	}
+	s.emit(e)
+}
+
+// at gives lanes the addresses of a word of their buckets.
+func (s *buckets) at(e *event.Event, of *[32]*bucketLane, word int) {
+	e.Flags |= event.FlagScattered
+	e.Side = uint32(len(s.b.Addrs))
+	for _, lane := range lanesOf(e.Mask) {
+		s.b.Addrs = append(s.b.Addrs, s.space+uint64(12*of[lane].bucket+4*word))
+	}
+}
+
+// wide is a scope that includes all threads, but now and then not.
+func (s *buckets) wide() event.Scope {
+	if s.pick(s.care) == 0 {
+		return event.ScopeCTA
+	}
+	return event.ScopeGPU
+}
