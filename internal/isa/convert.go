@@ -27,7 +27,7 @@ var convertRows = []*Row{
 		".rnd{.ftz}{.sat}.f32.f64 d, a:f64",
 		".rnd{.ftz}{.sat}.f16.atype d, a:atype; atype: f32 f64 bf16",
 		".rnd{.ftz}{.sat}.bf16.atype d, a:atype; atype: f64 f16",
-		".rnd{.relu}{.satfinite}.bf16.f32 d, a:f32; rnd: rn rz rm rp",
+		".rnd{.ftz}{.relu}{.satfinite}.bf16.f32 d, a:f32; rnd: rn rz rm rp",
 		".rnd.relu{.satfinite}.f16.f32 d, a:f32; rnd: rn rz",
 		".rnd.satfinite.f16.f32 d, a:f32; rnd: rn rz",
 		".rnd{.relu}{.satfinite}.f16x2.f32 d, a:f32, b:f32; rnd: rn rz",
@@ -35,7 +35,18 @@ var convertRows = []*Row{
 		".rna{.satfinite}.tf32.f32 d:b32, a:f32",
 		".rnd{.relu}{.satfinite}.tf32.f32 d:b32, a:f32; rnd: rn rz",
 		".pack.sat.ctype.s32 d:b32, a:s32, b:s32; ctype: u16 s16",
-		".pack.sat.ctype.s32.b32 d:b32, a:s32, b:s32, c:b32; ctype: u8 s8")},
+		".pack.sat.ctype.s32.b32 d:b32, a:s32, b:s32, c:b32; ctype: u8 s8 u4 s4 u2 s2",
+		".rn.satfinite{.relu}.tiny.f32 d:b16, a:f32, b:f32; tiny: "+tinyTypes,
+		".rn.satfinite{.relu}.e2m1x2.f32 d:b8, a:f32, b:f32",
+		".rn.satfinite{.relu}.tiny.atype d:b16, a:atype; atype: f16x2 bf16x2; tiny: "+tinyTypes,
+		".rn.satfinite{.relu}.e2m1x2.atype d:b8, a:atype; atype: f16x2 bf16x2",
+		".rn{.relu}.dtype.tiny d, a:b16; dtype: f16x2 bf16x2; tiny: "+tinyTypes,
+		".rn{.relu}.satfinite.bf16x2.tiny d, a:b16; tiny: e4m3x2 e5m2x2",
+		".rn{.relu}.dtype.e2m1x2 d, a:b8; dtype: f16x2 bf16x2",
+		".rn.bf16x2.ue8m0x2 d, a:b16",
+		".bf16.bf16 d, a",
+		".rnd{.ftz}.f32.bf16 d, a:bf16",
+		".rnd.f64.bf16 d, a:bf16")},
 	{Op: "cvta", Doc: "Data Movement: cvta", Bind: bindCvta, Note: noteCvta, Forms: forms(
 		".space.type d, a; type: u32 u64; "+windowSpaces, ".to.space.type d, a; type: u32 u64; "+windowSpaces)},
 	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Note: noteCvta, Forms: forms(
@@ -46,6 +57,7 @@ const (
 	cvtDInt      = "dtype: u8 u16 u32 u64 s8 s16 s32 s64"
 	cvtAInt      = "atype: u8 u16 u32 u64 s8 s16 s32 s64"
 	cvtIRnd      = "irnd: rni rzi rmi rpi"
+	tinyTypes    = "e4m3x2 e5m2x2 e2m3x2 e3m2x2"
 	windowSpaces = "space: global shared shared::cta shared::cluster local const param param::entry"
 
 	noteCvt = "Out of range gives the nearest value of the integer type. NaN gives 0, but 1 followed by zeros where the source is f64 or the result has 64 bits."
@@ -154,6 +166,10 @@ func bindCvt(in *Inst) {
 	switch {
 	case in.Has("pack"):
 		bindCvtPack(in)
+	case tinies[d] != nil:
+		bindCvtTiny(in)
+	case tinies[s] != nil || s == UE8M0x2:
+		bindCvtFromTiny(in)
 	case d == F16x2 || d == BF16x2:
 		bindCvtPair(in)
 	case d.Float() && s.Float():
@@ -321,16 +337,16 @@ func bindCvtPair(in *Inst) {
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = half(a.S[0])<<16 | half(a.S[1]) }
 }
 
-// bindCvtPack binds cvt.pack: two s32 saturated to the narrow type, the first above the second, and for 8-bit types
-// the low half of c above both.
+// bindCvtPack binds cvt.pack: two s32 saturated to the narrow type, the first above the second, and for types below 16
+// bits the low bits of c above both.
 func bindCvtPack(in *Inst) {
-	t := in.Type
-	w := 8 * uint(t.Size())
-	clamp := func(x uint64) uint64 { return clampTo(int64(int32(x)), t) }
+	w := map[byte]uint{'2': 2, '4': 4, '8': 8, '1': 16}[in.Mods[2][1]]
+	signed := in.Mods[2][0] == 's'
+	clamp := func(x uint64) uint64 { return uint64(clampBits(int64(int32(x)), w, signed)) & (1<<w - 1) }
 	in.Eval = func(_ *Inst, a *Args) {
 		r := clamp(a.S[0])<<w | clamp(a.S[1])
-		if w == 8 {
-			r |= a.S[2] & 0xffff << 16
+		if w < 16 {
+			r |= a.S[2] << (2 * w) & 0xffffffff
 		}
 		a.D[0] = r
 	}

@@ -102,6 +102,12 @@ const (
 	F32x2
 	U8x4
 	S8x4
+	E4M3x2
+	E5M2x2
+	E2M3x2
+	E3M2x2
+	E2M1x2
+	UE8M0x2
 )
 
 // OperandKind says what an operand is after decoding.

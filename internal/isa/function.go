@@ -383,7 +383,7 @@ func (b *body) finish(in *Inst) {
 	if !b.f.Entry && in.Space == event.Param && !in.Has("param::entry") {
 		b.paramInLocal(in)
 	}
-	if in.Row.Op == "cvt" && in.Type.Signed() && len(in.Dst) == 1 {
+	if in.Row.Op == "cvt" && in.Type.Signed() && len(in.Dst) == 1 && len(in.Src) == 1 {
 		if size := in.Dst[0].Size; int(size) > in.Type.Size() {
 			inner, t := in.Eval, in.Type
 			in.Eval = func(in *Inst, a *Args) {

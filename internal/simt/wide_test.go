@@ -140,3 +140,31 @@ ON:	add.u64 %rd1, %rd1, 4;
 	g.mustRun(launch{block: 1, out: out})
 	wants(t, g, out, 4321, 1234)
 }
+
+// TestPackedConversions converts to and from numbers of 16 bits and fewer, two in a register.
+func TestPackedConversions(t *testing.T) {
+	g := newRig(t, kernel(`
+	.reg .b8 %c<3>;
+	mov.u32 %r1, -1; mov.u32 %r2, 70000; mov.u32 %r3, 0x1234;
+	cvt.pack.sat.s16.s32 %r4, %r1, %r2;
+	st.global.u32 [%out], %r4;
+	cvt.pack.sat.s8.s32.b32 %r4, %r1, %r2, %r3;
+	st.global.u32 [%out+4], %r4;
+	cvt.pack.sat.u4.s32.b32 %r4, %r1, %r2, %r3;
+	st.global.u32 [%out+8], %r4;
+	mov.f32 %f1, 0f3FC00000; mov.f32 %f2, 0fC47A0000; // 1.5, -1000
+	cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;
+	cvt.u32.u16 %r4, %rs1;
+	st.global.u32 [%out+12], %r4;
+	cvt.rn.f16x2.e4m3x2 %r4, %rs1;
+	st.global.u32 [%out+16], %r4;
+	cvt.rn.satfinite.relu.e5m2x2.f16x2 %rs1, %r4;
+	cvt.rn.bf16x2.e5m2x2 %r4, %rs1;
+	st.global.u32 [%out+20], %r4;
+	cvt.rn.satfinite.e2m1x2.f32 %c1, %f1, %f2;
+	cvt.rn.f16x2.e2m1x2 %r4, %c1;
+	st.global.u32 [%out+24], %r4;`))
+	out := g.buffer(7)
+	g.mustRun(launch{block: 1, out: out})
+	wants(t, g, out, 0xffff7fff, 0x1234ff7f, 0x0012340f, 0x3cfe, 0x3e00df00, 0x3fc00000, 0x3e00c600)
+}

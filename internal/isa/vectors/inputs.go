@@ -247,6 +247,20 @@ func conversions(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	}
 	s, d := types[0], j.typ
 	var out [][]uint64
+	if _, ok := codeOf(j.Inst().Type2); ok { // all codes
+		for x := range uint64(128) {
+			out = append(out, []uint64{(x | (255-x)<<8) & (1<<(8*s.Size()) - 1)})
+		}
+		if s.Size() == 1 {
+			for x := range uint64(128) {
+				out = append(out, []uint64{x + 128})
+			}
+		}
+		return out
+	}
+	if _, ok := codeOf(d); ok {
+		return crossed(types, rnd, 40)
+	}
 	put := func(xs ...uint64) {
 		for _, x := range xs {
 			out = append(out, []uint64{x})

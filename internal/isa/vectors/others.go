@@ -203,14 +203,15 @@ func permute(j *job, in []uint64) uint64 {
 // convert is cvt.
 func convert(j *job, in []uint64) uint64 {
 	d, s := j.typ, j.Inst().Type2
+	if c, ok := codeOf(d); ok {
+		return toTiny(j, in, c)
+	}
+	if c, ok := codeOf(s); ok {
+		return fromTiny(j, in[0], c)
+	}
 	switch {
 	case j.Has("pack"):
-		bits := 8 * d.Size()
-		r := wrap(clamp(signedInt(in[0], 32), d), bits)<<bits | wrap(clamp(signedInt(in[1], 32), d), bits)
-		if len(in) == 3 {
-			r |= in[2] & 0xffff << 16
-		}
-		return r
+		return packed(j, in)
 	case d == isa.F16x2 || d == isa.BF16x2:
 		return toFloat(j, in[0], d, s)<<16 | toFloat(j, in[1], d, s)
 	case d == isa.TF32:
@@ -225,6 +226,30 @@ func convert(j *job, in []uint64) uint64 {
 		v = clamp(v, d)
 	}
 	return wrap(v, 8*d.Size())
+}
+
+// packed is cvt.pack.
+func packed(j *job, in []uint64) uint64 {
+	sizes := map[string]int{"u16": 16, "s16": 16, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "u2": 2, "s2": 2}
+	for _, m := range j.Mods {
+		bits := sizes[m]
+		if bits == 0 {
+			continue
+		}
+		lo, hi := int64(0), int64(1)<<bits-1
+		if m[0] == 's' {
+			lo, hi = -(hi+1)/2, hi/2
+		}
+		limited := func(x uint64) []int {
+			return digits(uint64(min(max(signedInt(x, 32).Int64(), lo), hi)), bits)
+		}
+		d := append(limited(in[1]), limited(in[0])...)
+		if bits < 16 {
+			d = append(d, digits(in[2], 32-2*bits)...)
+		}
+		return number(d)
+	}
+	panic("BUG: no oracle for " + j.Text)
 }
 
 // integral rounds a magnitude to a whole number.

@@ -1,0 +1,99 @@
+package isa
+
+import "math"
+
+// tiny is a floating-point format of at most 8 bits, of which two are packed.
+type tiny struct {
+	mant, exp uint
+	width     uint   // bits that one takes among the packed ones
+	max       uint64 // the largest number
+	inf       bool   // has infinities
+	nan       uint64 // 0 where there is none
+}
+
+// tinies are the formats, by the type of two (PTX ISA, "Packed Data Types" and "Alternate Floating-Point Data Formats").
+var tinies = map[Type]*tiny{
+	E4M3x2: {mant: 3, exp: 4, width: 8, max: 0x7e, nan: 0x7f},
+	E5M2x2: {mant: 2, exp: 5, width: 8, max: 0x7b, nan: 0x7f, inf: true},
+	E2M3x2: {mant: 3, exp: 2, width: 8, max: 0x1f},
+	E3M2x2: {mant: 2, exp: 3, width: 8, max: 0x1f},
+	E2M1x2: {mant: 1, exp: 2, width: 4, max: 0x7},
+}
+
+func (f *tiny) bias() int    { return 1<<(f.exp-1) - 1 }
+func (f *tiny) sign() uint64 { return 1 << (f.mant + f.exp) }
+
+// value is the number as a float64.
+func (f *tiny) value(x uint64) float64 {
+	mag := x & (f.sign() - 1)
+	v := math.NaN()
+	switch e := int(mag >> f.mant); {
+	case mag <= f.max && e == 0:
+		v = math.Ldexp(float64(mag), 1-f.bias()-int(f.mant))
+	case mag <= f.max:
+		v = math.Ldexp(float64(mag&(1<<f.mant-1)|1<<f.mant), e-f.bias()-int(f.mant))
+	case f.inf && mag == f.max+1:
+		v = math.Inf(1)
+	}
+	if x&f.sign() != 0 {
+		return -v
+	}
+	return v
+}
+
+// round brings a number to the format: to nearest, what is too large to the largest number, NaN to NaN or, where there is
+// none, to the largest number too.
+func (f *tiny) round(v float64) uint64 {
+	if v != v {
+		return max(f.nan, f.max)
+	}
+	mag, least := math.Abs(v), 1-f.bias()
+	r := f.max
+	if !math.IsInf(v, 0) {
+		e := least
+		if mag > 0 {
+			e = max(math.Ilogb(mag), least)
+		}
+		q := math.RoundToEven(math.Ldexp(mag, int(f.mant)-e))
+		r = min(uint64(e-least)<<f.mant+uint64(min(q, 1<<20)), f.max)
+	}
+	if math.Signbit(v) {
+		r |= f.sign()
+	}
+	return r
+}
+
+// bindCvtTiny binds the conversions to two numbers of a tiny format: of two f32, the first to the upper place, or of the
+// halves of a packed operand.
+func bindCvtTiny(in *Inst) {
+	f, g, relu := tinies[in.Type], formatOf(in.Type2), in.Has("relu")
+	one := func(x uint64) uint64 {
+		v := g.value(x)
+		if relu && math.Signbit(v) {
+			return f.round(math.Max(v, 0)) // NaN stays
+		}
+		return f.round(v)
+	}
+	if in.Type2 == F32 {
+		in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]&0xffffffff)<<f.width | one(a.S[1]&0xffffffff) }
+		return
+	}
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>16&0xffff)<<f.width | one(a.S[0]&0xffff) }
+}
+
+// bindCvtFromTiny binds the conversions of two numbers of a tiny format to a packed pair; all are exact.
+func bindCvtFromTiny(in *Inst) {
+	d, relu, satfinite := formatOf(in.Type), in.Has("relu"), in.Has("satfinite")
+	width, value := uint(8), func(x uint64) float64 { // ue8m0: an exponent alone
+		if x == 0xff {
+			return math.NaN()
+		}
+		return math.Ldexp(1, int(x)-127)
+	}
+	if f := tinies[in.Type2]; f != nil {
+		width, value = f.width, f.value
+	}
+	mask := uint64(1)<<width - 1
+	one := func(x uint64) uint64 { return d.narrow(d.round(value(x&mask), RN), relu, satfinite) }
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = one(a.S[0]>>width)<<16 | one(a.S[0]) }
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"math/big"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// code is a format so small that all its numbers can be listed.
+type code struct {
+	bits, mant, bias int
+	list             []*big.Rat // the numbers that are not negative, by code
+	nan              uint64     // what NaN becomes
+	infinite         bool       // the code behind the numbers is infinity
+}
+
+func newCode(bits, mant, bias, count int, nan uint64) code {
+	c := code{bits: bits, mant: mant, bias: bias, nan: nan}
+	for x := range count {
+		e, m := x>>mant, x%(1<<mant)
+		if e == 0 {
+			e = 1
+		} else {
+			m += 1 << mant
+		}
+		c.list = append(c.list, new(big.Rat).Mul(big.NewRat(int64(m), 1), pow2(e-bias-mant)))
+	}
+	return c
+}
+
+// codeOf describes the elements of a type of two tiny numbers; ok is false for other types.
+func codeOf(t isa.Type) (c code, ok bool) {
+	switch t {
+	case isa.E4M3x2: // 1111.111 is NaN
+		return newCode(8, 3, 7, 127, 0x7f), true
+	case isa.E5M2x2: // as in IEEE 754
+		c = newCode(8, 2, 15, 124, 0x7f)
+		c.infinite = true
+		return c, true
+	case isa.E2M3x2:
+		return newCode(6, 3, 1, 32, 31), true
+	case isa.E3M2x2:
+		return newCode(6, 2, 3, 32, 31), true
+	case isa.E2M1x2:
+		return newCode(4, 1, 1, 8, 7), true
+	case isa.UE8M0x2:
+		for x := range 255 {
+			c.list = append(c.list, pow2(x-127))
+		}
+		c.bits = 9 // no sign
+		return c, true
+	}
+	return c, false
+}
+
+// place is the bits that one number takes among two.
+func (c code) place() int {
+	if c.bits == 4 {
+		return 4
+	}
+	return 8
+}
+
+// encode gives the nearest number: of two the one with an even code.
+func (c code) encode(n num) uint64 {
+	best := uint64(len(c.list) - 1)
+	switch {
+	case n.nan:
+		return c.nan
+	case n.inf:
+	default:
+		var least *big.Rat
+		for x, v := range c.list {
+			d := new(big.Rat).Abs(new(big.Rat).Sub(v, n.r))
+			if least == nil || d.Cmp(least) < 0 || d.Cmp(least) == 0 && x%2 == 0 {
+				best, least = uint64(x), d
+			}
+		}
+	}
+	if n.neg {
+		best |= 1 << (c.bits - 1)
+	}
+	return best
+}
+
+func (c code) decode(x uint64) num {
+	n := num{neg: x>>(c.bits-1)&1 == 1}
+	x &= 1<<(c.bits-1) - 1
+	switch {
+	case int(x) < len(c.list):
+		n.r = c.list[x]
+	case c.infinite && int(x) == len(c.list):
+		n.inf = true
+	default:
+		n.nan = true
+	}
+	return n
+}
+
+// toTiny converts two f32, or the halves of a packed operand.
+func toTiny(j *job, in []uint64, c code) uint64 {
+	f := formOf(j.Inst().Type2)
+	hi, lo := in[0]>>16, in[0]&0xffff
+	if len(in) == 2 {
+		hi, lo = in[0], in[1]
+	}
+	one := func(x uint64) uint64 {
+		n := f.decode(x)
+		if j.Has("relu") && n.neg && !n.nan {
+			return 0
+		}
+		return c.encode(n)
+	}
+	return one(hi)<<c.place() | one(lo)
+}
+
+// fromTiny converts two tiny numbers to the halves of a packed result.
+func fromTiny(j *job, in uint64, c code) uint64 {
+	f := formOf(j.typ)
+	one := func(x uint64) uint64 {
+		n := c.decode(x & (1<<c.place() - 1))
+		return after(j, f, f.finish(n, "rn"), false)
+	}
+	return one(in>>c.place())<<16 | one(in)
+}
