@@ -43,8 +43,8 @@ type Detector struct {
 	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
 	cellsOnly bool
 	manyLanes int // see there
+	tallied   [warpsTallied]*talliedLines
 	linger    int // how many launches have notes after their end: manyLingers, or less to test what is done then
-	tallied   talliedLines
 
 	pairs      []pairHit // of the operation being judged
 	hits       uint64    // calls of hit

@@ -10,6 +10,7 @@ type notebook struct {
 	// Of lines of shared memory with tallies; numbers of these have tallyBit.
 	tallies arena[tally]
 	rows    arena[tallyRow]
+	dropped uint64      // tallies
 	rolls   arena[roll] // of lines of global memory with rolls; numbers have rollBit
 	ones    uint32      // maxOneDeed, or less to test what else is done
 	// fetched makes the compiler keep what fetch reads.

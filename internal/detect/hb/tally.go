@@ -32,22 +32,24 @@ type tallyRow [lineCells]uint32
 // manyLanes is of how many lanes an access is at least that makes a tally.
 const manyLanes = 8
 
-// tallied is a line during an access.
+// tallied is a line for a deed.
 type tallied struct {
-	access uint64 // its number
-	line   uint64 // number of the line
-	tally  *tally
-	row    *tallyRow
-	code   uint16 // tally.last of lane 0
+	line  uint64 // number of the line, plus one; 0: none
+	tally *tally
+	row   *tallyRow
+	code  uint16 // tally.last of lane 0
 }
 
-// talliedLines are those of the access, each in the place that its number modulo their count gives.
+// talliedLines are lines that a deed was noted in, each in the place that its number modulo their count gives, as long as
+// no tally is dropped. (They could not be found in a stage after the block's next, for a deed is of one epoch.)
 type talliedLines struct {
-	access uint64
-	of     [32]tallied
-	page   *page // of the line looked for last, nil before the first
-	number uint64
+	this    uint32 // as note.deed
+	dropped uint64 // notebook.dropped
+	of      [32]tallied
 }
+
+// warpsTallied is of how many warps talliedLines are kept.
+const warpsTallied = 16
 
 // tally performs the access of a class that tallies note, lane by lane, and gives the lanes for which notes do it.
 func (d *Detector) tally(b *event.Batch, e *event.Event, w *warp, met *handing) (rest uint32) {
@@ -66,14 +68,12 @@ func (d *Detector) tally(b *event.Batch, e *event.Event, w *warp, met *handing) 
 			addrs[i] = b.AddrOf(e, bits.TrailingZeros32(m))
 		}
 	}
-	lines := &d.tallied
-	lines.access++
-	lines.page = nil
+	lines := d.talliedBy(e.Warp, this)
 	var was [32]uint16 // tally.last
 	rest = e.Mask
 	for i, addr := range addrs {
 		t := &lines.of[addr/lineBytes%uint64(len(lines.of))]
-		if (t.line != addr/lineBytes || t.access != lines.access) && !d.tallyOf(t, addr, this) || addr%cellBytes != 0 {
+		if t.line != addr/lineBytes+1 && !d.tallyOf(t, addr, this) || addr%cellBytes != 0 {
 			break
 		}
 		lane := bits.TrailingZeros32(rest)
@@ -88,6 +88,19 @@ func (d *Detector) tally(b *event.Batch, e *event.Event, w *warp, met *handing) 
 	}
 	d.noteLocks(b, e, w, e.Mask&^rest)
 	return rest
+}
+
+// talliedBy gives the lines of a warp's deed.
+func (d *Detector) talliedBy(warp, this uint32) *talliedLines {
+	k := &d.mem.notebook
+	at := &d.tallied[warp%warpsTallied]
+	if *at == nil {
+		*at = new(talliedLines)
+	}
+	if x := *at; x.this != this || x.dropped != k.dropped {
+		*x = talliedLines{this: this, dropped: k.dropped}
+	}
+	return *at
 }
 
 // lastMet notes the hand-over that the last of lanes saw of those that did. The lanes counted at addrs, where others of tallies
@@ -112,25 +125,18 @@ func (d *Detector) lastMet(e *event.Event, addrs []uint64, was *[32]uint16, lane
 func (d *Detector) tallyOf(t *tallied, addr uint64, this uint32) bool {
 	a := &d.act
 	k := &d.mem.notebook
-	lines := &d.tallied
-	if lines.page == nil || lines.number != addr/pageBytes {
-		lines.page, lines.number = a.page(addr), addr/pageBytes
-	}
-	p, i := lines.page, addr%pageBytes/lineBytes
-	switch id := p.notes[i]; {
-	case p.valued():
-		return false
+	p, i := a.page(addr), addr%pageBytes/lineBytes
+	id := p.notes[i]
+	switch {
 	case id&tallyBit != 0:
-		t.tally = k.tallies.at(id &^ tallyBit)
-	case id != 0 || bits.OnesCount32(a.e.Mask) < d.manyLanes || d.cellsOnly || p.expanded(i) != nil || p.marks[i].form != 0:
+	case id != 0 || p.valued() || bits.OnesCount32(a.e.Mask) < d.manyLanes || d.cellsOnly || p.expanded(i) != nil || p.marks[i].form != 0:
 		return false
 	default:
 		d.beginPage(p)
-		id = k.tallies.add()
-		p.notes[i] = id | tallyBit
-		t.tally = k.tallies.at(id)
+		id = k.tallies.add() | tallyBit
+		p.notes[i] = id
 	}
-	x := t.tally
+	x := k.tallies.at(id &^ tallyBit)
 	at := 0
 	for at < x.n && x.deeds[at] != this && (x.warps[at] != a.warp || !k.same(x.deeds[at], this)) {
 		at++
@@ -143,8 +149,7 @@ func (d *Detector) tallyOf(t *tallied, addr uint64, this uint32) bool {
 		x.deeds[at], x.warps[at], x.rows[at] = this, a.warp, k.rows.add()
 		x.n++
 	}
-	t.access, t.line = lines.access, addr/lineBytes
-	t.row, t.code = k.rows.at(x.rows[at]), uint16(at)<<5+1
+	*t = tallied{addr/lineBytes + 1, x, k.rows.at(x.rows[at]), uint16(at)<<5 + 1}
 	return true
 }
 
@@ -184,6 +189,7 @@ func (t *notebook) dropTally(p *page, i uint64) {
 		t.rows.drop(row)
 	}
 	t.tallies.drop(id)
+	t.dropped++
 	p.notes[i] = 0
 }
 
