@@ -76,7 +76,8 @@ type unit struct {
 	files   map[int]string
 	strings *debugStrings
 	alias   []*ptx.Alias
-	legacy  bool // of the first versions: see legacyModifiers
+	legacy  bool              // of the first versions: see legacyModifiers
+	outside map[string]string // names at module level that belong to each thread, to their space
 }
 
 // symbol is a name at module level. Where it has linkage, the symbols of all modules with the name share their target.
@@ -105,7 +106,7 @@ func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
 
 // collect gathers the names of a module.
 func (l *linker) collect(m *ptx.Module) *unit {
-	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m)}
+	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m), outside: map[string]string{}}
 	var sections []*ptx.Section
 	for _, d := range m.Decls {
 		switch d := d.(type) {
@@ -162,11 +163,8 @@ func (l *linker) declareFunc(u *unit, d *ptx.Func) {
 func (l *linker) declareVar(u *unit, d *ptx.Var, n *ptx.VarName) {
 	switch d.Space {
 	case "global", "const", "shared":
-	case "reg", "sreg":
-		l.errorf(u, d.Pos, "registers at module level are not supported: %s", n.Name)
-		return
-	case "local", "param":
-		l.errorf(u, d.Pos, ".%s variables at module level are not supported: %s", d.Space, n.Name)
+	case "reg", "sreg", "local", "param":
+		u.outside[n.Name] = d.Space // PTX 1.x has them; whoever uses one is refused
 		return
 	default:
 		return // .tex and the like: using one is an unknown name

@@ -57,3 +57,24 @@ func TestConstantBanks(t *testing.T) {
 		t.Errorf("%v %+v", f.Err, f.Insts)
 	}
 }
+
+// TestOutside: a module may declare what belongs to each thread; a kernel that uses it is refused, others are not.
+func TestOutside(t *testing.T) {
+	m := decode(t, `
+.reg .u32 counter;
+.local .b32 mine[4];
+.entry bad() { .reg .u32 r; mov.u32 counter, 1; ld.local.u32 r, [mine]; ret; }
+.entry good() { ret; }`)
+	if err := m.Check(m.ByName["good"]); err != nil {
+		t.Error(err)
+	}
+	err := m.Check(m.ByName["bad"])
+	for _, want := range []string{
+		"counter is not a declared register: .reg variables at module level are not supported",
+		"unknown name mine: .local variables at module level are not supported",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

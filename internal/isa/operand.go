@@ -179,7 +179,7 @@ func (b *body) result(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 	regs, ok := b.registerOperand(o)
 	if !ok {
-		b.errorf(o.Pos, "%s is not a declared register", describe(o))
+		b.errorf(o.Pos, "%s is not a declared register%s", describe(o), b.nearName(o.Name))
 		return
 	}
 	if !b.fits(in, s, o, regs) {
@@ -395,8 +395,11 @@ func varAddress(v *Var, o *ptx.Operand) Operand {
 	return a
 }
 
-// nearName suggests a special register for a misspelt one.
+// nearName suggests a special register for a misspelt one, and tells of names that stand where they are not supported.
 func (b *body) nearName(name string) string {
+	if space := b.u.outside[name]; space != "" {
+		return ": ." + space + " variables at module level are not supported"
+	}
 	if name == "" || name[0] != '%' {
 		return ""
 	}
