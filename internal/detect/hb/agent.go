@@ -116,7 +116,10 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	for at := h.Addr; at < end; {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.page(at)
-		d.coolEnded(p)
+		if h.Kind != event.HostRead || !d.notesBefore(p, a.agent.knows) {
+			d.coolEnded(p)
+			d.denoteSpan(p, p.addr, p.addr+pageBytes)
+		}
 		d.judgeHost(p, at, next)
 		first, n, ok := p.sharedCold()
 		ok = ok && next-at == pageBytes
@@ -134,10 +137,14 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	d.settle()
 }
 
-// judgeHost judges an access of the host side to the part of a page.
+// judgeHost judges an access of the host side to the part of a page, which happens after all that is noted there.
 func (d *Detector) judgeHost(p *page, addr, end uint64) {
 	d.checkCold(p, addr, end)
-	d.expandAll(p)
+	for i := range p.notes {
+		if p.notes[i] == 0 {
+			d.expand(p, uint64(i))
+		}
+	}
 	for i := 0; i < pageLines && p.lines != nil; i++ {
 		ln := p.lines[i]
 		if ln == nil {

@@ -40,7 +40,9 @@ func TestManyLaunches(t *testing.T) {
 		t.Errorf("%d classes kept", n)
 	}
 	entries := 0
-	d.expandAll(d.mem.find(heap))
+	for i := range uint64(pageLines) {
+		d.expand(d.mem.find(heap), i)
+	}
 	for _, l := range d.mem.find(heap).lines {
 		if l == nil {
 			continue

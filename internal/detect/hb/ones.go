@@ -139,12 +139,12 @@ func (d *Detector) listAtomic(p *page, c *noteCell, addr uint64, one noteCell, m
 	if seen == 0 && p.stale { // the value may be one that memory had before the notes
 		return false
 	}
-	if mine < 0 && !a.class.side.Write {
-		mine = d.repeated(list[:n], one)
+	if mine < 0 && n == len(list) && !a.class.side.Write {
+		mine = d.repeated(list, one)
 	}
 	if mine < 0 {
 		if mine = n; n == len(list) {
-			if p.stale && p.locs == nil && n != 1<<minOnes {
+			if n != 1<<minOnes && p.stale && p.locs == nil {
 				n = d.thin(list, one)
 				mine = n
 			}

@@ -203,13 +203,6 @@ func (d *Detector) expand(p *page, i uint64) {
 	}
 }
 
-// expandAll expands all lines of a page.
-func (d *Detector) expandAll(p *page) {
-	for i := range p.marks {
-		d.expand(p, uint64(i))
-	}
-}
-
 // unpack makes the entries that x stands for.
 func (d *Detector) unpack(l *line, x *pack) {
 	k := &d.classes[x.head>>headShift]

@@ -2,8 +2,10 @@ package hb
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/prefetch"
 )
 
 // spot is where the access of a lane is noted: a cell of page, nil where it must be done in another way.
@@ -12,9 +14,9 @@ type spot struct {
 	cell *noteCell
 }
 
-// locate gives the spots of the lanes of a scattered access of words of global memory, the lowest lane first, and reads what is
-// there. One after the other, each lane would wait for memory that its page, its notes and their list are in; so they wait together.
-// It says false for other accesses.
+// locate gives the spots of the lanes of a scattered access of words of global memory, the lowest lane first. One after the other, each
+// lane would wait for the memory that its page, its notes and their list are in; so all are asked for together. It says
+// false for other accesses.
 func (d *Detector) locate(b *event.Batch, e *event.Event, at *[32]spot) bool {
 	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global || e.Size != cellBytes || d.cellsOnly {
 		d.fetch(b, e)
@@ -24,36 +26,51 @@ func (d *Detector) locate(b *event.Batch, e *event.Event, at *[32]spot) bool {
 	t := &s.notebook
 	id := e.Launch
 	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	var ask [prefetch.Most]unsafe.Pointer
+	var in dir
+	key := ^uint64(0) // of in
+	for k, addr := range addrs {
+		n := addr / pageBytes
+		if n/dirPages != key {
+			s.find(addr)
+			if r := &s.recent[n/dirPages%uint64(len(s.recent))]; r.key == n/dirPages {
+				in, key = r.dir, r.key
+			} else {
+				in, key = dir{}, ^uint64(0)
+			}
+		}
+		p := in.at(n % dirPages)
+		at[k&31].page, ask[k&31] = p, unsafe.Pointer(p)
+	}
+	prefetch.Lines(&ask, len(addrs))
 	sum := uint32(0)
 	for k, addr := range addrs {
 		x := &at[k&31]
-		p := s.find(addr)
-		open := p != nil && p.open && p.noter == id
-		if !open {
-			p = d.act.page(addr)
-		}
-		i := addr % pageBytes / lineBytes
-		ready := open && p.notes[i]-1 < rollBit-1
-		if l := p.expanded(i); addr%cellBytes != 0 || !ready && (l != nil && l.user == id || d.notesFor(p, i) == nil) {
-			x.cell = nil
-			sum += d.fetchCell(p, addr)
-			continue
+		p, i := x.page, addr%pageBytes/lineBytes
+		if p == nil || !p.open || p.noter != id || p.notes[i]-1 >= rollBit-1 || addr%cellBytes != 0 {
+			if p = d.act.page(addr); addr%cellBytes != 0 || p.accessed(i, id) || d.notesFor(p, i) == nil {
+				x.cell, ask[k&31] = nil, nil
+				sum += d.fetchCell(p, addr)
+				continue
+			}
 		}
 		n := p.notes[i]
 		x.page, x.cell = p, &t.lines.blocks[n/arenaBlock][n%arenaBlock][addr%lineBytes/cellBytes]
-		sum += uint32(*x.cell)
+		ask[k&31] = unsafe.Pointer(x.cell)
 	}
+	prefetch.Lines(&ask, len(addrs))
 	for k := range addrs {
 		c := at[k&31].cell
-		if c == nil || *c&manyNotes == 0 {
-			continue
-		}
-		if *c&onesList != 0 {
-			sum += uint32(t.list(*c)[0])
-		} else {
-			sum += t.chunk(*c)[0].deed
+		switch {
+		case c == nil || *c&manyNotes == 0:
+			ask[k&31] = nil
+		case *c&onesList != 0:
+			ask[k&31] = unsafe.Pointer(&t.list(*c)[0])
+		default:
+			ask[k&31] = unsafe.Pointer(&t.chunk(*c)[0])
 		}
 	}
+	prefetch.Lines(&ask, len(addrs))
 	t.fetched = sum
 	return true
 }
@@ -134,12 +151,16 @@ func (d *Detector) noteAtomics(b *event.Batch, e *event.Event, w *warp, met *han
 		return e.Mask
 	}
 	a.view = &w.same
+	first := d.mem.notebook.one(d.deedOf()<<deedShift|a.class.notes&noteKind, false, 0)
 	k := 0
 	for m := e.Mask; m != 0; m &= m - 1 {
 		x := &at[k&31]
 		addr := b.Addrs[int(e.Side)+k]
 		k++
 		a.lanes, a.lane = m&-m, bits.TrailingZeros32(m)
+		if x.cell != nil && first != 0 && x.cell.ones() && d.listAtomic(x.page, x.cell, addr, first+noteCell(a.lane), met) {
+			continue
+		}
 		if x.cell == nil || !d.noteAtomic(x.page, x.cell, addr, met) {
 			return m
 		}

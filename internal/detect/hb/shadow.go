@@ -68,20 +68,21 @@ type line struct {
 
 // page shadows 1024 bytes of global memory or of a shared window.
 type page struct {
+	// What scattered accesses look at stands together.
+	noter  uint32            // the launch that notes are of
+	open   bool              // noter may add notes to lines with notes, as notesFor has found out
+	stale  bool              // there may be notes of older launches, see stale.go
+	shares bool              // cold is other pages' too
+	notes  [pageLines]uint32 // those of lines
 	user   uint32            // the launch that touched the page last
 	warmed uint32            // the launch for which every cold access is known to be ordered before all of it
-	noter  uint32            // the launch that notes are of
+	gen    uint32            // of the window, when lines were last cleared
 	base   uint32            // a warp, to which the threads of cold are relative
-	notes  [pageLines]uint32 // those of lines
 	cold   []cold
 	marks  [pageLines]mark         // what is kept of packed lines
 	lines  *[pageLines]*line       // those with cells
 	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
 	quiets []quiet
-	gen    uint32 // of the window, when lines were last cleared
-	shares bool   // cold is other pages' too
-	open   bool   // noter may add notes to lines with notes, as notesFor has found out
-	stale  bool   // there may be notes of older launches, see stale.go
 	addr   uint64
 }
 
@@ -211,6 +212,12 @@ func (p *page) expanded(i uint64) *line {
 		return nil
 	}
 	return p.lines[i]
+}
+
+// accessed says that a launch accessed line i of a page, which has cells.
+func (p *page) accessed(i uint64, launch uint32) bool {
+	l := p.expanded(i)
+	return l != nil && l.user == launch
 }
 
 // line gives line i of a page, made when there is none.

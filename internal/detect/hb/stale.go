@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
 )
 
 // Notes stay when their launch ends, for most programs go on with the same words: the next launch adds its own where the older
@@ -37,11 +39,17 @@ func (d *Detector) inherit(p *page, blk *block) {
 	o := d.launches[p.noter]
 	switch {
 	case o.end == 0 || o.published:
-	case over(o, blk.start):
+	case d.notesBefore(p, blk.start):
 		p.noter, p.open, p.stale = blk.info.ID, false, true
 	default:
 		d.coolNotes(p, 0)
 	}
+}
+
+// notesBefore says that the notes of a page are of launches that have ended and f includes.
+func (d *Detector) notesBefore(p *page, f *clock.Foreign) bool {
+	o := d.launches[p.noter]
+	return o != nil && !o.published && over(o, f)
 }
 
 // coolStale makes cold accesses of the stale notes of a page.
