@@ -38,6 +38,7 @@ type Row struct {
 	Event event.Kind // the event it makes, None for most
 	Forms []Form     // the accepted spellings, in the manual's notation
 	Carry bool       // reads the condition code: addc, subc, madc
+	Stack bool       // has to do with the stack of the function: see stackRows
 	Note  string     // what the manual leaves open and how it is filled here; "" for nothing to say
 	// Bind chooses the implementation for the modifiers in the instruction: it sets Inst.Eval (Pure and Special),
 	// Inst.RMW (Atomic) or Inst.Lanes (Warp). nil for the classes the engine executes itself.

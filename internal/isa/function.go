@@ -22,6 +22,9 @@ type body struct {
 	jumps  []jump
 	spills map[string]*Spill
 	named  map[string]int // offset of each formal parameter in the frame
+	// taken and area are the stack of the function: see stackRows.
+	taken Operand
+	area  int
 	// selected is the selector of the result of the instruction at hand.
 	selected uint64
 }
@@ -80,6 +83,7 @@ func (l *linker) function(f *Func) {
 	b.open(f.Decl.Body)
 	b.formals(f.Decl.Params, f.Sig.Params)
 	b.formals(f.Decl.Rets, f.Sig.Rets)
+	b.stack()
 	b.statements(f.Decl.Body)
 	b.end()
 	f.LocalFrame = alignUp(f.LocalFrame, 16)

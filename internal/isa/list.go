@@ -111,6 +111,10 @@ func (f *form) spellingOf(chosen []string) Spelling {
 			s.Src = append(s.Src, U32)
 		}
 	}
+	if f.row.Stack {
+		stack := map[string][2][]Type{"stacksave": {nil, {U64}}, "stackrestore": {{U64}, nil}, "alloca": {{U64}, {U64, U64}}}[f.row.Op]
+		s.Dst, s.Src = append(s.Dst, stack[0]...), append(s.Src, stack[1]...)
+	}
 	if sp.ops[0].selects() || sp.proto.CarryIn {
 		s.Src = append(s.Src, U32)
 	}

@@ -51,6 +51,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if len(specs) > 0 && specs[0].selects() {
 		in.Src = append(in.Src, Operand{Kind: Imm, Imm: b.selected})
 	}
+	if in.Row.Stack {
+		b.stackOperands(in)
+	}
 	if in.CarryIn {
 		in.Src = append(in.Src, b.carry())
 	}

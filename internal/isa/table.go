@@ -81,7 +81,7 @@ type table struct {
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
 	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
-		memoryRows, controlRows, syncRows, warpRows, miscRows} {
+		memoryRows, controlRows, syncRows, warpRows, stackRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}
 	for _, r := range t.rows {

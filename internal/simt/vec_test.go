@@ -44,7 +44,7 @@ func TestWarp(t *testing.T) {
 		{"FaultingLanes", TestFaultingLanes},
 		{"UseAfterFree", TestUseAfterFree},
 		{"VectorsAndBytes", TestVectorsAndBytes},
-		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
+		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"Stack", TestStack}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
 		{"Overwritten", TestOverwritten},
 		{"Atomics", TestAtomics},
 		{"FailedCompareAndSwap", TestFailedCompareAndSwap},

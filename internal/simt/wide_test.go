@@ -1,6 +1,9 @@
 package simt
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // wants compares the words of a buffer.
 func wants(t *testing.T, g *rig, out uint64, want ...uint32) {
@@ -167,4 +170,50 @@ func TestPackedConversions(t *testing.T) {
 	out := g.buffer(7)
 	g.mustRun(launch{block: 1, out: out})
 	wants(t, g, out, 0xffff7fff, 0x1234ff7f, 0x0012340f, 0x3cfe, 0x3e00df00, 0x3fc00000, 0x3e00c600)
+}
+
+// TestStack allocates local memory of a size that is known late, in a kernel and in a function that it calls, and gives it
+// back in a loop that would use more than there is.
+func TestStack(t *testing.T) {
+	src := strings.Replace(kernel(`
+	mov.u64 %rd1, 12;
+	alloca.u64 %rd2, %rd1;
+	add.u32 %r1, %ln, 5;
+	st.local.u32 [%rd2+8], %r1;
+	alloca.u64 %rd3, 4, 64;
+	st.local.u32 [%rd3], 7;
+	cvta.local.u64 %rd4, %rd2;
+	ld.u32 %r2, [%rd4+8];
+	ld.local.u32 %r3, [%rd3];
+	mad.lo.u32 %r4, %r2, 100, %r3;
+	mov.u32 %r5, 0;
+AGAIN:	stacksave.u64 %rd5;
+	alloca.u64 %rd6, 4096;
+	st.local.u32 [%rd6+4092], %r5;
+	stackrestore.u64 %rd5;
+	add.u32 %r5, %r5, 1;
+	setp.lt.u32 %p1, %r5, 100;
+	@%p1 bra AGAIN;
+	{ .reg .b32 %x; call (%x), sum, (%r5); add.u32 %r4, %r4, %x; call (%x), sum, (%r5); sub.u32 %r4, %r4, %x; }
+	and.b64 %rd3, %rd3, 63;
+	cvt.u32.u64 %r6, %rd3;
+	add.u32 %r4, %r4, %r6;
+	st.global.u32 [%mine], %r4;`), ".visible .entry", `
+.func (.reg .b32 r) sum(.reg .b32 n) {
+	.reg .b32 %a; .reg .b64 %p, %q;
+	cvt.u64.u32 %p, n;
+	alloca.u64 %q, %p;
+	st.local.u32 [%q+96], n;
+	ld.local.u32 r, [%q+96];
+	ret;
+}
+.visible .entry`, 1)
+	g := newRig(t, src)
+	out := g.buffer(32)
+	g.mustRun(launch{block: 32, out: out})
+	for i, w := range g.words(out, 32) {
+		if want := uint32(i+5)*100 + 7; w != want {
+			t.Errorf("lane %d has %d, want %d", i, w, want)
+		}
+	}
 }

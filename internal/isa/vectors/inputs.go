@@ -30,6 +30,8 @@ func inputs(j *job) [][]uint64 {
 		return few(types, rnd, 12)
 	case "cvt":
 		return conversions(j, types, rnd)
+	case "alloca":
+		return allocations()
 	case "cvta", "isspacep":
 		return addresses(types[0])
 	case "bfe", "bfi", "szext", "bmsk", "fns", "shl", "shr", "shf", "prmt":
@@ -307,6 +309,12 @@ func addresses(t isa.Type) [][]uint64 {
 		return [][]uint64{{0}, {0x10}, {0x00400000}, {0xfd000010}, {0xfe000020}, {0xff000030}, {0xffffffff}}
 	}
 	return [][]uint64{{0}, {0x10}, {0x200000001234}, {0x0100000000000040}, {0x0200000000000080}, {0x03000000000000c0}, {0x0400000000000001}}
+}
+
+// allocations gives sizes, alignments, bytes taken and beginnings of the stack.
+func allocations() [][]uint64 {
+	return [][]uint64{{8, 0, 0, 16}, {1, 0, 3, 16}, {4, 4, 5, 32}, {5, 16, 1, 48}, {0, 0, 8, 0}, {16384, 1, 0, 64}, {16385, 1, 0, 64},
+		{16380, 8, 1, 0}, {16376, 8, 1, 0}, {4, 64, 0, 16}, {0xffffffff, 0, 0, 0}, {8, 0, 16380, 0}}
 }
 
 // positions gives values with shifts and widths in and out of range.

@@ -127,6 +127,8 @@ func oracle(j *job, in []uint64) []uint64 {
 		return floating(j, in)
 	case "Comparison and Selection":
 		return comparing(j, in)
+	case "Stack Manipulation":
+		return stack(j, in)
 	case "Logic and Shift":
 		return logic(j, in)
 	case "Data Movement":

@@ -154,6 +154,25 @@ func moving(j *job, in []uint64) []uint64 {
 	return []uint64{convert(j, in)}
 }
 
+// stack computes the stack instructions; alloca is limited to 16 KiB.
+func stack(j *job, in []uint64) []uint64 {
+	if j.op != "alloca" {
+		return []uint64{wrap(new(big.Int).SetUint64(in[0]), 8*j.typ.Size())}
+	}
+	align := in[1]
+	if align == 0 {
+		align = 8
+	}
+	at := in[3] + in[2]
+	for at%align != 0 {
+		at++
+	}
+	if at+in[0]-in[3] > 16384 {
+		return []uint64{1 << 31, in[2]}
+	}
+	return []uint64{at, at + in[0] - in[3]}
+}
+
 // windows are the bases of the generic address windows; the others begin at 0.
 var windows = map[string]uint64{"shared": 1 << 56, "local": 2 << 56, "param": 3 << 56}
 
