@@ -79,7 +79,7 @@
 // the next write tells what it overwrites (event.Batch.OldOf).
 //
 // Weak accesses of shared memory are put off until the block's threads all meet at a barrier: where each warp did what warps did
-// between two such barriers before, and nothing raced then, nothing does now (stage.go).
+// between two such barriers before, and nothing raced then, nothing does now (stage.go). A series (event.Again) is one step of that.
 //
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
