@@ -2,7 +2,6 @@ package hb
 
 import (
 	"math/bits"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -13,14 +12,18 @@ import (
 type barrier struct{ arrivals []arrival }
 
 type arrival struct {
-	warp, lanes uint32
-	wait        bool
-	// The views of the lanes then: one, or each its own.
-	same      view
-	each      *[32]view
-	published passed
-	observed  passed
-	e         event.Event
+	warp, lanes, place uint32
+	wait               bool
+	// then is nil where the warp waits as a whole, so that its views stay what they are, and no fence.sc orders anything.
+	then *arrived
+}
+
+// arrived is what threads knew when they arrived.
+type arrived struct {
+	// Their views: one, or each its own.
+	same                view
+	each                *[32]view
+	published, observed passed
 }
 
 func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
@@ -32,19 +35,27 @@ func (d *Detector) arrive(b *block, wi uint32, e *event.Event) {
 		d.breakStage(b)
 	}
 	w := &b.warps[wi]
-	n := len(bar.arrivals)
-	bar.arrivals = slices.Grow(bar.arrivals, 1)[:n+1]
-	a := &bar.arrivals[n] // made in place: a processor waits long for what is copied as soon as it is written
-	a.warp, a.lanes, a.wait, a.e = wi, e.Mask, e.Flags&event.FlagWait != 0, *e
-	a.same, a.each = w.same, nil
-	if w.each != nil {
-		each := *w.each
-		a.each = &each
+	a := arrival{warp: wi, lanes: e.Mask, place: e.Place, wait: e.Flags&event.FlagWait != 0}
+	if !a.wait || w.live&^e.Mask != 0 || b.ordering {
+		a.then = &arrived{same: w.same}
+		if w.each != nil {
+			each := *w.each
+			a.then.each = &each
+		}
+		a.then.published, a.then.observed = d.carried(b, wi, e.Mask)
 	}
-	a.published, a.observed = d.carried(b, wi, e.Mask)
+	bar.arrivals = append(bar.arrivals, a)
 	if !a.wait {
 		b.next(wi, e.Mask, e)
 	}
+}
+
+// views gives the views that the lanes of an arrival had: one, or each its own.
+func (a *arrival) views(b *block) (same *view, each *[32]view) {
+	if a.then != nil {
+		return &a.then.same, a.then.each
+	}
+	return &b.warps[a.warp].same, b.warps[a.warp].each
 }
 
 // complete orders all arrivals before all waiters.
@@ -79,7 +90,7 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	if full && !b.leftAny {
 		k.block = d.uniform(b.number - 1)
 		for i := range bar.arrivals {
-			d.others(&bar.arrivals[i], &k)
+			d.others(b, &bar.arrivals[i], &k)
 		}
 	} else {
 		k = d.gather(b, bar, waiting)
@@ -87,7 +98,9 @@ func (d *Detector) complete(b *block, e *event.Event) {
 	if b.ordering {
 		for i := range bar.arrivals {
 			a := &bar.arrivals[i]
-			k.published, k.observed = d.joinPassed(k.published, a.published), d.joinPassed(k.observed, a.observed)
+			if a.then != nil {
+				k.published, k.observed = d.joinPassed(k.published, a.then.published), d.joinPassed(k.observed, a.then.observed)
+			}
 			if a.wait {
 				b.warps[a.warp].settled(a.lanes)
 			}
@@ -100,7 +113,7 @@ func (d *Detector) complete(b *block, e *event.Event) {
 		}
 	}
 	if waits {
-		b.logBarrier(bar, full)
+		b.logBarrier(bar, e.Barrier, full)
 	}
 	if full && !b.leftShared {
 		b.shared.gen++
@@ -124,13 +137,14 @@ func (d *Detector) uniform(v uint32) *clock.Block {
 }
 
 // others joins to k what an arrival knows beyond its block.
-func (d *Detector) others(a *arrival, k *know) {
-	if a.each == nil {
-		k.grid, k.beyond = d.join.Join(k.grid, a.same.grid), k.beyond.Join(a.same.beyond)
+func (d *Detector) others(b *block, a *arrival, k *know) {
+	same, each := a.views(b)
+	if each == nil {
+		k.grid, k.beyond = d.join.Join(k.grid, same.grid), k.beyond.Join(same.beyond)
 		return
 	}
 	for m := a.lanes; m != 0; m &= m - 1 {
-		v := &a.each[bits.TrailingZeros32(m)]
+		v := &each[bits.TrailingZeros32(m)]
 		k.grid, k.beyond = d.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 	}
 }
@@ -140,17 +154,18 @@ func (d *Detector) gather(b *block, bar *barrier, waiting []uint32) know {
 	k := know{}
 	for i := range bar.arrivals {
 		a := &bar.arrivals[i]
-		d.others(a, &k)
-		if a.each == nil {
-			k.block = k.block.Join(a.same.block)
+		d.others(b, a, &k)
+		same, each := a.views(b)
+		if each == nil {
+			k.block = k.block.Join(same.block)
 			if !a.wait {
-				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, a.same.clock))
+				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, a.lanes, same.clock))
 			}
 			continue
 		}
 		for m := a.lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
-			v := &a.each[l]
+			v := &each[l]
 			k.block = k.block.Join(v.block)
 			if !a.wait {
 				k.block = k.block.Join((*clock.Block)(nil).With(int(b.wpb), a.warp, 1<<uint(l), v.clock))
@@ -169,7 +184,9 @@ func (d *Detector) gather(b *block, bar *barrier, waiting []uint32) know {
 // nothing and keeps clocks uniform.
 func (w *warp) idle(lanes uint32) uint32 { return lanes | ^(w.live | w.used) }
 
-func (b *block) logBarrier(bar *barrier, full bool) {
+// logBarrier notes that the arrivals at a barrier that wait have gone on from there.
+func (b *block) logBarrier(bar *barrier, id uint8, full bool) {
+	e := event.Event{Kind: event.Arrive, Barrier: id, Flags: event.FlagWait}
 	first := -1
 	for i := range bar.arrivals {
 		a := &bar.arrivals[i]
@@ -179,15 +196,17 @@ func (b *block) logBarrier(bar *barrier, full bool) {
 		if first < 0 {
 			first = i
 		}
-		full = full && a.e.Place == bar.arrivals[first].e.Place
+		full = full && a.place == bar.arrivals[first].place
 	}
 	if full {
-		b.logged().add(b.number, allWarps, 0, &bar.arrivals[first].e)
+		e.Place = bar.arrivals[first].place
+		b.logged().add(b.number, allWarps, 0, &e)
 		return
 	}
 	for i := range bar.arrivals {
 		if a := &bar.arrivals[i]; a.wait {
-			b.logged().add(b.number, a.warp, a.lanes, &a.e)
+			e.Place = a.place
+			b.logged().add(b.number, a.warp, a.lanes, &e)
 		}
 	}
 }
