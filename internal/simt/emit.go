@@ -323,7 +323,8 @@ func (o *emitter) fence(w *warp, in *inst, mask uint32, place uint32) {
 // exit tells that the lanes of mask have finished.
 func (o *emitter) exit(w *warp, mask uint32, place uint32) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.Exit, Warp: w.number, Mask: mask, Place: place})
+		o.next(event.Exit, w, mask, place)
+		o.added()
 	}
 }
 
@@ -339,7 +340,8 @@ func (o *emitter) arrive(w *warp, mask uint32, place uint32, id uint8, flags eve
 // barrierDone tells that barrier id of w's block completed by what the lanes of mask did.
 func (o *emitter) barrierDone(w *warp, mask uint32, place uint32, id uint8) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.BarrierDone, Warp: w.number, Mask: mask, Place: place, Barrier: id})
+		o.next(event.BarrierDone, w, mask, place).Barrier = id
+		o.added()
 	}
 }
 

@@ -204,5 +204,5 @@ func (x *vecMachine) tellAtomic(w *warp, e *effect, place uint32, on, failed uin
 			o.batch.Values = pack(o.batch.Values, &x.before, on)
 		}
 	}
-	o.add(ev)
+	o.added()
 }

@@ -396,14 +396,14 @@ func (x *vecMachine) tell(w *warp, s []uint64, kind event.Kind, flags event.Flag
 			o.batch.Values = append(o.batch.Values, x.olds...)
 		}
 	}
-	o.add(ev)
+	o.added()
 }
 
-// event is the event of the access whose span is at hand, without values.
-func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effect, place uint32, on uint32) event.Event {
+// event appends the event of the access whose span is at hand, without values.
+func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effect, place uint32, on uint32) *event.Event {
 	o, sp := &x.r.out, &x.span
-	ev := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: on,
-		Space: sp.space, Order: e.Order, Scope: e.Scope, Size: uint8(e.width)}
+	ev := o.next(kind, w, on, place)
+	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.width)
 	if e.Vec > 1 {
 		ev.Flags |= event.FlagVector
 		ev.Aux = uint32(e.piece)
@@ -413,7 +413,7 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 		return ev
 	}
 	lanes.Add64S(&x.out, &x.offsets, sp.origin, on)
-	if !fitRows(&ev, o.row, (*[32]uint64)(&x.out)) {
+	if !fitRows(ev, o.row, (*[32]uint64)(&x.out)) {
 		ev.Flags |= event.FlagScattered
 		ev.Side = uint32(len(o.batch.Addrs))
 		o.batch.Addrs = pack(o.batch.Addrs, &x.out, on)
