@@ -55,7 +55,7 @@ func iterations(rng *rand.Rand) *event.Batch {
 			if pick(8*calm) == 0 && e.Order != event.Weak {
 				e.Order, e.Place = event.AcqRel, 7
 			}
-			at := uint64(pick(3)) // of four kinds of kernels three have places of their own in memory
+			at := uint64(pick(3)) // one of three parts of memory, which overlap
 			for m := e.Mask; m != 0; m &= m - 1 {
 				s.Addrs = append(s.Addrs, heap+at*40+uint64(pick(words))*4+uint64(pick(2))*pageBytes)
 			}
