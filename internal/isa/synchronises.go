@@ -1,6 +1,10 @@
 package isa
 
-import "fencepost.dev/fencepost/internal/event"
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // Synchronises says that the code of the function, or of one that it may call, has an atomic operation, a fence, or a load
 // or store that acquires or releases: something besides barriers that could order threads.
@@ -10,6 +14,16 @@ func (f *Func) Synchronises() bool {
 
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.has(func(i *Inst) bool { return i.Op == OpCas }) }
+
+// Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active: what it
+// finds depends on when it looks.
+func (f *Func) Timed() bool {
+	return f.has(func(i *Inst) bool {
+		return i.Row.Op == "activemask" || slices.ContainsFunc(i.Src, func(o Operand) bool {
+			return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi
+		})
+	})
+}
 
 // has says that an instruction of the function, or of one that it may call, is such.
 func (f *Func) has(such func(*Inst) bool) bool {

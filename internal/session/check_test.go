@@ -50,7 +50,7 @@ const kernels = `.version 8.0
 
 .visible .entry spin()
 {
-L:
+L:	.reg .b32 %r<2>; mov.u32 %r1, %clock; // which changes all the time: no deadlock
 	bra L;
 }
 

@@ -318,6 +318,8 @@ func (r *once) launch(l cuda.LaunchReport) {
 		return
 	case errors.Is(l.Err, simt.ErrStopped):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit"+r.where)
+	case errors.Is(l.Err, simt.ErrHostWait):
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)
 	case r.ctx.Err() != nil:
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx)+r.where)
 	default:

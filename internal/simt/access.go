@@ -177,7 +177,7 @@ func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags
 	var kind FaultKind
 	switch space {
 	case event.Global, event.Const:
-		if data, kind = r.global(addr, in.width, flags, place); kind == "" {
+		if data, kind = r.global(addr, in, flags, place); kind == "" {
 			r.acc.addr[lane] = addr
 			if space == event.Global {
 				r.acc.global |= 1 << lane
@@ -232,14 +232,15 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 	return bytes[off : off+n : off+n], ""
 }
 
-// global gives n bytes of global memory at addr.
-func (r *run) global(addr, n uint64, flags event.Flags, place uint32) ([]byte, FaultKind) {
+// global gives the bytes of global memory that in accesses at addr.
+func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
+	n := in.width
 	if e := r.mem.epoch.Load(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
 	}
 	b := r.tlb.block[place%64]
 	if b == nil || !b.covers(addr) {
-		if b = r.mem.lookup(addr); b == nil {
+		if b = r.lookup(addr, in); b == nil {
 			return nil, OutOfBounds
 		}
 		r.tlb.block[place%64] = b

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -243,10 +244,18 @@ func (w *warp) doing(i int) string {
 		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", s.members(), w.missing(s))
 	case s.waits() == waitLanes:
 		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", s.members(), w.missing(s))
-	case w.stalled:
+	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
 	return "runs"
+}
+
+// running gives the lanes that ran last.
+func (w *warp) running() uint32 {
+	if w.vec != nil {
+		return w.vec.groups[w.vec.cur].mask
+	}
+	return w.group
 }
 
 // missing gives the lanes that a warp-level wait lacks.
@@ -289,6 +298,24 @@ func (f *faultLog) reportStuck(r *run) {
 	}
 }
 
+// reportSpin makes the fault of a grid whose threads loop for ever.
+func (f *faultLog) reportSpin(r *run) {
+	var s standSet
+	for _, c := range r.sched.resident {
+		s.addBlock(r, c)
+	}
+	s.list = slices.DeleteFunc(s.list, func(s Stand) bool { return s.Doing == "exited" })
+	list := s.stands()
+	for i := range list {
+		if list[i].Doing == "runs" {
+			list[i].Doing = "loops"
+		}
+	}
+	fault, _ := f.count(r, Deadlock, list[0].Place, false)
+	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and another launch need not run beside this one"
+	fault.Stands = list
+}
+
 // reportStopped makes the fault of a run that was ended from outside.
 func (f *faultLog) reportStopped(r *run, err error) {
 	why := "the run was cancelled"
@@ -297,6 +324,8 @@ func (f *faultLog) reportStopped(r *run, err error) {
 		why = fmt.Sprintf("the step limit of %d warp instructions was reached", r.l.MaxSteps)
 	case errors.Is(err, context.DeadlineExceeded):
 		why = "the time limit was reached"
+	case errors.Is(err, ErrHostWait):
+		why = err.Error()
 	}
 	var s standSet
 	for _, c := range r.sched.resident {

@@ -29,6 +29,10 @@ type machine interface {
 	// argument is argument k, of size bytes at most 8, of a call; result gives the lane the call's result.
 	argument(w *warp, lane int, in *inst, k int, size uint64) uint64
 	result(w *warp, lane int, in *inst, fn *isa.Func, v uint64)
+	// image copies what a warp holds, nil when that cannot be compared, and tells whether all lanes that can step run together;
+	// still reports whether the warp holds that again.
+	image(w *warp) (image any, alone bool)
+	still(w *warp, image any) bool
 	// local is a lane's local memory.
 	local(w *warp, lane int) []byte
 	// met gives the lanes of mask that stand where those of a split meet again, beside those that stand where one does, and

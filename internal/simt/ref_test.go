@@ -548,7 +548,7 @@ func TestDeterminism(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	g := newRig(t, kernel("again:\n\tbra again;"))
+	g := newRig(t, kernel("again:\n\tmov.u32 %r1, %clock;\n\tbra again;"))
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	start := time.Now()

@@ -41,6 +41,7 @@ type schedule struct {
 	stuck    bool    // a block can never finish
 	deadline uint64  // clock at which a grid with a stuck block ends
 	shown    uint64  // clock of the last Progress
+	spin     spin
 
 	changes []uint64 // PCT: clocks at which the running warp loses its priority
 	lowest  uint64   // PCT: the next priority below all others
@@ -56,6 +57,7 @@ func (s *schedule) init(r *run) {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
 	s.lowest = firstLowest
+	s.spin.at = spinFirst
 	if r.l.Schedule == PCT {
 		for range 3 {
 			s.changes = append(s.changes, uint64(r.rng.spread(20)))
@@ -80,6 +82,9 @@ func (r *run) loop() error {
 			panic("BUG: blocks without runnable warps are resident")
 		}
 		r.widen()
+		if err := r.spins(); err != nil {
+			return err
+		}
 	}
 }
 

@@ -1,0 +1,259 @@
+package simt
+
+import (
+	"bytes"
+	"errors"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// ErrHostWait is the end of a launch whose threads loop until memory changes that the host can write.
+var ErrHostWait = errors.New("its threads loop until memory changes that the host can write, and a launch runs to its end before the host goes on")
+
+const (
+	// spinFirst is the clock at which a launch is first suspected to spin; spinRounds is how long it is watched then.
+	spinFirst  = 1 << 19
+	spinRounds = 1 << 10
+	// spinStrain is what a warp runs at least until every group of its lanes has had a slice: each waits one period at most
+	// for every other one.
+	spinStrain = 64 * starved
+)
+
+// spin finds launches that go on for ever without getting anywhere: all threads that can step loop, and wait for memory that
+// nobody changes. Now and then, at clocks that grow by half each time, a launch is watched for some rounds. It spins when
+// meanwhile nothing was stored, no atomic changed a value, nobody arrived at a barrier, and every warp that can step came back to the
+// state that it had at the beginning, all of its lanes having run. Then each thread by itself depends on nothing but what does not
+// change, so that no other order of the threads would get on from here.
+//
+// What reads clocks, or asks which lanes are active, is not judged; nor what may still see new blocks.
+type spin struct {
+	at      uint64 // clock at which to watch next
+	phase   spinPhase
+	rounds  int
+	timed   bool // the kernel reads clocks or asks for active lanes
+	asked   bool // timed is known
+	hostMet bool // memory that the host can write was accessed since the beginning, at a scope that the host is in
+	warps   []spinning
+	blocks  []arrivals
+}
+
+type spinPhase uint8
+
+const (
+	spinIdle  spinPhase = iota
+	spinQuiet           // waiting for a round without stores
+	spinWatch
+)
+
+// spinning is a warp that is watched, as it was at the beginning.
+type spinning struct {
+	w      *warp
+	live   uint32
+	ready  uint32
+	strain uint64
+	whole  stand
+	stands [32]uint64
+	splits []split
+	image  any
+	alone  bool // its lanes ran together
+	back   bool // it has been in this state again
+}
+
+// arrivals are what the barriers of a block counted.
+type arrivals struct {
+	c         *cta
+	completed uint64
+	counts    []int
+}
+
+// spins looks, between rounds, whether the launch gets anywhere, and gives the error it ends with when it does not.
+func (r *run) spins() error {
+	s, p := &r.sched, &r.sched.spin
+	if r.clock < p.at || s.started < s.blocks {
+		return nil
+	}
+	if !p.asked {
+		p.asked, p.timed = true, r.l.Func.Timed()
+	}
+	switch {
+	case p.timed:
+		p.later(r.clock)
+		return nil
+	case p.phase == spinIdle:
+		p.phase = spinQuiet
+		r.forgetWrites()
+		return nil
+	case r.wrote():
+		p.later(r.clock)
+		return nil
+	case p.phase == spinQuiet:
+		p.begin(r)
+		return nil
+	}
+	limit := spinRounds
+	if r.l.Schedule == PCT {
+		limit = 32 * (len(p.warps) + 1) // a round is the turn of one warp
+	}
+	if p.rounds++; p.rounds > limit || p.moved() {
+		p.later(r.clock)
+		return nil
+	}
+	if !p.returned(r) {
+		return nil
+	}
+	if p.hostMet {
+		r.faults.reportStopped(r, ErrHostWait)
+		return ErrHostWait
+	}
+	if s.stuck {
+		r.faults.reportStuck(r)
+	}
+	r.faults.reportSpin(r)
+	return ErrDeadlock
+}
+
+// later ends the watch until the launch has run half as long again.
+func (p *spin) later(clock uint64) {
+	p.at = clock + max(clock/2, spinFirst)
+	p.phase, p.warps, p.blocks = spinIdle, nil, nil
+}
+
+func (r *run) forgetWrites() {
+	for _, w := range r.sched.warps {
+		w.writes = 0
+	}
+}
+
+// wrote reports whether a resident warp has stored, or changed a value, since forgetWrites.
+func (r *run) wrote() bool {
+	return slices.ContainsFunc(r.sched.warps, func(w *warp) bool { return w.writes != 0 })
+}
+
+// begin takes note of the state of the launch.
+func (p *spin) begin(r *run) {
+	p.phase, p.rounds, p.hostMet = spinWatch, 0, false
+	r.mem.epoch.Add(1) // so that every allocation in use is looked up again
+	for _, w := range r.sched.warps {
+		if w.runnable() {
+			image, alone := r.m.image(w)
+			p.warps = append(p.warps, spinning{w: w, live: w.live, ready: w.ready, strain: w.strain, whole: w.whole, stands: w.stands,
+				splits: slices.Clone(w.splits), image: image, alone: alone || r.l.Schedule == Lockstep})
+		}
+	}
+	for _, c := range r.sched.resident {
+		p.blocks = append(p.blocks, arrivals{c, c.completed, c.counts()})
+	}
+}
+
+func (c *cta) counts() []int {
+	n := make([]int, len(c.bars))
+	for i := range c.bars {
+		n[i] = c.bars[i].count
+	}
+	return n
+}
+
+// moved reports whether a block has ended or a thread has arrived at a barrier.
+func (p *spin) moved() bool {
+	return slices.ContainsFunc(p.blocks, func(a arrivals) bool {
+		return a.c.gone || a.c.completed != a.completed || !slices.Equal(a.c.counts(), a.counts)
+	})
+}
+
+// returned reports whether every warp has been in its first state again.
+func (p *spin) returned(r *run) bool {
+	all := true
+	for i := range p.warps {
+		k := &p.warps[i]
+		k.back = k.back || k.again(r)
+		all = all && k.back
+	}
+	return all
+}
+
+// again reports whether a warp is in its first state, and every lane has run since.
+func (k *spinning) again(r *run) bool {
+	w := k.w
+	ran := w.strain - k.strain
+	return ran != 0 && (k.alone || ran >= spinStrain) &&
+		w.live == k.live && w.ready == k.ready && w.whole == k.whole && w.stands == k.stands && slices.Equal(w.splits, k.splits) &&
+		r.m.still(w, k.image)
+}
+
+// lookup gives the allocation that covers addr, for an access.
+func (r *run) lookup(addr uint64, in *inst) *block {
+	b := r.mem.lookup(addr)
+	if b != nil && (b.Kind == ManagedAlloc || b.Kind == PinnedAlloc) && (in.Order == event.Volatile || in.Scope == event.ScopeSys) {
+		r.sched.spin.hostMet = true
+	}
+	return b
+}
+
+// refImage is what the lanes of a warp of engine ref hold.
+type refImage struct {
+	mask  uint32
+	lanes []lane
+}
+
+func (m refMachine) image(w *warp) (image any, alone bool) {
+	k := refImage{mask: w.ready, lanes: slices.Clone(w.lanes)}
+	for l := k.mask; l != 0; l &= l - 1 {
+		ln := &k.lanes[bits.TrailingZeros32(l)]
+		ln.up, ln.allRegs = slices.Clone(ln.up), slices.Clone(ln.allRegs)
+		ln.param, ln.local = slices.Clone(ln.param), slices.Clone(ln.local)
+	}
+	return k, w.group == w.ready
+}
+
+func (m refMachine) still(w *warp, image any) bool {
+	k := image.(refImage)
+	for l := k.mask; l != 0; l &= l - 1 {
+		a, b := &w.lanes[bits.TrailingZeros32(l)], &k.lanes[bits.TrailingZeros32(l)]
+		if a.frame != b.frame || a.depth != b.depth || !slices.Equal(a.up, b.up) || !slices.Equal(a.allRegs, b.allRegs) ||
+			!bytes.Equal(a.param, b.param) || !bytes.Equal(a.local, b.local) {
+			return false
+		}
+	}
+	return true
+}
+
+// vecImage is what a warp of engine warp holds.
+type vecImage struct {
+	groups  []group
+	scalars [][]uint64 // by group
+	v32     []v32
+	v64     []v64
+	preds   []uint32
+	local   []byte
+}
+
+// image gives nil for kernels in which calls stay: what is on their stacks is not compared.
+func (x *vecMachine) image(w *warp) (image any, alone bool) {
+	v := w.vec
+	if v == nil || x.calls != nil {
+		return nil, false
+	}
+	k := &vecImage{groups: slices.Clone(v.groups), v32: slices.Clone(v.v32), v64: slices.Clone(v.v64),
+		preds: slices.Clone(v.preds), local: slices.Clone(v.local)}
+	for i := range v.groups {
+		k.scalars = append(k.scalars, slices.Clone(x.scalars(v, v.groups[i].slot)))
+	}
+	return k, len(v.groups) == 1
+}
+
+func (x *vecMachine) still(w *warp, image any) bool {
+	k, ok := image.(*vecImage)
+	v := w.vec
+	if !ok || len(v.groups) != len(k.groups) {
+		return false
+	}
+	for i := range v.groups {
+		g, h := &v.groups[i], &k.groups[i]
+		if g.mask != h.mask || g.pc != h.pc || !slices.Equal(x.scalars(v, g.slot), k.scalars[i]) {
+			return false
+		}
+	}
+	return slices.Equal(v.v32, k.v32) && slices.Equal(v.v64, k.v64) && slices.Equal(v.preds, k.preds) && bytes.Equal(v.local, k.local)
+}

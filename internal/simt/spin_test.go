@@ -1,0 +1,224 @@
+package simt
+
+import (
+	"errors"
+	"testing"
+)
+
+// holdOn is how many rounds some threads of the tests compute: past the first looks at whether the launch gets anywhere.
+const holdOn = spinFirst
+
+// poll waits until the word at [%out] is no longer 0.
+const poll = `
+poll:
+	ld.volatile.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra poll;`
+
+// count makes a thread compute for n rounds, without memory.
+const count = `
+	mov.u32 %r2, 0;
+count:
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p2, %r2, %n;
+	@%p2 bra count;`
+
+// TestSpin runs launches whose threads loop for ever. They end by themselves, and say where.
+func TestSpin(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		block      int
+	}{
+		{"flag", poll, 8},
+		{"plain flag", `
+poll:
+	ld.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra poll;`, 8},
+		{"nothing", "again:\n\tbra again;", 8},
+		// The lanes of a warp are in different loops, one of which ends.
+		{"part of a warp", `
+	and.b32 %r3, %tx, 3;
+	setp.eq.u32 %p1, %r3, 0;
+	@%p1 bra end;
+	setp.eq.u32 %p1, %r3, 1;
+	@%p1 bra other;` + poll + `
+other:
+	atom.global.cas.b32 %r1, [%out], 5, 1;
+	setp.ne.u32 %p1, %r1, 5;
+	@%p1 bra other;
+end:`, 8},
+		// Some wait at a barrier for those that loop.
+		{"barrier", `
+	setp.lt.u32 %p1, %tx, 32;
+	@%p1 bra meet;` + poll + `
+meet:
+	bar.sync 0;`, 34},
+		{"lock kept", `
+lock:
+	atom.global.cas.b32 %r1, [%out], 0, 1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra lock;`, 8},
+		// Calls that read: the loop's state is more than registers.
+		{"local", `
+	.local .align 4 .b8 mine[8];
+	st.local.u32 [mine], 0;
+poll:
+	ld.volatile.global.u32 %r1, [%out];
+	ld.local.u32 %r2, [mine];
+	setp.eq.u32 %p1, %r1, %r2;
+	@%p1 bra poll;`, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(c.body))
+			everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+				g.t = t
+				o := g.run(launch{grid: 2, block: c.block, out: g.buffer(8), set: func(l *Launch) {
+					set(l)
+					l.Needs = 0
+				}})
+				if !errors.Is(o.err, ErrDeadlock) {
+					t.Errorf("ended with %v after %d steps", o.err, o.stats.Warps)
+				}
+				o.wantFault(t, Deadlock, "loop")
+			})
+		})
+	}
+}
+
+// TestNoSpin runs launches that do not change memory for long, and yet get on.
+func TestNoSpin(t *testing.T) {
+	const set = `
+	st.volatile.global.u32 [%out], 1;`
+	for _, c := range []struct {
+		name, body string
+		block      int
+	}{
+		{"alone", count + set, 2},
+		{"other block", `
+	setp.ne.u32 %p1, %bx, 0;
+	@%p1 bra work;` + poll + `
+	bra end;
+work:` + count + set + `
+end:`, 2},
+		{"other warp", `
+	setp.gt.u32 %p1, %tx, 31;
+	@%p1 bra work;` + poll + `
+	bra end;
+work:` + count + set + `
+end:`, 34},
+		{"other lanes", `
+	and.b32 %r3, %tx, 1;
+	setp.ne.u32 %p1, %r3, 0;
+	@%p1 bra work;` + poll + `
+	bra end;
+work:` + count + set + `
+end:`, 2},
+		// Its loop comes back to the same registers, but for the clock.
+		{"clock", `
+	mov.u64 %rd1, %clock64;
+wait:
+	mov.u64 %rd2, %clock64;
+	sub.u64 %rd3, %rd2, %rd1;
+	cvt.u64.u32 %rd4, %n;
+	setp.lt.u64 %p1, %rd3, %rd4;
+	mov.u64 %rd2, 0;
+	mov.u64 %rd3, 0;
+	@%p1 bra wait;`, 2},
+		// The same registers and memory at the end of each round, with a count that is kept in memory.
+		{"counter in memory", `
+	setp.ne.u32 %p1, %gid, 0;
+	@%p1 bra end;
+again:
+	atom.global.add.u32 %r1, [%out+4], 1;
+	setp.lt.u32 %p1, %r1, 200000;
+	mov.u32 %r1, 0;
+	@%p1 bra again;
+end:`, 2},
+		{"counter in local memory", `
+	.local .align 4 .b8 mine[8];
+	st.local.u32 [mine], 0;
+again:
+	ld.local.u32 %r1, [mine];
+	add.u32 %r1, %r1, 1;
+	st.local.u32 [mine], %r1;
+	setp.lt.u32 %p1, %r1, 200000;
+	mov.u32 %r1, 0;
+	@%p1 bra again;`, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(c.body))
+			everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+				g.t = t
+				g.mustRun(launch{grid: 2, block: c.block, out: g.buffer(8), n: holdOn, set: func(l *Launch) {
+					set(l)
+					l.Needs, l.MaxSteps = 0, 0
+				}})
+			})
+		})
+	}
+}
+
+// TestSpinGivingWay: two threads that take two locks each, one by one, and give the first back when the second is taken.
+// In step they fail again and again, which is no deadlock: another order gets on.
+func TestSpinGivingWay(t *testing.T) {
+	g := newRig(t, kernel(`
+	setp.ne.u32 %p1, %tx, 0;
+	@%p1 bra end;
+	xor.b32 %r1, %bx, 1;
+	mul.wide.u32 %rd1, %bx, 4;
+	add.u64 %rd1, %out, %rd1;
+	mul.wide.u32 %rd2, %r1, 4;
+	add.u64 %rd2, %out, %rd2;
+again:
+	atom.global.exch.b32 %r2, [%rd1], 1;
+	setp.ne.u32 %p1, %r2, 0;
+	@%p1 bra again;
+	atom.global.cas.b32 %r3, [%rd2], 2, 1;
+	atom.global.exch.b32 %r2, [%rd1], 0;
+	bra again;
+end:`))
+	everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+		g.t = t
+		o := g.run(launch{grid: 2, block: 2, out: g.buffer(2), set: func(l *Launch) {
+			set(l)
+			l.Needs, l.MaxSteps = 0, 4*spinFirst
+		}})
+		if !errors.Is(o.err, ErrStopped) {
+			t.Errorf("ended with %v", o.err)
+		}
+	})
+}
+
+// TestSpinLockstep: what independent threads get through, lanes in lockstep may not.
+func TestSpinLockstep(t *testing.T) {
+	g := newRig(t, kernel(spinLock))
+	o := g.run(launch{out: g.buffer(2), set: func(l *Launch) { l.Schedule, l.Needs = Lockstep, 0 }})
+	if !errors.Is(o.err, ErrDeadlock) {
+		t.Errorf("ended with %v", o.err)
+	}
+	o.wantFault(t, Deadlock, "loop")
+}
+
+// TestSpinHost: what waits for memory that the host can write may be right on a device, and is not judged.
+func TestSpinHost(t *testing.T) {
+	g := newRig(t, kernel(poll))
+	quiet := func(l *Launch) { l.Needs = 0 }
+	for _, kind := range []AllocKind{ManagedAlloc, PinnedAlloc} {
+		out := mustAlloc(t, g.mem, 4, kind, "flag")
+		o := g.run(launch{out: out, set: quiet})
+		if !errors.Is(o.err, ErrHostWait) {
+			t.Errorf("kind %d: ended with %v", kind, o.err)
+		}
+		o.wantFault(t, StepLimit, "host")
+		// Atomics of the device are not for the host.
+		lock := newRig(t, kernel("lock:\n\tatom.global.cas.b32 %r1, [%out], 5, 1;\n\tsetp.ne.u32 %p1, %r1, 5;\n\t@%p1 bra lock;"))
+		if o := lock.run(launch{out: mustAlloc(t, lock.mem, 4, kind, "lock"), set: quiet}); !errors.Is(o.err, ErrDeadlock) {
+			t.Errorf("device atomics of kind %d: ended with %v", kind, o.err)
+		}
+		// That there is such memory does not matter.
+		if o := g.run(launch{out: g.buffer(1), set: quiet}); !errors.Is(o.err, ErrDeadlock) {
+			t.Errorf("beside kind %d: ended with %v", kind, o.err)
+		}
+	}
+}
