@@ -105,11 +105,15 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	c.dev.tell(event.HostOp{Kind: event.HostFree, Agent: agent, Addr: addr, Size: a.size, Name: call})
 }
 
-// MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it.
+// MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
+// stream order; and so is FreeAsync, which must come after all that others do with it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
 	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
-		c.begin(s, "cudaMallocAsync ("+s.name+")")
-		addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true)
+		name := "cudaMallocAsync (" + s.name + ")"
+		c.begin(s, name)
+		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
+			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
+		}
 		return err
 	})
 	return addr, err
@@ -124,6 +128,7 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 		}
 		name := "cudaFreeAsync (" + s.name + ")"
 		c.begin(s, name)
+		c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: a.size, Name: name})
 		c.freeAlloc(addr, s.agent, name)
 		return nil
 	})

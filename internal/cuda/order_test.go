@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"maps"
+	"slices"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -326,5 +327,43 @@ func TestAccessesOfCopies(t *testing.T) {
 		if got[i] != want[i] {
 			t.Errorf("access %d: %+v, want %+v", i, got[i], want[i])
 		}
+	}
+}
+
+// TestStreamAllocations checks that memory of a stream is told as written where it begins and ends in stream order: what other
+// streams do with it before or after is a race.
+func TestStreamAllocations(t *testing.T) {
+	d, l := newTestDevice(t)
+	c := d.NewContext()
+	a, err := c.CreateStream(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.MallocAsync(1000, a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.FreeAsync(p, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if zero, err := c.MallocAsync(0, a, 0); zero != 0 || err != nil {
+		t.Errorf("0 bytes at %#x, %v", zero, err)
+	}
+	var got []event.HostOp
+	for _, o := range l.hosts {
+		if o.Kind >= event.HostRead {
+			got = append(got, o)
+		}
+	}
+	s := c.streams[a]
+	alloc, free := "cudaMallocAsync ("+s.name+")", "cudaFreeAsync (default stream)"
+	want := []event.HostOp{
+		{Kind: event.HostAlloc, Agent: s.agent, Addr: p, Size: 1000, Name: "cudaMallocAsync"},
+		{Kind: event.HostWrite, Agent: s.agent, Addr: p, Size: 1000, Name: alloc},
+		{Kind: event.HostWrite, Agent: c.legacy.agent, Addr: p, Size: 1000, Name: free},
+		{Kind: event.HostFree, Agent: c.legacy.agent, Addr: p, Size: 1000, Name: free},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
