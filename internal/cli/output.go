@@ -80,7 +80,11 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 // summary is the last line of a report.
 func summary(o *options, r *report.Report) string {
 	s := findingCounts(r.Findings)
-	if s == "" {
+	none := s == ""
+	switch {
+	case none && o.session.Bare:
+		s = "races were not looked for; no other findings"
+	case none:
 		s = "no findings"
 	}
 	launches, kernels := 0, map[string]bool{}
@@ -89,7 +93,7 @@ func summary(o *options, r *report.Report) string {
 		kernels[k.Name] = true
 	}
 	switch {
-	case launches == 0 && s == "no findings":
+	case launches == 0 && none:
 		s = "nothing was checked: no kernel ran"
 	case launches == 0:
 		s += "; no kernel ran"

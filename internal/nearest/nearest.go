@@ -1,7 +1,11 @@
 // Package nearest finds the valid word that a mistyped one was meant to be.
 package nearest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // Word gives the word of words with the smallest edit distance to typo, "" when none is near: more than a third of
 // the letters (at least two edits are allowed for words of four letters or more) would have to change. A word that
@@ -57,7 +61,8 @@ func distance(a, b string) int {
 // Hint is the sentence that answers an unknown word: `; did you mean "x"?`, or the valid words when none is near and
 // they are few.
 func Hint(typo string, words []string) string {
-	if w := Word(typo, words); w != "" {
+	// A number is no misspelling of another.
+	if w := Word(typo, words); w != "" && strings.ContainsFunc(typo, unicode.IsLetter) {
 		return `; did you mean "` + w + `"?`
 	}
 	if len(words) == 0 || len(words) > 16 {

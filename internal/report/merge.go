@@ -47,24 +47,31 @@ func Merge(findings []Finding) []Finding {
 	return out
 }
 
-// uniteDetectors makes one finding of the races that several detectors found between the same source places.
+// uniteDetectors makes one finding of the races that several detectors found between the same source places. Where the first
+// detector has several such, of different kinds, each says who else found one there.
 func uniteDetectors(findings []Finding) []Finding {
-	first := map[string]int{} // by places
+	by := map[string][]int{} // the findings of the first detector, by places
 	var out []Finding
 	for _, predicted := range []bool{false, true} {
 		for _, f := range findings {
 			if f.Predicted != predicted {
 				continue
 			}
+			if f.Class != detect.Race {
+				out = append(out, f)
+				continue
+			}
 			places := f.places()
-			i, seen := first[places]
-			switch {
-			case f.Class != detect.Race || seen && out[i].Detector == f.Detector:
+			same := by[places]
+			if len(same) == 0 || out[same[0]].Detector == f.Detector {
+				if len(same) > 0 {
+					f.Also = slices.Clone(out[same[0]].Also)
+				}
+				by[places] = append(same, len(out))
 				out = append(out, f)
-			case !seen:
-				first[places] = len(out)
-				out = append(out, f)
-			default:
+				continue
+			}
+			for _, i := range same {
 				for _, name := range append([]string{f.Detector}, f.Also...) {
 					if !out[i].By(name) {
 						out[i].Also = append(slices.Clip(out[i].Also), name)
