@@ -6,7 +6,7 @@ import (
 )
 
 // holdOn is how many rounds some threads of the tests compute: past the first looks at whether the launch gets anywhere.
-const holdOn = spinFirst
+const holdOn = spinFirst / 2
 
 // poll waits until the word at [%out] is no longer 0.
 const poll = `
