@@ -513,6 +513,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(header + ".func (.param .b32 r) f(.param .b32 a) { ret; } .global .u64 x[2][2] = {{f}, {generic(x)+8, 1}}; .alias g, f;")
 	f.Add(header + ".entry k { .reg .b64 %rd<9>; .param .b8 q[8]; mov.b64 {%rd1, _}, q; ts: .branchtargets A, B; A: brx.idx %rd1, ts; B: }")
 	f.Add(header + ".func a() {ret;} .func b() {ret;} .func c() {ret;} .alias a, b; .alias b, c; .alias c, a; .global .u8 z[2][0] = {1, {2}};")
+	f.Add(header + ".shared .u64 a[4]; .entry k { .reg .b32 %r<9>; vadd4.u32.u32.u32.add %r1.b20, -%r2.b4321, %r3, %r4; vmad.s32.s32.s32 %r1, -%r2.h0, %r3, %r4; ld.u64 %r1, a[%r2+-1]; }")
+	f.Add(".version 1.3\n.target sm_10\n.const[2] .b32 c[4]; .entry k { .reg .b32 %r<9>; alloca.u32 %r1, %r2; st.u32 [%r1], c; ld.const[2].u32 %r1, [%r2]; call %r1, p; p: .callprototype _; mov.v4.u32 {%r1,%r2,%r3,_}, %tid; }")
 	f.Fuzz(func(t *testing.T, src string) {
 		m, err := ptx.Parse("fuzz.ptx", src)
 		if err != nil {
