@@ -171,6 +171,27 @@ func TestUnsupportedInstruction(t *testing.T) {
 	requireSkipped(t, r, "kernel strange: k.ptx:38:")
 }
 
+// TestWithoutAsync: where the headers have a way around an instruction, it is told.
+func TestWithoutAsync(t *testing.T) {
+	for inst, want := range map[string]bool{
+		"cp.async.commit_group;": true, "mbarrier.test_wait.shared.b64 p, [0], 0;": true, "cp.async.bulk.commit_group;": false, "frobnicate;": false,
+	} {
+		text := ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .pred p; " + inst + " ret; }\n"
+		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Check(context.Background(), &Options{FailOn: detect.Error}, &Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requireSkipped(t, r, "kernel k")
+		if got := strings.Contains(r.Skipped[0].Reason, "-arch=sm_75"); got != want {
+			t.Errorf("%s: %q", inst, r.Skipped[0].Reason)
+		}
+	}
+}
+
 func TestExpect(t *testing.T) {
 	const launch = "kernel = \"store\"\ngrid = 1\nblock = 4\nargs = [{buffer = \"a\", type = \"i32\", shape = 4}, {i32 = -5}]\n[[expect]]\nbuffer = \"a\"\n"
 	if r := mustCheck(t, &Options{}, launch+"value = -5"); r.Verdict != report.Clean {

@@ -311,7 +311,8 @@ func (r *once) launch(l cuda.LaunchReport) {
 		return
 	case l.Err == nil, errors.Is(l.Err, simt.ErrDeadlock), errors.Is(l.Err, simt.ErrTrap), errors.Is(l.Err, simt.ErrAssert):
 	case errors.As(l.Err, &unchecked):
-		r.skip("kernel "+name, firstLines(unchecked.Err.Error(), 3))
+		why := unchecked.Err.Error()
+		r.skip("kernel "+name, firstLines(why, 3)+withoutAsync(why))
 		return
 	case errors.As(l.Err, &refused):
 		r.refused(l, refused)
@@ -362,6 +363,15 @@ func (r *once) skip(what, reason string) {
 
 func (r *once) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+// withoutAsync tells of the way around what an unchecked kernel lacks: CUDA's headers have code for devices that lack
+// it too, namely asynchronous copies of threads and barriers in memory.
+func withoutAsync(why string) string {
+	if strings.Contains(why, "cp.async.bulk") || !strings.Contains(why, "cp.async.") && !strings.Contains(why, "mbarrier.") {
+		return ""
+	}
+	return "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
 }
 
 // firstLines keeps the first n lines of a text and says how many there are more.
