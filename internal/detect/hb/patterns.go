@@ -224,6 +224,7 @@ func (d *Detector) publish(x *loc, b *block, wi uint32, lane int, rel released) 
 	if rel.narrow != nil {
 		r := x.recs.own(b)
 		if r == nil {
+			x.recs.prune()
 			x.recs.blocks = append(x.recs.blocks, blockRecord{block: b.index})
 			r = &x.recs.blocks[len(x.recs.blocks)-1].record
 		}

@@ -1,6 +1,10 @@
 package hb
 
-import "fencepost.dev/fencepost/internal/detect/clock"
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+)
 
 // records are release patterns: wide those that other blocks may acquire, joined by launch, and by block those that
 // only the same block may.
@@ -24,6 +28,14 @@ func (r *records) own(b *block) *record {
 		}
 	}
 	return nil
+}
+
+// prune drops the records for blocks that have ended, where the list would grow.
+func (r *records) prune() {
+	if len(r.blocks) == 0 || len(r.blocks) < cap(r.blocks) {
+		return
+	}
+	r.blocks = slices.DeleteFunc(r.blocks, func(x blockRecord) bool { return !x.launch.runs(x.block) })
 }
 
 // record is the knowledge that patterns of one launch release: of that launch, and beyond it.

@@ -215,6 +215,11 @@ func (l *launch) running() map[uint32]*block {
 	return l.listed
 }
 
+// runs says that a block has threads that have not ended.
+func (l *launch) runs(block uint32) bool {
+	return l.lastBlock != nil && l.lastBlock.index == block || l.listed[block] != nil
+}
+
 // maxSpare is how many blocks are kept for use again.
 const maxSpare = 256
 
