@@ -4,7 +4,7 @@ package hb
 type notebook struct {
 	deeds  deeds
 	recent *recentDeeds // nil before the first
-	chunks [maxNotesShared + 1]noteSlab[note]
+	chunks [maxNotesWeak + 1]noteSlab[note]
 	lists  [maxOnes + 1]noteSlab[noteCell]
 	lines  arena[noteLine]
 	// Of lines of shared memory with tallies; numbers of these have tallyBit.

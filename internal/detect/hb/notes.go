@@ -72,7 +72,7 @@ type noteLine [lineCells]noteCell
 const (
 	maxNotesShared = 5
 	maxNotesGlobal = 4
-	maxNotesWeak   = 5
+	maxNotesWeak   = 6
 )
 
 // deedOf gives the number of what the actor does, as the event's other lanes of the same epoch.
