@@ -83,7 +83,8 @@
 //
 // Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
 // lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
-// can still make a difference (see put, and trail for accesses that are in order, as under a lock). When all live threads of a block have waited at a barrier, its shared memory starts anew.
+// can still make a difference (see put, and member for accesses that are in order, as under a lock). Where the last access of a
+// word comes after all others, the word says so, and who comes after that one is judged at once (cell.last). When all live threads of a block have waited at a barrier, its shared memory starts anew.
 // When a launch ends, its entries become cold accesses, which order as a whole and take a few bytes a page, as host operations do,
 // unless it has released something that may make single threads of it known to other launches.
 package hb

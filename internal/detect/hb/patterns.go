@@ -15,6 +15,7 @@ type locKey struct {
 
 // loc is a scalar that was last written by a strong operation, as long as any byte of it still is.
 type loc struct {
+	next  *loc // of the same 16 bytes
 	addr  uint64
 	size  uint8
 	valid uint16 // bytes that the last strong write of the whole scalar still fills
@@ -67,7 +68,7 @@ func (p *page) locAt(addr uint64, size uint8) *loc {
 	if p.locs == nil {
 		return nil
 	}
-	for _, x := range p.locs[addr%pageBytes/16] {
+	for x := p.locs[addr%pageBytes/16]; x != nil; x = x.next {
 		if x.addr == addr && x.size == size {
 			return x
 		}
@@ -78,11 +79,11 @@ func (p *page) locAt(addr uint64, size uint8) *loc {
 // newLoc makes the loc of a scalar.
 func (p *page) newLoc(addr uint64, size uint8) *loc {
 	if p.locs == nil {
-		p.locs = new([pageBytes / 16][]*loc)
+		p.locs = new([pageBytes / 16]*loc)
 	}
 	k := addr % pageBytes / 16
-	x := &loc{addr: addr, size: size}
-	p.locs[k] = append(p.locs[k], x)
+	x := &loc{addr: addr, size: size, next: p.locs[k]}
+	p.locs[k] = x
 	return x
 }
 
@@ -95,22 +96,18 @@ func (p *page) overwrite(addr, size uint64, but *loc) {
 		return
 	}
 	for at := addr &^ 15; at < addr+size; at += 16 {
-		k := at % pageBytes / 16
-		old := p.locs[k]
-		keep := old[:0]
-		for _, x := range old {
+		for link := &p.locs[at%pageBytes/16]; *link != nil; {
+			x := *link
 			if gone := span(x.addr, addr, size); x != but && x.valid&gone != 0 {
 				x.valid &^= gone
 				x.stamp++
 			}
-			if x.valid != 0 {
-				keep = append(keep, x)
+			if x.valid == 0 {
+				*link = x.next
+			} else {
+				link = &x.next
 			}
 		}
-		for i := len(keep); i < len(old); i++ {
-			old[i] = nil
-		}
-		p.locs[k] = keep
 	}
 }
 

@@ -79,9 +79,9 @@ type page struct {
 	gen    uint32            // of the window, when lines were last cleared
 	base   uint32            // a warp, to which the threads of cold are relative
 	cold   []cold
-	marks  [pageLines]mark         // what is kept of packed lines
-	lines  *[pageLines]*line       // those with cells
-	locs   *[pageBytes / 16][]*loc // by offset in the page / 16; nil when nothing was written strongly
+	marks  [pageLines]mark       // what is kept of packed lines
+	lines  *[pageLines]*line     // those with cells
+	locs   *[pageBytes / 16]*loc // by offset in the page / 16; nil when nothing was written strongly
 	quiets []quiet
 	addr   uint64
 }
