@@ -297,7 +297,7 @@ func newList(depth int, n int32, k int) *Grid {
 
 // WithLanes gives g with what is known of block set to b with the lanes of mask of warp w set to v. The block has n warps.
 func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v uint32) *Grid {
-	if b != nil || v == 0 || !g.list() {
+	if b != nil || v == 0 || mask == 0 || !g.list() {
 		return g.With(depth, block, b.With(n, w, mask, v))
 	}
 	at := 0

@@ -6,6 +6,9 @@ package hb
 // Of accesses in order only few are kept. What may race with one of them races with every later one, unless by the later
 // one's own thread, which knows them all; but perhaps less gravely: as a thread of the same block or warp. So beside the
 // last one it takes the latest of another block, and the latest of another warp.
+//
+// Atomics of a lock's word are not in order: who releases with one publishes what was before its fence, and so not the atomic. All
+// of them stay, for who knows of a later one need not know of an earlier, and races with that.
 type member struct {
 	warp uint32
 	group
