@@ -216,7 +216,7 @@ func (d *Detector) forgetPart(p *page, addr, end uint64) {
 	for at := addr &^ 3; at < end; at += cellBytes {
 		gone := coverage(at, addr, end-addr)
 		i := at % pageBytes / cellBytes
-		var cells [4]uint64
+		var cells pageCells
 		cells[i/64] = 1 << (i % 64)
 		for j := range p.cold {
 			c := &p.cold[j]

@@ -17,7 +17,7 @@ type cold struct {
 	bytes  uint32  // of each cell
 	chain  bool    // strong writes, in the chain that made the current value
 	shift  uint8   // cells of an access: 1<<shift
-	cells  [pageBytes / cellBytes / 64]uint64
+	cells  pageCells
 	// The threads, by cell of the page, less those of the warps below page.base: runs in ascending order, and what comes to them
 	// from line to line. So pages of which the same is to be said have the same colds.
 	jump uint64
@@ -53,13 +53,13 @@ func (c *cold) thread(p *page, addr uint64) uint64 {
 }
 
 // without takes cells out.
-func (c *cold) without(cells *[4]uint64) {
+func (c *cold) without(cells *pageCells) {
 	for i := range c.cells {
 		c.cells[i] &^= cells[i]
 	}
 }
 
-func (c *cold) empty() bool { return c.cells == [4]uint64{} }
+func (c *cold) empty() bool { return c.cells == pageCells{} }
 
 // known says that f includes all of c.
 func (d *Detector) known(c *cold, f *clock.Foreign) bool {
@@ -298,7 +298,7 @@ type gathered struct {
 	class, bytes uint32
 	chain        bool
 	shift        uint8
-	cells        [pageBytes / cellBytes / 64]uint64
+	cells        pageCells
 	threads      [pageBytes / cellBytes]uint64
 	runs         []run // scratch
 }
@@ -320,7 +320,7 @@ func (d *Detector) gatheredOf(k, of uint32, chain bool) *gathered {
 		d.cooling[n] = new(gathered)
 	}
 	g := d.cooling[n]
-	g.class, g.bytes, g.chain, g.shift, g.cells = k, of, chain, 0, [4]uint64{}
+	g.class, g.bytes, g.chain, g.shift, g.cells = k, of, chain, 0, pageCells{}
 	if size := d.classes[k].key.size; of == headBytes && size > cellBytes {
 		g.shift = uint8(bits.TrailingZeros8(size / cellBytes))
 	}
@@ -550,7 +550,7 @@ func (d *Detector) before(c, x *cold) bool {
 // unchainCold takes the cold accesses to a scalar out of the chain of its current value.
 func (d *Detector) unchainCold(p *page, at uint64, bytes uint32, size uint8) {
 	i := at % pageBytes / cellBytes
-	var cells [4]uint64
+	var cells pageCells
 	cells[i/64] = 1 << (i % 64)
 	for j := 0; j < len(p.cold); j++ {
 		c := &p.cold[j]

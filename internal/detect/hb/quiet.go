@@ -7,7 +7,7 @@ package hb
 // cold accesses, the write among them, so that nobody knows of them and not of the write. For others there is a loc.
 type quiet struct {
 	launch *launch
-	words  [pageBytes / cellBytes / 64]uint64
+	words  pageCells
 }
 
 // quietAt says that an aligned word is quiet.
@@ -36,7 +36,7 @@ func (p *page) quietOf(l *launch) *quiet {
 	}
 	keep := p.quiets[:0]
 	for _, q := range p.quiets {
-		if q.words != [4]uint64{} {
+		if q.words != (pageCells{}) {
 			keep = append(keep, q)
 		}
 	}

@@ -6,7 +6,7 @@ import "math/bits"
 const (
 	cellBytes = 4
 	lineCells = 32
-	pageLines = 8
+	pageLines = 16
 	lineBytes = lineCells * cellBytes // what a warp reads in one coalesced access of words
 	pageBytes = pageLines * lineBytes
 	dirPages  = 1 << 11
@@ -66,7 +66,10 @@ type line struct {
 	memory bool
 }
 
-// page shadows 1024 bytes of global memory or of a shared window.
+// pageCells is a set of cells of a page.
+type pageCells [pageBytes / cellBytes / 64]uint64
+
+// page shadows 2048 bytes of global memory or of a shared window.
 type page struct {
 	// What scattered accesses look at stands together.
 	noter  uint32            // the launch that notes are of
