@@ -149,8 +149,30 @@ func (c *checker) run() error {
 	return c.verify()
 }
 
+// narrow says that a kernel gets the address of a buffer in 32 bits.
+func (c *checker) narrow() bool {
+	for i := range c.in.Launch.Launches {
+		l := &c.in.Launch.Launches[i]
+		k, err := c.kernel(l)
+		if err != nil {
+			continue // told when it is launched
+		}
+		for j, p := range k.Params() {
+			if j < len(l.Args) && l.Args[j].Buffer != nil && p.Size == 4 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // place allocates and fills the buffers.
 func (c *checker) place() error {
+	if c.narrow() { // so that no buffer has the 32-bit address 0, which is a null pointer
+		if _, err := c.api.Malloc(1, simt.DeviceAlloc); err != nil {
+			return err
+		}
+	}
 	for _, b := range c.in.Launch.Buffers {
 		addr, err := c.api.Malloc(b.Bytes(), simt.DeviceAlloc)
 		if err != nil {
