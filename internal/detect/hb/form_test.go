@@ -169,3 +169,28 @@ func TestStepsAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// TestHabitsAndFreedMemory checks that an instruction goes on in the new pages of memory that was freed and allocated again
+// while its launch ran.
+func TestHabitsAndFreedMemory(t *testing.T) {
+	s := &stream{}
+	s.begin(1, 128)
+	reuse := func(kind event.HostKind) {
+		s.Hosts = append(s.Hosts, event.HostOp{Kind: kind, Agent: 1, Addr: heap, Size: 4096})
+		s.Events = append(s.Events, event.Event{Kind: event.Host, Side: uint32(len(s.Hosts) - 1)})
+	}
+	for line := range uint64(4) {
+		s.access(event.Load, event.Global, 0, 1, heap+128*line, 4)
+	}
+	reuse(event.HostFree)
+	reuse(event.HostAlloc)
+	for line := range uint64(4) {
+		s.access(event.Load, event.Global, 1, 1, heap+128*line, 4)
+	}
+	for line := range uint64(4) {
+		s.access(event.Store, event.Global, 2, 2, heap+128*line, 4)
+	}
+	if got := races(&s.Batch, detect.ModelCUDA); got != byCells(&s.Batch, detect.ModelCUDA) || got == "" {
+		t.Errorf("got %q, want %q", got, byCells(&s.Batch, detect.ModelCUDA))
+	}
+}
