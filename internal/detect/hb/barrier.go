@@ -140,7 +140,12 @@ func (d *Detector) uniform(v uint32) *clock.Block {
 func (d *Detector) others(b *block, a *arrival, k *know) {
 	same, each := a.views(b)
 	if each == nil {
-		k.grid, k.beyond = d.join.Join(k.grid, same.grid), k.beyond.Join(same.beyond)
+		if same.grid != k.grid {
+			k.grid = d.join.Join(k.grid, same.grid)
+		}
+		if same.beyond != k.beyond {
+			k.beyond = k.beyond.Join(same.beyond)
+		}
 		return
 	}
 	for m := a.lanes; m != 0; m &= m - 1 {

@@ -75,7 +75,8 @@
 // does without either; tests compare the two.
 //
 // Packs with the same in them are one form, of which a line has the number, and what an access makes of a form is remembered:
-// most accesses of most kernels are found there (form.go). What a store wrote is not kept while memory holds it, for
+// most accesses of most kernels are found there (form.go), without even being taken apart where an instruction does what it
+// did for the warp before, some lines on (habit.go). What a store wrote is not kept while memory holds it, for
 // the next write tells what it overwrites (event.Batch.OldOf).
 //
 // Weak accesses of shared memory are put off until the block's threads all meet at a barrier: where each warp did what warps did
