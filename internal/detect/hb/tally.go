@@ -41,7 +41,7 @@ type tallied struct {
 }
 
 // talliedLines are lines that a deed was noted in, each in the place that its number modulo their count gives, as long as
-// no tally is dropped. (They could not be found in a stage after the block's next, for a deed is of one epoch.)
+// no tally is dropped. Where a barrier lets shared memory start anew, it begins an epoch too, and what warps do is another deed.
 type talliedLines struct {
 	this    uint32 // as note.deed
 	dropped uint64 // notebook.dropped
