@@ -34,7 +34,7 @@ type spin struct {
 	rounds  int
 	timed   bool // the kernel reads clocks or asks for active lanes
 	asked   bool // timed is known
-	hostMet bool // memory that the host can write was accessed since the beginning, at a scope that the host is in
+	hostMet bool // memory that the host can write was accessed since spinQuiet began, at a scope that the host is in
 	warps   []spinning
 	blocks  []arrivals
 }
@@ -82,7 +82,8 @@ func (r *run) spins() error {
 		p.later(r.clock)
 		return nil
 	case p.phase == spinIdle:
-		p.phase = spinQuiet
+		p.phase, p.hostMet = spinQuiet, false
+		r.mem.epoch.Add(1) // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
 	case r.wrote():
@@ -133,8 +134,7 @@ func (r *run) wrote() bool {
 
 // begin takes note of the state of the launch.
 func (p *spin) begin(r *run) {
-	p.phase, p.rounds, p.hostMet = spinWatch, 0, false
-	r.mem.epoch.Add(1) // so that every allocation in use is looked up again
+	p.phase, p.rounds = spinWatch, 0
 	for _, w := range r.sched.warps {
 		if w.runnable() {
 			image, alone := r.m.image(w)

@@ -60,6 +60,19 @@ lock:
 	setp.ne.u32 %p1, %r1, 0;
 	@%p1 bra lock;`, 8},
 		// Calls that read: the loop's state is more than registers.
+		{"local by generic address", `
+	.local .align 4 .b8 mine[8];
+	mov.u64 %rd1, mine;
+	cvta.local.u64 %rd1, %rd1;
+	setp.eq.u32 %p3, %n, 0;
+	add.u64 %rd2, %out, 4;
+	selp.b64 %rd1, %rd1, %rd2, %p3;
+poll:
+	ld.volatile.global.u32 %r1, [%out];
+	st.u32 [%rd1], %r1;
+	ld.u32 %r2, [%rd1];
+	setp.eq.u32 %p1, %r2, 0;
+	@%p1 bra poll;`, 8},
 		{"local", `
 	.local .align 4 .b8 mine[8];
 	st.local.u32 [mine], 0;
@@ -135,6 +148,38 @@ again:
 	mov.u32 %r1, 0;
 	@%p1 bra again;
 end:`, 2},
+		{"counter by generic address", `
+	.local .align 4 .b8 mine[8];
+	mov.u64 %rd1, mine;
+	cvta.local.u64 %rd1, %rd1;
+	setp.eq.u32 %p3, %n, 0;
+	add.u64 %rd2, %out, 4;
+	selp.b64 %rd1, %rd1, %rd2, %p3;
+again:
+	ld.u32 %r1, [%rd1];
+	add.u32 %r1, %r1, 1;
+	st.u32 [%rd1], %r1;
+	setp.lt.u32 %p1, %r1, 200000;
+	mov.u32 %r1, 0;
+	@%p1 bra again;`, 2},
+		{"counter in shared memory", `
+	.shared .align 4 .b8 its[8];
+	st.shared.u32 [its], 0;
+again:
+	ld.shared.u32 %r1, [its];
+	add.u32 %r1, %r1, 1;
+	st.shared.u32 [its], %r1;
+	setp.lt.u32 %p1, %r1, 200000;
+	mov.u32 %r1, 0;
+	@%p1 bra again;`, 2},
+		{"counter in global memory", `
+again:
+	ld.global.u32 %r1, [%mine];
+	add.u32 %r1, %r1, 1;
+	st.global.u32 [%mine], %r1;
+	setp.lt.u32 %p1, %r1, 200000;
+	mov.u32 %r1, 0;
+	@%p1 bra again;`, 2},
 		{"counter in local memory", `
 	.local .align 4 .b8 mine[8];
 	st.local.u32 [mine], 0;

@@ -198,6 +198,7 @@ type loaded struct {
 	events  []event.Event    // of reaches, as far as they are always the same
 	runs    []uint8          // by reach: the accesses that a sequence had which began there, 0 where none may; nil where no reach may
 	epoch   uint64           // of the memory that reaches are of
+	shares  bool             // lists have stores to shared memory
 }
 
 // vecWarp is what a warp holds.

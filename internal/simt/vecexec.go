@@ -414,7 +414,10 @@ func (x *vecMachine) list(w *warp, in *ins, mask uint32, end uint64, from int32)
 	if f.Steps != 0 {
 		x.count(w, uint64(f.Steps), mask)
 	}
-	w.writes += f.Marks
+	// A launch that is suspected to spin: nothing is known of global memory but what an instruction has stored to since.
+	if x.r.sched.spin.phase == spinIdle || x.shares {
+		w.writes += f.Marks
+	}
 	if x.log != nil && x.log.N != 0 {
 		x.told(w, mask)
 	}

@@ -295,7 +295,9 @@ func (x *vecMachine) store(w *warp, i int32, mask uint32, s []uint64) {
 	} else {
 		x.storePieces(w, v, s, e, sp, on)
 	}
-	w.writes++
+	if sp.space != event.Local || x.r.sched.spin.phase == spinIdle {
+		w.writes++
+	}
 	x.tell(w, s, event.Store, event.FlagWrite, e, x.places[i], sp, on)
 }
 

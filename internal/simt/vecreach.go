@@ -32,6 +32,7 @@ func (x *vecMachine) newReaches() {
 			x.events[k] = newEvent(r.l.ID, e, n.store)
 		}
 		if e.Space == event.Shared && x.listed(n, event.Shared) {
+			x.shares = x.shares || n.store
 			a.Base, a.Told = &x.shared, uint64(r.out.needs&event.NeedShared)
 			x.offer(a, n, e, 0, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
 		}
