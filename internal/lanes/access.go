@@ -26,7 +26,7 @@ type Access struct {
 	Base   *unsafe.Pointer
 	Row    uint64
 	Told   uint64 // not 0: accesses are noted in the Log; one that does not fit there any more is not done
-	_      uint64 // the assembly's: where the last access was that was noted
+	Last   uint64 // not 0: the next place is asked for ahead, as far from this one as this is from the last; the assembly's own then
 }
 
 // Log is what Run did, in its order, as far as it is to be told.

@@ -98,6 +98,7 @@ func (x *vecMachine) learn(i int32) {
 	if a.Told = 0; sp.space == event.Global {
 		a.Told = uint64(x.r.out.needs & event.NeedGlobal)
 	}
+	a.Last = 1 // what is far from the caches is asked for ahead
 	x.begins[e.reach] = c.b.Addr
 	x.offer(a, &x.t.reaches[e.reach], e, c.b.Addr, uint64(len(c.b.data)))
 }

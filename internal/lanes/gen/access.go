@@ -125,10 +125,6 @@ func (a *access) tell(g *asm, masked bool) {
 	g.ins("MOVQ", "(R9)", "R8")
 	g.ins("MOVQ", "BX", "24(R12)")
 	g.ins("MOVQ", "8(R9)", "BX")
-	if a.how == line || a.how == rows {
-		a.aim(g)
-		a.prefetch(g)
-	}
 	if !a.store && a.how != each && a.how != eachLow {
 		g.WriteString("\tJMP back\n")
 		return
@@ -195,21 +191,24 @@ func (a *access) tellBefore(g *asm, masked bool) {
 	}
 }
 
-// prefetch asks for the memory as far behind BX as that is behind the last place of the Access: often the next one. To tell of
-// a store is to wait for what it overwrites, which made half of the time that the events of a transposed matrix took.
+// prefetch asks for the memory as far behind R8 as that is behind the last place of the Access: often the next one. Those
+// that stay at 0 do not ask.
 func (a *access) prefetch(g *asm) {
-	g.ins("LEAQ", "SI", "(BX)(BX*1)")
-	g.ins("SUBQ", "SI", "40(CX)")
-	g.ins("MOVQ", "40(CX)", "BX")
+	g.ins("MOVQ", "SI", "40(CX)")
+	g.WriteString("\tTESTQ SI, SI\n\tJEQ near\n")
+	g.ins("MOVQ", "40(CX)", "R8")
+	g.ins("NEGQ", "SI")
+	g.ins("LEAQ", "SI", "(SI)(R8*2)")
 	for at := 0; at < 32*a.size; at += 64 {
 		from := fmt.Sprintf("%d(SI)", at)
 		if a.how == rows {
 			if from = "(SI)"; at > 0 {
-				g.ins("ADDQ", "SI", "24(CX)")
+				g.ins("ADDQ", "SI", "R9")
 			}
 		}
 		g.ins("PREFETCHT0", from)
 	}
+	g.WriteString("\nnear:\n")
 }
 
 // told tells of the access where that is wanted.
@@ -236,6 +235,9 @@ func (a *access) reach(g *asm) {
 	g.ins("ADDQ", "R8", "(R9)")
 	if a.how == rows || a.how == spread {
 		g.ins("MOVQ", "R9", "24(CX)")
+	}
+	if a.how == line || a.how == rows {
+		a.prefetch(g)
 	}
 }
 
