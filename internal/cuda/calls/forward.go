@@ -52,6 +52,8 @@ var Runtime = []Forward{
 
 	{Name: "cudaDeviceSynchronize", Op: DeviceSynchronize, Sync: true},
 	{Name: "cudaThreadSynchronize", Op: DeviceSynchronize, Sync: true},
+
+	{Name: "cudaLibraryUnload", Params: "handle l", Op: UnloadModule},
 }
 
 // Driver lists such calls of the driver API.
@@ -84,6 +86,7 @@ var Driver = []Forward{
 
 	{Name: "cuCtxSynchronize", Op: DeviceSynchronize, Sync: true},
 	{Name: "cuModuleUnload", Params: "handle m", Op: UnloadModule},
+	{Name: "cuLibraryUnload", Params: "handle l", Op: UnloadModule},
 }
 
 // Accepted lists calls that have no effect here and succeed: hints, limits nobody reads back, profiling marks.
@@ -114,6 +117,7 @@ var AcceptedDriver = []string{
 	"cuCtxSetSharedMemConfig: u32 config",
 	"cuFuncSetCacheConfig: handle f, u32 config",
 	"cuFuncSetSharedMemConfig: handle f, u32 config",
+	"cuKernelSetCacheConfig: handle k, u32 config, u32 device",
 	"cuProfilerStart",
 	"cuProfilerStop",
 	"cuStreamAttachMemAsync: handle s, handle p, size n, u32 flags",

@@ -234,6 +234,53 @@ static int fp_load_wrapper(const struct fp_wrapper *w, u64 *handle) {
   return e;
 }
 
+// fp_load_image loads what a program holds in memory: PTX text, a fat binary, or the wrapper of one.
+static int fp_load_image(const char *image, u64 *handle) {
+  struct fp_wrapper w;
+  u32 magic;
+  memcpy(&magic, image, 4);
+  if (magic == fpWrapperMagic) {
+    memcpy(&w, image, sizeof w);
+    return fp_load_wrapper(&w, handle);
+  }
+  if (magic == (u32)fpContainerMagic) return fp_load(0, image, fp_container(image), handle);
+  if (magic == 0x464c457f) { // an ELF file: machine code
+    fp_unsupported("loading a module of machine code and no PTX");
+    return fpNoImage;
+  }
+  return fp_load(1, image, strlen(image), handle);
+}
+
+static int fp_load_file(const char *path, u64 *handle) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return fpFileNotFound;
+  char *image = NULL;
+  size_t n = 0, k = 1;
+  while (k > 0) {
+    char *grown = realloc(image, n + (1 << 16) + 1);
+    if (!grown) break;
+    image = grown;
+    n += k = fread(image + n, 1, 1 << 16, f);
+  }
+  fclose(f);
+  int e = fpOutOfMemory;
+  if (image) {
+    memset(image + n, 0, 1);
+    u64 container = n >= 16 ? fp_container(image) : 0;
+    e = n < 16 || container > n ? fpInvalidImage : fp_load_image(image, handle);
+  }
+  free(image);
+  return e;
+}
+
+// fp_library_table says whether the options of a library ask for what is not done: that a table of the host stand in for
+// the library's own functions and variables (option 0). The other option, that the binary is kept, asks for nothing.
+static int fp_library_table(const int *options, unsigned n) {
+  for (unsigned i = 0; i < n; i++)
+    if (options && options[i] == 0) return 1;
+  return 0;
+}
+
 static int fp_symbol(u64 module, const char *name, u64 result[2]) {
   int e = fp_begin();
   if (e) return e;

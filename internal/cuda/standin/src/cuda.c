@@ -197,23 +197,15 @@ EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 // Modules and kernels. A module handle is the checker's; a function handle is a kernel of ours.
 
 static int load_image(void **module, const char *image) {
-  struct fp_wrapper w;
-  u32 magic;
   u64 handle = 0;
-  int e;
-  if (!module || !image) return fpInvalidValue;
-  memcpy(&magic, image, 4);
-  if (magic == fpWrapperMagic) {
-    memcpy(&w, image, sizeof w);
-    e = fp_load_wrapper(&w, &handle);
-  } else if (magic == (u32)fpContainerMagic) {
-    e = fp_load(0, image, fp_container(image), &handle);
-  } else if (magic == 0x464c457f) { // an ELF file: machine code
-    fp_unsupported("cuModuleLoadData with machine code and no PTX");
-    return 209;
-  } else {
-    e = fp_load(1, image, strlen(image), &handle);
-  }
+  int e = module && image ? fp_load_image(image, &handle) : fpInvalidValue;
+  if (!e) *module = (void *)handle;
+  return finish(e);
+}
+
+static int load_file(void **module, const char *path) {
+  u64 handle = 0;
+  int e = module && path ? fp_load_file(path, &handle) : fpInvalidValue;
   if (!e) *module = (void *)handle;
   return finish(e);
 }
@@ -225,27 +217,7 @@ EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int 
 }
 EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return load_image(module, image); }
 
-EXPORT int cuModuleLoad(void **module, const char *path) {
-  FILE *f = path ? fopen(path, "rb") : NULL;
-  if (!f) return path ? fpFileNotFound : fpInvalidValue;
-  char *text = NULL;
-  size_t n = 0, k = 1;
-  while (k > 0) {
-    char *grown = realloc(text, n + (1 << 16) + 1);
-    if (!grown) break;
-    text = grown;
-    n += k = fread(text + n, 1, 1 << 16, f);
-  }
-  fclose(f);
-  int e = fpOutOfMemory;
-  if (text) {
-    memset(text + n, 0, 1);
-    u64 container = n >= 16 ? fp_container(text) : 0;
-    e = n < 16 || container > n ? fpInvalidImage : load_image(module, text);
-  }
-  free(text);
-  return e;
-}
+EXPORT int cuModuleLoad(void **module, const char *path) { return load_file(module, path); }
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!function || !name) return fpInvalidValue;
@@ -293,6 +265,64 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, struct fp_kernel *k) {
 EXPORT int cuFuncSetAttribute(struct fp_kernel *k, int attribute, int value) {
   if (!k) return fpInvalidHandle;
   return finish(fp_request(FP_FuncSetAttribute, (const u64[]){k->handle, (u64)attribute, (u64)value}, 3, NULL, 0));
+}
+
+EXPORT int cuFuncGetParamCount(struct fp_kernel *k, size_t *count) {
+  if (!k || !count) return fpInvalidValue;
+  *count = k->count;
+  return 0;
+}
+EXPORT int cuFuncGetParamInfo(struct fp_kernel *k, size_t i, size_t *offset, size_t *size) {
+  if (!k || !offset || i >= k->count) return fpInvalidValue;
+  *offset = k->layout[2 * i];
+  if (size) *size = k->layout[2 * i + 1];
+  return 0;
+}
+
+// Libraries. There is one context, so a library is its one module, and a kernel of it its one function: the handles are the
+// same, and all calls that take a function take such a kernel. A reset of the device ends a library with the other modules:
+// what is asked of it later is refused.
+
+EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit, void **jit_values, unsigned jits, int *options, void **values,
+                             unsigned n) {
+  (void)jit, (void)jit_values, (void)jits, (void)values;
+  if (fp_library_table(options, n)) return fp_unsupported("cuLibraryLoadData with a function and data table of the host");
+  return load_image(library, code);
+}
+EXPORT int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned jits, int *options, void **values,
+                                 unsigned n) {
+  (void)jit, (void)jit_values, (void)jits, (void)values;
+  if (fp_library_table(options, n)) return fp_unsupported("cuLibraryLoadFromFile with a function and data table of the host");
+  return load_file(library, path);
+}
+EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) { return cuModuleGetFunction(kernel, library, name); }
+EXPORT int cuLibraryGetModule(void **module, void *library) {
+  if (!module) return fpInvalidValue;
+  if (!library) return fpInvalidHandle;
+  *module = library;
+  return present();
+}
+EXPORT int cuLibraryGetGlobal(u64 *address, size_t *size, void *library, const char *name) {
+  return address || size ? cuModuleGetGlobal_v2(address, size, library, name) : fpInvalidValue;
+}
+
+EXPORT int cuKernelGetFunction(void **function, struct fp_kernel *k) {
+  if (!function) return fpInvalidValue;
+  if (!k) return fpInvalidHandle;
+  *function = k;
+  return present();
+}
+EXPORT int cuKernelGetLibrary(void **library, struct fp_kernel *k) { return cuFuncGetModule(library, k); }
+EXPORT int cuKernelGetName(const char **name, struct fp_kernel *k) { return cuFuncGetName(name, k); }
+EXPORT int cuKernelGetParamCount(struct fp_kernel *k, size_t *count) { return cuFuncGetParamCount(k, count); }
+EXPORT int cuKernelGetParamInfo(struct fp_kernel *k, size_t i, size_t *offset, size_t *size) { return cuFuncGetParamInfo(k, i, offset, size); }
+EXPORT int cuKernelGetAttribute(int *value, int attribute, struct fp_kernel *k, int device) {
+  int e = check_device(device);
+  return e ? e : cuFuncGetAttribute(value, attribute, k);
+}
+EXPORT int cuKernelSetAttribute(int attribute, int value, struct fp_kernel *k, int device) {
+  int e = check_device(device);
+  return e ? e : cuFuncSetAttribute(k, attribute, value);
 }
 
 // launch takes the parameters as pointers, or packed in a buffer (extra: 1 buffer, 2 pointer to its size, 0 end).

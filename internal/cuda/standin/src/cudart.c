@@ -76,8 +76,10 @@ struct managed {
   struct managed *next;
 };
 
-// An entity is a kernel or a variable, found by the address that stands for it on the host.
+// An entity is a kernel or a variable, found by the address that stands for it on the host. The kernel stands first: a
+// cudaKernel_t of a library is a CUkernel as well.
 struct entity {
+  struct fp_kernel kernel;
   const void *host;
   struct binary *binary;
   struct entity *next;
@@ -85,7 +87,6 @@ struct entity {
   int is_kernel;
   int known; // variable: address and size are set
   u64 address, size;
-  struct fp_kernel kernel;
 };
 
 enum { table_size = 4096 };
@@ -237,6 +238,63 @@ EXPORT int cudaFuncGetName(const char **name, const void *f) {
   return finish(error);
 }
 
+// Libraries. A library is the checker's module, so a cudaLibrary_t is a CUlibrary as well, and
+// a reset of the device ends it: what is asked of it later is refused.
+
+// not_found turns the errors for names that a module lacks into the one that the calls for libraries give.
+static int not_found(int e) { return e == fpInvalidDeviceFunction || e == fpInvalidSymbol ? fpNotFound : e; }
+
+EXPORT int cudaLibraryLoadData(void **library, const void *code, int *jit, void **jit_values, unsigned jits, int *options, void **values,
+                               unsigned n) {
+  (void)jit, (void)jit_values, (void)jits, (void)values;
+  u64 handle = 0;
+  if (fp_library_table(options, n)) return finish(fp_unsupported("cudaLibraryLoadData with a function and data table of the host"));
+  int e = library && code ? fp_load_image(code, &handle) : fpInvalidValue;
+  if (!e) *library = (void *)handle;
+  return finish(e);
+}
+
+EXPORT int cudaLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned jits, int *options, void **values,
+                                   unsigned n) {
+  (void)jit, (void)jit_values, (void)jits, (void)values;
+  u64 handle = 0;
+  if (fp_library_table(options, n)) return finish(fp_unsupported("cudaLibraryLoadFromFile with a function and data table of the host"));
+  int e = library && path ? fp_load_file(path, &handle) : fpInvalidValue;
+  if (!e) *library = (void *)handle;
+  return finish(e);
+}
+
+// cudaLibraryGetKernel makes a kernel that is found by its own handle, of a binary that is loaded.
+EXPORT int cudaLibraryGetKernel(void **kernel, void *library, const char *name) {
+  if (!kernel || !name) return finish(fpInvalidValue);
+  struct entity *e = calloc(1, sizeof *e);
+  struct binary *b = calloc(1, sizeof *b);
+  char *own = strdup(name);
+  int error = e && b && own ? 0 : fpOutOfMemory;
+  if (!error) {
+    b->handle = (u64)library, b->loaded = 1;
+    e->host = e, e->binary = b, e->is_kernel = 1, e->name = own;
+    e->kernel.module = b->handle, e->kernel.name = own;
+    error = fp_find_kernel(&e->kernel);
+  }
+  if (error) {
+    if (e) free(e->kernel.layout);
+    free(e), free(b), free(own);
+    return finish(not_found(error));
+  }
+  add_entity(e);
+  *kernel = e;
+  return 0;
+}
+
+EXPORT int cudaLibraryGetGlobal(void **address, size_t *size, void *library, const char *name) {
+  u64 r[2] = {0, 0};
+  int e = name && (address || size) ? fp_symbol((u64)library, name, r) : fpInvalidValue;
+  if (!e && address) *address = (void *)r[0];
+  if (!e && size) *size = r[1];
+  return finish(not_found(e));
+}
+
 // Launches.
 
 struct dim3 {
@@ -353,6 +411,10 @@ EXPORT int cudaFuncSetAttribute(const void *f, int attribute, int value) {
   if (error) return finish(error);
   const u64 args[3] = {e->kernel.handle, (u64)attribute, (u64)value};
   return finish(fp_request(FP_FuncSetAttribute, args, 3, NULL, 0));
+}
+
+EXPORT int cudaKernelSetAttributeForDevice(const void *f, int attribute, int value, int device) {
+  return device ? finish(fpInvalidDevice) : cudaFuncSetAttribute(f, attribute, value);
 }
 
 EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *f, int threads, size_t shared, unsigned flags) {

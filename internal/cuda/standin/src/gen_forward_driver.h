@@ -194,6 +194,10 @@ EXPORT int cuModuleUnload(void *m) {
   int error = fp_request(FP_UnloadModule, (const u64[]){(u64)m}, 1, NULL, 0);
   return finish(error);
 }
+EXPORT int cuLibraryUnload(void *l) {
+  int error = fp_request(FP_UnloadModule, (const u64[]){(u64)l}, 1, NULL, 0);
+  return finish(error);
+}
 EXPORT int cuCtxSetCacheConfig(unsigned config) {
   (void)config;
   return finish(present());
@@ -210,6 +214,12 @@ EXPORT int cuFuncSetCacheConfig(void *f, unsigned config) {
 EXPORT int cuFuncSetSharedMemConfig(void *f, unsigned config) {
   (void)f;
   (void)config;
+  return finish(present());
+}
+EXPORT int cuKernelSetCacheConfig(void *k, unsigned config, unsigned device) {
+  (void)k;
+  (void)config;
+  (void)device;
   return finish(present());
 }
 EXPORT int cuProfilerStart(void) {

@@ -223,6 +223,10 @@ EXPORT int cudaThreadSynchronize(void) {
   fp_print();
   return finish(error);
 }
+EXPORT int cudaLibraryUnload(void *l) {
+  int error = fp_request(FP_UnloadModule, (const u64[]){(u64)l}, 1, NULL, 0);
+  return finish(error);
+}
 EXPORT int cudaDeviceSetCacheConfig(unsigned config) {
   (void)config;
   return finish(present());

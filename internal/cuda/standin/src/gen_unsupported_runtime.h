@@ -184,17 +184,11 @@ EXPORT int cudaIpcGetEventHandle(void) { return finish(fp_unsupported("cudaIpcGe
 EXPORT int cudaIpcGetMemHandle(void) { return finish(fp_unsupported("cudaIpcGetMemHandle")); }
 EXPORT int cudaIpcOpenEventHandle(void) { return finish(fp_unsupported("cudaIpcOpenEventHandle")); }
 EXPORT int cudaIpcOpenMemHandle(void) { return finish(fp_unsupported("cudaIpcOpenMemHandle")); }
-EXPORT int cudaKernelSetAttributeForDevice(void) { return finish(fp_unsupported("cudaKernelSetAttributeForDevice")); }
 EXPORT int cudaLaunchCooperativeKernelMultiDevice(void) { return finish(fp_unsupported("cudaLaunchCooperativeKernelMultiDevice")); }
 EXPORT int cudaLibraryEnumerateKernels(void) { return finish(fp_unsupported("cudaLibraryEnumerateKernels")); }
-EXPORT int cudaLibraryGetGlobal(void) { return finish(fp_unsupported("cudaLibraryGetGlobal")); }
-EXPORT int cudaLibraryGetKernel(void) { return finish(fp_unsupported("cudaLibraryGetKernel")); }
 EXPORT int cudaLibraryGetKernelCount(void) { return finish(fp_unsupported("cudaLibraryGetKernelCount")); }
 EXPORT int cudaLibraryGetManaged(void) { return finish(fp_unsupported("cudaLibraryGetManaged")); }
 EXPORT int cudaLibraryGetUnifiedFunction(void) { return finish(fp_unsupported("cudaLibraryGetUnifiedFunction")); }
-EXPORT int cudaLibraryLoadData(void) { return finish(fp_unsupported("cudaLibraryLoadData")); }
-EXPORT int cudaLibraryLoadFromFile(void) { return finish(fp_unsupported("cudaLibraryLoadFromFile")); }
-EXPORT int cudaLibraryUnload(void) { return finish(fp_unsupported("cudaLibraryUnload")); }
 EXPORT int cudaLogsCurrent(void) { return finish(fp_unsupported("cudaLogsCurrent")); }
 EXPORT int cudaLogsDumpToFile(void) { return finish(fp_unsupported("cudaLogsDumpToFile")); }
 EXPORT int cudaLogsDumpToMemory(void) { return finish(fp_unsupported("cudaLogsDumpToMemory")); }

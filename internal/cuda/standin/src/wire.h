@@ -44,6 +44,7 @@ enum {
   fpInvalidDevice = 101,
   fpInvalidImage = 200,
   fpInvalidContext = 201,
+  fpNoImage = 209,
   fpFileNotFound = 301,
   fpInvalidHandle = 400,
   fpNotFound = 500,
