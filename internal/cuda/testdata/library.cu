@@ -137,6 +137,14 @@ static void runtime(int got[3]) {
   OK(cudaLibraryUnload(library));
   WANT(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), params, 0, 0), cudaErrorInvalidResourceHandle);
   WANT(cudaLibraryGetKernel(&kernel, library, "add"), cudaErrorInvalidResourceHandle);
+
+  // A library ends with a reset of the device.
+  OK(cudaLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+  OK(cudaLibraryGetKernel(&kernel, library, "add"));
+  OK(cudaDeviceReset());
+  WANT(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
+  WANT(cudaLaunchKernel((const void *)kernel, dim3(1), dim3(1), params, 0, 0), cudaErrorInvalidResourceHandle);
+  WANT(cudaLibraryUnload(library), cudaErrorInvalidResourceHandle);
 }
 
 int main() {
