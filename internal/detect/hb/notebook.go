@@ -13,8 +13,6 @@ type notebook struct {
 	dropped uint64      // tallies
 	rolls   arena[roll] // of lines of global memory with rolls; numbers have rollBit
 	ones    uint32      // maxOneDeed, or less to test what else is done
-	// fetched makes the compiler keep what fetch reads.
-	fetched uint32
 }
 
 // noteSlab is an arena of chunks of 1<<log T, numbered from 1.

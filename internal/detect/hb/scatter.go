@@ -43,14 +43,15 @@ func (d *Detector) locate(b *event.Batch, e *event.Event, at *[32]spot) bool {
 		at[k&31].page, ask[k&31] = p, unsafe.Pointer(p)
 	}
 	prefetch.Lines(&ask, len(addrs))
-	sum := uint32(0)
+	var others [32]*page // of lanes that are not noted
+	some := false
 	for k, addr := range addrs {
 		x := &at[k&31]
 		p, i := x.page, addr%pageBytes/lineBytes
 		if p == nil || !p.open || p.noter != id || p.notes[i]-1 >= rollBit-1 || addr%cellBytes != 0 {
 			if p = d.act.page(addr); addr%cellBytes != 0 || p.accessed(i, id) || d.notesFor(p, i) == nil {
 				x.cell, ask[k&31] = nil, nil
-				sum += d.fetchCell(p, addr)
+				others[k&31], some = p, true
 				continue
 			}
 		}
@@ -71,35 +72,72 @@ func (d *Detector) locate(b *event.Batch, e *event.Event, at *[32]spot) bool {
 		}
 	}
 	prefetch.Lines(&ask, len(addrs))
-	t.fetched = sum
+	if some {
+		d.fetchCells(&others, addrs)
+	}
 	return true
 }
 
-// fetch reads what a scattered access of global memory that is not of words, or not noted, is about to be judged with.
+// fetch asks for what a scattered access of global memory that is not of words, or not noted, is about to be judged with.
 func (d *Detector) fetch(b *event.Batch, e *event.Event) {
 	if e.Flags&event.FlagScattered == 0 || e.Space != event.Global {
 		return
 	}
-	sum := uint32(0)
-	for _, addr := range b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)] {
-		if p := d.mem.find(addr); p != nil {
-			sum += d.fetchCell(p, addr)
-		}
+	var pages [32]*page
+	addrs := b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	for k, addr := range addrs {
+		pages[k&31] = d.mem.find(addr)
 	}
-	d.mem.notebook.fetched = sum
+	d.fetchCells(&pages, addrs)
 }
 
-// fetchCell reads what there is of a word in cells.
-func (d *Detector) fetchCell(p *page, addr uint64) uint32 {
-	c := addr % lineBytes / cellBytes
-	l := p.expanded(addr % pageBytes / lineBytes)
-	if l == nil {
-		return 0
+// fetchCells asks for what there is in cells of the words at addrs of pages, where these are not nil: step by step, for each tells
+// where the next is. That is the cell, its entries, and the trail that the access will be added to; beside them its loc, of a strong access.
+func (d *Detector) fetchCells(pages *[32]*page, addrs []uint64) {
+	var cells [32]*cell
+	var ask, locs [prefetch.Most]unsafe.Pointer
+	strong := d.act.class.strong
+	for k, addr := range addrs {
+		p := pages[k&31]
+		if p == nil {
+			continue
+		}
+		if l := p.expanded(addr % pageBytes / lineBytes); l != nil {
+			cells[k&31] = &l.cells[addr%lineBytes/cellBytes]
+			ask[k&31] = unsafe.Pointer(cells[k&31])
+		}
+		if strong && p.locs != nil {
+			locs[k&31] = unsafe.Pointer(p.locs[addr%pageBytes/16])
+		}
 	}
-	if c := &l.cells[c]; c.chunk != 0 {
-		return d.mem.first(c).head
+	prefetch.Lines(&ask, len(addrs))
+	if strong {
+		prefetch.Lines(&locs, len(addrs))
 	}
-	return 0
+	for k := range addrs {
+		ask[k&31] = nil
+		if c := cells[k&31]; c != nil && c.chunk != 0 {
+			ask[k&31] = unsafe.Pointer(d.mem.first(c))
+		}
+	}
+	prefetch.Lines(&ask, len(addrs))
+	for k := range addrs {
+		ask[k&31] = nil
+		if c := cells[k&31]; c != nil {
+			ask[k&31] = d.trailFor(d.mem.of(c))
+		}
+	}
+	prefetch.Lines(&ask, len(addrs))
+}
+
+// trailFor gives where the trail is, among entries es of a cell, that the actor's access will be added to; nil when there is none.
+func (d *Detector) trailFor(es []entry) unsafe.Pointer {
+	for i := range es {
+		if e := &es[i]; e.class() == d.act.id && e.head&headMany != 0 && e.lanes&trailBit != 0 {
+			return unsafe.Pointer(&d.mem.trail(e)[0])
+		}
+	}
+	return nil
 }
 
 // noteLoads notes the scattered loads of words that a warp makes of global memory, lane by lane, and gives the lanes for which that
