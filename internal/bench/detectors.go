@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Detectors is what every detector costs, on one engine and one core.
@@ -202,12 +204,15 @@ func meterCost(ctx context.Context, k *Kernel, p *Problem, e Engine, spec *detec
 	return nil
 }
 
-// bounded is Execute with a detector within a bound, or says why there is no run: lanes that wait for each other spin for ever
-// where warps are in lockstep.
+// bounded is Execute with a detector within a bound, or says why there is no run: where warps are in lockstep, lanes of one
+// may wait for each other for ever.
 func (k *Kernel) bounded(ctx context.Context, p *Problem, s Setup, bound time.Duration) (run *Run, why string, err error) {
 	limited, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	run, err = k.Execute(limited, p, s)
+	if s.Detector.Lockstep && errors.Is(err, simt.ErrDeadlock) {
+		return nil, "is a deadlock (warps in lockstep)", nil
+	}
 	if limited.Err() == nil || ctx.Err() != nil {
 		return run, "", err
 	}

@@ -6,9 +6,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/session"
 )
+
+// TestDeadlock runs the locks of the hash table's buckets with warps in lockstep: lanes wait for others of their warp for ever.
+func TestDeadlock(t *testing.T) {
+	lockstep := all.Detectors()[slices.IndexFunc(all.Detectors(), func(s detect.Spec) bool { return s.Lockstep })]
+	for _, k := range Kernels() {
+		if k.Name != "hashtable" {
+			continue
+		}
+		for name, engine := range session.Engines() {
+			_, why, err := k.bounded(t.Context(), k.New(k.Sizes[Small]), Setup{Engine: engine, Detector: &lockstep}, time.Minute)
+			if why != "is a deadlock (warps in lockstep)" || err != nil {
+				t.Errorf("%s: %q, %v", name, why, err)
+			}
+		}
+	}
+}
 
 // TestDetectors measures every detector on tiny kernels: each has a number or says why it has none.
 func TestDetectors(t *testing.T) {

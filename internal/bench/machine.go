@@ -44,6 +44,8 @@ type Run struct {
 	// Memory is, with Setup.Meter, the metadata of the detector at the end of a launch in bytes, the most of all launches; 0
 	// when it does not count.
 	Memory uint64
+
+	stopped error // of the first launch that did not run to its end
 }
 
 // Execute runs a problem of kernel k.
@@ -90,7 +92,7 @@ func (k *Kernel) Execute(ctx context.Context, p *Problem, s Setup) (*Run, error)
 		sink.to = &meter{sink: detector, metered: c, run: run}
 	}
 	if err := m.host(); err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Name, err)
+		return nil, fmt.Errorf("%s: %w", k.Name, errors.Join(err, run.stopped))
 	}
 	run.Elapsed, run.Wall, run.Results = m.elapsed, m.wall, m.results
 	if detector != nil {
@@ -108,6 +110,9 @@ func (r *Run) launched(l cuda.LaunchReport) {
 	r.Stats.Blocks += l.Stats.Blocks
 	r.Stats.Threads += l.Stats.Threads
 	r.Stats.Elapsed += l.Stats.Elapsed
+	if l.Err != nil && r.stopped == nil {
+		r.stopped = l.Err
+	}
 }
 
 // relay is a sink that can be attached later.
