@@ -15,11 +15,12 @@ func (f *Func) Synchronises() bool {
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.has(func(i *Inst) bool { return i.Op == OpCas }) }
 
-// Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active: what it
-// finds depends on when it looks.
+// Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote
+// and shfl without .sync do too: what it finds depends on when it looks.
 func (f *Func) Timed() bool {
 	return f.has(func(i *Inst) bool {
-		return i.Row.Op == "activemask" || slices.ContainsFunc(i.Src, func(o Operand) bool {
+		op := i.Row.Op
+		return op == "activemask" || (op == "vote" || op == "shfl") && !i.Has("sync") || slices.ContainsFunc(i.Src, func(o Operand) bool {
 			return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi
 		})
 	})

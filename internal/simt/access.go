@@ -240,11 +240,12 @@ func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]
 	}
 	b := r.tlb.block[place%64]
 	if b == nil || !b.covers(addr) {
-		if b = r.lookup(addr, in); b == nil {
+		if b = r.mem.lookup(addr); b == nil {
 			return nil, OutOfBounds
 		}
 		r.tlb.block[place%64] = b
 	}
+	r.meets(b, in)
 	off := addr - b.Addr
 	switch {
 	case b.Freed:

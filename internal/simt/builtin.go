@@ -149,6 +149,8 @@ func (c *invocation) malloc() {
 	addr, err := c.r.mem.heapAlloc(size, name)
 	if err != nil {
 		addr = 0
+	} else {
+		c.w.writes++ // the heap is memory that others find changed
 	}
 	c.result(addr)
 }
@@ -176,5 +178,6 @@ func (c *invocation) free() {
 		if _, err := c.r.mem.Free(addr); errors.Is(err, ErrNotAllocated) {
 			panic("BUG: an allocation found cannot be freed")
 		}
+		c.w.writes++
 	}
 }

@@ -32,11 +32,13 @@ type spin struct {
 	at      uint64 // clock at which to watch next
 	phase   spinPhase
 	rounds  int
-	timed   bool // the kernel reads clocks or asks for active lanes
+	timed   bool // see isa.Func.Timed
 	asked   bool // timed is known
 	hostMet bool // memory that the host can write was accessed since spinQuiet began, at a scope that the host is in
 	warps   []spinning
 	blocks  []arrivals
+
+	resident int // blocks when spinQuiet began
 }
 
 type spinPhase uint8
@@ -82,12 +84,15 @@ func (r *run) spins() error {
 		p.later(r.clock)
 		return nil
 	case p.phase == spinIdle:
-		p.phase, p.hostMet = spinQuiet, false
+		p.phase, p.hostMet, p.resident = spinQuiet, false, len(s.resident)
 		r.mem.epoch.Add(1) // so that every allocation in use is looked up again
 		r.forgetWrites()
 		return nil
 	case r.wrote():
 		p.later(r.clock)
+		return nil
+	case p.phase == spinQuiet && len(s.resident) != p.resident:
+		p.phase = spinIdle // what a block that has ended stored is not known
 		return nil
 	case p.phase == spinQuiet:
 		p.begin(r)
@@ -182,13 +187,11 @@ func (k *spinning) again(r *run) bool {
 		r.m.still(w, k.image)
 }
 
-// lookup gives the allocation that covers addr, for an access.
-func (r *run) lookup(addr uint64, in *inst) *block {
-	b := r.mem.lookup(addr)
+// meets notes that in accesses an allocation, which may be nil.
+func (r *run) meets(b *block, in *inst) {
 	if b != nil && (b.Kind == ManagedAlloc || b.Kind == PinnedAlloc) && (in.Order == event.Volatile || in.Scope == event.ScopeSys) {
 		r.sched.spin.hostMet = true
 	}
-	return b
 }
 
 // refImage is what the lanes of a warp of engine ref hold.

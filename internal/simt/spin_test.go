@@ -2,6 +2,7 @@ package simt
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -204,6 +205,62 @@ again:
 	}
 }
 
+// TestNoSpinHeap: a thread that takes memory until there is none comes back to the same registers each time.
+func TestNoSpinHeap(t *testing.T) {
+	body := func(free string) string {
+		return `
+	.param .b64 p;
+	.param .b64 q;
+	setp.eq.u32 %p3, %n, 0;
+	mov.u64 %rd1, 0;
+	@%p3 bra end;
+again:
+	mov.u32 %r1, 0;
+pad:
+	add.u32 %r1, %r1, 1;
+	setp.lt.u32 %p2, %r1, %n;
+	@%p2 bra pad;
+	st.param.b64 [p], 1024;
+	call.uni (q), malloc, (p);
+	ld.param.b64 %rd1, [q];
+	setp.ne.u64 %p1, %rd1, 0;` + free + `
+	st.param.b64 [p], 0x4000000000000000;
+	call.uni (q), malloc, (p);
+	ld.param.b64 %rd1, [q];
+	setp.eq.or.u64 %p1, %rd1, 5, %p1;
+	@%p1 bra again;
+end:`
+	}
+	everySchedule(t, func(t *testing.T, set func(l *Launch)) {
+		g := newRig(t, calls+entry("k", body("")))
+		g.mustRun(launch{block: 1, out: g.buffer(8), n: 200, set: func(l *Launch) {
+			set(l)
+			l.Needs = 0
+		}})
+	})
+	// Others may wait for what it gives back.
+	g := newRig(t, calls+entry("k", body("\n\tst.param.b64 [p], %rd1;\n\tcall.uni free, (p);")))
+	if o := g.run(launch{block: 1, out: g.buffer(8), n: 200, set: func(l *Launch) { l.Needs, l.MaxSteps = 0, 4*spinFirst }}); !errors.Is(o.err, ErrStopped) {
+		t.Errorf("malloc and free again and again: ended with %v", o.err)
+	}
+}
+
+// TestSpinActive: what asks for the lanes that are active, as votes of early PTX do, is not judged.
+func TestSpinActive(t *testing.T) {
+	for _, ask := range []string{"vote.any.pred %p1, %p1;", "shfl.idx.b32 %r2, %r1, 0, 31;", "activemask.b32 %r2;"} {
+		g := newRig(t, strings.NewReplacer(".version 8.0", ".version 6.0", "sm_80", "sm_60").Replace(kernel(`
+poll:
+	ld.volatile.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	`+ask+`
+	@%p1 bra poll;`)))
+		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps = 0, 4*spinFirst }})
+		if !errors.Is(o.err, ErrStopped) {
+			t.Errorf("%s ended with %v", ask, o.err)
+		}
+	}
+}
+
 // TestSpinGivingWay: two threads that take two locks each, one by one, and give the first back when the second is taken.
 // In step they fail again and again, which is no deadlock: another order gets on.
 func TestSpinGivingWay(t *testing.T) {
@@ -256,6 +313,14 @@ func TestSpinHost(t *testing.T) {
 			t.Errorf("kind %d: ended with %v", kind, o.err)
 		}
 		o.wantFault(t, StepLimit, "host")
+		// An access that the host is no part of, at a place that ref remembers as it does the one that polls.
+		far := newRig(t, kernel("poll:\n\tld.global.u32 %r2, [%out];"+strings.Repeat("\n\tadd.u32 %r2, %r2, 0;", 63)+`
+	ld.volatile.global.u32 %r1, [%out];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra poll;`))
+		if o := far.run(launch{block: 1, out: mustAlloc(t, far.mem, 4, kind, "far"), set: quiet}); !errors.Is(o.err, ErrHostWait) {
+			t.Errorf("far, kind %d: ended with %v", kind, o.err)
+		}
 		// Atomics of the device are not for the host.
 		lock := newRig(t, kernel("lock:\n\tatom.global.cas.b32 %r1, [%out], 5, 1;\n\tsetp.ne.u32 %p1, %r1, 5;\n\t@%p1 bra lock;"))
 		if o := lock.run(launch{out: mustAlloc(t, lock.mem, 4, kind, "lock"), set: quiet}); !errors.Is(o.err, ErrDeadlock) {

@@ -40,6 +40,8 @@ func TestWarp(t *testing.T) {
 		{"Cancel", TestCancel},
 		{"Spin", TestSpin},
 		{"NoSpin", TestNoSpin},
+		{"NoSpinHeap", TestNoSpinHeap},
+		{"SpinActive", TestSpinActive},
 		{"SpinGivingWay", TestSpinGivingWay},
 		{"SpinLockstep", TestSpinLockstep},
 		{"SpinHost", TestSpinHost},

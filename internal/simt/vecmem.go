@@ -153,7 +153,8 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 	case event.Global, event.Const:
 		c := &x.cache[i]
 		if now := x.r.mem.epoch.Load(); c.epoch != now || c.b == nil || !c.b.covers(addr) {
-			*c = cached{x.r.lookup(addr, &x.t.effects[i].inst), now}
+			*c = cached{x.r.mem.lookup(addr), now}
+			x.r.meets(c.b, &x.t.effects[i].inst)
 		}
 		if b := c.b; b != nil && !b.Freed && !(b.Const && write) {
 			sp.data, sp.origin = b.data, b.Addr
