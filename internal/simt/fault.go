@@ -312,7 +312,7 @@ func (f *faultLog) reportSpin(r *run) {
 		}
 	}
 	fault, _ := f.count(r, Deadlock, list[0].Place, false)
-	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and another launch need not run beside this one"
+	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and no other launch or copy need run beside this one"
 	fault.Stands = list
 }
 
