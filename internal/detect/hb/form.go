@@ -25,7 +25,8 @@ type forms struct {
 	many  int               // forms at which those of no line are looked for, at least
 	few   int               // the same when there are few pages: minForms, or less to test that
 	steps []step            // a power of two, by hash
-	made  int               // steps since there are so many; 0 only when there are none
+	over  int               // steps made in place of others since there are so many, or since forms were last looked through
+	used  bool              // there may be a step
 	lines int               // marks that name a form
 }
 
@@ -70,24 +71,30 @@ func (f *forms) slot(k *stepKey) uint32 {
 	return uint32(h >> 40 & uint64(len(f.steps)-1))
 }
 
-// remember keeps a step, in more room when there were many.
+// remember keeps a step, in more room when many were in place of others.
 func (f *forms) remember(x step) {
-	if f.made++; f.made > len(f.steps) && len(f.steps) < maxSteps {
+	f.used = true
+	t := &f.steps[f.slot(&x.stepKey)]
+	if t.to != 0 {
+		f.over++
+	}
+	if f.over > len(f.steps) && len(f.steps) < maxSteps {
 		old := f.steps
-		f.steps, f.made = make([]step, 4*len(old)), 1
+		f.steps, f.over = make([]step, 2*len(old)), 0
 		for i := range old {
 			if old[i].to != 0 {
 				f.steps[f.slot(&old[i].stepKey)] = old[i]
 			}
 		}
+		t = &f.steps[f.slot(&x.stepKey)]
 	}
-	f.steps[f.slot(&x.stepKey)] = x
+	*t = x
 }
 
 // forget is told that classes, whose numbers packs hold, have ended.
 func (f *forms) forget() {
-	if f.made > 0 {
-		f.made = 0
+	if f.used {
+		f.used = false
 		clear(f.steps)
 	}
 	if f.lines == 0 && f.list != nil {
@@ -145,6 +152,7 @@ func (d *Detector) sweepForms() {
 			*x = step{}
 		}
 	}
+	f.over = 0                                         // steps that end with their forms need no room
 	f.many = max(2*(len(f.list)-len(f.free)), pages/4) // so that looking costs little beside what made them
 }
 
