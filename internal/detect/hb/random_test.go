@@ -34,6 +34,9 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 	}
 	d.manyLanes = len(b.Events) % 2 * manyLanes        // tallies of few lanes too
 	d.mem.forms.few = len(b.Events) / 2 % 2 * minForms // forms of no line are looked for all the time
+	if len(b.Events)%11 < 4 {
+		d.mem.forms.steps = make([]step, 1) // steps displace others and get more room
+	}
 	if len(b.Events)%7 == 0 {
 		d.linger = 1
 	}
