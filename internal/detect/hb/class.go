@@ -37,6 +37,7 @@ type class struct {
 	patience int32  // see sets
 	cold     uint32 // see coldClass; 0: not known yet
 	notes    uint32 // see noteKindOf
+	born     uint32 // how many classes were made before: the order of first executions, which numbers used again do not tell
 }
 
 // classOf gives the class of an access event.
@@ -100,6 +101,8 @@ func (h *recentClass) of(l *launch, e *event.Event) bool {
 }
 
 func (d *Detector) newClass(c class) uint32 {
+	c.born = d.born
+	d.born++
 	if n := len(d.free); n > 0 {
 		id := d.free[n-1]
 		d.free = d.free[:n-1]

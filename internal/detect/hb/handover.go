@@ -44,12 +44,13 @@ func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 	}
 	var out *detect.Handover
 	var by strongWrite
+	born := d.classes[h.class].born
 	d.strongWrites(o.key, func(w strongWrite) {
 		if w.warp/a.blk.wpb != block || block == a.blk.index && (w.warp != h.warp || w.lanes>>uint(h.lane)&1 == 0) {
 			return
 		}
 		// Within an epoch the order of first execution has to do for program order.
-		if w.clock < h.clock || w.clock == h.clock && w.class < h.class {
+		if w.clock < h.clock || w.clock == h.clock && d.classes[w.class].born < born {
 			return
 		}
 		if out == nil || w.clock < by.clock {
@@ -61,7 +62,7 @@ func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 	}
 	d.strongWrites(o.key, func(w strongWrite) {
 		k := &d.classes[w.class]
-		if w.warp == h.warp && w.lanes>>uint(h.lane)&1 != 0 && w.class < h.class && w.clock <= h.clock && k.side.RMW && !k.discards {
+		if w.warp == h.warp && w.lanes>>uint(h.lane)&1 != 0 && k.born < born && w.clock <= h.clock && k.side.RMW && !k.discards {
 			out.Lock = true
 		}
 	})

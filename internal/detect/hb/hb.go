@@ -37,6 +37,7 @@ type Detector struct {
 	turn     uint
 	colds    map[classKey]uint32 // classes of cold accesses
 	free     []uint32            // classes to use again
+	born     uint32              // how many classes were made
 	warm     []*launch           // that have ended and were not cooled
 	lingers  []*launch           // that have ended and left notes, see stale.go
 	patience int32               // of new classes, see sets

@@ -39,6 +39,22 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 ld.relaxed.gpu f
 		1.1.0 fence.acq_rel.gpu
 		1.1.0 ld x`, want: "2-6 missing-fence error"},
+	{name: "mp without the producer's fence, in a launch that takes the place of others", program: `begin 0 1 1
+		1.0.0 st y
+		1.0.0 st.relaxed.gpu z
+		1.0.0 ld y
+		end 1
+		begin 0 1 1
+		2.0.0 st y
+		2.0.0 st.relaxed.gpu z
+		2.0.0 ld y
+		end 2
+		begin 0 2 1
+		3.0.0 st x
+		3.0.0 st.relaxed.gpu f
+		3.1.0 ld.relaxed.gpu f
+		3.1.0 fence.acq_rel.gpu
+		3.1.0 ld x`, want: "12-16 missing-fence error"},
 	{name: "mp, producer's fence too narrow", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 fence.acq_rel.cta
