@@ -139,10 +139,73 @@ func BenchmarkPrint(b *testing.B) {
 	b.Logf("digest %016x", h.Sum64())
 }
 
+// TestGenerated reads what the benchmarks read and compares the tree with the text that it was made from: how many
+// declarations and statements there are, and of each instruction of one line its place, opcode and operands.
 func TestGenerated(t *testing.T) {
 	src := generate(1 << 18)
 	roundTrip(t, "generated", src)
-	if c, want := countsOf(mustParse(t, "generated", src)), (counts{}); c == want {
-		t.Errorf("%+v", c)
+	m := mustParse(t, "generated", src)
+	const (
+		turns   = 60        // of a kernel
+		calls   = turns / 6 // of vprintf, each with a vector store, a barrier and a place before a block of six
+		perTurn = 11        // a place, nine instructions, a label
+		perCall = 3 + 1 + 6 //
+		around  = 4 + 1 + 1 // registers, a shared variable, ret
+		others  = 1 + 1 + 1 // vprintf, a file, a section
+		each    = 1 + 1     // a table and a kernel
+	)
+	kernels := strings.Count(src, ".visible .entry")
+	c := countsOf(m)
+	if want := turns*perTurn + calls*perCall + around; kernels < 10 || c.decls != others+each*kernels || c.stmts != want*kernels {
+		t.Errorf("%d kernels: %+v, want %d declarations and %d statements", kernels, c, others+each*kernels, want*kernels)
+	}
+	lines := strings.Split(src, "\n")
+	seen := 0
+	var walk func(b *Block)
+	walk = func(b *Block) {
+		for _, s := range b.Stmts {
+			switch s := s.(type) {
+			case *Block:
+				walk(s)
+			case *Inst:
+				seen++
+				if text := lines[s.Pos.Line-1][s.Pos.Col-1:]; s.Op != "call" {
+					compareInst(t, s, text)
+				}
+			}
+		}
+	}
+	for _, d := range m.Decls {
+		if f, ok := d.(*Func); ok && f.Body != nil {
+			walk(f.Body)
+		}
+	}
+	if want := (turns*9 + calls*(2+3) + 1) * kernels; seen != want {
+		t.Errorf("%d instructions, want %d", seen, want)
+	}
+}
+
+func compareInst(t *testing.T, s *Inst, text string) {
+	t.Helper()
+	if rest, ok := strings.CutPrefix(text, "@"); ok {
+		_, text, _ = strings.Cut(rest, " ")
+	}
+	op, operands, _ := strings.Cut(strings.TrimSuffix(text, ";"), " ")
+	depth, n := 0, 1
+	for _, c := range operands {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth == 0:
+			n++
+		}
+	}
+	if strings.TrimSpace(operands) == "" {
+		n = 0
+	}
+	if s.Op+s.Mods != op || len(s.Operands) != n {
+		t.Errorf("line %d: %s%s with %d operands, and the text is %q", s.Pos.Line, s.Op, s.Mods, len(s.Operands), text)
 	}
 }

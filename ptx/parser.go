@@ -182,18 +182,22 @@ func (p *parser) plainName(what string) string {
 
 // integer reads an integer constant expression whose operators bind tighter than prec.
 func (p *parser) integer(what string, prec int) int64 {
+	return int64(p.integerLiteral(what, prec).Bits)
+}
+
+func (p *parser) integerLiteral(what string, prec int) Literal {
 	switch p.tok {
 	case tokInt, '-', '+', '(', '~', tokIdent:
 	default:
 		p.unexpected(what)
-		return 0
+		return Literal{}
 	}
 	pos := p.pos()
 	l, ok := p.constant(prec)
 	if ok && l.isFloat() {
 		p.fail(pos, "expected %s, found a floating-point number", what)
 	}
-	return int64(l.Bits)
+	return l
 }
 
 // small reads a plain non-negative integer that fits an int32: an index, a line, a count.
@@ -215,8 +219,13 @@ func (p *parser) small(what string) int {
 func (p *parser) inBounds(what string) int64 {
 	pos := p.pos()
 	// Tighter than comparisons, because of the '>' that ends `<n>`.
-	v := p.integer(what, precCompare)
-	if p.tok != tokBad && v < 0 {
+	l := p.integerLiteral(what, precCompare)
+	v := int64(l.Bits)
+	switch {
+	case p.tok == tokBad || v >= 0:
+	case l.Kind == LiteralUnsigned:
+		p.fail(pos, "%s %d is too large", what, l.Bits)
+	default:
 		p.fail(pos, "%s %d is negative", what, v)
 	}
 	return v

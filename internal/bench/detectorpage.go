@@ -11,10 +11,11 @@ import (
 const published = `
 Every detector on the bare engine %s, on one core: time of the launches with its events made and judged, over that of the bare
 engine. The papers measure other things on other machines, so that their ratios are goals rather than comparisons. hirace: 7.5 times
-on the mean of 5105 runs of graph kernels, 1.08 on the median (002, section V). iguard: 30 on the same runs (002), 3.6 on programs of
-000 (table 3). scord is hardware: 1.35 (003, section V). curd: 2.9 (001, section 6.6). barracuda+ and gwcp: 5.2 and 7.1 over empty
-callbacks, 72 and 97 over the program alone (000, section 6.4). barracuda: up to 3700 (001, section 5.6). barracuda and curd run warps
-in lockstep; the bare engine they are compared with does not.
+on the mean of 5105 runs of graph kernels, 1.08 on the median ("HiRace", section V). iguard: 30 on the same runs ("HiRace"), 3.6 on
+the programs of PreDataR ("Predictive Data Race Detection for GPUs", table 3). scord is hardware: 1.35 ("ScoRD: A Scoped Race Detector
+for GPUs", section V). curd: 2.9 ("Efficient Precise Dynamic Data Race Detection for CPU and GPU", a thesis, section 6.6). barracuda+ and
+gwcp: 5.2 and 7.1 over empty callbacks, 72 and 97 over the program alone (PreDataR, section 6.4). barracuda: up to 3700 (the thesis,
+section 5.6). barracuda and curd run warps in lockstep; the bare engine they are compared with does not.
 
 The kernels are free of races. **metadata** is bytes for each byte of the kernel's buffers, as the detector counts
 what it holds at the end of a launch. **digest** is of the results, and those with each detector equal it.`
@@ -146,7 +147,7 @@ func (d *Detectors) suiteTable(p *page) {
 
 func (d *Detectors) growthTables(p *page) {
 	for _, g := range d.Growth {
-		p.say("\nGrowth with blocks (000, figure 12): `%s`, microseconds of processor time a block, and metadata bytes a byte.", g.Kernel)
+		p.say("\nGrowth with blocks (as in PreDataR, figure 12): `%s`, microseconds of processor time a block, and metadata bytes a byte.", g.Kernel)
 		head := []string{"detector"}
 		for _, s := range g.Steps {
 			head = append(head, fmt.Sprintf("%d blocks", s.Blocks))
@@ -198,7 +199,7 @@ func (d *Detectors) compressionTable(p *page) {
 	if len(d.Compressed) == 0 {
 		return
 	}
-	p.say("\nCompression of clocks (000, section 5.2 and table 4), on the small sizes, which detectors bear without it: time over bare, metadata.")
+	p.say("\nCompression of clocks (PreDataR, section 5.2 and table 4), on the small sizes, which detectors bear without it: time over bare, metadata.")
 	t := table{{"kernel", "size", "detector", "time on", "off", "off/on", "B/B on", "off", "off/on"}}
 	for _, c := range d.Compressed {
 		over, bytes := func(c *Cost) float64 { return c.OverBare }, func(c *Cost) float64 { return c.MetadataPerByte }

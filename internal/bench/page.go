@@ -9,11 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/sys/cpu"
+
+	"fencepost.dev/fencepost/internal/lanes"
 )
 
 // Report is everything that was measured.
 type Report struct {
 	CPU      string    `json:"cpu"`
+	Vectors  string    `json:"vectors"`  // the vector instructions that the processor has
+	Assembly bool      `json:"assembly"` // lanes are computed by assembly, for AVX-512, and not by Go code
 	Cores    int       `json:"cores"`
 	Compiler string    `json:"compiler,omitempty"` // of the native versions
 	Detector string    `json:"detector"`
@@ -29,7 +35,7 @@ type Report struct {
 
 // NewReport describes the machine.
 func NewReport(o *Options) *Report {
-	r := &Report{CPU: cpuModel(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
+	r := &Report{CPU: cpuModel(), Vectors: vectors(), Assembly: lanes.Assembly(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
 	if o.Native != nil {
 		r.Compiler = o.Native.Compiler
 	}
@@ -49,10 +55,32 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
+// vectors names the vector instructions of the processor.
+func vectors() string {
+	switch x := cpu.X86; {
+	case runtime.GOARCH != "amd64":
+		return runtime.GOARCH
+	case x.HasAVX512F && x.HasAVX512VL:
+		return "AVX-512"
+	case x.HasAVX2:
+		return "AVX2 and no AVX-512"
+	}
+	return "neither AVX2 nor AVX-512"
+}
+
+// path says what computed the lanes.
+func (r *Report) path() string {
+	if r.Assembly {
+		return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by its assembly. On processors without AVX-512, laptops and\nmost machines for CI among them, it runs Go code, and is eight to thirty times slower: these figures do not hold there."
+	}
+	return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by Go code. Its assembly wants AVX-512, and is eight to thirty times faster."
+}
+
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &page{w: w}
 	p.say("%s, %d cores. Processor time; medians of %d rounds; ratios are made within a round.", r.CPU, r.Cores, r.Rounds)
+	p.say("%s", r.path())
 	if r.Compiler != "" {
 		p.say("Native: %s, one core.", r.Compiler)
 	}
@@ -197,7 +225,9 @@ const pageHead = `<!-- Made by "go run ./cmd/bench -write docs/benchmarks.md". D
 # How fast is it?
 
 Made on %d cores, %s; native code by %s. Absolute times mean little on another machine; ratios are
-made within one run, of measurements taken in turns, and are medians of %d rounds. Times on one core are processor time.
+made within one run, of measurements taken in turns, and are medians of %[4]d rounds. Times on one core are processor time.
+
+%[6]s
 
 - **bare/native**: the kernel's host program with its launches on the engine with no detector, over the same work in C on one core.
   Both on one core. The PTX is what Fencepost makes of a source, "nvcc -lineinfo -Xcicc -O0", which keeps every access in its place. Preparing
@@ -219,7 +249,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	if compiler == "" {
 		compiler = "no compiler"
 	}
-	p.printf(pageHead, r.Cores, r.CPU, compiler, r.Rounds, r.Detector)
+	p.printf(pageHead, r.Cores, r.CPU, compiler, r.Rounds, r.Detector, r.path())
 	r.tables(p, "## ")
 	return p.err
 }

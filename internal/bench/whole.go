@@ -42,7 +42,7 @@ type CorpusTime struct {
 
 // MeasureWhole checks the corpus, and runs a small program.
 func (o *Options) MeasureWhole(ctx context.Context) (*Whole, error) {
-	programs, err := corpus.Core()
+	programs, err := corpus.All()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
@@ -44,6 +45,9 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 		if len(args) > 1 {
 			return 0, usagef("check takes one name of the corpus; flags stand before it")
 		}
+		if o.launch != "" {
+			return 0, corpusLaunch(args[0])
+		}
 		return checkCorpus(ctx, e, o, args[0])
 	}
 	in, err := inputFiles(ctx, e, o, args)
@@ -54,6 +58,11 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 		return 0, err
 	}
 	return checkInput(ctx, e, o, in, sourceBeside(args[0]))
+}
+
+// corpusLaunch refuses --launch for programs that have launch files of their own.
+func corpusLaunch(name string) error {
+	return usagef("--launch: %s has its own launch file", name)
 }
 
 // checkInput checks and reports.
@@ -80,13 +89,16 @@ func sourceBeside(ptx string) func(string) []string {
 	}
 }
 
-// maxPTX bounds the input files.
-const maxPTX = 1 << 30
+// maxInput bounds files that are searched for PTX.
+const maxInput = 4 << 30
 
 // inputFiles reads the kernels.
 func inputFiles(ctx context.Context, e *env, o *options, names []string) (*session.Input, error) {
 	in := &session.Input{}
-	for _, name := range names {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, usagef("%s is named twice", name)
+		}
 		if err := readable(name); err != nil {
 			return nil, err
 		}
@@ -101,6 +113,9 @@ func inputFiles(ctx context.Context, e *env, o *options, names []string) (*sessi
 
 // readable says why a name is no file with anything in it.
 func readable(name string) error {
+	if name == "" {
+		return usagef("a file name is empty")
+	}
 	st, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -111,8 +126,10 @@ func readable(name string) error {
 		return fmt.Errorf("%s is a folder; name a file in it", name)
 	case st.Mode().IsRegular() && st.Size() == 0:
 		return fmt.Errorf("%s is empty", name)
-	case st.Mode().IsRegular() && st.Size() > maxPTX:
-		return fmt.Errorf("%s has %d bytes; at most %d are read", name, st.Size(), maxPTX)
+	case strings.EqualFold(filepath.Ext(name), ".ptx") && st.Size() > fatbin.MaxPTX:
+		return tooLong(name)
+	case st.Mode().IsRegular() && st.Size() > maxInput:
+		return fmt.Errorf("%s has %d bytes; at most %d are read", name, st.Size(), int64(maxInput))
 	}
 	return nil
 }
@@ -121,10 +138,7 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".ptx":
 		text, err := readAll(name)
-		if err != nil {
-			return nil, err
-		}
-		return []cuda.Image{{Name: name, Text: string(text)}}, nil
+		return []cuda.Image{{Name: name, Text: text}}, err
 	case ".cu":
 		return compilePTX(ctx, e, o, name)
 	case ".toml":
@@ -161,7 +175,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Im
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Out: dir, Output: e.stderr})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}
@@ -169,7 +183,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Im
 		return nil, err
 	}
 	text, err := readAll(files[0])
-	return []cuda.Image{{Name: "PTX of " + name, Text: string(text)}}, err
+	return []cuda.Image{{Name: "PTX of " + name, Text: text}}, err
 }
 
 // deviceArch is the compute capability of the emulated device, times ten.
@@ -181,17 +195,26 @@ func sassOnly(name string) error {
 		"Rebuild it with PTX: use \"fencepost nvcc\" in place of nvcc, or add -gencode arch=compute_80,code=compute_80 -lineinfo -Xcicc -O0", name)
 }
 
-func readAll(name string) ([]byte, error) {
+// readAll reads PTX.
+func readAll(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPTX+1))
-	if err == nil && len(text) > maxPTX {
-		err = fmt.Errorf("%s: at most %d bytes are read", name, maxPTX)
+	var text strings.Builder
+	if st, err := f.Stat(); err == nil && st.Size() <= fatbin.MaxPTX {
+		text.Grow(int(st.Size()))
 	}
-	return text, err
+	n, err := io.Copy(&text, io.LimitReader(f, fatbin.MaxPTX+1))
+	if err == nil && n > fatbin.MaxPTX {
+		err = tooLong(name)
+	}
+	return text.String(), err
+}
+
+func tooLong(name string) error {
+	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX>>20)
 }
 
 // launchFile reads the launch file of the kernels in file.
@@ -206,6 +229,9 @@ func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile
 			}
 			return nil, usagef("how is %s to be launched? Give --launch FILE. A file to start from:\n\n%s", file, template)
 		}
+	}
+	if err := readable(name); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -36,6 +36,8 @@ type command struct {
 	doc   string // one line
 	long  string // what `help NAME` adds, examples included
 	flags []*flag
+	// refused are flags of other commands that have no meaning here, and why.
+	refused map[string]string
 	// anywhere says that flags may stand behind arguments too.
 	anywhere bool
 	// raw says that all arguments are the command's own, flags of the form -h included.
@@ -51,11 +53,39 @@ func commands() []*command {
 // env is what a command may talk to.
 type env struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *stream
+}
+
+// stream is where text goes. It keeps the first error of a write, so that Main can tell of it whoever wrote.
+type stream struct {
+	to  io.Writer // for a program that is started, which wants a file and no pipe
+	err error
+}
+
+// Write implements io.Writer.
+func (s *stream) Write(text []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.to.Write(text)
+	s.err = err
+	return n, err
+}
+
+// lost says why text was lost; nil when none was, or when the reader of a pipe has gone away because it wanted no more
+// (fencepost ... | head).
+func (s *stream) lost() error {
+	if errors.Is(s.err, syscall.EPIPE) {
+		return nil
+	}
+	return s.err
 }
 
 // terminal says that w is a terminal.
 func terminal(w io.Writer) bool {
+	if s, ok := w.(*stream); ok {
+		w = s.to
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -76,20 +106,46 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 // nvcc, it is the command nvcc.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer runtime.KeepAlive(session.Ballast())
-	e := &env{stdin, stdout, stderr}
+	e := &env{stdin, &stream{to: stdout}, &stream{to: stderr}}
 	defer func() {
 		if r := recover(); r != nil {
-			code = bug(stderr, r)
+			code = bug(e.stderr, r)
 		}
+		code = e.undelivered(code)
 	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Without this a closed pipe would end the process, before the report is written where --json says. A signal that is
+	// caught, rather than ignored, has its usual effect in programs that are started.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	return dispatch(ctx, e, args)
+}
+
+// undelivered gives the exit code of a run whose report may not have reached its reader: a verdict that nobody can read is
+// none, but findings and a failure of the program are told by the code itself.
+func (e *env) undelivered(code int) int {
+	err := e.stdout.lost()
+	if err != nil {
+		fmt.Fprintf(e.stderr, "fencepost: the output is incomplete: %v\n", err)
+	} else if err = e.stderr.lost(); err == nil {
+		return code
+	}
+	if code == exitClean {
+		return exitNotChecked
+	}
+	return code
+}
+
+// dispatch runs the command that args name.
+func dispatch(ctx context.Context, e *env, args []string) int {
 	if filepath.Base(args[0]) == "nvcc" {
 		args = append([]string{args[0], "nvcc"}, args[1:]...)
 	}
 	args = args[1:]
 	if len(args) == 0 {
-		writeHelp(stderr)
+		writeHelp(e.stderr)
 		return exitUsage
 	}
 	name := args[0]
@@ -103,7 +159,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 			return execute(ctx, e, c, args[1:])
 		}
 	}
-	return fail(stderr, usagef("%s", unknownCommand(name)))
+	return fail(e.stderr, usagef("%s", unknownCommand(name)))
 }
 
 func unknownCommand(name string) string {
@@ -127,20 +183,38 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		return exitClean
 	}
 	code := exitUsage
+	if err == nil && !c.raw {
+		if err = o.keepInput(c, rest); err != nil {
+			o.json = "" // not even to tell of this
+		}
+	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)
 	}
-	if err != nil {
-		var usage *usageError
-		if o != nil && !errors.As(err, &usage) {
-			if jerr := writeJSON(e, o, failReport(err)); jerr != nil && jerr.Error() != err.Error() {
-				err = errors.Join(err, jerr)
-			}
-		}
-		return fail(e.stderr, err)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
 	}
-	return code
+	var usage *usageError
+	var unwritten *unwrittenError
+	switch {
+	case err == nil:
+		return code
+	case errors.As(err, &unwritten) && code != exitClean:
+		fail(e.stderr, err)
+		return code // what was found stands in the text
+	case o != nil && !errors.As(err, &usage) && !errors.As(err, &unwritten):
+		if jerr := writeJSON(e, o, failReport(err)); jerr != nil && jerr.Error() != err.Error() {
+			err = errors.Join(err, jerr)
+		}
+	}
+	return fail(e.stderr, err)
 }
+
+// unwrittenError says that a file that was asked for could not be written after a run that came about.
+type unwrittenError struct{ err error }
+
+func (e *unwrittenError) Error() string { return e.err.Error() }
+func (e *unwrittenError) Unwrap() error { return e.err }
 
 // fail prints why nothing was run or checked, and gives the exit code.
 func fail(w io.Writer, err error) int {

@@ -35,7 +35,7 @@ fencepost compare corpus/irregular[/WORD]...
 With --json FILE the table is the key "detectors" of the report (docs/json.md); --times writes times into it.`
 
 func compareCommand() *command {
-	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong + detectorHelp(),
+	return &command{name: "compare", args: "PROG.cu | APP | KERNEL.ptx | corpus[/NAME]", long: compareLong,
 		doc: "run all detectors side by side on one execution",
 		// A program's own arguments may look like flags, so ours stand before it.
 		flags: append([]*flag{launchFlag, corpusJobsFlag, nvccFlag}, runFlags()...), run: runCompare}
@@ -52,6 +52,9 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 		return compareIrregular(ctx, e, o, args, words)
 	}
 	if isCorpus(args[0]) {
+		if o.launch != "" {
+			return 0, corpusLaunch(args[0])
+		}
 		return compareCorpus(ctx, e, o, args)
 	}
 	x, err := executionOf(ctx, e, o, args)
@@ -79,10 +82,7 @@ func tellComparison(e *env, o *options, r *report.Report, source func(string) []
 		fmt.Fprintln(w)
 	}
 	newText(w, source).Detectors(w, r)
-	if err := writeJSON(e, o, r); err != nil {
-		return 0, err
-	}
-	return exitCodes[r.Verdict], nil
+	return exitCodes[r.Verdict], writeJSON(e, o, r)
 }
 
 // writeFoundBy writes findings in short, each with the detectors that have it.
@@ -147,10 +147,7 @@ func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int,
 	}
 	fmt.Fprintln(w)
 	newText(w, corpusLines(programs[0])).Detectors(w, all)
-	if err := writeJSON(e, o, all); err != nil {
-		return 0, err
-	}
-	return exitCodes[all.Verdict], nil
+	return exitCodes[all.Verdict], writeJSON(e, o, all)
 }
 
 // writeJudged writes who was wrong about a program, and with what findings.

@@ -115,10 +115,7 @@ func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.P
 		all.Verdict = report.Found
 	}
 	writeCorpusSummary(w, results, found, wrong)
-	if err := writeJSON(e, o, all); err != nil {
-		return 0, err
-	}
-	return exitCodes[all.Verdict], nil
+	return exitCodes[all.Verdict], writeJSON(e, o, all)
 }
 
 func writeCorpusSummary(w io.Writer, results []session.CorpusResult, found, wrong int) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -109,6 +110,42 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 				t.Errorf("%s has two flags --%s", c.name, f.name)
 			}
 			seen[f.name] = true
+		}
+	}
+}
+
+// TestFlags says which flags each command honours. A flag that is listed and does nothing misleads; one that a command of
+// the same family has and this one cannot honour is refused with a reason.
+func TestFlags(t *testing.T) {
+	const (
+		report   = " fail-on json limit max-findings" // what is told, and where
+		judge    = " detector model"                  // who judges
+		schedule = " kernel seed schedule engine"     // how kernels are executed
+		always   = " timeout times"
+	)
+	honoured := map[string]string{
+		"run":     "jobs nvcc seeds" + report + judge + schedule + always,
+		"check":   "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"compare": "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"record":  "out values launch nvcc" + report + schedule + always,
+		"analyze": report + judge + always,
+		"export":  "out",
+		"isa":     "markdown",
+		"doctor":  "nvcc",
+	}
+	for _, c := range commands() {
+		var has []string
+		for _, f := range c.flags {
+			has = append(has, f.name)
+			if c.refused[f.name] != "" {
+				t.Errorf("%s lists --%s and refuses it", c.name, f.name)
+			}
+		}
+		want := strings.Fields(honoured[c.name])
+		slices.Sort(has)
+		slices.Sort(want)
+		if !slices.Equal(has, want) {
+			t.Errorf("%s lists the flags %v, and honours %v", c.name, has, want)
 		}
 	}
 }

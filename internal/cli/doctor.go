@@ -42,7 +42,7 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 // checkLibraries builds the stand-in libraries, which no toolchain can be blamed for alone.
 func checkLibraries(ctx context.Context) toolchain.Check {
 	c := toolchain.Check{Name: "stand-in libraries", Purpose: "take the place of the CUDA runtime and driver", Needed: true}
-	if _, err := libraries(ctx); err != nil {
+	if _, err := libraries(ctx, io.Discard); err != nil {
 		c.Problem = err.Error()
 	}
 	return c

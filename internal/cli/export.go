@@ -19,7 +19,7 @@ fencepost export --out events.parquet FILE
   and others to query; docs/trace.md tells the columns. Of a trace that is cut off, the whole part is written (exit code 3).`
 
 func exportCommand() *command {
-	out := &flag{"out", "TABLE", "where the table goes", func(o *options, v string) error { o.out = v; return nil }}
+	out := &flag{"out", "TABLE", "where the table goes", setOut}
 	return &command{name: "export", args: "--out TABLE FILE", long: exportLong, doc: "write the events of a recorded run as Parquet",
 		flags: []*flag{out}, run: runExport, anywhere: true}
 }
@@ -39,9 +39,6 @@ func runExport(ctx context.Context, e *env, o *options, args []string) (code int
 		return 0, err
 	}
 	defer from.Close()
-	if same(from, o.out) {
-		return 0, usagef("--out %s is the trace itself", o.out)
-	}
 	in, err := trace.NewReader(bufio.NewReaderSize(from, 1<<20))
 	if err != nil {
 		return 0, traceError(args[0], err)
@@ -65,16 +62,6 @@ func runExport(ctx context.Context, e *env, o *options, args []string) (code int
 	}
 	fmt.Fprintf(e.stdout, "fencepost: %s written to %s\n", count(int(rows), "event"), o.out)
 	return exitClean, nil
-}
-
-// same says that the open file has this name too.
-func same(f *os.File, name string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(name)
-	return err == nil && os.SameFile(a, b)
 }
 
 // shownStream is a trace that tells how far one has read it.

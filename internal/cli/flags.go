@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type options struct {
 	nvcc     string
 	markdown string
 	out      string
+	recorded bool // the report is of a trace and not of a run
 }
 
 // flag is one flag; everything known about it stands here.
@@ -51,6 +53,8 @@ func runFlags() []*flag {
 			setJSON},
 		{"limit", "N", "list at most N findings (default 20 in text, all in JSON; 0 is all)",
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
+		{"max-findings", "N", "keep at most N findings, the gravest and one of each kind, and count the others (default 10000)",
+			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},
 		{"kernel", "REGEX", "watch only the kernels whose demangled name matches; the others run unwatched",
 			func(o *options, v string) (err error) {
 				if o.session.Kernel, err = regexp.Compile(v); err != nil {
@@ -58,7 +62,7 @@ func runFlags() []*flag {
 				}
 				return nil
 			}},
-		{"detector", "NAME,...", "what judges, see \"fencepost help run\"; none runs bare (default: hb, and what gwcp predicts)",
+		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
@@ -85,19 +89,61 @@ func runFlags() []*flag {
 	}
 }
 
-// setJSON refuses a place where no file can be written before the program runs, which may take long.
+// without leaves out the flags that a command refuses.
+func without(flags []*flag, refused map[string]string) []*flag {
+	return slices.DeleteFunc(flags, func(f *flag) bool { return refused[f.name] != "" })
+}
+
+// setJSON takes the place where the report is to be written.
 func setJSON(o *options, v string) error {
 	o.json = v
 	if v == "-" {
 		return nil
 	}
-	if st, err := os.Stat(v); err == nil && st.IsDir() {
-		return usagef("--json: %s is a folder; name a file, or - for the standard output", v)
+	return writable("json", v, ", or - for the standard output")
+}
+
+// setOut takes the place of what a command makes.
+func setOut(o *options, v string) error {
+	o.out = v
+	return writable("out", v, "")
+}
+
+// writable refuses a place where no file can be written before the program runs, which may take long.
+func writable(flag, name, or string) error {
+	if name == "" {
+		return usagef("--%s: name a file%s", flag, or)
 	}
-	if dir := filepath.Dir(v); dir != "." {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return usagef("--%s: %s is a folder; name a file%s", flag, name, or)
+	}
+	if dir := filepath.Dir(name); dir != "." {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return usagef("--json: there is no folder %s to write %s in", dir, filepath.Base(v))
+			return usagef("--%s: there is no folder %s to write %s in", flag, dir, filepath.Base(name))
 		}
+	}
+	return nil
+}
+
+// keepInput refuses to write over what is read: the arguments that are files, but for those of a program, and the launch file.
+func (o *options) keepInput(c *command, args []string) error {
+	if !c.anywhere && len(args) > 0 && !compilable(args[0]) {
+		args = args[:1]
+	}
+	written := map[string]string{"json": o.json, "out": o.out}
+	for flag, name := range written {
+		st, err := os.Stat(name)
+		if err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		for _, arg := range append([]string{o.launch}, args...) {
+			if in, err := os.Stat(arg); err == nil && os.SameFile(st, in) {
+				return usagef("--%s %s would be written over %s, which is read", flag, name, arg)
+			}
+		}
+	}
+	if o.json != "" && o.json != "-" && filepath.Clean(o.json) == filepath.Clean(o.out) {
+		return usagef("--json and --out name one file, %s", o.out)
 	}
 	return nil
 }
@@ -128,7 +174,13 @@ func setDetectors(o *options, v string) error {
 	if o.session.Bare {
 		return nil
 	}
-	for _, name := range strings.Split(v, ",") {
+	for i, name := range strings.Split(v, ",") {
+		if name == "none" {
+			return usagef("--detector: none stands alone, and not with detectors")
+		}
+		if slices.Contains(strings.Split(v, ",")[:i], name) {
+			return usagef("--detector: %s is named twice", name)
+		}
 		d, err := detect.Choose(all.Detectors(), name)
 		if u := (*detect.UnknownError)(nil); errors.As(err, &u) {
 			if u.What == "detector" {
@@ -220,6 +272,9 @@ func parseFlag(c *command, o *options, args []string) ([]string, error) {
 	arg, args := args[0], args[1:]
 	name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	f := c.flag(name)
+	if why, ok := c.refused[name]; f == nil && ok {
+		return nil, usagef("--%s: %s", name, why)
+	}
 	if f == nil {
 		return nil, usagef("unknown flag %q%s", arg, nearest.Hint("--"+name, c.flagNames()))
 	}

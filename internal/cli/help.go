@@ -18,8 +18,7 @@ Usage: fencepost COMMAND [flags] [arguments]
 
 `
 
-const helpExamples = `
-Examples:
+const helpExamples = `Examples:
   fencepost run prog.cu                      compile a program, run it, report its races
   fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
   fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
@@ -28,24 +27,27 @@ Examples:
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
   fencepost check corpus                     check the built-in programs
   fencepost compare prog.cu                  all detectors on one execution, side by side
+`
 
+const helpCodes = `
 Exit codes:
   0  nothing found at or above --fail-on
   1  findings at or above --fail-on
   2  wrong usage
-  3  something could not be run or checked (no compiler, no PTX, unsupported instruction or call, no kernel ran)
+  3  something could not be run, checked or written (no compiler, no PTX, unsupported instruction or call, no kernel ran,
+     a full disk)
   4  the program itself failed; its own exit code is in the report
 `
 
 func writeHelp(w io.Writer) {
-	fmt.Fprint(w, helpHead)
-	fmt.Fprintln(w, "Commands:")
+	fmt.Fprint(w, helpHead, helpExamples)
+	fmt.Fprintln(w, "\nCommands (\"fencepost help COMMAND\" for more):")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-32s %s\n", strings.TrimSpace(c.name+" "+c.args), c.doc)
+		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
 	writeFlags(w, runFlags())
-	fmt.Fprint(w, helpExamples)
+	fmt.Fprint(w, helpCodes)
 }
 
 func writeFlags(w io.Writer, flags []*flag) {
@@ -72,13 +74,17 @@ func writeCommandHelp(w io.Writer, c *command) {
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func helpCommand() *command {
-	return &command{name: "help", args: "[COMMAND]", doc: "this page, or more about a command",
+	return &command{name: "help", args: "[COMMAND | detectors]", doc: "this page, or more about a command or the detectors",
 		run: func(ctx context.Context, e *env, o *options, args []string) (int, error) {
 			if len(args) == 0 {
 				writeHelp(e.stdout)
 				return exitClean, nil
 			}
 			var names []string
+			if args[0] == "detectors" {
+				fmt.Fprintln(e.stdout, detectorHelp())
+				return exitClean, nil
+			}
 			for _, c := range commands() {
 				if c.name == args[0] {
 					writeCommandHelp(e.stdout, c)
@@ -86,6 +92,7 @@ func helpCommand() *command {
 				}
 				names = append(names, c.name)
 			}
+			names = append(names, "detectors")
 			return 0, usagef("there is no command %q%s", args[0], nearest.Hint(args[0], names))
 		}}
 }

@@ -65,7 +65,7 @@ func compareIrregular(ctx context.Context, e *env, o *options, args, words []str
 	}
 	var b bytes.Buffer
 	if err := session.WriteIrregularJSON(&b, results); err != nil {
-		return 0, fmt.Errorf("--json: %w", err)
+		return code, &unwrittenError{fmt.Errorf("--json: %w", err)}
 	}
 	return code, writeJSONBytes(e, o, b.Bytes())
 }

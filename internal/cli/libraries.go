@@ -2,29 +2,67 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"fencepost.dev/fencepost/internal/cuda/standin"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// cacheDir is the folder that outlives a run: the user's cache folder, or one for temporary files when there is none.
-func cacheDir() string {
+// sharedCache is the folder that outlives a run, and spareCache the one that does as long as temporary files do.
+func sharedCache() (string, error) {
 	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = filepath.Join(os.TempDir(), fmt.Sprintf("fencepost-%d", os.Getuid()))
-	}
-	return filepath.Join(dir, "fencepost")
+	return filepath.Join(dir, "fencepost"), err
 }
 
-// libraries builds the stand-in libraries, or finds them built.
-func libraries(ctx context.Context) (string, error) {
+func spareCache() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("fencepost-cache-%d", os.Getuid()))
+	return dir, private(dir)
+}
+
+// libraries builds the stand-in libraries, or finds them built, in a folder of the first cache that takes them. notes
+// takes a word when it is the second.
+func libraries(ctx context.Context, notes io.Writer) (string, error) {
 	finder := toolchain.Finder{}
 	cc, err := finder.FindCC(ctx)
 	if err != nil {
 		return "", err
 	}
-	return standin.Build(ctx, cc.Path, cacheDir())
+	in := func(cache func() (string, error)) (string, error) {
+		dir, err := cache()
+		if err != nil {
+			return "", &standin.FolderError{Err: err}
+		}
+		return standin.Build(ctx, cc.Path, dir)
+	}
+	libs, err := in(sharedCache)
+	if folder := (*standin.FolderError)(nil); !errors.As(err, &folder) {
+		return libs, err
+	}
+	libs, spare := in(spareCache)
+	if spare != nil {
+		return "", errors.Join(err, spare)
+	}
+	fmt.Fprintf(notes, "fencepost: note: %v; %s is used instead\n", err, filepath.Dir(libs))
+	return libs, nil
+}
+
+// private makes a folder that nobody else can write to, or sees that it is one: other users may make folders beside it.
+func private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || !st.IsDir() || int(sys.Uid) != os.Getuid() || st.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s belongs to another user, or others can write to it", dir)
+	}
+	return nil
 }

@@ -25,10 +25,7 @@ func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string)
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d findings are listed (--limit).", o.limit, len(r.Findings)))
 	}
 	writeText(w, o, r, source)
-	if err := writeJSON(e, o, r); err != nil {
-		return 0, err
-	}
-	return exitCodes[r.Verdict], nil
+	return exitCodes[r.Verdict], writeJSON(e, o, r)
 }
 
 // reportWriter is where the text goes when it would go to w: not where the JSON goes.
@@ -81,6 +78,9 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 func summary(o *options, r *report.Report) string {
 	s := findingCounts(r.Findings)
 	none := s == ""
+	if r.More > 0 {
+		s += fmt.Sprintf(" and %s that are not kept", count(r.More, "more racing pair"))
+	}
 	switch {
 	case none && o.session.Bare:
 		s = "races were not looked for; no other findings"
@@ -92,11 +92,15 @@ func summary(o *options, r *report.Report) string {
 		launches += k.Launches
 		kernels[k.Name] = true
 	}
+	nothing := "no kernel ran"
+	if o.recorded {
+		nothing = "no launch stands in what could be read"
+	}
 	switch {
 	case launches == 0 && none:
-		s = "nothing was checked: no kernel ran"
+		s = "nothing was checked: " + nothing
 	case launches == 0:
-		s += "; no kernel ran"
+		s += "; " + nothing
 	default:
 		s += fmt.Sprintf(" in %s of %s", countPlural(launches, "launch", "launches"), count(len(kernels), "kernel"))
 	}
@@ -155,7 +159,7 @@ func writeJSON(e *env, o *options, r *report.Report) error {
 	}
 	var b bytes.Buffer
 	if err := report.JSON(&b, &cut, o.times); err != nil {
-		return fmt.Errorf("--json: %w", err)
+		return &unwrittenError{fmt.Errorf("--json: %w", err)}
 	}
 	return writeJSONBytes(e, o, b.Bytes())
 }
@@ -163,11 +167,11 @@ func writeJSON(e *env, o *options, r *report.Report) error {
 // writeJSONBytes writes JSON where --json asks for it.
 func writeJSONBytes(e *env, o *options, text []byte) error {
 	if o.json == "-" {
-		_, err := e.stdout.Write(text)
-		return err
+		_, _ = e.stdout.Write(text) // which keeps the error
+		return nil
 	}
 	if err := os.WriteFile(o.json, text, 0o666); err != nil {
-		return fmt.Errorf("--json: %w", err)
+		return &unwrittenError{fmt.Errorf("--json: %w", err)}
 	}
 	return nil
 }

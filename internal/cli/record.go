@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,9 @@ func executionOf(ctx context.Context, e *env, o *options, args []string) (*execu
 		programs, one, err := corpusPrograms(args[0])
 		if err != nil {
 			return nil, err
+		}
+		if o.launch != "" {
+			return nil, corpusLaunch(args[0])
 		}
 		if !one {
 			return nil, usagef("%s is a folder of programs; name one of them", args[0])
@@ -80,13 +84,17 @@ fencepost record --out FILE corpus/race/reduce
   Detectors that judge warps in lockstep want --schedule lockstep here. Flags stand before the program.`
 
 func recordCommand() *command {
-	out := &flag{"out", "FILE", "where the trace goes", func(o *options, v string) error { o.out = v; return nil }}
+	out := &flag{"out", "FILE", "where the trace goes", setOut}
 	values := &flag{"values", "WORD", "on (default) or off: without what is written traces are small, and same-value writes count as others",
 		func(o *options, v string) error {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
 		}}
+	refused := map[string]string{
+		"seeds":    "a trace is of one run: --seeds cannot be used here, --seed can",
+		"detector": "record judges nothing: give --detector to \"fencepost analyze\"",
+		"model":    "record judges nothing: give --model to \"fencepost analyze\""}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
-		flags: append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), run: runRecord}
+		flags: without(append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
 }
 
 func runRecord(ctx context.Context, e *env, o *options, args []string) (code int, err error) {
@@ -95,10 +103,6 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 		return 0, usagef("record what? Name a CUDA source, a program, or a .ptx file")
 	case o.out == "":
 		return 0, usagef("record to where? Give --out FILE before the program")
-	case o.session.Seeds > 1:
-		return 0, usagef("a trace is of one run: --seeds cannot be used here, --seed can")
-	case len(o.session.Detectors) > 0:
-		return 0, usagef("record judges nothing: give --detector to \"fencepost analyze %s\"", o.out)
 	}
 	x, err := executionOf(ctx, e, o, args)
 	if err != nil {
@@ -109,19 +113,20 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	w := bufio.NewWriterSize(f, 1<<20)
 	o.session.Bare, o.session.Record = true, w
 	stop := showProgress(e, &o.session)
 	r, err := x.run(0, &o.session)
 	stop()
-	if err == nil {
-		err = w.Flush()
-	}
+	unwritten := errors.Join(w.Flush(), f.Close())
 	if err != nil {
 		return 0, err
 	}
-	return tell(e, e.stderr, o, r, x.source)
+	code, err = tell(e, e.stderr, o, r, x.source)
+	if unwritten != nil {
+		err = errors.Join(&unwrittenError{fmt.Errorf("--out: the trace is not whole: %w", unwritten)}, err)
+	}
+	return code, err
 }
 
 const analyzeLong = `
@@ -130,8 +135,10 @@ fencepost analyze FILE
   run itself. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.`
 
 func analyzeCommand() *command {
-	return &command{name: "analyze", args: "FILE", long: analyzeLong + detectorHelp(), doc: "judge a recorded run",
-		flags: runFlags(), run: runAnalyze, anywhere: true}
+	const past = "the run is over: give it to \"fencepost record\""
+	refused := map[string]string{"kernel": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past}
+	return &command{name: "analyze", args: "FILE", long: analyzeLong, doc: "judge a recorded run",
+		flags: without(runFlags(), refused), refused: refused, run: runAnalyze, anywhere: true}
 }
 
 func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, error) {
@@ -146,6 +153,7 @@ func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, er
 		return 0, err
 	}
 	defer f.Close()
+	o.recorded = true
 	stop := showProgress(e, &o.session)
 	r, err := session.Analyze(ctx, &o.session, bufio.NewReaderSize(f, 1<<20))
 	stop()

@@ -18,6 +18,11 @@ import (
 )
 
 const runLong = `
+Examples:
+  fencepost run prog.cu
+  fencepost run prog.cu -O2 -lz -- in.txt
+  fencepost run --seeds 5 --timeout 60s --json report.json ./app in.txt
+
 fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
   compiles CUDA sources so that every memory access stays on its line, and runs the program.
 
@@ -29,14 +34,15 @@ The program's input, output and arguments are its own; the report goes to the st
 before the program.`
 
 func runCommand() *command {
-	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong + detectorHelp(),
+	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
 		flags: append([]*flag{apartFlag, nvccFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
 func detectorHelp() string {
-	s := "\n\nDetectors:"
+	s := "Detectors, for --detector NAME,... with options behind colons: --detector hb,scord:granularity=8\n" +
+		"Without --detector hb judges, and gwcp predicts. The others are for comparison: they behave as published, blind spots included.\n"
 	for _, d := range all.Detectors() {
 		s += fmt.Sprintf("\n  %-12s %s", d.Name, d.Doc)
 		for _, o := range d.Options {
@@ -74,18 +80,17 @@ func programOf(ctx context.Context, e *env, o *options, args []string) (p *sessi
 		}
 		args[0] = path
 	}
-	p = &session.Program{Stdin: e.stdin, Stdout: e.stdout, Stderr: e.stderr}
+	p = &session.Program{Stdin: e.stdin, Stdout: e.stdout.to, Stderr: e.stderr.to}
 	if o.json == "-" {
-		p.Stdout = e.stderr
+		p.Stdout = e.stderr.to
 	}
 	if !isSource(args[0]) {
-		return p, func() {}, program(ctx, args, p)
+		return p, func() {}, program(ctx, e, args, p)
 	}
-	dir, err := os.MkdirTemp("", "fencepost-run-")
+	dir, cleanup, err := workDir()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("no folder for the compiled program: %w", err)
 	}
-	cleanup = func() { os.RemoveAll(dir) }
 	if err := compile(ctx, e, o, args, dir, p); err != nil {
 		cleanup()
 		return nil, nil, err
@@ -112,12 +117,12 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	if err != nil {
 		return remedy(err)
 	}
-	if p.Libraries, err = libraries(ctx); err != nil {
+	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
 	}
 	base := filepath.Base(args[0])
 	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
-	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: args, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr})
+	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: args, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}
@@ -149,7 +154,7 @@ func compilable(name string) bool {
 }
 
 // program looks at an executable before it runs.
-func program(ctx context.Context, args []string, p *session.Program) error {
+func program(ctx context.Context, e *env, args []string, p *session.Program) error {
 	name := args[0]
 	p.Args = args[1:]
 	if len(p.Args) > 0 && p.Args[0] == "--" {
@@ -182,7 +187,7 @@ func program(ctx context.Context, args []string, p *session.Program) error {
 	if st, err := os.Stat(name); err == nil && st.Mode()&0o111 == 0 {
 		return fmt.Errorf("%s is not executable; if it is a program, run: chmod +x %s", name, name)
 	}
-	if p.Libraries, err = libraries(ctx); err != nil {
+	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
 	}
 	return nil
@@ -237,8 +242,13 @@ func wrapNVCC(ctx context.Context, e *env, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := toolchain.Wrapper{Runtime: libraries, Cache: cacheDir(), Self: self}
-	code, err := w.Run(ctx, args, e.stdin, e.stdout, e.stderr)
+	w := toolchain.Wrapper{Self: self}
+	w.Runtime = func(ctx context.Context) (string, error) {
+		libs, err := libraries(ctx, e.stderr)
+		w.Cache = filepath.Dir(libs)
+		return libs, err
+	}
+	code, err := w.Run(ctx, args, e.stdin, e.stdout.to, e.stderr.to)
 	var usage *toolchain.UsageError
 	if errors.As(err, &usage) {
 		return 0, usagef("nvcc: %s", usage.Msg)
@@ -252,7 +262,7 @@ func printToolkit(ctx context.Context, e *env) (int, error) {
 	if err != nil {
 		return 0, remedy(err)
 	}
-	libs, err := libraries(ctx)
+	libs, err := libraries(ctx, e.stderr)
 	if err != nil {
 		return 0, remedy(err)
 	}
@@ -260,7 +270,7 @@ func printToolkit(ctx context.Context, e *env) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	dir, err := toolchain.Overlay(cacheDir(), nvcc, libs, self)
+	dir, err := toolchain.Overlay(filepath.Dir(libs), nvcc, libs, self)
 	if err != nil {
 		return 0, err
 	}

@@ -35,6 +35,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", cache)
 			e.Setenv("NO_COLOR", "1")
+			if source, err := filepath.Abs("../cuda/testdata/process/process.c"); err == nil {
+				e.Setenv("PROCESS_C", source)
+			}
 			if nvccErr == nil {
 				e.Setenv("FENCEPOST_NVCC", nvcc.Path)
 				e.Setenv("CUDART", sharedRuntime(nvcc.Path))
@@ -50,7 +53,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut, "head": head},
 	})
 }
 
@@ -92,6 +95,16 @@ func differ(ts *testscript.TestScript, neg bool, args []string) {
 	if ts.ReadFile(args[0]) == ts.ReadFile(args[1]) {
 		ts.Fatalf("%s and %s are equal", args[0], args[1])
 	}
+}
+
+// head writes the first bytes of a file: head FILE SHORT 30
+func head(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: head FILE SHORT BYTES")
+	}
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(ts.ReadFile(args[0])[:n]), 0o644))
 }
 
 // cut writes all of a file but its last bytes: cut FILE SHORT

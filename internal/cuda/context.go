@@ -30,6 +30,7 @@ type Context struct {
 	modules map[*Module]bool
 	allocs  map[uint64]allocation
 	pinned  map[uint64]registration
+	freedAt map[uint64]string // what freed the last allocation there
 
 	mallocs int    // numbers allocations for their names
 	clock   uint64 // ns; a made-up time that event timing reads
@@ -56,7 +57,7 @@ func (d *Device) NewContext() *Context {
 	d.contexts++
 	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, perThread: map[uint32]*stream{},
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
-		pinned: map[uint64]registration{}, printf: d.cfg.Printf}
+		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, printf: d.cfg.Printf}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
 	c.legacy = &stream{id: StreamLegacy, agent: d.newAgent(), name: "default stream"}
 	return c
@@ -86,14 +87,18 @@ func (c *Context) Close() {
 	c.closed = true
 }
 
+// endOfContext names what frees the allocations of a context that is reset.
+const endOfContext = "context end"
+
 // release frees everything the context holds, after a device synchronisation.
 func (c *Context) release() {
-	c.waitAll("context end")
+	c.waitAll(endOfContext)
 	for _, m := range c.sortedModules() {
 		m.unload()
 	}
 	for _, addr := range sortedKeys(c.allocs) {
-		c.freeAlloc(addr, c.host, "context end")
+		c.freeAlloc(addr, c.host, endOfContext)
+		c.freed(addr, endOfContext)
 	}
 	for _, addr := range sortedKeys(c.pinned) {
 		c.unregister(addr)

@@ -48,6 +48,6 @@ type LaunchReport struct {
 	Block  event.Dim3
 	Stats  simt.Stats
 	// Err is nil when the grid ran to its end. Otherwise why it did not: simt's errors, a *Error for a launch that the
-	// API refuses, an *Unchecked for a kernel that cannot be executed, or a *Lost.
+	// API refuses (of a program, Device.Failures tells more), an *Unchecked for a kernel that cannot be executed, or a *Lost.
 	Err error
 }

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"sort"
@@ -27,6 +28,10 @@ type Device struct {
 	agents      uint32
 	batch       event.Batch
 	unsupported map[string]bool
+	lostOutput  uint64 // lines
+	failures    []*Failure
+	failureAt   map[string]*Failure
+	sources     sources
 	contexts    uint64 // numbers contexts, for their tokens
 	registered  spans  // free room behind the arena, for registered host memory
 }
@@ -48,7 +53,7 @@ func NewDevice(cfg Config) (*Device, error) {
 	if cfg.Places == nil {
 		cfg.Places = simt.NewPlaceTable()
 	}
-	file, backing, err := sharedMemory(cfg.MemorySize + registeredRoom)
+	file, backing, err := sharedMemory(cfg.MemorySize + registeredRoom + statusSize)
 	if err != nil {
 		return nil, err
 	}
@@ -58,23 +63,62 @@ func NewDevice(cfg Config) (*Device, error) {
 	return d, nil
 }
 
-// sharedMemory maps a new anonymous file of size bytes, without pages until they are touched.
+// memoryName names the memory in /proc/PID/maps of the processes that have it.
+const memoryName = "fencepost-device-memory"
+
+// statusSize is the page behind registered host memory in which programs count the calls that did not reach the server.
+const statusSize = 4096
+
+// statusAt is the offset of the status page in the file.
+func (d *Device) statusAt() uint64 { return uint64(len(d.backing)) - statusSize }
+
+// undelivered is how many calls of programs did not reach the server.
+func (d *Device) undelivered() uint32 {
+	return binary.LittleEndian.Uint32(d.backing[d.statusAt():])
+}
+
+// sharedMemory maps a new anonymous file of size bytes, without pages until they are touched. It is sealed: a program that
+// made it shorter would take the memory from under the kernels.
 func sharedMemory(size uint64) (*os.File, []byte, error) {
-	fd, err := unix.MemfdCreate("fencepost-device-memory", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate(memoryName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, nil, fmt.Errorf("device memory: memfd_create: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "fencepost-device-memory")
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+	file := os.NewFile(uintptr(fd), memoryName)
+	if err := grow(fd, size); err != nil {
 		file.Close()
 		return nil, nil, fmt.Errorf("device memory of %d bytes: %w", size, err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("device memory: sealing its size: %w", err)
 	}
 	backing, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
 	if err != nil {
 		file.Close()
-		return nil, nil, fmt.Errorf("device memory of %d bytes: mmap: %w", size, err)
+		return nil, nil, fmt.Errorf("device memory of %d bytes (address space, most of it never used): mmap: %w", size, err)
 	}
 	return file, backing, nil
+}
+
+// grow gives the file its size. A limit on the size of files (ulimit -f) holds for it too, though it takes no disk.
+func grow(fd int, size uint64) error {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil || old.Cur >= size {
+		return unix.Ftruncate(fd, int64(size))
+	}
+	if old.Max < size {
+		return fmt.Errorf("files are limited to %d bytes (ulimit -f)", old.Max)
+	}
+	raised := unix.Rlimit{Cur: old.Max, Max: old.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &raised); err != nil {
+		return err
+	}
+	err := unix.Ftruncate(fd, int64(size))
+	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &old); err == nil {
+		err = e
+	}
+	return err
 }
 
 // Close gives the memory back. The device and its contexts must not be used afterwards.

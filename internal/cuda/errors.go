@@ -45,6 +45,11 @@ type Error struct {
 	Code Code
 	Msg  string // one sentence with the facts
 	Err  error  // the cause, when there is another error behind it
+	Kind Misuse // "" when the error alone is no finding
+
+	Launch     *LaunchReport // of a launch that is refused
+	configured bool          // it was written <<<...>>>
+	minor      bool          // see Failure.Minor
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Msg) }

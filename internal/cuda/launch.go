@@ -1,9 +1,12 @@
 package cuda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
@@ -31,16 +34,14 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 		c.dev.report(LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Err: &Lost{err}})
 		return err
 	}
+	report := LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block}
 	s, err := c.stream(cfg.Stream, cfg.Thread)
 	if err != nil {
-		return err
+		return c.refuse(report, err)
 	}
 	l := c.launch(k, cfg, params, s)
-	report := LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block}
 	if err := c.admit(k, cfg, l); err != nil {
-		report.Err = err
-		c.dev.report(report)
-		return err
+		return c.refuse(report, err)
 	}
 	c.dev.launches++
 	l.ID, report.ID = c.dev.launches, c.dev.launches
@@ -48,7 +49,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	c.begin(s, name)
 	c.dev.flush()
 
-	report.Stats, report.Err = c.dev.cfg.Engine.Run(ctx, l)
+	report.Stats, report.Err = c.dev.execute(ctx, l)
 	c.clock += eventTime + report.Stats.Lanes*laneTime
 	c.dev.report(report)
 	worst := faultCode(report.Stats.Fault)
@@ -58,11 +59,51 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	if worst != 0 {
 		c.sticky = fail(worst, "after launch %d", l.ID)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil
+	return ctx.Err()
 }
+
+// refuse tells of a launch that does not take place. The failures of a program tell where it stands in it.
+func (c *Context) refuse(r LaunchReport, err error) error {
+	r.Err = err
+	c.dev.report(r)
+	var e *Error
+	if errors.As(err, &e) {
+		e.Launch = &r
+		e.Kind = cmp.Or(e.Kind, LaunchRefused)
+	}
+	return err
+}
+
+// execute runs a launch. A page of device memory that cannot be had (the machine is out of memory) ends the launch alone.
+func (d *Device) execute(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if bug := recover(); bug != nil {
+			if !d.faulted(bug) {
+				panic(bug)
+			}
+			err = ErrMemory
+		}
+	}()
+	stats, err = d.cfg.Engine.Run(ctx, l)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	return stats, err
+}
+
+// ErrMemory says that the machine did not give a page of device memory.
+var ErrMemory = errors.New("a page of device memory could not be had: the machine may be out of memory")
+
+// faulted says whether a panic is a fault at an address of device memory.
+func (d *Device) faulted(bug any) bool {
+	fault, ok := bug.(interface{ Addr() uintptr })
+	from := uintptr(unsafe.Pointer(&d.backing[0]))
+	return ok && fault.Addr()-from < uintptr(len(d.backing))
+}
+
+// Faulted says whether a panic during a launch is a fault of device memory and no defect.
+func (d *Device) Faulted(bug any) bool { return d.faulted(bug) }
 
 func (d *Device) report(r LaunchReport) {
 	if d.cfg.OnLaunch != nil {
@@ -133,7 +174,7 @@ func faultCode(kind simt.FaultKind) Code {
 // endCode is the error after a launch that did not end by itself and told no fault.
 func endCode(err error) Code {
 	if errors.Is(err, simt.ErrDeadlock) || errors.Is(err, simt.ErrStopped) || errors.Is(err, simt.ErrHostWait) ||
-		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		errors.Is(err, ErrEnded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return LaunchTimeout
 	}
 	return LaunchFailure

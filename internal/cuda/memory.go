@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
@@ -66,21 +67,22 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
 	c.allocs[addr] = allocation{size: size, kind: kind, async: async}
+	delete(c.freedAt, addr)
 	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: agent, Addr: addr, Size: size, Name: call})
 	return addr, nil
 }
 
 // Free is cudaFree: it waits for the device, then frees device or managed memory. Freeing address 0 does nothing.
 func (c *Context) Free(addr uint64) error {
-	return c.free("cudaFree", addr, simt.DeviceAlloc, simt.ManagedAlloc)
+	return c.free("cudaFree", addr, "", simt.DeviceAlloc, simt.ManagedAlloc)
 }
 
 // FreeHost is cudaFreeHost: like Free, of pinned memory.
 func (c *Context) FreeHost(addr uint64) error {
-	return c.free("cudaFreeHost", addr, simt.PinnedAlloc)
+	return c.free("cudaFreeHost", addr, "", simt.PinnedAlloc)
 }
 
-func (c *Context) free(call string, addr uint64, kinds ...simt.AllocKind) error {
+func (c *Context) free(call string, addr uint64, place string, kinds ...simt.AllocKind) error {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil || addr == 0 {
@@ -88,11 +90,55 @@ func (c *Context) free(call string, addr uint64, kinds ...simt.AllocKind) error 
 	}
 	a, ok := c.allocs[addr]
 	if !ok || !slices.Contains(kinds, a.kind) {
-		return fail(InvalidValue, "%s of %#x, which is not the beginning of such an allocation", call, addr)
+		return c.badFree(call, addr)
 	}
 	c.waitAll(call)
 	c.freeAlloc(addr, c.host, call)
+	c.freed(addr, call+place)
 	return nil
+}
+
+// freedLimit bounds how many freed allocations are remembered with their place.
+const freedLimit = 1 << 16
+
+// freed remembers what freed an allocation.
+func (c *Context) freed(addr uint64, by string) {
+	if len(c.freedAt) >= freedLimit {
+		clear(c.freedAt)
+	}
+	c.freedAt[addr] = event.HostText(by)
+}
+
+// hostAddress names an address of the program. Most differ from run to run, and reports do not.
+func hostAddress(addr uint64) string {
+	if addr < 1<<16 {
+		return fmt.Sprintf("%#x", addr)
+	}
+	return "an address of the program's own"
+}
+
+// badFree says what is wrong with freeing an address.
+func (c *Context) badFree(call string, addr uint64) error {
+	a, known := c.dev.mem.Find(addr)
+	own, live := c.allocs[addr]
+	switch {
+	case live:
+		frees := map[simt.AllocKind]string{simt.PinnedAlloc: "cudaFreeHost"}
+		return misuse(InvalidFree, InvalidValue, "%s of memory of %s, which %s frees", call, a.Name, cmp.Or(frees[own.kind], "cudaFree"))
+	case a.Freed && addr == a.Addr && strings.HasPrefix(c.freedAt[addr], endOfContext):
+		e := &Error{Code: InvalidValue, Kind: InvalidFree, minor: true}
+		e.Msg = fmt.Sprintf("%s of %s, which cudaDeviceReset has freed", call, a.Name)
+		return e
+	case a.Freed && addr == a.Addr:
+		return misuse(DoubleFree, InvalidValue, "%s of %s, which %s freed before", call, a.Name, cmp.Or(c.freedAt[addr], "another call"))
+	case a.Freed:
+		return misuse(InvalidFree, InvalidValue, "%s of an address %d bytes into %s, which was freed before", call, addr-a.Addr, a.Name)
+	case known && addr != a.Addr:
+		return misuse(InvalidFree, InvalidValue, "%s of an address %d bytes into %s: only the address that the allocation returned can be freed", call, addr-a.Addr, a.Name)
+	case known:
+		return misuse(InvalidFree, InvalidValue, "%s of %s, which no call allocated that it could free", call, a.Name)
+	}
+	return misuse(InvalidFree, InvalidValue, "%s of %s, which no call of the API has allocated", call, hostAddress(addr))
 }
 
 // freeAlloc ends an allocation of this context.
@@ -108,8 +154,12 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 // MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
 // stream order; and so is FreeAsync, which must come after all that others do with it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
+	return c.mallocAsync(size, id, thread, "")
+}
+
+func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, place string) (addr uint64, err error) {
 	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
-		name := "cudaMallocAsync (" + s.name + ")"
+		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
@@ -121,15 +171,20 @@ func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uin
 
 // FreeAsync is cudaFreeAsync.
 func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
+	return c.freeAsync(addr, id, thread, "")
+}
+
+func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
 	return c.on(id, thread, "cudaFreeAsync", func(s *stream) error {
 		a, ok := c.allocs[addr]
 		if !ok || a.kind != simt.DeviceAlloc {
-			return fail(InvalidValue, "cudaFreeAsync of %#x, which is not the beginning of a device allocation", addr)
+			return c.badFree("cudaFreeAsync", addr)
 		}
-		name := "cudaFreeAsync (" + s.name + ")"
+		name := "cudaFreeAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: a.size, Name: name})
 		c.freeAlloc(addr, s.agent, name)
+		c.freed(addr, name)
 		return nil
 	})
 }
@@ -205,6 +260,8 @@ type Copy struct {
 	Width, Height, Depth    uint64
 	Kind                    CopyKind
 	Async                   bool
+	NoDst, NoSrc            bool   // the program has no memory at that end
+	Place                   string // of the call in the program, see event.HostPlace; "" when it is not known
 }
 
 // OrderCopy checks a copy and tells its order to the sink. The caller moves the bytes.
@@ -233,21 +290,21 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 		return err
 	}
 	if k.Kind > Default {
-		return fail(InvalidMemcpyDirection, "copy direction %d", k.Kind)
+		return misuse(WrongDirection, InvalidMemcpyDirection, "copy direction %d", k.Kind)
 	}
-	dst, err := c.side(k.Dst, k.DstPitch, k.DstSlice, k)
+	dst, err := c.side("destination", k.Dst, k.DstPitch, k.DstSlice, k)
 	if err != nil {
 		return err
 	}
-	src, err := c.side(k.Src, k.SrcPitch, k.SrcSlice, k)
+	src, err := c.side("source", k.Src, k.SrcPitch, k.SrcSlice, k)
 	if err != nil {
 		return err
 	}
-	if err := c.checkDirection(k.Kind, dst, src); err != nil {
+	if err := checkSides(k, dst, src); err != nil {
 		return err
 	}
 	call := copyName(k)
-	name := fmt.Sprintf("%s (%s)", call, s.name)
+	name := fmt.Sprintf("%s (%s)%s", call, s.name, k.Place)
 	c.begin(s, name)
 	staged := !k.Async && dst.device() && !src.known
 	if staged {
@@ -300,21 +357,27 @@ func copyWaits(async bool, dst, src side) bool {
 }
 
 // side looks up one end. A range that begins in an allocation must lie in it.
-func (c *Context) side(addr, pitch, slice uint64, k *Copy) (side, error) {
+func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, error) {
 	e := side{addr: addr, pitch: pitch, slice: slice}
 	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
+	if !ok && k.Height == 1 && k.Depth == 1 {
+		return e, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(n))
+	}
 	if !ok {
 		return e, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
 	}
 	a, found := c.dev.mem.Find(addr)
-	if !found || a.Freed {
-		if c.inArena(addr, n) {
-			return e, fail(InvalidValue, "%d bytes at %#x are not allocated", n, addr)
-		}
+	switch {
+	case found && a.Freed && c.freedAt[a.Addr] != "":
+		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
+	case found && a.Freed:
+		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
+	case !found && c.inArena(addr, n):
+		return e, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
+	case !found:
 		return e, nil
-	}
-	if n > a.Size || addr-a.Addr > a.Size-n {
-		return e, fail(InvalidValue, "%d bytes at %#x leave %s", n, addr, a.Name)
+	case n > a.Size || addr-a.Addr > a.Size-n:
+		return e, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
 	}
 	e.known, e.kind = true, a.Kind
 	return e, nil
@@ -325,7 +388,7 @@ func (c *Context) side(addr, pitch, slice uint64, k *Copy) (side, error) {
 func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	const limit = 1 << 47
 	if w > limit || h > limit || d > limit || pitch > limit || slice > limit {
-		return 0, false
+		return w, false
 	}
 	n := w
 	if h > 1 {
@@ -348,21 +411,38 @@ func (c *Context) inArena(addr, n uint64) bool {
 	return addr < simt.GlobalBase+c.dev.arena && addr+n > simt.GlobalBase
 }
 
-func (c *Context) checkDirection(k CopyKind, dst, src side) error {
-	wantDst := k == HostToDevice || k == DeviceToDevice
-	wantSrc := k == DeviceToHost || k == DeviceToDevice
-	if k == Default {
-		return nil
-	}
-	// With unified addressing the driver goes by the addresses where it knows them; an unknown address in a place for
-	// device memory is refused.
-	if wantDst && !dst.known || wantSrc && !src.known {
-		return fail(InvalidValue, "the copy's direction names device memory, and the address is not in any")
-	}
-	if !wantDst && dst.known && dst.kind == simt.DeviceAlloc || !wantSrc && src.known && src.kind == simt.DeviceAlloc {
-		return fail(InvalidValue, "the copy's direction names host memory, and the address is in device memory")
+// checkSides says whether the ends of a copy are where its direction says that they are. With unified addressing the driver
+// goes by the addresses where it knows them; an unknown address in a place for device memory is refused.
+func checkSides(k *Copy, dst, src side) error {
+	for _, x := range []struct {
+		end    string
+		e      side
+		device bool // the direction says so
+		absent bool
+	}{
+		{"destination", dst, k.Kind == HostToDevice || k.Kind == DeviceToDevice, k.NoDst},
+		{"source", src, k.Kind == DeviceToHost || k.Kind == DeviceToDevice, k.NoSrc},
+	} {
+		switch {
+		case !x.e.known && x.absent:
+			return misuse(InvalidPointer, InvalidValue, "the %s is %s, where neither the device nor the program has memory", x.end, hostAddress(x.e.addr))
+		case k.Kind == Default:
+		case x.device && !x.e.known:
+			return misuse(WrongDirection, InvalidValue, "the direction is %s, and the %s is host memory", k.Kind, x.end)
+		case !x.device && x.e.known && x.e.kind == simt.DeviceAlloc:
+			return misuse(WrongDirection, InvalidValue, "the direction is %s, and the %s is device memory", k.Kind, x.end)
+		}
 	}
 	return nil
+}
+
+// String gives the name of the direction in the runtime API.
+func (k CopyKind) String() string {
+	names := [...]string{"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice", "cudaMemcpyDefault"}
+	if int(k) >= len(names) {
+		return fmt.Sprintf("copy direction %d", uint8(k))
+	}
+	return names[k]
 }
 
 // touch tells the sink of the rows that op reads or writes, adjoining rows as one.
@@ -397,18 +477,18 @@ func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	if err != nil {
 		return err
 	}
-	dst, err := c.side(k.Dst, k.DstPitch, k.DstSlice, &k)
+	dst, err := c.side("destination", k.Dst, k.DstPitch, k.DstSlice, &k)
 	if err != nil {
 		return err
 	}
 	if !dst.known {
-		return fail(InvalidValue, "cudaMemset at %#x, which is not in device memory", k.Dst)
+		return misuse(InvalidPointer, InvalidValue, "the destination is %s, which is not in device memory", hostAddress(k.Dst))
 	}
 	name := "cudaMemset"
 	if k.Async {
 		name += "Async"
 	}
-	name = fmt.Sprintf("%s (%s)", name, s.name)
+	name = fmt.Sprintf("%s (%s)%s", name, s.name, k.Place)
 	c.begin(s, name)
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name}, dst, &k)
 	// cudaMemset is asynchronous to the host, except on pinned and managed memory.

@@ -3,6 +3,7 @@ package cuda
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,8 @@ type expectation struct {
 	launches              string // "kernel kernel ..." in order; "*" is not checked
 	errors                string // the errors of the launches that failed, one line each must hold it
 	unsupported           string
-	ends                  string // what stdout ends with; stdout is not compared then
+	fails                 []string // "LINE KIND" of each line that ends with "// fails: KIND"
+	ends                  string   // what stdout ends with; stdout is not compared then
 }
 
 func readExpectation(t *testing.T, path string) expectation {
@@ -33,6 +35,11 @@ func readExpectation(t *testing.T, path string) expectation {
 		t.Fatal(err)
 	}
 	var x expectation
+	for i, line := range strings.Split(string(text), "\n") {
+		if _, kind, ok := strings.Cut(line, "// fails: "); ok {
+			x.fails = append(x.fails, fmt.Sprintf("%d %s", i+1, kind))
+		}
+	}
 	for _, line := range strings.Split(string(text), "\n") {
 		line, ok := strings.CutPrefix(line, "// ")
 		if !ok {
@@ -105,10 +112,10 @@ func compile(t *testing.T, source string, flags []string) string {
 	t.Helper()
 	dir := libs(t)
 	exe := filepath.Join(t.TempDir(), "prog")
-	compiler, args := "gcc", []string{"-std=gnu11", "-w", "-o", exe, source, "-L" + dir}
+	compiler, args := "gcc", []string{"-std=gnu11", "-w", "-g1", "-o", exe, source, "-L" + dir}
 	if strings.HasSuffix(source, ".cu") {
 		compiler = "nvcc"
-		args = []string{"-lineinfo", "-Xcicc", "-O0", "-L" + dir, "-o", exe, source}
+		args = []string{"-lineinfo", "-Xcicc", "-O0", "-Xcompiler", "-g1", "-L" + dir, "-o", exe, source}
 		if !slices.Contains(flags, "-gencode") {
 			args = append(args, "-arch=compute_80")
 		}
@@ -156,8 +163,41 @@ func runProgram(t *testing.T, exe string, x expectation) {
 			st.Code, signal, x.exit, x.signal, out.String(), x.stdout, errs.String(), x.stderr)
 	}
 	checkLaunches(t, l, x)
+	if len(x.fails) > 0 {
+		checkFailures(t, d, x)
+	}
 	if got := strings.Join(st.Unsupported, " "); x.unsupported != "" && got != x.unsupported {
 		t.Errorf("unsupported calls %q, want %q", got, x.unsupported)
+	}
+}
+
+// checkFailures compares what is told of failed calls, at the innermost frame of the program's file, with the marks in it.
+func checkFailures(t *testing.T, d *Device, x expectation) {
+	t.Helper()
+	var got []string
+	for _, f := range d.Failures() {
+		line := 0
+		for _, frame := range f.Frames {
+			if strings.Contains(frame.File, "testdata") {
+				line = frame.Line
+				break
+			}
+		}
+		text := fmt.Sprintf("%d %s", line, f.Kind)
+		if f.Unseen > 0 {
+			text += " unseen"
+		}
+		got = append(got, text)
+	}
+	for i, want := range x.fails {
+		if !slices.Contains(got, want) {
+			t.Errorf("no failure %q", x.fails[i])
+		}
+	}
+	for _, g := range got {
+		if !slices.Contains(x.fails, g) {
+			t.Errorf("unexpected failure %q", g)
+		}
 	}
 }
 

@@ -12,10 +12,30 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 )
 
+// hostCall is the call that a request stands for, in a sentence that says where the host was; "" for those that programs
+// do not know of.
+func hostCall(op calls.Op) string {
+	switch op {
+	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked:
+		return ""
+	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy:
+		return "a look at a kernel or module"
+	case calls.Launch:
+		return "a kernel launch"
+	case calls.Copy:
+		return "a memory copy"
+	case calls.Fill:
+		return "a memory fill"
+	case calls.HostFunc:
+		return "a host function in a stream"
+	}
+	return "cuda" + calls.Specs[op].Name
+}
+
 // handler does one request: results, a blob, an error of the API.
 type handler func(p *process, ctx context.Context, r *request) ([]uint64, []byte, error)
 
-// handlers is what each request does. Hello is the session's.
+// handlers is what each request does. Hello and NotChecked are the session's.
 var handlers = [calls.NumOps]handler{
 	calls.Mapped:            (*process).mappedAlias,
 	calls.LoadModule:        (*process).loadModule,
@@ -54,6 +74,9 @@ var handlers = [calls.NumOps]handler{
 	calls.Output:            (*process).output,
 	calls.Unsupported:       (*process).unsupported,
 	calls.Attributes:        (*process).attributes,
+	calls.SetLimit:          (*process).setLimit,
+	calls.Failed:            (*process).callFails,
+	calls.Looked:            (*process).looked,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -63,6 +86,9 @@ func (p *process) handle(ctx context.Context, r *request) reply {
 		return reply{bad: fmt.Errorf("request %s out of place", calls.Specs[r.op].Name)}
 	}
 	results, blob, err := h(p, ctx, r)
+	if r.op != calls.Failed && r.op != calls.Output {
+		p.failed(r, err)
+	}
 	rep := reply{results: results, blob: blob, waiting: p.waiting()}
 	if err != nil {
 		rep.code = codeOf(err)
@@ -81,13 +107,6 @@ func codeOf(err error) Code {
 		return e.Code
 	}
 	return LaunchTimeout
-}
-
-// waiting is the kernel output to fetch. The buffer is the context's, which launches fill under the device's lock.
-func (p *process) waiting() int {
-	p.ctx.dev.mu.Lock()
-	defer p.ctx.dev.mu.Unlock()
-	return p.out.text.Len()
 }
 
 func (p *process) newHandle() uint64 {
@@ -208,17 +227,22 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 	if len(r.blob) != k.ParamSize() {
 		return nil, nil, fail(InvalidValue, "%d bytes of parameters for %s, which takes %d", len(r.blob), k.Name(), k.ParamSize())
 	}
-	for _, v := range a[2:9] {
-		if v > 1<<31 {
-			return nil, nil, fail(InvalidConfiguration, "launch of %s with a dimension or size of %d", k.Name(), v)
+	for _, v := range a[2:8] {
+		if v > 1<<32-1 {
+			return nil, nil, fail(InvalidConfiguration, "launch of %s with a dimension of %d", k.Name(), v)
 		}
 	}
 	cfg := LaunchConfig{
-		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(a[8]), Cooperative: a[9]&calls.LaunchCooperative != 0,
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], 1<<40)), Cooperative: a[9]&calls.LaunchCooperative != 0,
 		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
 	}
-	return nil, nil, p.ctx.Launch(ctx, k, cfg, r.blob)
+	err = p.ctx.Launch(ctx, k, cfg, r.blob)
+	var e *Error
+	if errors.As(err, &e) && e.Launch != nil {
+		e.configured = a[9]&calls.LaunchConfigured != 0
+	}
+	return nil, nil, err
 }
 
 func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -232,19 +256,20 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 }
 
 func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) {
+	place := p.place(r.frames)
 	if r.args[1] == calls.KindPinned {
-		return nil, nil, p.ctx.FreeHost(r.args[0])
+		return nil, nil, p.ctx.free("cudaFreeHost", r.args[0], place, simt.PinnedAlloc)
 	}
-	return nil, nil, p.ctx.Free(r.args[0])
+	return nil, nil, p.ctx.free("cudaFree", r.args[0], place, simt.DeviceAlloc, simt.ManagedAlloc)
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.MallocAsync(r.args[0], StreamID(r.args[1]), r.thread)
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r.frames))
 	return []uint64{addr}, nil, err
 }
 
 func (p *process) freeAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.FreeAsync(r.args[0], StreamID(r.args[1]), r.thread)
+	return nil, nil, p.ctx.freeAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r.frames))
 }
 
 func (p *process) hostRegister(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -260,13 +285,14 @@ func (p *process) hostUnregister(_ context.Context, r *request) ([]uint64, []byt
 func (p *process) copy(_ context.Context, r *request) ([]uint64, []byte, error) {
 	a := r.args
 	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Src: a[3], SrcPitch: a[4], SrcSlice: a[5],
-		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0}
+		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0,
+		NoDst: a[9]&0x200 != 0, NoSrc: a[9]&0x400 != 0, Place: p.place(r.frames)}
 	return nil, nil, p.ctx.OrderCopy(k, StreamID(a[10]), r.thread)
 }
 
 func (p *process) fill(_ context.Context, r *request) ([]uint64, []byte, error) {
 	a := r.args
-	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Width: a[3], Height: a[4], Depth: a[5], Async: a[6] != 0}
+	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Width: a[3], Height: a[4], Depth: a[5], Async: a[6] != 0, Place: p.place(r.frames)}
 	return nil, nil, p.ctx.OrderFill(k, StreamID(a[7]), r.thread)
 }
 
@@ -383,17 +409,17 @@ func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, er
 	return []uint64{uint64(n)}, nil, err
 }
 
-func (p *process) output(context.Context, *request) ([]uint64, []byte, error) {
-	p.ctx.dev.mu.Lock()
-	defer p.ctx.dev.mu.Unlock()
-	text := append([]byte(nil), p.out.text.Bytes()...)
-	p.out.text.Reset()
-	return nil, text, nil
-}
-
 func (p *process) unsupported(_ context.Context, r *request) ([]uint64, []byte, error) {
 	p.ctx.dev.notSupported(string(r.blob))
 	return nil, nil, nil
+}
+
+func (p *process) callFails(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return []uint64{p.callFailed(r)}, nil, nil
+}
+
+func (p *process) looked(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return []uint64{p.lookedAt(Code(r.args[0]), r.thread)}, nil, nil
 }
 
 func (p *process) attributes(context.Context, *request) ([]uint64, []byte, error) {

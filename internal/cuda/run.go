@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -33,63 +37,82 @@ type RunOptions struct {
 	Libraries string
 }
 
-// ExitStatus is how a program ended.
+// ExitStatus is how a program ended, and what of it the device did not see.
 type ExitStatus struct {
-	Code   int            // exit code; -1 when a signal ended it
+	Code   int            // exit code; -1 when a signal ended it, or nothing could
 	Signal syscall.Signal // 0 when it exited
 	// Unsupported lists the API calls the program made that are not supported, sorted.
 	Unsupported []string
 	// Faults are connections that broke the protocol: an old static library, or memory corruption in the program.
 	Faults []error
+	// Undelivered says that calls did not reach the device: the program has cut their way, or made them in a signal
+	// handler within another call.
+	Undelivered bool
+	// Unheard is what processes told of themselves that cannot be checked, sorted.
+	Unheard []Unheard
+	// Left are the processes that still ran when they had been waited for; Users those that use the device, or may.
+	Left, Users []string
+	// Host is where the host stood when the run was stopped, after "it was".
+	Host string
 }
 
-// Run starts a program with a device and waits for its end. The program and its children may use the device; each process is a
-// context of its own. When ctx ends, the program is killed with its process group, and the error is ctx's. Otherwise
-// the error says why the program could not be started; how it ended is no error.
+// How long processes that outlive the program are waited for: those that may use the device, since the newest call of
+// any; the others, since the program's end. And how long a program that is stopped has to write what it holds back.
+var lingerUsers, lingerOthers, lingerStopped = 10 * time.Second, time.Second, 300 * time.Millisecond
+
+// Linger is how long processes that use the device are waited for after the newest call.
+func Linger() time.Duration { return lingerUsers }
+
+// Run starts a program with a device and waits for its end, and for that of its descendants while they use the device. Each
+// process is a context of its own. When ctx ends, all of them are killed, and the error is ctx's. Otherwise the error
+// says why the program could not be started; how it ended is no error.
 func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
-	dir, err := socketFolder()
-	if err != nil {
-		return ExitStatus{}, fmt.Errorf("folder for the program's socket: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	socket := filepath.Join(dir, "device")
-	srv, err := newServer(opts.Device, socket)
+	adopt()
+	srv, err := newServer(opts.Device)
 	if err != nil {
 		return ExitStatus{}, fmt.Errorf("socket for the program: %w", err)
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(ErrEnded)
 	go srv.serve(serving)
 
-	cmd := command(opts, socket)
-	if err := cmd.Start(); err != nil {
+	r := &running{cmd: command(opts, srv.name), srv: srv}
+	if err := r.start(); err != nil {
 		srv.close()
 		return ExitStatus{}, err
 	}
-	runErr := wait(ctx, cmd, srv)
-	stop()
-	st := ExitStatus{Faults: srv.close(), Unsupported: opts.Device.Unsupported()}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		st.Code, st.Signal = -1, ws.Signal()
-	} else {
-		st.Code = cmd.ProcessState.ExitCode()
+	runErr := r.wait(ctx)
+	var st ExitStatus
+	if ctx.Err() == nil {
+		st.Left, st.Users = r.outlived(ctx)
 	}
-	if ctx.Err() != nil {
-		return st, ctx.Err()
+	stopped := ctx.Err()
+	if stopped != nil {
+		st.Host = srv.where()
+		r.kill()
 	}
-	return st, runErr
+	stop(ErrEnded)
+	st.Faults, st.Unsupported, st.Unheard = srv.close(), opts.Device.Unsupported(), srv.notes()
+	st.Undelivered = stopped == nil && (srv.refused || opts.Device.undelivered() > 0)
+	st.Code = -1
+	if ps := r.cmd.ProcessState; ps != nil {
+		if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			st.Signal = ws.Signal()
+		} else {
+			st.Code = ps.ExitCode()
+		}
+	}
+	if stopped == nil {
+		return st, runErr
+	}
+	if opts.Stdout != nil {
+		_, err = opts.Stdout.Write(srv.unprinted.Bytes())
+	}
+	return st, errors.Join(stopped, err)
 }
 
-// socketFolder makes a folder that nobody else can enter. The path of a socket is bounded (108 bytes on Linux), so a
-// long TMPDIR is passed over.
-func socketFolder() (string, error) {
-	const longest = 80
-	parent := os.TempDir()
-	if len(parent) > longest {
-		parent = "/tmp"
-	}
-	return os.MkdirTemp(parent, "fencepost-")
-}
+// adopt makes this process the parent of its orphaned descendants: a daemon stays in its sight.
+var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 
 // command prepares the program's process: its own group unless it must read the terminal.
 func command(opts RunOptions, socket string) *exec.Cmd {
@@ -102,7 +125,7 @@ func command(opts RunOptions, socket string) *exec.Cmd {
 	cmd.Env = append(withLibraries(env, opts.Libraries), calls.Env+"="+socket)
 	f, ok := opts.Stdin.(*os.File)
 	onTerminal := ok && term.IsTerminal(int(f.Fd()))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal, Pdeathsig: syscall.SIGKILL}
 	// A grandchild that keeps an output open does not keep the run from ending.
 	cmd.WaitDelay = 2 * time.Second
 	return cmd
@@ -130,35 +153,190 @@ func withLibraries(env []string, folder string) []string {
 	return out
 }
 
-// wait waits for the program, hands signals on to it, and kills it when ctx ends.
-func wait(ctx context.Context, cmd *exec.Cmd, srv *server) error {
+// running is a program that runs.
+type running struct {
+	cmd  *exec.Cmd
+	srv  *server
+	done chan error // gets the result of waiting
+	over bool       // done was received
+}
+
+// start starts a program that is killed when this process is. Linux kills it already when the thread that started it
+// ends, so that thread is kept until then.
+func (r *running) start() error {
+	begun := make(chan error)
+	r.done = make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		if err == nil {
+			started.set(r.cmd.Process.Pid, true)
+			defer started.set(r.cmd.Process.Pid, false)
+		}
+		begun <- err
+		if err == nil {
+			r.done <- r.cmd.Wait()
+		}
+	}()
+	return <-begun
+}
+
+// own says that the program leads a process group of its own.
+func (r *running) own() bool { return r.cmd.SysProcAttr.Setpgid }
+
+// signal sends a signal to the program and its group.
+func (r *running) signal(s syscall.Signal) {
+	target := r.cmd.Process.Pid
+	if r.own() {
+		target = -target // the group may live on without its leader
+	} else if r.over {
+		return
+	}
+	_ = syscall.Kill(target, s)
+}
+
+// wait waits for the program and hands signals on to it, until ctx ends.
+func (r *running) wait(ctx context.Context) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	own := cmd.SysProcAttr.Setpgid
-	target := cmd.Process.Pid
-	if own {
-		target = -target
-	}
 	for {
 		select {
-		case err := <-done:
+		case err := <-r.done:
+			r.over = true
 			return startError(err)
 		case s := <-signals:
 			// On a terminal the program is in our group and got the signal itself.
-			if sig, ok := s.(syscall.Signal); ok && (own || sig == syscall.SIGTERM) {
-				_ = syscall.Kill(target, sig)
+			if sig, ok := s.(syscall.Signal); ok && (r.own() || sig == syscall.SIGTERM) {
+				r.signal(sig)
 			}
 		case <-ctx.Done():
-			_ = syscall.Kill(target, syscall.SIGKILL)
-			for _, pid := range srv.pids() {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-			<-done
 			return ctx.Err()
 		}
+	}
+}
+
+// outlived waits for the processes that the program has left behind, and gives the names of those that stay.
+func (r *running) outlived(ctx context.Context) (left, users []string) {
+	began := time.Now()
+	var before map[int]bool
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		left, users, ended := r.survivors()
+		idle := min(r.srv.idle(), time.Since(began))
+		switch {
+		case len(left) == 0 && len(users) == 0:
+			// One that ended while the list was made may have started another that is not in it.
+			if before != nil && maps.Equal(before, ended) {
+				return nil, nil
+			}
+			before = ended
+			continue
+		case len(users) > 0 && idle >= lingerUsers, len(users) == 0 && idle >= lingerOthers:
+			return left, users
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// survivors are the names of the processes of the run, without the program itself: those that use the device, or run a
+// program that has used it, and the others.
+func (r *running) survivors() (left, users []string, ended map[int]bool) {
+	connected, programs := r.srv.users()
+	family, ended := r.family()
+	for pid, st := range family {
+		program, known := executable(pid)
+		if connected[pid] || known && programs[program] {
+			users = append(users, st.name)
+		} else {
+			left = append(left, st.name)
+		}
+	}
+	slices.Sort(left)
+	slices.Sort(users)
+	return slices.Compact(left), slices.Compact(users), ended
+}
+
+// family finds the processes that the program has started, and they in turn. Each has a connection, the program's group,
+// its environment, or none and is an orphan that this process has adopted (children of its own, as compilers, are in its
+// group). Parents are not followed: one that ends meanwhile would hide its children. ended are the orphans that have
+// ended.
+func (r *running) family() (out map[int]procStat, ended map[int]bool) {
+	connected, _ := r.srv.users()
+	self, own := os.Getpid(), unix.Getpgrp()
+	living, ended := processes()
+	out = map[int]procStat{}
+	for pid, st := range living {
+		if pid == self || started.has(pid) {
+			continue
+		}
+		name, set := variable(pid, calls.Env)
+		orphan := !set && st.parent == self && st.group != own
+		if connected[pid] || name == r.srv.name || orphan || r.own() && st.group == r.cmd.Process.Pid {
+			out[pid] = st
+		}
+	}
+	return out, ended
+}
+
+// started are the processes that Run has started: children of this process that are no orphans.
+var started pidSet
+
+// pidSet is a set of processes. Its methods may be called from several goroutines.
+type pidSet struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+func (s *pidSet) has(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pids[pid]
+}
+
+func (s *pidSet) set(pid int, in bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pids == nil {
+		s.pids = map[int]bool{}
+	}
+	if in {
+		s.pids[pid] = true
+	} else {
+		delete(s.pids, pid)
+	}
+}
+
+// kill ends the program and its descendants. They are asked to write what their standard output holds back first, and
+// those that are stopped go on for that.
+func (r *running) kill() {
+	everyone := func(sig syscall.Signal) {
+		r.signal(sig)
+		family, _ := r.family()
+		for pid := range family {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	everyone(calls.FlushSignal)
+	everyone(syscall.SIGCONT)
+	r.await(lingerStopped)
+	everyone(syscall.SIGKILL)
+	r.await(lingerStopped)
+}
+
+// await waits for the program, but not longer than limit: nobody can kill a process of another user.
+func (r *running) await(limit time.Duration) {
+	if r.over {
+		return
+	}
+	select {
+	case <-r.done:
+		r.over = true
+	case <-time.After(limit):
 	}
 }
 

@@ -3,13 +3,17 @@ package cuda
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,68 +26,60 @@ import (
 type server struct {
 	dev      *Device
 	listener *net.UnixListener
+	name     string // of the socket, as programs are told it
 
 	mu        sync.Mutex
 	processes map[int32]*process
-	conns     map[*net.UnixConn]bool
-	faults    []error // connections that ended with a protocol error
+	conns     map[*net.UnixConn]int32 // with the process that made it
+	programs  map[fileID]bool         // executables that have connected: what else runs them may use the device too
+	faults    []error                 // connections that ended with a protocol error
+	unchecked map[Unheard]bool
+	refused   bool         // a process came back that was taken for ended
+	last      string       // the newest call; "" before the first
+	busy      int          // requests in progress
+	active    time.Time    // when the newest request ended
+	unprinted bytes.Buffer // output of kernels that nobody has fetched
 	wg        sync.WaitGroup
 }
 
-// process is one connected process.
-type process struct {
-	pid    int32
-	ctx    *Context
-	out    output
-	users  map[*net.UnixConn]bool // its connections
-	mapped chan struct{}          // closed when the first connection has mapped the memory
-	once   sync.Once
-	alias  uint64
-	// handles: the numbers the program knows things by.
-	modules map[uint64]*Module
-	broken  map[uint64]error // modules that could not be loaded
-	kernels map[uint64]*Kernel
-	next    uint64
-}
-
-// output is what the kernels of a process printed and the process has not fetched yet.
-type output struct {
-	text bytes.Buffer
-}
-
-// outputLimit bounds the kernel output kept for a process; more is dropped, as a device's buffer does.
-const outputLimit = 16 << 20
-
-func (o *output) Write(p []byte) (int, error) {
-	if room := outputLimit - o.text.Len(); room < len(p) {
-		o.text.Write(p[:max(room, 0)])
-		return len(p), nil
-	}
-	return o.text.Write(p)
-}
-
-func newServer(d *Device, path string) (*server, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+func newServer(d *Device) (*server, error) {
+	name := fmt.Sprintf("%s%d-%s", calls.SocketPrefix, os.Getpid(), rand.Text())
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@" + name, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	return &server{dev: d, listener: l, processes: map[int32]*process{}, conns: map[*net.UnixConn]bool{}}, nil
+	return &server{dev: d, listener: l, name: name, processes: map[int32]*process{}, conns: map[*net.UnixConn]int32{},
+		programs: map[fileID]bool{}, unchecked: map[Unheard]bool{}, active: time.Now()}, nil
 }
 
-// serve accepts connections until the listener is closed.
+// serve accepts connections of descendants of this process until the listener is closed. Any process of the machine can
+// reach an abstract address.
 func (s *server) serve(ctx context.Context) {
 	for {
 		conn, err := s.listener.AcceptUnix()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
 		}
+		if err != nil { // too many open files, for now
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		pid, err := peer(conn)
+		if err != nil || !ours(int(pid)) {
+			conn.Close()
+			continue
+		}
+		program, known := executable(int(pid))
 		s.mu.Lock()
-		s.conns[conn] = true
+		s.conns[conn] = pid
+		if known {
+			s.programs[program] = true
+		}
 		s.wg.Add(1)
 		s.mu.Unlock()
 		go func() {
 			defer s.wg.Done()
-			err := s.session(ctx, conn)
+			err := s.session(ctx, conn, pid)
 			conn.Close()
 			s.mu.Lock()
 			delete(s.conns, conn)
@@ -95,69 +91,121 @@ func (s *server) serve(ctx context.Context) {
 	}
 }
 
-// close ends all connections and waits for them.
+// close ends all connections and contexts and waits for them.
 func (s *server) close() []error {
 	s.listener.Close()
 	s.mu.Lock()
 	for c := range s.conns {
 		c.Close()
 	}
+	for _, p := range s.processes {
+		p.end(ErrEnded)
+	}
 	s.mu.Unlock()
 	s.wg.Wait()
+	for _, pid := range sortedKeys(s.processes) {
+		s.finish(s.processes[pid])
+	}
 	return s.faults
 }
 
-// pids lists the processes that are connected.
-func (s *server) pids() []int {
+// begin and end stand around a request.
+func (s *server) begin(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pids []int
-	for _, pid := range sortedKeys(s.processes) {
-		pids = append(pids, int(pid))
+	s.busy++
+	if call != "" {
+		s.last = call
 	}
-	return pids
+}
+
+func (s *server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	s.active = time.Now()
+}
+
+// idle is the time since the newest request; 0 while there is one.
+func (s *server) idle() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy > 0 {
+		return 0
+	}
+	return time.Since(s.active)
+}
+
+// users are the processes with connections, and the executables that have had one.
+func (s *server) users() (pids map[int]bool, programs map[fileID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pids = map[int]bool{}
+	for _, pid := range s.conns {
+		pids[int(pid)] = true
+	}
+	return pids, maps.Clone(s.programs)
 }
 
 // session serves one connection. The error is what was wrong with the protocol, nil when the peer just left.
-func (s *server) session(ctx context.Context, conn *net.UnixConn) error {
-	pid, err := peer(conn)
-	if err != nil {
-		return err
-	}
+func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) error {
 	req, err := readRequest(conn)
 	if err != nil {
 		return gone(err)
 	}
-	if req.op != calls.Hello {
+	switch {
+	case req.op == calls.NotChecked:
+		s.unheard(req)
+		return gone(writeReply(conn, reply{}, nil))
+	case req.op != calls.Hello:
 		return fmt.Errorf("process %d began with request %d", pid, req.op)
-	}
-	if req.args[0] != calls.Version {
+	case req.args[0] != calls.Version:
 		_ = writeReply(conn, reply{code: InitializationError}, nil)
 		return fmt.Errorf("process %d holds a runtime library of another version of Fencepost (protocol %d, not %d): link it again",
 			pid, req.args[0], calls.Version)
 	}
-	p, fresh := s.join(pid, conn)
+	p, fresh := s.join(ctx, pid, conn, req.args[1])
+	if p == nil {
+		return gone(writeReply(conn, reply{code: InitializationError}, nil))
+	}
 	defer s.part(p, conn)
-	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, uint64(len(s.dev.backing)), 0}}
-	if !fresh {
+	r := reply{results: []uint64{simt.GlobalBase, s.dev.arena, s.dev.arena / 2, s.dev.statusAt(), 0}}
+	if fresh {
+		p.open(s.dev)
+	} else {
 		select {
 		case <-p.mapped:
 			r.results[4] = p.alias
-		case <-ctx.Done():
+		case <-p.life.Done():
 			return nil
 		}
 	}
 	if err := writeReply(conn, r, s.dev.file); err != nil {
 		return gone(err)
 	}
+	return s.requests(ctx, p, conn)
+}
+
+func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn) error {
 	for {
 		req, err := readRequest(conn)
 		if err != nil {
 			return gone(err)
 		}
-		r := p.handle(ctx, req)
+		if req.op == calls.NotChecked {
+			s.unheard(req)
+			if err := writeReply(conn, reply{}, nil); err != nil {
+				return gone(err)
+			}
+			continue
+		}
+		s.begin(hostCall(req.op))
+		r := p.handle(p.life, req)
+		if ctx.Err() == nil { // else the run was stopped within the request: that is where the host was
+			s.end()
+		}
 		if r.bad != nil {
-			return fmt.Errorf("process %d: %w", pid, r.bad)
+			return fmt.Errorf("process %d: %w", p.pid, r.bad)
 		}
 		if err := writeReply(conn, r, nil); err != nil {
 			return gone(err)
@@ -172,62 +220,6 @@ func gone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// join finds or makes the process of a connection. A process that has just replaced itself (exec) keeps its number:
-// its old connections are at their end then, and it begins anew.
-func (s *server) join(pid int32, conn *net.UnixConn) (*process, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.processes[pid]; p != nil {
-		for other := range p.users {
-			if alive(other) {
-				p.users[conn] = true
-				return p, false
-			}
-		}
-	}
-	p := newProcess(pid, s.dev)
-	p.users[conn] = true
-	s.processes[pid] = p
-	return p, true
-}
-
-func newProcess(pid int32, d *Device) *process {
-	p := &process{pid: pid, ctx: d.NewContext(), users: map[*net.UnixConn]bool{}, mapped: make(chan struct{}),
-		modules: map[uint64]*Module{}, broken: map[uint64]error{}, kernels: map[uint64]*Kernel{}}
-	p.ctx.printf = &p.out
-	return p
-}
-
-// part takes a connection from its process; the last one ends the context.
-func (s *server) part(p *process, conn *net.UnixConn) {
-	s.mu.Lock()
-	delete(p.users, conn)
-	last := len(p.users) == 0
-	if last && s.processes[p.pid] == p {
-		delete(s.processes, p.pid)
-	}
-	s.mu.Unlock()
-	p.once.Do(func() { close(p.mapped) })
-	if last {
-		p.ctx.Close()
-	}
-}
-
-// alive says whether the other end of a connection is still open.
-func alive(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	open := false
-	err = raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		open = n > 0 || err == unix.EAGAIN
-	})
-	return err == nil && open
 }
 
 // peer gives the process number of the other end.
@@ -250,6 +242,7 @@ type request struct {
 	op     calls.Op
 	thread uint32
 	args   []uint64
+	frames []uint64 // return addresses of the program, innermost first
 	blob   []byte
 }
 
@@ -278,7 +271,8 @@ func readRequest(r io.Reader) (*request, error) {
 		return nil, fmt.Errorf("unknown request %d", req.op)
 	}
 	spec := calls.Specs[req.op]
-	if int64(nargs) != int64(spec.Args) {
+	frames := int64(nargs) - int64(spec.Args)
+	if frames != 0 && (frames < 0 || frames > calls.Frames || !slices.Contains(calls.Placed, req.op)) {
 		return nil, fmt.Errorf("request %s with %d arguments, not %d", spec.Name, nargs, spec.Args)
 	}
 	if nblob > blobLimit || nblob > 0 && !spec.Blob {
@@ -292,6 +286,7 @@ func readRequest(r io.Reader) (*request, error) {
 	for i := range req.args {
 		req.args[i] = le.Uint64(raw[8*i:])
 	}
+	req.args, req.frames = req.args[:spec.Args], req.args[spec.Args:]
 	if nblob > 0 {
 		// Grown as the data comes, so that a length alone costs nothing.
 		var b bytes.Buffer

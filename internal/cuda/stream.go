@@ -51,6 +51,17 @@ func (c *Context) newID() uint64 {
 	return c.lastID
 }
 
+// noHandle is the error for a stream or event that does not exist. Programs that give 0 did not make one.
+func (c *Context) noHandle(what string, id uint64) error {
+	switch {
+	case id == 0:
+		return fail(InvalidResourceHandle, "the %s is 0", what)
+	case id <= c.lastID && id%16 == 0:
+		return misuse(InvalidHandle, InvalidResourceHandle, "the %s was destroyed before", what)
+	}
+	return misuse(InvalidHandle, InvalidResourceHandle, "no call has made the %s", what)
+}
+
 // CreateStream is cudaStreamCreateWithPriority.
 func (c *Context) CreateStream(flags uint32, priority int32) (StreamID, error) {
 	leave, err := c.enter()
@@ -73,7 +84,7 @@ func (c *Context) DestroyStream(id StreamID) error {
 	defer leave()
 	s, ok := c.streams[id]
 	if !ok {
-		return first(err, fail(InvalidResourceHandle, "no stream %#x", uint64(id)))
+		return first(err, c.noHandle("stream", uint64(id)))
 	}
 	grave := c.gone
 	if s.nonBlocking {
@@ -100,7 +111,7 @@ func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 	if s, ok := c.streams[id]; ok {
 		return s, nil
 	}
-	return nil, fail(InvalidResourceHandle, "no stream %#x", uint64(id))
+	return nil, c.noHandle("stream", uint64(id))
 }
 
 // allStreams lists the live streams in the order of their agents.
@@ -182,7 +193,7 @@ func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 	return c.on(id, thread, "cudaStreamWaitEvent", func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
-			return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+			return c.noHandle("event", uint64(ev))
 		}
 		name := "cudaStreamWaitEvent (" + s.name + ")"
 		c.begin(s, name)
@@ -214,7 +225,7 @@ func (c *Context) DestroyEvent(ev EventID) error {
 	leave, err := c.enter()
 	defer leave()
 	if _, ok := c.events[ev]; !ok {
-		return first(err, fail(InvalidResourceHandle, "no event %#x", uint64(ev)))
+		return first(err, c.noHandle("event", uint64(ev)))
 	}
 	delete(c.events, ev)
 	return err
@@ -225,7 +236,7 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 	return c.on(id, thread, "cudaEventRecord", func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
-			return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+			return c.noHandle("event", uint64(ev))
 		}
 		name := "cudaEventRecord (" + s.name + ")"
 		c.begin(s, name)
@@ -252,7 +263,7 @@ func (c *Context) SynchronizeEvent(ev EventID) error {
 	}
 	e, ok := c.events[ev]
 	if !ok {
-		return fail(InvalidResourceHandle, "no event %#x", uint64(ev))
+		return c.noHandle("event", uint64(ev))
 	}
 	if e.recorded {
 		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: e.token, Name: "cudaEventSynchronize"})
@@ -268,7 +279,13 @@ func (c *Context) Elapsed(start, end EventID) (uint64, error) {
 		return 0, err
 	}
 	a, b := c.events[start], c.events[end]
-	if a == nil || b == nil || !a.recorded || !b.recorded || (a.flags|b.flags)&EventDisableTiming != 0 {
+	switch {
+	case a == nil:
+		return 0, c.noHandle("event", uint64(start))
+	case b == nil:
+		return 0, c.noHandle("event", uint64(end))
+	}
+	if !a.recorded || !b.recorded || (a.flags|b.flags)&EventDisableTiming != 0 {
 		return 0, fail(InvalidResourceHandle, "elapsed time of events that were not recorded with timing")
 	}
 	return b.at - a.at, nil

@@ -30,6 +30,8 @@ type Config struct {
 	Model Model
 	// Places groups places of one source line and call for people. Detectors tell findings apart by Place alone.
 	Places event.Places
+	// MaxFindings is how many findings to keep, 0 for DefaultFindings: see Shortlist.
+	MaxFindings int
 	// Options are chosen values by option name, each one of the option's Values; see Spec.Option.
 	Options map[string]string
 }
@@ -123,6 +125,7 @@ const (
 	Write    Op = "write"
 	AtomicOp Op = "atomic"
 	Wait     Op = "wait" // no access: a place where threads stand
+	Call     Op = "call" // no access: a call of the API
 )
 
 // Access is one side of a finding.
@@ -176,6 +179,9 @@ type Finding struct {
 	Sections  []Section // of a predicted race: the two critical sections whose order hid it, the earlier first; none when not known
 	NoSync    bool      // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
 }
+
+// Capped is a detector that keeps at most Config.MaxFindings findings. More gives how many others there are, or at least are.
+type Capped interface{ More() (n int, atLeast bool) }
 
 // Metered is a detector that knows how much memory its metadata takes, in bytes.
 type Metered interface{ MemoryBytes() uint64 }

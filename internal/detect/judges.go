@@ -2,7 +2,9 @@ package detect
 
 import (
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -21,7 +23,7 @@ const (
 // batches one at a time and in their order all the same, and depends on nothing else: what it finds is the same
 // for any number of cores.
 //
-// A detector that panics is given nothing any more; Defects tells of it.
+// A detector that panics is given nothing any more; Defects tells of it. Nor is any after Stop; Unjudged tells of what.
 //
 // The methods are for one goroutine at a time. The detectors are at rest between Wait and the next batch.
 type Judges struct {
@@ -31,6 +33,7 @@ type Judges struct {
 	filling *pack
 	free    chan *pack
 	made    int // packs there are
+	stopped atomic.Bool
 }
 
 // judge is a detector at work.
@@ -38,7 +41,13 @@ type judge struct {
 	detector Detector
 	queue    chan *pack
 	defect   *Defect
+	stopped  *atomic.Bool    // of the Judges
+	unjudged map[uint32]bool // launches of which it was not given all events, 0 for the host
 }
+
+// portion is how many events a detector is given at once, at most, so that Stop has its effect soon: one event that races
+// with thousands of accesses takes milliseconds. It does not depend on time, so that what a detector is given does not.
+const portion = 64
 
 // pack is batches on their way.
 type pack struct {
@@ -67,9 +76,22 @@ func (d *Defect) Error() string { return fmt.Sprintf("%v\n%s", d.Value, d.Stack)
 func NewJudges(cores int, ds ...Detector) *Judges {
 	j := &Judges{several: cores > 1 && len(ds) > 0, free: make(chan *pack, inFlight)}
 	for _, d := range ds {
-		j.judges = append(j.judges, &judge{detector: d})
+		j.judges = append(j.judges, &judge{detector: d, stopped: &j.stopped, unjudged: map[uint32]bool{}})
 	}
 	return j
+}
+
+// Stop lets the detectors judge nothing from now on but what they are at. Any goroutine may call it.
+func (j *Judges) Stop() { j.stopped.Store(true) }
+
+// Unjudged gives the launches of which some detector was not given all events, because of Stop; 0 is the host.
+// Everything must have been judged.
+func (j *Judges) Unjudged() []uint32 {
+	all := map[uint32]bool{}
+	for _, d := range j.judges {
+		maps.Copy(all, d.unjudged)
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // Events implements event.Sink: b has been judged when it returns.
@@ -183,7 +205,23 @@ func (d *judge) try(i int, b *event.Batch) {
 			d.defect = &Defect{i, b.Events[len(b.Events)-1].Launch, bug, debug.Stack()}
 		}
 	}()
-	d.detector.Events(b)
+	before, end, ok := b.CutEnd() // whose parts mean something to a detector that is measured
+	if !ok {
+		before = *b
+	}
+	rest := before.Events
+	for len(rest) > 0 && !d.stopped.Load() {
+		n := min(len(rest), portion)
+		before.Events, rest = rest[:n], rest[n:]
+		d.detector.Events(&before)
+	}
+	switch {
+	case len(rest) > 0 || d.stopped.Load() && ok:
+		d.unjudged[b.Events[0].Launch] = true
+		d.unjudged[b.Events[len(b.Events)-1].Launch] = true
+	case ok:
+		d.detector.Events(&end)
+	}
 }
 
 // Wait returns when everything has been judged, and no goroutine runs any more.

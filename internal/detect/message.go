@@ -28,14 +28,14 @@ type Handover struct {
 
 // NewRace makes the finding of a race.
 func NewRace(detector string, f *Facts) Finding {
-	out := Finding{Class: Race, Kind: f.kind(), Severity: f.Category.Severity(), Detector: detector,
+	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Category.Severity(), Detector: detector,
 		Accesses: []Access{f.Earlier, f.Later}}
 	out.Message, out.Fix = f.explain(out.Kind)
 	return out
 }
 
-// kind refines the category's kind by what was seen around the two accesses.
-func (f *Facts) kind() Kind {
+// Kind refines the category's kind by what was seen around the two accesses.
+func (f *Facts) Kind() Kind {
 	h := f.Handover
 	switch f.Category {
 	case SameBlock:
@@ -74,7 +74,7 @@ func (a *Access) verb() string {
 	v := map[Op]string{Read: "read", Write: "write", AtomicOp: "atomic operation"}[a.Op]
 	switch {
 	case a.Host != "":
-		return a.Host
+		return event.HostText(a.Host)
 	case a.Order == event.Volatile:
 		return "volatile " + v
 	case a.Order >= event.Relaxed && a.Op != AtomicOp:

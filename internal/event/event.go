@@ -329,7 +329,7 @@ type HostOp struct {
 	Token uint64
 	Addr  uint64
 	Size  uint64
-	Name  string // the call, for messages: "cudaMemcpyAsync (stream 2)"
+	Name  string // the call, for messages: "cudaMemcpyAsync (stream 2)", and HostPlace behind it
 	// Staged marks a write that may still be under way when its call has returned only because the manual reserves the
 	// right to it: a synchronous copy from pageable memory.
 	Staged bool

@@ -3,6 +3,7 @@ package fatbin
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -23,13 +24,19 @@ const emCUDA = 190 // e_machine of a cubin
 // maxInspected bounds the sections that are read of libraries a program is linked with: some hold gigabytes of GPU code.
 const maxInspected = 512 << 20
 
-// elf reads an ELF file.
-func (b *Binary) elf(r io.ReaderAt) error {
+// elf reads an ELF file of size bytes.
+func (b *Binary) elf(r io.ReaderAt, size int64) error {
+	if err := fewSections(r); err != nil {
+		return err
+	}
 	f, err := elf.NewFile(r)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if err := believable(f, uint64(size)); err != nil {
+		return err
+	}
 	if f.Class != elf.ELFCLASS64 || f.ByteOrder.String() != "LittleEndian" {
 		return errNotELF64
 	}
@@ -57,6 +64,68 @@ func (b *Binary) elf(r io.ReaderAt) error {
 	b.dropDeviceRuntime()
 	b.dynamic(f)
 	return b.findRuntime(f)
+}
+
+// maxSections bounds the sections of a file: object files with one for each function have some 100,000.
+const maxSections = 1 << 20
+
+// fewSections looks at the number of sections before debug/elf makes room for them. Where the header says 0, the first
+// section tells it.
+func fewSections(r io.ReaderAt) error {
+	var head [64]byte
+	if _, err := r.ReadAt(head[:], 0); err != nil || head[elf.EI_CLASS] != byte(elf.ELFCLASS64) || head[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
+		return nil // debug/elf or our caller tells
+	}
+	at, n := binary.LittleEndian.Uint64(head[40:]), uint64(binary.LittleEndian.Uint16(head[60:]))
+	var size [8]byte
+	if n != 0 || at == 0 || at >= 1<<62 {
+		return nil
+	}
+	if _, err := r.ReadAt(size[:], int64(at)+32); err != nil {
+		return nil
+	}
+	if n = binary.LittleEndian.Uint64(size[:]); n > maxSections {
+		return fmt.Errorf("it says it has %d sections; at most %d are read", n, maxSections)
+	}
+	return nil
+}
+
+// believable holds what the section headers say against the size of the file: the sections that are read lie in it, are not
+// compressed, which would let a small file take much memory, and do not overlap, which would let it take much time.
+func believable(f *elf.File, size uint64) error {
+	total := uint64(0)
+	for _, s := range f.Sections {
+		if !isRead(s) {
+			continue
+		}
+		switch {
+		case s.Offset > size || s.FileSize > size-s.Offset:
+			return fmt.Errorf("section %s is said to have %d bytes at offset %#x, and the file has %d: it is cut off or damaged", s.Name, s.FileSize, s.Offset, size)
+		case s.Flags&elf.SHF_COMPRESSED != 0:
+			return fmt.Errorf("section %s is compressed, which no linker does to it", s.Name)
+		}
+		if total += s.FileSize; total > size {
+			return fmt.Errorf("section %s overlaps others: all together have more bytes than the file", s.Name)
+		}
+	}
+	return nil
+}
+
+// isRead says that something reads the section.
+func isRead(s *elf.Section) bool {
+	switch s.Type {
+	case elf.SHT_DYNAMIC, elf.SHT_STRTAB, elf.SHT_SYMTAB, elf.SHT_DYNSYM, elf.SHT_GNU_VERSYM, elf.SHT_GNU_VERNEED, elf.SHT_GNU_VERDEF:
+		return true
+	case elf.SHT_NOBITS, elf.SHT_NULL:
+		return false
+	}
+	return s.Name == sectionPlain || s.Name == sectionLinked || hasTexts(s)
+}
+
+// hasTexts says that the section is one of read-only data or a note.
+func hasTexts(s *elf.Section) bool {
+	return (s.Type == elf.SHT_PROGBITS || s.Type == elf.SHT_NOTE) && s.Flags&elf.SHF_ALLOC != 0 &&
+		s.Flags&(elf.SHF_EXECINSTR|elf.SHF_WRITE|elf.SHF_COMPRESSED) == 0 && s.Name != sectionPlain && s.Name != sectionLinked
 }
 
 // elfFormat tells programs from libraries: both are ET_DYN when the program is position-independent, but only a program
@@ -175,15 +244,13 @@ func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 	const piece = 1 << 20
 	buf := make([]byte, piece+longest)
 	for _, s := range f.Sections {
-		if s.Type != elf.SHT_PROGBITS && s.Type != elf.SHT_NOTE || s.Flags&elf.SHF_ALLOC == 0 ||
-			s.Flags&(elf.SHF_EXECINSTR|elf.SHF_WRITE|elf.SHF_COMPRESSED) != 0 ||
-			s.Name == sectionPlain || s.Name == sectionLinked {
+		if !hasTexts(s) {
 			continue
 		}
 		kept := 0 // bytes of the piece before, so that no text is cut in two
 		for at := int64(0); at < int64(s.FileSize); at += piece {
 			n, err := s.ReadAt(buf[kept:kept+int(min(piece, int64(s.FileSize)-at))], at)
-			if err != nil && err != io.EOF {
+			if err != nil && err != io.EOF || n == 0 {
 				return nil, fmt.Errorf("section %s: %w", s.Name, err)
 			}
 			window := buf[:kept+n]

@@ -168,7 +168,7 @@ func file(path string, headers bool) (*Binary, error) {
 	head, err = head[:n], nil
 	switch {
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
-		err = b.elf(f)
+		err = b.elf(f, info.Size())
 	case n >= 4 && binary.LittleEndian.Uint32(head) == Magic:
 		b.Format = FatBinary
 		err = b.bare(path)
@@ -198,6 +198,9 @@ func looksLikePTX(head []byte) bool {
 }
 
 func (b *Binary) ptx(path string) error {
+	if st, err := os.Stat(path); err == nil && st.Size() > MaxPTX {
+		return fmt.Errorf("%d bytes of PTX: more than %d are refused", st.Size(), MaxPTX)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -204,3 +204,42 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// TestHostileELF gives files whose headers say what the file does not hold: an error each, soon and in little memory.
+func TestHostileELF(t *testing.T) {
+	const sectionTable = 40 // e_shoff in the header
+	le := binary.LittleEndian
+	rodata := section{".rodata", elf.SHF_ALLOC, []byte("some data")}
+	code := section{sectionPlain, elf.SHF_ALLOC, read(t, "plain.fatbin")}
+	for _, c := range []struct {
+		name  string
+		spoil func(data, table []byte) []byte // table: the section headers, of which the one after the null section is to be spoilt
+		want  string
+	}{
+		{"size", func(d, s []byte) []byte { le.PutUint64(s[64+32:], 2600<<40); return d }, "is said to have 2858730232217600 bytes at offset"},
+		{"offset", func(d, s []byte) []byte { le.PutUint64(s[64+24:], 1<<62); return d }, "is said to have"},
+		{"overflow", func(d, s []byte) []byte { le.PutUint64(s[64+24:], 100); le.PutUint64(s[64+32:], 1<<63-1); return d }, "is said to have"},
+		{"compressed", func(d, s []byte) []byte { le.PutUint64(s[64+8:], uint64(elf.SHF_ALLOC|elf.SHF_COMPRESSED)); return d }, "compressed"},
+		{"many", func(d, s []byte) []byte { le.PutUint16(d[60:], 0); le.PutUint64(s[32:], 1<<40); return d }, "it says it has 1099511627776 sections"},
+		{"overlap", func(d, s []byte) []byte {
+			for at := 64; at < len(s); at += 64 {
+				le.PutUint64(s[at+24:], 0)
+				le.PutUint64(s[at+32:], uint64(len(d)))
+			}
+			return d
+		}, "overlap"},
+	} {
+		for _, first := range []section{rodata, code} {
+			data := makeELF(elf.ET_DYN, elf.EM_X86_64, first, section{".rodata2", elf.SHF_ALLOC, []byte("more")})
+			at := le.Uint64(data[sectionTable:])
+			path := write(t, t.TempDir(), "app", c.spoil(data, data[at:]))
+			_, err := File(path)
+			if c.name == "compressed" && first.name == ".rodata" { // nobody reads such a section
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s of %s: %v, want %q", c.name, first.name, err, c.want)
+			}
+		}
+	}
+}

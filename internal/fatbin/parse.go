@@ -29,9 +29,13 @@ const (
 	flagFamily = 0x200000 // sm_100f: features of this family only
 )
 
+// MaxPTX is how long a module may be in bytes. To read and decode one takes up to 70 times the memory: 8.5 GB for 120 MiB of
+// short instructions.
+const MaxPTX = 32 << 20
+
 // Bounds on what a hostile container can make us do.
 const (
-	maxRaw     = 1 << 30 // bytes of unpacked payload, all entries of one Parse together
+	maxRaw     = 512 << 20 // bytes of unpacked payload, all entries of one Parse together
 	maxEntries = 1 << 16
 	// maxLZ4Ratio: an LZ4 block can grow at most this many times, so a larger declared size is a lie that need not be
 	// allocated to be found out (a length byte of 255 in the block is the densest coding).
@@ -159,7 +163,9 @@ func (p *parser) entry(head, payload []byte, pos int64) error {
 	if e.Kind == Container {
 		return p.packed(head, raw, pos)
 	}
-	e.Text = bytes.TrimRight(raw, "\x00")
+	if e.Text = bytes.TrimRight(raw, "\x00"); len(e.Text) > MaxPTX {
+		return fail(pos+8, "%d bytes of PTX: more than %d are refused", len(e.Text), MaxPTX)
+	}
 	p.entries = append(p.entries, e)
 	return nil
 }
@@ -264,6 +270,9 @@ func (p *parser) unpack(head, payload []byte, pos int64) ([]byte, error) {
 	if packed > uint64(len(payload)) {
 		return nil, fail(pos+16, "compressed size %d is more than the payload's %d bytes", packed, len(payload))
 	}
+	if want > MaxPTX {
+		return nil, fail(pos+56, "unpacked size %d: more than %d bytes of PTX are refused", want, MaxPTX)
+	}
 	if want > p.budget {
 		return nil, fail(pos+56, "unpacked size %d: more than %d bytes in all are refused", want, maxRaw)
 	}
@@ -307,6 +316,7 @@ func unpackZstd(payload []byte, want uint64) ([]byte, error) {
 	}
 	defer d.Close()
 	var raw bytes.Buffer
+	raw.Grow(int(min(want+bytes.MinRead, 1<<20)))
 	if _, err := io.Copy(&raw, io.LimitReader(d, int64(want)+1)); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, errors.New("zstd: the data ends too early")

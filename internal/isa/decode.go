@@ -384,7 +384,16 @@ func layParams(rets, params []*ptx.Var) (Signature, int) {
 		for _, v := range vars {
 			for i := range v.Names {
 				p := layParam(v, &v.Names[i], &at)
-				ps = append(ps, p)
+				slots := max(v.Vector, 1) * slotsOf(p.Type)
+				if v.Space != "reg" || slots < 2 {
+					ps = append(ps, p)
+					continue
+				}
+				p.Size, p.Vec = min(p.Type.Size(), 8), slots
+				for range slots {
+					ps = append(ps, p)
+					p.Vec = 0
+				}
 			}
 		}
 		return ps

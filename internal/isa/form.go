@@ -69,6 +69,9 @@ type WarpArgs struct {
 	Mask uint32 // lanes executing together
 	S    [4][32]uint64
 	D    [2][32]uint64
+	// Astray is a result of shfl alone: the lanes of Mask whose source lane is in range and not in Mask. What they get is
+	// undefined by the manual.
+	Astray uint32
 }
 
 // Type is a PTX fundamental type.
@@ -132,7 +135,7 @@ const (
 type Operand struct {
 	Kind    OperandKind
 	Not     bool
-	Size    uint8 // Reg: bytes of the register's type, 1 for a predicate; a load extends to it (Type.Extend)
+	Size    uint8 // Reg: bytes of the register's type, 0 for a predicate; a load extends to it (Type.Extend)
 	Special SpecialID
 	Reg     int32 // first 8-byte slot in the frame's registers
 	Imm     uint64
@@ -215,7 +218,8 @@ type Signature struct {
 	Rets, Params []Param
 }
 
-// Param is a formal parameter.
+// Param is a formal parameter. A .reg parameter that takes several slots, a vector register or one of 128 bits, is as
+// many parameters.
 type Param struct {
 	Name  string
 	Type  Type
@@ -223,6 +227,12 @@ type Param struct {
 	Size  int // bytes
 	Align int
 	Reg   int32 // slot of a .reg parameter; -1 otherwise
+	Vec   int   // of the first parameter that such a register is, how many there are; 0 otherwise
+}
+
+// Register is the register that a .reg parameter is, as an operand of the function.
+func (p *Param) Register() Operand {
+	return Operand{Kind: Reg, Reg: p.Reg, Size: p.Type.RegisterSize()}
 }
 
 // Var is a module- or function-scope variable in global, const or shared space.

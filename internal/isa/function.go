@@ -142,6 +142,10 @@ func (b *body) formals(vars []*ptx.Var, ps []Param) {
 			}
 			r := b.register(v, &v.Names[j])
 			p.Reg = b.slot(r, 0)
+			for k := 1; k < p.Vec; k++ {
+				ps[i].Reg = p.Reg + int32(k)
+				i++
+			}
 		}
 	}
 }

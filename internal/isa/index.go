@@ -32,8 +32,8 @@ func (b *body) indexed(in *Inst, o *ptx.Operand) (Operand, bool) {
 	if !ok {
 		return a, false
 	}
-	scaled := b.before(in, nil, b.spelled("mul", ".wide.u32"), regs[0], Operand{Kind: Imm, Imm: uint64(elem)})
-	return b.before(in, nil, b.spelled("add", ".u64"), scaled, a), true
+	scaled := b.before(in, nil, b.spelled("mul", ".wide.u32"), 8, regs[0], Operand{Kind: Imm, Imm: uint64(elem)})
+	return b.before(in, nil, b.spelled("add", ".u64"), 8, scaled, a), true
 }
 
 // arrayAddress is the address of base, which an access at o settles its space by.

@@ -65,14 +65,15 @@ var integerRows = []*Row{
 }
 
 // extendedRows is the manual's "Extended-Precision Integer Arithmetic Instructions". The condition code is one more
-// operand, a register of the function: the last result with .cc, the last source of addc, subc and madc.
+// operand, a register of the function: the last result with .cc, the last source of addc, subc and madc. It is the carry
+// out of the adder, as on hardware, where subtraction adds the complement and 1: after sub.cc it is 1 without a borrow.
 var extendedRows = []*Row{
 	{Op: "add", Doc: "Extended-Precision Arithmetic: add.cc", Bind: bindAddCC, Forms: forms(
 		".cc.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "addc", Doc: "Extended-Precision Arithmetic: addc", Carry: true, Bind: bindAddCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "sub", Doc: "Extended-Precision Arithmetic: sub.cc", Bind: bindSubCC, Forms: forms(
-		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the borrow."},
+		".cc.type d, a, b; type: u32 s32 u64 s64"), Note: "The condition code of subtraction is the carry of a + ~b + 1, as on hardware: 1 where nothing is borrowed. So addc after sub.cc adds 1 there."},
 	{Op: "subc", Doc: "Extended-Precision Arithmetic: subc", Carry: true, Bind: bindSubCC, Forms: forms(
 		"{.cc}.type d, a, b; type: u32 s32 u64 s64")},
 	{Op: "mad", Doc: "Extended-Precision Arithmetic: mad.cc", Bind: bindMadCC, Forms: forms(
@@ -534,19 +535,15 @@ func bindAddCC(in *Inst) {
 	}
 }
 
+// bindSubCC subtracts by adding the complement, with a carry of 1 where none comes in.
 func bindSubCC(in *Inst) {
 	t, carryIn := in.Type, in.CarryIn
 	in.Eval = func(_ *Inst, a *Args) {
-		var c uint64
+		c := uint64(1)
 		if carryIn {
 			c = a.S[2] & 1
 		}
-		if t.Size() == 8 {
-			a.D[0], a.D[1] = bits.Sub64(a.S[0], a.S[1], c)
-			return
-		}
-		d, borrow := bits.Sub32(uint32(a.S[0]), uint32(a.S[1]), uint32(c))
-		a.D[0], a.D[1] = uint64(d), uint64(borrow)
+		a.D[0], a.D[1] = addCarry(t, a.S[0], ^a.S[1], c)
 	}
 }
 

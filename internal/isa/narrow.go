@@ -63,13 +63,13 @@ func (b *body) widenAddress(in *Inst, o *Operand, space event.Space) {
 	base := uint64(GlobalBase)
 	switch space {
 	case event.Generic:
-		*o = b.before(in, widenRow, nil, *o)
+		*o = b.before(in, widenRow, nil, 8, *o)
 		return
 	case event.NoSpace: // of code
 		base = FuncWindow
 	}
-	wide := b.before(in, nil, b.spelled("cvt", ".u64.u32"), *o)
-	*o = b.before(in, nil, b.spelled("add", ".u64"), wide, Operand{Kind: Imm, Imm: base})
+	wide := b.before(in, nil, b.spelled("cvt", ".u64.u32"), 8, *o)
+	*o = b.before(in, nil, b.spelled("add", ".u64"), 8, wide, Operand{Kind: Imm, Imm: base})
 }
 
 // spelled is an instruction that the decoder itself writes.
@@ -81,8 +81,8 @@ func (b *body) spelled(op, mods string) *spelling {
 	return list[0]
 }
 
-// before writes an instruction of 64 bits that computes from src, and gives the register of its result.
-func (b *body) before(in *Inst, row *Row, sp *spelling, src ...Operand) Operand {
+// before writes an instruction that computes size bytes from src, and gives the register of its result.
+func (b *body) before(in *Inst, row *Row, sp *spelling, size uint8, src ...Operand) Operand {
 	var x Inst
 	if sp != nil {
 		x = sp.proto
@@ -91,7 +91,7 @@ func (b *body) before(in *Inst, row *Row, sp *spelling, src ...Operand) Operand 
 		row.Bind(&x)
 	}
 	x.Source, x.File, x.Loc = in.Source, in.File, in.Loc
-	d := Operand{Kind: Reg, Reg: int32(b.f.Regs), Size: 8}
+	d := Operand{Kind: Reg, Reg: int32(b.f.Regs), Size: size}
 	b.f.Regs++
 	x.Src, x.Dst = src, []Operand{d}
 	b.f.Insts = append(b.f.Insts, x)

@@ -219,19 +219,13 @@ func (b *body) registerOperand(o *ptx.Operand) ([]Operand, bool) {
 		first += int32(element * per)
 		n = per
 	}
-	size := uint8(r.typ.Size())
-	if r.typ == Pred {
-		size = predSize
-	}
+	size := r.typ.RegisterSize()
 	out := make([]Operand, n)
 	for i := range out {
 		out[i] = Operand{Kind: Reg, Reg: first + int32(i), Size: size}
 	}
 	return out, true
 }
-
-// predSize is Operand.Size of a predicate; an 8-bit register has the same, and both hold their value in the low bits.
-const predSize = 1
 
 // fits checks the width of a register against the operand's type (PTX ISA, "Operand Size Exceeding Instruction-Type
 // Size"): the same, or larger where the form allows it.
@@ -323,9 +317,42 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 			return
 		}
 	}
+	if b.registerPlus(in, s, o) {
+		return
+	}
 	if a, ok := b.addressOf(in, o); ok {
 		b.nameAddress(in, s, o, a)
 	}
+}
+
+// registerPlus takes `reg+number` for a source, which NVIDIA's assembler accepts of integers wherever it accepts a register:
+// the sum is computed, as wide as the register, by instructions that stand before in. It gives false when o is none.
+func (b *body) registerPlus(in *Inst, s *opSpec, o *ptx.Operand) bool {
+	if o.Kind != ptx.OperandAddrOf || o.Generic {
+		return false
+	}
+	reg := ptx.Operand{Kind: ptx.OperandIdent, Pos: o.Pos, Name: o.Name}
+	regs, ok := b.registerOperand(&reg)
+	if !ok {
+		return false
+	}
+	x := b.scope.find(o.Name)
+	if x == nil || len(regs) != 1 || s.typ == Pred || s.typ.Float() || x.regs.typ == Pred || x.regs.typ.Float() {
+		b.errorf(o.Pos, "a number can be added to an integer register only, not to %s", o.Name)
+		return true
+	}
+	if !b.fits(in, s, &reg, regs) {
+		return true
+	}
+	size := int(regs[0].Size)
+	typ := map[int]string{1: ".u16", 2: ".u16", 4: ".u32", 8: ".u64"}[size]
+	raw := uint64(o.Off) & (1<<(8*uint(size)-1)<<1 - 1)
+	sum := b.before(in, nil, b.spelled("add", typ), uint8(max(size, 2)), regs[0], Operand{Kind: Imm, Imm: raw})
+	if size == 1 {
+		sum = b.before(in, nil, b.spelled("and", ".b16"), 1, sum, Operand{Kind: Imm, Imm: 0xff})
+	}
+	in.Src = append(in.Src, sum)
+	return true
 }
 
 // nameAddress takes the address a of what o names for a source.
@@ -673,42 +700,63 @@ func (b *body) actuals(in *Inst, list *ptx.Operand, formals []Param, what string
 	if list != nil {
 		given, pos = list.Args, list.Pos
 	}
-	if len(given) != len(formals) {
-		b.errorf(pos, "call has %d %s, the function %d", len(given), what, len(formals))
+	var firsts []int // of each formal as declared, its first parameter
+	for i := 0; i < len(formals); i += max(formals[i].Vec, 1) {
+		firsts = append(firsts, i)
+	}
+	if len(given) != len(firsts) {
+		b.errorf(pos, "call has %d %s, the function %d", len(given), what, len(firsts))
 		return nil
 	}
-	out := make([]Operand, 0, len(given))
-	for i := range given {
-		o, p := &given[i], &formals[i]
-		if o.Kind == ptx.OperandIdent && o.Name == "_" && what == "results" {
-			out = append(out, Operand{})
-			continue
-		}
-		if o.Kind == ptx.OperandIdent {
-			if x := b.scope.find(o.Name); x != nil && x.param {
-				if x.size != p.Size && p.Size != 0 {
-					b.errorf(o.Pos, "%s has %d bytes, the function's %s has %d", o.Name, x.size, p.Name, p.Size)
-				}
-				out = append(out, Operand{Kind: ParamAddr, Imm: uint64(x.off)})
-				continue
-			}
-			if regs, ok := b.registerOperand(o); ok && len(regs) == 1 {
-				if int(regs[0].Size) != p.Size {
-					b.errorf(o.Pos, "%s has %d bytes, the function's %s has %d", o.Name, regs[0].Size, p.Name, p.Size)
-				}
-				out = append(out, regs[0])
-				continue
-			}
-		}
-		if o.Kind == ptx.OperandImm && what == "arguments" {
-			raw, text := immediate(o.Name, p.Type)
-			if text != "" {
-				b.errorf(o.Pos, "%s", text)
-			}
-			out = append(out, Operand{Kind: Imm, Imm: raw})
-			continue
-		}
-		b.errorf(o.Pos, "%s cannot be passed to a function", describe(o))
+	out := make([]Operand, 0, len(formals))
+	for i, k := range firsts {
+		out = append(out, b.actual(&given[i], &formals[k], what)...)
 	}
 	return out
+}
+
+// actual decodes one result or argument of a call: an operand for each parameter that p is.
+func (b *body) actual(o *ptx.Operand, p *Param, what string) []Operand {
+	n := max(p.Vec, 1)
+	if o.Kind == ptx.OperandIdent && o.Name == "_" && what == "results" {
+		return make([]Operand, n)
+	}
+	if o.Kind == ptx.OperandIdent {
+		if x := b.scope.find(o.Name); x != nil && x.param && n == 1 {
+			if x.size != p.Size && p.Size != 0 {
+				b.errorf(o.Pos, "%s has %d bytes, the function's %s has %d", o.Name, x.size, p.Name, p.Size)
+			}
+			return []Operand{{Kind: ParamAddr, Imm: uint64(x.off)}}
+		}
+		if regs, ok := b.registerOperand(o); ok && len(regs) == n {
+			size := uint8(min(p.Size, 255))
+			if p.Off < 0 {
+				size = p.Type.RegisterSize()
+			}
+			if regs[0].Size != size {
+				b.errorf(o.Pos, "%s has %s, the function's %s has %s", o.Name, bitsOf(regs[0].Size), p.Name, bitsOf(size))
+			}
+			return regs
+		}
+		if o.Name == "WARP_SZ" && what == "arguments" && n == 1 {
+			return []Operand{{Kind: Imm, Imm: 32}}
+		}
+	}
+	if o.Kind == ptx.OperandImm && what == "arguments" && n == 1 {
+		raw, text := immediate(o.Name, p.Type)
+		if text != "" {
+			b.errorf(o.Pos, "%s", text)
+		}
+		return []Operand{{Kind: Imm, Imm: raw}}
+	}
+	b.errorf(o.Pos, "%s cannot be passed to a function", describe(o))
+	return nil
+}
+
+// bitsOf says how wide a register is.
+func bitsOf(size uint8) string {
+	if size == 0 {
+		return "1 bit"
+	}
+	return fmt.Sprintf("%d bytes", size)
 }

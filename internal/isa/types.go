@@ -30,6 +30,14 @@ func (t Type) String() string { return typeNames[t] }
 // Size is the number of bytes of a value; a predicate counts as 1, NoType as 0.
 func (t Type) Size() int { return typeSizes[t] }
 
+// RegisterSize is Operand.Size of a register of the type: its bytes, and 0 for a predicate, which is one bit and no byte.
+func (t Type) RegisterSize() uint8 {
+	if t == Pred {
+		return 0
+	}
+	return uint8(t.Size())
+}
+
 // Signed reports whether narrower values are sign-extended.
 func (t Type) Signed() bool { return t >= S8 && t <= S64 }
 

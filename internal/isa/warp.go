@@ -46,33 +46,42 @@ func (w *WarpArgs) fill(v uint64) {
 func bindShfl(in *Inst) {
 	op := in.Op
 	in.Lanes = func(_ *Inst, w *WarpArgs) {
+		w.Astray = 0
 		for m := w.Mask; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
-			b, clamp, seg := int(w.S[1][lane]&31), int(w.S[2][lane]&31), int(w.S[2][lane]>>8&31)
-			maxLane := lane&seg | clamp&^seg
-			minLane := lane & seg
-			var from int
-			var ok bool
-			switch op {
-			case OpUp:
-				from = lane - b
-				ok = from >= maxLane
-			case OpDown:
-				from = lane + b
-				ok = from <= maxLane
-			case OpBfly:
-				from = lane ^ b
-				ok = from <= maxLane
-			default:
-				from = minLane | b&^seg
-				ok = from <= maxLane
-			}
-			if !ok || w.Mask>>uint(from&31)&1 == 0 {
+			from, ok := shuffleSource(op, lane, w.S[1][lane], w.S[2][lane])
+			switch {
+			case !ok:
 				from = lane
+			case w.Mask>>uint(from&31)&1 == 0:
+				from = lane
+				w.Astray |= 1 << uint(lane)
 			}
 			w.D[0][lane], w.D[1][lane] = w.S[0][from]&0xffffffff, bit(ok)
 		}
 	}
+}
+
+// ShuffleSource is the lane that a lane reads by a shfl whose sources 1 and 2 are b and c, and whether it is in range.
+func (i *Inst) ShuffleSource(lane int, b, c uint64) (from int, ok bool) {
+	return shuffleSource(i.Op, lane, b, c)
+}
+
+func shuffleSource(op Op, lane int, b, c uint64) (from int, ok bool) {
+	by, clamp, seg := int(b&31), int(c&31), int(c>>8&31)
+	maxLane := lane&seg | clamp&^seg
+	switch op {
+	case OpUp:
+		from = lane - by
+		return from, from >= maxLane
+	case OpDown:
+		from = lane + by
+	case OpBfly:
+		from = lane ^ by
+	default:
+		from = lane&seg | by&^seg
+	}
+	return from, from <= maxLane
 }
 
 func bindVote(in *Inst) {

@@ -12,6 +12,9 @@ package lanes
 
 //go:generate go run ./gen
 
+// Assembly says that the functions are assembly on this processor, and not Go code.
+func Assembly() bool { return avx512 }
+
 // V32 and V64 are vector registers: a value a lane.
 type (
 	V32 = [32]uint32

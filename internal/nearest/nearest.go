@@ -2,7 +2,9 @@
 package nearest
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -72,7 +74,19 @@ func Hint(typo string, words []string) string {
 		return `; "` + words[0] + `" is expected`
 	}
 	sorted := slices.Clone(words)
-	slices.Sort(sorted)
+	slices.SortFunc(sorted, func(a, b string) int { // numbers as numbers, before words
+		x, xerr := strconv.ParseUint(a, 10, 64)
+		y, yerr := strconv.ParseUint(b, 10, 64)
+		switch {
+		case xerr == nil && yerr == nil:
+			return cmp.Compare(x, y)
+		case xerr == nil:
+			return -1
+		case yerr == nil:
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
 	s := "; one of "
 	for i, w := range sorted {
 		switch {

@@ -32,7 +32,7 @@ func TestHint(t *testing.T) {
 	if got := Hint("qqqqqq", []string{"warning", "error", "info"}); got != "; one of error, info or warning is expected" {
 		t.Error(got)
 	}
-	if got := Hint("3", []string{"all", "16", "4", "2"}); got != "; one of 16, 2, 4 or all is expected" {
+	if got := Hint("3", []string{"all", "16", "4", "2"}); got != "; one of 2, 4, 16 or all is expected" {
 		t.Error(got)
 	}
 	if got := Hint("q", nil); got != "" {

@@ -166,7 +166,7 @@ func (b *builder) formals(fr *frame) {
 			setParam(bytes, c.Off, v, c.Size)
 		}
 		if p.Off < 0 {
-			b.write(fr.regs+p.Reg, b.fit(b.gather(bytes, 0, p.Size), widthOf(uint8(p.Size))))
+			b.write(fr.regs+p.Reg, b.fit(b.gather(bytes, 0, p.Size), widthOf(p.Register().Size)))
 			continue
 		}
 		for k, a := range bytes {
@@ -243,7 +243,7 @@ func (b *builder) pass(d *draft, in *isa.Inst) {
 		switch {
 		case p.Off < 0:
 			v := b.argument(d, op, Parcel{0, p.Size})
-			b.write(callee.regs+p.Reg, b.fit(v, widthOf(uint8(p.Size))))
+			b.write(callee.regs+p.Reg, b.fit(v, widthOf(p.Register().Size)))
 		case op.Kind != isa.ParamAddr:
 			setParam(callee.formals, p.Off, b.operand(d.fr, op), p.Size)
 		default:

@@ -10,10 +10,10 @@ import (
 
 func sortKeys(keys []int32) { slices.Sort(keys) }
 
-// widthOf is the register width of a register operand.
+// widthOf is the width of the value that a register of size bytes holds, isa.Operand.Size: 0 bytes are a predicate.
 func widthOf(size uint8) Width {
 	switch {
-	case size == 1:
+	case size == 0:
 		return W1
 	case size <= 4:
 		return W32
@@ -77,7 +77,7 @@ func (b *builder) returned(fr *frame, i int) map[int]atom {
 	ret := fr.fn.Sig.Rets[i]
 	bytes := map[int]atom{}
 	if ret.Off < 0 {
-		setParam(bytes, 0, b.read(b.cur.block, fr.regs+ret.Reg, widthOf(uint8(ret.Size))), ret.Size)
+		setParam(bytes, 0, b.read(b.cur.block, fr.regs+ret.Reg, widthOf(ret.Register().Size)), ret.Size)
 		return bytes
 	}
 	for _, p := range pieces(fr.fn, ret) {

@@ -100,15 +100,9 @@ func evalNative(op Op, imm uint64, aux uint8, w int, a, b, c uint64) uint64 {
 		return a ^ b
 	case Not:
 		return ^a
-	case Shl:
-		if b >= uint64(w) {
-			return 0
-		}
+	case Shl: // by w and more: what is left of a lies above w bits
 		return a << b
 	case ShrU:
-		if b >= uint64(w) {
-			return 0
-		}
 		return a >> b
 	case ShrS:
 		return uint64(signed(a, w) >> min(b, uint64(w-1)))

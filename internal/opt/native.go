@@ -32,7 +32,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 		}
 		return b.emit(Add, W64, 0, b.fit(arg(0), W64), b.konst(W64, tag))
 	case "selp":
-		if in.Type.Size() == int(dst.Size) {
+		if in.Type.RegisterSize() == dst.Size {
 			return b.emit(Sel, w, 0, arg(2), b.fit(arg(0), w), b.fit(arg(1), w))
 		}
 	case "setp":
@@ -40,7 +40,7 @@ func (b *builder) native(d *draft, in *isa.Inst) Value {
 	case "cvt":
 		return b.nativeCvt(d, in)
 	case "and", "or", "xor", "not":
-		if int(dst.Size) == in.Type.Size() {
+		if dst.Size == in.Type.RegisterSize() {
 			return b.nativeLogic(op, w, in, arg)
 		}
 	case "add", "sub", "mul", "mad", "shl", "shr", "neg":
@@ -112,7 +112,7 @@ func (b *builder) nativeCmp(d *draft, in *isa.Inst) Value {
 	if in.Type.Signed() {
 		c = pair[1]
 	}
-	w := widthOf(uint8(in.Type.Size()))
+	w := widthOf(in.Type.RegisterSize())
 	x, y := b.operand(d.fr, &in.Src[0]), b.operand(d.fr, &in.Src[1])
 	if c == EQ || c == NE {
 		x, y = b.fit(x, w), b.fit(y, w)
@@ -173,7 +173,7 @@ func (b *builder) nativeArith(d *draft, in *isa.Inst) Value {
 	if in.Row.Carry || in.CarryIn || in.CarryOut || in.Sat || in.Hi || !integer(t) || len(in.Dst) != 1 {
 		return NoValue
 	}
-	wt := widthOf(uint8(t.Size()))
+	wt := widthOf(t.RegisterSize())
 	if t.Size() == 2 {
 		for i := range in.Src {
 			if !fits16(in, i) && (op != "shl" && op != "shr" || i == 0) && (op != "mad" || i < 2) {

@@ -100,8 +100,12 @@ func (b *builder) loadParam(d *draft, in *isa.Inst, guard Value) {
 func (b *builder) extend(v Value, t isa.Type, size uint8, w Width) Value {
 	bits := t.Size() * 8
 	switch {
-	case t.Signed() && int(size)*8 > bits && size >= 4:
-		return b.emit(SExt, w, uint64(bits), v)
+	case t.Signed() && int(size)*8 > bits:
+		v = b.emit(SExt, w, uint64(bits), v)
+		if int(size)*8 < w.Bits() {
+			v = b.emit(ZExt, w, uint64(size)*8, v)
+		}
+		return v
 	case b.f.Width(v) != w:
 		return b.emit(ZExt, w, uint64(min(bits, int(size)*8)), v)
 	}

@@ -169,10 +169,13 @@ func (p *promoter) walk(b *Block) {
 				continue
 			}
 			v := read(from)
-			wd := f.Width(dst)
+			wd, size := f.Width(dst), int(in.Inst.Dst[k].Size)
 			switch {
-			case in.Inst.Type.Signed() && in.Inst.Dst[k].Size >= 4 && n < int(in.Inst.Dst[k].Size):
+			case in.Inst.Type.Signed() && n < size:
 				v = emit(SExt, wd, uint64(n*8), v)
+				if size*8 < wd.Bits() {
+					v = emit(ZExt, wd, uint64(size*8), v)
+				}
 			case wd != w:
 				v = emit(ZExt, wd, uint64(n*8), v)
 			}

@@ -106,18 +106,30 @@ func (fr *decodedFrame) call(t *testing.T, m *isa.Module, in *isa.Inst, th *thre
 	to := &decodedFrame{f: fn, regs: make([]uint64, fn.Regs), param: make([]byte, fn.ParamFrame), local: fr.local + uint64(fr.f.LocalFrame+15)&^15}
 	clear(th.local[to.local:][:fn.LocalFrame])
 	for i, p := range fn.Sig.Params {
-		if op := &in.ArgOps[i]; op.Kind == isa.ParamAddr {
+		op := &in.ArgOps[i]
+		switch {
+		case p.Off >= 0 && op.Kind == isa.ParamAddr:
 			copy(to.param[p.Off:][:p.Size], fr.param[op.Imm:])
-		} else {
+		case p.Off >= 0:
 			putBytes(to.param, uint64(p.Off), fr.val(t, op), p.Size)
+		case op.Kind == isa.ParamAddr:
+			to.regs[p.Reg] = bytesAt(fr.param, op.Imm, p.Size)
+		default:
+			to.regs[p.Reg] = fr.val(t, op)
 		}
 	}
 	to.run(t, m, th)
 	for i, p := range fn.Sig.Rets {
-		if op := &in.RetOps[i]; op.Kind == isa.ParamAddr {
+		op := &in.RetOps[i]
+		switch {
+		case p.Off >= 0 && op.Kind == isa.ParamAddr:
 			copy(fr.param[op.Imm:], to.param[p.Off:][:p.Size])
-		} else {
+		case p.Off >= 0:
 			fr.regs[op.Reg] = bytesAt(to.param, uint64(p.Off), p.Size)
+		case op.Kind == isa.ParamAddr:
+			putBytes(fr.param, op.Imm, to.regs[p.Reg], p.Size)
+		default:
+			fr.regs[op.Reg] = to.regs[p.Reg]
 		}
 	}
 }
@@ -316,14 +328,33 @@ func (p *program) pick(list ...string) string { return list[p.rng.IntN(len(list)
 
 func (p *program) reg(bits int) string {
 	if p.rng.IntN(5) == 0 && bits > 1 {
-		c := []int64{0, 1, -1, 2, 4, 31, 32, 33, 255, 65535, 1 << 31, int64(p.rng.Uint32())}[p.rng.IntN(12)]
-		return fmt.Sprint(uint64(c) & (1<<min(bits, 32) - 1))
+		return p.number(bits)
 	}
 	return p.dst(bits)
 }
 
+// number is a number of so many bits, mostly one at which a rule begins or ends to hold.
+func (p *program) number(bits int) string {
+	top := int64(1) << (bits - 1)
+	c := []int64{0, 1, -1, 2, 4, 5, 31, 32, 33, 255, 65535, 1 << 31, top, top - 1, top + 1, -2, -8, 1 << p.rng.IntN(bits), int64(bits) - 1, int64(bits), int64(bits) + 1,
+		int64(p.rng.Uint64())}[p.rng.IntN(22)]
+	return fmt.Sprint(uint64(c) & (1<<(bits-1)<<1 - 1))
+}
+
+// two are two operands: registers, a number on either side, or the same register twice.
+func (p *program) two(bits int) string {
+	switch p.rng.IntN(8) {
+	case 0:
+		return p.number(bits) + ", " + p.dst(bits)
+	case 1:
+		r := p.dst(bits)
+		return r + ", " + r
+	}
+	return p.dst(bits) + ", " + p.reg(bits)
+}
+
 func (p *program) dst(bits int) string {
-	return fmt.Sprintf("%%%s%d", map[int]string{1: "p", 16: "h", 32: "r", 64: "d"}[bits], p.rng.IntN(6))
+	return fmt.Sprintf("%%%s%d", map[int]string{1: "p", 8: "b", 16: "h", 32: "r", 64: "d"}[bits], p.rng.IntN(6))
 }
 
 func (p *program) line(format string, args ...any) {
@@ -338,11 +369,11 @@ func (p *program) op() {
 	bits := []int{16, 32, 32, 32, 64, 64}[p.rng.IntN(6)]
 	n := fmt.Sprint(bits)
 	sign := p.pick("s", "u")
-	switch p.rng.IntN(16) {
+	switch p.rng.IntN(19) {
 	case 0, 1:
-		p.line("%s.%s%s %s, %s, %s", p.pick("add", "sub"), sign, n, p.dst(bits), p.dst(bits), p.reg(bits))
+		p.line("%s.%s%s %s, %s", p.pick("add", "sub"), sign, n, p.dst(bits), p.two(bits))
 	case 2:
-		p.line("mul.lo.%s%s %s, %s, %s", sign, n, p.dst(bits), p.dst(bits), p.reg(bits))
+		p.line("mul.lo.%s%s %s, %s", sign, n, p.dst(bits), p.two(bits))
 	case 3:
 		p.line("mad.lo.%s%s %s, %s, %s, %s", sign, n, p.dst(bits), p.dst(bits), p.reg(bits), p.reg(bits))
 	case 4:
@@ -351,15 +382,15 @@ func (p *program) op() {
 		}
 		p.line("mul.wide.%s%d %s, %s, %s", sign, bits, p.dst(2*bits), p.dst(bits), p.reg(bits))
 	case 5, 6:
-		p.line("%s.b%s %s, %s, %s", p.pick("and", "or", "xor"), n, p.dst(bits), p.dst(bits), p.reg(bits))
+		p.line("%s.b%s %s, %s", p.pick("and", "or", "xor"), n, p.dst(bits), p.two(bits))
 	case 7:
 		p.line("%s.b%s %s, %s, %d", "shl", n, p.dst(bits), p.dst(bits), p.rng.IntN(70))
 	case 8:
-		p.line("shr.%s%s %s, %s, %s", p.pick("s", "u", "b"), n, p.dst(bits), p.dst(bits), p.reg(32))
+		p.line("%s%s %s, %s, %s", p.pick("shr.s", "shr.u", "shr.b", "shl.b"), n, p.dst(bits), p.reg(bits), p.pick(p.reg(32), fmt.Sprint(bits-1), fmt.Sprint(bits), fmt.Sprint(bits+1)))
 	case 9:
 		p.line("not.b%s %s, %s", n, p.dst(bits), p.dst(bits))
 	case 10:
-		p.line("setp.%s.%s%s %s, %s, %s", p.pick("eq", "ne", "lt", "le", "gt", "ge"), sign, n, p.dst(1), p.dst(bits), p.reg(bits))
+		p.line("setp.%s.%s%s %s, %s", p.pick("eq", "ne", "lt", "le", "gt", "ge"), sign, n, p.dst(1), p.two(bits))
 	case 11:
 		p.line("selp.b%s %s, %s, %s, %s", n, p.dst(bits), p.reg(bits), p.reg(bits), p.dst(1))
 	case 12, 13:
@@ -378,7 +409,16 @@ func (p *program) op() {
 	case 15:
 		p.line("%s", p.pick("not.pred %p1, %p2", "neg.s32 %r1, %r2", "selp.u16 %h1, 1, 0, %p3", "and.b16 %h2, %h1, 1", "setp.eq.b16 %p4, %h2, 1",
 			"mov.b32 %r3, %r4", "min.s32 %r2, %r2, %r5", "div.u32 %r4, %r3, %r2", "div.s32 %r4, %r3, 8", "rem.u32 %r1, %r2, 16",
-			"setp.lt.and.s32 %p1, %r1, %r2, %p2", "popc.b32 %r0, %r1", "mov.b64 %d1, {%r1, %r2}", "mov.b64 {%r1, %r2}, %d3"))
+			"setp.lt.and.s32 %p1, %r1, %r2, %p2", "mov.b16 %h3, {%b1, %b2}", "mov.b32 {%b0, %b1, %b2, %b3}, %r1", "popc.b32 %r0, %r1", "mov.b64 %d1, {%r1, %r2}", "mov.b64 {%r1, %r2}, %d3"))
+	case 16, 17:
+		p.line("%s.%s%s %s, %s", p.pick("div", "rem"), sign, n, p.dst(bits), p.two(bits))
+	case 18:
+		wide := []int{16, 32, 64}[p.rng.IntN(3)]
+		if p.rng.IntN(2) == 0 {
+			p.line("cvt%s.%s8.%s%d %s, %s", p.pick("", ".sat"), p.pick("s", "u"), sign, wide, p.dst(8), p.dst(wide))
+		} else {
+			p.line("cvt.%s%d.%s8 %s, %s", p.pick("s", "u"), wide, sign, p.dst(wide), p.dst(8))
+		}
 	}
 }
 
@@ -400,15 +440,16 @@ func (p *program) body(depth, n int) {
 			p.body(depth-1, n/2)
 			fmt.Fprintf(&p.s, "\tadd.u32 %%c%d, %%c%d, 1;\n\tsetp.lt.u32 %%q%d, %%c%d, %d;\n\t@%%q%d bra A%d;\n", l, l, l, l, 1+p.rng.IntN(4), l, l)
 		case k < 4:
-			bits := []int{16, 32, 64}[p.rng.IntN(3)]
+			bits := []int{8, 16, 32, 64}[p.rng.IntN(4)]
 			at := p.rng.IntN(4) * 8
+			reg := max(bits, []int{8, 16, 32, 64}[p.rng.IntN(4)])
 			if p.rng.IntN(2) == 0 {
-				p.line("st.b%d [%%sp+%d], %s", bits, at, p.dst(bits))
+				p.line("st.b%d [%%sp+%d], %s", bits, at, p.dst(reg))
 			} else {
-				p.line("ld.%s%d %s, [%%sp+%d]", p.pick("u", "s"), bits, p.dst(bits), at)
+				p.line("ld.%s%d %s, [%%sp+%d]", p.pick("u", "s"), bits, p.dst(reg), at)
 			}
 		case k < 6:
-			bits := []int{16, 32, 64}[p.rng.IntN(3)]
+			bits := []int{8, 16, 32, 64}[p.rng.IntN(4)]
 			p.line("st.global.b%d [%d], %s", bits, p.rng.IntN(outWords)*8, p.dst(bits))
 		case k == 6 && p.calls > 0:
 			p.calls--
@@ -442,7 +483,7 @@ func (p *program) call() {
 	fmt.Fprintf(&p.s, "\tld.param.b32 %s, [d];\n\tld.param.b64 %s, [e];\n\tld.param.s16 %s, [e+10];\n\tld.param.u16 %s, [e+8]; }\nA%d:\n", p.dst(32), p.dst(64), p.dst(32), p.dst(16), l)
 }
 
-const programRegs = "\t.reg .pred %p<6>;\n\t.reg .b16 %h<6>;\n\t.reg .b32 %r<6>, %left, %next;\n\t.reg .b64 %d<6>;\n\t.reg .b64 %sp, %spl, %up, %fp, %fq;\n"
+const programRegs = "\t.reg .pred %p<6>;\n\t.reg .b8 %b<6>;\n\t.reg .b16 %h<6>;\n\t.reg .b32 %r<6>, %left, %next;\n\t.reg .b64 %d<6>;\n\t.reg .b64 %sp, %spl, %up, %fp, %fq;\n"
 
 // function writes function i: it may write the memory of its caller through a pointer.
 func (p *program) function(i int) string {
@@ -450,9 +491,11 @@ func (p *program) function(i int) string {
 	p.s.WriteString("\t.local .align 8 .b8 depot[32];\n\tmov.u64 %spl, depot;\n\tcvta.local.u64 %sp, %spl;\n" +
 		"\tld.param.u32 %left, [x];\n\tld.param.u64 %up, [y];\n\tld.param.u64 %d0, [z];\n\tld.param.u32 %r0, [z+8];\n\tld.param.u16 %h0, [z+12];\n\tld.param.b32 %r1, [z+16];\n")
 	for j := range 5 {
+		fmt.Fprintf(&p.s, "\tcvt.u8.u32 %%b%d, %%r0;\n", j)
 		fmt.Fprintf(&p.s, "\tadd.u64 %%d%d, %%d0, %d;\n\tadd.u32 %%r%d, %%r%d, %d;\n\tadd.u16 %%h%d, %%h0, %d;\n\tsetp.lt.s32 %%p%d, %%r%d, %%r0;\n", j+1, j*7, j+1, j%2, j*j, j+1, j, j, j+1)
 	}
 	// What was never written is undefined, and an inlined call finds there what the last one left.
+	p.s.WriteString("\tcvt.u8.u32 %b5, %r1;\n")
 	p.s.WriteString("\tsetp.gt.u32 %p5, %r2, %r3;\n\tst.b32 [%up+8], %r2;\n\tst.local.v4.b32 [depot], {%r0, %r1, %r2, %r3};\n\tst.v2.u64 [%sp+16], {%d0, %d1};\n")
 	p.calls = 2
 	p.body(2, 6)
@@ -486,11 +529,11 @@ func randomProgram(seed uint64) string {
 	fmt.Fprintf(&p.s, "\tmov.u32 %%left, %d;\n", p.rng.IntN(4))
 	for i := range 6 {
 		fmt.Fprintf(&p.s, "\tld.param.u64 %%d%d, [in+%d];\n\tld.param.u32 %%r%d, [in+%d];\n\tld.param.u16 %%h%d, [in+%d];\n", i, i*8, i, i*4, i, i*2)
-		fmt.Fprintf(&p.s, "\tsetp.lt.s32 %%p%d, %%r%d, %%r%d;\n", i, i, max(0, i-1))
+		fmt.Fprintf(&p.s, "\tsetp.lt.s32 %%p%d, %%r%d, %%r%d;\n\tld.param.u8 %%b%d, [in+%d];\n", i, i, max(0, i-1), i, i*7)
 	}
 	p.body(3, 16)
 	for i := range 6 {
-		fmt.Fprintf(&p.s, "\tst.global.b64 [%d], %%d%d;\n\tst.global.b32 [%d], %%r%d;\n\tst.global.b16 [%d], %%h%d;\n", i*8, i, 48+i*4, i, 72+i*2, i)
+		fmt.Fprintf(&p.s, "\tst.global.b64 [%d], %%d%d;\n\tst.global.b32 [%d], %%r%d;\n\tst.global.b16 [%d], %%h%d;\n\tst.global.b8 [%d], %%b%d;\n", i*8, i, 48+i*4, i, 72+i*2, i, 84+i, i)
 	}
 	head.WriteString(".visible .entry k(.param .align 8 .b8 in[48])\n{\n" + programRegs)
 	return head.String() + p.counters() + p.s.String() + "\tret;\n}\n"
@@ -511,7 +554,13 @@ func TestRandom(t *testing.T) {
 }
 
 func checkRandom(t *testing.T, seed uint64) {
-	src := randomProgram(seed)
+	t.Helper()
+	checkProgram(t, seed, randomProgram(seed))
+}
+
+// checkProgram runs the kernel of a module as decoded and as optimised, with random parameters.
+func checkProgram(t *testing.T, seed uint64, src string) {
+	t.Helper()
 	tree, err := ptx.Parse("random.ptx", src)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)

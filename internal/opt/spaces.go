@@ -54,6 +54,9 @@ func (f *Func) window(v Value, off uint64) (event.Space, uint64) {
 // terms splits v into a constant and a rest of less than 2^magnitude in absolute value.
 func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 	d := f.Def(v)
+	if w := f.Width(v); w != W64 {
+		return 0, w.Bits()
+	}
 	if depth == 0 || d == nil {
 		return 0, 64
 	}
@@ -63,9 +66,6 @@ func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 	case LocalPtr:
 		return 0, 40
 	case Add:
-		if f.Width(v) != W64 {
-			return 0, f.Width(v).Bits()
-		}
 		c1, m1 := f.terms(d.Args[0], depth-1)
 		c2, m2 := f.terms(d.Args[1], depth-1)
 		return c1 + c2, min(64, max(m1, m2)+1)
@@ -76,7 +76,7 @@ func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 			if d.Op != Mul {
 				return 0, 32 + 20
 			}
-			if c1, m := f.terms(d.Args[0], depth-1); c1 == 0 && f.Width(v) == W64 {
+			if c1, m := f.terms(d.Args[0], depth-1); c1 == 0 {
 				return 0, min(64, m+20)
 			}
 		}
@@ -96,9 +96,6 @@ func (f *Func) terms(v Value, depth int) (c uint64, magnitude int) {
 		if c1 == c2 {
 			return c1, max(m1, m2)
 		}
-	}
-	if f.Width(v) != W64 {
-		return 0, f.Width(v).Bits()
 	}
 	return 0, 64
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Verify checks the invariants of the form: every value is defined once and before its uses on every path, phis match
-// their predecessors, edges are mirrored, blocks end in their only terminator, the law's effects carry a site, and calls
+// their predecessors, edges are mirrored, blocks end in their only terminator, sites are there, the law's effects carry one, extensions have bits to extend, and calls
 // and functions hand over the parcels that their signatures ask for.
 // Tests run it after every pass.
 func Verify(f *Func) error {
@@ -41,8 +41,16 @@ func Verify(f *Func) error {
 			if in.Op == Phi && i > 0 && b.Instrs[i-1].Op != Phi {
 				return fmt.Errorf("b%d: phi after other instructions", id)
 			}
+			if in.Site < -1 || int(in.Site) >= len(f.Sites) || in.Op == Meet && in.Site >= 0 {
+				return fmt.Errorf("b%d: %s stands at site %d of %d", id, f.Text(in), in.Site, len(f.Sites))
+			}
 			if in.Op >= Load && in.Op < Jump && in.Op != Meet && in.Site < 0 && in.Inst.Loc >= 0 {
 				return fmt.Errorf("b%d: %s has no site", id, f.Text(in))
+			}
+			if in.Op == SExt || in.Op == ZExt {
+				if n := int(in.Imm); n < 1 || n > f.Width(in.Result()).Bits() {
+					return fmt.Errorf("b%d: %s extends no bits, or more than its result has", id, f.Text(in))
+				}
 			}
 			if err := verifyCall(f, in); err != nil {
 				return fmt.Errorf("b%d: %s: %w", id, f.Text(in), err)

@@ -19,6 +19,7 @@ type jsonReport struct {
 	Kernels    []jsonKernel   `json:"kernels"`
 	NotChecked []jsonSkipped  `json:"not_checked"`
 	Findings   []jsonFinding  `json:"findings"`
+	More       int            `json:"not_kept"`
 	Detectors  []jsonDetector `json:"detectors"`
 	Notes      []string       `json:"notes"`
 }
@@ -86,7 +87,7 @@ type jsonAccess struct {
 // Kernel times are written as 0 unless times is true: they are all that differs between two equal runs.
 func JSON(w io.Writer, r *Report, times bool) error {
 	out := jsonReport{Schema: Schema, Verdict: r.Verdict, Kernels: []jsonKernel{}, NotChecked: []jsonSkipped{},
-		Findings: []jsonFinding{}, Detectors: []jsonDetector{}, Notes: []string{}}
+		Findings: []jsonFinding{}, More: r.More, Detectors: []jsonDetector{}, Notes: []string{}}
 	if r.Program != nil {
 		out.Program = &jsonProgram{r.Program.Exit, r.Program.Signal}
 	}
@@ -141,7 +142,7 @@ func findingJSON(f *Finding) jsonFinding {
 		if a.Space != event.NoSpace {
 			ja.Space = a.Space.String()
 		}
-		if a.Op != OpWait {
+		if a.Op != OpWait && a.Op != detect.Call {
 			ja.Address = fmt.Sprintf("%#x", a.Address)
 		}
 		j.Accesses = append(j.Accesses, ja)

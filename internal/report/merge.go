@@ -42,9 +42,60 @@ func Merge(findings []Finding) []Finding {
 		}
 		g.Count, g.Addresses = count, addresses
 	}
-	out = uniteDetectors(out)
-	slices.SortStableFunc(out, compare)
+	return inOrder(uniteDetectors(out))
+}
+
+// inOrder gives findings in the order of a report. Which access came first is a matter of schedule, and does not count.
+func inOrder(findings []Finding) []Finding {
+	type placed struct {
+		finding *Finding
+		places  []event.Frame
+	}
+	list := make([]placed, len(findings))
+	for i := range findings {
+		f := &findings[i]
+		list[i] = placed{f, make([]event.Frame, len(f.Accesses))}
+		for j := range f.Accesses {
+			list[i].places[j] = f.Accesses[j].Place()
+		}
+		slices.SortFunc(list[i].places, comparePlaces)
+	}
+	slices.SortStableFunc(list, func(x, y placed) int {
+		a, b := x.finding, y.finding
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), slices.CompareFunc(x.places, y.places, comparePlaces),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Detector, b.Detector), cmp.Compare(a.ID, b.ID))
+	})
+	out := make([]Finding, len(list))
+	for i := range list {
+		out[i] = *list[i].finding
+	}
 	return out
+}
+
+func comparePlaces(x, y event.Frame) int {
+	return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), cmp.Compare(x.PTXLine, y.PTXLine))
+}
+
+// Cut keeps at most so many findings, the first, and of each severity and kind at least one. It counts the others.
+func (r *Report) Cut(most int) {
+	if len(r.Findings) <= most {
+		return
+	}
+	type group struct {
+		severity detect.Severity
+		kind     detect.Kind
+	}
+	seen := map[group]bool{}
+	kept := r.Findings[:0:0]
+	for i, f := range r.Findings {
+		g := group{f.Severity, f.Kind}
+		if i < most || !seen[g] {
+			kept = append(kept, f)
+		}
+		seen[g] = true
+	}
+	r.More += len(r.Findings) - len(kept)
+	r.Findings = kept
 }
 
 // uniteDetectors makes one finding of the races that several detectors found between the same source places. Where the first
@@ -83,22 +134,6 @@ func uniteDetectors(findings []Finding) []Finding {
 	return out
 }
 
-// compare orders findings for a report.
-func compare(a, b Finding) int {
-	if c := cmp.Compare(b.Severity, a.Severity); c != 0 {
-		return c
-	}
-	for i := range min(len(a.Accesses), len(b.Accesses)) {
-		x, y := a.Accesses[i].Place(), b.Accesses[i].Place()
-		if c := cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column),
-			cmp.Compare(x.PTXLine, y.PTXLine)); c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(cmp.Compare(len(a.Accesses), len(b.Accesses)), cmp.Compare(a.Kind, b.Kind),
-		cmp.Compare(a.Detector, b.Detector), cmp.Compare(a.ID, b.ID))
-}
-
 // key names the defect: its kind and its places.
 func (f *Finding) key() string { return string(f.Kind) + "\n" + f.places() }
 
@@ -109,6 +144,8 @@ func (f *Finding) places() string {
 		a := &f.Accesses[i]
 		p := a.Place()
 		switch {
+		case a.Host != "" && p.File != "":
+			sides[i] = fmt.Sprintf("host %s %s:%d", hostCall(a.Host), path.Base(p.File), p.Line)
 		case a.Host != "":
 			sides[i] = "host " + hostCall(a.Host)
 		case p.File != "":

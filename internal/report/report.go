@@ -27,6 +27,7 @@ type Report struct {
 	Kernels  []Kernel
 	Skipped  []Skipped
 	Findings []Finding
+	More     int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
 	// Detectors are those that were attached, in the order in which they were asked for.
 	Detectors []Detector
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
@@ -125,7 +126,7 @@ type Access struct {
 	Block   event.Dim3
 	Thread  event.Dim3
 	Threads int    // how many threads stand here; 0 and 1 mean the one of Thread
-	Doing   string // for OpWait: "waits at barrier 0"
+	Doing   string // for OpWait: "waits at barrier 0"; for a call what it returns
 	Address uint64
 	Size    int
 	Object  Object
@@ -133,7 +134,7 @@ type Access struct {
 	Sync    *Sync         // the nearest synchronisation that faces the other access; nil when there is none
 }
 
-// Object is the variable or allocation that an address lies in. The zero Object is unknown.
+// Object is the variable or allocation that an address lies in. The zero Object is none.
 type Object struct {
 	Name   string // linker name of a variable, or what made the allocation: "cudaMalloc #3 (4096 bytes)"
 	Named  bool   // Name is a variable of the program, not a description
@@ -141,6 +142,8 @@ type Object struct {
 	Size   uint64 // 0 when unknown
 	Elem   int    // bytes of an element, when known; 0 otherwise
 	Freed  bool
+	// Unknown says that the allocations themselves are not known: that there is no Name says nothing.
+	Unknown bool `json:",omitempty"`
 }
 
 // Sync is a synchronisation operation.

@@ -69,7 +69,10 @@ func (t *Text) headline(f *Finding) string {
 
 // Title is the headline without the kind's id: "data race on tile[3] (shared): missing barrier".
 func (t *Text) Title(f *Finding) string {
-	if len(f.Accesses) == 0 || f.Accesses[0].Op == OpWait {
+	switch {
+	case len(f.Accesses) > 0 && f.Accesses[0].Op == detect.Call && f.Kernel == "":
+		return kindTitle(f.Kind) + ": " + clean(f.Accesses[0].Host)
+	case len(f.Accesses) == 0 || f.Accesses[0].Op == OpWait || f.Accesses[0].Op == detect.Call:
 		return kindTitle(f.Kind) + in(f.Kernel)
 	}
 	where := t.element(f)
@@ -101,6 +104,10 @@ var kindTitles = map[detect.Kind]string{
 	"assertion":            "failed assertion",
 	"trap":                 "trap instruction",
 	"launch-refused":       "launch refused",
+	"freed-memory":         "use of freed memory",
+	"call-out-of-bounds":   "out of bounds",
+	"wrong-direction":      "wrong copy direction",
+	"error-ignored":        "error never looked at",
 }
 
 func kindTitle(k detect.Kind) string {
@@ -266,8 +273,8 @@ func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continu
 	p := a.Place()
 	line, n, column := t.source(p)
 	switch {
-	case a.Host != "":
-		fmt.Fprintf(b, "%s%s host: %s\n%s %s %s\n", pad, t.paint(blue, "-->"), clean(a.Host), pad, bar, t.paint(red, what))
+	case a.Host != "" && (line == "" || p.File == ""):
+		fmt.Fprintf(b, "%s%s host: %s\n%s %s %s\n", pad, t.paint(blue, "-->"), clean(a.Host)+t.hostPlace(p), pad, bar, t.paint(red, what))
 	case line == "":
 		fmt.Fprintf(b, "%s%s %s\n%s %s %s\n", pad, t.paint(blue, "-->"), t.Where(p), pad, bar, t.paint(red, what))
 	default:
@@ -285,10 +292,21 @@ func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continu
 	}
 }
 
+// hostPlace says where a call of the host stands whose source line cannot be shown.
+func (t *Text) hostPlace(p event.Frame) string {
+	switch {
+	case p.File != "":
+		return " at " + t.Where(p)
+	case p.Function != "":
+		return " in " + ShortName(BareName(p.Function))
+	}
+	return ""
+}
+
 // inside says what was called at the shown place: "inside atomicAdd > __iAtomicAdd, PTX line 11".
 func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 	at := userIndex(a.Frames)
-	if at <= 0 {
+	if at <= 0 || a.Host != "" {
 		return
 	}
 	var names []string
@@ -368,8 +386,11 @@ func (t *Text) file(name string) string {
 
 // describe says what an access does and who does it.
 func (t *Text) describe(a *Access) string {
-	if a.Op == OpWait {
+	switch {
+	case a.Op == OpWait:
 		return t.describeWait(a)
+	case a.Op == detect.Call:
+		return clean(a.Host + " " + a.Doing)
 	}
 	size := fmt.Sprintf("%d bytes", a.Size)
 	if a.Size == 1 {
@@ -385,6 +406,9 @@ func (t *Text) describe(a *Access) string {
 	op := string(a.Op)
 	if len(q) > 0 {
 		op += " (" + strings.Join(q, ", ") + ")"
+	}
+	if a.Host != "" && a.Place().File != "" {
+		return op + " by the host: " + clean(a.Host)
 	}
 	if a.Host != "" {
 		return op // of a range, of which one byte raced
@@ -414,7 +438,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 		ns = append(ns, [2]string{label, fmt.Sprintf(format, args...)})
 	}
 	t.kernelNotes(f, add)
-	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait {
+	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait && f.Accesses[0].Op != detect.Call {
 		add("address", "%s", t.addresses(f))
 	}
 	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync {
@@ -477,6 +501,8 @@ func (t *Text) address(a *Access) string {
 		s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
 	case a.Space == event.Shared || a.Space == event.Local:
 		s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
+	case o.Name == "" && o.Unknown:
+		s = fmt.Sprintf("%#x", a.Address)
 	case o.Name == "":
 		s = fmt.Sprintf("%#x, in no allocation", a.Address)
 	default:
@@ -563,11 +589,11 @@ func (t *Text) Brief(w io.Writer, f *Finding) {
 	last := ""
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
+		p := a.Place()
 		if a.Host != "" {
-			fmt.Fprintf(&b, "    %-7s host: %s\n", a.Op, a.Host)
+			fmt.Fprintf(&b, "    %-7s host: %s%s\n", a.Op, clean(a.Host), t.hostPlace(p))
 			continue
 		}
-		p := a.Place()
 		op := string(a.Op)
 		if a.Op == OpWait {
 			op = "at"

@@ -2,12 +2,14 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -99,16 +101,17 @@ func overSeeds(ctx context.Context, o *Options, jobs int, run func(i int, seed u
 		last := done[len(done)-1]
 		last.Skipped = append(last.Skipped, report.Skipped{What: fmt.Sprintf("%d of %d seeds", missing, seeds), Reason: whyStopped(ctx)})
 	}
-	return unite(done, o.FailOn), nil
+	return unite(done, o), nil
 }
 
 func checkOnce(ctx context.Context, o *Options, in *Input, seed uint64, cores int, printf io.Writer) (*report.Report, error) {
-	r, err := newOnce(ctx, o, seed, cores, printf)
+	r, err := newOnce(ctx, o, seed, cores, checkMemory, printf)
 	if err != nil {
 		return nil, err
 	}
 	r.rename = in.Rename
-	c := &checker{once: r, in: in, api: r.device.NewContext(), streams: map[int]cuda.StreamID{}}
+	c := &checker{once: r, in: in, api: r.device.NewContext(), streams: map[int]cuda.StreamID{},
+		kernels: map[string]*cuda.Kernel{}, placed: map[*Buffer]uint64{}}
 	if err := c.run(); err != nil {
 		r.close()
 		return nil, err
@@ -123,11 +126,17 @@ type checker struct {
 	api     *cuda.Context
 	module  *cuda.Module
 	streams map[int]cuda.StreamID
+	kernels map[string]*cuda.Kernel // by what launches call them
+	placed  map[*Buffer]uint64
 }
 
 func (c *checker) run() error {
-	var err error
-	if c.module, err = c.api.LoadModule(c.in.Images...); err != nil {
+	err := c.load()
+	if c.abandoned {
+		c.skip("the module", whyStopped(c.ctx)+" while it was read")
+		return nil
+	}
+	if err != nil {
 		var bad *cuda.Error
 		if errors.As(err, &bad) {
 			return errors.New(bad.Msg)
@@ -149,6 +158,37 @@ func (c *checker) run() error {
 	return c.verify()
 }
 
+// load reads the module. When the time is over it does not wait for that: the device is then left to who still reads.
+func (c *checker) load() error {
+	type loaded struct {
+		module *cuda.Module
+		err    error
+		bug    any
+	}
+	done := make(chan loaded, 1)
+	go func() {
+		var l loaded
+		defer func() {
+			if l.bug = recover(); l.bug != nil {
+				l.bug = fmt.Sprintf("reading a module: %v\n%s", l.bug, debug.Stack())
+			}
+			done <- l
+		}()
+		l.module, l.err = c.api.LoadModule(c.in.Images...)
+	}()
+	select {
+	case l := <-done:
+		if l.bug != nil {
+			panic(fmt.Sprintf("BUG: %v", l.bug))
+		}
+		c.module = l.module
+		return l.err
+	case <-c.ctx.Done():
+		c.abandoned = true
+		return nil
+	}
+}
+
 // narrow says that a kernel gets the address of a buffer in 32 bits.
 func (c *checker) narrow() bool {
 	for i := range c.in.Launch.Launches {
@@ -166,6 +206,10 @@ func (c *checker) narrow() bool {
 	return false
 }
 
+// checkMemory is the memory of a device for a launch file, half of which is for buffers: what those may take, and room for
+// variables of the module and the gaps between allocations.
+const checkMemory = 2 * (maxBuffer + 1<<30)
+
 // place allocates and fills the buffers.
 func (c *checker) place() error {
 	if c.narrow() { // so that no buffer has the 32-bit address 0, which is a null pointer
@@ -179,12 +223,29 @@ func (c *checker) place() error {
 			return fmt.Errorf("%s: buffer %q of %d bytes: %w", c.in.Launch.Name, b.Name, b.Bytes(), err)
 		}
 		c.buffers = append(c.buffers, placedBuffer{b, addr})
-		if b.fill == nil {
-			continue
+		c.placed[b] = addr
+		if err := c.fill(b, addr); err != nil {
+			return err
 		}
-		data := make([]byte, b.Bytes())
-		b.Fill(data)
-		if err := c.api.Write(addr, data); err != nil {
+	}
+	slices.SortFunc(c.buffers, func(x, y placedBuffer) int { return cmp.Compare(x.addr, y.addr) })
+	return nil
+}
+
+// pieceBytes is how much of a buffer is filled or compared at once: a --timeout may end either.
+const pieceBytes = 1 << 20
+
+// fill gives a buffer its first contents.
+func (c *checker) fill(b *Buffer, addr uint64) error {
+	if b.fill == nil {
+		return nil
+	}
+	data := make([]byte, min(b.Bytes(), pieceBytes))
+	step := uint64(len(data) / b.Type.Size)
+	for from := uint64(0); from < b.Count && c.ctx.Err() == nil; from += step {
+		n := min(step, b.Count-from)
+		b.Fill(data[:n*uint64(b.Type.Size)], from)
+		if err := c.api.Write(addr+from*uint64(b.Type.Size), data[:n*uint64(b.Type.Size)]); err != nil {
 			return err
 		}
 	}
@@ -247,6 +308,17 @@ func (c *checker) stream(n int) (cuda.StreamID, error) {
 
 // kernel finds the kernel that a launch means.
 func (c *checker) kernel(l *LaunchSpec) (*cuda.Kernel, error) {
+	if k := c.kernels[l.Kernel]; k != nil {
+		return k, nil
+	}
+	k, err := c.findKernel(l)
+	if err == nil {
+		c.kernels[l.Kernel] = k
+	}
+	return k, err
+}
+
+func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 	names := c.module.Kernels()
 	var matches []string
 	for _, n := range names {
@@ -266,9 +338,18 @@ func (c *checker) kernel(l *LaunchSpec) (*cuda.Kernel, error) {
 		return nil, c.at(l.Pos, "%s holds %d kernels; say which one, as in kernel = %q (%s)", c.in.Images[0].Name, len(names),
 			callName(names[0]), strings.Join(callNames(names), ", "))
 	case len(matches) == 0:
-		return nil, c.at(l.KernelPos, "there is no kernel %q in %s%s", l.Kernel, c.in.Images[0].Name, nearest.Hint(l.Kernel, callNames(names)))
+		return nil, c.at(l.KernelPos, "there is no kernel %q in %s%s", clipped(l.Kernel), c.in.Images[0].Name, nearest.Hint(l.Kernel, callNames(names)))
 	}
 	return nil, c.at(l.KernelPos, "%q means several kernels: %s", l.Kernel, strings.Join(matches, ", "))
+}
+
+// clipped is a name of bearable length.
+func clipped(name string) string {
+	const most = 200
+	if r := []rune(name); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return name
 }
 
 // called says that a launch file may name a kernel so: the demangled name with or without parameters, namespaces and
@@ -353,12 +434,11 @@ func describeParams(ps []isa.Param) string {
 }
 
 func (c *checker) address(b *Buffer) uint64 {
-	for _, p := range c.buffers {
-		if p.Buffer == b {
-			return p.addr
-		}
+	addr, ok := c.placed[b]
+	if !ok {
+		panic("BUG: buffer " + b.Name + " was not placed")
 	}
-	panic("BUG: buffer " + b.Name + " was not placed")
+	return addr
 }
 
 // read gives what a buffer holds.
@@ -378,23 +458,38 @@ func (c *checker) verify() error {
 			return err
 		}
 	}
-	for _, x := range c.in.Launch.Expects {
-		n := uint64(x.Buffer.Type.Size)
-		data := make([]byte, x.First*n)
-		if err := c.api.Read(c.address(x.Buffer), data); err != nil {
+	for i := range c.in.Launch.Expects {
+		if err := c.expect(&c.in.Launch.Expects[i]); err != nil {
 			return err
 		}
-		for i := range x.First {
-			want := x.Values[0]
-			if !x.Same {
-				want = x.Values[i]
+	}
+	return nil
+}
+
+// expect compares a buffer with what is expected of it, up to the first difference.
+func (c *checker) expect(x *Expect) error {
+	n := uint64(x.Buffer.Type.Size)
+	data := make([]byte, min(x.First*n, pieceBytes))
+	for i := range x.First {
+		at := i * n % pieceBytes
+		if at == 0 {
+			if c.ctx.Err() != nil {
+				c.skip("expected results", whyStopped(c.ctx))
+				return nil
 			}
-			if got := data[i*n : (i+1)*n]; !x.Buffer.Type.equal(got, want) {
-				c.program = &report.Program{Exit: 1}
-				c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i,
-					x.Buffer.Type.format(got), x.Buffer.Type.format(want))
-				break
+			if err := c.api.Read(c.address(x.Buffer)+i*n, data[:min((x.First-i)*n, pieceBytes)]); err != nil {
+				return err
 			}
+		}
+		want := x.Values[0]
+		if !x.Same {
+			want = x.Values[i]
+		}
+		if got := data[at : at+n]; !x.Buffer.Type.equal(got, want) {
+			c.program = &report.Program{Exit: 1}
+			c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i,
+				x.Buffer.Type.format(got), x.Buffer.Type.format(want))
+			return nil
 		}
 	}
 	return nil

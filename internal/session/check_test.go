@@ -206,6 +206,24 @@ func TestExpect(t *testing.T) {
 	}
 }
 
+// TestLargestBuffers: buffers of as many bytes as docs/launch.md allows have room, and cost nothing where nobody touches them.
+func TestLargestBuffers(t *testing.T) {
+	begin := time.Now()
+	r := mustCheck(t, &Options{}, fmt.Sprintf("kernel = \"store\"\ngrid = 1\nblock = 4\n"+
+		"args = [{buffer = \"a\", type = \"u8\", shape = %d}, {i32 = -5}]", uint64(maxBuffer)))
+	if r.Verdict != report.Clean {
+		t.Errorf("verdict %s, not checked %v", r.Verdict, r.Skipped)
+	}
+	r = mustCheck(t, &Options{}, fmt.Sprintf("[[launch]]\nkernel = \"store\"\ngrid = 1\nblock = 4\nargs = [{buffer = \"a\", type = \"u8\", shape = %d}, {i32 = 1}]\n"+
+		"[[launch]]\nkernel = \"store\"\ngrid = 1\nblock = 4\nargs = [{buffer = \"b\", type = \"u8\", shape = %d}, {i32 = 1}]", uint64(maxBuffer)-1000, 1000))
+	if r.Verdict != report.Clean {
+		t.Errorf("two buffers: verdict %s, not checked %v", r.Verdict, r.Skipped)
+	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
 func TestWatch(t *testing.T) {
 	const launch = "kernel = \"add\"\ngrid = 2\nblock = 1\nargs = [{buffer = \"a\", type = \"i32\", shape = 1}]"
 	r := mustCheck(t, &Options{}, launch)

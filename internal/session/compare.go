@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
@@ -29,30 +31,57 @@ func Compare(ctx context.Context, o *Options, run func(i int, o *Options) (*repo
 			independent = append(independent, d)
 		}
 	}
+	deadline := time.Now().Add(o.Timeout)
 	runs := 0
+	// again executes with what is left of the time; ok is false when nothing is.
+	again := func(each *Options) (r *report.Report, ok bool, err error) {
+		if o.Timeout > 0 {
+			if each.Timeout = time.Until(deadline); each.Timeout <= 0 {
+				return nil, false, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, false, nil
+		}
+		r, err = run(runs, each)
+		runs++
+		return r, true, err
+	}
+	var late []report.Skipped
 	for _, group := range [][]detect.Spec{independent, lockstep} {
 		if len(group) == 0 {
 			continue
 		}
 		each := *o
 		each.Detectors, each.Jobs, each.Meter = group, 1, true
-		r, err := run(runs, &each)
+		r, ok, err := again(&each)
 		if err != nil {
 			return nil, err
 		}
-		reports = append(reports, r)
-		runs++
+		if ok {
+			reports = append(reports, r)
+			continue
+		}
+		for _, d := range group {
+			late = append(late, report.Skipped{What: "detector " + d.Name, Reason: "not run: the --timeout has passed, or the run was interrupted"})
+		}
+	}
+	if len(reports) == 0 {
+		return nil, errors.New(whyStopped(ctx))
 	}
 	bare := *o
 	bare.Detectors, bare.Bare, bare.Jobs = nil, true, 1
-	base, err := run(runs, &bare)
+	base, measured, err := again(&bare)
 	if err != nil {
 		return nil, err
 	}
-	out := unite(reports, o.FailOn)
+	reports[0].Skipped = append(reports[0].Skipped, late...)
+	out := unite(reports, o)
 	slices.SortStableFunc(out.Detectors, func(a, b report.Detector) int { return rank(chosen, a.Name) - rank(chosen, b.Name) })
 	for i := range out.Detectors {
-		out.Detectors[i].Bare = kernelSeconds(base)
+		if measured {
+			out.Detectors[i].Bare = kernelSeconds(base)
+		}
 	}
 	return out, nil
 }

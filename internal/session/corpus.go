@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"runtime/debug"
@@ -101,6 +102,9 @@ func guarded(ctx context.Context, o *Options, p *corpus.Program, work func(conte
 		}
 		res.Program = p
 	}()
+	if ctx.Err() != nil {
+		return CorpusResult{Err: errors.New(whyStopped(ctx))}
+	}
 	return work(ctx, o, p)
 }
 

@@ -32,8 +32,8 @@ var definitionSpec = detect.Spec{
 	Doc:    "Every pair of accesses, by the definition of a race.",
 	Source: "docs/findings.md",
 	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
-	New: func(detect.Config) detect.Detector {
-		return &definition{tally: races.New(definitionName), told: map[[2]uint32]bool{}}
+	New: func(c detect.Config) detect.Detector {
+		return &definition{tally: races.New(definitionName, c), told: map[[2]uint32]bool{}}
 	},
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -151,6 +152,10 @@ func compareIrregular(ctx context.Context, o *Options, run IrregularRun) (res Ir
 		}
 	}()
 	for _, lockstep := range []bool{false, true} {
+		if ctx.Err() != nil {
+			res.Err = errors.New(whyStopped(ctx))
+			return res
+		}
 		each := *o
 		each.Detectors = nil
 		for _, d := range o.Detectors {

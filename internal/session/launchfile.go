@@ -179,13 +179,14 @@ func (t ElemType) format(b []byte) string {
 // filler gives the bytes of element i of a buffer; nil leaves the buffer zero.
 type filler func(i uint64) []byte
 
-// Fill writes the first contents of the buffer to dst, which holds zeros.
-func (b *Buffer) Fill(dst []byte) {
+// Fill writes the first contents of the buffer from element first on to dst.
+func (b *Buffer) Fill(dst []byte, first uint64) {
 	if b.fill == nil {
+		clear(dst)
 		return
 	}
-	for i := range b.Count {
-		copy(dst[i*uint64(b.Type.Size):], b.fill(i))
+	for i := uint64(0); i < uint64(len(dst)/b.Type.Size); i++ {
+		copy(dst[i*uint64(b.Type.Size):], b.fill(first+i))
 	}
 }
 

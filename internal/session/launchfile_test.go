@@ -41,8 +41,8 @@ func TestReadLaunchFile(t *testing.T) {
 		t.Errorf("buffers %v", f.Buffers)
 	}
 	in, out := make([]byte, f.Buffers[0].Bytes()), make([]byte, f.Buffers[1].Bytes())
-	f.Buffers[0].Fill(in)
-	f.Buffers[1].Fill(out)
+	f.Buffers[0].Fill(in, 0)
+	f.Buffers[1].Fill(out, 0)
 	if !bytes.Equal(in, []byte{0, 0, 1, 0, 2, 0, 3, 0}) || !bytes.Equal(out, []byte{0, 0, 0x80, 0x3f, 0, 0, 0x20, 0x40}) {
 		t.Errorf("in % x, out % x", in, out)
 	}
@@ -79,8 +79,8 @@ args = [{buffer = "a"}]
 		t.Errorf("launches %+v", f.Launches)
 	}
 	a, b := make([]byte, 3), make([]byte, 3)
-	f.Buffers[0].Fill(a)
-	f.Buffers[0].Fill(b)
+	f.Buffers[0].Fill(a, 0)
+	f.Buffers[0].Fill(b, 0)
 	if !bytes.Equal(a, b) || a[0] == a[1] && a[1] == a[2] {
 		t.Errorf("random fill % x and % x", a, b)
 	}
@@ -157,7 +157,7 @@ func FuzzReadLaunchFile(f *testing.F) {
 		}
 		for _, b := range file.Buffers {
 			if b.Bytes() < 1<<16 {
-				b.Fill(make([]byte, b.Bytes()))
+				b.Fill(make([]byte, b.Bytes()), 0)
 			}
 		}
 	})

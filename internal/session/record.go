@@ -86,8 +86,18 @@ func (r *once) endTrace() {
 		o := report.Object{Name: m.Name, Named: !strings.Contains(m.Name, " "), Size: m.Size, Freed: m.Freed}
 		a.Memory = append(a.Memory, named{Begin: m.Addr, End: m.Addr + m.Size, Base: m.Addr, Object: o})
 	}
-	for id := range r.launched {
-		a.Shared[id] = r.sharedNames(id)
+	type layout struct {
+		program *simt.Program
+		fn      launchFunc
+		dynamic bool
+	}
+	known := map[layout][]named{}
+	for id, l := range r.launched {
+		k := layout{l.program, l.fn, l.dynamic > 0}
+		if _, ok := known[k]; !ok {
+			known[k] = r.sharedNames(id)
+		}
+		a.Shared[id] = known[k]
 	}
 	tail, err := json.Marshal(&a)
 	if err != nil {
@@ -127,24 +137,31 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	}
 	r := &once{opts: o, ctx: ctx}
 	for _, spec := range o.detectors() {
-		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: in}), name: spec.Name})
+		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: in, MaxFindings: o.MaxFindings}), name: spec.Name})
 	}
 	read := r.judge(ctx, in)
 	a := appendix{}
-	if len(in.Tail()) > 0 {
+	lost := len(in.Tail()) == 0
+	if !lost {
 		if err := json.Unmarshal(in.Tail(), &a); err != nil {
+			a, lost = appendix{}, true
 			r.skip("the end of the trace", "it is damaged: "+err.Error())
 		}
 	}
 	if err := read; err != nil {
 		r.skip("the rest of the trace", err.Error())
 	}
+	if lost {
+		// Without its end the trace does not say what ran, but what was read does.
+		a.Report.Kernels = r.kernels
+		r.skip("faults", "what the emulator finds itself (out of bounds, divergence, deadlock) and the names of variables stand at the end of the trace")
+	}
 	for _, spec := range o.detectors() {
 		if spec.Lockstep && !a.Lockstep && read == nil {
 			r.skip("detector "+spec.Name, "it judges warps in lockstep, and the trace was recorded without: record it with --schedule lockstep")
 		}
 	}
-	names := &traceNames{in, &a}
+	names := &traceNames{Reader: in, appendix: &a, lost: lost}
 	out := a.Report
 	if a.NoValues {
 		out.Notes = append(out.Notes, "The trace was recorded with --values off: racing writes of one value are told like any others.")
@@ -153,10 +170,11 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 		for _, f := range d.Findings() {
 			out.Findings = append(out.Findings, resolve(names, &f))
 		}
+		out.More = max(out.More, more(d.Detector))
 	}
 	out.Skipped = append(out.Skipped, r.skipped...)
 	out.Detectors = r.costs()
-	return unite([]*report.Report{&out}, o.FailOn), nil
+	return unite([]*report.Report{&out}, o), nil
 }
 
 // judge gives the events of a trace to the detectors. The error says why it did not get to the end.
@@ -172,6 +190,10 @@ func (r *once) judge(ctx context.Context, in *trace.Reader) error {
 		}
 		if err != nil {
 			return err
+		}
+		for i := range b.Launches {
+			l := &b.Launches[i]
+			r.addKernel(report.Kernel{Name: l.Kernel, Grid: l.Grid, Block: l.Block, Launches: 1})
 		}
 		for _, d := range r.detectors {
 			if err := d.try(&b); err != nil {
@@ -200,6 +222,9 @@ func (j *metered) try(b *event.Batch) (err error) {
 type traceNames struct {
 	*trace.Reader
 	*appendix
+	lost bool // the end of the trace, with the names of memory
+	// bufferNames is as that of once.
+	bufferNames *strings.Replacer
 }
 
 func (t *traceNames) frames(place uint32) []event.Frame {
@@ -219,6 +244,9 @@ func (t *traceNames) object(space event.Space, addr uint64, launch uint32) repor
 	default:
 		in = t.Memory
 	}
+	if t.lost {
+		return report.Object{Unknown: true}
+	}
 	for _, n := range in {
 		if addr >= n.Begin && addr < n.End {
 			o := n.Object
@@ -230,10 +258,14 @@ func (t *traceNames) object(space event.Space, addr uint64, launch uint32) repor
 }
 
 func (t *traceNames) nameBuffers(text string) string {
-	for _, n := range t.Memory {
-		if n.Device != "" {
-			text = strings.ReplaceAll(text, n.Device, fmt.Sprintf("buffer %q (%d bytes)", n.Object.Name, n.Object.Size))
+	if t.bufferNames == nil {
+		var pairs []string
+		for _, n := range t.Memory {
+			if n.Device != "" {
+				pairs = append(pairs, n.Device, fmt.Sprintf("buffer %q (%d bytes)", n.Object.Name, n.Object.Size))
+			}
 		}
+		t.bufferNames = strings.NewReplacer(pairs...)
 	}
-	return text
+	return t.bufferNames.Replace(text)
 }

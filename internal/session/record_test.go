@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +93,43 @@ func TestCutTrace(t *testing.T) {
 		r, err := Analyze(context.Background(), &Options{}, bytes.NewReader(data[:n]))
 		if err != nil || len(r.Skipped) == 0 || r.Verdict == report.Clean {
 			t.Errorf("%d of %d bytes: %v, %+v", n, len(data), err, r)
+		}
+	}
+	o := &Options{FailOn: detect.Error}
+	// Without its end a trace still tells which kernels ran, and what races in them.
+	for _, p := range programs {
+		data := record(t, p)
+		whole, err := Analyze(context.Background(), o, bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut, err := Analyze(context.Background(), o, bytes.NewReader(data[:len(data)-1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole.Kernels {
+			whole.Kernels[i].Seconds = 0
+		}
+		if !reflect.DeepEqual(cut.Kernels, whole.Kernels) || len(cut.Skipped) != 2+len(whole.Skipped) {
+			t.Errorf("%s: kernels %+v, want %+v; not checked: %+v", p.Path(), cut.Kernels, whole.Kernels, cut.Skipped)
+		}
+		races := func(r *report.Report) (ids []string) {
+			for _, f := range r.Findings {
+				if f.Detector != engineName {
+					ids = append(ids, f.ID)
+				}
+			}
+			return ids
+		}
+		if !slices.Equal(races(cut), races(whole)) {
+			t.Errorf("%s: races %v, want %v", p.Path(), races(cut), races(whole))
+		}
+		want := report.NotChecked
+		if len(cut.Findings) > 0 && cut.Findings[0].Severity == detect.Error {
+			want = report.Found
+		}
+		if cut.Verdict != want {
+			t.Errorf("%s: verdict %s, want %s", p.Path(), cut.Verdict, want)
 		}
 	}
 }

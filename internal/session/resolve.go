@@ -16,9 +16,6 @@ import (
 // engineName stands as the detector of findings that the engine makes itself.
 const engineName = "engine"
 
-// LaunchRefused is the kind of a launch that the API does not take.
-const LaunchRefused detect.Kind = "launch-refused"
-
 type launchFunc = *isa.Func
 
 // placedBuffer is a buffer of a launch file with its address.
@@ -38,6 +35,8 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
 	simt.BarrierDivergence: {detect.Divergence, "let all threads of the block reach the same barrier: move it out of the branch, or let the branch depend on the block alone"},
 	simt.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
+	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
+	simt.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
 	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},
 	simt.TrapHit:           {detect.API, ""},
@@ -160,12 +159,16 @@ func (r *once) before(addr uint64) report.Object {
 }
 
 func (r *once) nameBuffers(text string) string {
-	for _, b := range r.buffers {
-		if a, ok := r.device.Memory().Find(b.addr); ok && a.Name != "" {
-			text = strings.ReplaceAll(text, a.Name, fmt.Sprintf("buffer %q (%d bytes)", b.Name, b.Bytes()))
+	if r.bufferNames == nil {
+		var pairs []string
+		for _, b := range r.buffers {
+			if a, ok := r.device.Memory().Find(b.addr); ok && a.Name != "" {
+				pairs = append(pairs, a.Name, fmt.Sprintf("buffer %q (%d bytes)", b.Name, b.Bytes()))
+			}
 		}
+		r.bufferNames = strings.NewReplacer(pairs...)
 	}
-	return text
+	return r.bufferNames.Replace(text)
 }
 
 // namer knows what the numbers of a run stand for.
@@ -181,12 +184,12 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Host: a.Host, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
 		}
 		x.Object.Freed = false // it was not when the access was made
-		if a.Host == "" {
+		if x.Host, x.Frames = event.CutHostPlace(a.Host); a.Host == "" {
 			x.Kernel, x.Launch, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.ID, a.Launch.Grid, a.Launch.Block
 			x.Block, x.Thread = a.Launch.BlockOf(a.Warp), a.Launch.ThreadOf(a.Warp, a.Lane)
 			x.Frames = r.frames(a.Place)
@@ -237,8 +240,8 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 	case event.Local, event.Param, event.NoSpace:
 		return report.Object{}
 	}
-	for _, b := range r.buffers {
-		if addr-b.addr < b.Bytes() {
+	if i := sort.Search(len(r.buffers), func(i int) bool { return r.buffers[i].addr > addr }) - 1; i >= 0 {
+		if b := r.buffers[i]; addr-b.addr < b.Bytes() {
 			return report.Object{Name: b.Name, Named: true, Offset: addr - b.addr, Size: b.Bytes(), Elem: b.Type.Size}
 		}
 	}

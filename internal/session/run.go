@@ -81,29 +81,55 @@ func reopened(in io.Reader) (*os.File, error) {
 }
 
 func runOnce(ctx context.Context, o *Options, p *Program, seed uint64, cores int) (*report.Report, error) {
-	r, err := newOnce(ctx, o, seed, cores, nil)
+	r, err := newOnce(ctx, o, seed, cores, 0, nil)
 	if err != nil {
 		return nil, err
 	}
+	r.hosted = true
 	status, err := cuda.Run(ctx, cuda.RunOptions{Path: p.Path, Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
 		Device: r.device, Libraries: p.Libraries})
 	switch {
-	case err != nil && ctx.Err() == nil:
+	case err != nil && !(ctx.Err() != nil && errors.Is(err, ctx.Err())):
 		r.close()
 		return nil, fmt.Errorf("%s could not be run: %w", p.Path, err)
-	case err != nil && errors.Is(err, ctx.Err()):
-		r.skip("the program", whyStopped(ctx))
+	case err != nil:
+		r.skip("the program", whyStopped(ctx)+"; it was "+status.Host)
 	default:
 		r.program = &report.Program{Exit: status.Code}
 		if status.Signal != 0 {
 			r.program.Exit, r.program.Signal = 128+int(status.Signal), status.Signal.String()
 		}
-		if r.ran == 0 {
+		if r.ran == 0 && r.program.Exit == 0 {
 			r.skip("the program", "no kernel ran in it, so there was nothing to check")
 		}
 	}
+	r.failures()
+	r.tellUnseen(&status)
+	return r.finish(), nil
+}
+
+// tellUnseen tells what of a program the device did not see.
+func (r *once) tellUnseen(status *cuda.ExitStatus) {
 	for _, f := range status.Faults {
 		r.skip("the program", fmt.Sprintf("its connection to the device broke: %v", f))
 	}
-	return r.finish(), nil
+	if status.Undelivered {
+		r.skip("the program", "some of its CUDA calls did not reach the checker and failed: it has cut the connection for good, "+
+			"or it calls CUDA in a signal handler that can interrupt a CUDA call")
+	}
+	for _, u := range status.Unheard {
+		switch u.Reason {
+		case cuda.Forked:
+			r.skip("kernel "+report.ShortName(report.BareName(u.Text)), "launched in a child that fork() made of a process that had used CUDA: "+
+				"CUDA refuses that with cudaErrorInitializationError")
+		case cuda.NotMapped:
+			r.skip("a process of the program", "it has no room at the addresses of device memory: "+u.Text)
+		}
+	}
+	for _, name := range status.Users {
+		r.skip("process "+name, fmt.Sprintf("it outlived the program and still ran %s after its last CUDA call; what it does later is not checked", cuda.Linger()))
+	}
+	for _, name := range status.Left {
+		r.note("The program has left process %s running. If it starts programs that use CUDA, they are not checked.", name)
+	}
 }

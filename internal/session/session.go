@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -32,7 +33,9 @@ type Options struct {
 	Seeds     int            // runs, with the seeds from Seed on; at least 1
 	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
 	FailOn    detect.Severity
-	Timeout   time.Duration // of all runs together; 0: none
+	// MaxFindings is how many findings a detector keeps and a report lists, 0 for detect.DefaultFindings.
+	MaxFindings int
+	Timeout     time.Duration // of all runs together; 0: none
 	// Jobs is how many cores to use: seeds of a check and programs of the corpus run side by side, and a run by itself
 	// lets its detectors judge beside the engine. Reports are the same for any number.
 	Jobs int
@@ -104,23 +107,34 @@ type once struct {
 	places    *simt.PlaceTable
 	detectors []*metered
 	judges    *detect.Judges // of detectors and recorder
+	release   func() bool    // lets go of the context
 	recorder  *recorder      // nil: none
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
-	buffers   []placedBuffer      // of a launch file
-	rename    func(file string) string
+	buffers   []placedBuffer      // of a launch file, by address
+	// bufferNames replaces what the device calls buffers.
+	bufferNames *strings.Replacer
+	rename      func(file string) string
 
 	findings []report.Finding
+	more     int // findings that are not kept, at least
 	kernels  []report.Kernel
+	kernelAt map[kernelShape]int // in kernels
 	skipped  []report.Skipped
-	notes    []string
-	program  *report.Program
-	unseen   map[string]bool // kernels that --kernel excludes
-	watched  int             // launches that ran under watch
-	ran      int
-	looks    bool   // optimised code was launched
-	broken   bool   // a detector or the engine panicked
-	where    string // the threads of a launch that was stopped, as the end of a sentence
+
+	isSkipped map[report.Skipped]bool
+	notes     []string
+	program   *report.Program
+	unseen    map[string]bool // kernels that --kernel excludes
+	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
+	watched   int             // launches that ran under watch
+	ran       int
+	hosted    bool // a program drives the device
+	// abandoned says that a module was still being read when the time was over: the device is in use.
+	abandoned bool
+	looks     bool   // optimised code was launched
+	broken    bool   // a detector or the engine panicked
+	where     string // the threads of a launch that was stopped, as the end of a sentence
 }
 
 // launched is what must be known of a launch to put names to its addresses.
@@ -131,17 +145,18 @@ type launched struct {
 	dynamic int // bytes of dynamic shared memory
 }
 
-// newOnce makes the device and the detectors of one run, which may use so many cores.
-func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.Writer) (*once, error) {
+// newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
+func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uint64, printf io.Writer) (*once, error) {
 	var err error
-	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{}}
+	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{},
+		newer: map[string]bool{}}
 	var needs event.Needs
 	schedule := o.Schedule
 	for _, spec := range o.detectors() {
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places}), name: spec.Name,
+		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings}), name: spec.Name,
 			plain: spec.Needs&event.NeedAgain == 0})
 		needs |= spec.Needs
 	}
@@ -157,7 +172,8 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, printf io.
 		watched = append(watched, r.recorder)
 	}
 	r.judges = detect.NewJudges(cores, watched...)
-	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, Seed: seed, Schedule: schedule,
+	r.release = context.AfterFunc(ctx, r.judges.Stop)
+	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
@@ -211,12 +227,26 @@ type observer struct {
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared}
 	o.run.looks = o.run.looks || optimised(l.Func)
+	o.run.header(l.Program.Module)
 	defer func() {
 		if bug := recover(); bug != nil {
+			if o.run.device.Faulted(bug) {
+				panic(bug) // the device's to handle
+			}
 			err = o.run.defect(bug)
 		}
 	}()
 	return o.Engine.Run(ctx, l)
+}
+
+// header notes what is newer than Fencepost about PTX that runs.
+func (r *once) header(m *isa.Module) {
+	for _, src := range m.Source {
+		if what := isa.Unknown(src); what != "" && !r.newer[src.Name] {
+			r.newer[src.Name] = true
+			r.note("%s says %s, which this Fencepost does not know: instructions are executed as it knows them.", src.Name, what)
+		}
+	}
 }
 
 // defect notes a panic of our own code and gives it as an error.
@@ -241,14 +271,27 @@ func (r *once) noteDefect(bug any, stack []byte) {
 // settle lets the detectors judge the rest, and tells of those that could not.
 func (r *once) settle() {
 	r.judges.Wait()
+	for _, id := range r.judges.Unjudged() {
+		what := "operations of the host"
+		if l, ok := r.launched[id]; ok {
+			what = r.launchName(l)
+		}
+		if !slices.ContainsFunc(r.skipped, func(s report.Skipped) bool { return s.What == what }) {
+			r.skip(what, whyStopped(r.ctx)+" before all that it did was judged")
+		}
+	}
 	for _, d := range r.judges.Defects() {
 		what := "operations of the host"
 		if l, ok := r.launched[d.Launch]; ok {
-			what = fmt.Sprintf("launch %d of %s", d.Launch, report.ShortName(report.BareName(l.launch.Kernel)))
+			what = r.launchName(l)
 		}
 		r.noteDefect(d.Value, d.Stack)
 		r.skip(what, fmt.Sprintf("a defect of Fencepost: %v; %s judged nothing from there on", d.Value, r.judgeName(d.Detector)))
 	}
+}
+
+func (r *once) launchName(l launched) string {
+	return fmt.Sprintf("launch %d of %s", l.launch.ID, report.ShortName(report.BareName(l.launch.Kernel)))
 }
 
 // collect takes the findings of the detectors. After a defect one may be unable to tell them.
@@ -265,12 +308,22 @@ func (r *once) collect() {
 		for _, f := range d.Findings() {
 			r.findings = append(r.findings, resolve(r, &f))
 		}
+		r.more = max(r.more, more(d.Detector))
 		if n, ok := d.Detector.(detect.Noted); ok {
 			for _, text := range n.Notes() {
 				r.note("%s", text)
 			}
 		}
 	}
+}
+
+// more is how many findings a detector did not keep.
+func more(d detect.Detector) int {
+	if c, ok := d.(detect.Capped); ok {
+		n, _ := c.More()
+		return n
+	}
+	return 0
 }
 
 // costs tells what the detectors cost.
@@ -315,11 +368,15 @@ func (r *once) launch(l cuda.LaunchReport) {
 		r.skip("kernel "+name, firstLines(why, 3)+withoutAsync(why))
 		return
 	case errors.As(l.Err, &refused):
-		r.refused(l, refused)
+		if !r.hosted { // else it is among the device's failures
+			r.refused(l, refused)
+		}
 		return
 	case errors.Is(l.Err, simt.ErrStopped):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: it reached the step limit"+r.where)
 	case errors.Is(l.Err, simt.ErrHostWait):
+		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)
+	case errors.Is(l.Err, cuda.ErrEnded):
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), "stopped: "+l.Err.Error()+r.where)
 	case r.ctx.Err() != nil:
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx)+r.where)
@@ -333,30 +390,40 @@ func (r *once) launch(l cuda.LaunchReport) {
 	r.addKernel(report.Kernel{Name: l.Kernel, Grid: l.Grid, Block: l.Block, Launches: 1, Seconds: l.Stats.Elapsed.Seconds()})
 }
 
-// refused makes a finding of a launch that the API does not take: a program that ignores the error would otherwise
-// look as if its kernel had been checked.
+// refused makes a finding of a launch of a launch file that the API does not take.
 func (r *once) refused(l cuda.LaunchReport, e *cuda.Error) {
-	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: LaunchRefused, Severity: detect.Warning,
-		Detector: engineName, Kernel: l.Kernel, Count: 1,
-		Message: fmt.Sprintf("the launch with grid %s and block %s is refused with %s: %s", l.Grid, l.Block, e.Code, strings.TrimSuffix(e.Msg, ".")),
-		Fix:     "launch a shape that the device can run, and check the error of every launch"})
+	r.findings = append(r.findings, report.Finding{Class: detect.API, Kind: detect.Kind(cuda.LaunchRefused), Severity: detect.Warning,
+		Detector: engineName, Kernel: l.Kernel, Count: 1, Message: refusal(&l, e.Code, e.Msg), Fix: misuses[cuda.LaunchRefused].fix})
+}
+
+// kernelShape is what tells the entries of the list of kernels apart.
+type kernelShape struct {
+	name        string
+	grid, block event.Dim3
 }
 
 func (r *once) addKernel(k report.Kernel) {
-	for i := range r.kernels {
-		o := &r.kernels[i]
-		if o.Name == k.Name && o.Grid == k.Grid && o.Block == k.Block {
-			o.Launches += k.Launches
-			o.Seconds += k.Seconds
-			return
+	shape := kernelShape{k.Name, k.Grid, k.Block}
+	i, ok := r.kernelAt[shape]
+	if !ok {
+		if r.kernelAt == nil {
+			r.kernelAt = map[kernelShape]int{}
 		}
+		r.kernelAt[shape] = len(r.kernels)
+		r.kernels = append(r.kernels, k)
+		return
 	}
-	r.kernels = append(r.kernels, k)
+	r.kernels[i].Launches += k.Launches
+	r.kernels[i].Seconds += k.Seconds
 }
 
 func (r *once) skip(what, reason string) {
 	s := report.Skipped{What: what, Reason: report.DemangleIn(reason)}
-	if !slices.Contains(r.skipped, s) {
+	if !r.isSkipped[s] {
+		if r.isSkipped == nil {
+			r.isSkipped = map[report.Skipped]bool{}
+		}
+		r.isSkipped[s] = true
 		r.skipped = append(r.skipped, s)
 	}
 }
@@ -386,8 +453,15 @@ func firstLines(text string, n int) string {
 // finish gives what the run found. The device is closed.
 func (r *once) finish() *report.Report {
 	r.settle()
+	if r.abandoned {
+		return &report.Report{Skipped: r.skipped, Detectors: r.costs(), Notes: r.notes}
+	}
 	for _, call := range r.device.Unsupported() {
 		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
+	}
+	if n := r.device.LostOutput(); n > 0 {
+		r.note("%d lines that kernels printed are lost: the buffer of device-side printf is full, and keeps the newest until the program "+
+			"synchronises. Make it larger with cudaDeviceSetLimit(cudaLimitPrintfFifoSize, BYTES), or synchronise more often.", n)
 	}
 	r.complainUnwatched()
 	if r.looks {
@@ -403,7 +477,8 @@ func (r *once) finish() *report.Report {
 		r.note("No detector was attached: races were not looked for.")
 	}
 	r.close()
-	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Detectors: r.costs(), Notes: r.notes}
+	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, More: r.more,
+		Detectors: r.costs(), Notes: r.notes}
 }
 
 func (r *once) complainUnwatched() {
@@ -420,38 +495,56 @@ func (r *once) complainUnwatched() {
 
 func (r *once) close() {
 	r.judges.Wait() // a run may end early
+	r.release()
+	if r.abandoned {
+		return
+	}
 	// The device holds nothing but memory; an error of giving it back concerns nobody.
 	_ = r.device.Close()
 }
 
 // unite makes one report of those of several seeds.
-func unite(reports []*report.Report, failOn detect.Severity) *report.Report {
+func unite(reports []*report.Report, o *Options) *report.Report {
 	out := *reports[0]
+	out.Skipped, out.Notes = distinct(reports, func(r *report.Report) []report.Skipped { return r.Skipped }),
+		distinct(reports, func(r *report.Report) []string { return r.Notes })
 	for _, r := range reports[1:] {
 		out.Findings = append(out.Findings, r.Findings...)
+		out.More = max(out.More, r.More)
 		out.Detectors = addCosts(out.Detectors, r.Detectors)
-		for _, s := range r.Skipped {
-			if !slices.Contains(out.Skipped, s) {
-				out.Skipped = append(out.Skipped, s)
-			}
-		}
-		for _, n := range r.Notes {
-			if !slices.Contains(out.Notes, n) {
-				out.Notes = append(out.Notes, n)
-			}
-		}
 		if r.Program != nil && r.Program.Exit != 0 && out.Program.Exit == 0 {
 			out.Program = r.Program
 		}
 	}
-	order := func(f *report.Finding) int {
-		return slices.IndexFunc(out.Detectors, func(d report.Detector) bool { return d.Name == f.Detector })
+	order := map[string]int{}
+	for i, d := range out.Detectors {
+		order[d.Name] = i + 1
 	}
-	slices.SortStableFunc(out.Findings, func(a, b report.Finding) int { return cmp.Compare(order(&a), order(&b)) })
+	slices.SortStableFunc(out.Findings, func(a, b report.Finding) int { return cmp.Compare(order[a.Detector], order[b.Detector]) })
 	out.Findings = report.Merge(out.Findings)
+	most := cmp.Or(o.MaxFindings, detect.DefaultFindings)
+	out.Cut(most)
+	if out.More > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d findings are kept (--max-findings), the gravest and of each kind at least one. %d more racing pairs of instructions, or more, were counted.",
+			len(out.Findings), out.More))
+	}
 	slices.SortStableFunc(out.Kernels, func(a, b report.Kernel) int { return cmp.Compare(a.Name, b.Name) })
-	out.Verdict = verdict(&out, failOn)
+	out.Verdict = verdict(&out, o.FailOn)
 	return &out
+}
+
+// distinct gives the different items of reports, in their order.
+func distinct[T comparable](reports []*report.Report, of func(*report.Report) []T) (out []T) {
+	seen := map[T]bool{}
+	for _, r := range reports {
+		for _, x := range of(r) {
+			if !seen[x] {
+				seen[x] = true
+				out = append(out, x)
+			}
+		}
+	}
+	return out
 }
 
 // addCosts adds up what detectors cost in two runs.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,9 +26,55 @@ func LaunchTemplate(in *Input) (string, error) {
 	return "", fmt.Errorf("%s holds no kernel (no .entry)", in.Images[0].Name)
 }
 
+// elemTypeOf gives the element type of a launch file for a type of the source.
+var elemTypeOf = map[string]string{"float": "f32", "double": "f64", "char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8",
+	"short": "i16", "unsigned short": "u16", "int": "i32", "unsigned int": "u32", "long": "i64", "unsigned long": "u64",
+	"long long": "i64", "unsigned long long": "u64"}
+
+// sourceTypes gives the types of a kernel's parameters as its mangled name has them, "" for each where it does not.
+func sourceTypes(f *ptx.Func) []string {
+	none := make([]string, len(f.Params))
+	full := report.Demangle(f.Name)
+	from := strings.LastIndex(full, report.BareName(f.Name)+"(")
+	if from < 0 || !strings.HasSuffix(full, ")") {
+		return none
+	}
+	var types []string
+	depth, begin := 0, from+len(report.BareName(f.Name))+1
+	for i := begin; i < len(full); i++ {
+		switch full[i] {
+		case '<', '(':
+			depth++
+		case '>':
+			depth--
+		case ',', ')':
+			if depth == 0 {
+				types = append(types, strings.TrimSpace(full[begin:i]))
+				begin = i + 1
+			} else if full[i] == ')' {
+				depth--
+			}
+		}
+	}
+	if len(types) != len(f.Params) {
+		return none
+	}
+	return types
+}
+
+// pointee is what a pointer of the source points to: "float" of "float const*".
+func pointee(t string) string {
+	t, ok := strings.CutSuffix(t, "*")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(t), "const"))
+}
+
 func kernelTemplate(f *ptx.Func) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kernel = %q # %s\ngrid = [1]\nblock = [32]\nargs = [\n", callName(f.Name), report.Demangle(f.Name))
+	types := sourceTypes(f)
 	for i, p := range f.Params {
 		size := map[string]int{"8": 1, "16": 2, "32": 4, "64": 8}[strings.TrimLeft(p.Type, "busf")]
 		kind := strings.TrimRight(p.Type, "0123456789")
@@ -45,7 +92,7 @@ func kernelTemplate(f *ptx.Func) string {
 		case kind == "f":
 			fmt.Fprintf(&b, "  { f%d = 1.0 },\n", size*8)
 		case size == 8:
-			fmt.Fprintf(&b, "  { buffer = \"p%d\", type = \"i32\", shape = [1024], fill = \"iota\" },\n", i)
+			fmt.Fprintf(&b, "  { buffer = \"p%d\", type = %q, shape = [1024], fill = \"iota\" },\n", i, cmp.Or(elemTypeOf[pointee(types[i])], "i32"))
 		default:
 			fmt.Fprintf(&b, "  { i%d = 1 },\n", size*8)
 		}

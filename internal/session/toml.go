@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,12 @@ func parseTOML(name string, data []byte) (*table, error) {
 	if err := checkTOML(name, data); err != nil {
 		return nil, err
 	}
-	r := &tomlReader{file: name}
+	r := &tomlReader{file: name, lines: []uint32{0}}
+	for i, c := range data {
+		if c == '\n' {
+			r.lines = append(r.lines, uint32(i)+1)
+		}
+	}
 	r.p.Reset(data)
 	root := &table{pos: Pos{1, 1}}
 	at := root
@@ -106,7 +112,11 @@ func checkTOML(name string, data []byte) error {
 	switch {
 	case errors.As(err, &bad):
 		line, column := bad.Position()
-		return &FileError{name, Pos{line, column}, strings.TrimPrefix(bad.Error(), "toml: ")}
+		msg := strings.TrimPrefix(bad.Error(), "toml: ")
+		if strings.Contains(msg, "too large to fit in a 64-bit signed integer") {
+			msg += "; an argument may be given as { bytes = \"ff ff ff ff ff ff ff ff\" }"
+		}
+		return &FileError{name, Pos{line, column}, msg}
 	case err != nil:
 		return &FileError{File: name, Msg: strings.TrimPrefix(err.Error(), "toml: ")}
 	}
@@ -120,8 +130,8 @@ func (t *table) add(key string, pos Pos, sub *table, list bool) {
 		t.entries = append(t.entries, entry{key, pos, v})
 		return
 	}
-	for _, e := range t.entries {
-		if e.name == key && e.val.kind == anArray {
+	for i := len(t.entries) - 1; i >= 0; i-- { // mostly it is the last
+		if e := t.entries[i]; e.name == key && e.val.kind == anArray {
 			e.val.items = append(e.val.items, v)
 			return
 		}
@@ -130,16 +140,18 @@ func (t *table) add(key string, pos Pos, sub *table, list bool) {
 }
 
 type tomlReader struct {
-	file string
-	p    unstable.Parser
+	file  string
+	lines []uint32 // where each begins
+	p     unstable.Parser
 }
 
 func (r *tomlReader) pos(n *unstable.Node) Pos {
 	if n.Raw.Length == 0 {
 		return Pos{}
 	}
-	s := r.p.Shape(n.Raw)
-	return Pos{s.Start.Line, s.Start.Column}
+	// The parser's own Shape counts the lines from the start of the document each time.
+	line := sort.Search(len(r.lines), func(i int) bool { return r.lines[i] > n.Raw.Offset })
+	return Pos{line, int(n.Raw.Offset-r.lines[line-1]) + 1}
 }
 
 // key reads a key. Dotted keys become one name with dots, which no launch file knows.

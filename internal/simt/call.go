@@ -37,6 +37,7 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 		fn := r.p.funcAt(addr)
 		if fn == nil || !w.lanes[first].code.fn.MayCall(in.Inst, fn) {
 			r.badTarget(w, same, place, addr)
+			r.noResults(w, in, same)
 			continue
 		}
 		r.callOne(w, in, same, place, fn)
@@ -53,12 +54,6 @@ func (r *run) badTarget(w *warp, on, place uint32, addr uint64) {
 
 // callOne makes the lanes of on call fn.
 func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) {
-	if len(in.args) < len(fn.Sig.Params) || len(in.RetOps) < len(fn.Sig.Rets) {
-		for ; on != 0; on &= on - 1 {
-			r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s is called with fewer arguments than it has", fn.Name)
-		}
-		return
-	}
 	if fn.Builtin != "" {
 		for m := on; m != 0; m &= m - 1 {
 			r.builtin(&invocation{r, w, bits.TrailingZeros32(m), in, fn, place})
@@ -67,6 +62,7 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 	}
 	if len(fn.Insts) == 0 || fn.Err != nil {
 		r.noBody(w, on, place, fn)
+		r.noResults(w, in, on)
 		return
 	}
 	c := r.img.code(fn)
@@ -87,6 +83,21 @@ func (r *run) callOne(w *warp, in *inst, on uint32, place uint32, fn *isa.Func) 
 func (r *run) noBody(w *warp, on, place uint32, fn *isa.Func) {
 	for ; on != 0; on &= on - 1 {
 		r.faults.at(r, BadCall, w, bits.TrailingZeros32(on), place, "calls", "%s has no body that can be executed", fn.Name)
+	}
+}
+
+// noResults gives the lanes of on zeros as the results of a call that was a fault.
+func (r *run) noResults(w *warp, in *inst, on uint32) {
+	for ; on != 0; on &= on - 1 {
+		ln := &w.lanes[bits.TrailingZeros32(on)]
+		for k := range in.RetOps {
+			switch o := &in.RetOps[k]; o.Kind {
+			case isa.ParamAddr:
+				clear(ln.param[uint64(ln.paramAt)+o.Imm:][:in.CallSig.Rets[k].Size])
+			case isa.Reg:
+				ln.regs[o.Reg] = 0
+			}
+		}
 	}
 }
 

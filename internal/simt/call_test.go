@@ -265,3 +265,64 @@ next:
 		})
 	}
 }
+
+// TestResultsOfNoCall: a call that is a fault gives zeros, as a load does, whatever an earlier call has left where its results
+// go, and the thread goes on.
+func TestResultsOfNoCall(t *testing.T) {
+	const registers = `
+.func (.reg .b32 r) same (.reg .b32 n) { mov.u32 r, n; ret; }
+`
+	for _, c := range []struct{ name, body string }{
+		{"no function", "mov.u64 %rd3, format;"},
+		{"no body", "mov.u64 %rd3, nowhere;"},
+		{"a register", "mov.u64 %rd3, format;"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := `
+	.param .b32 a0;
+	.param .b32 r0;
+	sig : .callprototype (.param .b32 _) _ (.param .b32 _);
+	st.param.b32 [a0], 21;
+	mov.u64 %rd4, twice;
+	call (r0), %rd4, (a0), sig;
+	ld.param.b32 %r3, [r0];
+	` + c.body + `
+	call (r0), %rd3, (a0), sig;
+	ld.param.b32 %r2, [r0];
+	add.u32 %r3, %r3, %r2;
+	st.global.u32 [%mine], %r3;`
+			if c.name == "a register" {
+				body = `
+	sig : .callprototype (.reg .b32 _) _ (.reg .b32 _);
+	mov.u32 %r1, 42;
+	call (%r2), same, (%r1);
+	mov.u32 %r3, %r2;
+	` + c.body + `
+	call (%r2), %rd3, (%r1), sig;
+	add.u32 %r3, %r3, %r2;
+	st.global.u32 [%mine], %r3;`
+			}
+			for name, e := range map[string]Engine{"ref": NewRef(), "warp": NewWarp()} {
+				g := newRig(t, prelude+callFunctions+registers+entry("k", body))
+				out, faults := g.buffer(32), 0
+				l := g.prepare(launch{out: out})
+				l.OnFault = func(f Fault) {
+					if faults += f.Count; f.Kind != BadCall {
+						t.Errorf("%s: a fault %s", name, f.Kind)
+					}
+				}
+				if _, err := e.Run(t.Context(), l); err != nil {
+					t.Error(err)
+				}
+				if faults != 32 {
+					t.Errorf("%s: %d threads at fault, want 32", name, faults)
+				}
+				for i, v := range g.words(out, 32) {
+					if v != 42 {
+						t.Fatalf("%s: thread %d has %d, want 42", name, i, v)
+					}
+				}
+			}
+		})
+	}
+}

@@ -39,6 +39,8 @@ type Launch struct {
 	Printf  func(text []byte)
 	// Progress, when not nil, is called now and then from the running goroutine.
 	Progress func(Stats)
+
+	spinFirst uint64 // in place of the constant, for tests; 0: none
 }
 
 // Schedule is a policy for choosing who runs next.
@@ -74,6 +76,8 @@ const (
 	ReadOnly          FaultKind = "write-to-constant"
 	BarrierDivergence FaultKind = "barrier-divergence"
 	MemberMask        FaultKind = "member-mask" // a warp-level instruction whose mask does not name the lane
+	WarpDivergence    FaultKind = "warp-divergence"
+	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"
@@ -88,7 +92,7 @@ type Fault struct {
 	Kind    FaultKind
 	Launch  event.Launch
 	Message string // one sentence with the facts
-	Warning bool   // wrong by the programming guide, yet defined by the PTX manual
+	Warning bool   // not wrong by itself: see docs/findings.md
 	Count   int
 	Stands  []Stand // the thread(s) concerned; for a deadlock one for each group of threads standing at one place
 }

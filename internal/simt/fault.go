@@ -21,9 +21,8 @@ type faultLog struct {
 	index map[faultKey]*Fault
 	// lost is the kind of the first fault after which a device would be lost.
 	lost FaultKind
-	// stuck holds where the threads of blocks stand that can never finish, by whether a barrier of all threads has parted
-	// them.
-	stuck [2]standSet
+	// stuck holds where the threads of blocks stand that can never finish, by what parted them.
+	stuck [len(stuckFaults)]standSet
 }
 
 type faultKey struct {
@@ -226,13 +225,13 @@ func (s *standSet) stands() []Stand {
 func (s *standSet) addBlock(r *run, c *cta) {
 	for _, w := range c.warps {
 		for i := range min(32, c.threads-32*w.index) {
-			s.add(r.m.place(w, i), w.doing(i), c.id, w.tid(i))
+			s.add(r.m.place(w, i), w.doing(r, i), c.id, w.tid(i))
 		}
 	}
 }
 
 // doing says what a lane is about.
-func (w *warp) doing(i int) string {
+func (w *warp) doing(r *run, i int) string {
 	s := w.standOf(i)
 	switch {
 	case w.live&(1<<i) == 0:
@@ -241,9 +240,9 @@ func (w *warp) doing(i int) string {
 		b := &w.cta.bars[s.bar()]
 		return fmt.Sprintf("waits at barrier %d (%d of %d threads have arrived)", s.bar(), b.arrived(w.cta), b.needs(w.cta))
 	case s.waits() == waitWarp:
-		return fmt.Sprintf("waits at bar.warp.sync for lanes %#x, of which %#x are not there", s.members(), w.missing(s))
+		return fmt.Sprintf("waits at bar.warp.sync with member mask %#x for lanes %#x", s.members(), w.missing(r, i))
 	case s.waits() == waitLanes:
-		return fmt.Sprintf("waits for lanes %#x, of which %#x do not execute this instruction", s.members(), w.missing(s))
+		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).mnemonic(), s.members(), w.missing(r, i))
 	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}
@@ -258,16 +257,25 @@ func (w *warp) running() uint32 {
 	return w.group
 }
 
-// missing gives the lanes that a warp-level wait lacks.
-func (w *warp) missing(s stand) uint32 {
-	lack := s.members() & w.live
+// missing gives the lanes that a lane's warp-level wait lacks.
+func (w *warp) missing(r *run, lane int) uint32 {
+	lack := w.standOf(lane).members() & w.live
 	for m := lack; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		if w.standOf(i) == s {
+		if i := bits.TrailingZeros32(m); w.waitsWith(r, lane, i) {
 			lack &^= 1 << i
 		}
 	}
 	return lack
+}
+
+// stuckFaults are the faults of blocks that can never finish, the one that speaks for a block last.
+var stuckFaults = [3]struct {
+	kind    FaultKind
+	message string
+}{
+	{Deadlock, "threads wait for each other and none can go on"},
+	{BarrierDivergence, "threads wait at a barrier for all threads of their block, and the others never reach it"},
+	{WarpDivergence, "lanes of a warp wait for others that their member mask names, and those never execute the same instruction with the same mask"},
 }
 
 // addStuck notes where the threads of a block stand that can never finish.
@@ -276,8 +284,11 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 	for _, w := range c.warps {
 		for m := w.live; m != 0; m &= m - 1 {
 			s := w.standOf(bits.TrailingZeros32(m))
-			if s.waits() == waitBarrier && c.bars[s.bar()].expect == allThreads {
-				parted = 1
+			switch {
+			case s.waits() == waitWarp || s.waits() == waitLanes:
+				parted = 2
+			case s.waits() == waitBarrier && c.bars[s.bar()].expect == allThreads:
+				parted = max(parted, 1)
 			}
 		}
 	}
@@ -286,15 +297,12 @@ func (f *faultLog) addStuck(r *run, c *cta) {
 
 // reportStuck makes the faults of blocks that can never finish.
 func (f *faultLog) reportStuck(r *run) {
-	if list := f.stuck[1].stands(); len(list) > 0 {
-		fault, _ := f.count(r, BarrierDivergence, list[0].Place, false)
-		fault.Message = "threads wait at a barrier for all threads of their block, and the others never reach it"
-		fault.Stands = list
-	}
-	if list := f.stuck[0].stands(); len(list) > 0 {
-		fault, _ := f.count(r, Deadlock, list[0].Place, false)
-		fault.Message = "threads wait for each other and none can go on"
-		fault.Stands = list
+	for i := len(stuckFaults) - 1; i >= 0; i-- {
+		if list := f.stuck[i].stands(); len(list) > 0 {
+			fault, _ := f.count(r, stuckFaults[i].kind, list[0].Place, false)
+			fault.Message = stuckFaults[i].message
+			fault.Stands = list
+		}
 	}
 }
 

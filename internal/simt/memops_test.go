@@ -58,6 +58,34 @@ func TestAccessFaults(t *testing.T) {
 	}
 }
 
+// TestSharedEnds: a block has the bytes of its static variables, or those up to the end of the dynamic ones when the launch
+// gives some, which begin where they are aligned.
+func TestSharedEnds(t *testing.T) {
+	for _, c := range []struct {
+		offset, dynamic int
+		fault           string
+	}{
+		{0, 0, ""}, {4, 0, "of which the block has 4 bytes"}, {12, 0, "of which the block has 4 bytes"}, {16, 0, "of which the block has 4 bytes"},
+		{4, 8, ""}, {20, 8, ""}, {24, 8, "of which the block has 24 bytes"},
+	} {
+		g := newRig(t, prelude+".extern .shared .align 16 .b8 more[];\n"+entry("k", fmt.Sprintf(`
+	.shared .align 4 .b8 box[4];
+	mov.u32 %%r1, box;
+	st.shared.u32 [%%r1+%d], 1;
+	mov.u32 %%r2, more;
+	sub.u32 %%r2, %%r2, %%r1;
+	st.global.u32 [%%mine], %%r2;`, c.offset)))
+		out := g.buffer(1)
+		o := g.run(launch{block: 1, out: out, dynamic: c.dynamic})
+		if c.fault != "" {
+			o.wantFault(t, OutOfBounds, c.fault)
+		} else if len(o.faults) != 0 {
+			t.Errorf("offset %d, %d dynamic bytes: %+v", c.offset, c.dynamic, o.faults)
+		}
+		wants(t, g, out, 16)
+	}
+}
+
 // TestFaultingLanes: a faulting load gives 0, a faulting store does nothing, neither makes an event, and all goes on.
 func TestFaultingLanes(t *testing.T) {
 	g := newRig(t, kernel(`

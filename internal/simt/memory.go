@@ -22,7 +22,7 @@ const (
 	redZone = 512
 	// keepFreed is how many freed allocations are remembered at least; twice as many at most.
 	keepFreed = 1 << 15
-	// dropPages is the size from which the pages of a freed allocation are given back to the system.
+	// dropPages is the size from which the pages of a range that is freed or cleared are given back to the system.
 	dropPages = 1 << 20
 	// defaultHeap is CUDA's default of cudaLimitMallocHeapSize.
 	defaultHeap = 8 << 20
@@ -208,8 +208,7 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 				end = m.blocks[i].Addr
 			}
 			if addr+size+redZone <= end {
-				off := addr - GlobalBase
-				clear(m.arena[off : off+size])
+				m.zero(addr-GlobalBase, size)
 				return addr, true
 			}
 			if last {
@@ -271,20 +270,35 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 	return b.Alloc, nil
 }
 
-// dropPages gives the whole pages of a large freed block back to the system. A mapping that cannot do so keeps them.
+// dropPages gives the whole pages of a large freed block back to the system.
 func (m *Memory) dropPages(b *block) {
+	off := b.Addr - GlobalBase
+	m.drop(off, off+b.Size)
+}
+
+// zero makes size bytes of the arena zero. That of a large range costs what was touched of it.
+func (m *Memory) zero(off, size uint64) {
+	from, to := m.drop(off, off+size)
+	clear(m.arena[off:from])
+	clear(m.arena[to : off+size])
+}
+
+// drop gives the whole pages of a large range of the arena back to the system, so that they read as zero, and tells which
+// bytes those are: none where the range is small, or where the mapping cannot do so.
+func (m *Memory) drop(off, end uint64) (from, to uint64) {
 	const page = 4096
-	off := roundUp(b.Addr-GlobalBase, page)
-	end := (b.Addr - GlobalBase + b.Size) &^ (page - 1)
-	if b.Size < dropPages || off >= end {
-		return
+	from, to = roundUp(off, page), end&^(page-1)
+	if end-off < dropPages || from >= to {
+		return end, end
 	}
 	advice := unix.MADV_REMOVE // of a shared mapping; fails on any other
 	if m.owned {
 		advice = unix.MADV_DONTNEED
 	}
-	// A failure costs memory and nothing else: reuse clears what it hands out.
-	_ = unix.Madvise(m.arena[off:end], advice)
+	if unix.Madvise(m.arena[from:to], advice) != nil {
+		return end, end
+	}
+	return from, to
 }
 
 // Map makes the host memory at addr, whose bytes are backing, reachable by kernels at the same address.

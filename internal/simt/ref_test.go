@@ -358,6 +358,11 @@ func TestEarlyReturn(t *testing.T) {
 		t.Errorf("stands %+v", f.Stands)
 	}
 	g.mustRun(launch{block: 64, n: 64, out: g.buffer(1), grid: 3})
+	// Lanes that the block does not have have not exited.
+	f = g.run(launch{block: 40, n: 35, out: g.buffer(1)}).wantFault(t, BarrierDivergence, "without 5 of the block's 40 threads")
+	if len(f.Stands) != 2 || f.Stands[1].Threads != 5 {
+		t.Errorf("stands %+v", f.Stands)
+	}
 }
 
 func TestDivergentBarrier(t *testing.T) {
@@ -379,6 +384,10 @@ done:`)
 		t.Errorf("between warps: %+v", f)
 	}
 	g.mustRun(launch{block: 64, n: 64, out: g.buffer(1)})
+	f = g.run(launch{block: 64, n: 48, out: g.buffer(1)}).wantFault(t, BarrierDivergence, "different instructions")
+	if f.Warning || len(f.Stands) != 2 || f.Stands[0].Threads+f.Stands[1].Threads != 64 {
+		t.Errorf("within the second warp: %+v", f)
+	}
 }
 
 func TestBarrierDeadlock(t *testing.T) {
@@ -469,8 +478,8 @@ done:
 	if !errors.Is(o.err, ErrDeadlock) {
 		t.Errorf("ended with %v", o.err)
 	}
-	f := o.wantFault(t, Deadlock, "wait for each other")
-	if !strings.Contains(f.Stands[0].Doing, "0xffffffff, of which 0x20 are not there") {
+	f := o.wantFault(t, WarpDivergence, "never execute the same instruction")
+	if !strings.Contains(f.Stands[0].Doing, "bar.warp.sync with member mask 0xffffffff for lanes 0x20") {
 		t.Errorf("stands %+v", f.Stands)
 	}
 }
@@ -481,7 +490,7 @@ func TestMaskWithoutLane(t *testing.T) {
 	if o.err != nil {
 		t.Error(o.err)
 	}
-	if f := o.wantFault(t, MemberMask, "lane 16 executes bar with member mask 0xffff"); f.Count != 16 {
+	if f := o.wantFault(t, MemberMask, "lane 16 executes bar.warp.sync with member mask 0xffff"); f.Count != 16 {
 		t.Errorf("count %d", f.Count)
 	}
 }
@@ -500,7 +509,10 @@ done:
 	everySchedule(t, func(t *testing.T, set func(l *Launch)) {
 		g.t = t
 		out := g.buffer(32)
-		g.mustRun(launch{out: out, set: set})
+		o := g.run(launch{out: out, set: set})
+		if f := o.wantFault(t, WarpDivergence, "at different places"); o.err != nil || !f.Warning || len(f.Stands) != 2 {
+			t.Errorf("ended with %v, %+v", o.err, f)
+		}
 		for i, v := range g.words(out, 32) {
 			if v != uint32(i^16) {
 				t.Errorf("lane %d got %d", i, v)

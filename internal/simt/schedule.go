@@ -1,6 +1,9 @@
 package simt
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 const (
 	// windowThreads is the number of threads that are resident at first; windowBlocks the least number of blocks.
@@ -57,7 +60,8 @@ func (s *schedule) init(r *run) {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
 	s.lowest = firstLowest
-	s.spin.at = spinFirst
+	s.spin.first = cmp.Or(r.l.spinFirst, spinFirst)
+	s.spin.at = s.spin.first
 	if r.l.Schedule == PCT {
 		for range 3 {
 			s.changes = append(s.changes, uint64(r.rng.spread(20)))

@@ -29,6 +29,7 @@ const (
 //
 // What reads clocks, or asks which lanes are active, is not judged; nor what may still see new blocks.
 type spin struct {
+	first   uint64 // spinFirst
 	at      uint64 // clock at which to watch next
 	phase   spinPhase
 	rounds  int
@@ -122,7 +123,7 @@ func (r *run) spins() error {
 
 // later ends the watch until the launch has run half as long again.
 func (p *spin) later(clock uint64) {
-	p.at = clock + max(clock/2, spinFirst)
+	p.at = clock + max(clock/2, p.first)
 	p.phase, p.warps, p.blocks = spinIdle, nil, nil
 }
 

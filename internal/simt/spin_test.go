@@ -6,8 +6,13 @@ import (
 	"testing"
 )
 
-// holdOn is how many rounds some threads of the tests compute: past the first looks at whether the launch gets anywhere.
-const holdOn = spinFirst / 2
+const (
+	// early is when launches of the tests are first suspected to spin.
+	early = 1 << 14
+	// holdOn is how many rounds some threads compute: past the first looks at whether the launch gets anywhere. Lanes of one warp
+	// take turns meanwhile.
+	holdOn = starved
+)
 
 // poll waits until the word at [%out] is no longer 0.
 const poll = `
@@ -89,7 +94,7 @@ poll:
 				g.t = t
 				o := g.run(launch{grid: 2, block: c.block, out: g.buffer(8), set: func(l *Launch) {
 					set(l)
-					l.Needs = 0
+					l.Needs, l.spinFirst = 0, early
 				}})
 				if !errors.Is(o.err, ErrDeadlock) {
 					t.Errorf("ended with %v after %d steps", o.err, o.stats.Warps)
@@ -145,7 +150,7 @@ wait:
 	@%p1 bra end;
 again:
 	atom.global.add.u32 %r1, [%out+4], 1;
-	setp.lt.u32 %p1, %r1, 200000;
+	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;
 end:`, 2},
@@ -160,7 +165,7 @@ again:
 	ld.u32 %r1, [%rd1];
 	add.u32 %r1, %r1, 1;
 	st.u32 [%rd1], %r1;
-	setp.lt.u32 %p1, %r1, 200000;
+	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;`, 2},
 		{"counter in shared memory", `
@@ -170,7 +175,7 @@ again:
 	ld.shared.u32 %r1, [its];
 	add.u32 %r1, %r1, 1;
 	st.shared.u32 [its], %r1;
-	setp.lt.u32 %p1, %r1, 200000;
+	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;`, 2},
 		{"counter in global memory", `
@@ -178,7 +183,7 @@ again:
 	ld.global.u32 %r1, [%mine];
 	add.u32 %r1, %r1, 1;
 	st.global.u32 [%mine], %r1;
-	setp.lt.u32 %p1, %r1, 200000;
+	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;`, 2},
 		{"counter in local memory", `
@@ -188,7 +193,7 @@ again:
 	ld.local.u32 %r1, [mine];
 	add.u32 %r1, %r1, 1;
 	st.local.u32 [mine], %r1;
-	setp.lt.u32 %p1, %r1, 200000;
+	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;`, 2},
 	} {
@@ -198,7 +203,7 @@ again:
 				g.t = t
 				g.mustRun(launch{grid: 2, block: c.block, out: g.buffer(8), n: holdOn, set: func(l *Launch) {
 					set(l)
-					l.Needs, l.MaxSteps = 0, 0
+					l.Needs, l.MaxSteps, l.spinFirst = 0, 0, early
 				}})
 			})
 		})
@@ -235,12 +240,12 @@ end:`
 		g := newRig(t, calls+entry("k", body("")))
 		g.mustRun(launch{block: 1, out: g.buffer(8), n: 200, set: func(l *Launch) {
 			set(l)
-			l.Needs = 0
+			l.Needs, l.spinFirst = 0, early
 		}})
 	})
 	// Others may wait for what it gives back.
 	g := newRig(t, calls+entry("k", body("\n\tst.param.b64 [p], %rd1;\n\tcall.uni free, (p);")))
-	if o := g.run(launch{block: 1, out: g.buffer(8), n: 200, set: func(l *Launch) { l.Needs, l.MaxSteps = 0, 4*spinFirst }}); !errors.Is(o.err, ErrStopped) {
+	if o := g.run(launch{block: 1, out: g.buffer(8), n: 200, set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 16*early, early }}); !errors.Is(o.err, ErrStopped) {
 		t.Errorf("malloc and free again and again: ended with %v", o.err)
 	}
 }
@@ -254,7 +259,7 @@ poll:
 	setp.eq.u32 %p1, %r1, 0;
 	`+ask+`
 	@%p1 bra poll;`)))
-		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps = 0, 4*spinFirst }})
+		o := g.run(launch{block: 2, out: g.buffer(1), set: func(l *Launch) { l.Needs, l.MaxSteps, l.spinFirst = 0, 16*early, early }})
 		if !errors.Is(o.err, ErrStopped) {
 			t.Errorf("%s ended with %v", ask, o.err)
 		}
@@ -284,7 +289,7 @@ end:`))
 		g.t = t
 		o := g.run(launch{grid: 2, block: 2, out: g.buffer(2), set: func(l *Launch) {
 			set(l)
-			l.Needs, l.MaxSteps = 0, 4*spinFirst
+			l.Needs, l.MaxSteps, l.spinFirst = 0, 16*early, early
 		}})
 		if !errors.Is(o.err, ErrStopped) {
 			t.Errorf("ended with %v", o.err)
@@ -295,7 +300,7 @@ end:`))
 // TestSpinLockstep: what independent threads get through, lanes in lockstep may not.
 func TestSpinLockstep(t *testing.T) {
 	g := newRig(t, kernel(spinLock))
-	o := g.run(launch{out: g.buffer(2), set: func(l *Launch) { l.Schedule, l.Needs = Lockstep, 0 }})
+	o := g.run(launch{out: g.buffer(2), set: func(l *Launch) { l.Schedule, l.Needs, l.spinFirst = Lockstep, 0, early }})
 	if !errors.Is(o.err, ErrDeadlock) {
 		t.Errorf("ended with %v", o.err)
 	}
@@ -305,7 +310,7 @@ func TestSpinLockstep(t *testing.T) {
 // TestSpinHost: what waits for memory that the host can write may be right on a device, and is not judged.
 func TestSpinHost(t *testing.T) {
 	g := newRig(t, kernel(poll))
-	quiet := func(l *Launch) { l.Needs = 0 }
+	quiet := func(l *Launch) { l.Needs, l.spinFirst = 0, early }
 	for _, kind := range []AllocKind{ManagedAlloc, PinnedAlloc} {
 		out := mustAlloc(t, g.mem, 4, kind, "flag")
 		o := g.run(launch{out: out, set: quiet})
@@ -329,6 +334,56 @@ func TestSpinHost(t *testing.T) {
 		// That there is such memory does not matter.
 		if o := g.run(launch{out: g.buffer(1), set: quiet}); !errors.Is(o.err, ErrDeadlock) {
 			t.Errorf("beside kind %d: ended with %v", kind, o.err)
+		}
+	}
+}
+
+// TestSpinWatches: a launch is watched at clocks that grow by half, and no sooner than at first.
+func TestSpinWatches(t *testing.T) {
+	p := spin{first: 100, phase: spinWatch, warps: []spinning{{}}, blocks: []arrivals{{}}}
+	for _, c := range [][2]uint64{{0, 100}, {100, 200}, {199, 299}, {200, 300}, {202, 303}, {1000, 1500}} {
+		if p.later(c[0]); p.at != c[1] || p.phase != spinIdle || p.warps != nil || p.blocks != nil {
+			t.Errorf("at %d: %+v", c[0], p)
+		}
+	}
+}
+
+// TestSpinWhen: a launch that spins from its beginning ends when it is first watched, by default after spinFirst steps.
+func TestSpinWhen(t *testing.T) {
+	for _, first := range []uint64{0, early, 4 * early} {
+		g := newRig(t, kernel("again:\n\tbra again;"))
+		o := g.run(launch{out: g.buffer(1), set: func(l *Launch) { l.Needs, l.spinFirst = 0, first }})
+		if first == 0 {
+			first = 1 << 19
+		}
+		if !errors.Is(o.err, ErrDeadlock) || o.stats.Warps < first || o.stats.Warps > first+8*sliceCost {
+			t.Errorf("watched at %d: ended with %v after %d steps", first, o.err, o.stats.Warps)
+		}
+	}
+}
+
+// TestSpinRounds has a warp come back to its state after so many rounds, of sliceCost steps each: spinRounds are waited for.
+func TestSpinRounds(t *testing.T) {
+	for _, c := range []struct {
+		rounds uint64
+		err    error
+	}{{spinRounds, ErrDeadlock}, {spinRounds + 1, ErrStopped}} {
+		// A loop of 3n steps, and what is left to make it so many rounds, at least 2.
+		n := (c.rounds*sliceCost - 2) / 3
+		pads := int(c.rounds*sliceCost - 2 - 3*n)
+		g := newRig(t, kernel(`
+again:
+	mov.u32 %r2, 0;
+count:
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p2, %r2, %n;
+	@%p2 bra count;`+strings.Repeat("\n\tmov.u32 %r3, 0;", pads)+`
+	bra again;`))
+		o := g.run(launch{block: 1, out: g.buffer(1), n: uint32(n), set: func(l *Launch) {
+			l.Needs, l.MaxSteps, l.spinFirst = 0, early+sliceCost*(spinRounds+40), early
+		}})
+		if !errors.Is(o.err, c.err) {
+			t.Errorf("%d rounds: ended with %v after %d steps", c.rounds, o.err, o.stats.Warps)
 		}
 	}
 }

@@ -14,11 +14,6 @@ func (r *run) step(w *warp) {
 	r.clock++
 	r.stats.Warps++
 	r.stats.Lanes += uint64(bits.OnesCount32(w.group))
-	if int(pc) >= len(c.insts) {
-		r.ret(w, w.group, ln.place()) // falling off the end
-		w.moved(r, 1)
-		return
-	}
 	in := &c.insts[pc]
 	on := w.group
 	if in.Guard >= 0 {

@@ -27,8 +27,8 @@ func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
 			x.r.warpOp(w, &e.inst, mask, place)
 			return
 		}
-		if !x.vote(v, s, e, mask) && !x.shuffle(v, s, e, mask) {
-			x.exchange(w, v, s, e, mask)
+		if !x.vote(v, s, e, mask) && !x.shuffle(w, s, e, mask, place) {
+			x.exchange(w, s, e, mask, place)
 		}
 	}
 }
@@ -148,6 +148,7 @@ type shuffled struct {
 	b, c   uint64
 	on     uint32
 	inside uint32 // lanes whose source is in range
+	astray uint32 // those whose source takes no part
 	from   v32
 }
 
@@ -156,17 +157,20 @@ const shuffles = 64
 
 // shuffle executes shfl over a distance, or from a lane, that is the same for all lanes; and from lanes that differ where
 // all are there. False for other instructions.
-func (x *vecMachine) shuffle(v *vecWarp, s []uint64, e *effect, on uint32) bool {
+func (x *vecMachine) shuffle(w *warp, s []uint64, e *effect, on uint32, place uint32) bool {
 	if !e.shuffles {
 		return false
 	}
-	c := s[e.src[2].reg]
+	v, c := w.vec, s[e.src[2].reg]
 	var from *v32
 	inside := on
 	switch b := &e.src[1]; {
 	case b.kind == opUniform:
 		k := x.sources(e, s[b.reg], c, on)
 		from, inside = &k.from, k.inside
+		if k.astray != 0 && e.masked {
+			x.r.astray(w, &e.inst, k.astray, place)
+		}
 	case e.Op == isa.OpIdx && c&0x1f1f == 31 && on == ^uint32(0):
 		from = x.vec32(v, s, e.vals[1], 1)
 	default:
@@ -198,15 +202,15 @@ func (x *vecMachine) sources(e *effect, b, c uint64, on uint32) *shuffled {
 		a.S[0][l], a.S[1][l], a.S[2][l] = l, b, c
 	}
 	e.Lanes(e.Inst, a)
-	*k = shuffled{op: e.Op, b: b, c: c, on: on, inside: lanes.Odd64(&a.D[1], on)}
+	*k = shuffled{op: e.Op, b: b, c: c, on: on, inside: lanes.Odd64(&a.D[1], on), astray: a.Astray}
 	lanes.Low32(&k.from, &a.D[0], on)
 	return k
 }
 
 // exchange executes a warp instruction for lanes that are all there.
-func (x *vecMachine) exchange(w *warp, v *vecWarp, s []uint64, e *effect, on uint32) {
-	a := &x.r.wargs
-	a.Mask = on
+func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place uint32) {
+	v, a := w.vec, &x.r.wargs
+	a.Mask, a.Astray = on, 0
 	for k := range e.src {
 		to := &a.S[k]
 		switch o := &e.src[k]; o.kind {
@@ -227,6 +231,9 @@ func (x *vecMachine) exchange(w *warp, v *vecWarp, s []uint64, e *effect, on uin
 		}
 	}
 	e.Lanes(e.Inst, a)
+	if e.masked && a.Astray != 0 {
+		x.r.astray(w, &e.inst, a.Astray, place)
+	}
 	for k := range e.dst {
 		d := &e.dst[k]
 		from := &a.D[d.at]

@@ -1,50 +1,82 @@
 package simt
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
 
 // warpOp executes shfl, vote, match, redux and activemask for the lanes of on. Those with a member mask wait until all
 // lanes of it that have not exited execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
 func (r *run) warpOp(w *warp, in *inst, on uint32, place uint32) {
 	if !in.masked {
-		r.exchange(w, on, in, 0)
+		r.exchange(w, on, in, place)
 		return
 	}
-	mask, same := r.memberMasks(w, in, on, place, &in.src[len(in.src)-1])
-	if same && mask&w.live == on {
-		r.exchange(w, on, in, 0)
-		return
+	on, mask, same := r.memberMasks(w, in, on, place, &in.src[len(in.src)-1])
+	switch {
+	case on == 0:
+	case same && mask&w.live == on:
+		r.exchange(w, on, in, place)
+	default:
+		r.gather(w, on, waitLanes, place)
 	}
-	r.gather(w, on, waitLanes, place)
 }
 
 // warpBarrier executes bar.warp.sync for the lanes of on.
 func (r *run) warpBarrier(w *warp, in *inst, on uint32, place uint32) {
-	mask, same := r.memberMasks(w, in, on, place, &in.src[0])
-	if same && mask&w.live == on {
+	on, mask, same := r.memberMasks(w, in, on, place, &in.src[0])
+	switch {
+	case on == 0:
+	case same && mask&w.live == on:
 		r.out.warpSync(w, on, place)
-		return
+	default:
+		r.gather(w, on, waitWarp, place)
 	}
-	r.gather(w, on, waitWarp, place)
 }
 
-// memberMasks sets the lanes' member masks and reports whether they have one in common. A lane that its own mask does not
-// name is undefined behaviour: a fault, and the lane goes on by itself.
-func (r *run) memberMasks(w *warp, in *inst, on uint32, place uint32, src *operand) (mask uint32, same bool) {
+// memberMasks notes the member masks of the lanes of on, and reports whether they have one in common. A lane that its own
+// mask does not name is undefined behaviour: a fault, and the lane executes the instruction by itself. The others are in.
+func (r *run) memberMasks(w *warp, op *inst, on uint32, place uint32, src *operand) (in, mask uint32, same bool) {
 	same = true
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		v := uint32(r.m.value(w, i, src))
 		if v&(1<<i) == 0 {
-			r.faults.at(r, MemberMask, w, i, place, "executes "+in.Row.Op, "lane %d executes %s with member mask %#x, which does not name the lane", i, in.Row.Op, v)
-			v = 1 << i
+			r.faults.at(r, MemberMask, w, i, place, "executes "+op.mnemonic(), "lane %d executes %s with member mask %#x, which does not name the lane", i, op.mnemonic(), v)
+			r.alone(w, op, i, place)
+			continue
 		}
 		w.stands[i] = uint64(standing(waitNone, 0, v))
-		if m == on {
+		w.stood = true
+		if in == 0 {
 			mask = v
 		}
+		in |= 1 << i
 		same = same && v == mask
 	}
-	return mask, same
+	return in, mask, same
+}
+
+// alone executes a warp-level instruction for one lane as if no other lane were there.
+func (r *run) alone(w *warp, in *inst, lane int, place uint32) {
+	if in.Class == isa.WarpBarrier {
+		r.out.warpSync(w, 1<<lane, place)
+		return
+	}
+	r.compute(w, 1<<lane, in)
+	in.Lanes(in.Inst, &r.wargs)
+	r.results(w, 1<<lane, in)
+}
+
+// mnemonic is the instruction with its modifiers, as in the PTX.
+func (in *inst) mnemonic() string {
+	if in.Source == nil {
+		return in.Row.Op
+	}
+	return in.Source.Op + in.Source.Mods
 }
 
 // gather makes the lanes of on wait for the others of their masks, and lets those go on that are complete.
@@ -70,7 +102,7 @@ func (r *run) wakeWarp(w *warp) {
 		if s.waits() == waitWarp {
 			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
-			r.exchange(w, need, nil, i)
+			r.exchangeApart(w, need)
 		}
 		r.m.pass(w, need)
 		w.wake(r, need)
@@ -79,52 +111,124 @@ func (r *run) wakeWarp(w *warp) {
 
 // together reports whether the lanes of need all wait as lane does.
 func (r *run) together(w *warp, lane int, need uint32) bool {
-	s := w.standOf(lane)
 	for m := need; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		if w.standOf(i) != s {
-			return false
-		}
-		if s.waits() == waitLanes && !sameOp(r.m.at(w, lane), r.m.at(w, i)) {
+		if !w.waitsWith(r, lane, bits.TrailingZeros32(m)) {
 			return false
 		}
 	}
 	return true
 }
 
-// sameOp reports whether two warp instructions have the same qualifiers.
-func sameOp(a, b *inst) bool {
-	return a.Row == b.Row && a.Op == b.Op && a.Type == b.Type && a.Mode == b.Mode
+// waitsWith reports whether lane i waits as lane does, who is at a warp-level wait.
+func (w *warp) waitsWith(r *run, lane, i int) bool {
+	s := w.standOf(lane)
+	return w.standOf(i) == s && (s.waits() == waitWarp || sameOp(r.m.at(w, lane), r.m.at(w, i)))
 }
 
-// exchange executes a warp instruction for the lanes of on together: in, or each lane's own one (all alike; lead's
-// decides) when in is nil.
-func (r *run) exchange(w *warp, on uint32, in *inst, lead int) {
-	own := in == nil
-	if own {
-		in = r.m.at(w, lead)
+// sameOp reports whether two warp instructions have the same qualifiers.
+func sameOp(a, b *inst) bool {
+	return a.Inst == b.Inst || a.Row == b.Row && slices.Equal(a.Mods, b.Mods)
+}
+
+// exchange executes a warp instruction for the lanes of on, which stand at it together.
+func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
+	r.compute(w, on, in)
+	in.Lanes(in.Inst, &r.wargs)
+	if in.masked && r.wargs.Astray != 0 {
+		r.astray(w, in, r.wargs.Astray, place)
 	}
+	r.results(w, on, in)
+}
+
+// exchangeApart executes a warp instruction for the lanes of on, which wait at it, perhaps at several places.
+func (r *run) exchangeApart(w *warp, on uint32) {
 	x := &r.wargs
-	x.Mask = on
+	lead := bits.TrailingZeros32(on)
+	first, apart := r.m.place(w, lead), false
+	x.Mask, x.Astray = on, 0
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		at := in
-		if own {
-			at = r.m.at(w, i)
+		apart = apart || r.m.place(w, i) != first
+		r.sources(w, i, r.m.at(w, i))
+	}
+	in := r.m.at(w, lead)
+	in.Lanes(in.Inst, x)
+	if apart {
+		r.apart(w, in, on)
+	}
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		at := r.m.at(w, i)
+		if x.Astray>>uint(i)&1 != 0 {
+			r.astray(w, at, 1<<i, r.m.place(w, i))
 		}
-		for k := range at.src {
-			x.S[k][i] = r.m.value(w, i, &at.src[k])
+		r.results(w, 1<<i, at)
+	}
+}
+
+// compute puts what the lanes of on give to in into the arguments.
+func (r *run) compute(w *warp, on uint32, in *inst) {
+	r.wargs.Mask, r.wargs.Astray = on, 0
+	for m := on; m != 0; m &= m - 1 {
+		r.sources(w, bits.TrailingZeros32(m), in)
+	}
+}
+
+func (r *run) sources(w *warp, lane int, in *inst) {
+	for k := range in.src {
+		r.wargs.S[k][lane] = r.m.value(w, lane, &in.src[k])
+	}
+}
+
+// results gives the lanes of on what in computed for them.
+func (r *run) results(w *warp, on uint32, in *inst) {
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		for _, d := range in.dst {
+			r.m.put(w, i, d, r.wargs.D[d.at][i])
 		}
 	}
-	in.Lanes(in.Inst, x)
+}
+
+// astray counts the lanes of stray, which read by the shuffle in from lanes that take no part in it. It
+// is called before they have their results.
+func (r *run) astray(w *warp, in *inst, stray, place uint32) {
+	fault, fresh := r.faults.count(r, UndefinedShuffle, place, true)
+	fault.Count += bits.OnesCount32(stray) - 1
+	if !fresh {
+		return
+	}
+	i := bits.TrailingZeros32(stray)
+	from, _ := in.ShuffleSource(i, r.m.value(w, i, &in.src[1]), r.m.value(w, i, &in.src[2]))
+	mask := uint32(r.m.value(w, i, &in.src[len(in.src)-1]))
+	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(i), Threads: 1, Doing: fmt.Sprintf("reads lane %d", from)}}
+	why := ""
+	switch threads := w.cta.threads - 32*w.index; {
+	case from >= threads:
+		why = fmt.Sprintf("but the warp has %d threads", threads)
+	case w.live>>from&1 == 0:
+		why = "which has exited"
+		fault.Stands = append(fault.Stands, Stand{Place: r.m.place(w, from), Block: w.cta.id, Thread: w.tid(from), Threads: 1, Doing: "exited"})
+	default:
+		why = "which the mask does not name"
+	}
+	fault.Message = fmt.Sprintf("lane %d reads lane %d, %s, by %s with member mask %#x: the value is undefined", i, from, why, in.mnemonic(), mask)
+}
+
+// apart counts a warp instruction that lanes of one mask execute at several places. The programming guide wants them to
+// execute the same one; bar.warp.sync alone may stand anywhere.
+func (r *run) apart(w *warp, in *inst, on uint32) {
+	var s standSet
+	first := ^uint32(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		at := in
-		if own {
-			at = r.m.at(w, i)
-		}
-		for _, d := range at.dst {
-			r.m.put(w, i, d, x.D[d.at][i])
-		}
+		place := r.m.place(w, i)
+		first = min(first, place)
+		s.add(place, "executes "+in.mnemonic(), w.cta.id, w.tid(i))
+	}
+	fault, fresh := r.faults.count(r, WarpDivergence, first, true)
+	if fresh {
+		fault.Message = fmt.Sprintf("lanes %#x of a warp execute one %s together, but at different places", on, in.mnemonic())
+		fault.Stands = s.stands()
 	}
 }

@@ -66,6 +66,7 @@ type wrapper struct {
 	notes   []string
 	arch    string // the last -arch
 	gencode []string
+	lines   bool // the caller asks for debugging information of the host code
 	hostL   bool // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
 }
 
@@ -107,7 +108,10 @@ func (w *wrapper) take(it item) error {
 		if it.value == "cudadevrt" {
 			return nil // as -cudadevrt none, see prefix
 		}
+	case "-g", "-G":
+		w.lines = true
 	case "-Xcompiler":
+		w.lines = w.lines || slices.ContainsFunc(strings.Split(it.value, ","), func(s string) bool { return strings.HasPrefix(s, "-g") })
 		w.hostL = w.hostL || slices.ContainsFunc(strings.Split(it.value, ","), func(s string) bool { return strings.HasPrefix(s, "-L") })
 	case "":
 		if w.r.RuntimeDir != "" && filepath.Base(it.value) == "libcudart_static.a" {
@@ -168,6 +172,9 @@ func (w *wrapper) prefix(targets []string) []string {
 		if p = append(p, "-L", dir); w.hostL {
 			p = append(p, "-Xcompiler", "-L"+dir)
 		}
+	}
+	if !w.lines {
+		p = append(p, "-Xcompiler", "-g1") // line tables, for the places of calls in host code
 	}
 	if !w.debug {
 		p = append(p, "-lineinfo", "-Xcicc", "-O0")

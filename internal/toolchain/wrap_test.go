@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const ours = "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none"
+const ours = "-L /rt -Xcompiler -g1 -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none"
 
 func TestWrap(t *testing.T) {
 	files := map[string]string{
@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 		return nil, os.ErrNotExist
 	}
 	at := func(archs ...string) string {
-		s := "-L /rt -lineinfo -Xcicc -O0"
+		s := "-L /rt -Xcompiler -g1 -lineinfo -Xcicc -O0"
 		for _, a := range archs {
 			s += " -gencode arch=compute_" + a + ",code=compute_" + a
 		}
@@ -37,6 +37,10 @@ func TestWrap(t *testing.T) {
 		{"-lineinfo a.cu -Xcicc -O0", ours + " a.cu", ""},
 		{"--generate-line-info a.cu", ours + " a.cu", ""},
 		{"-line-info a.cu", ours + " a.cu", ""},
+
+		// Lines of host code, unless the caller asks for more.
+		{"-g a.cu", "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -g a.cu", ""},
+		{"-Xcompiler -O2,-ggdb a.cu", "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -O2,-ggdb a.cu", ""},
 
 		// Architectures: PTX instead of machine code, the same list.
 		{"-arch=sm_90 a.cu", at("90") + " a.cu", ""},
@@ -79,7 +83,7 @@ func TestWrap(t *testing.T) {
 		{"a.o /usr/local/cuda/lib64/libcudart_static.a", ours + " a.o /rt/libcudart_static.a", "/usr/local/cuda/lib64/libcudart_static.a: our own"},
 		{"-cudadevrt static a.cu", ours + " a.cu", ""},
 		{"-dlink a.o -lcudadevrt -l cudadevrt -lcudart_static", ours + " -dlink a.o -lcudart_static", ""},
-		{"-Xcompiler -L/x,-O2 a.o", "-L /rt -Xcompiler -L/rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -L/x,-O2 a.o", ""},
+		{"-Xcompiler -L/x,-O2 a.o", "-L /rt -Xcompiler -L/rt -Xcompiler -g1 -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -L/x,-O2 a.o", ""},
 
 		// Other modes.
 		{"-dlink a.o b.o -o d.o", ours + " -dlink a.o b.o -o d.o", ""},

@@ -58,6 +58,8 @@ var Runtime = []Forward{
 
 // Driver lists such calls of the driver API.
 var Driver = []Forward{
+	{Name: "cuCtxSetLimit", Params: "u32 limit, size n", Op: SetLimit},
+
 	{Name: "cuMemAlloc_v2", Params: "out-handle p, size n", Op: Malloc, Args: "n 0"},
 	{Name: "cuMemAllocHost_v2", Params: "out-handle p, size n", Op: Malloc, Args: "n 2"},
 	{Name: "cuMemHostAlloc", Params: "out-handle p, size n, skip-u32 flags", Op: Malloc, Args: "n 2"},
@@ -127,5 +129,4 @@ var AcceptedDriver = []string{
 	"cuMemPrefetchAsync: handle p, size n, u32 device, handle s",
 	"cuMemPrefetchAsync_ptsz: handle p, size n, u32 device, handle s",
 	"cuFuncLoad: handle f",
-	"cuCtxSetLimit: u32 limit, size n",
 }

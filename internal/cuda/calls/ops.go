@@ -5,10 +5,26 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 1
+const Version = 2
 
-// Env is the environment variable that names the server's socket.
+// Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
+// nothing of it is left when the server is killed.
 const Env = "FENCEPOST_SOCKET"
+
+// SocketPrefix begins the name of every server's socket. The number of the server's process follows, for programs that
+// were started without the environment.
+const SocketPrefix = "fencepost-"
+
+// FlushSignal asks a program to write what its standard output holds back, and to end. It is a real-time signal, which hardly
+// any program uses; the libraries leave it alone where one does.
+const FlushSignal = 53
+
+// What NotChecked tells.
+const (
+	ReasonForked    = iota // a kernel was launched in the forked child of a process that has used CUDA
+	ReasonNotMapped        // a process has no room at the addresses of device memory
+	NumReasons
+)
 
 // Marker stands in every library, for the tool to recognise its own.
 const Marker = "fencepost-standin-1"
@@ -20,7 +36,7 @@ type Op uint32
 // arguments as u64, and the blob. A reply is a header of four u32 (error code, number of results, bytes of kernel
 // output waiting, length of the blob), the results as u64, and the blob.
 const (
-	Hello Op = iota // version; results: arena base, size, size of its device half, extra file bytes, alias or 0; the first reply of a process carries the descriptor
+	Hello Op = iota // its reply carries the descriptor of the memory
 	Mapped
 	LoadModule
 	UnloadModule
@@ -58,6 +74,10 @@ const (
 	Output
 	Unsupported
 	Attributes
+	Failed
+	Looked
+	NotChecked
+	SetLimit
 	NumOps
 )
 
@@ -69,9 +89,16 @@ type Spec struct {
 	Doc  string
 }
 
+// Frames is how many return addresses of the program's call stack, innermost first, may follow the arguments of a request that
+// is Placed.
+const Frames = 8
+
+// Placed lists the requests that tell where in the program their call stands.
+var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed}
+
 // Specs describes the requests, by Op.
 var Specs = [NumOps]Spec{
-	Hello:             {"Hello", 1, false, "protocol version -> base, arena bytes, device bytes, registered-memory bytes, alias address (0: map it)"},
+	Hello:             {"Hello", 2, false, "protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)"},
 	Mapped:            {"Mapped", 1, false, "address of the alias mapping ->"},
 	LoadModule:        {"LoadModule", 1, true, "1: blob is PTX text, 0: fat binaries end to end -> module"},
 	UnloadModule:      {"UnloadModule", 1, false, "module ->"},
@@ -84,7 +111,7 @@ var Specs = [NumOps]Spec{
 	FreeAsync:         {"FreeAsync", 2, false, "address, stream ->"},
 	HostRegister:      {"HostRegister", 2, false, "page-aligned address, bytes -> file offset"},
 	HostUnregister:    {"HostUnregister", 1, false, "address -> page-aligned address, bytes"},
-	Copy:              {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8, stream ->"},
+	Copy:              {"Copy", 11, false, "dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->"},
 	Fill:              {"Fill", 8, false, "dst, pitch, slice pitch, width bytes, height, depth, async, stream ->"},
 	Pointer:           {"Pointer", 1, false, "address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags"},
 	StreamCreate:      {"StreamCreate", 2, false, "flags, priority -> stream"},
@@ -109,11 +136,16 @@ var Specs = [NumOps]Spec{
 	Output:            {"Output", 0, false, "-> kernel output in the blob"},
 	Unsupported:       {"Unsupported", 0, true, "name of a call that is not supported ->"},
 	Attributes:        {"Attributes", 0, false, "-> value of each device attribute, by number"},
+	Failed:            {"Failed", 1, true, "error; name of the call that returns it, NUL, what is out of bounds or nothing -> failures nobody asked for"},
+	Looked:            {"Looked", 1, false, "error, or 0: those of the thread; the program asked for it -> failures nobody asked for"},
+	NotChecked:        {"NotChecked", 1, true, "reason; kernel or cause: a request without Hello ->"},
+	SetLimit:          {"SetLimit", 2, false, "limit, value ->"},
 }
 
 // The arguments of Launch.
 const (
-	LaunchCooperative = 1 // flag
+	LaunchCooperative = 1 // flags
+	LaunchConfigured  = 2 // the launch was written <<<...>>>: no code of the program receives its error
 )
 
 // The memory kinds of Malloc and Free.

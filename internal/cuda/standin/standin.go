@@ -5,6 +5,7 @@
 package standin
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -34,8 +35,8 @@ var common = []string{"-std=gnu11", "-O1", "-g0", "-fPIC", "-fvisibility=hidden"
 var outputs = []output{
 	{"cudart13.o", []string{"-DFP_RUNTIME=13", "-c", "{src}/cudart.c"}},
 	{"cudart12.o", []string{"-DFP_RUNTIME=12", "-c", "{src}/cudart.c"}},
-	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread", "-ldl"}},
-	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread", "-ldl"}},
+	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,-z,nodelete,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread", "-ldl"}},
+	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,-z,nodelete,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread", "-ldl"}},
 	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
 }
 
@@ -57,34 +58,95 @@ func Key(cc string) string {
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
 
-// Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet.
+// Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet,
+// or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
 // the same two for CUDA 12), libcuda.so.1 and libcuda.so. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+	if whole(dir) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
-		return "", err
+		return "", &FolderError{err}
 	}
 	work, err := os.MkdirTemp(cacheDir, "building-")
 	if err != nil {
-		return "", err
+		return "", &FolderError{err}
 	}
 	defer os.RemoveAll(work)
 	if err := build(ctx, cc, work); err != nil {
-		return "", err
+		return "", noRoom(cacheDir, err)
 	}
-	if err := os.Rename(work, dir); err != nil {
-		// Another process was faster, or a broken folder is in the way.
-		if _, e := os.Stat(filepath.Join(dir, "complete")); e == nil {
+	// What is there and not whole makes way. Another process may do the same.
+	for range 3 {
+		if err = os.Rename(work, dir); err == nil || whole(dir) {
 			return dir, nil
 		}
-		return "", errors.Join(err, fmt.Errorf("%s is in the way: remove it", dir))
+		old := work + "-old"
+		_ = os.Rename(dir, old)
+		_ = os.RemoveAll(old)
 	}
-	return dir, nil
+	return "", &FolderError{err}
+}
+
+// FolderError says that a folder cannot hold the libraries.
+type FolderError struct{ Err error }
+
+func (e *FolderError) Error() string {
+	return "the stand-in CUDA libraries are built on first use and kept in the cache folder, which failed: " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// noRoom makes a FolderError of an error of building when the folder takes no files: the compiler's words tell little.
+func noRoom(folder string, err error) error {
+	probe, e := os.MkdirTemp(folder, "building-")
+	if e != nil {
+		return &FolderError{errors.Join(e, err)}
+	}
+	defer os.RemoveAll(probe)
+	if e := os.WriteFile(filepath.Join(probe, "probe"), make([]byte, 1<<20), 0o644); e != nil {
+		return &FolderError{errors.Join(e, err)}
+	}
+	return err
+}
+
+// sums is the file that ends a folder of libraries: the digest of all others.
+const sums = "complete"
+
+// whole says whether a folder holds the libraries as they were built: a full disk or a cleaner may have taken of it.
+func whole(dir string) bool {
+	want, err := os.ReadFile(filepath.Join(dir, sums))
+	if err != nil {
+		return false
+	}
+	got, err := digest(dir)
+	return err == nil && bytes.Equal(got, want)
+}
+
+// digest lists the files of a folder with their digests and the links with their targets.
+func digest(dir string) ([]byte, error) {
+	var b bytes.Buffer
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, dir)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() || name == "/"+sums:
+			return nil
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			fmt.Fprintf(&b, "%s -> %s\n", name, target)
+			return err
+		}
+		data, err := os.ReadFile(path)
+		fmt.Fprintf(&b, "%s %x\n", name, sha256.Sum256(data))
+		return err
+	})
+	return b.Bytes(), err
 }
 
 // build makes all libraries in work.
@@ -118,7 +180,11 @@ func build(ctx context.Context, cc, work string) error {
 	if err := os.RemoveAll(src); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(work, "complete"), nil, 0o644)
+	all, err := digest(work)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(work, sums), all, 0o644)
 }
 
 // archive makes a static library of one object.

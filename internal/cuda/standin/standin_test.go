@@ -31,6 +31,21 @@ func TestBuild(t *testing.T) {
 	if again, err := Build(context.Background(), "gcc", cache); err != nil || again != dir {
 		t.Errorf("built again: %s, %v; want %s from the cache", again, err, dir)
 	}
+	for _, damage := range []func(){
+		func() { os.Truncate(filepath.Join(dir, "libcudart.so.13"), 100) },
+		func() { os.WriteFile(filepath.Join(dir, "libcudart_static.a"), []byte("!<arch>\n"), 0o644) },
+		func() { os.Remove(filepath.Join(dir, "libcuda.so")) },
+		func() { os.Remove(filepath.Join(dir, sums)) },
+		func() { os.RemoveAll(dir); os.WriteFile(dir, nil, 0o644) },
+	} {
+		damage()
+		if whole(dir) {
+			t.Fatal("damage is not seen")
+		}
+		if again, err := Build(context.Background(), "gcc", cache); err != nil || again != dir || !whole(dir) {
+			t.Errorf("a damaged folder is not mended: %s, %v", again, err)
+		}
+	}
 	entries, err := os.ReadDir(cache)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left in the cache: %v, %v", entries, err)

@@ -94,7 +94,7 @@ type block struct {
 func newDetector(c detect.Config, name string, plus bool) *Detector {
 	spec := detect.Spec{Name: name, Options: options}
 	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report", each: spec.Option(c, "compress") == "off",
-		segments: shadow.New[segment](segmentBytes), tally: tally.New(spec.Name), parts: map[divergence]int{}}
+		segments: shadow.New[segment](segmentBytes), tally: tally.New(spec.Name, c), parts: map[divergence]int{}}
 	d.begin(&event.Launch{})
 	return d
 }

@@ -186,6 +186,9 @@ func (d *Detector) Findings() []detect.Finding {
 	return out
 }
 
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.tally.More() }
+
 const barrierDivergence detect.Kind = "barrier-divergence"
 
 // MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.

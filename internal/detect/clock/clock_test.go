@@ -50,3 +50,18 @@ func TestOfWarp(t *testing.T) {
 		t.Error("a Block that is the same everywhere keeps its warps")
 	}
 }
+
+// TestShapes: a Block that knows of few lanes is a list, and one that knows all threads alike is its bounds.
+func TestShapes(t *testing.T) {
+	b := (*Block)(nil).With(3, 1, 1<<5, 7)
+	if b.warps != nil || len(b.parts) != 1 || b.Min != 0 || b.Max != 7 {
+		t.Errorf("what is known of one lane: %+v", b)
+	}
+	b = nil
+	for w := range uint32(3) {
+		b = b.With(3, w, ^uint32(0), 4)
+	}
+	if b.warps != nil || len(b.parts) != 0 || b.Min != 4 || b.Max != 4 {
+		t.Errorf("what is known of all threads alike: %+v", b)
+	}
+}

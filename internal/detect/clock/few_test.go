@@ -40,6 +40,25 @@ func (m threads) check(t *testing.T, seed uint64, g *Grid, depth int) {
 	}
 }
 
+// bounds wants those of Blocks that are no lists to be exact.
+func (m threads) bounds(t *testing.T, seed uint64, g *Grid, depth int) {
+	t.Helper()
+	for block := range uint32(testBlocks) {
+		b := g.At(depth, block)
+		if b == nil || b.warps == nil {
+			continue
+		}
+		low, top := ^uint32(0), uint32(0)
+		for i := range uint32(testWarps * 32) {
+			v := m[[2]uint32{block, i}]
+			low, top = min(low, v), max(top, v)
+		}
+		if b.Min != low || b.Max != top || low == top {
+			t.Fatalf("seed %d: block %d is known from %d to %d, its bounds are %d and %d", seed, block, low, top, b.Min, b.Max)
+		}
+	}
+}
+
 func join(m, o threads) threads {
 	out := threads{}
 	for k, v := range m {
@@ -150,6 +169,7 @@ func TestRandomClocks(t *testing.T) {
 		}
 		for i, g := range grids {
 			models[i].check(t, seed, g, depth)
+			models[i].bounds(t, seed, g, depth)
 			models[i].check(t, seed, g.Expanded(testWarps), depth)
 			if g.list() {
 				lists++

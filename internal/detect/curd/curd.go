@@ -84,7 +84,7 @@ type blockSet struct {
 
 func newDetector(c detect.Config) *Detector {
 	spec := detect.Spec{Name: name, Options: []detect.Option{mode}}
-	return &Detector{eager: spec.Option(c, mode.Name) == "eager", tally: tally.New(name),
+	return &Detector{eager: spec.Option(c, mode.Name) == "eager", tally: tally.New(name, c),
 		other: barracuda.Spec.New(detect.Config{Model: c.Model, Places: c.Places})}
 }
 
@@ -370,6 +370,13 @@ func (d *Detector) Findings() []detect.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) {
+	n, atLeast := d.tally.More()
+	m, more := d.other.(detect.Capped).More()
+	return n + m, atLeast || more
 }
 
 // MemoryBytes implements detect.Metered: the sets that are held now, those in reserve included.

@@ -17,8 +17,8 @@ var Spec = detect.Spec{
 	Doc:    "Words of shared memory that one warp writes and another reads with no barrier between.",
 	Source: "docs/detectors.md",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedLaunch, // nothing else is made for it
-	New: func(detect.Config) detect.Detector {
-		return &detector{tally: tally.New("example"), memory: shadow.New[cell](4)}
+	New: func(c detect.Config) detect.Detector {
+		return &detector{tally: tally.New("example", c), memory: shadow.New[cell](4)}
 	},
 }
 
@@ -70,3 +70,6 @@ func (d *detector) word(c *cell, e *event.Event, now detect.Access, barrier int)
 
 // Findings gives what was found so far.
 func (d *detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// More implements detect.Capped.
+func (d *detector) More() (int, bool) { return d.tally.More() }

@@ -64,12 +64,15 @@ type learned struct {
 func New(c detect.Config) *Detector {
 	s := detect.Spec{Name: "gwcp", Options: options}
 	return &Detector{cfg: c, predicted: s.Option(c, "report") == "predicted", expand: s.Option(c, "compress") == "off",
-		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), found: tally.New(s.Name), classes: make([]class, 1), ids: map[class]uint32{},
+		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), found: tally.New(s.Name, c), classes: make([]class, 1), ids: map[class]uint32{},
 		locations: map[locKey]*location{}, lockStates: map[lock.ID]*lockState{}}
 }
 
 // Findings gives the races found so far.
 func (d *Detector) Findings() []detect.Finding { return d.found.Findings() }
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.found.More() }
 
 // Events consumes a batch.
 func (d *Detector) Events(b *event.Batch) {

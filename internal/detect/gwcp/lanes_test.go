@@ -120,8 +120,9 @@ func TestWholeWarps(t *testing.T) {
 	}
 }
 
-// TestAnyStream: no stream makes the detector fail, whatever its synchronisation.
+// TestAnyStream: no stream makes the detector fail, whatever its synchronisation; and how it is cut into batches does not matter.
 func TestAnyStream(t *testing.T) {
+	racy := 0
 	for seed := 0; seed < 3000; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
 		b := oracle.Random(r.IntN)
@@ -130,9 +131,23 @@ func TestAnyStream(t *testing.T) {
 				e.RMW = event.RMW(r.IntN(3))
 			}
 		}
-		d := New(detect.Config{})
-		d.Events(b)
-		d.Findings()
+		whole, cut := New(detect.Config{}), New(detect.Config{})
+		whole.Events(b)
+		for i := range b.Events {
+			one := *b
+			one.Events = b.Events[i : i+1]
+			cut.Events(&one)
+		}
+		found := whole.Findings()
+		if got, want := fmt.Sprintf("%+v", cut.Findings()), fmt.Sprintf("%+v", found); got != want {
+			t.Fatalf("seed %d: event by event\n%s\nin one batch\n%s", seed, got, want)
+		}
+		if len(found) > 0 {
+			racy++
+		}
+	}
+	if racy < 300 || racy == 3000 {
+		t.Errorf("%d of 3000 streams race", racy)
 	}
 }
 
@@ -160,6 +175,48 @@ func TestSameValueOfLanes(t *testing.T) {
 		d.Events(b)
 		if f := d.Findings(); len(f) != 1 || f[0].Kind != c.want {
 			t.Errorf("values %v, order %v: %v, want one finding %s", c.values, c.order, f, c.want)
+		}
+	}
+}
+
+// TestSomeMeet: a barrier of some lanes of a warp orders these and no others, whether they have met before or not.
+func TestSomeMeet(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		for _, block := range []bool{false, true} {
+			b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1}}}}
+			add := func(e event.Event) {
+				e.Launch = 1
+				b.Events = append(b.Events, e)
+			}
+			meet := func(lanes uint32) {
+				if !block {
+					add(event.Event{Kind: event.WarpSync, Mask: lanes})
+					return
+				}
+				add(event.Event{Kind: event.Arrive, Mask: lanes, Flags: event.FlagWait})
+				add(event.Event{Kind: event.BarrierDone, Mask: lanes & -lanes})
+			}
+			store := func(lane int, addr uint64, place uint32) {
+				add(event.Event{Kind: event.Store, Mask: 1 << lane, Place: place, Size: 4, Space: event.Global, Addr: addr, Flags: event.FlagWrite})
+			}
+			add(event.Event{Kind: event.KernelBegin})
+			if before {
+				meet(^uint32(0))
+			}
+			store(0, 64, 1)
+			store(5, 128, 2)
+			store(0, 256, 8)
+			meet(0x21)
+			store(5, 64, 3)
+			store(0, 128, 4)
+			store(9, 64, 5)
+			store(9, 256, 9)
+			meet(0x220)
+			store(9, 128, 6)
+			store(20, 128, 7)
+			if got := found(b, nil); got != "3-5 4-6 6-7 8-9" {
+				t.Errorf("whole warp before %v, barrier of the block %v: found %q", before, block, got)
+			}
 		}
 	}
 }

@@ -59,6 +59,8 @@ func operation(t *testing.T, what string, e event.Event) []event.Event {
 		e.Kind, e.Order = event.Store, event.Release
 	case "wait":
 		e.Kind, e.Order = event.Load, event.Acquire
+	case "lrd", "lwr":
+		e.Kind, e.Order = map[string]event.Kind{"lrd": event.Load, "lwr": event.Store}[what], event.Relaxed
 	case "add":
 		return []event.Event{rmw}
 	case "acq":
@@ -70,8 +72,18 @@ func operation(t *testing.T, what string, e event.Event) []event.Event {
 	case "rel":
 		rmw.RMW = event.Exchange
 		return []event.Event{fence, rmw}
-	case "fence":
+	case "fence", "facq", "frel", "frelacq":
+		fence.Order = map[string]event.Order{"fence": event.SC, "facq": event.Acquire, "frel": event.Release, "frelacq": event.AcqRel}[what]
 		return []event.Event{fence}
+	case "cas", "casacq":
+		rmw.RMW = event.CompareAndSwap
+		if what == "casacq" {
+			rmw.Order = event.Acquire
+		}
+		return []event.Event{rmw}
+	case "exch":
+		rmw.RMW = event.Exchange
+		return []event.Event{rmw}
 	case "sync":
 		e.Kind, e.Mask = event.WarpSync, 3
 	case "bar":
@@ -335,6 +347,14 @@ func TestRules(t *testing.T) {
 			1.0.0 vrd m
 			1.0.0 fence
 			1.0.0 wr a`, "3-4"},
+		{"which stays a lock", `
+			0.0.0 wr a
+			0.0.0 acq m
+			0.0.0 rel m
+			1.0.0 vrd m
+			1.0.0 acq m
+			1.0.0 rel m
+			1.0.0 wr a`, "1-7? 3-4"},
 		{"or its block does", `
 			0.0.0 wr a
 			0.0.0 acq m
@@ -383,6 +403,39 @@ func TestRules(t *testing.T) {
 			2.1.1 wr b
 			2.1.0 sync
 			2.1.0 rel m`, ""},
+		{"a section of the block does not stand for one of the device before it", `
+			0.0.0 wr b
+			0.0.0 acq m
+			0.0.0 wr a
+			0.0.0 rel m
+			0.0.0 acq m cta
+			0.0.0 wr a
+			0.0.0 rel m cta
+			1.0.0 acq m cta
+			1.0.0 wr a
+			1.0.0 rel m cta
+			1.0.0 wr b`, "6-9 7-8"},
+		{"nor those of other blocks for one of this", `
+			0.0.0 wr b
+			0.0.0 acq m cta
+			0.0.0 wr a
+			0.0.0 rel m cta
+			0.0.0 acq n
+			0.0.0 rel n
+			1.0.0 acq n
+			1.0.0 rel n
+			1.0.0 acq m cta
+			1.0.0 wr a
+			1.0.0 rel m cta
+			2.0.0 acq n
+			2.0.0 rel n
+			2.0.0 acq m cta
+			2.0.0 wr a
+			2.0.0 rel m cta
+			0.1.0 acq m cta
+			0.1.0 wr a
+			0.1.0 rel m cta
+			0.1.0 wr b`, "3-10? 4-9? 10-15 11-14 15-18 16-17"},
 		{"who is not there does not", `
 			0.0.0 acq m
 			0.0.0 wr a

@@ -67,3 +67,31 @@ func TestMemory(t *testing.T) {
 		t.Errorf("2048 threads take %d bytes, and %d without compression", on, off)
 	}
 }
+
+// TestMemoryOf: what an operation adds to the metadata is counted: at least what it surely needs, and not many times that.
+func TestMemoryOf(t *testing.T) {
+	for _, c := range []struct {
+		name, before, ops string
+		least             uint64
+	}{
+		{"a fence keeps a snapshot", "0.0.0 post f", "0.0.0 fence", size(snapshot{})},
+		{"one of the block too", "0.0.0 post f", "0.0.0 fence cta", size(snapshot{})},
+		{"a release keeps its variable", "0.0.0 wr a", "0.0.0 post f", size(location{}) + size(locKey{})},
+		{"a strong read keeps what it observed", "0.0.0 wr a\n0.0.0 fence\n0.0.0 add f", "1.0.0 vrd f", size(pending{})},
+		{"a critical section that lasts", "0.0.0 wr a", "0.0.0 acq m", size(section{}) + size(lockState{})},
+		{"an access in one", "0.0.0 acq m\n0.0.0 wr b", "0.0.0 wr a\n0.0.0 wr c\n0.0.0 wr d\n0.0.0 wr e", 3 * size(access{})},
+		{"a section that has ended", "0.0.0 acq m\n0.0.0 rel m", "0.0.0 acq m\n0.0.0 wr a\n0.0.0 rel m", size(entry{}) + size(touched{}) + size(granule{})},
+		{"a lock of the block", "0.0.0 acq m\n0.0.0 rel m", "0.0.0 acq m cta\n0.0.0 rel m cta", size(instance{}) + size(entry{})},
+		{"a lane that goes its own way", "0.0.0 wr a", "0.0.1 post f", size(group{})},
+		{"several reads of a word", "0.0.0 rd a", "0.1.0 rd a\n1.0.0 rd a\n1.1.0 rd a\n2.0.0 rd a", size(more{}) + 3*size(span{})},
+	} {
+		memory := func(text string) uint64 {
+			d := New(detect.Config{})
+			d.Events(stream(t, text))
+			return d.MemoryBytes()
+		}
+		if was, is := memory(c.before), memory(c.before+"\n"+c.ops); is < was+c.least || is > was+8*c.least+4096 {
+			t.Errorf("%s: %d bytes, then %d, want %d more or a little above", c.name, was, is, c.least)
+		}
+	}
+}

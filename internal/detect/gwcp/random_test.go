@@ -60,18 +60,10 @@ func scopeOf(device bool) event.Scope {
 }
 
 func newMaker(seed uint64) *maker {
-	m := &maker{r: rand.New(rand.NewPCG(seed, 7)), holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}}
-	m.s = shapeOf{1 + m.r.IntN(3), 1 + m.r.IntN(2), 1 + m.r.IntN(2)}
-	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
+	r := rand.New(rand.NewPCG(seed, 7))
+	m := launched(r, shapeOf{1 + r.IntN(3), 1 + r.IntN(2), 1 + r.IntN(2)})
 	m.nested = m.r.IntN(2) == 0
 	m.narrow = m.r.IntN(4)
-	m.b.Launches = []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
-	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
-	for b := 0; b < m.s.blocks; b++ {
-		for w := 0; w < m.s.warps-1; w++ { // the warps that are full have lanes that do nothing
-			m.b.Events = append(m.b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: uint32(b*m.s.warps + w), Mask: ^(1<<uint(m.s.lanes) - 1)})
-		}
-	}
 	calm := m.r.IntN(3) > 0
 	for i := 4 + m.r.IntN(40); i > 0; i-- {
 		if calm && m.r.IntN(8) > 0 {
@@ -80,6 +72,20 @@ func newMaker(seed uint64) *maker {
 			continue
 		}
 		m.step()
+	}
+	return m
+}
+
+// launched makes a trace in which a launch has begun.
+func launched(r *rand.Rand, s shapeOf) *maker {
+	m := &maker{r: r, s: s, holder: map[int]int{}, device: map[[2]int]bool{}, held: map[int][]int{}, posted: map[int]int{}}
+	threads := uint32(32*(m.s.warps-1) + m.s.lanes)
+	m.b.Launches = []event.Launch{{ID: 1, Synchronises: true, Swaps: true, Kernel: "k", Grid: event.Dim3{X: uint32(m.s.blocks), Y: 1, Z: 1}, Block: event.Dim3{X: threads, Y: 1, Z: 1}}}
+	m.b.Events = append(m.b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
+	for b := 0; b < m.s.blocks; b++ {
+		for w := 0; w < m.s.warps-1; w++ { // the warps that are full have lanes that do nothing
+			m.b.Events = append(m.b.Events, event.Event{Kind: event.Exit, Launch: 1, Warp: uint32(b*m.s.warps + w), Mask: ^(1<<uint(m.s.lanes) - 1)})
+		}
 	}
 	return m
 }

@@ -113,7 +113,18 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 	*a = actor{class: &d.classes[id], id: id, agent: ag, lanes: 1, d: d, from: h.Addr}
 	end := h.Addr + h.Size
 	var last samePages
+	few := h.Addr // up to there, the pages that are not there are too few for a range
 	for at := h.Addr; at < end; {
+		if at >= few {
+			next := d.hostRange(id, ag.epoch, at, end)
+			if next > at {
+				at = next
+				continue
+			}
+			if few = roundUp(at); few == at {
+				few = d.mem.nextPage(at, end)
+			}
+		}
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.page(at)
 		if h.Kind != event.HostRead || !d.notesBefore(p, a.agent.knows) {
@@ -189,7 +200,15 @@ func (d *Detector) reuse(addr, size uint64) {
 	}
 	end := addr + size
 	removed := false
-	for at := addr; at < end; {
+	for _, edge := range []uint64{addr, end} {
+		if edge%pageBytes != 0 && d.mem.rangeCold(edge) != nil {
+			d.mem.page(edge)
+		}
+	}
+	if from, to := roundUp(addr), end&^(pageBytes-1); from < to {
+		d.mem.setRange(from, to, nil)
+	}
+	for at := d.mem.nextPage(addr, end); at < end; at = d.mem.nextPage(at, end) {
 		next := min((at/pageBytes+1)*pageBytes, end)
 		p := d.mem.find(at)
 		switch {
@@ -207,6 +226,9 @@ func (d *Detector) reuse(addr, size uint64) {
 		d.breakHabits()
 	}
 }
+
+// roundUp gives the first page from addr on.
+func roundUp(addr uint64) uint64 { return (addr + pageBytes - 1) &^ (pageBytes - 1) }
 
 func (d *Detector) forgetPart(p *page, addr, end uint64) {
 	d.coolEnded(p)

@@ -1,6 +1,7 @@
 package hb
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -34,6 +35,8 @@ type finding struct {
 	pair      pair
 	cat       detect.Category // the gravest so far
 	count     int
+	beyond    bool // it is not kept: only its category counts
+	op        int  // one more than the number of its first pairHit of the current operation
 	addresses addressSet
 	// An example of the gravest category: the first seen.
 	facts detect.Facts
@@ -43,10 +46,50 @@ type finding struct {
 // as large as the copies of a whole buffer ask for and as small as bytes far apart do.
 type addressSet struct {
 	chunks map[addressKey]*[chunkBytes / 64]uint64
+	ranges []addressRange // of many chunks, which then are not among chunks; disjoint
 	n      int
 }
 
-const chunkBytes = 512
+// addressRange is whole chunks of a space.
+type addressRange struct{ space, from, end uint64 }
+
+const (
+	chunkBytes = 512
+	// rangeBytes is from how many bytes on, one after the other, a range stands for their chunks.
+	rangeBytes = 1 << 20
+)
+
+// addRange adds whole chunks.
+func (s *addressSet) addRange(space, from, end uint64) {
+	for k, c := range s.chunks {
+		if at := k.chunk * chunkBytes; k.space == space && from <= at && at < end {
+			for _, w := range c {
+				s.n -= bits.OnesCount64(w)
+			}
+			delete(s.chunks, k)
+		}
+	}
+	s.ranges = slices.DeleteFunc(s.ranges, func(r addressRange) bool {
+		if r.space != space || r.end < from || end < r.from {
+			return false
+		}
+		s.n -= int(r.end - r.from)
+		from, end = min(from, r.from), max(end, r.end)
+		return true
+	})
+	s.ranges = append(s.ranges, addressRange{space, from, end})
+	s.n += int(end - from)
+}
+
+// rangeEnd gives the end of the range that holds an address, 0 when none does.
+func (s *addressSet) rangeEnd(space, at uint64) uint64 {
+	for _, r := range s.ranges {
+		if r.space == space && r.from <= at && at < r.end {
+			return r.end
+		}
+	}
+	return 0
+}
 
 type addressKey struct{ space, chunk uint64 }
 
@@ -54,7 +97,14 @@ func (s *addressSet) add(space, lo, hi uint64) {
 	if s.chunks == nil {
 		s.chunks = map[addressKey]*[chunkBytes / 64]uint64{}
 	}
+	if from, end := (lo+chunkBytes-1)&^(chunkBytes-1), hi&^(chunkBytes-1); from+rangeBytes <= end {
+		s.addRange(space, from, end)
+	}
 	for lo < hi {
+		if end := s.rangeEnd(space, lo); end != 0 {
+			lo = end
+			continue
+		}
 		k := addressKey{space, lo / chunkBytes}
 		c := s.chunks[k]
 		if c == nil {
@@ -93,22 +143,51 @@ type hit struct {
 
 // pairOf gives the tally of the current operation against accesses of a class.
 func (d *Detector) pairOf(id uint32) *pairHit {
-	for i := range d.pairs {
-		if d.pairs[i].class == id {
-			return &d.pairs[i]
+	if int(id) < len(d.pairAt) {
+		if at := d.pairAt[id]; at != 0 {
+			return &d.pairs[at-1]
 		}
+	} else {
+		d.pairAt = append(d.pairAt, make([]uint32, len(d.classes)-len(d.pairAt))...)
 	}
 	p := pair{d.classes[id].site(), d.act.class.site()}
 	if p.a > p.b {
 		p.a, p.b = p.b, p.a
 	}
-	f := d.found[p]
-	if f == nil {
-		f = &finding{pair: p}
-		d.found[p] = f
-	}
-	d.pairs = append(d.pairs, pairHit{class: id, f: f})
+	d.pairs = append(d.pairs, pairHit{class: id, f: d.findingOf(p)})
+	d.pairAt[id] = uint32(len(d.pairs))
 	return &d.pairs[len(d.pairs)-1]
+}
+
+// findingOf gives what is known of a pair of places.
+func (d *Detector) findingOf(p pair) *finding {
+	f := d.found.Get(p)
+	if f != nil {
+		return f
+	}
+	severity, beyond := d.found.Beyond(p)
+	if !beyond {
+		f = &finding{pair: p}
+		d.found.Put(p, f)
+		return f
+	}
+	// One object for all operations on the pair, so that classes of the same places share it in settle.
+	for i := range d.pairs {
+		if f := d.pairs[i].f; f.beyond && f.pair == p {
+			return f
+		}
+	}
+	return &finding{pair: p, beyond: true, cat: gravest(severity)}
+}
+
+// gravest is the gravest category of a severity.
+func gravest(s detect.Severity) detect.Category {
+	for c := detect.CrossLaunch; c > detect.NoRace; c-- {
+		if c.Severity() == s {
+			return c
+		}
+	}
+	return detect.NoRace
 }
 
 // addresses adds [lo, hi) to the bytes concerned.
@@ -117,7 +196,9 @@ func (d *Detector) addresses(id uint32, lo, hi uint64) {
 	if a := &d.act; a.shared {
 		space = uint64(a.blk.info.ID)<<32 | uint64(a.blk.index) | 1<<63
 	}
-	d.pairOf(id).f.addresses.add(space, lo, hi)
+	if f := d.pairOf(id).f; !f.beyond {
+		f.addresses.add(space, lo, hi)
+	}
 }
 
 func (d *Detector) hit(h hit) {
@@ -125,6 +206,10 @@ func (d *Detector) hit(h hit) {
 	p := d.pairOf(h.class)
 	p.lanes |= h.lanes
 	if h.cat > p.f.cat {
+		if p.f.beyond { // graver than the pair was when it was let go
+			p.f.beyond = false
+			d.found.Put(p.f.pair, p.f)
+		}
 		p.f.cat = h.cat
 		p.f.facts = d.facts(h)
 	}
@@ -136,18 +221,24 @@ func (d *Detector) settle() {
 	for i := range d.pairs {
 		x := &d.pairs[i]
 		count := bits.OnesCount32(x.lanes)
-		// Classes of one place count as one.
-		for j := 0; j < i; j++ {
-			if d.pairs[j].f == x.f {
-				count = bits.OnesCount32(x.lanes &^ d.pairs[j].lanes)
-				d.pairs[j].lanes |= x.lanes
-				x.lanes = 0
-				break
-			}
+		if x.f.op == 0 {
+			x.f.op = i + 1
+		} else { // classes of one place count as one
+			first := &d.pairs[x.f.op-1]
+			count = bits.OnesCount32(x.lanes &^ first.lanes)
+			first.lanes |= x.lanes
+			x.lanes = 0
 		}
 		x.f.count += count
 	}
-	d.pairs = d.pairs[:0]
+	for i := range d.pairs {
+		d.pairs[i].f.op = 0
+		d.pairAt[d.pairs[i].class] = 0
+	}
+	if len(d.pairs) > 0 {
+		d.pairs = d.pairs[:0]
+		d.found.Trim()
+	}
 }
 
 // facts gathers what a message says about a hit.
@@ -196,30 +287,20 @@ func (k *class) access(l *launch, addr uint64, warp uint32, lane int) detect.Acc
 // Findings gives the races found so far, sorted by their places.
 func (d *Detector) Findings() []detect.Finding {
 	d.performAll()
-	var fs []*finding
-	for _, f := range d.found {
-		fs = append(fs, f)
-	}
-	slices.SortFunc(fs, func(x, y *finding) int {
-		if c := compare(x.pair.a, y.pair.a); c != 0 {
-			return c
-		}
-		return compare(x.pair.b, y.pair.b)
-	})
-	out := make([]detect.Finding, len(fs))
-	for i, f := range fs {
+	keys := d.found.Keys()
+	out := make([]detect.Finding, len(keys))
+	for i, p := range keys {
+		f := d.found.Get(p)
 		out[i] = detect.NewRace(Spec.Name, &f.facts)
 		out[i].Count, out[i].Addresses = f.count, f.addresses.n
 	}
 	return out
 }
 
-func compare(x, y uint64) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.found.More() }
+
+func newFindings(most int) *detect.Shortlist[pair, finding] {
+	return detect.NewShortlist(most, func(x, y pair) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) },
+		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Category.Severity(), f.facts.Kind() })
 }

@@ -91,7 +91,7 @@ func (d *Detector) strongWrites(key locKey, f func(strongWrite)) {
 	a := &d.act
 	p := d.mem.find(key.addr)
 	if key.shared {
-		p = a.page(key.addr)
+		p = d.pageOf(a.blk, true, key.addr) // the access at hand may be of global memory
 	}
 	if p == nil {
 		return

@@ -45,11 +45,14 @@ type Detector struct {
 	cellsOnly bool
 	manyLanes int // see there
 	tallied   [warpsTallied]*talliedLines
-	linger    int // how many launches have notes after their end: manyLingers, or less to test what is done then
+	// rangePages is that constant, or another number to test ranges, or none.
+	rangePages uint64
+	linger     int // how many launches have notes after their end: manyLingers, or less to test what is done then
 
 	pairs      []pairHit // of the operation being judged
 	hits       uint64    // calls of hit
-	found      map[pair]*finding
+	pairAt     []uint32  // by class: one more than its number in pairs
+	found      *detect.Shortlist[pair, finding]
 	hostPlaces map[string]uint32
 	lastLaunch *launch
 	one        event.Event // of a series
@@ -57,8 +60,8 @@ type Detector struct {
 
 // New makes a Detector.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, linger: manyLingers, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
-		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: map[pair]*finding{}, hostPlaces: map[string]uint32{}}
+	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, linger: manyLingers, rangePages: rangePages, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
+		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: newFindings(c.MaxFindings), hostPlaces: map[string]uint32{}}
 }
 
 // Events consumes a batch.

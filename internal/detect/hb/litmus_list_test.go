@@ -83,6 +83,30 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 ld.relaxed.gpu f
 		1.1.0 fence.acq_rel.gpu
 		1.1.0 ld x`, want: "2-7 insufficient-atomic-scope error; 4-5 insufficient-atomic-scope error"},
+	{name: "mp in shared memory without the consumer's fence", program: `begin 0 1 96
+		1.0.0 st x
+		1.0.0 fence.acq_rel.cta
+		1.0.0 st.relaxed.cta sf
+		1.0.32 ld.relaxed.cta sf
+		1.0.32 ld x`, want: "2-6 missing-fence error", hrf: "none"},
+	{name: "the same by atomic operations, and the data shared too", program: `begin 0 1 96
+		1.0.0 st sx
+		1.0.0 fence.acq_rel.cta
+		1.0.0 atom.relaxed.cta sf
+		1.0.32 atom.relaxed.cta sf
+		1.0.32 ld sx`, want: "2-6 missing-fence error", hrf: "none"},
+	{name: "a flag in shared memory by another warp hands nothing over", program: `begin 0 1 96
+		1.0.0 st x
+		1.0.64 fence.acq_rel.cta
+		1.0.64 st.relaxed.cta sf
+		1.0.32 ld.relaxed.cta sf
+		1.0.32 ld x`, want: "2-6 missing-barrier error"},
+	{name: "nor one by another lane", program: `begin 0 1 96
+		1.0.0 st x
+		1.0.1 fence.acq_rel.cta
+		1.0.1 st.relaxed.cta sf
+		1.0.32 ld.relaxed.cta sf
+		1.0.32 ld x`, want: "2-6 missing-barrier error"},
 	{name: "mp by release and acquire", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 st.release.gpu f

@@ -43,11 +43,13 @@ func TestPacked(t *testing.T) {
 		if seed%20 == 0 && oracle.Size(b) < 600 {
 			compareWithOracle(t, b, m, fmt.Sprint("traffic ", seed))
 		}
-		d := New(detect.Config{Model: m})
-		d.Events(&event.Batch{Events: b.Events[:len(b.Events)-1], Addrs: b.Addrs, Values: b.Values, Launches: b.Launches, Hosts: b.Hosts})
-		packed += int(d.mem.packs.used)
-		recalled += int(d.mem.words.used)
-		expanded += int(d.mem.peak)
+		if seed%4 == 0 {
+			d := New(detect.Config{Model: m})
+			d.Events(&event.Batch{Events: b.Events[:len(b.Events)-1], Addrs: b.Addrs, Values: b.Values, Launches: b.Launches, Hosts: b.Hosts})
+			packed += int(d.mem.packs.used)
+			recalled += int(d.mem.words.used)
+			expanded += int(d.mem.peak)
+		}
 		if got == "" {
 			clean++
 		}
@@ -57,13 +59,13 @@ func TestPacked(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d programs, %d without a race, %d packs, %d of words, and %d lines of cells; programs with a race by reason: %v", n, clean, packed, recalled, expanded, kinds)
+	t.Logf("%d programs, %d without a race; in a quarter of them %d packs, %d of words, and %d lines of cells; programs with a race by reason: %v", n, clean, packed, recalled, expanded, kinds)
 	for _, why := range []string{"same-value", "same-block", "cross-block", "warp-synchronous", "atomic-with-plain", "cross-launch"} {
 		if kinds[why] == 0 {
 			t.Errorf("no program has a race of reason %s", why)
 		}
 	}
-	if packed < n || clean < n/20 {
+	if packed < n/4 || clean < n/20 {
 		t.Errorf("%d packs, %d programs without a race: nothing was tested", packed, clean)
 	}
 }

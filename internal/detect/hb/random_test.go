@@ -53,7 +53,8 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 		return fmt.Sprint("p", p)
 	}
 	var out []string
-	for _, f := range d.found {
+	for _, p := range d.found.Keys() {
+		f := d.found.Get(p)
 		x, y := name(f.pair.a), name(f.pair.b)
 		r := oracle.Race{A: min(x, y), B: max(x, y), Why: reasonOf[f.cat], Warning: f.cat.Severity() == detect.Warning,
 			Count: f.count, Addresses: f.addresses.n}

@@ -102,6 +102,7 @@ type shadow struct {
 		number uint64
 		page   *page
 	}
+	ranges   []pageRange                           // by address, disjoint
 	entries  [1 << (32 - chunkLog)]noteSlab[entry] // chunks of 1<<n
 	spare    []*line
 	sets     *sets
@@ -188,6 +189,9 @@ func (s *shadow) page(addr uint64) *page {
 	k := n / dirPages
 	dir := s.dirs[k]
 	p := &page{addr: n * pageBytes}
+	if cold := s.rangeCold(addr); cold != nil {
+		p.share(cold)
+	}
 	dir.put(n%dirPages, p)
 	s.dirs[k] = dir
 	r := &s.recent[k%uint64(len(s.recent))]

@@ -304,32 +304,35 @@ func TestStages(t *testing.T) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 7))
 		plain := stages(rng.IntN)
+		b := oracle.Remember(plain)
 		differs := func(b *event.Batch) bool {
-			b = oracle.Remember(b)
 			want := byCells(b, detect.ModelCUDA)
 			rng := rand.New(rand.NewPCG(uint64(seed), 8))
 			return races(b, detect.ModelCUDA) != want || races(inSeries(b, rng.IntN), detect.ModelCUDA) != want
 		}
-		if differs(plain) {
-			b := oracle.Remember(oracle.Shrink(plain, differs))
+		if differs(b) {
+			b := oracle.Remember(oracle.Shrink(plain, func(b *event.Batch) bool { return differs(oracle.Remember(b)) }))
 			t.Fatalf("seed %d: stages differ from cells\n%s\nstages:\n%s\n\ncells:\n%s", seed, oracle.Print(b), races(b, detect.ModelCUDA), byCells(b, detect.ModelCUDA))
 		}
-		b := oracle.Remember(plain)
 		if seed%25 == 0 && oracle.Size(b) < 1500 {
 			compareWithOracle(t, b, detect.ModelCUDA, fmt.Sprint("stages ", seed))
+		}
+		if seed%4 != 0 {
+			continue
 		}
 		d := New(detect.Config{})
 		d.Events(b)
 		for _, l := range d.launches {
 			hits += l.scripts.hits
 			broken += l.scripts.broken
-			if len(d.found) == 0 {
+			if len(d.found.Keys()) == 0 {
 				clean++
 			} else if l.scripts.hits > 0 {
 				late++
 			}
 		}
 	}
+	n /= 4 // of which this was counted
 	t.Logf("%d programs, %d without a race, %d with one beside stages known to have none; %d accesses not judged, %d stages broken", n, clean, late, hits, broken)
 	if clean < n/20 || late < n/20 || hits < n || broken < n/4 {
 		t.Error("nothing was tested")

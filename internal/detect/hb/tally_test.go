@@ -78,11 +78,11 @@ func TestCounting(t *testing.T) {
 	for seed := range n {
 		b := &counting(rand.New(rand.NewPCG(uint64(seed), 7))).Batch
 		differs := func(b *event.Batch) bool { return races(b, detect.ModelCUDA) != byCells(b, detect.ModelCUDA) }
-		if differs(b) {
+		got := races(b, detect.ModelCUDA)
+		if got != byCells(b, detect.ModelCUDA) {
 			small := oracle.Shrink(b, differs)
 			t.Fatalf("seed %d: notes differ from cells\n%s\nnotes:\n%s\n\ncells:\n%s", seed, oracle.Print(small), races(small, detect.ModelCUDA), byCells(small, detect.ModelCUDA))
 		}
-		got := races(b, detect.ModelCUDA)
 		if got == "" {
 			clean++
 		}
@@ -91,17 +91,19 @@ func TestCounting(t *testing.T) {
 				kinds[why]++
 			}
 		}
-		d := New(detect.Config{})
-		d.Events(b)
-		tallies, rolls = tallies+int(d.mem.notebook.tallies.used), rolls+int(d.mem.notebook.rolls.used)
+		if seed%4 == 0 {
+			d := New(detect.Config{})
+			d.Events(b)
+			tallies, rolls = tallies+int(d.mem.notebook.tallies.used), rolls+int(d.mem.notebook.rolls.used)
+		}
 	}
-	t.Logf("%d programs, %d without a race, %d tallies, %d rolls; programs with a race by reason: %v", n, clean, tallies, rolls, kinds)
+	t.Logf("%d programs, %d without a race; in a quarter of them %d tallies, %d rolls; programs with a race by reason: %v", n, clean, tallies, rolls, kinds)
 	for _, why := range []string{"same-block", "cross-block", "warp-synchronous", "atomic-with-plain"} {
 		if kinds[why] == 0 {
 			t.Errorf("no program has a race of reason %s", why)
 		}
 	}
-	if tallies < n || rolls < n/4 {
+	if tallies < n/4 || rolls < n/16 {
 		t.Errorf("%d tallies, %d rolls: nothing was tested", tallies, rolls)
 	}
 }

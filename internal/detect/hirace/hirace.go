@@ -30,7 +30,7 @@ func spec() detect.Spec {
 		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{machine: derive(), tally: tally.New("hirace"), segments: shadow.New[segment](segmentBytes), bytes: shadow.New[cell](1), bounds: boundsOf(&s, c)}
+		d := &Detector{machine: derive(), tally: tally.New("hirace", c), segments: shadow.New[segment](segmentBytes), bytes: shadow.New[cell](1), bounds: boundsOf(&s, c)}
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
 		}
@@ -269,6 +269,9 @@ func (d *Detector) set(warp, mask, clock uint32, shift int) {
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // Notes implements detect.Noted: what was not checked of launches.
 func (d *Detector) Notes() []string { return d.notes }

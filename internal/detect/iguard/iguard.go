@@ -43,7 +43,7 @@ func spec() detect.Spec {
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		Options: []detect.Option{its}}
 	s.New = func(c detect.Config) detect.Detector {
-		return &Detector{tally: tally.New(s.Name), its: s.Option(c, its.Name) == "on", memory: shadow.NewLines[cell](granule),
+		return &Detector{tally: tally.New(s.Name, c), its: s.Option(c, its.Name) == "on", memory: shadow.NewLines[cell](granule),
 			locks: lock.New(lock.ScoRD())}
 	}
 	return s
@@ -419,8 +419,6 @@ func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, ad
 		return false
 	}
 	switch {
-	case was.thread/32 == now.thread/32:
-		r.Facts.Category = detect.SameBlock
 	case r.Kind == detect.AtomicScope:
 		r.Facts.Category = detect.ScopeRace
 	case d.sameBlock(was, now):
@@ -491,6 +489,9 @@ func (d *Detector) side(r *record, wrote bool, space event.Space, addr uint64) d
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {

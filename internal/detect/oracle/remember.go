@@ -9,7 +9,7 @@ import (
 // Remember gives a stream whose writes have values, and say what was there before where event.Batch.OldOf allows it. What a
 // write without values writes is made up, as is what memory holds at first.
 func Remember(b *event.Batch) *event.Batch {
-	r := memory{b: b, launches: map[uint32]*event.Launch{}, bytes: map[location]byte{},
+	r := memory{b: b, launches: map[uint32]*event.Launch{}, chunks: map[location]*chunk{},
 		out: &event.Batch{Addrs: b.Addrs, Launches: b.Launches, Hosts: b.Hosts}}
 	for i := range b.Launches {
 		r.launches[b.Launches[i].ID] = &b.Launches[i]
@@ -35,10 +35,15 @@ type memory struct {
 	b, out   *event.Batch
 	launches map[uint32]*event.Launch
 	tells    map[uint32]bool // launches whose writes say what was there
-	bytes    map[location]byte
+	chunks   map[location]*chunk
+	last     *chunk // found last
+	lastAt   location
 }
 
 type location struct{ launch, block, addr uint64 } // launch and block of shared memory
+
+// chunk is aligned bytes of memory.
+type chunk [64]byte
 
 // apart finds the launches while which nothing else writes, all of whose writes are aligned.
 func (r *memory) apart() {
@@ -71,11 +76,22 @@ func (r *memory) apart() {
 	}
 }
 
-func (r *memory) at(l location) byte {
-	if v, ok := r.bytes[l]; ok {
-		return v
+// at gives a byte of memory, to read and to write.
+func (r *memory) at(l location) *byte {
+	i := l.addr % uint64(len(chunk{}))
+	l.addr -= i
+	if r.last == nil || r.lastAt != l {
+		c := r.chunks[l]
+		if c == nil {
+			c = new(chunk)
+			for i := range c {
+				c[i] = byte((l.addr + uint64(i)) / 32 % 2)
+			}
+			r.chunks[l] = c
+		}
+		r.last, r.lastAt = c, l
 	}
-	return byte(l.addr / 32 % 2)
+	return &r.last[i]
 }
 
 func (r *memory) host(h *event.HostOp) {
@@ -83,7 +99,7 @@ func (r *memory) host(h *event.HostOp) {
 		return
 	}
 	for i := range h.Size {
-		r.bytes[location{addr: h.Addr + i}] = byte((h.Addr + i) / 64 % 2)
+		*r.at(location{addr: h.Addr + i}) = byte((h.Addr + i) / 64 % 2)
 	}
 }
 
@@ -92,6 +108,7 @@ func (r *memory) write(e *event.Event, n uint64) {
 	first := len(r.out.Values)
 	var olds []uint64
 	words := event.ValueWords(e.Size)
+	at := r.space(e)
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		addr := r.b.AddrOf(e, lane)
@@ -109,11 +126,13 @@ func (r *memory) write(e *event.Event, n uint64) {
 			from, size = addr&^3, 4
 		}
 		for i := range size {
-			old[i/8] |= uint64(r.at(r.location(e, from+i))) << (i % 8 * 8)
+			at.addr = from + i
+			old[i/8] |= uint64(*r.at(at)) << (i % 8 * 8)
 		}
 		olds = append(olds, old...)
 		for i := range uint64(e.Size) {
-			r.bytes[r.location(e, addr+i)] = byte(value[i/8] >> (i % 8 * 8))
+			at.addr = addr + i
+			*r.at(at) = byte(value[i/8] >> (i % 8 * 8))
 		}
 	}
 	e.Val = uint32(first)
@@ -124,13 +143,14 @@ func (r *memory) write(e *event.Event, n uint64) {
 	}
 }
 
-func (r *memory) location(e *event.Event, addr uint64) location {
+// space is the location of address 0 of the memory that e accesses.
+func (r *memory) space(e *event.Event) location {
 	if e.Space != event.Shared {
-		return location{addr: addr}
+		return location{}
 	}
 	block := uint64(0)
 	if l := r.launches[e.Launch]; l != nil {
 		block = uint64(e.Warp / l.WarpsPerBlock())
 	}
-	return location{uint64(e.Launch), block + 1, addr}
+	return location{launch: uint64(e.Launch), block: block + 1}
 }

@@ -17,8 +17,8 @@ var Spec = detect.Spec{
 	Doc:    "What Compute Sanitizer's racecheck can see: hazards in shared memory with no barrier between.",
 	Source: "NVIDIA, Compute Sanitizer manual, \"Racecheck Tool\"",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch,
-	New: func(detect.Config) detect.Detector {
-		return &Detector{tally: tally.New("racecheck"), memory: shadow.New[cell](granule)}
+	New: func(c detect.Config) detect.Detector {
+		return &Detector{tally: tally.New("racecheck", c), memory: shadow.New[cell](granule)}
 	},
 }
 
@@ -340,6 +340,9 @@ func (d *Detector) side(r *record, lanes uint32) detect.Access {
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {

@@ -34,7 +34,7 @@ func spec(name, doc string, cached bool) detect.Spec {
 		s.Options = append(s.Options, deviceBytes)
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{name: name, tally: tally.New(name), granule: number(s.Option(c, granularity.Name)),
+		d := &Detector{name: name, tally: tally.New(name, c), granule: number(s.Option(c, granularity.Name)),
 			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
 			oneStore: s.Option(c, oneStore.Name) == "report", locks: lock.New(lock.ScoRD())}
 		if cached {
@@ -191,6 +191,9 @@ func (w *warpState) give(h held) {
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {

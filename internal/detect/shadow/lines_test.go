@@ -64,9 +64,11 @@ func TestLinesAgainstMap(t *testing.T) {
 			to := min(LineCells, from+n-done)
 			start := from
 			for from < to {
-				first, run := m.Run(l, from, to)
+				first, run := (*mark)(nil), 1
 				if n == 1 {
 					first = m.Cell(l, from)
+				} else {
+					first, run = m.Run(l, from, to)
 				}
 				for i := range run {
 					if got, is := first.Lane(i), want[key{k.shared, k.w, at.n + uint64(from-start+i)}]; got != is {
@@ -140,5 +142,38 @@ func TestLinesJoin(t *testing.T) {
 	}
 	if m.parted != 1 || len(m.spare) != 1 {
 		t.Errorf("%d lines with cells, %d to spare", m.parted, len(m.spare))
+	}
+}
+
+// TestLinesTaken has windows one after the other, each with lines that lanes take apart: they use the same memory, which is empty.
+func TestLinesTaken(t *testing.T) {
+	m := NewLines[mark](4)
+	taken := uint64(0)
+	for block := range uint32(5) {
+		w := Window{1, block}
+		for i := range uint64(8) {
+			l, at := m.Shared(w, i*4*LineCells+12)
+			for n := range LineCells {
+				if got := l.At(n); got != (mark{}) {
+					t.Fatalf("block %d: cell %d of line %d is %v", block, n, i, got)
+				}
+			}
+			*m.Cell(l, at) = mark{1, 9}
+			for n := range LineCells {
+				if got := l.At(n); got != (mark{}) != (n == 3) {
+					t.Fatalf("block %d: cell %d of line %d is %v after another was changed", block, n, i, got)
+				}
+			}
+		}
+		if block == 0 {
+			taken = m.Bytes()
+		}
+		if m.Bytes() != taken {
+			t.Errorf("with block %d cells take %d bytes, with the first %d", block, m.Bytes(), taken)
+		}
+		m.EndWindow(w)
+	}
+	if want := uint64(8*24 + 8*LineCells*2); taken < want || taken > want+4*24 {
+		t.Errorf("8 lines take %d bytes, want %d", taken, want)
 	}
 }

@@ -78,3 +78,44 @@ func TestAgainstMap(t *testing.T) {
 		}
 	}
 }
+
+// TestTaken follows the memory that cells take: pages come and go as a whole, and are used again.
+func TestTaken(t *testing.T) {
+	const page, dir = pageCells * 4, dirPages * 8 // bytes
+	m := New[uint32](16)
+	step := func(what string, bytes, peak uint64) {
+		t.Helper()
+		if m.Bytes() != bytes || m.Peak() != peak {
+			t.Errorf("%s: %d bytes, at most %d, want %d and %d", what, m.Bytes(), m.Peak(), bytes, peak)
+		}
+	}
+	step("nothing", 0, 0)
+	first := m.Global(16 * 7)
+	*first = 1
+	step("a cell", dir+page, dir+page)
+	m.Global(16*pageCells - 1)
+	step("another of its page", dir+page, dir+page)
+	m.Global(16 * pageCells)
+	step("one of the next", dir+2*page, dir+2*page)
+	m.Forget(0, 16*pageCells-1)
+	step("some of a page forgotten", dir+2*page, dir+2*page)
+	m.Forget(0, 16*pageCells)
+	step("a page forgotten", dir+page, dir+2*page)
+	m.Forget(0, 16*pageCells)
+	step("the same again", dir+page, dir+2*page)
+	if again := m.Shared(Window{1, 2}, 16*7); again != first || *again != 0 {
+		t.Errorf("a page that was forgotten is not used again, or holds %d", *again)
+	}
+	step("a cell of a window", dir+2*page, dir+2*page)
+	m.Shared(Window{1, 2}, 16*pageCells*3)
+	step("of its fourth page", dir+5*page, dir+5*page)
+	m.EndWindow(Window{1, 2})
+	step("the window ended", dir+page, dir+5*page)
+	for range 4 {
+		m.Shared(Window{2, 0}, 0)
+		m.EndWindow(Window{2, 0})
+	}
+	step("others too", dir+page, dir+5*page)
+	m.Clear()
+	step("all", 0, dir+5*page)
+}

@@ -3,9 +3,7 @@ package tally
 
 import (
 	"cmp"
-	"maps"
 	"math/bits"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -25,7 +23,7 @@ type Race struct {
 // Tally collects the races of one detector.
 type Tally struct {
 	detector string
-	found    map[pair]*entry
+	found    *detect.Shortlist[pair, entry]
 	last     pair // the one added to last, with its entry
 	entry    *entry
 }
@@ -53,13 +51,36 @@ type stretch struct {
 const stretchBytes = 64
 
 // New makes a Tally for the detector of that name.
-func New(detector string) *Tally { return &Tally{detector: detector, found: map[pair]*entry{}} }
+func New(detector string, c detect.Config) *Tally {
+	order := func(p, q pair) int { return cmp.Or(compare(p.a, q.a), compare(p.b, q.b)) }
+	rank := func(e *entry) (detect.Severity, detect.Kind) { return e.race.severity(), e.race.kind() }
+	return &Tally{detector: detector, found: detect.NewShortlist(c.MaxFindings, order, rank)}
+}
+
+func (r *Race) severity() detect.Severity {
+	if r.Info {
+		return detect.Info
+	}
+	return r.Facts.Category.Severity()
+}
+
+func (r *Race) kind() detect.Kind { return cmp.Or(r.Kind, r.Facts.Kind()) }
+
+// More implements detect.Capped for the detector.
+func (t *Tally) More() (int, bool) { return t.found.More() }
+
+// beyond says that the race is one more of a finding that need not be kept.
+func (t *Tally) beyond(p pair, r *Race) bool {
+	severity, ok := t.found.Beyond(p)
+	return ok && r.severity() <= severity
+}
 
 // Takes says that Add would make the finding of this race, rather than count it as one more of a finding: what is dear to
 // know of it need not be found out otherwise.
 func (t *Tally) Takes(r *Race) bool {
-	e := t.found[r.pair()]
-	return e == nil || e.yields(r)
+	p := r.pair()
+	e := t.found.Get(p)
+	return e == nil && !t.beyond(p, r) || e != nil && e.yields(r)
 }
 
 // pair gives the places of a race.
@@ -84,9 +105,16 @@ func (t *Tally) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
 	e := t.entry
 	if p := r.pair(); e == nil || p != t.last {
-		if e = t.found[p]; e == nil {
+		if e = t.found.Get(p); e == nil {
+			if t.beyond(p, r) {
+				return
+			}
 			e = &entry{race: *r, bytes: map[stretch]uint64{}}
-			t.found[p] = e
+			t.found.Put(p, e)
+			if t.found.Trim(); t.found.Get(p) == nil {
+				t.entry = nil
+				return
+			}
 		}
 		t.last, t.entry = p, e
 	}
@@ -121,19 +149,13 @@ func compare(x, y site) int {
 
 // Findings gives what was added, in the order of the places.
 func (t *Tally) Findings() []detect.Finding {
-	keys := slices.SortedFunc(maps.Keys(t.found), func(p, q pair) int {
-		return cmp.Or(compare(p.a, q.a), compare(p.b, q.b))
-	})
+	keys := t.found.Keys()
+	t.entry = nil // it may not be kept any more
 	out := make([]detect.Finding, len(keys))
 	for i, p := range keys {
-		e := t.found[p]
+		e := t.found.Get(p)
 		f := detect.NewRace(t.detector, &e.race.Facts)
-		if e.race.Kind != "" {
-			f.Kind = e.race.Kind
-		}
-		if e.race.Info {
-			f.Severity = detect.Info
-		}
+		f.Kind, f.Severity = e.race.kind(), e.race.severity()
 		if e.race.Note != "" {
 			f.Message += " (" + t.detector + ": " + e.race.Note + ")"
 		}

@@ -199,7 +199,7 @@ func rmwName(e *event.Event) string {
 
 // host fills in an operation of the host.
 func (r *row) host(h *event.HostOp, c *cells) {
-	r.Kind, r.Call, r.Agent = "host-"+h.Kind.String(), h.Name, set(&c.agent, h.Agent)
+	r.Kind, r.Call, r.Agent = "host-"+h.Kind.String(), event.HostText(h.Name), set(&c.agent, h.Agent)
 	switch h.Kind {
 	case event.HostSignal, event.HostWait:
 		r.Token = set(&c.token, h.Token)

@@ -42,7 +42,8 @@ func integer(j *job, in []uint64) []uint64 {
 	return []uint64{integer1(j, in, j.typ)}
 }
 
-// carrying computes the rows with a condition code: results and carry, or difference and borrow.
+// carrying computes the rows with a condition code, which is 1 after a sum with a carry and after a difference without a
+// borrow: what NVIDIA's assembler makes of sub.cc is IADD3 of the complement, whose carry is kept (sm_75 to sm_100).
 func carrying(j *job, in []uint64) []uint64 {
 	bits := 8 * j.typ.Size()
 	n := len(in)
@@ -56,7 +57,15 @@ func carrying(j *job, in []uint64) []uint64 {
 	case "add", "addc":
 		total = add(add(unsignedInt(in[0], bits), unsignedInt(in[1], bits)), c)
 	case "sub", "subc":
-		total = sub(sub(unsignedInt(in[0], bits), unsignedInt(in[1], bits)), c)
+		total = sub(unsignedInt(in[0], bits), unsignedInt(in[1], bits))
+		if j.op == "subc" && c.Sign() == 0 {
+			total = sub(total, big.NewInt(1))
+		}
+		out := []uint64{wrap(total, bits)}
+		if j.Has("cc") {
+			out = append(out, flag(total.Sign() >= 0))
+		}
+		return out
 	default:
 		p := mul(intOf(in[0], j.typ), intOf(in[1], j.typ))
 		if j.Has("hi") {

@@ -38,15 +38,25 @@ func main() {
 func wire() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#define FP_VERSION %d\n#define FP_ENV %q\n#define FP_MARKER %q\n", calls.Version, calls.Env, calls.Marker)
+	fmt.Fprintf(&b, "#define FP_SOCKET_PREFIX %q\n#define FP_FLUSH_SIGNAL %d\n", calls.SocketPrefix, calls.FlushSignal)
+	fmt.Fprintf(&b, "#define FP_FORKED %d\n#define FP_NOT_MAPPED %d\n", calls.ReasonForked, calls.ReasonNotMapped)
 	fmt.Fprintf(&b, "#define FP_ATTRIBUTES %d\n", calls.NumAttributes)
-	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n", calls.LaunchCooperative)
+	fmt.Fprintf(&b, "#define FP_FRAMES %d\n", calls.Frames)
+	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n", calls.LaunchCooperative, calls.LaunchConfigured)
 	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n",
 		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny)
 	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n\nenum {\n", calls.StreamLegacy, calls.StreamPerThread)
 	for op, s := range calls.Specs {
 		fmt.Fprintf(&b, "  FP_%s = %d, // %s\n", s.Name, op, s.Doc)
 	}
-	return b.String() + "};\n"
+	b.WriteString("};\n\n// fp_placed says which requests tell where in the program their call stands.\nstatic int fp_placed(u32 op) {\n  return ")
+	for i, op := range calls.Placed {
+		if i > 0 {
+			b.WriteString(" || ")
+		}
+		fmt.Fprintf(&b, "op == FP_%s", calls.Specs[op].Name)
+	}
+	return b.String() + ";\n}\n"
 }
 
 func errorTable() string {

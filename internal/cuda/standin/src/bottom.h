@@ -9,20 +9,72 @@ struct fp_box {
   u64 at, pitch, slice;
 };
 
+// fp_times multiplies sizes; a product that no size can hold is beyond all memory, and refused.
+static u64 fp_times(u64 a, u64 b) {
+  u64 n;
+  return __builtin_mul_overflow(a, b, &n) ? ~(u64)0 : n;
+}
+
 enum { fpHostToHost, fpHostToDevice, fpDeviceToHost, fpDeviceToDevice, fpDefault };
+
+// From how many bytes on a range of the shared file is cleared by giving its pages back, and its holes are not read.
+enum { fpLarge = 32 << 20 };
+
+static int fp_in_file(u64 address, u64 n) { return address - fp.base < fp.arena && n <= fp.arena - (address - fp.base); }
+
+// fp_zero clears n bytes. That of a large range of the shared file costs what was touched of it.
+static void fp_zero(u64 address, u64 n) {
+  char *p = fp_host(address);
+  if (n >= fpLarge && fp_in_file(address, n)) {
+    u64 head = -(u64)p & 4095, whole = (n - head) & ~(u64)4095;
+    if (!madvise(p + head, whole, MADV_REMOVE)) {
+      memset(p, 0, head);
+      p += head + whole, n -= head + whole;
+    }
+  }
+  memset(p, 0, n);
+}
+
+// fp_move_large moves n bytes of the shared file that do not overlap their destination: what nobody has touched is zero, and is not
+// read, which would make it pages.
+static void fp_move_large(u64 dst, u64 src, u64 n) {
+  u64 from = src - fp.base, end = from + n;
+  for (u64 at = from; at < end;) {
+    off_t data = lseek(fp.memory, (off_t)at, SEEK_DATA), hole = (off_t)end;
+    if (data < 0 || (u64)data > end) data = (off_t)end;
+    if ((u64)data > at) fp_zero(dst + (at - from), (u64)data - at);
+    if ((u64)data < end) hole = lseek(fp.memory, data, SEEK_HOLE);
+    if (hole < 0 || (u64)hole > end) hole = (off_t)end;
+    memcpy(fp_host(dst + ((u64)data - from)), fp_host(fp.base + (u64)data), (u64)(hole - data));
+    at = (u64)hole;
+  }
+}
 
 static void fp_move(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth) {
   char *d = fp_host(dst.at), *s = fp_host(src.at);
   if (height > 1 && dst.pitch == width && src.pitch == width) width *= height, height = 1;
+  if (width >= fpLarge && fp.memory >= 0 && fp_in_file(src.at, width) && height == 1 && depth == 1 &&
+      (dst.at + width <= src.at || src.at + width <= dst.at)) {
+    fp_move_large(dst.at, src.at, width);
+    return;
+  }
   for (u64 z = 0; z < depth; z++)
     for (u64 y = 0; y < height; y++)
       memmove(d + z * dst.slice + y * dst.pitch, s + z * src.slice + y * src.pitch, width);
 }
 
+// fp_unmapped says that this process has no memory at an address: a copy would crash there. (The addresses of device memory are
+// taken in every process.)
+static int fp_unmapped(u64 address) {
+  unsigned char resident;
+  return mincore((void *)(address & ~(u64)4095), 1, &resident) && errno == ENOMEM;
+}
+
 // fp_copy asks the checker whether a copy is right, tells its order, and moves the bytes before any other request.
 static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth, int kind, int async, u64 stream) {
-  if (kind < 0 || kind > fpDefault) return 21; // cudaErrorInvalidMemcpyDirection
-  const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | (u64)async << 8, stream};
+  if (kind < 0 || kind > fpDefault) kind = fpDefault + 1; // which is refused
+  const u64 flags = (u64)async << 8 | (u64)fp_unmapped(dst.at) << 9 | (u64)fp_unmapped(src.at) << 10;
+  const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | flags, stream};
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Copy};
@@ -37,7 +89,12 @@ static int fp_copy_linear(u64 dst, u64 src, u64 n, int kind, int async, u64 stre
   return fp_copy((struct fp_box){dst, n, n}, (struct fp_box){src, n, n}, n, 1, 1, kind, async, stream);
 }
 
-static void fp_set(char *p, u64 n, u32 value, u32 size) {
+static void fp_set(u64 address, u64 n, u32 value, u32 size) {
+  char *p = fp_host(address);
+  if (value == 0) {
+    fp_zero(address, n);
+    return;
+  }
   if (size == 1) {
     memset(p, (int)value, n);
     return;
@@ -52,9 +109,11 @@ static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height
   if (e) return e;
   struct fp_call c = {.op = FP_Fill};
   e = fp_exchange(&c, args, 8);
-  if (!e && width)
+  if (!e && width) {
+    if (height > 1 && dst.pitch == width) width *= height, height = 1;
     for (u64 z = 0; z < depth; z++)
-      for (u64 y = 0; y < height; y++) fp_set(fp_host(dst.at + z * dst.slice + y * dst.pitch), width, value, size);
+      for (u64 y = 0; y < height; y++) fp_set(dst.at + z * dst.slice + y * dst.pitch, width, value, size);
+  }
   fp_end();
   return e;
 }
@@ -72,7 +131,11 @@ static int fp_register(void *p, u64 size) {
   struct fp_call c = {.op = FP_HostRegister, .results = &offset, .results_max = 1};
   e = fp_exchange(&c, args, 2);
   int memory = fp.memory;
-  if (!e && memory < 0) e = fpNotSupported; // the library that mapped the memory must do it
+  if (!e && !fp_own(memory, &fp.file)) {
+    fp_lose(); // the program has closed it; it comes with a connection
+    if (fp_resume()) e = fp_undelivered();
+    memory = fp.memory;
+  }
   if (!e) {
     char *fresh = mmap(NULL, to - from, PROT_READ | PROT_WRITE, MAP_SHARED, memory, (off_t)offset);
     if (fresh == MAP_FAILED) {
@@ -149,9 +212,16 @@ struct fp_launch {
   u64 shared, stream, flags;
 };
 
+// fp_refused tells of a launch in a forked child, whose error the child may well ignore.
+static int fp_refused(const char *kernel) {
+  fp_tell(FP_FORKED, kernel);
+  return fpInitialization;
+}
+
 // fp_launch sends a launch with its parameter block.
 static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const void *block, size_t size) {
   const u64 args[10] = {k->handle, l->stream, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared, l->flags};
+  if (fp_forked()) return fp_refused(k->name);
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Launch, .blob = block, .blob_size = size};
@@ -162,6 +232,7 @@ static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const
 
 // fp_launch packs the parameters that arrive as one pointer each and launches.
 static int fp_launch(struct fp_kernel *k, const struct fp_launch *l, void **params) {
+  if (fp_forked()) return fp_refused(k->name);
   int e = fp_find_kernel(k);
   if (e) return e;
   if (k->count > 0 && !params) return fpInvalidValue;

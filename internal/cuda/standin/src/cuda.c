@@ -3,13 +3,21 @@
 #include "bottom.h"
 
 // finish turns the error codes that only the runtime API has into those of the driver API.
-static int finish(int e) {
+static int driver_code(int e) {
   switch (e) {
     case 9: case 12: case 21: return fpInvalidValue;
     case 13: case 98: return fpNotFound;
   }
   return e;
 }
+
+static int finish_call(int e, const char *name) {
+  int sticky = e == 700 || e == 702 || e == 710 || (e >= 714 && e <= 719);
+  if (e && e != 600 && e != fpNotSupported && !sticky) fp_failed(e, name, NULL);
+  return driver_code(e);
+}
+
+#define finish(e) finish_call(e, __func__)
 
 static u64 stream_of(const void *s, int per_thread) {
   if (s) return (u64)s;
@@ -27,6 +35,7 @@ static int present(void) {
 
 static int error_text(int code, const char **text, int name) {
   if (!text) return fpInvalidValue;
+  if (code) fp_looked(code);
   for (size_t i = 0; i < sizeof fp_errors / sizeof *fp_errors; i++) {
     const struct fp_error *e = &fp_errors[i];
     if (e->code == (u32)code && *e->driver) {
@@ -200,24 +209,24 @@ static int load_image(void **module, const char *image) {
   u64 handle = 0;
   int e = module && image ? fp_load_image(image, &handle) : fpInvalidValue;
   if (!e) *module = (void *)handle;
-  return finish(e);
+  return e;
 }
 
 static int load_file(void **module, const char *path) {
   u64 handle = 0;
   int e = module && path ? fp_load_file(path, &handle) : fpInvalidValue;
   if (!e) *module = (void *)handle;
-  return finish(e);
+  return e;
 }
 
-EXPORT int cuModuleLoadData(void **module, const void *image) { return load_image(module, image); }
+EXPORT int cuModuleLoadData(void **module, const void *image) { return finish(load_image(module, image)); }
 EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values) {
   (void)n, (void)options, (void)values;
-  return load_image(module, image);
+  return finish(load_image(module, image));
 }
-EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return load_image(module, image); }
+EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return finish(load_image(module, image)); }
 
-EXPORT int cuModuleLoad(void **module, const char *path) { return load_file(module, path); }
+EXPORT int cuModuleLoad(void **module, const char *path) { return finish(load_file(module, path)); }
 
 EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!function || !name) return fpInvalidValue;
@@ -287,13 +296,13 @@ EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit, void **
                              unsigned n) {
   (void)jit, (void)jit_values, (void)jits, (void)values;
   if (fp_library_table(options, n)) return fp_unsupported("cuLibraryLoadData with a function and data table of the host");
-  return load_image(library, code);
+  return finish(load_image(library, code));
 }
 EXPORT int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned jits, int *options, void **values,
                                  unsigned n) {
   (void)jit, (void)jit_values, (void)jits, (void)values;
   if (fp_library_table(options, n)) return fp_unsupported("cuLibraryLoadFromFile with a function and data table of the host");
-  return load_file(library, path);
+  return finish(load_file(library, path));
 }
 EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) { return cuModuleGetFunction(kernel, library, name); }
 EXPORT int cuLibraryGetModule(void **module, void *library) {
@@ -328,7 +337,7 @@ EXPORT int cuKernelSetAttribute(int attribute, int value, struct fp_kernel *k, i
 // launch takes the parameters as pointers, or packed in a buffer (extra: 1 buffer, 2 pointer to its size, 0 end).
 static int launch(struct fp_kernel *k, struct fp_launch l, void **params, void **extra) {
   if (!k) return fpInvalidHandle;
-  if (params || !extra) return finish(fp_launch(k, &l, params));
+  if (params || !extra) return fp_launch(k, &l, params);
   const void *buffer = NULL;
   size_t size = 0;
   for (void **x = extra; *x; x += 2) {
@@ -341,21 +350,21 @@ static int launch(struct fp_kernel *k, struct fp_launch l, void **params, void *
   memcpy(block, buffer, size < k->size ? size : k->size);
   int e = fp_launch_block(k, &l, block, k->size);
   free(block);
-  return finish(e);
+  return e;
 }
 
 #define LAUNCH(name, per_thread)                                                                                                \
   EXPORT int name(struct fp_kernel *k, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *s, void **params,      \
                   void **extra) {                                                                                               \
-    return launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), 0}, params, extra);       \
+    return finish(launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), 0}, params, extra)); \
   }
 LAUNCH(cuLaunchKernel, 0)
 LAUNCH(cuLaunchKernel_ptsz, 1)
 
 #define LAUNCH_COOPERATIVE(name, per_thread)                                                                                    \
   EXPORT int name(struct fp_kernel *k, u32 gx, u32 gy, u32 gz, u32 bx, u32 by, u32 bz, u32 shared, void *s, void **params) {    \
-    return launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), FP_LAUNCH_COOPERATIVE},   \
-                  params, NULL);                                                                                                \
+    return finish(launch(k, (struct fp_launch){{gx, gy, gz}, {bx, by, bz}, shared, stream_of(s, per_thread), FP_LAUNCH_COOPERATIVE}, \
+                         params, NULL));                                                                                        \
   }
 LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, 0)
 LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, 1)
@@ -384,8 +393,8 @@ static int launch_config(const struct launch_config *c, struct fp_kernel *k, voi
   return launch(k, l, params, extra);
 }
 
-EXPORT int cuLaunchKernelEx(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return launch_config(c, k, p, x, 0); }
-EXPORT int cuLaunchKernelEx_ptsz(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return launch_config(c, k, p, x, 1); }
+EXPORT int cuLaunchKernelEx(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return finish(launch_config(c, k, p, x, 0)); }
+EXPORT int cuLaunchKernelEx_ptsz(const struct launch_config *c, struct fp_kernel *k, void **p, void **x) { return finish(launch_config(c, k, p, x, 1)); }
 
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct fp_kernel *k, int threads, size_t shared, unsigned flags) {
   u64 r = 0;
@@ -403,10 +412,10 @@ static int host_function(void *s, int per_thread, void (*f)(void *), void *data)
   u64 stream = stream_of(s, per_thread);
   int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
   if (!e) f(data);
-  return finish(e);
+  return e;
 }
-EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return host_function(s, 0, f, data); }
-EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return host_function(s, 1, f, data); }
+EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 0, f, data)); }
+EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 1, f, data)); }
 
 EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) {
   u64 stream = stream_of(s, 0);
@@ -467,27 +476,27 @@ static int copy_2d(const struct copy_2d *c, int async, u64 stream) {
   size_t from_pitch = c->from_pitch ? c->from_pitch : c->width, to_pitch = c->to_pitch ? c->to_pitch : c->width;
   u64 from = c->from_type == 1 ? (u64)c->from_host : c->from_device, to = c->to_type == 1 ? (u64)c->to_host : c->to_device;
   from += c->from_x + c->from_y * from_pitch, to += c->to_x + c->to_y * to_pitch;
-  return finish(fp_copy((struct fp_box){to, to_pitch, 0}, (struct fp_box){from, from_pitch, 0}, c->width, c->height, 1, fpDefault, async, stream));
+  return fp_copy((struct fp_box){to, to_pitch, 0}, (struct fp_box){from, from_pitch, 0}, c->width, c->height, 1, fpDefault, async, stream);
 }
 
-EXPORT int cuMemcpy2D_v2(const struct copy_2d *c) { return copy_2d(c, 0, FP_STREAM_LEGACY); }
-EXPORT int cuMemcpy2DUnaligned_v2(const struct copy_2d *c) { return copy_2d(c, 0, FP_STREAM_LEGACY); }
-EXPORT int cuMemcpy2DAsync_v2(const struct copy_2d *c, void *s) { return copy_2d(c, 1, stream_of(s, 0)); }
+EXPORT int cuMemcpy2D_v2(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_LEGACY)); }
+EXPORT int cuMemcpy2DUnaligned_v2(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_LEGACY)); }
+EXPORT int cuMemcpy2DAsync_v2(const struct copy_2d *c, void *s) { return finish(copy_2d(c, 1, stream_of(s, 0))); }
 
 static int fill(u64 d, size_t pitch, u32 v, u32 size, size_t w, size_t h, int async, u64 stream) {
-  return finish(fp_fill((struct fp_box){d, pitch, 0}, v, size, w * size, h, 1, async, stream));
+  return fp_fill((struct fp_box){d, pitch, 0}, v, size, fp_times(w, size), h, 1, async, stream);
 }
 
 #define FILL(bits, type)                                                                                                      \
-  EXPORT int cuMemsetD##bits##_v2(u64 d, type v, size_t n) { return fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_LEGACY); }     \
-  EXPORT int cuMemsetD##bits##_v2_ptds(u64 d, type v, size_t n) { return fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_PER_THREAD); } \
-  EXPORT int cuMemsetD##bits##Async(u64 d, type v, size_t n, void *s) { return fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 0)); } \
-  EXPORT int cuMemsetD##bits##Async_ptsz(u64 d, type v, size_t n, void *s) { return fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 1)); } \
+  EXPORT int cuMemsetD##bits##_v2(u64 d, type v, size_t n) { return finish(fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_LEGACY)); }     \
+  EXPORT int cuMemsetD##bits##_v2_ptds(u64 d, type v, size_t n) { return finish(fill(d, 0, v, bits / 8, n, 1, 0, FP_STREAM_PER_THREAD)); } \
+  EXPORT int cuMemsetD##bits##Async(u64 d, type v, size_t n, void *s) { return finish(fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 0))); } \
+  EXPORT int cuMemsetD##bits##Async_ptsz(u64 d, type v, size_t n, void *s) { return finish(fill(d, 0, v, bits / 8, n, 1, 1, stream_of(s, 1))); } \
   EXPORT int cuMemsetD2D##bits##_v2(u64 d, size_t pitch, type v, size_t w, size_t h) {                                        \
-    return fill(d, pitch, v, bits / 8, w, h, 0, FP_STREAM_LEGACY);                                                            \
+    return finish(fill(d, pitch, v, bits / 8, w, h, 0, FP_STREAM_LEGACY));                                                            \
   }                                                                                                                           \
   EXPORT int cuMemsetD2D##bits##Async(u64 d, size_t pitch, type v, size_t w, size_t h, void *s) {                             \
-    return fill(d, pitch, v, bits / 8, w, h, 1, stream_of(s, 0));                                                             \
+    return finish(fill(d, pitch, v, bits / 8, w, h, 1, stream_of(s, 0)));                                                             \
   }
 FILL(8, unsigned char)
 FILL(16, unsigned short)
@@ -497,7 +506,7 @@ EXPORT int cuMemAllocPitch_v2(u64 *p, size_t *pitch, size_t width, size_t height
   (void)element;
   size_t row = (width + 511) & ~(size_t)511;
   u64 r = 0;
-  if (!p || !pitch || !row || height > (1ul << 47) / row) return fpInvalidValue;
+  if (!p || !pitch || row < width || !row || height > (1ul << 47) / row) return fpInvalidValue;
   int e = fp_request(FP_Malloc, (const u64[]){row * height, FP_KIND_DEVICE}, 2, &r, 1);
   if (!e) *p = r, *pitch = row;
   return finish(e);

@@ -10,19 +10,26 @@ static int sticky_error;
 
 static int is_sticky(int e) { return e == 700 || e == 702 || (e >= 714 && e <= 719) || e == 710; }
 
-static int finish(int e) {
-  if (e != 0 && e != 600) last_error = e;
+// finish ends a call of the API. text is for fp_failed.
+static int finish_call(int e, const char *name, const char *text) {
   if (is_sticky(e)) __atomic_store_n(&sticky_error, e, __ATOMIC_RELAXED);
+  if (e == 0 || e == 600) return e;
+  last_error = e;
+  if (!is_sticky(e) && e != fpNotSupported) fp_failed(e, name, text);
   return e;
 }
 
+#define finish(e) finish_call(e, __func__, NULL)
+
 EXPORT int cudaGetLastError(void) {
+  fp_looked(0);
   int e = last_error;
   last_error = __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
   return e ? e : last_error;
 }
 
 EXPORT int cudaPeekAtLastError(void) {
+  fp_looked(0);
   int e = last_error;
   return e ? e : __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
 }
@@ -36,11 +43,13 @@ static const struct fp_error *error_entry(int code) {
 }
 
 EXPORT const char *cudaGetErrorName(int code) {
+  if (code) fp_looked(code);
   const struct fp_error *e = error_entry(code);
   return e ? e->name : "unrecognized error code";
 }
 
 EXPORT const char *cudaGetErrorString(int code) {
+  if (code) fp_looked(code);
   const struct fp_error *e = error_entry(code);
   return e ? e->text : "unrecognized error code";
 }
@@ -96,18 +105,21 @@ static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static size_t slot(const void *p) { return ((u64)p * 0x9e3779b97f4a7c15u) >> 52; }
 
 static struct entity *find_entity(const void *host, int is_kernel) {
-  pthread_mutex_lock(&registry);
+  if (fp_take(&registry, fpRegistryLock)) {
+    fp_undelivered();
+    return NULL;
+  }
   struct entity *e = table[slot(host)];
   while (e && (e->host != host || e->is_kernel != is_kernel || e->binary->dead)) e = e->next;
-  pthread_mutex_unlock(&registry);
+  fp_give(&registry, fpRegistryLock);
   return e;
 }
 
 static void add_entity(struct entity *e) {
-  pthread_mutex_lock(&registry);
+  fp_take(&registry, fpRegistryLock);
   e->next = table[slot(e->host)];
   table[slot(e->host)] = e;
-  pthread_mutex_unlock(&registry);
+  fp_give(&registry, fpRegistryLock);
 }
 
 static struct binary *binaries;
@@ -116,10 +128,10 @@ EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
   struct binary *b = calloc(1, sizeof *b);
   if (!b) return NULL;
   b->wrapper = wrapper;
-  pthread_mutex_lock(&registry);
+  fp_take(&registry, fpRegistryLock);
   b->next = binaries;
   binaries = b;
-  pthread_mutex_unlock(&registry);
+  fp_give(&registry, fpRegistryLock);
   return (void **)b;
 }
 
@@ -162,7 +174,8 @@ static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 // load sends a binary to the checker once; what went wrong is kept.
 static int load(struct binary *b) {
   if (__atomic_load_n(&b->loaded, __ATOMIC_ACQUIRE)) return b->error;
-  pthread_mutex_lock(&loading);
+  if (fp_forked()) return fpInitialization; // another thread of the parent may have held the lock
+  if (fp_take(&loading, fpLoadingLock)) return fp_undelivered();
   if (!b->loaded) {
     b->error = fp_load_wrapper(b->wrapper, &b->handle);
     for (struct managed *m = b->managed; m; m = m->next) {
@@ -175,19 +188,19 @@ static int load(struct binary *b) {
     __atomic_store_n(&b->loaded, 1, __ATOMIC_RELEASE);
   }
   int e = b->error;
-  pthread_mutex_unlock(&loading);
+  fp_give(&loading, fpLoadingLock);
   return e;
 }
 
 // forget_modules makes everything be loaded again when it is next needed: the device was reset.
 static void forget_modules(void) {
-  pthread_mutex_lock(&loading);
-  pthread_mutex_lock(&registry);
+  if (fp_take(&loading, fpLoadingLock)) return;
+  fp_take(&registry, fpRegistryLock);
   for (struct binary *b = binaries; b; b = b->next) b->loaded = 0;
   for (size_t i = 0; i < table_size; i++)
     for (struct entity *e = table[i]; e; e = e->next) e->known = e->kernel.found = 0;
-  pthread_mutex_unlock(&registry);
-  pthread_mutex_unlock(&loading);
+  fp_give(&registry, fpRegistryLock);
+  fp_give(&loading, fpLoadingLock);
 }
 
 EXPORT char __cudaInitModule(void **handle) {
@@ -198,9 +211,9 @@ EXPORT char __cudaInitModule(void **handle) {
 EXPORT void __cudaUnregisterFatBinary(void **handle) {
   struct binary *b = (struct binary *)handle;
   if (!b) return;
-  pthread_mutex_lock(&registry);
+  fp_take(&registry, fpRegistryLock);
   b->dead = 1;
-  pthread_mutex_unlock(&registry);
+  fp_give(&registry, fpRegistryLock);
   if (b->loaded && !b->error) fp_request(FP_UnloadModule, &b->handle, 1, NULL, 0);
 }
 
@@ -212,7 +225,7 @@ static int kernel_of(const void *f, struct entity **found) {
       for (struct entity *c = table[i]; c && !e; c = c->next)
         if (c == f && c->is_kernel) e = c;
   }
-  if (!e) return fp.state == fpUnopened || fp.state == fpOpen ? fpInvalidDeviceFunction : fpNoDevice;
+  if (!e) return fp_absent() ? fpNoDevice : fpInvalidDeviceFunction;
   int error = load(e->binary);
   if (error && !e->binary->handle) return error;
   e->kernel.module = e->binary->handle, e->kernel.name = e->name;
@@ -310,6 +323,7 @@ struct configuration {
 enum { deepest = 64 };
 THREAD struct configuration configurations[deepest];
 THREAD int depth;
+THREAD u64 from_configuration; // the launch that follows is one of <<<...>>>, whose error nobody receives
 
 EXPORT unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared, void *stream) {
   if (depth == deepest) return fpMissingConfiguration;
@@ -319,6 +333,7 @@ EXPORT unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block,
 
 EXPORT int __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared, void *stream) {
   if (depth == 0) return finish(fpMissingConfiguration);
+  from_configuration = FP_LAUNCH_CONFIGURED;
   struct configuration c = configurations[--depth];
   *grid = c.grid, *block = c.block, *shared = c.shared;
   *(void **)stream = c.stream;
@@ -327,16 +342,20 @@ EXPORT int __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, siz
 
 static int launch(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, u64 stream, u64 flags) {
   struct entity *e;
+  if (fp_forked()) {
+    e = f ? find_entity(f, 1) : NULL;
+    return finish(fp_refused(e ? e->name : "a kernel"));
+  }
   int error = kernel_of(f, &e);
-  if (error) return finish(error);
-  if (shared > 1u << 30) return finish(fpInvalidValue);
-  struct fp_launch l = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, flags};
-  return finish(fp_launch(&e->kernel, &l, args));
+  if (error) return error;
+  struct fp_launch l = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, stream, flags | from_configuration};
+  from_configuration = 0;
+  return fp_launch(&e->kernel, &l, args);
 }
 
 #define LAUNCH(name, flags, per_thread)                                                                              \
   EXPORT int name(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared, void *stream) {   \
-    return launch(f, grid, block, args, shared, stream_of(stream, per_thread), flags);                               \
+    return finish(launch(f, grid, block, args, shared, stream_of(stream, per_thread), flags));                       \
   }
 LAUNCH(cudaLaunchKernel, 0, 0)
 LAUNCH(cudaLaunchKernel_ptsz, 0, 1)
@@ -365,7 +384,7 @@ struct launch_config {
 
 static int launch_config(const struct launch_config *c, const void *f, void **args, int per_thread) {
   u64 flags = 0;
-  if (!c) return finish(fpInvalidValue);
+  if (!c) return fpInvalidValue;
   for (unsigned i = 0; i < c->count; i++) {
     const struct attribute *a = &c->attributes[i];
     switch (a->id) {
@@ -373,11 +392,11 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
         if (a->value.integer) flags |= FP_LAUNCH_COOPERATIVE;
         break;
       case 4: // cluster dimension
-        if ((u64)a->value.shape.x * a->value.shape.y * a->value.shape.z > 1) return finish(fp_unsupported("cudaLaunchKernelExC with a cluster dimension"));
+        if ((u64)a->value.shape.x * a->value.shape.y * a->value.shape.z > 1) return fp_unsupported("cudaLaunchKernelExC with a cluster dimension");
         break;
       case 7:  // programmatic event
       case 12: // launch completion event
-        return finish(fp_unsupported("cudaLaunchKernelExC with an event attribute"));
+        return fp_unsupported("cudaLaunchKernelExC with an event attribute");
       default: // hints
         break;
     }
@@ -385,8 +404,8 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
   return launch(f, c->grid, c->block, args, c->shared, stream_of(c->stream, per_thread), flags);
 }
 
-EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return launch_config(c, f, args, 0); }
-EXPORT int cudaLaunchKernelExC_ptsz(const struct launch_config *c, const void *f, void **args) { return launch_config(c, f, args, 1); }
+EXPORT int cudaLaunchKernelExC(const struct launch_config *c, const void *f, void **args) { return finish(launch_config(c, f, args, 0)); }
+EXPORT int cudaLaunchKernelExC_ptsz(const struct launch_config *c, const void *f, void **args) { return finish(launch_config(c, f, args, 1)); }
 
 struct function_attributes {
   size_t shared, constant, local;
@@ -448,11 +467,11 @@ EXPORT int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *
 static int host_function(u64 stream, void (*f)(void *), void *data) {
   int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
   if (!e) f(data);
-  return finish(e);
+  return e;
 }
 
-EXPORT int cudaLaunchHostFunc(void *s, void (*f)(void *), void *data) { return host_function(stream_of(s, 0), f, data); }
-EXPORT int cudaLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return host_function(stream_of(s, 1), f, data); }
+EXPORT int cudaLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(stream_of(s, 0), f, data)); }
+EXPORT int cudaLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return finish(host_function(stream_of(s, 1), f, data)); }
 EXPORT int cudaLaunchHostFunc_v2(void *s, void (*f)(void *), void *data, unsigned mode) {
   (void)mode;
   return cudaLaunchHostFunc(s, f, data);
@@ -468,16 +487,16 @@ static int add_callback(void *s, int per_thread, callback *f, void *data) {
   u64 stream = stream_of(s, per_thread);
   int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
   if (!e) f(s, 0, data);
-  return finish(e);
+  return e;
 }
 
 EXPORT int cudaStreamAddCallback(void *s, callback *f, void *data, unsigned flags) {
   (void)flags;
-  return add_callback(s, 0, f, data);
+  return finish(add_callback(s, 0, f, data));
 }
 EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned flags) {
   (void)flags;
-  return add_callback(s, 1, f, data);
+  return finish(add_callback(s, 1, f, data));
 }
 
 #include "cudart_memory.h"

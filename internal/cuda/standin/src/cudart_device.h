@@ -59,10 +59,10 @@ EXPORT int cudaDeviceGetAttribute(int *value, int attribute, int device) {
 
 static int properties(char *p, int device, int version) {
   int e = p ? check_device(device) : fpInvalidValue;
-  if (e) return finish(e);
+  if (e) return e;
   u64 memory[2] = {0, 0};
   e = fp_request(FP_MemInfo, NULL, 0, memory, 2);
-  if (e) return finish(e);
+  if (e) return e;
   memset(p, 0, version == 13 ? FP_PROPERTIES_13 : version == 12 ? FP_PROPERTIES_12 : FP_PROPERTIES_11);
   strcpy(p, "Fencepost emulated GPU");
   memcpy(p + 256, "fencepost-device", 16); // uuid
@@ -78,11 +78,11 @@ static int properties(char *p, int device, int version) {
 }
 
 #if FP_RUNTIME >= 13
-EXPORT int cudaGetDeviceProperties(char *p, int device) { return properties(p, device, 13); }
+EXPORT int cudaGetDeviceProperties(char *p, int device) { return finish(properties(p, device, 13)); }
 #else
-EXPORT int cudaGetDeviceProperties(char *p, int device) { return properties(p, device, 11); }
+EXPORT int cudaGetDeviceProperties(char *p, int device) { return finish(properties(p, device, 11)); }
 #endif
-EXPORT int cudaGetDeviceProperties_v2(char *p, int device) { return properties(p, device, 12); }
+EXPORT int cudaGetDeviceProperties_v2(char *p, int device) { return finish(properties(p, device, 12)); }
 
 EXPORT int cudaDeviceReset(void) {
   int e = fp_request(FP_DeviceReset, NULL, 0, NULL, 0);
@@ -92,13 +92,13 @@ EXPORT int cudaDeviceReset(void) {
 }
 EXPORT int cudaThreadExit(void) { return cudaDeviceReset(); }
 
-// Limits are kept to be read back.
+// Limits are kept to be read back. The checker hears of them for the size of the printf buffer.
 static size_t limits[8] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0, 0};
 
 EXPORT int cudaDeviceSetLimit(int limit, size_t value) {
   if (limit < 0 || limit > 7) return finish(215); // cudaErrorUnsupportedLimit
   limits[limit] = value;
-  return finish(present());
+  return finish(fp_request(FP_SetLimit, (u64[]){(u64)limit, value}, 2, NULL, 0));
 }
 EXPORT int cudaDeviceGetLimit(size_t *value, int limit) {
   if (!value || limit < 0 || limit > 7) return finish(value ? 215 : fpInvalidValue);
@@ -109,15 +109,15 @@ EXPORT int cudaThreadSetLimit(int limit, size_t value) { return cudaDeviceSetLim
 EXPORT int cudaThreadGetLimit(size_t *value, int limit) { return cudaDeviceGetLimit(value, limit); }
 
 static int zero(int *value) {
-  if (!value) return finish(fpInvalidValue);
+  if (!value) return fpInvalidValue;
   *value = 0;
-  return finish(present());
+  return present();
 }
 
-EXPORT int cudaDeviceGetCacheConfig(int *config) { return zero(config); }
-EXPORT int cudaThreadGetCacheConfig(int *config) { return zero(config); }
+EXPORT int cudaDeviceGetCacheConfig(int *config) { return finish(zero(config)); }
+EXPORT int cudaThreadGetCacheConfig(int *config) { return finish(zero(config)); }
 EXPORT int cudaDeviceGetSharedMemConfig(int *config) {
-  int e = zero(config);
+  int e = finish(zero(config));
   if (!e) *config = 1; // four-byte banks
   return e;
 }
@@ -176,16 +176,16 @@ static int elapsed(float *ms, void *start, void *end) {
   u64 ns = 0;
   int e = ms ? fp_request(FP_EventElapsed, (const u64[]){(u64)start, (u64)end}, 2, &ns, 1) : fpInvalidValue;
   if (!e) *ms = (float)((double)(int64_t)ns / 1e6);
-  return finish(e);
+  return e;
 }
 
-EXPORT int cudaEventElapsedTime(float *ms, void *start, void *end) { return elapsed(ms, start, end); }
-EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return elapsed(ms, start, end); }
+EXPORT int cudaEventElapsedTime(float *ms, void *start, void *end) { return finish(elapsed(ms, start, end)); }
+EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return finish(elapsed(ms, start, end)); }
 
 // Stream capture is not supported, and so no stream is capturing.
 EXPORT int cudaStreamIsCapturing(void *s, int *status) {
   (void)s;
-  return zero(status);
+  return finish(zero(status));
 }
 EXPORT int cudaStreamIsCapturing_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
 EXPORT int cudaStreamGetCaptureInfo(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
@@ -198,7 +198,7 @@ EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) { return finish(mode ?
 
 EXPORT int cudaStreamGetDevice(void *s, int *device) {
   (void)s;
-  return zero(device);
+  return finish(zero(device));
 }
 EXPORT int cudaStreamGetDevice_ptsz(void *s, int *device) { return cudaStreamGetDevice(s, device); }
 
@@ -228,26 +228,26 @@ EXPORT int cudaSetDoubleForHost(double *d) { return finish(d ? 0 : fpInvalidValu
 // Functions of the driver API come from its own library, which finds this process's connection to the checker.
 static int driver_function(const char *name, void **f, unsigned version, u64 flags, int *status) {
   int (*find)(const char *, void **, int, u64, int *) = NULL;
-  if (!name || !f) return finish(fpInvalidValue);
+  if (!name || !f) return fpInvalidValue;
   int e = present();
-  if (e) return finish(e);
+  if (e) return e;
   void *library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library) *(void **)&find = dlsym(library, "cuGetProcAddress_v2");
   *f = NULL;
   if (find) find(name, f, (int)version, flags, NULL);
   if (status) *status = *f ? 0 : 1; // found, or not found
-  return finish(*f || status ? 0 : fpNotFound);
+  return *f || status ? 0 : fpNotFound;
 }
 
 EXPORT int cudaGetDriverEntryPoint(const char *name, void **f, u64 flags, int *status) {
-  return driver_function(name, f, runtime_version, flags, status);
+  return finish(driver_function(name, f, runtime_version, flags, status));
 }
 EXPORT int cudaGetDriverEntryPoint_ptsz(const char *name, void **f, u64 flags, int *status) {
-  return driver_function(name, f, runtime_version, flags | 2, status);
+  return finish(driver_function(name, f, runtime_version, flags | 2, status));
 }
 EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned version, u64 flags, int *status) {
-  return driver_function(name, f, version, flags, status);
+  return finish(driver_function(name, f, version, flags, status));
 }
 EXPORT int cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **f, unsigned version, u64 flags, int *status) {
-  return driver_function(name, f, version, flags | 2, status);
+  return finish(driver_function(name, f, version, flags | 2, status));
 }

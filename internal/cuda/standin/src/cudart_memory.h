@@ -119,20 +119,20 @@ EXPORT int cudaMemcpyPeerAsync(void *d, int to, const void *s, int from, size_t 
 }
 
 static int copy_2d(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind, int async, u64 stream) {
-  if (width > dpitch || width > spitch) return finish(12); // cudaErrorInvalidPitchValue
-  return finish(fp_copy((struct fp_box){(u64)d, dpitch, 0}, (struct fp_box){(u64)s, spitch, 0}, width, height, 1, kind, async, stream));
+  if (width > dpitch || width > spitch) return 12; // cudaErrorInvalidPitchValue
+  return fp_copy((struct fp_box){(u64)d, dpitch, 0}, (struct fp_box){(u64)s, spitch, 0}, width, height, 1, kind, async, stream);
 }
 
 #define COPY_2D(name, per_thread)                                                                                          \
   EXPORT int name(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind) {           \
-    return copy_2d(d, dpitch, s, spitch, width, height, kind, 0, stream_of(NULL, per_thread));                             \
+    return finish(copy_2d(d, dpitch, s, spitch, width, height, kind, 0, stream_of(NULL, per_thread)));                     \
   }
 COPY_2D(cudaMemcpy2D, 0)
 COPY_2D(cudaMemcpy2D_ptds, 1)
 
 #define COPY_2D_ASYNC(name, per_thread)                                                                                    \
   EXPORT int name(void *d, size_t dpitch, const void *s, size_t spitch, size_t width, size_t height, int kind, void *st) { \
-    return copy_2d(d, dpitch, s, spitch, width, height, kind, 1, stream_of(st, per_thread));                               \
+    return finish(copy_2d(d, dpitch, s, spitch, width, height, kind, 1, stream_of(st, per_thread)));                       \
   }
 COPY_2D_ASYNC(cudaMemcpy2DAsync, 0)
 COPY_2D_ASYNC(cudaMemcpy2DAsync_ptsz, 1)
@@ -149,46 +149,46 @@ struct copy_3d {
 };
 
 static struct fp_box box_3d(const struct pitched *p, const size_t at[3]) {
-  u64 slice = p->pitch * p->height;
+  u64 slice = fp_times(p->pitch, p->height);
   return (struct fp_box){(u64)p->at + at[0] + at[1] * p->pitch + at[2] * slice, p->pitch, slice};
 }
 
 static int copy_3d(const struct copy_3d *c, int async, u64 stream) {
-  if (!c) return finish(fpInvalidValue);
-  if (c->from_array || c->to_array) return finish(fp_unsupported("cudaMemcpy3D with an array"));
-  return finish(fp_copy(box_3d(&c->to, c->to_at), box_3d(&c->from, c->from_at), c->extent.width, c->extent.height, c->extent.depth,
-                        c->kind, async, stream));
+  if (!c) return fpInvalidValue;
+  if (c->from_array || c->to_array) return fp_unsupported("cudaMemcpy3D with an array");
+  return fp_copy(box_3d(&c->to, c->to_at), box_3d(&c->from, c->from_at), c->extent.width, c->extent.height, c->extent.depth, c->kind,
+                 async, stream);
 }
 
-EXPORT int cudaMemcpy3D(const struct copy_3d *c) { return copy_3d(c, 0, FP_STREAM_LEGACY); }
-EXPORT int cudaMemcpy3D_ptds(const struct copy_3d *c) { return copy_3d(c, 0, FP_STREAM_PER_THREAD); }
-EXPORT int cudaMemcpy3DAsync(const struct copy_3d *c, void *s) { return copy_3d(c, 1, stream_of(s, 0)); }
-EXPORT int cudaMemcpy3DAsync_ptsz(const struct copy_3d *c, void *s) { return copy_3d(c, 1, stream_of(s, 1)); }
+EXPORT int cudaMemcpy3D(const struct copy_3d *c) { return finish(copy_3d(c, 0, FP_STREAM_LEGACY)); }
+EXPORT int cudaMemcpy3D_ptds(const struct copy_3d *c) { return finish(copy_3d(c, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cudaMemcpy3DAsync(const struct copy_3d *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 0))); }
+EXPORT int cudaMemcpy3DAsync_ptsz(const struct copy_3d *c, void *s) { return finish(copy_3d(c, 1, stream_of(s, 1))); }
 
 // Fills.
 
 static int fill(void *d, size_t pitch, size_t slice, int value, size_t width, size_t height, size_t rows, int async, u64 stream) {
-  return finish(fp_fill((struct fp_box){(u64)d, pitch, slice}, (u32)value & 0xff, 1, width, height, rows, async, stream));
+  return fp_fill((struct fp_box){(u64)d, pitch, slice}, (u32)value & 0xff, 1, width, height, rows, async, stream);
 }
 
-EXPORT int cudaMemset(void *d, int v, size_t n) { return fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_LEGACY); }
-EXPORT int cudaMemset_ptds(void *d, int v, size_t n) { return fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_PER_THREAD); }
-EXPORT int cudaMemsetAsync(void *d, int v, size_t n, void *s) { return fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 0)); }
-EXPORT int cudaMemsetAsync_ptsz(void *d, int v, size_t n, void *s) { return fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 1)); }
+EXPORT int cudaMemset(void *d, int v, size_t n) { return finish(fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_LEGACY)); }
+EXPORT int cudaMemset_ptds(void *d, int v, size_t n) { return finish(fill(d, n, n, v, n, 1, 1, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cudaMemsetAsync(void *d, int v, size_t n, void *s) { return finish(fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 0))); }
+EXPORT int cudaMemsetAsync_ptsz(void *d, int v, size_t n, void *s) { return finish(fill(d, n, n, v, n, 1, 1, 1, stream_of(s, 1))); }
 
-EXPORT int cudaMemset2D(void *d, size_t pitch, int v, size_t w, size_t h) { return fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_LEGACY); }
-EXPORT int cudaMemset2D_ptds(void *d, size_t pitch, int v, size_t w, size_t h) { return fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_PER_THREAD); }
-EXPORT int cudaMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 0)); }
-EXPORT int cudaMemset2DAsync_ptsz(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 1)); }
+EXPORT int cudaMemset2D(void *d, size_t pitch, int v, size_t w, size_t h) { return finish(fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_LEGACY)); }
+EXPORT int cudaMemset2D_ptds(void *d, size_t pitch, int v, size_t w, size_t h) { return finish(fill(d, pitch, 0, v, w, h, 1, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cudaMemset2DAsync(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return finish(fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 0))); }
+EXPORT int cudaMemset2DAsync_ptsz(void *d, size_t pitch, int v, size_t w, size_t h, void *s) { return finish(fill(d, pitch, 0, v, w, h, 1, 1, stream_of(s, 1))); }
 
 static int fill_3d(struct pitched p, int v, struct extent x, int async, u64 stream) {
-  return fill(p.at, p.pitch, p.pitch * p.height, v, x.width, x.height, x.depth, async, stream);
+  return fill(p.at, p.pitch, fp_times(p.pitch, p.height), v, x.width, x.height, x.depth, async, stream);
 }
 
-EXPORT int cudaMemset3D(struct pitched p, int v, struct extent x) { return fill_3d(p, v, x, 0, FP_STREAM_LEGACY); }
-EXPORT int cudaMemset3D_ptds(struct pitched p, int v, struct extent x) { return fill_3d(p, v, x, 0, FP_STREAM_PER_THREAD); }
-EXPORT int cudaMemset3DAsync(struct pitched p, int v, struct extent x, void *s) { return fill_3d(p, v, x, 1, stream_of(s, 0)); }
-EXPORT int cudaMemset3DAsync_ptsz(struct pitched p, int v, struct extent x, void *s) { return fill_3d(p, v, x, 1, stream_of(s, 1)); }
+EXPORT int cudaMemset3D(struct pitched p, int v, struct extent x) { return finish(fill_3d(p, v, x, 0, FP_STREAM_LEGACY)); }
+EXPORT int cudaMemset3D_ptds(struct pitched p, int v, struct extent x) { return finish(fill_3d(p, v, x, 0, FP_STREAM_PER_THREAD)); }
+EXPORT int cudaMemset3DAsync(struct pitched p, int v, struct extent x, void *s) { return finish(fill_3d(p, v, x, 1, stream_of(s, 0))); }
+EXPORT int cudaMemset3DAsync_ptsz(struct pitched p, int v, struct extent x, void *s) { return finish(fill_3d(p, v, x, 1, stream_of(s, 1))); }
 
 // Symbols.
 
@@ -229,38 +229,43 @@ EXPORT int cudaGetSymbolSize(size_t *n, const void *symbol) {
   return finish(e);
 }
 
-static int copy_symbol(const void *symbol, u64 other, size_t n, size_t offset, int to, int kind, int async, u64 stream) {
+static int copy_symbol(const char *name, const void *symbol, u64 other, size_t n, size_t offset, int to, int kind, int async, u64 stream) {
   u64 address, size;
   int e = symbol_of(symbol, &address, &size);
-  if (e) return finish(e);
-  if (offset > size || n > size - offset) return finish(fpInvalidValue);
+  if (e) return finish_call(e, name, NULL);
+  if (offset > size || n > size - offset) {
+    char text[160];
+    snprintf(text, sizeof text, "%zu bytes at byte %zu of a variable of %llu bytes", n, offset, (unsigned long long)size);
+    return finish_call(fpInvalidValue, name, text);
+  }
   address += offset;
-  return finish(to ? fp_copy_linear(address, other, n, kind, async, stream) : fp_copy_linear(other, address, n, kind, async, stream));
+  e = to ? fp_copy_linear(address, other, n, kind, async, stream) : fp_copy_linear(other, address, n, kind, async, stream);
+  return finish_call(e, name, NULL);
 }
 
 EXPORT int cudaMemcpyToSymbol(const void *v, const void *s, size_t n, size_t offset, int kind) {
-  return copy_symbol(v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_LEGACY);
+  return copy_symbol(__func__, v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_LEGACY);
 }
 EXPORT int cudaMemcpyToSymbol_ptds(const void *v, const void *s, size_t n, size_t offset, int kind) {
-  return copy_symbol(v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_PER_THREAD);
+  return copy_symbol(__func__, v, (u64)s, n, offset, 1, kind, 0, FP_STREAM_PER_THREAD);
 }
 EXPORT int cudaMemcpyToSymbolAsync(const void *v, const void *s, size_t n, size_t offset, int kind, void *stream) {
-  return copy_symbol(v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 0));
+  return copy_symbol(__func__, v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 0));
 }
 EXPORT int cudaMemcpyToSymbolAsync_ptsz(const void *v, const void *s, size_t n, size_t offset, int kind, void *stream) {
-  return copy_symbol(v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 1));
+  return copy_symbol(__func__, v, (u64)s, n, offset, 1, kind, 1, stream_of(stream, 1));
 }
 EXPORT int cudaMemcpyFromSymbol(void *d, const void *v, size_t n, size_t offset, int kind) {
-  return copy_symbol(v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_LEGACY);
+  return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_LEGACY);
 }
 EXPORT int cudaMemcpyFromSymbol_ptds(void *d, const void *v, size_t n, size_t offset, int kind) {
-  return copy_symbol(v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_PER_THREAD);
+  return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 0, FP_STREAM_PER_THREAD);
 }
 EXPORT int cudaMemcpyFromSymbolAsync(void *d, const void *v, size_t n, size_t offset, int kind, void *stream) {
-  return copy_symbol(v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 0));
+  return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 0));
 }
 EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void *d, const void *v, size_t n, size_t offset, int kind, void *stream) {
-  return copy_symbol(v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 1));
+  return copy_symbol(__func__, v, (u64)d, n, offset, 0, kind, 1, stream_of(stream, 1));
 }
 
 // Hints about managed memory. The location is an int up to CUDA 12 and a small structure from 13 on; neither is read.
@@ -268,18 +273,18 @@ EXPORT int cudaMemcpyFromSymbolAsync_ptsz(void *d, const void *v, size_t n, size
 static int hint(const void *p) {
   struct place x;
   int e = place_of(p, &x);
-  return finish(!e && x.type == 0 ? fpInvalidValue : e);
+  return !e && x.type == 0 ? fpInvalidValue : e;
 }
 
 EXPORT int cudaMemAdvise(const void *p, size_t n, int advice, u64 location) {
   (void)n, (void)advice, (void)location;
-  return hint(p);
+  return finish(hint(p));
 }
 EXPORT int cudaMemAdvise_v2(const void *p, size_t n, int advice, u64 location) { return cudaMemAdvise(p, n, advice, location); }
-EXPORT int cudaMemPrefetchAsync(const void *p) { return hint(p); }
-EXPORT int cudaMemPrefetchAsync_ptsz(const void *p) { return hint(p); }
-EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return hint(p); }
-EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return hint(p); }
+EXPORT int cudaMemPrefetchAsync(const void *p) { return finish(hint(p)); }
+EXPORT int cudaMemPrefetchAsync_ptsz(const void *p) { return finish(hint(p)); }
+EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return finish(hint(p)); }
+EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return finish(hint(p)); }
 
 // Memory pools: there is one, and what is allocated from it is allocated as ever.
 

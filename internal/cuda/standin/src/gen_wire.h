@@ -1,10 +1,16 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 1
+#define FP_VERSION 2
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
+#define FP_SOCKET_PREFIX "fencepost-"
+#define FP_FLUSH_SIGNAL 53
+#define FP_FORKED 0
+#define FP_NOT_MAPPED 1
 #define FP_ATTRIBUTES 161
+#define FP_FRAMES 8
 #define FP_LAUNCH_COOPERATIVE 1
+#define FP_LAUNCH_CONFIGURED 2
 #define FP_KIND_DEVICE 0
 #define FP_KIND_MANAGED 1
 #define FP_KIND_PINNED 2
@@ -13,7 +19,7 @@
 #define FP_STREAM_PER_THREAD 2
 
 enum {
-  FP_Hello = 0, // protocol version -> base, arena bytes, device bytes, registered-memory bytes, alias address (0: map it)
+  FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)
   FP_Mapped = 1, // address of the alias mapping ->
   FP_LoadModule = 2, // 1: blob is PTX text, 0: fat binaries end to end -> module
   FP_UnloadModule = 3, // module ->
@@ -26,7 +32,7 @@ enum {
   FP_FreeAsync = 10, // address, stream ->
   FP_HostRegister = 11, // page-aligned address, bytes -> file offset
   FP_HostUnregister = 12, // address -> page-aligned address, bytes
-  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8, stream ->
+  FP_Copy = 13, // dst, pitch, slice pitch, src, pitch, slice pitch, width bytes, height, depth, direction | async<<8 | no memory at dst<<9 | at src<<10, stream ->
   FP_Fill = 14, // dst, pitch, slice pitch, width bytes, height, depth, async, stream ->
   FP_Pointer = 15, // address -> memory type (0 unregistered, 1 host, 2 device, 3 managed), base, bytes, flags
   FP_StreamCreate = 16, // flags, priority -> stream
@@ -51,4 +57,13 @@ enum {
   FP_Output = 35, // -> kernel output in the blob
   FP_Unsupported = 36, // name of a call that is not supported ->
   FP_Attributes = 37, // -> value of each device attribute, by number
+  FP_Failed = 38, // error; name of the call that returns it, NUL, what is out of bounds or nothing -> failures nobody asked for
+  FP_Looked = 39, // error, or 0: those of the thread; the program asked for it -> failures nobody asked for
+  FP_NotChecked = 40, // reason; kernel or cause: a request without Hello ->
+  FP_SetLimit = 41, // limit, value ->
 };
+
+// fp_placed says which requests tell where in the program their call stands.
+static int fp_placed(u32 op) {
+  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed;
+}

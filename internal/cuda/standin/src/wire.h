@@ -10,6 +10,7 @@
 #endif
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,13 +23,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "gen_wire.h"
-
-#define EXPORT __attribute__((visibility("default")))
+// The functions of the API stand in a section of their own, so that the call stack above them is known to be the program's.
+#define EXPORT __attribute__((visibility("default"), section("fencepost_api")))
+extern const char fp_api_begin[] __asm__("__start_fencepost_api") __attribute__((visibility("hidden")));
+extern const char fp_api_end[] __asm__("__stop_fencepost_api") __attribute__((visibility("hidden")));
 #define THREAD static __thread
 
 typedef uint64_t u64;
 typedef uint32_t u32;
+
+#include "gen_wire.h"
 
 // The error codes this side gives by itself.
 enum {
@@ -56,41 +60,7 @@ enum {
 
 __attribute__((used)) static const char fp_marker[] = FP_MARKER;
 
-enum { fpUnopened, fpOpen, fpAbsent, fpLost };
-
-static struct {
-  pthread_mutex_t lock;
-  int fd;
-  int state;
-  pid_t pid;       // the process that opened the connection; a forked child must not use it
-  u64 base, arena; // addresses of the arena
-  u64 device;      // bytes of its first half, device memory, which faults when the host touches it
-  char *alias;     // device memory as this side reads and writes it
-  int memory;      // descriptor of the shared file, -1 when another library of this process mapped it
-  u32 waiting;     // bytes of kernel output to fetch
-} fp = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .memory = -1};
-
-static int fp_send(const void *data, size_t n) {
-  const char *p = data;
-  while (n > 0) {
-    ssize_t k = send(fp.fd, p, n, MSG_NOSIGNAL);
-    if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return -1;
-    p += k, n -= (size_t)k;
-  }
-  return 0;
-}
-
-static int fp_receive(void *data, size_t n) {
-  char *p = data;
-  while (n > 0) {
-    ssize_t k = recv(fp.fd, p, n, 0);
-    if (k < 0 && errno == EINTR) continue;
-    if (k <= 0) return -1;
-    p += k, n -= (size_t)k;
-  }
-  return 0;
-}
+#include "connection.h"
 
 // A request and its reply. The caller sets the first half.
 struct fp_call {
@@ -103,32 +73,40 @@ struct fp_call {
   size_t *reply_size;
 };
 
-static int fp_fail_connection(void) {
-  fp.state = fpLost;
-  close(fp.fd);
-  fp.fd = -1;
-  return fpUnknown;
+// fp_frames gives the return addresses of the call stack from the caller of the API on.
+static int fp_frames(u64 frames[FP_FRAMES]) {
+  enum { own = 8 }; // at most, below the function of the API
+  void *raw[FP_FRAMES + own];
+  int n = backtrace(raw, FP_FRAMES + own), i = 0, k = 0;
+#define FP_OF_API(p) ((const char *)(p) > fp_api_begin && (const char *)(p) <= fp_api_end)
+  while (i < n && !FP_OF_API(raw[i])) i++;
+  while (i < n && FP_OF_API(raw[i])) i++;
+  for (; i < n && k < FP_FRAMES; i++) frames[k++] = (u64)raw[i];
+  return k;
 }
 
 static int fp_send_request(const struct fp_call *c, const u64 *args, int nargs) {
+  u64 all[16 + FP_FRAMES];
+  if (nargs > 0) memcpy(all, args, (size_t)nargs * sizeof(u64));
+  if (fp_placed(c->op)) nargs += fp_frames(all + nargs);
   u32 head[4] = {c->op, (u32)nargs, (u32)syscall(SYS_gettid), (u32)c->blob_size};
-  char buffer[sizeof head + 16 * sizeof(u64)];
+  char buffer[sizeof head + sizeof all];
   memcpy(buffer, head, sizeof head);
-  if (nargs > 0) memcpy(buffer + sizeof head, args, (size_t)nargs * sizeof(u64));
-  if (fp_send(buffer, sizeof head + (size_t)nargs * sizeof(u64))) return -1;
-  return c->blob_size ? fp_send(c->blob, c->blob_size) : 0;
+  memcpy(buffer + sizeof head, all, (size_t)nargs * sizeof(u64));
+  if (fp_send(fp.fd, buffer, sizeof head + (size_t)nargs * sizeof(u64))) return -1;
+  return c->blob_size ? fp_send(fp.fd, c->blob, c->blob_size) : 0;
 }
 
 static int fp_receive_reply(const struct fp_call *c, const u32 head[4]) {
   for (u32 i = 0; i < head[1]; i++) {
     u64 v;
-    if (fp_receive(&v, sizeof v)) return -1;
+    if (fp_receive(fp.fd, &v, sizeof v)) return -1;
     if ((int)i < c->results_max) c->results[i] = v;
   }
   if (c->reply_size) *c->reply_size = head[3];
   char *blob = head[3] || c->reply ? malloc(head[3] + 1u) : NULL;
   if ((head[3] || c->reply) && !blob) return -1;
-  if (head[3] && fp_receive(blob, head[3])) {
+  if (head[3] && fp_receive(fp.fd, blob, head[3])) {
     free(blob);
     return -1;
   }
@@ -139,12 +117,21 @@ static int fp_receive_reply(const struct fp_call *c, const u32 head[4]) {
   return 0;
 }
 
-// fp_exchange does one request with the lock held.
+static int fp_resume(void);
+
+// fp_exchange does one request with the lock held. A request that could not be sent whole was not read by the checker, and is
+// sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
   if (c->blob_size > 0xffffffffu) return fpInvalidValue;
-  if (fp_send_request(c, args, nargs) || fp_receive(head, sizeof head) || fp_receive_reply(c, head))
-    return fp_fail_connection();
+  if (!fp_own(fp.fd, &fp.socket) || fp_send_request(c, args, nargs)) {
+    fp_lose();
+    if (fp_resume() || fp_send_request(c, args, nargs)) return fp_undelivered();
+  }
+  if (fp_receive(fp.fd, head, sizeof head) || fp_receive_reply(c, head)) {
+    fp_lose();
+    return fp_undelivered();
+  }
   fp.waiting = head[2];
   return (int)head[0];
 }
@@ -164,7 +151,7 @@ static int fp_receive_first(u32 head[4], int *descriptor) {
   struct cmsghdr *h = CMSG_FIRSTHDR(&m);
   if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS) memcpy(descriptor, CMSG_DATA(h), sizeof(int));
   size_t got = (size_t)k;
-  return got < io.iov_len ? fp_receive((char *)head + got, io.iov_len - got) : 0;
+  return got < io.iov_len ? fp_receive(fp.fd, (char *)head + got, io.iov_len - got) : 0;
 }
 
 // fp_map maps the arena: the device half as addresses only, the host-visible half as memory, and the alias.
@@ -182,53 +169,99 @@ static int fp_map(void) {
   return 0;
 }
 
-static int fp_greet(void) {
-  u64 r[5] = {0};
-  const u64 version[1] = {FP_VERSION};
+// fp_hello says who we are, and takes the memory's layout and descriptor. again is the address of the alias when this
+// process has spoken before.
+static int fp_hello(u64 again, u64 r[5]) {
+  const u64 args[2] = {FP_VERSION, again};
   struct fp_call c = {.op = FP_Hello, .results = r, .results_max = 5};
   u32 head[4];
-  if (fp_send_request(&c, version, 1) || fp_receive_first(head, &fp.memory) || fp_receive_reply(&c, head) || head[0]) return -1;
-  fp.base = r[0], fp.arena = r[1], fp.device = r[2], fp.alias = (char *)r[4];
-  if (fp.alias) return 0; // another library of this process has mapped the memory
-  if (fp_map()) {
-    fprintf(stderr, "fencepost: the addresses of device memory are taken in this process: %s\n", strerror(errno));
+  int fresh = -1;
+  if (fp_send_request(&c, args, 2) || fp_receive_first(head, &fresh) || fp_receive_reply(&c, head)) head[0] = fpUnknown;
+  if (fresh < 0) {
+    if (head[0] == 0) fp_tell(FP_NOT_MAPPED, strerror(EMFILE)); // the descriptor is dropped when the process may have no more
     return -1;
   }
-  const u64 alias[1] = {(u64)fp.alias};
-  struct fp_call mapped = {.op = FP_Mapped};
-  return fp_exchange(&mapped, alias, 1) ? -1 : 0;
+  struct fp_id id = fp_identify(fresh);
+  if (head[0] || fp_own(fp.memory, &id)) {
+    close(fresh);
+    return head[0] ? -1 : 0;
+  }
+  fp.memory = fp_high(fresh), fp.file = id;
+  return 0;
 }
 
+// fp_greet begins with the checker. When the memory cannot be had, nothing of this process can be checked, and it says so.
+static int fp_greet(void) {
+  u64 r[5] = {0};
+  if (fp_hello(0, r)) return -1;
+  fp.base = r[0], fp.arena = r[1], fp.device = r[2], fp.alias = (char *)r[4];
+  u32 *status = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fp.memory, (off_t)r[3]);
+  int mapped = fp.alias != NULL; // another library of this process has mapped the memory
+  if (status == MAP_FAILED || (!mapped && fp_map())) {
+    const char *why = strerror(errno);
+    fprintf(stderr, "fencepost: this process has no room at the addresses of device memory: %s\n", why);
+    fp_tell(FP_NOT_MAPPED, why);
+    return -1;
+  }
+  fp.status = status;
+  if (mapped) return 0;
+  const u64 alias[1] = {(u64)fp.alias};
+  struct fp_call tell = {.op = FP_Mapped};
+  return fp_exchange(&tell, alias, 1) ? -1 : 0;
+}
+
+// fp_probe says whether the connection made when the library was loaded still stands: the program may have closed it, or
+// shut it down.
+static int fp_probe(void) {
+  struct pollfd p = {fp.fd, POLLIN | POLLRDHUP, 0};
+  return fp_own(fp.fd, &fp.socket) && poll(&p, 1, 0) == 0;
+}
+
+// fp_open makes the first connection of this process.
 static void fp_open(void) {
-  const char *path = getenv(FP_ENV);
-  struct sockaddr_un a = {.sun_family = AF_UNIX};
-  fp.state = fpAbsent;
-  if (!path || !*path || strlen(path) >= sizeof a.sun_path) return;
-  strcpy(a.sun_path, path);
-  fp.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fp.fd < 0) return;
-  if (connect(fp.fd, (struct sockaddr *)&a, sizeof a)) {
-    close(fp.fd);
-    fp.fd = -1;
+  if (fp.state == fpConnected && !fp_probe()) {
+    fp_lose();
+    fp.state = fpUnopened;
+  }
+  if (fp.state == fpUnopened) fp_attach();
+  if (fp.state == fpUnopened) {
+    fp.state = fp.name[0] ? fpBroken : fpAbsent;
+    if (fp.name[0]) fprintf(stderr, "fencepost: the checker cannot be reached from this process: its CUDA calls fail and are not checked\n");
     return;
   }
-  fp.pid = getpid();
-  fp.state = fpOpen;
-  if (fp_greet()) fp_fail_connection();
+  fp.used = 1;
+  fp.state = fpOpen; // for fp_exchange
+  if (!fp_greet()) return;
+  fp_lose();
+  fp.state = fpBroken;
+}
+
+// fp_resume takes a lost connection up again. The program may have closed the descriptor: daemons close all they find.
+static int fp_resume(void) {
+  u64 r[5] = {0};
+  if (fp.state != fpLost || fp_connect()) return -1;
+  if (!fp_hello((u64)fp.alias, r) && r[4] == (u64)fp.alias) {
+    fp.state = fpOpen;
+    return 0;
+  }
+  fp_lose();
+  return -1;
 }
 
 // fp_begin takes the lock and sees that there is a connection. When it gives an error the lock is free.
 static int fp_begin(void) {
-  if (fp.pid && fp.pid != getpid()) return fpInitialization;
-  pthread_mutex_lock(&fp.lock);
-  if (fp.state == fpUnopened) fp_open();
+  if (fp_forked()) return fpInitialization;
+  if (fp_take(&fp.lock, fpConnectionLock)) return fp_undelivered();
+  if (fp.pid != getpid()) fp_inherit();
+  if (fp.state == fpUnopened || fp.state == fpConnected) fp_open();
+  if (fp.state == fpLost) fp_resume();
   if (fp.state == fpOpen) return 0;
-  int lost = fp.state == fpLost;
-  pthread_mutex_unlock(&fp.lock);
-  return lost ? fpUnknown : fpNoDevice;
+  int absent = fp.state == fpAbsent;
+  fp_give(&fp.lock, fpConnectionLock);
+  return absent ? fpNoDevice : fp_undelivered();
 }
 
-static void fp_end(void) { pthread_mutex_unlock(&fp.lock); }
+static void fp_end(void) { fp_give(&fp.lock, fpConnectionLock); }
 
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
@@ -260,6 +293,31 @@ static int fp_unsupported(const char *name) {
   e = fp_exchange(&c, NULL, 0);
   fp_end();
   return e ? e : fpNotSupported;
+}
+
+// fp_failed tells the checker that the call of that name fails with e, and where it stands. What the request told that failed
+// just before, the checker knows; text says what is out of bounds where this side refused the call without one.
+static void fp_failed(int e, const char *name, const char *text) {
+  char blob[512];
+  int n = snprintf(blob, sizeof blob, "%s%c%s", name, 0, text ? text : "");
+  if (fp_begin()) return;
+  const u64 args[1] = {(u64)e};
+  u64 failures = fp.failures;
+  struct fp_call c = {.op = FP_Failed, .blob = blob, .blob_size = (size_t)n < sizeof blob ? (size_t)n : sizeof blob - 1, .results = &failures, .results_max = 1};
+  fp_exchange(&c, args, 1);
+  __atomic_store_n(&fp.failures, failures, __ATOMIC_RELAXED);
+  fp_end();
+}
+
+// fp_looked tells that the program asks for errors of this thread (0), or for the text of one.
+static void fp_looked(int e) {
+  if (!__atomic_load_n(&fp.failures, __ATOMIC_RELAXED) || fp_begin()) return;
+  const u64 args[1] = {(u64)e};
+  u64 failures = fp.failures;
+  struct fp_call c = {.op = FP_Looked, .results = &failures, .results_max = 1};
+  fp_exchange(&c, args, 1);
+  __atomic_store_n(&fp.failures, failures, __ATOMIC_RELAXED);
+  fp_end();
 }
 
 // fp_host gives the address at which this side may touch memory that the program names by address.

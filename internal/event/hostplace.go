@@ -1,0 +1,43 @@
+package event
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// HostPlace is the end of a HostOp's name that says where in the program its call stands, from the call stack, innermost
+// first: a line for each frame that has a source line. CutHostPlace takes it off again.
+func HostPlace(frames []Frame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		if f.File != "" && f.Line > 0 {
+			fmt.Fprintf(&b, "\n%s:%d %s", f.File, f.Line, f.Function)
+		}
+	}
+	return b.String()
+}
+
+// CutHostPlace parts the name of a HostOp from the call stack that HostPlace made of it.
+func CutHostPlace(name string) (call string, frames []Frame) {
+	call, rest, _ := strings.Cut(name, "\n")
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSuffix(line, "\n")
+		at := strings.LastIndexByte(line, ':')
+		number, function, _ := strings.Cut(line[at+1:], " ")
+		if n, err := strconv.Atoi(number); err == nil && at > 0 {
+			frames = append(frames, Frame{File: line[:at], Line: n, Function: function})
+		}
+	}
+	return call, frames
+}
+
+// HostText is the name of a HostOp for messages: "cudaFree at prog.cu:12".
+func HostText(name string) string {
+	call, frames := CutHostPlace(name)
+	if len(frames) == 0 {
+		return call
+	}
+	return fmt.Sprintf("%s at %s:%d", call, path.Base(frames[0].File), frames[0].Line)
+}

@@ -1,0 +1,49 @@
+package isa
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/ptx"
+)
+
+// The newest version of the PTX ISA that the table was written from.
+var newest = ptx.Version{Major: 9, Minor: 5}
+
+// targets are the devices that the PTX manual names ("Directives: .target"), without the letter for features of one
+// architecture or family.
+var targets = []int{10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
+	90, 100, 101, 103, 110, 120, 121}
+
+// platform are the words of .target that name no device.
+var platform = []string{"debug", "map_f64_to_f32", "texmode_unified", "texmode_independent"}
+
+// Unknown says what in the header of a module Fencepost has not heard of: a version of the ISA, a target; "" when it knows
+// all. Instructions are judged one by one all the same: those in the table mean what they meant.
+func Unknown(m *ptx.Module) string {
+	var what []string
+	if v := m.Version; v.Major > newest.Major || v.Major == newest.Major && v.Minor > newest.Minor || v.Major < 1 {
+		what = append(what, fmt.Sprintf("version %d.%d of the PTX ISA (1.0 to %d.%d are known)", v.Major, v.Minor, newest.Major, newest.Minor))
+	}
+	for _, t := range m.Targets {
+		if !knownTarget(t) {
+			what = append(what, "target "+t)
+		}
+	}
+	return strings.Join(what, " and ")
+}
+
+func knownTarget(t string) bool {
+	if slices.Contains(platform, t) {
+		return true
+	}
+	for _, n := range targets {
+		for _, family := range []string{"sm_", "compute_"} {
+			if rest, ok := strings.CutPrefix(t, fmt.Sprint(family, n)); ok && (rest == "" || n >= 90 && (rest == "a" || rest == "f")) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// misuses says of each kind of failed call how bad it is and what to do about it.
+var misuses = map[cuda.Misuse]struct {
+	severity detect.Severity
+	fix      string
+}{
+	cuda.DoubleFree:     {detect.Error, "free each allocation once; set the pointer to NULL where it is freed"},
+	cuda.InvalidFree:    {detect.Error, "free the address that the allocating call returned, with the call that belongs to it: cudaFree for cudaMalloc, cudaFreeHost for cudaHostAlloc"},
+	cuda.FreedMemory:    {detect.Error, "free the memory after the last call that uses it"},
+	cuda.CallBounds:     {detect.Error, "bound the size by that of the allocation; sizes are in bytes"},
+	cuda.InvalidPointer: {detect.Error, "pass an address of an allocation, and check what the allocation returned"},
+	cuda.WrongDirection: {detect.Error, "name the direction from the source to the destination, or use cudaMemcpyDefault"},
+	cuda.InvalidHandle:  {detect.Error, "destroy streams and events after the last call that uses them"},
+	cuda.LaunchRefused:  {detect.Warning, "launch a shape that the device can run, and check the error of every launch"},
+	cuda.ErrorIgnored:   {detect.Warning, "check what the call returns, or cudaGetLastError() behind it"},
+}
+
+// failures makes findings of the calls of the program that returned an error.
+func (r *once) failures() {
+	failed := r.program != nil && r.program.Exit != 0 // an exit code shows that the program saw an error
+	for _, f := range r.device.Failures() {
+		unseen := f.Unseen > 0 && !failed
+		if f.Kind == cuda.ErrorIgnored && !unseen {
+			continue
+		}
+		k := misuses[f.Kind]
+		out := report.Finding{Class: detect.API, Kind: detect.Kind(f.Kind), Severity: k.severity, Detector: engineName, Count: f.Count,
+			Message: failureText(&f), Fix: k.fix}
+		out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Code.String(), Frames: f.Frames}}
+		if f.Minor {
+			out.Severity = detect.Warning
+		}
+		if f.Launch != nil {
+			out.Kernel = f.Launch.Kernel
+		}
+		if f.Kind == cuda.LaunchRefused && unseen {
+			r.unseenRefusal(&f, &out)
+		}
+		r.findings = append(r.findings, out)
+	}
+}
+
+// unseenRefusal judges a launch that did not take place while the program goes on as if it had. A launch <<<...>>> returns no error, so that
+// the program cannot have seen it; what another call returned it may have looked at.
+func (r *once) unseenRefusal(f *cuda.Failure, out *report.Finding) {
+	out.Message += "; the program never asks for the error, and goes on without what the kernel does"
+	if f.Configured {
+		out.Severity = detect.Error
+		return
+	}
+	name := "a kernel"
+	if f.Launch != nil {
+		name = "kernel " + report.ShortName(report.BareName(f.Launch.Kernel))
+	}
+	r.skip(name, "not run: its launch is refused with "+f.Code.String()+", and the program never asks for the error")
+}
+
+// failureText says what is wrong with a call.
+func failureText(f *cuda.Failure) string {
+	switch {
+	case f.Launch != nil && f.Kind == cuda.LaunchRefused:
+		return refusal(f.Launch, f.Code, f.Msg)
+	case f.Kind == cuda.ErrorIgnored:
+		text := "the call returns " + f.Code.String()
+		if f.Msg != "" {
+			text += " (" + strings.TrimSuffix(f.Msg, ".") + ")"
+		}
+		return text + ", and nothing that the program calls later asks for the error (cudaGetLastError, cudaPeekAtLastError, " +
+			"cudaGetErrorString, cudaGetErrorName); what it returned cannot be seen from outside"
+	case f.Msg == "":
+		return "the call returns " + f.Code.String()
+	}
+	return f.Msg
+}
+
+func refusal(l *cuda.LaunchReport, code cuda.Code, msg string) string {
+	text := fmt.Sprintf("the launch with grid %s and block %s is refused with %s", l.Grid, l.Block, code)
+	if msg != "" {
+		text += ": " + strings.TrimSuffix(msg, ".")
+	}
+	return text
+}

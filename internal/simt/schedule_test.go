@@ -1,0 +1,71 @@
+package simt
+
+import "testing"
+
+// TestWiden: the window grows when no block has ended while the warps that can step ran so much each.
+func TestWiden(t *testing.T) {
+	polls, reads, writes := &warp{ready: 1, polls: 3}, &warp{ready: 1}, &warp{ready: 1, polls: 1, writes: 1}
+	waits := &warp{live: 1} // cannot step
+	for _, c := range []struct {
+		name  string
+		warps []*warp
+		need  uint64 // of sinceEnd
+	}{
+		{"polling", []*warp{polls}, growPolling},
+		{"two polling", []*warp{polls, polls}, 2 * growPolling},
+		{"polling beside a waiting one", []*warp{waits, polls, waits, polls, polls}, 3 * growPolling},
+		{"reading", []*warp{reads}, growReading},
+		{"polling and reading", []*warp{polls, reads, polls}, 3 * growReading},
+		{"polling and writing", []*warp{polls, writes}, 2 * growPolling},
+		{"reading and writing", []*warp{reads, writes}, 2 * growAnyhow},
+		{"writing and reading", []*warp{writes, reads, waits}, 2 * growAnyhow},
+	} {
+		for _, since := range []uint64{0, growPolling - 1, growPolling, c.need - 1, c.need, c.need + 1, 1 << 40} {
+			for _, left := range []uint64{0, 1} {
+				var copies []*warp
+				for _, w := range c.warps {
+					k := *w
+					copies = append(copies, &k)
+				}
+				r := &run{sched: schedule{blocks: 10, started: 10 - left, window: 5, resident: make([]*cta, 7), warps: copies, sinceEnd: since}}
+				r.widen()
+				grown := r.sched.window == growBy*7 && r.sched.sinceEnd == 0
+				if want := left > 0 && since >= c.need; grown != want || !grown && (r.sched.window != 5 || r.sched.sinceEnd != since) {
+					t.Errorf("%s, %d since a block ended, %d left: window %d, %d since", c.name, since, left, r.sched.window, r.sched.sinceEnd)
+				}
+				for i, w := range copies {
+					if forgot := w.polls == 0 && w.writes == 0; grown != forgot && c.warps[i].polls+c.warps[i].writes > 0 {
+						t.Errorf("%s: warp %d has %d polls and %d writes after that", c.name, i, w.polls, w.writes)
+					}
+				}
+			}
+		}
+	}
+	r := &run{sched: schedule{blocks: 10, window: 9, resident: make([]*cta, 7), sinceEnd: 1 << 40}}
+	if r.widen(); r.sched.window != growBy*9 {
+		t.Errorf("a window of 9 grows to %d", r.sched.window)
+	}
+}
+
+// TestNextBlock: blocks start in their order, or with a seed shuffled by 256, each of them once.
+func TestNextBlock(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 2} {
+		const blocks = 600
+		r := &run{l: &Launch{Seed: seed}, rng: newRNG(seed), sched: schedule{blocks: blocks}}
+		var order []uint32
+		seen := map[uint32]bool{}
+		inOrder := true
+		for i := range uint32(blocks) {
+			b := r.nextBlock()
+			order = append(order, b)
+			seen[b] = true
+			inOrder = inOrder && b == i
+			if b/256 != i/256 {
+				t.Errorf("seed %d: block %d starts as number %d", seed, b, i)
+			}
+		}
+		if len(seen) != blocks || r.sched.started != blocks || inOrder != (seed == 0) {
+			t.Errorf("seed %d: %d blocks of %d started: %v", seed, len(seen), blocks, order)
+		}
+	}
+}
