@@ -64,36 +64,37 @@ func (s *Shortlist[K, V]) trim() {
 		severity Severity
 		kind     Kind
 	}
+	type ranked struct {
+		key K
+		group
+	}
+	all := make([]ranked, 0, len(s.kept))
+	for k, v := range s.kept {
+		r := ranked{key: k}
+		r.severity, r.kind = s.rank(v)
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.severity, x.severity), s.compare(x.key, y.key))
+	})
 	seen := map[group]bool{}
-	n := 0
-	for _, k := range s.order() {
-		g := group{}
-		g.severity, g.kind = s.rank(s.kept[k])
-		first := !seen[g]
-		seen[g] = true
-		if n++; n <= s.max {
-			s.last, s.errors = k, g.severity == Error
+	for i, r := range all {
+		first := !seen[r.group]
+		seen[r.group] = true
+		if i < s.max {
+			s.last, s.errors = r.key, r.severity == Error
 			continue
 		}
 		if first {
 			continue
 		}
-		delete(s.kept, k)
+		delete(s.kept, r.key)
 		if len(s.beyond) < s.room {
-			s.beyond[k] = g.severity
+			s.beyond[r.key] = r.severity
 		} else {
 			s.full = true
 		}
 	}
-}
-
-// order gives the keys of what is kept, the gravest first.
-func (s *Shortlist[K, V]) order() []K {
-	return slices.SortedFunc(maps.Keys(s.kept), func(x, y K) int {
-		a, _ := s.rank(s.kept[x])
-		b, _ := s.rank(s.kept[y])
-		return cmp.Or(cmp.Compare(b, a), s.compare(x, y))
-	})
 }
 
 // Keys gives the keys of what is kept in the end, in their own order.

@@ -113,7 +113,7 @@ func TestTimeoutWhileJudging(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := spent(t) - start; took > 2*(timeout+time.Second) {
+			if took := spent(t) - start; took > 2*slower*(timeout+time.Second) {
 				t.Errorf("%s, %d jobs: took %s with a timeout of %s", d.Name, jobs, took, timeout)
 			}
 			if d.Needs&event.NeedGlobal != 0 && len(r.Findings) == 0 && len(r.Skipped) == 0 {
@@ -142,7 +142,7 @@ func TestTimeoutIsOfAllRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := spent(t) - start; took > 2*(timeout+time.Second) {
+	if took := spent(t) - start; took > 2*slower*(timeout+time.Second) {
 		t.Errorf("compare took %s with a timeout of %s", took, timeout)
 	}
 	if len(r.Skipped) == 0 {
@@ -159,7 +159,7 @@ func TestTimeoutIsOfAllRuns(t *testing.T) {
 			t.Errorf("%s is checked in no time", c.Program.Path())
 		}
 	}
-	if took := spent(t) - start; took > time.Second {
+	if took := spent(t) - start; took > slower*time.Second {
 		t.Errorf("the corpus took %s with a timeout of %s", took, o.Timeout)
 	}
 }
@@ -184,7 +184,7 @@ func TestLargeLaunchFiles(t *testing.T) {
 		if name == "launches" && len(f.Launches) != maxLaunches {
 			t.Errorf("%d launches", len(f.Launches))
 		}
-		if took := spent(t) - start; took > 5*time.Second { // seconds under the race detector alone
+		if took := spent(t) - start; took > slower*time.Second {
 			t.Errorf("%s: %d bytes take %s", name, len(text), took)
 		} else {
 			t.Logf("%s: %d bytes take %s", name, len(text), took)

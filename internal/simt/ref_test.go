@@ -568,7 +568,7 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	o := g.run(launch{grid: 50, block: 256, ctx: ctx, set: func(l *Launch) { l.MaxSteps = 0 }})
-	if d := time.Since(start); d > 300*time.Millisecond {
+	if d := time.Since(start); d > 3*time.Second {
 		t.Errorf("cancelling took %v", d)
 	}
 	if !errors.Is(o.err, context.DeadlineExceeded) {
