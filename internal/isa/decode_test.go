@@ -170,6 +170,8 @@ bar.red.popc.u32 %r1, 0, !%p1;
 st.volatile.u8 [%rd1], %r1;
 atom.add.release.gpu.s32 %r1, [%rd1], 1;
 membar.gl;
+ld.global.b32 { %r4 }, [ %rd1 + 0 ];
+st.global.b64 [%rd1], {%rd2};
 ret;`)
 	in := func(i int) *Inst { return &f.Insts[i] }
 	check := func(what string, got, want any) {
@@ -202,6 +204,8 @@ ret;`)
 	check("bar.red", []any{in(17).Op, in(17).Aligned, in(17).Src[1].Kind, in(17).Src[2].Not, len(in(17).Src)}, []any{OpPopc, true, Sink, true, 3})
 	check("volatile", []any{in(18).Order, in(18).Space}, []any{event.Volatile, event.Generic})
 	check("atom", []any{in(19).Order, in(19).Scope, in(19).Op, in(19).Type}, []any{event.Release, event.ScopeGPU, OpAdd, S32})
+	check("load in braces", []any{in(21).Vec, len(in(21).Dst), in(21).Dst[0].Size}, []any{1, 1, 4})
+	check("store in braces", []any{in(22).Vec, len(in(22).Src), in(22).Src[1].Size}, []any{1, 2, 8})
 	check("membar", []any{in(20).Order, in(20).Scope}, []any{event.SC, event.ScopeGPU})
 }
 
