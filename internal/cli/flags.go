@@ -30,6 +30,7 @@ type options struct {
 	nvcc     string
 	markdown string
 	out      string
+	verbose  bool
 	recorded bool // the report is of a trace and not of a run
 }
 
@@ -164,6 +165,9 @@ var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so ma
 		o.session.Apart = true
 		return number(v, 1, 1024, &o.session.Jobs)
 	}}
+
+var verboseFlag = &flag{"verbose", "", "say what is set in the program's environment",
+	func(o *options, v string) error { o.verbose = true; return nil }}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}

@@ -36,7 +36,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, nvccFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -58,6 +58,9 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 		return 0, err
 	}
 	defer cleanup()
+	if o.verbose {
+		tellEnv(e.stderr, p.Env)
+	}
 	stop := showProgress(e, &o.session)
 	r, err := session.Run(ctx, &o.session, p)
 	stop()
@@ -120,6 +123,7 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
 	}
+	p.Env = pythonEnv(p.Libraries)
 	base := filepath.Base(args[0])
 	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
 	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: args, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
@@ -190,6 +194,7 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 	if p.Libraries, err = libraries(ctx, e.stderr); err != nil {
 		return remedy(err)
 	}
+	p.Env = pythonEnv(p.Libraries)
 	return nil
 }
 

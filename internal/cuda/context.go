@@ -32,6 +32,8 @@ type Context struct {
 	pinned  map[uint64]registration
 	freedAt map[uint64]string // what freed the last allocation there
 
+	pool, poolPeak uint64 // bytes of cudaMallocAsync in use, and the most there were
+
 	mallocs int    // numbers allocations for their names
 	clock   uint64 // ns; a made-up time that event timing reads
 	printf  io.Writer

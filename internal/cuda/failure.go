@@ -116,7 +116,7 @@ func (p *process) callFailed(r *request) uint64 {
 			f.Msg = "the program has no kernel of that address"
 		}
 	}
-	f.Frames = p.stack(r.frames)
+	f.Frames = p.stack(r)
 	f = p.ctx.dev.fail(f)
 	if p.unseen == nil {
 		p.unseen = map[asked]int{}

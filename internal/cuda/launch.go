@@ -20,6 +20,7 @@ type LaunchConfig struct {
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
+	Caller      []event.Frame // where in the program the launch stands, innermost first; nil when that is not known
 }
 
 // Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params says.
@@ -116,7 +117,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 	l := &simt.Launch{
 		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
-		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative,
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller,
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {

@@ -145,6 +145,9 @@ func (c *Context) badFree(call string, addr uint64) error {
 func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 	a := c.allocs[addr]
 	delete(c.allocs, addr)
+	if a.async {
+		c.pool -= a.size
+	}
 	if _, err := c.dev.mem.Free(addr); err != nil {
 		panic(fmt.Sprintf("BUG: allocation %#x is unknown to the memory: %v", addr, err))
 	}
@@ -163,6 +166,8 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, place str
 		c.begin(s, name)
 		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
+			c.pool += size
+			c.poolPeak = max(c.poolPeak, c.pool)
 		}
 		return err
 	})

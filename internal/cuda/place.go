@@ -74,11 +74,14 @@ func (p *process) mappingOf(addr uint64) (mapping, bool) {
 	return p.maps[i], true
 }
 
-// stack gives the frames of a call stack, innermost first, of the program's own code: what the compiler makes for a launch is
-// left out, and so is what called main. The device is locked.
-func (p *process) stack(addrs []uint64) []event.Frame {
+// stack gives the frames of a request's call stack, innermost first, of the program's own code: what the compiler makes for a
+// launch is left out, and so is what called main. The device is locked.
+func (p *process) stack(r *request) []event.Frame {
+	if len(r.script) > 0 {
+		return r.script
+	}
 	var all []event.Frame
-	for _, a := range addrs {
+	for _, a := range r.frames {
 		m, ok := p.mappingOf(a - 1)
 		if !ok {
 			break
@@ -94,10 +97,15 @@ func (p *process) stack(addrs []uint64) []event.Frame {
 
 // place is the end of a host operation's name that says where in the program it stands, "" when that is not known. See
 // event.HostPlace.
-func (p *process) place(addrs []uint64) string {
+func (p *process) place(r *request) string {
+	return event.HostPlace(p.caller(r))
+}
+
+// caller gives the frames of a request's call stack that have a source line, innermost first.
+func (p *process) caller(r *request) []event.Frame {
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
-	return event.HostPlace(p.stack(addrs))
+	return slices.DeleteFunc(slices.Clone(p.stack(r)), func(f event.Frame) bool { return f.File == "" || f.Line <= 0 })
 }
 
 // withoutStubs removes the frames between <<<...>>> and the runtime: a stub, for templates another one, and the host function that

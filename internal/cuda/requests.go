@@ -26,6 +26,10 @@ func hostCall(op calls.Op) string {
 		return "a memory copy"
 	case calls.Fill:
 		return "a memory fill"
+	case calls.Operator:
+		return "an operator computed on the host"
+	case calls.Pool:
+		return "a look at a memory pool"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -77,6 +81,8 @@ var handlers = [calls.NumOps]handler{
 	calls.SetLimit:          (*process).setLimit,
 	calls.Failed:            (*process).callFails,
 	calls.Looked:            (*process).looked,
+	calls.Operator:          (*process).operator,
+	calls.Pool:              (*process).pool,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -128,8 +134,15 @@ func (p *process) loadModule(_ context.Context, r *request) ([]uint64, []byte, e
 	if r.args[0] == 0 {
 		m, err = p.ctx.LoadFatbins(r.blob)
 	} else {
-		text := strings.TrimRight(string(r.blob), "\x00")
-		m, err = p.ctx.LoadModule(Image{Name: fmt.Sprintf("module %d", len(p.modules)+1), Text: text})
+		name := fmt.Sprintf("module %d", len(p.modules)+1)
+		texts := strings.Split(strings.TrimRight(string(r.blob), "\x00"), "\x00")
+		images := make([]Image, len(texts))
+		for i, text := range texts {
+			if images[i] = (Image{Name: name, Text: text}); i > 0 {
+				images[i].Name = fmt.Sprintf("%s, part %d", name, i+1)
+			}
+		}
+		m, err = p.ctx.LoadModule(images...)
 	}
 	p.ctx.dev.mu.Lock()
 	defer p.ctx.dev.mu.Unlock()
@@ -233,7 +246,7 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		}
 	}
 	cfg := LaunchConfig{
-		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], 1<<40)), Cooperative: a[9]&calls.LaunchCooperative != 0,
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], 1<<40)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
 		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
 	}
@@ -256,7 +269,7 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 }
 
 func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) {
-	place := p.place(r.frames)
+	place := p.place(r)
 	if r.args[1] == calls.KindPinned {
 		return nil, nil, p.ctx.free("cudaFreeHost", r.args[0], place, simt.PinnedAlloc)
 	}
@@ -264,12 +277,12 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r.frames))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r))
 	return []uint64{addr}, nil, err
 }
 
 func (p *process) freeAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	return nil, nil, p.ctx.freeAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r.frames))
+	return nil, nil, p.ctx.freeAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r))
 }
 
 func (p *process) hostRegister(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -286,13 +299,13 @@ func (p *process) copy(_ context.Context, r *request) ([]uint64, []byte, error) 
 	a := r.args
 	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Src: a[3], SrcPitch: a[4], SrcSlice: a[5],
 		Width: a[6], Height: a[7], Depth: a[8], Kind: CopyKind(a[9]), Async: a[9]&0x100 != 0,
-		NoDst: a[9]&0x200 != 0, NoSrc: a[9]&0x400 != 0, Place: p.place(r.frames)}
+		NoDst: a[9]&0x200 != 0, NoSrc: a[9]&0x400 != 0, Place: p.place(r)}
 	return nil, nil, p.ctx.OrderCopy(k, StreamID(a[10]), r.thread)
 }
 
 func (p *process) fill(_ context.Context, r *request) ([]uint64, []byte, error) {
 	a := r.args
-	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Width: a[3], Height: a[4], Depth: a[5], Async: a[6] != 0, Place: p.place(r.frames)}
+	k := Copy{Dst: a[0], DstPitch: a[1], DstSlice: a[2], Width: a[3], Height: a[4], Depth: a[5], Async: a[6] != 0, Place: p.place(r)}
 	return nil, nil, p.ctx.OrderFill(k, StreamID(a[7]), r.thread)
 }
 

@@ -22,6 +22,9 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/calls"
 )
 
+// PythonEnv is the environment variable that tells the libraries the folder of our Python modules.
+const PythonEnv = calls.PythonEnv
+
 // RunOptions say what program to run and how.
 type RunOptions struct {
 	Path string

@@ -12,12 +12,15 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -242,7 +245,8 @@ type request struct {
 	op     calls.Op
 	thread uint32
 	args   []uint64
-	frames []uint64 // return addresses of the program, innermost first
+	frames []uint64      // return addresses of the program, innermost first
+	script []event.Frame // the frames of a script instead, where one makes the call
 	blob   []byte
 }
 
@@ -265,7 +269,8 @@ func readRequest(r io.Reader) (*request, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	req := &request{op: calls.Op(le.Uint32(head[0:])), thread: le.Uint32(head[8:])}
+	req := &request{op: calls.Op(le.Uint32(head[0:]) &^ calls.Script), thread: le.Uint32(head[8:])}
+	scripted := le.Uint32(head[0:])&calls.Script != 0
 	nargs, nblob := le.Uint32(head[4:]), le.Uint32(head[12:])
 	if req.op >= calls.NumOps {
 		return nil, fmt.Errorf("unknown request %d", req.op)
@@ -275,7 +280,10 @@ func readRequest(r io.Reader) (*request, error) {
 	if frames != 0 && (frames < 0 || frames > calls.Frames || !slices.Contains(calls.Placed, req.op)) {
 		return nil, fmt.Errorf("request %s with %d arguments, not %d", spec.Name, nargs, spec.Args)
 	}
-	if nblob > blobLimit || nblob > 0 && !spec.Blob {
+	if scripted && frames != 1 {
+		return nil, fmt.Errorf("request %s of a script with %d arguments, not %d", spec.Name, nargs, spec.Args+1)
+	}
+	if nblob > blobLimit || nblob > 0 && !spec.Blob && !scripted {
 		return nil, fmt.Errorf("request %s with %d bytes of data", spec.Name, nblob)
 	}
 	raw := make([]byte, 8*nargs)
@@ -295,7 +303,27 @@ func readRequest(r io.Reader) (*request, error) {
 		}
 		req.blob = b.Bytes()
 	}
+	if scripted {
+		size := req.frames[0]
+		if size > calls.MaxScript || size > uint64(nblob) || size < uint64(nblob) && !spec.Blob {
+			return nil, fmt.Errorf("request %s with %d bytes of data, %d of them a stack", spec.Name, nblob, size)
+		}
+		at := len(req.blob) - int(size)
+		req.frames, req.script, req.blob = nil, scriptFrames(string(req.blob[at:])), req.blob[:at]
+	}
 	return req, nil
+}
+
+// scriptFrames reads the frames of a script, innermost first.
+func scriptFrames(text string) []event.Frame {
+	var frames []event.Frame
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
+		if n, err := strconv.Atoi(f[0]); err == nil && n > 0 && len(f) == 3 {
+			frames = append(frames, event.Frame{File: printable(f[1]), Line: n, Function: printable(f[2])})
+		}
+	}
+	return frames
 }
 
 // writeReply sends a reply, with a file descriptor beside its first bytes when file is not nil.

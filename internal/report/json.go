@@ -81,6 +81,14 @@ type jsonAccess struct {
 	Address  string    `json:"address"`
 	Size     int       `json:"size"`
 	Variable string    `json:"variable"`
+	// Launched is where the host made the launch, innermost first.
+	Launched []jsonFrame `json:"launched_at,omitempty"`
+}
+
+type jsonFrame struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Function string `json:"function"`
 }
 
 // JSON writes the report as one JSON object, indented, with a newline at its end. The bytes depend on the report alone.
@@ -138,6 +146,9 @@ func findingJSON(f *Finding) jsonFinding {
 		}
 		if len(a.Frames) > 0 {
 			ja.PTXLine = a.Frames[0].PTXLine
+		}
+		for _, f := range a.Caller {
+			ja.Launched = append(ja.Launched, jsonFrame{f.File, f.Line, Demangle(f.Function)})
 		}
 		if a.Space != event.NoSpace {
 			ja.Space = a.Space.String()

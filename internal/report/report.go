@@ -131,6 +131,7 @@ type Access struct {
 	Size    int
 	Object  Object
 	Frames  []event.Frame // innermost first
+	Caller  []event.Frame // the host's call stack at the launch, innermost first; nil when it is not known
 	Sync    *Sync         // the nearest synchronisation that faces the other access; nil when there is none
 }
 

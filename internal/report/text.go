@@ -54,6 +54,9 @@ func (t *Text) Finding(w io.Writer, f *Finding) {
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		t.access(&b, gutter, a, i > 0 && t.samePlace(a, &f.Accesses[i-1]), i+1 < len(f.Accesses) && t.samePlace(a, &f.Accesses[i+1]))
+		if i+1 == len(f.Accesses) || f.Accesses[i+1].Launch != a.Launch {
+			t.caller(&b, gutter, a)
+		}
 	}
 	for _, n := range t.notes(f) {
 		t.note(&b, gutter, n[0], n[1])
@@ -325,14 +328,32 @@ func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 // callers writes the calls that led to the function of the shown place.
 func (t *Text) callers(b *bytes.Buffer, pad string, a *Access) {
 	at := userIndex(a.Frames)
+	if at >= 0 {
+		t.calls(b, pad, a.Frames[at+1:])
+	}
+}
+
+// calls writes calls, innermost first.
+func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	bar := t.paint(blue, "|")
-	for i := at + 1; i >= 1 && i < len(a.Frames); i++ {
-		if i > at+6 {
-			fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(len(a.Frames)-i, "more call"))
+	for i, f := range frames {
+		if i == 6 {
+			fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(len(frames)-i, "more call"))
 			break
 		}
-		fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(a.Frames[i]))
+		fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(f))
 	}
+}
+
+// caller writes where the host made the launch of an access.
+func (t *Text) caller(b *bytes.Buffer, gutter int, a *Access) {
+	if len(a.Caller) == 0 {
+		return
+	}
+	pad := strings.Repeat(" ", gutter)
+	fmt.Fprintf(b, "%s%s launched at %s\n", pad, t.paint(blue, "-->"), t.Where(a.Caller[0]))
+	t.calls(b, pad, a.Caller[1:])
+	fmt.Fprintf(b, "%s %s\n", pad, t.paint(blue, "|"))
 }
 
 // elide keeps the first and the last names of a long list.

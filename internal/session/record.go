@@ -234,6 +234,9 @@ func (t *traceNames) frames(place uint32) []event.Frame {
 	return t.Frames(place)
 }
 
+// caller implements namer: a trace does not keep where launches stood.
+func (t *traceNames) caller(uint32) []event.Frame { return nil }
+
 func (t *traceNames) object(space event.Space, addr uint64, launch uint32) report.Object {
 	var in []named
 	switch space {

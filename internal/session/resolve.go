@@ -123,7 +123,7 @@ func strayFix(a *report.Access, otherwise string) string {
 func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
 	a := report.Access{Op: report.OpWait, Space: s.Space, Kernel: f.Launch.Kernel, Launch: f.Launch.ID, Grid: f.Launch.Grid,
 		Shape: f.Launch.Block, Block: s.Block, Thread: s.Thread, Threads: s.Threads, Doing: s.Doing, Address: s.Address, Size: s.Size,
-		Frames: r.frames(s.Place)}
+		Frames: r.frames(s.Place), Caller: r.caller(f.Launch.ID)}
 	switch s.Flags & (event.FlagRead | event.FlagWrite) {
 	case event.FlagRead:
 		a.Op = detect.Read
@@ -174,6 +174,7 @@ func (r *once) nameBuffers(text string) string {
 // namer knows what the numbers of a run stand for.
 type namer interface {
 	frames(place uint32) []event.Frame
+	caller(launch uint32) []event.Frame // where the host made the launch
 	object(space event.Space, addr uint64, launch uint32) report.Object
 	nameBuffers(text string) string // replaces what the device calls the buffers of a launch file
 }
@@ -192,7 +193,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		if x.Host, x.Frames = event.CutHostPlace(a.Host); a.Host == "" {
 			x.Kernel, x.Launch, x.Grid, x.Shape = a.Launch.Kernel, a.Launch.ID, a.Launch.Grid, a.Launch.Block
 			x.Block, x.Thread = a.Launch.BlockOf(a.Warp), a.Launch.ThreadOf(a.Warp, a.Lane)
-			x.Frames = r.frames(a.Place)
+			x.Frames, x.Caller = r.frames(a.Place), r.caller(x.Launch)
 			if out.Kernel == "" {
 				out.Kernel = a.Launch.Kernel
 			}
@@ -231,6 +232,8 @@ func (r *once) frames(place uint32) []event.Frame {
 	}
 	return frames
 }
+
+func (r *once) caller(launch uint32) []event.Frame { return r.launched[launch].caller }
 
 // object names what lies at an address.
 func (r *once) object(space event.Space, addr uint64, launch uint32) report.Object {

@@ -143,6 +143,7 @@ type launched struct {
 	launch  event.Launch
 	fn      launchFunc
 	dynamic int // bytes of dynamic shared memory
+	caller  []event.Frame
 }
 
 // newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
@@ -225,7 +226,7 @@ type observer struct {
 // Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
 // having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
-	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared}
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller}
 	o.run.looks = o.run.looks || optimised(l.Func)
 	o.run.header(l.Program.Module)
 	defer func() {

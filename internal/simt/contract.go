@@ -28,6 +28,7 @@ type Launch struct {
 	DynamicShared int    // bytes
 	Params        []byte // the kernel's parameter block, laid out as Func.Sig says
 	Cooperative   bool
+	Caller        []event.Frame // the call stack of the host, innermost first, for who observes launches
 
 	Seed     uint64
 	Schedule Schedule

@@ -67,6 +67,7 @@ var Driver = []Forward{
 	{Name: "cuMemFree_v2", Params: "handle p", Op: Free, Args: "p 3", Sync: true},
 	{Name: "cuMemFreeHost", Params: "handle p", Op: Free, Args: "p 2", Sync: true},
 	{Name: "cuMemAllocAsync", Params: "out-handle p, size n, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
+	{Name: "cuMemAllocFromPoolAsync", Params: "out-handle p, size n, skip-handle pool, stream s", Op: MallocAsync, Args: "n s", PTSZ: true},
 	{Name: "cuMemFreeAsync", Params: "handle p, stream s", Op: FreeAsync, PTSZ: true},
 	{Name: "cuMemGetInfo_v2", Params: "out-size free, out-size total", Op: MemInfo, Args: "-"},
 
@@ -125,6 +126,9 @@ var AcceptedDriver = []string{
 	"cuStreamAttachMemAsync: handle s, handle p, size n, u32 flags",
 	"cuCtxResetPersistingL2Cache",
 	"cuMemPoolTrimTo: handle pool, size n",
+	"cuMemPoolDestroy: handle pool",
+	"cuMemPoolSetAccess: handle pool, handle list, size n",
+	"cuDeviceSetMemPool: u32 device, handle pool",
 	"cuMemAdvise: handle p, size n, u32 advice, u32 device",
 	"cuMemPrefetchAsync: handle p, size n, u32 device, handle s",
 	"cuMemPrefetchAsync_ptsz: handle p, size n, u32 device, handle s",

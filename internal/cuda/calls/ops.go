@@ -5,11 +5,14 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 2
+const Version = 3
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
 const Env = "FENCEPOST_SOCKET"
+
+// PythonEnv is the environment variable that names the folder of our Python modules.
+const PythonEnv = "FENCEPOST_PYTHON"
 
 // SocketPrefix begins the name of every server's socket. The number of the server's process follows, for programs that
 // were started without the environment.
@@ -78,6 +81,8 @@ const (
 	Looked
 	NotChecked
 	SetLimit
+	Operator
+	Pool
 	NumOps
 )
 
@@ -94,13 +99,21 @@ type Spec struct {
 const Frames = 8
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed}
+var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator}
+
+// A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
+// set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
+// counted in its length. The text has a line for each frame, innermost first: line number, tab, file, tab, function.
+const (
+	Script    = 1 << 31
+	MaxScript = 4096
+)
 
 // Specs describes the requests, by Op.
 var Specs = [NumOps]Spec{
 	Hello:             {"Hello", 2, false, "protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)"},
 	Mapped:            {"Mapped", 1, false, "address of the alias mapping ->"},
-	LoadModule:        {"LoadModule", 1, true, "1: blob is PTX text, 0: fat binaries end to end -> module"},
+	LoadModule:        {"LoadModule", 1, true, "1: blob is PTX texts with a NUL between them, 0: fat binaries end to end -> module"},
 	UnloadModule:      {"UnloadModule", 1, false, "module ->"},
 	GetKernel:         {"GetKernel", 1, true, "module; name -> kernel; blob of (u32 offset, u32 size) for each parameter"},
 	GetSymbol:         {"GetSymbol", 1, true, "module; name -> address, size"},
@@ -140,6 +153,8 @@ var Specs = [NumOps]Spec{
 	Looked:            {"Looked", 1, false, "error, or 0: those of the thread; the program asked for it -> failures nobody asked for"},
 	NotChecked:        {"NotChecked", 1, true, "reason; kernel or cause: a request without Hello ->"},
 	SetLimit:          {"SetLimit", 2, false, "limit, value ->"},
+	Operator:          {"Operator", 1, true, "stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->"},
+	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
 }
 
 // The arguments of Launch.

@@ -2,6 +2,8 @@
 //
 // The libraries have one bottom, the connection to the checker (src/wire.h, src/bottom.h), and two faces: the runtime API
 // (src/cudart.c, as libcudart.so.12, libcudart.so.13 and libcudart_static.a) and the driver API (src/cuda.c, libcuda.so.1).
+// Beside them, for programs that compile at run time, stand libraries that hand their calls on to NVIDIA's and choose PTX of
+// what these can give (src/nvrtc.c, src/nvjitlink.c), and a ptxas that does the same.
 package standin
 
 import (
@@ -17,12 +19,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"fencepost.dev/fencepost/python"
 )
 
 //go:generate go run ../calls/gen
 
 //go:embed src
 var sources embed.FS
+
+// Python is the folder, in that of the libraries, for Python programs.
+const Python = "python"
 
 // output is one library: the compiler's arguments with {out} and {src} to be filled in.
 type output struct {
@@ -37,22 +44,34 @@ var outputs = []output{
 	{"cudart12.o", []string{"-DFP_RUNTIME=12", "-c", "{src}/cudart.c"}},
 	{"libcudart.so.13", []string{"-shared", "-Wl,-soname,libcudart.so.13,-z,nodelete,--version-script={src}/cudart13.map", "{dir}/cudart13.o", "-lpthread", "-ldl"}},
 	{"libcudart.so.12", []string{"-shared", "-Wl,-soname,libcudart.so.12,-z,nodelete,--version-script={src}/cudart12.map", "{dir}/cudart12.o", "-lpthread", "-ldl"}},
+	{"python/libnvrtc.so.13", nvidia("nvrtc.c", "libnvrtc.so.13", "nvrtc13.map")},
+	{"python/libnvrtc.so.12", nvidia("nvrtc.c", "libnvrtc.so.12", "nvrtc12.map")},
+	{"python/libnvJitLink.so.13", nvidia("nvjitlink.c", "libnvJitLink.so.13", "nvjitlink13.map")},
+	{"python/libnvJitLink.so.12", nvidia("nvjitlink.c", "libnvJitLink.so.12", "nvjitlink12.map")},
 	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
+}
+
+// nvidia gives the arguments for a library that stands before one of NVIDIA's and hands calls on to it.
+func nvidia(source, soname, names string) []string {
+	_, major, _ := strings.Cut(soname, ".so.")
+	return []string{"-shared", "-DFP_MAJOR=\"" + major + "\"", "-Wl,-soname," + soname + ",-z,nodelete,--version-script={src}/" + names, "{src}/" + source, "-lpthread", "-ldl"}
 }
 
 // Key identifies the libraries that these sources make with a compiler: the name of their folder in the cache.
 func Key(cc string) string {
 	h := sha256.New()
-	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	for _, files := range []embed.FS{sources, python.Files} {
+		err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := files.ReadFile(path)
+			fmt.Fprintf(h, "%s %d\n%s", path, len(data), data)
 			return err
+		})
+		if err != nil {
+			panic("BUG: embedded sources: " + err.Error())
 		}
-		data, err := sources.ReadFile(path)
-		fmt.Fprintf(h, "%s %d\n%s", path, len(data), data)
-		return err
-	})
-	if err != nil {
-		panic("BUG: embedded sources: " + err.Error())
 	}
 	fmt.Fprintf(h, "%s %v %v", cc, common, outputs)
 	return hex.EncodeToString(h.Sum(nil))[:24]
@@ -61,7 +80,8 @@ func Key(cc string) string {
 // Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet,
 // or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
-// the same two for CUDA 12), libcuda.so.1 and libcuda.so. Several processes may build at once: the last one wins, and
+// the same two for CUDA 12), libcuda.so.1 and libcuda.so; in the folder Python our
+// Python modules, libnvrtc, libnvJitLink and ptxas. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
@@ -135,6 +155,8 @@ func digest(dir string) ([]byte, error) {
 		switch {
 		case err != nil:
 			return err
+		case d.IsDir() && d.Name() == "__pycache__": // Python keeps there what it has compiled
+			return fs.SkipDir
 		case d.IsDir() || name == "/"+sums:
 			return nil
 		case d.Type()&fs.ModeSymlink != 0:
@@ -156,6 +178,9 @@ func build(ctx context.Context, cc, work string) error {
 		return err
 	}
 	fill := strings.NewReplacer("{src}", src, "{dir}", work)
+	if err := os.CopyFS(filepath.Join(work, Python), python.Files); err != nil {
+		return err
+	}
 	for _, o := range outputs {
 		args := []string{"-o", filepath.Join(work, o.file)}
 		for _, a := range append(common[:len(common):len(common)], o.args...) {
@@ -176,6 +201,13 @@ func build(ctx context.Context, cc, work string) error {
 		if err := os.Symlink(target, filepath.Join(work, name)); err != nil {
 			return err
 		}
+	}
+	script, err := os.ReadFile(filepath.Join(src, "ptxas"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, Python, "ptxas"), script, 0o755); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(src); err != nil {
 		return err

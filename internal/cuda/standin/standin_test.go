@@ -59,9 +59,13 @@ func TestBuild(t *testing.T) {
 	runtime = append(runtime, "cudaMemcpy", "cudaLaunchKernel", "__cudaRegisterFatBinary", "__cudaPushCallConfiguration")
 	for _, version := range []string{"12", "13"} {
 		name := "libcudart.so." + version
-		checkExports(t, filepath.Join(dir, name), name, "cuda", runtime)
+		checkExports(t, filepath.Join(dir, name), name, runtime, "cuda")
+		nvrtc, linker := "libnvrtc.so."+version, "libnvJitLink.so."+version
+		checkExports(t, filepath.Join(dir, Python, nvrtc), nvrtc, []string{"nvrtcVersion", "nvrtcCompileProgram", "nvrtcGetCUBIN"}, "nvrtc")
+		checkExports(t, filepath.Join(dir, Python, linker), linker, []string{"nvJitLinkCreate", "__nvJitLinkCreate_13_0", "__nvJitLinkGetLinkedCubin_12_9"}, "nvJitLink")
 	}
-	checkExports(t, filepath.Join(dir, "libcuda.so.1"), "", "cu", append([]string{"cuInit", "cuLaunchKernel", "cuGetProcAddress_v2"}, calls.UnsupportedDriver...))
+	driver := append([]string{"cuInit", "cuLaunchKernel", "cuGetProcAddress_v2", "fencepostOperator"}, calls.UnsupportedDriver...)
+	checkExports(t, filepath.Join(dir, "libcuda.so.1"), "", driver, "cu", "fencepost")
 	for _, name := range []string{"libcudart_static.a", "cuda12/libcudart_static.a", "libcudart.so", "libcuda.so"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(data), calls.Marker) {
@@ -70,8 +74,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// checkExports checks the names, prefix and version node of a shared library's functions.
-func checkExports(t *testing.T, path, node, prefix string, want []string) {
+// checkExports checks the names, prefixes and version node of a shared library's functions.
+func checkExports(t *testing.T, path, node string, want []string, prefixes ...string) {
 	t.Helper()
 	f, err := elf.Open(path)
 	if err != nil {
@@ -87,7 +91,8 @@ func checkExports(t *testing.T, path, node, prefix string, want []string) {
 		if s.Section == elf.SHN_UNDEF || elf.ST_TYPE(s.Info) != elf.STT_FUNC {
 			continue
 		}
-		if !strings.HasPrefix(strings.TrimPrefix(s.Name, "__"), prefix) || s.Version != node {
+		begins := func(prefix string) bool { return strings.HasPrefix(strings.TrimPrefix(s.Name, "__"), prefix) }
+		if !slices.ContainsFunc(prefixes, begins) || s.Version != node {
 			t.Errorf("%s offers %s@%s", path, s.Name, s.Version)
 		}
 		names = append(names, s.Name)

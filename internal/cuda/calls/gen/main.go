@@ -41,7 +41,8 @@ func wire() string {
 	fmt.Fprintf(&b, "#define FP_SOCKET_PREFIX %q\n#define FP_FLUSH_SIGNAL %d\n", calls.SocketPrefix, calls.FlushSignal)
 	fmt.Fprintf(&b, "#define FP_FORKED %d\n#define FP_NOT_MAPPED %d\n", calls.ReasonForked, calls.ReasonNotMapped)
 	fmt.Fprintf(&b, "#define FP_ATTRIBUTES %d\n", calls.NumAttributes)
-	fmt.Fprintf(&b, "#define FP_FRAMES %d\n", calls.Frames)
+	fmt.Fprintf(&b, "#define FP_FRAMES %d\n#define FP_SCRIPT 0x%xu\n#define FP_MAX_SCRIPT %d\n#define FP_PYTHON_ENV %q\n",
+		calls.Frames, uint32(calls.Script), calls.MaxScript, calls.PythonEnv)
 	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n", calls.LaunchCooperative, calls.LaunchConfigured)
 	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n",
 		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny)

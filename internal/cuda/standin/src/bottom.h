@@ -4,6 +4,8 @@
 
 #include "wire.h"
 
+#include "linked.h"
+
 // A box of bytes: width bytes, height rows, depth slices, at a pitch and a slice pitch.
 struct fp_box {
   u64 at, pitch, slice;
@@ -75,6 +77,7 @@ static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, 
   if (kind < 0 || kind > fpDefault) kind = fpDefault + 1; // which is refused
   const u64 flags = (u64)async << 8 | (u64)fp_unmapped(dst.at) << 9 | (u64)fp_unmapped(src.at) << 10;
   const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | flags, stream};
+  fp_stand();
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Copy};
@@ -105,6 +108,7 @@ static void fp_set(u64 address, u64 n, u32 value, u32 size) {
 // fp_fill sets elements of size bytes to value; width is in bytes.
 static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height, u64 depth, int async, u64 stream) {
   const u64 args[8] = {dst.at, dst.pitch, dst.slice, width, height, depth, (u64)async, stream};
+  fp_stand();
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Fill};
@@ -222,6 +226,7 @@ static int fp_refused(const char *kernel) {
 static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const void *block, size_t size) {
   const u64 args[10] = {k->handle, l->stream, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared, l->flags};
   if (fp_forked()) return fp_refused(k->name);
+  fp_stand();
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Launch, .blob = block, .blob_size = size};
@@ -275,7 +280,7 @@ static char *fp_append(char *all, u64 *total, const char *p) {
   return grown;
 }
 
-// fp_load sends a module: kind 1 is PTX text, 0 fat binaries end to end. handle is valid even when the load failed: it
+// fp_load sends a module: kind 1 is PTX texts with their NULs, 0 fat binaries end to end. handle is valid even when the load failed: it
 // stands for the failure.
 static int fp_load(int kind, const void *image, u64 size, u64 *handle) {
   int e = fp_begin();
@@ -305,7 +310,7 @@ static int fp_load_wrapper(const struct fp_wrapper *w, u64 *handle) {
   return e;
 }
 
-// fp_load_image loads what a program holds in memory: PTX text, a fat binary, or the wrapper of one.
+// fp_load_image loads what a program holds in memory: PTX text, texts that were linked, a fat binary, or the wrapper of one.
 static int fp_load_image(const char *image, u64 *handle) {
   struct fp_wrapper w;
   u32 magic;
@@ -315,6 +320,11 @@ static int fp_load_image(const char *image, u64 *handle) {
     return fp_load_wrapper(&w, handle);
   }
   if (magic == (u32)fpContainerMagic) return fp_load(0, image, fp_container(image), handle);
+  if (magic == fpLinkedMagic) {
+    u64 size;
+    memcpy(&size, image + 8, sizeof size);
+    return fp_load(1, image + fpLinkedHead, size, handle);
+  }
   if (magic == 0x464c457f) { // an ELF file: machine code
     fp_unsupported("loading a module of machine code and no PTX");
     return fpNoImage;
@@ -358,6 +368,30 @@ static int fp_symbol(u64 module, const char *name, u64 result[2]) {
   struct fp_call c = {.op = FP_GetSymbol, .blob = name, .blob_size = strlen(name), .results = result, .results_max = 2};
   e = fp_exchange(&c, &module, 1);
   fp_end();
+  return e;
+}
+
+// Memory pools: there is one, and what is allocated from it is allocated as ever.
+static char fp_pool;
+
+// fp_pool_attribute reads or sets an attribute of the pool (cuMemPool_attribute): three switches, the threshold for giving memory
+// back, bytes reserved and their peak, bytes in use and their peak. A peak can be set to begin anew.
+static int fp_pool_attribute(void *pool, int a, void *value, int set) {
+  static u64 kept[5] = {0, 1, 1, 1, 0};
+  if (pool != &fp_pool || a < 1 || a > 8 || !value) return fpInvalidValue;
+  if (a <= 4) {
+    size_t size = a <= 3 ? sizeof(int) : sizeof(u64);
+    if (set)
+      memcpy(&kept[a], value, size);
+    else
+      memcpy(value, &kept[a], size);
+    return 0;
+  }
+  u64 in_use[2];
+  int peak = a == 6 || a == 8;
+  if (set && !peak) return fpInvalidValue;
+  int e = fp_request(FP_Pool, (const u64[]){(u64)set}, 1, in_use, 2);
+  if (!e && !set) memcpy(value, &in_use[peak], sizeof(u64));
   return e;
 }
 

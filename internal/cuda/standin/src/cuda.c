@@ -288,6 +288,63 @@ EXPORT int cuFuncGetParamInfo(struct fp_kernel *k, size_t i, size_t *offset, siz
   return 0;
 }
 
+// The linker of the driver: PTX texts are kept, and linked when the image is loaded.
+
+struct linker {
+  struct fp_linked ptx;
+};
+
+EXPORT int cuLinkCreate_v2(unsigned n, int *options, void **values, struct linker **l) {
+  (void)n, (void)options, (void)values;
+  if (!l) return fpInvalidValue;
+  *l = calloc(1, sizeof **l);
+  return *l ? present() : fpOutOfMemory;
+}
+
+static int link_add(struct linker *l, int type, const char *text, size_t size, const char *name) {
+  enum { ptx = 1 };
+  if (!l) return fpInvalidHandle;
+  if (fp_link_skipped(name)) return 0;
+  if (type != ptx || !text) return fp_unsupported("cuLinkAddData or cuLinkAddFile with an input that is no PTX");
+  return fp_link(&l->ptx, text, size) ? 0 : fpOutOfMemory;
+}
+
+EXPORT int cuLinkAddData_v2(struct linker *l, int type, void *data, size_t size, const char *name, unsigned n, int *options, void **values) {
+  (void)n, (void)options, (void)values;
+  return finish(link_add(l, type, data, size, name));
+}
+
+EXPORT int cuLinkAddFile_v2(struct linker *l, int type, const char *path, unsigned n, int *options, void **values) {
+  (void)n, (void)options, (void)values;
+  if (!path) return fpInvalidValue;
+  if (fp_link_skipped(path)) return 0;
+  FILE *f = fopen(path, "rb");
+  if (!f) return finish(fpFileNotFound);
+  char *text = NULL;
+  size_t room = 0;
+  ssize_t got = getdelim(&text, &room, 0, f);
+  fclose(f);
+  int e = got > 0 ? link_add(l, type, text, (size_t)got, path) : fpInvalidImage;
+  free(text);
+  return finish(e);
+}
+
+EXPORT int cuLinkComplete(struct linker *l, void **image, size_t *size) {
+  size_t n;
+  if (!l || !image) return fpInvalidValue;
+  if (!l->ptx.texts) return finish(fpInvalidImage);
+  *image = (void *)fp_link_image(&l->ptx, &n);
+  if (size) *size = n;
+  return 0;
+}
+
+EXPORT int cuLinkDestroy(struct linker *l) {
+  if (!l) return fpInvalidHandle;
+  free(l->ptx.data);
+  free(l);
+  return 0;
+}
+
 // Libraries. There is one context, so a library is its one module, and a kernel of it its one function: the handles are the
 // same, and all calls that take a function take such a kernel. A reset of the device ends a library with the other modules:
 // what is asked of it later is refused.
@@ -575,12 +632,51 @@ EXPORT int cuPointerGetAttributes(unsigned n, int *attributes, void **values, u6
   return present();
 }
 
-static char the_pool;
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) {
   if (!pool) return fpInvalidValue;
-  *pool = &the_pool;
+  *pool = &fp_pool;
   return check_device(device);
 }
+EXPORT int cuMemPoolCreate(void **pool, const void *properties) {
+  (void)properties;
+  return finish(cuDeviceGetDefaultMemPool(pool, 0));
+}
+EXPORT int cuMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
+EXPORT int cuMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
+EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
+  (void)location;
+  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
+  *flags = 3; // read and write
+  return 0;
+}
+
+// What Python code of ours asks of this library, which no other library has.
+
+// fencepostHostAddress gives the address at which the host may touch memory of the device.
+EXPORT void *fencepostHostAddress(u64 p) { return fp_begin() ? NULL : (fp_end(), fp_host(p)); }
+
+// fencepostOperator tells of an operation that the host computes in a stream's place. boxes holds 7 numbers for each box that it
+// touches, as the request wants them. The caller moves the bytes afterwards.
+EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, size_t n) {
+  const u64 args[1] = {stream_of(stream, 0)};
+  size_t head = strlen(name) + 1, size = head + n * 7 * sizeof(u64);
+  char *blob = malloc(size);
+  if (!blob) return fpOutOfMemory;
+  memcpy(blob, name, head);
+  memcpy(blob + head, boxes, size - head);
+  fp_stand();
+  int e = fp_begin();
+  if (!e) {
+    struct fp_call c = {.op = FP_Operator, .blob = blob, .blob_size = size};
+    e = fp_exchange(&c, args, 1);
+    fp_end();
+  }
+  free(blob);
+  return finish_call(e, name);
+}
+
+// fencepostUnsupported names what is not supported to the checker.
+EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
 EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
 // The export tables are private interfaces between parts of NVIDIA's software: there are none here.

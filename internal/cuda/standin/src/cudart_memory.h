@@ -286,13 +286,9 @@ EXPORT int cudaMemPrefetchAsync_ptsz(const void *p) { return finish(hint(p)); }
 EXPORT int cudaMemPrefetchAsync_v2(const void *p) { return finish(hint(p)); }
 EXPORT int cudaMemPrefetchAsync_v2_ptsz(const void *p) { return finish(hint(p)); }
 
-// Memory pools: there is one, and what is allocated from it is allocated as ever.
-
-static char the_pool;
-
 EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
   if (!pool || device) return finish(pool ? fpInvalidDevice : fpInvalidValue);
-  *pool = &the_pool;
+  *pool = &fp_pool;
   return 0;
 }
 EXPORT int cudaDeviceGetMemPool(void **pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
@@ -301,21 +297,11 @@ EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
   return cudaDeviceGetDefaultMemPool(pool, 0);
 }
 
-static u64 pool_attributes[9] = {0, 1, 1, 1, 0, 0, 0, 0, 0};
-
-EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) {
-  if (pool != &the_pool || a < 1 || a > 8 || !value) return finish(fpInvalidValue);
-  memcpy(value, &pool_attributes[a], a <= 3 ? sizeof(int) : sizeof(u64));
-  return 0;
-}
-EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) {
-  if (pool != &the_pool || a < 1 || a > 8 || !value) return finish(fpInvalidValue);
-  memcpy(&pool_attributes[a], value, a <= 3 ? sizeof(int) : sizeof(u64));
-  return 0;
-}
+EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
+EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
 EXPORT int cudaMemPoolGetAccess(int *flags, void *pool, void *location) {
   (void)location;
-  if (pool != &the_pool || !flags) return finish(fpInvalidValue);
+  if (pool != &fp_pool || !flags) return finish(fpInvalidValue);
   *flags = 3; // read and write
   return 0;
 }

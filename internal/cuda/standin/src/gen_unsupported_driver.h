@@ -70,7 +70,6 @@ EXPORT int cuDevicePrimaryCtxReset(void) { return finish(fp_unsupported("cuDevic
 EXPORT int cuDevicePrimaryCtxSetFlags(void) { return finish(fp_unsupported("cuDevicePrimaryCtxSetFlags")); }
 EXPORT int cuDeviceRegisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceRegisterAsyncNotification")); }
 EXPORT int cuDeviceSetGraphMemAttribute(void) { return finish(fp_unsupported("cuDeviceSetGraphMemAttribute")); }
-EXPORT int cuDeviceSetMemPool(void) { return finish(fp_unsupported("cuDeviceSetMemPool")); }
 EXPORT int cuDeviceTotalMem(void) { return finish(fp_unsupported("cuDeviceTotalMem")); }
 EXPORT int cuDeviceUnregisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceUnregisterAsyncNotification")); }
 EXPORT int cuEventDestroy(void) { return finish(fp_unsupported("cuEventDestroy")); }
@@ -212,14 +211,6 @@ EXPORT int cuLibraryEnumerateKernels(void) { return finish(fp_unsupported("cuLib
 EXPORT int cuLibraryGetKernelCount(void) { return finish(fp_unsupported("cuLibraryGetKernelCount")); }
 EXPORT int cuLibraryGetManaged(void) { return finish(fp_unsupported("cuLibraryGetManaged")); }
 EXPORT int cuLibraryGetUnifiedFunction(void) { return finish(fp_unsupported("cuLibraryGetUnifiedFunction")); }
-EXPORT int cuLinkAddData(void) { return finish(fp_unsupported("cuLinkAddData")); }
-EXPORT int cuLinkAddData_v2(void) { return finish(fp_unsupported("cuLinkAddData_v2")); }
-EXPORT int cuLinkAddFile(void) { return finish(fp_unsupported("cuLinkAddFile")); }
-EXPORT int cuLinkAddFile_v2(void) { return finish(fp_unsupported("cuLinkAddFile_v2")); }
-EXPORT int cuLinkComplete(void) { return finish(fp_unsupported("cuLinkComplete")); }
-EXPORT int cuLinkCreate(void) { return finish(fp_unsupported("cuLinkCreate")); }
-EXPORT int cuLinkCreate_v2(void) { return finish(fp_unsupported("cuLinkCreate_v2")); }
-EXPORT int cuLinkDestroy(void) { return finish(fp_unsupported("cuLinkDestroy")); }
 EXPORT int cuLogicalEndpointAddDevice(void) { return finish(fp_unsupported("cuLogicalEndpointAddDevice")); }
 EXPORT int cuLogicalEndpointBindAddr(void) { return finish(fp_unsupported("cuLogicalEndpointBindAddr")); }
 EXPORT int cuLogicalEndpointBindMem(void) { return finish(fp_unsupported("cuLogicalEndpointBindMem")); }
@@ -241,7 +232,6 @@ EXPORT int cuMemAddressFree(void) { return finish(fp_unsupported("cuMemAddressFr
 EXPORT int cuMemAddressReserve(void) { return finish(fp_unsupported("cuMemAddressReserve")); }
 EXPORT int cuMemAdvise_v2(void) { return finish(fp_unsupported("cuMemAdvise_v2")); }
 EXPORT int cuMemAlloc(void) { return finish(fp_unsupported("cuMemAlloc")); }
-EXPORT int cuMemAllocFromPoolAsync(void) { return finish(fp_unsupported("cuMemAllocFromPoolAsync")); }
 EXPORT int cuMemAllocHost(void) { return finish(fp_unsupported("cuMemAllocHost")); }
 EXPORT int cuMemAllocPitch(void) { return finish(fp_unsupported("cuMemAllocPitch")); }
 EXPORT int cuMemBatchDecompressAsync(void) { return finish(fp_unsupported("cuMemBatchDecompressAsync")); }
@@ -264,16 +254,10 @@ EXPORT int cuMemHostRegister(void) { return finish(fp_unsupported("cuMemHostRegi
 EXPORT int cuMemImportFromShareableHandle(void) { return finish(fp_unsupported("cuMemImportFromShareableHandle")); }
 EXPORT int cuMemMap(void) { return finish(fp_unsupported("cuMemMap")); }
 EXPORT int cuMemMapArrayAsync(void) { return finish(fp_unsupported("cuMemMapArrayAsync")); }
-EXPORT int cuMemPoolCreate(void) { return finish(fp_unsupported("cuMemPoolCreate")); }
-EXPORT int cuMemPoolDestroy(void) { return finish(fp_unsupported("cuMemPoolDestroy")); }
 EXPORT int cuMemPoolExportPointer(void) { return finish(fp_unsupported("cuMemPoolExportPointer")); }
 EXPORT int cuMemPoolExportToShareableHandle(void) { return finish(fp_unsupported("cuMemPoolExportToShareableHandle")); }
-EXPORT int cuMemPoolGetAccess(void) { return finish(fp_unsupported("cuMemPoolGetAccess")); }
-EXPORT int cuMemPoolGetAttribute(void) { return finish(fp_unsupported("cuMemPoolGetAttribute")); }
 EXPORT int cuMemPoolImportFromShareableHandle(void) { return finish(fp_unsupported("cuMemPoolImportFromShareableHandle")); }
 EXPORT int cuMemPoolImportPointer(void) { return finish(fp_unsupported("cuMemPoolImportPointer")); }
-EXPORT int cuMemPoolSetAccess(void) { return finish(fp_unsupported("cuMemPoolSetAccess")); }
-EXPORT int cuMemPoolSetAttribute(void) { return finish(fp_unsupported("cuMemPoolSetAttribute")); }
 EXPORT int cuMemPrefetchAsync_v2(void) { return finish(fp_unsupported("cuMemPrefetchAsync_v2")); }
 EXPORT int cuMemPrefetchBatchAsync(void) { return finish(fp_unsupported("cuMemPrefetchBatchAsync")); }
 EXPORT int cuMemRangeGetAttribute(void) { return finish(fp_unsupported("cuMemRangeGetAttribute")); }

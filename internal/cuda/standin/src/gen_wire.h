@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 2
+#define FP_VERSION 3
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -9,6 +9,9 @@
 #define FP_NOT_MAPPED 1
 #define FP_ATTRIBUTES 161
 #define FP_FRAMES 8
+#define FP_SCRIPT 0x80000000u
+#define FP_MAX_SCRIPT 4096
+#define FP_PYTHON_ENV "FENCEPOST_PYTHON"
 #define FP_LAUNCH_COOPERATIVE 1
 #define FP_LAUNCH_CONFIGURED 2
 #define FP_KIND_DEVICE 0
@@ -21,7 +24,7 @@
 enum {
   FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)
   FP_Mapped = 1, // address of the alias mapping ->
-  FP_LoadModule = 2, // 1: blob is PTX text, 0: fat binaries end to end -> module
+  FP_LoadModule = 2, // 1: blob is PTX texts with a NUL between them, 0: fat binaries end to end -> module
   FP_UnloadModule = 3, // module ->
   FP_GetKernel = 4, // module; name -> kernel; blob of (u32 offset, u32 size) for each parameter
   FP_GetSymbol = 5, // module; name -> address, size
@@ -61,9 +64,11 @@ enum {
   FP_Looked = 39, // error, or 0: those of the thread; the program asked for it -> failures nobody asked for
   FP_NotChecked = 40, // reason; kernel or cause: a request without Hello ->
   FP_SetLimit = 41, // limit, value ->
+  FP_Operator = 42, // stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->
+  FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
 };
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed;
+  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator;
 }

@@ -61,6 +61,7 @@ enum {
 __attribute__((used)) static const char fp_marker[] = FP_MARKER;
 
 #include "connection.h"
+#include "python.h"
 
 // A request and its reply. The caller sets the first half.
 struct fp_call {
@@ -87,14 +88,19 @@ static int fp_frames(u64 frames[FP_FRAMES]) {
 
 static int fp_send_request(const struct fp_call *c, const u64 *args, int nargs) {
   u64 all[16 + FP_FRAMES];
+  u32 script = fp_placed(c->op) ? (u32)fp_script_size : 0;
   if (nargs > 0) memcpy(all, args, (size_t)nargs * sizeof(u64));
-  if (fp_placed(c->op)) nargs += fp_frames(all + nargs);
-  u32 head[4] = {c->op, (u32)nargs, (u32)syscall(SYS_gettid), (u32)c->blob_size};
+  if (script)
+    all[nargs++] = script;
+  else if (fp_placed(c->op))
+    nargs += fp_frames(all + nargs);
+  u32 head[4] = {c->op | (script ? FP_SCRIPT : 0), (u32)nargs, (u32)syscall(SYS_gettid), (u32)c->blob_size + script};
   char buffer[sizeof head + sizeof all];
   memcpy(buffer, head, sizeof head);
   memcpy(buffer + sizeof head, all, (size_t)nargs * sizeof(u64));
   if (fp_send(fp.fd, buffer, sizeof head + (size_t)nargs * sizeof(u64))) return -1;
-  return c->blob_size ? fp_send(fp.fd, c->blob, c->blob_size) : 0;
+  if (c->blob_size && fp_send(fp.fd, c->blob, c->blob_size)) return -1;
+  return script ? fp_send(fp.fd, fp_script, script) : 0;
 }
 
 static int fp_receive_reply(const struct fp_call *c, const u32 head[4]) {
@@ -123,7 +129,7 @@ static int fp_resume(void);
 // sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
 static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
-  if (c->blob_size > 0xffffffffu) return fpInvalidValue;
+  if (c->blob_size > 0xffffffffu - FP_MAX_SCRIPT) return fpInvalidValue;
   if (!fp_own(fp.fd, &fp.socket) || fp_send_request(c, args, nargs)) {
     fp_lose();
     if (fp_resume() || fp_send_request(c, args, nargs)) return fp_undelivered();
@@ -265,6 +271,7 @@ static void fp_end(void) { fp_give(&fp.lock, fpConnectionLock); }
 
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
+  if (fp_placed(op)) fp_stand();
   int e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = op, .results = results, .results_max = nresults};
@@ -300,6 +307,7 @@ static int fp_unsupported(const char *name) {
 static void fp_failed(int e, const char *name, const char *text) {
   char blob[512];
   int n = snprintf(blob, sizeof blob, "%s%c%s", name, 0, text ? text : "");
+  fp_stand();
   if (fp_begin()) return;
   const u64 args[1] = {(u64)e};
   u64 failures = fp.failures;

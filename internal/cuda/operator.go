@@ -1,0 +1,78 @@
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Box is bytes that an operator touches: Depth slices of Height rows of Width bytes.
+type Box struct {
+	Write                bool
+	Addr, Pitch, Slice   uint64
+	Width, Height, Depth uint64
+}
+
+// boxWords is the size of a Box in a request, in u64.
+const boxWords = 7
+
+// Operator checks and orders what the host computes in the place of a kernel that exists as machine code only: an operation of
+// a stream that reads and writes boxes of memory. place is where in the program it was called, as event.HostPlace gives it. The
+// caller moves the bytes.
+func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32, place string) error {
+	return c.on(id, thread, name, func(s *stream) error {
+		sides := make([]side, len(boxes))
+		for i, b := range boxes {
+			end := "source"
+			if b.Write {
+				end = "destination"
+			}
+			var err error
+			if sides[i], err = c.side(end, b.Addr, b.Pitch, b.Slice, b.copy()); err != nil {
+				return err
+			}
+		}
+		name := name + " (" + s.name + ")" + place
+		c.begin(s, name)
+		for i, b := range boxes {
+			kind := event.HostRead
+			if b.Write {
+				kind = event.HostWrite
+			}
+			c.touch(event.HostOp{Kind: kind, Agent: s.agent, Name: name}, sides[i], b.copy())
+		}
+		return nil
+	})
+}
+
+func (b *Box) copy() *Copy { return &Copy{Width: b.Width, Height: b.Height, Depth: b.Depth} }
+
+func (p *process) operator(_ context.Context, r *request) ([]uint64, []byte, error) {
+	name, raw, _ := bytes.Cut(r.blob, []byte{0})
+	if len(raw)%(8*boxWords) != 0 {
+		return nil, nil, fail(InvalidValue, "an operator with %d bytes of boxes", len(raw))
+	}
+	boxes := make([]Box, 0, len(raw)/(8*boxWords))
+	for ; len(raw) > 0; raw = raw[8*boxWords:] {
+		var w [boxWords]uint64
+		for i := range w {
+			w[i] = binary.LittleEndian.Uint64(raw[8*i:])
+		}
+		if b := (Box{w[0] != 0, w[1], w[2], w[3], w[4], w[5], w[6]}); b.Width > 0 && b.Height > 0 && b.Depth > 0 {
+			boxes = append(boxes, b)
+		}
+	}
+	return nil, nil, p.ctx.Operator(printable(string(name)), boxes, StreamID(r.args[0]), r.thread, p.place(r))
+}
+
+// pool gives the bytes of stream-ordered allocations in use and their peak, which begins anew on request.
+func (p *process) pool(_ context.Context, r *request) ([]uint64, []byte, error) {
+	leave, err := p.ctx.enter()
+	defer leave()
+	if r.args[0] != 0 {
+		p.ctx.poolPeak = p.ctx.pool
+	}
+	return []uint64{p.ctx.pool, p.ctx.poolPeak}, nil, err
+}

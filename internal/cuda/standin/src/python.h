@@ -1,0 +1,99 @@
+// python.h: where in a Python script a call of the API stands, asked of the interpreter that this process runs, if it does.
+#ifndef FP_PYTHON_H
+#define FP_PYTHON_H
+
+// The interpreter's functions (Python/C API: Thread States, Frame Objects), as far as a stack is read with them. Objects
+// are void * here.
+static struct {
+  int (*initialized)(void), (*finalizing)(void), (*ensure)(void), (*line)(void *);
+  void (*release)(int), (*decref)(void *);
+  void *(*own)(void), *(*frame)(void), *(*back)(void *), *(*code)(void *), *(*attribute)(void *, const char *), *(*occurred)(void);
+  const char *(*text)(void *);
+} fp_py;
+
+static pthread_once_t fp_py_once = PTHREAD_ONCE_INIT;
+static int fp_py_known;
+static const char *fp_py_ours; // folder of our own Python modules
+
+static void fp_py_find(void) {
+  const struct {
+    void *function;
+    const char *name, *before; // before: its name in older versions
+  } all[] = {{&fp_py.initialized, "Py_IsInitialized"}, {&fp_py.finalizing, "Py_IsFinalizing", "_Py_IsFinalizing"},
+             {&fp_py.ensure, "PyGILState_Ensure"},     {&fp_py.release, "PyGILState_Release"},
+             {&fp_py.own, "PyGILState_GetThisThreadState"}, {&fp_py.frame, "PyEval_GetFrame"},
+             {&fp_py.back, "PyFrame_GetBack"},         {&fp_py.code, "PyFrame_GetCode"},
+             {&fp_py.line, "PyFrame_GetLineNumber"},   {&fp_py.attribute, "PyObject_GetAttrString"},
+             {&fp_py.text, "PyUnicode_AsUTF8"},        {&fp_py.decref, "Py_DecRef"},
+             {&fp_py.occurred, "PyErr_Occurred"}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    void *f = dlsym(RTLD_DEFAULT, all[i].name);
+    if (!f && all[i].before) f = dlsym(RTLD_DEFAULT, all[i].before);
+    if (!f) return;
+    memcpy(all[i].function, &f, sizeof f);
+  }
+  fp_py_ours = getenv(FP_PYTHON_ENV);
+  fp_py_known = 1;
+}
+
+// fp_py_library says whether a file is no part of the user's program: of an installed package, of Python, of ours.
+static int fp_py_library(const char *file) {
+  return *file == '<' || strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") || strstr(file, "/lib/python3") ||
+         (fp_py_ours && *fp_py_ours && !strncmp(file, fp_py_ours, strlen(fp_py_ours)));
+}
+
+// fp_py_line writes a frame as a line of text, and gives its length, 0 when it does not fit or cannot be had.
+static int fp_py_line(void *frame, char *to, size_t room, int *library) {
+  void *code = fp_py.code(frame), *file = code ? fp_py.attribute(code, "co_filename") : NULL, *name = code ? fp_py.attribute(code, "co_name") : NULL;
+  const char *f = file ? fp_py.text(file) : NULL, *n = name ? fp_py.text(name) : NULL;
+  int size = 0;
+  if (f && n && !strpbrk(f, "\t\n") && !strpbrk(n, "\t\n")) {
+    *library = fp_py_library(f);
+    size = snprintf(to, room, "%d\t%s\t%s\n", fp_py.line(frame), f, n);
+    if (size < 0 || (size_t)size >= room) size = 0;
+  }
+  if (name) fp_py.decref(name);
+  if (file) fp_py.decref(file);
+  if (code) fp_py.decref(code);
+  return size;
+}
+
+// fp_py_stack writes the frames of the user's own files, innermost first; when there are none, the innermost frame that is not ours.
+static int fp_py_stack(char *to, size_t room) {
+  enum { deepest = 200 };
+  int used = 0, frames = 0, spare = 0;
+  char other[512];
+  void *frame = fp_py.frame(), *held = NULL;
+  for (int depth = 0; frame && depth < deepest && frames < FP_FRAMES; depth++) {
+    int library = 1, n = fp_py_line(frame, to + used, room - (size_t)used, &library);
+    if (n && !library) {
+      used += n, frames++;
+    } else if (n && !spare && (size_t)n < sizeof other && to[used] && !(fp_py_ours && *fp_py_ours && strstr(to + used, fp_py_ours))) {
+      memcpy(other, to + used, (size_t)n);
+      spare = n;
+    }
+    void *back = fp_py.back(frame);
+    if (held) fp_py.decref(held);
+    held = frame = back;
+  }
+  if (held) fp_py.decref(held);
+  if (!frames && spare) memcpy(to, other, (size_t)spare), used = spare;
+  return used;
+}
+
+// fp_script is where in the script the newest placed call of this thread stands.
+THREAD char fp_script[FP_MAX_SCRIPT];
+THREAD int fp_script_size;
+
+// fp_stand notes where in the script the thread stands. The connection must not be locked: a thread that waits for the
+// interpreter holds nothing that another needs. A thread that the interpreter does not know is in no script.
+static void fp_stand(void) {
+  fp_script_size = 0;
+  pthread_once(&fp_py_once, fp_py_find);
+  if (!fp_py_known || !fp_py.initialized() || fp_py.finalizing() || !fp_py.own()) return;
+  int state = fp_py.ensure();
+  if (!fp_py.occurred()) fp_script_size = fp_py_stack(fp_script, sizeof fp_script);
+  fp_py.release(state);
+}
+
+#endif

@@ -1,0 +1,45 @@
+"""What the stand-in driver offers to Python code of ours beyond the CUDA API."""
+
+import ctypes
+import os
+
+
+def library(name):
+    """Load a library of Fencepost's own, by its path, so that later loads by its name find this one."""
+    return ctypes.CDLL(os.path.join(os.environ["FENCEPOST_LIBRARIES"], name), mode=ctypes.RTLD_GLOBAL)
+
+
+class Device:
+    """The emulated GPU, as internal/cuda/standin/src/cuda.c exports it."""
+
+    def __init__(self):
+        self._driver = driver = library("libcuda.so.1")
+        self._address = driver.fencepostHostAddress
+        self._address.restype, self._address.argtypes = ctypes.c_void_p, [ctypes.c_uint64]
+        self._operator = driver.fencepostOperator
+        self._operator.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self._unsupported = driver.fencepostUnsupported
+        self._unsupported.restype, self._unsupported.argtypes = None, [ctypes.c_char_p]
+
+    def host_address(self, pointer):
+        """Give the address at which this process may touch the device memory at pointer."""
+        address = self._address(pointer)
+        if address is None:
+            raise RuntimeError("fencepost: the checker cannot be reached")
+        return address
+
+    def operator(self, name, stream, accesses):
+        """Tell that an operation runs in a stream, before the host computes it in the stream's place.
+
+        accesses are (write, address, pitch, slice, width, height, depth): the bytes address + z*slice + y*pitch + [0, width).
+        The error is that of the CUDA API: memory that was freed, say.
+        """
+        flat = [int(x) for access in accesses for x in access]
+        boxes = (ctypes.c_uint64 * len(flat))(*flat)
+        error = self._operator(name.encode(), stream, boxes, len(accesses))
+        if error:
+            raise RuntimeError(f"CUDA error {error} in {name}")
+
+    def unsupported(self, name):
+        """Name what cannot be computed to the report, which then says that not everything was checked."""
+        self._unsupported(name.encode())

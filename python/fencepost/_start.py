@@ -1,0 +1,140 @@
+"""Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
+
+import glob
+import importlib.abc
+import inspect
+import os
+import subprocess
+import sys
+
+from fencepost import _device
+
+
+def install():
+    """Watch imports from now on. Called once, by start/sitecustomize.py."""
+    sys.meta_path.insert(0, _Hooks())
+
+
+class _Hooks(importlib.abc.MetaPathFinder):
+    """Finds nothing itself: it lets the others find, and runs a hook before or after the module of that name."""
+
+    def find_spec(self, name, path=None, target=None):
+        before, after = _BEFORE.get(name), _AFTER.get(name)
+        if before is None and after is None:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find and finder is not self else None
+            if spec is not None:
+                break
+        else:
+            return None
+        execute = getattr(spec.loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module):
+            if before:
+                before()
+            execute(module)
+            if after:
+                after(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _runtime():
+    """Load the stand-in CUDA runtimes: libraries that want one by name then find these."""
+    for name in ("libcuda.so.1", "libcudart.so.13", "libcudart.so.12"):
+        _device.library(name)
+
+
+def _compilers():
+    """Load the libraries that stand before NVRTC and nvJitLink, where the real ones are installed."""
+    for name in ("nvrtc", "nvJitLink"):
+        for major in ("13", "12"):
+            file = f"lib{name}.so.{major}"
+            variable = f"FENCEPOST_{name.upper()}_{major}"
+            if variable not in os.environ:
+                real = _installed(file)
+                if real is None:
+                    continue
+                os.environ[variable] = real
+            _device.library(os.path.join("python", file))
+
+
+def _installed(file):
+    """Find a library of NVIDIA's where its packages and its toolkit put it."""
+    for folder in sys.path:
+        found = sorted(glob.glob(os.path.join(glob.escape(folder or "."), "nvidia", "*", "lib", file)))
+        if found:
+            return found[-1]
+    roots = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), os.environ.get("CONDA_PREFIX"), "/usr/local/cuda"]
+    folders = [os.path.join(root, lib) for root in roots if root for lib in ("lib64", "lib")]
+    for folder in folders + os.environ.get("LD_LIBRARY_PATH", "").split(":") + ["/usr/lib/x86_64-linux-gnu"]:
+        if folder and os.path.exists(os.path.join(folder, file)):
+            return os.path.join(folder, file)
+    return None
+
+
+def _torch_libraries():
+    _runtime()
+    _compilers()
+
+
+def _torch(module):
+    from fencepost import _torch
+
+    _torch.install(_device.Device())
+
+
+def _extensions():
+    """Let torch build extensions with "fencepost nvcc"."""
+    tool = os.environ.get("FENCEPOST_EXECUTABLE")
+    if not tool:
+        return
+    got = subprocess.run([tool, "nvcc", "--toolkit"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if got.returncode:
+        print(f"fencepost: CUDA extensions cannot be built: {got.stderr.strip()}", file=sys.stderr)
+        return
+    os.environ["CUDA_HOME"] = got.stdout.strip()
+    os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
+
+
+def _lines_by_default(module):
+    """Make numba's jit write line tables without being asked."""
+    jit = module.jit
+    names = [p.name for p in inspect.signature(jit).parameters.values() if p.default is not p.empty]
+    if "lineinfo" in names and jit.__defaults__:
+        defaults = list(jit.__defaults__)
+        defaults[names.index("lineinfo") - len(names)] = True
+        jit.__defaults__ = tuple(defaults)
+
+
+def _static_runtime(name):
+    """Tell at once that a package cannot work: it holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
+
+    def tell():
+        text = f"{name}: its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on NVIDIA's driver only"
+        print(f"fencepost: {text}\n  remedy: use a build of {name} that links libcudart.so (from source), or check its kernels' PTX with \"fencepost check\"",
+              file=sys.stderr)
+        _device.Device().unsupported(text)
+
+    return tell
+
+
+_BEFORE = {
+    "torch": _torch_libraries,
+    "torch.utils.cpp_extension": _extensions,
+    "cuda.bindings": _compilers,
+    "numba.cuda": _compilers,
+    "cupy": _static_runtime("CuPy"),
+    "warp": _static_runtime("Warp"),
+}
+
+_AFTER = {
+    "torch": _torch,
+    "numba.cuda.decorators": _lines_by_default,
+    "numba.cuda.cudadecorators": _lines_by_default,
+}
