@@ -1,0 +1,374 @@
+"""Host versions of the operators that PyTorch has for CUDA only.
+
+Each takes and gives CPU tensors. Those in SEEDED draw random numbers from the keyword argument generator.
+"""
+
+import math
+
+import torch
+
+aten = torch.ops.aten
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def host_generator(seed, offset):
+    """A CPU generator for a state of a CUDA generator: equal states give equal numbers. Offset 0 gives the seed's own."""
+    mixed = (seed + offset // 4 * _GOLDEN) & 0xFFFFFFFFFFFFFFFF
+    return torch.Generator().manual_seed(mixed)
+
+
+def _wide(tensor):
+    """The tensor in the precision in which CUDA kernels accumulate."""
+    return tensor.float() if tensor is not None and tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+# Recurrent cells
+
+
+def _lstm_cell(input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None):
+    gates = _wide(input_gates) + _wide(hidden_gates)
+    if input_bias is not None:
+        gates = gates + _wide(input_bias) + _wide(hidden_bias)
+    i, f, g, o = gates.chunk(4, 1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    cy = f * _wide(cx) + i * g
+    hy = o * cy.tanh()
+    dtype = cx.dtype
+    return hy.to(dtype), cy.to(dtype), torch.cat([i, f, g, o], 1).to(dtype)
+
+
+def _lstm_cell_backward(grad_hy, grad_cy, cx, cy, workspace, has_bias):
+    dtype = workspace.dtype
+    i, f, g, o = _wide(workspace).chunk(4, 1)
+    tanh = _wide(cy).tanh()
+    grad_h = torch.zeros_like(tanh) if grad_hy is None else _wide(grad_hy)
+    grad_c = grad_h * o * (1 - tanh * tanh)
+    if grad_cy is not None:
+        grad_c = grad_c + _wide(grad_cy)
+    grad_gates = torch.cat(
+        [
+            grad_c * g * (1 - i) * i,
+            grad_c * _wide(cx) * (1 - f) * f,
+            grad_c * i * (1 - g * g),
+            grad_h * tanh * (1 - o) * o,
+        ],
+        1,
+    ).to(dtype)
+    return grad_gates, (grad_c * f).to(dtype), grad_gates.sum(0) if has_bias else None
+
+
+def _gru_cell(input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None):
+    inputs, hidden = _wide(input_gates), _wide(hidden_gates)
+    if input_bias is not None:
+        inputs, hidden = inputs + _wide(input_bias), hidden + _wide(hidden_bias)
+    input_reset, input_update, input_new = inputs.chunk(3, 1)
+    hidden_reset, hidden_update, hidden_new = hidden.chunk(3, 1)
+    reset = (input_reset + hidden_reset).sigmoid()
+    update = (input_update + hidden_update).sigmoid()
+    new = (input_new + reset * hidden_new).tanh()
+    state = _wide(hx)
+    hy = new + update * (state - new)
+    dtype = hx.dtype
+    return hy.to(dtype), torch.cat([reset, update, new, state, hidden_new], 1).to(dtype)
+
+
+def _gru_cell_backward(grad_hy, workspace, has_bias):
+    dtype = workspace.dtype
+    reset, update, new, state, hidden_new = _wide(workspace).chunk(5, 1)
+    grad = _wide(grad_hy)
+    grad_update = grad * (state - new) * (1 - update) * update
+    grad_new = grad * (1 - update) * (1 - new * new)
+    grad_reset = grad_new * hidden_new * (1 - reset) * reset
+    inputs = torch.cat([grad_reset, grad_update, grad_new], 1).to(dtype)
+    hidden = torch.cat([grad_reset, grad_update, grad_new * reset], 1).to(dtype)
+    biases = (inputs.sum(0), hidden.sum(0)) if has_bias else (None, None)
+    return inputs, hidden, (grad * update).to(dtype), *biases
+
+
+# Attention
+
+
+def _attention_scores(query, key, bias, causal, scale):
+    scores = (query @ key.transpose(-2, -1)) * scale
+    if bias is not None:
+        scores = scores + bias
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -math.inf)
+    return scores
+
+
+def _repeat_heads(query, tensor):
+    groups = query.size(1) // tensor.size(1)
+    return tensor if groups == 1 else tensor.repeat_interleave(groups, 1)
+
+
+def _dropout_mask(like, p, generator):
+    return torch.empty_like(like).bernoulli_(1 - p, generator=generator).div_(1 - p)
+
+
+def _bias_of(bias):
+    """An additive bias: a Boolean one keeps where it is true."""
+    if bias is None or bias.dtype != torch.bool:
+        return bias
+    return torch.zeros(bias.shape).masked_fill_(bias.logical_not(), -math.inf)
+
+
+def _attention(query, key, value, bias, p, causal, scale, state):
+    """Attention and the logarithm of its normaliser; state seeds the dropout."""
+    scale = query.size(-1) ** -0.5 if scale is None else scale
+    bias = _bias_of(bias)
+    if p == 0 and query.size(1) == key.size(1) and query.size(-1) == value.size(-1):
+        bias = bias if bias is None else bias.to(query.dtype)
+        return aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, causal, attn_mask=bias, scale=scale)
+    key, value = _repeat_heads(query, key), _repeat_heads(query, value)
+    scores = _attention_scores(query.float(), key.float(), bias, causal, scale)
+    weights = torch.softmax(scores, -1).nan_to_num_(0)
+    if p > 0:
+        weights *= _dropout_mask(weights, p, host_generator(*state))
+    return (weights @ value.float()).to(query.dtype), torch.logsumexp(scores, -1)
+
+
+def _attention_backward(grad, query, key, value, bias, out, logsumexp, p, causal, scale, state, want_bias):
+    """The gradients of query, key, value and bias."""
+    scale = query.size(-1) ** -0.5 if scale is None else scale
+    additive = _bias_of(bias)
+    if p == 0 and query.size(1) == key.size(1) and query.size(-1) == value.size(-1) and not want_bias:
+        mask = additive if additive is None else additive.to(query.dtype)
+        grads = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            grad, query, key, value, out, logsumexp, 0.0, causal, attn_mask=mask, scale=scale
+        )
+        return (*grads, None)
+    all_keys, all_values = _repeat_heads(query, key).float(), _repeat_heads(query, value).float()
+    scores = _attention_scores(query.float(), all_keys, additive, causal, scale)
+    weights = torch.softmax(scores, -1).nan_to_num_(0)
+    keep = _dropout_mask(weights, p, host_generator(*state)) if p > 0 else 1
+    grad = grad.float()
+    grad_value = (weights * keep).transpose(-2, -1) @ grad
+    grad_weights = (grad @ all_values.transpose(-2, -1)) * keep
+    grad_scores = weights * (grad_weights - (grad_weights * weights).sum(-1, keepdim=True))
+    grad_query = grad_scores @ all_keys * scale
+    grad_key = grad_scores.transpose(-2, -1) @ query.float() * scale
+    if key.size(1) != query.size(1):
+        grad_key = grad_key.unflatten(1, (key.size(1), -1)).sum(2)
+    if value.size(1) != query.size(1):
+        grad_value = grad_value.unflatten(1, (value.size(1), -1)).sum(2)
+    grad_bias = grad_scores.sum_to_size(bias.shape).to(bias.dtype) if want_bias else None
+    return grad_query.to(query.dtype), grad_key.to(key.dtype), grad_value.to(value.dtype), grad_bias
+
+
+def _heads_inside(tensor):
+    """The same tensor stored as (batch, sequence, head, element), the order in which fused attention writes it."""
+    return tensor.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def _state_tensor(generator):
+    return torch.tensor([generator.initial_seed() & (1 << 63) - 1, 0], dtype=torch.int64)
+
+
+def _state_of(seed):
+    return tuple(seed.flatten().tolist()[:2]) if seed.numel() > 1 else (int(seed), 0)
+
+
+def _flash_attention(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None, generator):
+    state = _state_tensor(generator)
+    out, logsumexp = _attention(query, key, value, None, dropout_p, is_causal, scale, _state_of(state))
+    unused = torch.empty((), dtype=torch.int64)
+    return (_heads_inside(out), logsumexp.contiguous(), None, None, query.size(2), key.size(2), state, unused, query.new_empty(0))
+
+
+def _flash_attention_backward(
+    grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, philox_seed,
+    philox_offset, *, scale=None
+):
+    state = _state_of(philox_seed)
+    grads = _attention_backward(
+        grad_out, query, key, value, None, out, logsumexp, dropout_p, is_causal, scale, state, False
+    )
+    return tuple(map(_heads_inside, grads[:3]))
+
+
+def _efficient_attention(
+    query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None, generator
+):
+    state = _state_tensor(generator)
+    out, logsumexp = _attention(query, key, value, attn_bias, dropout_p, is_causal, scale, _state_of(state))
+    rows = -(-query.size(2) // 32) * 32 if compute_log_sumexp else 0
+    padded = torch.full((*query.shape[:2], rows), math.inf)
+    if rows:
+        padded[..., : query.size(2)] = logsumexp
+    return _heads_inside(out), padded, state[0].clone(), state[1].clone()
+
+
+def _efficient_attention_backward(
+    grad_out, query, key, value, attn_bias, out, logsumexp, philox_seed, philox_offset, dropout_p, grad_input_mask,
+    is_causal=False, *, scale=None
+):
+    logsumexp = logsumexp[..., : query.size(2)].contiguous()
+    state = int(philox_seed), int(philox_offset)
+    grads = _attention_backward(
+        grad_out, query, key, value, attn_bias, out, logsumexp, dropout_p, is_causal, scale, state,
+        attn_bias is not None and grad_input_mask[3]
+    )
+    return (*map(_heads_inside, grads[:3]), grads[3])
+
+
+def _cudnn_attention(
+    query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None,
+    generator
+):
+    state = _state_tensor(generator)
+    out, logsumexp = _attention(query, key, value, attn_bias, dropout_p, is_causal, scale, _state_of(state))
+    sizes = query.size(2), key.size(2)
+    logsumexp = logsumexp.contiguous().unsqueeze(-1)
+    return (_heads_inside(out), logsumexp, None, None, *sizes, state[0].clone(), state[1].clone(), query.new_empty(0))
+
+
+def _cudnn_attention_backward(
+    grad_out, query, key, value, out, logsumexp, philox_seed, philox_offset, attn_bias, cum_seq_q, cum_seq_k, max_q, max_k,
+    dropout_p, is_causal, *, scale=None
+):
+    state = int(philox_seed), int(philox_offset)
+    grads = _attention_backward(
+        grad_out, query, key, value, attn_bias, out, logsumexp.squeeze(-1), dropout_p, is_causal, scale, state, False
+    )
+    return tuple(map(_heads_inside, grads[:3]))
+
+
+# Dropout
+
+
+def _native_dropout(input, p, train=None, *, generator):
+    if train is False or p == 0:
+        return input.clone(), torch.ones_like(input, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
+    mask = torch.empty_like(input, dtype=torch.bool).bernoulli_(1 - p, generator=generator)
+    return input.mul(mask).mul_(1 / (1 - p)), mask
+
+
+def _fused_dropout(self, p, generator=None):
+    mask = torch.empty_like(self, dtype=torch.uint8).bernoulli_(p, generator=generator)
+    return self.mul(mask).mul_(1 / p), mask
+
+
+def _masked_scale(self, mask, scale):
+    return self.mul(mask).mul_(scale)
+
+
+# Convolution and normalisation by cuDNN's names
+
+
+def _cudnn_convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
+    return aten.convolution(self, weight, None, stride, padding, dilation, False, [0] * len(stride), groups)
+
+
+def _cudnn_convolution_transpose(
+    self, weight, padding, output_padding, stride, dilation, groups, benchmark, deterministic, allow_tf32
+):
+    return aten.convolution(self, weight, None, stride, padding, dilation, True, output_padding, groups)
+
+
+def _cudnn_convolution_relu(self, weight, bias, stride, padding, dilation, groups):
+    return aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups).relu_()
+
+
+def _cudnn_convolution_add_relu(self, weight, z, alpha, bias, stride, padding, dilation, groups):
+    sum_ = aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)
+    return sum_.add_(z, alpha=1 if alpha is None else alpha).relu_()
+
+
+def _depthwise_convolution(self, weight, kernel_size, bias, stride, padding, dilation):
+    return aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(stride), self.size(1))
+
+
+def _cudnn_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, epsilon):
+    results = aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, epsilon)
+    return (*results, torch.empty(0, dtype=torch.uint8))
+
+
+def _cudnn_batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserve):
+    return aten.native_batch_norm_backward(
+        grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon, [True, True, True]
+    )
+
+
+def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_mask):
+    inner = list(range(input.dim() - len(normalized_shape), input.dim()))
+    outer = list(range(input.dim() - len(normalized_shape)))
+    grad, rstd = _wide(grad_out), _wide(rstd)
+    normal = _wide(input) * rstd
+    scaled = grad if weight is None else grad * _wide(weight)
+    grad_input = rstd * (scaled - normal * (scaled * normal).mean(inner, keepdim=True)) if output_mask[0] else None
+    grad_weight = None
+    if output_mask[1] and weight is not None:
+        grad_weight = (grad * normal).sum(outer) if outer else grad * normal
+        grad_weight = grad_weight.to(weight.dtype)
+    return None if grad_input is None else grad_input.to(input.dtype), grad_weight
+
+
+# Products of half-precision matrices with results of another dtype
+
+
+def _mm_dtype(self, mat2, out_dtype):
+    return aten.mm(self.to(out_dtype), mat2.to(out_dtype))
+
+
+def _bmm_dtype(self, mat2, out_dtype):
+    return aten.bmm(self.to(out_dtype), mat2.to(out_dtype))
+
+
+def _addmm_dtype(self, mat1, mat2, out_dtype, *, beta=1, alpha=1):
+    return aten.addmm(self.to(out_dtype), mat1.to(out_dtype), mat2.to(out_dtype), beta=beta, alpha=alpha)
+
+
+def _baddbmm_dtype(self, batch1, batch2, out_dtype, *, beta=1, alpha=1):
+    return aten.baddbmm(self.to(out_dtype), batch1.to(out_dtype), batch2.to(out_dtype), beta=beta, alpha=alpha)
+
+
+def _no(*args, **kwargs):
+    return False
+
+
+OPERATORS = {
+    "aten::_thnn_fused_lstm_cell": _lstm_cell,
+    "aten::_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
+    "aten::_thnn_fused_gru_cell": _gru_cell,
+    "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward,
+    "aten::_scaled_dot_product_flash_attention": _flash_attention,
+    "aten::_scaled_dot_product_flash_attention_backward": _flash_attention_backward,
+    "aten::_scaled_dot_product_efficient_attention": _efficient_attention,
+    "aten::_scaled_dot_product_efficient_attention_backward": _efficient_attention_backward,
+    "aten::_scaled_dot_product_cudnn_attention": _cudnn_attention,
+    "aten::_scaled_dot_product_cudnn_attention_backward": _cudnn_attention_backward,
+    "aten::native_dropout": _native_dropout,
+    "aten::_fused_dropout": _fused_dropout,
+    "aten::_masked_scale": _masked_scale,
+    "aten::cudnn_convolution": _cudnn_convolution,
+    "aten::cudnn_convolution_transpose": _cudnn_convolution_transpose,
+    "aten::cudnn_convolution_relu": _cudnn_convolution_relu,
+    "aten::cudnn_convolution_add_relu": _cudnn_convolution_add_relu,
+    "aten::_conv_depthwise2d": _depthwise_convolution,
+    "aten::conv_depthwise3d": _depthwise_convolution,
+    "aten::cudnn_batch_norm": _cudnn_batch_norm,
+    "aten::cudnn_batch_norm_backward": _cudnn_batch_norm_backward,
+    "aten::_fused_rms_norm_backward": _rms_norm_backward,
+    "aten::mm.dtype": _mm_dtype,
+    "aten::bmm.dtype": _bmm_dtype,
+    "aten::addmm.dtype": _addmm_dtype,
+    "aten::baddbmm.dtype": _baddbmm_dtype,
+    "aten::_use_cudnn_ctc_loss": _no,
+    "aten::_use_cudnn_ctc_loss.Tensor": _no,
+    "aten::_use_miopen_ctc_loss": _no,
+    "aten::_use_miopen_ctc_loss.Tensor": _no,
+}
+
+SEEDED = frozenset(
+    (
+        "aten::native_dropout",
+        "aten::_scaled_dot_product_flash_attention",
+        "aten::_scaled_dot_product_efficient_attention",
+        "aten::_scaled_dot_product_cudnn_attention",
+    )
+)
