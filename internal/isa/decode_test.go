@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -442,6 +443,39 @@ $L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
 	want := []string{"-", "a.cu:10:3 ;", "b.h:5:1 foo;a.cu:10:3 ;", "b.h:9:2 bar;b.h:5:1 foo;a.cu:10:3 ;", "a.cu:10:3 ;"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestLocationsOfInlineAssembly has the lines that LLVM counts in the text of inline assembly, in which the source has one.
+func TestLocationsOfInlineAssembly(t *testing.T) {
+	m := decode(t, `
+.visible .entry k() { .reg .b32 %r<3>;
+.loc 1 8 1
+	// begin inline asm
+.loc 1 9 17 // a.py:9:17
+mov.b32 %r1, 1;
+.loc 1 10 17
+mov.b32 %r1, 2;
+.loc 1 11 17
+	// end inline asm
+mov.b32 %r1, 3;
+.loc 1 12 5
+	// begin inline asm
+mov.b32 %r1, 4;
+.loc 1 13 5
+mov.b32 %r1, 5;
+	// end inline asm
+.loc 1 14 5
+ret; }
+.file 1 "a.py"
+`)
+	f := m.ByName["k"]
+	var got []int
+	for _, in := range f.Insts {
+		got = append(got, f.Locs[in.Loc].Line)
+	}
+	if want := []int{9, 9, 9, 12, 13, 14}; !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
 	}
 }
 
