@@ -3,6 +3,7 @@ package simt
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -135,6 +136,101 @@ func TestTexts(t *testing.T) {
 	}
 	if n := len(g.prog.texts.list); n != maxGrids+1 {
 		t.Errorf("%d texts, want %d", n, maxGrids+1)
+	}
+}
+
+// TestKeptTexts: the texts used last are kept, one for each kernel, block and mode, and the one used longest ago goes.
+func TestKeptTexts(t *testing.T) {
+	g := newRig(t, kernel("st.global.u32 [%mine], %gid;")+entry("other", ""))
+	var used []textKey // as they must stand in the list
+	of := map[textKey]*text{}
+	use := func(kernel string, block, grid int, raw bool, s Schedule) {
+		t.Helper()
+		l := g.prepare(launch{kernel: kernel, block: block, grid: grid})
+		l.Schedule = s
+		key := textKey{l.Func, l.Block, l.Grid, raw, s == Lockstep}
+		got, err := g.prog.text(l, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(used, key); i >= 0 {
+			used = slices.Delete(used, i, i+1)
+			if of[key] != got {
+				t.Errorf("%+v: compiled again", key)
+			}
+		} else if of[key] == got {
+			t.Errorf("%+v: not compiled again", key)
+		}
+		used = append(used, key)
+		of[key] = got
+		used = used[max(0, len(used)-maxTexts):]
+		var list []textKey
+		for _, e := range g.prog.texts.list {
+			if list = append(list, e.key); e.t != of[e.key] {
+				t.Errorf("%+v: not its text", e.key)
+			}
+		}
+		if !slices.Equal(list, used) {
+			t.Fatalf("after %s, block %d, grid %d, raw %v, %v: %d texts, want %d, or they stand in another order", kernel, block, grid, raw, s, len(list), len(used))
+		}
+	}
+	for _, name := range []string{"k", "other", "k"} {
+		use(name, 32, 1, false, Fair)
+		use(name, 32, 2, false, Fair)
+		use(name, 32, 3, false, Fair)
+		use(name, 64, 1, false, Fair)
+		use(name, 32, 1, true, Fair)
+		use(name, 32, 1, false, Lockstep)
+		use(name, 32, 2, false, PCT) // as if fair
+	}
+	use("k", 32, 1, false, Fair)
+	for block := 100; block <= 100+maxTexts; block++ {
+		use("k", block, 5, false, Fair)
+		use("other", 64, 1, false, Fair)
+	}
+	use("k", 64, 1, false, Fair)
+}
+
+// TestKeptRegisters: a text keeps the register files of a launch for the next one, up to a number of bytes, but no memory of theirs.
+func TestKeptRegisters(t *testing.T) {
+	const files = "bar.sync 0; st.global.u32 [%mine], %tx;"
+	own := func(bytes int) string {
+		return fmt.Sprintf(".local .align 16 .b8 box[%d]; mov.u64 %%rd1, box; mul.wide.u32 %%rd2, %%ln, 4; add.u64 %%rd1, %%rd1, %%rd2; st.local.u32 [%%rd1], 1; ld.local.u32 %%r1, [%%rd1+64]; st.global.u32 [%%mine], %%r1;", bytes) + files
+	}
+	for _, c := range []struct {
+		name, body string
+		block      int
+		want       int // files, of which a warp has one while the warps wait for each other
+	}{
+		{"one", files, 32, 1},
+		{"eight", files, 256, 8},
+		{"some of eight", own(7000), 256, 4},
+		{"none", own(40000), 256, 0},
+	} {
+		g := newRig(t, kernel(c.body))
+		l := g.prepare(launch{block: c.block, out: g.buffer(256)})
+		text, err := g.prog.text(l, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before []*vecWarp
+		for range 3 {
+			if _, err := NewWarp().Run(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			if len(text.slots) != c.want {
+				t.Errorf("%s: %d files are kept, want %d", c.name, len(text.slots), c.want)
+			}
+			for i, v := range text.slots {
+				if before != nil && 32*c.want == c.block && !slices.Contains(before, v) {
+					t.Errorf("%s: a file was not used again", c.name)
+				}
+				if v.files != (lanes.Regs{}) || slices.Index(text.slots, v) != i {
+					t.Errorf("%s: file %d is kept with its memory, or twice", c.name, i)
+				}
+			}
+			before = slices.Clone(text.slots)
+		}
 	}
 }
 
