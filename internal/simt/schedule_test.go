@@ -18,13 +18,13 @@ func TestWiden(t *testing.T) {
 		warps []*warp
 		need  uint64 // of sinceEnd
 	}{
-		{"polling", []*warp{polls}, growPolling},
+		{"polling", []*warp{polls}, 1 << 10},
 		{"two polling", []*warp{polls, polls}, 2 * growPolling},
 		{"polling beside a waiting one", []*warp{waits, polls, waits, polls, polls}, 3 * growPolling},
-		{"reading", []*warp{reads}, growReading},
+		{"reading", []*warp{reads}, 4 << 10},
 		{"polling and reading", []*warp{polls, reads, polls}, 3 * growReading},
 		{"polling and writing", []*warp{polls, writes}, 2 * growPolling},
-		{"reading and writing", []*warp{reads, writes}, 2 * growAnyhow},
+		{"reading and writing", []*warp{reads, writes}, 2 * 64 << 10},
 		{"writing and reading", []*warp{writes, reads, waits}, 2 * growAnyhow},
 	} {
 		for _, since := range []uint64{0, growPolling - 1, growPolling, c.need - 1, c.need, c.need + 1, 1 << 40} {

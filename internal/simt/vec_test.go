@@ -374,3 +374,42 @@ loop:
 		}
 	}
 }
+
+// TestMoves: what a loop carries keeps its register, so that nothing is moved on the way back; the counter is copied before it.
+func TestMoves(t *testing.T) {
+	for _, name := range []string{"arithmetic", "saxpy", "shared", "shuffles", "atomics"} {
+		g := newRig(t, benchSource(benchKernels[name]))
+		text, err := g.prog.text(g.prepare(launch{block: 256, out: g.buffer(256), n: 10}), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := 0
+		for _, o := range text.ops {
+			if o.Code == lanes.OpCopy32 || o.Code == lanes.OpCopy64 || o.Code == lanes.OpScalarCopy || o.Code == lanes.OpPredCopy {
+				copies++
+			}
+		}
+		if moves := slices.ContainsFunc(text.edges, func(e edge) bool { return e.moves >= 0 }); moves || copies > 1 {
+			t.Errorf("%s: %d copies, edges move: %v", name, copies, moves)
+		}
+	}
+}
+
+// TestExits: where lanes exited, together or not.
+func TestExits(t *testing.T) {
+	var e exits
+	if e.note(0xff, 0xff, 7); e.several || e.of(3) != 7 {
+		t.Errorf("all together: %+v", e)
+	}
+	e = exits{}
+	e.note(0x0f, 0xff, 5)
+	if e.note(0xf0, 0xf0, 9); e.of(3) != 5 || e.of(4) != 9 || e.of(7) != 9 {
+		t.Errorf("half and half: %d, %d", e.of(3), e.of(4))
+	}
+	each := e.each
+	e.several = false // of the next block
+	e.note(1, 3, 2)
+	if e.note(2, 2, 3); e.of(0) != 2 || e.of(1) != 3 || e.each != each {
+		t.Errorf("again: %d, %d", e.of(0), e.of(1))
+	}
+}
