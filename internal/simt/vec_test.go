@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -411,5 +412,78 @@ func TestExits(t *testing.T) {
 	e.note(1, 3, 2)
 	if e.note(2, 2, 3); e.of(0) != 2 || e.of(1) != 3 || e.each != each {
 		t.Errorf("again: %d, %d", e.of(0), e.of(1))
+	}
+}
+
+// TestListedAccesses wants accesses to be done by lists, each by the operation for the way in which its lanes lie: an access that is
+// not takes several times as long.
+func TestListedAccesses(t *testing.T) {
+	const line, rows = 1, 2 // blocks of 32 x 1, of 16 x 2
+	for _, c := range []struct {
+		shape        int
+		address, ptx string // %rd1 and %r1 are where the address is
+		want         lanes.Code
+	}{
+		{line, "1*x", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8ULine}, {line, "1*x", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SLine},
+		{line, "2*x", "ld.global.u16 %r9, [%rd1];", lanes.OpLoad16ULine}, {line, "2*x", "ld.global.s16 %r9, [%rd1];", lanes.OpLoad16SLine},
+		{line, "4*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Line}, {line, "4*x", "ld.shared.s32 %r9, [%r1];", lanes.OpLoad32Line},
+		{line, "8*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Line}, {line, "8*x", "ld.s64 %rd9, [%rd1];", lanes.OpLoad64Line},
+		{line, "0*x", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8USame}, {line, "0*x", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SSame},
+		{line, "0*x", "ld.global.u16 %r9, [%rd1];", lanes.OpLoad16USame}, {line, "0*x", "ld.global.s16 %r9, [%rd1];", lanes.OpLoad16SSame},
+		{line, "0*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Same}, {line, "0*x", "ld.global.s32 %r9, [%rd1];", lanes.OpLoad32Same},
+		{line, "0*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Same}, {line, "0*x", "ld.shared.s64 %rd9, [%r1];", lanes.OpLoad64Same},
+		{line, "1*x", "st.global.u8 [%rd1], %tx;", lanes.OpStore8Line}, {line, "2*x", "st.shared.u16 [%r1], %ln;", lanes.OpStore16Line},
+		{line, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Line}, {line, "8*x", "st.u64 [%rd1], %rd1;", lanes.OpStore64Line},
+		{line, "8*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Pattern}, {line, "16*x", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64Pattern},
+		{line, "-4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern}, {line, "16*x", "st.global.u64 [%rd1], %rd1;", lanes.OpStore64Pattern},
+		{rows, "64*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Line}, {rows, "128*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Rows},
+		{rows, "128*y+4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows}, {rows, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows},
+		{rows, "64*y", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Spread}, {rows, "64*y", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern},
+		{rows, "8*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Pattern}, {rows, "64*x+4*y", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Pattern},
+		{rows, "-128*y+4*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Pattern},
+		{line, "x*x*4", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Each}, {line, "x*x*8", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Each},
+		{line, "x*x*4", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Each}, {line, "x*x*8", "st.u64 [%rd1], %rd1;", lanes.OpStore64Each},
+		{line, "x*x*4", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32EachLow}, {line, "x*x*8", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64EachLow},
+		{line, "x*x*4", "st.shared.u32 [%r1], %tx;", lanes.OpStore32EachLow}, {line, "x*x*8", "st.shared.u64 [%r1], %rd1;", lanes.OpStore64EachLow},
+		// By instructions of their own:
+		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u32 [%rd1], %tx;", lanes.OpEnd},
+		{line, "4*x", "ld.relaxed.gpu.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "8*x", "ld.global.v2.u32 {%r9, %r10}, [%rd1];", lanes.OpEnd},
+		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpEnd},
+		{line, "3*x", "ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "ld.global.s32 %rd9, [%rd1];", lanes.OpEnd},
+		{line, "4*x", "ld.local.u32 %r9, [%r1];", lanes.OpEnd},
+	} {
+		var at string
+		x, y, column := strings.Cut(c.address, "*x+")
+		switch m, n, ok := strings.Cut(c.address, "*y"); {
+		case column:
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + strings.TrimSuffix(y, "*y") + "; mad.lo.s32 %r0, %tx, " + x + ", %r0;"
+		case strings.HasPrefix(c.address, "x*x"):
+			at = "mul.lo.u32 %r0, %tx, %tx; mul.lo.u32 %r0, %r0, " + c.address[4:] + ";"
+		case ok && n != "":
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + m + "; mad.lo.s32 %r0, %tx, " + strings.TrimSuffix(n[1:], "*x") + ", %r0;"
+		case ok:
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + m + ";"
+		default:
+			at = "mul.lo.s32 %r0, %tx, " + strings.TrimSuffix(c.address, "*x") + ";"
+		}
+		g := newRig(t, kernel(".shared .align 8 .b8 box[4096]; .local .align 8 .b8 own[256]; setp.lt.u32 %p1, %tx, %n; setp.lt.u32 %p2, %n, 5;\n"+at+
+			"cvt.s64.s32 %rd1, %r0; add.u64 %rd1, %rd1, %out; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;\n"+c.ptx))
+		l := g.prepare(launch{out: g.buffer(1)})
+		if c.shape == rows {
+			l.Block = event.Dim3{X: 16, Y: 2, Z: 1}
+		}
+		text, err := g.prog.text(l, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []lanes.Code
+		for _, o := range text.ops {
+			if o.Code >= lanes.OpLoad8ULine && o.Code < lanes.OpSteadyS {
+				got = append(got, o.Code)
+			}
+		}
+		if c.want == lanes.OpEnd && len(got) > 0 || c.want != lanes.OpEnd && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s at %s: operations %d, want %d", c.ptx, c.address, got, c.want)
+		}
 	}
 }
