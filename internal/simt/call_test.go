@@ -67,6 +67,75 @@ last:
 	st.param.b32 [r], %r1;
 	ret;
 }
+// alike and akin match numbers of 64 bits with lanes that are in the other function, in other registers; all and any vote there.
+.func (.param .b32 r) alike (.param .b32 n)
+{
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<4>;
+	.reg .pred %p, %q;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	and.b32 %r2, %r2, 12;
+	mul.wide.u32 %rd1, %r2, 0x10000001;
+	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	setp.lt.u32 %p, %r2, 3;
+	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
+	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
+	@%q add.u32 %r3, %r3, 1;
+	xor.b32 %r3, %r3, %r5;
+	st.param.b32 [r], %r3;
+	ret;
+}
+.func (.param .b32 r) akin (.param .b32 n)
+{
+	.reg .b32 %r<9>;
+	.reg .b64 %rd<6>;
+	.reg .pred %p, %q, %s;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	mul.wide.u32 %rd2, %r2, %r2;
+	mul.wide.s32 %rd3, %r2, 77;
+	setp.gt.u32 %s, %r2, 40;
+	xor.b32 %r7, %r2, %r1;
+	mul.lo.u32 %r8, %r7, %r7;
+	and.b32 %r2, %r2, 12;
+	mul.wide.u32 %rd1, %r2, 0x10000001;
+	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	setp.gt.u32 %p, %r2, 7;
+	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
+	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
+	@%q add.u32 %r3, %r3, 1;
+	@%s add.u32 %r3, %r3, %r8;
+	xor.b32 %r3, %r3, %r5;
+	add.u64 %rd2, %rd2, %rd3;
+	cvt.u32.u64 %r6, %rd2;
+	add.u32 %r3, %r3, %r6;
+	add.u32 %r3, %r3, %r7;
+	st.param.b32 [r], %r3;
+	ret;
+}
+// outer calls alike, whose frame lies above its own then.
+.func (.param .b32 r) outer (.param .b32 n)
+{
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<4>;
+	.reg .pred %p;
+	.param .b32 a0;
+	.param .b32 r0;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	mul.wide.u32 %rd2, %r2, %r2;
+	setp.gt.u32 %p, %r2, 50;
+	mov.u64 %rd1, alike;
+	st.param.b32 [a0], %r1;
+	sig : .callprototype (.param .b32 _) _ (.param .b32 _);
+	call (r0), %rd1, (a0), sig;
+	ld.param.b32 %r3, [r0];
+	cvt.u32.u64 %r4, %rd2;
+	@%p add.u32 %r3, %r3, %r4;
+	st.param.b32 [r], %r3;
+	ret;
+}
 .func (.param .b32 r) meet (.param .b32 n)
 {
 	.reg .b32 %r<4>;
@@ -176,6 +245,8 @@ func TestCallsNoDiff(t *testing.T) {
 		{"no function", "", either(odd, "twice", "format") + strings.Replace(through, "ld.param.b32 %r2, [r0]", "mov.u32 %r2, 5", 1), false},
 		{"no body", "", either(odd, "twice", "nowhere") + strings.Replace(through, "ld.param.b32 %r2, [r0]", "mov.u32 %r2, 5", 1), false},
 		{"shuffle between functions", "", either(odd, "up", "shift") + through, false},
+		{"match between functions", "", either(odd, "alike", "akin") + through, false},
+		{"match between depths", "", either(odd, "outer", "akin") + through, false},
 		{"barrier between functions", "", either(odd, "meet", "shift") + through, false},
 		{"exit in a function", "", either(odd, "leave", "twice") + through, false},
 		{"trap in a function", "", either(odd, "twice", "stop") + through, false},
