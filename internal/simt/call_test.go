@@ -78,6 +78,8 @@ last:
 	and.b32 %r2, %r2, 12;
 	mul.wide.u32 %rd1, %r2, 0x10000001;
 	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	match.any.sync.b32 %r4, %r2, 0xffffffff;
+	add.u32 %r3, %r3, %r4;
 	setp.lt.u32 %p, %r2, 3;
 	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
 	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
@@ -101,6 +103,8 @@ last:
 	and.b32 %r2, %r2, 12;
 	mul.wide.u32 %rd1, %r2, 0x10000001;
 	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	match.any.sync.b32 %r4, %r2, 0xffffffff;
+	add.u32 %r3, %r3, %r4;
 	setp.gt.u32 %p, %r2, 7;
 	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
 	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
