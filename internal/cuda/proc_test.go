@@ -28,6 +28,8 @@ func TestProcStat(t *testing.T) {
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
 	pid, self := cmd.Process.Pid, os.Getpid()
+	// Start returns while the kernel still sets the new program up.
+	until(t, "the program to begin", func() bool { _, set := variable(pid, "AB"); return set })
 	st, ok := statOf(pid)
 	if !ok || st.name != filepath.Base(name) || st.parent != self || st.state == 'Z' || st.group == 0 {
 		t.Errorf("%+v, %v", st, ok)
