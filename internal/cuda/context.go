@@ -59,7 +59,7 @@ func (d *Device) NewContext() *Context {
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
 		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, printf: d.cfg.Printf}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
-	c.legacy = &stream{id: StreamLegacy, agent: d.newAgent(), name: "default stream"}
+	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
 	return c
 }
 

@@ -158,7 +158,7 @@ func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uin
 }
 
 func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, place string) (addr uint64, err error) {
-	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
+	err = c.on(id, thread, func(s *stream) error {
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
@@ -175,7 +175,7 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 }
 
 func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
-	return c.on(id, thread, "cudaFreeAsync", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		a, ok := c.allocs[addr]
 		if !ok || a.kind != simt.DeviceAlloc {
 			return c.badFree("cudaFreeAsync", addr)
@@ -361,7 +361,7 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	e := side{addr: addr, pitch: pitch, slice: slice}
 	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
 	if !ok && k.Height == 1 && k.Depth == 1 {
-		return e, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(n))
+		return e, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(k.Width))
 	}
 	if !ok {
 		return e, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
@@ -383,12 +383,12 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	return e, nil
 }
 
-// extent is the number of bytes from the first to the last byte of a pitched box. ok is false when rows or slices
-// would overlap or the numbers overflow.
+// extent is the number of bytes from the first to the last byte of a pitched box; 0, false when rows or slices would
+// overlap or the numbers overflow.
 func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	const limit = 1 << 47
 	if w > limit || h > limit || d > limit || pitch > limit || slice > limit {
-		return w, false
+		return 0, false
 	}
 	n := w
 	if h > 1 {
@@ -403,7 +403,10 @@ func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 		}
 		n += (d - 1) * slice
 	}
-	return n, n <= limit
+	if n > limit {
+		return 0, false
+	}
+	return n, true
 }
 
 // inArena says whether a range touches the arena's addresses.
@@ -538,7 +541,7 @@ func (c *Context) Unregister(addr uint64) (at, size uint64, err error) {
 		return 0, 0, err
 	}
 	for at, r := range c.pinned {
-		if addr >= at && addr-at < r.size {
+		if addr-at < r.size { // below at the difference wraps around
 			c.waitAll("cudaHostUnregister")
 			c.unregister(at)
 			return at, r.size, nil
