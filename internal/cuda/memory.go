@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -229,10 +230,6 @@ func (c *Context) Read(addr uint64, data []byte) error {
 
 // bytes is the memory behind a range that must lie in one live allocation.
 func (c *Context) bytes(addr, n uint64) ([]byte, error) {
-	a, ok := c.dev.mem.Find(addr)
-	if !ok || a.Freed || n > a.Size || addr-a.Addr > a.Size-n {
-		return nil, fail(InvalidValue, "%d bytes at %#x do not lie in one allocation", n, addr)
-	}
 	b, err := c.dev.mem.Bytes(addr, n)
 	if err != nil {
 		return nil, fail(InvalidValue, "%d bytes at %#x: %v", n, addr, err)
@@ -387,21 +384,16 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 // overlap or the numbers overflow.
 func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	const limit = 1 << 47
-	if w > limit || h > limit || d > limit || pitch > limit || slice > limit {
-		return 0, false
-	}
 	n := w
-	if h > 1 {
-		if pitch < w || (h-1) > limit/pitch {
-			return 0, false
+	for _, r := range [2]struct{ count, step uint64 }{{h, pitch}, {d, slice}} {
+		if r.count > 1 {
+			high, more := bits.Mul64(r.count-1, r.step)
+			sum, carry := bits.Add64(n, more, 0)
+			if r.step < n || high|carry != 0 {
+				return 0, false
+			}
+			n = sum
 		}
-		n += (h - 1) * pitch
-	}
-	if d > 1 {
-		if slice < n || (d-1) > limit/slice {
-			return 0, false
-		}
-		n += (d - 1) * slice
 	}
 	if n > limit {
 		return 0, false
@@ -512,11 +504,6 @@ func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 	const page = 4096
 	if addr == 0 || size == 0 || addr%page != 0 || size%page != 0 || addr >= 1<<47 || size > registeredRoom || c.inArena(addr, size) {
 		return 0, fail(InvalidValue, "cudaHostRegister of %d bytes at %#x", size, addr)
-	}
-	for at, r := range c.pinned {
-		if addr < at+r.size && at < addr+size {
-			return 0, fail(HostMemoryAlreadyRegistered, "%d bytes at %#x overlap registered memory", size, addr)
-		}
 	}
 	offset, ok := c.dev.registered.take(size)
 	if !ok {
