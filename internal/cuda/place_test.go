@@ -177,6 +177,18 @@ func TestMappings(t *testing.T) {
 	if got := mappings(1 << 30); got != nil {
 		t.Errorf("no process has %v", got)
 	}
+	files := func() int {
+		list, _ := filepath.Glob("/proc/self/fd/*")
+		return len(list)
+	}
+	before := files()
+	for range 20 {
+		mappings(p.pid)
+		openImage(self, p.pid)
+	}
+	if n := files(); n > before+5 {
+		t.Errorf("%d files are open, %d before", n, before)
+	}
 }
 
 // TestStack names the call stack of a program: what it calls the driver from, out to main.
