@@ -125,24 +125,11 @@ func (c *Context) Synchronize() error {
 	return err
 }
 
-// signal and wait order agents. Each agent publishes under a token of its own number: a wait sees the newest signal,
-// which is what "all work so far" means in every rule of the API.
-func (c *Context) signal(agent uint32, name string) {
-	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: agent, Token: uint64(agent), Name: name})
-}
-
-func (c *Context) wait(agent, other uint32, name string) {
-	if agent != other {
-		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
-	}
-}
-
-// order makes agent continue after everything other has done.
+// order makes agent continue after everything another has done. Each agent publishes under a token of its own number: a wait
+// sees the newest signal, which is what "all work so far" means in every rule of the API.
 func (c *Context) order(agent, other uint32, name string) {
-	if agent != other {
-		c.signal(other, name)
-		c.wait(agent, other, name)
-	}
+	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: other, Token: uint64(other), Name: name})
+	c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
 }
 
 // waitAll orders the host after every stream.

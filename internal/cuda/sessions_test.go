@@ -312,8 +312,10 @@ func TestReplyBytes(t *testing.T) {
 		t.Errorf("the other end is process %d, %v", pid, err)
 	}
 	ours.Close()
-	if _, err := peer(ours); err == nil {
-		t.Error("a closed connection has another end")
+	for _, c := range []*net.UnixConn{ours, {}} {
+		if _, err := peer(c); err == nil || alive(c) {
+			t.Error("a closed connection has another end")
+		}
 	}
 }
 
