@@ -358,23 +358,23 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	e := side{addr: addr, pitch: pitch, slice: slice}
 	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
 	if !ok && k.Height == 1 && k.Depth == 1 {
-		return e, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(k.Width))
+		return side{}, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(k.Width))
 	}
 	if !ok {
-		return e, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
+		return side{}, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
 	}
 	a, found := c.dev.mem.Find(addr)
 	switch {
 	case found && a.Freed && c.freedAt[a.Addr] != "":
-		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
+		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
 	case found && a.Freed:
-		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
+		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
 	case !found && c.inArena(addr, n):
-		return e, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
+		return side{}, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
 	case !found:
 		return e, nil
 	case n > a.Size || addr-a.Addr > a.Size-n:
-		return e, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
+		return side{}, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
 	}
 	e.known, e.kind = true, a.Kind
 	return e, nil

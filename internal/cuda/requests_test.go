@@ -434,6 +434,10 @@ func TestFailedCalls(t *testing.T) {
 	c.want(IllegalAddress, nil, calls.DeviceSynchronize, "")
 	c.want(0, []uint64{4}, calls.Failed, "cudaMemcpy2D", 700)
 	check(`error-ignored cudaMemcpy2D 700 "" 1/1 false false; `)
+	c.p.ctx.sticky = nil
+	c.want(InvalidDeviceFunction, nil, calls.Launch, "", 33, 0, 1, 1, 1, 1, 1, 1, 0, 0)
+	c.want(0, []uint64{5}, calls.Failed, "cudaLaunchKernel", 98)
+	check(`launch-refused cudaLaunchKernel 98 "no kernel 0x21" 1/1 false false; `)
 }
 
 // TestHostCalls checks what the host is said to have been in.
@@ -496,5 +500,79 @@ func TestRequestBytes(t *testing.T) {
 	}
 	if _, err := readRequest(bytes.NewReader(blob[:len(blob)-1])); gone(err) != nil || err == nil {
 		t.Errorf("a blob that is cut short: %v", err)
+	}
+}
+
+// TestRequestTexts checks what is said of requests that are refused.
+func TestRequestTexts(t *testing.T) {
+	c := newCaller(t)
+	c.want(0, []uint64{16}, calls.LoadModule, emptyKernel, 1)
+	c.want(0, []uint64{32}, calls.GetKernel, "half", 16)
+	device, pinned := c.request(calls.Malloc, "", 1000, 0).results[0], c.request(calls.Malloc, "", 1000, 2).results[0]
+	c.want(0, []uint64{16}, calls.StreamCreate, "", 0, 0)
+	c.want(0, []uint64{32}, calls.EventCreate, "", 0)
+	c.want(0, nil, calls.EventDestroy, "", 32)
+	c.want(0, []uint64{1 << 24}, calls.HostRegister, "", 1<<30, 4096)
+	sixteen := strings.Repeat("x", 16)
+	from := func(kind uint64) []uint64 { return []uint64{device, 0, 0, 4096, 0, 0, 4, 1, 1, kind, 0} }
+	to := func(kind uint64) []uint64 { return []uint64{4096, 0, 0, device, 0, 0, 4, 1, 1, kind, 0} }
+	for _, r := range []struct {
+		want string // kind and text; "" when it is done
+		op   calls.Op
+		blob string
+		args []uint64
+	}{
+		{": memory kind 259", calls.Malloc, "", []uint64{1000, 3 | 1<<8}},
+		{": cudaMallocManaged of 0 bytes", calls.Malloc, "", []uint64{0, 1}},
+		{": no module 0x18", calls.UnloadModule, "", []uint64{24}},
+		{": no kernel 0x18", calls.FuncAttributes, "", []uint64{24}},
+		{": 15 bytes of parameters for half, which takes 16", calls.Launch, sixteen[1:], []uint64{32, 0, 1, 1, 1, 1, 1, 1, 0, 0}},
+		{": launch of half with a dimension of 4294967296", calls.Launch, sixteen, []uint64{32, 0, 1, 1, 1, 1, 1 << 32, 1, 0, 0}},
+		{"launch-refused: block (1,1,4294967295) is larger than (1024,1024,64)", calls.Launch, sixteen, []uint64{32, 0, 1, 1, 1, 1, 1, 1<<32 - 1, 0, 0}},
+		{"invalid-handle: no call has made the stream", calls.Launch, sixteen, []uint64{32, 24, 1, 1, 1, 1, 1, 1, 0, 0}},
+		{"launch-refused: 1000000 bytes of dynamic shared memory, and the kernel may have 49152 (cudaFuncSetAttribute raises that to at most 166912)",
+			calls.Launch, sixteen, []uint64{32, 0, 1, 1, 1, 1, 1, 1, 1000000, 0}},
+		{": 166913 bytes of dynamic shared memory for half; the device has 166912 beside its static 0", calls.FuncSetAttribute, "", []uint64{32, 8, 166913}},
+		{": carveout -2", calls.FuncSetAttribute, "", []uint64{32, 9, 1<<64 - 2}},
+		{": cluster attribute 10 of half", calls.FuncSetAttribute, "", []uint64{32, 10, 1}},
+		{": function attribute 7", calls.FuncSetAttribute, "", []uint64{32, 7, 1}},
+		{": occupancy of blocks of no threads", calls.Occupancy, "", []uint64{32, 0, 1}},
+		{": stream flags 0x100000001", calls.StreamCreate, "", []uint64{1<<32 | 1, 0}},
+		{": event flags 0x9", calls.EventCreate, "", []uint64{9}},
+		{": the stream is 0", calls.StreamDestroy, "", []uint64{0}},
+		{"invalid-handle: no call has made the event", calls.EventElapsed, "", []uint64{24, 32}},
+		{"invalid-handle: the event was destroyed before", calls.EventElapsed, "", []uint64{32, 24}},
+		{": the event is 0", calls.EventElapsed, "", []uint64{0, 24}},
+		{"invalid-handle: no call has made the event", calls.EventRecord, "", []uint64{48, 16}},
+		{"invalid-handle: the event was destroyed before", calls.StreamWaitEvent, "", []uint64{16, 32}},
+		{": cudaHostRegister of 4096 bytes at 0x40000001", calls.HostRegister, "", []uint64{1<<30 + 1, 4096}},
+		{": cudaHostRegister (8192 bytes): map 0x3ffff000: the range is registered already (cudaHostRegister (4096 bytes))", calls.HostRegister, "", []uint64{1<<30 - 4096, 8192}},
+		{": no room to register 17179869184 bytes", calls.HostRegister, "", []uint64{1 << 31, 16 << 30}},
+		{": 0x3fffffff is not registered", calls.HostUnregister, "", []uint64{1<<30 - 1}},
+		{"invalid-free: cudaFree of memory of cudaHostAlloc #2 (1000 bytes), which cudaFreeHost frees", calls.Free, "", []uint64{pinned, 0}},
+		{"", calls.Copy, "", from(1)},
+		{"wrong-direction: the direction is cudaMemcpyDeviceToHost, and the destination is device memory", calls.Copy, "", from(2)},
+		{"wrong-direction: the direction is cudaMemcpyDeviceToDevice, and the source is host memory", calls.Copy, "", from(3)},
+		{"", calls.Copy, "", from(4 | 0x200)},
+		{"invalid-pointer: the source is 0x1000, where neither the device nor the program has memory", calls.Copy, "", from(1 | 0x400)},
+		{"wrong-direction: the direction is cudaMemcpyHostToDevice, and the destination is host memory", calls.Copy, "", to(1)},
+		{"", calls.Copy, "", to(2)},
+		{"", calls.Copy, "", to(4)},
+		{"", calls.Copy, "", to(4 | 0x400)},
+		{"invalid-pointer: the destination is 0x1000, where neither the device nor the program has memory", calls.Copy, "", to(2 | 0x200)},
+		{"wrong-direction: copy direction 5", calls.Copy, "", to(5)},
+		{": pitch 3, slice pitch 0 for rows of 4 bytes, 2 rows", calls.Copy, "", []uint64{device, 4, 0, device, 3, 0, 4, 2, 1, 3, 0}},
+		{"call-out-of-bounds: the source, 7 bytes from byte 994 on, leaves cudaMalloc #1 (1000 bytes)", calls.Copy, "", []uint64{device, 0, 0, device + 994, 0, 0, 7, 1, 1, 3, 0}},
+		{"call-out-of-bounds: the destination, 1001 bytes from byte 0 on, leaves cudaMalloc #1 (1000 bytes)", calls.Fill, "", []uint64{device, 0, 0, 1001, 1, 1, 0, 0}},
+		{"invalid-pointer: the destination is 0x1000, which is not in device memory", calls.Fill, "", []uint64{4096, 0, 0, 1, 1, 1, 0, 0}},
+	} {
+		rep := c.request(r.op, r.blob, r.args...)
+		got := ""
+		if e := c.p.failing[3]; e != nil {
+			got = fmt.Sprintf("%s: %s", e.Kind, e.Msg)
+		}
+		if got != r.want || (rep.code == 0) != (r.want == "") {
+			t.Errorf("%s%v gives %v, %q; want %q", calls.Specs[r.op].Name, r.args, rep.code, got, r.want)
+		}
 	}
 }

@@ -367,6 +367,9 @@ func TestDeviceMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := NewDevice(Config{Engine: &player{}})
+	if e := grow(int(d.file.Fd()), 49<<30); !errors.Is(e, unix.EPERM) {
+		t.Errorf("the file can be made larger: %v", e)
+	}
 	var after unix.Rlimit
 	if e := unix.Getrlimit(unix.RLIMIT_FSIZE, &after); e != nil || after != low {
 		t.Errorf("the limit is %+v, %v", after, e)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // lockedBuffer is a buffer that is read while it is written.
@@ -77,6 +78,21 @@ func TestSignals(t *testing.T) {
 			t.Errorf("own group %v: %q, %v, %v; want %q", own, got, err, r.cmd.ProcessState, want)
 		}
 		until(t, "the process to be forgotten", func() bool { return !started.has(pid) })
+	}
+}
+
+// TestAwait waits for a program that has ended, and for one that does not.
+func TestAwait(t *testing.T) {
+	r := &running{done: make(chan error, 1)}
+	r.await(time.Millisecond)
+	if r.over {
+		t.Error("a program that runs is over")
+	}
+	r.done <- nil
+	r.await(time.Hour)
+	r.await(time.Hour)
+	if !r.over {
+		t.Error("a program that has ended is not over")
 	}
 }
 
