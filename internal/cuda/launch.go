@@ -182,24 +182,20 @@ func endCode(err error) Code {
 }
 
 // BlocksPerSM is cudaOccupancyMaxActiveBlocksPerMultiprocessor. Registers are not modelled.
-func (k *Kernel) BlocksPerSM(threads uint64, dynamicShared int) (int, error) {
+func (k *Kernel) BlocksPerSM(threads, dynamicShared uint64) (int, error) {
 	leave, err := k.module.ctx.enter()
 	defer leave()
 	if err != nil {
 		return 0, err
 	}
-	if threads == 0 || dynamicShared < 0 {
-		return 0, fail(InvalidValue, "occupancy of blocks of %d threads and %d bytes", threads, dynamicShared)
+	if threads == 0 {
+		return 0, fail(InvalidValue, "occupancy of blocks of no threads")
 	}
-	return k.module.ctx.blocksPerSM(k, threads, dynamicShared), nil
-}
-
-func (c *Context) blocksPerSM(k *Kernel, threads uint64, dynamicShared int) int {
-	lim := c.dev.cfg.Limits
-	if threads == 0 || threads > uint64(k.maxThreads(lim)) || dynamicShared > k.maxDynamic {
-		return 0
+	lim := k.module.ctx.dev.cfg.Limits
+	if threads > uint64(k.maxThreads(lim)) || dynamicShared > uint64(k.maxDynamic) {
+		return 0, nil
 	}
-	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+dynamicShared) / lim.SMs
+	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs, nil
 }
 
 // maxThreads is the largest block the kernel may be launched with.

@@ -22,7 +22,7 @@ const boxWords = 7
 // a stream that reads and writes boxes of memory. place is where in the program it was called, as event.HostPlace gives it. The
 // caller moves the bytes.
 func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32, place string) error {
-	return c.on(id, thread, name, func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		sides := make([]side, len(boxes))
 		for i, b := range boxes {
 			end := "source"
@@ -34,6 +34,7 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 				return err
 			}
 		}
+		c.dev.operators++
 		name := name + " (" + s.name + ")" + place
 		c.begin(s, name)
 		for i, b := range boxes {
@@ -45,6 +46,13 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 		}
 		return nil
 	})
+}
+
+// Operators is how many operators were computed in the place of kernels.
+func (d *Device) Operators() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.operators
 }
 
 func (b *Box) copy() *Copy { return &Copy{Width: b.Width, Height: b.Height, Depth: b.Depth} }

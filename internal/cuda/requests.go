@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -246,7 +247,7 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		}
 	}
 	cfg := LaunchConfig{
-		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], 1<<40)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], math.MaxInt)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
 		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
 	}
@@ -323,10 +324,7 @@ func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, erro
 }
 
 func (p *process) streamCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
-	if r.args[0] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "stream flags %#x", r.args[0])
-	}
-	id, err := p.ctx.CreateStream(uint32(r.args[0]), int32(r.args[1]))
+	id, err := p.ctx.CreateStream(r.args[0], int32(r.args[1]))
 	return []uint64{uint64(id)}, nil, err
 }
 
@@ -348,10 +346,7 @@ func (p *process) streamInfo(_ context.Context, r *request) ([]uint64, []byte, e
 }
 
 func (p *process) eventCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
-	if r.args[0] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "event flags %#x", r.args[0])
-	}
-	id, err := p.ctx.CreateEvent(uint32(r.args[0]))
+	id, err := p.ctx.CreateEvent(r.args[0])
 	return []uint64{uint64(id)}, nil, err
 }
 
@@ -415,10 +410,7 @@ func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.args[2] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "occupancy with %d bytes of shared memory", r.args[2])
-	}
-	n, err := k.BlocksPerSM(r.args[1], int(r.args[2]))
+	n, err := k.BlocksPerSM(r.args[1], r.args[2])
 	return []uint64{uint64(n)}, nil, err
 }
 

@@ -485,8 +485,8 @@ func (r *once) finish() *report.Report {
 		r.note("No detector was attached: races were not looked for.")
 	}
 	r.close()
-	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, More: r.more,
-		Detectors: r.costs(), Notes: r.notes}
+	return &report.Report{Program: r.program, Kernels: r.kernels, Operators: r.device.Operators(), Skipped: r.skipped,
+		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
 }
 
 func (r *once) complainUnwatched() {
