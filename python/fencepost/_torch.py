@@ -52,7 +52,10 @@ _UNANNOTATED = {
 }
 
 # Operators whose index, length or step tensors may be in host memory.
-_MIXED = ("aten::index", "aten::_index_put", "aten::_ctc_loss", "aten::_embedding_bag")
+_MIXED = ("aten::index", "aten::_index_put", "aten::_ctc_loss", "aten::_use_", "aten::_embedding_bag")
+
+# Operators that take numbers for tensors from Python.
+_UNWRAPPING = ("add", "sub", "mul", "div", "floor_divide")
 
 # Operators whose results the host needs for a size or an answer: the host waits for the stream.
 _WAITING = frozenset(
@@ -141,6 +144,11 @@ def _add_accesses(accesses, tensor, write):
         accesses.append((write, at + offset, pitch, slice_, width, height, depth))
 
 
+def _extent(tensor):
+    """The number of elements from the first to the last in memory."""
+    return sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
+
+
 class _Memory(dict):
     """CPU tensors over the whole of device memory, one for each dtype: views of them alias CUDA tensors.
 
@@ -176,12 +184,11 @@ class _Memory(dict):
 
     def bounded(self, tensor):
         """An alias with a storage of its own, which no operator can resize."""
-        extent = sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
         at = tensor.data_ptr()
         host = torch.empty(0, dtype=tensor.dtype, device=_CPU)
         if not at:
             return host.as_strided(tensor.shape, tensor.stride())
-        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, extent * tensor.element_size())
+        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, _extent(tensor) * tensor.element_size())
         host.set_(storage, 0, tensor.shape, tensor.stride())
         if tensor.is_conj():
             host = host.conj()
@@ -236,8 +243,8 @@ class _Result:
         """Gives the CUDA tensor the shape and, where the host's tensor was one of its own, the values of the result."""
         host, tensor = self.host, self.tensor
         if host.shape != tensor.shape:
-            tensor.resize_(host.shape)
-            if host.stride() != tensor.stride():
+            tensor.resize_(host.shape if host.is_contiguous() else (_extent(host),))
+            if host.shape != tensor.shape or host.stride() != tensor.stride():
                 tensor.as_strided_(host.shape, host.stride())
         if self.fresh and host.numel():
             accesses = []
@@ -249,17 +256,19 @@ class _Result:
 class _Call:
     """What one call of an operator meets: where it runs, what it touches, and which CUDA tensor each mutated host tensor is."""
 
-    __slots__ = ("accesses", "index", "results", "foreign", "fresh")
+    __slots__ = ("accesses", "index", "results", "foreign", "numbers", "fresh")
 
     def __init__(self, fresh):
         self.accesses = []
         self.index = -1
         self.results = []
-        self.foreign = False
+        self.foreign = False  # a tensor of another device is among the arguments
+        self.numbers = False  # a number stands for a tensor
         self.fresh = fresh  # out= arguments get host tensors of their own
 
     def tensor(self, tensor, write):
         if type(tensor) in _NUMBERS:  # torch unwraps the number of x + 1
+            self.numbers = True
             return tensor
         if not tensor.is_cuda:
             self.foreign = self.foreign or tensor.dim() > 0
@@ -289,15 +298,18 @@ class _Call:
         return result.host
 
 
+def _sparse_coo_tensor(indices, values, shape, coalesced):
+    return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=coalesced)
+
+
 def _sparse_coo(tensor, convert):
-    host = torch._sparse_coo_tensor_unsafe(convert(tensor._indices()), convert(tensor._values()), tensor.shape)
-    return host._coalesced_(tensor.is_coalesced())
+    return _sparse_coo_tensor(convert(tensor._indices()), convert(tensor._values()), tensor.shape, tensor.is_coalesced())
 
 
 def _sparse_compressed(rows, columns):
     def build(tensor, convert):
         parts = (convert(getattr(tensor, part)()) for part in (rows, columns, "values"))
-        return torch._sparse_compressed_tensor_unsafe(*parts, tensor.shape, dtype=tensor.dtype, layout=tensor.layout)
+        return torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=False)
 
     return build
 
@@ -324,6 +336,7 @@ class _Operator:
             self.host = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")._op
         self.waits = name in _WAITING
         self.mixed = name.startswith(_MIXED)
+        self.unwraps = packet.rstrip("_") in _UNWRAPPING
         self.positions = []  # (position, kind, written)
         self.names = {}  # name to (kind, written), of every argument
         written = {}  # alias set to the position and name of its argument
@@ -392,6 +405,8 @@ class _Operator:
             call.index = torch.cuda.current_device()
         if call.foreign and not self.mixed:
             raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+        if call.numbers and not self.unwraps:
+            self.wrap(host, named)
         if self.generator:
             position, name = self.generator
             if position < count:
@@ -409,6 +424,18 @@ class _Operator:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
                 _unsupported(self.name, error)
+
+    def wrap(self, host, named):
+        """Makes tensors of numbers, of the dtype that they would have given the result."""
+        places = [(host, p) for p, kind, _ in self.positions if kind == _TENSOR and p < len(host)]
+        places += [(named, n) for n in named if n in self.names and self.names[n][0] == _TENSOR]
+        values = [values[key] for values, key in places if values[key] is not None]
+        if self.name.startswith("aten::where"):
+            values = values[1:]  # the condition has no part in it
+        dtype = functools.reduce(torch.promote_types, (torch.result_type(values[0], v) for v in values))
+        for values, key in places:
+            if type(values[key]) in _NUMBERS:
+                values[key] = torch.tensor(values[key], dtype=dtype, device=_CPU)
 
     def convert(self, call, value, kind, write):
         if kind == _TENSOR:
@@ -480,12 +507,11 @@ def _cuda(index):
 
 def _sparse_result(value, give):
     if value.layout is torch.sparse_coo:
-        tensor = torch._sparse_coo_tensor_unsafe(give(value._indices()), give(value._values()), value.shape)
-        return tensor._coalesced_(value.is_coalesced())
+        return _sparse_coo_tensor(give(value._indices()), give(value._values()), value.shape, value.is_coalesced())
     rows = value.layout in (torch.sparse_csr, torch.sparse_bsr)
     plain = (value.crow_indices(), value.col_indices()) if rows else (value.ccol_indices(), value.row_indices())
     parts = [give(part) for part in (*plain, value.values())]
-    return torch._sparse_compressed_tensor_unsafe(*parts, value.shape, dtype=value.dtype, layout=value.layout)
+    return torch.sparse_compressed_tensor(*parts, value.shape, layout=value.layout, check_invariants=False)
 
 
 def _in_single_precision(operator, args, kwargs):
