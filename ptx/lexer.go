@@ -93,7 +93,17 @@ type lexer struct {
 	prevLine  int
 	prevStart int    // offset of the first byte of prevLine
 	msg       string // of a tokIllegal: what is wrong
+	asm       asmState
 }
+
+// asmState says where in a block of inline assembly, which compilers mark by comments, the lexer is.
+type asmState uint8
+
+const (
+	noAsm      asmState = iota
+	asmBegun            // no .loc stood in it yet
+	asmLocated          // one did
+)
 
 // illegal makes the current token one that nothing accepts; whoever wanted something else reports msg.
 func (l *lexer) illegal(msg string) { l.tok, l.msg = tokIllegal, msg }
@@ -324,6 +334,12 @@ func (l *lexer) comment(i int) (end int, ok bool) {
 	case end == i+1:
 		return i, false
 	case l.src[i+1] == '/':
+		switch strings.TrimRight(l.src[i+2:end], " \r\n") {
+		case " begin inline asm":
+			l.asm = asmBegun
+		case " end inline asm":
+			l.asm = noAsm
+		}
 		return end, true
 	case end < i+4 || l.src[end-2:end] != "*/":
 		return end, false

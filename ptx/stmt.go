@@ -209,7 +209,15 @@ func (p *parser) bodyDirective() {
 		p.semicolon("declaration")
 		p.push(v)
 	case "loc", "loc_intermediate":
-		p.push(p.loc())
+		// Of those in a block of inline assembly the first is right. LLVM writes one for each line of the assembly text, as if the
+		// source had those lines too.
+		within := p.asm
+		if within == asmBegun {
+			p.asm = asmLocated
+		}
+		if l := p.loc(); within != asmLocated {
+			p.push(l)
+		}
 	case "pragma":
 		p.push(p.pragma())
 	case "section":

@@ -69,7 +69,7 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
 	if n := len(r.Findings) - remarks; n > 0 {
-		fmt.Fprintf(w, "note: %s on code of the CUDA toolkit, listed with --fail-on info.\n", count(n, "remark"))
+		fmt.Fprintf(w, "note: %s on what a compiler or the CUDA toolkit does, listed with --fail-on info.\n", count(n, "remark"))
 	}
 	fmt.Fprintf(w, "fencepost: %s\n", summary(o, r))
 }

@@ -115,7 +115,7 @@ func (d *Device) report(r LaunchReport) {
 func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) *simt.Launch {
 	d := c.dev
 	l := &simt.Launch{
-		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block},
+		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Language: k.module.written},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
 		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller,
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
@@ -26,6 +27,7 @@ type Module struct {
 	program *simt.Program
 	kernels map[string]*Kernel
 	number  int
+	written event.Language
 }
 
 // Kernel is an entry of a module.
@@ -112,9 +114,20 @@ func (c *Context) load(images []Image) (*Module, error) {
 		}
 		return nil, &Error{Code: code, Msg: err.Error(), Err: err}
 	}
-	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules)}
+	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images)}
 	c.modules[m] = true
 	return m, nil
+}
+
+// language is what the source of a module was written in, which the stand-in for ptxas writes above PTX of Triton's.
+func language(images []Image) event.Language {
+	switch text := images[0].Text; {
+	case strings.HasPrefix(text, "// fencepost: made by Triton with Gluon"):
+		return event.Gluon
+	case strings.HasPrefix(text, "// fencepost: made by Triton"):
+		return event.Triton
+	}
+	return event.Threads
 }
 
 // Unload is cuModuleUnload: it waits for the device and frees the module's variables.

@@ -282,6 +282,16 @@ func (d Dim3) At(i uint64) Dim3 {
 	return Dim3{uint32(i % uint64(d.X)), uint32(i / uint64(d.X) % uint64(d.Y)), uint32(i / (uint64(d.X) * uint64(d.Y)))}
 }
 
+// Language is what a kernel's author wrote it in, as far as judging it asks.
+type Language uint8
+
+// The languages.
+const (
+	Threads Language = iota // what a thread does: CUDA, Numba, PTX
+	Triton                  // what a block does as a whole: its compiler spreads that over the threads
+	Gluon                   // as Triton, but shared memory is the author's
+)
+
 // Launch describes one kernel launch.
 type Launch struct {
 	ID     uint32 // from 1, in launch order
@@ -293,7 +303,8 @@ type Launch struct {
 	// they are executed or not. Without it no event of the launch is one.
 	Synchronises bool
 	// Swaps says that it has a compare-and-swap. Without it no event of the launch is one.
-	Swaps bool
+	Swaps    bool
+	Language Language
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.

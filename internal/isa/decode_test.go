@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,8 @@ bar.red.popc.u32 %r1, 0, !%p1;
 st.volatile.u8 [%rd1], %r1;
 atom.add.release.gpu.s32 %r1, [%rd1], 1;
 membar.gl;
+ld.global.b32 { %r4 }, [ %rd1 + 0 ];
+st.global.b64 [%rd1], {%rd2};
 ret;`)
 	in := func(i int) *Inst { return &f.Insts[i] }
 	check := func(what string, got, want any) {
@@ -202,6 +205,8 @@ ret;`)
 	check("bar.red", []any{in(17).Op, in(17).Aligned, in(17).Src[1].Kind, in(17).Src[2].Not, len(in(17).Src)}, []any{OpPopc, true, Sink, true, 3})
 	check("volatile", []any{in(18).Order, in(18).Space}, []any{event.Volatile, event.Generic})
 	check("atom", []any{in(19).Order, in(19).Scope, in(19).Op, in(19).Type}, []any{event.Release, event.ScopeGPU, OpAdd, S32})
+	check("load in braces", []any{in(21).Vec, len(in(21).Dst), in(21).Dst[0].Size}, []any{1, 1, 4})
+	check("store in braces", []any{in(22).Vec, len(in(22).Src), in(22).Src[1].Size}, []any{1, 2, 8})
 	check("membar", []any{in(20).Order, in(20).Scope}, []any{event.SC, event.ScopeGPU})
 }
 
@@ -438,6 +443,39 @@ $L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
 	want := []string{"-", "a.cu:10:3 ;", "b.h:5:1 foo;a.cu:10:3 ;", "b.h:9:2 bar;b.h:5:1 foo;a.cu:10:3 ;", "a.cu:10:3 ;"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// TestLocationsOfInlineAssembly has the lines that LLVM counts in the text of inline assembly, in which the source has one.
+func TestLocationsOfInlineAssembly(t *testing.T) {
+	m := decode(t, `
+.visible .entry k() { .reg .b32 %r<3>;
+.loc 1 8 1
+	// begin inline asm
+.loc 1 9 17 // a.py:9:17
+mov.b32 %r1, 1;
+.loc 1 10 17
+mov.b32 %r1, 2;
+.loc 1 11 17
+	// end inline asm
+mov.b32 %r1, 3;
+.loc 1 12 5
+	// begin inline asm
+mov.b32 %r1, 4;
+.loc 1 13 5
+mov.b32 %r1, 5;
+	// end inline asm
+.loc 1 14 5
+ret; }
+.file 1 "a.py"
+`)
+	f := m.ByName["k"]
+	var got []int
+	for _, in := range f.Insts {
+		got = append(got, f.Locs[in.Loc].Line)
+	}
+	if want := []int{9, 9, 9, 12, 13, 14}; !slices.Equal(got, want) {
+		t.Errorf("lines %v, want %v", got, want)
 	}
 }
 

@@ -521,6 +521,9 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 		}
 	}
 	if in.Vec == 1 {
+		if o.Kind == ptx.OperandVector && len(o.Args) == 1 { // ptxas takes braces round one register
+			o = &o.Args[0]
+		}
 		one(o)
 		return
 	}

@@ -125,6 +125,7 @@ type once struct {
 	isSkipped map[report.Skipped]bool
 	notes     []string
 	program   *report.Program
+	replicas  replicas
 	unseen    map[string]bool // kernels that --kernel excludes
 	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
 	watched   int             // launches that ran under watch
@@ -150,7 +151,7 @@ type launched struct {
 func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uint64, printf io.Writer) (*once, error) {
 	var err error
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{},
-		newer: map[string]bool{}}
+		newer: map[string]bool{}, replicas: replicas{places: map[uint32]*sharing{}}}
 	var needs event.Needs
 	schedule := o.Schedule
 	for _, spec := range o.detectors() {
@@ -227,7 +228,9 @@ type observer struct {
 // having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
 	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller}
-	o.run.looks = o.run.looks || optimised(l.Func)
+	if o.run.looks = o.run.looks || optimised(l.Func); l.Language != event.Threads && l.Sink != nil {
+		l.Sink = o.run.replicas.over(l.Sink, &l.Launch)
+	}
 	o.run.header(l.Program.Module)
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -307,7 +310,11 @@ func (r *once) collect() {
 	}()
 	for _, d := range r.detectors {
 		for _, f := range d.Findings() {
-			r.findings = append(r.findings, resolve(r, &f))
+			out := resolve(r, &f)
+			if severity, why, fix, ok := r.tritonRace(&f); ok {
+				out.Severity, out.Message, out.Fix = severity, why, fix
+			}
+			r.findings = append(r.findings, out)
 		}
 		r.more = max(r.more, more(d.Detector))
 		if n, ok := d.Detector.(detect.Noted); ok {

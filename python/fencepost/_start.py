@@ -112,6 +112,30 @@ def _lines_by_default(module):
         jit.__defaults__ = tuple(defaults)
 
 
+def _telling(name, gluon):
+    """Let the compilation of a class of kernel sources tell the stand-in for ptxas whether they are Gluon's.
+
+    Shared memory of Gluon kernels is their author's to synchronise.
+    """
+
+    def patch(module):
+        source = getattr(module, name, None)
+        if source is None:
+            return
+        make = source.make_ir
+
+        def make_ir(*args, **kwargs):
+            if gluon:
+                os.environ["FENCEPOST_GLUON"] = "1"
+            else:
+                os.environ.pop("FENCEPOST_GLUON", None)
+            return make(*args, **kwargs)
+
+        source.make_ir = make_ir
+
+    return patch
+
+
 def _static_runtime(name):
     """Tell at once that a package cannot work: it holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
 
@@ -135,6 +159,8 @@ _BEFORE = {
 
 _AFTER = {
     "torch": _torch,
+    "triton.compiler.compiler": _telling("ASTSource", gluon=False),
+    "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
     "numba.cuda.decorators": _lines_by_default,
     "numba.cuda.cudadecorators": _lines_by_default,
 }

@@ -160,8 +160,14 @@ func readLaunch(c *cursor) event.Launch {
 	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
 		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
 	code := c.byte()
-	if code > codeSynchronises|codeSwaps || code == codeSwaps {
+	if code > codeSynchronises|codeSwaps|codeGluon || code&(codeSynchronises|codeSwaps) == codeSwaps {
 		c.fail("a launch whose code is of kind %d", code)
+	}
+	switch {
+	case code&codeGluon != 0:
+		l.Language = event.Gluon
+	case code&codeTriton != 0:
+		l.Language = event.Triton
 	}
 	l.Synchronises, l.Swaps = code&codeSynchronises != 0, code&codeSwaps != 0
 	l.Kernel = c.string()

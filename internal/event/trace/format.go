@@ -54,6 +54,8 @@ const (
 const (
 	codeSynchronises = 1 << iota
 	codeSwaps        // and so synchronises
+	codeTriton
+	codeGluon
 )
 
 // How the values of an event are told.

@@ -236,6 +236,12 @@ func (w *Writer) launch(l *event.Launch) {
 	if l.Swaps {
 		code |= codeSwaps
 	}
+	switch l.Language {
+	case event.Triton:
+		code |= codeTriton
+	case event.Gluon:
+		code |= codeGluon
+	}
 	w.col[colSides] = appendString(append(c, code), l.Kernel)
 }
 

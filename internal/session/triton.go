@@ -1,0 +1,122 @@
+package session
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// replicas notes how the threads of a Triton kernel share the elements of its loads and stores: the compiler gives an element to
+// several threads where a block has more threads than elements, or where a value is one for all. It is the sink of such a
+// launch, and hands everything on.
+type replicas struct {
+	next   event.Sink
+	warps  uint32             // of a block
+	first  map[element]uint32 // in this launch, the thread that an element was seen with first
+	stored map[element]uint32 // in this launch, the block that stored an element first; its own is 0
+	places map[uint32]*sharing
+}
+
+// element is what one instruction accesses for one thread.
+type element struct {
+	place, block uint32
+	addr         uint64
+}
+
+// sharing is what is known of an instruction.
+type sharing struct {
+	elements, repeated int  // those that several threads of one block hold
+	blocks             bool // several blocks store one
+}
+
+// over makes the sink of a launch.
+func (r *replicas) over(next event.Sink, l *event.Launch) event.Sink {
+	r.next, r.warps, r.first, r.stored = next, l.WarpsPerBlock(), map[element]uint32{}, map[element]uint32{}
+	return r
+}
+
+// Events implements event.Sink.
+func (r *replicas) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Space != event.Global || e.Kind != event.Load && e.Kind != event.Store {
+			continue
+		}
+		s := r.places[e.Place]
+		if s == nil {
+			s = &sharing{}
+			r.places[e.Place] = s
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			r.note(s, element{e.Place, e.Warp / r.warps, b.AddrOf(e, lane)}, e.Warp%r.warps*32+uint32(lane), e.Kind == event.Store)
+		}
+	}
+	r.next.Events(b)
+}
+
+// again marks an element, in place of a thread, that several threads hold.
+const again = 1 << 31
+
+func (r *replicas) note(s *sharing, k element, thread uint32, store bool) {
+	switch first, ok := r.first[k]; {
+	case !ok:
+		r.first[k] = thread
+		s.elements++
+	case first != thread && first != again:
+		r.first[k] = again
+		s.repeated++
+	}
+	if store {
+		any := element{place: k.place, addr: k.addr}
+		if block, ok := r.stored[any]; ok && block != k.block {
+			s.blocks = true
+		}
+		r.stored[any] = k.block
+	}
+}
+
+// replicated says whether all elements that the instruction of an access touches are held by several threads of a block.
+func (r *replicas) replicated(a *detect.Access) bool {
+	s := r.places[a.Place]
+	return s != nil && s.elements > 0 && s.repeated == s.elements
+}
+
+// crossed says whether blocks store the same element by the instruction of an access.
+func (r *replicas) crossed(a *detect.Access) bool {
+	s := r.places[a.Place]
+	return s != nil && s.blocks
+}
+
+// tritonRace judges a race of one program instance of a Triton kernel by what its author can mend: nothing, where the compiler has
+// spread the instance over threads so that they race without effect, or where it orders shared memory itself. ok is false
+// for any other race, which stays what it is.
+func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix string, ok bool) {
+	// Of a pair of places with races of several kinds the gravest is told, and of these kinds one between blocks is graver than
+	// one within a block, but for stores of one value.
+	judged := f.Kind == detect.MissingBarrier || f.Kind == detect.Unordered || f.Kind == detect.WarpSynchronous || f.Kind == detect.SameValue
+	if f.Class != detect.Race || len(f.Accesses) != 2 || !judged {
+		return 0, "", "", false
+	}
+	a, b := &f.Accesses[0], &f.Accesses[1]
+	l := &a.Launch
+	if l.Language == event.Threads || a.Host != "" || b.Host != "" || l.ID != b.Launch.ID || a.Warp/l.WarpsPerBlock() != b.Warp/l.WarpsPerBlock() {
+		return 0, "", "", false
+	}
+	const none = "nothing in the script: the Triton compiler decides it"
+	switch {
+	case a.Space == event.Shared && l.Language == event.Gluon:
+		return 0, "", "", false
+	case a.Space == event.Shared:
+		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", none, true
+	case f.Kind == detect.SameValue && (a.Place != b.Place || r.replicas.crossed(a)):
+		return 0, "", "", false
+	case a.Place == b.Place && a.Op == detect.Write && b.Op == detect.Write:
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
+	case a.Op != b.Op && (r.replicas.replicated(a) || r.replicas.replicated(b)):
+		return detect.Info, "two threads of one program instance hold the same element, and one stores it while the other still loads it", none, true
+	}
+	return detect.Warning, "one program instance stores an element with one thread and accesses it with another, and the Triton compiler orders accesses " +
+		"of global memory by themselves only, not across threads", "put tl.debug_barrier() between the two, or keep the value in the program instead of memory", true
+}

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestTritonRaces judges one kernel as CUDA, Triton and Gluon would have it: what its two blocks of 64 threads do to memory p and
+// shared memory s. %a is &p[64 * block + thread % 64], %h that with thread % 32, so that two threads hold each element.
+func TestTritonRaces(t *testing.T) {
+	const none = detect.Severity(255)
+	for _, c := range []struct {
+		name, body             string
+		threads, triton, gluon detect.Severity
+	}{
+		{"stores of one shared word", "st.shared.u32 [s], %t;", detect.Error, detect.Info, detect.Error},
+		{"two places in shared memory", "st.shared.u32 [%w], %t; ld.shared.u32 %r, [%v];", detect.Error, detect.Info, detect.Error},
+		{"stores of one element by replicas", "st.global.u32 [%h], %t;", detect.Error, detect.Info, detect.Info},
+		{"the same value by replicas", "st.global.u32 [%h], 1;", detect.Warning, detect.Info, detect.Info},
+		{"the same value by all blocks", "st.global.u32 [%p], 1;", detect.Warning, detect.Warning, detect.Warning},
+		{"different values by all blocks", "st.global.u32 [%p], %t;", detect.Error, detect.Error, detect.Error},
+		{"a replica loads what its twin stores", "ld.global.u32 %r, [%h]; @%low st.global.u32 [%h], %r;", detect.Error, detect.Info, detect.Info},
+		{"another thread's element loaded before", "ld.global.u32 %r, [%b]; st.global.u32 [%a], %r;", detect.Error, detect.Warning, detect.Warning},
+		{"another thread's element loaded after", "st.global.u32 [%a], %t; ld.global.u32 %r, [%b];", detect.Error, detect.Warning, detect.Warning},
+		{"with a barrier between", "st.global.u32 [%a], %t; bar.sync 0; ld.global.u32 %r, [%b];", none, none, none},
+		{"another block's element", "ld.global.u32 %r, [%o]; st.global.u32 [%a], %r;", detect.Error, detect.Error, detect.Error},
+		{"an atomic and a load of one block", "ld.global.u32 %r, [%h]; @%low atom.global.add.u32 %r, [%h], 1;", detect.Error, detect.Error, detect.Error},
+	} {
+		for head, want := range map[string]detect.Severity{"": c.threads, "// fencepost: made by Triton\n": c.triton, "// fencepost: made by Triton with Gluon\n": c.gluon} {
+			text := head + fmt.Sprintf(`.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p) {
+	.reg .b64 %%a, %%b, %%h, %%o, %%p, %%d; .reg .b32 %%r, %%t, %%c, %%i, %%v, %%w; .reg .pred %%low; .shared .b32 s[64];
+	ld.param.u64 %%p, [p]; mov.u32 %%t, %%tid.x; mov.u32 %%c, %%ctaid.x; setp.lt.u32 %%low, %%t, 32;
+	mad.lo.u32 %%i, %%c, 64, %%t; mad.wide.u32 %%a, %%i, 4, %%p;
+	xor.b32 %%i, %%i, 32; mad.wide.u32 %%b, %%i, 4, %%p;
+	and.b32 %%i, %%t, 31; mad.lo.u32 %%i, %%c, 64, %%i; mad.wide.u32 %%h, %%i, 4, %%p;
+	mad.lo.u32 %%i, %%c, 64, %%t; xor.b32 %%i, %%i, 64; mad.wide.u32 %%o, %%i, 4, %%p;
+	mov.u32 %%v, s; xor.b32 %%i, %%t, 32; mad.lo.u32 %%w, %%t, 4, %%v; mad.lo.u32 %%v, %%i, 4, %%v;
+	%s
+	ret;
+}
+`, c.body)
+			l, err := ReadLaunchFile("l.toml", []byte("grid = 2\nblock = 64\nargs = [{ buffer = \"p\", type = \"u32\", shape = [128] }]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, engine := range Engines() {
+				in := &Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l}
+				r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: 1, Engine: engine}, in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := none
+				if len(r.Findings) > 0 {
+					got = r.Findings[0].Severity
+				}
+				if len(r.Findings) > 1 || got != want || len(r.Skipped) > 0 {
+					t.Errorf("%s after %q: %d findings, the first %v, want %v; %v", c.name, head, len(r.Findings), got, want, r.Skipped)
+				}
+			}
+		}
+	}
+}
