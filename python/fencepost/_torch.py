@@ -76,6 +76,37 @@ _WAITING = frozenset(
     )
 )
 
+# Operators on sparse tensors that have kernels of their own. The others are made of operators on the indices and values.
+_SPARSE_KERNELS = frozenset(
+    (
+        "_coalesce",
+        "_sparse_csr_prod",
+        "_sparse_csr_sum",
+        "_sparse_log_softmax",
+        "_sparse_log_softmax_backward_data",
+        "_sparse_mask_projection",
+        "_sparse_softmax",
+        "_sparse_softmax_backward_data",
+        "_sparse_sparse_matmul",
+        "_sparse_sum_backward",
+        "add",
+        "add_",
+        "addmm",
+        "addmm_",
+        "addmv",
+        "baddbmm",
+        "bmm",
+        "hspmm",
+        "mm",
+        "mul",
+        "sparse_mask",
+        "sparse_sampled_addmm",
+        "sub",
+        "sum",
+        "triangular_solve",
+    )
+)
+
 _TENSOR, _TENSORS, _OUT, _DEVICE, _GENERATOR, _PINNED = range(6)
 _KINDS = {
     "Tensor": _TENSOR,
@@ -256,9 +287,10 @@ class _Result:
 class _Call:
     """What one call of an operator meets: where it runs, what it touches, and which CUDA tensor each mutated host tensor is."""
 
-    __slots__ = ("accesses", "index", "results", "foreign", "numbers", "fresh")
+    __slots__ = ("accesses", "alias", "index", "results", "foreign", "numbers", "fresh")
 
-    def __init__(self, fresh):
+    def __init__(self, alias, fresh):
+        self.alias = alias  # makes a host tensor of a CUDA tensor
         self.accesses = []
         self.index = -1
         self.results = []
@@ -278,11 +310,11 @@ class _Call:
         if tensor.layout is not torch.strided:
             return self.sparse(tensor, write)
         _add_accesses(self.accesses, tensor, write)
-        return _memory.alias(tensor)
+        return self.alias(tensor)
 
     def sparse(self, tensor, write):
         if write or tensor.layout not in _SPARSE:
-            raise NotImplementedError(f"tensors of layout {tensor.layout}")
+            raise NotImplementedError(f"a mutated tensor of layout {tensor.layout}")
         return _SPARSE[tensor.layout](tensor, lambda part: self.tensor(part, False))
 
     def out(self, tensor):
@@ -291,6 +323,8 @@ class _Call:
             return tensor
         if self.index < 0:
             self.index = tensor.get_device()
+        if tensor.layout is not torch.strided:
+            return self.sparse(tensor, True)
         result = _Result(tensor, self.fresh)
         if not result.fresh:
             _add_accesses(self.accesses, tensor, True)
@@ -326,14 +360,15 @@ _SPARSE = {
 class _Operator:
     """One overridden operator: what its schema says, prepared once."""
 
-    def __init__(self, name):
+    def __init__(self, name, host_key):
         self.name = name
         namespace, rest = name.split("::")
         packet, _, overload = rest.partition(".")
         schema = torch._C._get_schema(f"{namespace}::{packet}", overload)
         self.host = substitutes.OPERATORS.get(name)
-        if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
+        if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, host_key):
             self.host = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")._op
+        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded  # kernels for sparse tensors misread a storage offset
         self.waits = name in _WAITING
         self.mixed = name.startswith(_MIXED)
         self.unwraps = packet.rstrip("_") in _UNWRAPPING
@@ -369,13 +404,15 @@ class _Operator:
     def __call__(self, args, kwargs):
         if self.host is None:
             _unsupported(self.name)
-        call = _Call(False)
+        call = _Call(self.alias, False)
         try:
             values = self.compute(call, args, kwargs)
+        except NotImplementedError as error:
+            _unsupported(self.name, error)
         except RuntimeError as error:
             if not (self.resizes and "not resizable" in str(error)):
                 raise
-            call = _Call(True)
+            call = _Call(self.alias, True)
             values = self.compute(call, args, kwargs)
         for result in call.results:
             result.finish(self.name)
@@ -423,7 +460,7 @@ class _Operator:
             try:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
-                _unsupported(self.name, error)
+                raise NotImplementedError(str(error)) from error
 
     def wrap(self, host, named):
         """Makes tensors of numbers, of the dtype that they would have given the result."""
@@ -595,14 +632,14 @@ def _copy(self, source, non_blocking=False):
     return self
 
 
-def _overridden(name):
-    """Wraps the operator of a name: it is prepared when it is first called."""
+def _overridden(name, host_key):
+    """Wraps the operator of a name, which is prepared when it is first called; host_key is the host's dispatch key for it."""
     operator = None
 
     def call(*args, **kwargs):
         nonlocal operator
         if operator is None:
-            operator = _Operator(name)
+            operator = _Operator(name, host_key)
         with torch._C.DisableTorchFunctionSubclass():
             return operator(args, kwargs)
 
@@ -622,13 +659,13 @@ def _is_native(name):
     return any(value.alias_info is not None and not value.alias_info.is_write for value in returns)
 
 
-def _override(names, key):
+def _override(names, key, host_key):
     for namespace in sorted({name.split("::")[0] for name in names}):
         library = torch._C._dispatch_library("IMPL", namespace, "")
         _libraries.append(library)
         for name in names:
             if name.startswith(namespace + "::"):
-                library.impl(name, key, _overridden(name))
+                library.impl(name, key, _overridden(name, host_key))
 
 
 def install(device):
@@ -641,6 +678,9 @@ def install(device):
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
     torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
-    names = [n for n in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA") if not _is_native(n)]
-    _override([*names, *_ADDED], "CUDA")
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key
+    _override([*(n for n in registered("CUDA") if not _is_native(n)), *_ADDED], "CUDA", "CPU")
+    for layout in ("Sparse", "SparseCsr"):
+        names = [n for n in registered(layout + "CUDA") if n[len("aten::") :].split(".")[0] in _SPARSE_KERNELS]
+        _override(names, layout + "CUDA", layout + "CPU")
     _libraries[0].impl("aten::copy_", "CUDA", _copy_operator)
