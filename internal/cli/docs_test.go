@@ -124,7 +124,7 @@ func TestFlags(t *testing.T) {
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
-		"run":     "jobs nvcc seeds" + report + judge + schedule + always,
+		"run":     "jobs nvcc seeds verbose" + report + judge + schedule + always,
 		"check":   "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"compare": "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"record":  "out values launch nvcc" + report + schedule + always,

@@ -5,13 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -76,6 +80,8 @@ func FuzzRequests(f *testing.F) {
 	f.Add(append(encode(calls.LoadModule, []byte(emptyKernel), 1), encode(calls.GetKernel, []byte("half"), 16)...))
 	f.Add(encode(calls.Copy, nil, simt.GlobalBase, 1, 2, 3, 4, 5, 6, 7, 8, 0x104, 1))
 	f.Add(encode(calls.HostRegister, nil, 4096, 8192))
+	f.Add(scripted(encode(calls.Operator, append([]byte("add\x00"), make([]byte, 56)...), 0), "7\ta.py\tf\n"))
+	f.Add(scripted(encode(calls.Fill, nil, simt.GlobalBase, 0, 0, 4, 1, 1, 1, 0), "7\ta.py\tf\n"))
 	d, err := NewDevice(Config{Engine: newCausality(), MemorySize: 1 << 24})
 	if err != nil {
 		f.Fatal(err)
@@ -94,6 +100,82 @@ func FuzzRequests(f *testing.F) {
 			p.handle(context.Background(), req)
 		}
 	})
+}
+
+// scripted makes of a request that of a script whose frames text tells.
+func scripted(request []byte, text string) []byte {
+	le := binary.LittleEndian
+	le.PutUint32(request, le.Uint32(request)|calls.Script)
+	nargs := le.Uint32(request[4:])
+	le.PutUint32(request[4:], nargs+1)
+	le.PutUint32(request[12:], le.Uint32(request[12:])+uint32(len(text)))
+	args := 16 + 8*int(nargs)
+	blob := slices.Clone(request[args:])
+	return append(append(le.AppendUint64(request[:args:args], uint64(len(text))), blob...), text...)
+}
+
+// TestScriptFrames reads where in a script a call stands.
+func TestScriptFrames(t *testing.T) {
+	const text = "7\t/home/a b/x.py\tf\n9\tx.py\t<module>\n0\tx.py\tg\nnonsense\n12\ty.py\n"
+	want := []event.Frame{{File: "/home/a b/x.py", Line: 7, Function: "f"}, {File: "x.py", Line: 9, Function: "<module>"}}
+	for _, blob := range []string{"", "add\x00box"} {
+		req, err := readRequest(bytes.NewReader(scripted(encode(calls.Operator, []byte(blob), 3), text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(req.script, want) || string(req.blob) != blob || !slices.Equal(req.args, []uint64{3}) || len(req.frames) > 0 {
+			t.Errorf("read %+v", req)
+		}
+	}
+	plain := encode(calls.Fill, nil, 1, 2, 3, 4, 5, 6, 7, 8)
+	if req, err := readRequest(bytes.NewReader(scripted(slices.Clone(plain), text))); err != nil || len(req.script) != 2 {
+		t.Errorf("a request without a blob: %v", err)
+	}
+	for name, bad := range map[string][]byte{
+		"a request that tells no place": scripted(encode(calls.MemInfo, nil), text),
+		"a long stack":                  scripted(slices.Clone(plain), strings.Repeat("7\tx.py\tf\n", calls.MaxScript/8)),
+		"a stack longer than the blob":  append(scripted(slices.Clone(plain), "")[:16+8*8], append(binary.LittleEndian.AppendUint64(nil, 9), text...)...),
+	} {
+		if _, err := readRequest(bytes.NewReader(bad)); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%s is taken: %v", name, err)
+		}
+	}
+}
+
+// TestOperator tells what an operator touches, in the order of its stream, and with the place of the script.
+func TestOperator(t *testing.T) {
+	d, told := newTestDevice(t)
+	p := newProcess(context.Background(), 1)
+	p.open(d)
+	defer p.ctx.Close()
+	addr, err := p.ctx.Malloc(64, simt.DeviceAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := []byte("aten::add\x00")
+	for _, x := range []uint64{0, addr, 8, 0, 4, 2, 1, 1, addr + 32, 0, 0, 16, 1, 1, 0, 0, 0, 0, 0, 0, 0} {
+		blob = binary.LittleEndian.AppendUint64(blob, x)
+	}
+	req, err := readRequest(bytes.NewReader(scripted(encode(calls.Operator, blob, 0), "3\tx.py\tf\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.flush()
+	told.hosts = nil
+	if r := p.handle(context.Background(), req); r.code != 0 {
+		t.Fatalf("error %d", r.code)
+	}
+	d.flush()
+	var got []string
+	for _, op := range told.hosts {
+		if op.Kind == event.HostRead || op.Kind == event.HostWrite {
+			got = append(got, fmt.Sprintf("%v %d+%d %s", op.Kind == event.HostWrite, op.Addr-addr, op.Size, event.HostText(op.Name)))
+		}
+	}
+	name := "aten::add (default stream) at x.py:3"
+	if want := []string{"false 0+4 " + name, "false 8+4 " + name, "true 32+16 " + name}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
 }
 
 // TestRandomRequests makes well-formed requests with interesting arguments, in long sequences.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/lanes"
 )
 
 // retold keeps a stream as text, with and without Again.
@@ -201,5 +203,59 @@ func TestAgain(t *testing.T) {
 	t.Logf("%d kernels, %d events, with series %d, of which %d say so", n, without, with, again)
 	if with > without*4/5 {
 		t.Error("there are too few series")
+	}
+}
+
+// TestRemembered: a sequence gives its place to another one when it has been missed once more often than its life says; its events
+// stay those of whoever holds them. Where more accesses miss than are found, remembering ends.
+func TestRemembered(t *testing.T) {
+	q := &remembered{}
+	list := func(n uint64) []lanes.Head { return []lanes.Head{{Imm: 1, At: n}, {Imm: 2, At: n}, {Imm: 3, At: n}} }
+	places := []uint32{1, 2}
+	var s *sequence
+	at := &s
+	holds := func(n uint64, mask uint32) bool {
+		return s.mask == mask && slices.Equal(s.keys, list(n)) && &s.places[0] == &places[0]
+	}
+	q.miss(at, 7, places, list(5))
+	if !holds(5, 7) || s.life != 0 || s.Events != nil || q.misses != 3 {
+		t.Fatalf("remembered is %+v, %d misses", s, q.misses)
+	}
+	first := s
+	if q.miss(at, 9, places, list(6)); !holds(6, 9) || s != first {
+		t.Errorf("one without life, met again, is %+v", s)
+	}
+	s.life, s.Events = 2, make([]event.Event, 3)
+	for range 2 {
+		if q.miss(at, 1, places, list(7)); !holds(6, 9) || s != first {
+			t.Error("replaced while it lives")
+		}
+	}
+	if q.miss(at, 1, places, list(7)); !holds(7, 1) || s == first || s.life != 0 || s.Events != nil || len(first.Events) != 3 || !slices.Equal(first.keys, list(6)) {
+		t.Errorf("in its place is %+v, and it is %+v", s, first)
+	}
+	if q.misses != 15 || q.off {
+		t.Errorf("%d misses, off: %v", q.misses, q.off)
+	}
+	for _, c := range []struct {
+		misses, hits int
+		off          bool
+	}{{4092, 0, false}, {4093, 0, true}, {4093, 4095, true}, {4093, 4096, false}, {4093, 5000, false}, {10000, 10000, true}, {10000, 10003, false}} {
+		q := &remembered{misses: c.misses, hits: c.hits}
+		if q.miss(at, 1, places, list(8)); q.off != c.off {
+			t.Errorf("after %d misses and %d hits, and three misses, off: %v", c.misses, c.hits, q.off)
+		}
+	}
+	// Each of mask, first, middle and last access tells where a sequence is kept.
+	seen := map[**sequence]int{}
+	for i := range uint64(40) {
+		seen[q.at(7, list(i))]++
+		seen[q.at(uint32(i), list(0))]++
+		l := list(0)
+		l[1].Imm += i
+		seen[q.at(7, l)]++
+	}
+	if len(seen) < 95 {
+		t.Errorf("%d places for 120 sequences", len(seen))
 	}
 }

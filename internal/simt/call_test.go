@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // callFunctions are what the kernels of TestCallsNoDiff call.
@@ -63,6 +65,79 @@ last:
 	bar.red.popc.u32 %r1, 0, %p;
 	add.u32 %r1, %r1, %r2;
 	st.param.b32 [r], %r1;
+	ret;
+}
+// alike and akin match numbers of 64 bits with lanes that are in the other function, in other registers; all and any vote there.
+.func (.param .b32 r) alike (.param .b32 n)
+{
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<4>;
+	.reg .pred %p, %q;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	and.b32 %r2, %r2, 12;
+	mul.wide.u32 %rd1, %r2, 0x10000001;
+	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	match.any.sync.b32 %r4, %r2, 0xffffffff;
+	add.u32 %r3, %r3, %r4;
+	setp.lt.u32 %p, %r2, 3;
+	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
+	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
+	@%q add.u32 %r3, %r3, 1;
+	xor.b32 %r3, %r3, %r5;
+	st.param.b32 [r], %r3;
+	ret;
+}
+.func (.param .b32 r) akin (.param .b32 n)
+{
+	.reg .b32 %r<9>;
+	.reg .b64 %rd<6>;
+	.reg .pred %p, %q, %s;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	mul.wide.u32 %rd2, %r2, %r2;
+	mul.wide.s32 %rd3, %r2, 77;
+	setp.gt.u32 %s, %r2, 40;
+	xor.b32 %r7, %r2, %r1;
+	mul.lo.u32 %r8, %r7, %r7;
+	and.b32 %r2, %r2, 12;
+	mul.wide.u32 %rd1, %r2, 0x10000001;
+	match.any.sync.b64 %r3, %rd1, 0xffffffff;
+	match.any.sync.b32 %r4, %r2, 0xffffffff;
+	add.u32 %r3, %r3, %r4;
+	setp.gt.u32 %p, %r2, 7;
+	match.all.sync.b64 %r4|%q, %rd1, 0xffffffff;
+	vote.sync.ballot.b32 %r5, %p, 0xffffffff;
+	@%q add.u32 %r3, %r3, 1;
+	@%s add.u32 %r3, %r3, %r8;
+	xor.b32 %r3, %r3, %r5;
+	add.u64 %rd2, %rd2, %rd3;
+	cvt.u32.u64 %r6, %rd2;
+	add.u32 %r3, %r3, %r6;
+	add.u32 %r3, %r3, %r7;
+	st.param.b32 [r], %r3;
+	ret;
+}
+// outer calls alike, whose frame lies above its own then.
+.func (.param .b32 r) outer (.param .b32 n)
+{
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<4>;
+	.reg .pred %p;
+	.param .b32 a0;
+	.param .b32 r0;
+	ld.param.u32 %r1, [n];
+	mul.lo.u32 %r2, %r1, %r1;
+	mul.wide.u32 %rd2, %r2, %r2;
+	setp.gt.u32 %p, %r2, 50;
+	mov.u64 %rd1, alike;
+	st.param.b32 [a0], %r1;
+	sig : .callprototype (.param .b32 _) _ (.param .b32 _);
+	call (r0), %rd1, (a0), sig;
+	ld.param.b32 %r3, [r0];
+	cvt.u32.u64 %r4, %rd2;
+	@%p add.u32 %r3, %r3, %r4;
+	st.param.b32 [r], %r3;
 	ret;
 }
 .func (.param .b32 r) meet (.param .b32 n)
@@ -174,6 +249,8 @@ func TestCallsNoDiff(t *testing.T) {
 		{"no function", "", either(odd, "twice", "format") + strings.Replace(through, "ld.param.b32 %r2, [r0]", "mov.u32 %r2, 5", 1), false},
 		{"no body", "", either(odd, "twice", "nowhere") + strings.Replace(through, "ld.param.b32 %r2, [r0]", "mov.u32 %r2, 5", 1), false},
 		{"shuffle between functions", "", either(odd, "up", "shift") + through, false},
+		{"match between functions", "", either(odd, "alike", "akin") + through, false},
+		{"match between depths", "", either(odd, "outer", "akin") + through, false},
 		{"barrier between functions", "", either(odd, "meet", "shift") + through, false},
 		{"exit in a function", "", either(odd, "leave", "twice") + through, false},
 		{"trap in a function", "", either(odd, "twice", "stop") + through, false},
@@ -324,5 +401,26 @@ func TestResultsOfNoCall(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStackFits: 8192 calls, and 512 KB of local memory, of which each frame begins at a multiple of 32 bytes.
+func TestStackFits(t *testing.T) {
+	for _, c := range []struct {
+		depth, localAt int32
+		frame          int
+		want           bool
+	}{{0, 0, 0, true}, {8191, 0, 16, true}, {8192, 0, 0, false}, {1, 1024, 523264, true}, {1, 1024, 523265, false}, {1, 524288, 0, true}, {1, 524289, 0, false}} {
+		if got := stackFits(c.depth, c.localAt, &isa.Func{LocalFrame: c.frame}); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	for _, c := range []struct {
+		from, want int32
+		frame      int
+	}{{0, 0, 0}, {0, 32, 1}, {0, 32, 32}, {32, 96, 33}, {64, 128, 64}} {
+		if got := frameAt(c.from, &isa.Func{LocalFrame: c.frame}); got != c.want {
+			t.Errorf("a frame of %d bytes from %d: the next begins at %d", c.frame, c.from, got)
+		}
 	}
 }

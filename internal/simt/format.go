@@ -193,7 +193,7 @@ func (f *formatter) unsigned(p *spec) {
 
 // integer pads the digits of an integer to the precision and the whole to the width.
 func (f *formatter) integer(p *spec, prefix, digits string) {
-	if p.prec == 0 && digits == "0" {
+	if octal := p.verb == 'o' && p.alt; p.prec == 0 && digits == "0" && !octal { // # wants the first digit of an octal number to be 0
 		digits = ""
 	}
 	if n := p.prec - len(digits); n > 0 {

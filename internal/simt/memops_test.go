@@ -551,39 +551,6 @@ done:
 	g.run(launch{out: g.buffer(32), n: 4}).wantFault(t, BadCall, "brx.idx by 3")
 }
 
-func TestLimits(t *testing.T) {
-	g := newRig(t, kernel(``)+`
-.visible .entry big() .reqntid 64, 1, 1 { .reg .b32 %r1; .shared .align 4 .b8 box[40000]; mov.u32 %r1, box; ret; }`)
-	for _, c := range []struct {
-		name string
-		s    launch
-		set  func(l *Launch)
-		api  string
-	}{
-		{"threads", launch{block: 1025}, nil, "cudaErrorInvalidConfiguration"},
-		{"no grid", launch{}, func(l *Launch) { l.Grid.Y = 0 }, "cudaErrorInvalidConfiguration"},
-		{"deep block", launch{block: 1}, func(l *Launch) { l.Block.Z = 65 }, "cudaErrorInvalidConfiguration"},
-		{"wide grid", launch{}, func(l *Launch) { l.Grid.Y = 65536 }, "cudaErrorInvalidConfiguration"},
-		{"shared", launch{dynamic: 200 << 10}, nil, "cudaErrorInvalidValue"},
-		{"parameters", launch{}, func(l *Launch) { l.Params = nil }, "cudaErrorInvalidValue"},
-		{"cooperative", launch{grid: 217, block: 1024}, func(l *Launch) { l.Cooperative = true }, "cudaErrorCooperativeLaunchTooLarge"},
-		{"required", launch{kernel: "big"}, nil, "cudaErrorInvalidConfiguration"},
-	} {
-		l := g.prepare(c.s)
-		if c.set != nil {
-			c.set(l)
-		}
-		var le *LimitError
-		if err := Check(l, DefaultLimits()); !errors.As(err, &le) || le.API != c.api {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	l := g.prepare(launch{kernel: "big", block: 64, dynamic: 100 << 10})
-	if err := Check(l, DefaultLimits()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestSymbols(t *testing.T) {
 	g := newRig(t, prelude+`
 .const .align 4 .u32 table[4] = {1,2,3,4};

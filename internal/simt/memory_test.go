@@ -184,3 +184,27 @@ func TestMemoryHeap(t *testing.T) {
 		t.Errorf("freed heap memory is lost: %v", err)
 	}
 }
+
+// TestDrop gives the whole pages of a megabyte and more back, which then read as zero.
+func TestDrop(t *testing.T) {
+	m := newTestMemory(t, 8<<20)
+	over := NewMemoryOver(make([]byte, 8<<20)) // which cannot do that
+	for _, c := range []struct{ off, end, from, to uint64 }{
+		{0, 1 << 20, 0, 1 << 20}, {0, 1<<20 - 1, 1<<20 - 1, 1<<20 - 1}, {4096, 3 << 20, 4096, 3 << 20}, {1, 1<<20 + 1, 4096, 1 << 20}, {4095, 2<<20 + 4095, 4096, 2 << 20},
+	} {
+		for i := range m.arena[:4<<20] {
+			m.arena[i] = 7
+		}
+		if from, to := m.drop(c.off, c.end); from != c.from || to != c.to {
+			t.Errorf("of %d to %d: %d to %d", c.off, c.end, from, to)
+		}
+		for i, b := range m.arena[:4<<20] {
+			if dropped := uint64(i) >= c.from && uint64(i) < c.to; dropped != (b == 0) {
+				t.Fatalf("of %d to %d: byte %d is %d", c.off, c.end, i, b)
+			}
+		}
+		if from, to := over.drop(c.off, c.end); from != c.end || to != c.end {
+			t.Errorf("of a slice, %d to %d: %d to %d", c.off, c.end, from, to)
+		}
+	}
+}

@@ -131,9 +131,6 @@ func (p *Program) SharedVar(kernel *isa.Func, off uint64) (name string, at uint6
 			continue
 		}
 		begin := uint64(layout.Offset[i])
-		if v.Dynamic {
-			begin = uint64(layout.Dynamic)
-		}
 		if v.Dynamic && off >= begin || off-begin < uint64(v.Size) {
 			return v.Name, begin, true
 		}

@@ -304,6 +304,9 @@ func (o *outcome) wantFault(t *testing.T, kind FaultKind, text string) Fault {
 	if f.Kind != kind || !strings.Contains(f.Message, text) {
 		t.Errorf("fault %s %q, want %s with %q", f.Kind, f.Message, kind, text)
 	}
+	if may := kind == BarrierDivergence || kind == UndefinedShuffle || kind == WarpDivergence; f.Warning && !may {
+		t.Errorf("fault %s is a warning", kind)
+	}
 	return f
 }
 

@@ -1,6 +1,13 @@
 package simt
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // TestWiden: the window grows when no block has ended while the warps that can step ran so much each.
 func TestWiden(t *testing.T) {
@@ -11,13 +18,13 @@ func TestWiden(t *testing.T) {
 		warps []*warp
 		need  uint64 // of sinceEnd
 	}{
-		{"polling", []*warp{polls}, growPolling},
+		{"polling", []*warp{polls}, 1 << 10},
 		{"two polling", []*warp{polls, polls}, 2 * growPolling},
 		{"polling beside a waiting one", []*warp{waits, polls, waits, polls, polls}, 3 * growPolling},
-		{"reading", []*warp{reads}, growReading},
+		{"reading", []*warp{reads}, 4 << 10},
 		{"polling and reading", []*warp{polls, reads, polls}, 3 * growReading},
 		{"polling and writing", []*warp{polls, writes}, 2 * growPolling},
-		{"reading and writing", []*warp{reads, writes}, 2 * growAnyhow},
+		{"reading and writing", []*warp{reads, writes}, 2 * 64 << 10},
 		{"writing and reading", []*warp{writes, reads, waits}, 2 * growAnyhow},
 	} {
 		for _, since := range []uint64{0, growPolling - 1, growPolling, c.need - 1, c.need, c.need + 1, 1 << 40} {
@@ -66,6 +73,144 @@ func TestNextBlock(t *testing.T) {
 		}
 		if len(seen) != blocks || r.sched.started != blocks || inOrder != (seed == 0) {
 			t.Errorf("seed %d: %d blocks of %d started: %v", seed, len(seen), blocks, order)
+		}
+	}
+}
+
+// TestWindow: 8192 threads are resident at first, fewer where their stacks would take more than 256 MB, and at least four blocks.
+func TestWindow(t *testing.T) {
+	g := newRig(t, prelude+`
+.visible .entry bare() { ret; }
+.visible .entry stacks() { .local .align 16 .b8 box[65536]; .reg .b64 %rd<2>; mov.u64 %rd1, box; st.local.u32 [%rd1], 1; ret; }`)
+	for _, c := range []struct {
+		kernel        string
+		threads, want int
+	}{{"bare", 32, 256}, {"bare", 1, 256}, {"bare", 64, 128}, {"bare", 33, 128}, {"bare", 1024, 8}, {"bare", 1000, 8}, {"stacks", 32, 127}, {"stacks", 512, 7}, {"stacks", 1024, 4}} {
+		l := g.prepare(launch{kernel: c.kernel, block: c.threads, grid: 1000})
+		if n := newRun(t.Context(), l).sched.window; n != c.want {
+			t.Errorf("%s, blocks of %d: %d are resident, want %d", c.kernel, c.threads, n, c.want)
+		}
+		if l.Cooperative = true; newRun(t.Context(), l).sched.window != math.MaxInt32 {
+			t.Error("not all blocks of a cooperative launch are resident")
+		}
+	}
+}
+
+// TestPollsCount: in a warp's turn a poll counts as 32 steps, for starvation as 16384.
+func TestPollsCount(t *testing.T) {
+	ref, vec := &warp{regroup: true}, &warp{time: 1, strain: 1}
+	ref.moved(nil, pollCost)
+	vec.polled()
+	for _, w := range []*warp{ref, vec} {
+		if w.time != 32 || w.strain != 16384 {
+			t.Errorf("a poll counts %d and %d", w.time, w.strain)
+		}
+	}
+	if ref.moved(nil, 1); ref.time != 33 || ref.strain != 16385 {
+		t.Errorf("with a step: %d and %d", ref.time, ref.strain)
+	}
+}
+
+// TestCompleted: a block counts its barriers that have completed, whether engine warp meets them with whole warps or not.
+func TestCompleted(t *testing.T) {
+	g := newRig(t, kernel(`
+	bar.sync 0;
+	bar.sync 1, 64;
+	setp.lt.u32 %p1, %ln, 7;
+	@%p1 bra some;
+	barrier.sync 2;
+	bra end;
+some:
+	barrier.sync 2;
+end:
+	barrier.red.popc.u32 %r1, 3, %p1;
+	bar.sync 0;`))
+	for _, vec := range []bool{false, true} {
+		l := g.prepare(launch{block: 64, out: g.buffer(64)})
+		r := newRun(t.Context(), l)
+		r.m = refMachine{r}
+		if vec {
+			text, err := g.prog.text(l, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.m = newVecMachine(r, text)
+		}
+		if _, err := r.execute(); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.free) != 1 || r.free[0].completed != 5 {
+			t.Errorf("engine warp %v: %d blocks, %d barriers", vec, len(r.free), r.free[0].completed)
+		}
+	}
+}
+
+// TestSteps counts the steps of a round of a loop, by warps and by lanes. What only computes is counted when it is left, so that
+// it must not matter where a turn or a list of operations ends: events, seeds and divergence change that.
+func TestSteps(t *testing.T) {
+	for _, c := range []struct {
+		name, body         string
+		warps, lanes, wide uint64 // of a round: of a warp of 32 lanes; of two, of which the second has 8
+	}{
+		{"arithmetic", "xor.b32 %r1, %r1, %tx; add.u32 %r1, %r1, 7; shr.u32 %r3, %r1, 1;", 6, 6 * 32, 6 * 40},
+		{"memory", "ld.global.u32 %r1, [%mine]; add.u32 %r1, %r1, 3; st.global.u32 [%mine], %r1;", 6, 6 * 32, 6 * 40},
+		{"shared", "st.shared.u32 [box], %r2; ld.shared.u32 %r1, [box+4]; st.shared.u32 [%r4], %r1;", 6, 6 * 32, 6 * 40},
+		{"atomics", "atom.global.add.u32 %r1, [%mine], 1; red.shared.add.u32 [%r4], %r1;", 5, 5 * 32, 5 * 40},
+		{"barriers", "bar.sync 0; bar.warp.sync -1; membar.gl;", 6, 6 * 32, 6 * 40},
+		{"shuffles", "shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1; vote.sync.any.pred %p2, %p1, -1;", 5, 5 * 32, 5 * 40},
+		// The fall through into a block is a jump that counts.
+		{"lanes apart", "@%p3 bra over; xor.b32 %r1, %r1, 5; add.u32 %r1, %r1, %n; over:", 7, 4*32 + 3*28, 4*40 + 3*32},
+		{"lanes apart, all meet", "@%p3 bra other; st.global.u32 [%mine], %r2; bra over; other: st.global.u32 [%mine], %r1; over:", 8, 4*32 + 2*28 + 2*4, 4*40 + 2*32 + 2*8},
+	} {
+		body := ".shared .align 4 .b8 box[512]; mov.u32 %r4, box; mad.lo.u32 %r4, %tx, 4, %r4; setp.lt.u32 %p3, %ln, 4; setp.lt.u32 %p1, %n, %ln; mov.u32 %r1, %ln; mov.u32 %r2, 0;\nagain:\n" + c.body +
+			"\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %n; @%p2 bra again; st.global.u32 [%mine], %r1;"
+		g := newRig(t, kernel(body))
+		out := g.buffer(40)
+		for _, needs := range []event.Needs{0, event.NeedGlobal, event.NeedShared | event.NeedGlobal | event.NeedSync | event.NeedValues} {
+			for seed := range uint64(3) {
+				for _, block := range []int{32, 40} {
+					count := func(n uint32) Stats {
+						l := g.prepare(launch{block: block, out: out, n: n})
+						l.Sink, l.Needs, l.Seed = &discard{}, needs, seed
+						s, err := vecEngine{raw: true}.Run(t.Context(), l)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return s
+					}
+					a, b := count(100), count(400)
+					warps, lanes := c.warps, c.lanes
+					if block == 40 {
+						warps, lanes = 2*c.warps, c.wide
+					}
+					if got, want := fmt.Sprint(b.Warps-a.Warps, b.Lanes-a.Lanes), fmt.Sprint(300*warps, 300*lanes); got != want {
+						t.Errorf("%s, needs %x, seed %d, %d threads: %s steps, want %s", c.name, needs, seed, block, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStuckEnds: a grid with a block that can never finish goes on for afterStuck steps, however long other blocks would run.
+func TestStuckEnds(t *testing.T) {
+	g := newRig(t, kernel(`
+	setp.ne.u32 %p1, %bx, 0;
+	@%p1 bra count;
+	bar.sync 1, 64;
+count:
+	add.u32 %r2, %r2, 1;
+	setp.lt.u32 %p2, %r2, %n;
+	@%p2 bra count;
+	st.global.u32 [%out], %r2;`))
+	for _, e := range []Engine{NewRef(), NewWarp()} {
+		for _, s := range []Schedule{Fair, PCT} {
+			l := g.prepare(launch{grid: 2, block: 32, n: 1 << 31})
+			l.Schedule, l.MaxSteps = s, 3*afterStuck
+			stats, err := e.Run(t.Context(), l)
+			if !errors.Is(err, ErrDeadlock) || stats.Warps < afterStuck || stats.Warps > afterStuck*5/4 {
+				t.Errorf("%T, schedule %v: ended with %v after %d steps", e, s, err, stats.Warps)
+			}
 		}
 	}
 }

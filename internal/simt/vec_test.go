@@ -3,6 +3,8 @@ package simt
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -135,6 +137,101 @@ func TestTexts(t *testing.T) {
 	}
 	if n := len(g.prog.texts.list); n != maxGrids+1 {
 		t.Errorf("%d texts, want %d", n, maxGrids+1)
+	}
+}
+
+// TestKeptTexts: the texts used last are kept, one for each kernel, block and mode, and the one used longest ago goes.
+func TestKeptTexts(t *testing.T) {
+	g := newRig(t, kernel("st.global.u32 [%mine], %gid;")+entry("other", ""))
+	var used []textKey // as they must stand in the list
+	of := map[textKey]*text{}
+	use := func(kernel string, block, grid int, raw bool, s Schedule) {
+		t.Helper()
+		l := g.prepare(launch{kernel: kernel, block: block, grid: grid})
+		l.Schedule = s
+		key := textKey{l.Func, l.Block, l.Grid, raw, s == Lockstep}
+		got, err := g.prog.text(l, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(used, key); i >= 0 {
+			used = slices.Delete(used, i, i+1)
+			if of[key] != got {
+				t.Errorf("%+v: compiled again", key)
+			}
+		} else if of[key] == got {
+			t.Errorf("%+v: not compiled again", key)
+		}
+		used = append(used, key)
+		of[key] = got
+		used = used[max(0, len(used)-maxTexts):]
+		var list []textKey
+		for _, e := range g.prog.texts.list {
+			if list = append(list, e.key); e.t != of[e.key] {
+				t.Errorf("%+v: not its text", e.key)
+			}
+		}
+		if !slices.Equal(list, used) {
+			t.Fatalf("after %s, block %d, grid %d, raw %v, %v: %d texts, want %d, or they stand in another order", kernel, block, grid, raw, s, len(list), len(used))
+		}
+	}
+	for _, name := range []string{"k", "other", "k"} {
+		use(name, 32, 1, false, Fair)
+		use(name, 32, 2, false, Fair)
+		use(name, 32, 3, false, Fair)
+		use(name, 64, 1, false, Fair)
+		use(name, 32, 1, true, Fair)
+		use(name, 32, 1, false, Lockstep)
+		use(name, 32, 2, false, PCT) // as if fair
+	}
+	use("k", 32, 1, false, Fair)
+	for block := 100; block <= 100+maxTexts; block++ {
+		use("k", block, 5, false, Fair)
+		use("other", 64, 1, false, Fair)
+	}
+	use("k", 64, 1, false, Fair)
+}
+
+// TestKeptRegisters: a text keeps the register files of a launch for the next one, up to a number of bytes, but no memory of theirs.
+func TestKeptRegisters(t *testing.T) {
+	const files = "bar.sync 0; st.global.u32 [%mine], %tx;"
+	own := func(bytes int) string {
+		return fmt.Sprintf(".local .align 16 .b8 box[%d]; mov.u64 %%rd1, box; mul.wide.u32 %%rd2, %%ln, 4; add.u64 %%rd1, %%rd1, %%rd2; st.local.u32 [%%rd1], 1; ld.local.u32 %%r1, [%%rd1+64]; st.global.u32 [%%mine], %%r1;", bytes) + files
+	}
+	for _, c := range []struct {
+		name, body string
+		block      int
+		want       int // files, of which a warp has one while the warps wait for each other
+	}{
+		{"one", files, 32, 1},
+		{"eight", files, 256, 8},
+		{"some of eight", own(7000), 256, 4},
+		{"none", own(40000), 256, 0},
+	} {
+		g := newRig(t, kernel(c.body))
+		l := g.prepare(launch{block: c.block, out: g.buffer(256)})
+		text, err := g.prog.text(l, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before []*vecWarp
+		for range 3 {
+			if _, err := NewWarp().Run(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+			if len(text.slots) != c.want {
+				t.Errorf("%s: %d files are kept, want %d", c.name, len(text.slots), c.want)
+			}
+			for i, v := range text.slots {
+				if before != nil && 32*c.want == c.block && !slices.Contains(before, v) {
+					t.Errorf("%s: a file was not used again", c.name)
+				}
+				if v.files != (lanes.Regs{}) || slices.Index(text.slots, v) != i {
+					t.Errorf("%s: file %d is kept with its memory, or twice", c.name, i)
+				}
+			}
+			before = slices.Clone(text.slots)
+		}
 	}
 }
 
@@ -275,6 +372,118 @@ loop:
 		"long ones": lanes.OpStore64Each, "short addresses": lanes.OpStore32EachLow, "long ones at short": lanes.OpStore64EachLow} {
 		if !seen[c] {
 			t.Errorf("no operation for %s", name)
+		}
+	}
+}
+
+// TestMoves: what a loop carries keeps its register, so that nothing is moved on the way back; the counter is copied before it.
+func TestMoves(t *testing.T) {
+	for _, name := range []string{"arithmetic", "saxpy", "shared", "shuffles", "atomics"} {
+		g := newRig(t, benchSource(benchKernels[name]))
+		text, err := g.prog.text(g.prepare(launch{block: 256, out: g.buffer(256), n: 10}), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies := 0
+		for _, o := range text.ops {
+			if o.Code == lanes.OpCopy32 || o.Code == lanes.OpCopy64 || o.Code == lanes.OpScalarCopy || o.Code == lanes.OpPredCopy {
+				copies++
+			}
+		}
+		if moves := slices.ContainsFunc(text.edges, func(e edge) bool { return e.moves >= 0 }); moves || copies > 1 {
+			t.Errorf("%s: %d copies, edges move: %v", name, copies, moves)
+		}
+	}
+}
+
+// TestExits: where lanes exited, together or not.
+func TestExits(t *testing.T) {
+	var e exits
+	if e.note(0xff, 0xff, 7); e.several || e.of(3) != 7 {
+		t.Errorf("all together: %+v", e)
+	}
+	e = exits{}
+	e.note(0x0f, 0xff, 5)
+	if e.note(0xf0, 0xf0, 9); e.of(3) != 5 || e.of(4) != 9 || e.of(7) != 9 {
+		t.Errorf("half and half: %d, %d", e.of(3), e.of(4))
+	}
+	each := e.each
+	e.several = false // of the next block
+	e.note(1, 3, 2)
+	if e.note(2, 2, 3); e.of(0) != 2 || e.of(1) != 3 || e.each != each {
+		t.Errorf("again: %d, %d", e.of(0), e.of(1))
+	}
+}
+
+// TestListedAccesses wants accesses to be done by lists, each by the operation for the way in which its lanes lie: an access that is
+// not takes several times as long.
+func TestListedAccesses(t *testing.T) {
+	const line, rows = 1, 2 // blocks of 32 x 1, of 16 x 2
+	for _, c := range []struct {
+		shape        int
+		address, ptx string // %rd1 and %r1 are where the address is
+		want         lanes.Code
+	}{
+		{line, "1*x", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8ULine}, {line, "1*x", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SLine},
+		{line, "2*x", "ld.global.u16 %r9, [%rd1];", lanes.OpLoad16ULine}, {line, "2*x", "ld.global.s16 %r9, [%rd1];", lanes.OpLoad16SLine},
+		{line, "4*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Line}, {line, "4*x", "ld.shared.s32 %r9, [%r1];", lanes.OpLoad32Line},
+		{line, "8*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Line}, {line, "8*x", "ld.s64 %rd9, [%rd1];", lanes.OpLoad64Line},
+		{line, "0*x", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8USame}, {line, "0*x", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SSame},
+		{line, "0*x", "ld.global.u16 %r9, [%rd1];", lanes.OpLoad16USame}, {line, "0*x", "ld.global.s16 %r9, [%rd1];", lanes.OpLoad16SSame},
+		{line, "0*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Same}, {line, "0*x", "ld.global.s32 %r9, [%rd1];", lanes.OpLoad32Same},
+		{line, "0*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Same}, {line, "0*x", "ld.shared.s64 %rd9, [%r1];", lanes.OpLoad64Same},
+		{line, "1*x", "st.global.u8 [%rd1], %tx;", lanes.OpStore8Line}, {line, "2*x", "st.shared.u16 [%r1], %ln;", lanes.OpStore16Line},
+		{line, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Line}, {line, "8*x", "st.u64 [%rd1], %rd1;", lanes.OpStore64Line},
+		{line, "8*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Pattern}, {line, "16*x", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64Pattern},
+		{line, "-4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern}, {line, "16*x", "st.global.u64 [%rd1], %rd1;", lanes.OpStore64Pattern},
+		{rows, "64*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Line}, {rows, "128*y+4*x", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Rows},
+		{rows, "128*y+4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows}, {rows, "4*x", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Rows},
+		{rows, "64*y", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Spread}, {rows, "64*y", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Pattern},
+		{rows, "8*x", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Pattern}, {rows, "64*x+4*y", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32Pattern},
+		{rows, "-128*y+4*x", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Pattern},
+		{line, "x*x*4", "ld.global.u32 %r9, [%rd1];", lanes.OpLoad32Each}, {line, "x*x*8", "ld.global.u64 %rd9, [%rd1];", lanes.OpLoad64Each},
+		{line, "x*x*4", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Each}, {line, "x*x*8", "st.u64 [%rd1], %rd1;", lanes.OpStore64Each},
+		{line, "x*x*4", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32EachLow}, {line, "x*x*8", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64EachLow},
+		{line, "x*x*4", "st.shared.u32 [%r1], %tx;", lanes.OpStore32EachLow}, {line, "x*x*8", "st.shared.u64 [%r1], %rd1;", lanes.OpStore64EachLow},
+		// By instructions of their own:
+		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u32 [%rd1], %tx;", lanes.OpEnd},
+		{line, "4*x", "ld.relaxed.gpu.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "8*x", "ld.global.v2.u32 {%r9, %r10}, [%rd1];", lanes.OpEnd},
+		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpEnd},
+		{line, "3*x", "ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "ld.global.s32 %rd9, [%rd1];", lanes.OpEnd},
+		{line, "4*x", "ld.local.u32 %r9, [%r1];", lanes.OpEnd},
+	} {
+		var at string
+		x, y, column := strings.Cut(c.address, "*x+")
+		switch m, n, ok := strings.Cut(c.address, "*y"); {
+		case column:
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + strings.TrimSuffix(y, "*y") + "; mad.lo.s32 %r0, %tx, " + x + ", %r0;"
+		case strings.HasPrefix(c.address, "x*x"):
+			at = "mul.lo.u32 %r0, %tx, %tx; mul.lo.u32 %r0, %r0, " + c.address[4:] + ";"
+		case ok && n != "":
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + m + "; mad.lo.s32 %r0, %tx, " + strings.TrimSuffix(n[1:], "*x") + ", %r0;"
+		case ok:
+			at = "mov.u32 %r2, %tid.y; mul.lo.s32 %r0, %r2, " + m + ";"
+		default:
+			at = "mul.lo.s32 %r0, %tx, " + strings.TrimSuffix(c.address, "*x") + ";"
+		}
+		g := newRig(t, kernel(".shared .align 8 .b8 box[4096]; .local .align 8 .b8 own[256]; setp.lt.u32 %p1, %tx, %n; setp.lt.u32 %p2, %n, 5;\n"+at+
+			"cvt.s64.s32 %rd1, %r0; add.u64 %rd1, %rd1, %out; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;\n"+c.ptx))
+		l := g.prepare(launch{out: g.buffer(1)})
+		if c.shape == rows {
+			l.Block = event.Dim3{X: 16, Y: 2, Z: 1}
+		}
+		text, err := g.prog.text(l, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []lanes.Code
+		for _, o := range text.ops {
+			if o.Code >= lanes.OpLoad8ULine && o.Code < lanes.OpSteadyS {
+				got = append(got, o.Code)
+			}
+		}
+		if c.want == lanes.OpEnd && len(got) > 0 || c.want != lanes.OpEnd && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s at %s: operations %d, want %d", c.ptx, c.address, got, c.want)
 		}
 	}
 }
