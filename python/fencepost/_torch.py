@@ -52,7 +52,10 @@ _UNANNOTATED = {
 }
 
 # Operators whose index, length or step tensors may be in host memory.
-_MIXED = ("aten::index", "aten::_index_put", "aten::_ctc_loss", "aten::_embedding_bag")
+_MIXED = ("aten::index", "aten::_index_put", "aten::_ctc_loss", "aten::_use_", "aten::_embedding_bag")
+
+# Operators that take numbers for tensors from Python.
+_UNWRAPPING = ("add", "sub", "mul", "div", "floor_divide")
 
 # Operators whose results the host needs for a size or an answer: the host waits for the stream.
 _WAITING = frozenset(
@@ -70,6 +73,37 @@ _WAITING = frozenset(
         "unique_consecutive",
         "unique_dim",
         "unique_dim_consecutive",
+    )
+)
+
+# Operators on sparse tensors that have kernels of their own. The others are made of operators on the indices and values.
+_SPARSE_KERNELS = frozenset(
+    (
+        "_coalesce",
+        "_sparse_csr_prod",
+        "_sparse_csr_sum",
+        "_sparse_log_softmax",
+        "_sparse_log_softmax_backward_data",
+        "_sparse_mask_projection",
+        "_sparse_softmax",
+        "_sparse_softmax_backward_data",
+        "_sparse_sparse_matmul",
+        "_sparse_sum_backward",
+        "add",
+        "add_",
+        "addmm",
+        "addmm_",
+        "addmv",
+        "baddbmm",
+        "bmm",
+        "hspmm",
+        "mm",
+        "mul",
+        "sparse_mask",
+        "sparse_sampled_addmm",
+        "sub",
+        "sum",
+        "triangular_solve",
     )
 )
 
@@ -141,6 +175,11 @@ def _add_accesses(accesses, tensor, write):
         accesses.append((write, at + offset, pitch, slice_, width, height, depth))
 
 
+def _extent(tensor):
+    """The number of elements from the first to the last in memory."""
+    return sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
+
+
 class _Memory(dict):
     """CPU tensors over the whole of device memory, one for each dtype: views of them alias CUDA tensors.
 
@@ -176,12 +215,11 @@ class _Memory(dict):
 
     def bounded(self, tensor):
         """An alias with a storage of its own, which no operator can resize."""
-        extent = sum(s * (n - 1) for n, s in zip(tensor.shape, tensor.stride())) + 1 if tensor.numel() else 0
         at = tensor.data_ptr()
         host = torch.empty(0, dtype=tensor.dtype, device=_CPU)
         if not at:
             return host.as_strided(tensor.shape, tensor.stride())
-        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, extent * tensor.element_size())
+        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, _extent(tensor) * tensor.element_size())
         host.set_(storage, 0, tensor.shape, tensor.stride())
         if tensor.is_conj():
             host = host.conj()
@@ -236,8 +274,8 @@ class _Result:
         """Gives the CUDA tensor the shape and, where the host's tensor was one of its own, the values of the result."""
         host, tensor = self.host, self.tensor
         if host.shape != tensor.shape:
-            tensor.resize_(host.shape)
-            if host.stride() != tensor.stride():
+            tensor.resize_(host.shape if host.is_contiguous() else (_extent(host),))
+            if host.shape != tensor.shape or host.stride() != tensor.stride():
                 tensor.as_strided_(host.shape, host.stride())
         if self.fresh and host.numel():
             accesses = []
@@ -249,17 +287,20 @@ class _Result:
 class _Call:
     """What one call of an operator meets: where it runs, what it touches, and which CUDA tensor each mutated host tensor is."""
 
-    __slots__ = ("accesses", "index", "results", "foreign", "fresh")
+    __slots__ = ("accesses", "alias", "index", "results", "foreign", "numbers", "fresh")
 
-    def __init__(self, fresh):
+    def __init__(self, alias, fresh):
+        self.alias = alias  # makes a host tensor of a CUDA tensor
         self.accesses = []
         self.index = -1
         self.results = []
-        self.foreign = False
+        self.foreign = False  # a tensor of another device is among the arguments
+        self.numbers = False  # a number stands for a tensor
         self.fresh = fresh  # out= arguments get host tensors of their own
 
     def tensor(self, tensor, write):
         if type(tensor) in _NUMBERS:  # torch unwraps the number of x + 1
+            self.numbers = True
             return tensor
         if not tensor.is_cuda:
             self.foreign = self.foreign or tensor.dim() > 0
@@ -269,11 +310,11 @@ class _Call:
         if tensor.layout is not torch.strided:
             return self.sparse(tensor, write)
         _add_accesses(self.accesses, tensor, write)
-        return _memory.alias(tensor)
+        return self.alias(tensor)
 
     def sparse(self, tensor, write):
         if write or tensor.layout not in _SPARSE:
-            raise NotImplementedError(f"tensors of layout {tensor.layout}")
+            raise NotImplementedError(f"a mutated tensor of layout {tensor.layout}")
         return _SPARSE[tensor.layout](tensor, lambda part: self.tensor(part, False))
 
     def out(self, tensor):
@@ -282,6 +323,8 @@ class _Call:
             return tensor
         if self.index < 0:
             self.index = tensor.get_device()
+        if tensor.layout is not torch.strided:
+            return self.sparse(tensor, True)
         result = _Result(tensor, self.fresh)
         if not result.fresh:
             _add_accesses(self.accesses, tensor, True)
@@ -289,15 +332,18 @@ class _Call:
         return result.host
 
 
+def _sparse_coo_tensor(indices, values, shape, coalesced):
+    return torch.sparse_coo_tensor(indices, values, shape, check_invariants=False, is_coalesced=coalesced)
+
+
 def _sparse_coo(tensor, convert):
-    host = torch._sparse_coo_tensor_unsafe(convert(tensor._indices()), convert(tensor._values()), tensor.shape)
-    return host._coalesced_(tensor.is_coalesced())
+    return _sparse_coo_tensor(convert(tensor._indices()), convert(tensor._values()), tensor.shape, tensor.is_coalesced())
 
 
 def _sparse_compressed(rows, columns):
     def build(tensor, convert):
         parts = (convert(getattr(tensor, part)()) for part in (rows, columns, "values"))
-        return torch._sparse_compressed_tensor_unsafe(*parts, tensor.shape, dtype=tensor.dtype, layout=tensor.layout)
+        return torch.sparse_compressed_tensor(*parts, tensor.shape, layout=tensor.layout, check_invariants=False)
 
     return build
 
@@ -314,16 +360,18 @@ _SPARSE = {
 class _Operator:
     """One overridden operator: what its schema says, prepared once."""
 
-    def __init__(self, name):
+    def __init__(self, name, host_key):
         self.name = name
         namespace, rest = name.split("::")
         packet, _, overload = rest.partition(".")
         schema = torch._C._get_schema(f"{namespace}::{packet}", overload)
         self.host = substitutes.OPERATORS.get(name)
-        if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
+        if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, host_key):
             self.host = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")._op
+        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded  # kernels for sparse tensors misread a storage offset
         self.waits = name in _WAITING
         self.mixed = name.startswith(_MIXED)
+        self.unwraps = packet.rstrip("_") in _UNWRAPPING
         self.positions = []  # (position, kind, written)
         self.names = {}  # name to (kind, written), of every argument
         written = {}  # alias set to the position and name of its argument
@@ -356,13 +404,15 @@ class _Operator:
     def __call__(self, args, kwargs):
         if self.host is None:
             _unsupported(self.name)
-        call = _Call(False)
+        call = _Call(self.alias, False)
         try:
             values = self.compute(call, args, kwargs)
+        except NotImplementedError as error:
+            _unsupported(self.name, error)
         except RuntimeError as error:
             if not (self.resizes and "not resizable" in str(error)):
                 raise
-            call = _Call(True)
+            call = _Call(self.alias, True)
             values = self.compute(call, args, kwargs)
         for result in call.results:
             result.finish(self.name)
@@ -392,6 +442,8 @@ class _Operator:
             call.index = torch.cuda.current_device()
         if call.foreign and not self.mixed:
             raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+        if call.numbers and not self.unwraps:
+            self.wrap(host, named)
         if self.generator:
             position, name = self.generator
             if position < count:
@@ -408,7 +460,19 @@ class _Operator:
             try:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
-                _unsupported(self.name, error)
+                raise NotImplementedError(str(error)) from error
+
+    def wrap(self, host, named):
+        """Makes tensors of numbers, of the dtype that they would have given the result."""
+        places = [(host, p) for p, kind, _ in self.positions if kind == _TENSOR and p < len(host)]
+        places += [(named, n) for n in named if n in self.names and self.names[n][0] == _TENSOR]
+        values = [values[key] for values, key in places if values[key] is not None]
+        if self.name.startswith("aten::where"):
+            values = values[1:]  # the condition has no part in it
+        dtype = functools.reduce(torch.promote_types, (torch.result_type(values[0], v) for v in values))
+        for values, key in places:
+            if type(values[key]) in _NUMBERS:
+                values[key] = torch.tensor(values[key], dtype=dtype, device=_CPU)
 
     def convert(self, call, value, kind, write):
         if kind == _TENSOR:
@@ -480,12 +544,11 @@ def _cuda(index):
 
 def _sparse_result(value, give):
     if value.layout is torch.sparse_coo:
-        tensor = torch._sparse_coo_tensor_unsafe(give(value._indices()), give(value._values()), value.shape)
-        return tensor._coalesced_(value.is_coalesced())
+        return _sparse_coo_tensor(give(value._indices()), give(value._values()), value.shape, value.is_coalesced())
     rows = value.layout in (torch.sparse_csr, torch.sparse_bsr)
     plain = (value.crow_indices(), value.col_indices()) if rows else (value.ccol_indices(), value.row_indices())
     parts = [give(part) for part in (*plain, value.values())]
-    return torch._sparse_compressed_tensor_unsafe(*parts, value.shape, dtype=value.dtype, layout=value.layout)
+    return torch.sparse_compressed_tensor(*parts, value.shape, layout=value.layout, check_invariants=False)
 
 
 def _in_single_precision(operator, args, kwargs):
@@ -569,14 +632,14 @@ def _copy(self, source, non_blocking=False):
     return self
 
 
-def _overridden(name):
-    """Wraps the operator of a name: it is prepared when it is first called."""
+def _overridden(name, host_key):
+    """Wraps the operator of a name, which is prepared when it is first called; host_key is the host's dispatch key for it."""
     operator = None
 
     def call(*args, **kwargs):
         nonlocal operator
         if operator is None:
-            operator = _Operator(name)
+            operator = _Operator(name, host_key)
         with torch._C.DisableTorchFunctionSubclass():
             return operator(args, kwargs)
 
@@ -596,13 +659,13 @@ def _is_native(name):
     return any(value.alias_info is not None and not value.alias_info.is_write for value in returns)
 
 
-def _override(names, key):
+def _override(names, key, host_key):
     for namespace in sorted({name.split("::")[0] for name in names}):
         library = torch._C._dispatch_library("IMPL", namespace, "")
         _libraries.append(library)
         for name in names:
             if name.startswith(namespace + "::"):
-                library.impl(name, key, _overridden(name))
+                library.impl(name, key, _overridden(name, host_key))
 
 
 def install(device):
@@ -615,6 +678,9 @@ def install(device):
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
     torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
-    names = [n for n in torch._C._dispatch_get_registrations_for_dispatch_key("CUDA") if not _is_native(n)]
-    _override([*names, *_ADDED], "CUDA")
+    registered = torch._C._dispatch_get_registrations_for_dispatch_key
+    _override([*(n for n in registered("CUDA") if not _is_native(n)), *_ADDED], "CUDA", "CPU")
+    for layout in ("Sparse", "SparseCsr"):
+        names = [n for n in registered(layout + "CUDA") if n[len("aten::") :].split(".")[0] in _SPARSE_KERNELS]
+        _override(names, layout + "CUDA", layout + "CPU")
     _libraries[0].impl("aten::copy_", "CUDA", _copy_operator)

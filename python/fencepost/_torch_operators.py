@@ -327,6 +327,16 @@ def _baddbmm_dtype(self, batch1, batch2, out_dtype, *, beta=1, alpha=1):
     return aten.baddbmm(self.to(out_dtype), batch1.to(out_dtype), batch2.to(out_dtype), beta=beta, alpha=alpha)
 
 
+def _into(operator):
+    """The out= variant of an operator."""
+
+    def call(*args, out, **kwargs):
+        result = operator(*args, **kwargs)
+        return (out if out.shape == result.shape else out.resize_(result.shape)).copy_(result)
+
+    return call
+
+
 def _no(*args, **kwargs):
     return False
 
@@ -358,6 +368,12 @@ OPERATORS = {
     "aten::bmm.dtype": _bmm_dtype,
     "aten::addmm.dtype": _addmm_dtype,
     "aten::baddbmm.dtype": _baddbmm_dtype,
+    "aten::mm.dtype_out": _into(_mm_dtype),
+    "aten::bmm.dtype_out": _into(_bmm_dtype),
+    "aten::addmm.dtype_out": _into(_addmm_dtype),
+    "aten::baddbmm.dtype_out": _into(_baddbmm_dtype),
+    "aten::_conv_depthwise2d.out": _into(_depthwise_convolution),
+    "aten::cudnn_convolution.out": _into(_cudnn_convolution),
     "aten::_use_cudnn_ctc_loss": _no,
     "aten::_use_cudnn_ctc_loss.Tensor": _no,
     "aten::_use_miopen_ctc_loss": _no,
