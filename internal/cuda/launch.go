@@ -20,6 +20,7 @@ type LaunchConfig struct {
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
+	Arguments   []simt.Argument
 	Caller      []event.Frame // where in the program the launch stands, innermost first; nil when that is not known
 }
 
@@ -117,7 +118,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 	l := &simt.Launch{
 		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Language: k.module.written},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
-		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller,
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller, Arguments: cfg.Arguments,
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {

@@ -17,7 +17,7 @@ import (
 // do not know of.
 func hostCall(op calls.Op) string {
 	switch op {
-	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked:
+	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument:
 		return ""
 	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy:
 		return "a look at a kernel or module"
@@ -84,6 +84,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Looked:            (*process).looked,
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
+	calls.Argument:          (*process).argument,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -248,8 +249,9 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 	}
 	cfg := LaunchConfig{
 		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], math.MaxInt)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
-		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
-		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
+		Arguments: p.takeArguments(r.thread),
+		Grid:      event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
+		Block:     event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
 	}
 	err = p.ctx.Launch(ctx, k, cfg, r.blob)
 	var e *Error

@@ -143,6 +143,7 @@ type Object struct {
 	Offset uint64 // of the access
 	Size   uint64 // 0 when unknown
 	Elem   int    // bytes of an element, when known; 0 otherwise
+	Type   string `json:",omitempty"` // of a tensor: "float32[4, 1000]"
 	Freed  bool
 	// Unknown says that the allocations themselves are not known: that there is no Name says nothing.
 	Unknown bool `json:",omitempty"`
