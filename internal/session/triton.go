@@ -93,10 +93,13 @@ func (r *replicas) crossed(a *detect.Access) bool {
 // spread the instance over threads so that they race without effect, or where it orders shared memory itself. ok is false
 // for any other race, which stays what it is.
 func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix string, ok bool) {
-	// Of a pair of places with races of several kinds the gravest is told, and of these kinds one between blocks is graver than
-	// one within a block, but for stores of one value.
-	judged := f.Kind == detect.MissingBarrier || f.Kind == detect.Unordered || f.Kind == detect.WarpSynchronous || f.Kind == detect.SameValue
-	if f.Class != detect.Race || len(f.Accesses) != 2 || !judged {
+	// Of a pair of places with races of several kinds the gravest is told. One between plain accesses of two blocks is graver than
+	// one within a block, so that there is none where this is within a block; for races of these kinds that does not hold.
+	switch f.Kind {
+	case detect.MixedAtomic, detect.AtomicScope, detect.MixedSize, detect.VolatileOnly:
+		return 0, "", "", false
+	}
+	if f.Class != detect.Race || len(f.Accesses) != 2 {
 		return 0, "", "", false
 	}
 	a, b := &f.Accesses[0], &f.Accesses[1]

@@ -278,6 +278,16 @@ EXPORT int cuDeviceSetMemPool(unsigned device, void *pool) {
   (void)pool;
   return finish(present());
 }
+EXPORT int cuDeviceGraphMemTrim(unsigned device) {
+  (void)device;
+  return finish(present());
+}
+EXPORT int cuDeviceSetGraphMemAttribute(unsigned device, unsigned attribute, void *value) {
+  (void)device;
+  (void)attribute;
+  (void)value;
+  return finish(present());
+}
 EXPORT int cuMemAdvise(void *p, size_t n, unsigned advice, unsigned device) {
   (void)p;
   (void)n;

@@ -307,3 +307,13 @@ EXPORT int cudaDeviceSetMemPool(unsigned device, void *pool) {
   (void)pool;
   return finish(present());
 }
+EXPORT int cudaDeviceGraphMemTrim(unsigned device) {
+  (void)device;
+  return finish(present());
+}
+EXPORT int cudaDeviceSetGraphMemAttribute(unsigned device, unsigned attribute, void *value) {
+  (void)device;
+  (void)attribute;
+  (void)value;
+  return finish(present());
+}

@@ -56,7 +56,6 @@ EXPORT int cuDeviceGetCliqueInfo(void) { return finish(fp_unsupported("cuDeviceG
 EXPORT int cuDeviceGetDevResource(void) { return finish(fp_unsupported("cuDeviceGetDevResource")); }
 EXPORT int cuDeviceGetExecAffinitySupport(void) { return finish(fp_unsupported("cuDeviceGetExecAffinitySupport")); }
 EXPORT int cuDeviceGetFabricClusterUuid(void) { return finish(fp_unsupported("cuDeviceGetFabricClusterUuid")); }
-EXPORT int cuDeviceGetGraphMemAttribute(void) { return finish(fp_unsupported("cuDeviceGetGraphMemAttribute")); }
 EXPORT int cuDeviceGetHostAtomicCapabilities(void) { return finish(fp_unsupported("cuDeviceGetHostAtomicCapabilities")); }
 EXPORT int cuDeviceGetLuid(void) { return finish(fp_unsupported("cuDeviceGetLuid")); }
 EXPORT int cuDeviceGetNvSciSyncAttributes(void) { return finish(fp_unsupported("cuDeviceGetNvSciSyncAttributes")); }
@@ -64,12 +63,10 @@ EXPORT int cuDeviceGetP2PAtomicCapabilities(void) { return finish(fp_unsupported
 EXPORT int cuDeviceGetP2PAttribute(void) { return finish(fp_unsupported("cuDeviceGetP2PAttribute")); }
 EXPORT int cuDeviceGetProperties(void) { return finish(fp_unsupported("cuDeviceGetProperties")); }
 EXPORT int cuDeviceGetTexture1DLinearMaxWidth(void) { return finish(fp_unsupported("cuDeviceGetTexture1DLinearMaxWidth")); }
-EXPORT int cuDeviceGraphMemTrim(void) { return finish(fp_unsupported("cuDeviceGraphMemTrim")); }
 EXPORT int cuDevicePrimaryCtxRelease(void) { return finish(fp_unsupported("cuDevicePrimaryCtxRelease")); }
 EXPORT int cuDevicePrimaryCtxReset(void) { return finish(fp_unsupported("cuDevicePrimaryCtxReset")); }
 EXPORT int cuDevicePrimaryCtxSetFlags(void) { return finish(fp_unsupported("cuDevicePrimaryCtxSetFlags")); }
 EXPORT int cuDeviceRegisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceRegisterAsyncNotification")); }
-EXPORT int cuDeviceSetGraphMemAttribute(void) { return finish(fp_unsupported("cuDeviceSetGraphMemAttribute")); }
 EXPORT int cuDeviceTotalMem(void) { return finish(fp_unsupported("cuDeviceTotalMem")); }
 EXPORT int cuDeviceUnregisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceUnregisterAsyncNotification")); }
 EXPORT int cuEventDestroy(void) { return finish(fp_unsupported("cuEventDestroy")); }
