@@ -5,6 +5,7 @@ Unless a test says otherwise, results on the device are compared with the CPU's 
 
 import copy
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -316,6 +317,7 @@ def test_streams_and_events():
     after.synchronize()
     assert (y + x).sum().item() == 4000
     assert before.elapsed_time(after) >= 0 and side.query()
+    torch.cuda._sleep(1000)
 
 
 def test_allocator():
@@ -608,6 +610,26 @@ def test_operators_are_told_in_their_stream(recorder):
     assert side.cuda_stream != torch.cuda.current_stream().cuda_stream
 
 
+def test_a_torch_operator_that_races_is_reported(tmp_path):
+    """One of two streams waits for nothing: "fencepost run" of such a script fails, and names both operators and their lines."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, torch\n"
+        "x, side = torch.zeros(100, device='cuda'), torch.cuda.Stream()\n"
+        "torch.cuda.synchronize()\n"
+        "with torch.cuda.stream(side):\n"
+        "    x.add_(1)\n"
+        "if sys.argv[1:]: torch.cuda.current_stream().wait_stream(side)\n"
+        "y = x * 2\n"
+    )
+    tool = os.environ["FENCEPOST_EXECUTABLE"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("FENCEPOST")}
+    racy = subprocess.run([tool, "run", sys.executable, script], capture_output=True, text=True, env=environment)
+    assert "aten::add_.Tensor" in racy.stderr and "aten::mul.Tensor" in racy.stderr and racy.returncode == 1
+    fixed = subprocess.run([tool, "run", sys.executable, script, "wait"], capture_output=True, text=True, env=environment)
+    assert "aten::" not in fixed.stderr
+
+
 def test_what_cannot_be_computed_is_named(recorder):
     with pytest.raises(NotImplementedError, match="aten::batch_norm_stats"):
         torch.batch_norm_stats(torch.ones(2, 3, device=CUDA), 1e-5)
@@ -647,6 +669,15 @@ def test_compiled_softmax():
     x = torch.randn(4, 50)
     got = compiled(on_device(x))
     torch.testing.assert_close(got.cpu(), torch.softmax(x * 2 + 1, -1))
+
+
+def test_compiled_training_step():
+    net, x = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 2)), torch.randn(3, 4)
+    moved = on_device(net)
+    torch.compile(lambda m, a: m(a).square().mean())(moved, on_device(x)).backward()
+    net(x).square().mean().backward()
+    for g, w in zip(moved.parameters(), net.parameters()):
+        torch.testing.assert_close(g.grad.cpu(), w.grad)
 
 
 def test_printing_and_saving(tmp_path):
