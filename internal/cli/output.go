@@ -97,12 +97,17 @@ func summary(o *options, r *report.Report) string {
 		nothing = "no launch stands in what could be read"
 	}
 	switch {
-	case launches == 0 && none:
+	case launches == 0 && r.Operators == 0 && none:
 		s = "nothing was checked: " + nothing
-	case launches == 0:
+	case launches == 0 && r.Operators == 0:
 		s += "; " + nothing
+	case launches == 0:
+		s += " in " + count(r.Operators, "operator")
 	default:
 		s += fmt.Sprintf(" in %s of %s", countPlural(launches, "launch", "launches"), count(len(kernels), "kernel"))
+		if r.Operators > 0 {
+			s += " and " + count(r.Operators, "operator")
+		}
 	}
 	if o.session.Seeds > 1 {
 		s += fmt.Sprintf(", %d seeds", o.session.Seeds)

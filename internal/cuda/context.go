@@ -61,7 +61,7 @@ func (d *Device) NewContext() *Context {
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
 		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, printf: d.cfg.Printf}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
-	c.legacy = &stream{id: StreamLegacy, agent: d.newAgent(), name: "default stream"}
+	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
 	return c
 }
 
@@ -127,24 +127,11 @@ func (c *Context) Synchronize() error {
 	return err
 }
 
-// signal and wait order agents. Each agent publishes under a token of its own number: a wait sees the newest signal,
-// which is what "all work so far" means in every rule of the API.
-func (c *Context) signal(agent uint32, name string) {
-	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: agent, Token: uint64(agent), Name: name})
-}
-
-func (c *Context) wait(agent, other uint32, name string) {
-	if agent != other {
-		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
-	}
-}
-
-// order makes agent continue after everything other has done.
+// order makes agent continue after everything another has done. Each agent publishes under a token of its own number: a wait
+// sees the newest signal, which is what "all work so far" means in every rule of the API.
 func (c *Context) order(agent, other uint32, name string) {
-	if agent != other {
-		c.signal(other, name)
-		c.wait(agent, other, name)
-	}
+	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: other, Token: uint64(other), Name: name})
+	c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
 }
 
 // waitAll orders the host after every stream.

@@ -292,12 +292,6 @@ func TestStreamNames(t *testing.T) {
 			t.Errorf("stream %d is called %s, with flags %d and priority %d", i, name, flags, got)
 		}
 	}
-	if _, err := s.k.BlocksPerSM(32, -1); err == nil {
-		t.Error("occupancy with less than no shared memory")
-	}
-	if _, err := s.k.BlocksPerSM(0, 0); err == nil {
-		t.Error("occupancy of blocks of no threads")
-	}
 }
 
 // TestExtents checks boxes whose numbers overflow or whose rows overlap.
@@ -311,12 +305,13 @@ func TestExtents(t *testing.T) {
 		{0, 0, 5, 1, 1, 5, true}, {8, 0, 5, 3, 1, 21, true}, {5, 0, 5, 3, 1, 15, true}, {4, 0, 5, 2, 1, 0, false},
 		{8, 24, 5, 3, 2, 45, true}, {8, 21, 5, 3, 2, 42, true}, {8, 20, 5, 3, 2, 0, false},
 		{1 << 47, 0, 1, 2, 1, 0, false}, {1 << 46, 0, 1, 2, 1, 1<<46 + 1, true}, {1 << 46, 0, 1, 3, 1, 0, false},
+		{max, 0, 5, 2, 1, 0, false}, {max, 0, 5, 3, 1, 0, false}, {1 << 63, 0, 5, 3, 1, 0, false}, {max, max, 5, 1, 1, 5, true},
 		{max, 0, 1, 2, 1, 0, false}, {8, max, 1, 1, 2, 0, false}, {8, 0, max, 1, 1, 0, false}, {1, 0, 1, max, 1, 0, false}, {1, 1, 1, 1, max, 0, false},
 		{0, 0, 1 << 47, 1, 1, 1 << 47, true}, {0, 0, 1<<47 + 1, 1, 1, 0, false}, {1 << 20, 0, 1, 1 << 28, 1, 0, false},
 		{1, 1 << 40, 1, 1, 1 << 7, 127<<40 + 1, true}, {1, 1 << 40, 1, 1, 1<<7 + 1, 0, false},
 	} {
 		n, ok := extent(c.pitch, c.slice, c.w, c.h, c.d)
-		if ok != c.ok || ok && n != c.n {
+		if ok != c.ok || n != c.n {
 			t.Errorf("extent(%d, %d, %d, %d, %d) = %d, %v, want %d, %v", c.pitch, c.slice, c.w, c.h, c.d, n, ok, c.n, c.ok)
 		}
 	}

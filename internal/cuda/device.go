@@ -29,6 +29,7 @@ type Device struct {
 	batch       event.Batch
 	unsupported map[string]bool
 	lostOutput  uint64 // lines
+	operators   int
 	failures    []*Failure
 	failureAt   map[string]*Failure
 	sources     sources

@@ -20,6 +20,7 @@ type LaunchConfig struct {
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
+	Arguments   []simt.Argument
 	Caller      []event.Frame // where in the program the launch stands, innermost first; nil when that is not known
 }
 
@@ -117,7 +118,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 	l := &simt.Launch{
 		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Language: k.module.written},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
-		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller,
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller, Arguments: cfg.Arguments,
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {
@@ -182,24 +183,20 @@ func endCode(err error) Code {
 }
 
 // BlocksPerSM is cudaOccupancyMaxActiveBlocksPerMultiprocessor. Registers are not modelled.
-func (k *Kernel) BlocksPerSM(threads uint64, dynamicShared int) (int, error) {
+func (k *Kernel) BlocksPerSM(threads, dynamicShared uint64) (int, error) {
 	leave, err := k.module.ctx.enter()
 	defer leave()
 	if err != nil {
 		return 0, err
 	}
-	if threads == 0 || dynamicShared < 0 {
-		return 0, fail(InvalidValue, "occupancy of blocks of %d threads and %d bytes", threads, dynamicShared)
+	if threads == 0 {
+		return 0, fail(InvalidValue, "occupancy of blocks of no threads")
 	}
-	return k.module.ctx.blocksPerSM(k, threads, dynamicShared), nil
-}
-
-func (c *Context) blocksPerSM(k *Kernel, threads uint64, dynamicShared int) int {
-	lim := c.dev.cfg.Limits
-	if threads == 0 || threads > uint64(k.maxThreads(lim)) || dynamicShared > k.maxDynamic {
-		return 0
+	lim := k.module.ctx.dev.cfg.Limits
+	if threads > uint64(k.maxThreads(lim)) || dynamicShared > uint64(k.maxDynamic) {
+		return 0, nil
 	}
-	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+dynamicShared) / lim.SMs
+	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs, nil
 }
 
 // maxThreads is the largest block the kernel may be launched with.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -161,7 +162,7 @@ func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uin
 }
 
 func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, place string) (addr uint64, err error) {
-	err = c.on(id, thread, "cudaMallocAsync", func(s *stream) error {
+	err = c.on(id, thread, func(s *stream) error {
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
 		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
@@ -180,7 +181,7 @@ func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 }
 
 func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
-	return c.on(id, thread, "cudaFreeAsync", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		a, ok := c.allocs[addr]
 		if !ok || a.kind != simt.DeviceAlloc {
 			return c.badFree("cudaFreeAsync", addr)
@@ -234,10 +235,6 @@ func (c *Context) Read(addr uint64, data []byte) error {
 
 // bytes is the memory behind a range that must lie in one live allocation.
 func (c *Context) bytes(addr, n uint64) ([]byte, error) {
-	a, ok := c.dev.mem.Find(addr)
-	if !ok || a.Freed || n > a.Size || addr-a.Addr > a.Size-n {
-		return nil, fail(InvalidValue, "%d bytes at %#x do not lie in one allocation", n, addr)
-	}
 	b, err := c.dev.mem.Bytes(addr, n)
 	if err != nil {
 		return nil, fail(InvalidValue, "%d bytes at %#x: %v", n, addr, err)
@@ -366,49 +363,47 @@ func (c *Context) side(end string, addr, pitch, slice uint64, k *Copy) (side, er
 	e := side{addr: addr, pitch: pitch, slice: slice}
 	n, ok := extent(pitch, slice, k.Width, k.Height, k.Depth)
 	if !ok && k.Height == 1 && k.Depth == 1 {
-		return e, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(n))
+		return side{}, misuse(CallBounds, InvalidValue, "the size of the %s, %s, is beyond all memory", end, byteCount(k.Width))
 	}
 	if !ok {
-		return e, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
+		return side{}, fail(InvalidPitchValue, "pitch %d, slice pitch %d for rows of %d bytes, %d rows", pitch, slice, k.Width, k.Height)
 	}
 	a, found := c.dev.mem.Find(addr)
 	switch {
 	case found && a.Freed && c.freedAt[a.Addr] != "":
-		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
+		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which %s freed before", end, a.Name, c.freedAt[a.Addr])
 	case found && a.Freed:
-		return e, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
+		return side{}, misuse(FreedMemory, InvalidValue, "the %s is in %s, which was freed before", end, a.Name)
 	case !found && c.inArena(addr, n):
-		return e, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
+		return side{}, misuse(InvalidPointer, InvalidValue, "the %s, %s at %#x, is in no allocation", end, byteCount(n), addr)
 	case !found:
 		return e, nil
 	case n > a.Size || addr-a.Addr > a.Size-n:
-		return e, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
+		return side{}, misuse(CallBounds, InvalidValue, "the %s, %s from byte %d on, leaves %s", end, byteCount(n), addr-a.Addr, a.Name)
 	}
 	e.known, e.kind = true, a.Kind
 	return e, nil
 }
 
-// extent is the number of bytes from the first to the last byte of a pitched box. ok is false when rows or slices
-// would overlap or the numbers overflow.
+// extent is the number of bytes from the first to the last byte of a pitched box; 0, false when rows or slices would
+// overlap or the numbers overflow.
 func extent(pitch, slice, w, h, d uint64) (uint64, bool) {
 	const limit = 1 << 47
-	if w > limit || h > limit || d > limit || pitch > limit || slice > limit {
-		return w, false
-	}
 	n := w
-	if h > 1 {
-		if pitch < w || (h-1) > limit/pitch {
-			return 0, false
+	for _, r := range [2]struct{ count, step uint64 }{{h, pitch}, {d, slice}} {
+		if r.count > 1 {
+			high, more := bits.Mul64(r.count-1, r.step)
+			sum, carry := bits.Add64(n, more, 0)
+			if r.step < n || high|carry != 0 {
+				return 0, false
+			}
+			n = sum
 		}
-		n += (h - 1) * pitch
 	}
-	if d > 1 {
-		if slice < n || (d-1) > limit/slice {
-			return 0, false
-		}
-		n += (d - 1) * slice
+	if n > limit {
+		return 0, false
 	}
-	return n, n <= limit
+	return n, true
 }
 
 // inArena says whether a range touches the arena's addresses.
@@ -515,11 +510,6 @@ func (c *Context) Register(addr, size uint64) (offset uint64, err error) {
 	if addr == 0 || size == 0 || addr%page != 0 || size%page != 0 || addr >= 1<<47 || size > registeredRoom || c.inArena(addr, size) {
 		return 0, fail(InvalidValue, "cudaHostRegister of %d bytes at %#x", size, addr)
 	}
-	for at, r := range c.pinned {
-		if addr < at+r.size && at < addr+size {
-			return 0, fail(HostMemoryAlreadyRegistered, "%d bytes at %#x overlap registered memory", size, addr)
-		}
-	}
 	offset, ok := c.dev.registered.take(size)
 	if !ok {
 		return 0, fail(MemoryAllocation, "no room to register %d bytes", size)
@@ -543,7 +533,7 @@ func (c *Context) Unregister(addr uint64) (at, size uint64, err error) {
 		return 0, 0, err
 	}
 	for at, r := range c.pinned {
-		if addr >= at && addr-at < r.size {
+		if addr-at < r.size { // below at the difference wraps around
 			c.waitAll("cudaHostUnregister")
 			c.unregister(at)
 			return at, r.size, nil

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Box is bytes that an operator touches: Depth slices of Height rows of Width bytes.
@@ -22,7 +24,7 @@ const boxWords = 7
 // a stream that reads and writes boxes of memory. place is where in the program it was called, as event.HostPlace gives it. The
 // caller moves the bytes.
 func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32, place string) error {
-	return c.on(id, thread, name, func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		sides := make([]side, len(boxes))
 		for i, b := range boxes {
 			end := "source"
@@ -34,6 +36,7 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 				return err
 			}
 		}
+		c.dev.operators++
 		name := name + " (" + s.name + ")" + place
 		c.begin(s, name)
 		for i, b := range boxes {
@@ -45,6 +48,13 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 		}
 		return nil
 	})
+}
+
+// Operators is how many operators were computed in the place of kernels.
+func (d *Device) Operators() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.operators
 }
 
 func (b *Box) copy() *Copy { return &Copy{Width: b.Width, Height: b.Height, Depth: b.Depth} }
@@ -75,4 +85,32 @@ func (p *process) pool(_ context.Context, r *request) ([]uint64, []byte, error) 
 		p.ctx.poolPeak = p.ctx.pool
 	}
 	return []uint64{p.ctx.pool, p.ctx.poolPeak}, nil, err
+}
+
+// argument keeps a name for the next launch of a thread. One launch has few; what is never launched is dropped.
+func (p *process) argument(_ context.Context, r *request) ([]uint64, []byte, error) {
+	const most = 1024
+	name, kind, _ := strings.Cut(string(r.blob), "\n")
+	a := simt.Argument{Name: printable(name), Type: printable(kind), Addr: r.args[0], Size: r.args[1], Elem: int(min(r.args[2], 1<<20))}
+	if a.Addr+a.Size < a.Addr {
+		return nil, nil, fail(InvalidValue, "an argument of %d bytes at %#x", a.Size, a.Addr)
+	}
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	if p.arguments == nil {
+		p.arguments = map[uint32][]simt.Argument{}
+	}
+	if len(p.arguments[r.thread]) < most {
+		p.arguments[r.thread] = append(p.arguments[r.thread], a)
+	}
+	return nil, nil, nil
+}
+
+// takeArguments gives the names for a launch of a thread.
+func (p *process) takeArguments(thread uint32) []simt.Argument {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	list := p.arguments[thread]
+	delete(p.arguments, thread)
+	return list
 }

@@ -92,7 +92,7 @@ func (s *script) must(err error) {
 	}
 }
 
-func (s *script) stream(flags uint32) StreamID {
+func (s *script) stream(flags uint64) StreamID {
 	s.Helper()
 	id, err := s.c.CreateStream(flags, 0)
 	s.must(err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -28,6 +30,8 @@ func TestProcStat(t *testing.T) {
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
 	pid, self := cmd.Process.Pid, os.Getpid()
+	// Start returns while the kernel still sets the new program up.
+	until(t, "the program to begin", func() bool { _, set := variable(pid, "AB"); return set })
 	st, ok := statOf(pid)
 	if !ok || st.name != filepath.Base(name) || st.parent != self || st.state == 'Z' || st.group == 0 {
 		t.Errorf("%+v, %v", st, ok)
@@ -53,5 +57,73 @@ func TestProcStat(t *testing.T) {
 	until(t, "the process to end", func() bool { _, ended := processes(); return ended[pid] })
 	if known, maps := mapsDevice(pid, 1<<45); !known || maps {
 		t.Errorf("a process that has ended has the device's memory: %v, %v", known, maps)
+	}
+}
+
+// TestNoProcess asks for a process that does not exist, and for this one.
+func TestNoProcess(t *testing.T) {
+	const none = 1 << 30
+	self := os.Getpid()
+	if f, err := watchEnd(none); err == nil || f != nil {
+		t.Errorf("its end: %v, %v", f, err)
+	}
+	if _, ok := statOf(none); ok {
+		t.Error("it has a state")
+	}
+	if v, set := variable(none, "PATH"); set || v != "" {
+		t.Errorf("it has a variable, %q", v)
+	}
+	if id, ok := executable(none); ok || id != (fileID{}) {
+		t.Errorf("it runs %v", id)
+	}
+	if known, maps := mapsDevice(none, 4096); !known || maps {
+		t.Errorf("it has the memory: %v, %v", known, maps)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(exe, &st); err != nil {
+		t.Fatal(err)
+	}
+	if id, ok := executable(self); !ok || id != (fileID{st.Dev, st.Ino}) {
+		t.Errorf("this process runs %v, %v; want %v", id, ok, st)
+	}
+	d := newScript(t).c.dev
+	at := uint64(addressOf(d.backing))
+	for addr, want := range map[uint64]bool{at: true, at + 4096: false, at - 4096: false} {
+		if known, maps := mapsDevice(self, addr); !known || maps != want {
+			t.Errorf("the memory at %#x: %v, %v, want %v", addr, known, maps, want)
+		}
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write.Write([]byte("x"))
+	if !waitReadable(read) {
+		t.Error("what holds a byte is not readable")
+	}
+	write.Close()
+	read.Close()
+	if waitReadable(read) || waitReadable(nil) {
+		t.Error("a closed file is readable")
+	}
+}
+
+// TestWithLibraries checks the environment of a program.
+func TestWithLibraries(t *testing.T) {
+	for _, r := range []struct{ env, folder, want string }{
+		{"A=1 B=2", "", "A=1 B=2"},
+		{"A=1", "/lib", "A=1 LD_LIBRARY_PATH=/lib"},
+		{"LD_LIBRARY_PATH=/a:/b A=1", "/lib", "A=1 LD_LIBRARY_PATH=/lib:/a:/b"},
+		{"LD_LIBRARY_PATH= A=1", "/lib", "A=1 LD_LIBRARY_PATH=/lib"},
+		{"LD_LIBRARY_PATH=/a", "", "LD_LIBRARY_PATH=/a"},
+		{"FENCEPOST_SOCKET=x FENCEPOST_SOCKETS=y XLD_LIBRARY_PATH=z", "/lib", "FENCEPOST_SOCKETS=y XLD_LIBRARY_PATH=z LD_LIBRARY_PATH=/lib"},
+	} {
+		if got := strings.Join(withLibraries(strings.Fields(r.env), r.folder), " "); got != r.want {
+			t.Errorf("%s with %q: %s, want %s", r.env, r.folder, got, r.want)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // process is one connected process.
@@ -27,13 +28,14 @@ type process struct {
 	once   sync.Once
 	alias  uint64
 	// handles: the numbers the program knows things by.
-	modules map[uint64]*Module
-	broken  map[uint64]error // modules that could not be loaded
-	kernels map[uint64]*Kernel
-	next    uint64
-	maps    []mapping
-	failing map[uint32]*Error // by host thread: of the last request, until its call ends
-	unseen  map[asked]int
+	modules   map[uint64]*Module
+	broken    map[uint64]error // modules that could not be loaded
+	kernels   map[uint64]*Kernel
+	next      uint64
+	maps      []mapping
+	failing   map[uint32]*Error // by host thread: of the last request, until its call ends
+	unseen    map[asked]int
+	arguments map[uint32][]simt.Argument // by host thread: names for its next launch
 }
 
 // ErrEnded says that a launch was stopped because its process had ended.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,8 +168,12 @@ func stopAfter(t *testing.T, limit time.Duration, exe, name, out, host string) t
 	var printed bytes.Buffer
 	began := time.Now()
 	st, err := Run(ctx, RunOptions{Path: exe, Args: []string{name}, Stdout: &printed, Stderr: &printed, Device: d, Libraries: libs(t)})
-	if !errors.Is(err, context.DeadlineExceeded) || printed.String() != out || st.Host != host {
-		t.Errorf("error %v, output %q, host %q; want output %q, host %q", err, printed.String(), st.Host, out, host)
+	if !errors.Is(err, context.DeadlineExceeded) || printed.String() != out || st.Host != host || st.Undelivered {
+		t.Errorf("%v, %+v, output %q; want output %q, host %q", err, st, printed.String(), out, host)
+	}
+	// A program may well end by itself when its launch does.
+	if host != "in a kernel launch" && (st.Code != -1 || st.Signal != syscall.SIGKILL) {
+		t.Errorf("%s ends with %d, %v", name, st.Code, st.Signal)
 	}
 	return time.Since(began)
 }
@@ -215,4 +220,46 @@ func runs(exe string) bool {
 		}
 	}
 	return false
+}
+
+// stuck is an engine whose launches print and go on until they are stopped.
+type stuck struct{}
+
+func (stuck) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	l.Printf([]byte("from the kernel\n"))
+	<-ctx.Done()
+	return simt.Stats{}, ctx.Err()
+}
+
+// TestStoppedLaunch stops a program within a launch: what the kernel has printed is not lost, and the launch ends with the reason.
+func TestStoppedLaunch(t *testing.T) {
+	exe := compileProcess(t)
+	for _, printed := range []*bytes.Buffer{{}, nil} {
+		var launches []LaunchReport
+		d, err := NewDevice(Config{Engine: stuck{}, MemorySize: 1 << 24, OnLaunch: func(r LaunchReport) { launches = append(launches, r) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		defer cancel()
+		opts := RunOptions{Path: exe, Args: []string{"spins_on"}, Device: d, Libraries: libs(t)}
+		if printed != nil {
+			opts.Stdout = printed
+		}
+		st, err := Run(ctx, opts)
+		if err == nil || err.Error() != context.DeadlineExceeded.Error() || st.Host != "in a kernel launch" || len(launches) != 1 || !errors.Is(launches[0].Err, context.DeadlineExceeded) {
+			t.Errorf("%v, %+v, launches %+v", err, st, launches)
+		}
+		if printed != nil && printed.String() != "held backfrom the kernel\n" {
+			t.Errorf("output %q", printed.String())
+		}
+	}
+}
+
+// TestLinger checks how long is waited for what stays.
+func TestLinger(t *testing.T) {
+	if Linger() != 10*time.Second || lingerOthers != time.Second || lingerStopped != 300*time.Millisecond {
+		t.Errorf("%v, %v, %v", Linger(), lingerOthers, lingerStopped)
+	}
 }

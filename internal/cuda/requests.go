@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -16,7 +17,7 @@ import (
 // do not know of.
 func hostCall(op calls.Op) string {
 	switch op {
-	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked:
+	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument:
 		return ""
 	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy:
 		return "a look at a kernel or module"
@@ -83,6 +84,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Looked:            (*process).looked,
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
+	calls.Argument:          (*process).argument,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -246,9 +248,10 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		}
 	}
 	cfg := LaunchConfig{
-		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], 1<<40)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
-		Grid:  event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
-		Block: event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], math.MaxInt)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
+		Arguments: p.takeArguments(r.thread),
+		Grid:      event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
+		Block:     event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
 	}
 	err = p.ctx.Launch(ctx, k, cfg, r.blob)
 	var e *Error
@@ -323,10 +326,7 @@ func (p *process) pointer(_ context.Context, r *request) ([]uint64, []byte, erro
 }
 
 func (p *process) streamCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
-	if r.args[0] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "stream flags %#x", r.args[0])
-	}
-	id, err := p.ctx.CreateStream(uint32(r.args[0]), int32(r.args[1]))
+	id, err := p.ctx.CreateStream(r.args[0], int32(r.args[1]))
 	return []uint64{uint64(id)}, nil, err
 }
 
@@ -348,10 +348,7 @@ func (p *process) streamInfo(_ context.Context, r *request) ([]uint64, []byte, e
 }
 
 func (p *process) eventCreate(_ context.Context, r *request) ([]uint64, []byte, error) {
-	if r.args[0] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "event flags %#x", r.args[0])
-	}
-	id, err := p.ctx.CreateEvent(uint32(r.args[0]))
+	id, err := p.ctx.CreateEvent(r.args[0])
 	return []uint64{uint64(id)}, nil, err
 }
 
@@ -415,10 +412,7 @@ func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.args[2] > 1<<31 {
-		return nil, nil, fail(InvalidValue, "occupancy with %d bytes of shared memory", r.args[2])
-	}
-	n, err := k.BlocksPerSM(r.args[1], int(r.args[2]))
+	n, err := k.BlocksPerSM(r.args[1], r.args[2])
 	return []uint64{uint64(n)}, nil, err
 }
 

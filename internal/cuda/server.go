@@ -329,8 +329,7 @@ func scriptFrames(text string) []event.Frame {
 // writeReply sends a reply, with a file descriptor beside its first bytes when file is not nil.
 func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 	le := binary.LittleEndian
-	b := make([]byte, 0, 16+8*len(r.results)+len(r.blob))
-	b = le.AppendUint32(b, uint32(r.code))
+	b := le.AppendUint32(nil, uint32(r.code))
 	b = le.AppendUint32(b, uint32(len(r.results)))
 	b = le.AppendUint32(b, uint32(r.waiting))
 	b = le.AppendUint32(b, uint32(len(r.blob)))

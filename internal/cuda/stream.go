@@ -22,7 +22,6 @@ const (
 const StreamNonBlocking = 1
 
 type stream struct {
-	id          StreamID
 	agent       uint32
 	nonBlocking bool
 	flags       uint32
@@ -63,17 +62,17 @@ func (c *Context) noHandle(what string, id uint64) error {
 }
 
 // CreateStream is cudaStreamCreateWithPriority.
-func (c *Context) CreateStream(flags uint32, priority int32) (StreamID, error) {
+func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
 		return 0, err
 	}
-	if flags&^uint32(StreamNonBlocking) != 0 {
+	if flags&^StreamNonBlocking != 0 {
 		return 0, fail(InvalidValue, "stream flags %#x", flags)
 	}
 	id := StreamID(c.newID())
-	c.streams[id] = &stream{id: id, agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: flags,
+	c.streams[id] = &stream{agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
 		priority: min(max(priority, -5), 0), name: fmt.Sprintf("stream %d", uint64(id)/16)}
 	return id, nil
 }
@@ -103,7 +102,7 @@ func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 	case StreamPerThread:
 		s := c.perThread[thread]
 		if s == nil {
-			s = &stream{id: StreamPerThread, agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d", len(c.perThread)+1)}
+			s = &stream{agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d", len(c.perThread)+1)}
 			c.perThread[thread] = s
 		}
 		return s, nil
@@ -146,7 +145,7 @@ func (c *Context) begin(s *stream, name string) {
 }
 
 // on runs f as an operation of a stream, under the lock.
-func (c *Context) on(id StreamID, thread uint32, name string, f func(s *stream) error) error {
+func (c *Context) on(id StreamID, thread uint32, f func(s *stream) error) error {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
@@ -162,7 +161,7 @@ func (c *Context) on(id StreamID, thread uint32, name string, f func(s *stream) 
 // SynchronizeStream is cudaStreamSynchronize and, because work is always done, cudaStreamQuery: a program that sees
 // success may rely on it. thread is the calling host thread (0 when there is one only).
 func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
-	return c.on(id, thread, "cudaStreamSynchronize", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		c.waitStream(s, "cudaStreamSynchronize ("+s.name+")")
 		return nil
 	})
@@ -180,7 +179,7 @@ func (c *Context) waitStream(s *stream, name string) {
 // HostFunction is cudaLaunchHostFunc or cudaStreamAddCallback: the caller runs the function at once. How the function
 // tells others that it ran cannot be seen, so the host counts as having waited for the stream.
 func (c *Context) HostFunction(id StreamID, thread uint32) error {
-	return c.on(id, thread, "cudaLaunchHostFunc", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		name := "cudaLaunchHostFunc (" + s.name + ")"
 		c.begin(s, name)
 		c.order(c.host, s.agent, name)
@@ -190,7 +189,7 @@ func (c *Context) HostFunction(id StreamID, thread uint32) error {
 
 // WaitEvent is cudaStreamWaitEvent: later work of the stream waits for what the newest record of the event saw.
 func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
-	return c.on(id, thread, "cudaStreamWaitEvent", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
 			return c.noHandle("event", uint64(ev))
@@ -205,7 +204,7 @@ func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 }
 
 // CreateEvent is cudaEventCreateWithFlags.
-func (c *Context) CreateEvent(flags uint32) (EventID, error) {
+func (c *Context) CreateEvent(flags uint64) (EventID, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
@@ -215,8 +214,8 @@ func (c *Context) CreateEvent(flags uint32) (EventID, error) {
 		return 0, fail(InvalidValue, "event flags %#x", flags)
 	}
 	id := EventID(c.newID())
-	// Tokens of events lie above those of agents and apart for each context.
-	c.events[id] = &eventState{token: c.id<<48 | 1<<47 | uint64(id), flags: flags}
+	// Tokens of events lie above those of agents and apart for each context, which counts from 1.
+	c.events[id] = &eventState{token: c.id<<48 | uint64(id), flags: uint32(flags)}
 	return id, nil
 }
 
@@ -233,7 +232,7 @@ func (c *Context) DestroyEvent(ev EventID) error {
 
 // RecordEvent is cudaEventRecord.
 func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
-	return c.on(id, thread, "cudaEventRecord", func(s *stream) error {
+	return c.on(id, thread, func(s *stream) error {
 		e, ok := c.events[ev]
 		if !ok {
 			return c.noHandle("event", uint64(ev))
@@ -300,7 +299,7 @@ func first(a, b error) error {
 
 // StreamInfo gives the flags, the priority and the number of a stream.
 func (c *Context) StreamInfo(id StreamID, thread uint32) (flags uint32, priority int32, number uint64, err error) {
-	err = c.on(id, thread, "cudaStreamGetFlags", func(s *stream) error {
+	err = c.on(id, thread, func(s *stream) error {
 		flags, priority, number = s.flags, s.priority, uint64(s.agent)
 		return nil
 	})

@@ -17,6 +17,7 @@ type jsonReport struct {
 	Verdict    Verdict        `json:"verdict"`
 	Program    *jsonProgram   `json:"program"`
 	Kernels    []jsonKernel   `json:"kernels"`
+	Operators  int            `json:"operators,omitempty"`
 	NotChecked []jsonSkipped  `json:"not_checked"`
 	Findings   []jsonFinding  `json:"findings"`
 	More       int            `json:"not_kept"`
@@ -95,7 +96,7 @@ type jsonFrame struct {
 // Kernel times are written as 0 unless times is true: they are all that differs between two equal runs.
 func JSON(w io.Writer, r *Report, times bool) error {
 	out := jsonReport{Schema: Schema, Verdict: r.Verdict, Kernels: []jsonKernel{}, NotChecked: []jsonSkipped{},
-		Findings: []jsonFinding{}, More: r.More, Detectors: []jsonDetector{}, Notes: []string{}}
+		Findings: []jsonFinding{}, Operators: r.Operators, More: r.More, Detectors: []jsonDetector{}, Notes: []string{}}
 	if r.Program != nil {
 		out.Program = &jsonProgram{r.Program.Exit, r.Program.Signal}
 	}

@@ -22,12 +22,13 @@ const (
 
 // Report is all that a run tells.
 type Report struct {
-	Verdict  Verdict
-	Program  *Program // nil when no host program ran
-	Kernels  []Kernel
-	Skipped  []Skipped
-	Findings []Finding
-	More     int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
+	Verdict   Verdict
+	Program   *Program // nil when no host program ran
+	Kernels   []Kernel
+	Operators int // of a library, computed on the host in the place of kernels and judged as work of their streams
+	Skipped   []Skipped
+	Findings  []Finding
+	More      int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
 	// Detectors are those that were attached, in the order in which they were asked for.
 	Detectors []Detector
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
@@ -142,6 +143,7 @@ type Object struct {
 	Offset uint64 // of the access
 	Size   uint64 // 0 when unknown
 	Elem   int    // bytes of an element, when known; 0 otherwise
+	Type   string `json:",omitempty"` // of a tensor: "float32[4, 1000]"
 	Freed  bool
 	// Unknown says that the allocations themselves are not known: that there is no Name says nothing.
 	Unknown bool `json:",omitempty"`

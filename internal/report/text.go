@@ -122,7 +122,7 @@ func kindTitle(k detect.Kind) string {
 
 // element names what both accesses touch: "tile[3] (shared)", "byte 12 of cudaMalloc #3 (64 bytes) (global)".
 func (t *Text) element(f *Finding) string {
-	a := &f.Accesses[0]
+	a := f.shown()
 	name := t.objectAt(a)
 	if i, ok := t.index(f); ok {
 		name = fmt.Sprintf("%s[%d]", BareName(a.Object.Name), i)
@@ -137,7 +137,7 @@ func (t *Text) element(f *Finding) string {
 // size and a source line of one of them subscripts the variable once with nothing behind it. PTX tells no types:
 // without that evidence tile[3] might be the second field of tile[1].
 func (t *Text) index(f *Finding) (uint64, bool) {
-	a := &f.Accesses[0]
+	a := f.shown()
 	o := &a.Object
 	if !o.Named {
 		return 0, false
@@ -158,6 +158,16 @@ func (t *Text) index(f *Finding) (uint64, bool) {
 		sure = sure || subscripts(t.line(p.File, p.Line), BareName(o.Name))
 	}
 	return o.Offset / uint64(a.Size), sure
+}
+
+// shown is the access whose address the headline names: the first that has a name in the program.
+func (f *Finding) shown() *Access {
+	for i := range f.Accesses {
+		if f.Accesses[i].Object.Named {
+			return &f.Accesses[i]
+		}
+	}
+	return &f.Accesses[0]
 }
 
 // subscripts says that every mention of name in the source line is a single subscript: name[...] with no member or
@@ -236,6 +246,14 @@ func (t *Text) objectAt(a *Access) string {
 		return fmt.Sprintf("byte %d of %s", o.Offset, name)
 	}
 	return fmt.Sprintf("%s + %d bytes", name, o.Offset)
+}
+
+// typed is the type of the object's elements and its shape, to be put behind its name.
+func (o *Object) typed() string {
+	if o.Type == "" {
+		return ""
+	}
+	return " of " + o.Type
 }
 
 // gutter is the width of the line numbers of a finding.
@@ -527,7 +545,7 @@ func (t *Text) address(a *Access) string {
 	case o.Name == "":
 		s = fmt.Sprintf("%#x, in no allocation", a.Address)
 	default:
-		s = fmt.Sprintf("%s (%#x)", t.objectAt(a), a.Address)
+		s = fmt.Sprintf("%s (%#x)", t.objectAt(a)+a.Object.typed(), a.Address)
 	}
 	if o.Freed {
 		s += ", freed before"

@@ -248,6 +248,11 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 			return report.Object{Name: b.Name, Named: true, Offset: addr - b.addr, Size: b.Bytes(), Elem: b.Type.Size}
 		}
 	}
+	for _, n := range r.launched[launch].named {
+		if addr >= n.Addr && addr-n.Addr < n.Size {
+			return report.Object{Name: n.Name, Named: true, Offset: addr - n.Addr, Size: n.Size, Elem: n.Elem, Type: n.Type}
+		}
+	}
 	a, ok := r.device.Memory().Find(addr)
 	if !ok {
 		return report.Object{}

@@ -134,6 +134,7 @@ type once struct {
 	// abandoned says that a module was still being read when the time was over: the device is in use.
 	abandoned bool
 	looks     bool   // optimised code was launched
+	scripted  bool   // by a script, which compiles at run time
 	broken    bool   // a detector or the engine panicked
 	where     string // the threads of a launch that was stopped, as the end of a sentence
 }
@@ -145,6 +146,7 @@ type launched struct {
 	fn      launchFunc
 	dynamic int // bytes of dynamic shared memory
 	caller  []event.Frame
+	named   []simt.Argument
 }
 
 // newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
@@ -227,8 +229,13 @@ type observer struct {
 // Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
 // having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
-	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller}
-	if o.run.looks = o.run.looks || optimised(l.Func); l.Language != event.Threads && l.Sink != nil {
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments}
+	switch {
+	case l.Language == event.Threads && len(l.Caller) > 0 && strings.HasSuffix(l.Caller[0].File, ".py"):
+		o.run.scripted = o.run.scripted || optimised(l.Func)
+	case l.Language == event.Threads:
+		o.run.looks = o.run.looks || optimised(l.Func)
+	case l.Sink != nil:
 		l.Sink = o.run.replicas.over(l.Sink, &l.Launch)
 	}
 	o.run.header(l.Program.Module)
@@ -476,6 +483,10 @@ func (r *once) finish() *report.Report {
 		r.note("The PTX looks optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
 			"off, and a race may be hidden or made by it. Build with -lineinfo -Xcicc -O0 (\"fencepost nvcc\" does) to be sure.")
 	}
+	if r.scripted {
+		r.note("What is compiled at run time (NVRTC, numba) is optimised: the compiler may have moved, merged or removed accesses, so a line may be " +
+			"off, and a race may be hidden or made by it.")
+	}
 	r.endTrace() // while findings are the engine's alone
 	r.collect()
 	if r.recorder != nil {
@@ -485,8 +496,8 @@ func (r *once) finish() *report.Report {
 		r.note("No detector was attached: races were not looked for.")
 	}
 	r.close()
-	return &report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, More: r.more,
-		Detectors: r.costs(), Notes: r.notes}
+	return &report.Report{Program: r.program, Kernels: r.kernels, Operators: r.device.Operators(), Skipped: r.skipped,
+		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
 }
 
 func (r *once) complainUnwatched() {

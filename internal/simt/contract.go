@@ -19,6 +19,13 @@ type Engine interface {
 	Run(ctx context.Context, l *Launch) (Stats, error)
 }
 
+// Argument is memory that a launch is given under a name of the program: a tensor.
+type Argument struct {
+	Name, Type string // Type may be ""
+	Addr, Size uint64
+	Elem       int // bytes of an element
+}
+
 // Launch is one kernel launch, ready to run: Check (limits.go) compares it with the device's limits.
 type Launch struct {
 	event.Launch
@@ -28,6 +35,7 @@ type Launch struct {
 	DynamicShared int    // bytes
 	Params        []byte // the kernel's parameter block, laid out as Func.Sig says
 	Cooperative   bool
+	Arguments     []Argument    // what the program has names for; for who observes launches
 	Caller        []event.Frame // the call stack of the host, innermost first, for who observes launches
 
 	Seed     uint64

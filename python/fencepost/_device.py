@@ -18,6 +18,8 @@ class Device:
         self._address.restype, self._address.argtypes = ctypes.c_void_p, [ctypes.c_uint64]
         self._operator = driver.fencepostOperator
         self._operator.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        self._argument = driver.fencepostArgument
+        self._argument.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
         self._unsupported = driver.fencepostUnsupported
         self._unsupported.restype, self._unsupported.argtypes = None, [ctypes.c_char_p]
 
@@ -39,6 +41,10 @@ class Device:
         error = self._operator(name.encode(), stream, boxes, len(accesses))
         if error:
             raise RuntimeError(f"CUDA error {error} in {name}")
+
+    def argument(self, name, pointer, size, element):
+        """Name size bytes of memory for the next launch of this thread: "name\\ntype", in elements of so many bytes."""
+        self._argument(name.encode(), pointer, size, element)
 
     def unsupported(self, name):
         """Name what cannot be computed to the report, which then says that not everything was checked."""

@@ -102,6 +102,29 @@ def _extensions():
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
 
 
+def _named_tensors(module):
+    """Tell the names of the tensors that a Triton kernel is launched with."""
+    function = module.JITFunction
+    run = function.run
+    device = _device.Device()
+
+    def named(self, *args, grid, warmup, **kwargs):
+        if not warmup:
+            for name, value in list(zip(self.arg_names, args)) + list(kwargs.items()):
+                if hasattr(value, "data_ptr") and hasattr(value, "element_size"):
+                    _name(device, name, value)
+        return run(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+    function.run = named
+
+
+def _name(device, name, tensor):
+    element = tensor.element_size()
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if tensor.numel() else 0
+    kind = f"{str(tensor.dtype).replace('torch.', '')}[{', '.join(map(str, tensor.shape))}]"
+    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element)
+
+
 def _lines_by_default(module):
     """Make numba's jit write line tables without being asked."""
     jit = module.jit
@@ -159,6 +182,7 @@ _BEFORE = {
 
 _AFTER = {
     "torch": _torch,
+    "triton.runtime.jit": _named_tensors,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
     "numba.cuda.decorators": _lines_by_default,

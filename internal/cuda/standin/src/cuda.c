@@ -675,6 +675,17 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   return finish_call(e, name);
 }
 
+// fencepostArgument names n bytes for the next launch of this thread.
+EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) {
+  const u64 args[3] = {address, n, element};
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Argument, .blob = name, .blob_size = strlen(name)};
+  e = fp_exchange(&c, args, 3);
+  fp_end();
+  return e;
+}
+
 // fencepostUnsupported names what is not supported to the checker.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
 EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
