@@ -9,7 +9,7 @@ To the checker each operator is an operation of the current stream that reads an
 through the object given to install():
 
     device.host_address(ptr)                  the address at which this process may read and write the device memory at ptr
-    device.operator(name, stream, accesses)   an operation of a stream, told before the bytes are touched; an access is the tuple
+    device.operator(name, stream, accesses)   an operation of a stream, told before the bytes are touched; an access is
                                               (write, address, pitch, slice, width, height, depth): rows of width bytes
     device.unsupported(name)                  names what could not be computed, and so was not checked
 """
@@ -124,6 +124,7 @@ _KINDS = {
 _NUMBERS = frozenset((bool, int, float, complex))
 _CPU = torch.device("cpu")
 _HALF = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+_ORDINARY = ("Float", "Double", "Byte", "Char", "Short", "Int", "Long", "Bool", "ComplexFloat", "ComplexDouble")
 _MEMCPY_DEFAULT = 4
 _MOST_BOXES = 4096
 
@@ -213,7 +214,7 @@ class _Memory(dict):
         return host
 
     def reaches(self, at):
-        """Reports whether the shared storage holds the bytes at a device address. (Host memory that the device reads has others.)"""
+        """Reports whether the shared storage holds the bytes at a device address: host memory that is mapped lies elsewhere."""
         if not at:
             return False
         distance = _device.host_address(at) - at
@@ -230,7 +231,8 @@ class _Memory(dict):
         host = torch.empty(0, dtype=tensor.dtype, device=_CPU)
         if not at:
             return host.as_strided(tensor.shape, tensor.stride())
-        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, _extent(tensor) * tensor.element_size())
+        nbytes = _extent(tensor) * tensor.element_size()
+        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, nbytes)
         host.set_(storage, 0, tensor.shape, tensor.stride())
         if tensor.is_conj():
             host = host.conj()
@@ -271,6 +273,10 @@ def _generator(generator, index):
     offset = generator.get_offset()
     generator.set_offset(offset + 4)
     return substitutes.host_generator(generator.initial_seed(), offset)
+
+
+class _Uncomputable(Exception):
+    """The host has nothing that computes an operator for these arguments."""
 
 
 class _Result:
@@ -325,7 +331,7 @@ class _Call:
 
     def sparse(self, tensor, write):
         if write or tensor.layout not in _SPARSE:
-            raise NotImplementedError(f"a mutated tensor of layout {tensor.layout}")
+            raise _Uncomputable(f"a mutated tensor of layout {tensor.layout}")
         return _SPARSE[tensor.layout](tensor, lambda part: self.tensor(part, False))
 
     def out(self, tensor):
@@ -379,8 +385,10 @@ class _Operator:
         self.host = substitutes.OPERATORS.get(name)
         if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, host_key):
             self.host = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")._op
-        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded  # kernels for sparse tensors misread a storage offset
+        # Some of the host's kernels for sparse tensors misread a storage offset.
+        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded
         self.waits = name in _WAITING
+        self.masked = packet in ("index", "_index_put_impl_")  # whose Boolean indices have a size that the host needs
         self.mixed = name.startswith(_MIXED)
         self.unwraps = packet.rstrip("_") in _UNWRAPPING
         self.positions = []  # (position, kind, written)
@@ -409,7 +417,6 @@ class _Operator:
         self.resizes = any(kind == _OUT for kind, _ in self.names.values())
         labels = (value.alias_info.before_set if value.alias_info else () for value in schema.returns)
         self.returned = [written[next(iter(label))] if label else None for label in labels]  # the argument that each return is
-        self.fresh = not any(self.returned)
         self.single = len(self.returned) == 1
 
     def __call__(self, args, kwargs):
@@ -418,7 +425,7 @@ class _Operator:
         call = _Call(self.alias, False)
         try:
             values = self.compute(call, args, kwargs)
-        except NotImplementedError as error:
+        except _Uncomputable as error:
             _unsupported(self.name, error)
         except RuntimeError as error:
             if not (self.resizes and "not resizable" in str(error)):
@@ -429,7 +436,7 @@ class _Operator:
             result.finish(self.name)
         if self.returned:
             values = self.give(call, values, args, kwargs)
-        if self.waits:
+        if self.waits or (self.masked and any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])):
             _wait(call.index)
         return values
 
@@ -466,12 +473,14 @@ class _Operator:
         try:
             return self.host(*host, **named)
         except (NotImplementedError, RuntimeError) as error:
-            if "not implemented for" not in str(error) and not isinstance(error, NotImplementedError):
+            text = str(error)
+            lacking = text.partition("not implemented for '")[2].partition("'")[0]
+            if lacking in _ORDINARY or not (lacking or isinstance(error, NotImplementedError)):
                 raise
             try:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
-                raise NotImplementedError(str(error)) from error
+                raise _Uncomputable(text) from error
 
     def wrap(self, host, named):
         """Makes tensors of numbers, of the dtype that they would have given the result."""
@@ -586,8 +595,9 @@ def _in_single_precision(operator, args, kwargs):
         raise NotImplementedError
     dtype = widened[0][0].dtype
     for value, wide in widened:
-        if wide._version:  # mutated
-            value.copy_(wide)
+        rounded = wide.to(value.dtype)
+        if not torch.equal(rounded, value):  # mutated
+            value.copy_(rounded)
     return narrow(results)
 
 
