@@ -9,7 +9,7 @@ To the checker each operator is an operation of the current stream that reads an
 through the object given to install():
 
     device.host_address(ptr)                  the address at which this process may read and write the device memory at ptr
-    device.operator(name, stream, accesses)   an operation of a stream, told before the bytes are touched; an access is the tuple
+    device.operator(name, stream, accesses)   an operation of a stream, told before the bytes are touched; an access is
                                               (write, address, pitch, slice, width, height, depth): rows of width bytes
     device.unsupported(name)                  names what could not be computed, and so was not checked
 """
@@ -17,6 +17,7 @@ through the object given to install():
 import ctypes
 import functools
 import itertools
+import warnings
 
 import torch
 
@@ -42,7 +43,7 @@ _NATIVE = frozenset(
 )
 
 # Registered for every backend at once; the CUDA path needs an override of its own.
-_ADDED = ("aten::convolution", "aten::convolution_overrideable")
+_ADDED = ("aten::convolution", "aten::convolution_overrideable", "aten::copy_")
 
 # Arguments that are written, though their schema does not say so.
 _UNANNOTATED = {
@@ -123,6 +124,7 @@ _KINDS = {
 _NUMBERS = frozenset((bool, int, float, complex))
 _CPU = torch.device("cpu")
 _HALF = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+_ORDINARY = ("Float", "Double", "Byte", "Char", "Short", "Int", "Long", "Bool", "ComplexFloat", "ComplexDouble")
 _MEMCPY_DEFAULT = 4
 _MOST_BOXES = 4096
 
@@ -188,6 +190,7 @@ class _Memory(dict):
     """
 
     distance = None  # from a device address to its host address
+    near = frozenset()  # the 2 MiB pages of device memory for which that is known
 
     def __missing__(self, dtype):
         with torch.inference_mode(False):
@@ -200,11 +203,8 @@ class _Memory(dict):
     def alias(self, tensor):
         """A CPU tensor with the bytes, shape, strides and conjugation of a CUDA tensor."""
         at = tensor.data_ptr()
-        distance = _device.host_address(at) - at if at else self.distance or 0
-        if distance != self.distance:
-            if self.distance is not None or distance <= 0 or not at:
-                return self.bounded(tensor)
-            self.distance = distance
+        if at >> 21 not in self.near and not self.reaches(at):
+            return self.bounded(tensor)
         dtype = tensor.dtype
         host = self[dtype].as_strided(tensor.shape, tensor.stride(), at // dtype.itemsize)
         if dtype.is_complex and tensor.is_conj():
@@ -213,13 +213,26 @@ class _Memory(dict):
             host = torch._neg_view(host)
         return host
 
+    def reaches(self, at):
+        """Reports whether the shared storage holds the bytes at a device address: host memory that is mapped lies elsewhere."""
+        if not at:
+            return False
+        distance = _device.host_address(at) - at
+        if self.distance is None and distance > 0:
+            self.distance = distance
+        if distance != self.distance:
+            return False
+        self.near |= {at >> 21}
+        return True
+
     def bounded(self, tensor):
         """An alias with a storage of its own, which no operator can resize."""
         at = tensor.data_ptr()
         host = torch.empty(0, dtype=tensor.dtype, device=_CPU)
         if not at:
             return host.as_strided(tensor.shape, tensor.stride())
-        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, _extent(tensor) * tensor.element_size())
+        nbytes = _extent(tensor) * tensor.element_size()
+        storage = torch._C._construct_storage_from_data_pointer(_device.host_address(at), _CPU, nbytes)
         host.set_(storage, 0, tensor.shape, tensor.stride())
         if tensor.is_conj():
             host = host.conj()
@@ -260,6 +273,10 @@ def _generator(generator, index):
     offset = generator.get_offset()
     generator.set_offset(offset + 4)
     return substitutes.host_generator(generator.initial_seed(), offset)
+
+
+class _Uncomputable(Exception):
+    """The host has nothing that computes an operator for these arguments."""
 
 
 class _Result:
@@ -314,7 +331,7 @@ class _Call:
 
     def sparse(self, tensor, write):
         if write or tensor.layout not in _SPARSE:
-            raise NotImplementedError(f"a mutated tensor of layout {tensor.layout}")
+            raise _Uncomputable(f"a mutated tensor of layout {tensor.layout}")
         return _SPARSE[tensor.layout](tensor, lambda part: self.tensor(part, False))
 
     def out(self, tensor):
@@ -368,8 +385,10 @@ class _Operator:
         self.host = substitutes.OPERATORS.get(name)
         if self.host is None and torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, host_key):
             self.host = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")._op
-        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded  # kernels for sparse tensors misread a storage offset
+        # Some of the host's kernels for sparse tensors misread a storage offset.
+        self.alias = _memory.alias if host_key == "CPU" else _memory.bounded
         self.waits = name in _WAITING
+        self.masked = packet in ("index", "_index_put_impl_")  # whose Boolean indices have a size that the host needs
         self.mixed = name.startswith(_MIXED)
         self.unwraps = packet.rstrip("_") in _UNWRAPPING
         self.positions = []  # (position, kind, written)
@@ -398,7 +417,6 @@ class _Operator:
         self.resizes = any(kind == _OUT for kind, _ in self.names.values())
         labels = (value.alias_info.before_set if value.alias_info else () for value in schema.returns)
         self.returned = [written[next(iter(label))] if label else None for label in labels]  # the argument that each return is
-        self.fresh = not any(self.returned)
         self.single = len(self.returned) == 1
 
     def __call__(self, args, kwargs):
@@ -407,7 +425,7 @@ class _Operator:
         call = _Call(self.alias, False)
         try:
             values = self.compute(call, args, kwargs)
-        except NotImplementedError as error:
+        except _Uncomputable as error:
             _unsupported(self.name, error)
         except RuntimeError as error:
             if not (self.resizes and "not resizable" in str(error)):
@@ -418,7 +436,7 @@ class _Operator:
             result.finish(self.name)
         if self.returned:
             values = self.give(call, values, args, kwargs)
-        if self.waits:
+        if self.waits or (self.masked and any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])):
             _wait(call.index)
         return values
 
@@ -455,12 +473,14 @@ class _Operator:
         try:
             return self.host(*host, **named)
         except (NotImplementedError, RuntimeError) as error:
-            if "not implemented for" not in str(error) and not isinstance(error, NotImplementedError):
+            text = str(error)
+            lacking = text.partition("not implemented for '")[2].partition("'")[0]
+            if lacking in _ORDINARY or not (lacking or isinstance(error, NotImplementedError)):
                 raise
             try:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
-                raise NotImplementedError(str(error)) from error
+                raise _Uncomputable(text) from error
 
     def wrap(self, host, named):
         """Makes tensors of numbers, of the dtype that they would have given the result."""
@@ -575,8 +595,9 @@ def _in_single_precision(operator, args, kwargs):
         raise NotImplementedError
     dtype = widened[0][0].dtype
     for value, wide in widened:
-        if wide._version:  # mutated
-            value.copy_(wide)
+        rounded = wide.to(value.dtype)
+        if not torch.equal(rounded, value):  # mutated
+            value.copy_(rounded)
     return narrow(results)
 
 
@@ -634,6 +655,8 @@ def _copy(self, source, non_blocking=False):
 
 def _overridden(name, host_key):
     """Wraps the operator of a name, which is prepared when it is first called; host_key is the host's dispatch key for it."""
+    if name == "aten::copy_":
+        return _copy_operator
     operator = None
 
     def call(*args, **kwargs):
@@ -660,6 +683,7 @@ def _is_native(name):
 
 
 def _override(names, key, host_key):
+    """Overrides the operators of a dispatch key."""
     for namespace in sorted({name.split("::")[0] for name in names}):
         library = torch._C._dispatch_library("IMPL", namespace, "")
         _libraries.append(library)
@@ -671,16 +695,22 @@ def _override(names, key, host_key):
 def install(device):
     """Overrides the CUDA operators of this process. device is the checker's end, described above."""
     global _device, _runtime
-    if _device is not None:
+    if _device is not None or torch.version.cuda is None:
         return
     _device = device
     _runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
     torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some releases warn of every override
+        _override_all()
+
+
+def _override_all():
     registered = torch._C._dispatch_get_registrations_for_dispatch_key
     _override([*(n for n in registered("CUDA") if not _is_native(n)), *_ADDED], "CUDA", "CPU")
     for layout in ("Sparse", "SparseCsr"):
         names = [n for n in registered(layout + "CUDA") if n[len("aten::") :].split(".")[0] in _SPARSE_KERNELS]
         _override(names, layout + "CUDA", layout + "CPU")
-    _libraries[0].impl("aten::copy_", "CUDA", _copy_operator)
+    torch._C._cuda_sleep = lambda cycles: None  # a kernel that touches nothing

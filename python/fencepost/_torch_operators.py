@@ -175,7 +175,8 @@ def _flash_attention(query, key, value, dropout_p=0.0, is_causal=False, return_d
     state = _state_tensor(generator)
     out, logsumexp = _attention(query, key, value, None, dropout_p, is_causal, scale, _state_of(state))
     unused = torch.empty((), dtype=torch.int64)
-    return (_heads_inside(out), logsumexp.contiguous(), None, None, query.size(2), key.size(2), state, unused, query.new_empty(0))
+    sizes = query.size(2), key.size(2)
+    return _heads_inside(out), logsumexp.contiguous(), None, None, *sizes, state, unused, query.new_empty(0)
 
 
 def _flash_attention_backward(
@@ -222,7 +223,7 @@ def _cudnn_attention(
     out, logsumexp = _attention(query, key, value, attn_bias, dropout_p, is_causal, scale, _state_of(state))
     sizes = query.size(2), key.size(2)
     logsumexp = logsumexp.contiguous().unsqueeze(-1)
-    return (_heads_inside(out), logsumexp, None, None, *sizes, state[0].clone(), state[1].clone(), query.new_empty(0))
+    return _heads_inside(out), logsumexp, None, None, *sizes, state[0].clone(), state[1].clone(), query.new_empty(0)
 
 
 def _cudnn_attention_backward(
