@@ -178,29 +178,19 @@ again:
 	setp.lt.u32 %p1, %r1, 20000;
 	mov.u32 %r1, 0;
 	@%p1 bra again;`, 2},
-		{"counter in shared memory before a load", `
-	.shared .align 4 .b8 its[8];
-	st.shared.u32 [its], 0;
-	st.shared.u32 [its+4], 5;
-again:
-	ld.shared.u32 %r1, [its];
-	add.u32 %r1, %r1, 1;
-	st.shared.u32 [its], %r1;
-	setp.lt.u32 %p1, %r1, 20000;
-	ld.shared.u32 %r1, [its+4];
-	@%p1 bra again;`, 2},
 		{"counter of each in shared memory", `
-	.shared .align 4 .b8 its[16];
+	.shared .align 4 .b8 its[512];
 	mov.u32 %r2, its;
 	mad.lo.u32 %r2, %tx, 4, %r2;
 	st.shared.u32 [%r2], 0;
-	st.shared.u32 [%r2+8], 5;
+	st.shared.u32 [%r2+256], 5;
 again:
 	ld.shared.u32 %r1, [%r2];
 	add.u32 %r1, %r1, 1;
 	st.shared.u32 [%r2], %r1;
 	setp.lt.u32 %p1, %r1, 20000;
-	ld.shared.u32 %r1, [%r2+8];
+	ld.shared.u32 %r3, [%r2+256];
+	setp.eq.and.u32 %p1, %r3, 5, %p1;
 	@%p1 bra again;`, 2},
 		{"counter in global memory", `
 again:
