@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestProcStat reads the state of a process whose name looks like the rest of the line, and of some others.
@@ -102,6 +103,7 @@ func TestNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.Write([]byte("x"))
+	read.SetReadDeadline(time.Now().Add(10 * time.Second)) // else a defect would hang here
 	if !waitReadable(read) {
 		t.Error("what holds a byte is not readable")
 	}

@@ -37,8 +37,14 @@ func newCaller(t *testing.T) *caller {
 	return c
 }
 
+// request makes a request. One that is refused has no results; a module that is broken has a handle all the same.
 func (c *caller) request(op calls.Op, blob string, args ...uint64) reply {
-	return c.p.handle(context.Background(), &request{op: op, thread: 3, args: args, blob: []byte(blob)})
+	c.Helper()
+	r := c.p.handle(context.Background(), &request{op: op, thread: 3, args: args, blob: []byte(blob)})
+	if r.code != 0 && op != calls.LoadModule && slices.ContainsFunc(r.results, func(v uint64) bool { return v != 0 }) {
+		c.Errorf("%s%v gives %v and %d", calls.Specs[op].Name, args, r.code, r.results)
+	}
+	return r
 }
 
 // want makes a request and compares the error and the results.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -131,4 +132,73 @@ func TestCommand(t *testing.T) {
 	if cmd = command(RunOptions{Path: "/bin/x", Stdin: null}, "sock"); !cmd.SysProcAttr.Setpgid || cmd.Stdin != null {
 		t.Errorf("%+v reads the terminal", cmd)
 	}
+}
+
+// TestFamily tells the processes of a run from others: by their environment, their group, or as orphans that this process has
+// adopted. Those that this process has started by itself are none.
+func TestFamily(t *testing.T) {
+	needTool(t, "sleep")
+	s := newTestServer(t)
+	begin := func(group int, env ...string) *exec.Cmd {
+		t.Helper()
+		cmd := exec.Command("sleep", "60")
+		cmd.Env = append([]string{"BEGUN=1"}, env...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: group >= 0, Pgid: max(group, 0)}
+		return cmd
+	}
+	r := &running{srv: s, cmd: begin(0, "FENCEPOST_SOCKET="+s.name)}
+	if err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	leader := r.cmd.Process.Pid
+	const none, same = 0, -1
+	for _, c := range []struct {
+		name  string
+		cmd   *exec.Cmd
+		ours  bool // it counts as started by us
+		found bool
+	}{
+		{"compiler", begin(same), false, false},
+		{"orphan", begin(none), false, true},
+		{"program of another run", begin(none, "FENCEPOST_SOCKET=x"), false, false},
+		{"program started by us", begin(none), true, false},
+		{"descendant", begin(same, "FENCEPOST_SOCKET="+s.name), false, true},
+		{"descendant in the group", begin(leader, "FENCEPOST_SOCKET=x"), false, true},
+	} {
+		if err := c.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := c.cmd.Process.Pid
+		started.set(pid, c.ours)
+		until(t, "the process to begin", func() bool { _, set := variable(pid, "BEGUN"); return set })
+		family, ended := r.family()
+		if _, found := family[pid]; found != c.found || found && family[pid].name != "sleep" || ended[pid] {
+			t.Errorf("%s: %+v, found %v", c.name, family[pid], found)
+		}
+		for _, other := range []int{os.Getpid(), leader} {
+			if _, found := family[other]; found {
+				t.Errorf("process %d is among them", other)
+			}
+		}
+		left, users, _ := r.survivors()
+		if slices.Contains(left, "sleep") != c.found || len(users) != 0 {
+			t.Errorf("%s: left %q, users %q", c.name, left, users)
+		}
+		s.conns[&net.UnixConn{}] = int32(pid)
+		if left, users, _ = r.survivors(); !slices.Equal(users, []string{"sleep"}) == !c.ours || slices.Contains(left, "sleep") {
+			t.Errorf("%s with a connection: left %q, users %q", c.name, left, users)
+		}
+		clear(s.conns)
+		id, _ := executable(pid)
+		s.programs[id] = true
+		if left, users, _ = r.survivors(); slices.Contains(users, "sleep") != c.found || slices.Contains(left, "sleep") {
+			t.Errorf("%s whose program has used the device: left %q, users %q", c.name, left, users)
+		}
+		clear(s.programs)
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+		started.set(pid, false)
+	}
+	r.signal(syscall.SIGKILL)
+	r.await(time.Minute)
 }
