@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -152,7 +153,8 @@ func (s *server) users() (pids map[int]bool, programs map[fileID]bool) {
 
 // session serves one connection. The error is what was wrong with the protocol, nil when the peer just left.
 func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) error {
-	req, err := readRequest(conn)
+	in := bufio.NewReader(conn)
+	req, err := readRequest(in)
 	if err != nil {
 		return gone(err)
 	}
@@ -186,12 +188,12 @@ func (s *server) session(ctx context.Context, conn *net.UnixConn, pid int32) err
 	if err := writeReply(conn, r, s.dev.file); err != nil {
 		return gone(err)
 	}
-	return s.requests(ctx, p, conn)
+	return s.requests(ctx, p, conn, in)
 }
 
-func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn) error {
+func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, in *bufio.Reader) error {
 	for {
-		req, err := readRequest(conn)
+		req, err := readRequest(in)
 		if err != nil {
 			return gone(err)
 		}

@@ -1,12 +1,20 @@
 """What the stand-in driver offers to Python code of ours beyond the CUDA API."""
 
 import ctypes
+import functools
+import itertools
 import os
+import struct
 
 
 def library(name):
     """Load a library of Fencepost's own, by its path, so that later loads by its name find this one."""
     return ctypes.CDLL(os.path.join(os.environ["FENCEPOST_LIBRARIES"], name), mode=ctypes.RTLD_GLOBAL)
+
+
+@functools.lru_cache(maxsize=None)
+def _boxes(count):
+    return struct.Struct(f"={7 * count}Q")
 
 
 class Device:
@@ -36,9 +44,8 @@ class Device:
         accesses are (write, address, pitch, slice, width, height, depth): the bytes address + z*slice + y*pitch + [0, width).
         The error is that of the CUDA API: memory that was freed, say.
         """
-        flat = [int(x) for access in accesses for x in access]
-        boxes = (ctypes.c_uint64 * len(flat))(*flat)
-        error = self._operator(name.encode(), stream, boxes, len(accesses))
+        count = len(accesses)
+        error = self._operator(name.encode(), stream, _boxes(count).pack(*itertools.chain.from_iterable(accesses)), count)
         if error:
             raise RuntimeError(f"CUDA error {error} in {name}")
 

@@ -432,16 +432,23 @@ class _Operator:
                 raise
             call = _Call(self.alias, True)
             values = self.compute(call, args, kwargs)
+        fresh = []
+        if self.returned:
+            values = self.give(call, values, args, kwargs, fresh)
+        # One message for all: those of fresh results come after their allocation.
+        for tensor, _ in fresh:
+            _add_accesses(call.accesses, tensor, True)
+        _tell(self.name, call.index, call.accesses)
+        for tensor, value in fresh:
+            _memory.alias(tensor).copy_(value)
         for result in call.results:
             result.finish(self.name)
-        if self.returned:
-            values = self.give(call, values, args, kwargs)
         if self.waits or (self.masked and any(i is not None and i.dtype in (torch.bool, torch.uint8) for i in args[1])):
             _wait(call.index)
         return values
 
     def compute(self, call, args, kwargs):
-        """Tells the accesses, and calls the host's operator with host tensors in place of CUDA tensors."""
+        """Calls the host's operator with host tensors in place of CUDA tensors, and notes what that accesses."""
         host = list(args)
         count = len(host)
         for position, kind, write in self.positions:
@@ -468,8 +475,6 @@ class _Operator:
                 host[position] = _generator(args[position], call.index)
             else:
                 named[name] = _generator(kwargs.get(name), call.index)
-        if call.accesses:
-            _device.operator(self.name, _stream(call.index), call.accesses)
         try:
             return self.host(*host, **named)
         except (NotImplementedError, RuntimeError) as error:
@@ -507,26 +512,15 @@ class _Operator:
             return _CPU
         return None if kind == _GENERATOR else False
 
-    def give(self, call, values, args, kwargs):
-        """The host's results on the device: the arguments that they are, or fresh tensors."""
-        fresh = []
+    def give(self, call, values, args, kwargs, fresh):
+        """The host's results on the device: the arguments that they are, or fresh tensors, which are added to fresh."""
         if self.single:
             argument = self.returned[0]
-            given = self.result(call, values, fresh) if argument is None else _argument(argument, args, kwargs)
-        else:
-            given = tuple(
-                self.result(call, value, fresh) if argument is None else _argument(argument, args, kwargs)
-                for value, argument in zip(values, self.returned)
-            )
-        if fresh:
-            accesses = []
-            for tensor, _ in fresh:
-                _add_accesses(accesses, tensor, True)
-            if accesses:
-                _device.operator(self.name, _stream(call.index), accesses)
-            for tensor, value in fresh:
-                _memory.alias(tensor).copy_(value)
-        return given
+            return self.result(call, values, fresh) if argument is None else _argument(argument, args, kwargs)
+        return tuple(
+            self.result(call, value, fresh) if argument is None else _argument(argument, args, kwargs)
+            for value, argument in zip(values, self.returned)
+        )
 
     def result(self, call, value, fresh):
         """One result on the device; (CUDA tensor, host tensor) is added to fresh where bytes are still to be moved."""

@@ -6,10 +6,12 @@
 // are void * here.
 static struct {
   int (*initialized)(void), (*finalizing)(void), (*ensure)(void), (*line)(void *);
-  void (*release)(int), (*decref)(void *);
+  void (*release)(int), (*decref)(void *), (*incref)(void *);
   void *(*own)(void), *(*frame)(void), *(*back)(void *), *(*code)(void *), *(*attribute)(void *, const char *), *(*occurred)(void);
   const char *(*text)(void *);
 } fp_py;
+
+enum { FP_PY_LINE = 500, FP_PY_LINES = 9 };
 
 static pthread_once_t fp_py_once = PTHREAD_ONCE_INIT;
 static int fp_py_known;
@@ -24,7 +26,7 @@ static void fp_py_find(void) {
              {&fp_py.own, "PyGILState_GetThisThreadState"}, {&fp_py.frame, "PyEval_GetFrame"},
              {&fp_py.back, "PyFrame_GetBack"},         {&fp_py.code, "PyFrame_GetCode"},
              {&fp_py.line, "PyFrame_GetLineNumber"},   {&fp_py.attribute, "PyObject_GetAttrString"},
-             {&fp_py.text, "PyUnicode_AsUTF8"},        {&fp_py.decref, "Py_DecRef"},
+             {&fp_py.text, "PyUnicode_AsUTF8"},        {&fp_py.decref, "Py_DecRef"}, {&fp_py.incref, "Py_IncRef"},
              {&fp_py.occurred, "PyErr_Occurred"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     void *f = dlsym(RTLD_DEFAULT, all[i].name);
@@ -42,42 +44,60 @@ static int fp_py_library(const char *file) {
          (fp_py_ours && *fp_py_ours && !strncmp(file, fp_py_ours, strlen(fp_py_ours)));
 }
 
-// fp_py_line writes a frame as a line of text, and gives its length, 0 when it does not fit or cannot be had.
-static int fp_py_line(void *frame, char *to, size_t room, int *library) {
-  void *code = fp_py.code(frame), *file = code ? fp_py.attribute(code, "co_filename") : NULL, *name = code ? fp_py.attribute(code, "co_name") : NULL;
+// fp_py_line is a line of code as text. The interpreter's lock guards the cache. A held code object is not freed, so that no
+// other has its address.
+static struct fp_py_line {
+  void *code;
+  int line, library, size;
+  char text[FP_PY_LINE];
+} fp_py_lines[1 << FP_PY_LINES];
+
+static void fp_py_read(struct fp_py_line *l, void *code, int line) {
+  void *file = fp_py.attribute(code, "co_filename"), *name = fp_py.attribute(code, "co_name");
   const char *f = file ? fp_py.text(file) : NULL, *n = name ? fp_py.text(name) : NULL;
-  int size = 0;
+  if (l->code) fp_py.decref(l->code);
+  fp_py.incref(code);
+  l->code = code, l->line = line, l->size = 0;
   if (f && n && !strpbrk(f, "\t\n") && !strpbrk(n, "\t\n")) {
-    *library = fp_py_library(f);
-    size = snprintf(to, room, "%d\t%s\t%s\n", fp_py.line(frame), f, n);
-    if (size < 0 || (size_t)size >= room) size = 0;
+    l->library = fp_py_library(f);
+    l->size = snprintf(l->text, sizeof l->text, "%d\t%s\t%s\n", line, f, n);
+    if (l->size < 0 || l->size >= (int)sizeof l->text) l->size = 0;
   }
   if (name) fp_py.decref(name);
   if (file) fp_py.decref(file);
-  if (code) fp_py.decref(code);
-  return size;
+}
+
+static const struct fp_py_line *fp_py_at(void *frame) {
+  void *code = fp_py.code(frame);
+  if (!code) return NULL;
+  int line = fp_py.line(frame);
+  struct fp_py_line *l = &fp_py_lines[((u64)code / 16 * 31 + (u64)line) * 0x9e3779b97f4a7c15u >> (64 - FP_PY_LINES)];
+  if (l->code != code || l->line != line) fp_py_read(l, code, line);
+  fp_py.decref(code);
+  return l;
 }
 
 // fp_py_stack writes the frames of the user's own files, innermost first; when there are none, the innermost frame that is not ours.
 static int fp_py_stack(char *to, size_t room) {
   enum { deepest = 200 };
-  int used = 0, frames = 0, spare = 0;
-  char other[512];
+  int used = 0;
+  struct fp_py_line other = {.size = 0};
   void *frame = fp_py.frame(), *held = NULL;
-  for (int depth = 0; frame && depth < deepest && frames < FP_FRAMES; depth++) {
-    int library = 1, n = fp_py_line(frame, to + used, room - (size_t)used, &library);
-    if (n && !library) {
-      used += n, frames++;
-    } else if (n && !spare && (size_t)n < sizeof other && to[used] && !(fp_py_ours && *fp_py_ours && strstr(to + used, fp_py_ours))) {
-      memcpy(other, to + used, (size_t)n);
-      spare = n;
+  for (int depth = 0, frames = 0; frame && depth < deepest && frames < FP_FRAMES; depth++) {
+    const struct fp_py_line *l = fp_py_at(frame);
+    if (l && l->size && !l->library && (size_t)(used + l->size) < room) {
+      memcpy(to + used, l->text, (size_t)l->size);
+      used += l->size, frames++;
+    } else if (l && l->size && !used && !other.size && strchr(l->text, '\t')[1] != '<' &&
+               !(fp_py_ours && *fp_py_ours && strstr(l->text, fp_py_ours))) {
+      other = *l;
     }
     void *back = fp_py.back(frame);
     if (held) fp_py.decref(held);
     held = frame = back;
   }
   if (held) fp_py.decref(held);
-  if (!frames && spare) memcpy(to, other, (size_t)spare), used = spare;
+  if (!used && other.size) memcpy(to, other.text, (size_t)other.size), used = other.size;
   return used;
 }
 

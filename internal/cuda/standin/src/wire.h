@@ -95,10 +95,17 @@ static int fp_send_request(const struct fp_call *c, const u64 *args, int nargs) 
   else if (fp_placed(c->op))
     nargs += fp_frames(all + nargs);
   u32 head[4] = {c->op | (script ? FP_SCRIPT : 0), (u32)nargs, (u32)syscall(SYS_gettid), (u32)c->blob_size + script};
-  char buffer[sizeof head + sizeof all];
+  // In one piece where it is short: each is a system call here and, mostly, one there.
+  char buffer[sizeof head + sizeof all + 2048];
+  size_t n = sizeof head + (size_t)nargs * sizeof(u64), rest = c->blob_size + script;
   memcpy(buffer, head, sizeof head);
   memcpy(buffer + sizeof head, all, (size_t)nargs * sizeof(u64));
-  if (fp_send(fp.fd, buffer, sizeof head + (size_t)nargs * sizeof(u64))) return -1;
+  if (n + rest <= sizeof buffer) {
+    if (c->blob_size) memcpy(buffer + n, c->blob, c->blob_size);
+    memcpy(buffer + n + c->blob_size, fp_script, script);
+    return fp_send(fp.fd, buffer, n + rest);
+  }
+  if (fp_send(fp.fd, buffer, n)) return -1;
   if (c->blob_size && fp_send(fp.fd, c->blob, c->blob_size)) return -1;
   return script ? fp_send(fp.fd, fp_script, script) : 0;
 }
