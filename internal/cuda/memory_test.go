@@ -290,6 +290,27 @@ func TestDirections(t *testing.T) {
 	}
 }
 
+// TestStaged checks which copies may return before the device has the bytes: synchronous ones from pageable to device memory.
+func TestStaged(t *testing.T) {
+	d, l := newTestDevice(t)
+	s := &script{T: t, c: d.NewContext()}
+	at := s.memories()
+	for dst := range at {
+		for src := range at {
+			for _, async := range []bool{false, true} {
+				l.hosts = nil
+				s.must(s.c.OrderCopy(Copy{Dst: at[dst], Src: at[src] + 64, Width: 4, Height: 1, Depth: 1, Kind: Default, Async: async}, 0, 0))
+				want := !async && src == "pageable" && (dst == "device" || dst == "managed")
+				for _, o := range l.hosts {
+					if o.Kind == event.HostWrite && (o.Staged != want || strings.HasSuffix(o.Name, ", which may return before the device has the bytes") != want) {
+						t.Errorf("from %s to %s, async %v: %+v", src, dst, async, o)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestArenaEdges checks what counts as an address of device memory.
 func TestArenaEdges(t *testing.T) {
 	c := newScript(t).c

@@ -405,7 +405,18 @@ func TestDeviceMemory(t *testing.T) {
 	if err := file.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the file is open: %v", err)
 	}
-	if _, err := NewDevice(Config{Engine: &player{}, MemorySize: 1 << 62}); err == nil || !strings.HasPrefix(err.Error(), "device memory of 4611686035607261184 bytes") {
-		t.Errorf("too much memory: %v", err)
+	files := func() int {
+		list, _ := os.ReadDir("/proc/self/fd")
+		return len(list)
+	}
+	before := files()
+	for _, size := range []uint64{1 << 62, 1 << 63} { // for the address space, and for a file
+		_, err := NewDevice(Config{Engine: &player{}, MemorySize: size})
+		if want := fmt.Sprintf("device memory of %d bytes", size+(16<<30)+4096); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("too much memory: %v, want %s", err, want)
+		}
+	}
+	if n := files(); n != before {
+		t.Errorf("%d files are open, %d before", n, before)
 	}
 }

@@ -91,9 +91,12 @@ func TestAwait(t *testing.T) {
 	}
 	r.done <- nil
 	r.await(time.Hour)
-	r.await(time.Hour)
 	if !r.over {
 		t.Error("a program that has ended is not over")
+	}
+	r.done <- nil
+	if r.await(time.Hour); len(r.done) != 1 {
+		t.Error("a program that is over is waited for")
 	}
 }
 
