@@ -507,3 +507,17 @@ func TestListsBegin(t *testing.T) {
 		t.Errorf("%d accesses", n)
 	}
 }
+
+// TestFastShuffles: shuffles with one clamp for all lanes are done 32 lanes at once.
+func TestFastShuffles(t *testing.T) {
+	for code, want := range map[string]bool{"shfl.sync.down.b32 %r2, %ln, 1, 31, -1;": true, "shfl.sync.idx.b32 %r2, %ln, %tx, 31, -1;": true, "shfl.sync.up.b32 %r2, %ln, 1, %tx, -1;": false} {
+		g := newRig(t, kernel(code+" st.global.u32 [%mine], %r2;"))
+		text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(text.effects, func(e effect) bool { return e.shuffles }); got != want {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+}
