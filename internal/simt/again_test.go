@@ -20,6 +20,7 @@ type retold struct {
 	again  int // events of that kind
 	events int
 	t      testing.TB
+	series map[*event.Series]bool
 }
 
 func (r *retold) Events(b *event.Batch) {
@@ -32,6 +33,14 @@ func (r *retold) Events(b *event.Batch) {
 		r.again++
 		words := uint32(0)
 		s := b.Series[e.Side]
+		if !r.series[s] {
+			if r.series == nil {
+				r.series = map[*event.Series]bool{}
+			}
+			if r.series[s] = true; int(s.ID) != len(r.series) {
+				r.t.Errorf("series number %d has ID %d", len(r.series), s.ID)
+			}
+		}
 		for k := range s.Events {
 			x := b.Nth(e, k)
 			if !x.Valid() || x.Mask != e.Mask || x.Launch != e.Launch || x.Space != event.Shared || x.Order != event.Weak {

@@ -104,4 +104,10 @@ func TestResidentBlocks(t *testing.T) {
 			t.Errorf("%d threads with %d bytes of shared memory: %d blocks, want %d", c.threads, c.shared, n, 108*c.each)
 		}
 	}
+	bare := Limits{WarpSize: 32, BlocksPerSM: 32, ThreadsPerSM: 2048, SharedPerSM: 20, SMs: 1} // which reserves no shared memory
+	for shared, want := range []int{32, 20, 10} {
+		if n := bare.ResidentBlocks(32, shared); n != want {
+			t.Errorf("nothing reserved, %d bytes: %d blocks, want %d", shared, n, want)
+		}
+	}
 }

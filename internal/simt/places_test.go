@@ -89,3 +89,15 @@ func (s *storePlaces) Events(b *event.Batch) {
 		}
 	}
 }
+
+// TestFirstPlace: places are numbered from 1; 0 is none.
+func TestFirstPlace(t *testing.T) {
+	g := newRig(t, kernel(""))
+	table, k := NewPlaceTable(), g.prog.Kernel("k")
+	if base := table.enter(0, k); base != 1 {
+		t.Errorf("the first kernel begins at place %d", base)
+	}
+	if fs := table.Frames(1); len(fs) != 1 || len(table.Frames(0)) != 0 {
+		t.Errorf("place 1 is %+v, place 0 %+v", fs, table.Frames(0))
+	}
+}

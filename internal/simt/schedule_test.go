@@ -214,3 +214,20 @@ count:
 		}
 	}
 }
+
+// TestShuffledWarps: with a seed, any warp of a block may be the first, and any the second.
+func TestShuffledWarps(t *testing.T) {
+	g := newRig(t, kernel("st.global.u32 [%mine], 1;"))
+	orders := map[string]int{}
+	for seed := range uint64(60) {
+		o := g.mustRun(launch{block: 96, out: g.buffer(96), set: func(l *Launch) { l.Seed, l.Needs = 1+seed, event.NeedGlobal }})
+		order := ""
+		for _, l := range o.rec.lines {
+			order += l[len("store w"):][:1]
+		}
+		orders[order]++
+	}
+	if len(orders) != 6 {
+		t.Errorf("orders of three warps: %v", orders)
+	}
+}

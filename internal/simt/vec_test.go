@@ -487,3 +487,37 @@ func TestListedAccesses(t *testing.T) {
 		}
 	}
 }
+
+// TestListsBegin: a list begins with an oRun also where nothing is computed before its first access.
+func TestListsBegin(t *testing.T) {
+	g := newRig(t, kernel(".shared .align 4 .b8 box[512]; mov.u32 %r1, box; mad.lo.u32 %r1, %tx, 4, %r1;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nbar.sync 0;\nst.shared.u32 [%r1+128], %r2;\nbar.sync 0;\nst.global.u32 [%mine], %r2;"))
+	text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i, in := range text.code {
+		if in.op == oLoad || in.op == oStore {
+			if n++; text.effects[in.a].reach < 0 || text.code[i-1].op != oRun {
+				t.Errorf("instruction %d is in no list: before it is %+v", i, text.code[i-1])
+			}
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d accesses", n)
+	}
+}
+
+// TestFastShuffles: shuffles with one clamp for all lanes are done 32 lanes at once.
+func TestFastShuffles(t *testing.T) {
+	for code, want := range map[string]bool{"shfl.sync.down.b32 %r2, %ln, 1, 31, -1;": true, "shfl.sync.idx.b32 %r2, %ln, %tx, 31, -1;": true, "shfl.sync.up.b32 %r2, %ln, 1, %tx, -1;": false} {
+		g := newRig(t, kernel(code+" st.global.u32 [%mine], %r2;"))
+		text, err := g.prog.text(g.prepare(launch{out: g.buffer(32)}), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(text.effects, func(e effect) bool { return e.shuffles }); got != want {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+}

@@ -23,111 +23,112 @@ func (b *compiler) opsOf(i *ins) []lanes.Op {
 		out = append(out, lanes.Make(lanes.OpPredSet, 0, to, ^o))
 		return to
 	}
-	do := func(c lanes.Code, imm uint64, sources ...int32) {
+	with := func(c lanes.Code, imm uint64, sources ...int32) {
 		out = append(out, lanes.Make(c, imm, i.d, sources...))
 	}
+	do := func(c lanes.Code, sources ...int32) { with(c, 0, sources...) }
 	switch i.op {
 	case oBin32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(bin32[i.fn], 0, x, y)
+		do(bin32[i.fn], x, y)
 	case oBin32S:
-		do(bin32S[i.fn], 0, v32(i.a, 0), i.b)
+		do(bin32S[i.fn], v32(i.a, 0), i.b)
 	case oUn32:
-		do(un32[i.fn], 0, v32(i.a, 0))
+		do(un32[i.fn], v32(i.a, 0))
 	case oTer32:
 		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
-		do(ter32[i.fn], 0, x, y, z)
+		do(ter32[i.fn], x, y, z)
 	case oTer32S:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(ter32S[i.fn], 0, x, y, i.c)
+		do(ter32S[i.fn], x, y, i.c)
 	case oTer32SB:
 		x, z := v32(i.a, 0), v32(i.c, 2)
-		do(ter32SB[i.fn], 0, x, i.b, z)
+		do(ter32SB[i.fn], x, i.b, z)
 	case oBin64:
 		x, y := v64(i.a, 0), v64(i.b, 1)
-		do(bin64[i.fn], 0, x, y)
+		do(bin64[i.fn], x, y)
 	case oBin64S:
-		do(bin64S[i.fn], 0, v64(i.a, 0), i.b)
+		do(bin64S[i.fn], v64(i.a, 0), i.b)
 	case oUn64:
-		do(un64[i.fn], 0, v64(i.a, 0))
+		do(un64[i.fn], v64(i.a, 0))
 	case oTer64:
 		x, y, z := v64(i.a, 0), v64(i.b, 1), v64(i.c, 2)
-		do(ter64[i.fn], 0, x, y, z)
+		do(ter64[i.fn], x, y, z)
 	case oTer64S:
 		x, y := v64(i.a, 0), v64(i.b, 1)
-		do(ter64S[i.fn], 0, x, y, i.c)
+		do(ter64S[i.fn], x, y, i.c)
 	case oTer64SB:
 		x, z := v64(i.a, 0), v64(i.c, 2)
-		do(ter64SB[i.fn], 0, x, i.b, z)
+		do(ter64SB[i.fn], x, i.b, z)
 	case oShift64:
 		x, y := v64(i.a, 0), v32(i.b, 1)
-		do(shift64[i.fn], 0, x, y)
+		do(shift64[i.fn], x, y)
 	case oShift64S:
-		do(shiftS[i.fn], 0, v64(i.a, 0), i.b)
+		do(shiftS[i.fn], v64(i.a, 0), i.b)
 	case oWiden:
-		do(widen[i.fn], 0, v32(i.a, 0))
+		do(widen[i.fn], v32(i.a, 0))
 	case oNarrow:
-		do(narrow[i.fn], 0, v64(i.a, 0))
+		do(narrow[i.fn], v64(i.a, 0))
 	case oMul64:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(mul64[i.fn], 0, x, y)
+		do(mul64[i.fn], x, y)
 	case oMul64S:
-		do(mul64S[i.fn], 0, v32(i.a, 0), i.b)
+		do(mul64S[i.fn], v32(i.a, 0), i.b)
 	case oBits32:
-		do(bits32[i.fn], i.imm, v32(i.a, 0))
+		with(bits32[i.fn], i.imm, v32(i.a, 0))
 	case oBits64:
-		do(bits64[i.fn], i.imm, v64(i.a, 0))
+		with(bits64[i.fn], i.imm, v64(i.a, 0))
 	case oImm32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(imm32[i.fn], i.imm, x, y)
+		with(imm32[i.fn], i.imm, x, y)
 	case oImm32T:
 		x, y, z := v32(i.a, 0), v32(i.b, 1), v32(i.c, 2)
-		do(imm32T[i.fn], i.imm, x, y, z)
+		with(imm32T[i.fn], i.imm, x, y, z)
 	case oCmp32:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(cmp32[i.fn], 0, x, y)
+		do(cmp32[i.fn], x, y)
 	case oCmp32S:
-		do(cmp32S[i.fn], 0, v32(i.a, 0), i.b)
+		do(cmp32S[i.fn], v32(i.a, 0), i.b)
 	case oCmp64:
 		x, y := v64(i.a, 0), v64(i.b, 1)
-		do(cmp64[i.fn], 0, x, y)
+		do(cmp64[i.fn], x, y)
 	case oCmp64S:
-		do(cmp64S[i.fn], 0, v64(i.a, 0), i.b)
+		do(cmp64S[i.fn], v64(i.a, 0), i.b)
 	case oSel32:
 		x, y, c := v32(i.a, 0), v32(i.b, 1), pred(i.c, 2)
-		do(lanes.OpSel32, 0, x, y, c)
+		do(lanes.OpSel32, x, y, c)
 	case oSel64:
 		x, y, c := v64(i.a, 0), v64(i.b, 1), pred(i.c, 2)
-		do(lanes.OpSel64, 0, x, y, c)
+		do(lanes.OpSel64, x, y, c)
 	case oFrom1:
-		do(lanes.OpBool32, i.imm, pred(i.a, 0))
+		with(lanes.OpBool32, i.imm, pred(i.a, 0))
 	case oFrom1W:
-		do(lanes.OpBool64, i.imm, pred(i.a, 0))
+		with(lanes.OpBool64, i.imm, pred(i.a, 0))
 	case oTo1:
-		do(lanes.OpOdd32, 0, v32(i.a, 0))
+		do(lanes.OpOdd32, v32(i.a, 0))
 	case oTo1W:
-		do(lanes.OpOdd64, 0, v64(i.a, 0))
+		do(lanes.OpOdd64, v64(i.a, 0))
 	case oPack:
 		x, y := v32(i.a, 0), v32(i.b, 1)
-		do(lanes.OpPack64, 0, x, y)
+		do(lanes.OpPack64, x, y)
 	case oCopy32:
 		b.spreadTo(&out, i.d, i.a, lanes.OpCopy32, lanes.OpSet32, lanes.OpAffine32)
 	case oCopy64:
 		b.spreadTo(&out, i.d, i.a, lanes.OpCopy64, lanes.OpSet64, lanes.OpAffine64)
 	case oCopy1:
 		if i.a < 0 {
-			do(lanes.OpPredSet, 0, ^i.a)
+			do(lanes.OpPredSet, ^i.a)
 		} else {
-			do(lanes.OpPredCopy, 0, i.a)
+			do(lanes.OpPredCopy, i.a)
 		}
 	case oAnd1, oOr1, oXor1:
 		x, y := pred(i.a, 0), pred(i.b, 1)
-		do(map[opcode]lanes.Code{oAnd1: lanes.OpPredAnd, oOr1: lanes.OpPredOr, oXor1: lanes.OpPredXor}[i.op], 0, x, y)
+		do(map[opcode]lanes.Code{oAnd1: lanes.OpPredAnd, oOr1: lanes.OpPredOr, oXor1: lanes.OpPredXor}[i.op], x, y)
 	case oNot1:
-		do(lanes.OpPredNot, 0, pred(i.a, 0))
+		do(lanes.OpPredNot, pred(i.a, 0))
 	case oSel1:
 		x, y, c := pred(i.a, 0), pred(i.b, 1), pred(i.c, 2)
-		do(lanes.OpPredSel, 0, x, y, c)
+		do(lanes.OpPredSel, x, y, c)
 	default:
 		out = b.scalarOps(out, i)
 	}
@@ -174,9 +175,10 @@ func (b *compiler) spreadTo(out *[]lanes.Op, d, a int32, copying, set, affine la
 
 // scalarOps is opsOf for scalars.
 func (b *compiler) scalarOps(out []lanes.Op, i *ins) []lanes.Op {
-	do := func(c lanes.Code, imm uint64, sources ...int32) {
+	with := func(c lanes.Code, imm uint64, sources ...int32) {
 		out = append(out, lanes.Make(c, imm, i.d, sources...))
 	}
+	do := func(c lanes.Code, sources ...int32) { with(c, 0, sources...) }
 	mask := ^uint64(0) >> (64 - i.fn&127)
 	wide := i.fn == 64
 	pick := func(narrow, long lanes.Code) lanes.Code {
@@ -187,46 +189,46 @@ func (b *compiler) scalarOps(out []lanes.Op, i *ins) []lanes.Op {
 	}
 	switch i.op {
 	case sAdd:
-		do(lanes.OpScalarAdd, i.imm, i.a, i.b)
+		with(lanes.OpScalarAdd, i.imm, i.a, i.b)
 	case sSub:
-		do(lanes.OpScalarSub, i.imm, i.a, i.b)
+		with(lanes.OpScalarSub, i.imm, i.a, i.b)
 	case sMul:
-		do(lanes.OpScalarMul, i.imm, i.a, i.b)
+		with(lanes.OpScalarMul, i.imm, i.a, i.b)
 	case sAnd:
-		do(lanes.OpScalarAnd, 0, i.a, i.b)
+		do(lanes.OpScalarAnd, i.a, i.b)
 	case sOr:
-		do(lanes.OpScalarOr, 0, i.a, i.b)
+		do(lanes.OpScalarOr, i.a, i.b)
 	case sXor:
-		do(lanes.OpScalarXor, 0, i.a, i.b)
+		do(lanes.OpScalarXor, i.a, i.b)
 	case sNot:
-		do(lanes.OpScalarNot, i.imm, i.a)
+		with(lanes.OpScalarNot, i.imm, i.a)
 	case sShl:
-		do(pick(lanes.OpScalarShl32, lanes.OpScalarShl64), 0, i.a, i.b)
+		do(pick(lanes.OpScalarShl32, lanes.OpScalarShl64), i.a, i.b)
 	case sShrU:
-		do(pick(lanes.OpScalarShrU32, lanes.OpScalarShrU64), 0, i.a, i.b)
+		do(pick(lanes.OpScalarShrU32, lanes.OpScalarShrU64), i.a, i.b)
 	case sShrS:
-		do(pick(lanes.OpScalarShrS32, lanes.OpScalarShrS64), 0, i.a, i.b)
+		do(pick(lanes.OpScalarShrS32, lanes.OpScalarShrS64), i.a, i.b)
 	case sMulU:
-		do(lanes.OpScalarMulU, 0, i.a, i.b)
+		do(lanes.OpScalarMulU, i.a, i.b)
 	case sMulS:
-		do(lanes.OpScalarMulS, 0, i.a, i.b)
+		do(lanes.OpScalarMulS, i.a, i.b)
 	case sZExt:
-		do(lanes.OpScalarMask, mask&i.imm, i.a)
+		with(lanes.OpScalarMask, mask&i.imm, i.a)
 	case sSExt:
-		do(lanes.OpScalarSExt, 64-uint64(i.fn), i.a)
+		with(lanes.OpScalarSExt, 64-uint64(i.fn), i.a)
 		if i.imm != ^uint64(0) {
-			do(lanes.OpScalarMask, i.imm, i.d)
+			with(lanes.OpScalarMask, i.imm, i.d)
 		}
 	case sCopy:
-		do(lanes.OpScalarCopy, 0, i.a)
+		do(lanes.OpScalarCopy, i.a)
 	case sSel:
-		do(lanes.OpScalarSel, 0, i.a, i.b, i.c)
+		do(lanes.OpScalarSel, i.a, i.b, i.c)
 	case sCmp:
 		code := scalarCmp[i.fn]
 		if i.imm == 64 {
 			code = scalarCmp64[i.fn]
 		}
-		do(code, 0, i.a, i.b)
+		do(code, i.a, i.b)
 	default:
 		panic("BUG: an operation that nobody computes")
 	}
