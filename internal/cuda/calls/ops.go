@@ -83,6 +83,7 @@ const (
 	SetLimit
 	Operator
 	Pool
+	Findings
 	NumOps
 )
 
@@ -155,6 +156,7 @@ var Specs = [NumOps]Spec{
 	SetLimit:          {"SetLimit", 2, false, "limit, value ->"},
 	Operator:          {"Operator", 1, true, "stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->"},
 	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
+	Findings:          {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
 }
 
 // The arguments of Launch.

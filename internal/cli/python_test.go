@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/toolchain"
+)
+
+// plainPython finds any Python, and the C compiler that the stand-in libraries need.
+func plainPython(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	if _, err := (&toolchain.Finder{}).FindCC(context.Background()); err != nil {
+		t.Skip(err)
+	}
+	return python
+}
+
+// TestPythonCheck runs a script that asserts what fencepost.check() tells it. Without the checker check() says how to get it.
+func TestPythonCheck(t *testing.T) {
+	python := plainPython(t)
+	code, _, output := runPython(t, t.TempDir(), python, "testdata/python/check.py")
+	if code != 1 || strings.Contains(string(output), "Traceback") {
+		t.Errorf("exit %d\n%s", code, output)
+	}
+	alone := exec.Command(python, "-c", "import fencepost\nwith fencepost.check(): pass")
+	alone.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "python"))
+	output, err := alone.CombinedOutput()
+	if want := `start the script with "fencepost run python3 SCRIPT"`; err == nil || !strings.Contains(string(output), want) {
+		t.Errorf("%v, without %q\n%s", err, want, output)
+	}
+}
+
+// TestAskingChangesNothing runs a script with and without questions for findings. The reports are the same.
+func TestAskingChangesNothing(t *testing.T) {
+	python, cache := plainPython(t), t.TempDir()
+	_, plain, output := runPython(t, cache, python, "testdata/python/asking.py")
+	_, asked, _ := runPython(t, cache, python, "testdata/python/asking.py", "ask")
+	if len(plain) < 3 || !reflect.DeepEqual(plain, asked) {
+		t.Errorf("%+v\n%+v\n%s", plain, asked, output)
+	}
+}
+
+// TestPythonTests runs pytest with the plugin, which nothing has installed.
+func TestPythonTests(t *testing.T) {
+	python, cache := pythonWithStacks(t), t.TempDir()
+	outcomes := regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR|XFAIL)\S* testdata/python/tests.py::test_(\w+)`)
+	for _, c := range []struct {
+		args []string
+		only string // of the tests that do not pass
+	}{{[]string{"--fencepost"}, ""}, {nil, "fails_itself fails_marked fails_marked_warning"}} {
+		args := append([]string{"-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "testdata/python/tests.py"}, c.args...)
+		code, _, output := runPython(t, cache, python, args...)
+		got := map[string]string{}
+		for _, m := range outcomes.FindAllStringSubmatch(string(output), -1) {
+			got[m[2]] = m[1]
+		}
+		if code != exitProgram || len(got) < 9 {
+			t.Fatalf("%d: exit %d, %d tests\n%s", len(c.args), code, len(got), output)
+		}
+		for name, outcome := range got {
+			want := map[string]string{"passes": "PASSED", "fails": "FAILED", "errors": "ERROR", "xfails": "XFAIL"}[strings.SplitN(name, "_", 2)[0]]
+			if c.only != "" && want != "PASSED" && !slices.Contains(strings.Fields(c.only), name) {
+				want = "PASSED"
+				if strings.HasPrefix(name, "xfails") {
+					want = "FAILED" // strictly
+				}
+			}
+			if outcome != want {
+				t.Errorf("%v: %s is %s, want %s\n%s", c.args, name, outcome, want, output)
+			}
+		}
+		if !strings.Contains(string(output), "error: data race on cuMemAlloc") && !strings.Contains(string(output), "error: data race on cudaMalloc") {
+			t.Errorf("%v: no finding in\n%s", c.args, output)
+		}
+	}
+}
+
+// TestPluginAlone runs pytest without the checker: the plugin says so, once.
+func TestPluginAlone(t *testing.T) {
+	c := exec.Command(pythonWithStacks(t), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "-k", "nothing", "testdata/python/tests.py")
+	c.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "python"))
+	output, _ := c.CombinedOutput() // fails: the tests cannot be read without a driver
+	if n := strings.Count(string(output), "fencepost: nothing was checked"); n != 1 {
+		t.Errorf("told %d times\n%s", n, output)
+	}
+}
+
+// TestSameKernelInTwoFiles runs a Triton kernel from two files with the same text. What Triton keeps of the first names that one.
+func TestSameKernelInTwoFiles(t *testing.T) {
+	python, cache, dir := pythonWithStacks(t), t.TempDir(), t.TempDir()
+	text, err := os.ReadFile("../../examples/python/triton_accumulate_racy.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		script := filepath.Join(dir, fmt.Sprintf("script%d.py", i))
+		if err := os.WriteFile(script, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, findings, output := runPython(t, cache, python, script)
+		if len(findings) == 0 || findings[0].Accesses[0].File != script {
+			t.Errorf("%s: %+v\n%s", script, findings, output)
+		}
+	}
+}
