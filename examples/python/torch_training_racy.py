@@ -38,13 +38,14 @@ class Bias(torch.autograd.Function):
 torch.manual_seed(0)
 weight = torch.nn.Parameter(torch.randn(8, 16, device="cuda") * 0.1)
 bias = torch.nn.Parameter(torch.zeros(16, device="cuda"))
-optimiser = torch.optim.SGD([weight, bias], lr=0.1)
 x = torch.randn(32, 8, device="cuda")
 wanted = x @ torch.randn(8, 16, device="cuda") + 1
 
 for step in range(3):
     loss = torch.nn.functional.mse_loss(Bias.apply(x @ weight, bias), wanted)
-    optimiser.zero_grad()
     loss.backward()
-    optimiser.step()
+    with torch.no_grad():
+        for parameter in (weight, bias):
+            parameter -= 0.1 * parameter.grad
+            parameter.grad = None
     print(f"step {step}: loss {loss.item():.4f}")

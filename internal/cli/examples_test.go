@@ -13,17 +13,22 @@ import (
 	"testing"
 )
 
-// stacks is the environment variable that names a Python interpreter with PyTorch, Triton, numba-cuda, cuda.core, cuda-python and
-// pytest.
+// stacks is the environment variable that names a Python interpreter with PyTorch, Triton, numba-cuda, cuda.core, cuda-python,
+// pytest and nbconvert.
 const stacks = "FENCEPOST_PYTHON_STACKS"
 
-func pythonWithStacks(t *testing.T) string {
-	t.Helper()
+// TestPythonStacks runs programs that need these packages.
+func TestPythonStacks(t *testing.T) {
 	python := os.Getenv(stacks)
 	if python == "" {
 		t.Skip(stacks + " names no Python interpreter with GPU packages")
 	}
-	return python
+	cache := t.TempDir() // one for all: the stand-in libraries are built once
+	t.Run("examples", func(t *testing.T) { testPythonExamples(t, python, cache) })
+	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
+	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
+	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })
+	t.Run("notebook", func(t *testing.T) { testNotebook(t, python, cache) })
 }
 
 // pythonFinding is what the tests read of a finding of the JSON report.
@@ -35,18 +40,16 @@ type pythonFinding struct {
 	}
 }
 
-// TestPythonExamples runs each script of examples/python. Its first line says how it ends and what is found:
+// testPythonExamples runs each script of examples/python. Its first line says how it ends and what is found:
 //
 //	# expect: exit 1, unordered, warning warp-synchronous
 //
 // The lines that race, and no others, have "race" in a comment at their end.
-func TestPythonExamples(t *testing.T) {
-	python := pythonWithStacks(t)
+func testPythonExamples(t *testing.T, python, cache string) {
 	scripts, err := filepath.Glob("../../examples/python/*.py")
 	if err != nil || len(scripts) < 16 {
 		t.Fatalf("%d scripts, %v", len(scripts), err)
 	}
-	cache := t.TempDir() // one for all: the stand-in libraries are built once
 	for _, script := range scripts {
 		name := strings.TrimSuffix(filepath.Base(script), ".py")
 		t.Run(name, func(t *testing.T) {

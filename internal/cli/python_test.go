@@ -15,9 +15,8 @@ import (
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
-// plainPython finds any Python, and the C compiler that the stand-in libraries need.
-func plainPython(t *testing.T) string {
-	t.Helper()
+// TestPython runs scripts that need no package, with any Python.
+func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3")
@@ -25,13 +24,15 @@ func plainPython(t *testing.T) string {
 	if _, err := (&toolchain.Finder{}).FindCC(context.Background()); err != nil {
 		t.Skip(err)
 	}
-	return python
+	cache := t.TempDir() // one for all: the stand-in libraries are built once
+	t.Run("check", func(t *testing.T) { testPythonCheck(t, python, cache) })
+	t.Run("asking", func(t *testing.T) { testAskingChangesNothing(t, python, cache) })
+	t.Run("ways", func(t *testing.T) { testPythonWays(t, python, cache) })
 }
 
-// TestPythonCheck runs a script that asserts what fencepost.check() tells it. Without the checker check() says how to get it.
-func TestPythonCheck(t *testing.T) {
-	python := plainPython(t)
-	code, _, output := runPython(t, t.TempDir(), python, "testdata/python/check.py")
+// testPythonCheck runs a script that asserts what fencepost.check() tells it. Without the checker check() says how to get it.
+func testPythonCheck(t *testing.T, python, cache string) {
+	code, _, output := runPython(t, cache, python, "testdata/python/check.py")
 	if code != 1 || strings.Contains(string(output), "Traceback") {
 		t.Errorf("exit %d\n%s", code, output)
 	}
@@ -43,9 +44,8 @@ func TestPythonCheck(t *testing.T) {
 	}
 }
 
-// TestAskingChangesNothing runs a script with and without questions for findings. The reports are the same.
-func TestAskingChangesNothing(t *testing.T) {
-	python, cache := plainPython(t), t.TempDir()
+// testAskingChangesNothing runs a script with and without questions for findings. The reports are the same.
+func testAskingChangesNothing(t *testing.T, python, cache string) {
 	_, plain, output := runPython(t, cache, python, "testdata/python/asking.py")
 	_, asked, _ := runPython(t, cache, python, "testdata/python/asking.py", "ask")
 	if len(plain) < 3 || !reflect.DeepEqual(plain, asked) {
@@ -53,9 +53,50 @@ func TestAskingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPythonTests runs pytest with the plugin, which nothing has installed.
-func TestPythonTests(t *testing.T) {
-	python, cache := pythonWithStacks(t), t.TempDir()
+// testPythonWays runs processes that come about in several ways.
+func testPythonWays(t *testing.T, python, cache string) {
+	script, err := filepath.Abs("testdata/python/ways.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := filepath.Join(t.TempDir(), "tool")
+	text := fmt.Sprintf("#!%s\nimport runpy, sys\nsys.path.insert(0, %q)\nrunpy.run_path(%q, run_name='__main__')\n", python, filepath.Dir(script), script)
+	if err := os.WriteFile(console, []byte(text), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []string{"itself", "thread", "fork", "spawn", "forkserver", "subprocess", "console"} {
+		program := []string{python, script, way}
+		if way == "console" {
+			program = []string{console, way}
+		}
+		code, findings, output := runPython(t, cache, program[0], program[1:]...)
+		if code != exitFindings || len(findings) != 1 || findings[0].Kind != "unordered" {
+			t.Errorf("%s: exit %d, %v\n%s", way, code, findings, output)
+		}
+	}
+}
+
+// testNotebook executes a notebook. What it launches is told by its cells.
+func testNotebook(t *testing.T, python, cache string) {
+	dir, err := filepath.Abs("testdata/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := `{"cell_type": "code", "id": "c%d", "metadata": {}, "execution_count": null, "outputs": [], "source": %q}`
+	text := fmt.Sprintf(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [`+cell+", "+cell+"]}",
+		1, fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nfrom kernels import launch", dir), 2, "launch('adds')\nlaunch('stores')")
+	notebook := filepath.Join(t.TempDir(), "notebook.ipynb")
+	if err := os.WriteFile(notebook, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, findings, output := runPython(t, cache, python, "-m", "nbconvert", "--execute", "--to", "notebook", "--inplace", notebook)
+	if code != exitFindings || len(findings) != 1 || !strings.Contains(string(output), "called from In [2]:2 in <module>") {
+		t.Errorf("exit %d, %v\n%s", code, findings, output)
+	}
+}
+
+// testPytest runs pytest with the plugin, which nothing has installed.
+func testPytest(t *testing.T, python, cache string) {
 	outcomes := regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR|XFAIL)\S* testdata/python/tests.py::test_(\w+)`)
 	for _, c := range []struct {
 		args []string
@@ -88,9 +129,9 @@ func TestPythonTests(t *testing.T) {
 	}
 }
 
-// TestPluginAlone runs pytest without the checker: the plugin says so, once.
-func TestPluginAlone(t *testing.T) {
-	c := exec.Command(pythonWithStacks(t), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "-k", "nothing", "testdata/python/tests.py")
+// testPluginAlone runs pytest without the checker: the plugin says so, once.
+func testPluginAlone(t *testing.T, python string) {
+	c := exec.Command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "-k", "nothing", "testdata/python/tests.py")
 	c.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "..", "python"))
 	output, _ := c.CombinedOutput() // fails: the tests cannot be read without a driver
 	if n := strings.Count(string(output), "fencepost: nothing was checked"); n != 1 {
@@ -98,9 +139,9 @@ func TestPluginAlone(t *testing.T) {
 	}
 }
 
-// TestSameKernelInTwoFiles runs a Triton kernel from two files with the same text. What Triton keeps of the first names that one.
-func TestSameKernelInTwoFiles(t *testing.T) {
-	python, cache, dir := pythonWithStacks(t), t.TempDir(), t.TempDir()
+// testSameKernelInTwoFiles runs a Triton kernel from two files with the same text. What Triton keeps of the first names that one.
+func testSameKernelInTwoFiles(t *testing.T, python, cache string) {
+	dir := t.TempDir()
 	text, err := os.ReadFile("../../examples/python/triton_accumulate_racy.py")
 	if err != nil {
 		t.Fatal(err)

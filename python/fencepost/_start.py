@@ -113,6 +113,13 @@ def _lines_by_default(module):
         jit.__defaults__ = tuple(defaults)
 
 
+def _cells(module):
+    """Name the cells of a notebook by their numbers: otherwise they have the names of temporary files that do not exist."""
+    compiler = getattr(module, "XCachingCompiler", None)
+    if compiler:
+        compiler.get_code_name = lambda self, raw_code, code, number: f"In [{number}]"
+
+
 def _telling(name, gluon):
     """Let the compilation of a class of kernel sources tell the stand-in for ptxas whether they are Gluon's.
 
@@ -168,6 +175,7 @@ _BEFORE = {
 }
 
 _AFTER = {
+    "ipykernel.compiler": _cells,
     "torch": _torch,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
