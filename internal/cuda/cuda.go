@@ -29,6 +29,9 @@ type Config struct {
 
 	OnFault  func(simt.Fault)
 	OnLaunch func(LaunchReport)
+	// Findings tells a process of what was found since it asked last; nil: nothing is ever found. The sink was handed all events
+	// that there are so far, and no kernel runs.
+	Findings func(Asked) []byte
 	// Printf takes what kernels print when the device is driven directly. Programs under test print for themselves.
 	Printf io.Writer
 	// Watch says whether a kernel (linker name) is to be watched; the others run without events. Nil: all are.
@@ -40,13 +43,21 @@ type Config struct {
 // DefaultMemorySize is the arena of a device when Config does not say: 16 GiB of device memory and as much visible to the host.
 const DefaultMemorySize = 32 << 30
 
+// Asked is the question of a process for findings, with what the device itself knows of the answer.
+type Asked struct {
+	Process     uint64    // a number, as in LaunchReport
+	Failures    []Failure // of all processes
+	Unsupported []string  // as Device.Unsupported gives them
+}
+
 // LaunchReport tells what became of one launch.
 type LaunchReport struct {
-	ID     uint32 // event.Launch.ID; 0 when it was refused before it ran
-	Kernel string // linker name
-	Grid   event.Dim3
-	Block  event.Dim3
-	Stats  simt.Stats
+	ID      uint32 // event.Launch.ID; 0 when it was refused before it ran
+	Process uint64 // numbers the processes of a device
+	Kernel  string // linker name
+	Grid    event.Dim3
+	Block   event.Dim3
+	Stats   simt.Stats
 	// Err is nil when the grid ran to its end. Otherwise why it did not: simt's errors, a *Error for a launch that the
 	// API refuses (of a program, Device.Failures tells more), an *Unchecked for a kernel that cannot be executed, or a *Lost.
 	Err error

@@ -147,6 +147,10 @@ func (d *Device) Limits() simt.Limits { return d.cfg.Limits }
 func (d *Device) Unsupported() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.unsupportedCalls()
+}
+
+func (d *Device) unsupportedCalls() []string {
 	names := make([]string, 0, len(d.unsupported))
 	for n := range d.unsupported {
 		names = append(names, n)

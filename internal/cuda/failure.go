@@ -192,6 +192,10 @@ func (d *Device) fail(f *Failure) *Failure {
 func (d *Device) Failures() []Failure {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.failuresSoFar()
+}
+
+func (d *Device) failuresSoFar() []Failure {
 	var list []Failure
 	for _, f := range d.failures {
 		if f.Kind != ErrorIgnored || f.Unseen > 0 && !probing(f.Call, f.Code) {

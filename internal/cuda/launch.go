@@ -33,10 +33,10 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {
-		c.dev.report(LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Err: &Lost{err}})
+		c.dev.report(LaunchReport{Process: c.id, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Err: &Lost{err}})
 		return err
 	}
-	report := LaunchReport{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block}
+	report := LaunchReport{Process: c.id, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block}
 	s, err := c.stream(cfg.Stream, cfg.Thread)
 	if err != nil {
 		return c.refuse(report, err)

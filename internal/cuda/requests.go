@@ -31,6 +31,8 @@ func hostCall(op calls.Op) string {
 		return "an operator computed on the host"
 	case calls.Pool:
 		return "a look at a memory pool"
+	case calls.Findings:
+		return "a look at the findings"
 	case calls.HostFunc:
 		return "a host function in a stream"
 	}
@@ -85,6 +87,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
 	calls.Argument:          (*process).argument,
+	calls.Findings:          (*process).findings,
 }
 
 // handle does one request. The shape of r was checked when it was read.

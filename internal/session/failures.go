@@ -33,21 +33,27 @@ func (r *once) failures() {
 		if f.Kind == cuda.ErrorIgnored && !unseen {
 			continue
 		}
-		k := misuses[f.Kind]
-		out := report.Finding{Class: detect.API, Kind: detect.Kind(f.Kind), Severity: k.severity, Detector: engineName, Count: f.Count,
-			Message: failureText(&f), Fix: k.fix}
-		out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Code.String(), Frames: f.Frames}}
-		if f.Minor {
-			out.Severity = detect.Warning
-		}
-		if f.Launch != nil {
-			out.Kernel = f.Launch.Kernel
-		}
+		out := failure(&f)
 		if f.Kind == cuda.LaunchRefused && unseen {
 			r.unseenRefusal(&f, &out)
 		}
 		r.findings = append(r.findings, out)
 	}
+}
+
+// failure makes a finding of a call that returned an error.
+func failure(f *cuda.Failure) report.Finding {
+	k := misuses[f.Kind]
+	out := report.Finding{Class: detect.API, Kind: detect.Kind(f.Kind), Severity: k.severity, Detector: engineName, Count: f.Count,
+		Message: failureText(f), Fix: k.fix}
+	out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Code.String(), Frames: f.Frames}}
+	if f.Minor {
+		out.Severity = detect.Warning
+	}
+	if f.Launch != nil {
+		out.Kernel = f.Launch.Kernel
+	}
+	return out
 }
 
 // unseenRefusal judges a launch that did not take place while the program goes on as if it had. A launch <<<...>>> returns no error, so that

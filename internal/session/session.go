@@ -126,6 +126,7 @@ type once struct {
 	notes     []string
 	program   *report.Program
 	replicas  replicas
+	told      map[toldOf]int  // how often findings had occurred when processes were told of them last
 	unseen    map[string]bool // kernels that --kernel excludes
 	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
 	watched   int             // launches that ran under watch
@@ -147,6 +148,7 @@ type launched struct {
 	dynamic int // bytes of dynamic shared memory
 	caller  []event.Frame
 	named   []simt.Argument
+	process uint64 // of the device; 0 while the launch runs
 }
 
 // newOnce makes the device, with so much memory (0: the default), and the detectors of one run, which may use so many cores.
@@ -178,7 +180,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
-		OnFault: r.fault, OnLaunch: r.launch, Printf: printf, Watch: r.watch, Progress: r.progress}
+		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}
@@ -229,7 +231,7 @@ type observer struct {
 // Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
 // having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
-	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments}
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments, 0}
 	switch {
 	case l.Language == event.Threads && len(l.Caller) > 0 && strings.HasSuffix(l.Caller[0].File, ".py"):
 		o.run.scripted = o.run.scripted || optimised(l.Func)
@@ -316,13 +318,7 @@ func (r *once) collect() {
 		}
 	}()
 	for _, d := range r.detectors {
-		for _, f := range d.Findings() {
-			out := resolve(r, &f)
-			if severity, why, fix, ok := r.tritonRace(&f); ok {
-				out.Severity, out.Message, out.Fix = severity, why, fix
-			}
-			r.findings = append(r.findings, out)
-		}
+		r.findings = append(r.findings, r.found(d)...)
 		r.more = max(r.more, more(d.Detector))
 		if n, ok := d.Detector.(detect.Noted); ok {
 			for _, text := range n.Notes() {
@@ -330,6 +326,19 @@ func (r *once) collect() {
 			}
 		}
 	}
+}
+
+// found gives the findings of a detector so far.
+func (r *once) found(d detect.Detector) []report.Finding {
+	var list []report.Finding
+	for _, f := range d.Findings() {
+		out := resolve(r, &f)
+		if severity, why, fix, ok := r.tritonRace(&f); ok {
+			out.Severity, out.Message, out.Fix = severity, why, fix
+		}
+		list = append(list, out)
+	}
+	return list
 }
 
 // more is how many findings a detector did not keep.
@@ -397,6 +406,10 @@ func (r *once) launch(l cuda.LaunchReport) {
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), whyStopped(r.ctx)+r.where)
 	default:
 		r.skip(fmt.Sprintf("launch %d of %s", l.ID, name), l.Err.Error())
+	}
+	if of, ok := r.launched[l.ID]; ok {
+		of.process = l.Process
+		r.launched[l.ID] = of
 	}
 	r.ran++
 	if !r.unseen[l.Kernel] {

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import itertools
+import json
 import os
 import struct
 
@@ -28,6 +29,8 @@ class Device:
         self._operator.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._argument = driver.fencepostArgument
         self._argument.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
+        self._findings = driver.fencepostFindings
+        self._findings.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t)]
         self._unsupported = driver.fencepostUnsupported
         self._unsupported.restype, self._unsupported.argtypes = None, [ctypes.c_char_p]
 
@@ -56,3 +59,22 @@ class Device:
     def unsupported(self, name):
         """Name what cannot be computed to the report, which then says that not everything was checked."""
         self._unsupported(name.encode())
+
+    def findings(self):
+        """Give what was found in this process since the last call, as internal/session/asked.go writes it."""
+        text, size = ctypes.c_void_p(), ctypes.c_size_t()
+        if self._findings(ctypes.byref(text), ctypes.byref(size)):
+            raise RuntimeError("fencepost: the checker cannot be reached")
+        answer = ctypes.string_at(text, size.value) if text else b""
+        _libc.free(text)
+        return json.loads(answer) if answer else {"findings": [], "not_checked": []}
+
+
+def in_use():
+    """Say whether this process uses the device. To ask it for something would be a use, after which it may not fork."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        return any("fencepost-device-memory" in line for line in maps)
+
+
+_libc = ctypes.CDLL(None)
+_libc.free.restype, _libc.free.argtypes = None, [ctypes.c_void_p]

@@ -1,6 +1,7 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
 import glob
+import hashlib
 import importlib.abc
 import inspect
 import os
@@ -162,10 +163,18 @@ def _lines_by_default(module):
         jit.__defaults__ = tuple(defaults)
 
 
+def _cells(module):
+    """Name the cells of a notebook by their numbers: otherwise they have the names of temporary files that do not exist."""
+    compiler = getattr(module, "XCachingCompiler", None)
+    if compiler:
+        compiler.get_code_name = lambda self, raw_code, code, number: f"In [{number}]"
+
+
 def _telling(name, gluon):
     """Let the compilation of a class of kernel sources tell the stand-in for ptxas whether they are Gluon's.
 
-    Shared memory of Gluon kernels is their author's to synchronise.
+    Shared memory of Gluon kernels is their author's to synchronise. What is kept of a compilation names the file, which Triton's
+    key for it leaves out: another file with the same text at the same line would be taken for this one.
     """
 
     def patch(module):
@@ -182,6 +191,14 @@ def _telling(name, gluon):
             return make(*args, **kwargs)
 
         source.make_ir = make_ir
+        if "hash" in vars(source):
+            key = source.hash
+
+            def hash(self):
+                code = getattr(getattr(self.fn, "fn", None), "__code__", None)
+                return hashlib.sha256(f"{key(self)} {code.co_filename if code else ''}".encode()).hexdigest()
+
+            source.hash = hash
 
     return patch
 
@@ -208,6 +225,7 @@ _BEFORE = {
 }
 
 _AFTER = {
+    "ipykernel.compiler": _cells,
     "torch": _torch,
     "triton.testing": _measured_once,
     "torch._inductor.runtime.benchmarking": _inductor_measured_once,

@@ -84,6 +84,7 @@ const (
 	Operator
 	Pool
 	Argument
+	Findings
 	NumOps
 )
 
@@ -157,6 +158,7 @@ var Specs = [NumOps]Spec{
 	Operator:          {"Operator", 1, true, "stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->"},
 	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
 	Argument:          {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
+	Findings:          {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
 }
 
 // The arguments of Launch.

@@ -693,6 +693,21 @@ EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) 
   return e;
 }
 
+// fencepostFindings gives what was found since this process asked last, as JSON that the caller frees. It is NULL in a forked child that
+// cannot use CUDA.
+EXPORT int fencepostFindings(char **text, size_t *size) {
+  *text = NULL, *size = 0;
+  if (fp_forked()) return 0;
+  int e = fp_begin();
+  if (e) return e;
+  void *reply = NULL;
+  struct fp_call c = {.op = FP_Findings, .reply = &reply, .reply_size = size};
+  e = fp_exchange(&c, NULL, 0);
+  fp_end();
+  *text = reply;
+  return e;
+}
+
 // fencepostUnsupported names what is not supported to the checker.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
 EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }

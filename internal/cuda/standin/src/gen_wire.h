@@ -67,6 +67,7 @@ enum {
   FP_Operator = 42, // stream; name of what the host computes in the stream's place, NUL, and for each box of bytes it touches 7 u64: 1 when it writes, address, pitch, slice pitch, width bytes, height, depth ->
   FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
   FP_Argument = 44, // address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->
+  FP_Findings = 45, // -> what was found and what could not be checked that this process was not told yet: JSON in the blob
 };
 
 // fp_placed says which requests tell where in the program their call stands.

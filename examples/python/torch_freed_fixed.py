@@ -1,0 +1,26 @@
+# expect: exit 0
+"""A tensor of one stream is dropped when the allocator knows that another stream uses it."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, out, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    tl.store(out + i, tl.load(x + i) * 2)
+
+
+out = torch.empty(128, device="cuda")
+side = torch.cuda.Stream()
+
+for _ in range(2):
+    x = torch.ones(128, device="cuda")
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        double[(1,)](x, out, SIZE=128)
+    x.record_stream(side)
+    del x
+torch.cuda.synchronize()
+assert out[0].item() == 2

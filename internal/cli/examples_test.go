@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stacks is the environment variable that names a Python interpreter with PyTorch, Triton, numba-cuda, cuda.core, cuda-python,
+// pytest and nbconvert.
+const stacks = "FENCEPOST_PYTHON_STACKS"
+
+// TestPythonStacks runs programs that need these packages.
+func TestPythonStacks(t *testing.T) {
+	python := os.Getenv(stacks)
+	if python == "" {
+		t.Skip(stacks + " names no Python interpreter with GPU packages")
+	}
+	cache := t.TempDir() // one for all: the stand-in libraries are built once
+	t.Run("examples", func(t *testing.T) { testPythonExamples(t, python, cache) })
+	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
+	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
+	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })
+	t.Run("notebook", func(t *testing.T) { testNotebook(t, python, cache) })
+}
+
+// pythonFinding is what the tests read of a finding of the JSON report.
+type pythonFinding struct {
+	Kind, Severity string
+	Accesses       []struct {
+		File string
+		Line int
+	}
+}
+
+// testPythonExamples runs each script of examples/python. Its first line says how it ends and what is found:
+//
+//	# expect: exit 1, unordered, warning warp-synchronous
+//
+// The lines that race, and no others, have "race" in a comment at their end.
+func testPythonExamples(t *testing.T, python, cache string) {
+	scripts, err := filepath.Glob("../../examples/python/*.py")
+	if err != nil || len(scripts) < 16 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, script := range scripts {
+		name := strings.TrimSuffix(filepath.Base(script), ".py")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source, err := os.ReadFile(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(string(source), "\n")
+			want, ok := strings.CutPrefix(lines[0], "# expect: ")
+			if !ok {
+				t.Fatalf("the first line is no expectation: %s", lines[0])
+			}
+			code, findings, output := runPython(t, cache, python, script)
+			found := []string{fmt.Sprintf("exit %d", code)}
+			var raced []int
+			for _, f := range findings {
+				kind := f.Kind
+				if f.Severity != "error" {
+					kind = f.Severity + " " + kind
+				}
+				if f.Severity == "info" {
+					continue
+				}
+				found = append(found, kind)
+				for _, a := range f.Accesses {
+					raced = append(raced, scriptLine(t, lines, script, a.File, a.Line))
+				}
+			}
+			slices.Sort(found[1:])
+			if got := strings.Join(slices.Compact(found), ", "); got != want {
+				t.Errorf("got %s, want %s\n%s", got, want, output)
+			}
+			slices.Sort(raced)
+			if got, want := slices.Compact(raced), marked(lines); !slices.Equal(got, want) {
+				t.Errorf("lines %d race, want %d\n%s", got, want, output)
+			}
+		})
+	}
+}
+
+// runPython runs a script under the checker.
+func runPython(t *testing.T, cache, python string, args ...string) (code int, findings []pythonFinding, output []byte) {
+	t.Helper()
+	report := filepath.Join(t.TempDir(), "report.json")
+	c := exec.Command("fencepost", append([]string{"run", "--json", report, python}, args...)...)
+	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "NO_COLOR=1")
+	output, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	var all struct{ Findings []pythonFinding }
+	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	return code, all.Findings, output
+}
+
+// scriptLine is the line of the script at which an access stands. CUDA C++ is a text within the script, which begins behind the
+// first three quotes of an assignment.
+func scriptLine(t *testing.T, lines []string, script, file string, line int) int {
+	t.Helper()
+	if filepath.Ext(file) == ".cu" {
+		return slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "SOURCE = ") }) + line
+	}
+	if filepath.Base(file) != filepath.Base(script) {
+		t.Errorf("an access is in %s", file)
+	}
+	return line
+}
+
+// marked gives the numbers of the lines that should race.
+func marked(lines []string) (numbers []int) {
+	for i, l := range lines {
+		if strings.HasSuffix(l, "# race") || strings.HasSuffix(l, "// race") {
+			numbers = append(numbers, i+1)
+		}
+	}
+	return numbers
+}

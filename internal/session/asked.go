@@ -1,0 +1,108 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// toldOf is what a process has been told of: a finding with its severity, or something that was not checked.
+type toldOf struct {
+	process       uint64
+	severity      detect.Severity
+	detector, key string
+}
+
+// answer is what a process is told when it asks.
+type answer struct {
+	Findings   []answeredFinding `json:"findings"`
+	NotChecked []string          `json:"not_checked"`
+}
+
+type answeredFinding struct {
+	ID       string      `json:"id"`
+	Kind     detect.Kind `json:"kind"`
+	Severity string      `json:"severity"`
+	Text     string      `json:"text"` // as the report of the run has it
+}
+
+// asked tells a process of what was found in it since it asked last: findings that are new, that occurred again, or that turned out
+// graver. It is a hook of the device.
+func (r *once) asked(a cuda.Asked) []byte {
+	r.judges.Wait()
+	out := answer{Findings: []answeredFinding{}, NotChecked: []string{}}
+	missed := func(text string) {
+		if r.news(toldOf{process: a.Process, key: text}, 1) {
+			out.NotChecked = append(out.NotChecked, text)
+		}
+	}
+	list := slices.Clone(r.findings)
+	for _, f := range a.Failures {
+		// Whether a program looks at what a call returned shows at its end.
+		if f.Kind != cuda.ErrorIgnored && f.Kind != cuda.LaunchRefused {
+			list = append(list, failure(&f))
+		}
+	}
+	broken := map[int]bool{}
+	for _, d := range r.judges.Defects() {
+		broken[d.Detector] = true
+		missed("what " + r.judgeName(d.Detector) + " judges: a defect of Fencepost has ended it")
+	}
+	for i, d := range r.detectors {
+		if !broken[i] {
+			list = append(list, r.found(d)...)
+		}
+	}
+	dir, _ := os.Getwd() // without, names are shown as they are
+	text := &report.Text{Dir: dir, Source: report.CachedSource(report.ReadSource)}
+	list = slices.DeleteFunc(list, func(f report.Finding) bool { return f.Severity == detect.Info || !r.of(&f, a.Process) })
+	for _, f := range report.Merge(list) {
+		of := toldOf{a.Process, f.Severity, f.Detector, f.ID}
+		before := r.told[of]
+		if r.news(of, f.Count) {
+			var b strings.Builder
+			text.Finding(&b, &f)
+			said := strings.TrimSpace(b.String())
+			if before > 0 {
+				said += fmt.Sprintf("\nThis has occurred again: the places and threads above are those of the first time, of %d occurrences.", f.Count)
+			}
+			out.Findings = append(out.Findings, answeredFinding{f.ID, f.Kind, f.Severity.String(), said})
+		}
+	}
+	for _, s := range r.skipped {
+		missed(s.What + ": " + s.Reason)
+	}
+	for _, call := range a.Unsupported {
+		missed("call " + call + ": the call is not supported; it was answered with its API's own error")
+	}
+	data, err := json.Marshal(&out)
+	if err != nil {
+		panic("BUG: an answer that is no JSON: " + err.Error())
+	}
+	return data
+}
+
+// news notes that a process is told of something that occurred so often, and says whether it did not know that.
+func (r *once) news(what toldOf, count int) bool {
+	if r.told == nil {
+		r.told = map[toldOf]int{}
+	}
+	old := r.told[what]
+	r.told[what] = count
+	return old != count
+}
+
+// of says whether a finding is a process's: all kernels in it were launched by that process. What the host alone did, and what is not
+// known to be of another process, is everybody's.
+func (r *once) of(f *report.Finding, process uint64) bool {
+	return !slices.ContainsFunc(f.Accesses, func(a report.Access) bool {
+		l, ok := r.launched[a.Launch]
+		return ok && l.process != process
+	})
+}
