@@ -1,5 +1,6 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
+import functools
 import glob
 import hashlib
 import importlib.abc
@@ -108,9 +109,13 @@ def _measured_once(module):
 
     The times are the emulator's own, in which small kernels take next to nothing.
     """
-    measure = getattr(module, "do_bench", None)
-    if measure is not None and measure.__defaults__ and measure.__defaults__[:2] == (25, 100):
-        measure.__defaults__ = (0, 0) + measure.__defaults__[2:]
+    measure = module.do_bench
+
+    @functools.wraps(measure)
+    def do_bench(fn, warmup=25, rep=100, *args, **kwargs):
+        return measure(fn, 0, 0, *args, **kwargs)
+
+    module.do_bench = do_bench
 
 
 def _inductor_measured_once(module):
