@@ -112,7 +112,7 @@ func summary(o *options, r *report.Report) string {
 	if o.session.Seeds > 1 {
 		s += fmt.Sprintf(", %d seeds", o.session.Seeds)
 	}
-	if len(r.Skipped) > 0 && launches > 0 {
+	if len(r.Skipped) > 0 && launches+r.Operators > 0 {
 		s += "; not everything was checked"
 	}
 	if p := r.Program; p != nil && p.Signal != "" {

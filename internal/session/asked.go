@@ -79,7 +79,8 @@ func (r *once) asked(a cuda.Asked) []byte {
 		missed(s.What + ": " + s.Reason)
 	}
 	for _, call := range a.Unsupported {
-		missed("call " + call + ": the call is not supported; it was answered with its API's own error")
+		what, why := unsupported(call)
+		missed(what + ": " + why)
 	}
 	data, err := json.Marshal(&out)
 	if err != nil {

@@ -485,7 +485,7 @@ func (r *once) finish() *report.Report {
 		return &report.Report{Skipped: r.skipped, Detectors: r.costs(), Notes: r.notes}
 	}
 	for _, call := range r.device.Unsupported() {
-		r.skip("call "+call, "the call is not supported; it was answered with its API's own error")
+		r.skip(unsupported(call))
 	}
 	if n := r.device.LostOutput(); n > 0 {
 		r.note("%d lines that kernels printed are lost: the buffer of device-side printf is full, and keeps the newest until the program "+
@@ -511,6 +511,15 @@ func (r *once) finish() *report.Report {
 	r.close()
 	return &report.Report{Program: r.program, Kernels: r.kernels, Operators: r.device.Operators(), Skipped: r.skipped,
 		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
+}
+
+// unsupported says what a program asked for that is not supported, and what became of it: that stands behind a colon where it
+// was no call of CUDA's.
+func unsupported(name string) (what, why string) {
+	if what, why, ok := strings.Cut(name, ": "); ok {
+		return what, why
+	}
+	return "call " + name, "the call is not supported; it was answered with its API's own error"
 }
 
 func (r *once) complainUnwatched() {

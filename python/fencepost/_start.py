@@ -209,13 +209,15 @@ def _telling(name, gluon):
 
 
 def _static_runtime(name):
-    """Tell at once that a package cannot work: it holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
+    """Tell at once that a package finds no device: its wheel holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
 
     def tell():
-        text = f"{name}: its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on NVIDIA's driver only"
-        print(f"fencepost: {text}\n  remedy: use a build of {name} that links libcudart.so (from source), or check its kernels' PTX with \"fencepost check\"",
-              file=sys.stderr)
-        _device.Device().unsupported(text)
+        print(
+            f"fencepost: {name} will find no device: its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on "
+            f"NVIDIA's driver only\n  remedy: use a build of {name} that links libcudart.so (from source), or check its kernels' PTX "
+            'with "fencepost check"',
+            file=sys.stderr,
+        )
 
     return tell
 

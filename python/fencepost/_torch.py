@@ -261,7 +261,7 @@ def _wait(index):
 
 
 def _unsupported(name, cause=None):
-    _device.unsupported(f"torch operator {name}")
+    _device.unsupported(f"torch operator {name}: the host cannot compute it for these arguments")
     error = NotImplementedError(f"{name} cannot be computed on Fencepost's emulated device")
     raise error from cause
 

@@ -1,13 +1,14 @@
 """Imported by every Python interpreter that "fencepost run" starts; makes its GPU packages work on the emulated GPU."""
 
-import importlib.machinery
-import importlib.util
 import os
 import sys
 
 
 def _next():
     """Import the sitecustomize that this one hides, if the environment has one."""
+    import importlib.machinery
+    import importlib.util
+
     here = os.path.dirname(os.path.abspath(__file__))
     path = [p for p in sys.path if os.path.abspath(p or ".") != here]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
@@ -18,8 +19,10 @@ def _next():
     spec.loader.exec_module(module)
 
 
-if os.environ.get("FENCEPOST_SOCKET"):
+# Older versions run as they are: this module must be readable by all.
+if sys.version_info >= (3, 9) and os.environ.get("FENCEPOST_SOCKET"):
     import fencepost._start
 
     fencepost._start.install()
-_next()
+if sys.version_info >= (3, 5):
+    _next()
