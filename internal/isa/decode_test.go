@@ -99,6 +99,13 @@ func TestRefusals(t *testing.T) {
 		"ld.shared.u32 %r1, nowhere[1]; // nowhere is no array",
 		"ld.global.u32 %r1, sh[1]; // sh is a shared variable, accessed as global",
 		"fence.mbarrier_init.release.cluster; // fence.release.cluster does not take .mbarrier_init",
+		"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r1, %r2, %r3}, [%r4]; // ldmatrix.sync.aligned.m8n8.shared.b16 does not take .x3",
+		"ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r1}, [%r4]; // ldmatrix.sync.aligned.m8n8.x1.shared does not take .b8",
+		"ldmatrix.sync.m8n8.x1.shared.b16 {%r1}, [%r4]; // needs one of .aligned",
+		"ldmatrix.sync.aligned.m8n8.x1.global.b16 {%r1}, [%rd1]; // does not take .global",
+		"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r4]; // takes a vector of 4 registers",
+		"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%rd1, %r2}, [%r4]; // operand %rd1 has 64 bits, .b32 needs 32",
+		"ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%r4]; // cannot hold an address",
 		".reg .b37 x; // variables of type .b37",
 	} {
 		code, want, _ := strings.Cut(line, " // ")
@@ -173,6 +180,8 @@ atom.add.release.gpu.s32 %r1, [%rd1], 1;
 membar.gl;
 ld.global.b32 { %r4 }, [ %rd1 + 0 ];
 st.global.b64 [%rd1], {%rd2};
+ldmatrix.sync.aligned.x2.m8n8.shared.trans.b16 {%r1, _}, [%r2+-16];
+ldmatrix.sync.aligned.m8n8.x2.b16 v, [sh+16];
 ret;`)
 	in := func(i int) *Inst { return &f.Insts[i] }
 	check := func(what string, got, want any) {
@@ -207,6 +216,10 @@ ret;`)
 	check("atom", []any{in(19).Order, in(19).Scope, in(19).Op, in(19).Type}, []any{event.Release, event.ScopeGPU, OpAdd, S32})
 	check("load in braces", []any{in(21).Vec, len(in(21).Dst), in(21).Dst[0].Size}, []any{1, 1, 4})
 	check("store in braces", []any{in(22).Vec, len(in(22).Src), in(22).Src[1].Size}, []any{1, 2, 8})
+	check("ldmatrix", []any{in(23).Class, in(23).Mods, in(23).Space, in(23).Off, in(23).Vec, in(23).Dst[1].Kind, in(23).Src[1].Imm, len(in(23).Src)},
+		[]any{Matrix, "[sync aligned m8n8 x2 trans shared b16]", event.Shared, -16, 2, Sink, uint64(0xffffffff), 2})
+	check("ldmatrix of a variable", []any{in(24).Dst[1].Reg - in(24).Dst[0].Reg, in(24).Src[0].Kind, in(24).Src[0].Var.Name, in(24).Space}, []any{1, SharedAddr, "sh", event.Shared})
+	check("rows", []any{in(23).Rows(), (&Inst{Vec: 1}).Rows(), (&Inst{Vec: 4}).Rows()}, []any{0xffff, 0xff, uint32(0xffffffff)})
 	check("membar", []any{in(20).Order, in(20).Scope}, []any{event.SC, event.ScopeGPU})
 }
 

@@ -20,6 +20,7 @@ const (
 	Fence                    // fence, membar
 	Barrier                  // bar, barrier (CTA): Inst.Op is OpSync, OpArrive, or of bar.red OpPopc, OpAnd, OpOr; Aligned
 	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
+	Matrix                   // ldmatrix: a Warp whose sources are rows in memory, see matrixRows; Inst.Space
 	WarpBarrier              // bar.warp.sync
 	Branch                   // bra, brx.idx
 	Call                     // call
@@ -68,7 +69,7 @@ type Args struct {
 type WarpArgs struct {
 	Mask uint32 // lanes executing together
 	S    [4][32]uint64
-	D    [2][32]uint64
+	D    [4][32]uint64
 	// Astray is a result of shfl alone: the lanes of Mask whose source lane is in range and not in Mask. What they get is
 	// undefined by the manual.
 	Astray uint32
@@ -165,7 +166,7 @@ type Inst struct {
 	Class    Class                                   // Row.Class, except that a Pure one reading a special register is Special
 	Eval     Eval                                    // Pure, Special
 	RMW      func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value of an element; cas: b compared, c new
-	Lanes    func(in *Inst, w *WarpArgs)             // Warp
+	Lanes    func(in *Inst, w *WarpArgs)             // Warp, Matrix
 	Source   *ptx.Inst
 	File     *ptx.Module // the module Source stands in
 	Loc      int32       // index in Func.Locs, -1 when no .loc stands before it
@@ -186,19 +187,20 @@ type Inst struct {
 	CarryIn  bool     // addc, subc, madc
 	CarryOut bool     // .cc
 	Mode     Mode     // row-specific: prmt mode, shf .clamp/.wrap, testp kind, ...
-	Aligned  bool     // Barrier: bar, or barrier.aligned
+	Aligned  bool     // Barrier: bar, or barrier.aligned; Matrix: always
 	Mods     []string // every modifier, in the order of the form; see Has
 
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope
-	Vec   uint8 // elements of a vector access, 1 otherwise
+	Vec   uint8 // elements of a vector access, matrices of a Matrix, 1 otherwise
 
 	// Dst and Src are flattened: vectors and pairs spread, an absent optional operand is a Sink, a 128-bit register is
 	// two operands. Memory classes: Src[0] is the base address (Reg, Imm, GlobalAddr, SharedAddr, LocalAddr, ParamAddr)
 	// to which Off is added, and values follow. Barrier: Src is barrier, thread count or Sink, predicate of bar.red or Sink.
 	// WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the address called, when
-	// Callee is nil. Warp: the last Src of the .sync forms is the member mask.
+	// Callee is nil. Warp: the last Src of the .sync forms is the member mask. Matrix: Src[0] is the address to which Off is
+	// added, and the last one the member mask too: that of all lanes, which the PTX does not write.
 	Dst, Src []Operand
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind

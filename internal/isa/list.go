@@ -2,6 +2,7 @@ package isa
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -23,14 +24,14 @@ func (s *Spelling) Has(mod string) bool { return s.proto.Has(mod) }
 // Inst gives the decoded modifiers, with the implementation bound and no operands.
 func (s *Spelling) Inst() Inst { return s.proto }
 
-// Spellings lists what the rows of the classes Pure, Atomic and Warp accept, in the order of the table. Modifiers of
-// atomics that say nothing about the value (order, scope, space, cache hints) are left out, and so are the forms of mov
+// Spellings lists what the rows of the classes Pure, Atomic, Warp and Matrix accept, in the order of the table. Modifiers of
+// memory that say nothing about the value (order, scope, space, cache hints) are left out, and so are the forms of mov
 // with vectors or 128 bits, whose operands are not one value each.
 func Spellings() []Spelling {
 	var out []Spelling
 	t := theTable()
 	for _, r := range t.rows {
-		if r.Class != Pure && r.Class != Atomic && r.Class != Warp {
+		if r.Class != Pure && r.Class != Atomic && r.Class != Warp && r.Class != Matrix {
 			continue
 		}
 		for _, f := range t.forms[r.Op] {
@@ -44,7 +45,7 @@ func Spellings() []Spelling {
 
 // valueSlot reports whether a modifier can change the value.
 func (f *form) valueSlot(s slot) bool {
-	if f.row.Class != Atomic {
+	if f.row.Class != Atomic && f.row.Class != Matrix {
 		return true
 	}
 	switch s.name {
@@ -99,6 +100,8 @@ func (f *form) spellingOf(chosen []string) Spelling {
 	for _, o := range sp.ops {
 		switch {
 		case o.addr, o.opt && f.row.Class == Atomic:
+		case f.row.Class == Matrix:
+			s.Dst, s.Src = slices.Repeat([]Type{o.typ}, int(sp.proto.Vec)), []Type{U64, U64} // a row
 		case o.dst:
 			s.Dst = append(s.Dst, o.typ)
 			if o.pair != nil {

@@ -54,6 +54,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if in.Row.Stack {
 		b.stackOperands(in)
 	}
+	if in.Class == Matrix {
+		in.Src = append(in.Src, Operand{Kind: Imm, Imm: allLanes})
+	}
 	if in.CarryIn {
 		in.Src = append(in.Src, b.carry())
 	}
@@ -100,7 +103,7 @@ func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 		b.elements(in, s, o)
 	case s.vector:
 		b.movVector(in, s, o)
-	case s.name == "d" && in.Class == Load, s.name == "b" && in.Class == Store, in.Class == Atomic && in.Vec > 1 && !s.opt:
+	case s.name == "d" && (in.Class == Load || in.Class == Matrix), s.name == "b" && in.Class == Store, in.Class == Atomic && in.Vec > 1 && !s.opt:
 		b.elements(in, s, o)
 	case s.opt && (in.Class == Load || in.Class == Store || in.Class == Atomic):
 		// A cache policy: checked, not used.
@@ -511,7 +514,7 @@ func (b *body) addressSpace(in *Inst, o *ptx.Operand, a Operand) {
 	}
 }
 
-// elements decodes the value of a load, store or vector atomic: one operand, or a vector of Vec elements.
+// elements decodes the value of a load, store, vector atomic or matrix: one operand, or a vector of Vec elements.
 func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 	one := func(o *ptx.Operand) {
 		if s.dst {

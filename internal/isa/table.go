@@ -81,7 +81,7 @@ type table struct {
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
 	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
-		memoryRows, controlRows, syncRows, warpRows, stackRows, miscRows} {
+		memoryRows, controlRows, syncRows, warpRows, matrixRows, stackRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}
 	for _, r := range t.rows {
@@ -375,7 +375,7 @@ func (in *Inst) setMod(slot, tok string) {
 	case "scope":
 		in.Scope = scopeNames[tok]
 		return
-	case "vec":
+	case "vec", "num":
 		in.Vec = tok[1] - '0'
 		return
 	}

@@ -360,7 +360,7 @@ func (b *builder) inst(d *draft, in *isa.Inst) {
 		b.effect(d, in, Fence, guard)
 	case isa.Barrier:
 		b.effect(d, in, Barrier, guard)
-	case isa.Warp:
+	case isa.Warp, isa.Matrix:
 		b.effect(d, in, Warp, guard)
 	case isa.WarpBarrier:
 		b.effect(d, in, WarpBar, guard)
@@ -382,7 +382,7 @@ func (b *builder) effect(d *draft, in *isa.Inst, op Op, guard Value) {
 		}
 		e.Args = append(e.Args, b.operand(d.fr, &in.Src[i]))
 	}
-	if op == Load || op == Store || op == Atomic {
+	if op == Load || op == Store || op == Atomic || in.Class == isa.Matrix {
 		e.Imm = uint64(in.Off)
 	}
 	b.add(b.cur.block, e)

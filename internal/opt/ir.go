@@ -76,7 +76,7 @@ const (
 	Atomic  // Args[0]: address, Args[1:]: operands; Dst: old values, none for red
 	Fence   // Inst.Order, Inst.Scope
 	Barrier // Args: as Inst.Src
-	Warp    // shuffles, votes, matches: Args as Inst.Src
+	Warp    // shuffles, votes, matches, matrices (Imm is added to the address): Args as Inst.Src
 	WarpBar // Args[0]: mask
 	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
 	// Call calls Fn, or, when that is nil, the function at address Args[0] (NoValue otherwise). The other Args are the

@@ -122,7 +122,7 @@ func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, 
 	if kind == event.Atomic {
 		e.RMW = rmwOf(in.Op)
 	}
-	if in.Vec > 1 {
+	if in.elements() {
 		e.Flags |= event.FlagVector
 		e.Aux = uint32(in.piece)
 	}

@@ -198,7 +198,7 @@ type inst struct {
 	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
 	width, piece uint64
 	off          uint64 // added to the address
-	// masked says that the last source of a Warp instruction is a member mask.
+	// masked says that the last source of a Warp or Matrix instruction is a member mask.
 	masked bool
 	// args are the actual parameters of a call; those in .param variables are read from the frame.
 	args []operand
@@ -267,7 +267,10 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 		size := uint64(in.Type.Size())
 		to.width, to.piece, to.off = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
 	}
-	to.masked = in.Class == isa.Warp && in.Has("sync")
+	if in.Class == isa.Matrix {
+		to.width, to.piece, to.off = matrixRow, matrixElement, uint64(in.Off)
+	}
+	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix) && in.Has("sync")
 	for i := range in.ArgOps {
 		to.args = append(to.args, img.operand(&in.ArgOps[i]))
 	}

@@ -49,7 +49,7 @@ func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 		r.out.fence(w, in, on, place)
 	case isa.Barrier:
 		r.barrier(w, in, on, place)
-	case isa.Warp:
+	case isa.Warp, isa.Matrix:
 		r.warpOp(w, in, on, place)
 	case isa.WarpBarrier:
 		r.warpBarrier(w, in, on, place)

@@ -36,6 +36,7 @@ func TestWarp(t *testing.T) {
 		{"WarpSync", TestWarpSync},
 		{"WarpSyncDeadlock", TestWarpSyncDeadlock},
 		{"UndefinedShuffle", TestUndefinedShuffle}, {"UndefinedShuffleWaits", TestUndefinedShuffleWaits}, {"WarpDivergence", TestWarpDivergence}, {"WarpDifferentMasks", TestWarpDifferentMasks}, {"WarpNoDivergence", TestWarpNoDivergence}, {"MaskWithoutSomeLanes", TestMaskWithoutSomeLanes}, {"WarpPlaces", TestWarpPlaces}, {"ReduxQualifiers", TestReduxQualifiers},
+		{"LoadMatrix", TestLoadMatrix}, {"LoadMatrixEvents", TestLoadMatrixEvents}, {"LoadMatrixFaults", TestLoadMatrixFaults}, {"LoadMatrixMissingLanes", TestLoadMatrixMissingLanes},
 		{"CountedBarrierOfDivergedWarp", TestCountedBarrierOfDivergedWarp}, {"BarrierCounts", TestBarrierCounts}, {"FallingOffTheEnd", TestFallingOffTheEnd}, {"ClockGivesWay", TestClockGivesWay},
 		{"MaskWithoutLane", TestMaskWithoutLane},
 		{"ShuffleAcrossDivergence", TestShuffleAcrossDivergence},

@@ -540,6 +540,10 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 	case opt.Warp:
 		e.masked = in.Inst.Has("sync")
+		if in.Inst.Class == isa.Matrix {
+			e.width, e.piece, e.off = matrixRow, matrixElement, in.Imm
+			e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
+		}
 		if e.shuffles = in.Inst.Row.Op == "shfl" && b.uniform(in.Args[2]) && b.f.Width(in.Args[0]) == opt.W32 && b.f.Width(in.Args[1]) == opt.W32; e.shuffles {
 			e.vals = []int32{b.vec(in.Args[0]), b.vec(in.Args[1])}
 		}

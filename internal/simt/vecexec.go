@@ -307,7 +307,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 				if t.lockstep {
 					x.partsAt(w, in.a, behind(pc+1), pc+1)
 				}
-				x.sync(w, e, mask, place)
+				x.sync(w, in.a, mask, place)
 			default:
 				x.builtin(w, e, mask, place)
 				x.aim(w)

@@ -407,7 +407,7 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 	o, sp := &x.r.out, &x.span
 	ev := o.next(kind, w, on, place)
 	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.width)
-	if e.Vec > 1 {
+	if e.elements() {
 		ev.Flags |= event.FlagVector
 		ev.Aux = uint32(e.piece)
 	}

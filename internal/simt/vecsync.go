@@ -9,7 +9,8 @@ import (
 )
 
 // sync executes barriers and warp instructions.
-func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
+func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
+	e := &x.t.effects[i]
 	switch e.Class {
 	case isa.Barrier:
 		x.r.barrier(w, &e.inst, mask, place)
@@ -20,6 +21,13 @@ func (x *vecMachine) sync(w *warp, e *effect, mask uint32, place uint32) {
 			return
 		}
 		x.r.out.warpSync(w, mask, place)
+	case isa.Matrix:
+		s := x.scalars(w.vec, w.vec.groups[w.vec.cur].slot)
+		if mask != ^uint32(0) || !x.complete(w, s, &e.src[len(e.src)-1], mask) {
+			x.r.warpOp(w, &e.inst, mask, place)
+			return
+		}
+		x.matrix(w, s, i, mask, place)
 	default:
 		v := w.vec
 		s := x.scalars(v, v.groups[v.cur].slot)
@@ -234,6 +242,12 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 	if e.masked && a.Astray != 0 {
 		x.r.astray(w, &e.inst, a.Astray, place)
 	}
+	x.received(v, e, on)
+}
+
+// received gives the lanes of on what a warp instruction computed for them.
+func (x *vecMachine) received(v *vecWarp, e *effect, on uint32) {
+	a := &x.r.wargs
 	for k := range e.dst {
 		d := &e.dst[k]
 		from := &a.D[d.at]
@@ -248,4 +262,21 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 			panic("BUG: a warp instruction with a scalar result")
 		}
 	}
+}
+
+// matrix executes ldmatrix for all lanes of a warp.
+func (x *vecMachine) matrix(w *warp, s []uint64, i int32, on uint32, place uint32) {
+	e, a, sp := &x.t.effects[i], &x.r.wargs, &x.span
+	rows := e.Rows()
+	if x.reach(w, s, i, rows, false) && sp.space == event.Shared {
+		off := x.each(rows)
+		lanes.Gather64(&a.S[0], sp.data, off, rows)
+		lanes.Gather64(&a.S[1], sp.data[8:], off, rows)
+		x.tell(w, s, event.Load, event.FlagRead, e, place, sp, rows)
+	} else {
+		x.r.readRows(w, on, &e.inst, place)
+	}
+	a.Mask = on
+	e.Lanes(e.Inst, a)
+	x.received(w.vec, e, on)
 }

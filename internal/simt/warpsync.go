@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// warpOp executes shfl, vote, match, redux and activemask for the lanes of on. Those with a member mask wait until all
+// warpOp executes shfl, vote, match, redux, activemask and ldmatrix for the lanes of on. Those with a member mask wait until all
 // lanes of it that have not exited execute the same instruction with the same mask (PTX ISA, "shfl.sync", "vote.sync").
 func (r *run) warpOp(w *warp, in *inst, on uint32, place uint32) {
 	if !in.masked {
@@ -66,7 +66,7 @@ func (r *run) alone(w *warp, in *inst, lane int, place uint32) {
 		r.out.warpSync(w, 1<<lane, place)
 		return
 	}
-	r.compute(w, 1<<lane, in)
+	r.compute(w, 1<<lane, in, place)
 	in.Lanes(in.Inst, &r.wargs)
 	r.results(w, 1<<lane, in)
 }
@@ -132,7 +132,8 @@ func sameOp(a, b *inst) bool {
 
 // exchange executes a warp instruction for the lanes of on, which stand at it together.
 func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
-	r.compute(w, on, in)
+	r.compute(w, on, in, place)
+	r.whole(w, on, in, place)
 	in.Lanes(in.Inst, &r.wargs)
 	if in.masked && r.wargs.Astray != 0 {
 		r.astray(w, in, r.wargs.Astray, place)
@@ -144,14 +145,22 @@ func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
 func (r *run) exchangeApart(w *warp, on uint32) {
 	x := &r.wargs
 	lead := bits.TrailingZeros32(on)
-	first, apart := r.m.place(w, lead), false
-	x.Mask, x.Astray = on, 0
-	for m := on; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros32(m)
-		apart = apart || r.m.place(w, i) != first
-		r.sources(w, i, r.m.at(w, i))
+	in, apart := r.m.at(w, lead), false
+	for rest := on; rest != 0; {
+		first := bits.TrailingZeros32(rest)
+		place := r.m.place(w, first)
+		here := uint32(0)
+		for m := rest; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); r.m.place(w, i) == place {
+				here |= 1 << i
+			}
+		}
+		r.compute(w, here, r.m.at(w, first), place)
+		apart = apart || here != on
+		rest &^= here
 	}
-	in := r.m.at(w, lead)
+	x.Mask = on
+	r.whole(w, on, in, r.m.place(w, lead))
 	in.Lanes(in.Inst, x)
 	if apart {
 		r.apart(w, in, on)
@@ -166,9 +175,13 @@ func (r *run) exchangeApart(w *warp, on uint32) {
 	}
 }
 
-// compute puts what the lanes of on give to in into the arguments.
-func (r *run) compute(w *warp, on uint32, in *inst) {
+// compute puts what the lanes of on give to in, at which they stand, into the arguments.
+func (r *run) compute(w *warp, on uint32, in *inst, place uint32) {
 	r.wargs.Mask, r.wargs.Astray = on, 0
+	if in.Class == isa.Matrix {
+		r.readRows(w, on, in, place)
+		return
+	}
 	for m := on; m != 0; m &= m - 1 {
 		r.sources(w, bits.TrailingZeros32(m), in)
 	}

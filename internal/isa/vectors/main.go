@@ -67,7 +67,7 @@ type file struct {
 // add writes the vectors of one spelling: the inputs, unless some spelling before has had the same, and the results.
 func (f *file) add(s isa.Spelling) {
 	j := &job{Spelling: s, op: s.Row.Op, typ: s.Inst().Type}
-	if s.Row.Class == isa.Warp {
+	if s.Row.Class == isa.Warp || s.Row.Class == isa.Matrix {
 		f.addWarp(j)
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -28,7 +29,7 @@ func warpCases(j *job) []warpCase {
 				c.src[k][l] = warpSource(j, i, k, l, t, rnd)
 			}
 		}
-		if n := len(j.Src); n > 0 && j.Has("sync") {
+		if n := len(j.Src); n > 0 && j.Has("sync") && j.Row.Class == isa.Warp {
 			for l := range 32 {
 				c.src[n-1][l] = uint64(mask)
 			}
@@ -70,6 +71,11 @@ func warpSource(j *job, i, k, l int, t isa.Type, rnd *rand.Rand) uint64 {
 		}
 		return e[(l*5+i)%len(e)]
 	}
+	if j.op == "ldmatrix" && i > 0 { // any; the first case is the elements numbered, by row address and column
+		return rnd.Uint64()
+	} else if j.op == "ldmatrix" {
+		return uint64(l)*0x0100010001000100 + 0x0003000200010000 + uint64(k)*0x0004000400040004
+	}
 	if i == 0 {
 		return uint64(l + 1)
 	}
@@ -84,6 +90,10 @@ func warpOracle(j *job, c warpCase) [][32]uint64 {
 		if c.mask>>l&1 == 1 {
 			lanes = append(lanes, l)
 		}
+	}
+	if j.op == "ldmatrix" {
+		spread(j, c, out)
+		return out
 	}
 	for _, l := range lanes {
 		switch j.op {
@@ -109,6 +119,25 @@ func warpOracle(j *job, c warpCase) [][32]uint64 {
 		}
 	}
 	return out
+}
+
+// spread gives the elements of matrices to lanes, each to its one: those of a row, or with .trans of a column, two by two to
+// four lanes.
+func spread(j *job, c warpCase, out [][32]uint64) {
+	for k := range out {
+		for row := range 8 {
+			address := 8*k + row
+			line := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.src[0][address]), c.src[1][address])
+			for col := range 8 {
+				x := uint64(binary.LittleEndian.Uint16(line[2*col:]))
+				major, minor := row, col
+				if j.Has("trans") {
+					major, minor = col, row
+				}
+				out[k][4*major+minor/2] += x << (16 * (minor % 2))
+			}
+		}
+	}
 }
 
 // source is the lane that shfl reads and whether it is in range. A segment is the lanes that agree in the bits of its

@@ -1,0 +1,80 @@
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// What a lane accesses for a matrix instruction: a row, and an element of it, in bytes.
+const (
+	matrixRow     = 16
+	matrixElement = 2
+)
+
+// elements reports whether an access is one of several elements, of in.piece bytes each.
+func (in *inst) elements() bool { return in.Vec > 1 || in.Class == isa.Matrix }
+
+// readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
+// bytes by each of these lanes. A faulting lane reads 0.
+func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {
+	acc, x := &r.acc, &r.wargs
+	acc.global, acc.shared = 0, 0
+	for m := on & in.Rows(); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		x.S[0][i], x.S[1][i] = 0, 0
+		if !r.inShared(w, i, in, place) {
+			continue
+		}
+		if row := r.reach(w, i, in, place, event.FlagRead); row != nil {
+			x.S[0][i], x.S[1][i] = getUint(row, 8), getUint(row[8:], 8)
+		}
+	}
+	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+}
+
+// inShared reports whether the address that a lane gives to a matrix instruction is one of shared memory, which generic
+// addresses need not be: that is a fault.
+func (r *run) inShared(w *warp, lane int, in *inst, place uint32) bool {
+	addr := r.m.value(w, lane, &in.src[0]) + in.off
+	space := in.Space
+	if space == event.Generic {
+		space, _ = splitGeneric(addr)
+	}
+	if space == event.Shared {
+		return true
+	}
+	r.faults.at(r, OutOfBounds, w, lane, place, "reads", "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.mnemonic())
+	return false
+}
+
+// whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. The rows that
+// the others would give are zero.
+func (r *run) whole(w *warp, on uint32, in *inst, place uint32) {
+	x, lack := &r.wargs, ^on
+	if in.Class != isa.Matrix || lack == 0 {
+		return
+	}
+	for m := lack; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		x.S[0][i], x.S[1][i] = 0, 0
+	}
+	fault, fresh := r.faults.count(r, WarpDivergence, place, false)
+	if !fresh {
+		return
+	}
+	stand := func(lane int, place uint32, doing string, threads int) {
+		fault.Stands = append(fault.Stands, Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: threads, Doing: doing})
+	}
+	stand(bits.TrailingZeros32(on), place, "executes "+in.mnemonic(), bits.OnesCount32(on))
+	threads := w.cta.threads - 32*w.index
+	why := fmt.Sprintf("the warp has %d threads", threads)
+	if gone := lack & uint32(uint64(1)<<min(threads, 32)-1); gone != 0 {
+		i := bits.TrailingZeros32(gone)
+		why = fmt.Sprintf("lanes %#x have exited", gone)
+		stand(i, r.m.place(w, i), "exited", bits.OnesCount32(gone))
+	}
+	fault.Message = fmt.Sprintf("%s needs all 32 lanes of a warp, but %s: its result is undefined", in.mnemonic(), why)
+}
