@@ -97,6 +97,8 @@ func summary(o *options, r *report.Report) string {
 		nothing = "no launch stands in what could be read"
 	}
 	switch {
+	case launches == 0 && r.Operators > 0:
+		s += fmt.Sprintf(" in %s computed on the host", count(r.Operators, "operator"))
 	case launches == 0 && none:
 		s = "nothing was checked: " + nothing
 	case launches == 0:
@@ -107,7 +109,7 @@ func summary(o *options, r *report.Report) string {
 	if o.session.Seeds > 1 {
 		s += fmt.Sprintf(", %d seeds", o.session.Seeds)
 	}
-	if len(r.Skipped) > 0 && launches > 0 {
+	if len(r.Skipped) > 0 && launches+r.Operators > 0 {
 		s += "; not everything was checked"
 	}
 	if p := r.Program; p != nil && p.Signal != "" {

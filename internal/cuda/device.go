@@ -29,6 +29,7 @@ type Device struct {
 	batch       event.Batch
 	unsupported map[string]bool
 	lostOutput  uint64 // lines
+	operators   int    // computed on the host
 	failures    []*Failure
 	failureAt   map[string]*Failure
 	sources     sources
@@ -156,6 +157,13 @@ func (d *Device) unsupportedCalls() []string {
 	}
 	sort.Strings(names)
 	return names
+}
+
+// Operators is the number of operators that the host has computed in the device's place.
+func (d *Device) Operators() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.operators
 }
 
 // newAgent numbers a host thread or stream. The device is locked.

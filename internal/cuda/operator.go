@@ -36,6 +36,7 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 		}
 		name := name + " (" + s.name + ")" + place
 		c.begin(s, name)
+		c.dev.operators++
 		for i, b := range boxes {
 			kind := event.HostRead
 			if b.Write {

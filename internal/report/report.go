@@ -22,12 +22,14 @@ const (
 
 // Report is all that a run tells.
 type Report struct {
-	Verdict  Verdict
-	Program  *Program // nil when no host program ran
-	Kernels  []Kernel
-	Skipped  []Skipped
-	Findings []Finding
-	More     int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
+	Verdict Verdict
+	Program *Program // nil when no host program ran
+	Kernels []Kernel
+	// Operators is the number of operators that were computed on the host in the place of kernels of machine code.
+	Operators int
+	Skipped   []Skipped
+	Findings  []Finding
+	More      int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
 	// Detectors are those that were attached, in the order in which they were asked for.
 	Detectors []Detector
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".

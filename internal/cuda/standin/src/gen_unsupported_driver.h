@@ -56,7 +56,6 @@ EXPORT int cuDeviceGetCliqueInfo(void) { return finish(fp_unsupported("cuDeviceG
 EXPORT int cuDeviceGetDevResource(void) { return finish(fp_unsupported("cuDeviceGetDevResource")); }
 EXPORT int cuDeviceGetExecAffinitySupport(void) { return finish(fp_unsupported("cuDeviceGetExecAffinitySupport")); }
 EXPORT int cuDeviceGetFabricClusterUuid(void) { return finish(fp_unsupported("cuDeviceGetFabricClusterUuid")); }
-EXPORT int cuDeviceGetGraphMemAttribute(void) { return finish(fp_unsupported("cuDeviceGetGraphMemAttribute")); }
 EXPORT int cuDeviceGetHostAtomicCapabilities(void) { return finish(fp_unsupported("cuDeviceGetHostAtomicCapabilities")); }
 EXPORT int cuDeviceGetLuid(void) { return finish(fp_unsupported("cuDeviceGetLuid")); }
 EXPORT int cuDeviceGetNvSciSyncAttributes(void) { return finish(fp_unsupported("cuDeviceGetNvSciSyncAttributes")); }
@@ -69,7 +68,6 @@ EXPORT int cuDevicePrimaryCtxRelease(void) { return finish(fp_unsupported("cuDev
 EXPORT int cuDevicePrimaryCtxReset(void) { return finish(fp_unsupported("cuDevicePrimaryCtxReset")); }
 EXPORT int cuDevicePrimaryCtxSetFlags(void) { return finish(fp_unsupported("cuDevicePrimaryCtxSetFlags")); }
 EXPORT int cuDeviceRegisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceRegisterAsyncNotification")); }
-EXPORT int cuDeviceSetGraphMemAttribute(void) { return finish(fp_unsupported("cuDeviceSetGraphMemAttribute")); }
 EXPORT int cuDeviceTotalMem(void) { return finish(fp_unsupported("cuDeviceTotalMem")); }
 EXPORT int cuDeviceUnregisterAsyncNotification(void) { return finish(fp_unsupported("cuDeviceUnregisterAsyncNotification")); }
 EXPORT int cuEventDestroy(void) { return finish(fp_unsupported("cuEventDestroy")); }
@@ -362,7 +360,6 @@ EXPORT int cuStreamGetCaptureInfo_ptsz(void) { return finish(fp_unsupported("cuS
 EXPORT int cuStreamGetCaptureInfo_v2(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v2")); }
 EXPORT int cuStreamGetCaptureInfo_v2_ptsz(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v2_ptsz")); }
 EXPORT int cuStreamGetCaptureInfo_v3(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v3")); }
-EXPORT int cuStreamGetCtx(void) { return finish(fp_unsupported("cuStreamGetCtx")); }
 EXPORT int cuStreamGetCtx_v2(void) { return finish(fp_unsupported("cuStreamGetCtx_v2")); }
 EXPORT int cuStreamGetDevResource(void) { return finish(fp_unsupported("cuStreamGetDevResource")); }
 EXPORT int cuStreamGetDevice(void) { return finish(fp_unsupported("cuStreamGetDevice")); }

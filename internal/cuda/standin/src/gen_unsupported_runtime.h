@@ -16,14 +16,12 @@ EXPORT int cudaDevSmResourceSplit(void) { return finish(fp_unsupported("cudaDevS
 EXPORT int cudaDevSmResourceSplitByCount(void) { return finish(fp_unsupported("cudaDevSmResourceSplitByCount")); }
 EXPORT int cudaDeviceGetDevResource(void) { return finish(fp_unsupported("cudaDeviceGetDevResource")); }
 EXPORT int cudaDeviceGetExecutionCtx(void) { return finish(fp_unsupported("cudaDeviceGetExecutionCtx")); }
-EXPORT int cudaDeviceGetGraphMemAttribute(void) { return finish(fp_unsupported("cudaDeviceGetGraphMemAttribute")); }
 EXPORT int cudaDeviceGetHostAtomicCapabilities(void) { return finish(fp_unsupported("cudaDeviceGetHostAtomicCapabilities")); }
 EXPORT int cudaDeviceGetNvSciSyncAttributes(void) { return finish(fp_unsupported("cudaDeviceGetNvSciSyncAttributes")); }
 EXPORT int cudaDeviceGetP2PAtomicCapabilities(void) { return finish(fp_unsupported("cudaDeviceGetP2PAtomicCapabilities")); }
 EXPORT int cudaDeviceGetTexture1DLinearMaxWidth(void) { return finish(fp_unsupported("cudaDeviceGetTexture1DLinearMaxWidth")); }
 EXPORT int cudaDeviceGraphMemTrim(void) { return finish(fp_unsupported("cudaDeviceGraphMemTrim")); }
 EXPORT int cudaDeviceRegisterAsyncNotification(void) { return finish(fp_unsupported("cudaDeviceRegisterAsyncNotification")); }
-EXPORT int cudaDeviceSetGraphMemAttribute(void) { return finish(fp_unsupported("cudaDeviceSetGraphMemAttribute")); }
 EXPORT int cudaDeviceUnregisterAsyncNotification(void) { return finish(fp_unsupported("cudaDeviceUnregisterAsyncNotification")); }
 EXPORT int cudaEGLStreamConsumerAcquireFrame(void) { return finish(fp_unsupported("cudaEGLStreamConsumerAcquireFrame")); }
 EXPORT int cudaEGLStreamConsumerConnect(void) { return finish(fp_unsupported("cudaEGLStreamConsumerConnect")); }
