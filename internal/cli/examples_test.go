@@ -25,6 +25,12 @@ func TestPythonStacks(t *testing.T) {
 	}
 	cache := t.TempDir() // one for all: the stand-in libraries are built once
 	t.Run("examples", func(t *testing.T) { testPythonExamples(t, python, cache) })
+	t.Run("operators", func(t *testing.T) {
+		code, findings, output := runPython(t, cache, python, "testdata/python/operators.py")
+		if code != exitClean || len(findings) > 0 || !strings.Contains(string(output), " operators computed on the host") {
+			t.Errorf("exit %d, %v\n%s", code, findings, output)
+		}
+	})
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
 	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })

@@ -23,6 +23,7 @@ const helpExamples = `Examples:
   fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
   fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
   fencepost run --json report.json --fail-on warning prog.cu
+  fencepost run python3 -m pytest --fencepost  a Python program, as it is
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
   fencepost check corpus                     check the built-in programs

@@ -22,12 +22,16 @@ Examples:
   fencepost run prog.cu
   fencepost run prog.cu -O2 -lz -- in.txt
   fencepost run --seeds 5 --timeout 60s --json report.json ./app in.txt
+  fencepost run python3 train.py
 
 fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
   compiles CUDA sources so that every memory access stays on its line, and runs the program.
 
 fencepost run ./app [arguments]
   runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX.
+
+fencepost run python3 SCRIPT [arguments]
+  runs a Python program, with PyTorch, Triton, numba-cuda or CUDA Python as they are installed: docs/python.md.
 
 The host code runs as it is; kernels run on an emulated GPU (compute capability 8.0) whose memory accesses are watched.
 The program's input, output and arguments are its own; the report goes to the standard error. Flags of fencepost stand

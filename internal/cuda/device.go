@@ -159,6 +159,13 @@ func (d *Device) unsupportedCalls() []string {
 	return names
 }
 
+// Operators is the number of operators that the host has computed in the device's place.
+func (d *Device) Operators() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.operators
+}
+
 // newAgent numbers a host thread or stream. The device is locked.
 func (d *Device) newAgent() uint32 {
 	d.agents++

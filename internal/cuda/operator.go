@@ -50,13 +50,6 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 	})
 }
 
-// Operators is how many operators were computed in the place of kernels.
-func (d *Device) Operators() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.operators
-}
-
 func (b *Box) copy() *Copy { return &Copy{Width: b.Width, Height: b.Height, Depth: b.Depth} }
 
 func (p *process) operator(_ context.Context, r *request) ([]uint64, []byte, error) {

@@ -508,8 +508,9 @@ func (r *once) finish() *report.Report {
 	} else if r.opts.Bare {
 		r.note("No detector was attached: races were not looked for.")
 	}
+	operators := r.device.Operators()
 	r.close()
-	return &report.Report{Program: r.program, Kernels: r.kernels, Operators: r.device.Operators(), Skipped: r.skipped,
+	return &report.Report{Program: r.program, Kernels: r.kernels, Operators: operators, Skipped: r.skipped,
 		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
 }
 

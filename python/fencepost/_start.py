@@ -1,5 +1,6 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
+import atexit
 import functools
 import glob
 import hashlib
@@ -15,6 +16,13 @@ from fencepost import _device
 def install():
     """Watch imports from now on. Called once, by start/sitecustomize.py."""
     sys.meta_path.insert(0, _Hooks())
+    atexit.register(_end)
+
+
+def _end():
+    """Wait for the device before the interpreter frees what it still holds: no stream gets that memory again."""
+    if _device.in_use():
+        _device.library("libcuda.so.1").cuCtxSynchronize()
 
 
 class _Hooks(importlib.abc.MetaPathFinder):

@@ -362,7 +362,6 @@ var UnsupportedDriver = []string{
 	"cuStreamGetCaptureInfo_v2",
 	"cuStreamGetCaptureInfo_v2_ptsz",
 	"cuStreamGetCaptureInfo_v3",
-	"cuStreamGetCtx",
 	"cuStreamGetCtx_v2",
 	"cuStreamGetDevResource",
 	"cuStreamGetDevice",

@@ -23,6 +23,7 @@ int cudaMemsetAsync(void *, int, size_t, stream), cudaMemGetInfo(size_t *, size_
 int cudaMallocAsync(void **, size_t, stream), cudaFreeAsync(void *, stream);
 int cudaMemPrefetchAsync(const void *, size_t, int, stream), cudaMemAdvise(const void *, size_t, int, int);
 int cudaDeviceGetDefaultMemPool(void **, int), cudaMemPoolSetAttribute(void *, int, void *), cudaMemPoolGetAttribute(void *, int, void *);
+int cudaDeviceGetGraphMemAttribute(int, int, void *), cudaDeviceSetGraphMemAttribute(int, int, void *);
 int cudaMallocFromPoolAsync(void **, size_t, void *, stream);
 int cudaGetDeviceCount(int *), cudaGetDevice(int *), cudaSetDevice(int), cudaDeviceSynchronize(void), cudaDeviceReset(void);
 int cudaDeviceGetAttribute(int *, int, int), cudaGetDeviceProperties(void *, int), cudaGetDeviceProperties_v2(void *, int);

@@ -7,7 +7,7 @@
 
 typedef uint64_t ptr;
 int cuInit(unsigned), cuDeviceGet(int *, int), cuDeviceGetName(char *, int, int), cuDeviceGetAttribute(int *, int, int);
-int cuCtxCreate_v2(void **, unsigned, int), cuCtxDestroy_v2(void *), cuCtxGetCurrent(void **), cuCtxSynchronize(void);
+int cuCtxCreate_v2(void **, unsigned, int), cuCtxDestroy_v2(void *), cuCtxGetCurrent(void **), cuStreamGetCtx(stream, void **), cuCtxSynchronize(void);
 int cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
 int cuModuleLoadData(void **, const void *), cuModuleGetFunction(void **, void *, const char *), cuModuleUnload(void *);
 int cuModuleGetGlobal_v2(ptr *, size_t *, void *, const char *), cuFuncGetAttribute(int *, int, void *);
@@ -38,6 +38,9 @@ int main(void) {
   TRUE(value == 32);
   OK(cuCtxCreate_v2(&context, 0, device));
   OK(cuCtxGetCurrent(&now));
+  TRUE(now == context);
+  now = NULL;
+  OK(cuStreamGetCtx(NULL, &now));
   TRUE(now == context);
   WANT(cuModuleLoadData(&module, "this is no PTX at all, is it?"), 218);
   OK(cuModuleLoadData(&module, text));

@@ -129,6 +129,9 @@ static void ordered(void) {
   OK(cudaMemPoolSetAttribute(pool, 4, &all));
   OK(cudaMemPoolGetAttribute(pool, 4, &got));
   TRUE(got == all);
+  OK(cudaDeviceGetGraphMemAttribute(0, 1, &got));
+  TRUE(got == 0);
+  OK(cudaDeviceSetGraphMemAttribute(0, 1, &got));
   OK(cudaMallocFromPoolAsync(&d, 256, pool, s));
   OK(cudaFreeAsync(d, s));
   OK(cudaStreamDestroy(s));

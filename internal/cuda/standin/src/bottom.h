@@ -395,6 +395,14 @@ static int fp_pool_attribute(void *pool, int a, void *value, int set) {
   return e;
 }
 
+// fp_graph_memory reads an attribute of the memory that graphs hold (cuGraphMem_attribute: bytes in use, their peak, bytes reserved,
+// their peak), or lets a peak begin anew. There are no graphs.
+static int fp_graph_memory(int device, int a, u64 *value, int set) {
+  if (device || a < 0 || a > 3 || !value || (set && !(a & 1))) return fpInvalidValue;
+  if (!set) *value = 0;
+  return 0;
+}
+
 // fp_attribute gives a device attribute; the values are asked for once.
 static int fp_attribute(int number, int *value) {
   static u64 values[FP_ATTRIBUTES];

@@ -141,6 +141,10 @@ EXPORT int cuCtxGetCurrent(void **c) {
   *c = stack[top];
   return present();
 }
+EXPORT int cuStreamGetCtx(void *s, void **c) {
+  (void)s;
+  return cuCtxGetCurrent(c); // there is one
+}
 EXPORT int cuCtxPushCurrent_v2(void *c) {
   if (!c || top == 31) return fpInvalidContext;
   stack[++top] = c;
@@ -641,6 +645,8 @@ EXPORT int cuMemPoolCreate(void **pool, const void *properties) {
   (void)properties;
   return finish(cuDeviceGetDefaultMemPool(pool, 0));
 }
+EXPORT int cuDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
+EXPORT int cuDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
 EXPORT int cuMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
 EXPORT int cuMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
 EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {

@@ -303,6 +303,8 @@ EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
   return cudaDeviceGetDefaultMemPool(pool, 0);
 }
 
+EXPORT int cudaDeviceGetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 0)); }
+EXPORT int cudaDeviceSetGraphMemAttribute(int device, int a, u64 *value) { return finish(fp_graph_memory(device, a, value, 1)); }
 EXPORT int cudaMemPoolGetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 0)); }
 EXPORT int cudaMemPoolSetAttribute(void *pool, int a, void *value) { return finish(fp_pool_attribute(pool, a, value, 1)); }
 EXPORT int cudaMemPoolGetAccess(int *flags, void *pool, void *location) {

@@ -184,6 +184,7 @@ static const struct {
     {"cuStreamCreate", (void *)cuStreamCreate},
     {"cuStreamCreateWithPriority", (void *)cuStreamCreateWithPriority},
     {"cuStreamDestroy_v2", (void *)cuStreamDestroy_v2},
+    {"cuStreamGetCtx", (void *)cuStreamGetCtx},
     {"cuStreamGetFlags", (void *)cuStreamGetFlags},
     {"cuStreamGetFlags_ptsz", (void *)cuStreamGetFlags_ptsz},
     {"cuStreamGetPriority", (void *)cuStreamGetPriority},

@@ -359,7 +359,6 @@ EXPORT int cuStreamGetCaptureInfo_ptsz(void) { return finish(fp_unsupported("cuS
 EXPORT int cuStreamGetCaptureInfo_v2(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v2")); }
 EXPORT int cuStreamGetCaptureInfo_v2_ptsz(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v2_ptsz")); }
 EXPORT int cuStreamGetCaptureInfo_v3(void) { return finish(fp_unsupported("cuStreamGetCaptureInfo_v3")); }
-EXPORT int cuStreamGetCtx(void) { return finish(fp_unsupported("cuStreamGetCtx")); }
 EXPORT int cuStreamGetCtx_v2(void) { return finish(fp_unsupported("cuStreamGetCtx_v2")); }
 EXPORT int cuStreamGetDevResource(void) { return finish(fp_unsupported("cuStreamGetDevResource")); }
 EXPORT int cuStreamGetDevice(void) { return finish(fp_unsupported("cuStreamGetDevice")); }
