@@ -113,7 +113,6 @@ var Accepted = []string{
 	"cudaMemPoolSetAccess: handle pool, handle list, size n",
 	"cudaDeviceSetMemPool: u32 device, handle pool",
 	"cudaDeviceGraphMemTrim: u32 device",
-	"cudaDeviceSetGraphMemAttribute: u32 device, u32 attribute, handle value",
 }
 
 // AcceptedDriver is Accepted for the driver API.
@@ -132,7 +131,6 @@ var AcceptedDriver = []string{
 	"cuMemPoolSetAccess: handle pool, handle list, size n",
 	"cuDeviceSetMemPool: u32 device, handle pool",
 	"cuDeviceGraphMemTrim: u32 device",
-	"cuDeviceSetGraphMemAttribute: u32 device, u32 attribute, handle value",
 	"cuMemAdvise: handle p, size n, u32 advice, u32 device",
 	"cuMemPrefetchAsync: handle p, size n, u32 device, handle s",
 	"cuMemPrefetchAsync_ptsz: handle p, size n, u32 device, handle s",

@@ -656,13 +656,6 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
   return 0;
 }
 
-// cuDeviceGetGraphMemAttribute: no graph holds memory here.
-EXPORT int cuDeviceGetGraphMemAttribute(int device, int a, u64 *value) {
-  if (!value || a < 0 || a > 3) return finish(fpInvalidValue);
-  *value = 0;
-  return check_device(device);
-}
-
 // What Python code of ours asks of this library, which no other library has.
 
 // fencepostHostAddress gives the address at which the host may touch memory of the device.

@@ -292,12 +292,6 @@ EXPORT int cudaDeviceGetDefaultMemPool(void **pool, int device) {
   return 0;
 }
 EXPORT int cudaDeviceGetMemPool(void **pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-// cudaDeviceGetGraphMemAttribute: no graph holds memory here.
-EXPORT int cudaDeviceGetGraphMemAttribute(int device, int a, u64 *value) {
-  if (!value || device || a < 0 || a > 3) return finish(device ? fpInvalidDevice : fpInvalidValue);
-  *value = 0;
-  return 0;
-}
 EXPORT int cudaMemPoolCreate(void **pool, const void *properties) {
   (void)properties;
   return cudaDeviceGetDefaultMemPool(pool, 0);

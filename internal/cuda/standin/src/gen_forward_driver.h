@@ -282,12 +282,6 @@ EXPORT int cuDeviceGraphMemTrim(unsigned device) {
   (void)device;
   return finish(present());
 }
-EXPORT int cuDeviceSetGraphMemAttribute(unsigned device, unsigned attribute, void *value) {
-  (void)device;
-  (void)attribute;
-  (void)value;
-  return finish(present());
-}
 EXPORT int cuMemAdvise(void *p, size_t n, unsigned advice, unsigned device) {
   (void)p;
   (void)n;

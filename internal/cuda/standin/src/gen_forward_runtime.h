@@ -311,9 +311,3 @@ EXPORT int cudaDeviceGraphMemTrim(unsigned device) {
   (void)device;
   return finish(present());
 }
-EXPORT int cudaDeviceSetGraphMemAttribute(unsigned device, unsigned attribute, void *value) {
-  (void)device;
-  (void)attribute;
-  (void)value;
-  return finish(present());
-}
