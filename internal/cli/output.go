@@ -102,7 +102,7 @@ func summary(o *options, r *report.Report) string {
 	case launches == 0 && r.Operators == 0:
 		s += "; " + nothing
 	case launches == 0:
-		s += " in " + count(r.Operators, "operator")
+		s += fmt.Sprintf(" in %s computed on the host", count(r.Operators, "operator"))
 	default:
 		s += fmt.Sprintf(" in %s of %s", countPlural(launches, "launch", "launches"), count(len(kernels), "kernel"))
 		if r.Operators > 0 {
