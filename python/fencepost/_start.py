@@ -121,6 +121,40 @@ def _lines_by_default(module):
         jit.__defaults__ = tuple(defaults)
 
 
+def _one_measurement(module):
+    """Measure kernels by one launch each: times are made up of the instructions executed, and are the same every time."""
+
+    def do_bench(fn, warmup=None, rep=None, grad_to_none=None, quantiles=None, return_mode="mean", **others):
+        from triton.runtime import driver
+
+        device = driver.active.get_device_interface()
+        start, end = (device.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        fn()
+        end.record()
+        device.synchronize()
+        time = start.elapsed_time(end)
+        if quantiles is not None:
+            return [time] * len(quantiles) if len(quantiles) > 1 else time
+        return [time] if return_mode == "all" else time
+
+    module.do_bench = module.do_bench_cudagraph = do_bench
+
+
+def _few_measurements(module):
+    """Measure kernels of torch.compile by one launch each, too."""
+    benchmarker = getattr(module, "InductorBenchmarker", None)
+    if benchmarker is None:
+        return
+    measure = benchmarker.benchmark_gpu
+    counts = [n for n in ("estimation_iters", "memory_warmup_iters", "benchmark_iters") if n in inspect.signature(measure).parameters]
+
+    def benchmark_gpu(self, *args, **kwargs):
+        return measure(self, *args, **kwargs, **{n: 1 for n in counts if n not in kwargs})
+
+    benchmarker.benchmark_gpu = benchmark_gpu
+
+
 def _cells(module):
     """Name the cells of a notebook by their numbers: otherwise they have the names of temporary files that do not exist."""
     compiler = getattr(module, "XCachingCompiler", None)
@@ -185,6 +219,8 @@ _BEFORE = {
 _AFTER = {
     "ipykernel.compiler": _cells,
     "torch": _torch,
+    "torch._inductor.runtime.benchmarking": _few_measurements,
+    "triton.testing": _one_measurement,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
     "numba.cuda.decorators": _lines_by_default,
