@@ -1,7 +1,6 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
 import atexit
-import functools
 import glob
 import hashlib
 import importlib.abc
@@ -112,37 +111,6 @@ def _extensions():
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
 
 
-def _measured_once(module):
-    """Let Triton's autotuner run each configuration a few times instead of for a tenth of a second of a GPU's time.
-
-    The times are the emulator's own, in which small kernels take next to nothing.
-    """
-    measure = module.do_bench
-
-    @functools.wraps(measure)
-    def do_bench(fn, warmup=25, rep=100, *args, **kwargs):
-        return measure(fn, 0, 0, *args, **kwargs)
-
-    module.do_bench = do_bench
-
-
-def _inductor_measured_once(module):
-    """The same for the autotuner of torch.compile."""
-    benchmarker = getattr(module, "InductorBenchmarker", None)
-    if benchmarker is None:
-        return
-    measure = benchmarker.benchmark_gpu
-    known = inspect.signature(measure).parameters
-
-    def benchmark_gpu(self, *args, **kwargs):
-        for name in ("estimation_iters", "memory_warmup_iters", "benchmark_iters"):
-            if name in known:
-                kwargs.setdefault(name, 1)
-        return measure(self, *args, **kwargs)
-
-    benchmarker.benchmark_gpu = benchmark_gpu
-
-
 def _named_tensors(module):
     """Tell the names of the tensors that a Triton kernel is launched with."""
     function = module.JITFunction
@@ -174,6 +142,40 @@ def _lines_by_default(module):
         defaults = list(jit.__defaults__)
         defaults[names.index("lineinfo") - len(names)] = True
         jit.__defaults__ = tuple(defaults)
+
+
+def _one_measurement(module):
+    """Measure kernels by one launch each: times are made up of the instructions executed, and are the same every time."""
+
+    def do_bench(fn, warmup=None, rep=None, grad_to_none=None, quantiles=None, return_mode="mean", **others):
+        from triton.runtime import driver
+
+        device = driver.active.get_device_interface()
+        start, end = (device.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        fn()
+        end.record()
+        device.synchronize()
+        time = start.elapsed_time(end)
+        if quantiles is not None:
+            return [time] * len(quantiles) if len(quantiles) > 1 else time
+        return [time] if return_mode == "all" else time
+
+    module.do_bench = module.do_bench_cudagraph = do_bench
+
+
+def _few_measurements(module):
+    """Measure kernels of torch.compile by one launch each, too."""
+    benchmarker = getattr(module, "InductorBenchmarker", None)
+    if benchmarker is None:
+        return
+    measure = benchmarker.benchmark_gpu
+    counts = [n for n in ("estimation_iters", "memory_warmup_iters", "benchmark_iters") if n in inspect.signature(measure).parameters]
+
+    def benchmark_gpu(self, *args, **kwargs):
+        return measure(self, *args, **kwargs, **{n: 1 for n in counts if n not in kwargs})
+
+    benchmarker.benchmark_gpu = benchmark_gpu
 
 
 def _cells(module):
@@ -242,8 +244,8 @@ _BEFORE = {
 _AFTER = {
     "ipykernel.compiler": _cells,
     "torch": _torch,
-    "triton.testing": _measured_once,
-    "torch._inductor.runtime.benchmarking": _inductor_measured_once,
+    "torch._inductor.runtime.benchmarking": _few_measurements,
+    "triton.testing": _one_measurement,
     "triton.runtime.jit": _named_tensors,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
