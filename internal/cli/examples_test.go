@@ -31,6 +31,12 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d, %v\n%s", code, findings, output)
 		}
 	})
+	t.Run("torch", func(t *testing.T) {
+		code, _, output := runPython(t, cache, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "../../python/tests/test_torch.py")
+		if code != exitClean || !strings.Contains(string(output), " passed") {
+			t.Errorf("exit %d\n%s", code, output)
+		}
+	})
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
 	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })
