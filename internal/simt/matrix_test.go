@@ -32,6 +32,12 @@ fill:
 	mov.u32 %r4, 77;
 `
 
+// before makes %r7 point at a row for each lane, all loads these rows.
+const (
+	before = "mov.u32 %r6, box; mad.lo.u32 %r7, %ln, 16, %r6;\n"
+	all    = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r8,%r8,%r8,%r8}, [%r7];\n"
+)
+
 // toOut stores %r1 to %r4 of each lane.
 const toOut = `
 	mul.wide.u32 %rd1, %gid, 16;
@@ -174,18 +180,18 @@ func TestLoadMatrixFaults(t *testing.T) {
 	}{
 		{"misaligned", "setp.eq.u32 %p1, %ln, 5; @%p1 add.u32 %r7, %r7, 8;" + x2 + "[%r7];", Misaligned,
 			"reads 16 bytes at offset 0x58 of shared memory (box + 88), which is not a multiple of 16", 5, 1},
-		{"all misaligned", x2 + "[%r7+4];", Misaligned, "offset 0x4 of shared memory (box + 4)", 0, 16},
+		{"all misaligned", all + x2 + "[%r7+4];", Misaligned, "offset 0x4 of shared memory (box + 4)", 0, 16},
 		{"past the end", "setp.ge.u32 %p1, %ln, 14; @%p1 add.u32 %r7, %r7, 0x400;" + x2 + "[%r7];", OutOfBounds,
 			"reads 16 bytes at offset 0x4e0 of shared memory, of which the block has 1024 bytes: 224 bytes past the end", 14, 2},
 		{"irrelevant", "setp.ge.u32 %p1, %ln, 16; @%p1 add.u32 %r7, %r7, 0x7fffff1;" + x2 + "[%r7];", "", "", 0, 0},
 		{"global", "setp.ge.u32 %p1, %ln, 15; cvt.u64.u32 %rd5, %r7; cvta.shared.u64 %rd5, %rd5; @%p1 mov.u64 %rd5, %out;" +
 			"ldmatrix.sync.aligned.m8n8.x2.b16 {%r1,%r2}, [%rd5];", OutOfBounds,
 			"lane 15 gives address 0x200000000000 to ldmatrix.sync.aligned.m8n8.x2.b16, which is not one of shared memory", 15, 1},
-		{"all global", "ldmatrix.sync.aligned.m8n8.x2.b16 {%r1,%r2}, [%out];", OutOfBounds, "lane 0 gives address 0x200000000000 to", 0, 16},
+		{"all global", all + "ldmatrix.sync.aligned.m8n8.x2.b16 {%r1,%r2}, [%out];", OutOfBounds, "lane 0 gives address 0x200000000000 to", 0, 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			everySchedule(t, func(t *testing.T, set func(l *Launch)) {
-				g := newRig(t, kernel(box+"mov.u32 %r6, box; mad.lo.u32 %r7, %ln, 16, %r6;\n"+c.body+toOut))
+				g := newRig(t, kernel(box+before+c.body+toOut))
 				out := g.buffer(128)
 				if c.kind == "" {
 					g.mustRun(launch{out: out, set: set})
@@ -230,7 +236,7 @@ func TestLoadMatrixMissingLanes(t *testing.T) {
 			false, nil, "executes ldmatrix.sync.aligned.m8n8.x1.shared.b16, exited"},
 		{"exits late", half + "@%p1 bra now;\nbar.warp.sync 0xffff0000;\nret;\nnow:\n" + x1, 32,
 			"but lanes 0xffff0000 have exited", false, nil, "executes ldmatrix.sync.aligned.m8n8.x1.shared.b16, exited"},
-		{"addresses missing", "setp.lt.u32 %p1, %ln, 4; @%p1 ret;\n" + x1, 32, "but lanes 0xf have exited", false, nil, ""},
+		{"addresses missing", all + "setp.lt.u32 %p1, %ln, 4; @%p1 ret;\n" + x1, 32, "but lanes 0xf have exited", false, nil, ""},
 		{"few threads", x1, 20, "needs all 32 lanes of a warp, but the warp has 20 threads", false, nil, "executes ldmatrix.sync.aligned.m8n8.x1.shared.b16"},
 		{"guarded", half + "@%p1 " + x1 + "bar.sync 0;\n", 64, "lanes of a warp wait for others that their member mask names", false, ErrDeadlock, ""},
 		{"elsewhere", half + "@%p1 bra other;\n" + x1 + "bra done;\nother:\nbar.warp.sync -1;\ndone:\n", 32, "never execute the same instruction", false, ErrDeadlock, ""},
@@ -244,7 +250,7 @@ func TestLoadMatrixMissingLanes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			everySchedule(t, func(t *testing.T, set func(l *Launch)) {
-				g := newRig(t, kernel(box+"mov.u32 %r6, box; mad.lo.u32 %r7, %ln, 16, %r6;\n"+c.body+toOut))
+				g := newRig(t, kernel(box+before+c.body+toOut))
 				l := launch{block: c.block, out: g.buffer(256), set: set}
 				var o *outcome
 				if c.text == "" {
