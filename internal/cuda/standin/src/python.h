@@ -111,9 +111,12 @@ static void fp_stand(void) {
   fp_script_size = 0;
   pthread_once(&fp_py_once, fp_py_find);
   if (!fp_py_known || !fp_py.initialized() || fp_py.finalizing() || !fp_py.own()) return;
-  int state = fp_py.ensure();
-  if (!fp_py.occurred()) fp_script_size = fp_py_stack(fp_script, sizeof fp_script);
+  int state = fp_py.ensure(), size = 0;
+  char text[FP_MAX_SCRIPT]; // to look at frames may collect garbage, which frees memory of the device: a call within this one
+  if (!fp_py.occurred()) size = fp_py_stack(text, sizeof text);
   fp_py.release(state);
+  memcpy(fp_script, text, (size_t)size);
+  fp_script_size = size;
 }
 
 #endif
