@@ -20,8 +20,11 @@ func Demangle(name string) string {
 	if err != nil {
 		return name
 	}
-	return internalPrefix.ReplaceAllString(out, "")
+	return numbaTags.ReplaceAllString(internalPrefix.ReplaceAllString(out, ""), "")
 }
+
+// numbaTags are what numba adds to the name of a kernel: its number and a digest of how it was compiled.
+var numbaTags = regexp.MustCompile(`\[abi:v\d+\]|\[abi:cw[0-9A-Za-z]+\]`)
 
 var mangled = regexp.MustCompile(`\b_Z[A-Za-z0-9_$]+`)
 

@@ -235,6 +235,7 @@ func TestDemangle(t *testing.T) {
 		reduceName:               {"reduce(int const*, int*, int)", "reduce"},
 		"_ZZ6reducePKiPiiE4tile": {"reduce(int const*, int*, int)::tile", "tile"},
 		"_ZN34_INTERNAL_f613278f_4_a_cu_da2c3aa39atomicAddEPii": {"atomicAdd(int*, int)", "atomicAdd"},
+		"_ZN8__main__4turnB2v1B10cw51cXTLSUi":    {"__main__::turn(int)", "turn"},
 		"plain":                                  {"plain", "plain"},
 		"_Znonsense":                             {"_Znonsense", "_Znonsense"},
 		"_ZN2ns4scanIfLi4EEEvPT_":                {"void ns::scan<float, 4>(float*)", "scan<float, 4>"},

@@ -38,7 +38,27 @@ static const char *fp_link_image(const struct fp_linked *l, size_t *size) {
   return l->data + skip;
 }
 
-// fp_link_skipped says whether a library holds nothing that the device lacks: NVIDIA's own device runtime.
-static int fp_link_skipped(const char *name) { return name && strstr(name, "cudadevrt"); }
+// fp_link_runtime says whether a library is NVIDIA's device runtime, in place of which fp_device_runtime is linked.
+static int fp_link_runtime(const char *name) { return name && strstr(name, "cudadevrt"); }
+
+// fp_device_runtime is what kernels ask of that library here: the barrier of a cooperative launch. Its workspace is that of
+// cooperative_groups' headers, whose word at byte 4 counts blocks: the first block's share flips the highest bit when all have come.
+static const char fp_device_runtime[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope) {\n"
+    ".reg .b32 %lo, %hi; .reg .b64 %h;\n"
+    "mov.u32 %hi, %envreg1; mov.u32 %lo, %envreg2; mov.b64 %h, {%lo, %hi}; st.param.b64 [handle], %h; ret;\n}\n"
+    ".visible .func (.param .b32 error) cudaCGSynchronize(.param .b64 handle, .param .b32 flags) {\n"
+    ".reg .b32 %t, %u, %blocks, %first, %share, %old, %now; .reg .b64 %h; .reg .pred %other, %later, %wait;\n"
+    "ld.param.u64 %h, [handle]; barrier.sync 0;\n"
+    "mov.u32 %t, %tid.x; mov.u32 %u, %tid.y; or.b32 %t, %t, %u; mov.u32 %u, %tid.z; or.b32 %t, %t, %u;\n"
+    "setp.ne.u32 %other, %t, 0; @%other bra all;\n"
+    "mov.u32 %blocks, %nctaid.x; mov.u32 %u, %nctaid.y; mul.lo.u32 %blocks, %blocks, %u;\n"
+    "mov.u32 %u, %nctaid.z; mul.lo.u32 %blocks, %blocks, %u; sub.u32 %first, 0x80000001, %blocks;\n"
+    "mov.u32 %t, %ctaid.x; mov.u32 %u, %ctaid.y; or.b32 %t, %t, %u; mov.u32 %u, %ctaid.z; or.b32 %t, %t, %u;\n"
+    "setp.ne.u32 %later, %t, 0; selp.u32 %share, 1, %first, %later;\n"
+    "atom.add.acq_rel.gpu.u32 %old, [%h+4], %share;\n"
+    "again: ld.acquire.gpu.u32 %now, [%h+4]; xor.b32 %now, %now, %old; setp.ge.s32 %wait, %now, 0; @%wait bra again;\n"
+    "all: barrier.sync 0; st.param.b32 [error], 0; ret;\n}\n";
 
 #endif

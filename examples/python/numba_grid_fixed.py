@@ -1,0 +1,19 @@
+# expect: exit 0
+"""Every thread reads what another block has written, after a barrier of the whole grid."""
+
+import numpy
+from numba import cuda
+
+
+@cuda.jit
+def turn(values, turned):
+    i = cuda.grid(1)
+    values[i] = i
+    cuda.cg.this_grid().sync()
+    turned[i] = values[values.size - 1 - i]
+
+
+values = cuda.device_array(128, numpy.int32)
+turned = cuda.device_array(128, numpy.int32)
+turn[4, 32](values, turned)
+print(turned.copy_to_host()[:3])
