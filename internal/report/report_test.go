@@ -235,12 +235,12 @@ func TestDemangle(t *testing.T) {
 		reduceName:               {"reduce(int const*, int*, int)", "reduce"},
 		"_ZZ6reducePKiPiiE4tile": {"reduce(int const*, int*, int)::tile", "tile"},
 		"_ZN34_INTERNAL_f613278f_4_a_cu_da2c3aa39atomicAddEPii": {"atomicAdd(int*, int)", "atomicAdd"},
-		"_ZN8__main__4turnB2v1B10cw51cXTLSUi":    {"__main__::turn(int)", "turn"},
-		"plain":                                  {"plain", "plain"},
-		"_Znonsense":                             {"_Znonsense", "_Znonsense"},
-		"_ZN2ns4scanIfLi4EEEvPT_":                {"void ns::scan<float, 4>(float*)", "scan<float, 4>"},
-		"_ZNK3cub5Block3SumIfEEvRT_":             {"void cub::Block::Sum<float>(float&) const", "Sum<float>"},
-		"_Z" + strings.Repeat("N", 5000) + "1aE": {"_Z" + strings.Repeat("N", 5000) + "1aE", "_Z" + strings.Repeat("N", 5000) + "1aE"},
+		"_ZN8__main__4turnB2v1B10cw51cXTLSUEi":                  {"__main__::turn(int)", "turn"},
+		"plain":                                                 {"plain", "plain"},
+		"_Znonsense":                                            {"_Znonsense", "_Znonsense"},
+		"_ZN2ns4scanIfLi4EEEvPT_":                               {"void ns::scan<float, 4>(float*)", "scan<float, 4>"},
+		"_ZNK3cub5Block3SumIfEEvRT_":                            {"void cub::Block::Sum<float>(float&) const", "Sum<float>"},
+		"_Z" + strings.Repeat("N", 5000) + "1aE":                {"_Z" + strings.Repeat("N", 5000) + "1aE", "_Z" + strings.Repeat("N", 5000) + "1aE"},
 	} {
 		if got := Demangle(name); got != want[0] {
 			t.Errorf("Demangle(%q) = %q, want %q", name, got, want[0])
