@@ -469,8 +469,8 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.* bar.sync 0
 		1.0.32+33+34+35+36+37+38+39+40+41+42+43+44+45+46+47+48+49+50+51+52+53+54+55+56+57+58+59+60+61+62+63 bar.sync 0
 		1.0.* bar.done 0
-		1.0.32 atom.relaxed.gpu f
-		1.1.0 ld.relaxed.gpu f
+		1.0.32 atom.relaxed.gpu f+256
+		1.1.0 ld.relaxed.gpu f+256
 		1.1.0 fence.sc.gpu
 		1.1.0 ld x`, want: "none"},
 	{name: "a flag that another atomic polls is no lock", program: `begin 0 2 1
