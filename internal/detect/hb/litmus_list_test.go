@@ -459,6 +459,20 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.0.32 atom.relaxed.cta f
 		1.0.64 atom.relaxed.cta f
 		1.0.32 ld x`, want: "2-6 missing-fence error"},
+	{name: "the last of a warp's lanes to count sees the lane before it", program: `begin 0 1 32
+		1.0.0 st x
+		1.0.* atom.relaxed.cta sf
+		1.0.31 ld x`, want: "2-4 missing-fence error"},
+	{name: "a fence, a barrier, and a warp without fences counts the block done", program: `begin 0 2 64
+		1.0.0 st x
+		1.0.0 fence.sc.gpu
+		1.0.* bar.sync 0
+		1.0.32+33+34+35+36+37+38+39+40+41+42+43+44+45+46+47+48+49+50+51+52+53+54+55+56+57+58+59+60+61+62+63 bar.sync 0
+		1.0.* bar.done 0
+		1.0.32 atom.relaxed.gpu f+256
+		1.1.0 ld.relaxed.gpu f+256
+		1.1.0 fence.sc.gpu
+		1.1.0 ld x`, want: "none"},
 	{name: "a flag that another atomic polls is no lock", program: `begin 0 2 1
 		1.0.0 st x
 		1.1.0 atom.relaxed.gpu f
