@@ -48,13 +48,17 @@ func (r *replicas) Events(b *event.Batch) {
 			s = &sharing{}
 			r.places[e.Place] = s
 		}
-		for m := e.Mask; m != 0; m &= m - 1 {
+		for m := e.Mask; m != 0 && s.elements < sampled; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
 			r.note(s, element{e.Place, e.Warp / r.warps, b.AddrOf(e, lane)}, e.Warp%r.warps*32+uint32(lane), e.Kind == event.Store)
 		}
 	}
 	r.next.Events(b)
 }
+
+// sampled is of how many elements of an instruction notes are taken. How the compiler spreads a block over threads is the same for
+// all blocks, so that many elements tell of all.
+const sampled = 1 << 18
 
 // again marks an element, in place of a thread, that several threads hold.
 const again = 1 << 31
@@ -83,10 +87,10 @@ func (r *replicas) replicated(a *detect.Access) bool {
 	return s != nil && s.elements > 0 && s.repeated == s.elements
 }
 
-// crossed says whether blocks store the same element by the instruction of an access.
+// crossed says whether blocks may store the same element by the instruction of an access.
 func (r *replicas) crossed(a *detect.Access) bool {
 	s := r.places[a.Place]
-	return s != nil && s.blocks
+	return s == nil || s.blocks || s.elements >= sampled
 }
 
 // tritonRace judges a race of one program instance of a Triton kernel by what its author can mend: nothing, where the compiler has

@@ -7,7 +7,39 @@ import (
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
 )
+
+// TestSampled takes notes of so many elements of an instruction that the memory for them is bounded, and takes its stores for ones
+// that other blocks may make too from there on.
+func TestSampled(t *testing.T) {
+	r := replicas{places: map[uint32]*sharing{}}
+	l := event.Launch{Grid: event.Dim3{X: 1, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	next := &event.Batch{}
+	sink := r.over(sinkFunc(func(b *event.Batch) { next = b }), &l)
+	a := &detect.Access{Place: 7}
+	for i := range uint64(sampled) {
+		// Both warps store the same 32 elements.
+		b := &event.Batch{Events: []event.Event{{Kind: event.Store, Space: event.Global, Place: 7, Warp: uint32(i % 2), Mask: 1<<32 - 1,
+			Addr: i / 2 * 128, Stride: 4, Size: 4, Flags: event.FlagWrite}}}
+		if sink.Events(b); next != b {
+			t.Fatal("a batch is not handed on")
+		}
+		if i == 1 && (!r.replicated(a) || r.crossed(a)) {
+			t.Errorf("after two events: replicated %v, crossed %v", r.replicated(a), r.crossed(a))
+		}
+	}
+	if len(r.first) != sampled || len(r.stored) != sampled || !r.crossed(a) {
+		t.Errorf("%d elements and %d stored are kept, crossed %v", len(r.first), len(r.stored), r.crossed(a))
+	}
+	if !r.crossed(&detect.Access{Place: 8}) {
+		t.Error("of an unknown instruction it is known that blocks do not share elements")
+	}
+}
+
+type sinkFunc func(b *event.Batch)
+
+func (f sinkFunc) Events(b *event.Batch) { f(b) }
 
 // TestTritonRaces judges one kernel as CUDA, Triton and Gluon would have it: what its two blocks of 64 threads do to memory p and
 // shared memory s. %a is &p[64 * block + thread % 64], %h that with thread % 32, so that two threads hold each element.
