@@ -278,8 +278,8 @@ static void fp_end(void) { fp_give(&fp.lock, fpConnectionLock); }
 
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
-  // A forked child has nothing to free. torch's allocator would end it: the caching one, without us, makes no call there.
-  if (op == FP_FreeAsync && fp_forked()) return 0;
+  // A forked child has nothing to free. In Python, torch would end it for the error: its own allocator makes no call there.
+  if (op == FP_FreeAsync && fp_py_known && fp_forked()) return 0;
   if (fp_placed(op)) fp_stand();
   int e = fp_begin();
   if (e) return e;
