@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,6 +174,10 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 		return usagef("%s is no program; kernels alone are launched by \"fencepost check %s --launch l.toml\"", name, name)
 	case ".o", ".obj", ".a":
 		return usagef("%s is not linked; link it with \"fencepost nvcc %s -o app\", then \"fencepost run ./app\"", name, name)
+	case ".py":
+		if !shebang(name) {
+			return usagef("%s is a Python script that names no interpreter: fencepost run python3 %s", name, name)
+		}
 	case ".toml", ".json", ".txt", ".h", ".cuh", ".hpp":
 		return usagef("%s is neither a program nor a CUDA source", name)
 	}
@@ -200,6 +205,18 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 	}
 	p.Env = pythonEnv(p.Libraries)
 	return nil
+}
+
+// shebang says whether a script's first line names its interpreter.
+func shebang(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return true // told by who runs it
+	}
+	defer f.Close()
+	var head [2]byte
+	_, _ = io.ReadFull(f, head[:])
+	return string(head[:]) == "#!"
 }
 
 // remedy puts what is wrong and what to do about it on lines of their own.

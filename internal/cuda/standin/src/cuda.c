@@ -296,14 +296,7 @@ EXPORT int cuFuncGetParamInfo(struct fp_kernel *k, size_t i, size_t *offset, siz
 
 struct linker {
   struct fp_linked ptx;
-  int runtime; // the device runtime is linked
 };
-
-static int link_runtime(struct linker *l) {
-  int known = l->runtime;
-  l->runtime = 1;
-  return known || fp_link(&l->ptx, fp_device_runtime, sizeof fp_device_runtime) ? 0 : fpOutOfMemory;
-}
 
 EXPORT int cuLinkCreate_v2(unsigned n, int *options, void **values, struct linker **l) {
   (void)n, (void)options, (void)values;
@@ -315,7 +308,7 @@ EXPORT int cuLinkCreate_v2(unsigned n, int *options, void **values, struct linke
 static int link_add(struct linker *l, int type, const char *text, size_t size, const char *name) {
   enum { ptx = 1 };
   if (!l) return fpInvalidHandle;
-  if (fp_link_runtime(name)) return link_runtime(l);
+  if (fp_link_runtime(name)) return fp_link_device_runtime(&l->ptx) ? 0 : fpOutOfMemory;
   if (type != ptx || !text) return fp_unsupported("cuLinkAddData or cuLinkAddFile with an input that is no PTX");
   return fp_link(&l->ptx, text, size) ? 0 : fpOutOfMemory;
 }
@@ -328,14 +321,10 @@ EXPORT int cuLinkAddData_v2(struct linker *l, int type, void *data, size_t size,
 EXPORT int cuLinkAddFile_v2(struct linker *l, int type, const char *path, unsigned n, int *options, void **values) {
   (void)n, (void)options, (void)values;
   if (!l || !path) return fpInvalidValue;
-  if (fp_link_runtime(path)) return finish(link_runtime(l));
-  FILE *f = fopen(path, "rb");
-  if (!f) return finish(fpFileNotFound);
-  char *text = NULL;
-  size_t room = 0;
-  ssize_t got = getdelim(&text, &room, 0, f);
-  fclose(f);
-  int e = got > 0 ? link_add(l, type, text, (size_t)got, path) : fpInvalidImage;
+  if (fp_link_runtime(path)) return finish(fp_link_device_runtime(&l->ptx) ? 0 : fpOutOfMemory);
+  size_t size;
+  char *text = fp_link_read(path, &size);
+  int e = text ? link_add(l, type, text, size, path) : access(path, R_OK) ? fpFileNotFound : fpInvalidImage;
   free(text);
   return finish(e);
 }

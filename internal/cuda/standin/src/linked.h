@@ -4,6 +4,7 @@
 #define FP_LINKED_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct fp_linked {
   char *data;
   size_t size; // with the header
   int texts;
+  int runtime; // the device runtime is among them
 };
 
 // fp_link adds a text, which may or may not end in NUL. 0 when there is no memory.
@@ -24,7 +26,7 @@ static int fp_link(struct fp_linked *l, const char *text, size_t n) {
   if (!grown) return 0;
   memcpy(grown + size, text, n);
   grown[size + n] = 0;
-  *l = (struct fp_linked){grown, size + n + 1, l->texts + 1};
+  l->data = grown, l->size = size + n + 1, l->texts++;
   const uint32_t magic = fpLinkedMagic;
   const uint64_t bytes = l->size - fpLinkedHead;
   memcpy(grown, &magic, sizeof magic), memset(grown + 4, 0, 4), memcpy(grown + 8, &bytes, sizeof bytes);
@@ -60,5 +62,28 @@ static const char fp_device_runtime[] =
     "atom.add.acq_rel.gpu.u32 %old, [%h+4], %share;\n"
     "again: ld.acquire.gpu.u32 %now, [%h+4]; xor.b32 %now, %now, %old; setp.ge.s32 %wait, %now, 0; @%wait bra again;\n"
     "all: barrier.sync 0; st.param.b32 [error], 0; ret;\n}\n";
+
+// fp_link_device_runtime adds it, once. 0 when there is no memory.
+static int fp_link_device_runtime(struct fp_linked *l) {
+  if (l->runtime) return 1;
+  l->runtime = 1;
+  return fp_link(l, fp_device_runtime, sizeof fp_device_runtime);
+}
+
+// fp_link_read gives the text of a file, to be freed; NULL when there is none.
+static char *fp_link_read(const char *path, size_t *size) {
+  char *text = NULL;
+  size_t room = 0;
+  FILE *f = fopen(path, "rb");
+  if (!f) return NULL;
+  ssize_t n = getdelim(&text, &room, 0, f);
+  fclose(f);
+  if (n <= 0) {
+    free(text);
+    return NULL;
+  }
+  *size = (size_t)n;
+  return text;
+}
 
 #endif

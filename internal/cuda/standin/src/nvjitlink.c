@@ -10,7 +10,6 @@ enum { inputPTX = 2, inputLTO = 3, inputLibrary = 6, failed = 6, noMemory = 6, i
 struct link {
   void *real; // NULL: no LTO IR is linked
   struct fp_linked ptx;
-  int runtime; // the device runtime is linked
   char refused[256];
 };
 
@@ -48,15 +47,9 @@ static int destroy(struct link **l) {
   return e;
 }
 
-static int add_runtime(struct link *l) {
-  int known = l->runtime;
-  l->runtime = 1;
-  return known || fp_link(&l->ptx, fp_device_runtime, sizeof fp_device_runtime) ? 0 : noMemory;
-}
-
 static int add_data(struct link *l, int type, const void *data, size_t size, const char *name) {
   const char *text = data;
-  if (fp_link_runtime(name)) return add_runtime(l);
+  if (fp_link_runtime(name)) return fp_link_device_runtime(&l->ptx) ? 0 : noMemory;
   if (type == 10) type = size > 8 && (strstr(text, ".version") || *text == '/') ? inputPTX : inputLTO; // NVJITLINK_INPUT_ANY
   if (type == inputPTX && !l->real) return fp_link(&l->ptx, text, size) ? 0 : noMemory;
   if (l->real) return FP_CALL("nvJitLinkAddData", (void *, int, const void *, size_t, const char *), l->real, type, data, size, name);
@@ -65,18 +58,15 @@ static int add_data(struct link *l, int type, const void *data, size_t size, con
 }
 
 static int add_file(struct link *l, int type, const char *path) {
-  if (fp_link_runtime(path)) return add_runtime(l);
+  if (fp_link_runtime(path)) return fp_link_device_runtime(&l->ptx) ? 0 : noMemory;
   if (l->real) return FP_CALL("nvJitLinkAddFile", (void *, int, const char *), l->real, type, path);
-  FILE *f = type == inputPTX || type == 10 ? fopen(path, "rb") : NULL;
-  if (!f) {
+  size_t n = 0;
+  char *text = type == inputPTX || type == 10 ? fp_link_read(path, &n) : NULL;
+  if (!text) {
     unsupported(l, path);
     return failed;
   }
-  char *text = NULL;
-  size_t n = 0;
-  ssize_t got = getdelim(&text, &n, 0, f);
-  fclose(f);
-  int e = got > 0 ? add_data(l, inputPTX, text, (size_t)got, path) : failed;
+  int e = add_data(l, inputPTX, text, n, path);
   free(text);
   return e;
 }
