@@ -71,9 +71,9 @@ func vectors() string {
 // path says what computed the lanes.
 func (r *Report) path() string {
 	if r.Assembly {
-		return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by its assembly. On processors without AVX-512, laptops and\nmost machines for CI among them, it runs Go code, and is eight to thirty times slower: these figures do not hold there."
+		return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by its assembly. On processors without AVX-512, laptops and\nmost machines for CI among them, it runs Go code, and is six to thirty-five times slower: these figures do not hold there."
 	}
-	return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by Go code. Its assembly wants AVX-512, and is eight to thirty times faster."
+	return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by Go code. Its assembly wants AVX-512, and is six to thirty-five times faster."
 }
 
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.
