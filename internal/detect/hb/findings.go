@@ -3,9 +3,9 @@ package hb
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -37,89 +37,9 @@ type finding struct {
 	count     int
 	beyond    bool // it is not kept: only its category counts
 	op        int  // one more than the number of its first pairHit of the current operation
-	addresses addressSet
+	addresses explain.AddressSet
 	// An example of the gravest category: the first seen.
 	facts detect.Facts
-}
-
-// addressSet is a set of bytes: of global memory, or of the shared memory of a block. Bytes lie in chunks of a bit each,
-// as large as the copies of a whole buffer ask for and as small as bytes far apart do.
-type addressSet struct {
-	chunks map[addressKey]*[chunkBytes / 64]uint64
-	ranges []addressRange // of many chunks, which then are not among chunks; disjoint
-	n      int
-}
-
-// addressRange is whole chunks of a space.
-type addressRange struct{ space, from, end uint64 }
-
-const (
-	chunkBytes = 512
-	// rangeBytes is from how many bytes on, one after the other, a range stands for their chunks.
-	rangeBytes = 1 << 20
-)
-
-// addRange adds whole chunks.
-func (s *addressSet) addRange(space, from, end uint64) {
-	for k, c := range s.chunks {
-		if at := k.chunk * chunkBytes; k.space == space && from <= at && at < end {
-			for _, w := range c {
-				s.n -= bits.OnesCount64(w)
-			}
-			delete(s.chunks, k)
-		}
-	}
-	s.ranges = slices.DeleteFunc(s.ranges, func(r addressRange) bool {
-		if r.space != space || r.end < from || end < r.from {
-			return false
-		}
-		s.n -= int(r.end - r.from)
-		from, end = min(from, r.from), max(end, r.end)
-		return true
-	})
-	s.ranges = append(s.ranges, addressRange{space, from, end})
-	s.n += int(end - from)
-}
-
-// rangeEnd gives the end of the range that holds an address, 0 when none does.
-func (s *addressSet) rangeEnd(space, at uint64) uint64 {
-	for _, r := range s.ranges {
-		if r.space == space && r.from <= at && at < r.end {
-			return r.end
-		}
-	}
-	return 0
-}
-
-type addressKey struct{ space, chunk uint64 }
-
-func (s *addressSet) add(space, lo, hi uint64) {
-	if s.chunks == nil {
-		s.chunks = map[addressKey]*[chunkBytes / 64]uint64{}
-	}
-	if from, end := (lo+chunkBytes-1)&^(chunkBytes-1), hi&^(chunkBytes-1); from+rangeBytes <= end {
-		s.addRange(space, from, end)
-	}
-	for lo < hi {
-		if end := s.rangeEnd(space, lo); end != 0 {
-			lo = end
-			continue
-		}
-		k := addressKey{space, lo / chunkBytes}
-		c := s.chunks[k]
-		if c == nil {
-			c = new([chunkBytes / 64]uint64)
-			s.chunks[k] = c
-		}
-		for end := min((k.chunk+1)*chunkBytes, hi); lo < end; {
-			next := min((lo/64+1)*64, end)
-			m := (^uint64(0) >> (64 - (next - lo))) << (lo % 64)
-			w := &c[lo%chunkBytes/64]
-			s.n += bits.OnesCount64(m &^ *w)
-			*w |= m
-			lo = next
-		}
-	}
 }
 
 // pairHit is the races of the current operation with accesses of a class.
@@ -197,7 +117,7 @@ func (d *Detector) addresses(id uint32, lo, hi uint64) {
 		space = uint64(a.blk.info.ID)<<32 | uint64(a.blk.index) | 1<<63
 	}
 	if f := d.pairOf(id).f; !f.beyond {
-		f.addresses.add(space, lo, hi)
+		f.addresses.Add(space, lo, hi)
 	}
 }
 
@@ -292,7 +212,7 @@ func (d *Detector) Findings() []detect.Finding {
 	for i, p := range keys {
 		f := d.found.Get(p)
 		out[i] = detect.NewRace(Spec.Name, &f.facts)
-		out[i].Count, out[i].Addresses = f.count, f.addresses.n
+		out[i].Count, out[i].Addresses = f.count, f.addresses.Len()
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package hb
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/hb/reference"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -12,7 +13,14 @@ var Spec = detect.Spec{
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
 	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain,
-	New:    func(c detect.Config) detect.Detector { return New(c) },
+	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: fast, or plain, as the definition reads, for comparison",
+		Values: []string{"fast", "plain"}}},
+	New: func(c detect.Config) detect.Detector {
+		if c.Options["history"] == "plain" {
+			return reference.New(c, "hb")
+		}
+		return New(c)
+	},
 }
 
 // Detector is one run of hb.

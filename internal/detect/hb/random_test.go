@@ -57,7 +57,7 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 		f := d.found.Get(p)
 		x, y := name(f.pair.a), name(f.pair.b)
 		r := oracle.Race{A: min(x, y), B: max(x, y), Why: reasonOf[f.cat], Warning: f.cat.Severity() == detect.Warning,
-			Count: f.count, Addresses: f.addresses.n}
+			Count: f.count, Addresses: f.addresses.Len()}
 		out = append(out, r.String())
 	}
 	return sorted(out)

@@ -1,0 +1,194 @@
+package history
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+)
+
+// Plain is a history as the definition has it: for each byte the accesses to it. It is for programs of some thousand
+// accesses and for comparison with what is faster.
+type Plain struct {
+	memories map[Memory]*memory
+}
+
+// NewPlain makes an empty history.
+func NewPlain() *Plain { return &Plain{map[Memory]*memory{}} }
+
+// memory is the history of one memory.
+type memory struct {
+	bytes  map[uint64][]Record
+	host   []Record                // of the host side, which touches whole buffers
+	stored map[storeKey]storedWord // what weak stores wrote
+}
+
+// storeKey names a part of an aligned word of four bytes, as the stores of a site write it.
+type storeKey struct {
+	site     *Site
+	from, to uint64
+}
+
+// storedWord is what the stores of a site wrote into a part of a word.
+type storedWord struct {
+	value [wordBytes]byte
+	mixed bool // not always the same, or not known
+}
+
+const wordBytes = 4
+
+func (p *Plain) memory(m Memory) *memory {
+	x := p.memories[m]
+	if x == nil {
+		x = &memory{map[uint64][]Record{}, nil, map[storeKey]storedWord{}}
+		p.memories[m] = x
+	}
+	return x
+}
+
+// Judge calls race for each recorded access that an access races with, byte by byte, or in a range of bytes with the host.
+func (p *Plain) Judge(a *Access, race func(Race)) {
+	m := p.memory(a.Memory)
+	for i := range m.host {
+		r := &m.host[i]
+		if from, end := max(a.From, r.From), min(a.End, r.End); from < end {
+			m.judge(a, r, from, end, race)
+		}
+	}
+	for at := range m.touched(a.From, a.End) {
+		records := m.bytes[at]
+		for i := range records {
+			m.judge(a, &records[i], at, at+1, race)
+		}
+	}
+}
+
+// touched gives the addresses in [from, end) that have records, in order.
+func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		if end-from > uint64(len(m.bytes)) {
+			for _, at := range slices.Sorted(maps.Keys(m.bytes)) {
+				if from <= at && at < end && !yield(at) {
+					return
+				}
+			}
+			return
+		}
+		for at := from; at < end; at++ {
+			if len(m.bytes[at]) > 0 && !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
+func (m *memory) judge(a *Access, r *Record, from, end uint64, race func(Race)) {
+	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) || r.Chain.Observed(&a.Actor) {
+		return
+	}
+	rel := a.relation(r)
+	rel.SameValue = rel.SameLaunch && a.Site.WeakStore() && r.Site.WeakStore() && m.sameValue(a, r, from)
+	if c := detect.Classify(r.Site.Side, a.Site.Side, rel); c != detect.NoRace {
+		race(Race{c, r, from, end})
+	}
+}
+
+// part gives what of the word around an address lies in [from, end).
+func part(at, from, end uint64) (uint64, uint64) {
+	word := at &^ (wordBytes - 1)
+	return max(from, word), min(end, word+wordBytes)
+}
+
+// sameValue says that a store writes into the word around an address what the stores of the site of an earlier one have all
+// written there, where the two overlap.
+func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
+	from, to := part(at, r.From, r.End)
+	w, ok := m.stored[storeKey{r.Site, from, to}]
+	if !ok || w.mixed || a.Values == nil {
+		return false
+	}
+	for x := max(from, a.From); x < min(to, a.End); x++ {
+		if w.value[x%wordBytes] != a.Value(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// Record notes an access, which must have been judged.
+func (p *Plain) Record(a *Access, chain *order.Chain) {
+	m := p.memory(a.Memory)
+	r := Record{a.Site, a.Actor.Stamp(), a.Executed, a.From, a.End, chain}
+	if a.Site.Host != "" {
+		m.host = slices.DeleteFunc(m.host, func(o Record) bool { return r.supersedes(&o) })
+		m.host = append(m.host, r)
+		return
+	}
+	for at := a.From; at < a.End; at++ {
+		records := m.bytes[at]
+		if i := slices.IndexFunc(records, func(o Record) bool { return r.supersedes(&o) }); i >= 0 {
+			records[i] = r
+		} else {
+			m.bytes[at] = append(records, r)
+		}
+	}
+	if a.Site.WeakStore() {
+		m.store(a)
+	}
+}
+
+// supersedes says that whatever races with o races with r as well, for the same reason.
+func (r *Record) supersedes(o *Record) bool {
+	a, b := r.Stamp, o.Stamp
+	a.Epoch, b.Epoch = 0, 0
+	return r.Site == o.Site && a == b && r.Executed == o.Executed && r.Chain == o.Chain && r.From <= o.From && o.End <= r.End &&
+		(r.Site.Host != "" || r.From == o.From && r.End == o.End)
+}
+
+// store notes what a weak store writes.
+func (m *memory) store(a *Access) {
+	for at := a.From; at < a.End; {
+		from, to := part(at, a.From, a.End)
+		at = to
+		k := storeKey{a.Site, from, to}
+		w, ok := m.stored[k]
+		now := storedWord{mixed: a.Values == nil}
+		for x := from; x < to && !now.mixed; x++ {
+			now.value[x%wordBytes] = a.Value(x)
+		}
+		if ok && w != now {
+			now.mixed = true
+		}
+		m.stored[k] = now
+	}
+}
+
+// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+func (p *Plain) Forget(m Memory) { delete(p.memories, m) }
+
+// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+func (p *Plain) Reuse(from, end uint64) {
+	m := p.memory(Memory{})
+	for _, at := range slices.Collect(m.touched(from, end)) {
+		delete(m.bytes, at)
+	}
+	maps.DeleteFunc(m.stored, func(k storeKey, _ storedWord) bool {
+		word := k.from &^ (wordBytes - 1)
+		return from <= word && word < end
+	})
+	var kept []Record
+	for _, r := range m.host {
+		for _, rest := range [][2]uint64{{r.From, min(r.End, from)}, {max(r.From, end), r.End}} {
+			if rest[0] < rest[1] {
+				x := r
+				x.From, x.End = rest[0], rest[1]
+				kept = append(kept, x)
+			}
+		}
+	}
+	slices.SortStableFunc(kept, func(x, y Record) int { return cmp.Compare(x.From, y.From) })
+	m.host = kept
+}

@@ -1,0 +1,109 @@
+package order
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// logSize is how many synchronisations a Log keeps.
+const logSize = 256
+
+// Log is the last synchronisations of a block, for messages.
+type Log struct {
+	ops []logged
+	at  int // of the oldest, when there are logSize
+}
+
+// logged is the synchronisation that began an epoch.
+type logged struct {
+	epoch, place uint32
+	warp         uint32 // allWarps: the waiters of a barrier
+	lanes        uint32
+	kind         event.Kind
+	order        event.Order
+	scope        event.Scope
+	barrier      uint8
+	waits        bool
+}
+
+const allWarps = ^uint32(0)
+
+func (g *Log) add(epoch, warp, lanes uint32, e *event.Event) {
+	x := logged{epoch, e.Place, warp, lanes, e.Kind, e.Order, e.Scope, e.Barrier, e.Flags&event.FlagWait != 0}
+	if len(g.ops) < logSize {
+		g.ops = append(g.ops, x)
+		return
+	}
+	g.ops[g.at] = x
+	g.at = (g.at + 1) % logSize
+}
+
+// addBarrier notes that the arrivals at a barrier that wait have gone on from there; full says that they are all threads.
+func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
+	e := event.Event{Kind: event.Arrive, Barrier: id, Flags: event.FlagWait}
+	first := true
+	for i := range bar {
+		if a := &bar[i]; a.wait {
+			full = full && (first || a.place == e.Place)
+			e.Place, first = a.place, false
+		}
+	}
+	if full {
+		g.add(epoch, allWarps, 0, &e)
+		return
+	}
+	for i := range bar {
+		if a := &bar[i]; a.wait {
+			e.Place = a.place
+			g.add(epoch, a.warp, a.lanes, &e)
+		}
+	}
+}
+
+// of calls f for the synchronisations of a lane of a warp of the block, the oldest first, until f says false.
+func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
+	if g == nil {
+		return
+	}
+	for i := range g.ops {
+		x := &g.ops[(g.at+i)%len(g.ops)]
+		if (x.warp == allWarps || x.warp == warp && x.lanes>>uint(lane)&1 != 0) && !f(x) {
+			return
+		}
+	}
+}
+
+// After gives the first synchronisation of a thread after its epoch, nil when there is none.
+func (g *Log) After(warp uint32, lane int, epoch uint32) *detect.Sync {
+	var found *logged
+	g.of(warp, lane, func(x *logged) bool {
+		if x.epoch > epoch {
+			found = x
+		}
+		return found == nil
+	})
+	return found.sync()
+}
+
+// Before gives the synchronisation that began an epoch of a thread, or the last one before it, nil when there is none.
+func (g *Log) Before(warp uint32, lane int, epoch uint32) *detect.Sync {
+	var found *logged
+	g.of(warp, lane, func(x *logged) bool {
+		if x.epoch <= epoch {
+			found = x
+		}
+		return x.epoch < epoch
+	})
+	return found.sync()
+}
+
+func (x *logged) sync() *detect.Sync {
+	if x == nil {
+		return nil
+	}
+	s := &detect.Sync{Place: x.place, What: detect.SyncName(x.kind, x.order, x.scope, x.barrier, x.waits)}
+	if x.kind == event.WarpSync {
+		s.Lanes = x.lanes
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+package order
+
+import (
+	"iter"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect/clock"
+)
+
+// View is what a thread or an agent knows at a moment, and the epoch of what it does then, which no other thread's
+// knowledge reaches until the thread has released it and begun the next. A view is not changed.
+type View struct {
+	knowledge
+	Epoch uint32
+}
+
+// knowledge is what a thread knows of others: those of its own block, those of other blocks of its launch, and beyond the
+// launch. What grid says of the own block is never more than what block says.
+type knowledge struct {
+	block  *clock.Block
+	grid   *clock.Grid
+	beyond *clock.Foreign
+	// published is what fence.sc before this have published, observed what reads before this have seen of other such
+	// fences: see fence.go. Of its block only.
+	published, observed passed
+}
+
+// at gives the view with another epoch.
+func (v *View) at(epoch uint32) *View { return &View{v.knowledge, epoch} }
+
+// views are those of the lanes of a warp: one, or each its own.
+type views struct {
+	same *View
+	each *[32]*View // never changed
+}
+
+// view gives that of a lane.
+func (x *views) view(lane int) *View {
+	if x.each != nil {
+		return x.each[lane]
+	}
+	return x.same
+}
+
+// of gives the views that lanes have, each with the lanes that have it.
+func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
+	was := *x
+	return func(yield func(*View, uint32) bool) {
+		for lanes != 0 {
+			v, having := was.view(bits.TrailingZeros32(lanes)), lanes
+			if was.each != nil {
+				having = 0
+				for m := lanes; m != 0; m &= m - 1 {
+					if was.each[bits.TrailingZeros32(m)] == v {
+						having |= m & -m
+					}
+				}
+			}
+			if lanes &^= having; !yield(v, having) {
+				return
+			}
+		}
+	}
+}
+
+// set gives lanes a view, the others keeping theirs.
+func (x *views) set(lanes uint32, v *View) {
+	each := new([32]*View)
+	for i := range each {
+		if each[i] = x.view(i); lanes>>uint(i)&1 != 0 {
+			each[i] = v
+		}
+	}
+	x.each = each
+}
+
+// Actor is who makes an access, and what it knows then: a thread, or (Launch nil) an agent of the host.
+type Actor struct {
+	Launch *Launch
+	Agent  uint32 // of the host
+	Block  uint32
+	Warp   uint32 // in the grid
+	Lane   int
+	View   *View
+}
+
+// Stamp is when and by whom an access was made, which is what later actors may know of.
+type Stamp struct {
+	Launch *Launch
+	Agent  uint32
+	Warp   uint32
+	Lane   int
+	Epoch  uint32
+}
+
+// Stamp gives the stamp of what the actor does now.
+func (a *Actor) Stamp() Stamp { return Stamp{a.Launch, a.Agent, a.Warp, a.Lane, a.View.Epoch} }
+
+// Block is the block of a device thread's stamp.
+func (s *Stamp) Block() uint32 { return s.Warp / s.Launch.WarpsPerBlock }
+
+// Is says that the actor is the thread, or the agent, that made the access.
+func (a *Actor) Is(s *Stamp) bool {
+	if a.Launch == nil {
+		return s.Launch == nil && a.Agent == s.Agent
+	}
+	return a.Launch == s.Launch && a.Warp == s.Warp && a.Lane == s.Lane
+}
+
+// After says that the actor happens after an access, or made it itself.
+func (a *Actor) After(s *Stamp) bool {
+	switch {
+	case a.Is(s):
+		return true
+	case s.Launch == nil:
+		return a.View.beyond.Agent(s.Agent) >= s.Epoch
+	}
+	return a.Behind(s.Launch, s.Warp, 1<<uint(s.Lane), s.Epoch) == 0
+}
+
+// Behind gives those of lanes of a warp whose epoch the actor does not know.
+func (a *Actor) Behind(l *Launch, warp, lanes, epoch uint32) uint32 {
+	block, in := warp/l.WarpsPerBlock, warp%l.WarpsPerBlock
+	v := a.View
+	switch {
+	case l != a.Launch && l.within(v.beyond):
+		return 0
+	case l != a.Launch:
+		return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
+	case block == a.Block:
+		return v.block.Behind(in, lanes, epoch)
+	case v.grid == nil:
+		return lanes
+	}
+	return v.grid.Behind(l.depth, block, in, lanes, epoch)
+}
