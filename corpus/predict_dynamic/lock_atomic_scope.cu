@@ -13,7 +13,7 @@ __device__ void unlock(int *mutex) {
 
 __global__ void run(int *mutex, volatile int *a) {
   lock(mutex);
-  *a += 1; // want warning:volatile
+  *a += 1; // want error:insufficient-lock-scope
   unlock(mutex);
 }
 

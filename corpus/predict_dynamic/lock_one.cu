@@ -13,7 +13,7 @@ __device__ void unlock(int *mutex) {
 
 __global__ void run(int *mutex, volatile int *a) {
   if (blockIdx.x == 0) lock(mutex);
-  *a += 1; // want warning:volatile
+  *a += 1; // want error:missing-lock
   if (blockIdx.x == 0) unlock(mutex);
 }
 

@@ -14,10 +14,10 @@ __device__ void unlock(int *mutex) {
 __global__ void run(int *mutex, volatile int *a, int *b, int *out) {
   if (blockIdx.x == 0) {
     lock(mutex);
-    *a = *b + 1; // want warning:volatile
+    *a = *b + 1; // want error:missing-lock
     unlock(mutex);
   } else {
-    *out = *a; // want warning:volatile
+    *out = *a; // want error:missing-lock
   }
 }
 

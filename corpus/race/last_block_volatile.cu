@@ -11,12 +11,12 @@ __global__ void reduce(const int *in, volatile int *partial, unsigned *done, int
   atomicAdd(&sum, in[blockIdx.x * BLOCK + threadIdx.x]);
   __syncthreads();
   if (threadIdx.x == 0) {
-    partial[blockIdx.x] = sum; // want warning:volatile
+    partial[blockIdx.x] = sum; // want error:missing-fence
     __threadfence();
     last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
   }
   __syncthreads();
-  if (last && threadIdx.x < BLOCKS) atomicAdd(out, partial[threadIdx.x]); // want warning:volatile
+  if (last && threadIdx.x < BLOCKS) atomicAdd(out, partial[threadIdx.x]); // want error:missing-fence
 }
 
 int main() {

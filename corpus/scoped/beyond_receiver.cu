@@ -3,12 +3,12 @@
 
 __global__ void beyond_receiver(volatile int *data, int *flag, int *out) {
   if (blockIdx.x == 0) {
-    *data = 42; // want warning:volatile
+    *data = 42; // want error:missing-fence
     __threadfence();
     atomicExch(flag, 1);
   } else {
     while (atomicAdd(flag, 0) == 0) {}
-    *out = *data; // want warning:volatile
+    *out = *data; // want error:missing-fence
   }
 }
 

@@ -3,11 +3,11 @@
 
 __global__ void fence_none(volatile int *data, int *flag, int *out) {
   if (threadIdx.x == 0) {
-    *data = 42; // want warning:volatile
+    *data = 42; // want error:missing-fence
     atomicExch_block(flag, 1);
   } else if (threadIdx.x == 32) {
     while (atomicAdd_block(flag, 0) == 0) {}
-    *out = *data; // want warning:volatile
+    *out = *data; // want error:missing-fence
   }
 }
 

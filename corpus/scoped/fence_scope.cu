@@ -3,13 +3,13 @@
 
 __global__ void fence_scope(volatile int *data, int *flag, int *out) {
   if (blockIdx.x == 0) {
-    *data = 42; // want warning:volatile
+    *data = 42; // want error:insufficient-fence-scope
     __threadfence_block();
     atomicExch(flag, 1);
   } else {
     while (atomicAdd(flag, 0) == 0) {}
     __threadfence_block();
-    *out = *data; // want warning:volatile
+    *out = *data; // want error:insufficient-fence-scope
   }
 }
 

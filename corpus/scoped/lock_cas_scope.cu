@@ -16,13 +16,13 @@ __global__ void lock_cas_scope(int *mutex, int *turn, volatile int *balance) {
     lock(mutex);
     atomicExch(turn, 1);
     while (atomicAdd(turn, 0) != 2) {}
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:insufficient-lock-scope
     unlock(mutex);
   } else {
     while (atomicAdd(turn, 0) == 0) {}
     while (atomicCAS_block(mutex, 0, 1) != 0) atomicExch(turn, 2); // want error:insufficient-atomic-scope
     __threadfence();
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:insufficient-lock-scope
     unlock(mutex);
   }
 }

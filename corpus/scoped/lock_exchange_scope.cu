@@ -14,11 +14,11 @@ __device__ void unlock(int *mutex) {
 __global__ void lock_exchange_scope(int *mutex, volatile int *balance) {
   if (blockIdx.x == 0) {
     lock(mutex);
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:insufficient-lock-scope
     unlock(mutex);
   } else {
     lock(mutex);
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:insufficient-lock-scope
     unlock(mutex);
   }
 }

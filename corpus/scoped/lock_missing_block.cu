@@ -14,10 +14,10 @@ __device__ void unlock(int *mutex) {
 __global__ void lock_missing_block(int *mutex, volatile int *balance) {
   if (threadIdx.x == 0) {
     lock(mutex);
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:missing-lock
     unlock(mutex);
   } else if (threadIdx.x == 32) {
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:missing-lock
   }
 }
 

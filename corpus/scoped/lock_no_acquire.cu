@@ -14,13 +14,13 @@ __device__ void unlock(int *mutex) {
 __global__ void lock_no_acquire(int *mutex, int *turn, volatile int *balance) {
   if (threadIdx.x == 0) {
     lock(mutex);
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:missing-fence
     unlock(mutex);
     atomicExch(turn, 1);
   } else if (threadIdx.x == 32) {
     while (atomicAdd(turn, 0) == 0) {}
     while (atomicCAS_block(mutex, 0, 1) != 0) {}
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:missing-fence
     unlock(mutex);
   }
 }

@@ -14,13 +14,13 @@ __device__ void unlock(int *mutex) {
 __global__ void lock_no_release(int *mutex, int *turn, volatile int *balance) {
   if (blockIdx.x == 0) {
     lock(mutex);
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:missing-fence
     atomicExch(mutex, 0);
     atomicExch(turn, 1);
   } else {
     while (atomicAdd(turn, 0) == 0) {}
     lock(mutex);
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:missing-fence
     unlock(mutex);
   }
 }

@@ -14,11 +14,11 @@ __device__ void unlock(int *mutex) {
 __global__ void lock_other(int *mutex, volatile int *balance) {
   if (blockIdx.x == 0) {
     lock(&mutex[0]);
-    *balance += 1; // want warning:volatile
+    *balance += 1; // want error:missing-lock
     unlock(&mutex[0]);
   } else {
     lock(&mutex[1]);
-    *balance += 2; // want warning:volatile
+    *balance += 2; // want error:missing-lock
     unlock(&mutex[1]);
   }
 }

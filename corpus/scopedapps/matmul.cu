@@ -46,13 +46,13 @@ __global__ void matmul(const int *a, const int *b, volatile int *product, int *m
   if (lane == 0) lock_block(&block_mutexes[blockIdx.x]);
   for (int i = 0; i < ROWS * COLUMNS; i++) {
     int x = __shfl_sync(~0u, part, i);
-    if (lane == 0) sum[i] += x; // want warning:volatile@4
+    if (lane == 0) sum[i] += x; // want error:missing-fence@4
   }
   if (lane == 0) unlock_block<plant>(&block_mutexes[blockIdx.x]);
   __syncthreads();
   if (threadIdx.x == 0) {
     lock<plant>(mutex);
-    for (int i = 0; i < ROWS * COLUMNS; i++) product[i] += sum[i]; // want warning:volatile@1,2,3
+    for (int i = 0; i < ROWS * COLUMNS; i++) product[i] += sum[i]; // want error:insufficient-lock-scope@1,2 error:missing-fence@3
     unlock<plant>(mutex);
   }
 }

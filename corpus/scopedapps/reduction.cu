@@ -29,7 +29,7 @@ __global__ void reduction(const int *in, volatile int *partial, int *done, volat
     if (t < step) mine[t] += mine[t + step];
   }
   if (t == 0) {
-    sums[blockIdx.x] = mine[0]; // want warning:volatile@1,2
+    sums[blockIdx.x] = mine[0]; // want error:insufficient-fence-scope@1 error:insufficient-atomic-scope@2
     if constexpr (plant == 1) __threadfence_block();
     else __threadfence();
     int before;
@@ -38,7 +38,7 @@ __global__ void reduction(const int *in, volatile int *partial, int *done, volat
     if (before == BLOCKS - 1) {
       __threadfence();
       int sum = 0;
-      for (int i = 0; i < BLOCKS; i++) sum += sums[i]; // want warning:volatile@1,2
+      for (int i = 0; i < BLOCKS; i++) sum += sums[i]; // want error:insufficient-fence-scope@1 error:insufficient-atomic-scope@2
       *total = sum;
     }
   }

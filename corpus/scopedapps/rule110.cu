@@ -9,7 +9,7 @@ const int BLOCKS = 3, BLOCK = 64, N = BLOCKS * BLOCK, STEPS = 4;
 
 // give leaves a state for a neighbour, and tells of it by the number of the step; far: the neighbour is of another block.
 template <int plant> __device__ void give(volatile int *given, int *told, int state, int step, bool far) {
-  *given = state; // want warning:volatile@1,2
+  *given = state; // want error:insufficient-fence-scope@1 error:insufficient-atomic-scope@2
   if (!far) {
     __threadfence_block();
     atomicExch_block(told, step);
@@ -33,7 +33,7 @@ __device__ int take(volatile int *given, int *told, int step, bool far) {
     while (atomicAdd_block(told, 0) < step) {}
     __threadfence_block();
   }
-  return *given; // want warning:volatile@1,2
+  return *given; // want error:insufficient-fence-scope@1 error:insufficient-atomic-scope@2
 }
 
 // given has two halves that the steps take in turn. In each half, and in told, what goes to the left is before what goes to the right.

@@ -52,9 +52,9 @@ template <int plant> __device__ void unlock(Stack *s, bool own) {
 template <int plant> __device__ void push(Stack *s, bool own, unsigned node) {
   volatile int *size = &s->size, *nodes = s->nodes;
   lock<plant>(s, own);
-  int n = *size; // want warning:volatile@1,2,3,4
-  nodes[n] = node; // want warning:volatile@1,2,3,4
-  *size = n + 1; // want warning:volatile@1,2,3,4
+  int n = *size; // want warning:volatile@1 error:insufficient-lock-scope@1,2 error:missing-fence@3,4
+  nodes[n] = node; // want warning:volatile@1 error:insufficient-lock-scope@1,2 error:missing-fence@3,4
+  *size = n + 1; // want warning:volatile@1,4 error:insufficient-lock-scope@1,2 error:missing-fence@3,4
   unlock<plant>(s, own);
 }
 
@@ -63,10 +63,10 @@ template <int plant> __device__ unsigned pop(Stack *s, bool own) {
   volatile int *size = &s->size, *nodes = s->nodes;
   unsigned node = 0;
   lock<plant>(s, own);
-  int n = *size; // want warning:volatile@1,2,3,4
+  int n = *size; // want error:insufficient-lock-scope@1,2 error:missing-fence@3,4
   if (n > 0) {
-    node = nodes[n - 1]; // want warning:volatile@1,2,3,4
-    *size = n - 1; // want warning:volatile@1,2,3,4
+    node = nodes[n - 1]; // want error:insufficient-lock-scope@1,2 error:missing-fence@3,4
+    *size = n - 1; // want warning:volatile@4 error:insufficient-lock-scope@1,2 error:missing-fence@3,4
   }
   unlock<plant>(s, own);
   return node;

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"fmt"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -11,6 +12,7 @@ type Facts struct {
 	Category       Category
 	Earlier, Later Access
 	Handover       *Handover
+	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
 	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
 }
 
@@ -28,45 +30,81 @@ type Handover struct {
 
 // NewRace makes the finding of a race.
 func NewRace(detector string, f *Facts) Finding {
-	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Category.Severity(), Detector: detector,
+	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Severity(), Detector: detector,
 		Accesses: []Access{f.Earlier, f.Later}}
 	out.Message, out.Fix = f.explain(out.Kind)
 	return out
 }
 
+// Severity is that of the category, but an error where volatile data are handed over or locked by a synchronisation that is
+// too weak: volatile is no excuse there.
+func (f *Facts) Severity() Severity {
+	if f.Category == VolatileRace && f.Kind() != VolatileOnly {
+		return Error
+	}
+	return f.Category.Severity()
+}
+
+// Refined says that the kind of races of the category depends on what was seen around the two accesses.
+func (c Category) Refined() bool { return c == SameBlock || c == CrossBlock || c == VolatileRace }
+
+// refinements are the kinds that name a faulty synchronisation, the vaguest first.
+var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingFence}
+
+// Join is what explains a pair of places with the races f, those seen first, and g, of one category: the more specific of
+// the two, but no faulty synchronisation where one of the races has none at all.
+func (f *Facts) Join(g *Facts) *Facts {
+	x, y := slices.Index(refinements, f.Kind()), slices.Index(refinements, g.Kind())
+	none := func(f *Facts, at int) bool { return at < 0 && !f.Handed }
+	switch {
+	case none(f, x):
+		return f
+	case none(g, y), y > x:
+		return g
+	}
+	return f
+}
+
 // Kind refines the category's kind by what was seen around the two accesses.
 func (f *Facts) Kind() Kind {
-	h := f.Handover
-	switch f.Category {
-	case SameBlock:
-		if h != nil && (h.Release == nil || h.Acquire == nil) {
-			return MissingFence
-		}
-		if f.Alone {
-			return MissingLock
-		}
-		return MissingBarrier
-	case CrossBlock:
-	default:
+	if !f.Category.Refined() {
 		return f.Category.Kind()
 	}
+	h := f.Handover
 	switch {
 	case h == nil && f.Alone:
 		return MissingLock
 	case h == nil:
-		return Unordered
+		return f.Category.Kind()
+	case f.sameBlock() && h.lacking():
+		return MissingFence
+	case f.sameBlock():
+		return f.Category.Kind()
 	case !h.InScope && h.Lock:
 		return LockScope
 	case !h.InScope:
 		return AtomicScope
-	case h.Release == nil || h.Acquire == nil:
+	case h.lacking():
 		return MissingFence
 	case h.Lock && (!h.ReleaseWide || !h.AcquireWide):
 		return LockScope
 	case !h.ReleaseWide || !h.AcquireWide:
 		return FenceScope
 	}
-	return Unordered
+	return f.Category.Kind()
+}
+
+// lacking says that a fence or a release or acquire operation is missing.
+func (h *Handover) lacking() bool { return h.Release == nil || h.Acquire == nil }
+
+// sameBlock says that the two accesses are by threads of one block of one launch.
+func (f *Facts) sameBlock() bool {
+	x, y := &f.Earlier, &f.Later
+	if x.Host != "" || y.Host != "" || x.Launch.ID != y.Launch.ID {
+		return false
+	}
+	wpb := max(x.Launch.WarpsPerBlock(), 1)
+	return x.Warp/wpb == y.Warp/wpb
 }
 
 // verb tells what an access does: "writes", "reads", "updates atomically".
@@ -143,6 +181,12 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		}
 		return why, f.warpFix("put __syncwarp() between the two")
 	case VolatileRace:
+		if k != VolatileOnly {
+			if f.sameBlock() {
+				return f.explainBlock(k)
+			}
+			return f.explainGrid(k)
+		}
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
 			"use cuda::atomic_ref or atomic functions instead of volatile"
 	case AtomicWithPlain:

@@ -128,7 +128,7 @@ func (d *Detector) judge(b *event.Batch, e *event.Event, blk *block, wi uint32) 
 			blk.next(wi, e.Mask, e)
 		}
 	}
-	d.settle()
+	d.findings.Settle()
 }
 
 // elements calls f for each element that each lane accesses.

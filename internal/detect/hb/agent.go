@@ -145,7 +145,7 @@ func (d *Detector) hostAccess(ag *agent, h *event.HostOp) {
 		}
 		at = next
 	}
-	d.settle()
+	d.findings.Settle()
 }
 
 // judgeHost judges an access of the host side to the part of a page, which happens after all that is noted there.

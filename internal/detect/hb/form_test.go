@@ -114,7 +114,7 @@ func TestForms(t *testing.T) {
 		d.Events(b)
 		swept += len(d.mem.forms.free)
 		recalled += int(d.mem.words.used)
-		if len(d.found.Keys()) == 0 {
+		if len(d.findings.Totals()) == 0 {
 			clean++
 		}
 	}

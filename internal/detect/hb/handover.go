@@ -26,24 +26,51 @@ func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class)
 		return
 	}
 	w := &b.warps[wi]
+	if w.handover.key != (locKey{d.act.shared, x.size, x.addr}) {
+		w.former = w.handover
+	}
 	w.handover = handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, w.view(lane).clock, c.key.place,
 		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)}
 	b.handed = wi
 }
 
-// handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did.
-func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
+// handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did, and
+// whether any thread did: by the lock that the later one holds, or else by what it, or a thread of its block that happens
+// before it, observed last.
+func (d *Detector) handoverOf(h hit, lane int) (how *detect.Handover, handed bool) {
 	a := &d.act
-	o := &a.blk.warps[a.blk.handed].handover
+	w := &a.blk.warps[a.wi]
+	if early, late := d.locksOf(h, lane); late.size != 0 && !d.concerns(h, late) {
+		if o := &w.locks.of[lane].taken; early == late && o.key == late {
+			how = d.handoverBy(o, h)
+		}
+		return how, true
+	}
+	by := &a.blk.warps[a.blk.handed]
+	if h.warp/a.blk.wpb == a.blk.index {
+		by = w
+	}
+	o := &by.handover
+	if d.concerns(h, o.key) {
+		o = &by.former
+	}
+	switch {
+	case o.key.size == 0 || d.concerns(h, o.key):
+		return nil, false
+	case (o.warp != a.wi || o.lane != lane) && (h.warp/a.blk.wpb == a.blk.index || w.view(lane).block.Behind(o.warp, 1<<uint(o.lane), o.clock) != 0):
+		return nil, true
+	}
+	return d.handoverBy(o, h), true
+}
+
+// handoverBy tells how the earlier thread of a hit handed over by way of what a thread of the later one's block observed, nil
+// when it did not.
+func (d *Detector) handoverBy(o *handover, h hit) *detect.Handover {
+	a := &d.act
 	block := h.warp / a.blk.wpb
-	if block == a.blk.index {
-		o = &a.blk.warps[a.wi].handover
-	}
-	if o.key.size == 0 || block == a.blk.index && o.lane != lane {
-		return nil
-	}
 	var out *detect.Handover
 	var by strongWrite
+	var itself bool
 	born := d.classes[h.class].born
 	d.strongWrites(o.key, func(w strongWrite) {
 		if w.warp/a.blk.wpb != block || block == a.blk.index && (w.warp != h.warp || w.lanes>>uint(h.lane)&1 == 0) {
@@ -53,11 +80,12 @@ func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 		if w.clock < h.clock || w.clock == h.clock && d.classes[w.class].born < born {
 			return
 		}
-		if out == nil || w.clock < by.clock {
-			out, by = &detect.Handover{Write: d.classes[w.class].place, Read: o.place, InScope: o.meets}, w
+		// The thread itself, or else another of its block, which a barrier may have let go on.
+		if own := w.warp == h.warp && w.lanes>>uint(h.lane)&1 != 0; out == nil || own && !itself || own == itself && w.clock < by.clock {
+			out, by, itself = &detect.Handover{Write: d.classes[w.class].place, Read: o.place, InScope: o.meets}, w, own
 		}
 	})
-	if out == nil {
+	if out == nil || a.blk.logOf(block).lost(h.clock) {
 		return nil
 	}
 	d.strongWrites(o.key, func(w strongWrite) {
@@ -79,6 +107,11 @@ func (d *Detector) handoverOf(h hit, lane int) *detect.Handover {
 		return true
 	})
 	return out
+}
+
+// concerns says that a hit is on a location itself: a flag does not hand itself over, nor does a lock protect itself.
+func (d *Detector) concerns(h hit, key locKey) bool {
+	return key.shared == d.act.shared && key.addr < h.hi && h.lo < key.addr+uint64(key.size)
 }
 
 // strongWrite is a strong write that shadow memory still knows of.
@@ -135,9 +168,10 @@ type section struct {
 
 // lockState is how far a thread has come in entering a critical section.
 type lockState struct {
-	key  locKey
-	held bool
-	from uint32
+	key   locKey
+	held  bool
+	from  uint32
+	taken handover // what it observed when it took the lock
 }
 
 // noteLock follows a strong write to a location by a lane of warp wi.
@@ -164,6 +198,9 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 	}
 	if c.takes && !s.held {
 		*s = lockState{key: key, held: c.acquires, from: now}
+		if w.handover.key == key && w.handover.lane == lane {
+			s.taken = w.handover
+		}
 		if c.acquires {
 			w.locks.held |= 1 << lane
 		}
@@ -241,11 +278,10 @@ func (w *warp) noteFence(lanes uint32) {
 	}
 }
 
-// alone says that one of the two threads of a hit is in a critical section of a lock that the other never took.
-func (d *Detector) alone(h hit, lane int) bool {
+// locksOf gives the locks that the two threads of a hit held at their accesses; zero for none.
+func (d *Detector) locksOf(h hit, lane int) (early, late locKey) {
 	a := &d.act
 	block := h.warp / a.blk.wpb
-	var early, late locKey
 	if l := a.blk.logOf(block); l != nil {
 		for i := max(len(l.sections)-maxSections, 0); i < len(l.sections); i++ {
 			x := &l.sections[i]
@@ -257,11 +293,16 @@ func (d *Detector) alone(h hit, lane int) bool {
 	if b := a.blk.running()[block]; b != nil && early.size == 0 {
 		early = b.warps[h.warp%a.blk.wpb].holds(h.lane, h.clock)
 	}
-	late = a.blk.warps[a.wi].holds(lane, ^uint32(0))
-	if early == late {
+	return early, a.blk.warps[a.wi].holds(lane, ^uint32(0))
+}
+
+// alone says that one of the two threads of a hit is in a critical section of a lock that the other never took.
+func (d *Detector) alone(h hit, lane int) bool {
+	early, late := d.locksOf(h, lane)
+	if early == late || d.concerns(h, early) || d.concerns(h, late) {
 		return false
 	}
-	return early.size != 0 && !d.wrote(early, a.warp, lane) || late.size != 0 && !d.wrote(late, h.warp, h.lane)
+	return early.size != 0 && !d.wrote(early, d.act.warp, lane) || late.size != 0 && !d.wrote(late, h.warp, h.lane)
 }
 
 // holds gives the lock that a lane has held since epoch c or before.

@@ -3,6 +3,7 @@ package hb
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/reference"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -57,10 +58,7 @@ type Detector struct {
 	rangePages uint64
 	linger     int // how many launches have notes after their end: manyLingers, or less to test what is done then
 
-	pairs      []pairHit // of the operation being judged
-	hits       uint64    // calls of hit
-	pairAt     []uint32  // by class: one more than its number in pairs
-	found      *detect.Shortlist[pair, finding]
+	findings   *explain.Findings
 	hostPlaces map[string]uint32
 	lastLaunch *launch
 	one        event.Event // of a series
@@ -69,7 +67,7 @@ type Detector struct {
 // New makes a Detector.
 func New(c detect.Config) *Detector {
 	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, linger: manyLingers, rangePages: rangePages, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
-		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), found: newFindings(c.MaxFindings), hostPlaces: map[string]uint32{}}
+		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), findings: explain.NewFindings(c.MaxFindings), hostPlaces: map[string]uint32{}}
 }
 
 // Events consumes a batch.

@@ -375,7 +375,7 @@ func (d *Detector) strong(b *block, wi uint32, e *event.Event, lane int, addr ui
 			x.sees(b.launch, d.act.warp, lane, v.clock)
 		}
 		d.touch(addr, uint64(size), false, true)
-		if x != nil && size == e.Size && len(d.pairs) == 0 {
+		if x != nil && size == e.Size && !d.findings.Racing() {
 			w.spin(lane, spin{x, x.stamp, d.act.id, v.clock, d.act.exec})
 		}
 		return

@@ -53,11 +53,10 @@ func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
 		return fmt.Sprint("p", p)
 	}
 	var out []string
-	for _, p := range d.found.Keys() {
-		f := d.found.Get(p)
-		x, y := name(f.pair.a), name(f.pair.b)
-		r := oracle.Race{A: min(x, y), B: max(x, y), Why: reasonOf[f.cat], Warning: f.cat.Severity() == detect.Warning,
-			Count: f.count, Addresses: f.addresses.Len()}
+	for _, f := range d.findings.Totals() {
+		x, y := name(f.A), name(f.B)
+		r := oracle.Race{A: min(x, y), B: max(x, y), Why: reasonOf[f.Category], Warning: f.Category.Severity() == detect.Warning,
+			Count: f.Count, Addresses: f.Addresses}
 		out = append(out, r.String())
 	}
 	return sorted(out)

@@ -298,8 +298,8 @@ func (d *Detector) endStage(b *block) {
 		return
 	}
 	at := slices.Clone(s.at)
-	if n := d.hits; !ok {
-		if d.perform(b); d.hits == n {
+	if n := d.findings.Races(); !ok {
+		if d.perform(b); d.findings.Races() == n {
 			t.clean[h] = at
 		}
 		return

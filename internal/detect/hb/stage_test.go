@@ -325,7 +325,7 @@ func TestStages(t *testing.T) {
 		for _, l := range d.launches {
 			hits += l.scripts.hits
 			broken += l.scripts.broken
-			if len(d.found.Keys()) == 0 {
+			if len(d.findings.Totals()) == 0 {
 				clean++
 			} else if l.scripts.hits > 0 {
 				late++

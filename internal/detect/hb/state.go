@@ -85,6 +85,7 @@ type warp struct {
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 	spins          *[32]spin
 	handover       handover
+	former         handover // the last one of another location
 	room           warpRoom
 }
 
@@ -445,6 +446,9 @@ func (g *syncLog) all(w uint32, lane int, f func(x *logged) bool) {
 		}
 	}
 }
+
+// lost says that synchronisations after epoch c have been forgotten.
+func (g *syncLog) lost(c uint32) bool { return g != nil && len(g.ops) > 0 && g.ops[g.at].clock > c+1 }
 
 // after gives the first synchronisation of a thread after its epoch c, before the last up to and with it.
 func (g *syncLog) after(w uint32, lane int, c uint32) (found *logged) {

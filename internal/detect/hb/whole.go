@@ -69,7 +69,7 @@ func (d *Detector) whole(b *event.Batch, e *event.Event, blk *block, wi, id uint
 		d.part1(q, wi, q.parts[i].addr)
 	}
 	if d.acting {
-		d.settle()
+		d.findings.Settle()
 	}
 	if q.locs && e.Kind == event.Store {
 		d.overwrites(q)

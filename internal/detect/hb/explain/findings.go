@@ -17,15 +17,15 @@ func PairOf(x, y uint64) Pair { return Pair{min(x, y), max(x, y)} }
 
 // Findings gathers the races of a run.
 type Findings struct {
-	list *detect.Shortlist[Pair, finding]
-	now  map[Pair]*current // of the operation being judged
-	sure []Pair            // keys of now, in order
+	list  *detect.Shortlist[Pair, finding]
+	now   []*current // of the operation being judged
+	races uint64
 }
 
 // finding is what is known of the races of a pair of places.
 type finding struct {
 	category  detect.Category // the gravest so far
-	facts     detect.Facts    // of the first race of that category
+	facts     detect.Facts    // of the first race of that category, joined with those of the others: see detect.Facts.Join
 	count     int
 	addresses AddressSet
 }
@@ -33,45 +33,75 @@ type finding struct {
 // current is the races of the operation being judged with accesses of a place.
 type current struct {
 	*finding
+	pair  Pair
 	lanes uint32 // that race
 	kept  bool
 }
 
 // NewFindings makes an empty list that keeps so many findings, 0 for detect.DefaultFindings.
 func NewFindings(most int) *Findings {
-	return &Findings{now: map[Pair]*current{}, list: detect.NewShortlist(most,
+	return &Findings{list: detect.NewShortlist(most,
 		func(x, y Pair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) },
-		func(f *finding) (detect.Severity, detect.Kind) { return f.category.Severity(), f.facts.Kind() })}
+		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Severity(), f.facts.Kind() })}
 }
 
-// Add adds a race of a lane of the operation being judged in the bytes [from, end) of a space. Facts are asked for where the
-// race is the first of its category for the pair.
-func (f *Findings) Add(p Pair, lane int, c detect.Category, space, from, end uint64, facts func() detect.Facts) {
-	x := f.now[p]
-	if x == nil {
-		x = &current{finding: f.list.Get(p), kept: true}
-		if x.finding == nil {
-			x.finding = &finding{}
-			if severity, beyond := f.list.Beyond(p); beyond {
-				x.kept, x.category = false, gravest(severity)
-			} else {
-				f.list.Put(p, x.finding)
-			}
+// Add adds races of lanes of the operation being judged with an access. Facts are asked for where they may say more, or
+// less, than those of the races before.
+func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() detect.Facts) {
+	f.races++
+	x := f.at(p)
+	x.lanes |= lanes
+	switch {
+	case !x.kept && c == detect.VolatileRace && x.category.Severity() < detect.Error:
+		if y := facts(); y.Severity() < detect.Error {
+			return
 		}
-		f.now[p] = x
-		f.sure = append(f.sure, p)
+	case c > x.category:
+	case c == x.category && x.kept && c.Refined() && (x.facts.Handed || x.facts.Kind() != c.Kind()):
+		y := facts()
+		x.facts = *x.facts.Join(&y)
+		return
+	default:
+		return
 	}
-	x.lanes |= 1 << uint(lane)
-	if c > x.category {
-		if !x.kept { // graver than the pair was when it was let go
-			x.kept = true
-			f.list.Put(p, x.finding)
-		}
-		x.category, x.facts = c, facts()
+	if !x.kept { // graver than the pair was when it was let go
+		x.kept = true
+		f.list.Put(p, x.finding)
 	}
-	if x.kept {
+	x.category, x.facts = c, facts()
+}
+
+// Bytes adds the bytes [from, end) of a space to those that races of the operation being judged concern.
+func (f *Findings) Bytes(p Pair, space, from, end uint64) {
+	if x := f.at(p); x.kept {
 		x.addresses.Add(space, from, end)
 	}
+}
+
+// Races counts calls of Add.
+func (f *Findings) Races() uint64 { return f.races }
+
+// Racing says that the operation being judged has raced.
+func (f *Findings) Racing() bool { return len(f.now) > 0 }
+
+// at gives the races of the operation being judged at a pair of places.
+func (f *Findings) at(p Pair) *current {
+	for i := len(f.now) - 1; i >= 0; i-- { // nearly always the last of a few
+		if f.now[i].pair == p {
+			return f.now[i]
+		}
+	}
+	x := &current{finding: f.list.Get(p), pair: p, kept: true}
+	if x.finding == nil {
+		x.finding = &finding{}
+		if severity, beyond := f.list.Beyond(p); beyond {
+			x.kept, x.category = false, gravest(severity)
+		} else {
+			f.list.Put(p, x.finding)
+		}
+	}
+	f.now = append(f.now, x)
+	return x
 }
 
 // gravest is the gravest category of a severity.
@@ -86,14 +116,14 @@ func gravest(s detect.Severity) detect.Category {
 
 // Settle ends the operation being judged: each of its lanes that races at a pair of places counts once there.
 func (f *Findings) Settle() {
-	if len(f.sure) == 0 {
+	if len(f.now) == 0 {
 		return
 	}
-	for _, p := range f.sure {
-		f.now[p].count += bits.OnesCount32(f.now[p].lanes)
+	for _, x := range f.now {
+		x.count += bits.OnesCount32(x.lanes)
 	}
 	clear(f.now)
-	f.sure = f.sure[:0]
+	f.now = f.now[:0]
 	f.list.Trim()
 }
 

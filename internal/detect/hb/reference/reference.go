@@ -269,9 +269,9 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	if a.Memory.Shared {
 		space = 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 	}
-	d.findings.Add(explain.PairOf(a.Site.Place, r.Earlier.Site.Place), a.Actor.Lane, r.Category, space, r.From, r.End, func() detect.Facts {
-		return explain.Facts(a, r)
-	})
+	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
+	d.findings.Bytes(p, space, r.From, r.End)
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return explain.Facts(a, r) })
 }
 
 // overlaps finds the races between lanes of one store.
