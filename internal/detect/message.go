@@ -22,6 +22,7 @@ type Handover struct {
 	Write, Read uint32 // places
 	InScope     bool   // the two are morally strong
 	Lock        bool   // both are read-modify-writes
+	Counted     bool   // the write adds to a counter, or the like
 	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
 	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
 	Release, Acquire         *Sync

@@ -33,6 +33,7 @@ type class struct {
 	end      bool   // an acquire or release operation whose scope reaches beyond the block
 	discards bool   // red: its read begins no acquire pattern
 	takes    bool   // a compare-and-swap: what takes a lock, where other atomics set and poll flags, and count
+	counts   bool   // a read-modify-write that is neither that nor an exchange
 	plain    bool   // a weak store
 	patience int32  // see sets
 	cold     uint32 // see coldClass; 0: not known yet
@@ -59,6 +60,7 @@ func (d *Detector) recentOf(l *launch, e *event.Event) *recentClass {
 	if !ok {
 		c := d.makeClass(l, k)
 		c.takes = c.side.RMW && !c.discards && e.RMW == event.CompareAndSwap
+		c.counts = c.side.RMW && e.RMW == event.OtherRMW
 		id = d.newClass(c)
 		l.classes[k] = id
 	}

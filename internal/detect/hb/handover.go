@@ -60,7 +60,12 @@ func (d *Detector) handoverOf(h hit, lane int) (how *detect.Handover, handed boo
 	case (o.warp != a.wi || o.lane != lane) && (h.warp/a.blk.wpb == a.blk.index || w.view(lane).block.Behind(o.warp, 1<<uint(o.lane), o.clock) != 0):
 		return nil, true
 	}
-	return d.handoverBy(o, h), true
+	how = d.handoverBy(o, h)
+	if how != nil && how.Counted && h.cat == detect.VolatileRace && !d.classes[h.class].side.Write {
+		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
+		return nil, true
+	}
+	return how, true
 }
 
 // handoverBy tells how the earlier thread of a hit handed over by way of what a thread of the later one's block observed, nil
@@ -82,7 +87,7 @@ func (d *Detector) handoverBy(o *handover, h hit) *detect.Handover {
 		}
 		// The thread itself, or else another of its block, which a barrier may have let go on.
 		if own := w.warp == h.warp && w.lanes>>uint(h.lane)&1 != 0; out == nil || own && !itself || own == itself && w.clock < by.clock {
-			out, by, itself = &detect.Handover{Write: d.classes[w.class].place, Read: o.place, InScope: o.meets}, w, own
+			out, by, itself = &detect.Handover{Write: d.classes[w.class].place, Read: o.place, InScope: o.meets, Counted: d.classes[w.class].counts}, w, own
 		}
 	})
 	if out == nil || a.blk.logOf(block).lost(h.clock) {
