@@ -349,10 +349,18 @@ func TestInternal(t *testing.T) {
 		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
 		return f.Internal()
 	}
+	volatile := func(kind detect.Kind, a, b []event.Frame) bool {
+		f := race()
+		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
+		f.Accesses[0].Order, f.Accesses[1].Order = event.Volatile, event.Volatile
+		return f.Internal()
+	}
 	stack := func(f ...event.Frame) []event.Frame { return f }
 	for i, c := range []struct {
 		got, want bool
 	}{
+		{volatile(detect.MissingFence, stack(header, first), stack(header, first)), true},
+		{volatile(detect.MissingFence, stack(first), stack(first)), false},
 		{of(detect.VolatileOnly, stack(header, first), stack(header, first)), true},
 		{of(detect.SameValue, stack(header), stack(header)), true},
 		{of(detect.VolatileOnly, stack(header, first), stack(header, second)), false}, // between two calls the user can order

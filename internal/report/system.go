@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
 )
 
 // systemRoots are folders in which nothing belongs to the user.
@@ -91,7 +92,8 @@ func (f *Finding) Internal() bool {
 	if f.Kind == detect.MixedAtomic {
 		return f.Accesses[0].ofAtomicFunction() && f.Accesses[1].ofAtomicFunction()
 	}
-	if f.Kind != detect.VolatileOnly && f.Kind != detect.SameValue {
+	volatile := f.Accesses[0].Order == event.Volatile && f.Accesses[1].Order == event.Volatile
+	if f.Kind != detect.VolatileOnly && f.Kind != detect.SameValue && !volatile {
 		return false
 	}
 	for i := range f.Accesses {
