@@ -1,7 +1,7 @@
 // A barrier of the grid without the block's barrier before it.
 __global__ void k(int *x, int *arrived, int *out) {
   int i = blockIdx.x * 64 + threadIdx.x;
-  x[i] = i; // want error:unordered
+  x[i] = i; // want error:missing-barrier
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(arrived, 1);
@@ -9,5 +9,5 @@ __global__ void k(int *x, int *arrived, int *out) {
     __threadfence();
   }
   __syncthreads();
-  out[i] = x[127 - i]; // want error:unordered
+  out[i] = x[127 - i]; // want error:missing-barrier
 }

@@ -5,7 +5,7 @@ __global__ void k(int *x, int *lock) {
     __threadfence();
   }
   __syncthreads();
-  x[63 - threadIdx.x] = blockIdx.x; // want error:unordered
+  x[63 - threadIdx.x] = blockIdx.x; // want error:missing-barrier
   if (threadIdx.x == 0) {
     __threadfence();
     atomicExch(lock, 0);

@@ -2,7 +2,7 @@
 __global__ void k(int *data, int *flag, int *out) {
   int t = threadIdx.x;
   if (blockIdx.x == 0) {
-    data[t] = t; // want error:unordered
+    data[t] = t; // want error:missing-barrier
     if (t == 0) {
       __threadfence();
       atomicExch(flag, 1);
@@ -13,6 +13,6 @@ __global__ void k(int *data, int *flag, int *out) {
       __threadfence();
     }
     __syncthreads();
-    out[t] = data[63 - t]; // want error:unordered
+    out[t] = data[63 - t]; // want error:missing-barrier
   }
 }

@@ -13,6 +13,7 @@ type Facts struct {
 	Earlier, Later Access
 	Handover       *Handover
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
+	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
 	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
 }
 
@@ -22,6 +23,7 @@ type Handover struct {
 	Write, Read uint32 // places
 	InScope     bool   // the two are morally strong
 	Lock        bool   // both are read-modify-writes
+	Apart       bool   // the write is another thread's of the earlier one's block, and no barrier lies between
 	Counted     bool   // the write adds to a counter, or the like
 	// The fence or release operation between the earlier access and the write, and the fence or acquire operation between
 	// the read and the later access; nil where there is none. Wide: its scope reaches beyond the block.
@@ -50,12 +52,20 @@ func (f *Facts) Severity() Severity {
 func (c Category) Refined() bool { return c == SameBlock || c == CrossBlock || c == VolatileRace }
 
 // refinements are the kinds that name a faulty synchronisation, the vaguest first.
-var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingFence}
+var refinements = []Kind{MissingLock, FenceScope, AtomicScope, LockScope, MissingBarrier, MissingFence}
+
+// specific says how much the kind says: an index of refinements, -1 when it is the category's.
+func (f *Facts) specific() int {
+	if k := f.Kind(); k != f.Category.Kind() {
+		return slices.Index(refinements, k)
+	}
+	return -1
+}
 
 // Join is what explains a pair of places with the races f, those seen first, and g, of one category: the more specific of
 // the two, but no faulty synchronisation where one of the races has none at all.
 func (f *Facts) Join(g *Facts) *Facts {
-	x, y := slices.Index(refinements, f.Kind()), slices.Index(refinements, g.Kind())
+	x, y := f.specific(), g.specific()
 	none := func(f *Facts, at int) bool { return at < 0 && !f.Handed }
 	switch {
 	case none(f, x):
@@ -73,6 +83,8 @@ func (f *Facts) Kind() Kind {
 	}
 	h := f.Handover
 	switch {
+	case f.ByLeader, h != nil && h.Apart:
+		return MissingBarrier
 	case h == nil && f.Alone:
 		return MissingLock
 	case h == nil:
@@ -284,6 +296,13 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 		}
 		return fmt.Sprintf("%s: the %s between them has a scope that excludes the other block", what, s.What),
 			"use device scope there: __threadfence(), or memory operations with thread_scope_device"
+	case MissingBarrier:
+		if f.ByLeader {
+			return what + ": one thread of each block takes a lock for all of them, but no barrier orders this access with where it takes the lock, or gives it back",
+				"put __syncthreads() after the thread has taken the lock, and again before it gives the lock back, so that the accesses of all threads lie between the two"
+		}
+		return what + ": a thread of the first block passes a variable on for all of them, but no barrier orders the first access before that",
+			"put __syncthreads() between the first access, with the fence after it, and the write by which that thread passes the variable on"
 	case MissingLock:
 		return what + ": " + alone, takeLock
 	}
@@ -325,6 +344,9 @@ func (h *Handover) fix(fence string) string {
 	return fmt.Sprintf("put %s after the read that receives the variable, or make that read an acquire", fence)
 }
 
+// cudaFences are the functions of CUDA C++ that fence.sc comes from.
+var cudaFences = map[event.Scope]string{event.ScopeCTA: "__threadfence_block", event.ScopeGPU: "__threadfence", event.ScopeSys: "__threadfence_system"}
+
 // SyncName names a synchronisation as PTX does: "bar.sync 0", "fence.acq_rel.gpu", "atom.acquire.cta".
 func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits bool) string {
 	switch k {
@@ -336,6 +358,9 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 	case event.WarpSync:
 		return "bar.warp.sync"
 	case event.Fence:
+		if name, ok := cudaFences[s]; ok && o == event.SC {
+			return fmt.Sprintf("fence.sc.%s (%s)", s, name)
+		}
 		return fmt.Sprintf("fence.%s.%s", o, s)
 	}
 	name := map[event.Kind]string{event.Load: "ld", event.Store: "st", event.Atomic: "atom"}[k]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 )
 
@@ -102,4 +103,32 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 	WriteSuite(&b, results)
 	requireGolden(t, suite, b.String())
 	return results
+}
+
+// TestFixes holds the kind, the explanation and the fix of every race of the corpus's kernels to testdata/fixes.txt, which
+// was read against the sources by people who know CUDA.
+func TestFixes(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("Races of the corpus by program and source lines: kind, why, and what would order the accesses.\n")
+	races := 0
+	for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.GOMAXPROCS(0)}, corpusPrograms(t)) {
+		folder, _, _ := strings.Cut(r.Program.Path(), "/")
+		if r.Err != nil || folder != "race" && folder != "bugs" && folder != "scoped" {
+			continue
+		}
+		said := map[string]bool{}
+		for i := range r.Report.Findings {
+			f := &r.Report.Findings[i]
+			if f.Class != detect.Race || f.Severity != detect.Error || said[string(f.Kind)+f.Fix] {
+				continue
+			}
+			said[string(f.Kind)+f.Fix] = true
+			races++
+			fmt.Fprintf(&b, "\n%s lines %d %d: %s\n  why: %s\n  fix: %s\n", r.Program.Path(), f.Accesses[0].Place().Line, f.Accesses[1].Place().Line, f.Kind, f.Message, f.Fix)
+		}
+	}
+	if races < 60 {
+		t.Errorf("%d races only", races)
+	}
+	requireGolden(t, "fixes", b.String())
 }

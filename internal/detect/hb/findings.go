@@ -73,7 +73,8 @@ func (d *Detector) facts(h hit) detect.Facts {
 	f.Later.Sync = a.blk.log.before(a.wi, lane, a.blk.warps[a.wi].view(lane).clock).sync()
 	if h.launch == a.blk.launch {
 		f.Handover, f.Handed = d.handoverOf(h, lane)
-		f.Alone = f.Handover == nil && d.alone(h, lane)
+		f.ByLeader = h.cat != detect.SameBlock && d.byLeader(h)
+		f.Alone = f.Handover == nil && !f.ByLeader && d.alone(h, lane)
 	}
 	return f
 }

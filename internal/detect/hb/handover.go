@@ -2,6 +2,7 @@ package hb
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -24,6 +25,9 @@ type handover struct {
 func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class) {
 	if x.launch != b.launch || x.warp == d.act.warp && x.lane == lane {
 		return
+	}
+	if x.block == b.index {
+		b.logged().within = true
 	}
 	w := &b.warps[wi]
 	if w.handover.key != (locKey{d.act.shared, x.size, x.addr}) {
@@ -99,18 +103,35 @@ func (d *Detector) handoverBy(o *handover, h hit) *detect.Handover {
 			out.Lock = true
 		}
 	})
-	a.blk.logOf(block).all(by.warp%a.blk.wpb, bits.TrailingZeros32(by.lanes), func(x *logged) bool {
+	early, late := a.blk.logOf(block), a.blk.log
+	if !itself {
+		out.Apart = early == nil || !early.within
+		early.all(h.warp%a.blk.wpb, h.lane, func(x *logged) bool {
+			out.Apart = out.Apart && !(x.kind == event.Arrive && x.waits && x.clock > h.clock && x.clock <= by.clock)
+			return out.Apart
+		})
+	}
+	release := func(x *logged) bool {
 		if x.clock > h.clock && (x.kind == event.Fence && x.clock <= by.clock || x.releases() && x.place == out.Write) {
 			out.Release, out.ReleaseWide = x.sync(), x.scope >= event.ScopeGPU
 		}
 		return true
-	})
-	a.blk.log.all(o.warp, o.lane, func(x *logged) bool {
+	}
+	acquire := func(x *logged) bool {
 		if x.clock > o.clock && (x.kind == event.Fence || x.acquires() && x.place == o.place) {
 			out.Acquire, out.AcquireWide = x.sync(), x.scope >= event.ScopeGPU
 		}
 		return true
-	})
+	}
+	// Where a thread acts for others of its block, a fence of its own does, or one of theirs on the other side of the barrier.
+	early.all(by.warp%a.blk.wpb, bits.TrailingZeros32(by.lanes), release)
+	if out.Release == nil && !itself {
+		early.all(h.warp%a.blk.wpb, h.lane, release)
+	}
+	late.all(o.warp, o.lane, acquire)
+	if out.Acquire == nil && (o.warp != a.wi || o.lane != a.lane) {
+		late.all(a.wi, a.lane, acquire)
+	}
 	return out
 }
 
@@ -299,6 +320,54 @@ func (d *Detector) locksOf(h hit, lane int) (early, late locKey) {
 		early = b.warps[h.warp%a.blk.wpb].holds(h.lane, h.clock)
 	}
 	return early, a.blk.warps[a.wi].holds(lane, ^uint32(0))
+}
+
+// byLeader says that a thread of each of the two blocks of a hit takes a lock for all its threads: the same lock, which that of
+// the earlier block holds over a barrier, and the two threads of the hit do not both hold.
+func (d *Detector) byLeader(h hit) bool {
+	a := &d.act
+	block := h.warp / a.blk.wpb
+	for _, early := range a.blk.locks(block) {
+		if !a.blk.overBarrier(block, early) || d.concerns(h, early.key) {
+			continue
+		}
+		for _, late := range a.blk.locks(a.blk.index) {
+			if late.key == early.key && !(early.is(h.warp%a.blk.wpb, h.lane) && late.is(a.wi, a.lane)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// is says that the section is of a thread of the block.
+func (x *section) is(warp uint32, lane int) bool { return x.warp == warp && x.lane == lane }
+
+// locks gives the last critical sections of a block; those that have not ended yet end with the last epoch.
+func (l *launch) locks(block uint32) (all []section) {
+	if g := l.logOf(block); g != nil {
+		all = slices.Clone(g.sections[max(len(g.sections)-maxSections, 0):])
+	}
+	if b := l.running()[block]; b != nil {
+		for wi := range b.warps {
+			if k := b.warps[wi].locks; k != nil {
+				for m := k.held; m != 0; m &= m - 1 {
+					lane := bits.TrailingZeros32(m)
+					all = append(all, section{uint32(wi), lane, k.of[lane].key, k.of[lane].from, ^uint32(0)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// overBarrier says that a thread waited at a barrier of its block within a critical section.
+func (l *launch) overBarrier(block uint32, x section) (yes bool) {
+	l.logOf(block).all(x.warp, x.lane, func(s *logged) bool {
+		yes = yes || s.kind == event.Arrive && s.waits && s.clock > x.from && s.clock <= x.to
+		return !yes
+	})
+	return yes
 }
 
 // alone says that one of the two threads of a hit is in a critical section of a lock that the other never took.

@@ -369,6 +369,7 @@ type syncLog struct {
 	ops      []logged
 	at       int
 	sections []section
+	within   bool // threads of the block have observed strong writes of each other
 }
 
 // Synchronisations that are remembered of a running block, and of one that has ended.
@@ -411,9 +412,9 @@ func (b *block) keepLog() {
 	}
 	alone := len(g.sections) > 0 || len(g.ops) > endedSize
 	for _, o := range b.ended {
-		if !alone && slices.Equal(o.ops, g.ops) {
+		if !alone && o.within == g.within && slices.Equal(o.ops, g.ops) {
 			b.logs.add(b.index, o)
-			g.ops = g.ops[:0]
+			g.ops, g.within = g.ops[:0], false
 			b.spare.logs = append(b.spare.logs, g)
 			return
 		}
