@@ -7,10 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -165,5 +168,49 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 	if text(1) != text(4) {
 		t.Error("two runs gave different reports")
+	}
+}
+
+// TestPlainHistory wants the plain history of hb to find on the corpus what the fast one finds: the same pairs of places,
+// with the same counts of accesses and bytes. What names the cause (a lock, a fence) is not compared.
+func TestPlainHistory(t *testing.T) {
+	plain, err := detect.Choose([]detect.Spec{hb.Spec}, "hb:history=plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs []*corpus.Program
+	for _, p := range corpusPrograms(t) {
+		if folder, _, _ := strings.Cut(p.Path(), "/"); folder != "fault" { // some of which poll until they are stopped
+			programs = append(programs, p)
+		}
+	}
+	races := 0
+	said := func(spec detect.Spec) []string {
+		var all []string
+		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: []detect.Spec{spec}}, programs) {
+			if r.Err != nil {
+				t.Fatalf("%s: %v", r.Program.Path(), r.Err)
+			}
+			var found []string
+			for _, f := range r.Report.Findings {
+				if f.Class == detect.Race {
+					races++
+					x, y := f.Accesses[0].Place(), f.Accesses[1].Place()
+					found = append(found, fmt.Sprintf(" %d-%d %d %d", min(x.PTXLine, y.PTXLine), max(x.PTXLine, y.PTXLine), f.Count, f.Addresses))
+				}
+			}
+			slices.Sort(found) // a report has errors first
+			all = append(all, r.Program.Path()+strings.Join(found, ""))
+		}
+		return all
+	}
+	fast, slow := said(hb.Spec), said(plain)
+	for i := range fast {
+		if fast[i] != slow[i] {
+			t.Errorf("the histories differ\n  fast:  %s\n  plain: %s", fast[i], slow[i])
+		}
+	}
+	if races < 400 {
+		t.Errorf("%d races only", races)
 	}
 }
