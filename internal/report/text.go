@@ -51,10 +51,10 @@ func (t *Text) Finding(w io.Writer, f *Finding) {
 	}
 	fmt.Fprintf(&b, "%s%s\n", t.paint(severityColor[f.Severity], severity), t.paint(bold, ": "+t.headline(f)))
 	gutter := t.gutter(f)
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
-		t.access(&b, gutter, a, i > 0 && t.samePlace(a, &f.Accesses[i-1]), i+1 < len(f.Accesses) && t.samePlace(a, &f.Accesses[i+1]))
-		if i+1 == len(f.Accesses) || f.Accesses[i+1].Launch != a.Launch {
+	shown := f.inDisplayOrder()
+	for i, a := range shown {
+		t.access(&b, gutter, a, i > 0 && t.samePlace(a, shown[i-1]), i+1 < len(shown) && t.samePlace(a, shown[i+1]))
+		if i+1 == len(shown) || shown[i+1].Launch != a.Launch {
 			t.caller(&b, gutter, a)
 		}
 	}
@@ -63,6 +63,19 @@ func (t *Text) Finding(w io.Writer, f *Finding) {
 	}
 	b.WriteByte('\n')
 	w.Write(b.Bytes())
+}
+
+// inDisplayOrder gives the accesses in the order in which people read them: of a read and a write of one launch the write first,
+// since which came first is a matter of schedule.
+func (f *Finding) inDisplayOrder() []*Access {
+	var all []*Access
+	for i := range f.Accesses {
+		all = append(all, &f.Accesses[i])
+	}
+	if f.Class == detect.Race && len(all) == 2 && all[0].Op == detect.Read && all[1].Op != detect.Read && all[0].Launch == all[1].Launch {
+		all[0], all[1] = all[1], all[0]
+	}
+	return all
 }
 
 // headline says what is wrong in one line, with the stable kind at its end.
