@@ -62,15 +62,14 @@ func (f *Facts) specific() int {
 	return -1
 }
 
+// Unsynchronised says that no synchronisation, not even a faulty one, lies between the two accesses. (Who reads too early has
+// observed nothing, whatever the writer does: that says nothing of the writer.)
+func (f *Facts) Unsynchronised() bool { return f.specific() < 0 && !f.Handed && f.Earlier.Op != Read }
+
 // Join is what explains a pair of places with the races f, those seen first, and g, of one category: the more specific of
 // the two, but no faulty synchronisation where one of the races has none at all.
 func (f *Facts) Join(g *Facts) *Facts {
-	x, y := f.specific(), g.specific()
-	none := func(f *Facts, at int) bool { return at < 0 && !f.Handed }
-	switch {
-	case none(f, x):
-		return f
-	case none(g, y), y > x:
+	if !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
 		return g
 	}
 	return f
