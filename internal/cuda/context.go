@@ -29,6 +29,7 @@ type Context struct {
 	events  map[EventID]*eventState
 	modules map[*Module]bool
 	allocs  map[uint64]allocation
+	leased  *simt.Lease // nil: none
 	pinned  map[uint64]registration
 	freedAt map[uint64]string // what freed the last allocation there
 
@@ -105,6 +106,7 @@ func (c *Context) release() {
 	for _, addr := range sortedKeys(c.pinned) {
 		c.unregister(addr)
 	}
+	c.endLease()
 }
 
 // Reset is cudaDeviceReset: everything the context made is destroyed. A sticky error stays.

@@ -1,0 +1,238 @@
+// mail.h: requests that need no answer are left in the process's mailbox, in memory that the checker has too. It does them before
+// it does any other request of this process, and when this process has ended. So they are done in order, and a crash loses none. What
+// is posted cannot fail: the tables here know what memory and which streams this process has. What they do not know is sent.
+#ifndef FP_MAIL_H
+#define FP_MAIL_H
+
+#include <sched.h>
+
+enum {
+  FP_MAIL_BLOCKS = 1 << 16,
+  FP_MAIL_STREAMS = 512,
+  FP_MAIL_MOST = FP_MAIL_RING / 8, // bytes of a request
+  FP_MAIL_BELL = 8 << 10,          // bytes after which the checker is told
+  FP_MAIL_LEASE = 64 << 20,
+};
+
+// The head of the mailbox. What follows the checker's words belongs to the libraries of this process, which share it.
+struct fp_mail {
+  u64 written, done;
+  u32 closed;
+  u32 lock;
+  u32 distrusted; // something may have been freed that the tables do not know of
+  u32 streams, blocks, dead;
+  u64 belled;                 // written when the checker was told last
+  u64 lease_next, lease_end;  // addresses that are left to give out
+  u64 stream[FP_MAIL_STREAMS];
+  struct fp_block {
+    u64 at, size; // size 0: freed
+  } block[FP_MAIL_BLOCKS];    // memory of cudaMallocAsync, by address
+};
+_Static_assert(offsetof(struct fp_mail, written) == FP_MAIL_WRITTEN && offsetof(struct fp_mail, done) == FP_MAIL_DONE &&
+                   offsetof(struct fp_mail, closed) == FP_MAIL_CLOSED && sizeof(struct fp_mail) <= FP_MAIL_HEAD, "the head of a mailbox");
+
+// fp_mail_take locks the tables. A holder may never give them back (a signal handler that leaves its call): then requests are sent.
+static int fp_mail_take(void) {
+  for (int i = 0; i < 1000; i++) {
+    if (!__atomic_exchange_n(&fp.mail->lock, 1, __ATOMIC_ACQUIRE)) return 0;
+    sched_yield();
+  }
+  return -1;
+}
+
+static void fp_mail_give(void) { __atomic_store_n(&fp.mail->lock, 0, __ATOMIC_RELEASE); }
+
+// fp_mail_find gives the place in the table of the first block that begins behind an address.
+static u32 fp_mail_find(u64 address) {
+  u32 low = 0, high = fp.mail->blocks;
+  while (low < high) {
+    u32 middle = (low + high) / 2;
+    if (fp.mail->block[middle].at > address)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+static struct fp_block *fp_mail_block(u64 address) {
+  u32 i = fp_mail_find(address);
+  struct fp_block *b = i ? &fp.mail->block[i - 1] : NULL;
+  return b && address - b->at < b->size ? b : NULL;
+}
+
+// fp_mail_add notes a block. Where there is no room it is unknown, and what is done with it is sent.
+static void fp_mail_add(u64 at, u64 size) {
+  struct fp_mail *m = fp.mail;
+  if (m->dead > m->blocks / 2 && m->blocks > 64) {
+    u32 n = 0;
+    for (u32 i = 0; i < m->blocks; i++)
+      if (m->block[i].size) m->block[n++] = m->block[i];
+    m->blocks = n, m->dead = 0;
+  }
+  u32 i = fp_mail_find(at);
+  if (i && m->block[i - 1].at == at) { // an address that is used again
+    if (!m->block[i - 1].size) m->dead--;
+    m->block[i - 1].size = size;
+    return;
+  }
+  if (m->blocks == FP_MAIL_BLOCKS) return;
+  memmove(&m->block[i + 1], &m->block[i], (m->blocks - i) * sizeof *m->block);
+  m->block[i] = (struct fp_block){at, size};
+  m->blocks++;
+}
+
+static void fp_mail_remove(struct fp_block *b) { b->size = 0, fp.mail->dead++; }
+
+static int fp_mail_stream(u64 stream) {
+  if (stream == FP_STREAM_LEGACY || stream == FP_STREAM_PER_THREAD) return 1;
+  for (u32 i = 0; i < fp.mail->streams; i++)
+    if (fp.mail->stream[i] == stream) return 1;
+  return 0;
+}
+
+// fp_mail_before notes what a request is going to end, and fp_mail_after what it made. Both stand around requests that are sent.
+static void fp_mail_before(u32 op, const u64 *args) {
+  struct fp_mail *m = fp.mail;
+  if (op != FP_Free && op != FP_FreeAsync && op != FP_StreamDestroy && op != FP_DeviceReset) return;
+  if (fp_mail_take()) {
+    __atomic_store_n(&m->distrusted, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  if (op == FP_DeviceReset) m->streams = m->blocks = m->dead = 0, m->lease_next = m->lease_end = 0;
+  if (op == FP_Free || op == FP_FreeAsync) {
+    struct fp_block *b = fp_mail_block(args[0]);
+    if (b) fp_mail_remove(b);
+  }
+  if (op == FP_StreamDestroy)
+    for (u32 i = 0; i < m->streams; i++)
+      if (m->stream[i] == args[0]) m->stream[i--] = m->stream[--m->streams];
+  fp_mail_give();
+}
+
+static void fp_mail_after(u32 op, const u64 *args, const u64 *results) {
+  struct fp_mail *m = fp.mail;
+  if ((op != FP_StreamCreate && op != FP_MallocAsync) || !*results || fp_mail_take()) return;
+  if (op == FP_MallocAsync) fp_mail_add(*results, args[0]);
+  if (op == FP_StreamCreate && m->streams < FP_MAIL_STREAMS) m->stream[m->streams++] = *results;
+  fp_mail_give();
+}
+
+// fp_mail_boxes says whether an operator can only touch memory that there is.
+static int fp_mail_boxes(const struct fp_call *c) {
+  const char *end = memchr(c->blob, 0, c->blob_size);
+  if (!end) return 0;
+  u64 w[7];
+  size_t rest = c->blob_size - (size_t)(++end - (const char *)c->blob);
+  for (; rest >= sizeof w; end += sizeof w, rest -= sizeof w) {
+    memcpy(w, end, sizeof w);
+    u64 row = w[4], height = w[5], depth = w[6], limit = 1ul << 40;
+    const struct fp_block *b = fp_mail_block(w[1]);
+    if (!b || !row || !height || !depth || row > limit || w[2] > limit || w[3] > limit || height > 1 << 20 || depth > 1 << 20) return 0;
+    u64 slice = height > 1 ? (height - 1) * w[2] + row : row;
+    if ((height > 1 && w[2] < row) || (depth > 1 && w[3] < slice)) return 0;
+    if ((depth - 1) * w[3] + slice > b->size - (w[1] - b->at)) return 0;
+  }
+  return rest == 0;
+}
+
+static void fp_mail_write(u64 *at, const void *data, size_t n) {
+  char *ring = (char *)fp.mail + FP_MAIL_HEAD;
+  size_t from = *at % FP_MAIL_RING, first = n < FP_MAIL_RING - from ? n : FP_MAIL_RING - from;
+  memcpy(ring + from, data, first);
+  memcpy(ring, (const char *)data + first, n - first);
+  *at += n;
+}
+
+enum { fpMustSend, fpPosted, fpNoLease, fpNoRoom };
+
+// fp_mail_put posts a request if that can be, with the tables locked.
+static int fp_mail_put(const struct fp_call *c, const u64 *args, int nargs) {
+  struct fp_mail *m = fp.mail;
+  struct fp_call leased;
+  struct fp_block *freed = NULL;
+  u64 with_address[3], end = 0;
+  if (m->closed || m->distrusted || !fp_mail_stream(args[c->op == FP_Operator ? 0 : 1])) return fpMustSend;
+  if (c->op == FP_Operator && !fp_mail_boxes(c)) return fpMustSend;
+  if (c->op == FP_FreeAsync && (!(freed = fp_mail_block(args[0])) || freed->at != args[0])) return fpMustSend;
+  if (c->op == FP_MallocAsync) {
+    if (!args[0] || args[0] > FP_MAIL_LEASE / 4 || m->blocks == FP_MAIL_BLOCKS || !c->results_max) return fpMustSend;
+    end = (m->lease_next + args[0] + 1023) & ~(u64)511; // at least 512 bytes stay free between two
+    if (end > m->lease_end) return fpNoLease;
+    leased = *c, leased.op = FP_MallocLeased;
+    with_address[0] = args[0], with_address[1] = args[1], with_address[2] = m->lease_next;
+    c = &leased, args = with_address, nargs = 3;
+  }
+  u64 done = __atomic_load_n(&m->done, __ATOMIC_ACQUIRE), all[16 + FP_FRAMES], at = m->written;
+  u32 head[4], tail;
+  fp_header(c, args, &nargs, head, all, &tail);
+  size_t size = sizeof head + (size_t)nargs * sizeof(u64) + head[3];
+  if (size > FP_MAIL_MOST) return fpMustSend;
+  if (at - done + size > FP_MAIL_RING) return fpNoRoom;
+  fp_mail_write(&at, head, sizeof head);
+  fp_mail_write(&at, all, (size_t)nargs * sizeof(u64));
+  fp_mail_write(&at, c->blob, c->blob_size);
+  fp_mail_write(&at, fp_script, tail);
+  if (end) {
+    fp_mail_add(m->lease_next, args[0]);
+    *c->results = m->lease_next;
+    m->lease_next = end;
+  }
+  if (freed) fp_mail_remove(freed);
+  __atomic_store_n(&m->written, at, __ATOMIC_RELEASE);
+  return fpPosted;
+}
+
+static int fp_swap(const struct fp_call *c, const u64 *args, int nargs);
+
+// fp_mail_map maps the mailbox, or finds it mapped by another library of this process.
+static void fp_mail_map(void) {
+  u64 r[3] = {0}, none[1] = {0};
+  struct fp_call c = {.op = FP_Posting, .results = r, .results_max = 3};
+  fp.mailless = 1;
+  if (fp_swap(&c, none, 1)) return;
+  if (!r[2]) {
+    if (!fp_own(fp.memory, &fp.file)) return;
+    void *own = mmap(NULL, r[1], PROT_READ | PROT_WRITE, MAP_SHARED, fp.memory, (off_t)r[0]);
+    if (own == MAP_FAILED) return;
+    madvise(own, r[1], MADV_DONTDUMP);
+    u64 address[1] = {(u64)own};
+    if (fp_swap(&c, address, 1)) return;
+    if (r[2] != address[0]) munmap(own, r[1]);
+  }
+  fp.mail = (struct fp_mail *)r[2];
+}
+
+static int fp_mail_lease(void) {
+  u64 r[2] = {0}, size[1] = {FP_MAIL_LEASE};
+  struct fp_call c = {.op = FP_Lease, .results = r, .results_max = 2};
+  if (fp_mail_take()) return -1;
+  int e = fp_swap(&c, size, 1); // no other thread may use up the lease before, which this one ends
+  if (!e) fp.mail->lease_next = r[0], fp.mail->lease_end = r[1];
+  fp_mail_give();
+  return e;
+}
+
+// fp_post posts a request, and says whether it did. The connection is locked and open.
+static int fp_post(const struct fp_call *c, const u64 *args, int nargs) {
+  if (c->op != FP_Operator && c->op != FP_MallocAsync && c->op != FP_FreeAsync) return 0;
+  if (!fp.mail && !fp.mailless) fp_mail_map();
+  for (int tries = 0; fp.mail && tries < 3; tries++) {
+    if (fp_mail_take()) return 0;
+    int how = fp_mail_put(c, args, nargs), bell = 0;
+    if (how == fpPosted && (bell = fp.mail->written - fp.mail->belled > FP_MAIL_BELL)) fp.mail->belled = fp.mail->written;
+    fp_mail_give();
+    struct fp_call posted = {.op = FP_Posted};
+    if (how == fpPosted) {
+      const u64 no_answer[1] = {0};
+      if (bell && fp_own(fp.fd, &fp.socket)) fp_send_request(&posted, no_answer, 1);
+      return 1;
+    }
+    if (how == fpMustSend) return 0;
+    const u64 answer[1] = {1};
+    if (how == fpNoLease ? fp_mail_lease() : fp_swap(&posted, answer, 1)) return 0;
+  }
+  return 0;
+}
+
+#endif
