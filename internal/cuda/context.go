@@ -23,6 +23,7 @@ type Context struct {
 	lastID    uint64
 	legacy    *stream
 	perThread map[uint32]*stream // by host thread
+	live      []*stream          // what allStreams gives; nil: to be made
 	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
 	gone, goneFree uint32
 
@@ -114,7 +115,7 @@ func (c *Context) Reset() error {
 	leave, err := c.enter()
 	defer leave()
 	c.release()
-	c.streams, c.perThread = map[StreamID]*stream{}, map[uint32]*stream{}
+	c.streams, c.perThread, c.live = map[StreamID]*stream{}, map[uint32]*stream{}, nil
 	c.events = map[EventID]*eventState{}
 	return err
 }
