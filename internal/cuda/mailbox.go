@@ -18,19 +18,33 @@ import (
 // mailbox is where a process leaves requests that need no answer (see calls.Postable). It exists to make them cheap: without one a
 // process sends them, and the order in which things are done is the same.
 type mailbox struct {
+	reading sync.Mutex // of the ring; what is read there takes mu
 	mu      sync.Mutex
 	bytes   []byte // of the shared file; nil: the process has none
 	offset  uint64
 	read    uint64 // bytes ever read of the ring
-	mapping uint64 // the process's address of it
+	mapping uint64 // the process's address of it, 1 when the process cannot have it
 }
 
-const mailSize = calls.MailHead + calls.MailRing
+const mailSize = calls.MailHead + calls.MailRing + calls.MailPool
 
 // word is a number of the head that both sides touch.
-func (b *mailbox) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&b.bytes[at])) }
+func word(bytes []byte, at int) *uint64 { return (*uint64)(unsafe.Pointer(&bytes[at])) }
 
-// posting gives the process its mailbox, and keeps the address at which the first of its libraries has mapped it.
+func (b *mailbox) shared() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes
+}
+
+// drop gives a mailbox up that does not hold what it should.
+func (b *mailbox) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes = nil
+}
+
+// posting gives the process its mailbox, and keeps what the first of its libraries has told of it: all have to know.
 func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, error) {
 	d := p.ctx.dev
 	p.mail.mu.Lock()
@@ -50,20 +64,31 @@ func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, erro
 	return []uint64{p.mail.offset, mailSize, p.mail.mapping}, nil, nil
 }
 
+// pool gives size bytes of the pool; nil where there are none, as for a MallocLeased that wants none.
+func (b *mailbox) pool(offset, size uint64) []byte {
+	bytes := b.shared()
+	if offset > calls.MailPool || size > calls.MailPool-offset || bytes == nil {
+		return nil
+	}
+	const begin = calls.MailHead + calls.MailRing
+	return bytes[begin+offset : begin+offset+size : begin+offset+size]
+}
+
 // empty does what the process has posted. The error is what was wrong with that.
 func (s *server) empty(p *process) error {
 	b := &p.mail
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bytes == nil {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	bytes := b.shared()
+	if bytes == nil {
 		return nil
 	}
-	for written := atomic.LoadUint64(b.word(calls.MailWritten)); b.read != written; {
+	for written := atomic.LoadUint64(word(bytes, calls.MailWritten)); b.read != written; {
 		if written-b.read > calls.MailRing {
-			b.bytes = nil
+			b.drop()
 			return fmt.Errorf("process %d: %d bytes in a mailbox of %d", p.pid, written-b.read, calls.MailRing)
 		}
-		req, err := readRequest(&mailReader{b, written})
+		req, err := readRequest(&mailReader{bytes[calls.MailHead:], &b.read, written})
 		if err == nil && !slices.Contains(calls.Postable, req.op) {
 			err = fmt.Errorf("request %s was posted", calls.Specs[req.op].Name)
 		}
@@ -73,10 +98,10 @@ func (s *server) empty(p *process) error {
 			s.end()
 		}
 		if err != nil {
-			b.bytes = nil
+			b.drop()
 			return fmt.Errorf("process %d: the mailbox: %w", p.pid, err)
 		}
-		atomic.StoreUint64(b.word(calls.MailDone), b.read)
+		atomic.StoreUint64(word(bytes, calls.MailDone), b.read)
 	}
 	return nil
 }
@@ -115,10 +140,8 @@ func (p *process) tellClosed() {
 	p.ctx.dev.mu.Lock()
 	closed := p.ctx.sticky != nil || p.ctx.closed
 	p.ctx.dev.mu.Unlock()
-	p.mail.mu.Lock()
-	defer p.mail.mu.Unlock()
-	if closed && p.mail.bytes != nil {
-		atomic.StoreUint64(p.mail.word(calls.MailClosed), 1)
+	if bytes := p.mail.shared(); closed && bytes != nil {
+		atomic.StoreUint64(word(bytes, calls.MailClosed), 1)
 	}
 }
 
@@ -141,14 +164,15 @@ func (b *mailbox) close(d *Device) {
 
 // mailReader reads the ring up to a number of bytes ever written.
 type mailReader struct {
-	*mailbox
+	ring    []byte
+	read    *uint64
 	written uint64
 }
 
 func (r *mailReader) Read(to []byte) (int, error) {
-	at := r.read % calls.MailRing
-	n := copy(to, r.bytes[calls.MailHead+at:calls.MailHead+min(calls.MailRing, at+r.written-r.read)])
-	r.read += uint64(n)
+	at := *r.read % calls.MailRing
+	n := copy(to, r.ring[at:min(calls.MailRing, at+r.written-*r.read)])
+	*r.read += uint64(n)
 	if n == 0 && len(to) > 0 {
 		return 0, io.ErrUnexpectedEOF
 	}

@@ -74,13 +74,13 @@ func (s *server) finish(p *process) {
 	if err := s.empty(p); err != nil {
 		s.fault(err)
 	}
-	p.mail.close(p.ctx.dev)
 	p.ctx.dev.mu.Lock()
 	for _, thread := range sortedKeys(p.failing) {
 		p.forgetFailed(thread)
 	}
 	p.ctx.dev.mu.Unlock()
 	p.ctx.Close()
+	p.mail.close(p.ctx.dev)
 	p.waiting() // counts the lines that are lost
 	s.mu.Lock()
 	defer s.mu.Unlock()

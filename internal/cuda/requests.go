@@ -290,7 +290,7 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, 0, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
 	return []uint64{addr}, nil, err
 }
 
@@ -300,10 +300,16 @@ func (p *process) lease(_ context.Context, r *request) ([]uint64, []byte, error)
 }
 
 func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte, error) {
-	if r.args[2] == 0 {
+	at := leased{addr: r.args[2]}
+	if at.addr == 0 {
 		return nil, nil, fail(InvalidValue, "an allocation at address 0")
 	}
-	_, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, r.args[2], p.place(r))
+	if offset := r.args[3]; offset != ^uint64(0) {
+		if at.bytes = p.mail.pool(offset, r.args[0]); at.bytes == nil {
+			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
+		}
+	}
+	_, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
 	return nil, nil, err
 }
 

@@ -61,6 +61,7 @@ type Alloc struct {
 type block struct {
 	Alloc
 	data []byte
+	lent bool // data is not of the arena, and is another block's when this one is freed
 }
 
 func (b *block) covers(addr uint64) bool { return addr-b.Addr < b.Size }
@@ -192,7 +193,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		}
 	}
 	off := addr - GlobalBase
-	b := &block{Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, m.arena[off : off+size : off+size]}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: m.arena[off : off+size : off+size]}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
@@ -235,15 +236,19 @@ func (m *Memory) EndLease(l *Lease) {
 }
 
 // AllocLeased is Alloc of device memory at an address of a lease: a multiple of 512, at least 512 bytes behind the allocation before.
-func (m *Memory) AllocLeased(l *Lease, addr, size uint64, name string) error {
+// data are its bytes, which are the caller's again when it is freed; nil for those that belong to the address.
+func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if addr < l.next || addr >= l.End || addr%minAlign != 0 || size > l.End-addr || redZone > l.End-addr-size {
 		return ErrOutOfMemory
 	}
 	l.next = roundUp(addr+size+redZone, minAlign)
-	off := addr - GlobalBase
-	m.insert(&block{Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name}, m.arena[off : off+size : off+size]})
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name}, data: data, lent: data != nil}
+	if off := addr - GlobalBase; !b.lent {
+		b.data = m.arena[off : off+size : off+size]
+	}
+	m.insert(b)
 	m.epoch.Add(1)
 	return nil
 }
@@ -326,7 +331,11 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 	if b.Kind == HeapAlloc {
 		m.heapUsed -= b.Size
 	}
-	m.dropPages(b)
+	if b.lent {
+		b.data = nil
+	} else {
+		m.dropPages(b)
+	}
 	m.freed = append(m.freed, b)
 	if len(m.freed) > 2*keepFreed {
 		m.forget(keepFreed)
@@ -381,7 +390,7 @@ func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	}
 	m.mapped = append(m.mapped, nil)
 	copy(m.mapped[i+1:], m.mapped[i:])
-	m.mapped[i] = &block{Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, backing}
+	m.mapped[i] = &block{Alloc: Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, data: backing}
 	m.epoch.Add(1)
 	return nil
 }

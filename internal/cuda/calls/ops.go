@@ -123,6 +123,10 @@ const (
 // The mailbox begins with a page of which the server knows three words: MailWritten and MailDone, the bytes that were ever written and
 // read, and MailClosed, which is 1 when everything fails. The rest of the page is the process's own. Behind MailHead bytes lies the
 // ring of MailRing bytes in which the requests stand, in the form in which they are sent.
+//
+// Behind it lie MailPool bytes in which the process may place the bytes of memory that it allocates in a lease. Addresses are not used
+// again for long, so that accesses to freed memory are found; bytes are, since a page that is touched for the first time costs much
+// more than one that is in a cache.
 var Postable = []Op{FreeAsync, Operator, MallocLeased}
 
 // The layout of a mailbox, in bytes.
@@ -130,8 +134,9 @@ const (
 	MailWritten = 0
 	MailDone    = 8
 	MailClosed  = 16
-	MailHead    = 1 << 21
+	MailHead    = 1 << 22
 	MailRing    = 1 << 18
+	MailPool    = 1 << 30
 )
 
 // Specs describes the requests, by Op.
@@ -182,10 +187,10 @@ var Specs = [NumOps]Spec{
 	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
 	Argument:          {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
 	Findings:          {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
-	Posting:           {"Posting", 1, false, "address of the mailbox's mapping in this process, or 0 -> its offset in the file, its bytes, address of the mapping that counts (0: none yet)"},
+	Posting:           {"Posting", 1, false, "address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)"},
 	Posted:            {"Posted", 1, false, "1: with an answer, once all that was posted is done; 0: no reply is sent ->"},
 	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
-	MallocLeased:      {"MallocLeased", 3, false, "bytes, stream, address in a lease: a MallocAsync that needs no answer ->"},
+	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 }
 
 // The arguments of Launch.

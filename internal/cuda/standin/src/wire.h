@@ -167,7 +167,7 @@ static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   if (fp_post(c, args, nargs)) return 0;
   if (fp.mail) fp_mail_before(c->op, args);
   int e = fp_swap(c, args, nargs);
-  if (fp.mail && !e) fp_mail_after(c->op, args, c->results);
+  if (fp.mail) fp_mail_after(c->op, args, c->results, e);
   return e;
 }
 
@@ -359,10 +359,11 @@ static void fp_looked(int e) {
   fp_end();
 }
 
-// fp_host gives the address at which this side may touch memory that the program names by address.
+// fp_host gives the address at which this side may touch memory that the program names by address. The connection is locked.
 static char *fp_host(u64 address) {
-  if (address >= fp.base && address < fp.base + fp.device) return fp.alias + (address - fp.base);
-  return (char *)address;
+  if (address < fp.base || address >= fp.base + fp.device) return (char *)address;
+  char *pooled = fp_mail_host(address);
+  return pooled ? pooled : fp.alias + (address - fp.base);
 }
 
 #endif
