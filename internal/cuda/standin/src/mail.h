@@ -178,9 +178,10 @@ static int fp_mail_boxes(const struct fp_call *c) {
   size_t rest = c->blob_size - (size_t)(++end - (const char *)c->blob);
   for (; rest >= sizeof w; end += sizeof w, rest -= sizeof w) {
     memcpy(w, end, sizeof w);
-    u64 row = w[4], height = w[5], depth = w[6], limit = 1ul << 40;
+    const u64 row = w[4], height = w[5], depth = w[6], limit = 1ul << 40, most = 1 << 20; // of products that are small enough
     const struct fp_block *b = fp_mail_block(w[1]);
-    if (!b || b->ending || !row || !height || !depth || row > limit || w[2] > limit || w[3] > limit || height > 1 << 20 || depth > 1 << 20) return 0;
+    if (!b || b->ending || !row || !height || !depth) return 0;
+    if (row > limit || w[2] > limit || w[3] > limit || height > most || depth > most) return 0;
     u64 slice = height > 1 ? (height - 1) * w[2] + row : row;
     if ((height > 1 && w[2] < row) || (depth > 1 && w[3] < slice)) return 0;
     if ((depth - 1) * w[3] + slice > b->size - (w[1] - b->at)) return 0;
@@ -248,7 +249,9 @@ static void fp_mail_map(void) {
   fp.mailless = 1;
   if (fp_swap(&c, tell, 1)) return;
   if (!r[2]) {
-    void *own = fp_own(fp.memory, &fp.file) ? mmap(NULL, r[1], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fp.memory, (off_t)r[0]) : MAP_FAILED;
+    void *own = MAP_FAILED;
+    if (fp_own(fp.memory, &fp.file))
+      own = mmap(NULL, r[1], PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fp.memory, (off_t)r[0]);
     tell[0] = own == MAP_FAILED ? never : (u64)own;
     if (own != MAP_FAILED) madvise(own, r[1], MADV_DONTDUMP);
     if (fp_swap(&c, tell, 1)) return;
