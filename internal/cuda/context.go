@@ -23,12 +23,14 @@ type Context struct {
 	lastID    uint64
 	legacy    *stream
 	perThread map[uint32]*stream // by host thread
+	live      []*stream          // what allStreams gives; nil: to be made
 	// gone and goneFree stand for the destroyed streams, blocking and non-blocking: agents that have waited for them.
 	gone, goneFree uint32
 
 	events  map[EventID]*eventState
 	modules map[*Module]bool
 	allocs  map[uint64]allocation
+	leased  *simt.Lease // nil: none
 	pinned  map[uint64]registration
 	freedAt map[uint64]string // what freed the last allocation there
 
@@ -105,6 +107,7 @@ func (c *Context) release() {
 	for _, addr := range sortedKeys(c.pinned) {
 		c.unregister(addr)
 	}
+	c.endLease()
 }
 
 // Reset is cudaDeviceReset: everything the context made is destroyed. A sticky error stays.
@@ -112,7 +115,7 @@ func (c *Context) Reset() error {
 	leave, err := c.enter()
 	defer leave()
 	c.release()
-	c.streams, c.perThread = map[StreamID]*stream{}, map[uint32]*stream{}
+	c.streams, c.perThread, c.live = map[StreamID]*stream{}, map[uint32]*stream{}, nil
 	c.events = map[EventID]*eventState{}
 	return err
 }

@@ -32,7 +32,7 @@ func (c *Context) malloc(size uint64, kind simt.AllocKind, flags uint32) (uint64
 	if err != nil {
 		return 0, err
 	}
-	addr, err := c.alloc(size, kind, c.host, false)
+	addr, err := c.alloc(size, kind, c.host, false, leased{})
 	if a, ok := c.allocs[addr]; ok {
 		a.flags = flags
 		c.allocs[addr] = a
@@ -47,7 +47,14 @@ func (c *Context) hostFlags(addr uint64) uint32 {
 	return c.allocs[addr].flags
 }
 
-func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bool) (uint64, error) {
+// leased is a place that the process has chosen in its lease.
+type leased struct {
+	addr  uint64 // 0: none
+	bytes []byte // behind it; nil: those of the address
+}
+
+// alloc allocates, at a place in the context's lease when there is one.
+func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bool, at leased) (uint64, error) {
 	if size == 0 {
 		if kind == simt.ManagedAlloc {
 			return 0, fail(InvalidValue, "cudaMallocManaged of 0 bytes")
@@ -63,7 +70,12 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 	}
 	c.mallocs++
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
-	addr, err := c.dev.mem.Alloc(size, allocAlign, kind, name)
+	addr, err := at.addr, error(nil)
+	if addr == 0 {
+		addr, err = c.dev.mem.Alloc(size, allocAlign, kind, name)
+	} else if err = simt.ErrOutOfMemory; c.leased != nil {
+		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
+	}
 	if err != nil {
 		return 0, fail(MemoryAllocation, "%s of %d bytes: %v", call, size, err)
 	}
@@ -158,14 +170,37 @@ func (c *Context) freeAlloc(addr uint64, agent uint32, call string) {
 // MallocAsync is cudaMallocAsync: the memory belongs to the stream until others wait for it, so that it is told as a write in
 // stream order; and so is FreeAsync, which must come after all that others do with it.
 func (c *Context) MallocAsync(size uint64, id StreamID, thread uint32) (addr uint64, err error) {
-	return c.mallocAsync(size, id, thread, "")
+	return c.mallocAsync(size, id, thread, leased{}, "")
 }
 
-func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, place string) (addr uint64, err error) {
+// lease sets addresses aside that the process gives out by itself.
+func (c *Context) lease(size uint64) (begin, end uint64, err error) {
+	leave, err := c.enter()
+	defer leave()
+	if err != nil {
+		return 0, 0, err
+	}
+	l, err := c.dev.mem.Lease(size)
+	if err != nil {
+		return 0, 0, fail(MemoryAllocation, "a lease of %d bytes: %v", size, err)
+	}
+	c.endLease() // the process has no use for the rest of the one before
+	c.leased = l
+	return l.Begin, l.End, nil
+}
+
+func (c *Context) endLease() {
+	if c.leased != nil {
+		c.dev.mem.EndLease(c.leased)
+		c.leased = nil
+	}
+}
+
+func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased, place string) (addr uint64, err error) {
 	err = c.on(id, thread, func(s *stream) error {
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
-		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true); addr != 0 {
+		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
 			c.pool += size
 			c.poolPeak = max(c.poolPeak, c.pool)

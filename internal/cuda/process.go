@@ -23,6 +23,7 @@ type process struct {
 	life   context.Context // ends with the process
 	end    context.CancelCauseFunc
 	out    output
+	mail   mailbox
 	users  map[*net.UnixConn]bool // its connections
 	mapped chan struct{}          // closed when the first connection has mapped the memory
 	once   sync.Once
@@ -70,12 +71,16 @@ func (p *process) open(d *Device) {
 // finish ends a process's context. What its kernels printed and it did not fetch is kept for a run that is stopped.
 func (s *server) finish(p *process) {
 	p.end(ErrEnded)
+	if err := s.empty(p); err != nil {
+		s.fault(err)
+	}
 	p.ctx.dev.mu.Lock()
 	for _, thread := range sortedKeys(p.failing) {
 		p.forgetFailed(thread)
 	}
 	p.ctx.dev.mu.Unlock()
 	p.ctx.Close()
+	p.mail.close(p.ctx.dev)
 	p.waiting() // counts the lines that are lost
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,6 +100,9 @@ func (s *server) notes() []Unheard {
 
 // where says where the host stands.
 func (s *server) where() string {
+	if s.idle() > 0 {
+		s.emptyAll()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -17,7 +17,8 @@ import (
 // do not know of.
 func hostCall(op calls.Op) string {
 	switch op {
-	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument:
+	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument,
+		calls.Posting, calls.Posted, calls.Lease:
 		return ""
 	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy:
 		return "a look at a kernel or module"
@@ -27,6 +28,8 @@ func hostCall(op calls.Op) string {
 		return "a memory copy"
 	case calls.Fill:
 		return "a memory fill"
+	case calls.MallocLeased:
+		return "cudaMallocAsync"
 	case calls.Operator:
 		return "an operator computed on the host"
 	case calls.Pool:
@@ -88,6 +91,10 @@ var handlers = [calls.NumOps]handler{
 	calls.Pool:              (*process).pool,
 	calls.Argument:          (*process).argument,
 	calls.Findings:          (*process).findings,
+	calls.Posting:           (*process).posting,
+	calls.Posted:            func(*process, context.Context, *request) ([]uint64, []byte, error) { return nil, nil, nil },
+	calls.Lease:             (*process).lease,
+	calls.MallocLeased:      (*process).mallocLeased,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -100,7 +107,7 @@ func (p *process) handle(ctx context.Context, r *request) reply {
 	if r.op != calls.Failed && r.op != calls.Output {
 		p.failed(r, err)
 	}
-	rep := reply{results: results, blob: blob, waiting: p.waiting()}
+	rep := reply{results: results, blob: blob, waiting: p.waiting(), err: err}
 	if err != nil {
 		rep.code = codeOf(err)
 	}
@@ -283,8 +290,27 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 }
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
-	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
 	return []uint64{addr}, nil, err
+}
+
+func (p *process) lease(_ context.Context, r *request) ([]uint64, []byte, error) {
+	begin, end, err := p.ctx.lease(r.args[0])
+	return []uint64{begin, end}, nil, err
+}
+
+func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte, error) {
+	at := leased{addr: r.args[2]}
+	if at.addr == 0 {
+		return nil, nil, fail(InvalidValue, "an allocation at address 0")
+	}
+	if offset := r.args[3]; offset != ^uint64(0) {
+		if at.bytes = p.mail.pool(offset, r.args[0]); at.bytes == nil {
+			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
+		}
+	}
+	_, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	return nil, nil, err
 }
 
 func (p *process) freeAsync(_ context.Context, r *request) ([]uint64, []byte, error) {

@@ -226,6 +226,9 @@ func (r *running) outlived(ctx context.Context) (left, users []string) {
 	var before map[int]bool
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		left, users, ended := r.survivors()
+		if r.srv.idle() > 0 {
+			r.srv.emptyAll() // who posts is not idle
+		}
 		idle := min(r.srv.idle(), time.Since(began))
 		switch {
 		case len(left) == 0 && len(users) == 0:

@@ -204,6 +204,12 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 			}
 			continue
 		}
+		if err := s.empty(p); err != nil {
+			return err
+		}
+		if req.op == calls.Posted && req.args[0] == 0 {
+			continue
+		}
 		s.begin(hostCall(req.op))
 		r := p.handle(p.life, req)
 		if ctx.Err() == nil { // else the run was stopped within the request: that is where the host was
@@ -211,6 +217,9 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 		}
 		if r.bad != nil {
 			return fmt.Errorf("process %d: %w", p.pid, r.bad)
+		}
+		if r.err != nil {
+			p.tellClosed()
 		}
 		if err := writeReply(conn, r, nil); err != nil {
 			return gone(err)
@@ -258,6 +267,7 @@ type reply struct {
 	results []uint64
 	waiting int // bytes of kernel output
 	blob    []byte
+	err     error // that code stands for
 	bad     error
 }
 

@@ -71,6 +71,7 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	if flags&^StreamNonBlocking != 0 {
 		return 0, fail(InvalidValue, "stream flags %#x", flags)
 	}
+	c.live = nil
 	id := StreamID(c.newID())
 	c.streams[id] = &stream{agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),
 		priority: min(max(priority, -5), 0), name: fmt.Sprintf("stream %d", uint64(id)/16)}
@@ -91,6 +92,7 @@ func (c *Context) DestroyStream(id StreamID) error {
 	}
 	c.order(grave, s.agent, "cudaStreamDestroy")
 	delete(c.streams, id)
+	c.live = nil
 	return err
 }
 
@@ -104,6 +106,7 @@ func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 		if s == nil {
 			s = &stream{agent: c.dev.newAgent(), name: fmt.Sprintf("per-thread default stream %d", len(c.perThread)+1)}
 			c.perThread[thread] = s
+			c.live = nil
 		}
 		return s, nil
 	}
@@ -113,8 +116,11 @@ func (c *Context) stream(id StreamID, thread uint32) (*stream, error) {
 	return nil, c.noHandle("stream", uint64(id))
 }
 
-// allStreams lists the live streams in the order of their agents.
+// allStreams lists the live streams in the order of their agents. The list is kept until a stream comes or goes.
 func (c *Context) allStreams() []*stream {
+	if c.live != nil {
+		return c.live
+	}
 	all := []*stream{c.legacy}
 	for _, s := range c.perThread {
 		all = append(all, s)
@@ -123,6 +129,7 @@ func (c *Context) allStreams() []*stream {
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *stream) int { return cmp.Compare(a.agent, b.agent) })
+	c.live = all
 	return all
 }
 

@@ -3,6 +3,7 @@ package simt
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,7 @@ type Alloc struct {
 type block struct {
 	Alloc
 	data []byte
+	lent bool // data is not of the arena, and is another block's when this one is freed
 }
 
 func (b *block) covers(addr uint64) bool { return addr-b.Addr < b.Size }
@@ -79,6 +81,7 @@ type Memory struct {
 	freed    []*block // in the order of their Free
 	mapped   []*block // registered host memory, by address
 	halves   [2]half
+	leases   []*Lease
 	programs uint32
 	heapUsed uint64
 	heapSize uint64
@@ -190,10 +193,77 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		}
 	}
 	off := addr - GlobalBase
-	b := &block{Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, m.arena[off : off+size : off+size]}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: m.arena[off : off+size : off+size]}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
+}
+
+// Lease is a range of device addresses of which its holder gives out each once, from the beginning on.
+type Lease struct {
+	Begin, End uint64
+	next       uint64
+}
+
+// Lease sets a range of device addresses aside for AllocLeased. The error is ErrOutOfMemory.
+func (m *Memory) Lease(size uint64) (*Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := &m.halves[0]
+	size = roundUp(min(size, h.end), minAlign)
+	if size == 0 || size > (h.end-h.begin)/2 {
+		return nil, ErrOutOfMemory
+	}
+	addr := h.next
+	if addr = roundUp(addr, minAlign); addr+size <= h.end {
+		h.next = addr + size
+	} else {
+		var ok bool
+		if addr, ok = m.reuse(h, size, minAlign); !ok {
+			return nil, ErrOutOfMemory
+		}
+	}
+	l := &Lease{addr, addr + size, addr}
+	m.leases = append(m.leases, l)
+	return l, nil
+}
+
+// EndLease gives back what was not given out.
+func (m *Memory) EndLease(l *Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leases = slices.DeleteFunc(m.leases, func(o *Lease) bool { return o == l })
+}
+
+// AllocLeased is Alloc of device memory at an address of a lease: a multiple of 512, at least 512 bytes behind the allocation before.
+// data are its bytes, which are the caller's again when it is freed; nil for those that belong to the address.
+func (m *Memory) AllocLeased(l *Lease, addr, size uint64, data []byte, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if addr < l.next || addr >= l.End || addr%minAlign != 0 || size > l.End-addr || redZone > l.End-addr-size {
+		return ErrOutOfMemory
+	}
+	l.next = roundUp(addr+size+redZone, minAlign)
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: DeviceAlloc, Name: name}, data: data, lent: data != nil}
+	if off := addr - GlobalBase; !b.lent {
+		b.data = m.arena[off : off+size : off+size]
+	}
+	m.insert(b)
+	m.epoch.Add(1)
+	return nil
+}
+
+// pastLeases gives the first address from addr on behind which size bytes are in no lease.
+func (m *Memory) pastLeases(addr, size, align uint64) uint64 {
+	for again := true; again; {
+		again = false
+		for _, l := range m.leases {
+			if addr < l.End && l.next < addr+size+redZone {
+				addr, again = roundUp(l.End, align), true
+			}
+		}
+	}
+	return addr
 }
 
 // reuse finds room between the allocations of h, forgetting freed ones, the longest freed first, until there is some.
@@ -202,7 +272,7 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 		at := h.begin
 		i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].Addr >= h.begin })
 		for ; ; i++ {
-			addr, end := roundUp(at, align), h.end
+			addr, end := m.pastLeases(roundUp(at, align), size, align), h.end
 			last := i >= len(m.blocks) || m.blocks[i].Addr >= h.end
 			if !last {
 				end = m.blocks[i].Addr
@@ -261,7 +331,11 @@ func (m *Memory) Free(addr uint64) (Alloc, error) {
 	if b.Kind == HeapAlloc {
 		m.heapUsed -= b.Size
 	}
-	m.dropPages(b)
+	if b.lent {
+		b.data = nil
+	} else {
+		m.dropPages(b)
+	}
 	m.freed = append(m.freed, b)
 	if len(m.freed) > 2*keepFreed {
 		m.forget(keepFreed)
@@ -316,7 +390,7 @@ func (m *Memory) Map(addr uint64, backing []byte, name string) error {
 	}
 	m.mapped = append(m.mapped, nil)
 	copy(m.mapped[i+1:], m.mapped[i:])
-	m.mapped[i] = &block{Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, backing}
+	m.mapped[i] = &block{Alloc: Alloc{Addr: addr, Size: size, Kind: PinnedAlloc, Name: name}, data: backing}
 	m.epoch.Add(1)
 	return nil
 }

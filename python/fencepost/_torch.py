@@ -183,19 +183,17 @@ def _extent(tensor):
 
 
 class _Memory(dict):
-    """CPU tensors over the whole of device memory, one for each dtype: views of them alias CUDA tensors.
+    """CPU tensors over the whole address space, one for each dtype: views of them alias CUDA tensors.
 
-    Element i of a tensor here lies at the device address i * itemsize. One shared storage costs a single as_strided per alias,
-    and lets the host's operators see when arguments overlap.
+    One shared storage costs a single as_strided per alias, and lets the host's operators see when arguments overlap.
     """
 
-    distance = None  # from a device address to its host address
-    near = frozenset()  # the 2 MiB pages of device memory for which that is known
+    begin = 4096
 
     def __missing__(self, dtype):
         with torch.inference_mode(False):
             size = 1 << 47
-            storage = torch._C._construct_storage_from_data_pointer(self.distance, _CPU, size)
+            storage = torch._C._construct_storage_from_data_pointer(self.begin, _CPU, size)
             count = size // dtype.itemsize
             base = self[dtype] = torch.empty(0, dtype=dtype, device=_CPU).set_(storage, 0, (count,), (1,))
         return base
@@ -203,27 +201,16 @@ class _Memory(dict):
     def alias(self, tensor):
         """A CPU tensor with the bytes, shape, strides and conjugation of a CUDA tensor."""
         at = tensor.data_ptr()
-        if at >> 21 not in self.near and not self.reaches(at):
+        if not at:
             return self.bounded(tensor)
         dtype = tensor.dtype
-        host = self[dtype].as_strided(tensor.shape, tensor.stride(), at // dtype.itemsize)
+        index = (_device.host_address(at) - self.begin) // dtype.itemsize
+        host = self[dtype].as_strided(tensor.shape, tensor.stride(), index)
         if dtype.is_complex and tensor.is_conj():
             host = host.conj()
         if tensor.is_neg():
             host = torch._neg_view(host)
         return host
-
-    def reaches(self, at):
-        """Reports whether the shared storage holds the bytes at a device address: host memory that is mapped lies elsewhere."""
-        if not at:
-            return False
-        distance = _device.host_address(at) - at
-        if self.distance is None and distance > 0:
-            self.distance = distance
-        if distance != self.distance:
-            return False
-        self.near |= {at >> 21}
-        return True
 
     def bounded(self, tensor):
         """An alias with a storage of its own, which no operator can resize."""

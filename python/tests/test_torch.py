@@ -7,6 +7,7 @@ import copy
 import itertools
 import os
 import random
+import resource
 import subprocess
 import sys
 
@@ -713,3 +714,32 @@ def test_default_device_and_inference_mode():
 def test_import_prints_nothing():
     run = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_operators_wait_for_no_answer():
+    """The checker is told of operators, allocations and frees without waiting for it: what waits gives up the processor."""
+    x = torch.ones(16, device=CUDA)
+    torch.cuda.synchronize()
+    x + x
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    for _ in range(200):
+        x + x
+    assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before < 100
+    assert (x + x).tolist() == [2.0] * 16
+
+
+def test_memory_is_zero_and_its_own():
+    """Bytes of freed memory are used again at another address, cleared. Nothing that lives shares them."""
+    used = set()
+    for size in (1, 1000, 5000, 300_000):
+        kept = [torch.full((size,), float(i), device=CUDA) for i in range(4)]
+        for i in range(8):
+            fresh = torch.empty(size, device=CUDA)
+            assert fresh.data_ptr() not in used
+            used.add(fresh.data_ptr())
+            assert not fresh.any()
+            fresh.fill_(-1)
+            del fresh
+        for i, k in enumerate(kept):
+            assert (k == i).all()
+            assert (k.cpu() == i).all()

@@ -85,6 +85,10 @@ const (
 	Pool
 	Argument
 	Findings
+	Posting
+	Posted
+	Lease
+	MallocLeased
 	NumOps
 )
 
@@ -101,7 +105,7 @@ type Spec struct {
 const Frames = 8
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator}
+var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -109,6 +113,30 @@ var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Oper
 const (
 	Script    = 1 << 31
 	MaxScript = 4096
+)
+
+// Postable lists the requests that a process may leave in its mailbox, which needs no answer, in place of sending them: a part of
+// the shared file that the server empties before it does any request of the process, when it is told to (Posted), and when the
+// process has ended, however it did. So what stands there is done in order, and never lost. A process posts only what it knows to
+// succeed, since nobody receives the error.
+//
+// The mailbox begins with a page of which the server knows three words: MailWritten and MailDone, the bytes that were ever written and
+// read, and MailClosed, which is 1 when everything fails. The rest of the page is the process's own. Behind MailHead bytes lies the
+// ring of MailRing bytes in which the requests stand, in the form in which they are sent.
+//
+// Behind it lie MailPool bytes in which the process may place the bytes of memory that it allocates in a lease. Addresses are not used
+// again for long, so that accesses to freed memory are found; bytes are, since a page that is touched for the first time costs much
+// more than one that is in a cache.
+var Postable = []Op{FreeAsync, Operator, MallocLeased}
+
+// The layout of a mailbox, in bytes.
+const (
+	MailWritten = 0
+	MailDone    = 8
+	MailClosed  = 16
+	MailHead    = 1 << 22
+	MailRing    = 1 << 18
+	MailPool    = 1 << 30
 )
 
 // Specs describes the requests, by Op.
@@ -159,6 +187,10 @@ var Specs = [NumOps]Spec{
 	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
 	Argument:          {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
 	Findings:          {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
+	Posting:           {"Posting", 1, false, "address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)"},
+	Posted:            {"Posted", 1, false, "1: with an answer, once all that was posted is done; 0: no reply is sent ->"},
+	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
+	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 }
 
 // The arguments of Launch.

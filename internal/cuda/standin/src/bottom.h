@@ -22,7 +22,10 @@ enum { fpHostToHost, fpHostToDevice, fpDeviceToHost, fpDeviceToDevice, fpDefault
 // From how many bytes on a range of the shared file is cleared by giving its pages back, and its holes are not read.
 enum { fpLarge = 32 << 20 };
 
-static int fp_in_file(u64 address, u64 n) { return address - fp.base < fp.arena && n <= fp.arena - (address - fp.base); }
+// fp_in_file says whether the bytes at an address lie where the address says in the shared file.
+static int fp_in_file(u64 address, u64 n) {
+  return address - fp.base < fp.arena && n <= fp.arena - (address - fp.base) && !fp_mail_host(address);
+}
 
 // fp_zero clears n bytes. That of a large range of the shared file costs what was touched of it.
 static void fp_zero(u64 address, u64 n) {

@@ -38,6 +38,8 @@ static struct {
   struct fp_id file;    // what memory must be
   u32 *status;          // page of the shared file: calls that did not reach the checker
   u32 waiting;          // bytes of kernel output to fetch
+  struct fp_mail *mail; // of this process, see mail.h; NULL: none
+  int mailless;         // it was asked for
   u64 failures;         // failed calls whose error the program has not asked for yet
 } fp = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .memory = -1};
 
@@ -191,6 +193,7 @@ static void fp_inherit(void) {
   fp_lose();
   fp.state = fpUnopened;
   fp.pid = getpid();
+  fp.mail = NULL, fp.mailless = 0;
 }
 
 static void fp_attach(void) {

@@ -655,7 +655,12 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
 // What Python code of ours asks of this library, which no other library has.
 
 // fencepostHostAddress gives the address at which the host may touch memory of the device.
-EXPORT void *fencepostHostAddress(u64 p) { return fp_begin() ? NULL : (fp_end(), fp_host(p)); }
+EXPORT void *fencepostHostAddress(u64 p) {
+  if (fp_begin()) return NULL;
+  void *at = fp_host(p);
+  fp_end();
+  return at;
+}
 
 // fencepostOperator tells of an operation that the host computes in a stream's place. boxes holds 7 numbers for each box that it
 // touches, as the request wants them. The caller moves the bytes afterwards.

@@ -18,6 +18,12 @@
 #define FP_KIND_MANAGED 1
 #define FP_KIND_PINNED 2
 #define FP_KIND_ANY 3
+#define FP_MAIL_WRITTEN 0
+#define FP_MAIL_DONE 8
+#define FP_MAIL_CLOSED 16
+#define FP_MAIL_HEAD 4194304
+#define FP_MAIL_RING 262144
+#define FP_MAIL_POOL 1073741824
 #define FP_STREAM_LEGACY 1
 #define FP_STREAM_PER_THREAD 2
 
@@ -68,9 +74,13 @@ enum {
   FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
   FP_Argument = 44, // address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->
   FP_Findings = 45, // -> what was found and what could not be checked that this process was not told yet: JSON in the blob
+  FP_Posting = 46, // address of the mailbox's mapping in this process, 0 to ask for it, or 1 when there can be none -> its offset in the file, its bytes, what was told first (0: nothing yet)
+  FP_Posted = 47, // 1: with an answer, once all that was posted is done; 0: no reply is sent ->
+  FP_Lease = 48, // bytes -> first address, end of addresses that this process gives out by itself
+  FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
 };
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator;
+  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased;
 }

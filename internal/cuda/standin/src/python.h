@@ -7,6 +7,7 @@
 static struct {
   int (*initialized)(void), (*finalizing)(void), (*ensure)(void), (*line)(void *);
   void (*release)(int), (*decref)(void *), (*incref)(void *);
+  int (*instruction)(void *); // of a frame; NULL before Python 3.11
   void *(*own)(void), *(*frame)(void), *(*back)(void *), *(*code)(void *), *(*attribute)(void *, const char *), *(*occurred)(void);
   const char *(*text)(void *);
 } fp_py;
@@ -34,6 +35,8 @@ static void fp_py_find(void) {
     if (!f) return;
     memcpy(all[i].function, &f, sizeof f);
   }
+  void *instruction = dlsym(RTLD_DEFAULT, "PyFrame_GetLasti");
+  memcpy(&fp_py.instruction, &instruction, sizeof instruction);
   fp_py_ours = getenv(FP_PYTHON_ENV);
   fp_py_known = 1;
 }
@@ -44,20 +47,20 @@ static int fp_py_library(const char *file) {
          (fp_py_ours && *fp_py_ours && !strncmp(file, fp_py_ours, strlen(fp_py_ours)));
 }
 
-// fp_py_line is a line of code as text. The interpreter's lock guards the cache. A held code object is not freed, so that no
-// other has its address.
+// fp_py_line is a line of code as text, found by an instruction, since to ask for the line of one is slow. The interpreter's lock
+// guards the cache. A held code object is not freed, so that no other has its address.
 static struct fp_py_line {
   void *code;
-  int line, library, size;
+  int at, library, size;
   char text[FP_PY_LINE];
 } fp_py_lines[1 << FP_PY_LINES];
 
-static void fp_py_read(struct fp_py_line *l, void *code, int line) {
+static void fp_py_read(struct fp_py_line *l, void *code, int at, int line) {
   void *file = fp_py.attribute(code, "co_filename"), *name = fp_py.attribute(code, "co_name");
   const char *f = file ? fp_py.text(file) : NULL, *n = name ? fp_py.text(name) : NULL;
   if (l->code) fp_py.decref(l->code);
   fp_py.incref(code);
-  l->code = code, l->line = line, l->size = 0;
+  l->code = code, l->at = at, l->size = 0;
   if (f && n && !strpbrk(f, "\t\n") && !strpbrk(n, "\t\n")) {
     l->library = fp_py_library(f);
     l->size = snprintf(l->text, sizeof l->text, "%d\t%s\t%s\n", line, f, n);
@@ -70,9 +73,9 @@ static void fp_py_read(struct fp_py_line *l, void *code, int line) {
 static const struct fp_py_line *fp_py_at(void *frame) {
   void *code = fp_py.code(frame);
   if (!code) return NULL;
-  int line = fp_py.line(frame);
-  struct fp_py_line *l = &fp_py_lines[((u64)code / 16 * 31 + (u64)line) * 0x9e3779b97f4a7c15u >> (64 - FP_PY_LINES)];
-  if (l->code != code || l->line != line) fp_py_read(l, code, line);
+  int at = fp_py.instruction ? fp_py.instruction(frame) : fp_py.line(frame);
+  struct fp_py_line *l = &fp_py_lines[((u64)code / 16 * 31 + (u64)at) * 0x9e3779b97f4a7c15u >> (64 - FP_PY_LINES)];
+  if (l->code != code || l->at != at) fp_py_read(l, code, at, fp_py.line(frame));
   fp_py.decref(code);
   return l;
 }

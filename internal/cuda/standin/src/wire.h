@@ -86,15 +86,26 @@ static int fp_frames(u64 frames[FP_FRAMES]) {
   return k;
 }
 
+// fp_header makes a request's header and arguments. tail is how many bytes of fp_script follow its blob.
+static void fp_header(const struct fp_call *c, const u64 *args, int *nargs, u32 head[4], u64 all[16 + FP_FRAMES], u32 *tail) {
+  THREAD u32 thread;
+  THREAD pid_t process;
+  if (!thread || process != fp.pid) thread = (u32)syscall(SYS_gettid), process = fp.pid;
+  u32 script = fp_placed(c->op) ? (u32)fp_script_size : 0;
+  if (*nargs > 0) memcpy(all, args, (size_t)*nargs * sizeof(u64));
+  if (script)
+    all[(*nargs)++] = script;
+  else if (fp_placed(c->op))
+    *nargs += fp_frames(all + *nargs);
+  const u32 made[4] = {c->op | (script ? FP_SCRIPT : 0), (u32)*nargs, thread, (u32)c->blob_size + script};
+  memcpy(head, made, sizeof made);
+  *tail = script;
+}
+
 static int fp_send_request(const struct fp_call *c, const u64 *args, int nargs) {
   u64 all[16 + FP_FRAMES];
-  u32 script = fp_placed(c->op) ? (u32)fp_script_size : 0;
-  if (nargs > 0) memcpy(all, args, (size_t)nargs * sizeof(u64));
-  if (script)
-    all[nargs++] = script;
-  else if (fp_placed(c->op))
-    nargs += fp_frames(all + nargs);
-  u32 head[4] = {c->op | (script ? FP_SCRIPT : 0), (u32)nargs, (u32)syscall(SYS_gettid), (u32)c->blob_size + script};
+  u32 head[4], script;
+  fp_header(c, args, &nargs, head, all, &script);
   // In one piece where it is short: each is a system call here and, mostly, one there.
   char buffer[sizeof head + sizeof all + 2048];
   size_t n = sizeof head + (size_t)nargs * sizeof(u64), rest = c->blob_size + script;
@@ -132,9 +143,9 @@ static int fp_receive_reply(const struct fp_call *c, const u32 head[4]) {
 
 static int fp_resume(void);
 
-// fp_exchange does one request with the lock held. A request that could not be sent whole was not read by the checker, and is
+// fp_swap sends one request and receives its reply, with the lock held. A request that could not be sent whole was not read by the checker, and is
 // sent again when the connection was taken up again. One whose reply is missing may have been done: it is not repeated.
-static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
+static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
   u32 head[4];
   if (c->blob_size > 0xffffffffu - FP_MAX_SCRIPT) return fpInvalidValue;
   if (!fp_own(fp.fd, &fp.socket) || fp_send_request(c, args, nargs)) {
@@ -147,6 +158,17 @@ static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   }
   fp.waiting = head[2];
   return (int)head[0];
+}
+
+#include "mail.h"
+
+// fp_exchange does one request with the lock held: it posts it where it can, and sends it otherwise.
+static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
+  if (fp_post(c, args, nargs)) return 0;
+  if (fp.mail) fp_mail_before(c->op, args);
+  int e = fp_swap(c, args, nargs);
+  if (fp.mail) fp_mail_after(c->op, args, c->results, e);
+  return e;
 }
 
 // fp_receive_first takes the header of the first reply, which carries the descriptor of the shared file.
@@ -337,10 +359,11 @@ static void fp_looked(int e) {
   fp_end();
 }
 
-// fp_host gives the address at which this side may touch memory that the program names by address.
+// fp_host gives the address at which this side may touch memory that the program names by address. The connection is locked.
 static char *fp_host(u64 address) {
-  if (address >= fp.base && address < fp.base + fp.device) return fp.alias + (address - fp.base);
-  return (char *)address;
+  if (address < fp.base || address >= fp.base + fp.device) return (char *)address;
+  char *pooled = fp_mail_host(address);
+  return pooled ? pooled : fp.alias + (address - fp.base);
 }
 
 #endif

@@ -1,0 +1,180 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+)
+
+// mailbox is where a process leaves requests that need no answer (see calls.Postable). It exists to make them cheap: without one a
+// process sends them, and the order in which things are done is the same.
+type mailbox struct {
+	reading sync.Mutex // of the ring; what is read there takes mu
+	mu      sync.Mutex
+	bytes   []byte // of the shared file; nil: the process has none
+	offset  uint64
+	read    uint64 // bytes ever read of the ring
+	mapping uint64 // the process's address of it, 1 when the process cannot have it
+}
+
+const mailSize = calls.MailHead + calls.MailRing + calls.MailPool
+
+// word is a number of the head that both sides touch.
+func word(bytes []byte, at int) *uint64 { return (*uint64)(unsafe.Pointer(&bytes[at])) }
+
+func (b *mailbox) shared() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes
+}
+
+// drop gives a mailbox up that does not hold what it should.
+func (b *mailbox) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes = nil
+}
+
+// posting gives the process its mailbox, and keeps what the first of its libraries has told of it: all have to know.
+func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, error) {
+	d := p.ctx.dev
+	p.mail.mu.Lock()
+	defer p.mail.mu.Unlock()
+	if p.mail.bytes == nil {
+		d.mu.Lock()
+		offset, ok := d.registered.take(mailSize)
+		d.mu.Unlock()
+		if !ok {
+			return nil, nil, fail(MemoryAllocation, "no room for a mailbox")
+		}
+		p.mail.bytes, p.mail.offset = d.backing[offset:offset+mailSize:offset+mailSize], offset
+	}
+	if p.mail.mapping == 0 {
+		p.mail.mapping = r.args[0]
+	}
+	return []uint64{p.mail.offset, mailSize, p.mail.mapping}, nil, nil
+}
+
+// pool gives size bytes of the pool; nil where there are none, as for a MallocLeased that wants none.
+func (b *mailbox) pool(offset, size uint64) []byte {
+	bytes := b.shared()
+	if offset > calls.MailPool || size > calls.MailPool-offset || bytes == nil {
+		return nil
+	}
+	const begin = calls.MailHead + calls.MailRing
+	return bytes[begin+offset : begin+offset+size : begin+offset+size]
+}
+
+// empty does what the process has posted. The error is what was wrong with that.
+func (s *server) empty(p *process) error {
+	b := &p.mail
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	bytes := b.shared()
+	if bytes == nil {
+		return nil
+	}
+	for written := atomic.LoadUint64(word(bytes, calls.MailWritten)); b.read != written; {
+		if written-b.read > calls.MailRing {
+			b.drop()
+			return fmt.Errorf("process %d: %d bytes in a mailbox of %d", p.pid, written-b.read, calls.MailRing)
+		}
+		req, err := readRequest(&mailReader{bytes[calls.MailHead:], &b.read, written})
+		if err == nil && !slices.Contains(calls.Postable, req.op) {
+			err = fmt.Errorf("request %s was posted", calls.Specs[req.op].Name)
+		}
+		if err == nil {
+			s.begin(hostCall(req.op))
+			err = p.posted(p.handle(p.life, req).err)
+			s.end()
+		}
+		if err != nil {
+			b.drop()
+			return fmt.Errorf("process %d: the mailbox: %w", p.pid, err)
+		}
+		atomic.StoreUint64(word(bytes, calls.MailDone), b.read)
+	}
+	return nil
+}
+
+// emptyAll does what all processes have posted.
+func (s *server) emptyAll() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.processes))
+	s.mu.Unlock()
+	for _, p := range all {
+		if err := s.empty(p); err != nil {
+			s.fault(err)
+		}
+	}
+}
+
+func (s *server) fault(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, err)
+}
+
+// posted judges the error of a request that was posted. Once a kernel has faulted everything fails, and what the process posted before
+// it knew that is of no use to it.
+func (p *process) posted(err error) error {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	if err == nil || p.ctx.sticky != nil || p.ctx.closed {
+		return nil
+	}
+	return err
+}
+
+// tellClosed lets the process know, before it gets its answer, that everything it posts would fail.
+func (p *process) tellClosed() {
+	p.ctx.dev.mu.Lock()
+	closed := p.ctx.sticky != nil || p.ctx.closed
+	p.ctx.dev.mu.Unlock()
+	if bytes := p.mail.shared(); closed && bytes != nil {
+		atomic.StoreUint64(word(bytes, calls.MailClosed), 1)
+	}
+}
+
+// close gives the mailbox's pages back.
+func (b *mailbox) close(d *Device) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.offset == 0 {
+		return
+	}
+	bytes := d.backing[b.offset : b.offset+mailSize]
+	if unix.Madvise(bytes, unix.MADV_REMOVE) != nil {
+		clear(bytes)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.registered.add(b.offset, mailSize)
+	b.bytes, b.offset = nil, 0
+}
+
+// mailReader reads the ring up to a number of bytes ever written.
+type mailReader struct {
+	ring    []byte
+	read    *uint64
+	written uint64
+}
+
+func (r *mailReader) Read(to []byte) (int, error) {
+	at := *r.read % calls.MailRing
+	n := copy(to, r.ring[at:min(calls.MailRing, at+r.written-*r.read)])
+	*r.read += uint64(n)
+	if n == 0 && len(to) > 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, nil
+}
