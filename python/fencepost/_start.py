@@ -5,9 +5,12 @@ import glob
 import hashlib
 import importlib.abc
 import inspect
+import itertools
+import math
 import os
 import subprocess
 import sys
+import threading
 
 from fencepost import _device
 
@@ -131,7 +134,50 @@ def _name(device, name, tensor):
     element = tensor.element_size()
     reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if tensor.numel() else 0
     kind = f"{str(tensor.dtype).replace('torch.', '')}[{', '.join(map(str, tensor.shape))}]"
-    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element)
+    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element if tensor.is_contiguous() else 0)
+
+
+def _named_arrays(module):
+    """Tell the names of the arrays that a kernel of numba's is launched with."""
+    kernel = module._Kernel
+    launch, prepare = kernel.launch, kernel._prepare_args
+    device = _device.Device()
+    names = threading.local()  # of the launch that a thread prepares: what is left of them
+
+    def named(self, args, *others, **kwargs):
+        code = self.py_func.__code__
+        names.left = iter(code.co_varnames[: code.co_argcount])
+        return launch(self, args, *others, **kwargs)
+
+    def prepare_args(self, ty, val, stream, retr, kernelargs):
+        outer, name = getattr(names, "within", None), None
+        if outer is None:
+            name = next(getattr(names, "left", iter(())), None)
+        else:  # an element of a tuple
+            name = f"{outer[0]}[{next(outer[1])}]"
+        first = len(kernelargs)
+        names.within = (name, itertools.count()) if name else None
+        try:
+            prepare(self, ty, val, stream, retr, kernelargs)
+        finally:
+            names.within = outer
+        if name and isinstance(ty, module.types.Array):
+            _name_array(device, name, ty, kernelargs[first:])
+
+    kernel.launch, kernel._prepare_args = named, prepare_args
+
+
+def _name_array(device, name, ty, parameters):
+    """Name an array by the parameters that numba passes it as: meminfo, parent, nitems, itemsize, data, shape and strides."""
+    values = [getattr(p, "value", p) or 0 for p in parameters]
+    itemsize, data = values[3:5]
+    shape, strides = values[5 : 5 + ty.ndim], values[5 + ty.ndim :]
+    if 0 in shape:
+        return
+    first = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
+    size = sum((n - 1) * abs(s) for n, s in zip(shape, strides)) + itemsize
+    dense = size == math.prod(shape) * itemsize and ty.layout == "C"
+    device.argument(f"{name}\n{ty.dtype}[{', '.join(map(str, shape))}]", data + first, size, itemsize if dense else 0)
 
 
 def _lines_by_default(module):
@@ -249,6 +295,7 @@ _AFTER = {
     "triton.runtime.jit": _named_tensors,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
+    "numba.cuda.dispatcher": _named_arrays,
     "numba.cuda.decorators": _lines_by_default,
     "numba.cuda.cudadecorators": _lines_by_default,
 }
