@@ -38,7 +38,7 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d\n%s", code, output)
 		}
 	})
-	for _, stack := range []string{"numba"} {
+	for _, stack := range []string{"numba", "nvrtc"} {
 		t.Run("names "+stack, func(t *testing.T) { testNames(t, python, cache, "testdata/python/names_"+stack+".py") })
 	}
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
@@ -107,7 +107,8 @@ func testPythonExamples(t *testing.T, python, cache string) {
 	}
 }
 
-// testNames runs a script with races. Its lines "# named: " hold the names of what is raced on, in the order of the findings.
+// testNames runs a script with races. Its lines "# named: " hold what a headline and
+// an address say is raced on, in the order of the findings.
 func testNames(t *testing.T, python, cache, script string) {
 	source, err := os.ReadFile(script)
 	if err != nil {
@@ -121,9 +122,9 @@ func testNames(t *testing.T, python, cache, script string) {
 	}
 	_, _, output := runPython(t, cache, python, script)
 	var got []string
-	finding := regexp.MustCompile(`(?s)data race on ([^\n]*) \(global\).*?= address: [^\n]* of ([^\n]*) \(0x`)
+	finding := regexp.MustCompile(`(?s)data race on ([^\n]*) \(global\).*?= address: ([^\n]*) \(0x`)
 	for _, m := range finding.FindAllStringSubmatch(string(output), -1) {
-		got = append(got, m[1]+" of "+m[2])
+		got = append(got, m[1]+"; "+m[2])
 	}
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q\n%s", got, want, output)

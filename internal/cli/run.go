@@ -66,13 +66,14 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 	if o.verbose {
 		tellEnv(e.stderr, p.Env)
 	}
+	o.session.Sources = &report.Sources{}
 	stop := showProgress(e, &o.session)
 	r, err := session.Run(ctx, &o.session, p)
 	stop()
 	if err != nil {
 		return 0, err
 	}
-	return tell(e, e.stderr, o, r, report.ReadSource)
+	return tell(e, e.stderr, o, r, o.session.Sources.Read)
 }
 
 // programOf makes the program that args name ready to run, compiling it where they are sources. cleanup removes what was

@@ -1,10 +1,10 @@
 """Two blocks store to one element each of arrays of several kinds, by numba."""
 
-# named: plain[3] of int32[8]
-# named: strided + 24 bytes of int32[4]
-# named: reversed_ + 48 bytes of int64[8]
-# named: pair[0][1] of float32[2, 2]
-# named: pair[1][5] of int16[6]
+# named: plain[3]; plain + 12 bytes of int32[8]
+# named: strided + 24 bytes; strided + 24 bytes of int32[4]
+# named: reversed_ + 48 bytes; reversed_ + 48 bytes of int64[8]
+# named: pair[0][1]; pair[0] + 4 bytes of float32[2, 2]
+# named: pair[1][5]; pair[1] + 10 bytes of int16[6]
 
 import numpy as np
 from numba import cuda
