@@ -127,6 +127,7 @@ _HALF = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.comp
 _ORDINARY = ("Float", "Double", "Byte", "Char", "Short", "Int", "Long", "Bool", "ComplexFloat", "ComplexDouble")
 _MEMCPY_DEFAULT = 4
 _MOST_BOXES = 4096
+_MOST_RUNS = 1 << 18  # each costs the checker about 10 microseconds and 400 bytes
 
 _device = None  # the checker's end, see above
 _runtime = None  # the CUDA runtime library of this process
@@ -175,6 +176,26 @@ def _add_accesses(accesses, tensor, write):
         return
     for offset, pitch, slice_, width, height, depth in boxes(tensor.shape, tensor.stride(), tensor.element_size()):
         accesses.append((write, at + offset, pitch, slice_, width, height, depth))
+
+
+def _add_touched(name, accesses, tensor, write, offsets, shape, stride):
+    """Appends the accesses of the pieces of a CUDA tensor that an operator touches, see _torch_operators.
+
+    Neither more may be told, which would be races that are none, nor less in silence: what is too scattered is named.
+    """
+    at, size = tensor.data_ptr(), tensor.element_size()
+    for offset, pitch, slice_, width, height, depth in boxes(shape, stride, size):
+        begins, ends = substitutes.runs(offsets * size + offset, width)
+        count = len(begins)
+        if count > _MOST_RUNS:
+            _device.unsupported(f"torch operator {name}: of {count} pieces of memory that indices choose only {_MOST_RUNS} are checked")
+            begins, ends = begins[:_MOST_RUNS], ends[:_MOST_RUNS]
+        elif count > 2 and height == depth == 1:
+            steps, widths = begins.diff(), ends - begins
+            if (steps == steps[0]).all() and (widths == widths[0]).all():
+                begins, ends, pitch, height = begins[:1], ends[:1], int(steps[0]), count
+        for begin, end in zip(begins.tolist(), ends.tolist()):
+            accesses.append((write, at + begin, pitch, slice_, end - begin, height, depth))
 
 
 def _extent(tensor):
@@ -391,7 +412,9 @@ class _Operator:
         self.masked = packet in ("index", "_index_put_impl_")  # whose Boolean indices have a size that the host needs
         self.mixed = name.startswith(_MIXED)
         self.unwraps = packet.rstrip("_") in _UNWRAPPING
+        self.touched = substitutes.TOUCHED.get(name) if host_key == "CPU" else None
         self.positions = []  # (position, kind, written)
+        self.places = {argument.name: position for position, argument in enumerate(schema.arguments)}
         self.names = {}  # name to (kind, written), of every argument
         written = {}  # alias set to the position and name of its argument
         for position, argument in enumerate(schema.arguments):
@@ -475,6 +498,8 @@ class _Operator:
                 host[position] = _generator(args[position], call.index)
             else:
                 named[name] = _generator(kwargs.get(name), call.index)
+        if self.touched:
+            self.narrow(call, args, kwargs, self.touched(*host, **named))
         try:
             return self.host(*host, **named)
         except (NotImplementedError, RuntimeError) as error:
@@ -486,6 +511,19 @@ class _Operator:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
                 raise _Uncomputable(text) from error
+
+    def narrow(self, call, args, kwargs, touched):
+        """Has only a part of some tensors accessed, not all of them as call says."""
+        for name, pieces in touched.items():
+            tensor = kwargs[name] if name in kwargs else args[self.places[name]]
+            if pieces is None or not tensor.is_cuda:
+                continue
+            _, write = self.names[name]
+            whole = []
+            _add_accesses(whole, tensor, write)
+            for access in whole:
+                call.accesses.remove(access)
+            _add_touched(self.name, call.accesses, tensor, write, *pieces)
 
     def wrap(self, host, named):
         """Makes tensors of numbers, of the dtype that they would have given the result."""

@@ -1,6 +1,6 @@
-"""Host versions of the operators that PyTorch has for CUDA only.
+"""Host versions of the operators that PyTorch has for CUDA only, and what operators touch that take indices.
 
-Each takes and gives CPU tensors. Those in SEEDED draw random numbers from the keyword argument generator.
+Each host version takes and gives CPU tensors. Those in SEEDED draw random numbers from the keyword argument generator.
 """
 
 import math
@@ -389,3 +389,160 @@ SEEDED = frozenset(
         "aten::_scaled_dot_product_cudnn_attention",
     )
 )
+
+
+# Elements that indices choose
+#
+# Each function takes the arguments of an operator as CPU tensors. It gives, for each argument of which only a part is touched,
+# the offsets of pieces from its first element and the shape and strides of a piece, in elements; nothing where all is touched.
+# masked_fill_ and masked_scatter_ have no function: their kernels store every element, those that are not masked as they were.
+
+
+def _dimension(tensor, dim):
+    return dim if dim >= 0 else dim + tensor.dim()
+
+
+def _one_piece(tensor, shape):
+    """The leading part of a tensor that has a shape."""
+    return torch.zeros(1, dtype=torch.int64), tuple(shape), tensor.stride()
+
+
+def _along(tensor, dim, index):
+    """The elements that gather and scatter take: those of index's own places, but for one dimension."""
+    if tensor.dim() == 0 or index.dim() != tensor.dim():
+        return None
+    dim = _dimension(tensor, dim)
+    offsets = index.long() * tensor.stride(dim)
+    for d in range(tensor.dim()):
+        if d != dim:
+            shape = [-1 if i == d else 1 for i in range(tensor.dim())]
+            offsets = offsets + (torch.arange(index.size(d)) * tensor.stride(d)).view(shape)
+    return offsets, (), ()
+
+
+def _slices(tensor, dim, index):
+    """Whole slices of one dimension."""
+    if tensor.dim() == 0:
+        return None
+    dim = _dimension(tensor, dim)
+    shape, stride = list(tensor.shape), list(tensor.stride())
+    step = stride.pop(dim)
+    del shape[dim]
+    return index.long() * step, tuple(shape), tuple(stride)
+
+
+def _wrapped(index, n):
+    index = index.long()
+    return torch.where(index < 0, index + n, index)
+
+
+def _indexed(tensor, indices):
+    """What tensor[indices] names: a Boolean index stands for as many indices as it has dimensions, None for a whole dimension."""
+    shape, stride, offsets, at = [], [], torch.zeros((), dtype=torch.int64), 0
+    if any(i is not None and i.dim() == 0 and i.dtype in (torch.bool, torch.uint8) for i in indices):
+        return None
+    for index in indices:
+        if index is None:
+            shape.append(tensor.size(at))
+            stride.append(tensor.stride(at))
+            at += 1
+            continue
+        for each in index.nonzero(as_tuple=True) if index.dtype in (torch.bool, torch.uint8) else (index,):
+            offsets = offsets + _wrapped(each, tensor.size(at)) * tensor.stride(at)
+            at += 1
+    return offsets, (*shape, *tensor.shape[at:]), (*stride, *tensor.stride()[at:])
+
+
+def _counted(tensor, index):
+    """The elements of a tensor by their numbers."""
+    index, offsets = _wrapped(index, tensor.numel()), torch.zeros((), dtype=torch.int64)
+    for n, step in zip(reversed(tensor.shape), reversed(tensor.stride())):
+        offsets = offsets + index % max(n, 1) * step
+        index = index // max(n, 1)
+    return offsets, (), ()
+
+
+def _touched_gather(self, dim, index, **_):
+    return {"self": _along(self, dim, index)}
+
+
+def _touched_scatter(self, dim, index, src=None, *_, **__):
+    touched = {"self": _along(self, dim, index)}
+    if isinstance(src, torch.Tensor) and src.dim() == index.dim():
+        touched["src"] = _one_piece(src, index.shape)
+    return touched
+
+
+def _touched_slices(self, dim, index, *_, **__):
+    return {"self": _slices(self, dim, index)}
+
+
+def _touched_index(self, indices, **_):
+    return {"self": _indexed(self, indices)}
+
+
+def _touched_index_put(self, indices, values, accumulate=False, unsafe=False):
+    given = [i for i in indices if i is not None]
+    if not accumulate and values.numel() == 1 and len(given) == 1 and given[0].dtype in (torch.bool, torch.uint8):
+        return {}  # which masked_fill_ does
+    return {"self": _indexed(self, indices)}
+
+
+def _touched_take(self, index, *_, **__):
+    return {"self": _counted(self, index)}
+
+
+def _touched_masked_select(self, mask, **_):
+    shape = torch.broadcast_shapes(self.shape, mask.shape)
+    if not shape:
+        return {}
+    return {"self": _indexed(self.expand(shape), [mask.expand(shape)])}
+
+
+def _touched_embedding_bag(weight, indices, *others, padding_idx=-1, **_):
+    padding = others[-1] if len(others) == 7 else padding_idx
+    return {"weight": _slices(weight, 0, indices[indices != padding])}
+
+
+def _touched_renorm(self, indices, *_):
+    return {"self": _slices(self, 0, indices)}
+
+
+TOUCHED = {
+    "aten::gather": _touched_gather,
+    "aten::gather.out": _touched_gather,
+    "aten::scatter_.src": _touched_scatter,
+    "aten::scatter_.value": _touched_scatter,
+    "aten::scatter_.reduce": _touched_scatter,
+    "aten::scatter_.value_reduce": _touched_scatter,
+    "aten::scatter_add_": _touched_scatter,
+    "aten::scatter_reduce_.two": _touched_scatter,
+    "aten::index_select": _touched_slices,
+    "aten::index_select.out": _touched_slices,
+    "aten::index_add_": _touched_slices,
+    "aten::index_copy_": _touched_slices,
+    "aten::index_fill_.int_Scalar": _touched_slices,
+    "aten::index_fill_.int_Tensor": _touched_slices,
+    "aten::index_reduce_": _touched_slices,
+    "aten::index.Tensor": _touched_index,
+    "aten::index.Tensor_out": _touched_index,
+    "aten::_index_put_impl_": _touched_index_put,
+    "aten::take": _touched_take,
+    "aten::take.out": _touched_take,
+    "aten::put_": _touched_take,
+    "aten::masked_select": _touched_masked_select,
+    "aten::masked_select.out": _touched_masked_select,
+    "aten::_embedding_bag": _touched_embedding_bag,
+    "aten::_embedding_bag_forward_only": _touched_embedding_bag,
+    "aten::embedding_renorm_": _touched_renorm,
+}
+
+
+def runs(offsets, width):
+    """The runs of bytes that pieces of width bytes at offsets make together, as (begins, ends): sorted, with gaps between them."""
+    begins = offsets.flatten().unique()
+    if begins.numel() == 0:
+        return begins, begins
+    parted = begins[1:] - begins[:-1] > width
+    edge = torch.ones(1, dtype=torch.bool)
+    return begins[torch.cat((edge, parted))], begins[torch.cat((parted, edge))] + width
