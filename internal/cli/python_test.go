@@ -27,6 +27,7 @@ func TestPython(t *testing.T) {
 	cache := t.TempDir() // one for all: the stand-in libraries are built once
 	t.Run("check", func(t *testing.T) { testPythonCheck(t, python, cache) })
 	t.Run("asking", func(t *testing.T) { testAskingChangesNothing(t, python, cache) })
+	t.Run("blind", func(t *testing.T) { testBlind(t, python, cache) })
 	t.Run("ways", func(t *testing.T) { testPythonWays(t, python, cache) })
 }
 
@@ -64,7 +65,7 @@ func testPythonWays(t *testing.T, python, cache string) {
 	if err := os.WriteFile(console, []byte(text), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, way := range []string{"itself", "thread", "fork", "spawn", "forkserver", "subprocess", "console"} {
+	for _, way := range []string{"itself", "thread", "fork", "spawn", "forkserver", "subprocess", "emptied", "own", "cleared", "console"} {
 		program := []string{python, script, way}
 		if way == "console" {
 			program = []string{console, way}
@@ -72,6 +73,35 @@ func testPythonWays(t *testing.T, python, cache string) {
 		code, findings, output := runPython(t, cache, program[0], program[1:]...)
 		if code != exitFindings || len(findings) != 1 || findings[0].Kind != "unordered" {
 			t.Errorf("%s: exit %d, %v\n%s", way, code, findings, output)
+		}
+	}
+}
+
+// testBlind runs interpreters that do not look at the environment: itself, named by a script, and as a child.
+func testBlind(t *testing.T, python, cache string) {
+	script, err := filepath.Abs("testdata/python/ways.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := filepath.Join(t.TempDir(), "tool")
+	if err := os.WriteFile(console, []byte("#!/usr/bin/env -S python3 -bI\nprint()\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		told    bool
+		program []string
+	}{
+		{true, []string{python, "-I", script, "itself"}},
+		{true, []string{python, "-W", "ignore", "-bE", script, "itself"}},
+		{true, []string{python, "-S", script, "itself"}},
+		{true, []string{console}},
+		{true, []string{python, script, "blind"}},
+		{false, []string{python, "-s", "-Wignore::ImportWarning", script, "itself", "-I"}},
+		{false, []string{python, "-c", "import sys; sys.exit(sys.argv[1] != '-I')", "-I"}},
+	} {
+		_, _, output := runPython(t, cache, c.program[0], c.program[1:]...)
+		if got := strings.Contains(string(output), "\n  remedy: leave -"); got != c.told {
+			t.Errorf("%v: told is %v\n%s", c.program, got, output)
 		}
 	}
 }

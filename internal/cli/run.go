@@ -205,6 +205,10 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 		return remedy(err)
 	}
 	p.Env = pythonEnv(p.Libraries)
+	if flag := blind(name, p.Args); flag != "" {
+		fmt.Fprintf(e.stderr, "fencepost: with %s Python does not run what shows GPU packages the emulated GPU, and they will find none\n"+
+			"  remedy: leave %s out; -s and -P keep the user's and the script's folders off the path without it\n", flag, flag)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
 import atexit
+import functools
 import glob
 import hashlib
 import importlib.abc
@@ -8,6 +9,7 @@ import inspect
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +21,60 @@ def install():
     """Watch imports from now on. Called once, by start/sitecustomize.py."""
     sys.meta_path.insert(0, _Hooks())
     atexit.register(_end)
+    _children()
+
+
+def _children():
+    """Have children that are given an environment of their own find the emulated GPU, too."""
+    popen = subprocess.Popen
+    start = popen.__init__
+    told = {name: os.environ[name] for name in os.environ.get("FENCEPOST_VARIABLES", "").split() if name in os.environ}
+
+    @functools.wraps(start)
+    def init(self, *args, **kwargs):
+        try:
+            bound = inspect.signature(start).bind(self, *args, **kwargs)
+        except TypeError:
+            return start(self, *args, **kwargs)  # which says what is wrong
+        env = bound.arguments.get("env")
+        bound.arguments["env"] = _completed(os.environ if env is None else env, told, env)
+        _tell_blind(bound.arguments["args"])
+        return start(*bound.args, **bound.kwargs)
+
+    popen.__init__ = init
+
+
+def _completed(env, told, unchanged):
+    """Give an environment with what run has told, if nothing of that is in it; unchanged otherwise."""
+    have = {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
+    first = told.get("PYTHONPATH", "").split(os.pathsep)[0]
+    if "FENCEPOST_SOCKET" not in told or "FENCEPOST_SOCKET" in have or first in have.get("PYTHONPATH", "").split(os.pathsep):
+        return unchanged
+    for name, value in told.items():
+        if name in ("PYTHONPATH", "LD_LIBRARY_PATH") and have.get(name):
+            have[name] = value + os.pathsep + have[name]
+        else:
+            have.setdefault(name, value)
+    return have
+
+
+def _tell_blind(args):
+    """Tell of a child that is Python and does not look at its environment."""
+    if isinstance(args, (str, bytes, os.PathLike)) or not args:
+        return
+    program, *flags = (os.fsdecode(a) for a in args if isinstance(a, (str, bytes, os.PathLike)))
+    if not re.fullmatch(r"python[0-9.]*", os.path.basename(program)):
+        return
+    for flag in flags:
+        if not re.fullmatch(r"-[bBdEhiIOqsSuvVxP]+", flag):
+            return
+        if set(flag) & set("IES"):
+            print(
+                f"fencepost: {program} {flag} does not look at its environment, and GPU packages will find no GPU in it\n"
+                f"  remedy: leave {flag} out; -s and -P keep the user's and the script's folders off the path without it",
+                file=sys.stderr,
+            )
+            return
 
 
 def _end():
