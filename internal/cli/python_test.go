@@ -112,16 +112,32 @@ func testNotebook(t *testing.T, python, cache string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := `{"cell_type": "code", "id": "c%d", "metadata": {}, "execution_count": null, "outputs": [], "source": %q}`
-	text := fmt.Sprintf(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [`+cell+", "+cell+"]}",
-		1, fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nfrom kernels import launch", dir), 2, "launch('adds')\nlaunch('stores')")
+	var cells []string
+	for i, source := range []string{
+		fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nfrom kernels import launch", dir),
+		"launch('adds')\n\nlaunch('stores')",
+		"import numpy\nfrom numba import cuda\n@cuda.jit\ndef count(counts):\n    counts[0] += 1\n\ncount[2, 1](cuda.to_device(numpy.zeros(1)))",
+	} {
+		const cell = `{"cell_type": "code", "id": "c%d", "metadata": {}, "execution_count": null, "outputs": [], "source": %q}`
+		cells = append(cells, fmt.Sprintf(cell, i, source))
+	}
+	text := fmt.Sprintf(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [%s]}`, strings.Join(cells, ", "))
 	notebook := filepath.Join(t.TempDir(), "notebook.ipynb")
 	if err := os.WriteFile(notebook, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	code, findings, output := runPython(t, cache, python, "-m", "nbconvert", "--execute", "--to", "notebook", "--inplace", notebook)
-	if code != exitFindings || len(findings) != 1 || !strings.Contains(string(output), "called from In [2]:2 in <module>") {
+	if code != exitFindings || len(findings) != 2 {
 		t.Errorf("exit %d, %v\n%s", code, findings, output)
+	}
+	for _, want := range []string{
+		"called from In [2]:3 in <module>",
+		" --> In [3]:5:1 in count\n  |\n5 |     counts[0] += 1\n",
+		"launched at In [3]:7 in <module>",
+	} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("no %q in\n%s", want, output)
+		}
 	}
 }
 

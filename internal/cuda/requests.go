@@ -88,6 +88,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Pool:              (*process).pool,
 	calls.Argument:          (*process).argument,
 	calls.Findings:          (*process).findings,
+	calls.Source:            (*process).source,
 }
 
 // handle does one request. The shape of r was checked when it was read.

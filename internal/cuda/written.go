@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -52,6 +53,14 @@ func (d *Device) tellWritten(all []written, trees []*ptx.Module) {
 			}
 		}
 	}
+}
+
+// source takes a text from a program that compiles: a notebook's cell.
+func (p *process) source(_ context.Context, r *request) ([]uint64, []byte, error) {
+	if name, text, ok := strings.Cut(string(r.blob), "\n"); ok && p.ctx.dev.cfg.OnSource != nil {
+		p.ctx.dev.cfg.OnSource(printable(name), text)
+	}
+	return nil, nil, nil
 }
 
 // named gives the memory that the pointers among a launch's parameters lead to by the parameters' names, each up to the end of its

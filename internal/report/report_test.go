@@ -383,6 +383,12 @@ func TestSources(t *testing.T) {
 	if got := s.Read("b"); len(got) != 1 || got[0] != "" {
 		t.Errorf("%q", got)
 	}
+	if got := s.Name("/folder/a"); got != "a" {
+		t.Errorf("%q", got)
+	}
+	if got := s.Name("/folder/c"); got != "/folder/c" {
+		t.Errorf("%q", got)
+	}
 	if got := s.Read("source.go"); len(got) == 0 || got[0] != "package report" {
 		t.Errorf("%q", got)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"unicode"
@@ -56,6 +57,19 @@ func (s *Sources) Read(name string) []string {
 		}
 	}
 	return ReadSource(name)
+}
+
+// Name gives the name under which a text was added that a compiler calls by it with a folder before it, else the name itself.
+func (s *Sources) Name(file string) string {
+	if s == nil {
+		return file
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.texts[filepath.Base(file)]; ok {
+		return filepath.Base(file)
+	}
+	return file
 }
 
 // CachedSource remembers what read gave for each file.

@@ -283,8 +283,25 @@ def _few_measurements(module):
 def _cells(module):
     """Name the cells of a notebook by their numbers: otherwise they have the names of temporary files that do not exist."""
     compiler = getattr(module, "XCachingCompiler", None)
-    if compiler:
-        compiler.get_code_name = lambda self, raw_code, code, number: f"In [{number}]"
+    if compiler is None:
+        return
+    from IPython import get_ipython
+
+    watched = []
+
+    def tell(*_):
+        if _device.in_use():
+            _device.Device().tell_sources()
+
+    def name(self, raw_code, code, number):
+        shell = get_ipython()
+        if shell is not None and not watched:
+            watched.append(shell)
+            shell.events.register("post_run_cell", tell)
+        _device.sources.append((f"In [{number}]", code))
+        return f"In [{number}]"
+
+    compiler.get_code_name = name
 
 
 def _telling(name, gluon):

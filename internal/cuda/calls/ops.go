@@ -85,6 +85,7 @@ const (
 	Pool
 	Argument
 	Findings
+	Source
 	NumOps
 )
 
@@ -159,6 +160,7 @@ var Specs = [NumOps]Spec{
 	Pool:              {"Pool", 1, false, "1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak"},
 	Argument:          {"Argument", 3, true, "address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->"},
 	Findings:          {"Findings", 0, false, "-> what was found and what could not be checked that this process was not told yet: JSON in the blob"},
+	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 }
 
 // The arguments of Launch.

@@ -68,6 +68,7 @@ enum {
   FP_Pool = 43, // 1: the peak begins anew -> bytes of cudaMallocAsync in use, their peak
   FP_Argument = 44, // address, bytes, bytes of an element; name of what lies there, newline, its type, for the next launch of this thread ->
   FP_Findings = 45, // -> what was found and what could not be checked that this process was not told yet: JSON in the blob
+  FP_Source = 46, // name of a text that code was compiled from and that is in no file, newline, the text ->
 };
 
 // fp_placed says which requests tell where in the program their call stands.
