@@ -38,7 +38,7 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d\n%s", code, output)
 		}
 	})
-	for _, stack := range []string{"numba", "nvrtc"} {
+	for _, stack := range []string{"numba", "nvrtc", "pointers"} {
 		t.Run("names "+stack, func(t *testing.T) { testNames(t, python, cache, "testdata/python/names_"+stack+".py") })
 	}
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })

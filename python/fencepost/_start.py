@@ -1,6 +1,7 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
 import atexit
+import ctypes
 import functools
 import glob
 import hashlib
@@ -179,8 +180,8 @@ def _named_tensors(module):
     def named(self, *args, grid, warmup, **kwargs):
         if not warmup:
             for name, value in list(zip(self.arg_names, args)) + list(kwargs.items()):
-                if hasattr(value, "data_ptr") and hasattr(value, "element_size"):
-                    _name(device, name, value)
+                if hasattr(value, "data_ptr"):
+                    (_name if hasattr(value, "element_size") else _name_pointer)(device, name, value)
         return run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     function.run = named
@@ -191,6 +192,13 @@ def _name(device, name, tensor):
     reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if tensor.numel() else 0
     kind = f"{str(tensor.dtype).replace('torch.', '')}[{', '.join(map(str, tensor.shape))}]"
     device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element if tensor.is_contiguous() else 0)
+
+
+def _name_pointer(device, name, value):
+    """Name the memory behind a pointer by an object that says no more of it than that."""
+    base, size, pointer = ctypes.c_uint64(), ctypes.c_size_t(), int(value.data_ptr())
+    if not _device.library("libcuda.so.1").cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer)):
+        device.argument(name, pointer, base.value + size.value - pointer, 0)
 
 
 def _named_arrays(module):
