@@ -27,6 +27,7 @@ func TestPython(t *testing.T) {
 	cache := t.TempDir() // one for all: the stand-in libraries are built once
 	t.Run("check", func(t *testing.T) { testPythonCheck(t, python, cache) })
 	t.Run("asking", func(t *testing.T) { testAskingChangesNothing(t, python, cache) })
+	t.Run("without device", func(t *testing.T) { testWithoutDevice(t, python, cache) })
 	t.Run("blind", func(t *testing.T) { testBlind(t, python, cache) })
 	t.Run("ways", func(t *testing.T) { testPythonWays(t, python, cache) })
 }
@@ -102,6 +103,25 @@ func testBlind(t *testing.T, python, cache string) {
 		_, _, output := runPython(t, cache, c.program[0], c.program[1:]...)
 		if got := strings.Contains(string(output), "\n  remedy: leave -"); got != c.told {
 			t.Errorf("%v: told is %v\n%s", c.program, got, output)
+		}
+	}
+}
+
+// testWithoutDevice imports packages that find no device, of which the names are enough here. They are told of with a remedy.
+func testWithoutDevice(t *testing.T, python, cache string) {
+	dir := t.TempDir()
+	for _, name := range []string{"cupy", "warp", "jax_plugins/xla_cuda13"} {
+		folder := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "__init__.py"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		script := fmt.Sprintf("import sys; sys.path.insert(0, %q); import %s", dir, strings.ReplaceAll(name, "/", "."))
+		_, _, output := runPython(t, cache, python, "-c", script)
+		if n := strings.Count(string(output), " will find no device: "); n != 1 || !strings.Contains(string(output), "\n  remedy: ") {
+			t.Errorf("%s: told %d times\n%s", name, n, output)
 		}
 	}
 }

@@ -345,25 +345,38 @@ def _telling(name, gluon):
     return patch
 
 
-def _static_runtime(name):
-    """Tell at once that a package finds no device: its wheel holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
+def _without_device(name, why, remedy):
+    """Tell at once that a package finds no device."""
 
     def tell():
-        print(
-            f"fencepost: {name} will find no device: its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on "
-            f"NVIDIA's driver only\n  remedy: use a build of {name} that links libcudart.so (from source), or check its kernels' PTX "
-            'with "fencepost check"',
-            file=sys.stderr,
-        )
+        print(f"fencepost: {name} will find no device: {why}\n  remedy: {remedy}", file=sys.stderr)
 
     return tell
 
+
+def _static_runtime(name):
+    return _without_device(
+        name,
+        "its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on NVIDIA's driver only",
+        f"use a build of {name} that links libcudart.so (from source), or check its kernels' PTX with \"fencepost check\"",
+    )
+
+
+_JAX = _without_device(
+    "JAX",
+    "its CUDA plugin asks for NVIDIA's device files, NVIDIA's management library (NVML) and the driver's virtual memory management "
+    "(cuMemCreate), of which the emulated GPU has none",
+    "launch Triton kernels without JAX, on torch's tensors or on NumPy's arrays (examples/python/triton_numpy_fixed.py); what JAX "
+    "computes on the CPU is not checked",
+)
 
 _BEFORE = {
     "torch": _torch_libraries,
     "torch.utils.cpp_extension": _extensions,
     "cuda.bindings": _compilers,
     "numba.cuda": _compilers,
+    "jax_plugins.xla_cuda12": _JAX,
+    "jax_plugins.xla_cuda13": _JAX,
     "cupy": _static_runtime("CuPy"),
     "warp": _static_runtime("Warp"),
 }
