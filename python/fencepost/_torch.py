@@ -707,7 +707,7 @@ def _copy_operator(self, source, non_blocking=False):
 
 
 def _is_native(name):
-    if name in _NATIVE or not name.startswith(("aten::", "quantized::", "quantization::")):
+    if name in _NATIVE or not name.startswith(("aten::", "quantized::", "quantization::", "symm_mem::")):
         return True
     packet, _, overload = name.partition(".")
     returns = torch._C._get_schema(packet, overload).returns
@@ -733,16 +733,57 @@ def install(device):
     _runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
-    torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
+    _without_cudnn()
+    _without_nccl()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override
         _override_all()
 
 
+def _without_cudnn():
+    """Keeps torch from cuDNN, whose operators are computed but for its recurrent networks; a script may still switch it on and ask."""
+    torch._C._set_cudnn_enabled(False)
+    state = [True]
+    torch._C._get_cudnn_enabled = lambda: state[0]
+    torch._C._set_cudnn_enabled = lambda on: state.__setitem__(0, on)
+    cudnn = torch.backends.cudnn
+    vars(type(cudnn))["enabled"].__init__(torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled)
+    cudnn.is_acceptable = lambda tensor: False
+
+
+def _refused(base, what, remedy):
+    """A class that has no objects here."""
+
+    def refuse(self, *args, **kwargs):
+        _device.unsupported(f"{what}: {remedy}")
+        raise NotImplementedError(f"{what} does not run on Fencepost's emulated device: {remedy}")
+
+    return type(base.__name__, (base,), {"__init__": refuse})
+
+
+def _without_nccl():
+    """Names what would end the process: NCCL's kernels are machine code, and pools are the allocator's that torch does not use here."""
+    torch.cuda.memory.MemPool = torch.cuda.MemPool = _refused(
+        torch.cuda.memory.MemPool, "torch.cuda.MemPool", "torch asks the device for each tensor here, and keeps no memory"
+    )
+    if torch.distributed.is_available():
+        groups = torch.distributed.distributed_c10d
+        for name in [n for n in vars(groups) if n.startswith("ProcessGroupNCCL")]:
+            nccl = _refused(getattr(groups, name), "NCCL", 'use the backend "gloo", which takes CUDA tensors')
+            setattr(groups, name, nccl)
+            setattr(torch.distributed, name, nccl)
+
+
 def _override_all():
     registered = torch._C._dispatch_get_registrations_for_dispatch_key
-    _override([*(n for n in registered("CUDA") if not _is_native(n)), *_ADDED], "CUDA", "CPU")
+    nested = {name for name, (key, _) in substitutes.NESTED.items() if key == "CUDA"}
+    operators = [n for n in registered("CUDA") if not _is_native(n) and n not in nested]
+    _override([*operators, *_ADDED], "CUDA", "CPU")
     for layout in ("Sparse", "SparseCsr"):
         names = [n for n in registered(layout + "CUDA") if n[len("aten::") :].split(".")[0] in _SPARSE_KERNELS]
         _override(names, layout + "CUDA", layout + "CPU")
+    library = torch._C._dispatch_library("IMPL", "aten", "")
+    _libraries.append(library)
+    for name, (key, function) in substitutes.NESTED.items():
+        library.impl(name, key, function)
     torch._C._cuda_sleep = lambda cycles: None  # a kernel that touches nothing

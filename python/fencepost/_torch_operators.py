@@ -328,6 +328,36 @@ def _baddbmm_dtype(self, batch1, batch2, out_dtype, *, beta=1, alpha=1):
     return aten.baddbmm(self.to(out_dtype), batch1.to(out_dtype), batch2.to(out_dtype), beta=beta, alpha=alpha)
 
 
+# Nested tensors: the operators that have kernels of their own, made of others, and the dispatch key of each
+
+
+def _nested_padded(self, padding, output_size=None):
+    parts = self.unbind()
+    size = [max(sizes) for sizes in zip(*(p.shape for p in parts))] if output_size is None else list(output_size)[1:]
+    padded = parts[0].new_full((len(parts), *size), padding)
+    for part, to in zip(parts, padded):
+        to[tuple(map(slice, part.shape))] = part
+    return padded
+
+
+def _nested_bmm(self, mat2):
+    return aten._nested_tensor_from_tensor_list([a @ b for a, b in zip(self.unbind(), mat2.unbind())])
+
+
+def _nested_from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=False):
+    if fuse_transform_0213:
+        padded = padded.transpose(1, 2).flatten(2)
+    shapes = cpu_nested_shape_example.tolist()
+    return aten._nested_tensor_from_tensor_list([p[tuple(map(slice, shape))] for p, shape in zip(padded, shapes)])
+
+
+NESTED = {
+    "aten::to_padded_tensor": ("NestedTensorCUDA", _nested_padded),
+    "aten::bmm": ("NestedTensorCUDA", _nested_bmm),
+    "aten::_nested_from_padded": ("CUDA", _nested_from_padded),
+}
+
+
 def _into(operator):
     """The out= variant of an operator."""
 

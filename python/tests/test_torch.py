@@ -729,6 +729,53 @@ def test_rows_on_two_streams(tmp_path):
     assert "aten::index_add_" in together.stderr and "aten::index.Tensor" in together.stderr and together.returncode == 1
 
 
+@pytest.mark.parametrize("layers", [torch.nn.LSTM, torch.nn.GRU])
+def test_recurrent_networks_with_cudnn_switched_on(layers):
+    assert torch.backends.cudnn.enabled
+    with torch.backends.cudnn.flags(enabled=False):
+        assert not torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = True
+    module, x = layers(4, 8), torch.randn(5, 2, 4)
+    torch.testing.assert_close(on_device(module)(on_device(x))[0].cpu(), module(x)[0])
+
+
+def test_nested_tensors():
+    def nested(rows):
+        return torch.nested.as_nested_tensor(list(rows))
+
+    rows = [torch.randn(2, 3), torch.randn(4, 3)]
+    same(lambda *rows: nested(rows).to_padded_tensor(-1.0), *rows)
+    same(lambda *rows: nested(rows).to_padded_tensor(0.5, (2, 6, 3)), *rows)
+    same(lambda *rows: torch.bmm(nested(rows), nested(r.t().contiguous() for r in rows)).to_padded_tensor(0), *rows)
+    same_gradients(lambda *rows: nested(rows).to_padded_tensor(0), *(r.requires_grad_() for r in rows))
+
+
+def test_what_torch_would_break_on_is_named(recorder, tmp_path):
+    with pytest.raises(NotImplementedError, match="MemPool does not run"):
+        torch.cuda.MemPool()
+    with pytest.raises(NotImplementedError, match='use the backend "gloo"'):
+        torch.distributed.init_process_group("nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    with pytest.raises(NotImplementedError, match="one_shot_all_reduce"):
+        torch.ops.symm_mem.one_shot_all_reduce(torch.ones(4, device=CUDA), "sum", "0")
+    assert [name.split(":")[0] for name in recorder.names] == ["torch.cuda.MemPool", "NCCL", "torch operator symm_mem"]
+
+
+def test_collectives_of_one_process(tmp_path):
+    """gloo moves CUDA tensors through the host, in streams of its own."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        x, parts = torch.arange(4.0, device=CUDA), [torch.zeros(4, device=CUDA)]
+        torch.distributed.all_reduce(x)
+        torch.distributed.all_gather(parts, x)
+        torch.distributed.broadcast(x, 0)
+        assert parts[0].tolist() == x.tolist() == [0, 1, 2, 3]
+        module = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to(CUDA))
+        module(x).sum().backward()
+        assert module.module.bias.grad.tolist() == [1] * 4
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_what_cannot_be_computed_is_named(recorder):
     with pytest.raises(NotImplementedError, match="aten::batch_norm_stats"):
         torch.batch_norm_stats(torch.ones(2, 3, device=CUDA), 1e-5)
