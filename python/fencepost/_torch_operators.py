@@ -309,6 +309,65 @@ def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_m
     return None if grad_input is None else grad_input.to(input.dtype), grad_weight
 
 
+# Batch normalisation over several processes: channels are dimension 1
+
+
+def _by_channel(values, like):
+    return values.view(-1, *[1] * (like.dim() - 2))
+
+
+def _but_channels(tensor):
+    return [d for d in range(tensor.dim()) if d != 1]
+
+
+def _batch_norm_stats(input, eps):
+    wide = _wide(input)
+    return wide.mean(_but_channels(wide)), (wide.var(_but_channels(wide), correction=0) + eps).rsqrt()
+
+
+def _batch_norm_gather_stats(input, mean, invstd, running_mean, running_var, momentum, eps, count):
+    return _batch_norm_gather_stats_with_counts(
+        input, mean, invstd, running_mean, running_var, momentum, eps, torch.full((mean.size(0),), float(count))
+    )
+
+
+def _batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts):
+    counts = counts.to(mean.dtype).view(-1, 1)
+    n = counts.sum()
+    all_mean = (mean * counts).sum(0) / n
+    variance = ((invstd**-2 - eps + (mean - all_mean) ** 2) * counts).sum(0) / n
+    if running_mean is not None:
+        running_mean.lerp_(all_mean.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        running_var.lerp_((variance * (n / (n - 1))).to(running_var.dtype), momentum)
+    return all_mean, (variance + eps).rsqrt()
+
+
+def _batch_norm_elemt(input, weight, bias, mean, invstd, eps):
+    result = (_wide(input) - _by_channel(mean, input)) * _by_channel(invstd, input)
+    if weight is not None:
+        result = result * _by_channel(_wide(weight), input)
+    if bias is not None:
+        result = result + _by_channel(_wide(bias), input)
+    return result.to(input.dtype)
+
+
+def _batch_norm_backward_reduce(grad_out, input, mean, invstd, weight, input_g, weight_g, bias_g):
+    grad, others = _wide(grad_out), _but_channels(input)
+    sum_dy = grad.sum(others)
+    sum_dy_xmu = (grad * (_wide(input) - _by_channel(mean, input))).sum(others)
+    dtype = sum_dy.dtype if weight is None else weight.dtype
+    sums = (sum_dy, sum_dy_xmu) if input_g else (None, None)
+    return *sums, (sum_dy_xmu * invstd).to(dtype) if weight_g else None, sum_dy.to(dtype) if bias_g else None
+
+
+def _batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    n = count.sum()
+    centred = (_wide(input) - _by_channel(mean, input)) * _by_channel(invstd**2 * sum_dy_xmu / n, input)
+    scale = invstd if weight is None else invstd * _wide(weight)
+    return ((_wide(grad_out) - _by_channel(sum_dy / n, input) - centred) * _by_channel(scale, input)).to(input.dtype)
+
+
 # Products of half-precision matrices with results of another dtype
 
 
@@ -394,6 +453,12 @@ OPERATORS = {
     "aten::conv_depthwise3d": _depthwise_convolution,
     "aten::cudnn_batch_norm": _cudnn_batch_norm,
     "aten::cudnn_batch_norm_backward": _cudnn_batch_norm_backward,
+    "aten::batch_norm_stats": _batch_norm_stats,
+    "aten::batch_norm_gather_stats": _batch_norm_gather_stats,
+    "aten::batch_norm_gather_stats_with_counts": _batch_norm_gather_stats_with_counts,
+    "aten::batch_norm_elemt": _batch_norm_elemt,
+    "aten::batch_norm_backward_reduce": _batch_norm_backward_reduce,
+    "aten::batch_norm_backward_elemt": _batch_norm_backward_elemt,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
     "aten::mm.dtype": _mm_dtype,
     "aten::bmm.dtype": _bmm_dtype,

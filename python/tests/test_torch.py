@@ -729,6 +729,30 @@ def test_rows_on_two_streams(tmp_path):
     assert "aten::index_add_" in together.stderr and "aten::index.Tensor" in together.stderr and together.returncode == 1
 
 
+def test_synchronised_batch_norm():
+    """The kernels of SyncBatchNorm, by which two processes with halves of a batch compute what one does with all of it."""
+    x, weight, bias, grad = torch.randn(6, 3, 4), torch.rand(3), torch.randn(3), torch.randn(6, 3, 4)
+    means, variances = (torch.zeros(3), torch.zeros(3, device=CUDA)), (torch.ones(3), torch.ones(3, device=CUDA))
+    for values in (x, weight, bias):
+        values.requires_grad_()
+    want = F.batch_norm(x, means[0], variances[0], weight, bias, training=True)
+    want.backward(grad)
+    halves = [h.detach().to(CUDA) for h in x.split([2, 4])]
+    scale, shift = weight.detach().to(CUDA), bias.detach().to(CUDA)
+    mean, invstd = map(torch.stack, zip(*(torch.batch_norm_stats(h, 1e-5) for h in halves)))
+    counts = torch.tensor([8.0, 16.0], device=CUDA)
+    mean, invstd = torch.batch_norm_gather_stats_with_counts(halves[0], mean, invstd, means[1], variances[1], 0.1, 1e-5, counts)
+    got = torch.cat([torch.batch_norm_elemt(h, scale, shift, mean, invstd, 1e-5) for h in halves])
+    parts = list(zip(halves, grad.to(CUDA).split([2, 4])))
+    sums = [torch.batch_norm_backward_reduce(g, h, mean, invstd, scale, True, True, True) for h, g in parts]
+    dy, dy_xmu, grad_weight, grad_bias = (sum(s) for s in zip(*sums))
+    grads = torch.cat([torch.batch_norm_backward_elemt(g, h, mean, invstd, scale, dy, dy_xmu, counts.int()) for h, g in parts])
+    torch.testing.assert_close(
+        [t.cpu() for t in (got, means[1], variances[1], grads, grad_weight, grad_bias)],
+        [want.detach(), means[0], variances[0], x.grad, weight.grad, bias.grad], rtol=1e-4, atol=1e-5,
+    )
+
+
 @pytest.mark.parametrize("layers", [torch.nn.LSTM, torch.nn.GRU])
 def test_recurrent_networks_with_cudnn_switched_on(layers):
     assert torch.backends.cudnn.enabled
@@ -777,9 +801,9 @@ def test_collectives_of_one_process(tmp_path):
 
 
 def test_what_cannot_be_computed_is_named(recorder):
-    with pytest.raises(NotImplementedError, match="aten::batch_norm_stats"):
-        torch.batch_norm_stats(torch.ones(2, 3, device=CUDA), 1e-5)
-    assert recorder.names == ["torch operator aten::batch_norm_stats: the host cannot compute it for these arguments"]
+    with pytest.raises(NotImplementedError, match="aten::_cudnn_init_dropout_state"):
+        torch._cudnn_init_dropout_state(0.5, True, 1, dtype=torch.uint8, device=CUDA)
+    assert recorder.names == ["torch operator aten::_cudnn_init_dropout_state: the host cannot compute it for these arguments"]
 
 
 def test_half_precision_that_the_host_lacks():
