@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,9 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d\n%s", code, output)
 		}
 	})
+	for _, stack := range []string{"numba", "nvrtc", "pointers"} {
+		t.Run("names "+stack, func(t *testing.T) { testNames(t, python, cache, "testdata/python/names_"+stack+".py") })
+	}
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
 	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })
@@ -100,6 +104,30 @@ func testPythonExamples(t *testing.T, python, cache string) {
 				t.Errorf("lines %d race, want %d\n%s", got, want, output)
 			}
 		})
+	}
+}
+
+// testNames runs a script with races. Its lines "# named: " hold what a headline and
+// an address say is raced on, in the order of the findings.
+func testNames(t *testing.T, python, cache, script string) {
+	source, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for l := range strings.Lines(string(source)) {
+		if name, ok := strings.CutPrefix(l, "# named: "); ok {
+			want = append(want, strings.TrimSpace(name))
+		}
+	}
+	_, _, output := runPython(t, cache, python, script)
+	var got []string
+	finding := regexp.MustCompile(`(?s)data race on ([^\n]*) \(global\).*?= address: ([^\n]*) \(0x`)
+	for _, m := range finding.FindAllStringSubmatch(string(output), -1) {
+		got = append(got, m[1]+"; "+m[2])
+	}
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q\n%s", got, want, output)
 	}
 }
 

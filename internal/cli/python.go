@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/cuda/standin"
@@ -40,7 +43,73 @@ func pythonEnv(libs string) []string {
 	if self, err := os.Executable(); err == nil {
 		env = append(env, "FENCEPOST_EXECUTABLE="+self)
 	}
-	return env
+	names := []string{"FENCEPOST_SOCKET", "LD_LIBRARY_PATH"}
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		names = append(names, name)
+	}
+	return append(env, "FENCEPOST_VARIABLES="+strings.Join(names, " ")) // for children that are given an environment of their own
+}
+
+// blind gives the flag with which a Python interpreter does not see what pythonEnv says, or does not run our start; "" when there
+// is none. program is the interpreter or a script whose first line names one.
+func blind(program string, args []string) string {
+	if line := firstLine(program); strings.HasPrefix(line, "#!") {
+		words := strings.Fields(line[2:])
+		for i, w := range words {
+			if interpreter.MatchString(filepath.Base(w)) {
+				return blindFlag(words[i+1:])
+			}
+		}
+	}
+	if !interpreter.MatchString(filepath.Base(program)) {
+		return ""
+	}
+	return blindFlag(args)
+}
+
+var interpreter = regexp.MustCompile(`^python[0-9.]*$`)
+
+func blindFlag(args []string) string {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if len(a) < 2 || a[0] != '-' {
+			return ""
+		}
+		if strings.HasPrefix(a, "--") {
+			if a == "--check-hash-based-pycs" {
+				i++
+			}
+			continue
+		}
+		for j, c := range a[1:] {
+			switch c {
+			case 'I', 'E', 'S':
+				return "-" + string(c)
+			case 'c', 'm':
+				return ""
+			case 'W', 'X': // with a value, here or in the next argument
+				if j+2 == len(a) {
+					i++
+				}
+			default:
+				continue
+			}
+			break
+		}
+	}
+	return ""
+}
+
+// firstLine is the first line of a script, "" of another file.
+func firstLine(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
+	return line
 }
 
 // tellEnv lists what a program is told in its environment.

@@ -27,6 +27,8 @@ func TestPython(t *testing.T) {
 	cache := t.TempDir() // one for all: the stand-in libraries are built once
 	t.Run("check", func(t *testing.T) { testPythonCheck(t, python, cache) })
 	t.Run("asking", func(t *testing.T) { testAskingChangesNothing(t, python, cache) })
+	t.Run("without device", func(t *testing.T) { testWithoutDevice(t, python, cache) })
+	t.Run("blind", func(t *testing.T) { testBlind(t, python, cache) })
 	t.Run("ways", func(t *testing.T) { testPythonWays(t, python, cache) })
 }
 
@@ -64,7 +66,7 @@ func testPythonWays(t *testing.T, python, cache string) {
 	if err := os.WriteFile(console, []byte(text), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, way := range []string{"itself", "thread", "fork", "spawn", "forkserver", "subprocess", "console"} {
+	for _, way := range []string{"itself", "thread", "fork", "spawn", "forkserver", "subprocess", "emptied", "own", "cleared", "console"} {
 		program := []string{python, script, way}
 		if way == "console" {
 			program = []string{console, way}
@@ -76,22 +78,86 @@ func testPythonWays(t *testing.T, python, cache string) {
 	}
 }
 
+// testBlind runs interpreters that do not look at the environment: itself, named by a script, and as a child.
+func testBlind(t *testing.T, python, cache string) {
+	script, err := filepath.Abs("testdata/python/ways.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := filepath.Join(t.TempDir(), "tool")
+	if err := os.WriteFile(console, []byte("#!/usr/bin/env -S python3 -bI\nprint()\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		told    bool
+		program []string
+	}{
+		{true, []string{python, "-I", script, "itself"}},
+		{true, []string{python, "-W", "ignore", "-bE", script, "itself"}},
+		{true, []string{python, "-S", script, "itself"}},
+		{true, []string{console}},
+		{true, []string{python, script, "blind"}},
+		{false, []string{python, "-s", "-Wignore::ImportWarning", script, "itself", "-I"}},
+		{false, []string{python, "-c", "import sys; sys.exit(sys.argv[1] != '-I')", "-I"}},
+	} {
+		_, _, output := runPython(t, cache, c.program[0], c.program[1:]...)
+		if got := strings.Contains(string(output), "\n  remedy: leave -"); got != c.told {
+			t.Errorf("%v: told is %v\n%s", c.program, got, output)
+		}
+	}
+}
+
+// testWithoutDevice imports packages that find no device, of which the names are enough here. They are told of with a remedy.
+func testWithoutDevice(t *testing.T, python, cache string) {
+	dir := t.TempDir()
+	for _, name := range []string{"cupy", "warp", "jax_plugins/xla_cuda13"} {
+		folder := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "__init__.py"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		script := fmt.Sprintf("import sys; sys.path.insert(0, %q); import %s", dir, strings.ReplaceAll(name, "/", "."))
+		_, _, output := runPython(t, cache, python, "-c", script)
+		if n := strings.Count(string(output), " will find no device: "); n != 1 || !strings.Contains(string(output), "\n  remedy: ") {
+			t.Errorf("%s: told %d times\n%s", name, n, output)
+		}
+	}
+}
+
 // testNotebook executes a notebook. What it launches is told by its cells.
 func testNotebook(t *testing.T, python, cache string) {
 	dir, err := filepath.Abs("testdata/python")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := `{"cell_type": "code", "id": "c%d", "metadata": {}, "execution_count": null, "outputs": [], "source": %q}`
-	text := fmt.Sprintf(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [`+cell+", "+cell+"]}",
-		1, fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nfrom kernels import launch", dir), 2, "launch('adds')\nlaunch('stores')")
+	var cells []string
+	for i, source := range []string{
+		fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nfrom kernels import launch", dir),
+		"launch('adds')\n\nlaunch('stores')",
+		"import numpy\nfrom numba import cuda\n@cuda.jit\ndef count(counts):\n    counts[0] += 1\n\ncount[2, 1](cuda.to_device(numpy.zeros(1)))",
+	} {
+		const cell = `{"cell_type": "code", "id": "c%d", "metadata": {}, "execution_count": null, "outputs": [], "source": %q}`
+		cells = append(cells, fmt.Sprintf(cell, i, source))
+	}
+	text := fmt.Sprintf(`{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [%s]}`, strings.Join(cells, ", "))
 	notebook := filepath.Join(t.TempDir(), "notebook.ipynb")
 	if err := os.WriteFile(notebook, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	code, findings, output := runPython(t, cache, python, "-m", "nbconvert", "--execute", "--to", "notebook", "--inplace", notebook)
-	if code != exitFindings || len(findings) != 1 || !strings.Contains(string(output), "called from In [2]:2 in <module>") {
+	if code != exitFindings || len(findings) != 2 {
 		t.Errorf("exit %d, %v\n%s", code, findings, output)
+	}
+	for _, want := range []string{
+		"called from In [2]:3 in <module>",
+		" --> In [3]:5:1 in count\n  |\n5 |     counts[0] += 1\n",
+		"launched at In [3]:7 in <module>",
+	} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("no %q in\n%s", want, output)
+		}
 	}
 }
 

@@ -66,13 +66,14 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 	if o.verbose {
 		tellEnv(e.stderr, p.Env)
 	}
+	o.session.Sources = &report.Sources{}
 	stop := showProgress(e, &o.session)
 	r, err := session.Run(ctx, &o.session, p)
 	stop()
 	if err != nil {
 		return 0, err
 	}
-	return tell(e, e.stderr, o, r, report.ReadSource)
+	return tell(e, e.stderr, o, r, o.session.Sources.Read)
 }
 
 // programOf makes the program that args name ready to run, compiling it where they are sources. cleanup removes what was
@@ -204,6 +205,10 @@ func program(ctx context.Context, e *env, args []string, p *session.Program) err
 		return remedy(err)
 	}
 	p.Env = pythonEnv(p.Libraries)
+	if flag := blind(name, p.Args); flag != "" {
+		fmt.Fprintf(e.stderr, "fencepost: with %s Python does not run what shows GPU packages the emulated GPU, and they will find none\n"+
+			"  remedy: leave %s out; -s and -P keep the user's and the script's folders off the path without it\n", flag, flag)
+	}
 	return nil
 }
 

@@ -118,7 +118,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 	l := &simt.Launch{
 		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Language: k.module.written},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
-		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller, Arguments: cfg.Arguments,
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller, Arguments: append(cfg.Arguments, k.named(params)...),
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {

@@ -28,6 +28,7 @@ type Module struct {
 	kernels map[string]*Kernel
 	number  int
 	written event.Language
+	sources []written // what it was compiled from, where that is known
 }
 
 // Kernel is an entry of a module.
@@ -39,6 +40,7 @@ type Kernel struct {
 	// maxDynamic is cudaFuncAttributeMaxDynamicSharedMemorySize; carveout is kept to be read back.
 	maxDynamic int
 	carveout   int32
+	formals    []formal // nil: not looked for
 }
 
 // LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList
@@ -95,12 +97,14 @@ func holds(entries []fatbin.Entry) string {
 
 func (c *Context) load(images []Image) (*Module, error) {
 	trees := make([]*ptx.Module, len(images))
+	var sources []written
 	for i, im := range images {
 		tree, err := ptx.Parse(im.Name, im.Text)
 		if err != nil {
 			return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
 		}
 		trees[i] = tree
+		sources = append(sources, writtenIn(im.Text)...)
 	}
 	decoded, err := isa.Decode(trees...)
 	if err != nil {
@@ -114,8 +118,9 @@ func (c *Context) load(images []Image) (*Module, error) {
 		}
 		return nil, &Error{Code: code, Msg: err.Error(), Err: err}
 	}
-	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images)}
+	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images), sources: sources}
 	c.modules[m] = true
+	c.dev.tellWritten(sources, trees)
 	return m, nil
 }
 

@@ -95,6 +95,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Posted:            func(*process, context.Context, *request) ([]uint64, []byte, error) { return nil, nil, nil },
 	calls.Lease:             (*process).lease,
 	calls.MallocLeased:      (*process).mallocLeased,
+	calls.Source:            (*process).source,
 }
 
 // handle does one request. The shape of r was checked when it was read.

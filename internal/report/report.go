@@ -142,7 +142,7 @@ type Object struct {
 	Named  bool   // Name is a variable of the program, not a description
 	Offset uint64 // of the access
 	Size   uint64 // 0 when unknown
-	Elem   int    // bytes of an element, when known; 0 otherwise
+	Elem   int    // bytes of an element, when known and when elements lie in the order of their indices; 0 otherwise
 	Type   string `json:",omitempty"` // of a tensor: "float32[4, 1000]"
 	Freed  bool
 	// Unknown says that the allocations themselves are not known: that there is no Name says nothing.

@@ -376,3 +376,28 @@ func TestInternal(t *testing.T) {
 		}
 	}
 }
+
+// TestSources: texts of one name that differ are not shown, and a file is read where no text has its name.
+func TestSources(t *testing.T) {
+	var s *Sources
+	s.Add("a", "lost")
+	s = &Sources{}
+	for _, add := range [][2]string{{"a", "one\ntwo"}, {"a", "one\ntwo"}, {"b", "one"}, {"b", "two"}, {"b", "one"}} {
+		s.Add(add[0], add[1])
+	}
+	if got := s.Read("a"); len(got) != 2 || got[1] != "two" {
+		t.Errorf("%q", got)
+	}
+	if got := s.Read("b"); len(got) != 1 || got[0] != "" {
+		t.Errorf("%q", got)
+	}
+	if got := s.Name("/folder/a"); got != "a" {
+		t.Errorf("%q", got)
+	}
+	if got := s.Name("/folder/c"); got != "/folder/c" {
+		t.Errorf("%q", got)
+	}
+	if got := s.Read("source.go"); len(got) == 0 || got[0] != "package report" {
+		t.Errorf("%q", got)
+	}
+}

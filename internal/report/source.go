@@ -2,7 +2,9 @@ package report
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -21,6 +23,53 @@ func ReadSource(name string) []string {
 		return nil
 	}
 	return strings.Split(string(text), "\n")
+}
+
+// Sources are texts that code was compiled from and that are in no file. A nil *Sources has none.
+type Sources struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// Add adds a text. Where two differ under one name, as of notebooks whose cells have the same number, neither is shown.
+func (s *Sources) Add(name, text string) {
+	if s == nil || len(text) > maxSource {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts == nil {
+		s.texts = map[string]string{}
+	}
+	if old, ok := s.texts[name]; ok && old != text {
+		text = ""
+	}
+	s.texts[name] = text
+}
+
+// Read gives the lines of a source: what was added, else what the file of that name holds.
+func (s *Sources) Read(name string) []string {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if text, ok := s.texts[name]; ok {
+			return strings.Split(text, "\n")
+		}
+	}
+	return ReadSource(name)
+}
+
+// Name gives the name under which a text was added that a compiler calls by it with a folder before it, else the name itself.
+func (s *Sources) Name(file string) string {
+	if s == nil {
+		return file
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.texts[filepath.Base(file)]; ok {
+		return filepath.Base(file)
+	}
+	return file
 }
 
 // CachedSource remembers what read gave for each file.

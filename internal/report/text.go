@@ -152,7 +152,7 @@ func (t *Text) element(f *Finding) string {
 func (t *Text) index(f *Finding) (uint64, bool) {
 	a := f.shown()
 	o := &a.Object
-	if !o.Named {
+	if !o.Named || o.Type != "" && o.Elem == 0 { // the latter is an array with gaps
 		return 0, false
 	}
 	if o.Elem > 0 {

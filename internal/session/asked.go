@@ -60,7 +60,7 @@ func (r *once) asked(a cuda.Asked) []byte {
 		}
 	}
 	dir, _ := os.Getwd() // without, names are shown as they are
-	text := &report.Text{Dir: dir, Source: report.CachedSource(report.ReadSource)}
+	text := &report.Text{Dir: dir, Source: report.CachedSource(r.opts.Sources.Read)}
 	list = slices.DeleteFunc(list, func(f report.Finding) bool { return f.Severity == detect.Info || !r.of(&f, a.Process) })
 	for _, f := range report.Merge(list) {
 		of := toldOf{a.Process, f.Severity, f.Detector, f.ID}

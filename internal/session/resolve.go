@@ -225,6 +225,9 @@ func (r *once) frames(place uint32) []event.Frame {
 		return nil
 	}
 	frames := r.places.Frames(place)
+	for i := range frames {
+		frames[i].File = r.opts.Sources.Name(frames[i].File)
+	}
 	if r.rename != nil {
 		for i := range frames {
 			frames[i].File = r.rename(frames[i].File)

@@ -46,6 +46,8 @@ type Options struct {
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
 	NoValues bool
+	// Sources takes the texts that code was compiled from at run time; nil drops them.
+	Sources *report.Sources
 	// Printf takes what kernels print when no host program does; nil drops it.
 	Printf io.Writer
 	// Progress, when not nil, is called now and then from any goroutine with what is being done; with "" when that is
@@ -180,7 +182,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
-		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress}
+		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}

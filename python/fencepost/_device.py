@@ -13,6 +13,10 @@ def library(name):
     return ctypes.CDLL(os.path.join(os.environ["FENCEPOST_LIBRARIES"], name), mode=ctypes.RTLD_GLOBAL)
 
 
+# What this process has compiled that is in no file, as (name, text), and has not told yet: to tell it would be a use of the device.
+sources = []
+
+
 @functools.lru_cache(maxsize=None)
 def _boxes(count):
     return struct.Struct(f"={7 * count}Q")
@@ -29,6 +33,8 @@ class Device:
         self._operator.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
         self._argument = driver.fencepostArgument
         self._argument.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64]
+        self._source = driver.fencepostSource
+        self._source.argtypes = [ctypes.c_char_p]
         self._findings = driver.fencepostFindings
         self._findings.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t)]
         self._unsupported = driver.fencepostUnsupported
@@ -60,8 +66,14 @@ class Device:
         """Name what cannot be computed to the report, which then says that not everything was checked."""
         self._unsupported(name.encode())
 
+    def tell_sources(self):
+        """Tell the texts in sources."""
+        while sources:
+            self._source("\n".join(sources.pop()).encode(errors="replace"))
+
     def findings(self):
         """Give what was found in this process since the last call, as internal/session/asked.go writes it."""
+        self.tell_sources()
         text, size = ctypes.c_void_p(), ctypes.c_size_t()
         if self._findings(ctypes.byref(text), ctypes.byref(size)):
             raise RuntimeError("fencepost: the checker cannot be reached")

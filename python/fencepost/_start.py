@@ -1,13 +1,19 @@
 """Hooks on the imports of GPU packages, so that they find the emulated GPU. Nothing happens until one is imported."""
 
 import atexit
+import ctypes
+import functools
 import glob
 import hashlib
 import importlib.abc
 import inspect
+import itertools
+import math
 import os
+import re
 import subprocess
 import sys
+import threading
 
 from fencepost import _device
 
@@ -16,6 +22,60 @@ def install():
     """Watch imports from now on. Called once, by start/sitecustomize.py."""
     sys.meta_path.insert(0, _Hooks())
     atexit.register(_end)
+    _children()
+
+
+def _children():
+    """Have children that are given an environment of their own find the emulated GPU, too."""
+    popen = subprocess.Popen
+    start = popen.__init__
+    told = {name: os.environ[name] for name in os.environ.get("FENCEPOST_VARIABLES", "").split() if name in os.environ}
+
+    @functools.wraps(start)
+    def init(self, *args, **kwargs):
+        try:
+            bound = inspect.signature(start).bind(self, *args, **kwargs)
+        except TypeError:
+            return start(self, *args, **kwargs)  # which says what is wrong
+        env = bound.arguments.get("env")
+        bound.arguments["env"] = _completed(os.environ if env is None else env, told, env)
+        _tell_blind(bound.arguments["args"])
+        return start(*bound.args, **bound.kwargs)
+
+    popen.__init__ = init
+
+
+def _completed(env, told, unchanged):
+    """Give an environment with what run has told, if nothing of that is in it; unchanged otherwise."""
+    have = {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
+    first = told.get("PYTHONPATH", "").split(os.pathsep)[0]
+    if "FENCEPOST_SOCKET" not in told or "FENCEPOST_SOCKET" in have or first in have.get("PYTHONPATH", "").split(os.pathsep):
+        return unchanged
+    for name, value in told.items():
+        if name in ("PYTHONPATH", "LD_LIBRARY_PATH") and have.get(name):
+            have[name] = value + os.pathsep + have[name]
+        else:
+            have.setdefault(name, value)
+    return have
+
+
+def _tell_blind(args):
+    """Tell of a child that is Python and does not look at its environment."""
+    if isinstance(args, (str, bytes, os.PathLike)) or not args:
+        return
+    program, *flags = (os.fsdecode(a) for a in args if isinstance(a, (str, bytes, os.PathLike)))
+    if not re.fullmatch(r"python[0-9.]*", os.path.basename(program)):
+        return
+    for flag in flags:
+        if not re.fullmatch(r"-[bBdEhiIOqsSuvVxP]+", flag):
+            return
+        if set(flag) & set("IES"):
+            print(
+                f"fencepost: {program} {flag} does not look at its environment, and GPU packages will find no GPU in it\n"
+                f"  remedy: leave {flag} out; -s and -P keep the user's and the script's folders off the path without it",
+                file=sys.stderr,
+            )
+            return
 
 
 def _end():
@@ -120,8 +180,8 @@ def _named_tensors(module):
     def named(self, *args, grid, warmup, **kwargs):
         if not warmup:
             for name, value in list(zip(self.arg_names, args)) + list(kwargs.items()):
-                if hasattr(value, "data_ptr") and hasattr(value, "element_size"):
-                    _name(device, name, value)
+                if hasattr(value, "data_ptr"):
+                    (_name if hasattr(value, "element_size") else _name_pointer)(device, name, value)
         return run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     function.run = named
@@ -131,7 +191,57 @@ def _name(device, name, tensor):
     element = tensor.element_size()
     reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if tensor.numel() else 0
     kind = f"{str(tensor.dtype).replace('torch.', '')}[{', '.join(map(str, tensor.shape))}]"
-    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element)
+    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element if tensor.is_contiguous() else 0)
+
+
+def _name_pointer(device, name, value):
+    """Name the memory behind a pointer by an object that says no more of it than that."""
+    base, size, pointer = ctypes.c_uint64(), ctypes.c_size_t(), int(value.data_ptr())
+    if not _device.library("libcuda.so.1").cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer)):
+        device.argument(name, pointer, base.value + size.value - pointer, 0)
+
+
+def _named_arrays(module):
+    """Tell the names of the arrays that a kernel of numba's is launched with."""
+    kernel = module._Kernel
+    launch, prepare = kernel.launch, kernel._prepare_args
+    device = _device.Device()
+    names = threading.local()  # of the launch that a thread prepares: what is left of them
+
+    def named(self, args, *others, **kwargs):
+        code = self.py_func.__code__
+        names.left = iter(code.co_varnames[: code.co_argcount])
+        return launch(self, args, *others, **kwargs)
+
+    def prepare_args(self, ty, val, stream, retr, kernelargs):
+        outer, name = getattr(names, "within", None), None
+        if outer is None:
+            name = next(getattr(names, "left", iter(())), None)
+        else:  # an element of a tuple
+            name = f"{outer[0]}[{next(outer[1])}]"
+        first = len(kernelargs)
+        names.within = (name, itertools.count()) if name else None
+        try:
+            prepare(self, ty, val, stream, retr, kernelargs)
+        finally:
+            names.within = outer
+        if name and isinstance(ty, module.types.Array):
+            _name_array(device, name, ty, kernelargs[first:])
+
+    kernel.launch, kernel._prepare_args = named, prepare_args
+
+
+def _name_array(device, name, ty, parameters):
+    """Name an array by the parameters that numba passes it as: meminfo, parent, nitems, itemsize, data, shape and strides."""
+    values = [getattr(p, "value", p) or 0 for p in parameters]
+    itemsize, data = values[3:5]
+    shape, strides = values[5 : 5 + ty.ndim], values[5 + ty.ndim :]
+    if 0 in shape:
+        return
+    first = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
+    size = sum((n - 1) * abs(s) for n, s in zip(shape, strides)) + itemsize
+    dense = size == math.prod(shape) * itemsize and ty.layout == "C"
+    device.argument(f"{name}\n{ty.dtype}[{', '.join(map(str, shape))}]", data + first, size, itemsize if dense else 0)
 
 
 def _lines_by_default(module):
@@ -181,8 +291,25 @@ def _few_measurements(module):
 def _cells(module):
     """Name the cells of a notebook by their numbers: otherwise they have the names of temporary files that do not exist."""
     compiler = getattr(module, "XCachingCompiler", None)
-    if compiler:
-        compiler.get_code_name = lambda self, raw_code, code, number: f"In [{number}]"
+    if compiler is None:
+        return
+    from IPython import get_ipython
+
+    watched = []
+
+    def tell(*_):
+        if _device.in_use():
+            _device.Device().tell_sources()
+
+    def name(self, raw_code, code, number):
+        shell = get_ipython()
+        if shell is not None and not watched:
+            watched.append(shell)
+            shell.events.register("post_run_cell", tell)
+        _device.sources.append((f"In [{number}]", code))
+        return f"In [{number}]"
+
+    compiler.get_code_name = name
 
 
 def _telling(name, gluon):
@@ -218,25 +345,38 @@ def _telling(name, gluon):
     return patch
 
 
-def _static_runtime(name):
-    """Tell at once that a package finds no device: its wheel holds NVIDIA's static runtime, which insists on NVIDIA's driver."""
+def _without_device(name, why, remedy):
+    """Tell at once that a package finds no device."""
 
     def tell():
-        print(
-            f"fencepost: {name} will find no device: its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on "
-            f"NVIDIA's driver only\n  remedy: use a build of {name} that links libcudart.so (from source), or check its kernels' PTX "
-            'with "fencepost check"',
-            file=sys.stderr,
-        )
+        print(f"fencepost: {name} will find no device: {why}\n  remedy: {remedy}", file=sys.stderr)
 
     return tell
 
+
+def _static_runtime(name):
+    return _without_device(
+        name,
+        "its wheel holds NVIDIA's CUDA runtime, linked in statically, and that runs on NVIDIA's driver only",
+        f"use a build of {name} that links libcudart.so (from source), or check its kernels' PTX with \"fencepost check\"",
+    )
+
+
+_JAX = _without_device(
+    "JAX",
+    "its CUDA plugin asks for NVIDIA's device files, NVIDIA's management library (NVML) and the driver's virtual memory management "
+    "(cuMemCreate), of which the emulated GPU has none",
+    "launch Triton kernels without JAX, on torch's tensors or on NumPy's arrays (examples/python/triton_numpy_fixed.py); what JAX "
+    "computes on the CPU is not checked",
+)
 
 _BEFORE = {
     "torch": _torch_libraries,
     "torch.utils.cpp_extension": _extensions,
     "cuda.bindings": _compilers,
     "numba.cuda": _compilers,
+    "jax_plugins.xla_cuda12": _JAX,
+    "jax_plugins.xla_cuda13": _JAX,
     "cupy": _static_runtime("CuPy"),
     "warp": _static_runtime("Warp"),
 }
@@ -249,6 +389,7 @@ _AFTER = {
     "triton.runtime.jit": _named_tensors,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),
     "triton.experimental.gluon._runtime": _telling("GluonASTSource", gluon=True),
+    "numba.cuda.dispatcher": _named_arrays,
     "numba.cuda.decorators": _lines_by_default,
     "numba.cuda.cudadecorators": _lines_by_default,
 }

@@ -50,6 +50,8 @@ _UNANNOTATED = {
     "aten::native_batch_norm": ("running_mean", "running_var"),
     "aten::cudnn_batch_norm": ("running_mean", "running_var"),
     "aten::batch_norm_update_stats": ("running_mean", "running_var"),
+    "aten::batch_norm_gather_stats": ("running_mean", "running_var"),
+    "aten::batch_norm_gather_stats_with_counts": ("running_mean", "running_var"),
 }
 
 # Operators whose index, length or step tensors may be in host memory.
@@ -127,6 +129,7 @@ _HALF = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.comp
 _ORDINARY = ("Float", "Double", "Byte", "Char", "Short", "Int", "Long", "Bool", "ComplexFloat", "ComplexDouble")
 _MEMCPY_DEFAULT = 4
 _MOST_BOXES = 4096
+_MOST_RUNS = 1 << 18  # each costs the checker about 10 microseconds and 400 bytes
 
 _device = None  # the checker's end, see above
 _runtime = None  # the CUDA runtime library of this process
@@ -175,6 +178,26 @@ def _add_accesses(accesses, tensor, write):
         return
     for offset, pitch, slice_, width, height, depth in boxes(tensor.shape, tensor.stride(), tensor.element_size()):
         accesses.append((write, at + offset, pitch, slice_, width, height, depth))
+
+
+def _add_touched(name, accesses, tensor, write, offsets, shape, stride):
+    """Appends the accesses of the pieces of a CUDA tensor that an operator touches, see _torch_operators.
+
+    Neither more may be told, which would be races that are none, nor less in silence: what is too scattered is named.
+    """
+    at, size = tensor.data_ptr(), tensor.element_size()
+    for offset, pitch, slice_, width, height, depth in boxes(shape, stride, size):
+        begins, ends = substitutes.runs(offsets * size + offset, width)
+        count = len(begins)
+        if count > _MOST_RUNS:
+            _device.unsupported(f"torch operator {name}: of {count} pieces of memory that indices choose only {_MOST_RUNS} are checked")
+            begins, ends = begins[:_MOST_RUNS], ends[:_MOST_RUNS]
+        elif count > 2 and height == depth == 1:
+            steps, widths = begins.diff(), ends - begins
+            if (steps == steps[0]).all() and (widths == widths[0]).all():
+                begins, ends, pitch, height = begins[:1], ends[:1], int(steps[0]), count
+        for begin, end in zip(begins.tolist(), ends.tolist()):
+            accesses.append((write, at + begin, pitch, slice_, end - begin, height, depth))
 
 
 def _extent(tensor):
@@ -378,7 +401,9 @@ class _Operator:
         self.masked = packet in ("index", "_index_put_impl_")  # whose Boolean indices have a size that the host needs
         self.mixed = name.startswith(_MIXED)
         self.unwraps = packet.rstrip("_") in _UNWRAPPING
+        self.touched = substitutes.TOUCHED.get(name) if host_key == "CPU" else None
         self.positions = []  # (position, kind, written)
+        self.places = {argument.name: position for position, argument in enumerate(schema.arguments)}
         self.names = {}  # name to (kind, written), of every argument
         written = {}  # alias set to the position and name of its argument
         for position, argument in enumerate(schema.arguments):
@@ -462,6 +487,8 @@ class _Operator:
                 host[position] = _generator(args[position], call.index)
             else:
                 named[name] = _generator(kwargs.get(name), call.index)
+        if self.touched:
+            self.narrow(call, args, kwargs, self.touched(*host, **named))
         try:
             return self.host(*host, **named)
         except (NotImplementedError, RuntimeError) as error:
@@ -473,6 +500,19 @@ class _Operator:
                 return _in_single_precision(self.host, host, named)
             except (NotImplementedError, RuntimeError):
                 raise _Uncomputable(text) from error
+
+    def narrow(self, call, args, kwargs, touched):
+        """Has only a part of some tensors accessed, not all of them as call says."""
+        for name, pieces in touched.items():
+            tensor = kwargs[name] if name in kwargs else args[self.places[name]]
+            if pieces is None or not tensor.is_cuda:
+                continue
+            _, write = self.names[name]
+            whole = []
+            _add_accesses(whole, tensor, write)
+            for access in whole:
+                call.accesses.remove(access)
+            _add_touched(self.name, call.accesses, tensor, write, *pieces)
 
     def wrap(self, host, named):
         """Makes tensors of numbers, of the dtype that they would have given the result."""
@@ -656,7 +696,7 @@ def _copy_operator(self, source, non_blocking=False):
 
 
 def _is_native(name):
-    if name in _NATIVE or not name.startswith(("aten::", "quantized::", "quantization::")):
+    if name in _NATIVE or not name.startswith(("aten::", "quantized::", "quantization::", "symm_mem::")):
         return True
     packet, _, overload = name.partition(".")
     returns = torch._C._get_schema(packet, overload).returns
@@ -682,16 +722,57 @@ def install(device):
     _runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
-    torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
+    _without_cudnn()
+    _without_nccl()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override
         _override_all()
 
 
+def _without_cudnn():
+    """Keeps torch from cuDNN, whose operators are computed but for its recurrent networks; a script may still switch it on and ask."""
+    torch._C._set_cudnn_enabled(False)
+    state = [True]
+    torch._C._get_cudnn_enabled = lambda: state[0]
+    torch._C._set_cudnn_enabled = lambda on: state.__setitem__(0, on)
+    cudnn = torch.backends.cudnn
+    vars(type(cudnn))["enabled"].__init__(torch._C._get_cudnn_enabled, torch._C._set_cudnn_enabled)
+    cudnn.is_acceptable = lambda tensor: False
+
+
+def _refused(base, what, remedy):
+    """A class that has no objects here."""
+
+    def refuse(self, *args, **kwargs):
+        _device.unsupported(f"{what}: {remedy}")
+        raise NotImplementedError(f"{what} does not run on Fencepost's emulated device: {remedy}")
+
+    return type(base.__name__, (base,), {"__init__": refuse})
+
+
+def _without_nccl():
+    """Names what would end the process: NCCL's kernels are machine code, and pools are the allocator's that torch does not use here."""
+    torch.cuda.memory.MemPool = torch.cuda.MemPool = _refused(
+        torch.cuda.memory.MemPool, "torch.cuda.MemPool", "torch asks the device for each tensor here, and keeps no memory"
+    )
+    if torch.distributed.is_available():
+        groups = torch.distributed.distributed_c10d
+        for name in [n for n in vars(groups) if n.startswith("ProcessGroupNCCL")]:
+            nccl = _refused(getattr(groups, name), "NCCL", 'use the backend "gloo", which takes CUDA tensors')
+            setattr(groups, name, nccl)
+            setattr(torch.distributed, name, nccl)
+
+
 def _override_all():
     registered = torch._C._dispatch_get_registrations_for_dispatch_key
-    _override([*(n for n in registered("CUDA") if not _is_native(n)), *_ADDED], "CUDA", "CPU")
+    nested = {name for name, (key, _) in substitutes.NESTED.items() if key == "CUDA"}
+    operators = [n for n in registered("CUDA") if not _is_native(n) and n not in nested]
+    _override([*operators, *_ADDED], "CUDA", "CPU")
     for layout in ("Sparse", "SparseCsr"):
         names = [n for n in registered(layout + "CUDA") if n[len("aten::") :].split(".")[0] in _SPARSE_KERNELS]
         _override(names, layout + "CUDA", layout + "CPU")
+    library = torch._C._dispatch_library("IMPL", "aten", "")
+    _libraries.append(library)
+    for name, (key, function) in substitutes.NESTED.items():
+        library.impl(name, key, function)
     torch._C._cuda_sleep = lambda cycles: None  # a kernel that touches nothing

@@ -1,6 +1,6 @@
-"""Host versions of the operators that PyTorch has for CUDA only.
+"""Host versions of the operators that PyTorch has for CUDA only, and what operators touch that take indices.
 
-Each takes and gives CPU tensors. Those in SEEDED draw random numbers from the keyword argument generator.
+Each host version takes and gives CPU tensors. Those in SEEDED draw random numbers from the keyword argument generator.
 """
 
 import math
@@ -309,6 +309,65 @@ def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_m
     return None if grad_input is None else grad_input.to(input.dtype), grad_weight
 
 
+# Batch normalisation over several processes: channels are dimension 1
+
+
+def _by_channel(values, like):
+    return values.view(-1, *[1] * (like.dim() - 2))
+
+
+def _but_channels(tensor):
+    return [d for d in range(tensor.dim()) if d != 1]
+
+
+def _batch_norm_stats(input, eps):
+    wide = _wide(input)
+    return wide.mean(_but_channels(wide)), (wide.var(_but_channels(wide), correction=0) + eps).rsqrt()
+
+
+def _batch_norm_gather_stats(input, mean, invstd, running_mean, running_var, momentum, eps, count):
+    return _batch_norm_gather_stats_with_counts(
+        input, mean, invstd, running_mean, running_var, momentum, eps, torch.full((mean.size(0),), float(count))
+    )
+
+
+def _batch_norm_gather_stats_with_counts(input, mean, invstd, running_mean, running_var, momentum, eps, counts):
+    counts = counts.to(mean.dtype).view(-1, 1)
+    n = counts.sum()
+    all_mean = (mean * counts).sum(0) / n
+    variance = ((invstd**-2 - eps + (mean - all_mean) ** 2) * counts).sum(0) / n
+    if running_mean is not None:
+        running_mean.lerp_(all_mean.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        running_var.lerp_((variance * (n / (n - 1))).to(running_var.dtype), momentum)
+    return all_mean, (variance + eps).rsqrt()
+
+
+def _batch_norm_elemt(input, weight, bias, mean, invstd, eps):
+    result = (_wide(input) - _by_channel(mean, input)) * _by_channel(invstd, input)
+    if weight is not None:
+        result = result * _by_channel(_wide(weight), input)
+    if bias is not None:
+        result = result + _by_channel(_wide(bias), input)
+    return result.to(input.dtype)
+
+
+def _batch_norm_backward_reduce(grad_out, input, mean, invstd, weight, input_g, weight_g, bias_g):
+    grad, others = _wide(grad_out), _but_channels(input)
+    sum_dy = grad.sum(others)
+    sum_dy_xmu = (grad * (_wide(input) - _by_channel(mean, input))).sum(others)
+    dtype = sum_dy.dtype if weight is None else weight.dtype
+    sums = (sum_dy, sum_dy_xmu) if input_g else (None, None)
+    return *sums, (sum_dy_xmu * invstd).to(dtype) if weight_g else None, sum_dy.to(dtype) if bias_g else None
+
+
+def _batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    n = count.sum()
+    centred = (_wide(input) - _by_channel(mean, input)) * _by_channel(invstd**2 * sum_dy_xmu / n, input)
+    scale = invstd if weight is None else invstd * _wide(weight)
+    return ((_wide(grad_out) - _by_channel(sum_dy / n, input) - centred) * _by_channel(scale, input)).to(input.dtype)
+
+
 # Products of half-precision matrices with results of another dtype
 
 
@@ -326,6 +385,36 @@ def _addmm_dtype(self, mat1, mat2, out_dtype, *, beta=1, alpha=1):
 
 def _baddbmm_dtype(self, batch1, batch2, out_dtype, *, beta=1, alpha=1):
     return aten.baddbmm(self.to(out_dtype), batch1.to(out_dtype), batch2.to(out_dtype), beta=beta, alpha=alpha)
+
+
+# Nested tensors: the operators that have kernels of their own, made of others, and the dispatch key of each
+
+
+def _nested_padded(self, padding, output_size=None):
+    parts = self.unbind()
+    size = [max(sizes) for sizes in zip(*(p.shape for p in parts))] if output_size is None else list(output_size)[1:]
+    padded = parts[0].new_full((len(parts), *size), padding)
+    for part, to in zip(parts, padded):
+        to[tuple(map(slice, part.shape))] = part
+    return padded
+
+
+def _nested_bmm(self, mat2):
+    return aten._nested_tensor_from_tensor_list([a @ b for a, b in zip(self.unbind(), mat2.unbind())])
+
+
+def _nested_from_padded(padded, cpu_nested_shape_example, fuse_transform_0213=False):
+    if fuse_transform_0213:
+        padded = padded.transpose(1, 2).flatten(2)
+    shapes = cpu_nested_shape_example.tolist()
+    return aten._nested_tensor_from_tensor_list([p[tuple(map(slice, shape))] for p, shape in zip(padded, shapes)])
+
+
+NESTED = {
+    "aten::to_padded_tensor": ("NestedTensorCUDA", _nested_padded),
+    "aten::bmm": ("NestedTensorCUDA", _nested_bmm),
+    "aten::_nested_from_padded": ("CUDA", _nested_from_padded),
+}
 
 
 def _into(operator):
@@ -364,6 +453,12 @@ OPERATORS = {
     "aten::conv_depthwise3d": _depthwise_convolution,
     "aten::cudnn_batch_norm": _cudnn_batch_norm,
     "aten::cudnn_batch_norm_backward": _cudnn_batch_norm_backward,
+    "aten::batch_norm_stats": _batch_norm_stats,
+    "aten::batch_norm_gather_stats": _batch_norm_gather_stats,
+    "aten::batch_norm_gather_stats_with_counts": _batch_norm_gather_stats_with_counts,
+    "aten::batch_norm_elemt": _batch_norm_elemt,
+    "aten::batch_norm_backward_reduce": _batch_norm_backward_reduce,
+    "aten::batch_norm_backward_elemt": _batch_norm_backward_elemt,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
     "aten::mm.dtype": _mm_dtype,
     "aten::bmm.dtype": _bmm_dtype,
@@ -389,3 +484,160 @@ SEEDED = frozenset(
         "aten::_scaled_dot_product_cudnn_attention",
     )
 )
+
+
+# Elements that indices choose
+#
+# Each function takes the arguments of an operator as CPU tensors. It gives, for each argument of which only a part is touched,
+# the offsets of pieces from its first element and the shape and strides of a piece, in elements; nothing where all is touched.
+# masked_fill_ and masked_scatter_ have no function: their kernels store every element, those that are not masked as they were.
+
+
+def _dimension(tensor, dim):
+    return dim if dim >= 0 else dim + tensor.dim()
+
+
+def _one_piece(tensor, shape):
+    """The leading part of a tensor that has a shape."""
+    return torch.zeros(1, dtype=torch.int64), tuple(shape), tensor.stride()
+
+
+def _along(tensor, dim, index):
+    """The elements that gather and scatter take: those of index's own places, but for one dimension."""
+    if tensor.dim() == 0 or index.dim() != tensor.dim():
+        return None
+    dim = _dimension(tensor, dim)
+    offsets = index.long() * tensor.stride(dim)
+    for d in range(tensor.dim()):
+        if d != dim:
+            shape = [-1 if i == d else 1 for i in range(tensor.dim())]
+            offsets = offsets + (torch.arange(index.size(d)) * tensor.stride(d)).view(shape)
+    return offsets, (), ()
+
+
+def _slices(tensor, dim, index):
+    """Whole slices of one dimension."""
+    if tensor.dim() == 0:
+        return None
+    dim = _dimension(tensor, dim)
+    shape, stride = list(tensor.shape), list(tensor.stride())
+    step = stride.pop(dim)
+    del shape[dim]
+    return index.long() * step, tuple(shape), tuple(stride)
+
+
+def _wrapped(index, n):
+    index = index.long()
+    return torch.where(index < 0, index + n, index)
+
+
+def _indexed(tensor, indices):
+    """What tensor[indices] names: a Boolean index stands for as many indices as it has dimensions, None for a whole dimension."""
+    shape, stride, offsets, at = [], [], torch.zeros((), dtype=torch.int64), 0
+    if any(i is not None and i.dim() == 0 and i.dtype in (torch.bool, torch.uint8) for i in indices):
+        return None
+    for index in indices:
+        if index is None:
+            shape.append(tensor.size(at))
+            stride.append(tensor.stride(at))
+            at += 1
+            continue
+        for each in index.nonzero(as_tuple=True) if index.dtype in (torch.bool, torch.uint8) else (index,):
+            offsets = offsets + _wrapped(each, tensor.size(at)) * tensor.stride(at)
+            at += 1
+    return offsets, (*shape, *tensor.shape[at:]), (*stride, *tensor.stride()[at:])
+
+
+def _counted(tensor, index):
+    """The elements of a tensor by their numbers."""
+    index, offsets = _wrapped(index, tensor.numel()), torch.zeros((), dtype=torch.int64)
+    for n, step in zip(reversed(tensor.shape), reversed(tensor.stride())):
+        offsets = offsets + index % max(n, 1) * step
+        index = index // max(n, 1)
+    return offsets, (), ()
+
+
+def _touched_gather(self, dim, index, **_):
+    return {"self": _along(self, dim, index)}
+
+
+def _touched_scatter(self, dim, index, src=None, *_, **__):
+    touched = {"self": _along(self, dim, index)}
+    if isinstance(src, torch.Tensor) and src.dim() == index.dim():
+        touched["src"] = _one_piece(src, index.shape)
+    return touched
+
+
+def _touched_slices(self, dim, index, *_, **__):
+    return {"self": _slices(self, dim, index)}
+
+
+def _touched_index(self, indices, **_):
+    return {"self": _indexed(self, indices)}
+
+
+def _touched_index_put(self, indices, values, accumulate=False, unsafe=False):
+    given = [i for i in indices if i is not None]
+    if not accumulate and values.numel() == 1 and len(given) == 1 and given[0].dtype in (torch.bool, torch.uint8):
+        return {}  # which masked_fill_ does
+    return {"self": _indexed(self, indices)}
+
+
+def _touched_take(self, index, *_, **__):
+    return {"self": _counted(self, index)}
+
+
+def _touched_masked_select(self, mask, **_):
+    shape = torch.broadcast_shapes(self.shape, mask.shape)
+    if not shape:
+        return {}
+    return {"self": _indexed(self.expand(shape), [mask.expand(shape)])}
+
+
+def _touched_embedding_bag(weight, indices, *others, padding_idx=-1, **_):
+    padding = others[-1] if len(others) == 7 else padding_idx
+    return {"weight": _slices(weight, 0, indices[indices != padding])}
+
+
+def _touched_renorm(self, indices, *_):
+    return {"self": _slices(self, 0, indices)}
+
+
+TOUCHED = {
+    "aten::gather": _touched_gather,
+    "aten::gather.out": _touched_gather,
+    "aten::scatter_.src": _touched_scatter,
+    "aten::scatter_.value": _touched_scatter,
+    "aten::scatter_.reduce": _touched_scatter,
+    "aten::scatter_.value_reduce": _touched_scatter,
+    "aten::scatter_add_": _touched_scatter,
+    "aten::scatter_reduce_.two": _touched_scatter,
+    "aten::index_select": _touched_slices,
+    "aten::index_select.out": _touched_slices,
+    "aten::index_add_": _touched_slices,
+    "aten::index_copy_": _touched_slices,
+    "aten::index_fill_.int_Scalar": _touched_slices,
+    "aten::index_fill_.int_Tensor": _touched_slices,
+    "aten::index_reduce_": _touched_slices,
+    "aten::index.Tensor": _touched_index,
+    "aten::index.Tensor_out": _touched_index,
+    "aten::_index_put_impl_": _touched_index_put,
+    "aten::take": _touched_take,
+    "aten::take.out": _touched_take,
+    "aten::put_": _touched_take,
+    "aten::masked_select": _touched_masked_select,
+    "aten::masked_select.out": _touched_masked_select,
+    "aten::_embedding_bag": _touched_embedding_bag,
+    "aten::_embedding_bag_forward_only": _touched_embedding_bag,
+    "aten::embedding_renorm_": _touched_renorm,
+}
+
+
+def runs(offsets, width):
+    """The runs of bytes that pieces of width bytes at offsets make together, as (begins, ends): sorted, with gaps between them."""
+    begins = offsets.flatten().unique()
+    if begins.numel() == 0:
+        return begins, begins
+    parted = begins[1:] - begins[:-1] > width
+    edge = torch.ones(1, dtype=torch.bool)
+    return begins[torch.cat((edge, parted))], begins[torch.cat((parted, edge))] + width

@@ -598,6 +598,79 @@ def test_operators_tell_what_they_touch(recorder):
     assert recorder.calls == []
 
 
+ROWS = [3, 0, 3, 4]
+INDEXED = {
+    # name: (an operator on x, the elements of x that it touches: the same operator on the numbers of the elements)
+    "gather": (lambda x: x.gather(1, at([[0, 2], [1, 1]])), None),
+    "gather backwards": (lambda x: x.gather(-2, at([[4, 2, 0]])), None),
+    "gather out": (lambda x: torch.gather(x, 0, at([[1]]), out=x.new_empty(1, 1)), lambda x: x.gather(0, at([[1]]))),
+    "index_select": (lambda x: x.index_select(0, at(ROWS)), None),
+    "index_select columns": (lambda x: x.index_select(1, at([2])), None),
+    "index": (lambda x: x[at(ROWS)], None),
+    "index from the end": (lambda x: x[at([-1, 2])], None),
+    "index by two": (lambda x: x[at(ROWS), at([2])], None),
+    "index behind": (lambda x: x[:, at([0, 2])], None),
+    "index by a mask": (lambda x: x[at([True, False, True, False, False])], None),
+    "index by a mask of all": (lambda x: x[(x.cpu() % 2 == 1).to(x.device)], None),
+    "embedding": (lambda x: F.embedding(at([[1, 3]]), x), lambda x: x[at([1, 3])]),
+    "embedding_bag": (lambda x: F.embedding_bag(at([[1, 3]]), x, padding_idx=3), lambda x: x[at([1])]),
+    "take": (lambda x: x.take(at([0, -1, 7])), None),
+    "masked_select": (lambda x: x.masked_select(at([True, False, True])), None),
+    "nothing": (lambda x: x[at([], torch.int64)], None),
+    "scatter_": (lambda x: x.scatter_(1, at([[0, 2]]), 1.0), lambda x: x.gather(1, at([[0, 2]]))),
+    "scatter_ src": (lambda x: x.scatter_(0, at([[0], [2]]), at([[1.0], [2.0]])), lambda x: x.gather(0, at([[0], [2]]))),
+    "scatter_add_": (lambda x: x.scatter_add_(0, at([[4, 2]]), at([[1.0, 2.0]])), lambda x: x.gather(0, at([[4, 2]]))),
+    "scatter_reduce_": (lambda x: x.scatter_reduce_(0, at([[4]]), at([[1.0]]), "amax"), lambda x: x.gather(0, at([[4]]))),
+    "index_add_": (lambda x: x.index_add_(0, at(ROWS), torch.ones(4, 3, device=CUDA)), lambda x: x[at(ROWS)]),
+    "index_copy_": (lambda x: x.index_copy_(1, at([1]), torch.ones(5, 1, device=CUDA)), lambda x: x[:, at([1])]),
+    "index_fill_": (lambda x: x.index_fill_(-1, at([0]), 2.0), lambda x: x[:, at([0])]),
+    "index_reduce_": (lambda x: x.index_reduce_(0, at([1]), torch.ones(1, 3, device=CUDA), "prod"), lambda x: x[at([1])]),
+    "index_put_": (lambda x: x.index_put_((at(ROWS),), at([1.0])), lambda x: x[at(ROWS)]),
+    "index_put_ by a mask": (
+        lambda x: x.index_put_((at([False, True] * 2 + [False]),), at([1.0, 2.0, 3.0])),
+        lambda x: x[at([1, 3])],
+    ),
+    "index_put_ as masked_fill_": (lambda x: x.index_put_((at([True] + [False] * 4),), at(1.0)), lambda x: x),
+    "masked_fill_": (lambda x: x.masked_fill_(at([True, False, False]), 1.0), lambda x: x),
+    "put_": (lambda x: x.put_(at([3, -2]), at([1.0, 2.0])), lambda x: x.take(at([3, -2]))),
+}
+
+
+def at(values, dtype=None):
+    return torch.tensor(values, dtype=dtype, device=CUDA)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("name", INDEXED)
+def test_indices_tell_exactly_what_they_touch(recorder, name, transposed):
+    operation, elements = INDEXED[name]
+    numbers = torch.arange(15.0, device=CUDA)
+    numbers = numbers.view(3, 5).t() if transposed else numbers.view(5, 3)
+    x = torch.arange(15.0, device=CUDA).as_strided(numbers.shape, numbers.stride())
+    want = {int(i) for i in (elements or operation)(numbers.clone()).flatten().tolist()}
+    recorder.calls.clear()
+    operation(x)
+    begin = x.data_ptr()
+    got = {
+        byte // 4
+        for _, _, accesses in recorder.calls
+        for box in accesses
+        for byte in covered((box[0], box[1] - begin, *box[2:]))
+        if 0 <= byte < x.nbytes
+    }
+    assert got == want
+
+
+def test_scattered_pieces_beyond_the_bound_are_named(recorder, monkeypatch):
+    x, i = torch.zeros(100, device=CUDA), torch.tensor([n * (n + 1) for n in range(9, -1, -1)], device=CUDA)
+    monkeypatch.setattr(_torch, "_MOST_RUNS", 9)
+    recorder.calls.clear()
+    x[i]
+    assert len(recorder.calls[-1][2]) == 9 + 2  # index and result
+    text = "torch operator aten::index.Tensor: of 10 pieces of memory that indices choose only 9 are checked"
+    assert recorder.names == [text]
+
+
 def test_batch_norm_tells_of_its_running_statistics(recorder):
     mean, x = torch.zeros(3, device=CUDA), torch.randn(4, 3, device=CUDA)
     recorder.calls.clear()
@@ -635,10 +708,103 @@ def test_a_torch_operator_that_races_is_reported(tmp_path):
     assert "aten::" not in fixed.stderr
 
 
+def test_rows_on_two_streams(tmp_path):
+    """Operators of two streams that nothing orders race on rows that both touch, and on no others."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, torch\n"
+        "x, side = torch.zeros(100, 10, device='cuda'), torch.cuda.Stream()\n"
+        "first, second = (torch.tensor([int(n) for n in a.split(',')]).cuda() for a in sys.argv[1:])\n"
+        "ones = torch.ones(len(first), 10, device='cuda')\n"
+        "torch.cuda.synchronize()\n"
+        "with torch.cuda.stream(side):\n"
+        "    x.index_add_(0, first, ones)\n"
+        "y = x[second]\n"
+    )
+    tool = os.environ["FENCEPOST_EXECUTABLE"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("FENCEPOST")}
+    options = {"capture_output": True, "text": True, "env": environment}
+    apart = subprocess.run([tool, "run", sys.executable, script, "1,3,99", "2,50,0"], **options)
+    assert "aten::" not in apart.stderr and apart.returncode == 0, apart.stderr
+    together = subprocess.run([tool, "run", sys.executable, script, "1,3,99", "2,99,0"], **options)
+    assert "aten::index_add_" in together.stderr and "aten::index.Tensor" in together.stderr and together.returncode == 1
+
+
+def test_synchronised_batch_norm():
+    """The kernels of SyncBatchNorm, by which two processes with halves of a batch compute what one does with all of it."""
+    x, weight, bias, grad = torch.randn(6, 3, 4), torch.rand(3), torch.randn(3), torch.randn(6, 3, 4)
+    means, variances = (torch.zeros(3), torch.zeros(3, device=CUDA)), (torch.ones(3), torch.ones(3, device=CUDA))
+    for values in (x, weight, bias):
+        values.requires_grad_()
+    want = F.batch_norm(x, means[0], variances[0], weight, bias, training=True)
+    want.backward(grad)
+    halves = [h.detach().to(CUDA) for h in x.split([2, 4])]
+    scale, shift = weight.detach().to(CUDA), bias.detach().to(CUDA)
+    mean, invstd = map(torch.stack, zip(*(torch.batch_norm_stats(h, 1e-5) for h in halves)))
+    counts = torch.tensor([8.0, 16.0], device=CUDA)
+    mean, invstd = torch.batch_norm_gather_stats_with_counts(halves[0], mean, invstd, means[1], variances[1], 0.1, 1e-5, counts)
+    got = torch.cat([torch.batch_norm_elemt(h, scale, shift, mean, invstd, 1e-5) for h in halves])
+    parts = list(zip(halves, grad.to(CUDA).split([2, 4])))
+    sums = [torch.batch_norm_backward_reduce(g, h, mean, invstd, scale, True, True, True) for h, g in parts]
+    dy, dy_xmu, grad_weight, grad_bias = (sum(s) for s in zip(*sums))
+    grads = torch.cat([torch.batch_norm_backward_elemt(g, h, mean, invstd, scale, dy, dy_xmu, counts.int()) for h, g in parts])
+    torch.testing.assert_close(
+        [t.cpu() for t in (got, means[1], variances[1], grads, grad_weight, grad_bias)],
+        [want.detach(), means[0], variances[0], x.grad, weight.grad, bias.grad], rtol=1e-4, atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("layers", [torch.nn.LSTM, torch.nn.GRU])
+def test_recurrent_networks_with_cudnn_switched_on(layers):
+    assert torch.backends.cudnn.enabled
+    with torch.backends.cudnn.flags(enabled=False):
+        assert not torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = True
+    module, x = layers(4, 8), torch.randn(5, 2, 4)
+    torch.testing.assert_close(on_device(module)(on_device(x))[0].cpu(), module(x)[0])
+
+
+def test_nested_tensors():
+    def nested(rows):
+        return torch.nested.as_nested_tensor(list(rows))
+
+    rows = [torch.randn(2, 3), torch.randn(4, 3)]
+    same(lambda *rows: nested(rows).to_padded_tensor(-1.0), *rows)
+    same(lambda *rows: nested(rows).to_padded_tensor(0.5, (2, 6, 3)), *rows)
+    same(lambda *rows: torch.bmm(nested(rows), nested(r.t().contiguous() for r in rows)).to_padded_tensor(0), *rows)
+    same_gradients(lambda *rows: nested(rows).to_padded_tensor(0), *(r.requires_grad_() for r in rows))
+
+
+def test_what_torch_would_break_on_is_named(recorder, tmp_path):
+    with pytest.raises(NotImplementedError, match="MemPool does not run"):
+        torch.cuda.MemPool()
+    with pytest.raises(NotImplementedError, match='use the backend "gloo"'):
+        torch.distributed.init_process_group("nccl", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    with pytest.raises(NotImplementedError, match="one_shot_all_reduce"):
+        torch.ops.symm_mem.one_shot_all_reduce(torch.ones(4, device=CUDA), "sum", "0")
+    assert [name.split(":")[0] for name in recorder.names] == ["torch.cuda.MemPool", "NCCL", "torch operator symm_mem"]
+
+
+def test_collectives_of_one_process(tmp_path):
+    """gloo moves CUDA tensors through the host, in streams of its own."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        x, parts = torch.arange(4.0, device=CUDA), [torch.zeros(4, device=CUDA)]
+        torch.distributed.all_reduce(x)
+        torch.distributed.all_gather(parts, x)
+        torch.distributed.broadcast(x, 0)
+        assert parts[0].tolist() == x.tolist() == [0, 1, 2, 3]
+        module = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to(CUDA))
+        module(x).sum().backward()
+        assert module.module.bias.grad.tolist() == [1] * 4
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_what_cannot_be_computed_is_named(recorder):
-    with pytest.raises(NotImplementedError, match="aten::batch_norm_stats"):
-        torch.batch_norm_stats(torch.ones(2, 3, device=CUDA), 1e-5)
-    assert recorder.names == ["torch operator aten::batch_norm_stats: the host cannot compute it for these arguments"]
+    with pytest.raises(NotImplementedError, match="aten::_cudnn_init_dropout_state"):
+        torch._cudnn_init_dropout_state(0.5, True, 1, dtype=torch.uint8, device=CUDA)
+    assert recorder.names == ["torch operator aten::_cudnn_init_dropout_state: the host cannot compute it for these arguments"]
 
 
 def test_half_precision_that_the_host_lacks():

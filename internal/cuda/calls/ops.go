@@ -89,6 +89,7 @@ const (
 	Posted
 	Lease
 	MallocLeased
+	Source
 	NumOps
 )
 
@@ -191,6 +192,7 @@ var Specs = [NumOps]Spec{
 	Posted:            {"Posted", 1, false, "1: with an answer, once all that was posted is done; 0: no reply is sent ->"},
 	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
 	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
+	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 }
 
 // The arguments of Launch.

@@ -1,6 +1,7 @@
 """Launches a racing kernel in a process that comes about in the way named by the argument."""
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -11,6 +12,15 @@ if __name__ == "__main__":
     way = sys.argv[1]
     if way == "subprocess":
         subprocess.run([sys.executable, __file__, "itself"], check=True)
+    elif way == "emptied":
+        subprocess.run([sys.executable, __file__, "itself"], env={}, check=True)
+    elif way == "own":
+        subprocess.run([sys.executable, __file__, "itself"], env={b"PYTHONPATH": b"/", "A": "B"}, check=True)
+    elif way == "cleared":
+        os.environ.clear()
+        subprocess.run([sys.executable, __file__, "itself"], check=True)
+    elif way == "blind":
+        subprocess.run([sys.executable, "-I", "-c", ""], check=True)
     elif way in multiprocessing.get_all_start_methods():
         process = multiprocessing.get_context(way).Process(target=launch, args=("stores",))
         process.start()

@@ -693,6 +693,16 @@ EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) 
   return e;
 }
 
+// fencepostSource tells a text that code was compiled from: its name, newline, the text.
+EXPORT int fencepostSource(const char *source) {
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Source, .blob = source, .blob_size = strlen(source)};
+  e = fp_exchange(&c, NULL, 0);
+  fp_end();
+  return e;
+}
+
 // fencepostFindings gives what was found since this process asked last, as JSON that the caller frees. It is NULL in a forked child that
 // cannot use CUDA.
 EXPORT int fencepostFindings(char **text, size_t *size) {

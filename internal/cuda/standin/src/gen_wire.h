@@ -78,6 +78,7 @@ enum {
   FP_Posted = 47, // 1: with an answer, once all that was posted is done; 0: no reply is sent ->
   FP_Lease = 48, // bytes -> first address, end of addresses that this process gives out by itself
   FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
+  FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
 };
 
 // fp_placed says which requests tell where in the program their call stands.

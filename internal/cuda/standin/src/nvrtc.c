@@ -1,5 +1,5 @@
-// nvrtc.c: libnvrtc, NVIDIA's run-time compiler, with two differences: code is compiled with source lines, and what callers
-// take for machine code is PTX, which the stand-in driver loads.
+// nvrtc.c: libnvrtc, NVIDIA's run-time compiler, with three differences: code is compiled with source lines, the source follows the
+// PTX as a comment, so that findings can show it, and what callers take for machine code is PTX, which the stand-in driver loads.
 #define FP_ABSENT 3 // NVRTC_ERROR_INVALID_INPUT
 #define REAL_ENV "FENCEPOST_NVRTC_" FP_MAJOR
 #include "forward.h"
@@ -8,14 +8,10 @@ FORWARD(nvrtcVersion)
 FORWARD(nvrtcGetErrorString)
 FORWARD(nvrtcGetNumSupportedArchs)
 FORWARD(nvrtcGetSupportedArchs)
-FORWARD(nvrtcCreateProgram)
-FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcAddNameExpression)
 FORWARD(nvrtcGetLoweredName)
 FORWARD(nvrtcGetProgramLog)
 FORWARD(nvrtcGetProgramLogSize)
-FORWARD(nvrtcGetPTX)
-FORWARD(nvrtcGetPTXSize)
 FORWARD(nvrtcGetLTOIR)
 FORWARD(nvrtcGetLTOIRSize)
 FORWARD(nvrtcGetOptiXIR)
@@ -30,8 +26,82 @@ FORWARD(nvrtcGetPCHHeapSizeRequired)
 FORWARD(nvrtcSetPCHHeapSize)
 FORWARD(nvrtcSetFlowCallback)
 
-EXPORT int nvrtcGetCUBINSize(void *program, size_t *size) { return FP_CALL("nvrtcGetPTXSize", (void *, size_t *), program, size); }
-EXPORT int nvrtcGetCUBIN(void *program, char *to) { return FP_CALL("nvrtcGetPTX", (void *, char *), program, to); }
+// fp_comment is the source of a program as a comment, which internal/cuda/written.go reads.
+struct fp_comment {
+  struct fp_comment *next;
+  void *program;
+  size_t size;
+  char text[];
+};
+
+static struct fp_comment *fp_comments;
+static pthread_mutex_t fp_comments_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// fp_comment_add keeps the source of a program. One of extraordinary size is not worth it.
+static void fp_comment_add(void *program, const char *source, const char *name) {
+  enum { most = 4 << 20 };
+  static const char mark[] = "\n// fencepost: source ", line[] = "\n// | ";
+  if (!source || !name || !*name || strchr(name, '\n')) return;
+  size_t size = strlen(source), lines = 1;
+  if (size > most) return;
+  for (const char *s = source; (s = strchr(s, '\n')); s++) lines++;
+  struct fp_comment *c = malloc(sizeof *c + sizeof mark + strlen(name) + size + lines * sizeof line + 2);
+  if (!c) return;
+  char *to = stpcpy(stpcpy(stpcpy(c->text, mark), name), line);
+  for (const char *s = source; *s; s++) {
+    if (*s == '\n') to = stpcpy(to, line);
+    else if (*s != '\r') *to++ = *s;
+  }
+  to = stpcpy(to, "\n");
+  c->program = program, c->size = (size_t)(to - c->text);
+  pthread_mutex_lock(&fp_comments_lock);
+  c->next = fp_comments, fp_comments = c;
+  pthread_mutex_unlock(&fp_comments_lock);
+}
+
+// fp_comment_of gives the comment of a program, out of the list when it is taken; NULL when there is none.
+static struct fp_comment *fp_comment_of(void *program, int take) {
+  pthread_mutex_lock(&fp_comments_lock);
+  struct fp_comment **at = &fp_comments, *c;
+  while (*at && (*at)->program != program) at = &(*at)->next;
+  c = *at;
+  if (c && take) *at = c->next;
+  pthread_mutex_unlock(&fp_comments_lock);
+  return c;
+}
+
+EXPORT int nvrtcCreateProgram(void **program, const char *source, const char *name, int n, const char *const *headers, const char *const *names) {
+  int e = FP_CALL("nvrtcCreateProgram", (void **, const char *, const char *, int, const char *const *, const char *const *), program,
+                  source, name, n, headers, names);
+  if (!e) fp_comment_add(*program, source, name && *name ? name : "default_program");
+  return e;
+}
+
+EXPORT int nvrtcDestroyProgram(void **program) {
+  void *p = program ? *program : NULL;
+  int e = FP_CALL("nvrtcDestroyProgram", (void **), program);
+  if (!e && p) free(fp_comment_of(p, 1));
+  return e;
+}
+
+EXPORT int nvrtcGetPTXSize(void *program, size_t *size) {
+  int e = FP_CALL("nvrtcGetPTXSize", (void *, size_t *), program, size);
+  struct fp_comment *c = fp_comment_of(program, 0);
+  if (!e && c && *size > 1) *size += c->size;
+  return e;
+}
+
+EXPORT int nvrtcGetPTX(void *program, char *to) {
+  size_t size = 0;
+  int e = FP_CALL("nvrtcGetPTXSize", (void *, size_t *), program, &size);
+  if (!e) e = FP_CALL("nvrtcGetPTX", (void *, char *), program, to);
+  struct fp_comment *c = fp_comment_of(program, 0);
+  if (!e && c && size > 1) memcpy(to + size - 1, c->text, c->size), to[size - 1 + c->size] = 0;
+  return e;
+}
+
+EXPORT int nvrtcGetCUBINSize(void *program, size_t *size) { return nvrtcGetPTXSize(program, size); }
+EXPORT int nvrtcGetCUBIN(void *program, char *to) { return nvrtcGetPTX(program, to); }
 
 // architecture makes compute_XX of sm_XX, for which every version gives PTX; anything else is left. to is one byte longer than text
 // and five.
