@@ -11,10 +11,40 @@ type Error struct {
 	File string
 	Pos  Pos
 	Msg  string
+	// Source is where the place stands in the source language, and from where it is called or was inlined, innermost first. It is
+	// empty without debugging information, and until something that reads it has filled it in.
+	Source []Source
+}
+
+// Source is a place in the source language, as debugging information has it.
+type Source struct {
+	File         string
+	Line, Column int    // Column is 0 when it is not known
+	Function     string // "" when it is not known
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Pos.Line, e.Pos.Col, e.Msg)
+	at := fmt.Sprintf("%s:%d:%d", e.File, e.Pos.Line, e.Pos.Col)
+	if len(e.Source) == 0 {
+		return at + ": " + e.Msg
+	}
+	places := make([]string, len(e.Source))
+	for i, s := range e.Source {
+		places[i] = s.String()
+	}
+	return fmt.Sprintf("%s: %s (%s)", strings.Join(places, ", called from "), e.Msg, at)
+}
+
+// String gives "reduce.cu:12:7 in reduce".
+func (s Source) String() string {
+	text := fmt.Sprintf("%s:%d", s.File, s.Line)
+	if s.Column > 0 {
+		text += fmt.Sprintf(":%d", s.Column)
+	}
+	if s.Function != "" {
+		text += " in " + s.Function
+	}
+	return text
 }
 
 // ErrorList is every error of a text, by place.

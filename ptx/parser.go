@@ -62,7 +62,7 @@ func (p *parser) fail(pos Pos, format string, args ...any) {
 // report records an error without stopping.
 func (p *parser) report(pos Pos, format string, args ...any) {
 	e := &Error{File: p.mod.Name, Pos: pos, Msg: fmt.Sprintf(format, args...)}
-	if n := len(p.errs); n > 0 && *p.errs[n-1] == *e {
+	if n := len(p.errs); n > 0 && p.errs[n-1].Pos == e.Pos && p.errs[n-1].Msg == e.Msg {
 		return // two constructs in a row broken by the same token
 	}
 	p.errs = append(p.errs, e)

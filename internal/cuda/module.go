@@ -101,6 +101,7 @@ func (c *Context) load(images []Image) (*Module, error) {
 	for i, im := range images {
 		tree, err := ptx.Parse(im.Name, im.Text)
 		if err != nil {
+			isa.Locate(tree, err)
 			return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
 		}
 		trees[i] = tree
@@ -187,7 +188,7 @@ func (m *Module) kernel(name string) (*Kernel, error) {
 	}
 	k := &Kernel{module: m, fn: fn, shared: &isa.Shared{}, carveout: -1}
 	if err := m.program.Module.Check(fn); err != nil {
-		k.err = &Unchecked{Kernel: name, Err: err}
+		k.err = &Unchecked{Kernel: name, Err: err, Language: m.written}
 	} else {
 		k.shared = m.program.Module.SharedLayout(fn)
 	}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -205,7 +206,7 @@ func checkLaunches(t *testing.T, l *log, x expectation) {
 	t.Helper()
 	var names, failed []string
 	for _, r := range l.launches {
-		names = append(names, r.Kernel)
+		names = append(names, cmp.Or(r.Kernel, "(module)"))
 		if r.Err != nil {
 			failed = append(failed, r.Err.Error())
 		}

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // hostCall is the call that a request stands for, in a sentence that says where the host was; "" for those that programs
@@ -162,6 +163,11 @@ func (p *process) loadModule(_ context.Context, r *request) ([]uint64, []byte, e
 	h := p.newHandle()
 	if err != nil {
 		p.broken[h] = err
+		var errs ptx.ErrorList
+		if r.args[0] != 0 && errors.As(err, &errs) {
+			// Few programs print why. Of those that the runtime registers, each kernel is reported when it is launched.
+			p.ctx.dev.report(LaunchReport{Err: &Unchecked{Err: err}})
+		}
 	} else {
 		p.modules[h] = m
 	}

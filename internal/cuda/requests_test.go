@@ -70,11 +70,14 @@ func TestModuleRequests(t *testing.T) {
 	c.want(InvalidDeviceFunction, nil, calls.GetKernel, "none", 16)
 	c.want(InvalidResourceHandle, nil, calls.GetKernel, "half", 17)
 	c.want(InvalidPtx, nil, calls.GetKernel, "lost\x01", 32)
-	if n := len(c.l.launches); n != 1 || c.l.launches[0].Kernel != "lost?" {
+	if n := len(c.l.launches); n != 2 || c.l.launches[0].Kernel != "" || c.l.launches[1].Kernel != "lost?" {
 		t.Fatalf("launches %+v", c.l.launches)
 	}
 	var u *Unchecked
-	if err := c.l.launches[0].Err; !errors.As(err, &u) || u.Kernel != "lost?" || !strings.Contains(err.Error(), "module 2:1") {
+	if err := c.l.launches[0].Err; !errors.As(err, &u) || u.Kernel != "" || !strings.Contains(err.Error(), "module 2:1") {
+		t.Errorf("a broken module: %v", err)
+	}
+	if err := c.l.launches[1].Err; !errors.As(err, &u) || u.Kernel != "lost?" || !strings.Contains(err.Error(), "module 2:1") {
 		t.Errorf("a kernel of a broken module: %v", err)
 	}
 	r := c.request(calls.GetSymbol, "step", 64)

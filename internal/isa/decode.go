@@ -106,8 +106,7 @@ func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {
 
 // collect gathers the names of a module.
 func (l *linker) collect(m *ptx.Module) *unit {
-	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m), outside: map[string]string{}}
-	var sections []*ptx.Section
+	u := newUnit(m)
 	for _, d := range m.Decls {
 		switch d := d.(type) {
 		case *ptx.Func:
@@ -116,12 +115,23 @@ func (l *linker) collect(m *ptx.Module) *unit {
 			for i := range d.Names {
 				l.declareVar(u, d, &d.Names[i])
 			}
+		case *ptx.Alias:
+			u.alias = append(u.alias, d)
+		}
+	}
+	return u
+}
+
+// newUnit makes the unit of a module, which knows the debugging information and no name yet.
+func newUnit(m *ptx.Module) *unit {
+	u := &unit{m: m, symbols: map[string]*symbol{}, files: map[int]string{}, legacy: legacy(m), outside: map[string]string{}}
+	var sections []*ptx.Section
+	for _, d := range m.Decls {
+		switch d := d.(type) {
 		case *ptx.File:
 			u.files[d.Index] = d.Name
 		case *ptx.Section:
 			sections = append(sections, d)
-		case *ptx.Alias:
-			u.alias = append(u.alias, d)
 		}
 	}
 	u.strings = readDebugStrings(sections)

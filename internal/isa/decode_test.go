@@ -459,6 +459,64 @@ $L__info_string1: .b8 120, 120, 120, 0, 98, 97, 114, 0 }
 	}
 }
 
+// TestErrorsHaveSourcePlaces: what is wrong names the line of the source, and the calls that lead there.
+func TestErrorsHaveSourcePlaces(t *testing.T) {
+	const debug = `
+.file 1 "a.py"
+.file 2 "/lib/b.py"
+.section .debug_str { $L__info_string0: .b8 102, 111, 111, 0
+$L__info_string1: .b8 107, 0 }
+`
+	text := `
+.extern .func missing();
+.func device() { .reg .b32 %r<3>;
+.loc 2 30 5
+exotic.u32 %r1, 1;
+ret; }
+.visible .entry k() { .reg .b32 %r<3>;
+exotic.u32 %r1, 1;
+.loc 1 10 3
+{
+.loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3
+exotic.u32 %r1, 2;
+bra nowhere;
+.loc 2 9 0, function_name $L__info_string1, inlined_at 2 5 1
+exotic.u32 %r1, 3;
+}
+.loc 1 11 3
+call missing;
+.loc 1 12 3
+call device;
+.loc 1 13 3
+ret; }
+.visible .entry second() {
+.loc 1 20 2
+call device;
+ret; }
+` + debug
+	m := decode(t, text)
+	checkLines(t, m.Check(m.ByName["k"]),
+		"/lib/b.py:30:5 in device, called from a.py:12:3 in k: unknown instruction exotic.u32 (test.ptx:8:1)",
+		"test.ptx:11:1: unknown instruction exotic.u32",
+		"/lib/b.py:5:1 in foo, called from a.py:10:3 in k: unknown instruction exotic.u32 (test.ptx:15:1)",
+		"/lib/b.py:5:1 in foo, called from a.py:10:3 in k: unknown label nowhere (test.ptx:16:5)",
+		"/lib/b.py:9, called from /lib/b.py:5:1 in foo, called from a.py:10:3 in k: unknown instruction exotic.u32 (test.ptx:18:1)",
+		"a.py:11:3 in k: function missing is declared and defined in no module; sources that call each other's device functions are linked with -rdc=true (test.ptx:21:1)")
+	checkLines(t, m.Check(m.ByName["second"]),
+		"/lib/b.py:30:5 in device, called from a.py:20:2 in second: unknown instruction exotic.u32 (test.ptx:8:1)")
+
+	broken, err := ptx.Parse("broken.ptx", ".version 8.0\n.target sm_80\n.entry k() {\n.loc 1 4 2\nret 1 2;\n}\n.what\n"+debug)
+	Locate(broken, err)
+	checkLines(t, err, `a.py:4:2 in k: expected ';' after instruction ret, found "2" (broken.ptx:5:7)`, "broken.ptx:7:1: unknown directive .what")
+}
+
+func checkLines(t *testing.T, err error, want ...string) {
+	t.Helper()
+	if got := fmt.Sprint(err); got != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
 // TestLocationsOfInlineAssembly has the lines that LLVM counts in the text of inline assembly, in which the source has one.
 func TestLocationsOfInlineAssembly(t *testing.T) {
 	m := decode(t, `

@@ -78,7 +78,7 @@ const maxInsts = 1 << 24
 // function decodes the body of a function; what is wrong goes to Func.Err.
 func (l *linker) function(f *Func) {
 	u := l.unitOf(f)
-	b := &body{l: l, u: u, f: f, locs: newLocations(u), frame: f.ParamFrame, cc: -1, spills: map[string]*Spill{},
+	b := &body{l: l, u: u, f: f, locs: newLocations(u, f.Decl), frame: f.ParamFrame, cc: -1, spills: map[string]*Spill{},
 		named: map[string]int{}}
 	b.open(f.Decl.Body)
 	b.formals(f.Decl.Params, f.Sig.Params)
@@ -96,6 +96,7 @@ func (l *linker) function(f *Func) {
 		f.LocalFrame, f.ParamFrame = 0, 0
 	}
 	b.errs.Sort()
+	u.locate(f.Decl, b.errs)
 	f.Err = b.errs.Err()
 	if f.Err == nil {
 		flow(f)

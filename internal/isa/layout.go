@@ -39,19 +39,42 @@ func (f *Func) MayCall(in *Inst, g *Func) bool {
 // called.
 func (m *Module) Check(kernel *Func) error {
 	var errs ptx.ErrorList
+	from := map[*Func][]ptx.Source{} // the calls that lead to a function, innermost first
 	for _, f := range m.reachable(kernel) {
 		if list, ok := f.Err.(ptx.ErrorList); ok {
-			errs = append(errs, list...)
+			for _, e := range list {
+				told := *e
+				if len(e.Source) > 0 {
+					told.Source = slices.Concat(e.Source, from[f])
+				}
+				errs = append(errs, &told)
+			}
 		}
 		for i := range f.Insts {
 			in := &f.Insts[i]
-			if g := in.Callee; in.Class == Call && g != nil && g.Decl.Body == nil && g.Builtin == "" {
-				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos, Msg: undefined(g.Name)})
+			g := in.Callee
+			if in.Class != Call || g == nil {
+				continue
+			}
+			at := slices.Concat(f.source(in), from[f])
+			if g.Decl.Body == nil && g.Builtin == "" {
+				errs = append(errs, &ptx.Error{File: in.File.Name, Pos: in.Source.Pos, Msg: undefined(g.Name), Source: at})
+			}
+			if from[g] == nil && g != kernel {
+				from[g] = at
 			}
 		}
 	}
 	errs.Sort()
 	return errs.Err()
+}
+
+// source gives the places of an instruction in the source.
+func (f *Func) source(in *Inst) []ptx.Source {
+	if in.Loc < 0 {
+		return nil
+	}
+	return f.Locs[in.Loc].source(f.Decl)
 }
 
 // undefined says what it means that a function is nowhere defined.

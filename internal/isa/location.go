@@ -1,6 +1,8 @@
 package isa
 
 import (
+	"errors"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/ptx"
@@ -57,6 +59,7 @@ type place struct{ file, line, column int }
 type locations struct {
 	u     *unit
 	known map[locKey]int32 // to an index in locs
+	of    string           // the function
 	last  map[place]*Loc   // the last .loc of each place: an inlined_at refers to it
 	own   []*Loc           // by index
 	now   int32
@@ -68,8 +71,8 @@ type locKey struct {
 	at *Loc
 }
 
-func newLocations(u *unit) *locations {
-	return &locations{u: u, known: map[locKey]int32{}, last: map[place]*Loc{}, now: -1}
+func newLocations(u *unit, f *ptx.Func) *locations {
+	return &locations{u: u, of: f.Name, known: map[locKey]int32{}, last: map[place]*Loc{}, now: -1}
 }
 
 // directive reads a .loc. What is inlined names the place of the call, whose own .loc stands before it and may be
@@ -83,7 +86,10 @@ func (ls *locations) directive(d *ptx.Loc) {
 			k.at = ls.u.loc(at)
 			ls.last[at] = k.at
 		}
-		k.fn = ls.u.strings.at(d.FunctionName, d.FunctionOff)
+		// Triton gives what it inlines the name of the kernel.
+		if k.fn = ls.u.strings.at(d.FunctionName, d.FunctionOff); k.fn == ls.of {
+			k.fn = ""
+		}
 	}
 	i, ok := ls.known[k]
 	if !ok {
@@ -106,6 +112,78 @@ func (ls *locations) list() []Loc {
 	out := make([]Loc, len(ls.own))
 	for i, l := range ls.own {
 		out[i] = *l
+	}
+	return out
+}
+
+// Locate fills in the source places of the errors that parsing m gave, for messages.
+func Locate(m *ptx.Module, err error) {
+	var errs ptx.ErrorList
+	if !errors.As(err, &errs) {
+		return
+	}
+	u := newUnit(m)
+	for _, d := range m.Decls {
+		if f, ok := d.(*ptx.Func); ok && f.Body != nil {
+			u.locate(f, errs)
+		}
+	}
+}
+
+// locate fills in the source places of those errors that stand in the body of a function: what the last .loc before them says.
+func (u *unit) locate(f *ptx.Func, errs ptx.ErrorList) {
+	within := func(e *ptx.Error) bool { return before(f.Body.Pos, e.Pos) && before(e.Pos, f.Body.End) }
+	if !slices.ContainsFunc(errs, within) {
+		return
+	}
+	ls := newLocations(u, f)
+	var pos []ptx.Pos // of each .loc
+	var at []int32
+	ls.walk(f.Body, func(d *ptx.Loc) {
+		pos, at = append(pos, d.Pos), append(at, ls.now)
+	})
+	for _, e := range errs {
+		n, _ := slices.BinarySearchFunc(pos, e.Pos, func(p, e ptx.Pos) int {
+			if before(p, e) {
+				return -1
+			}
+			return 1
+		})
+		if within(e) && n > 0 && at[n-1] >= 0 {
+			e.Source = ls.own[at[n-1]].source(f)
+		}
+	}
+}
+
+func before(a, b ptx.Pos) bool { return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col }
+
+// walk reads the .loc directives of a block, and calls f after each.
+func (ls *locations) walk(b *ptx.Block, f func(*ptx.Loc)) {
+	for _, st := range b.Stmts {
+		switch st := st.(type) {
+		case *ptx.File:
+			ls.u.files[st.Index] = st.Name
+		case *ptx.Block:
+			ls.walk(st, f)
+		case *ptx.Loc:
+			ls.directive(st)
+			f(st)
+		}
+	}
+}
+
+// source gives the places of l in a function of PTX, innermost first; none when its file is not known.
+func (l *Loc) source(f *ptx.Func) []ptx.Source {
+	if l.File == "" || l.Line <= 0 {
+		return nil
+	}
+	var out []ptx.Source
+	for ; l != nil; l = l.At {
+		s := ptx.Source{File: l.File, Line: l.Line, Column: l.Column, Function: l.Function}
+		if l.At == nil {
+			s.Function = f.Name
+		}
+		out = append(out, s)
 	}
 	return out
 }

@@ -1,7 +1,7 @@
 // The driver API, alone and beside the runtime API in one process.
 // flags: -lcuda -lcudart_static -lpthread
 // stdout: 11 21 31 ok
-// launches: add add add add
+// launches: (module) add add add add
 // errors: cudaErrorInvalidConfiguration
 #include "api.h"
 
