@@ -309,6 +309,34 @@ def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_m
     return None if grad_input is None else grad_input.to(input.dtype), grad_weight
 
 
+# Sums and products of half-precision numbers. The host's own round each partial result to half precision, a GPU only the last.
+
+
+def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
+    mixed = any(t is not None and t.dtype != input.dtype for t in (weight, bias))
+    wide = [t if mixed else _wide(t) for t in (grad_out, input, mean, rstd, weight, bias)]
+    grads = aten.native_layer_norm_backward(wide[0], wide[1], normalized_shape, *wide[2:], output_mask)
+    return tuple(g if g is None or mixed else g.to(input.dtype) for g in grads)
+
+
+def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    wide = aten.embedding_dense_backward(_wide(grad_output), indices, num_weights, padding_idx, scale_grad_by_freq)
+    return wide.to(grad_output.dtype)
+
+
+def _index_put(self, indices, values, accumulate=False, unsafe=False):
+    wide = _wide(self) if accumulate else self
+    aten._index_put_impl_(wide, indices, values.to(wide.dtype), accumulate, unsafe)
+    return self if wide is self else self.copy_(wide)
+
+
+def _prod(self, *dims, dtype=None):
+    if dtype is not None:
+        self = self.to(dtype)
+    result = aten.prod(_wide(self), *dims)
+    return result.to(self.dtype) if self.is_floating_point() else result
+
+
 # Products of half-precision matrices with results of another dtype
 
 
@@ -365,6 +393,11 @@ OPERATORS = {
     "aten::cudnn_batch_norm": _cudnn_batch_norm,
     "aten::cudnn_batch_norm_backward": _cudnn_batch_norm_backward,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
+    "aten::native_layer_norm_backward": _layer_norm_backward,
+    "aten::embedding_dense_backward": _embedding_backward,
+    "aten::_index_put_impl_": _index_put,
+    "aten::prod": _prod,
+    "aten::prod.dim_int": _prod,
     "aten::mm.dtype": _mm_dtype,
     "aten::bmm.dtype": _bmm_dtype,
     "aten::addmm.dtype": _addmm_dtype,

@@ -647,6 +647,38 @@ def test_half_precision_that_the_host_lacks():
     assert half.dtype == torch.float16 and torch.equal(half.float(), torch.histc(x.half().float(), 4, -1, 1))
 
 
+def accumulations(x, grad, factors):
+    """Results that are sums or products of many elements."""
+    places = torch.arange(x.size(0), device=x.device) % 3
+    weight, bias = torch.ones(2, x.size(1), device=x.device, dtype=x.dtype)
+    _, mean, rstd = torch.native_layer_norm(x, [x.size(1)], weight, bias, 1e-6)
+    yield from torch.ops.aten.native_layer_norm_backward(grad, x, [x.size(1)], mean, rstd, weight, bias, [True, True, True])
+    yield torch.ops.aten.embedding_dense_backward(grad, places, 3, -1, False)
+    yield torch.ones(3, x.size(1), device=x.device, dtype=x.dtype).index_put_((places,), x, accumulate=True)
+    yield factors.prod(0)
+    yield factors.prod(0, keepdim=True, dtype=torch.float64)
+    yield factors.prod()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(dtype):
+    x, grad = torch.randn(2, 2000, 16).to(dtype)
+    inputs = x, grad, (1 + x[:200] / 100).to(dtype)
+    exact = accumulations(*(t.double() for t in inputs))
+    for got, want in zip(accumulations(*on_device(inputs)), exact, strict=True):
+        assert got.dtype in (dtype, torch.float64)
+        error = (got.cpu().double() - want).abs().max() / want.abs().max()
+        assert error <= 3 * torch.finfo(dtype).eps
+
+
+def test_index_put_without_accumulation_stores_as_it_is():
+    places = torch.tensor([1, 3])
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        same(lambda x, p: x.index_put_((p,), torch.ones((), dtype=x.dtype, device=x.device)), torch.zeros(5, dtype=dtype), places)
+    same(lambda x: x.prod(0), torch.arange(1, 5))
+    same(lambda x: x.prod(0, dtype=torch.float32), torch.arange(1, 5))
+
+
 def test_errors_are_the_hosts(recorder):
     with pytest.raises(RuntimeError, match="not implemented for 'Float'"):
         torch.ones(3, device=CUDA) & torch.ones(3, device=CUDA)
