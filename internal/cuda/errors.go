@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/event"
 )
 
 // Code is an error code of the runtime API (cudaError).
@@ -59,8 +60,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Unchecked says that a kernel could not be executed, and so was not checked.
 type Unchecked struct {
-	Kernel string
-	Err    error // a ptx.ErrorList with the instructions or names that are not supported, or why no PTX was found
+	Kernel   string
+	Language event.Language
+	Err      error // a ptx.ErrorList with the instructions or names that are not supported, or why no PTX was found
 }
 
 func (e *Unchecked) Error() string { return fmt.Sprintf("%s cannot be executed: %v", e.Kernel, e.Err) }

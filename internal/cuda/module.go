@@ -182,7 +182,7 @@ func (m *Module) kernel(name string) (*Kernel, error) {
 	}
 	k := &Kernel{module: m, fn: fn, shared: &isa.Shared{}, carveout: -1}
 	if err := m.program.Module.Check(fn); err != nil {
-		k.err = &Unchecked{Kernel: name, Err: err}
+		k.err = &Unchecked{Kernel: name, Language: m.written, Err: err}
 	} else {
 		k.shared = m.program.Module.SharedLayout(fn)
 	}

@@ -388,8 +388,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 		return
 	case l.Err == nil, errors.Is(l.Err, simt.ErrDeadlock), errors.Is(l.Err, simt.ErrTrap), errors.Is(l.Err, simt.ErrAssert):
 	case errors.As(l.Err, &unchecked):
-		why := unchecked.Err.Error()
-		r.skip("kernel "+name, firstLines(why, 3)+withoutAsync(why))
+		r.skip("kernel "+name, lacking(unchecked))
 		return
 	case errors.As(l.Err, &refused):
 		if !r.hosted { // else it is among the device's failures
@@ -458,24 +457,6 @@ func (r *once) skip(what, reason string) {
 
 func (r *once) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
-
-// withoutAsync tells of the way around what an unchecked kernel lacks: CUDA's headers have code for devices that lack
-// it too, namely asynchronous copies of threads and barriers in memory.
-func withoutAsync(why string) string {
-	if strings.Contains(why, "cp.async.bulk") || !strings.Contains(why, "cp.async.") && !strings.Contains(why, "mbarrier.") {
-		return ""
-	}
-	return "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
-}
-
-// firstLines keeps the first n lines of a text and says how many there are more.
-func firstLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if len(lines) > n {
-		lines = append(lines[:n:n], fmt.Sprintf("and %d more", len(lines)-n))
-	}
-	return strings.Join(lines, "; ")
 }
 
 // finish gives what the run found. The device is closed.
