@@ -253,6 +253,7 @@ def _tell(name, index, accesses):
 
 def _check(error, call):
     if error:
+        _runtime.cudaGetLastError()  # else torch finds it where it cannot be handled
         raise RuntimeError(f"CUDA error: {call} failed with error {error}")
 
 
@@ -695,6 +696,7 @@ def install(device):
     _runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
     _runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
+    _runtime.__cudaFencepostTorch()
     torch._C._set_cudnn_enabled(False)  # cuDNN's operators are computed, but its recurrent networks are not
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override

@@ -634,6 +634,29 @@ def test_a_torch_operator_that_races_is_reported(tmp_path):
     assert "aten::" not in fixed.stderr
 
 
+def test_a_fault_of_a_kernel_leaves_the_process_alive(tmp_path):
+    """Tensors that are freed after a fault must not throw, since their destructors may not."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch, triton, triton.language as tl\n"
+        "@triton.jit\n"
+        "def far(p): tl.store(p + 1000000, 1.0)\n"
+        "x, y = torch.zeros(2, 4, device='cuda').clone().unbind(), torch.zeros(4, device='cuda')\n"
+        "far[(1,)](y)\n"
+        "def fails(call):\n"
+        "    try: call()\n"
+        "    except RuntimeError: return True\n"
+        "print(*map(fails, [torch.cuda.synchronize, lambda: y.cpu(), lambda: y + 1, lambda: torch.zeros(4, device='cuda')]))\n"
+        "del x, y\n"
+        "print(fails(torch.cuda.synchronize))\n"
+    )
+    tool = os.environ["FENCEPOST_EXECUTABLE"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("FENCEPOST")}
+    run = subprocess.run([tool, "run", sys.executable, "-W", "ignore", script], capture_output=True, text=True, env=environment)
+    assert run.stdout == "True True True True\nTrue\n" and run.returncode == 1
+    assert "out of bounds" in run.stderr and "aborted" not in run.stderr
+
+
 def test_what_cannot_be_computed_is_named(recorder):
     with pytest.raises(NotImplementedError, match="aten::batch_norm_stats"):
         torch.batch_norm_stats(torch.ones(2, 3, device=CUDA), 1e-5)
