@@ -330,6 +330,27 @@ def _index_put(self, indices, values, accumulate=False, unsafe=False):
     return self if wide is self else self.copy_(wide)
 
 
+def _softmax_by(operator):
+    """(Logarithmic) softmax, with single precision results of half precision on demand, which the host's has not."""
+
+    def call(self, dim, half_to_float):
+        result = operator(_wide(self), dim, False)
+        return result if half_to_float else result.to(self.dtype)
+
+    return call
+
+
+def _softmax_backward_by(operator):
+    def call(grad_output, output, dim, input_dtype):
+        return operator(_wide(grad_output), _wide(output), dim, _wide(output).dtype).to(input_dtype)
+
+    return call
+
+
+_softmax, _log_softmax = map(_softmax_by, (aten._softmax, aten._log_softmax))
+_softmax_backward, _log_softmax_backward = map(_softmax_backward_by, (aten._softmax_backward_data, aten._log_softmax_backward_data))
+
+
 def _prod(self, *dims, dtype=None):
     if dtype is not None:
         self = self.to(dtype)
@@ -396,6 +417,12 @@ OPERATORS = {
     "aten::native_layer_norm_backward": _layer_norm_backward,
     "aten::embedding_dense_backward": _embedding_backward,
     "aten::_index_put_impl_": _index_put,
+    "aten::_softmax": _softmax,
+    "aten::_softmax.out": _into(_softmax),
+    "aten::_softmax_backward_data": _softmax_backward,
+    "aten::_log_softmax": _log_softmax,
+    "aten::_log_softmax.out": _into(_log_softmax),
+    "aten::_log_softmax_backward_data": _log_softmax_backward,
     "aten::prod": _prod,
     "aten::prod.dim_int": _prod,
     "aten::mm.dtype": _mm_dtype,

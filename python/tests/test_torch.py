@@ -702,6 +702,24 @@ def test_index_put_without_accumulation_stores_as_it_is():
     same(lambda x: x.prod(0, dtype=torch.float32), torch.arange(1, 5))
 
 
+@pytest.mark.parametrize("operation", [torch.softmax, torch.log_softmax])
+def test_softmax_of_half_precision_in_single(operation):
+    x = torch.randn(6, 40).half()
+    got, want = x.to(CUDA).requires_grad_(True), x.float().requires_grad_(True)
+    for given in (got, want):
+        result = operation(given, 1, dtype=torch.float32)
+        (result * torch.linspace(-1, 1, 40, device=given.device)).sum().backward()
+        if given is got:
+            kept = result
+    assert kept.dtype == torch.float32 and got.grad.dtype == torch.float16
+    torch.testing.assert_close(kept.cpu(), result)
+    torch.testing.assert_close(got.grad.cpu().float(), want.grad, rtol=1e-3, atol=1e-6)
+    out = torch.empty_like(kept)
+    name = "_softmax" if operation is torch.softmax else "_log_softmax"
+    getattr(torch.ops.aten, name).out(x.to(CUDA), 1, True, out=out)
+    assert_same(out, kept.detach().cpu())
+
+
 def test_errors_are_the_hosts(recorder):
     with pytest.raises(RuntimeError, match="not implemented for 'Float'"):
         torch.ones(3, device=CUDA) & torch.ones(3, device=CUDA)
