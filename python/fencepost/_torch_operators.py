@@ -330,6 +330,12 @@ def _index_put(self, indices, values, accumulate=False, unsafe=False):
     return self if wide is self else self.copy_(wide)
 
 
+def _histc(self, bins=100, min=0, max=0):
+    # The host has none of integers, and half precision has no number for each of many elements.
+    wide = self if self.dtype in (torch.float32, torch.float64) else self.double()
+    return aten.histc(wide, bins, min, max).to(self.dtype)
+
+
 def _softmax_by(operator):
     """(Logarithmic) softmax, with single precision results of half precision on demand, which the host's has not."""
 
@@ -417,6 +423,8 @@ OPERATORS = {
     "aten::native_layer_norm_backward": _layer_norm_backward,
     "aten::embedding_dense_backward": _embedding_backward,
     "aten::_index_put_impl_": _index_put,
+    "aten::histc": _histc,
+    "aten::histc.out": _into(_histc),
     "aten::_softmax": _softmax,
     "aten::_softmax.out": _into(_softmax),
     "aten::_softmax_backward_data": _softmax_backward,

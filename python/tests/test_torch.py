@@ -722,6 +722,15 @@ def test_softmax_of_half_precision_in_single(operation):
     assert_same(out, kept.detach().cpu())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.int64])
+def test_histogram(dtype):
+    x = torch.arange(1000, device=CUDA).remainder(7).to(dtype)
+    counts = torch.histc(x, 7, 0, 6)
+    assert counts.dtype == dtype and counts.tolist() == [143] * 6 + [142]
+    torch.histc(x, 4, 0, 3, out=counts)
+    assert counts.tolist() == [143] * 4
+
+
 def test_errors_are_the_hosts(recorder):
     with pytest.raises(RuntimeError, match="not implemented for 'Float'"):
         torch.ones(3, device=CUDA) & torch.ones(3, device=CUDA)
