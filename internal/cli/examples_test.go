@@ -42,6 +42,7 @@ func TestPythonStacks(t *testing.T) {
 		t.Run("names "+stack, func(t *testing.T) { testNames(t, python, cache, "testdata/python/names_"+stack+".py") })
 	}
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
+	t.Run("pytest of the unsupported", func(t *testing.T) { testPytestUnsupported(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
 	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })
 	t.Run("notebook", func(t *testing.T) { testNotebook(t, python, cache) })

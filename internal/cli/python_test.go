@@ -195,6 +195,14 @@ func testPytest(t *testing.T, python, cache string) {
 	}
 }
 
+// testPytestUnsupported: a failure that comes of what is not supported stands beside the name of that.
+func testPytestUnsupported(t *testing.T, python, cache string) {
+	code, _, output := runPython(t, cache, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "testdata/python/unsupported.py")
+	if code != exitNotChecked || !regexp.MustCompile(`Captured fencepost call -+\nnot checked: kernel copies`).Match(output) {
+		t.Errorf("exit %d\n%s", code, output)
+	}
+}
+
 // testPluginAlone runs pytest without the checker: the plugin says so, once.
 func testPluginAlone(t *testing.T, python string) {
 	c := exec.Command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost", "-k", "nothing", "testdata/python/tests.py")

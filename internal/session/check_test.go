@@ -171,23 +171,36 @@ func TestUnsupportedInstruction(t *testing.T) {
 	requireSkipped(t, r, "kernel strange: k.ptx:38:")
 }
 
-// TestWithoutAsync: where the headers have a way around an instruction, it is told.
-func TestWithoutAsync(t *testing.T) {
-	for inst, want := range map[string]bool{
-		"cp.async.commit_group;": true, "mbarrier.test_wait.shared.b64 p, [0], 0;": true, "cp.async.bulk.commit_group;": false, "frobnicate;": false,
+// TestLacking: each instruction that is not supported is told once, with the way around it where there is one.
+func TestLacking(t *testing.T) {
+	const headers = "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
+	const triton, gluon = "// fencepost: made by Triton\n", "// fencepost: made by Triton with Gluon\n"
+	for _, test := range []struct{ head, code, want string }{
+		{"", "cp.async.commit_group;\ncp.async.commit_group;", "k.ptx:6:1: cp.async.commit_group is not supported" + headers},
+		{"", "mbarrier.test_wait.shared.b64 p, [0], 0;", "k.ptx:6:1: mbarrier.test_wait.shared.b64 is not supported" + headers},
+		{"", "cp.async.bulk.commit_group;", "k.ptx:6:1: cp.async.bulk.commit_group is not supported"},
+		{"", "frobnicate;", "k.ptx:6:1: unknown instruction frobnicate"},
+		{"", "tex.a;\ntex.b;\ntex.c;\ntex.d;\ntex.d;", "k.ptx:6:1: tex.a is not supported; k.ptx:7:1: tex.b is not supported; " +
+			"k.ptx:8:1: tex.c is not supported; and 1 more"},
+		{triton, "cp.async.commit_group;", "cp.async.commit_group is not supported; Triton compiles pipelined loops to these, and does " +
+			"without them with num_stages=1"},
+		{triton, "cp.async.commit_group;\nmma.sync;", "cp.async.commit_group is not supported; mma.sync is not supported; Triton compiles " +
+			"tl.dot to mma instructions, and pipelined loops to cp.async"},
+		{gluon, "cp.async.commit_group;", "cp.async.commit_group is not supported"},
 	} {
-		text := ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { .reg .pred p; " + inst + " ret; }\n"
+		text := ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .pred p;\n" + test.code + "\nret; }\n"
 		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Check(context.Background(), &Options{FailOn: detect.Error}, &Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: l})
+		in := &Input{Images: []cuda.Image{{Name: "k.ptx", Text: test.head + text}}, Launch: l}
+		r, err := Check(context.Background(), &Options{FailOn: detect.Error}, in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		requireSkipped(t, r, "kernel k")
-		if got := strings.Contains(r.Skipped[0].Reason, "-arch=sm_75"); got != want {
-			t.Errorf("%s: %q", inst, r.Skipped[0].Reason)
+		if got := r.Skipped[0].Reason; got != test.want {
+			t.Errorf("%q: %q, want %q", test.head+test.code, got, test.want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *once) fault(f simt.Fault) {
 		out.Accesses = append(out.Accesses, r.stand(&f, &f.Stands[i]))
 	}
 	if f.Kind == simt.OutOfBounds && len(out.Accesses) == 1 {
-		out.Fix = strayFix(&out.Accesses[0], out.Fix)
+		out.Fix = strayFix(&out.Accesses[0], f.Launch.Language, out.Fix)
 	}
 	out.Message = r.nameBuffers(out.Message)
 	r.findings = append(r.findings, out)
@@ -108,10 +108,12 @@ func (r *once) whereabouts(f *simt.Fault) string {
 	return "; it had " + strings.Join(list, "; ")
 }
 
-// strayFix is what to do about an access to an address near no allocation: there is no index to bound.
-func strayFix(a *report.Access, otherwise string) string {
+// strayFix is what to do about an access out of bounds. To an address near no allocation there is no index to bound.
+func strayFix(a *report.Access, language event.Language, otherwise string) string {
 	const page = 4096
 	switch {
+	case a.Space == event.Global && a.Object.Name != "" && language != event.Threads:
+		return "mask the elements that lie outside the tensor, or check the strides and the size that the launch is given"
 	case a.Space != event.Global || a.Object.Name != "":
 		return otherwise
 	case a.Address < page:
@@ -135,14 +137,14 @@ func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
 	if a.Op != report.OpWait {
 		a.Object = r.object(s.Space, s.Address, f.Launch.ID)
 		if a.Object.Name == "" && s.Space == event.Global {
-			a.Object = r.before(s.Address)
+			a.Object = r.before(s.Address, f.Launch.ID)
 		}
 	}
 	return a
 }
 
-// before is the allocation that ends nearest before an address in none: the one that was overrun, mostly.
-func (r *once) before(addr uint64) report.Object {
+// before is the allocation that ends nearest before an address in none: the one that a launch has overrun, mostly.
+func (r *once) before(addr uint64, launch uint32) report.Object {
 	const far = 1 << 20
 	var best simt.Alloc
 	for _, a := range r.device.Memory().Allocs() {
@@ -153,7 +155,7 @@ func (r *once) before(addr uint64) report.Object {
 	if best.Size == 0 || addr-(best.Addr+best.Size) > far {
 		return report.Object{}
 	}
-	o := r.object(event.Global, best.Addr, 0)
+	o := r.object(event.Global, best.Addr, launch)
 	o.Offset = addr - best.Addr
 	return o
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
-	"fencepost.dev/fencepost/ptx"
 )
 
 // Options say how to run and what to judge.
@@ -396,7 +394,7 @@ func (r *once) launch(l cuda.LaunchReport) {
 		if name == "" {
 			what = "a module that the program loads"
 		}
-		r.skip(what, whyUnchecked(unchecked))
+		r.skip(what, lacking(unchecked))
 		return
 	case errors.As(l.Err, &refused):
 		if !r.hosted { // else it is among the device's failures
@@ -465,71 +463,6 @@ func (r *once) skip(what, reason string) {
 
 func (r *once) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-}
-
-// whyUnchecked says why a kernel could not be executed. Of the same instruction at the same place of the source, which a compiler may
-// have written many times, one is told.
-func whyUnchecked(u *cuda.Unchecked) string {
-	const most = 3
-	why := u.Err.Error()
-	lines := strings.Split(strings.TrimSpace(why), "\n")
-	var errs ptx.ErrorList
-	if errors.As(u.Err, &errs) {
-		dir, _ := os.Getwd() // without, names are shown as they are
-		text := &report.Text{Dir: dir}
-		seen := map[string]bool{}
-		lines = lines[:0]
-		for _, e := range errs {
-			line := e.Error()
-			source := sourceOf(text, e)
-			if source != "" {
-				line = source + ": " + e.Msg
-			}
-			if seen[line] {
-				continue
-			}
-			seen[line] = true
-			if source != "" {
-				line += fmt.Sprintf(" (%s:%d:%d)", e.File, e.Pos.Line, e.Pos.Col)
-			}
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) > most {
-		lines = append(lines[:most:most], fmt.Sprintf("and %d more", len(lines)-most))
-	}
-	return strings.Join(lines, "; ") + withoutAsync(why, u.Language)
-}
-
-// sourceOf names the place of an error in the source, and the calls that led there.
-func sourceOf(t *report.Text, e *ptx.Error) string {
-	const most = 6
-	var places []string
-	for _, s := range e.Source[:min(most, len(e.Source))] {
-		places = append(places, t.Where(event.Frame{File: s.File, Line: s.Line, Column: s.Column, Function: s.Function}))
-	}
-	if n := len(e.Source) - most; n > 0 {
-		places = append(places, fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(places, ", called from ")
-}
-
-// withoutAsync tells of the way around what an unchecked kernel lacks: CUDA's headers have code for devices that lack
-// it too, namely asynchronous copies of threads and barriers in memory. Triton copies so in pipelined loops only.
-func withoutAsync(why string, of event.Language) string {
-	if strings.Contains(why, "cp.async.bulk") || !strings.Contains(why, "cp.async.") && !strings.Contains(why, "mbarrier.") {
-		return ""
-	}
-	switch of {
-	case event.Gluon:
-		return ""
-	case event.Triton:
-		if strings.Count(why, "cp.async.") < strings.Count(why, "\n")+1 {
-			return "" // it lacks more
-		}
-		return "; Triton compiles the loop without asynchronous copies when the kernel is launched with num_stages=1"
-	}
-	return "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
 }
 
 // finish gives what the run found. The device is closed.

@@ -172,12 +172,16 @@ def _extensions():
 
 
 def _named_tensors(module):
-    """Tell the names of the tensors that a Triton kernel is launched with."""
+    """Tell the names of the tensors that a Triton kernel is launched with, and have it compiled with its source lines.
+
+    Packages switch the lines off for all of a process, to save time.
+    """
     function = module.JITFunction
     run = function.run
     device = _device.Device()
 
     def named(self, *args, grid, warmup, **kwargs):
+        os.environ.pop("TRITON_DISABLE_LINE_INFO", None)
         if not warmup:
             for name, value in list(zip(self.arg_names, args)) + list(kwargs.items()):
                 if hasattr(value, "data_ptr"):

@@ -263,6 +263,7 @@ def _tell(name, index, accesses):
 
 def _check(error, call):
     if error:
+        _runtime.cudaGetLastError()  # else torch finds it where it cannot be handled
         raise RuntimeError(f"CUDA error: {call} failed with error {error}")
 
 
@@ -724,6 +725,7 @@ def install(device):
     _runtime.cudaStreamSynchronize.argtypes = [ctypes.c_void_p]
     _without_cudnn()
     _without_nccl()
+    _runtime.__cudaFencepostTorch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some releases warn of every override
         _override_all()

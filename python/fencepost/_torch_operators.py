@@ -368,6 +368,61 @@ def _batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, su
     return ((_wide(grad_out) - _by_channel(sum_dy / n, input) - centred) * _by_channel(scale, input)).to(input.dtype)
 
 
+# Sums and products of half-precision numbers. The host's own round each partial result to half precision, a GPU only the last.
+
+
+def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
+    mixed = any(t is not None and t.dtype != input.dtype for t in (weight, bias))
+    wide = [t if mixed else _wide(t) for t in (grad_out, input, mean, rstd, weight, bias)]
+    grads = aten.native_layer_norm_backward(wide[0], wide[1], normalized_shape, *wide[2:], output_mask)
+    return tuple(g if g is None or mixed else g.to(input.dtype) for g in grads)
+
+
+def _embedding_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    wide = aten.embedding_dense_backward(_wide(grad_output), indices, num_weights, padding_idx, scale_grad_by_freq)
+    return wide.to(grad_output.dtype)
+
+
+def _index_put(self, indices, values, accumulate=False, unsafe=False):
+    wide = _wide(self) if accumulate else self
+    aten._index_put_impl_(wide, indices, values.to(wide.dtype), accumulate, unsafe)
+    return self if wide is self else self.copy_(wide)
+
+
+def _histc(self, bins=100, min=0, max=0):
+    # The host has none of integers, and half precision has no number for each of many elements.
+    wide = self if self.dtype in (torch.float32, torch.float64) else self.double()
+    return aten.histc(wide, bins, min, max).to(self.dtype)
+
+
+def _softmax_by(operator):
+    """(Logarithmic) softmax, with single precision results of half precision on demand, which the host's has not."""
+
+    def call(self, dim, half_to_float):
+        result = operator(_wide(self), dim, False)
+        return result if half_to_float else result.to(self.dtype)
+
+    return call
+
+
+def _softmax_backward_by(operator):
+    def call(grad_output, output, dim, input_dtype):
+        return operator(_wide(grad_output), _wide(output), dim, _wide(output).dtype).to(input_dtype)
+
+    return call
+
+
+_softmax, _log_softmax = map(_softmax_by, (aten._softmax, aten._log_softmax))
+_softmax_backward, _log_softmax_backward = map(_softmax_backward_by, (aten._softmax_backward_data, aten._log_softmax_backward_data))
+
+
+def _prod(self, *dims, dtype=None):
+    if dtype is not None:
+        self = self.to(dtype)
+    result = aten.prod(_wide(self), *dims)
+    return result.to(self.dtype) if self.is_floating_point() else result
+
+
 # Products of half-precision matrices with results of another dtype
 
 
@@ -460,6 +515,19 @@ OPERATORS = {
     "aten::batch_norm_backward_reduce": _batch_norm_backward_reduce,
     "aten::batch_norm_backward_elemt": _batch_norm_backward_elemt,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
+    "aten::native_layer_norm_backward": _layer_norm_backward,
+    "aten::embedding_dense_backward": _embedding_backward,
+    "aten::_index_put_impl_": _index_put,
+    "aten::histc": _histc,
+    "aten::histc.out": _into(_histc),
+    "aten::_softmax": _softmax,
+    "aten::_softmax.out": _into(_softmax),
+    "aten::_softmax_backward_data": _softmax_backward,
+    "aten::_log_softmax": _log_softmax,
+    "aten::_log_softmax.out": _into(_log_softmax),
+    "aten::_log_softmax_backward_data": _log_softmax_backward,
+    "aten::prod": _prod,
+    "aten::prod.dim_int": _prod,
     "aten::mm.dtype": _mm_dtype,
     "aten::bmm.dtype": _bmm_dtype,
     "aten::addmm.dtype": _addmm_dtype,

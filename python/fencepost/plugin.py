@@ -50,6 +50,8 @@ class _Plugin:
         failing = _check.grave(found, least)
         for text in not_checked:
             warnings.warn("fencepost: not checked: " + text, stacklevel=2)
+            if outcome.excinfo is not None:
+                item.add_report_section("call", "fencepost", "not checked: " + text)  # the failure may come of that
         if not failing:
             return
         _check.log.take(failing)

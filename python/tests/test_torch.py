@@ -801,6 +801,31 @@ def test_collectives_of_one_process(tmp_path):
         torch.distributed.destroy_process_group()
 
 
+def test_a_fault_of_a_kernel_leaves_the_process_alive(tmp_path):
+    """Tensors that are freed after a fault must not throw, since their destructors may not."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, torch, triton, triton.language as tl\n"
+        "os.environ['TRITON_DISABLE_LINE_INFO'] = '1'\n"
+        "@triton.jit\n"
+        "def far(p): tl.store(p + 10, 1.0)\n"
+        "x, y = torch.zeros(2, 4, device='cuda').clone().unbind(), torch.zeros(4, device='cuda')\n"
+        "far[(1,)](y)\n"
+        "def fails(call):\n"
+        "    try: call()\n"
+        "    except RuntimeError: return True\n"
+        "print(*map(fails, [torch.cuda.synchronize, lambda: y.cpu(), lambda: y + 1, lambda: torch.zeros(4, device='cuda')]))\n"
+        "del x, y\n"
+        "print(fails(torch.cuda.synchronize))\n"
+    )
+    tool = os.environ["FENCEPOST_EXECUTABLE"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("FENCEPOST")}
+    run = subprocess.run([tool, "run", sys.executable, "-W", "ignore", script], capture_output=True, text=True, env=environment)
+    assert run.stdout == "True True True True\nTrue\n" and run.returncode == 1
+    assert "out of bounds: write of 4 bytes at p[10]" in run.stderr and "mask the elements" in run.stderr
+    assert "aborted" not in run.stderr and "script.py:4:" in run.stderr
+
+
 def test_what_cannot_be_computed_is_named(recorder):
     with pytest.raises(NotImplementedError, match="aten::_cudnn_init_dropout_state"):
         torch._cudnn_init_dropout_state(0.5, True, 1, dtype=torch.uint8, device=CUDA)
@@ -812,6 +837,65 @@ def test_half_precision_that_the_host_lacks():
     host = torch.ops.aten.histc.default._op
     half = _torch._in_single_precision(host, [x.half()], {"bins": 4, "min": -1, "max": 1})
     assert half.dtype == torch.float16 and torch.equal(half.float(), torch.histc(x.half().float(), 4, -1, 1))
+
+
+def accumulations(x, grad, factors):
+    """Results that are sums or products of many elements."""
+    places = torch.arange(x.size(0), device=x.device) % 3
+    weight, bias = torch.ones(2, x.size(1), device=x.device, dtype=x.dtype)
+    _, mean, rstd = torch.native_layer_norm(x, [x.size(1)], weight, bias, 1e-6)
+    yield from torch.ops.aten.native_layer_norm_backward(grad, x, [x.size(1)], mean, rstd, weight, bias, [True, True, True])
+    yield torch.ops.aten.embedding_dense_backward(grad, places, 3, -1, False)
+    yield torch.ones(3, x.size(1), device=x.device, dtype=x.dtype).index_put_((places,), x, accumulate=True)
+    yield factors.prod(0)
+    yield factors.prod(0, keepdim=True, dtype=torch.float64)
+    yield factors.prod()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(dtype):
+    x, grad = torch.randn(2, 2000, 16).to(dtype)
+    inputs = x, grad, (1 + x[:200] / 100).to(dtype)
+    exact = accumulations(*(t.double() for t in inputs))
+    for got, want in zip(accumulations(*on_device(inputs)), exact, strict=True):
+        assert got.dtype in (dtype, torch.float64)
+        error = (got.cpu().double() - want).abs().max() / want.abs().max()
+        assert error <= 3 * torch.finfo(dtype).eps
+
+
+def test_index_put_without_accumulation_stores_as_it_is():
+    places = torch.tensor([1, 3])
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        same(lambda x, p: x.index_put_((p,), torch.ones((), dtype=x.dtype, device=x.device)), torch.zeros(5, dtype=dtype), places)
+    same(lambda x: x.prod(0), torch.arange(1, 5))
+    same(lambda x: x.prod(0, dtype=torch.float32), torch.arange(1, 5))
+
+
+@pytest.mark.parametrize("operation", [torch.softmax, torch.log_softmax])
+def test_softmax_of_half_precision_in_single(operation):
+    x = torch.randn(6, 40).half()
+    got, want = x.to(CUDA).requires_grad_(True), x.float().requires_grad_(True)
+    for given in (got, want):
+        result = operation(given, 1, dtype=torch.float32)
+        (result * torch.linspace(-1, 1, 40, device=given.device)).sum().backward()
+        if given is got:
+            kept = result
+    assert kept.dtype == torch.float32 and got.grad.dtype == torch.float16
+    torch.testing.assert_close(kept.cpu(), result)
+    torch.testing.assert_close(got.grad.cpu().float(), want.grad, rtol=1e-3, atol=1e-6)
+    out = torch.empty_like(kept)
+    name = "_softmax" if operation is torch.softmax else "_log_softmax"
+    getattr(torch.ops.aten, name).out(x.to(CUDA), 1, True, out=out)
+    assert_same(out, kept.detach().cpu())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int32, torch.int64])
+def test_histogram(dtype):
+    x = torch.arange(1000, device=CUDA).remainder(7).to(dtype)
+    counts = torch.histc(x, 7, 0, 6)
+    assert counts.dtype == dtype and counts.tolist() == [143] * 6 + [142]
+    torch.histc(x, 4, 0, 3, out=counts)
+    assert counts.tolist() == [143] * 4
 
 
 def test_errors_are_the_hosts(recorder):

@@ -8,12 +8,19 @@
 THREAD int last_error;
 static int sticky_error;
 
+// Torch asks cudaGetLastError and calls cudaFreeAsync in destructors of tensors, in which an error is the end of the process. It
+// takes this way only because "fencepost run" has it use no cache of its own; so both succeed for it after a fault.
+static int torch_is_there;
+
+EXPORT void __cudaFencepostTorch(void) { torch_is_there = 1; }
+
 static int is_sticky(int e) { return e == 700 || e == 702 || (e >= 714 && e <= 719) || e == 710; }
 
 // finish ends a call of the API. text is for fp_failed.
 static int finish_call(int e, const char *name, const char *text) {
   if (is_sticky(e)) __atomic_store_n(&sticky_error, e, __ATOMIC_RELAXED);
   if (e == 0 || e == 600) return e;
+  if (torch_is_there && is_sticky(e) && !strcmp(name, "cudaFreeAsync")) return 0;
   last_error = e;
   if (!is_sticky(e) && e != fpNotSupported) fp_failed(e, name, text);
   return e;
@@ -24,7 +31,7 @@ static int finish_call(int e, const char *name, const char *text) {
 EXPORT int cudaGetLastError(void) {
   fp_looked(0);
   int e = last_error;
-  last_error = __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
+  last_error = torch_is_there ? 0 : __atomic_load_n(&sticky_error, __ATOMIC_RELAXED);
   return e ? e : last_error;
 }
 
