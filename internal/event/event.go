@@ -103,6 +103,7 @@ const (
 	FlagRed                         // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
 	FlagOld                         // with FlagValues: what was there before stands behind the values, see OldOf
 	FlagRows                        // the lanes stand in rows, see Event; never with FlagScattered
+	FlagNonCoherent                 // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
