@@ -89,7 +89,7 @@ func (o *emitter) begin() {
 	}
 	l := o.l.Launch
 	img := o.l.Program.image(o.l.Func)
-	l.Synchronises, l.Swaps = img.synchronises, img.swaps
+	l.Synchronises, l.Swaps, l.NonCoherent = img.synchronises, img.swaps, img.nonCoherent
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }

@@ -163,7 +163,7 @@ type image struct {
 	mu     sync.Mutex
 	codes  map[*isa.Func]*code
 	// What the code of the kernel has, see event.Launch.
-	synchronises, swaps bool
+	synchronises, swaps, nonCoherent bool
 
 	found    sync.Once
 	elements opt.Elements
@@ -185,7 +185,8 @@ func (p *Program) image(kernel *isa.Func) *image {
 	img := p.images[kernel]
 	if img == nil {
 		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{},
-			synchronises: kernel.Synchronises(), swaps: kernel.Swaps()}
+			synchronises: kernel.Synchronises(), swaps: kernel.Swaps(),
+			nonCoherent: kernel.Any((*isa.Inst).NonCoherent)}
 		p.images[kernel] = img
 	}
 	return img
