@@ -40,6 +40,7 @@ const (
 	MixedSizeRace            // two atomic accesses that overlap in part
 	ScopeRace                // two atomic accesses, a scope excludes the other thread
 	CrossLaunch              // different launches, or the host side
+	NonCoherentLoad          // a load through the read-only cache of what the launch writes: wrong even when ordered
 )
 
 // Severity is that of every race of the category.
@@ -69,6 +70,8 @@ func (c Category) Kind() Kind {
 		return AtomicScope
 	case CrossLaunch, StagedCopy:
 		return InterKernel
+	case NonCoherentLoad:
+		return ReadOnlyLoad
 	}
 	return Unordered
 }

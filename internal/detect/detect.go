@@ -96,12 +96,13 @@ const (
 	Unordered       Kind = "unordered"  // no nearer cause: nothing orders the two
 	MixedSize       Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
 	InterKernel     Kind = "inter-kernel"
+	ReadOnlyLoad    Kind = "read-only-load" // ld.global.nc of what the same launch writes
 )
 
 // RaceKinds lists the kinds of races.
 func RaceKinds() []Kind {
 	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,
-		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel}
+		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, ReadOnlyLoad}
 }
 
 // Severity orders findings.

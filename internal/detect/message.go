@@ -175,6 +175,13 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case StagedCopy:
 		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
 			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
+	case NonCoherentLoad:
+		which := "second"
+		if f.Earlier.Op == Read {
+			which = "first"
+		}
+		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may give an old value whatever orders the two", f.pair(), which),
+			"use a plain load or __ldcg (without const __restrict__), or write the bytes in another kernel"
 	case ScopeRace:
 		return f.explainScope()
 	case MixedSizeRace, MixedSizeRMW:

@@ -93,16 +93,17 @@ type Flags uint16
 
 // The flags.
 const (
-	FlagRead      Flags = 1 << iota // the operation reads memory
-	FlagWrite                       // the operation writes memory
-	FlagScattered                   // addresses stand in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
-	FlagValues                      // written values stand in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
-	FlagWait                        // Arrive: the lanes wait
-	FlagVector                      // Size covers several elements of Aux bytes each
-	FlagAligned                     // Arrive: an .aligned barrier without thread count (__syncthreads)
-	FlagRed                         // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
-	FlagOld                         // with FlagValues: what was there before stands behind the values, see OldOf
-	FlagRows                        // the lanes stand in rows, see Event; never with FlagScattered
+	FlagRead        Flags = 1 << iota // the operation reads memory
+	FlagWrite                         // the operation writes memory
+	FlagScattered                     // addresses stand in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
+	FlagValues                        // written values stand in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
+	FlagWait                          // Arrive: the lanes wait
+	FlagVector                        // Size covers several elements of Aux bytes each
+	FlagAligned                       // Arrive: an .aligned barrier without thread count (__syncthreads)
+	FlagRed                           // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
+	FlagOld                           // with FlagValues: what was there before stands behind the values, see OldOf
+	FlagRows                          // the lanes stand in rows, see Event; never with FlagScattered
+	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
@@ -303,8 +304,10 @@ type Launch struct {
 	// they are executed or not. Without it no event of the launch is one.
 	Synchronises bool
 	// Swaps says that it has a compare-and-swap. Without it no event of the launch is one.
-	Swaps    bool
-	Language Language
+	Swaps bool
+	// NonCoherent says that it has ld.global.nc. Without it no event of the launch has FlagNonCoherent.
+	NonCoherent bool
+	Language    Language
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.

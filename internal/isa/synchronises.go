@@ -9,16 +9,19 @@ import (
 // Synchronises says that the code of the function, or of one that it may call, has an atomic operation, a fence, or a load
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
-	return f.has(func(i *Inst) bool { return i.Class == Atomic || i.Class == Fence || i.Order >= event.Acquire })
+	return f.Any(func(i *Inst) bool { return i.Class == Atomic || i.Class == Fence || i.Order >= event.Acquire })
 }
 
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
-func (f *Func) Swaps() bool { return f.has(func(i *Inst) bool { return i.Op == OpCas }) }
+func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
+
+// NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs.
+func (in *Inst) NonCoherent() bool { return in.Class == Load && in.Has("nc") }
 
 // Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote
 // and shfl without .sync do too: what it finds depends on when it looks.
 func (f *Func) Timed() bool {
-	return f.has(func(i *Inst) bool {
+	return f.Any(func(i *Inst) bool {
 		op := i.Row.Op
 		return op == "activemask" || (op == "vote" || op == "shfl") && !i.Has("sync") || slices.ContainsFunc(i.Src, func(o Operand) bool {
 			return o.Kind == SpecialReg && o.Special >= Clock && o.Special <= GlobalTimerHi
@@ -26,8 +29,8 @@ func (f *Func) Timed() bool {
 	})
 }
 
-// has says that an instruction of the function, or of one that it may call, is such.
-func (f *Func) has(such func(*Inst) bool) bool {
+// Any says that an instruction of the function, or of one that it may call, is such.
+func (f *Func) Any(such func(*Inst) bool) bool {
 	seen := map[*Func]bool{f: true}
 	for todo := []*Func{f}; len(todo) > 0; {
 		g := todo[len(todo)-1]

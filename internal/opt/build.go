@@ -60,6 +60,7 @@ func buildFunc(fn *isa.Func, env Env, graph *callGraph) *Func {
 	b := &builder{
 		f:       &Func{Fn: fn, Env: env},
 		graph:   graph,
+		aligns:  aligns(fn),
 		defs:    map[*Block]map[int32]Value{},
 		pending: map[*Block]map[int32]*Instr{},
 		phiUses: map[*Instr][]*Instr{},
@@ -130,6 +131,7 @@ type builder struct {
 	cur     *draft
 	site    int32
 	meets   uint64 // Meets so far
+	aligns  bool   // there may be elements, see FindElements
 }
 
 // splits reports whether a guard on the instruction becomes control flow.

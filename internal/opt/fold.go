@@ -19,6 +19,7 @@ func Fold(f *Func) bool {
 				}
 			case in.Op == Row:
 				changed = f.foldRow(in) || changed
+			case in.Op == And && in.Aux == aligned:
 			case in.Op > Copy && in.Op < Row:
 				if x, ok := f.foldNative(in); ok {
 					in.toConst(x & f.Width(in.Result()).Mask())

@@ -118,6 +118,7 @@ type Instr struct {
 	Op       Op
 	GuardNot bool
 	Aux      uint8
+	Elem     uint8 // Load, Atomic: bytes of the element that is meant, at the address in the last of Args; 0: all. See AttachElements
 	Site     int32 // index in Func.Sites; -1 for what stands for no source instruction
 	Guard    Value
 	Dst      []Value

@@ -67,7 +67,11 @@ func (b *builder) nativeLogic(op string, w Width, in *isa.Inst, arg func(int) Va
 		v := b.emit(Not, w, 0, b.fit(arg(0), w))
 		return b.narrow(v, in.Type)
 	}
-	return b.emit(ops[op], w, 0, b.fit(arg(0), w), b.fit(arg(1), w))
+	v := b.emit(ops[op], w, 0, b.fit(arg(0), w), b.fit(arg(1), w))
+	if b.aligns && alignsDown(in) {
+		b.f.Def(v).Aux = aligned
+	}
+	return v
 }
 
 // narrow clears what an operation on 16 bits left above them in its 32-bit register.

@@ -117,6 +117,7 @@ var kindTitles = map[detect.Kind]string{
 	detect.VolatileOnly:    "volatile does not order accesses",
 	detect.Unordered:       "nothing orders the accesses",
 	detect.InterKernel:     "kernels or host operations not ordered",
+	detect.ReadOnlyLoad:    "read-only load of what the kernel writes",
 	"assertion":            "failed assertion",
 	"trap":                 "trap instruction",
 	"launch-refused":       "launch refused",

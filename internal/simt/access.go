@@ -20,6 +20,7 @@ type access struct {
 	addr           [32]uint64
 	value          [32][4]uint64 // written, when asked for
 	old            [32][4]uint64 // what was there, when asked for
+	size           uint8         // bytes of the elements that the lanes mean, at addr; 0: all that the instruction accesses
 }
 
 // load executes ld for the lanes of on. A faulting lane reads 0.
@@ -41,7 +42,11 @@ func (r *run) load(w *warp, in *inst, on uint32, place uint32) uint64 {
 			r.m.put(w, i, d, v)
 		}
 	}
+	if in.Order != event.Weak {
+		r.narrow(w, in, place)
+	}
 	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+	acc.size = 0
 	if in.Order != event.Weak {
 		w.polls++
 		return pollCost
@@ -122,7 +127,9 @@ func (r *run) atomic(w *warp, in *inst, on uint32, place uint32) uint64 {
 			acc.value[i] = wordsOf(data)
 		}
 	}
+	r.narrow(w, in, place)
 	r.out.atomics(w, in, place, acc, failed)
+	acc.size = 0
 	if changed {
 		w.writes++
 	} else if len(in.Dst) > 0 {

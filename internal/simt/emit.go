@@ -89,7 +89,7 @@ func (o *emitter) begin() {
 	}
 	l := o.l.Launch
 	img := o.l.Program.image(o.l.Func)
-	l.Synchronises, l.Swaps = img.synchronises, img.swaps
+	l.Synchronises, l.Swaps, l.NonCoherent = img.synchronises, img.swaps, img.nonCoherent
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }
@@ -119,13 +119,13 @@ func (o *emitter) accesses(kind event.Kind, flags event.Flags, w *warp, in *inst
 func (o *emitter) access(kind event.Kind, flags event.Flags, w *warp, in *inst, place uint32, space event.Space, mask uint32, acc *access) {
 	e := event.Event{Kind: kind, Flags: flags, Warp: w.number, Place: place, Mask: mask,
 		Space: space, Order: in.Order, Scope: in.Scope, Size: uint8(in.width)}
+	if acc.size != 0 {
+		e.Size = acc.size
+	}
 	if kind == event.Atomic {
 		e.RMW = rmwOf(in.Op)
 	}
-	if in.elements() {
-		e.Flags |= event.FlagVector
-		e.Aux = uint32(in.piece)
-	}
+	in.qualify(&e)
 	var affine bool
 	if e.Addr, e.Stride, affine = fitLine(mask, &acc.addr); !affine && !fitRows(&e, o.row, &acc.addr) {
 		e.Flags |= event.FlagScattered

@@ -33,6 +33,8 @@ type machine interface {
 	// still reports whether the warp holds that again.
 	image(w *warp) (image any, alone bool)
 	still(w *warp, image any) bool
+	// element gives the address and size of the element that a lane's access, at place, means; size 0 for none.
+	element(w *warp, lane int, in *inst, place uint32) (addr uint64, size uint8)
 	// local is a lane's local memory.
 	local(w *warp, lane int) []byte
 	// met gives the lanes of mask that stand where those of a split meet again, beside those that stand where one does, and

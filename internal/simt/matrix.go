@@ -14,8 +14,27 @@ const (
 	matrixElement = 2
 )
 
-// elements reports whether an access is one of several elements, of in.piece bytes each.
-func (in *inst) elements() bool { return in.Vec > 1 || in.Class == isa.Matrix }
+// unit is the size of the elements that an access is of, each an access of its own; 0 where it is of one.
+func (in *inst) unit() uint64 {
+	switch {
+	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
+		return 2
+	case in.Vec > 1 || in.Class == isa.Matrix:
+		return in.piece
+	}
+	return 0
+}
+
+// qualify gives the event of an access the flags that follow from the instruction.
+func (in *inst) qualify(e *event.Event) {
+	if n := in.unit(); n != 0 {
+		e.Flags |= event.FlagVector
+		e.Aux = uint32(n)
+	}
+	if in.nonCoherent && e.Space == event.Global {
+		e.Flags |= event.FlagNonCoherent
+	}
+}
 
 // readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16
 // bytes by each of these lanes. A faulting lane reads 0.

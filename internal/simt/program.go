@@ -6,6 +6,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/opt"
 )
 
 // The windows of the generic address space: a tag in the top byte, so that no host pointer can be mistaken for one.
@@ -162,7 +163,19 @@ type image struct {
 	mu     sync.Mutex
 	codes  map[*isa.Func]*code
 	// What the code of the kernel has, see event.Launch.
-	synchronises, swaps bool
+	synchronises, swaps, nonCoherent bool
+
+	found    sync.Once
+	elements opt.Elements
+}
+
+// elementsOf finds the elements of the image's kernel.
+func (img *image) elementsOf(kernel *isa.Func) opt.Elements {
+	img.found.Do(func() {
+		// A kernel that opt does not express has none: its accesses stay those of the instructions.
+		img.elements, _ = opt.FindElements(kernel, img.layout)
+	})
+	return img.elements
 }
 
 // image gives the resolved form of a kernel.
@@ -172,7 +185,8 @@ func (p *Program) image(kernel *isa.Func) *image {
 	img := p.images[kernel]
 	if img == nil {
 		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{},
-			synchronises: kernel.Synchronises(), swaps: kernel.Swaps()}
+			synchronises: kernel.Synchronises(), swaps: kernel.Swaps(),
+			nonCoherent: kernel.Any((*isa.Inst).NonCoherent)}
 		p.images[kernel] = img
 	}
 	return img
@@ -198,6 +212,9 @@ type inst struct {
 	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
 	width, piece uint64
 	off          uint64 // added to the address
+	// element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
+	element     uint8
+	nonCoherent bool
 	// masked says that the last source of a Warp or Matrix instruction is a member mask.
 	masked bool
 	// args are the actual parameters of a call; those in .param variables are read from the frame.
@@ -266,6 +283,7 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 	if in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic {
 		size := uint64(in.Type.Size())
 		to.width, to.piece, to.off = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
+		to.nonCoherent = in.NonCoherent()
 	}
 	if in.Class == isa.Matrix {
 		to.width, to.piece, to.off = matrixRow, matrixElement, uint64(in.Off)

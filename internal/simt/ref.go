@@ -32,6 +32,7 @@ func NewRef() Engine { return ref{} }
 func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 	r := newRun(ctx, l)
 	r.m = refMachine{r}
+	r.placeElements()
 	return r.execute()
 }
 
@@ -66,6 +67,10 @@ type run struct {
 	params []byte
 	// workspace is what %envreg1 and 2 point to in a cooperative launch; 0 otherwise.
 	workspace uint64
+	// Of engine ref: the accesses that mean elements, by place, and the instructions that align their addresses, which number the
+	// entries of lane.elements.
+	elements map[uint32]refElement
+	bases    map[uint32]int
 
 	sched  schedule
 	rng    rng
@@ -200,6 +205,8 @@ type lane struct {
 	local   []byte
 	tid     event.Dim3
 	ran     uint64 // warp.strain when it last ran
+	// elements are the addresses that instructions aligned last, see run.bases; nil before the first.
+	elements []uint64
 }
 
 // frame is one level of a call stack.

@@ -38,6 +38,9 @@ func (r *run) step(w *warp) {
 func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:
+		if r.bases != nil {
+			r.noteBase(w, in, on, place)
+		}
 		return r.pure(w, in, on)
 	case isa.Load:
 		return r.load(w, in, on, place)

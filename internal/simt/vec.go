@@ -144,6 +144,7 @@ func (p *Program) text(l *Launch, raw bool) (*text, error) {
 				opt.Optimise(f, nil)
 			}
 		}
+		funcs[0].AttachElements(img.elementsOf(l.Func))
 		e.t = compileAll(funcs, img)
 	}
 	e.err = err

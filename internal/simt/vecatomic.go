@@ -50,7 +50,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	if on == 0 {
 		return
 	}
-	if e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
+	if e.element != 0 || e.Vec > 1 || e.width > 8 || !x.reach(w, s, i, on, true) {
 		if x.r.atomic(w, &e.inst, on, x.places[i]) > 1 {
 			w.polled()
 		}

@@ -527,9 +527,14 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 	case opt.Load, opt.Store, opt.Atomic:
 		size := uint64(in.Inst.Type.Size())
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
+		e.nonCoherent = in.Inst.NonCoherent()
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		e.reach = -1
-		b.values(&e, in.Args[1:])
+		vals := in.Args[1:]
+		if e.element = in.Elem; e.element != 0 {
+			vals = vals[:len(vals)-1]
+		}
+		b.values(&e, vals)
 		if in.Op == opt.Atomic {
 			e.rmw = lanesRMW(&e)
 		}

@@ -183,7 +183,7 @@ func (x *vecMachine) load(w *warp, i int32, mask uint32, s []uint64) {
 		return
 	}
 	sp := &x.span
-	if !x.reach(w, s, i, on, false) {
+	if e.element != 0 || !x.reach(w, s, i, on, false) {
 		x.isLate = e.uniform
 		cost := x.r.load(w, &e.inst, on, x.places[i])
 		if x.isLate = false; e.uniform {
@@ -407,10 +407,7 @@ func (x *vecMachine) event(kind event.Kind, flags event.Flags, w *warp, e *effec
 	o, sp := &x.r.out, &x.span
 	ev := o.next(kind, w, on, place)
 	ev.Flags, ev.Space, ev.Order, ev.Scope, ev.Size = flags, sp.space, e.Order, e.Scope, uint8(e.width)
-	if e.elements() {
-		ev.Flags |= event.FlagVector
-		ev.Aux = uint32(e.piece)
-	}
+	e.qualify(ev)
 	if sp.line {
 		ev.Addr, ev.Stride = sp.addr, int64(sp.stride)
 		return ev

@@ -49,6 +49,7 @@ func newEvent(launch uint32, e *effect, store bool) event.Event {
 	if store {
 		ev.Kind, ev.Flags = event.Store, event.FlagWrite
 	}
+	e.qualify(&ev)
 	return ev
 }
 

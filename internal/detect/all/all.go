@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/detect/iguard"
 	"fencepost.dev/fencepost/internal/detect/racecheck"
+	"fencepost.dev/fencepost/internal/detect/readonly"
 	"fencepost.dev/fencepost/internal/detect/scord"
 )
 
@@ -20,10 +21,17 @@ func Default() []detect.Spec {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return []detect.Spec{hb.Spec, predicted}
+	return []detect.Spec{defaultSpec(), predicted}
 }
 
 // Detectors gives every detector, the default one first.
 func Detectors() []detect.Spec {
-	return []detect.Spec{hb.Spec, barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
+	return []detect.Spec{defaultSpec(), barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
+}
+
+// defaultSpec is hb, which finds read-only loads as well.
+func defaultSpec() detect.Spec {
+	spec := hb.Spec
+	spec.New = func(c detect.Config) detect.Detector { return readonly.Beside(hb.Spec.New(c), spec.Name, c) }
+	return spec
 }

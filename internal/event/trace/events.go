@@ -160,6 +160,8 @@ func readLaunch(c *cursor) event.Launch {
 	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
 		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
 	code := c.byte()
+	l.NonCoherent = code&codeNonCoherent != 0
+	code &^= codeNonCoherent
 	if code > codeSynchronises|codeSwaps|codeGluon || code&(codeSynchronises|codeSwaps) == codeSwaps {
 		c.fail("a launch whose code is of kind %d", code)
 	}

@@ -56,6 +56,7 @@ const (
 	codeSwaps        // and so synchronises
 	codeTriton
 	codeGluon
+	codeNonCoherent
 )
 
 // How the values of an event are told.

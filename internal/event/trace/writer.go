@@ -236,6 +236,9 @@ func (w *Writer) launch(l *event.Launch) {
 	if l.Swaps {
 		code |= codeSwaps
 	}
+	if l.NonCoherent {
+		code |= codeNonCoherent
+	}
 	switch l.Language {
 	case event.Triton:
 		code |= codeTriton

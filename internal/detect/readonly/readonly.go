@@ -1,0 +1,200 @@
+// Package readonly finds loads through the read-only cache (ld.global.nc, which __ldg and plain loads of const __restrict__
+// pointers compile to) of bytes that the same launch writes. The manual lets such a load read only what nobody writes while
+// the kernel runs: the cache is not coherent, so that no synchronisation between the two helps. So every pair of such a load
+// and a write of a byte in it counts, in either order and by any threads, one thread among them.
+//
+// Blind spots: writes by other launches and by the host that run at the same time are races, and another detector's matter.
+package readonly
+
+import (
+	"fmt"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const (
+	pageBytes = 4096
+	// maxBytes bounds what is kept of a launch.
+	maxBytes = 256 << 20
+)
+
+// Beside lets a detector find read-only loads as well: the findings of both carry its name. It must ask for NeedGlobal and
+// NeedLaunch.
+func Beside(d detect.Detector, name string, c detect.Config) detect.Detector {
+	return &checker{Detector: d, tally: tally.New(name, c), launches: map[uint32]*launch{}, room: maxBytes}
+}
+
+// checker is a detector and what is known of the launches that run, as far as their kernels have such loads.
+type checker struct {
+	detect.Detector
+	tally    *tally.Tally
+	launches map[uint32]*launch
+	room     int // for each launch
+	notes    []string
+}
+
+// launch is what the accesses of a launch have touched.
+type launch struct {
+	info  event.Launch
+	pages map[uint64]*page // by address, divided by pageBytes
+	bytes int              // of all records
+	full  bool             // there was no room for a record
+	last  *page
+	at    uint64 // number of last
+}
+
+// page is what touched one page: a record for each place of the code and size of access.
+type page struct{ loads, writes []*record }
+
+// record is what accesses of one place and size have touched of a page.
+type record struct {
+	access  detect.Access          // all of them have this in common: no thread, no address
+	touched [pageBytes / 64]uint64 // a bit for each byte
+	warps   []uint32               // the last to touch, by address in the page divided by the size
+	lanes   []uint8
+}
+
+// Events implements event.Sink.
+func (c *checker) Events(b *event.Batch) {
+	for i := range b.Launches {
+		if l := &b.Launches[i]; l.NonCoherent {
+			c.launches[l.ID] = &launch{info: *l, pages: map[uint64]*page{}}
+		}
+	}
+	for i := 0; i < len(b.Events) && len(c.launches) > 0; i++ {
+		e := &b.Events[i]
+		l := c.launches[e.Launch]
+		switch {
+		case l == nil:
+		case e.Kind == event.KernelEnd:
+			if l.full {
+				c.notes = append(c.notes, fmt.Sprintf("launch %d of %s: what it loads through the read-only cache and writes takes more than %d MiB to keep, "+
+					"so not all of it was checked.", l.info.ID, l.info.Kernel, c.room>>20))
+			}
+			delete(c.launches, e.Launch)
+		case e.Space != event.Global || e.Size == 0:
+		case e.Flags&event.FlagNonCoherent != 0, e.Flags&event.FlagWrite != 0:
+			c.access(b, e, l)
+		}
+	}
+	c.Detector.Events(b)
+}
+
+// access judges the lanes of an access and takes them down.
+func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
+	load := e.Flags&event.FlagNonCoherent != 0
+	var room [32]uint64
+	addrs := b.Addresses(e, &room)
+	var r *record
+	number := ^uint64(0)
+	for i, m := 0, e.Mask; m != 0; i, m = i+1, m&(m-1) {
+		addr, lane := addrs[i], bits.TrailingZeros32(m)
+		if i > 0 && addr == addrs[i-1] {
+			continue // another lane at the same place
+		}
+		if n := addr / pageBytes; n != number {
+			number, r = n, c.record(l, e, n, load)
+		}
+		if r == nil {
+			continue
+		}
+		p := l.last
+		others := p.loads
+		if load {
+			others = p.writes
+		}
+		at, size := addr%pageBytes, uint64(e.Size)
+		ones := (uint64(1)<<size - 1) << (at % 64)
+		for _, o := range others {
+			if both := o.touched[at/64] & ones; both != 0 {
+				c.found(l, r, o, addr&^63+uint64(bits.TrailingZeros64(both)), e.Warp, lane, addr)
+			}
+		}
+		r.touched[at/64] |= ones
+		r.warps[at/size], r.lanes[at/size] = e.Warp, uint8(lane)
+	}
+}
+
+// record finds the record of an event in the page of that number, which becomes l.last. It gives nil where there is no room.
+func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *record {
+	if l.last == nil || l.at != number {
+		p := l.pages[number]
+		if p == nil {
+			p = &page{}
+			l.pages[number] = p
+		}
+		l.last, l.at = p, number
+	}
+	list := &l.last.writes
+	if load {
+		list = &l.last.loads
+	}
+	for _, r := range *list {
+		if r.access.Place == e.Place && r.access.Size == int(e.Size) {
+			return r
+		}
+	}
+	n := pageBytes / int(e.Size)
+	if l.bytes += pageBytes/8 + 5*n; l.bytes > c.room {
+		l.full = true
+		return nil
+	}
+	op := detect.Write
+	switch {
+	case load:
+		op = detect.Read
+	case e.Kind == event.Atomic:
+		op = detect.AtomicOp
+	}
+	r := &record{warps: make([]uint32, n), lanes: make([]uint8, n),
+		access: detect.Access{Op: op, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: l.info, Size: int(e.Size)}}
+	*list = append(*list, r)
+	return r
+}
+
+// found tells of an access of record now to addr that shares a byte with an earlier one of record old.
+func (c *checker) found(l *launch, now, old *record, shared uint64, warp uint32, lane int, addr uint64) {
+	later, earlier := now.access, old.access
+	later.Warp, later.Lane, later.Address = warp, lane, addr
+	at := shared % pageBytes / uint64(earlier.Size)
+	earlier.Warp, earlier.Lane = old.warps[at], int(old.lanes[at])
+	earlier.Address = shared &^ (uint64(earlier.Size) - 1)
+	c.tally.Add(&tally.Race{Facts: detect.Facts{Category: detect.NonCoherentLoad, Earlier: earlier, Later: later}})
+}
+
+// Findings gives the detector's findings, and then those of read-only loads.
+func (c *checker) Findings() []detect.Finding {
+	return append(c.Detector.Findings(), c.tally.Findings()...)
+}
+
+// More implements detect.Capped.
+func (c *checker) More() (int, bool) {
+	n, atLeast := c.tally.More()
+	if d, ok := c.Detector.(detect.Capped); ok {
+		m, more := d.More()
+		n, atLeast = n+m, atLeast || more
+	}
+	return n, atLeast
+}
+
+// MemoryBytes implements detect.Metered.
+func (c *checker) MemoryBytes() (n uint64) {
+	for _, l := range c.launches {
+		n += uint64(min(l.bytes, c.room))
+	}
+	if d, ok := c.Detector.(detect.Metered); ok {
+		n += d.MemoryBytes()
+	}
+	return n
+}
+
+// Notes implements detect.Noted.
+func (c *checker) Notes() []string {
+	if d, ok := c.Detector.(detect.Noted); ok {
+		return append(d.Notes(), c.notes...)
+	}
+	return c.notes
+}

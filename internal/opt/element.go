@@ -1,0 +1,499 @@
+package opt
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// An atomic access of one or two bytes has no instruction of its own on many targets: libcu++ reads and swaps the aligned word
+// around it. The address is P & -4 (or P & -2), the result is used through a shift by 8*(P%4) and a mask, and a swap puts back the
+// other bytes of the value that it compares with. The source touches the element at P alone.
+
+// Elements are the accesses of a kernel that mean one or two bytes of the word that they access.
+type Elements struct {
+	Sites []Site // that the list and calls index
+	List  []Element
+}
+
+// Element is one such access.
+type Element struct {
+	Access int32 // its site
+	Base   int32 // site of the and.b64 that computes its address: the first source is the address of the element
+	Size   uint8 // bytes of the element
+}
+
+// FindElements finds the elements of a kernel, calls included as far as they are inlined. The result does not depend on the
+// shape of a launch. An access that may use other bytes of its word is not in the list.
+func FindElements(kernel *isa.Func, shared *isa.Shared) (Elements, error) {
+	if !aligns(kernel) {
+		return Elements{}, nil
+	}
+	// The largest block, so that no special register is a constant.
+	funcs, err := Build(kernel, Env{Block: [3]uint32{1024, 1024, 64}, Shared: shared})
+	if err != nil {
+		return Elements{}, err
+	}
+	f := funcs[0]
+	for changed, round := true, 0; changed && round < maxRounds; round++ {
+		changed = false
+		for _, p := range Passes() {
+			if p.Name != "unroll" { // one instruction stays one
+				changed = p.Run(f) || changed
+			}
+		}
+	}
+	Order(f)
+	return Elements{Sites: f.Sites, List: f.elements()}, nil
+}
+
+// Path names a site by the instructions that were called through, the kernel's first.
+func (e *Elements) Path(site int32) string { return sitePath(e.Sites, site) }
+
+func sitePath(sites []Site, at int32) string {
+	var path []byte
+	for ; at >= 0; at = sites[at].Call {
+		i := sites[at].At
+		path = append(path, byte(i), byte(i>>8), byte(i>>16), byte(i>>24))
+	}
+	return string(path)
+}
+
+// AttachElements gives the accesses that mean elements the address of theirs: Elem is its size then, and the last of Args the
+// address.
+func (f *Func) AttachElements(of Elements) {
+	if len(of.List) == 0 {
+		return
+	}
+	size := map[string]uint8{}
+	for _, e := range of.List {
+		size[of.Path(e.Access)] = e.Size
+	}
+	for _, b := range f.Blocks {
+		for _, in := range b.Instrs {
+			if in.Op != Load && in.Op != Atomic || in.Site < 0 {
+				continue
+			}
+			n := size[sitePath(f.Sites, in.Site)]
+			if d := f.Def(in.Args[0]); n != 0 && d != nil {
+				if _, ok := f.alignment(d); ok {
+					in.Elem, in.Args = n, append(slices.Clip(in.Args), d.Args[0])
+				}
+			}
+		}
+	}
+}
+
+// aligns reports whether the function, or one that it may call, can have elements.
+func aligns(fn *isa.Func) bool { return fn.Any(wordAccess) && fn.Any(alignsDown) }
+
+// wordAccess reports whether the instruction is one that accesses to elements are made of.
+func wordAccess(in *isa.Inst) bool {
+	if in.Vec > 1 || in.Off != 0 {
+		return false
+	}
+	switch in.Class {
+	case isa.Load:
+		return in.Order >= event.Relaxed && (in.Type.Size() == 2 || in.Type.Size() == 4)
+	case isa.Atomic:
+		return in.Op == isa.OpCas && in.Type.Size() == 4 && len(in.Dst) == 1
+	}
+	return false
+}
+
+// alignsDown reports whether the instruction is and.b64 with -4 or -2.
+func alignsDown(in *isa.Inst) bool {
+	return in.Class == isa.Pure && in.Row.Op == "and" && len(in.Src) == 2 && in.Type.Size() == 8 && in.Guard < 0 &&
+		in.Src[1].Kind == isa.Imm && (in.Src[1].Imm == ^uint64(3) || in.Src[1].Imm == ^uint64(1))
+}
+
+// aligned marks an And that Fold must leave, so that the address it aligns is still known: Aux of the And.
+const aligned = 1
+
+// alignment gives the bytes that an And aligns an address to.
+func (f *Func) alignment(in *Instr) (int, bool) {
+	if in.Op != And || in.Aux != aligned || in.Site < 0 {
+		return 0, false
+	}
+	s := f.Sites[in.Site]
+	c, ok := f.ConstOf(in.Args[1])
+	if !ok || !alignsDown(&s.Fn.Insts[s.At]) || -c != 2 && -c != 4 {
+		return 0, false
+	}
+	return int(-c), true
+}
+
+// use is one use of a value.
+type use struct {
+	in *Instr
+	at int // index in Args, -1 for the guard
+}
+
+// words are the accesses to the word around one address, and what is known of their results.
+type words struct {
+	f     *Func
+	uses  map[Value][]use
+	p     Value // the address of the element
+	width int   // bytes of the word
+	list  []*Instr
+	word  map[Value]bool // values that are contents of the word
+	size  int            // bytes of the element, as far as uses have told
+}
+
+// elements analyses every word.
+func (f *Func) elements() []Element {
+	uses := map[Value][]use{}
+	type key struct {
+		p     Value
+		width int
+	}
+	var order []key
+	of := map[key]*words{}
+	for _, b := range f.Blocks {
+		for _, in := range b.Instrs {
+			for i, a := range in.Args {
+				if a != NoValue {
+					uses[a] = append(uses[a], use{in, i})
+				}
+			}
+			if in.Guard != NoValue {
+				uses[in.Guard] = append(uses[in.Guard], use{in, -1})
+			}
+			if width, ok := f.alignment(in); ok {
+				k := key{in.Args[0], width}
+				if of[k] == nil {
+					of[k] = &words{f: f, uses: uses, p: k.p, width: width, word: map[Value]bool{}}
+					order = append(order, k)
+				}
+			}
+		}
+	}
+	for _, b := range f.Blocks {
+		for _, in := range b.Instrs {
+			if in.Op < Load || in.Op > Atomic {
+				continue
+			}
+			d := f.Def(in.Args[0])
+			if width, ok := f.alignment(d); ok {
+				w := of[key{d.Args[0], width}]
+				w.list = append(w.list, in)
+			}
+		}
+	}
+	var found []Element
+	for _, k := range order {
+		w := of[k]
+		if !w.only() {
+			continue
+		}
+		for _, in := range w.list {
+			found = append(found, Element{Access: in.Site, Base: f.Def(in.Args[0]).Site, Size: uint8(w.size)})
+		}
+	}
+	return found
+}
+
+// only reports whether all that is read from the word is used for the element alone, and all that is written elsewhere is what was
+// compared with.
+func (w *words) only() bool {
+	for _, in := range w.list {
+		if in.Imm != 0 || in.Site < 0 || in.Guard != NoValue || !wordAccess(in.Inst) || in.Inst.Type.Size() != w.width {
+			return false
+		}
+		if in.Dst[0] != NoValue {
+			w.word[in.Dst[0]] = true
+		}
+	}
+	w.spread()
+	for v := range w.word { // the order does not matter: size becomes the largest
+		for _, u := range w.uses[v] {
+			if !w.allowed(v, u) {
+				return false
+			}
+		}
+	}
+	return len(w.list) > 0 && w.size > 0 && w.size < w.width
+}
+
+// spread adds copies of words, and the phis all of whose arguments are words.
+func (w *words) spread() {
+	var todo []Value
+	for v := range w.word {
+		todo = append(todo, v)
+	}
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, u := range w.uses[v] {
+			if w.forwards(u.in) && !w.word[u.in.Result()] {
+				w.word[u.in.Result()] = true
+				todo = append(todo, u.in.Result())
+			}
+		}
+	}
+	for again := true; again; {
+		again = false
+		for v := range w.word {
+			d := w.f.Def(v)
+			if w.forwards(d) && slices.ContainsFunc(d.Args, func(a Value) bool { return !w.word[a] }) {
+				delete(w.word, v)
+				again = true
+			}
+		}
+	}
+}
+
+// forwards reports whether the result is one of the arguments, all bits of the word kept.
+func (w *words) forwards(in *Instr) bool {
+	return in.Op == Phi || in.Op == Copy || in.Op == ZExt && int(in.Imm) >= 8*w.width
+}
+
+// allowed reports whether a use of a word touches the element alone, and tells size of it.
+func (w *words) allowed(v Value, u use) bool {
+	in := u.in
+	switch {
+	case u.at < 0:
+		return false
+	case w.forwards(in) && w.word[in.Result()]:
+		return true
+	case in.Op == Cmp: // whether a swap succeeded
+		return (Cond(in.Imm) == EQ || Cond(in.Imm) == NE) && w.word[in.Args[0]] && w.word[in.Args[1]]
+	case in.Op == Atomic:
+		return slices.Contains(w.list, in) && (u.at == 1 || w.puts(in, u.at, v))
+	case in.Op == And:
+		other := in.Args[1-u.at]
+		if n, ok := w.window(other); ok {
+			w.size = max(w.size, n)
+			return true
+		}
+		if n, ok := w.rest(other); ok {
+			w.size = max(w.size, n)
+			return w.putBack(v, in.Result(), n)
+		}
+	case (in.Op == ShrU || in.Op == ShrS) && u.at == 0 && w.shift(in.Args[1]):
+		return w.low(w.need(in.Result(), maxNeed))
+	}
+	if at, ok := w.offset(); ok && at == 0 { // the shift by 0 is gone
+		return w.low(w.needOf(u, maxNeed))
+	}
+	return false
+}
+
+// low tells that the n low bits of the word, shifted, are used.
+func (w *words) low(n int) bool {
+	if n > 16 {
+		return false
+	}
+	w.size = max(w.size, (n+7)/8)
+	return true
+}
+
+// puts reports whether a swap writes what stands at Args[at], being right where it was compared with the word v.
+func (w *words) puts(in *Instr, at int, v Value) bool { return at == 2 && in.Args[1] == v }
+
+// putBack reports whether the bytes of word v around the element, rest, are only put back: by swaps that compare with v, beside
+// bits of the element.
+func (w *words) putBack(v, rest Value, size int) bool {
+	for _, u := range w.uses[rest] {
+		in := u.in
+		switch {
+		case u.at < 0:
+			return false
+		case in.Op == Atomic && slices.Contains(w.list, in) && w.puts(in, u.at, v):
+		case in.Op == Or && w.inside(in.Args[1-u.at], size):
+			for _, u := range w.uses[in.Result()] {
+				if u.in.Op != Atomic || !slices.Contains(w.list, u.in) || !w.puts(u.in, u.at, v) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// offset gives the place of the element in the word where that is known.
+func (w *words) offset() (int, bool) {
+	c, ok := w.f.ConstOf(w.p)
+	return int(c) & (w.width - 1), ok
+}
+
+// shift reports whether v is 8 times the offset of the element.
+func (w *words) shift(v Value) bool {
+	if at, ok := w.offset(); ok {
+		c, ok := w.f.ConstOf(v)
+		return ok && c == uint64(8*at)
+	}
+	mask, by, ok := w.bitsOf(v)
+	return ok && by == 3 && mask == uint64(8*(w.width-1))
+}
+
+// bitsOf gives mask and by for a v that is P << by & mask.
+func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
+	f := w.f
+	full := f.Width(v).Mask()
+	if v == w.p {
+		return full, 0, true
+	}
+	d := f.Def(v)
+	switch d.Op {
+	case Copy:
+		return w.bitsOf(d.Args[0])
+	case ZExt:
+		mask, by, ok = w.bitsOf(d.Args[0])
+		return mask & (full >> (f.Width(v).Bits() - min(int(d.Imm), f.Width(v).Bits()))), by, ok
+	case And, Shl:
+		c, isConst := f.ConstOf(d.Args[1])
+		if !isConst {
+			return 0, 0, false
+		}
+		mask, by, ok = w.bitsOf(d.Args[0])
+		if d.Op == And {
+			return mask & c, by, ok
+		}
+		return mask << c & full, by + int(c), ok && c < 64
+	}
+	return 0, 0, false
+}
+
+// window reports whether v has ones where the element stands and nowhere else, and gives the size of the element.
+func (w *words) window(v Value) (size int, ok bool) {
+	for n := 1; n < w.width; n *= 2 {
+		ones := uint64(1)<<(8*n) - 1
+		if at, ok := w.offset(); ok {
+			if c, ok := w.f.ConstOf(v); ok && c == ones<<(8*at)&(1<<(8*w.width)-1) {
+				return n, true
+			}
+			continue
+		}
+		if d := w.f.Def(v); d.Op == Shl && w.shift(d.Args[1]) {
+			if c, ok := w.f.ConstOf(d.Args[0]); ok && c == ones {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// rest is window for the other bytes.
+func (w *words) rest(v Value) (size int, ok bool) {
+	if at, ok := w.offset(); ok {
+		c, ok := w.f.ConstOf(v)
+		for n := 1; n < w.width && ok; n *= 2 {
+			if full := uint64(1)<<(8*w.width) - 1; c&full == full&^((uint64(1)<<(8*n)-1)<<(8*at)) {
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	if d := w.f.Def(v); d.Op == Not {
+		return w.window(d.Args[0])
+	}
+	return 0, false
+}
+
+// inside reports whether all bits of v that may be set are those of an element of size bytes.
+func (w *words) inside(v Value, size int) bool {
+	ones := uint64(1)<<(8*size) - 1
+	if at, ok := w.offset(); ok {
+		return w.f.possible(v, 8)&^(ones<<(8*at)) == 0
+	}
+	d := w.f.Def(v)
+	switch d.Op {
+	case Shl:
+		return w.shift(d.Args[1]) && w.f.possible(d.Args[0], 8)&^ones == 0
+	case And:
+		for _, a := range d.Args {
+			if n, ok := w.window(a); ok && n <= size {
+				return true
+			}
+		}
+	}
+	c, ok := w.f.ConstOf(v)
+	return ok && c == 0
+}
+
+// possible gives the bits of v that may be set; depth bounds how far it looks.
+func (f *Func) possible(v Value, depth int) uint64 {
+	full := f.Width(v).Mask()
+	d := f.Def(v)
+	if d == nil || depth == 0 {
+		return full
+	}
+	arg := func(i int) uint64 { return f.possible(d.Args[i], depth-1) }
+	switch d.Op {
+	case Const:
+		return d.Imm
+	case Copy:
+		return arg(0)
+	case ZExt:
+		return arg(0) & (^uint64(0) >> (64 - d.Imm))
+	case And:
+		return arg(0) & arg(1)
+	case Or, Xor:
+		return arg(0) | arg(1)
+	case Sel:
+		return arg(1) | arg(2)
+	case Cmp:
+		return 1
+	case Phi:
+		all := uint64(0)
+		for i := range d.Args {
+			all |= arg(i)
+		}
+		return all
+	case Shl:
+		if c, ok := f.ConstOf(d.Args[1]); ok {
+			return arg(0) << c & full
+		}
+	case Load:
+		if !d.Inst.Type.Signed() && d.Inst.Type.Size() < 4 {
+			return 1<<(8*d.Inst.Type.Size()) - 1
+		}
+	}
+	return full
+}
+
+// maxNeed bounds how many instructions need follows one after the other.
+const maxNeed = 24
+
+// need gives how many of the low bits of v are used; 64 where all may be.
+func (w *words) need(v Value, depth int) int {
+	n := 0
+	for _, u := range w.uses[v] {
+		n = max(n, w.needOf(u, depth))
+	}
+	return n
+}
+
+// needOf is need for one use.
+func (w *words) needOf(u use, depth int) int {
+	in := u.in
+	if depth == 0 || u.at < 0 {
+		return 64
+	}
+	result := func() int { return w.need(in.Result(), depth-1) }
+	switch in.Op {
+	case ZExt, SExt:
+		return min(int(in.Imm), result())
+	case And:
+		if c, ok := w.f.ConstOf(in.Args[1-u.at]); ok && bits.Len64(c) <= 16 {
+			return min(bits.Len64(c), result())
+		}
+		return result()
+	case Add, Sub, Mul, Or, Xor, Not, Phi, Copy: // the low bits of which depend on the low bits alone
+		return result()
+	case Sel:
+		if u.at > 0 {
+			return result()
+		}
+	case Store:
+		if u.at > 0 && in.Inst.Vec <= 1 {
+			return 8 * in.Inst.Type.Size()
+		}
+	}
+	return 64
+}

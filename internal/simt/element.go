@@ -1,0 +1,105 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// refElement is an opt.Element as engine ref finds it.
+type refElement struct {
+	base int // index in lane.elements
+	size uint8
+}
+
+// placeElements prepares engine ref for the elements of its kernel. The element of an access lies where the instruction that
+// aligned its address, when the lane executed it last, took it from.
+func (r *run) placeElements() {
+	of := r.img.elementsOf(r.l.Func)
+	if len(of.List) == 0 || r.l.Sink == nil {
+		return
+	}
+	var base func(call int32, fn *isa.Func) uint32
+	base = func(call int32, fn *isa.Func) uint32 {
+		if call < 0 {
+			return r.root
+		}
+		s := &of.Sites[call]
+		return r.places.enter(base(s.Call, s.Fn)+uint32(s.At), fn)
+	}
+	place := func(site int32) uint32 {
+		s := &of.Sites[site]
+		return base(s.Call, s.Fn) + uint32(s.At)
+	}
+	r.elements, r.bases = map[uint32]refElement{}, map[uint32]int{}
+	for _, e := range of.List {
+		at := place(e.Base)
+		if _, ok := r.bases[at]; !ok {
+			r.bases[at] = len(r.bases)
+		}
+		r.elements[place(e.Access)] = refElement{r.bases[at], e.Size}
+	}
+}
+
+// noteBase keeps the addresses that the lanes of on align, where accesses to elements need them.
+func (r *run) noteBase(w *warp, in *inst, on uint32, place uint32) {
+	k, ok := r.bases[place]
+	if !ok {
+		return
+	}
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		if ln.elements == nil {
+			ln.elements = make([]uint64, len(r.bases))
+		}
+		ln.elements[k] = r.value(w, i, &in.src[0])
+	}
+}
+
+func (m refMachine) element(w *warp, lane int, _ *inst, place uint32) (addr uint64, size uint8) {
+	e, ok := m.r.elements[place]
+	ln := &w.lanes[lane]
+	if !ok || ln.elements == nil {
+		return 0, 0
+	}
+	return ln.elements[e.base], e.size
+}
+
+func (x *vecMachine) element(w *warp, lane int, in *inst, _ uint32) (addr uint64, size uint8) {
+	if in.element == 0 {
+		return 0, 0
+	}
+	return x.value(w, lane, &in.src[len(in.src)-1]), in.element
+}
+
+// narrow makes what the lanes accessed the elements that they mean. An element that is not aligned leaves all as it
+// is.
+func (r *run) narrow(w *warp, in *inst, place uint32) {
+	acc := &r.acc
+	all := acc.global | acc.shared
+	if all == 0 {
+		return
+	}
+	var at [32]uint64 // in the word
+	var size uint8
+	for m := all; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		addr, n := r.m.element(w, i, in, place)
+		at[i] = addr & (in.width - 1)
+		if n == 0 || at[i]%uint64(n) != 0 || at[i]+uint64(n) > in.width {
+			return
+		}
+		size = n
+	}
+	acc.size = size
+	values := r.out.needs&event.NeedValues != 0
+	for m := all; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		acc.addr[i] += at[i]
+		if values { // the old ones stay the four bytes around: see event.Batch.OldOf
+			acc.value[i] = [4]uint64{lowBytes(acc.value[i][0]>>(8*at[i]), uint64(size))}
+		}
+	}
+}
