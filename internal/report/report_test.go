@@ -181,6 +181,28 @@ func TestMergeIsScheduleIndependent(t *testing.T) {
 	if got := Merge([]Finding{a, c}); len(got) != 2 || got[0].ID == got[1].ID {
 		t.Error("findings at different columns were merged")
 	}
+	kinds := func(kind detect.Kind, severity detect.Severity, predicted bool) Finding {
+		f := race()
+		f.Kind, f.Severity, f.Predicted, f.Count = kind, severity, predicted, 1
+		return f
+	}
+	// From the gravest to the mildest.
+	order := []Finding{kinds(detect.MissingBarrier, detect.Error, false), kinds(detect.Unordered, detect.Error, false),
+		kinds(detect.FenceScope, detect.Error, true), kinds(detect.SameValue, detect.Warning, false)}
+	for i, f := range order {
+		for _, g := range order[i:] {
+			for _, list := range [][]Finding{{f, g}, {g, f}} {
+				if got := Merge(list); len(got) != 1 || got[0].Kind != f.Kind || got[0].Count != 2 || got[0].ID != ab[0].ID {
+					t.Errorf("%s and %s at one pair of places are %d findings, the first %s %s", f.Kind, g.Kind, len(got), got[0].ID, got[0].Kind)
+				}
+			}
+		}
+	}
+	fault := race()
+	fault.Class, fault.Kind = detect.MemoryFault, "out-of-bounds"
+	if got := Merge([]Finding{a, fault}); len(got) != 2 || got[0].ID == got[1].ID {
+		t.Error("a race and a fault at the same places were merged")
+	}
 	mild := race()
 	mild.Severity, mild.Accesses[0].Frames[0].Line = detect.Warning, 1
 	if got := Merge([]Finding{mild, a}); len(got) != 2 || got[0].Severity != detect.Error {
