@@ -8,7 +8,7 @@ __global__ void mark(const int *in, int *out) {
   int t = threadIdx.x;
   if (t < BLOCK / 8) bits[t] = 0;
   __syncthreads();
-  if (in[t] % 3 == 0) bits[t / 8] |= 1 << t % 8; // want error:unordered warning:warp-synchronous
+  if (in[t] % 3 == 0) bits[t / 8] |= 1 << t % 8; // want error:unordered
   __syncthreads();
   out[t] = bits[t / 8] >> t % 8 & 1;
 }

@@ -36,6 +36,9 @@ type Context struct {
 
 	pool, poolPeak uint64 // bytes of cudaMallocAsync in use, and the most there were
 
+	works    uint64              // operations that were put into streams
+	progress map[uint32]progress // by agent
+
 	mallocs int    // numbers allocations for their names
 	clock   uint64 // ns; a made-up time that event timing reads
 	printf  io.Writer
@@ -61,7 +64,7 @@ func (d *Device) NewContext() *Context {
 	d.contexts++
 	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, perThread: map[uint32]*stream{},
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
-		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, printf: d.cfg.Printf}
+		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, progress: map[uint32]progress{}, printf: d.cfg.Printf}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
 	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
 	return c
@@ -135,6 +138,7 @@ func (c *Context) Synchronize() error {
 func (c *Context) order(agent, other uint32, name string) {
 	c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: other, Token: uint64(other), Name: name})
 	c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: agent, Token: uint64(other), Name: name})
+	c.follow(agent, c.progress[other])
 }
 
 // waitAll orders the host after every stream.
@@ -144,4 +148,5 @@ func (c *Context) waitAll(name string) {
 	}
 	c.order(c.host, c.gone, name)
 	c.order(c.host, c.goneFree, name)
+	c.settleAll()
 }

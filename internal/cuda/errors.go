@@ -28,6 +28,7 @@ const (
 	InvalidPtx                  Code = 218
 	InvalidResourceHandle       Code = 400
 	SymbolNotFound              Code = 500
+	NotReady                    Code = 600
 	IllegalAddress              Code = 700
 	LaunchOutOfResources        Code = 701
 	LaunchTimeout               Code = 702

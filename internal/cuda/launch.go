@@ -49,6 +49,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	l.ID, report.ID = c.dev.launches, c.dev.launches
 	name := fmt.Sprintf("launch of %s (%s)", k.Name(), s.name)
 	c.begin(s, name)
+	c.work(s)
 	c.dev.flush()
 
 	report.Stats, report.Err = c.dev.execute(ctx, l)

@@ -200,6 +200,7 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased
 	err = c.on(id, thread, func(s *stream) error {
 		name := "cudaMallocAsync (" + s.name + ")" + place
 		c.begin(s, name)
+		c.work(s)
 		if addr, err = c.alloc(size, simt.DeviceAlloc, s.agent, true, at); addr != 0 {
 			c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: size, Name: name})
 			c.pool += size
@@ -223,6 +224,7 @@ func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place strin
 		}
 		name := "cudaFreeAsync (" + s.name + ")" + place
 		c.begin(s, name)
+		c.work(s)
 		c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Addr: addr, Size: a.size, Name: name})
 		c.freeAlloc(addr, s.agent, name)
 		c.freed(addr, name)
@@ -349,6 +351,7 @@ func (c *Context) orderCopy(k *Copy, id StreamID, thread uint32) error {
 		c.order(c.host, s.agent, name)
 		name += ", which may return before the device has the bytes"
 	}
+	c.work(s)
 	c.touch(event.HostOp{Kind: event.HostRead, Agent: s.agent, Name: name}, src, k)
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name, Staged: staged}, dst, k)
 	if copyWaits(k.Async, dst, src) {
@@ -525,6 +528,7 @@ func (c *Context) OrderFill(k Copy, id StreamID, thread uint32) error {
 	}
 	name = fmt.Sprintf("%s (%s)%s", name, s.name, k.Place)
 	c.begin(s, name)
+	c.work(s)
 	c.touch(event.HostOp{Kind: event.HostWrite, Agent: s.agent, Name: name}, dst, &k)
 	// cudaMemset is asynchronous to the host, except on pinned and managed memory.
 	if !k.Async && dst.kind != simt.DeviceAlloc && dst.kind != simt.ModuleAlloc {

@@ -39,6 +39,7 @@ func (c *Context) Operator(name string, boxes []Box, id StreamID, thread uint32,
 		c.dev.operators++
 		name := name + " (" + s.name + ")" + place
 		c.begin(s, name)
+		c.work(s)
 		for i, b := range boxes {
 			kind := event.HostRead
 			if b.Write {

@@ -66,14 +66,14 @@ var handlers = [calls.NumOps]handler{
 	calls.StreamCreate:      (*process).streamCreate,
 	calls.StreamDestroy:     (*process).streamDestroy,
 	calls.StreamSynchronize: (*process).streamSynchronize,
-	calls.StreamQuery:       (*process).streamSynchronize,
+	calls.StreamQuery:       (*process).streamQuery,
 	calls.StreamWaitEvent:   (*process).streamWaitEvent,
 	calls.StreamInfo:        (*process).streamInfo,
 	calls.EventCreate:       (*process).eventCreate,
 	calls.EventDestroy:      (*process).eventDestroy,
 	calls.EventRecord:       (*process).eventRecord,
 	calls.EventSynchronize:  (*process).eventSynchronize,
-	calls.EventQuery:        (*process).eventSynchronize,
+	calls.EventQuery:        (*process).eventQuery,
 	calls.EventElapsed:      (*process).eventElapsed,
 	calls.HostFunc:          (*process).hostFunc,
 	calls.DeviceSynchronize: (*process).deviceSynchronize,
@@ -374,6 +374,10 @@ func (p *process) streamSynchronize(_ context.Context, r *request) ([]uint64, []
 	return nil, nil, p.ctx.SynchronizeStream(StreamID(r.args[0]), r.thread)
 }
 
+func (p *process) streamQuery(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.QueryStream(StreamID(r.args[0]), r.thread)
+}
+
 func (p *process) streamWaitEvent(_ context.Context, r *request) ([]uint64, []byte, error) {
 	return nil, nil, p.ctx.WaitEvent(StreamID(r.args[0]), r.thread, EventID(r.args[1]))
 }
@@ -398,6 +402,10 @@ func (p *process) eventRecord(_ context.Context, r *request) ([]uint64, []byte, 
 
 func (p *process) eventSynchronize(_ context.Context, r *request) ([]uint64, []byte, error) {
 	return nil, nil, p.ctx.SynchronizeEvent(EventID(r.args[0]))
+}
+
+func (p *process) eventQuery(_ context.Context, r *request) ([]uint64, []byte, error) {
+	return nil, nil, p.ctx.QueryEvent(EventID(r.args[0]))
 }
 
 func (p *process) eventElapsed(_ context.Context, r *request) ([]uint64, []byte, error) {

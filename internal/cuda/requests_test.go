@@ -307,6 +307,7 @@ func TestStreamRequests(t *testing.T) {
 		c.want(InvalidResourceHandle, nil, op, "", 5)
 	}
 	c.want(0, nil, calls.StreamSynchronize, "", 16)
+	c.want(NotReady, nil, calls.StreamQuery, "", 2)
 	c.want(0, nil, calls.StreamQuery, "", 2)
 	c.want(0, nil, calls.HostFunc, "", 2)
 	if len(c.p.ctx.perThread) != 1 || c.p.ctx.perThread[3] == nil {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
@@ -27,6 +28,7 @@ type stream struct {
 	flags       uint32
 	priority    int32
 	name        string
+	asked       polling
 }
 
 // EventID is an event of a context.
@@ -35,7 +37,9 @@ type EventID uint64
 type eventState struct {
 	token    uint64
 	recorded bool
-	at       uint64 // ns
+	at       uint64   // ns
+	saw      progress // the work before the newest record
+	asked    polling
 	flags    uint32
 }
 
@@ -91,6 +95,7 @@ func (c *Context) DestroyStream(id StreamID) error {
 		grave = c.goneFree
 	}
 	c.order(grave, s.agent, "cudaStreamDestroy")
+	c.settle(s)
 	delete(c.streams, id)
 	c.live = nil
 	return err
@@ -165,8 +170,7 @@ func (c *Context) on(id StreamID, thread uint32, f func(s *stream) error) error 
 	return f(s)
 }
 
-// SynchronizeStream is cudaStreamSynchronize and, because work is always done, cudaStreamQuery: a program that sees
-// success may rely on it. thread is the calling host thread (0 when there is one only).
+// SynchronizeStream is cudaStreamSynchronize. thread is the calling host thread (0 when there is one only).
 func (c *Context) SynchronizeStream(id StreamID, thread uint32) error {
 	return c.on(id, thread, func(s *stream) error {
 		c.waitStream(s, "cudaStreamSynchronize ("+s.name+")")
@@ -205,6 +209,7 @@ func (c *Context) WaitEvent(id StreamID, thread uint32, ev EventID) error {
 		c.begin(s, name)
 		if e.recorded {
 			c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: s.agent, Token: e.token, Name: name})
+			c.follow(s.agent, e.saw)
 		}
 		return nil
 	})
@@ -248,6 +253,7 @@ func (c *Context) RecordEvent(ev EventID, id StreamID, thread uint32) error {
 		c.begin(s, name)
 		c.clock += eventTime
 		e.recorded, e.at = true, c.clock
+		e.saw, e.asked = maps.Clone(c.progress[s.agent]), polling{}
 		c.dev.tell(event.HostOp{Kind: event.HostSignal, Agent: s.agent, Token: e.token, Name: name})
 		return nil
 	})
@@ -260,7 +266,7 @@ const (
 	laneTime  = 1
 )
 
-// SynchronizeEvent is cudaEventSynchronize, and cudaEventQuery because work is always done.
+// SynchronizeEvent is cudaEventSynchronize.
 func (c *Context) SynchronizeEvent(ev EventID) error {
 	leave, err := c.enter()
 	defer leave()
@@ -271,10 +277,16 @@ func (c *Context) SynchronizeEvent(ev EventID) error {
 	if !ok {
 		return c.noHandle("event", uint64(ev))
 	}
-	if e.recorded {
-		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: e.token, Name: "cudaEventSynchronize"})
-	}
+	c.waitEvent(e, "cudaEventSynchronize")
 	return nil
+}
+
+// waitEvent makes the host wait for the newest record of an event.
+func (c *Context) waitEvent(e *eventState, name string) {
+	if e.recorded {
+		c.dev.tell(event.HostOp{Kind: event.HostWait, Agent: c.host, Token: e.token, Name: name})
+		c.follow(c.host, e.saw)
+	}
 }
 
 // Elapsed is cudaEventElapsedTime, in made-up nanoseconds.

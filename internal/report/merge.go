@@ -13,9 +13,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Merge unites findings that are one defect to a reader: those of one detector and kind whose accesses stand at the same
-// source places, such as the write racing with the read and with the write of one `x += 1`. Counts are summed; the worst
-// severity and, among its findings, the first one's details stay. Races that several detectors found between the same
+// Merge unites findings that are one defect to a reader: those of one detector whose accesses stand at the same source
+// places, such as the write racing with the read and with the write of one `x += 1`. Races are one whatever their kinds are:
+// which of them a run shows may hang on its schedule. Counts are summed; the details of the gravest stay (see graver) and, among
+// equals, those of the first. Races that several detectors found between the same
 // source places are one finding in the words of the first of them, one that was observed before one that is predicted; it
 // names the others. It gives every finding its ID and the order of a report:
 // the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
@@ -36,13 +37,25 @@ func Merge(findings []Finding) []Finding {
 		}
 		g := &out[i]
 		count, addresses := g.Count+f.Count, max(g.Addresses, f.Addresses)
-		if f.Severity > g.Severity {
+		if f.graver(g) {
 			f.ID = g.ID
 			*g = f
 		}
 		g.Count, g.Addresses = count, addresses
 	}
 	return inOrder(uniteDetectors(out))
+}
+
+// graver is an order of the findings at one pair of places that no schedule changes: by severity, one that was observed before
+// one that is predicted, by kind.
+func (f *Finding) graver(g *Finding) bool {
+	if f.Severity != g.Severity {
+		return f.Severity > g.Severity
+	}
+	if f.Predicted != g.Predicted {
+		return g.Predicted
+	}
+	return f.Kind < g.Kind
 }
 
 // inOrder gives findings in the order of a report. Which access came first is a matter of schedule, and does not count.
@@ -98,10 +111,9 @@ func (r *Report) Cut(most int) {
 	r.Findings = kept
 }
 
-// uniteDetectors makes one finding of the races that several detectors found between the same source places. Where the first
-// detector has several such, of different kinds, each says who else found one there.
+// uniteDetectors makes one finding of the races that several detectors found between the same source places.
 func uniteDetectors(findings []Finding) []Finding {
-	by := map[string][]int{} // the findings of the first detector, by places
+	by := map[string]int{} // the findings of the first detector, by places
 	var out []Finding
 	for _, predicted := range []bool{false, true} {
 		for _, f := range findings {
@@ -113,20 +125,15 @@ func uniteDetectors(findings []Finding) []Finding {
 				continue
 			}
 			places := f.places()
-			same := by[places]
-			if len(same) == 0 || out[same[0]].Detector == f.Detector {
-				if len(same) > 0 {
-					f.Also = slices.Clone(out[same[0]].Also)
-				}
-				by[places] = append(same, len(out))
+			i, seen := by[places]
+			if !seen {
+				by[places] = len(out)
 				out = append(out, f)
 				continue
 			}
-			for _, i := range same {
-				for _, name := range append([]string{f.Detector}, f.Also...) {
-					if !out[i].By(name) {
-						out[i].Also = append(slices.Clip(out[i].Also), name)
-					}
+			for _, name := range append([]string{f.Detector}, f.Also...) {
+				if !out[i].By(name) {
+					out[i].Also = append(slices.Clip(out[i].Also), name)
 				}
 			}
 		}
@@ -134,8 +141,13 @@ func uniteDetectors(findings []Finding) []Finding {
 	return out
 }
 
-// key names the defect: its kind and its places.
-func (f *Finding) key() string { return string(f.Kind) + "\n" + f.places() }
+// key names the defect: its places and, unless it is a race, its kind.
+func (f *Finding) key() string {
+	if f.Class == detect.Race {
+		return f.places()
+	}
+	return string(f.Kind) + "\n" + f.places()
+}
 
 // places names the source places of the accesses, in an order that no schedule changes.
 func (f *Finding) places() string {

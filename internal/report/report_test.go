@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,6 +181,28 @@ func TestMergeIsScheduleIndependent(t *testing.T) {
 	if got := Merge([]Finding{a, c}); len(got) != 2 || got[0].ID == got[1].ID {
 		t.Error("findings at different columns were merged")
 	}
+	kinds := func(kind detect.Kind, severity detect.Severity, predicted bool) Finding {
+		f := race()
+		f.Kind, f.Severity, f.Predicted, f.Count = kind, severity, predicted, 1
+		return f
+	}
+	// From the gravest to the mildest.
+	order := []Finding{kinds(detect.MissingBarrier, detect.Error, false), kinds(detect.Unordered, detect.Error, false),
+		kinds(detect.FenceScope, detect.Error, true), kinds(detect.SameValue, detect.Warning, false)}
+	for i, f := range order {
+		for _, g := range order[i:] {
+			for _, list := range [][]Finding{{f, g}, {g, f}} {
+				if got := Merge(list); len(got) != 1 || got[0].Kind != f.Kind || got[0].Count != 2 || got[0].ID != ab[0].ID {
+					t.Errorf("%s and %s at one pair of places are %d findings, the first %s %s", f.Kind, g.Kind, len(got), got[0].ID, got[0].Kind)
+				}
+			}
+		}
+	}
+	fault := race()
+	fault.Class, fault.Kind = detect.MemoryFault, "out-of-bounds"
+	if got := Merge([]Finding{a, fault}); len(got) != 2 || got[0].ID == got[1].ID {
+		t.Error("a race and a fault at the same places were merged")
+	}
 	mild := race()
 	mild.Severity, mild.Accesses[0].Frames[0].Line = detect.Warning, 1
 	if got := Merge([]Finding{mild, a}); len(got) != 2 || got[0].Severity != detect.Error {
@@ -347,13 +370,13 @@ func TestInternal(t *testing.T) {
 	of := func(kind detect.Kind, a, b []event.Frame) bool {
 		f := race()
 		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
-		return f.Internal()
+		return f.Internal(nil) != ""
 	}
 	volatile := func(kind detect.Kind, a, b []event.Frame) bool {
 		f := race()
 		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = kind, a, b
 		f.Accesses[0].Order, f.Accesses[1].Order = event.Volatile, event.Volatile
-		return f.Internal()
+		return f.Internal(nil) != ""
 	}
 	stack := func(f ...event.Frame) []event.Frame { return f }
 	for i, c := range []struct {
@@ -399,5 +422,96 @@ func TestSources(t *testing.T) {
 	}
 	if got := s.Read("source.go"); len(got) == 0 || got[0] != "package report" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestInternalCalls tells what a function of the toolkit does within one call from what two calls do to each other.
+func TestInternalCalls(t *testing.T) {
+	const groups = "/usr/local/cuda/include/cooperative_groups.h"
+	first, second := frame(4, 2, 50, "call"), frame(9, 2, 60, "call")
+	part := event.Frame{Function: "_ZZ4partvENKUlvE_clEv", File: "/usr/local/cuda/include/cooperative_groups/details/reduce.h", Line: 283}
+	scheme := func(line, ptx int, outer ...event.Frame) []event.Frame {
+		return append([]event.Frame{part, {Function: "collectives_scheme<int>", File: groups, Line: line, PTXLine: ptx}}, outer...)
+	}
+	tile := func(line int, call event.Frame, f func(a *Access)) Access {
+		a := race().Accesses[0]
+		a.Frames = scheme(line, 100+line, call)
+		f(&a)
+		return a
+	}
+	is := func(op detect.Op) func(a *Access) { return func(a *Access) { a.Op = op } }
+	other := func(a *Access) { a.Op, a.Launch = detect.Read, a.Launch+1 }
+	kernel := event.Frame{Function: "_ZN3cub23DeviceSelectSweepKernelIPiEEvT_", File: "/usr/local/cuda/include/cub/device/dispatch/dispatch_select_if.cuh", Line: 383}
+	inner := event.Frame{Function: "load", File: "/usr/local/cuda/include/cub/thread/thread_load.cuh", Line: 353}
+	sweep := func(op detect.Op, frames ...event.Frame) Access {
+		a := race().Accesses[0]
+		a.Op, a.Frames = op, frames
+		return a
+	}
+	at := func(b ...byte) [][]byte {
+		var params [][]byte
+		for _, x := range b {
+			params = append(params, []byte{x, 0, 0, 0, 0, 2, 0, 0})
+		}
+		return params
+	}
+	for _, c := range []struct {
+		name   string
+		a, b   Access
+		params [][]byte
+		want   bool
+	}{
+		{"parts are written, then combined", tile(10, first, is(detect.Write)), tile(16, first, is(detect.Read)), nil, true},
+		{"parts are written, then overwritten", tile(10, first, is(detect.Write)), tile(16, first, is(detect.Write)), nil, true},
+		{"by two calls", tile(10, first, is(detect.Write)), tile(16, second, is(detect.Read)), nil, false},
+		{"by two iterations", tile(16, first, is(detect.Read)), tile(10, first, is(detect.Write)), nil, false},
+		{"by two iterations, written", tile(16, first, is(detect.Write)), tile(10, first, is(detect.Write)), nil, false},
+		{"by two launches", tile(10, first, is(detect.Write)), tile(16, first, other), nil, false},
+		{"in place", sweep(detect.Read, inner, kernel), sweep(detect.Write, kernel), at(1, 0, 1, 7), true},
+		{"in place, of another kernel", sweep(detect.Read, inner, first), sweep(detect.Write, inner, first), at(1, 0, 1, 7), false},
+		{"in place, the user's functor", sweep(detect.Read, first, kernel), sweep(detect.Write, kernel), at(1, 0, 1, 7), false},
+		{"in place, two writes", sweep(detect.Write, kernel), sweep(detect.Write, kernel), at(1, 0, 1, 7), false},
+		{"shifted", sweep(detect.Read, inner, kernel), sweep(detect.Write, kernel), at(1, 0, 5, 7), false},
+		{"parameters not known", sweep(detect.Read, inner, kernel), sweep(detect.Write, kernel), nil, false},
+	} {
+		f := Finding{Class: detect.Race, Kind: detect.MissingFence, Accesses: []Access{c.a, c.b}}
+		if got := f.Internal(c.params); (got != "") != c.want {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestUserCall shows the user's own call, however deep it lies below headers.
+func TestUserCall(t *testing.T) {
+	header := event.Frame{Function: "h", File: "/usr/local/cuda/include/cub/h.cuh", Line: 7}
+	for _, c := range []struct {
+		headers, users int
+		want           string
+	}{
+		{1, 1, "reduce"}, {7, 1, "hhhhhh reduce"}, {9, 1, "hhhhhh through 2 reduce"}, {9, 3, "hhhhhh through 2 reduce and 2"}, {9, 0, "hhhhhh and 2"},
+	} {
+		frames := slices.Repeat([]event.Frame{header}, c.headers)
+		for range c.users {
+			frames = append(frames, frame(4, 2, 50, "user"))
+		}
+		var b bytes.Buffer
+		new(Text).calls(&b, "", frames)
+		got := ""
+		for line := range strings.Lines(b.String()) {
+			words := strings.Fields(line)
+			switch words[1] {
+			case "called":
+				if name := words[len(words)-1]; name == "h" {
+					got += name
+				} else {
+					got += " " + name
+				}
+			default:
+				got += " " + words[1] + " " + words[2]
+			}
+		}
+		if got = strings.TrimSpace(got); got != c.want {
+			t.Errorf("%d headers, %d users: %q, want %q", c.headers, c.users, got, c.want)
+		}
 	}
 }

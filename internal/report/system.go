@@ -3,9 +3,6 @@ package report
 import (
 	"path"
 	"strings"
-
-	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/event"
 )
 
 // systemRoots are folders in which nothing belongs to the user.
@@ -80,44 +77,4 @@ func toolkitHeaderName(name string) (string, bool) {
 		return "", false
 	}
 	return "<" + strings.TrimPrefix(name[i+len("/include/"):], "cccl/") + ">", true
-}
-
-// Internal says that a race is the toolkit's own business: a mild one, both of whose accesses its headers made in one
-// call, or one between the steps of atomic functions that its headers make of a read and a compare-and-swap. Nothing in
-// the user's code could order them.
-func (f *Finding) Internal() bool {
-	if f.Class != detect.Race || len(f.Accesses) != 2 {
-		return false
-	}
-	if f.Kind == detect.MixedAtomic {
-		return f.Accesses[0].ofAtomicFunction() && f.Accesses[1].ofAtomicFunction()
-	}
-	volatile := f.Accesses[0].Order == event.Volatile && f.Accesses[1].Order == event.Volatile
-	if f.Kind != detect.VolatileOnly && f.Kind != detect.SameValue && !volatile {
-		return false
-	}
-	for i := range f.Accesses {
-		a := &f.Accesses[i]
-		if a.Host != "" || len(a.Frames) == 0 || !systemFile(a.Frames[0].File) {
-			return false
-		}
-	}
-	p, q := f.Accesses[0].Place(), f.Accesses[1].Place()
-	if systemFile(p.File) || systemFile(q.File) {
-		return systemFile(p.File) && systemFile(q.File)
-	}
-	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
-}
-
-// ofAtomicFunction says that the access was made by a function such as atomicAdd of the toolkit's headers, called from
-// the user's code: atomicAdd of __nv_bfloat162 is a plain read and a loop of atomicCAS on this device.
-func (a *Access) ofAtomicFunction() bool {
-	function := ""
-	for _, frame := range a.Frames {
-		if frame.File != "" && !systemFile(frame.File) {
-			break
-		}
-		function = frame.Function
-	}
-	return a.Host == "" && strings.HasPrefix(BareName(function), "atomic")
 }

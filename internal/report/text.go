@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -361,19 +362,32 @@ func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 func (t *Text) callers(b *bytes.Buffer, pad string, a *Access) {
 	at := userIndex(a.Frames)
 	if at >= 0 {
-		t.calls(b, pad, a.Frames[at+1:])
+		t.calls(b, pad, a.Frames[at:])
 	}
 }
 
-// calls writes calls, innermost first.
+// calls writes the calls that led to the first of the frames, innermost first: the first six of them and, however deep,
+// the user's own when all before it are of headers.
 func (t *Text) calls(b *bytes.Buffer, pad string, frames []event.Frame) {
 	bar := t.paint(blue, "|")
+	own := slices.IndexFunc(frames, func(f event.Frame) bool { return f.File != "" && f.Line > 0 && !systemFile(f.File) })
+	const most = 6
+	skipped := 0
 	for i, f := range frames {
-		if i == 6 {
-			fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(len(frames)-i, "more call"))
-			break
+		switch {
+		case i == 0:
+		case i > most && i != own:
+			skipped++
+		default:
+			if skipped > 0 {
+				fmt.Fprintf(b, "%s %s   through %s\n", pad, bar, plural(skipped, "more call"))
+				skipped = 0
+			}
+			fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(f))
 		}
-		fmt.Fprintf(b, "%s %s   called from %s\n", pad, bar, t.Where(f))
+	}
+	if skipped > 0 {
+		fmt.Fprintf(b, "%s %s   and %s\n", pad, bar, plural(skipped, "more call"))
 	}
 }
 
@@ -384,7 +398,7 @@ func (t *Text) caller(b *bytes.Buffer, gutter int, a *Access) {
 	}
 	pad := strings.Repeat(" ", gutter)
 	fmt.Fprintf(b, "%s%s launched at %s\n", pad, t.paint(blue, "-->"), t.Where(a.Caller[0]))
-	t.calls(b, pad, a.Caller[1:])
+	t.calls(b, pad, a.Caller)
 	fmt.Fprintf(b, "%s %s\n", pad, t.paint(blue, "|"))
 }
 

@@ -182,11 +182,11 @@ func TestLacking(t *testing.T) {
 		{"", "frobnicate;", "k.ptx:6:1: unknown instruction frobnicate"},
 		{"", "tex.a;\ntex.b;\ntex.c;\ntex.d;\ntex.d;", "k.ptx:6:1: tex.a is not supported; k.ptx:7:1: tex.b is not supported; " +
 			"k.ptx:8:1: tex.c is not supported; and 1 more"},
-		{triton, "cp.async.commit_group;", "cp.async.commit_group is not supported; Triton compiles pipelined loops to these, and does " +
-			"without them with num_stages=1"},
-		{triton, "cp.async.commit_group;\nmma.sync;", "cp.async.commit_group is not supported; mma.sync is not supported; Triton compiles " +
+		{triton, "cp.async.commit_group;", "k.ptx:7:1: cp.async.commit_group is not supported; Triton compiles pipelined loops to these, and does " +
+			"without them when the kernel is launched with num_stages=1"},
+		{triton, "cp.async.commit_group;\nmma.sync;", "k.ptx:7:1: cp.async.commit_group is not supported; k.ptx:8:1: mma.sync is not supported; Triton compiles " +
 			"tl.dot to mma instructions, and pipelined loops to cp.async"},
-		{gluon, "cp.async.commit_group;", "cp.async.commit_group is not supported"},
+		{gluon, "cp.async.commit_group;", "k.ptx:7:1: cp.async.commit_group is not supported"},
 	} {
 		text := ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .pred p;\n" + test.code + "\nret; }\n"
 		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1"))

@@ -49,11 +49,13 @@ type modelMemory struct {
 type modelStream struct {
 	made, live, free bool // free: it does not wait for the default stream
 	knows            uint64
+	asked            uint64 // what a query has answered "not ready" of
 }
 
 type modelEvent struct {
 	made, live, recorded bool
 	saw                  uint64
+	asked                uint64
 }
 
 type modelAccess struct {
@@ -67,6 +69,7 @@ const (
 	hostBytes                        = 1 << 16
 	errValue, errMemory, errConfig   = 1, 2, 9
 	errFunction, errHandle           = 98, 400
+	errNotReady                      = 600
 )
 
 func newHostModel(seed uint64) *hostModel {
@@ -143,7 +146,7 @@ func (m *hostModel) done(s *modelStream, from int) {
 func (m *hostModel) emit(code int, op string, args ...any) {
 	m.script = append(m.script, op+strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 	m.codes = append(m.codes, fmt.Sprint(code))
-	if code != 0 && op != "e" && op != "o" {
+	if code != 0 && code != errNotReady && op != "e" && op != "o" {
 		m.last = code
 	}
 }
@@ -578,8 +581,8 @@ func (m *hostModel) useEvent(wrong bool) {
 	e := &m.events[j]
 	i, usable := m.pickStream(wrong)
 	s := m.stream(i)
-	op := m.rng.IntN(3)
-	call := []string{"cudaEventRecord", "cudaStreamWaitEvent", "cudaEventSynchronize"}[op]
+	op := m.rng.IntN(4)
+	call := []string{"cudaEventRecord", "cudaStreamWaitEvent", "cudaEventSynchronize", "cudaEventQuery"}[op]
 	code := 0
 	switch {
 	case !e.live || !usable && op < 2:
@@ -587,12 +590,14 @@ func (m *hostModel) useEvent(wrong bool) {
 		m.misuse("invalid-handle", call)
 	case op == 0:
 		m.begin(s)
-		e.recorded, e.saw = true, s.knows
+		e.recorded, e.saw, e.asked = true, s.knows, 0
 	case op == 1:
 		m.begin(s)
 		if e.recorded {
 			s.knows |= e.saw
 		}
+	case op == 3 && m.unready(e.saw, &e.asked):
+		code = errNotReady
 	case e.recorded:
 		m.host |= e.saw
 	}
@@ -601,9 +606,20 @@ func (m *hostModel) useEvent(wrong bool) {
 		m.emit(code, "R", j, i)
 	case 1:
 		m.emit(code, "W", i, j)
-	default:
+	case 2:
 		m.emit(code, "Y", j)
+	default:
+		m.emit(code, "Q", j)
 	}
+}
+
+// unready is the answer to a query about some accesses: only once that they have not been made.
+func (m *hostModel) unready(what uint64, asked *uint64) bool {
+	if what&^m.host&^*asked == 0 {
+		return false
+	}
+	*asked = what
+	return true
 }
 
 func (m *hostModel) sync(wrong bool) {
@@ -613,17 +629,27 @@ func (m *hostModel) sync(wrong bool) {
 		return
 	}
 	i, usable := m.pickStream(wrong)
+	op, call := "z", "cudaStreamSynchronize"
+	if m.rng.IntN(2) == 0 {
+		op, call = "Z", "cudaStreamQuery"
+	}
 	if !usable {
-		m.emit(errHandle, "z", i)
-		m.misuse("invalid-handle", "cudaStreamSynchronize")
+		m.emit(errHandle, op, i)
+		m.misuse("invalid-handle", call)
 		return
 	}
 	s := m.stream(i)
+	before := *s
 	if s == &m.legacy {
 		m.begin(s)
 	}
+	if op == "Z" && m.unready(s.knows, &before.asked) {
+		*s = before // which orders nothing
+		m.emit(errNotReady, op, i)
+		return
+	}
 	m.host |= s.knows
-	m.emit(0, "z", i)
+	m.emit(0, op, i)
 }
 
 func (m *hostModel) launch(wrong bool) {

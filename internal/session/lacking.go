@@ -26,8 +26,8 @@ func lacking(u *cuda.Unchecked) string {
 	return strings.Join(reasons, "; ") + around(u)
 }
 
-// messages gives each message of a list once, with the first place that has it: in the source, and in the PTX unless that is
-// generated from a source, so that its author has never seen it.
+// messages gives each message of a list once, with the first place that has it: in the source where that is known, and in the
+// PTX, but for PTX generated from that source, which its author has never seen.
 func messages(list ptx.ErrorList, generated bool) []string {
 	dir, _ := os.Getwd() // without, names are shown as they are
 	text := &report.Text{Dir: dir}
@@ -44,8 +44,6 @@ func messages(list ptx.ErrorList, generated bool) []string {
 			msgs = append(msgs, source+": "+e.Msg)
 		case source != "":
 			msgs = append(msgs, fmt.Sprintf("%s: %s (%s:%d:%d)", source, e.Msg, e.File, e.Pos.Line, e.Pos.Col))
-		case generated:
-			msgs = append(msgs, e.Msg)
 		default:
 			msgs = append(msgs, e.Error())
 		}

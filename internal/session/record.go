@@ -237,6 +237,9 @@ func (t *traceNames) frames(place uint32) []event.Frame {
 // caller implements namer: a trace does not keep where launches stood.
 func (t *traceNames) caller(uint32) []event.Frame { return nil }
 
+// params implements namer: nor does it keep their parameters.
+func (t *traceNames) params(uint32) [][]byte { return nil }
+
 func (t *traceNames) object(space event.Space, addr uint64, launch uint32) report.Object {
 	var in []named
 	switch space {

@@ -177,6 +177,7 @@ func (r *once) nameBuffers(text string) string {
 type namer interface {
 	frames(place uint32) []event.Frame
 	caller(launch uint32) []event.Frame // where the host made the launch
+	params(launch uint32) [][]byte      // its parameters; nil when they are not known
 	object(space event.Space, addr uint64, launch uint32) report.Object
 	nameBuffers(text string) string // replaces what the device calls the buffers of a launch file
 }
@@ -216,8 +217,10 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		out.Sections = append(out.Sections, report.Section{Lock: lock, From: r.frames(s.From), To: r.frames(s.To)})
 	}
 	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
-	if out.Internal() {
-		out.Severity = detect.Info
+	if out.Class == detect.Race && len(f.Accesses) > 0 && f.Accesses[0].Host == "" {
+		if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {
+			out.Severity, out.Message, out.Fix = detect.Info, out.Message+"; "+why, ""
+		}
 	}
 	return out
 }
@@ -239,6 +242,21 @@ func (r *once) frames(place uint32) []event.Frame {
 }
 
 func (r *once) caller(launch uint32) []event.Frame { return r.launched[launch].caller }
+
+func (r *once) params(launch uint32) [][]byte {
+	l, ok := r.launched[launch]
+	if !ok {
+		return nil
+	}
+	var list [][]byte
+	for _, p := range l.fn.Sig.Params {
+		if p.Off < 0 || p.Off+p.Size > len(l.params) {
+			return nil
+		}
+		list = append(list, l.params[p.Off:p.Off+p.Size])
+	}
+	return list
+}
 
 // object names what lies at an address.
 func (r *once) object(space event.Space, addr uint64, launch uint32) report.Object {

@@ -150,6 +150,7 @@ type launched struct {
 	dynamic int // bytes of dynamic shared memory
 	caller  []event.Frame
 	named   []simt.Argument
+	params  []byte
 	process uint64 // of the device; 0 while the launch runs
 }
 
@@ -233,7 +234,7 @@ type observer struct {
 // Run implements simt.Engine. A panic of the engine ends the launch and not the run: what other launches showed is worth
 // having, and the report says that this one was not checked.
 func (o *observer) Run(ctx context.Context, l *simt.Launch) (stats simt.Stats, err error) {
-	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments, 0}
+	o.run.launched[l.ID] = launched{l.Program, l.Launch, l.Func, l.DynamicShared, l.Caller, l.Arguments, l.Params, 0}
 	switch {
 	case l.Language == event.Threads && len(l.Caller) > 0 && strings.HasSuffix(l.Caller[0].File, ".py"):
 		o.run.scripted = o.run.scripted || optimised(l.Func)

@@ -102,8 +102,8 @@ type Spec struct {
 }
 
 // Frames is how many return addresses of the program's call stack, innermost first, may follow the arguments of a request that
-// is Placed.
-const Frames = 8
+// is Placed: enough to reach through the layers of a header library, such as Thrust, to the code that called it.
+const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
 var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}

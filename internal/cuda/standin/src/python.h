@@ -82,11 +82,11 @@ static const struct fp_py_line *fp_py_at(void *frame) {
 
 // fp_py_stack writes the frames of the user's own files, innermost first; when there are none, the innermost frame that is not ours.
 static int fp_py_stack(char *to, size_t room) {
-  enum { deepest = 200 };
+  enum { deepest = 200, most = 8 };
   int used = 0;
   struct fp_py_line other = {.size = 0};
   void *frame = fp_py.frame(), *held = NULL;
-  for (int depth = 0, frames = 0; frame && depth < deepest && frames < FP_FRAMES; depth++) {
+  for (int depth = 0, frames = 0; frame && depth < deepest && frames < most; depth++) {
     const struct fp_py_line *l = fp_py_at(frame);
     if (l && l->size && !l->library && (size_t)(used + l->size) < room) {
       memcpy(to + used, l->text, (size_t)l->size);

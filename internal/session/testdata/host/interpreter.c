@@ -14,8 +14,8 @@ int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocHost(void **, size_
 int cudaMallocManaged(void **, size_t, unsigned), cudaMallocAsync(void **, size_t, void *), cudaFreeAsync(void *, void *);
 int cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *);
 int cudaMemset(void *, int, size_t), cudaMemsetAsync(void *, int, size_t, void *);
-int cudaStreamCreateWithFlags(void **, unsigned), cudaStreamDestroy(void *), cudaStreamSynchronize(void *);
-int cudaEventCreateWithFlags(void **, unsigned), cudaEventDestroy(void *), cudaEventRecord(void *, void *), cudaEventSynchronize(void *);
+int cudaStreamCreateWithFlags(void **, unsigned), cudaStreamDestroy(void *), cudaStreamSynchronize(void *), cudaStreamQuery(void *);
+int cudaEventCreateWithFlags(void **, unsigned), cudaEventDestroy(void *), cudaEventRecord(void *, void *), cudaEventSynchronize(void *), cudaEventQuery(void *);
 int cudaStreamWaitEvent(void *, void *, unsigned), cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaGetLastError(void);
 int cudaLibraryLoadData(void **, const void *, int *, void **, unsigned, int *, void **, unsigned), cudaLibraryGetKernel(void **, void *, const char *);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
@@ -79,11 +79,13 @@ static int step(char op, const long *a) {
     case 'S': return cudaStreamCreateWithFlags(&streams[a[0]], (unsigned)a[1]);
     case 'D': return cudaStreamDestroy(streams[a[0]]);
     case 'z': return cudaStreamSynchronize(stream(a[0]));
+    case 'Z': return cudaStreamQuery(stream(a[0]));
     case 'E': return cudaEventCreateWithFlags(&events[a[0]], (unsigned)a[1]);
     case 'X': return cudaEventDestroy(events[a[0]]);
     case 'R': return cudaEventRecord(events[a[0]], stream(a[1]));
     case 'W': return cudaStreamWaitEvent(stream(a[0]), events[a[1]], 0);
     case 'Y': return cudaEventSynchronize(events[a[0]]);
+    case 'Q': return cudaEventQuery(events[a[0]]);
     case 'k': return launch(a);
     case 'e': return cudaGetLastError();
     case 'y': return cudaDeviceSynchronize();

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// toolkitPattern is a race that code of the toolkit has with itself within one call. Nothing in the user's code could order
+// the two accesses, so it is a remark.
+type toolkitPattern struct {
+	why string // one sentence
+	// fits compares a race of two device accesses with the pattern. params are the parameters of the launch.
+	fits func(f *Finding, params [][]byte) bool
+}
+
+// toolkitPatterns are the races that are the toolkit's own business.
+var toolkitPatterns = []toolkitPattern{
+	{"the toolkit's atomic function is a plain read and a loop of compare-and-swap on this device: it tries again when the value has changed", ofAtomicFunctions},
+	{"both accesses are in one call of a function of the toolkit, which relies on volatile accesses or on the value being the same", mildInOneCall},
+	{"both accesses are in one call of a collective of a tile of more than 32 threads: one lane acquires what the other warps " +
+		"have released, and a shuffle passes it on to the lanes of its warp", inTileCollective},
+	{"the call selects in place: a block writes where earlier blocks have read, after a look-back that is relaxed on purpose", inPlaceSelection},
+}
+
+// Internal says why a race is the toolkit's own business, one sentence; "" when it is the user's. params are the
+// parameters of the launch of the first access, nil when they are not known.
+func (f *Finding) Internal(params [][]byte) string {
+	if f.Class != detect.Race || len(f.Accesses) != 2 || f.Accesses[0].Host != "" || f.Accesses[1].Host != "" {
+		return ""
+	}
+	for i := range toolkitPatterns {
+		if p := &toolkitPatterns[i]; p.fits(f, params) {
+			return p.why
+		}
+	}
+	return ""
+}
+
+// ofAtomicFunctions is atomicAdd of __nv_bfloat162 and its kin. Two calls are atomic to each other, so they need not be one.
+func ofAtomicFunctions(f *Finding, _ [][]byte) bool {
+	return f.Kind == detect.MixedAtomic && f.Accesses[0].ofAtomicFunction() && f.Accesses[1].ofAtomicFunction()
+}
+
+// ofAtomicFunction says that the access was made by a function such as atomicAdd of the toolkit's headers, called from
+// the user's code.
+func (a *Access) ofAtomicFunction() bool {
+	function := ""
+	for _, frame := range a.Frames {
+		if frame.File != "" && !systemFile(frame.File) {
+			break
+		}
+		function = frame.Function
+	}
+	return strings.HasPrefix(BareName(function), "atomic")
+}
+
+// mildInOneCall is CUB's look-back, which polls volatile variables.
+func mildInOneCall(f *Finding, _ [][]byte) bool {
+	volatile := f.Accesses[0].Order == event.Volatile && f.Accesses[1].Order == event.Volatile
+	if f.Kind != detect.VolatileOnly && f.Kind != detect.SameValue && !volatile || !f.inHeaders() {
+		return false
+	}
+	p, q := f.Accesses[0].Place(), f.Accesses[1].Place()
+	if systemFile(p.File) || systemFile(q.File) {
+		return systemFile(p.File) && systemFile(q.File)
+	}
+	return p.File == q.File && p.Line == q.Line && p.Column == q.Column
+}
+
+// inHeaders says that code of the toolkit made both accesses.
+func (f *Finding) inHeaders() bool {
+	return !slices.ContainsFunc(f.Accesses, func(a Access) bool { return len(a.Frames) == 0 || !systemFile(a.Frames[0].File) })
+}
+
+// inTileCollective is cg::reduce, cg::inclusive_scan and their kin over tiles of more than 32 threads. All of them call
+// collectives_scheme, in which each warp first writes its part, and one warp then combines the parts in their place. The
+// other way round the two are of two calls, between which the user can put a barrier.
+func inTileCollective(f *Finding, _ [][]byte) bool {
+	p, q := &f.Accesses[0], &f.Accesses[1]
+	i, j := p.frameOf("collectives_scheme"), q.frameOf("collectives_scheme")
+	return p.Op == detect.Write && q.Op != detect.AtomicOp && p.Launch == q.Launch && i >= 0 && j >= 0 && f.inHeaders() &&
+		sameCalls(p.Frames[i+1:], q.Frames[j+1:]) && p.Frames[i].Line < q.Frames[j].Line
+}
+
+// sameCalls says that two call stacks are of the same calls in the source.
+func sameCalls(a, b []event.Frame) bool {
+	return slices.EqualFunc(a, b, func(x, y event.Frame) bool {
+		return x.Function == y.Function && x.File == y.File && x.Line == y.Line && x.Column == y.Column
+	})
+}
+
+// frameOf is the index of the frame of a function of the toolkit, -1 when there is none.
+func (a *Access) frameOf(function string) int {
+	return slices.IndexFunc(a.Frames, func(f event.Frame) bool {
+		name, _, _ := strings.Cut(BareName(f.Function), "<")
+		return name == function && systemFile(f.File)
+	})
+}
+
+// inPlaceSelection is DeviceSelect of CUB, which thrust::unique and thrust::remove_if call too, with an output that begins
+// where the input does. An output that begins elsewhere in the input is the user's mistake.
+func inPlaceSelection(f *Finding, params [][]byte) bool {
+	const input, output = 0, 2 // parameters of the kernel
+	if len(params) <= output || len(params[input]) != 8 || !bytes.Equal(params[input], params[output]) {
+		return false
+	}
+	for i := range f.Accesses {
+		a := &f.Accesses[i]
+		if k := len(a.Frames) - 1; a.Op == detect.AtomicOp || k < 0 || path.Base(a.Frames[k].File) != "dispatch_select_if.cuh" ||
+			a.frameOf("DeviceSelectSweepKernel") != k {
+			return false
+		}
+	}
+	p, q := &f.Accesses[0], &f.Accesses[1]
+	return p.Op != q.Op && p.Launch == q.Launch && f.inHeaders()
+}
