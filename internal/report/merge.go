@@ -120,7 +120,7 @@ func uniteDetectors(findings []Finding) []Finding {
 			if f.Predicted != predicted {
 				continue
 			}
-			if f.Class != detect.Race {
+			if !f.unordered() {
 				out = append(out, f)
 				continue
 			}
@@ -141,9 +141,12 @@ func uniteDetectors(findings []Finding) []Finding {
 	return out
 }
 
+// unordered says that the finding is of accesses that nothing orders. A read-only load is wrong for another reason.
+func (f *Finding) unordered() bool { return f.Class == detect.Race && f.Kind != detect.ReadOnlyLoad }
+
 // key names the defect: its places and, unless it is a race, its kind.
 func (f *Finding) key() string {
-	if f.Class == detect.Race {
+	if f.unordered() {
 		return f.places()
 	}
 	return string(f.Kind) + "\n" + f.places()
