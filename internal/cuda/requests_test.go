@@ -494,13 +494,13 @@ func TestRequestBytes(t *testing.T) {
 	le.PutUint32(long[12:], 1<<30+1)
 	last := encode(calls.NumOps, nil)
 	for want, data := range map[string][]byte{
-		fmt.Sprintf("unknown request %d", calls.NumOps):   last,
-		"request Free with 11 arguments, not 2":           encode(calls.Free, nil, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),
-		"request Free with 1 arguments, not 2":            encode(calls.Free, nil, 1),
-		"request Malloc with 3 arguments, not 2":          encode(calls.Malloc, nil, 1, 2, 3),
-		"request Malloc with 2147483648 arguments, not 2": many,
-		"request Malloc with 1 bytes of data":             encode(calls.Malloc, []byte("x"), 1, 2),
-		"request GetSymbol with 1073741825 bytes of data": long,
+		fmt.Sprintf("unknown request %d", calls.NumOps):                      last,
+		fmt.Sprintf("request Free with %d arguments, not 2", calls.Frames+3): encode(calls.Free, nil, make([]uint64, calls.Frames+3)...),
+		"request Free with 1 arguments, not 2":                               encode(calls.Free, nil, 1),
+		"request Malloc with 3 arguments, not 2":                             encode(calls.Malloc, nil, 1, 2, 3),
+		"request Malloc with 2147483648 arguments, not 2":                    many,
+		"request Malloc with 1 bytes of data":                                encode(calls.Malloc, []byte("x"), 1, 2),
+		"request GetSymbol with 1073741825 bytes of data":                    long,
 		"EOF":            nil,
 		"unexpected EOF": frames[:40],
 	} {

@@ -140,6 +140,7 @@ type words struct {
 	list  []*Instr
 	word  map[Value]bool // values that are contents of the word
 	size  int            // bytes of the element, as far as uses have told
+	steps int            // of need
 }
 
 // elements analyses every word.
@@ -457,8 +458,11 @@ func (f *Func) possible(v Value, depth int) uint64 {
 	return full
 }
 
-// maxNeed bounds how many instructions need follows one after the other.
-const maxNeed = 24
+// maxNeed bounds how many instructions need follows one after the other, maxSteps how many in all for one word.
+const (
+	maxNeed  = 24
+	maxSteps = 1 << 12
+)
 
 // need gives how many of the low bits of v are used; 64 where all may be.
 func (w *words) need(v Value, depth int) int {
@@ -472,7 +476,7 @@ func (w *words) need(v Value, depth int) int {
 // needOf is need for one use.
 func (w *words) needOf(u use, depth int) int {
 	in := u.in
-	if depth == 0 || u.at < 0 {
+	if w.steps++; depth == 0 || u.at < 0 || w.steps > maxSteps {
 		return 64
 	}
 	result := func() int { return w.need(in.Result(), depth-1) }

@@ -19,6 +19,7 @@ const (
 	firstOnly = "a location that has had a race is not judged again"
 	partial   = "a barrier of some threads may count for others"
 	oneKernel = "other kernels are not known"
+	readOnly  = "loads through the read-only cache are loads like any other"
 	anySize   = "atomics of different sizes are atomic to each other"
 )
 
@@ -27,6 +28,8 @@ type exception struct{ alarms, misses string }
 
 var hiraceExceptions = map[string]exception{
 	"fault/lock_kept":            {alarms: noFences},
+	"norace/byte_flag":           {alarms: noFences},
+	"norace/byte_lock":           {alarms: noFences},
 	"norace/fence_everyone":      {alarms: noFences},
 	"norace/forgotten_reader":    {alarms: noFences},
 	"norace/grid_barrier":        {alarms: noFences},
@@ -52,6 +55,7 @@ var hiraceExceptions = map[string]exception{
 	"predict/stencil_in_place":   {alarms: noFences},
 	"predict/two_locks":          {alarms: noFences},
 	"race/histogram_shared":      {misses: firstOnly},
+	"race/ldg":                   {misses: readOnly},
 	"race/lock_atomic_scope":     {misses: firstOnly},
 	"race/lock_forgotten":        {alarms: noFences, misses: firstOnly},
 	"race/message_volatile":      {alarms: noFences},

@@ -58,6 +58,7 @@ func TestWarp(t *testing.T) {
 		{"VectorsAndBytes", TestVectorsAndBytes},
 		{"WideAtomics", TestWideAtomics}, {"WideVectors", TestWideVectors}, {"IndexedArrays", TestIndexedArrays}, {"LocalFromItsEnd", TestLocalFromItsEnd}, {"PackedConversions", TestPackedConversions}, {"Stack", TestStack}, {"Video", TestVideo}, {"NarrowAddresses", TestNarrowAddresses},
 		{"Overwritten", TestOverwritten},
+		{"Elements", TestElements}, {"ElementsOfLanes", TestElementsOfLanes}, {"WholeWords", TestWholeWords}, {"Qualified", TestQualified},
 		{"Atomics", TestAtomics},
 		{"FailedCompareAndSwap", TestFailedCompareAndSwap},
 		{"ScatteredAndGeneric", TestScatteredAndGeneric},
