@@ -1,4 +1,4 @@
-# expect: exit 1, missing-barrier, warning warp-synchronous
+# expect: exit 1, missing-barrier
 """A sum in shared memory without a barrier between its steps."""
 
 import numpy as np
