@@ -3,6 +3,7 @@ package detect
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -15,6 +16,7 @@ type Facts struct {
 	Handed         bool // the later thread, or one of its block or warp, has observed a strong write of another: it may have waited
 	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
 	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
+	TwoLocks       bool // Alone, and the other is in one of another lock
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -181,11 +183,11 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			which = "first"
 		}
 		return fmt.Sprintf("%s of the same bytes in one launch, and the %s is a load through the read-only cache (ld.global.nc: __ldg, or a const __restrict__ pointer), which is not coherent: it may give an old value whatever orders the two", f.pair(), which),
-			"use a plain load or __ldcg (without const __restrict__), or write the bytes in another kernel"
+			"load by a plain load or __ldcg and drop const __restrict__, or write the bytes in an earlier kernel"
 	case ScopeRace:
 		return f.explainScope()
 	case MixedSizeRace, MixedSizeRMW:
-		return fmt.Sprintf("%s of %d and %d bytes by different threads overlap in part: accesses of different size are not morally strong, so atomicity does not hold between them and neither orders the other", f.pair(), f.Earlier.Size, f.Later.Size),
+		return fmt.Sprintf("%s by different threads, with elements of %d and %d bytes, overlap: accesses of different size are not atomic to each other and do not synchronise", f.pair(), f.Earlier.Size, f.Later.Size),
 			"access the variable with one size everywhere"
 	case SameValueRace:
 		return "two threads write the same value to the same bytes with nothing that orders them",
@@ -209,8 +211,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return fmt.Sprintf("%s of the same bytes by different threads rely on volatile, which is not atomic in CUDA C++, and nothing orders them", f.pair()),
 			"use cuda::atomic_ref or atomic functions instead of volatile"
 	case AtomicWithPlain:
-		return fmt.Sprintf("%s of the same bytes by different threads: the plain one is not atomic, and nothing orders it with the other%s", f.pair(), f.around()),
-			"make the plain access atomic as well, or order the two by a barrier, or by a release and an acquire"
+		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
+			f.fixPlain()
 	case SameBlock:
 		return f.explainBlock(k)
 	}
@@ -233,34 +235,43 @@ func (f *Facts) explainScope() (message, fix string) {
 		narrow, which = &f.Later, "second"
 	}
 	if f.Earlier.Scope < event.ScopeGPU && f.Later.Scope < event.ScopeGPU {
-		return fmt.Sprintf("%s of the same bytes by different blocks have scope %s only, so they are not atomic with respect to each other", f.pair(), narrow.Scope),
-			"give both device scope"
+		return fmt.Sprintf("%s of the same bytes by different blocks have block scope (.%s) only, so they are not atomic with respect to each other", f.pair(), narrow.Scope),
+			"use device scope for both (atomicAdd, not atomicAdd_block; thread_scope_device)"
 	}
-	return fmt.Sprintf("%s of the same bytes by different blocks: the %s has scope %s only, which excludes the other block, so they are not atomic with respect to each other", f.pair(), which, narrow.Scope),
-		fmt.Sprintf("give the %s device scope", which)
+	return fmt.Sprintf("%s of the same bytes by different blocks: the %s has block scope (.%s) only, which does not include the other block, so they are not atomic with respect to each other", f.pair(), which, narrow.Scope),
+		fmt.Sprintf("use device scope for the %s (atomicAdd, not atomicAdd_block; thread_scope_device)", which)
 }
 
 // What is said of an access that is alone with its lock, and what would help.
 const (
-	alone    = "one of them is inside a critical section of a lock that the other does not take"
-	takeLock = "take the same lock around both accesses"
+	alone    = "only one of them is inside a critical section"
+	twoLocks = "they are in critical sections of different locks"
+	takeLock = "take the same lock around both accesses; a thread that takes several takes them in one fixed order"
 )
+
+// unlocked says why locks do not order the two.
+func (f *Facts) unlocked() string {
+	if f.TwoLocks {
+		return twoLocks
+	}
+	return alone
+}
 
 func (f *Facts) explainBlock(k Kind) (message, fix string) {
 	if k == MissingFence {
-		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: an atomic or volatile variable passes from one to the other, but %s", f.pair(), f.memory(), f.Handover.lacks()),
+		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but %s", f.pair(), f.memory(), f.Handover.lacks()),
 			f.Handover.fix("__threadfence_block()")
 	}
 	if k == MissingLock {
-		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: ", f.pair(), f.memory()) + alone, takeLock
+		return fmt.Sprintf("%s of the same bytes in %s by threads of one block: ", f.pair(), f.memory()) + f.unlocked(), takeLock
 	}
 	if f.sameWarp() {
 		return fmt.Sprintf("%s of the same bytes in %s by threads of one warp on different branches, with no barrier between them%s", f.pair(), f.memory(), f.around()),
-			f.warpFix("let both threads pass a __syncwarp() or __syncthreads() between the two")
+			f.warpFix("end the branch after the first access, and put a __syncwarp() there whose mask names the lanes that reach it, both threads among them")
 	}
-	fix = "put __syncthreads() between the two"
+	fix = "put __syncthreads() between the two, where all threads of the block reach it; between turns of a loop, at the end of its body"
 	if f.Earlier.Place == f.Later.Place {
-		fix = "let one thread write, use an atomic operation, or give each thread its own element; between turns of a loop, put __syncthreads()"
+		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation; between turns of a loop, put __syncthreads() at the end of its body"
 	}
 	return fmt.Sprintf("%s of the same bytes in %s by threads of one block with no barrier between them%s", f.pair(), f.memory(), f.around()), fix
 }
@@ -280,7 +291,7 @@ func (f *Facts) maskedApart() bool {
 // warpFix is what orders lanes of one warp: a __syncwarp that keeps them apart is to be mended.
 func (f *Facts) warpFix(otherwise string) string {
 	if f.maskedApart() {
-		return "let the mask of the __syncwarp() (or the size of the tile) between the two take in both lanes"
+		return "give the __syncwarp() between the two a mask that names both lanes, or use a tile that holds both"
 	}
 	return otherwise
 }
@@ -290,64 +301,78 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
-		return what + ": an atomic or volatile variable passes from one to the other, but " + h.lacks(), h.fix("__threadfence()")
+		return what + ": the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but " + h.lacks(), h.fix("__threadfence()")
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
-			return what + ": the variable that passes from one to the other is accessed with scope cta, which excludes the other block",
-				"give the accesses to that variable device scope"
+			return what + ": the variable that passes from one to the other is accessed with block scope (.cta), which does not include the other block",
+				"use device scope for the accesses to that variable, and __threadfence() for the fences beside them"
 		}
 		s := h.Release
 		if h.ReleaseWide {
 			s = h.Acquire
 		}
-		return fmt.Sprintf("%s: the %s between them has a scope that excludes the other block", what, s.What),
-			"use device scope there: __threadfence(), or memory operations with thread_scope_device"
+		return fmt.Sprintf("%s: the %s between them has a scope that does not include the other block", what, s.What),
+			"replace every __threadfence_block() between the two by __threadfence(), or access the variable that passes between them with release and acquire at device scope"
 	case MissingBarrier:
 		if f.ByLeader {
-			return what + ": one thread of each block takes a lock for all of them, but no barrier orders this access with where it takes the lock, or gives it back",
-				"put __syncthreads() after the thread has taken the lock, and again before it gives the lock back, so that the accesses of all threads lie between the two"
+			return what + ": one thread of each block takes a lock for all of them, but no barrier stands between this access and the taking, or the giving back, of the lock",
+				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
 		}
-		return what + ": a thread of the first block passes a variable on for all of them, but no barrier orders the first access before that",
-			"put __syncthreads() between the first access, with the fence after it, and the write by which that thread passes the variable on"
+		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",
+			"put __syncthreads() after the first access and before the fence of the signalling thread, where all threads of the block reach it"
 	case MissingLock:
-		return what + ": " + alone, takeLock
+		return what + ": " + f.unlocked(), takeLock
 	}
-	return what + ", and nothing orders them" + f.around(),
-		"hand the data over by a release and an acquire at device scope, use atomic operations, synchronise the grid, or split the kernel in two"
+	fix = "synchronise the grid between the two (cooperative launch), split the kernel there, or let the first thread release a flag after its access and the second acquire it before its own, at device scope"
+	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write {
+		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation (atomicAdd, atomicMax, ...)"
+	}
+	return what + ", and nothing orders them" + f.around(), fix
 }
 
-// around tells of the synchronisation next to each access.
+// fixPlain is what mends an atomic access and a plain one.
+func (f *Facts) fixPlain() string {
+	if f.sameBlock() {
+		return "if the plain access initialises the variable or reads its final value, put __syncthreads() between the two; otherwise make it atomic as well"
+	}
+	return "make the plain access atomic as well, with the same size; if the final value is needed, read it in a later kernel or after a barrier of the grid"
+}
+
+// around tells why the synchronisation next to both accesses does not order them. What the first thread has not reached yet
+// when the second access comes is not known, so that nothing is said to be missing.
 func (f *Facts) around() string {
 	x, y := f.Earlier.Sync, f.Later.Sync
-	switch {
-	case x != nil && y != nil:
-		return fmt.Sprintf(": the %s after the first and the %s before the second do not order them", x.What, y.What)
-	case x != nil:
-		return fmt.Sprintf(": the %s after the first has no counterpart before the second", x.What)
-	case y != nil:
-		return fmt.Sprintf(": the %s before the second has no counterpart after the first", y.What)
+	if x == nil || y == nil {
+		return ""
 	}
-	return ""
+	const barrier = "bar.sync 0"
+	switch {
+	case f.sameBlock() && x.What == barrier && y.What == barrier:
+		return ": both accesses lie between the same two barriers of the block"
+	case !f.sameBlock() && (strings.HasPrefix(x.What, "bar.") || strings.HasPrefix(y.What, "bar.")):
+		return ": a barrier of a block does not order threads of different blocks"
+	}
+	return fmt.Sprintf(": the %s after the first and the %s before the second do not order them", x.What, y.What)
 }
 
 func (h *Handover) lacks() string {
 	switch {
 	case h.Release == nil && h.Acquire == nil:
-		return "there is no fence before it is written nor after it is read"
+		return "there is a fence neither before that variable is written nor after it is read"
 	case h.Release == nil:
-		return "there is no fence between the first access and the write that passes it on"
+		return "there is no fence between the first access and the write of that variable"
 	}
-	return "there is no fence between the read that receives it and the second access"
+	return "there is no fence between the read of that variable and the second access"
 }
 
 func (h *Handover) fix(fence string) string {
 	switch {
 	case h.Release == nil && h.Acquire == nil:
-		return fmt.Sprintf("put %s before the write that passes the variable on and after the read that receives it, or use release and acquire", fence)
+		return fmt.Sprintf("put %s before the variable is written and after it is read, or make that write a release and that read an acquire", fence)
 	case h.Release == nil:
-		return fmt.Sprintf("put %s before the write that passes the variable on, or make that write a release", fence)
+		return fmt.Sprintf("put %s before the write of the variable, or make that write a release", fence)
 	}
-	return fmt.Sprintf("put %s after the read that receives the variable, or make that read an acquire", fence)
+	return fmt.Sprintf("put %s after the read of the variable, or make that read an acquire", fence)
 }
 
 // cudaFences are the functions of CUDA C++ that fence.sc comes from.

@@ -20,11 +20,11 @@ func TestWarpFix(t *testing.T) {
 		want     string
 	}{
 		{LockstepRace, 0, nil, "put __syncwarp()"},
-		{LockstepRace, 0, apart, "the mask of the __syncwarp()"},
+		{LockstepRace, 0, apart, "a mask that names both lanes"},
 		{LockstepRace, 0, whole, "put __syncwarp()"}, // one before both and one after both
-		{SameBlock, 0, nil, "let both threads pass a __syncwarp()"},
-		{SameBlock, 0, apart, "the mask of the __syncwarp()"},
-		{SameBlock, 0, barrier, "let both threads pass a __syncwarp()"},
+		{SameBlock, 0, nil, "end the branch after the first access"},
+		{SameBlock, 0, apart, "a mask that names both lanes"},
+		{SameBlock, 0, barrier, "end the branch after the first access"},
 		{SameBlock, 1, barrier, "put __syncthreads()"},
 	} {
 		later := c.sync

@@ -74,7 +74,9 @@ func (d *Detector) facts(h hit) detect.Facts {
 	if h.launch == a.blk.launch {
 		f.Handover, f.Handed = d.handoverOf(h, lane)
 		f.ByLeader = h.cat != detect.SameBlock && d.byLeader(h)
-		f.Alone = f.Handover == nil && !f.ByLeader && d.alone(h, lane)
+		if f.Handover == nil && !f.ByLeader {
+			f.Alone, f.TwoLocks = d.alone(h, lane)
+		}
 	}
 	return f
 }

@@ -370,13 +370,15 @@ func (l *launch) overBarrier(block uint32, x section) (yes bool) {
 	return yes
 }
 
-// alone says that one of the two threads of a hit is in a critical section of a lock that the other never took.
-func (d *Detector) alone(h hit, lane int) bool {
+// alone says that one of the two threads of a hit is in a critical section of a lock that the other never took, and whether the
+// other is in one of another lock.
+func (d *Detector) alone(h hit, lane int) (yes, twoLocks bool) {
 	early, late := d.locksOf(h, lane)
 	if early == late || d.concerns(h, early) || d.concerns(h, late) {
-		return false
+		return false, false
 	}
-	return early.size != 0 && !d.wrote(early, d.act.warp, lane) || late.size != 0 && !d.wrote(late, h.warp, h.lane)
+	yes = early.size != 0 && !d.wrote(early, d.act.warp, lane) || late.size != 0 && !d.wrote(late, h.warp, h.lane)
+	return yes, yes && early.size != 0 && late.size != 0
 }
 
 // holds gives the lock that a lane has held since epoch c or before.
