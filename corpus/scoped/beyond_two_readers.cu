@@ -1,4 +1,4 @@
-// Beyond ScoRD: a volatile word passed on to two blocks by a fence and a flag. The second reader meets the first one, which has no fence.
+// Beyond the letter of ScoRD's tables: a volatile word passed on to two blocks by a fence and a flag. The second reader meets the first one, which has no fence.
 #include <cstdio>
 
 __global__ void beyond_two_readers(volatile int *data, int *flag, int *out) {

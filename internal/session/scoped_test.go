@@ -1,13 +1,16 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/report"
 )
@@ -82,13 +85,42 @@ func TestScoped(t *testing.T) {
 	}
 }
 
+// byTheLetter is the program that ScoRD judges unlike the memory model by the letter of its tables alone.
+const byTheLetter = "beyond_two_readers"
+
+// TestScopedLetter: with flags that are never reset scord finds all that the tables I, II and VI have, too. Its false alarms are
+// of two readers after one fence.
+func TestScopedLetter(t *testing.T) {
+	spec, err := detect.Choose(all.Detectors(), "scord:reset=off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, suite := range []string{"scoped", "scopedapps"} {
+		programs, err := corpus.Suite(suite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &Options{Jobs: runtime.GOMAXPROCS(0), Detectors: []detect.Spec{spec}}
+		for _, r := range CompareCorpus(context.Background(), o, programs) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			var s score
+			s.add(r.Program, r.Report.Detectors[0].Misses, r.Report.Detectors[0].FalseAlarms)
+			if s.right() == strings.HasPrefix(r.Program.Name, "beyond_") {
+				t.Errorf("%s: %+v", r.Program.Path(), s)
+			}
+		}
+	}
+}
+
 // add counts a detector's verdict on a program, and holds those of hb, gwcp and scord to what is promised.
 func (s *scopedScores) add(t *testing.T, p *corpus.Program, d report.Detector) {
 	class, _, _ := strings.Cut(p.Name, "_")
 	var one score
 	one.add(p, d.Misses, d.FalseAlarms)
 	switch {
-	case d.Name == "hb" && d.Misses+d.FalseAlarms > 0, d.Name == "gwcp" && d.FalseAlarms > 0, d.Name == "scord" && one.right() == (class == "beyond"):
+	case d.Name == "hb" && d.Misses+d.FalseAlarms > 0, d.Name == "gwcp" && d.FalseAlarms > 0, d.Name == "scord" && one.right() == (class == "beyond" && p.Name != byTheLetter):
 		t.Errorf("%s: %s misses %d lines and has %d false alarms", p.Path(), d.Name, d.Misses, d.FalseAlarms)
 	}
 	switch {

@@ -43,8 +43,8 @@ func TestLitmus(t *testing.T) {
 		{"a write of two blocks", "0 st 0; 2 st 0", "1-2 curd: inter-block"},
 		{"one thread", "0 ld 0; 0 st 0; 0 ld 0", ""},
 		{"one thread, and another that reads beside it", "0 ld 0; 0 st 0; 1 ld 1", ""},
-		{"lanes of a warp, even in lockstep", "0.0 st 0; 0.1 ld 0", "1-2 curd: intra-block"},
-		{"__syncwarp orders nothing", "0.0 st 0; 0 sync; 0.1 ld 0", "1-3 curd: intra-block"},
+		{"lanes of a warp, even in lockstep", "0.0 st 0; 0.1 ld 0", "1-2 curd: intra-warp"},
+		{"__syncwarp orders nothing", "0.0 st 0; 0 sync; 0.1 ld 0", "1-3 curd: intra-warp"},
 		{"volatile is plain", "0 stv 0; 2 ldv 0", "1-2 curd: inter-block"},
 		{"shared memory within a block", "0 sts 0; 1 lds 0", "1-2 curd: intra-block"},
 		{"shared memory, a barrier between", "0 sts 0; 0 bar; 1 lds 0", ""},
@@ -60,6 +60,46 @@ func TestLitmus(t *testing.T) {
 			d.Events(b)
 			if got := verdict(d); got != c.want {
 				t.Errorf("%s (%s): %q, want %q", c.name, mode, got, c.want)
+			}
+		}
+	}
+}
+
+// TestWarpSynchronous: threads of one warp that race by two instructions get a warning. One instruction, or a thread of another
+// warp at the same two places, makes it an error.
+func TestWarpSynchronous(t *testing.T) {
+	at := func(kind event.Kind, warp, mask, place uint32) event.Event {
+		flags := event.FlagRead
+		if kind == event.Store {
+			flags = event.FlagWrite
+		}
+		return event.Event{Kind: kind, Flags: flags, Warp: warp, Mask: mask, Place: place, Addr: litmus.Base, Size: 4, Space: event.Global}
+	}
+	const ld, st = event.Load, event.Store
+	for _, c := range []struct {
+		what   string
+		events []event.Event
+		want   detect.Severity
+		kind   detect.Kind
+	}{
+		{"a write and a read", []event.Event{at(st, 0, 1, 1), at(ld, 0, 2, 2)}, detect.Warning, detect.WarpSynchronous},
+		{"two writes", []event.Event{at(st, 0, 1, 1), at(st, 0, 2, 2)}, detect.Warning, detect.WarpSynchronous},
+		{"two writes by one instruction", []event.Event{at(st, 0, 3, 1)}, detect.Error, detect.MissingBarrier},
+		{"the last lane, and the first of the next warp", []event.Event{at(st, 0, 1<<31, 1), at(ld, 1, 1, 2)}, detect.Error, detect.MissingBarrier},
+		{"the next warp too, later", []event.Event{at(st, 0, 1, 1), at(ld, 0, 2, 2), at(ld, 1, 1, 2)}, detect.Error, detect.MissingBarrier},
+		{"the next warp too, earlier", []event.Event{at(st, 1, 1, 1), at(ld, 0, 1, 2), at(ld, 1, 2, 2)}, detect.Error, detect.MissingBarrier},
+		{"two blocks, warps of one number", []event.Event{at(st, 0, 1, 1), at(ld, 2, 1, 2)}, detect.Error, detect.Unordered},
+	} {
+		for _, mode := range mode.Values {
+			b := litmus.Launch(2)
+			for _, e := range c.events {
+				litmus.Add(b, e)
+			}
+			litmus.Add(b, event.Event{Kind: event.KernelEnd})
+			d := newTest(mode)
+			d.Events(b)
+			if f := d.Findings(); len(f) != 1 || f[0].Severity != c.want || f[0].Kind != c.kind {
+				t.Errorf("%s (%s): %+v, want one finding, %v %s", c.what, mode, f, c.want, c.kind)
 			}
 		}
 	}
@@ -107,7 +147,7 @@ func TestChoice(t *testing.T) {
 		synchronises bool
 		line, want   string
 	}{
-		{false, lanes, "1-2 curd: intra-block"},
+		{false, lanes, "1-2 curd: intra-warp"},
 		{true, lanes, ""}, // lockstep orders it
 		{true, fenced, ""},
 		{true, atomic, "1-2 barracuda: inter-block"},
@@ -133,7 +173,7 @@ func TestChoice(t *testing.T) {
 		}
 		all.Launches = append(all.Launches, part.Launches...)
 	}
-	const want = "1-2 curd: intra-block, 1-2 barracuda: inter-block"
+	const want = "1-2 curd: intra-warp, 1-2 barracuda: inter-block"
 	whole, pieces := newTest("eager"), newTest("eager")
 	whole.Events(all)
 	for i := range all.Events {

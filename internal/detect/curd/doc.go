@@ -17,6 +17,8 @@
 //     end. Mode eager keeps a list of subsets, one a barrier, and makes the three intersections of figure 6.7 at each
 //     barrier, leaving out the prefixes that were checked before; what blocks read before others wrote is checked last at
 //     the kernel's end.
+//   - Threads of one warp that race by two instructions rely on the warp being in step, whether __syncwarp is there or not:
+//     a warning (6.3.4, "Warp-level synchronization"). Two writes of one place may be of one instruction, and are an error.
 //   - A region knows the place of its latest access and whether that is the place of all its accesses (6.2); a message says
 //     when it is not.
 //
@@ -43,8 +45,8 @@
 //
 // # Blind spots
 //
-// Barriers for a part of the block and __syncwarp order nothing: false alarms. So do, in kernels that are not
-// barracuda's, warps in lockstep and the end of an instruction, which barracuda counts: lanes of a warp race like any
-// other threads. Writes of the same value race. Nothing is known of other kernels and of the host. The places of regions
-// that were merged are those of the latest access. A kernel that barracuda judges has barracuda's blind spots.
+// Barriers for a part of the block and __syncwarp order nothing: false alarms, which are warnings within a warp. So do, in
+// kernels that are not barracuda's, warps in lockstep and the end of an instruction, which barracuda counts. Writes of the
+// same value race. Nothing is known of other kernels and of the host. The places of regions that were merged are those of the
+// latest access. A kernel that barracuda judges has barracuda's blind spots.
 package curd

@@ -14,6 +14,12 @@ type race struct {
 	shared bool
 }
 
+// warp says that two threads of one warp race, by two instructions: code that relies on the warp being in step, for which
+// the thesis has warnings (section 6.3.4). Writes of one place may be of one instruction, and are errors.
+func (r *race) warp() bool {
+	return r.x == r.y && r.rx.thread/32 == r.ry.thread/32 && r.rx.place != r.ry.place
+}
+
 // pending is a race that was found last, and how many like it, of the same places in bytes that it covers, followed.
 type pending struct {
 	race
@@ -30,7 +36,7 @@ func (d *Detector) report(space int, x, y uint32, write, other region, op detect
 	lo, hi := max(write.lo, other.lo), min(write.hi, other.hi)
 	p := &d.last
 	if p.count > 0 && p.rx.place == write.place && p.ry.place == other.place && p.op == op && p.shared == r.shared &&
-		(p.x == p.y) == (x == y) && p.lo <= lo && hi <= p.hi && (!p.shared || p.x == x) {
+		(p.x == p.y) == (x == y) && p.warp() == r.warp() && p.lo <= lo && hi <= p.hi && (!p.shared || p.x == x) {
 		p.count++
 		return
 	}
@@ -55,7 +61,10 @@ func (d *Detector) flush() {
 	}
 	f := detect.Facts{Category: detect.CrossBlock, Earlier: access(p.x, &p.rx, detect.Write), Later: access(p.y, &p.ry, p.op)}
 	note := "inter-block race"
-	if p.x == p.y {
+	switch {
+	case p.warp():
+		f.Category, note = detect.LockstepRace, "intra-warp race"
+	case p.x == p.y:
 		f.Category, note = detect.SameBlock, "intra-block race"
 	}
 	if !p.rx.complete || !p.ry.complete {

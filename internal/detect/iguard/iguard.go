@@ -6,9 +6,14 @@
 // they are of different threads and
 //
 //   - of one warp, whose lanes had parted at one of the two, and no __syncwarp of the warp and no barrier stands between;
-//   - of one block with no barrier between, or of different blocks, and the later rows of ScoRD's table IV hold: a scope
-//     of the earlier atomic too small, no fence by the earlier warp since (of the device, between blocks), no lock in
-//     common when there are locks, or one of the two neither volatile nor atomic.
+//   - of one block with no barrier between, or of different blocks, and ScoRD's table IV holds: the earlier is atomic, of
+//     another block and of block scope; or not both are atomic, and there is no fence by the earlier warp since (of the
+//     device, between blocks), no lock in common when there are locks, or one of the two is neither volatile nor atomic.
+//
+// Counters are as wide as in the metadata of the tool that the authors released (csl-iisc/iGUARD-SOSP21): a barrier ID of 8
+// bits, fence IDs and a __syncwarp ID of 6. An access exactly 256 barriers, 64 fences or 64 __syncwarps later finds the same
+// IDs, and so there are false alarms. In the release a lock of block scope is another one in another block. So it is here;
+// option block-lock=per-address has one for each address and scope, as the text of ScoRD.
 //
 // Blind spots, as published: readers but the last are forgotten (HiRace's listing 3); an access right after the same
 // thread's critical section is its own program order (PreDataR's figure 10); lanes of one instruction never race; a fence
@@ -32,19 +37,23 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-var its = detect.Option{Name: "its", Doc: "whether lanes of one warp that had parted can race", Values: []string{"on", "off"}}
+var (
+	its       = detect.Option{Name: "its", Doc: "whether lanes of one warp that had parted can race", Values: []string{"on", "off"}}
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+		Values: []string{"per-block", "per-address"}}
+)
 
 // Spec is the detector.
 var Spec = spec()
 
 func spec() detect.Spec {
 	s := detect.Spec{Name: "iguard", Doc: "iGUARD: ScoRD's analysis in software, in shared memory too, one prior reader and writer of each word.",
-		Source:  "Kamath, Basu: iGUARD (SOSP 2021), as PreDataR and HiRace describe it",
+		Source:  "Kamath, Basu: iGUARD (SOSP 2021), as PreDataR and HiRace describe it; widths of counters as in the released tool",
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{its}}
+		Options: []detect.Option{its, blockLock}}
 	s.New = func(c detect.Config) detect.Detector {
-		return &Detector{tally: tally.New(s.Name, c), its: s.Option(c, its.Name) == "on", memory: shadow.NewLines[cell](granule),
-			locks: lock.New(lock.ScoRD())}
+		return &Detector{tally: tally.New(s.Name, c), its: s.Option(c, its.Name) == "on",
+			perBlockLocks: s.Option(c, blockLock.Name) == "per-block", memory: shadow.NewLines[cell](granule), locks: lock.New(lock.ScoRD())}
 	}
 	return s
 }
@@ -52,12 +61,16 @@ func spec() detect.Spec {
 // granule is the bytes of memory that share metadata.
 const granule = 4
 
+// counterMask is that of the fence and __syncwarp IDs.
+const counterMask = 1<<6 - 1
+
 // Detector is one run.
 type Detector struct {
-	its    bool
-	tally  *tally.Tally
-	memory *shadow.Lines[cell]
-	locks  *lock.Tracker
+	its           bool
+	perBlockLocks bool // a lock of block scope is another one in another block
+	tally         *tally.Tally
+	memory        *shadow.Lines[cell]
+	locks         *lock.Tracker
 
 	launch   event.Launch
 	running  bool
@@ -140,7 +153,8 @@ func (d *Detector) Events(b *event.Batch) {
 		case event.BarrierDone:
 			d.barriers[e.Warp/d.perBlock]++
 		case event.WarpSync:
-			d.warps[e.Warp].syncs++
+			w := &d.warps[e.Warp]
+			w.syncs = (w.syncs + 1) & counterMask
 		case event.Exit:
 			d.exit(e)
 		}
@@ -174,9 +188,9 @@ func (d *Detector) exit(e *event.Event) {
 func (d *Detector) fence(e *event.Event) {
 	w := &d.warps[e.Warp]
 	if e.Scope >= event.ScopeGPU {
-		w.deviceFence++
+		w.deviceFence = (w.deviceFence + 1) & counterMask
 	} else {
-		w.blockFence++
+		w.blockFence = (w.blockFence + 1) & counterMask
 	}
 }
 
@@ -184,8 +198,11 @@ func (d *Detector) lock(b *event.Batch, e *event.Event) {
 	w := &d.warps[e.Warp]
 	for _, s := range d.locks.Event(b, e) {
 		n := s.Lock.Addr >> 2 << 1
-		if s.Device {
+		switch {
+		case s.Device:
 			n |= 1
+		case d.perBlockLocks:
+			n += uint64(e.Warp/d.perBlock+1) * 0xd1b54a32d192ed03
 		}
 		bit := uint16(1) << (n * 0x9e3779b97f4a7c15 >> 60)
 		if s.Kind == lock.Acquire {
@@ -447,10 +464,10 @@ func (d *Detector) condition(was, now *record) (note string, kind detect.Kind) {
 	if same && was.barrier != now.barrier {
 		return "", ""
 	}
-	if was.flags&now.flags&atomic != 0 {
-		if !same && was.flags&deviceScope == 0 {
-			return "scoped atomic", detect.AtomicScope
-		}
+	switch {
+	case was.flags&atomic != 0 && was.flags&deviceScope == 0 && !same:
+		return "scoped atomic", detect.AtomicScope
+	case was.flags&now.flags&atomic != 0:
 		return "", ""
 	}
 	w := &d.warps[was.thread/32]

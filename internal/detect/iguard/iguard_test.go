@@ -42,6 +42,12 @@ func TestRules(t *testing.T) {
 		{"device fence", "0 stv; 0 fence; 2 ldv", ""},
 		{"weak", "0 st; 0 fence; 2 ldv", "not strong access"},
 		{"scoped atomic", "0 addb; 2 add", "scoped atomic"},
+		{"scoped atomic, then a load", "0 addb; 2 ldv", "scoped atomic"},
+		{"scoped atomic, then a load, fenced", "0 addb; 0 fence; 2 ldv", "scoped atomic"},
+		{"scoped atomic, then a store, fenced", "0 addb; 0 fence; 2 stv", "scoped atomic"},
+		{"scoped atomic, then a load of the block, fenced", "0 addb; 0 fence; 1 ldv", ""},
+		{"atomic of the device, then a load, fenced", "0 add; 0 fence; 2 ldv", ""},
+		{"a load has no scope", "0 ldv; 0 fence; 2 stv", ""},
 		{"atomics", "0 add; 2 add; 1 addb", ""},
 		{"write after read by another", "0 ldv; 1 stv", "missing block fence"},
 		{"one reader: the first is forgotten", "0 ldv; 1 ldv; 1 stv", ""},
@@ -83,6 +89,50 @@ func TestRules(t *testing.T) {
 	}
 	if got := notesOf(off.New(detect.Config{}), "0.0 st; 0.1 ld"); got != "" {
 		t.Errorf("without thread scheduling lanes race: %s", got)
+	}
+}
+
+// TestCounters wraps counters around, as the authors' release does.
+func TestCounters(t *testing.T) {
+	for _, c := range []struct {
+		first, step, last string
+		wraps             int
+	}{
+		{"0 stv", "0 bar", "1 ldv", 256},
+		{"0 stv", "0 fenceb", "1 ldv", 64},
+		{"0 stv", "0 fence", "2 ldv", 64},
+		{"0.0 st", "0 sync", "0.1 ld", 64},
+	} {
+		for n, race := range map[int]bool{0: true, 1: false, c.wraps / 2: false, c.wraps - 1: false, c.wraps: true, c.wraps + 1: false} {
+			got := notesOf(Spec.New(detect.Config{}), c.first+strings.Repeat("; "+c.step, n)+"; "+c.last)
+			if (got != "") != race {
+				t.Errorf("%s, %d times %s, %s: %q", c.first, n, c.step, c.last, got)
+			}
+		}
+	}
+}
+
+// TestBlockLocks has two warps take a lock of block scope at one address, with fences wide enough for any two. The atomic
+// operations on the lock race when the blocks differ.
+func TestBlockLocks(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		other int
+		want  string
+	}{
+		{"iguard", 1, ""},
+		{"iguard", 2, "missing common lock, scoped atomic"},
+		{"iguard:block-lock=per-address", 1, ""},
+		{"iguard:block-lock=per-address", 2, "scoped atomic"},
+	} {
+		spec, err := detect.Choose([]detect.Spec{Spec}, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("0 casb 9; 0 fence; 0 stv; 0 fence; 0 exchb 9; %[1]d casb 9; %[1]d fence; %[1]d stv; %[1]d fence; %[1]d exchb 9", c.other)
+		if got := notesOf(spec.New(detect.Config{}), line); got != c.want {
+			t.Errorf("%s, warps 0 and %d: %q, want %q", c.text, c.other, got, c.want)
+		}
 	}
 }
 

@@ -18,6 +18,10 @@ var (
 	fenceBits   = detect.Option{Name: "fencebits", Doc: "width of the fence IDs", Values: []string{"6", "3", "4", "5"}}
 	barrierBits = detect.Option{Name: "barrierbits", Doc: "width of the barrier ID", Values: []string{"8", "4", "2"}}
 	oneStore    = detect.Option{Name: "same-instruction", Doc: "whether lanes of one store that write the same bytes race, as PreDataR's authors added", Values: []string{"ignore", "report"}}
+	reset       = detect.Option{Name: "reset", Doc: "whether barriers, fenced loads, stores and reported races reset flags, as in the authors' release (off: the tables' letter)",
+		Values: []string{"on", "off"}}
+	blockLock = detect.Option{Name: "block-lock", Doc: "whether locks of block scope at one address are a lock for each block, as in the authors' release, or one",
+		Values: []string{"per-block", "per-address"}}
 	deviceBytes = detect.Option{Name: "memory", Doc: "device memory that the metadata cache is a sixteenth of", Values: []string{"4G", "64M", "1M", "4K"}}
 )
 
@@ -29,13 +33,14 @@ var Cached = spec("scord-cached", "ScoRD with its metadata in a direct-mapped ca
 
 func spec(name, doc string, cached bool) detect.Spec {
 	s := detect.Spec{Name: name, Doc: doc, Source: source, Needs: event.NeedGlobal | event.NeedSync | event.NeedLaunch,
-		Options: []detect.Option{granularity, fenceBits, barrierBits, oneStore}}
+		Options: []detect.Option{granularity, fenceBits, barrierBits, reset, blockLock, oneStore}}
 	if cached {
 		s.Options = append(s.Options, deviceBytes)
 	}
 	s.New = func(c detect.Config) detect.Detector {
 		d := &Detector{name: name, tally: tally.New(name, c), granule: number(s.Option(c, granularity.Name)),
 			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
+			reset: s.Option(c, reset.Name) == "on", perBlockLocks: s.Option(c, blockLock.Name) == "per-block",
 			oneStore: s.Option(c, oneStore.Name) == "report", locks: lock.New(lock.ScoRD())}
 		if cached {
 			total := map[string]uint64{"4G": 4 << 30, "64M": 64 << 20, "1M": 1 << 20, "4K": 4 << 10}[s.Option(c, deviceBytes.Name)]
@@ -62,10 +67,14 @@ type Detector struct {
 	entries     uint64 // of the cache; 0: none
 	fenceMask   uint8
 	barrierMask uint8
+	reset       bool // flags are reset as in the authors' release
 	oneStore    bool // lanes of one store race with each other
-	tally       *tally.Tally
-	memory      *shadow.Lines[cell]
-	locks       *lock.Tracker
+	// perBlockLocks: a lock of block scope is another one in another block.
+	perBlockLocks bool
+
+	tally  *tally.Tally
+	memory *shadow.Lines[cell]
+	locks  *lock.Tracker
 
 	launch   event.Launch
 	running  bool
@@ -156,7 +165,11 @@ func (d *Detector) lock(b *event.Batch, e *event.Event) {
 	}
 	w := &d.warps[e.Warp]
 	for _, s := range steps {
-		h := held{uint8(s.Lock.Addr >> 2 * 0x9e3779b97f4a7c15 >> 58), true, s.Device}
+		n := s.Lock.Addr >> 2 * 0x9e3779b97f4a7c15
+		if d.perBlockLocks && !s.Device {
+			n += uint64(e.Warp/d.perBlock+1) * 0xd1b54a32d192ed03
+		}
+		h := held{uint8(n >> 58), true, s.Device}
 		if s.Kind == lock.Acquire {
 			w.take(h)
 		} else {
@@ -251,14 +264,16 @@ func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
 	}
 }
 
-// one takes an access by one lane, or by several to one granule or to the same bytes. Those after the first meet the access of their own
-// warp, at the same barrier, with the same fences and locks: they do not race, and leave what they find.
+// one takes an access by one lane, or by several to one granule or to the same bytes. The second of several meets the first: they
+// do not race, but flags may change. What they are then does not change by a third.
 func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	for at := s.Addr &^ (d.granule - 1); at < s.Addr+uint64(e.Size); at += d.granule {
 		l, i := d.line(at, now)
 		c := d.memory.Cell(l, i)
 		d.cell(c, e, now, now.from)
-		c.how = now.how | uint32(s.High())
+		if last := s.High(); last != now.from {
+			d.cell(c, e, now, last)
+		}
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// word is the metadata of a granule. Zero is that of one not accessed yet: the paper's three flags that say so are told
-// by one that says the opposite.
+// word is the metadata of a granule. Modified, BlkShared and DevShared are kept by their opposites: all three are set in
+// a granule that is to be initialised, and zero says so.
 type word uint64
 
 // The bits of a word, from below: warp, filter, fence and barrier IDs, flags, tag.
@@ -20,18 +20,21 @@ const (
 	flagShift    = barrierShift + 8
 	tagShift     = 60
 
-	warpMask = word(1)<<warpBits - 1
+	warpMask  = word(1)<<warpBits - 1
+	fenceMask = word(1)<<barrierShift - word(1)<<blockShift // both fence IDs
 )
 
 // The flags.
 const (
-	accessed word = 1 << (flagShift + iota)
-	modified
-	blkShared
-	devShared
+	unmodified  word = 1 << (flagShift + iota)
+	blkUnshared      // no two warps of one block
+	devUnshared      // no two blocks
 	isAtom
 	deviceScope
 	strong
+
+	unshared = blkUnshared | devUnshared
+	initial  = unmodified | unshared // none of them: table III, a
 )
 
 // cell is a word and, for messages, what made it.
@@ -43,7 +46,7 @@ type cell struct {
 
 // Lane implements shadow.Cell.
 func (c cell) Lane(n int) cell {
-	if c.word != 0 {
+	if c.how != 0 {
 		c.how = c.how&^31 | (c.how+uint32(n))&31
 	}
 	return c
@@ -51,7 +54,7 @@ func (c cell) Lane(n int) cell {
 
 // access is what the warp brings along.
 type access struct {
-	word    word // as after the access, but for the flags that depend on the one before
+	word    word // as after the access, if it is the first
 	tag     word
 	warp    uint32
 	block   uint32
@@ -73,7 +76,7 @@ func (d *Detector) arrival(e *event.Event) access {
 		writes: e.Kind != event.Load, atomic: e.Kind == event.Atomic, strong: e.Kind == event.Atomic || e.Order != event.Weak}
 	a.barrier = word(d.barriers[a.block]) << barrierShift
 	a.how = uint32(e.Kind)<<8 | uint32(e.Order)<<12 | uint32(e.Scope)<<16 | uint32(e.Size)<<20
-	a.word = accessed | word(e.Warp)&warpMask | word(w.filter)<<filterShift | word(w.blockFence)<<blockShift |
+	a.word = unshared | word(e.Warp)&warpMask | word(w.filter)<<filterShift | word(w.blockFence)<<blockShift |
 		word(w.deviceFence)<<deviceShift | a.barrier
 	if a.atomic {
 		a.word |= isAtom
@@ -81,57 +84,102 @@ func (d *Detector) arrival(e *event.Event) access {
 			a.word |= deviceScope
 		}
 	}
+	if !a.writes {
+		a.word |= unmodified
+	}
+	if a.strong {
+		a.word |= strong
+	}
 	return a
 }
 
 // cell judges the access of a lane to a granule, and takes it down.
 func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races bool) {
-	md := c.word
-	next := now.word | now.tag
-	if md&accessed == 0 || md>>tagShift<<tagShift != now.tag {
-		if now.writes {
-			next |= modified
+	next := now.word
+	if md := c.word; md&initial != 0 && md>>tagShift<<tagShift == now.tag {
+		last := uint32(md&warpMask) | now.warp&^uint32(warpMask)
+		if int(last) >= len(d.warps) {
+			last = uint32(md & warpMask)
 		}
-		if now.strong {
-			next |= strong
+		m := meeting{md: md, last: last, sameWarp: md&warpMask == word(now.warp)&warpMask, sameBlock: last/d.perBlock == now.block}
+		m.programOrder = m.sameWarp && md&unshared == unshared
+		m.barrier = m.sameBlock && md>>barrierShift&0xff != now.barrier>>barrierShift && md&devUnshared != 0
+		if !m.programOrder && !m.barrier && (now.writes || md&unmodified == 0) {
+			if why := d.condition(&m, now); why != passes {
+				d.report(c, e, now, lane, &m, why)
+				races = true
+			}
 		}
-		c.word, c.place, c.how = next, e.Place, now.how|uint32(lane)
-		return false
-	}
-	sameWarp := md&warpMask == word(now.warp)&warpMask
-	last := uint32(md&warpMask) | now.warp&^uint32(warpMask)
-	if int(last) >= len(d.warps) {
-		last = uint32(md & warpMask)
-	}
-	sameBlock := last/d.perBlock == now.block
-	switch {
-	case sameWarp && md&(blkShared|devShared) == 0: // table III, b
-	case sameBlock && md>>barrierShift&0xff != now.barrier>>barrierShift && md&devShared == 0: // table III, c
-	case !now.writes && md&modified == 0:
-	default:
-		if why := d.condition(md, now, last, sameWarp, sameBlock); why != passes {
-			d.report(c, e, now, lane, last, sameBlock, why)
-			races = true
+		next &^= flags
+		if d.reset {
+			next |= m.released(now, races)
+		} else {
+			next |= m.letter(now)
 		}
 	}
-	c.word, c.place, c.how = next|carried(md, now, sameWarp, sameBlock), e.Place, now.how|uint32(lane)
+	c.word, c.place, c.how = next|now.tag, e.Place, now.how|uint32(lane)
 	return races
 }
 
-// carried gives the flags that depend on what was before (section IV-A, "Memory access instructions also update").
-func carried(md word, now *access, sameWarp, sameBlock bool) (f word) {
-	if now.strong {
-		f = md & strong
-	}
+// meeting is an access and the metadata of the one before.
+type meeting struct {
+	md                    word
+	last                  uint32 // the warp before
+	sameWarp, sameBlock   bool
+	programOrder, barrier bool // table III, b and c
+}
+
+// flags are those that depend on the accesses before, too.
+const flags = initial | strong
+
+// letter gives the flags after an access as section IV-A has it ("Memory access instructions also update"): they are set, and
+// never reset. When Modified, BlkShared and DevShared have all been set, the next access is taken for the first.
+func (m *meeting) letter(now *access) word {
+	f := m.md&initial | m.md&now.word&strong
 	if now.writes {
-		f |= modified
+		f &^= unmodified
 	}
-	f |= md & (modified | blkShared | devShared)
 	switch {
-	case !sameBlock:
-		f |= devShared
-	case !sameWarp:
-		f |= blkShared
+	case !m.sameBlock:
+		f &^= devUnshared
+	case !m.sameWarp:
+		f &^= blkUnshared
+	}
+	return f
+}
+
+// released gives the flags after an access as the simulator that the authors released has it. What a barrier separates from
+// all accesses before begins anew, and so does what has raced. A load after a fence resets Modified, and a store that
+// passes the shared flags, unless there are locks. Of the two shared flags one is set at a time.
+func (m *meeting) released(now *access, raced bool) word {
+	first := now.word & flags
+	strongs := m.md & now.word & strong
+	switch locked := uint16(m.md>>filterShift) != 0 || now.filter != 0; {
+	case m.barrier, raced, m.programOrder && now.writes:
+		return first
+	case m.programOrder:
+		if (m.md^now.word)&fenceMask != 0 {
+			return first
+		}
+		return first&^unmodified | m.md&unmodified
+	case !locked && now.writes && !(now.atomic && m.md&isAtom != 0):
+		return first&^strong | strongs
+	case !locked && !now.writes && m.md&unmodified == 0:
+		f := unshared | strongs
+		if !m.sameWarp {
+			f |= unmodified
+		}
+		return f
+	}
+	f := m.md&initial | strongs
+	if now.writes {
+		f &^= unmodified
+	}
+	switch {
+	case !m.sameBlock:
+		f = f&^devUnshared | blkUnshared
+	case !m.sameWarp && m.md&devUnshared != 0:
+		f &^= blkUnshared
 	}
 	return f
 }
@@ -153,37 +201,37 @@ var notes = [...]string{"", "missing block fence", "missing device fence", "not 
 	"missing common lock on load", "missing common lock on store"}
 
 // condition applies table IV.
-func (d *Detector) condition(md word, now *access, last uint32, sameWarp, sameBlock bool) verdict {
-	if now.atomic && md&isAtom != 0 {
-		if !sameBlock && md&deviceScope == 0 {
-			return scopedAtomic
-		}
+func (d *Detector) condition(m *meeting, now *access) verdict {
+	switch {
+	case m.md&isAtom != 0 && m.md&deviceScope == 0 && !m.sameBlock:
+		return scopedAtomic
+	case m.md&isAtom != 0 && now.atomic:
 		return passes
 	}
-	file := &d.warps[last]
-	device := md>>deviceShift&0x3f == word(file.deviceFence)
+	file := &d.warps[m.last]
+	device := m.md>>deviceShift&0x3f == word(file.deviceFence)
 	switch {
-	case sameBlock && !sameWarp && device && md>>blockShift&0x3f == word(file.blockFence):
+	case m.sameBlock && !m.sameWarp && device && m.md>>blockShift&0x3f == word(file.blockFence):
 		return missingBlockFence
-	case !sameBlock && device:
+	case !m.sameBlock && device:
 		return missingDeviceFence
 	}
-	if before := uint16(md >> filterShift); !now.atomic && before|now.filter != 0 && before&now.filter == 0 {
+	if before := uint16(m.md >> filterShift); !now.atomic && before|now.filter != 0 && before&now.filter == 0 {
 		if now.writes {
 			return noCommonLockStore
 		}
 		return noCommonLockLoad
 	}
-	if !sameWarp && (md&strong == 0 || !now.strong) {
+	if !m.sameWarp && m.md&now.word&strong == 0 {
 		return notStrong
 	}
 	return passes
 }
 
 // report tells a race. Its kind is the one nearest to the condition.
-func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, last uint32, sameBlock bool, why verdict) {
+func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, m *meeting, why verdict) {
 	r := tally.Race{Note: notes[why], Facts: detect.Facts{Category: detect.CrossBlock}}
-	if sameBlock {
+	if m.sameBlock {
 		r.Facts.Category = detect.SameBlock
 	}
 	switch why {
@@ -191,7 +239,7 @@ func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, last u
 		r.Kind = detect.MissingFence
 	case missingDeviceFence:
 		r.Kind = detect.MissingFence
-		if c.word>>blockShift&0x3f != word(d.warps[last].blockFence) {
+		if c.word>>blockShift&0x3f != word(d.warps[m.last].blockFence) {
 			r.Kind = detect.FenceScope
 		}
 	case scopedAtomic:
@@ -200,7 +248,7 @@ func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, last u
 		r.Kind = detect.MissingLock
 	}
 	address := now.address + uint64(lane-now.from)*now.step
-	r.Facts.Earlier = d.side(c.place, c.how, last, address)
+	r.Facts.Earlier = d.side(c.place, c.how, m.last, address)
 	r.Facts.Later = d.side(e.Place, now.how|uint32(lane), now.warp, address)
 	d.tally.Add(&r)
 }
