@@ -185,17 +185,20 @@ def _named_tensors(module):
         if not warmup:
             for name, value in list(zip(self.arg_names, args)) + list(kwargs.items()):
                 if hasattr(value, "data_ptr"):
-                    (_name if hasattr(value, "element_size") else _name_pointer)(device, name, value)
+                    tensor = all(hasattr(value, a) for a in ("element_size", "shape", "stride", "dtype"))
+                    (_name if tensor else _name_pointer)(device, name, value)
         return run(self, *args, grid=grid, warmup=warmup, **kwargs)
 
     function.run = named
 
 
 def _name(device, name, tensor):
+    """Tell the name of a tensor, or of what Triton takes for one: triton.reinterpret gives such a thing, with less methods."""
     element = tensor.element_size()
-    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if tensor.numel() else 0
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()) if n > 0 and s > 0) + 1 if all(tensor.shape) else 0
     kind = f"{str(tensor.dtype).replace('torch.', '')}[{', '.join(map(str, tensor.shape))}]"
-    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element if tensor.is_contiguous() else 0)
+    dense = getattr(tensor, "base", tensor).is_contiguous()
+    device.argument(f"{name}\n{kind}", tensor.data_ptr(), reach * element, element if dense else 0)
 
 
 def _name_pointer(device, name, value):

@@ -14,6 +14,8 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 
 from fencepost import _torch
 
@@ -993,3 +995,31 @@ def test_memory_is_zero_and_its_own():
         for i, k in enumerate(kept):
             assert (k == i).all()
             assert (k.cpu() == i).all()
+
+
+def test_garbage_is_not_collected_within_a_call():
+    # A tensor that were freed while another one is allocated would wait for ever for torch's allocator, which is locked then.
+    script = """if True:
+        import gc, torch
+        def allocate(depth):
+            if depth:
+                return allocate(depth - 1)
+            cycle = [torch.empty(4, device="cuda")]
+            cycle.append(cycle)
+        gc.set_threshold(3)
+        for i in range(300):
+            allocate(i % 7)
+    """
+    assert subprocess.run([sys.executable, "-c", script], timeout=100).returncode == 0
+
+
+@triton.jit
+def double(to, source):
+    i = tl.arange(0, 4)
+    tl.store(to + i, tl.load(source + i) * 2)
+
+
+def test_tensor_of_another_type_for_triton():
+    x, y = torch.tensor([1, -2, 3, 4], device=CUDA), torch.zeros(4, dtype=torch.int64, device=CUDA)
+    double[(1,)](y, triton.reinterpret(x, tl.uint64))
+    assert_same(y, torch.tensor([2, -4, 6, 8]))

@@ -18,6 +18,8 @@ const (
 	noScope   = "scopes of atomic operations are ignored"
 	noSizes   = "two atomic operations never race, of whatever size"
 	oneKernel = "the analysis knows one kernel at a time"
+	word      = "a relaxed load is a plain access, and an operation with an order is no fence"
+	readOnly  = "the barrier orders the two, and caches are not looked at"
 	adjacent  = "an access or a barrier stands between the fence and the flag: the fence does not count"
 )
 
@@ -25,6 +27,10 @@ const (
 // the reason. The others it judges as their sources say.
 var exceptions = map[string]map[string]string{
 	"barracuda": {
+		"norace/byte_flag":         word,
+		"norace/byte_lock":         word,
+		"norace/byte_mixed":        word,
+		"race/ldg":                 readOnly,
 		"race/counter_scope":       noScope,
 		"race/exchange":            lockstep,
 		"race/last_block_volatile": bothWays,
@@ -41,6 +47,10 @@ var exceptions = map[string]map[string]string{
 		"norace/lookback":          adjacent,
 	},
 	"barracuda+": {
+		"norace/byte_flag":         word,
+		"norace/byte_lock":         word,
+		"norace/byte_mixed":        word,
+		"race/ldg":                 readOnly,
 		"race/last_block_volatile": bothWays,
 		"race/message_plain":       inferred,
 		"race/message_volatile":    inferred,

@@ -10,6 +10,7 @@ static struct {
   int (*instruction)(void *); // of a frame; NULL before Python 3.11
   void *(*own)(void), *(*frame)(void), *(*back)(void *), *(*code)(void *), *(*attribute)(void *, const char *), *(*occurred)(void);
   const char *(*text)(void *);
+  int (*collect)(void), (*collectNot)(void); // of Python 3.10 on
 } fp_py;
 
 enum { FP_PY_LINE = 500, FP_PY_LINES = 9 };
@@ -37,6 +38,11 @@ static void fp_py_find(void) {
   }
   void *instruction = dlsym(RTLD_DEFAULT, "PyFrame_GetLasti");
   memcpy(&fp_py.instruction, &instruction, sizeof instruction);
+  void *collect = dlsym(RTLD_DEFAULT, "PyGC_Enable"), *collectNot = dlsym(RTLD_DEFAULT, "PyGC_Disable");
+  if (collect && collectNot) {
+    memcpy(&fp_py.collect, &collect, sizeof collect);
+    memcpy(&fp_py.collectNot, &collectNot, sizeof collectNot);
+  }
   fp_py_ours = getenv(FP_PYTHON_ENV);
   fp_py_known = 1;
 }
@@ -115,8 +121,12 @@ static void fp_stand(void) {
   pthread_once(&fp_py_once, fp_py_find);
   if (!fp_py_known || !fp_py.initialized() || fp_py.finalizing() || !fp_py.own()) return;
   int state = fp_py.ensure(), size = 0;
-  char text[FP_MAX_SCRIPT]; // to look at frames may collect garbage, which frees memory of the device: a call within this one
+  // To look at frames makes objects, and so may collect garbage. That frees memory of the device: a call within this one, whose caller
+  // may hold a lock (torch's allocator does).
+  int collects = fp_py.collectNot && fp_py.collectNot();
+  char text[FP_MAX_SCRIPT]; // without that, the call within this one writes fp_script too
   if (!fp_py.occurred()) size = fp_py_stack(text, sizeof text);
+  if (collects) fp_py.collect();
   fp_py.release(state);
   memcpy(fp_script, text, (size_t)size);
   fp_script_size = size;
