@@ -161,6 +161,7 @@ func TestPostedBytes(t *testing.T) {
 	if b, err := mem.Bytes(at+1024, 100); err != nil || b[99] != 7 {
 		t.Errorf("bytes %v, %v", b, err)
 	}
+	x.ask(calls.Posted, nil, 1) // orders what was read here before the end of the process
 	x.conn.Close()
 	<-x.done
 }

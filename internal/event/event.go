@@ -104,6 +104,8 @@ const (
 	FlagOld                           // with FlagValues: what was there before stands behind the values, see OldOf
 	FlagRows                          // the lanes stand in rows, see Event; never with FlagScattered
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
+
+	allFlags // above all flags
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
@@ -410,7 +412,7 @@ type Places interface {
 // events that stand for themselves.
 func (e *Event) Valid() bool {
 	if e.Kind <= None || e.Kind >= Again || e.Order > SC || e.Scope > ScopeSys || e.Space > Param || e.RMW > Exchange ||
-		e.Barrier > 15 || e.Flags > 2*FlagRows-1 {
+		e.Barrier > 15 || e.Flags >= allFlags {
 		return false
 	}
 	switch e.Kind {
