@@ -37,6 +37,12 @@ func TestPythonStacks(t *testing.T) {
 			t.Errorf("exit %d\n%s", code, output)
 		}
 	})
+	t.Run("lost", func(t *testing.T) {
+		code, findings, output := runPython(t, cache, python, "testdata/python/lost.py")
+		if code != exitFindings || len(findings) != 1 || findings[0].Kind != "out-of-bounds" || !strings.Contains(string(output), "caught True\nalive\n") {
+			t.Errorf("exit %d, %v\n%s", code, findings, output)
+		}
+	})
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })
 	t.Run("same kernel", func(t *testing.T) { testSameKernelInTwoFiles(t, python, cache) })

@@ -190,7 +190,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		}
 	}
 	off := addr - GlobalBase
-	b := &block{Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, m.arena[off : off+size : off+size]}
+	b := &block{Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, m.arena[off : off+size : off+size+redZone]}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
