@@ -41,6 +41,12 @@ func TestPythonStacks(t *testing.T) {
 	for _, stack := range []string{"numba", "nvrtc", "pointers"} {
 		t.Run("names "+stack, func(t *testing.T) { testNames(t, python, cache, "testdata/python/names_"+stack+".py") })
 	}
+	t.Run("lost", func(t *testing.T) {
+		code, findings, output := runPython(t, cache, python, "testdata/python/lost.py")
+		if code != exitFindings || len(findings) != 1 || findings[0].Kind != "out-of-bounds" || !strings.Contains(string(output), "caught True\nalive\n") {
+			t.Errorf("exit %d, %v\n%s", code, findings, output)
+		}
+	})
 	t.Run("pytest", func(t *testing.T) { testPytest(t, python, cache) })
 	t.Run("pytest of the unsupported", func(t *testing.T) { testPytestUnsupported(t, python, cache) })
 	t.Run("plugin alone", func(t *testing.T) { testPluginAlone(t, python) })

@@ -50,6 +50,7 @@ type Error struct {
 	Kind Misuse // "" when the error alone is no finding
 
 	Launch     *LaunchReport // of a launch that is refused
+	lost       bool          // it has lost the device
 	configured bool          // it was written <<<...>>>
 	minor      bool          // see Failure.Minor
 }

@@ -60,7 +60,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 		worst = endCode(report.Err)
 	}
 	if worst != 0 {
-		c.sticky = fail(worst, "after launch %d", l.ID)
+		c.sticky = &Error{Code: worst, Msg: fmt.Sprintf("after launch %d", l.ID), lost: true}
 	}
 	return ctx.Err()
 }

@@ -211,13 +211,14 @@ func (c *Context) mallocAsync(size uint64, id StreamID, thread uint32, at leased
 	return addr, err
 }
 
-// FreeAsync is cudaFreeAsync.
+// FreeAsync is cudaFreeAsync. It succeeds on a lost device, of which nothing can be used again: torch's allocator, which frees so when
+// Python frees a tensor, ends the process where that fails, and the script could not tell of the error.
 func (c *Context) FreeAsync(addr uint64, id StreamID, thread uint32) error {
 	return c.freeAsync(addr, id, thread, "")
 }
 
 func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place string) error {
-	return c.on(id, thread, func(s *stream) error {
+	err := c.on(id, thread, func(s *stream) error {
 		a, ok := c.allocs[addr]
 		if !ok || a.kind != simt.DeviceAlloc {
 			return c.badFree("cudaFreeAsync", addr)
@@ -230,6 +231,11 @@ func (c *Context) freeAsync(addr uint64, id StreamID, thread uint32, place strin
 		c.freed(addr, name)
 		return nil
 	})
+	var e *Error
+	if errors.As(err, &e) && e.lost {
+		return nil
+	}
+	return err
 }
 
 // Write copies bytes from pageable host memory to device, managed or pinned memory: cudaMemcpy.

@@ -40,11 +40,14 @@ func TestReadAndWrite(t *testing.T) {
 			t.Errorf("read, %s: %v, %q", name, err, got)
 		}
 	}
-	c.sticky = fail(IllegalAddress, "lost")
+	c.sticky = &Error{Code: IllegalAddress, Msg: "lost", lost: true}
 	for _, err := range []error{c.Write(p, got), c.Read(p, got), c.Write(p, nil), c.Read(p, nil)} {
 		if code(err) != IllegalAddress {
 			t.Errorf("after a fault: %v", err)
 		}
+	}
+	if err := c.FreeAsync(p, 0, 0); err != nil {
+		t.Errorf("cudaFreeAsync after a fault: %v", err)
 	}
 }
 

@@ -190,6 +190,9 @@ type Inst struct {
 	Aligned  bool     // Barrier: bar, or barrier.aligned; Matrix: always
 	Mods     []string // every modifier, in the order of the form; see Has
 
+	// Word says that a load or an atomic operation may pass the end of an allocation that holds the first byte of its word: see words.
+	Word bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope

@@ -100,6 +100,7 @@ func (l *linker) function(f *Func) {
 	f.Err = b.errs.Err()
 	if f.Err == nil {
 		flow(f)
+		words(f)
 	}
 }
 

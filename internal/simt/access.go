@@ -257,6 +257,7 @@ func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]
 	switch {
 	case b.Freed:
 		return nil, UseAfterFree
+	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.data)): // between allocations is more than a word
 	case off > b.Size || n > b.Size-off:
 		return nil, OutOfBounds
 	case addr&(n-1) != 0:

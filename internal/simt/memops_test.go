@@ -58,6 +58,39 @@ func TestAccessFaults(t *testing.T) {
 	}
 }
 
+// TestPartOfAWord: an atomic operation on the 16 bits of a small allocation is made of a load and a compare-and-swap of the word around.
+func TestPartOfAWord(t *testing.T) {
+	const swap = `ld.relaxed.gpu.global.b32 %r1, [%rd2];
+	add.u32 %r2, %r1, 5;
+	atom.relaxed.gpu.global.cas.b32 %r3, [%rd2], %r1, %r2;`
+	for _, c := range []struct {
+		name, body string
+		fault      bool
+	}{
+		{"rounded", `and.b64 %rd2, %out, -4;` + swap, false},
+		{"not rounded", `mov.b64 %rd2, %out;` + swap, true},
+		{"rounded on one way", `mov.b64 %rd2, %out; and.b64 %rd2, %rd2, -4;` + swap, true},
+		{"behind", `add.u64 %rd1, %out, 4; and.b64 %rd2, %rd1, -4;` + swap, true},
+		{"a store", `and.b64 %rd2, %out, -4;` + swap + `st.global.b32 [%rd2], %r1;`, true},
+		{"no swap", `and.b64 %rd2, %out, -4; ld.global.b32 %r1, [%rd2];`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(c.body))
+			out, err := g.mem.Alloc(2, 256, DeviceAlloc, "two bytes")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := g.run(launch{block: 1, out: out})
+			if fault := len(o.faults) > 0; fault != c.fault {
+				t.Errorf("faults %+v", o.faults)
+			}
+			if data, err := g.mem.Bytes(out, 2); err != nil || !c.fault && data[0] != 5 {
+				t.Errorf("%v, %v", data, err)
+			}
+		})
+	}
+}
+
 // TestSharedEnds: a block has the bytes of its static variables, or those up to the end of the dynamic ones when the launch
 // gives some, which begin where they are aligned.
 func TestSharedEnds(t *testing.T) {

@@ -193,7 +193,7 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		}
 	}
 	off := addr - GlobalBase
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: m.arena[off : off+size : off+size]}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: m.arena[off : off+size : off+size+redZone]}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
