@@ -24,6 +24,7 @@ type mailbox struct {
 	offset  uint64
 	read    uint64 // bytes ever read of the ring
 	mapping uint64 // the process's address of it, 1 when the process cannot have it
+	dropped bool   // given up: the process gets no other
 }
 
 const mailSize = calls.MailHead + calls.MailRing + calls.MailPool
@@ -41,7 +42,10 @@ func (b *mailbox) shared() []byte {
 func (b *mailbox) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.bytes = nil
+	if b.bytes != nil {
+		atomic.StoreUint64(word(b.bytes, calls.MailClosed), 1)
+	}
+	b.bytes, b.dropped = nil, true
 }
 
 // posting gives the process its mailbox, and keeps what the first of its libraries has told of it: all have to know.
@@ -49,6 +53,9 @@ func (p *process) posting(_ context.Context, r *request) ([]uint64, []byte, erro
 	d := p.ctx.dev
 	p.mail.mu.Lock()
 	defer p.mail.mu.Unlock()
+	if p.mail.dropped {
+		return nil, nil, fail(MemoryAllocation, "the mailbox was given up")
+	}
 	if p.mail.bytes == nil {
 		d.mu.Lock()
 		offset, ok := d.registered.take(mailSize)
@@ -71,7 +78,8 @@ func (b *mailbox) pool(offset, size uint64) []byte {
 		return nil
 	}
 	const begin = calls.MailHead + calls.MailRing
-	return bytes[begin+offset : begin+offset+size : begin+offset+size]
+	// A word at the end may be accessed whole, see isa.Inst.Word.
+	return bytes[begin+offset : begin+offset+size : min(begin+offset+size+4, uint64(len(bytes)))]
 }
 
 // empty does what the process has posted. The error is what was wrong with that.

@@ -208,6 +208,11 @@ func (w *words) only() bool {
 		}
 	}
 	w.spread()
+	for _, in := range w.list {
+		if in.Op == Atomic && !w.swaps(in) {
+			return false
+		}
+	}
 	for v := range w.word { // the order does not matter: size becomes the largest
 		for _, u := range w.uses[v] {
 			if !w.allowed(v, u) {
@@ -216,6 +221,38 @@ func (w *words) only() bool {
 		}
 	}
 	return len(w.list) > 0 && w.size > 0 && w.size < w.width
+}
+
+// swaps reports whether a swap compares with contents of the word and puts their bytes around the element back.
+func (w *words) swaps(in *Instr) bool {
+	was, to := in.Args[1], in.Args[2]
+	if !w.word[was] {
+		return false
+	}
+	d := w.f.Def(to)
+	switch {
+	case to == was:
+		return true
+	case d == nil:
+		return false
+	case d.Op == Or:
+		return w.keeps(d.Args[0], was) || w.keeps(d.Args[1], was)
+	}
+	return w.keeps(to, was)
+}
+
+// keeps reports whether v is the bytes of a word around the element.
+func (w *words) keeps(v, word Value) bool {
+	d := w.f.Def(v)
+	if d == nil || d.Op != And || d.Args[0] != word && d.Args[1] != word {
+		return false
+	}
+	for _, mask := range d.Args {
+		if _, ok := w.rest(mask); ok {
+			return true // putBack has looked at what stands beside it
+		}
+	}
+	return false
 }
 
 // spread adds copies of words, and the phis all of whose arguments are words.
@@ -260,7 +297,7 @@ func (w *words) allowed(v Value, u use) bool {
 	case w.forwards(in) && w.word[in.Result()]:
 		return true
 	case in.Op == Cmp: // whether a swap succeeded
-		return (Cond(in.Imm) == EQ || Cond(in.Imm) == NE) && w.word[in.Args[0]] && w.word[in.Args[1]]
+		return (Cond(in.Imm) == EQ || Cond(in.Imm) == NE) && (w.outcome(in.Args[0], in.Args[1]) || w.outcome(in.Args[1], in.Args[0]))
 	case in.Op == Atomic:
 		return slices.Contains(w.list, in) && (u.at == 1 || w.puts(in, u.at, v))
 	case in.Op == And:
@@ -280,6 +317,11 @@ func (w *words) allowed(v Value, u use) bool {
 		return w.low(w.needOf(u, maxNeed))
 	}
 	return false
+}
+
+// outcome reports whether v is what a swap gave that compared with another value.
+func (w *words) outcome(v, compared Value) bool {
+	return slices.ContainsFunc(w.list, func(in *Instr) bool { return in.Op == Atomic && in.Dst[0] == v && in.Args[1] == compared })
 }
 
 // low tells that the n low bits of the word, shifted, are used.

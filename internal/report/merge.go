@@ -124,7 +124,7 @@ func uniteDetectors(findings []Finding) []Finding {
 				out = append(out, f)
 				continue
 			}
-			places := f.places()
+			places := f.key()
 			i, seen := by[places]
 			if !seen {
 				by[places] = len(out)
@@ -144,9 +144,9 @@ func uniteDetectors(findings []Finding) []Finding {
 // unordered says that the finding is of accesses that nothing orders. A read-only load is wrong for another reason.
 func (f *Finding) unordered() bool { return f.Class == detect.Race && f.Kind != detect.ReadOnlyLoad }
 
-// key names the defect: its places and, unless it is a race, its kind.
+// key names the defect: its places and, unless it is a race within a launch, its kind.
 func (f *Finding) key() string {
-	if f.unordered() {
+	if f.unordered() && f.Kind != detect.InterKernel { // which no synchronisation within a launch would mend
 		return f.places()
 	}
 	return string(f.Kind) + "\n" + f.places()

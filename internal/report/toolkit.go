@@ -43,6 +43,11 @@ func (f *Finding) Internal(params [][]byte) string {
 
 // ofAtomicFunctions is atomicAdd of __nv_bfloat162 and its kin. Two calls are atomic to each other, so they need not be one.
 func ofAtomicFunctions(f *Finding, _ [][]byte) bool {
+	for i := range f.Accesses {
+		if op := f.Accesses[i].Op; op != detect.AtomicOp && op != detect.Read { // atomic_init stores
+			return false
+		}
+	}
 	return f.Kind == detect.MixedAtomic && f.Accesses[0].ofAtomicFunction() && f.Accesses[1].ofAtomicFunction()
 }
 

@@ -61,9 +61,9 @@ def _completed(env, told, unchanged):
 
 def _tell_blind(args):
     """Tell of a child that is Python and does not look at its environment."""
-    if isinstance(args, (str, bytes, os.PathLike)) or not args:
+    if not isinstance(args, (list, tuple)):  # an iterator may be read once
         return
-    program, *flags = (os.fsdecode(a) for a in args if isinstance(a, (str, bytes, os.PathLike)))
+    program, *flags = [os.fsdecode(a) for a in args if isinstance(a, (str, bytes, os.PathLike))] or [""]
     if not re.fullmatch(r"python[0-9.]*", os.path.basename(program)):
         return
     for flag in flags:

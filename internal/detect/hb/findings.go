@@ -73,7 +73,7 @@ func (d *Detector) facts(h hit) detect.Facts {
 	f.Later.Sync = a.blk.log.before(a.wi, lane, a.blk.warps[a.wi].view(lane).clock).sync()
 	if h.launch == a.blk.launch {
 		f.Handover, f.Handed = d.handoverOf(h, lane)
-		f.ByLeader = h.cat != detect.SameBlock && d.byLeader(h)
+		f.ByLeader = h.warp/a.blk.wpb != a.blk.index && d.byLeader(h)
 		if f.Handover == nil && !f.ByLeader {
 			f.Alone, f.TwoLocks = d.alone(h, lane)
 		}

@@ -19,6 +19,8 @@ const (
 	pageBytes = 4096
 	// maxBytes bounds what is kept of a launch.
 	maxBytes = 256 << 20
+	// entryBytes is about what a page takes without records.
+	entryBytes = 128
 )
 
 // Beside lets a detector find read-only loads as well: the findings of both carry its name. It must ask for NeedGlobal and
@@ -123,6 +125,10 @@ func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *r
 	if l.last == nil || l.at != number {
 		p := l.pages[number]
 		if p == nil {
+			if l.bytes += entryBytes; l.bytes > c.room {
+				l.full = true
+				return nil
+			}
 			p = &page{}
 			l.pages[number] = p
 		}

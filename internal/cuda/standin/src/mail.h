@@ -64,6 +64,7 @@ static u32 fp_mail_find(u64 address) {
 
 static struct fp_block *fp_mail_block(u64 address) {
   u32 i = fp_mail_find(address);
+  while (i && !fp.mail->block[i - 1].size) i--; // a block that was freed may lie within one that came later
   struct fp_block *b = i ? &fp.mail->block[i - 1] : NULL;
   return b && address - b->at < b->size ? b : NULL;
 }
@@ -86,8 +87,10 @@ static u64 fp_pool_take(u64 size, int *used) {
   u64 bytes, place;
   int class = fp_pool_class(size, &bytes);
   *used = class < FP_MAIL_CLASSES && m->pool_free[class];
+  place = *used ? m->pool_free[class] - 1 : 0;
+  if (*used && (place % 512 || place > m->pool_used || bytes > m->pool_used - place)) // a program that uses freed memory wrote there
+    *used = 0, m->pool_free[class] = 0;
   if (*used) {
-    place = m->pool_free[class] - 1;
     memcpy(&m->pool_free[class], fp_pool_at(place), sizeof(u64));
     return place;
   }

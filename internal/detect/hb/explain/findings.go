@@ -57,7 +57,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() det
 			return
 		}
 	case c > x.category:
-	case c == x.category && x.kept && c.Refined() && !x.facts.Unsynchronised():
+	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
 		y := facts()
 		x.facts = *x.facts.Join(&y)
 		return
