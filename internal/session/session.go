@@ -479,18 +479,13 @@ func whyUnchecked(u *cuda.Unchecked) string {
 		lines = lines[:0]
 		for _, e := range errs {
 			line := e.Error()
-			source := sourceOf(text, e)
-			if source != "" {
+			if source := sourceOf(text, e); source != "" {
 				line = source + ": " + e.Msg
 			}
-			if seen[line] {
-				continue
+			if !seen[line] {
+				seen[line] = true
+				lines = append(lines, line)
 			}
-			seen[line] = true
-			if source != "" {
-				line += fmt.Sprintf(" (%s:%d:%d)", e.File, e.Pos.Line, e.Pos.Col)
-			}
-			lines = append(lines, line)
 		}
 	}
 	if len(lines) > most {

@@ -81,10 +81,11 @@ func (r *replicas) note(s *sharing, k element, thread uint32, store bool) {
 	}
 }
 
-// replicated says whether all elements that the instruction of an access touches are held by several threads of a block.
+// replicated says whether all elements that the instruction of an access touches are held by several threads of a block. Of the last
+// elements of a full sample the other threads were not looked at.
 func (r *replicas) replicated(a *detect.Access) bool {
 	s := r.places[a.Place]
-	return s != nil && s.elements > 0 && s.repeated == s.elements
+	return s != nil && s.elements > 0 && (s.repeated == s.elements || s.elements >= sampled && s.repeated >= sampled-sampled/8)
 }
 
 // crossed says whether blocks may store the same element by the instruction of an access.
