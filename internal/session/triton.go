@@ -26,6 +26,7 @@ type element struct {
 
 // sharing is what is known of an instruction.
 type sharing struct {
+	notes              int
 	elements, repeated int  // those that several threads of one block hold
 	blocks             bool // several blocks store one
 }
@@ -48,7 +49,7 @@ func (r *replicas) Events(b *event.Batch) {
 			s = &sharing{}
 			r.places[e.Place] = s
 		}
-		for m := e.Mask; m != 0 && s.elements < sampled; m &= m - 1 {
+		for m := e.Mask; m != 0 && s.notes < noted; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
 			r.note(s, element{e.Place, e.Warp / r.warps, b.AddrOf(e, lane)}, e.Warp%r.warps*32+uint32(lane), e.Kind == event.Store)
 		}
@@ -60,11 +61,17 @@ func (r *replicas) Events(b *event.Batch) {
 // all blocks, so that many elements tell of all.
 const sampled = 1 << 18
 
+// noted is how many notes are taken of an instruction. The other threads that hold the last elements of a sample come later.
+const noted = 8 * sampled
+
 // again marks an element, in place of a thread, that several threads hold.
 const again = 1 << 31
 
 func (r *replicas) note(s *sharing, k element, thread uint32, store bool) {
+	s.notes++
 	switch first, ok := r.first[k]; {
+	case !ok && s.elements == sampled:
+		return
 	case !ok:
 		r.first[k] = thread
 		s.elements++

@@ -32,6 +32,9 @@ func TestSampled(t *testing.T) {
 	if len(r.first) != sampled || len(r.stored) != sampled || !r.crossed(a) {
 		t.Errorf("%d elements and %d stored are kept, crossed %v", len(r.first), len(r.stored), r.crossed(a))
 	}
+	if !r.replicated(a) {
+		t.Error("when no more notes are taken, the elements are not replicated any more")
+	}
 	if !r.crossed(&detect.Access{Place: 8}) {
 		t.Error("of an unknown instruction it is known that blocks do not share elements")
 	}
