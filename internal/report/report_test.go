@@ -378,6 +378,12 @@ func TestInternal(t *testing.T) {
 		f.Accesses[0].Order, f.Accesses[1].Order = event.Volatile, event.Volatile
 		return f.Internal(nil) != ""
 	}
+	atomics := func(first detect.Op, a, b []event.Frame) bool {
+		f := race()
+		f.Kind, f.Accesses[0].Frames, f.Accesses[1].Frames = detect.MixedAtomic, a, b
+		f.Accesses[0].Op, f.Accesses[1].Op = first, detect.AtomicOp
+		return f.Internal(nil) != ""
+	}
 	stack := func(f ...event.Frame) []event.Frame { return f }
 	for i, c := range []struct {
 		got, want bool
@@ -390,9 +396,10 @@ func TestInternal(t *testing.T) {
 		{of(detect.VolatileOnly, stack(header, first), stack(first)), false},
 		{of(detect.VolatileOnly, stack(first), stack(first)), false},
 		{of(detect.MissingBarrier, stack(header, first), stack(header, first)), false},
-		{of(detect.MixedAtomic, stack(intrinsic, cas, add, first), stack(add, second)), true},
-		{of(detect.MixedAtomic, stack(intrinsic, cas, add, first), stack(second)), false}, // the user's own plain access
-		{of(detect.MixedAtomic, stack(header, first), stack(add, second)), false},
+		{atomics(detect.Read, stack(intrinsic, cas, add, first), stack(add, second)), true},
+		{atomics(detect.Write, stack(intrinsic, cas, add, first), stack(add, second)), false}, // initialises
+		{atomics(detect.Read, stack(intrinsic, cas, add, first), stack(second)), false},       // the user's own plain access
+		{atomics(detect.Read, stack(header, first), stack(add, second)), false},
 	} {
 		if c.got != c.want {
 			t.Errorf("case %d: %t", i, c.got)
