@@ -1,7 +1,7 @@
 // A kernel that cannot be executed is an error of the API and is reported as not checked; the others run.
 // stdout: 801 0 5
 // launches: _Z6exoticPi _Z5plainPi
-// errors: _Z6exoticPi cannot be executed: exotic.cu.ptx:
+// errors: exotic.cu:6:30 in _Z6exoticPi: mbarrier.nonsense.b64 is not supported (exotic.cu.ptx:
 #include <cstdio>
 __global__ void exotic(int *p) { asm volatile("mbarrier.nonsense.b64 [%0];" ::"l"(p)); }
 __global__ void plain(int *p) { *p = 5; }

@@ -2,7 +2,7 @@
 // flags: -lcuda
 // stdout: driver 11 22 32
 // stdout: runtime 12 24 35
-// launches: add add add add add add add add
+// launches: (module) add add add add (module) add add add add
 // errors: cudaErrorInvalidResourceHandle: the module of add is not loaded
 // unsupported: cuLibraryGetKernelCount cuLibraryLoadData with a function and data table of the host
 #include <cstdio>
