@@ -592,7 +592,7 @@ func who(a *Access) string {
 
 func (t *Text) syncAfter(a *Access) string {
 	if a.Sync == nil {
-		return fmt.Sprintf("after its %s, %s does not synchronise", a.Op, who(a))
+		return fmt.Sprintf("after its %s, %s does not synchronise before the other access", a.Op, who(a))
 	}
 	return fmt.Sprintf("after its %s, %s next does %s", a.Op, who(a), t.sync(a.Sync))
 }
