@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -542,7 +543,7 @@ func randomProgram(seed uint64) string {
 // TestRandom runs random programs as decoded and as optimised, and wants the same stores in the same order.
 func TestRandom(t *testing.T) {
 	n := 3000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 300
 	}
 	for seed := range uint64(n) {

@@ -16,6 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 func corpusPrograms(t testing.TB) []*corpus.Program {
@@ -94,7 +95,7 @@ func TestCorpusUnderOtherSchedules(t *testing.T) {
 // wants the same verdict as from the embedded PTX. Suites are left out: CI makes their PTX again and wants it unchanged.
 func TestCorpusFromSource(t *testing.T) {
 	nvcc := testNVCC(t)
-	if testing.Short() {
+	if !testsize.Long() {
 		t.Skip("takes minutes")
 	}
 	programs, err := corpus.Core()

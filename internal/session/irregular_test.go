@@ -14,6 +14,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // wholeStream keeps the events of a run as one batch and finds nothing.
@@ -70,7 +71,7 @@ func TestIrregularTruth(t *testing.T) {
 	}
 	checked, racy := map[string]int{}, 0
 	for _, r := range runs {
-		if r.Graph.Vertices() > 9 || testing.Short() && r.Graph.Name != "dag-3" {
+		if r.Graph.Vertices() > 9 || !testsize.Long() && r.Graph.Name != "dag-3" {
 			continue
 		}
 		var stream wholeStream
@@ -118,7 +119,7 @@ func TestIrregularTruth(t *testing.T) {
 // TestIrregular runs every kernel on small graphs with all detectors, and compares what they make of them with
 // testdata/irregular.txt: a detector that changes its mind is seen, whichever way.
 func TestIrregular(t *testing.T) {
-	if testing.Short() {
+	if !testsize.Long() {
 		t.Skip("takes half a minute under the race detector")
 	}
 	var runs []IrregularRun
@@ -193,7 +194,7 @@ func TestIrregularOnLargerGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs = slices.DeleteFunc(runs, func(r IrregularRun) bool {
-		return r.Graph.Vertices() < 100 || len(r.Kernel.Bugs) > 0 && r.Graph.Name != "dag-200" || testing.Short() && r.Kernel.Unit != "warp"
+		return r.Graph.Vertices() < 100 || len(r.Kernel.Bugs) > 0 && r.Graph.Name != "dag-200" || !testsize.Long() && r.Kernel.Unit != "warp"
 	})
 	requireSound(t, CompareIrregular(context.Background(), &Options{Jobs: runtime.GOMAXPROCS(0), Detectors: []detect.Spec{hb}}, runs), "hb")
 }

@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/lanes"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // retold keeps a stream as text, with and without Again.
@@ -163,7 +164,7 @@ func (k *tiles) body(depth int) {
 // TestAgain wants the same stream with series as without, event for event.
 func TestAgain(t *testing.T) {
 	n := 250
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 60
 	}
 	again, with, without := 0, 0, 0

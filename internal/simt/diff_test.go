@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // schedules are the runs of a program: seed and policy.
@@ -23,7 +24,7 @@ var schedules = []struct {
 // is expected.
 func runDiff(t *testing.T, p *corpus.Program, judged bool) {
 	runs := schedules
-	if testing.Short() {
+	if !testsize.Long() {
 		runs = runs[:1]
 	}
 	for _, s := range runs {
@@ -56,8 +57,8 @@ func TestCorpusNoDiff(t *testing.T) {
 // them, so that nothing is judged. It needs nvcc: FENCEPOST_NVCC, or the one in the path.
 func TestOptimisedNoDiff(t *testing.T) {
 	nvcc, err := exec.LookPath(cmp.Or(os.Getenv("FENCEPOST_NVCC"), "nvcc"))
-	if err != nil || testing.Short() {
-		t.Skip("no nvcc")
+	if err != nil || !testsize.Long() {
+		t.Skip("no nvcc, or takes minutes")
 	}
 	for _, p := range programs(t) {
 		t.Run(p.Path(), func(t *testing.T) {

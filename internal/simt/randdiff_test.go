@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // randomKernel writes kernels at random: arithmetic of every width, divergence, loops with uneven counts, calls, every
@@ -1019,7 +1020,7 @@ var failed = []uint64{700061, 82345196}
 // there are: "5000+1000".
 func TestRandomNoDiff(t *testing.T) {
 	from, n := uint64(0), uint64(150)
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 30
 	}
 	if s := os.Getenv("FENCEPOST_RANDOM"); s != "" {

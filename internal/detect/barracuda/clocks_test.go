@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // format is one of the forms that the clock of a thread is stored in (section 5.5.3, figure 5.9).
@@ -38,7 +39,7 @@ type times struct{ plain, stored int }
 // thread knows of the accesses of each other one exactly those that its full vector clock says. Every format must occur.
 func TestClocks(t *testing.T) {
 	n := 400
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 100
 	}
 	for _, plus := range []bool{false, true} {

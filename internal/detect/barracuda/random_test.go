@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // program makes the stream of a random kernel: few locations, and fences, barriers and atomic operations as programs have
@@ -357,7 +358,7 @@ func show(b *event.Batch) string {
 // TestRandomPrograms compares the detectors with the rules as the papers write them, in batches of any size.
 func TestRandomPrograms(t *testing.T) {
 	n := 3000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 500
 	}
 	for _, plus := range []bool{false, true} {
@@ -415,7 +416,7 @@ func TestCompress(t *testing.T) {
 // read, written, overwritten by others and expanded.
 func TestRows(t *testing.T) {
 	n := 800
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 100
 	}
 	for _, plus := range []bool{false, true} {
@@ -454,7 +455,7 @@ func TestRows(t *testing.T) {
 // then by some lanes only or without the barrier. Reads of segments are noted then, forgotten by the next writes or entered.
 func TestTiles(t *testing.T) {
 	n := 250
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 60
 	}
 	for _, plus := range []bool{false, true} {
@@ -608,7 +609,7 @@ func TestManyReaders(t *testing.T) {
 // batches of any size. Programs repeat accesses more than the others here.
 func TestPruning(t *testing.T) {
 	n := 1500
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 300
 	}
 	for _, plus := range []bool{false, true} {

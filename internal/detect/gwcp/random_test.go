@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // shape of a random launch: warps of a few lanes that act.
@@ -370,7 +371,7 @@ func (m *maker) String() string {
 // TestAgainstBruteForce compares the detector with definition 1 on random traces.
 func TestAgainstBruteForce(t *testing.T) {
 	rounds := 12_000
-	if testing.Short() {
+	if !testsize.Long() {
 		rounds = 2_000
 	}
 	predicted, observed := 0, 0

@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // regular makes a program whose warps do the same few things, each with a line of its own or of others, so that what
@@ -90,7 +91,7 @@ func firstLane(mask uint32) (n int) {
 // TestForms compares lines that share forms with cells, and with the oracle where that is quick.
 func TestForms(t *testing.T) {
 	n := 6000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 1500
 	}
 	clean, recalled, swept := 0, 0, 0

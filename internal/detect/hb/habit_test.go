@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // changing makes a launch in which an instruction accesses memory now as before, some lines on, now in another way: other
@@ -67,7 +68,7 @@ func changing(pick func(int) int) *event.Batch {
 // how it accessed memory before must not be taken for what it does.
 func TestChangingAccess(t *testing.T) {
 	n := 1500
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 150
 	}
 	for seed := range n {

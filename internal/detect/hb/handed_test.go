@@ -7,6 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // handed makes a launch whose threads access a word by few instructions, and hand what they know over to some others. Accesses
@@ -53,7 +54,7 @@ func handed(pick func(int) int) *event.Batch {
 // comes after all others, they need not be looked at, and some need not be kept; where it does not, they must be.
 func TestHandedOn(t *testing.T) {
 	n := 6000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 600
 	}
 	clean := 0

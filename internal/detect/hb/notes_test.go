@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // TestScattered compares hb with the brute-force oracle on programs whose accesses are mostly noted.
@@ -31,10 +32,10 @@ func TestLocked(t *testing.T) {
 	agree(t, "remembered buckets", 7, 6000, remembered, "atomic-with-plain", "cross-block", "same-value")
 }
 
-// agree compares hb with the oracle on n programs (an eighth with -short), of which some must have a race of each of reasons,
+// agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
-	if testing.Short() {
+	if !testsize.Long() {
 		n /= 8
 	}
 	kinds := map[string]int{}

@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // byCells gives what hb finds without packing lines.
@@ -20,7 +21,7 @@ func byCells(b *event.Batch, m detect.Model) string {
 // that is quick.
 func TestPacked(t *testing.T) {
 	n := 8000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 800
 	}
 	kinds := map[string]int{}

@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 var reasonOf = map[detect.Category]string{
@@ -93,7 +94,7 @@ func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string
 // TestRandomPrograms compares hb with the brute-force oracle.
 func TestRandomPrograms(t *testing.T) {
 	n := 24000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 2000
 	}
 	kinds := map[string]int{}

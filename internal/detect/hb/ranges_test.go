@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // largeCopies are host operations on ranges of many pages, of agents with and without order between them, and launches, frees and
@@ -60,7 +61,7 @@ func largeCopies(rng *rand.Rand) *event.Batch {
 // TestRanges compares hb with itself where it keeps every page of a host operation by itself.
 func TestRanges(t *testing.T) {
 	n := 20000
-	if testing.Short() {
+	if !testsize.Long() {
 		n /= 10
 	}
 	found := 0

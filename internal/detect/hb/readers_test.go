@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // readers makes a launch whose warps read the same lines in any order: upwards, downwards, by strides, now and then with a
@@ -48,7 +49,7 @@ func readers(pick func(int) int) *event.Batch {
 // does not come before.
 func TestReaders(t *testing.T) {
 	n := 600
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 150
 	}
 	clean, most := 0, 0
@@ -73,7 +74,7 @@ func TestOneReaderIsUnordered(t *testing.T) {
 		for n := range warps * warps * warps {
 			who := [3]int{n % warps, n / warps % warps, n / warps / warps}
 			writer := n % 2
-			if who[0] == who[1] || who[1] == who[2] || who[0] == who[2] || testing.Short() && n%3 != int(stride/4) {
+			if who[0] == who[1] || who[1] == who[2] || who[0] == who[2] || !testsize.Long() && n%3 != int(stride/4) {
 				continue
 			}
 			s, racing := &stream{}, false
@@ -130,7 +131,7 @@ func divergent(pick func(int) int) *event.Batch {
 // is known of one word must not change with another that was read alike.
 func TestDivergentReaders(t *testing.T) {
 	n := 8000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 300
 	}
 	clean := 0

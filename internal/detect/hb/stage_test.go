@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // staging makes programs whose blocks do the same few things in shared memory between barriers again and again, which
@@ -297,7 +298,7 @@ func inSeries(b *event.Batch, pick func(n int) int) *event.Batch {
 // TestStages compares stages that are not judged anew with cells, and with the oracle where that is quick.
 func TestStages(t *testing.T) {
 	n := 12000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 2500
 	}
 	clean, hits, broken, late := 0, 0, 0, 0

@@ -8,6 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // iterations are launches on a few streams, with and without order between them, that access the same few words here and there,
@@ -74,7 +75,7 @@ func iterations(rng *rand.Rand) *event.Batch {
 // smaller ones with the brute-force oracle.
 func TestIterations(t *testing.T) {
 	n := 6000
-	if testing.Short() {
+	if !testsize.Long() {
 		n /= 8
 	}
 	clean, judged := 0, 0

@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // counting makes a random launch of whole warps that count in many words, whose lanes now and then act alone, and at the end
@@ -70,7 +71,7 @@ func counting(rng *rand.Rand) *stream {
 // TestCounting compares tallies and rolls of whole warps with cells.
 func TestCounting(t *testing.T) {
 	n := 400
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 100
 	}
 	kinds := map[string]int{}

@@ -10,6 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // reasons are the oracle's names of categories.
@@ -52,7 +53,7 @@ func want(b *event.Batch, m detect.Model) string {
 // TestRandomPrograms compares the reference with the brute-force oracle: races, their gravest category, counts and bytes.
 func TestRandomPrograms(t *testing.T) {
 	n := 12000
-	if testing.Short() {
+	if !testsize.Long() {
 		n = 1500
 	}
 	kinds := map[string]int{}
