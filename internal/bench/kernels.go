@@ -9,7 +9,8 @@ import (
 )
 
 // Kernels gives the kernels in the order of the table. A size counts elements (saxpy, stencil, histogram, reduce, scan,
-// blackscholes), rows (matmul, transpose), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
+// blackscholes, structs, bytes, permute, counter, bins), rows (matmul,
+// transpose, rowproduct, convolve, spmv), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
 func Kernels() []*Kernel {
 	return []*Kernel{
 		{Name: "saxpy", Doc: "coalesced, one fma", Coalesced: true, Sizes: [3]int{1000, 1 << 16, 1 << 22}, New: saxpy},
@@ -23,6 +24,14 @@ func Kernels() []*Kernel {
 		{Name: "nbody", Doc: "fp32 with rsqrt", Coalesced: true, Tolerance: 1e-4, Sizes: [3]int{256, 256, 2048}, New: nbody},
 		{Name: "blackscholes", Doc: "fp32 with logf, expf, sqrtf", Coalesced: true, Tolerance: 1e-3, Sizes: [3]int{300, 1 << 13, 1 << 19}, New: blackscholes},
 		{Name: "sha256", Doc: "integer arithmetic, local arrays", Coalesced: true, Sizes: [3]int{40, 128, 1 << 12}, New: sha},
+		{Name: "rowproduct", Doc: "strided loads, words that many warps read", Sizes: [3]int{32, 64, 192}, New: rowproduct},
+		{Name: "convolve", Doc: "5 x 5 from global memory", Coalesced: true, Sizes: [3]int{32, 64, 512}, New: convolve},
+		{Name: "spmv", Doc: "rows of a sparse matrix", Sizes: [3]int{300, 1 << 12, 1 << 16}, New: spmv},
+		{Name: "structs", Doc: "structures of five words", Sizes: [3]int{1000, 1 << 14, 1 << 18}, New: structs},
+		{Name: "bytes", Doc: "loads and stores of bytes", Coalesced: true, Sizes: [3]int{1000, 1 << 16, 1 << 21}, New: byteFilter},
+		{Name: "permute", Doc: "gather and scatter", Sizes: [3]int{1000, 1 << 14, 1 << 18}, New: permute},
+		{Name: "counter", Doc: "one global counter", Sizes: [3]int{1000, 1 << 15, 1 << 20}, New: counter},
+		{Name: "bins", Doc: "atomics on global bins", Sizes: [3]int{3000, 1 << 15, 1 << 20}, New: bins},
 		{Name: "hashtable", Doc: "a spin lock a bucket", Sizes: [3]int{200, 1 << 11, 1 << 15}, New: hashtable},
 	}
 }
@@ -200,6 +209,107 @@ func sha(n int) *Problem {
 		Args:    []uint64{uint64(n), shaBlocks},
 		Host: func(m Machine) error {
 			return m.Launch("sha256", line(over(n, threads)), line(threads), int32(n), int32(shaBlocks), Ref(0), Ref(1))
+		},
+	}
+}
+
+func rowproduct(n int) *Problem {
+	const side = 16
+	r := random()
+	return &Problem{
+		Buffers: []Buffer{{Input, words(r, n*n)}, {Input, words(r, n*n)}, {Result, make([]byte, 4*n*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("rowproduct", square(n/side), square(side), int32(n), Ref(0), Ref(1), Ref(2))
+		},
+	}
+}
+
+func convolve(n int) *Problem {
+	const side = 16
+	r := random()
+	return &Problem{
+		Buffers: []Buffer{{Input, words(r, n*n)}, {Input, words(r, 25)}, {Result, make([]byte, 4*n*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("convolve", square(n/side), square(side), int32(n), Ref(0), Ref(1), Ref(2))
+		},
+	}
+}
+
+func square(n int) event.Dim3 { return event.Dim3{X: uint32(n), Y: uint32(n), Z: 1} }
+
+// spmv multiplies a matrix with up to 16 entries a row.
+func spmv(n int) *Problem {
+	const most = 16
+	r := random()
+	first, column := make([]uint32, n+1), []uint32{}
+	for row := range n {
+		for range r.IntN(most + 1) {
+			column = append(column, uint32(r.IntN(n)))
+		}
+		first[row+1] = uint32(len(column))
+	}
+	return &Problem{
+		Buffers: []Buffer{{Input, bytesOf(first)}, {Input, bytesOf(column)}, {Input, words(r, len(column))}, {Input, words(r, n)}, {Result, make([]byte, 4*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("spmv", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1), Ref(2), Ref(3), Ref(4))
+		},
+	}
+}
+
+func structs(n int) *Problem {
+	return &Problem{
+		Buffers: []Buffer{{Result, words(random(), 5*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("structs", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0))
+		},
+	}
+}
+
+func byteFilter(n int) *Problem {
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n/4)}, {Result, make([]byte, n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("bytes", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func permute(n int) *Problem {
+	r := random()
+	from, to := make([]uint32, n), make([]uint32, n)
+	for i, k := range r.Perm(n) {
+		to[i], from[i] = uint32(k), uint32(r.IntN(n))
+	}
+	return &Problem{
+		Buffers: []Buffer{{Input, bytesOf(from)}, {Input, bytesOf(to)}, {Input, words(r, n)}, {Result, make([]byte, 4*n)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("permute", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1), Ref(2), Ref(3))
+		},
+	}
+}
+
+func counter(n int) *Problem {
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n)}, {Result, make([]byte, 4)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("counter", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func bins(n int) *Problem {
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n/4)}, {Result, make([]byte, 4*256)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("bins", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1))
 		},
 	}
 }

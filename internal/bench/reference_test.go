@@ -146,6 +146,78 @@ var references = map[string]func(t *testing.T, p *Problem) [][]byte{
 		}
 		return [][]byte{bytesOf(out)}
 	},
+	"rowproduct": func(_ *testing.T, p *Problem) [][]byte {
+		a, b, n := wordsOf(p, 0), wordsOf(p, 1), int(p.Args[0])
+		c := make([]uint32, n*n)
+		for i := range c {
+			for k := range n {
+				c[i] += a[i/n*n+k] * b[k*n+i%n]
+			}
+		}
+		return [][]byte{bytesOf(c)}
+	},
+	"convolve": func(_ *testing.T, p *Problem) [][]byte {
+		in, weights, n := wordsOf(p, 0), wordsOf(p, 1), int(p.Args[0])
+		out := make([]uint32, n*n)
+		for i := range out {
+			for k, w := range weights {
+				x, y := i%n+k%5-2, i/n+k/5-2
+				if min(x, y) >= 0 && max(x, y) < n {
+					out[i] += w * in[y*n+x]
+				}
+			}
+		}
+		return [][]byte{bytesOf(out)}
+	},
+	"spmv": func(_ *testing.T, p *Problem) [][]byte {
+		first, column, value, x := wordsOf(p, 0), wordsOf(p, 1), wordsOf(p, 2), wordsOf(p, 3)
+		y := make([]uint32, p.Args[0])
+		for row := range y {
+			for k := first[row]; k < first[row+1]; k++ {
+				y[row] += value[k] * x[column[k]]
+			}
+		}
+		return [][]byte{bytesOf(y)}
+	},
+	"structs": func(_ *testing.T, p *Problem) [][]byte {
+		out := wordsOf(p, 0)
+		for i := 0; i < len(out); i += 5 {
+			place, speed, mass, age := out[i]+out[i+1], out[i+1]^out[i+2], out[i+2], out[i+3]+1
+			out[i+4] += place % 2 * age
+			copy(out[i:], []uint32{place, speed, mass, age})
+		}
+		return [][]byte{bytesOf(out)}
+	},
+	"bytes": func(_ *testing.T, p *Problem) [][]byte {
+		in := p.Buffers[0].Data
+		out := make([]byte, len(in))
+		for i := range in {
+			out[i] = byte((3*int(in[i]) + int(in[min(i+1, len(in)-1)])) / 4)
+		}
+		return [][]byte{out}
+	},
+	"permute": func(_ *testing.T, p *Problem) [][]byte {
+		from, to, in := wordsOf(p, 0), wordsOf(p, 1), wordsOf(p, 2)
+		out := make([]uint32, len(in))
+		for i := range out {
+			out[to[i]] = in[from[i]]
+		}
+		return [][]byte{bytesOf(out)}
+	},
+	"counter": func(_ *testing.T, p *Problem) [][]byte {
+		count := uint32(0)
+		for _, w := range wordsOf(p, 0) {
+			count += w & 1
+		}
+		return [][]byte{bytesOf([]uint32{count})}
+	},
+	"bins": func(_ *testing.T, p *Problem) [][]byte {
+		out := make([]uint32, 256)
+		for _, b := range p.Buffers[0].Data {
+			out[b]++
+		}
+		return [][]byte{bytesOf(out)}
+	},
 	"hashtable": func(_ *testing.T, p *Problem) [][]byte {
 		keys, count := wordsOf(p, 0), map[uint32]uint32{}
 		for _, k := range keys {

@@ -1,0 +1,8 @@
+// One global counter: an atomic addition by each thread that has an odd word.
+
+extern "C" __global__ void counter(int n, const unsigned *in, unsigned *count)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] % 2)
+        atomicAdd(count, 1);
+}
