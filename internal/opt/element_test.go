@@ -37,6 +37,10 @@ func TestFindElements(t *testing.T) {
 			"atom.cas.gpu.b32 %r6, [%d2], %r3, %r4; setp.ne.u32 %p, %r6, %r3; mov.u32 %r3, %r6; @%p bra L;", nil},
 		{"a swap of what nobody compared with", "and.b32 %r4, %r3, %r2; ld.relaxed.gpu.b32 %r7, [%d2]; atom.cas.gpu.b32 %r6, [%d2], %r7, %r4;", nil},
 		{"a swap to what comes from elsewhere", "ld.global.u32 %r4, [%d0]; atom.cas.gpu.b32 %r6, [%d2], %r3, %r4;", nil},
+		{"a byte, and a swap to what comes from elsewhere", "shr.u32 %r5, %r3, %r0; and.b32 %r5, %r5, 255; st.global.u32 [%d0+4], %r5; " +
+			"ld.global.u32 %r4, [%d0]; atom.cas.gpu.b32 %r6, [%d2], %r3, %r4;", nil},
+		{"a byte, and whether the word has changed", "shr.u32 %r5, %r3, %r0; and.b32 %r5, %r5, 255; st.global.u32 [%d0+4], %r5; " +
+			"ld.relaxed.gpu.b32 %r7, [%d2]; setp.eq.u32 %p, %r7, %r3; selp.u32 %r4, 1, 2, %p; st.global.u32 [%d0], %r4;", nil},
 		{"a store to the word", "and.b32 %r4, %r3, %r1; st.global.u32 [%d0], %r4; st.global.u32 [%d2], %r4;", nil},
 		{"nothing", "", nil},
 	} {
