@@ -57,6 +57,12 @@ func TestCorpus(t *testing.T) {
 	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
 }
 
+// TestCorpusOnReference wants the same of the reference engine, whose threads take turns at every instruction.
+func TestCorpusOnReference(t *testing.T) {
+	o := &Options{Engine: simt.NewRef, Seeds: 1, Jobs: runtime.NumCPU()}
+	requireAsWanted(t, CheckCorpus(context.Background(), o, corpusPrograms(t)))
+}
+
 // TestWrongResult: a program that computes something else than its launch file expects is not as wanted.
 func TestWrongResult(t *testing.T) {
 	for _, p := range corpusPrograms(t) {

@@ -30,12 +30,46 @@ func (d *Detector) noteHandover(b *block, wi uint32, lane int, x *loc, c *class)
 		b.logged().within = true
 	}
 	w := &b.warps[wi]
-	if w.handover.key != (locKey{d.act.shared, x.size, x.addr}) {
-		w.former = w.handover
-	}
-	w.handover = handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, w.view(lane).clock, c.key.place,
-		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)}
+	w.note(handover{locKey{d.act.shared, x.size, x.addr}, wi, lane, w.view(lane).clock, c.key.place,
+		x.meets(b, wi, lane, c.side.Wide || c.side.Volatile)})
 	b.handed = wi
+}
+
+// note keeps a handover to a lane of w.
+func (w *warp) note(h handover) {
+	w.handovers.add(&h)
+	w.observed(h.lane).add(&h)
+}
+
+// handovers are the last one, and the last one of another location.
+type handovers struct{ last, former handover }
+
+func (o *handovers) add(h *handover) {
+	if o.last.key != h.key {
+		o.former = o.last
+	}
+	o.last = *h
+}
+
+// before gives the last handover of a location that a hit is not on; its key is zero when there is none.
+func (o *handovers) before(d *Detector, h hit) *handover {
+	if d.concerns(h, o.last.key) {
+		if d.concerns(h, o.former.key) {
+			return &handover{}
+		}
+		return &o.former
+	}
+	return &o.last
+}
+
+// observed are the handovers to a lane.
+func (w *warp) observed(lane int) *handovers {
+	if w.laneHandovers == nil {
+		if w.laneHandovers, w.room.handovers = w.room.handovers, nil; w.laneHandovers == nil {
+			w.laneHandovers = new([32]handovers)
+		}
+	}
+	return &w.laneHandovers[lane]
 }
 
 // handoverOf tells how the earlier thread of a hit handed over to the later one, nil when nothing shows that it did, and
@@ -54,15 +88,15 @@ func (d *Detector) handoverOf(h hit, lane int) (how *detect.Handover, handed boo
 	if h.warp/a.blk.wpb == a.blk.index {
 		by = w
 	}
-	o := &by.handover
-	if d.concerns(h, o.key) {
-		o = &by.former
-	}
+	o := by.handovers.before(d, h)
 	switch {
-	case o.key.size == 0 || d.concerns(h, o.key):
+	case o.key.size == 0:
 		return nil, false
 	case (o.warp != a.wi || o.lane != lane) && (h.warp/a.blk.wpb == a.blk.index || w.view(lane).block.Behind(o.warp, 1<<uint(o.lane), o.clock) != 0):
-		return nil, true
+		// The lanes of a warp observe in turns, and others of the block have since.
+		if o = w.observed(lane).before(d, h); o.key.size == 0 {
+			return nil, true
+		}
 	}
 	how = d.handoverBy(o, h)
 	if how != nil && how.Counted && h.cat == detect.VolatileRace && !d.classes[h.class].side.Write {
@@ -224,8 +258,8 @@ func (b *block) noteLock(wi uint32, lane int, key locKey, c *class) {
 	}
 	if c.takes && !s.held {
 		*s = lockState{key: key, held: c.acquires, from: now}
-		if w.handover.key == key && w.handover.lane == lane {
-			s.taken = w.handover
+		if o := &w.handovers.last; o.key == key && o.lane == lane {
+			s.taken = *o
 		}
 		if c.acquires {
 			w.locks.held |= 1 << lane

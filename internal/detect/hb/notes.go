@@ -393,7 +393,7 @@ type handing struct {
 func (h *handing) note(a *actor) {
 	if h.clock != 0 {
 		a.blk.handed = a.wi
-		a.blk.warps[a.wi].handover = handover{locKey{a.shared, cellBytes, h.addr}, a.wi, h.lane, h.clock, a.class.key.place, true}
+		a.blk.warps[a.wi].note(handover{locKey{a.shared, cellBytes, h.addr}, a.wi, h.lane, h.clock, a.class.key.place, true})
 		h.clock = 0
 	}
 }

@@ -84,17 +84,18 @@ type warp struct {
 	locks          *lockStates
 	syncs          *[32]laneSync // nil until a lane has a fence or an observation to remember
 	spins          *[32]spin
-	handover       handover
-	former         handover // the last one of another location
+	handovers      handovers
+	laneHandovers  *[32]handovers
 	room           warpRoom
 }
 
 // warpRoom is memory of a warp that it does not use now.
 type warpRoom struct {
-	each  *[32]view
-	locks *lockStates
-	syncs *[32]laneSync
-	spins *[32]spin
+	each      *[32]view
+	locks     *lockStates
+	syncs     *[32]laneSync
+	spins     *[32]spin
+	handovers *[32]handovers
 }
 
 // rest makes a warp of a block that has ended one that knows nothing, with room.
@@ -116,6 +117,10 @@ func (w *warp) rest() {
 	if w.spins != nil {
 		clear(w.spins[:])
 		r.spins = w.spins
+	}
+	if w.laneHandovers != nil {
+		clear(w.laneHandovers[:])
+		r.handovers = w.laneHandovers
 	}
 	if r.each != nil {
 		clear(r.each[:])
