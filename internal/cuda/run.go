@@ -92,6 +92,7 @@ func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
 	stopped := ctx.Err()
 	if stopped != nil {
 		st.Host = srv.where()
+		stop(context.Cause(ctx)) // the launches end for this reason, not because their process does
 		r.kill()
 	}
 	stop(ErrEnded)
