@@ -6,5 +6,5 @@ import (
 	"testing"
 )
 
-// Long reports whether the tests may take as long as in CI, which sets FENCEPOST_TESTS=long: 12 CPU minutes more.
+// Long reports whether the tests may take as long as in CI, which sets FENCEPOST_TESTS=long.
 func Long() bool { return os.Getenv("FENCEPOST_TESTS") == "long" && !testing.Short() }
