@@ -1,0 +1,495 @@
+package history
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+	"math/bits"
+)
+
+// Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
+// where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
+//
+// It has four representations of accesses:
+//   - record: of a segment of 128 bytes, in histories that segments share (segment.go);
+//   - entry: of a word, as it is or in a list (word.go);
+//   - summary: of a launch that has ended, of a segment (launch.go);
+//   - Record: of the host, and in a Plain history of the pages where the others do not do (plain.go).
+type Fast struct {
+	order *order.Order
+
+	// What is interned.
+	shapes    map[shapeKey]*shape
+	prints    map[footprint]uint32
+	kindOf    map[kindKey]uint32
+	kinds     []kind
+	histories []interned // the first is that of nothing
+	historyOf map[uint64]uint32
+	moves     [1 << moveBits]move
+	sites     []*siteState
+
+	chunks   map[uint64]*chunk
+	chunkAt  uint64 // of chunk
+	chunk    *chunk
+	windows  map[Memory]*window
+	recent   [64]*window
+	words    [][wordsPerSegment]word
+	freeWord []uint32
+	stamps   []stamp
+	lists    []*list
+	freeList uint32
+
+	launches []*launchState
+	current  *launchState
+	host     []Record
+	plain    *Plain
+	cold     summaries
+}
+
+// siteState is what the fast history knows of a site.
+type siteState struct {
+	recent [4]*shape
+	stamps [64]stampSlot
+}
+
+const (
+	pageBytes = 4096
+	pageSegs  = pageBytes / segmentBytes
+	chunkSize = 512 // pages
+)
+
+// page is the history of a page of memory.
+type page struct {
+	address  uint64
+	launch   *launchState // whose accesses segments have
+	strange  bool         // summaries of it may race with accesses of launch
+	plain    bool         // its history is in Fast.plain
+	segments [pageSegs]segment
+	cold     [pageSegs]uint32 // summaries
+	kept     map[int][]*kept
+}
+
+type chunk [chunkSize]*page
+
+// window is the shared memory of a block.
+type window struct {
+	Memory
+	pages []*page
+}
+
+// NewFast makes an empty history.
+func NewFast(o *order.Order) *Fast {
+	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		stamps: make([]stamp, 1), lists: make([]*list, 1), plain: NewPlain(), cold: newSummaries()}
+}
+
+// Warp is a weak access by a warp.
+type Warp struct {
+	Batch  *event.Batch
+	Event  *event.Event
+	Site   *Site
+	Block  *order.Block
+	InWarp uint32 // the warp's number in the block
+	Number uint32 // and in the grid
+	Memory Memory
+
+	view  *order.View // of lanes
+	lanes uint32
+	actor order.Actor
+	lane  Access // of laneAccess
+}
+
+// behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
+func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
+	return w.actor.Behind(w.actor.Launch, warp, lanes, epoch)
+}
+
+// laneAccess gives the access of a lane. It is valid until the next call.
+func (w *Warp) laneAccess(lane int) *Access {
+	a := &w.lane
+	a.Actor.Lane = lane
+	a.From = w.Batch.AddrOf(w.Event, lane)
+	a.End = a.From + uint64(w.Event.Size)
+	if w.Site.Side.Write {
+		a.Old = w.Batch.OldOf(w.Event, lane)
+		if w.Site.WeakStore() {
+			a.Values = w.Batch.ValueOf(w.Event, lane)
+		}
+	}
+	return a
+}
+
+// stateOf gives what is known of a site.
+func (h *Fast) stateOf(s *Site) *siteState {
+	for uint32(len(h.sites)) <= s.Number {
+		h.sites = append(h.sites, nil)
+	}
+	if h.sites[s.Number] == nil {
+		h.sites[s.Number] = &siteState{}
+	}
+	return h.sites[s.Number]
+}
+
+// Weak judges and records a weak access by a warp.
+func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
+	s := h.stateOf(w.Site)
+	h.enter(w.Block.Launch)
+	v, same := w.Block.View(w.InWarp)
+	if same {
+		h.weak(w, s, v, w.Event.Mask, race)
+		return
+	}
+	for v, lanes := range w.Block.Views(w.InWarp, w.Event.Mask) {
+		h.weak(w, s, v, lanes, race)
+	}
+}
+
+// weak is Weak for lanes that have one view.
+func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race func(*Access, Race)) {
+	e := w.Event
+	w.view, w.lanes = v, lanes
+	w.actor = order.Actor{Launch: w.Block.Launch, Block: w.Block.Index, Warp: w.Number, View: v}
+	w.lane = Access{Site: w.Site, Actor: w.actor, Executed: e.Mask, Memory: w.Memory}
+	write := w.Site.Side.Write
+	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !apart(e)) || e.Addr%uint64(e.Size) != 0 {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
+	}
+	k := keyOf(w.Site, e, lanes)
+	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
+	if *slot == nil || (*slot).key != k {
+		*slot = h.shapeOf(w.Batch, e, k)
+	}
+	a := acting{Warp: w, site: s}
+	base := e.Addr / segmentBytes
+	changed := ^uint8(0)
+	for i := range (*slot).parts {
+		part := &(*slot).parts[i]
+		n := base + uint64(part.segment)
+		p := h.page(w.Memory, n*segmentBytes)
+		j := int(n % pageSegs)
+		seg := &p.segments[j]
+		if seg.history&wordsFlag == 0 && !p.strange && !p.plain && len(h.current.hosts) == 0 {
+			a.access, a.lane, a.changed = part.access, part.lane, unchanged
+			if write && h.histories[seg.history].stored.meets(h.kinds[part.access].all) {
+				if changed > allChanged {
+					changed = changes(&a)
+				}
+				a.changed = changed
+			}
+			from := *seg
+			keep, ok := h.step(seg, &a)
+			if ok {
+				if keep {
+					h.keep(p, j, from.history, seg.history, &a)
+				}
+				continue
+			}
+		}
+		h.byLanes(w, s, part.lanes, n*segmentBytes, (n+1)*segmentBytes, race)
+	}
+}
+
+// apart says that no two lanes of a store write the same bytes, where that is plain to see.
+func apart(e *event.Event) bool {
+	if e.Mask&(e.Mask-1) == 0 {
+		return true
+	}
+	d := e.Stride
+	if d < 0 {
+		d = -d
+	}
+	if d < int64(e.Size) {
+		return e.Flags&event.FlagRows != 0 && e.Mask>>bits.TrailingZeros32(e.Mask) == 1
+	}
+	if e.Flags&event.FlagRows == 0 {
+		return true
+	}
+	r := e.RowStride()
+	if r < 0 {
+		r = -r
+	}
+	return r >= d<<e.RowShift
+}
+
+// byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
+func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
+	write := w.Site.Side.Write
+	for twice := 0; twice < 2; twice++ {
+		for m := lanes; m != 0; m &= m - 1 {
+			a := w.laneAccess(bits.TrailingZeros32(m))
+			if twice == 0 || !write {
+				h.judge(a, from, end, func(r Race) { race(a, r) })
+			}
+			if twice == 1 || !write {
+				h.record(a, s, 0, from, end)
+			}
+		}
+		if !write {
+			return
+		}
+		if twice == 0 && from == 0 && !apart(w.Event) {
+			Overlaps(w, race)
+		}
+	}
+}
+
+// Judge finds the races of an access by one lane or by the host.
+func (h *Fast) Judge(a *Access, race func(Race)) {
+	if a.Actor.Launch == nil {
+		h.judgeHost(a, race)
+		return
+	}
+	h.enter(a.Actor.Launch)
+	h.judge(a, 0, ^uint64(0), race)
+}
+
+// Record notes an access, which must have been judged.
+func (h *Fast) Record(a *Access, chain order.ChainID) {
+	if a.Actor.Launch == nil {
+		h.recordHost(a)
+		return
+	}
+	h.record(a, h.stateOf(a.Site), chain, 0, ^uint64(0))
+}
+
+// judge is Judge for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) judge(a *Access, from, end uint64, race func(Race)) {
+	for i := range h.current.hosts {
+		r := &h.current.hosts[i]
+		if lo, hi := max(a.From, r.From, from), min(a.End, r.End, end); lo < hi && !a.Memory.Shared {
+			h.plain.memory(Memory{}).judge(a, r, lo, hi, race)
+		}
+	}
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		bytes := uint8(1<<(stop-base) - 1<<(at-base))
+		if p.plain {
+			h.plain.judgeBytes(a, at, stop, race)
+			continue
+		}
+		if p.strange && p.cold[i] != 0 {
+			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
+		}
+		h.judgeWord(a, h.wordAt(p, i, base), base, bytes, race)
+	}
+}
+
+// record is Record for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
+	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		if p.plain {
+			h.plain.recordBytes(a, chain, at, stop)
+			continue
+		}
+		h.recordWord(a, number, h.wordAt(p, i, base), base, uint8(1<<(stop-base)-1<<(at-base)), chain)
+	}
+}
+
+// wordAt gives a word of segment i of a page, which it splits.
+func (h *Fast) wordAt(p *page, i int, at uint64) *word {
+	s := &p.segments[i]
+	if s.history&wordsFlag == 0 {
+		h.split(p, i)
+	}
+	return &h.words[s.history&^wordsFlag][at%segmentBytes/wordBytes]
+}
+
+// split gives the words of a segment histories of their own.
+func (h *Fast) split(p *page, i int) {
+	s := p.segments[i]
+	var n uint32
+	if k := len(h.freeWord); k > 0 {
+		n, h.freeWord = h.freeWord[k-1], h.freeWord[:k-1]
+	} else {
+		n = uint32(len(h.words))
+		h.words = append(h.words, [wordsPerSegment]word{})
+	}
+	p.segments[i] = segment{history: n | wordsFlag}
+	words := &h.words[n]
+	for j := range h.histories[s.history].records {
+		r := &h.histories[s.history].records[j]
+		k := &h.kinds[r.access]
+		var keep *kept
+		if r.values == aside {
+			keep = p.keptOf(i, k.site)
+		}
+		f := k.print.turned((s.lane + r.lane) & 31)
+		exec := bits.RotateLeft32(k.exec, int((s.lane+r.lane)&31))
+		warp := s.warp + r.warp
+		for range r.warps(s.n) {
+			number := h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, warp, exec, s.epoch + r.epoch})
+			for at := range words {
+				h.spread(&words[at], at, number, &f, k.site, r.values, keep)
+			}
+			warp += r.step
+		}
+	}
+	delete(p.kept, i)
+}
+
+// spread adds a record's accesses of a word to it.
+func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *kept) {
+	var lanes [16]uint32 // by bytes
+	any := false
+	for m := f.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		if b := f.bytes[lane].word(at); b != 0 {
+			any = true
+			unit := uint8(1)<<min(s.Unit, wordBytes) - 1
+			for part := unit; part != 0 && part <= 15; part <<= min(s.Unit, wordBytes) {
+				if b&part != 0 {
+					lanes[b&part] |= m & -m
+				}
+				if part&8 != 0 {
+					break
+				}
+			}
+		}
+	}
+	if !any {
+		return
+	}
+	if w.stamp == 0 && lanes[15] != 0 && v == inMemory && s.Unit >= wordBytes {
+		*w = word{number, lanes[15]}
+		return
+	}
+	l := h.listed(w)
+	for b, who := range lanes {
+		if who == 0 {
+			continue
+		}
+		e := entry{stamp: number, lanes: who, bytes: uint8(b), values: v}
+		if v == aside {
+			from := uint64(at * wordBytes)
+			bytes := mask{lo: uint64(b)}
+			if from < 64 {
+				bytes = mask{lo: uint64(b) << from}
+			} else {
+				bytes = mask{hi: uint64(b) << (from - 64)}
+			}
+			switch {
+			case keep.mixed.meets(bytes):
+				e.values = mixed
+			case keep.saved.meets(bytes):
+				for i := range uint64(wordBytes) {
+					if b>>i&1 != 0 {
+						e.more |= uint32(keep.value[from+i]) << (8 * i)
+					}
+				}
+			default:
+				e.values = inMemory
+			}
+		}
+		l.add(h, e)
+	}
+}
+
+// page gives the page of an address, entered by the current launch.
+func (h *Fast) page(m Memory, at uint64) *page {
+	var slot **page
+	if m.Shared {
+		slot = h.windowOf(m).page(at)
+	} else {
+		if n := at / (pageBytes * chunkSize); h.chunk == nil || n != h.chunkAt {
+			h.chunkAt, h.chunk = n, h.chunks[n]
+			if h.chunk == nil {
+				h.chunk = new(chunk)
+				h.chunks[n] = h.chunk
+			}
+		}
+		slot = &h.chunk[at/pageBytes%chunkSize]
+	}
+	p := *slot
+	if p == nil {
+		p = &page{address: at &^ (pageBytes - 1), launch: h.current}
+		*slot = p
+	}
+	if p.launch != h.current {
+		h.pass(p)
+	}
+	return p
+}
+
+// windowOf gives the shared memory of a block.
+func (h *Fast) windowOf(m Memory) *window {
+	slot := &h.recent[m.Block%uint32(len(h.recent))]
+	if *slot != nil && (*slot).Memory == m {
+		return *slot
+	}
+	w := h.windows[m]
+	if w == nil {
+		w = &window{Memory: m}
+		h.windows[m] = w
+	}
+	*slot = w
+	return w
+}
+
+// page gives the place of the page of an address. The address is that of a device with far less shared memory than maxWindow.
+func (w *window) page(at uint64) **page {
+	n := at / pageBytes % (maxWindow / pageBytes)
+	for uint64(len(w.pages)) <= n {
+		w.pages = append(w.pages, nil)
+	}
+	return &w.pages[n]
+}
+
+// maxWindow bounds the shared memory of a block.
+const maxWindow = 16 << 20
+
+// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+func (h *Fast) Forget(m Memory) {
+	h.plain.Forget(m)
+	w := h.windows[m]
+	if w == nil {
+		return
+	}
+	for _, p := range w.pages {
+		if p != nil {
+			h.clear(p)
+		}
+	}
+}
+
+// EndBlock drops the shared memory of a block that has ended.
+func (h *Fast) EndBlock(m Memory) {
+	h.Forget(m)
+	if h.windows[m] != nil {
+		delete(h.windows, m)
+		h.recent[m.Block%uint32(len(h.recent))] = nil
+	}
+}
+
+// clear forgets what was done to a page.
+func (h *Fast) clear(p *page) {
+	for i := range p.segments {
+		h.clearSegment(p, i)
+	}
+	p.kept, p.plain = nil, false
+}
+
+func (h *Fast) clearSegment(p *page, i int) {
+	s := &p.segments[i]
+	if s.history&wordsFlag != 0 {
+		n := s.history &^ wordsFlag
+		for j := range h.words[n] {
+			h.drop(&h.words[n][j])
+		}
+		h.freeWord = append(h.freeWord, n)
+	}
+	*s = segment{}
+	p.cold[i] = 0
+	if p.kept != nil {
+		delete(p.kept, i)
+	}
+}
