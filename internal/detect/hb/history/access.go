@@ -9,11 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Site is what the accesses by one instruction of one launch, or by one kind of operation of an agent of the host, have in
-// common. Accesses of one site are alike to the memory model.
+// Site is what the accesses by one instruction, or by one kind of operation of an agent of the host, have in common. Accesses of one site are alike to the memory model.
 type Site struct {
+	Number uint32 // among the sites of the run
 	Place  uint64 // by which findings are told apart: that of an instruction, or above all of them for the host
-	Launch *order.Launch
 	Host   string // the operation's name; "" for an instruction
 	Event  event.Event
 	Side   detect.Side
@@ -41,6 +40,7 @@ type Access struct {
 	Memory    Memory
 	From, End uint64
 	Values    []uint64 // what it writes, little-endian; nil when not known or not asked for
+	Old       []uint64 // what was there before, see event.Batch.OldOf; nil when not known
 }
 
 // Record is an access in a history.
@@ -49,7 +49,7 @@ type Record struct {
 	Stamp     order.Stamp
 	Executed  uint32
 	From, End uint64
-	Chain     *order.Chain // of a strong write
+	Chain     order.ChainID // of a strong write
 }
 
 // Race says that an access races with an earlier one in the bytes [From, End).
@@ -73,4 +73,71 @@ func (a *Access) relation(r *Record) detect.Relation {
 // Value is what the access writes at an address.
 func (a *Access) Value(at uint64) byte {
 	return byte(a.Values[(at-a.From)/8] >> ((at - a.From) % 8 * 8))
+}
+
+// History keeps what was done to memory.
+type History interface {
+	// Weak judges a weak access by a warp, as by all lanes at once where it is a store, and records it. It calls race for each
+	// access and record that race, byte by byte or in ranges of bytes.
+	Weak(w *Warp, race func(*Access, Race))
+	// Judge is the first half of that for an access by one lane, or by the host.
+	Judge(a *Access, race func(Race))
+	// Record is the second half. A strong write has a chain.
+	Record(a *Access, chain order.ChainID)
+	// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+	Forget(m Memory)
+	// EndBlock drops the shared memory of a block that has ended.
+	EndBlock(m Memory)
+	// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+	Reuse(from, end uint64)
+}
+
+// Warp is an access by a warp.
+type Warp struct {
+	Batch   *event.Batch
+	Event   *event.Event
+	Site    *Site
+	Block   *order.Block
+	InBlock uint32 // the warp's number in its block; that in the grid is the event's
+	Memory  Memory
+
+	view  *order.View // of lanes; nil where each has its own
+	lanes uint32
+	actor order.Actor
+	lane  Access // of Lane
+	// before is memory for restore.
+	before [4]uint64
+}
+
+// begin makes an access that of lanes with a view, nil where each has its own.
+func (w *Warp) begin(v *order.View, lanes uint32) {
+	w.view, w.lanes = v, lanes
+	w.actor = order.Actor{Launch: w.Block.Launch, Block: w.Block.Index, Warp: w.Event.Warp, View: v}
+	w.lane = Access{Site: w.Site, Actor: w.actor, Executed: w.Event.Mask, Memory: w.Memory}
+}
+
+// Each prepares an access to be taken apart by Lane.
+func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
+
+// Lane gives the access of a lane. It is valid until the next call.
+func (w *Warp) Lane(lane int) *Access {
+	a := &w.lane
+	a.Actor.Lane = lane
+	if w.view == nil {
+		a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
+	}
+	a.From = w.Batch.AddrOf(w.Event, lane)
+	a.End = a.From + uint64(w.Event.Size)
+	if w.Site.Side.Write {
+		a.Old = w.Batch.OldOf(w.Event, lane)
+		if w.Site.WeakStore() {
+			a.Values = w.Batch.ValueOf(w.Event, lane)
+		}
+	}
+	return a
+}
+
+// behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
+func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
+	return w.actor.Behind(w.actor.Launch, warp, lanes, epoch)
 }

@@ -1,10 +1,10 @@
 package history
 
 import (
-	"fencepost.dev/fencepost/internal/detect"
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
-	"math/bits"
 )
 
 // Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
@@ -14,7 +14,7 @@ import (
 //   - record: of a segment of 128 bytes, in histories that segments share (segment.go);
 //   - entry: of a word, as it is or in a list (word.go);
 //   - summary: of a launch that has ended, of a segment (launch.go);
-//   - Record: of the host, and in a Plain history of the pages where the others do not do (plain.go).
+//   - Record: of the host.
 type Fast struct {
 	order *order.Order
 
@@ -42,7 +42,6 @@ type Fast struct {
 	launches []*launchState
 	current  *launchState
 	host     []Record
-	plain    *Plain
 	cold     summaries
 }
 
@@ -63,7 +62,6 @@ type page struct {
 	address  uint64
 	launch   *launchState // whose accesses segments have
 	strange  bool         // summaries of it may race with accesses of launch
-	plain    bool         // its history is in Fast.plain
 	segments [pageSegs]segment
 	cold     [pageSegs]uint32 // summaries
 	kept     map[int][]*kept
@@ -81,43 +79,7 @@ type window struct {
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
-		stamps: make([]stamp, 1), lists: make([]*list, 1), plain: NewPlain(), cold: newSummaries()}
-}
-
-// Warp is a weak access by a warp.
-type Warp struct {
-	Batch  *event.Batch
-	Event  *event.Event
-	Site   *Site
-	Block  *order.Block
-	InWarp uint32 // the warp's number in the block
-	Number uint32 // and in the grid
-	Memory Memory
-
-	view  *order.View // of lanes
-	lanes uint32
-	actor order.Actor
-	lane  Access // of laneAccess
-}
-
-// behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
-func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
-	return w.actor.Behind(w.actor.Launch, warp, lanes, epoch)
-}
-
-// laneAccess gives the access of a lane. It is valid until the next call.
-func (w *Warp) laneAccess(lane int) *Access {
-	a := &w.lane
-	a.Actor.Lane = lane
-	a.From = w.Batch.AddrOf(w.Event, lane)
-	a.End = a.From + uint64(w.Event.Size)
-	if w.Site.Side.Write {
-		a.Old = w.Batch.OldOf(w.Event, lane)
-		if w.Site.WeakStore() {
-			a.Values = w.Batch.ValueOf(w.Event, lane)
-		}
-	}
-	return a
+		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
 }
 
 // stateOf gives what is known of a site.
@@ -135,12 +97,17 @@ func (h *Fast) stateOf(s *Site) *siteState {
 func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	s := h.stateOf(w.Site)
 	h.enter(w.Block.Launch)
-	v, same := w.Block.View(w.InWarp)
-	if same {
+	v, same := w.Block.View(w.InBlock)
+	switch {
+	case same:
 		h.weak(w, s, v, w.Event.Mask, race)
 		return
+	case w.Site.Side.Write: // all lanes are judged before one is recorded
+		w.Each()
+		h.byLanes(w, s, w.Event.Mask, 0, ^uint64(0), race)
+		return
 	}
-	for v, lanes := range w.Block.Views(w.InWarp, w.Event.Mask) {
+	for v, lanes := range w.Block.Views(w.InBlock, w.Event.Mask) {
 		h.weak(w, s, v, lanes, race)
 	}
 }
@@ -148,9 +115,7 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 // weak is Weak for lanes that have one view.
 func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race func(*Access, Race)) {
 	e := w.Event
-	w.view, w.lanes = v, lanes
-	w.actor = order.Actor{Launch: w.Block.Launch, Block: w.Block.Index, Warp: w.Number, View: v}
-	w.lane = Access{Site: w.Site, Actor: w.actor, Executed: e.Mask, Memory: w.Memory}
+	w.begin(v, lanes)
 	write := w.Site.Side.Write
 	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !apart(e)) || e.Addr%uint64(e.Size) != 0 {
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
@@ -170,7 +135,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		p := h.page(w.Memory, n*segmentBytes)
 		j := int(n % pageSegs)
 		seg := &p.segments[j]
-		if seg.history&wordsFlag == 0 && !p.strange && !p.plain && len(h.current.hosts) == 0 {
+		if seg.history&wordsFlag == 0 && !p.strange && len(h.current.hosts) == 0 {
 			a.access, a.lane, a.changed = part.access, part.lane, unchanged
 			if write && h.histories[seg.history].stored.meets(h.kinds[part.access].all) {
 				if changed > allChanged {
@@ -201,7 +166,7 @@ func apart(e *event.Event) bool {
 		d = -d
 	}
 	if d < int64(e.Size) {
-		return e.Flags&event.FlagRows != 0 && e.Mask>>bits.TrailingZeros32(e.Mask) == 1
+		return false
 	}
 	if e.Flags&event.FlagRows == 0 {
 		return true
@@ -218,8 +183,11 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 	write := w.Site.Side.Write
 	for twice := 0; twice < 2; twice++ {
 		for m := lanes; m != 0; m &= m - 1 {
-			a := w.laneAccess(bits.TrailingZeros32(m))
+			a := w.Lane(bits.TrailingZeros32(m))
 			if twice == 0 || !write {
+				if write && a.Old != nil && !apart(w.Event) {
+					w.restore(a)
+				}
 				h.judge(a, from, end, func(r Race) { race(a, r) })
 			}
 			if twice == 1 || !write {
@@ -230,7 +198,7 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 			return
 		}
 		if twice == 0 && from == 0 && !apart(w.Event) {
-			Overlaps(w, race)
+			w.overlaps(race)
 		}
 	}
 }
@@ -257,10 +225,7 @@ func (h *Fast) Record(a *Access, chain order.ChainID) {
 // judge is Judge for a lane and the bytes [from, end) of what it accesses.
 func (h *Fast) judge(a *Access, from, end uint64, race func(Race)) {
 	for i := range h.current.hosts {
-		r := &h.current.hosts[i]
-		if lo, hi := max(a.From, r.From, from), min(a.End, r.End, end); lo < hi && !a.Memory.Shared {
-			h.plain.memory(Memory{}).judge(a, r, lo, hi, race)
-		}
+		h.judgeHosts(a, &h.current.hosts[i], from, end, race)
 	}
 	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
 		p := h.page(a.Memory, at)
@@ -268,10 +233,6 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(Race)) {
 		base := at &^ (wordBytes - 1)
 		stop := min(base+wordBytes, a.End, end)
 		bytes := uint8(1<<(stop-base) - 1<<(at-base))
-		if p.plain {
-			h.plain.judgeBytes(a, at, stop, race)
-			continue
-		}
 		if p.strange && p.cold[i] != 0 {
 			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
 		}
@@ -287,10 +248,6 @@ func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end ui
 		i := int(at / segmentBytes % pageSegs)
 		base := at &^ (wordBytes - 1)
 		stop := min(base+wordBytes, a.End, end)
-		if p.plain {
-			h.plain.recordBytes(a, chain, at, stop)
-			continue
-		}
 		h.recordWord(a, number, h.wordAt(p, i, base), base, uint8(1<<(stop-base)-1<<(at-base)), chain)
 	}
 }
@@ -345,8 +302,8 @@ func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v v
 		lane := bits.TrailingZeros32(m)
 		if b := f.bytes[lane].word(at); b != 0 {
 			any = true
-			unit := uint8(1)<<min(s.Unit, wordBytes) - 1
-			for part := unit; part != 0 && part <= 15; part <<= min(s.Unit, wordBytes) {
+			size := min(s.Event.Size, wordBytes)
+			for part := uint8(1)<<size - 1; ; part <<= size {
 				if b&part != 0 {
 					lanes[b&part] |= m & -m
 				}
@@ -359,7 +316,7 @@ func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v v
 	if !any {
 		return
 	}
-	if w.stamp == 0 && lanes[15] != 0 && v == inMemory && s.Unit >= wordBytes {
+	if w.stamp == 0 && lanes[15] != 0 && v == inMemory && s.Event.Size >= wordBytes {
 		*w = word{number, lanes[15]}
 		return
 	}
@@ -449,7 +406,6 @@ const maxWindow = 16 << 20
 
 // Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
 func (h *Fast) Forget(m Memory) {
-	h.plain.Forget(m)
 	w := h.windows[m]
 	if w == nil {
 		return
@@ -475,7 +431,7 @@ func (h *Fast) clear(p *page) {
 	for i := range p.segments {
 		h.clearSegment(p, i)
 	}
-	p.kept, p.plain = nil, false
+	p.kept = nil
 }
 
 func (h *Fast) clearSegment(p *page, i int) {

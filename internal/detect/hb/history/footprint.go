@@ -124,11 +124,11 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 // shape is the parts of an event, one for each segment.
 type shape struct {
 	key   shapeKey
-	parts []part
+	parts []piece
 }
 
-// part is what an event accesses of a segment.
-type part struct {
+// piece is what an event accesses of a segment.
+type piece struct {
 	segment int64 // counted from that of the event's address
 	access  uint32
 	lane    uint8  // from which those of the access are counted
@@ -155,7 +155,7 @@ func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey) *shape {
 				i++
 			}
 			if i == len(s.parts) {
-				s.parts = append(s.parts, part{segment: int64(n - base)})
+				s.parts = append(s.parts, piece{segment: int64(n - base)})
 				prints = append(prints, footprint{})
 			}
 			prints[i].lanes |= m & -m

@@ -100,10 +100,10 @@ type acting struct {
 func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	from := *s
 	if from.history == 0 {
-		from = segment{warp: a.Number, epoch: a.view.Epoch, lane: a.lane}
+		from = segment{warp: a.Event.Warp, epoch: a.view.Epoch, lane: a.lane}
 	}
 	x := &h.histories[from.history]
-	k := moveKey{history: from.history, access: a.access, warp: a.Number - from.warp - from.n*x.step, epoch: a.view.Epoch - from.epoch,
+	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp - from.n*x.step, epoch: a.view.Epoch - from.epoch,
 		lane: (a.lane - from.lane) & 31, changed: a.changed}
 	if x.step != 0 {
 		k.n = anyRun
@@ -146,7 +146,7 @@ func (s *segment) make(from *segment, m *move) {
 func (h *Fast) within(s *segment, x *interned, a *acting) bool {
 	for i := range x.records {
 		r := &x.records[i]
-		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane+r.lane)&31 == a.lane && r.has(a.Number-s.warp, s.n) {
+		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane+r.lane)&31 == a.lane && r.has(a.Event.Warp-s.warp, s.n) {
 			return true
 		}
 	}
@@ -187,7 +187,7 @@ func (h *Fast) before(s *segment, r *record, lanes uint32, a *acting) bool {
 // it is no history of a segment. Longer: it makes runs longer, and does nothing else.
 func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok bool) {
 	k := &h.kinds[a.access]
-	now := record{access: a.access, warp: a.Number - s.warp, epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane) & 31}
+	now := record{access: a.access, warp: a.Event.Warp - s.warp, epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane) & 31}
 	for i := range x.records {
 		r := &x.records[i]
 		o := &h.kinds[r.access]

@@ -17,7 +17,7 @@ func changes(a *acting) uint8 {
 	some, all := false, true
 	for m := a.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		x := a.laneAccess(lane)
+		x := a.Lane(lane)
 		for at := x.From; at < x.End; at += wordBytes {
 			differs := false
 			for i := at; i < min(at+wordBytes, x.End); i++ {
@@ -80,7 +80,7 @@ func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
 			k.mixed = bytes[s]
 		}
 		for m := a.lanes; m != 0; m &= m - 1 {
-			x := a.laneAccess(bits.TrailingZeros32(m))
+			x := a.Lane(bits.TrailingZeros32(m))
 			for at := max(x.From, base); at < min(x.End, base+segmentBytes); at++ {
 				b := maskOf(at-base, at-base+1)
 				if !bytes[s].meets(b) || k.mixed.meets(b) {
@@ -104,8 +104,8 @@ func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
 	}
 }
 
-// store says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list.
-func (h *Fast) store(a *Access, l *list, now *entry, at uint64) {
+// storeWord says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list.
+func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	if a.Values == nil {
 		now.values = mixed
 	} else if a.Old == nil {

@@ -240,7 +240,7 @@ func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, 
 	if s.site.Strong {
 		r.From = (at + lo) &^ (s.site.Unit - 1)
 		r.End = r.From + s.site.Unit
-		if s.site.Side.Write && h.observed(a, &r, e.more) {
+		if s.site.Side.Write && r.Stamp.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), order.ChainID(e.more)) {
 			return
 		}
 	} else {
@@ -291,7 +291,7 @@ func (h *Fast) sameValue(a *Access, e *entry, at uint64) bool {
 // recordWord adds an access, which was judged, to a word.
 func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes uint8, chain order.ChainID) {
 	lane := uint32(1) << uint(a.Actor.Lane)
-	if bytes == 15 && !a.Site.Strong {
+	if bytes == 15 && !a.Site.Strong && (!a.Site.Side.Write || a.Old != nil && a.Values != nil) {
 		switch {
 		case w.stamp == 0:
 			*w = word{number, lane}
@@ -322,7 +322,7 @@ func (h *Fast) supersedes(number uint32, s *stamp) bool {
 func (h *Fast) recordList(a *Access, l *list, now entry, at uint64, chain order.ChainID) {
 	now.more = uint32(chain)
 	if a.Site.WeakStore() {
-		h.store(a, l, &now, at)
+		h.storeWord(a, l, &now, at)
 	}
 	last := h.afterAll(a, l)
 	n := h.stamps[now.stamp]

@@ -27,11 +27,13 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
+	chains   ChainID         // the last given out
+	launched map[uint32]bool // agents that have begun a launch
 }
 
 // New makes the order of a run in which nothing has happened.
 func New() *Order {
-	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}}
+	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}, launched: map[uint32]bool{}}
 }
 
 // Launch is one kernel launch.
@@ -50,6 +52,8 @@ type Launch struct {
 	depth  int // of clock.Grid
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
+	// published says that a thread has released something to threads of other blocks.
+	published bool
 }
 
 // Block is a block that has a thread which has not exited.
@@ -114,6 +118,7 @@ func (o *Order) Begin(info event.Launch) *Launch {
 	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, blocks: map[uint32]*Block{}, logs: map[uint32]*Log{},
 		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
 	o.launches[info.ID] = l
+	o.launched[info.Agent] = true
 	return l
 }
 

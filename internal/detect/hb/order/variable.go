@@ -48,7 +48,7 @@ type variable struct {
 	block   uint32
 	wide    bool
 	records records
-	chain   *Chain
+	chain   chain
 }
 
 // records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, joined by
@@ -79,10 +79,13 @@ type observation struct {
 	narrow record // by patterns of the own block
 }
 
-// Chain is a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
-// before. The last of them makes the variable's value.
-type Chain struct {
-	current   bool // it makes the value that the variable has now
+// ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
+// before. The last of them makes the variable's value. It is not used twice in a run; 0 names none.
+type ChainID uint32
+
+// chain is the current chain of a variable, and who observed the value that it has now.
+type chain struct {
+	id        ChainID
 	observers []observer
 	seen      map[observerKey]uint32 // lanes
 }
@@ -99,7 +102,7 @@ type observerKey struct {
 }
 
 // observe notes that an actor observed the current value. Its first observation is the one that others know soonest.
-func (c *Chain) observe(a *Actor) {
+func (c *chain) observe(a *Actor) {
 	k, lane := observerKey{a.Launch, a.Warp}, uint32(1)<<uint(a.Lane)
 	if c.seen[k]&lane != 0 {
 		return
@@ -115,34 +118,40 @@ func (c *Chain) observe(a *Actor) {
 	c.observers = append(c.observers, observer{k, lane, a.View.Epoch})
 }
 
-// Observed says that the chain's writes happen before what the actor does now, by the second clause of causality order: the
-// chain makes the current value of its variable, and a thread that observed this value happens before the actor, or is it.
-func (c *Chain) Observed(a *Actor) bool {
-	if c == nil || !c.current {
+// Observed says that a strong write of a scalar happens before what the actor does now, by the second clause of causality order:
+// its chain makes the current value of the variable, and a thread that observed this value happens before the actor, or
+// is it.
+func (s *Stamp) Observed(a *Actor, shared bool, address uint64, size uint8, id ChainID) bool {
+	if id == 0 {
 		return false
 	}
-	return slices.ContainsFunc(c.observers, func(o observer) bool {
+	m := &s.Launch.order.global
+	if shared {
+		b := s.Launch.blocks[s.Block()]
+		if b == nil {
+			return false
+		}
+		m = &b.Shared
+	}
+	v := m.find(address, size)
+	if v == nil || v.chain.id != id {
+		return false
+	}
+	return slices.ContainsFunc(v.chain.observers, func(o observer) bool {
 		return o.launch == a.Launch && o.warp == a.Warp && o.lanes>>uint(a.Lane)&1 != 0 ||
 			a.Behind(o.launch, o.warp, o.lanes, o.epoch) != o.lanes
 	})
 }
 
 // renew begins a new value, of the same chain or of a new one.
-func (v *variable) renew(continues bool) {
+func (o *Order) renew(v *variable, continues bool) {
 	if !continues {
-		v.drop()
-		v.chain, v.records = &Chain{current: true}, records{}
+		o.chains++
+		v.chain, v.records = chain{id: o.chains}, records{}
 		return
 	}
 	clear(v.chain.seen)
 	v.chain.observers = v.chain.observers[:0]
-}
-
-// drop ends the variable's chain.
-func (v *variable) drop() {
-	if v.chain != nil {
-		*v.chain = Chain{}
-	}
 }
 
 // find gives the variable of a location, nil when its last write was not strong.
@@ -203,9 +212,7 @@ func (m *Memory) overwriteGranule(g, from, end uint64, but *variable) {
 		if v != but {
 			v.valid &^= bytesOf(v.address, from, end)
 		}
-		if v.valid == 0 {
-			v.drop()
-		} else {
+		if v.valid != 0 {
 			v.next, kept = kept, v
 		}
 		v = next
@@ -341,8 +348,8 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 }
 
 // Perform performs the part of a strong access by a lane that comes after it is judged: a read is noted as an observer, a
-// write makes the variable's value and publishes what the lane has released. It gives the chain of a write, nil for a read.
-func (b *Block) Perform(wi uint32, lane int, s *Strong) *Chain {
+// write makes the variable's value and publishes what the lane has released. It gives the chain of a write, 0 for a read.
+func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
 	meets := v.meets(b, s.Wide)
@@ -351,12 +358,12 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) *Chain {
 		if meets {
 			v.chain.observe(&a)
 		}
-		return nil
+		return 0
 	}
 	if v == nil {
 		v = m.make(s.Address, s.Size)
 	}
-	v.renew(meets && s.Updates)
+	b.order.renew(v, meets && s.Updates)
 	v.valid = 1<<s.Size - 1
 	m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	v.launch, v.block, v.wide = b.Launch, b.Index, s.Wide
@@ -364,7 +371,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) *Chain {
 		v.chain.observe(&a)
 	}
 	b.release(wi, lane, v, s)
-	return v.chain
+	return v.chain.id
 }
 
 // release publishes with a write to a variable what the lane has released.
@@ -405,6 +412,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 		rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
 	}
 	if rel.wide != nil {
+		b.published = true
 		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
 	}
 }
