@@ -68,10 +68,11 @@ type move struct {
 	checks []check
 }
 
-// check is lanes of a record that have to happen before the access: counted as the record's.
+// check is lanes of a record that have to happen before the access: those of the access's own warp, and of others. They are
+// counted as the record's.
 type check struct {
-	record int
-	lanes  uint32
+	record     int
+	own, other uint32
 }
 
 const (
@@ -118,7 +119,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	}
 	if m.moveKey == k {
 		for _, c := range m.checks {
-			if !h.before(&from, &x.records[c.record], c.lanes, a) {
+			if !before(&from, &x.records[c.record], c, a) {
 				return false, false
 			}
 		}
@@ -170,12 +171,15 @@ func (r *record) has(warp, n uint32) bool {
 	return d%r.step == 0 && d/r.step < r.warps(n)
 }
 
-// before says that lanes of a record happen before an access, or are of its own thread alone.
-func (h *Fast) before(s *segment, r *record, lanes uint32, a *acting) bool {
-	lanes = bits.RotateLeft32(lanes, int((s.lane+r.lane)&31))
-	warp := s.warp + r.warp
+// before says that a check of a record holds.
+func before(s *segment, r *record, c check, a *acting) bool {
+	warp, turn := s.warp+r.warp, int((s.lane+r.lane)&31)
 	for range r.warps(s.n) {
-		if a.behind(warp, lanes, s.epoch+r.epoch) != 0 {
+		lanes := c.other
+		if warp == a.Event.Warp {
+			lanes = c.own
+		}
+		if lanes != 0 && a.behind(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) != 0 {
 			return false
 		}
 		warp += r.step
@@ -194,14 +198,15 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 		if !k.write && !o.write || !k.all.meets(o.all) {
 			continue
 		}
-		lanes := h.conflict(k, &now, o, r, !r.has(now.warp, s.n))
-		if lanes == 0 {
+		c := check{record: i}
+		c.own, c.other = conflict(k, &now, o, r)
+		if c.own|c.other == 0 {
 			continue
 		}
-		if !h.before(s, r, lanes, a) {
+		if !before(s, r, c, a) {
 			return out, false, false
 		}
-		out.checks = append(out.checks, check{i, lanes})
+		out.checks = append(out.checks, c)
 	}
 	records := slices.Clone(x.records)
 	if k.site.WeakStore() {
@@ -217,27 +222,25 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 	return out, longer && len(out.checks) == 0, true
 }
 
-// conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access.
-func (h *Fast) conflict(k *kind, now *record, o *kind, r *record, otherWarp bool) (lanes uint32) {
+// conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access: those
+// of the actor's warp, and of others.
+func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
 	for m := o.print.lanes; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		b := o.print.bytes[i]
 		if !b.meets(k.all) {
 			continue
 		}
-		if otherWarp {
-			lanes |= m & -m
-			continue
-		}
-		own := (uint32(i) + uint32(r.lane) - uint32(now.lane)) & 31
-		for n := k.print.lanes &^ (1 << own); n != 0; n &= n - 1 {
+		other |= m & -m
+		self := (uint32(i) + uint32(r.lane) - uint32(now.lane)) & 31
+		for n := k.print.lanes &^ (1 << self); n != 0; n &= n - 1 {
 			if b.meets(k.print.bytes[bits.TrailingZeros32(n)]) {
-				lanes |= m & -m
+				own |= m & -m
 				break
 			}
 		}
 	}
-	return lanes
+	return own, other
 }
 
 // store says what a weak store does to what is known of values. It says false where that cannot be said for a segment as a whole.
