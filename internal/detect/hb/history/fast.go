@@ -25,7 +25,7 @@ type Fast struct {
 	kinds     []kind
 	histories []interned // the first is that of nothing
 	historyOf map[uint64]uint32
-	moves     [1 << moveBits]move
+	moves     moves
 	sites     []*siteState
 
 	chunks   map[uint64]*chunk
@@ -78,7 +78,7 @@ type window struct {
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
 }
 
@@ -180,6 +180,7 @@ func apart(e *event.Event) bool {
 
 // byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
 func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
+	dbg.lanes++
 	write := w.Site.Side.Write
 	for twice := 0; twice < 2; twice++ {
 		for m := lanes; m != 0; m &= m - 1 {
@@ -263,6 +264,7 @@ func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 
 // split gives the words of a segment histories of their own.
 func (h *Fast) split(p *page, i int) {
+	dbg.split++
 	s := p.segments[i]
 	var n uint32
 	if k := len(h.freeWord); k > 0 {

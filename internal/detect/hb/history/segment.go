@@ -75,16 +75,41 @@ type check struct {
 	own, other uint32
 }
 
+// moves is a table of moves that were made before, by hash: of those with one hash the last. It grows with the number of misses.
+type moves struct {
+	table  []move
+	shift  uint
+	misses int
+}
+
 const (
-	moveBits   = 13
+	firstMoves = 8  // the logarithm of the table's length
+	mostMoves  = 16 // and at most
 	maxRecords = 96 // of a history; segments with more are split into words
 )
 
-func (k *moveKey) slot() uint32 {
+// at gives the place of a key.
+func (t *moves) at(k *moveKey) *move { return &t.table[k.hash()>>t.shift] }
+
+// put adds a move.
+func (t *moves) put(m move) {
+	if t.misses++; t.misses > 2*len(t.table) && t.shift > 64-mostMoves {
+		old := t.table
+		t.table, t.shift, t.misses = make([]move, 4*len(old)), t.shift-2, 0
+		for i := range old {
+			*t.at(&old[i].moveKey) = old[i]
+		}
+	}
+	*t.at(&m.moveKey) = m
+}
+
+func newMoves() moves { return moves{make([]move, 1<<firstMoves), 64 - firstMoves, 0} }
+
+func (k *moveKey) hash() uint64 {
 	h := uint64(k.history)*0x9e3779b97f4a7c15 ^ uint64(k.access)*0xd6e8feb86659fd93 ^ uint64(k.warp)*0xff51afd7ed558ccd ^
 		uint64(k.epoch)*0xc2b2ae3d27d4eb4f ^ uint64(k.n)*0xa0761d6478bd642f ^ uint64(k.lane)<<20 ^ uint64(k.changed)<<40
 	h ^= h >> 29
-	return uint32(h * 0x9e3779b97f4a7c15 >> (64 - moveBits))
+	return h * 0x9e3779b97f4a7c15
 }
 
 // acting is a weak access of a segment by lanes of a warp with one view.
@@ -99,6 +124,7 @@ type acting struct {
 
 // step judges and records an access of a segment. It says false, having done nothing, where it may race.
 func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
+	dbg.step++
 	from := *s
 	if from.history == 0 {
 		from = segment{warp: a.Event.Warp, epoch: a.view.Epoch, lane: a.lane}
@@ -109,13 +135,13 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	if x.step != 0 {
 		k.n = anyRun
 	}
-	m := &h.moves[k.slot()]
+	m := h.moves.at(&k)
 	if m.moveKey != k && x.step != 0 {
 		if !x.written && h.within(&from, x, a) {
 			return false, true
 		}
 		k.n = from.n
-		m = &h.moves[k.slot()]
+		m = h.moves.at(&k)
 	}
 	if m.moveKey == k {
 		for _, c := range m.checks {
@@ -126,6 +152,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		s.make(&from, m)
 		return m.keep, true
 	}
+	dbg.miss++
 	made, longer, ok := h.compute(&from, x, a)
 	if !ok {
 		return false, false
@@ -133,7 +160,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	if made.moveKey = k; longer && x.step != 0 {
 		made.n = anyRun
 	}
-	h.moves[made.slot()] = made
+	h.moves.put(made)
 	s.make(&from, &made)
 	return made.keep, true
 }
@@ -332,36 +359,74 @@ func (h *Fast) put(records []record, now record, n uint32) (out []record, longer
 		now.access, now.lane = h.accessOf(k.site, exec, &f)
 	}
 	if !k.write {
-		if joined, longer := h.joined(kept, &now, n); joined {
-			return kept, longer && len(kept) == all
-		}
+		out, longer = h.joined(kept, now, n)
+		return out, longer && len(kept) == all
 	}
 	return append(kept, now), false
 }
 
-// joined adds a load to a run of such loads by other warps, which is longer then, or makes one of it and another.
-func (h *Fast) joined(records []record, now *record, n uint32) (joined, longer bool) {
-	for i := range records {
+// joined adds a load to those by other warps that differ in nothing else, as a run. Longer: an open run has one warp more, and
+// nothing else is changed.
+func (h *Fast) joined(records []record, now record, n uint32) (out []record, longer bool) {
+	longer = true
+	for i := 0; i < len(records); i++ {
 		r := &records[i]
-		if r.access != now.access || r.epoch != now.epoch || r.lane != now.lane || r.values != now.values {
+		if r.access != now.access || r.epoch != now.epoch || r.lane != now.lane {
 			continue
 		}
-		if r.step == 0 {
-			if d := now.warp - r.warp; d < 1<<31 {
-				r.step, r.count = d, 2
-				return true, false
-			}
+		if now.step == 0 && r.has(now.warp, n) {
+			return records, false
+		}
+		was := *r
+		if !r.meet(&now, n) {
 			continue
 		}
-		if r.has(now.warp, n) {
-			return true, false
+		// What came of the two may be continued by others.
+		now = *r
+		if longer = longer && was.open && was.warp == r.warp && !h.continued(records, &now, n); longer {
+			return records, true
 		}
-		if now.warp == r.warp+r.step*r.warps(n) {
-			r.count++
-			return true, r.open
+		records = append(records[:i], records[i+1:]...)
+		i = -1
+	}
+	return append(records, now), false
+}
+
+// continued says that a record may be joined with one of others.
+func (h *Fast) continued(records []record, now *record, n uint32) bool {
+	for _, r := range records {
+		if x := *now; r.access == x.access && r.epoch == x.epoch && r.lane == x.lane && x.meet(&r, n) {
+			return true
 		}
 	}
-	return false, false
+	return false
+}
+
+// meet makes two runs one where that is a run, too. It says false, having done nothing, where it is not.
+func (r *record) meet(o *record, n uint32) bool {
+	a, b := *r, *o
+	if b.warp-a.warp >= 1<<31 {
+		a, b = b, a
+	}
+	na, nb := a.warps(n), b.warps(n)
+	step := a.step
+	switch {
+	case a.step == 0 && b.step == 0:
+		step = b.warp - a.warp
+	case a.step == 0:
+		step = b.step
+	case b.step != 0 && b.step != a.step:
+		return false
+	}
+	if a.warp+na*step != b.warp {
+		return false
+	}
+	r.warp, r.step = a.warp, step
+	r.count = na + nb
+	if r.open {
+		r.count -= n
+	}
+	return true
 }
 
 // normal makes a move lead to a history with records, which are counted from a segment with n.
