@@ -103,7 +103,6 @@ type Warp struct {
 
 	view  *order.View // of lanes; nil where each has its own
 	lanes uint32
-	actor order.Actor
 	lane  Access // of Lane
 	// before is memory for restore.
 	before [4]uint64
@@ -112,8 +111,10 @@ type Warp struct {
 // begin makes an access that of lanes with a view, nil where each has its own.
 func (w *Warp) begin(v *order.View, lanes uint32) {
 	w.view, w.lanes = v, lanes
-	w.actor = order.Actor{Launch: w.Block.Launch, Block: w.Block.Index, Warp: w.Event.Warp, View: v}
-	w.lane = Access{Site: w.Site, Actor: w.actor, Executed: w.Event.Mask, Memory: w.Memory}
+	a := &w.lane
+	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
+	x := &a.Actor
+	x.Launch, x.Block, x.Warp, x.View = w.Block.Launch, w.Block.Index, w.Event.Warp, v
 }
 
 // Each prepares an access to be taken apart by Lane.
@@ -139,5 +140,5 @@ func (w *Warp) Lane(lane int) *Access {
 
 // behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
 func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
-	return w.actor.Behind(w.actor.Launch, warp, lanes, epoch)
+	return w.lane.Actor.Behind(w.Block.Launch, warp, lanes, epoch)
 }

@@ -24,6 +24,7 @@ type Fast struct {
 	kindOf    map[kindKey]uint32
 	kinds     []kind
 	histories []interned // the first is that of nothing
+	steps     []uint32   // of the open runs of each; 0: it has none
 	historyOf map[uint64]uint32
 	moves     moves
 	sites     []*siteState
@@ -48,6 +49,7 @@ type Fast struct {
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [4]*shape
+	shapes int // that it has had
 	stamps [64]stampSlot
 }
 
@@ -78,7 +80,7 @@ type window struct {
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
 }
 
@@ -124,7 +126,12 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	k := keyOf(w.Site, e, lanes)
 	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
 	if *slot == nil || (*slot).key != k {
-		*slot = h.shapeOf(w.Batch, e, k)
+		x := h.shapeOf(w.Batch, e, k, s)
+		if x == nil {
+			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+			return
+		}
+		*slot = x
 	}
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
@@ -180,28 +187,65 @@ func apart(e *event.Event) bool {
 
 // byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
 func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
-	dbg.lanes++
 	write := w.Site.Side.Write
-	for twice := 0; twice < 2; twice++ {
-		for m := lanes; m != 0; m &= m - 1 {
-			a := w.Lane(bits.TrailingZeros32(m))
-			if twice == 0 || !write {
-				if write && a.Old != nil && !apart(w.Event) {
-					w.restore(a)
-				}
-				h.judge(a, from, end, func(r Race) { race(a, r) })
-			}
-			if twice == 1 || !write {
-				h.record(a, s, 0, from, end)
-			}
+	rest := lanes
+	if w.view != nil && w.Event.Size == wordBytes && len(h.current.hosts) == 0 {
+		rest = h.quick(w, s, lanes)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		a := w.Lane(bits.TrailingZeros32(m))
+		if write && a.Old != nil && !apart(w.Event) {
+			w.restore(a)
 		}
+		h.judge(a, from, end, func(r Race) { race(a, r) })
 		if !write {
-			return
-		}
-		if twice == 0 && from == 0 && !apart(w.Event) {
-			w.overlaps(race)
+			h.record(a, s, 0, from, end)
 		}
 	}
+	if !write {
+		return
+	}
+	if from == 0 && !apart(w.Event) {
+		w.overlaps(race)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		h.record(w.Lane(bits.TrailingZeros32(m)), s, 0, from, end)
+	}
+}
+
+// quick judges and records accesses of words by lanes where it is plain that they do not race: nobody has accessed the word, or
+// it is loaded and nobody has written it. It gives the other lanes.
+func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
+	e := w.Event
+	write := w.Site.Side.Write
+	if write && (e.Flags&event.FlagOld == 0 || e.Flags&event.FlagScattered == 0 && !apart(e)) {
+		return lanes
+	}
+	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
+	var p *page
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := w.Batch.AddrOf(e, lane)
+		if p == nil || at&^(pageBytes-1) != p.address {
+			p = h.page(w.Memory, at)
+		}
+		if at%wordBytes != 0 || p.strange {
+			rest |= m & -m
+			continue
+		}
+		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
+		switch {
+		case x.stamp == 0:
+			*x = word{number, m & -m}
+		case write:
+			rest |= m & -m
+		case x.stamp == number:
+			x.lanes |= m & -m
+		case !h.load(x, number, m&-m):
+			rest |= m & -m
+		}
+	}
+	return rest
 }
 
 // Judge finds the races of an access by one lane or by the host.
@@ -349,7 +393,7 @@ func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v v
 				e.values = inMemory
 			}
 		}
-		l.add(h, e)
+		l.add(h, w, e)
 	}
 }
 

@@ -135,12 +135,16 @@ type piece struct {
 	lanes   uint32 // of the warp
 }
 
-// shapeOf gives the parts of an event's lanes.
-func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey) *shape {
+// manyShapes is how many shapes of a site are kept: one with more follows no pattern, and is judged by words.
+const manyShapes = 96
+
+// shapeOf gives the parts of an event's lanes, nil where its site has too many shapes.
+func (h *Fast) shapeOf(b *event.Batch, e *event.Event, k shapeKey, site *siteState) *shape {
 	s := h.shapes[k]
-	if s != nil {
+	if s != nil || site.shapes >= manyShapes {
 		return s
 	}
+	site.shapes++
 	s = &shape{key: k}
 	var prints []footprint
 	base := e.Addr / segmentBytes

@@ -43,9 +43,8 @@ const (
 // interned is a history of a segment, which is not changed.
 type interned struct {
 	records []record
-	stored  mask   // by weak stores
-	written bool   // by any
-	step    uint32 // of its open runs; 0: it has none
+	stored  mask // by weak stores
+	written bool // by any
 }
 
 // moveKey is a history and an access of its segment.
@@ -129,15 +128,15 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	if from.history == 0 {
 		from = segment{warp: a.Event.Warp, epoch: a.view.Epoch, lane: a.lane}
 	}
-	x := &h.histories[from.history]
-	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp - from.n*x.step, epoch: a.view.Epoch - from.epoch,
+	step := h.steps[from.history]
+	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp - from.n*step, epoch: a.view.Epoch - from.epoch,
 		lane: (a.lane - from.lane) & 31, changed: a.changed}
-	if x.step != 0 {
+	if step != 0 {
 		k.n = anyRun
 	}
 	m := h.moves.at(&k)
-	if m.moveKey != k && x.step != 0 {
-		if !x.written && h.within(&from, x, a) {
+	if m.moveKey != k && step != 0 {
+		if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
 			return false, true
 		}
 		k.n = from.n
@@ -145,7 +144,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	}
 	if m.moveKey == k {
 		for _, c := range m.checks {
-			if !before(&from, &x.records[c.record], c, a) {
+			if !before(&from, &h.histories[from.history].records[c.record], c, a) {
 				return false, false
 			}
 		}
@@ -153,11 +152,11 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		return m.keep, true
 	}
 	dbg.miss++
-	made, longer, ok := h.compute(&from, x, a)
+	made, longer, ok := h.compute(&from, &h.histories[from.history], a)
 	if !ok {
 		return false, false
 	}
-	if made.moveKey = k; longer && x.step != 0 {
+	if made.moveKey = k; longer && step != 0 {
 		made.n = anyRun
 	}
 	h.moves.put(made)
@@ -483,7 +482,7 @@ func (h *Fast) intern(records []record) uint32 {
 		n, ok := h.historyOf[key]
 		if !ok {
 			n = uint32(len(h.histories))
-			x := interned{records: slices.Clone(records)}
+			x, step := interned{records: slices.Clone(records)}, uint32(0)
 			for i := range records {
 				r := &records[i]
 				k := &h.kinds[r.access]
@@ -492,10 +491,10 @@ func (h *Fast) intern(records []record) uint32 {
 					x.stored = x.stored.or(k.all)
 				}
 				if r.open {
-					x.step = r.step
+					step = r.step
 				}
 			}
-			h.histories = append(h.histories, x)
+			h.histories, h.steps = append(h.histories, x), append(h.steps, step)
 			h.historyOf[key] = n
 			return n
 		}

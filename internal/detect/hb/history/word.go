@@ -15,7 +15,12 @@ const wordsPerSegment = segmentBytes / wordBytes
 // stamp by lanes, or (stamp with listFlag) a list.
 type word struct{ stamp, lanes uint32 }
 
-const listFlag = 1 << 31
+const (
+	listFlag = 1 << 31
+	// What the lanes of a word with a list say.
+	listWritten = 1 << 0 // by any access
+	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
+)
 
 // stamp is who accessed memory and when, but for the lanes.
 type stamp struct {
@@ -50,6 +55,7 @@ type entry struct {
 	more   uint32
 	prev   int32 // one more than the entry before of the same site and warp, where the list has an index
 	bytes  uint8
+	warp   uint8 // the lowest bits of the warp's number
 	values values
 	// last says that all accesses before it in the list happen before it.
 	last bool
@@ -61,8 +67,6 @@ type list struct {
 	index   []int32 // of a long list: one more than the newest entry of a site and warp, by hash
 	dead    int     // entries without lanes
 	free    uint32  // the next list that is not used
-	weak    bool    // not all are atomic operations of one size and of the widest scope
-	written bool
 }
 
 // listed gives the list of a word, made when it has none.
@@ -78,10 +82,11 @@ func (h *Fast) listed(w *word) *list {
 		h.freeList = h.lists[n].free
 	}
 	l := h.lists[n]
-	if w.stamp != 0 {
-		l.add(h, entry{stamp: w.stamp, lanes: w.lanes, bytes: 15})
-	}
+	was := *w
 	*w = word{stamp: n | listFlag}
+	if was.stamp != 0 {
+		l.add(h, w, entry{stamp: was.stamp, lanes: was.lanes, bytes: 15})
+	}
 	return l
 }
 
@@ -99,11 +104,16 @@ func (h *Fast) drop(w *word) {
 	*w = word{}
 }
 
-// add appends an entry.
-func (l *list) add(h *Fast, e entry) {
-	s := h.stamps[e.stamp].site
-	l.weak = l.weak || !s.Side.Atomic || !s.Side.Wide || s.Unit != wordBytes
-	l.written = l.written || s.Side.Write
+// add appends an entry to the list of a word.
+func (l *list) add(h *Fast, w *word, e entry) {
+	x := &h.stamps[e.stamp]
+	e.warp = uint8(x.warp)
+	if s := x.site; !s.Side.Atomic || !s.Side.Wide || s.Unit != wordBytes {
+		w.lanes |= listWeak
+	}
+	if x.site.Side.Write {
+		w.lanes |= listWritten
+	}
 	if len(l.entries) == cap(l.entries) && len(l.entries) >= 4 {
 		h.shorten(l)
 	}
@@ -191,11 +201,11 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(R
 		h.judgeEntry(a, w, &entry{stamp: w.stamp, lanes: w.lanes, bytes: 15}, at, bytes, race)
 		return
 	}
-	l := h.lists[w.stamp&^listFlag]
 	side := &a.Site.Side
-	if !side.Write && !l.written || side.Atomic && side.Wide && a.Site.Unit == wordBytes && !l.weak && bytes == 15 {
+	if !side.Write && w.lanes&listWritten == 0 || side.Atomic && side.Wide && a.Site.Unit == wordBytes && w.lanes&listWeak == 0 && bytes == 15 {
 		return
 	}
+	l := h.lists[w.stamp&^listFlag]
 	if n := len(l.entries); n > 0 && l.entries[n-1].last && h.known(a, &l.entries[n-1]) {
 		return
 	}
@@ -309,7 +319,40 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 	}
 	l := h.listed(w)
 	h.overwrite(a, l, at, bytes)
-	h.recordList(a, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain)
+	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain)
+}
+
+// load records a load of a word that only loads have accessed. It says false, having done nothing, of others.
+func (h *Fast) load(w *word, number, lane uint32) bool {
+	if w.stamp&listFlag == 0 {
+		s := &h.stamps[w.stamp]
+		if s.site.Side.Write {
+			return false
+		}
+		if w.lanes == lane && h.supersedes(number, s) {
+			*w = word{number, lane}
+			return true
+		}
+	} else if w.lanes&listWritten != 0 {
+		return false
+	}
+	l := h.listed(w)
+	n := &h.stamps[number]
+	for i := l.newest(h, n); i != 0; i = l.next(i) {
+		e := &l.entries[i-1]
+		if e.stamp == number {
+			e.lanes |= lane
+			e.last = false
+			return true
+		}
+		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
+			if e.lanes &^= lane; e.lanes == 0 {
+				l.dead++
+			}
+		}
+	}
+	l.add(h, w, entry{stamp: number, lanes: lane, bytes: 15})
+	return true
 }
 
 // supersedes says that accesses by the same lanes with two stamps differ in nothing but that the first is later.
@@ -319,7 +362,7 @@ func (h *Fast) supersedes(number uint32, s *stamp) bool {
 }
 
 // recordList adds an entry of one lane to a list.
-func (h *Fast) recordList(a *Access, l *list, now entry, at uint64, chain order.ChainID) {
+func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, chain order.ChainID) {
 	now.more = uint32(chain)
 	if a.Site.WeakStore() {
 		h.storeWord(a, l, &now, at)
@@ -328,7 +371,7 @@ func (h *Fast) recordList(a *Access, l *list, now entry, at uint64, chain order.
 	n := h.stamps[now.stamp]
 	for i := l.newest(h, &n); i != 0; i = l.next(i) {
 		e := &l.entries[i-1]
-		if e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.Strong && e.more != now.more {
+		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.Strong && e.more != now.more {
 			continue
 		}
 		if s := &h.stamps[e.stamp]; s.site != n.site || s.launch != n.launch || s.warp != n.warp || s.exec != n.exec {
@@ -344,7 +387,7 @@ func (h *Fast) recordList(a *Access, l *list, now entry, at uint64, chain order.
 		}
 	}
 	now.last = last
-	l.add(h, now)
+	l.add(h, w, now)
 }
 
 // known says that the accesses of an entry happen before an access, or are by its own thread.
@@ -363,7 +406,7 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 	if n > 0 && l.entries[n-1].last && h.known(a, &l.entries[n-1]) {
 		return true
 	}
-	if n > longList {
+	if n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
 	}
 	for i := range l.entries {
@@ -378,8 +421,9 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 // as grave a reason, because these come after all others and are of two blocks, or of two warps of its block.
 func (h *Fast) shorten(l *list) {
 	type chain struct {
-		entry
-		stamp
+		of            stamp
+		more          uint32
+		bytes         uint8
 		blocks, warps bool // two of them
 	}
 	var later []chain
@@ -393,19 +437,19 @@ next:
 		s := h.stamps[e.stamp]
 		per := s.launch.WarpsPerBlock
 		at := slices.IndexFunc(later, func(x chain) bool {
-			return x.site == s.site && x.bytes == e.bytes && x.launch == s.launch && (!s.site.Strong || x.more == e.more)
+			return x.of.site == s.site && x.bytes == e.bytes && x.of.launch == s.launch && (!s.site.Strong || x.more == e.more)
 		})
 		if at >= 0 {
 			x := &later[at]
-			if x.blocks || x.warps && s.warp/per == x.warp/per {
+			if x.blocks || x.warps && s.warp/per == x.of.warp/per {
 				continue next
 			}
 			if e.last {
-				x.blocks = s.warp/per != x.warp/per
-				x.warps = x.warps || s.warp != x.warp
+				x.blocks = x.blocks || s.warp/per != x.of.warp/per
+				x.warps = x.warps || s.warp != x.of.warp
 			}
 		} else if e.last {
-			later = append(later, chain{entry: *e, stamp: s})
+			later = append(later, chain{of: s, more: e.more, bytes: e.bytes})
 		}
 		kept = append(kept, *e)
 	}

@@ -25,6 +25,7 @@ type Detector struct {
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
 	room      []event.Event
+	recent    [128]recentSite
 }
 
 // siteKey is what makes accesses alike.
@@ -37,6 +38,12 @@ type siteKey struct {
 	size  uint8
 	unit  uint64
 	flags event.Flags
+}
+
+// recentSite is the last site of a place, of the many whose numbers are alike.
+type recentSite struct {
+	siteKey
+	*history.Site
 }
 
 type hostKey struct {
@@ -185,12 +192,17 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	default:
 		k.unit = max(uint64(e.Size)/2, 1)
 	}
+	c := &d.recent[e.Place%uint32(len(d.recent))]
+	if c.siteKey == k && c.Site != nil {
+		return c.Site
+	}
 	s := d.sites[k]
 	if s == nil {
 		s = newSite(k, d.model)
 		s.Number = d.number()
 		d.sites[k] = s
 	}
+	c.siteKey, c.Site = k, s
 	return s
 }
 
@@ -226,7 +238,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 	w.Block.Accesses(w.InBlock, e.Mask, s.Shared)
 	if w.Site.Strong {
 		d.strong(w)
-	} else if d.history.Weak(w, d.report); w.Site.Side.Write {
+	} else if d.history.Weak(w, d.report); w.Site.Side.Write && w.Block.Synchronises(s.Shared) {
 		for m := e.Mask; m != 0; m &= m - 1 {
 			from := b.AddrOf(e, bits.TrailingZeros32(m))
 			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
