@@ -15,6 +15,7 @@ package order
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
@@ -27,6 +28,8 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
+	free     []*Block // that have ended, to be used again
+	begun    uint64   // blocks
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -40,25 +43,29 @@ type Launch struct {
 	// WarpsPerBlock is that of Info.
 	WarpsPerBlock uint32
 
-	order  *Order
-	blocks map[uint32]*Block // those that run
-	logs   map[uint32]*Log   // of blocks that have ended
-	start  *clock.Foreign    // what its threads begin with
-	beyond *clock.Foreign    // what they learned of other launches; its agent knows that after the end
-	end    uint32            // the agent's epoch at the end; 0 while the launch runs
-	agent  uint32
-	depth  int // of clock.Grid
+	order   *Order
+	blocks  map[uint32]*Block // those that run
+	recent  []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
+	logs    map[uint32]Log    // of blocks that have ended
+	lastLog Log               // of logs
+	first   *View             // of threads that have synchronised with none
+	start   *clock.Foreign    // what its threads begin with
+	beyond  *clock.Foreign    // what they learned of other launches; its agent knows that after the end
+	end     uint32            // the agent's epoch at the end; 0 while the launch runs
+	agent   uint32
+	depth   int // of clock.Grid
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
 }
 
-// Block is a block that has a thread which has not exited.
+// Block is a block that has a thread which has not exited. Its memory is used again for another block after that.
 type Block struct {
 	*Launch
 	Index  uint32
 	Log    Log
 	Shared Memory
 
+	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
 	alive    int    // threads
 	warps    []warp
@@ -111,7 +118,8 @@ func (a *Agent) next() {
 func (o *Order) Begin(info event.Launch) *Launch {
 	a := o.Agent(info.Agent)
 	a.next()
-	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, blocks: map[uint32]*Block{}, logs: map[uint32]*Log{},
+	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
+		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
 		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
 	o.launches[info.ID] = l
 	return l
@@ -163,27 +171,83 @@ func (o *Order) HostAccess(agent uint32) Actor {
 // Block gives the block of a warp of a launch, and the number of the warp in it.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	i := w / l.WarpsPerBlock
-	b = l.blocks[i]
-	if b == nil {
-		b = &Block{Launch: l, Index: i, number: 1, alive: int(l.Info.Block.Count()), warps: make([]warp, l.WarpsPerBlock)}
-		v := &View{knowledge: knowledge{beyond: l.start}, Epoch: 1}
-		for j := range b.warps {
-			b.warps[j] = warp{live: ^uint32(0), views: views{same: v}}
-		}
-		if n := l.Info.Block.Count() % 32; n != 0 {
-			b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
-		}
-		l.blocks[i] = b
+	b = l.recent[int(i)&(len(l.recent)-1)]
+	if b == nil || b.Index != i {
+		b = l.running(i)
 	}
 	return b, w - i*l.WarpsPerBlock
 }
 
-// Log gives the synchronisations of a block of the launch, nil when it has made none.
+// running gives a block, which may have to begin, and makes it recent.
+func (l *Launch) running(i uint32) *Block {
+	b := l.blocks[i]
+	if b == nil {
+		b = l.begin(i)
+		l.blocks[i] = b
+		if n := 2 * len(l.blocks); n > len(l.recent) {
+			l.recent = make([]*Block, 2*len(l.recent))
+		}
+	}
+	l.recent[int(i)&(len(l.recent)-1)] = b
+	return b
+}
+
+// begin begins a block.
+func (l *Launch) begin(i uint32) *Block {
+	o, b := l.order, &Block{}
+	if n := len(o.free); n > 0 {
+		b, o.free = o.free[n-1], o.free[:n-1]
+	}
+	o.begun++
+	b.Launch, b.Index, b.serial = l, i, o.begun
+	b.number, b.alive = 1, int(l.Info.Block.Count())
+	b.leftShared, b.leftAny = false, false
+	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
+	for j := range b.warps {
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}}
+	}
+	if n := l.Info.Block.Count() % 32; n != 0 {
+		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
+	}
+	return b
+}
+
+// over ends the block.
+func (b *Block) over() {
+	b.alive, b.serial = 0, 0
+	l := b.Launch
+	delete(l.blocks, b.Index)
+	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
+		*at = nil
+	}
+	l.keepLog(b)
+	b.Shared = Memory{}
+	for i := range b.barriers {
+		b.barriers[i] = b.barriers[i][:0]
+	}
+	l.order.free = append(l.order.free, b)
+}
+
+// keepLog keeps the log of a block that ends. Blocks that synchronise alike share one.
+func (l *Launch) keepLog(b *Block) {
+	g := &b.Log
+	if len(g.ops) == 0 {
+		return
+	}
+	if last := &l.lastLog; g.at != last.at || !slices.Equal(g.ops, last.ops) {
+		*last = Log{slices.Clone(g.ops), g.at}
+	}
+	l.logs[b.Index] = l.lastLog
+	g.ops, g.at = g.ops[:0], 0
+}
+
+// LogOf gives the synchronisations of a block of the launch.
 func (l *Launch) LogOf(block uint32) *Log {
 	if b := l.blocks[block]; b != nil {
 		return &b.Log
 	}
-	return l.logs[block]
+	g := l.logs[block]
+	return &g
 }
 
 // Accesses notes that lanes of a warp of the block access memory.
@@ -216,14 +280,6 @@ func (b *Block) exit(w *warp, lanes uint32) {
 func (b *Block) leave(w *warp, lanes uint32) {
 	for v := range w.of(lanes) {
 		b.beyond = b.beyond.Join(v.beyond)
-	}
-}
-
-// over ends the block.
-func (b *Block) over() {
-	delete(b.blocks, b.Index)
-	if len(b.Log.ops) > 0 {
-		b.logs[b.Index] = &b.Log
 	}
 }
 

@@ -68,7 +68,8 @@ type record struct {
 
 // blockRecord is a record for threads of one block.
 type blockRecord struct {
-	block *Block
+	block  *Block
+	serial uint64 // Block.serial then
 	record
 }
 
@@ -398,9 +399,9 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	if rel.narrow != nil {
 		i := rs.of(b)
 		if i < 0 {
-			rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.alive == 0 })
+			rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.serial != x.serial })
 			i = len(rs.narrow)
-			rs.narrow = append(rs.narrow, blockRecord{block: b})
+			rs.narrow = append(rs.narrow, blockRecord{block: b, serial: b.serial})
 		}
 		rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
 	}
@@ -411,7 +412,7 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 
 // of gives the index of the record for threads of b, -1 when there is none.
 func (rs *records) of(b *Block) int {
-	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.block == b })
+	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.serial == b.serial })
 }
 
 // joinRecords joins records of one launch.
