@@ -49,7 +49,7 @@ type Record struct {
 	Stamp     order.Stamp
 	Executed  uint32
 	From, End uint64
-	Chain     *order.Chain // of a strong write
+	Chain     order.ChainID // of a strong write
 }
 
 // Race says that an access races with an earlier one in the bytes [From, End).

@@ -24,12 +24,14 @@ import (
 // Order is the happens-before order of a run so far.
 type Order struct {
 	launches map[uint32]*Launch
+	numbered []*Launch
 	agents   map[uint32]*Agent
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
 	free     []*Block // that have ended, to be used again
 	begun    uint64   // blocks
+	chains   ChainID  // the last given out
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -44,6 +46,7 @@ type Launch struct {
 	WarpsPerBlock uint32
 
 	order   *Order
+	number  uint32            // in Order.numbered
 	blocks  map[uint32]*Block // those that run
 	recent  []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
 	logs    map[uint32]Log    // of blocks that have ended
@@ -118,10 +121,10 @@ func (a *Agent) next() {
 func (o *Order) Begin(info event.Launch) *Launch {
 	a := o.Agent(info.Agent)
 	a.next()
-	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
+	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, number: uint32(len(o.numbered)), blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
 		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
 		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
-	o.launches[info.ID] = l
+	o.launches[info.ID], o.numbered = l, append(o.numbered, l)
 	return l
 }
 
@@ -221,7 +224,7 @@ func (b *Block) over() {
 		*at = nil
 	}
 	l.keepLog(b)
-	b.Shared = Memory{}
+	b.Shared.reset()
 	for i := range b.barriers {
 		b.barriers[i] = b.barriers[i][:0]
 	}

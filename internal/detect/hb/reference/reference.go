@@ -51,7 +51,8 @@ const HostPlaces = 1 << 32
 
 // New makes a detector, under the name that its findings have.
 func New(c detect.Config, name string) *Detector {
-	return &Detector{model: c.Model, name: name, order: order.New(), history: history.NewPlain(), findings: explain.NewFindings(c.MaxFindings),
+	o := order.New()
+	return &Detector{model: c.Model, name: name, order: o, history: history.NewPlain(o), findings: explain.NewFindings(c.MaxFindings),
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
 }
 
@@ -123,7 +124,7 @@ func (d *Detector) host(h *event.HostOp) {
 		a := history.Access{Site: d.hostSite(h), Actor: d.order.HostAccess(h.Agent), From: h.Addr, End: end}
 		d.judge(&a)
 		d.findings.Settle()
-		d.history.Record(&a, nil)
+		d.history.Record(&a, 0)
 		if h.Kind == event.HostWrite {
 			d.order.Overwrite(h.Addr, end)
 		}
@@ -221,7 +222,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		if e.Kind != event.Store {
 			d.judge(&a)
 		}
-		d.history.Record(&a, nil)
+		d.history.Record(&a, 0)
 		if s.Side.Write {
 			blk.Overwrite(s.Sync.Shared, a.From, a.End)
 		}
