@@ -29,9 +29,10 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
-	free     []*Block // that have ended, to be used again
-	begun    uint64   // blocks
-	chains   ChainID  // the last given out
+	uniform  [256]*clock.Block // see uniformTo
+	free     []*Block          // that have ended, to be used again
+	begun    uint64            // blocks
+	chains   ChainID           // the last given out
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -59,6 +60,8 @@ type Launch struct {
 	depth   int // of clock.Grid
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
+	// published says that a thread has begun a release pattern.
+	published bool
 }
 
 // Block is a block that has a thread which has not exited. Its memory is used again for another block after that.
@@ -72,6 +75,7 @@ type Block struct {
 	number   uint32 // the last epoch given out
 	alive    int    // threads
 	warps    []warp
+	waiting  []uint32 // lanes that wait at a barrier that completes, by warp
 	barriers [16][]arrival
 	// leftShared says that a thread exited which had accessed shared memory, leftAny that one exited which had accessed any:
 	// no barrier orders them.
@@ -81,9 +85,12 @@ type Block struct {
 // warp is a warp of a running block. Its lanes have one view while they synchronise alike.
 type warp struct {
 	views
-	live             uint32 // lanes that have not exited
-	used, usedShared uint32 // lanes that have accessed memory, shared memory
-	patterns         *[32]patterns
+	spare            *[32]*View     // for views.each
+	lent             bool           // an arrival at a barrier has views.each
+	live             uint32         // lanes that have not exited
+	used, usedShared uint32         // lanes that have accessed memory, shared memory
+	fenced           []fenced       // what lanes had done at their last fences
+	patterns         *[32]*patterns // that lanes have begun
 }
 
 // Agent is a host thread or a stream.
@@ -206,8 +213,10 @@ func (l *Launch) begin(i uint32) *Block {
 	b.number, b.alive = 1, int(l.Info.Block.Count())
 	b.leftShared, b.leftAny = false, false
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
+	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	for j := range b.warps {
-		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}}
+		w := &b.warps[j]
+		*w = warp{live: ^uint32(0), views: views{same: l.first}, spare: w.spare, fenced: w.fenced[:0]}
 	}
 	if n := l.Info.Block.Count() % 32; n != 0 {
 		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
@@ -319,18 +328,37 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 	b.number++
 	b.Log.add(b.number, wi, lanes, e)
 	w := &b.warps[wi]
+	if w.each == nil {
+		w.set(lanes, w.same.at(b.number))
+		return
+	}
 	for v, having := range w.of(lanes) {
 		w.set(having, v.at(b.number))
 	}
 }
 
-// set gives lanes a view.
+// set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.live&^lanes == 0 {
+		if !w.lent && w.each != nil {
+			w.spare = w.each
+		}
 		w.views = views{same: v}
 		return
 	}
-	w.views.set(lanes, v)
+	if was := w.views; was.each == nil || w.lent {
+		w.each, w.spare = w.spare, nil
+		if w.each == nil {
+			w.each = new([32]*View)
+		}
+		for i := range w.each {
+			w.each[i] = was.view(i)
+		}
+		w.same, w.lent = nil, false
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		w.each[bits.TrailingZeros32(m)] = v
+	}
 }
 
 // idle adds to lanes, all of them live, those that exited or never began and have not accessed memory: to know them costs

@@ -266,10 +266,10 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 
 // acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation of the given scope.
 func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
-	if w.patterns == nil || len(w.patterns[lane].seen) == 0 {
+	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
 	}
-	p, v := &w.patterns[lane], w.view(lane)
+	p, v := w.patterns[lane], w.view(lane)
 	k, kept := v.knowledge, p.seen[:0]
 	for _, x := range p.seen {
 		if at != nil && x.location != *at {
@@ -339,7 +339,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	if s.Updates {
 		v.observe(b, wi, lane)
 	}
-	if s.Releases || b.fencesSC || b.warps[wi].patterns != nil {
+	if s.Releases || b.fencesSC || len(b.warps[wi].fenced) > 0 || b.warps[wi].patterns != nil {
 		b.release(wi, lane, v, s)
 	}
 	return v.chain
@@ -349,6 +349,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	w := &b.warps[wi]
 	if s.Releases {
+		b.published = true
 		p, now := w.patternsOf(lane), released{narrow: w.view(lane)}
 		if s.Wide {
 			now.wide = now.narrow
@@ -364,11 +365,11 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, f.grid, f.beyond})
 		}
 	}
-	if w.patterns == nil {
-		return
+	rel := w.fencedOf(lane).released
+	if w.patterns != nil && w.patterns[lane] != nil {
+		rel = rel.newer(w.patterns[lane].own[s.location()])
 	}
-	p := &w.patterns[lane]
-	if rel := p.fenced.newer(p.own[s.location()]); rel.narrow != nil {
+	if rel.narrow != nil {
 		b.publish(&v.extra().records, wi, lane, rel)
 	}
 }
