@@ -13,11 +13,12 @@ import (
 // Plain is a history as the definition has it: for each byte the accesses to it. It is for programs of some thousand
 // accesses and for comparison with what is faster.
 type Plain struct {
+	order    *order.Order
 	memories map[Memory]*memory
 }
 
-// NewPlain makes an empty history.
-func NewPlain() *Plain { return &Plain{map[Memory]*memory{}} }
+// NewPlain makes an empty history of a run.
+func NewPlain(o *order.Order) *Plain { return &Plain{o, map[Memory]*memory{}} }
 
 // memory is the history of one memory.
 type memory struct {
@@ -72,13 +73,13 @@ func (p *Plain) Judge(a *Access, race func(Race)) {
 	for i := range m.host {
 		r := &m.host[i]
 		if from, end := max(a.From, r.From), min(a.End, r.End); from < end {
-			m.judge(a, r, from, end, race)
+			m.judge(p.order, a, r, from, end, race)
 		}
 	}
 	for at := range m.touched(a.From, a.End) {
 		records := m.bytes[at]
 		for i := range records {
-			m.judge(a, &records[i], at, at+1, race)
+			m.judge(p.order, a, &records[i], at, at+1, race)
 		}
 	}
 }
@@ -103,8 +104,9 @@ func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 }
 
 // judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
-func (m *memory) judge(a *Access, r *Record, from, end uint64, race func(Race)) {
-	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) || r.Stamp.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
+func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(Race)) {
+	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) ||
+		o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
 		return
 	}
 	rel := a.relation(r)

@@ -250,7 +250,7 @@ func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, 
 	if s.site.Strong {
 		r.From = (at + lo) &^ (s.site.Unit - 1)
 		r.End = r.From + s.site.Unit
-		if s.site.Side.Write && r.Stamp.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), order.ChainID(e.more)) {
+		if s.site.Side.Write && h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), order.ChainID(e.more)) {
 			return
 		}
 	} else {

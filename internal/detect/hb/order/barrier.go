@@ -7,16 +7,19 @@ import (
 
 // arrival is lanes of a warp that have arrived at a CTA barrier since its last completion.
 type arrival struct {
-	views               // when they arrived
-	warp, lanes, place  uint32
-	wait                bool
-	published, observed passed
+	views              // when they arrived
+	fences             *fences
+	warp, lanes, place uint32
+	wait               bool
 }
 
 func (b *Block) arrive(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
 	a := arrival{warp: wi, lanes: e.Mask, place: e.Place, wait: e.Flags&event.FlagWait != 0, views: w.views}
-	a.published, a.observed = b.carried(w, wi, e.Mask)
+	w.lent = w.each != nil
+	if b.fencesSC {
+		a.fences = b.carried(w, wi, e.Mask)
+	}
 	b.barriers[e.Barrier] = append(b.barriers[e.Barrier], a)
 	if !a.wait {
 		b.next(wi, e.Mask, e)
@@ -29,22 +32,21 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	if len(bar) == 0 {
 		return false
 	}
-	waiting := make([]uint32, len(b.warps)) // lanes, by warp
+	clear(b.waiting)
 	waits := false
 	for i := range bar {
 		if a := &bar[i]; a.wait {
-			waiting[a.warp] |= a.lanes
+			b.waiting[a.warp] |= a.lanes
 			waits = true
 		}
 	}
 	full := true
-	for i := range waiting {
-		full = full && b.warps[i].live&^waiting[i] == 0
+	for i, lanes := range b.waiting {
+		full = full && b.warps[i].live&^lanes == 0
 	}
 	b.number++
-	k := b.gather(bar, waiting, full && !b.leftAny)
-	v := &View{k, b.number}
-	for i, lanes := range waiting {
+	v := &View{b.gather(bar, full && !b.leftAny), b.number}
+	for i, lanes := range b.waiting {
 		if lanes != 0 {
 			b.warps[i].settled(lanes)
 			b.warps[i].set(lanes&b.warps[i].live, v)
@@ -59,27 +61,39 @@ func (b *Block) complete(e *event.Event) (met bool) {
 
 // gather is what the arrivals at a barrier know together, themselves included. Where all threads of the block that have
 // accessed memory wait, that is all that the block has done.
-func (b *Block) gather(bar []arrival, waiting []uint32, all bool) (k knowledge) {
+func (b *Block) gather(bar []arrival, all bool) (k knowledge) {
+	o := b.order
 	for i := range bar {
 		a := &bar[i]
-		k.published, k.observed = b.order.joinPassed(k.published, a.published), b.order.joinPassed(k.observed, a.observed)
-		for v, lanes := range a.of(a.lanes) {
-			b.order.gatherView(&k, v, !all)
+		k.fences = o.joinFences(k.fences, a.fences)
+		for rest := a.lanes; rest != 0; {
+			v, lanes := a.first(rest)
+			rest &^= lanes
+			o.gatherView(&k, v, !all)
 			if !all && !a.wait {
 				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), a.warp, lanes, v.Epoch))
 			}
 		}
 	}
 	if all {
-		k.block = clock.Uniform(b.number - 1)
+		k.block = o.uniformTo(b.number - 1)
 		return k
 	}
-	for i, lanes := range waiting {
+	for i, lanes := range b.waiting {
 		if lanes != 0 {
 			k.block = k.block.With(len(b.warps), uint32(i), b.warps[i].idle(lanes), b.number-1)
 		}
 	}
 	return k
+}
+
+// uniformTo gives clock.Uniform of an epoch: blocks that run together are at near epochs.
+func (o *Order) uniformTo(epoch uint32) *clock.Block {
+	at := &o.uniform[epoch%uint32(len(o.uniform))]
+	if *at == nil || (*at).Min != epoch {
+		*at = clock.Uniform(epoch)
+	}
+	return *at
 }
 
 // gatherView joins to k what a view knows: of its block only where block says so, and not of fences.
@@ -101,7 +115,7 @@ func (b *Block) warpSync(wi uint32, e *event.Event) {
 	for v := range w.of(lanes) {
 		b.order.gatherView(&k, v, true)
 	}
-	k.published, k.observed = b.carried(w, wi, lanes)
+	k.fences = b.carried(w, wi, lanes)
 	w.settled(lanes)
 	b.number++
 	k.block = k.block.With(len(b.warps), wi, w.idle(lanes), b.number-1)

@@ -38,4 +38,4 @@ func (l *Launch) First() Actor {
 func (o *Order) Agents() int { return len(o.launched) }
 
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
-func (b *Block) Synchronises(shared bool) bool { return len(b.memory(shared).variables) > 0 }
+func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }

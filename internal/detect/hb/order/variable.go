@@ -29,26 +29,35 @@ type location struct {
 
 func (s *Strong) location() location { return location{s.Shared, s.Size, s.Address} }
 
-// Memory holds the sync variables of global memory, or of the shared memory of a block.
-type Memory struct {
-	variables map[uint64]*variable // lists by address / granule
-}
-
-// granule is the largest size of a scalar, in bytes.
-const granule = 16
-
 // variable is a sync variable: a scalar that was last written by a strong write, as long as any byte of it still is.
 type variable struct {
-	next    *variable // of the same granule
-	address uint64
-	size    uint8
-	valid   uint16 // bytes that the last strong write of the whole scalar still fills
-	// The last strong write: by which block, and whether its scope reaches beyond it.
-	launch  *Launch
-	block   uint32
-	wide    bool
-	records records
-	chain   chain
+	more  *more   // nil where relaxed atomics alone have touched it
+	chain ChainID // of the last strong write
+	// launch and block are those of the last strong write; wide says that its scope reaches beyond the block.
+	launch uint32 // Launch.number
+	block  uint32
+	// epoch, warp (in the block) and lane are those of the first of the block to observe the value, if observed.
+	epoch      uint32
+	warp, lane uint8
+	observed   bool
+	wide       bool
+	size       uint8
+	valid      uint16 // bytes that the last strong write of the whole scalar still fills
+}
+
+// more is what few variables have.
+type more struct {
+	records
+	observers []observer             // other ones
+	seen      map[observerKey]uint32 // their lanes, where they are many
+}
+
+// extra gives what few variables have to one that has it now.
+func (v *variable) extra() *more {
+	if v.more == nil {
+		v.more = &more{}
+	}
+	return v.more
 }
 
 // records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, joined by
@@ -68,7 +77,8 @@ type record struct {
 
 // blockRecord is a record for threads of one block.
 type blockRecord struct {
-	block *Block
+	block  *Block
+	serial uint64 // Block.serial then
 	record
 }
 
@@ -80,15 +90,9 @@ type observation struct {
 }
 
 // ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
-// before. The last of them makes the variable's value. It is not used twice in a run; 0 names none.
+// before. The last of them makes the variable's value. Chains have numbers of their own, in a run of less than 2^32 of
+// them; 0 names none.
 type ChainID uint32
-
-// chain is the current chain of a variable, and who observed the value that it has now.
-type chain struct {
-	id        ChainID
-	observers []observer
-	seen      map[observerKey]uint32 // lanes
-}
 
 // observer is lanes of a warp that observed the current value, and the epoch in which they first did.
 type observer struct {
@@ -101,75 +105,92 @@ type observerKey struct {
 	warp   uint32
 }
 
-// observe notes that an actor observed the current value. Its first observation is the one that others know soonest.
-func (c *chain) observe(a *Actor) {
-	k, lane := observerKey{a.Launch, a.Warp}, uint32(1)<<uint(a.Lane)
-	if c.seen[k]&lane != 0 {
+// fewObservers are searched one by one.
+const fewObservers = 8
+
+// observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
+// soonest.
+func (v *variable) observe(b *Block, wi uint32, lane int) {
+	epoch, own := b.warps[wi].view(lane).Epoch, v.launch == b.Launch.number && v.block == b.Index
+	switch {
+	case own && !v.observed:
+		v.observed, v.warp, v.lane, v.epoch = true, uint8(wi), uint8(lane), epoch
+		return
+	case own && v.warp == uint8(wi) && v.lane == uint8(lane):
 		return
 	}
-	if c.seen == nil {
-		c.seen = map[observerKey]uint32{}
-	}
-	c.seen[k] |= lane
-	if n := len(c.observers); n > 0 && c.observers[n-1].observerKey == k && c.observers[n-1].epoch == a.View.Epoch {
-		c.observers[n-1].lanes |= lane
-		return
-	}
-	c.observers = append(c.observers, observer{k, lane, a.View.Epoch})
+	v.extra().observe(observer{observerKey{b.Launch, b.Index*b.WarpsPerBlock + wi}, 1 << uint(lane), epoch})
 }
 
-// Observed says that a strong write of a scalar happens before what the actor does now, by the second clause of causality order:
-// its chain makes the current value of the variable, and a thread that observed this value happens before the actor, or
-// is it.
-func (s *Stamp) Observed(a *Actor, shared bool, address uint64, size uint8, id ChainID) bool {
-	if id == 0 {
+// observe adds an observer, of one lane.
+func (m *more) observe(o observer) {
+	if len(m.observers) < fewObservers {
+		for i := range m.observers {
+			if x := &m.observers[i]; x.observerKey == o.observerKey && x.lanes&o.lanes != 0 {
+				return
+			}
+		}
+	} else {
+		if len(m.seen) == 0 {
+			m.seen = map[observerKey]uint32{}
+			for _, x := range m.observers {
+				m.seen[x.observerKey] |= x.lanes
+			}
+		}
+		if m.seen[o.observerKey]&o.lanes != 0 {
+			return
+		}
+		m.seen[o.observerKey] |= o.lanes
+	}
+	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey && m.observers[n-1].epoch == o.epoch {
+		m.observers[n-1].lanes |= o.lanes
+		return
+	}
+	m.observers = append(m.observers, o)
+}
+
+// Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of causality
+// order: the chain makes the current value there, and a thread that observed this value happens before the actor, or is it.
+func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chain ChainID) bool {
+	if chain == 0 {
 		return false
 	}
-	m := &s.Launch.order.global
+	m := &o.global
 	if shared {
-		b := s.Launch.blocks[s.Block()]
-		if b == nil {
-			return false
-		}
+		b, _ := a.Launch.Block(a.Warp)
 		m = &b.Shared
 	}
 	v := m.find(address, size)
-	if v == nil || v.chain.id != id {
+	if v == nil || v.chain != chain {
 		return false
 	}
-	return slices.ContainsFunc(v.chain.observers, func(o observer) bool {
-		return o.launch == a.Launch && o.warp == a.Warp && o.lanes>>uint(a.Lane)&1 != 0 ||
-			a.Behind(o.launch, o.warp, o.lanes, o.epoch) != o.lanes
-	})
+	after := func(x observer) bool {
+		return x.launch == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 ||
+			a.Behind(x.launch, x.warp, x.lanes, x.epoch) != x.lanes
+	}
+	if v.observed {
+		l := o.numbered[v.launch]
+		if after(observer{observerKey{l, v.block*l.WarpsPerBlock + uint32(v.warp)}, 1 << v.lane, v.epoch}) {
+			return true
+		}
+	}
+	return v.more != nil && slices.ContainsFunc(v.more.observers, after)
 }
 
-// renew begins a new value, of the same chain or of a new one.
+// renew begins a new value of a variable, of the same chain or of a new one.
 func (o *Order) renew(v *variable, continues bool) {
 	if !continues {
-		o.chains++
-		v.chain, v.records = chain{id: o.chains}, records{}
-		return
+		o.chains = max(o.chains+1, 1)
+		v.chain = o.chains
 	}
-	clear(v.chain.seen)
-	v.chain.observers = v.chain.observers[:0]
-}
-
-// find gives the variable of a location, nil when its last write was not strong.
-func (m *Memory) find(address uint64, size uint8) *variable {
-	v := m.variables[address/granule]
-	for v != nil && (v.address != address || v.size != size) {
-		v = v.next
+	v.observed = false
+	if m := v.more; m != nil {
+		clear(m.seen)
+		m.observers = m.observers[:0]
+		if !continues {
+			m.records = records{}
+		}
 	}
-	return v
-}
-
-func (m *Memory) make(address uint64, size uint8) *variable {
-	if m.variables == nil {
-		m.variables = map[uint64]*variable{}
-	}
-	v := &variable{address: address, size: size, next: m.variables[address/granule]}
-	m.variables[address/granule] = v
-	return v
 }
 
 // Overwrite tells that the bytes [from, end) of global memory were written weakly, or became or ceased to be an allocation.
@@ -186,63 +207,10 @@ func (b *Block) memory(shared bool) *Memory {
 	return &b.order.global
 }
 
-// overwrite ends the values of variables, but for one, where all their bytes are overwritten.
-func (m *Memory) overwrite(from, end uint64, but *variable) {
-	first, last := from/granule, (end-1)/granule
-	if from >= end || len(m.variables) == 0 {
-		return
-	}
-	if last-first >= uint64(len(m.variables)) {
-		for g := range m.variables {
-			if first <= g && g <= last {
-				m.overwriteGranule(g, from, end, but)
-			}
-		}
-		return
-	}
-	for g := first; g <= last; g++ {
-		m.overwriteGranule(g, from, end, but)
-	}
-}
-
-func (m *Memory) overwriteGranule(g, from, end uint64, but *variable) {
-	var kept *variable
-	for v := m.variables[g]; v != nil; {
-		next := v.next
-		if v != but {
-			v.valid &^= bytesOf(v.address, from, end)
-		}
-		if v.valid != 0 {
-			v.next, kept = kept, v
-		}
-		v = next
-	}
-	if kept == nil {
-		delete(m.variables, g)
-	} else {
-		m.variables[g] = kept
-	}
-}
-
-// bytesOf gives the bytes from base on, at most 16, that lie in [from, end), as bits.
-func bytesOf(base, from, end uint64) uint16 {
-	if end <= base || from >= base+granule {
-		return 0
-	}
-	lo, hi := uint64(0), uint64(granule)
-	if from > base {
-		lo = from - base
-	}
-	if end < base+granule {
-		hi = end - base
-	}
-	return uint16(1<<hi - 1<<lo)
-}
-
 // meets says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
 // includes the other thread.
 func (v *variable) meets(b *Block, wide bool) bool {
-	return v != nil && (v.launch == b.Launch && v.block == b.Index || v.wide && wide)
+	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.wide && wide)
 }
 
 // Observe performs the part of a strong access by a lane that comes before the access is judged: what it observes begins
@@ -252,7 +220,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 		return
 	}
 	w := &b.warps[wi]
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) {
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) && v.more != nil {
 		b.observe(w, v, lane, s)
 	}
 	if s.Acquires {
@@ -265,7 +233,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	o := b.order
 	if s.Wide {
-		for _, r := range v.records.fences {
+		for _, r := range v.more.fences {
 			if r.launch == b.Launch {
 				p := w.patternsOf(lane)
 				p.observed = o.joinPassed(p.observed, passed{r.grid, r.beyond})
@@ -273,10 +241,10 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 		}
 	}
 	var own record
-	if i := v.records.of(b); i >= 0 {
-		own = v.records.narrow[i].record
+	if i := v.more.of(b); i >= 0 {
+		own = v.more.narrow[i].record
 	}
-	if len(v.records.wide) == 0 && own.launch == nil {
+	if len(v.more.wide) == 0 && own.launch == nil {
 		return
 	}
 	p, at := w.patternsOf(lane), s.location()
@@ -285,7 +253,7 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 		if x.location != at {
 			continue
 		}
-		for _, r := range v.records.wide {
+		for _, r := range v.more.wide {
 			x.wide = o.addRecord(x.wide, r)
 		}
 		if own.launch != nil {
@@ -293,15 +261,15 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 		}
 		return
 	}
-	p.seen = append(p.seen, observation{at, v.records.wide, own})
+	p.seen = append(p.seen, observation{at, v.more.wide, own})
 }
 
 // acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation of the given scope.
 func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
-	if w.patterns == nil || len(w.patterns[lane].seen) == 0 {
+	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
 	}
-	p, v := &w.patterns[lane], w.view(lane)
+	p, v := w.patterns[lane], w.view(lane)
 	k, kept := v.knowledge, p.seen[:0]
 	for _, x := range p.seen {
 		if at != nil && x.location != *at {
@@ -353,10 +321,9 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
 	meets := v.meets(b, s.Wide)
-	a := b.Actor(wi, lane)
 	if !s.Writes {
 		if meets {
-			v.chain.observe(&a)
+			v.observe(b, wi, lane)
 		}
 		return 0
 	}
@@ -365,19 +332,24 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	}
 	b.order.renew(v, meets && s.Updates)
 	v.valid = 1<<s.Size - 1
-	m.overwrite(s.Address, s.Address+uint64(s.Size), v)
-	v.launch, v.block, v.wide = b.Launch, b.Index, s.Wide
-	if s.Updates {
-		v.chain.observe(&a)
+	if m.last.mixed {
+		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
-	b.release(wi, lane, v, s)
-	return v.chain.id
+	v.launch, v.block, v.wide = b.Launch.number, b.Index, s.Wide
+	if s.Updates {
+		v.observe(b, wi, lane)
+	}
+	if s.Releases || b.fencesSC || len(b.warps[wi].fenced) > 0 || b.warps[wi].patterns != nil {
+		b.release(wi, lane, v, s)
+	}
+	return v.chain
 }
 
 // release publishes with a write to a variable what the lane has released.
 func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	w := &b.warps[wi]
 	if s.Releases {
+		b.published = true
 		p, now := w.patternsOf(lane), released{narrow: w.view(lane)}
 		if s.Wide {
 			now.wide = now.narrow
@@ -389,37 +361,37 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	}
 	if b.fencesSC && s.Wide {
 		if f := b.publishedFences(w, wi, lane); f.grid != nil {
-			v.records.fences = b.order.addRecord(v.records.fences, record{b.Launch, f.grid, f.beyond})
+			rs := &v.extra().records
+			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, f.grid, f.beyond})
 		}
 	}
-	if w.patterns == nil {
-		return
+	rel := w.fencedOf(lane).released
+	if w.patterns != nil && w.patterns[lane] != nil {
+		rel = rel.newer(w.patterns[lane].own[s.location()])
 	}
-	p := &w.patterns[lane]
-	b.publish(&v.records, wi, lane, p.fenced.newer(p.own[s.location()]))
+	if rel.narrow != nil {
+		b.publish(&v.extra().records, wi, lane, rel)
+	}
 }
 
-// publish adds what a lane releases to the patterns that a value carries.
+// publish adds what a lane releases, to its block at least, to the patterns that a value carries.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
-	if rel.narrow != nil {
-		i := rs.of(b)
-		if i < 0 {
-			rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.alive == 0 })
-			i = len(rs.narrow)
-			rs.narrow = append(rs.narrow, blockRecord{block: b})
-		}
-		rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
+	i := rs.of(b)
+	if i < 0 {
+		rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.serial != x.serial })
+		i = len(rs.narrow)
+		rs.narrow = append(rs.narrow, blockRecord{block: b, serial: b.serial})
 	}
+	rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
 	if rel.wide != nil {
-		b.published = true
 		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
 	}
 }
 
 // of gives the index of the record for threads of b, -1 when there is none.
 func (rs *records) of(b *Block) int {
-	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.block == b })
+	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.serial == b.serial })
 }
 
 // joinRecords joins records of one launch.

@@ -20,9 +20,7 @@ type knowledge struct {
 	block  *clock.Block
 	grid   *clock.Grid
 	beyond *clock.Foreign
-	// published is what fence.sc before this have published, observed what reads before this have seen of other such
-	// fences: see fence.go. Of its block only.
-	published, observed passed
+	fences *fences // of its block, before this
 }
 
 // at gives the view with another epoch.
@@ -31,7 +29,7 @@ func (v *View) at(epoch uint32) *View { return &View{v.knowledge, epoch} }
 // views are those of the lanes of a warp: one, or each its own.
 type views struct {
 	same *View
-	each *[32]*View // never changed
+	each *[32]*View // nil: all have same
 }
 
 // view gives that of a lane.
@@ -42,36 +40,31 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
-// of gives the views that lanes have, each with the lanes that have it.
+// first gives the view of the first of lanes, and those of them that have it.
+func (x *views) first(lanes uint32) (v *View, having uint32) {
+	if x.each == nil {
+		return x.same, lanes
+	}
+	v = x.each[bits.TrailingZeros32(lanes)]
+	for m := lanes; m != 0; m &= m - 1 {
+		if x.each[bits.TrailingZeros32(m)] == v {
+			having |= m & -m
+		}
+	}
+	return v, having
+}
+
+// of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
 	return func(yield func(*View, uint32) bool) {
-		for lanes != 0 {
-			v, having := was.view(bits.TrailingZeros32(lanes)), lanes
-			if was.each != nil {
-				having = 0
-				for m := lanes; m != 0; m &= m - 1 {
-					if was.each[bits.TrailingZeros32(m)] == v {
-						having |= m & -m
-					}
-				}
-			}
-			if lanes &^= having; !yield(v, having) {
+		for rest := lanes; rest != 0; {
+			v, having := was.first(rest)
+			if rest &^= having; !yield(v, having) {
 				return
 			}
 		}
 	}
-}
-
-// set gives lanes a view, the others keeping theirs.
-func (x *views) set(lanes uint32, v *View) {
-	each := new([32]*View)
-	for i := range each {
-		if each[i] = x.view(i); lanes>>uint(i)&1 != 0 {
-			each[i] = v
-		}
-	}
-	x.each = each
 }
 
 // Actor is who makes an access, and what it knows then: a thread, or (Launch nil) an agent of the host.

@@ -59,7 +59,7 @@ const HostPlaces = 1 << 32
 // New makes a detector with a history, under the name that its findings have.
 func New(c detect.Config, name string, fast bool) *Detector {
 	o := order.New()
-	h := history.History(history.NewPlain())
+	h := history.History(history.NewPlain(o))
 	if fast {
 		h = history.NewFast(o)
 	}
