@@ -178,13 +178,19 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestPlainHistory wants the plain history of hb to find on the corpus what the fast one finds: the same pairs of places,
-// with the same counts of accesses and bytes. What names the cause (a lock, a fence) is not compared.
-func TestPlainHistory(t *testing.T) {
+// plainHistory is hb with the plain history.
+func plainHistory(t *testing.T) []detect.Spec {
+	t.Helper()
 	plain, err := detect.Choose([]detect.Spec{hb.Spec}, "hb:history=plain")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return []detect.Spec{plain}
+}
+
+// TestPlainHistory wants the plain history of hb to find on the corpus what the fast one finds: the same pairs of places,
+// with the same counts of accesses and bytes, and the same kinds, severities, explanations and fixes.
+func TestPlainHistory(t *testing.T) {
 	var programs []*corpus.Program
 	for _, p := range corpusPrograms(t) {
 		if folder, _, _ := strings.Cut(p.Path(), "/"); folder != "fault" { // some of which poll until they are stopped
@@ -192,9 +198,9 @@ func TestPlainHistory(t *testing.T) {
 		}
 	}
 	races := 0
-	said := func(spec detect.Spec) []string {
+	said := func(specs []detect.Spec) []string {
 		var all []string
-		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: []detect.Spec{spec}}, programs) {
+		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: specs}, programs) {
 			if r.Err != nil {
 				t.Fatalf("%s: %v", r.Program.Path(), r.Err)
 			}
@@ -203,7 +209,8 @@ func TestPlainHistory(t *testing.T) {
 				if f.Class == detect.Race {
 					races++
 					x, y := f.Accesses[0].Place(), f.Accesses[1].Place()
-					found = append(found, fmt.Sprintf(" %d-%d %d %d", min(x.PTXLine, y.PTXLine), max(x.PTXLine, y.PTXLine), f.Count, f.Addresses))
+					found = append(found, fmt.Sprintf("\n    %d-%d %d %d %v %s: %s: %s", min(x.PTXLine, y.PTXLine),
+						max(x.PTXLine, y.PTXLine), f.Count, f.Addresses, f.Severity, f.Kind, f.Message, f.Fix))
 				}
 			}
 			slices.Sort(found) // a report has errors first
@@ -211,7 +218,7 @@ func TestPlainHistory(t *testing.T) {
 		}
 		return all
 	}
-	fast, slow := said(hb.Spec), said(plain)
+	fast, slow := said([]detect.Spec{hb.Spec}), said(plainHistory(t))
 	for i := range fast {
 		if fast[i] != slow[i] {
 			t.Errorf("the histories differ\n  fast:  %s\n  plain: %s", fast[i], slow[i])

@@ -20,10 +20,18 @@ type Site struct {
 	Unit   uint64       // bytes of an element
 	Strong bool         // relaxed or stronger, or volatile
 	Sync   order.Strong // of a strong access, but for address and size
+	Born   uint32       // numbers sites in the order of their first execution
 }
 
 // WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
+
+// StrongWrites is a history that can be asked who wrote a variable.
+type StrongWrites interface {
+	// StrongWrites calls f for the strong writes of a byte that are known, of each thread and site at least the last one since
+	// the byte's memory was last forgotten. A record is valid during the call.
+	StrongWrites(m Memory, address uint64, f func(*Record))
+}
 
 // Memory names global memory (zero), or the shared memory of a block.
 type Memory struct {

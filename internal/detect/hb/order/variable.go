@@ -47,6 +47,7 @@ type variable struct {
 	launch  *Launch
 	block   uint32
 	wide    bool
+	writer  writer
 	records records
 	chain   *Chain
 }
@@ -360,6 +361,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) *Chain {
 	v.valid = 1<<s.Size - 1
 	m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	v.launch, v.block, v.wide = b.Launch, b.Index, s.Wide
+	v.writer = writer{a.Warp, lane}
 	if s.Updates {
 		v.chain.observe(&a)
 	}

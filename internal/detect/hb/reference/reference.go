@@ -20,6 +20,7 @@ type Detector struct {
 	order     *order.Order
 	history   *history.Plain
 	findings  *explain.Findings
+	witness   *explain.Witness
 	sites     map[siteKey]*history.Site
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
@@ -51,7 +52,8 @@ const HostPlaces = 1 << 32
 
 // New makes a detector, under the name that its findings have.
 func New(c detect.Config, name string) *Detector {
-	return &Detector{model: c.Model, name: name, order: order.New(), history: history.NewPlain(), findings: explain.NewFindings(c.MaxFindings),
+	h := history.NewPlain()
+	return &Detector{model: c.Model, name: name, order: order.New(), history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
 }
 
@@ -84,6 +86,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.KernelEnd:
 		if l := d.order.Launched(e.Launch); l != nil {
 			d.order.End(e.Launch)
+			d.witness.End(l)
 		}
 		return
 	case event.Host:
@@ -100,9 +103,11 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.access(b, e, l)
 		}
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
+		blk, wi := l.Block(e.Warp)
 		if l.Sync(e) {
-			d.history.Forget(history.Memory{Shared: true, Launch: e.Launch, Block: e.Warp / l.WarpsPerBlock})
+			d.history.Forget(history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index})
 		}
+		d.witness.Sync(b, e, blk, wi)
 	}
 }
 
@@ -169,6 +174,7 @@ func (d *Detector) site(l *order.Launch, e *event.Event) *history.Site {
 	s := d.sites[k]
 	if s == nil {
 		s = newSite(l, k, d.model)
+		s.Event.RMW, s.Born = e.RMW, uint32(len(d.sites))
 		d.sites[k] = s
 	}
 	return s
@@ -215,7 +221,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		lane := bits.TrailingZeros32(m)
 		d.lane(b, e, &a, blk, wi, lane)
 		if s.Strong {
-			d.strong(e, a, blk, wi)
+			d.strong(&explain.Operation{Batch: b, Event: e, Site: s, Block: blk, Warp: wi}, a)
 			continue
 		}
 		if e.Kind != event.Store {
@@ -227,6 +233,9 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		}
 	}
 	d.findings.Settle()
+	if s.Strong && s.Side.Write {
+		d.witness.Wrote(&explain.Operation{Batch: b, Event: e, Site: s, Block: blk, Warp: wi})
+	}
 	if s.Sync.Acquires || s.Sync.Releases {
 		blk.Synchronised(wi, e)
 	}
@@ -244,14 +253,21 @@ func (d *Detector) lane(b *event.Batch, e *event.Event, a *history.Access, blk *
 }
 
 // strong judges, records and performs the elements of a strong access by a lane.
-func (d *Detector) strong(e *event.Event, whole history.Access, blk *order.Block, wi uint32) {
-	a, s := whole, whole.Site.Sync
+func (d *Detector) strong(o *explain.Operation, whole history.Access) {
+	a, s, blk, wi := whole, whole.Site.Sync, o.Block, o.Warp
 	for a.From = whole.From; a.From < whole.End; a.From = a.End {
 		a.End = min(a.From+whole.Site.Unit, whole.End)
 		s.Address, s.Size = a.From, uint8(a.End-a.From)
+		if others, within, inScope := blk.Observed(wi, a.Actor.Lane, &s); others {
+			lane, meets := uint32(1)<<uint(a.Actor.Lane), uint32(0)
+			if inScope {
+				meets = lane
+			}
+			d.witness.Observed(o, a.From-whole.From, lane, meets, within)
+		}
 		blk.Observe(wi, a.Actor.Lane, &s)
 		a.Actor = blk.Actor(wi, a.Actor.Lane)
-		if e.Kind != event.Store {
+		if o.Event.Kind != event.Store {
 			d.judge(&a)
 		}
 		d.history.Record(&a, blk.Perform(wi, a.Actor.Lane, &s))
@@ -271,7 +287,7 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, space, r.From, r.End)
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return explain.Facts(a, r) })
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
 }
 
 // overlaps finds the races between lanes of one store.
