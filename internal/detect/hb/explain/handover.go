@@ -17,7 +17,8 @@ type race struct {
 	writes history.StrongWrites
 	later  *history.Access
 	before order.Stamp // of the earlier access
-	block  *block      // of the later access, nil when nothing is known of it
+	after  order.Stamp // of the later one
+	block  *block      // of the later one, nil when nothing is known of it
 	wi     uint32      // its warp in the block
 }
 
@@ -27,8 +28,8 @@ func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
 	if l == nil || r.Earlier.Stamp.Launch != a.Actor.Launch {
 		return
 	}
-	x := &race{r, l, w.writes, a, r.Earlier.Stamp, l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock}
-	early, late := x.earlierLocks(), x.laterLocks()
+	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock}
+	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
 	f.Handover, f.Handed = x.handover(early, late)
 	f.ByLeader = !x.sameBlock() && x.byLeader()
 	if f.Handover == nil && !f.ByLeader {
@@ -57,7 +58,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	if x.block == nil {
 		return nil, false
 	}
-	me := x.later.Actor.Lane
+	me := x.after.Lane
 	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
 		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
 			how = x.handoverBy(&late[i].taken, x.wi, me)
@@ -72,7 +73,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	switch {
 	case o == nil:
 		return nil, false
-	case (wi != x.wi || lane != me) && (x.sameBlock() || !x.after(wi, lane, o.epoch)):
+	case (wi != x.wi || lane != me) && (x.sameBlock() || x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), o.epoch) != 0):
 		// The lanes of a warp observe in turns, and others of the block have since.
 		if o, wi, lane = x.last([2]uint32{x.wi, x.wi + 1}, me, me+1); o == nil {
 			return nil, true
@@ -84,12 +85,6 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		return nil, true
 	}
 	return how, true
-}
-
-// after says that the later thread happens after an epoch of a lane of its block.
-func (x *race) after(wi uint32, lane int, epoch uint32) bool {
-	a := &x.later.Actor
-	return a.After(&order.Stamp{Launch: a.Launch, Warp: a.Block*a.Launch.WarpsPerBlock + wi, Lane: lane, Epoch: epoch})
 }
 
 // last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on, nil when
@@ -112,16 +107,12 @@ func (x *race) last(warps [2]uint32, from, to int) (last *handover, warp uint32,
 	return last, warp, lane
 }
 
-// memory names that of the later thread which a location lies in.
-func (x *race) memory(shared bool) history.Memory {
-	if !shared {
-		return history.Memory{}
+// strongWrites calls f for the launch's strong writes of a byte of global memory, or of the shared memory of a block.
+func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w *history.Record)) {
+	m := history.Memory{}
+	if shared {
+		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: block}
 	}
-	return history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: x.later.Actor.Block}
-}
-
-// strongWrites calls f for the launch's strong writes of a byte.
-func (x *race) strongWrites(m history.Memory, address uint64, f func(w *history.Record)) {
 	x.writes.StrongWrites(m, address, func(w *history.Record) {
 		if w.Stamp.Launch == x.before.Launch {
 			f(w)
@@ -132,15 +123,14 @@ func (x *race) strongWrites(m history.Memory, address uint64, f func(w *history.
 // handoverBy tells how the earlier thread handed over by way of what a thread of the later one's block observed, nil when it
 // did not.
 func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
-	mine := func(w *history.Record) bool { return w.Stamp.Warp == x.before.Warp && w.Stamp.Lane == x.before.Lane }
 	// Within an epoch the order of first execution has to do for program order.
 	precedes := func(w *history.Record) bool {
 		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Born < x.Earlier.Site.Born
 	}
 	var by history.Record // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
 	itself, locks := false, false
-	x.strongWrites(x.memory(o.shared), o.address, func(w *history.Record) {
-		own := mine(w)
+	x.strongWrites(o.shared, x.later.Actor.Block, o.address, func(w *history.Record) {
+		own := sameThread(&w.Stamp, &x.before)
 		if own && precedes(w) && w.Site.Born < x.Earlier.Site.Born && w.Site.Sync.Updates && w.Site.Sync.Reads {
 			locks = true
 		}
@@ -159,7 +149,8 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks,
 		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
 	if !itself {
-		out.Apart = !x.within() && !x.barrier(x.before.Warp, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
+		out.Apart = !x.past(x.before.Block()).within &&
+			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
 	}
 	x.fences(out, o, &by, itself, wi, lane)
 	return out
@@ -168,78 +159,39 @@ func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
 // fences tells of the synchronisations between the earlier access and the write by, and between the read o, by a lane of a warp
 // of the later thread's block, and the later access.
 func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, itself bool, wi uint32, lane int) {
-	wpb := x.before.Launch.WarpsPerBlock
-	early, late := log(&x.before), x.later.Actor.Launch.LogOf(x.later.Actor.Block)
-	release := func(s order.Logged) {
-		if s.Epoch > x.before.Epoch && (s.Kind == event.Fence && s.Epoch <= by.Stamp.Epoch || s.Releases() && s.Place == out.Write) {
-			out.Release, out.ReleaseWide = s.Sync, s.Scope >= event.ScopeGPU
-		}
-	}
-	acquire := func(s order.Logged) {
-		if s.Epoch > o.epoch && (s.Kind == event.Fence || s.Acquires() && s.Place == o.place) {
-			out.Acquire, out.AcquireWide = s.Sync, s.Scope >= event.ScopeGPU
-		}
-	}
+	wpb, me := x.before.Launch.WarpsPerBlock, x.after.Lane
+	early, late := log(&x.before), log(&x.after)
 	// Where a thread acts for others of its block, a fence of its own does, or one of theirs on the other side of the barrier.
-	early.Each(by.Stamp.Warp%wpb, by.Stamp.Lane, release)
+	out.Release, out.ReleaseWide = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	if out.Release == nil && !itself {
-		early.Each(x.before.Warp%wpb, x.before.Lane, release)
+		out.Release, out.ReleaseWide = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
 	}
-	late.Each(wi, lane, acquire)
-	if me := x.later.Actor.Lane; out.Acquire == nil && (wi != x.wi || lane != me) {
-		late.Each(x.wi, me, acquire)
+	out.Acquire, out.AcquireWide = late.Acquired(wi, lane, o.epoch, o.place)
+	if out.Acquire == nil && (wi != x.wi || lane != me) {
+		out.Acquire, out.AcquireWide = late.Acquired(x.wi, me, o.epoch, o.place)
 	}
 }
 
-// within says that threads of the earlier block may have observed strong writes of each other.
-func (x *race) within() bool {
-	p, known := x.past(x.before.Block())
-	return p.within || !known
-}
-
-// past gives that of a block, and whether it is known.
-func (l *launch) past(block uint32) (p past, known bool) {
+// past gives that of a block. Of one that is forgotten nothing can be ruled out.
+func (l *launch) past(block uint32) past {
 	if b := l.blocks[block]; b != nil {
-		return b.past, true
+		return b.past
 	}
-	p, known = l.ended[block]
-	return p, known || !l.forgot
+	p, known := l.ended[block]
+	p.within = p.within || !known && l.forgot
+	return p
 }
 
-// barrier says that a thread of the launch waited at a barrier of its block after an epoch, until another one.
-func (x *race) barrier(warp uint32, lane int, after, until uint32) (yes bool) {
-	l := x.before.Launch
-	l.LogOf(warp/l.WarpsPerBlock).Each(warp%l.WarpsPerBlock, lane, func(s order.Logged) {
-		yes = yes || s.Kind == event.Arrive && s.Waits && s.Epoch > after && s.Epoch <= until
+// locks gives the critical sections in which a thread was at an epoch, or is, at never.
+func (x *race) locks(t *order.Stamp, epoch uint32) []section {
+	return slices.DeleteFunc(x.sections(t.Block()), func(s section) bool {
+		return !s.is(t) || epoch < s.from || s.to < epoch
 	})
-	return yes
-}
-
-// earlierLocks gives the critical sections in which the earlier access was made.
-func (x *race) earlierLocks() []section {
-	all := x.sections(x.before.Block())
-	wi := x.before.Warp % x.before.Launch.WarpsPerBlock
-	return slices.DeleteFunc(all, func(s section) bool {
-		return !s.is(wi, x.before.Lane) || x.before.Epoch < s.from || s.to < x.before.Epoch
-	})
-}
-
-// laterLocks gives the critical sections in which the later thread is.
-func (x *race) laterLocks() (all []section) {
-	if x.block != nil {
-		for _, s := range x.block.warps[x.wi].held {
-			if s.lane == x.later.Actor.Lane {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
 }
 
 // sections gives the last critical sections of a block, those that have not ended too.
 func (l *launch) sections(block uint32) []section {
-	p, _ := l.past(block)
-	all := slices.Clone(p.sections)
+	all := slices.Clone(l.past(block).sections)
 	if b := l.blocks[block]; b != nil {
 		for wi := range b.warps {
 			all = append(all, b.warps[wi].held...)
@@ -248,8 +200,11 @@ func (l *launch) sections(block uint32) []section {
 	return all
 }
 
-// is says that the section is of a thread of the block.
-func (s *section) is(warp uint32, lane int) bool { return s.warp == warp && s.lane == lane }
+// is says that the section is of a thread of its launch.
+func (s *section) is(t *order.Stamp) bool { return s.warp == t.Warp && s.lane == t.Lane }
+
+// sameThread says that two stamps of one launch are of one thread.
+func sameThread(s, t *order.Stamp) bool { return s.Warp == t.Warp && s.Lane == t.Lane }
 
 func among(all []section, id lock.ID) bool {
 	return slices.ContainsFunc(all, func(s section) bool { return s.lock == id })
@@ -258,18 +213,12 @@ func among(all []section, id lock.ID) bool {
 // byLeader says that a thread of each of the two blocks takes a lock for all its threads: the same lock, which that of the
 // earlier block holds over a barrier, and the two threads of the race do not both hold.
 func (x *race) byLeader() bool {
-	wpb, late := x.before.Launch.WarpsPerBlock, x.sections(x.later.Actor.Block)
-	for _, e := range x.sections(x.before.Block()) {
-		if x.concernsLock(e) || !x.barrier(x.before.Block()*wpb+e.warp, e.lane, e.from, e.to) {
-			continue
-		}
-		for _, l := range late {
-			if l.lock == e.lock && !(e.is(x.before.Warp%wpb, x.before.Lane) && l.is(x.wi, x.later.Actor.Lane)) {
-				return true
-			}
-		}
-	}
-	return false
+	late := x.sections(x.after.Block())
+	return len(late) > 0 && slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool {
+		return !x.concernsLock(e) && slices.ContainsFunc(late, func(l section) bool {
+			return l.lock == e.lock && !(e.is(&x.before) && l.is(&x.after))
+		}) && log(&x.before).Waited(e.warp%x.before.Launch.WarpsPerBlock, e.lane, e.from, e.to)
+	})
 }
 
 // alone says that one of the two threads is in a critical section of a lock that the other never took, and whether the other
@@ -279,18 +228,13 @@ func (x *race) alone(early, late []section) (yes, twoLocks bool) {
 		slices.ContainsFunc(early, x.concernsLock) || slices.ContainsFunc(late, x.concernsLock) {
 		return false, false
 	}
-	a := &x.later.Actor
-	yes = slices.ContainsFunc(early, func(s section) bool { return !x.wrote(s.lock, a.Warp, a.Lane) }) ||
-		slices.ContainsFunc(late, func(s section) bool { return !x.wrote(s.lock, x.before.Warp, x.before.Lane) })
+	yes = slices.ContainsFunc(early, func(s section) bool { return !x.wrote(s.lock, &x.after) }) ||
+		slices.ContainsFunc(late, func(s section) bool { return !x.wrote(s.lock, &x.before) })
 	return yes, yes && len(early) > 0 && len(late) > 0
 }
 
 // wrote says that a thread has strongly written a lock.
-func (x *race) wrote(id lock.ID, warp uint32, lane int) (yes bool) {
-	m := history.Memory{}
-	if id.Shared {
-		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: id.Block}
-	}
-	x.strongWrites(m, id.Addr, func(w *history.Record) { yes = yes || w.Stamp.Warp == warp && w.Stamp.Lane == lane })
+func (x *race) wrote(id lock.ID, t *order.Stamp) (yes bool) {
+	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) { yes = yes || sameThread(&w.Stamp, t) })
 	return yes
 }

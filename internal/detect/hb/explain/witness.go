@@ -32,7 +32,6 @@ type launch struct {
 	blocks map[uint32]*block
 	ended  map[uint32]past
 	order  []uint32 // of ended, the oldest first
-	kept   int      // sections of ended
 	forgot bool     // one that had ended
 }
 
@@ -48,7 +47,8 @@ type block struct {
 	of     *order.Block
 	warps  []warp
 	number uint32        // of the last handover
-	locks  *lock.Tracker // nil until a lock may be taken
+	locks  *lock.Tracker // has the block's events since locked
+	locked bool          // a lock may have been taken
 }
 
 type warp struct {
@@ -67,24 +67,20 @@ type handover struct {
 	inScope      bool // morally strong
 }
 
-func (h *handover) at(o *handover) bool {
-	return h.address == o.address && h.size == o.size && h.shared == o.shared
-}
-
 // section is a critical section: what a thread does while it holds a lock.
 type section struct {
 	lock     lock.ID
 	taken    handover // by which the thread took the lock
-	warp     uint32   // in the block
+	warp     uint32   // in the grid
 	lane     int
 	from, to uint32 // epochs
 }
 
-// Bounds: sections of a block, of all blocks of a launch that have ended, and such blocks.
+// Bounds: sections of a block, blocks of a launch that have ended, and those whose memory is used again.
 const (
-	maxSections      = 64
-	maxEndedSections = 1 << 14
-	maxEnded         = 1 << 12
+	maxSections = 64
+	maxEnded    = 1 << 11
+	maxSpare    = 64
 )
 
 // never is the epoch after all others.
@@ -120,7 +116,7 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 	if n := len(w.spare); n > 0 {
 		b, w.spare = w.spare[n-1], w.spare[:n-1]
 	}
-	b.of, b.number, b.within = of, 0, false
+	b.of = of
 	b.warps = slices.Grow(b.warps[:0], int(of.WarpsPerBlock))[:of.WarpsPerBlock]
 	l.blocks[of.Index], *r = b, b
 	return b
@@ -141,7 +137,7 @@ func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, w
 		h.address, h.epoch, h.inScope = o.Batch.AddrOf(o.Event, lane)+offset, o.Block.Epoch(o.Warp, lane), m&-m&inScope != 0
 		h.number++
 		y := &x.seen[lane]
-		if !y[0].at(&h) {
+		if y[0].address != h.address || y[0].size != h.size || y[0].shared != h.shared {
 			y[1] = y[0]
 		}
 		y[0] = h
@@ -155,7 +151,7 @@ func (w *Witness) Wrote(o *Operation) {
 	if w.locking = w.locking || takes; !w.locking {
 		return
 	}
-	if b := w.block(o.Block, takes); b != nil && (takes || b.locks != nil) {
+	if b := w.block(o.Block, takes); b != nil && (takes || b.locked) {
 		b.lock(o.Batch, o.Event, o.Warp)
 	}
 }
@@ -169,7 +165,7 @@ func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi u
 	if b == nil {
 		return
 	}
-	if b.locks != nil {
+	if b.locked {
 		b.lock(batch, e, wi)
 	}
 	if of.Over() {
@@ -179,8 +175,10 @@ func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi u
 
 // lock follows critical sections over an event.
 func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
-	if b.locks == nil {
-		b.locks = lock.New(lock.Rules{Unfenced: true, Swap: true, Last: true})
+	if !b.locked {
+		if b.locked = true; b.locks == nil {
+			b.locks = lock.New(lock.Rules{Unfenced: true, Swap: true, Last: true})
+		}
 		b.locks.BeginBlock(&b.of.Info, b.of.Index)
 	}
 	x := &b.warps[wi]
@@ -189,7 +187,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 			lane := bits.TrailingZeros32(m)
 			now := b.of.Epoch(wi, lane)
 			if s.Kind == lock.Acquire {
-				x.held = append(x.held, section{s.Lock, x.on(lane, s.Lock), wi, lane, now, never})
+				x.held = append(x.held, section{s.Lock, x.on(lane, s.Lock), e.Warp, lane, now, never})
 			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
 				x.held[i].to = now
 				b.sections = append(b.sections, x.held[i])
@@ -219,33 +217,27 @@ func (w *Witness) end(b *block) {
 	l := w.launches[b.of.Launch]
 	delete(l.blocks, b.of.Index)
 	if b.within || len(b.sections) > 0 {
-		p := past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
-		l.ended[b.of.Index] = p
-		l.order = append(l.order, b.of.Index)
-		for l.kept += len(p.sections); l.kept > maxEndedSections || len(l.order) > maxEnded; l.forgot = true {
-			l.kept -= len(l.ended[l.order[0]].sections)
+		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
+		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
 			delete(l.ended, l.order[0])
-			l.order = l.order[1:]
+			l.order, l.forgot = l.order[1:], true
 		}
 	}
-	b.rest()
-	w.spare = append(w.spare, b)
-}
-
-// rest empties a block to be used for another.
-func (b *block) rest() {
-	b.of, b.locks, b.sections = nil, nil, b.sections[:0]
+	if len(w.spare) == maxSpare {
+		return
+	}
+	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
 	for i := range b.warps {
 		x := &b.warps[i]
 		if x.held = x.held[:0]; x.seen != nil {
 			*x.seen = [32][2]handover{}
 		}
 	}
+	w.spare = append(w.spare, b)
 }
 
 // End forgets a launch.
 func (w *Witness) End(of *order.Launch) {
 	delete(w.launches, of)
 	clear(w.recent[:])
-	w.spare = nil
 }

@@ -29,32 +29,42 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong) (others, within, inScop
 // Over says that all threads of the block have exited.
 func (b *Block) Over() bool { return b.alive == 0 }
 
-// Logged is a synchronisation of a Log.
-type Logged struct {
-	Epoch, Place uint32
-	Kind         event.Kind
-	Order        event.Order
-	Scope        event.Scope
-	Waits        bool // of a barrier
-	Sync         *detect.Sync
+// Released gives the last synchronisation of a thread after an epoch that releases what it did before: a fence until another
+// epoch, or a release operation of a place; and whether its scope reaches beyond the block.
+func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *detect.Sync, wide bool) {
+	return g.last(warp, lane, func(x *logged) bool {
+		return x.epoch > after && (x.kind == event.Fence && x.epoch <= until ||
+			x.place == place && (x.kind == event.Store || x.kind == event.Atomic && x.order >= event.Release))
+	})
 }
 
-// Releases says that it is a release operation.
-func (x *Logged) Releases() bool {
-	return x.Kind == event.Store || x.Kind == event.Atomic && x.Order >= event.Release
+// Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed: a fence, or an acquire
+// operation of a place.
+func (g *Log) Acquired(warp uint32, lane int, after, place uint32) (s *detect.Sync, wide bool) {
+	return g.last(warp, lane, func(x *logged) bool {
+		return x.epoch > after && (x.kind == event.Fence || x.place == place &&
+			(x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release))
+	})
 }
 
-// Acquires says that it is an acquire operation.
-func (x *Logged) Acquires() bool {
-	return x.Kind == event.Load || x.Kind == event.Atomic && x.Order >= event.Acquire && x.Order != event.Release
+// Waited says that a thread waited at a barrier after an epoch, until another.
+func (g *Log) Waited(warp uint32, lane int, after, until uint32) bool {
+	s, _ := g.last(warp, lane, func(x *logged) bool {
+		return x.kind == event.Arrive && x.waits && x.epoch > after && x.epoch <= until
+	})
+	return s != nil
 }
 
-// Each calls f for the synchronisations of a lane of a warp of the block, the oldest first.
-func (g *Log) Each(warp uint32, lane int, f func(Logged)) {
+// last gives the last synchronisation of a thread that is one, nil when none is.
+func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sync, wide bool) {
+	var found *logged
 	g.of(warp, lane, func(x *logged) bool {
-		f(Logged{x.epoch, x.place, x.kind, x.order, x.scope, x.waits, x.sync()})
+		if is(x) {
+			found = x
+		}
 		return true
 	})
+	return found.sync(), found != nil && found.scope >= event.ScopeGPU
 }
 
 // Lost says that synchronisations after an epoch have been forgotten.
