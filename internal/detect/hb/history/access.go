@@ -11,7 +11,7 @@ import (
 
 // Site is what the accesses by one instruction, or by one kind of operation of an agent of the host, have in common. Accesses of one site are alike to the memory model.
 type Site struct {
-	Number uint32 // among the sites of the run
+	Number uint32 // sites are numbered in the order of their first execution
 	Place  uint64 // by which findings are told apart: that of an instruction, or above all of them for the host
 	Host   string // the operation's name; "" for an instruction
 	Event  event.Event
@@ -23,6 +23,13 @@ type Site struct {
 
 // WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
+
+// StrongWrites is a history that can be asked who wrote a variable.
+type StrongWrites interface {
+	// StrongWrites calls f for the strong writes of a byte that are known, of each thread and site at least the last one since
+	// the byte's memory was last forgotten. A record is valid during the call.
+	StrongWrites(m Memory, address uint64, f func(*Record))
+}
 
 // Memory names global memory (zero), or the shared memory of a block.
 type Memory struct {
@@ -88,6 +95,7 @@ type History interface {
 	Forget(m Memory)
 	// EndBlock drops the shared memory of a block that has ended.
 	EndBlock(m Memory)
+	StrongWrites
 	// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
 	Reuse(from, end uint64)
 }

@@ -186,6 +186,17 @@ func (m *memory) store(a *Access) {
 	}
 }
 
+// StrongWrites implements the interface StrongWrites.
+func (p *Plain) StrongWrites(m Memory, address uint64, f func(*Record)) {
+	if m := p.memories[m]; m != nil {
+		for _, r := range m.bytes[address] {
+			if r.Site.Strong && r.Site.Side.Write {
+				f(&r)
+			}
+		}
+	}
+}
+
 // Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
 func (p *Plain) Forget(m Memory) { delete(p.memories, m) }
 

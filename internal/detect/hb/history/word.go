@@ -192,6 +192,28 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 	}
 }
 
+// StrongWrites implements the interface StrongWrites.
+func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
+	p := h.page(m, address)
+	s := &p.segments[address/segmentBytes%pageSegs]
+	if s.history&wordsFlag == 0 {
+		return
+	}
+	h.each(&h.words[s.history&^wordsFlag][address%segmentBytes/wordBytes], func(e *entry) {
+		x := &h.stamps[e.stamp]
+		if e.bytes>>(address%wordBytes)&1 == 0 || !x.site.Strong || !x.site.Side.Write {
+			return
+		}
+		from := address &^ (x.site.Unit - 1)
+		r := Record{Site: x.site, Stamp: order.Stamp{Launch: x.launch, Warp: x.warp, Epoch: x.epoch}, Executed: x.exec, From: from, End: from + x.site.Unit,
+			Chain: order.ChainID(e.more)}
+		for m := e.lanes; m != 0; m &= m - 1 {
+			r.Stamp.Lane = bits.TrailingZeros32(m)
+			f(&r)
+		}
+	})
+}
+
 // judgeWord finds the races of an access of some bytes of a word at an address.
 func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(Race)) {
 	if w.stamp == 0 {

@@ -21,6 +21,7 @@ type Detector struct {
 	history   history.History
 	warp      history.Warp // the access being judged
 	findings  *explain.Findings
+	witness   *explain.Witness
 	sites     map[siteKey]*history.Site
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
@@ -63,7 +64,7 @@ func New(c detect.Config, name string, fast bool) *Detector {
 	if fast {
 		h = history.NewFast(o)
 	}
-	return &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings),
+	return &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
 }
 
@@ -102,6 +103,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.KernelEnd:
 		if l := d.order.Launched(e.Launch); l != nil {
 			d.order.End(e.Launch)
+			d.witness.End(l)
 		}
 		return
 	case event.Host:
@@ -118,10 +120,12 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.access(b, e, l)
 		}
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
-		m := history.Memory{Shared: true, Launch: e.Launch, Block: e.Warp / l.WarpsPerBlock}
+		blk, wi := l.Block(e.Warp)
+		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if l.Sync(e) {
 			d.history.Forget(m)
 		}
+		d.witness.Sync(b, e, blk, wi)
 		if e.Kind == event.Exit && l.Ended(m.Block) {
 			d.history.EndBlock(m)
 		}
@@ -199,7 +203,7 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	s := d.sites[k]
 	if s == nil {
 		s = newSite(k, d.model)
-		s.Number = d.number()
+		s.Number, s.Event.RMW = d.number(), e.RMW
 		d.sites[k] = s
 	}
 	c.siteKey, c.Site = k, s
@@ -245,6 +249,9 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		}
 	}
 	d.findings.Settle()
+	if w.Site.Strong && w.Site.Side.Write {
+		d.witness.Wrote(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
+	}
 	if s.Acquires || s.Releases {
 		w.Block.Synchronised(w.InBlock, e)
 	}
@@ -254,16 +261,24 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 func (d *Detector) strong(w *history.Warp) {
 	w.Each()
 	store := w.Event.Kind == event.Store
+	o := explain.Operation{Batch: w.Batch, Event: w.Event, Site: w.Site, Block: w.Block, Warp: w.InBlock}
 	if store {
 		w.JudgeStore(d.history, d.report)
 	}
 	for m := w.Event.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		a, s := *w.Lane(lane), w.Site.Sync
-		end := a.End
+		from, end := a.From, a.End
 		for ; a.From < end; a.From = a.End {
 			a.End = min(a.From+w.Site.Unit, end)
 			s.Address, s.Size = a.From, uint8(a.End-a.From)
+			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
+				lanes, meets := uint32(1)<<uint(lane), uint32(0)
+				if inScope {
+					meets = lanes
+				}
+				d.witness.Observed(&o, a.From-from, lanes, meets, within)
+			}
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
 			if !store {
@@ -282,5 +297,5 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, space, r.From, r.End)
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return explain.Facts(a, r) })
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
 }
