@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -184,10 +185,12 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
+var historyOption = cmp.Or(os.Getenv("HBH"), "plain")
+
 // plainHistory is hb with the plain history.
 func plainHistory(t *testing.T) []detect.Spec {
 	t.Helper()
-	plain, err := detect.Choose(all.Detectors(), "hb:history=plain")
+	plain, err := detect.Choose(all.Detectors(), "hb:history="+historyOption)
 	if err != nil {
 		t.Fatal(err)
 	}
