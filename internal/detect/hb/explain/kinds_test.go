@@ -135,7 +135,7 @@ func TestKinds(t *testing.T) {
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
 	for _, tt := range tests {
-		d := reference.New(detect.Config{}, "test")
+		d := reference.New(detect.Config{}, "test", false)
 		d.Events(parse(t, tt.program))
 		var got []string
 		for _, f := range d.Findings() {

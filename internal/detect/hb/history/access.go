@@ -88,7 +88,7 @@ type History interface {
 	// access and record that race, byte by byte or in ranges of bytes.
 	Weak(w *Warp, race func(*Access, Race))
 	// Judge is the first half of that for an access by one lane, or by the host.
-	Judge(a *Access, race func(Race))
+	Judge(a *Access, race func(*Access, Race))
 	// Record is the second half. A strong write has a chain.
 	Record(a *Access, chain order.ChainID)
 	// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.

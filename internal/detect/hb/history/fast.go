@@ -119,7 +119,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	e := w.Event
 	w.begin(v, lanes)
 	write := w.Site.Side.Write
-	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !apart(e)) || e.Addr%uint64(e.Size) != 0 {
+	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !w.apart()) || e.Addr%uint64(e.Size) != 0 {
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
@@ -163,28 +163,6 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	}
 }
 
-// apart says that no two lanes of a store write the same bytes, where that is plain to see.
-func apart(e *event.Event) bool {
-	if e.Mask&(e.Mask-1) == 0 {
-		return true
-	}
-	d := e.Stride
-	if d < 0 {
-		d = -d
-	}
-	if d < int64(e.Size) {
-		return false
-	}
-	if e.Flags&event.FlagRows == 0 {
-		return true
-	}
-	r := e.RowStride()
-	if r < 0 {
-		r = -r
-	}
-	return r >= d<<e.RowShift
-}
-
 // byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
 func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
 	write := w.Site.Side.Write
@@ -194,10 +172,10 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 	}
 	for m := rest; m != 0; m &= m - 1 {
 		a := w.Lane(bits.TrailingZeros32(m))
-		if write && a.Old != nil && !apart(w.Event) {
+		if write && a.Old != nil && !w.apart() {
 			w.restore(a)
 		}
-		h.judge(a, from, end, func(r Race) { race(a, r) })
+		h.judge(a, from, end, race)
 		if !write {
 			h.record(a, s, 0, from, end)
 		}
@@ -205,7 +183,7 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 	if !write {
 		return
 	}
-	if from == 0 && !apart(w.Event) {
+	if from == 0 && !w.apart() {
 		w.overlaps(race)
 	}
 	for m := rest; m != 0; m &= m - 1 {
@@ -218,7 +196,7 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	e := w.Event
 	write := w.Site.Side.Write
-	if write && (e.Flags&event.FlagOld == 0 || e.Flags&event.FlagScattered == 0 && !apart(e)) {
+	if write && (e.Flags&event.FlagOld == 0 || !w.apart()) {
 		return lanes
 	}
 	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
@@ -249,7 +227,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 }
 
 // Judge finds the races of an access by one lane or by the host.
-func (h *Fast) Judge(a *Access, race func(Race)) {
+func (h *Fast) Judge(a *Access, race func(*Access, Race)) {
 	if a.Actor.Launch == nil {
 		h.judgeHost(a, race)
 		return
@@ -268,7 +246,7 @@ func (h *Fast) Record(a *Access, chain order.ChainID) {
 }
 
 // judge is Judge for a lane and the bytes [from, end) of what it accesses.
-func (h *Fast) judge(a *Access, from, end uint64, race func(Race)) {
+func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 	for i := range h.current.hosts {
 		h.judgeHosts(a, &h.current.hosts[i], from, end, race)
 	}

@@ -163,7 +163,7 @@ func (c *summaries) intern(all []summary) uint32 {
 }
 
 // judgeSummary finds the races of an access to the bytes [from, end) with what ended launches did to a segment at an address.
-func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race func(Race)) {
+func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race func(*Access, Race)) {
 	for _, s := range h.cold.list[n] {
 		both := s.bytes.and(maskOf(max(from, base)-base, min(end, base+segmentBytes)-base))
 		if both.empty() || !a.Site.Side.Write && !s.site.Side.Write || a.Actor.Knows(s.launch) {
@@ -176,7 +176,7 @@ func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race fu
 		r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch}}
 		both.ranges(func(lo, hi uint64) {
 			r.From, r.End = base+lo, base+hi
-			race(Race{c, &r, base + lo, base + hi})
+			race(a, Race{c, &r, base + lo, base + hi})
 		})
 	}
 }
@@ -210,7 +210,7 @@ func (h *Fast) pages(from, end uint64, f func(p *page)) {
 }
 
 // judgeHost finds the races of an access by the host.
-func (h *Fast) judgeHost(a *Access, race func(Race)) {
+func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 	for i := range h.host {
 		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
 	}
@@ -250,18 +250,18 @@ func (h *Fast) judgeHost(a *Access, race func(Race)) {
 }
 
 // judgeHosts finds the race of an access with one of the host.
-func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(Race)) {
+func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
 	from, end = max(a.From, r.From, from), min(a.End, r.End, end)
 	if from >= end || a.Memory.Shared || !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) {
 		return
 	}
 	if c := detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
-		race(Race{c, r, from, end})
+		race(a, Race{c, r, from, end})
 	}
 }
 
 // judgeSegment finds the races of an access by the host to the bytes [from, end) with the accesses of a segment.
-func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race func(Race)) {
+func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race func(*Access, Race)) {
 	s := p.segments[i]
 	base := p.address + uint64(i)*segmentBytes
 	for _, r := range h.histories[s.history].records {
@@ -285,7 +285,7 @@ func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race fu
 			warp += r.step
 		}
 		if c := detect.Classify(k.site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
-			both.ranges(func(lo, hi uint64) { race(Race{c, &out, base + lo, base + hi}) })
+			both.ranges(func(lo, hi uint64) { race(a, Race{c, &out, base + lo, base + hi}) })
 		}
 	}
 }

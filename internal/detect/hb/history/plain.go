@@ -61,14 +61,14 @@ func (p *Plain) Weak(w *Warp, race func(*Access, Race)) {
 	for m := w.Event.Mask; m != 0; m &= m - 1 {
 		a := w.Lane(bits.TrailingZeros32(m))
 		if !store {
-			p.Judge(a, func(r Race) { race(a, r) })
+			p.Judge(a, race)
 		}
 		p.Record(a, 0)
 	}
 }
 
 // Judge calls race for each recorded access that an access races with, byte by byte, or in a range of bytes with the host.
-func (p *Plain) Judge(a *Access, race func(Race)) {
+func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	m := p.memory(a.Memory)
 	for i := range m.host {
 		r := &m.host[i]
@@ -104,7 +104,7 @@ func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 }
 
 // judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
-func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(Race)) {
+func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
 	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) ||
 		o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
 		return
@@ -112,7 +112,7 @@ func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, r
 	rel := a.relation(r)
 	rel.SameValue = rel.SameLaunch && a.Site.WeakStore() && r.Site.WeakStore() && m.sameValue(a, r, from)
 	if c := detect.Classify(r.Site.Side, a.Site.Side, rel); c != detect.NoRace {
-		race(Race{c, r, from, end})
+		race(a, Race{c, r, from, end})
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
+	listStored  = 1 << 2 // by a weak store
 )
 
 // stamp is who accessed memory and when, but for the lanes.
@@ -113,6 +114,9 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	}
 	if x.site.Side.Write {
 		w.lanes |= listWritten
+	}
+	if x.site.WeakStore() {
+		w.lanes |= listStored
 	}
 	if len(l.entries) == cap(l.entries) && len(l.entries) >= 4 {
 		h.shorten(l)
@@ -215,7 +219,7 @@ func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
 }
 
 // judgeWord finds the races of an access of some bytes of a word at an address.
-func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(Race)) {
+func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*Access, Race)) {
 	if w.stamp == 0 {
 		return
 	}
@@ -239,7 +243,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(R
 }
 
 // judgeEntry finds the race of an access with the accesses of an entry: the gravest of them.
-func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, race func(Race)) {
+func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, race func(*Access, Race)) {
 	s := &h.stamps[e.stamp]
 	both := e.bytes & bytes
 	if both == 0 || !a.Site.Side.Write && !s.site.Side.Write {
@@ -296,7 +300,7 @@ func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, 
 	for b := both; b != 0; {
 		from := uint64(bits.TrailingZeros8(b))
 		n := uint64(bits.TrailingZeros8(^(b >> from)))
-		race(Race{best, &r, at + from, at + from + n})
+		race(a, Race{best, &r, at + from, at + from + n})
 		b &^= (1<<n - 1) << from
 	}
 }
@@ -340,7 +344,9 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 		}
 	}
 	l := h.listed(w)
-	h.overwrite(a, l, at, bytes)
+	if w.lanes&listStored != 0 {
+		h.overwrite(a, l, at, bytes)
+	}
 	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain)
 }
 

@@ -19,7 +19,9 @@ type Detector struct {
 	name      string
 	order     *order.Order
 	history   history.History
-	warp      history.Warp // the access being judged
+	warp      history.Warp                        // the access being judged
+	element   history.Access                      // and of a strong one the element
+	race      func(*history.Access, history.Race) // report
 	findings  *explain.Findings
 	witness   *explain.Witness
 	sites     map[siteKey]*history.Site
@@ -64,8 +66,10 @@ func New(c detect.Config, name string, fast bool) *Detector {
 	if fast {
 		h = history.NewFast(o)
 	}
-	return &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
+	d := &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
+	d.race = d.report
+	return d
 }
 
 // Findings implements detect.Detector.
@@ -147,7 +151,7 @@ func (d *Detector) host(h *event.HostOp) {
 	switch h.Kind {
 	case event.HostRead, event.HostWrite:
 		a := history.Access{Site: d.hostSite(h), Actor: d.order.HostAccess(h.Agent), From: h.Addr, End: end}
-		d.history.Judge(&a, func(r history.Race) { d.report(&a, r) })
+		d.history.Judge(&a, d.race)
 		d.findings.Settle()
 		d.history.Record(&a, 0)
 		if h.Kind == event.HostWrite {
@@ -242,7 +246,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 	w.Block.Accesses(w.InBlock, e.Mask, s.Shared)
 	if w.Site.Strong {
 		d.strong(w)
-	} else if d.history.Weak(w, d.report); w.Site.Side.Write && w.Block.Synchronises(s.Shared) {
+	} else if d.history.Weak(w, d.race); w.Site.Side.Write && w.Block.Synchronises(s.Shared) {
 		for m := e.Mask; m != 0; m &= m - 1 {
 			from := b.AddrOf(e, bits.TrailingZeros32(m))
 			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
@@ -263,11 +267,12 @@ func (d *Detector) strong(w *history.Warp) {
 	store := w.Event.Kind == event.Store
 	o := explain.Operation{Batch: w.Batch, Event: w.Event, Site: w.Site, Block: w.Block, Warp: w.InBlock}
 	if store {
-		w.JudgeStore(d.history, d.report)
+		w.JudgeStore(d.history, d.race)
 	}
 	for m := w.Event.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		a, s := *w.Lane(lane), w.Site.Sync
+		d.element = *w.Lane(lane)
+		a, s := &d.element, w.Site.Sync
 		from, end := a.From, a.End
 		for ; a.From < end; a.From = a.End {
 			a.End = min(a.From+w.Site.Unit, end)
@@ -282,9 +287,9 @@ func (d *Detector) strong(w *history.Warp) {
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
 			if !store {
-				d.history.Judge(&a, func(r history.Race) { d.report(&a, r) })
+				d.history.Judge(a, d.race)
 			}
-			d.history.Record(&a, w.Block.Perform(w.InBlock, lane, &s))
+			d.history.Record(a, w.Block.Perform(w.InBlock, lane, &s))
 		}
 	}
 }
