@@ -38,6 +38,9 @@ type Fast struct {
 	freeWord []uint32
 	stamps   []stamp
 	lists    []*list
+	sets     [][]member
+	single   [1]member // of members
+	joins    [256]join
 	freeList uint32
 
 	launches []*launchState
@@ -215,15 +218,48 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		switch {
 		case x.stamp == 0:
 			*x = word{number, m & -m}
-		case write:
-			rest |= m & -m
-		case x.stamp == number:
+			continue
+		case x.stamp == number && !write:
 			x.lanes |= m & -m
-		case !h.load(x, number, m&-m):
+			continue
+		case x.stamp&listFlag == 0:
+			if h.own(w, x, number, m&-m) {
+				continue
+			}
+		}
+		if write || !h.load(x, number, m&-m) {
 			rest |= m & -m
 		}
 	}
 	return rest
+}
+
+// own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
+// done nothing, of others.
+func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
+	j := h.joinOf(x.stamp, member{stamp: number})
+	if !j.clear || j.thread && x.lanes != lane {
+		return false
+	}
+	if w.Site.Side.Write && j.stored {
+		i := int(w.Event.Val) + bits.OnesCount32(w.Event.Mask&(lane-1))
+		changed := w.Batch.Values[i] != w.Batch.Values[i+bits.OnesCount32(w.Event.Mask)]
+		now := member{stamp: number}
+		for _, m := range h.members(x.stamp) {
+			switch s := &h.stamps[m.stamp]; {
+			case s.launch != w.Block.Launch || !s.site.WeakStore():
+			case s.site == w.Site:
+				if changed || m.values == mixed {
+					now.values = mixed
+				}
+			case changed && m.values == inMemory:
+				return false
+			}
+		}
+		j = h.joinOf(x.stamp, now)
+	}
+	*x = word{j.to, lane}
+	return true
 }
 
 // Judge finds the races of an access by one lane or by the host.

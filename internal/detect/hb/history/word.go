@@ -17,6 +17,7 @@ type word struct{ stamp, lanes uint32 }
 
 const (
 	listFlag = 1 << 31
+	setFlag  = 1 << 30
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
@@ -86,7 +87,9 @@ func (h *Fast) listed(w *word) *list {
 	was := *w
 	*w = word{stamp: n | listFlag}
 	if was.stamp != 0 {
-		l.add(h, w, entry{stamp: was.stamp, lanes: was.lanes, bytes: 15})
+		for _, m := range h.members(was.stamp) {
+			l.add(h, w, entry{stamp: m.stamp, lanes: was.lanes, bytes: 15, values: m.values})
+		}
 	}
 	return l
 }
@@ -192,7 +195,9 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 			f(&l.entries[i])
 		}
 	case w.stamp != 0:
-		f(&entry{stamp: w.stamp, lanes: w.lanes, bytes: 15})
+		for _, m := range h.members(w.stamp) {
+			f(&entry{stamp: m.stamp, lanes: w.lanes, bytes: 15, values: m.values})
+		}
 	}
 }
 
@@ -224,7 +229,9 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		return
 	}
 	if w.stamp&listFlag == 0 {
-		h.judgeEntry(a, w, &entry{stamp: w.stamp, lanes: w.lanes, bytes: 15}, at, bytes, race)
+		for _, m := range h.members(w.stamp) {
+			h.judgeEntry(a, &entry{stamp: m.stamp, lanes: w.lanes, bytes: 15, values: m.values}, at, bytes, race)
+		}
 		return
 	}
 	side := &a.Site.Side
@@ -237,13 +244,13 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 	for i := range l.entries {
 		if l.entries[i].lanes != 0 {
-			h.judgeEntry(a, w, &l.entries[i], at, bytes, race)
+			h.judgeEntry(a, &l.entries[i], at, bytes, race)
 		}
 	}
 }
 
 // judgeEntry finds the race of an access with the accesses of an entry: the gravest of them.
-func (h *Fast) judgeEntry(a *Access, w *word, e *entry, at uint64, bytes uint8, race func(*Access, Race)) {
+func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func(*Access, Race)) {
 	s := &h.stamps[e.stamp]
 	both := e.bytes & bytes
 	if both == 0 || !a.Site.Side.Write && !s.site.Side.Write {
@@ -327,21 +334,9 @@ func (h *Fast) sameValue(a *Access, e *entry, at uint64) bool {
 // recordWord adds an access, which was judged, to a word.
 func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes uint8, chain order.ChainID) {
 	lane := uint32(1) << uint(a.Actor.Lane)
-	if bytes == 15 && !a.Site.Strong && (!a.Site.Side.Write || a.Old != nil && a.Values != nil) {
-		switch {
-		case w.stamp == 0:
-			*w = word{number, lane}
-			return
-		case w.stamp&listFlag != 0:
-		case w.stamp == number && !a.Site.Side.Write:
-			w.lanes |= lane
-			return
-		case !a.Site.Side.Write:
-			if s := &h.stamps[w.stamp]; w.lanes == lane && h.supersedes(number, s) {
-				*w = word{number, lane}
-				return
-			}
-		}
+	if bytes == 15 && !a.Site.Strong && (!a.Site.Side.Write || a.Old != nil && a.Values != nil) && w.stamp == 0 {
+		*w = word{number, lane}
+		return
 	}
 	l := h.listed(w)
 	if w.lanes&listStored != 0 {
@@ -352,16 +347,12 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 
 // load records a load of a word that only loads have accessed. It says false, having done nothing, of others.
 func (h *Fast) load(w *word, number, lane uint32) bool {
-	if w.stamp&listFlag == 0 {
-		s := &h.stamps[w.stamp]
-		if s.site.Side.Write {
+	switch {
+	case w.stamp&listFlag != 0:
+		if w.lanes&listWritten != 0 {
 			return false
 		}
-		if w.lanes == lane && h.supersedes(number, s) {
-			*w = word{number, lane}
-			return true
-		}
-	} else if w.lanes&listWritten != 0 {
+	case w.stamp&setFlag != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
 	}
 	l := h.listed(w)
