@@ -66,9 +66,10 @@ type entry struct {
 // list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
 type list struct {
 	entries []entry
-	index   []int32 // of a long list: one more than the newest entry of a site and warp, by hash
-	dead    int     // entries without lanes
-	free    uint32  // the next list that is not used
+	index   []int32       // of a long list: one more than the newest entry of a site and warp, by hash
+	dead    int           // entries without lanes
+	free    uint32        // the next list that is not used
+	launch  *order.Launch // of the entries, or the newest of several
 }
 
 // listed gives the list of a word, made when it has none.
@@ -121,7 +122,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	if x.site.WeakStore() {
 		w.lanes |= listStored
 	}
-	if len(l.entries) == cap(l.entries) && len(l.entries) >= 4 {
+	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (l.dead > n/4 || l.entries[n-1].last) {
 		h.shorten(l)
 	}
 	l.entries = append(l.entries, e)
@@ -169,6 +170,36 @@ func (l *list) slot(h *Fast, s *stamp) *int32 {
 			return at
 		}
 	}
+}
+
+// inherit makes a list one of a launch. Of what threads of launches did that have ended, it does not matter any more which did it.
+func (h *Fast) inherit(l *list, now *order.Launch) {
+	if l.launch == now || now == nil {
+		return
+	}
+	if l.launch != nil {
+		kept := l.entries[:0]
+	next:
+		for _, e := range l.entries {
+			s := &h.stamps[e.stamp]
+			if e.lanes == 0 {
+				continue
+			}
+			if h.summed(s.launch) {
+				for i := range kept {
+					if o := &h.stamps[kept[i].stamp]; o.site == s.site && o.launch == s.launch && kept[i].bytes == e.bytes &&
+						(!s.site.Strong || kept[i].more == e.more) {
+						continue next
+					}
+				}
+			}
+			e.last = false
+			kept = append(kept, e)
+		}
+		l.entries, l.dead = kept, 0
+		l.reindex(h)
+	}
+	l.launch = now
 }
 
 // newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
@@ -239,6 +270,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		return
 	}
 	l := h.lists[w.stamp&^listFlag]
+	h.inherit(l, a.Actor.Launch)
 	if n := len(l.entries); n > 0 && l.entries[n-1].last && h.known(a, &l.entries[n-1]) {
 		return
 	}
@@ -339,6 +371,7 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 		return
 	}
 	l := h.listed(w)
+	h.inherit(l, a.Actor.Launch)
 	if w.lanes&listStored != 0 {
 		h.overwrite(a, l, at, bytes)
 	}
@@ -357,6 +390,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 	}
 	l := h.listed(w)
 	n := &h.stamps[number]
+	h.inherit(l, n.launch)
 	for i := l.newest(h, n); i != 0; i = l.next(i) {
 		e := &l.entries[i-1]
 		if e.stamp == number {
@@ -390,6 +424,12 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	n := h.stamps[now.stamp]
 	for i := l.newest(h, &n); i != 0; i = l.next(i) {
 		e := &l.entries[i-1]
+		if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && e.bytes == now.bytes && e.lanes != 0 &&
+			(!s.site.Strong || e.more == now.more) && h.summed(s.launch) && n.launch.Follows(s.launch) {
+			e.lanes = 0
+			l.dead++
+			continue
+		}
 		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.Strong && e.more != now.more {
 			continue
 		}
