@@ -43,8 +43,9 @@ const (
 // interned is a history of a segment, which is not changed.
 type interned struct {
 	records []record
-	stored  mask // by weak stores
-	written bool // by any
+	stored  mask     // by weak stores
+	written bool     // by any
+	pattern *pattern // of split; nil until it is asked for
 }
 
 // moveKey is a history and an access of its segment.
