@@ -48,6 +48,7 @@ type Access struct {
 	From, End uint64
 	Values    []uint64 // what it writes, little-endian; nil when not known or not asked for
 	Old       []uint64 // what was there before, see event.Batch.OldOf; nil when not known
+	serial    uint64   // the same for the accesses of a warp's instruction, and for no others
 }
 
 // Record is an access in a history.
@@ -109,9 +110,10 @@ type Warp struct {
 	InBlock uint32 // the warp's number in its block; that in the grid is the event's
 	Memory  Memory
 
-	view  *order.View // of lanes; nil where each has its own
-	lanes uint32
-	lane  Access // of Lane
+	view   *order.View // of lanes; nil where each has its own
+	lanes  uint32
+	lane   Access // of Lane
+	serial uint64
 	// before is memory for restore.
 	before [4]uint64
 }
@@ -120,6 +122,8 @@ type Warp struct {
 func (w *Warp) begin(v *order.View, lanes uint32) {
 	w.view, w.lanes = v, lanes
 	a := &w.lane
+	w.serial++
+	a.serial = w.serial
 	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
 	x := &a.Actor
 	x.Launch, x.Block, x.Warp, x.View = w.Block.Launch, w.Block.Index, w.Event.Warp, v

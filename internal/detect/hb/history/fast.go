@@ -2,9 +2,11 @@ package history
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/prefetch"
 )
 
 // Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
@@ -42,6 +44,7 @@ type Fast struct {
 	single   [1]member // of members
 	joins    [256]join
 	freeList uint32
+	first    bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches []*launchState
 	current  *launchState
@@ -52,8 +55,14 @@ type Fast struct {
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [4]*shape
-	shapes int // that it has had
-	stamps [64]stampSlot
+	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
+	// its warp. Mingled: launches have come by turns.
+	launch  *order.Launch
+	serials []uint64
+	first   uint64
+	mingled bool
+	shapes  int // that it has had
+	stamps  [64]stampSlot
 }
 
 const (
@@ -202,19 +211,12 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	if write && (e.Flags&event.FlagOld == 0 || !w.apart()) {
 		return lanes
 	}
+	h.seen(s, w.Block.Launch, e.Warp, w.serial)
 	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
-	var p *page
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		at := w.Batch.AddrOf(e, lane)
-		if p == nil || at&^(pageBytes-1) != p.address {
-			p = h.page(w.Memory, at)
-		}
-		if at%wordBytes != 0 || p.strange {
-			rest |= m & -m
-			continue
-		}
-		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
+	var words [32]*word
+	rest = h.locate(w, lanes, &words)
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		x := words[bits.TrailingZeros32(m)]
 		switch {
 		case x.stamp == 0:
 			*x = word{number, m & -m}
@@ -232,6 +234,70 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		}
 	}
 	return rest
+}
+
+// locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
+// is of no one word, or of a page that has summaries to be judged.
+func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
+	var at [32]uint64
+	var segments [32]*segment
+	var ask [prefetch.Most]unsafe.Pointer
+	n := 0
+	var p *page
+	for m := lanes; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		at[i] = w.Batch.AddrOf(w.Event, i)
+		if p == nil || at[i]&^(pageBytes-1) != p.address {
+			p = h.page(w.Memory, at[i])
+		}
+		if at[i]%wordBytes != 0 || p.strange {
+			rest |= m & -m
+			continue
+		}
+		segments[i] = &p.segments[at[i]/segmentBytes%pageSegs]
+		if segments[i].history&wordsFlag == 0 {
+			h.split(p, int(at[i]/segmentBytes%pageSegs))
+		}
+	}
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		words[i] = &h.words[segments[i].history&^wordsFlag][at[i]%segmentBytes/wordBytes]
+		ask[n] = unsafe.Pointer(words[i])
+		n++
+	}
+	prefetch.Lines(&ask, n)
+	n = 0
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
+			ask[n] = unsafe.Pointer(h.lists[x.stamp&^listFlag])
+			n++
+		}
+	}
+	prefetch.Lines(&ask, n)
+	return rest
+}
+
+// seen notes that a warp of a launch makes an access by a site, which has a serial number.
+func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
+	if s.launch != l {
+		if s.launch != nil && !s.launch.Over() {
+			s.serials = nil // they come by turns
+			s.mingled = true
+		}
+		s.launch = l
+		clear(s.serials)
+	}
+	if s.mingled {
+		return
+	}
+	for uint32(len(s.serials)) <= warp/64 {
+		s.serials = append(s.serials, 0)
+	}
+	if x := &s.serials[warp/64]; *x>>(warp%64)&1 == 0 {
+		*x |= 1 << (warp % 64)
+		s.first = serial
+	}
+	h.first = s.first == serial
 }
 
 // own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
@@ -301,6 +367,7 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 
 // record is Record for a lane and the bytes [from, end) of what it accesses.
 func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
+	h.seen(s, a.Actor.Launch, a.Actor.Warp, a.serial)
 	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
 	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
 		p := h.page(a.Memory, at)

@@ -126,7 +126,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 		h.shorten(l)
 	}
 	l.entries = append(l.entries, e)
-	if n := len(l.entries); n > longList {
+	if n := len(l.entries); l.index != nil {
 		if 2*n > len(l.index) {
 			l.reindex(h)
 		} else {
@@ -140,10 +140,6 @@ const longList = 24
 
 // reindex makes the index of a list anew.
 func (l *list) reindex(h *Fast) {
-	l.index = nil
-	if len(l.entries) <= longList {
-		return
-	}
 	l.index = make([]int32, 4<<bits.Len(uint(len(l.entries))))
 	for i := range l.entries {
 		if l.entries[i].lanes != 0 {
@@ -162,7 +158,7 @@ func (l *list) link(h *Fast, i int) {
 // slot gives the place in the index of the accesses of a stamp's site and warp.
 func (l *list) slot(h *Fast, s *stamp) *int32 {
 	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
-		at := &l.index[n%uint32(len(l.index))]
+		at := &l.index[int(n)&(len(l.index)-1)]
 		if *at == 0 {
 			return at
 		}
@@ -196,25 +192,33 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.last = false
 			kept = append(kept, e)
 		}
-		l.entries, l.dead = kept, 0
-		l.reindex(h)
+		l.entries, l.dead, l.index = kept, 0, nil
 	}
 	l.launch = now
 }
 
 // newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
 func (l *list) newest(h *Fast, s *stamp) int32 {
-	if l.index != nil {
-		return *l.slot(h, s)
+	n := len(l.entries)
+	switch {
+	case h.first: // only the access itself may have one, which is the last
+		return int32(min(n, 1) * n)
+	case n <= longList:
+		return int32(n)
+	case l.index == nil:
+		l.reindex(h)
 	}
-	return int32(len(l.entries))
+	return *l.slot(h, s)
 }
 
-func (l *list) next(i int32) int32 {
-	if l.index != nil {
-		return l.entries[i-1].prev
+func (l *list) next(h *Fast, i int32) int32 {
+	switch {
+	case h.first:
+		return 0
+	case len(l.entries) <= longList:
+		return i - 1
 	}
-	return i - 1
+	return l.entries[i-1].prev
 }
 
 // each calls f for the entries of a word.
@@ -391,7 +395,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 	l := h.listed(w)
 	n := &h.stamps[number]
 	h.inherit(l, n.launch)
-	for i := l.newest(h, n); i != 0; i = l.next(i) {
+	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
 		if e.stamp == number {
 			e.lanes |= lane
@@ -422,7 +426,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 	}
 	last := h.afterAll(a, l)
 	n := h.stamps[now.stamp]
-	for i := l.newest(h, &n); i != 0; i = l.next(i) {
+	for i := l.newest(h, &n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
 		if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && e.bytes == now.bytes && e.lanes != 0 &&
 			(!s.site.Strong || e.more == now.more) && h.summed(s.launch) && n.launch.Follows(s.launch) {
@@ -513,6 +517,5 @@ next:
 		kept = append(kept, *e)
 	}
 	slices.Reverse(kept)
-	l.entries, l.dead = append(make([]entry, 0, max(4, 2*len(kept))), kept...), 0
-	l.reindex(h)
+	l.entries, l.dead, l.index = append(make([]entry, 0, max(4, 2*len(kept))), kept...), 0, nil
 }
