@@ -39,3 +39,36 @@ func (o *Order) Agents() int { return len(o.launched) }
 
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
 func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }
+
+// Begun says that an atomic operation by a warp may be part of a pattern, or of what fence.sc orders, by what was done before it
+// in its block.
+func (b *Block) Begun(wi uint32) bool {
+	w := &b.warps[wi]
+	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
+}
+
+// Relaxed is Observed, Observe and Perform of a relaxed atomic operation by a lane of a warp that has begun no pattern. It says false,
+// having done nothing, where the value of the variable is part of a pattern.
+func (b *Block) Relaxed(wi uint32, lane int, s *Strong) (chain ChainID, others, within, inScope, ok bool) {
+	m := b.memory(s.Shared)
+	v := m.find(s.Address, s.Size)
+	meets := v.meets(b, s.Wide)
+	if v != nil {
+		if x := v.more; x != nil && len(x.wide)+len(x.narrow)+len(x.fences) > 0 {
+			return 0, false, false, false, false
+		}
+		within = v.block == b.Index
+		others = s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane))
+	}
+	switch {
+	case s.Writes:
+		if v == nil {
+			v = m.make(s.Address, s.Size)
+		}
+		b.write(m, v, wi, lane, s, meets)
+		chain = v.chain
+	case meets:
+		v.observe(b, wi, lane)
+	}
+	return chain, others, within, meets, true
+}

@@ -340,6 +340,15 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	if v == nil {
 		v = m.make(s.Address, s.Size)
 	}
+	b.write(m, v, wi, lane, s, meets)
+	if s.Releases || b.Begun(wi) {
+		b.release(wi, lane, v, s)
+	}
+	return v.chain
+}
+
+// write makes a strong write the last one of a variable. Meets: it is morally strong with the one before.
+func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, meets bool) {
 	b.order.renew(v, meets && s.Updates)
 	v.valid = 1<<s.Size - 1
 	if m.last.mixed {
@@ -349,10 +358,6 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	if s.Updates {
 		v.observe(b, wi, lane)
 	}
-	if s.Releases || b.fencesSC || len(b.warps[wi].fenced) > 0 || b.warps[wi].patterns != nil {
-		b.release(wi, lane, v, s)
-	}
-	return v.chain
 }
 
 // release publishes with a write to a variable what the lane has released.

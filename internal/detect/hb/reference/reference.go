@@ -261,15 +261,54 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 	}
 }
 
+// relaxed judges, records and performs relaxed atomic operations by a warp that are part of no pattern. It gives the lanes whose
+// operations may be.
+func (d *Detector) relaxed(w *history.Warp) (rest uint32) {
+	fast, ok := d.history.(*history.Fast)
+	s := w.Site.Sync
+	e := w.Event
+	if !ok || !w.Site.Side.Atomic || s.Acquires || s.Releases || !s.Wide || e.Size != 4 || w.Site.Unit != 4 || w.Block.Begun(w.InBlock) {
+		return e.Mask
+	}
+	s.Size = 4
+	var others, inScope, within uint32
+	rest = fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
+		s.Address = at
+		chain, by, same, meets, ok := w.Block.Relaxed(w.InBlock, lane, &s)
+		if bit := uint32(1) << lane; by {
+			others |= bit
+			if meets {
+				inScope |= bit
+			}
+			if same {
+				within |= bit
+			}
+		}
+		return chain, ok
+	})
+	o := explain.Operation{Batch: w.Batch, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock}
+	if m := others & within; m != 0 {
+		d.witness.Observed(&o, 0, m, inScope, true)
+	}
+	if m := others &^ within; m != 0 {
+		d.witness.Observed(&o, 0, m, inScope, false)
+	}
+	return rest
+}
+
 // strong judges, records and performs the elements of a strong access, lane by lane.
 func (d *Detector) strong(w *history.Warp) {
+	rest := d.relaxed(w)
+	if rest == 0 {
+		return
+	}
 	w.Each()
 	store := w.Event.Kind == event.Store
 	o := explain.Operation{Batch: w.Batch, Event: w.Event, Site: w.Site, Block: w.Block, Warp: w.InBlock}
 	if store {
 		w.JudgeStore(d.history, d.race)
 	}
-	for m := w.Event.Mask; m != 0; m &= m - 1 {
+	for m := rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		d.element = *w.Lane(lane)
 		a, s := &d.element, w.Site.Sync
