@@ -74,3 +74,12 @@ func (g *Log) Lost(epoch uint32) bool {
 
 // Epoch is that of a lane of a warp of the block now.
 func (b *Block) Epoch(wi uint32, lane int) uint32 { return b.warps[wi].view(lane).Epoch }
+
+// Epochs are those of the lanes of a warp at a moment.
+type Epochs struct{ views views }
+
+// Epochs gives those of a warp of the block now.
+func (b *Block) Epochs(wi uint32) Epochs { return Epochs{b.warps[wi].views} }
+
+// Of gives that of a lane.
+func (x *Epochs) Of(lane int) uint32 { return x.views.view(lane).Epoch }

@@ -25,6 +25,10 @@ type Detector struct {
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
 	room      []event.Event
+	observed  [16]struct { // by element of a strong access: lanes that observed other threads
+		lanes, inScope uint32
+		within         bool
+	}
 }
 
 // siteKey is what makes accesses of a launch alike.
@@ -207,6 +211,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 	s := d.site(l, e)
 	blk.Accesses(wi, e.Mask, s.Sync.Shared)
 	a := history.Access{Site: s, Executed: e.Mask}
+	o := explain.Operation{Batch: b, Event: e, Site: s, Block: blk, Warp: wi}
 	if s.Sync.Shared {
 		a.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 	}
@@ -221,7 +226,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		lane := bits.TrailingZeros32(m)
 		d.lane(b, e, &a, blk, wi, lane)
 		if s.Strong {
-			d.strong(&explain.Operation{Batch: b, Event: e, Site: s, Block: blk, Warp: wi}, a)
+			d.strong(&o, a)
 			continue
 		}
 		if e.Kind != event.Store {
@@ -233,8 +238,8 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		}
 	}
 	d.findings.Settle()
-	if s.Strong && s.Side.Write {
-		d.witness.Wrote(&explain.Operation{Batch: b, Event: e, Site: s, Block: blk, Warp: wi})
+	if s.Strong {
+		d.tell(&o)
 	}
 	if s.Sync.Acquires || s.Sync.Releases {
 		blk.Synchronised(wi, e)
@@ -259,11 +264,12 @@ func (d *Detector) strong(o *explain.Operation, whole history.Access) {
 		a.End = min(a.From+whole.Site.Unit, whole.End)
 		s.Address, s.Size = a.From, uint8(a.End-a.From)
 		if others, within, inScope := blk.Observed(wi, a.Actor.Lane, &s); others {
-			lane, meets := uint32(1)<<uint(a.Actor.Lane), uint32(0)
+			x := &d.observed[(a.From-whole.From)/whole.Site.Unit]
+			x.lanes |= 1 << uint(a.Actor.Lane)
+			x.within = x.within || within
 			if inScope {
-				meets = lane
+				x.inScope |= 1 << uint(a.Actor.Lane)
 			}
-			d.witness.Observed(o, a.From-whole.From, lane, meets, within)
 		}
 		blk.Observe(wi, a.Actor.Lane, &s)
 		a.Actor = blk.Actor(wi, a.Actor.Lane)
@@ -271,6 +277,19 @@ func (d *Detector) strong(o *explain.Operation, whole history.Access) {
 			d.judge(&a)
 		}
 		d.history.Record(&a, blk.Perform(wi, a.Actor.Lane, &s))
+	}
+}
+
+// tell tells the witness of a strong access.
+func (d *Detector) tell(o *explain.Operation) {
+	for i, x := range d.observed {
+		if x.lanes != 0 {
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
+		}
+	}
+	clear(d.observed[:])
+	if o.Site.Side.Write {
+		d.witness.Wrote(o)
 	}
 }
 
