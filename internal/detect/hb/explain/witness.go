@@ -246,11 +246,11 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 		}
 		b.locks.BeginBlock(&b.of.Info, b.of.Index)
 	}
-	x := &b.warps[wi]
+	x, epochs := &b.warps[wi], b.of.Epochs(wi)
 	for _, s := range b.locks.Event(batch, e) {
 		for m := s.Lanes; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
-			now := b.of.Epoch(wi, lane)
+			now := epochs.Of(lane)
 			if s.Kind == lock.Acquire {
 				taken := newest(handover{}, x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
 				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})

@@ -25,7 +25,7 @@ type Detector struct {
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
 	room      []event.Event
-	observed  [16]struct { // by element of a strong access: lanes that observed other threads
+	observed  [32]struct { // by element of a strong access: lanes that observed other threads
 		lanes, inScope uint32
 		within         bool
 	}
