@@ -12,8 +12,8 @@ import (
 )
 
 // A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0. Blocks have two warps. An
-// operation has suffixes: orders, a scope (gpu where none is said, cta for volatile too), "fails" for a compare-and-swap. Variables are x and
-// y, flags f and g, locks m and n; with a capital they lie in shared memory. Step i, counted from 1, is at place i; "=7" at
+// operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
+// y, flags f and g, locks m and n; capitals lie in shared memory. Step i, counted from 1, is at place i; "=7" at
 // its end makes that 7. "0 bar" is a barrier of a block.
 var (
 	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile, "sc": event.SC}
@@ -132,6 +132,16 @@ func TestKinds(t *testing.T) {
 		{"by a leader", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 1 bar; 2.5 st x", "4-10 missing-barrier leader"},
 		{"by a leader, without a barrier", "0.0 cas m; 0.0 fence; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.5 st x", "3-8 unordered"},
 		{"by leaders of other locks", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas n; 2.0 fence; 1 bar; 2.5 st x", "4-10 unordered"},
+		{"volatile data written, counted since", "0.0 st.volatile x; 0.0 add f; 2.0 add f; 2.0 ld.volatile x", "1-4 missing-fence"},
+		{"one handed over, another not", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 6.0 ld y =9", "1-9 unordered"},
+		{"one handed over, another perhaps", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 0.0 st.relaxed g; 6.0 ld.relaxed g; 6.0 ld y =9",
+			"1-9 missing-fence"},
+		{"the fence of whom a lane observes for", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 fence.cta; 3.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of whom a thread signals for", "0.1 st x; 0.1 fence.cta; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-7 insufficient-fence-scope"},
+		{"a lock itself", "0.0 cas m; 0.0 fence; 0.0 st.volatile m; 2.0 ld.volatile m", "1-4 volatile; 3-4 volatile"},
+		{"a lock that both hold at once, and another", "2.0 cas m; 2.0 fence; 0.0 cas m; 0.0 fence; 0.0 cas n; 0.0 fence; 0.0 st x; 2.0 st x", "7-8 unordered"},
+		{"under one lock, over a barrier", "0.0 cas.cta m; 0.0 fence; 0 bar; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
+			"1-7 insufficient-atomic-scope; 4-9 insufficient-lock-scope; 6-7 insufficient-atomic-scope"},
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -100,6 +101,7 @@ func TestBounded(t *testing.T) {
 // TestMemoryIsUsedAgain: a block that uses the memory of another begins with nothing.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	s := newStage(4)
+	var locks *lock.Tracker
 	for i := range uint32(2) {
 		s.perform(s.atomic(i, event.CompareAndSwap))
 		s.sync(i, event.Fence)
@@ -107,9 +109,10 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 		if x := &b.warps[0]; len(x.held) != 32 || x.held[7].from != 2 || x.held[7].taken.address != 4*(7*7%32) || x.last[0].lanes != 0 || x.before != nil {
 			t.Errorf("block %d: %d sections, the eighth %+v", i, len(x.held), x.held[7])
 		}
-		if s.sync(i, event.Exit); len(s.spare) != 1 {
-			t.Errorf("memory of %d blocks", len(s.spare))
+		if s.sync(i, event.Exit); len(s.spare) != 1 || i > 0 && b.locks != locks {
+			t.Errorf("block %d: memory of %d blocks", i, len(s.spare))
 		}
+		locks = b.locks
 	}
 	o := s.atomic(2, event.OtherRMW)
 	s.Observed(o, 0, 1, 0, false)
@@ -162,6 +165,20 @@ func TestSeen(t *testing.T) {
 		if text := strings.Join(got, "; "); text != step.want {
 			t.Errorf("step %d: %s, not %s", i, text, step.want)
 		}
+	}
+}
+
+// TestScattered: an operation that goes on to other addresses is another one.
+func TestScattered(t *testing.T) {
+	s := newStage(1)
+	o := s.atomic(0, event.OtherRMW)
+	for range 2 {
+		s.perform(o)
+		o.Event.Side += 32
+	}
+	x := &s.launches[s.launch].blocks[0].warps[0]
+	if all := x.seen(31); all[0].address != 1000+100 || all[1].address != 100 {
+		t.Errorf("lane 31 observed %+v", all)
 	}
 }
 
