@@ -142,6 +142,15 @@ func TestKinds(t *testing.T) {
 		{"a lock that both hold at once, and another", "2.0 cas m; 2.0 fence; 0.0 cas m; 0.0 fence; 0.0 cas n; 0.0 fence; 0.0 st x; 2.0 st x", "7-8 unordered"},
 		{"under one lock, over a barrier", "0.0 cas.cta m; 0.0 fence; 0 bar; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
 			"1-7 insufficient-atomic-scope; 4-9 insufficient-lock-scope; 6-7 insufficient-atomic-scope"},
+		{"handed over by a flag, yet under a lock", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st x", "1-6 missing-lock"},
+		{"a lock that the other gave back only", "0.0 st x; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.0 st x", "1-5 unordered"},
+		{"a lock itself, handed over by a flag", "0.0 ld.volatile m; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st.volatile m", "1-4 missing-fence; 1-6 missing-fence"},
+		{"another warp for a lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 3.0 ld.relaxed f; 3.0 fence.cta; 1 bar; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of another lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.5 fence.cta; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"its own signal rather than another's", "0.1 st x; 0 bar; 0.0 st.relaxed f; 0.1 fence; 0.1 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence.cta; 2.0 ld x",
+			"1-8 insufficient-fence-scope"},
+		{"by a leader of another warp", "3.0 cas m; 3.0 fence; 1 bar; 2.5 st x; 3.0 fence; 3.0 exch m; 0.0 cas m; 0.0 fence; 0 bar; 0.5 st x", "4-10 missing-barrier leader"},
+		{"a lock in one block, a flag in another", "0.0 cas m; 0.0 fence; 2.0 st.relaxed f; 2.0 fence", ""},
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
 	for _, tt := range tests {
