@@ -74,7 +74,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	switch {
 	case o.size == 0:
 		return nil, false
-	case (wi != x.wi || lane != me) && (x.sameBlock() || x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), o.epoch) != 0):
+	case (wi != x.wi || lane != me) && (x.sameBlock() || !x.follows(wi, lane, o.epoch)):
 		// The lanes of a warp observe in turns, and others of the block have since.
 		if o, wi, lane = x.last(x.wi, x.wi+1, 1<<uint(me)); o.size == 0 {
 			return nil, true
@@ -86,6 +86,11 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		return nil, true
 	}
 	return how, true
+}
+
+// follows says that the later access happens after an epoch of a thread of its block.
+func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
+	return x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
 }
 
 // last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is

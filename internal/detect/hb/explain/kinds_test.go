@@ -16,14 +16,15 @@ import (
 // y, flags f and g, locks m and n; capitals lie in shared memory. Step i, counted from 1, is at place i; "=7" at
 // its end makes that 7. "0 bar" is a barrier of a block.
 var (
-	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile, "sc": event.SC}
+	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
 	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU}
 )
 
 // parse gives the events of a program, without the end of its launch.
 func parse(t *testing.T, program string) *event.Batch {
 	t.Helper()
-	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
+	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	b := &event.Batch{Launches: []event.Launch{launch}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
 	for i, step := range strings.Split(strings.TrimSuffix(program, "; "), ";") {
 		step, place, _ := strings.Cut(strings.TrimSpace(step), "=")
 		words := strings.Fields(step)
