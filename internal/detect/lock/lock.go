@@ -348,9 +348,16 @@ func (w *warp) begin(b *event.Batch, e *event.Event, lanes uint32) {
 	if e.Space == event.Shared {
 		g.shared |= lanes
 	}
-	for ; lanes != 0; lanes &= lanes - 1 {
-		lane := bits.TrailingZeros32(lanes)
-		g.addrs[lane] = b.AddrOf(e, lane)
+	var room [32]uint64
+	addrs := b.Addresses(e, &room)
+	if lanes == ^uint32(0) {
+		copy(g.addrs[:], addrs)
+		return
+	}
+	for m, i := e.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		if m&-m&lanes != 0 {
+			g.addrs[bits.TrailingZeros32(m)&31] = addrs[i]
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -65,21 +66,21 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 		}
 		return how, true
 	}
-	warps := [2]uint32{0, uint32(len(x.block.warps))}
+	from, to := uint32(0), uint32(len(x.block.warps))
 	if x.sameBlock() {
-		warps = [2]uint32{x.wi, x.wi + 1}
+		from, to = x.wi, x.wi+1
 	}
-	o, wi, lane := x.last(warps, 0, 32)
+	o, wi, lane := x.last(from, to, ^uint32(0))
 	switch {
-	case o == nil:
+	case o.size == 0:
 		return nil, false
-	case (wi != x.wi || lane != me) && (x.sameBlock() || x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), o.epoch) != 0):
+	case (wi != x.wi || lane != me) && (x.sameBlock() || !x.follows(wi, lane, o.epoch)):
 		// The lanes of a warp observe in turns, and others of the block have since.
-		if o, wi, lane = x.last([2]uint32{x.wi, x.wi + 1}, me, me+1); o == nil {
+		if o, wi, lane = x.last(x.wi, x.wi+1, 1<<uint(me)); o.size == 0 {
 			return nil, true
 		}
 	}
-	how = x.handoverBy(o, wi, lane)
+	how = x.handoverBy(&o, wi, lane)
 	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
 		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
 		return nil, true
@@ -87,20 +88,20 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 	return how, true
 }
 
-// last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on, nil when
-// there is none.
-func (x *race) last(warps [2]uint32, from, to int) (last *handover, warp uint32, lane int) {
-	for wi := warps[0]; wi < warps[1]; wi++ {
-		seen := x.block.warps[wi].seen
-		if seen == nil {
-			continue
-		}
-		for i := from; i < to; i++ {
-			for j := range seen[i] {
-				o := &seen[i][j]
-				if o.size != 0 && (last == nil || o.number > last.number) && !x.concerns(o.shared, o.address, uint64(o.size)) {
-					last, warp, lane = o, wi, i
-				}
+// follows says that the later access happens after an epoch of a thread of its block.
+func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
+	return x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
+}
+
+// last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is
+// 0 when there is none.
+func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
+	for wi := from; wi < to; wi++ {
+		for m := lanes; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			h := newest(last, x.block.warps[wi].seen(i), func(h *handover) bool { return !x.concerns(h.shared, h.address, uint64(h.size)) })
+			if h != last {
+				last, warp, lane = h, wi, i
 			}
 		}
 	}

@@ -12,18 +12,19 @@ import (
 )
 
 // A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0. Blocks have two warps. An
-// operation has suffixes: orders, a scope (gpu where none is said, cta for volatile too), "fails" for a compare-and-swap. Variables are x and
-// y, flags f and g, locks m and n; with a capital they lie in shared memory. Step i, counted from 1, is at place i; "=7" at
+// operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
+// y, flags f and g, locks m and n; capitals lie in shared memory. Step i, counted from 1, is at place i; "=7" at
 // its end makes that 7. "0 bar" is a barrier of a block.
 var (
-	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile, "sc": event.SC}
+	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
 	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU}
 )
 
 // parse gives the events of a program, without the end of its launch.
 func parse(t *testing.T, program string) *event.Batch {
 	t.Helper()
-	b := &event.Batch{Launches: []event.Launch{{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
+	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	b := &event.Batch{Launches: []event.Launch{launch}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
 	for i, step := range strings.Split(strings.TrimSuffix(program, "; "), ";") {
 		step, place, _ := strings.Cut(strings.TrimSpace(step), "=")
 		words := strings.Fields(step)
@@ -132,6 +133,25 @@ func TestKinds(t *testing.T) {
 		{"by a leader", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 1 bar; 2.5 st x", "4-10 missing-barrier leader"},
 		{"by a leader, without a barrier", "0.0 cas m; 0.0 fence; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.5 st x", "3-8 unordered"},
 		{"by leaders of other locks", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas n; 2.0 fence; 1 bar; 2.5 st x", "4-10 unordered"},
+		{"volatile data written, counted since", "0.0 st.volatile x; 0.0 add f; 2.0 add f; 2.0 ld.volatile x", "1-4 missing-fence"},
+		{"one handed over, another not", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 6.0 ld y =9", "1-9 unordered"},
+		{"one handed over, another perhaps", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 0.0 st.relaxed g; 6.0 ld.relaxed g; 6.0 ld y =9",
+			"1-9 missing-fence"},
+		{"the fence of whom a lane observes for", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 fence.cta; 3.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of whom a thread signals for", "0.1 st x; 0.1 fence.cta; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-7 insufficient-fence-scope"},
+		{"a lock itself", "0.0 cas m; 0.0 fence; 0.0 st.volatile m; 2.0 ld.volatile m", "1-4 volatile; 3-4 volatile"},
+		{"a lock that both hold at once, and another", "2.0 cas m; 2.0 fence; 0.0 cas m; 0.0 fence; 0.0 cas n; 0.0 fence; 0.0 st x; 2.0 st x", "7-8 unordered"},
+		{"under one lock, over a barrier", "0.0 cas.cta m; 0.0 fence; 0 bar; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
+			"1-7 insufficient-atomic-scope; 4-9 insufficient-lock-scope; 6-7 insufficient-atomic-scope"},
+		{"handed over by a flag, yet under a lock", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st x", "1-6 missing-lock"},
+		{"a lock that the other gave back only", "0.0 st x; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.0 st x", "1-5 unordered"},
+		{"a lock itself, handed over by a flag", "0.0 ld.volatile m; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st.volatile m", "1-4 missing-fence; 1-6 missing-fence"},
+		{"another warp for a lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 3.0 ld.relaxed f; 3.0 fence.cta; 1 bar; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of another lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.5 fence.cta; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"its own signal rather than another's", "0.1 st x; 0 bar; 0.0 st.relaxed f; 0.1 fence; 0.1 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence.cta; 2.0 ld x",
+			"1-8 insufficient-fence-scope"},
+		{"by a leader of another warp", "3.0 cas m; 3.0 fence; 1 bar; 2.5 st x; 3.0 fence; 3.0 exch m; 0.0 cas m; 0.0 fence; 0 bar; 0.5 st x", "4-10 missing-barrier leader"},
+		{"a lock in one block, a flag in another", "0.0 cas m; 0.0 fence; 2.0 st.relaxed f; 2.0 fence", ""},
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
 	for _, tt := range tests {

@@ -46,14 +46,28 @@ type block struct {
 	past
 	of     *order.Block
 	warps  []warp
-	number uint32        // of the last handover
+	number uint32        // of the last operation by which a lane observed others
 	locks  *lock.Tracker // has the block's events since locked
 	locked bool          // a lock may have been taken
 }
 
 type warp struct {
-	seen *[32][2]handover // by lane: the last one, and the last one of another location; nil until there is one
-	held []section
+	last   *[2]sight        // the last operations by which lanes observed others, by turns; nil until there is one
+	newest int              // of last
+	before *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
+	held   []section
+}
+
+// sight is an operation by which lanes observed others. What it says of each lane is worked out when somebody asks: most warps
+// go on to the next operation, and nobody does.
+type sight struct {
+	event          event.Event
+	addrs          [32]uint64 // of a scattered event
+	offset         uint64
+	lanes, inScope uint32
+	number         uint32
+	size           uint8
+	epochs         order.Epochs
 }
 
 // handover is the last time that a thread read strongly what another thread had written strongly: the usual way to hand
@@ -61,7 +75,7 @@ type warp struct {
 type handover struct {
 	address      uint64
 	epoch, place uint32 // of the reader
-	number       uint32 // rises in a block
+	number       uint32 // of the operation, rises in a block
 	size         uint8
 	shared       bool
 	inScope      bool // morally strong
@@ -122,27 +136,78 @@ func (w *Witness) block(of *order.Block, make bool) *block {
 	return b
 }
 
-// Observed notes that lanes observe, in the element of an operation at an offset, strong writes of other threads of their
-// launch; of those in inScope the two are morally strong. It is told before the access is judged.
+// Observed notes that lanes observed, in the element of an operation at an offset, strong writes of other threads of their
+// launch; of those in inScope the two are morally strong. It is told when the operation has been judged and performed, and
+// has not begun an epoch.
 func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, within bool) {
 	b := w.block(o.Block, true)
 	b.within = b.within || within
 	x := &b.warps[o.Warp]
-	if x.seen == nil {
-		x.seen = new([32][2]handover)
+	if x.last == nil {
+		x.last = new([2]sight)
 	}
-	h := handover{place: o.Event.Place, number: b.number, size: uint8(o.Site.Unit), shared: o.Site.Sync.Shared}
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		h.address, h.epoch, h.inScope = o.Batch.AddrOf(o.Event, lane)+offset, o.Block.Epoch(o.Warp, lane), m&-m&inScope != 0
-		h.number++
-		y := &x.seen[lane]
+	e := *o.Event
+	e.Val = 0
+	var addrs []uint64
+	if e.Flags&event.FlagScattered != 0 {
+		addrs, e.Side = o.Batch.Addresses(&e, nil), 0
+	}
+	s := &x.last[x.newest]
+	if s.event != e || s.lanes != lanes || s.offset != offset || !slices.Equal(s.addrs[:len(addrs)], addrs) { // it does not poll
+		former := &x.last[1-x.newest]
+		x.settle(former, former.lanes&^(s.lanes|lanes))
+		s, x.newest = former, 1-x.newest
+		s.event, s.offset, s.lanes, s.size = e, offset, lanes, uint8(o.Site.Unit)
+		copy(s.addrs[:], addrs)
+	}
+	b.number++
+	s.inScope, s.number, s.epochs = inScope, b.number, o.Block.Epochs(o.Warp)
+}
+
+// settle moves what an operation says of lanes to those before.
+func (x *warp) settle(s *sight, lanes uint32) {
+	if lanes != 0 && x.before == nil {
+		x.before = new([32][2]handover)
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		lane := bits.TrailingZeros32(lanes)
+		y, h := &x.before[lane], s.handover(lane)
 		if y[0].address != h.address || y[0].size != h.size || y[0].shared != h.shared {
 			y[1] = y[0]
 		}
 		y[0] = h
 	}
-	b.number = h.number
+}
+
+// handover gives that of a lane, none if it is not among the lanes.
+func (s *sight) handover(lane int) handover {
+	if s.lanes>>uint(lane)&1 == 0 {
+		return handover{}
+	}
+	b := event.Batch{Addrs: s.addrs[:]}
+	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.size,
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0}
+}
+
+// seen gives the last handovers to a lane, in no order.
+func (x *warp) seen(lane int) (all [4]handover) {
+	if x.last != nil {
+		all[0], all[1] = x.last[0].handover(lane), x.last[1].handover(lane)
+	}
+	if x.before != nil {
+		all[2], all[3] = x.before[lane][0], x.before[lane][1]
+	}
+	return all
+}
+
+// newest gives the last of some handovers that is fit, and is later than h.
+func newest(h handover, all [4]handover, fit func(*handover) bool) handover {
+	for i := range all {
+		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
+			h = *o
+		}
+	}
+	return h
 }
 
 // Wrote notes a strong write, which has been performed, yet has not begun an epoch.
@@ -181,13 +246,14 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 		}
 		b.locks.BeginBlock(&b.of.Info, b.of.Index)
 	}
-	x := &b.warps[wi]
+	x, epochs := &b.warps[wi], b.of.Epochs(wi)
 	for _, s := range b.locks.Event(batch, e) {
 		for m := s.Lanes; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
-			now := b.of.Epoch(wi, lane)
+			now := epochs.Of(lane)
 			if s.Kind == lock.Acquire {
-				x.held = append(x.held, section{s.Lock, x.on(lane, s.Lock), e.Warp, lane, now, never})
+				taken := newest(handover{}, x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
+				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
 			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
 				x.held[i].to = now
 				b.sections = append(b.sections, x.held[i])
@@ -198,18 +264,6 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 	if n := len(b.sections); n > 2*maxSections {
 		b.sections = append(b.sections[:0], b.sections[n-maxSections:]...)
 	}
-}
-
-// on gives what a lane observed last on a lock.
-func (x *warp) on(lane int, id lock.ID) handover {
-	if x.seen != nil {
-		for _, h := range x.seen[lane] {
-			if h.size != 0 && h.address == id.Addr && h.shared == id.Shared {
-				return h
-			}
-		}
-	}
-	return handover{}
 }
 
 // end keeps of a block that has ended its past, and its memory for others.
@@ -229,8 +283,11 @@ func (w *Witness) end(b *block) {
 	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
 	for i := range b.warps {
 		x := &b.warps[i]
-		if x.held = x.held[:0]; x.seen != nil {
-			*x.seen = [32][2]handover{}
+		if x.held = x.held[:0]; x.last != nil {
+			*x.last, x.newest = [2]sight{}, 0
+		}
+		if x.before != nil {
+			*x.before = [32][2]handover{}
 		}
 	}
 	w.spare = append(w.spare, b)

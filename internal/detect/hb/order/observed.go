@@ -66,5 +66,15 @@ func (g *Log) Lost(epoch uint32) bool {
 	return g != nil && len(g.ops) == logSize && g.ops[g.at].epoch > epoch+1
 }
 
-// Epoch is that of a lane of a warp of the block now.
-func (b *Block) Epoch(wi uint32, lane int) uint32 { return b.warps[wi].view(lane).Epoch }
+// Epochs are those of the lanes of a warp at a moment.
+type Epochs struct{ views views }
+
+// Epochs gives those of a warp of the block now.
+func (b *Block) Epochs(wi uint32) Epochs {
+	w := &b.warps[wi]
+	w.lent = w.each != nil
+	return Epochs{w.views}
+}
+
+// Of gives that of a lane.
+func (x *Epochs) Of(lane int) uint32 { return x.views.view(lane).Epoch }

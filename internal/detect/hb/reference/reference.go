@@ -29,6 +29,22 @@ type Detector struct {
 	hosts     []string // names of host operations, by place
 	room      []event.Event
 	recent    [128]recentSite
+	observed  [32]observed // by element of a strong access
+}
+
+// observed is lanes of a strong access that observed other threads.
+type observed struct {
+	lanes, inScope uint32
+	within         bool // one of its block
+}
+
+// add adds a lane.
+func (o *observed) add(lane int, within, inScope bool) {
+	o.lanes |= 1 << uint(lane)
+	o.within = o.within || within
+	if inScope {
+		o.inScope |= 1 << uint(lane)
+	}
 }
 
 // siteKey is what makes accesses alike.
@@ -253,8 +269,8 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 		}
 	}
 	d.findings.Settle()
-	if w.Site.Strong && w.Site.Side.Write {
-		d.witness.Wrote(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
+	if w.Site.Strong {
+		d.tell(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
 	}
 	if s.Acquires || s.Releases {
 		w.Block.Synchronised(w.InBlock, e)
@@ -263,7 +279,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 
 // relaxed judges, records and performs relaxed atomic operations by a warp that are part of no pattern. It gives the lanes whose
 // operations may be.
-func (d *Detector) relaxed(w *history.Warp) (rest uint32) {
+func (d *Detector) relaxed(w *history.Warp) uint32 {
 	fast, ok := d.history.(*history.Fast)
 	s := w.Site.Sync
 	e := w.Event
@@ -271,29 +287,27 @@ func (d *Detector) relaxed(w *history.Warp) (rest uint32) {
 		return e.Mask
 	}
 	s.Size = 4
-	var others, inScope, within uint32
-	rest = fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
+	return fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
 		s.Address = at
-		chain, by, same, meets, ok := w.Block.Relaxed(w.InBlock, lane, &s)
-		if bit := uint32(1) << lane; by {
-			others |= bit
-			if meets {
-				inScope |= bit
-			}
-			if same {
-				within |= bit
-			}
+		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s)
+		if others {
+			d.observed[0].add(lane, within, inScope)
 		}
 		return chain, ok
 	})
-	o := explain.Operation{Batch: w.Batch, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock}
-	if m := others & within; m != 0 {
-		d.witness.Observed(&o, 0, m, inScope, true)
+}
+
+// tell tells the witness of a strong access.
+func (d *Detector) tell(o *explain.Operation) {
+	for i := range o.Event.Size / uint8(o.Site.Unit) {
+		if x := &d.observed[i]; x.lanes != 0 {
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
+			*x = observed{}
+		}
 	}
-	if m := others &^ within; m != 0 {
-		d.witness.Observed(&o, 0, m, inScope, false)
+	if o.Site.Side.Write {
+		d.witness.Wrote(o)
 	}
-	return rest
 }
 
 // strong judges, records and performs the elements of a strong access, lane by lane.
@@ -304,7 +318,6 @@ func (d *Detector) strong(w *history.Warp) {
 	}
 	w.Each()
 	store := w.Event.Kind == event.Store
-	o := explain.Operation{Batch: w.Batch, Event: w.Event, Site: w.Site, Block: w.Block, Warp: w.InBlock}
 	if store {
 		w.JudgeStore(d.history, d.race)
 	}
@@ -317,11 +330,7 @@ func (d *Detector) strong(w *history.Warp) {
 			a.End = min(a.From+w.Site.Unit, end)
 			s.Address, s.Size = a.From, uint8(a.End-a.From)
 			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
-				lanes, meets := uint32(1)<<uint(lane), uint32(0)
-				if inScope {
-					meets = lanes
-				}
-				d.witness.Observed(&o, a.From-from, lanes, meets, within)
+				d.observed[(a.From-from)/w.Site.Unit].add(lane, within, inScope)
 			}
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
