@@ -1,27 +1,40 @@
 package order
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// arrival is lanes of a warp that have arrived at a CTA barrier since its last completion.
+// arrival is the same lanes of warps that have arrived alike at a CTA barrier since its last completion.
 type arrival struct {
-	views              // when they arrived
-	fences             *fences
-	warp, lanes, place uint32
-	wait               bool
+	views  // when they arrived
+	fences *fences
+	lanes  uint32
+	warps  uint32 // a bit each, of at most 32: a block has at most 1024 threads
+	place  uint32
+	wait   bool
 }
 
 func (b *Block) arrive(wi uint32, e *event.Event) {
-	w := &b.warps[wi]
-	a := arrival{warp: wi, lanes: e.Mask, place: e.Place, wait: e.Flags&event.FlagWait != 0, views: w.views}
-	w.lent = w.each != nil
+	w, bar := &b.warps[wi], &b.barriers[e.Barrier]
+	wait := e.Flags&event.FlagWait != 0
+	var fences *fences
 	if b.fencesSC {
-		a.fences = b.carried(w, wi, e.Mask)
+		fences = b.carried(w, wi, e.Mask)
 	}
-	b.barriers[e.Barrier] = append(b.barriers[e.Barrier], a)
-	if !a.wait {
+	var last *arrival
+	if n := len(*bar); n > 0 {
+		last = &(*bar)[n-1]
+	}
+	if last != nil && last.views == w.views && last.lanes == e.Mask && last.place == e.Place && last.wait == wait && last.fences == fences && last.warps>>wi&1 == 0 {
+		last.warps |= 1 << wi
+	} else {
+		*bar = append(*bar, arrival{w.views, fences, e.Mask, 1 << wi, e.Place, wait})
+		w.lent = w.each != nil
+	}
+	if !wait {
 		b.next(wi, e.Mask, e)
 	}
 }
@@ -36,7 +49,9 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	waits := false
 	for i := range bar {
 		if a := &bar[i]; a.wait {
-			b.waiting[a.warp] |= a.lanes
+			for m := a.warps; m != 0; m &= m - 1 {
+				b.waiting[bits.TrailingZeros32(m)] |= a.lanes
+			}
 			waits = true
 		}
 	}
@@ -70,8 +85,9 @@ func (b *Block) gather(bar []arrival, all bool) (k knowledge) {
 			v, lanes := a.first(rest)
 			rest &^= lanes
 			o.gatherView(&k, v, !all)
-			if !all && !a.wait {
-				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), a.warp, lanes, v.Epoch))
+			for m := a.warps; m != 0 && !all && !a.wait; m &= m - 1 {
+				w := uint32(bits.TrailingZeros32(m))
+				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), w, lanes, v.Epoch))
 			}
 		}
 	}
