@@ -36,14 +36,24 @@ type variable struct {
 	// launch and block are those of the last strong write; wide says that its scope reaches beyond the block.
 	launch uint32 // Launch.number
 	block  uint32
-	// epoch, warp (in the block) and lane are those of the first of the block to observe the value, if observed.
-	epoch      uint32
-	warp, lane uint8
-	observed   bool
-	wide       bool
-	size       uint8
-	valid      uint16 // bytes that the last strong write of the whole scalar still fills
+	// epoch is that of the first of the block to observe the value, observer; noThread where none did.
+	epoch    uint32
+	observer threadInBlock
+	writer   threadInBlock
+	valid    uint16 // bytes that the last strong write of the whole scalar still fills
+	wide     bool
+	size     uint8
 }
+
+// threadInBlock is a warp of a block, times 32, and a lane.
+type threadInBlock uint16
+
+const noThread threadInBlock = 1<<16 - 1
+
+func threadOf(wi uint32, lane int) threadInBlock { return threadInBlock(wi<<5 | uint32(lane)) }
+
+func (t threadInBlock) warp() uint32  { return uint32(t >> 5) }
+func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
 
 // more is what few variables have.
 type more struct {
@@ -113,10 +123,10 @@ const fewObservers = 8
 func (v *variable) observe(b *Block, wi uint32, lane int) {
 	epoch, own := b.warps[wi].view(lane).Epoch, v.launch == b.Launch.number && v.block == b.Index
 	switch {
-	case own && !v.observed:
-		v.observed, v.warp, v.lane, v.epoch = true, uint8(wi), uint8(lane), epoch
+	case own && v.observer == noThread:
+		v.observer, v.epoch = threadOf(wi, lane), epoch
 		return
-	case own && v.warp == uint8(wi) && v.lane == uint8(lane):
+	case own && v.observer == threadOf(wi, lane):
 		return
 	}
 	v.extra().observe(observer{observerKey{b.Launch, b.Index*b.WarpsPerBlock + wi}, 1 << uint(lane), epoch})
@@ -168,9 +178,9 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 		return x.launch == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 ||
 			a.Behind(x.launch, x.warp, x.lanes, x.epoch) != x.lanes
 	}
-	if v.observed {
+	if v.observer != noThread {
 		l := o.numbered[v.launch]
-		if after(observer{observerKey{l, v.block*l.WarpsPerBlock + uint32(v.warp)}, 1 << v.lane, v.epoch}) {
+		if after(observer{observerKey{l, v.block*l.WarpsPerBlock + v.observer.warp()}, v.observer.lanes(), v.epoch}) {
 			return true
 		}
 	}
@@ -183,7 +193,7 @@ func (o *Order) renew(v *variable, continues bool) {
 		o.chains = max(o.chains+1, 1)
 		v.chain = o.chains
 	}
-	v.observed = false
+	v.observer = noThread
 	if m := v.more; m != nil {
 		clear(m.seen)
 		m.observers = m.observers[:0]
@@ -335,7 +345,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	if m.last.mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
-	v.launch, v.block, v.wide = b.Launch.number, b.Index, s.Wide
+	v.launch, v.block, v.wide, v.writer = b.Launch.number, b.Index, s.Wide, threadOf(wi, lane)
 	if s.Updates {
 		v.observe(b, wi, lane)
 	}

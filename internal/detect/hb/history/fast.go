@@ -1,0 +1,475 @@
+package history
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
+// where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
+//
+// It has four representations of accesses:
+//   - record: of a segment of 128 bytes, in histories that segments share (segment.go);
+//   - entry: of a word, as it is or in a list (word.go);
+//   - summary: of a launch that has ended, of a segment (launch.go);
+//   - Record: of the host.
+type Fast struct {
+	order *order.Order
+
+	// What is interned.
+	shapes    map[shapeKey]*shape
+	prints    map[footprint]uint32
+	kindOf    map[kindKey]uint32
+	kinds     []kind
+	histories []interned // the first is that of nothing
+	steps     []uint32   // of the open runs of each; 0: it has none
+	historyOf map[uint64]uint32
+	moves     moves
+	sites     []*siteState
+
+	chunks   map[uint64]*chunk
+	chunkAt  uint64 // of chunk
+	chunk    *chunk
+	windows  map[Memory]*window
+	recent   [64]*window
+	words    [][wordsPerSegment]word
+	freeWord []uint32
+	stamps   []stamp
+	lists    []*list
+	freeList uint32
+
+	launches []*launchState
+	current  *launchState
+	host     []Record
+	cold     summaries
+}
+
+// siteState is what the fast history knows of a site.
+type siteState struct {
+	recent [4]*shape
+	shapes int // that it has had
+	stamps [64]stampSlot
+}
+
+const (
+	pageBytes = 4096
+	pageSegs  = pageBytes / segmentBytes
+	chunkSize = 512 // pages
+)
+
+// page is the history of a page of memory.
+type page struct {
+	address  uint64
+	launch   *launchState // whose accesses segments have
+	strange  bool         // summaries of it may race with accesses of launch
+	segments [pageSegs]segment
+	cold     [pageSegs]uint32 // summaries
+	kept     map[int][]*kept
+}
+
+type chunk [chunkSize]*page
+
+// window is the shared memory of a block.
+type window struct {
+	Memory
+	pages []*page
+}
+
+// NewFast makes an empty history.
+func NewFast(o *order.Order) *Fast {
+	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
+}
+
+// stateOf gives what is known of a site.
+func (h *Fast) stateOf(s *Site) *siteState {
+	for uint32(len(h.sites)) <= s.Number {
+		h.sites = append(h.sites, nil)
+	}
+	if h.sites[s.Number] == nil {
+		h.sites[s.Number] = &siteState{}
+	}
+	return h.sites[s.Number]
+}
+
+// Weak judges and records a weak access by a warp.
+func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
+	s := h.stateOf(w.Site)
+	h.enter(w.Block.Launch)
+	v, same := w.Block.View(w.InBlock)
+	switch {
+	case same:
+		h.weak(w, s, v, w.Event.Mask, race)
+		return
+	case w.Site.Side.Write: // all lanes are judged before one is recorded
+		w.Each()
+		h.byLanes(w, s, w.Event.Mask, 0, ^uint64(0), race)
+		return
+	}
+	for v, lanes := range w.Block.Views(w.InBlock, w.Event.Mask) {
+		h.weak(w, s, v, lanes, race)
+	}
+}
+
+// weak is Weak for lanes that have one view.
+func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race func(*Access, Race)) {
+	e := w.Event
+	w.begin(v, lanes)
+	write := w.Site.Side.Write
+	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !w.apart()) || e.Addr%uint64(e.Size) != 0 {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
+	}
+	k := keyOf(w.Site, e, lanes)
+	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
+	if *slot == nil || (*slot).key != k {
+		x := h.shapeOf(w.Batch, e, k, s)
+		if x == nil {
+			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+			return
+		}
+		*slot = x
+	}
+	a := acting{Warp: w, site: s}
+	base := e.Addr / segmentBytes
+	changed := ^uint8(0)
+	for i := range (*slot).parts {
+		part := &(*slot).parts[i]
+		n := base + uint64(part.segment)
+		p := h.page(w.Memory, n*segmentBytes)
+		j := int(n % pageSegs)
+		seg := &p.segments[j]
+		if seg.history&wordsFlag == 0 && !p.strange && len(h.current.hosts) == 0 {
+			a.access, a.lane, a.changed = part.access, part.lane, unchanged
+			if write && h.histories[seg.history].stored.meets(h.kinds[part.access].all) {
+				if changed > allChanged {
+					changed = changes(&a)
+				}
+				a.changed = changed
+			}
+			from := *seg
+			keep, ok := h.step(seg, &a)
+			if ok {
+				if keep {
+					h.keep(p, j, from.history, seg.history, &a)
+				}
+				continue
+			}
+		}
+		h.byLanes(w, s, part.lanes, n*segmentBytes, (n+1)*segmentBytes, race)
+	}
+}
+
+// byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
+func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
+	write := w.Site.Side.Write
+	rest := lanes
+	if w.view != nil && w.Event.Size == wordBytes && len(h.current.hosts) == 0 {
+		rest = h.quick(w, s, lanes)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		a := w.Lane(bits.TrailingZeros32(m))
+		if write && a.Old != nil && !w.apart() {
+			w.restore(a)
+		}
+		h.judge(a, from, end, race)
+		if !write {
+			h.record(a, s, 0, from, end)
+		}
+	}
+	if !write {
+		return
+	}
+	if from == 0 && !w.apart() {
+		w.overlaps(race)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		h.record(w.Lane(bits.TrailingZeros32(m)), s, 0, from, end)
+	}
+}
+
+// quick judges and records accesses of words by lanes where it is plain that they do not race: nobody has accessed the word, or
+// it is loaded and nobody has written it. It gives the other lanes.
+func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
+	e := w.Event
+	write := w.Site.Side.Write
+	if write && (e.Flags&event.FlagOld == 0 || !w.apart()) {
+		return lanes
+	}
+	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
+	var p *page
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		at := w.Batch.AddrOf(e, lane)
+		if p == nil || at&^(pageBytes-1) != p.address {
+			p = h.page(w.Memory, at)
+		}
+		if at%wordBytes != 0 || p.strange {
+			rest |= m & -m
+			continue
+		}
+		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
+		switch {
+		case x.stamp == 0:
+			*x = word{number, m & -m}
+		case write:
+			rest |= m & -m
+		case x.stamp == number:
+			x.lanes |= m & -m
+		case !h.load(x, number, m&-m):
+			rest |= m & -m
+		}
+	}
+	return rest
+}
+
+// Judge finds the races of an access by one lane or by the host.
+func (h *Fast) Judge(a *Access, race func(*Access, Race)) {
+	if a.Actor.Launch == nil {
+		h.judgeHost(a, race)
+		return
+	}
+	h.enter(a.Actor.Launch)
+	h.judge(a, 0, ^uint64(0), race)
+}
+
+// Record notes an access, which must have been judged.
+func (h *Fast) Record(a *Access, chain order.ChainID) {
+	if a.Actor.Launch == nil {
+		h.recordHost(a)
+		return
+	}
+	h.record(a, h.stateOf(a.Site), chain, 0, ^uint64(0))
+}
+
+// judge is Judge for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
+	for i := range h.current.hosts {
+		h.judgeHosts(a, &h.current.hosts[i], from, end, race)
+	}
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		bytes := uint8(1<<(stop-base) - 1<<(at-base))
+		if p.strange && p.cold[i] != 0 {
+			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
+		}
+		h.judgeWord(a, h.wordAt(p, i, base), base, bytes, race)
+	}
+}
+
+// record is Record for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
+	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		h.recordWord(a, number, h.wordAt(p, i, base), base, uint8(1<<(stop-base)-1<<(at-base)), chain)
+	}
+}
+
+// wordAt gives a word of segment i of a page, which it splits.
+func (h *Fast) wordAt(p *page, i int, at uint64) *word {
+	s := &p.segments[i]
+	if s.history&wordsFlag == 0 {
+		h.split(p, i)
+	}
+	return &h.words[s.history&^wordsFlag][at%segmentBytes/wordBytes]
+}
+
+// split gives the words of a segment histories of their own.
+func (h *Fast) split(p *page, i int) {
+	dbg.split++
+	s := p.segments[i]
+	var n uint32
+	if k := len(h.freeWord); k > 0 {
+		n, h.freeWord = h.freeWord[k-1], h.freeWord[:k-1]
+	} else {
+		n = uint32(len(h.words))
+		h.words = append(h.words, [wordsPerSegment]word{})
+	}
+	p.segments[i] = segment{history: n | wordsFlag}
+	words := &h.words[n]
+	for j := range h.histories[s.history].records {
+		r := &h.histories[s.history].records[j]
+		k := &h.kinds[r.access]
+		var keep *kept
+		if r.values == aside {
+			keep = p.keptOf(i, k.site)
+		}
+		f := k.print.turned((s.lane + r.lane) & 31)
+		exec := bits.RotateLeft32(k.exec, int((s.lane+r.lane)&31))
+		warp := s.warp + r.warp
+		for range r.warps(s.n) {
+			number := h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, warp, exec, s.epoch + r.epoch})
+			for at := range words {
+				h.spread(&words[at], at, number, &f, k.site, r.values, keep)
+			}
+			warp += r.step
+		}
+	}
+	delete(p.kept, i)
+}
+
+// spread adds a record's accesses of a word to it.
+func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *kept) {
+	var lanes [16]uint32 // by bytes
+	any := false
+	for m := f.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		if b := f.bytes[lane].word(at); b != 0 {
+			any = true
+			size := min(s.Event.Size, wordBytes)
+			for part := uint8(1)<<size - 1; ; part <<= size {
+				if b&part != 0 {
+					lanes[b&part] |= m & -m
+				}
+				if part&8 != 0 {
+					break
+				}
+			}
+		}
+	}
+	if !any {
+		return
+	}
+	if w.stamp == 0 && lanes[15] != 0 && v == inMemory && s.Event.Size >= wordBytes {
+		*w = word{number, lanes[15]}
+		return
+	}
+	l := h.listed(w)
+	for b, who := range lanes {
+		if who == 0 {
+			continue
+		}
+		e := entry{stamp: number, lanes: who, bytes: uint8(b), values: v}
+		if v == aside {
+			from := uint64(at * wordBytes)
+			bytes := mask{lo: uint64(b)}
+			if from < 64 {
+				bytes = mask{lo: uint64(b) << from}
+			} else {
+				bytes = mask{hi: uint64(b) << (from - 64)}
+			}
+			switch {
+			case keep.mixed.meets(bytes):
+				e.values = mixed
+			case keep.saved.meets(bytes):
+				for i := range uint64(wordBytes) {
+					if b>>i&1 != 0 {
+						e.more |= uint32(keep.value[from+i]) << (8 * i)
+					}
+				}
+			default:
+				e.values = inMemory
+			}
+		}
+		l.add(h, w, e)
+	}
+}
+
+// page gives the page of an address, entered by the current launch.
+func (h *Fast) page(m Memory, at uint64) *page {
+	var slot **page
+	if m.Shared {
+		slot = h.windowOf(m).page(at)
+	} else {
+		if n := at / (pageBytes * chunkSize); h.chunk == nil || n != h.chunkAt {
+			h.chunkAt, h.chunk = n, h.chunks[n]
+			if h.chunk == nil {
+				h.chunk = new(chunk)
+				h.chunks[n] = h.chunk
+			}
+		}
+		slot = &h.chunk[at/pageBytes%chunkSize]
+	}
+	p := *slot
+	if p == nil {
+		p = &page{address: at &^ (pageBytes - 1), launch: h.current}
+		*slot = p
+	}
+	if p.launch != h.current {
+		h.pass(p)
+	}
+	return p
+}
+
+// windowOf gives the shared memory of a block.
+func (h *Fast) windowOf(m Memory) *window {
+	slot := &h.recent[m.Block%uint32(len(h.recent))]
+	if *slot != nil && (*slot).Memory == m {
+		return *slot
+	}
+	w := h.windows[m]
+	if w == nil {
+		w = &window{Memory: m}
+		h.windows[m] = w
+	}
+	*slot = w
+	return w
+}
+
+// page gives the place of the page of an address. The address is that of a device with far less shared memory than maxWindow.
+func (w *window) page(at uint64) **page {
+	n := at / pageBytes % (maxWindow / pageBytes)
+	for uint64(len(w.pages)) <= n {
+		w.pages = append(w.pages, nil)
+	}
+	return &w.pages[n]
+}
+
+// maxWindow bounds the shared memory of a block.
+const maxWindow = 16 << 20
+
+// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+func (h *Fast) Forget(m Memory) {
+	w := h.windows[m]
+	if w == nil {
+		return
+	}
+	for _, p := range w.pages {
+		if p != nil {
+			h.clear(p)
+		}
+	}
+}
+
+// EndBlock drops the shared memory of a block that has ended.
+func (h *Fast) EndBlock(m Memory) {
+	h.Forget(m)
+	if h.windows[m] != nil {
+		delete(h.windows, m)
+		h.recent[m.Block%uint32(len(h.recent))] = nil
+	}
+}
+
+// clear forgets what was done to a page.
+func (h *Fast) clear(p *page) {
+	for i := range p.segments {
+		h.clearSegment(p, i)
+	}
+	p.kept = nil
+}
+
+func (h *Fast) clearSegment(p *page, i int) {
+	s := &p.segments[i]
+	if s.history&wordsFlag != 0 {
+		n := s.history &^ wordsFlag
+		for j := range h.words[n] {
+			h.drop(&h.words[n][j])
+		}
+		h.freeWord = append(h.freeWord, n)
+	}
+	*s = segment{}
+	p.cold[i] = 0
+	if p.kept != nil {
+		delete(p.kept, i)
+	}
+}

@@ -1,0 +1,41 @@
+package order
+
+import "iter"
+
+// View gives the view of the lanes of a warp of the block, where they have one.
+func (b *Block) View(w uint32) (v *View, same bool) {
+	x := &b.warps[w].views
+	return x.same, x.each == nil
+}
+
+// ViewOf gives that of a lane.
+func (b *Block) ViewOf(w uint32, lane int) *View { return b.warps[w].view(lane) }
+
+// Views gives the views that lanes of a warp have, each with the lanes that have it.
+func (b *Block) Views(w, lanes uint32) iter.Seq2[*View, uint32] { return b.warps[w].of(lanes) }
+
+// Ended says that a block does not run: it has ended, or not begun.
+func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
+
+// Over says that the launch has ended.
+func (l *Launch) Over() bool { return l.end != 0 }
+
+// Published says that threads of the launch may be known one by one to other launches.
+func (l *Launch) Published() bool { return l.published }
+
+// Follows says that all of a launch happens before this one.
+func (l *Launch) Follows(o *Launch) bool { return o.within(l.start) }
+
+// Knows says that an agent knows all of a launch.
+func (a *Actor) Knows(l *Launch) bool { return l.within(a.View.beyond) }
+
+// First is an actor that knows what all threads of the launch do.
+func (l *Launch) First() Actor {
+	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
+}
+
+// Agents is how many agents have begun a launch.
+func (o *Order) Agents() int { return len(o.launched) }
+
+// Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
+func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }
