@@ -60,12 +60,16 @@ func (b *Block) complete(e *event.Event) (met bool) {
 		full = full && b.warps[i].live&^lanes == 0
 	}
 	b.number++
-	v := &View{b.gather(bar, full && !b.leftAny), b.number}
+	v := b.gather(bar, full && !b.leftAny)
 	for i, lanes := range b.waiting {
-		if lanes != 0 {
-			b.warps[i].settled(lanes)
-			b.warps[i].set(lanes&b.warps[i].live, v)
+		if lanes == 0 {
+			continue
 		}
+		w := &b.warps[i]
+		if b.fencesSC {
+			w.settled(lanes)
+		}
+		w.set(lanes&w.live, v)
 	}
 	if waits {
 		b.Log.addBarrier(b.number, bar, e.Barrier, full)
@@ -74,9 +78,10 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	return full && !b.leftShared
 }
 
-// gather is what the arrivals at a barrier know together, themselves included. Where all threads of the block that have
-// accessed memory wait, that is all that the block has done.
-func (b *Block) gather(bar []arrival, all bool) (k knowledge) {
+// gather gives the view of the waiters at a barrier: what the arrivals know together, themselves included. Where all threads
+// of the block that have accessed memory wait, that is all that the block has done.
+func (b *Block) gather(bar []arrival, all bool) *View {
+	var k knowledge
 	o := b.order
 	for i := range bar {
 		a := &bar[i]
@@ -92,22 +97,23 @@ func (b *Block) gather(bar []arrival, all bool) (k knowledge) {
 		}
 	}
 	if all {
-		k.block = o.uniformTo(b.number - 1)
-		return k
+		return o.met(k, b.number)
 	}
 	for i, lanes := range b.waiting {
 		if lanes != 0 {
 			k.block = k.block.With(len(b.warps), uint32(i), b.warps[i].idle(lanes), b.number-1)
 		}
 	}
-	return k
+	return &View{k, b.number}
 }
 
-// uniformTo gives clock.Uniform of an epoch: blocks that run together are at near epochs.
-func (o *Order) uniformTo(epoch uint32) *clock.Block {
-	at := &o.uniform[epoch%uint32(len(o.uniform))]
-	if *at == nil || (*at).Min != epoch {
-		*at = clock.Uniform(epoch)
+// met gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
+// the same ones.
+func (o *Order) met(k knowledge, epoch uint32) *View {
+	at := &o.recent[epoch%uint32(len(o.recent))]
+	if v := *at; v == nil || v.Epoch != epoch || v.grid != k.grid || v.beyond != k.beyond || v.fences != k.fences {
+		k.block = clock.Uniform(epoch - 1)
+		*at = &View{k, epoch}
 	}
 	return *at
 }

@@ -29,11 +29,11 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
-	uniform  [256]*clock.Block // see uniformTo
-	free     []*Block          // that have ended, to be used again
-	begun    uint64            // blocks
-	chains   ChainID           // the last given out
-	launched map[uint32]bool   // agents that have begun a launch
+	recent   [256]*View      // see met
+	free     []*Block        // that have ended, to be used again
+	begun    uint64          // blocks
+	chains   ChainID         // the last given out
+	launched map[uint32]bool // agents that have begun a launch
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -341,10 +341,10 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.live&^lanes == 0 {
-		if !w.lent && w.each != nil {
+		if w.each != nil && !w.lent {
 			w.spare = w.each
 		}
-		w.views = views{same: v}
+		w.same, w.each = v, nil
 		return
 	}
 	if was := w.views; was.each == nil || w.lent {
