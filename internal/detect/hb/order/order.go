@@ -29,6 +29,10 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
+	grid     struct { // see gridOf
+		gridKey
+		grid *clock.Grid
+	}
 	recent   [256]*View      // see met
 	free     []*Block        // that have ended, to be used again
 	begun    uint64          // blocks
