@@ -86,9 +86,7 @@ func (b *Block) gather(bar []arrival, all bool) *View {
 	for i := range bar {
 		a := &bar[i]
 		k.fences = o.joinFences(k.fences, a.fences)
-		for rest := a.lanes; rest != 0; {
-			v, lanes := a.first(rest)
-			rest &^= lanes
+		for v, lanes := range a.of(a.lanes) {
 			o.gatherView(&k, v, !all)
 			for m := a.warps; m != 0 && !all && !a.wait; m &= m - 1 {
 				w := uint32(bits.TrailingZeros32(m))

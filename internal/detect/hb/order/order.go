@@ -152,6 +152,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
+	l.blocks, l.recent = nil, nil
 	a := o.Agent(l.agent)
 	a.next()
 	l.end = a.epoch
@@ -220,8 +221,7 @@ func (l *Launch) begin(i uint32) *Block {
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	for j := range b.warps {
-		w := &b.warps[j]
-		*w = warp{live: ^uint32(0), views: views{same: l.first}, spare: w.spare, fenced: w.fenced[:0]}
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}, fenced: b.warps[j].fenced[:0]}
 	}
 	if n := l.Info.Block.Count() % 32; n != 0 {
 		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
@@ -333,10 +333,6 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 	b.number++
 	b.Log.add(b.number, wi, lanes, e)
 	w := &b.warps[wi]
-	if w.each == nil {
-		w.set(lanes, w.same.at(b.number))
-		return
-	}
 	for v, having := range w.of(lanes) {
 		w.set(having, v.at(b.number))
 	}
@@ -345,17 +341,11 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.live&^lanes == 0 {
-		if w.each != nil && !w.lent {
-			w.spare = w.each
-		}
 		w.same, w.each = v, nil
 		return
 	}
 	if was := w.views; was.each == nil || w.lent {
-		w.each, w.spare = w.spare, nil
-		if w.each == nil {
-			w.each = new([32]*View)
-		}
+		w.each = new([32]*View)
 		for i := range w.each {
 			w.each[i] = was.view(i)
 		}

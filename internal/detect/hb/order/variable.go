@@ -59,7 +59,7 @@ func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
 type more struct {
 	records
 	observers []observer             // other ones
-	seen      map[observerKey]uint32 // their lanes, where they are many
+	seen      map[observerKey]uint32 // their lanes
 }
 
 // extra gives what few variables have to one that has it now.
@@ -125,9 +125,6 @@ type observerKey struct {
 	warp   uint32
 }
 
-// fewObservers are searched one by one.
-const fewObservers = 8
-
 // observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
 // soonest.
 func (v *variable) observe(b *Block, wi uint32, lane int) {
@@ -144,26 +141,19 @@ func (v *variable) observe(b *Block, wi uint32, lane int) {
 
 // observe adds an observer, of one lane.
 func (m *more) observe(o observer) {
-	if len(m.observers) < fewObservers {
-		for i := range m.observers {
-			if x := &m.observers[i]; x.observerKey == o.observerKey && x.lanes&o.lanes != 0 {
-				return
-			}
-		}
-	} else {
-		if len(m.seen) == 0 {
-			m.seen = map[observerKey]uint32{}
-			for _, x := range m.observers {
-				m.seen[x.observerKey] |= x.lanes
-			}
-		}
-		if m.seen[o.observerKey]&o.lanes != 0 {
-			return
-		}
-		m.seen[o.observerKey] |= o.lanes
+	var last *observer
+	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey {
+		last = &m.observers[n-1]
 	}
-	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey && m.observers[n-1].epoch == o.epoch {
-		m.observers[n-1].lanes |= o.lanes
+	if last != nil && last.lanes&o.lanes != 0 || m.seen[o.observerKey]&o.lanes != 0 {
+		return
+	}
+	if m.seen == nil {
+		m.seen = map[observerKey]uint32{}
+	}
+	m.seen[o.observerKey] |= o.lanes
+	if last != nil && last.epoch == o.epoch {
+		last.lanes |= o.lanes
 		return
 	}
 	m.observers = append(m.observers, o)

@@ -40,27 +40,18 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
-// first gives the view of the first of lanes, and those of them that have it.
-func (x *views) first(lanes uint32) (v *View, having uint32) {
-	if x.each == nil {
-		return x.same, lanes
-	}
-	v = x.each[bits.TrailingZeros32(lanes)]
-	for m := lanes; m != 0; m &= m - 1 {
-		if x.each[bits.TrailingZeros32(m)] == v {
-			having |= m & -m
-		}
-	}
-	return v, having
-}
-
 // of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
 	return func(yield func(*View, uint32) bool) {
-		for rest := lanes; rest != 0; {
-			v, having := was.first(rest)
-			if rest &^= having; !yield(v, having) {
+		for lanes != 0 {
+			v, having := was.view(bits.TrailingZeros32(lanes)), lanes
+			for m := lanes; m != 0 && was.each != nil; m &= m - 1 {
+				if lane := bits.TrailingZeros32(m); was.each[lane] != v {
+					having &^= 1 << lane
+				}
+			}
+			if lanes &^= having; !yield(v, having) {
 				return
 			}
 		}
