@@ -210,10 +210,13 @@ func (l *Launch) running(i uint32) *Block {
 
 // begin begins a block.
 func (l *Launch) begin(i uint32) *Block {
-	o, b := l.order, &Block{}
-	if n := len(o.free); n > 0 {
-		b, o.free = o.free[n-1], o.free[:n-1]
+	o := l.order
+	if len(o.free) == 0 {
+		o.free = append(o.free, new(Block))
 	}
+	n := len(o.free) - 1
+	b := o.free[n]
+	o.free = o.free[:n]
 	o.begun++
 	b.Launch, b.Index, b.serial = l, i, o.begun
 	b.number, b.alive = 1, int(l.Info.Block.Count())
