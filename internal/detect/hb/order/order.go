@@ -90,7 +90,6 @@ type Block struct {
 // warp is a warp of a running block. Its lanes have one view while they synchronise alike.
 type warp struct {
 	views
-	spare            *[32]*View     // for views.each
 	lent             bool           // an arrival at a barrier has views.each
 	live             uint32         // lanes that have not exited
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
