@@ -1,27 +1,40 @@
 package order
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// arrival is lanes of a warp that have arrived at a CTA barrier since its last completion.
+// arrival is the same lanes of warps that have arrived alike at a CTA barrier since its last completion.
 type arrival struct {
-	views              // when they arrived
-	fences             *fences
-	warp, lanes, place uint32
-	wait               bool
+	views  // when they arrived
+	fences *fences
+	lanes  uint32
+	warps  uint32 // a bit each, of at most 32: a block has at most 1024 threads
+	place  uint32
+	wait   bool
 }
 
 func (b *Block) arrive(wi uint32, e *event.Event) {
-	w := &b.warps[wi]
-	a := arrival{warp: wi, lanes: e.Mask, place: e.Place, wait: e.Flags&event.FlagWait != 0, views: w.views}
-	w.lent = w.each != nil
+	w, bar := &b.warps[wi], &b.barriers[e.Barrier]
+	wait := e.Flags&event.FlagWait != 0
+	var fences *fences
 	if b.fencesSC {
-		a.fences = b.carried(w, wi, e.Mask)
+		fences = b.carried(w, wi, e.Mask)
 	}
-	b.barriers[e.Barrier] = append(b.barriers[e.Barrier], a)
-	if !a.wait {
+	var last *arrival
+	if n := len(*bar); n > 0 {
+		last = &(*bar)[n-1]
+	}
+	if last != nil && last.views == w.views && last.lanes == e.Mask && last.place == e.Place && last.wait == wait && last.fences == fences && last.warps>>wi&1 == 0 {
+		last.warps |= 1 << wi
+	} else {
+		*bar = append(*bar, arrival{w.views, fences, e.Mask, 1 << wi, e.Place, wait})
+		w.lent = w.each != nil
+	}
+	if !wait {
 		b.next(wi, e.Mask, e)
 	}
 }
@@ -36,7 +49,9 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	waits := false
 	for i := range bar {
 		if a := &bar[i]; a.wait {
-			b.waiting[a.warp] |= a.lanes
+			for m := a.warps; m != 0; m &= m - 1 {
+				b.waiting[bits.TrailingZeros32(m)] |= a.lanes
+			}
 			waits = true
 		}
 	}
@@ -45,12 +60,16 @@ func (b *Block) complete(e *event.Event) (met bool) {
 		full = full && b.warps[i].live&^lanes == 0
 	}
 	b.number++
-	v := &View{b.gather(bar, full && !b.leftAny), b.number}
+	v := b.gather(bar, full && !b.leftAny)
 	for i, lanes := range b.waiting {
-		if lanes != 0 {
-			b.warps[i].settled(lanes)
-			b.warps[i].set(lanes&b.warps[i].live, v)
+		if lanes == 0 {
+			continue
 		}
+		w := &b.warps[i]
+		if b.fencesSC {
+			w.settled(lanes)
+		}
+		w.set(lanes&w.live, v)
 	}
 	if waits {
 		b.Log.addBarrier(b.number, bar, e.Barrier, full)
@@ -59,39 +78,40 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	return full && !b.leftShared
 }
 
-// gather is what the arrivals at a barrier know together, themselves included. Where all threads of the block that have
-// accessed memory wait, that is all that the block has done.
-func (b *Block) gather(bar []arrival, all bool) (k knowledge) {
+// gather gives the view of the waiters at a barrier: what the arrivals know together, themselves included. Where all threads
+// of the block that have accessed memory wait, that is all that the block has done.
+func (b *Block) gather(bar []arrival, all bool) *View {
+	var k knowledge
 	o := b.order
 	for i := range bar {
 		a := &bar[i]
 		k.fences = o.joinFences(k.fences, a.fences)
-		for rest := a.lanes; rest != 0; {
-			v, lanes := a.first(rest)
-			rest &^= lanes
+		for v, lanes := range a.of(a.lanes) {
 			o.gatherView(&k, v, !all)
-			if !all && !a.wait {
-				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), a.warp, lanes, v.Epoch))
+			for m := a.warps; m != 0 && !all && !a.wait; m &= m - 1 {
+				w := uint32(bits.TrailingZeros32(m))
+				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), w, lanes, v.Epoch))
 			}
 		}
 	}
 	if all {
-		k.block = o.uniformTo(b.number - 1)
-		return k
+		return o.met(k, b.number)
 	}
 	for i, lanes := range b.waiting {
 		if lanes != 0 {
 			k.block = k.block.With(len(b.warps), uint32(i), b.warps[i].idle(lanes), b.number-1)
 		}
 	}
-	return k
+	return &View{k, b.number}
 }
 
-// uniformTo gives clock.Uniform of an epoch: blocks that run together are at near epochs.
-func (o *Order) uniformTo(epoch uint32) *clock.Block {
-	at := &o.uniform[epoch%uint32(len(o.uniform))]
-	if *at == nil || (*at).Min != epoch {
-		*at = clock.Uniform(epoch)
+// met gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
+// the same ones.
+func (o *Order) met(k knowledge, epoch uint32) *View {
+	at := &o.recent[epoch%uint32(len(o.recent))]
+	if v := *at; v == nil || v.Epoch != epoch || v.grid != k.grid || v.beyond != k.beyond || v.fences != k.fences {
+		k.block = clock.Uniform(epoch - 1)
+		*at = &View{k, epoch}
 	}
 	return *at
 }

@@ -62,12 +62,14 @@ func benchBarrier(l *Launch, first uint32) {
 	l.Sync(&e)
 }
 
-// BenchmarkBarrier meets 8 warps at a barrier.
+// BenchmarkBarrier meets 8 warps at a barrier, in 64 blocks by turns.
 func BenchmarkBarrier(b *testing.B) {
-	l := benchLaunch(New(), 1, 1)
+	l := benchLaunch(New(), 1, 64)
 	b.ReportAllocs()
+	n := uint32(0)
 	for b.Loop() {
-		benchBarrier(l, 0)
+		benchBarrier(l, n%64*8)
+		n++
 	}
 }
 

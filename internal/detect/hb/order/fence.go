@@ -2,6 +2,7 @@ package order
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
@@ -11,7 +12,7 @@ import (
 type patterns struct {
 	own      map[location]released // what it had done at its last release operation on a location
 	seen     []observation         // what its strong reads observed and nothing has acquired yet
-	acquired []record              // the last that it acquired of what other blocks may: no news
+	acquired acquirable            // the last that it has acquired all of
 	observed passed                // what its reads have seen of fence.sc beyond the block and none of its own has acquired
 }
 
@@ -58,34 +59,48 @@ func (w *warp) fencedOf(lane int) fenced {
 	return fenced{}
 }
 
-// setFenced changes what lanes had done at their last fences. Lanes of which the same is said stand together.
-func (w *warp) setFenced(lanes uint32, change func(f *fenced)) {
-	var buf [32]fenced
-	was := append(buf[:0], w.fenced...)
-	w.fenced = w.fenced[:0]
-	add := func(f fenced) {
-		for i := range w.fenced {
-			if x := &w.fenced[i]; x.released == f.released && x.sc == f.sc {
-				x.lanes |= f.lanes
-				return
-			}
-		}
-		if f.lanes != 0 {
+// setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
+// which the same is said stand together.
+func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
+	rest := lanes
+	for i, f := range w.fenced {
+		both := f.lanes & lanes
+		if rest &^= both; both != 0 && both != f.lanes {
+			w.fenced[i].lanes &^= both
+			f.lanes = both
 			w.fenced = append(w.fenced, f)
 		}
 	}
-	for _, f := range was {
-		now := f
-		f.lanes &^= lanes
-		add(f)
-		now.lanes &= lanes
-		lanes &^= now.lanes
-		change(&now)
-		add(now)
+	if rest != 0 {
+		w.fenced = append(w.fenced, fenced{lanes: rest})
 	}
-	now := fenced{lanes: lanes}
-	change(&now)
-	add(now)
+	kept := w.fenced[:0]
+	for _, f := range w.fenced {
+		if f.lanes&lanes != 0 {
+			f.note(v, wide, sc)
+			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc }); i >= 0 {
+				kept[i].lanes |= f.lanes
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	w.fenced = kept
+}
+
+// note is setFenced of lanes that stand together.
+func (f *fenced) note(v *View, wide, sc bool) {
+	if v == nil {
+		f.sc = nil
+		return
+	}
+	f.narrow = v
+	if wide {
+		f.wide = v
+	}
+	if sc {
+		f.sc = v
+	}
 }
 
 // fence ends acquire patterns and begins release patterns.
@@ -105,15 +120,7 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 	if e.Order != event.Acquire {
 		b.published = true
 		for v, lanes := range w.of(e.Mask) {
-			w.setFenced(lanes, func(f *fenced) {
-				f.narrow = v
-				if wide {
-					f.wide = v
-				}
-				if sc {
-					f.sc = v
-				}
-			})
+			w.setFenced(lanes, v, wide, sc)
 		}
 	}
 	b.next(wi, e.Mask, e)
@@ -149,7 +156,18 @@ func (o *Order) joinPassed(p, q passed) passed {
 
 // gridOf gives a view that lanes of a warp of the block had, as one tree, their own epochs included.
 func (b *Block) gridOf(v *View, wi, lanes uint32) *clock.Grid {
-	return v.grid.WithLanes(b.depth, b.Index, v.block, len(b.warps), wi, lanes, v.Epoch)
+	k := gridKey{v, b.serial, wi, lanes}
+	if m := &b.order.grid; m.gridKey != k {
+		m.gridKey, m.grid = k, v.grid.WithLanes(b.depth, b.Index, v.block, len(b.warps), wi, lanes, v.Epoch)
+	}
+	return b.order.grid.grid
+}
+
+// gridKey is what gridOf is asked for: mostly some times in succession.
+type gridKey struct {
+	view      *View
+	block     uint64 // Block.serial
+	wi, lanes uint32
 }
 
 // carried is what lanes of a warp bring to a barrier: what they and those before them have published and observed.
@@ -173,11 +191,8 @@ func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
 
 // settled forgets of lanes that have met at a barrier what their view now says.
 func (w *warp) settled(lanes uint32) {
-	for i := range w.fenced {
-		if f := &w.fenced[i]; f.sc != nil && f.lanes&lanes != 0 {
-			w.setFenced(lanes, func(f *fenced) { f.sc = nil })
-			break
-		}
+	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return f.sc != nil && f.lanes&lanes != 0 }) {
+		w.setFenced(lanes, nil, false, false)
 	}
 	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
 		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil {
@@ -208,12 +223,12 @@ func (b *Block) acquireFences(w *warp, lanes uint32) {
 			if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && p.observed.grid != nil {
 				own := b.order.joinPassed(seen, p.observed)
 				p.observed = passed{}
-				w.set(m&-m, &View{b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}), v.Epoch})
+				w.learned(m&-m, v, b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}))
 				having &^= m & -m
 			}
 		}
 		if seen.grid != nil && having != 0 {
-			w.set(having, &View{b.learn(v.knowledge, record{b.Launch, seen.grid, seen.beyond}), v.Epoch})
+			w.learned(having, v, b.learn(v.knowledge, record{b.Launch, seen.grid, seen.beyond}))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
 // Over says that the launch has ended.
 func (l *Launch) Over() bool { return l.end != 0 }
 
-// Published says that threads of the launch may be known one by one to other launches.
+// Published says that a thread of the launch has begun a release pattern: others may know single threads of it.
 func (l *Launch) Published() bool { return l.published }
 
 // Follows says that all of a launch happens before this one.

@@ -1,6 +1,8 @@
 package order
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -55,7 +57,9 @@ func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
 	for i := range bar {
 		if a := &bar[i]; a.wait {
 			e.Place = a.place
-			g.add(epoch, a.warp, a.lanes, &e)
+			for m := a.warps; m != 0; m &= m - 1 {
+				g.add(epoch, uint32(bits.TrailingZeros32(m)), a.lanes, &e)
+			}
 		}
 	}
 }

@@ -7,7 +7,6 @@ type Memory struct {
 	n         int      // pieces, those included that have no variable any more
 	last      *piece   // that was found
 	low, high uint64   // the numbers of all pieces are in [low, high)
-	spare     []*piece
 }
 
 // piece is the variables of some bytes of memory.
@@ -68,15 +67,8 @@ func (m *Memory) make(address uint64, size uint8) *variable {
 
 // piece gives a piece, nil when there is none.
 func (m *Memory) piece(number uint64) *piece {
-	if m.last != nil && m.last.number == number {
+	if m.last != nil && m.last.number == number || m.n == 0 {
 		return m.last
-	}
-	return m.search(number)
-}
-
-func (m *Memory) search(number uint64) *piece {
-	if m.n == 0 {
-		return nil
 	}
 	p := m.pieces[m.place(number)]
 	if p != nil {
@@ -100,18 +92,13 @@ func (m *Memory) add(number uint64) *piece {
 	if 2*m.n >= len(m.pieces) {
 		m.rehash()
 	}
-	p := &piece{}
-	if n := len(m.spare); n > 0 {
-		p, m.spare = m.spare[n-1], m.spare[:n-1]
-	}
-	p.number = number
+	p := &piece{number: number}
 	if m.n == 0 {
 		m.low, m.high = number, number+1
 	}
 	m.low, m.high = min(m.low, number), max(m.high, number+1)
-	m.pieces[m.place(number)] = p
+	m.pieces[m.place(number)], m.last = p, p
 	m.n++
-	m.last = p
 	return p
 }
 
@@ -136,18 +123,9 @@ func (m *Memory) rehash() {
 	}
 }
 
-// reset drops all variables and keeps the memory of the table.
+// reset drops all variables.
 func (m *Memory) reset() {
-	if m.n == 0 {
-		return
-	}
-	for i, p := range m.pieces {
-		if p != nil {
-			*p = piece{}
-			m.spare = append(m.spare, p)
-			m.pieces[i] = nil
-		}
-	}
+	clear(m.pieces)
 	m.n, m.last = 0, nil
 }
 
@@ -196,23 +174,9 @@ func (p *piece) overwrite(from, end uint64, but *variable) {
 	}
 }
 
-// outlasts ends bytes of a variable, of an address, and says that others are left.
+// outlasts ends the bytes [from, end) of a variable, of an address, and says that others are left.
 func (v *variable) outlasts(address, from, end uint64) bool {
-	v.valid &^= bytesOf(address, from, end)
+	from, end = max(from, address)-address, max(end, address)-address
+	v.valid &^= 1<<min(end, granule) - 1<<min(from, granule)
 	return v.valid != 0
-}
-
-// bytesOf gives the bytes from base on, at most 16, that lie in [from, end), as bits.
-func bytesOf(base, from, end uint64) uint16 {
-	if end <= base || from >= base+granule {
-		return 0
-	}
-	lo, hi := uint64(0), uint64(granule)
-	if from > base {
-		lo = from - base
-	}
-	if end < base+granule {
-		hi = end - base
-	}
-	return uint16(1<<hi - 1<<lo)
 }

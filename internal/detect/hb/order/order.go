@@ -29,11 +29,15 @@ type Order struct {
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
-	uniform  [256]*clock.Block // see uniformTo
-	free     []*Block          // that have ended, to be used again
-	begun    uint64            // blocks
-	chains   ChainID           // the last given out
-	launched map[uint32]bool   // agents that have begun a launch
+	grid     struct { // see gridOf
+		gridKey
+		grid *clock.Grid
+	}
+	recent   [256]*View      // see met
+	free     []*Block        // that have ended, to be used again
+	begun    uint64          // blocks
+	chains   ChainID         // the last given out
+	launched map[uint32]bool // agents that have begun a launch
 }
 
 // New makes the order of a run in which nothing has happened.
@@ -86,7 +90,6 @@ type Block struct {
 // warp is a warp of a running block. Its lanes have one view while they synchronise alike.
 type warp struct {
 	views
-	spare            *[32]*View     // for views.each
 	lent             bool           // an arrival at a barrier has views.each
 	live             uint32         // lanes that have not exited
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
@@ -148,6 +151,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
+	l.blocks, l.recent = nil, nil
 	a := o.Agent(l.agent)
 	a.next()
 	l.end = a.epoch
@@ -205,10 +209,13 @@ func (l *Launch) running(i uint32) *Block {
 
 // begin begins a block.
 func (l *Launch) begin(i uint32) *Block {
-	o, b := l.order, &Block{}
-	if n := len(o.free); n > 0 {
-		b, o.free = o.free[n-1], o.free[:n-1]
+	o := l.order
+	if len(o.free) == 0 {
+		o.free = append(o.free, new(Block))
 	}
+	n := len(o.free) - 1
+	b := o.free[n]
+	o.free = o.free[:n]
 	o.begun++
 	b.Launch, b.Index, b.serial = l, i, o.begun
 	b.number, b.alive = 1, int(l.Info.Block.Count())
@@ -216,8 +223,7 @@ func (l *Launch) begin(i uint32) *Block {
 	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
 	for j := range b.warps {
-		w := &b.warps[j]
-		*w = warp{live: ^uint32(0), views: views{same: l.first}, spare: w.spare, fenced: w.fenced[:0]}
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}, fenced: b.warps[j].fenced[:0]}
 	}
 	if n := l.Info.Block.Count() % 32; n != 0 {
 		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
@@ -329,10 +335,6 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 	b.number++
 	b.Log.add(b.number, wi, lanes, e)
 	w := &b.warps[wi]
-	if w.each == nil {
-		w.set(lanes, w.same.at(b.number))
-		return
-	}
 	for v, having := range w.of(lanes) {
 		w.set(having, v.at(b.number))
 	}
@@ -341,17 +343,11 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.live&^lanes == 0 {
-		if !w.lent && w.each != nil {
-			w.spare = w.each
-		}
-		w.views = views{same: v}
+		w.same, w.each = v, nil
 		return
 	}
 	if was := w.views; was.each == nil || w.lent {
-		w.each, w.spare = w.spare, nil
-		if w.each == nil {
-			w.each = new([32]*View)
-		}
+		w.each = new([32]*View)
 		for i := range w.each {
 			w.each[i] = was.view(i)
 		}

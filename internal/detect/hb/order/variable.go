@@ -59,7 +59,7 @@ func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
 type more struct {
 	records
 	observers []observer             // other ones
-	seen      map[observerKey]uint32 // their lanes, where they are many
+	seen      map[observerKey]uint32 // their lanes
 }
 
 // extra gives what few variables have to one that has it now.
@@ -95,8 +95,18 @@ type blockRecord struct {
 // observation is what a lane observed at a location and may acquire by a fence, or by an acquire operation there.
 type observation struct {
 	location
+	acquirable
+}
+
+// acquirable is the release patterns of a value that a thread of a block may acquire.
+type acquirable struct {
 	wide   []record
-	narrow record // by patterns of the own block
+	narrow record // by patterns of the block
+}
+
+// is says that both are the same in memory.
+func (x *acquirable) is(y *acquirable) bool {
+	return len(x.wide) == len(y.wide) && (len(x.wide) == 0 || &x.wide[0] == &y.wide[0]) && x.narrow == y.narrow
 }
 
 // ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
@@ -115,9 +125,6 @@ type observerKey struct {
 	warp   uint32
 }
 
-// fewObservers are searched one by one.
-const fewObservers = 8
-
 // observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
 // soonest.
 func (v *variable) observe(b *Block, wi uint32, lane int) {
@@ -134,26 +141,19 @@ func (v *variable) observe(b *Block, wi uint32, lane int) {
 
 // observe adds an observer, of one lane.
 func (m *more) observe(o observer) {
-	if len(m.observers) < fewObservers {
-		for i := range m.observers {
-			if x := &m.observers[i]; x.observerKey == o.observerKey && x.lanes&o.lanes != 0 {
-				return
-			}
-		}
-	} else {
-		if len(m.seen) == 0 {
-			m.seen = map[observerKey]uint32{}
-			for _, x := range m.observers {
-				m.seen[x.observerKey] |= x.lanes
-			}
-		}
-		if m.seen[o.observerKey]&o.lanes != 0 {
-			return
-		}
-		m.seen[o.observerKey] |= o.lanes
+	var last *observer
+	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey {
+		last = &m.observers[n-1]
 	}
-	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey && m.observers[n-1].epoch == o.epoch {
-		m.observers[n-1].lanes |= o.lanes
+	if last != nil && last.lanes&o.lanes != 0 || m.seen[o.observerKey]&o.lanes != 0 {
+		return
+	}
+	if m.seen == nil {
+		m.seen = map[observerKey]uint32{}
+	}
+	m.seen[o.observerKey] |= o.lanes
+	if last != nil && last.epoch == o.epoch {
+		last.lanes |= o.lanes
 		return
 	}
 	m.observers = append(m.observers, o)
@@ -250,28 +250,31 @@ func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 			}
 		}
 	}
-	var own record
+	now := acquirable{wide: v.more.wide}
 	if i := v.more.of(b); i >= 0 {
-		own = v.more.narrow[i].record
+		now.narrow = v.more.narrow[i].record
 	}
-	if len(v.more.wide) == 0 && own.launch == nil {
+	if len(now.wide) == 0 && now.narrow.launch == nil {
 		return
 	}
 	p, at := w.patternsOf(lane), s.location()
+	if now.is(&p.acquired) {
+		return
+	}
 	for i := range p.seen {
 		x := &p.seen[i]
 		if x.location != at {
 			continue
 		}
-		for _, r := range v.more.wide {
-			x.wide = o.addRecord(x.wide, r)
-		}
-		if own.launch != nil {
-			x.narrow = o.joinRecords(x.narrow, own)
+		if !x.is(&now) {
+			for _, r := range now.wide {
+				x.wide = o.addRecord(x.wide, r)
+			}
+			x.narrow = o.joinRecords(x.narrow, now.narrow)
 		}
 		return
 	}
-	p.seen = append(p.seen, observation{at, v.more.wide, own})
+	p.seen = append(p.seen, observation{at, now})
 }
 
 // acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation of the given scope.
@@ -296,11 +299,17 @@ func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
 		for _, r := range x.wide {
 			k = b.learn(k, r)
 		}
+		p.acquired = x.acquirable
 	}
 	clear(p.seen[len(kept):])
 	p.seen = kept
+	w.learned(1<<uint(lane), v, k)
+}
+
+// learned lets lanes that have a view know k.
+func (w *warp) learned(lanes uint32, v *View, k knowledge) {
 	if k != v.knowledge {
-		w.set(1<<uint(lane), &View{k, v.Epoch})
+		w.set(lanes, &View{k, v.Epoch})
 	}
 }
 
@@ -315,8 +324,9 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 		own = k.beyond.Part(b.Info.ID)
 	}
 	if own != nil {
-		k.grid = b.order.join.Join(k.grid, own)
-		k.block = k.block.Join(k.grid.At(b.depth, b.Index))
+		if g := b.order.join.Join(k.grid, own); g != k.grid {
+			k.grid, k.block = g, k.block.Join(g.At(b.depth, b.Index))
+		}
 		k.beyond = k.beyond.Without(func(id uint32) bool { return id == b.Info.ID })
 	}
 	if r.launch != b.Launch && !r.launch.within(k.beyond) {
@@ -411,7 +421,10 @@ func (rs *records) of(b *Block) int {
 
 // joinRecords joins records of one launch.
 func (o *Order) joinRecords(r, q record) record {
-	if r.launch == nil {
+	switch {
+	case r == q || q.launch == nil:
+		return r
+	case r.launch == nil:
 		return q
 	}
 	return record{r.launch, o.join.Join(r.grid, q.grid), r.beyond.Join(q.beyond)}
@@ -419,14 +432,18 @@ func (o *Order) joinRecords(r, q record) record {
 
 // addRecord gives rs, which others may hold and which is not changed, with r.
 func (o *Order) addRecord(rs []record, r record) []record {
-	out := slices.Clone(rs)
-	for i := range out {
-		if out[i].launch == r.launch {
-			out[i] = o.joinRecords(out[i], r)
-			return out
+	for i := range rs {
+		if rs[i].launch != r.launch {
+			continue
 		}
+		if r = o.joinRecords(rs[i], r); r == rs[i] {
+			return rs
+		}
+		out := slices.Clone(rs)
+		out[i] = r
+		return out
 	}
-	return append(out, r)
+	return append(slices.Clip(rs), r)
 }
 
 // StrongOf gives the size of what an access event of unit bytes means to the order: see Strong. It is the same for all

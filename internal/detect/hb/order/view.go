@@ -40,27 +40,18 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
-// first gives the view of the first of lanes, and those of them that have it.
-func (x *views) first(lanes uint32) (v *View, having uint32) {
-	if x.each == nil {
-		return x.same, lanes
-	}
-	v = x.each[bits.TrailingZeros32(lanes)]
-	for m := lanes; m != 0; m &= m - 1 {
-		if x.each[bits.TrailingZeros32(m)] == v {
-			having |= m & -m
-		}
-	}
-	return v, having
-}
-
 // of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
 	return func(yield func(*View, uint32) bool) {
-		for rest := lanes; rest != 0; {
-			v, having := was.first(rest)
-			if rest &^= having; !yield(v, having) {
+		for lanes != 0 {
+			v, having := was.view(bits.TrailingZeros32(lanes)), lanes
+			for m := lanes; m != 0 && was.each != nil; m &= m - 1 {
+				if lane := bits.TrailingZeros32(m); was.each[lane] != v {
+					having &^= 1 << lane
+				}
+			}
+			if lanes &^= having; !yield(v, having) {
 				return
 			}
 		}
@@ -113,17 +104,29 @@ func (a *Actor) After(s *Stamp) bool {
 
 // Behind gives those of lanes of a warp whose epoch the actor does not know.
 func (a *Actor) Behind(l *Launch, warp, lanes, epoch uint32) uint32 {
-	block, in := warp/l.WarpsPerBlock, warp%l.WarpsPerBlock
-	v := a.View
-	switch {
-	case l != a.Launch && l.within(v.beyond):
-		return 0
-	case l != a.Launch:
-		return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
-	case block == a.Block:
-		return v.block.Behind(in, lanes, epoch)
-	case v.grid == nil:
-		return lanes
-	}
-	return v.grid.Behind(l.depth, block, in, lanes, epoch)
+	return a.View.Behind(a.Launch, a.Block, l, warp, lanes, epoch)
 }
+
+// Behind gives those of lanes of a warp of launch l whose epoch is not known with the view of a thread of a block of launch own,
+// nil where it is that of an agent.
+func (v *View) Behind(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
+	block := warp / l.WarpsPerBlock
+	in := warp - block*l.WarpsPerBlock
+	switch {
+	case l == own && block == ownBlock:
+		return v.block.Behind(in, lanes, epoch)
+	case l == own && v.grid == nil:
+		return lanes
+	case l == own:
+		return v.grid.Behind(l.depth, block, in, lanes, epoch)
+	case l.within(v.beyond):
+		return 0
+	}
+	return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
+}
+
+// KnowsBlock says that all threads of the view's own block are known up to an epoch.
+func (v *View) KnowsBlock(epoch uint32) bool { return v.block != nil && v.block.Min >= epoch }
+
+// KnowsGrid says that all threads of the view's launch are known up to an epoch, as far as that is cheap to see.
+func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }
