@@ -29,6 +29,8 @@ type Fast struct {
 	steps     []uint32   // of the open runs of each; 0: it has none
 	historyOf map[uint64]uint32
 	moves     moves
+	checks    [][]check // the first is none
+	merges    map[mergeKey]merged
 	sites     []*siteState
 
 	chunks   map[uint64]*chunk
@@ -77,7 +79,7 @@ type page struct {
 	launch   *launchState // whose accesses segments have
 	strange  bool         // summaries of it may race with accesses of launch
 	segments [pageSegs]segment
-	cold     [pageSegs]uint32 // summaries
+	cold     *[pageSegs]uint32 // summaries; nil for none
 	kept     map[int][]*kept
 }
 
@@ -92,7 +94,7 @@ type window struct {
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
 }
 
@@ -358,7 +360,7 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 		base := at &^ (wordBytes - 1)
 		stop := min(base+wordBytes, a.End, end)
 		bytes := uint8(1<<(stop-base) - 1<<(at-base))
-		if p.strange && p.cold[i] != 0 {
+		if p.strange && p.summaryOf(i) != 0 {
 			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
 		}
 		h.judgeWord(a, h.wordAt(p, i, base), base, bytes, race)
@@ -480,7 +482,9 @@ func (h *Fast) clearSegment(p *page, i int) {
 		h.freeWord = append(h.freeWord, n)
 	}
 	*s = segment{}
-	p.cold[i] = 0
+	if p.cold != nil {
+		p.cold[i] = 0
+	}
 	if p.kept != nil {
 		delete(p.kept, i)
 	}

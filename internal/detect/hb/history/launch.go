@@ -49,6 +49,9 @@ func (h *Fast) pass(p *page) {
 			case exact:
 				h.split(p, i)
 			default:
+				if p.cold == nil {
+					p.cold = new([pageSegs]uint32)
+				}
 				p.cold[i] = h.cold.after(h, p.cold[i], s.history, l.Launch)
 				*s = segment{}
 			}
@@ -58,9 +61,18 @@ func (h *Fast) pass(p *page) {
 		}
 	}
 	p.launch, p.strange = h.current, false
-	for i := range p.cold {
-		p.strange = p.strange || p.cold[i] != 0 && !h.current.knowsSummary(h, p.cold[i])
+	for i := range p.segments {
+		n := p.summaryOf(i)
+		p.strange = p.strange || n != 0 && !h.current.knowsSummary(h, n)
 	}
+}
+
+// summaryOf gives what ended launches did to a segment.
+func (p *page) summaryOf(i int) uint32 {
+	if p.cold == nil {
+		return 0
+	}
+	return p.cold[i]
 }
 
 // knowsSummary says that all threads of a launch know the accesses of a summary.
@@ -222,7 +234,7 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 			if from >= end {
 				continue
 			}
-			if n := p.cold[i]; n != 0 {
+			if n := p.summaryOf(i); n != 0 {
 				all, ok := known[n]
 				if !ok {
 					all = !slices.ContainsFunc(h.cold.list[n], func(s summary) bool { return !a.Actor.Knows(s.launch) })
@@ -271,12 +283,12 @@ func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race fu
 		}
 		var both mask
 		out := Record{Site: k.site, Stamp: order.Stamp{Launch: p.launch.Launch, Epoch: s.epoch + r.epoch}}
-		warp := s.warp + r.warp
+		warp := s.warp() + r.warp
 		for range r.warps(s.n) {
-			lanes := a.Actor.Behind(p.launch.Launch, warp, bits.RotateLeft32(k.print.lanes, int(s.lane+r.lane)&31), s.epoch+r.epoch)
+			lanes := a.Actor.Behind(p.launch.Launch, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
 			for m := lanes; m != 0; m &= m - 1 {
 				lane := bits.TrailingZeros32(m)
-				b := k.print.bytes[(lane-int(s.lane+r.lane))&31].and(maskOf(from-base, end-base))
+				b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))
 				if !b.empty() && both.empty() {
 					out.Stamp.Warp, out.Stamp.Lane = warp, lane
 				}
@@ -327,7 +339,7 @@ func (h *Fast) Reuse(from, end uint64) {
 func (h *Fast) reuse(p *page, i int, from, end uint64) {
 	base := p.address + uint64(i)*segmentBytes
 	gone := maskOf(from-base, end-base)
-	if p.cold[i] != 0 {
+	if p.summaryOf(i) != 0 {
 		var all []summary
 		for _, s := range h.cold.list[p.cold[i]] {
 			if s.bytes = s.bytes.without(gone); !s.bytes.empty() {

@@ -9,11 +9,13 @@ import (
 // where history is that number with wordsFlag, 32 words that have histories of their own.
 type segment struct {
 	history uint32
-	warp    uint32 // of the grid, from which those of the history are counted
+	thread  uint32 // the warp of the grid, times 32, and the lane from which those of the history are counted, lanes modulo 32
 	epoch   uint32 // likewise
 	n       uint32 // warps of its open runs: see record
-	lane    uint8  // likewise; counted modulo 32
 }
+
+func (s *segment) warp() uint32 { return s.thread >> 5 }
+func (s *segment) lane() uint8  { return uint8(s.thread & 31) }
 
 const wordsFlag = 1 << 31
 
@@ -62,10 +64,13 @@ const anyRun = ^uint32(0)
 // move is what an access that does not race makes of a history.
 type move struct {
 	moveKey
-	to     uint32
-	base   segment // what is added to the segment's warp, epoch, n and lane
-	keep   bool    // values are put aside: see keeping
-	checks []check
+	to   uint32
+	base struct { // what is added to the segment's
+		warp, epoch, n uint32
+		lane           uint8
+	}
+	keep   bool   // values are put aside: see keeping
+	checks uint32 // of Fast.checks
 }
 
 // check is lanes of a record that have to happen before the access: those of the access's own warp, and of others. They are
@@ -75,7 +80,7 @@ type check struct {
 	own, other uint32
 }
 
-// moves is a table of moves that were made before, by hash: of those with one hash the last. It grows with the number of misses.
+// moves is a table of moves that were made before, by hash: of those with one hash the last two. It grows with the number of misses.
 type moves struct {
 	table  []move
 	shift  uint
@@ -84,23 +89,40 @@ type moves struct {
 
 const (
 	firstMoves = 8  // the logarithm of the table's length
-	mostMoves  = 16 // and at most
+	mostMoves  = 15 // and at most
 	maxRecords = 96 // of a history; segments with more are split into words
 )
 
-// at gives the place of a key.
-func (t *moves) at(k *moveKey) *move { return &t.table[k.hash()>>t.shift] }
+// find gives the move of a key, nil when it is not remembered.
+func (t *moves) find(k *moveKey) *move {
+	i := k.hash() >> t.shift
+	if m := &t.table[i]; m.moveKey == *k {
+		return m
+	}
+	if m := &t.table[i^1]; m.moveKey == *k {
+		return m
+	}
+	return nil
+}
 
-// put adds a move.
+// put adds a move, in place of the older of two.
 func (t *moves) put(m move) {
-	if t.misses++; t.misses > 2*len(t.table) && t.shift > 64-mostMoves {
+	if t.misses++; t.misses > 4*len(t.table) && t.shift > 64-mostMoves {
 		old := t.table
-		t.table, t.shift, t.misses = make([]move, 4*len(old)), t.shift-2, 0
+		t.table, t.shift, t.misses = make([]move, 2*len(old)), t.shift-1, 0
 		for i := range old {
-			*t.at(&old[i].moveKey) = old[i]
+			if old[i].to != 0 {
+				t.keep(old[i])
+			}
 		}
 	}
-	*t.at(&m.moveKey) = m
+	t.keep(m)
+}
+
+func (t *moves) keep(m move) {
+	i := m.hash() >> t.shift
+	t.table[i^1] = t.table[i]
+	t.table[i] = m
 }
 
 func newMoves() moves { return moves{make([]move, 1<<firstMoves), 64 - firstMoves, 0} }
@@ -127,24 +149,24 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	dbg.step++
 	from := *s
 	if from.history == 0 {
-		from = segment{warp: a.Event.Warp, epoch: a.view.Epoch, lane: a.lane}
+		from = segment{thread: a.Event.Warp<<5 | uint32(a.lane), epoch: a.view.Epoch}
 	}
 	step := h.steps[from.history]
-	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp - from.n*step, epoch: a.view.Epoch - from.epoch,
-		lane: (a.lane - from.lane) & 31, changed: a.changed}
+	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp() - from.n*step, epoch: a.view.Epoch - from.epoch,
+		lane: (a.lane - from.lane()) & 31, changed: a.changed}
 	if step != 0 {
 		k.n = anyRun
 	}
-	m := h.moves.at(&k)
-	if m.moveKey != k && step != 0 {
+	m := h.moves.find(&k)
+	if m == nil && step != 0 {
 		if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
 			return false, true
 		}
 		k.n = from.n
-		m = h.moves.at(&k)
+		m = h.moves.find(&k)
 	}
-	if m.moveKey == k {
-		for _, c := range m.checks {
+	if m != nil {
+		for _, c := range h.checks[m.checks] {
 			if !before(&from, &h.histories[from.history].records[c.record], c, a) {
 				return false, false
 			}
@@ -167,14 +189,14 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 
 // make gives a segment what a move makes of it.
 func (s *segment) make(from *segment, m *move) {
-	*s = segment{history: m.to, warp: from.warp + m.base.warp, epoch: from.epoch + m.base.epoch, n: from.n + m.base.n, lane: (from.lane + m.base.lane) & 31}
+	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch, from.n + m.base.n}
 }
 
 // within says that a run has the access.
 func (h *Fast) within(s *segment, x *interned, a *acting) bool {
 	for i := range x.records {
 		r := &x.records[i]
-		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane+r.lane)&31 == a.lane && r.has(a.Event.Warp-s.warp, s.n) {
+		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane()+r.lane)&31 == a.lane && r.has(a.Event.Warp-s.warp(), s.n) {
 			return true
 		}
 	}
@@ -200,7 +222,7 @@ func (r *record) has(warp, n uint32) bool {
 
 // before says that a check of a record holds.
 func before(s *segment, r *record, c check, a *acting) bool {
-	warp, turn := s.warp+r.warp, int((s.lane+r.lane)&31)
+	warp, turn := s.warp()+r.warp, int((s.lane()+r.lane)&31)
 	for range r.warps(s.n) {
 		lanes := c.other
 		if warp == a.Event.Warp {
@@ -218,7 +240,8 @@ func before(s *segment, r *record, c check, a *acting) bool {
 // it is no history of a segment. Longer: it makes runs longer, and does nothing else.
 func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok bool) {
 	k := &h.kinds[a.access]
-	now := record{access: a.access, warp: a.Event.Warp - s.warp, epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane) & 31}
+	var checks []check
+	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane()) & 31}
 	for i := range x.records {
 		r := &x.records[i]
 		o := &h.kinds[r.access]
@@ -233,7 +256,7 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 		if !before(s, r, c, a) {
 			return out, false, false
 		}
-		out.checks = append(out.checks, c)
+		checks = append(checks, c)
 	}
 	records := slices.Clone(x.records)
 	if k.site.WeakStore() {
@@ -246,7 +269,11 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 		return out, false, false
 	}
 	h.normal(&out, records, s.n)
-	return out, longer && len(out.checks) == 0, true
+	if checks != nil {
+		out.checks = uint32(len(h.checks))
+		h.checks = append(h.checks, checks)
+	}
+	return out, longer && checks == nil, true
 }
 
 // conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access: those
@@ -321,10 +348,9 @@ func (h *Fast) setAside(records []record, s *Site) {
 // put adds a record to those of a history: in place of what it supersedes, and joined with what is alike.
 func (h *Fast) put(records []record, now record, n uint32) (out []record, longer bool) {
 	k := h.kinds[now.access]
-	f := k.print.turned(now.lane)
 	exec := bits.RotateLeft32(k.exec, int(now.lane))
-	grown := false
-	kept, all := records[:0], len(records)
+	all := len(records)
+	kept := records[:0]
 	for _, r := range records {
 		o := &h.kinds[r.access]
 		if o.site != k.site || r.warp != now.warp || r.step != 0 || bits.RotateLeft32(o.exec, int(r.lane)) != exec {
@@ -334,35 +360,56 @@ func (h *Fast) put(records []record, now record, n uint32) (out []record, longer
 		if r.access == now.access && r.lane == now.lane { // the same, or later
 			continue
 		}
-		g := o.print.turned(r.lane)
+		m := h.merge(&r, &now, exec)
 		if r.epoch == now.epoch {
-			for i := range g.bytes {
-				f.bytes[i] = f.bytes[i].or(g.bytes[i])
-			}
-			f.lanes |= g.lanes
-			grown = true
-			continue
+			now.access, now.lane = m.access, m.lane
+		} else if r.access, r.lane = m.access, m.lane; r.access != 0 {
+			kept = append(kept, r)
 		}
-		for i := range g.bytes {
-			g.bytes[i] = g.bytes[i].without(f.bytes[i])
-			if g.bytes[i].empty() {
-				g.lanes &^= 1 << i
-			}
-		}
-		if g.lanes == 0 {
-			continue
-		}
-		r.access, r.lane = h.accessOf(k.site, exec, &g)
-		kept = append(kept, r)
-	}
-	if grown {
-		now.access, now.lane = h.accessOf(k.site, exec, &f)
 	}
 	if !k.write {
 		out, longer = h.joined(kept, now, n)
 		return out, longer && len(kept) == all
 	}
 	return append(kept, now), false
+}
+
+// mergeKey is two accesses by a warp and a site.
+type mergeKey struct {
+	old, now uint32
+	lane     uint8 // of the first, counted from that of the second
+	same     bool  // they have one epoch
+}
+
+// merged is an access, and the lane that it is counted from.
+type merged struct {
+	access uint32
+	lane   uint8
+}
+
+// merge gives the access that two of one epoch are together, or else what is left of the older, if anything.
+func (h *Fast) merge(old, now *record, exec uint32) merged {
+	key := mergeKey{old.access, now.access, (old.lane - now.lane) & 31, old.epoch == now.epoch}
+	m, ok := h.merges[key]
+	if !ok {
+		f, g := h.kinds[now.access].print.turned(now.lane), h.kinds[old.access].print.turned(old.lane)
+		for i := range g.bytes {
+			if key.same {
+				g.bytes[i] = g.bytes[i].or(f.bytes[i])
+			} else {
+				g.bytes[i] = g.bytes[i].without(f.bytes[i])
+			}
+			if g.lanes |= 1 << i; g.bytes[i].empty() {
+				g.lanes &^= 1 << i
+			}
+		}
+		if g.lanes != 0 {
+			m.access, m.lane = h.accessOf(h.kinds[now.access].site, exec, &g)
+			m.lane = (m.lane - now.lane) & 31
+		}
+		h.merges[key] = m
+	}
+	return merged{m.access, (m.lane + now.lane) & 31}
 }
 
 // joined adds a load to those by other warps that differ in nothing else, as a run. Longer: an open run has one warp more, and

@@ -86,7 +86,7 @@ func (h *Fast) split(p *page, i int) {
 		case of[g] == 0:
 			rest |= 1 << at
 		default:
-			words[at] = word{of[g], bits.RotateLeft32(pattern.lanes[at], int(s.lane))}
+			words[at] = word{of[g], bits.RotateLeft32(pattern.lanes[at], int(s.lane()))}
 		}
 	}
 	if rest != 0 {
@@ -111,8 +111,8 @@ func (h *Fast) membersOf(p *page, s *segment, x *interned, records []int) uint32
 	for _, i := range records {
 		r := &x.records[i]
 		k := &h.kinds[r.access]
-		exec := bits.RotateLeft32(k.exec, int((s.lane+r.lane)&31))
-		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, s.warp + r.warp, exec, s.epoch + r.epoch}), r.values}
+		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
+		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, s.warp() + r.warp, exec, s.epoch + r.epoch}), r.values}
 		if set == 0 {
 			set = h.setOf([]member{now})
 			continue
@@ -135,9 +135,9 @@ func (h *Fast) splitRecords(p *page, i int, s *segment, x *interned, words *[wor
 		if r.values == aside {
 			keep = p.keptOf(i, k.site)
 		}
-		f := k.print.turned((s.lane + r.lane) & 31)
-		exec := bits.RotateLeft32(k.exec, int((s.lane+r.lane)&31))
-		warp := s.warp + r.warp
+		f := k.print.turned((s.lane() + r.lane) & 31)
+		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
+		warp := s.warp() + r.warp
 		for range r.warps(s.n) {
 			number := h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, warp, exec, s.epoch + r.epoch})
 			for m := rest; m != 0; m &= m - 1 {
