@@ -11,7 +11,7 @@ import (
 // accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
 // that update one word, by the last of them; it says false, having done nothing, where that is not to be done here. Relaxed gives
 // the lanes whose operations remain to be judged, performed and recorded.
-func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID, bool)) (rest uint32) {
+func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint) (order.ChainID, bool)) (rest uint32) {
 	e := w.Event
 	h.enter(w.Block.Launch)
 	if len(h.current.hosts) > 0 {
@@ -38,13 +38,13 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID
 			rest |= m & -m
 			continue
 		}
-		chain, ok := perform(lane, w.Batch.AddrOf(e, lane))
+		l := h.listed(x)
+		h.inherit(l, w.Block.Launch)
+		chain, ok := perform(lane, w.Batch.AddrOf(e, lane), &l.variable)
 		if !ok {
 			rest |= m & -m
 			continue
 		}
-		l := h.listed(x)
-		h.inherit(l, w.Block.Launch)
 		h.update(l, x, entry{stamp: number, lanes: each | m&-m, more: uint32(chain), bytes: 15})
 	}
 	if rest != 0 {

@@ -64,6 +64,7 @@ type siteState struct {
 	first   uint64
 	mingled bool
 	shapes  int // that it has had
+	missed  int // events of other shapes
 	stamps  [64]stampSlot
 }
 
@@ -137,11 +138,16 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
+	if s.missed > manyMisses && lanes != ^uint32(0) || lanes&(lanes-1) == 0 && h.isSplit(w, e) {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
+	}
 	k := keyOf(w.Site, e, lanes)
 	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
 	if *slot == nil || (*slot).key != k {
 		x := h.shapeOf(w.Batch, e, k, s)
 		if x == nil {
+			s.missed++
 			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 			return
 		}
@@ -175,6 +181,14 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		}
 		h.byLanes(w, s, part.lanes, n*segmentBytes, (n+1)*segmentBytes, race)
 	}
+}
+
+// manyMisses is after how many events without a shape no more are looked for.
+const manyMisses = 512
+
+// isSplit says that an event's address is of a segment whose words have histories of their own.
+func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
+	return h.page(w.Memory, e.Addr).segments[e.Addr/segmentBytes%pageSegs].history&wordsFlag != 0
 }
 
 // byLanes judges and records what lanes of a warp access of [from, end), lane by lane.

@@ -65,11 +65,12 @@ type entry struct {
 
 // list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
 type list struct {
-	entries []entry
-	index   []int32       // of a long list: one more than the newest entry of a site and warp, by hash
-	dead    int           // entries without lanes
-	free    uint32        // the next list that is not used
-	launch  *order.Launch // of the entries, or the newest of several
+	entries  []entry
+	index    []int32       // of a long list: one more than the newest entry of a site and warp, by hash
+	dead     int           // entries without lanes
+	free     uint32        // the next list that is not used
+	launch   *order.Launch // of the entries, or the newest of several
+	variable order.Hint    // of the word
 }
 
 // listed gives the list of a word, made when it has none.

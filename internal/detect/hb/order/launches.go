@@ -47,11 +47,21 @@ func (b *Block) Begun(wi uint32) bool {
 	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
 }
 
-// Relaxed is Observed, Observe and Perform of a relaxed atomic operation by a lane of a warp that has begun no pattern. It says false,
-// having done nothing, where the value of the variable is part of a pattern.
-func (b *Block) Relaxed(wi uint32, lane int, s *Strong) (chain ChainID, others, within, inScope, ok bool) {
-	m := b.memory(s.Shared)
-	v := m.find(s.Address, s.Size)
+// Hint is where the variable of a location was last found.
+type Hint struct {
+	piece    *piece
+	variable *variable
+}
+
+// Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
+// says false, having done nothing, where the value of the variable is part of a pattern. The hint is of the location.
+func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID, others, within, inScope, ok bool) {
+	m, v := b.memory(s.Shared), h.variable
+	if v != nil && v.size == s.Size {
+		m.last = h.piece
+	} else if v = m.find(s.Address, s.Size); v != nil {
+		h.piece, h.variable = m.last, v
+	}
 	meets := v.meets(b, s.Wide)
 	if v != nil {
 		if x := v.more; x != nil && len(x.wide)+len(x.narrow)+len(x.fences) > 0 {

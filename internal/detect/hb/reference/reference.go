@@ -287,9 +287,9 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 		return e.Mask
 	}
 	s.Size = 4
-	return fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
+	return fast.Relaxed(w, func(lane int, at uint64, h *order.Hint) (order.ChainID, bool) {
 		s.Address = at
-		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s)
+		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s, h)
 		if others {
 			d.observed[0].add(lane, within, inScope)
 		}
