@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -58,8 +59,7 @@ func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
 // more is what few variables have.
 type more struct {
 	records
-	observers []observer             // other ones
-	seen      map[observerKey]uint32 // their lanes
+	observers []observer // other ones
 }
 
 // extra gives what few variables have to one that has it now.
@@ -114,16 +114,8 @@ func (x *acquirable) is(y *acquirable) bool {
 // them; 0 names none.
 type ChainID uint32
 
-// observer is lanes of a warp that observed the current value, and the epoch in which they first did.
-type observer struct {
-	observerKey
-	lanes, epoch uint32
-}
-
-type observerKey struct {
-	launch *Launch
-	warp   uint32
-}
+// observer is lanes of a warp of a launch (Launch.number) that observed the current value, and the epoch in which they did.
+type observer struct{ launch, warp, lanes, epoch uint32 }
 
 // observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
 // soonest.
@@ -136,27 +128,47 @@ func (v *variable) observe(b *Block, wi uint32, lane int) {
 	case own && v.observer == threadOf(wi, lane):
 		return
 	}
-	v.extra().observe(observer{observerKey{b.Launch, b.Index*b.WarpsPerBlock + wi}, 1 << uint(lane), epoch})
+	v.extra().observe(observer{b.Launch.number, b.Index*b.WarpsPerBlock + wi, 1 << uint(lane), epoch})
 }
 
-// observe adds an observer, of one lane.
+// observe adds an observer, of one lane. Its first observation is enough, but one that is not the last in the list may be there
+// again until the list is full.
 func (m *more) observe(o observer) {
-	var last *observer
-	if n := len(m.observers); n > 0 && m.observers[n-1].observerKey == o.observerKey {
-		last = &m.observers[n-1]
+	n := len(m.observers)
+	if n > 0 {
+		if x := &m.observers[n-1]; x.launch == o.launch && x.warp == o.warp {
+			if x.lanes&o.lanes != 0 {
+				return
+			}
+			if x.epoch == o.epoch {
+				x.lanes |= o.lanes
+				return
+			}
+		}
 	}
-	if last != nil && last.lanes&o.lanes != 0 || m.seen[o.observerKey]&o.lanes != 0 {
-		return
-	}
-	if m.seen == nil {
-		m.seen = map[observerKey]uint32{}
-	}
-	m.seen[o.observerKey] |= o.lanes
-	if last != nil && last.epoch == o.epoch {
-		last.lanes |= o.lanes
-		return
+	if n == cap(m.observers) && n >= 8 {
+		m.once()
 	}
 	m.observers = append(m.observers, o)
+}
+
+// once drops all but the first observation of each thread.
+func (m *more) once() {
+	slices.SortStableFunc(m.observers, func(x, y observer) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.warp, y.warp)) })
+	kept := m.observers[:0]
+	var of observer
+	for _, x := range m.observers {
+		if x.launch != of.launch || x.warp != of.warp {
+			of = observer{launch: x.launch, warp: x.warp}
+		}
+		x.lanes &^= of.lanes
+		if of.lanes |= x.lanes; x.lanes != 0 {
+			kept = append(kept, x)
+		}
+	}
+	if m.observers = kept; 2*len(kept) > cap(kept) {
+		m.observers = slices.Grow(kept, len(kept))
+	}
 }
 
 // Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of causality
@@ -175,12 +187,12 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 		return false
 	}
 	after := func(x observer) bool {
-		return x.launch == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 ||
-			a.Behind(x.launch, x.warp, x.lanes, x.epoch) != x.lanes
+		l := o.numbered[x.launch]
+		return l == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 || a.Behind(l, x.warp, x.lanes, x.epoch) != x.lanes
 	}
 	if v.observer != noThread {
-		l := o.numbered[v.launch]
-		if after(observer{observerKey{l, v.block*l.WarpsPerBlock + v.observer.warp()}, v.observer.lanes(), v.epoch}) {
+		warp := v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp()
+		if after(observer{v.launch, warp, v.observer.lanes(), v.epoch}) {
 			return true
 		}
 	}
@@ -195,7 +207,6 @@ func (o *Order) renew(v *variable, continues bool) {
 	}
 	v.observer = noThread
 	if m := v.more; m != nil {
-		clear(m.seen)
 		m.observers = m.observers[:0]
 		if !continues {
 			m.records = records{}
