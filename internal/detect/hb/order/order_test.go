@@ -155,6 +155,13 @@ func TestBlocks(t *testing.T) {
 				l.Sync(&event.Event{Kind: event.Exit, Warp: round*800 + i, Mask: ^uint32(0)})
 			}
 		}
+		last := round*800 + 799
+		if blk, _ := l.Block(last); blk.alive != 256 || blk.number != 1 {
+			t.Fatalf("a block that has ended is %+v", blk)
+		}
+		for w := range uint32(8) {
+			l.Sync(&event.Event{Kind: event.Exit, Warp: last - w, Mask: ^uint32(0)})
+		}
 		if len(l.blocks) != 0 || len(o.free) != 100 {
 			t.Fatalf("%d blocks run and %d have ended", len(l.blocks), len(o.free))
 		}
@@ -164,4 +171,108 @@ func TestBlocks(t *testing.T) {
 			t.Fatalf("block %d has synchronised at %+v", i, s)
 		}
 	}
+}
+
+// program runs operations of warps, numbered in the grid, of a launch with blocks of 8 warps.
+type program struct {
+	*testing.T
+	*Launch
+}
+
+func (p *program) sync(k event.Kind, warp, lanes, place uint32, flags event.Flags) {
+	p.Sync(&event.Event{Kind: k, Order: event.SC, Scope: event.ScopeGPU, Warp: warp, Mask: lanes, Place: place, Flags: flags})
+}
+
+// access performs a strong access of a word by lane 0.
+func (p *program) access(warp uint32, s Strong, address uint64) {
+	s.Address = address
+	b, wi := p.Block(warp)
+	b.Observe(wi, 0, &s)
+	b.Perform(wi, 0, &s)
+	if s.Acquires || s.Releases {
+		b.Synchronised(wi, &event.Event{Kind: event.Atomic, Mask: 1})
+	}
+}
+
+// knows wants the first lane of a warp to know lane 0 of another up to an epoch alone.
+func (p *program) knows(warp, other, epoch uint32) {
+	p.Helper()
+	b, wi := p.Block(warp)
+	a := b.Actor(wi, 0)
+	if epoch > 0 && a.Behind(p.Launch, other, 1, epoch) != 0 || a.Behind(p.Launch, other, 1, epoch+1) == 0 {
+		p.Errorf("warp %d does not know warp %d up to %d alone", warp, other, epoch)
+	}
+}
+
+// TestAlike: what is kept or merged for being alike must not be taken for what is not.
+func TestAlike(t *testing.T) {
+	const all, waits = ^uint32(0), event.FlagWait
+	release, acquire := Strong{Size: 4, Writes: true, Wide: true, Releases: true}, Strong{Size: 4, Reads: true, Wide: true, Acquires: true}
+	write, read := Strong{Size: 4, Writes: true, Wide: true}, Strong{Size: 4, Reads: true, Wide: true}
+	begin := func(t *testing.T) *program { return &program{t, benchLaunch(New(), 1, 8)} }
+	t.Run("lanes", func(t *testing.T) {
+		p := begin(t)
+		p.sync(event.Arrive, 0, 1, 1, waits)
+		p.sync(event.Arrive, 1, 2, 1, waits)
+		p.sync(event.BarrierDone, 0, 0, 0, 0)
+		p.knows(0, 1, 0)
+	})
+	t.Run("wait", func(t *testing.T) {
+		p := begin(t)
+		p.sync(event.Arrive, 0, all, 1, waits)
+		p.sync(event.Arrive, 1, all, 1, 0)
+		p.sync(event.BarrierDone, 0, 0, 0, 0)
+		p.knows(0, 1, 1)
+		p.knows(1, 0, 0)
+	})
+	t.Run("view", func(t *testing.T) {
+		p := begin(t)
+		p.sync(event.WarpSync, 1, all, 1, 0)
+		p.sync(event.Arrive, 0, all, 1, 0)
+		p.sync(event.Arrive, 1, all, 1, 0)
+		p.sync(event.Arrive, 2, all, 1, waits)
+		p.sync(event.BarrierDone, 0, 0, 0, 0)
+		p.knows(2, 0, 1)
+		p.knows(2, 1, 2)
+	})
+	t.Run("place", func(t *testing.T) {
+		p := begin(t)
+		p.sync(event.Arrive, 0, all, 1, waits)
+		p.sync(event.Arrive, 1, all, 2, waits)
+		p.sync(event.BarrierDone, 0, 0, 0, 0)
+		for w := range uint32(2) {
+			if s := p.LogOf(0).After(w, 0, 1); s == nil || s.Place != 1+w {
+				t.Errorf("warp %d waited at %+v", w, s)
+			}
+		}
+	})
+	t.Run("fences", func(t *testing.T) {
+		p := begin(t)
+		p.sync(event.Fence, 8, 1, 1, 0) // block 1 hands over, by fences before and after a barrier of block 0
+		p.access(8, write, benchBase)
+		p.access(1, read, benchBase)
+		for _, first := range []uint32{16, 0} { // block 2 is at the same epoch, and has read nothing
+			for w := range uint32(8) {
+				p.sync(event.Arrive, first+w, all, 1, waits)
+			}
+			p.sync(event.BarrierDone, first, 0, 0, 0)
+		}
+		p.sync(event.Fence, 0, all, 1, 0)
+		p.knows(0, 8, 1)
+		p.sync(event.Fence, 16, all, 1, 0)
+		p.knows(16, 8, 0)
+	})
+	t.Run("warp, grid", func(t *testing.T) {
+		p := begin(t)
+		p.access(8, release, benchBase)
+		p.access(9, release, benchBase+4)
+		p.access(3, acquire, benchBase+4)
+		p.knows(3, 9, 1)
+		p.knows(3, 8, 0)
+		benchBarrier(p.Launch, 16)
+		benchBarrier(p.Launch, 16)
+		benchBarrier(p.Launch, 0)
+		p.knows(1, 9, 1)
+		p.knows(17, 9, 0)
+	})
 }
