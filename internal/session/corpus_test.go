@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -185,21 +184,19 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-var historyOption = cmp.Or(os.Getenv("HBH"), "plain")
-
-// plainHistory is hb with the plain history.
-func plainHistory(t *testing.T) []detect.Spec {
+// withHistory is hb with a history.
+func withHistory(t *testing.T, history string) []detect.Spec {
 	t.Helper()
-	plain, err := detect.Choose(all.Detectors(), "hb:history="+historyOption)
+	plain, err := detect.Choose(all.Detectors(), "hb:history="+history)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return []detect.Spec{plain}
 }
 
-// TestPlainHistory wants the plain history of hb to find on the corpus what the fast one finds: the same pairs of places,
+// TestHistories wants the other histories of hb to find on the corpus what the default one finds: the same pairs of places,
 // with the same counts of accesses and bytes, and the same kinds, severities and fixes.
-func TestPlainHistory(t *testing.T) {
+func TestHistories(t *testing.T) {
 	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
 		return folder(p) == "fault" // some poll until they are stopped
 	})
@@ -224,10 +221,12 @@ func TestPlainHistory(t *testing.T) {
 		}
 		return lines
 	}
-	fast, slow := said(all.Detectors()[:1]), said(plainHistory(t))
-	for i := range fast {
-		if fast[i] != slow[i] {
-			t.Errorf("the histories differ\n  fast:  %s\n  plain: %s", fast[i], slow[i])
+	want := said(all.Detectors()[:1])
+	for _, history := range []string{"plain", "interned"} {
+		for i, got := range said(withHistory(t, history)) {
+			if got != want[i] {
+				t.Errorf("the histories differ\n  default: %s\n  %s: %s", want[i], history, got)
+			}
 		}
 	}
 	if races < 400 {

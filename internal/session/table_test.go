@@ -110,8 +110,12 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 // was read against the sources by people who know CUDA.
 func TestFixes(t *testing.T) { requireFixes(t, nil) }
 
-// TestFixesPlain wants the same of the plain history of hb.
-func TestFixesPlain(t *testing.T) { requireFixes(t, plainHistory(t)) }
+// TestFixesOfHistories wants the same of the other histories of hb.
+func TestFixesOfHistories(t *testing.T) {
+	for _, history := range []string{"plain", "interned"} {
+		t.Run(history, func(t *testing.T) { requireFixes(t, withHistory(t, history)) })
+	}
+}
 
 func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder

@@ -141,12 +141,10 @@ type acting struct {
 	access  uint32
 	lane    uint8
 	changed uint8
-	print   *footprint // in lanes of the warp; nil until it is asked for
 }
 
 // step judges and records an access of a segment. It says false, having done nothing, where it may race.
 func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
-	dbg.step++
 	from := *s
 	if from.history == 0 {
 		from = segment{thread: a.Event.Warp<<5 | uint32(a.lane), epoch: a.view.Epoch}
@@ -174,7 +172,6 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		s.make(&from, m)
 		return m.keep, true
 	}
-	dbg.miss++
 	made, longer, ok := h.compute(&from, &h.histories[from.history], a)
 	if !ok {
 		return false, false

@@ -183,10 +183,8 @@ func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v v
 		e := entry{stamp: number, lanes: who, bytes: uint8(b), values: v}
 		if v == aside {
 			from := uint64(at * wordBytes)
-			bytes := mask{lo: uint64(b)}
-			if from < 64 {
-				bytes = mask{lo: uint64(b) << from}
-			} else {
+			bytes := mask{lo: uint64(b) << from}
+			if from >= 64 {
 				bytes = mask{hi: uint64(b) << (from - 64)}
 			}
 			switch {

@@ -1,5 +1,6 @@
-// Package reference is hb as its definition reads: an order (package order), a plain history (package history) and
-// explanations (package explain), one access after the other. It is what hb's own way is compared with.
+// Package reference is hb in three parts: an order (package order), an access history (package history) and explanations (package
+// explain). With the plain history it is hb as its definition reads, and what other ways are compared with. With the fast one it
+// is meant for whole programs.
 package reference
 
 import (
@@ -90,12 +91,16 @@ func New(c detect.Config, name string, fast bool) *Detector {
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding {
-	if f, ok := d.history.(*history.Fast); ok {
-		f.Debug()
-	}
 	return d.findings.Findings(d.name)
 }
-func (d *Detector) findings2() []detect.Finding { return d.findings.Findings(d.name) }
+
+// MemoryBytes implements detect.Metered, for the fast history.
+func (d *Detector) MemoryBytes() uint64 {
+	if h, ok := d.history.(*history.Fast); ok {
+		return h.Bytes()
+	}
+	return 0
+}
 
 // More implements detect.Capped.
 func (d *Detector) More() (int, bool) { return d.findings.More() }
