@@ -38,6 +38,7 @@ func (h *Fast) Bytes() (n uint64) {
 		}
 	}
 	n += uint64(cap(h.words)) * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
+	n += uint64(cap(h.readers)) * uint64(unsafe.Sizeof(readers{}))
 	n += uint64(cap(h.stamps)) * uint64(unsafe.Sizeof(stamp{}))
 	for _, l := range h.lists {
 		if l != nil {

@@ -43,10 +43,13 @@ type Fast struct {
 	stamps   []stamp
 	lists    []*list
 	sets     [][]member
-	single   [1]member // of members
-	joins    [256]join
-	freeList uint32
-	first    bool // the access being recorded is the first of its warp by its site that is recorded by words
+	readers  []readers
+	// freeReaders are readers that are not used.
+	freeReaders []uint32
+	single      [1]member // of members
+	joins       [256]join
+	freeList    uint32
+	first       bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches []*launchState
 	current  *launchState
@@ -240,7 +243,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 		case x.stamp == number && !write:
 			x.lanes |= m & -m
 			continue
-		case x.stamp&listFlag == 0:
+		case x.stamp&(listFlag|readFlag) == 0:
 			if h.own(w, x, number, m&-m) {
 				continue
 			}
@@ -286,6 +289,9 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
 			ask[n] = unsafe.Pointer(h.lists[x.stamp&^listFlag])
+			n++
+		} else if x.stamp&readFlag != 0 {
+			ask[n] = unsafe.Pointer(&h.readers[x.stamp&^readFlag])
 			n++
 		}
 	}

@@ -13,6 +13,8 @@ type launchState struct {
 	*order.Launch
 	hosts []Record // accesses of the host that its threads may not know
 	knows map[uint32]bool
+	// firstStamp is above all stamps made before the launch.
+	firstStamp uint32
 }
 
 // enter makes a launch the current one.
@@ -26,7 +28,7 @@ func (h *Fast) enter(l *order.Launch) {
 			return
 		}
 	}
-	x := &launchState{Launch: l, knows: map[uint32]bool{}}
+	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}
 	first := l.First()
 	for i := range h.host {
 		if !first.After(&h.host[i].Stamp) {

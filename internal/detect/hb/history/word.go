@@ -18,6 +18,7 @@ type word struct{ stamp, lanes uint32 }
 const (
 	listFlag = 1 << 31
 	setFlag  = 1 << 30
+	readFlag = 1 << 29
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
@@ -88,7 +89,14 @@ func (h *Fast) listed(w *word) *list {
 	l := h.lists[n]
 	was := *w
 	*w = word{stamp: n | listFlag}
-	if was.stamp != 0 {
+	if was.stamp&readFlag != 0 {
+		for _, r := range h.readersOf(&was) {
+			if r.lanes != 0 {
+				l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
+			}
+		}
+		h.drop(&was)
+	} else if was.stamp != 0 {
 		for _, m := range h.members(was.stamp) {
 			l.add(h, w, entry{stamp: m.stamp, lanes: was.lanes, bytes: 15, values: m.values})
 		}
@@ -106,6 +114,8 @@ func (h *Fast) drop(w *word) {
 			l.entries = nil
 		}
 		h.freeList = n
+	} else if w.stamp&readFlag != 0 {
+		h.freeReaders = append(h.freeReaders, w.stamp&^readFlag)
 	}
 	*w = word{}
 }
@@ -230,6 +240,10 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		for i := range l.entries {
 			f(&l.entries[i])
 		}
+	case w.stamp&readFlag != 0:
+		for _, r := range h.readersOf(w) {
+			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
+		}
 	case w.stamp != 0:
 		for _, m := range h.members(w.stamp) {
 			f(&entry{stamp: m.stamp, lanes: w.lanes, bytes: 15, values: m.values})
@@ -262,6 +276,14 @@ func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
 // judgeWord finds the races of an access of some bytes of a word at an address.
 func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*Access, Race)) {
 	if w.stamp == 0 {
+		return
+	}
+	if w.stamp&readFlag != 0 {
+		if a.Site.Side.Write {
+			for _, r := range h.readersOf(w) {
+				h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
+			}
+		}
 		return
 	}
 	if w.stamp&listFlag == 0 {
@@ -390,8 +412,15 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		if w.lanes&listWritten != 0 {
 			return false
 		}
+	case w.stamp&readFlag != 0:
+		if h.read(w, number, lane) {
+			return true
+		}
 	case w.stamp&setFlag != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
+	default:
+		h.share(w)
+		return h.read(w, number, lane)
 	}
 	l := h.listed(w)
 	n := &h.stamps[number]
