@@ -118,9 +118,13 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	s := h.stateOf(w.Site)
 	h.enter(w.Block.Launch)
 	v, same := w.Block.View(w.InBlock)
+	mask := w.Event.Mask
 	switch {
 	case same:
-		h.weak(w, s, v, w.Event.Mask, race)
+		h.weak(w, s, v, mask, race)
+		return
+	case mask&(mask-1) == 0:
+		h.weak(w, s, w.Block.ViewOf(w.InBlock, bits.TrailingZeros32(mask)), mask, race)
 		return
 	case w.Site.Side.Write: // all lanes are judged before one is recorded
 		w.Each()
@@ -232,27 +236,39 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	}
 	h.seen(s, w.Block.Launch, e.Warp, w.serial)
 	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
+	if lanes&(lanes-1) == 0 {
+		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
+		p := h.page(w.Memory, at)
+		if at%wordBytes != 0 || p.strange || !h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
+			return lanes
+		}
+		return 0
+	}
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		x := words[bits.TrailingZeros32(m)]
-		switch {
-		case x.stamp == 0:
-			*x = word{number, m & -m}
-			continue
-		case x.stamp == number && !write:
-			x.lanes |= m & -m
-			continue
-		case x.stamp&(listFlag|readFlag) == 0:
-			if h.own(w, x, number, m&-m) {
-				continue
-			}
-		}
-		if write || !h.load(x, number, m&-m) {
+		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
 			rest |= m & -m
 		}
 	}
 	return rest
+}
+
+// plain judges and records an access of a word by a lane where it is plain that it does not race. It says false, having done
+// nothing, of others.
+func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
+	write := w.Site.Side.Write
+	switch {
+	case x.stamp == 0:
+		*x = word{number, lane}
+		return true
+	case x.stamp == number && !write:
+		x.lanes |= lane
+		return true
+	case x.stamp&(listFlag|readFlag) == 0 && h.own(w, x, number, lane):
+		return true
+	}
+	return !write && h.load(x, number, lane)
 }
 
 // locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
