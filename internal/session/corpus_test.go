@@ -13,7 +13,7 @@ import (
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
@@ -26,6 +26,12 @@ func corpusPrograms(t testing.TB) []*corpus.Program {
 		t.Fatal(err)
 	}
 	return programs
+}
+
+// folder gives that of the corpus which a program lies in.
+func folder(p *corpus.Program) string {
+	name, _, _ := strings.Cut(p.Path(), "/")
+	return name
 }
 
 func requireAsWanted(t *testing.T, results []CorpusResult) {
@@ -178,23 +184,26 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestPlainHistory wants the plain history of hb to find on the corpus what the fast one finds: the same pairs of places,
-// with the same counts of accesses and bytes. What names the cause (a lock, a fence) is not compared.
-func TestPlainHistory(t *testing.T) {
-	plain, err := detect.Choose([]detect.Spec{hb.Spec}, "hb:history=plain")
+// withHistory is hb with a history.
+func withHistory(t *testing.T, history string) []detect.Spec {
+	t.Helper()
+	plain, err := detect.Choose(all.Detectors(), "hb:history="+history)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var programs []*corpus.Program
-	for _, p := range corpusPrograms(t) {
-		if folder, _, _ := strings.Cut(p.Path(), "/"); folder != "fault" { // some of which poll until they are stopped
-			programs = append(programs, p)
-		}
-	}
+	return []detect.Spec{plain}
+}
+
+// TestHistories wants the other histories of hb to find on the corpus what the default one finds: the same pairs of places,
+// with the same counts of accesses and bytes, and the same kinds, severities and fixes.
+func TestHistories(t *testing.T) {
+	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
+		return folder(p) == "fault" // some poll until they are stopped
+	})
 	races := 0
-	said := func(spec detect.Spec) []string {
-		var all []string
-		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: []detect.Spec{spec}}, programs) {
+	said := func(specs []detect.Spec) []string {
+		var lines []string
+		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.NumCPU(), Detectors: specs}, programs) {
 			if r.Err != nil {
 				t.Fatalf("%s: %v", r.Program.Path(), r.Err)
 			}
@@ -203,18 +212,21 @@ func TestPlainHistory(t *testing.T) {
 				if f.Class == detect.Race {
 					races++
 					x, y := f.Accesses[0].Place(), f.Accesses[1].Place()
-					found = append(found, fmt.Sprintf(" %d-%d %d %d", min(x.PTXLine, y.PTXLine), max(x.PTXLine, y.PTXLine), f.Count, f.Addresses))
+					found = append(found, fmt.Sprintf("\n    %d-%d %d %d %v %s: %s", min(x.PTXLine, y.PTXLine), max(x.PTXLine, y.PTXLine),
+						f.Count, f.Addresses, f.Severity, f.Kind, f.Fix))
 				}
 			}
 			slices.Sort(found) // a report has errors first
-			all = append(all, r.Program.Path()+strings.Join(found, ""))
+			lines = append(lines, r.Program.Path()+strings.Join(found, ""))
 		}
-		return all
+		return lines
 	}
-	fast, slow := said(hb.Spec), said(plain)
-	for i := range fast {
-		if fast[i] != slow[i] {
-			t.Errorf("the histories differ\n  fast:  %s\n  plain: %s", fast[i], slow[i])
+	want := said(all.Detectors()[:1])
+	for _, history := range []string{"plain", "interned"} {
+		for i, got := range said(withHistory(t, history)) {
+			if got != want[i] {
+				t.Errorf("the histories differ\n  default: %s\n  %s: %s", want[i], history, got)
+			}
 		}
 	}
 	if races < 400 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,13 +108,24 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 
 // TestFixes holds the kind, the explanation and the fix of every race of the corpus's kernels to testdata/fixes.txt, which
 // was read against the sources by people who know CUDA.
-func TestFixes(t *testing.T) {
+func TestFixes(t *testing.T) { requireFixes(t, nil) }
+
+// TestFixesOfHistories wants the same of the other histories of hb.
+func TestFixesOfHistories(t *testing.T) {
+	for _, history := range []string{"plain", "interned"} {
+		t.Run(history, func(t *testing.T) { requireFixes(t, withHistory(t, history)) })
+	}
+}
+
+func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder
 	b.WriteString("Races of the corpus by program and source lines: kind, why, and what would order the accesses.\n")
 	races := 0
-	for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.GOMAXPROCS(0)}, corpusPrograms(t)) {
-		folder, _, _ := strings.Cut(r.Program.Path(), "/")
-		if r.Err != nil || folder != "race" && folder != "bugs" && folder != "scoped" {
+	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
+		return !slices.Contains([]string{"race", "bugs", "scoped"}, folder(p))
+	})
+	for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.GOMAXPROCS(0), Detectors: detectors}, programs) {
+		if r.Err != nil {
 			continue
 		}
 		said := map[string]bool{}

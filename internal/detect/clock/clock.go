@@ -33,6 +33,17 @@ func (w *warp) at(lane int) uint32 {
 	return w.val
 }
 
+// spread gives the epoch of each lane, in room where it has to be written there.
+func (w *warp) spread(room *[32]uint32) *[32]uint32 {
+	if w.lanes != nil {
+		return w.lanes
+	}
+	for i := range room {
+		room[i] = w.val
+	}
+	return room
+}
+
 // Uniform is the Block that knows every thread up to v.
 func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
 
@@ -229,14 +240,15 @@ func joinWarps(x, y warp) (z warp, asX, asY bool) {
 	if x.lanes == nil && y.lanes == nil {
 		return warp{val: max(x.val, y.val)}, x.val > y.val, y.val > x.val
 	}
-	var l [32]uint32
-	asX, asY = true, true
+	var l, roomX, roomY [32]uint32
+	p, q := x.spread(&roomX), y.spread(&roomY)
+	var more, less int64 // negative where x, or y, knows more of any lane: without branches, which could not be predicted
 	for i := range l {
-		p, q := x.at(i), y.at(i)
-		l[i] = max(p, q)
-		asX = asX && p >= q
-		asY = asY && q >= p
+		l[i] = max(p[i], q[i])
+		more |= int64(q[i]) - int64(p[i])
+		less |= int64(p[i]) - int64(q[i])
 	}
+	asX, asY = less >= 0, more >= 0
 	switch {
 	case asY:
 		return y, asX, true

@@ -46,6 +46,9 @@ type Rules struct {
 	Unfenced bool
 	// ExchangeOnly: only exchanges release (000, 001 and 003 to the letter); otherwise stores and other atomic writes do too.
 	ExchangeOnly bool
+	// Last: a thread that has not fenced yet is about to take one lock, that of its last compare-and-swap. Many programs claim
+	// one variable after the other by compare-and-swap and fence much later, or never; to note that then costs little.
+	Last bool
 	// Swap: a compare-and-swap that succeeds on a lock that the thread holds releases it, rather than takes it anew.
 	Swap bool
 	// Unheld: an exchange directly after a fence releases although the thread does not hold the lock (000 and 001 to the
@@ -95,9 +98,17 @@ type hold struct {
 	wide   uint32 // and one of device scope
 }
 
+// begun is, with Last, what the lanes of a warp are about to take.
+type begun struct {
+	lanes        uint32
+	wide, shared uint32 // lanes
+	addrs        [32]uint64
+}
+
 // warp is the state of a warp.
 type warp struct {
 	holds []hold
+	begun *begun
 	seen  *filter // of the addresses of holds; nil: there are few
 	after uint32  // lanes whose last operation was a fence
 	wide  uint32  // and one of device scope
@@ -165,6 +176,7 @@ func (w *warp) drop(h *hold, lanes uint32) {
 type Tracker struct {
 	rules Rules
 	wpb   uint32
+	first uint32 // warp
 	warps []warp
 	steps []Step
 }
@@ -175,13 +187,27 @@ func New(r Rules) *Tracker { return &Tracker{rules: r} }
 // Begin forgets what was, and makes ready for the events of l.
 func (t *Tracker) Begin(l *event.Launch) {
 	t.wpb = l.WarpsPerBlock()
-	n := int(l.Grid.Count()) * int(t.wpb)
+	t.begin(0, int(l.Grid.Count())*int(t.wpb))
+}
+
+// BeginBlock is Begin for the events of one block of l.
+func (t *Tracker) BeginBlock(l *event.Launch, block uint32) {
+	t.wpb = l.WarpsPerBlock()
+	t.begin(block*t.wpb, int(t.wpb))
+}
+
+func (t *Tracker) begin(first uint32, n int) {
+	t.first = first
 	if cap(t.warps) < n {
 		t.warps = make([]warp, n)
 	}
 	t.warps = t.warps[:n]
 	for i := range t.warps {
-		t.warps[i] = warp{holds: t.warps[i].holds[:0]}
+		w := &t.warps[i]
+		if w.begun != nil {
+			w.begun.lanes = 0
+		}
+		*w = warp{holds: w.holds[:0], begun: w.begun}
 	}
 }
 
@@ -190,7 +216,7 @@ func (t *Tracker) Begin(l *event.Launch) {
 // Acquire for what it does after it.
 func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 	t.steps = t.steps[:0]
-	w := &t.warps[e.Warp]
+	w := &t.warps[e.Warp-t.first]
 	switch e.Kind {
 	case event.Load:
 		t.apart(w, e.Mask)
@@ -198,12 +224,16 @@ func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 		if len(w.holds) > 0 && (e.Space == event.Global || e.Space == event.Shared) {
 			t.write(b, e, w, !t.rules.ExchangeOnly, false)
 		}
+		t.desist(b, e, w)
 		t.apart(w, e.Mask)
 	case event.Atomic:
 		t.atomic(b, e, w)
 	case event.Fence:
 		t.fence(e, w)
 	case event.Exit:
+		if w.begun != nil {
+			w.begun.lanes &^= e.Mask
+		}
 		for i := range w.holds {
 			h := &w.holds[i]
 			if lanes := h.lanes & e.Mask; lanes != 0 {
@@ -219,13 +249,19 @@ func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 }
 
 // Holds says that lanes of the warp hold locks, or are about to.
-func (t *Tracker) Holds(warp uint32) bool { return len(t.warps[warp].holds) > 0 }
+func (t *Tracker) Holds(warp uint32) bool {
+	w := &t.warps[warp-t.first]
+	return len(w.holds) > 0 || w.begun != nil && w.begun.lanes != 0
+}
 
 // apart notes an access by lanes: what comes next does not directly follow a fence.
 func (t *Tracker) apart(w *warp, lanes uint32) {
 	w.after &^= lanes
-	if !t.rules.Adjacent || len(w.holds) == 0 {
+	if !t.rules.Adjacent {
 		return
+	}
+	if w.begun != nil {
+		w.begun.lanes &^= lanes
 	}
 	for i := range w.holds {
 		h := &w.holds[i]
@@ -273,6 +309,9 @@ func (t *Tracker) atomic(b *event.Batch, e *event.Event, w *warp) {
 		e.RMW == event.Exchange && t.rules.TestAndSet && e.Flags&event.FlagRead != 0
 	gives := e.RMW == event.Exchange || !t.rules.ExchangeOnly
 	given := uint32(0)
+	if !takes && e.Flags&event.FlagWrite != 0 {
+		t.desist(b, e, w)
+	}
 	if e.Flags&event.FlagWrite != 0 && (t.rules.Swap || e.RMW != event.CompareAndSwap) && (t.rules.Unheld || len(w.holds) > 0) {
 		given = t.write(b, e, w, gives, takes)
 	}
@@ -285,11 +324,61 @@ func (t *Tracker) atomic(b *event.Batch, e *event.Event, w *warp) {
 	if e.RMW == event.Exchange {
 		lanes &^= after
 	}
+	if t.rules.Last && !acquires(e.Order) {
+		w.begin(b, e, lanes)
+		return
+	}
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		t.take(t.idOf(b, e, lane), e, w, 1<<uint(lane))
+		t.take(t.idOf(b, e, lane), w, 1<<uint(lane), acquires(e.Order), wide(e.Scope))
 	}
 	t.settle(w)
+}
+
+// begin notes, with Last, what lanes are about to take.
+func (w *warp) begin(b *event.Batch, e *event.Event, lanes uint32) {
+	if w.begun == nil {
+		w.begun = new(begun)
+	}
+	g := w.begun
+	g.lanes, g.wide, g.shared = g.lanes|lanes, g.wide&^lanes, g.shared&^lanes
+	if wide(e.Scope) {
+		g.wide |= lanes
+	}
+	if e.Space == event.Shared {
+		g.shared |= lanes
+	}
+	var room [32]uint64
+	addrs := b.Addresses(e, &room)
+	if lanes == ^uint32(0) {
+		copy(g.addrs[:], addrs)
+		return
+	}
+	for m, i := e.Mask, 0; m != 0; m, i = m&(m-1), i+1 {
+		if m&-m&lanes != 0 {
+			g.addrs[bits.TrailingZeros32(m)&31] = addrs[i]
+		}
+	}
+}
+
+// desist notes that lanes write what they were about to take.
+func (t *Tracker) desist(b *event.Batch, e *event.Event, w *warp) {
+	if w.begun == nil {
+		return
+	}
+	for m := w.begun.lanes & e.Mask; m != 0; m &= m - 1 {
+		if lane := bits.TrailingZeros32(m); w.begun.id(lane, e.Warp/t.wpb) == t.idOf(b, e, lane) {
+			w.begun.lanes &^= m & -m
+		}
+	}
+}
+
+// id names the lock that a lane is about to take.
+func (g *begun) id(lane int, block uint32) ID {
+	if g.shared>>uint(lane)&1 != 0 {
+		return ID{g.addrs[lane], true, block}
+	}
+	return ID{Addr: g.addrs[lane]}
 }
 
 func (t *Tracker) idOf(b *event.Batch, e *event.Event, lane int) ID {
@@ -301,7 +390,7 @@ func (t *Tracker) idOf(b *event.Batch, e *event.Event, lane int) ID {
 }
 
 // take notes that a lane has done the first half of an acquire, or all of it.
-func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
+func (t *Tracker) take(id ID, w *warp, lane uint32, taken, device bool) {
 	if w.may(id.Addr) {
 		for i := range w.holds { // anew
 			if h := &w.holds[i]; h.id == id && h.lanes&lane != 0 {
@@ -316,11 +405,11 @@ func (t *Tracker) take(id ID, e *event.Event, w *warp, lane uint32) {
 		if o := w.holds[0]; o.taken {
 			t.step(Step{Drop, o.device, o.lanes, o.id})
 		}
-		w.holds = w.holds[1:] // add makes room now and then
+		w.holds = append(w.holds[:0], w.holds[1:]...)
 	}
-	t.hold(w, hold{id: id, taken: acquires(e.Order), device: wide(e.Scope), lanes: lane})
-	if acquires(e.Order) {
-		t.step(Step{Acquire, wide(e.Scope), lane, id})
+	t.hold(w, hold{id: id, taken: taken, device: device, lanes: lane})
+	if taken {
+		t.step(Step{Acquire, device, lane, id})
 	}
 }
 
@@ -445,6 +534,15 @@ func (t *Tracker) fence(e *event.Event, w *warp) {
 		s := Step{Acquire, t.scope(h.device, device), lanes, h.id}
 		t.step(s)
 		t.hold(w, hold{id: s.Lock, taken: true, device: s.Device, lanes: lanes})
+	}
+	if g := w.begun; g != nil {
+		for m := g.lanes & e.Mask; m != 0; m &= m - 1 {
+			lane, at := bits.TrailingZeros32(m), m&-m
+			if atomic := g.wide&at != 0; t.rules.Scope != OfAtomic || !atomic || device {
+				g.lanes &^= at
+				t.take(g.id(lane, e.Warp/t.wpb), w, at, true, t.scope(atomic, device))
+			}
+		}
 	}
 	t.settle(w)
 }

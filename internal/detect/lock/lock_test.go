@@ -170,6 +170,20 @@ func TestPatterns(t *testing.T) {
 		{"taken again without giving back", Rules{}, []event.Event{cas(1, m), fence(1, gpu), cas(1, m), fence(1, gpu)},
 			"1 acquire.gpu 0x100 by 0x1; 2 drop.gpu 0x100 by 0x1; 3 acquire.gpu 0x100 by 0x1"},
 		{"ticket locks are not seen", Rules{TestAndSet: true}, []event.Event{add(1, m), load(1, n), fence(1, gpu), store(1, x), fence(1, gpu), add(1, n)}, ""},
+		{"the last swap before a fence, with rule Last", Rules{Last: true}, []event.Event{cas(3, m, stride(8)), cas(1, n), fence(3, gpu), fence(1, gpu), exch(1, n)},
+			"2 acquire.gpu 0x200 by 0x1; 2 acquire.gpu 0x108 by 0x2; 4 release.gpu 0x200 by 0x1"},
+		{"locks within locks, with rule Last", Rules{Last: true}, []event.Event{cas(1, m), fence(1, gpu), cas(1, n), fence(1, gpu), fence(1, gpu), exch(1, n), exch(1, m)},
+			"1 acquire.gpu 0x100 by 0x1; 3 acquire.gpu 0x200 by 0x1; 5 release.gpu 0x200 by 0x1; 6 release.gpu 0x100 by 0x1"},
+		{"written before the fence, with rule Last", Rules{Last: true}, []event.Event{cas(1, m, shared), add(1, m), fence(1, gpu), cas(1, m, shared), store(1, m, shared), fence(1, gpu)},
+			"2 acquire.gpu shared0:0x100 by 0x1; 4 drop.gpu shared0:0x100 by 0x1"},
+		{"exit before the fence, with rule Last", Rules{Last: true}, []event.Event{cas(3, m), op(event.Exit, 1, 0), fence(3, gpu)}, "2 acquire.gpu 0x100 by 0x2"},
+		{"taken again, with rule Last", Rules{Last: true}, []event.Event{cas(1, m), fence(1, gpu), cas(1, m), fence(1, gpu)},
+			"1 acquire.gpu 0x100 by 0x1; 3 drop.gpu 0x100 by 0x1; 3 acquire.gpu 0x100 by 0x1"},
+		{"an access between, with rules Last and Adjacent", Rules{Last: true, Adjacent: true}, []event.Event{cas(1, m), load(1, x), fence(1, gpu)}, ""},
+		{"the operation decides, with rule Last", Rules{Last: true, Scope: OfAtomic}, []event.Event{cas(1, m), fence(1, cta), cas(2, m, scope(cta)), fence(3, cta)},
+			"3 acquire.cta 0x100 by 0x2"},
+		{"cuda::atomic, with rule Last", Rules{Last: true}, []event.Event{cas(1, m, order(event.Acquire)), store(1, m, order(event.Release), scope(gpu))},
+			"0 acquire.gpu 0x100 by 0x1; 1 release.gpu 0x100 by 0x1"},
 		{"another warp's fence", Rules{}, []event.Event{cas(1, m), func() event.Event { e := fence(1, gpu); e.Warp = 1; return e }()}, ""},
 	}
 	for _, tt := range tests {
@@ -183,7 +197,13 @@ func TestPatterns(t *testing.T) {
 
 // TestSteadyState: neither a stream of coalesced accesses nor locking allocates.
 func TestSteadyState(t *testing.T) {
-	tr := New(Rules{TestAndSet: true})
+	requireSteady(t, Rules{TestAndSet: true})
+	requireSteady(t, Rules{Last: true, Swap: true})
+}
+
+func requireSteady(t *testing.T, rules Rules) {
+	t.Helper()
+	tr := New(rules)
 	tr.Begin(&event.Launch{Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}})
 	b := &event.Batch{Events: []event.Event{load(^uint32(0), 64), cas(^uint32(0), 0x100, stride(8)), fence(^uint32(0), gpu), store(1, 0), fence(^uint32(0), gpu), exch(^uint32(0), 0x100, stride(8))}}
 	n := testing.AllocsPerRun(100, func() {
@@ -207,7 +227,7 @@ func TestLanesHoldApart(t *testing.T) {
 		return int(state>>33) % n
 	}
 	for round := 0; round < 2000; round++ {
-		tr := New(Rules{Scope: Scope(pick(3)), Failed: pick(2) == 0, TestAndSet: pick(2) == 0, Adjacent: pick(2) == 0, Unfenced: pick(2) == 0, ExchangeOnly: pick(2) == 0})
+		tr := New(Rules{Scope: Scope(pick(3)), Failed: pick(2) == 0, TestAndSet: pick(2) == 0, Adjacent: pick(2) == 0, Unfenced: pick(2) == 0, ExchangeOnly: pick(2) == 0, Last: pick(2) == 0})
 		tr.Begin(&event.Launch{Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}})
 		type holder struct {
 			lane int
@@ -255,6 +275,38 @@ func TestClaims(t *testing.T) {
 	tr.Event(&event.Batch{}, &f)
 	if s := tr.Event(&event.Batch{}, &e); len(s) != 1 || s[0].Kind != Release {
 		t.Errorf("the latest is held no longer: %+v", s)
+	}
+}
+
+// TestFullWarp: a warp that holds as many locks as it may, and takes on, allocates nothing; a tracker of a block sees its
+// warps alone, and forgets them with the block.
+func TestFullWarp(t *testing.T) {
+	l := event.Launch{Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	for _, rules := range []Rules{{}, {Last: true}} {
+		tr := New(rules)
+		tr.BeginBlock(&l, 2)
+		b := &event.Batch{Events: []event.Event{cas(^uint32(0), 0, stride(8), warpNo(5)), fence(^uint32(0), gpu)}}
+		b.Events[1].Warp = 5
+		taken := 0
+		round := func() {
+			b.Events[0].Addr += 256
+			for i := range b.Events {
+				taken += len(tr.Event(b, &b.Events[i]))
+			}
+		}
+		for range 8 {
+			round()
+		}
+		if n := testing.AllocsPerRun(100, round); n != 0 {
+			t.Errorf("%+v: %v allocations", rules, n)
+		}
+		if !tr.Holds(5) || tr.Holds(4) || taken < 100*64 {
+			t.Errorf("%+v: %d steps; warp 5 holds %v, warp 4 %v", rules, taken, tr.Holds(5), tr.Holds(4))
+		}
+		tr.Event(b, &b.Events[0])
+		if tr.BeginBlock(&l, 2); tr.Holds(5) || len(tr.Event(b, &b.Events[1])) > 0 {
+			t.Errorf("%+v: a block begins with locks", rules)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Facts gathers what a message says about a race.
-func Facts(a *history.Access, r history.Race) detect.Facts {
+func (w *Witness) Facts(a *history.Access, r history.Race) detect.Facts {
 	stamp := a.Actor.Stamp()
 	f := detect.Facts{Category: r.Category, Earlier: side(r.Earlier.Site, &r.Earlier.Stamp, r.From), Later: side(a.Site, &stamp, r.From)}
 	if x := &r.Earlier.Stamp; x.Launch != nil {
@@ -17,6 +17,7 @@ func Facts(a *history.Access, r history.Race) detect.Facts {
 	if x := &stamp; x.Launch != nil {
 		f.Later.Sync = log(x).Before(x.Warp%x.Launch.WarpsPerBlock, x.Lane, x.Epoch)
 	}
+	w.explain(&f, a, r)
 	return f
 }
 

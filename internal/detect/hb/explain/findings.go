@@ -1,5 +1,5 @@
-// Package explain makes findings of races: one for each pair of places, with what people need to know of it. It is given
-// facts and never looks at an access history.
+// Package explain makes findings of races: one for each pair of places, with what people need to know of it. Of an access
+// history it asks only who wrote a variable, and that only to explain a race.
 package explain
 
 import (

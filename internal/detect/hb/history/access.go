@@ -9,11 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Site is what the accesses by one instruction of one launch, or by one kind of operation of an agent of the host, have in
-// common. Accesses of one site are alike to the memory model.
+// Site is what the accesses by one instruction, or by one kind of operation of an agent of the host, have in common. Accesses of one site are alike to the memory model.
 type Site struct {
+	Number uint32 // sites are numbered in the order of their first execution
 	Place  uint64 // by which findings are told apart: that of an instruction, or above all of them for the host
-	Launch *order.Launch
 	Host   string // the operation's name; "" for an instruction
 	Event  event.Event
 	Side   detect.Side
@@ -24,6 +23,13 @@ type Site struct {
 
 // WeakStore says that the site is a store that is no strong operation: one whose values are compared (detect.SameValueRace).
 func (s *Site) WeakStore() bool { return s.Side.Write && !s.Strong && s.Host == "" }
+
+// StrongWrites is a history that can be asked who wrote a variable.
+type StrongWrites interface {
+	// StrongWrites calls f for the strong writes of a byte that are known, of each thread and site at least the last one since
+	// the byte's memory was last forgotten. A record is valid during the call.
+	StrongWrites(m Memory, address uint64, f func(*Record))
+}
 
 // Memory names global memory (zero), or the shared memory of a block.
 type Memory struct {
@@ -41,6 +47,8 @@ type Access struct {
 	Memory    Memory
 	From, End uint64
 	Values    []uint64 // what it writes, little-endian; nil when not known or not asked for
+	Old       []uint64 // what was there before, see event.Batch.OldOf; nil when not known
+	serial    uint64   // the same for the accesses of a warp's instruction, and for no others
 }
 
 // Record is an access in a history.
@@ -49,7 +57,7 @@ type Record struct {
 	Stamp     order.Stamp
 	Executed  uint32
 	From, End uint64
-	Chain     *order.Chain // of a strong write
+	Chain     order.ChainID // of a strong write
 }
 
 // Race says that an access races with an earlier one in the bytes [From, End).
@@ -73,4 +81,76 @@ func (a *Access) relation(r *Record) detect.Relation {
 // Value is what the access writes at an address.
 func (a *Access) Value(at uint64) byte {
 	return byte(a.Values[(at-a.From)/8] >> ((at - a.From) % 8 * 8))
+}
+
+// History keeps what was done to memory.
+type History interface {
+	// Weak judges a weak access by a warp, as by all lanes at once where it is a store, and records it. It calls race for each
+	// access and record that race, byte by byte or in ranges of bytes.
+	Weak(w *Warp, race func(*Access, Race))
+	// Judge is the first half of that for an access by one lane, or by the host.
+	Judge(a *Access, race func(*Access, Race))
+	// Record is the second half. A strong write has a chain.
+	Record(a *Access, chain order.ChainID)
+	// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+	Forget(m Memory)
+	// EndBlock drops the shared memory of a block that has ended.
+	EndBlock(m Memory)
+	StrongWrites
+	// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+	Reuse(from, end uint64)
+}
+
+// Warp is an access by a warp.
+type Warp struct {
+	Batch   *event.Batch
+	Event   *event.Event
+	Site    *Site
+	Block   *order.Block
+	InBlock uint32 // the warp's number in its block; that in the grid is the event's
+	Memory  Memory
+
+	view   *order.View // of lanes; nil where each has its own
+	lanes  uint32
+	lane   Access // of Lane
+	serial uint64
+	// before is memory for restore.
+	before [4]uint64
+}
+
+// begin makes an access that of lanes with a view, nil where each has its own.
+func (w *Warp) begin(v *order.View, lanes uint32) {
+	w.view, w.lanes = v, lanes
+	a := &w.lane
+	w.serial++
+	a.serial = w.serial
+	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
+	x := &a.Actor
+	x.Launch, x.Block, x.Warp, x.View = w.Block.Launch, w.Block.Index, w.Event.Warp, v
+}
+
+// Each prepares an access to be taken apart by Lane.
+func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
+
+// Lane gives the access of a lane. It is valid until the next call.
+func (w *Warp) Lane(lane int) *Access {
+	a := &w.lane
+	a.Actor.Lane = lane
+	if w.view == nil {
+		a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
+	}
+	a.From = w.Batch.AddrOf(w.Event, lane)
+	a.End = a.From + uint64(w.Event.Size)
+	if w.Site.Side.Write {
+		a.Old = w.Batch.OldOf(w.Event, lane)
+		if w.Site.WeakStore() {
+			a.Values = w.Batch.ValueOf(w.Event, lane)
+		}
+	}
+	return a
+}
+
+// behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
+func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
+	return w.lane.Actor.Behind(w.Block.Launch, warp, lanes, epoch)
 }

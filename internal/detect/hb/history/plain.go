@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -12,11 +13,12 @@ import (
 // Plain is a history as the definition has it: for each byte the accesses to it. It is for programs of some thousand
 // accesses and for comparison with what is faster.
 type Plain struct {
+	order    *order.Order
 	memories map[Memory]*memory
 }
 
-// NewPlain makes an empty history.
-func NewPlain() *Plain { return &Plain{map[Memory]*memory{}} }
+// NewPlain makes an empty history of a run.
+func NewPlain(o *order.Order) *Plain { return &Plain{o, map[Memory]*memory{}} }
 
 // memory is the history of one memory.
 type memory struct {
@@ -28,6 +30,7 @@ type memory struct {
 // storeKey names a part of an aligned word of four bytes, as the stores of a site write it.
 type storeKey struct {
 	site     *Site
+	launch   *order.Launch
 	from, to uint64
 }
 
@@ -48,19 +51,35 @@ func (p *Plain) memory(m Memory) *memory {
 	return x
 }
 
+// Weak judges and records a weak access by a warp.
+func (p *Plain) Weak(w *Warp, race func(*Access, Race)) {
+	w.Each()
+	store := w.Site.Side.Write
+	if store {
+		w.JudgeStore(p, race)
+	}
+	for m := w.Event.Mask; m != 0; m &= m - 1 {
+		a := w.Lane(bits.TrailingZeros32(m))
+		if !store {
+			p.Judge(a, race)
+		}
+		p.Record(a, 0)
+	}
+}
+
 // Judge calls race for each recorded access that an access races with, byte by byte, or in a range of bytes with the host.
-func (p *Plain) Judge(a *Access, race func(Race)) {
+func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	m := p.memory(a.Memory)
 	for i := range m.host {
 		r := &m.host[i]
 		if from, end := max(a.From, r.From), min(a.End, r.End); from < end {
-			m.judge(a, r, from, end, race)
+			m.judge(p.order, a, r, from, end, race)
 		}
 	}
 	for at := range m.touched(a.From, a.End) {
 		records := m.bytes[at]
 		for i := range records {
-			m.judge(a, &records[i], at, at+1, race)
+			m.judge(p.order, a, &records[i], at, at+1, race)
 		}
 	}
 }
@@ -85,14 +104,15 @@ func (m *memory) touched(from, end uint64) func(yield func(uint64) bool) {
 }
 
 // judge calls race where an access races with a record in [from, end), one byte unless one of the two is of the host.
-func (m *memory) judge(a *Access, r *Record, from, end uint64, race func(Race)) {
-	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) || r.Chain.Observed(&a.Actor) {
+func (m *memory) judge(o *order.Order, a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
+	if !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) ||
+		o.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(r.End-r.From), r.Chain) {
 		return
 	}
 	rel := a.relation(r)
 	rel.SameValue = rel.SameLaunch && a.Site.WeakStore() && r.Site.WeakStore() && m.sameValue(a, r, from)
 	if c := detect.Classify(r.Site.Side, a.Site.Side, rel); c != detect.NoRace {
-		race(Race{c, r, from, end})
+		race(a, Race{c, r, from, end})
 	}
 }
 
@@ -106,7 +126,7 @@ func part(at, from, end uint64) (uint64, uint64) {
 // written there, where the two overlap.
 func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
 	from, to := part(at, r.From, r.End)
-	w, ok := m.stored[storeKey{r.Site, from, to}]
+	w, ok := m.stored[storeKey{r.Site, r.Stamp.Launch, from, to}]
 	if !ok || w.mixed || a.Values == nil {
 		return false
 	}
@@ -119,7 +139,7 @@ func (m *memory) sameValue(a *Access, r *Record, at uint64) bool {
 }
 
 // Record notes an access, which must have been judged.
-func (p *Plain) Record(a *Access, chain *order.Chain) {
+func (p *Plain) Record(a *Access, chain order.ChainID) {
 	m := p.memory(a.Memory)
 	r := Record{a.Site, a.Actor.Stamp(), a.Executed, a.From, a.End, chain}
 	if a.Site.Host != "" {
@@ -153,7 +173,7 @@ func (m *memory) store(a *Access) {
 	for at := a.From; at < a.End; {
 		from, to := part(at, a.From, a.End)
 		at = to
-		k := storeKey{a.Site, from, to}
+		k := storeKey{a.Site, a.Actor.Launch, from, to}
 		w, ok := m.stored[k]
 		now := storedWord{mixed: a.Values == nil}
 		for x := from; x < to && !now.mixed; x++ {
@@ -166,8 +186,22 @@ func (m *memory) store(a *Access) {
 	}
 }
 
+// StrongWrites implements the interface StrongWrites.
+func (p *Plain) StrongWrites(m Memory, address uint64, f func(*Record)) {
+	if m := p.memories[m]; m != nil {
+		for _, r := range m.bytes[address] {
+			if r.Site.Strong && r.Site.Side.Write {
+				f(&r)
+			}
+		}
+	}
+}
+
 // Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
 func (p *Plain) Forget(m Memory) { delete(p.memories, m) }
+
+// EndBlock drops the shared memory of a block that has ended.
+func (p *Plain) EndBlock(m Memory) { p.Forget(m) }
 
 // Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
 func (p *Plain) Reuse(from, end uint64) {

@@ -1,24 +1,40 @@
 package order
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// arrival is lanes of a warp that have arrived at a CTA barrier since its last completion.
+// arrival is the same lanes of warps that have arrived alike at a CTA barrier since its last completion.
 type arrival struct {
-	views               // when they arrived
-	warp, lanes, place  uint32
-	wait                bool
-	published, observed passed
+	views  // when they arrived
+	fences *fences
+	lanes  uint32
+	warps  uint32 // a bit each, of at most 32: a block has at most 1024 threads
+	place  uint32
+	wait   bool
 }
 
 func (b *Block) arrive(wi uint32, e *event.Event) {
-	w := &b.warps[wi]
-	a := arrival{warp: wi, lanes: e.Mask, place: e.Place, wait: e.Flags&event.FlagWait != 0, views: w.views}
-	a.published, a.observed = b.carried(w, wi, e.Mask)
-	b.barriers[e.Barrier] = append(b.barriers[e.Barrier], a)
-	if !a.wait {
+	w, bar := &b.warps[wi], &b.barriers[e.Barrier]
+	wait := e.Flags&event.FlagWait != 0
+	var fences *fences
+	if b.fencesSC {
+		fences = b.carried(w, wi, e.Mask)
+	}
+	var last *arrival
+	if n := len(*bar); n > 0 {
+		last = &(*bar)[n-1]
+	}
+	if last != nil && last.views == w.views && last.lanes == e.Mask && last.place == e.Place && last.wait == wait && last.fences == fences && last.warps>>wi&1 == 0 {
+		last.warps |= 1 << wi
+	} else {
+		*bar = append(*bar, arrival{w.views, fences, e.Mask, 1 << wi, e.Place, wait})
+		w.lent = w.each != nil
+	}
+	if !wait {
 		b.next(wi, e.Mask, e)
 	}
 }
@@ -29,26 +45,31 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	if len(bar) == 0 {
 		return false
 	}
-	waiting := make([]uint32, len(b.warps)) // lanes, by warp
+	clear(b.waiting)
 	waits := false
 	for i := range bar {
 		if a := &bar[i]; a.wait {
-			waiting[a.warp] |= a.lanes
+			for m := a.warps; m != 0; m &= m - 1 {
+				b.waiting[bits.TrailingZeros32(m)] |= a.lanes
+			}
 			waits = true
 		}
 	}
 	full := true
-	for i := range waiting {
-		full = full && b.warps[i].live&^waiting[i] == 0
+	for i, lanes := range b.waiting {
+		full = full && b.warps[i].live&^lanes == 0
 	}
 	b.number++
-	k := b.gather(bar, waiting, full && !b.leftAny)
-	v := &View{k, b.number}
-	for i, lanes := range waiting {
-		if lanes != 0 {
-			b.warps[i].settled(lanes)
-			b.warps[i].set(lanes&b.warps[i].live, v)
+	v := b.gather(bar, full && !b.leftAny)
+	for i, lanes := range b.waiting {
+		if lanes == 0 {
+			continue
 		}
+		w := &b.warps[i]
+		if b.fencesSC {
+			w.settled(lanes)
+		}
+		w.set(lanes&w.live, v)
 	}
 	if waits {
 		b.Log.addBarrier(b.number, bar, e.Barrier, full)
@@ -57,29 +78,42 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	return full && !b.leftShared
 }
 
-// gather is what the arrivals at a barrier know together, themselves included. Where all threads of the block that have
-// accessed memory wait, that is all that the block has done.
-func (b *Block) gather(bar []arrival, waiting []uint32, all bool) (k knowledge) {
+// gather gives the view of the waiters at a barrier: what the arrivals know together, themselves included. Where all threads
+// of the block that have accessed memory wait, that is all that the block has done.
+func (b *Block) gather(bar []arrival, all bool) *View {
+	var k knowledge
+	o := b.order
 	for i := range bar {
 		a := &bar[i]
-		k.published, k.observed = b.order.joinPassed(k.published, a.published), b.order.joinPassed(k.observed, a.observed)
+		k.fences = o.joinFences(k.fences, a.fences)
 		for v, lanes := range a.of(a.lanes) {
-			b.order.gatherView(&k, v, !all)
-			if !all && !a.wait {
-				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), a.warp, lanes, v.Epoch))
+			o.gatherView(&k, v, !all)
+			for m := a.warps; m != 0 && !all && !a.wait; m &= m - 1 {
+				w := uint32(bits.TrailingZeros32(m))
+				k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), w, lanes, v.Epoch))
 			}
 		}
 	}
 	if all {
-		k.block = clock.Uniform(b.number - 1)
-		return k
+		return o.met(k, b.number)
 	}
-	for i, lanes := range waiting {
+	for i, lanes := range b.waiting {
 		if lanes != 0 {
 			k.block = k.block.With(len(b.warps), uint32(i), b.warps[i].idle(lanes), b.number-1)
 		}
 	}
-	return k
+	return &View{k, b.number}
+}
+
+// met gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
+// the same ones.
+func (o *Order) met(k knowledge, epoch uint32) *View {
+	at := &o.recent[epoch%uint32(len(o.recent))]
+	if v := *at; v == nil || v.Epoch != epoch || v.grid != k.grid || v.beyond != k.beyond || v.fences != k.fences {
+		k.block = clock.Uniform(epoch - 1)
+		*at = &View{k, epoch}
+	}
+	return *at
 }
 
 // gatherView joins to k what a view knows: of its block only where block says so, and not of fences.
@@ -101,7 +135,7 @@ func (b *Block) warpSync(wi uint32, e *event.Event) {
 	for v := range w.of(lanes) {
 		b.order.gatherView(&k, v, true)
 	}
-	k.published, k.observed = b.carried(w, wi, lanes)
+	k.fences = b.carried(w, wi, lanes)
 	w.settled(lanes)
 	b.number++
 	k.block = k.block.With(len(b.warps), wi, w.idle(lanes), b.number-1)

@@ -2,20 +2,26 @@ package order
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// patterns is what a lane must remember of release and acquire patterns it has begun.
+// patterns is what a lane must remember of release and acquire patterns it has begun, but for its fences.
 type patterns struct {
-	fenced released              // what it had done at its last fence
-	own    map[location]released // the same at its last release operation on a location
-	seen   []observation         // what its strong reads observed and nothing has acquired yet
-	// fenceSC is what the lane had done at its last fence.sc beyond the block, observed what its reads have seen of such
-	// fences and none of its own has acquired. Both are empty after a barrier: its view says it then.
-	fenceSC  *View
-	observed passed
+	own      map[location]released // what it had done at its last release operation on a location
+	seen     []observation         // what its strong reads observed and nothing has acquired yet
+	acquired acquirable            // the last that it has acquired all of
+	observed passed                // what its reads have seen of fence.sc beyond the block and none of its own has acquired
+}
+
+// fenced is what lanes of a warp had done at their last fence, at their last one beyond the block, and at their last fence.sc
+// beyond the block. The last and patterns.observed are empty after a barrier: its view says it then.
+type fenced struct {
+	released
+	sc    *View
+	lanes uint32
 }
 
 // released are the views that a strong write publishes: to threads of the same block, to others.
@@ -35,9 +41,66 @@ func (r released) newer(o released) released {
 // patternsOf gives those of a lane.
 func (w *warp) patternsOf(lane int) *patterns {
 	if w.patterns == nil {
-		w.patterns = new([32]patterns)
+		w.patterns = new([32]*patterns)
 	}
-	return &w.patterns[lane]
+	if w.patterns[lane] == nil {
+		w.patterns[lane] = &patterns{}
+	}
+	return w.patterns[lane]
+}
+
+// fencedOf gives what a lane had done at its last fences.
+func (w *warp) fencedOf(lane int) fenced {
+	for i := range w.fenced {
+		if w.fenced[i].lanes>>uint(lane)&1 != 0 {
+			return w.fenced[i]
+		}
+	}
+	return fenced{}
+}
+
+// setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
+// which the same is said stand together.
+func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
+	rest := lanes
+	for i, f := range w.fenced {
+		both := f.lanes & lanes
+		if rest &^= both; both != 0 && both != f.lanes {
+			w.fenced[i].lanes &^= both
+			f.lanes = both
+			w.fenced = append(w.fenced, f)
+		}
+	}
+	if rest != 0 {
+		w.fenced = append(w.fenced, fenced{lanes: rest})
+	}
+	kept := w.fenced[:0]
+	for _, f := range w.fenced {
+		if f.lanes&lanes != 0 {
+			f.note(v, wide, sc)
+			if i := slices.IndexFunc(kept, func(x fenced) bool { return x.released == f.released && x.sc == f.sc }); i >= 0 {
+				kept[i].lanes |= f.lanes
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	w.fenced = kept
+}
+
+// note is setFenced of lanes that stand together.
+func (f *fenced) note(v *View, wide, sc bool) {
+	if v == nil {
+		f.sc = nil
+		return
+	}
+	f.narrow = v
+	if wide {
+		f.wide = v
+	}
+	if sc {
+		f.sc = v
+	}
 }
 
 // fence ends acquire patterns and begins release patterns.
@@ -55,16 +118,9 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 		}
 	}
 	if e.Order != event.Acquire {
-		for m := e.Mask; m != 0; m &= m - 1 {
-			lane := bits.TrailingZeros32(m)
-			p, v := w.patternsOf(lane), w.view(lane)
-			p.fenced.narrow = v
-			if wide {
-				p.fenced.wide = v
-			}
-			if sc {
-				p.fenceSC = v
-			}
+		b.published = true
+		for v, lanes := range w.of(e.Mask) {
+			w.setFenced(lanes, v, wide, sc)
 		}
 	}
 	b.next(wi, e.Mask, e)
@@ -72,13 +128,26 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 
 // What fence.sc orders beyond its patterns: a fence.sc that its block ordered before a strong write synchronises with a
 // fence.sc that the observer's block ordered after its read. A thread therefore carries what its block's fences have
-// published (knowledge.published, patterns.fenceSC) and what reads in its block have observed of such fences
-// (knowledge.observed, patterns.observed), through barriers and bar.warp.sync, as trees of its own launch.
+// published (fences.published, fenced.sc) and what reads in its block have observed of such fences
+// (fences.observed, patterns.observed), through barriers and bar.warp.sync, as trees of its own launch.
+
+// fences is what fence.sc before a moment have published, and what reads before it have seen of other such fences. Nil: nothing.
+type fences struct{ published, observed passed }
 
 // passed is what fences pass on: knowledge of their launch, and beyond it. Zero (no grid): nothing.
 type passed struct {
 	grid   *clock.Grid
 	beyond *clock.Foreign
+}
+
+func (o *Order) joinFences(f, g *fences) *fences {
+	switch {
+	case f == g || g == nil:
+		return f
+	case f == nil:
+		return g
+	}
+	return &fences{o.joinPassed(f.published, g.published), o.joinPassed(f.observed, g.observed)}
 }
 
 func (o *Order) joinPassed(p, q passed) passed {
@@ -87,55 +156,58 @@ func (o *Order) joinPassed(p, q passed) passed {
 
 // gridOf gives a view that lanes of a warp of the block had, as one tree, their own epochs included.
 func (b *Block) gridOf(v *View, wi, lanes uint32) *clock.Grid {
-	return v.grid.WithLanes(b.depth, b.Index, v.block, len(b.warps), wi, lanes, v.Epoch)
+	k := gridKey{v, b.serial, wi, lanes}
+	if m := &b.order.grid; m.gridKey != k {
+		m.gridKey, m.grid = k, v.grid.WithLanes(b.depth, b.Index, v.block, len(b.warps), wi, lanes, v.Epoch)
+	}
+	return b.order.grid.grid
+}
+
+// gridKey is what gridOf is asked for: mostly some times in succession.
+type gridKey struct {
+	view      *View
+	block     uint64 // Block.serial
+	wi, lanes uint32
 }
 
 // carried is what lanes of a warp bring to a barrier: what they and those before them have published and observed.
-func (b *Block) carried(w *warp, wi, lanes uint32) (published, observed passed) {
-	if !b.fencesSC {
-		return passed{}, passed{}
-	}
+func (b *Block) carried(w *warp, wi, lanes uint32) (all *fences) {
+	o := b.order
 	for v := range w.of(lanes) {
-		published, observed = b.order.joinPassed(published, v.published), b.order.joinPassed(observed, v.observed)
+		all = o.joinFences(all, v.fences)
 	}
-	if w.patterns == nil {
-		return published, observed
-	}
-	for m := lanes; m != 0; {
-		first := w.patterns[bits.TrailingZeros32(m)].fenceSC
-		var alike uint32
-		for n := m; n != 0; n &= n - 1 {
-			if p := &w.patterns[bits.TrailingZeros32(n)]; p.fenceSC == first {
-				alike |= n & -n
-				observed = b.order.joinPassed(observed, p.observed)
-			}
+	for i := range w.fenced {
+		if f := &w.fenced[i]; f.sc != nil && f.lanes&lanes != 0 {
+			all = o.joinFences(all, &fences{published: passed{b.gridOf(f.sc, wi, f.lanes&lanes), f.sc.beyond}})
 		}
-		if first != nil {
-			published = b.order.joinPassed(published, passed{b.gridOf(first, wi, alike), first.beyond})
-		}
-		m &^= alike
 	}
-	return published, observed
+	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
+		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && p.observed.grid != nil {
+			all = o.joinFences(all, &fences{observed: p.observed})
+		}
+	}
+	return all
 }
 
 // settled forgets of lanes that have met at a barrier what their view now says.
 func (w *warp) settled(lanes uint32) {
-	if w.patterns == nil {
-		return
+	if slices.ContainsFunc(w.fenced, func(f fenced) bool { return f.sc != nil && f.lanes&lanes != 0 }) {
+		w.setFenced(lanes, nil, false, false)
 	}
-	for m := lanes; m != 0; m &= m - 1 {
-		p := &w.patterns[bits.TrailingZeros32(m)]
-		p.fenceSC, p.observed = nil, passed{}
+	for m := lanes; m != 0 && w.patterns != nil; m &= m - 1 {
+		if p := w.patterns[bits.TrailingZeros32(m)]; p != nil {
+			p.observed = passed{}
+		}
 	}
 }
 
 // publishedFences is what fences before a lane in its block have published.
-func (b *Block) publishedFences(w *warp, wi uint32, lane int) passed {
-	all := w.view(lane).published
-	if w.patterns != nil {
-		if v := w.patterns[lane].fenceSC; v != nil {
-			all = b.order.joinPassed(all, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
-		}
+func (b *Block) publishedFences(w *warp, wi uint32, lane int) (all passed) {
+	if f := w.view(lane).fences; f != nil {
+		all = f.published
+	}
+	if v := w.fencedOf(lane).sc; v != nil {
+		all = b.order.joinPassed(all, passed{b.gridOf(v, wi, 1<<uint(lane)), v.beyond})
 	}
 	return all
 }
@@ -143,20 +215,20 @@ func (b *Block) publishedFences(w *warp, wi uint32, lane int) passed {
 // acquireFences lets a fence.sc of lanes learn what reads before it in its block have observed.
 func (b *Block) acquireFences(w *warp, lanes uint32) {
 	for v, having := range w.of(lanes) {
-		seen := v.observed
-		if w.patterns != nil {
-			for m := having; m != 0; m &= m - 1 {
-				lane := bits.TrailingZeros32(m)
-				if own := w.patterns[lane].observed; own.grid != nil {
-					w.patterns[lane].observed = passed{}
-					own = b.order.joinPassed(seen, own)
-					w.set(m&-m, &View{b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}), v.Epoch})
-					having &^= m & -m
-				}
+		var seen passed
+		if v.fences != nil {
+			seen = v.fences.observed
+		}
+		for m := having; m != 0 && w.patterns != nil; m &= m - 1 {
+			if p := w.patterns[bits.TrailingZeros32(m)]; p != nil && p.observed.grid != nil {
+				own := b.order.joinPassed(seen, p.observed)
+				p.observed = passed{}
+				w.learned(m&-m, v, b.learn(v.knowledge, record{b.Launch, own.grid, own.beyond}))
+				having &^= m & -m
 			}
 		}
 		if seen.grid != nil && having != 0 {
-			w.set(having, &View{b.learn(v.knowledge, record{b.Launch, seen.grid, seen.beyond}), v.Epoch})
+			w.learned(having, v, b.learn(v.knowledge, record{b.Launch, seen.grid, seen.beyond}))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package order
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -55,16 +57,15 @@ func (g *Log) addBarrier(epoch uint32, bar []arrival, id uint8, full bool) {
 	for i := range bar {
 		if a := &bar[i]; a.wait {
 			e.Place = a.place
-			g.add(epoch, a.warp, a.lanes, &e)
+			for m := a.warps; m != 0; m &= m - 1 {
+				g.add(epoch, uint32(bits.TrailingZeros32(m)), a.lanes, &e)
+			}
 		}
 	}
 }
 
 // of calls f for the synchronisations of a lane of a warp of the block, the oldest first, until f says false.
 func (g *Log) of(warp uint32, lane int, f func(x *logged) bool) {
-	if g == nil {
-		return
-	}
 	for i := range g.ops {
 		x := &g.ops[(g.at+i)%len(g.ops)]
 		if (x.warp == allWarps || x.warp == warp && x.lanes>>uint(lane)&1 != 0) && !f(x) {

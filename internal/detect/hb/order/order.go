@@ -15,6 +15,7 @@ package order
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/event"
@@ -23,15 +24,25 @@ import (
 // Order is the happens-before order of a run so far.
 type Order struct {
 	launches map[uint32]*Launch
+	numbered []*Launch
 	agents   map[uint32]*Agent
 	tokens   map[uint64]*clock.Foreign
 	global   Memory
 	join     clock.Joiner
+	grid     struct { // see gridOf
+		gridKey
+		grid *clock.Grid
+	}
+	recent   [256]*View      // see met
+	free     []*Block        // that have ended, to be used again
+	begun    uint64          // blocks
+	chains   ChainID         // the last given out
+	launched map[uint32]bool // agents that have begun a launch
 }
 
 // New makes the order of a run in which nothing has happened.
 func New() *Order {
-	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}}
+	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}, launched: map[uint32]bool{}}
 }
 
 // Launch is one kernel launch.
@@ -40,28 +51,36 @@ type Launch struct {
 	// WarpsPerBlock is that of Info.
 	WarpsPerBlock uint32
 
-	order  *Order
-	blocks map[uint32]*Block // those that run
-	logs   map[uint32]*Log   // of blocks that have ended
-	start  *clock.Foreign    // what its threads begin with
-	beyond *clock.Foreign    // what they learned of other launches; its agent knows that after the end
-	end    uint32            // the agent's epoch at the end; 0 while the launch runs
-	agent  uint32
-	depth  int // of clock.Grid
+	order   *Order
+	number  uint32            // in Order.numbered
+	blocks  map[uint32]*Block // those that run
+	recent  []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
+	logs    map[uint32]Log    // of blocks that have ended
+	lastLog Log               // of logs
+	first   *View             // of threads that have synchronised with none
+	start   *clock.Foreign    // what its threads begin with
+	beyond  *clock.Foreign    // what they learned of other launches; its agent knows that after the end
+	end     uint32            // the agent's epoch at the end; 0 while the launch runs
+	agent   uint32
+	depth   int // of clock.Grid
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
+	// published says that a thread has begun a release pattern.
+	published bool
 }
 
-// Block is a block that has a thread which has not exited.
+// Block is a block that has a thread which has not exited. Its memory is used again for another block after that.
 type Block struct {
 	*Launch
 	Index  uint32
 	Log    Log
 	Shared Memory
 
+	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
 	alive    int    // threads
 	warps    []warp
+	waiting  []uint32 // lanes that wait at a barrier that completes, by warp
 	barriers [16][]arrival
 	// leftShared says that a thread exited which had accessed shared memory, leftAny that one exited which had accessed any:
 	// no barrier orders them.
@@ -71,9 +90,11 @@ type Block struct {
 // warp is a warp of a running block. Its lanes have one view while they synchronise alike.
 type warp struct {
 	views
-	live             uint32 // lanes that have not exited
-	used, usedShared uint32 // lanes that have accessed memory, shared memory
-	patterns         *[32]patterns
+	lent             bool           // an arrival at a barrier has views.each
+	live             uint32         // lanes that have not exited
+	used, usedShared uint32         // lanes that have accessed memory, shared memory
+	fenced           []fenced       // what lanes had done at their last fences
+	patterns         *[32]*patterns // that lanes have begun
 }
 
 // Agent is a host thread or a stream.
@@ -111,9 +132,10 @@ func (a *Agent) next() {
 func (o *Order) Begin(info event.Launch) *Launch {
 	a := o.Agent(info.Agent)
 	a.next()
-	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, blocks: map[uint32]*Block{}, logs: map[uint32]*Log{},
+	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, number: uint32(len(o.numbered)), blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
+		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
 		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
-	o.launches[info.ID] = l
+	o.launches[info.ID], o.numbered, o.launched[info.Agent] = l, append(o.numbered, l), true
 	return l
 }
 
@@ -129,6 +151,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
+	l.blocks, l.recent = nil, nil
 	a := o.Agent(l.agent)
 	a.next()
 	l.end = a.epoch
@@ -163,27 +186,87 @@ func (o *Order) HostAccess(agent uint32) Actor {
 // Block gives the block of a warp of a launch, and the number of the warp in it.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
 	i := w / l.WarpsPerBlock
-	b = l.blocks[i]
-	if b == nil {
-		b = &Block{Launch: l, Index: i, number: 1, alive: int(l.Info.Block.Count()), warps: make([]warp, l.WarpsPerBlock)}
-		v := &View{knowledge: knowledge{beyond: l.start}, Epoch: 1}
-		for j := range b.warps {
-			b.warps[j] = warp{live: ^uint32(0), views: views{same: v}}
-		}
-		if n := l.Info.Block.Count() % 32; n != 0 {
-			b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
-		}
-		l.blocks[i] = b
+	b = l.recent[int(i)&(len(l.recent)-1)]
+	if b == nil || b.Index != i {
+		b = l.running(i)
 	}
 	return b, w - i*l.WarpsPerBlock
 }
 
-// Log gives the synchronisations of a block of the launch, nil when it has made none.
+// running gives a block, which may have to begin, and makes it recent.
+func (l *Launch) running(i uint32) *Block {
+	b := l.blocks[i]
+	if b == nil {
+		b = l.begin(i)
+		l.blocks[i] = b
+		if n := 2 * len(l.blocks); n > len(l.recent) {
+			l.recent = make([]*Block, 2*len(l.recent))
+		}
+	}
+	l.recent[int(i)&(len(l.recent)-1)] = b
+	return b
+}
+
+// begin begins a block.
+func (l *Launch) begin(i uint32) *Block {
+	o := l.order
+	if len(o.free) == 0 {
+		o.free = append(o.free, new(Block))
+	}
+	n := len(o.free) - 1
+	b := o.free[n]
+	o.free = o.free[:n]
+	o.begun++
+	b.Launch, b.Index, b.serial = l, i, o.begun
+	b.number, b.alive = 1, int(l.Info.Block.Count())
+	b.leftShared, b.leftAny = false, false
+	b.warps = slices.Grow(b.warps[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
+	b.waiting = slices.Grow(b.waiting[:0], int(l.WarpsPerBlock))[:l.WarpsPerBlock]
+	for j := range b.warps {
+		b.warps[j] = warp{live: ^uint32(0), views: views{same: l.first}, fenced: b.warps[j].fenced[:0]}
+	}
+	if n := l.Info.Block.Count() % 32; n != 0 {
+		b.warps[l.WarpsPerBlock-1].live = 1<<n - 1
+	}
+	return b
+}
+
+// over ends the block.
+func (b *Block) over() {
+	b.alive, b.serial = 0, 0
+	l := b.Launch
+	delete(l.blocks, b.Index)
+	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
+		*at = nil
+	}
+	l.keepLog(b)
+	b.Shared.reset()
+	for i := range b.barriers {
+		b.barriers[i] = b.barriers[i][:0]
+	}
+	l.order.free = append(l.order.free, b)
+}
+
+// keepLog keeps the log of a block that ends. Blocks that synchronise alike share one.
+func (l *Launch) keepLog(b *Block) {
+	g := &b.Log
+	if len(g.ops) == 0 {
+		return
+	}
+	if last := &l.lastLog; g.at != last.at || !slices.Equal(g.ops, last.ops) {
+		*last = Log{slices.Clone(g.ops), g.at}
+	}
+	l.logs[b.Index] = l.lastLog
+	g.ops, g.at = g.ops[:0], 0
+}
+
+// LogOf gives the synchronisations of a block of the launch.
 func (l *Launch) LogOf(block uint32) *Log {
 	if b := l.blocks[block]; b != nil {
 		return &b.Log
 	}
-	return l.logs[block]
+	g := l.logs[block]
+	return &g
 }
 
 // Accesses notes that lanes of a warp of the block access memory.
@@ -216,14 +299,6 @@ func (b *Block) exit(w *warp, lanes uint32) {
 func (b *Block) leave(w *warp, lanes uint32) {
 	for v := range w.of(lanes) {
 		b.beyond = b.beyond.Join(v.beyond)
-	}
-}
-
-// over ends the block.
-func (b *Block) over() {
-	delete(b.blocks, b.Index)
-	if len(b.Log.ops) > 0 {
-		b.logs[b.Index] = &b.Log
 	}
 }
 
@@ -265,13 +340,22 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 	}
 }
 
-// set gives lanes a view.
+// set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {
 	if w.live&^lanes == 0 {
-		w.views = views{same: v}
+		w.same, w.each = v, nil
 		return
 	}
-	w.views.set(lanes, v)
+	if was := w.views; was.each == nil || w.lent {
+		w.each = new([32]*View)
+		for i := range w.each {
+			w.each[i] = was.view(i)
+		}
+		w.same, w.lent = nil, false
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		w.each[bits.TrailingZeros32(m)] = v
+	}
 }
 
 // idle adds to lanes, all of them live, those that exited or never began and have not accessed memory: to know them costs

@@ -1,6 +1,7 @@
 package order
 
 import (
+	"cmp"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/clock"
@@ -29,26 +30,44 @@ type location struct {
 
 func (s *Strong) location() location { return location{s.Shared, s.Size, s.Address} }
 
-// Memory holds the sync variables of global memory, or of the shared memory of a block.
-type Memory struct {
-	variables map[uint64]*variable // lists by address / granule
-}
-
-// granule is the largest size of a scalar, in bytes.
-const granule = 16
-
 // variable is a sync variable: a scalar that was last written by a strong write, as long as any byte of it still is.
 type variable struct {
-	next    *variable // of the same granule
-	address uint64
-	size    uint8
-	valid   uint16 // bytes that the last strong write of the whole scalar still fills
-	// The last strong write: by which block, and whether its scope reaches beyond it.
-	launch  *Launch
-	block   uint32
-	wide    bool
-	records records
-	chain   *Chain
+	more  *more   // nil where relaxed atomics alone have touched it
+	chain ChainID // of the last strong write
+	// launch and block are those of the last strong write; wide says that its scope reaches beyond the block.
+	launch uint32 // Launch.number
+	block  uint32
+	// epoch is that of the first of the block to observe the value, observer; noThread where none did.
+	epoch    uint32
+	observer threadInBlock
+	writer   threadInBlock
+	valid    uint16 // bytes that the last strong write of the whole scalar still fills
+	wide     bool
+	size     uint8
+}
+
+// threadInBlock is a warp of a block, times 32, and a lane.
+type threadInBlock uint16
+
+const noThread threadInBlock = 1<<16 - 1
+
+func threadOf(wi uint32, lane int) threadInBlock { return threadInBlock(wi<<5 | uint32(lane)) }
+
+func (t threadInBlock) warp() uint32  { return uint32(t >> 5) }
+func (t threadInBlock) lanes() uint32 { return 1 << (t & 31) }
+
+// more is what few variables have.
+type more struct {
+	records
+	observers []observer // other ones
+}
+
+// extra gives what few variables have to one that has it now.
+func (v *variable) extra() *more {
+	if v.more == nil {
+		v.more = &more{}
+	}
+	return v.more
 }
 
 // records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, joined by
@@ -68,99 +87,131 @@ type record struct {
 
 // blockRecord is a record for threads of one block.
 type blockRecord struct {
-	block *Block
+	block  *Block
+	serial uint64 // Block.serial then
 	record
 }
 
 // observation is what a lane observed at a location and may acquire by a fence, or by an acquire operation there.
 type observation struct {
 	location
+	acquirable
+}
+
+// acquirable is the release patterns of a value that a thread of a block may acquire.
+type acquirable struct {
 	wide   []record
-	narrow record // by patterns of the own block
+	narrow record // by patterns of the block
 }
 
-// Chain is a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
-// before. The last of them makes the variable's value.
-type Chain struct {
-	current   bool // it makes the value that the variable has now
-	observers []observer
-	seen      map[observerKey]uint32 // lanes
+// is says that both are the same in memory.
+func (x *acquirable) is(y *acquirable) bool {
+	return len(x.wide) == len(y.wide) && (len(x.wide) == 0 || &x.wide[0] == &y.wide[0]) && x.narrow == y.narrow
 }
 
-// observer is lanes of a warp that observed the current value, and the epoch in which they first did.
-type observer struct {
-	observerKey
-	lanes, epoch uint32
-}
+// ChainID names a strong write to a sync variable and the read-modify-writes that continue it, each morally strong with the one
+// before. The last of them makes the variable's value. Chains have numbers of their own, in a run of less than 2^32 of
+// them; 0 names none.
+type ChainID uint32
 
-type observerKey struct {
-	launch *Launch
-	warp   uint32
-}
+// observer is lanes of a warp of a launch (Launch.number) that observed the current value, and the epoch in which they did.
+type observer struct{ launch, warp, lanes, epoch uint32 }
 
-// observe notes that an actor observed the current value. Its first observation is the one that others know soonest.
-func (c *Chain) observe(a *Actor) {
-	k, lane := observerKey{a.Launch, a.Warp}, uint32(1)<<uint(a.Lane)
-	if c.seen[k]&lane != 0 {
+// observe notes that a lane of a warp of a block observed the current value. Its first observation is the one that others know
+// soonest.
+func (v *variable) observe(b *Block, wi uint32, lane int) {
+	epoch, own := b.warps[wi].view(lane).Epoch, v.launch == b.Launch.number && v.block == b.Index
+	switch {
+	case own && v.observer == noThread:
+		v.observer, v.epoch = threadOf(wi, lane), epoch
+		return
+	case own && v.observer == threadOf(wi, lane):
 		return
 	}
-	if c.seen == nil {
-		c.seen = map[observerKey]uint32{}
-	}
-	c.seen[k] |= lane
-	if n := len(c.observers); n > 0 && c.observers[n-1].observerKey == k && c.observers[n-1].epoch == a.View.Epoch {
-		c.observers[n-1].lanes |= lane
-		return
-	}
-	c.observers = append(c.observers, observer{k, lane, a.View.Epoch})
+	v.extra().observe(observer{b.Launch.number, b.Index*b.WarpsPerBlock + wi, 1 << uint(lane), epoch})
 }
 
-// Observed says that the chain's writes happen before what the actor does now, by the second clause of causality order: the
-// chain makes the current value of its variable, and a thread that observed this value happens before the actor, or is it.
-func (c *Chain) Observed(a *Actor) bool {
-	if c == nil || !c.current {
+// observe adds an observer, of one lane. Its first observation is enough, but one that is not the last in the list may be there
+// again until the list is full.
+func (m *more) observe(o observer) {
+	n := len(m.observers)
+	if n > 0 {
+		if x := &m.observers[n-1]; x.launch == o.launch && x.warp == o.warp {
+			if x.lanes&o.lanes != 0 {
+				return
+			}
+			if x.epoch == o.epoch {
+				x.lanes |= o.lanes
+				return
+			}
+		}
+	}
+	if n == cap(m.observers) && n >= 8 {
+		m.once()
+	}
+	m.observers = append(m.observers, o)
+}
+
+// once drops all but the first observation of each thread.
+func (m *more) once() {
+	slices.SortStableFunc(m.observers, func(x, y observer) int { return cmp.Or(cmp.Compare(x.launch, y.launch), cmp.Compare(x.warp, y.warp)) })
+	kept := m.observers[:0]
+	var of observer
+	for _, x := range m.observers {
+		if x.launch != of.launch || x.warp != of.warp {
+			of = observer{launch: x.launch, warp: x.warp}
+		}
+		x.lanes &^= of.lanes
+		if of.lanes |= x.lanes; x.lanes != 0 {
+			kept = append(kept, x)
+		}
+	}
+	if m.observers = kept; 2*len(kept) > cap(kept) {
+		m.observers = slices.Grow(kept, len(kept))
+	}
+}
+
+// Observed says that the writes of a chain to a scalar happen before what the actor does now, by the second clause of causality
+// order: the chain makes the current value there, and a thread that observed this value happens before the actor, or is it.
+func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chain ChainID) bool {
+	if chain == 0 {
 		return false
 	}
-	return slices.ContainsFunc(c.observers, func(o observer) bool {
-		return o.launch == a.Launch && o.warp == a.Warp && o.lanes>>uint(a.Lane)&1 != 0 ||
-			a.Behind(o.launch, o.warp, o.lanes, o.epoch) != o.lanes
-	})
+	m := &o.global
+	if shared {
+		b, _ := a.Launch.Block(a.Warp)
+		m = &b.Shared
+	}
+	v := m.find(address, size)
+	if v == nil || v.chain != chain {
+		return false
+	}
+	after := func(x observer) bool {
+		l := o.numbered[x.launch]
+		return l == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 || a.Behind(l, x.warp, x.lanes, x.epoch) != x.lanes
+	}
+	if v.observer != noThread {
+		warp := v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp()
+		if after(observer{v.launch, warp, v.observer.lanes(), v.epoch}) {
+			return true
+		}
+	}
+	return v.more != nil && slices.ContainsFunc(v.more.observers, after)
 }
 
-// renew begins a new value, of the same chain or of a new one.
-func (v *variable) renew(continues bool) {
+// renew begins a new value of a variable, of the same chain or of a new one.
+func (o *Order) renew(v *variable, continues bool) {
 	if !continues {
-		v.drop()
-		v.chain, v.records = &Chain{current: true}, records{}
-		return
+		o.chains = max(o.chains+1, 1)
+		v.chain = o.chains
 	}
-	clear(v.chain.seen)
-	v.chain.observers = v.chain.observers[:0]
-}
-
-// drop ends the variable's chain.
-func (v *variable) drop() {
-	if v.chain != nil {
-		*v.chain = Chain{}
+	v.observer = noThread
+	if m := v.more; m != nil {
+		m.observers = m.observers[:0]
+		if !continues {
+			m.records = records{}
+		}
 	}
-}
-
-// find gives the variable of a location, nil when its last write was not strong.
-func (m *Memory) find(address uint64, size uint8) *variable {
-	v := m.variables[address/granule]
-	for v != nil && (v.address != address || v.size != size) {
-		v = v.next
-	}
-	return v
-}
-
-func (m *Memory) make(address uint64, size uint8) *variable {
-	if m.variables == nil {
-		m.variables = map[uint64]*variable{}
-	}
-	v := &variable{address: address, size: size, next: m.variables[address/granule]}
-	m.variables[address/granule] = v
-	return v
 }
 
 // Overwrite tells that the bytes [from, end) of global memory were written weakly, or became or ceased to be an allocation.
@@ -177,65 +228,10 @@ func (b *Block) memory(shared bool) *Memory {
 	return &b.order.global
 }
 
-// overwrite ends the values of variables, but for one, where all their bytes are overwritten.
-func (m *Memory) overwrite(from, end uint64, but *variable) {
-	first, last := from/granule, (end-1)/granule
-	if from >= end || len(m.variables) == 0 {
-		return
-	}
-	if last-first >= uint64(len(m.variables)) {
-		for g := range m.variables {
-			if first <= g && g <= last {
-				m.overwriteGranule(g, from, end, but)
-			}
-		}
-		return
-	}
-	for g := first; g <= last; g++ {
-		m.overwriteGranule(g, from, end, but)
-	}
-}
-
-func (m *Memory) overwriteGranule(g, from, end uint64, but *variable) {
-	var kept *variable
-	for v := m.variables[g]; v != nil; {
-		next := v.next
-		if v != but {
-			v.valid &^= bytesOf(v.address, from, end)
-		}
-		if v.valid == 0 {
-			v.drop()
-		} else {
-			v.next, kept = kept, v
-		}
-		v = next
-	}
-	if kept == nil {
-		delete(m.variables, g)
-	} else {
-		m.variables[g] = kept
-	}
-}
-
-// bytesOf gives the bytes from base on, at most 16, that lie in [from, end), as bits.
-func bytesOf(base, from, end uint64) uint16 {
-	if end <= base || from >= base+granule {
-		return 0
-	}
-	lo, hi := uint64(0), uint64(granule)
-	if from > base {
-		lo = from - base
-	}
-	if end < base+granule {
-		hi = end - base
-	}
-	return uint16(1<<hi - 1<<lo)
-}
-
 // meets says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
 // includes the other thread.
 func (v *variable) meets(b *Block, wide bool) bool {
-	return v != nil && (v.launch == b.Launch && v.block == b.Index || v.wide && wide)
+	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.wide && wide)
 }
 
 // Observe performs the part of a strong access by a lane that comes before the access is judged: what it observes begins
@@ -245,7 +241,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 		return
 	}
 	w := &b.warps[wi]
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) {
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) && v.more != nil {
 		b.observe(w, v, lane, s)
 	}
 	if s.Acquires {
@@ -258,43 +254,46 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 func (b *Block) observe(w *warp, v *variable, lane int, s *Strong) {
 	o := b.order
 	if s.Wide {
-		for _, r := range v.records.fences {
+		for _, r := range v.more.fences {
 			if r.launch == b.Launch {
 				p := w.patternsOf(lane)
 				p.observed = o.joinPassed(p.observed, passed{r.grid, r.beyond})
 			}
 		}
 	}
-	var own record
-	if i := v.records.of(b); i >= 0 {
-		own = v.records.narrow[i].record
+	now := acquirable{wide: v.more.wide}
+	if i := v.more.of(b); i >= 0 {
+		now.narrow = v.more.narrow[i].record
 	}
-	if len(v.records.wide) == 0 && own.launch == nil {
+	if len(now.wide) == 0 && now.narrow.launch == nil {
 		return
 	}
 	p, at := w.patternsOf(lane), s.location()
+	if now.is(&p.acquired) {
+		return
+	}
 	for i := range p.seen {
 		x := &p.seen[i]
 		if x.location != at {
 			continue
 		}
-		for _, r := range v.records.wide {
-			x.wide = o.addRecord(x.wide, r)
-		}
-		if own.launch != nil {
-			x.narrow = o.joinRecords(x.narrow, own)
+		if !x.is(&now) {
+			for _, r := range now.wide {
+				x.wide = o.addRecord(x.wide, r)
+			}
+			x.narrow = o.joinRecords(x.narrow, now.narrow)
 		}
 		return
 	}
-	p.seen = append(p.seen, observation{at, v.records.wide, own})
+	p.seen = append(p.seen, observation{at, now})
 }
 
 // acquire ends the acquire patterns of a lane begun at a location, or all when at is nil, by an operation of the given scope.
 func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
-	if w.patterns == nil || len(w.patterns[lane].seen) == 0 {
+	if w.patterns == nil || w.patterns[lane] == nil || len(w.patterns[lane].seen) == 0 {
 		return
 	}
-	p, v := &w.patterns[lane], w.view(lane)
+	p, v := w.patterns[lane], w.view(lane)
 	k, kept := v.knowledge, p.seen[:0]
 	for _, x := range p.seen {
 		if at != nil && x.location != *at {
@@ -311,11 +310,17 @@ func (b *Block) acquire(w *warp, lane int, at *location, wide bool) {
 		for _, r := range x.wide {
 			k = b.learn(k, r)
 		}
+		p.acquired = x.acquirable
 	}
 	clear(p.seen[len(kept):])
 	p.seen = kept
+	w.learned(1<<uint(lane), v, k)
+}
+
+// learned lets lanes that have a view know k.
+func (w *warp) learned(lanes uint32, v *View, k knowledge) {
 	if k != v.knowledge {
-		w.set(1<<uint(lane), &View{k, v.Epoch})
+		w.set(lanes, &View{k, v.Epoch})
 	}
 }
 
@@ -330,8 +335,9 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 		own = k.beyond.Part(b.Info.ID)
 	}
 	if own != nil {
-		k.grid = b.order.join.Join(k.grid, own)
-		k.block = k.block.Join(k.grid.At(b.depth, b.Index))
+		if g := b.order.join.Join(k.grid, own); g != k.grid {
+			k.grid, k.block = g, k.block.Join(g.At(b.depth, b.Index))
+		}
 		k.beyond = k.beyond.Without(func(id uint32) bool { return id == b.Info.ID })
 	}
 	if r.launch != b.Launch && !r.launch.within(k.beyond) {
@@ -341,36 +347,45 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 }
 
 // Perform performs the part of a strong access by a lane that comes after it is judged: a read is noted as an observer, a
-// write makes the variable's value and publishes what the lane has released. It gives the chain of a write, nil for a read.
-func (b *Block) Perform(wi uint32, lane int, s *Strong) *Chain {
+// write makes the variable's value and publishes what the lane has released. It gives the chain of a write, 0 for a read.
+func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
 	meets := v.meets(b, s.Wide)
-	a := b.Actor(wi, lane)
 	if !s.Writes {
 		if meets {
-			v.chain.observe(&a)
+			v.observe(b, wi, lane)
 		}
-		return nil
+		return 0
 	}
 	if v == nil {
 		v = m.make(s.Address, s.Size)
 	}
-	v.renew(meets && s.Updates)
-	v.valid = 1<<s.Size - 1
-	m.overwrite(s.Address, s.Address+uint64(s.Size), v)
-	v.launch, v.block, v.wide = b.Launch, b.Index, s.Wide
-	if s.Updates {
-		v.chain.observe(&a)
+	b.write(m, v, wi, lane, s, meets)
+	if s.Releases || b.Begun(wi) {
+		b.release(wi, lane, v, s)
 	}
-	b.release(wi, lane, v, s)
 	return v.chain
+}
+
+// write makes a strong write the last one of a variable. Meets: it is morally strong with the one before.
+func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, meets bool) {
+	b.order.renew(v, meets && s.Updates)
+	v.valid = 1<<s.Size - 1
+	if m.last.mixed {
+		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
+	}
+	v.launch, v.block, v.wide, v.writer = b.Launch.number, b.Index, s.Wide, threadOf(wi, lane)
+	if s.Updates {
+		v.observe(b, wi, lane)
+	}
 }
 
 // release publishes with a write to a variable what the lane has released.
 func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	w := &b.warps[wi]
 	if s.Releases {
+		b.published = true
 		p, now := w.patternsOf(lane), released{narrow: w.view(lane)}
 		if s.Wide {
 			now.wide = now.narrow
@@ -382,28 +397,29 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	}
 	if b.fencesSC && s.Wide {
 		if f := b.publishedFences(w, wi, lane); f.grid != nil {
-			v.records.fences = b.order.addRecord(v.records.fences, record{b.Launch, f.grid, f.beyond})
+			rs := &v.extra().records
+			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, f.grid, f.beyond})
 		}
 	}
-	if w.patterns == nil {
-		return
+	rel := w.fencedOf(lane).released
+	if w.patterns != nil && w.patterns[lane] != nil {
+		rel = rel.newer(w.patterns[lane].own[s.location()])
 	}
-	p := &w.patterns[lane]
-	b.publish(&v.records, wi, lane, p.fenced.newer(p.own[s.location()]))
+	if rel.narrow != nil {
+		b.publish(&v.extra().records, wi, lane, rel)
+	}
 }
 
-// publish adds what a lane releases to the patterns that a value carries.
+// publish adds what a lane releases, to its block at least, to the patterns that a value carries.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
-	if rel.narrow != nil {
-		i := rs.of(b)
-		if i < 0 {
-			rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.alive == 0 })
-			i = len(rs.narrow)
-			rs.narrow = append(rs.narrow, blockRecord{block: b})
-		}
-		rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
+	i := rs.of(b)
+	if i < 0 {
+		rs.narrow = slices.DeleteFunc(rs.narrow, func(x blockRecord) bool { return x.block.serial != x.serial })
+		i = len(rs.narrow)
+		rs.narrow = append(rs.narrow, blockRecord{block: b, serial: b.serial})
 	}
+	rs.narrow[i].record = b.order.joinRecords(rs.narrow[i].record, recordOf(rel.narrow))
 	if rel.wide != nil {
 		rs.wide = b.order.addRecord(rs.wide, recordOf(rel.wide))
 	}
@@ -411,12 +427,15 @@ func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 
 // of gives the index of the record for threads of b, -1 when there is none.
 func (rs *records) of(b *Block) int {
-	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.block == b })
+	return slices.IndexFunc(rs.narrow, func(x blockRecord) bool { return x.serial == b.serial })
 }
 
 // joinRecords joins records of one launch.
 func (o *Order) joinRecords(r, q record) record {
-	if r.launch == nil {
+	switch {
+	case r == q || q.launch == nil:
+		return r
+	case r.launch == nil:
 		return q
 	}
 	return record{r.launch, o.join.Join(r.grid, q.grid), r.beyond.Join(q.beyond)}
@@ -424,14 +443,18 @@ func (o *Order) joinRecords(r, q record) record {
 
 // addRecord gives rs, which others may hold and which is not changed, with r.
 func (o *Order) addRecord(rs []record, r record) []record {
-	out := slices.Clone(rs)
-	for i := range out {
-		if out[i].launch == r.launch {
-			out[i] = o.joinRecords(out[i], r)
-			return out
+	for i := range rs {
+		if rs[i].launch != r.launch {
+			continue
 		}
+		if r = o.joinRecords(rs[i], r); r == rs[i] {
+			return rs
+		}
+		out := slices.Clone(rs)
+		out[i] = r
+		return out
 	}
-	return append(out, r)
+	return append(slices.Clip(rs), r)
 }
 
 // StrongOf gives the size of what an access event of unit bytes means to the order: see Strong. It is the same for all

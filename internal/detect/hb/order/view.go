@@ -20,9 +20,7 @@ type knowledge struct {
 	block  *clock.Block
 	grid   *clock.Grid
 	beyond *clock.Foreign
-	// published is what fence.sc before this have published, observed what reads before this have seen of other such
-	// fences: see fence.go. Of its block only.
-	published, observed passed
+	fences *fences // of its block, before this
 }
 
 // at gives the view with another epoch.
@@ -31,7 +29,7 @@ func (v *View) at(epoch uint32) *View { return &View{v.knowledge, epoch} }
 // views are those of the lanes of a warp: one, or each its own.
 type views struct {
 	same *View
-	each *[32]*View // never changed
+	each *[32]*View // nil: all have same
 }
 
 // view gives that of a lane.
@@ -42,18 +40,15 @@ func (x *views) view(lane int) *View {
 	return x.same
 }
 
-// of gives the views that lanes have, each with the lanes that have it.
+// of gives the views that lanes have, each with the lanes that have it. Meanwhile these lanes may be given others.
 func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 	was := *x
 	return func(yield func(*View, uint32) bool) {
 		for lanes != 0 {
 			v, having := was.view(bits.TrailingZeros32(lanes)), lanes
-			if was.each != nil {
-				having = 0
-				for m := lanes; m != 0; m &= m - 1 {
-					if was.each[bits.TrailingZeros32(m)] == v {
-						having |= m & -m
-					}
+			for m := lanes; m != 0 && was.each != nil; m &= m - 1 {
+				if lane := bits.TrailingZeros32(m); was.each[lane] != v {
+					having &^= 1 << lane
 				}
 			}
 			if lanes &^= having; !yield(v, having) {
@@ -61,17 +56,6 @@ func (x *views) of(lanes uint32) iter.Seq2[*View, uint32] {
 			}
 		}
 	}
-}
-
-// set gives lanes a view, the others keeping theirs.
-func (x *views) set(lanes uint32, v *View) {
-	each := new([32]*View)
-	for i := range each {
-		if each[i] = x.view(i); lanes>>uint(i)&1 != 0 {
-			each[i] = v
-		}
-	}
-	x.each = each
 }
 
 // Actor is who makes an access, and what it knows then: a thread, or (Launch nil) an agent of the host.
@@ -120,17 +104,29 @@ func (a *Actor) After(s *Stamp) bool {
 
 // Behind gives those of lanes of a warp whose epoch the actor does not know.
 func (a *Actor) Behind(l *Launch, warp, lanes, epoch uint32) uint32 {
-	block, in := warp/l.WarpsPerBlock, warp%l.WarpsPerBlock
-	v := a.View
-	switch {
-	case l != a.Launch && l.within(v.beyond):
-		return 0
-	case l != a.Launch:
-		return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
-	case block == a.Block:
-		return v.block.Behind(in, lanes, epoch)
-	case v.grid == nil:
-		return lanes
-	}
-	return v.grid.Behind(l.depth, block, in, lanes, epoch)
+	return a.View.Behind(a.Launch, a.Block, l, warp, lanes, epoch)
 }
+
+// Behind gives those of lanes of a warp of launch l whose epoch is not known with the view of a thread of a block of launch own,
+// nil where it is that of an agent.
+func (v *View) Behind(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
+	block := warp / l.WarpsPerBlock
+	in := warp - block*l.WarpsPerBlock
+	switch {
+	case l == own && block == ownBlock:
+		return v.block.Behind(in, lanes, epoch)
+	case l == own && v.grid == nil:
+		return lanes
+	case l == own:
+		return v.grid.Behind(l.depth, block, in, lanes, epoch)
+	case l.within(v.beyond):
+		return 0
+	}
+	return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
+}
+
+// KnowsBlock says that all threads of the view's own block are known up to an epoch.
+func (v *View) KnowsBlock(epoch uint32) bool { return v.block != nil && v.block.Min >= epoch }
+
+// KnowsGrid says that all threads of the view's launch are known up to an epoch, as far as that is cheap to see.
+func (v *View) KnowsGrid(epoch uint32) bool { return v.grid != nil && v.grid.Min >= epoch }

@@ -22,8 +22,8 @@ var reasons = map[detect.Category]string{
 }
 
 // found gives what the detector finds, as the oracle writes it.
-func found(b *event.Batch, m detect.Model) string {
-	d := New(detect.Config{Model: m}, "reference")
+func found(b *event.Batch, m detect.Model, fast bool) string {
+	d := New(detect.Config{Model: m}, "reference", fast)
 	d.Events(b)
 	name := func(p uint64) string {
 		if p >= HostPlaces {
@@ -66,13 +66,15 @@ func TestRandomPrograms(t *testing.T) {
 			b = oracle.Remember(b)
 		}
 		m := models[seed%4]
-		got, exp := found(b, m), want(b, m)
-		if got != exp {
-			small := oracle.Shrink(b, func(b *event.Batch) bool { return found(b, m) != want(b, m) })
-			t.Fatalf("seed %d, model %d: the reference differs from the oracle\n%s\nreference:\n%s\n\noracle:\n%s", seed, m, oracle.Print(small), found(small, m), want(small, m))
+		exp := want(b, m)
+		for _, fast := range []bool{false, true} {
+			if got := found(b, m, fast); got != exp {
+				small := oracle.Shrink(b, func(b *event.Batch) bool { return found(b, m, fast) != want(b, m) })
+				t.Fatalf("seed %d, model %d, fast %t: the detector differs from the oracle\n%s\ndetector:\n%s\n\noracle:\n%s", seed, m, fast, oracle.Print(small), found(small, m, fast), want(small, m))
+			}
 		}
 		for _, why := range reasons {
-			if strings.Contains(got, why) {
+			if strings.Contains(exp, why) {
 				kinds[why]++
 			}
 		}

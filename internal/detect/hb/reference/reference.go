@@ -1,5 +1,6 @@
-// Package reference is hb as its definition reads: an order (package order), a plain history (package history) and
-// explanations (package explain), one access after the other. It is what hb's own way is compared with.
+// Package reference is hb in three parts: an order (package order), an access history (package history) and explanations (package
+// explain). With the plain history it is hb as its definition reads, and what other ways are compared with. With the fast one it
+// is meant for whole programs.
 package reference
 
 import (
@@ -18,25 +19,51 @@ type Detector struct {
 	model     detect.Model
 	name      string
 	order     *order.Order
-	history   *history.Plain
+	history   history.History
+	warp      history.Warp                        // the access being judged
+	element   history.Access                      // and of a strong one the element
+	race      func(*history.Access, history.Race) // report
 	findings  *explain.Findings
+	witness   *explain.Witness
 	sites     map[siteKey]*history.Site
 	hostSites map[hostKey]*history.Site
 	hosts     []string // names of host operations, by place
 	room      []event.Event
+	recent    [128]recentSite
+	observed  [32]observed // by element of a strong access
 }
 
-// siteKey is what makes accesses of a launch alike.
+// observed is lanes of a strong access that observed other threads.
+type observed struct {
+	lanes, inScope uint32
+	within         bool // one of its block
+}
+
+// add adds a lane.
+func (o *observed) add(lane int, within, inScope bool) {
+	o.lanes |= 1 << uint(lane)
+	o.within = o.within || within
+	if inScope {
+		o.inScope |= 1 << uint(lane)
+	}
+}
+
+// siteKey is what makes accesses alike.
 type siteKey struct {
-	launch uint32
-	place  uint32
-	kind   event.Kind
-	order  event.Order
-	scope  event.Scope
-	space  event.Space
-	size   uint8
-	unit   uint64
-	flags  event.Flags
+	place uint32
+	kind  event.Kind
+	order event.Order
+	scope event.Scope
+	space event.Space
+	size  uint8
+	unit  uint64
+	flags event.Flags
+}
+
+// recentSite is the last site of a place, of the many whose numbers are alike.
+type recentSite struct {
+	siteKey
+	*history.Site
 }
 
 type hostKey struct {
@@ -49,14 +76,31 @@ type hostKey struct {
 // HostPlaces is the first place of host operations, above those of all instructions.
 const HostPlaces = 1 << 32
 
-// New makes a detector, under the name that its findings have.
-func New(c detect.Config, name string) *Detector {
-	return &Detector{model: c.Model, name: name, order: order.New(), history: history.NewPlain(), findings: explain.NewFindings(c.MaxFindings),
+// New makes a detector with a history, under the name that its findings have.
+func New(c detect.Config, name string, fast bool) *Detector {
+	o := order.New()
+	h := history.History(history.NewPlain(o))
+	if fast {
+		h = history.NewFast(o)
+	}
+	d := &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
+	d.race = d.report
+	return d
 }
 
 // Findings implements detect.Detector.
-func (d *Detector) Findings() []detect.Finding { return d.findings.Findings(d.name) }
+func (d *Detector) Findings() []detect.Finding {
+	return d.findings.Findings(d.name)
+}
+
+// MemoryBytes implements detect.Metered, for the fast history.
+func (d *Detector) MemoryBytes() uint64 {
+	if h, ok := d.history.(*history.Fast); ok {
+		return h.Bytes()
+	}
+	return 0
+}
 
 // More implements detect.Capped.
 func (d *Detector) More() (int, bool) { return d.findings.More() }
@@ -84,6 +128,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.KernelEnd:
 		if l := d.order.Launched(e.Launch); l != nil {
 			d.order.End(e.Launch)
+			d.witness.End(l)
 		}
 		return
 	case event.Host:
@@ -100,8 +145,14 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			d.access(b, e, l)
 		}
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
+		blk, wi := l.Block(e.Warp)
+		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if l.Sync(e) {
-			d.history.Forget(history.Memory{Shared: true, Launch: e.Launch, Block: e.Warp / l.WarpsPerBlock})
+			d.history.Forget(m)
+		}
+		d.witness.Sync(b, e, blk, wi)
+		if e.Kind == event.Exit && l.Ended(m.Block) {
+			d.history.EndBlock(m)
 		}
 	}
 }
@@ -121,9 +172,9 @@ func (d *Detector) host(h *event.HostOp) {
 	switch h.Kind {
 	case event.HostRead, event.HostWrite:
 		a := history.Access{Site: d.hostSite(h), Actor: d.order.HostAccess(h.Agent), From: h.Addr, End: end}
-		d.judge(&a)
+		d.history.Judge(&a, d.race)
 		d.findings.Settle()
-		d.history.Record(&a, nil)
+		d.history.Record(&a, 0)
 		if h.Kind == event.HostWrite {
 			d.order.Overwrite(h.Addr, end)
 		}
@@ -148,15 +199,19 @@ func (d *Detector) hostSite(h *event.HostOp) *history.Site {
 		}
 		s = &history.Site{Place: HostPlaces + uint64(place), Host: name, Event: event.Event{Kind: event.Host, Space: event.Global},
 			Side: detect.Side{Write: h.Kind == event.HostWrite, Staged: h.Staged}}
+		s.Number = d.number()
 		d.hostSites[k] = s
 	}
 	return s
 }
 
+// number gives the number of a new site.
+func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSites)) }
+
 // site gives the site of an access event.
-func (d *Detector) site(l *order.Launch, e *event.Event) *history.Site {
+func (d *Detector) site(e *event.Event) *history.Site {
 	const flags = event.FlagRead | event.FlagWrite | event.FlagRed
-	k := siteKey{e.Launch, e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags}
+	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags}
 	switch {
 	case e.Flags&event.FlagVector == 0:
 	case e.Aux != 0 && e.Aux <= uint32(e.Size):
@@ -166,16 +221,22 @@ func (d *Detector) site(l *order.Launch, e *event.Event) *history.Site {
 	default:
 		k.unit = max(uint64(e.Size)/2, 1)
 	}
+	c := &d.recent[e.Place%uint32(len(d.recent))]
+	if c.siteKey == k && c.Site != nil {
+		return c.Site
+	}
 	s := d.sites[k]
 	if s == nil {
-		s = newSite(l, k, d.model)
+		s = newSite(k, d.model)
+		s.Number, s.Event.RMW = d.number(), e.RMW
 		d.sites[k] = s
 	}
+	c.siteKey, c.Site = k, s
 	return s
 }
 
 // newSite makes the site of a key by the rules of a model.
-func newSite(l *order.Launch, k siteKey, model detect.Model) *history.Site {
+func newSite(k siteKey, model detect.Model) *history.Site {
 	o, scope := k.order, k.scope
 	if k.kind == event.Atomic {
 		o = max(o, event.Relaxed)
@@ -185,7 +246,7 @@ func newSite(l *order.Launch, k siteKey, model detect.Model) *history.Site {
 	}
 	strong := o != event.Weak
 	wide := strong && (scope >= event.ScopeGPU || scope == event.NoScope || o == event.Volatile)
-	s := &history.Site{Place: uint64(k.place), Launch: l, Unit: k.unit, Strong: strong,
+	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong,
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place}}
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
 	s.Sync.Shared = k.space == event.Shared
@@ -194,73 +255,96 @@ func newSite(l *order.Launch, k siteKey, model detect.Model) *history.Site {
 	return s
 }
 
-// access judges and records an access event, lane by lane. Lanes of one store are not ordered with each other: all are judged
-// before the first is recorded.
+// access judges and records an access event.
 func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
-	blk, wi := l.Block(e.Warp)
-	s := d.site(l, e)
-	blk.Accesses(wi, e.Mask, s.Sync.Shared)
-	a := history.Access{Site: s, Executed: e.Mask}
-	if s.Sync.Shared {
-		a.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
+	w := &d.warp
+	w.Block, w.InBlock = l.Block(e.Warp)
+	w.Batch, w.Event, w.Site, w.Memory = b, e, d.site(e), history.Memory{}
+	s := &w.Site.Sync
+	if s.Shared {
+		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: w.Block.Index}
 	}
-	if e.Kind == event.Store {
+	w.Block.Accesses(w.InBlock, e.Mask, s.Shared)
+	if w.Site.Strong {
+		d.strong(w)
+	} else if d.history.Weak(w, d.race); w.Site.Side.Write && w.Block.Synchronises(s.Shared) {
 		for m := e.Mask; m != 0; m &= m - 1 {
-			d.lane(b, e, &a, blk, wi, bits.TrailingZeros32(m))
-			d.judge(&a)
-		}
-		d.overlaps(b, e, &a, blk, wi)
-	}
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		d.lane(b, e, &a, blk, wi, lane)
-		if s.Strong {
-			d.strong(e, a, blk, wi)
-			continue
-		}
-		if e.Kind != event.Store {
-			d.judge(&a)
-		}
-		d.history.Record(&a, nil)
-		if s.Side.Write {
-			blk.Overwrite(s.Sync.Shared, a.From, a.End)
+			from := b.AddrOf(e, bits.TrailingZeros32(m))
+			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
 		}
 	}
 	d.findings.Settle()
-	if s.Sync.Acquires || s.Sync.Releases {
-		blk.Synchronised(wi, e)
+	if w.Site.Strong {
+		d.tell(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
+	}
+	if s.Acquires || s.Releases {
+		w.Block.Synchronised(w.InBlock, e)
 	}
 }
 
-// lane makes a the access of a lane.
-func (d *Detector) lane(b *event.Batch, e *event.Event, a *history.Access, blk *order.Block, wi uint32, lane int) {
-	a.Actor = blk.Actor(wi, lane)
-	a.From = b.AddrOf(e, lane)
-	a.End = a.From + uint64(e.Size)
-	a.Values = nil
-	if a.Site.WeakStore() {
-		a.Values = b.ValueOf(e, lane)
+// relaxed judges, records and performs relaxed atomic operations by a warp that are part of no pattern. It gives the lanes whose
+// operations may be.
+func (d *Detector) relaxed(w *history.Warp) uint32 {
+	fast, ok := d.history.(*history.Fast)
+	s := w.Site.Sync
+	e := w.Event
+	if !ok || !w.Site.Side.Atomic || s.Acquires || s.Releases || !s.Wide || e.Size != 4 || w.Site.Unit != 4 || w.Block.Begun(w.InBlock) {
+		return e.Mask
 	}
-}
-
-// strong judges, records and performs the elements of a strong access by a lane.
-func (d *Detector) strong(e *event.Event, whole history.Access, blk *order.Block, wi uint32) {
-	a, s := whole, whole.Site.Sync
-	for a.From = whole.From; a.From < whole.End; a.From = a.End {
-		a.End = min(a.From+whole.Site.Unit, whole.End)
-		s.Address, s.Size = a.From, uint8(a.End-a.From)
-		blk.Observe(wi, a.Actor.Lane, &s)
-		a.Actor = blk.Actor(wi, a.Actor.Lane)
-		if e.Kind != event.Store {
-			d.judge(&a)
+	s.Size = 4
+	return fast.Relaxed(w, func(lane int, at uint64, h *order.Hint) (order.ChainID, bool) {
+		s.Address = at
+		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s, h)
+		if others {
+			d.observed[0].add(lane, within, inScope)
 		}
-		d.history.Record(&a, blk.Perform(wi, a.Actor.Lane, &s))
+		return chain, ok
+	})
+}
+
+// tell tells the witness of a strong access.
+func (d *Detector) tell(o *explain.Operation) {
+	for i := range o.Event.Size / uint8(o.Site.Unit) {
+		if x := &d.observed[i]; x.lanes != 0 {
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
+			*x = observed{}
+		}
+	}
+	if o.Site.Side.Write {
+		d.witness.Wrote(o)
 	}
 }
 
-// judge finds the races of an access.
-func (d *Detector) judge(a *history.Access) {
-	d.history.Judge(a, func(r history.Race) { d.report(a, r) })
+// strong judges, records and performs the elements of a strong access, lane by lane.
+func (d *Detector) strong(w *history.Warp) {
+	rest := d.relaxed(w)
+	if rest == 0 {
+		return
+	}
+	w.Each()
+	store := w.Event.Kind == event.Store
+	if store {
+		w.JudgeStore(d.history, d.race)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		d.element = *w.Lane(lane)
+		a, s := &d.element, w.Site.Sync
+		from, end := a.From, a.End
+		for ; a.From < end; a.From = a.End {
+			a.End = min(a.From+w.Site.Unit, end)
+			s.Address, s.Size = a.From, uint8(a.End-a.From)
+			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
+				d.observed[(a.From-from)/w.Site.Unit].add(lane, within, inScope)
+			}
+			w.Block.Observe(w.InBlock, lane, &s)
+			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
+			if !store {
+				d.history.Judge(a, d.race)
+			}
+			d.history.Record(a, w.Block.Perform(w.InBlock, lane, &s))
+		}
+	}
 }
 
 // report adds a race to the findings.
@@ -271,38 +355,5 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, space, r.From, r.End)
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return explain.Facts(a, r) })
-}
-
-// overlaps finds the races between lanes of one store.
-func (d *Detector) overlaps(b *event.Batch, e *event.Event, a *history.Access, blk *order.Block, wi uint32) {
-	for m := e.Mask; m != 0; m &= m - 1 {
-		for n := e.Mask & (m&-m - 1); n != 0; n &= n - 1 {
-			earlier := *a
-			d.lane(b, e, &earlier, blk, wi, bits.TrailingZeros32(n))
-			d.lane(b, e, a, blk, wi, bits.TrailingZeros32(m))
-			from, end := max(a.From, earlier.From), min(a.End, earlier.End)
-			if from >= end {
-				continue
-			}
-			rel := detect.Relation{SameLaunch: true, SameBlock: true, SameWarp: true, SameEvent: true, SameValue: sameBytes(a, &earlier, from, end)}
-			if c := detect.Classify(a.Site.Side, a.Site.Side, rel); c != detect.NoRace {
-				r := history.Record{Site: a.Site, Stamp: earlier.Actor.Stamp(), Executed: e.Mask, From: earlier.From, End: earlier.End}
-				d.report(a, history.Race{Category: c, Earlier: &r, From: from, End: end})
-			}
-		}
-	}
-}
-
-// sameBytes says that two stores write the same into [from, end).
-func sameBytes(a, b *history.Access, from, end uint64) bool {
-	if a.Values == nil || b.Values == nil {
-		return false
-	}
-	for at := from; at < end; at++ {
-		if a.Value(at) != b.Value(at) {
-			return false
-		}
-	}
-	return true
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
 }

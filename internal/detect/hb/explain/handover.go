@@ -1,0 +1,241 @@
+package explain
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// race is a race between threads of a running launch that is to be explained.
+type race struct {
+	history.Race
+	*launch
+	writes history.StrongWrites
+	later  *history.Access
+	before order.Stamp // of the earlier access
+	after  order.Stamp // of the later one
+	block  *block      // of the later one, nil when nothing is known of it
+	wi     uint32      // its warp in the block
+}
+
+// explain tells what synchronisation there is between the two accesses, by handovers and locks.
+func (w *Witness) explain(f *detect.Facts, a *history.Access, r history.Race) {
+	l := w.launches[a.Actor.Launch]
+	if l == nil || r.Earlier.Stamp.Launch != a.Actor.Launch {
+		return
+	}
+	x := &race{r, l, w.writes, a, r.Earlier.Stamp, a.Actor.Stamp(), l.blocks[a.Actor.Block], a.Actor.Warp % a.Actor.Launch.WarpsPerBlock}
+	early, late := x.locks(&x.before, x.before.Epoch), x.locks(&x.after, never)
+	f.Handover, f.Handed = x.handover(early, late)
+	f.ByLeader = !x.sameBlock() && x.byLeader()
+	if f.Handover == nil && !f.ByLeader {
+		f.Alone, f.TwoLocks = x.alone(early, late)
+	}
+}
+
+func (x *race) sameBlock() bool { return x.before.Block() == x.later.Actor.Block }
+
+// concerns says that the race is on a variable itself: a flag does not hand itself over, nor does a lock protect itself.
+func (x *race) concerns(shared bool, address, size uint64) bool {
+	return shared == x.later.Memory.Shared && address < x.End && x.From < address+size
+}
+
+// lockSize is how many bytes a lock has: package lock does not tell.
+const lockSize = 4
+
+func (x *race) concernsLock(s section) bool {
+	return x.concerns(s.lock.Shared, s.lock.Addr, lockSize)
+}
+
+// handover tells how the earlier thread handed over to the later one, nil when nothing shows that it did, and whether any
+// thread did: by the lock that the later one holds, or else by what it, or a thread of its block that happens before it,
+// observed last.
+func (x *race) handover(early, late []section) (how *detect.Handover, handed bool) {
+	if x.block == nil {
+		return nil, false
+	}
+	me := x.after.Lane
+	if late = slices.DeleteFunc(slices.Clone(late), x.concernsLock); len(late) > 0 {
+		if i := slices.IndexFunc(late, func(s section) bool { return s.taken.size != 0 && among(early, s.lock) }); i >= 0 {
+			how = x.handoverBy(&late[i].taken, x.wi, me)
+		}
+		return how, true
+	}
+	from, to := uint32(0), uint32(len(x.block.warps))
+	if x.sameBlock() {
+		from, to = x.wi, x.wi+1
+	}
+	o, wi, lane := x.last(from, to, ^uint32(0))
+	switch {
+	case o.size == 0:
+		return nil, false
+	case (wi != x.wi || lane != me) && (x.sameBlock() || !x.follows(wi, lane, o.epoch)):
+		// The lanes of a warp observe in turns, and others of the block have since.
+		if o, wi, lane = x.last(x.wi, x.wi+1, 1<<uint(me)); o.size == 0 {
+			return nil, true
+		}
+	}
+	how = x.handoverBy(&o, wi, lane)
+	if how != nil && how.Counted && x.Category == detect.VolatileRace && !x.Earlier.Site.Side.Write {
+		// Whoever stops others by a volatile flag that they read between two steps of a counter owes them nothing.
+		return nil, true
+	}
+	return how, true
+}
+
+// follows says that the later access happens after an epoch of a thread of its block.
+func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
+	return x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
+}
+
+// last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is
+// 0 when there is none.
+func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
+	for wi := from; wi < to; wi++ {
+		for m := lanes; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			h := newest(last, x.block.warps[wi].seen(i), func(h *handover) bool { return !x.concerns(h.shared, h.address, uint64(h.size)) })
+			if h != last {
+				last, warp, lane = h, wi, i
+			}
+		}
+	}
+	return last, warp, lane
+}
+
+// strongWrites calls f for the launch's strong writes of a byte of global memory, or of the shared memory of a block.
+func (x *race) strongWrites(shared bool, block uint32, address uint64, f func(w *history.Record)) {
+	m := history.Memory{}
+	if shared {
+		m = history.Memory{Shared: true, Launch: x.before.Launch.Info.ID, Block: block}
+	}
+	x.writes.StrongWrites(m, address, func(w *history.Record) {
+		if w.Stamp.Launch == x.before.Launch {
+			f(w)
+		}
+	})
+}
+
+// handoverBy tells how the earlier thread handed over by way of what a thread of the later one's block observed, nil when it
+// did not.
+func (x *race) handoverBy(o *handover, wi uint32, lane int) *detect.Handover {
+	// Within an epoch the order of first execution has to do for program order.
+	precedes := func(w *history.Record) bool {
+		return w.Stamp.Epoch < x.before.Epoch || w.Stamp.Epoch == x.before.Epoch && w.Site.Number < x.Earlier.Site.Number
+	}
+	var by history.Record // a strong write of the thread itself, or else of another of its block, which a barrier may have let go on
+	itself, locks := false, false
+	x.strongWrites(o.shared, x.later.Actor.Block, o.address, func(w *history.Record) {
+		own := sameThread(&w.Stamp, &x.before)
+		if own && precedes(w) && w.Site.Number < x.Earlier.Site.Number && w.Site.Sync.Updates && w.Site.Sync.Reads {
+			locks = true
+		}
+		if w.Stamp.Block() != x.before.Block() || x.sameBlock() && !own || precedes(w) {
+			return
+		}
+		if by.Site == nil || own && !itself || own == itself && w.Stamp.Epoch < by.Stamp.Epoch {
+			by, itself = *w, own
+		}
+	})
+	early := log(&x.before)
+	if by.Site == nil || early.Lost(x.before.Epoch) {
+		return nil
+	}
+	site := by.Site
+	out := &detect.Handover{Write: site.Event.Place, Read: o.place, InScope: o.inScope, Lock: locks,
+		Counted: site.Sync.Updates && site.Event.RMW == event.OtherRMW}
+	if !itself {
+		out.Apart = !x.past(x.before.Block()).within &&
+			!early.Waited(x.before.Warp%x.before.Launch.WarpsPerBlock, x.before.Lane, x.before.Epoch, by.Stamp.Epoch)
+	}
+	x.fences(out, o, &by, itself, wi, lane)
+	return out
+}
+
+// fences tells of the synchronisations between the earlier access and the write by, and between the read o, by a lane of a warp
+// of the later thread's block, and the later access.
+func (x *race) fences(out *detect.Handover, o *handover, by *history.Record, itself bool, wi uint32, lane int) {
+	wpb, me := x.before.Launch.WarpsPerBlock, x.after.Lane
+	early, late := log(&x.before), log(&x.after)
+	// Where a thread acts for others of its block, a fence of its own does, or one of theirs on the other side of the barrier.
+	out.Release, out.ReleaseWide = early.Released(by.Stamp.Warp%wpb, by.Stamp.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
+	if out.Release == nil && !itself {
+		out.Release, out.ReleaseWide = early.Released(x.before.Warp%wpb, x.before.Lane, x.before.Epoch, by.Stamp.Epoch, out.Write)
+	}
+	out.Acquire, out.AcquireWide = late.Acquired(wi, lane, o.epoch, o.place)
+	if out.Acquire == nil && (wi != x.wi || lane != me) {
+		out.Acquire, out.AcquireWide = late.Acquired(x.wi, me, o.epoch, o.place)
+	}
+}
+
+// past gives that of a block. Of one that is forgotten nothing can be ruled out.
+func (l *launch) past(block uint32) past {
+	if b := l.blocks[block]; b != nil {
+		return b.past
+	}
+	p, known := l.ended[block]
+	p.within = p.within || !known && l.forgot
+	return p
+}
+
+// locks gives the critical sections in which a thread was at an epoch, or is, at never.
+func (x *race) locks(t *order.Stamp, epoch uint32) []section {
+	return slices.DeleteFunc(x.sections(t.Block()), func(s section) bool {
+		return !s.is(t) || epoch < s.from || s.to < epoch
+	})
+}
+
+// sections gives the last critical sections of a block, those that have not ended too.
+func (l *launch) sections(block uint32) []section {
+	all := slices.Clone(l.past(block).sections)
+	if b := l.blocks[block]; b != nil {
+		for wi := range b.warps {
+			all = append(all, b.warps[wi].held...)
+		}
+	}
+	return all
+}
+
+// is says that the section is of a thread of its launch.
+func (s *section) is(t *order.Stamp) bool { return s.warp == t.Warp && s.lane == t.Lane }
+
+// sameThread says that two stamps of one launch are of one thread.
+func sameThread(s, t *order.Stamp) bool { return s.Warp == t.Warp && s.Lane == t.Lane }
+
+func among(all []section, id lock.ID) bool {
+	return slices.ContainsFunc(all, func(s section) bool { return s.lock == id })
+}
+
+// byLeader says that a thread of each of the two blocks takes a lock for all its threads: the same lock, which that of the
+// earlier block holds over a barrier, and the two threads of the race do not both hold.
+func (x *race) byLeader() bool {
+	late := x.sections(x.after.Block())
+	return len(late) > 0 && slices.ContainsFunc(x.sections(x.before.Block()), func(e section) bool {
+		return !x.concernsLock(e) && slices.ContainsFunc(late, func(l section) bool {
+			return l.lock == e.lock && !(e.is(&x.before) && l.is(&x.after))
+		}) && log(&x.before).Waited(e.warp%x.before.Launch.WarpsPerBlock, e.lane, e.from, e.to)
+	})
+}
+
+// alone says that one of the two threads is in a critical section of a lock that the other never took, and whether the other
+// is in one of another lock.
+func (x *race) alone(early, late []section) (yes, twoLocks bool) {
+	if slices.ContainsFunc(early, func(s section) bool { return among(late, s.lock) }) ||
+		slices.ContainsFunc(early, x.concernsLock) || slices.ContainsFunc(late, x.concernsLock) {
+		return false, false
+	}
+	yes = slices.ContainsFunc(early, func(s section) bool { return !x.wrote(s.lock, &x.after) }) ||
+		slices.ContainsFunc(late, func(s section) bool { return !x.wrote(s.lock, &x.before) })
+	return yes, yes && len(early) > 0 && len(late) > 0
+}
+
+// wrote says that a thread has strongly written a lock.
+func (x *race) wrote(id lock.ID, t *order.Stamp) (yes bool) {
+	x.strongWrites(id.Shared, id.Block, id.Addr, func(w *history.Record) { yes = yes || sameThread(&w.Stamp, t) })
+	return yes
+}

@@ -1,0 +1,174 @@
+package explain_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/reference"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0. Blocks have two warps. An
+// operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
+// y, flags f and g, locks m and n; capitals lie in shared memory. Step i, counted from 1, is at place i; "=7" at
+// its end makes that 7. "0 bar" is a barrier of a block.
+var (
+	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
+	scopes = map[string]event.Scope{"cta": event.ScopeCTA, "gpu": event.ScopeGPU}
+)
+
+// parse gives the events of a program, without the end of its launch.
+func parse(t *testing.T, program string) *event.Batch {
+	t.Helper()
+	launch := event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 64, Y: 1, Z: 1}}
+	b := &event.Batch{Launches: []event.Launch{launch}, Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}}
+	for i, step := range strings.Split(strings.TrimSuffix(program, "; "), ";") {
+		step, place, _ := strings.Cut(strings.TrimSpace(step), "=")
+		words := strings.Fields(step)
+		e := event.Event{Launch: 1, Place: uint32(i + 1), Mask: 1, Size: 4, Scope: event.ScopeGPU, Space: event.Global}
+		fmt.Sscan(place, &e.Place)
+		lane := 0
+		if n, _ := fmt.Sscanf(words[0], "%d.%d", &e.Warp, &lane); n == 2 {
+			e.Mask = 1 << lane
+		}
+		parts := strings.Split(words[1], ".")
+		for _, p := range parts[1:] {
+			if o, ok := orders[p]; ok {
+				e.Order = o
+			} else if s, ok := scopes[p]; ok {
+				e.Scope = s
+			}
+		}
+		atomic := func(r event.RMW) {
+			e.Kind, e.RMW, e.Order, e.Flags = event.Atomic, r, max(e.Order, event.Relaxed), event.FlagRead|event.FlagWrite
+		}
+		switch parts[0] {
+		case "ld":
+			e.Kind, e.Flags = event.Load, event.FlagRead
+		case "st":
+			e.Kind, e.Flags = event.Store, event.FlagWrite
+		case "add":
+			atomic(event.OtherRMW)
+		case "exch":
+			atomic(event.Exchange)
+		case "cas":
+			if atomic(event.CompareAndSwap); slices.Contains(parts, "fails") {
+				e.Flags = event.FlagRead
+			}
+		case "fence":
+			e.Kind, e.Order = event.Fence, event.SC
+		case "exit":
+			e.Kind, e.Mask = event.Exit, ^uint32(0)
+		case "bar":
+			e.Mask, e.Kind, e.Flags, e.Warp = ^uint32(0), event.Arrive, event.FlagWait, 2*e.Warp
+			b.Events = append(b.Events, e)
+			e.Warp++
+			b.Events = append(b.Events, e)
+			e.Kind = event.BarrierDone
+		default:
+			t.Fatalf("step %q", step)
+		}
+		if len(words) > 2 {
+			if e.Addr = uint64(words[2][0]) * 64; words[2] < "a" {
+				e.Space = event.Shared
+			}
+		}
+		b.Events = append(b.Events, e)
+	}
+	return b
+}
+
+// TestKinds holds the kind of races to what stands between the two accesses.
+func TestKinds(t *testing.T) {
+	const release, acquire = "0.0 st x; 0.0 fence; 0.0 st.relaxed f; ", "2.0 ld.relaxed f; 2.0 fence; 2.0 ld x"
+	locked := func(thread, in string) string { // a critical section of m
+		return fmt.Sprintf("%[1]s cas m; %[1]s fence; %[2]s; %[1]s fence; %[1]s exch m; ", thread, in)
+	}
+	tests := []struct{ name, program, want string }{
+		{"nothing", "0.0 st x; 2.0 ld x", "1-2 unordered"},
+		{"handed over", release + acquire, ""},
+		{"no release", "0.0 st x; 0.0 st.relaxed f; " + acquire, "1-5 missing-fence"},
+		{"no acquire", release + "2.0 ld.relaxed f; 2.0 ld x", "1-5 missing-fence"},
+		{"a flag that was not observed", "0.0 st x; 2.0 ld.relaxed f; 0.0 st.relaxed f; 2.0 ld x", "1-4 unordered"},
+		{"written before the access", "0.0 st.relaxed f; 0.0 st x; 2.0 ld.relaxed f; 2.0 ld x", "2-4 unordered"},
+		{"written by a third thread", "0.0 st x; 4.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x", "1-4 unordered"},
+		{"its own flag", "0.0 st x; 2.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x", "1-4 unordered"},
+		{"narrow flag", "0.0 st x; 0.0 fence; 0.0 st.relaxed.cta f; " + acquire, "1-6 insufficient-atomic-scope; 3-4 insufficient-atomic-scope"},
+		{"narrow fence", "0.0 st x; 0.0 fence.cta; 0.0 st.relaxed f; " + acquire, "1-6 insufficient-fence-scope"},
+		{"narrow acquire", release + "2.0 ld.relaxed f; 2.0 fence.cta; 2.0 ld x", "1-6 insufficient-fence-scope"},
+		{"narrow release operation", "0.0 st x; 0.0 st.release.cta f; " + acquire, "1-5 insufficient-atomic-scope; 2-3 insufficient-atomic-scope"},
+		{"the other flag", "0.0 st x; 0.0 st.relaxed f; 4.0 st.relaxed g; 2.0 ld.relaxed f; 2.0 ld.relaxed g; 2.0 ld x", "1-6 unordered"},
+		{"a volatile flag itself", "0.0 st x; 0.0 st.volatile f; 4.0 st.volatile g; 2.0 ld.volatile g; 2.0 ld.volatile f; 2.0 ld x",
+			"1-6 missing-fence; 2-5 volatile; 3-4 volatile"},
+		{"the flag before it", "0.0 st.volatile y; 0.0 st.volatile f; 2.0 ld.volatile f; 2.0 ld.volatile y", "1-4 missing-fence; 2-3 volatile"},
+		{"volatile data handed over", "0.0 st.volatile x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld.volatile x", "1-4 missing-fence"},
+		{"volatile data, counted since", "0.0 ld.volatile x; 0.0 add f; 2.0 add f; 2.0 st.volatile x", "1-4 volatile"},
+		{"within a block", "0.0 st X; 0.0 st.volatile.cta F; 1.0 ld.volatile.cta F; 1.0 ld X", "1-4 missing-fence; 2-3 volatile"},
+		{"a lane for another", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 ld x", "1-5 missing-fence"},
+		{"a lane for another, without a barrier", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 3.5 ld x", "1-4 unordered"},
+		{"a lane's own, though others have observed since", "0.0 st x; 0.0 st.relaxed f; 4.0 st.relaxed g; 2.0 ld.relaxed f; 2.1 ld.relaxed g; 2.0 ld x", "1-6 missing-fence"},
+		{"for a block", "0.1 st x; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-6 missing-fence"},
+		{"for a block, before a barrier", "0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "1-6 missing-barrier"},
+		{"for a block that hands over by itself", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "3-8 unordered"},
+		{"for a block that handed over and has ended", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; 0.0 exit; 1.0 exit; " + acquire, "3-10 unordered"},
+		{"under one lock", locked("0.0", "0.0 st x") + locked("2.0", "2.0 st x"), ""},
+		{"one alone", locked("0.0", "0.0 st x") + "2.0 st x", "3-6 missing-lock"},
+		{"one alone, the later", "0.0 st x; " + locked("2.0", "2.0 st x"), "1-4 missing-lock"},
+		{"one alone, still there", "0.0 cas m; 0.0 fence; 0.0 st x; 2.0 st x", "3-4 missing-lock"},
+		{"one alone, whose block has ended", locked("0.0", "0.0 st x") + "0.0 exit; 1.0 exit; 2.0 st x", "3-8 missing-lock"},
+		{"after the critical section", locked("0.0", "0.0 st y") + "0.0 fence; 0.0 st x; 2.0 st x", "7-8 unordered"},
+		{"a swap that failed", "0.0 cas.fails m; 0.0 fence; 0.0 st x; 2.0 st x", "3-4 unordered"},
+		{"a swap without a fence", "0.0 cas m; 0.0 st x; 2.0 st x", "2-3 unordered"},
+		{"an acquire", "0.0 cas.acquire m; 0.0 st x; 2.0 st x", "2-3 missing-lock"},
+		{"who took the lock once", locked("2.0", "2.0 st y") + locked("0.0", "0.0 st x") + "2.0 st x", "8-11 unordered"},
+		{"two locks", "0.0 cas m; 0.0 fence; 0.0 st x; 2.0 cas n; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
+		{"a lock within a lock", "0.0 cas m; 0.0 fence; 0.0 cas n; 0.0 fence; 0.0 st x; 2.0 st x", "5-6 missing-lock"},
+		{"a lock that both hold, and another", "0.0 cas n; 0.0 fence; " + locked("0.0", "0.0 st x") + "2.0 cas m; 2.0 st.volatile y; 2.0 fence.cta; 2.0 st x", "5-11 insufficient-lock-scope"},
+		{"narrow lock", "0.0 cas.cta m; 0.0 fence; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
+			"1-6 insufficient-atomic-scope; 3-8 insufficient-lock-scope; 5-6 insufficient-atomic-scope"},
+		{"given back without a fence", "0.0 cas m; 0.0 fence; 0.0 st x; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.0 st x", "3-7 missing-fence"},
+		{"by a leader", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 1 bar; 2.5 st x", "4-10 missing-barrier leader"},
+		{"by a leader, without a barrier", "0.0 cas m; 0.0 fence; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.5 st x", "3-8 unordered"},
+		{"by leaders of other locks", "0.0 cas m; 0.0 fence; 0 bar; 0.5 st x; 0.0 fence; 0.0 exch m; 2.0 cas n; 2.0 fence; 1 bar; 2.5 st x", "4-10 unordered"},
+		{"volatile data written, counted since", "0.0 st.volatile x; 0.0 add f; 2.0 add f; 2.0 ld.volatile x", "1-4 missing-fence"},
+		{"one handed over, another not", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 6.0 ld y =9", "1-9 unordered"},
+		{"one handed over, another perhaps", "0.0 st x =1; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 ld x =9; 4.0 st y =1; 0.0 st.relaxed g; 6.0 ld.relaxed g; 6.0 ld y =9",
+			"1-9 missing-fence"},
+		{"the fence of whom a lane observes for", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 3.5 fence.cta; 3.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of whom a thread signals for", "0.1 st x; 0.1 fence.cta; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-7 insufficient-fence-scope"},
+		{"a lock itself", "0.0 cas m; 0.0 fence; 0.0 st.volatile m; 2.0 ld.volatile m", "1-4 volatile; 3-4 volatile"},
+		{"a lock that both hold at once, and another", "2.0 cas m; 2.0 fence; 0.0 cas m; 0.0 fence; 0.0 cas n; 0.0 fence; 0.0 st x; 2.0 st x", "7-8 unordered"},
+		{"under one lock, over a barrier", "0.0 cas.cta m; 0.0 fence; 0 bar; 0.0 st x; 0.0 fence; 0.0 exch.cta m; 2.0 cas.cta m; 2.0 fence; 2.0 st x",
+			"1-7 insufficient-atomic-scope; 4-9 insufficient-lock-scope; 6-7 insufficient-atomic-scope"},
+		{"handed over by a flag, yet under a lock", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st x", "1-6 missing-lock"},
+		{"a lock that the other gave back only", "0.0 st x; 0.0 exch m; 2.0 cas m; 2.0 fence; 2.0 st x", "1-5 unordered"},
+		{"a lock itself, handed over by a flag", "0.0 ld.volatile m; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 cas m; 2.0 fence; 2.0 st.volatile m", "1-4 missing-fence; 1-6 missing-fence"},
+		{"another warp for a lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 3.0 ld.relaxed f; 3.0 fence.cta; 1 bar; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"the fence of another lane", "0.0 st x; 0.0 fence; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.5 fence.cta; 2.5 ld x", "1-7 insufficient-fence-scope"},
+		{"its own signal rather than another's", "0.1 st x; 0 bar; 0.0 st.relaxed f; 0.1 fence; 0.1 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence.cta; 2.0 ld x",
+			"1-8 insufficient-fence-scope"},
+		{"by a leader of another warp", "3.0 cas m; 3.0 fence; 1 bar; 2.5 st x; 3.0 fence; 3.0 exch m; 0.0 cas m; 0.0 fence; 0 bar; 0.5 st x", "4-10 missing-barrier leader"},
+		{"a lock in one block, a flag in another", "0.0 cas m; 0.0 fence; 2.0 st.relaxed f; 2.0 fence", ""},
+		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
+	}
+	for _, tt := range tests {
+		d := reference.New(detect.Config{}, "test", false)
+		d.Events(parse(t, tt.program))
+		var got []string
+		for _, f := range d.Findings() {
+			text := fmt.Sprintf("%d-%d %s", f.Accesses[0].Place, f.Accesses[1].Place, f.Kind)
+			for word, said := range map[string]string{"two": "different locks", "leader": "for all of them"} {
+				if strings.Contains(f.Message, said) {
+					text += " " + word
+				}
+			}
+			got = append(got, text)
+		}
+		if slices.Sort(got); strings.Join(got, "; ") != tt.want {
+			t.Errorf("%s: %s\n  gives %s\n  not   %s", tt.name, tt.program, strings.Join(got, "; "), tt.want)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package explain
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/detect/lock"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Witness follows what explains races: which strong write of another thread each thread observed last, and who holds which
+// lock. It decides nothing but how a race is named, and may guess. Of weak accesses it need not know.
+//
+// What it keeps is bounded for each running block; of blocks that have ended it keeps the last critical sections.
+type Witness struct {
+	writes   history.StrongWrites
+	launches map[*order.Launch]*launch
+	recent   [16]*block // by index
+	spare    []*block   // memory of blocks that have ended
+	locking  bool       // a lock may have been taken
+}
+
+// NewWitness makes a Witness that asks a history who wrote a variable.
+func NewWitness(w history.StrongWrites) *Witness {
+	return &Witness{writes: w, launches: map[*order.Launch]*launch{}}
+}
+
+// launch is a launch that runs.
+type launch struct {
+	blocks map[uint32]*block
+	ended  map[uint32]past
+	order  []uint32 // of ended, the oldest first
+	forgot bool     // one that had ended
+}
+
+// past is what is kept of a block when it has ended.
+type past struct {
+	within   bool      // threads of the block have observed strong writes of each other
+	sections []section // the last that have ended
+}
+
+// block is a running block.
+type block struct {
+	past
+	of     *order.Block
+	warps  []warp
+	number uint32        // of the last operation by which a lane observed others
+	locks  *lock.Tracker // has the block's events since locked
+	locked bool          // a lock may have been taken
+}
+
+type warp struct {
+	last   *[2]sight        // the last operations by which lanes observed others, by turns; nil until there is one
+	newest int              // of last
+	before *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
+	held   []section
+}
+
+// sight is an operation by which lanes observed others. What it says of each lane is worked out when somebody asks: most warps
+// go on to the next operation, and nobody does.
+type sight struct {
+	event          event.Event
+	addrs          [32]uint64 // of a scattered event
+	offset         uint64
+	lanes, inScope uint32
+	number         uint32
+	size           uint8
+	epochs         order.Epochs
+}
+
+// handover is the last time that a thread read strongly what another thread had written strongly: the usual way to hand
+// data over. Its size is 0 when there is none.
+type handover struct {
+	address      uint64
+	epoch, place uint32 // of the reader
+	number       uint32 // of the operation, rises in a block
+	size         uint8
+	shared       bool
+	inScope      bool // morally strong
+}
+
+// section is a critical section: what a thread does while it holds a lock.
+type section struct {
+	lock     lock.ID
+	taken    handover // by which the thread took the lock
+	warp     uint32   // in the grid
+	lane     int
+	from, to uint32 // epochs
+}
+
+// Bounds: sections of a block, blocks of a launch that have ended, and those whose memory is used again.
+const (
+	maxSections = 64
+	maxEnded    = 1 << 11
+	maxSpare    = 64
+)
+
+// never is the epoch after all others.
+const never = ^uint32(0)
+
+// Operation is a strong access by lanes of a warp.
+type Operation struct {
+	Batch *event.Batch
+	Event *event.Event
+	Site  *history.Site
+	Block *order.Block
+	Warp  uint32 // in the block
+}
+
+// block gives what is known of a block, nil when that is nothing yet, unless it is to be made.
+func (w *Witness) block(of *order.Block, make bool) *block {
+	r := &w.recent[of.Index%uint32(len(w.recent))]
+	if *r != nil && (*r).of == of {
+		return *r
+	}
+	l := w.launches[of.Launch]
+	switch {
+	case l != nil && l.blocks[of.Index] != nil:
+		*r = l.blocks[of.Index]
+		return *r
+	case !make:
+		return nil
+	case l == nil:
+		l = &launch{blocks: map[uint32]*block{}, ended: map[uint32]past{}}
+		w.launches[of.Launch] = l
+	}
+	b := &block{}
+	if n := len(w.spare); n > 0 {
+		b, w.spare = w.spare[n-1], w.spare[:n-1]
+	}
+	b.of = of
+	b.warps = slices.Grow(b.warps[:0], int(of.WarpsPerBlock))[:of.WarpsPerBlock]
+	l.blocks[of.Index], *r = b, b
+	return b
+}
+
+// Observed notes that lanes observed, in the element of an operation at an offset, strong writes of other threads of their
+// launch; of those in inScope the two are morally strong. It is told when the operation has been judged and performed, and
+// has not begun an epoch.
+func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, within bool) {
+	b := w.block(o.Block, true)
+	b.within = b.within || within
+	x := &b.warps[o.Warp]
+	if x.last == nil {
+		x.last = new([2]sight)
+	}
+	e := *o.Event
+	e.Val = 0
+	var addrs []uint64
+	if e.Flags&event.FlagScattered != 0 {
+		addrs, e.Side = o.Batch.Addresses(&e, nil), 0
+	}
+	s := &x.last[x.newest]
+	if s.event != e || s.lanes != lanes || s.offset != offset || !slices.Equal(s.addrs[:len(addrs)], addrs) { // it does not poll
+		former := &x.last[1-x.newest]
+		x.settle(former, former.lanes&^(s.lanes|lanes))
+		s, x.newest = former, 1-x.newest
+		s.event, s.offset, s.lanes, s.size = e, offset, lanes, uint8(o.Site.Unit)
+		copy(s.addrs[:], addrs)
+	}
+	b.number++
+	s.inScope, s.number, s.epochs = inScope, b.number, o.Block.Epochs(o.Warp)
+}
+
+// settle moves what an operation says of lanes to those before.
+func (x *warp) settle(s *sight, lanes uint32) {
+	if lanes != 0 && x.before == nil {
+		x.before = new([32][2]handover)
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		lane := bits.TrailingZeros32(lanes)
+		y, h := &x.before[lane], s.handover(lane)
+		if y[0].address != h.address || y[0].size != h.size || y[0].shared != h.shared {
+			y[1] = y[0]
+		}
+		y[0] = h
+	}
+}
+
+// handover gives that of a lane, none if it is not among the lanes.
+func (s *sight) handover(lane int) handover {
+	if s.lanes>>uint(lane)&1 == 0 {
+		return handover{}
+	}
+	b := event.Batch{Addrs: s.addrs[:]}
+	return handover{b.AddrOf(&s.event, lane) + s.offset, s.epochs.Of(lane), s.event.Place, s.number, s.size,
+		s.event.Space == event.Shared, s.inScope>>uint(lane)&1 != 0}
+}
+
+// seen gives the last handovers to a lane, in no order.
+func (x *warp) seen(lane int) (all [4]handover) {
+	if x.last != nil {
+		all[0], all[1] = x.last[0].handover(lane), x.last[1].handover(lane)
+	}
+	if x.before != nil {
+		all[2], all[3] = x.before[lane][0], x.before[lane][1]
+	}
+	return all
+}
+
+// newest gives the last of some handovers that is fit, and is later than h.
+func newest(h handover, all [4]handover, fit func(*handover) bool) handover {
+	for i := range all {
+		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
+			h = *o
+		}
+	}
+	return h
+}
+
+// Wrote notes a strong write, which has been performed, yet has not begun an epoch.
+func (w *Witness) Wrote(o *Operation) {
+	takes := o.Event.RMW == event.CompareAndSwap
+	if w.locking = w.locking || takes; !w.locking {
+		return
+	}
+	if b := w.block(o.Block, takes); b != nil && (takes || b.locked) {
+		b.lock(o.Batch, o.Event, o.Warp)
+	}
+}
+
+// Sync notes a synchronisation by lanes of a warp, which has been performed.
+func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi uint32) {
+	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking) {
+		return
+	}
+	b := w.block(of, false)
+	if b == nil {
+		return
+	}
+	if b.locked {
+		b.lock(batch, e, wi)
+	}
+	if of.Over() {
+		w.end(b)
+	}
+}
+
+// lock follows critical sections over an event.
+func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
+	if !b.locked {
+		if b.locked = true; b.locks == nil {
+			b.locks = lock.New(lock.Rules{Unfenced: true, Swap: true, Last: true})
+		}
+		b.locks.BeginBlock(&b.of.Info, b.of.Index)
+	}
+	x, epochs := &b.warps[wi], b.of.Epochs(wi)
+	for _, s := range b.locks.Event(batch, e) {
+		for m := s.Lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			now := epochs.Of(lane)
+			if s.Kind == lock.Acquire {
+				taken := newest(handover{}, x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
+				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
+			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
+				x.held[i].to = now
+				b.sections = append(b.sections, x.held[i])
+				x.held = slices.Delete(x.held, i, i+1)
+			}
+		}
+	}
+	if n := len(b.sections); n > 2*maxSections {
+		b.sections = append(b.sections[:0], b.sections[n-maxSections:]...)
+	}
+}
+
+// end keeps of a block that has ended its past, and its memory for others.
+func (w *Witness) end(b *block) {
+	l := w.launches[b.of.Launch]
+	delete(l.blocks, b.of.Index)
+	if b.within || len(b.sections) > 0 {
+		l.ended[b.of.Index] = past{b.within, slices.Clone(b.sections[max(len(b.sections)-maxSections, 0):])}
+		if l.order = append(l.order, b.of.Index); len(l.order) > maxEnded {
+			delete(l.ended, l.order[0])
+			l.order, l.forgot = l.order[1:], true
+		}
+	}
+	if len(w.spare) == maxSpare {
+		return
+	}
+	b.of, b.number, b.locked, b.past = nil, 0, false, past{sections: b.sections[:0]}
+	for i := range b.warps {
+		x := &b.warps[i]
+		if x.held = x.held[:0]; x.last != nil {
+			*x.last, x.newest = [2]sight{}, 0
+		}
+		if x.before != nil {
+			*x.before = [32][2]handover{}
+		}
+	}
+	w.spare = append(w.spare, b)
+}
+
+// End forgets a launch.
+func (w *Witness) End(of *order.Launch) {
+	delete(w.launches, of)
+	clear(w.recent[:])
+}

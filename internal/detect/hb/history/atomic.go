@@ -1,0 +1,76 @@
+package history
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Relaxed judges and records relaxed atomic operations of words by a warp, as far as it is plain that they do not race: all
+// accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
+// that update one word, by the last of them; it says false, having done nothing, where that is not to be done here. Relaxed gives
+// the lanes whose operations remain to be judged, performed and recorded.
+func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint) (order.ChainID, bool)) (rest uint32) {
+	e := w.Event
+	h.enter(w.Block.Launch)
+	if len(h.current.hosts) > 0 {
+		return e.Mask
+	}
+	v, same := w.Block.View(w.InBlock)
+	if !same {
+		return e.Mask
+	}
+	w.begin(v, e.Mask)
+	s := h.stateOf(w.Site)
+	h.seen(s, w.Block.Launch, e.Warp, w.serial)
+	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, v.Epoch})
+	lanes, each := e.Mask, uint32(0)
+	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && e.Stride == 0 && w.Site.Sync.Updates {
+		lanes, each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all of one word
+	}
+	var words [32]*word
+	rest = h.locate(w, lanes, &words)
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x := words[lane]
+		if x.stamp != 0 && (x.stamp&listFlag == 0 || x.lanes&listWeak != 0) {
+			rest |= m & -m
+			continue
+		}
+		l := h.listed(x)
+		h.inherit(l, w.Block.Launch)
+		chain, ok := perform(lane, w.Batch.AddrOf(e, lane), &l.variable)
+		if !ok {
+			rest |= m & -m
+			continue
+		}
+		h.update(l, x, entry{stamp: number, lanes: each | m&-m, more: uint32(chain), bytes: 15})
+	}
+	if rest != 0 {
+		rest |= each
+	}
+	return rest
+}
+
+// update records an atomic operation of a word by lanes.
+func (h *Fast) update(l *list, w *word, now entry) {
+	n := &h.stamps[now.stamp]
+	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
+		e := &l.entries[i-1]
+		if e.warp != uint8(n.warp) || e.more != now.more || e.lanes == 0 {
+			continue
+		}
+		if e.stamp == now.stamp {
+			e.lanes |= now.lanes
+			e.last = false
+			return
+		}
+		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {
+			if e.lanes &^= now.lanes; e.lanes == 0 {
+				l.dead++
+			}
+		}
+	}
+	l.add(h, w, now)
+}

@@ -1,0 +1,57 @@
+package history
+
+import "unsafe"
+
+// Bytes is the memory of the history now, but for what Go's maps and lists of numbers add to it.
+func (h *Fast) Bytes() (n uint64) {
+	n += uint64(cap(h.moves.table)) * uint64(unsafe.Sizeof(move{}))
+	n += uint64(len(h.prints)) * uint64(unsafe.Sizeof(footprint{})) * 2
+	n += uint64(cap(h.kinds)) * uint64(unsafe.Sizeof(kind{}))
+	n += uint64(cap(h.histories)) * uint64(unsafe.Sizeof(interned{}))
+	for i := range h.histories {
+		n += uint64(len(h.histories[i].records)) * uint64(unsafe.Sizeof(record{}))
+		if h.histories[i].pattern != nil {
+			n += uint64(unsafe.Sizeof(pattern{}))
+		}
+	}
+	pages := func(p *page) {
+		if p == nil {
+			return
+		}
+		n += uint64(unsafe.Sizeof(*p))
+		if p.cold != nil {
+			n += uint64(unsafe.Sizeof(*p.cold))
+		}
+		for _, k := range p.kept {
+			n += uint64(len(k)) * uint64(unsafe.Sizeof(kept{}))
+		}
+	}
+	for _, c := range h.chunks {
+		n += uint64(unsafe.Sizeof(*c))
+		for _, p := range c {
+			pages(p)
+		}
+	}
+	for _, w := range h.windows {
+		for _, p := range w.pages {
+			pages(p)
+		}
+	}
+	n += uint64(cap(h.words)) * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
+	n += uint64(cap(h.readers)) * uint64(unsafe.Sizeof(readers{}))
+	n += uint64(cap(h.stamps)) * uint64(unsafe.Sizeof(stamp{}))
+	for _, l := range h.lists {
+		if l != nil {
+			n += uint64(unsafe.Sizeof(*l)) + uint64(cap(l.entries))*uint64(unsafe.Sizeof(entry{})) + uint64(cap(l.index))*4
+		}
+	}
+	for _, s := range h.sets {
+		n += uint64(cap(s))*uint64(unsafe.Sizeof(member{})) + 24
+	}
+	for _, s := range h.sites {
+		if s != nil {
+			n += uint64(unsafe.Sizeof(*s)) + uint64(cap(s.serials))*8
+		}
+	}
+	return n
+}

@@ -1,0 +1,527 @@
+package history
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/prefetch"
+)
+
+// Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
+// where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
+//
+// It has four representations of accesses:
+//   - record: of a segment of 128 bytes, in histories that segments share (segment.go);
+//   - entry: of a word, as it is or in a list (word.go);
+//   - summary: of a launch that has ended, of a segment (launch.go);
+//   - Record: of the host.
+type Fast struct {
+	order *order.Order
+
+	// What is interned.
+	shapes    map[shapeKey]*shape
+	prints    map[footprint]uint32
+	kindOf    map[kindKey]uint32
+	kinds     []kind
+	histories []interned // the first is that of nothing
+	steps     []uint32   // of the open runs of each; 0: it has none
+	historyOf map[uint64]uint32
+	moves     moves
+	checks    [][]check // the first is none
+	merges    map[mergeKey]merged
+	sites     []*siteState
+
+	chunks   map[uint64]*chunk
+	chunkAt  uint64 // of chunk
+	chunk    *chunk
+	windows  map[Memory]*window
+	recent   [64]*window
+	words    [][wordsPerSegment]word
+	freeWord []uint32
+	stamps   []stamp
+	lists    []*list
+	sets     [][]member
+	readers  []readers
+	// freeReaders are readers that are not used.
+	freeReaders []uint32
+	single      [1]member // of members
+	joins       [256]join
+	freeList    uint32
+	first       bool // the access being recorded is the first of its warp by its site that is recorded by words
+
+	launches []*launchState
+	current  *launchState
+	host     []Record
+	cold     summaries
+}
+
+// siteState is what the fast history knows of a site.
+type siteState struct {
+	recent [4]*shape
+	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
+	// its warp. Mingled: launches have come by turns.
+	launch  *order.Launch
+	serials []uint64
+	first   uint64
+	mingled bool
+	shapes  int // that it has had
+	missed  int // events of other shapes
+	stamps  [64]stampSlot
+}
+
+const (
+	pageBytes = 4096
+	pageSegs  = pageBytes / segmentBytes
+	chunkSize = 512 // pages
+)
+
+// page is the history of a page of memory.
+type page struct {
+	address  uint64
+	launch   *launchState // whose accesses segments have
+	strange  bool         // summaries of it may race with accesses of launch
+	segments [pageSegs]segment
+	cold     *[pageSegs]uint32 // summaries; nil for none
+	kept     map[int][]*kept
+}
+
+type chunk [chunkSize]*page
+
+// window is the shared memory of a block.
+type window struct {
+	Memory
+	pages []*page
+}
+
+// NewFast makes an empty history.
+func NewFast(o *order.Order) *Fast {
+	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
+}
+
+// stateOf gives what is known of a site.
+func (h *Fast) stateOf(s *Site) *siteState {
+	for uint32(len(h.sites)) <= s.Number {
+		h.sites = append(h.sites, nil)
+	}
+	if h.sites[s.Number] == nil {
+		h.sites[s.Number] = &siteState{}
+	}
+	return h.sites[s.Number]
+}
+
+// Weak judges and records a weak access by a warp.
+func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
+	s := h.stateOf(w.Site)
+	h.enter(w.Block.Launch)
+	v, same := w.Block.View(w.InBlock)
+	mask := w.Event.Mask
+	switch {
+	case same:
+		h.weak(w, s, v, mask, race)
+		return
+	case mask&(mask-1) == 0:
+		h.weak(w, s, w.Block.ViewOf(w.InBlock, bits.TrailingZeros32(mask)), mask, race)
+		return
+	case w.Site.Side.Write: // all lanes are judged before one is recorded
+		w.Each()
+		h.byLanes(w, s, w.Event.Mask, 0, ^uint64(0), race)
+		return
+	}
+	for v, lanes := range w.Block.Views(w.InBlock, w.Event.Mask) {
+		h.weak(w, s, v, lanes, race)
+	}
+}
+
+// weak is Weak for lanes that have one view.
+func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race func(*Access, Race)) {
+	e := w.Event
+	w.begin(v, lanes)
+	write := w.Site.Side.Write
+	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !w.apart()) || e.Addr%uint64(e.Size) != 0 {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
+	}
+	if s.missed > manyMisses && lanes != ^uint32(0) || lanes&(lanes-1) == 0 && h.isSplit(w, e) {
+		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+		return
+	}
+	k := keyOf(w.Site, e, lanes)
+	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
+	if *slot == nil || (*slot).key != k {
+		x := h.shapeOf(w.Batch, e, k, s)
+		if x == nil {
+			s.missed++
+			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
+			return
+		}
+		*slot = x
+	}
+	a := acting{Warp: w, site: s}
+	base := e.Addr / segmentBytes
+	changed := ^uint8(0)
+	for i := range (*slot).parts {
+		part := &(*slot).parts[i]
+		n := base + uint64(part.segment)
+		p := h.page(w.Memory, n*segmentBytes)
+		j := int(n % pageSegs)
+		seg := &p.segments[j]
+		if seg.history&wordsFlag == 0 && !p.strange && len(h.current.hosts) == 0 {
+			a.access, a.lane, a.changed = part.access, part.lane, unchanged
+			if write && h.histories[seg.history].stored.meets(h.kinds[part.access].all) {
+				if changed > allChanged {
+					changed = changes(&a)
+				}
+				a.changed = changed
+			}
+			from := *seg
+			keep, ok := h.step(seg, &a)
+			if ok {
+				if keep {
+					h.keep(p, j, from.history, seg.history, &a)
+				}
+				continue
+			}
+		}
+		h.byLanes(w, s, part.lanes, n*segmentBytes, (n+1)*segmentBytes, race)
+	}
+}
+
+// manyMisses is after how many events without a shape no more are looked for.
+const manyMisses = 512
+
+// isSplit says that an event's address is of a segment whose words have histories of their own.
+func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
+	return h.page(w.Memory, e.Addr).segments[e.Addr/segmentBytes%pageSegs].history&wordsFlag != 0
+}
+
+// byLanes judges and records what lanes of a warp access of [from, end), lane by lane.
+func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
+	write := w.Site.Side.Write
+	rest := lanes
+	if w.view != nil && w.Event.Size == wordBytes && len(h.current.hosts) == 0 {
+		rest = h.quick(w, s, lanes)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		a := w.Lane(bits.TrailingZeros32(m))
+		if write && a.Old != nil && !w.apart() {
+			w.restore(a)
+		}
+		h.judge(a, from, end, race)
+		if !write {
+			h.record(a, s, 0, from, end)
+		}
+	}
+	if !write {
+		return
+	}
+	if from == 0 && !w.apart() {
+		w.overlaps(race)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		h.record(w.Lane(bits.TrailingZeros32(m)), s, 0, from, end)
+	}
+}
+
+// quick judges and records accesses of words by lanes where it is plain that they do not race: nobody has accessed the word, or
+// it is loaded and nobody has written it. It gives the other lanes.
+func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
+	e := w.Event
+	write := w.Site.Side.Write
+	if write && (e.Flags&event.FlagOld == 0 || !w.apart()) {
+		return lanes
+	}
+	h.seen(s, w.Block.Launch, e.Warp, w.serial)
+	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
+	if lanes&(lanes-1) == 0 {
+		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
+		p := h.page(w.Memory, at)
+		if at%wordBytes != 0 || p.strange || !h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
+			return lanes
+		}
+		return 0
+	}
+	var words [32]*word
+	rest = h.locate(w, lanes, &words)
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
+			rest |= m & -m
+		}
+	}
+	return rest
+}
+
+// plain judges and records an access of a word by a lane where it is plain that it does not race. It says false, having done
+// nothing, of others.
+func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
+	write := w.Site.Side.Write
+	switch {
+	case x.stamp == 0:
+		*x = word{number, lane}
+		return true
+	case x.stamp == number && !write:
+		x.lanes |= lane
+		return true
+	case x.stamp&(listFlag|readFlag) == 0 && h.own(w, x, number, lane):
+		return true
+	}
+	return !write && h.load(x, number, lane)
+}
+
+// locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access
+// is of no one word, or of a page that has summaries to be judged.
+func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
+	var at [32]uint64
+	var segments [32]*segment
+	var ask [prefetch.Most]unsafe.Pointer
+	n := 0
+	var p *page
+	for m := lanes; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		at[i] = w.Batch.AddrOf(w.Event, i)
+		if p == nil || at[i]&^(pageBytes-1) != p.address {
+			p = h.page(w.Memory, at[i])
+		}
+		if at[i]%wordBytes != 0 || p.strange {
+			rest |= m & -m
+			continue
+		}
+		segments[i] = &p.segments[at[i]/segmentBytes%pageSegs]
+		if segments[i].history&wordsFlag == 0 {
+			h.split(p, int(at[i]/segmentBytes%pageSegs))
+		}
+	}
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		words[i] = &h.words[segments[i].history&^wordsFlag][at[i]%segmentBytes/wordBytes]
+		ask[n] = unsafe.Pointer(words[i])
+		n++
+	}
+	prefetch.Lines(&ask, n)
+	n = 0
+	for m := lanes &^ rest; m != 0; m &= m - 1 {
+		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
+			ask[n] = unsafe.Pointer(h.lists[x.stamp&^listFlag])
+			n++
+		} else if x.stamp&readFlag != 0 {
+			ask[n] = unsafe.Pointer(&h.readers[x.stamp&^readFlag])
+			n++
+		}
+	}
+	prefetch.Lines(&ask, n)
+	return rest
+}
+
+// seen notes that a warp of a launch makes an access by a site, which has a serial number.
+func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
+	if s.launch != l {
+		if s.launch != nil && !s.launch.Over() {
+			s.serials = nil // they come by turns
+			s.mingled = true
+		}
+		s.launch = l
+		clear(s.serials)
+	}
+	if s.mingled {
+		return
+	}
+	for uint32(len(s.serials)) <= warp/64 {
+		s.serials = append(s.serials, 0)
+	}
+	if x := &s.serials[warp/64]; *x>>(warp%64)&1 == 0 {
+		*x |= 1 << (warp % 64)
+		s.first = serial
+	}
+	h.first = s.first == serial
+}
+
+// own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
+// done nothing, of others.
+func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
+	j := h.joinOf(x.stamp, member{stamp: number})
+	if !j.clear || j.thread && x.lanes != lane {
+		return false
+	}
+	if w.Site.Side.Write && j.stored {
+		i := int(w.Event.Val) + bits.OnesCount32(w.Event.Mask&(lane-1))
+		changed := w.Batch.Values[i] != w.Batch.Values[i+bits.OnesCount32(w.Event.Mask)]
+		now := member{stamp: number}
+		for _, m := range h.members(x.stamp) {
+			switch s := &h.stamps[m.stamp]; {
+			case s.launch != w.Block.Launch || !s.site.WeakStore():
+			case s.site == w.Site:
+				if changed || m.values == mixed {
+					now.values = mixed
+				}
+			case changed && m.values == inMemory:
+				return false
+			}
+		}
+		j = h.joinOf(x.stamp, now)
+	}
+	*x = word{j.to, lane}
+	return true
+}
+
+// Judge finds the races of an access by one lane or by the host.
+func (h *Fast) Judge(a *Access, race func(*Access, Race)) {
+	if a.Actor.Launch == nil {
+		h.judgeHost(a, race)
+		return
+	}
+	h.enter(a.Actor.Launch)
+	h.judge(a, 0, ^uint64(0), race)
+}
+
+// Record notes an access, which must have been judged.
+func (h *Fast) Record(a *Access, chain order.ChainID) {
+	if a.Actor.Launch == nil {
+		h.recordHost(a)
+		return
+	}
+	h.record(a, h.stateOf(a.Site), chain, 0, ^uint64(0))
+}
+
+// judge is Judge for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
+	for i := range h.current.hosts {
+		h.judgeHosts(a, &h.current.hosts[i], from, end, race)
+	}
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		bytes := uint8(1<<(stop-base) - 1<<(at-base))
+		if p.strange && p.summaryOf(i) != 0 {
+			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
+		}
+		h.judgeWord(a, h.wordAt(p, i, base), base, bytes, race)
+	}
+}
+
+// record is Record for a lane and the bytes [from, end) of what it accesses.
+func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
+	h.seen(s, a.Actor.Launch, a.Actor.Warp, a.serial)
+	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
+	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
+		p := h.page(a.Memory, at)
+		i := int(at / segmentBytes % pageSegs)
+		base := at &^ (wordBytes - 1)
+		stop := min(base+wordBytes, a.End, end)
+		h.recordWord(a, number, h.wordAt(p, i, base), base, uint8(1<<(stop-base)-1<<(at-base)), chain)
+	}
+}
+
+// wordAt gives a word of segment i of a page, which it splits.
+func (h *Fast) wordAt(p *page, i int, at uint64) *word {
+	s := &p.segments[i]
+	if s.history&wordsFlag == 0 {
+		h.split(p, i)
+	}
+	return &h.words[s.history&^wordsFlag][at%segmentBytes/wordBytes]
+}
+
+// page gives the page of an address, entered by the current launch.
+func (h *Fast) page(m Memory, at uint64) *page {
+	var slot **page
+	if m.Shared {
+		slot = h.windowOf(m).page(at)
+	} else {
+		if n := at / (pageBytes * chunkSize); h.chunk == nil || n != h.chunkAt {
+			h.chunkAt, h.chunk = n, h.chunks[n]
+			if h.chunk == nil {
+				h.chunk = new(chunk)
+				h.chunks[n] = h.chunk
+			}
+		}
+		slot = &h.chunk[at/pageBytes%chunkSize]
+	}
+	p := *slot
+	if p == nil {
+		p = &page{address: at &^ (pageBytes - 1), launch: h.current}
+		*slot = p
+	}
+	if p.launch != h.current {
+		h.pass(p)
+	}
+	return p
+}
+
+// windowOf gives the shared memory of a block.
+func (h *Fast) windowOf(m Memory) *window {
+	slot := &h.recent[m.Block%uint32(len(h.recent))]
+	if *slot != nil && (*slot).Memory == m {
+		return *slot
+	}
+	w := h.windows[m]
+	if w == nil {
+		w = &window{Memory: m}
+		h.windows[m] = w
+	}
+	*slot = w
+	return w
+}
+
+// page gives the place of the page of an address. The address is that of a device with far less shared memory than maxWindow.
+func (w *window) page(at uint64) **page {
+	n := at / pageBytes % (maxWindow / pageBytes)
+	for uint64(len(w.pages)) <= n {
+		w.pages = append(w.pages, nil)
+	}
+	return &w.pages[n]
+}
+
+// maxWindow bounds the shared memory of a block.
+const maxWindow = 16 << 20
+
+// Forget drops what is known of the shared memory of a block: all that was done there happens before all that follows.
+func (h *Fast) Forget(m Memory) {
+	w := h.windows[m]
+	if w == nil {
+		return
+	}
+	for _, p := range w.pages {
+		if p != nil {
+			h.clear(p)
+		}
+	}
+}
+
+// EndBlock drops the shared memory of a block that has ended.
+func (h *Fast) EndBlock(m Memory) {
+	h.Forget(m)
+	if h.windows[m] != nil {
+		delete(h.windows, m)
+		h.recent[m.Block%uint32(len(h.recent))] = nil
+	}
+}
+
+// clear forgets what was done to a page.
+func (h *Fast) clear(p *page) {
+	for i := range p.segments {
+		h.clearSegment(p, i)
+	}
+	p.kept = nil
+}
+
+func (h *Fast) clearSegment(p *page, i int) {
+	s := &p.segments[i]
+	if s.history&wordsFlag != 0 {
+		n := s.history &^ wordsFlag
+		for j := range h.words[n] {
+			h.drop(&h.words[n][j])
+		}
+		h.freeWord = append(h.freeWord, n)
+	}
+	*s = segment{}
+	if p.cold != nil {
+		p.cold[i] = 0
+	}
+	if p.kept != nil {
+		delete(p.kept, i)
+	}
+}

@@ -1,0 +1,389 @@
+package history
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+)
+
+// launchState is what the fast history knows of a launch.
+type launchState struct {
+	*order.Launch
+	hosts []Record // accesses of the host that its threads may not know
+	knows map[uint32]bool
+	// firstStamp is above all stamps made before the launch.
+	firstStamp uint32
+}
+
+// enter makes a launch the current one.
+func (h *Fast) enter(l *order.Launch) {
+	if h.current != nil && h.current.Launch == l {
+		return
+	}
+	for _, x := range h.launches {
+		if x.Launch == l {
+			h.current = x
+			return
+		}
+	}
+	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}
+	first := l.First()
+	for i := range h.host {
+		if !first.After(&h.host[i].Stamp) {
+			x.hosts = append(x.hosts, h.host[i])
+		}
+	}
+	h.launches = slices.DeleteFunc(h.launches, func(x *launchState) bool { return x.Over() })
+	h.launches = append(h.launches, x)
+	h.current = x
+}
+
+// pass makes the current launch the one whose accesses a page has: those of the one before are summarised, if that has ended, or
+// else kept by words.
+func (h *Fast) pass(p *page) {
+	if l := p.launch; l != nil {
+		exact := !l.Over() || l.Published() && h.order.Agents() > 1
+		for i := range p.segments {
+			switch s := &p.segments[i]; {
+			case s.history == 0 || s.history&wordsFlag != 0:
+			case exact:
+				h.split(p, i)
+			default:
+				if p.cold == nil {
+					p.cold = new([pageSegs]uint32)
+				}
+				p.cold[i] = h.cold.after(h, p.cold[i], s.history, l.Launch)
+				*s = segment{}
+			}
+		}
+		if !exact {
+			p.kept = nil
+		}
+	}
+	p.launch, p.strange = h.current, false
+	for i := range p.segments {
+		n := p.summaryOf(i)
+		p.strange = p.strange || n != 0 && !h.current.knowsSummary(h, n)
+	}
+}
+
+// summaryOf gives what ended launches did to a segment.
+func (p *page) summaryOf(i int) uint32 {
+	if p.cold == nil {
+		return 0
+	}
+	return p.cold[i]
+}
+
+// knowsSummary says that all threads of a launch know the accesses of a summary.
+func (x *launchState) knowsSummary(h *Fast, n uint32) bool {
+	known, ok := x.knows[n]
+	if !ok {
+		known = true
+		for _, s := range h.cold.list[n] {
+			known = known && x.Follows(s.launch)
+		}
+		x.knows[n] = known
+	}
+	return known
+}
+
+// summary is what the threads of a launch that has ended did to a segment by a site.
+type summary struct {
+	site   *Site
+	launch *order.Launch
+	bytes  mask
+}
+
+// summaries are interned sets of them.
+type summaries struct {
+	list   [][]summary // the first is empty
+	byHash map[uint64]uint32
+	memo   map[coldKey]uint32
+	launch *order.Launch // of memo
+}
+
+type coldKey struct{ cold, history uint32 }
+
+func newSummaries() summaries {
+	return summaries{list: make([][]summary, 1), byHash: map[uint64]uint32{}, memo: map[coldKey]uint32{}}
+}
+
+// after gives the summaries of a segment when a launch has ended that left a history there.
+func (c *summaries) after(h *Fast, cold, history uint32, l *order.Launch) uint32 {
+	if c.launch != l {
+		clear(c.memo)
+		c.launch = l
+	}
+	k := coldKey{cold, history}
+	n, ok := c.memo[k]
+	if !ok {
+		all := slices.Clone(c.list[cold])
+		for _, r := range h.histories[history].records {
+			x := &h.kinds[r.access]
+			all = addSummary(all, summary{x.site, l, x.all})
+		}
+		n = c.intern(all)
+		c.memo[k] = n
+	}
+	return n
+}
+
+// addSummary adds a summary to others, in place of what its site did before in launches that it follows.
+func addSummary(all []summary, now summary) []summary {
+	kept := all[:0]
+	for _, s := range all {
+		if s.site == now.site && s.launch == now.launch {
+			now.bytes = now.bytes.or(s.bytes)
+			continue
+		}
+		if s.site == now.site && now.launch.Follows(s.launch) {
+			s.bytes = s.bytes.without(now.bytes)
+		}
+		if !s.bytes.empty() {
+			kept = append(kept, s)
+		}
+	}
+	return append(kept, now)
+}
+
+func (c *summaries) intern(all []summary) uint32 {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.SortFunc(all, func(x, y summary) int {
+		return int(x.site.Number)<<20 - int(y.site.Number)<<20 + int(x.launch.Info.ID) - int(y.launch.Info.ID)
+	})
+	key := uint64(0)
+	for _, s := range all {
+		key = (key ^ uint64(s.site.Number)<<32 ^ uint64(s.launch.Info.ID)) * 0x9e3779b97f4a7c15
+		key = (key ^ key>>31 ^ s.bytes.lo) * 0xd6e8feb86659fd93
+		key = (key ^ key>>31 ^ s.bytes.hi) * 0xff51afd7ed558ccd
+	}
+	for ; ; key++ {
+		n, ok := c.byHash[key]
+		if !ok {
+			n = uint32(len(c.list))
+			c.list = append(c.list, all)
+			c.byHash[key] = n
+			return n
+		}
+		if slices.Equal(c.list[n], all) {
+			return n
+		}
+	}
+}
+
+// judgeSummary finds the races of an access to the bytes [from, end) with what ended launches did to a segment at an address.
+func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race func(*Access, Race)) {
+	for _, s := range h.cold.list[n] {
+		both := s.bytes.and(maskOf(max(from, base)-base, min(end, base+segmentBytes)-base))
+		if both.empty() || !a.Site.Side.Write && !s.site.Side.Write || a.Actor.Knows(s.launch) {
+			continue
+		}
+		c := detect.Classify(s.site.Side, a.Site.Side, detect.Relation{})
+		if c == detect.NoRace {
+			continue
+		}
+		r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch}}
+		both.ranges(func(lo, hi uint64) {
+			r.From, r.End = base+lo, base+hi
+			race(a, Race{c, &r, base + lo, base + hi})
+		})
+	}
+}
+
+// pages calls f for the pages of global memory that have a byte in [from, end), in order.
+func (h *Fast) pages(from, end uint64, f func(p *page)) {
+	visit := func(n uint64, c *chunk) {
+		for i, p := range c {
+			if at := (n*chunkSize + uint64(i)) * pageBytes; p != nil && at < end && from < at+pageBytes {
+				f(p)
+			}
+		}
+	}
+	const span = chunkSize * pageBytes
+	if first, last := from/span, (end-1)/span; last-first < uint64(len(h.chunks)) {
+		for n := first; n <= last; n++ {
+			if c := h.chunks[n]; c != nil {
+				visit(n, c)
+			}
+		}
+		return
+	}
+	var all []uint64
+	for n := range h.chunks {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	for _, n := range all {
+		visit(n, h.chunks[n])
+	}
+}
+
+// judgeHost finds the races of an access by the host.
+func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
+	for i := range h.host {
+		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
+	}
+	known := map[uint32]bool{}
+	h.pages(a.From, a.End, func(p *page) {
+		for i := range p.segments {
+			base := p.address + uint64(i)*segmentBytes
+			from, end := max(a.From, base), min(a.End, base+segmentBytes)
+			if from >= end {
+				continue
+			}
+			if n := p.summaryOf(i); n != 0 {
+				all, ok := known[n]
+				if !ok {
+					all = !slices.ContainsFunc(h.cold.list[n], func(s summary) bool { return !a.Actor.Knows(s.launch) })
+					known[n] = all
+				}
+				if !all {
+					h.judgeSummary(a, n, base, from, end, race)
+				}
+			}
+			s := &p.segments[i]
+			switch {
+			case s.history == 0 || s.history&wordsFlag == 0 && a.Actor.Knows(p.launch.Launch):
+				continue
+			case s.history&wordsFlag == 0:
+				h.judgeSegment(a, p, i, from, end, race)
+				continue
+			}
+			for at := from; at < end; at = (at + wordBytes) &^ (wordBytes - 1) {
+				word := at &^ (wordBytes - 1)
+				bytes := uint8(1<<(min(word+wordBytes, end)-word) - 1<<(at-word))
+				h.judgeWord(a, &h.words[s.history&^wordsFlag][word%segmentBytes/wordBytes], word, bytes, race)
+			}
+		}
+	})
+}
+
+// judgeHosts finds the race of an access with one of the host.
+func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Access, Race)) {
+	from, end = max(a.From, r.From, from), min(a.End, r.End, end)
+	if from >= end || a.Memory.Shared || !a.Site.Side.Write && !r.Site.Side.Write || a.Actor.After(&r.Stamp) {
+		return
+	}
+	if c := detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
+		race(a, Race{c, r, from, end})
+	}
+}
+
+// judgeSegment finds the races of an access by the host to the bytes [from, end) with the accesses of a segment.
+func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race func(*Access, Race)) {
+	s := p.segments[i]
+	base := p.address + uint64(i)*segmentBytes
+	for _, r := range h.histories[s.history].records {
+		k := &h.kinds[r.access]
+		if !a.Site.Side.Write && !k.write {
+			continue
+		}
+		var both mask
+		out := Record{Site: k.site, Stamp: order.Stamp{Launch: p.launch.Launch, Epoch: s.epoch + r.epoch}}
+		warp := s.warp() + r.warp
+		for range r.warps(s.n) {
+			lanes := a.Actor.Behind(p.launch.Launch, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
+			for m := lanes; m != 0; m &= m - 1 {
+				lane := bits.TrailingZeros32(m)
+				b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))
+				if !b.empty() && both.empty() {
+					out.Stamp.Warp, out.Stamp.Lane = warp, lane
+				}
+				both = both.or(b)
+			}
+			warp += r.step
+		}
+		if c := detect.Classify(k.site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
+			both.ranges(func(lo, hi uint64) { race(a, Race{c, &out, base + lo, base + hi}) })
+		}
+	}
+}
+
+// recordHost notes an access of the host.
+func (h *Fast) recordHost(a *Access) {
+	r := Record{Site: a.Site, Stamp: a.Actor.Stamp(), From: a.From, End: a.End}
+	h.host = slices.DeleteFunc(h.host, func(o Record) bool { return r.supersedes(&o) })
+	h.host = append(h.host, r)
+	for _, x := range h.launches {
+		if !x.Over() {
+			x.hosts = append(x.hosts, r)
+		}
+	}
+}
+
+// Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
+func (h *Fast) Reuse(from, end uint64) {
+	h.pages(from, end, func(p *page) {
+		for i := range p.segments {
+			base := p.address + uint64(i)*segmentBytes
+			lo, hi := max(from, base), min(end, base+segmentBytes)
+			switch {
+			case lo >= hi:
+			case lo == base && hi == base+segmentBytes:
+				h.clearSegment(p, i)
+			default:
+				h.reuse(p, i, lo, hi)
+			}
+		}
+	})
+	h.host = withoutRange(h.host, from, end)
+	for _, x := range h.launches {
+		x.hosts = withoutRange(x.hosts, from, end)
+	}
+}
+
+// reuse is Reuse for some bytes of a segment.
+func (h *Fast) reuse(p *page, i int, from, end uint64) {
+	base := p.address + uint64(i)*segmentBytes
+	gone := maskOf(from-base, end-base)
+	if p.summaryOf(i) != 0 {
+		var all []summary
+		for _, s := range h.cold.list[p.cold[i]] {
+			if s.bytes = s.bytes.without(gone); !s.bytes.empty() {
+				all = append(all, s)
+			}
+		}
+		p.cold[i] = h.cold.intern(all)
+	}
+	if p.segments[i].history == 0 {
+		return
+	}
+	for w := range wordsPerSegment {
+		b := gone.word(w)
+		if b == 0 {
+			continue
+		}
+		x := h.wordAt(p, i, base+uint64(w)*wordBytes)
+		if b == 15 || x.stamp == 0 {
+			h.drop(x)
+			continue
+		}
+		l := h.listed(x)
+		for j := range l.entries {
+			if e := &l.entries[j]; e.bytes&b != 0 {
+				if e.bytes &^= b; e.bytes == 0 {
+					e.lanes = 0
+				}
+			}
+		}
+	}
+}
+
+// withoutRange gives records of the host without the bytes [from, end).
+func withoutRange(records []Record, from, end uint64) (kept []Record) {
+	for _, r := range records {
+		for _, rest := range [][2]uint64{{r.From, min(r.End, from)}, {max(r.From, end), r.End}} {
+			if rest[0] < rest[1] {
+				x := r
+				x.From, x.End = rest[0], rest[1]
+				kept = append(kept, x)
+			}
+		}
+	}
+	return kept
+}

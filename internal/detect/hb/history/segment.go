@@ -1,0 +1,550 @@
+package history
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// segment is what was done to the 128 bytes of a segment in the launch of its page: an interned history, up to renaming. Or,
+// where history is that number with wordsFlag, 32 words that have histories of their own.
+type segment struct {
+	history uint32
+	thread  uint32 // the warp of the grid, times 32, and the lane from which those of the history are counted, lanes modulo 32
+	epoch   uint32 // likewise
+	n       uint32 // warps of its open runs: see record
+}
+
+func (s *segment) warp() uint32 { return s.thread >> 5 }
+func (s *segment) lane() uint8  { return uint8(s.thread & 31) }
+
+const wordsFlag = 1 << 31
+
+// record is weak accesses of a segment by warps that did the same: one, or an arithmetic progression of them that only read.
+// Warps, lanes and epochs are counted from those of the segment, so that segments to which the same was done have the same
+// records, and share one history.
+type record struct {
+	access uint32
+	warp   uint32
+	epoch  uint32
+	count  uint32 // warps, but for those of segment.n where open
+	step   uint32 // from one to the next
+	lane   uint8
+	open   bool
+	values values // of stores
+}
+
+// values is what is known of what the stores of a site wrote to a segment. It is the same for all its records.
+type values uint8
+
+const (
+	inMemory values = iota // one value for each part of a word, which memory still holds
+	mixed                  // different ones for each part
+	aside                  // see keeping
+)
+
+// interned is a history of a segment, which is not changed.
+type interned struct {
+	records []record
+	stored  mask     // by weak stores
+	written bool     // by any
+	pattern *pattern // of split; nil until it is asked for
+}
+
+// moveKey is a history and an access of its segment.
+type moveKey struct {
+	history, access uint32
+	warp, epoch     uint32 // of the access, as those of the history's records; where it has open runs, counted from the warp after them
+	n               uint32 // of the segment, or anyRun
+	lane, changed   uint8
+}
+
+// anyRun is moveKey.n of an access that makes runs longer and nothing else, however long they are.
+const anyRun = ^uint32(0)
+
+// move is what an access that does not race makes of a history.
+type move struct {
+	moveKey
+	to   uint32
+	base struct { // what is added to the segment's
+		warp, epoch, n uint32
+		lane           uint8
+	}
+	keep   bool   // values are put aside: see keeping
+	checks uint32 // of Fast.checks
+}
+
+// check is lanes of a record that have to happen before the access: those of the access's own warp, and of others. They are
+// counted as the record's.
+type check struct {
+	record     int
+	own, other uint32
+}
+
+// moves is a table of moves that were made before, by hash: of those with one hash the last two. It grows with the number of misses.
+type moves struct {
+	table  []move
+	shift  uint
+	misses int
+}
+
+const (
+	firstMoves = 8  // the logarithm of the table's length
+	mostMoves  = 15 // and at most
+	maxRecords = 96 // of a history; segments with more are split into words
+)
+
+// find gives the move of a key, nil when it is not remembered.
+func (t *moves) find(k *moveKey) *move {
+	i := k.hash() >> t.shift
+	if m := &t.table[i]; m.moveKey == *k {
+		return m
+	}
+	if m := &t.table[i^1]; m.moveKey == *k {
+		return m
+	}
+	return nil
+}
+
+// put adds a move, in place of the older of two.
+func (t *moves) put(m move) {
+	if t.misses++; t.misses > 4*len(t.table) && t.shift > 64-mostMoves {
+		old := t.table
+		t.table, t.shift, t.misses = make([]move, 2*len(old)), t.shift-1, 0
+		for i := range old {
+			if old[i].to != 0 {
+				t.keep(old[i])
+			}
+		}
+	}
+	t.keep(m)
+}
+
+func (t *moves) keep(m move) {
+	i := m.hash() >> t.shift
+	t.table[i^1] = t.table[i]
+	t.table[i] = m
+}
+
+func newMoves() moves { return moves{make([]move, 1<<firstMoves), 64 - firstMoves, 0} }
+
+func (k *moveKey) hash() uint64 {
+	h := uint64(k.history)*0x9e3779b97f4a7c15 ^ uint64(k.access)*0xd6e8feb86659fd93 ^ uint64(k.warp)*0xff51afd7ed558ccd ^
+		uint64(k.epoch)*0xc2b2ae3d27d4eb4f ^ uint64(k.n)*0xa0761d6478bd642f ^ uint64(k.lane)<<20 ^ uint64(k.changed)<<40
+	h ^= h >> 29
+	return h * 0x9e3779b97f4a7c15
+}
+
+// acting is a weak access of a segment by lanes of a warp with one view.
+type acting struct {
+	*Warp
+	site    *siteState
+	access  uint32
+	lane    uint8
+	changed uint8
+}
+
+// step judges and records an access of a segment. It says false, having done nothing, where it may race.
+func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
+	from := *s
+	if from.history == 0 {
+		from = segment{thread: a.Event.Warp<<5 | uint32(a.lane), epoch: a.view.Epoch}
+	}
+	step := h.steps[from.history]
+	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp() - from.n*step, epoch: a.view.Epoch - from.epoch,
+		lane: (a.lane - from.lane()) & 31, changed: a.changed}
+	if step != 0 {
+		k.n = anyRun
+	}
+	m := h.moves.find(&k)
+	if m == nil && step != 0 {
+		if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
+			return false, true
+		}
+		k.n = from.n
+		m = h.moves.find(&k)
+	}
+	if m != nil {
+		for _, c := range h.checks[m.checks] {
+			if !before(&from, &h.histories[from.history].records[c.record], c, a) {
+				return false, false
+			}
+		}
+		s.make(&from, m)
+		return m.keep, true
+	}
+	made, longer, ok := h.compute(&from, &h.histories[from.history], a)
+	if !ok {
+		return false, false
+	}
+	if made.moveKey = k; longer && step != 0 {
+		made.n = anyRun
+	}
+	h.moves.put(made)
+	s.make(&from, &made)
+	return made.keep, true
+}
+
+// make gives a segment what a move makes of it.
+func (s *segment) make(from *segment, m *move) {
+	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch, from.n + m.base.n}
+}
+
+// within says that a run has the access.
+func (h *Fast) within(s *segment, x *interned, a *acting) bool {
+	for i := range x.records {
+		r := &x.records[i]
+		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane()+r.lane)&31 == a.lane && r.has(a.Event.Warp-s.warp(), s.n) {
+			return true
+		}
+	}
+	return false
+}
+
+// warps is how many warps a record has in a segment with n.
+func (r *record) warps(n uint32) uint32 {
+	if r.open {
+		return r.count + n
+	}
+	return r.count
+}
+
+// has says that a warp, counted as the record's, is one of its.
+func (r *record) has(warp, n uint32) bool {
+	d := warp - r.warp
+	if r.step == 0 {
+		return d == 0
+	}
+	return d%r.step == 0 && d/r.step < r.warps(n)
+}
+
+// before says that a check of a record holds.
+func before(s *segment, r *record, c check, a *acting) bool {
+	warp, turn := s.warp()+r.warp, int((s.lane()+r.lane)&31)
+	for range r.warps(s.n) {
+		lanes := c.other
+		if warp == a.Event.Warp {
+			lanes = c.own
+		}
+		if lanes != 0 && a.behind(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) != 0 {
+			return false
+		}
+		warp += r.step
+	}
+	return true
+}
+
+// compute is the transition itself: what an access makes of a history. It says false where the two may race, or what comes of
+// it is no history of a segment. Longer: it makes runs longer, and does nothing else.
+func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok bool) {
+	k := &h.kinds[a.access]
+	var checks []check
+	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane()) & 31}
+	for i := range x.records {
+		r := &x.records[i]
+		o := &h.kinds[r.access]
+		if !k.write && !o.write || !k.all.meets(o.all) {
+			continue
+		}
+		c := check{record: i}
+		c.own, c.other = conflict(k, &now, o, r)
+		if c.own|c.other == 0 {
+			continue
+		}
+		if !before(s, r, c, a) {
+			return out, false, false
+		}
+		checks = append(checks, c)
+	}
+	records := slices.Clone(x.records)
+	if k.site.WeakStore() {
+		if !h.store(records, &now, a.changed, &out.keep) {
+			return out, false, false
+		}
+	}
+	records, longer = h.put(records, now, s.n)
+	if len(records) > maxRecords {
+		return out, false, false
+	}
+	h.normal(&out, records, s.n)
+	if checks != nil {
+		out.checks = uint32(len(h.checks))
+		h.checks = append(h.checks, checks)
+	}
+	return out, longer && checks == nil, true
+}
+
+// conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access: those
+// of the actor's warp, and of others.
+func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
+	for m := o.print.lanes; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		b := o.print.bytes[i]
+		if !b.meets(k.all) {
+			continue
+		}
+		other |= m & -m
+		self := (uint32(i) + uint32(r.lane) - uint32(now.lane)) & 31
+		for n := k.print.lanes &^ (1 << self); n != 0; n &= n - 1 {
+			if b.meets(k.print.bytes[bits.TrailingZeros32(n)]) {
+				own |= m & -m
+				break
+			}
+		}
+	}
+	return own, other
+}
+
+// store says what a weak store does to what is known of values. It says false where that cannot be said for a segment as a whole.
+func (h *Fast) store(records []record, now *record, changed uint8, keep *bool) bool {
+	k := &h.kinds[now.access]
+	var own mask // what its site has written
+	was, had := inMemory, false
+	for i := range records {
+		r := &records[i]
+		if o := &h.kinds[r.access]; o.site == k.site {
+			own, was, had = own.or(o.all), r.values, true
+		} else if o.site.WeakStore() && r.values == inMemory && o.all.meets(k.all) && changed != unchanged {
+			h.setAside(records, o.site)
+			*keep = true
+		} else if o.site.WeakStore() && r.values == aside && o.all.meets(k.all) {
+			*keep = true
+		}
+	}
+	if !had {
+		return true
+	}
+	will := was
+	overlap := own.meets(k.all)
+	switch {
+	case was == aside:
+		*keep = true
+	case was == inMemory && (!overlap || changed == unchanged):
+	case was == inMemory && changed == allChanged && own == k.all:
+		will = mixed
+	case was == mixed && k.all.without(own).empty():
+	default:
+		will, *keep = aside, true
+	}
+	now.values = will
+	for i := range records {
+		if h.kinds[records[i].access].site == k.site {
+			records[i].values = will
+		}
+	}
+	return true
+}
+
+func (h *Fast) setAside(records []record, s *Site) {
+	for i := range records {
+		if h.kinds[records[i].access].site == s {
+			records[i].values = aside
+		}
+	}
+}
+
+// put adds a record to those of a history: in place of what it supersedes, and joined with what is alike.
+func (h *Fast) put(records []record, now record, n uint32) (out []record, longer bool) {
+	k := h.kinds[now.access]
+	exec := bits.RotateLeft32(k.exec, int(now.lane))
+	all := len(records)
+	kept := records[:0]
+	for _, r := range records {
+		o := &h.kinds[r.access]
+		if o.site != k.site || r.warp != now.warp || r.step != 0 || bits.RotateLeft32(o.exec, int(r.lane)) != exec {
+			kept = append(kept, r)
+			continue
+		}
+		if r.access == now.access && r.lane == now.lane { // the same, or later
+			continue
+		}
+		m := h.merge(&r, &now, exec)
+		if r.epoch == now.epoch {
+			now.access, now.lane = m.access, m.lane
+		} else if r.access, r.lane = m.access, m.lane; r.access != 0 {
+			kept = append(kept, r)
+		}
+	}
+	if !k.write {
+		out, longer = h.joined(kept, now, n)
+		return out, longer && len(kept) == all
+	}
+	return append(kept, now), false
+}
+
+// mergeKey is two accesses by a warp and a site.
+type mergeKey struct {
+	old, now uint32
+	lane     uint8 // of the first, counted from that of the second
+	same     bool  // they have one epoch
+}
+
+// merged is an access, and the lane that it is counted from.
+type merged struct {
+	access uint32
+	lane   uint8
+}
+
+// merge gives the access that two of one epoch are together, or else what is left of the older, if anything.
+func (h *Fast) merge(old, now *record, exec uint32) merged {
+	key := mergeKey{old.access, now.access, (old.lane - now.lane) & 31, old.epoch == now.epoch}
+	m, ok := h.merges[key]
+	if !ok {
+		f, g := h.kinds[now.access].print.turned(now.lane), h.kinds[old.access].print.turned(old.lane)
+		for i := range g.bytes {
+			if key.same {
+				g.bytes[i] = g.bytes[i].or(f.bytes[i])
+			} else {
+				g.bytes[i] = g.bytes[i].without(f.bytes[i])
+			}
+			if g.lanes |= 1 << i; g.bytes[i].empty() {
+				g.lanes &^= 1 << i
+			}
+		}
+		if g.lanes != 0 {
+			m.access, m.lane = h.accessOf(h.kinds[now.access].site, exec, &g)
+			m.lane = (m.lane - now.lane) & 31
+		}
+		h.merges[key] = m
+	}
+	return merged{m.access, (m.lane + now.lane) & 31}
+}
+
+// joined adds a load to those by other warps that differ in nothing else, as a run. Longer: an open run has one warp more, and
+// nothing else is changed.
+func (h *Fast) joined(records []record, now record, n uint32) (out []record, longer bool) {
+	longer = true
+	for i := 0; i < len(records); i++ {
+		r := &records[i]
+		if r.access != now.access || r.epoch != now.epoch || r.lane != now.lane {
+			continue
+		}
+		if now.step == 0 && r.has(now.warp, n) {
+			return records, false
+		}
+		was := *r
+		if !r.meet(&now, n) {
+			continue
+		}
+		// What came of the two may be continued by others.
+		now = *r
+		if longer = longer && was.open && was.warp == r.warp && !h.continued(records, &now, n); longer {
+			return records, true
+		}
+		records = append(records[:i], records[i+1:]...)
+		i = -1
+	}
+	return append(records, now), false
+}
+
+// continued says that a record may be joined with one of others.
+func (h *Fast) continued(records []record, now *record, n uint32) bool {
+	for _, r := range records {
+		if x := *now; r.access == x.access && r.epoch == x.epoch && r.lane == x.lane && x.meet(&r, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// meet makes two runs one where that is a run, too. It says false, having done nothing, where it is not.
+func (r *record) meet(o *record, n uint32) bool {
+	a, b := *r, *o
+	if b.warp-a.warp >= 1<<31 {
+		a, b = b, a
+	}
+	na, nb := a.warps(n), b.warps(n)
+	step := a.step
+	switch {
+	case a.step == 0 && b.step == 0:
+		step = b.warp - a.warp
+	case a.step == 0:
+		step = b.step
+	case b.step != 0 && b.step != a.step:
+		return false
+	}
+	if a.warp+na*step != b.warp {
+		return false
+	}
+	r.warp, r.step = a.warp, step
+	r.count = na + nb
+	if r.open {
+		r.count -= n
+	}
+	return true
+}
+
+// normal makes a move lead to a history with records, which are counted from a segment with n.
+func (h *Fast) normal(m *move, records []record, n uint32) {
+	m.base.n = settle(records, n) - n
+	first := records[0]
+	m.base.warp, m.base.epoch, m.base.lane = first.warp, first.epoch, first.lane
+	for i := range records {
+		r := &records[i]
+		r.warp, r.epoch, r.lane = r.warp-first.warp, r.epoch-first.epoch, (r.lane-first.lane)&31
+	}
+	m.to = h.intern(records)
+}
+
+// settle opens the runs that have the step of the first, and closes others. The shortest of them is as long as the segment's
+// new n, which it gives.
+func settle(records []record, n uint32) (least uint32) {
+	step := uint32(0)
+	for i := range records {
+		if r := &records[i]; r.step != 0 && (step == 0 || r.step == step) {
+			if step == 0 {
+				step, least = r.step, r.warps(n)
+			}
+			least = min(least, r.warps(n))
+		}
+	}
+	for i := range records {
+		r := &records[i]
+		all := r.warps(n)
+		if r.open = r.step != 0 && r.step == step; r.open {
+			r.count = all - least
+		} else {
+			r.count = all
+		}
+	}
+	return least
+}
+
+// intern gives the number of the history with given records.
+func (h *Fast) intern(records []record) uint32 {
+	key := uint64(len(records))
+	for i := range records {
+		r := &records[i]
+		flags := uint64(r.lane)<<8 | uint64(r.values)<<1
+		if r.open {
+			flags |= 1
+		}
+		key = (key ^ uint64(r.access)<<32 ^ uint64(r.warp)) * 0x9e3779b97f4a7c15
+		key = (key ^ key>>32 ^ uint64(r.epoch)<<32 ^ uint64(r.count)) * 0xd6e8feb86659fd93
+		key = (key ^ key>>29 ^ uint64(r.step)<<32 ^ flags) * 0xff51afd7ed558ccd
+		key ^= key >> 32
+	}
+	for ; ; key++ {
+		n, ok := h.historyOf[key]
+		if !ok {
+			n = uint32(len(h.histories))
+			x, step := interned{records: slices.Clone(records)}, uint32(0)
+			for i := range records {
+				r := &records[i]
+				k := &h.kinds[r.access]
+				x.written = x.written || k.write
+				if k.site.WeakStore() {
+					x.stored = x.stored.or(k.all)
+				}
+				if r.open {
+					step = r.step
+				}
+			}
+			h.histories, h.steps = append(h.histories, x), append(h.steps, step)
+			h.historyOf[key] = n
+			return n
+		}
+		if slices.Equal(h.histories[n].records, records) {
+			return n
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package history
+
+import "fencepost.dev/fencepost/internal/detect/hb/order"
+
+// member is accesses of a word that have one stamp, in a set.
+type member struct {
+	stamp  uint32
+	values values // of stores; never aside
+}
+
+// join is what an access by a lane makes of a word, unless it has a list.
+type join struct {
+	from   uint32 // word.stamp
+	now    member
+	to     uint32
+	known  bool // it is remembered here
+	clear  bool // nothing races
+	thread bool // if the word's lanes are the access's own: some are of its warp
+	stored bool // a weak store is among them
+}
+
+// joined gives what an access with a stamp makes of a word.
+func (h *Fast) joinOf(from uint32, now member) *join {
+	j := &h.joins[(from*0x9e3779b1^now.stamp*0x85ebca6b)>>24]
+	if j.known && j.from == from && j.now == now {
+		return j
+	}
+	*j = join{from: from, now: now, known: true, clear: true}
+	n := &h.stamps[now.stamp]
+	kept := []member{}
+	for _, m := range h.members(from) {
+		s := &h.stamps[m.stamp]
+		same := s.site == n.site
+		switch {
+		case s.launch == n.launch:
+			j.clear = j.clear && s.warp == n.warp
+			j.thread = true
+			j.stored = j.stored || s.site.WeakStore()
+			if same && s.exec == n.exec {
+				continue
+			}
+			if same {
+				m.values = now.values
+			}
+		case !h.summed(s.launch) || !n.launch.Follows(s.launch):
+			j.clear = false
+		case same:
+			continue
+		}
+		kept = append(kept, m)
+	}
+	if kept = append(kept, now); j.clear {
+		j.to = h.setOf(kept)
+	}
+	return j
+}
+
+// summed says that a launch has ended, and that it does not matter any more which threads of it did what.
+func (h *Fast) summed(l *order.Launch) bool {
+	return l.Over() && !(l.Published() && h.order.Agents() > 1)
+}
+
+// members gives those of a word without a list.
+func (h *Fast) members(stamp uint32) []member {
+	if stamp&setFlag != 0 {
+		return h.sets[stamp&^setFlag]
+	}
+	h.single[0] = member{stamp: stamp}
+	return h.single[:]
+}
+
+// setOf gives what the word of some members has as its stamp.
+func (h *Fast) setOf(members []member) uint32 {
+	if len(members) == 1 && members[0].values == inMemory {
+		return members[0].stamp
+	}
+	h.sets = append(h.sets, members)
+	return uint32(len(h.sets)-1) | setFlag
+}

@@ -1,0 +1,205 @@
+package history
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// pattern is how the words of a segment with a history are split: most words are accessed by the same lanes in all records that
+// concern them, and words with the same records have the same members.
+type pattern struct {
+	groups [][]int                // of records
+	group  [wordsPerSegment]uint8 // one more than the word's; 0: nobody accessed it
+	lanes  [wordsPerSegment]uint32
+	rest   uint32 // words of which this does not hold
+}
+
+// patternOf gives that of a history.
+func (h *Fast) patternOf(x *interned) *pattern {
+	if x.pattern != nil {
+		return x.pattern
+	}
+	p := &pattern{}
+	x.pattern = p
+	for at := range wordsPerSegment {
+		var group []int
+		var all uint32
+		plain := true
+		for i := range x.records {
+			r := &x.records[i]
+			f := h.kinds[r.access].print
+			lanes := uint32(0)
+			for m := f.lanes; m != 0; m &= m - 1 {
+				b := f.bytes[bits.TrailingZeros32(m)].word(at)
+				if b != 0 {
+					lanes |= m & -m
+				}
+				plain = plain && (b == 0 || b == 15)
+			}
+			if lanes = bits.RotateLeft32(lanes, int(r.lane)); lanes == 0 {
+				continue
+			}
+			plain = plain && (all == 0 || all == lanes) && r.step == 0 && r.values != aside
+			all = lanes
+			group = append(group, i)
+		}
+		if !plain {
+			p.rest |= 1 << at
+			continue
+		}
+		if group != nil {
+			p.group[at], p.lanes[at] = p.number(group), all
+		}
+	}
+	return p
+}
+
+func (p *pattern) number(group []int) uint8 {
+	for i, g := range p.groups {
+		if slices.Equal(g, group) {
+			return uint8(i + 1)
+		}
+	}
+	p.groups = append(p.groups, group)
+	return uint8(len(p.groups))
+}
+
+// split gives the words of a segment histories of their own.
+func (h *Fast) split(p *page, i int) {
+	s := p.segments[i]
+	n := h.newWords()
+	p.segments[i] = segment{history: n | wordsFlag}
+	if s.history == 0 {
+		return
+	}
+	words := &h.words[n]
+	x := &h.histories[s.history]
+	pattern := h.patternOf(x)
+	rest := pattern.rest
+	var of [wordsPerSegment + 1]uint32 // word.stamp of groups
+	for g, records := range pattern.groups {
+		of[g+1] = h.membersOf(p, &s, x, records)
+	}
+	for at := range words {
+		switch g := pattern.group[at]; {
+		case g == 0:
+		case of[g] == 0:
+			rest |= 1 << at
+		default:
+			words[at] = word{of[g], bits.RotateLeft32(pattern.lanes[at], int(s.lane()))}
+		}
+	}
+	if rest != 0 {
+		h.splitRecords(p, i, &s, x, words, rest)
+	}
+	delete(p.kept, i)
+}
+
+func (h *Fast) newWords() uint32 {
+	if k := len(h.freeWord); k > 0 {
+		n := h.freeWord[k-1]
+		h.freeWord = h.freeWord[:k-1]
+		return n
+	}
+	h.words = append(h.words, [wordsPerSegment]word{})
+	return uint32(len(h.words) - 1)
+}
+
+// membersOf gives word.stamp of records that the same lanes made; 0 where they are no set.
+func (h *Fast) membersOf(p *page, s *segment, x *interned, records []int) uint32 {
+	set := uint32(0)
+	for _, i := range records {
+		r := &x.records[i]
+		k := &h.kinds[r.access]
+		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
+		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, s.warp() + r.warp, exec, s.epoch + r.epoch}), r.values}
+		if set == 0 {
+			set = h.setOf([]member{now})
+			continue
+		}
+		j := h.joinOf(set, now)
+		if !j.clear {
+			return 0
+		}
+		set = j.to
+	}
+	return set
+}
+
+// splitRecords adds a segment's records to those of its words that are not to be split as their pattern says.
+func (h *Fast) splitRecords(p *page, i int, s *segment, x *interned, words *[wordsPerSegment]word, rest uint32) {
+	for j := range x.records {
+		r := &x.records[j]
+		k := &h.kinds[r.access]
+		var keep *kept
+		if r.values == aside {
+			keep = p.keptOf(i, k.site)
+		}
+		f := k.print.turned((s.lane() + r.lane) & 31)
+		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
+		warp := s.warp() + r.warp
+		for range r.warps(s.n) {
+			number := h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, warp, exec, s.epoch + r.epoch})
+			for m := rest; m != 0; m &= m - 1 {
+				at := bits.TrailingZeros32(m)
+				h.spread(&words[at], at, number, &f, k.site, r.values, keep)
+			}
+			warp += r.step
+		}
+	}
+}
+
+// spread adds a record's accesses of a word to it.
+func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *kept) {
+	var lanes [16]uint32 // by bytes
+	any := false
+	for m := f.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		if b := f.bytes[lane].word(at); b != 0 {
+			any = true
+			size := min(s.Event.Size, wordBytes)
+			for part := uint8(1)<<size - 1; ; part <<= size {
+				if b&part != 0 {
+					lanes[b&part] |= m & -m
+				}
+				if part&8 != 0 {
+					break
+				}
+			}
+		}
+	}
+	if !any {
+		return
+	}
+	if w.stamp == 0 && lanes[15] != 0 && v == inMemory && s.Event.Size >= wordBytes {
+		*w = word{number, lanes[15]}
+		return
+	}
+	l := h.listed(w)
+	for b, who := range lanes {
+		if who == 0 {
+			continue
+		}
+		e := entry{stamp: number, lanes: who, bytes: uint8(b), values: v}
+		if v == aside {
+			from := uint64(at * wordBytes)
+			bytes := mask{lo: uint64(b) << from}
+			if from >= 64 {
+				bytes = mask{hi: uint64(b) << (from - 64)}
+			}
+			switch {
+			case keep.mixed.meets(bytes):
+				e.values = mixed
+			case keep.saved.meets(bytes):
+				for i := range uint64(wordBytes) {
+					if b>>i&1 != 0 {
+						e.more |= uint32(keep.value[from+i]) << (8 * i)
+					}
+				}
+			default:
+				e.values = inMemory
+			}
+		}
+		l.add(h, w, e)
+	}
+}

@@ -1,0 +1,175 @@
+package history
+
+import "math/bits"
+
+// What stores of a site wrote is not kept while memory holds it, for the next write tells what it overwrites
+// (event.Batch.OldOf). It is kept where another store writes something else over it, and given up where the site itself does.
+
+// How an event changes what is stored.
+const (
+	unchanged uint8 = iota
+	partlyChanged
+	allChanged
+)
+
+// changes says how a store changes what is in memory.
+func changes(a *acting) uint8 {
+	some, all := false, true
+	for m := a.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x := a.Lane(lane)
+		for at := x.From; at < x.End; at += wordBytes {
+			differs := false
+			for i := at; i < min(at+wordBytes, x.End); i++ {
+				differs = differs || x.Value(i) != x.old(i)
+			}
+			some, all = some || differs, all && differs
+		}
+	}
+	switch {
+	case !some:
+		return unchanged
+	case all:
+		return allChanged
+	}
+	return partlyChanged
+}
+
+// kept is the values of a site in a segment that are aside.
+type kept struct {
+	site  *Site
+	mixed mask // bytes of which there were several
+	saved mask // bytes whose value is no longer in memory
+	value [segmentBytes]byte
+}
+
+// keptOf gives the kept values of a site, made when there are none.
+func (p *page) keptOf(i int, s *Site) *kept {
+	if p.kept == nil {
+		p.kept = map[int][]*kept{}
+	}
+	for _, k := range p.kept[i] {
+		if k.site == s {
+			return k
+		}
+	}
+	k := &kept{site: s}
+	p.kept[i] = append(p.kept[i], k)
+	return k
+}
+
+// keep puts values of segment i of a page aside that a store is about to overwrite, or that differ from those of its site before.
+// From is the history before the store, to the one after it.
+func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
+	bytes := map[*Site]mask{}
+	was := map[*Site]values{}
+	for _, r := range h.histories[from].records {
+		if k := &h.kinds[r.access]; k.site.WeakStore() {
+			bytes[k.site] = bytes[k.site].or(k.all)
+			was[k.site] = r.values
+		}
+	}
+	base := p.address + uint64(i)*segmentBytes
+	for _, r := range h.histories[to].records {
+		s := h.kinds[r.access].site
+		if r.values != aside || bytes[s].empty() {
+			continue
+		}
+		k := p.keptOf(i, s)
+		if was[s] == mixed {
+			k.mixed = bytes[s]
+		}
+		for m := a.lanes; m != 0; m &= m - 1 {
+			x := a.Lane(bits.TrailingZeros32(m))
+			for at := max(x.From, base); at < min(x.End, base+segmentBytes); at++ {
+				b := maskOf(at-base, at-base+1)
+				if !bytes[s].meets(b) || k.mixed.meets(b) {
+					continue
+				}
+				value := x.old(at)
+				if k.saved.meets(b) {
+					value = k.value[at-base]
+				}
+				switch {
+				case s != a.Site:
+					k.saved = k.saved.or(b)
+					k.value[at-base] = value
+				case value != x.Value(at):
+					from, end := part(at, x.From, x.End)
+					k.mixed = k.mixed.or(maskOf(from-base, end-base))
+				}
+			}
+		}
+		bytes[s] = mask{} // once for each site
+	}
+}
+
+// storeWord says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list.
+func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
+	if a.Values == nil {
+		now.values = mixed
+	} else if a.Old == nil {
+		now.values, now.more = aside, a.word(at, now.bytes, a.Value)
+	}
+	for i := range l.entries {
+		e := &l.entries[i]
+		s := &h.stamps[e.stamp]
+		if e.lanes == 0 || s.site != a.Site || s.launch != a.Actor.Launch || e.bytes != now.bytes {
+			continue
+		}
+		switch {
+		case e.values == mixed || a.Values == nil:
+			now.values = mixed
+		case e.values == aside && e.more == a.word(at, now.bytes, a.Value):
+			now.values, now.more = aside, e.more
+		case e.values == inMemory && a.Old != nil && a.word(at, now.bytes, a.old) == a.word(at, now.bytes, a.Value):
+		default:
+			now.values = mixed
+		}
+	}
+	if now.values == mixed {
+		for i := range l.entries {
+			e := &l.entries[i]
+			if s := &h.stamps[e.stamp]; s.site == a.Site && s.launch == a.Actor.Launch && e.bytes == now.bytes {
+				e.values = mixed
+			}
+		}
+	}
+}
+
+// overwrite puts aside what stores of other sites wrote to bytes of a word and an access writes over.
+func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
+	if !a.Site.Side.Write || a.Old == nil {
+		return
+	}
+	for i := range l.entries {
+		e := &l.entries[i]
+		if s := &h.stamps[e.stamp]; s.site.WeakStore() && s.site != a.Site && e.values == inMemory && e.bytes&bytes != 0 {
+			e.values, e.more = aside, a.word(at, e.bytes, a.old)
+		}
+	}
+}
+
+// word gives bytes of a word as a number, zero where the access does not touch them.
+func (a *Access) word(at uint64, bytes uint8, of func(uint64) byte) (x uint32) {
+	for i := uint64(0); i < wordBytes; i++ {
+		if bytes>>i&1 != 0 && a.holds(at+i) {
+			x |= uint32(of(at+i)) << (8 * i)
+		}
+	}
+	return x
+}
+
+// holds says that the old value of a byte is known: it is one that the access touches, or of the word around it.
+func (a *Access) holds(at uint64) bool {
+	return at >= a.From&^(wordBytes-1) && at < (a.End+wordBytes-1)&^(wordBytes-1)
+}
+
+// old is what was at an address before the access.
+func (a *Access) old(at uint64) byte {
+	base := a.From
+	if a.End-a.From < wordBytes {
+		base &^= wordBytes - 1
+	}
+	return byte(a.Old[(at-base)/8] >> ((at - base) % 8 * 8))
+}

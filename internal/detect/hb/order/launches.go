@@ -1,0 +1,84 @@
+package order
+
+import "iter"
+
+// View gives the view of the lanes of a warp of the block, where they have one.
+func (b *Block) View(w uint32) (v *View, same bool) {
+	x := &b.warps[w].views
+	return x.same, x.each == nil
+}
+
+// ViewOf gives that of a lane.
+func (b *Block) ViewOf(w uint32, lane int) *View { return b.warps[w].view(lane) }
+
+// Views gives the views that lanes of a warp have, each with the lanes that have it.
+func (b *Block) Views(w, lanes uint32) iter.Seq2[*View, uint32] { return b.warps[w].of(lanes) }
+
+// Ended says that a block does not run: it has ended, or not begun.
+func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
+
+// Over says that the launch has ended.
+func (l *Launch) Over() bool { return l.end != 0 }
+
+// Published says that a thread of the launch has begun a release pattern: others may know single threads of it.
+func (l *Launch) Published() bool { return l.published }
+
+// Follows says that all of a launch happens before this one.
+func (l *Launch) Follows(o *Launch) bool { return o.within(l.start) }
+
+// Knows says that an agent knows all of a launch.
+func (a *Actor) Knows(l *Launch) bool { return l.within(a.View.beyond) }
+
+// First is an actor that knows what all threads of the launch do.
+func (l *Launch) First() Actor {
+	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
+}
+
+// Agents is how many agents have begun a launch.
+func (o *Order) Agents() int { return len(o.launched) }
+
+// Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
+func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }
+
+// Begun says that an atomic operation by a warp may be part of a pattern, or of what fence.sc orders, by what was done before it
+// in its block.
+func (b *Block) Begun(wi uint32) bool {
+	w := &b.warps[wi]
+	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
+}
+
+// Hint is where the variable of a location was last found.
+type Hint struct {
+	piece    *piece
+	variable *variable
+}
+
+// Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
+// says false, having done nothing, where the value of the variable is part of a pattern. The hint is of the location.
+func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID, others, within, inScope, ok bool) {
+	m, v := b.memory(s.Shared), h.variable
+	if v != nil && v.size == s.Size {
+		m.last = h.piece
+	} else if v = m.find(s.Address, s.Size); v != nil {
+		h.piece, h.variable = m.last, v
+	}
+	meets := v.meets(b, s.Wide)
+	if v != nil {
+		if x := v.more; x != nil && len(x.wide)+len(x.narrow)+len(x.fences) > 0 {
+			return 0, false, false, false, false
+		}
+		within = v.block == b.Index
+		others = s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane))
+	}
+	switch {
+	case s.Writes:
+		if v == nil {
+			v = m.make(s.Address, s.Size)
+		}
+		b.write(m, v, wi, lane, s, meets)
+		chain = v.chain
+	case meets:
+		v.observe(b, wi, lane)
+	}
+	return chain, others, within, meets, true
+}

@@ -1,0 +1,80 @@
+package order
+
+import (
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// What explanations of races ask the order.
+
+// Observed says whether a strong read by a lane of a warp of the block would observe a strong write of another thread of its
+// launch, and then whether that is of the same block, and whether the two are morally strong.
+func (b *Block) Observed(wi uint32, lane int, s *Strong) (others, within, inScope bool) {
+	if !s.Reads {
+		return false, false, false
+	}
+	v := b.memory(s.Shared).find(s.Address, s.Size)
+	if v == nil || v.launch != b.Launch.number || v.block == b.Index && v.writer == threadOf(wi, lane) {
+		return false, false, false
+	}
+	return true, v.block == b.Index, v.meets(b, s.Wide)
+}
+
+// Over says that all threads of the block have exited.
+func (b *Block) Over() bool { return b.alive == 0 }
+
+// Released gives the last synchronisation of a thread after an epoch that releases what it did before: a fence until another
+// epoch, or a release operation of a place; and whether its scope reaches beyond the block.
+func (g *Log) Released(warp uint32, lane int, after, until, place uint32) (s *detect.Sync, wide bool) {
+	return g.last(warp, lane, func(x *logged) bool {
+		return x.epoch > after && (x.kind == event.Fence && x.epoch <= until ||
+			x.place == place && (x.kind == event.Store || x.kind == event.Atomic && x.order >= event.Release))
+	})
+}
+
+// Acquired gives the last synchronisation of a thread after an epoch that acquires what it observed: a fence, or an acquire
+// operation of a place.
+func (g *Log) Acquired(warp uint32, lane int, after, place uint32) (s *detect.Sync, wide bool) {
+	return g.last(warp, lane, func(x *logged) bool {
+		return x.epoch > after && (x.kind == event.Fence || x.place == place &&
+			(x.kind == event.Load || x.kind == event.Atomic && x.order >= event.Acquire && x.order != event.Release))
+	})
+}
+
+// Waited says that a thread waited at a barrier after an epoch, until another.
+func (g *Log) Waited(warp uint32, lane int, after, until uint32) bool {
+	s, _ := g.last(warp, lane, func(x *logged) bool {
+		return x.kind == event.Arrive && x.waits && x.epoch > after && x.epoch <= until
+	})
+	return s != nil
+}
+
+// last gives the last synchronisation of a thread that is one, nil when none is.
+func (g *Log) last(warp uint32, lane int, is func(x *logged) bool) (s *detect.Sync, wide bool) {
+	var found *logged
+	g.of(warp, lane, func(x *logged) bool {
+		if is(x) {
+			found = x
+		}
+		return true
+	})
+	return found.sync(), found != nil && found.scope >= event.ScopeGPU
+}
+
+// Lost says that synchronisations after an epoch have been forgotten.
+func (g *Log) Lost(epoch uint32) bool {
+	return g != nil && len(g.ops) == logSize && g.ops[g.at].epoch > epoch+1
+}
+
+// Epochs are those of the lanes of a warp at a moment.
+type Epochs struct{ views views }
+
+// Epochs gives those of a warp of the block now.
+func (b *Block) Epochs(wi uint32) Epochs {
+	w := &b.warps[wi]
+	w.lent = w.each != nil
+	return Epochs{w.views}
+}
+
+// Of gives that of a lane.
+func (x *Epochs) Of(lane int) uint32 { return x.views.view(lane).Epoch }
