@@ -82,3 +82,11 @@ func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID,
 	}
 	return chain, others, within, meets, true
 }
+
+// Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.
+func (o *Order) Chain(address uint64, size uint8) ChainID {
+	if v := o.global.find(address, size); v != nil {
+		return v.chain
+	}
+	return 0
+}
