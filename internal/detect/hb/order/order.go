@@ -31,6 +31,7 @@ type Order struct {
 	join     clock.Joiner
 	uniform  [256]*clock.Block // see uniformTo
 	free     []*Block          // that have ended, to be used again
+	slots    int               // Block.Slot is below
 	begun    uint64            // blocks
 	chains   ChainID           // the last given out
 	launched map[uint32]bool   // agents that have begun a launch
@@ -71,6 +72,8 @@ type Block struct {
 	Index  uint32
 	Log    Log
 	Shared Memory
+	// Slot is a small number that no other running block of the run has.
+	Slot int
 
 	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
@@ -205,9 +208,13 @@ func (l *Launch) running(i uint32) *Block {
 
 // begin begins a block.
 func (l *Launch) begin(i uint32) *Block {
-	o, b := l.order, &Block{}
+	o := l.order
+	var b *Block
 	if n := len(o.free); n > 0 {
 		b, o.free = o.free[n-1], o.free[:n-1]
+	} else {
+		b = &Block{Slot: o.slots}
+		o.slots++
 	}
 	o.begun++
 	b.Launch, b.Index, b.serial = l, i, o.begun
