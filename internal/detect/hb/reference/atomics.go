@@ -120,7 +120,7 @@ func (d *Detector) tellAtomics(v *interval) {
 // tell tells the witness what is put off in a block, whose accesses are to be explained.
 func (d *Detector) tell(l *order.Launch, block uint32) {
 	for _, v := range d.intervals {
-		if v.block != nil && v.block.Launch == l && v.block.Index == block && v.atomics.any() {
+		if v.atomics.any() && v.block.Launch == l && v.block.Index == block {
 			d.tellAtomics(v)
 		}
 	}

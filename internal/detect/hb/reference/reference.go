@@ -32,6 +32,9 @@ type Detector struct {
 
 	// Intervals says that accesses of shared memory between barriers may be judged later or not at all, see interval.
 	Intervals bool
+	// Skipped counts accesses that were never judged because of that, Broken intervals whose accesses were judged later.
+	Skipped, Broken int
+
 	intervals []*interval // by order.Block.Slot
 	paths     map[uint32]*paths
 	again     event.Event // of a series
