@@ -44,9 +44,9 @@ func explained(d *reference.Detector, b *event.Batch) []detect.Finding {
 
 // TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
 func TestIntervals(t *testing.T) {
-	n := 4000
+	n := 2000
 	if !testsize.Long() {
-		n = 1000
+		n = 200
 	}
 	run := func(b *event.Batch, fast, intervals bool) *reference.Detector {
 		d := reference.New(detect.Config{}, "hb", fast)
