@@ -9,8 +9,10 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/reference"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
+// interned gives what hb finds with that history, as races does with the default one.
 func interned(b *event.Batch, m detect.Model) string {
 	d := reference.New(detect.Config{Model: m}, "hb", true)
 	d.Events(b)
@@ -29,7 +31,12 @@ func interned(b *event.Batch, m detect.Model) string {
 	return sorted(out)
 }
 
+// TestInterned compares the history of interned segments with the default one on random programs of all sorts.
 func TestInterned(t *testing.T) {
+	n := uint64(150)
+	if testsize.Long() {
+		n = 1500
+	}
 	simple := func(f func(func(int) int) *event.Batch) func(*rand.Rand) *event.Batch {
 		return func(r *rand.Rand) *event.Batch { return f(r.IntN) }
 	}
@@ -39,7 +46,7 @@ func TestInterned(t *testing.T) {
 		"scatter": simple(oracle.Scatter), "counted": simple(oracle.Counted), "traffic": simple(oracle.Traffic),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(1500) {
+			for seed := range n {
 				rng := rand.New(rand.NewPCG(seed, 77))
 				plain := make(rng)
 				b := plain

@@ -113,6 +113,10 @@ func TestKinds(t *testing.T) {
 		{"for a block", "0.1 st x; 0 bar; 0.0 st.relaxed f; 2.0 ld.relaxed f; 2.0 fence; 2.0 ld x", "1-6 missing-fence"},
 		{"for a block, before a barrier", "0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "1-6 missing-barrier"},
 		{"for a block that hands over by itself", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "3-8 unordered"},
+		{"for a block that counted before a barrier", "1.1 add G; 1.2 add G; 0 bar; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 unordered"},
+		{"after counting in the block", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.0 add G; 3.5 add G; 3.5 ld x", "1-7 unordered"},
+		{"counted within a block", "0.0 st x; 0.0 add F; 1.0 add F; 1.0 ld x", "1-4 missing-fence"},
+		{"for a block that read after a barrier what was counted before", "1.1 add G; 0 bar; 1.2 ld.relaxed G; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 missing-barrier"},
 		{"for a block that handed over and has ended", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; 0.0 exit; 1.0 exit; " + acquire, "3-10 unordered"},
 		{"under one lock", locked("0.0", "0.0 st x") + locked("2.0", "2.0 st x"), ""},
 		{"one alone", locked("0.0", "0.0 st x") + "2.0 st x", "3-6 missing-lock"},
@@ -154,8 +158,10 @@ func TestKinds(t *testing.T) {
 		{"a lock in one block, a flag in another", "0.0 cas m; 0.0 fence; 2.0 st.relaxed f; 2.0 fence", ""},
 		{"locks of shared memory", "0.0 cas.cta M; 0.0 fence; 0.0 st x; 2.0 cas.cta M; 2.0 fence; 2.0 st x", "3-6 missing-lock two"},
 	}
-	for _, tt := range tests {
+	for i := range 2 * len(tests) {
+		tt := tests[i/2]
 		d := reference.New(detect.Config{}, "test", false)
+		d.Intervals = i%2 == 1
 		d.Events(parse(t, tt.program))
 		var got []string
 		for _, f := range d.Findings() {
@@ -168,7 +174,7 @@ func TestKinds(t *testing.T) {
 			got = append(got, text)
 		}
 		if slices.Sort(got); strings.Join(got, "; ") != tt.want {
-			t.Errorf("%s: %s\n  gives %s\n  not   %s", tt.name, tt.program, strings.Join(got, "; "), tt.want)
+			t.Errorf("%s, intervals %t: %s\n  gives %s\n  not   %s", tt.name, d.Intervals, tt.program, strings.Join(got, "; "), tt.want)
 		}
 	}
 }

@@ -221,6 +221,12 @@ func (w *Witness) Wrote(o *Operation) {
 	}
 }
 
+// Follows says that all strong writes of a block count: it may have taken a lock.
+func (w *Witness) Follows(of *order.Block) bool {
+	b := w.block(of, false)
+	return b != nil && b.locked
+}
+
 // Sync notes a synchronisation by lanes of a warp, which has been performed.
 func (w *Witness) Sync(batch *event.Batch, e *event.Event, of *order.Block, wi uint32) {
 	if e.Kind != event.Exit && (e.Kind != event.Fence || !w.locking) {

@@ -54,6 +54,7 @@ type Fast struct {
 	launches []*launchState
 	current  *launchState
 	host     []Record
+	limit    int // from how many stamps and histories on to sweep
 	cold     summaries
 }
 
@@ -97,7 +98,7 @@ type window struct {
 
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
-	return &Fast{order: o, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+	return &Fast{order: o, limit: sweepFrom, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
 }
@@ -115,8 +116,8 @@ func (h *Fast) stateOf(s *Site) *siteState {
 
 // Weak judges and records a weak access by a warp.
 func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
-	s := h.stateOf(w.Site)
 	h.enter(w.Block.Launch)
+	s := h.stateOf(w.Site)
 	v, same := w.Block.View(w.InBlock)
 	mask := w.Event.Mask
 	switch {

@@ -28,6 +28,9 @@ func (h *Fast) enter(l *order.Launch) {
 			return
 		}
 	}
+	if len(h.stamps)+len(h.histories) > h.limit || len(h.cold.list) > mostSummaries {
+		h.sweep()
+	}
 	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}
 	first := l.First()
 	for i := range h.host {

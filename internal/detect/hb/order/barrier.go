@@ -45,20 +45,7 @@ func (b *Block) complete(e *event.Event) (met bool) {
 	if len(bar) == 0 {
 		return false
 	}
-	clear(b.waiting)
-	waits := false
-	for i := range bar {
-		if a := &bar[i]; a.wait {
-			for m := a.warps; m != 0; m &= m - 1 {
-				b.waiting[bits.TrailingZeros32(m)] |= a.lanes
-			}
-			waits = true
-		}
-	}
-	full := true
-	for i, lanes := range b.waiting {
-		full = full && b.warps[i].live&^lanes == 0
-	}
+	waits, full := b.waiters(bar)
 	b.number++
 	v := b.gather(bar, full && !b.leftAny)
 	for i, lanes := range b.waiting {
@@ -75,7 +62,39 @@ func (b *Block) complete(e *event.Event) (met bool) {
 		b.Log.addBarrier(b.number, bar, e.Barrier, full)
 	}
 	b.barriers[e.Barrier] = bar[:0]
-	return full && !b.leftShared
+	if met = full && !b.leftShared; met {
+		// Every thread now knows whatever a pattern by way of these variables could tell it.
+		b.Shared.reset()
+	}
+	return met
+}
+
+// waiters notes in waiting which lanes wait at a barrier. It says whether any do, and whether all live ones do.
+func (b *Block) waiters(bar []arrival) (any, all bool) {
+	clear(b.waiting)
+	for i := range bar {
+		if a := &bar[i]; a.wait {
+			for m := a.warps; m != 0; m &= m - 1 {
+				b.waiting[bits.TrailingZeros32(m)] |= a.lanes
+			}
+			any = true
+		}
+	}
+	all = true
+	for i, lanes := range b.waiting {
+		all = all && b.warps[i].live&^lanes == 0
+	}
+	return any, all
+}
+
+// Meets says that Sync will say of an event that all live threads of the block met.
+func (b *Block) Meets(e *event.Event) bool {
+	bar := b.barriers[e.Barrier]
+	if e.Kind != event.BarrierDone || len(bar) == 0 || b.leftShared {
+		return false
+	}
+	_, all := b.waiters(bar)
+	return all
 }
 
 // gather gives the view of the waiters at a barrier: what the arrivals know together, themselves included. Where all threads

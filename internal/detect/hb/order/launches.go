@@ -1,6 +1,11 @@
 package order
 
-import "iter"
+import (
+	"iter"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // View gives the view of the lanes of a warp of the block, where they have one.
 func (b *Block) View(w uint32) (v *View, same bool) {
@@ -81,4 +86,27 @@ func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID,
 		v.observe(b, wi, lane)
 	}
 	return chain, others, within, meets, true
+}
+
+// Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.
+func (o *Order) Chain(address uint64, size uint8) ChainID {
+	if v := o.global.find(address, size); v != nil {
+		return v.chain
+	}
+	return 0
+}
+
+// Ends says that no thread of the block lives on after an event.
+func (b *Block) Ends(wi uint32, e *event.Event) bool {
+	return e.Kind == event.Exit && bits.OnesCount32(e.Mask&b.warps[wi].live) == b.alive
+}
+
+// Patterns says that threads of the block may have begun release or acquire patterns.
+func (b *Block) Patterns() bool {
+	for i := range b.warps {
+		if w := &b.warps[i]; len(w.fenced) > 0 || w.patterns != nil {
+			return true
+		}
+	}
+	return b.fencesSC
 }

@@ -35,6 +35,7 @@ type Order struct {
 	}
 	recent   [256]*View      // see met
 	free     []*Block        // that have ended, to be used again
+	slots    int             // Block.Slot is below
 	begun    uint64          // blocks
 	chains   ChainID         // the last given out
 	launched map[uint32]bool // agents that have begun a launch
@@ -75,6 +76,8 @@ type Block struct {
 	Index  uint32
 	Log    Log
 	Shared Memory
+	// Slot is a small number that no other running block of the run has.
+	Slot int
 
 	serial   uint64 // among all blocks of the run; 0 when it has ended
 	number   uint32 // the last epoch given out
@@ -211,7 +214,8 @@ func (l *Launch) running(i uint32) *Block {
 func (l *Launch) begin(i uint32) *Block {
 	o := l.order
 	if len(o.free) == 0 {
-		o.free = append(o.free, new(Block))
+		o.free = append(o.free, &Block{Slot: o.slots})
+		o.slots++
 	}
 	n := len(o.free) - 1
 	b := o.free[n]

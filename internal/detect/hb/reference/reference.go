@@ -31,6 +31,15 @@ type Detector struct {
 	room      []event.Event
 	recent    [128]recentSite
 	observed  [32]observed // by element of a strong access
+
+	// Intervals says that accesses of shared memory between barriers may be judged later or not at all, see interval.
+	Intervals bool
+	// Skipped counts accesses that were never judged because of that, Broken intervals whose accesses were judged later.
+	Skipped, Broken int
+
+	intervals []*interval // by order.Block.Slot
+	paths     map[uint32]*paths
+	again     event.Event // of a series
 }
 
 // observed is lanes of a strong access that observed other threads.
@@ -83,14 +92,15 @@ func New(c detect.Config, name string, fast bool) *Detector {
 	if fast {
 		h = history.NewFast(o)
 	}
-	d := &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), witness: explain.NewWitness(h),
+	d := &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), Intervals: fast, paths: map[uint32]*paths{},
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
-	d.race = d.report
+	d.race, d.witness = d.report, explain.NewWitness(d)
 	return d
 }
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding {
+	d.performAll()
 	return d.findings.Findings(d.name)
 }
 
@@ -106,13 +116,22 @@ func (d *Detector) MemoryBytes() uint64 {
 func (d *Detector) More() (int, bool) { return d.findings.More() }
 
 // Totals gives what was found, by places.
-func (d *Detector) Totals() []explain.Total { return d.findings.Totals() }
+func (d *Detector) Totals() []explain.Total {
+	d.performAll()
+	return d.findings.Totals()
+}
 
 // HostName gives the name of the host operations of a place.
 func (d *Detector) HostName(place uint64) string { return d.hosts[place-HostPlaces] }
 
 // Events implements event.Sink.
 func (d *Detector) Events(b *event.Batch) {
+	if d.Intervals {
+		for i := range b.Events {
+			d.event(b, &b.Events[i])
+		}
+		return
+	}
 	b.Plain(&d.room, func(b *event.Batch) {
 		for i := range b.Events {
 			d.event(b, &b.Events[i])
@@ -127,6 +146,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		return
 	case event.KernelEnd:
 		if l := d.order.Launched(e.Launch); l != nil {
+			d.endIntervals(l)
 			d.order.End(e.Launch)
 			d.witness.End(l)
 		}
@@ -142,12 +162,21 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
-			d.access(b, e, l)
+			blk, wi := l.Block(e.Warp)
+			if !d.Intervals || !d.putOff(b, e, blk, wi) {
+				d.access(b, e, blk, wi)
+			}
 		}
+	case event.Again:
+		blk, wi := l.Block(e.Warp)
+		d.series(b, e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
-		if l.Sync(e) {
+		if d.Intervals {
+			d.synchronise(e, blk, wi)
+		}
+		if l.Sync(e) && (!d.Intervals || d.resume(blk)) {
 			d.history.Forget(m)
 		}
 		d.witness.Sync(b, e, blk, wi)
@@ -256,12 +285,15 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 }
 
 // access judges and records an access event.
-func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
+func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	w := &d.warp
-	w.Block, w.InBlock = l.Block(e.Warp)
+	w.Block, w.InBlock = blk, wi
 	w.Batch, w.Event, w.Site, w.Memory = b, e, d.site(e), history.Memory{}
 	s := &w.Site.Sync
 	if s.Shared {
+		if d.Intervals {
+			d.interval(blk).judged = true
+		}
 		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: w.Block.Index}
 	}
 	w.Block.Accesses(w.InBlock, e.Mask, s.Shared)
@@ -275,7 +307,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event, l *order.Launch) {
 	}
 	d.findings.Settle()
 	if w.Site.Strong {
-		d.tell(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
+		d.witnessed(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
 	}
 	if s.Acquires || s.Releases {
 		w.Block.Synchronised(w.InBlock, e)
@@ -302,8 +334,8 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 	})
 }
 
-// tell tells the witness of a strong access.
-func (d *Detector) tell(o *explain.Operation) {
+// witnessed tells the witness of a strong access.
+func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
 		if x := &d.observed[i]; x.lanes != 0 {
 			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
@@ -355,5 +387,9 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, space, r.From, r.End)
+	d.tell(a.Actor.Launch, a.Actor.Block)
+	if l := r.Earlier.Stamp.Launch; l != nil {
+		d.tell(l, r.Earlier.Stamp.Block())
+	}
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
 }

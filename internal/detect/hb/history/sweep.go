@@ -1,0 +1,109 @@
+package history
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+)
+
+// What is interned is never dropped one by one. When there is much of it and a launch begins while none runs, what was done becomes
+// summaries of launches, and everything interned begins anew.
+
+// sweepFrom is from how many stamps and histories on that is done; mostSummaries, from how many sets of summaries.
+const (
+	sweepFrom     = 1 << 20
+	mostSummaries = 1 << 18
+)
+
+// SweepFrom makes the history sweep from so many stamps and histories on, for tests.
+func (h *Fast) SweepFrom(n int) { h.limit = n }
+
+// sweep makes summaries of what was done, but for what they cannot say.
+func (h *Fast) sweep() {
+	for _, l := range h.launches {
+		if !l.Over() {
+			return
+		}
+	}
+	fresh := NewFast(h.order)
+	for _, c := range h.chunks {
+		for _, p := range c {
+			if p != nil {
+				h.summarise(p, fresh)
+			}
+		}
+	}
+	fresh.chunks, fresh.host, fresh.limit = h.chunks, h.host, max(h.limit, 2*(len(fresh.stamps)+len(fresh.histories)))
+	*h = *fresh
+}
+
+// summarise moves what was done to a page to a fresh history: as summaries, and by words what these cannot say, the accesses of
+// launches that have not ended or whose threads may be known one by one, and the last strong writes of sync variables.
+func (h *Fast) summarise(p *page, fresh *Fast) {
+	for i := range p.segments {
+		s := &p.segments[i]
+		n := p.summaryOf(i)
+		if n == 0 && s.history == 0 {
+			continue
+		}
+		var all []summary
+		for _, x := range h.cold.list[n] {
+			all = addSummary(all, x)
+		}
+		if s.history != 0 && s.history&wordsFlag == 0 && !h.summed(p.launch.Launch) {
+			h.split(p, i)
+		}
+		if s.history&wordsFlag == 0 {
+			for _, r := range h.histories[s.history].records {
+				k := &h.kinds[r.access]
+				all = addSummary(all, summary{k.site, p.launch.Launch, k.all})
+			}
+			*s = segment{}
+		} else {
+			words := &h.words[s.history&^wordsFlag]
+			*s = segment{}
+			for at := range words {
+				all = h.moveWord(p, i, at, &words[at], fresh, all)
+			}
+		}
+		if p.cold == nil {
+			p.cold = new([pageSegs]uint32)
+		}
+		p.cold[i] = fresh.cold.intern(all)
+	}
+	p.kept, p.launch = nil, nil
+}
+
+// moveWord is summarise for a word. It gives the summaries of its segment with those of the word.
+func (h *Fast) moveWord(p *page, i, at int, w *word, fresh *Fast, all []summary) []summary {
+	address := p.address + uint64(i*segmentBytes+at*wordBytes)
+	var entries []entry
+	h.each(w, func(e *entry) {
+		if e.lanes != 0 && e.bytes != 0 {
+			entries = append(entries, *e)
+		}
+	})
+	exact := slices.ContainsFunc(entries, func(e entry) bool {
+		x := &h.stamps[e.stamp]
+		unit := x.site.Unit
+		from := (address + uint64(bits.TrailingZeros8(e.bytes))) &^ (unit - 1)
+		return !h.summed(x.launch) || x.site.Strong && x.site.Side.Write && h.order.Chain(from, uint8(unit)) == order.ChainID(e.more)
+	})
+	for _, e := range entries {
+		x := h.stamps[e.stamp]
+		if exact {
+			e.stamp = fresh.stampOf(fresh.stateOf(x.site), x)
+			e.last = false
+			w := fresh.wordAt(p, i, address)
+			fresh.listed(w).add(fresh, w, e)
+			continue
+		}
+		b := mask{lo: uint64(e.bytes) << (at * wordBytes)}
+		if at >= wordsPerSegment/2 {
+			b = mask{hi: uint64(e.bytes) << ((at - wordsPerSegment/2) * wordBytes)}
+		}
+		all = addSummary(all, summary{x.site, x.launch, b})
+	}
+	return all
+}

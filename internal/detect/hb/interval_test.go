@@ -1,0 +1,106 @@
+package hb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/reference"
+	"fencepost.dev/fencepost/internal/detect/oracle"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/testsize"
+)
+
+// withAtomics makes relaxed read-modify-writes of the accesses of shared memory of some places, or of all.
+func withAtomics(b *event.Batch, pick func(n int) int) *event.Batch {
+	out := *b
+	out.Events = nil
+	all := pick(2) == 0
+	chosen := map[uint32]bool{}
+	red := event.Flags(pick(2)) * event.FlagRed
+	for _, e := range b.Events {
+		if _, known := chosen[e.Place]; !known {
+			chosen[e.Place] = all && pick(12) > 0 || pick(3) == 0
+		}
+		if e.Kind <= event.Store && e.Space == event.Shared && e.Order == event.Weak && e.Size == 4 && chosen[e.Place] {
+			e.Kind, e.Order, e.Scope = event.Atomic, event.Relaxed, event.ScopeCTA
+			e.Flags = e.Flags&(event.FlagRows|event.FlagScattered) | event.FlagRead | event.FlagWrite | red
+		}
+		out.Events = append(out.Events, e)
+	}
+	return &out
+}
+
+// explained gives the findings of a program of one block. The examples of others may be of another block where accesses are
+// put off.
+func explained(d *reference.Detector, b *event.Batch) []detect.Finding {
+	if len(b.Launches) != 1 || b.Launches[0].Grid.Count() != 1 {
+		return nil
+	}
+	return d.Findings()
+}
+
+// TestIntervals compares detectors that put accesses off with ones that do not: findings, with their explanations.
+func TestIntervals(t *testing.T) {
+	n := 2000
+	if !testsize.Long() {
+		n = 200
+	}
+	run := func(b *event.Batch, fast, intervals bool) *reference.Detector {
+		d := reference.New(detect.Config{}, "hb", fast)
+		d.Intervals = intervals
+		d.Events(b)
+		return d
+	}
+	for name, make := range map[string]func(*rand.Rand) *event.Batch{
+		"weak":     func(r *rand.Rand) *event.Batch { return stages(r.IntN) },
+		"atomics":  func(r *rand.Rand) *event.Batch { return withAtomics(stages(r.IntN), r.IntN) },
+		"counting": func(r *rand.Rand) *event.Batch { return &counting(r).Batch },
+		"counted":  func(r *rand.Rand) *event.Batch { return oracle.Counted(r.IntN) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, skipped, broken, racing := n, 0, 0, 0
+			if name == "counting" {
+				n /= 20 // they are long
+			}
+			for seed := range uint64(n) {
+				rng := rand.New(rand.NewPCG(seed, 91))
+				plain := make(rng)
+				differs := func(b *event.Batch) string {
+					b = oracle.Remember(b)
+					rng := rand.New(rand.NewPCG(seed, 92))
+					off := run(b, false, false)
+					want, totals := explained(off, b), off.Totals()
+					for i, on := range []*reference.Detector{run(b, false, true), run(inSeries(b, rng.IntN), false, true)} {
+						if got := explained(on, b); !reflect.DeepEqual(got, want) {
+							return fmt.Sprintf("%d: %+v\nnot %+v", i, got, want)
+						}
+						if got := on.Totals(); !reflect.DeepEqual(got, totals) {
+							return fmt.Sprintf("%d: %+v\nnot %+v", i, got, totals)
+						}
+						skipped, broken = skipped+on.Skipped, broken+on.Broken
+						if on.Skipped > 0 && len(totals) > 0 {
+							racing++
+						}
+					}
+					for i, on := range []*reference.Detector{run(b, true, false), run(b, true, true), run(inSeries(b, rng.IntN), true, true)} {
+						if got := on.Totals(); !reflect.DeepEqual(got, totals) {
+							return fmt.Sprintf("fast %d: %+v\nnot %+v", i, got, totals)
+						}
+					}
+					return ""
+				}
+				if why := differs(plain); why != "" {
+					small := oracle.Shrink(plain, func(b *event.Batch) bool { return differs(b) != "" })
+					t.Fatalf("seed %d:\n%s\n%s", seed, oracle.Print(oracle.Remember(small)), differs(small))
+				}
+			}
+			t.Logf("%d accesses skipped, %d intervals broken, %d runs with both skipped accesses and races", skipped, broken, racing)
+			if skipped < n/4 || broken < n/8 || racing < n/20 {
+				t.Error("nothing was tested")
+			}
+		})
+	}
+}

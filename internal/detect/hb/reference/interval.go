@@ -1,0 +1,404 @@
+package reference
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// An interval is what a block does between two barriers at which all of its live threads meet. As long as nothing else
+// synchronises, no view changes, and threads of different warps and lanes of one are not ordered at all. Whether weak accesses
+// of shared memory race then depends on nothing but which accesses each warp made. They are put off: each warp's are followed
+// in a tree of the launch (paths), and where an interval ends whose warps took paths on which nothing raced before, nothing
+// races now, and all is forgotten at the barrier. In all other cases the accesses are performed later, in their order, which
+// is the same as performing them at once: see perform.
+//
+// An interval may instead have relaxed read-modify-writes of words of shared memory (see atomics.go), which do not race either.
+type interval struct {
+	block   *order.Block // nil: ended
+	paths   *paths
+	on      bool       // accesses are put off
+	judged  bool       // the history may have something of the block's shared memory
+	at      []uint32   // by warp: the node of its last access, 0 for none
+	was     []uint32   // the same at the end of the last interval in which the warp made any
+	log     []deferred // weak accesses, in their order
+	n       int        // how many
+	values  []uint64   // what they wrote, in their order, as in event.Batch
+	atomics atomics
+}
+
+// deferred is weak accesses that a warp made while no other of its block did: those of the tree from at upwards.
+type deferred struct{ at, n, warp uint32 }
+
+// paths are the tree of a launch, and the ends of paths on which nothing raced.
+type paths struct {
+	nodes  []node              // 0 is the root; 1+w stands for what warp w of a block did before its first interval: nothing
+	edges  map[edge]uint32     // but for those to a node's first child
+	clean  map[uint64][]uint32 // by hash: interval.at
+	hits   int                 // accesses that were not judged
+	broken int                 // intervals that had to be performed because something else happened
+	off    bool
+}
+
+type node struct {
+	step
+	first  uint32                        // child
+	next   uint32                        // the child that was taken last
+	then   uint32                        // the first access of the interval behind the last that ended here
+	up     uint32                        // the access before
+	series struct{ id, from, to uint32 } // the last one, made from here or, where from is 0, from the root in the interval behind
+}
+
+type edge struct {
+	from uint32
+	step
+}
+
+// step is a weak access of shared memory, but for its warp and values.
+type step struct {
+	addr   uint32
+	stride int32
+	mask   uint32
+	place  uint32
+	side   uint32 // of rows
+	aux    uint32
+	flags  event.Flags
+	kind   event.Kind
+	scope  event.Scope
+	size   uint8
+	row    uint8
+}
+
+// Bounds of paths. A launch whose intervals do not repeat does without them.
+const (
+	maxNodes        = 1 << 15
+	maxDeferred     = 1 << 12 // accesses of an interval
+	maxWritten      = 1 << 15 // words of values
+	trialNodes      = 1 << 10 // nodes before it is asked whether they are of use
+	brokenIntervals = 16
+	maxWarps        = 32 // of a block
+)
+
+func stepOf(e *event.Event) step {
+	x := step{addr: uint32(e.Addr), stride: int32(e.Stride), mask: e.Mask, place: e.Place, aux: e.Aux, flags: e.Flags, kind: e.Kind,
+		scope: e.Scope, size: e.Size}
+	if e.Flags&event.FlagRows != 0 {
+		x.side, x.row = e.Side, e.RowShift
+	}
+	return x
+}
+
+// is says that x is stepOf an event. (Making that first costs more than the rest of following it.)
+func (x *step) is(e *event.Event) bool {
+	return uint64(x.addr) == e.Addr && x.mask == e.Mask && x.place == e.Place && int64(x.stride) == e.Stride && x.flags == e.Flags &&
+		x.kind == e.Kind && x.size == e.Size && x.aux == e.Aux && x.scope == e.Scope &&
+		(e.Flags&event.FlagRows == 0 || x.side == e.Side && x.row == e.RowShift)
+}
+
+// event gives an event of which x is the step.
+func (x *step) event() event.Event {
+	return event.Event{Addr: uint64(x.addr), Stride: int64(x.stride), Mask: x.mask, Place: x.place, Side: x.side, Aux: x.aux,
+		Kind: x.kind, Scope: x.scope, Space: event.Shared, Size: x.size, RowShift: x.row, Flags: x.flags}
+}
+
+// interval gives that of a block, begun when the block has none.
+func (d *Detector) interval(b *order.Block) *interval {
+	for len(d.intervals) <= b.Slot {
+		d.intervals = append(d.intervals, &interval{})
+	}
+	v := d.intervals[b.Slot]
+	if v.block == nil {
+		v.begin(b, d.pathsOf(b))
+	}
+	return v
+}
+
+func (d *Detector) pathsOf(b *order.Block) *paths {
+	t := d.paths[b.Info.ID]
+	if t == nil {
+		t = &paths{nodes: make([]node, 1+b.WarpsPerBlock), edges: map[edge]uint32{}, clean: map[uint64][]uint32{}}
+		t.off = b.WarpsPerBlock > maxWarps
+		d.paths[b.Info.ID] = t
+	}
+	return t
+}
+
+func (v *interval) begin(b *order.Block, t *paths) {
+	n := int(b.WarpsPerBlock)
+	v.block, v.paths, v.judged, v.on = b, t, false, !t.off
+	v.at, v.was = slices.Grow(v.at[:0], n)[:n], slices.Grow(v.was[:0], n)[:n]
+	clear(v.at)
+	for i := range v.was {
+		v.was[i] = 1 + uint32(i)
+	}
+}
+
+// putOff puts an access off. It says false where the access is to be performed now.
+func (d *Detector) putOff(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) bool {
+	v := d.interval(blk)
+	weak, shared := e.Order == event.Weak && e.Kind != event.Atomic, e.Space == event.Shared
+	switch {
+	case !v.on || weak && !shared:
+		return false
+	case e.Kind == event.Atomic && shared && len(v.log) == 0 && d.putOffAtomic(v, b, e, wi):
+		return true
+	case !weak || e.Flags&event.FlagScattered != 0 || v.atomics.any():
+		d.breakInterval(v)
+		return false
+	}
+	t := v.paths
+	at := v.at[wi]
+	n := t.nodes[at].next
+	if at == 0 {
+		n = t.nodes[v.was[wi]].then
+	}
+	if n == 0 || !t.nodes[n].is(e) {
+		if n = d.follow(t, at, e); n == 0 {
+			d.breakInterval(v)
+			return false
+		}
+		if at != 0 {
+			t.nodes[at].next = n
+		} else {
+			t.nodes[v.was[wi]].then = n
+		}
+	}
+	if e.Flags&event.FlagValues != 0 {
+		v.values = append(v.values, b.Values[e.Val:][:valueWords(e)]...)
+	}
+	d.went(v, wi, n, 1, e.Mask)
+	return true
+}
+
+// series puts a series of accesses off, or performs it.
+func (d *Detector) series(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	if d.putOffSeries(b, e, d.interval(blk), wi) {
+		return
+	}
+	for i := range b.Series[e.Side].Events {
+		d.again = b.Nth(e, i)
+		if !d.putOff(b, &d.again, blk, wi) {
+			d.access(b, &d.again, blk, wi)
+		}
+	}
+}
+
+func (d *Detector) putOffSeries(b *event.Batch, e *event.Event, v *interval, wi uint32) bool {
+	if !v.on || v.atomics.any() {
+		return false
+	}
+	t, x, from := v.paths, b.Series[e.Side], v.at[wi]
+	here := from
+	if from == 0 {
+		here = v.was[wi]
+	}
+	known := &t.nodes[here].series
+	if known.id != x.ID || known.from != from {
+		to := from
+		for i := range x.Events {
+			if to = d.follow(t, to, &x.Events[i]); to == 0 {
+				d.breakInterval(v)
+				return false
+			}
+		}
+		known = &t.nodes[here].series
+		known.id, known.from, known.to = x.ID, from, to
+	}
+	v.values = append(v.values, b.Values[e.Val:][:x.Words]...)
+	d.went(v, wi, known.to, uint32(len(x.Events)), e.Mask)
+	return true
+}
+
+// went notes that lanes of a warp made n accesses, the last of which is that of a node.
+func (d *Detector) went(v *interval, wi, to, n, lanes uint32) {
+	v.at[wi] = to
+	if k := len(v.log); k > 0 && v.log[k-1].warp == wi {
+		v.log[k-1].at = to
+		v.log[k-1].n += n
+	} else {
+		v.log = append(v.log, deferred{to, n, wi})
+	}
+	v.n += int(n)
+	v.block.Accesses(wi, lanes, true)
+	if v.n >= maxDeferred || len(v.values) >= maxWritten {
+		d.breakInterval(v)
+	}
+}
+
+// follow gives the node behind another that an access leads to, made when there is none; 0 when paths are of no use.
+func (d *Detector) follow(t *paths, from uint32, e *event.Event) uint32 {
+	if n := t.nodes[from].first; n != 0 && t.nodes[n].is(e) {
+		return n
+	}
+	k := edge{from, stepOf(e)}
+	if !k.is(e) {
+		return 0 // addresses that no shared memory has
+	}
+	if n, ok := t.edges[k]; ok {
+		return n
+	}
+	if len(t.nodes) >= maxNodes || len(t.nodes) >= trialNodes && t.hits < len(t.nodes) {
+		t.off = true
+	}
+	if t.off {
+		return 0
+	}
+	d.site(e) // sites are numbered in the order of first execution
+	n := uint32(len(t.nodes))
+	t.nodes = append(t.nodes, node{step: k.step, up: from})
+	if p := &t.nodes[from]; p.first == 0 {
+		p.first = n
+	} else {
+		t.edges[k] = n
+	}
+	return n
+}
+
+// valueWords is how many words of event.Batch.Values are an event's.
+func valueWords(e *event.Event) int {
+	if e.Flags&event.FlagValues == 0 {
+		return 0
+	}
+	n := bits.OnesCount32(e.Mask) * event.ValueWords(e.Size)
+	if e.Flags&event.FlagOld != 0 {
+		n *= 2
+	}
+	return n
+}
+
+// synchronise prepares a block's interval for a synchronisation event, which is about to be performed.
+func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
+	v := d.interval(b)
+	switch {
+	case b.Ends(wi, e):
+		d.endInterval(v)
+		v.block = nil
+	case !v.on, e.Kind == event.Exit, e.Kind == event.Arrive && e.Flags&event.FlagWait != 0:
+		// No view changes.
+	case b.Meets(e):
+		d.endInterval(v)
+	default:
+		d.breakInterval(v)
+	}
+}
+
+// resume begins the next interval of a block whose threads have met. It says whether the history may know of the last one.
+func (d *Detector) resume(b *order.Block) (judged bool) {
+	v := d.interval(b)
+	judged = v.judged
+	v.on, v.judged = !v.paths.off, false
+	return judged
+}
+
+// breakInterval performs the accesses of an interval in which something else happens, or is about to. Those that follow are
+// performed as they come.
+func (d *Detector) breakInterval(v *interval) {
+	if !v.on {
+		return
+	}
+	if t := v.paths; len(v.log) > 0 || v.atomics.any() {
+		d.Broken++
+		if t.broken++; t.broken >= brokenIntervals && t.hits < 64*t.broken {
+			t.off = true
+		}
+	}
+	d.perform(v)
+	v.on = false
+}
+
+// endInterval ends an interval after which nothing that was done in shared memory before counts.
+func (d *Detector) endInterval(v *interval) {
+	t := v.paths
+	if v.atomics.any() {
+		d.tellAtomics(v)
+		t.hits += len(v.atomics.log)
+		d.Skipped += len(v.atomics.log)
+		v.forget()
+	}
+	if len(v.log) == 0 {
+		return
+	}
+	hash := uint64(0)
+	for _, n := range v.at {
+		hash = (hash ^ hash>>29 ^ uint64(n)) * 0x9e3779b97f4a7c15
+	}
+	known := t.clean[hash]
+	if slices.Equal(known, v.at) {
+		t.hits += v.n
+		d.Skipped += v.n
+		v.forget()
+		return
+	}
+	at, races := slices.Clone(v.at), d.findings.Races()
+	d.perform(v)
+	if known == nil && d.findings.Races() == races {
+		t.clean[hash] = at
+	}
+}
+
+// forget empties an interval.
+func (v *interval) forget() {
+	for i, n := range v.at {
+		if n != 0 {
+			v.was[i], v.at[i] = n, 0
+		}
+	}
+	v.log, v.values, v.n = v.log[:0], v.values[:0], 0
+	v.atomics.reset()
+}
+
+// perform judges and records what was put off.
+func (d *Detector) perform(v *interval) {
+	rest := event.Batch{Values: v.values}
+	val := uint32(0)
+	var path []uint32
+	for _, x := range v.log {
+		path = slices.Grow(path[:0], int(x.n))[:x.n]
+		for i, n := len(path)-1, x.at; i >= 0; i-- {
+			path[i], n = n, v.paths.nodes[n].up
+		}
+		for _, n := range path {
+			e := v.paths.nodes[n].event()
+			e.Launch, e.Warp, e.Val = v.block.Info.ID, v.block.Index*v.block.WarpsPerBlock+x.warp, val
+			val += uint32(valueWords(&e))
+			d.access(&rest, &e, v.block, x.warp)
+		}
+	}
+	v.atomics.each(v.block, 0, func(b *event.Batch, e *event.Event, x *deferredAtomic, _ []uint16) {
+		d.access(b, e, v.block, x.warp)
+	})
+	v.forget()
+}
+
+// endIntervals ends those of a launch.
+func (d *Detector) endIntervals(l *order.Launch) {
+	for _, v := range d.running() {
+		if v.block.Launch == l {
+			d.endInterval(v)
+			v.block = nil
+		}
+	}
+	delete(d.paths, l.Info.ID)
+}
+
+// performAll performs what is put off.
+func (d *Detector) performAll() {
+	for _, v := range d.running() {
+		if v.on {
+			d.perform(v)
+			v.on = false
+		}
+	}
+}
+
+// running gives the intervals of blocks that run, in their order.
+func (d *Detector) running() []*interval {
+	all := slices.DeleteFunc(slices.Clone(d.intervals), func(v *interval) bool { return v.block == nil })
+	slices.SortFunc(all, func(v, w *interval) int {
+		return cmp.Or(cmp.Compare(v.block.Info.ID, w.block.Info.ID), cmp.Compare(v.block.Index, w.block.Index))
+	})
+	return all
+}
