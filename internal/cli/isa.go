@@ -114,10 +114,10 @@ func writeISAPage(w io.Writer) error {
 # Which PTX instructions are supported?
 
 These are the instructions and forms that Fencepost executes, in the notation of the PTX manual. A kernel that uses another one is
-refused before it runs, with its line and name, and counts as not checked; the other kernels of the program run.
+refused before it runs, with its line and name, and counts as not checked. The other kernels of the program run.
 
-PTX of ISA 1.0 to 1.3 and for devices sm_1x may leave out the modifiers that were taken for granted then (mad.f32, div.f32, sin.f32 and
-the like). Addresses have 64 bits, or 32 where the module does not say .address_size 64.
+PTX of ISA 1.0 to 1.3 and for devices sm_1x may omit modifiers that were implied at that time (mad.f32, div.f32, sin.f32 and
+similar). Addresses have 64 bits, or 32 if the module does not contain .address_size 64.
 
 `)
 	return isa.WriteMarkdown(w)
