@@ -1,6 +1,6 @@
 // Package history keeps what was done to each byte of memory, and finds with which of that an access races.
 //
-// Plain is the definition: a list of records for each byte.
+// Plain is the definition: a list of records for each byte. Fast is for whole programs.
 package history
 
 import (

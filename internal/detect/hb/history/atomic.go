@@ -63,7 +63,7 @@ func (h *Fast) update(l *list, w *word, now entry) {
 		}
 		if e.stamp == now.stamp {
 			e.lanes |= now.lanes
-			e.last = false
+			e.last, l.top.last = false, false
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {

@@ -13,10 +13,13 @@ import (
 // where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
 //
 // It has four representations of accesses:
-//   - record: of a segment of 128 bytes, in histories that segments share (segment.go);
-//   - entry: of a word, as it is or in a list (word.go);
-//   - summary: of a launch that has ended, of a segment (launch.go);
+//   - record: of a segment of 128 bytes by a warp, or by an arithmetic progression of warps. Records are in histories that segments
+//     share (segment.go);
+//   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
+//   - summary: of a segment by a launch that has ended (launch.go);
 //   - Record: of the host.
+//
+// A segment has records until something is done to it that has no record; split.go gives its words stamps then.
 type Fast struct {
 	order *order.Order
 

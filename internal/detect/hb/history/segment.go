@@ -91,6 +91,9 @@ const (
 	firstMoves = 8  // the logarithm of the table's length
 	mostMoves  = 15 // and at most
 	maxRecords = 96 // of a history; segments with more are split into words
+	// mostHistories is from how many histories on segments to which something else is done are split: what is done to memory
+	// follows no pattern that makes histories worth their memory.
+	mostHistories = 1 << 17
 )
 
 // find gives the move of a key, nil when it is not remembered.
@@ -171,6 +174,9 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		}
 		s.make(&from, m)
 		return m.keep, true
+	}
+	if len(h.histories) > mostHistories {
+		return false, false
 	}
 	made, longer, ok := h.compute(&from, &h.histories[from.history], a)
 	if !ok {

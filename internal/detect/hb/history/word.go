@@ -71,7 +71,36 @@ type list struct {
 	dead     int           // entries without lanes
 	free     uint32        // the next list that is not used
 	launch   *order.Launch // of the entries, or the newest of several
+	top      newest        // of entries
 	variable order.Hint    // of the word
+}
+
+// newest is the newest entry of a list, where all others happen before it: who comes after it comes after all.
+type newest struct {
+	last               bool
+	warp, lanes, epoch uint32
+}
+
+// settle notes the newest entry of a list.
+func (l *list) settle(h *Fast) {
+	n := len(l.entries)
+	if l.top.last = n > 0 && l.entries[n-1].last; l.top.last {
+		e := &l.entries[n-1]
+		s := &h.stamps[e.stamp]
+		l.top = newest{true, s.warp, e.lanes, s.epoch}
+	}
+}
+
+// before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
+func (l *list) before(a *Access) bool {
+	if !l.top.last {
+		return false
+	}
+	lanes := l.top.lanes
+	if l.launch == a.Actor.Launch && l.top.warp == a.Actor.Warp {
+		lanes &^= 1 << uint(a.Actor.Lane)
+	}
+	return lanes == 0 || a.Actor.Behind(l.launch, l.top.warp, lanes, l.top.epoch) == 0
 }
 
 // listed gives the list of a word, made when it has none.
@@ -137,6 +166,7 @@ func (l *list) add(h *Fast, w *word, e entry) {
 		h.shorten(l)
 	}
 	l.entries = append(l.entries, e)
+	l.settle(h)
 	if n := len(l.entries); l.index != nil {
 		if 2*n > len(l.index) {
 			l.reindex(h)
@@ -203,7 +233,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.last = false
 			kept = append(kept, e)
 		}
-		l.entries, l.dead, l.index = kept, 0, nil
+		l.entries, l.dead, l.index, l.top = kept, 0, nil, newest{}
 	}
 	l.launch = now
 }
@@ -298,7 +328,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 	l := h.lists[w.stamp&^listFlag]
 	h.inherit(l, a.Actor.Launch)
-	if n := len(l.entries); n > 0 && l.entries[n-1].last && h.known(a, &l.entries[n-1]) {
+	if l.before(a) {
 		return
 	}
 	for i := range l.entries {
@@ -429,7 +459,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		e := &l.entries[i-1]
 		if e.stamp == number {
 			e.lanes |= lane
-			e.last = false
+			e.last, l.top.last = false, false
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
@@ -473,6 +503,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 		if e.stamp == now.stamp && (int(i) == len(l.entries) || e.lanes&now.lanes != 0) {
 			e.last = last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes
 			e.lanes |= now.lanes
+			l.settle(h)
 			return
 		}
 		if e.lanes &^= now.lanes; e.lanes == 0 {
@@ -495,10 +526,10 @@ func (h *Fast) known(a *Access, e *entry) bool {
 
 // afterAll says that all entries of a list happen before an access, or are by its own thread.
 func (h *Fast) afterAll(a *Access, l *list) bool {
-	n := len(l.entries)
-	if n > 0 && l.entries[n-1].last && h.known(a, &l.entries[n-1]) {
+	if l.before(a) {
 		return true
 	}
+	n := len(l.entries)
 	if n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
 	}

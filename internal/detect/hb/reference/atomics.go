@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
@@ -17,10 +18,11 @@ type atomics struct {
 	log   []deferredAtomic
 	words []uint16 // of all lanes, in their order: addresses / 4
 	told  int      // how many of log explain.Witness knows
-	// writers are, by word, the threads that wrote last, of what the witness knows: 1 + warp<<5 + lane, 0 for none.
-	writers []uint16
-	high    int // words from here on have not been written
-	addrs   [32]uint64
+	// writers are, by word, the threads that wrote last: 1 + warp<<5 + lane, 0 for none.
+	writers   []uint16
+	high      int              // words from here on have not been written
+	observers [maxWarps]uint32 // by warp: lanes that have observed a write of another thread
+	addrs     [32]uint64
 }
 
 // deferredAtomic is a read-modify-write by lanes of a warp.
@@ -28,7 +30,8 @@ type deferredAtomic struct {
 	site       *history.Site
 	mask, warp uint32
 	words      uint32 // in atomics.words
-	returns    bool
+	observed   uint32 // lanes that read what another thread had written, where they receive it
+	tell       uint32 // see tellAtomics
 }
 
 const maxAtomicWords = 1 << 18 // of an interval
@@ -38,6 +41,7 @@ func (a *atomics) any() bool { return len(a.log) > 0 }
 func (a *atomics) reset() {
 	clear(a.writers[:a.high])
 	a.log, a.words, a.told, a.high = a.log[:0], a.words[:0], 0, 0
+	clear(a.observers[:])
 }
 
 // putOffAtomic puts off a read-modify-write of shared memory in an interval without weak accesses.
@@ -61,60 +65,81 @@ func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi 
 	if all%4 != 0 || all >= 4<<16 {
 		return false
 	}
-	n := uint32(len(a.words))
+	x := deferredAtomic{site: s, mask: e.Mask, warp: wi, words: uint32(len(a.words))}
+	a.words = slices.Grow(a.words, 32)
+	m := e.Mask
 	for _, at := range addresses {
-		a.words = append(a.words, uint16(at/4))
+		w := uint16(at / 4)
+		a.words = append(a.words, w)
+		if int(w) >= a.high {
+			a.high = int(w) + 1
+			a.writers = append(a.writers, make([]uint16, max(a.high-len(a.writers), 0))...)
+		}
+		me := uint16(1 + wi<<5 + uint32(bits.TrailingZeros32(m)))
+		if by := a.writers[w]; by != 0 && by != me {
+			x.observed |= m & -m
+		}
+		a.writers[w] = me
+		m &= m - 1
 	}
-	a.log = append(a.log, deferredAtomic{s, e.Mask, wi, n, e.Flags&event.FlagRed == 0})
+	if e.Flags&event.FlagRed != 0 {
+		x.observed = 0
+	}
+	a.observers[wi] |= x.observed
+	a.log = append(a.log, x)
 	v.block.Accesses(wi, e.Mask, true)
 	return true
 }
 
-// each calls f for the read-modify-writes from one on, in their order.
-func (a *atomics) each(b *order.Block, from int, f func(batch *event.Batch, e *event.Event, x *deferredAtomic, words []uint16)) {
-	batch := event.Batch{Addrs: a.addrs[:]}
-	for i := from; i < len(a.log); i++ {
-		x := &a.log[i]
-		words := a.words[x.words:][:bits.OnesCount32(x.mask)]
-		for j, w := range words {
-			a.addrs[j&31] = 4 * uint64(w)
-		}
-		e := x.site.Event
-		e.Mask, e.Launch, e.Warp = x.mask, b.Info.ID, b.Index*b.WarpsPerBlock+x.warp
-		e.Flags = event.FlagRead | event.FlagWrite | event.FlagScattered
-		if !x.returns {
-			e.Flags |= event.FlagRed
-		}
-		f(&batch, &e, x, words)
+// event gives the event of a read-modify-write, and a batch for it, valid until the next call.
+func (a *atomics) event(b *order.Block, x *deferredAtomic) (event.Batch, event.Event) {
+	for i, w := range a.words[x.words:][:bits.OnesCount32(x.mask)] {
+		a.addrs[i&31] = 4 * uint64(w)
 	}
+	e := x.site.Event
+	e.Mask, e.Launch, e.Warp = x.mask, b.Info.ID, b.Index*b.WarpsPerBlock+x.warp
+	e.Flags = event.FlagRead | event.FlagWrite | event.FlagScattered
+	if !x.site.Sync.Reads {
+		e.Flags |= event.FlagRed
+	}
+	return event.Batch{Addrs: a.addrs[:]}, e
 }
 
-// tellAtomics tells the witness what has been put off in an interval. What perform tells it again changes nothing: it tells
-// of the last that each thread observed, and none of these races.
+// tellAtomics tells the witness what has been put off in an interval: of each thread the last observation, and the last one
+// of another location, which is all that the witness keeps. What perform tells it again changes nothing, as none of these
+// accesses races.
 func (d *Detector) tellAtomics(v *interval) {
 	a := &v.atomics
-	from := a.told
+	var done [maxWarps]uint32
+	var last [maxWarps][32]uint16
+	var seen [maxWarps]uint32
+	first := len(a.log)
+	for left := a.observers; first > a.told && left != done; first-- {
+		x := &a.log[first-1]
+		x.tell = 0
+		for m := x.observed &^ done[x.warp]; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			w := a.words[x.words+uint32(bits.OnesCount32(x.mask&(m&-m-1)))]
+			switch at := &last[x.warp][lane]; {
+			case seen[x.warp]&m&-m == 0:
+				*at = w
+				seen[x.warp] |= m & -m
+			case *at != w:
+				done[x.warp] |= m & -m
+			default:
+				continue
+			}
+			x.tell |= m & -m
+		}
+	}
+	for i := first; i < len(a.log); i++ {
+		if x := &a.log[i]; x.tell != 0 {
+			b, e := a.event(v.block, x)
+			o := explain.Operation{Batch: &b, Event: &e, Site: x.site, Block: v.block, Warp: x.warp}
+			d.witness.Observed(&o, 0, x.tell, x.tell, true)
+		}
+	}
 	a.told = len(a.log)
-	a.each(v.block, from, func(b *event.Batch, e *event.Event, x *deferredAtomic, words []uint16) {
-		observed := uint32(0)
-		m := x.mask
-		for _, w := range words {
-			for int(w) >= len(a.writers) {
-				a.writers = append(a.writers, make([]uint16, 256)...)
-			}
-			me := 1 + uint16(x.warp<<5) + uint16(bits.TrailingZeros32(m))
-			if by := a.writers[w]; by != 0 && by != me {
-				observed |= m & -m
-			}
-			a.writers[w] = me
-			a.high = max(a.high, int(w)+1)
-			m &= m - 1
-		}
-		if x.returns && observed != 0 {
-			o := explain.Operation{Batch: b, Event: e, Site: x.site, Block: v.block, Warp: x.warp}
-			d.witness.Observed(&o, 0, observed, observed, true)
-		}
-	})
 }
 
 // tell tells the witness what is put off in a block, whose accesses are to be explained.

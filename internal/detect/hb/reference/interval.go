@@ -367,9 +367,11 @@ func (d *Detector) perform(v *interval) {
 			d.access(&rest, &e, v.block, x.warp)
 		}
 	}
-	v.atomics.each(v.block, 0, func(b *event.Batch, e *event.Event, x *deferredAtomic, _ []uint16) {
-		d.access(b, e, v.block, x.warp)
-	})
+	for i := range v.atomics.log {
+		x := &v.atomics.log[i]
+		b, e := v.atomics.event(v.block, x)
+		d.access(&b, &e, v.block, x.warp)
+	}
 	v.forget()
 }
 

@@ -19,6 +19,7 @@ type Detector struct {
 	model     detect.Model
 	name      string
 	order     *order.Order
+	launch    *order.Launch // of the last event
 	history   history.History
 	warp      history.Warp                        // the access being judged
 	element   history.Access                      // and of a strong one the element
@@ -155,7 +156,11 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		d.host(&b.Hosts[e.Side])
 		return
 	}
-	l := d.order.Launched(e.Launch)
+	l := d.launch
+	if l == nil || l.Info.ID != e.Launch || l.Over() {
+		l = d.order.Launched(e.Launch)
+		d.launch = l
+	}
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
