@@ -37,8 +37,7 @@ type Fast struct {
 	sites     []*siteState
 
 	chunks   map[uint64]*chunk
-	chunkAt  uint64 // of chunk
-	chunk    *chunk
+	near     [16]nearChunk // the last ones, by hash
 	windows  map[Memory]*window
 	recent   [64]*window
 	words    [][wordsPerSegment]word
@@ -64,6 +63,7 @@ type Fast struct {
 // siteState is what the fast history knows of a site.
 type siteState struct {
 	recent [4]*shape
+	last   *move
 	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
 	// its warp. Mingled: launches have come by turns.
 	launch  *order.Launch
@@ -92,6 +92,11 @@ type page struct {
 }
 
 type chunk [chunkSize]*page
+
+type nearChunk struct {
+	number uint64
+	chunk  *chunk
+}
 
 // window is the shared memory of a block.
 type window struct {
@@ -145,7 +150,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	e := w.Event
 	w.begin(v, lanes)
 	write := w.Site.Side.Write
-	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !w.apart()) || e.Addr%uint64(e.Size) != 0 {
+	if e.Flags&event.FlagScattered != 0 || write && (lanes != e.Mask || e.Flags&event.FlagOld == 0 || !w.apart()) || !aligned(e) {
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
@@ -153,10 +158,9 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	k := keyOf(w.Site, e, lanes)
-	slot := &s.recent[(uint32(k.within)>>5^lanes>>7^lanes)&3]
-	if *slot == nil || (*slot).key != k {
-		x := h.shapeOf(w.Batch, e, k, s)
+	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>5^lanes>>7^lanes)&3]
+	if *slot == nil || !(*slot).key.is(e, lanes) {
+		x := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
 		if x == nil {
 			s.missed++
 			h.byLanes(w, s, lanes, 0, ^uint64(0), race)
@@ -192,6 +196,12 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		}
 		h.byLanes(w, s, part.lanes, n*segmentBytes, (n+1)*segmentBytes, race)
 	}
+}
+
+// aligned says that the accesses of an event are aligned to their size, a power of two. (A division costs as much as the rest.)
+func aligned(e *event.Event) bool {
+	below := uint64(e.Size) - 1
+	return uint64(e.Size)&below == 0 && e.Addr&below == 0
 }
 
 // manyMisses is after how many events without a shape no more are looked for.
@@ -435,14 +445,16 @@ func (h *Fast) page(m Memory, at uint64) *page {
 	if m.Shared {
 		slot = h.windowOf(m).page(at)
 	} else {
-		if n := at / (pageBytes * chunkSize); h.chunk == nil || n != h.chunkAt {
-			h.chunkAt, h.chunk = n, h.chunks[n]
-			if h.chunk == nil {
-				h.chunk = new(chunk)
-				h.chunks[n] = h.chunk
+		n := at / (pageBytes * chunkSize)
+		near := &h.near[n*0x9e3779b97f4a7c15>>60]
+		if near.chunk == nil || near.number != n {
+			near.number, near.chunk = n, h.chunks[n]
+			if near.chunk == nil {
+				near.chunk = new(chunk)
+				h.chunks[n] = near.chunk
 			}
 		}
-		slot = &h.chunk[at/pageBytes%chunkSize]
+		slot = &near.chunk[at/pageBytes%chunkSize]
 	}
 	p := *slot
 	if p == nil {

@@ -121,6 +121,12 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	return k
 }
 
+// is says that k is keyOf an event of its site. (Making that first costs more than the comparison.)
+func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
+	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
+		(e.Flags&event.FlagRows == 0 && k.rows == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift && k.rows == e.RowStride())
+}
+
 // shape is the parts of an event, one for each segment.
 type shape struct {
 	key   shapeKey

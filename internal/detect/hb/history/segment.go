@@ -52,14 +52,17 @@ type interned struct {
 
 // moveKey is a history and an access of its segment.
 type moveKey struct {
-	history, access uint32
-	warp, epoch     uint32 // of the access, as those of the history's records; where it has open runs, counted from the warp after them
-	n               uint32 // of the segment, or anyRun
-	lane, changed   uint8
+	what uint64 // the history and the access
+	// The warp and the epoch of the access, as those of the history's records; where it has open runs, the warp counted from that
+	// after them.
+	who uint64
+	how uint64 // n of the segment, or anyRun; acting.changed; the lane
 }
 
-// anyRun is moveKey.n of an access that makes runs longer and nothing else, however long they are.
-const anyRun = ^uint32(0)
+func (k *moveKey) is(o *moveKey) bool { return k.what == o.what && k.who == o.who && k.how == o.how }
+
+// anyRun is n in the key of an access that makes runs longer and nothing else, however long they are.
+const anyRun = 1<<32 - 1
 
 // move is what an access that does not race makes of a history.
 type move struct {
@@ -99,10 +102,10 @@ const (
 // find gives the move of a key, nil when it is not remembered.
 func (t *moves) find(k *moveKey) *move {
 	i := k.hash() >> t.shift
-	if m := &t.table[i]; m.moveKey == *k {
+	if m := &t.table[i]; m.is(k) {
 		return m
 	}
-	if m := &t.table[i^1]; m.moveKey == *k {
+	if m := &t.table[i^1]; m.is(k) {
 		return m
 	}
 	return nil
@@ -131,8 +134,7 @@ func (t *moves) keep(m move) {
 func newMoves() moves { return moves{make([]move, 1<<firstMoves), 64 - firstMoves, 0} }
 
 func (k *moveKey) hash() uint64 {
-	h := uint64(k.history)*0x9e3779b97f4a7c15 ^ uint64(k.access)*0xd6e8feb86659fd93 ^ uint64(k.warp)*0xff51afd7ed558ccd ^
-		uint64(k.epoch)*0xc2b2ae3d27d4eb4f ^ uint64(k.n)*0xa0761d6478bd642f ^ uint64(k.lane)<<20 ^ uint64(k.changed)<<40
+	h := k.what*0x9e3779b97f4a7c15 ^ k.who*0xff51afd7ed558ccd ^ k.how*0xa0761d6478bd642f
 	h ^= h >> 29
 	return h * 0x9e3779b97f4a7c15
 }
@@ -153,18 +155,23 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		from = segment{thread: a.Event.Warp<<5 | uint32(a.lane), epoch: a.view.Epoch}
 	}
 	step := h.steps[from.history]
-	k := moveKey{history: from.history, access: a.access, warp: a.Event.Warp - from.warp() - from.n*step, epoch: a.view.Epoch - from.epoch,
-		lane: (a.lane - from.lane()) & 31, changed: a.changed}
+	open := uint64(0)
 	if step != 0 {
-		k.n = anyRun
+		open = anyRun << 32
 	}
-	m := h.moves.find(&k)
-	if m == nil && step != 0 {
-		if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
-			return false, true
-		}
-		k.n = from.n
+	k := moveKey{uint64(from.history)<<32 | uint64(a.access), uint64(a.Event.Warp-from.warp()-from.n*step)<<32 | uint64(a.view.Epoch-from.epoch),
+		open | uint64(a.changed)<<8 | uint64(a.lane-from.lane())&31}
+	m := a.site.last
+	if m == nil || !m.is(&k) {
 		m = h.moves.find(&k)
+		if m == nil && step != 0 {
+			if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
+				return false, true
+			}
+			k.how = k.how&(1<<32-1) | uint64(from.n)<<32
+			m = h.moves.find(&k)
+		}
+		a.site.last = m
 	}
 	if m != nil {
 		for _, c := range h.checks[m.checks] {
@@ -183,7 +190,7 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 		return false, false
 	}
 	if made.moveKey = k; longer && step != 0 {
-		made.n = anyRun
+		made.how |= anyRun << 32
 	}
 	h.moves.put(made)
 	s.make(&from, &made)
