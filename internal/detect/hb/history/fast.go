@@ -62,7 +62,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
-	recent [4]*shape
+	recent [16]*shape
 	last   *move
 	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
 	// its warp. Mingled: launches have come by turns.
@@ -158,7 +158,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		h.byLanes(w, s, lanes, 0, ^uint64(0), race)
 		return
 	}
-	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>5^lanes>>7^lanes)&3]
+	slot := &s.recent[(uint32(e.Addr%segmentBytes)>>2^lanes>>7^lanes)%uint32(len(s.recent))]
 	if *slot == nil || !(*slot).key.is(e, lanes) {
 		x := h.shapeOf(w.Batch, e, keyOf(w.Site, e, lanes), s)
 		if x == nil {

@@ -202,15 +202,25 @@ func (s *segment) make(from *segment, m *move) {
 	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch, from.n + m.base.n}
 }
 
-// within says that a run has the access.
+// within says that a run has the access, or one of more bytes.
 func (h *Fast) within(s *segment, x *interned, a *acting) bool {
+	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, lane: (a.lane - s.lane()) & 31}
 	for i := range x.records {
-		r := &x.records[i]
-		if r.access == a.access && r.step != 0 && s.epoch+r.epoch == a.view.Epoch && (s.lane()+r.lane)&31 == a.lane && r.has(a.Event.Warp-s.warp(), s.n) {
+		if r := &x.records[i]; r.step != 0 && r.epoch == now.epoch && r.has(now.warp, s.n) && h.covers(r, &now) {
 			return true
 		}
 	}
 	return false
+}
+
+// covers says that of two accesses of one epoch the first is all that the two are together.
+func (h *Fast) covers(r, now *record) bool {
+	if r.access == now.access {
+		return r.lane == now.lane
+	}
+	o, k := &h.kinds[r.access], &h.kinds[now.access]
+	exec := bits.RotateLeft32(k.exec, int(now.lane))
+	return o.site == k.site && bits.RotateLeft32(o.exec, int(r.lane)) == exec && h.merge(r, now, exec) == merged{r.access, r.lane}
 }
 
 // warps is how many warps a record has in a segment with n.
