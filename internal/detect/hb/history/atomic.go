@@ -2,9 +2,11 @@ package history
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/prefetch"
 )
 
 // Relaxed judges and records relaxed atomic operations of words by a warp, as far as it is plain that they do not race: all
@@ -31,6 +33,7 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint)
 	}
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
+	h.ask(w, lanes&^rest, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		x := words[lane]
@@ -53,6 +56,30 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint)
 	return rest
 }
 
+// ask brings what is to be read of the lists and variables of words that lanes access into the processor's caches.
+func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
+	if lanes&(lanes-1) == 0 {
+		return
+	}
+	var variables, entries [prefetch.Most]unsafe.Pointer
+	n := 0
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		x := words[lane]
+		if x.stamp&listFlag == 0 {
+			continue
+		}
+		l := h.lists.of(x.stamp &^ listFlag)
+		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
+		if k := len(l.entries); k > 0 {
+			entries[n] = unsafe.Pointer(&l.entries[k-1])
+		}
+		n++
+	}
+	prefetch.Lines(&variables, n)
+	prefetch.Lines(&entries, n)
+}
+
 // update records an atomic operation of a word by lanes.
 func (h *Fast) update(l *list, w *word, now entry) {
 	n := &h.stamps[now.stamp]
@@ -63,7 +90,7 @@ func (h *Fast) update(l *list, w *word, now entry) {
 		}
 		if e.stamp == now.stamp {
 			e.lanes |= now.lanes
-			e.last, l.top.last = false, false
+			e.last, l.top.lanes = false, 0
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {

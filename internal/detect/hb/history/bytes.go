@@ -40,9 +40,13 @@ func (h *Fast) Bytes() (n uint64) {
 	n += uint64(cap(h.words)) * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
 	n += uint64(cap(h.readers)) * uint64(unsafe.Sizeof(readers{}))
 	n += uint64(cap(h.stamps)) * uint64(unsafe.Sizeof(stamp{}))
-	for _, l := range h.lists {
-		if l != nil {
-			n += uint64(unsafe.Sizeof(*l)) + uint64(cap(l.entries))*uint64(unsafe.Sizeof(entry{})) + uint64(cap(l.index))*4
+	for _, b := range h.lists.blocks {
+		n += uint64(unsafe.Sizeof(*b))
+		for i := range b {
+			l := &b[i]
+			if n += uint64(cap(l.entries)) * uint64(unsafe.Sizeof(entry{})); l.index != nil {
+				n += uint64(cap(*l.index)) * 4
+			}
 		}
 	}
 	for _, s := range h.sets {

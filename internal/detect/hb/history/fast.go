@@ -43,13 +43,13 @@ type Fast struct {
 	words    [][wordsPerSegment]word
 	freeWord []uint32
 	stamps   []stamp
-	lists    []*list
+	lists    lists
 	sets     [][]member
 	readers  []readers
 	// freeReaders are readers that are not used.
 	freeReaders []uint32
 	single      [1]member // of members
-	joins       [256]join
+	joins       [1024]join
 	freeList    uint32
 	first       bool // the access being recorded is the first of its warp by its site that is recorded by words
 
@@ -108,7 +108,7 @@ type window struct {
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
-		stamps: make([]stamp, 1), lists: make([]*list, 1), cold: newSummaries()}
+		stamps: make([]stamp, 1), cold: newSummaries()}
 }
 
 // stateOf gives what is known of a site.
@@ -318,7 +318,7 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	n = 0
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		if x := words[bits.TrailingZeros32(m)]; x.stamp&listFlag != 0 {
-			ask[n] = unsafe.Pointer(h.lists[x.stamp&^listFlag])
+			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
 			n++
 		} else if x.stamp&readFlag != 0 {
 			ask[n] = unsafe.Pointer(&h.readers[x.stamp&^readFlag])
@@ -355,6 +355,12 @@ func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
 // own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
 // done nothing, of others.
 func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
+	if x.stamp&setFlag == 0 {
+		if s := &h.stamps[x.stamp]; s.site == w.Site && s.launch != w.Block.Launch && h.summed(s.launch) && w.Block.Follows(s.launch) {
+			*x = word{number, lane} // in place of what its site did in an earlier launch
+			return true
+		}
+	}
 	j := h.joinOf(x.stamp, member{stamp: number})
 	if !j.clear || j.thread && x.lanes != lane {
 		return false

@@ -21,7 +21,7 @@ type join struct {
 
 // joined gives what an access with a stamp makes of a word.
 func (h *Fast) joinOf(from uint32, now member) *join {
-	j := &h.joins[(from*0x9e3779b1^now.stamp*0x85ebca6b)>>24]
+	j := &h.joins[(from*0x9e3779b1^now.stamp*0x85ebca6b)>>22]
 	if j.known && j.from == from && j.now == now {
 		return j
 	}

@@ -67,36 +67,68 @@ type entry struct {
 // list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
 type list struct {
 	entries  []entry
-	index    []int32       // of a long list: one more than the newest entry of a site and warp, by hash
-	dead     int           // entries without lanes
-	free     uint32        // the next list that is not used
+	index    *[]int32      // of a long list: one more than the newest entry of a site and warp, by hash
 	launch   *order.Launch // of the entries, or the newest of several
-	top      newest        // of entries
 	variable order.Hint    // of the word
+	top      newest        // of entries
+	dead     uint32        // entries without lanes; of a list that is not used, the next
 }
 
-// newest is the newest entry of a list, where all others happen before it: who comes after it comes after all.
-type newest struct {
-	last               bool
-	warp, lanes, epoch uint32
+// newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
+// is none such.
+type newest struct{ warp, lanes, epoch uint32 }
+
+// lists are those of words, by number. The first is none.
+type lists struct {
+	blocks []*[listsPerBlock]list
+	n      uint32 // in use or free
+	free   uint32 // the first that is not used
+}
+
+const listsPerBlock = 256
+
+func (x *lists) of(n uint32) *list { return &x.blocks[n/listsPerBlock][n%listsPerBlock] }
+
+// make gives an empty list.
+func (x *lists) make() (uint32, *list) {
+	n := x.free
+	if n == 0 {
+		if x.n++; x.n/listsPerBlock >= uint32(len(x.blocks)) {
+			x.blocks = append(x.blocks, new([listsPerBlock]list))
+		}
+		return x.n, x.of(x.n)
+	}
+	l := x.of(n)
+	x.free, l.dead = l.dead, 0
+	return n, l
+}
+
+// drop empties a list and keeps it for others.
+func (x *lists) drop(n uint32) {
+	l := x.of(n)
+	*l = list{entries: l.entries[:0], dead: x.free}
+	if cap(l.entries) > 64 {
+		l.entries = nil
+	}
+	x.free = n
 }
 
 // settle notes the newest entry of a list.
 func (l *list) settle(h *Fast) {
-	n := len(l.entries)
-	if l.top.last = n > 0 && l.entries[n-1].last; l.top.last {
+	l.top = newest{}
+	if n := len(l.entries); n > 0 && l.entries[n-1].last {
 		e := &l.entries[n-1]
 		s := &h.stamps[e.stamp]
-		l.top = newest{true, s.warp, e.lanes, s.epoch}
+		l.top = newest{s.warp, e.lanes, s.epoch}
 	}
 }
 
 // before says that all entries of a list happen before an access, or are by its own thread, where that is seen by the newest.
 func (l *list) before(a *Access) bool {
-	if !l.top.last {
+	lanes := l.top.lanes
+	if lanes == 0 {
 		return false
 	}
-	lanes := l.top.lanes
 	if l.launch == a.Actor.Launch && l.top.warp == a.Actor.Warp {
 		lanes &^= 1 << uint(a.Actor.Lane)
 	}
@@ -106,16 +138,9 @@ func (l *list) before(a *Access) bool {
 // listed gives the list of a word, made when it has none.
 func (h *Fast) listed(w *word) *list {
 	if w.stamp&listFlag != 0 {
-		return h.lists[w.stamp&^listFlag]
+		return h.lists.of(w.stamp &^ listFlag)
 	}
-	n := h.freeList
-	if n == 0 {
-		n = uint32(len(h.lists))
-		h.lists = append(h.lists, &list{})
-	} else {
-		h.freeList = h.lists[n].free
-	}
-	l := h.lists[n]
+	n, l := h.lists.make()
 	was := *w
 	*w = word{stamp: n | listFlag}
 	if was.stamp&readFlag != 0 {
@@ -136,13 +161,7 @@ func (h *Fast) listed(w *word) *list {
 // drop forgets what was done to a word.
 func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
-		n := w.stamp &^ listFlag
-		l := h.lists[n]
-		*l = list{entries: l.entries[:0], free: h.freeList}
-		if cap(l.entries) > 64 {
-			l.entries = nil
-		}
-		h.freeList = n
+		h.lists.drop(w.stamp &^ listFlag)
 	} else if w.stamp&readFlag != 0 {
 		h.freeReaders = append(h.freeReaders, w.stamp&^readFlag)
 	}
@@ -162,13 +181,13 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	if x.site.WeakStore() {
 		w.lanes |= listStored
 	}
-	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (l.dead > n/4 || l.entries[n-1].last) {
+	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (int(l.dead) > n/4 || l.entries[n-1].last) {
 		h.shorten(l)
 	}
 	l.entries = append(l.entries, e)
 	l.settle(h)
 	if n := len(l.entries); l.index != nil {
-		if 2*n > len(l.index) {
+		if 2*n > len(*l.index) {
 			l.reindex(h)
 		} else {
 			l.link(h, n-1)
@@ -181,7 +200,8 @@ const longList = 24
 
 // reindex makes the index of a list anew.
 func (l *list) reindex(h *Fast) {
-	l.index = make([]int32, 4<<bits.Len(uint(len(l.entries))))
+	index := make([]int32, 4<<bits.Len(uint(len(l.entries))))
+	l.index = &index
 	for i := range l.entries {
 		if l.entries[i].lanes != 0 {
 			l.link(h, i)
@@ -199,7 +219,7 @@ func (l *list) link(h *Fast, i int) {
 // slot gives the place in the index of the accesses of a stamp's site and warp.
 func (l *list) slot(h *Fast, s *stamp) *int32 {
 	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
-		at := &l.index[int(n)&(len(l.index)-1)]
+		at := &(*l.index)[int(n)&(len(*l.index)-1)]
 		if *at == 0 {
 			return at
 		}
@@ -266,7 +286,7 @@ func (l *list) next(h *Fast, i int32) int32 {
 func (h *Fast) each(w *word, f func(e *entry)) {
 	switch {
 	case w.stamp&listFlag != 0:
-		l := h.lists[w.stamp&^listFlag]
+		l := h.lists.of(w.stamp &^ listFlag)
 		for i := range l.entries {
 			f(&l.entries[i])
 		}
@@ -326,7 +346,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if !side.Write && w.lanes&listWritten == 0 || side.Atomic && side.Wide && a.Site.Unit == wordBytes && w.lanes&listWeak == 0 && bytes == 15 {
 		return
 	}
-	l := h.lists[w.stamp&^listFlag]
+	l := h.lists.of(w.stamp &^ listFlag)
 	h.inherit(l, a.Actor.Launch)
 	if l.before(a) {
 		return
@@ -459,7 +479,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		e := &l.entries[i-1]
 		if e.stamp == number {
 			e.lanes |= lane
-			e.last, l.top.last = false, false
+			e.last, l.top.lanes = false, 0
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {

@@ -3,6 +3,7 @@ package order
 import (
 	"iter"
 	"math/bits"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -53,23 +54,30 @@ func (b *Block) Begun(wi uint32) bool {
 }
 
 // Hint is where the variable of a location was last found.
-type Hint struct {
-	piece    *piece
-	variable *variable
+type Hint struct{ piece *piece }
+
+// Variable points to what is to be read of the variable, for prefetch.Lines.
+func (h *Hint) Variable(address uint64) unsafe.Pointer {
+	if h.piece == nil {
+		return nil
+	}
+	return unsafe.Pointer(&h.piece.slots[address%pieceBytes/slotBytes])
 }
 
 // Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
 // says false, having done nothing, where the value of the variable is part of a pattern. The hint is of the location.
 func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID, others, within, inScope, ok bool) {
-	m, v := b.memory(s.Shared), h.variable
-	if v != nil && v.size == s.Size {
+	m := b.memory(s.Shared)
+	if h.piece != nil && h.piece.live > 0 {
 		m.last = h.piece
-	} else if v = m.find(s.Address, s.Size); v != nil {
-		h.piece, h.variable = m.last, v
+	}
+	v := m.find(s.Address, s.Size)
+	if v != nil {
+		h.piece = m.last
 	}
 	meets := v.meets(b, s.Wide)
 	if v != nil {
-		if x := v.more; x != nil && len(x.wide)+len(x.narrow)+len(x.fences) > 0 {
+		if v.traits&hasRecords != 0 {
 			return 0, false, false, false, false
 		}
 		within = v.block == b.Index

@@ -34,7 +34,7 @@ func (s *Strong) location() location { return location{s.Shared, s.Size, s.Addre
 type variable struct {
 	more  *more   // nil where relaxed atomics alone have touched it
 	chain ChainID // of the last strong write
-	// launch and block are those of the last strong write; wide says that its scope reaches beyond the block.
+	// launch and block are those of the last strong write.
 	launch uint32 // Launch.number
 	block  uint32
 	// epoch is that of the first of the block to observe the value, observer; noThread where none did.
@@ -42,9 +42,18 @@ type variable struct {
 	observer threadInBlock
 	writer   threadInBlock
 	valid    uint16 // bytes that the last strong write of the whole scalar still fills
-	wide     bool
+	traits   traits
 	size     uint8
 }
+
+// traits are of the value of a variable.
+type traits uint8
+
+const (
+	wideWrite  traits = 1 << iota // the scope of its last write reaches beyond the block
+	hasRecords                    // it carries release patterns
+	ofLaunches                    // writes of several launches made it
+)
 
 // threadInBlock is a warp of a block, times 32, and a lane.
 type threadInBlock uint16
@@ -68,6 +77,12 @@ func (v *variable) extra() *more {
 		v.more = &more{}
 	}
 	return v.more
+}
+
+// carried gives the records of a variable, to which some are added.
+func (v *variable) carried() *records {
+	v.traits |= hasRecords
+	return &v.extra().records
 }
 
 // records are the release patterns that a read of a variable's value observes: those that other blocks may acquire, joined by
@@ -126,6 +141,8 @@ func (v *variable) observe(b *Block, wi uint32, lane int) {
 		v.observer, v.epoch = threadOf(wi, lane), epoch
 		return
 	case own && v.observer == threadOf(wi, lane):
+		return
+	case !own && v.traits&ofLaunches == 0 && b.order.numbered[v.launch].within(b.start): // it happens after the writes anyway
 		return
 	}
 	v.extra().observe(observer{b.Launch.number, b.Index*b.WarpsPerBlock + wi, 1 << uint(lane), epoch})
@@ -208,9 +225,12 @@ func (o *Order) renew(v *variable, continues bool) {
 	v.observer = noThread
 	if m := v.more; m != nil {
 		m.observers = m.observers[:0]
-		if !continues {
+		if !continues && v.traits&hasRecords != 0 {
 			m.records = records{}
 		}
+	}
+	if !continues {
+		v.traits = 0
 	}
 }
 
@@ -230,8 +250,8 @@ func (b *Block) memory(shared bool) *Memory {
 
 // meets says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
 // includes the other thread.
-func (v *variable) meets(b *Block, wide bool) bool {
-	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.wide && wide)
+func (v *variable) meets(b *Block, beyond bool) bool {
+	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && beyond)
 }
 
 // Observe performs the part of a strong access by a lane that comes before the access is judged: what it observes begins
@@ -241,7 +261,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 		return
 	}
 	w := &b.warps[wi]
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) && v.more != nil {
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) && v.traits&hasRecords != 0 {
 		b.observe(w, v, lane, s)
 	}
 	if s.Acquires {
@@ -375,7 +395,13 @@ func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, me
 	if m.last.mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
-	v.launch, v.block, v.wide, v.writer = b.Launch.number, b.Index, s.Wide, threadOf(wi, lane)
+	if v.traits &^= wideWrite; s.Wide {
+		v.traits |= wideWrite
+	}
+	if v.launch != b.Launch.number && meets && s.Updates {
+		v.traits |= ofLaunches
+	}
+	v.launch, v.block, v.writer = b.Launch.number, b.Index, threadOf(wi, lane)
 	if s.Updates {
 		v.observe(b, wi, lane)
 	}
@@ -397,7 +423,7 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	}
 	if b.fencesSC && s.Wide {
 		if f := b.publishedFences(w, wi, lane); f.grid != nil {
-			rs := &v.extra().records
+			rs := v.carried()
 			rs.fences = b.order.addRecord(rs.fences, record{b.Launch, f.grid, f.beyond})
 		}
 	}
@@ -406,7 +432,7 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 		rel = rel.newer(w.patterns[lane].own[s.location()])
 	}
 	if rel.narrow != nil {
-		b.publish(&v.extra().records, wi, lane, rel)
+		b.publish(v.carried(), wi, lane, rel)
 	}
 }
 
