@@ -37,8 +37,8 @@ func (h *Fast) Bytes() (n uint64) {
 			pages(p)
 		}
 	}
-	n += uint64(cap(h.words)) * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
-	n += uint64(cap(h.readers)) * uint64(unsafe.Sizeof(readers{}))
+	n += uint64(len(h.words.blocks)) * slabBlock * uint64(unsafe.Sizeof([wordsPerSegment]word{}))
+	n += h.readers.words * uint64(unsafe.Sizeof(word{}))
 	n += uint64(cap(h.stamps)) * uint64(unsafe.Sizeof(stamp{}))
 	for _, b := range h.lists.blocks {
 		n += uint64(unsafe.Sizeof(*b))

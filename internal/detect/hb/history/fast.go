@@ -40,18 +40,15 @@ type Fast struct {
 	near     [16]nearChunk // the last ones, by hash
 	windows  map[Memory]*window
 	recent   [64]*window
-	words    [][wordsPerSegment]word
-	freeWord []uint32
+	words    slab[[wordsPerSegment]word]
 	stamps   []stamp
-	lists    lists
+	lists    slab[list]
 	sets     [][]member
-	readers  []readers
-	// freeReaders are readers that are not used.
-	freeReaders []uint32
-	single      [1]member // of members
-	joins       [1024]join
-	freeList    uint32
-	first       bool // the access being recorded is the first of its warp by its site that is recorded by words
+	readers  readers
+	single   [1]member // of members
+	joins    [1024]join
+	freeList uint32
+	first    bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches []*launchState
 	current  *launchState
@@ -310,7 +307,7 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	}
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		words[i] = &h.words[segments[i].history&^wordsFlag][at[i]%segmentBytes/wordBytes]
+		words[i] = &h.words.of(segments[i].history &^ wordsFlag)[at[i]%segmentBytes/wordBytes]
 		ask[n] = unsafe.Pointer(words[i])
 		n++
 	}
@@ -321,7 +318,7 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 			ask[n] = unsafe.Pointer(h.lists.of(x.stamp &^ listFlag))
 			n++
 		} else if x.stamp&readFlag != 0 {
-			ask[n] = unsafe.Pointer(&h.readers[x.stamp&^readFlag])
+			ask[n] = unsafe.Pointer(&h.readers.of(x)[0])
 			n++
 		}
 	}
@@ -442,7 +439,7 @@ func (h *Fast) wordAt(p *page, i int, at uint64) *word {
 	if s.history&wordsFlag == 0 {
 		h.split(p, i)
 	}
-	return &h.words[s.history&^wordsFlag][at%segmentBytes/wordBytes]
+	return &h.words.of(s.history &^ wordsFlag)[at%segmentBytes/wordBytes]
 }
 
 // page gives the page of an address, entered by the current launch.
@@ -534,10 +531,11 @@ func (h *Fast) clearSegment(p *page, i int) {
 	s := &p.segments[i]
 	if s.history&wordsFlag != 0 {
 		n := s.history &^ wordsFlag
-		for j := range h.words[n] {
-			h.drop(&h.words[n][j])
+		words := h.words.of(n)
+		for j := range words {
+			h.drop(&words[j])
 		}
-		h.freeWord = append(h.freeWord, n)
+		h.words.drop(n)
 	}
 	*s = segment{}
 	if p.cold != nil {

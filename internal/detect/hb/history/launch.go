@@ -260,7 +260,7 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 			for at := from; at < end; at = (at + wordBytes) &^ (wordBytes - 1) {
 				word := at &^ (wordBytes - 1)
 				bytes := uint8(1<<(min(word+wordBytes, end)-word) - 1<<(at-word))
-				h.judgeWord(a, &h.words[s.history&^wordsFlag][word%segmentBytes/wordBytes], word, bytes, race)
+				h.judgeWord(a, &h.words.of(s.history &^ wordsFlag)[word%segmentBytes/wordBytes], word, bytes, race)
 			}
 		}
 	})

@@ -67,12 +67,11 @@ func (p *pattern) number(group []int) uint8 {
 // split gives the words of a segment histories of their own.
 func (h *Fast) split(p *page, i int) {
 	s := p.segments[i]
-	n := h.newWords()
+	n, words := h.words.make()
 	p.segments[i] = segment{history: n | wordsFlag}
 	if s.history == 0 {
 		return
 	}
-	words := &h.words[n]
 	x := &h.histories[s.history]
 	pattern := h.patternOf(x)
 	rest := pattern.rest
@@ -93,16 +92,6 @@ func (h *Fast) split(p *page, i int) {
 		h.splitRecords(p, i, &s, x, words, rest)
 	}
 	delete(p.kept, i)
-}
-
-func (h *Fast) newWords() uint32 {
-	if k := len(h.freeWord); k > 0 {
-		n := h.freeWord[k-1]
-		h.freeWord = h.freeWord[:k-1]
-		return n
-	}
-	h.words = append(h.words, [wordsPerSegment]word{})
-	return uint32(len(h.words) - 1)
 }
 
 // membersOf gives word.stamp of records that the same lanes made; 0 where they are no set.

@@ -61,7 +61,7 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 			}
 			*s = segment{}
 		} else {
-			words := &h.words[s.history&^wordsFlag]
+			words := h.words.of(s.history &^ wordsFlag)
 			*s = segment{}
 			for at := range words {
 				all = h.moveWord(p, i, at, &words[at], fresh, all)

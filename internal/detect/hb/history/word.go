@@ -71,47 +71,12 @@ type list struct {
 	launch   *order.Launch // of the entries, or the newest of several
 	variable order.Hint    // of the word
 	top      newest        // of entries
-	dead     uint32        // entries without lanes; of a list that is not used, the next
+	dead     int32         // entries without lanes
 }
 
 // newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
 // is none such.
 type newest struct{ warp, lanes, epoch uint32 }
-
-// lists are those of words, by number. The first is none.
-type lists struct {
-	blocks []*[listsPerBlock]list
-	n      uint32 // in use or free
-	free   uint32 // the first that is not used
-}
-
-const listsPerBlock = 256
-
-func (x *lists) of(n uint32) *list { return &x.blocks[n/listsPerBlock][n%listsPerBlock] }
-
-// make gives an empty list.
-func (x *lists) make() (uint32, *list) {
-	n := x.free
-	if n == 0 {
-		if x.n++; x.n/listsPerBlock >= uint32(len(x.blocks)) {
-			x.blocks = append(x.blocks, new([listsPerBlock]list))
-		}
-		return x.n, x.of(x.n)
-	}
-	l := x.of(n)
-	x.free, l.dead = l.dead, 0
-	return n, l
-}
-
-// drop empties a list and keeps it for others.
-func (x *lists) drop(n uint32) {
-	l := x.of(n)
-	*l = list{entries: l.entries[:0], dead: x.free}
-	if cap(l.entries) > 64 {
-		l.entries = nil
-	}
-	x.free = n
-}
 
 // settle notes the newest entry of a list.
 func (l *list) settle(h *Fast) {
@@ -144,7 +109,7 @@ func (h *Fast) listed(w *word) *list {
 	was := *w
 	*w = word{stamp: n | listFlag}
 	if was.stamp&readFlag != 0 {
-		for _, r := range h.readersOf(&was) {
+		for _, r := range h.readers.of(&was) {
 			if r.lanes != 0 {
 				l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
 			}
@@ -161,9 +126,15 @@ func (h *Fast) listed(w *word) *list {
 // drop forgets what was done to a word.
 func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
-		h.lists.drop(w.stamp &^ listFlag)
+		n := w.stamp &^ listFlag
+		l := h.lists.of(n)
+		*l = list{entries: l.entries[:0]}
+		if cap(l.entries) > 64 {
+			l.entries = nil
+		}
+		h.lists.drop(n)
 	} else if w.stamp&readFlag != 0 {
-		h.freeReaders = append(h.freeReaders, w.stamp&^readFlag)
+		h.readers.drop(w)
 	}
 	*w = word{}
 }
@@ -291,7 +262,7 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 			f(&l.entries[i])
 		}
 	case w.stamp&readFlag != 0:
-		for _, r := range h.readersOf(w) {
+		for _, r := range h.readers.of(w) {
 			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
 		}
 	case w.stamp != 0:
@@ -308,7 +279,7 @@ func (h *Fast) StrongWrites(m Memory, address uint64, f func(*Record)) {
 	if s.history&wordsFlag == 0 {
 		return
 	}
-	h.each(&h.words[s.history&^wordsFlag][address%segmentBytes/wordBytes], func(e *entry) {
+	h.each(&h.words.of(s.history &^ wordsFlag)[address%segmentBytes/wordBytes], func(e *entry) {
 		x := &h.stamps[e.stamp]
 		if e.bytes>>(address%wordBytes)&1 == 0 || !x.site.Strong || !x.site.Side.Write {
 			return
@@ -330,7 +301,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 	if w.stamp&readFlag != 0 {
 		if a.Site.Side.Write {
-			for _, r := range h.readersOf(w) {
+			for _, r := range h.readers.of(w) {
 				h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
 			}
 		}
@@ -463,14 +434,14 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 			return false
 		}
 	case w.stamp&readFlag != 0:
-		if h.read(w, number, lane) {
-			return true
-		}
+		h.read(w, number, lane)
+		return true
 	case w.stamp&setFlag != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
 	default:
 		h.share(w)
-		return h.read(w, number, lane)
+		h.read(w, number, lane)
+		return true
 	}
 	l := h.listed(w)
 	n := &h.stamps[number]
