@@ -286,7 +286,7 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 // is of no one word, or of a page that has summaries to be judged.
 func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	var at [32]uint64
-	var segments [32]*segment
+	var pages [32]*page
 	var ask [prefetch.Most]unsafe.Pointer
 	n := 0
 	var p *page
@@ -300,14 +300,15 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 			rest |= m & -m
 			continue
 		}
-		segments[i] = &p.segments[at[i]/segmentBytes%pageSegs]
-		if segments[i].history&wordsFlag == 0 {
-			h.split(p, int(at[i]/segmentBytes%pageSegs))
-		}
+		pages[i] = p
+		ask[n] = unsafe.Pointer(&p.segments[at[i]/segmentBytes%pageSegs])
+		n++
 	}
+	prefetch.Lines(&ask, n)
+	n = 0
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		words[i] = &h.words.of(segments[i].history &^ wordsFlag)[at[i]%segmentBytes/wordBytes]
+		words[i] = h.wordAt(pages[i], int(at[i]/segmentBytes%pageSegs), at[i])
 		ask[n] = unsafe.Pointer(words[i])
 		n++
 	}
