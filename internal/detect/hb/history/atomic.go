@@ -61,7 +61,7 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 	if lanes&(lanes-1) == 0 {
 		return
 	}
-	var variables, entries [prefetch.Most]unsafe.Pointer
+	var variables, entries, earlier [prefetch.Most]unsafe.Pointer
 	n := 0
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
@@ -72,12 +72,13 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 		l := h.lists.of(x.stamp &^ listFlag)
 		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
 		if k := len(l.entries); k > 0 {
-			entries[n] = unsafe.Pointer(&l.entries[k-1])
+			entries[n], earlier[n] = unsafe.Pointer(&l.entries[k-1]), unsafe.Pointer(&l.entries[max(k-4, 0)])
 		}
 		n++
 	}
 	prefetch.Lines(&variables, n)
 	prefetch.Lines(&entries, n)
+	prefetch.Lines(&earlier, n)
 }
 
 // update records an atomic operation of a word by lanes.

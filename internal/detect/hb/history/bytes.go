@@ -49,9 +49,7 @@ func (h *Fast) Bytes() (n uint64) {
 			}
 		}
 	}
-	for _, s := range h.sets {
-		n += uint64(cap(s))*uint64(unsafe.Sizeof(member{})) + 24
-	}
+	n += uint64(len(h.sets.blocks)) * setsBlock * uint64(unsafe.Sizeof(member{}))
 	for _, s := range h.sites {
 		if s != nil {
 			n += uint64(unsafe.Sizeof(*s)) + uint64(cap(s.serials))*8

@@ -43,7 +43,8 @@ type Fast struct {
 	words    slab[[wordsPerSegment]word]
 	stamps   []stamp
 	lists    slab[list]
-	sets     [][]member
+	sets     sets
+	room     []member // of joinOf
 	readers  readers
 	single   [1]member // of members
 	joins    [1024]join

@@ -28,7 +28,7 @@ func (h *Fast) enter(l *order.Launch) {
 			return
 		}
 	}
-	if len(h.stamps)+len(h.histories) > h.limit || len(h.cold.list) > mostSummaries {
+	if len(h.stamps)+len(h.histories)+int(h.sets.n/4) > h.limit || len(h.cold.list) > mostSummaries {
 		h.sweep()
 	}
 	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}

@@ -27,7 +27,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 	}
 	*j = join{from: from, now: now, known: true, clear: true}
 	n := &h.stamps[now.stamp]
-	kept := []member{}
+	kept := h.room[:0]
 	for _, m := range h.members(from) {
 		s := &h.stamps[m.stamp]
 		same := s.site == n.site
@@ -49,8 +49,12 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 		}
 		kept = append(kept, m)
 	}
-	if kept = append(kept, now); j.clear {
-		j.to = h.setOf(kept)
+	kept = append(kept, now)
+	if h.room = kept; len(kept) > mostMembers {
+		j.clear = false
+	}
+	if j.clear {
+		j.to = h.sets.of(kept)
 	}
 	return j
 }
@@ -63,17 +67,40 @@ func (h *Fast) summed(l *order.Launch) bool {
 // members gives those of a word without a list.
 func (h *Fast) members(stamp uint32) []member {
 	if stamp&setFlag != 0 {
-		return h.sets[stamp&^setFlag]
+		return h.sets.members(stamp &^ setFlag)
 	}
 	h.single[0] = member{stamp: stamp}
 	return h.single[:]
 }
 
-// setOf gives what the word of some members has as its stamp.
-func (h *Fast) setOf(members []member) uint32 {
+// sets are those of words, one after another, each behind a member whose stamp is their number.
+type sets struct {
+	blocks []*[setsBlock]member
+	n      uint32 // members in use
+}
+
+const (
+	setsBlock   = 1 << 12
+	mostMembers = 64 // of a set
+)
+
+func (x *sets) members(at uint32) []member {
+	b := x.blocks[at/setsBlock][at%setsBlock:]
+	return b[1:][:b[0].stamp]
+}
+
+// of gives what the word of some members has as its stamp.
+func (x *sets) of(members []member) uint32 {
 	if len(members) == 1 && members[0].values == inMemory {
 		return members[0].stamp
 	}
-	h.sets = append(h.sets, members)
-	return uint32(len(h.sets)-1) | setFlag
+	if x.n%setsBlock+uint32(len(members)) >= setsBlock || x.n == uint32(len(x.blocks))*setsBlock {
+		x.n = uint32(len(x.blocks)) * setsBlock
+		x.blocks = append(x.blocks, new([setsBlock]member))
+	}
+	at := x.n
+	b := x.blocks[at/setsBlock][at%setsBlock:]
+	b[0].stamp = uint32(len(members))
+	x.n += uint32(copy(b[1:], members)) + 1
+	return at | setFlag
 }

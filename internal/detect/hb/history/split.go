@@ -103,7 +103,7 @@ func (h *Fast) membersOf(p *page, s *segment, x *interned, records []int) uint32
 		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
 		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, s.warp() + r.warp, exec, s.epoch + r.epoch}), r.values}
 		if set == 0 {
-			set = h.setOf([]member{now})
+			set = h.sets.of([]member{now})
 			continue
 		}
 		j := h.joinOf(set, now)

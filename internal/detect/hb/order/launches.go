@@ -64,15 +64,25 @@ func (h *Hint) Variable(address uint64) unsafe.Pointer {
 	return unsafe.Pointer(&h.piece.slots[address%pieceBytes/slotBytes])
 }
 
+// at gives the variable of a location where it still is where it was.
+func (h *Hint) at(s *Strong) *variable {
+	if h.piece == nil || s.Address%slotBytes != 0 {
+		return nil
+	}
+	if v := &h.piece.slots[s.Address%pieceBytes/slotBytes]; v.size == s.Size {
+		return v
+	}
+	return nil
+}
+
 // Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
 // says false, having done nothing, where the value of the variable is part of a pattern. The hint is of the location.
 func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID, others, within, inScope, ok bool) {
 	m := b.memory(s.Shared)
-	if h.piece != nil && h.piece.live > 0 {
-		m.last = h.piece
-	}
-	v := m.find(s.Address, s.Size)
+	v := h.at(s)
 	if v != nil {
+		m.last = h.piece
+	} else if v = m.find(s.Address, s.Size); v != nil {
 		h.piece = m.last
 	}
 	meets := v.meets(b, s.Wide)
