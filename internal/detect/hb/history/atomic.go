@@ -48,7 +48,14 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint)
 			rest |= m & -m
 			continue
 		}
-		h.update(l, x, entry{stamp: number, lanes: each | m&-m, more: uint32(chain), bytes: 15})
+		switch now := each | m&-m; {
+		case w.Site.Side.Write:
+			h.update(l, x, entry{stamp: number, lanes: now, more: uint32(chain), bytes: 15})
+		case l.reads.stamp == 0:
+			l.reads, l.top.lanes = h.begin(word{number, now}), 0
+		default:
+			h.read(&l.reads, number, now)
+		}
 	}
 	if rest != 0 {
 		rest |= each

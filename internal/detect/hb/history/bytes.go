@@ -44,10 +44,11 @@ func (h *Fast) Bytes() (n uint64) {
 		n += uint64(unsafe.Sizeof(*b))
 		for i := range b {
 			l := &b[i]
-			if n += uint64(cap(l.entries)) * uint64(unsafe.Sizeof(entry{})); l.index != nil {
-				n += uint64(cap(*l.index)) * 4
-			}
+			n += uint64(cap(l.entries)) * uint64(unsafe.Sizeof(entry{}))
 		}
+	}
+	for _, x := range h.indices {
+		n += uint64(cap(x)) * 4
 	}
 	n += uint64(len(h.sets.blocks)) * setsBlock * uint64(unsafe.Sizeof(member{}))
 	for _, s := range h.sites {

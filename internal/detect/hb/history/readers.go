@@ -32,8 +32,11 @@ func (w *word) readers() int     { return int(w.lanes & countMask) }
 func (w *word) room() int        { return 1 << (w.lanes >> sizeShift) }
 func (w *word) setReaders(n int) { w.lanes = w.lanes&^countMask | uint32(n) }
 
-// of gives the readers of a word, in a slice that has room for more.
+// of gives the readers of a word, none where that is zero, in a slice that has room for more.
 func (r *readers) of(w *word) []word {
+	if w.stamp == 0 {
+		return nil
+	}
 	size, n := w.lanes>>sizeShift, w.stamp&^readFlag
 	per := blocksLog(size)
 	return r.sizes[size].chunks[n>>per][n&(1<<per-1)<<size:][:w.readers():w.room()]
@@ -63,10 +66,15 @@ func (r *readers) drop(w *word) {
 
 // share gives a word that has one load room for those of others.
 func (h *Fast) share(w *word) {
-	was := *w
-	*w = h.readers.make(fewReaders)
+	*w = h.begin(*w)
+}
+
+// begin gives a word that has the loads of another, which is no word of readers.
+func (h *Fast) begin(x word) word {
+	w := h.readers.make(fewReaders)
 	w.setReaders(1)
-	h.readers.of(w)[0] = was
+	h.readers.of(&w)[0] = x
+	return w
 }
 
 // read adds a load to those of a word.

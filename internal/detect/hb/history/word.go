@@ -67,12 +67,15 @@ type entry struct {
 // list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
 type list struct {
 	entries  []entry
-	index    *[]int32      // of a long list: one more than the newest entry of a site and warp, by hash
 	launch   *order.Launch // of the entries, or the newest of several
 	variable order.Hint    // of the word
+	reads    word          // readers: of atomic operations that write nothing, and of no other accesses
 	top      newest        // of entries
 	dead     int32         // entries without lanes
 }
+
+// index is, of a long list, one more than the newest entry of each site and warp, by hash.
+type index []int32
 
 // newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
 // is none such.
@@ -128,6 +131,10 @@ func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
 		l := h.lists.of(n)
+		if l.reads.stamp != 0 {
+			h.readers.drop(&l.reads)
+		}
+		delete(h.indices, l)
 		*l = list{entries: l.entries[:0]}
 		if cap(l.entries) > 64 {
 			l.entries = nil
@@ -157,11 +164,11 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	}
 	l.entries = append(l.entries, e)
 	l.settle(h)
-	if n := len(l.entries); l.index != nil {
-		if 2*n > len(*l.index) {
+	if n := len(l.entries); n > longList {
+		if x := h.indices[l]; 2*n > len(x) && x != nil {
 			l.reindex(h)
-		} else {
-			l.link(h, n-1)
+		} else if x != nil {
+			l.link(h, x, n-1)
 		}
 	}
 }
@@ -170,27 +177,28 @@ func (l *list) add(h *Fast, w *word, e entry) {
 const longList = 24
 
 // reindex makes the index of a list anew.
-func (l *list) reindex(h *Fast) {
-	index := make([]int32, 4<<bits.Len(uint(len(l.entries))))
-	l.index = &index
+func (l *list) reindex(h *Fast) index {
+	x := make(index, 4<<bits.Len(uint(len(l.entries))))
+	h.indices[l] = x
 	for i := range l.entries {
 		if l.entries[i].lanes != 0 {
-			l.link(h, i)
+			l.link(h, x, i)
 		}
 	}
+	return x
 }
 
 // link puts an entry into the index.
-func (l *list) link(h *Fast, i int) {
+func (l *list) link(h *Fast, x index, i int) {
 	e := &l.entries[i]
-	at := l.slot(h, &h.stamps[e.stamp])
+	at := l.slot(h, x, &h.stamps[e.stamp])
 	e.prev, *at = *at, int32(i+1)
 }
 
 // slot gives the place in the index of the accesses of a stamp's site and warp.
-func (l *list) slot(h *Fast, s *stamp) *int32 {
+func (l *list) slot(h *Fast, x index, s *stamp) *int32 {
 	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
-		at := &(*l.index)[int(n)&(len(*l.index)-1)]
+		at := &x[int(n)&(len(x)-1)]
 		if *at == 0 {
 			return at
 		}
@@ -224,7 +232,8 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.last = false
 			kept = append(kept, e)
 		}
-		l.entries, l.dead, l.index, l.top = kept, 0, nil, newest{}
+		l.entries, l.dead, l.top = kept, 0, newest{}
+		delete(h.indices, l)
 	}
 	l.launch = now
 }
@@ -237,10 +246,12 @@ func (l *list) newest(h *Fast, s *stamp) int32 {
 		return int32(min(n, 1) * n)
 	case n <= longList:
 		return int32(n)
-	case l.index == nil:
-		l.reindex(h)
 	}
-	return *l.slot(h, s)
+	x := h.indices[l]
+	if x == nil {
+		x = l.reindex(h)
+	}
+	return *l.slot(h, x, s)
 }
 
 func (l *list) next(h *Fast, i int32) int32 {
@@ -260,6 +271,9 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		l := h.lists.of(w.stamp &^ listFlag)
 		for i := range l.entries {
 			f(&l.entries[i])
+		}
+		for _, r := range h.readers.of(&l.reads) {
+			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
 		}
 	case w.stamp&readFlag != 0:
 		for _, r := range h.readers.of(w) {
@@ -325,6 +339,11 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	for i := range l.entries {
 		if l.entries[i].lanes != 0 {
 			h.judgeEntry(a, &l.entries[i], at, bytes, race)
+		}
+	}
+	if side.Write {
+		for _, r := range h.readers.of(&l.reads) {
+			h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
 		}
 	}
 }
@@ -521,7 +540,7 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 		return true
 	}
 	n := len(l.entries)
-	if n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
+	if l.reads.stamp != 0 || n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
 	}
 	for i := range l.entries {
@@ -569,5 +588,6 @@ next:
 		kept = append(kept, *e)
 	}
 	slices.Reverse(kept)
-	l.entries, l.dead, l.index = append(make([]entry, 0, max(4, 2*len(kept))), kept...), 0, nil
+	l.entries, l.dead = append(make([]entry, 0, max(4, 2*len(kept))), kept...), 0
+	delete(h.indices, l)
 }
