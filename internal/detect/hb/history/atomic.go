@@ -68,6 +68,7 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 	if lanes&(lanes-1) == 0 {
 		return
 	}
+	write := w.Site.Side.Write
 	var variables, entries, earlier [prefetch.Most]unsafe.Pointer
 	n := 0
 	for m := lanes; m != 0; m &= m - 1 {
@@ -78,8 +79,10 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 		}
 		l := h.lists.of(x.stamp &^ listFlag)
 		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
-		if k := len(l.entries); k > 0 {
+		if k := len(l.entries); k > 0 && write {
 			entries[n], earlier[n] = unsafe.Pointer(&l.entries[k-1]), unsafe.Pointer(&l.entries[max(k-4, 0)])
+		} else if r := h.readers.of(&l.reads); len(r) > 0 && !write {
+			entries[n], earlier[n] = unsafe.Pointer(&r[len(r)-1]), unsafe.Pointer(&r[max(len(r)-recentReads, 0)])
 		}
 		n++
 	}

@@ -20,12 +20,12 @@ type readersOf struct {
 }
 
 const (
-	fewReaders  = 3                   // the logarithm of the smallest size
-	chunkWords  = 12                  // of that of a chunk, as a rule
-	sizeShift   = 26                  // of word.lanes
-	countMask   = 1<<sizeShift - 1    // of word.lanes
-	recentReads = 8                   // where an addition looks for its like
-	onceFrom    = 1 << fewReaders * 4 // from how many on double ones are dropped before there is more room
+	fewReaders  = 2                // the logarithm of the smallest size
+	chunkWords  = 12               // of that of a chunk, as a rule
+	sizeShift   = 26               // of word.lanes
+	countMask   = 1<<sizeShift - 1 // of word.lanes
+	recentReads = 8                // where an addition looks for its like
+	onceFrom    = 32               // from how many on double ones are dropped before there is more room
 )
 
 func (w *word) readers() int     { return int(w.lanes & countMask) }

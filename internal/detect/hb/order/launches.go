@@ -97,6 +97,7 @@ func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID,
 	case s.Writes:
 		if v == nil {
 			v = m.make(s.Address, s.Size)
+			h.piece = m.last
 		}
 		b.write(m, v, wi, lane, s, meets)
 		chain = v.chain
