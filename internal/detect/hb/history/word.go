@@ -555,25 +555,30 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 // as grave a reason, because these come after all others and are of two blocks, or of two warps of its block.
 func (h *Fast) shorten(l *list) {
 	type chain struct {
-		of            stamp
+		of            *stamp
 		more          uint32
 		bytes         uint8
 		blocks, warps bool // two of them
 	}
-	var later []chain
-	var kept []entry
+	var later [16]chain // of the first few sites; of others nothing is dropped
+	n, to := 0, len(l.entries)
 next:
 	for i := len(l.entries) - 1; i >= 0; i-- {
 		e := &l.entries[i]
 		if e.lanes == 0 {
 			continue
 		}
-		s := h.stamps[e.stamp]
+		s := &h.stamps[e.stamp]
 		per := s.launch.WarpsPerBlock
-		at := slices.IndexFunc(later, func(x chain) bool {
-			return x.of.site == s.site && x.bytes == e.bytes && x.of.launch == s.launch && (!s.site.Strong || x.more == e.more)
-		})
-		if at >= 0 {
+		at := 0
+		for at < n {
+			x := &later[at]
+			if x.of.site == s.site && x.bytes == e.bytes && x.of.launch == s.launch && (!s.site.Strong || x.more == e.more) {
+				break
+			}
+			at++
+		}
+		if at < n {
 			x := &later[at]
 			if x.blocks || x.warps && s.warp/per == x.of.warp/per {
 				continue next
@@ -582,12 +587,17 @@ next:
 				x.blocks = x.blocks || s.warp/per != x.of.warp/per
 				x.warps = x.warps || s.warp != x.of.warp
 			}
-		} else if e.last {
-			later = append(later, chain{of: s, more: e.more, bytes: e.bytes})
+		} else if e.last && n < len(later) {
+			later[n] = chain{of: s, more: e.more, bytes: e.bytes}
+			n++
 		}
-		kept = append(kept, *e)
+		to--
+		l.entries[to] = *e
 	}
-	slices.Reverse(kept)
-	l.entries, l.dead = append(make([]entry, 0, max(4, 2*len(kept))), kept...), 0
+	l.entries = l.entries[:copy(l.entries, l.entries[to:])]
+	if k := len(l.entries); 4*k > 3*cap(l.entries) {
+		l.entries = slices.Grow(l.entries, k)
+	}
+	l.dead = 0
 	delete(h.indices, l)
 }
