@@ -101,7 +101,8 @@ func (h *Fast) update(l *list, w *word, now entry) {
 		}
 		if e.stamp == now.stamp {
 			e.lanes |= now.lanes
-			e.last, l.top.lanes = false, 0
+			e.setLast(false)
+			l.top.lanes = 0
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {

@@ -252,10 +252,14 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	if lanes&(lanes-1) == 0 {
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
 		p := h.page(w.Memory, at)
-		if at%wordBytes != 0 || p.strange || !h.plain(w, h.wordAt(p, int(at/segmentBytes%pageSegs), at), number, lanes) {
+		if at%wordBytes != 0 || p.strange {
 			return lanes
 		}
-		return 0
+		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
+		if h.plain(w, x, number, lanes) || x.stamp&listFlag != 0 && h.next(w, x, number, lanes, at) {
+			return 0
+		}
+		return lanes
 	}
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
@@ -282,6 +286,22 @@ func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
 		return true
 	}
 	return !write && h.load(x, number, lane)
+}
+
+// next judges and records an access of a word with a list by one lane that happens after all in the list. It says false, having
+// done nothing, of others.
+func (h *Fast) next(w *Warp, x *word, number, lane uint32, at uint64) bool {
+	l := h.lists.of(x.stamp &^ listFlag)
+	a := w.Lane(bits.TrailingZeros32(lane))
+	h.inherit(l, a.Actor.Launch)
+	if !l.before(a) {
+		return false
+	}
+	if x.lanes&listStored != 0 {
+		h.overwrite(a, l, at, 15)
+	}
+	h.recordList(a, x, l, entry{stamp: number, lanes: lane, bytes: 15}, at, 0, true)
+	return true
 }
 
 // locate finds the words that lanes of a warp access, and brings them into the processor's caches. It gives the lanes whose access

@@ -94,7 +94,7 @@ func (h *Fast) moveWord(p *page, i, at int, w *word, fresh *Fast, all []summary)
 		x := h.stamps[e.stamp]
 		if exact {
 			e.stamp = fresh.stampOf(fresh.stateOf(x.site), x)
-			e.last = false
+			e.setLast(false)
 			w := fresh.wordAt(p, i, address)
 			fresh.listed(w).add(fresh, w, e)
 			continue

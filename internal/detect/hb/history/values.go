@@ -113,8 +113,11 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	}
 	for i := range l.entries {
 		e := &l.entries[i]
+		if e.lanes == 0 || e.traits&entryWrites == 0 {
+			continue
+		}
 		s := &h.stamps[e.stamp]
-		if e.lanes == 0 || s.site != a.Site || s.launch != a.Actor.Launch || e.bytes != now.bytes {
+		if s.site != a.Site || s.launch != a.Actor.Launch || e.bytes != now.bytes {
 			continue
 		}
 		switch {
@@ -144,7 +147,10 @@ func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
 	}
 	for i := range l.entries {
 		e := &l.entries[i]
-		if s := &h.stamps[e.stamp]; s.site.WeakStore() && s.site != a.Site && e.values == inMemory && e.bytes&bytes != 0 {
+		if e.traits&entryWrites == 0 || e.values != inMemory || e.bytes&bytes == 0 {
+			continue
+		}
+		if s := &h.stamps[e.stamp]; s.site.WeakStore() && s.site != a.Site {
 			e.values, e.more = aside, a.word(at, e.bytes, a.old)
 		}
 	}

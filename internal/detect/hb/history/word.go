@@ -60,8 +60,22 @@ type entry struct {
 	bytes  uint8
 	warp   uint8 // the lowest bits of the warp's number
 	values values
-	// last says that all accesses before it in the list happen before it.
-	last bool
+	traits entryTraits
+}
+
+type entryTraits uint8
+
+const (
+	entryLast   entryTraits = 1 << iota // all accesses before it in the list happen before it
+	entryWrites                         // it writes
+)
+
+func (e *entry) last() bool { return e.traits&entryLast != 0 }
+
+func (e *entry) setLast(last bool) {
+	if e.traits &^= entryLast; last {
+		e.traits |= entryLast
+	}
 }
 
 // list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
@@ -84,7 +98,7 @@ type newest struct{ warp, lanes, epoch uint32 }
 // settle notes the newest entry of a list.
 func (l *list) settle(h *Fast) {
 	l.top = newest{}
-	if n := len(l.entries); n > 0 && l.entries[n-1].last {
+	if n := len(l.entries); n > 0 && l.entries[n-1].last() {
 		e := &l.entries[n-1]
 		s := &h.stamps[e.stamp]
 		l.top = newest{s.warp, e.lanes, s.epoch}
@@ -155,11 +169,12 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	}
 	if x.site.Side.Write {
 		w.lanes |= listWritten
+		e.traits |= entryWrites
 	}
 	if x.site.WeakStore() {
 		w.lanes |= listStored
 	}
-	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (int(l.dead) > n/4 || l.entries[n-1].last) {
+	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (int(l.dead) > n/4 || l.entries[n-1].last()) {
 		h.shorten(l)
 	}
 	l.entries = append(l.entries, e)
@@ -229,7 +244,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 					}
 				}
 			}
-			e.last = false
+			e.setLast(false)
 			kept = append(kept, e)
 		}
 		l.entries, l.dead, l.top = kept, 0, newest{}
@@ -337,8 +352,8 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		return
 	}
 	for i := range l.entries {
-		if l.entries[i].lanes != 0 {
-			h.judgeEntry(a, &l.entries[i], at, bytes, race)
+		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
+			h.judgeEntry(a, e, at, bytes, race)
 		}
 	}
 	if side.Write {
@@ -442,7 +457,7 @@ func (h *Fast) recordWord(a *Access, number uint32, w *word, at uint64, bytes ui
 	if w.lanes&listStored != 0 {
 		h.overwrite(a, l, at, bytes)
 	}
-	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain)
+	h.recordList(a, w, l, entry{stamp: number, lanes: lane, bytes: bytes}, at, chain, h.afterAll(a, l))
 }
 
 // load records a load of a word that only loads have accessed. It says false, having done nothing, of others.
@@ -469,7 +484,8 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 		e := &l.entries[i-1]
 		if e.stamp == number {
 			e.lanes |= lane
-			e.last, l.top.lanes = false, 0
+			e.setLast(false)
+			l.top.lanes = 0
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
@@ -488,21 +504,22 @@ func (h *Fast) supersedes(number uint32, s *stamp) bool {
 	return s.site == n.site && s.launch == n.launch && s.warp == n.warp && s.exec == n.exec
 }
 
-// recordList adds an entry of one lane to a list.
-func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, chain order.ChainID) {
+// recordList adds an entry of one lane to a list. Last says that it happens after all in the list.
+func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, chain order.ChainID, last bool) {
 	now.more = uint32(chain)
 	if a.Site.WeakStore() {
 		h.storeWord(a, l, &now, at)
 	}
-	last := h.afterAll(a, l)
-	n := h.stamps[now.stamp]
-	for i := l.newest(h, &n); i != 0; i = l.next(h, i) {
+	n := &h.stamps[now.stamp]
+	for i := l.newest(h, n); i != 0; i = l.next(h, i) {
 		e := &l.entries[i-1]
-		if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && e.bytes == now.bytes && e.lanes != 0 &&
-			(!s.site.Strong || e.more == now.more) && h.summed(s.launch) && n.launch.Follows(s.launch) {
-			e.lanes = 0
-			l.dead++
-			continue
+		if e.stamp < h.current.firstStamp && e.bytes == now.bytes && e.lanes != 0 {
+			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.Strong || e.more == now.more) &&
+				h.summed(s.launch) && n.launch.Follows(s.launch) {
+				e.lanes = 0
+				l.dead++
+				continue
+			}
 		}
 		if e.warp != uint8(n.warp) || e.lanes&now.lanes == 0 && e.stamp != now.stamp || e.lanes == 0 || e.bytes != now.bytes || a.Site.Strong && e.more != now.more {
 			continue
@@ -511,7 +528,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 			continue
 		}
 		if e.stamp == now.stamp && (int(i) == len(l.entries) || e.lanes&now.lanes != 0) {
-			e.last = last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes
+			e.setLast(last && int(i) == len(l.entries) && e.lanes|now.lanes == now.lanes)
 			e.lanes |= now.lanes
 			l.settle(h)
 			return
@@ -520,7 +537,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 			l.dead++
 		}
 	}
-	now.last = last
+	now.setLast(last)
 	l.add(h, w, now)
 }
 
@@ -583,11 +600,11 @@ next:
 			if x.blocks || x.warps && s.warp/per == x.of.warp/per {
 				continue next
 			}
-			if e.last {
+			if e.last() {
 				x.blocks = x.blocks || s.warp/per != x.of.warp/per
 				x.warps = x.warps || s.warp != x.of.warp
 			}
-		} else if e.last && n < len(later) {
+		} else if e.last() && n < len(later) {
 			later[n] = chain{of: s, more: e.more, bytes: e.bytes}
 			n++
 		}
