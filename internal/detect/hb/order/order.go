@@ -52,18 +52,20 @@ type Launch struct {
 	// WarpsPerBlock is that of Info.
 	WarpsPerBlock uint32
 
-	order   *Order
-	number  uint32            // in Order.numbered
-	blocks  map[uint32]*Block // those that run
-	recent  []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
-	logs    map[uint32]Log    // of blocks that have ended
-	lastLog Log               // of logs
-	first   *View             // of threads that have synchronised with none
-	start   *clock.Foreign    // what its threads begin with
-	beyond  *clock.Foreign    // what they learned of other launches; its agent knows that after the end
-	end     uint32            // the agent's epoch at the end; 0 while the launch runs
-	agent   uint32
-	depth   int // of clock.Grid
+	order     *Order
+	number    uint32            // in Order.numbered
+	blocks    map[uint32]*Block // those that run
+	recent    []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
+	last      *Block            // that was asked for, and its first warp
+	firstWarp uint32
+	logs      map[uint32]Log // of blocks that have ended
+	lastLog   Log            // of logs
+	first     *View          // of threads that have synchronised with none
+	start     *clock.Foreign // what its threads begin with
+	beyond    *clock.Foreign // what they learned of other launches; its agent knows that after the end
+	end       uint32         // the agent's epoch at the end; 0 while the launch runs
+	agent     uint32
+	depth     int // of clock.Grid
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
 	// published says that a thread has begun a release pattern.
@@ -154,7 +156,7 @@ func (o *Order) End(id uint32) {
 		}
 		b.over()
 	}
-	l.blocks, l.recent = nil, nil
+	l.blocks, l.recent, l.last = nil, nil, nil
 	a := o.Agent(l.agent)
 	a.next()
 	l.end = a.epoch
@@ -188,12 +190,16 @@ func (o *Order) HostAccess(agent uint32) Actor {
 
 // Block gives the block of a warp of a launch, and the number of the warp in it.
 func (l *Launch) Block(w uint32) (b *Block, inBlock uint32) {
+	if inBlock = w - l.firstWarp; inBlock < l.WarpsPerBlock && l.last != nil {
+		return l.last, inBlock
+	}
 	i := w / l.WarpsPerBlock
 	b = l.recent[int(i)&(len(l.recent)-1)]
 	if b == nil || b.Index != i {
 		b = l.running(i)
 	}
-	return b, w - i*l.WarpsPerBlock
+	l.last, l.firstWarp = b, i*l.WarpsPerBlock
+	return b, w - l.firstWarp
 }
 
 // running gives a block, which may have to begin, and makes it recent.
@@ -242,6 +248,9 @@ func (b *Block) over() {
 	delete(l.blocks, b.Index)
 	if at := &l.recent[int(b.Index)&(len(l.recent)-1)]; *at == b {
 		*at = nil
+	}
+	if l.last == b {
+		l.last = nil
 	}
 	l.keepLog(b)
 	b.Shared.reset()

@@ -66,20 +66,19 @@ func (d *Detector) putOffAtomic(v *interval, b *event.Batch, e *event.Event, wi 
 		return false
 	}
 	x := deferredAtomic{site: s, mask: e.Mask, warp: wi, words: uint32(len(a.words))}
-	a.words = slices.Grow(a.words, 32)
-	m := e.Mask
-	for _, at := range addresses {
-		w := uint16(at / 4)
-		a.words = append(a.words, w)
-		if int(w) >= a.high {
-			a.high = int(w) + 1
-			a.writers = append(a.writers, make([]uint16, max(a.high-len(a.writers), 0))...)
-		}
+	a.words = slices.Grow(a.words, 32)[:len(a.words)+len(addresses)]
+	words := a.words[x.words:]
+	a.high = max(a.high, int(all/4)+1) // no word of the event is above the union of their bits
+	a.writers = append(a.writers, make([]uint16, max(a.high-len(a.writers), 0))...)
+	writers, m := a.writers, e.Mask
+	for i, at := range addresses {
+		w := at / 4
+		words[i] = uint16(w)
 		me := uint16(1 + wi<<5 + uint32(bits.TrailingZeros32(m)))
-		if by := a.writers[w]; by != 0 && by != me {
+		if by := writers[w]; by != 0 && by != me {
 			x.observed |= m & -m
 		}
-		a.writers[w] = me
+		writers[w] = me
 		m &= m - 1
 	}
 	if e.Flags&event.FlagRed != 0 {
