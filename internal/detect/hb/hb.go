@@ -1,10 +1,12 @@
 package hb
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/clock"
 	"fencepost.dev/fencepost/internal/detect/hb/explain"
-	"fencepost.dev/fencepost/internal/detect/hb/reference"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -14,119 +16,289 @@ var Spec = detect.Spec{
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
 	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain,
-	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: fast; interned, which will replace it; or plain, as the definition reads, for comparison",
-		Values: []string{"fast", "plain", "interned"}}},
-	New: func(c detect.Config) detect.Detector {
-		if h := c.Options["history"]; h == "plain" || h == "interned" {
-			return reference.New(c, "hb", h == "interned")
-		}
-		return New(c)
-	},
+	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned, or plain, as the definition reads, for comparison",
+		Values: []string{"interned", "plain"}}},
+	New: func(c detect.Config) detect.Detector { return New(c) },
 }
 
 // Detector is one run of hb.
 type Detector struct {
-	cfg      detect.Config
-	launches map[uint32]*launch
-	recent   [64]recentClass
-	classes  []class
-	agents   map[uint32]*agent
-	tokens   map[uint64]*clock.Foreign
-	mem      *shadow
-	join     clock.Joiner
-	act      actor
-	part     whole
-	spare    spareBlocks
-	acting   bool // act stands for part
-	scratch  [32]uint64
-	waiting  []uint32
-	uniforms []*clock.Block
-	cooling  []*gathered
-	cooled   [8]samePages // by turns
-	turn     uint
-	colds    map[classKey]uint32 // classes of cold accesses
-	free     []uint32            // classes to use again
-	born     uint32              // how many classes were made
-	warm     []*launch           // that have ended and were not cooled
-	lingers  []*launch           // that have ended and left notes, see stale.go
-	patience int32               // of new classes, see sets
-	// cellsOnly keeps lines from being packed: the reference that packs are compared with.
-	cellsOnly bool
-	manyLanes int // see there
-	tallied   [warpsTallied]*talliedLines
-	// rangePages is that constant, or another number to test ranges, or none.
-	rangePages uint64
-	linger     int // how many launches have notes after their end: manyLingers, or less to test what is done then
+	model     detect.Model
+	order     *order.Order
+	launch    *order.Launch // of the last event
+	history   history.History
+	warp      history.Warp                        // the access being judged
+	element   history.Access                      // and of a strong one the element
+	race      func(*history.Access, history.Race) // report
+	findings  *explain.Findings
+	witness   *explain.Witness
+	sites     map[siteKey]*history.Site
+	hostSites map[hostKey]*history.Site
+	hosts     []string // names of host operations, by place
+	room      []event.Event
+	recent    [128]recentSite
+	observed  [32]observed // by element of a strong access
 
-	findings   *explain.Findings
-	hostPlaces map[string]uint32
-	lastLaunch *launch
-	one        event.Event // of a series
+	// putsOff says that accesses of shared memory between barriers may be judged later or not at all, see interval. Skipped
+	// counts accesses that were never judged because of that, broken intervals whose accesses were judged later.
+	putsOff         bool
+	skipped, broken int
+	intervals       []*interval // by order.Block.Slot
+	paths           map[uint32]*paths
+	again           event.Event // of a series
 }
 
-// New makes a Detector.
+// observed is lanes of a strong access that observed other threads.
+type observed struct {
+	lanes, inScope uint32
+	within         bool // one of its block
+}
+
+// add adds a lane.
+func (o *observed) add(lane int, within, inScope bool) {
+	o.lanes |= 1 << uint(lane)
+	o.within = o.within || within
+	if inScope {
+		o.inScope |= 1 << uint(lane)
+	}
+}
+
+// New makes a Detector. With the plain history it judges each access at once, as the definition reads.
 func New(c detect.Config) *Detector {
-	return &Detector{cfg: c, patience: patience, manyLanes: manyLanes, linger: manyLingers, rangePages: rangePages, colds: map[classKey]uint32{}, launches: map[uint32]*launch{}, classes: make([]class, 1), agents: map[uint32]*agent{},
-		tokens: map[uint64]*clock.Foreign{}, mem: newShadow(), findings: explain.NewFindings(c.MaxFindings), hostPlaces: map[string]uint32{}}
+	o := order.New()
+	d := &Detector{model: c.Model, order: o, findings: explain.NewFindings(c.MaxFindings), paths: map[uint32]*paths{},
+		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
+	if c.Options["history"] == "plain" {
+		d.history = history.NewPlain(o)
+	} else {
+		d.history, d.putsOff = history.NewFast(o), true
+	}
+	d.race, d.witness = d.report, explain.NewWitness(d)
+	return d
 }
 
-// Events consumes a batch.
+// Findings implements detect.Detector.
+func (d *Detector) Findings() []detect.Finding {
+	d.performAll()
+	return d.findings.Findings("hb")
+}
+
+// MemoryBytes implements detect.Metered, for the fast history.
+func (d *Detector) MemoryBytes() uint64 {
+	if h, ok := d.history.(*history.Fast); ok {
+		return h.Bytes()
+	}
+	return 0
+}
+
+// More implements detect.Capped.
+func (d *Detector) More() (int, bool) { return d.findings.More() }
+
+// totals gives what was found, by places.
+func (d *Detector) totals() []explain.Total {
+	d.performAll()
+	return d.findings.Totals()
+}
+
+// Events implements event.Sink.
 func (d *Detector) Events(b *event.Batch) {
-	for i := range b.Events {
-		e := &b.Events[i]
-		switch e.Kind {
-		case event.Load, event.Store:
-			if !d.habitual(e) {
-				d.device(b, e)
-			}
-		case event.KernelBegin:
-			d.begin(b.Launches[e.Side])
-		case event.KernelEnd:
-			d.end(e.Launch)
-			d.lastLaunch = nil
-		case event.Host:
-			d.host(&b.Hosts[e.Side])
-		default:
-			d.device(b, e)
+	if d.putsOff {
+		for i := range b.Events {
+			d.event(b, &b.Events[i])
 		}
+		return
 	}
+	b.Plain(&d.room, func(b *event.Batch) {
+		for i := range b.Events {
+			d.event(b, &b.Events[i])
+		}
+	})
 }
 
-func (d *Detector) device(b *event.Batch, e *event.Event) {
-	l := d.lastLaunch
-	if l == nil || l.info.ID != e.Launch {
-		l = d.launches[e.Launch]
-		if l == nil || l.end != 0 {
-			return
+func (d *Detector) event(b *event.Batch, e *event.Event) {
+	switch e.Kind {
+	case event.KernelBegin:
+		d.order.Begin(b.Launches[e.Side])
+		return
+	case event.KernelEnd:
+		if l := d.order.Launched(e.Launch); l != nil {
+			d.endIntervals(l)
+			d.order.End(e.Launch)
+			d.witness.End(l)
 		}
-		d.lastLaunch = l
+		return
+	case event.Host:
+		d.host(&b.Hosts[e.Side])
+		return
 	}
-	if e.Mask == 0 && e.Kind != event.BarrierDone {
+	l := d.launch
+	if l == nil || l.Info.ID != e.Launch || l.Over() {
+		l = d.order.Launched(e.Launch)
+		d.launch = l
+	}
+	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
-			d.access(b, e, l)
+			blk, wi := l.Block(e.Warp)
+			if !d.putsOff || !d.putOff(b, e, blk, wi) {
+				d.access(b, e, blk, wi)
+			}
 		}
-		return
 	case event.Again:
-		d.series(b, e, l)
+		blk, wi := l.Block(e.Warp)
+		d.series(b, e, blk, wi)
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
+		blk, wi := l.Block(e.Warp)
+		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
+		if d.putsOff {
+			d.synchronise(e, blk, wi)
+		}
+		if l.Sync(e) && (!d.putsOff || d.resume(blk)) {
+			d.history.Forget(m)
+		}
+		d.witness.Sync(b, e, blk, wi)
+		if e.Kind == event.Exit && l.Ended(m.Block) {
+			d.history.EndBlock(m)
+		}
+	}
+}
+
+// host performs an operation of the host.
+func (d *Detector) host(h *event.HostOp) {
+	switch h.Kind {
+	case event.HostSignal:
+		d.order.Signal(h.Agent, h.Token)
+	case event.HostWait:
+		d.order.Wait(h.Agent, h.Token)
+	}
+	end := h.Addr + h.Size
+	if h.Size == 0 || end < h.Addr {
 		return
 	}
-	blk, wi := l.block(e.Warp)
-	blk.synced = blk.synced || e.Kind != event.Exit
-	switch e.Kind {
-	case event.Fence:
-		d.breakStage(blk)
-		d.fence(blk, wi, e)
-	case event.Arrive:
-		d.arrive(blk, wi, e)
-	case event.BarrierDone:
-		d.complete(blk, e)
-	case event.WarpSync:
-		d.warpSync(blk, wi, e)
-	case event.Exit:
-		d.exit(blk, wi, e)
+	switch h.Kind {
+	case event.HostRead, event.HostWrite:
+		a := history.Access{Site: d.hostSite(h), Actor: d.order.HostAccess(h.Agent), From: h.Addr, End: end}
+		d.history.Judge(&a, d.race)
+		d.findings.Settle()
+		d.history.Record(&a, 0)
+		if h.Kind == event.HostWrite {
+			d.order.Overwrite(h.Addr, end)
+		}
+	case event.HostAlloc, event.HostFree:
+		d.order.Overwrite(h.Addr, end)
+		d.history.Reuse(h.Addr, end)
 	}
+}
+
+// access judges and records an access event.
+func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	w := &d.warp
+	w.Block, w.InBlock = blk, wi
+	w.Batch, w.Event, w.Site, w.Memory = b, e, d.site(e), history.Memory{}
+	s := &w.Site.Sync
+	if s.Shared {
+		if d.putsOff {
+			d.interval(blk).judged = true
+		}
+		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: w.Block.Index}
+	}
+	w.Block.Accesses(w.InBlock, e.Mask, s.Shared)
+	if w.Site.Strong {
+		d.strong(w)
+	} else if d.history.Weak(w, d.race); w.Site.Side.Write && w.Block.Synchronises(s.Shared) {
+		for m := e.Mask; m != 0; m &= m - 1 {
+			from := b.AddrOf(e, bits.TrailingZeros32(m))
+			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
+		}
+	}
+	d.findings.Settle()
+	if w.Site.Strong {
+		d.witnessed(&explain.Operation{Batch: b, Event: e, Site: w.Site, Block: w.Block, Warp: w.InBlock})
+	}
+	if s.Acquires || s.Releases {
+		w.Block.Synchronised(w.InBlock, e)
+	}
+}
+
+// relaxed judges, records and performs relaxed atomic operations by a warp that are part of no pattern. It gives the lanes whose
+// operations may be.
+func (d *Detector) relaxed(w *history.Warp) uint32 {
+	fast, ok := d.history.(*history.Fast)
+	s := w.Site.Sync
+	e := w.Event
+	if !ok || !w.Site.Side.Atomic || s.Acquires || s.Releases || !s.Wide || e.Size != 4 || w.Site.Unit != 4 || w.Block.Begun(w.InBlock) {
+		return e.Mask
+	}
+	s.Size = 4
+	return fast.Relaxed(w, func(lane int, at uint64, h *order.Hint) (order.ChainID, bool) {
+		s.Address = at
+		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s, h)
+		if others {
+			d.observed[0].add(lane, within, inScope)
+		}
+		return chain, ok
+	})
+}
+
+// witnessed tells the witness of a strong access.
+func (d *Detector) witnessed(o *explain.Operation) {
+	for i := range o.Event.Size / uint8(o.Site.Unit) {
+		if x := &d.observed[i]; x.lanes != 0 {
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
+			*x = observed{}
+		}
+	}
+	if o.Site.Side.Write {
+		d.witness.Wrote(o)
+	}
+}
+
+// strong judges, records and performs the elements of a strong access, lane by lane.
+func (d *Detector) strong(w *history.Warp) {
+	rest := d.relaxed(w)
+	if rest == 0 {
+		return
+	}
+	w.Each()
+	store := w.Event.Kind == event.Store
+	if store {
+		w.JudgeStore(d.history, d.race)
+	}
+	for m := rest; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		d.element = *w.Lane(lane)
+		a, s := &d.element, w.Site.Sync
+		from, end := a.From, a.End
+		for ; a.From < end; a.From = a.End {
+			a.End = min(a.From+w.Site.Unit, end)
+			s.Address, s.Size = a.From, uint8(a.End-a.From)
+			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
+				d.observed[(a.From-from)/w.Site.Unit].add(lane, within, inScope)
+			}
+			w.Block.Observe(w.InBlock, lane, &s)
+			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
+			if !store {
+				d.history.Judge(a, d.race)
+			}
+			d.history.Record(a, w.Block.Perform(w.InBlock, lane, &s))
+		}
+	}
+}
+
+// report adds a race to the findings.
+func (d *Detector) report(a *history.Access, r history.Race) {
+	space := uint64(0)
+	if a.Memory.Shared {
+		space = 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
+	}
+	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
+	d.findings.Bytes(p, space, r.From, r.End)
+	d.tell(a.Actor.Launch, a.Actor.Block)
+	if l := r.Earlier.Stamp.Launch; l != nil {
+		d.tell(l, r.Earlier.Stamp.Block())
+	}
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/hb/reference"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/testsize"
@@ -35,7 +34,7 @@ func withAtomics(b *event.Batch, pick func(n int) int) *event.Batch {
 
 // explained gives the findings of a program of one block. The examples of others may be of another block where accesses are
 // put off.
-func explained(d *reference.Detector, b *event.Batch) []detect.Finding {
+func explained(d *Detector, b *event.Batch) []detect.Finding {
 	if len(b.Launches) != 1 || b.Launches[0].Grid.Count() != 1 {
 		return nil
 	}
@@ -48,9 +47,9 @@ func TestIntervals(t *testing.T) {
 	if !testsize.Long() {
 		n = 200
 	}
-	run := func(b *event.Batch, fast, intervals bool) *reference.Detector {
-		d := reference.New(detect.Config{}, "hb", fast)
-		d.Intervals = intervals
+	run := func(b *event.Batch, kept string, putsOff bool) *Detector {
+		d := New(detect.Config{Options: map[string]string{"history": kept}})
+		d.putsOff = putsOff
 		d.Events(b)
 		return d
 	}
@@ -71,23 +70,23 @@ func TestIntervals(t *testing.T) {
 				differs := func(b *event.Batch) string {
 					b = oracle.Remember(b)
 					rng := rand.New(rand.NewPCG(seed, 92))
-					off := run(b, false, false)
-					want, totals := explained(off, b), off.Totals()
-					for i, on := range []*reference.Detector{run(b, false, true), run(inSeries(b, rng.IntN), false, true)} {
+					off := run(b, "plain", false)
+					want, totals := explained(off, b), off.totals()
+					for i, on := range []*Detector{run(b, "plain", true), run(inSeries(b, rng.IntN), "plain", true)} {
 						if got := explained(on, b); !reflect.DeepEqual(got, want) {
 							return fmt.Sprintf("%d: %+v\nnot %+v", i, got, want)
 						}
-						if got := on.Totals(); !reflect.DeepEqual(got, totals) {
+						if got := on.totals(); !reflect.DeepEqual(got, totals) {
 							return fmt.Sprintf("%d: %+v\nnot %+v", i, got, totals)
 						}
-						skipped, broken = skipped+on.Skipped, broken+on.Broken
-						if on.Skipped > 0 && len(totals) > 0 {
+						skipped, broken = skipped+on.skipped, broken+on.broken
+						if on.skipped > 0 && len(totals) > 0 {
 							racing++
 						}
 					}
-					for i, on := range []*reference.Detector{run(b, true, false), run(b, true, true), run(inSeries(b, rng.IntN), true, true)} {
-						if got := on.Totals(); !reflect.DeepEqual(got, totals) {
-							return fmt.Sprintf("fast %d: %+v\nnot %+v", i, got, totals)
+					for i, on := range []*Detector{run(b, "interned", false), run(b, "interned", true), run(inSeries(b, rng.IntN), "interned", true)} {
+						if got := on.totals(); !reflect.DeepEqual(got, totals) {
+							return fmt.Sprintf("interned %d: %+v\nnot %+v", i, got, totals)
 						}
 					}
 					return ""

@@ -3,15 +3,21 @@ package hb
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/oracle"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/testsize"
 )
 
+// histories are the values of the option.
+var histories = Spec.Options[0].Values
+
+// reasonOf are the oracle's names of categories.
 var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
@@ -19,56 +25,31 @@ var reasonOf = map[detect.Category]string{
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.CrossLaunch: "cross-launch",
 }
 
-// races gives what hb finds, as the oracle writes it.
-func races(b *event.Batch, m detect.Model) string {
-	return racesOf(b, m, func(*Detector) {})
-}
-
-func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
-	d := New(detect.Config{Model: m})
-	set(d)
-	if len(b.Events)%3 == 0 {
-		d.patience = 0 // sets that are changed in place
-	}
-	if len(b.Events)%5 == 0 {
-		d.mem.notebook.ones = 0
-	}
-	d.manyLanes = len(b.Events) % 2 * manyLanes        // tallies of few lanes too
-	d.mem.forms.few = len(b.Events) / 2 % 2 * minForms // forms of no line are looked for all the time
-	if len(b.Events)%11 < 4 {
-		d.mem.forms.steps = make([]step, 1) // steps displace others and get more room
-	}
-	if len(b.Events)%7 == 0 {
-		d.linger = 1
+// races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins.
+func races(b *event.Batch, m detect.Model, kept string) string {
+	d := New(detect.Config{Model: m, Options: map[string]string{"history": kept}})
+	if h, ok := d.history.(*history.Fast); ok && len(b.Events)%2 == 0 {
+		h.SweepFrom(1)
 	}
 	d.Events(b)
-	d.performAll()
-	names := make([]string, len(d.hostPlaces))
-	for n, i := range d.hostPlaces {
-		names[i] = "host:" + n
-	}
 	name := func(p uint64) string {
-		if p >= hostPlaceBase {
-			return names[p-hostPlaceBase]
+		if p >= hostPlaces {
+			return "host:" + d.hosts[p-hostPlaces]
 		}
 		return fmt.Sprint("p", p)
 	}
 	var out []string
-	for _, f := range d.findings.Totals() {
-		x, y := name(f.A), name(f.B)
-		r := oracle.Race{A: min(x, y), B: max(x, y), Why: reasonOf[f.Category], Warning: f.Category.Severity() == detect.Warning,
-			Count: f.Count, Addresses: f.Addresses}
+	for _, x := range d.totals() {
+		p, q := name(x.A), name(x.B)
+		r := oracle.Race{A: min(p, q), B: max(p, q), Why: reasonOf[x.Category], Warning: x.Category.Severity() == detect.Warning, Count: x.Count,
+			Addresses: x.Addresses}
 		out = append(out, r.String())
 	}
 	return sorted(out)
 }
 
 func sorted(s []string) string {
-	for i := range s {
-		for j := i; j > 0 && s[j] < s[j-1]; j-- {
-			s[j], s[j-1] = s[j-1], s[j]
-		}
-	}
+	slices.Sort(s)
 	return strings.Join(s, "\n")
 }
 
@@ -80,39 +61,93 @@ func want(b *event.Batch, m detect.Model) string {
 	return sorted(out)
 }
 
-func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string) (races_ string) {
+// compareWithOracle holds hb with each history to the brute-force oracle, and gives what they find.
+func compareWithOracle(t *testing.T, b *event.Batch, m detect.Model, name string) string {
 	t.Helper()
-	got, exp := races(b, m), want(b, m)
-	if got == exp {
-		return got
+	exp := want(b, m)
+	for _, kept := range histories {
+		if races(b, m, kept) == exp {
+			continue
+		}
+		small := oracle.Shrink(b, func(b *event.Batch) bool { return races(b, m, kept) != want(b, m) })
+		t.Fatalf("%s, model %d, history %s: hb differs from the oracle\n%s\nhb:\n%s\n\noracle:\n%s", name, m, kept, oracle.Print(small),
+			races(small, m, kept), want(small, m))
 	}
-	small := oracle.Shrink(b, func(b *event.Batch) bool { return races(b, m) != want(b, m) })
-	t.Fatalf("%s, model %d: hb differs from the oracle\n%s\nhb:\n%s\n\noracle:\n%s", name, m, oracle.Print(small), races(small, m), want(small, m))
-	return ""
+	return exp
 }
 
-// TestRandomPrograms compares hb with the brute-force oracle.
+// compareHistories holds the interned history to the plain one, on programs that are too large for the oracle, and gives what they
+// find.
+func compareHistories(t *testing.T, b *event.Batch, name string) string {
+	t.Helper()
+	differ := func(b *event.Batch) bool {
+		return races(b, detect.ModelCUDA, "interned") != races(b, detect.ModelCUDA, "plain")
+	}
+	if differ(b) {
+		small := oracle.Shrink(b, differ)
+		t.Fatalf("%s: the histories differ\n%s\ninterned:\n%s\n\nplain:\n%s", name, oracle.Print(small), races(small, detect.ModelCUDA, "interned"),
+			races(small, detect.ModelCUDA, "plain"))
+	}
+	return races(b, detect.ModelCUDA, "interned")
+}
+
+// TestRandomPrograms compares hb with the brute-force oracle: races, their gravest category, counts and bytes.
 func TestRandomPrograms(t *testing.T) {
-	n := 24000
+	agree(t, "random", 1, 12000, func(pick func(int) int) *event.Batch {
+		b := oracle.Random(pick)
+		if pick(3) == 0 {
+			b = oracle.Remember(b)
+		}
+		return b
+	}, "volatile", "warp-synchronous", "mixed-size-rmw", "same-value", "one-instruction", "cross-block", "same-block", "atomic-with-plain",
+		"mixed-size", "atomic-scope", "staged-copy", "cross-launch")
+}
+
+// TestScattered does so with programs whose threads access words here and there.
+func TestScattered(t *testing.T) {
+	agree(t, "scatter", 3, 6000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
+}
+
+// TestCounted does so with programs whose warps count together.
+func TestCounted(t *testing.T) {
+	agree(t, "counted", 5, 6000, oracle.Counted, "atomic-with-plain", "atomic-scope", "cross-launch")
+}
+
+// TestLocked does so with programs whose accesses are mostly in order, one thread after the other.
+func TestLocked(t *testing.T) {
+	agree(t, "locked", 4, 6000, oracle.Locked, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
+		"warp-synchronous")
+	agree(t, "buckets", 6, 6000, oracle.Buckets, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "cross-block", "same-value",
+		"warp-synchronous")
+	remembered := func(pick func(int) int) *event.Batch { return oracle.Remember(oracle.Buckets(pick)) }
+	agree(t, "remembered buckets", 7, 3000, remembered, "atomic-with-plain", "cross-block", "same-value")
+}
+
+// TestChanging does so where what an instruction does changes in one respect.
+func TestChanging(t *testing.T) { agree(t, "changing", 17, 1500, changing, "cross-block") }
+
+// TestHandedOn does so with words that threads hand on: where the last access of a word comes after all others, they need not
+// be looked at, and some need not be kept; where it does not, they must be.
+func TestHandedOn(t *testing.T) { agree(t, "handed on", 18, 6000, handed, "cross-block") }
+
+// TestReaders does so with lines that many warps read: whoever writes races with each of them that does not come before.
+func TestReaders(t *testing.T) {
+	agree(t, "readers", 15, 600, readers)
+	agree(t, "divergent readers", 16, 4000, divergent)
+}
+
+// agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
+// and some none.
+func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {
+	t.Helper()
 	if !testsize.Long() {
-		n = 2000
+		n /= 8
 	}
 	kinds := map[string]int{}
 	clean := 0
-	for seed := 0; seed < n; seed++ {
-		rng := rand.New(rand.NewPCG(uint64(seed), 1))
-		b := oracle.Random(rng.IntN)
-		if seed%3 == 0 {
-			b = oracle.Remember(b)
-		}
-		m := detect.ModelCUDA
-		switch seed % 8 {
-		case 6:
-			m = detect.ModelPTX
-		case 7:
-			m = detect.ModelHRF
-		}
-		got := compareWithOracle(t, b, m, fmt.Sprint("seed ", seed))
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(uint64(seed), stream))
+		got := compareWithOracle(t, program(rng.IntN), detect.Model(max(seed%8-5, 0)), fmt.Sprint(name, " ", seed))
 		if got == "" {
 			clean++
 		}
@@ -123,10 +158,46 @@ func TestRandomPrograms(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs, %d without a race, programs with a race by reason: %v", n, clean, kinds)
-	for _, why := range reasonOf {
+	for _, why := range reasons {
 		if kinds[why] == 0 {
 			t.Errorf("no program has a race of reason %s", why)
 		}
+	}
+	if clean == 0 || clean == n {
+		t.Errorf("%d programs of %d without a race", clean, n)
+	}
+}
+
+// TestHistories compares the histories on larger programs of all sorts.
+func TestHistories(t *testing.T) {
+	simple := func(f func(func(int) int) *event.Batch) func(*rand.Rand) *event.Batch {
+		return func(r *rand.Rand) *event.Batch { return f(r.IntN) }
+	}
+	for name, x := range map[string]struct {
+		n    int
+		make func(*rand.Rand) *event.Batch
+	}{
+		"regular": {2000, simple(regular)}, "stages": {1000, simple(stages)}, "iterations": {1000, iterations}, "copies": {4000, largeCopies},
+		"counting": {100, func(r *rand.Rand) *event.Batch { return &counting(r).Batch }}, "traffic": {1000, simple(oracle.Traffic)}, "crowd": {3000, simple(crowd)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, clean := x.n, 0
+			if !testsize.Long() {
+				n /= 10
+			}
+			for seed := range uint64(n) {
+				b := x.make(rand.New(rand.NewPCG(seed, 77)))
+				if seed%3 != 0 {
+					b = oracle.Remember(b)
+				}
+				if compareHistories(t, b, fmt.Sprint(name, " ", seed)) == "" {
+					clean++
+				}
+			}
+			if t.Logf("%d programs, %d without a race", n, clean); clean == n {
+				t.Error("nothing was tested")
+			}
+		})
 	}
 }
 

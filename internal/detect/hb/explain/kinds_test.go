@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/hb/reference"
+	"fencepost.dev/fencepost/internal/detect/hb"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -160,8 +160,7 @@ func TestKinds(t *testing.T) {
 	}
 	for i := range 2 * len(tests) {
 		tt := tests[i/2]
-		d := reference.New(detect.Config{}, "test", false)
-		d.Intervals = i%2 == 1
+		d := hb.New(detect.Config{Options: map[string]string{"history": hb.Spec.Options[0].Values[i%2]}})
 		d.Events(parse(t, tt.program))
 		var got []string
 		for _, f := range d.Findings() {
@@ -174,7 +173,7 @@ func TestKinds(t *testing.T) {
 			got = append(got, text)
 		}
 		if slices.Sort(got); strings.Join(got, "; ") != tt.want {
-			t.Errorf("%s, intervals %t: %s\n  gives %s\n  not   %s", tt.name, d.Intervals, tt.program, strings.Join(got, "; "), tt.want)
+			t.Errorf("%s, history %s: %s\n  gives %s\n  not   %s", tt.name, hb.Spec.Options[0].Values[i%2], tt.program, strings.Join(got, "; "), tt.want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (h *Fast) Bytes() (n uint64) {
 		}
 	}
 	for _, x := range h.indices {
-		n += uint64(cap(x)) * 4
+		n += uint64(cap(x.slots))*4 + uint64(cap(x.groups))*uint64(unsafe.Sizeof(group{}))
 	}
 	n += uint64(len(h.sets.blocks)) * setsBlock * uint64(unsafe.Sizeof(member{}))
 	for _, s := range h.sites {

@@ -43,7 +43,7 @@ type Fast struct {
 	words    slab[[wordsPerSegment]word]
 	stamps   []stamp
 	lists    slab[list]
-	indices  map[*list]index
+	indices  map[*list]*index
 	sets     sets
 	room     []member // of joinOf
 	readers  readers
@@ -107,7 +107,7 @@ type window struct {
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
-		stamps: make([]stamp, 1), indices: map[*list]index{}, cold: newSummaries()}
+		stamps: make([]stamp, 1), indices: map[*list]*index{}, cold: newSummaries()}
 }
 
 // stateOf gives what is known of a site.

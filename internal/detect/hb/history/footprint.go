@@ -106,7 +106,7 @@ func (f *footprint) canonical() (footprint, uint8) {
 type shapeKey struct {
 	site   *Site
 	within uint8  // its segment, of the event's address
-	shift  uint8  // of rows
+	shift  uint8  // of rows, plus one; 0: none
 	lanes  uint32 // of those that executed it
 	exec   uint32
 	stride int64
@@ -116,7 +116,7 @@ type shapeKey struct {
 func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 	k := shapeKey{site: s, within: uint8(e.Addr % segmentBytes), lanes: lanes, exec: e.Mask, stride: e.Stride}
 	if e.Flags&event.FlagRows != 0 {
-		k.shift, k.rows = e.RowShift, e.RowStride()
+		k.shift, k.rows = e.RowShift+1, e.RowStride()
 	}
 	return k
 }
@@ -124,7 +124,7 @@ func keyOf(s *Site, e *event.Event, lanes uint32) shapeKey {
 // is says that k is keyOf an event of its site. (Making that first costs more than the comparison.)
 func (k *shapeKey) is(e *event.Event, lanes uint32) bool {
 	return k.exec == e.Mask && k.lanes == lanes && k.within == uint8(e.Addr%segmentBytes) && k.stride == e.Stride &&
-		(e.Flags&event.FlagRows == 0 && k.rows == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift && k.rows == e.RowStride())
+		(e.Flags&event.FlagRows == 0 && k.shift == 0 || e.Flags&event.FlagRows != 0 && k.shift == e.RowShift+1 && k.rows == e.RowStride())
 }
 
 // shape is the parts of an event, one for each segment.

@@ -104,21 +104,17 @@ func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
 	}
 }
 
-// storeWord says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list.
+// storeWord says of an access by a weak store what is known of the values of its site then, in now and in the entries of the list:
+// those of one site, launch and bytes have the same values.
 func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	if a.Values == nil {
 		now.values = mixed
 	} else if a.Old == nil {
 		now.values, now.more = aside, a.word(at, now.bytes, a.Value)
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
-		if e.lanes == 0 || e.traits&entryWrites == 0 {
-			continue
-		}
-		s := &h.stamps[e.stamp]
+	h.stores(l, func(s *stamp, e *entry) bool {
 		if s.site != a.Site || s.launch != a.Actor.Launch || e.bytes != now.bytes {
-			continue
+			return false
 		}
 		switch {
 		case e.values == mixed || a.Values == nil:
@@ -129,15 +125,8 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 		default:
 			now.values = mixed
 		}
-	}
-	if now.values == mixed {
-		for i := range l.entries {
-			e := &l.entries[i]
-			if s := &h.stamps[e.stamp]; s.site == a.Site && s.launch == a.Actor.Launch && e.bytes == now.bytes {
-				e.values = mixed
-			}
-		}
-	}
+		return now.values == mixed && e.values != mixed
+	}, func(e *entry) { e.values = mixed })
 }
 
 // overwrite puts aside what stores of other sites wrote to bytes of a word and an access writes over.
@@ -145,13 +134,34 @@ func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
 	if !a.Site.Side.Write || a.Old == nil {
 		return
 	}
-	for i := range l.entries {
-		e := &l.entries[i]
-		if e.traits&entryWrites == 0 || e.values != inMemory || e.bytes&bytes == 0 {
+	h.stores(l, func(s *stamp, e *entry) bool { return e.values == inMemory && e.bytes&bytes != 0 && s.site != a.Site },
+		func(e *entry) { e.values, e.more = aside, a.word(at, e.bytes, a.old) })
+}
+
+// stores changes the entries of a list by weak stores for which that is to be done: of those of one site, launch and bytes all or
+// none, and of a long list one of them is asked.
+func (h *Fast) stores(l *list, is func(s *stamp, e *entry) bool, change func(e *entry)) {
+	if len(l.entries) <= longList {
+		for i := range l.entries {
+			e := &l.entries[i]
+			if e.traits&entryWrites == 0 {
+				continue
+			}
+			if s := &h.stamps[e.stamp]; s.site.WeakStore() && is(s, e) {
+				change(e)
+			}
+		}
+		return
+	}
+	x := h.indexed(l)
+	x.link(h, l, len(l.entries)-1)
+	for i := range x.groups {
+		g := &x.groups[i]
+		if e := &l.entries[g.newest-1]; !g.site.WeakStore() || !is(&h.stamps[e.stamp], e) {
 			continue
 		}
-		if s := &h.stamps[e.stamp]; s.site.WeakStore() && s.site != a.Site {
-			e.values, e.more = aside, a.word(at, e.bytes, a.old)
+		for n := g.newest; n != 0; n = l.entries[n-1].like {
+			change(&l.entries[n-1])
 		}
 	}
 }

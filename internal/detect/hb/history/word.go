@@ -55,12 +55,13 @@ type entry struct {
 	stamp uint32
 	lanes uint32
 	// more is, of a strong write, its chain, and of a weak store whose values are aside, what it wrote.
-	more   uint32
-	prev   int32 // one more than the entry before of the same site and warp, where the list has an index
-	bytes  uint8
-	warp   uint8 // the lowest bits of the warp's number
-	values values
-	traits entryTraits
+	more uint32
+	// Where the list has an index: one more than the entry before of the same site and warp, and than that of the same group.
+	prev, like int32
+	bytes      uint8
+	warp       uint8 // the lowest bits of the warp's number
+	values     values
+	traits     entryTraits
 }
 
 type entryTraits uint8
@@ -87,9 +88,6 @@ type list struct {
 	top      newest        // of entries
 	dead     int32         // entries without lanes
 }
-
-// index is, of a long list, one more than the newest entry of each site and warp, by hash.
-type index []int32
 
 // newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
 // is none such.
@@ -179,47 +177,8 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	}
 	l.entries = append(l.entries, e)
 	l.settle(h)
-	if n := len(l.entries); n > longList {
-		if x := h.indices[l]; 2*n > len(x) && x != nil {
-			l.reindex(h)
-		} else if x != nil {
-			l.link(h, x, n-1)
-		}
-	}
-}
-
-// longList is from how many entries on a list has an index.
-const longList = 24
-
-// reindex makes the index of a list anew.
-func (l *list) reindex(h *Fast) index {
-	x := make(index, 4<<bits.Len(uint(len(l.entries))))
-	h.indices[l] = x
-	for i := range l.entries {
-		if l.entries[i].lanes != 0 {
-			l.link(h, x, i)
-		}
-	}
-	return x
-}
-
-// link puts an entry into the index.
-func (l *list) link(h *Fast, x index, i int) {
-	e := &l.entries[i]
-	at := l.slot(h, x, &h.stamps[e.stamp])
-	e.prev, *at = *at, int32(i+1)
-}
-
-// slot gives the place in the index of the accesses of a stamp's site and warp.
-func (l *list) slot(h *Fast, x index, s *stamp) *int32 {
-	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
-		at := &x[int(n)&(len(x)-1)]
-		if *at == 0 {
-			return at
-		}
-		if o := &h.stamps[l.entries[*at-1].stamp]; o.warp == s.warp && o.site == s.site {
-			return at
-		}
+	if len(l.entries) > longList {
+		h.indexed(l).link(h, l, len(l.entries)-1)
 	}
 }
 
@@ -251,32 +210,6 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 		delete(h.indices, l)
 	}
 	l.launch = now
-}
-
-// newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
-func (l *list) newest(h *Fast, s *stamp) int32 {
-	n := len(l.entries)
-	switch {
-	case h.first: // only the access itself may have one, which is the last
-		return int32(min(n, 1) * n)
-	case n <= longList:
-		return int32(n)
-	}
-	x := h.indices[l]
-	if x == nil {
-		x = l.reindex(h)
-	}
-	return *l.slot(h, x, s)
-}
-
-func (l *list) next(h *Fast, i int32) int32 {
-	switch {
-	case h.first:
-		return 0
-	case len(l.entries) <= longList:
-		return i - 1
-	}
-	return l.entries[i-1].prev
 }
 
 // each calls f for the entries of a word.
@@ -351,6 +284,10 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if l.before(a) {
 		return
 	}
+	if len(l.entries) > longList || side.Write && l.reads.readers() > longList {
+		h.judgeLong(a, w, l, at, bytes, race)
+		return
+	}
 	for i := range l.entries {
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
@@ -363,33 +300,33 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	}
 }
 
-// judgeEntry finds the race of an access with the accesses of an entry: the gravest of them.
-func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func(*Access, Race)) {
+// judgeEntry finds the race of an access with the accesses of an entry: the gravest of them. It says whether there is one.
+func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func(*Access, Race)) bool {
 	s := &h.stamps[e.stamp]
 	both := e.bytes & bytes
 	if both == 0 || !a.Site.Side.Write && !s.site.Side.Write {
-		return
+		return false
 	}
 	x := &a.Actor
 	behind := e.lanes
 	switch {
 	case x.Launch == nil || x.Launch != s.launch:
 		if behind = x.Behind(s.launch, s.warp, e.lanes, s.epoch); behind == 0 {
-			return
+			return false
 		}
 	default:
 		if s.warp == x.Warp {
 			behind &^= 1 << uint(x.Lane)
 		}
 		if behind == 0 {
-			return
+			return false
 		}
 		if s.site.Side.Atomic && a.Site.Side.Atomic && detect.Classify(s.site.Side, a.Site.Side, detect.Relation{SameLaunch: true,
 			SameBlock: x.Block == s.warp/s.launch.WarpsPerBlock}) == detect.NoRace {
-			return
+			return false
 		}
 		if behind = x.Behind(s.launch, s.warp, behind, s.epoch); behind == 0 {
-			return
+			return false
 		}
 	}
 	r := Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch, Warp: s.warp, Epoch: s.epoch}, Executed: s.exec}
@@ -398,7 +335,7 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 		r.From = (at + lo) &^ (s.site.Unit - 1)
 		r.End = r.From + s.site.Unit
 		if s.site.Side.Write && h.order.Observed(&a.Actor, a.Memory.Shared, r.From, uint8(s.site.Unit), order.ChainID(e.more)) {
-			return
+			return false
 		}
 	} else {
 		r.From = at + lo
@@ -416,7 +353,7 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 		}
 	}
 	if best == detect.NoRace {
-		return
+		return false
 	}
 	for b := both; b != 0; {
 		from := uint64(bits.TrailingZeros8(b))
@@ -424,6 +361,7 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 		race(a, Race{best, &r, at + from, at + from + n})
 		b &^= (1<<n - 1) << from
 	}
+	return true
 }
 
 // sameValue says that a store writes into a word what the stores of an entry's site have all written there, where they overlap.

@@ -1,4 +1,4 @@
-package reference
+package hb
 
 import (
 	"cmp"
@@ -300,7 +300,7 @@ func (d *Detector) breakInterval(v *interval) {
 		return
 	}
 	if t := v.paths; len(v.log) > 0 || v.atomics.any() {
-		d.Broken++
+		d.broken++
 		if t.broken++; t.broken >= brokenIntervals && t.hits < 64*t.broken {
 			t.off = true
 		}
@@ -315,7 +315,7 @@ func (d *Detector) endInterval(v *interval) {
 	if v.atomics.any() {
 		d.tellAtomics(v)
 		t.hits += len(v.atomics.log)
-		d.Skipped += len(v.atomics.log)
+		d.skipped += len(v.atomics.log)
 		v.forget()
 	}
 	if len(v.log) == 0 {
@@ -328,7 +328,7 @@ func (d *Detector) endInterval(v *interval) {
 	known := t.clean[hash]
 	if slices.Equal(known, v.at) {
 		t.hits += v.n
-		d.Skipped += v.n
+		d.skipped += v.n
 		v.forget()
 		return
 	}

@@ -1,4 +1,4 @@
-package reference
+package hb
 
 import (
 	"math/bits"

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+)
+
+// longList is from how many entries on a list has an index.
+const longList = 24
+
+// index finds entries of a long list.
+type index struct {
+	slots  []int32 // one more than the newest entry of a site and warp, by hash
+	groups []group
+	linked int // entries
+}
+
+// group is the entries of a list that are alike to whoever races with them, but for whether they are of his block: those by a
+// site to the same bytes in a launch. Those of a weak store have the same values.
+type group struct {
+	site   *Site
+	launch *order.Launch
+	bytes  uint8
+	newest int32  // entry, plus one
+	epoch  uint32 // the last
+}
+
+// indexed gives the index of a long list, with all entries but the last.
+func (h *Fast) indexed(l *list) *index {
+	n := len(l.entries)
+	x := h.indices[l]
+	if x == nil || 2*n > len(x.slots) {
+		x = &index{slots: make([]int32, 4<<bits.Len(uint(n)))}
+		h.indices[l] = x
+	}
+	for x.linked < n-1 {
+		x.link(h, l, x.linked)
+	}
+	return x
+}
+
+// link puts an entry into the index.
+func (x *index) link(h *Fast, l *list, i int) {
+	if i < x.linked {
+		return
+	}
+	x.linked = i + 1
+	e := &l.entries[i]
+	if e.lanes == 0 {
+		return
+	}
+	s := &h.stamps[e.stamp]
+	at := x.slot(h, l, s)
+	e.prev, *at = *at, int32(i+1)
+	g := x.group(s, e.bytes)
+	e.like, g.newest, g.epoch = g.newest, int32(i+1), max(g.epoch, s.epoch)
+}
+
+// slot gives the place of the accesses of a stamp's site and warp.
+func (x *index) slot(h *Fast, l *list, s *stamp) *int32 {
+	for n := (s.warp*0x9e3779b1 ^ s.site.Number*0x85ebca6b) >> 7; ; n++ {
+		at := &x.slots[int(n)&(len(x.slots)-1)]
+		if *at == 0 {
+			return at
+		}
+		if o := &h.stamps[l.entries[*at-1].stamp]; o.warp == s.warp && o.site == s.site {
+			return at
+		}
+	}
+}
+
+// group gives the group of accesses with a stamp to some bytes.
+func (x *index) group(s *stamp, bytes uint8) *group {
+	for i := range x.groups {
+		if g := &x.groups[i]; g.site == s.site && g.bytes == bytes && g.launch == s.launch {
+			return g
+		}
+	}
+	x.groups = append(x.groups, group{site: s.site, launch: s.launch, bytes: bytes})
+	return &x.groups[len(x.groups)-1]
+}
+
+// newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
+func (l *list) newest(h *Fast, s *stamp) int32 {
+	n := len(l.entries)
+	switch {
+	case h.first: // only the access itself may have one, which is the last
+		return int32(min(n, 1) * n)
+	case n <= longList:
+		return int32(n)
+	}
+	x := h.indexed(l)
+	x.link(h, l, n-1)
+	return *x.slot(h, l, s)
+}
+
+func (l *list) next(h *Fast, i int32) int32 {
+	switch {
+	case h.first:
+		return 0
+	case len(l.entries) <= longList:
+		return i - 1
+	}
+	return l.entries[i-1].prev
+}
+
+// enoughRaces is with how many entries of a group, of other blocks than its own, an access races before the others are left
+// aside: no race is graver than these, and the places are the same.
+const enoughRaces = 8
+
+// judgeLong is judgeWord for a long list.
+func (h *Fast) judgeLong(a *Access, w *word, l *list, at uint64, bytes uint8, race func(*Access, Race)) {
+	if a.Site.Side.Write && l.reads.stamp != 0 {
+		reads := l.reads
+		l.reads = word{}
+		for _, r := range h.readers.of(&reads) {
+			l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
+		}
+		h.readers.drop(&reads)
+	}
+	if len(l.entries) <= longList {
+		h.judgeWord(a, w, at, bytes, race)
+		return
+	}
+	x := h.indexed(l)
+	x.link(h, l, len(l.entries)-1)
+	for i := range x.groups {
+		g := &x.groups[i]
+		if g.bytes&bytes == 0 || !a.Site.Side.Write && !g.site.Side.Write {
+			continue
+		}
+		if g.launch == a.Actor.Launch && a.Actor.View.KnowsGrid(g.epoch) {
+			continue
+		}
+		races := 0
+		for n := g.newest; n != 0 && races < enoughRaces; {
+			e := &l.entries[n-1]
+			if e.lanes != 0 && h.judgeEntry(a, e, at, bytes, race) {
+				if s := &h.stamps[e.stamp]; s.launch != a.Actor.Launch || s.warp/s.launch.WarpsPerBlock != a.Actor.Block {
+					races++
+				}
+			}
+			n = e.like
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package hb
+
+import (
+	"cmp"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// siteKey is what makes accesses alike.
+type siteKey struct {
+	place uint32
+	kind  event.Kind
+	order event.Order
+	scope event.Scope
+	space event.Space
+	size  uint8
+	unit  uint64
+	flags event.Flags
+}
+
+// recentSite is the last site of a place, of the many whose numbers are alike.
+type recentSite struct {
+	siteKey
+	*history.Site
+}
+
+type hostKey struct {
+	agent  uint32
+	kind   event.HostKind
+	name   string
+	staged bool
+}
+
+// hostPlaces is the first place of host operations, above those of all instructions.
+const hostPlaces = 1 << 32
+
+// hostSite gives the site of an access of the host.
+func (d *Detector) hostSite(h *event.HostOp) *history.Site {
+	name := cmp.Or(h.Name, "an access of the host")
+	k := hostKey{h.Agent, h.Kind, name, h.Staged}
+	s := d.hostSites[k]
+	if s == nil {
+		place := 0
+		for place < len(d.hosts) && d.hosts[place] != name {
+			place++
+		}
+		if place == len(d.hosts) {
+			d.hosts = append(d.hosts, name)
+		}
+		s = &history.Site{Place: hostPlaces + uint64(place), Host: name, Event: event.Event{Kind: event.Host, Space: event.Global},
+			Side: detect.Side{Write: h.Kind == event.HostWrite, Staged: h.Staged}}
+		s.Number = d.number()
+		d.hostSites[k] = s
+	}
+	return s
+}
+
+// number gives the number of a new site.
+func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSites)) }
+
+// site gives the site of an access event.
+func (d *Detector) site(e *event.Event) *history.Site {
+	const flags = event.FlagRead | event.FlagWrite | event.FlagRed
+	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags}
+	switch {
+	case e.Flags&event.FlagVector == 0:
+	case e.Aux != 0 && e.Aux <= uint32(e.Size):
+		k.unit = uint64(e.Aux)
+	case e.Size == 16: // the producer does not say
+		k.unit = 4
+	default:
+		k.unit = max(uint64(e.Size)/2, 1)
+	}
+	c := &d.recent[e.Place%uint32(len(d.recent))]
+	if c.siteKey == k && c.Site != nil {
+		return c.Site
+	}
+	s := d.sites[k]
+	if s == nil {
+		s = newSite(k, d.model)
+		s.Number, s.Event.RMW = d.number(), e.RMW
+		d.sites[k] = s
+	}
+	c.siteKey, c.Site = k, s
+	return s
+}
+
+// newSite makes the site of a key by the rules of a model.
+func newSite(k siteKey, model detect.Model) *history.Site {
+	o, scope := k.order, k.scope
+	if k.kind == event.Atomic {
+		o = max(o, event.Relaxed)
+	}
+	if o == event.Volatile && model == detect.ModelPTX {
+		o, scope = event.Relaxed, event.ScopeSys
+	}
+	strong := o != event.Weak
+	wide := strong && (scope >= event.ScopeGPU || scope == event.NoScope || o == event.Volatile)
+	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong,
+		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place}}
+	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
+	s.Sync.Shared = k.space == event.Shared
+	s.Sync.Acquires = s.Sync.Acquires || model == detect.ModelHRF && strong && s.Sync.Reads
+	s.Side = detect.Side{Write: s.Sync.Writes, Atomic: o >= event.Relaxed, RMW: s.Sync.Updates, Volatile: o == event.Volatile, Wide: wide, Unit: int(k.unit)}
+	return s
+}
