@@ -110,12 +110,8 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 // was read against the sources by people who know CUDA.
 func TestFixes(t *testing.T) { requireFixes(t, nil) }
 
-// TestFixesOfHistories wants the same of the other histories of hb.
-func TestFixesOfHistories(t *testing.T) {
-	for _, history := range []string{"plain", "interned"} {
-		t.Run(history, func(t *testing.T) { requireFixes(t, withHistory(t, history)) })
-	}
-}
+// TestFixesOfHistory wants the same of the plain history of hb.
+func TestFixesOfHistory(t *testing.T) { requireFixes(t, withHistory(t, "plain")) }
 
 func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder

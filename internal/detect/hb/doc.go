@@ -63,29 +63,17 @@
 //
 // # How
 //
-// Clocks are trees (package clock). Epochs are numbered by block: each synchronisation takes the block's next number, so that
-// threads that synchronise alike have equal epochs, and an epoch names the synchronisation that began it. A warp has one
-// view (knowledge and epoch) while its lanes synchronise alike.
+// The detector has three parts. Package order says who happens before whom: it performs synchronisation, and gives each access a view,
+// which is what its thread knows then. Clocks are trees (package clock). Epochs are numbered by block: each synchronisation takes
+// the block's next number, so that threads that synchronise alike have equal epochs, and an epoch names the synchronisation that
+// began it. A warp has one view while its lanes synchronise alike.
 //
-// Lines of 128 bytes that warps access in lane order, or all lanes at the same word, are kept as packs, which stand for the
-// entries below and are expanded into them where an access may race or fits no pack (pack.go, whole.go). Of lines that lanes
-// access here and there, most see nothing but loads, or nothing but relaxed atomics of threads that have released nothing: what
-// they did is noted word by word, to be made into entries only where something else happens (notes.go, ones.go, tally.go, roll.go), and goes on
-// to stand there when the launch is over, as long as the next ones do the like (stale.go). Detector.cellsOnly
-// does without either; tests compare the two.
+// Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
+// definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other.
 //
-// Packs with the same in them are one form, of which a line has the number, and what an access makes of a form is remembered:
-// most accesses of most kernels are found there (form.go), without even being taken apart where an instruction does what it
-// did for the warp before, some lines on (habit.go). What a store wrote is not kept while memory holds it, for
-// the next write tells what it overwrites (event.Batch.OldOf).
+// Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
 //
-// Weak accesses of shared memory are put off until the block's threads all meet at a barrier: where each warp did what warps did
-// between two such barriers before, and nothing raced then, nothing does now (stage.go). A series (event.Again) is one step of that.
-//
-// Shadow memory keeps, for each four bytes, entries: which class of access (instruction, order, scope, size) touched which of the bytes, by which
-// lanes of which warp, at which epoch; or by a set of threads when they are of several warps. An entry keeps only what
-// can still make a difference (see put, and member for accesses that are in order, as under a lock). Where the last access of a
-// word comes after all others, the word says so, and who comes after that one is judged at once (cell.last). When all live threads of a block have waited at a barrier, its shared memory starts anew.
-// When a launch ends, its entries become cold accesses, which order as a whole and take a few bytes a page, as host operations do,
-// unless it has released something that may make single threads of it known to other launches.
+// This package is the loop over the events: it tells the parts of each. It puts weak accesses of shared memory off until the
+// block's threads all meet at a barrier: where each warp did what warps did between two such barriers before, and nothing raced
+// then, nothing does now (interval.go).
 package hb

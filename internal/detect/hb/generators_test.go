@@ -764,7 +764,7 @@ func crowd(pick func(int) int) *event.Batch {
 	warps := blocks * int(s.launch.WarpsPerBlock())
 	kinds := 2 + pick(5)
 	value := 1 + pick(2)
-	for range 60 + pick(120) {
+	for range (60 + pick(120)) * []int{1, 1, 1, 6}[pick(4)] {
 		warp := pick(warps)
 		e := event.Event{Space: event.Global, Warp: uint32(warp), Mask: 1 << pick(2), Addr: heap + uint64(pick(2))*4, Size: 4}
 		switch k := pick(kinds); k {

@@ -6,8 +6,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
-// longList is from how many entries on a list has an index.
-const longList = 24
+const (
+	longList = 24 // from how many entries on a list has an index
+	// crowded is from how many entries on not all are judged: see enoughRaces.
+	crowded = 256
+)
 
 // index finds entries of a long list.
 type index struct {
@@ -106,11 +109,12 @@ func (l *list) next(h *Fast, i int32) int32 {
 }
 
 // enoughRaces is with how many entries of a group, of other blocks than its own, an access races before the others are left
-// aside: no race is graver than these, and the places are the same.
+// aside: no race is graver than these, and the places are the same. All that may be lost is a fact that makes the explanation
+// better.
 const enoughRaces = 8
 
-// judgeLong is judgeWord for a long list.
-func (h *Fast) judgeLong(a *Access, w *word, l *list, at uint64, bytes uint8, race func(*Access, Race)) {
+// judgeCrowd is judgeWord for a crowded list.
+func (h *Fast) judgeCrowd(a *Access, w *word, l *list, at uint64, bytes uint8, race func(*Access, Race)) {
 	if a.Site.Side.Write && l.reads.stamp != 0 {
 		reads := l.reads
 		l.reads = word{}
@@ -119,7 +123,7 @@ func (h *Fast) judgeLong(a *Access, w *word, l *list, at uint64, bytes uint8, ra
 		}
 		h.readers.drop(&reads)
 	}
-	if len(l.entries) <= longList {
+	if len(l.entries) <= crowded {
 		h.judgeWord(a, w, at, bytes, race)
 		return
 	}

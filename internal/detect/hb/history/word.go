@@ -23,6 +23,8 @@ const (
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
 	listStored  = 1 << 2 // by a weak store
+	fewShift    = 8      // of the logarithm of how many times fewEntries a list has when it is shortened next
+	fewEntries  = 6
 )
 
 // stamp is who accessed memory and when, but for the lanes.
@@ -131,8 +133,11 @@ func (h *Fast) listed(w *word) *list {
 		}
 		h.drop(&was)
 	} else if was.stamp != 0 {
-		for _, m := range h.members(was.stamp) {
-			l.add(h, w, entry{stamp: m.stamp, lanes: was.lanes, bytes: 15, values: m.values})
+		for i, m := range h.members(was.stamp) {
+			e := entry{stamp: m.stamp, lanes: was.lanes, bytes: 15, values: m.values}
+			e.setLast(i == 0 || was.lanes&(was.lanes-1) == 0)
+			l.launch = h.stamps[m.stamp].launch
+			l.add(h, w, e)
 		}
 	}
 	return l
@@ -172,8 +177,13 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	if x.site.WeakStore() {
 		w.lanes |= listStored
 	}
-	if n := len(l.entries); n == cap(l.entries) && n >= 4 && (int(l.dead) > n/4 || l.entries[n-1].last()) {
+	if n := len(l.entries) - int(l.dead); n >= fewEntries<<(w.lanes>>fewShift) && l.entries[len(l.entries)-1].last() {
 		h.shorten(l)
+		w.lanes = w.lanes&(1<<fewShift-1) | uint32(bits.Len(uint(2*len(l.entries)/fewEntries)))<<fewShift
+	} else if len(l.entries) == cap(l.entries) && 4*l.dead > int32(len(l.entries)) {
+		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.lanes == 0 })
+		l.dead = 0
+		delete(h.indices, l)
 	}
 	l.entries = append(l.entries, e)
 	l.settle(h)
@@ -284,8 +294,8 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if l.before(a) {
 		return
 	}
-	if len(l.entries) > longList || side.Write && l.reads.readers() > longList {
-		h.judgeLong(a, w, l, at, bytes, race)
+	if len(l.entries) > crowded || side.Write && l.reads.readers() > crowded {
+		h.judgeCrowd(a, w, l, at, bytes, race)
 		return
 	}
 	for i := range l.entries {
@@ -550,9 +560,6 @@ next:
 		l.entries[to] = *e
 	}
 	l.entries = l.entries[:copy(l.entries, l.entries[to:])]
-	if k := len(l.entries); 4*k > 3*cap(l.entries) {
-		l.entries = slices.Grow(l.entries, k)
-	}
 	l.dead = 0
 	delete(h.indices, l)
 }
