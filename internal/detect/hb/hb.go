@@ -297,8 +297,10 @@ func (d *Detector) report(a *history.Access, r history.Race) {
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, space, r.From, r.End)
 	d.tell(a.Actor.Launch, a.Actor.Block)
+	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {
 		d.tell(l, r.Earlier.Stamp.Block())
+		across = across || r.Earlier.Stamp.Block() != a.Actor.Block
 	}
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, func() detect.Facts { return d.witness.Facts(a, r) })
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts { return d.witness.Facts(a, r) })
 }

@@ -25,7 +25,8 @@ type Findings struct {
 // finding is what is known of the races of a pair of places.
 type finding struct {
 	category  detect.Category // the gravest so far
-	facts     detect.Facts    // of the first race of that category, joined with those of the others: see detect.Facts.Join
+	across    bool            // facts are of a race between blocks
+	facts     detect.Facts    // of the first race of that category, if there is one between blocks, joined with the others': see detect.Facts.Join
 	count     int
 	addresses AddressSet
 }
@@ -45,9 +46,9 @@ func NewFindings(most int) *Findings {
 		func(f *finding) (detect.Severity, detect.Kind) { return f.facts.Severity(), f.facts.Kind() })}
 }
 
-// Add adds races of lanes of the operation being judged with an access. Facts are asked for where they may say more, or
-// less, than those of the races before.
-func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() detect.Facts) {
+// Add adds races of lanes of the operation being judged with an access; across says, an access of another block. Facts are asked
+// for where they may say more, or less, than those of the races before.
+func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, facts func() detect.Facts) {
 	f.races++
 	x := f.at(p)
 	x.lanes |= lanes
@@ -57,6 +58,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() det
 			return
 		}
 	case c > x.category:
+	case c == x.category && x.kept && !c.Refined() && across && !x.across:
 	case c == x.category && x.kept && c.Refined() && !(x.facts.Unsynchronised() && x.facts.Severity() == detect.Error):
 		y := facts()
 		x.facts = *x.facts.Join(&y)
@@ -68,7 +70,7 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() det
 		x.kept = true
 		f.list.Put(p, x.finding)
 	}
-	x.category, x.facts = c, facts()
+	x.category, x.facts, x.across = c, facts(), across
 }
 
 // Bytes adds the bytes [from, end) of a space to those that races of the operation being judged concern.

@@ -78,7 +78,7 @@ func (p *Plain) Judge(a *Access, race func(*Access, Race)) {
 	}
 	for at := range m.touched(a.From, a.End) {
 		records := m.bytes[at]
-		for i := range records {
+		for i := len(records) - 1; i >= 0; i-- {
 			m.judge(p.order, a, &records[i], at, at+1, race)
 		}
 	}

@@ -298,7 +298,7 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		h.judgeCrowd(a, w, l, at, bytes, race)
 		return
 	}
-	for i := range l.entries {
+	for i := len(l.entries) - 1; i >= 0; i-- { // the newest is among those that shorten keeps
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
 		}
