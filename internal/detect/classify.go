@@ -1,5 +1,7 @@
 package detect
 
+import "fencepost.dev/fencepost/internal/event"
+
 // Side is what one access of a racing pair is, as far as its classification asks.
 type Side struct {
 	Write    bool
@@ -17,8 +19,21 @@ type Relation struct {
 	SameBlock  bool
 	SameWarp   bool
 	SameEvent  bool // two lanes of one execution of one instruction
-	Lockstep   bool // same warp, and both lanes took part in one of the two executions
+	Lockstep   bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
 	SameValue  bool // both write, the same value
+}
+
+// Parted says that lanes of a warp can be at two places, one each, after a branch has parted them and before they reconverge.
+// If they cannot, a warp in lockstep that reconverges at immediate post-dominators executes one place before the other.
+func Parted(p, q []event.Arm) bool {
+	for _, x := range p {
+		for _, y := range q {
+			if all := x.Taken | y.Taken; x.Branch == y.Branch && all&(all-1) != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Category is why two unordered accesses race, from the mildest to the gravest. It fixes class, severity and,

@@ -114,6 +114,13 @@ func (f *Facts) Kind() Kind {
 	return f.Category.Kind()
 }
 
+// WeakLock says that a lock passed from one thread to the other, but with a fence or a release or acquire operation missing. The
+// program relies on the lock then, even where lockstep would order the two.
+func (f *Facts) WeakLock() bool {
+	h := f.Handover
+	return h != nil && h.Lock && !h.Counted && h.lacking()
+}
+
 // lacking says that a fence or a release or acquire operation is missing.
 func (h *Handover) lacking() bool { return h.Release == nil || h.Acquire == nil }
 

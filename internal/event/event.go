@@ -406,6 +406,23 @@ type Frame struct {
 // Places tells where a Place is: the instruction and the calls that led to it, innermost first, inlined calls included.
 type Places interface {
 	Frames(place uint32) []Frame
+	// Arms are those on which the place lies: of the branches of its function, and of those that called it.
+	Arms(place uint32) []Arm
+}
+
+// Arm says on which arms of a branch a place lies: those by which a lane comes from the branch to the place before it
+// reconverges with the lanes that took another arm.
+type Arm struct {
+	Branch uint32 // a place
+	Taken  uint32 // a set of arms: see ArmBit
+}
+
+// ArmBit is the bit of an arm in Arm.Taken. Arms beyond the 30th, and unknown ones, share two bits: they count as different.
+func ArmBit(arm int) uint32 {
+	if 0 <= arm && arm < 30 {
+		return 1 << arm
+	}
+	return 3 << 30
 }
 
 // Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch, for

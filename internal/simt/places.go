@@ -2,6 +2,7 @@ package simt
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -25,6 +26,10 @@ type PlaceTable struct {
 	next   uint32
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
+	// What Arms has found out.
+	arms      map[uint32][]event.Arm
+	armsOf    map[*isa.Func][][]event.Arm
+	recursive map[*isa.Func]bool
 }
 
 type placeKey struct {
@@ -40,7 +45,8 @@ type placeFrame struct {
 
 // NewPlaceTable makes an empty table.
 func NewPlaceTable() *PlaceTable {
-	return &PlaceTable{next: 1, index: map[placeKey]uint32{}}
+	return &PlaceTable{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
+		armsOf: map[*isa.Func][][]event.Arm{}, recursive: map[*isa.Func]bool{}}
 }
 
 // enter gives the base of the frame of callee called at place caller (0: launched by the host).
@@ -105,6 +111,64 @@ func (t *PlaceTable) Frames(place uint32) []event.Frame {
 		place = f.caller
 	}
 	return out
+}
+
+// Arms implements event.Places.
+func (t *PlaceTable) Arms(place uint32) []event.Arm {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if place == 0 || place >= t.next {
+		return nil
+	}
+	out, ok := t.arms[place]
+	if !ok {
+		for at := place; at != 0; {
+			f := t.frame(at)
+			out = t.appendArms(out, f, at-f.base)
+			at = f.caller
+		}
+		t.arms[place] = out
+	}
+	return out
+}
+
+// appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.
+func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
+	of, ok := t.armsOf[f.fn]
+	if !ok {
+		of = f.fn.Arms()
+		t.armsOf[f.fn], t.recursive[f.fn] = of, mayCall(f.fn, f.fn, map[*isa.Func]bool{})
+	}
+	for _, a := range of[i] {
+		out = append(out, event.Arm{Branch: f.base + a.Branch, Taken: a.Taken})
+	}
+	if t.recursive[f.fn] || f.caller == 0 && !f.fn.Entry {
+		// One frame stands for several calls. Lanes may be in any two of them.
+		out = append(out, event.Arm{Branch: f.base + uint32(len(f.fn.Insts)), Taken: 3})
+	}
+	if f.caller != 0 {
+		up := t.frame(f.caller)
+		if up.fn.Insts[f.caller-up.base].Callee == nil {
+			out = append(out, event.Arm{Branch: f.caller, Taken: event.ArmBit(slices.Index(up.fn.Calls, f.fn))})
+		}
+	}
+	return out
+}
+
+// mayCall says that a function may call another, by way of others perhaps.
+func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
+	for _, f := range from.Calls {
+		if f == to {
+			return true
+		}
+		if !seen[f] {
+			seen[f] = true
+			if mayCall(f, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // appendFrames adds the frames of instruction i of fn: those the compiler inlined, then fn itself.

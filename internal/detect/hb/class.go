@@ -21,6 +21,7 @@ type classKey struct {
 type class struct {
 	key    classKey
 	side   detect.Side
+	arms   []event.Arm
 	launch *launch // nil for the host, and for cold accesses
 	agent  uint32  // for the host
 	host   string
@@ -130,7 +131,7 @@ func (d *Detector) makeClass(l *launch, k classKey) class {
 	if order == event.Volatile || order > event.Volatile && scope == event.NoScope {
 		scope = event.ScopeSys
 	}
-	c := class{key: k, launch: l, place: k.place, strong: order != event.Weak, patience: d.patience}
+	c := class{key: k, launch: l, place: k.place, arms: d.cfg.Arms(k.place), strong: order != event.Weak, patience: d.patience}
 	wide := c.strong && scope >= event.ScopeGPU
 	c.side = detect.Side{
 		Write:    k.kind == event.Store || k.kind == event.Atomic && k.flags&event.FlagWrite != 0,

@@ -51,6 +51,12 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, facts func() det
 	f.races++
 	x := f.at(p)
 	x.lanes |= lanes
+	if c == detect.LockstepRace && x.category < detect.SameBlock {
+		if y := facts(); y.WeakLock() {
+			y.Category = detect.SameBlock
+			c, facts = y.Category, func() detect.Facts { return y }
+		}
+	}
 	switch {
 	case !x.kept && c == detect.VolatileRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() < detect.Error {

@@ -16,7 +16,7 @@ import (
 
 // Detector is one run.
 type Detector struct {
-	model     detect.Model
+	cfg       detect.Config
 	name      string
 	order     *order.Order
 	launch    *order.Launch // of the last event
@@ -93,7 +93,7 @@ func New(c detect.Config, name string, fast bool) *Detector {
 	if fast {
 		h = history.NewFast(o)
 	}
-	d := &Detector{model: c.Model, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), Intervals: fast, paths: map[uint32]*paths{},
+	d := &Detector{cfg: c, name: name, order: o, history: h, findings: explain.NewFindings(c.MaxFindings), Intervals: fast, paths: map[uint32]*paths{},
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
 	d.race, d.witness = d.report, explain.NewWitness(d)
 	return d
@@ -261,8 +261,8 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	}
 	s := d.sites[k]
 	if s == nil {
-		s = newSite(k, d.model)
-		s.Number, s.Event.RMW = d.number(), e.RMW
+		s = newSite(k, d.cfg.Model)
+		s.Number, s.Event.RMW, s.Arms = d.number(), e.RMW, d.cfg.Arms(e.Place)
 		d.sites[k] = s
 	}
 	c.siteKey, c.Site = k, s
