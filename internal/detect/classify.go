@@ -43,11 +43,11 @@ type Category uint8
 // The categories. A pair of places with races of several categories is reported under the gravest.
 const (
 	NoRace          Category = iota
+	SameValueRace            // both write the same value
 	LockstepRace             // lockstep warps would order the two
 	VolatileRace             // both volatile, or one volatile and the other atomic
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
-	SameValueRace            // both write the same value
 	OneInstruction           // two lanes of one instruction
 	SameBlock                // one block
 	CrossBlock               // different blocks of one launch: no barrier would help
@@ -60,7 +60,7 @@ const (
 
 // Severity is that of every race of the category.
 func (c Category) Severity() Severity {
-	if c <= SameValueRace {
+	if c <= MixedSizeRMW {
 		return Warning
 	}
 	return Error

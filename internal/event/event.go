@@ -24,7 +24,8 @@ const (
 	Exit             // lanes of Mask finished
 	KernelBegin      // Side indexes Batch.Launches
 	KernelEnd        // Launch only
-	// Branch, Else and Reconverge are made for lockstep models only (NeedBranches).
+	// Branch, Else and Reconverge are made where warps run in lockstep (NeedBranches). Otherwise only Reconverge is, for all live
+	// lanes of a warp, in launches in which it can separate accesses on two arms of a branch (NeedReconverge).
 	Branch     // the warp split: Mask the lanes that go first, Aux the others
 	Else       // the lanes that went first have come to their end: Mask, those that waited, go on
 	Reconverge // Mask is the union again
@@ -356,15 +357,16 @@ type Needs uint16
 
 // The needs.
 const (
-	NeedGlobal   Needs = 1 << iota // Load, Store, Atomic in Global
-	NeedShared                     // Load, Store, Atomic in Shared
-	NeedSync                       // Fence, Arrive, BarrierDone, WarpSync, Exit
-	NeedValues                     // FlagValues on stores and atomics
-	NeedOld                        // FlagOld too, where values are made
-	NeedBranches                   // Branch, Else, Reconverge
-	NeedHost                       // Host
-	NeedLaunch                     // KernelBegin, KernelEnd
-	NeedAgain                      // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
+	NeedGlobal     Needs = 1 << iota // Load, Store, Atomic in Global
+	NeedShared                       // Load, Store, Atomic in Shared
+	NeedSync                         // Fence, Arrive, BarrierDone, WarpSync, Exit
+	NeedValues                       // FlagValues on stores and atomics
+	NeedOld                          // FlagOld too, where values are made
+	NeedBranches                     // Branch, Else, Reconverge
+	NeedReconverge                   // Reconverge of all live lanes of a warp
+	NeedHost                         // Host
+	NeedLaunch                       // KernelBegin, KernelEnd
+	NeedAgain                        // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
 )
 
 // Sink takes batches in order. It is called from one goroutine at a time.

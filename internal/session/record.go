@@ -18,7 +18,7 @@ import (
 // recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
 // a detector nothing that it could not remember.
 func (o *Options) recorded() event.Needs {
-	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches | event.NeedReconverge
 	if !o.NoValues {
 		needs |= event.NeedValues
 	}

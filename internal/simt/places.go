@@ -27,9 +27,15 @@ type PlaceTable struct {
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
 	// What Arms has found out.
-	arms      map[uint32][]event.Arm
-	armsOf    map[*isa.Func][][]event.Arm
-	recursive map[*isa.Func]bool
+	arms   map[uint32][]event.Arm
+	armsOf map[*isa.Func]funcArms
+}
+
+// funcArms is what Arms asks of a function.
+type funcArms struct {
+	of        [][]event.Arm // by instruction
+	again     bool          // lanes that have parted may do so again, after they have reconverged
+	recursive bool
 }
 
 type placeKey struct {
@@ -46,7 +52,7 @@ type placeFrame struct {
 // NewPlaceTable makes an empty table.
 func NewPlaceTable() *PlaceTable {
 	return &PlaceTable{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
-		armsOf: map[*isa.Func][][]event.Arm{}, recursive: map[*isa.Func]bool{}}
+		armsOf: map[*isa.Func]funcArms{}}
 }
 
 // enter gives the base of the frame of callee called at place caller (0: launched by the host).
@@ -134,15 +140,11 @@ func (t *PlaceTable) Arms(place uint32) []event.Arm {
 
 // appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.
 func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
-	of, ok := t.armsOf[f.fn]
-	if !ok {
-		of = f.fn.Arms()
-		t.armsOf[f.fn], t.recursive[f.fn] = of, mayCall(f.fn, f.fn, map[*isa.Func]bool{})
-	}
-	for _, a := range of[i] {
+	of := t.of(f.fn)
+	for _, a := range of.of[i] {
 		out = append(out, event.Arm{Branch: f.base + a.Branch, Taken: a.Taken})
 	}
-	if t.recursive[f.fn] || f.caller == 0 && !f.fn.Entry {
+	if of.recursive || f.caller == 0 && !f.fn.Entry {
 		// One frame stands for several calls. Lanes may be in any two of them.
 		out = append(out, event.Arm{Branch: f.base + uint32(len(f.fn.Insts)), Taken: 3})
 	}
@@ -153,6 +155,39 @@ func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []even
 		}
 	}
 	return out
+}
+
+func (t *PlaceTable) of(f *isa.Func) funcArms {
+	x, ok := t.armsOf[f]
+	if !ok {
+		x.of, x.again = f.Arms()
+		x.recursive = mayCall(f, f, map[*isa.Func]bool{})
+		t.armsOf[f] = x
+	}
+	return x
+}
+
+// partsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
+// they have reconverged. A function that is called may be called in a loop.
+func (t *PlaceTable) partsAgain(f *isa.Func) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen := map[*isa.Func]bool{f: true}
+	for work := []*isa.Func{f}; len(work) > 0; {
+		f := work[len(work)-1]
+		work = work[:len(work)-1]
+		x := t.of(f)
+		if x.again || !f.Entry && slices.ContainsFunc(x.of, func(a []event.Arm) bool { return len(a) > 0 }) {
+			return true
+		}
+		for _, g := range f.Calls {
+			if !seen[g] {
+				seen[g] = true
+				work = append(work, g)
+			}
+		}
+	}
+	return false
 }
 
 // mayCall says that a function may call another, by way of others perhaps.

@@ -435,8 +435,10 @@ func (x *vecMachine) choose(w *warp) {
 	}
 	if n == 1 {
 		v.cur = 0
+		w.together(x.r, v.groups[0].mask&w.ready)
 		return
 	}
+	w.apart = true
 	if w.strain >= w.check {
 		w.forced = x.longWaiting(w)
 		w.period = x.r.patience()
@@ -468,6 +470,7 @@ func (x *vecMachine) choose(w *warp) {
 		}
 	}
 	v.several = v.several || v.groups[v.cur].mask != w.ready
+	w.together(x.r, v.groups[v.cur].mask)
 }
 
 // join makes one of groups that stand together, among the lanes of from.

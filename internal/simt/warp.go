@@ -41,6 +41,7 @@ type warp struct {
 	lead    int    // the lowest of them
 	regroup bool   // group must be chosen anew before the next step
 	others  bool   // lanes outside the group could run
+	apart   bool   // not all live lanes were in one group since they last were
 	next    order  // the least order of those
 
 	time   uint64 // what this warp has run, polls counting pollCost
@@ -83,7 +84,7 @@ func (ln *lane) order() order {
 func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.number, w.index = number, index
 	w.live, w.ready = mask, mask
-	w.regroup, w.forced, w.time, w.strain = true, 0, 0, 0
+	w.regroup, w.apart, w.forced, w.time, w.strain = true, false, 0, 0, 0
 	w.whole = 0
 	w.period = r.patience()
 	w.check = w.period
@@ -189,6 +190,15 @@ func (w *warp) choose(r *run) {
 			w.next, w.others = o, true
 		}
 	}
+	w.together(r, w.group)
+}
+
+// together notes which lanes run as a group.
+func (w *warp) together(r *run, group uint32) {
+	if group == w.live && w.apart {
+		r.out.reconverged(w)
+	}
+	w.apart = group != w.live
 }
 
 // longWaiting gives the lanes that stand with the one that has waited longest, none when nobody is starved.

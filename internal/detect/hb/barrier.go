@@ -240,6 +240,19 @@ func (d *Detector) warpSync(b *block, wi uint32, e *event.Event) {
 	b.logged().add(b.number, wi, lanes, e)
 }
 
+// reconverge begins a new epoch of a warp whose live lanes execute together again. It orders nothing, but a warp in lockstep
+// executes what they did before it first.
+func (d *Detector) reconverge(b *block, wi uint32, e *event.Event) {
+	w := &b.warps[wi]
+	if w.live&^e.Mask != 0 {
+		return
+	}
+	d.breakStage(b)
+	b.number++
+	b.begin(w, w.live)
+	w.whole = b.number
+}
+
 // exit ends lanes.
 func (d *Detector) exit(b *block, wi uint32, e *event.Event) {
 	w := &b.warps[wi]

@@ -176,7 +176,7 @@ func (m *meeting) meetWarp(behind uint32, g group) {
 		}
 		m.any = true
 		var apart uint32 // those that lockstep does not order
-		if g.exec&me == 0 && detect.Parted(m.k.arms, a.class.arms) {
+		if g.exec&me == 0 && g.clock >= a.blk.warps[a.wi].whole && detect.Parted(m.k.arms, a.class.arms) {
 			apart = others &^ a.exec
 		}
 		if r.Lockstep = apart == 0; apart != 0 {

@@ -13,7 +13,7 @@ var Spec = detect.Spec{
 	Name:   "hb",
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
-	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain,
+	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain | event.NeedReconverge,
 	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: fast; interned, which will replace it; or plain, as the definition reads, for comparison",
 		Values: []string{"fast", "plain", "interned"}}},
 	New: func(c detect.Config) detect.Detector {
@@ -126,6 +126,8 @@ func (d *Detector) device(b *event.Batch, e *event.Event) {
 		d.complete(blk, e)
 	case event.WarpSync:
 		d.warpSync(blk, wi, e)
+	case event.Reconverge:
+		d.reconverge(blk, wi, e)
 	case event.Exit:
 		d.exit(blk, wi, e)
 	}

@@ -78,6 +78,7 @@ type block struct {
 // warp is a running warp. Its threads have one view while they synchronise alike.
 type warp struct {
 	live           uint32 // lanes that have not exited
+	whole          uint32 // the epoch that began when all of them last reconverged
 	used, usedSmem uint32 // lanes that accessed memory, shared memory
 	same           view
 	each           *[32]view
@@ -322,7 +323,11 @@ func (w *warp) part() {
 func (b *block) next(wi, lanes uint32, e *event.Event) {
 	b.number++
 	b.logged().add(b.number, wi, lanes, e)
-	w := &b.warps[wi]
+	b.begin(&b.warps[wi], lanes)
+}
+
+// begin gives lanes of a warp the block's last epoch.
+func (b *block) begin(w *warp, lanes uint32) {
 	if w.each == nil && w.live&^lanes == 0 {
 		w.same.clock = b.number
 		return

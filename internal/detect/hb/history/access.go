@@ -76,7 +76,7 @@ func (a *Access) relation(r *Record) detect.Relation {
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
 	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0 ||
-		!detect.Parted(a.Site.Arms, r.Site.Arms))
+		r.Stamp.Epoch < a.Actor.Whole || !detect.Parted(a.Site.Arms, r.Site.Arms))
 	return rel
 }
 
@@ -128,7 +128,7 @@ func (w *Warp) begin(v *order.View, lanes uint32) {
 	a.serial = w.serial
 	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
 	x := &a.Actor
-	x.Launch, x.Block, x.Warp, x.View = w.Block.Launch, w.Block.Index, w.Event.Warp, v
+	x.Launch, x.Block, x.Warp, x.View, x.Whole = w.Block.Launch, w.Block.Index, w.Event.Warp, v, w.Block.Whole(w.InBlock)
 }
 
 // Each prepares an access to be taken apart by Lane.

@@ -175,7 +175,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Again:
 		blk, wi := l.Block(e.Warp)
 		d.series(b, e, blk, wi)
-	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.Intervals {
