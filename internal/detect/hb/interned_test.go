@@ -14,7 +14,7 @@ import (
 
 // interned gives what hb finds with that history, as races does with the default one.
 func interned(b *event.Batch, m detect.Model) string {
-	d := reference.New(detect.Config{Model: m}, "hb", true)
+	d := reference.New(detect.Config{Places: oracle.Places{}, Model: m}, "hb", true)
 	d.Events(b)
 	name := func(p uint64) string {
 		if p >= reference.HostPlaces {

@@ -25,7 +25,7 @@ func races(b *event.Batch, m detect.Model) string {
 }
 
 func racesOf(b *event.Batch, m detect.Model, set func(*Detector)) string {
-	d := New(detect.Config{Model: m})
+	d := New(detect.Config{Model: m, Places: oracle.Places{}})
 	set(d)
 	if len(b.Events)%3 == 0 {
 		d.patience = 0 // sets that are changed in place

@@ -24,7 +24,7 @@ var reasons = map[detect.Category]string{
 
 // found gives what the detector finds, as the oracle writes it.
 func found(b *event.Batch, m detect.Model, fast bool) string {
-	d := New(detect.Config{Model: m}, "reference", fast)
+	d := New(detect.Config{Model: m, Places: oracle.Places{}}, "reference", fast)
 	if h, ok := d.history.(*history.Fast); ok && len(b.Events)%2 == 0 {
 		h.SweepFrom(1)
 	}
