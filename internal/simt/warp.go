@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
@@ -190,10 +191,28 @@ func (w *warp) choose(r *run) {
 			w.next, w.others = o, true
 		}
 	}
+	if w.others && r.out.needs&event.NeedReconverge != 0 {
+		w.together(r, w.group|w.ending())
+		return
+	}
 	w.together(r, w.group)
 }
 
-// together notes which lanes run as a group.
+// ending gives the lanes of engine ref that are about to exit.
+func (w *warp) ending() (lanes uint32) {
+	for m := w.ready; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		if f := ln.code.fn; ln.depth == 0 && int(ln.pc) < len(f.Insts) {
+			if in := &f.Insts[ln.pc]; in.Guard < 0 && (in.Class == isa.Ret || in.Class == isa.Exit) {
+				lanes |= 1 << i
+			}
+		}
+	}
+	return lanes
+}
+
+// together notes which lanes run as a group, those that are about to exit included.
 func (w *warp) together(r *run, group uint32) {
 	if group == w.live && w.apart {
 		r.out.reconverged(w)
