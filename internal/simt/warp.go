@@ -85,8 +85,9 @@ func (ln *lane) order() order {
 func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.number, w.index = number, index
 	w.live, w.ready = mask, mask
-	w.regroup, w.apart, w.forced, w.time, w.strain = true, false, 0, 0, 0
+	w.regroup, w.forced, w.time, w.strain = true, 0, 0, 0
 	w.whole = 0
+	w.apart = false
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
