@@ -13,7 +13,8 @@ var Spec = detect.Spec{
 	Name:   "hb",
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
-	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain | event.NeedReconverge,
+	Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch |
+		event.NeedAgain | event.NeedReconverge,
 	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: fast; interned, which will replace it; or plain, as the definition reads, for comparison",
 		Values: []string{"fast", "plain", "interned"}}},
 	New: func(c detect.Config) detect.Detector {

@@ -284,7 +284,8 @@ func (b *Block) Accesses(w, lanes uint32, shared bool) {
 
 // Actor gives a lane of a warp of the block as it is now.
 func (b *Block) Actor(w uint32, lane int) Actor {
-	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane), Whole: b.warps[w].whole}
+	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane),
+		Whole: b.warps[w].whole}
 }
 
 // exit ends lanes of a warp.
