@@ -1,5 +1,7 @@
 package detect
 
+import "fencepost.dev/fencepost/internal/event"
+
 // Side is what one access of a racing pair is, as far as its classification asks.
 type Side struct {
 	Write    bool
@@ -17,8 +19,21 @@ type Relation struct {
 	SameBlock  bool
 	SameWarp   bool
 	SameEvent  bool // two lanes of one execution of one instruction
-	Lockstep   bool // same warp, and both lanes took part in one of the two executions
+	Lockstep   bool // same warp, and both lanes took part in one of the two executions, or they were not Parted
 	SameValue  bool // both write, the same value
+}
+
+// Parted says that lanes of a warp can be at two places, one each, after a branch has parted them and before they reconverge.
+// If they cannot, a warp in lockstep that reconverges at immediate post-dominators executes one place before the other.
+func Parted(p, q []event.Arm) bool {
+	for _, x := range p {
+		for _, y := range q {
+			if all := x.Taken | y.Taken; x.Branch == y.Branch && all&(all-1) != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Category is why two unordered accesses race, from the mildest to the gravest. It fixes class, severity and,
@@ -28,11 +43,11 @@ type Category uint8
 // The categories. A pair of places with races of several categories is reported under the gravest.
 const (
 	NoRace          Category = iota
+	SameValueRace            // both write the same value
 	LockstepRace             // lockstep warps would order the two
 	VolatileRace             // both volatile, or one volatile and the other atomic
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
-	SameValueRace            // both write the same value
 	OneInstruction           // two lanes of one instruction
 	SameBlock                // one block
 	CrossBlock               // different blocks of one launch: no barrier would help
@@ -45,7 +60,7 @@ const (
 
 // Severity is that of every race of the category.
 func (c Category) Severity() Severity {
-	if c <= SameValueRace {
+	if c <= MixedSizeRMW {
 		return Warning
 	}
 	return Error

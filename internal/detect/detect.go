@@ -28,7 +28,7 @@ type Option struct {
 // Config is what a detector may know of the run.
 type Config struct {
 	Model Model
-	// Places groups places of one source line and call for people. Detectors tell findings apart by Place alone.
+	// Places tells where places are, for Arms. Detectors tell findings apart by Place alone.
 	Places event.Places
 	// MaxFindings is how many findings to keep, 0 for DefaultFindings: see Shortlist.
 	MaxFindings int
@@ -47,6 +47,14 @@ func (s *Spec) Option(c Config, name string) string {
 		}
 	}
 	panic("BUG: detector " + s.Name + " has no option " + name)
+}
+
+// Arms are the arms of branches on which a place lies. Of a place that is unknown they are so chosen that Parted holds.
+func (c *Config) Arms(place uint32) []event.Arm {
+	if c.Places == nil || place == 0 {
+		return []event.Arm{{Taken: 3}}
+	}
+	return c.Places.Arms(place)
 }
 
 // Model selects how volatile accesses and fences are read (design: "What a race is").

@@ -41,10 +41,10 @@ func NewRace(detector string, f *Facts) Finding {
 	return out
 }
 
-// Severity is that of the category, but an error where volatile data are handed over or locked by a synchronisation that is
-// too weak: volatile is no excuse there.
+// Severity is that of the category, but an error where the kind names a synchronisation that is too weak: neither volatile nor
+// lockstep is an excuse there.
 func (f *Facts) Severity() Severity {
-	if f.Category == VolatileRace && f.Kind() != VolatileOnly {
+	if f.Kind() != f.Category.Kind() {
 		return Error
 	}
 	return f.Category.Severity()
@@ -85,6 +85,9 @@ func (f *Facts) Join(g *Facts) *Facts {
 
 // Kind refines the category's kind by what was seen around the two accesses.
 func (f *Facts) Kind() Kind {
+	if f.Category == LockstepRace && f.weakLock() {
+		return MissingFence
+	}
 	if !f.Category.Refined() {
 		return f.Category.Kind()
 	}
@@ -112,6 +115,12 @@ func (f *Facts) Kind() Kind {
 		return FenceScope
 	}
 	return f.Category.Kind()
+}
+
+// weakLock says that a lock passed from one thread to the other, but with a fence or a release or acquire operation missing.
+func (f *Facts) weakLock() bool {
+	h := f.Handover
+	return h != nil && h.Lock && !h.Counted && h.lacking()
 }
 
 // lacking says that a fence or a release or acquire operation is missing.
@@ -202,6 +211,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return "several threads of one warp write different values to the same bytes in one instruction, and which one remains is undefined",
 			"let one thread write, use an atomic operation, or give each thread its own element"
 	case LockstepRace:
+		if k == MissingFence {
+			return f.explainBlock(k)
+		}
 		why := fmt.Sprintf("%s of the same bytes by threads of one warp are ordered only if the warp runs in lockstep, which is not guaranteed", f.pair())
 		if f.maskedApart() {
 			why += f.around()

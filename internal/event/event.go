@@ -24,7 +24,8 @@ const (
 	Exit             // lanes of Mask finished
 	KernelBegin      // Side indexes Batch.Launches
 	KernelEnd        // Launch only
-	// Branch, Else and Reconverge are made for lockstep models only (NeedBranches).
+	// Branch, Else and Reconverge are made where warps run in lockstep (NeedBranches). Otherwise only Reconverge is, for all live
+	// lanes of a warp, in launches in which it can separate accesses on two arms of a branch (NeedReconverge).
 	Branch     // the warp split: Mask the lanes that go first, Aux the others
 	Else       // the lanes that went first have come to their end: Mask, those that waited, go on
 	Reconverge // Mask is the union again
@@ -356,15 +357,16 @@ type Needs uint16
 
 // The needs.
 const (
-	NeedGlobal   Needs = 1 << iota // Load, Store, Atomic in Global
-	NeedShared                     // Load, Store, Atomic in Shared
-	NeedSync                       // Fence, Arrive, BarrierDone, WarpSync, Exit
-	NeedValues                     // FlagValues on stores and atomics
-	NeedOld                        // FlagOld too, where values are made
-	NeedBranches                   // Branch, Else, Reconverge
-	NeedHost                       // Host
-	NeedLaunch                     // KernelBegin, KernelEnd
-	NeedAgain                      // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
+	NeedGlobal     Needs = 1 << iota // Load, Store, Atomic in Global
+	NeedShared                       // Load, Store, Atomic in Shared
+	NeedSync                         // Fence, Arrive, BarrierDone, WarpSync, Exit
+	NeedValues                       // FlagValues on stores and atomics
+	NeedOld                          // FlagOld too, where values are made
+	NeedBranches                     // Branch, Else, Reconverge
+	NeedReconverge                   // Reconverge of all live lanes of a warp
+	NeedHost                         // Host
+	NeedLaunch                       // KernelBegin, KernelEnd
+	NeedAgain                        // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
 )
 
 // Sink takes batches in order. It is called from one goroutine at a time.
@@ -406,6 +408,23 @@ type Frame struct {
 // Places tells where a Place is: the instruction and the calls that led to it, innermost first, inlined calls included.
 type Places interface {
 	Frames(place uint32) []Frame
+	// Arms are those on which the place lies: of the branches of its function, and of those that called it.
+	Arms(place uint32) []Arm
+}
+
+// Arm says on which arms of a branch a place lies: those by which a lane comes from the branch to the place before it
+// reconverges with the lanes that took another arm.
+type Arm struct {
+	Branch uint32 // a place
+	Taken  uint32 // a set of arms: see ArmBit
+}
+
+// ArmBit is the bit of an arm in Arm.Taken. Arms beyond the 30th, and unknown ones, share two bits: they count as different.
+func ArmBit(arm int) uint32 {
+	if 0 <= arm && arm < 30 {
+		return 1 << arm
+	}
+	return 3 << 30
 }
 
 // Valid says that the fields of an event fit each other, as far as they do not depend on other events or on the launch, for

@@ -54,6 +54,7 @@ var hiraceExceptions = map[string]exception{
 	"predict/readers_lock":       {alarms: noFences},
 	"predict/stencil_in_place":   {alarms: noFences},
 	"predict/two_locks":          {alarms: noFences},
+	"race/bitonic":               {misses: firstOnly},
 	"race/histogram_shared":      {misses: firstOnly},
 	"race/ldg":                   {misses: readOnly},
 	"race/lock_atomic_scope":     {misses: firstOnly},

@@ -18,7 +18,7 @@ import (
 // recorded is what a trace holds: what any detector may ask for. Branches are made in lockstep only, and old values tell
 // a detector nothing that it could not remember.
 func (o *Options) recorded() event.Needs {
-	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches
+	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches | event.NeedReconverge
 	if !o.NoValues {
 		needs |= event.NeedValues
 	}
@@ -39,10 +39,13 @@ func (r *recorder) Events(b *event.Batch) { b.Plain(&r.room, r.Writer.Events) }
 func (r *recorder) Findings() []detect.Finding { return nil }
 
 // tracePlaces are the places of a run as its report shows them.
-type tracePlaces struct{ namer }
+type tracePlaces struct{ *once }
 
 // Frames implements event.Places.
 func (p tracePlaces) Frames(place uint32) []event.Frame { return p.frames(place) }
+
+// Arms implements event.Places.
+func (p tracePlaces) Arms(place uint32) []event.Arm { return p.places.Arms(place) }
 
 func newRecorder(r *once, to io.Writer, schedule simt.Schedule) (*recorder, error) {
 	w, err := trace.NewWriter(to, tracePlaces{r})

@@ -27,6 +27,9 @@ func newEmitter(l *Launch) emitter {
 	if x := l.Block.X; x < 32 && x&(x-1) == 0 && l.Block.Y*l.Block.Z > 1 {
 		o.row = uint8(bits.TrailingZeros32(x))
 	}
+	if o.needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.partsAgain(l.Func) {
+		o.needs &^= event.NeedReconverge
+	}
 	if l.Sink == nil {
 		o.needs = 0
 	} else {
@@ -352,9 +355,16 @@ func (o *emitter) warpSync(w *warp, mask uint32, place uint32) {
 	}
 }
 
+// reconverged tells that all live lanes of a warp that had parted execute together again.
+func (o *emitter) reconverged(w *warp) {
+	if o.needs&event.NeedReconverge != 0 {
+		o.add(event.Event{Kind: event.Reconverge, Warp: w.number, Mask: w.live})
+	}
+}
+
 // branch tells of a split, a change of path or a reconvergence of a warp in lockstep.
 func (o *emitter) branch(kind event.Kind, w *warp, place uint32, mask, others uint32) {
-	if o.needs&event.NeedBranches != 0 {
+	if o.needs&event.NeedBranches != 0 || o.needs&event.NeedReconverge != 0 && kind == event.Reconverge && mask == w.live {
 		o.add(event.Event{Kind: kind, Warp: w.number, Mask: mask, Place: place, Aux: others})
 	}
 }

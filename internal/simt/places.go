@@ -2,6 +2,7 @@ package simt
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -25,6 +26,16 @@ type PlaceTable struct {
 	next   uint32
 	frames []placeFrame // by base
 	index  map[placeKey]uint32
+	// What Arms has found out.
+	arms   map[uint32][]event.Arm
+	armsOf map[*isa.Func]funcArms
+}
+
+// funcArms is what Arms asks of a function.
+type funcArms struct {
+	of        [][]event.Arm // by instruction
+	again     bool          // lanes that have parted may do so again, after they have reconverged
+	recursive bool
 }
 
 type placeKey struct {
@@ -40,7 +51,8 @@ type placeFrame struct {
 
 // NewPlaceTable makes an empty table.
 func NewPlaceTable() *PlaceTable {
-	return &PlaceTable{next: 1, index: map[placeKey]uint32{}}
+	return &PlaceTable{next: 1, index: map[placeKey]uint32{}, arms: map[uint32][]event.Arm{},
+		armsOf: map[*isa.Func]funcArms{}}
 }
 
 // enter gives the base of the frame of callee called at place caller (0: launched by the host).
@@ -105,6 +117,93 @@ func (t *PlaceTable) Frames(place uint32) []event.Frame {
 		place = f.caller
 	}
 	return out
+}
+
+// Arms implements event.Places.
+func (t *PlaceTable) Arms(place uint32) []event.Arm {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if place == 0 || place >= t.next {
+		return nil
+	}
+	out, ok := t.arms[place]
+	if !ok {
+		for at := place; at != 0; {
+			f := t.frame(at)
+			out = t.appendArms(out, f, at-f.base)
+			at = f.caller
+		}
+		t.arms[place] = out
+	}
+	return out
+}
+
+// appendArms adds the arms on which instruction i of a frame lies, with the frame's call for a branch to its callees.
+func (t *PlaceTable) appendArms(out []event.Arm, f *placeFrame, i uint32) []event.Arm {
+	of := t.of(f.fn)
+	for _, a := range of.of[i] {
+		out = append(out, event.Arm{Branch: f.base + a.Branch, Taken: a.Taken})
+	}
+	if of.recursive || f.caller == 0 && !f.fn.Entry {
+		// One frame stands for several calls. Lanes may be in any two of them.
+		out = append(out, event.Arm{Branch: f.base + uint32(len(f.fn.Insts)), Taken: 3})
+	}
+	if f.caller != 0 {
+		up := t.frame(f.caller)
+		if up.fn.Insts[f.caller-up.base].Callee == nil {
+			out = append(out, event.Arm{Branch: f.caller, Taken: event.ArmBit(slices.Index(up.fn.Calls, f.fn))})
+		}
+	}
+	return out
+}
+
+func (t *PlaceTable) of(f *isa.Func) funcArms {
+	x, ok := t.armsOf[f]
+	if !ok {
+		x.of, x.again = f.Arms()
+		x.recursive = mayCall(f, f, map[*isa.Func]bool{})
+		t.armsOf[f] = x
+	}
+	return x
+}
+
+// partsAgain says that lanes of a warp that runs a function may part at a branch with accesses on two arms, and do so again after
+// they have reconverged. A function that is called may be called in a loop.
+func (t *PlaceTable) partsAgain(f *isa.Func) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seen := map[*isa.Func]bool{f: true}
+	for work := []*isa.Func{f}; len(work) > 0; {
+		f := work[len(work)-1]
+		work = work[:len(work)-1]
+		x := t.of(f)
+		if x.again || !f.Entry && slices.ContainsFunc(x.of, func(a []event.Arm) bool { return len(a) > 0 }) {
+			return true
+		}
+		for _, g := range f.Calls {
+			if !seen[g] {
+				seen[g] = true
+				work = append(work, g)
+			}
+		}
+	}
+	return false
+}
+
+// mayCall says that a function may call another, by way of others perhaps.
+func mayCall(from, to *isa.Func, seen map[*isa.Func]bool) bool {
+	for _, f := range from.Calls {
+		if f == to {
+			return true
+		}
+		if !seen[f] {
+			seen[f] = true
+			if mayCall(f, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // appendFrames adds the frames of instruction i of fn: those the compiler inlined, then fn itself.

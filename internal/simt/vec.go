@@ -435,7 +435,16 @@ func (x *vecMachine) choose(w *warp) {
 	}
 	if n == 1 {
 		v.cur = 0
+		w.together(x.r, v.groups[0].mask&w.ready)
 		return
+	}
+	tells, ending := x.r.out.needs&event.NeedReconverge != 0, uint32(0)
+	if tells {
+		ending = x.ending(v)
+		for i := range v.groups {
+			on := v.groups[i].mask
+			w.apart = w.apart || on&^ending != 0 && on|ending != w.live
+		}
 	}
 	if w.strain >= w.check {
 		w.forced = x.longWaiting(w)
@@ -468,6 +477,19 @@ func (x *vecMachine) choose(w *warp) {
 		}
 	}
 	v.several = v.several || v.groups[v.cur].mask != w.ready
+	if tells {
+		w.together(x.r, v.groups[v.cur].mask|ending)
+	}
+}
+
+// ending gives the lanes that are about to exit.
+func (x *vecMachine) ending(v *vecWarp) (lanes uint32) {
+	for i := range v.groups {
+		if g := &v.groups[i]; x.textOf(v, g).code[g.pc].op == oExit {
+			lanes |= g.mask
+		}
+	}
+	return lanes
 }
 
 // join makes one of groups that stand together, among the lanes of from.

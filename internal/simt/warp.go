@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
@@ -41,6 +42,7 @@ type warp struct {
 	lead    int    // the lowest of them
 	regroup bool   // group must be chosen anew before the next step
 	others  bool   // lanes outside the group could run
+	apart   bool   // not all live lanes were in one group since they last were
 	next    order  // the least order of those
 
 	time   uint64 // what this warp has run, polls counting pollCost
@@ -85,6 +87,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.live, w.ready = mask, mask
 	w.regroup, w.forced, w.time, w.strain = true, 0, 0, 0
 	w.whole = 0
+	w.apart = false
 	w.period = r.patience()
 	w.check = w.period
 	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
@@ -189,6 +192,33 @@ func (w *warp) choose(r *run) {
 			w.next, w.others = o, true
 		}
 	}
+	if w.others && r.out.needs&event.NeedReconverge != 0 {
+		w.together(r, w.group|w.ending())
+		return
+	}
+	w.together(r, w.group)
+}
+
+// ending gives the lanes of engine ref that are about to exit.
+func (w *warp) ending() (lanes uint32) {
+	for m := w.ready; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		ln := &w.lanes[i]
+		if f := ln.code.fn; ln.depth == 0 && int(ln.pc) < len(f.Insts) {
+			if in := &f.Insts[ln.pc]; in.Guard < 0 && (in.Class == isa.Ret || in.Class == isa.Exit) {
+				lanes |= 1 << i
+			}
+		}
+	}
+	return lanes
+}
+
+// together notes which lanes run as a group, those that are about to exit included.
+func (w *warp) together(r *run, group uint32) {
+	if group == w.live && w.apart {
+		r.out.reconverged(w)
+	}
+	w.apart = group != w.live
 }
 
 // longWaiting gives the lanes that stand with the one that has waited longest, none when nobody is starved.

@@ -421,7 +421,8 @@ func (d *Detector) report(x *span, at uint64, lane, other int, predicted bool, r
 	a := &d.act
 	m, n := &d.classes[x.class], &d.classes[a.class]
 	rel.SameLaunch, rel.SameBlock, rel.SameWarp = true, x.warp/d.run.wpb == a.blk.index, x.warp == a.e.Warp
-	rel.Lockstep = rel.SameWarp && !rel.SameEvent && (x.exec>>uint(lane)&1 != 0 || a.e.Mask>>uint(other)&1 != 0)
+	rel.Lockstep = rel.SameWarp && !rel.SameEvent && (x.exec>>uint(lane)&1 != 0 || a.e.Mask>>uint(other)&1 != 0 ||
+		!detect.Parted(d.cfg.Arms(m.place), d.cfg.Arms(n.place)))
 	category := detect.Classify(m.side, n.side, rel)
 	if m.side.Atomic && n.side.Atomic {
 		category = detect.ScopeRace

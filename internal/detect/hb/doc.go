@@ -59,7 +59,8 @@
 //   - Same value: two weak stores of one launch, which write the same into the bytes that they share of a word, race
 //     as that as long as the earlier one's class of accesses (same instruction) wrote nothing else there: since the block last met as a whole
 //     for shared memory, since the allocation for global memory. Lanes of one instruction are compared directly.
-//   - Lockstep: threads of one warp, different executions, one of which both lanes took part in.
+//   - Lockstep: threads of one warp, different executions. Both lanes took part in one of the two, or all lanes of the warp
+//     have reconverged between them, or the places do not lie on two arms of a branch (detect.Parted).
 //
 // # How
 //

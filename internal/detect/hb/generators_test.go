@@ -583,8 +583,10 @@ func (g *staging) odd(block uint32) {
 		e.Warp, e.Mask, e.Flags = other, ^uint32(0), event.FlagWait
 		g.add(e)
 		e.Kind, e.Flags = event.BarrierDone, 0
-	case 0, 1:
+	case 0:
 		e.Kind = event.WarpSync
+	case 1:
+		e.Kind = event.Reconverge
 	case 2:
 		e.Kind, e.Order, e.Scope = event.Fence, event.AcqRel, event.ScopeCTA
 	case 3:

@@ -15,7 +15,8 @@ var Spec = detect.Spec{
 	Name:   "hb",
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
-	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch | event.NeedAgain,
+	Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch |
+		event.NeedAgain | event.NeedReconverge,
 	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned, or plain, as the definition reads, for comparison",
 		Values: []string{"interned", "plain"}}},
 	New: func(c detect.Config) detect.Detector { return New(c) },
@@ -23,7 +24,7 @@ var Spec = detect.Spec{
 
 // Detector is one run of hb.
 type Detector struct {
-	model     detect.Model
+	cfg       detect.Config
 	order     *order.Order
 	launch    *order.Launch // of the last event
 	history   history.History
@@ -66,7 +67,7 @@ func (o *observed) add(lane int, within, inScope bool) {
 // New makes a Detector. With the plain history it judges each access at once, as the definition reads.
 func New(c detect.Config) *Detector {
 	o := order.New()
-	d := &Detector{model: c.Model, order: o, findings: explain.NewFindings(c.MaxFindings), paths: map[uint32]*paths{},
+	d := &Detector{cfg: c, order: o, findings: explain.NewFindings(c.MaxFindings), paths: map[uint32]*paths{},
 		sites: map[siteKey]*history.Site{}, hostSites: map[hostKey]*history.Site{}}
 	if c.Options["history"] == "plain" {
 		d.history = history.NewPlain(o)
@@ -150,7 +151,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Again:
 		blk, wi := l.Block(e.Warp)
 		d.series(b, e, blk, wi)
-	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Exit:
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {

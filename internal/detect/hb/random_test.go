@@ -27,7 +27,7 @@ var reasonOf = map[detect.Category]string{
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins.
 func races(b *event.Batch, m detect.Model, kept string) string {
-	d := New(detect.Config{Model: m, Options: map[string]string{"history": kept}})
+	d := New(detect.Config{Model: m, Places: oracle.Places{}, Options: map[string]string{"history": kept}})
 	if h, ok := d.history.(*history.Fast); ok && len(b.Events)%2 == 0 {
 		h.SweepFrom(1)
 	}

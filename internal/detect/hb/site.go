@@ -80,8 +80,8 @@ func (d *Detector) site(e *event.Event) *history.Site {
 	}
 	s := d.sites[k]
 	if s == nil {
-		s = newSite(k, d.model)
-		s.Number, s.Event.RMW = d.number(), e.RMW
+		s = newSite(k, d.cfg.Model)
+		s.Number, s.Event.RMW, s.Arms = d.number(), e.RMW, d.cfg.Arms(e.Place)
 		d.sites[k] = s
 	}
 	c.siteKey, c.Site = k, s

@@ -36,7 +36,7 @@ func (r Race) String() string {
 }
 
 // reasons, from the mildest to the gravest; the first five are warnings.
-var reasons = []string{"", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "same-value", "one-instruction", "same-block",
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "one-instruction", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
 
 func rankOf(why string) int {
@@ -88,6 +88,8 @@ type node struct {
 	host    bool
 	staged  bool
 	mask    uint32
+	pc      uint32
+	turn    int    // how often the warp had reconverged as a whole
 	vals    []byte // written bytes; nil unknown
 	key     string // what makes writes alike
 	saw     int    // node whose write this strong read observed, morally strong; -1
@@ -156,6 +158,7 @@ type builder struct {
 	gone     map[thread]bool
 	touched  map[thread]bool // accessed shared memory
 	dirty    map[[2]uint32]bool
+	turns    map[[2]uint32]int // launch, warp
 }
 
 type waiting struct {
@@ -165,7 +168,8 @@ type waiting struct {
 
 func (t *trace) build(b *event.Batch) {
 	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, ended: map[uint32]bool{},
-		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{}}
+		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
+		turns: map[[2]uint32]int{}}
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
@@ -277,6 +281,16 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 				x.edge(a, b)
 			}
 		}
+	case event.Reconverge:
+		whole := true
+		for lane := range 32 {
+			if i := uint64(e.Warp%l.WarpsPerBlock())*32 + uint64(lane); i < l.Block.Count() {
+				whole = whole && (e.Mask>>lane&1 != 0 || x.gone[thread{e.Launch, e.Warp, lane}])
+			}
+		}
+		if whole {
+			x.turns[[2]uint32{e.Launch, e.Warp}]++
+		}
 	case event.Exit:
 		for _, lane := range lanesOf(e.Mask) {
 			th := thread{e.Launch, e.Warp, lane}
@@ -325,7 +339,7 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 	}
 	n := node{kind: accessNode, at: at, order: e.Order, scope: e.Scope, place: fmt.Sprint("p", e.Place), atomic: e.Kind == event.Atomic,
 		read: e.Kind != event.Store, write: e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0,
-		mask: e.Mask, size: uint64(e.Size), unit: uint64(e.Size), red: e.Flags&event.FlagRed != 0}
+		mask: e.Mask, pc: e.Place, turn: x.turns[[2]uint32{e.Launch, e.Warp}], size: uint64(e.Size), unit: uint64(e.Size), red: e.Flags&event.FlagRed != 0}
 	if e.Space == event.Shared {
 		n.mem = instance{true, e.Launch, block}
 	}
@@ -705,7 +719,7 @@ func (t *trace) why(e, f int, b uint64) string {
 		return "same-value"
 	}
 	oneWarp := x.t.warp == y.t.warp
-	if oneWarp && x.at != y.at && (x.mask>>uint(y.t.lane)&1 != 0 || y.mask>>uint(x.t.lane)&1 != 0) {
+	if oneWarp && x.at != y.at && (x.mask>>uint(y.t.lane)&1 != 0 || y.mask>>uint(x.t.lane)&1 != 0 || x.turn != y.turn || !parted(x.pc, y.pc)) {
 		return "warp-synchronous"
 	}
 	switch {
@@ -719,6 +733,26 @@ func (t *trace) why(e, f int, b uint64) string {
 		return "same-block"
 	}
 	return "cross-block"
+}
+
+// Places are those of random programs: of four, one lies on no arm of a branch, two on an arm each, and one on both.
+type Places struct{}
+
+// Frames implements event.Places.
+func (Places) Frames(uint32) []event.Frame { return nil }
+
+// Arms implements event.Places.
+func (Places) Arms(place uint32) []event.Arm {
+	if place%4 == 0 {
+		return nil
+	}
+	return []event.Arm{{Branch: 1, Taken: place % 4}}
+}
+
+// parted says that lanes can be at two of those places, one each, on two arms.
+func parted(p, q uint32) bool {
+	p, q = p%4, q%4
+	return p != 0 && q != 0 && (p != q || p == 3)
 }
 
 // sameValue says that f writes into the word of byte b what e wrote, where they overlap, and that until then nothing

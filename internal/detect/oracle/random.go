@@ -101,9 +101,16 @@ func (g *generator) step() {
 	case k < 19:
 		g.wholeBarrier(l, block, e)
 	default:
-		if g.pick(3) == 0 {
+		switch g.pick(3) {
+		case 0:
 			e.Kind = event.Exit
 			w.live &^= mask
+			g.emit(e)
+		case 1:
+			e.Kind = event.Reconverge
+			if w.waits == 0 && len(g.b.Events)%2 == 0 {
+				e.Mask = w.live
+			}
 			g.emit(e)
 		}
 	}

@@ -43,6 +43,8 @@ func (s *batches) Frames(place uint32) []event.Frame {
 		{Function: fmt.Sprint("outer", place)}}
 }
 
+func (s *batches) Arms(uint32) []event.Arm { return nil }
+
 func write(t *testing.T, s *batches) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -20,7 +20,7 @@ type Reader struct {
 	decoder *zstd.Decoder
 	offset  int64 // of the next block
 	block   int64 // of the one being read
-	places  map[uint32][]event.Frame
+	places  map[uint32]place
 	running map[uint32]*running
 	last    *running // of the launch lastID, which was asked for last
 	lastID  uint32
@@ -34,13 +34,19 @@ type Reader struct {
 	done    bool
 }
 
+// place is what a trace says of a place.
+type place struct {
+	frames []event.Frame
+	arms   []event.Arm
+}
+
 // NewReader begins to read a trace. The error is a *CorruptError when from holds something else.
 func NewReader(from io.Reader) (*Reader, error) {
 	magic := make([]byte, len(Magic))
 	if n, err := io.ReadFull(from, magic); err != nil && !short(err) {
 		return nil, err
 	} else if string(magic[:n]) != Magic[:n] || n == 0 {
-		return nil, &CorruptError{0, "it does not begin as a trace of version 3 does"}
+		return nil, &CorruptError{0, "it does not begin as a trace of version 4 does"}
 	} else if n < len(Magic) {
 		return nil, &TruncatedError{int64(n)}
 	}
@@ -48,14 +54,17 @@ func NewReader(from io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{from: from, decoder: decoder, offset: int64(len(Magic)), places: map[uint32][]event.Frame{},
+	return &Reader{from: from, decoder: decoder, offset: int64(len(Magic)), places: map[uint32]place{},
 		running: map[uint32]*running{}, ended: map[uint32]bool{}}, nil
 }
 
 func short(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // Frames implements event.Places for the places of the events read so far.
-func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place] }
+func (r *Reader) Frames(place uint32) []event.Frame { return r.places[place].frames }
+
+// Arms implements event.Places in the same way.
+func (r *Reader) Arms(place uint32) []event.Arm { return r.places[place].arms }
 
 // Tail is what the writer added at the end, once Next has given io.EOF.
 func (r *Reader) Tail() []byte { return r.tail }
@@ -139,13 +148,16 @@ func (r *Reader) ends(err error) error {
 
 func (r *Reader) readPlaces(c *cursor) {
 	for n := c.uvarint(); n > 0 && c.err == nil; n-- {
-		place := c.uint32()
-		var frames []event.Frame
+		number := c.uint32()
+		var p place
 		for k := c.uvarint(); k > 0 && c.err == nil; k-- {
-			frames = append(frames, event.Frame{Function: c.string(), File: c.string(), Line: c.int(), Column: c.int(),
+			p.frames = append(p.frames, event.Frame{Function: c.string(), File: c.string(), Line: c.int(), Column: c.int(),
 				PTXFile: c.string(), PTXLine: c.int(), Inst: c.string()})
 		}
-		r.places[place] = frames
+		for k := c.uvarint(); k > 0 && c.err == nil; k-- {
+			p.arms = append(p.arms, event.Arm{Branch: c.uint32(), Taken: c.uint32()})
+		}
+		r.places[number] = p
 	}
 }
 

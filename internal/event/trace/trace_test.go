@@ -22,6 +22,14 @@ func (somePlaces) Frames(place uint32) []event.Frame {
 		{Function: fmt.Sprint("outer", place)}}
 }
 
+// Arms gives every third place none.
+func (somePlaces) Arms(place uint32) []event.Arm {
+	if place%3 == 0 {
+		return nil
+	}
+	return []event.Arm{{Branch: place + 7, Taken: 1 << (place % 32)}, {Branch: 3, Taken: ^uint32(0)}}
+}
+
 func random(seed uint64) *event.Batch {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	if seed%2 == 0 {
@@ -130,7 +138,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("seed %d: %d events for %d, tail %q", seed, len(got), len(want), r.Tail())
 		}
 		for i := range want {
-			if p := want[i].e.Place; p != 0 && !reflect.DeepEqual(r.Frames(p), somePlaces{}.Frames(p)) {
+			if p := want[i].e.Place; p != 0 && (!reflect.DeepEqual(r.Frames(p), somePlaces{}.Frames(p)) ||
+				!reflect.DeepEqual(r.Arms(p), somePlaces{}.Arms(p))) {
 				t.Fatalf("seed %d: the frames of place %d differ", seed, p)
 			}
 		}

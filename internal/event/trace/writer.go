@@ -307,6 +307,11 @@ func (w *Writer) flushPlaces() {
 			c = binary.AppendUvarint(appendString(c, f.PTXFile), uint64(f.PTXLine))
 			c = appendString(c, f.Inst)
 		}
+		arms := w.places.Arms(place)
+		c = binary.AppendUvarint(c, uint64(len(arms)))
+		for _, a := range arms {
+			c = binary.AppendUvarint(binary.AppendUvarint(c, uint64(a.Branch)), uint64(a.Taken))
+		}
 	}
 	w.block(blockPlaces, c)
 	w.scratch, w.fresh = c, w.fresh[:0]

@@ -52,6 +52,18 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 	f.races++
 	x := f.at(p)
 	x.lanes |= lanes
+	switch faulty := x.kept && x.facts.Severity() == detect.Error; {
+	case c.Severity() == detect.Error:
+	case faulty && x.facts.Category != c:
+		x.category = max(x.category, c)
+		return
+	case !faulty && c == detect.LockstepRace && x.category.Severity() < detect.Error:
+		if y := facts(); y.Severity() == detect.Error {
+			x.keep(f)
+			x.category, x.facts, x.across = max(x.category, c), y, across
+			return
+		}
+	}
 	switch {
 	case !x.kept && c == detect.VolatileRace && x.category.Severity() < detect.Error:
 		if y := facts(); y.Severity() < detect.Error {
@@ -66,11 +78,16 @@ func (f *Findings) Add(p Pair, lanes uint32, c detect.Category, across bool, fac
 	default:
 		return
 	}
-	if !x.kept { // graver than the pair was when it was let go
-		x.kept = true
-		f.list.Put(p, x.finding)
-	}
+	x.keep(f)
 	x.category, x.facts, x.across = c, facts(), across
+}
+
+// keep keeps a finding that has become graver than the pair was when it was let go.
+func (x *current) keep(f *Findings) {
+	if !x.kept {
+		x.kept = true
+		f.list.Put(x.pair, x.finding)
+	}
 }
 
 // Bytes adds the bytes [from, end) of a space to those that races of the operation being judged concern.

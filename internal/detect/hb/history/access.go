@@ -16,6 +16,7 @@ type Site struct {
 	Host   string // the operation's name; "" for an instruction
 	Event  event.Event
 	Side   detect.Side
+	Arms   []event.Arm
 	Unit   uint64       // bytes of an element
 	Strong bool         // relaxed or stronger, or volatile
 	Sync   order.Strong // of a strong access, but for address and size
@@ -74,7 +75,8 @@ func (a *Access) relation(r *Record) detect.Relation {
 		return detect.Relation{}
 	}
 	rel := detect.Relation{SameLaunch: true, SameBlock: a.Actor.Block == r.Stamp.Block(), SameWarp: a.Actor.Warp == r.Stamp.Warp}
-	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0)
+	rel.Lockstep = rel.SameWarp && (r.Executed>>uint(a.Actor.Lane)&1 != 0 || a.Executed>>uint(r.Stamp.Lane)&1 != 0 ||
+		r.Stamp.Epoch < a.Actor.Whole || !detect.Parted(a.Site.Arms, r.Site.Arms))
 	return rel
 }
 
@@ -126,7 +128,7 @@ func (w *Warp) begin(v *order.View, lanes uint32) {
 	a.serial = w.serial
 	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
 	x := &a.Actor
-	x.Launch, x.Block, x.Warp, x.View = w.Block.Launch, w.Block.Index, w.Event.Warp, v
+	x.Launch, x.Block, x.Warp, x.View, x.Whole = w.Block.Launch, w.Block.Index, w.Event.Warp, v, w.Block.Whole(w.InBlock)
 }
 
 // Each prepares an access to be taken apart by Lane.

@@ -353,7 +353,7 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 	}
 	var best detect.Category
 	for m := behind; m != 0; m &= m - 1 {
-		rel := a.relation(&Record{Stamp: order.Stamp{Launch: s.launch, Warp: s.warp, Lane: bits.TrailingZeros32(m)}, Executed: s.exec})
+		rel := a.relation(&Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch, Warp: s.warp, Lane: bits.TrailingZeros32(m), Epoch: s.epoch}, Executed: s.exec})
 		rel.SameValue = rel.SameLaunch && a.Site.WeakStore() && s.site.WeakStore() && h.sameValue(a, e, at)
 		if c := detect.Classify(s.site.Side, a.Site.Side, rel); c > best {
 			best, r.Stamp.Lane = c, bits.TrailingZeros32(m)

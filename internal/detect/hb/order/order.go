@@ -98,6 +98,7 @@ type warp struct {
 	lent             bool           // an arrival at a barrier has views.each
 	live             uint32         // lanes that have not exited
 	used, usedShared uint32         // lanes that have accessed memory, shared memory
+	whole            uint32         // the epoch that began when all lanes last reconverged
 	fenced           []fenced       // what lanes had done at their last fences
 	patterns         *[32]*patterns // that lanes have begun
 }
@@ -292,7 +293,8 @@ func (b *Block) Accesses(w, lanes uint32, shared bool) {
 
 // Actor gives a lane of a warp of the block as it is now.
 func (b *Block) Actor(w uint32, lane int) Actor {
-	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane)}
+	return Actor{Launch: b.Launch, Block: b.Index, Warp: b.Index*b.WarpsPerBlock + w, Lane: lane, View: b.warps[w].view(lane),
+		Whole: b.warps[w].whole}
 }
 
 // exit ends lanes of a warp.
@@ -330,6 +332,8 @@ func (l *Launch) Sync(e *event.Event) (met bool) {
 		return b.complete(e)
 	case event.WarpSync:
 		b.warpSync(wi, e)
+	case event.Reconverge:
+		b.reconverge(w, e.Mask)
 	case event.Exit:
 		b.exit(w, e.Mask)
 	}
@@ -352,6 +356,21 @@ func (b *Block) next(wi, lanes uint32, e *event.Event) {
 		w.set(having, v.at(b.number))
 	}
 }
+
+// reconverge begins a new epoch of a warp whose live lanes execute together again. It orders nothing: see Actor.Whole.
+func (b *Block) reconverge(w *warp, lanes uint32) {
+	if w.live&^lanes != 0 {
+		return
+	}
+	b.number++
+	for v, having := range w.of(w.live) {
+		w.set(having, v.at(b.number))
+	}
+	w.whole = b.number
+}
+
+// Whole is as that of an actor of a warp of the block.
+func (b *Block) Whole(wi uint32) uint32 { return b.warps[wi].whole }
 
 // set gives lanes a view, the others keeping theirs.
 func (w *warp) set(lanes uint32, v *View) {

@@ -66,6 +66,8 @@ type Actor struct {
 	Warp   uint32 // in the grid
 	Lane   int
 	View   *View
+	// Whole is an epoch of the warp. A warp in lockstep executes what its lanes do before it first.
+	Whole uint32
 }
 
 // Stamp is when and by whom an access was made, which is what later actors may know of.

@@ -1,0 +1,110 @@
+package isa
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Arms gives, for each instruction, the arms of branches on which it lies: control reaches it from a branch of f before the
+// branch's immediate post-dominator, where the lanes of a warp reconverge. Event.Arm.Branch is the index of the branch.
+// Branches without accesses on two arms, of which one may be a write, are left out. again says that control may come back
+// from where lanes reconverge to the branch.
+func (f *Func) Arms() (arms [][]event.Arm, again bool) {
+	arms = make([][]event.Arm, len(f.Insts)+1) // falling off the end is a place too
+	if len(f.Insts) == 0 {
+		return arms, false
+	}
+	g := blocksOf(f)
+	ofBlock := make([][]event.Arm, g.blocks())
+	accesses, writes, ends := make([]bool, g.blocks()), make([]bool, g.blocks()), make([]bool, g.blocks())
+	for b := range g.blocks() {
+		for i := g.start[b]; i < g.start[b+1]; i++ {
+			in := &f.Insts[i]
+			if in.accesses() {
+				accesses[b], writes[b] = true, writes[b] || in.Class != Load && in.Class != Matrix
+			}
+			ends[b] = in.Class == Call && in.Callee != nil && in.Callee.NoReturn
+		}
+	}
+	taken := make([]uint32, g.blocks())
+	var work, reached []int32
+	for b := range g.blocks() {
+		last := g.start[b+1] - 1
+		if f.Insts[last].Class != Branch || len(g.succ[b]) < 2 {
+			continue
+		}
+		reached = reached[:0]
+		used, written := uint32(0), false // arms with accesses, and whether one is a write
+		for k, s := range g.succ[b] {
+			bit := event.ArmBit(k)
+			for work = append(work[:0], s); len(work) > 0; {
+				x := work[len(work)-1]
+				work = work[:len(work)-1]
+				if g.start[x] == f.IPDom[last] || taken[x]&bit == bit {
+					continue
+				}
+				if taken[x] == 0 {
+					reached = append(reached, x)
+				}
+				taken[x] |= bit
+				if accesses[x] {
+					used |= bit
+					written = written || writes[x]
+				}
+				if !ends[x] {
+					work = append(work, g.succ[x]...)
+				}
+			}
+		}
+		parts := bits.OnesCount32(used) > 1 && written
+		for _, x := range reached {
+			if parts {
+				ofBlock[x] = append(ofBlock[x], event.Arm{Branch: uint32(last), Taken: taken[x]})
+			}
+			taken[x] = 0
+		}
+		again = again || parts && g.leads(f.IPDom[last], int32(b))
+	}
+	for b, list := range ofBlock {
+		for i := g.start[b]; i < g.start[b+1]; i++ {
+			arms[i] = list
+		}
+	}
+	return arms, again
+}
+
+// leads says that control may come from an instruction, -1 for none, to a block.
+func (g *graph) leads(from, to int32) bool {
+	seen := make([]bool, g.blocks())
+	b, ok := slices.BinarySearch(g.start, from)
+	if !ok {
+		return false
+	}
+	for work := []int32{int32(b)}; len(work) > 0; {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		if x == to {
+			return true
+		}
+		if !seen[x] {
+			seen[x] = true
+			work = append(work, g.succ[x]...)
+		}
+	}
+	return false
+}
+
+// accesses says that an instruction may access memory that threads share, itself or in what it calls.
+func (in *Inst) accesses() bool {
+	switch in.Class {
+	case Load, Store, Atomic:
+		return in.Space != event.Local && in.Space != event.Param
+	case Matrix:
+		return true
+	case Call:
+		return in.Callee == nil || in.Callee.Builtin == ""
+	}
+	return false
+}
