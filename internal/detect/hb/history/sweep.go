@@ -38,6 +38,9 @@ func (h *Fast) sweep() {
 	*h = *fresh
 }
 
+// whole says that others will know all of a launch or none of it, whatever agents begin launches later.
+func whole(l *order.Launch) bool { return l.Over() && !l.Published() }
+
 // summarise moves what was done to a page to a fresh history: as summaries, and by words what these cannot say, the accesses of
 // launches that have not ended or whose threads may be known one by one, and the last strong writes of sync variables.
 func (h *Fast) summarise(p *page, fresh *Fast) {
@@ -51,7 +54,7 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 		for _, x := range h.cold.list[n] {
 			all = addSummary(all, x)
 		}
-		if s.history != 0 && s.history&wordsFlag == 0 && !h.summed(p.launch.Launch) {
+		if s.history != 0 && s.history&wordsFlag == 0 && !whole(p.launch.Launch) {
 			h.split(p, i)
 		}
 		if s.history&wordsFlag == 0 {
@@ -88,7 +91,7 @@ func (h *Fast) moveWord(p *page, i, at int, w *word, fresh *Fast, all []summary)
 		x := &h.stamps[e.stamp]
 		unit := x.site.Unit
 		from := (address + uint64(bits.TrailingZeros8(e.bytes))) &^ (unit - 1)
-		return !h.summed(x.launch) || x.site.Strong && x.site.Side.Write && h.order.Chain(from, uint8(unit)) == order.ChainID(e.more)
+		return !whole(x.launch) || x.site.Strong && x.site.Side.Write && h.order.Chain(from, uint8(unit)) == order.ChainID(e.more)
 	})
 	for _, e := range entries {
 		x := h.stamps[e.stamp]
