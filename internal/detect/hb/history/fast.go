@@ -36,21 +36,20 @@ type Fast struct {
 	merges    map[mergeKey]merged
 	sites     []*siteState
 
-	chunks   map[uint64]*chunk
-	near     [16]nearChunk // the last ones, by hash
-	windows  map[Memory]*window
-	recent   [64]*window
-	words    slab[[wordsPerSegment]word]
-	stamps   []stamp
-	lists    slab[list]
-	indices  map[*list]*index
-	sets     sets
-	room     []member // of joinOf
-	readers  readers
-	single   [1]member // of members
-	joins    [1024]join
-	freeList uint32
-	first    bool // the access being recorded is the first of its warp by its site that is recorded by words
+	chunks  map[uint64]*chunk
+	near    [16]nearChunk // the last ones, by hash
+	windows map[Memory]*window
+	recent  [64]*window
+	words   slab[[wordsPerSegment]word]
+	stamps  []stamp
+	lists   slab[list]
+	indices map[*list]*index
+	sets    sets
+	room    []member // of joinOf
+	readers readers
+	single  [1]member // of members
+	joins   [1024]join
+	first   bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches []*launchState
 	current  *launchState
