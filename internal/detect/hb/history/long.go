@@ -29,7 +29,7 @@ type group struct {
 	epoch  uint32 // the last
 }
 
-// indexed gives the index of a long list, with all entries but the last.
+// indexed gives the index of a long list. It is made, and brought up to date, where it is asked for.
 func (h *Fast) indexed(l *list) *index {
 	n := len(l.entries)
 	x := h.indices[l]
@@ -37,7 +37,7 @@ func (h *Fast) indexed(l *list) *index {
 		x = &index{slots: make([]int32, 4<<bits.Len(uint(n)))}
 		h.indices[l] = x
 	}
-	for x.linked < n-1 {
+	for x.linked < n {
 		x.link(h, l, x.linked)
 	}
 	return x
@@ -45,9 +45,6 @@ func (h *Fast) indexed(l *list) *index {
 
 // link puts an entry into the index.
 func (x *index) link(h *Fast, l *list, i int) {
-	if i < x.linked {
-		return
-	}
 	x.linked = i + 1
 	e := &l.entries[i]
 	if e.lanes == 0 {
@@ -93,9 +90,7 @@ func (l *list) newest(h *Fast, s *stamp) int32 {
 	case n <= longList:
 		return int32(n)
 	}
-	x := h.indexed(l)
-	x.link(h, l, n-1)
-	return *x.slot(h, l, s)
+	return *h.indexed(l).slot(h, l, s)
 }
 
 func (l *list) next(h *Fast, i int32) int32 {
@@ -128,7 +123,6 @@ func (h *Fast) judgeCrowd(a *Access, w *word, l *list, at uint64, bytes uint8, r
 		return
 	}
 	x := h.indexed(l)
-	x.link(h, l, len(l.entries)-1)
 	for i := range x.groups {
 		g := &x.groups[i]
 		if g.bytes&bytes == 0 || !a.Site.Side.Write && !g.site.Side.Write {

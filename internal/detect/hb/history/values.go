@@ -154,7 +154,6 @@ func (h *Fast) stores(l *list, is func(s *stamp, e *entry) bool, change func(e *
 		return
 	}
 	x := h.indexed(l)
-	x.link(h, l, len(l.entries)-1)
 	for i := range x.groups {
 		g := &x.groups[i]
 		if e := &l.entries[g.newest-1]; !g.site.WeakStore() || !is(&h.stamps[e.stamp], e) {

@@ -187,9 +187,6 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	}
 	l.entries = append(l.entries, e)
 	l.settle(h)
-	if len(l.entries) > longList {
-		h.indexed(l).link(h, l, len(l.entries)-1)
-	}
 }
 
 // inherit makes a list one of a launch. Of what threads of launches did that have ended, it does not matter any more which did it.
