@@ -25,7 +25,7 @@ type token struct {
 // operand is an expression of a source line that may access memory, as a range of tokens.
 type operand struct {
 	from, to    int
-	name        string // the first one in it
+	name        string // the first one in it that is no type
 	read, write bool
 }
 
@@ -69,8 +69,13 @@ func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 		return 0, 0, false
 	}
 	all = slices.DeleteFunc(all, func(o operand) bool { return a.Op == detect.Read && !o.read || a.Op == detect.Write && !o.write })
-	if slices.ContainsFunc(all, func(o operand) bool { return o.name == variable }) {
-		all = slices.DeleteFunc(all, func(o operand) bool { return o.name != variable })
+	for _, better := range []func(o operand) bool{
+		func(o operand) bool { return o.name == variable },
+		func(o operand) bool { return o.name != variable || dereferences(s[o.from:o.to]) }, // an array's plain name is no access
+	} {
+		if slices.ContainsFunc(all, better) {
+			all = slices.DeleteFunc(all, func(o operand) bool { return !better(o) })
+		}
 	}
 	if len(all) == 0 {
 		return 0, 0, false
@@ -163,8 +168,9 @@ func operands(s []token, memory func(name string) bool) (all []operand, ok bool)
 			if next := text(o.to); next == "++" || next == "--" {
 				o.to++ // of the pointer
 			}
-			if k := slices.IndexFunc(s[i:o.to], func(x token) bool { return isName(x.text) }); k >= 0 {
-				o.name = s[i+k].text
+			named := s[max(i, cast):o.to]
+			if k := slices.IndexFunc(named, func(x token) bool { return isName(x.text) }); k >= 0 {
+				o.name = named[k].text
 			}
 		case isName(s[i].text) && before != "." && before != "->" && i != cast:
 			o.to, o.name = chain(s, i), s[i].text
@@ -228,9 +234,9 @@ func chain(s []token, i int) int {
 	return min(i, len(s))
 }
 
-// dereferences says that a chain accesses memory whatever its name is.
+// dereferences says that an expression accesses memory whatever the names in it are.
 func dereferences(s []token) bool {
-	return slices.ContainsFunc(s, func(x token) bool { return x.text == "[" || x.text == "->" })
+	return s[0].text == "*" || slices.ContainsFunc(s, func(x token) bool { return x.text == "[" || x.text == "->" })
 }
 
 // isName says that a token is a name of the program, as far as it matters here.

@@ -38,6 +38,8 @@ var carets = []struct {
 	{"if (*flag >= 1) *flag = 0;", detect.Write, "", "", "*flag"},
 	{"return a * b[i];", detect.Read, "", "", "b[i]"},
 	{"return (a + 1) * b[i];", detect.Read, "", "", "b[i]"},
+	{"int twice(const int *v) { return 2 * *v; }", detect.Read, "v", "", "*v"},
+	{"*out = *(long long *)(x + i);", detect.Read, "x", "", "*(long long *)(x + i)"},
 	{"if (c) *p = b[i];", detect.Write, "", "", "*p"},
 	{"*p++ = b[i];", detect.Write, "", "", "*p++"},
 	{"*(volatile int *)&a[i] = 2;", detect.Write, "", "", "*(volatile int *)&a[i]"},
