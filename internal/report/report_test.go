@@ -312,15 +312,36 @@ func TestExcerpt(t *testing.T) {
 		{"a\x1b[31m = y;", 1, "a?[31m = y;", "a"},
 		{long, 201, "", "X"},
 	} {
-		shown, caret := excerpt(c.line, c.column)
+		from, to := (&Text{}).marked(&Access{}, c.line, c.column)
+		shown, caret, mark := excerpt(c.line, from, to)
 		if c.shown != "" && shown != c.shown {
 			t.Errorf("excerpt(%q) shows %q", c.line, shown)
 		}
-		if r := []rune(shown); len(caret) >= len(r) || string(r[len(caret)]) != c.mark {
+		if r := []rune(shown); mark != "^" || len(caret) >= len(r) || string(r[len(caret)]) != c.mark {
 			t.Errorf("excerpt(%q, %d): caret at %d of %q, want it under %q", c.line, c.column, len(caret), shown, c.mark)
 		}
 		if len(shown) > 110 {
 			t.Errorf("excerpt is %d bytes long", len(shown))
+		}
+	}
+}
+
+func TestExcerptOfPart(t *testing.T) {
+	line := "\té[t]\t= " + strings.Repeat("b", 200)
+	for _, c := range []struct {
+		from, to int
+		marked   string
+	}{
+		{1, 6, "é[t]"},
+		{5, 8, "]    ="},
+		{8, 9, " "},
+		{9, 209, strings.Repeat("b", 82)}, // to the cut
+		{109, 119, strings.Repeat("b", 10)},
+	} {
+		shown, space, caret := excerpt(line, c.from, c.to)
+		part := []rune(shown)[len(space):]
+		if got := string(part[:len(caret)]); got != c.marked {
+			t.Errorf("%d to %d marks %q of %q, want %q", c.from, c.to, got, shown, c.marked)
 		}
 	}
 }

@@ -97,18 +97,18 @@ func (t *Text) line(file string, n int) string {
 	return strings.TrimRight(lines[n-1], " \t\r")
 }
 
-// excerpt gives a source line ready to print and the spaces that put a caret under the column (from 1, in bytes; 0 is
-// the first character that is no space). Tabs become four spaces, control characters vanish, long lines are cut.
-func excerpt(line string, column int) (shown, caret string) {
+// excerpt gives a source line ready to print, the spaces before its caret, and the caret, as long as the part of the line from byte
+// from to byte to, and at least one character. Tabs become four spaces, control characters become ?, long lines are cut.
+func excerpt(line string, from, to int) (shown, space, caret string) {
 	const width = 96
-	if column < 1 || column > len(line) {
-		column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
-	}
 	var text []rune
-	at := -1
+	at, behind := -1, -1
 	for i, r := range line {
-		if at < 0 && i >= column-1 {
+		if at < 0 && i >= from {
 			at = len(text)
+		}
+		if behind < 0 && i >= to {
+			behind = len(text)
 		}
 		switch {
 		case r == '\t':
@@ -122,19 +122,23 @@ func excerpt(line string, column int) (shown, caret string) {
 	if at < 0 {
 		at = len(text)
 	}
+	if behind < 0 {
+		behind = len(text)
+	}
 	cut := 0
 	if at > width-20 {
 		cut = at - width/2
 	}
 	end := min(len(text), cut+width)
 	shown = string(text[cut:end])
+	caret = "^" + strings.Repeat("~", max(min(behind, end)-at-1, 0))
 	if cut > 0 {
 		shown, at = "..."+shown, at+3
 	}
 	if end < len(text) {
 		shown += "..."
 	}
-	return shown, strings.Repeat(" ", at-cut)
+	return shown, strings.Repeat(" ", at-cut), caret
 }
 
 // clean makes text that came from outside safe for a terminal.

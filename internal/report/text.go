@@ -314,12 +314,13 @@ func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continu
 	case line == "":
 		fmt.Fprintf(b, "%s%s %s\n%s %s %s\n", pad, t.paint(blue, "-->"), t.Where(p), pad, bar, t.paint(red, what))
 	default:
-		shown, caret := excerpt(line, column)
+		from, to := t.marked(a, line, column)
+		shown, space, caret := excerpt(line, from, to)
 		if !continued {
 			fmt.Fprintf(b, "%s%s %s\n%s %s\n", pad, t.paint(blue, "-->"), t.Where(p), pad, bar)
 			fmt.Fprintf(b, "%s %s %s\n", t.paint(blue, fmt.Sprintf("%*d", gutter, n)), bar, shown)
 		}
-		fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, caret, t.paint(red, "^ "+what))
+		fmt.Fprintf(b, "%s %s %s%s\n", pad, bar, space, t.paint(red, caret+" "+what))
 	}
 	t.inside(b, pad, a)
 	if !continues {
