@@ -21,8 +21,8 @@ var exitCodes = map[report.Verdict]int{report.Clean: exitClean, report.Found: ex
 
 // tell prints a report to w, writes the JSON that was asked for, and gives the exit code.
 func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string) []string) (int, error) {
-	if o.limited && o.limit > 0 && len(r.Findings) > o.limit {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d findings are listed (--limit).", o.limit, len(r.Findings)))
+	if o.json != "" && o.limited && o.limit > 0 && len(r.Findings) > o.limit {
+		r.Notes = append(r.Notes, fmt.Sprintf("The JSON lists %d of %d findings (--limit).", o.limit, len(r.Findings)))
 	}
 	writeText(w, o, r, source)
 	return exitCodes[r.Verdict], writeJSON(e, o, r)
@@ -46,6 +46,7 @@ func newText(w io.Writer, source func(string) []string) *report.Text {
 
 func writeText(w io.Writer, o *options, r *report.Report, source func(string) []string) {
 	text := newText(w, source)
+	text.Limit = o.limit
 	shown := r.Findings
 	remarks := slices.IndexFunc(shown, func(f report.Finding) bool { return f.Severity == detect.Info })
 	if remarks >= 0 && o.session.FailOn != detect.Info {
@@ -53,13 +54,16 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 	} else {
 		remarks = len(shown)
 	}
-	if o.limit > 0 && len(shown) > o.limit {
-		shown = shown[:o.limit]
+	groups := report.Groups(shown)
+	if o.limit > 0 && len(groups) > o.limit {
+		groups = groups[:o.limit]
 	}
-	for i := range shown {
-		text.Finding(w, &shown[i])
+	told := 0
+	for _, g := range groups {
+		text.Group(w, g)
+		told += len(g)
 	}
-	if n := remarks - len(shown); n > 0 {
+	if n := remarks - told; n > 0 {
 		fmt.Fprintf(w, "... and %s (--limit 0 lists all)\n\n", count(n, "more finding"))
 	}
 	for _, s := range r.Skipped {
@@ -78,6 +82,9 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 func summary(o *options, r *report.Report) string {
 	s := findingCounts(r.Findings)
 	none := s == ""
+	if n := len(report.Groups(r.Findings)); n < len(r.Findings) {
+		s += fmt.Sprintf(" (%s)", count(n, "cause"))
+	}
 	if r.More > 0 {
 		s += fmt.Sprintf(" and %s that are not kept", count(r.More, "more racing pair"))
 	}

@@ -186,6 +186,7 @@ type Finding struct {
 	Fix       string    // one sentence: what would order it
 	Accesses  []Access  // the earlier first
 	Sections  []Section // of a predicted race: the two critical sections whose order hid it, the earlier first; none when not known
+	Flag      [2]uint32 // places of the write and the read by which a too weak synchronisation passes; 0 where none is known
 	NoSync    bool      // the detector does not know the synchronisation around accesses: a Sync that is nil says nothing
 }
 

@@ -38,6 +38,9 @@ func NewRace(detector string, f *Facts) Finding {
 	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Severity(), Detector: detector,
 		Accesses: []Access{f.Earlier, f.Later}}
 	out.Message, out.Fix = f.explain(out.Kind)
+	if h := f.Handover; h != nil && !f.ByLeader && out.Kind != f.Category.Kind() { // the handover is what is faulty
+		out.Flag = [2]uint32{h.Write, h.Read}
+	}
 	return out
 }
 

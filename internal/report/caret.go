@@ -45,7 +45,7 @@ func (t *Text) marked(a *Access, line string, column int) (from, to int) {
 // not ok when the line cannot be judged. The column of nvcc's line table does not tell: it is that of the line's first token.
 func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 	p := a.Place()
-	if !cFile.MatchString(path.Base(p.File)) || a.Op == OpWait || a.Host != "" {
+	if line == "" || !cFile.MatchString(path.Base(p.File)) || a.Op == OpWait || a.Host != "" {
 		return 0, 0, false
 	}
 	s, ok := tokens(line)

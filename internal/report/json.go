@@ -55,6 +55,8 @@ type jsonSkipped struct {
 
 type jsonFinding struct {
 	ID        string        `json:"id"`
+	Group     string        `json:"group"`
+	Members   []string      `json:"members,omitempty"`
 	Class     detect.Class  `json:"class"`
 	Kind      detect.Kind   `json:"kind"`
 	Severity  string        `json:"severity"`
@@ -113,6 +115,15 @@ func JSON(w io.Writer, r *Report, times bool) error {
 	for i := range r.Findings {
 		out.Findings = append(out.Findings, findingJSON(&r.Findings[i]))
 	}
+	at := 0
+	for _, g := range Groups(r.Findings) {
+		for &r.Findings[at] != g[0] { // groups are in the order of their first findings
+			at++
+		}
+		for _, f := range g[1:] {
+			out.Findings[at].Members = append(out.Findings[at].Members, f.ID)
+		}
+	}
 	for i := range r.Detectors {
 		out.Detectors = append(out.Detectors, detectorJSON(r, &r.Detectors[i], times))
 	}
@@ -135,8 +146,9 @@ func detectorJSON(r *Report, d *Detector, times bool) jsonDetector {
 }
 
 func findingJSON(f *Finding) jsonFinding {
-	j := jsonFinding{ID: f.ID, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector, Also: f.Also,
-		Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix, Accesses: []jsonAccess{}}
+	j := jsonFinding{ID: f.ID, Group: f.Group, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
+		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
+		Accesses: []jsonAccess{}}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		p := a.Place()

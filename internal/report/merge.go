@@ -18,7 +18,7 @@ import (
 // which of them a run shows may hang on its schedule. Counts are summed; the details of the gravest stay (see graver) and, among
 // equals, those of the first. Races that several detectors found between the same
 // source places are one finding in the words of the first of them, one that was observed before one that is predicted; it
-// names the others. It gives every finding its ID and the order of a report:
+// names the others. It gives every finding its ID and its group, and the order of a report:
 // the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
 //
 // Findings of several runs (seeds) are merged by one call. Neither the IDs nor the order depend on how the runs were
@@ -36,14 +36,19 @@ func Merge(findings []Finding) []Finding {
 			continue
 		}
 		g := &out[i]
-		count, addresses := g.Count+f.Count, max(g.Addresses, f.Addresses)
+		count, addresses, cause := g.Count+f.Count, max(g.Addresses, f.Addresses), g.Cause.same(f.Cause)
 		if f.graver(g) {
 			f.ID = g.ID
 			*g = f
 		}
-		g.Count, g.Addresses = count, addresses
+		if cause != nil {
+			cause.First = g.Cause.First
+		}
+		g.Count, g.Addresses, g.Cause = count, addresses, cause
 	}
-	return inOrder(uniteDetectors(out))
+	out = inOrder(uniteDetectors(out))
+	group(out)
+	return out
 }
 
 // graver is an order of the findings at one pair of places that no schedule changes: by severity, one that was observed before
@@ -94,14 +99,14 @@ func (r *Report) Cut(most int) {
 	if len(r.Findings) <= most {
 		return
 	}
-	type group struct {
+	type sort struct {
 		severity detect.Severity
 		kind     detect.Kind
 	}
-	seen := map[group]bool{}
+	seen := map[sort]bool{}
 	kept := r.Findings[:0:0]
 	for i, f := range r.Findings {
-		g := group{f.Severity, f.Kind}
+		g := sort{f.Severity, f.Kind}
 		if i < most || !seen[g] {
 			kept = append(kept, f)
 		}
@@ -109,6 +114,7 @@ func (r *Report) Cut(most int) {
 	}
 	r.More += len(r.Findings) - len(kept)
 	r.Findings = kept
+	group(kept) // the first of a group may be gone
 }
 
 // uniteDetectors makes one finding of the races that several detectors found between the same source places.

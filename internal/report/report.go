@@ -108,6 +108,8 @@ type Finding struct {
 	Accesses  []Access
 	Sections  []Section // of a predicted race: the two critical sections whose order hid it, as they came; none when not known
 	NoSync    bool      // no Sync is known of any access: that it is nil says nothing
+	Cause     *Cause    `json:",omitempty"` // nil when it is not certain
+	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
 }
 
 // OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).

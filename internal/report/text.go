@@ -22,6 +22,8 @@ type Text struct {
 	Dir string
 	// Source gives the lines of a source file, nil when it cannot be read.
 	Source func(file string) []string
+	// Limit is how many findings of a group are listed after its first; 0 lists all.
+	Limit int
 }
 
 // Colours of the parts, as SGR parameters.
@@ -44,8 +46,12 @@ func (t *Text) paint(sgr, s string) string {
 var severityColor = map[detect.Severity]string{detect.Error: red, detect.Warning: yellow, detect.Info: cyan}
 
 // Finding writes one finding, a blank line after it.
-func (t *Text) Finding(w io.Writer, f *Finding) {
+func (t *Text) Finding(w io.Writer, f *Finding) { t.Group(w, []*Finding{f}) }
+
+// Group writes findings of one cause: the first, and a line for each of the others. A blank line follows.
+func (t *Text) Group(w io.Writer, group []*Finding) {
 	var b bytes.Buffer
+	f := group[0]
 	severity := f.Severity.String()
 	if f.Predicted {
 		severity += " (predicted)"
@@ -61,6 +67,12 @@ func (t *Text) Finding(w io.Writer, f *Finding) {
 	}
 	for _, n := range t.notes(f) {
 		t.note(&b, gutter, n[0], n[1])
+	}
+	if head, lines := t.others(group); len(lines) > 0 {
+		t.note(&b, gutter, "more", head)
+		for _, line := range lines {
+			fmt.Fprintf(&b, "%s  %s\n", strings.Repeat(" ", gutter+1), clean(line))
+		}
 	}
 	b.WriteByte('\n')
 	w.Write(b.Bytes())

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/event/trace"
+	"fencepost.dev/fencepost/internal/flow"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -62,6 +65,8 @@ type appendix struct {
 	Report   report.Report
 	Memory   []named            // of global memory, by falling precedence
 	Shared   map[uint32][]named // of the shared window of each launch
+	Code     []*flow.Code
+	Launched map[uint32][]int // the functions in Code that a launch may call
 }
 
 // named is an object and the bytes that belong to it: [Begin, End), of which it begins at Base.
@@ -76,7 +81,7 @@ func (r *once) endTrace() {
 	if r.recorder == nil {
 		return
 	}
-	a := appendix{Lockstep: r.recorder.lockstep, NoValues: r.opts.NoValues, Shared: map[uint32][]named{},
+	a := appendix{Lockstep: r.recorder.lockstep, NoValues: r.opts.NoValues, Shared: map[uint32][]named{}, Launched: map[uint32][]int{},
 		Report: report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}}
 	for _, b := range r.buffers {
 		n := named{Begin: b.addr, End: b.addr + b.Bytes(), Base: b.addr, Object: r.object(event.Global, b.addr, 0)}
@@ -95,7 +100,18 @@ func (r *once) endTrace() {
 		dynamic bool
 	}
 	known := map[layout][]named{}
-	for id, l := range r.launched {
+	numbers := map[launchFunc]int{}
+	for _, id := range slices.Sorted(maps.Keys(r.launched)) { // the same run gives the same bytes
+		l := r.launched[id]
+		for _, fn := range r.codes.callable(l.fn) {
+			n, ok := numbers[fn]
+			if !ok {
+				n = len(a.Code)
+				numbers[fn] = n
+				a.Code = append(a.Code, r.codes.get(fn))
+			}
+			a.Launched[id] = append(a.Launched[id], n)
+		}
 		k := layout{l.program, l.fn, l.dynamic > 0}
 		if _, ok := known[k]; !ok {
 			known[k] = r.sharedNames(id)
@@ -151,6 +167,7 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 			r.skip("the end of the trace", "it is damaged: "+err.Error())
 		}
 	}
+	a.checkCode()
 	if err := read; err != nil {
 		r.skip("the rest of the trace", err.Error())
 	}
@@ -225,7 +242,8 @@ func (j *metered) try(b *event.Batch) (err error) {
 type traceNames struct {
 	*trace.Reader
 	*appendix
-	lost bool // the end of the trace, with the names of memory
+	lost   bool // the end of the trace, with the names of memory
+	budget budget
 	// bufferNames is as that of once.
 	bufferNames *strings.Replacer
 }

@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/flow"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -179,7 +180,8 @@ type namer interface {
 	caller(launch uint32) []event.Frame // where the host made the launch
 	params(launch uint32) [][]byte      // its parameters; nil when they are not known
 	object(space event.Space, addr uint64, launch uint32) report.Object
-	nameBuffers(text string) string // replaces what the device calls the buffers of a launch file
+	code(f event.Frame, launch uint32) *flow.Code // of a function that the launch may call; nil when it is not known
+	nameBuffers(text string) string               // replaces what the device calls the buffers of a launch file
 }
 
 // resolve puts names to the numbers of a finding.
@@ -216,6 +218,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		lock.Object.Freed = false
 		out.Sections = append(out.Sections, report.Section{Lock: lock, From: r.frames(s.From), To: r.frames(s.To)})
 	}
+	out.Cause = cause(r, f, &out)
 	out.Message, out.Fix = r.nameBuffers(out.Message), r.nameBuffers(out.Fix)
 	if out.Class == detect.Race && len(f.Accesses) > 0 && f.Accesses[0].Host == "" {
 		if why := out.Internal(r.params(f.Accesses[0].Launch.ID)); why != "" {

@@ -114,6 +114,8 @@ type once struct {
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file, by address
+	codes     codes
+	budget    budget
 	// bufferNames replaces what the device calls buffers.
 	bufferNames *strings.Replacer
 	rename      func(file string) string

@@ -13,6 +13,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/report"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -107,7 +108,7 @@ func suiteResults(t *testing.T, suite string) []CorpusResult {
 }
 
 // TestFixes holds the kind, the explanation and the fix of every race of the corpus's kernels to testdata/fixes.txt, which
-// was read against the sources by people who know CUDA.
+// was read against the sources by people who know CUDA, and the groups that have several members to testdata/groups.txt.
 func TestFixes(t *testing.T) { requireFixes(t, nil) }
 
 // TestFixesOfHistory wants the same of the plain history of hb.
@@ -116,6 +117,8 @@ func TestFixesOfHistory(t *testing.T) { requireFixes(t, withHistory(t, "plain"))
 func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder
 	b.WriteString("Races of the corpus by program and source lines: kind, why, and what would order the accesses.\n")
+	var groups strings.Builder
+	groups.WriteString("Findings of the corpus that are told together, by program: kind and source lines of each.\n")
 	races := 0
 	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
 		return !slices.Contains([]string{"race", "bugs", "scoped"}, folder(p))
@@ -123,6 +126,19 @@ func requireFixes(t *testing.T, detectors []detect.Spec) {
 	for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Jobs: runtime.GOMAXPROCS(0), Detectors: detectors}, programs) {
 		if r.Err != nil {
 			continue
+		}
+		for _, g := range report.Groups(r.Report.Findings) {
+			if len(g) == 1 {
+				continue
+			}
+			fmt.Fprintf(&groups, "\n%s\n", r.Program.Path())
+			for _, f := range g {
+				fmt.Fprintf(&groups, "  %s %s", f.Severity, f.Kind)
+				for i := range f.Accesses {
+					fmt.Fprintf(&groups, " %s:%d", f.Accesses[i].Op, f.Accesses[i].Place().Line)
+				}
+				groups.WriteString("\n")
+			}
 		}
 		said := map[string]bool{}
 		for i := range r.Report.Findings {
@@ -139,4 +155,5 @@ func requireFixes(t *testing.T, detectors []detect.Spec) {
 		t.Errorf("%d races only", races)
 	}
 	requireGolden(t, "fixes", b.String())
+	requireGolden(t, "groups", groups.String())
 }
