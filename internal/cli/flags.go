@@ -52,7 +52,7 @@ func runFlags() []*flag {
 			}},
 		{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output",
 			setJSON},
-		{"limit", "N", "list at most N findings, in text N groups and N others of each (default 20 in text, all in JSON; 0 is all)",
+		{"limit", "N", "list at most N findings, in text N groups, N others in each (default 20 in text; 0 is all)",
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
 		{"max-findings", "N", "keep at most N findings, the gravest and one of each kind, and count the others (default 10000)",
 			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},

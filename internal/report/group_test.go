@@ -93,12 +93,21 @@ func TestMergedCause(t *testing.T) {
 	if got := Merge([]Finding{x, y})[0].Cause; got == nil || !slices.Equal(got.Points, []int{45, 46, 47, 48, 49, 50}) || got.From != 44 || got.To != 50 {
 		t.Errorf("of two barriers: %+v", got)
 	}
-	swapped := barrierRace(4, 5, 45, 55) // graver, and with its accesses in the other order
+	swapped := barrierRace(4, 5, 45, 55) // not predicted, and with its accesses in the other order
+	predicted := x
+	predicted.Predicted = true
 	swapped.Accesses[0], swapped.Accesses[1] = swapped.Accesses[1], swapped.Accesses[0]
-	swapped.Cause.First, swapped.Severity = 1, detect.Error+1
-	for _, list := range [][]Finding{{x, swapped}, {swapped, x}} {
+	swapped.Cause.First = 1
+	for _, list := range [][]Finding{{predicted, swapped}, {swapped, predicted}} {
 		if got := Merge(list)[0]; got.Cause == nil || got.Accesses[got.Cause.First].Op != detect.Write {
 			t.Errorf("of two orders: %+v", got.Cause)
+		}
+	}
+	milder := barrierRace(4, 5, 60, 70)
+	milder.Severity = detect.Warning
+	for _, list := range [][]Finding{{x, milder}, {milder, x}} {
+		if got := Merge(list)[0].Cause; got == nil || !slices.Equal(got.Points, x.Cause.Points) {
+			t.Errorf("of an error and a warning: %+v", got)
 		}
 	}
 	for _, f := range []Finding{z, other, unknown} {

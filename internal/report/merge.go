@@ -16,7 +16,7 @@ import (
 // Merge unites findings that are one defect to a reader: those of one detector whose accesses stand at the same source
 // places, such as the write racing with the read and with the write of one `x += 1`. Races are one whatever their kinds are:
 // which of them a run shows may hang on its schedule. Counts are summed; the details of the gravest stay (see graver) and, among
-// equals, those of the first. Races that several detectors found between the same
+// equals, those of the first. The cause is what those of the highest severity have in common. Races that several detectors found between the same
 // source places are one finding in the words of the first of them, one that was observed before one that is predicted; it
 // names the others. It gives every finding its ID and its group, and the order of a report:
 // the gravest first (a limit must not hide an error behind warnings), then by source place and kind.
@@ -36,15 +36,18 @@ func Merge(findings []Finding) []Finding {
 			continue
 		}
 		g := &out[i]
-		count, addresses, cause := g.Count+f.Count, max(g.Addresses, f.Addresses), g.Cause.same(f.Cause)
+		count, addresses, cause, severity := g.Count+f.Count, max(g.Addresses, f.Addresses), g.Cause.same(f.Cause), g.Severity
 		if f.graver(g) {
 			f.ID = g.ID
 			*g = f
 		}
-		if cause != nil {
-			cause.First = g.Cause.First
+		if f.Severity == severity {
+			if cause != nil {
+				cause.First = g.Cause.First
+			}
+			g.Cause = cause
 		}
-		g.Count, g.Addresses, g.Cause = count, addresses, cause
+		g.Count, g.Addresses = count, addresses
 	}
 	out = inOrder(uniteDetectors(out))
 	group(out)
