@@ -49,3 +49,36 @@ func TestOnePlace(t *testing.T) {
 		t.Errorf("fix %q", f.Fix)
 	}
 }
+
+// TestFlag checks that a race names the flag or lock that is the cause, and no other one.
+func TestFlag(t *testing.T) {
+	fenced := &Sync{}
+	for _, c := range []struct {
+		name  string
+		facts Facts
+		kind  Kind
+		flag  bool
+	}{
+		{"no fences", Facts{Handover: &Handover{InScope: true}}, MissingFence, true},
+		{"another thread signals", Facts{Handover: &Handover{InScope: true, Apart: true}}, MissingBarrier, true},
+		{"nothing wrong with it", Facts{Handover: &Handover{InScope: true, Release: fenced, Acquire: fenced, ReleaseWide: true,
+			AcquireWide: true}}, Unordered, false},
+		{"a leader's lock, around which barriers lack", Facts{ByLeader: true, Handover: &Handover{InScope: true}}, MissingBarrier, false},
+		{"none", Facts{}, Unordered, false},
+	} {
+		f := &c.facts
+		f.Category = CrossBlock
+		f.Earlier = Access{Op: Write, Place: 1, Launch: event.Launch{ID: 1}}
+		f.Later = Access{Op: Read, Place: 2, Launch: event.Launch{ID: 1}, Warp: 1}
+		want := [2]uint32{}
+		if f.Handover != nil {
+			f.Handover.Write, f.Handover.Read = 3, 4
+		}
+		if c.flag {
+			want = [2]uint32{3, 4}
+		}
+		if got := NewRace("hb", f); got.Kind != c.kind || got.Flag != want {
+			t.Errorf("%s: %s with flag %v, want %s with %v", c.name, got.Kind, got.Flag, c.kind, want)
+		}
+	}
+}
