@@ -118,7 +118,7 @@ func requireFixes(t *testing.T, detectors []detect.Spec) {
 	var b strings.Builder
 	b.WriteString("Races of the corpus by program and source lines: kind, why, and what would order the accesses.\n")
 	var groups strings.Builder
-	groups.WriteString("Findings of the corpus that are told together, by program: kind and source lines of each.\n")
+	groups.WriteString("Groups of several findings in the corpus, by program: kind and source lines of each member.\n")
 	races := 0
 	programs := slices.DeleteFunc(corpusPrograms(t), func(p *corpus.Program) bool {
 		return !slices.Contains([]string{"race", "bugs", "scoped"}, folder(p))
