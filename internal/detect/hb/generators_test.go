@@ -800,3 +800,46 @@ func crowd(pick func(int) int) *event.Batch {
 	s.end()
 	return &s.Batch
 }
+
+// succession makes launches one after another whose warps access a few lines as wholes, release and acquire. From some launch on
+// they are of two streams, with little order between them.
+func succession(pick func(int) int) *event.Batch {
+	s := &stream{}
+	const flags = heap + 2*pageBytes
+	single := 1 + pick(4)
+	for i := range single + 1 + pick(3) {
+		s.begin(2, 64)
+		l := &s.Launches[i]
+		if i >= single {
+			l.Agent = uint32(pick(2))
+		}
+		for range 1 + pick(5) {
+			e := event.Event{Space: event.Global, Warp: uint32(pick(4)), Mask: 1, Addr: flags + 4*uint64(pick(2)), Size: 4, Scope: event.ScopeGPU}
+			switch pick(9) {
+			case 0, 1:
+				e.Kind, e.Order, e.Place = event.Store, event.Release, 8
+				s.memory(e)
+			case 2, 3:
+				e.Kind, e.Order, e.Place = event.Load, event.Acquire, 9
+				s.memory(e)
+			case 4:
+				s.barrier(e.Warp/2, 7)
+			default:
+				place := 1 + pick(3)
+				kind := []event.Kind{event.Load, event.Store}[place%2]
+				if e = (event.Event{Kind: kind, Space: event.Global, Warp: e.Warp, Place: uint32(place), Mask: ^uint32(0), Addr: heap + 128*uint64(pick(2)),
+					Stride: 4, Size: 4}); pick(6) == 0 {
+					e.Mask, e.Size = 1<<pick(3), 1<<pick(3)
+				}
+				s.memory(e)
+			}
+		}
+		s.end()
+		if pick(3) == 0 {
+			h := event.HostOp{Agent: uint32(pick(2)), Kind: []event.HostKind{event.HostSignal, event.HostWait, event.HostRead}[pick(3)], Name: "copy", Addr: heap, Size: 64}
+			s.Hosts = append(s.Hosts, h)
+			s.Events = append(s.Events, event.Event{Kind: event.Host, Side: uint32(len(s.Hosts) - 1)})
+		}
+	}
+	return &s.Batch
+}

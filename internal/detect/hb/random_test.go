@@ -136,6 +136,12 @@ func TestReaders(t *testing.T) {
 	agree(t, "divergent readers", 16, 4000, divergent)
 }
 
+// TestSuccession does so with launches that later ones follow, or know by single threads.
+func TestSuccession(t *testing.T) {
+	agree(t, "succession", 19, 4000, succession, "cross-launch", "cross-block", "same-block")
+	agree(t, "remembered succession", 20, 4000, func(pick func(int) int) *event.Batch { return oracle.Remember(succession(pick)) }, "cross-launch")
+}
+
 // agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {

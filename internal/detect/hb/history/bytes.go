@@ -19,6 +19,7 @@ func (h *Fast) Bytes() (n uint64) {
 			return
 		}
 		n += uint64(unsafe.Sizeof(*p))
+		n += uint64(len(p.past)) * uint64(unsafe.Sizeof(past{}))
 		if p.cold != nil {
 			n += uint64(unsafe.Sizeof(*p.cold))
 		}

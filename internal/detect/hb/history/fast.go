@@ -85,6 +85,7 @@ type page struct {
 	launch   *launchState // whose accesses segments have
 	strange  bool         // summaries of it may race with accesses of launch
 	segments [pageSegs]segment
+	past     []*past
 	cold     *[pageSegs]uint32 // summaries; nil for none
 	kept     map[int][]*kept
 }
@@ -375,7 +376,7 @@ func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
 // done nothing, of others.
 func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 	if x.stamp&setFlag == 0 {
-		if s := &h.stamps[x.stamp]; s.site == w.Site && s.launch != w.Block.Launch && h.summed(s.launch) && w.Block.Follows(s.launch) {
+		if s := &h.stamps[x.stamp]; s.site == w.Site && s.launch != w.Block.Launch && w.Block.Follows(s.launch) {
 			*x = word{number, lane} // in place of what its site did in an earlier launch
 			return true
 		}
@@ -546,7 +547,7 @@ func (h *Fast) clear(p *page) {
 	for i := range p.segments {
 		h.clearSegment(p, i)
 	}
-	p.kept = nil
+	p.kept, p.past = nil, nil
 }
 
 func (h *Fast) clearSegment(p *page, i int) {
@@ -560,6 +561,9 @@ func (h *Fast) clearSegment(p *page, i int) {
 		h.words.drop(n)
 	}
 	*s = segment{}
+	for _, x := range p.past {
+		x.segments[i] = segment{}
+	}
 	if p.cold != nil {
 		p.cold[i] = 0
 	}

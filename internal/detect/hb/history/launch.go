@@ -43,26 +43,40 @@ func (h *Fast) enter(l *order.Launch) {
 	h.current = x
 }
 
-// pass makes the current launch the one whose accesses a page has: those of the one before are summarised, if that has ended, or
-// else kept by words.
+// pass makes the current launch the one whose accesses a page has. Those of the one before are split into words while that runs.
+// When it has ended they are summarised, or, where others may know single threads of it, kept as they are.
 func (h *Fast) pass(p *page) {
 	if l := p.launch; l != nil {
-		exact := !l.Over() || l.Published() && h.order.Agents() > 1
+		var now *past
 		for i := range p.segments {
-			switch s := &p.segments[i]; {
-			case s.history == 0 || s.history&wordsFlag != 0:
-			case exact:
+			s := &p.segments[i]
+			if s.history == 0 || s.history&wordsFlag != 0 {
+				continue
+			}
+			if !l.Over() {
 				h.split(p, i)
-			default:
+				continue
+			}
+			p.supersede(h, i)
+			if whole(l.Launch) {
 				if p.cold == nil {
 					p.cold = new([pageSegs]uint32)
 				}
 				p.cold[i] = h.cold.after(h, p.cold[i], s.history, l.Launch)
-				*s = segment{}
+			} else {
+				if now == nil {
+					now = &past{launch: l.Launch}
+				}
+				now.segments[i] = *s
 			}
+			*s = segment{}
 		}
-		if !exact {
+		if l.Over() {
 			p.kept = nil
+			p.past = slices.DeleteFunc(p.past, func(x *past) bool { return x.segments == [pageSegs]segment{} })
+		}
+		if now != nil {
+			p.past = append(p.past, now)
 		}
 	}
 	p.launch, p.strange = h.current, false
@@ -70,6 +84,47 @@ func (h *Fast) pass(p *page) {
 		n := p.summaryOf(i)
 		p.strange = p.strange || n != 0 && !h.current.knowsSummary(h, n)
 	}
+	for _, x := range p.past {
+		p.strange = p.strange || !h.current.Follows(x.launch)
+	}
+}
+
+// past is what a launch that has ended did to the segments of a page. Segments that are split have none: their words have all.
+type past struct {
+	launch   *order.Launch
+	segments [pageSegs]segment
+}
+
+// supersede drops what earlier launches did to a segment where the launch of the page follows them, and did as much by the same
+// sites: who does not know the one does not know the other.
+func (p *page) supersede(h *Fast, i int) {
+	for _, x := range p.past {
+		if s := &x.segments[i]; s.history != 0 && p.launch.Follows(x.launch) && h.repeats(p.segments[i].history, s.history) {
+			*s = segment{}
+		}
+	}
+}
+
+// repeats says that each access of history o has one of history n by the same site, to the same bytes.
+func (h *Fast) repeats(n, o uint32) bool {
+	for _, r := range h.histories[o].records {
+		k := &h.kinds[r.access]
+		rest := k.all
+		for _, r := range h.histories[n].records {
+			if x := &h.kinds[r.access]; x.site == k.site {
+				rest = rest.without(x.all)
+			}
+		}
+		if !rest.empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasPast says that earlier launches did something to a segment which is kept as it was.
+func (p *page) hasPast(i int) bool {
+	return slices.ContainsFunc(p.past, func(x *past) bool { return x.segments[i].history != 0 })
 }
 
 // summaryOf gives what ended launches did to a segment.
@@ -249,12 +304,14 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 					h.judgeSummary(a, n, base, from, end, race)
 				}
 			}
+			for _, x := range p.past {
+				h.judgeSegment(a, x.launch, &x.segments[i], base, from, end, race)
+			}
 			s := &p.segments[i]
-			switch {
-			case s.history == 0 || s.history&wordsFlag == 0 && a.Actor.Knows(p.launch.Launch):
-				continue
-			case s.history&wordsFlag == 0:
-				h.judgeSegment(a, p, i, from, end, race)
+			if s.history&wordsFlag == 0 {
+				if s.history != 0 {
+					h.judgeSegment(a, p.launch.Launch, s, base, from, end, race)
+				}
 				continue
 			}
 			for at := from; at < end; at = (at + wordBytes) &^ (wordBytes - 1) {
@@ -277,20 +334,21 @@ func (h *Fast) judgeHosts(a *Access, r *Record, from, end uint64, race func(*Acc
 	}
 }
 
-// judgeSegment finds the races of an access by the host to the bytes [from, end) with the accesses of a segment.
-func (h *Fast) judgeSegment(a *Access, p *page, i int, from, end uint64, race func(*Access, Race)) {
-	s := p.segments[i]
-	base := p.address + uint64(i)*segmentBytes
+// judgeSegment finds the races of an access by the host to the bytes [from, end) with what a launch did to a segment.
+func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, end uint64, race func(*Access, Race)) {
+	if a.Actor.Knows(l) {
+		return
+	}
 	for _, r := range h.histories[s.history].records {
 		k := &h.kinds[r.access]
 		if !a.Site.Side.Write && !k.write {
 			continue
 		}
 		var both mask
-		out := Record{Site: k.site, Stamp: order.Stamp{Launch: p.launch.Launch, Epoch: s.epoch + r.epoch}}
+		out := Record{Site: k.site, Stamp: order.Stamp{Launch: l, Epoch: s.epoch + r.epoch}}
 		warp := s.warp() + r.warp
 		for range r.warps(s.n) {
-			lanes := a.Actor.Behind(p.launch.Launch, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
+			lanes := a.Actor.Behind(l, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
 			for m := lanes; m != 0; m &= m - 1 {
 				lane := bits.TrailingZeros32(m)
 				b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))
@@ -353,7 +411,7 @@ func (h *Fast) reuse(p *page, i int, from, end uint64) {
 		}
 		p.cold[i] = h.cold.intern(all)
 	}
-	if p.segments[i].history == 0 {
+	if p.segments[i].history == 0 && !p.hasPast(i) {
 		return
 	}
 	for w := range wordsPerSegment {

@@ -145,10 +145,10 @@ func (h *Fast) inheritReaders(w *word, number uint32) {
 next:
 	for _, x := range all {
 		s := &h.stamps[x.stamp]
-		if s.launch != n.launch && h.summed(s.launch) {
-			if s.site == n.site && n.launch.Follows(s.launch) {
-				continue
-			}
+		if s.launch != n.launch && s.site == n.site && n.launch.Follows(s.launch) {
+			continue
+		}
+		if s.launch != n.launch && whole(s.launch) {
 			for _, o := range kept {
 				if y := &h.stamps[o.stamp]; y.site == s.site && y.launch == s.launch {
 					continue next

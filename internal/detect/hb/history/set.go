@@ -1,7 +1,5 @@
 package history
 
-import "fencepost.dev/fencepost/internal/detect/hb/order"
-
 // member is accesses of a word that have one stamp, in a set.
 type member struct {
 	stamp  uint32
@@ -42,10 +40,12 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 			if same {
 				m.values = now.values
 			}
-		case !h.summed(s.launch) || !n.launch.Follows(s.launch):
+		case !n.launch.Follows(s.launch):
 			j.clear = false
 		case same:
 			continue
+		case !whole(s.launch):
+			j.thread = true
 		}
 		kept = append(kept, m)
 	}
@@ -57,11 +57,6 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 		j.to = h.sets.of(kept)
 	}
 	return j
-}
-
-// summed says that a launch has ended, and that it does not matter any more which threads of it did what.
-func (h *Fast) summed(l *order.Launch) bool {
-	return l.Over() && !(l.Published() && h.order.Agents() > 1)
 }
 
 // members gives those of a word without a list.

@@ -3,6 +3,8 @@ package history
 import (
 	"math/bits"
 	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
 // pattern is how the words of a segment with a history are split: most words are accessed by the same lanes in all records that
@@ -66,42 +68,52 @@ func (p *pattern) number(group []int) uint8 {
 
 // split gives the words of a segment histories of their own.
 func (h *Fast) split(p *page, i int) {
-	s := p.segments[i]
+	now := p.segments[i]
 	n, words := h.words.make()
 	p.segments[i] = segment{history: n | wordsFlag}
-	if s.history == 0 {
-		return
+	for _, x := range p.past {
+		if s := &x.segments[i]; s.history != 0 {
+			h.splitSegment(words, s, x.launch, nil)
+			*s = segment{}
+		}
 	}
+	if now.history != 0 {
+		h.splitSegment(words, &now, p.launch.Launch, p.kept[i])
+		delete(p.kept, i)
+	}
+}
+
+// splitSegment adds what a launch did to a segment to its words.
+func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.Launch, kept []*kept) {
 	x := &h.histories[s.history]
 	pattern := h.patternOf(x)
 	rest := pattern.rest
 	var of [wordsPerSegment + 1]uint32 // word.stamp of groups
 	for g, records := range pattern.groups {
-		of[g+1] = h.membersOf(p, &s, x, records)
+		of[g+1] = h.membersOf(s, l, x, records)
 	}
 	for at := range words {
 		switch g := pattern.group[at]; {
 		case g == 0:
-		case of[g] == 0:
+		case of[g] == 0 || words[at].stamp != 0:
 			rest |= 1 << at
 		default:
 			words[at] = word{of[g], bits.RotateLeft32(pattern.lanes[at], int(s.lane()))}
 		}
 	}
 	if rest != 0 {
-		h.splitRecords(p, i, &s, x, words, rest)
+		h.splitRecords(s, l, x, words, rest, kept)
 	}
-	delete(p.kept, i)
 }
 
 // membersOf gives word.stamp of records that the same lanes made; 0 where they are no set.
-func (h *Fast) membersOf(p *page, s *segment, x *interned, records []int) uint32 {
+func (h *Fast) membersOf(s *segment, l *order.Launch, x *interned, records []int) uint32 {
 	set := uint32(0)
 	for _, i := range records {
 		r := &x.records[i]
 		k := &h.kinds[r.access]
 		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
-		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, s.warp() + r.warp, exec, s.epoch + r.epoch}), r.values}
+		now := member{h.stampOf(h.stateOf(k.site), stamp{k.site, l, s.warp() + r.warp, exec, s.epoch + r.epoch}), r.values}
 		if set == 0 {
 			set = h.sets.of([]member{now})
 			continue
@@ -116,19 +128,19 @@ func (h *Fast) membersOf(p *page, s *segment, x *interned, records []int) uint32
 }
 
 // splitRecords adds a segment's records to those of its words that are not to be split as their pattern says.
-func (h *Fast) splitRecords(p *page, i int, s *segment, x *interned, words *[wordsPerSegment]word, rest uint32) {
+func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wordsPerSegment]word, rest uint32, all []*kept) {
 	for j := range x.records {
 		r := &x.records[j]
 		k := &h.kinds[r.access]
-		var keep *kept
-		if r.values == aside {
-			keep = p.keptOf(i, k.site)
+		keep := &kept{}
+		if at := slices.IndexFunc(all, func(x *kept) bool { return x.site == k.site }); r.values == aside && at >= 0 {
+			keep = all[at]
 		}
 		f := k.print.turned((s.lane() + r.lane) & 31)
 		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
 		warp := s.warp() + r.warp
 		for range r.warps(s.n) {
-			number := h.stampOf(h.stateOf(k.site), stamp{k.site, p.launch.Launch, warp, exec, s.epoch + r.epoch})
+			number := h.stampOf(h.stateOf(k.site), stamp{k.site, l, warp, exec, s.epoch + r.epoch})
 			for m := rest; m != 0; m &= m - 1 {
 				at := bits.TrailingZeros32(m)
 				h.spread(&words[at], at, number, &f, k.site, r.values, keep)

@@ -47,14 +47,15 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 	for i := range p.segments {
 		s := &p.segments[i]
 		n := p.summaryOf(i)
-		if n == 0 && s.history == 0 {
+		old := p.hasPast(i)
+		if n == 0 && s.history == 0 && !old {
 			continue
 		}
 		var all []summary
 		for _, x := range h.cold.list[n] {
 			all = addSummary(all, x)
 		}
-		if s.history != 0 && s.history&wordsFlag == 0 && !whole(p.launch.Launch) {
+		if old || s.history != 0 && s.history&wordsFlag == 0 && !whole(p.launch.Launch) {
 			h.split(p, i)
 		}
 		if s.history&wordsFlag == 0 {
@@ -75,7 +76,7 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 		}
 		p.cold[i] = fresh.cold.intern(all)
 	}
-	p.kept, p.launch = nil, nil
+	p.kept, p.past, p.launch = nil, nil, nil
 }
 
 // moveWord is summarise for a word. It gives the summaries of its segment with those of the word.

@@ -202,7 +202,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			if e.lanes == 0 {
 				continue
 			}
-			if h.summed(s.launch) {
+			if whole(s.launch) {
 				for i := range kept {
 					if o := &h.stamps[kept[i].stamp]; o.site == s.site && o.launch == s.launch && kept[i].bytes == e.bytes &&
 						(!s.site.Strong || kept[i].more == e.more) {
@@ -460,7 +460,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 		e := &l.entries[i-1]
 		if e.stamp < h.current.firstStamp && e.bytes == now.bytes && e.lanes != 0 {
 			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.Strong || e.more == now.more) &&
-				h.summed(s.launch) && n.launch.Follows(s.launch) {
+				n.launch.Follows(s.launch) {
 				e.lanes = 0
 				l.dead++
 				continue

@@ -40,9 +40,6 @@ func (l *Launch) First() Actor {
 	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
 }
 
-// Agents is how many agents have begun a launch.
-func (o *Order) Agents() int { return len(o.launched) }
-
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
 func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }
 

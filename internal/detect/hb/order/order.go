@@ -38,12 +38,11 @@ type Order struct {
 	slots    int             // Block.Slot is below
 	begun    uint64          // blocks
 	chains   ChainID         // the last given out
-	launched map[uint32]bool // agents that have begun a launch
 }
 
 // New makes the order of a run in which nothing has happened.
 func New() *Order {
-	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}, launched: map[uint32]bool{}}
+	return &Order{launches: map[uint32]*Launch{}, agents: map[uint32]*Agent{}, tokens: map[uint64]*clock.Foreign{}}
 }
 
 // Launch is one kernel launch.
@@ -141,7 +140,7 @@ func (o *Order) Begin(info event.Launch) *Launch {
 	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, number: uint32(len(o.numbered)), blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
 		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
 		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
-	o.launches[info.ID], o.numbered, o.launched[info.Agent] = l, append(o.numbered, l), true
+	o.launches[info.ID], o.numbered = l, append(o.numbered, l)
 	return l
 }
 
