@@ -33,11 +33,11 @@ type Order struct {
 		gridKey
 		grid *clock.Grid
 	}
-	recent   [256]*View      // see met
-	free     []*Block        // that have ended, to be used again
-	slots    int             // Block.Slot is below
-	begun    uint64          // blocks
-	chains   ChainID         // the last given out
+	recent [256]*View // see met
+	free   []*Block   // that have ended, to be used again
+	slots  int        // Block.Slot is below
+	begun  uint64     // blocks
+	chains ChainID    // the last given out
 }
 
 // New makes the order of a run in which nothing has happened.
