@@ -3,6 +3,7 @@ package history
 import (
 	"math/bits"
 
+	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 )
 
@@ -122,17 +123,22 @@ func (h *Fast) judgeCrowd(a *Access, w *word, l *list, at uint64, bytes uint8, r
 		h.judgeWord(a, w, at, bytes, race)
 		return
 	}
+	h.judgeGroups(a, l, at, bytes, enoughRaces, race)
+}
+
+// judgeGroups finds the races of an access with the entries of a long list, with at most so many of a group and other blocks.
+func (h *Fast) judgeGroups(a *Access, l *list, at uint64, bytes uint8, most int, race func(*Access, Race)) {
 	x := h.indexed(l)
 	for i := range x.groups {
 		g := &x.groups[i]
-		if g.bytes&bytes == 0 || !a.Site.Side.Write && !g.site.Side.Write {
-			continue
-		}
-		if g.launch == a.Actor.Launch && a.Actor.View.KnowsGrid(g.epoch) {
+		// What does not race with an access of another block does not with one of its own.
+		same := g.launch == a.Actor.Launch
+		if g.bytes&bytes == 0 || same && a.Actor.View.KnowsGrid(g.epoch) ||
+			detect.Classify(g.site.Side, a.Site.Side, detect.Relation{SameLaunch: same}) == detect.NoRace {
 			continue
 		}
 		races := 0
-		for n := g.newest; n != 0 && races < enoughRaces; {
+		for n := g.newest; n != 0 && races < most; {
 			e := &l.entries[n-1]
 			if e.lanes != 0 && h.judgeEntry(a, e, at, bytes, race) {
 				if s := &h.stamps[e.stamp]; s.launch != a.Actor.Launch || s.warp/s.launch.WarpsPerBlock != a.Actor.Block {

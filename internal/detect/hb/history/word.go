@@ -295,7 +295,10 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 		h.judgeCrowd(a, w, l, at, bytes, race)
 		return
 	}
-	for i := len(l.entries) - 1; i >= 0; i-- { // the newest is among those that shorten keeps
+	if len(l.entries) > longList {
+		h.judgeGroups(a, l, at, bytes, crowded, race)
+	}
+	for i := len(l.entries) - 1; i >= 0 && len(l.entries) <= longList; i-- { // the newest is among those that shorten keeps
 		if e := &l.entries[i]; e.lanes != 0 && (side.Write || e.traits&entryWrites != 0) {
 			h.judgeEntry(a, e, at, bytes, race)
 		}
