@@ -71,6 +71,7 @@ func TestBugs(t *testing.T) {
 
 // TestBugsUnderOtherSchedules holds racy programs, too, to what their sources say.
 func TestBugsUnderOtherSchedules(t *testing.T) {
+	t.Parallel()
 	programs, err := corpus.Suite("bugs")
 	if err != nil {
 		t.Fatal(err)

@@ -89,6 +89,7 @@ func TestWrongResult(t *testing.T) {
 // TestCorpusUnderOtherSchedules holds the verdicts to what design promises: programs without a defect have no finding
 // under any schedule. What a racy one shows may depend on it.
 func TestCorpusUnderOtherSchedules(t *testing.T) {
+	t.Parallel()
 	var clean []*corpus.Program
 	for _, p := range corpusPrograms(t) {
 		if len(p.Wants)+len(p.Gaps) == 0 {
@@ -166,6 +167,7 @@ func compileCorpus(t *testing.T, nvcc string, p *corpus.Program) string {
 
 // TestCorpusIsDeterministic wants equal reports of equal runs, however many are made at a time.
 func TestCorpusIsDeterministic(t *testing.T) {
+	t.Parallel()
 	programs := corpusPrograms(t)
 	text := func(jobs int) string {
 		var b strings.Builder

@@ -57,6 +57,7 @@ func placesOf(findings []detect.Finding) (out []string) {
 // TestIrregularTruth compares the judge of the suite, and hb, with brute force over whole executions: the same pairs of
 // places race.
 func TestIrregularTruth(t *testing.T) {
+	t.Parallel()
 	runs, err := IrregularRuns("int")
 	if err != nil {
 		t.Fatal(err)

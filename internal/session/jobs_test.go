@@ -65,6 +65,7 @@ args = [{buffer = "b", type = "i32", shape = 128}, {i32 = 7}]
 
 // TestCores wants the same report of all detectors, and of their traces, for any number of cores within one run.
 func TestCores(t *testing.T) {
+	t.Parallel()
 	var want string
 	for _, cores := range []int{1, 2} {
 		var trace bytes.Buffer

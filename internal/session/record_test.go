@@ -51,6 +51,7 @@ func independent() (specs []detect.Spec) {
 
 // TestAnalyzeIsTheRun judges each program of the corpus from a trace: report and findings are those of the run.
 func TestAnalyzeIsTheRun(t *testing.T) {
+	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +85,7 @@ func TestAnalyzeIsTheRun(t *testing.T) {
 
 // TestCutTrace cuts a trace off: what is whole is judged, and the report does not say clean.
 func TestCutTrace(t *testing.T) {
+	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +138,7 @@ func TestCutTrace(t *testing.T) {
 
 // TestHostileTraces changes events of recorded runs at random: whatever the reader lets pass, no detector breaks.
 func TestHostileTraces(t *testing.T) {
+	t.Parallel()
 	programs, err := corpus.Core()
 	if err != nil {
 		t.Fatal(err)
