@@ -20,11 +20,11 @@ func (h *Fast) Bytes() (n uint64) {
 		}
 		n += uint64(unsafe.Sizeof(*p))
 		n += uint64(len(p.past)) * uint64(unsafe.Sizeof(past{}))
-		if p.cold != nil {
-			n += uint64(unsafe.Sizeof(*p.cold))
+		if p.summaries != nil {
+			n += uint64(unsafe.Sizeof(*p.summaries))
 		}
-		for _, k := range p.kept {
-			n += uint64(len(k)) * uint64(unsafe.Sizeof(kept{}))
+		for _, k := range p.saved {
+			n += uint64(len(k)) * uint64(unsafe.Sizeof(savedValues{}))
 		}
 	}
 	for _, c := range h.chunks {

@@ -36,26 +36,26 @@ type Fast struct {
 	merges    map[mergeKey]merged
 	sites     []*siteState
 
-	chunks  map[uint64]*chunk
-	near    [16]nearChunk // the last ones, by hash
-	windows map[Memory]*window
-	recent  [64]*window
-	words   slab[[wordsPerSegment]word]
-	stamps  []stamp
-	lists   slab[list]
-	indices map[*list]*index
-	sets    sets
-	room    []member // of joinOf
-	readers readers
-	single  [1]member // of members
-	joins   [1024]join
-	first   bool // the access being recorded is the first of its warp by its site that is recorded by words
+	chunks       map[uint64]*chunk
+	recentChunks [16]recentChunk // the last ones, by hash
+	windows      map[Memory]*window
+	recent       [64]*window
+	words        slab[[wordsPerSegment]word]
+	stamps       []stamp
+	lists        slab[list]
+	indices      map[*list]*index
+	sets         sets
+	scratch      []member // of joinOf
+	readers      readers
+	single       [1]member // of members
+	joins        [1024]join
+	first        bool // the access being recorded is the first of its warp by its site that is recorded by words
 
-	launches []*launchState
-	current  *launchState
-	host     []Record
-	limit    int // from how many stamps and histories on to sweep
-	cold     summaries
+	launches  []*launchState
+	current   *launchState
+	host      []Record
+	limit     int // from how many stamps and histories on to sweep
+	summaries summaries
 }
 
 // siteState is what the fast history knows of a site.
@@ -81,18 +81,18 @@ const (
 
 // page is the history of a page of memory.
 type page struct {
-	address  uint64
-	launch   *launchState // whose accesses segments have
-	strange  bool         // summaries of it may race with accesses of launch
-	segments [pageSegs]segment
-	past     []*past
-	cold     *[pageSegs]uint32 // summaries; nil for none
-	kept     map[int][]*kept
+	address   uint64
+	launch    *launchState // whose accesses segments have
+	mayRace   bool         // summaries of it may race with accesses of launch
+	segments  [pageSegs]segment
+	past      []*past
+	summaries *[pageSegs]uint32 // summaries; nil for none
+	saved     map[int][]*savedValues
 }
 
 type chunk [chunkSize]*page
 
-type nearChunk struct {
+type recentChunk struct {
 	number uint64
 	chunk  *chunk
 }
@@ -107,7 +107,7 @@ type window struct {
 func NewFast(o *order.Order) *Fast {
 	return &Fast{order: o, limit: sweepFrom, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
-		stamps: make([]stamp, 1), indices: map[*list]*index{}, cold: newSummaries()}
+		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
 // stateOf gives what is known of a site.
@@ -176,9 +176,9 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 		p := h.page(w.Memory, n*segmentBytes)
 		j := int(n % pageSegs)
 		seg := &p.segments[j]
-		if seg.history&wordsFlag == 0 && !p.strange && len(h.current.hosts) == 0 {
+		if seg.history&wordsFlag == 0 && !p.mayRace && len(h.current.hosts) == 0 {
 			a.access, a.lane, a.changed = part.access, part.lane, unchanged
-			if write && h.histories[seg.history].stored.meets(h.kinds[part.access].all) {
+			if write && h.histories[seg.history].stored.overlaps(h.kinds[part.access].all) {
 				if changed > allChanged {
 					changed = changes(&a)
 				}
@@ -188,7 +188,7 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 			keep, ok := h.step(seg, &a)
 			if ok {
 				if keep {
-					h.keep(p, j, from.history, seg.history, &a)
+					h.save(p, j, from.history, seg.history, &a)
 				}
 				continue
 			}
@@ -252,7 +252,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	if lanes&(lanes-1) == 0 {
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
 		p := h.page(w.Memory, at)
-		if at%wordBytes != 0 || p.strange {
+		if at%wordBytes != 0 || p.mayRace {
 			return lanes
 		}
 		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
@@ -318,7 +318,7 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 		if p == nil || at[i]&^(pageBytes-1) != p.address {
 			p = h.page(w.Memory, at[i])
 		}
-		if at[i]%wordBytes != 0 || p.strange {
+		if at[i]%wordBytes != 0 || p.mayRace {
 			rest |= m & -m
 			continue
 		}
@@ -436,8 +436,8 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 		base := at &^ (wordBytes - 1)
 		stop := min(base+wordBytes, a.End, end)
 		bytes := uint8(1<<(stop-base) - 1<<(at-base))
-		if p.strange && p.summaryOf(i) != 0 {
-			h.judgeSummary(a, p.cold[i], p.address+uint64(i)*segmentBytes, at, stop, race)
+		if p.mayRace && p.summaryOf(i) != 0 {
+			h.judgeSummary(a, p.summaries[i], p.address+uint64(i)*segmentBytes, at, stop, race)
 		}
 		h.judgeWord(a, h.wordAt(p, i, base), base, bytes, race)
 	}
@@ -472,7 +472,7 @@ func (h *Fast) page(m Memory, at uint64) *page {
 		slot = h.windowOf(m).page(at)
 	} else {
 		n := at / (pageBytes * chunkSize)
-		near := &h.near[n*0x9e3779b97f4a7c15>>60]
+		near := &h.recentChunks[n*0x9e3779b97f4a7c15>>60]
 		if near.chunk == nil || near.number != n {
 			near.number, near.chunk = n, h.chunks[n]
 			if near.chunk == nil {
@@ -547,7 +547,7 @@ func (h *Fast) clear(p *page) {
 	for i := range p.segments {
 		h.clearSegment(p, i)
 	}
-	p.kept, p.past = nil, nil
+	p.saved, p.past = nil, nil
 }
 
 func (h *Fast) clearSegment(p *page, i int) {
@@ -564,10 +564,10 @@ func (h *Fast) clearSegment(p *page, i int) {
 	for _, x := range p.past {
 		x.segments[i] = segment{}
 	}
-	if p.cold != nil {
-		p.cold[i] = 0
+	if p.summaries != nil {
+		p.summaries[i] = 0
 	}
-	if p.kept != nil {
-		delete(p.kept, i)
+	if p.saved != nil {
+		delete(p.saved, i)
 	}
 }

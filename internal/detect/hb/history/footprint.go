@@ -30,11 +30,11 @@ func below(n uint64) mask {
 	return mask{1<<n - 1, 0}
 }
 
-func (m mask) or(o mask) mask      { return mask{m.lo | o.lo, m.hi | o.hi} }
-func (m mask) and(o mask) mask     { return mask{m.lo & o.lo, m.hi & o.hi} }
-func (m mask) without(o mask) mask { return mask{m.lo &^ o.lo, m.hi &^ o.hi} }
-func (m mask) empty() bool         { return m.lo|m.hi == 0 }
-func (m mask) meets(o mask) bool   { return m.lo&o.lo|m.hi&o.hi != 0 }
+func (m mask) or(o mask) mask       { return mask{m.lo | o.lo, m.hi | o.hi} }
+func (m mask) and(o mask) mask      { return mask{m.lo & o.lo, m.hi & o.hi} }
+func (m mask) without(o mask) mask  { return mask{m.lo &^ o.lo, m.hi &^ o.hi} }
+func (m mask) empty() bool          { return m.lo|m.hi == 0 }
+func (m mask) overlaps(o mask) bool { return m.lo&o.lo|m.hi&o.hi != 0 }
 
 // word gives the bytes of a word, as four bits.
 func (m mask) word(i int) uint8 {
@@ -80,7 +80,7 @@ func (f *footprint) all() (all mask, disjoint bool) {
 	disjoint = true
 	for m := f.lanes; m != 0; m &= m - 1 {
 		b := f.bytes[bits.TrailingZeros32(m)]
-		disjoint = disjoint && !b.meets(all)
+		disjoint = disjoint && !b.overlaps(all)
 		all = all.or(b)
 	}
 	return all, disjoint

@@ -28,7 +28,7 @@ func (h *Fast) enter(l *order.Launch) {
 			return
 		}
 	}
-	if len(h.stamps)+len(h.histories)+int(h.sets.n/4) > h.limit || len(h.cold.list) > mostSummaries {
+	if len(h.stamps)+len(h.histories)+int(h.sets.n/4) > h.limit || len(h.summaries.list) > mostSummaries {
 		h.sweep()
 	}
 	x := &launchState{Launch: l, knows: map[uint32]bool{}, firstStamp: uint32(len(h.stamps))}
@@ -59,10 +59,10 @@ func (h *Fast) pass(p *page) {
 			}
 			p.supersede(h, i)
 			if whole(l.Launch) {
-				if p.cold == nil {
-					p.cold = new([pageSegs]uint32)
+				if p.summaries == nil {
+					p.summaries = new([pageSegs]uint32)
 				}
-				p.cold[i] = h.cold.after(h, p.cold[i], s.history, l.Launch)
+				p.summaries[i] = h.summaries.after(h, p.summaries[i], s.history, l.Launch)
 			} else {
 				if now == nil {
 					now = &past{launch: l.Launch}
@@ -72,20 +72,20 @@ func (h *Fast) pass(p *page) {
 			*s = segment{}
 		}
 		if l.Over() {
-			p.kept = nil
+			p.saved = nil
 			p.past = slices.DeleteFunc(p.past, func(x *past) bool { return x.segments == [pageSegs]segment{} })
 		}
 		if now != nil {
 			p.past = append(p.past, now)
 		}
 	}
-	p.launch, p.strange = h.current, false
+	p.launch, p.mayRace = h.current, false
 	for i := range p.segments {
 		n := p.summaryOf(i)
-		p.strange = p.strange || n != 0 && !h.current.knowsSummary(h, n)
+		p.mayRace = p.mayRace || n != 0 && !h.current.knowsSummary(h, n)
 	}
 	for _, x := range p.past {
-		p.strange = p.strange || !h.current.Follows(x.launch)
+		p.mayRace = p.mayRace || !h.current.Follows(x.launch)
 	}
 }
 
@@ -129,10 +129,10 @@ func (p *page) hasPast(i int) bool {
 
 // summaryOf gives what ended launches did to a segment.
 func (p *page) summaryOf(i int) uint32 {
-	if p.cold == nil {
+	if p.summaries == nil {
 		return 0
 	}
-	return p.cold[i]
+	return p.summaries[i]
 }
 
 // knowsSummary says that all threads of a launch know the accesses of a summary.
@@ -140,7 +140,7 @@ func (x *launchState) knowsSummary(h *Fast, n uint32) bool {
 	known, ok := x.knows[n]
 	if !ok {
 		known = true
-		for _, s := range h.cold.list[n] {
+		for _, s := range h.summaries.list[n] {
 			known = known && x.Follows(s.launch)
 		}
 		x.knows[n] = known
@@ -159,26 +159,26 @@ type summary struct {
 type summaries struct {
 	list   [][]summary // the first is empty
 	byHash map[uint64]uint32
-	memo   map[coldKey]uint32
+	memo   map[summaryKey]uint32
 	launch *order.Launch // of memo
 }
 
-type coldKey struct{ cold, history uint32 }
+type summaryKey struct{ summaries, history uint32 }
 
 func newSummaries() summaries {
-	return summaries{list: make([][]summary, 1), byHash: map[uint64]uint32{}, memo: map[coldKey]uint32{}}
+	return summaries{list: make([][]summary, 1), byHash: map[uint64]uint32{}, memo: map[summaryKey]uint32{}}
 }
 
 // after gives the summaries of a segment when a launch has ended that left a history there.
-func (c *summaries) after(h *Fast, cold, history uint32, l *order.Launch) uint32 {
+func (c *summaries) after(h *Fast, from, history uint32, l *order.Launch) uint32 {
 	if c.launch != l {
 		clear(c.memo)
 		c.launch = l
 	}
-	k := coldKey{cold, history}
+	k := summaryKey{from, history}
 	n, ok := c.memo[k]
 	if !ok {
-		all := slices.Clone(c.list[cold])
+		all := slices.Clone(c.list[from])
 		for _, r := range h.histories[history].records {
 			x := &h.kinds[r.access]
 			all = addSummary(all, summary{x.site, l, x.all})
@@ -236,7 +236,7 @@ func (c *summaries) intern(all []summary) uint32 {
 
 // judgeSummary finds the races of an access to the bytes [from, end) with what ended launches did to a segment at an address.
 func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race func(*Access, Race)) {
-	for _, s := range h.cold.list[n] {
+	for _, s := range h.summaries.list[n] {
 		both := s.bytes.and(maskOf(max(from, base)-base, min(end, base+segmentBytes)-base))
 		if both.empty() || !a.Site.Side.Write && !s.site.Side.Write || a.Actor.Knows(s.launch) {
 			continue
@@ -297,7 +297,7 @@ func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
 			if n := p.summaryOf(i); n != 0 {
 				all, ok := known[n]
 				if !ok {
-					all = !slices.ContainsFunc(h.cold.list[n], func(s summary) bool { return !a.Actor.Knows(s.launch) })
+					all = !slices.ContainsFunc(h.summaries.list[n], func(s summary) bool { return !a.Actor.Knows(s.launch) })
 					known[n] = all
 				}
 				if !all {
@@ -404,12 +404,12 @@ func (h *Fast) reuse(p *page, i int, from, end uint64) {
 	gone := maskOf(from-base, end-base)
 	if p.summaryOf(i) != 0 {
 		var all []summary
-		for _, s := range h.cold.list[p.cold[i]] {
+		for _, s := range h.summaries.list[p.summaries[i]] {
 			if s.bytes = s.bytes.without(gone); !s.bytes.empty() {
 				all = append(all, s)
 			}
 		}
-		p.cold[i] = h.cold.intern(all)
+		p.summaries[i] = h.summaries.intern(all)
 	}
 	if p.segments[i].history == 0 && !p.hasPast(i) {
 		return

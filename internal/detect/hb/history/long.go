@@ -105,7 +105,7 @@ func (l *list) next(h *Fast, i int32) int32 {
 }
 
 // enoughRaces is with how many entries of a group, of other blocks than its own, an access races before the others are left
-// aside: no race is graver than these, and the places are the same. All that may be lost is a fact that makes the explanation
+// out: no race is graver than these, and the places are the same. All that may be lost is a fact that makes the explanation
 // better.
 const enoughRaces = 8
 

@@ -39,7 +39,7 @@ type values uint8
 const (
 	inMemory values = iota // one value for each part of a word, which memory still holds
 	mixed                  // different ones for each part
-	aside                  // see keeping
+	saved                  // apart from memory, which no longer holds them: see values.go
 )
 
 // interned is a history of a segment, which is not changed.
@@ -72,7 +72,7 @@ type move struct {
 		warp, epoch, n uint32
 		lane           uint8
 	}
-	keep   bool   // values are put aside: see keeping
+	keep   bool   // values are saved: see values.go
 	checks uint32 // of Fast.checks
 }
 
@@ -265,7 +265,7 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 	for i := range x.records {
 		r := &x.records[i]
 		o := &h.kinds[r.access]
-		if !k.write && !o.write || !k.all.meets(o.all) {
+		if !k.write && !o.write || !k.all.overlaps(o.all) {
 			continue
 		}
 		c := check{record: i}
@@ -302,13 +302,13 @@ func conflict(k *kind, now *record, o *kind, r *record) (own, other uint32) {
 	for m := o.print.lanes; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		b := o.print.bytes[i]
-		if !b.meets(k.all) {
+		if !b.overlaps(k.all) {
 			continue
 		}
 		other |= m & -m
 		self := (uint32(i) + uint32(r.lane) - uint32(now.lane)) & 31
 		for n := k.print.lanes &^ (1 << self); n != 0; n &= n - 1 {
-			if b.meets(k.print.bytes[bits.TrailingZeros32(n)]) {
+			if b.overlaps(k.print.bytes[bits.TrailingZeros32(n)]) {
 				own |= m & -m
 				break
 			}
@@ -326,10 +326,10 @@ func (h *Fast) store(records []record, now *record, changed uint8, keep *bool) b
 		r := &records[i]
 		if o := &h.kinds[r.access]; o.site == k.site {
 			own, was, had = own.or(o.all), r.values, true
-		} else if o.site.WeakStore() && r.values == inMemory && o.all.meets(k.all) && changed != unchanged {
+		} else if o.site.WeakStore() && r.values == inMemory && o.all.overlaps(k.all) && changed != unchanged {
 			h.setAside(records, o.site)
 			*keep = true
-		} else if o.site.WeakStore() && r.values == aside && o.all.meets(k.all) {
+		} else if o.site.WeakStore() && r.values == saved && o.all.overlaps(k.all) {
 			*keep = true
 		}
 	}
@@ -337,16 +337,16 @@ func (h *Fast) store(records []record, now *record, changed uint8, keep *bool) b
 		return true
 	}
 	will := was
-	overlap := own.meets(k.all)
+	overlap := own.overlaps(k.all)
 	switch {
-	case was == aside:
+	case was == saved:
 		*keep = true
 	case was == inMemory && (!overlap || changed == unchanged):
 	case was == inMemory && changed == allChanged && own == k.all:
 		will = mixed
 	case was == mixed && k.all.without(own).empty():
 	default:
-		will, *keep = aside, true
+		will, *keep = saved, true
 	}
 	now.values = will
 	for i := range records {
@@ -360,7 +360,7 @@ func (h *Fast) store(records []record, now *record, changed uint8, keep *bool) b
 func (h *Fast) setAside(records []record, s *Site) {
 	for i := range records {
 		if h.kinds[records[i].access].site == s {
-			records[i].values = aside
+			records[i].values = saved
 		}
 	}
 }

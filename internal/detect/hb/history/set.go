@@ -3,7 +3,7 @@ package history
 // member is accesses of a word that have one stamp, in a set.
 type member struct {
 	stamp  uint32
-	values values // of stores; never aside
+	values values // of stores; never saved
 }
 
 // join is what an access by a lane makes of a word, unless it has a list.
@@ -25,7 +25,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 	}
 	*j = join{from: from, now: now, known: true, clear: true}
 	n := &h.stamps[now.stamp]
-	kept := h.room[:0]
+	kept := h.scratch[:0]
 	for _, m := range h.members(from) {
 		s := &h.stamps[m.stamp]
 		same := s.site == n.site
@@ -50,7 +50,7 @@ func (h *Fast) joinOf(from uint32, now member) *join {
 		kept = append(kept, m)
 	}
 	kept = append(kept, now)
-	if h.room = kept; len(kept) > mostMembers {
+	if h.scratch = kept; len(kept) > mostMembers {
 		j.clear = false
 	}
 	if j.clear {

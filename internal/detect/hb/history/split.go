@@ -41,7 +41,7 @@ func (h *Fast) patternOf(x *interned) *pattern {
 			if lanes = bits.RotateLeft32(lanes, int(r.lane)); lanes == 0 {
 				continue
 			}
-			plain = plain && (all == 0 || all == lanes) && r.step == 0 && r.values != aside
+			plain = plain && (all == 0 || all == lanes) && r.step == 0 && r.values != saved
 			all = lanes
 			group = append(group, i)
 		}
@@ -78,13 +78,13 @@ func (h *Fast) split(p *page, i int) {
 		}
 	}
 	if now.history != 0 {
-		h.splitSegment(words, &now, p.launch.Launch, p.kept[i])
-		delete(p.kept, i)
+		h.splitSegment(words, &now, p.launch.Launch, p.saved[i])
+		delete(p.saved, i)
 	}
 }
 
 // splitSegment adds what a launch did to a segment to its words.
-func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.Launch, kept []*kept) {
+func (h *Fast) splitSegment(words *[wordsPerSegment]word, s *segment, l *order.Launch, kept []*savedValues) {
 	x := &h.histories[s.history]
 	pattern := h.patternOf(x)
 	rest := pattern.rest
@@ -128,12 +128,12 @@ func (h *Fast) membersOf(s *segment, l *order.Launch, x *interned, records []int
 }
 
 // splitRecords adds a segment's records to those of its words that are not to be split as their pattern says.
-func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wordsPerSegment]word, rest uint32, all []*kept) {
+func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wordsPerSegment]word, rest uint32, all []*savedValues) {
 	for j := range x.records {
 		r := &x.records[j]
 		k := &h.kinds[r.access]
-		keep := &kept{}
-		if at := slices.IndexFunc(all, func(x *kept) bool { return x.site == k.site }); r.values == aside && at >= 0 {
+		keep := &savedValues{}
+		if at := slices.IndexFunc(all, func(x *savedValues) bool { return x.site == k.site }); r.values == saved && at >= 0 {
 			keep = all[at]
 		}
 		f := k.print.turned((s.lane() + r.lane) & 31)
@@ -151,7 +151,7 @@ func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wo
 }
 
 // spread adds a record's accesses of a word to it.
-func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *kept) {
+func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v values, keep *savedValues) {
 	var lanes [16]uint32 // by bytes
 	any := false
 	for m := f.lanes; m != 0; m &= m - 1 {
@@ -182,16 +182,16 @@ func (h *Fast) spread(w *word, at int, number uint32, f *footprint, s *Site, v v
 			continue
 		}
 		e := entry{stamp: number, lanes: who, bytes: uint8(b), values: v}
-		if v == aside {
+		if v == saved {
 			from := uint64(at * wordBytes)
 			bytes := mask{lo: uint64(b) << from}
 			if from >= 64 {
 				bytes = mask{hi: uint64(b) << (from - 64)}
 			}
 			switch {
-			case keep.mixed.meets(bytes):
+			case keep.mixed.overlaps(bytes):
 				e.values = mixed
-			case keep.saved.meets(bytes):
+			case keep.saved.overlaps(bytes):
 				for i := range uint64(wordBytes) {
 					if b>>i&1 != 0 {
 						e.more |= uint32(keep.value[from+i]) << (8 * i)

@@ -52,7 +52,7 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 			continue
 		}
 		var all []summary
-		for _, x := range h.cold.list[n] {
+		for _, x := range h.summaries.list[n] {
 			all = addSummary(all, x)
 		}
 		if old || s.history != 0 && s.history&wordsFlag == 0 && !whole(p.launch.Launch) {
@@ -71,12 +71,12 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 				all = h.moveWord(p, i, at, &words[at], fresh, all)
 			}
 		}
-		if p.cold == nil {
-			p.cold = new([pageSegs]uint32)
+		if p.summaries == nil {
+			p.summaries = new([pageSegs]uint32)
 		}
-		p.cold[i] = fresh.cold.intern(all)
+		p.summaries[i] = fresh.summaries.intern(all)
 	}
-	p.kept, p.past, p.launch = nil, nil, nil
+	p.saved, p.past, p.launch = nil, nil, nil
 }
 
 // moveWord is summarise for a word. It gives the summaries of its segment with those of the word.

@@ -35,32 +35,32 @@ func changes(a *acting) uint8 {
 	return partlyChanged
 }
 
-// kept is the values of a site in a segment that are aside.
-type kept struct {
+// savedValues is what stores of a site wrote to a segment, where memory does not hold it.
+type savedValues struct {
 	site  *Site
 	mixed mask // bytes of which there were several
 	saved mask // bytes whose value is no longer in memory
 	value [segmentBytes]byte
 }
 
-// keptOf gives the kept values of a site, made when there are none.
-func (p *page) keptOf(i int, s *Site) *kept {
-	if p.kept == nil {
-		p.kept = map[int][]*kept{}
+// savedOf gives the saved values of a site, made when there are none.
+func (p *page) savedOf(i int, s *Site) *savedValues {
+	if p.saved == nil {
+		p.saved = map[int][]*savedValues{}
 	}
-	for _, k := range p.kept[i] {
+	for _, k := range p.saved[i] {
 		if k.site == s {
 			return k
 		}
 	}
-	k := &kept{site: s}
-	p.kept[i] = append(p.kept[i], k)
+	k := &savedValues{site: s}
+	p.saved[i] = append(p.saved[i], k)
 	return k
 }
 
-// keep puts values of segment i of a page aside that a store is about to overwrite, or that differ from those of its site before.
+// save saves values of segment i of a page that a store is about to overwrite, or that differ from those of its site before.
 // From is the history before the store, to the one after it.
-func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
+func (h *Fast) save(p *page, i int, from, to uint32, a *acting) {
 	bytes := map[*Site]mask{}
 	was := map[*Site]values{}
 	for _, r := range h.histories[from].records {
@@ -72,10 +72,10 @@ func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
 	base := p.address + uint64(i)*segmentBytes
 	for _, r := range h.histories[to].records {
 		s := h.kinds[r.access].site
-		if r.values != aside || bytes[s].empty() {
+		if r.values != saved || bytes[s].empty() {
 			continue
 		}
-		k := p.keptOf(i, s)
+		k := p.savedOf(i, s)
 		if was[s] == mixed {
 			k.mixed = bytes[s]
 		}
@@ -83,11 +83,11 @@ func (h *Fast) keep(p *page, i int, from, to uint32, a *acting) {
 			x := a.Lane(bits.TrailingZeros32(m))
 			for at := max(x.From, base); at < min(x.End, base+segmentBytes); at++ {
 				b := maskOf(at-base, at-base+1)
-				if !bytes[s].meets(b) || k.mixed.meets(b) {
+				if !bytes[s].overlaps(b) || k.mixed.overlaps(b) {
 					continue
 				}
 				value := x.old(at)
-				if k.saved.meets(b) {
+				if k.saved.overlaps(b) {
 					value = k.value[at-base]
 				}
 				switch {
@@ -110,7 +110,7 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	if a.Values == nil {
 		now.values = mixed
 	} else if a.Old == nil {
-		now.values, now.more = aside, a.word(at, now.bytes, a.Value)
+		now.values, now.more = saved, a.word(at, now.bytes, a.Value)
 	}
 	h.stores(l, func(s *stamp, e *entry) bool {
 		if s.site != a.Site || s.launch != a.Actor.Launch || e.bytes != now.bytes {
@@ -119,8 +119,8 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 		switch {
 		case e.values == mixed || a.Values == nil:
 			now.values = mixed
-		case e.values == aside && e.more == a.word(at, now.bytes, a.Value):
-			now.values, now.more = aside, e.more
+		case e.values == saved && e.more == a.word(at, now.bytes, a.Value):
+			now.values, now.more = saved, e.more
 		case e.values == inMemory && a.Old != nil && a.word(at, now.bytes, a.old) == a.word(at, now.bytes, a.Value):
 		default:
 			now.values = mixed
@@ -129,13 +129,13 @@ func (h *Fast) storeWord(a *Access, l *list, now *entry, at uint64) {
 	}, func(e *entry) { e.values = mixed })
 }
 
-// overwrite puts aside what stores of other sites wrote to bytes of a word and an access writes over.
+// overwrite puts saved what stores of other sites wrote to bytes of a word and an access writes over.
 func (h *Fast) overwrite(a *Access, l *list, at uint64, bytes uint8) {
 	if !a.Site.Side.Write || a.Old == nil {
 		return
 	}
 	h.stores(l, func(s *stamp, e *entry) bool { return e.values == inMemory && e.bytes&bytes != 0 && s.site != a.Site },
-		func(e *entry) { e.values, e.more = aside, a.word(at, e.bytes, a.old) })
+		func(e *entry) { e.values, e.more = saved, a.word(at, e.bytes, a.old) })
 }
 
 // stores changes the entries of a list by weak stores for which that is to be done: of those of one site, launch and bytes all or

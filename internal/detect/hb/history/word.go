@@ -56,7 +56,7 @@ func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 type entry struct {
 	stamp uint32
 	lanes uint32
-	// more is, of a strong write, its chain, and of a weak store whose values are aside, what it wrote.
+	// more is, of a strong write, its chain, and of a weak store whose values are saved, what it wrote.
 	more uint32
 	// Where the list has an index: one more than the entry before of the same site and warp, and than that of the same group.
 	prev, like int32
