@@ -17,6 +17,9 @@ type Facts struct {
 	ByLeader       bool // of both blocks a thread takes the same lock, and holds it over a barrier, as for all of them
 	Alone          bool // one of the two is in a critical section of a lock that the other's thread never took
 	TwoLocks       bool // Alone, and the other is in one of another lock
+	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
+	// of the earlier one's block, and no barrier lies between (Handover.Apart).
+	Others bool
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -80,10 +83,17 @@ func (f *Facts) Join(g *Facts) *Facts {
 		}
 		return f
 	}
+	out, other := f, g
 	if !f.Unsynchronised() && (g.Unsynchronised() || g.specific() > f.specific()) {
-		return g
+		out, other = g, f
 	}
-	return f
+	if out.Kind() == MissingFence && !out.Others && (other.Others || other.Kind() == MissingBarrier && other.Handover != nil &&
+		other.Handover.Apart && other.Handover.Write == out.Handover.Write) {
+		both := *out
+		both.Others = true
+		return &both
+	}
+	return out
 }
 
 // Kind refines the category's kind by what was seen around the two accesses.
@@ -322,7 +332,12 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	h := f.Handover
 	switch k {
 	case MissingFence:
-		return what + ": the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but " + h.lacks(), h.fix("__threadfence()")
+		what += ": the first thread writes an atomic or volatile variable after its access, and the second reads it before its own, but " + h.lacks()
+		if f.Others {
+			return what + "; and no __syncthreads() makes it wait for those accesses that other threads of its block make",
+				"put __syncthreads() after the first access, where all threads of the block reach it; then " + h.fix("__threadfence()")
+		}
+		return what, h.fix("__threadfence()")
 	case LockScope, FenceScope, AtomicScope:
 		if !h.InScope {
 			return what + ": the variable that passes from one to the other is accessed with block scope (.cta), which does not include the other block",

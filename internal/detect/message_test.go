@@ -82,3 +82,20 @@ func TestFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestJoin checks that a flag that lacks both a fence and a barrier is told to have both, whichever race comes first, and that the
+// barrier is told of that flag only.
+func TestJoin(t *testing.T) {
+	race := func(h Handover) *Facts { return &Facts{Category: CrossBlock, Earlier: Access{Op: Write, Place: 1}, Handover: &h} }
+	own, others := race(Handover{Write: 3, InScope: true}), race(Handover{Write: 3, InScope: true, Apart: true})
+	elsewhere := race(Handover{Write: 4, InScope: true, Apart: true})
+	for _, c := range []struct {
+		f, g    *Facts
+		barrier bool
+	}{{own, others, true}, {others, own, true}, {own, own, false}, {own, elsewhere, false}, {own.Join(others), own, true}, {own, own.Join(others), true}} {
+		got := NewRace("hb", c.f.Join(c.g))
+		if got.Kind != MissingFence || strings.Contains(got.Fix, "__syncthreads()") != c.barrier || !strings.Contains(got.Fix, "__threadfence()") {
+			t.Errorf("%s: %s", got.Kind, got.Fix)
+		}
+	}
+}
