@@ -86,7 +86,9 @@ func TestFlag(t *testing.T) {
 // TestJoin checks that a flag that lacks both a fence and a barrier is told to have both, whichever race comes first, and that the
 // barrier is told of that flag only.
 func TestJoin(t *testing.T) {
-	race := func(h Handover) *Facts { return &Facts{Category: CrossBlock, Earlier: Access{Op: Write, Place: 1}, Handover: &h} }
+	race := func(h Handover) *Facts {
+		return &Facts{Category: CrossBlock, Earlier: Access{Op: Write, Place: 1}, Handover: &h}
+	}
 	own, others := race(Handover{Write: 3, InScope: true}), race(Handover{Write: 3, InScope: true, Apart: true})
 	elsewhere := race(Handover{Write: 4, InScope: true, Apart: true})
 	for _, c := range []struct {
