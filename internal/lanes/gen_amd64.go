@@ -3,7 +3,10 @@
 package lanes
 
 //go:noescape
-func asmRun(code *Op, x *Regs, mask uint32) uint64
+func asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
+
+//go:noescape
+func asmRun2(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
 
 //go:noescape
 func asmAdd32(d, a, b *V32, mask uint32)

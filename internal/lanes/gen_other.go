@@ -4,9 +4,10 @@
 
 package lanes
 
-const avx512 = false
+const avx512, avx2 = false, false
 
-func asmRun(*Op, *Regs, uint32) uint64                              { panic("BUG: no assembly") }
+func asmRun(*Op, *Regs, uint32) (uint64, *Op)                       { panic("BUG: no assembly") }
+func asmRun2(*Op, *Regs, uint32) (uint64, *Op)                      { panic("BUG: no assembly") }
 func asmAdd32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }
 func asmAdd32S(d, a *V32, s, mask uint32)                           { panic("BUG: no assembly") }
 func asmSub32(d, a, b *V32, mask uint32)                            { panic("BUG: no assembly") }

@@ -316,17 +316,13 @@ func (x *args) alias(r *rand.Rand, ps []param) {
 	}
 }
 
-// bothWays runs a test on the assembly, where the processor has it, and on the Go code.
+// bothWays runs a test in each way that the processor has: by its assembly, and by Go code.
 func bothWays(t *testing.T, f func(t *testing.T)) {
-	old := setAssembly(true)
-	defer setAssembly(old)
-	if avx512 {
-		t.Run("assembly", f)
-	} else {
-		t.Log("no assembly for this processor")
+	defer use(tiers()[0])
+	for _, tier := range tiers() {
+		use(tier)
+		t.Run(tier, f)
 	}
-	setAssembly(false)
-	t.Run("portable", f)
 }
 
 func TestGenerated(t *testing.T) {

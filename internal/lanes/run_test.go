@@ -216,12 +216,9 @@ func TestRunWords(t *testing.T) {
 }
 
 // TestRunLists compares long lists done by the assembly with the Go code.
-func TestRunLists(t *testing.T) {
-	if old := setAssembly(true); !avx512 {
-		t.Skip("no assembly for this processor")
-	} else {
-		defer setAssembly(old)
-	}
+func TestRunLists(t *testing.T) { bothWays(t, runLists) }
+
+func runLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 300 {
 		f := randomFiles(r)

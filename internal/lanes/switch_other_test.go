@@ -2,4 +2,6 @@
 
 package lanes
 
-func setAssembly(bool) bool { return false }
+func tiers() []string { return []string{"portable"} }
+
+func use(string) {}

@@ -114,8 +114,8 @@ const (
 	toldSize = 64 + 256 + 256 + 128 + 256 + 128
 )
 
-// tell makes a Told of the access at hand and goes back.
-func (a *access) tell(g *asm, masked bool) {
+// tellHead notes the access at hand, and goes back where that is all; else it points R9 at the Told and says true.
+func (a *access) tellHead(g *asm) bool {
 	g.ins("MOVQ", "R9", "40(R10)")
 	g.ins("MOVQ", "BX", "(R9)")
 	fmt.Fprintf(g, "\tCMPQ BX, $%d\n\tJEQ stop\n", logRoom)
@@ -127,12 +127,20 @@ func (a *access) tell(g *asm, masked bool) {
 	g.ins("MOVQ", "8(R9)", "BX")
 	if !a.store && a.how != each && a.how != eachLow {
 		g.WriteString("\tJMP back\n")
-		return
+		return false
 	}
 	g.ins("MOVQ", "R9", "40(R10)")
 	g.ins("MOVQ", "BX", "(R9)")
 	g.ins("IMULQ", "BX", fmt.Sprintf("$%d", toldSize))
 	g.ins("LEAQ", "R9", fmt.Sprintf("%d(R9)(BX*1)", logList-toldSize))
+	return true
+}
+
+// tell makes a Told of the access at hand and goes back.
+func (a *access) tell(g *asm, masked bool) {
+	if !a.tellHead(g) {
+		return
+	}
 	if a.how == each || a.how == eachLow {
 		for i := range 4 {
 			g.ins(movu, fmt.Sprintf("%d(R9)", 64+64*i), fmt.Sprint("Z", 16+i))

@@ -23,6 +23,7 @@ type asm struct {
 	bytes.Buffer
 	r       *row
 	handler bool
+	avx2    bool     // see avx2.go
 	n       int      // lanes in a chunk
 	chunk   int      // number of the chunk
 	bases   []string // the addresses of the sources
@@ -116,10 +117,7 @@ func width(typ string) int {
 
 // reg names register number i as wide as a chunk of a vector type.
 func (g *asm) reg(typ string, i int) string {
-	if width(typ)*g.n == 512 {
-		return fmt.Sprint("Z", i)
-	}
-	return fmt.Sprint("Y", i)
+	return fmt.Sprint(map[int]string{512: "Z", 256: "Y", 128: "X"}[width(typ)*g.n], i)
 }
 
 // mem addresses the chunk of a vector.
@@ -195,6 +193,10 @@ func (g *asm) scalars() {
 		if strings.HasPrefix(p.typ, "*") || g.r.raw || p.name == "cond" {
 			continue
 		}
+		if g.avx2 {
+			g.broadcast(12+i, p)
+			continue
+		}
 		g.src[i] = fmt.Sprint("Z", 26+i)
 		if p.typ == u64 {
 			g.word("VPBROADCASTQ", g.src[i], p.name)
@@ -245,20 +247,39 @@ func (g *asm) load() {
 	for i, p := range g.r.in {
 		switch {
 		case strings.HasPrefix(p.typ, "*"):
-			g.src[i] = g.reg(p.typ, 16+i)
-			g.ins(movu, g.src[i], g.mem(p.typ, g.bases[i]))
+			g.src[i] = g.reg(p.typ, g.first(16, 0)+i)
+			g.ins(g.move(), g.src[i], g.mem(p.typ, g.bases[i]))
 		case !g.r.raw:
-			g.src[i] = g.reg("*V"+p.typ[4:], 26+i)
+			g.src[i] = g.reg("*V"+p.typ[4:], g.first(26, 12)+i)
 		}
 	}
+}
+
+// first and move choose between AVX-512 and AVX2.
+func (g *asm) first(avx512, avx2 int) int {
+	if g.avx2 {
+		return avx2
+	}
+	return avx512
+}
+
+func (g *asm) move() string {
+	if g.avx2 {
+		return "VMOVDQU"
+	}
+	return movu
 }
 
 // chunks writes the chunks of a function with a result vector.
 func (g *asm) chunks(masked bool) {
 	for g.chunk = 0; g.chunk < 32/g.n; g.chunk++ {
 		g.load()
-		g.out = g.reg(g.r.dst, 19)
+		g.out = g.reg(g.r.dst, g.first(19, 3))
 		g.r.asm(g)
+		if g.avx2 {
+			g.store2(masked)
+			continue
+		}
 		g.store(masked)
 	}
 }

@@ -202,6 +202,18 @@ func funnel(right, left string) func(*asm) {
 // prmtIndices makes of a selector the byte indices into a (Z26) and b (Z27), and all ones in the bytes that only keep their
 // sign (Z28). An index with its top bit set gives 0.
 func prmtIndices(g *asm) {
+	g.prmtSelector()
+	g.ins("VPBROADCASTD", "Z28", "R9")
+	g.prmtBytes()
+	g.ins("VPBROADCASTD", "Z26", "R8")
+	g.ins("VPBROADCASTD", "Z27", "SI")
+	g.ins("VBROADCASTI32X4", "Z31", "words<>(SB)")
+	g.ins("VPORD", "Z26", "Z26", "Z31")
+	g.ins("VPORD", "Z27", "Z27", "Z31")
+}
+
+// prmtSelector makes of the selector a byte each in R8, and in R9 all ones in the bytes that only keep their sign.
+func (g *asm) prmtSelector() {
 	g.fetch("R8", "s")
 	g.ins("ANDL", "R8", "$0xffff")
 	for _, step := range []struct {
@@ -217,7 +229,10 @@ func prmtIndices(g *asm) {
 	g.ins("ANDL", "R9", "$0x08080808")
 	g.ins("SHRL", "R9", "$3")
 	g.ins("IMULL", "R9", "$255")
-	g.ins("VPBROADCASTD", "Z28", "R9")
+}
+
+// prmtBytes makes of it the indices into a in R8, and into b in SI.
+func (g *asm) prmtBytes() {
 	g.ins("MOVL", "R9", "R8")
 	g.ins("ANDL", "R9", "$0x03030303")
 	g.ins("ANDL", "R8", "$0x04040404")
@@ -226,11 +241,6 @@ func prmtIndices(g *asm) {
 	g.ins("XORL", "SI", "$0x80808080")
 	g.ins("ORL", "R8", "R9")
 	g.ins("ORL", "SI", "R9")
-	g.ins("VPBROADCASTD", "Z26", "R8")
-	g.ins("VPBROADCASTD", "Z27", "SI")
-	g.ins("VBROADCASTI32X4", "Z31", "words<>(SB)")
-	g.ins("VPORD", "Z26", "Z26", "Z31")
-	g.ins("VPORD", "Z27", "Z27", "Z31")
 }
 
 func prmt(g *asm) {

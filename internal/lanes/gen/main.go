@@ -125,7 +125,7 @@ func api(rows []*row) []byte {
 // declarations declares the assembly.
 func declarations(rows []*row) []byte {
 	var b bytes.Buffer
-	b.WriteString(header + "package lanes\n\n//go:noescape\nfunc asmRun(code *Op, x *Regs, mask uint32) uint64\n")
+	b.WriteString(header + "package lanes\n\n//go:noescape\nfunc asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)\n\n//go:noescape\nfunc asmRun2(code *Op, x *Regs, mask uint32) (end uint64, left *Op)\n")
 	for _, r := range rows {
 		if r.inAssembly() {
 			fmt.Fprintf(&b, "\n//go:noescape\nfunc asm%s%s\n", r.name, r.signature())
@@ -138,7 +138,7 @@ func declarations(rows []*row) []byte {
 func stubs(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "//go:build !amd64\n\npackage lanes\n\n")
-	b.WriteString("const avx512 = false\n\nfunc asmRun(*Op, *Regs, uint32) uint64 { panic(\"BUG: no assembly\") }\n")
+	b.WriteString("const avx512, avx2 = false, false\n\nfunc asmRun(*Op, *Regs, uint32) (uint64, *Op)  { panic(\"BUG: no assembly\") }\nfunc asmRun2(*Op, *Regs, uint32) (uint64, *Op) { panic(\"BUG: no assembly\") }\n")
 	for _, r := range rows {
 		if r.inAssembly() {
 			fmt.Fprintf(&b, "func asm%s%s { panic(\"BUG: no assembly\") }\n", r.name, r.signature())

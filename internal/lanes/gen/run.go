@@ -235,8 +235,8 @@ func (r *row) goCall() string {
 func runAssembly(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(`
-// func asmRun(code *Op, x *Regs, mask uint32) uint64
-TEXT ·asmRun(SB), NOSPLIT, $0-32
+// func asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
+TEXT ·asmRun(SB), NOSPLIT, $0-40
 	MOVQ code+0(FP), R12
 	MOVQ x+8(FP), AX
 	MOVL mask+16(FP), DX
@@ -268,6 +268,8 @@ go:
 TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 24(R12), AX
 	MOVQ AX, 32(SP)
+	MOVQ $0, 40(SP)
+	VZEROUPPER
 	RET
 `)
 	names := []string{"runEnd"}
@@ -296,6 +298,7 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 		}
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA, $%d\n", table, 8*len(names))
 	}
+	b.Write(run2(rows, names))
 	return b.Bytes()
 }
 

@@ -246,6 +246,15 @@ func constants() []byte {
 		iota = append(iota, i)
 	}
 	words("iota32", 4, iota...)
+	var lanes []uint64
+	for i := range 32 {
+		lanes = append(lanes, 1<<i)
+	}
+	words("bits32", 4, lanes...)
+	words("bits64", 8, lanes...)
+	words("nan32", 4, nan32)
+	words("byteOfWord", 8, 0x808080800c080400, 0x8080808080808080)
+	words("halfOfWord", 8, 0x0d0c090805040100, 0x8080808080808080)
 	words("iota64", 8, iota[:8]...)
 	words("exp2", 8, doubles(approx.Exp2Terms())...)
 	words("log2", 8, doubles(approx.Log2Terms())...)
