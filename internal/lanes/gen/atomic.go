@@ -29,12 +29,12 @@ var atomics = []atomic{
 	{"Dec", "LEAL -1(R10), R12; CMPL R12, R11; CMOVLCS R12, R11"},
 }
 
-// addFloat adds b, the old value first: the first NaN of f64 stays.
+// addFloat adds b, the old value first: the first NaN of f64 stays. All of this runs with AVX2.
 func addFloat(w int) string {
 	if w == 64 {
-		return "VMOVQ R10, X16; VMOVQ R11, X17; VADDSD X17, X16, X16; VMOVQ X16, R11"
+		return "VMOVQ R10, X0; VMOVQ R11, X1; VADDSD X1, X0, X0; VMOVQ X0, R11"
 	}
-	return "VMOVD R10, X16; VMOVD R11, X17; VADDSS X17, X16, X16; VMOVD X16, R11; VUCOMISS X16, X16; JPC 2(PC); MOVL $0x7fffffff, R11"
+	return "VMOVD R10, X0; VMOVD R11, X1; VADDSS X1, X0, X0; VMOVD X0, R11; VUCOMISS X0, X0; JPC 2(PC); MOVL $0x7fffffff, R11"
 }
 
 // rmw writes the function that does read-modify-writes of w bits: a jump to the loop of the operation. The result tells

@@ -26,6 +26,7 @@ const (
 type body struct {
 	asm   func(*asm) // writes a chunk
 	pre   func(*asm) // written before the chunks
+	post  func(*asm) // written after them
 	raw   bool       // pre brings the scalars where asm wants them
 	eight bool       // chunks of 4 lanes although no vector has 64 bits
 	nan   bool       // the result has one NaN
@@ -570,6 +571,12 @@ func floats32x2(m map[string]body) {
 		g.ins("VPADDQ", "Y6", "Y6", "Y5")
 		g.ins("VCVTPD2PSY", g.out, "Y6")
 	}}
+	forms(m, body{nan: true, asm: func(g *asm) {
+		g.ins("VMOVDQA", g.out, g.src[1])
+		g.ins("VFMADD213PS", g.out, g.src[0], g.src[2])
+	}, pre: func(g *asm) { g.WriteString("\tVLDMXCSR roundDown<>(SB)\n") },
+		post: func(g *asm) { g.WriteString("\tVLDMXCSR roundNear<>(SB)\n") }}, "FMAM32", "FMAM32S", "FMAM32SB")
+	m["FLogTwo32"] = body{eight: true, nan: true, pre: log2Constants2, asm: log2avx2}
 	m["FFtz32"] = body{pre: func(g *asm) { g.spread32(c0, 0x7f800000); g.spread32(c1, 1<<31) }, asm: func(g *asm) {
 		g.ins("VPXOR", "Y5", "Y5", "Y5")
 		g.ins("VPAND", "Y4", g.src[0], "Y7")
@@ -581,6 +588,56 @@ func floats32x2(m map[string]body) {
 		g.ins("VMAXPS", g.out, g.src[0], "Y8")
 		g.ins("VMINPS", g.out, g.out, "Y7")
 	}}
+}
+
+// log2Constants2 puts 1<<52-1 into Y7, 1 into Y8, -infinity into Y11, infinity into Y15 and approx.Log2Factor into Y12.
+func log2Constants2(g *asm) {
+	g.spread64(c0, 1<<52-1)
+	g.float(c1, 64, 1)
+	g.float(c2, 64, math.Inf(-1))
+	g.float(c3, 64, math.Inf(1))
+	g.float(12, 64, approx.Log2Factor)
+}
+
+// log2avx2 is log2 with the exponent (Y5) and the mantissa (Y6, from 3/4 to 3/2) taken out of the bits.
+func log2avx2(g *asm) {
+	const magic = 1<<52 + 1023 // the exponent's bits, below those of 2^52, are a number when this is subtracted
+	g.ins("VCVTPS2PD", "Y0", g.src[0])
+	g.ins("VPSLLQ", "Y4", "Y0", "$1")
+	g.ins("VPSRLQ", "Y4", "Y4", "$1") // the magnitude
+	g.ins("VPSRLQ", "Y5", "Y4", "$52")
+	g.spread64(13, math.Float64bits(1<<52))
+	g.ins("VPOR", "Y5", "Y5", "Y13")
+	g.float(13, 64, magic)
+	g.ins("VSUBPD", "Y5", "Y5", "Y13")
+	g.ins("VPAND", "Y6", "Y4", "Y7")
+	g.ins("VPOR", "Y6", "Y6", "Y8") // from 1 to 2
+	g.float(13, 64, 1.5)
+	g.ins("VCMPPD", "Y1", "Y6", "Y13", "$0x1d")
+	g.ins("VANDPD", "Y2", "Y1", "Y8")
+	g.ins("VADDPD", "Y5", "Y5", "Y2")
+	g.float(13, 64, 0.5)
+	g.ins("VMULPD", "Y2", "Y6", "Y13")
+	g.blend("Y6", "Y6", "Y2", "Y1")
+	g.ins("VCMPPD", "Y1", "Y4", "Y15", "$0x15") // infinity or NaN: not less than infinity
+	g.blend("Y5", "Y5", "Y4", "Y1")
+	g.blend("Y6", "Y6", "Y8", "Y1")
+	g.ins("VPXOR", "Y2", "Y2", "Y2")
+	g.ins("VCMPPD", "Y1", "Y4", "Y2", "$0")
+	g.blend("Y5", "Y5", "Y11", "Y1")
+	g.ins("VSUBPD", "Y1", "Y6", "Y8")
+	g.ins("VADDPD", "Y2", "Y6", "Y8")
+	g.ins("VDIVPD", "Y1", "Y1", "Y2")
+	g.ins("VMULPD", "Y2", "Y1", "Y1")
+	g.ins("VMULPD", "Y4", "Y1", "Y2")
+	g.polynomial2("Y6", "Y2", "Y9", "log2", len(approx.Log2Terms()))
+	g.ins("VFMADD213PD", "Y6", "Y4", "Y1")
+	g.ins("VFMADD213PD", "Y6", "Y12", "Y5")
+	g.ins("VCVTPD2PSY", g.out, "Y6")
+	g.ins("VPXOR", "Y2", "Y2", "Y2")
+	g.ins("VCMPPD", "Y1", "Y0", "Y2", "$0x11") // negative: NaN
+	g.narrow(1, 1, "$0x88")
+	g.blend(g.out, g.out, "X10", "X1")
 }
 
 func conversions2(m map[string]body) {

@@ -188,6 +188,9 @@ func (r *row) handlers2(x body) []byte {
 		} else {
 			g.chunks(masked)
 		}
+		if x.post != nil {
+			x.post(g)
+		}
 		g.next()
 	}
 	return g.Bytes()
@@ -283,17 +286,12 @@ func (g *asm) pair(table int, out string) {
 	}
 }
 
-// handlers2 writes the two handlers of an access. Stores to addresses of their own, and what some lanes only load or store of less
-// than 32 bits, are left to Go code.
+// handlers2 writes the two handlers of an access.
 func (a *access) handlers2() []byte {
 	g := &asm{handler: true, avx2: true}
 	for _, masked := range []bool{false, true} {
 		fmt.Fprintf(g, "\nTEXT %s2%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", kindOf(masked), a.name)
 		single := a.how == each || a.how == eachLow
-		if a.store && (single || a.how == pattern) || masked && a.size < 4 && a.how == line {
-			g.WriteString("\tJMP runLeft<>(SB)\n")
-			continue
-		}
 		g.operandsOf([3]bool{true, true, a.how == pattern})
 		g.ins("ADDQ", "CX", "32(R10)")
 		g.n = 256 / a.width()
@@ -302,6 +300,10 @@ func (a *access) handlers2() []byte {
 		case single:
 			g.n = 4
 			a.reachEach2(g, masked)
+			if a.store {
+				a.byLane(g)
+				break
+			}
 			for g.chunk = range 8 {
 				a.offsets2(g)
 				a.gather2(g, masked, "R9", "VPGATHERQ", "Y0")
@@ -311,11 +313,18 @@ func (a *access) handlers2() []byte {
 			a.scalar(g)
 		case a.how == pattern:
 			a.reach(g)
+			if a.store {
+				a.byLane(g)
+				break
+			}
 			for g.chunk = range 32 / g.n {
 				offsets := g.reg(v32, 0)
 				g.ins("VMOVDQU", offsets, g.mem(v32, "(DI)(SI*1)"))
 				a.gather2(g, masked, "R8", "VPGATHERD", offsets)
 			}
+		case masked && a.size < 4: // there are no masks of less than 32 bits
+			a.reach(g)
+			a.byLane(g)
 		default:
 			a.reach(g)
 			for g.chunk = range 32 / g.n {
@@ -332,6 +341,54 @@ func (a *access) handlers2() []byte {
 		g.WriteString("\nstop:\n\tJMP runEnd<>(SB)\n")
 	}
 	return g.Bytes()
+}
+
+// byLane loads or stores a lane after the other, from where R9 points for single addresses and R8 for others.
+func (a *access) byLane(g *asm) {
+	move := map[int]string{1: "MOVBLZX", 2: "MOVWLZX", 4: "MOVL", 8: "MOVQ"}[a.size]
+	put := map[int]string{1: "MOVB", 2: "MOVW", 4: "MOVL", 8: "MOVQ"}[a.size]
+	if a.signed {
+		move = strings.Replace(move, "ZX", "SX", 1)
+	}
+	whole, registers := "MOVL", "DI"
+	if a.width() == 64 {
+		whole, registers = "MOVQ", "R11"
+	}
+	// R9 and R8 give the address, BX the offsets; SI is the lane, CX has those to come, AX points to the register.
+	index, at := "", "(R9)(R8*1)"
+	switch a.how {
+	case each:
+		g.ins("SUBQ", "R9", "(CX)")
+		g.ins("ADDQ", "BX", "R11")
+		index = "MOVQ (BX)(SI*8), R8"
+	case eachLow:
+		g.ins("SUBQ", "R9", "(CX)")
+		g.ins("ADDQ", "BX", "DI")
+		index = "MOVL (BX)(SI*4), R8"
+	case pattern:
+		g.ins("MOVQ", "R9", "R8")
+		g.ins("LEAQ", "BX", "(DI)(SI*1)")
+		index = "MOVLQSX (BX)(SI*4), R8"
+	default:
+		at = fmt.Sprintf("(R8)(SI*%d)", a.size)
+	}
+	g.ins("ADDQ", "AX", registers)
+	g.ins("MOVL", "CX", "DX")
+	g.WriteString("\tTESTL CX, CX\n\tJEQ all\n\nlane:\n")
+	g.ins("TZCNTL", "SI", "CX")
+	if index != "" {
+		g.WriteString("\t" + index + "\n")
+	}
+	reg := fmt.Sprintf("(AX)(SI*%d)", a.width()/8)
+	if a.store {
+		g.ins(whole, "R15", reg)
+		g.ins(put, at, "R15")
+	} else {
+		g.ins(move, "R15", at)
+		g.ins(whole, reg, "R15")
+	}
+	g.ins("BLSRL", "CX", "CX")
+	g.WriteString("\tJNE lane\n\tLEAQ full2<>(SB), R15\n\tCMPL DX, $-1\n\tJEQ all\n\tLEAQ part2<>(SB), R15\n\nall:\n")
 }
 
 // place addresses this chunk of lanes that lie side by side, or of rows of 16.
@@ -452,8 +509,12 @@ func (a *access) reachEach2(g *asm, masked bool) {
 	g.ins("MOVQ", "R9", "(R9)")
 }
 
-// tell2 makes a Told of the access at hand and goes back.
+// tell2 makes a Told of the access at hand and goes back. Stores to addresses of their own are left to Go code where they are told.
 func (a *access) tell2(g *asm) {
+	if a.store && (a.how == each || a.how == eachLow || a.how == pattern) {
+		g.WriteString("\tJMP runLeft<>(SB)\n")
+		return
+	}
 	if !a.tellHead(g) {
 		return
 	}

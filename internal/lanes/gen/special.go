@@ -253,6 +253,8 @@ func constants() []byte {
 	words("bits32", 4, lanes...)
 	words("bits64", 8, lanes...)
 	words("nan32", 4, nan32)
+	words("roundNear", 4, 0x1f80) // of MXCSR, as Go has it
+	words("roundDown", 4, 0x3f80)
 	words("byteOfWord", 8, 0x808080800c080400, 0x8080808080808080)
 	words("halfOfWord", 8, 0x0d0c090805040100, 0x8080808080808080)
 	words("iota64", 8, iota[:8]...)
