@@ -19,7 +19,7 @@ import (
 type Report struct {
 	CPU      string    `json:"cpu"`
 	Vectors  string    `json:"vectors"`  // the vector instructions that the processor has
-	Assembly bool      `json:"assembly"` // lanes are computed by assembly, for AVX-512, and not by Go code
+	Assembly bool      `json:"assembly"` // lanes are computed by assembly, for AVX2, and not by Go code
 	Cores    int       `json:"cores"`
 	Compiler string    `json:"compiler,omitempty"` // of the native versions
 	Detector string    `json:"detector"`
@@ -60,20 +60,18 @@ func vectors() string {
 	switch x := cpu.X86; {
 	case runtime.GOARCH != "amd64":
 		return runtime.GOARCH
-	case x.HasAVX512F && x.HasAVX512VL:
-		return "AVX-512"
 	case x.HasAVX2:
-		return "AVX2 and no AVX-512"
+		return "AVX2"
 	}
-	return "neither AVX2 nor AVX-512"
+	return "no AVX2"
 }
 
 // path says what computed the lanes.
 func (r *Report) path() string {
 	if r.Assembly {
-		return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by its assembly. On processors without AVX-512, laptops and\nmost machines for CI among them, it runs Go code, and is six to thirty-five times slower: these figures do not hold there."
+		return "The engine `warp` computed lanes by its assembly for AVX2, which runs on nearly all processors of laptops, servers and CI machines\nwith x86-64. On others (ARM) it runs Go code, and is four to twenty times slower."
 	}
-	return "The processor has " + r.Vectors + ": the engine `warp` computed lanes by Go code. Its assembly wants AVX-512, and is six to thirty-five times faster."
+	return "The engine `warp` computed lanes by Go code: the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
 }
 
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.

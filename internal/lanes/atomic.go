@@ -1,6 +1,9 @@
 package lanes
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // RMW is a read-modify-write of memory (PTX ISA, "atom"): what it leaves, of what was there (old) and the operands b
 // and c.
@@ -32,7 +35,7 @@ func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (cha
 		return false
 	}
 	if avx2 {
-		return asmAtomic32(d, uint32(op), mem, off, b, c, mask) != 0
+		return asmAtomic32(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
 	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
@@ -52,7 +55,7 @@ func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (cha
 		return false
 	}
 	if avx2 {
-		return asmAtomic64(d, uint32(op), mem, off, b, c, mask) != 0
+		return asmAtomic64(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
 	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)

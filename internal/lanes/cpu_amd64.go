@@ -2,10 +2,18 @@ package lanes
 
 import "golang.org/x/sys/cpu"
 
-// avx512 and avx2 say what assembly the processor can run; the tests clear them to run the Go code. The first set is that of
-// every server since 2017, and of AMD's processors since 2022; the second, of nearly all processors since 2015.
-var (
-	avx512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512CD && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL &&
-		cpu.X86.HasBMI1 && cpu.X86.HasBMI2
-	avx2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
-)
+// avx2 says that the processor can run the assembly, as nearly all since 2015 can; the tests clear it to run the Go code.
+var avx2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+
+// asmRun does the operations of code until one ends the list, and gives its Imm; or until one that it cannot do, which it gives.
+//
+//go:noescape
+func asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
+
+// asmAtomic32 and asmAtomic64 give a number that is not 0 where a lane changed what it found. The mask is not 0.
+//
+//go:noescape
+func asmAtomic32(d *V32, op uint32, mem *byte, off *V64, b, c *V32, mask uint32) uint32
+
+//go:noescape
+func asmAtomic64(d *V64, op uint32, mem *byte, off *V64, b, c *V64, mask uint32) uint32

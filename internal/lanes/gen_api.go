@@ -2,2475 +2,4549 @@
 
 package lanes
 
+import (
+	"math"
+	"math/bits"
+)
+
 // Add32 d = a + b.
 func Add32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmAdd32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + b[l]
+		}
 		return
 	}
-	goAdd32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] + b[l]
+	}
 }
 
 // Add32S d = a + s.
 func Add32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmAdd32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + s
+		}
 		return
 	}
-	goAdd32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] + s
+	}
 }
 
 // Sub32 d = a - b.
 func Sub32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmSub32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - b[l]
+		}
 		return
 	}
-	goSub32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] - b[l]
+	}
 }
 
 // Sub32S d = a - s.
 func Sub32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmSub32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - s
+		}
 		return
 	}
-	goSub32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] - s
+	}
 }
 
 // Mul32 d = a * b.
 func Mul32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMul32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * b[l]
+		}
 		return
 	}
-	goMul32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] * b[l]
+	}
 }
 
 // Mul32S d = a * s.
 func Mul32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMul32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * s
+		}
 		return
 	}
-	goMul32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] * s
+	}
 }
 
 // And32 d = a & b.
 func And32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmAnd32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & b[l]
+		}
 		return
 	}
-	goAnd32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] & b[l]
+	}
 }
 
 // And32S d = a & s.
 func And32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmAnd32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & s
+		}
 		return
 	}
-	goAnd32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] & s
+	}
 }
 
 // Or32 d = a | b.
 func Or32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmOr32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | b[l]
+		}
 		return
 	}
-	goOr32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] | b[l]
+	}
 }
 
 // Or32S d = a | s.
 func Or32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmOr32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | s
+		}
 		return
 	}
-	goOr32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] | s
+	}
 }
 
 // Xor32 d = a ^ b.
 func Xor32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmXor32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ b[l]
+		}
 		return
 	}
-	goXor32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ b[l]
+	}
 }
 
 // Xor32S d = a ^ s.
 func Xor32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmXor32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ s
+		}
 		return
 	}
-	goXor32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ s
+	}
 }
 
 // RSub32S d = s - a.
 func RSub32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmRSub32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s - a[l]
+		}
 		return
 	}
-	goRSub32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = s - a[l]
+	}
 }
 
 // Not32 d = ^a.
 func Not32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmNot32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = ^a[l]
+		}
 		return
 	}
-	goNot32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = ^a[l]
+	}
 }
 
 // Shl32 d = a << n; 0 from the width on.
 func Shl32(d, a, n *V32, mask uint32) {
-	if avx512 {
-		asmShl32(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n[l]
+		}
 		return
 	}
-	goShl32(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << n[l]
+	}
 }
 
 // Shl32S d = a << n; 0 from the width on.
 func Shl32S(d, a *V32, n, mask uint32) {
-	if avx512 {
-		asmShl32S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n
+		}
 		return
 	}
-	goShl32S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << n
+	}
 }
 
 // ShrU32 d = a >> n, zeros coming in.
 func ShrU32(d, a, n *V32, mask uint32) {
-	if avx512 {
-		asmShrU32(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n[l]
+		}
 		return
 	}
-	goShrU32(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] >> n[l]
+	}
 }
 
 // ShrU32S d = a >> n, zeros coming in.
 func ShrU32S(d, a *V32, n, mask uint32) {
-	if avx512 {
-		asmShrU32S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n
+		}
 		return
 	}
-	goShrU32S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] >> n
+	}
 }
 
 // ShrS32 d = a >> n, the sign coming in.
 func ShrS32(d, a, n *V32, mask uint32) {
-	if avx512 {
-		asmShrS32(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]) >> n[l])
+		}
 		return
 	}
-	goShrS32(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(int32(a[l]) >> n[l])
+	}
 }
 
 // ShrS32S d = a >> n, the sign coming in.
 func ShrS32S(d, a *V32, n, mask uint32) {
-	if avx512 {
-		asmShrS32S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]) >> n)
+		}
 		return
 	}
-	goShrS32S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(int32(a[l]) >> n)
+	}
 }
 
 // MinS32 d = min(a, b), signed.
 func MinS32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMinS32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(min(int32(a[l]), int32(b[l])))
+		}
 		return
 	}
-	goMinS32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(min(int32(a[l]), int32(b[l])))
+	}
 }
 
 // MinS32S d = min(a, s), signed.
 func MinS32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMinS32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(min(int32(a[l]), int32(s)))
+		}
 		return
 	}
-	goMinS32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(min(int32(a[l]), int32(s)))
+	}
 }
 
 // MinU32 d = min(a, b), unsigned.
 func MinU32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMinU32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], b[l])
+		}
 		return
 	}
-	goMinU32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = min(a[l], b[l])
+	}
 }
 
 // MinU32S d = min(a, s), unsigned.
 func MinU32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMinU32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], s)
+		}
 		return
 	}
-	goMinU32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = min(a[l], s)
+	}
 }
 
 // MaxS32 d = max(a, b), signed.
 func MaxS32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMaxS32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), int32(b[l])))
+		}
 		return
 	}
-	goMaxS32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(max(int32(a[l]), int32(b[l])))
+	}
 }
 
 // MaxS32S d = max(a, s), signed.
 func MaxS32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMaxS32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), int32(s)))
+		}
 		return
 	}
-	goMaxS32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(max(int32(a[l]), int32(s)))
+	}
 }
 
 // MaxU32 d = max(a, b), unsigned.
 func MaxU32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMaxU32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], b[l])
+		}
 		return
 	}
-	goMaxU32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = max(a[l], b[l])
+	}
 }
 
 // MaxU32S d = max(a, s), unsigned.
 func MaxU32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMaxU32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], s)
+		}
 		return
 	}
-	goMaxU32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = max(a[l], s)
+	}
 }
 
 // AbsS32 d = the magnitude of a, signed; the smallest number is itself.
 func AbsS32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmAbsS32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(max(int32(a[l]), -int32(a[l])))
+		}
 		return
 	}
-	goAbsS32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(max(int32(a[l]), -int32(a[l])))
+	}
 }
 
 // Mad32 d = a*b + c.
 func Mad32(d, a, b, c *V32, mask uint32) {
-	if avx512 {
-		asmMad32(d, a, b, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + c[l]
+		}
 		return
 	}
-	goMad32(d, a, b, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*b[l] + c[l]
+	}
 }
 
 // Mad32S d = a*b + s.
 func Mad32S(d, a, b *V32, s, mask uint32) {
-	if avx512 {
-		asmMad32S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + s
+		}
 		return
 	}
-	goMad32S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*b[l] + s
+	}
 }
 
 // Mad32SB d = a*s + c.
 func Mad32SB(d, a *V32, s uint32, c *V32, mask uint32) {
-	if avx512 {
-		asmMad32SB(d, a, s, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*s + c[l]
+		}
 		return
 	}
-	goMad32SB(d, a, s, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*s + c[l]
+	}
 }
 
 // EQ32 gives the lanes where a == b.
 func EQ32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmEQ32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQ32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // EQ32S gives the lanes where a == s.
 func EQ32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmEQ32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQ32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // NE32 gives the lanes where a != b.
 func NE32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmNE32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goNE32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] != b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // NE32S gives the lanes where a != s.
 func NE32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmNE32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goNE32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] != s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTS32 gives the lanes where a < b, signed.
 func LTS32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmLTS32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) < int32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTS32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) < int32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTS32S gives the lanes where a < s, signed.
 func LTS32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmLTS32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) < int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTS32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) < int32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTU32 gives the lanes where a < b, unsigned.
 func LTU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmLTU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] < b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTU32S gives the lanes where a < s, unsigned.
 func LTU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmLTU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] < s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LES32 gives the lanes where a <= b, signed.
 func LES32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmLES32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) <= int32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLES32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) <= int32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LES32S gives the lanes where a <= s, signed.
 func LES32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmLES32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) <= int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLES32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) <= int32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LEU32 gives the lanes where a <= b, unsigned.
 func LEU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmLEU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLEU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] <= b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LEU32S gives the lanes where a <= s, unsigned.
 func LEU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmLEU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLEU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] <= s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GTS32S gives the lanes where a > s, signed.
 func GTS32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmGTS32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) > int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGTS32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) > int32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GTU32S gives the lanes where a > s, unsigned.
 func GTU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmGTU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] > s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGTU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] > s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GES32S gives the lanes where a >= s, signed.
 func GES32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmGES32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int32(a[l]) >= int32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGES32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int32(a[l]) >= int32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GEU32S gives the lanes where a >= s, unsigned.
 func GEU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmGEU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] >= s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGEU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] >= s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // EQAffine32 gives the lanes where a == base + lane*stride.
 func EQAffine32(a *V32, base, stride, mask uint32) uint32 {
-	if avx512 {
-		return asmEQAffine32(a, base, stride, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == base+uint32(l)*stride {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQAffine32(a, base, stride, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == base+uint32(l)*stride {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // Odd32 gives the lanes where a is odd.
 func Odd32(a *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmOdd32(a, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l]&1 != 0 {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goOdd32(a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l]&1 != 0 {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // Sel32 d = a in the lanes of cond, b in the others.
 func Sel32(d, a, b *V32, cond, mask uint32) {
-	if avx512 {
-		asmSel32(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a[l], b[l])
+		}
 		return
 	}
-	goSel32(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, a[l], b[l])
+	}
 }
 
 // Sel32VS d = a in the lanes of cond, b in the others.
 func Sel32VS(d, a *V32, b, cond, mask uint32) {
-	if avx512 {
-		asmSel32VS(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a[l], b)
+		}
 		return
 	}
-	goSel32VS(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, a[l], b)
+	}
 }
 
 // Sel32SV d = a in the lanes of cond, b in the others.
 func Sel32SV(d *V32, a uint32, b *V32, cond, mask uint32) {
-	if avx512 {
-		asmSel32SV(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a, b[l])
+		}
 		return
 	}
-	goSel32SV(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, a, b[l])
+	}
 }
 
 // Sel32SS d = a in the lanes of cond, b in the others.
 func Sel32SS(d *V32, a, b, cond, mask uint32) {
-	if avx512 {
-		asmSel32SS(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, a, b)
+		}
 		return
 	}
-	goSel32SS(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, a, b)
+	}
 }
 
 // Bool32 d = s in the lanes of cond, 0 in the others.
 func Bool32(d *V32, cond, s, mask uint32) {
-	if avx512 {
-		asmBool32(d, cond, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick32(cond>>l, s, 0)
+		}
 		return
 	}
-	goBool32(d, cond, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick32(cond>>l, s, 0)
+	}
 }
 
 // Copy32 d = a.
 func Copy32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmCopy32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]
+		}
 		return
 	}
-	goCopy32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]
+	}
 }
 
 // Set32 d = s.
 func Set32(d *V32, s, mask uint32) {
-	if avx512 {
-		asmSet32(d, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s
+		}
 		return
 	}
-	goSet32(d, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = s
+	}
 }
 
 // Affine32 d = base + lane*stride.
 func Affine32(d *V32, base, stride, mask uint32) {
-	if avx512 {
-		asmAffine32(d, base, stride, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = base + uint32(l)*stride
+		}
 		return
 	}
-	goAffine32(d, base, stride, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = base + uint32(l)*stride
+	}
 }
 
 // Popc32 counts the ones of a.
 func Popc32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmPopc32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.OnesCount32(a[l]))
+		}
 		return
 	}
-	goPopc32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(bits.OnesCount32(a[l]))
+	}
 }
 
 // Clz32 counts the leading zeros of a; 32 for 0.
 func Clz32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmClz32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.LeadingZeros32(a[l]))
+		}
 		return
 	}
-	goClz32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(bits.LeadingZeros32(a[l]))
+	}
 }
 
 // Add64 d = a + b.
 func Add64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmAdd64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + b[l]
+		}
 		return
 	}
-	goAdd64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] + b[l]
+	}
 }
 
 // Add64S d = a + s.
 func Add64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmAdd64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] + s
+		}
 		return
 	}
-	goAdd64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] + s
+	}
 }
 
 // Sub64 d = a - b.
 func Sub64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmSub64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - b[l]
+		}
 		return
 	}
-	goSub64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] - b[l]
+	}
 }
 
 // Sub64S d = a - s.
 func Sub64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmSub64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] - s
+		}
 		return
 	}
-	goSub64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] - s
+	}
 }
 
 // Mul64 d = a * b.
 func Mul64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmMul64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * b[l]
+		}
 		return
 	}
-	goMul64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] * b[l]
+	}
 }
 
 // Mul64S d = a * s.
 func Mul64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMul64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] * s
+		}
 		return
 	}
-	goMul64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] * s
+	}
 }
 
 // And64 d = a & b.
 func And64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmAnd64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & b[l]
+		}
 		return
 	}
-	goAnd64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] & b[l]
+	}
 }
 
 // And64S d = a & s.
 func And64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmAnd64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] & s
+		}
 		return
 	}
-	goAnd64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] & s
+	}
 }
 
 // Or64 d = a | b.
 func Or64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmOr64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | b[l]
+		}
 		return
 	}
-	goOr64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] | b[l]
+	}
 }
 
 // Or64S d = a | s.
 func Or64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmOr64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] | s
+		}
 		return
 	}
-	goOr64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] | s
+	}
 }
 
 // Xor64 d = a ^ b.
 func Xor64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmXor64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ b[l]
+		}
 		return
 	}
-	goXor64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ b[l]
+	}
 }
 
 // Xor64S d = a ^ s.
 func Xor64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmXor64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ s
+		}
 		return
 	}
-	goXor64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ s
+	}
 }
 
 // RSub64S d = s - a.
 func RSub64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmRSub64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s - a[l]
+		}
 		return
 	}
-	goRSub64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = s - a[l]
+	}
 }
 
 // Not64 d = ^a.
 func Not64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmNot64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = ^a[l]
+		}
 		return
 	}
-	goNot64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = ^a[l]
+	}
 }
 
 // Shl64 d = a << n; 0 from the width on.
 func Shl64(d, a *V64, n *V32, mask uint32) {
-	if avx512 {
-		asmShl64(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n[l]
+		}
 		return
 	}
-	goShl64(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << n[l]
+	}
 }
 
 // Shl64S d = a << n; 0 from the width on.
 func Shl64S(d, a *V64, n, mask uint32) {
-	if avx512 {
-		asmShl64S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << n
+		}
 		return
 	}
-	goShl64S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << n
+	}
 }
 
 // ShrU64 d = a >> n, zeros coming in.
 func ShrU64(d, a *V64, n *V32, mask uint32) {
-	if avx512 {
-		asmShrU64(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n[l]
+		}
 		return
 	}
-	goShrU64(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] >> n[l]
+	}
 }
 
 // ShrU64S d = a >> n, zeros coming in.
 func ShrU64S(d, a *V64, n, mask uint32) {
-	if avx512 {
-		asmShrU64S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] >> n
+		}
 		return
 	}
-	goShrU64S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] >> n
+	}
 }
 
 // ShrS64 d = a >> n, the sign coming in.
 func ShrS64(d, a *V64, n *V32, mask uint32) {
-	if avx512 {
-		asmShrS64(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]) >> n[l])
+		}
 		return
 	}
-	goShrS64(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(a[l]) >> n[l])
+	}
 }
 
 // ShrS64S d = a >> n, the sign coming in.
 func ShrS64S(d, a *V64, n, mask uint32) {
-	if avx512 {
-		asmShrS64S(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]) >> n)
+		}
 		return
 	}
-	goShrS64S(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(a[l]) >> n)
+	}
 }
 
 // MinS64 d = min(a, b), signed.
 func MinS64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmMinS64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(min(int64(a[l]), int64(b[l])))
+		}
 		return
 	}
-	goMinS64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(min(int64(a[l]), int64(b[l])))
+	}
 }
 
 // MinS64S d = min(a, s), signed.
 func MinS64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMinS64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(min(int64(a[l]), int64(s)))
+		}
 		return
 	}
-	goMinS64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(min(int64(a[l]), int64(s)))
+	}
 }
 
 // MinU64 d = min(a, b), unsigned.
 func MinU64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmMinU64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], b[l])
+		}
 		return
 	}
-	goMinU64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = min(a[l], b[l])
+	}
 }
 
 // MinU64S d = min(a, s), unsigned.
 func MinU64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMinU64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = min(a[l], s)
+		}
 		return
 	}
-	goMinU64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = min(a[l], s)
+	}
 }
 
 // MaxS64 d = max(a, b), signed.
 func MaxS64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmMaxS64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), int64(b[l])))
+		}
 		return
 	}
-	goMaxS64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(max(int64(a[l]), int64(b[l])))
+	}
 }
 
 // MaxS64S d = max(a, s), signed.
 func MaxS64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMaxS64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), int64(s)))
+		}
 		return
 	}
-	goMaxS64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(max(int64(a[l]), int64(s)))
+	}
 }
 
 // MaxU64 d = max(a, b), unsigned.
 func MaxU64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmMaxU64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], b[l])
+		}
 		return
 	}
-	goMaxU64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = max(a[l], b[l])
+	}
 }
 
 // MaxU64S d = max(a, s), unsigned.
 func MaxU64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMaxU64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = max(a[l], s)
+		}
 		return
 	}
-	goMaxU64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = max(a[l], s)
+	}
 }
 
 // AbsS64 d = the magnitude of a, signed; the smallest number is itself.
 func AbsS64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmAbsS64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(max(int64(a[l]), -int64(a[l])))
+		}
 		return
 	}
-	goAbsS64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(max(int64(a[l]), -int64(a[l])))
+	}
 }
 
 // Mad64 d = a*b + c.
 func Mad64(d, a, b, c *V64, mask uint32) {
-	if avx512 {
-		asmMad64(d, a, b, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + c[l]
+		}
 		return
 	}
-	goMad64(d, a, b, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*b[l] + c[l]
+	}
 }
 
 // Mad64S d = a*b + s.
 func Mad64S(d, a, b *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmMad64S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*b[l] + s
+		}
 		return
 	}
-	goMad64S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*b[l] + s
+	}
 }
 
 // Mad64SB d = a*s + c.
 func Mad64SB(d, a *V64, s uint64, c *V64, mask uint32) {
-	if avx512 {
-		asmMad64SB(d, a, s, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]*s + c[l]
+		}
 		return
 	}
-	goMad64SB(d, a, s, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]*s + c[l]
+	}
 }
 
 // EQ64 gives the lanes where a == b.
 func EQ64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmEQ64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQ64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // EQ64S gives the lanes where a == s.
 func EQ64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmEQ64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQ64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // NE64 gives the lanes where a != b.
 func NE64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmNE64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goNE64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] != b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // NE64S gives the lanes where a != s.
 func NE64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmNE64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] != s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goNE64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] != s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTS64 gives the lanes where a < b, signed.
 func LTS64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmLTS64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) < int64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTS64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) < int64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTS64S gives the lanes where a < s, signed.
 func LTS64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmLTS64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) < int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTS64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) < int64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTU64 gives the lanes where a < b, unsigned.
 func LTU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmLTU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] < b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LTU64S gives the lanes where a < s, unsigned.
 func LTU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmLTU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] < s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLTU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] < s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LES64 gives the lanes where a <= b, signed.
 func LES64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmLES64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) <= int64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLES64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) <= int64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LES64S gives the lanes where a <= s, signed.
 func LES64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmLES64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) <= int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLES64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) <= int64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LEU64 gives the lanes where a <= b, unsigned.
 func LEU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmLEU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= b[l] {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLEU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] <= b[l] {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // LEU64S gives the lanes where a <= s, unsigned.
 func LEU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmLEU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] <= s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goLEU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] <= s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GTS64S gives the lanes where a > s, signed.
 func GTS64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmGTS64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) > int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGTS64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) > int64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GTU64S gives the lanes where a > s, unsigned.
 func GTU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmGTU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] > s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGTU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] > s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GES64S gives the lanes where a >= s, signed.
 func GES64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmGES64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if int64(a[l]) >= int64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGES64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if int64(a[l]) >= int64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // GEU64S gives the lanes where a >= s, unsigned.
 func GEU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmGEU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] >= s {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goGEU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] >= s {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // EQAffine64 gives the lanes where a == base + lane*stride.
 func EQAffine64(a *V64, base, stride uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmEQAffine64(a, base, stride, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l] == base+uint64(l)*stride {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goEQAffine64(a, base, stride, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l] == base+uint64(l)*stride {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // Odd64 gives the lanes where a is odd.
 func Odd64(a *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmOdd64(a, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if a[l]&1 != 0 {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goOdd64(a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if a[l]&1 != 0 {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // Sel64 d = a in the lanes of cond, b in the others.
 func Sel64(d, a, b *V64, cond, mask uint32) {
-	if avx512 {
-		asmSel64(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a[l], b[l])
+		}
 		return
 	}
-	goSel64(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, a[l], b[l])
+	}
 }
 
 // Sel64VS d = a in the lanes of cond, b in the others.
 func Sel64VS(d, a *V64, b uint64, cond, mask uint32) {
-	if avx512 {
-		asmSel64VS(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a[l], b)
+		}
 		return
 	}
-	goSel64VS(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, a[l], b)
+	}
 }
 
 // Sel64SV d = a in the lanes of cond, b in the others.
 func Sel64SV(d *V64, a uint64, b *V64, cond, mask uint32) {
-	if avx512 {
-		asmSel64SV(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a, b[l])
+		}
 		return
 	}
-	goSel64SV(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, a, b[l])
+	}
 }
 
 // Sel64SS d = a in the lanes of cond, b in the others.
 func Sel64SS(d *V64, a, b uint64, cond, mask uint32) {
-	if avx512 {
-		asmSel64SS(d, a, b, cond, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, a, b)
+		}
 		return
 	}
-	goSel64SS(d, a, b, cond, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, a, b)
+	}
 }
 
 // Bool64 d = s in the lanes of cond, 0 in the others.
 func Bool64(d *V64, cond uint32, s uint64, mask uint32) {
-	if avx512 {
-		asmBool64(d, cond, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = pick64(cond>>l, s, 0)
+		}
 		return
 	}
-	goBool64(d, cond, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = pick64(cond>>l, s, 0)
+	}
 }
 
 // Copy64 d = a.
 func Copy64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmCopy64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l]
+		}
 		return
 	}
-	goCopy64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l]
+	}
 }
 
 // Set64 d = s.
 func Set64(d *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmSet64(d, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = s
+		}
 		return
 	}
-	goSet64(d, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = s
+	}
 }
 
 // Affine64 d = base + lane*stride.
 func Affine64(d *V64, base, stride uint64, mask uint32) {
-	if avx512 {
-		asmAffine64(d, base, stride, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = base + uint64(l)*stride
+		}
 		return
 	}
-	goAffine64(d, base, stride, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = base + uint64(l)*stride
+	}
 }
 
 // Popc64 counts the ones of a.
 func Popc64(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmPopc64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.OnesCount64(a[l]))
+		}
 		return
 	}
-	goPopc64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(bits.OnesCount64(a[l]))
+	}
 }
 
 // Clz64 counts the leading zeros of a; 64 for 0.
 func Clz64(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmClz64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(bits.LeadingZeros64(a[l]))
+		}
 		return
 	}
-	goClz64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(bits.LeadingZeros64(a[l]))
+	}
 }
 
 // MulHiU32 d = the upper half of a*b, unsigned.
 func MulHiU32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMulHiU32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(uint64(a[l]) * uint64(b[l]) >> 32)
+		}
 		return
 	}
-	goMulHiU32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(uint64(a[l]) * uint64(b[l]) >> 32)
+	}
 }
 
 // MulHiU32S d = the upper half of a*s, unsigned.
 func MulHiU32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMulHiU32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(uint64(a[l]) * uint64(s) >> 32)
+		}
 		return
 	}
-	goMulHiU32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(uint64(a[l]) * uint64(s) >> 32)
+	}
 }
 
 // MulHiS32 d = the upper half of a*b, signed.
 func MulHiS32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMulHiS32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int64(int32(a[l])) * int64(int32(b[l])) >> 32)
+		}
 		return
 	}
-	goMulHiS32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(int64(int32(a[l])) * int64(int32(b[l])) >> 32)
+	}
 }
 
 // MulHiS32S d = the upper half of a*s, signed.
 func MulHiS32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMulHiS32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int64(int32(a[l])) * int64(int32(s)) >> 32)
+		}
 		return
 	}
-	goMulHiS32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(int64(int32(a[l])) * int64(int32(s)) >> 32)
+	}
 }
 
 // DivU32 d = a / b, unsigned; all ones where b = 0.
 func DivU32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmDivU32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divU32(a[l], b[l])
+		}
 		return
 	}
-	goDivU32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = divU32(a[l], b[l])
+	}
 }
 
 // DivU32S d = a / s, unsigned; all ones where s = 0.
 func DivU32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmDivU32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divU32(a[l], s)
+		}
 		return
 	}
-	goDivU32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = divU32(a[l], s)
+	}
 }
 
 // DivS32 d = a / b, signed; -1 where b = 0, the smallest number by -1 is itself.
 func DivS32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmDivS32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divS32(a[l], b[l])
+		}
 		return
 	}
-	goDivS32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = divS32(a[l], b[l])
+	}
 }
 
 // DivS32S d = a / s, signed; -1 where s = 0, the smallest number by -1 is itself.
 func DivS32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmDivS32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = divS32(a[l], s)
+		}
 		return
 	}
-	goDivS32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = divS32(a[l], s)
+	}
 }
 
 // RemU32 d = the remainder of a / b, unsigned; all ones where b = 0.
 func RemU32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmRemU32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remU32(a[l], b[l])
+		}
 		return
 	}
-	goRemU32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = remU32(a[l], b[l])
+	}
 }
 
 // RemU32S d = the remainder of a / s, unsigned; all ones where s = 0.
 func RemU32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmRemU32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remU32(a[l], s)
+		}
 		return
 	}
-	goRemU32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = remU32(a[l], s)
+	}
 }
 
 // RemS32 d = the remainder of a / b, signed; -1 where b = 0.
 func RemS32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmRemS32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remS32(a[l], b[l])
+		}
 		return
 	}
-	goRemS32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = remS32(a[l], b[l])
+	}
 }
 
 // RemS32S d = the remainder of a / s, signed; -1 where s = 0.
 func RemS32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmRemS32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = remS32(a[l], s)
+		}
 		return
 	}
-	goRemS32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = remS32(a[l], s)
+	}
 }
 
 // Brev32 reverses the bits of a.
 func Brev32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmBrev32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits.Reverse32(a[l])
+		}
 		return
 	}
-	goBrev32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits.Reverse32(a[l])
+	}
 }
 
 // ShfL32S d = the upper half of hi:lo << (n & 31), as shf.l.wrap; a rotation to the left when lo and hi are one vector.
 func ShfL32S(d, lo, hi *V32, n, mask uint32) {
-	if avx512 {
-		asmShfL32S(d, lo, hi, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) << (n & 31) >> 32)
+		}
 		return
 	}
-	goShfL32S(d, lo, hi, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) << (n & 31) >> 32)
+	}
 }
 
 // ShfR32S d = the lower half of hi:lo >> (n & 31), as shf.r.wrap; a rotation to the right when lo and hi are one vector.
 func ShfR32S(d, lo, hi *V32, n, mask uint32) {
-	if avx512 {
-		asmShfR32S(d, lo, hi, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) >> (n & 31))
+		}
 		return
 	}
-	goShfR32S(d, lo, hi, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32((uint64(hi[l])<<32 | uint64(lo[l])) >> (n & 31))
+	}
 }
 
 // Lop3 d = the function of three bits whose table is lut, as lop3: bit 4a+2b+c of lut.
 func Lop3(d, a, b, c *V32, lut, mask uint32) {
-	if avx512 {
-		asmLop3(d, a, b, c, lut, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = lop3(a[l], b[l], c[l], lut)
+		}
 		return
 	}
-	goLop3(d, a, b, c, lut, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = lop3(a[l], b[l], c[l], lut)
+	}
 }
 
 // Prmt32S picks four bytes of b:a by the selector s, as prmt.
 func Prmt32S(d, a, b *V32, s, mask uint32) {
-	if avx512 {
-		asmPrmt32S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = prmt(a[l], b[l], s)
+		}
 		return
 	}
-	goPrmt32S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = prmt(a[l], b[l], s)
+	}
 }
 
 // SExt64 d = a, signed.
 func SExt64(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmSExt64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])))
+		}
 		return
 	}
-	goSExt64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(int32(a[l])))
+	}
 }
 
 // ZExt64 d = a, unsigned.
 func ZExt64(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmZExt64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l])
+		}
 		return
 	}
-	goZExt64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(a[l])
+	}
 }
 
 // Low32 d = the lower half of a.
 func Low32(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmLow32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(a[l])
+		}
 		return
 	}
-	goLow32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(a[l])
+	}
 }
 
 // High32 d = the upper half of a.
 func High32(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmHigh32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(a[l] >> 32)
+		}
 		return
 	}
-	goHigh32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(a[l] >> 32)
+	}
 }
 
 // Pack64 d = hi:lo.
 func Pack64(d *V64, lo, hi *V32, mask uint32) {
-	if avx512 {
-		asmPack64(d, lo, hi, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(hi[l])<<32 | uint64(lo[l])
+		}
 		return
 	}
-	goPack64(d, lo, hi, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(hi[l])<<32 | uint64(lo[l])
+	}
 }
 
 // SExtBits32 d = the lower n bits of a as a signed number, n from 1 to 32.
 func SExtBits32(d, a *V32, n, mask uint32) {
-	if avx512 {
-		asmSExtBits32(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint32(int32(a[l]<<(32-n)) >> (32 - n))
+		}
 		return
 	}
-	goSExtBits32(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint32(int32(a[l]<<(32-n)) >> (32 - n))
+	}
 }
 
 // ZExtBits32 d = the lower n bits of a, n from 1 to 32.
 func ZExtBits32(d, a *V32, n, mask uint32) {
-	if avx512 {
-		asmZExtBits32(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << (32 - n) >> (32 - n)
+		}
 		return
 	}
-	goZExtBits32(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << (32 - n) >> (32 - n)
+	}
 }
 
 // SExtBits64 d = the lower n bits of a as a signed number, n from 1 to 64.
 func SExtBits64(d, a *V64, n, mask uint32) {
-	if avx512 {
-		asmSExtBits64(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(a[l]<<(64-n)) >> (64 - n))
+		}
 		return
 	}
-	goSExtBits64(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(a[l]<<(64-n)) >> (64 - n))
+	}
 }
 
 // ZExtBits64 d = the lower n bits of a, n from 1 to 64.
 func ZExtBits64(d, a *V64, n, mask uint32) {
-	if avx512 {
-		asmZExtBits64(d, a, n, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] << (64 - n) >> (64 - n)
+		}
 		return
 	}
-	goZExtBits64(d, a, n, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] << (64 - n) >> (64 - n)
+	}
 }
 
 // MulU64 d = a*b, all of the unsigned product.
 func MulU64(d *V64, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMulU64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l]) * uint64(b[l])
+		}
 		return
 	}
-	goMulU64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(a[l]) * uint64(b[l])
+	}
 }
 
 // MulU64S d = a*s, all of the unsigned product.
 func MulU64S(d *V64, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMulU64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(a[l]) * uint64(s)
+		}
 		return
 	}
-	goMulU64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(a[l]) * uint64(s)
+	}
 }
 
 // MulS64 d = a*b, all of the signed product.
 func MulS64(d *V64, a, b *V32, mask uint32) {
-	if avx512 {
-		asmMulS64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])) * int64(int32(b[l])))
+		}
 		return
 	}
-	goMulS64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(int32(a[l])) * int64(int32(b[l])))
+	}
 }
 
 // MulS64S d = a*s, all of the signed product.
 func MulS64S(d *V64, a *V32, s, mask uint32) {
-	if avx512 {
-		asmMulS64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = uint64(int64(int32(a[l])) * int64(int32(s)))
+		}
 		return
 	}
-	goMulS64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = uint64(int64(int32(a[l])) * int64(int32(s)))
+	}
 }
 
 // FAdd32 d = a + b.
 func FAdd32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFAdd32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd32(a[l], b[l])
+		}
 		return
 	}
-	goFAdd32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fadd32(a[l], b[l])
+	}
 }
 
 // FAdd32S d = a + s.
 func FAdd32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFAdd32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd32(a[l], s)
+		}
 		return
 	}
-	goFAdd32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fadd32(a[l], s)
+	}
 }
 
 // FSub32 d = a - b.
 func FSub32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFSub32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(a[l], b[l])
+		}
 		return
 	}
-	goFSub32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub32(a[l], b[l])
+	}
 }
 
 // FSub32S d = a - s.
 func FSub32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFSub32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(a[l], s)
+		}
 		return
 	}
-	goFSub32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub32(a[l], s)
+	}
 }
 
 // FRSub32S d = s - a.
 func FRSub32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFRSub32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub32(s, a[l])
+		}
 		return
 	}
-	goFRSub32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub32(s, a[l])
+	}
 }
 
 // FMul32 d = a * b.
 func FMul32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFMul32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul32(a[l], b[l])
+		}
 		return
 	}
-	goFMul32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmul32(a[l], b[l])
+	}
 }
 
 // FMul32S d = a * s.
 func FMul32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFMul32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul32(a[l], s)
+		}
 		return
 	}
-	goFMul32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmul32(a[l], s)
+	}
 }
 
 // FDiv32 d = a / b.
 func FDiv32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFDiv32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(a[l], b[l])
+		}
 		return
 	}
-	goFDiv32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv32(a[l], b[l])
+	}
 }
 
 // FDiv32S d = a / s.
 func FDiv32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFDiv32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(a[l], s)
+		}
 		return
 	}
-	goFDiv32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv32(a[l], s)
+	}
 }
 
 // FRDiv32S d = s / a.
 func FRDiv32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFRDiv32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(s, a[l])
+		}
 		return
 	}
-	goFRDiv32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv32(s, a[l])
+	}
 }
 
 // FMA32 d = a*b + c, rounded once.
 func FMA32(d, a, b, c *V32, mask uint32) {
-	if avx512 {
-		asmFMA32(d, a, b, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], b[l], c[l])
+		}
 		return
 	}
-	goFMA32(d, a, b, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32(a[l], b[l], c[l])
+	}
 }
 
 // FMA32S d = a*b + s, rounded once.
 func FMA32S(d, a, b *V32, s, mask uint32) {
-	if avx512 {
-		asmFMA32S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], b[l], s)
+		}
 		return
 	}
-	goFMA32S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32(a[l], b[l], s)
+	}
 }
 
 // FMA32SB d = a*s + c, rounded once.
 func FMA32SB(d, a *V32, s uint32, c *V32, mask uint32) {
-	if avx512 {
-		asmFMA32SB(d, a, s, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32(a[l], s, c[l])
+		}
 		return
 	}
-	goFMA32SB(d, a, s, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32(a[l], s, c[l])
+	}
 }
 
 // FSqrt32 d = the square root of a.
 func FSqrt32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFSqrt32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsqrt32(a[l])
+		}
 		return
 	}
-	goFSqrt32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsqrt32(a[l])
+	}
 }
 
 // FRcp32 d = 1 / a.
 func FRcp32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRcp32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv32(one32, a[l])
+		}
 		return
 	}
-	goFRcp32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv32(one32, a[l])
+	}
 }
 
 // FNeg32 turns the sign bit.
 func FNeg32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFNeg32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ 1<<31
+		}
 		return
 	}
-	goFNeg32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ 1<<31
+	}
 }
 
 // FAbs32 clears the sign bit.
 func FAbs32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFAbs32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] &^ (1 << 31)
+		}
 		return
 	}
-	goFAbs32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] &^ (1 << 31)
+	}
 }
 
 // FMin32 d = min(a, b): -0 is less than +0, a NaN loses to a number.
 func FMin32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFMin32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin32(a[l], b[l])
+		}
 		return
 	}
-	goFMin32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmin32(a[l], b[l])
+	}
 }
 
 // FMin32S d = min(a, s): -0 is less than +0, a NaN loses to a number.
 func FMin32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFMin32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin32(a[l], s)
+		}
 		return
 	}
-	goFMin32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmin32(a[l], s)
+	}
 }
 
 // FMax32 d = max(a, b): -0 is less than +0, a NaN loses to a number.
 func FMax32(d, a, b *V32, mask uint32) {
-	if avx512 {
-		asmFMax32(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax32(a[l], b[l])
+		}
 		return
 	}
-	goFMax32(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmax32(a[l], b[l])
+	}
 }
 
 // FMax32S d = max(a, s): -0 is less than +0, a NaN loses to a number.
 func FMax32S(d, a *V32, s, mask uint32) {
-	if avx512 {
-		asmFMax32S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax32(a[l], s)
+		}
 		return
 	}
-	goFMax32S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmax32(a[l], s)
+	}
 }
 
 // FEQ32 gives the lanes where a == b and neither is NaN.
 func FEQ32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQ32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQ32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) == f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQ32S gives the lanes where a == s and neither is NaN.
 func FEQ32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQ32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQ32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) == f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQU32 gives the lanes where a == b or one is NaN.
 func FEQU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQU32S gives the lanes where a == s or one is NaN.
 func FEQU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(s) || f32(a[l]) > f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) < f32(s) || f32(a[l]) > f32(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNE32 gives the lanes where a != b and neither is NaN.
 func FNE32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFNE32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNE32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) < f32(b[l]) || f32(a[l]) > f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNE32S gives the lanes where a != s and neither is NaN.
 func FNE32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFNE32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(s) || f32(a[l]) > f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNE32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) < f32(s) || f32(a[l]) > f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNEU32 gives the lanes where a != b or one is NaN.
 func FNEU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFNEU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNEU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) != f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNEU32S gives the lanes where a != s or one is NaN.
 func FNEU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFNEU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNEU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) != f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLT32 gives the lanes where a < b and neither is NaN.
 func FLT32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFLT32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLT32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) < f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLT32S gives the lanes where a < s and neither is NaN.
 func FLT32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFLT32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) < f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLT32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) < f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLTU32 gives the lanes where a < b or one is NaN.
 func FLTU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFLTU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) >= f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLTU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) >= f32(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLTU32S gives the lanes where a < s or one is NaN.
 func FLTU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFLTU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) >= f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLTU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) >= f32(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLE32 gives the lanes where a <= b and neither is NaN.
 func FLE32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFLE32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) <= f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLE32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) <= f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLE32S gives the lanes where a <= s and neither is NaN.
 func FLE32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFLE32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) <= f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLE32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) <= f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLEU32 gives the lanes where a <= b or one is NaN.
 func FLEU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFLEU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) > f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLEU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) > f32(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLEU32S gives the lanes where a <= s or one is NaN.
 func FLEU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFLEU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) > f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLEU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) > f32(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGT32 gives the lanes where a > b and neither is NaN.
 func FGT32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFGT32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) > f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGT32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) > f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGT32S gives the lanes where a > s and neither is NaN.
 func FGT32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFGT32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) > f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGT32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) > f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGTU32 gives the lanes where a > b or one is NaN.
 func FGTU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFGTU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) <= f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGTU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) <= f32(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGTU32S gives the lanes where a > s or one is NaN.
 func FGTU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFGTU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) <= f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGTU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) <= f32(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGE32 gives the lanes where a >= b and neither is NaN.
 func FGE32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFGE32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) >= f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGE32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) >= f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGE32S gives the lanes where a >= s and neither is NaN.
 func FGE32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFGE32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) >= f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGE32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) >= f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGEU32 gives the lanes where a >= b or one is NaN.
 func FGEU32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFGEU32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGEU32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) < f32(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGEU32S gives the lanes where a >= s or one is NaN.
 func FGEU32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFGEU32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f32(a[l]) < f32(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGEU32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f32(a[l]) < f32(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNum32 gives the lanes where neither a nor b is NaN.
 func FNum32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFNum32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(a[l]) && f32(b[l]) == f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNum32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) == f32(a[l]) && f32(b[l]) == f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNum32S gives the lanes where neither a nor s is NaN.
 func FNum32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFNum32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) == f32(a[l]) && f32(s) == f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNum32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) == f32(a[l]) && f32(s) == f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNaN32 gives the lanes where a or b is NaN.
 func FNaN32(a, b *V32, mask uint32) uint32 {
-	if avx512 {
-		return asmFNaN32(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(a[l]) || f32(b[l]) != f32(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNaN32(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) != f32(a[l]) || f32(b[l]) != f32(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNaN32S gives the lanes where a or s is NaN.
 func FNaN32S(a *V32, s, mask uint32) uint32 {
-	if avx512 {
-		return asmFNaN32S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f32(a[l]) != f32(a[l]) || f32(s) != f32(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNaN32S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f32(a[l]) != f32(a[l]) || f32(s) != f32(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FAdd64 d = a + b.
 func FAdd64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFAdd64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd64(a[l], b[l])
+		}
 		return
 	}
-	goFAdd64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fadd64(a[l], b[l])
+	}
 }
 
 // FAdd64S d = a + s.
 func FAdd64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFAdd64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fadd64(a[l], s)
+		}
 		return
 	}
-	goFAdd64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fadd64(a[l], s)
+	}
 }
 
 // FSub64 d = a - b.
 func FSub64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFSub64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(a[l], b[l])
+		}
 		return
 	}
-	goFSub64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub64(a[l], b[l])
+	}
 }
 
 // FSub64S d = a - s.
 func FSub64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFSub64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(a[l], s)
+		}
 		return
 	}
-	goFSub64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub64(a[l], s)
+	}
 }
 
 // FRSub64S d = s - a.
 func FRSub64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFRSub64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsub64(s, a[l])
+		}
 		return
 	}
-	goFRSub64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsub64(s, a[l])
+	}
 }
 
 // FMul64 d = a * b.
 func FMul64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFMul64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul64(a[l], b[l])
+		}
 		return
 	}
-	goFMul64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmul64(a[l], b[l])
+	}
 }
 
 // FMul64S d = a * s.
 func FMul64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFMul64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmul64(a[l], s)
+		}
 		return
 	}
-	goFMul64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmul64(a[l], s)
+	}
 }
 
 // FDiv64 d = a / b.
 func FDiv64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFDiv64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(a[l], b[l])
+		}
 		return
 	}
-	goFDiv64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv64(a[l], b[l])
+	}
 }
 
 // FDiv64S d = a / s.
 func FDiv64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFDiv64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(a[l], s)
+		}
 		return
 	}
-	goFDiv64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv64(a[l], s)
+	}
 }
 
 // FRDiv64S d = s / a.
 func FRDiv64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFRDiv64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(s, a[l])
+		}
 		return
 	}
-	goFRDiv64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv64(s, a[l])
+	}
 }
 
 // FMA64 d = a*b + c, rounded once.
 func FMA64(d, a, b, c *V64, mask uint32) {
-	if avx512 {
-		asmFMA64(d, a, b, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], b[l], c[l])
+		}
 		return
 	}
-	goFMA64(d, a, b, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma64(a[l], b[l], c[l])
+	}
 }
 
 // FMA64S d = a*b + s, rounded once.
 func FMA64S(d, a, b *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFMA64S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], b[l], s)
+		}
 		return
 	}
-	goFMA64S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma64(a[l], b[l], s)
+	}
 }
 
 // FMA64SB d = a*s + c, rounded once.
 func FMA64SB(d, a *V64, s uint64, c *V64, mask uint32) {
-	if avx512 {
-		asmFMA64SB(d, a, s, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma64(a[l], s, c[l])
+		}
 		return
 	}
-	goFMA64SB(d, a, s, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma64(a[l], s, c[l])
+	}
 }
 
 // FSqrt64 d = the square root of a.
 func FSqrt64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFSqrt64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsqrt64(a[l])
+		}
 		return
 	}
-	goFSqrt64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsqrt64(a[l])
+	}
 }
 
 // FRcp64 d = 1 / a.
 func FRcp64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFRcp64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fdiv64(one64, a[l])
+		}
 		return
 	}
-	goFRcp64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fdiv64(one64, a[l])
+	}
 }
 
 // FNeg64 turns the sign bit.
 func FNeg64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFNeg64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] ^ 1<<63
+		}
 		return
 	}
-	goFNeg64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] ^ 1<<63
+	}
 }
 
 // FAbs64 clears the sign bit.
 func FAbs64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFAbs64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = a[l] &^ (1 << 63)
+		}
 		return
 	}
-	goFAbs64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = a[l] &^ (1 << 63)
+	}
 }
 
 // FMin64 d = min(a, b): -0 is less than +0, a NaN loses to a number.
 func FMin64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFMin64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin64(a[l], b[l])
+		}
 		return
 	}
-	goFMin64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmin64(a[l], b[l])
+	}
 }
 
 // FMin64S d = min(a, s): -0 is less than +0, a NaN loses to a number.
 func FMin64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFMin64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmin64(a[l], s)
+		}
 		return
 	}
-	goFMin64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmin64(a[l], s)
+	}
 }
 
 // FMax64 d = max(a, b): -0 is less than +0, a NaN loses to a number.
 func FMax64(d, a, b *V64, mask uint32) {
-	if avx512 {
-		asmFMax64(d, a, b, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax64(a[l], b[l])
+		}
 		return
 	}
-	goFMax64(d, a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmax64(a[l], b[l])
+	}
 }
 
 // FMax64S d = max(a, s): -0 is less than +0, a NaN loses to a number.
 func FMax64S(d, a *V64, s uint64, mask uint32) {
-	if avx512 {
-		asmFMax64S(d, a, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fmax64(a[l], s)
+		}
 		return
 	}
-	goFMax64S(d, a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fmax64(a[l], s)
+	}
 }
 
 // FEQ64 gives the lanes where a == b and neither is NaN.
 func FEQ64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQ64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQ64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) == f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQ64S gives the lanes where a == s and neither is NaN.
 func FEQ64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQ64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQ64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) == f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQU64 gives the lanes where a == b or one is NaN.
 func FEQU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FEQU64S gives the lanes where a == s or one is NaN.
 func FEQU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFEQU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(s) || f64(a[l]) > f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFEQU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) < f64(s) || f64(a[l]) > f64(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNE64 gives the lanes where a != b and neither is NaN.
 func FNE64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNE64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNE64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) < f64(b[l]) || f64(a[l]) > f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNE64S gives the lanes where a != s and neither is NaN.
 func FNE64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNE64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(s) || f64(a[l]) > f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNE64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) < f64(s) || f64(a[l]) > f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNEU64 gives the lanes where a != b or one is NaN.
 func FNEU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNEU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNEU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) != f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNEU64S gives the lanes where a != s or one is NaN.
 func FNEU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNEU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNEU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) != f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLT64 gives the lanes where a < b and neither is NaN.
 func FLT64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLT64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLT64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) < f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLT64S gives the lanes where a < s and neither is NaN.
 func FLT64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLT64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) < f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLT64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) < f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLTU64 gives the lanes where a < b or one is NaN.
 func FLTU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLTU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) >= f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLTU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) >= f64(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLTU64S gives the lanes where a < s or one is NaN.
 func FLTU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLTU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) >= f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLTU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) >= f64(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLE64 gives the lanes where a <= b and neither is NaN.
 func FLE64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLE64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) <= f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLE64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) <= f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLE64S gives the lanes where a <= s and neither is NaN.
 func FLE64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLE64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) <= f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLE64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) <= f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLEU64 gives the lanes where a <= b or one is NaN.
 func FLEU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLEU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) > f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLEU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) > f64(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FLEU64S gives the lanes where a <= s or one is NaN.
 func FLEU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFLEU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) > f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFLEU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) > f64(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGT64 gives the lanes where a > b and neither is NaN.
 func FGT64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGT64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) > f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGT64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) > f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGT64S gives the lanes where a > s and neither is NaN.
 func FGT64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGT64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) > f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGT64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) > f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGTU64 gives the lanes where a > b or one is NaN.
 func FGTU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGTU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) <= f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGTU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) <= f64(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGTU64S gives the lanes where a > s or one is NaN.
 func FGTU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGTU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) <= f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGTU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) <= f64(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGE64 gives the lanes where a >= b and neither is NaN.
 func FGE64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGE64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) >= f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGE64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) >= f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGE64S gives the lanes where a >= s and neither is NaN.
 func FGE64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGE64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) >= f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGE64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) >= f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGEU64 gives the lanes where a >= b or one is NaN.
 func FGEU64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGEU64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(b[l])) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGEU64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) < f64(b[l])) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FGEU64S gives the lanes where a >= s or one is NaN.
 func FGEU64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFGEU64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if !(f64(a[l]) < f64(s)) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFGEU64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if !(f64(a[l]) < f64(s)) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNum64 gives the lanes where neither a nor b is NaN.
 func FNum64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNum64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(a[l]) && f64(b[l]) == f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNum64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) == f64(a[l]) && f64(b[l]) == f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNum64S gives the lanes where neither a nor s is NaN.
 func FNum64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNum64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) == f64(a[l]) && f64(s) == f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNum64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) == f64(a[l]) && f64(s) == f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNaN64 gives the lanes where a or b is NaN.
 func FNaN64(a, b *V64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNaN64(a, b, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(a[l]) || f64(b[l]) != f64(b[l]) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNaN64(a, b, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) != f64(a[l]) || f64(b[l]) != f64(b[l]) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FNaN64S gives the lanes where a or s is NaN.
 func FNaN64S(a *V64, s uint64, mask uint32) uint32 {
-	if avx512 {
-		return asmFNaN64S(a, s, mask)
+	var r uint32
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			if f64(a[l]) != f64(a[l]) || f64(s) != f64(s) {
+				r |= 1 << l
+			}
+		}
+		return r
 	}
-	return goFNaN64S(a, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		if f64(a[l]) != f64(a[l]) || f64(s) != f64(s) {
+			r |= 1 << l
+		}
+	}
+	return r
 }
 
 // FRsqrt32 d = 1 / the square root of a, computed in double precision as isa approximates it.
 func FRsqrt32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRsqrt32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = frsqrt32(a[l])
+		}
 		return
 	}
-	goFRsqrt32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = frsqrt32(a[l])
+	}
 }
 
 // FExpTwo32 d = 2^a, as package approx computes it.
 func FExpTwo32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFExpTwo32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fexp2(a[l])
+		}
 		return
 	}
-	goFExpTwo32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fexp2(a[l])
+	}
 }
 
 // FLogTwo32 d = the binary logarithm of a, as package approx computes it.
 func FLogTwo32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFLogTwo32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = flog2(a[l])
+		}
 		return
 	}
-	goFLogTwo32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = flog2(a[l])
+	}
 }
 
 // FFtz32 gives a zero of the same sign for a subnormal.
 func FFtz32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFFtz32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fftz32(a[l])
+		}
 		return
 	}
-	goFFtz32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fftz32(a[l])
+	}
 }
 
 // FSat32 clamps to [0, 1]; +0 for NaN and -0.
 func FSat32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFSat32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fsat32(a[l])
+		}
 		return
 	}
-	goFSat32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fsat32(a[l])
+	}
 }
 
 // S32toF32 rounds to nearest.
 func S32toF32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmS32toF32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(int32(a[l])))
+		}
 		return
 	}
-	goS32toF32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits32(float32(int32(a[l])))
+	}
 }
 
 // U32toF32 rounds to nearest.
 func U32toF32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmU32toF32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(a[l]))
+		}
 		return
 	}
-	goU32toF32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits32(float32(a[l]))
+	}
 }
 
 // S32toF64 is exact.
 func S32toF64(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmS32toF64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(int32(a[l])))
+		}
 		return
 	}
-	goS32toF64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits64(float64(int32(a[l])))
+	}
 }
 
 // U32toF64 is exact.
 func U32toF64(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmU32toF64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(a[l]))
+		}
 		return
 	}
-	goU32toF64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits64(float64(a[l]))
+	}
 }
 
 // S64toF32 rounds to nearest.
 func S64toF32(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmS64toF32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(int64(a[l])))
+		}
 		return
 	}
-	goS64toF32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits32(float32(int64(a[l])))
+	}
 }
 
 // U64toF32 rounds to nearest.
 func U64toF32(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmU64toF32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits32(float32(a[l]))
+		}
 		return
 	}
-	goU64toF32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits32(float32(a[l]))
+	}
 }
 
 // S64toF64 rounds to nearest.
 func S64toF64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmS64toF64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(int64(a[l])))
+		}
 		return
 	}
-	goS64toF64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits64(float64(int64(a[l])))
+	}
 }
 
 // U64toF64 rounds to nearest.
 func U64toF64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmU64toF64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = bits64(float64(a[l]))
+		}
 		return
 	}
-	goU64toF64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = bits64(float64(a[l]))
+	}
 }
 
 // F32toF64 is exact; a NaN keeps sign and payload and becomes quiet.
 func F32toF64(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toF64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toF64(a[l])
+		}
 		return
 	}
-	goF32toF64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toF64(a[l])
+	}
 }
 
 // F64toF32 rounds to nearest; a NaN becomes 0x7fffffff.
 func F64toF32(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmF64toF32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toF32(a[l])
+		}
 		return
 	}
-	goF64toF32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toF32(a[l])
+	}
 }
 
 // F32toS32Z rounds to zero and saturates; 0 for NaN.
 func F32toS32Z(d, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toS32Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(a[l])
+		}
 		return
 	}
-	goF32toS32Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(a[l])
+	}
 }
 
 // F32toU32Z rounds to zero and saturates; 0 for NaN.
 func F32toU32Z(d, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toU32Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toU32(a[l])
+		}
 		return
 	}
-	goF32toU32Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toU32(a[l])
+	}
 }
 
 // F32toS64Z rounds to zero and saturates; 1<<63 for NaN.
 func F32toS64Z(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toS64Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS64(float64(f32(a[l])))
+		}
 		return
 	}
-	goF32toS64Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toS64(float64(f32(a[l])))
+	}
 }
 
 // F32toU64Z rounds to zero and saturates; 1<<63 for NaN.
 func F32toU64Z(d *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toU64Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU64(float64(f32(a[l])))
+		}
 		return
 	}
-	goF32toU64Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toU64(float64(f32(a[l])))
+	}
 }
 
 // F64toS32Z rounds to zero and saturates; 1<<31 for NaN.
 func F64toS32Z(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmF64toS32Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS32(f64(a[l]))
+		}
 		return
 	}
-	goF64toS32Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toS32(f64(a[l]))
+	}
 }
 
 // F64toU32Z rounds to zero and saturates; 1<<31 for NaN.
 func F64toU32Z(d *V32, a *V64, mask uint32) {
-	if avx512 {
-		asmF64toU32Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU32(f64(a[l]))
+		}
 		return
 	}
-	goF64toU32Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toU32(f64(a[l]))
+	}
 }
 
 // F64toS64Z rounds to zero and saturates; 1<<63 for NaN.
 func F64toS64Z(d, a *V64, mask uint32) {
-	if avx512 {
-		asmF64toS64Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toS64(f64(a[l]))
+		}
 		return
 	}
-	goF64toS64Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toS64(f64(a[l]))
+	}
 }
 
 // F64toU64Z rounds to zero and saturates; 1<<63 for NaN.
 func F64toU64Z(d, a *V64, mask uint32) {
-	if avx512 {
-		asmF64toU64Z(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f64toU64(f64(a[l]))
+		}
 		return
 	}
-	goF64toU64Z(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f64toU64(f64(a[l]))
+	}
 }
 
 // FMAM32 d = a*b + c, rounded down once (fma.rm).
 func FMAM32(d, a, b, c *V32, mask uint32) {
-	if avx512 {
-		asmFMAM32(d, a, b, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], b[l], c[l])
+		}
 		return
 	}
-	goFMAM32(d, a, b, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], b[l], c[l])
+	}
 }
 
 // FMAM32S d = a*b + s, rounded down once (fma.rm).
 func FMAM32S(d, a, b *V32, s, mask uint32) {
-	if avx512 {
-		asmFMAM32S(d, a, b, s, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], b[l], s)
+		}
 		return
 	}
-	goFMAM32S(d, a, b, s, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], b[l], s)
+	}
 }
 
 // FMAM32SB d = a*s + c, rounded down once (fma.rm).
 func FMAM32SB(d, a *V32, s uint32, c *V32, mask uint32) {
-	if avx512 {
-		asmFMAM32SB(d, a, s, c, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fma32Down(a[l], s, c[l])
+		}
 		return
 	}
-	goFMAM32SB(d, a, s, c, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fma32Down(a[l], s, c[l])
+	}
 }
 
 // FRoundN32 rounds a to a whole number, to nearest, ties to even; the sign of zero stays.
 func FRoundN32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRoundN32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.RoundToEven)
+		}
 		return
 	}
-	goFRoundN32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.RoundToEven)
+	}
 }
 
 // FRoundN64 rounds a to a whole number, to nearest, ties to even; the sign of zero stays.
 func FRoundN64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFRoundN64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.RoundToEven)
+		}
 		return
 	}
-	goFRoundN64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.RoundToEven)
+	}
 }
 
 // F32toS32N rounds to nearest, ties to even, and saturates; 0 for NaN.
 func F32toS32N(d, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toS32N(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.RoundToEven))
+		}
 		return
 	}
-	goF32toS32N(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.RoundToEven))
+	}
 }
 
 // FRoundM32 rounds a to a whole number, down; the sign of zero stays.
 func FRoundM32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRoundM32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Floor)
+		}
 		return
 	}
-	goFRoundM32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Floor)
+	}
 }
 
 // FRoundM64 rounds a to a whole number, down; the sign of zero stays.
 func FRoundM64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFRoundM64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Floor)
+		}
 		return
 	}
-	goFRoundM64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Floor)
+	}
 }
 
 // F32toS32M rounds down, and saturates; 0 for NaN.
 func F32toS32M(d, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toS32M(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.Floor))
+		}
 		return
 	}
-	goF32toS32M(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.Floor))
+	}
 }
 
 // FRoundP32 rounds a to a whole number, up; the sign of zero stays.
 func FRoundP32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRoundP32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Ceil)
+		}
 		return
 	}
-	goFRoundP32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Ceil)
+	}
 }
 
 // FRoundP64 rounds a to a whole number, up; the sign of zero stays.
 func FRoundP64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFRoundP64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Ceil)
+		}
 		return
 	}
-	goFRoundP64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Ceil)
+	}
 }
 
 // F32toS32P rounds up, and saturates; 0 for NaN.
 func F32toS32P(d, a *V32, mask uint32) {
-	if avx512 {
-		asmF32toS32P(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = f32toS32(fround32(a[l], math.Ceil))
+		}
 		return
 	}
-	goF32toS32P(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = f32toS32(fround32(a[l], math.Ceil))
+	}
 }
 
 // FRoundZ32 rounds a to a whole number, to zero; the sign of zero stays.
 func FRoundZ32(d, a *V32, mask uint32) {
-	if avx512 {
-		asmFRoundZ32(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround32(a[l], math.Trunc)
+		}
 		return
 	}
-	goFRoundZ32(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround32(a[l], math.Trunc)
+	}
 }
 
 // FRoundZ64 rounds a to a whole number, to zero; the sign of zero stays.
 func FRoundZ64(d, a *V64, mask uint32) {
-	if avx512 {
-		asmFRoundZ64(d, a, mask)
+	if mask == 1<<32-1 {
+		for l := range 32 {
+			d[l] = fround64(a[l], math.Trunc)
+		}
 		return
 	}
-	goFRoundZ64(d, a, mask)
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		d[l] = fround64(a[l], math.Trunc)
+	}
 }

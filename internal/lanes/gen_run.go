@@ -792,575 +792,575 @@ func runGo(code []Op, x *Regs, mask uint32) uint64 {
 		case OpEnd:
 			return o.Imm
 		case OpAdd32:
-			goAdd32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Add32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpAdd32S:
-			goAdd32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Add32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpSub32:
-			goSub32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Sub32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpSub32S:
-			goSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Sub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMul32:
-			goMul32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Mul32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMul32S:
-			goMul32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Mul32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpAnd32:
-			goAnd32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			And32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpAnd32S:
-			goAnd32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			And32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpOr32:
-			goOr32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Or32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpOr32S:
-			goOr32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Or32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpXor32:
-			goXor32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Xor32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpXor32S:
-			goXor32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Xor32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpRSub32S:
-			goRSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			RSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpNot32:
-			goNot32(x.v32(o.D), x.v32(o.A), mask)
+			Not32(x.v32(o.D), x.v32(o.A), mask)
 		case OpShl32:
-			goShl32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Shl32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpShl32S:
-			goShl32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			Shl32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpShrU32:
-			goShrU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			ShrU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpShrU32S:
-			goShrU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			ShrU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpShrS32:
-			goShrS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			ShrS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpShrS32S:
-			goShrS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			ShrS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMinS32:
-			goMinS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MinS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMinS32S:
-			goMinS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MinS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMinU32:
-			goMinU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MinU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMinU32S:
-			goMinU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MinU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMaxS32:
-			goMaxS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MaxS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMaxS32S:
-			goMaxS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MaxS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMaxU32:
-			goMaxU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MaxU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMaxU32S:
-			goMaxU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MaxU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpAbsS32:
-			goAbsS32(x.v32(o.D), x.v32(o.A), mask)
+			AbsS32(x.v32(o.D), x.v32(o.A), mask)
 		case OpMad32:
-			goMad32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
+			Mad32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
 		case OpMad32S:
-			goMad32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
+			Mad32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
 		case OpMad32SB:
-			goMad32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
+			Mad32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
 		case OpEQ32:
-			x.setPred(o.D, goEQ32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, EQ32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpEQ32S:
-			x.setPred(o.D, goEQ32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, EQ32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpNE32:
-			x.setPred(o.D, goNE32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, NE32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpNE32S:
-			x.setPred(o.D, goNE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, NE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpLTS32:
-			x.setPred(o.D, goLTS32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, LTS32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpLTS32S:
-			x.setPred(o.D, goLTS32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LTS32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpLTU32:
-			x.setPred(o.D, goLTU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, LTU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpLTU32S:
-			x.setPred(o.D, goLTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpLES32:
-			x.setPred(o.D, goLES32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, LES32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpLES32S:
-			x.setPred(o.D, goLES32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LES32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpLEU32:
-			x.setPred(o.D, goLEU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, LEU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpLEU32S:
-			x.setPred(o.D, goLEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpGTS32S:
-			x.setPred(o.D, goGTS32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GTS32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpGTU32S:
-			x.setPred(o.D, goGTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpGES32S:
-			x.setPred(o.D, goGES32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GES32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpGEU32S:
-			x.setPred(o.D, goGEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpEQAffine32:
-			x.setPred(o.D, goEQAffine32(x.v32(o.A), uint32(*x.scalar(o.B)), uint32(o.Imm), mask), mask)
+			x.setPred(o.D, EQAffine32(x.v32(o.A), uint32(*x.scalar(o.B)), uint32(o.Imm), mask), mask)
 		case OpOdd32:
-			x.setPred(o.D, goOdd32(x.v32(o.A), mask), mask)
+			x.setPred(o.D, Odd32(x.v32(o.A), mask), mask)
 		case OpSel32:
-			goSel32(x.v32(o.D), x.v32(o.A), x.v32(o.B), *x.pred(o.C), mask)
+			Sel32(x.v32(o.D), x.v32(o.A), x.v32(o.B), *x.pred(o.C), mask)
 		case OpSel32VS:
-			goSel32VS(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), *x.pred(o.C), mask)
+			Sel32VS(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), *x.pred(o.C), mask)
 		case OpSel32SV:
-			goSel32SV(x.v32(o.D), uint32(*x.scalar(o.A)), x.v32(o.B), *x.pred(o.C), mask)
+			Sel32SV(x.v32(o.D), uint32(*x.scalar(o.A)), x.v32(o.B), *x.pred(o.C), mask)
 		case OpSel32SS:
-			goSel32SS(x.v32(o.D), uint32(*x.scalar(o.A)), uint32(*x.scalar(o.B)), *x.pred(o.C), mask)
+			Sel32SS(x.v32(o.D), uint32(*x.scalar(o.A)), uint32(*x.scalar(o.B)), *x.pred(o.C), mask)
 		case OpBool32:
-			goBool32(x.v32(o.D), *x.pred(o.A), uint32(o.Imm), mask)
+			Bool32(x.v32(o.D), *x.pred(o.A), uint32(o.Imm), mask)
 		case OpCopy32:
-			goCopy32(x.v32(o.D), x.v32(o.A), mask)
+			Copy32(x.v32(o.D), x.v32(o.A), mask)
 		case OpSet32:
-			goSet32(x.v32(o.D), uint32(*x.scalar(o.A)), mask)
+			Set32(x.v32(o.D), uint32(*x.scalar(o.A)), mask)
 		case OpAffine32:
-			goAffine32(x.v32(o.D), uint32(*x.scalar(o.A)), uint32(o.Imm), mask)
+			Affine32(x.v32(o.D), uint32(*x.scalar(o.A)), uint32(o.Imm), mask)
 		case OpPopc32:
-			goPopc32(x.v32(o.D), x.v32(o.A), mask)
+			Popc32(x.v32(o.D), x.v32(o.A), mask)
 		case OpClz32:
-			goClz32(x.v32(o.D), x.v32(o.A), mask)
+			Clz32(x.v32(o.D), x.v32(o.A), mask)
 		case OpAdd64:
-			goAdd64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			Add64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpAdd64S:
-			goAdd64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			Add64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpSub64:
-			goSub64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			Sub64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpSub64S:
-			goSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			Sub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpMul64:
-			goMul64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			Mul64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMul64S:
-			goMul64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			Mul64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpAnd64:
-			goAnd64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			And64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpAnd64S:
-			goAnd64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			And64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpOr64:
-			goOr64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			Or64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpOr64S:
-			goOr64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			Or64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpXor64:
-			goXor64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			Xor64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpXor64S:
-			goXor64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			Xor64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpRSub64S:
-			goRSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			RSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpNot64:
-			goNot64(x.v64(o.D), x.v64(o.A), mask)
+			Not64(x.v64(o.D), x.v64(o.A), mask)
 		case OpShl64:
-			goShl64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
+			Shl64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
 		case OpShl64S:
-			goShl64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
+			Shl64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpShrU64:
-			goShrU64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
+			ShrU64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
 		case OpShrU64S:
-			goShrU64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
+			ShrU64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpShrS64:
-			goShrS64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
+			ShrS64(x.v64(o.D), x.v64(o.A), x.v32(o.B), mask)
 		case OpShrS64S:
-			goShrS64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
+			ShrS64S(x.v64(o.D), x.v64(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMinS64:
-			goMinS64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			MinS64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMinS64S:
-			goMinS64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			MinS64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpMinU64:
-			goMinU64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			MinU64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMinU64S:
-			goMinU64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			MinU64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpMaxS64:
-			goMaxS64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			MaxS64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMaxS64S:
-			goMaxS64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			MaxS64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpMaxU64:
-			goMaxU64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			MaxU64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpMaxU64S:
-			goMaxU64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			MaxU64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpAbsS64:
-			goAbsS64(x.v64(o.D), x.v64(o.A), mask)
+			AbsS64(x.v64(o.D), x.v64(o.A), mask)
 		case OpMad64:
-			goMad64(x.v64(o.D), x.v64(o.A), x.v64(o.B), x.v64(o.C), mask)
+			Mad64(x.v64(o.D), x.v64(o.A), x.v64(o.B), x.v64(o.C), mask)
 		case OpMad64S:
-			goMad64S(x.v64(o.D), x.v64(o.A), x.v64(o.B), uint64(*x.scalar(o.C)), mask)
+			Mad64S(x.v64(o.D), x.v64(o.A), x.v64(o.B), uint64(*x.scalar(o.C)), mask)
 		case OpMad64SB:
-			goMad64SB(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), x.v64(o.C), mask)
+			Mad64SB(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), x.v64(o.C), mask)
 		case OpEQ64:
-			x.setPred(o.D, goEQ64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, EQ64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpEQ64S:
-			x.setPred(o.D, goEQ64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, EQ64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpNE64:
-			x.setPred(o.D, goNE64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, NE64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpNE64S:
-			x.setPred(o.D, goNE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, NE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpLTS64:
-			x.setPred(o.D, goLTS64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, LTS64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpLTS64S:
-			x.setPred(o.D, goLTS64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LTS64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpLTU64:
-			x.setPred(o.D, goLTU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, LTU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpLTU64S:
-			x.setPred(o.D, goLTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpLES64:
-			x.setPred(o.D, goLES64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, LES64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpLES64S:
-			x.setPred(o.D, goLES64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LES64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpLEU64:
-			x.setPred(o.D, goLEU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, LEU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpLEU64S:
-			x.setPred(o.D, goLEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, LEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpGTS64S:
-			x.setPred(o.D, goGTS64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GTS64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpGTU64S:
-			x.setPred(o.D, goGTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpGES64S:
-			x.setPred(o.D, goGES64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GES64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpGEU64S:
-			x.setPred(o.D, goGEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, GEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpEQAffine64:
-			x.setPred(o.D, goEQAffine64(x.v64(o.A), uint64(*x.scalar(o.B)), uint64(o.Imm), mask), mask)
+			x.setPred(o.D, EQAffine64(x.v64(o.A), uint64(*x.scalar(o.B)), uint64(o.Imm), mask), mask)
 		case OpOdd64:
-			x.setPred(o.D, goOdd64(x.v64(o.A), mask), mask)
+			x.setPred(o.D, Odd64(x.v64(o.A), mask), mask)
 		case OpSel64:
-			goSel64(x.v64(o.D), x.v64(o.A), x.v64(o.B), *x.pred(o.C), mask)
+			Sel64(x.v64(o.D), x.v64(o.A), x.v64(o.B), *x.pred(o.C), mask)
 		case OpSel64VS:
-			goSel64VS(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), *x.pred(o.C), mask)
+			Sel64VS(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), *x.pred(o.C), mask)
 		case OpSel64SV:
-			goSel64SV(x.v64(o.D), uint64(*x.scalar(o.A)), x.v64(o.B), *x.pred(o.C), mask)
+			Sel64SV(x.v64(o.D), uint64(*x.scalar(o.A)), x.v64(o.B), *x.pred(o.C), mask)
 		case OpSel64SS:
-			goSel64SS(x.v64(o.D), uint64(*x.scalar(o.A)), uint64(*x.scalar(o.B)), *x.pred(o.C), mask)
+			Sel64SS(x.v64(o.D), uint64(*x.scalar(o.A)), uint64(*x.scalar(o.B)), *x.pred(o.C), mask)
 		case OpBool64:
-			goBool64(x.v64(o.D), *x.pred(o.A), uint64(o.Imm), mask)
+			Bool64(x.v64(o.D), *x.pred(o.A), uint64(o.Imm), mask)
 		case OpCopy64:
-			goCopy64(x.v64(o.D), x.v64(o.A), mask)
+			Copy64(x.v64(o.D), x.v64(o.A), mask)
 		case OpSet64:
-			goSet64(x.v64(o.D), uint64(*x.scalar(o.A)), mask)
+			Set64(x.v64(o.D), uint64(*x.scalar(o.A)), mask)
 		case OpAffine64:
-			goAffine64(x.v64(o.D), uint64(*x.scalar(o.A)), uint64(o.Imm), mask)
+			Affine64(x.v64(o.D), uint64(*x.scalar(o.A)), uint64(o.Imm), mask)
 		case OpPopc64:
-			goPopc64(x.v32(o.D), x.v64(o.A), mask)
+			Popc64(x.v32(o.D), x.v64(o.A), mask)
 		case OpClz64:
-			goClz64(x.v32(o.D), x.v64(o.A), mask)
+			Clz64(x.v32(o.D), x.v64(o.A), mask)
 		case OpMulHiU32:
-			goMulHiU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MulHiU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMulHiU32S:
-			goMulHiU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MulHiU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMulHiS32:
-			goMulHiS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MulHiS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMulHiS32S:
-			goMulHiS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MulHiS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpDivU32:
-			goDivU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			DivU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpDivU32S:
-			goDivU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			DivU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpDivS32:
-			goDivS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			DivS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpDivS32S:
-			goDivS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			DivS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpRemU32:
-			goRemU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			RemU32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpRemU32S:
-			goRemU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			RemU32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpRemS32:
-			goRemS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			RemS32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpRemS32S:
-			goRemS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			RemS32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpBrev32:
-			goBrev32(x.v32(o.D), x.v32(o.A), mask)
+			Brev32(x.v32(o.D), x.v32(o.A), mask)
 		case OpShfL32S:
-			goShfL32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
+			ShfL32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
 		case OpShfR32S:
-			goShfR32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
+			ShfR32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
 		case OpLop3:
-			goLop3(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), uint32(o.Imm), mask)
+			Lop3(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), uint32(o.Imm), mask)
 		case OpPrmt32S:
-			goPrmt32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
+			Prmt32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(o.Imm), mask)
 		case OpSExt64:
-			goSExt64(x.v64(o.D), x.v32(o.A), mask)
+			SExt64(x.v64(o.D), x.v32(o.A), mask)
 		case OpZExt64:
-			goZExt64(x.v64(o.D), x.v32(o.A), mask)
+			ZExt64(x.v64(o.D), x.v32(o.A), mask)
 		case OpLow32:
-			goLow32(x.v32(o.D), x.v64(o.A), mask)
+			Low32(x.v32(o.D), x.v64(o.A), mask)
 		case OpHigh32:
-			goHigh32(x.v32(o.D), x.v64(o.A), mask)
+			High32(x.v32(o.D), x.v64(o.A), mask)
 		case OpPack64:
-			goPack64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
+			Pack64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpSExtBits32:
-			goSExtBits32(x.v32(o.D), x.v32(o.A), uint32(o.Imm), mask)
+			SExtBits32(x.v32(o.D), x.v32(o.A), uint32(o.Imm), mask)
 		case OpZExtBits32:
-			goZExtBits32(x.v32(o.D), x.v32(o.A), uint32(o.Imm), mask)
+			ZExtBits32(x.v32(o.D), x.v32(o.A), uint32(o.Imm), mask)
 		case OpSExtBits64:
-			goSExtBits64(x.v64(o.D), x.v64(o.A), uint32(o.Imm), mask)
+			SExtBits64(x.v64(o.D), x.v64(o.A), uint32(o.Imm), mask)
 		case OpZExtBits64:
-			goZExtBits64(x.v64(o.D), x.v64(o.A), uint32(o.Imm), mask)
+			ZExtBits64(x.v64(o.D), x.v64(o.A), uint32(o.Imm), mask)
 		case OpMulU64:
-			goMulU64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MulU64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMulU64S:
-			goMulU64S(x.v64(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MulU64S(x.v64(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpMulS64:
-			goMulS64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
+			MulS64(x.v64(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpMulS64S:
-			goMulS64S(x.v64(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			MulS64S(x.v64(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFAdd32:
-			goFAdd32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FAdd32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFAdd32S:
-			goFAdd32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FAdd32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFSub32:
-			goFSub32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FSub32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFSub32S:
-			goFSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFRSub32S:
-			goFRSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FRSub32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFMul32:
-			goFMul32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FMul32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFMul32S:
-			goFMul32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FMul32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFDiv32:
-			goFDiv32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FDiv32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFDiv32S:
-			goFDiv32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FDiv32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFRDiv32S:
-			goFRDiv32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FRDiv32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFMA32:
-			goFMA32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
+			FMA32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
 		case OpFMA32S:
-			goFMA32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
+			FMA32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
 		case OpFMA32SB:
-			goFMA32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
+			FMA32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
 		case OpFSqrt32:
-			goFSqrt32(x.v32(o.D), x.v32(o.A), mask)
+			FSqrt32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRcp32:
-			goFRcp32(x.v32(o.D), x.v32(o.A), mask)
+			FRcp32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFNeg32:
-			goFNeg32(x.v32(o.D), x.v32(o.A), mask)
+			FNeg32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFAbs32:
-			goFAbs32(x.v32(o.D), x.v32(o.A), mask)
+			FAbs32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFMin32:
-			goFMin32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FMin32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFMin32S:
-			goFMin32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FMin32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFMax32:
-			goFMax32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
+			FMax32(x.v32(o.D), x.v32(o.A), x.v32(o.B), mask)
 		case OpFMax32S:
-			goFMax32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
+			FMax32S(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), mask)
 		case OpFEQ32:
-			x.setPred(o.D, goFEQ32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FEQ32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFEQ32S:
-			x.setPred(o.D, goFEQ32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FEQ32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFEQU32:
-			x.setPred(o.D, goFEQU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FEQU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFEQU32S:
-			x.setPred(o.D, goFEQU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FEQU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFNE32:
-			x.setPred(o.D, goFNE32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FNE32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFNE32S:
-			x.setPred(o.D, goFNE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFNEU32:
-			x.setPred(o.D, goFNEU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FNEU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFNEU32S:
-			x.setPred(o.D, goFNEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFLT32:
-			x.setPred(o.D, goFLT32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FLT32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFLT32S:
-			x.setPred(o.D, goFLT32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLT32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFLTU32:
-			x.setPred(o.D, goFLTU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FLTU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFLTU32S:
-			x.setPred(o.D, goFLTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFLE32:
-			x.setPred(o.D, goFLE32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FLE32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFLE32S:
-			x.setPred(o.D, goFLE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFLEU32:
-			x.setPred(o.D, goFLEU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FLEU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFLEU32S:
-			x.setPred(o.D, goFLEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFGT32:
-			x.setPred(o.D, goFGT32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FGT32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFGT32S:
-			x.setPred(o.D, goFGT32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGT32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFGTU32:
-			x.setPred(o.D, goFGTU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FGTU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFGTU32S:
-			x.setPred(o.D, goFGTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGTU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFGE32:
-			x.setPred(o.D, goFGE32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FGE32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFGE32S:
-			x.setPred(o.D, goFGE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGE32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFGEU32:
-			x.setPred(o.D, goFGEU32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FGEU32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFGEU32S:
-			x.setPred(o.D, goFGEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGEU32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFNum32:
-			x.setPred(o.D, goFNum32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FNum32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFNum32S:
-			x.setPred(o.D, goFNum32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNum32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFNaN32:
-			x.setPred(o.D, goFNaN32(x.v32(o.A), x.v32(o.B), mask), mask)
+			x.setPred(o.D, FNaN32(x.v32(o.A), x.v32(o.B), mask), mask)
 		case OpFNaN32S:
-			x.setPred(o.D, goFNaN32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNaN32S(x.v32(o.A), uint32(*x.scalar(o.B)), mask), mask)
 		case OpFAdd64:
-			goFAdd64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FAdd64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFAdd64S:
-			goFAdd64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FAdd64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFSub64:
-			goFSub64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FSub64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFSub64S:
-			goFSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFRSub64S:
-			goFRSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FRSub64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFMul64:
-			goFMul64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FMul64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFMul64S:
-			goFMul64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FMul64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFDiv64:
-			goFDiv64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FDiv64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFDiv64S:
-			goFDiv64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FDiv64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFRDiv64S:
-			goFRDiv64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FRDiv64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFMA64:
-			goFMA64(x.v64(o.D), x.v64(o.A), x.v64(o.B), x.v64(o.C), mask)
+			FMA64(x.v64(o.D), x.v64(o.A), x.v64(o.B), x.v64(o.C), mask)
 		case OpFMA64S:
-			goFMA64S(x.v64(o.D), x.v64(o.A), x.v64(o.B), uint64(*x.scalar(o.C)), mask)
+			FMA64S(x.v64(o.D), x.v64(o.A), x.v64(o.B), uint64(*x.scalar(o.C)), mask)
 		case OpFMA64SB:
-			goFMA64SB(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), x.v64(o.C), mask)
+			FMA64SB(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), x.v64(o.C), mask)
 		case OpFSqrt64:
-			goFSqrt64(x.v64(o.D), x.v64(o.A), mask)
+			FSqrt64(x.v64(o.D), x.v64(o.A), mask)
 		case OpFRcp64:
-			goFRcp64(x.v64(o.D), x.v64(o.A), mask)
+			FRcp64(x.v64(o.D), x.v64(o.A), mask)
 		case OpFNeg64:
-			goFNeg64(x.v64(o.D), x.v64(o.A), mask)
+			FNeg64(x.v64(o.D), x.v64(o.A), mask)
 		case OpFAbs64:
-			goFAbs64(x.v64(o.D), x.v64(o.A), mask)
+			FAbs64(x.v64(o.D), x.v64(o.A), mask)
 		case OpFMin64:
-			goFMin64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FMin64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFMin64S:
-			goFMin64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FMin64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFMax64:
-			goFMax64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
+			FMax64(x.v64(o.D), x.v64(o.A), x.v64(o.B), mask)
 		case OpFMax64S:
-			goFMax64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
+			FMax64S(x.v64(o.D), x.v64(o.A), uint64(*x.scalar(o.B)), mask)
 		case OpFEQ64:
-			x.setPred(o.D, goFEQ64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FEQ64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFEQ64S:
-			x.setPred(o.D, goFEQ64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FEQ64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFEQU64:
-			x.setPred(o.D, goFEQU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FEQU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFEQU64S:
-			x.setPred(o.D, goFEQU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FEQU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFNE64:
-			x.setPred(o.D, goFNE64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FNE64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFNE64S:
-			x.setPred(o.D, goFNE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFNEU64:
-			x.setPred(o.D, goFNEU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FNEU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFNEU64S:
-			x.setPred(o.D, goFNEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFLT64:
-			x.setPred(o.D, goFLT64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FLT64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFLT64S:
-			x.setPred(o.D, goFLT64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLT64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFLTU64:
-			x.setPred(o.D, goFLTU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FLTU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFLTU64S:
-			x.setPred(o.D, goFLTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFLE64:
-			x.setPred(o.D, goFLE64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FLE64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFLE64S:
-			x.setPred(o.D, goFLE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFLEU64:
-			x.setPred(o.D, goFLEU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FLEU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFLEU64S:
-			x.setPred(o.D, goFLEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FLEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFGT64:
-			x.setPred(o.D, goFGT64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FGT64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFGT64S:
-			x.setPred(o.D, goFGT64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGT64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFGTU64:
-			x.setPred(o.D, goFGTU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FGTU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFGTU64S:
-			x.setPred(o.D, goFGTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGTU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFGE64:
-			x.setPred(o.D, goFGE64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FGE64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFGE64S:
-			x.setPred(o.D, goFGE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGE64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFGEU64:
-			x.setPred(o.D, goFGEU64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FGEU64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFGEU64S:
-			x.setPred(o.D, goFGEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FGEU64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFNum64:
-			x.setPred(o.D, goFNum64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FNum64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFNum64S:
-			x.setPred(o.D, goFNum64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNum64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFNaN64:
-			x.setPred(o.D, goFNaN64(x.v64(o.A), x.v64(o.B), mask), mask)
+			x.setPred(o.D, FNaN64(x.v64(o.A), x.v64(o.B), mask), mask)
 		case OpFNaN64S:
-			x.setPred(o.D, goFNaN64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
+			x.setPred(o.D, FNaN64S(x.v64(o.A), uint64(*x.scalar(o.B)), mask), mask)
 		case OpFRsqrt32:
-			goFRsqrt32(x.v32(o.D), x.v32(o.A), mask)
+			FRsqrt32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFExpTwo32:
-			goFExpTwo32(x.v32(o.D), x.v32(o.A), mask)
+			FExpTwo32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFLogTwo32:
-			goFLogTwo32(x.v32(o.D), x.v32(o.A), mask)
+			FLogTwo32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFFtz32:
-			goFFtz32(x.v32(o.D), x.v32(o.A), mask)
+			FFtz32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFSat32:
-			goFSat32(x.v32(o.D), x.v32(o.A), mask)
+			FSat32(x.v32(o.D), x.v32(o.A), mask)
 		case OpS32toF32:
-			goS32toF32(x.v32(o.D), x.v32(o.A), mask)
+			S32toF32(x.v32(o.D), x.v32(o.A), mask)
 		case OpU32toF32:
-			goU32toF32(x.v32(o.D), x.v32(o.A), mask)
+			U32toF32(x.v32(o.D), x.v32(o.A), mask)
 		case OpS32toF64:
-			goS32toF64(x.v64(o.D), x.v32(o.A), mask)
+			S32toF64(x.v64(o.D), x.v32(o.A), mask)
 		case OpU32toF64:
-			goU32toF64(x.v64(o.D), x.v32(o.A), mask)
+			U32toF64(x.v64(o.D), x.v32(o.A), mask)
 		case OpS64toF32:
-			goS64toF32(x.v32(o.D), x.v64(o.A), mask)
+			S64toF32(x.v32(o.D), x.v64(o.A), mask)
 		case OpU64toF32:
-			goU64toF32(x.v32(o.D), x.v64(o.A), mask)
+			U64toF32(x.v32(o.D), x.v64(o.A), mask)
 		case OpS64toF64:
-			goS64toF64(x.v64(o.D), x.v64(o.A), mask)
+			S64toF64(x.v64(o.D), x.v64(o.A), mask)
 		case OpU64toF64:
-			goU64toF64(x.v64(o.D), x.v64(o.A), mask)
+			U64toF64(x.v64(o.D), x.v64(o.A), mask)
 		case OpF32toF64:
-			goF32toF64(x.v64(o.D), x.v32(o.A), mask)
+			F32toF64(x.v64(o.D), x.v32(o.A), mask)
 		case OpF64toF32:
-			goF64toF32(x.v32(o.D), x.v64(o.A), mask)
+			F64toF32(x.v32(o.D), x.v64(o.A), mask)
 		case OpF32toS32Z:
-			goF32toS32Z(x.v32(o.D), x.v32(o.A), mask)
+			F32toS32Z(x.v32(o.D), x.v32(o.A), mask)
 		case OpF32toU32Z:
-			goF32toU32Z(x.v32(o.D), x.v32(o.A), mask)
+			F32toU32Z(x.v32(o.D), x.v32(o.A), mask)
 		case OpF32toS64Z:
-			goF32toS64Z(x.v64(o.D), x.v32(o.A), mask)
+			F32toS64Z(x.v64(o.D), x.v32(o.A), mask)
 		case OpF32toU64Z:
-			goF32toU64Z(x.v64(o.D), x.v32(o.A), mask)
+			F32toU64Z(x.v64(o.D), x.v32(o.A), mask)
 		case OpF64toS32Z:
-			goF64toS32Z(x.v32(o.D), x.v64(o.A), mask)
+			F64toS32Z(x.v32(o.D), x.v64(o.A), mask)
 		case OpF64toU32Z:
-			goF64toU32Z(x.v32(o.D), x.v64(o.A), mask)
+			F64toU32Z(x.v32(o.D), x.v64(o.A), mask)
 		case OpF64toS64Z:
-			goF64toS64Z(x.v64(o.D), x.v64(o.A), mask)
+			F64toS64Z(x.v64(o.D), x.v64(o.A), mask)
 		case OpF64toU64Z:
-			goF64toU64Z(x.v64(o.D), x.v64(o.A), mask)
+			F64toU64Z(x.v64(o.D), x.v64(o.A), mask)
 		case OpFMAM32:
-			goFMAM32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
+			FMAM32(x.v32(o.D), x.v32(o.A), x.v32(o.B), x.v32(o.C), mask)
 		case OpFMAM32S:
-			goFMAM32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
+			FMAM32S(x.v32(o.D), x.v32(o.A), x.v32(o.B), uint32(*x.scalar(o.C)), mask)
 		case OpFMAM32SB:
-			goFMAM32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
+			FMAM32SB(x.v32(o.D), x.v32(o.A), uint32(*x.scalar(o.B)), x.v32(o.C), mask)
 		case OpFRoundN32:
-			goFRoundN32(x.v32(o.D), x.v32(o.A), mask)
+			FRoundN32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundN64:
-			goFRoundN64(x.v64(o.D), x.v64(o.A), mask)
+			FRoundN64(x.v64(o.D), x.v64(o.A), mask)
 		case OpF32toS32N:
-			goF32toS32N(x.v32(o.D), x.v32(o.A), mask)
+			F32toS32N(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundM32:
-			goFRoundM32(x.v32(o.D), x.v32(o.A), mask)
+			FRoundM32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundM64:
-			goFRoundM64(x.v64(o.D), x.v64(o.A), mask)
+			FRoundM64(x.v64(o.D), x.v64(o.A), mask)
 		case OpF32toS32M:
-			goF32toS32M(x.v32(o.D), x.v32(o.A), mask)
+			F32toS32M(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundP32:
-			goFRoundP32(x.v32(o.D), x.v32(o.A), mask)
+			FRoundP32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundP64:
-			goFRoundP64(x.v64(o.D), x.v64(o.A), mask)
+			FRoundP64(x.v64(o.D), x.v64(o.A), mask)
 		case OpF32toS32P:
-			goF32toS32P(x.v32(o.D), x.v32(o.A), mask)
+			F32toS32P(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundZ32:
-			goFRoundZ32(x.v32(o.D), x.v32(o.A), mask)
+			FRoundZ32(x.v32(o.D), x.v32(o.A), mask)
 		case OpFRoundZ64:
-			goFRoundZ64(x.v64(o.D), x.v64(o.A), mask)
+			FRoundZ64(x.v64(o.D), x.v64(o.A), mask)
 		case OpPredCopy:
 			x.setPred(o.D, *x.pred(o.A), mask)
 		case OpPredNot:

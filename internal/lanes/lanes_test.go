@@ -318,10 +318,10 @@ func (x *args) alias(r *rand.Rand, ps []param) {
 
 // bothWays runs a test in each way that the processor has: by its assembly, and by Go code.
 func bothWays(t *testing.T, f func(t *testing.T)) {
-	defer use(tiers()[0])
-	for _, tier := range tiers() {
-		use(tier)
-		t.Run(tier, f)
+	defer use(ways()[0])
+	for _, way := range ways() {
+		use(way)
+		t.Run(way, f)
 	}
 }
 

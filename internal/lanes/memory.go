@@ -8,10 +8,6 @@ import "encoding/binary"
 
 // Gather32 reads four bytes at mem[off] into each lane.
 func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
-	if avx512 {
-		asmGather32(d, mem, off, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint32(mem[off[l]:])
@@ -20,10 +16,6 @@ func Gather32(d *V32, mem []byte, off *V64, mask uint32) {
 
 // Gather64 reads eight bytes at mem[off] into each lane.
 func Gather64(d *V64, mem []byte, off *V64, mask uint32) {
-	if avx512 {
-		asmGather64(d, mem, off, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[off[l]:])
@@ -32,10 +24,6 @@ func Gather64(d *V64, mem []byte, off *V64, mask uint32) {
 
 // Scatter32 writes each lane to mem[off].
 func Scatter32(mem []byte, off *V64, a *V32, mask uint32) {
-	if avx512 {
-		asmScatter32(mem, off, a, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint32(mem[off[l]:], a[l])
@@ -44,10 +32,6 @@ func Scatter32(mem []byte, off *V64, a *V32, mask uint32) {
 
 // Scatter64 writes each lane to mem[off].
 func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
-	if avx512 {
-		asmScatter64(mem, off, a, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint64(mem[off[l]:], a[l])
@@ -56,10 +40,6 @@ func Scatter64(mem []byte, off *V64, a *V64, mask uint32) {
 
 // Load32 reads lane l from mem[4*l]. Mem reaches to the last lane of the mask at least; so in all loads and stores below.
 func Load32(d *V32, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad32(d, mem, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint32(mem[4*l:])
@@ -68,10 +48,6 @@ func Load32(d *V32, mem []byte, mask uint32) {
 
 // Load64 reads lane l from mem[8*l].
 func Load64(d *V64, mem []byte, mask uint32) {
-	if avx512 {
-		asmLoad64(d, mem, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		d[l] = binary.LittleEndian.Uint64(mem[8*l:])
@@ -80,10 +56,6 @@ func Load64(d *V64, mem []byte, mask uint32) {
 
 // Store32 writes lane l to mem[4*l].
 func Store32(mem []byte, a *V32, mask uint32) {
-	if avx512 {
-		asmStore32(mem, a, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint32(mem[4*l:], a[l])
@@ -92,10 +64,6 @@ func Store32(mem []byte, a *V32, mask uint32) {
 
 // Store64 writes lane l to mem[8*l].
 func Store64(mem []byte, a *V64, mask uint32) {
-	if avx512 {
-		asmStore64(mem, a, mask)
-		return
-	}
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
 		binary.LittleEndian.PutUint64(mem[8*l:], a[l])
@@ -104,10 +72,6 @@ func Store64(mem []byte, a *V64, mask uint32) {
 
 // Perm32 gives lane l the value that a has in lane from[l] & 31, whether or not that lane is in the mask.
 func Perm32(d, a, from *V32, mask uint32) {
-	if avx512 {
-		asmPerm32(d, a, from, mask)
-		return
-	}
 	src := *a
 	for m := mask; m != 0; m &= m - 1 {
 		l := first(m)
@@ -118,9 +82,6 @@ func Perm32(d, a, from *V32, mask uint32) {
 // Offsets makes off = addr - origin in every lane, and reports whether off <= limit and off&align = 0 in those of the
 // mask: whether accesses within a piece of memory are in range and aligned. Off may be addr.
 func Offsets(off, addr *V64, origin, limit, align uint64, mask uint32) bool {
-	if avx512 {
-		return asmOffsets(off, addr, origin, limit, align, mask) == mask
-	}
 	ok := true
 	for l := range addr {
 		at := addr[l] - origin

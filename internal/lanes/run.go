@@ -29,7 +29,7 @@ type Regs struct {
 	// Steps grows by what OpGoto says, which is not followed where they come to Limit. Marks are what those add that were met.
 	Steps, Limit int64
 	Marks        uint64
-	// The lanes that keep what they hold, all bits set, for the assembly that wants AVX2 only: see gen.
+	// The lanes that keep what they hold, all bits set: the assembly makes them where some do.
 	keep32 V32
 	keep64 V64
 }
@@ -72,15 +72,11 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 // than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or
 // one that could not be done (see Access), of which nothing is done then.
 func Run(code []Op, x *Regs, mask uint32) uint64 {
-	switch {
-	case avx512:
-		end, _ := asmRun(&code[0], x, mask)
-		return end
-	case !avx2:
+	if !avx2 {
 		return runGo(code, x, mask)
 	}
 	for o := &code[0]; ; {
-		end, left := asmRun2(o, x, mask)
+		end, left := asmRun(o, x, mask)
 		if left == nil {
 			return end
 		}

@@ -1,20 +1,14 @@
 package lanes
 
-// tiers are the ways in which functions are done on this processor, the fastest first.
-func tiers() []string {
-	list := []string{"portable"}
+// ways are those in which this processor can do lists, the fastest first.
+func ways() []string {
 	if hasAVX2 {
-		list = append([]string{"AVX2"}, list...)
+		return []string{"assembly", "portable"}
 	}
-	if hasAVX512 {
-		list = append([]string{"AVX-512"}, list...)
-	}
-	return list
+	return []string{"portable"}
 }
 
 // use makes one of them the one that is used.
-func use(tier string) {
-	avx512, avx2 = hasAVX512 && tier == "AVX-512", hasAVX2 && tier != "portable"
-}
+func use(way string) { avx2 = way == "assembly" }
 
-var hasAVX512, hasAVX2 = avx512, avx2
+var hasAVX2 = avx2

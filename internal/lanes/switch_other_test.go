@@ -2,6 +2,6 @@
 
 package lanes
 
-func tiers() []string { return []string{"portable"} }
+func ways() []string { return []string{"portable"} }
 
 func use(string) {}

@@ -12,10 +12,10 @@ import (
 // portableTests run without the assembly of package lanes too, from NoSpin on in long runs only.
 const portableTests = "Lists|ListedStores|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff"
 
-// TestWithoutAssembly runs tests of this binary as on a processor without AVX-512, where package lanes is Go code: it may end a
+// TestWithoutAssembly runs tests of this binary as on a processor without AVX2, where package lanes is Go code: it may end a
 // list of operations elsewhere.
 func TestWithoutAssembly(t *testing.T) {
-	const off = "cpu.avx512f=off"
+	const off = "cpu.avx2=off"
 	if strings.Contains(os.Getenv("GODEBUG"), off) {
 		if lanes.Assembly() {
 			t.Error("the assembly is used")

@@ -75,31 +75,58 @@ func (a *access) files() []string {
 	return []string{a.file, "scalars", "reaches"}
 }
 
-// handlers writes the two handlers. Where an address is not within the Access, or odd, they jump to stop before anything
-// is done.
+// handlers writes the two handlers. Where an address is not within the Access, or odd, they jump to stop before anything is done.
 func (a *access) handlers() []byte {
-	g := &asm{handler: true}
+	g := &asm{}
 	for _, masked := range []bool{false, true} {
-		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", map[bool]string{false: "full", true: "part"}[masked], a.name)
+		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", kindOf(masked), a.name)
+		single := a.how == each || a.how == eachLow
 		g.operandsOf([3]bool{true, true, a.how == pattern})
 		g.ins("ADDQ", "CX", "32(R10)")
-		if a.how == each || a.how == eachLow {
+		g.n = 256 / a.width()
+		typ := fmt.Sprint("*V", a.width())
+		switch {
+		case single:
+			g.n = 4
 			a.reachEach(g, masked)
-			a.move(g, masked, a.chunk(), a.scattered)
-		} else {
+			if a.store {
+				a.byLane(g)
+				break
+			}
+			for g.chunk = range 8 {
+				a.offsets(g)
+				a.gather(g, masked, "R9", "VPGATHERQ", "Y0")
+			}
+		case a.how == same:
 			a.reach(g)
-			switch a.how {
-			case same:
-				a.scalar(g)
-			case pattern:
-				a.move(g, masked, a.chunk(), a.scattered)
-			default:
-				a.move(g, masked, 512/a.width(), a.straight)
+			a.scalar(g)
+		case a.how == pattern:
+			a.reach(g)
+			if a.store {
+				a.byLane(g)
+				break
+			}
+			for g.chunk = range 32 / g.n {
+				offsets := g.reg(v32, 0)
+				g.ins("VMOVDQU", offsets, g.mem(v32, "(DI)(SI*1)"))
+				a.gather(g, masked, "R8", "VPGATHERD", offsets)
+			}
+		case masked && a.size < 4: // there are no masks of less than 32 bits
+			a.reach(g)
+			a.byLane(g)
+		default:
+			a.reach(g)
+			for g.chunk = range 32 / g.n {
+				if reg := g.mem(typ, file(typ)+"(AX*1)"); a.store {
+					a.storeLine(g, masked, reg)
+				} else {
+					a.loadLine(g, masked, reg)
+				}
 			}
 		}
 		g.next()
 		g.WriteString("\ntell:\n")
-		a.tell(g, masked)
+		a.tell(g)
 		g.WriteString("\nstop:\n\tJMP runEnd<>(SB)\n")
 	}
 	return g.Bytes()
@@ -136,14 +163,20 @@ func (a *access) tellHead(g *asm) bool {
 	return true
 }
 
-// tell makes a Told of the access at hand and goes back.
-func (a *access) tell(g *asm, masked bool) {
+// tell makes a Told of the access at hand and goes back. Stores to addresses of their own are left to Go code where they are told.
+func (a *access) tell(g *asm) {
+	if a.store && (a.how == each || a.how == eachLow || a.how == pattern) {
+		g.WriteString("\tJMP runLeft<>(SB)\n")
+		return
+	}
 	if !a.tellHead(g) {
 		return
 	}
 	if a.how == each || a.how == eachLow {
-		for i := range 4 {
-			g.ins(movu, fmt.Sprintf("%d(R9)", 64+64*i), fmt.Sprint("Z", 16+i))
+		g.ins("MOVL", "BX", "8(R12)")
+		for g.chunk = range 8 {
+			a.offsets(g)
+			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", 64+32*g.chunk), "Y0")
 		}
 	}
 	if a.store {
@@ -151,13 +184,27 @@ func (a *access) tell(g *asm, masked bool) {
 		if a.width() == 32 {
 			to, from = to+256, "(DI)(AX*1)"
 		}
-		for at := 0; at < 4*a.width(); at += 64 {
-			g.ins(movu, "Z20", fmt.Sprint(at, from))
-			g.ins(movu, fmt.Sprintf("%d(R9)", to+at), "Z20")
+		for at := 0; at < 4*a.width(); at += 32 {
+			g.ins("VMOVDQU", "Y3", fmt.Sprint(at, from))
+			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", to+at), "Y3")
 		}
 	}
 	if a.store && a.size >= 4 {
-		a.tellBefore(g, masked)
+		a.aim(g)
+		to := 64 + 256 + 256 + 128
+		if a.width() == 32 {
+			to += 256
+		}
+		for at := 0; at < 4*a.width(); at += 32 {
+			from := at
+			if a.how == rows && at >= 64 {
+				if from = at - 64; from == 0 {
+					g.ins("ADDQ", "BX", "24(CX)")
+				}
+			}
+			g.ins("VMOVDQU", "Y3", fmt.Sprintf("%d(BX)", from))
+			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", to+at), "Y3")
+		}
 	}
 	g.WriteString("\tJMP back\n")
 }
@@ -168,34 +215,6 @@ func (a *access) aim(g *asm) {
 	g.ins("MOVQ", "BX", "(BX)")
 	if a.how != each && a.how != eachLow {
 		g.ins("ADDQ", "BX", "R8")
-	}
-}
-
-// tellBefore tells what a store overwrites.
-func (a *access) tellBefore(g *asm, masked bool) {
-	a.aim(g)
-	to := 64 + 256 + 256 + 128
-	if a.width() == 32 {
-		to += 256
-	}
-	if n := a.chunk(); n > 0 {
-		g.n = n
-		reg := g.reg(fmt.Sprint("*V", a.width()), 20)
-		for g.chunk = range 32 / n {
-			a.gather(g, masked, reg, "BX", false)
-			g.ins(movu, fmt.Sprintf("%d(R9)", to+g.chunk*n*a.width()/8), reg)
-		}
-		return
-	}
-	for at := 0; at < 4*a.width(); at += 64 {
-		from := fmt.Sprintf("%d(BX)", at)
-		if a.how == rows {
-			if from = "(BX)"; at > 0 {
-				g.ins("ADDQ", "BX", "24(CX)")
-			}
-		}
-		g.ins(movu, "Z20", from)
-		g.ins(movu, fmt.Sprintf("%d(R9)", to+at), "Z20")
 	}
 }
 
@@ -249,29 +268,160 @@ func (a *access) reach(g *asm) {
 	}
 }
 
-// reachEach makes of vectors of addresses offsets, in Z16 and three more, of the pointer in R9.
-func (a *access) reachEach(g *asm, masked bool) {
-	g.ins("VPBROADCASTQ", "Z26", "(CX)")
-	g.ins("VPBROADCASTQ", "Z27", "8(CX)")
-	g.konst64("Z28", uint64(a.size-1))
-	for i, k := range []string{"K0", "K5", "K6", "K7"} {
-		z := fmt.Sprint("Z", 16+i)
-		if a.how == each {
-			g.ins(movu, z, fmt.Sprintf("%d(R11)(BX*1)", 64*i))
-		} else {
-			g.ins("VPMOVZXDQ", z, fmt.Sprintf("%d(DI)(BX*1)", 32*i))
-		}
-		g.ins("VPSUBQ", z, z, "Z26")
-		even := k
-		if k == "K0" { // which is no mask
-			even = "K5"
-		}
-		g.ins("VPTESTNMQ", even, z, "Z28")
-		g.under(even, "VPCMPUQ", k, z, "Z27", "$1")
+// byLane loads or stores a lane after the other, from where R9 points for single addresses and R8 for others.
+func (a *access) byLane(g *asm) {
+	move := map[int]string{1: "MOVBLZX", 2: "MOVWLZX", 4: "MOVL", 8: "MOVQ"}[a.size]
+	put := map[int]string{1: "MOVB", 2: "MOVW", 4: "MOVL", 8: "MOVQ"}[a.size]
+	if a.signed {
+		move = strings.Replace(move, "ZX", "SX", 1)
 	}
-	g.n = 8
-	g.join()
-	g.ins("KMOVD", "R8", "K0")
+	whole, registers := "MOVL", "DI"
+	if a.width() == 64 {
+		whole, registers = "MOVQ", "R11"
+	}
+	// R9 and R8 give the address, BX the offsets; SI is the lane, CX has those to come, AX points to the register.
+	index, at := "", "(R9)(R8*1)"
+	switch a.how {
+	case each:
+		g.ins("SUBQ", "R9", "(CX)")
+		g.ins("ADDQ", "BX", "R11")
+		index = "MOVQ (BX)(SI*8), R8"
+	case eachLow:
+		g.ins("SUBQ", "R9", "(CX)")
+		g.ins("ADDQ", "BX", "DI")
+		index = "MOVL (BX)(SI*4), R8"
+	case pattern:
+		g.ins("MOVQ", "R9", "R8")
+		g.ins("LEAQ", "BX", "(DI)(SI*1)")
+		index = "MOVLQSX (BX)(SI*4), R8"
+	default:
+		at = fmt.Sprintf("(R8)(SI*%d)", a.size)
+	}
+	g.ins("ADDQ", "AX", registers)
+	g.ins("MOVL", "CX", "DX")
+	g.WriteString("\tTESTL CX, CX\n\tJEQ all\n\nlane:\n")
+	g.ins("TZCNTL", "SI", "CX")
+	if index != "" {
+		g.WriteString("\t" + index + "\n")
+	}
+	reg := fmt.Sprintf("(AX)(SI*%d)", a.width()/8)
+	if a.store {
+		g.ins(whole, "R15", reg)
+		g.ins(put, at, "R15")
+	} else {
+		g.ins(move, "R15", at)
+		g.ins(whole, reg, "R15")
+	}
+	g.ins("BLSRL", "CX", "CX")
+	g.WriteString("\tJNE lane\n\tLEAQ full<>(SB), R15\n\tCMPL DX, $-1\n\tJEQ all\n\tLEAQ part<>(SB), R15\n\nall:\n")
+}
+
+// place addresses this chunk of lanes that lie side by side, or of rows of 16.
+func (a *access) place(g *asm) string {
+	at, base := g.chunk*g.n*a.size, "(R8)"
+	if a.how == rows || a.how == spread {
+		if g.chunk*g.n >= 16 {
+			at, base = at-16*a.size, "(R8)(R9*1)"
+		}
+		if a.how == spread {
+			at = 0
+		}
+	}
+	return fmt.Sprint(at, base)
+}
+
+func (a *access) loadLine(g *asm, masked bool, reg string) {
+	op := map[int]string{1: "VPMOVZXBD", 2: "VPMOVZXWD", 4: "VMOVDQU", 8: "VMOVDQU"}[a.size]
+	if a.signed {
+		op = strings.Replace(op, "ZX", "SX", 1)
+	}
+	if a.how == spread {
+		op = "VPBROADCASTD"
+	}
+	if masked { // a lane outside may lie outside of memory, too
+		keep := g.keeps(a.width())
+		if a.how != spread {
+			op = "VPMASKMOV" + dq(a.width())
+			g.ins("VPCMPEQD", "Y4", "Y4", "Y4")
+			g.ins("VPXOR", "Y4", "Y4", keep)
+			g.ins(op, "Y3", "Y4", a.place(g))
+		} else {
+			g.ins(op, "Y3", a.place(g))
+		}
+		g.blend("Y3", "Y3", reg, keep)
+	} else {
+		g.ins(op, "Y3", a.place(g))
+	}
+	g.ins("VMOVDQU", reg, "Y3")
+}
+
+func (a *access) storeLine(g *asm, masked bool, reg string) {
+	at := a.place(g)
+	g.ins("VMOVDQU", "Y3", reg)
+	switch {
+	case a.size < 4: // the lower parts of both halves, side by side
+		table := map[int]string{1: "byteOfWord", 2: "halfOfWord"}[a.size]
+		g.ins("VBROADCASTI128", "Y4", table+"<>(SB)")
+		g.ins("VPSHUFB", "Y3", "Y3", "Y4")
+		g.ins("VEXTRACTI128", "X4", "Y3", "$1")
+		if a.size == 1 {
+			g.ins("VPUNPCKLDQ", "X3", "X3", "X4")
+			g.ins("VMOVQ", at, "X3")
+			return
+		}
+		g.ins("VPUNPCKLQDQ", "X3", "X3", "X4")
+		g.ins("VMOVDQU", at, "X3")
+	case masked:
+		g.ins("VPCMPEQD", "Y4", "Y4", "Y4")
+		g.ins("VPXOR", "Y4", "Y4", g.keeps(a.width()))
+		g.ins("VPMASKMOV"+dq(a.width()), at, "Y4", "Y3")
+	default:
+		g.ins("VMOVDQU", at, "Y3")
+	}
+}
+
+// gather loads a chunk whose lanes have offsets from base.
+func (a *access) gather(g *asm, masked bool, base, op, offsets string) {
+	w := a.width()
+	out, who, at := g.y(w, 3), g.y(w, 4), g.mem(fmt.Sprint("*V", w), file(fmt.Sprint("*V", w))+"(AX*1)")
+	g.ins("VPCMPEQD", who, who, who)
+	if masked {
+		g.ins("VPXOR", who, who, g.keeps(w))
+		g.ins("VMOVDQU", out, at)
+	} else {
+		g.ins("VPXOR", out, out, out) // so that it does not wait for what the register held
+	}
+	g.ins(op+dq(w), out, fmt.Sprintf("(%s)(%s*1)", base, offsets), who)
+	g.ins("VMOVDQU", at, out)
+}
+
+// offsets makes offsets of this chunk's addresses, in Y0. Y12 has the Origin.
+func (a *access) offsets(g *asm) {
+	if a.how == each {
+		g.ins("VMOVDQU", "Y0", fmt.Sprintf("%d(R11)(BX*1)", 32*g.chunk))
+	} else {
+		g.ins("VPMOVZXDQ", "Y0", fmt.Sprintf("%d(DI)(BX*1)", 16*g.chunk))
+	}
+	g.ins("VPSUBQ", "Y0", "Y0", "Y12")
+}
+
+// reachEach checks vectors of addresses, and points R9 at what they are counted from.
+func (a *access) reachEach(g *asm, masked bool) {
+	g.ins("VPBROADCASTQ", "Y12", "(CX)")
+	g.ins("VPBROADCASTQ", "Y13", "8(CX)")
+	g.spread64(14, 1<<63)
+	g.spread64(15, uint64(a.size-1))
+	g.ins("VPXOR", "Y13", "Y13", "Y14")
+	g.ins("VPXOR", "Y7", "Y7", "Y7")
+	for g.chunk = range 8 {
+		a.offsets(g)
+		g.ins("VPXOR", "Y4", "Y0", "Y14")
+		g.ins("VPCMPGTQ", "Y4", "Y13", "Y4")
+		g.ins("VPAND", "Y5", "Y0", "Y15")
+		g.ins("VPCMPEQQ", "Y5", "Y5", "Y7")
+		g.ins("VPAND", "Y4", "Y4", "Y5")
+		g.bits("R8", "R9", "Y4")
+	}
 	if masked {
 		g.ins("ANDL", "R8", "DX")
 		g.WriteString("\tCMPL R8, DX\n\tJNE stop\n")
@@ -279,95 +429,9 @@ func (a *access) reachEach(g *asm, masked bool) {
 		g.WriteString("\tCMPL R8, $-1\n\tJNE stop\n")
 	}
 	g.told()
+	g.ins("MOVL", "BX", "8(R12)")
 	g.ins("MOVQ", "R9", "16(CX)")
 	g.ins("MOVQ", "R9", "(R9)")
-}
-
-// moves are the instructions that load an element into a lane's register and store it, by the element's size and the
-// register's bits.
-var moves = map[[2]int][2]string{{1, 32}: {"VPMOVZXBD", "VPMOVDB"}, {2, 32}: {"VPMOVZXWD", "VPMOVDW"}, {4, 32}: {"VMOVDQU32", "VMOVDQU32"}, {8, 64}: {"VMOVDQU64", "VMOVDQU64"}}
-
-// move moves the data by chunks of n lanes, one telling how a chunk in Z20 is loaded or stored under the mask K5.
-func (a *access) move(g *asm, masked bool, n int, one func(g *asm, masked bool, reg string)) {
-	g.n = n
-	typ := fmt.Sprint("*V", a.width())
-	reg := g.reg(typ, 20)
-	for g.chunk = range 32 / n {
-		at := g.mem(typ, file(typ)+"(AX*1)")
-		if a.store || masked {
-			g.ins(movu, reg, at)
-		}
-		one(g, masked, reg)
-		if !a.store {
-			g.ins(movu, at, reg)
-		}
-	}
-}
-
-// straight moves a chunk of lanes side by side, at R8.
-func (a *access) straight(g *asm, masked bool, reg string) {
-	at := fmt.Sprintf("%d(R8)", g.chunk*g.n*a.size)
-	if g.chunk > 0 && (a.how == rows || a.how == spread) {
-		at = "(R8)(R9*1)"
-	}
-	if masked {
-		g.ins("KNOTD", "K5", g.keeps())
-	}
-	op := moves[[2]int{a.size, a.width()}][0]
-	switch {
-	case a.store:
-		op = moves[[2]int{a.size, a.width()}][1]
-		reg, at = at, reg
-	case a.signed:
-		op = map[int]string{1: "VPMOVSXBD", 2: "VPMOVSXWD"}[a.size]
-	case a.how == spread:
-		op = "VPBROADCASTD"
-	}
-	if masked {
-		g.under("K5", op, reg, at)
-	} else {
-		g.ins(op, reg, at)
-	}
-}
-
-// chunk is how many lanes that have offsets are moved at once; 0 where they have none.
-func (a *access) chunk() int {
-	switch a.how {
-	case each, eachLow:
-		return 8
-	case pattern:
-		return 512 / a.width()
-	}
-	return 0
-}
-
-// scattered moves a chunk whose lanes have offsets, under the mask K5.
-func (a *access) scattered(g *asm, masked bool, reg string) {
-	base := "R9"
-	if a.how == pattern {
-		base = "R8"
-	}
-	a.gather(g, masked, reg, base, a.store)
-}
-
-// gather loads or stores a chunk whose lanes have offsets from base.
-func (a *access) gather(g *asm, masked bool, reg, base string, store bool) {
-	op := map[bool]string{true: "VPSCATTER", false: "VPGATHER"}[store] + map[how]string{pattern: "D", each: "Q", eachLow: "Q"}[a.how] + dq(a.width())
-	offsets := fmt.Sprint("Z", 16+g.chunk)
-	if a.how == pattern {
-		offsets = g.reg(v32, 16)
-		g.ins(movu, offsets, g.mem(v32, "(DI)(SI*1)"))
-	}
-	if masked {
-		g.ins("KNOTD", "K5", g.keeps())
-	} else {
-		g.ins("KXNORD", "K5", "K5", "K5")
-	}
-	at := fmt.Sprintf("(%s)(%s*1)", base, offsets)
-	if store {
-		reg, at = at, reg
-	}
-	g.under("K5", op, reg, at)
 }
 
 // scalar loads an element into a scalar.
@@ -383,7 +447,7 @@ func (a *access) scalar(g *asm) {
 // steady are the operations that extend a scalar which stands for 32 lanes from 32 to 64 bits, and stop where one of
 // them wraps. B is the least of what lanes add to it, C how much more the greatest is.
 func steady() []byte {
-	g := &asm{handler: true}
+	g := &asm{}
 	for _, table := range []string{"full", "part"} {
 		for _, signed := range []bool{true, false} {
 			name, extend := "U", "MOVL"
@@ -413,7 +477,7 @@ func steady() []byte {
 
 // jumps are the operations that go on elsewhere.
 func jumps() []byte {
-	g := &asm{handler: true}
+	g := &asm{}
 	// The next Op is CX bytes behind the one at hand.
 	dispatch := func() {
 		g.ins("ADDQ", "R12", "CX")

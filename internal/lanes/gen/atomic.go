@@ -37,32 +37,39 @@ func addFloat(w int) string {
 	return "VMOVD R10, X0; VMOVD R11, X1; VADDSS X1, X0, X0; VMOVD X0, R11; VUCOMISS X0, X0; JPC 2(PC); MOVL $0x7fffffff, R11"
 }
 
-// rmw writes the function that does read-modify-writes of w bits: a jump to the loop of the operation. The result tells
-// whether a lane changed what it found.
-func rmw(w int) func(*row) []byte {
-	return func(r *row) []byte {
-		g := r.begin()
-		for _, p := range [][2]string{{"AX", "d"}, {"BX", "mem"}, {"CX", "off"}, {"SI", "b"}, {"DI", "c"}} {
-			g.ins("MOVQ", p[0], g.ref(p[1]))
-		}
-		g.ins("MOVL", "R9", g.ref("op"))
-		g.ins("MOVL", "DX", g.ref("mask"))
-		g.ins("XORL", "R13", "R13")
-		g.ins("XORL", "R15", "R15")
+// atomicFunctions writes the functions that do read-modify-writes of 32 and of 64 bits: a jump to the loop of the operation. The
+// result tells whether a lane changed what it found.
+func atomicFunctions() []byte {
+	g := &asm{}
+	for _, w := range []int{32, 64} {
 		table := fmt.Sprint("atomic", w)
-		fmt.Fprintf(g, "\tLEAQ %s<>(SB), R8\n\tMOVQ (R8)(R9*8), R8\n\tJMP R8\n", table)
-		_, ret, _ := r.frame()
+		fmt.Fprintf(g, `
+// func asmAtomic%d(d *V%d, op uint32, mem *byte, off *V64, b, c *V%d, mask uint32) uint32
+TEXT ·asmAtomic%d(SB), NOSPLIT, $0-60
+	MOVQ d+0(FP), AX
+	MOVL op+8(FP), R9
+	MOVQ mem+16(FP), BX
+	MOVQ off+24(FP), CX
+	MOVQ b+32(FP), SI
+	MOVQ c+40(FP), DI
+	MOVL mask+48(FP), DX
+	XORL R13, R13
+	XORL R15, R15
+	LEAQ %s<>(SB), R8
+	MOVQ (R8)(R9*8), R8
+	JMP R8
+`, w, w, w, w, table)
 		for i, a := range atomics {
 			if w == 64 && (a.name == "Inc" || a.name == "Dec") {
 				continue
 			}
 			name := fmt.Sprint(table, a.name)
-			g.loop(name, w, a, ret+8) // behind the return address
+			g.loop(name, w, a, 56+8) // behind the return address
 			fmt.Fprintf(g, "\nDATA %s<>+%d(SB)/8, $%s<>(SB)\n", table, 8*(i+1), name)
 		}
 		fmt.Fprintf(g, "GLOBL %s<>(SB), RODATA, $%d\n", table, 8*(len(atomics)+1))
-		return g.Bytes()
 	}
+	return g.Bytes()
 }
 
 // loop writes the loop of one operation over the lanes of the mask.

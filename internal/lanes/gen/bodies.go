@@ -3,11 +3,126 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/approx"
 )
 
-// The pieces of assembly that rows share.
+// The offsets of Regs.keep32 and Regs.keep64; a test compares them.
+const (
+	keep32At = 72
+	keep64At = keep32At + 128
+)
+
+// body is the assembly of a row.
+type body struct {
+	asm   func(*asm) // writes a chunk
+	pre   func(*asm) // written before the chunks
+	post  func(*asm) // written after them
+	raw   bool       // pre brings the scalars where asm wants them
+	eight bool       // chunks of 4 lanes although no vector has 64 bits
+	nan   bool       // the result has one NaN
+	not   bool       // of a comparison: the other lanes
+}
+
+// Temporary registers and constants, as wide as what they are used with.
+const (
+	t0, t1, t2         = 4, 5, 6
+	c0, c1, c2, c3, c4 = 7, 8, 11, 15, 10 // c4 is the NaN of f32 where there is one
+)
+
+// y names a register as wide as all lanes of a chunk with the given bits.
+func (g *asm) y(w, i int) string { return g.reg(fmt.Sprint("*V", w), i) }
+
+// w is the bits of a lane of the chunk's registers.
+func (g *asm) full() int { return 256 / g.n }
+
+// spread32 and spread64 put bits into every lane of a constant.
+func (g *asm) spread32(i int, bits uint32) {
+	g.ins("MOVL", "R8", fmt.Sprintf("$%#x", bits))
+	g.ins("VMOVD", fmt.Sprint("X", i), "R8")
+	g.ins("VPBROADCASTD", fmt.Sprint("Y", i), fmt.Sprint("X", i))
+}
+
+func (g *asm) spread64(i int, bits uint64) {
+	g.ins("MOVQ", "R8", fmt.Sprintf("$%#x", bits))
+	g.ins("VMOVQ", fmt.Sprint("X", i), "R8")
+	g.ins("VPBROADCASTQ", fmt.Sprint("Y", i), fmt.Sprint("X", i))
+}
+
+// spread puts bits into every lane of w bits, float a number.
+func (g *asm) spread(i, w int, bits uint64) {
+	if w == 32 {
+		g.spread32(i, uint32(bits))
+		return
+	}
+	g.spread64(i, bits)
+}
+
+func (g *asm) float(i, w int, x float64) {
+	if w == 32 {
+		g.spread32(i, math.Float32bits(float32(x)))
+		return
+	}
+	g.spread64(i, math.Float64bits(x))
+}
+
+// blend gives b where the mask holds, a elsewhere.
+func (g *asm) blend(out, a, b, mask string) { g.ins("VPBLENDVB", out, a, b, mask) }
+
+// mul64 multiplies lanes of 64 bits, and needs t0 and t1.
+func (g *asm) mul64(out, a, b string) {
+	x, y := g.y(64, t0), g.y(64, t1)
+	g.ins("VPSRLQ", x, a, "$32")
+	g.ins("VPMULUDQ", x, x, b)
+	g.ins("VPSRLQ", y, b, "$32")
+	g.ins("VPMULUDQ", y, y, a)
+	g.ins("VPADDQ", x, x, y)
+	g.ins("VPSLLQ", x, x, "$32")
+	g.ins("VPMULUDQ", y, a, b)
+	g.ins("VPADDQ", out, x, y)
+}
+
+func (g *asm) mul(w int, out, a, b string) {
+	if w == 64 {
+		g.mul64(out, a, b)
+		return
+	}
+	g.ins("VPMULLD", out, a, b)
+}
+
+// sra64 shifts lanes of 64 bits with their sign by a count that ins takes, and needs t0.
+func (g *asm) sra64(ins, out, a, n string) {
+	sign := g.y(64, t0)
+	g.ins("VPXOR", sign, sign, sign)
+	g.ins("VPCMPGTQ", sign, sign, a)
+	g.ins("VPXOR", out, a, sign)
+	g.ins(ins, out, out, n)
+	g.ins("VPXOR", out, out, sign)
+}
+
+// narrow makes 4 lanes of 32 bits of the lower halves (which 0x88) or the upper ones (0xdd) of 4 lanes of 64.
+func (g *asm) narrow(i, from int, which string) {
+	g.ins("VEXTRACTI128", "X9", fmt.Sprint("Y", from), "$1")
+	g.ins("VSHUFPS", fmt.Sprint("X", i), fmt.Sprint("X", from), "X9", which)
+}
+
+// doubles converts lanes of 32 bits to f64; unsigned ones need c0 to hold 1<<31 (32 bits a lane) and c1 to hold 2^31.
+func (g *asm) doublesOf(isSigned bool, to int, from string) {
+	y := fmt.Sprint("Y", to)
+	if isSigned {
+		g.ins("VCVTDQ2PD", y, from)
+		return
+	}
+	g.ins("VPXOR", fmt.Sprint("X", to), from, fmt.Sprint("X", c0))
+	g.ins("VCVTDQ2PD", y, fmt.Sprint("X", to))
+	g.ins("VADDPD", y, y, fmt.Sprint("Y", c1))
+}
+
+func unsignedConstants(g *asm) {
+	g.spread32(c0, 1<<31)
+	g.float(c1, 64, 1<<31)
+}
 
 const (
 	nan32 = 0x7fffffff
@@ -22,194 +137,562 @@ func two(ins string) func(*asm) { return func(g *asm) { g.ins(ins, g.out, g.src[
 
 func twoBack(ins string) func(*asm) { return func(g *asm) { g.ins(ins, g.out, g.src[1], g.src[0]) } }
 
-// compare is a comparison by the predicate imm.
-func compare(ins string, imm int) func(*asm) {
-	return func(g *asm) { g.ins(ins, g.k, g.src[0], g.src[1], fmt.Sprintf("$%d", imm)) }
-}
-
-// not is the ternary function that turns its third bit.
-func not(g *asm) { g.ins("VPTERNLOGD", g.out, g.src[0], g.src[0], "$0x55") }
-
-// ones sets every bit.
-func (g *asm) ones(reg string) { g.ins("VPTERNLOGD", reg, reg, reg, "$0xff") }
-
-// konst32 and konst64 put bits into every lane.
-func (g *asm) konst32(reg string, bits uint32) {
-	g.ins("MOVL", "R8", fmt.Sprintf("$%#x", bits))
-	g.ins("VPBROADCASTD", reg, "R8")
-}
-
-func (g *asm) konst64(reg string, bits uint64) {
-	g.ins("MOVQ", "R8", fmt.Sprintf("$%#x", bits))
-	g.ins("VPBROADCASTQ", reg, "R8")
-}
-
-// konst puts a floating-point number into every lane.
-func (g *asm) konst(reg string, w int, x float64) {
-	if w == 32 {
-		g.konst32(reg, math.Float32bits(float32(x)))
-		return
-	}
-	g.konst64(reg, math.Float64bits(x))
-}
-
-// oneNaN makes every NaN of the f32 result the one there is.
-func (r *row) oneNaN() {
-	f := r.asm
-	r.nan = true
-	r.asm = func(g *asm) {
-		f(g)
-		g.ins("VCMPPS", "K5", g.out, g.out, "$3")
-		g.under("K5", "VMOVDQA32", g.out, g.like("Z29"))
-	}
-}
-
 // like names a register as wide as the result.
 func (g *asm) like(reg string) string { return g.out[:1] + reg[1:] }
 
-// affine makes base + lane*stride of the first chunk in the register of base, and the step from chunk to chunk in that
-// of stride.
-func (g *asm) affine(base, stride string) {
-	w := 32
-	if g.n == 8 {
-		w = 64
+// bodies gives the assembly of rows, by name. Operations of the others are left to Go code.
+func bodies() map[string]body {
+	m := map[string]body{}
+	for _, w := range []int{32, 64} {
+		integers(m, w)
+		moves(m, w)
+		floats(m, w)
 	}
+	integers32(m)
+	widths(m)
+	floats32(m)
+	conversions(m)
+	return m
+}
+
+// forms adds a body for a function and its forms with a scalar.
+func forms(m map[string]body, b body, names ...string) {
+	for _, n := range names {
+		m[n] = b
+	}
+}
+
+func integers(m map[string]body, w int) {
 	q := dq(w)
-	g.ins("VPMULL"+q, "Z20", stride, fmt.Sprintf("iota%d<>(SB)", w))
-	g.ins("VPADD"+q, base, base, "Z20")
-	g.ins("VPSLL"+q, stride, stride, fmt.Sprintf("$%d", map[int]int{16: 4, 8: 3}[g.n]))
-}
-
-// clz counts leading zeros; of 64 bits the counts are narrowed.
-func clz(w int) func(*asm) {
-	return func(g *asm) {
+	name := func(s string) string { return fmt.Sprint(s, w) }
+	both := func(s string, b body) { forms(m, b, name(s), name(s)+"S") }
+	for s, ins := range map[string]string{"Add": "VPADD" + q, "Sub": "VPSUB" + q, "And": "VPAND", "Or": "VPOR", "Xor": "VPXOR"} {
+		both(s, body{asm: two(ins)})
+	}
+	both("Mul", body{asm: func(g *asm) { g.mul(w, g.out, g.src[0], g.src[1]) }})
+	m[fmt.Sprintf("RSub%dS", w)] = body{asm: twoBack("VPSUB" + q)}
+	m[name("Not")] = body{asm: func(g *asm) {
+		g.ins("VPCMPEQD", "Y4", "Y4", "Y4")
+		g.ins("VPXOR", g.out, g.src[0], "Y4")
+	}}
+	shifts(m, w)
+	forms(m, body{asm: func(g *asm) {
+		g.mul(w, g.out, g.src[0], g.src[1])
+		g.ins("VPADD"+q, g.out, g.out, g.src[2])
+	}}, name("Mad"), name("Mad")+"S", name("Mad")+"SB")
+	for _, o := range []struct {
+		s    string
+		swap bool
+	}{{"Min", false}, {"Max", true}} {
 		if w == 32 {
-			g.ins("VPLZCNTD", g.out, g.src[0])
+			both(o.s+"S", body{asm: two("VP" + strings.ToUpper(o.s) + "SD")})
+			both(o.s+"U", body{asm: two("VP" + strings.ToUpper(o.s) + "UD")})
+			continue
+		}
+		pick := func(g *asm) {
+			a, b := g.src[0], g.src[1]
+			if o.swap {
+				a, b = b, a
+			}
+			g.blend(g.out, a, b, "Y4")
+		}
+		both(o.s+"S", body{asm: func(g *asm) { g.ins("VPCMPGTQ", "Y4", g.src[0], g.src[1]); pick(g) }})
+		both(o.s+"U", body{pre: func(g *asm) { g.spread64(c0, 1<<63) }, asm: func(g *asm) {
+			g.ins("VPXOR", "Y4", g.src[0], "Y7")
+			g.ins("VPXOR", "Y5", g.src[1], "Y7")
+			g.ins("VPCMPGTQ", "Y4", "Y4", "Y5")
+			pick(g)
+		}})
+	}
+	m[name("AbsS")] = body{asm: func(g *asm) {
+		if w == 32 {
+			g.ins("VPABSD", g.out, g.src[0])
 			return
 		}
-		g.ins("VPLZCNTQ", "Z20", g.src[0])
-		g.ins("VPMOVQD", g.out, "Z20")
+		g.ins("VPXOR", "Y4", "Y4", "Y4")
+		g.ins("VPCMPGTQ", "Y4", "Y4", g.src[0])
+		g.ins("VPXOR", g.out, g.src[0], "Y4")
+		g.ins("VPSUBQ", g.out, g.out, "Y4")
+	}}
+	compares(m, w)
+}
+
+func shifts(m map[string]body, w int) {
+	q := dq(w)
+	for _, o := range []struct{ s, variable, uniform string }{
+		{"Shl", "VPSLLV", "VPSLL"}, {"ShrU", "VPSRLV", "VPSRL"}, {"ShrS", "VPSRAV", "VPSRA"},
+	} {
+		shift := func(g *asm, ins, n string) {
+			if w == 64 && o.s == "ShrS" {
+				g.sra64(strings.Replace(ins, "SRA", "SRL", 1)+q, g.out, g.src[0], n)
+				return
+			}
+			g.ins(ins+q, g.out, g.src[0], n)
+		}
+		m[fmt.Sprint(o.s, w)] = body{asm: func(g *asm) {
+			n := g.src[1]
+			if w == 64 {
+				g.ins("VPMOVZXDQ", "Y5", n)
+				n = "Y5"
+			}
+			shift(g, o.variable, n)
+		}}
+		m[fmt.Sprint(o.s, w, "S")] = body{raw: true, pre: func(g *asm) { g.fetch("R8", "n"); g.ins("VMOVD", "X12", "R8") },
+			asm: func(g *asm) { shift(g, o.uniform, "X12") }}
 	}
 }
 
-// popcTables loads the counts of nibbles, the mask of nibbles, and what adds bytes up.
-func popcTables(w int) func(*asm) {
-	return func(g *asm) {
-		g.ins("VBROADCASTI32X4", "Z30", "nibblesOnes<>(SB)")
-		g.konst32("Z31", 0x0f0f0f0f)
-		if w == 32 {
-			g.konst32("Z27", 0x01010101)
-			g.konst32("Z28", 0x00010001)
-		} else {
-			g.ins("VPXORD", "Z27", "Z27", "Z27")
+func compares(m map[string]body, w int) {
+	q := dq(w)
+	both := func(s string, b body) { forms(m, b, fmt.Sprint(s, w), fmt.Sprint(s, w, "S")) }
+	both("EQ", body{asm: two("VPCMPEQ" + q)})
+	both("NE", body{asm: two("VPCMPEQ" + q), not: true})
+	flip := func(g *asm) { g.spread(c0, w, 1<<(w-1)) }
+	// greater compares a and b, or b and a.
+	greater := func(swap, isSigned bool) func(g *asm) {
+		return func(g *asm) {
+			a, b := g.src[0], g.src[1]
+			if !isSigned {
+				g.ins("VPXOR", "Y4", a, "Y7")
+				g.ins("VPXOR", "Y5", b, "Y7")
+				a, b = "Y4", "Y5"
+			}
+			if swap {
+				a, b = b, a
+			}
+			g.ins("VPCMPGT"+q, g.out, a, b)
 		}
 	}
+	for _, isSigned := range []bool{true, false} {
+		s, pre := "S", func(*asm) {}
+		if !isSigned {
+			s, pre = "U", flip
+		}
+		both("LT"+s, body{pre: pre, asm: greater(true, isSigned)})
+		both("LE"+s, body{pre: pre, asm: greater(false, isSigned), not: true})
+		m[fmt.Sprintf("GT%s%dS", s, w)] = body{pre: pre, asm: greater(false, isSigned)}
+		m[fmt.Sprintf("GE%s%dS", s, w)] = body{pre: pre, asm: greater(true, isSigned), not: true}
+	}
+	m[fmt.Sprint("EQAffine", w)] = body{pre: func(g *asm) { g.affine(w, "Y13", "Y14") }, asm: func(g *asm) {
+		g.ins("VPCMPEQ"+q, g.out, g.src[0], "Y13")
+		g.ins("VPADD"+q, "Y13", "Y13", "Y14")
+	}}
+	m[fmt.Sprint("Odd", w)] = body{asm: func(g *asm) { g.ins("VPSLL"+q, g.out, g.src[0], fmt.Sprintf("$%d", w-1)) }}
 }
 
-// popc counts the ones of nibbles and adds them up; there is an instruction, but not in every processor with AVX-512.
-func popc(w int) func(*asm) {
-	return func(g *asm) {
-		g.ins("VPANDD", "Z20", g.src[0], "Z31")
-		g.ins("VPSRLD", "Z21", g.src[0], "$4")
-		g.ins("VPANDD", "Z21", "Z21", "Z31")
-		g.ins("VPSHUFB", "Z20", "Z30", "Z20")
-		g.ins("VPSHUFB", "Z21", "Z30", "Z21")
-		g.ins("VPADDB", "Z20", "Z20", "Z21")
+// affine makes base + lane*stride of the first chunk in the register of base, and the step from chunk to chunk in that of stride.
+func (g *asm) affine(w int, base, stride string) {
+	q := dq(w)
+	g.ins("VMOVDQU", "Y6", fmt.Sprintf("iota%d<>(SB)", w))
+	g.mul(w, "Y6", stride, "Y6")
+	g.ins("VPADD"+q, base, base, "Y6")
+	g.ins("VPSLL"+q, stride, stride, fmt.Sprintf("$%d", map[int]int{32: 3, 64: 2}[w]))
+}
+
+// lanesOf makes a mask of cond, spread over Y15, for this chunk.
+func (g *asm) lanesOf(w int, to string) {
+	bits := fmt.Sprintf("bits%d<>+%d(SB)", w, 32*g.chunk)
+	g.ins("VPAND", to, "Y15", bits)
+	g.ins("VPCMPEQ"+dq(w), to, to, bits)
+}
+
+func moves(m map[string]body, w int) {
+	q := dq(w)
+	cond := func(g *asm) {
+		g.fetch("R8", "cond")
+		g.ins("VMOVQ", "X15", "R8")
+		g.ins("VPBROADCAST"+q, "Y15", "X15")
+	}
+	for _, suffix := range []string{"", "VS", "SV", "SS"} {
+		m[fmt.Sprint("Sel", w, suffix)] = body{pre: cond, asm: func(g *asm) {
+			g.lanesOf(w, "Y4")
+			g.blend(g.out, g.src[1], g.src[0], "Y4")
+		}}
+	}
+	m[fmt.Sprint("Bool", w)] = body{pre: cond, asm: func(g *asm) {
+		g.lanesOf(w, "Y4")
+		g.ins("VPAND", g.out, "Y4", g.src[1])
+	}}
+	m[fmt.Sprint("Copy", w)] = body{asm: func(g *asm) { g.out = g.src[0] }}
+	m[fmt.Sprint("Set", w)] = body{asm: func(g *asm) { g.out = g.src[0] }}
+	m[fmt.Sprint("Affine", w)] = body{pre: func(g *asm) { g.affine(w, "Y12", "Y13") }, asm: func(g *asm) {
+		g.ins("VMOVDQA", g.out, "Y12")
+		g.ins("VPADD"+q, "Y12", "Y12", "Y13")
+	}}
+	m[fmt.Sprint("Popc", w)] = body{pre: func(g *asm) {
+		g.ins("VBROADCASTI128", "Y7", "nibblesOnes<>(SB)")
+		g.spread32(c1, 0x0f0f0f0f)
+		g.spread32(c2, 0x01010101)
+		g.spread32(c3, 0x00010001)
+	}, asm: func(g *asm) {
+		g.ins("VPAND", "Y4", g.src[0], "Y8")
+		g.ins("VPSRLD", "Y5", g.src[0], "$4")
+		g.ins("VPAND", "Y5", "Y5", "Y8")
+		g.ins("VPSHUFB", "Y4", "Y7", "Y4")
+		g.ins("VPSHUFB", "Y5", "Y7", "Y5")
+		g.ins("VPADDB", "Y4", "Y4", "Y5")
 		if w == 64 {
-			g.ins("VPSADBW", "Z20", "Z20", "Z27")
-			g.ins("VPMOVQD", g.out, "Z20")
+			g.ins("VPXOR", "Y5", "Y5", "Y5")
+			g.ins("VPSADBW", "Y4", "Y4", "Y5")
+			g.narrow(3, 4, "$0x88")
 			return
 		}
-		g.ins("VPMADDUBSW", "Z20", "Z20", "Z27")
-		g.ins("VPMADDWD", g.out, "Z20", "Z28")
-	}
+		g.ins("VPMADDUBSW", "Y4", "Y4", "Y11")
+		g.ins("VPMADDWD", g.out, "Y4", "Y15")
+	}}
 }
 
-// mulHi multiplies even and odd lanes apart; K7 has the odd ones.
-func mulHi(ins string) func(*asm) {
-	return func(g *asm) {
-		g.ins("VPSRLQ", "Z20", g.src[0], "$32")
-		g.ins("VPSRLQ", "Z21", g.src[1], "$32")
-		g.ins(ins, g.out, g.src[0], g.src[1])
-		g.ins(ins, "Z20", "Z20", "Z21")
-		g.ins("VPSRLQ", g.out, g.out, "$32")
-		g.under("K7", "VMOVDQA32", g.out, "Z20")
+func integers32(m map[string]body) {
+	for s, ins := range map[string]string{"U": "VPMULUDQ", "S": "VPMULDQ"} {
+		forms(m, body{asm: func(g *asm) {
+			g.ins("VPSRLQ", "Y4", g.src[0], "$32")
+			g.ins("VPSRLQ", "Y5", g.src[1], "$32")
+			g.ins(ins, g.out, g.src[0], g.src[1])
+			g.ins(ins, "Y4", "Y4", "Y5")
+			g.ins("VPSRLQ", g.out, g.out, "$32")
+			g.ins("VPBLENDD", g.out, g.out, "Y4", "$0xaa")
+		}}, "MulHi"+s+"32", "MulHi"+s+"32S")
 	}
+	for _, o := range []struct {
+		name          string
+		isSigned, rem bool
+	}{{"DivU32", false, false}, {"DivS32", true, false}, {"RemU32", false, true}, {"RemS32", true, true}} {
+		forms(m, body{eight: true, pre: unsignedConstants, asm: divide(o.isSigned, o.rem)}, o.name, o.name+"S")
+	}
+	m["Brev32"] = body{pre: func(g *asm) {
+		g.ins("VBROADCASTI128", "Y7", "nibblesHigh<>(SB)")
+		g.ins("VBROADCASTI128", "Y8", "nibblesLow<>(SB)")
+		g.ins("VBROADCASTI128", "Y11", "bytesBack<>(SB)")
+		g.spread32(c3, 0x0f0f0f0f)
+	}, asm: func(g *asm) {
+		g.ins("VPAND", "Y4", g.src[0], "Y15")
+		g.ins("VPSRLD", "Y5", g.src[0], "$4")
+		g.ins("VPAND", "Y5", "Y5", "Y15")
+		g.ins("VPSHUFB", "Y4", "Y7", "Y4")
+		g.ins("VPSHUFB", "Y5", "Y8", "Y5")
+		g.ins("VPOR", g.out, "Y4", "Y5")
+		g.ins("VPSHUFB", g.out, g.out, "Y11")
+	}}
+	counts := func(g *asm) {
+		g.fetch("R8", "n")
+		g.ins("ANDL", "R8", "$31")
+		g.ins("VMOVD", "X12", "R8")
+		g.ins("MOVL", "R9", "$32")
+		g.ins("SUBL", "R9", "R8")
+		g.ins("VMOVD", "X13", "R9")
+	}
+	for s, by := range map[string][2]string{"ShfL32S": {"X13", "X12"}, "ShfR32S": {"X12", "X13"}} {
+		m[s] = body{raw: true, pre: counts, asm: func(g *asm) {
+			g.ins("VPSRLD", "Y4", g.src[0], by[0])
+			g.ins("VPSLLD", "Y5", g.src[1], by[1])
+			g.ins("VPOR", g.out, "Y4", "Y5")
+		}}
+	}
+	m["Prmt32S"] = body{raw: true, pre: prmtIndices, asm: func(g *asm) {
+		g.ins("VPSHUFB", "Y4", g.src[0], "Y12")
+		g.ins("VPSHUFB", "Y5", g.src[1], "Y13")
+		g.ins("VPOR", g.out, "Y4", "Y5")
+		g.ins("VPXOR", "Y4", "Y4", "Y4")
+		g.ins("VPCMPGTB", "Y4", "Y4", g.out)
+		g.blend(g.out, g.out, "Y4", "Y14")
+	}}
 }
 
-// divide divides in float64: a quotient of 32 bits that is not whole is at least 1/b away from the next whole number,
-// more than what rounding can move it. What does not fit, and a division by zero, converts to all ones where unsigned
-// and to the smallest number where signed. Z31 holds all ones.
+// divide divides in float64: a quotient of 32 bits that is not whole is at least 1/b away from the next whole number, more than what
+// rounding can move it. There are no conversions of unsigned numbers: 2^31 is taken off those from there on, and put back.
 func divide(isSigned, rem bool) func(*asm) {
-	up, down := "VCVTUDQ2PD", "VCVTTPD2UDQ"
-	if isSigned {
-		up, down = "VCVTDQ2PD", "VCVTTPD2DQ"
-	}
 	return func(g *asm) {
-		g.ins(up, "Z20", g.src[0])
-		g.ins(up, "Z21", g.src[1])
-		g.ins("VDIVPD", "Z20", "Z20", "Z21")
-		g.ins(down, g.out, "Z20")
+		g.doublesOf(isSigned, t0, g.src[0])
+		g.doublesOf(isSigned, t1, g.src[1])
+		g.ins("VDIVPD", "Y4", "Y4", "Y5")
+		if isSigned {
+			g.ins("VCVTTPD2DQY", "X3", "Y4")
+		} else {
+			g.ins("VCMPPD", "Y5", "Y4", "Y8", "$0x1d")
+			g.ins("VANDPD", "Y6", "Y5", "Y8")
+			g.ins("VSUBPD", "Y4", "Y4", "Y6")
+			g.ins("VCVTTPD2DQY", "X3", "Y4")
+			g.narrow(t1, t1, "$0x88")
+			g.ins("VPSLLD", "X5", "X5", "$31")
+			g.ins("VPXOR", "X3", "X3", "X5")
+		}
 		if rem {
-			g.ins("VPMULLD", g.out, g.out, g.src[1])
-			g.ins("VPSUBD", g.out, g.src[0], g.out)
+			g.ins("VPMULLD", "X3", "X3", g.src[1])
+			g.ins("VPSUBD", "X3", g.src[0], "X3")
 		}
-		if rem || isSigned {
-			g.ins("VPTESTNMD", "K5", g.src[1], g.src[1])
-			g.under("K5", "VMOVDQA32", g.out, "Y31")
-		}
+		g.ins("VPXOR", "X4", "X4", "X4")
+		g.ins("VPCMPEQD", "X4", "X4", g.src[1])
+		g.ins("VPOR", "X3", "X3", "X4") // all ones for a division by zero
 	}
 }
 
-// brevTables loads what brev looks up: the reversed nibbles, in the upper and the lower half of a byte, and the bytes of
-// words the other way around.
-func brevTables(g *asm) {
-	g.ins("VBROADCASTI32X4", "Z28", "nibblesHigh<>(SB)")
-	g.ins("VBROADCASTI32X4", "Z27", "nibblesLow<>(SB)")
-	g.ins("VBROADCASTI32X4", "Z30", "bytesBack<>(SB)")
-	g.konst32("Z31", 0x0f0f0f0f)
-}
-
-func brev(g *asm) {
-	g.ins("VPANDD", "Z20", g.src[0], "Z31")
-	g.ins("VPSRLD", "Z21", g.src[0], "$4")
-	g.ins("VPANDD", "Z21", "Z21", "Z31")
-	g.ins("VPSHUFB", "Z20", "Z28", "Z20")
-	g.ins("VPSHUFB", "Z21", "Z27", "Z21")
-	g.ins("VPORD", g.out, "Z20", "Z21")
-	g.ins("VPSHUFB", g.out, g.out, "Z30")
-}
-
-// funnelCounts puts n & 31 into X26 and 32 less that into X27; a shift by 32 gives 0, as it should.
-func funnelCounts(g *asm) {
-	g.fetch("R8", "n")
-	g.ins("ANDL", "R8", "$31")
-	g.ins("VMOVD", "X26", "R8")
-	g.ins("MOVL", "R9", "$32")
-	g.ins("SUBL", "R9", "R8")
-	g.ins("VMOVD", "X27", "R9")
-}
-
-// funnel shifts lo to the right and hi to the left.
-func funnel(right, left string) func(*asm) {
-	return func(g *asm) {
-		g.ins("VPSRLD", "Z20", g.src[0], right)
-		g.ins("VPSLLD", "Z21", g.src[1], left)
-		g.ins("VPORD", g.out, "Z20", "Z21")
-	}
-}
-
-// prmtIndices makes of a selector the byte indices into a (Z26) and b (Z27), and all ones in the bytes that only keep their
-// sign (Z28). An index with its top bit set gives 0.
+// prmtIndices makes of a selector the byte indices into a (Y12) and b (Y13), and all ones in the bytes that only keep their sign
+// (Y14). An index with its top bit set gives 0.
 func prmtIndices(g *asm) {
 	g.prmtSelector()
-	g.ins("VPBROADCASTD", "Z28", "R9")
+	g.ins("VMOVD", "X14", "R9")
+	g.ins("VPBROADCASTD", "Y14", "X14")
 	g.prmtBytes()
-	g.ins("VPBROADCASTD", "Z26", "R8")
-	g.ins("VPBROADCASTD", "Z27", "SI")
-	g.ins("VBROADCASTI32X4", "Z31", "words<>(SB)")
-	g.ins("VPORD", "Z26", "Z26", "Z31")
-	g.ins("VPORD", "Z27", "Z27", "Z31")
+	g.ins("VMOVD", "X12", "R8")
+	g.ins("VMOVD", "X13", "SI")
+	g.ins("VPBROADCASTD", "Y12", "X12")
+	g.ins("VPBROADCASTD", "Y13", "X13")
+	g.ins("VBROADCASTI128", "Y15", "words<>(SB)")
+	g.ins("VPOR", "Y12", "Y12", "Y15")
+	g.ins("VPOR", "Y13", "Y13", "Y15")
+}
+
+func widths(m map[string]body) {
+	m["SExt64"] = body{asm: one1("VPMOVSXDQ")}
+	m["ZExt64"] = body{asm: one1("VPMOVZXDQ")}
+	m["Low32"] = body{asm: func(g *asm) { g.narrow(3, 0, "$0x88") }}
+	m["High32"] = body{asm: func(g *asm) { g.narrow(3, 0, "$0xdd") }}
+	m["Pack64"] = body{asm: func(g *asm) {
+		g.ins("VPMOVZXDQ", "Y4", g.src[0])
+		g.ins("VPMOVZXDQ", "Y5", g.src[1])
+		g.ins("VPSLLQ", "Y5", "Y5", "$32")
+		g.ins("VPOR", g.out, "Y4", "Y5")
+	}}
+	for _, w := range []int{32, 64} {
+		q := dq(w)
+		count := func(g *asm) {
+			g.fetch("R9", "n")
+			g.ins("MOVL", "R8", fmt.Sprintf("$%d", w))
+			g.ins("SUBL", "R8", "R9")
+			g.ins("VMOVD", "X12", "R8")
+		}
+		m[fmt.Sprint("SExtBits", w)] = body{raw: true, pre: count, asm: func(g *asm) {
+			g.ins("VPSLL"+q, g.out, g.src[0], "X12")
+			if w == 64 {
+				g.sra64("VPSRLQ", g.out, g.out, "X12")
+				return
+			}
+			g.ins("VPSRAD", g.out, g.out, "X12")
+		}}
+		m[fmt.Sprint("ZExtBits", w)] = body{raw: true, pre: count, asm: func(g *asm) {
+			g.ins("VPSLL"+q, g.out, g.src[0], "X12")
+			g.ins("VPSRL"+q, g.out, g.out, "X12")
+		}}
+	}
+	for s, ins := range map[string][2]string{"MulU64": {"VPMOVZXDQ", "VPMULUDQ"}, "MulS64": {"VPMOVSXDQ", "VPMULDQ"}} {
+		forms(m, body{asm: func(g *asm) {
+			g.ins(ins[0], "Y4", g.src[0])
+			g.ins(ins[0], "Y5", g.src[1])
+			g.ins(ins[1], g.out, "Y4", "Y5")
+		}}, s+"", s+"S")
+	}
+}
+
+// isNaN makes a mask of the lanes that hold NaN.
+func (g *asm) isNaN(w int, to, x string) { g.ins("VCMP"+ps(w), to, x, x, "$3") }
+
+func floats(m map[string]body, w int) {
+	p := ps(w)
+	nan := w == 32
+	name := func(s string) string { return fmt.Sprint(s, w) }
+	both := func(s string, b body) { forms(m, b, name(s), name(s)+"S") }
+	for _, o := range []struct{ s, ins string }{{"FAdd", "VADD"}, {"FSub", "VSUB"}, {"FMul", "VMUL"}, {"FDiv", "VDIV"}} {
+		both(o.s, body{asm: two(o.ins + p), nan: nan})
+		if o.s == "FSub" || o.s == "FDiv" {
+			m[fmt.Sprintf("FR%s%dS", o.s[1:], w)] = body{asm: twoBack(o.ins + p), nan: nan}
+		}
+	}
+	forms(m, body{nan: nan, asm: func(g *asm) {
+		g.ins("VMOVDQA", g.out, g.src[1])
+		g.ins("VFMADD213"+p, g.out, g.src[0], g.src[2])
+	}}, name("FMA"), name("FMA")+"S", name("FMA")+"SB")
+	m[name("FSqrt")] = body{asm: one1("VSQRT" + p), nan: nan}
+	m[name("FRcp")] = body{nan: nan, pre: func(g *asm) { g.float(c0, w, 1) }, asm: func(g *asm) { g.ins("VDIV"+p, g.out, "Y7", g.src[0]) }}
+	m[name("FNeg")] = body{pre: func(g *asm) { g.spread(c0, w, 1<<(w-1)) }, asm: func(g *asm) { g.ins("VPXOR", g.out, g.src[0], "Y7") }}
+	m[name("FAbs")] = body{pre: func(g *asm) { g.spread(c0, w, 1<<(w-1)-1) }, asm: func(g *asm) { g.ins("VPAND", g.out, g.src[0], "Y7") }}
+	for s, ins := range map[string][2]string{"FMin": {"VMIN", "VPOR"}, "FMax": {"VMAX", "VPAND"}} {
+		both(s, body{pre: func(g *asm) {
+			if w == 32 {
+				g.spread32(c4, nan32)
+			} else {
+				g.spread64(c4, 1<<51)
+			}
+		}, asm: func(g *asm) {
+			a, b := g.src[0], g.src[1]
+			g.ins(ins[0]+p, "Y4", a, b)
+			g.ins(ins[0]+p, "Y5", b, a)
+			g.ins(ins[1], g.out, "Y4", "Y5") // which of two zeros is less
+			g.isNaN(w, "Y4", a)
+			g.isNaN(w, "Y5", b)
+			g.blend(g.out, g.out, b, "Y4")
+			g.blend(g.out, g.out, a, "Y5")
+			g.ins("VPAND", "Y4", "Y4", "Y5")
+			g.ins("VPAND", "Y5", "Y4", "Y10")
+			if w == 64 {
+				g.ins("VPOR", g.out, g.out, "Y5")
+				return
+			}
+			g.blend(g.out, g.out, "Y5", "Y4")
+		}})
+	}
+	for _, o := range []struct {
+		s          string
+		immO, immU int
+	}{{"FEQ", 0x00, 0x08}, {"FNE", 0x0c, 0x04}, {"FLT", 0x11, 0x19}, {"FLE", 0x12, 0x1a}, {"FGT", 0x1e, 0x16}, {"FGE", 0x1d, 0x15}} {
+		forms(m, body{asm: cmp(p, o.immO)}, name(o.s), name(o.s)+"S")
+		forms(m, body{asm: cmp(p, o.immU)}, name(o.s+"U"), name(o.s+"U")+"S")
+	}
+	both("FNum", body{asm: cmp(p, 7)})
+	both("FNaN", body{asm: cmp(p, 3)})
+	for _, mode := range modes {
+		m[fmt.Sprint("FRound", mode.name, w)] = body{nan: nan, asm: func(g *asm) { g.ins("VROUND"+p, g.out, g.src[0], fmt.Sprintf("$%d", mode.imm)) }}
+	}
+}
+
+func cmp(p string, imm int) func(*asm) {
+	return func(g *asm) { g.ins("VCMP"+p, g.out, g.src[0], g.src[1], fmt.Sprintf("$%d", imm)) }
+}
+
+// polynomial computes a polynomial in x whose coefficients are in a table, into y, and needs t.
+func (g *asm) polynomial(y, x, t, table string, n int) {
+	at := func(i int) string { return fmt.Sprintf("%s<>+%d(SB)", table, 8*i) }
+	g.ins("VBROADCASTSD", y, at(n-1))
+	for i := n - 2; i >= 0; i-- {
+		g.ins("VBROADCASTSD", t, at(i))
+		g.ins("VFMADD213PD", y, x, t)
+	}
+}
+
+func floats32(m map[string]body) {
+	m["FRsqrt32"] = body{eight: true, nan: true, pre: func(g *asm) { g.spread64(c0, one64) }, asm: func(g *asm) {
+		g.ins("VCVTPS2PD", "Y4", g.src[0])
+		g.ins("VSQRTPD", "Y4", "Y4")
+		g.ins("VDIVPD", "Y4", "Y7", "Y4")
+		g.ins("VCVTPD2PSY", g.out, "Y4")
+	}}
+	// Beyond 400 the result is infinite, or zero, in single precision, and the exponent of the double does not overflow.
+	m["FExpTwo32"] = body{eight: true, nan: true, pre: func(g *asm) { g.float(c0, 64, 400); g.float(c1, 64, -400) }, asm: func(g *asm) {
+		g.ins("VCVTPS2PD", "Y4", g.src[0])
+		g.ins("VMAXPD", "Y4", "Y8", "Y4") // of a NaN the second: it stays
+		g.ins("VMINPD", "Y4", "Y7", "Y4")
+		g.ins("VROUNDPD", "Y5", "Y4", "$8")
+		g.ins("VSUBPD", "Y4", "Y4", "Y5")
+		g.polynomial("Y6", "Y4", "Y9", "exp2", len(approx.Exp2Terms()))
+		g.ins("VCVTPD2DQY", "X5", "Y5")
+		g.ins("VPMOVSXDQ", "Y5", "X5")
+		g.ins("VPSLLQ", "Y5", "Y5", "$52")
+		g.ins("VPADDQ", "Y6", "Y6", "Y5")
+		g.ins("VCVTPD2PSY", g.out, "Y6")
+	}}
+	forms(m, body{nan: true, asm: func(g *asm) {
+		g.ins("VMOVDQA", g.out, g.src[1])
+		g.ins("VFMADD213PS", g.out, g.src[0], g.src[2])
+	}, pre: func(g *asm) { g.WriteString("\tVLDMXCSR roundDown<>(SB)\n") },
+		post: func(g *asm) { g.WriteString("\tVLDMXCSR roundNear<>(SB)\n") }}, "FMAM32", "FMAM32S", "FMAM32SB")
+	m["FLogTwo32"] = body{eight: true, nan: true, pre: log2Constants, asm: log2}
+	m["FFtz32"] = body{pre: func(g *asm) { g.spread32(c0, 0x7f800000); g.spread32(c1, 1<<31) }, asm: func(g *asm) {
+		g.ins("VPXOR", "Y5", "Y5", "Y5")
+		g.ins("VPAND", "Y4", g.src[0], "Y7")
+		g.ins("VPCMPEQD", "Y4", "Y4", "Y5")
+		g.ins("VPAND", "Y5", g.src[0], "Y8")
+		g.blend(g.out, g.src[0], "Y5", "Y4")
+	}}
+	m["FSat32"] = body{pre: func(g *asm) { g.float(c0, 32, 1); g.ins("VPXOR", "Y8", "Y8", "Y8") }, asm: func(g *asm) {
+		g.ins("VMAXPS", g.out, g.src[0], "Y8")
+		g.ins("VMINPS", g.out, g.out, "Y7")
+	}}
+}
+
+// log2Constants puts 1<<52-1 into Y7, 1 into Y8, -infinity into Y11, infinity into Y15 and approx.Log2Factor into Y12.
+func log2Constants(g *asm) {
+	g.spread64(c0, 1<<52-1)
+	g.float(c1, 64, 1)
+	g.float(c2, 64, math.Inf(-1))
+	g.float(c3, 64, math.Inf(1))
+	g.float(12, 64, approx.Log2Factor)
+}
+
+// log2 takes the steps of package approx, with the exponent (Y5) and the mantissa (Y6, from 3/4 to 3/2) taken out of the bits.
+func log2(g *asm) {
+	const magic = 1<<52 + 1023 // the exponent's bits, below those of 2^52, are a number when this is subtracted
+	g.ins("VCVTPS2PD", "Y0", g.src[0])
+	g.ins("VPSLLQ", "Y4", "Y0", "$1")
+	g.ins("VPSRLQ", "Y4", "Y4", "$1") // the magnitude
+	g.ins("VPSRLQ", "Y5", "Y4", "$52")
+	g.spread64(13, math.Float64bits(1<<52))
+	g.ins("VPOR", "Y5", "Y5", "Y13")
+	g.float(13, 64, magic)
+	g.ins("VSUBPD", "Y5", "Y5", "Y13")
+	g.ins("VPAND", "Y6", "Y4", "Y7")
+	g.ins("VPOR", "Y6", "Y6", "Y8") // from 1 to 2
+	g.float(13, 64, 1.5)
+	g.ins("VCMPPD", "Y1", "Y6", "Y13", "$0x1d")
+	g.ins("VANDPD", "Y2", "Y1", "Y8")
+	g.ins("VADDPD", "Y5", "Y5", "Y2")
+	g.float(13, 64, 0.5)
+	g.ins("VMULPD", "Y2", "Y6", "Y13")
+	g.blend("Y6", "Y6", "Y2", "Y1")
+	g.ins("VCMPPD", "Y1", "Y4", "Y15", "$0x15") // infinity or NaN: not less than infinity
+	g.blend("Y5", "Y5", "Y4", "Y1")
+	g.blend("Y6", "Y6", "Y8", "Y1")
+	g.ins("VPXOR", "Y2", "Y2", "Y2")
+	g.ins("VCMPPD", "Y1", "Y4", "Y2", "$0")
+	g.blend("Y5", "Y5", "Y11", "Y1")
+	g.ins("VSUBPD", "Y1", "Y6", "Y8")
+	g.ins("VADDPD", "Y2", "Y6", "Y8")
+	g.ins("VDIVPD", "Y1", "Y1", "Y2")
+	g.ins("VMULPD", "Y2", "Y1", "Y1")
+	g.ins("VMULPD", "Y4", "Y1", "Y2")
+	g.polynomial("Y6", "Y2", "Y9", "log2", len(approx.Log2Terms()))
+	g.ins("VFMADD213PD", "Y6", "Y4", "Y1")
+	g.ins("VFMADD213PD", "Y6", "Y12", "Y5")
+	g.ins("VCVTPD2PSY", g.out, "Y6")
+	g.ins("VPXOR", "Y2", "Y2", "Y2")
+	g.ins("VCMPPD", "Y1", "Y0", "Y2", "$0x11") // negative: NaN
+	g.narrow(1, 1, "$0x88")
+	g.blend(g.out, g.out, "X10", "X1")
+}
+
+func conversions(m map[string]body) {
+	m["S32toF32"] = body{asm: one1("VCVTDQ2PS")}
+	m["U32toF32"] = body{eight: true, pre: unsignedConstants, asm: func(g *asm) {
+		g.doublesOf(false, t0, g.src[0])
+		g.ins("VCVTPD2PSY", g.out, "Y4")
+	}}
+	m["S32toF64"] = body{asm: one1("VCVTDQ2PD")}
+	m["U32toF64"] = body{pre: unsignedConstants, asm: func(g *asm) { g.doublesOf(false, 3, g.src[0]) }}
+	m["F32toF64"] = body{asm: one1("VCVTPS2PD")}
+	m["F64toF32"] = body{asm: one1("VCVTPD2PSY"), nan: true}
+	for mode, imm := range map[string]string{"Z": "", "N": "$8", "M": "$9", "P": "$10"} {
+		m["F32toS32"+mode] = body{pre: func(g *asm) { g.float(c0, 32, 1<<31); g.spread32(c1, 1<<31-1) }, asm: func(g *asm) {
+			x := g.src[0]
+			if imm != "" {
+				g.ins("VROUNDPS", "Y4", x, imm)
+				x = "Y4"
+			}
+			g.ins("VCVTTPS2DQ", g.out, x)
+			g.ins("VCMPPS", "Y5", x, "Y7", "$0x1d")
+			g.blend(g.out, g.out, "Y8", "Y5")
+			g.ins("VCMPPS", "Y5", x, x, "$7")
+			g.ins("VPAND", g.out, g.out, "Y5")
+		}}
+	}
+	m["F32toU32Z"] = body{pre: func(g *asm) {
+		g.float(c0, 32, 1<<31)
+		g.float(c1, 32, 1<<32)
+		g.ins("VPXOR", "Y11", "Y11", "Y11")
+	}, asm: func(g *asm) {
+		g.ins("VMAXPS", "Y4", g.src[0], "Y11") // 0 for a NaN
+		g.ins("VCMPPS", "Y5", "Y4", "Y7", "$0x1d")
+		g.ins("VANDPS", "Y6", "Y5", "Y7")
+		g.ins("VSUBPS", "Y6", "Y4", "Y6")
+		g.ins("VCVTTPS2DQ", g.out, "Y6")
+		g.ins("VPSLLD", "Y5", "Y5", "$31")
+		g.ins("VPXOR", g.out, g.out, "Y5")
+		g.ins("VCMPPS", "Y5", "Y4", "Y8", "$0x1d")
+		g.ins("VPOR", g.out, g.out, "Y5")
+	}}
+	m["F64toS32Z"] = body{pre: func(g *asm) { g.float(c0, 64, 1<<31); g.spread32(c1, 1<<31-1) }, asm: func(g *asm) {
+		g.ins("VCVTTPD2DQY", g.out, g.src[0])
+		g.ins("VCMPPD", "Y4", g.src[0], "Y7", "$0x1d")
+		g.narrow(t1, t0, "$0x88")
+		g.blend(g.out, g.out, "X8", "X5")
+	}}
 }
 
 // prmtSelector makes of the selector a byte each in R8, and in R9 all ones in the bytes that only keep their sign.
@@ -241,170 +724,4 @@ func (g *asm) prmtBytes() {
 	g.ins("XORL", "SI", "$0x80808080")
 	g.ins("ORL", "R8", "R9")
 	g.ins("ORL", "SI", "R9")
-}
-
-func prmt(g *asm) {
-	g.ins("VPSHUFB", "Z20", g.src[0], "Z26")
-	g.ins("VPSHUFB", "Z21", g.src[1], "Z27")
-	g.ins("VPORD", g.out, "Z20", "Z21")
-	g.ins("VPMOVB2M", "K5", g.out)
-	g.ins("VPMOVM2B", "Z20", "K5")
-	g.ins("VPTERNLOGD", g.out, "Z28", "Z20", "$0xb8") // the sign where the second is set
-}
-
-// extendCount puts the bits to drop into X26; extend shifts them out and the others back.
-func extendCount(w int) func(*asm) {
-	return func(g *asm) {
-		g.fetch("R9", "n")
-		g.ins("MOVL", "R8", fmt.Sprintf("$%d", w))
-		g.ins("SUBL", "R8", "R9")
-		g.ins("VMOVD", "X26", "R8")
-	}
-}
-
-func extend(w int, back string) func(*asm) {
-	return func(g *asm) {
-		g.ins("VPSLL"+dq(w), g.out, g.src[0], "X26")
-		g.ins(back+dq(w), g.out, g.out, "X26")
-	}
-}
-
-// minMax uses VRANGE, which orders -0 and +0, and puts right what it makes of NaNs. Z31 holds the quiet bit of f64.
-func minMax(w, imm int) func(*asm) {
-	move := fmt.Sprint("VMOVDQA", w)
-	return func(g *asm) {
-		a, b := g.src[0], g.src[1]
-		g.ins("VRANGE"+ps(w), g.out, a, b, fmt.Sprintf("$%d", imm))
-		g.ins("VCMP"+ps(w), "K5", a, a, "$3")
-		g.ins("VCMP"+ps(w), "K6", b, b, "$3")
-		g.under("K5", move, g.out, b)
-		g.under("K6", move, g.out, a)
-		g.ins("KANDW", "K5", "K5", "K6")
-		if w == 32 {
-			g.under("K5", move, g.out, "Z29")
-		} else {
-			g.under("K5", "VPORQ", g.out, g.out, "Z31")
-		}
-	}
-}
-
-func f32toS32Constants(g *asm) {
-	g.konst("Z30", 32, 1<<31)
-	g.konst32("Z31", 1<<31-1)
-}
-
-// f32toS32 converts; what does not fit and NaN give the smallest number, so the large (from Z30 on) and NaN are put right.
-func f32toS32(ins string) func(*asm) {
-	return func(g *asm) {
-		g.ins(ins, g.out, g.src[0])
-		g.ins("VCMPPS", "K5", g.src[0], "Z30", "$0x1d")
-		g.under("K5", "VMOVDQA32", g.out, "Z31")
-		g.ins("VCMPPS", "K5", g.src[0], g.src[0], "$3")
-		g.under("K5", "VPXORD", g.out, g.out, g.out)
-	}
-}
-
-// double gives the source as f64.
-func (g *asm) double() string {
-	if g.r.in[0].typ == v64 {
-		return g.src[0]
-	}
-	g.ins("VCVTPS2PD", "Z20", g.src[0])
-	return "Z20"
-}
-
-// toInt is the conversion of f64 to integers.
-func toInt(isSigned bool, w int) string {
-	u := "U"
-	if isSigned {
-		u = ""
-	}
-	return map[int]string{32: "VCVTTPD2" + u + "DQ", 64: "VCVTTPD2" + u + "QQ"}[w]
-}
-
-func toSignedConstants(w int) func(*asm) {
-	return func(g *asm) {
-		g.konst("Z30", 64, math.Ldexp(1, w-1))
-		g.ones("Z31")
-		g.ins("VPSRL"+dq(w), "Z31", "Z31", "$1")
-	}
-}
-
-// toSigned converts f64; NaN and what does not fit give the smallest number, which is right but for the large.
-func toSigned(w int) func(*asm) {
-	return func(g *asm) {
-		x := g.double()
-		g.ins(toInt(true, w), g.out, x)
-		g.ins("VCMPPD", "K5", x, "Z30", "$0x1d")
-		g.under("K5", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
-	}
-}
-
-func toUnsignedConstants(w int) func(*asm) {
-	return func(g *asm) {
-		g.ins("VPXORD", "Z30", "Z30", "Z30")
-		g.ones("Z31")
-		g.ins("VPSLL"+dq(w), "Z31", "Z31", fmt.Sprintf("$%d", w-1))
-	}
-}
-
-// toUnsigned converts f64; what does not fit and NaN give all ones, so the negative and NaN are put right.
-func toUnsigned(w int) func(*asm) {
-	return func(g *asm) {
-		x := g.double()
-		g.ins(toInt(false, w), g.out, x)
-		g.ins("VCMPPD", "K5", x, "Z30", "$0x12")
-		g.under("K5", "VPXOR"+dq(w), g.out, g.out, g.out)
-		g.ins("VCMPPD", "K5", x, x, "$3")
-		g.under("K5", fmt.Sprint("VMOVDQA", w), g.out, g.like("Z31"))
-	}
-}
-
-// polynomial computes a polynomial in x whose coefficients are in a table, into y.
-func (g *asm) polynomial(y, x, table string, n int) {
-	at := func(i int) string { return fmt.Sprintf("%s<>+%d(SB)", table, 8*i) }
-	g.ins("VBROADCASTSD", y, at(n-1))
-	for i := n - 2; i >= 0; i-- {
-		g.ins("VFMADD213PD.BCST", y, x, at(i))
-	}
-}
-
-// exp2 and log2 take the steps of package approx.
-func exp2(g *asm) {
-	g.ins("VCVTPS2PD", "Z20", g.src[0])
-	g.ins("VMAXPD", "Z20", "Z31", "Z20") // of a NaN the second: it stays
-	g.ins("VMINPD", "Z20", "Z30", "Z20")
-	g.ins("VRNDSCALEPD", "Z21", "Z20", "$8")
-	g.ins("VSUBPD", "Z20", "Z20", "Z21")
-	g.polynomial("Z22", "Z20", "exp2", len(approx.Exp2Terms()))
-	g.ins("VSCALEFPD", "Z22", "Z22", "Z21")
-	g.ins("VCVTPD2PS", g.out, "Z22")
-}
-
-func log2Constants(g *asm) {
-	g.ones("Z26")
-	g.ins("VPSRLQ", "Z26", "Z26", "$1")
-	g.konst("Z27", 64, approx.Log2Factor)
-	g.ins("VPXORD", "Z28", "Z28", "Z28")
-	g.konst("Z30", 64, 1)
-}
-
-func log2(g *asm) {
-	g.ins("VCVTPS2PD", "Z20", g.src[0])
-	g.ins("VPANDQ", "Z21", "Z20", "Z26")
-	g.ins("VGETEXPPD", "Z22", "Z21")
-	g.ins("VGETMANTPD", "Z23", "Z21", "$3") // from 3/4 to 3/2; 1 for zero and infinity
-	g.ins("VCMPPD", "K5", "Z23", "Z30", "$0x11")
-	g.under("K5", "VADDPD", "Z22", "Z22", "Z30")
-	g.ins("VSUBPD", "Z24", "Z23", "Z30")
-	g.ins("VADDPD", "Z25", "Z23", "Z30")
-	g.ins("VDIVPD", "Z24", "Z24", "Z25")
-	g.ins("VMULPD", "Z25", "Z24", "Z24")
-	g.ins("VMULPD", "Z21", "Z24", "Z25")
-	g.polynomial("Z23", "Z25", "log2", len(approx.Log2Terms()))
-	g.ins("VFMADD213PD", "Z23", "Z21", "Z24")
-	g.ins("VFMADD213PD", "Z23", "Z27", "Z22")
-	g.ins("VCVTPD2PS", g.out, "Z23")
-	g.ins("VCMPPD", "K5", "Z20", "Z28", "$0x11")
-	g.under("K5", "VMOVDQA32", g.out, g.like("Z29"))
 }

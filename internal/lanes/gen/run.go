@@ -137,24 +137,13 @@ func (w *word1) files() []string {
 	return fs
 }
 
-// runnable are the rows that Run has.
-func runnable(rows []*row) []*row {
-	var list []*row
-	for _, r := range rows {
-		if !r.hand {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 var fields = []string{"D", "A", "B", "C"}
 
 // runGo writes the codes, what they take, and the Go code of Run.
 func runGo(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(header + "package lanes\n\n// The operations of Run. Those named for a function do what it does.\nconst (\n\tOpEnd Code = iota // ends the list\n")
-	for _, r := range runnable(rows) {
+	for _, r := range rows {
 		fmt.Fprintf(&b, "\tOp%s\n", r.name)
 	}
 	for _, w := range words1() {
@@ -171,7 +160,7 @@ func runGo(rows []*row) []byte {
 	list := func(name string, fs []string) {
 		fmt.Fprintf(&b, "\tOp%s: {%s},\n", name, strings.Join(fs, ", "))
 	}
-	for _, r := range runnable(rows) {
+	for _, r := range rows {
 		list(r.name, r.files())
 	}
 	for _, w := range words1() {
@@ -181,7 +170,7 @@ func runGo(rows []*row) []byte {
 		list(name, files[i])
 	}
 	b.WriteString("}\n\nfunc runGo(code []Op, x *Regs, mask uint32) uint64 {\n\tfor o := &code[0]; ; o = o.after(1) {\n\t\tswitch o.Code {\n\t\tcase OpEnd:\n\t\t\treturn o.Imm\n")
-	for _, r := range runnable(rows) {
+	for _, r := range rows {
 		fmt.Fprintf(&b, "\t\tcase Op%s:\n\t\t\t%s\n", r.name, r.goCall())
 	}
 	for _, w := range words1() {
@@ -224,7 +213,7 @@ func (r *row) goCall() string {
 			args = append(args, p.typ+"(*x.scalar("+f+"))")
 		}
 	}
-	call := fmt.Sprintf("go%s(%s, mask)", r.name, strings.Join(args, ", "))
+	call := fmt.Sprintf("%s(%s, mask)", r.name, strings.Join(args, ", "))
 	if r.dst == "" {
 		return "x.setPred(o.D, " + call + ", mask)"
 	}
@@ -245,19 +234,23 @@ TEXT ·asmRun(SB), NOSPLIT, $0-40
 	MOVQ 16(AX), R14
 	MOVQ 24(AX), R13
 	MOVQ AX, R10
-	MOVL $0x7fffffff, R8
-	VPBROADCASTD R8, Z29
 	LEAQ full<>(SB), R15
 	CMPL DX, $-1
 	JEQ go
 	LEAQ part<>(SB), R15
 	MOVL DX, AX
-	NOTL AX
-	KMOVD AX, K1
-	KSHIFTRD $8, K1, K2
-	KSHIFTRD $16, K1, K3
-	KSHIFTRD $24, K1, K4
-
+	VMOVQ AX, X0
+	VPBROADCASTQ X0, Y1
+	VPBROADCASTD X0, Y0
+	VPXOR Y3, Y3, Y3
+`)
+	for i := range 4 {
+		fmt.Fprintf(&b, "\tVPAND bits32<>+%d(SB), Y0, Y2\n\tVPCMPEQD Y3, Y2, Y2\n\tVMOVDQU Y2, %d(R10)\n", 32*i, keep32At+32*i)
+	}
+	for i := range 8 {
+		fmt.Fprintf(&b, "\tVPAND bits64<>+%d(SB), Y1, Y2\n\tVPCMPEQQ Y3, Y2, Y2\n\tVMOVDQU Y2, %d(R10)\n", 32*i, keep64At+32*i)
+	}
+	b.WriteString(`
 go:
 	MOVQ (R12), AX
 	MOVL AX, R8
@@ -271,11 +264,30 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ $0, 40(SP)
 	VZEROUPPER
 	RET
+
+TEXT runLeft<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ R12, 40(SP)
+	VZEROUPPER
+	RET
 `)
 	names := []string{"runEnd"}
-	for _, r := range runnable(rows) {
-		b.Write(r.handlers())
+	left := map[string]bool{}
+	do := bodies()
+	for _, r := range rows {
 		names = append(names, r.name)
+		x, ok := do[r.name]
+		delete(do, r.name)
+		switch {
+		case r.name == "Lop3":
+			b.Write(r.lop3Handlers())
+		case ok:
+			b.Write(r.handlers(x))
+		default:
+			left[r.name] = true
+		}
+	}
+	for name := range do {
+		panic("BUG: no row for " + name)
 	}
 	for _, w := range words1() {
 		b.Write(w.handlers())
@@ -291,14 +303,16 @@ TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	for _, table := range []string{"full", "part"} {
 		b.WriteString("\n")
 		for i, name := range names {
-			if i > 0 {
+			switch {
+			case left[name]:
+				name = "runLeft"
+			case i > 0:
 				name = table + name
 			}
 			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/8, $%s<>(SB)\n", table, 8*i, name)
 		}
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA, $%d\n", table, 8*len(names))
 	}
-	b.Write(run2(rows, names))
 	return b.Bytes()
 }
 
@@ -326,14 +340,10 @@ func (g *asm) operandsOf(used [3]bool) {
 }
 
 // handlers writes the two handlers of a row.
-func (r *row) handlers() []byte {
-	g := &asm{r: r, n: r.lanesIn(), handler: true, bases: make([]string, len(r.in))}
+func (r *row) handlers(x body) []byte {
+	g := &asm{r: r, body: x, n: r.lanesIn(x.eight), bases: make([]string, len(r.in))}
 	for _, masked := range []bool{false, true} {
-		table := "full"
-		if masked {
-			table = "part"
-		}
-		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", table, r.name)
+		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", kindOf(masked), r.name)
 		g.d = file(r.dst) + "(AX*1)"
 		var used [3]bool
 		for i, p := range r.in {
@@ -343,23 +353,30 @@ func (r *row) handlers() []byte {
 			}
 		}
 		g.operandsOf(used)
-		switch {
-		case r.name == "Lop3":
-			g.lop3Jump(table + "Lop3tail")
-			fmt.Fprintf(g, "\nTEXT %sLop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
-			g.lop3Store(masked)
-		case r.dst == "":
-			g.scalars()
+		if x.nan {
+			g.ins("VBROADCASTSS", "Y10", "nan32<>(SB)")
+		}
+		g.scalars()
+		if r.dst == "" {
 			g.compare()
-			g.ins("KMOVD", "BX", "K0")
 			g.merge(masked, "BX", "(R14)(AX*1)")
-		default:
-			g.scalars()
+		} else {
 			g.chunks(masked)
+		}
+		if x.post != nil {
+			x.post(g)
 		}
 		g.next()
 	}
 	return g.Bytes()
+}
+
+// kindOf names the table of handlers.
+func kindOf(masked bool) string {
+	if masked {
+		return "part"
+	}
+	return "full"
 }
 
 // merge writes a register to a predicate, the lanes of the mask only.
@@ -382,9 +399,9 @@ func file(typ string) string {
 
 // handlers writes the two handlers of an operation on words; those on scalars do not differ.
 func (w *word1) handlers() []byte {
-	g := &asm{handler: true}
+	g := &asm{}
 	for _, masked := range []bool{false, true} {
-		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", map[bool]string{false: "full", true: "part"}[masked], w.name)
+		fmt.Fprintf(g, "\nTEXT %s%s<>(SB), NOSPLIT|NOFRAME, $0-0\n", kindOf(masked), w.name)
 		g.operandsOf([3]bool{w.in > 0, w.in > 1, w.in > 2})
 		for i := range w.in {
 			if w.scalar || w.from {

@@ -9,27 +9,57 @@ import (
 	"fencepost.dev/fencepost/internal/approx"
 )
 
-// lop3 jumps to the one of 256 pieces whose instruction has the table, which is part of the instruction. Each goes on
-// where BX says.
-func lop3(r *row) []byte {
-	g := r.begin()
-	g.ins("MOVQ", "AX", g.ref("d"))
-	for i, name := range []string{"a", "b", "c"} {
-		g.ins("MOVQ", pointers[i], g.ref(name))
+// pairs are the functions of two bits b and c by their tables, bit 2b+c: what is done to them in a register, which is there for the
+// result. Y15 has all ones.
+var pairs = [16][]string{
+	0: {"VPXOR R R R"}, 1: {"VPOR R B C", "VPXOR R R O"}, 2: {"VPANDN R B C"}, 3: {"VPXOR R B O"},
+	4: {"VPANDN R C B"}, 5: {"VPXOR R C O"}, 6: {"VPXOR R B C"}, 7: {"VPAND R B C", "VPXOR R R O"},
+	8: {"VPAND R B C"}, 9: {"VPXOR R B C", "VPXOR R R O"}, 10: {"VMOVDQA R C"}, 11: {"VPANDN R C B", "VPXOR R R O"},
+	12: {"VMOVDQA R B"}, 13: {"VPANDN R B C", "VPXOR R R O"}, 14: {"VPOR R B C"}, 15: {"VPCMPEQD R R R"},
+}
+
+// lop3Handlers writes the handlers of Lop3, which jump to one of 256 pieces. A piece makes the function of b and c where a is
+// clear, and what differs where it is set; SI says where it goes on.
+func (r *row) lop3Handlers() []byte {
+	g := &asm{r: r, n: 8}
+	for _, masked := range []bool{false, true} {
+		kind := kindOf(masked)
+		fmt.Fprintf(g, "\nTEXT %sLop3<>(SB), NOSPLIT|NOFRAME, $0-0\n", kind)
+		g.fetch("R8", "lut")
+		g.ins("MOVBLZX", "R8", "R8")
+		g.ins("MOVQ", "BX", "8(R12)")
+		g.ins("MOVQ", "CX", "BX")
+		g.ins("MOVL", "BX", "BX")
+		g.ins("SHRQ", "CX", "$32")
+		g.ins("VPCMPEQD", "Y15", "Y15", "Y15")
+		fmt.Fprintf(g, "\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tMOVL 16(R12), SI\n")
+		fmt.Fprintf(g, "\tLEAQ %sLop3tail<>(SB), R8\n\tJMP R9\n", kind)
+		fmt.Fprintf(g, "\nTEXT %sLop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n", kind)
+		for g.chunk = range 4 {
+			out := []string{"Y0", "Y1", "Y2", "Y3"}[g.chunk]
+			at := g.mem(v32, "(DI)(AX*1)")
+			if masked {
+				g.blend(out, out, at, g.keeps(32))
+			}
+			g.ins("VMOVDQU", at, out)
+		}
+		g.next()
 	}
-	g.ins("MOVL", "DX", g.ref("mask"))
-	g.d, g.bases = "(AX)", []string{"(BX)", "(CX)", "(SI)"}
-	g.lop3Jump("lop3tail")
-	g.WriteString("\nTEXT lop3tail<>(SB), NOSPLIT|NOFRAME, $0-0\n")
-	g.ins("NOTL", "DX")
-	g.keep()
-	g.lop3Store(true)
-	g.WriteString("\tRET\n")
-	for i := range 256 {
-		fmt.Fprintf(g, "\nTEXT lop3_%02x<>(SB), NOSPLIT|NOFRAME, $0-0\n", i)
-		g.ins("VPTERNLOGD", "Z16", "Z17", "Z18", fmt.Sprintf("$%d", i))
-		g.ins("VPTERNLOGD", "Z20", "Z21", "Z22", fmt.Sprintf("$%d", i))
-		g.WriteString("\tJMP BX\n")
+	for lut := range 256 {
+		fmt.Fprintf(g, "\nTEXT lop3_%02x<>(SB), NOSPLIT|NOFRAME, $0-0\n", lut)
+		clear, set := lut&15, lut>>4
+		for g.chunk = range 4 {
+			out := fmt.Sprint("Y", g.chunk)
+			g.ins("VMOVDQU", "Y5", g.mem(v32, "(DI)(CX*1)"))
+			g.ins("VMOVDQU", "Y6", g.mem(v32, "(DI)(SI*1)"))
+			g.pair(clear, out)
+			if clear != set {
+				g.pair(clear^set, "Y7")
+				g.ins("VPAND", "Y7", "Y7", g.mem(v32, "(DI)(BX*1)"))
+				g.ins("VPXOR", out, out, "Y7")
+			}
+		}
+		g.WriteString("\tJMP R8\n")
 	}
 	g.WriteString("\n")
 	for i := range 256 {
@@ -39,197 +69,15 @@ func lop3(r *row) []byte {
 	return g.Bytes()
 }
 
-// lop3Jump loads the sources, the second chunk four registers higher, and jumps.
-func (g *asm) lop3Jump(tail string) {
-	for i := range 3 {
-		for g.chunk = range 2 {
-			g.ins(movu, fmt.Sprint("Z", 16+i+4*g.chunk), g.mem(v32, g.bases[i]))
+// pair writes a function of b in Y5 and c in Y6.
+func (g *asm) pair(table int, out string) {
+	for _, line := range pairs[table] {
+		f := strings.Fields(line)
+		for i := range f[1:] {
+			f[1+i] = map[string]string{"R": out, "B": "Y5", "C": "Y6", "O": "Y15"}[f[1+i]]
 		}
+		g.ins(f[0], f[1:]...)
 	}
-	g.fetch("R8", "lut")
-	g.ins("MOVBLZX", "R8", "R8")
-	fmt.Fprintf(g, "\tLEAQ lop3<>(SB), R9\n\tMOVQ (R9)(R8*8), R9\n\tLEAQ %s<>(SB), BX\n\tJMP R9\n", tail)
-}
-
-func (g *asm) lop3Store(masked bool) {
-	for g.chunk = range 2 {
-		g.out = fmt.Sprint("Z", 16+4*g.chunk)
-		g.store(masked)
-	}
-}
-
-const slice = "[]byte"
-
-// memory gives the functions that move data, whose Go code is written by hand: memory.go.
-func memory() []*row {
-	var rows []*row
-	add := func(name, dst string, in []param, whole func(*row) []byte) {
-		rows = append(rows, &row{name: name, dst: dst, in: in, whole: whole, hand: true})
-	}
-	mem, off := param{"mem", slice}, param{"off", v64}
-	add("Gather32", v32, []param{mem, off}, gather("VPGATHERQD"))
-	add("Gather64", v64, []param{mem, off}, gather("VPGATHERQQ"))
-	add("Scatter32", "mem", []param{mem, off, {"a", v32}}, scatter("VPSCATTERQD"))
-	add("Scatter64", "mem", []param{mem, off, {"a", v64}}, scatter("VPSCATTERQQ"))
-	add("Load32", v32, []param{mem}, load("VMOVDQU32"))
-	add("Load64", v64, []param{mem}, load("VMOVDQU64"))
-	add("Store32", "mem", []param{mem, {"a", v32}}, store("VMOVDQU32"))
-	add("Store64", "mem", []param{mem, {"a", v64}}, store("VMOVDQU64"))
-	add("Offsets", "mask", []param{{"off", v64}, {"addr", v64}, {"origin", u64}, {"limit", u64}, {"align", u64}}, offsets)
-	for _, w := range []string{v32, v64} {
-		add("Atomic"+fmt.Sprint(width(w)), "mask", []param{{"d", w}, {"op", u32}, mem, off, {"b", w}, {"c", w}}, rmw(width(w)))
-	}
-	add("Perm32", v32, []param{{"a", v32}, {"from", v32}}, perm)
-	return rows
-}
-
-// beginMemory loads the parameters: d at AX, mem at BX, off at CX, a at SI, the mask in K1 and DX.
-func (r *row) beginMemory() *asm {
-	g := r.begin()
-	at := map[string]string{"d": "AX", "mem": "BX", "off": "CX", "a": "SI", "from": "DI"}
-	for _, p := range r.params() {
-		if reg, ok := at[p.name]; ok {
-			g.ins("MOVQ", reg, g.ref(p.name))
-		}
-	}
-	g.ins("MOVL", "DX", g.ref("mask"))
-	g.ins("KMOVD", "K1", "DX")
-	return g
-}
-
-// maskOf puts the mask of chunk i, of n lanes, into K2.
-func (g *asm) maskOf(i, n int) {
-	g.ins("KSHIFTRD", "K2", "K1", fmt.Sprintf("$%d", i*n))
-}
-
-func gather(ins string) func(*row) []byte {
-	return func(r *row) []byte {
-		g := r.beginMemory()
-		g.n = 8
-		for g.chunk = range 4 {
-			reg := g.reg(r.dst, 19)
-			g.maskOf(g.chunk, 8)
-			g.ins(movu, "Z16", g.mem(v64, "(CX)"))
-			g.ins(movu, reg, g.mem(r.dst, "(AX)"))
-			g.under("K2", ins, reg, "(BX)(Z16*1)")
-			g.ins(movu, g.mem(r.dst, "(AX)"), reg)
-		}
-		g.WriteString("\tRET\n")
-		return g.Bytes()
-	}
-}
-
-func scatter(ins string) func(*row) []byte {
-	return func(r *row) []byte {
-		g := r.beginMemory()
-		g.n = 8
-		typ := r.in[2].typ
-		for g.chunk = range 4 {
-			reg := g.reg(typ, 19)
-			g.maskOf(g.chunk, 8)
-			g.ins(movu, "Z16", g.mem(v64, "(CX)"))
-			g.ins(movu, reg, g.mem(typ, "(SI)"))
-			g.under("K2", ins, "(BX)(Z16*1)", reg)
-		}
-		g.WriteString("\tRET\n")
-		return g.Bytes()
-	}
-}
-
-// load reads lanes that lie side by side; a masked instruction touches the lanes of the mask only.
-func load(ins string) func(*row) []byte {
-	return func(r *row) []byte {
-		g := r.beginMemory()
-		w := width(r.dst)
-		g.n = 512 / w
-		g.ins("CMPL", "$-1", "DX")
-		g.WriteString("\tJNE part\n")
-		for g.chunk = range 32 / g.n {
-			g.ins(ins, "Z19", fmt.Sprintf("%d(BX)", 64*g.chunk))
-			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
-		}
-		g.WriteString("\tRET\n\npart:\n")
-		for g.chunk = range 32 / g.n {
-			g.maskOf(g.chunk, g.n)
-			g.ins(movu, "Z19", g.mem(r.dst, "(AX)"))
-			g.under("K2", ins, "Z19", fmt.Sprintf("%d(BX)", 64*g.chunk))
-			g.ins(movu, g.mem(r.dst, "(AX)"), "Z19")
-		}
-		g.WriteString("\tRET\n")
-		return g.Bytes()
-	}
-}
-
-// store writes lanes side by side.
-func store(ins string) func(*row) []byte {
-	return func(r *row) []byte {
-		g := r.beginMemory()
-		typ := r.in[1].typ
-		g.n = 512 / width(typ)
-		g.ins("CMPL", "$-1", "DX")
-		g.WriteString("\tJNE part\n")
-		for _, masked := range []bool{false, true} {
-			for g.chunk = range 32 / g.n {
-				g.ins(movu, "Z19", g.mem(typ, "(SI)"))
-				to := fmt.Sprintf("%d(BX)", 64*g.chunk)
-				if masked {
-					g.maskOf(g.chunk, g.n)
-					g.under("K2", ins, to, "Z19")
-				} else {
-					g.ins(ins, to, "Z19")
-				}
-			}
-			g.WriteString("\tRET\n")
-			if !masked {
-				g.WriteString("\npart:\n")
-			}
-		}
-		return g.Bytes()
-	}
-}
-
-// offsets subtracts and compares in one go.
-func offsets(r *row) []byte {
-	g := r.begin()
-	g.n = 8
-	g.ins("MOVQ", "AX", g.ref("off"))
-	g.ins("MOVQ", "BX", g.ref("addr"))
-	g.ins("MOVL", "DX", g.ref("mask"))
-	for i, name := range []string{"origin", "limit", "align"} {
-		g.ins("VPBROADCASTQ", fmt.Sprint("Z", 26+i), g.ref(name))
-	}
-	for g.chunk = range 4 {
-		k := []string{"K0", "K5", "K6", "K7"}[g.chunk]
-		g.ins(movu, "Z16", g.mem(v64, "(BX)"))
-		g.ins("VPSUBQ", "Z17", "Z16", "Z26")
-		g.ins("VPTESTNMQ", "K1", "Z17", "Z28")
-		g.under("K1", "VPCMPUQ", k, "Z17", "Z27", "$2")
-		g.ins(movu, g.mem(v64, "(AX)"), "Z17")
-	}
-	g.join()
-	g.ins("KMOVD", "AX", "K0")
-	g.ins("ANDL", "AX", "DX")
-	_, ret, _ := r.frame()
-	fmt.Fprintf(g, "\tMOVL AX, ret+%d(FP)\n\tRET\n", ret)
-	return g.Bytes()
-}
-
-// perm looks up in all of a, in registers before anything is written.
-func perm(r *row) []byte {
-	g := r.beginMemory()
-	g.n = 16
-	g.ins(movu, "Z16", "(SI)")
-	g.ins(movu, "Z17", "64(SI)")
-	for g.chunk = range 2 {
-		g.maskOf(g.chunk, 16)
-		g.ins(movu, "Z18", g.mem(v32, "(DI)"))
-		g.ins(movu, "Z19", g.mem(v32, "(AX)"))
-		g.ins("VPERMI2D", "Z18", "Z16", "Z17")
-		g.under("K2", "VMOVDQA32", "Z19", "Z18")
-		g.ins(movu, g.mem(v32, "(AX)"), "Z19")
-	}
-	g.WriteString("\tRET\n")
-	return g.Bytes()
 }
 
 // constants writes the tables that the assembly reads.
@@ -242,7 +90,7 @@ func constants() []byte {
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n\n", name, len(vs)*size)
 	}
 	var iota []uint64
-	for i := range uint64(16) {
+	for i := range uint64(8) {
 		iota = append(iota, i)
 	}
 	words("iota32", 4, iota...)
@@ -257,7 +105,7 @@ func constants() []byte {
 	words("roundDown", 4, 0x3f80)
 	words("byteOfWord", 8, 0x808080800c080400, 0x8080808080808080)
 	words("halfOfWord", 8, 0x0d0c090805040100, 0x8080808080808080)
-	words("iota64", 8, iota[:8]...)
+	words("iota64", 8, iota[:4]...)
 	words("exp2", 8, doubles(approx.Exp2Terms())...)
 	words("log2", 8, doubles(approx.Log2Terms())...)
 	words("words", 4, 0, 0x04040404, 0x08080808, 0x0c0c0c0c)
