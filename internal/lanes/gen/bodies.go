@@ -34,9 +34,6 @@ const (
 // y names a register as wide as all lanes of a chunk with the given bits.
 func (g *asm) y(w, i int) string { return g.reg(fmt.Sprint("*V", w), i) }
 
-// w is the bits of a lane of the chunk's registers.
-func (g *asm) full() int { return 256 / g.n }
-
 // spread32 and spread64 put bits into every lane of a constant.
 func (g *asm) spread32(i int, bits uint32) {
 	g.ins("MOVL", "R8", fmt.Sprintf("$%#x", bits))
@@ -107,7 +104,7 @@ func (g *asm) narrow(i, from int, which string) {
 	g.ins("VSHUFPS", fmt.Sprint("X", i), fmt.Sprint("X", from), "X9", which)
 }
 
-// doubles converts lanes of 32 bits to f64; unsigned ones need c0 to hold 1<<31 (32 bits a lane) and c1 to hold 2^31.
+// doublesOf converts lanes of 32 bits to f64; unsigned ones need c0 to hold 1<<31 (32 bits a lane) and c1 to hold 2^31.
 func (g *asm) doublesOf(isSigned bool, to int, from string) {
 	y := fmt.Sprint("Y", to)
 	if isSigned {

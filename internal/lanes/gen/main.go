@@ -57,15 +57,6 @@ func (r *row) signature() string {
 	return s
 }
 
-// arguments names the parameters.
-func (r *row) arguments() string {
-	var names []string
-	for _, p := range r.params() {
-		names = append(names, p.name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // api writes the exported functions: a loop over all lanes, which takes half the time where the mask is full, and one over those of
 // the mask.
 func api(rows []*row) []byte {
