@@ -168,7 +168,7 @@ func compileCorpus(t *testing.T, nvcc string, p *corpus.Program) string {
 // TestCorpusIsDeterministic wants equal reports of equal runs, however many are made at a time.
 func TestCorpusIsDeterministic(t *testing.T) {
 	t.Parallel()
-	programs := corpusPrograms(t)
+	programs := aThird(corpusPrograms(t))
 	text := func(jobs int) string {
 		var b strings.Builder
 		for _, r := range CheckCorpus(context.Background(), &Options{Seeds: 1, Seed: 7, Jobs: jobs}, programs) {
@@ -184,6 +184,16 @@ func TestCorpusIsDeterministic(t *testing.T) {
 	if text(1) != text(4) {
 		t.Error("two runs gave different reports")
 	}
+}
+
+// aThird gives all programs where tests may take long, and each third otherwise.
+func aThird(programs []*corpus.Program) (some []*corpus.Program) {
+	for i, p := range programs {
+		if i%3 == 0 || testsize.Long() {
+			some = append(some, p)
+		}
+	}
+	return some
 }
 
 // withHistory is hb with a history.
