@@ -3,7 +3,10 @@ package explore
 import "fencepost.dev/fencepost/internal/verify/model"
 
 // Execution is an execution graph as the search shows it. It is valid during the call that it is passed to.
-type Execution struct{ g *graph }
+type Execution struct {
+	g          *graph
+	executions *int
+}
 
 // Event is one event of an Execution.
 type Event struct {
@@ -52,3 +55,12 @@ func (x *Execution) Includes(a, b int) bool { return x.g.includes(&x.g.events[a]
 
 // Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
 func (x *Execution) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
+
+// Prefix says that event b depends on event a through po, rf and barriers.
+func (x *Execution) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), int32(a)) }
+
+// Step is the step that event e belongs to.
+func (x *Execution) Step(e int) *Op { return &x.g.events[e].op }
+
+// Executions is how many complete executions have been explored before.
+func (x *Execution) Executions() int { return *x.executions }

@@ -87,6 +87,7 @@ type explorer struct {
 // Explore visits all executions of p.
 func Explore(ctx context.Context, p Program, o Options) Result {
 	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1}
+	x.view.executions = &x.result.Executions
 	for t := range x.g.threads {
 		x.assertion(t, -1)
 	}
