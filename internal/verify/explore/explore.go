@@ -76,6 +76,8 @@ type explorer struct {
 	depth   int // of revisits that are being explored
 	pool    []*graph
 	numbers []int32
+	trial   []int64 // a state of a thread, and its next step
+	trialOp Op
 	psc     psc
 	result  Result
 	ctx     context.Context
@@ -87,6 +89,7 @@ type explorer struct {
 // Explore visits all executions of p.
 func Explore(ctx context.Context, p Program, o Options) Result {
 	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1}
+	x.trial = make([]int64, x.g.words)
 	x.view.executions = &x.result.Executions
 	for t := range x.g.threads {
 		x.assertion(t, -1)
@@ -137,10 +140,11 @@ func (x *explorer) pause() {
 }
 
 // next chooses the thread that makes the next step, -1 if none can. Steps that leave no choice come first; what is read is
-// chosen when there is nothing else to do. Any choice is sound that the graph alone determines.
+// chosen when there is nothing else to do. A read after which its thread would wait for another comes last: what it waits for is
+// often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader := -1
+	reader, waiter := -1, -1
 	for t := range g.threads {
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
@@ -151,12 +155,32 @@ func (x *explorer) next() int {
 				return t
 			}
 		case Read, Update:
-			if reader < 0 {
+			switch {
+			case reader >= 0:
+			case !g.threads[t].op.Loops || !x.waits(t):
 				reader = t
+			case waiter < 0:
+				waiter = t
 			}
 		}
 	}
+	if reader < 0 {
+		return waiter
+	}
 	return reader
+}
+
+// waits says that thread t, which stands at a read, would wait if it read the last value.
+func (x *explorer) waits(t int) bool {
+	g := x.g
+	op := &g.threads[t].op
+	w := int32(initial)
+	if co := g.locs[op.Loc].co; len(co) > 0 {
+		w = co[len(co)-1]
+	}
+	copy(x.trial, g.state(t, g.last(t)))
+	g.p.Resume(t, x.trial, g.value(w, op.Loc), &x.trialOp)
+	return x.trialOp.Kind == Await
 }
 
 // resume lets the thread of e, its last event, go on with value, and explores what follows.
@@ -200,7 +224,7 @@ func (x *explorer) assertion(t, e int) {
 
 func (x *explorer) found(e Error) {
 	x.view.g = x.g
-	if x.Found != nil && !x.Found(e, &x.view) {
+	if x.Found != nil && !x.result.Stopped && !x.Found(e, &x.view) {
 		x.result.Stopped = true
 	}
 }

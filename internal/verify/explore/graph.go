@@ -280,7 +280,13 @@ func (g *graph) resume(e int, value int64) {
 	g.inherit(e)
 	t := int(ev.thread)
 	g.p.Resume(t, g.state(t, e), value, &g.threads[t].op)
+	if len(g.threads[t].events) >= maxEvents {
+		g.threads[t].op.Kind = Bound
+	}
 }
+
+// maxEvents is how many events a thread may have, at least; clocks count them in 16 bits.
+const maxEvents = 60000
 
 // inherit gives event e the state of its predecessor.
 func (g *graph) inherit(e int) {

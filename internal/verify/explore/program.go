@@ -52,6 +52,8 @@ type Op struct {
 	Order    model.Order
 	Scope    model.Scope
 	Function Function
+	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
+	Loops    bool
 	Loc      int32 // the location, or the number of the barrier
 	Pos      int32 // a place in the source, which the search hands on
 	Value    int64 // what is written, the operand of an update, or see Await

@@ -43,6 +43,7 @@ type instr struct {
 	base  int32   // of a memory operation: the first location
 	size  int32   // and the number of locations, from which
 	index operand // chooses
+	loops bool    // a loop is around it
 	pos   pos
 }
 
@@ -140,7 +141,7 @@ func (c *code) get(s []int64, o operand) int64 {
 
 // run executes from the instruction at which the thread stands to its next step.
 func (c *code) run(s []int64, bound int64, op *explore.Op) {
-	for {
+	for range maxLocal {
 		in := &c.instrs[s[statePC]]
 		switch in.op {
 		case opMove:
@@ -187,6 +188,7 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 		}
 		s[statePC]++
 	}
+	*op = explore.Op{Kind: explore.Bound, Pos: int32(c.instrs[s[statePC]].pos)}
 }
 
 // head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, Bound if there were too
@@ -213,7 +215,7 @@ func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpK
 
 // step describes a memory operation, fence or barrier.
 func (c *code) step(s []int64, in *instr, op *explore.Op) {
-	*op = explore.Op{Order: in.order, Scope: in.scope, Pos: int32(in.pos)}
+	*op = explore.Op{Order: in.order, Scope: in.scope, Loops: in.loops, Pos: int32(in.pos)}
 	switch in.op {
 	case opFence:
 		op.Kind = explore.Fence
@@ -316,6 +318,13 @@ func (c *code) finish(keep []int32) {
 			for k, w := range out {
 				changed = changed || row(i)[k] != w
 				row(i)[k] = w
+			}
+		}
+	}
+	for i := range c.instrs {
+		if in := &c.instrs[i]; in.op == opJump && int(in.imm) <= i {
+			for k := int(in.imm); k < i; k++ {
+				c.instrs[k].loops = true
 			}
 		}
 	}

@@ -3,13 +3,10 @@ package litmus
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // Quantifier says what a condition claims of the final states.
 type Quantifier string

@@ -54,6 +54,8 @@ const DefaultUnroll = 64
 const (
 	maxThreads   = 1024
 	maxLocations = 1 << 16
+	maxInstrs    = 1 << 20 // of all threads of a kernel
+	maxLocal     = 1 << 22 // that a thread executes between two steps
 )
 
 // Parse reads a litmus test. file is its name in messages. An error is an *Error.

@@ -22,7 +22,8 @@ type parser struct {
 	grid    [2]int // blocks, threads of each
 	gridAt  pos
 	*thread
-	depth int // of nested statements and expressions
+	depth  int // of nested statements and expressions
+	instrs int // of the threads so far
 }
 
 // maxDepth bounds the nesting of statements and expressions, and with it the stack.

@@ -3,6 +3,7 @@ package litmus
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -12,7 +13,7 @@ import (
 
 // thread is the thread whose code is emitted.
 type thread struct {
-	index  int
+	title  string // its name
 	code   *code
 	scopes []map[string]int32 // the registers of variables, by block
 	named  map[string]int32   // those of all variables, for conditions
@@ -169,8 +170,11 @@ func (p *parser) kernel(begin pos) error {
 			n := b*p.grid[1] + t
 			place := model.Place{CTA: int32(b), Cluster: int32(b), GPU: 0}
 			values := map[string]int64{"blockIdx": int64(b), "threadIdx": int64(t), "tid": int64(n)}
-			if err := p.threadBody("P"+itoa(n), place, values); err != nil {
+			if err := p.threadBody("P"+strconv.Itoa(n), place, values); err != nil {
 				return err
+			}
+			if p.instrs += len(p.code.instrs); p.instrs > maxInstrs {
+				return p.fail(begin, "the code of all threads has more than %d instructions: make the grid smaller", maxInstrs)
 			}
 		}
 	}
@@ -203,7 +207,7 @@ func (p *parser) oneThread() error {
 }
 
 func (p *parser) threadBody(name string, place model.Place, values map[string]int64) error {
-	p.thread = &thread{index: len(p.test.Threads), code: &code{}, named: map[string]int32{}, values: values}
+	p.thread = &thread{title: name, code: &code{}, named: map[string]int32{}, values: values}
 	if err := p.block(); err != nil {
 		return err
 	}
@@ -454,7 +458,7 @@ func (p *parser) location(name token) (instr, error) {
 	}
 	if n, ok := p.known(o); ok {
 		if n < 0 || n >= int64(v.Size) {
-			return in, p.fail(begin, "the index %d is outside of %s[%d] in thread %s", n, v.Name, v.Size, "P"+itoa(p.index))
+			return in, p.fail(begin, "the index %d is outside of %s[%d] in thread %s", n, v.Name, v.Size, p.title)
 		}
 		in.base, in.size, o = v.First+int32(n), 1, p.number(0)
 	}
