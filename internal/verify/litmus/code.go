@@ -322,7 +322,7 @@ func (c *code) finish(keep []int32) {
 		}
 	}
 	for i := range c.instrs {
-		if in := &c.instrs[i]; in.op == opJump && int(in.imm) <= i {
+		if in := &c.instrs[i]; (in.op == opJump || in.op == opZero) && int(in.imm) <= i {
 			for k := int(in.imm); k < i; k++ {
 				c.instrs[k].loops = true
 			}
