@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
 )
 
 // identity writes all that makes up an execution: each thread's events, what reads read from, coherence order.
@@ -147,3 +148,46 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestClassics holds the numbers of executions of well-known litmus tests, with scopes that include the other threads and scopes
+// that do not; and compares them with the enumeration.
+func TestClassics(t *testing.T) {
+	for _, c := range []struct {
+		name, src string
+		// With O the order and S the scope of each access; threads are in CTAs of their own.
+		order, scope string
+		want         int
+	}{
+		{"SB", sbOS, "rlx", "gpu", 4}, {"SB", sbOS, "sc", "gpu", 3}, {"SB", sbOS, "sc", "cta", 4},
+		{"SB+fences", sbFences, "sc", "gpu", 3}, {"SB+fences", sbFences, "sc", "cta", 4}, {"SB+fences", sbFences, "acqrel", "gpu", 4},
+		{"2+2W", twoTwoW, "rlx", "gpu", 4}, {"2+2W", twoTwoW, "sc", "gpu", 3}, {"2+2W", twoTwoW, "sc", "cta", 4},
+		{"IRIW", iriw, "rlx", "gpu", 16}, {"IRIW", iriw, "sc", "gpu", 15}, {"IRIW", iriw, "sc", "cta", 16},
+		{"CoRR", coRR, "rlx", "gpu", 3}, {"CoRR", coRR, "sc", "cta", 3},
+		{"CoWW", coWW, "rlx", "cta", 3},
+		{"MP", mp, "rlx", "gpu", 4}, {"MP", mpSync, "rel", "gpu", 3}, {"MP", mpSync, "rel", "cta", 4},
+	} {
+		src := strings.NewReplacer("O", c.order, "S", c.scope).Replace(c.src)
+		src = fmt.Sprintf("C classic\nint x, y;\n%s", src)
+		r, _ := search(t, src, explore.Options{})
+		if r.Executions != c.want || r.Blocked+r.Stuck+r.Cut > 0 {
+			t.Errorf("%s %s %s: %+v, want %d executions", c.name, c.order, c.scope, r, c.want)
+		}
+		if diff, ok := compare(t, src, model.SRC11{}); diff != "" || !ok {
+			t.Errorf("%s %s %s: %s", c.name, c.order, c.scope, diff)
+		}
+	}
+}
+
+const (
+	sbOS = `thread a @ cta 0 { store(x, 1, O, S); int r = load(y, O, S); }
+thread b @ cta 1 { store(y, 1, O, S); int r = load(x, O, S); }`
+	sbFences = `thread a @ cta 0 { store(x, 1, rlx, gpu); fence(O, S); int r = load(y, rlx, gpu); }
+thread b @ cta 1 { store(y, 1, rlx, gpu); fence(O, S); int r = load(x, rlx, gpu); }`
+	twoTwoW = `thread a @ cta 0 { store(x, 1, O, S); store(y, 2, O, S); } thread b @ cta 1 { store(y, 1, O, S); store(x, 2, O, S); }`
+	iriw    = `thread a @ cta 0 { store(x, 1, O, S); } thread b @ cta 1 { store(y, 1, O, S); }
+thread c @ cta 2 { int r = load(x, O, S); int q = load(y, O, S); } thread d @ cta 3 { int r = load(y, O, S); int q = load(x, O, S); }`
+	coRR   = `thread a @ cta 0 { store(x, 1, O, S); } thread b @ cta 1 { int r = load(x, O, S); int q = load(x, O, S); }`
+	coWW   = `thread a @ cta 0 { store(x, 1, O, S); store(x, 2, O, S); } thread b @ cta 1 { int r = load(x, O, S); }`
+	mp     = `thread a @ cta 0 { store(x, 1, O, S); store(y, 1, O, S); } thread b @ cta 1 { int r = load(y, O, S); int q = load(x, O, S); }`
+	mpSync = `thread a @ cta 0 { store(x, 1, rlx, S); store(y, 1, rel, S); } thread b @ cta 1 { int r = load(y, acq, S); int q = load(x, rlx, S); }`
+)
