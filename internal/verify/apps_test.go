@@ -86,3 +86,36 @@ func TestSEG(t *testing.T) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 }
+
+// TestTable2 finds the heterogeneous race of a convolution at the sizes of table 2 of the paper, and none once it is repaired.
+func TestTable2(t *testing.T) {
+	for _, blocks := range []int{12, 25} {
+		src := read(t, "1dconv")
+		r := verifyText(t, "1dconv", src, litmus.Options{Grid: blocks}, Options{First: true})
+		if len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Title, "heterogeneous race on ready[") {
+			t.Errorf("%d blocks: %s %+v", blocks, r.Summary(), r.Findings)
+		}
+		r = verifyText(t, "1dconv", strings.Replace(src, "1, sc, cta", "1, sc, gpu", 1), litmus.Options{Grid: blocks}, Options{})
+		if r.Verdict() != OK || r.Executions != 1 {
+			t.Errorf("%d blocks, repaired: %s", blocks, r.Summary())
+		}
+	}
+}
+
+// TestTable3 finds barrier divergence at the sizes of table 3 of the paper.
+func TestTable3(t *testing.T) {
+	xf := strings.Replace(read(t, "xfbarrier"), "    }\n    barrier();", "    }\n    if (threadIdx == 1) return;\n    barrier();", 1)
+	for _, c := range []struct {
+		name, src     string
+		blocks, block int
+	}{
+		{"histogram", read(t, "histogram"), 4, 2}, {"histogram", read(t, "histogram"), 6, 4},
+		{"xfbarrier", xf, 4, 2}, {"xfbarrier", xf, 6, 4},
+		{"selectmatches", read(t, "selectmatches"), 1, 16}, {"warpreduce", read(t, "warpreduce"), 1, 256},
+	} {
+		r := verifyText(t, c.name, c.src, litmus.Options{Grid: c.blocks, Block: c.block}, Options{First: true})
+		if len(r.Findings) != 1 || r.Findings[0].Title != "barrier divergence" {
+			t.Errorf("%s %d,%d: %s", c.name, c.blocks, c.block, r.Summary())
+		}
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// maxColumns is how many threads are drawn side by side.
-const maxColumns = 4
+const (
+	maxColumns = 4  // threads that are drawn side by side
+	maxDrawn   = 40 // events; of more only those of the threads that matter are drawn
+)
 
 // draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
 // the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
@@ -18,6 +20,7 @@ func (v *verifier) draw(x *explore.Execution, events []explore.Event, e explore.
 	for i := range events {
 		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
 	}
+	left := v.thin(shown, events, e)
 	columns := map[int]int{}
 	var threads []int
 	for i := range events {
@@ -72,7 +75,47 @@ func (v *verifier) draw(x *explore.Execution, events []explore.Event, e explore.
 		b.WriteString(texts[i])
 		trim(&b)
 	}
+	if left > 0 {
+		fmt.Fprintf(&b, "        (%s of other threads left out)\n", count(left, "event"))
+	}
 	return b.String()
+}
+
+// thin leaves out events of a long execution: it keeps those of the threads of e and the writes that they read from. It gives how
+// many it leaves out.
+func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) int {
+	n := 0
+	for _, s := range shown {
+		if s {
+			n++
+		}
+	}
+	if n <= maxDrawn {
+		return 0
+	}
+	threads := map[int]bool{e.Thread: true, e.Other: true}
+	for _, i := range []int{e.A, e.B} {
+		if i >= 0 {
+			threads[events[i].Thread] = true
+		}
+	}
+	keep := make([]bool, len(events))
+	for i := range events {
+		if threads[events[i].Thread] {
+			keep[i] = true
+			if events[i].Kind == model.R && events[i].RF >= 0 {
+				keep[events[i].RF] = true
+			}
+		}
+	}
+	left := 0
+	for i := range shown {
+		if shown[i] && !keep[i] {
+			shown[i] = false
+			left++
+		}
+	}
+	return left
 }
 
 // trim ends a line without white space before its end.
@@ -110,7 +153,10 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	if e.Kind == model.R {
 		from := "initial value"
 		if e.RF >= 0 {
-			from = fmt.Sprint(numbers[e.RF])
+			from = "left out"
+			if n := numbers[e.RF]; n > 0 {
+				from = fmt.Sprint(n)
+			}
 		}
 		s += " <- " + from
 	}

@@ -75,6 +75,23 @@ func (l *lexer) fail(p pos, format string, args ...any) error {
 // advance steps over n bytes of one line.
 func (l *lexer) advance(n int) { l.at, l.col = l.at+n, l.col+n }
 
+// title reads the name of the test, what stands on the line behind the style: names as 2+2W are no words.
+func (l *lexer) title() {
+	rest := l.src[l.at:]
+	if n := strings.IndexAny(rest, "\n\"{"); n >= 0 {
+		rest = rest[:n]
+	}
+	if n := strings.Index(rest, "//"); n >= 0 {
+		rest = rest[:n]
+	}
+	name := strings.TrimSpace(rest)
+	if name != "" {
+		at := at(l.line, l.col+strings.Index(rest, name))
+		l.tokens = append(l.tokens, token{kind: word, text: name, pos: at})
+	}
+	l.advance(len(rest))
+}
+
 // lex splits a file into tokens, the last of which is eof.
 func lex(file, src string) ([]token, error) {
 	l := &lexer{file: file, src: src, line: 1, col: 1}
@@ -84,8 +101,11 @@ func lex(file, src string) ([]token, error) {
 			return nil, err
 		}
 		l.tokens = append(l.tokens, t)
-		if t.kind == eof {
+		switch {
+		case t.kind == eof:
 			return l.tokens, nil
+		case len(l.tokens) == 1:
+			l.title()
 		}
 	}
 }

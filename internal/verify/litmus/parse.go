@@ -100,16 +100,10 @@ func (p *parser) whole() error {
 		return p.fail(head.pos, `%v where the style must stand: begin the file with "C NAME" or "PTX NAME"`, head)
 	}
 	line, _ := Line(int32(head.pos))
-	var name strings.Builder // what stands on the line
-	for t := p.peek(); t.kind != eof && t.kind != text && !p.is("{"); t = p.peek() {
-		if l, _ := Line(int32(t.pos)); l != line {
-			break
-		}
-		name.WriteString(p.take().text)
-	}
-	if p.test.Name = name.String(); p.test.Name == "" {
+	if l, _ := Line(int32(p.peek().pos)); l != line || p.peek().kind != word {
 		return p.fail(p.peek().pos, "%v where the name of the test must stand: %q", p.peek(), head.text+" NAME")
 	}
+	p.test.Name = p.take().text
 	var doc []string
 	for p.peek().kind == text {
 		doc = append(doc, unquote(p.take().text))

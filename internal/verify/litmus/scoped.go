@@ -237,7 +237,13 @@ func (p *parser) number(v int64) operand {
 	return operand(^i)
 }
 
-// constant says that o is known now.
+// kernels says that the code is that of a kernel: what is wrong for one thread may stand where it does not come to.
+func (p *parser) kernels() bool {
+	_, ok := p.values["blockIdx"]
+	return ok
+}
+
+// known gives the value of o if it is a constant.
 func (p *parser) known(o operand) (int64, bool) {
 	if o < 0 {
 		return p.code.consts[^o], true
@@ -456,7 +462,7 @@ func (p *parser) location(name token) (instr, error) {
 	if err != nil {
 		return in, err
 	}
-	if n, ok := p.known(o); ok {
+	if n, ok := p.known(o); ok && (n >= 0 && n < int64(v.Size) || !p.kernels()) {
 		if n < 0 || n >= int64(v.Size) {
 			return in, p.fail(begin, "the index %d is outside of %s[%d] in thread %s", n, v.Name, v.Size, p.title)
 		}
@@ -667,7 +673,7 @@ func (p *parser) expr(above int) (o operand, err error) {
 		if t.text == ">" || t.text == ">=" {
 			o, right = right, o
 		}
-		if v, ok := p.known(right); ok && v == 0 && (t.text == "/" || t.text == "%") {
+		if v, ok := p.known(right); ok && v == 0 && !p.kernels() && (t.text == "/" || t.text == "%") {
 			return 0, p.fail(t.pos, "division by zero")
 		}
 		o = p.arithmetic(functions[t.text], o, right, t.pos)
