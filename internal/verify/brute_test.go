@@ -348,12 +348,23 @@ func randomProgram(r *rand.Rand, size int) string {
 	for range size {
 		sizes[r.IntN(threads)]++
 	}
-	barriers := r.IntN(4) == 0
+	barriers := r.IntN(4) == 0 // one in each thread of one CTA, and perhaps one more
 	regs := 0
 	for t := range threads {
-		fmt.Fprintf(&b, "thread T%d @ cta %d, cluster %d, gpu %d {\n", t, r.IntN(2), r.IntN(2)*r.IntN(2), r.IntN(2)*r.IntN(2))
+		gpu, cluster, cta := r.IntN(2)*r.IntN(2), r.IntN(2)*r.IntN(2), r.IntN(2)
+		if barriers {
+			gpu, cluster, cta = 0, 0, 0
+		}
+		fmt.Fprintf(&b, "thread T%d @ cta %d, cluster %d, gpu %d {\n", t, cta, cluster, gpu)
 		var last string
-		for range sizes[t] {
+		barrier := r.IntN(sizes[t] + 1)
+		for i := range sizes[t] + 1 {
+			if barriers && i == barrier {
+				b.WriteString("  barrier();\n")
+			}
+			if i == sizes[t] {
+				break
+			}
 			v, n := pick("x", "y"), 1+r.IntN(2)
 			reg := fmt.Sprintf("r%d", regs)
 			switch k := r.IntN(20); {

@@ -164,6 +164,9 @@ func TestClassics(t *testing.T) {
 		{"IRIW", iriw, "rlx", "gpu", 16}, {"IRIW", iriw, "sc", "gpu", 15}, {"IRIW", iriw, "sc", "cta", 16},
 		{"CoRR", coRR, "rlx", "gpu", 3}, {"CoRR", coRR, "sc", "cta", 3},
 		{"CoWW", coWW, "rlx", "cta", 3},
+		{"SB+fence", sbFence, "sc", "gpu", 3}, {"SB+fence", sbFence, "sc", "cta", 4},
+		{"MP+fences", mpFences, "sc", "gpu", 3}, {"MP+fences", mpFences, "sc", "cta", 4}, {"MP+fences", mpFences, "acqrel", "gpu", 4},
+		{"MP+two fences", mpTwoFences, "acq", "gpu", 3}, {"MP+two fences", mpTwoFences, "acq", "cta", 4},
 		{"MP", mp, "rlx", "gpu", 4}, {"MP", mpSync, "rel", "gpu", 3}, {"MP", mpSync, "rel", "cta", 4},
 	} {
 		src := strings.NewReplacer("O", c.order, "S", c.scope).Replace(c.src)
@@ -183,6 +186,13 @@ const (
 thread b @ cta 1 { store(y, 1, O, S); int r = load(x, O, S); }`
 	sbFences = `thread a @ cta 0 { store(x, 1, rlx, gpu); fence(O, S); int r = load(y, rlx, gpu); }
 thread b @ cta 1 { store(y, 1, rlx, gpu); fence(O, S); int r = load(x, rlx, gpu); }`
+	sbFence = `thread a @ cta 0 { store(x, 1, O, S); int r = load(y, O, S); }
+thread b @ cta 1 { store(y, 1, rlx, gpu); fence(O, S); int r = load(x, rlx, gpu); }`
+	// The accesses to x do not synchronise, as their scope is too narrow; the fences are ordered by what is read alone.
+	mpFences = `thread a @ cta 0 { store(y, 1, rlx, gpu); fence(O, S); store(x, 1, rlx, cta); }
+thread b @ cta 1 { int r = load(x, rlx, cta); fence(O, S); int q = load(y, rlx, gpu); }`
+	mpTwoFences = `thread a @ cta 0 { store(y, 1, rlx, gpu); store(x, 1, rel, gpu); }
+thread b @ cta 1 { int r = load(x, rlx, gpu); fence(acq, cta); fence(O, S); int q = load(y, rlx, gpu); }`
 	twoTwoW = `thread a @ cta 0 { store(x, 1, O, S); store(y, 2, O, S); } thread b @ cta 1 { store(y, 1, O, S); store(x, 2, O, S); }`
 	iriw    = `thread a @ cta 0 { store(x, 1, O, S); } thread b @ cta 1 { store(y, 1, O, S); }
 thread c @ cta 2 { int r = load(x, O, S); int q = load(y, O, S); } thread d @ cta 3 { int r = load(y, O, S); int q = load(x, O, S); }`

@@ -126,6 +126,11 @@ func TestRelations(t *testing.T) {
 	for i := range n {
 		races += checkRelations(t, randomProgram(r, 3+r.IntN(6)), model.Inclusion(i%2))
 	}
+	// The write of b's cas races with the first read of a only in an execution that is reached by a revisit.
+	checkRelations(t, `C race
+int y;
+thread a @ cta 1 { int r0 = load(y, rlx, gpu); y = 1; int r3 = cas(y, 1, 2, sc, cluster); }
+thread b @ cta 0 { int r5 = cas(y, 1, 2, acq, cta); }`, model.Each)
 	for _, src := range clauses {
 		checkRelations(t, src, model.Each)
 	}

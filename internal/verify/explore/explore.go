@@ -400,8 +400,9 @@ func (x *explorer) revisits(w int) {
 }
 
 // maximal says that event e was added in the one way in which cut events must have been added: a read reads the last write, and a
-// write is the last, among those that were there before e or that are kept; and e is no write that a read before it reads from
-// (algorithm 3).
+// write is the last, among those that were there before e or that are kept (algorithm 3). A read that reads from a later write has
+// been revisited by it; if that write is cut too, the read is not as it was added. Between the two stand events that the write
+// depends on alone, whose reads are pinned, so no revisit keeps the read and cuts the write.
 func (g *graph) maximal(e int, keep clock) bool {
 	ev := &g.events[e]
 	from := 0
@@ -414,13 +415,6 @@ func (g *graph) maximal(e int, keep clock) bool {
 			from = int(g.events[f].rank) + 1
 		}
 	case model.W:
-		if ev.early {
-			for _, r := range g.locs[ev.op.Loc].reads {
-				if int(r) < e && g.events[r].rf == int32(e) {
-					return false
-				}
-			}
-		}
 		from = int(ev.rank) + 1
 	default:
 		return true
@@ -449,7 +443,7 @@ func (x *explorer) revisit(r, w int) {
 	x.g = g
 	rv, wv := &g.events[r], &g.events[w]
 	g.threads[rv.thread].op = rv.op
-	rv.rf, rv.rmw, wv.early = initial, false, true
+	rv.rf, rv.rmw = initial, false
 	g.follow(r)
 	l := &g.locs[wv.op.Loc]
 	if wv.rmw {
@@ -475,9 +469,10 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
-	if last || x.psc.acyclic(g) {
-		x.completeRead(r, last)
+	if x.Races && g.events[w].rmw && (last || x.psc.acyclic(g)) {
+		x.races(w) // where it was added, atomicity may not have held
 	}
+	x.completeRead(r, last)
 	g.threads[g.events[r].thread].op = g.events[r].op
 	g.unplace(w)
 }

@@ -19,7 +19,6 @@ type event struct {
 	order  model.Order
 	rmw    bool // part of a read-modify-write that succeeded
 	pinned bool // a read that is no longer revisited: a write that has revisited a read depends on it
-	early  bool // a write that stands behind a read of it, because it has revisited the read
 	full   bool // atomic, and its scope includes every thread of the program
 }
 

@@ -114,7 +114,8 @@ func (g *graph) splits(l *location, rank int) bool {
 	return rank < len(l.co) && g.events[l.co[rank]].rmw
 }
 
-// race looks for an event that races with e, an access without successors: in conflict and not ordered by happens-before, and
+// race looks for an event that races with e, an access without successors but a read of it (which is in no race with e if e
+// happens before it, as their scopes include each other then): in conflict and not ordered by happens-before, and
 // not atomic (a data race) or of scopes that do not include each other (a heterogeneous race), section 2.1.
 func (g *graph) race(e int, found func(other int32, heterogeneous bool)) {
 	ev := &g.events[e]
