@@ -16,6 +16,8 @@ import (
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify"
+	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
 // options are the values of all flags.
@@ -32,6 +34,8 @@ type options struct {
 	out      string
 	verbose  bool
 	recorded bool // the report is of a trace and not of a run
+	verify   verify.Options
+	litmus   litmus.Options
 }
 
 // flag is one flag; everything known about it stands here.

@@ -23,6 +23,8 @@ type jsonReport struct {
 	More       int            `json:"not_kept"`
 	Detectors  []jsonDetector `json:"detectors"`
 	Notes      []string       `json:"notes"`
+	Verify     *Verify        `json:"verify,omitempty"`
+	Condition  *bool          `json:"condition,omitempty"`
 }
 
 type jsonDetector struct {
@@ -128,6 +130,7 @@ func JSON(w io.Writer, r *Report, times bool) error {
 		out.Detectors = append(out.Detectors, detectorJSON(r, &r.Detectors[i], times))
 	}
 	out.Notes = append(out.Notes, r.Notes...)
+	out.Verify, out.Condition = r.Verify, r.Condition
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

@@ -33,6 +33,26 @@ type Report struct {
 	Detectors []Detector
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
 	Notes []string
+	// Verify is what was explored, of verify; nil for other commands.
+	Verify *Verify
+	// Condition says, of a litmus test with a final condition, whether it holds as its quantifier says; otherwise nil.
+	Condition *bool
+}
+
+// Verify is what an exploration of all executions came to.
+type Verify struct {
+	Verdict    string    `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
+	Model      string    `json:"model"`
+	Executions int       `json:"executions"` // complete
+	Blocked    int       `json:"blocked"`    // in which a thread waits for ever
+	Events     int       `json:"events"`     // of the longest
+	Outcomes   []Outcome `json:"outcomes"`
+}
+
+// Outcome is a final state and the number of executions that reach it.
+type Outcome struct {
+	State string `json:"state"`
+	Count int    `json:"count"`
 }
 
 // Program says how the host program ended.

@@ -36,6 +36,9 @@ const (
 	green  = "1;32"
 )
 
+// Paint colours s by an SGR parameter, if there are colours.
+func (t *Text) Paint(sgr, s string) string { return t.paint(sgr, s) }
+
 func (t *Text) paint(sgr, s string) string {
 	if !t.Color || s == "" {
 		return s

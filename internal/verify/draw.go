@@ -1,0 +1,164 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+const (
+	maxColumns = 4  // threads that are drawn side by side
+	maxDrawn   = 40 // events; of more only those of the threads that matter are drawn
+)
+
+// draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
+// the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
+func (v *verifier) draw(x *explore.Execution, events []explore.Event, e explore.Error) string {
+	shown := make([]bool, len(events))
+	for i := range events {
+		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
+	}
+	left := v.thin(shown, events, e)
+	columns := map[int]int{}
+	var threads []int
+	for i := range events {
+		if _, ok := columns[events[i].Thread]; shown[i] && !ok {
+			columns[events[i].Thread] = len(threads)
+			threads = append(threads, events[i].Thread)
+		}
+	}
+	numbers, n := make([]int, len(events)), 0
+	for i := range events {
+		if shown[i] {
+			n++
+			numbers[i] = n
+		}
+	}
+	texts, widths := make([]string, len(events)), make([]int, len(threads))
+	for c, t := range threads {
+		widths[c] = len(v.heading(t))
+	}
+	for i := range events {
+		if shown[i] {
+			texts[i] = v.eventText(&events[i], numbers)
+			c := columns[events[i].Thread]
+			widths[c] = max(widths[c], len(texts[i]))
+		}
+	}
+	var b strings.Builder
+	side := len(threads) <= maxColumns
+	if side {
+		b.WriteString("        ")
+		for c, t := range threads {
+			fmt.Fprintf(&b, "%-*s", widths[c]+3, v.heading(t))
+		}
+		trim(&b)
+	}
+	for i := range events {
+		if !shown[i] {
+			continue
+		}
+		sign := " "
+		if i == e.A || i == e.B {
+			sign = ">"
+		}
+		fmt.Fprintf(&b, "  %s%3d  ", sign, numbers[i])
+		if side {
+			for c := range columns[events[i].Thread] {
+				b.WriteString(strings.Repeat(" ", widths[c]+3))
+			}
+		} else {
+			fmt.Fprintf(&b, "%-22s ", v.heading(events[i].Thread))
+		}
+		b.WriteString(texts[i])
+		trim(&b)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "        (%s of other threads left out)\n", count(left, "event"))
+	}
+	return b.String()
+}
+
+// thin leaves out events of a long execution: it keeps those of the threads of e and the writes that they read from. It gives how
+// many it leaves out.
+func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) int {
+	n := 0
+	for _, s := range shown {
+		if s {
+			n++
+		}
+	}
+	if n <= maxDrawn {
+		return 0
+	}
+	threads := map[int]bool{e.Thread: true, e.Other: true}
+	for _, i := range []int{e.A, e.B} {
+		if i >= 0 {
+			threads[events[i].Thread] = true
+		}
+	}
+	keep := make([]bool, len(events))
+	for i := range events {
+		if threads[events[i].Thread] {
+			keep[i] = true
+			if events[i].Kind == model.R && events[i].RF >= 0 {
+				keep[events[i].RF] = true
+			}
+		}
+	}
+	left := 0
+	for i := range shown {
+		if shown[i] && !keep[i] {
+			shown[i] = false
+			left++
+		}
+	}
+	return left
+}
+
+// trim ends a line without white space before its end.
+func trim(b *strings.Builder) {
+	s := strings.TrimRight(b.String(), " ")
+	b.Reset()
+	b.WriteString(s + "\n")
+}
+
+func (v *verifier) heading(thread int) string {
+	th := &v.test.Threads[thread]
+	s := fmt.Sprintf("%s (cta %d", th.Name, th.Place.CTA&(1<<10-1))
+	if th.Place.GPU > 0 {
+		s += fmt.Sprintf(", gpu %d", th.Place.GPU)
+	}
+	return s + ")"
+}
+
+// eventText is an event in the notation of the paper: "R x=1 acq gpu <- 3" reads what event 3 wrote.
+func (v *verifier) eventText(e *explore.Event, numbers []int) string {
+	s := ""
+	switch e.Kind {
+	case model.R, model.W:
+		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.test.Location(e.Loc), e.Value, e.Order)
+	case model.F:
+		s = "F " + e.Order.String()
+	case model.Arrival:
+		return fmt.Sprintf("arrives at barrier %d", e.Loc)
+	case model.Leave:
+		return fmt.Sprintf("leaves barrier %d", e.Loc)
+	}
+	if e.Order.Atomic() {
+		s += " " + e.Scope.String()
+	}
+	if e.Kind == model.R {
+		from := "initial value"
+		if e.RF >= 0 {
+			from = "left out"
+			if n := numbers[e.RF]; n > 0 {
+				from = fmt.Sprint(n)
+			}
+		}
+		s += " <- " + from
+	}
+	return s
+}

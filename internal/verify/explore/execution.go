@@ -1,0 +1,66 @@
+package explore
+
+import "fencepost.dev/fencepost/internal/verify/model"
+
+// Execution is an execution graph as the search shows it. It is valid during the call that it is passed to.
+type Execution struct {
+	g          *graph
+	executions *int
+}
+
+// Event is one event of an Execution.
+type Event struct {
+	model.Event
+	Op    Op    // the step of the thread that it belongs to
+	Index int   // in the thread
+	Value int64 // read or written
+	RF    int   // of a read: the write that it reads from, -1 for the initial value
+	RMW   bool  // one of the two parts of a read-modify-write
+}
+
+// Events gives the events in the order in which they were added, which extends program order.
+func (x *Execution) Events() []Event {
+	out := make([]Event, len(x.g.events))
+	for i := range x.g.events {
+		ev := &x.g.events[i]
+		out[i] = Event{Event: model.Event{Thread: int(ev.thread), Kind: ev.kind, Order: ev.order, Scope: ev.op.Scope, Loc: ev.op.Loc,
+			Place: x.g.places[ev.thread]}, Op: ev.op, Index: int(ev.index), Value: ev.value, RF: -1, RMW: ev.rmw}
+		if ev.kind == model.R {
+			out[i].RF = int(ev.rf)
+		}
+	}
+	return out
+}
+
+// Coherence gives the writes to loc in coherence order, without the initial one.
+func (x *Execution) Coherence(loc int32) []int32 { return x.g.locs[loc].co }
+
+// Final is the last value of loc.
+func (x *Execution) Final(loc int32) int64 {
+	co := x.g.locs[loc].co
+	if len(co) == 0 {
+		return x.g.p.Initial(loc)
+	}
+	return x.g.events[co[len(co)-1]].value
+}
+
+// State is the state of thread t after its last event.
+func (x *Execution) State(t int) []int64 { return x.g.state(t, x.g.last(t)) }
+
+// Before says that event a happens before event b.
+func (x *Execution) Before(a, b int) bool { return a != b && x.g.holds(x.g.hbOf(b), int32(a)) }
+
+// Includes is incl(a, b).
+func (x *Execution) Includes(a, b int) bool { return x.g.includes(&x.g.events[a], &x.g.events[b]) }
+
+// Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
+func (x *Execution) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
+
+// Prefix says that event b depends on event a through po, rf and barriers.
+func (x *Execution) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), int32(a)) }
+
+// Step is the step that event e belongs to.
+func (x *Execution) Step(e int) *Op { return &x.g.events[e].op }
+
+// Executions is how many complete executions have been explored before.
+func (x *Execution) Executions() int { return *x.executions }

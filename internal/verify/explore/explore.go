@@ -1,0 +1,580 @@
+package explore
+
+import (
+	"context"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// Options select what is explored.
+type Options struct {
+	Incl model.Inclusion
+	// Races says that races are looked for.
+	Races bool
+	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
+	// bound.
+	Leaf func(x *Execution, end Ending)
+	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
+	// stops if it returns false.
+	Found func(e Error, x *Execution) bool
+	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
+	// part of the search that is done.
+	Progress func(executions int, done float64)
+}
+
+// Ending says how an execution ends.
+type Ending uint8
+
+// The endings.
+const (
+	Complete Ending = iota // every thread has ended
+	Blocked                // a thread spins, and what it waits for has been written or may be written in another execution
+	Cut                    // a thread has reached the bound of a loop
+	Stuck                  // a thread waits in vain: no thread can make a step, and each spin has read what was last written
+	Diverged               // a thread waits at a barrier that another thread does not reach
+)
+
+// ErrorKind is the kind of an error.
+type ErrorKind uint8
+
+// The kinds of errors, section 2.1 of the paper.
+const (
+	AssertionFailed ErrorKind = iota
+	DataRace
+	HeterogeneousRace
+	BarrierDivergence
+	Deadlock // every thread that has not ended waits, and at least one spins
+)
+
+// Error is an error of one execution.
+type Error struct {
+	Kind ErrorKind
+	// A and B are events of the execution: those that race; for an assertion, A is the last event of the thread that fails or
+	// -1; for divergence, A is the arrival that waits. Otherwise they are -1.
+	A, B int
+	// Thread is the thread that fails or waits, and Other the one that does not come to its barrier.
+	Thread, Other int
+	Pos           int32 // of the step that A stands at, for an assertion, divergence and deadlock
+	OtherPos      int32
+}
+
+// Result counts what was explored.
+type Result struct {
+	Executions int // complete
+	Blocked    int // given up: a thread spins on a value that is not the last one written
+	Stuck      int // that end in a deadlock or in barrier divergence
+	Cut        int // that a bound of a loop ended
+	Events     int // of the longest execution
+	Graphs     int // of all sizes that were visited
+	Stopped    bool
+}
+
+// explorer is one search.
+type explorer struct {
+	*Options
+	g       *graph
+	depth   int // of revisits that are being explored
+	pool    []*graph
+	numbers []int32
+	trial   []int64 // a state of a thread, and its next step
+	trialOp Op
+	psc     psc
+	result  Result
+	ctx     context.Context
+	view    Execution
+	done    float64 // part of the search that is done
+	part    float64 // part of the search that is below this graph
+}
+
+// Explore visits all executions of p.
+func Explore(ctx context.Context, p Program, o Options) Result {
+	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1}
+	x.trial = make([]int64, x.g.words)
+	x.view.executions = &x.result.Executions
+	for t := range x.g.threads {
+		x.assertion(t, -1)
+	}
+	x.visit()
+	return x.result
+}
+
+// visit explores all executions that extend the graph (algorithm 1).
+func (x *explorer) visit() {
+	if x.result.Stopped {
+		return
+	}
+	x.result.Graphs++
+	if x.result.Graphs&0x3fff == 0 {
+		x.pause()
+	}
+	g := x.g
+	t := x.next()
+	if t < 0 {
+		x.leaf()
+		return
+	}
+	switch op := &g.threads[t].op; op.Kind {
+	case Read, Update:
+		x.read(t)
+	case Write:
+		x.write(t)
+	case Fence:
+		e := g.push(t, model.F, op.Order)
+		g.fence(e)
+		x.resume(e, 0)
+		g.pop()
+	case Arrive, Signal:
+		x.arrive(t, op)
+	case depart:
+		x.leave(t)
+	}
+}
+
+func (x *explorer) pause() {
+	if x.ctx.Err() != nil {
+		x.result.Stopped = true
+	}
+	if x.Progress != nil {
+		x.Progress(x.result.Executions, x.done)
+	}
+}
+
+// next chooses the thread that makes the next step, -1 if none can. Steps that leave no choice come first; what is read is
+// chosen when there is nothing else to do. A read after which its thread would wait for another comes last: what it waits for is
+// often written before. Any choice is sound that the graph alone determines.
+func (x *explorer) next() int {
+	g := x.g
+	reader, waiter := -1, -1
+	for t := range g.threads {
+		switch g.threads[t].op.Kind {
+		case Write, Fence, Arrive, Signal:
+			return t
+		case depart:
+			a := &g.events[g.last(t)]
+			if len(*g.arrivals(a)) == g.size[g.cta[t]] {
+				return t
+			}
+		case Read, Update:
+			switch {
+			case reader >= 0:
+			case !g.threads[t].op.Loops || !x.waits(t):
+				reader = t
+			case waiter < 0:
+				waiter = t
+			}
+		}
+	}
+	if reader < 0 {
+		return waiter
+	}
+	return reader
+}
+
+// waits says that thread t, which stands at a read, would wait if it read the last value.
+func (x *explorer) waits(t int) bool {
+	g := x.g
+	op := &g.threads[t].op
+	w := int32(initial)
+	if co := g.locs[op.Loc].co; len(co) > 0 {
+		w = co[len(co)-1]
+	}
+	copy(x.trial, g.state(t, g.last(t)))
+	g.p.Resume(t, x.trial, g.value(w, op.Loc), &x.trialOp)
+	return x.trialOp.Kind == Await
+}
+
+// resume lets the thread of e, its last event, go on with value, and explores what follows.
+func (x *explorer) resume(e int, value int64) {
+	x.g.resume(e, value)
+	x.proceed(e)
+}
+
+// proceed explores what follows event e, whose thread has gone on.
+func (x *explorer) proceed(e int) {
+	g := x.g
+	t := int(g.events[e].thread)
+	switch g.threads[t].op.Kind {
+	case Fail:
+		x.assertion(t, e)
+	case Await:
+		if x.stale(e) {
+			x.done += x.part
+			return
+		}
+	}
+	x.visit()
+}
+
+// stale says that e, with which an iteration ended that changed nothing, has read what is not the last value. The search need not
+// go on: the execution without the iteration is consistent too, and what another thread writes later is explored where e reads
+// the last value, and waits. That is said of e alone: the reads before it may be those of an execution in which e reads something
+// else, and the loop ends.
+func (x *explorer) stale(e int) bool {
+	g := x.g
+	ev := &g.events[e]
+	return ev.kind == model.R && g.rank(int32(e)) < len(g.locs[ev.op.Loc].co)-1
+}
+
+// assertion tells of thread t if it failed after e.
+func (x *explorer) assertion(t, e int) {
+	if op := &x.g.threads[t].op; op.Kind == Fail {
+		x.found(Error{Kind: AssertionFailed, A: e, B: -1, Thread: t, Other: -1, Pos: op.Pos})
+	}
+}
+
+func (x *explorer) found(e Error) {
+	x.view.g = x.g
+	if x.Found != nil && !x.result.Stopped && !x.Found(e, &x.view) {
+		x.result.Stopped = true
+	}
+}
+
+func (x *explorer) arrive(t int, op *Op) {
+	g := x.g
+	rank := int32(0)
+	of := g.threads[t].events
+	for i := len(of) - 1; i >= 0; i-- {
+		if b := &g.events[of[i]]; b.kind == model.Arrival && b.op.Loc == op.Loc {
+			rank = b.rank + 1
+			break
+		}
+	}
+	waits := op.Kind == Arrive
+	e := g.push(t, model.Arrival, model.NA)
+	g.events[e].rank = rank
+	a := g.arrivals(&g.events[e])
+	*a = append(*a, int32(e))
+	if waits {
+		g.inherit(e)
+		g.threads[t].op.Kind = depart
+		x.visit()
+	} else {
+		x.resume(e, 0)
+	}
+	g.pop()
+}
+
+// leave adds the event in which thread t leaves a barrier. All that stands before the arrivals happens before it.
+func (x *explorer) leave(t int) {
+	g := x.g
+	arrivals := *g.arrivals(&g.events[g.last(t)])
+	g.threads[t].op.Kind = Arrive
+	e := g.push(t, model.Leave, model.NA)
+	for _, a := range arrivals {
+		g.hbOf(e).join(g.hbOf(int(a)))
+		g.prefixOf(e).join(g.prefixOf(int(a)))
+	}
+	x.resume(e, 0)
+	g.pop()
+}
+
+// read explores the next step of thread t, a read or an update: each write that the read may read from.
+func (x *explorer) read(t int) {
+	g := x.g
+	op := &g.threads[t].op
+	order := op.Order
+	if op.Kind == Update {
+		order = order.OfRead()
+	}
+	e := g.push(t, model.R, order)
+	l := &g.locs[g.events[e].op.Loc]
+	lo := g.floor(e)
+	part := x.part
+	x.part /= float64(len(l.co) - lo)
+	top := len(l.co) - 1
+	for rank := top; rank >= lo; rank-- {
+		w := int32(initial)
+		if rank >= 0 {
+			w = l.co[rank]
+		}
+		g.reads(e, w)
+		x.completeRead(e, rank == top)
+		g.threads[t].op = g.events[e].op
+	}
+	x.part = part
+	g.pop()
+}
+
+// completeRead explores what follows read e, which reads from a write, the last in coherence order or not.
+func (x *explorer) completeRead(e int, last bool) {
+	g := x.g
+	if !last && !x.psc.acyclic(g) {
+		x.done += x.part
+		return
+	}
+	if x.Races {
+		x.races(e)
+	}
+	ev := &g.events[e]
+	if ev.op.Kind == Update {
+		if value, writes := ev.op.Apply(ev.value); writes {
+			x.update(e, value)
+			return
+		}
+	}
+	x.resume(e, ev.value)
+}
+
+// update adds the write of a read-modify-write directly after its read e, in the thread and in coherence order.
+func (x *explorer) update(e int, value int64) {
+	g := x.g
+	g.inherit(e)
+	g.events[e].rmw = true
+	t := int(g.events[e].thread)
+	w := g.push(t, model.W, g.events[e].op.Order.OfWrite())
+	g.events[w].value, g.events[w].rmw = value, true
+	g.resume(w, g.events[e].value)
+	l := &g.locs[g.events[e].op.Loc]
+	rank := g.rank(int32(e)) + 1
+	if !g.splits(l, rank) {
+		last := rank == len(l.co)
+		g.place(w, rank)
+		if last || x.psc.acyclic(g) {
+			if x.Races {
+				x.races(w)
+			}
+			x.proceed(w)
+		}
+		g.unplace(w)
+	} else {
+		x.done += x.part
+	}
+	x.revisits(w)
+	g.pop()
+	g.events[e].rmw = false
+}
+
+// write explores the next step of thread t, a write: each place in coherence order, and then the reads that it could serve.
+func (x *explorer) write(t int) {
+	g := x.g
+	e := g.push(t, model.W, g.threads[t].op.Order)
+	ev := &g.events[e]
+	ev.value = ev.op.Value
+	if x.Races {
+		x.races(e)
+	}
+	l := &g.locs[ev.op.Loc]
+	lo := g.floor(e)
+	g.resume(e, 0)
+	x.assertion(t, e)
+	part := x.part
+	x.part /= float64(len(l.co) - lo)
+	for rank := len(l.co); rank > lo; rank-- {
+		if g.splits(l, rank) {
+			x.done += x.part
+			continue
+		}
+		last := rank == len(l.co)
+		g.place(e, rank)
+		if last || x.psc.acyclic(g) {
+			x.visit()
+		} else {
+			x.done += x.part
+		}
+		g.unplace(e)
+	}
+	x.part = part
+	x.revisits(e)
+	g.pop()
+}
+
+// revisits explores the executions in which write w, the last event and not yet in coherence order, serves a read that was added
+// before it (algorithm 2). The events after the read that w does not depend on are cut. All of them must be maximal (algorithm
+// 3), the read included, so going backwards the first that is not ends the search.
+func (x *explorer) revisits(w int) {
+	g := x.g
+	loc := g.events[w].op.Loc
+	keep := g.prefixOf(w)
+	for e := w - 1; e >= 0; e-- {
+		ev := &g.events[e]
+		if keep[ev.thread] > ev.index {
+			continue
+		}
+		if !g.maximal(e, keep) {
+			return
+		}
+		if ev.kind == model.R && ev.op.Loc == loc && !ev.pinned {
+			x.revisit(e, w)
+		}
+	}
+}
+
+// maximal says that event e was added in the one way in which cut events must have been added: a read reads the last write, and a
+// write is the last, among those that were there before e or that are kept (algorithm 3). A read that reads from a later write has
+// been revisited by it; if that write is cut too, the read is not as it was added. Between the two stand events that the write
+// depends on alone, whose reads are pinned, so no revisit keeps the read and cuts the write.
+func (g *graph) maximal(e int, keep clock) bool {
+	ev := &g.events[e]
+	from := 0
+	switch ev.kind {
+	case model.R:
+		if f := ev.rf; f != initial {
+			if int(f) > e && !g.holds(keep, f) {
+				return false
+			}
+			from = int(g.events[f].rank) + 1
+		}
+	case model.W:
+		from = int(ev.rank) + 1
+	default:
+		return true
+	}
+	for _, u := range g.locs[ev.op.Loc].co[from:] {
+		if int(u) < e || g.holds(keep, u) {
+			return false
+		}
+	}
+	return true
+}
+
+// revisit explores the graph in which read r reads from write w, the last event.
+func (x *explorer) revisit(r, w int) {
+	from, part := x.g, x.part
+	x.part = 0 // of the estimate: what is revisited is not foreseen
+	if x.depth == len(x.pool) {
+		x.pool = append(x.pool, &graph{})
+	}
+	g := x.pool[x.depth]
+	x.depth++
+	if len(x.numbers) < len(from.events) {
+		x.numbers = make([]int32, 2*len(from.events))
+	}
+	r, w = g.cut(from, r, w, x.numbers)
+	x.g = g
+	rv, wv := &g.events[r], &g.events[w]
+	g.threads[rv.thread].op = rv.op
+	rv.rf, rv.rmw = initial, false
+	g.follow(r)
+	l := &g.locs[wv.op.Loc]
+	if wv.rmw {
+		rank := g.rank(g.threads[wv.thread].events[wv.index-1]) + 1
+		if !g.splits(l, rank) && rank > g.floor(r) {
+			x.serve(r, w, rank)
+		}
+	} else {
+		lo := max(g.floor(r), g.floor(w))
+		for rank := len(l.co); rank > lo; rank-- {
+			if !g.splits(l, rank) {
+				x.serve(r, w, rank)
+			}
+		}
+	}
+	x.depth--
+	x.g, x.part = from, part
+}
+
+// serve lets read r, the last of its thread, read from write w at rank.
+func (x *explorer) serve(r, w, rank int) {
+	g := x.g
+	last := rank == len(g.locs[g.events[w].op.Loc].co)
+	g.place(w, rank)
+	g.reads(r, int32(w))
+	if x.Races && g.events[w].rmw && (last || x.psc.acyclic(g)) {
+		x.races(w) // where it was added, atomicity may not have held
+	}
+	x.completeRead(r, last)
+	g.threads[g.events[r].thread].op = g.events[r].op
+	g.unplace(w)
+}
+
+// races tells of the races of event e with those before it.
+func (x *explorer) races(e int) {
+	x.g.race(e, func(other int32, heterogeneous bool) {
+		kind := DataRace
+		if heterogeneous {
+			kind = HeterogeneousRace
+		}
+		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
+	})
+}
+
+// leaf ends an execution that has no next step.
+func (x *explorer) leaf() {
+	g := x.g
+	x.done += x.part
+	end := Complete
+	stuck := false
+	for t := range g.threads {
+		switch g.threads[t].op.Kind {
+		case Bound:
+			end = Cut
+		case Assumed:
+			if end == Complete {
+				end = Blocked
+			}
+		case Await:
+			stuck = true
+			if end == Complete && x.overtaken(t) {
+				end = Blocked
+			}
+		case depart:
+			stuck = true
+		}
+	}
+	if end == Complete && stuck {
+		end = x.stuck()
+	}
+	switch end {
+	case Complete:
+		x.result.Executions++
+	case Blocked:
+		x.result.Blocked++
+	case Cut:
+		x.result.Cut++
+	default:
+		x.result.Stuck++
+	}
+	x.result.Events = max(x.result.Events, len(g.events))
+	if x.Leaf != nil {
+		x.view.g = g
+		x.Leaf(&x.view, end)
+	}
+}
+
+// overtaken says that thread t, which spins, has read a value that is not the last.
+func (x *explorer) overtaken(t int) bool {
+	g := x.g
+	of := g.threads[t].events
+	for _, r := range of[len(of)-min(int(g.threads[t].op.Value), len(of)):] {
+		if ev := &g.events[r]; ev.kind == model.R && g.rank(r) < len(g.locs[ev.op.Loc].co)-1 {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck tells why an execution that cannot go on has not ended.
+func (x *explorer) stuck() Ending {
+	g := x.g
+	for t := range g.threads {
+		if g.threads[t].op.Kind != depart {
+			continue
+		}
+		// Another thread of the CTA has not arrived. If it spins, then that is why.
+		at := g.events[g.last(t)]
+		for o := range g.threads {
+			if o == t || g.cta[o] != g.cta[t] || x.arrived(o, &at) || g.threads[o].op.Kind == Await {
+				continue
+			}
+			x.found(Error{Kind: BarrierDivergence, A: g.last(t), B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
+			return Diverged
+		}
+	}
+	for t := range g.threads {
+		if op := &g.threads[t].op; op.Kind == Await {
+			x.found(Error{Kind: Deadlock, A: g.last(t), B: -1, Thread: t, Other: -1, Pos: op.Pos})
+			break
+		}
+	}
+	return Stuck
+}
+
+// arrived says that thread o has come to the barrier and generation of arrival at.
+func (x *explorer) arrived(o int, at *event) bool {
+	for _, a := range *x.g.arrivals(at) {
+		if int(x.g.events[a].thread) == o {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+// Package explore visits every execution of a small concurrent program under scoped RC11 once: the stateless search of seed 004
+// (algorithms 1 to 3 and appendix .1), which is the TruSt algorithm with scopes.
+//
+// The search grows one execution graph, an event at a time. A read tries each write that it may read from; a write tries each
+// place in coherence order, and then each earlier read that it could have served (a revisit): the events that the write does
+// not depend on are cut, and the read reads from the write. A revisit is made from exactly one of the graphs that it could be
+// made from, the one whose cut events are all maximal. So no execution is reached twice, and what is kept is one graph for each
+// revisit that is being explored.
+//
+// The package knows no language: a program is asked for the next step of a thread and is resumed with a value.
+package explore
+
+import "fencepost.dev/fencepost/internal/verify/model"
+
+// OpKind is the kind of a step.
+type OpKind uint8
+
+// The kinds of steps.
+const (
+	End     OpKind = iota // the thread has ended
+	Fail                  // an assertion of the thread has failed; the thread has ended
+	Await                 // the thread spins: the last Value events are an iteration of a loop that changed nothing
+	Assumed               // the thread has assumed what does not hold; the execution does not count
+	Bound                 // a loop has reached its bound, and the thread stops there
+	Read                  // resumed with the value read
+	Write                 // resumed with 0
+	Update                // a read-modify-write, resumed with the value read
+	Fence                 // resumed with 0
+	Arrive                // at a barrier of the CTA; resumed with 0 once all threads of the CTA have arrived
+	Signal                // as Arrive, but without waiting for the others
+	depart                // what the search does next for a thread that has arrived
+)
+
+// Function is what an Update computes of the old value and its operand.
+type Function uint8
+
+// The functions of updates.
+const (
+	Exchange Function = iota
+	Add
+	And
+	Or
+	Xor
+	Min
+	Max
+	CompareSwap // writes Value if the old value is Expected; otherwise it is a read
+)
+
+// Op is a step of a thread.
+type Op struct {
+	Kind     OpKind
+	Order    model.Order
+	Scope    model.Scope
+	Function Function
+	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
+	Loops    bool
+	Loc      int32 // the location, or the number of the barrier
+	Pos      int32 // a place in the source, which the search hands on
+	Value    int64 // what is written, the operand of an update, or see Await
+	Expected int64
+}
+
+// Apply is the value that an update writes, and whether it writes.
+func (op *Op) Apply(old int64) (int64, bool) {
+	switch op.Function {
+	case Add:
+		return old + op.Value, true
+	case And:
+		return old & op.Value, true
+	case Or:
+		return old | op.Value, true
+	case Xor:
+		return old ^ op.Value, true
+	case Min:
+		return min(old, op.Value), true
+	case Max:
+		return max(old, op.Value), true
+	case CompareSwap:
+		return op.Value, old == op.Expected
+	}
+	return op.Value, true
+}
+
+// Program is a program to explore. Threads are deterministic but for the values that they read: the state of a thread and the
+// value it is resumed with determine what it does next.
+type Program interface {
+	// Places says where each thread stands. Threads with equal CTA share its barriers.
+	Places() []model.Place
+	// Locations is the number of locations; they are numbered from 0.
+	Locations() int
+	// Initial is the value of a location before any thread runs.
+	Initial(loc int32) int64
+	// StateWords is the size of a thread's state.
+	StateWords() int
+	// Start brings thread t to its first step. The state is zero.
+	Start(t int, state []int64, op *Op)
+	// Resume completes the step that thread t stood at and brings it to the next.
+	Resume(t int, state []int64, value int64, op *Op)
+}

@@ -1,0 +1,204 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// Finding is an error, with the execution that shows it.
+type Finding struct {
+	Kind  detect.Kind
+	Class detect.Class
+	Title string
+	Sides []Side
+	Why   string
+	Fix   string
+	Graph string // the execution as far as it matters, drawn as text
+	Count int    // how often the search came upon it
+	// Executions is how many complete executions had been explored when it was found.
+	Executions int
+}
+
+// Side is a place of a finding.
+type Side struct {
+	Line, Col int
+	What      string // "write, not atomic"
+	Thread    string
+	index     int
+	place     model.Place
+	op        detect.Op
+	variable  string
+}
+
+// describe makes a finding of an error.
+func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
+	f := &Finding{Executions: x.Executions()}
+	events := x.Events()
+	switch e.Kind {
+	case explore.DataRace, explore.HeterogeneousRace:
+		v.describeRace(f, e, x, events)
+	case explore.AssertionFailed:
+		f.Kind, f.Class = "assertion", detect.API
+		f.Title = "failed assertion"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "fails here: the condition is false, an index is outside of its array, or it divides by zero")}
+		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", v.test.Threads[e.Thread].Name)
+	case explore.BarrierDivergence:
+		f.Kind, f.Class = "barrier-divergence", detect.Divergence
+		f.Title = "barrier divergence"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
+		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
+		f.Fix = "let every thread of the CTA reach the same barrier"
+	case explore.Deadlock:
+		f.Kind, f.Class = "deadlock", detect.Deadlock
+		f.Title = "deadlock"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
+		f.Why = "in the execution below no thread can go on, and what the loop reads is the last value of each location."
+	}
+	f.Graph = v.draw(x, events, e)
+	return f
+}
+
+// stands is where a thread stands.
+func (v *verifier) stands(thread int, pos int32, what string) Side {
+	s := v.side(thread, pos)
+	s.What, s.op = what, detect.Wait
+	return s
+}
+
+func (v *verifier) side(thread int, pos int32) Side {
+	th := &v.test.Threads[thread]
+	s := Side{Thread: th.Name, index: thread, place: th.Place}
+	s.Line, s.Col = v.test.Line(pos)
+	return s
+}
+
+// operation describes the step of an event: "write, relaxed at cta scope".
+func operation(e *explore.Event) (string, detect.Op) {
+	what, op := "read", detect.Read
+	switch {
+	case e.Op.Kind == explore.Update:
+		what, op = "read-modify-write", detect.AtomicOp
+	case e.Kind == model.W:
+		what, op = "write", detect.Write
+	}
+	if !e.Op.Order.Atomic() {
+		return what + ", not atomic", op
+	}
+	return fmt.Sprintf("%s, %s at %s scope", what, e.Op.Order, e.Op.Scope), op
+}
+
+func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Execution, events []explore.Event) {
+	f.Class = detect.Race
+	variable := v.test.Location(events[e.A].Loc)
+	for _, i := range []int{e.A, e.B} {
+		s := v.side(events[i].Thread, events[i].Op.Pos)
+		s.What, s.op = operation(&events[i])
+		s.variable = variable
+		f.Sides = append(f.Sides, s)
+	}
+	a, b := &events[e.A], &events[e.B]
+	f.Title = "data race on " + variable
+	if e.Kind == explore.HeterogeneousRace {
+		f.Kind = detect.AtomicScope
+		f.Title = "heterogeneous race on " + variable
+		var why []string
+		for _, p := range [][2]*explore.Event{{a, b}, {b, a}} {
+			if need := model.Need(p[0].Place, p[1].Place); p[0].Scope < need {
+				why = append(why, fmt.Sprintf("the scope %s of thread %s does not include thread %s", p[0].Scope, v.name(p[0]), v.name(p[1])))
+			}
+		}
+		f.Why = "both are atomic and nothing orders them, but " + strings.Join(why, ", and ") + "."
+		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
+	} else {
+		f.Kind = detect.Unordered
+		if a.Order.Atomic() != b.Order.Atomic() {
+			f.Kind = detect.MixedAtomic
+		}
+		f.Why = "in the execution below neither happens before the other: "
+		why, fix := v.missing(x, events, e.A, e.B)
+		if why == "" {
+			why, fix = v.missing(x, events, e.B, e.A)
+		}
+		if why == "" {
+			why = "the threads do not synchronise between them"
+			fix = "order them with a release and an acquire, a lock or a barrier; or make both atomic"
+		}
+		f.Why += why + "."
+		f.Fix = fix
+	}
+}
+
+func (v *verifier) name(e *explore.Event) string { return v.test.Threads[e.Thread].Name }
+
+// missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
+// that, a would happen before b.
+func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b int) (why, fix string) {
+	for r := range events {
+		read := &events[r]
+		if read.Kind != model.R || read.RF < 0 || r != b && !x.Before(r, b) {
+			continue
+		}
+		write := &events[read.RF]
+		if write.Thread == read.Thread || read.RF != a && !x.Before(a, read.RF) || x.Before(read.RF, b) {
+			continue
+		}
+		need := model.Need(write.Place, read.Place)
+		at := fmt.Sprintf("thread %s reads at line %d what thread %s writes at line %d, but ", v.name(read), v.line(read), v.name(write), v.line(write))
+		switch {
+		case write.Scope < need && write.Order.Atomic():
+			return at + fmt.Sprintf("the scope %s of the write does not include the reader", write.Scope),
+				fmt.Sprintf("give the write at line %d the scope %s", v.line(write), need)
+		case read.Scope < need && read.Order.Atomic():
+			return at + fmt.Sprintf("the scope %s of the read does not include the writer", read.Scope),
+				fmt.Sprintf("give the read at line %d the scope %s", v.line(read), need)
+		case !write.Order.Atomic() || !read.Order.Atomic():
+			return at + "one of the two is not atomic, and synchronises nothing", "make both atomic: a release and an acquire"
+		case !v.fenced(events, read.RF, true) && !write.Order.Releases():
+			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write))
+		case !v.fenced(events, r, false) && !read.Order.Acquires():
+			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read))
+		default:
+			return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
+				fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
+		}
+	}
+	return "", ""
+}
+
+func (v *verifier) line(e *explore.Event) int {
+	line, _ := v.test.Line(e.Op.Pos)
+	return line
+}
+
+// fenced says that a release fence stands before event e in its thread, or an acquire fence after it.
+func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
+	for i := range events {
+		f := &events[i]
+		if f.Kind != model.F || f.Thread != events[e].Thread {
+			continue
+		}
+		if before && f.Index < events[e].Index && f.Order.Releases() || !before && f.Index > events[e].Index && f.Order.Acquires() {
+			return true
+		}
+	}
+	return false
+}
+
+// report is the finding in the form that all commands report in.
+func (f *Finding) report(file string) report.Finding {
+	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: detect.Error, Detector: "verify", Count: f.Count, Message: f.Why,
+		Fix: f.Fix, NoSync: true}
+	for _, s := range f.Sides {
+		out.Accesses = append(out.Accesses, report.Access{Op: s.op, Object: report.Object{Name: s.variable, Named: true},
+			Block:  event.Dim3{X: uint32(s.place.CTA)},
+			Thread: event.Dim3{X: uint32(s.index)},
+			Frames: []event.Frame{{File: file, Line: s.Line, Column: s.Col, Function: s.Thread}}})
+	}
+	return out
+}

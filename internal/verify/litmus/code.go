@@ -1,0 +1,346 @@
+package litmus
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// opcode is an instruction of the code that both styles of litmus file are compiled to.
+type opcode uint8
+
+const (
+	opMove   opcode = iota // a = b
+	opBinary               // a = b fn c
+	opJump                 // to imm
+	opZero                 // to imm if b is 0
+	opLoad                 // a = location; the others of memory likewise
+	opStore                // b is stored
+	opUpdate               // a = the old value; b is the operand, c what a compare-and-swap expects
+	opFence
+	opBarrier // imm is the number
+	opSignal
+	opAssert // b is not 0
+	opAssume // the thread waits for ever if b is 0
+	opEnter  // loop imm begins
+	opHead   // an iteration of loop imm begins
+	opEnd
+)
+
+// operand is a register, or, if negative, the constant ^operand.
+type operand int32
+
+// instr is one instruction.
+type instr struct {
+	op    opcode
+	order model.Order
+	scope model.Scope
+	fn    uint8 // a binary operator, or an explore.Function
+	a     int32
+	b, c  operand
+	imm   int32
+	base  int32   // of a memory operation: the first location
+	size  int32   // and the number of locations, from which
+	index operand // chooses
+	loops bool    // a loop is around it
+	pos   pos
+}
+
+// The binary operators.
+const (
+	fnAdd uint8 = iota
+	fnSub
+	fnMul
+	fnDiv
+	fnMod
+	fnAnd
+	fnOr
+	fnXor
+	fnShl
+	fnShr
+	fnLt
+	fnLe
+	fnEq
+	fnNe
+)
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// binary computes; ok is false for a division by zero.
+func binary(fn uint8, a, b int64) (v int64, ok bool) {
+	switch fn {
+	case fnAdd:
+		return a + b, true
+	case fnSub:
+		return a - b, true
+	case fnMul:
+		return a * b, true
+	case fnDiv, fnMod:
+		if b == 0 {
+			return 0, false
+		}
+		if fn == fnDiv {
+			return a / b, true
+		}
+		return a % b, true
+	case fnAnd:
+		return a & b, true
+	case fnOr:
+		return a | b, true
+	case fnXor:
+		return a ^ b, true
+	case fnShl:
+		return a << (uint64(b) & 63), true
+	case fnShr:
+		return a >> (uint64(b) & 63), true
+	case fnLt:
+		return truth(a < b), true
+	case fnLe:
+		return truth(a <= b), true
+	case fnEq:
+		return truth(a == b), true
+	}
+	return truth(a != b), true
+}
+
+// loop is a place that is jumped back to.
+type loop struct {
+	live []int32 // registers whose values matter there
+	at   int     // of the state: how often it was reached, effects and events at the last time, the live registers then
+}
+
+// code is the code of one thread.
+type code struct {
+	instrs []instr
+	consts []int64
+	regs   int
+	loops  []loop
+	words  int
+}
+
+// The state of a thread: these words, the registers, and what its loops keep.
+const (
+	statePC      = iota
+	stateEffects // writes and barriers so far
+	stateEvents  // so far
+	stateRegs    // the first register
+)
+
+func (c *code) get(s []int64, o operand) int64 {
+	if o < 0 {
+		return c.consts[^o]
+	}
+	return s[stateRegs+o]
+}
+
+// run executes from the instruction at which the thread stands to its next step.
+func (c *code) run(s []int64, bound int64, op *explore.Op) {
+	for range maxLocal {
+		in := &c.instrs[s[statePC]]
+		switch in.op {
+		case opMove:
+			s[stateRegs+in.a] = c.get(s, in.b)
+		case opBinary:
+			v, ok := binary(in.fn, c.get(s, in.b), c.get(s, in.c))
+			if !ok {
+				*op = explore.Op{Kind: explore.Fail, Pos: int32(in.pos)}
+				return
+			}
+			s[stateRegs+in.a] = v
+		case opJump:
+			s[statePC] = int64(in.imm)
+			continue
+		case opZero:
+			if c.get(s, in.b) == 0 {
+				s[statePC] = int64(in.imm)
+				continue
+			}
+		case opAssert:
+			if c.get(s, in.b) == 0 {
+				*op = explore.Op{Kind: explore.Fail, Pos: int32(in.pos)}
+				return
+			}
+		case opAssume:
+			if c.get(s, in.b) == 0 {
+				*op = explore.Op{Kind: explore.Assumed, Pos: int32(in.pos)}
+				return
+			}
+		case opEnter:
+			l := &c.loops[in.imm]
+			s[l.at], s[l.at+1] = 0, 0
+		case opHead:
+			if kind := c.head(s, &c.loops[in.imm], bound, op); kind != explore.End {
+				op.Kind, op.Pos = kind, int32(in.pos)
+				return
+			}
+		case opEnd:
+			*op = explore.Op{Kind: explore.End, Pos: int32(in.pos)}
+			return
+		default:
+			c.step(s, in, op)
+			return
+		}
+		s[statePC]++
+	}
+	*op = explore.Op{Kind: explore.Bound, Pos: int32(c.instrs[s[statePC]].pos)}
+}
+
+// head is reached at the beginning of each iteration. It gives Await if the one before changed nothing, Bound if there were too
+// many, and else End.
+func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpKind {
+	saved := s[l.at+3:]
+	same := s[l.at+1] == s[stateEffects]+1
+	for i, r := range l.live {
+		v := s[stateRegs+r]
+		same = same && saved[i] == v
+		saved[i] = v
+	}
+	if same {
+		*op = explore.Op{Value: s[stateEvents] - s[l.at+2]}
+		return explore.Await
+	}
+	if s[l.at]++; s[l.at] > bound+1 {
+		*op = explore.Op{}
+		return explore.Bound
+	}
+	s[l.at+1], s[l.at+2] = s[stateEffects]+1, s[stateEvents]
+	return explore.End
+}
+
+// step describes a memory operation, fence or barrier.
+func (c *code) step(s []int64, in *instr, op *explore.Op) {
+	*op = explore.Op{Order: in.order, Scope: in.scope, Loops: in.loops, Pos: int32(in.pos)}
+	switch in.op {
+	case opFence:
+		op.Kind = explore.Fence
+		return
+	case opBarrier:
+		op.Kind, op.Loc = explore.Arrive, in.imm
+		return
+	case opSignal:
+		op.Kind, op.Loc = explore.Signal, in.imm
+		return
+	}
+	i := c.get(s, in.index)
+	if i < 0 || i >= int64(in.size) {
+		*op = explore.Op{Kind: explore.Fail, Pos: int32(in.pos)} // outside of the array
+		return
+	}
+	op.Loc = in.base + int32(i)
+	switch in.op {
+	case opLoad:
+		op.Kind = explore.Read
+	case opStore:
+		op.Kind, op.Value = explore.Write, c.get(s, in.b)
+	case opUpdate:
+		op.Kind, op.Function, op.Value, op.Expected = explore.Update, explore.Function(in.fn), c.get(s, in.b), c.get(s, in.c)
+	}
+}
+
+// complete takes the value of the step at which the thread stands.
+func (c *code) complete(s []int64, value int64) {
+	in := &c.instrs[s[statePC]]
+	s[stateEvents]++
+	switch in.op {
+	case opLoad:
+		s[stateRegs+in.a] = value
+	case opUpdate:
+		op := explore.Op{Function: explore.Function(in.fn), Value: c.get(s, in.b), Expected: c.get(s, in.c)}
+		if _, writes := op.Apply(value); writes {
+			s[stateEffects]++
+			s[stateEvents]++
+		}
+		s[stateRegs+in.a] = value
+	case opStore, opBarrier, opSignal:
+		s[stateEffects]++
+	}
+	s[statePC]++
+}
+
+// uses gives the registers that an instruction reads, and the one it writes or -1.
+func (in *instr) uses() (reads [3]operand, writes int32) {
+	reads, writes = [3]operand{-1, -1, -1}, -1
+	switch in.op {
+	case opMove:
+		reads[0], writes = in.b, in.a
+	case opBinary:
+		reads[0], reads[1], writes = in.b, in.c, in.a
+	case opZero, opAssert, opAssume:
+		reads[0] = in.b
+	case opLoad:
+		reads[0], writes = in.index, in.a
+	case opStore:
+		reads[0], reads[1] = in.index, in.b
+	case opUpdate:
+		reads, writes = [3]operand{in.index, in.b, in.c}, in.a
+	}
+	return reads, writes
+}
+
+// finish computes which registers live at the heads of loops, and lays out the state. keep are those that live at the end.
+func (c *code) finish(keep []int32) {
+	words := (c.regs + 63) / 64
+	live := make([]uint64, (len(c.instrs)+1)*words)
+	row := func(i int) []uint64 { return live[i*words : (i+1)*words] }
+	for changed := true; changed; {
+		changed = false
+		for i := len(c.instrs) - 1; i >= 0; i-- {
+			in := &c.instrs[i]
+			out := make([]uint64, words)
+			if in.op != opJump && in.op != opEnd {
+				copy(out, row(i+1))
+			}
+			if in.op == opJump || in.op == opZero {
+				for k, w := range row(int(in.imm)) {
+					out[k] |= w
+				}
+			}
+			reads, writes := in.uses()
+			if writes >= 0 {
+				out[writes>>6] &^= 1 << (writes & 63)
+			}
+			for _, r := range reads {
+				if r >= 0 {
+					out[r>>6] |= 1 << (r & 63)
+				}
+			}
+			if in.op == opEnd {
+				for _, r := range keep {
+					out[r>>6] |= 1 << (r & 63)
+				}
+			}
+			for k, w := range out {
+				changed = changed || row(i)[k] != w
+				row(i)[k] = w
+			}
+		}
+	}
+	for i := range c.instrs {
+		if in := &c.instrs[i]; (in.op == opJump || in.op == opZero) && int(in.imm) <= i {
+			for k := int(in.imm); k < i; k++ {
+				c.instrs[k].loops = true
+			}
+		}
+	}
+	c.words = stateRegs + c.regs
+	for i := range c.instrs {
+		in := &c.instrs[i]
+		if in.op != opHead {
+			continue
+		}
+		l := &c.loops[in.imm]
+		l.at = c.words
+		for k, w := range row(i) {
+			for ; w != 0; w &= w - 1 {
+				l.live = append(l.live, int32(k*64+bits.TrailingZeros64(w)))
+			}
+		}
+		c.words += 3 + len(l.live)
+	}
+}

@@ -1,0 +1,284 @@
+package litmus
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+)
+
+// Quantifier says what a condition claims of the final states.
+type Quantifier string
+
+// The quantifiers.
+const (
+	Exists    Quantifier = "exists"  // some final state satisfies the formula
+	NotExists Quantifier = "~exists" // none does
+	ForAll    Quantifier = "forall"  // all do
+)
+
+// Condition is the final condition of a test.
+type Condition struct {
+	Quantifier Quantifier
+	Formula    *Formula
+}
+
+// Holds judges, of counts of the final states that satisfy the formula and that do not.
+func (c *Condition) Holds(satisfying, others int) bool {
+	switch c.Quantifier {
+	case Exists:
+		return satisfying > 0
+	case NotExists:
+		return satisfying == 0
+	}
+	return others == 0
+}
+
+// Formula is a formula over a final state: a constant, a value of it, or an operator with operands.
+type Formula struct {
+	op     string // "" for a value
+	args   []*Formula
+	value  int64
+	thread int // of a register
+	reg    int32
+	loc    int32
+	kind   uint8 // of a value: 'n' a number, 'r' a register, 'x' a location
+	name   string
+}
+
+// eval computes the formula; truth values are 0 and 1.
+func (f *Formula) eval(x *explore.Execution) int64 {
+	switch f.kind {
+	case 'n':
+		return f.value
+	case 'r':
+		return x.State(f.thread)[stateRegs+f.reg]
+	case 'x':
+		return x.Final(f.loc)
+	}
+	a := f.args[0].eval(x)
+	switch f.op {
+	case "not":
+		return truth(a == 0)
+	case "and":
+		return truth(a != 0 && f.args[1].eval(x) != 0)
+	case "or":
+		return truth(a != 0 || f.args[1].eval(x) != 0)
+	}
+	b := f.args[1].eval(x)
+	switch f.op {
+	case "==", "=":
+		return truth(a == b)
+	case "!=":
+		return truth(a != b)
+	case "<":
+		return truth(a < b)
+	case "<=":
+		return truth(a <= b)
+	case ">":
+		return truth(a > b)
+	}
+	return truth(a >= b)
+}
+
+// Satisfied says that the final state of x satisfies the formula; a nil formula always holds.
+func (f *Formula) Satisfied(x *explore.Execution) bool { return f == nil || f.eval(x) != 0 }
+
+// registers calls do for each register that the formula reads.
+func (f *Formula) registers(do func(thread int, reg int32)) {
+	if f == nil {
+		return
+	}
+	if f.kind == 'r' {
+		do(f.thread, f.reg)
+	}
+	for _, a := range f.args {
+		a.registers(do)
+	}
+}
+
+// Observed gives the values that the condition mentions, sorted by name: the final state as far as it is counted.
+func (t *Test) Observed() []*Formula {
+	all := map[string]*Formula{}
+	var walk func(f *Formula)
+	walk = func(f *Formula) {
+		if f == nil {
+			return
+		}
+		if f.kind == 'r' || f.kind == 'x' {
+			all[f.name] = f
+		}
+		for _, a := range f.args {
+			walk(a)
+		}
+	}
+	walk(t.Filter)
+	walk(t.formula())
+	var out []*Formula
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[name])
+	}
+	return out
+}
+
+// Name is that of a value.
+func (f *Formula) Name() string { return f.name }
+
+// Value is that of a value in the final state of x.
+func (f *Formula) Value(x *explore.Execution) int64 { return f.eval(x) }
+
+// final reads the condition and the filter, in either order, up to the end of the file.
+func (p *parser) final() error {
+	for {
+		t := p.take()
+		switch {
+		case t.kind == eof:
+			return nil
+		case t.text == "filter":
+			if p.test.Filter != nil {
+				return p.fail(t.pos, "the filter is given twice")
+			}
+			f, err := p.formula(0)
+			if err != nil {
+				return err
+			}
+			p.test.Filter = f
+			continue
+		}
+		q := Quantifier(t.text)
+		if t.text == "~" && p.accept("exists") {
+			q = NotExists
+		}
+		if t.kind == text || q != Exists && q != NotExists && q != ForAll {
+			return p.fail(t.pos, `%v where the condition must stand: "exists", "~exists", "forall" or "filter"`, t)
+		}
+		if p.test.Condition != nil {
+			return p.fail(t.pos, "the condition is given twice")
+		}
+		f, err := p.formula(0)
+		if err != nil {
+			return err
+		}
+		p.test.Condition = &Condition{q, f}
+	}
+}
+
+// The operators of formulas, by strength.
+var connectives = []map[string]string{{`\/`: "or", "||": "or"}, {`/\`: "and", "&&": "and"}}
+
+func (p *parser) formula(level int) (f *Formula, err error) {
+	err = p.nested(func() error {
+		if level == len(connectives) {
+			f, err = p.comparison()
+		} else {
+			f, err = p.formula(level + 1)
+		}
+		return err
+	})
+	for err == nil && level < len(connectives) {
+		op := connectives[level][p.peek().text]
+		if op == "" || p.peek().kind != mark {
+			break
+		}
+		p.at++
+		var right *Formula
+		if right, err = p.formula(level + 1); err == nil {
+			f = &Formula{op: op, args: []*Formula{f, right}}
+		}
+	}
+	return f, err
+}
+
+func (p *parser) comparison() (*Formula, error) {
+	if p.accept("~") || p.accept("!") {
+		f, err := p.formula(len(connectives))
+		if err != nil {
+			return nil, err
+		}
+		return &Formula{op: "not", args: []*Formula{f}}, nil
+	}
+	if p.accept("(") {
+		f, err := p.formula(0)
+		if err != nil {
+			return nil, err
+		}
+		return f, p.expect(")", "after a formula")
+	}
+	if p.accept("true") {
+		return &Formula{kind: 'n', value: 1}, nil
+	}
+	left, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	t := p.take()
+	if t.kind != mark || !slices.Contains([]string{"==", "=", "!=", "<", "<=", ">", ">="}, t.text) {
+		return nil, p.fail(t.pos, "%v where a comparison must stand: ==, !=, <, <=, > or >=", t)
+	}
+	right, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	return &Formula{op: t.text, args: []*Formula{left, right}}, nil
+}
+
+// value reads a number, P0:r, x or a[1].
+func (p *parser) value() (*Formula, error) {
+	t := p.peek()
+	if _, isConst := p.consts[t.text]; t.kind == number || p.is("-") || t.kind == word && isConst {
+		v, err := p.integer("a value")
+		return &Formula{kind: 'n', value: v}, err
+	}
+	name, err := p.name("a variable, or of a thread and its register")
+	if err != nil {
+		return nil, err
+	}
+	if p.accept(":") {
+		return p.registerOf(name)
+	}
+	i, ok := p.shared[name.text]
+	if !ok {
+		return nil, p.fail(name.pos, "there is no shared variable %q%s; a register is written THREAD:REGISTER", name.text,
+			hint(name.text, slices.Sorted(maps.Keys(p.shared))))
+	}
+	v := &p.test.Variables[i]
+	n := int64(0)
+	if v.Array {
+		if err := p.expect("[", "after the name of an array"); err != nil {
+			return nil, err
+		}
+		if n, err = p.integer("an index"); err != nil {
+			return nil, err
+		}
+		if n < 0 || n >= int64(v.Size) {
+			return nil, p.fail(name.pos, "the index %d is outside of %s[%d]", n, v.Name, v.Size)
+		}
+		if err := p.expect("]", "after an index"); err != nil {
+			return nil, err
+		}
+	}
+	loc := v.First + int32(n)
+	return &Formula{kind: 'x', loc: loc, name: p.test.Location(loc)}, nil
+}
+
+func (p *parser) registerOf(name token) (*Formula, error) {
+	var names []string
+	for i := range p.test.Threads {
+		th := &p.test.Threads[i]
+		names = append(names, th.Name)
+		if th.Name != name.text {
+			continue
+		}
+		r, err := p.name("a register")
+		if err != nil {
+			return nil, err
+		}
+		reg, ok := th.regs[r.text]
+		if !ok {
+			return nil, p.fail(r.pos, "the thread %s has no register %q%s", th.Name, r.text, hint(r.text, slices.Sorted(maps.Keys(th.regs))))
+		}
+		return &Formula{kind: 'r', thread: i, reg: reg, name: strings.Join([]string{th.Name, r.text}, ":")}, nil
+	}
+	return nil, p.fail(name.pos, "there is no thread %q%s", name.text, hint(name.text, names))
+}

@@ -1,0 +1,151 @@
+package litmus
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+)
+
+// TestErrors holds the message, with its position, for each mistake.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"", `t:1:1: the end of the file where the style must stand: begin the file with "C NAME" or "PTX NAME"`},
+		{"C\nint x;", `t:2:1: "int" where the name of the test must stand: "C NAME"`},
+		{"C a\n", `t:2:1: the end of the file where a declaration must stand: "int", "const", "grid", "kernel" or "thread"`},
+		{"C a\nint x", `t:2:6: the end of the file where ";" must stand after a declaration`},
+		{"C a\nint x, x;", `t:2:8: "x" is declared twice`},
+		{"C a\nint x[0];", `t:2:5: "x" has 0 elements; a test has from 1 to 65536 locations`},
+		{"C a\nkernel {}", `t:2:1: a kernel needs the size of its grid before it, as in "grid 2, 4;"`},
+		{"C a\ngrid 0, 1;", `t:2:6: the number of blocks is 0; it is from 1 to 1024`},
+		{"C a\ngrid 1000, 1000;", `t:2:1: 1000 blocks of 1000 threads are more than 1024 threads`},
+		{"C a\nthread A @ block 0 {}", `t:2:12: "block" where a place must stand, as in "@ cta 0, gpu 0"`},
+		{"C a\nint x;\nthread A { lod(x, rlx); }", `t:3:12: there is no operation "lod"; did you mean "load"?`},
+		{"C a\nint x;\nthread A { load(y, rlx); }", `t:3:17: there is no variable "y"; did you mean "x"?`},
+		{"C a\nint x;\nthread A { load(x, rel); }", `t:3:20: "rel" where the order of load must stand: rlx, acq or sc`},
+		{"C a\nint x;\nthread A { load(x, acq, block); }", `t:3:25: "block" where a scope must stand: cta, cluster, gpu or sys`},
+		{"C a\nint x;\nthread A { fence(rlx); }", `t:3:18: "rlx" where the order of fence must stand: acq, rel, acqrel or sc`},
+		{"C a\nint x[2];\nthread A { x = 1; }", `t:3:12: "x" is an array; choose an element: x[0]`},
+		{"C a\nint x[2];\nthread A { x[2] = 1; }", `t:3:14: the index 2 is outside of x[2] in thread A`},
+		{"C a\nint x;\nthread A { x == 1; }", `t:3:14: "==" where an assignment must stand: =, +=, -=, ++ or --`},
+		{"C a\nint x;\nthread A { break; }", `t:3:12: "break" stands in no loop`},
+		{"C a\nint x;\nthread A { x = 1 / 0; }", `t:3:18: division by zero`},
+		{"C a\nint x;\nthread A { barrier(16); }", `t:3:20: the number of a barrier is a constant from 0 to 15`},
+		{"C a\nint x;\nthread A { int x; }", `t:3:16: "x" is a shared variable; give the variable of the thread another name`},
+		{"C a\nint x;\nthread A { }\nexist (x == 1)", `t:4:1: "exist" where the condition must stand: "exists", "~exists", "forall" or "filter"`},
+		{"C a\nint x;\nthread A { }\nexists (A:r == 1)", `t:4:11: the thread A has no register "r"`},
+		{"C a\nint x;\nthread A { }\nexists (B:r == 1)", `t:4:9: there is no thread "B"; did you mean "A"?`},
+		{"C a\n/* x", `t:2:1: the comment is not closed; end it with "*/"`},
+		{"C a\n\"x", `t:2:1: the quoted text does not end on its line`},
+		{"C a\nint x = 99999999999999999999;", `t:2:9: "99999999999999999999" is no number; write one of 64 bits, as in 42 or 0x2a`},
+		{"PTX a\n{ t @ texture aliases x; }", `t:2:7: the proxy "texture" is not supported: scoped RC11 has none; only generic is possible`},
+		{"PTX a\nP0 ;\nfence.proxy.alias ;", `t:3:1: fence.proxy is not supported: scoped RC11 has no proxies`},
+		{"PTX a\nP0 ;\nsust.weak t, 1 ;", `t:3:1: sust is not supported: scoped RC11 has no proxies for surfaces, textures and constants`},
+		{"PTX a\nP0 | P0 ;", `t:2:6: the thread "P0" is declared twice`},
+		{"PTX a\nP0 | P1 ;\nmov r, 1 ;", `t:3:10: the line has 1 columns; there are 2 threads`},
+		{"PTX a\nP0 ;\nmov r, 1 | mov r, 2 ;", `t:3:10: "|" where ";" must stand after the instruction of the last thread`},
+		{"PTX a\nP0 ;\ngoto L ;", `t:3:6: thread P0 has no label "L"`},
+		{"PTX a\nP0 ;\nL: ;\nL: ;", `t:4:1: thread P0 has the label "L" twice`},
+		{"PTX a\nP0 ;\nmv r, 1 ;", `t:3:1: there is no instruction "mv"; did you mean "mov"?`},
+		{"PTX a\nP0 ;\nld.release.gpu r, x ;", `t:3:1: the order of this ld must be one of acquire, relaxed, weak`},
+		{"PTX a\nP0 ;\nld.aquire.gpu r, x ;", `t:3:1: ld has no modifier "aquire"; did you mean "acquire"?`},
+		{"PTX a\nP0 ;\natom.relaxed.gpu r, x, 1 ;", `t:3:1: atom needs what it does: add, and, cas, exch, max, min, or, xor`},
+		{"PTX a\n{ x = 0; }\nP0 ;\nmov x, 1 ;", `t:4:5: "x" is a variable; a register must stand here`},
+		{"PTX a\n{ P1:r = 0; }\nP0 ;\n", `t:1:1: the initial values name a thread "P1" that there is none of`},
+		{"PTX a\nP0 ;\nbar.cta.sync 16 ;", `t:3:14: the barrier has the number 16; from 0 to 15 is possible`},
+		{"C a\nint x;\nthread A { x = " + strings.Repeat("(", 300), `t:3:`},
+	} {
+		_, err := Parse("t", c.src, Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.src, err, c.want)
+		}
+	}
+}
+
+// run explores a test of one thread and gives the final values of its variables.
+func run(t *testing.T, body string) string {
+	t.Helper()
+	test, err := Parse("t", "C a\nint x, y, a[4] = 7;\nthread A {"+body+"}", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := ""
+	r := explore.Explore(context.Background(), test, explore.Options{
+		Leaf: func(x *explore.Execution, end explore.Ending) {
+			out = fmt.Sprintf("end %d, x=%d y=%d a=%d,%d,%d,%d", end, x.Final(0), x.Final(1), x.Final(2), x.Final(3), x.Final(4), x.Final(5))
+		}})
+	if r.Graphs == 0 || out == "" {
+		t.Fatalf("nothing was explored: %+v", r)
+	}
+	return out
+}
+
+// TestLanguage executes every construct of the scoped-C style.
+func TestLanguage(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"x = 1 + 2 * 3 - 4 / 2 % 3;", "end 0, x=5 y=0 a=7,7,7,7"},
+		{"int r = 6; x = (r & 3) | (1 << r) ^ (r >> 1); y = -r; a[0] = !r; a[1] = ~r; a[2] = r < 7; a[3] = r >= 7;", "end 0, x=67 y=-6 a=0,-7,1,0"},
+		{"x = 1; x += 4; x -= 2; x++; x--; y++; a[1] += 2;", "end 0, x=3 y=1 a=7,9,7,7"},
+		{"int i = 2; if (i == 2) x = 1; else x = 2; if (i != 2) y = 1; else { y = 3; }", "end 0, x=1 y=3 a=7,7,7,7"},
+		{"for (int i = 0; i < 4; i++) a[i] = i * i;", "end 0, x=0 y=0 a=0,1,4,9"},
+		{"int i = 0; while (1) { i++; if (i == 2) continue; if (i > 4) break; x += i; }", "end 0, x=8 y=0 a=7,7,7,7"},
+		{"int i = 0; do { i += 2; if (i == 4) continue; x += i; } while (i < 6);", "end 0, x=8 y=0 a=7,7,7,7"},
+		{"int i = 3; x = i > 2 && i < 4; y = i < 2 || i == 5; a[0] = i && 0; a[1] = 0 || i;", "end 0, x=1 y=0 a=0,1,7,7"},
+		{"int i = 1; if (i == 2 && a[9 - i] == 0) x = 1; return; x = 2;", "end 0, x=0 y=0 a=7,7,7,7"},
+		{"x = 5; y = exchange(x, 6, rlx); a[0] = fetch_add(x, 2, rlx); a[1] = cas(x, 8, 9, sc, cta); a[2] = cas(x, 8, 10, rlx);",
+			"end 0, x=9 y=5 a=6,8,9,7"},
+		{"x = 12; fetch_and(x, 10, rlx); a[0] = x; fetch_or(x, 1, rlx); a[1] = x; fetch_xor(x, 3, rlx); a[2] = x; fetch_min(x, 2, rlx); fetch_max(x, 4, rlx);",
+			"end 0, x=4 y=0 a=8,9,10,7"},
+		{"store(x, 3, rel, gpu); fence(sc, cta); y = load(x, acq, sys); barrier(); arrive(2);", "end 0, x=3 y=3 a=7,7,7,7"},
+		{"int i = 0; while (i < 1000) i++;", "end 2, x=0 y=0 a=7,7,7,7"},
+		{"while (load(x, rlx) == 0) ;", "end 3, x=0 y=0 a=7,7,7,7"},
+		{"while (1) ;", "end 3, x=0 y=0 a=7,7,7,7"},
+		{"assume(x == 1); y = 1;", "end 1, x=0 y=0 a=7,7,7,7"},
+		{"assert(x == 1); y = 1;", "end 0, x=0 y=0 a=7,7,7,7"},
+		{"int i = 4; a[i] = 1; x = 1;", "end 0, x=0 y=0 a=7,7,7,7"},
+	} {
+		if got := run(t, c.body); got != c.want {
+			t.Errorf("%s: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+// FuzzParse wants an error with a position or a test that can be explored, whatever the file.
+func FuzzParse(f *testing.F) {
+	names, err := filepath.Glob("../testdata/*.litmus")
+	if err != nil || len(names) == 0 {
+		f.Fatal("no tests to begin with", err)
+	}
+	for _, name := range names {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(src))
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		test, err := Parse("t", src, Options{Unroll: 4})
+		if err != nil {
+			if e, ok := err.(*Error); !ok || e.Line < 1 || e.Col < 1 || e.Msg == "" {
+				t.Fatalf("%#v", err)
+			}
+			return
+		}
+		if len(test.Threads) > 16 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		explore.Explore(ctx, test, explore.Options{Races: true, Leaf: func(x *explore.Execution, end explore.Ending) {
+			test.Filter.Satisfied(x)
+			for _, o := range test.Observed() {
+				o.Value(x)
+			}
+		}})
+	})
+}

@@ -1,0 +1,528 @@
+package litmus
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// This file reads the PTX style: a block of initial values, a line that names the threads, and a column of instructions for each.
+// docs/verify.md has its grammar.
+
+// column is a thread of the PTX style.
+type column struct {
+	*thread
+	place  model.Place
+	labels map[string]int32
+	jumps  []jump
+}
+
+// jump is an instruction whose label is not resolved yet.
+type jump struct {
+	at    int
+	label token
+}
+
+func (p *parser) ptx() error {
+	inits := map[string]map[string]int64{} // of registers, by thread
+	if p.accept("{") {
+		for !p.accept("}") {
+			if err := p.initialValue(inits); err != nil {
+				return err
+			}
+		}
+	}
+	columns, err := p.heads()
+	if err != nil {
+		return err
+	}
+	for t := p.peek(); t.kind != eof && !p.conditionBegins(); t = p.peek() {
+		if err := p.row(columns); err != nil {
+			return err
+		}
+	}
+	for _, c := range columns {
+		p.thread = c.thread
+		p.emit(instr{op: opEnd, pos: p.tokens[p.at].pos})
+		for _, j := range c.jumps {
+			to, ok := c.labels[j.label.text]
+			if !ok {
+				return p.fail(j.label.pos, "thread %s has no label %q%s", c.title, j.label.text,
+					hint(j.label.text, slices.Sorted(maps.Keys(c.labels))))
+			}
+			p.code.instrs[j.at].imm = to
+		}
+		for name := range inits[c.title] {
+			c.named[name] = p.registerNamed(name)
+		}
+		p.test.Threads = append(p.test.Threads, Thread{Name: c.title, Place: c.place, code: c.code, regs: c.named, init: inits[c.title]})
+	}
+	for name := range inits {
+		if !slices.ContainsFunc(columns, func(c *column) bool { return c.title == name }) {
+			return p.fail(at(1, 1), "the initial values name a thread %q that there is none of", name)
+		}
+	}
+	return nil
+}
+
+func (p *parser) conditionBegins() bool {
+	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter")
+}
+
+// initialValue reads "x = 1;", "P0:r0 = 1;" or "y @ generic aliases x;".
+func (p *parser) initialValue(inits map[string]map[string]int64) error {
+	name, err := p.name("a variable")
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.accept(";"):
+		return p.declare(name, 1, false, 0)
+	case p.accept(":"):
+		reg, err := p.name("a register")
+		if err != nil {
+			return err
+		}
+		if err := p.expect("=", "after a register"); err != nil {
+			return err
+		}
+		v, err := p.integer("its initial value")
+		if err != nil {
+			return err
+		}
+		if inits[name.text] == nil {
+			inits[name.text] = map[string]int64{}
+		}
+		inits[name.text][reg.text] = v
+	case p.accept("@"):
+		if err := p.alias(name); err != nil {
+			return err
+		}
+	default:
+		if err := p.expect("=", "after a variable"); err != nil {
+			return err
+		}
+		v, err := p.integer("its initial value")
+		if err != nil {
+			return err
+		}
+		if err := p.declare(name, 1, false, v); err != nil {
+			return err
+		}
+	}
+	return p.expect(";", "after an initial value")
+}
+
+func (p *parser) alias(name token) error {
+	proxy, err := p.name("a proxy")
+	if err != nil {
+		return err
+	}
+	if proxy.text != "generic" {
+		return p.fail(proxy.pos, "the proxy %q is not supported: scoped RC11 has none; only generic is possible", proxy.text)
+	}
+	if err := p.expect("aliases", "after a proxy"); err != nil {
+		return err
+	}
+	of, err := p.name("a variable")
+	if err != nil {
+		return err
+	}
+	i, ok := p.shared[of.text]
+	if !ok {
+		return p.fail(of.pos, "there is no variable %q before this line%s", of.text, hint(of.text, slices.Sorted(maps.Keys(p.shared))))
+	}
+	if _, ok := p.shared[name.text]; ok {
+		return p.fail(name.pos, "%q is declared twice", name.text)
+	}
+	p.shared[name.text] = i
+	return nil
+}
+
+// heads reads "P0 @ cta 0, gpu 0 | P1 @ cta 1, gpu 0 ;".
+func (p *parser) heads() ([]*column, error) {
+	var columns []*column
+	for {
+		name, err := p.name("a thread")
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			if c.title == name.text {
+				return nil, p.fail(name.pos, "the thread %q is declared twice", name.text)
+			}
+		}
+		if len(columns) == maxThreads {
+			return nil, p.fail(name.pos, "a test has at most %d threads", maxThreads)
+		}
+		c := &column{thread: &thread{title: name.text, code: &code{}, named: map[string]int32{}}, labels: map[string]int32{},
+			place: model.Place{Cluster: 1 << 19}}
+		if p.accept("@") {
+			if c.place, err = p.place(); err != nil {
+				return nil, err
+			}
+		}
+		columns = append(columns, c)
+		if p.accept("|") {
+			continue
+		}
+		return columns, p.expect(";", "after the threads")
+	}
+}
+
+// row reads one line: an instruction, or nothing, for each thread.
+func (p *parser) row(columns []*column) error {
+	for i, c := range columns {
+		p.thread = c.thread
+		if err := p.cell(c); err != nil {
+			return err
+		}
+		if i+1 < len(columns) {
+			if p.is(";") {
+				return p.fail(p.peek().pos, "the line has %d columns; there are %d threads", i+1, len(columns))
+			}
+			if err := p.expect("|", "after an instruction of thread "+c.title); err != nil {
+				return err
+			}
+		}
+	}
+	return p.expect(";", "after the instruction of the last thread")
+}
+
+// cell reads labels and an instruction.
+func (p *parser) cell(c *column) error {
+	for p.peek().kind == word && p.tokens[p.at+1].text == ":" {
+		label := p.take()
+		p.at++
+		if _, ok := c.labels[label.text]; ok {
+			return p.fail(label.pos, "thread %s has the label %q twice", c.title, label.text)
+		}
+		// Any label may be jumped back to.
+		c.labels[label.text] = p.here()
+		p.code.loops = append(p.code.loops, loop{})
+		p.emit(instr{op: opHead, imm: int32(len(p.code.loops) - 1), pos: label.pos})
+	}
+	if p.is("|") || p.is(";") {
+		return nil
+	}
+	begin, err := p.name("an instruction")
+	if err != nil {
+		return err
+	}
+	parts := []string{begin.text}
+	for p.accept(".") {
+		m, err := p.name("a modifier")
+		if err != nil {
+			return err
+		}
+		parts = append(parts, m.text)
+	}
+	return p.instruction(c, begin, parts)
+}
+
+// The opcodes of the PTX style, for messages.
+var ptxOpcodes = []string{"add", "and", "atom", "bar", "beq", "bne", "fence", "goto", "ld", "mov", "mul", "or", "red", "st", "sub", "xor"}
+
+var ptxArithmetic = map[string]uint8{"add": fnAdd, "sub": fnSub, "mul": fnMul, "and": fnAnd, "or": fnOr, "xor": fnXor}
+
+func (p *parser) instruction(c *column, begin token, parts []string) error {
+	in := instr{pos: begin.pos, index: p.number(0), size: 1}
+	switch op := parts[0]; op {
+	case "goto":
+		return p.branch(c, in)
+	case "beq", "bne":
+		a, b, err := p.twoValues()
+		if err != nil {
+			return err
+		}
+		if err := p.expect(",", "before the label"); err != nil {
+			return err
+		}
+		in.op, in.b = opZero, p.arithmetic(map[string]uint8{"beq": fnNe, "bne": fnEq}[op], a, b, begin.pos)
+		return p.branch(c, in)
+	case "mov":
+		return p.moveRegister(begin)
+	case "ld":
+		return p.load(begin, in, parts[1:])
+	case "st":
+		in.op = opStore
+		if err := p.modifiers(begin, &in, parts[1:], model.NA, model.Sys); err != nil {
+			return err
+		}
+		if err := p.address(&in); err != nil {
+			return err
+		}
+		return p.last(in)
+	case "atom", "red":
+		return p.atom(begin, in, parts)
+	case "fence":
+		if len(parts) > 1 && parts[1] == "proxy" {
+			return p.fail(begin.pos, "fence.proxy is not supported: scoped RC11 has no proxies")
+		}
+		in.op = opFence
+		if err := p.modifiers(begin, &in, parts[1:], model.AcqRel, model.Sys); err != nil {
+			return err
+		}
+		p.emit(in)
+		return nil
+	case "bar":
+		return p.bar(begin, in, parts)
+	case "sust", "suld", "tld", "cold":
+		return p.fail(begin.pos, "%s is not supported: scoped RC11 has no proxies for surfaces, textures and constants", op)
+	default:
+		fn, ok := ptxArithmetic[op]
+		if !ok {
+			return p.fail(begin.pos, "there is no instruction %q%s", op, hint(op, ptxOpcodes))
+		}
+		r, err := p.target()
+		if err != nil {
+			return err
+		}
+		a, b, err := p.twoValues()
+		if err != nil {
+			return err
+		}
+		p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
+		return nil
+	}
+}
+
+func (p *parser) branch(c *column, in instr) error {
+	label, err := p.name("a label")
+	if err != nil {
+		return err
+	}
+	if in.op != opZero {
+		in.op = opJump
+	}
+	c.jumps = append(c.jumps, jump{p.emit(in), label})
+	return nil
+}
+
+// load reads ld: of memory, or, without modifiers, of a constant as mov does.
+func (p *parser) load(begin token, in instr, modifiers []string) error {
+	r, err := p.target()
+	if err != nil {
+		return err
+	}
+	if p.peek().kind == number {
+		if len(modifiers) > 0 {
+			return p.fail(p.peek().pos, "%v where a variable must stand", p.peek())
+		}
+		v, err := p.source()
+		if err != nil {
+			return err
+		}
+		p.emit(instr{op: opMove, a: r, b: v, pos: begin.pos})
+		return nil
+	}
+	in.op, in.a = opLoad, r
+	if err := p.modifiers(begin, &in, modifiers, model.NA, model.Sys); err != nil {
+		return err
+	}
+	if err := p.variable(&in); err != nil {
+		return err
+	}
+	p.emit(in)
+	return nil
+}
+
+func (p *parser) moveRegister(begin token) error {
+	r, err := p.target()
+	if err != nil {
+		return err
+	}
+	v, err := p.source()
+	if err != nil {
+		return err
+	}
+	p.emit(instr{op: opMove, a: r, b: v, pos: begin.pos})
+	return nil
+}
+
+var ptxUpdates = map[string]explore.Function{"add": explore.Add, "exch": explore.Exchange, "and": explore.And, "or": explore.Or,
+	"xor": explore.Xor, "min": explore.Min, "max": explore.Max, "cas": explore.CompareSwap}
+
+// atom reads "atom.acquire.gpu.cas r0, x, 0, 1" and "red.relaxed.gpu.add x, 1".
+func (p *parser) atom(begin token, in instr, parts []string) error {
+	in.op = opUpdate
+	var rest []string
+	function := ""
+	for _, m := range parts[1:] {
+		if fn, ok := ptxUpdates[m]; ok && function == "" {
+			function, in.fn = m, uint8(fn)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	if function == "" || function == "cas" && parts[0] == "red" {
+		return p.fail(begin.pos, "%s needs what it does: %s", parts[0], strings.Join(slices.Sorted(maps.Keys(ptxUpdates)), ", "))
+	}
+	if err := p.modifiers(begin, &in, rest, model.Relaxed, model.GPU); err != nil {
+		return err
+	}
+	var err error
+	if parts[0] == "red" {
+		in.a = p.register()
+	} else if in.a, err = p.target(); err != nil {
+		return err
+	}
+	if err := p.address(&in); err != nil {
+		return err
+	}
+	in.c = p.number(0)
+	if function == "cas" {
+		if in.c, err = p.source(); err != nil {
+			return err
+		}
+		if err := p.expect(",", "before the new value"); err != nil {
+			return err
+		}
+	}
+	return p.last(in)
+}
+
+func (p *parser) bar(begin token, in instr, parts []string) error {
+	kind := strings.Join(parts[1:], ".")
+	in.op = map[string]opcode{"cta.sync": opBarrier, "cta.red": opBarrier, "sync": opBarrier, "cta.arrive": opSignal, "arrive": opSignal}[kind]
+	if in.op == 0 {
+		return p.fail(begin.pos, "%q is no barrier; write bar.cta.sync, bar.cta.arrive or bar.cta.red", strings.Join(parts, "."))
+	}
+	t := p.peek()
+	n, err := p.integer("the number of the barrier")
+	if err != nil {
+		return err
+	}
+	if n < 0 || n > 15 {
+		return p.fail(t.pos, "the barrier has the number %d; from 0 to 15 is possible", n)
+	}
+	in.imm = int32(n)
+	p.emit(in)
+	return nil
+}
+
+var ptxOrders = map[string]model.Order{"weak": model.NA, "relaxed": model.Relaxed, "acquire": model.Acquire, "release": model.Release,
+	"acq_rel": model.AcqRel, "sc": model.SC}
+
+// modifiers reads the order and scope of an instruction, in the order in which they stand.
+func (p *parser) modifiers(begin token, in *instr, names []string, order model.Order, scope model.Scope) error {
+	in.order, in.scope = order, scope
+	for _, m := range names {
+		if o, ok := ptxOrders[m]; ok {
+			in.order = o
+		} else if s, ok := scopes[m]; ok {
+			in.scope = s
+		} else {
+			known := append(slices.Sorted(maps.Keys(ptxOrders)), slices.Sorted(maps.Keys(scopes))...)
+			return p.fail(begin.pos, "%s has no modifier %q%s", begin.text, m, hint(m, known))
+		}
+	}
+	var possible []model.Order
+	switch in.op {
+	case opLoad:
+		possible = []model.Order{model.NA, model.Relaxed, model.Acquire}
+	case opStore:
+		possible = []model.Order{model.NA, model.Relaxed, model.Release}
+	case opFence:
+		possible = []model.Order{model.AcqRel, model.SC}
+	default:
+		possible = []model.Order{model.Relaxed, model.Acquire, model.Release, model.AcqRel}
+	}
+	if !slices.Contains(possible, in.order) {
+		var names []string
+		for _, m := range slices.Sorted(maps.Keys(ptxOrders)) {
+			if slices.Contains(possible, ptxOrders[m]) {
+				names = append(names, m)
+			}
+		}
+		return p.fail(begin.pos, "the order of this %s must be one of %s", begin.text, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// registerNamed gives the register of that name.
+func (p *parser) registerNamed(name string) int32 {
+	r, ok := p.named[name]
+	if !ok {
+		r = p.register()
+		p.named[name] = r
+	}
+	return r
+}
+
+// target reads the register that an instruction writes, and the comma behind it.
+func (p *parser) target() (int32, error) {
+	t, err := p.name("a register")
+	if err != nil {
+		return 0, err
+	}
+	if _, ok := p.shared[t.text]; ok {
+		return 0, p.fail(t.pos, "%q is a variable; a register must stand here", t.text)
+	}
+	return p.registerNamed(t.text), p.expect(",", "after the register")
+}
+
+// source reads a number or a register.
+func (p *parser) source() (operand, error) {
+	if t := p.peek(); t.kind == word {
+		p.at++
+		if _, ok := p.shared[t.text]; ok {
+			return 0, p.fail(t.pos, "%q is a variable; a register or a number must stand here", t.text)
+		}
+		return operand(p.registerNamed(t.text)), nil
+	}
+	v, err := p.integer("a value")
+	return p.number(v), err
+}
+
+func (p *parser) twoValues() (a, b operand, err error) {
+	if a, err = p.source(); err != nil {
+		return 0, 0, err
+	}
+	if err = p.expect(",", "between two values"); err != nil {
+		return 0, 0, err
+	}
+	b, err = p.source()
+	return a, b, err
+}
+
+// variable reads a memory operand. A variable without an initial value has the value 0.
+func (p *parser) variable(in *instr) error {
+	bracket := p.accept("[")
+	t, err := p.name("a variable")
+	if err != nil {
+		return err
+	}
+	if _, ok := p.shared[t.text]; !ok {
+		if _, ok := p.named[t.text]; ok {
+			return p.fail(t.pos, "%q is a register; a variable must stand here", t.text)
+		}
+		if err := p.declare(t, 1, false, 0); err != nil {
+			return err
+		}
+	}
+	in.base = p.test.Variables[p.shared[t.text]].First
+	if bracket {
+		return p.expect("]", "after the variable")
+	}
+	return nil
+}
+
+// address reads a memory operand and the comma behind it.
+func (p *parser) address(in *instr) error {
+	if err := p.variable(in); err != nil {
+		return err
+	}
+	return p.expect(",", "after the variable")
+}
+
+// last reads the value that in writes, its last operand, and emits it.
+func (p *parser) last(in instr) (err error) {
+	if in.b, err = p.source(); err == nil {
+		p.emit(in)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package model
+
+import "math/bits"
+
+// Rel is a relation over the events of an execution: a matrix of bits.
+type Rel struct {
+	n, words int
+	bits     []uint64
+}
+
+// NewRel gives the empty relation over n events.
+func NewRel(n int) Rel {
+	w := (n + 63) / 64
+	return Rel{n, w, make([]uint64, n*w)}
+}
+
+func (r Rel) row(a int) []uint64 { return r.bits[a*r.words : (a+1)*r.words] }
+
+// Add puts the pair (a, b) into the relation.
+func (r Rel) Add(a, b int) { r.row(a)[b>>6] |= 1 << (b & 63) }
+
+// Has says that the pair (a, b) is in the relation.
+func (r Rel) Has(a, b int) bool { return r.row(a)[b>>6]>>(b&63)&1 != 0 }
+
+// Empty says that no pair is in the relation.
+func (r Rel) Empty() bool {
+	for _, w := range r.bits {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// where gives the pairs of r for which keep holds.
+func (r Rel) where(keep func(a, b int) bool) Rel {
+	out := NewRel(r.n)
+	for a := range r.n {
+		for i, w := range r.row(a) {
+			for ; w != 0; w &= w - 1 {
+				if b := i*64 + bits.TrailingZeros64(w); keep(a, b) {
+					out.Add(a, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func union(rs ...Rel) Rel {
+	out := NewRel(rs[0].n)
+	for _, r := range rs {
+		for i, w := range r.bits {
+			out.bits[i] |= w
+		}
+	}
+	return out
+}
+
+func inter(r, s Rel) Rel {
+	out := NewRel(r.n)
+	for i, w := range r.bits {
+		out.bits[i] = w & s.bits[i]
+	}
+	return out
+}
+
+// seq is the composition r1; r2; ...
+func seq(rs ...Rel) Rel {
+	out := rs[0]
+	for _, r := range rs[1:] {
+		next := NewRel(r.n)
+		for a := range r.n {
+			to := next.row(a)
+			for i, w := range out.row(a) {
+				for ; w != 0; w &= w - 1 {
+					for j, x := range r.row(i*64 + bits.TrailingZeros64(w)) {
+						to[j] |= x
+					}
+				}
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func inverse(r Rel) Rel {
+	out := NewRel(r.n)
+	r.where(func(a, b int) bool { out.Add(b, a); return false })
+	return out
+}
+
+// plus is the transitive closure.
+func plus(r Rel) Rel {
+	out := union(r)
+	for via := range r.n {
+		row := out.row(via)
+		for a := range r.n {
+			if out.Has(a, via) {
+				for i, w := range row {
+					out.row(a)[i] |= w
+				}
+			}
+		}
+	}
+	return out
+}
+
+// opt is the reflexive closure.
+func opt(r Rel) Rel {
+	out := union(r)
+	for a := range r.n {
+		out.Add(a, a)
+	}
+	return out
+}
+
+func star(r Rel) Rel { return opt(plus(r)) }
+
+func irreflexive(r Rel) bool {
+	for a := range r.n {
+		if r.Has(a, a) {
+			return false
+		}
+	}
+	return true
+}
+
+func acyclic(r Rel) bool { return irreflexive(plus(r)) }

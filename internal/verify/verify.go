@@ -1,0 +1,195 @@
+// Package verify explores every execution of a small concurrent program under scoped RC11 and says what is wrong with it: failed
+// assertions, data races, heterogeneous races, barrier divergence, deadlocks (seed 004, section 2.1).
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// Options select what is explored and when the search ends.
+type Options struct {
+	Incl     model.Inclusion
+	First    bool // stop at the first error
+	Unroll   int  // the bound of loops; for the text of the report
+	Progress func(text string)
+}
+
+// ModelName is the name of scoped RC11 in reports.
+const ModelName = "src11"
+
+// Outcome is a final state, as far as the condition mentions it, and how many complete executions reach it.
+type Outcome struct {
+	State     string
+	Count     int
+	Satisfies bool // the formula of the condition
+}
+
+// Result is what the search found.
+type Result struct {
+	Test *litmus.Test
+	explore.Result
+	Model    string
+	Outcomes []Outcome // sorted by state
+	Filtered int       // complete executions that the filter leaves out
+	Holds    bool      // the condition holds, or there is none
+	Findings []Finding
+}
+
+// Verdicts.
+const (
+	OK      = "ok"
+	Error   = "error"
+	Bounded = "bounded" // no error, but not all was explored
+)
+
+// Verdict is the outcome in one word.
+func (r *Result) Verdict() string {
+	switch {
+	case len(r.Findings) > 0 || !r.Holds && !r.Stopped:
+		return Error
+	case r.Cut > 0 || r.Stopped:
+		return Bounded
+	}
+	return OK
+}
+
+// Litmus explores a litmus test.
+func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
+	v := &verifier{test: t, options: o, result: &Result{Test: t, Model: ModelName}, findings: map[key]*Finding{},
+		outcomes: map[string]*Outcome{}, observed: t.Observed()}
+	if o.Incl == model.Paper {
+		v.result.Model += ", incl as in the paper"
+	}
+	x := explore.Options{Incl: o.Incl, Races: true, Found: v.found}
+	if t.Condition != nil || t.Filter != nil {
+		x.Leaf = v.leaf
+	}
+	if o.Progress != nil {
+		x.Progress = func(executions int, done float64) {
+			text := fmt.Sprintf("%d executions", executions)
+			if done > 0.001 {
+				text += fmt.Sprintf(" of some %.2g", float64(executions)/done)
+			}
+			o.Progress(text)
+		}
+	}
+	v.result.Result = explore.Explore(ctx, t, x)
+	return v.finish(ctx)
+}
+
+// verifier collects what a search finds.
+type verifier struct {
+	test     *litmus.Test
+	options  Options
+	result   *Result
+	findings map[key]*Finding
+	outcomes map[string]*Outcome
+	observed []*litmus.Formula
+	state    []byte
+}
+
+// key tells errors apart: those of one kind between the same steps are one.
+type key struct {
+	kind explore.ErrorKind
+	a, b int32
+}
+
+func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
+	k := key{e.Kind, e.Pos, e.OtherPos}
+	if e.A >= 0 && e.B >= 0 {
+		a, b := x.Step(e.A).Pos, x.Step(e.B).Pos
+		k.a, k.b = min(a, b), max(a, b)
+	}
+	f := v.findings[k]
+	if f == nil {
+		f = v.describe(e, x)
+		v.findings[k] = f
+	}
+	f.Count++
+	return !v.options.First
+}
+
+func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {
+	if end != explore.Complete {
+		return
+	}
+	if !v.test.Filter.Satisfied(x) {
+		v.result.Filtered++
+		return
+	}
+	v.state = v.state[:0]
+	for i, f := range v.observed {
+		if i > 0 {
+			v.state = append(v.state, ' ')
+		}
+		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
+	}
+	o := v.outcomes[string(v.state)]
+	if o == nil {
+		o = &Outcome{State: string(v.state), Satisfies: v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x)}
+		v.outcomes[o.State] = o
+	}
+	o.Count++
+}
+
+func (v *verifier) finish(ctx context.Context) *Result {
+	r := v.result
+	satisfying, others := 0, 0
+	for _, state := range slices.Sorted(maps.Keys(v.outcomes)) {
+		o := v.outcomes[state]
+		r.Outcomes = append(r.Outcomes, *o)
+		if o.Satisfies {
+			satisfying += o.Count
+		} else {
+			others += o.Count
+		}
+	}
+	r.Holds = v.test.Condition == nil || v.test.Condition.Holds(satisfying, others)
+	for _, f := range v.findings {
+		r.Findings = append(r.Findings, *f)
+	}
+	slices.SortFunc(r.Findings, func(a, b Finding) int {
+		return strings.Compare(fmt.Sprintf("%08x%08x%s", a.Sides[0].Line, a.Sides[0].Col, a.Title), fmt.Sprintf("%08x%08x%s", b.Sides[0].Line,
+			b.Sides[0].Col, b.Title))
+	})
+	return r
+}
+
+// Report is the result in the form that all commands report in.
+func (r *Result) Report() *report.Report {
+	out := &report.Report{Verdict: report.Clean, Verify: &report.Verify{Verdict: r.Verdict(), Model: r.Model, Executions: r.Executions,
+		Blocked: r.Blocked + r.Stuck, Events: r.Events, Outcomes: []report.Outcome{}}}
+	for _, o := range r.Outcomes {
+		out.Verify.Outcomes = append(out.Verify.Outcomes, report.Outcome{State: o.State, Count: o.Count})
+	}
+	if r.Test.Condition != nil && !r.Stopped {
+		holds := r.Holds
+		out.Condition = &holds
+	}
+	var fs []report.Finding
+	for i := range r.Findings {
+		fs = append(fs, r.Findings[i].report(r.Test.File))
+	}
+	out.Findings = report.Merge(fs)
+	switch r.Verdict() {
+	case Error:
+		out.Verdict = report.Found
+	case Bounded:
+		out.Verdict = report.NotChecked
+		reason := "the search was stopped"
+		if r.Cut > 0 {
+			reason = fmt.Sprintf("a loop reached its bound in %d executions", r.Cut)
+		}
+		out.Skipped = append(out.Skipped, report.Skipped{What: r.Test.Name, Reason: reason})
+	}
+	return out
+}
