@@ -130,6 +130,7 @@ func TestFlags(t *testing.T) {
 		"record":  "out values launch nvcc" + report + schedule + always,
 		"analyze": report + judge + always,
 		"export":  "out",
+		"verify":  "block first grid incl json timeout unroll",
 		"isa":     "markdown",
 		"doctor":  "nvcc",
 	}
