@@ -49,11 +49,13 @@ const (
 	StagedCopy               // a copy that is synchronous but by the letter, and a kernel of another stream
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	OneInstruction           // two lanes of one instruction
+	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
 	SameBlock                // one block
 	CrossBlock               // different blocks of one launch: no barrier would help
 	AtomicWithPlain          // one atomic, one plain
 	MixedSizeRace            // two atomic accesses that overlap in part
 	ScopeRace                // two atomic accesses, a scope excludes the other thread
+	CopyPending              // an asynchronous copy and what was done before it was waited for
 	CrossLaunch              // different launches, or the host side
 	NonCoherentLoad          // a load through the read-only cache of what the launch writes: wrong even when ordered
 )
@@ -87,6 +89,10 @@ func (c Category) Kind() Kind {
 		return InterKernel
 	case NonCoherentLoad:
 		return ReadOnlyLoad
+	case CopyPending:
+		return CopyNotAwaited
+	case NoProxyFence:
+		return MissingProxyFence
 	}
 	return Unordered
 }

@@ -91,26 +91,29 @@ type Kind string
 
 // The kinds of races.
 const (
-	MissingBarrier  Kind = "missing-barrier"
-	MissingFence    Kind = "missing-fence"
-	AtomicScope     Kind = "insufficient-atomic-scope"
-	FenceScope      Kind = "insufficient-fence-scope"
-	LockScope       Kind = "insufficient-lock-scope"
-	MissingLock     Kind = "missing-lock"
-	MixedAtomic     Kind = "atomic-mixed-with-plain"
-	WarpSynchronous Kind = "warp-synchronous"
-	SameValue       Kind = "same-value"
-	VolatileOnly    Kind = "volatile"
-	Unordered       Kind = "unordered"  // no nearer cause: nothing orders the two
-	MixedSize       Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
-	InterKernel     Kind = "inter-kernel"
-	ReadOnlyLoad    Kind = "read-only-load" // ld.global.nc of what the same launch writes
+	MissingBarrier    Kind = "missing-barrier"
+	MissingFence      Kind = "missing-fence"
+	AtomicScope       Kind = "insufficient-atomic-scope"
+	FenceScope        Kind = "insufficient-fence-scope"
+	LockScope         Kind = "insufficient-lock-scope"
+	MissingLock       Kind = "missing-lock"
+	MixedAtomic       Kind = "atomic-mixed-with-plain"
+	WarpSynchronous   Kind = "warp-synchronous"
+	SameValue         Kind = "same-value"
+	VolatileOnly      Kind = "volatile"
+	Unordered         Kind = "unordered"  // no nearer cause: nothing orders the two
+	MixedSize         Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
+	InterKernel       Kind = "inter-kernel"
+	CopyNotAwaited    Kind = "copy-not-awaited"    // an asynchronous copy was not waited for
+	StageReuse        Kind = "stage-reuse"         // an asynchronous copy overwrites what others may still access
+	MissingProxyFence Kind = "missing-proxy-fence" // an access through the async proxy may not see what one through the generic proxy did
+	ReadOnlyLoad      Kind = "read-only-load"      // ld.global.nc of what the same launch writes
 )
 
 // RaceKinds lists the kinds of races.
 func RaceKinds() []Kind {
 	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,
-		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, ReadOnlyLoad}
+		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, CopyNotAwaited, StageReuse, MissingProxyFence, ReadOnlyLoad}
 }
 
 // Severity orders findings.
@@ -150,6 +153,7 @@ type Access struct {
 	Lane    int
 	Address uint64
 	Size    int
+	Async   bool   // by an asynchronous copy
 	Doing   string // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// inFlight is how many packs are being filled, on their way to the detectors, or being judged, at most.
+	// inFlight is how many chunks are being filled, on their way to the detectors, or being judged, at most.
 	inFlight = 2
-	// A pack has so many sheets of so many events: waking a goroutine on another core takes about 10 us, which is much for
+	// A chunk has so many buffers of so many events: waking a goroutine on another core takes about 10 us, which is much for
 	// the events of one batch.
-	packSheets, sheetEvents = 8, 512
+	chunkBuffers, bufferEvents = 8, 512
 )
 
 // Judges is the sink of a run: it hands every batch to all of its detectors. With more than one core, detectors judge on
@@ -30,16 +30,16 @@ type Judges struct {
 	judges  []*judge
 	several bool // goroutines are worth having
 	running bool
-	filling *pack
-	free    chan *pack
-	made    int // packs there are
+	filling *chunk
+	free    chan *chunk
+	made    int // chunks there are
 	stopped atomic.Bool
 }
 
 // judge is a detector at work.
 type judge struct {
 	detector Detector
-	queue    chan *pack
+	queue    chan *chunk
 	defect   *Defect
 	stopped  *atomic.Bool    // of the Judges
 	unjudged map[uint32]bool // launches of which it was not given all events, 0 for the host
@@ -49,15 +49,15 @@ type judge struct {
 // with thousands of accesses takes milliseconds. It does not depend on time, so that what a detector is given does not.
 const portion = 64
 
-// pack is batches on their way.
-type pack struct {
-	sheets [packSheets]sheet
-	n      int          // sheets in use
-	left   atomic.Int32 // detectors that have not judged it
+// chunk is batches on their way to the detectors.
+type chunk struct {
+	buffers [chunkBuffers]buffer
+	n       int          // buffers in use
+	left    atomic.Int32 // detectors that have not judged it
 }
 
-// sheet is one batch of some length, or several short ones with their side tables in one.
-type sheet struct {
+// buffer is one batch of some length, or several short ones with their side tables in one.
+type buffer struct {
 	event.Batch
 	ends []event.Extent // of the batches
 }
@@ -74,7 +74,7 @@ func (d *Defect) Error() string { return fmt.Sprintf("%v\n%s", d.Value, d.Stack)
 
 // NewJudges makes a sink for detectors that may use so many cores, the producer's included.
 func NewJudges(cores int, ds ...Detector) *Judges {
-	j := &Judges{several: cores > 1 && len(ds) > 0, free: make(chan *pack, inFlight)}
+	j := &Judges{several: cores > 1 && len(ds) > 0, free: make(chan *chunk, inFlight)}
 	for _, d := range ds {
 		j.judges = append(j.judges, &judge{detector: d, stopped: &j.stopped, unjudged: map[uint32]bool{}})
 	}
@@ -119,8 +119,8 @@ func (j *Judges) Take(b *event.Batch) {
 		j.filling = j.empty()
 	}
 	p := j.filling
-	if len(p.sheets[p.n-1].Events)+len(b.Events) > sheetEvents && len(p.sheets[p.n-1].Events) > 0 {
-		if p.n == packSheets {
+	if len(p.buffers[p.n-1].Events)+len(b.Events) > bufferEvents && len(p.buffers[p.n-1].Events) > 0 {
+		if p.n == chunkBuffers {
 			j.pass()
 			p = j.empty()
 			j.filling = p
@@ -128,7 +128,7 @@ func (j *Judges) Take(b *event.Batch) {
 			p.n++
 		}
 	}
-	s := &p.sheets[p.n-1]
+	s := &p.buffers[p.n-1]
 	if len(s.Events) == 0 {
 		if cap(s.Events) == 0 { // the producer's next batch may be as long
 			s.Events, s.Addrs, s.Values = make([]event.Event, 0, cap(b.Events)), make([]uint64, 0, cap(b.Addrs)), make([]uint64, 0, cap(b.Values))
@@ -140,29 +140,29 @@ func (j *Judges) Take(b *event.Batch) {
 	s.ends = append(s.ends, s.Extent())
 }
 
-// empty gives a pack that nobody uses.
-func (j *Judges) empty() *pack {
-	var p *pack
+// empty gives a chunk that nobody uses.
+func (j *Judges) empty() *chunk {
+	var p *chunk
 	if j.made < inFlight {
 		j.made++
-		p = &pack{}
+		p = &chunk{}
 	} else {
 		p = <-j.free
 	}
-	for i := range p.sheets {
-		p.sheets[i].Reset()
-		p.sheets[i].ends = p.sheets[i].ends[:0]
+	for i := range p.buffers {
+		p.buffers[i].Reset()
+		p.buffers[i].ends = p.buffers[i].ends[:0]
 	}
 	p.n = 1
 	return p
 }
 
-// pass hands the pack being filled over.
+// pass hands the chunk being filled over.
 func (j *Judges) pass() {
 	if !j.running {
 		j.running = true
 		for i, d := range j.judges {
-			d.queue = make(chan *pack, inFlight+1) // the one more is the end
+			d.queue = make(chan *chunk, inFlight+1) // the one more is the end
 			go j.work(i, d)
 		}
 	}
@@ -183,10 +183,10 @@ func (j *Judges) work(i int, d *judge) {
 	}
 }
 
-// judge gives the batches of the pack to a detector.
-func (p *pack) judge(i int, d *judge) {
-	for k := range p.sheets[:p.n] {
-		s, from := &p.sheets[k], event.Extent{}
+// judge gives the batches of the chunk to a detector.
+func (p *chunk) judge(i int, d *judge) {
+	for k := range p.buffers[:p.n] {
+		s, from := &p.buffers[k], event.Extent{}
 		for _, to := range s.ends {
 			b := s.Between(from, to)
 			d.try(i, &b)

@@ -20,6 +20,23 @@ type Facts struct {
 	// Others is set where the fence is missing: in another race of the two places the same variable is written by another thread
 	// of the earlier one's block, and no barrier lies between (Handover.Apart).
 	Others bool
+	Reuses bool // one of the two is an asynchronous copy into a buffer that the other uses as it was before
+	Copy   *CopyState
+}
+
+// CopyState is what was done for an asynchronous copy, the earlier access, before the later access.
+type CopyState struct {
+	Bulk      bool
+	Read      bool // of a bulk copy it has been waited for that its source is read
+	Committed bool
+	Tracked   bool // an mbarrier tracks it
+	Own       bool // the later access is by the thread that copies
+	// A wait by the copy's thread that did not cover it, if there was one: its place, how many groups it let be pending, and
+	// whether it came before the commit.
+	Waited  bool
+	Wait    uint32
+	Allowed uint32
+	Early   bool
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -104,6 +121,9 @@ func (f *Facts) Kind() Kind {
 	if !f.Category.Refined() {
 		return f.Category.Kind()
 	}
+	if f.Reuses && f.sameBlock() {
+		return StageReuse
+	}
 	h := f.Handover
 	switch {
 	case f.ByLeader, h != nil && h.Apart:
@@ -155,6 +175,8 @@ func (a *Access) verb() string {
 	switch {
 	case a.Host != "":
 		return event.HostText(a.Host)
+	case a.Async:
+		return v + " by an asynchronous copy"
 	case a.Order == event.Volatile:
 		return "volatile " + v
 	case a.Order >= event.Relaxed && a.Op != AtomicOp:
@@ -178,6 +200,9 @@ func article(noun string) string {
 // pair names both accesses: "a write and a read", "two writes".
 func (f *Facts) pair() string {
 	x, y := f.Earlier.verb(), f.Later.verb()
+	if x == y && f.Earlier.Async {
+		return "writes by two asynchronous copies"
+	}
 	if x == y && f.Earlier.Host == "" {
 		return "two " + x + "s"
 	}
@@ -244,7 +269,14 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case AtomicWithPlain:
 		return fmt.Sprintf("%s of the same bytes by different threads: the plain access is not atomic, and nothing orders the two%s", f.pair(), f.around()),
 			f.fixPlain()
+	case CopyPending:
+		return f.explainCopy()
+	case NoProxyFence:
+		return f.explainProxy()
 	case SameBlock:
+		if k == StageReuse {
+			return f.explainReuse()
+		}
 		return f.explainBlock(k)
 	}
 	return f.explainGrid(k)
@@ -424,6 +456,8 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return fmt.Sprintf("bar.sync %d", barrier)
 	case event.WarpSync:
 		return "bar.warp.sync"
+	case event.ProxyFence:
+		return "fence.proxy.async"
 	case event.Fence:
 		if name, ok := cudaFences[s]; ok && o == event.SC {
 			return fmt.Sprintf("fence.sc.%s (%s)", s, name)

@@ -30,6 +30,21 @@ const (
 	Else       // the lanes that went first have come to their end: Mask, those that waited, go on
 	Reconverge // Mask is the union again
 
+	// Asynchronous copies. A Load and a Store with FlagAsync are the halves of copies that the lanes issue; they take effect later,
+	// until the wait at the latest. Copies form groups, of each lane its own, which complete in order.
+	CopyCommit // the lanes put their copies since their last commit into a group
+	CopyArrive // the copies of the lanes are tracked by an mbarrier, at Addr: they are complete when its phase is
+	CopyWait   // the lanes wait until at most Aux of their groups are not complete: the last ones
+
+	MbarrierDone // the phase of the mbarrier at Addr in shared memory is complete
+
+	// Bulk copies, of single lanes, through the async proxy. Their groups are others than those of copies.
+	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it. Stride numbers the copies of a block
+	BulkCommit // the lanes put their bulk copies since their last commit into a group
+	BulkWait   // the lanes wait until at most Aux of their groups are not complete, the last ones; with FlagRead until at most so many have sources to be read
+	BulkDone   // the bulk copy Stride of the block, issued by the lane, has told the mbarrier at Addr that it is complete
+	ProxyFence // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
+
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
@@ -104,6 +119,7 @@ const (
 	FlagRed                           // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
 	FlagOld                           // with FlagValues: what was there before stands behind the values, see OldOf
 	FlagRows                          // the lanes stand in rows, see Event; never with FlagScattered
+	FlagAsync                         // Load, Store: a half of asynchronous copies; values are those at the issue
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 
 	allFlags // above all flags
@@ -310,7 +326,9 @@ type Launch struct {
 	Swaps bool
 	// NonCoherent says that it has ld.global.nc. Without it no event of the launch has FlagNonCoherent.
 	NonCoherent bool
-	Language    Language
+	// Bulk says that it has bulk copies. Without it no event of the launch is of one.
+	Bulk     bool
+	Language Language
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.
@@ -357,9 +375,9 @@ type Needs uint16
 
 // The needs.
 const (
-	NeedGlobal     Needs = 1 << iota // Load, Store, Atomic in Global
-	NeedShared                       // Load, Store, Atomic in Shared
-	NeedSync                         // Fence, Arrive, BarrierDone, WarpSync, Exit
+	NeedGlobal     Needs = 1 << iota // Load, Store, Atomic, Bulk in Global
+	NeedShared                       // Load, Store, Atomic, Bulk in Shared
+	NeedSync                         // Fence, Arrive, BarrierDone, WarpSync, Exit, and of copies what is no access
 	NeedValues                       // FlagValues on stores and atomics
 	NeedOld                          // FlagOld too, where values are made
 	NeedBranches                     // Branch, Else, Reconverge
@@ -444,9 +462,11 @@ func (e *Event) Valid() bool {
 			e.Flags&FlagRows != 0 && (e.Flags&FlagScattered != 0 || e.RowShift < 1 || e.RowShift > 4):
 			return false
 		}
+	case Bulk:
+		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0 && (e.Space == Global || e.Space == Shared) && (e.Flags == FlagRead || e.Flags == FlagWrite)
 	case Fence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
-	case Arrive, WarpSync, Exit, Branch, Else, Reconverge:
+	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, ProxyFence:
 		return e.Mask != 0
 	}
 	return true

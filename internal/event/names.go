@@ -3,7 +3,8 @@ package event
 import "fmt"
 
 var kindNames = [...]string{"none", "load", "store", "atomic", "fence", "arrive", "barrier-done", "warp-sync", "exit",
-	"kernel-begin", "kernel-end", "branch", "else", "reconverge", "host", "again"}
+	"kernel-begin", "kernel-end", "branch", "else", "reconverge", "copy-commit", "copy-arrive", "copy-wait", "mbarrier-done",
+	"bulk", "bulk-commit", "bulk-wait", "bulk-done", "proxy-fence", "host", "again"}
 
 func (k Kind) String() string { return name(kindNames[:], int(k)) }
 

@@ -18,11 +18,16 @@ func TestParts(t *testing.T) {
 		size, granule uint64
 		want          []part
 	}{
-		{Strip{Addr: 8, Mask: 0xff0}, 1, 4, []part{{8, 0xf0}, {12, 0xf00}}},
-		{Strip{Addr: 10, Mask: 0x7e}, 2, 4, []part{{10, 2}, {12, 0xc}, {16, 0x30}, {20, 0x40}}},
-		{Strip{Addr: 7, Mask: 0xf}, 2, 4, []part{{7, 1}, {9, 2}, {11, 4}, {13, 8}}},
-		{Strip{Addr: 8, Mask: 3 << 30}, 8, 4, []part{{8, 1 << 30}, {16, 1 << 31}}},
-		{Strip{Addr: 0, Mask: 1<<32 - 1}, 4, 128, []part{{0, 1<<32 - 1}}},
+		{Strip{Addr: 8, Mask: 0xff0, Step: 1}, 1, 4, []part{{8, 0xf0}, {12, 0xf00}}},
+		{Strip{Addr: 10, Mask: 0x7e, Step: 2}, 2, 4, []part{{10, 2}, {12, 0xc}, {16, 0x30}, {20, 0x40}}},
+		{Strip{Addr: 7, Mask: 0xf, Step: 2}, 2, 4, []part{{7, 1}, {9, 2}, {11, 4}, {13, 8}}},
+		{Strip{Addr: 8, Mask: 3 << 30, Step: 8}, 8, 4, []part{{8, 1 << 30}, {16, 1 << 31}}},
+		{Strip{Addr: 0, Mask: 1<<32 - 1, Step: 4}, 4, 128, []part{{0, 1<<32 - 1}}},
+		{Strip{Addr: 20, Mask: 0x101}, 4, 4, []part{{20, 0x101}}},
+		{Strip{Addr: 9, Mask: 0xe, Step: 2}, 1, 4, []part{{9, 6}, {13, 8}}},
+		{Strip{Addr: 4, Mask: 7, Step: 12}, 4, 8, []part{{4, 1}, {16, 2}, {28, 4}}},
+		{Strip{Addr: 6, Mask: 7, Step: -1}, 1, 4, []part{{6, 7}}},
+		{Strip{Addr: 8, Mask: 7, Step: -4}, 4, 8, []part{{8, 1}, {4, 6}}},
 	} {
 		var got []part
 		c.s.Parts(c.size, c.granule, func(s Strip) { got = append(got, part{s.Addr, s.Mask}) })
@@ -54,15 +59,14 @@ func TestStrips(t *testing.T) {
 		last := uint32(0) // the strip before
 		for left := e.Mask; left != 0; left &^= last {
 			s := b.Strip(&e, left)
-			if s.Mask&^left != 0 || s.Low() != bits.TrailingZeros32(left) || s.Addr != b.AddrOf(&e, s.Low()) || s.Same && s.Mask&(s.Mask-1) == 0 {
+			if s.Mask&^left != 0 || s.Low() != bits.TrailingZeros32(left) || s.Addr != b.AddrOf(&e, s.Low()) || s.Step != 0 && s.Mask&(s.Mask-1) == 0 {
 				t.Fatalf("%+v of %b of %+v", s, left, e)
 			}
-			step := uint64(e.Size)
-			if s.Same {
-				step = 0
+			step := uint64(s.Step)
+			if s.Same() {
 				same++
 			}
-			if !s.Same && bits.OnesCount32(s.Mask) != s.High()-s.Low()+1 {
+			if !s.Same() && bits.OnesCount32(s.Mask) != s.High()-s.Low()+1 {
 				t.Fatalf("%+v has gaps", s)
 			}
 			for m, i := s.Mask, uint64(0); m != 0; m, i = m&(m-1), i+1 {
@@ -70,10 +74,14 @@ func TestStrips(t *testing.T) {
 					t.Fatalf("lane %d of %+v of %+v is at %#x", bits.TrailingZeros32(m), s, e, got)
 				}
 			}
-			if next := s.High() + 1; next < 32 && left>>next&1 != 0 {
-				if end := b.AddrOf(&e, s.High()); b.AddrOf(&e, next) == end+step && e.Flags&FlagScattered != 0 {
+			if next := s.High() + 1; next < 32 && left>>next&1 != 0 && e.Flags&FlagScattered != 0 {
+				by := b.AddrOf(&e, next) - b.AddrOf(&e, s.High())
+				if single := s.Mask&(s.Mask-1) == 0; !single && by == step || single && (by == 0 || by == uint64(e.Size)) {
 					t.Fatalf("%+v of %+v goes on", s, e)
 				}
+			}
+			if bits.OnesCount32(s.Mask) == 2 && s.Step != 0 && s.Step != int64(e.Size) {
+				t.Fatalf("%+v of %+v: two lanes", s, e)
 			}
 			if bits.OnesCount32(s.Mask) > 3 {
 				long++

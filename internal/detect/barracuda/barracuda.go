@@ -3,8 +3,8 @@ package barracuda
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -44,6 +44,7 @@ var PlusSpec = detect.Spec{
 
 // Detector is either of the two.
 type Detector struct {
+	*findings.Set
 	plus      bool // barracuda+
 	pruned    bool
 	sameValue bool // report it
@@ -59,12 +60,10 @@ type Detector struct {
 	ended    []*block // whose memory is free
 	spare    []*pending
 
-	segments   *shadow.Memory[segment]
-	cells      arena[[segmentWords]cell]
-	logs       arena[log]
-	crowds     []*crowd // from 1
-	freeCrowds []uint32
-	words      arena[word]
+	words      *shadow.Lines[cell, *cell]
+	bytes      *shadow.Lines[cell, *cell] // of words that are split
+	readClocks []*readClock               // from 1
+	idle       []uint32                   // those of no cell
 	sync       map[location]*released
 	joiner     clock.Joiner
 
@@ -73,7 +72,6 @@ type Detector struct {
 	done      uint32      // lanes of the event at hand that have acted
 	last      race        // to be told
 	sites     sites
-	tally     *tally.Tally
 	parts     map[divergence]int
 	performed int // accesses that were judged, for tests
 	// witness, for tests, is told of each location that races.
@@ -86,15 +84,16 @@ type block struct {
 	warps         []*warp
 	threads       int
 	exited        int
-	bars          [16]meeting
-	more          []uint32 // of the cells of its shared memory
-	cells, logs   []uint32 // of its shared memory
+	bars          [16]arrivals
 }
 
 func newDetector(c detect.Config, name string, plus bool) *Detector {
 	spec := detect.Spec{Name: name, Options: options}
 	d := &Detector{plus: plus, pruned: spec.Option(c, "prune") == "on", sameValue: spec.Option(c, "same-value") == "report", each: spec.Option(c, "compress") == "off",
-		segments: shadow.New[segment](segmentBytes), tally: tally.New(spec.Name, c), parts: map[divergence]int{}}
+		words: shadow.NewLines[cell](wordBytes), bytes: shadow.NewLines[cell](1), Set: findings.New(spec.Name, c), parts: map[divergence]int{}}
+	for _, cells := range []*shadow.Lines[cell, *cell]{d.words, d.bytes} {
+		cells.Part, cells.Drop = d.own, d.dropReaders
+	}
 	d.begin(&event.Launch{})
 	return d
 }
@@ -108,9 +107,9 @@ func (d *Detector) begin(l *event.Launch) {
 	d.depth = clock.Depth(l.Grid.Count())
 	d.ended = nil
 	d.resident, d.block, d.sync, d.joiner = map[uint32]*block{}, nil, map[location]*released{}, clock.Joiner{}
-	d.crowds, d.freeCrowds, d.words = make([]*crowd, 1), nil, arena[word]{}
-	d.cells, d.logs = arena[[segmentWords]cell]{}, arena[log]{}
-	d.segments.Clear()
+	d.words.Clear()
+	d.bytes.Clear()
+	d.readClocks, d.idle = make([]*readClock, 1), nil
 }
 
 // Events implements event.Sink.
@@ -252,8 +251,8 @@ func (d *Detector) exit(b *event.Batch, e *event.Event) {
 	if c.exited < c.threads {
 		return
 	}
-	d.segments.EndWindow(d.window(c))
-	d.takeBack(c)
+	d.words.EndWindow(d.window(c))
+	d.bytes.EndWindow(d.window(c))
 	for _, w := range c.warps {
 		if w != nil {
 			d.free = append(d.free, w)
@@ -263,8 +262,7 @@ func (d *Detector) exit(b *event.Batch, e *event.Event) {
 	d.block = nil
 	clear(c.warps)
 	for i := range c.bars {
-		c.bars[i] = meeting{waiting: c.bars[i].waiting[:0]}
+		c.bars[i] = arrivals{waiting: c.bars[i].waiting[:0]}
 	}
-	c.more, c.cells, c.logs = c.more[:0], c.cells[:0], c.logs[:0]
 	d.ended = append(d.ended, c)
 }

@@ -7,8 +7,8 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// meeting is what has arrived at a barrier since its last completion.
-type meeting struct {
+// arrivals is what has arrived at a barrier since its last completion.
+type arrivals struct {
 	waiting []arrival
 	threads int         // that wait
 	left    *clock.Grid // what the threads knew that arrived and went on
@@ -52,7 +52,7 @@ func (d *Detector) barrierDone(e *event.Event) {
 	} else {
 		d.some(m)
 	}
-	*m = meeting{waiting: m.waiting[:0]}
+	*m = arrivals{waiting: m.waiting[:0]}
 }
 
 // whole is rule BAR. All threads of the block go on from its highest clock, which saves the join of vector clocks (section 5.5.3,
@@ -80,7 +80,7 @@ func (d *Detector) whole(c *block) {
 }
 
 // some is rule BAR for a barrier of which only some threads are part: those that wait learn what all that arrived knew.
-func (d *Detector) some(m *meeting) {
+func (d *Detector) some(m *arrivals) {
 	all := m.left
 	for _, a := range m.waiting {
 		parts := a.w.part(a.mask & a.w.live)

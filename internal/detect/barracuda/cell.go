@@ -1,45 +1,55 @@
 package barracuda
 
 import (
+	"maps"
 	"math/bits"
 	"unsafe"
 
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// cell is the metadata of a location (R_x and W_x; figure 5.10), 32 bytes. The paper's location is a byte. Here four aligned
-// bytes that were always accessed together share a cell, which is the same and a quarter of the memory; the first narrower
-// access gives each byte its own.
+// cell is the metadata of a location (R_x and W_x; figure 5.10). The paper's location is a byte. Here four aligned
+// bytes that were always accessed together share a cell, which is the same and a quarter of the memory. The first narrower
+// access gives each byte a cell of its own, and the word's is then split.
 //
 // Times are never 0 but in the minimal epoch, and the thread of an epoch is warp * 32 + lane.
 type cell struct {
-	wTime   uint32 // of the last write, with atomicBit and blockBit
-	wThread uint32
-	rTime   uint32 // of the last read
-	rThread uint32
-	wPlace  uint32 // for messages only
-	rPlace  uint32
-	more    uint32 // of Detector.crowds, or words; 0: nothing
-	_       uint32 // as in the paper, a power of two
+	wTime     uint32 // of the last write, with atomicBit and blockBit; or split
+	wThread   uint32
+	rTime     uint32 // of the last read, or of reads by lanes of one warp; 0 with a read clock
+	rWarp     uint32 // with a read clock: how far its lanes are turned, modulo 32
+	rMask     uint32
+	wPlace    uint32 // for messages only
+	rPlace    uint32
+	readClock uint32 // R_x as a vector clock, in Detector.readClocks, of this cell or run of cells alone; 0: an epoch
 }
 
 const (
 	atomicBit = 1 << 31 // the last write was an atomic operation
 	blockBit  = 1 << 30 // and of block scope
 	maxClock  = blockBit - 1
+	split     = blockBit // no write: block scope without an atomic operation
 	wordBytes = 4
 )
 
-// Cells hold numbers instead of pointers, of which there would be one for each four bytes. Those of more with splitBit are of
-// words whose bytes differ.
-const splitBit = 1 << 31
+// Turn implements shadow.Cell.
+func (c *cell) Turn(n int) {
+	if c.wTime&maxClock != 0 {
+		c.wThread = c.wThread&^31 | (c.wThread+uint32(n))&31
+	}
+	c.rMask = bits.RotateLeft32(c.rMask, n)
+	if c.readClock != 0 {
+		c.rWarp = (c.rWarp + uint32(n)) & 31
+	}
+}
 
-type word [wordBytes]cell
-
-// crowd is R_x as a vector clock: concurrent readers.
-type crowd struct {
+// readClock is a read clock: R_x as a vector clock, of concurrent readers.
+type readClock struct {
 	readers []readers
 	last    map[uint32]int32 // by warp, its last entry, once there are many
+	// Of all readers: times are no greater than newest, warps from low to high.
+	newest, low, high uint32
 }
 
 // readers is the reads of lanes of a warp at one time. An entry without lanes is room for another.
@@ -53,89 +63,83 @@ const (
 	indexBytes = 24 // that an index takes a reader, about
 )
 
-func (m *crowd) size() uint64 {
-	return uint64(unsafe.Sizeof(*m)) + 8 + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.last))*indexBytes
+func (m *readClock) size() uint64 {
+	return uint64(unsafe.Sizeof(*m)) + uint64(cap(m.readers))*uint64(unsafe.Sizeof(readers{})) + uint64(len(m.last))*indexBytes
 }
 
 // shared gives R_x when it is a vector clock, else nil.
-func (d *Detector) shared(c *cell) *crowd {
-	if c.more == 0 {
+func (d *Detector) shared(c *cell) *readClock {
+	if c.readClock == 0 {
 		return nil
 	}
-	if m := d.crowds[c.more]; len(m.readers) > 0 {
-		return m
-	}
-	return nil
+	return d.readClocks[c.readClock]
 }
 
-// crowd gives a cell room for readers. What cells of shared memory have is taken back when their block ends.
-func (d *Detector) crowd(a *access, c *cell) *crowd {
-	if c.more == 0 {
-		c.more = uint32(len(d.crowds))
-		if k := len(d.freeCrowds); k > 0 {
-			c.more, d.freeCrowds = d.freeCrowds[k-1], d.freeCrowds[:k-1]
-		} else {
-			d.crowds = append(d.crowds, &crowd{})
-		}
-		if a.e.Space == event.Shared {
-			a.w.block.more = append(a.w.block.more, c.more)
-		}
-	}
-	return d.crowds[c.more]
+// reader is an entry of the cell's read clock, with lanes as those of the cell.
+func (c *cell) reader(m *readClock, i int) readers {
+	r := m.readers[i]
+	r.mask = bits.RotateLeft32(r.mask, int(c.rWarp))
+	return r
 }
 
-// split gives the cells of the bytes of a word.
-func (d *Detector) split(a *access, c *cell) *word {
-	if c.more&splitBit != 0 {
-		return d.words.at(c.more &^ splitBit)
-	}
-	n := d.words.make()
-	w := d.words.at(n)
-	for i := range w {
-		w[i] = *c
-		w[i].more = 0
-		if old := d.shared(c); old != nil {
-			m := d.crowd(a, &w[i])
-			for _, r := range old.readers {
-				m.add(r)
-			}
+// gather makes R_x a vector clock, with lanes as those of the cell.
+func (d *Detector) gather(c *cell) *readClock {
+	m := d.shared(c)
+	if m == nil {
+		c.readClock, m = d.newReadClock()
+	} else if c.rWarp != 0 {
+		for i := range m.readers {
+			m.readers[i].mask = c.reader(m, i).mask
 		}
 	}
-	if c.more != 0 {
-		d.crowds[c.more].clear() // nobody's any more
-	}
-	*c = cell{more: n | splitBit}
-	if a.e.Space == event.Shared {
-		a.w.block.more = append(a.w.block.more, c.more)
-	}
-	return w
+	c.rWarp = 0
+	return m
 }
 
-// takeBack frees what the cells of a block's shared memory had.
-func (d *Detector) takeBack(c *block) {
-	for _, n := range c.more {
-		if n&splitBit != 0 {
-			d.words.free = append(d.words.free, n&^splitBit)
-			continue
-		}
-		d.crowds[n].clear()
-		d.freeCrowds = append(d.freeCrowds, n)
+func (d *Detector) newReadClock() (uint32, *readClock) {
+	if n := len(d.idle); n > 0 {
+		i := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		return i, d.readClocks[i]
 	}
-	d.cells.free = append(d.cells.free, c.cells...)
-	d.logs.free = append(d.logs.free, c.logs...)
+	d.readClocks = append(d.readClocks, &readClock{readers: make([]readers, 0, 4)})
+	return uint32(len(d.readClocks) - 1), d.readClocks[len(d.readClocks)-1]
+}
+
+// own gives a cell that is a copy of another a read clock of its own.
+func (d *Detector) own(c *cell) {
+	if old := d.shared(c); old != nil {
+		var m *readClock
+		c.readClock, m = d.newReadClock()
+		m.readers, m.last = append(m.readers, old.readers...), maps.Clone(old.last)
+		m.newest, m.low, m.high = old.newest, old.low, old.high
+	}
+}
+
+// dropReaders makes R_x the minimal epoch.
+func (d *Detector) dropReaders(c *cell) {
+	if m := d.shared(c); m != nil {
+		m.readers, m.newest = m.readers[:0], 0
+		clear(m.last)
+		d.idle = append(d.idle, c.readClock)
+	}
+	c.rTime, c.rWarp, c.rMask, c.rPlace, c.readClock = 0, 0, 0, 0, 0
 }
 
 // add adds an entry.
-func (m *crowd) add(r readers) {
-	r.before = m.lastOf(r.warp)
+func (m *readClock) add(r readers) {
+	if m.newest == 0 {
+		m.low, m.high = r.warp, r.warp
+	}
+	m.newest, m.low, m.high = max(m.newest, r.time), min(m.low, r.warp), max(m.high, r.warp)
 	m.readers = append(m.readers, r)
 	switch n := len(m.readers); {
 	case n == indexFrom:
 		if m.last == nil {
 			m.last = make(map[uint32]int32, 2*indexFrom)
 		}
-		for i, o := range m.readers {
-			m.last[o.warp] = int32(i)
+		for i := range m.readers {
+			m.last[m.readers[i].warp] = int32(i)
 		}
 	case n > indexFrom:
 		m.last[r.warp] = int32(n - 1)
@@ -143,7 +147,7 @@ func (m *crowd) add(r readers) {
 }
 
 // lastOf is the last entry of a warp, or -1.
-func (m *crowd) lastOf(warp uint32) int32 {
+func (m *readClock) lastOf(warp uint32) int32 {
 	if len(m.readers) >= indexFrom {
 		if i, ok := m.last[warp]; ok {
 			return i
@@ -158,17 +162,13 @@ func (m *crowd) lastOf(warp uint32) int32 {
 	return -1
 }
 
-func (m *crowd) clear() {
-	m.readers = m.readers[:0]
-	clear(m.last)
-}
-
 // enter enters reads by lanes into a vector clock of readers. Reads of one warp at one time are one entry. The lanes' own older
 // reads say nothing more, nor do others of the warp that happen before one of the new ones: who is ordered behind the
 // new read is behind the old ones.
-func (a *access) enter(m *crowd, lanes uint32) {
+func (a *access) enter(m *readClock, lanes uint32) {
 	var room *readers
-	for i := m.lastOf(a.w.number); i >= 0; {
+	last := m.lastOf(a.w.number)
+	for i := last; i >= 0; {
 		r := &m.readers[i]
 		i = r.before
 		if r.mask != 0 && r.time == a.v.local && r.mask&^a.v.mask == 0 {
@@ -176,7 +176,7 @@ func (a *access) enter(m *crowd, lanes uint32) {
 			r.place = a.e.Place
 			return
 		}
-		if r.mask &^= lanes; r.mask != 0 && a.behind(bits.TrailingZeros32(lanes), r) == 0 {
+		if r.mask &^= lanes; r.mask != 0 && a.late(bits.TrailingZeros32(lanes), 1, r.warp, r.mask, r.time) == 0 {
 			r.mask = 0
 		}
 		if r.mask == 0 {
@@ -184,51 +184,46 @@ func (a *access) enter(m *crowd, lanes uint32) {
 		}
 	}
 	if room != nil {
+		m.newest = max(m.newest, a.v.local)
 		*room = readers{a.w.number, lanes, a.v.local, a.e.Place, room.before}
 		return
 	}
-	m.add(readers{warp: a.w.number, mask: lanes, time: a.v.local, place: a.e.Place})
+	m.add(readers{a.w.number, lanes, a.v.local, a.e.Place, last})
 }
 
-// dropReaders makes R_x the minimal epoch.
-func (d *Detector) dropReaders(c *cell) {
-	c.rTime = 0
-	if c.more != 0 {
-		d.crowds[c.more].clear()
-	}
+// follows reports whether it is seen at once that all reads happen before the access: they are of its block, and a barrier since.
+func (a *access) follows(m *readClock) bool {
+	first := a.w.block.first
+	return m.newest <= min(a.v.block, a.v.peer) && a.v.mask == a.w.exist && m.low-first < a.wpb && m.high-first < a.wpb
 }
 
-// ordered says that what thread did at time happens before what the access's lane does: time@thread ≤ C_t.
-func (a *access) ordered(lane int, thread, time uint32) bool {
-	warp, u := thread>>5, int(thread&31)
-	switch {
-	case warp == a.w.number:
-		if u == lane || time <= a.v.ofLane(lane, u) {
-			return true
-		}
-	case warp-a.w.block.first < a.wpb:
-		if time <= a.v.block {
-			return true
-		}
+// line is the metadata of the words around that at addr, of the access's space, or of the bytes of those that are split, and
+// the number of the cell in it.
+func (a *access) line(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) (*shadow.Line[cell], int) {
+	if a.e.Space == event.Shared {
+		return cells.Shared(d.window(a.w.block), addr)
 	}
-	if a.v.rest == nil {
-		return false
-	}
-	block := warp / a.wpb
-	return a.v.rest.Behind(a.depth, block, warp-block*a.wpb, 1<<uint(u), time) == 0
+	return cells.Global(addr)
 }
 
-// behind gives those of the lanes of r whose reads do not happen before what lane does.
-func (a *access) behind(lane int, r *readers) uint32 {
-	if r.warp-a.w.block.first < a.wpb && r.warp != a.w.number && r.time <= a.v.block {
-		return 0
+// at is the cell of addr.
+func (a *access) at(d *Detector, cells *shadow.Lines[cell, *cell], addr uint64) *cell {
+	l, i := a.line(d, cells, addr)
+	return cells.Cell(l, i)
+}
+
+// split gives the bytes of the word at addr cells of their own.
+func (d *Detector) split(a *access, c *cell, addr uint64) {
+	if c.wTime == split {
+		return
 	}
-	out := uint32(0)
-	for m := r.mask; m != 0; m &= m - 1 {
-		u := bits.TrailingZeros32(m)
-		if !a.ordered(lane, r.warp<<5|uint32(u), r.time) {
-			out |= 1 << uint(u)
+	for i := range uint64(wordBytes) {
+		if *c != (cell{}) {
+			b := a.at(d, d.bytes, addr+i)
+			*b = *c
+			d.own(b)
 		}
 	}
-	return out
+	d.dropReaders(c)
+	*c = cell{wTime: split}
 }

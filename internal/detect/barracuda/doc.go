@@ -72,11 +72,10 @@
 //
 // # Metadata
 //
-// A cell of 32 bytes holds R_x and W_x as in figure 5.10, the places of the two accesses besides. A location is a byte as in
-// the paper, but bytes of a word that were only accessed together share one cell (cell.go), and words of 128 bytes that warps
-// accessed in lane order have none as long as two runs say the same (segment.go). Reads in other patterns are noted, and entered
-// when somebody asks for R_x (log.go): what blocks share is never written, and tiles are written behind a barrier. Concurrent
-// reads of one warp at one time are one entry of the vector clock R_x. None of this loses anything.
+// A cell of 28 bytes (32 in the paper) holds R_x and W_x as in figure 5.10, the places of the two accesses besides. A location is
+// a byte as in the paper, but bytes of a word that were only accessed together share one cell (cell.go), and of cells that lanes of
+// a warp left in lane order only the first is kept (shadow.Lines). Concurrent reads of one warp at one time are one entry of the
+// vector clock R_x. None of this loses anything.
 //
 // # Blind spots
 //

@@ -30,7 +30,7 @@ func TestOptions(t *testing.T) {
 
 // TestMemory wants all metadata to be counted, and that of a launch or a block to be forgotten when it ends.
 func TestMemory(t *testing.T) {
-	if n := unsafe.Sizeof(cell{}); n != 32 {
+	if n := unsafe.Sizeof(cell{}); n > 32 {
 		t.Errorf("the metadata of a location takes %d bytes, in the paper 32", n)
 	}
 	d := newTest(true, "off")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/testsize"
 )
@@ -412,8 +413,8 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestRows has whole warps access arrays in lane order, in and out of step with segments, so that segments without cells are
-// read, written, overwritten by others and expanded.
+// TestRows has whole warps access arrays in lane order, in and out of step with lines of shadow memory, so that runs of cells
+// are read, written, overwritten by others and parted.
 func TestRows(t *testing.T) {
 	n := 800
 	if !testsize.Long() {
@@ -429,9 +430,14 @@ func TestRows(t *testing.T) {
 			want := runModel(p.b, plus, false, nil).races
 			segments := 0
 			got := racesOf(p.b, plus, 1000, func(d *Detector, i int) {
-				for at := uint64(0); at < 1024; at += segmentBytes {
-					if s := d.segments.Global(0x1000 + at); s.cells == 0 && s.w.mask|s.r.mask != 0 {
-						segments++
+				for at := uint64(0); at < 1024; at += wordBytes * shadow.LineCells {
+					l, _ := d.words.Global(0x1000 + at)
+					for i := range shadow.LineCells - 1 {
+						c := d.words.At(l, i)
+						if c.Turn(1); c != (cell{}) && c == d.words.At(l, i+1) {
+							segments++
+							break
+						}
 					}
 				}
 			})
@@ -444,7 +450,7 @@ func TestRows(t *testing.T) {
 			}
 			compact += segments
 		}
-		t.Logf("plus %v: %d of %d programs have a race; %d segments ended without cells", plus, racy, n, compact)
+		t.Logf("plus %v: %d of %d programs have a race; %d lines ended with a run of several cells", plus, racy, n, compact)
 		if racy < n/10 || racy > n*9/10 || compact < n/4 {
 			t.Errorf("plus %v: the comparison shows little", plus)
 		}
@@ -452,7 +458,7 @@ func TestRows(t *testing.T) {
 }
 
 // TestTiles has tiles written and read by turns, with barriers between: in rows, broadcasts and columns, out of step, now and
-// then by some lanes only or without the barrier. Reads of segments are noted then, forgotten by the next writes or entered.
+// then by some lanes only or without the barrier. Many lanes and warps read a word then.
 func TestTiles(t *testing.T) {
 	n := 250
 	if !testsize.Long() {

@@ -10,7 +10,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -140,7 +140,7 @@ func (d *Detector) flush() {
 	default:
 		f.Category = detect.CrossBlock
 	}
-	d.tally.Add(&tally.Race{Facts: f, Note: class})
+	d.Add(&findings.Race{Facts: f, Note: class})
 }
 
 func op(write, atomic bool) detect.Op {
@@ -174,7 +174,7 @@ func (d *Detector) diverged(e *event.Event, off int) {
 
 // Findings implements detect.Detector.
 func (d *Detector) Findings() []detect.Finding {
-	out := d.tally.Findings()
+	out := d.Set.Findings()
 	keys := slices.SortedFunc(maps.Keys(d.parts), func(x, y divergence) int { return cmp.Compare(x.place, y.place) })
 	for _, k := range keys {
 		out = append(out, detect.Finding{Class: detect.Divergence, Kind: barrierDivergence, Severity: detect.Error,
@@ -186,26 +186,17 @@ func (d *Detector) Findings() []detect.Finding {
 	return out
 }
 
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.tally.More() }
-
 const barrierDivergence detect.Kind = "barrier-divergence"
 
 // MemoryBytes implements detect.Metered: cells, and what few locations have besides; the clocks of warps; S_x.
 func (d *Detector) MemoryBytes() uint64 {
-	n := d.segments.Bytes() + uint64(len(d.cells.chunks))*chunkLength*uint64(unsafe.Sizeof([segmentWords]cell{}))
-	n += uint64(len(d.words.chunks)) * chunkLength * uint64(unsafe.Sizeof(word{}))
-	for _, c := range d.logs.chunks {
-		for i := range c {
-			n += uint64(unsafe.Sizeof(log{})) + uint64(cap(c[i].list))*uint64(unsafe.Sizeof(sight{}))
-		}
-	}
-	for _, m := range d.crowds[1:] {
+	n := d.words.Bytes() + d.bytes.Bytes()
+	for _, m := range d.readClocks[1:] {
 		n += m.size()
 	}
 	seen := clock.Seen{}
 	for _, c := range d.resident {
-		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8 + uint64(len(c.more)+len(c.cells)+len(c.logs))*4
+		n += uint64(unsafe.Sizeof(*c)) + uint64(len(c.warps))*8
 		for _, w := range c.warps {
 			if w != nil {
 				n += w.size(seen)

@@ -3,6 +3,7 @@ package barracuda
 import (
 	"math/bits"
 
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -12,7 +13,6 @@ type access struct {
 	e      *event.Event
 	w      *warp
 	v      *view
-	lanes  uint32 // those that the operation is for, all of v
 	wpb    uint32
 	depth  int
 	atomic bool
@@ -23,7 +23,7 @@ type access struct {
 // perform judges an access of the lanes of mask, whose clocks are v.
 func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mask uint32) {
 	a := &d.acc
-	*a = access{b: b, e: e, w: w, v: v, lanes: mask, wpb: d.wpb, depth: d.depth,
+	*a = access{b: b, e: e, w: w, v: v, wpb: d.wpb, depth: d.depth,
 		atomic: e.Kind == event.Atomic, write: e.Kind != event.Load}
 	if a.atomic {
 		a.bit = atomicBit
@@ -33,227 +33,302 @@ func (d *Detector) perform(b *event.Batch, e *event.Event, w *warp, v *view, mas
 	}
 	d.note(e)
 	d.performed++
-	switch {
-	case e.Size%wordBytes != 0:
-		d.oneByOne(a, mask)
-	case e.Flags&event.FlagRows != 0:
-		row := uint32(1)<<(1<<e.RowShift) - 1
-		for m := mask; m != 0; {
-			in := m & (row << (bits.TrailingZeros32(m) >> e.RowShift << e.RowShift))
-			d.pattern(a, in, b.AddrOf(e, bits.TrailingZeros32(in)), e.Stride)
-			m &^= in
-		}
-	case e.Flags&event.FlagScattered != 0:
-		d.scattered(a)
-	default:
-		d.pattern(a, mask, b.AddrOf(e, bits.TrailingZeros32(mask)), e.Stride)
-	}
-}
-
-// oneByOne judges lanes in their order.
-func (d *Detector) oneByOne(a *access, lanes uint32) {
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		d.lane(a, lane, a.b.AddrOf(a.e, lane))
-	}
-}
-
-// scattered parts an access into runs of lanes that access the same place or consecutive ones: rows of a tile.
-func (d *Detector) scattered(a *access) {
-	addrs := a.b.Addrs[a.e.Side:]
-	for rest := a.lanes; rest != 0; {
-		first := bits.TrailingZeros32(rest)
-		at := bits.OnesCount32(a.e.Mask & (1<<uint(first) - 1))
-		base := addrs[at]
-		run, n := uint32(1)<<uint(first), 1
-		stride := uint64(0)
-		for lane := first + 1; lane < 32 && rest>>uint(lane)&1 != 0; lane++ {
-			step := addrs[at+n] - addrs[at+n-1]
-			if n == 1 && step == uint64(a.e.Size) {
-				stride = step
+	for left := mask; left != 0; {
+		s := b.Strip(e, left)
+		left &^= s.Mask
+		switch words := e.Size%wordBytes == 0 && s.Addr%wordBytes == 0 && s.Step%wordBytes == 0; {
+		case words && e.Size == wordBytes && s.Step == wordBytes:
+			d.row(a, d.words, &s)
+		case e.Size == 1 && s.Step == 1:
+			for at, end := s.Addr&^(wordBytes-1), s.Addr+uint64(s.High()-s.Low()); at <= end; at += wordBytes {
+				d.split(a, a.at(d, d.words, at), at)
 			}
-			if step != stride {
+			d.row(a, d.bytes, &s)
+		case words && s.Same() && e.Kind != event.Store:
+			for i := uint64(0); i < uint64(e.Size); i += wordBytes {
+				d.together(a, s.Mask, s.Addr+i)
+			}
+		case words:
+			d.inTurn(a, &s)
+		default:
+			addr := s.Addr
+			for m := s.Mask; m != 0; m &= m - 1 {
+				d.span(a, bits.TrailingZeros32(m), addr, addr+uint64(e.Size))
+				d.done |= m & -m
+				addr += uint64(s.Step)
+			}
+		}
+		d.done |= s.Mask
+	}
+}
+
+// inTurn judges lanes that access whole words, one lane after the other.
+func (d *Detector) inTurn(a *access, s *event.Strip) {
+	const lineBytes = wordBytes * shadow.LineCells
+	near := s.Step != 0 && s.Step < lineBytes/2 && s.Step > -lineBytes/2 // lines have several of the words
+	var cells *[shadow.LineCells]cell
+	addr, line := s.Addr, ^uint64(0)
+	for m := s.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		for at, end := addr, addr+uint64(a.e.Size); at < end; at += wordBytes {
+			var c *cell
+			switch i := at / wordBytes % shadow.LineCells; {
+			case !near:
+				c = a.at(d, d.words, at)
+			case line != at/lineBytes:
+				l, _ := a.line(d, d.words, at)
+				line, cells = at/lineBytes, d.words.Cells(l)
+				fallthrough
+			default:
+				c = &cells[i]
+			}
+			if !a.alone(c, lane) {
+				d.span(a, lane, at, end)
+				line = ^uint64(0)
 				break
 			}
-			run |= 1 << uint(lane)
-			n++
+			a.set(c, lane)
 		}
-		d.pattern(a, run, base, int64(stride))
-		rest &^= run
+		d.done |= m & -m
+		addr += uint64(s.Step)
 	}
 }
 
-// pattern judges lanes whose addresses, that of the lowest being addr, differ by stride from lane to lane. Words that no two
-// lanes share, or all read, are judged word by word instead of lane by lane.
-func (d *Detector) pattern(a *access, lanes uint32, addr uint64, stride int64) {
+// alone reports whether an access by a lane is seen at once not to race, and to replace what a word was read by: READEXCL,
+// WRITEEXCL, INITATOMEXCL or ATOMEXCL.
+func (a *access) alone(c *cell, lane int) bool {
+	return c.readClock == 0 && c.wTime != split && (c.wTime == 0 || a.known(lane, c.wThread>>5, 1<<(c.wThread&31), c.wTime&maxClock)) &&
+		(c.rTime == 0 || a.known(lane, c.rWarp, c.rMask, c.rTime))
+}
+
+// known reports whether it is seen at once that what lanes of a warp did at a time happens before the access of a lane.
+func (a *access) known(lane int, warp, lanes, time uint32) bool {
+	if warp == a.w.number {
+		return lanes == 1<<lane || time <= a.v.peer && lanes&^a.v.mask == 0
+	}
+	return time <= a.v.block && warp-a.w.block.first < a.wpb
+}
+
+// set makes an access by a lane the last of its kind, and forgets what a write replaces, unless that is a read clock.
+func (a *access) set(c *cell, lane int) {
+	if a.write {
+		c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(lane), a.e.Place
+		c.rTime, c.rWarp, c.rMask, c.rPlace = 0, 0, 0, 0
+	} else {
+		c.rTime, c.rWarp, c.rMask, c.rPlace = a.v.local, a.w.number, 1<<lane, a.e.Place
+	}
+}
+
+// row judges lanes that access a word each, or a byte, that of each lane after that of the lane before: all at once that lanes of one
+// warp have left in this order, or nobody has accessed.
+func (d *Detector) row(a *access, cells *shadow.Lines[cell, *cell], s *event.Strip) {
 	size := uint64(a.e.Size)
+	for lane, addr := s.Low(), s.Addr; lane <= s.High(); {
+		l, from := a.line(d, cells, addr)
+		to := min(from+s.High()+1-lane, shadow.LineCells)
+		whole, apart := true, true // apart: each run has a read clock, so that none becomes one with another
+		for i := from; i < to; {
+			c, n := cells.Run(l, i, to)
+			if n > 1 && !d.uniform(a, c, lane, n) {
+				c, n = cells.Run(l, i, i+1)
+			}
+			whole = whole && c.wTime != split
+			d.run(a, c, lane, n, addr)
+			apart = apart && c.readClock != 0
+			i, lane, addr = i+n, lane+n, addr+uint64(n)*size
+		}
+		if a.write && whole {
+			cells.Unite(l, from, to)
+		}
+		if !apart {
+			cells.Join(l, from, to)
+		}
+	}
+}
+
+// run judges n lanes, from one on, at the locations from addr on, whose cells are a run that they leave one.
+func (d *Detector) run(a *access, c *cell, lane, n int, addr uint64) {
+	size := uint64(a.e.Size)
+	if c.wTime == split {
+		for i := range n {
+			here := addr + uint64(i)*size
+			d.span(a, lane+i, here, here+size)
+		}
+		return
+	}
+	if !a.clear(d, c, lane, n) {
+		for i := range n {
+			is := *c
+			is.Turn(i)
+			d.check(a, &is, lane+i, addr+uint64(i)*size, int(size))
+			d.flush()
+		}
+	}
+	d.record(a, c, lane, n)
+}
+
+// uniform says that lanes leave a run of cells one. Writes do. Reads do where all of them replace the ones before, or all join them.
+func (d *Detector) uniform(a *access, c *cell, lane, n int) bool {
+	alike := a.v.mask == ^uint32(0) && a.v.rest == nil // lanes of the warp know the same of each other
 	switch {
-	case lanes&(lanes-1) == 0, addr%wordBytes != 0, stride == 0 && a.e.Kind == event.Store:
-	case stride >= int64(size) && stride%wordBytes == 0:
-		for i := uint64(0); i < size; i += wordBytes {
-			d.row(a, lanes, addr+i, int(stride/wordBytes))
-		}
-		d.done |= lanes
-		return
-	case stride == 0:
-		for i := uint64(0); i < size; i += wordBytes {
-			if d.sight(a, a.segment(d, addr+i), 1<<((addr+i)%segmentBytes/wordBytes), lanes, 0) {
-				continue
-			}
-			if !d.together(a, lanes, addr+i) {
-				d.word(a, lanes, addr+i)
-			}
-		}
-		d.done |= lanes
-		return
-	}
-	d.oneByOne(a, lanes)
-}
-
-// word judges lanes at the word at addr, which all of them access.
-func (d *Detector) word(a *access, lanes uint32, addr uint64) {
-	for m := lanes; m != 0; m &= m - 1 {
-		d.span(a, bits.TrailingZeros32(m), addr, addr+wordBytes)
-	}
-}
-
-// row judges a word of each of lanes, step words from lane to lane, that of the lowest at addr.
-func (d *Detector) row(a *access, lanes uint32, addr uint64, step int) {
-	for lanes != 0 { // segment by segment
-		first := bits.TrailingZeros32(lanes)
-		at := int(addr % segmentBytes / wordBytes)
-		in := (segmentWords - 1 - at) / step // lanes behind the first one whose words are in the segment
-		part := lanes & uint32(1<<uint(min(first+in+1, 32))-1)
-		s := a.segment(d, addr)
-		n := run{a.v.local, a.w.number, a.e.Place, part >> uint(first) << uint(at), int32(first - at)}
-		switch line := step == 1 || part&(part-1) == 0; {
-		case line && (a.write || s.log == 0) && a.whole(d, s, n):
-		case line && d.sight(a, s, n.mask, 0, n.shift):
-		default:
-			d.part(a, d.expand(a, s)[at:], part, addr, step)
-		}
-		if lanes &^= part; lanes != 0 {
-			addr += uint64((bits.TrailingZeros32(lanes)-first)*step) * wordBytes
-		}
-	}
-}
-
-// part is row within a segment: cells begin with that of the lowest lane.
-func (d *Detector) part(a *access, cells []cell, lanes uint32, addr uint64, step int) {
-	first := bits.TrailingZeros32(lanes)
-	load := a.e.Kind == event.Load
-	time, place := a.v.local|a.bit, a.e.Place
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		c := &cells[(lane-first)*step]
-		self := a.w.number<<5 | uint32(lane)
-		switch {
-		case c.more&splitBit != 0 || c.wTime != 0 && !a.known(self, c.wThread, c.wTime&maxClock):
-		case c.more == 0 && (c.rTime == 0 || a.known(self, c.rThread, c.rTime)):
-			if load { // READEXCL
-				c.rTime, c.rThread, c.rPlace = time, self, place
-			} else { // WRITEEXCL, INITATOMEXCL, ATOMEXCL
-				c.wTime, c.wThread, c.wPlace, c.rTime = time, self, place, 0
-			}
-			continue
-		case load: // READSHARED, READINFLATE
-			d.read(a, c, 1<<uint(lane))
-			continue
-		}
-		here := addr + uint64((lane-first)*step)*wordBytes
-		d.span(a, lane, here, here+wordBytes)
-	}
-}
-
-// known is ordered as far as it is seen at once: false says nothing.
-func (a *access) known(self, thread, time uint32) bool {
-	switch warp := thread >> 5; {
-	case thread == self:
+	case a.write || c.wTime == split:
 		return true
-	case warp == a.w.number:
-		return time <= a.v.peer && a.v.mask>>(thread&31)&1 != 0
-	default:
-		return time <= a.v.block && warp-a.w.block.first < a.wpb
+	case c.readClock != 0:
+		return alike || d.shared(c).lastOf(a.w.number) < 0
+	case c.rTime == 0:
+		return true
+	case c.rWarp == a.w.number:
+		return alike || c.rMask == 1<<lane
 	}
+	late := a.late(lane, n, c.rWarp, c.rMask, c.rTime)
+	return late == 0 || late == along(c.rMask, n)
 }
 
-// together judges a load or atomic operation of the word at addr by several lanes at once. It reports whether it could: whether
-// all goes as the rules have it for one lane after the other, without a race.
-func (d *Detector) together(a *access, lanes uint32, addr uint64) bool {
-	c := a.at(d, addr)
-	if c.more&splitBit != 0 {
+// along gives the lanes of a mask, and the n-1 after each.
+func along(lanes uint32, n int) uint32 {
+	out := lanes
+	for have := 1; have < n; {
+		by := min(have, n-have)
+		out |= bits.RotateLeft32(out, by)
+		have += by
+	}
+	return out
+}
+
+// late gives those of lanes of a warp whose access at a time does not happen before that of the lane at hand. Of n lanes at
+// hand, one after the other, the first is asked about lanes, and each other about the lanes after those of the one before: then
+// it gives those that any is asked about and that are late, and maybe more where they are of the warp at hand.
+func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
+	own := warp == a.w.number
+	if own && lanes == 1<<lane || !own && warp-a.w.block.first < a.wpb && time <= a.v.block {
+		return 0
+	}
+	if n > 1 {
+		lanes = along(lanes, n)
+	}
+	switch {
+	case !own:
+	case time <= a.v.peer && lanes&^a.v.mask == 0:
+		return 0
+	case n == 1:
+		lanes &^= 1 << lane
+		for m := lanes; m != 0; m &= m - 1 {
+			if u := bits.TrailingZeros32(m); time <= a.v.ofLane(lane, u) {
+				lanes &^= m & -m
+			}
+		}
+	}
+	if a.v.rest == nil || lanes == 0 {
+		return lanes
+	}
+	block := warp / a.wpb
+	return a.v.rest.Behind(a.depth, block, warp-block*a.wpb, lanes, time)
+}
+
+// clear says that n lanes do not race at a run of cells. False says nothing.
+func (a *access) clear(d *Detector, c *cell, lane, n int) bool {
+	if t := c.wTime & maxClock; t != 0 && !(a.atomic && c.wTime&atomicBit != 0 && !d.apart(a, c)) &&
+		a.late(lane, n, c.wThread>>5, 1<<(c.wThread&31), t) != 0 {
 		return false
 	}
-	t := c.wTime & maxClock
-	if t != 0 && (!a.atomic || c.wTime&atomicBit == 0 || d.apart(a, c)) && !a.orderedAll(lanes, c.wThread, t) {
-		return false
+	switch {
+	case !a.write:
+	case c.readClock != 0:
+		m := d.shared(c)
+		if a.follows(m) {
+			return true
+		}
+		for i := range m.readers {
+			if r := c.reader(m, i); a.late(lane, n, r.warp, r.mask, r.time) != 0 {
+				return false
+			}
+		}
+	case c.rTime != 0:
+		return a.late(lane, n, c.rWarp, c.rMask, c.rTime) == 0
 	}
-	if !a.atomic {
-		d.read(a, c, lanes)
-		return true
-	}
-	if c.rTime != 0 || d.shared(c) != nil {
-		return false
-	}
-	last := 31 - bits.LeadingZeros32(lanes)
-	c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(last), a.e.Place
 	return true
 }
 
-// orderedAll is ordered for all of several lanes, which know the same of every thread but their own.
-func (a *access) orderedAll(lanes, thread, time uint32) bool {
-	if thread>>5 == a.w.number {
-		lanes &^= 1 << (thread & 31)
+// together judges loads or atomic operations of the word at addr by several lanes.
+func (d *Detector) together(a *access, lanes uint32, addr uint64) {
+	c := a.at(d, d.words, addr)
+	if c.wTime == split || !a.clearAll(d, c, lanes) {
+		for m := lanes; m != 0; m &= m - 1 {
+			d.span(a, bits.TrailingZeros32(m), addr, addr+wordBytes)
+		}
+		return
 	}
-	return lanes == 0 || a.ordered(bits.TrailingZeros32(lanes), thread, time)
+	if !a.write {
+		d.read(a, c, lanes, 1)
+		return
+	}
+	d.record(a, c, 31-bits.LeadingZeros32(lanes), 1)
 }
 
-// lane judges the access of one lane.
-func (d *Detector) lane(a *access, lane int, addr uint64) {
-	d.span(a, lane, addr, addr+uint64(a.e.Size))
-	d.done |= 1 << uint(lane)
+// clearAll says that all goes for several lanes at one word as the rules have it for one lane after the other, without a race. Lanes
+// know the same of every thread but their own.
+func (a *access) clearAll(d *Detector, c *cell, lanes uint32) bool {
+	if a.write && (c.rTime != 0 || c.readClock != 0) {
+		return false
+	}
+	if c.wThread>>5 == a.w.number {
+		lanes &^= 1 << (c.wThread & 31)
+	}
+	return lanes == 0 || a.clear(d, c, bits.TrailingZeros32(lanes), 1)
 }
 
 // span judges the access of one lane to the bytes from addr to end, location by location.
 func (d *Detector) span(a *access, lane int, addr, end uint64) {
 	for addr < end {
-		c := a.at(d, addr)
-		if addr%wordBytes == 0 && end-addr >= wordBytes && c.more&splitBit == 0 {
-			d.touch(a, c, lane, addr, wordBytes)
+		c := a.at(d, d.words, addr)
+		if addr%wordBytes == 0 && end-addr >= wordBytes && c.wTime != split {
+			d.check(a, c, lane, addr, wordBytes)
+			d.record(a, c, lane, 1)
 			addr += wordBytes
 			continue
 		}
-		bytes := d.split(a, c)
+		d.split(a, c, addr&^(wordBytes-1))
 		for stop := min(end, addr&^(wordBytes-1)+wordBytes); addr < stop; addr++ {
-			d.touch(a, &bytes[addr%wordBytes], lane, addr, 1)
+			b := a.at(d, d.bytes, addr)
+			d.check(a, b, lane, addr, 1)
+			d.record(a, b, lane, 1)
 		}
 	}
 	d.flush()
 }
 
-// touch applies the rule for one location: READ*, WRITE*, INITATOM* or ATOM*.
-func (d *Detector) touch(a *access, c *cell, lane int, addr uint64, size int) {
+// check applies the rule for one location, as far as it asks for races: READ*, WRITE*, INITATOM* or ATOM*.
+func (d *Detector) check(a *access, c *cell, lane int, addr uint64, size int) {
 	if t := c.wTime & maxClock; t != 0 && !(a.atomic && c.wTime&atomicBit != 0 && !d.apart(a, c)) {
-		if !a.ordered(lane, c.wThread, t) {
+		if a.late(lane, 1, c.wThread>>5, 1<<(c.wThread&31), t) != 0 {
 			d.conflict(a, lane, addr, size, race{thread: c.wThread, place: c.wPlace, write: true, atomic: c.wTime&atomicBit != 0})
 		}
 	}
-	if !a.write {
-		d.read(a, c, 1<<uint(lane))
-		return
-	}
-	if m := d.shared(c); m != nil {
+	switch {
+	case !a.write:
+	case c.readClock != 0:
+		m := d.shared(c)
 		for i := range m.readers {
-			if late := a.behind(lane, &m.readers[i]); late != 0 {
-				r := &m.readers[i]
+			r := c.reader(m, i)
+			if late := a.late(lane, 1, r.warp, r.mask, r.time); late != 0 {
 				d.conflict(a, lane, addr, size, race{thread: r.warp<<5 | uint32(bits.TrailingZeros32(late)), place: r.place})
 			}
 		}
-	} else if c.rTime != 0 && !a.ordered(lane, c.rThread, c.rTime) {
-		d.conflict(a, lane, addr, size, race{thread: c.rThread, place: c.rPlace})
+	case c.rTime != 0:
+		if late := a.late(lane, 1, c.rWarp, c.rMask, c.rTime); late != 0 {
+			d.conflict(a, lane, addr, size, race{thread: c.rWarp<<5 | uint32(bits.TrailingZeros32(late)), place: c.rPlace})
+		}
+	}
+}
+
+// record applies the rest of the rule: what the access leaves of a run of n cells.
+func (d *Detector) record(a *access, c *cell, lane, n int) {
+	if !a.write {
+		d.read(a, c, 1<<uint(lane), n)
+		return
 	}
 	d.dropReaders(c)
-	c.wTime, c.wThread, c.wPlace = a.v.local|a.bit, a.w.number<<5|uint32(lane), a.e.Place
+	a.set(c, lane)
 }
 
 // apart says that two atomic operations are not atomic for each other: 000, section 5.1, "Scoped atomics".
@@ -261,23 +336,21 @@ func (d *Detector) apart(a *access, c *cell) bool {
 	return a.bit&blockBit != 0 && c.wTime&blockBit != 0 && c.wThread>>5-a.w.block.first >= a.wpb
 }
 
-// read enters reads by lanes into R_x, one after the other. Lanes of one instruction are concurrent: of several, the second one
-// makes R_x a vector clock.
-func (d *Detector) read(a *access, c *cell, lanes uint32) {
-	if m := d.shared(c); m != nil { // READSHARED
+// read enters reads by lanes into R_x, one after the other. Lanes of one instruction are concurrent: reads by lanes of one warp at one
+// time are an epoch, others make R_x a vector clock. Of n cells each is read by the lanes after those of the one before.
+func (d *Detector) read(a *access, c *cell, lanes uint32, n int) {
+	switch {
+	case c.readClock != 0: // READSHARED
+		a.enter(d.gather(c), lanes)
+	case c.rWarp == a.w.number && c.rTime == a.v.local && c.rMask&^a.v.mask == 0:
+		c.rMask, c.rPlace = c.rMask|lanes, a.e.Place
+	case c.rTime == 0 || a.late(bits.TrailingZeros32(lanes), n, c.rWarp, c.rMask, c.rTime) == 0: // READEXCL
+		c.rTime, c.rWarp, c.rMask, c.rPlace = a.v.local, a.w.number, lanes, a.e.Place
+	default: // READINFLATE
+		was := readers{warp: c.rWarp, mask: c.rMask, time: c.rTime, place: c.rPlace, before: -1}
+		c.rTime, c.rMask, c.rPlace = 0, 0, 0
+		m := d.gather(c)
+		m.add(was)
 		a.enter(m, lanes)
-		return
 	}
-	first := bits.TrailingZeros32(lanes)
-	fits := c.rTime == 0 || a.ordered(first, c.rThread, c.rTime)
-	if fits && lanes&(lanes-1) == 0 { // READEXCL
-		c.rTime, c.rThread, c.rPlace = a.v.local, a.w.number<<5|uint32(first), a.e.Place
-		return
-	}
-	m := d.crowd(a, c) // READINFLATE
-	if !fits {
-		m.add(readers{warp: c.rThread >> 5, mask: 1 << (c.rThread & 31), time: c.rTime, place: c.rPlace})
-	}
-	a.enter(m, lanes)
-	c.rTime = 0
 }

@@ -7,7 +7,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/barracuda"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -29,9 +29,9 @@ var Spec = detect.Spec{
 
 // Detector is one run of CURD.
 type Detector struct {
+	*findings.Set
 	eager bool
 	other detect.Detector // judges the kernels that synchronise
-	tally *tally.Tally
 	last  pending
 
 	launch    event.Launch
@@ -84,7 +84,7 @@ type blockSet struct {
 
 func newDetector(c detect.Config) *Detector {
 	spec := detect.Spec{Name: name, Options: []detect.Option{mode}}
-	return &Detector{eager: spec.Option(c, mode.Name) == "eager", tally: tally.New(name, c),
+	return &Detector{eager: spec.Option(c, mode.Name) == "eager", Set: findings.New(name, c),
 		other: barracuda.Spec.New(detect.Config{Model: c.Model, Places: c.Places})}
 }
 
@@ -255,48 +255,19 @@ func (d *Detector) access(b *event.Batch, e *event.Event, kind int) {
 	set.used = true
 	w := &set.warps[e.Warp-c.number*d.perBlock]
 	x := line{size: uint64(e.Size), place: e.Place, complete: true, strength: strength(e)}
-	if e.Affine() {
-		x.lo = e.Addr - uint64(int64(bits.TrailingZeros32(e.Mask))*e.Stride)
+	switch {
+	case e.Affine():
 		x.slope = slope{e.Stride, int64(d.shape) * e.Stride}
-		d.shape.extend(&x, e.Mask)
-		w.insert(d.shape, e.Mask, x)
-		return
-	}
-	if e.Flags&event.FlagRows != 0 && d.shape == 1<<e.RowShift {
-		first := bits.TrailingZeros32(e.Mask)
+	case e.Flags&event.FlagRows != 0 && d.shape == 1<<e.RowShift:
 		x.slope = slope{e.Stride, e.RowStride()}
-		x.lo = e.Addr - uint64(int64(first%int(d.shape))*e.Stride+int64(first/int(d.shape))*e.RowStride())
-		d.shape.extend(&x, e.Mask)
-		w.insert(d.shape, e.Mask, x)
+	default:
+		var room [32]uint64
+		w.insertEach(d.shape, e.Mask, x, b.Addresses(e, &room))
 		return
 	}
-	var room [32]uint64
-	addrs := b.Addresses(e, &room)
-	if s, ok := d.shape.rows(e.Mask, addrs); ok {
-		x.lo, x.slope = addrs[0], s
-		d.shape.extend(&x, e.Mask)
-		w.insert(d.shape, e.Mask, x)
-		return
-	}
-	w.insertEach(d.shape, e.Mask, x, addrs)
-}
-
-// rows finds out whether the lanes of a whole warp lie in rows.
-func (p shape) rows(mask uint32, addrs []uint64) (slope, bool) {
-	if p >= 32 || p < 2 || ^mask != 0 {
-		return slope{}, false
-	}
-	s := slope{int64(addrs[1] - addrs[0]), int64(addrs[p] - addrs[0])}
-	for row := range 32 / int(p) {
-		at := addrs[0] + uint64(int64(row)*s.row)
-		for _, a := range addrs[row*int(p):][:p] {
-			if a != at {
-				return slope{}, false
-			}
-			at += uint64(s.lane)
-		}
-	}
-	return s, true
+	x.lo = e.Addr - d.shape.at(&x, bits.TrailingZeros32(e.Mask)) // lo is 0 there
+	d.shape.extend(&x, e.Mask)
+	w.insert(d.shape, e.Mask, x)
 }
 
 func (d *Detector) newThreads() *threads {
@@ -327,7 +298,7 @@ func (d *Detector) endRegion(c *block) {
 		if !r.used && !w.used {
 			continue
 		}
-		race := w.used && !d.quiet(r, w)
+		race := w.used && !d.raceFree(r, w)
 		if race || space == 0 {
 			d.crs, d.cws = r.compress(d.crs[:0]), w.compress(d.cws[:0])
 			order(d.crs)
@@ -364,7 +335,7 @@ func (d *Detector) Findings() []detect.Finding {
 	if d.running && !d.delegated {
 		d.end()
 	}
-	out := d.tally.Findings()
+	out := d.Set.Findings()
 	for _, f := range d.other.Findings() {
 		f.Detector = name
 		out = append(out, f)
@@ -374,7 +345,7 @@ func (d *Detector) Findings() []detect.Finding {
 
 // More implements detect.Capped.
 func (d *Detector) More() (int, bool) {
-	n, atLeast := d.tally.More()
+	n, atLeast := d.Set.More()
 	m, more := d.other.(detect.Capped).More()
 	return n + m, atLeast || more
 }

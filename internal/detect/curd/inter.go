@@ -113,7 +113,7 @@ func (d *Detector) checkOlder(c *block) {
 
 // intersect reports the overlaps of what block x wrote with what block y read or wrote.
 func (d *Detector) intersect(x, y *block, theirs, mine []region, op detect.Op) {
-	meet(theirs, mine, func(w, r *region) bool {
+	overlaps(theirs, mine, func(w, r *region) bool {
 		d.report(0, x.number, y.number, *w, *r, op)
 		return true
 	})

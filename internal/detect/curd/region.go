@@ -92,9 +92,9 @@ func orderOwned(set []owned) {
 	}
 }
 
-// meet calls f for regions of two sets in the order of addresses that overlap, in time linear in their lengths. Every byte
+// overlaps calls f for regions of two sets in the order of addresses that overlap, in time linear in their lengths. Every byte
 // that is in both sets is in the overlap of such a pair, even where a set's own regions overlap.
-func meet(x, y []region, f func(x, y *region) bool) {
+func overlaps(x, y []region, f func(x, y *region) bool) {
 	for i, j := 0, 0; i < len(x) && j < len(y); {
 		if x[i].lo < y[j].hi && y[j].lo < x[i].hi && !f(&x[i], &y[j]) {
 			return
@@ -110,7 +110,7 @@ func meet(x, y []region, f func(x, y *region) bool) {
 // overlap says that two sets in the order of addresses have bytes in common.
 func overlap(x, y []region) bool {
 	found := false
-	meet(x, y, func(*region, *region) bool { found = true; return false })
+	overlaps(x, y, func(*region, *region) bool { found = true; return false })
 	return found
 }
 

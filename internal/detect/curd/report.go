@@ -2,7 +2,7 @@ package curd
 
 import (
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -70,5 +70,5 @@ func (d *Detector) flush() {
 	if !p.rx.complete || !p.ry.complete {
 		note += "; accesses at other places were merged with these, and may be the ones that race"
 	}
-	d.tally.Add(&tally.Race{Facts: f, Note: note, Lanes: p.count})
+	d.Add(&findings.Race{Facts: f, Note: note, Lanes: p.count})
 }

@@ -507,9 +507,9 @@ func (s *threadSets) spans(out []span) []span {
 	return out
 }
 
-// quiet reports whether it is plain that no threads race: the lines with a write in them that overlap have each thread
-// by itself. Where it is not plain the sets must be looked at thread by thread.
-func (d *Detector) quiet(reads, writes *threadSets) bool {
+// raceFree reports whether it is seen at once that no threads race: the lines with a write in them that overlap have each thread
+// by itself. Otherwise the sets must be looked at thread by thread.
+func (d *Detector) raceFree(reads, writes *threadSets) bool {
 	p := writes.shape
 	d.spans[0], d.spans[1] = writes.spans(d.spans[0][:0]), reads.spans(d.spans[1][:0])
 	w, r := d.spans[0], d.spans[1]

@@ -139,9 +139,9 @@ func randomAccess(g *rand.Rand, per int, warp int, base uint64) (e event.Event, 
 }
 
 // TestSets compares the sets held by warp with those held by thread: every region, and the union of all. Where they are said
-// to be quiet no two threads may race.
+// to be free of races no two threads may race.
 func TestSets(t *testing.T) {
-	quiet, racy := 0, 0
+	free, racy := 0, 0
 	for seed := range uint64(2500) {
 		g := rand.New(rand.NewPCG(seed, 5))
 		warps, per := 1+g.IntN(3), []int{32, 16, 8, 4}[g.IntN(4)]
@@ -192,17 +192,17 @@ func TestSets(t *testing.T) {
 			found := func(x, y *owned) { race = fmt.Sprint(*x, *y) }
 			readWrite(plain[writes].each(nil), plain[reads].each(nil), found)
 			writeWrite(plain[writes].each(nil), found)
-			switch still := d.quiet(&c.threads[0][reads], &c.threads[0][writes]); {
+			switch still := d.raceFree(&c.threads[0][reads], &c.threads[0][writes]); {
 			case still && race != "":
 				t.Fatalf("seed %d: %s", seed, race)
 			case still:
-				quiet++
+				free++
 			case race != "":
 				racy++
 			}
 		}
 	}
-	if quiet < 500 || racy < 500 {
-		t.Errorf("%d quiet, %d racy", quiet, racy)
+	if free < 500 || racy < 500 {
+		t.Errorf("%d free of races, %d racy", free, racy)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -18,7 +18,7 @@ var Spec = detect.Spec{
 	Source: "docs/detectors.md",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedLaunch, // nothing else is made for it
 	New: func(c detect.Config) detect.Detector {
-		return &detector{tally: tally.New("example", c), memory: shadow.New[cell](4)}
+		return &detector{Set: findings.New("example", c), memory: shadow.New[cell](4)}
 	},
 }
 
@@ -29,10 +29,10 @@ type cell struct {
 }
 
 type detector struct {
-	tally    *tally.Tally          // one finding for each pair of source places
-	memory   *shadow.Memory[cell]  // a cell for each word, zero at first
-	launch   event.Launch          // launches run one after another
-	barriers map[shadow.Window]int // that each block has passed
+	*findings.Set                       // Findings: one for each pair of source places; and More
+	memory        *shadow.Memory[cell]  // a cell for each word, zero at first
+	launch        event.Launch          // launches run one after another
+	barriers      map[shadow.Window]int // that each block has passed
 }
 
 // Events takes the next events of the execution. What a launch began with says how many warps a block has.
@@ -60,16 +60,10 @@ func (d *detector) Events(b *event.Batch) {
 // word judges an access to a word and takes it down.
 func (d *detector) word(c *cell, e *event.Event, now detect.Access, barrier int) {
 	if e.Kind == event.Load && c.barrier == barrier && c.write.Warp != now.Warp {
-		d.tally.Add(&tally.Race{Facts: detect.Facts{Category: detect.SameBlock, Earlier: c.write, Later: now}})
+		d.Add(&findings.Race{Facts: detect.Facts{Category: detect.SameBlock, Earlier: c.write, Later: now}})
 	}
 	if e.Kind == event.Store {
 		now.Op = detect.Write
 		c.write, c.barrier = now, barrier
 	}
 }
-
-// Findings gives what was found so far.
-func (d *detector) Findings() []detect.Finding { return d.tally.Findings() }
-
-// More implements detect.Capped.
-func (d *detector) More() (int, bool) { return d.tally.More() }

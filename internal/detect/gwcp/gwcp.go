@@ -3,9 +3,9 @@ package gwcp
 import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -26,6 +26,7 @@ var options = []detect.Option{
 
 // Detector is one run of gwcp.
 type Detector struct {
+	*findings.Set
 	cfg       detect.Config
 	predicted bool // report these only
 	expand    bool // clocks are not compressed
@@ -36,9 +37,8 @@ type Detector struct {
 	join      clock.Joiner
 	memo      [2]learned
 	memoAt    int
-	meeting   meeting
+	barrier   barrierClock
 	act       actor
-	found     *tally.Tally
 
 	spare   []*more // of shared memory of blocks that have ended
 	classes []class
@@ -64,15 +64,9 @@ type learned struct {
 func New(c detect.Config) *Detector {
 	s := detect.Spec{Name: "gwcp", Options: options}
 	return &Detector{cfg: c, predicted: s.Option(c, "report") == "predicted", expand: s.Option(c, "compress") == "off",
-		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), found: tally.New(s.Name, c), classes: make([]class, 1), ids: map[class]uint32{},
+		tracker: lock.New(lock.Rules{}), mem: shadow.New[line](lineBytes), Set: findings.New(s.Name, c), classes: make([]class, 1), ids: map[class]uint32{},
 		locations: map[locKey]*location{}, lockStates: map[lock.ID]*lockState{}}
 }
-
-// Findings gives the races found so far.
-func (d *Detector) Findings() []detect.Finding { return d.found.Findings() }
-
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.found.More() }
 
 // Events consumes a batch.
 func (d *Detector) Events(b *event.Batch) {

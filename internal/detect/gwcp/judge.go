@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -23,14 +23,14 @@ type class struct {
 
 // actor is the access being judged: lanes of one view.
 type actor struct {
-	b     *event.Batch
-	e     *event.Event
-	blk   *block
-	view  *view
-	class uint32
-	write bool
-	meets bool // lanes of it write the same bytes
-	spans []part
+	b        *event.Batch
+	e        *event.Event
+	blk      *block
+	view     *view
+	class    uint32
+	write    bool
+	collides bool // lanes of it write the same bytes
+	spans    []part
 	// atomic: it may be one of a pair of atomic accesses. low is up to what epoch view.p knows all of its block, for a look
 	// that mostly suffices.
 	atomic bool
@@ -103,7 +103,7 @@ func (d *Detector) judge(blk *block, wi uint32, w *warp, e *event.Event) {
 	// Loads do not race with each other, and lanes of an atomic operation come one after the other. Lanes of a store that
 	// meet are judged before any is recorded; within tells of them.
 	once := e.Kind != event.Store || e.Order >= event.Relaxed || !d.within(e)
-	a.meets = !once
+	a.collides = !once
 	switch {
 	case len(w.groups) == 1:
 		d.lanes(&w.groups[0], e.Mask, true, once)
@@ -316,7 +316,7 @@ func (c *class) reaches() bool { return c.side.Wide || c.order == event.Volatile
 // what was there (event.Batch.OldOf); where that is not known, it says false.
 func (d *Detector) sameValue(x *span, p *part, lane int) bool {
 	a := &d.act
-	if a.meets || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
+	if a.collides || !d.classes[x.class].plainWrite() || !d.classes[a.class].plainWrite() {
 		return false
 	}
 	value, old := a.b.ValueOf(a.e, lane), a.b.OldOf(a.e, lane)
@@ -427,15 +427,15 @@ func (d *Detector) report(x *span, at uint64, lane, other int, predicted bool, r
 	if m.side.Atomic && n.side.Atomic {
 		category = detect.ScopeRace
 	}
-	r := tally.Race{Predicted: predicted, Facts: detect.Facts{Category: category, Alone: m.locked != n.locked,
+	r := findings.Race{Predicted: predicted, Facts: detect.Facts{Category: category, Alone: m.locked != n.locked,
 		Earlier: d.side(m, x.warp, other, at), Later: d.side(n, a.e.Warp, lane, at)}}
 	if predicted {
 		r.Note = "ordered in this run only because one critical section came before another"
-		if d.found.Takes(&r) {
+		if d.Takes(&r) {
 			r.Sections = d.swapped(thread{x.warp, uint32(other)}, x.epoch, lane)
 		}
 	}
-	d.found.Add(&r)
+	d.Add(&r)
 }
 
 func (d *Detector) side(c *class, warp uint32, lane int, at uint64) detect.Access {

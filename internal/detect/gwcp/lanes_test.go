@@ -34,51 +34,6 @@ func lanewise(b *event.Batch) *event.Batch {
 	return &out
 }
 
-// TestRows: an access whose lanes stand in rows has the same spans as one that has all its addresses.
-func TestRows(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 11))
-	whole := 0
-	for range 20000 {
-		b := &event.Batch{}
-		e := event.Event{Kind: event.Load + event.Kind(r.IntN(3)), Space: event.Global, Size: 1 << r.IntN(5), Mask: ^uint32(0)}
-		switch r.IntN(4) {
-		case 0:
-			e.Mask = r.Uint32() | 1<<r.IntN(32)
-		case 1:
-			e.Mask = e.Mask << r.IntN(20) >> r.IntN(10)
-		}
-		size := int64(e.Size)
-		e.Addr = 0x1000 + uint64(r.IntN(40))*uint64(size)
-		if !e.InRows(uint8(1+r.IntN(4)), []int64{0, size, size, 2 * size, -size, 3 * size, 128}[r.IntN(7)], size*int64(r.IntN(200)-100)) {
-			t.Fatal("not in rows")
-		}
-		listed, parts := e, [2][]part{}
-		var room [32]uint64
-		b.Addrs = append(b.Addrs, b.Addresses(&e, &room)...)
-		listed.Flags, listed.Side = listed.Flags&^event.FlagRows|event.FlagScattered, 0
-		if row := int64(1) << e.RowShift; e.RowStride() == row*e.Stride {
-			continue // the lanes have one stride
-		}
-		lanes := e.Mask
-		if r.IntN(4) == 0 {
-			lanes &= r.Uint32() | lanes&-lanes
-		} else {
-			whole++
-		}
-		for i, x := range []*event.Event{&e, &listed} {
-			a := actor{b: b, e: x}
-			a.parts(lanes, &span{warp: 3, epoch: 4, exec: e.Mask, class: 5})
-			parts[i] = a.spans
-		}
-		if !slices.Equal(parts[0], parts[1]) {
-			t.Fatalf("%+v, lanes %x:\nin rows %+v\nlisted %+v", e, lanes, parts[0], parts[1])
-		}
-	}
-	if whole < 1000 {
-		t.Errorf("%d accesses whole", whole)
-	}
-}
-
 // judged says which places raced with one before them, or with themselves, and how.
 func judged(b *event.Batch) string {
 	d := New(detect.Config{})

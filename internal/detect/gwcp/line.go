@@ -331,59 +331,13 @@ func (a *actor) parts(lanes uint32, proto *span) {
 		a.run(lanes, bits.TrailingZeros32(e.Mask), e.Addr, e.Stride, proto)
 		return
 	}
-	first := bits.TrailingZeros32(lanes)
-	switch whole := lanes == e.Mask && lanes>>uint(first)&(lanes>>uint(first)+1) == 0; {
-	case whole && e.Flags&event.FlagRows != 0:
-		a.rows(lanes, proto)
-		return
-	case whole:
-		a.runs(first, a.b.Addrs[e.Side:][:bits.OnesCount32(e.Mask)], proto)
-		return
-	}
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		a.one(a.b.AddrOf(e, lane), 1<<uint(lane), proto)
-	}
-}
-
-// rows takes neighbouring lanes that stand in rows apart, as runs would their addresses.
-func (a *actor) rows(lanes uint32, proto *span) {
-	e := a.e
-	row := uint32(1)<<(1<<e.RowShift) - 1
-	addr := e.Addr
 	for lanes != 0 {
-		lane := bits.TrailingZeros32(lanes)
-		column := lane & (1<<e.RowShift - 1)
-		in := lanes & (row << uint(lane-column))
-		lanes &^= in
-		if bits.OnesCount32(in) > 2 {
-			a.run(in, lane, addr, e.Stride, proto)
-		} else {
-			a.run(in&-in, lane, addr, 0, proto)
-			if next := in & (in - 1); next != 0 {
-				a.run(next, lane, addr, e.Stride, proto)
-			}
+		s := a.b.Strip(e, lanes)
+		if bits.OnesCount32(s.Mask) == 2 {
+			s.Mask &= -s.Mask // one span for two lanes matches few others
 		}
-		addr += uint64(e.RowStride() - int64(column)*e.Stride)
-	}
-}
-
-// runs takes the scattered addresses of neighbouring lanes, from lane on, apart into runs of one stride.
-func (a *actor) runs(lane int, addrs []uint64, proto *span) {
-	for len(addrs) > 0 {
-		n := 1
-		var stride int64
-		if len(addrs) > 2 {
-			stride = int64(addrs[1] - addrs[0])
-			for n = 2; n < len(addrs) && int64(addrs[n]-addrs[n-1]) == stride; n++ {
-			}
-			if n == 2 {
-				n = 1
-			}
-		}
-		a.run((1<<uint(n)-1)<<uint(lane), lane, addrs[0], stride, proto)
-		lane += n
-		addrs = addrs[n:]
+		lanes &^= s.Mask
+		a.run(s.Mask, s.Low(), s.Addr, s.Step, proto)
 	}
 }
 

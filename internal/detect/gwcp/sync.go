@@ -285,11 +285,11 @@ func (d *Detector) complete(blk *block, e *event.Event) {
 	if x == nil || !x.any {
 		return
 	}
-	d.meeting = meeting{}
+	d.barrier = barrierClock{}
 	for i := range x.early {
 		a := &x.early[i]
-		d.meet(blk, a.wi, a.lanes, &a.view)
-		d.meeting.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), a.wi, a.lanes, a.epoch) })
+		d.addToBarrier(blk, a.wi, a.lanes, &a.view)
+		d.barrier.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), a.wi, a.lanes, a.epoch) })
 	}
 	threads := 0
 	for wi, lanes := range x.waits {
@@ -300,7 +300,7 @@ func (d *Detector) complete(blk *block, e *event.Event) {
 		for i := range w.groups {
 			if g := &w.groups[i]; g.lanes&lanes != 0 {
 				d.together(g, blk)
-				d.meet(blk, uint32(wi), g.lanes&lanes, &g.view)
+				d.addToBarrier(blk, uint32(wi), g.lanes&lanes, &g.view)
 			}
 		}
 	}
@@ -308,7 +308,7 @@ func (d *Detector) complete(blk *block, e *event.Event) {
 	if uint64(threads) == d.run.info.Block.Count() {
 		whole = clock.Uniform(blk.number)
 	}
-	d.meeting.reach(func(b *clock.Block) *clock.Block {
+	d.barrier.reach(func(b *clock.Block) *clock.Block {
 		if whole != nil {
 			return whole
 		}
@@ -325,20 +325,20 @@ func (d *Detector) warpSync(blk *block, wi uint32, e *event.Event) {
 	if lanes&(lanes-1) == 0 {
 		return
 	}
-	d.meeting = meeting{}
+	d.barrier = barrierClock{}
 	for i := range w.groups {
 		if g := &w.groups[i]; g.lanes&lanes != 0 {
 			d.together(g, blk)
-			d.meet(blk, wi, g.lanes&lanes, &g.view)
+			d.addToBarrier(blk, wi, g.lanes&lanes, &g.view)
 		}
 	}
-	d.meeting.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), wi, lanes, blk.number) })
+	d.barrier.reach(func(b *clock.Block) *clock.Block { return b.With(int(d.run.wpb), wi, lanes, blk.number) })
 	v := d.agreed(blk)
 	d.assign(w, lanes, &v)
 }
 
-// meeting gathers what those that meet at a barrier bring.
-type meeting struct {
+// barrierClock gathers what the threads that arrive at a barrier know.
+type barrierClock struct {
 	p, h         know
 	last         [2]know // joined last
 	fenced       released
@@ -349,7 +349,7 @@ type meeting struct {
 }
 
 // reach changes what is known of the block.
-func (m *meeting) reach(f func(*clock.Block) *clock.Block) {
+func (m *barrierClock) reach(f func(*clock.Block) *clock.Block) {
 	same := m.p == m.h
 	m.h.block = f(m.h.block)
 	if same {
@@ -359,9 +359,9 @@ func (m *meeting) reach(f func(*clock.Block) *clock.Block) {
 	m.p.block = f(m.p.block)
 }
 
-// meet adds lanes of a warp with the view v to the meeting.
-func (d *Detector) meet(blk *block, wi, lanes uint32, v *view) {
-	m := &d.meeting
+// addToBarrier adds lanes of a warp with the view v to the barrier at hand.
+func (d *Detector) addToBarrier(blk *block, wi, lanes uint32, v *view) {
+	m := &d.barrier
 	if now := [2]know{v.p, v.h}; !m.any || m.last != now {
 		same := m.p == m.h && v.p == v.h
 		m.h.block = m.h.block.Join(v.h.block)
@@ -393,9 +393,9 @@ func (d *Detector) meet(blk *block, wi, lanes uint32, v *view) {
 	}
 }
 
-// agreed gives the view after a meeting: a new epoch, and all that anyone knew.
+// agreed gives the view after a barrier: a new epoch, and all that anyone knew.
 func (d *Detector) agreed(blk *block) view {
-	m := &d.meeting
+	m := &d.barrier
 	blk.number++
 	v := view{p: m.p, h: m.h, epoch: blk.number, fenced: m.fenced}
 	if m.mixed {
@@ -423,7 +423,7 @@ func (d *Detector) part(blk *block, lanes []uint32) {
 	}
 }
 
-// assign gives lanes the view v after a meeting; those in critical sections stay in theirs.
+// assign gives lanes the view v after a barrier; those in critical sections stay in theirs.
 func (d *Detector) assign(w *warp, lanes uint32, v *view) {
 	var inside uint32
 	for i := range w.groups {

@@ -25,6 +25,10 @@
 //     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
 //     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
 //
+//   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
+//
+//   - A bulk copy by its issue and by the wait for its group in the same way, or by the phase of its mbarrier (bulk.go).
+//
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
 //     release operation; a release operation followed by a strong write to the same location; a fence followed by a
@@ -70,7 +74,8 @@
 // began it. A warp has one view while its lanes synchronise alike.
 //
 // Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
-// definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other.
+// definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other. Fast puts
+// loads of memory off that the launch accesses in no other way: most of them are never performed.
 //
 // Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
 //

@@ -843,3 +843,105 @@ func succession(pick func(int) int) *event.Batch {
 	}
 	return &s.Batch
 }
+
+// inputs makes launches of up to three streams whose warps load from a few places in memory, in loops and here and there, with
+// barriers between, and now and then store there. Launches may repeat. The host copies, allocates and frees.
+func inputs(pick func(int) int) *event.Batch {
+	s := &stream{}
+	host := func(h event.HostOp) {
+		s.Hosts = append(s.Hosts, h)
+		s.Events = append(s.Events, event.Event{Kind: event.Host, Side: uint32(len(s.Hosts) - 1)})
+	}
+	places := 1 + pick(4)
+	place := func() uint64 { n := uint64(pick(places)); return heap + 256*(n/2) + n%2*pageBytes }
+	agents := 1 + pick(3)
+	tokens := uint64(0)
+	var bodies [][2]int // of launches: from and to in s.Events
+	for range 2 + pick(3) {
+		s.begin(2, 64)
+		s.Launches[len(s.Launches)-1].Agent = uint32(pick(agents))
+		running := []event.Launch{s.launch}
+		if pick(4) == 0 {
+			s.begin(2, 64)
+			s.Launches[len(s.Launches)-1].Agent = uint32(pick(agents))
+			running = append(running, s.launch)
+		}
+		from := len(s.Events)
+		if n := len(bodies); n > 0 && pick(3) == 0 {
+			for _, e := range s.Events[bodies[n-1][0]:bodies[n-1][1]] {
+				if e.Kind != event.Host {
+					s.add(e)
+				}
+			}
+		} else {
+			for i := range 1 + pick(6) {
+				s.launch = running[pick(len(running))]
+				w, site, at := uint32(pick(4)), uint32(1+pick(2)), place()
+				e := event.Event{Space: event.Global, Kind: event.Load, Warp: w, Place: site, Addr: at + 4*uint64(pick(4)), Mask: 1<<pick(4) | 1, Stride: 4, Size: 4}
+				switch pick(9 + i) {
+				case 0:
+					e.Kind, e.Place = event.Store, 8
+					s.memory(e)
+				case 1, 2:
+					s.barrier(w/2, 7)
+				case 10, 11:
+					e.Mask, e.Addr, e.Scope = 1, heap+2*pageBytes, event.ScopeGPU
+					if e.Order, e.Place = event.Acquire, 9; pick(2) == 0 {
+						e.Kind, e.Order, e.Place = event.Store, event.Release, 10
+					}
+					s.memory(e)
+				case 9: // while the launch runs
+					h := event.HostOp{Agent: uint32(pick(agents)), Kind: event.HostFree, Addr: at, Size: 256}
+					if pick(2) == 0 {
+						h.Kind, h.Name, h.Size = event.HostWrite, "copy", 8
+					}
+					host(h)
+				case 3:
+					at := []uint64{place(), place()}
+					e.Mask, e.Flags, e.Side = 5, event.FlagScattered, uint32(len(s.Addrs))
+					s.Addrs = append(s.Addrs, at...)
+					s.memory(e)
+				case 4, 5: // each warp
+					apart := 16 * uint64(pick(3))
+					for ; e.Warp < 4; e.Warp++ {
+						s.memory(e)
+						e.Addr += apart
+					}
+					if pick(2) == 0 {
+						e.Kind, e.Place, e.Warp, e.Addr = event.Store, 8, uint32(pick(4)), e.Addr-apart*uint64(pick(3))
+						s.memory(e)
+					}
+				default: // a loop
+					often := pick(3)
+					for step := 4 * uint64(pick(3)); pick(4) > 0; e.Addr += step {
+						if s.memory(e); pick(2) < often {
+							s.barrier(w/2, 6)
+						}
+					}
+				}
+			}
+		}
+		bodies = append(bodies, [2]int{from, len(s.Events)})
+		for _, s.launch = range running {
+			s.end()
+		}
+		switch h := (event.HostOp{Agent: uint32(pick(agents)), Addr: place(), Size: 64, Name: "copy"}); pick(6) {
+		case 0:
+			h.Kind = event.HostRead
+			host(h)
+		case 1:
+			h.Kind = event.HostWrite
+			host(h)
+		case 2:
+			h.Kind, h.Size = event.HostFree, 256
+			host(h)
+		case 3:
+			tokens++
+			h.Kind, h.Token = event.HostSignal, tokens
+			host(h)
+			h.Kind, h.Agent = event.HostWait, uint32(pick(agents))
+			host(h)
+		}
+	}
+	return &s.Batch
+}

@@ -47,6 +47,12 @@ type Detector struct {
 	intervals       []*interval // by order.Block.Slot
 	paths           map[uint32]*paths
 	again           event.Event // of a series
+
+	copies  []*copies   // by order.Block.Slot
+	sources []*copyHalf // in flight, of global memory
+	serials uint64      // that copies have been given
+	// bulkGlobals are halves of bulk copies in flight, of global memory.
+	bulkGlobals []bulkOf
 }
 
 // observed is lanes of a strong access that observed other threads.
@@ -124,6 +130,11 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.KernelEnd:
 		if l := d.order.Launched(e.Launch); l != nil {
 			d.endIntervals(l)
+			for _, c := range d.copies {
+				if c.block != nil && c.block.Launch == l {
+					d.endCopies(c.block)
+				}
+			}
 			d.order.End(e.Launch)
 			d.witness.End(l)
 		}
@@ -144,6 +155,10 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Load, event.Store, event.Atomic:
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
 			blk, wi := l.Block(e.Warp)
+			if e.Flags&event.FlagAsync != 0 {
+				d.issue(b, e, blk, wi)
+				return
+			}
 			if !d.putsOff || !d.putOff(b, e, blk, wi) {
 				d.access(b, e, blk, wi)
 			}
@@ -151,11 +166,29 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Again:
 		blk, wi := l.Block(e.Warp)
 		d.series(b, e, blk, wi)
+	case event.CopyCommit:
+		blk, wi := l.Block(e.Warp)
+		d.commit(e, blk, wi)
+	case event.CopyWait:
+		blk, wi := l.Block(e.Warp)
+		d.wait(e, blk, wi)
+	case event.CopyArrive:
+		blk, wi := l.Block(e.Warp)
+		d.track(e, blk, wi)
+	case event.MbarrierDone:
+		blk, _ := l.Block(e.Warp)
+		d.phaseDone(e.Addr, blk)
+	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.ProxyFence:
+		blk, wi := l.Block(e.Warp)
+		d.bulk(b, e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {
 			d.synchronise(e, blk, wi)
+		}
+		if len(d.copies) > 0 && blk.Ends(wi, e) {
+			d.endCopies(blk)
 		}
 		if l.Sync(e) && (!d.putsOff || d.resume(blk)) {
 			d.history.Forget(m)
@@ -182,6 +215,14 @@ func (d *Detector) host(h *event.HostOp) {
 	switch h.Kind {
 	case event.HostRead, event.HostWrite:
 		a := history.Access{Site: d.hostSite(h), Actor: d.order.HostAccess(h.Agent), From: h.Addr, End: end}
+		if h.Kind == event.HostWrite {
+			for _, x := range d.sources {
+				d.compareLanes(&a, x, d.race)
+			}
+		}
+		if len(d.bulkGlobals) > 0 {
+			d.compareBulks(&a, nil)
+		}
 		d.history.Judge(&a, d.race)
 		d.findings.Settle()
 		d.history.Record(&a, 0)
@@ -214,6 +255,9 @@ func (d *Detector) access(b *event.Batch, e *event.Event, blk *order.Block, wi u
 			from := b.AddrOf(e, bits.TrailingZeros32(m))
 			w.Block.Overwrite(s.Shared, from, from+uint64(e.Size))
 		}
+	}
+	if len(d.copies) > 0 || w.Block.Launch.Info.Bulk { // a strong access has acquired
+		d.compareWithCopies(w)
 	}
 	d.findings.Settle()
 	if w.Site.Strong {
@@ -289,19 +333,33 @@ func (d *Detector) strong(w *history.Warp) {
 	}
 }
 
+// spaceOf numbers the memory of an access.
+func spaceOf(a *history.Access) uint64 {
+	if !a.Memory.Shared {
+		return 0
+	}
+	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
+}
+
 // report adds a race to the findings.
 func (d *Detector) report(a *history.Access, r history.Race) {
-	space := uint64(0)
-	if a.Memory.Shared {
-		space = 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
-	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
-	d.findings.Bytes(p, space, r.From, r.End)
+	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
 	d.tell(a.Actor.Launch, a.Actor.Block)
 	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {
 		d.tell(l, r.Earlier.Stamp.Block())
 		across = across || r.Earlier.Stamp.Block() != a.Actor.Block
 	}
-	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts { return d.witness.Facts(a, r) })
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+		f := d.witness.Facts(a, r)
+		switch {
+		case !a.Memory.Shared:
+		case f.Later.Async:
+			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 0)
+		case f.Earlier.Async:
+			f.Reuses = d.reuses(a.Actor.Launch.Running(a.Actor.Block), r.From, 1)
+		}
+		return f
+	})
 }

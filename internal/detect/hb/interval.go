@@ -128,7 +128,7 @@ func (d *Detector) pathsOf(b *order.Block) *paths {
 
 func (v *interval) begin(b *order.Block, t *paths) {
 	n := int(b.WarpsPerBlock)
-	v.block, v.paths, v.judged, v.on = b, t, false, !t.off
+	v.block, v.paths, v.judged, v.on = b, t, false, !t.off && !b.Launch.Info.Bulk
 	v.at, v.was = slices.Grow(v.at[:0], n)[:n], slices.Grow(v.was[:0], n)[:n]
 	clear(v.at)
 	for i := range v.was {
@@ -289,7 +289,7 @@ func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
 func (d *Detector) resume(b *order.Block) (judged bool) {
 	v := d.interval(b)
 	judged = v.judged
-	v.on, v.judged = !v.paths.off, false
+	v.on, v.judged = !v.paths.off && !d.copying(b) && !b.Launch.Info.Bulk, false
 	return judged
 }
 

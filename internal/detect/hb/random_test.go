@@ -22,14 +22,23 @@ var reasonOf = map[detect.Category]string{
 	detect.VolatileRace: "volatile", detect.LockstepRace: "warp-synchronous", detect.MixedSizeRMW: "mixed-size-rmw",
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
-	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.CrossLaunch: "cross-launch",
+	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.CrossLaunch: "cross-launch", detect.CopyPending: "copy",
 }
 
-// races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins.
+// races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
+// and two thirds put few loads off and condense them soon.
 func races(b *event.Batch, m detect.Model, kept string) string {
 	d := New(detect.Config{Model: m, Places: oracle.Places{}, Options: map[string]string{"history": kept}})
-	if h, ok := d.history.(*history.Fast); ok && len(b.Events)%2 == 0 {
-		h.SweepFrom(1)
+	if h, ok := d.history.(*history.Fast); ok {
+		if len(b.Events)%2 == 0 {
+			h.SweepFrom(1)
+		}
+		switch len(b.Events) % 3 {
+		case 0:
+			h.PutOffMost(4, 1, 0)
+		case 1:
+			h.PutOffMost(100, 2, 0)
+		}
 	}
 	d.Events(b)
 	name := func(p uint64) string {
@@ -103,6 +112,18 @@ func TestRandomPrograms(t *testing.T) {
 		"mixed-size", "atomic-scope", "staged-copy", "cross-launch")
 }
 
+// TestCopies does so with programs that copy asynchronously.
+func TestCopies(t *testing.T) {
+	agree(t, "copies", 21, 12000, func(pick func(int) int) *event.Batch { return oracle.Copying(oracle.Random(pick), pick) }, "copy", "same-block",
+		"cross-block", "cross-launch", "one-instruction", "warp-synchronous")
+}
+
+// TestBulks does so with programs that copy in bulk.
+func TestBulks(t *testing.T) {
+	agree(t, "bulks", 22, 12000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "same-block",
+		"cross-block", "cross-launch", "warp-synchronous")
+}
+
 // TestScattered does so with programs whose threads access words here and there.
 func TestScattered(t *testing.T) {
 	agree(t, "scatter", 3, 6000, oracle.Scatter, "atomic-with-plain", "atomic-scope", "cross-launch", "same-block", "mixed-size")
@@ -140,6 +161,11 @@ func TestReaders(t *testing.T) {
 func TestSuccession(t *testing.T) {
 	agree(t, "succession", 19, 4000, succession, "cross-launch", "cross-block", "same-block")
 	agree(t, "remembered succession", 20, 4000, func(pick func(int) int) *event.Batch { return oracle.Remember(succession(pick)) }, "cross-launch")
+}
+
+// TestInputs does so with launches that load from memory which other launches, or the host, write.
+func TestInputs(t *testing.T) {
+	agree(t, "inputs", 21, 2400, inputs, "cross-launch", "cross-block", "same-block")
 }
 
 // agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,

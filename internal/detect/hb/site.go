@@ -63,7 +63,7 @@ func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSite
 
 // site gives the site of an access event.
 func (d *Detector) site(e *event.Event) *history.Site {
-	const flags = event.FlagRead | event.FlagWrite | event.FlagRed
+	const flags = event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagAsync
 	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags}
 	switch {
 	case e.Flags&event.FlagVector == 0:
@@ -100,7 +100,7 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 	strong := o != event.Weak
 	wide := strong && (scope >= event.ScopeGPU || scope == event.NoScope || o == event.Volatile)
 	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong,
-		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place}}
+		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
 	s.Sync.Shared = k.space == event.Shared
 	s.Sync.Acquires = s.Sync.Acquires || model == detect.ModelHRF && strong && s.Sync.Reads

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -17,19 +18,22 @@ var (
 		Values: []string{"all", "1M", "64K", "1K"}}
 )
 
+// lineBytes is the memory that is admitted as a whole.
+const lineBytes = shadow.LineCells * wordBytes
+
 // bounds is what is tracked of a launch.
 type bounds struct {
 	groups   uint64 // blocks; 0: all
-	segments int    // of global memory; 0: any number
+	lines    int    // of global memory, of lineBytes each; 0: any number
 	admitted map[uint64]bool
-	refused  bool // an access was left out for want of segments
+	refused  bool // an access was left out for want of lines
 	rest     event.Batch
 }
 
 func boundsOf(s *detect.Spec, c detect.Config) bounds {
 	return bounds{
-		groups:   map[string]uint64{"16": 16, "4": 4, "2": 2}[s.Option(c, groupsOption.Name)],
-		segments: map[string]int{"1M": 1 << 20, "64K": 1 << 16, "1K": 1 << 10}[s.Option(c, wordsOption.Name)] / segmentWords,
+		groups: map[string]uint64{"16": 16, "4": 4, "2": 2}[s.Option(c, groupsOption.Name)],
+		lines:  map[string]int{"1M": 1 << 20, "64K": 1 << 16, "1K": 1 << 10}[s.Option(c, wordsOption.Name)] / shadow.LineCells,
 	}
 }
 
@@ -51,7 +55,7 @@ func (x *bounds) tracks(warp, perBlock uint32) bool {
 // admit leaves of an access those lanes whose words have metadata or still may get some: the first come first. The access and
 // batch that it gives hold until the next call; without such a lane, the access is nil.
 func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Event) {
-	if x.segments == 0 || e.Space != event.Global {
+	if x.lines == 0 || e.Space != event.Global {
 		return b, e
 	}
 	if x.admitted == nil {
@@ -62,7 +66,7 @@ func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Eve
 	for m := e.Mask; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		addr := b.AddrOf(e, lane)
-		if x.fits(addr/segmentBytes) && x.fits((addr+uint64(e.Size)-1)/segmentBytes) {
+		if x.fits(addr/lineBytes) && x.fits((addr+uint64(e.Size)-1)/lineBytes) {
 			mask |= 1 << lane
 			x.rest.Addrs = append(x.rest.Addrs, addr)
 		}
@@ -80,14 +84,14 @@ func (x *bounds) admit(b *event.Batch, e *event.Event) (*event.Batch, *event.Eve
 	return &x.rest, &part
 }
 
-func (x *bounds) fits(segment uint64) bool {
-	if x.admitted[segment] {
+func (x *bounds) fits(line uint64) bool {
+	if x.admitted[line] {
 		return true
 	}
-	if len(x.admitted) == x.segments {
+	if len(x.admitted) == x.lines {
 		return false
 	}
-	x.admitted[segment] = true
+	x.admitted[line] = true
 	return true
 }
 
@@ -97,5 +101,5 @@ func (x *bounds) end(l *event.Launch) string {
 		return ""
 	}
 	return fmt.Sprintf("hirace kept metadata for the first %d words of global memory that launch %d of kernel %s accessed, as words bounds it. Races elsewhere are not reported.",
-		x.segments*segmentWords, l.ID, l.Kernel)
+		x.lines*shadow.LineCells, l.ID, l.Kernel)
 }

@@ -41,7 +41,7 @@ func TestWords(t *testing.T) {
 	for seed := range 300 {
 		b := oracle.Traffic(rand.New(rand.NewPCG(uint64(seed), 3)).IntN)
 		bounded := Spec.New(detect.Config{Options: map[string]string{"words": "1K"}}).(*Detector)
-		bounded.bounds.segments = 2
+		bounded.bounds.lines = 2
 		bounded.Events(b)
 		plain := Spec.New(detect.Config{})
 		plain.Events(without(b, 2))
@@ -80,7 +80,7 @@ func without(b *event.Batch, segments int) *event.Batch {
 	out := &event.Batch{Launches: b.Launches, Hosts: b.Hosts}
 	seen, launch := map[uint64]bool{}, uint32(0) // of which the detector knows one at a time
 	fits := func(at uint64) bool {
-		at /= segmentBytes
+		at /= lineBytes
 		if !seen[at] && len(seen) < segments {
 			seen[at] = true
 		}

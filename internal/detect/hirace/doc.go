@@ -43,8 +43,8 @@
 //   - What its users configure to save memory: option groups tracks the first blocks of a grid, which stand for the others; option
 //     words bounds the words of global memory with metadata, those first accessed in a launch. Notes say what was left out.
 //
-// What besides the word is kept of earlier accesses is for messages. Segments of 128 bytes that whole warps accessed in lane
-// order are kept as one word. MemoryBytes counts what is held.
+// What besides the word is kept of earlier accesses is for messages. Words that lanes of one warp left in their order are kept as one
+// (package shadow, Lines). MemoryBytes counts what is held.
 //
 // # Known blind spots, as published
 //

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -30,7 +30,7 @@ func spec() detect.Spec {
 		Options: []detect.Option{machineOption, clockOption, groupsOption, wordsOption},
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{machine: derive(), tally: tally.New("hirace", c), segments: shadow.New[segment](segmentBytes), bytes: shadow.New[cell](1), bounds: boundsOf(&s, c)}
+		d := &Detector{machine: derive(), Set: findings.New("hirace", c), words: shadow.NewLines[cell](wordBytes), bytes: shadow.NewLines[cell](1), bounds: boundsOf(&s, c)}
 		if s.Option(c, machineOption.Name) == "published" {
 			d.machine.asPublished()
 		}
@@ -42,16 +42,14 @@ func spec() detect.Spec {
 
 // Detector is one run of HiRace.
 type Detector struct {
+	*findings.Set
 	machine  *machine
 	lastTick uint32 // the greatest value of a clock
-	tally    *tally.Tally
 	notes    []string
 	bounds   bounds
 
-	segments *shadow.Memory[segment]
-	bytes    *shadow.Memory[cell] // of words that a narrower access has split
-	spare    []*[segmentWords]cell
-	expanded uint64 // how many cells of segments there are, spare ones too
+	words *lines
+	bytes *lines // of words that a narrower access has split
 
 	launch   event.Launch
 	running  bool
@@ -79,8 +77,7 @@ func (w *warpState) of(lane int) uint32 {
 // blockState is what is known of a block besides its warps.
 type blockState struct {
 	exited  uint64
-	cells   []*[segmentWords]cell // of its shared memory
-	arrived [16][]arrival         // by barrier: since it was completed last
+	arrived [16][]arrival // by barrier: since it was completed last
 }
 
 type arrival struct {
@@ -122,9 +119,8 @@ func (d *Detector) Events(b *event.Batch) {
 
 func (d *Detector) begin(l *event.Launch) {
 	d.launch, d.running, d.perBlock = *l, true, l.WarpsPerBlock()
-	d.segments.Clear()
+	d.words.Clear()
 	d.bytes.Clear()
-	d.spare, d.expanded = nil, 0
 	d.say(d.bounds.begin(l))
 	d.free = nil
 	n := l.Grid.Count() * uint64(d.perBlock)
@@ -174,10 +170,8 @@ func (d *Detector) exit(e *event.Event) {
 	}
 	n := e.Warp / d.perBlock
 	w := shadow.Window{Launch: d.launch.ID, Block: n}
-	d.segments.EndWindow(w)
+	d.words.EndWindow(w)
 	d.bytes.EndWindow(w)
-	d.spare = append(d.spare, s.cells...)
-	s.cells = s.cells[:0]
 	for i := range s.arrived {
 		s.arrived[i] = s.arrived[i][:0]
 	}
@@ -267,16 +261,10 @@ func (d *Detector) set(warp, mask, clock uint32, shift int) {
 	w.clock, w.lanes = same, nil
 }
 
-// Findings implements detect.Detector.
-func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
-
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.tally.More() }
-
 // Notes implements detect.Noted: what was not checked of launches.
 func (d *Detector) Notes() []string { return d.notes }
 
 // MemoryBytes implements detect.Metered: words with the places beside them, and the clocks.
 func (d *Detector) MemoryBytes() uint64 {
-	return d.segments.Bytes() + d.bytes.Bytes() + d.expanded*uint64(unsafe.Sizeof([segmentWords]cell{})) + uint64(len(d.warps))*uint64(unsafe.Sizeof(warpState{})) + uint64(len(d.blocks))*8
+	return d.words.Bytes() + d.bytes.Bytes() + uint64(len(d.warps))*uint64(unsafe.Sizeof(warpState{})) + uint64(len(d.blocks))*8
 }

@@ -175,11 +175,7 @@ func (d *Detector) racedAt(p place) bool {
 	if p.window > 0 {
 		t.e.Space, t.firstWarp = event.Shared, (p.window-1)*d.perBlock
 	}
-	s := d.segment(t, p.at)
-	if s.cells == nil {
-		return false
-	}
-	w := s.cells[p.at%segmentBytes/4].word
+	w := d.words.Cell(d.line(t, d.words, p.at)).word
 	if w&splitBit != 0 {
 		w = d.byte(t, p.at).word
 	}
@@ -200,9 +196,9 @@ func TestTogether(t *testing.T) {
 			if !reflect.DeepEqual(x, y) || !slices.Equal(whole.Notes(), apart.Notes()) {
 				t.Fatalf("%s, seed %d: together\n%+v\nand apart\n%+v\n%s", name, seed, x, y, oracle.Print(b))
 			}
-			for at := uint64(0x8000); at < 0xb000; at += segmentBytes {
+			for at := uint64(0x8000); at < 0xb000; at += wordBytes {
 				turn := turn{e: &event.Event{Space: event.Global}}
-				p, q := whole.expand(&turn, whole.segment(&turn, at)), apart.expand(&turn, apart.segment(&turn, at))
+				p, q := whole.words.Cell(whole.line(&turn, whole.words, at)), apart.words.Cell(apart.line(&turn, apart.words, at))
 				if *p != *q {
 					t.Fatalf("%s, seed %d: the cells at %#x are\n%+v\nand apart\n%+v\n%s", name, seed, at, *p, *q, oracle.Print(b))
 				}

@@ -2,7 +2,7 @@ package hirace
 
 import (
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -18,13 +18,13 @@ func (d *Detector) report(c *cell, old uint64, t *turn, at, size uint64) {
 	case d.conflict(c.before, t):
 		p = c.before
 	}
-	r := tally.Race{Facts: detect.Facts{
+	r := findings.Race{Facts: detect.Facts{
 		Earlier: d.side(p, t.e.Space, at),
 		Later:   d.side(past{t.trace, uint32(t.word) >> threadShift}, t.e.Space, at),
 	}}
 	r.Facts.Later.Address = t.addr
 	r.Facts.Category = d.category(p, t)
-	d.tally.Add(&r)
+	d.Add(&r)
 }
 
 // conflict says whether an earlier access and the one at hand can race at all.

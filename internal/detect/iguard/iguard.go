@@ -31,9 +31,9 @@ import (
 	"unsafe"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -52,7 +52,7 @@ func spec() detect.Spec {
 		Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 		Options: []detect.Option{its, blockLock}}
 	s.New = func(c detect.Config) detect.Detector {
-		return &Detector{tally: tally.New(s.Name, c), its: s.Option(c, its.Name) == "on",
+		return &Detector{Set: findings.New(s.Name, c), its: s.Option(c, its.Name) == "on",
 			perBlockLocks: s.Option(c, blockLock.Name) == "per-block", memory: shadow.NewLines[cell](granule), locks: lock.New(lock.ScoRD())}
 	}
 	return s
@@ -66,10 +66,10 @@ const counterMask = 1<<6 - 1
 
 // Detector is one run.
 type Detector struct {
+	*findings.Set
 	its           bool
 	perBlockLocks bool // a lock of block scope is another one in another block
-	tally         *tally.Tally
-	memory        *shadow.Lines[cell]
+	memory        *shadow.Lines[cell, *cell]
 	locks         *lock.Tracker
 
 	launch   event.Launch
@@ -108,14 +108,13 @@ type record struct {
 	flags                   flags
 }
 
-// Lane implements shadow.Cell.
-func (c cell) Lane(n int) cell { return cell{c.writer.lane(n), c.reader.lane(n)} }
-
-func (r record) lane(n int) record {
-	if r.flags&valid != 0 {
-		r.thread = r.thread&^31 | (r.thread+uint32(n))&31
+// Turn implements shadow.Cell.
+func (c *cell) Turn(n int) {
+	for _, r := range []*record{&c.writer, &c.reader} {
+		if r.flags&valid != 0 {
+			r.thread = r.thread&^31 | (r.thread+uint32(n))&31
+		}
 	}
-	return r
 }
 
 type flags uint8
@@ -260,7 +259,7 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	now := d.arrival(e)
 	t := turn{b: b, e: e, now: &now, w: &d.warps[e.Warp], window: shadow.Window{Launch: e.Launch, Block: e.Warp / d.perBlock}}
 	s := b.Strip(e, e.Mask)
-	alone := s.Mask == e.Mask && !s.Same && e.Size%granule == 0 && s.Addr%granule == 0
+	alone := s.Mask == e.Mask && !s.Same() && (s.Step == 0 || s.Step >= int64(e.Size)) && s.Step%granule == 0 && e.Size%granule == 0 && s.Addr%granule == 0
 	if alone || e.Kind == event.Load { // no granule is of two lanes, or loads are compared with what no load changes
 		t.judges, t.notes = true, true
 		d.strips(&t)
@@ -288,12 +287,10 @@ func (d *Detector) strips(t *turn) {
 	for left := e.Mask; left != 0; {
 		s := t.b.Strip(e, left)
 		left &^= s.Mask
-		switch several := s.Mask&(s.Mask-1) != 0; {
-		case several && s.Same && t.w.alike(s.Mask):
-			d.same(t, &s)
-		case several && e.Size < granule && t.w.alike(s.Mask):
+		switch alike := s.Mask&(s.Mask-1) != 0 && t.w.alike(s.Mask); {
+		case alike && (s.Step == 0 || e.Size < granule):
 			s.Parts(uint64(e.Size), granule, func(part event.Strip) { d.same(t, &part) })
-		case several && e.Size == granule && !s.Same && s.Addr%granule == 0 && t.w.alike(s.Mask):
+		case alike && e.Size == granule && s.Step == granule && s.Addr%granule == 0:
 			d.row(t, &s)
 		default:
 			for m := s.Mask; m != 0; m &= m - 1 {
@@ -358,7 +355,8 @@ func (d *Detector) row(t *turn, s *event.Strip) {
 			if t.judges && d.judge(c, t.e, t.now, addr) {
 				for k := 1; k < n; k++ {
 					t.by(lane + k)
-					next := c.Lane(k)
+					next := *c
+					next.Turn(k)
 					d.judge(&next, t.e, t.now, addr+uint64(k)*granule)
 				}
 				t.by(lane)
@@ -430,7 +428,7 @@ func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, ad
 	if was.flags&valid == 0 || was.thread == now.thread {
 		return false
 	}
-	r := tally.Race{Facts: detect.Facts{Category: detect.CrossBlock}}
+	r := findings.Race{Facts: detect.Facts{Category: detect.CrossBlock}}
 	r.Note, r.Kind = d.condition(was, now)
 	if r.Note == "" {
 		return false
@@ -443,7 +441,7 @@ func (d *Detector) pair(was *record, wrote bool, e *event.Event, now *record, ad
 	}
 	r.Facts.Earlier = d.side(was, wrote, e.Space, addr)
 	r.Facts.Later = d.side(now, e.Kind != event.Load, e.Space, addr)
-	d.tally.Add(&r)
+	d.Add(&r)
 	return true
 }
 
@@ -503,12 +501,6 @@ func (d *Detector) side(r *record, wrote bool, space event.Space, addr uint64) d
 	}
 	return a
 }
-
-// Findings implements detect.Detector.
-func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
-
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {

@@ -129,8 +129,8 @@ func TestLines(t *testing.T) {
 			if p.window > 0 {
 				l, i = x.memory.Shared(shadow.Window{Launch: 1, Block: p.window - 1}, p.n*granule)
 			}
-			if l.At(i) != *c {
-				t.Fatalf("granule %v is %+v, want %+v", p, l.At(i), *c)
+			if x.memory.At(l, i) != *c {
+				t.Fatalf("granule %v is %+v, want %+v", p, x.memory.At(l, i), *c)
 			}
 			if _, n := x.memory.Run(l, 0, shadow.LineCells); n > 8 {
 				compact++
@@ -174,7 +174,7 @@ func TestBlockEnds(t *testing.T) {
 	litmus.Do(b, "0 sts 1; 0.1 sts 900")
 	d.Events(b)
 	window := shadow.Window{Launch: 1, Block: 0}
-	written := func() bool { l, i := d.memory.Shared(window, 4); return l.At(i) != (cell{}) }
+	written := func() bool { l, i := d.memory.Shared(window, 4); return d.memory.At(l, i) != (cell{}) }
 	if !written() {
 		t.Fatal("nothing was written")
 	}

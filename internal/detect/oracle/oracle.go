@@ -37,7 +37,7 @@ func (r Race) String() string {
 
 // reasons, from the mildest to the gravest; the first five are warnings.
 var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "one-instruction", "same-block",
-	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "cross-launch"}
+	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-launch"}
 
 func rankOf(why string) int {
 	for i, r := range reasons {
@@ -52,6 +52,7 @@ func rankOf(why string) int {
 type thread struct {
 	launch, warp uint32
 	lane         int
+	copy         int // number of an asynchronous copy, which its thread has issued; 0 for the thread
 }
 
 // instance is a memory: global, or the shared memory of a block.
@@ -96,6 +97,7 @@ type node struct {
 	cut     int    // writes of this index and later are not before it
 	nthAcc  int    // event*32+lane, or -1-event for the host
 	volatil bool
+	copy    copyNode
 }
 
 type trace struct {
@@ -159,6 +161,12 @@ type builder struct {
 	touched  map[thread]bool // accessed shared memory
 	dirty    map[[2]uint32]bool
 	turns    map[[2]uint32]int // launch, warp
+	groups   map[thread]uint32 // of copies, committed
+	flying   map[thread][]flying
+	numbered int // copies
+
+	bulkGroups map[thread]uint32 // of bulk copies, committed
+	bulks      map[thread][]bulkCopy
 }
 
 type waiting struct {
@@ -169,7 +177,8 @@ type waiting struct {
 func (t *trace) build(b *event.Batch) {
 	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, ended: map[uint32]bool{},
 		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
-		turns: map[[2]uint32]int{}}
+		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{},
+		bulkGroups: map[thread]uint32{}, bulks: map[thread][]bulkCopy{}}
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
@@ -189,7 +198,7 @@ func (t *trace) build(b *event.Batch) {
 	}
 }
 
-func agent(id uint32) thread { return thread{0, id, 0} }
+func agent(id uint32) thread { return thread{warp: id} }
 
 func (x *builder) end(launch uint32, at int) {
 	l := x.launches[launch]
@@ -197,6 +206,7 @@ func (x *builder) end(launch uint32, at int) {
 		return
 	}
 	x.ended[launch] = true
+	x.leave(at, func(th thread) bool { return th.launch == launch })
 	n := x.add(node{t: agent(l.Agent), at: at})
 	for th, last := range x.last {
 		if th.launch == launch {
@@ -242,7 +252,7 @@ func lanesOf(mask uint32) (out []int) {
 
 // op adds a node of a lane, after the beginning of its kernel.
 func (x *builder) op(e *event.Event, lane int, n node) int {
-	n.t = thread{e.Launch, e.Warp, lane}
+	n.t = thread{launch: e.Launch, warp: e.Warp, lane: lane}
 	n.block = e.Warp / x.launches[e.Launch].WarpsPerBlock()
 	_, old := x.last[n.t]
 	i := x.add(n)
@@ -257,6 +267,24 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		x.access(e, at, block)
+	case event.CopyCommit:
+		x.commit(e)
+	case event.CopyArrive:
+		x.track(e, at)
+	case event.MbarrierDone:
+		x.phaseDone(e, at, block)
+	case event.CopyWait:
+		x.wait(e, at)
+	case event.Bulk:
+		x.bulk(e, at, block)
+	case event.BulkCommit:
+		for _, lane := range lanesOf(e.Mask) {
+			x.bulkGroups[thread{launch: e.Launch, warp: e.Warp, lane: lane}]++
+		}
+	case event.BulkWait:
+		x.bulkWait(e, at)
+	case event.BulkDone:
+		x.bulkDone(e, at, block)
 	case event.Fence:
 		for _, lane := range lanesOf(e.Mask) {
 			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope})
@@ -272,7 +300,7 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 	case event.WarpSync:
 		var ns []int
 		for _, lane := range lanesOf(e.Mask) {
-			if !x.gone[thread{e.Launch, e.Warp, lane}] {
+			if !x.gone[thread{launch: e.Launch, warp: e.Warp, lane: lane}] {
 				ns = append(ns, x.op(e, lane, node{at: at}))
 			}
 		}
@@ -285,7 +313,7 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		whole := true
 		for lane := range 32 {
 			if i := uint64(e.Warp%l.WarpsPerBlock())*32 + uint64(lane); i < l.Block.Count() {
-				whole = whole && (e.Mask>>lane&1 != 0 || x.gone[thread{e.Launch, e.Warp, lane}])
+				whole = whole && (e.Mask>>lane&1 != 0 || x.gone[thread{launch: e.Launch, warp: e.Warp, lane: lane}])
 			}
 		}
 		if whole {
@@ -293,12 +321,13 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		}
 	case event.Exit:
 		for _, lane := range lanesOf(e.Mask) {
-			th := thread{e.Launch, e.Warp, lane}
+			th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
 			x.gone[th] = true
 			if x.touched[th] {
 				x.dirty[[2]uint32{e.Launch, block}] = true
 			}
 		}
+		x.over(e.Launch, block, at)
 	}
 }
 
@@ -323,7 +352,7 @@ func (x *builder) done(e *event.Event, at int, l *event.Launch, block uint32) {
 	}
 	wpb := l.WarpsPerBlock()
 	for i := uint64(0); i < l.Block.Count(); i++ {
-		th := thread{e.Launch, block*wpb + uint32(i/32), int(i % 32)}
+		th := thread{launch: e.Launch, warp: block*wpb + uint32(i/32), lane: int(i % 32)}
 		if !x.gone[th] && !here[th] {
 			return
 		}
@@ -361,10 +390,17 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 	if n.order != event.Weak && n.scope == event.NoScope {
 		n.scope = event.ScopeSys
 	}
+	if e.Flags&event.FlagAsync != 0 {
+		for _, lane := range lanesOf(e.Mask) {
+			x.touched[thread{launch: e.Launch, warp: e.Warp, lane: lane}] = x.touched[thread{launch: e.Launch, warp: e.Warp, lane: lane}] || e.Space == event.Shared
+		}
+		x.copies(e, n)
+		return
+	}
 	start := len(x.writes)
 	for _, lane := range lanesOf(e.Mask) {
 		if e.Space == event.Shared {
-			x.touched[thread{e.Launch, e.Warp, lane}] = true
+			x.touched[thread{launch: e.Launch, warp: e.Warp, lane: lane}] = true
 		}
 		x.laneAccess(e, lane, n, start)
 	}
@@ -610,7 +646,7 @@ func (t *trace) races() []Race {
 			if x.kind != accessNode || y.kind != accessNode || x.t == y.t || x.mem != y.mem || !x.write && !y.write {
 				continue
 			}
-			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || t.before(e, f) {
+			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || t.before(e, f) && !t.flies(e, f) {
 				continue
 			}
 			rank := 0
@@ -691,6 +727,13 @@ func (t *trace) seen(e, f int) bool {
 // why tells why e and f, which overlap in byte b and are not ordered, race; "" when they do not.
 func (t *trace) why(e, f int, b uint64) string {
 	x, y := &t.nodes[e], &t.nodes[f]
+	inFlight, awaits := t.pending(e, f)
+	if awaits && x.at != y.at {
+		if n := x.copy.first; x.t.launch != y.t.launch && n != 0 && n < f && !t.before(n, f) { // what it is to be recorded as is not known either
+			return "cross-launch"
+		}
+		return "copy"
+	}
 	isAtomic := func(n *node) bool { return !n.host && n.order >= event.Relaxed }
 	oneLaunch := x.t.launch == y.t.launch && x.t.launch != 0
 	oneBlock := oneLaunch && x.block == y.block
@@ -718,8 +761,12 @@ func (t *trace) why(e, f int, b uint64) string {
 	if weakWrite(x) && weakWrite(y) && t.sameValue(x, y, b) {
 		return "same-value"
 	}
-	oneWarp := x.t.warp == y.t.warp
-	if oneWarp && x.at != y.at && (x.mask>>uint(y.t.lane)&1 != 0 || y.mask>>uint(x.t.lane)&1 != 0 || x.turn != y.turn || !parted(x.pc, y.pc)) {
+	oneWarp := x.t.warp == y.t.warp && !inFlight
+	mask, turn := x.mask, x.turn
+	if x.copy.is {
+		mask, turn = x.copy.mask, x.copy.turn
+	}
+	if oneWarp && x.at != y.at && (mask>>uint(y.t.lane)&1 != 0 || y.mask>>uint(x.t.lane)&1 != 0 || turn != y.turn || !parted(x.pc, y.pc)) {
 		return "warp-synchronous"
 	}
 	switch {

@@ -439,7 +439,7 @@ func Legal(b *event.Batch) bool {
 			continue
 		}
 		for _, lane := range lanesOf(e.Mask) {
-			th := thread{e.Launch, e.Warp, lane}
+			th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
 			if _, w := waits[th]; w || gone[th] {
 				return false
 			}

@@ -12,13 +12,13 @@ import (
 func Traffic(pick func(n int) int) *event.Batch {
 	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(2), span: 16}
 	g.space = []uint64{0x9000, 0x9380}[pick(2)]
-	var forms []form
+	var instructions []instruction
 	for i := 1 + pick(6); i > 0; i-- {
-		forms = append(forms, g.form(uint32(len(forms)+1)))
+		instructions = append(instructions, g.instruction(uint32(len(instructions)+1)))
 	}
 	regular := pick(3) > 0
 	for i := 6 + pick(60); i > 0; i-- {
-		g.trafficStep(forms, regular)
+		g.trafficStep(instructions, regular)
 	}
 	for _, l := range g.running {
 		g.emit(event.Event{Kind: event.KernelEnd, Launch: l.info.ID})
@@ -26,8 +26,8 @@ func Traffic(pick func(n int) int) *event.Batch {
 	return g.b
 }
 
-// form is an instruction of a traffic program.
-type form struct {
+// instruction is an instruction of a traffic program.
+type instruction struct {
 	event.Event
 	base    int64 // of thread 0
 	stride  int64 // from thread to thread
@@ -39,8 +39,8 @@ type form struct {
 	row     int64 // from row to row
 }
 
-func (g *generator) form(place uint32) form {
-	f := form{Event: event.Event{Place: place, Space: event.Global, Size: []uint8{4, 4, 4, 4, 8, 16, 1, 2}[g.pick(8)]}}
+func (g *generator) instruction(place uint32) instruction {
+	f := instruction{Event: event.Event{Place: place, Space: event.Global, Size: []uint8{4, 4, 4, 4, 8, 16, 1, 2}[g.pick(8)]}}
 	if g.pick(4) == 0 {
 		f.Space = event.Shared
 	}
@@ -68,7 +68,7 @@ func (g *generator) form(place uint32) form {
 	return f
 }
 
-func (g *generator) trafficStep(forms []form, regular bool) {
+func (g *generator) trafficStep(instructions []instruction, regular bool) {
 	if len(g.running) == 0 {
 		g.traffic()
 		return
@@ -110,7 +110,7 @@ func (g *generator) trafficStep(forms []form, regular bool) {
 		}
 		return
 	}
-	f := &forms[g.pick(len(forms))]
+	f := &instructions[g.pick(len(instructions))]
 	if !regular || g.pick(6) == 0 {
 		e.Mask = g.some(e.Mask)
 		g.sweep(f, e)
@@ -151,7 +151,7 @@ func (g *generator) hand(e event.Event) {
 }
 
 // sweep makes the event of one warp that executes f.
-func (g *generator) sweep(f *form, e event.Event) {
+func (g *generator) sweep(f *instruction, e event.Event) {
 	x := f.Event
 	x.Launch, x.Warp, x.Mask = e.Launch, e.Warp, e.Mask
 	if f.one {

@@ -11,7 +11,7 @@ import (
 // block is what is known of a running block.
 type block struct {
 	warps   []warp
-	bars    [16]meeting
+	bars    [16]arrivals
 	threads int    // of the block
 	live    int    // that have not exited
 	floor   uint32 // accesses up to this epoch are ordered before all that follow
@@ -30,8 +30,8 @@ type part struct {
 	clock *clock.Block
 }
 
-// meeting is what has arrived at a barrier since its last completion.
-type meeting struct {
+// arrivals is what has arrived at a barrier since its last completion.
+type arrivals struct {
 	waiting []uint32 // lanes by warp; nil: none
 	threads int      // that wait
 	left    *clock.Block
@@ -73,7 +73,7 @@ func (w *warp) part(lane uint32) *part {
 }
 
 // arrive takes down that lanes of warp w arrived at a barrier.
-func (c *block) arrive(w, mask uint32, m *meeting, waits bool) {
+func (c *block) arrive(w, mask uint32, m *arrivals, waits bool) {
 	if waits {
 		if m.waiting == nil {
 			m.waiting = make([]uint32, len(c.warps))
@@ -92,11 +92,11 @@ func (c *block) arrive(w, mask uint32, m *meeting, waits bool) {
 }
 
 // done orders all that arrived before all that wait.
-func (c *block) done(m *meeting) {
+func (c *block) done(m *arrivals) {
 	if m.left == nil && m.threads == c.threads && c.live == c.threads {
 		c.whole()
 	} else if m.threads > 0 {
-		c.meet(m.waiting, m.left)
+		c.join(m.waiting, m.left)
 	}
 	clear(m.waiting)
 	m.threads, m.left = 0, nil
@@ -117,8 +117,8 @@ func (c *block) whole() {
 	}
 }
 
-// meet lets lanes of warps go on with what each of them knew, and with left. They go on in one epoch.
-func (c *block) meet(lanes []uint32, left *clock.Block) {
+// join lets lanes of warps go on with what each of them knew, and with left. They go on in one epoch.
+func (c *block) join(lanes []uint32, left *clock.Block) {
 	top := uint32(0)
 	all := left
 	for i, mask := range lanes {

@@ -6,8 +6,8 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/clock"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -18,7 +18,7 @@ var Spec = detect.Spec{
 	Source: "NVIDIA, Compute Sanitizer manual, \"Racecheck Tool\"",
 	Needs:  event.NeedShared | event.NeedSync | event.NeedValues | event.NeedLaunch,
 	New: func(c detect.Config) detect.Detector {
-		return &Detector{tally: tally.New("racecheck", c), memory: shadow.New[cell](granule)}
+		return &Detector{Set: findings.New("racecheck", c), memory: shadow.New[cell](granule)}
 	},
 }
 
@@ -27,7 +27,7 @@ const granule = 4
 
 // Detector is one run. It knows one kernel at a time.
 type Detector struct {
-	tally   *tally.Tally
+	*findings.Set
 	memory  *shadow.Memory[cell]
 	launch  event.Launch
 	running bool
@@ -94,7 +94,7 @@ func (d *Detector) Events(b *event.Batch) {
 			c, w := d.block(e.Warp)
 			clear(d.lanes)
 			d.lanes[w] = e.Mask
-			c.meet(d.lanes, nil)
+			c.join(d.lanes, nil)
 		case event.Exit:
 			d.exit(e)
 		}
@@ -140,41 +140,39 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	case event.Atomic:
 		now.op = atomic
 	}
-	if e.Kind == event.Load && e.Stride == 0 && e.Flags&event.FlagScattered == 0 {
-		d.rows(b, e, c, &now, window)
+	if e.Kind != event.Load {
+		d.each(b, e, c, &now, window, e.Mask)
 		return
 	}
-	d.each(b, e, c, &now, window, e.Mask)
+	for left := e.Mask; left != 0; {
+		s := b.Strip(e, left)
+		left &^= s.Mask
+		if s.Same() {
+			d.same(b, e, c, &now, window, s)
+		} else {
+			d.each(b, e, c, &now, window, s.Mask)
+		}
+	}
 }
 
-// rows judges loads by lanes in rows, or one row, those of a row of the same granules. Where lanes that know the same meet nothing
-// that any of them may race with, they are one reader.
-func (d *Detector) rows(b *event.Batch, e *event.Event, c *block, now *record, window shadow.Window) {
-	width := 32
-	if !e.Affine() {
-		width = 1 << e.RowShift
+// same judges lanes that load the same bytes. Where lanes that know the same meet nothing that any of them may race with, they are
+// one reader.
+func (d *Detector) same(b *event.Batch, e *event.Event, c *block, now *record, window shadow.Window, s event.Strip) {
+	p := c.warps[now.warp].part(1 << s.Low())
+	now.lanes, now.epoch, now.addr = s.Mask, p.epoch, uint32(s.Addr)
+	addr := s.Addr
+	apart := p.mask&s.Mask != s.Mask
+	for at := addr &^ (granule - 1); at < addr+uint64(e.Size) && !apart; at += granule {
+		now.cover(at, addr, nil)
+		apart = d.memory.Shared(window, at).conflicts(now, p, c.floor)
 	}
-	for left := e.Mask; left != 0; {
-		first := bits.TrailingZeros32(left)
-		row := left & uint32(uint64(1)<<((first/width+1)*width)-1)
-		left &^= row
-		p := c.warps[now.warp].part(1 << first)
-		now.lanes, now.epoch = row, p.epoch
-		addr := b.AddrOf(e, first)
-		now.addr = uint32(addr)
-		apart := p.mask&row != row
-		for at := addr &^ (granule - 1); at < addr+uint64(e.Size) && !apart; at += granule {
-			now.cover(at, addr, nil)
-			apart = d.memory.Shared(window, at).conflicts(now, p, c.floor)
-		}
-		if apart {
-			d.each(b, e, c, now, window, row)
-			continue
-		}
-		for at := addr &^ (granule - 1); at < addr+uint64(e.Size); at += granule {
-			now.cover(at, addr, nil)
-			d.judge(d.memory.Shared(window, at), now, p, c.floor)
-		}
+	if apart {
+		d.each(b, e, c, now, window, s.Mask)
+		return
+	}
+	for at := addr &^ (granule - 1); at < addr+uint64(e.Size); at += granule {
+		now.cover(at, addr, nil)
+		d.judge(d.memory.Shared(window, at), now, p, c.floor)
 	}
 }
 
@@ -287,7 +285,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 		}
 	}
 	same := was.valued && now.valued && (was.value^now.value)&spread(over) == 0
-	r := tally.Race{Note: hazard(was.op, now.op), Info: same}
+	r := findings.Race{Note: hazard(was.op, now.op), Info: same}
 	switch {
 	case same:
 		r.Facts.Category = detect.SameValueRace
@@ -301,7 +299,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 		r.Facts.Category = detect.SameBlock
 	}
 	r.Facts.Earlier, r.Facts.Later = d.side(was, lanes), d.side(now, now.lanes)
-	d.tally.Add(&r)
+	d.Add(&r)
 }
 
 // hazard is the manual's name for two accesses in that order.
@@ -337,12 +335,6 @@ func (d *Detector) side(r *record, lanes uint32) detect.Access {
 	}
 	return a
 }
-
-// Findings implements detect.Detector.
-func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
-
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.tally.More() }
 
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {

@@ -11,7 +11,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -26,13 +26,13 @@ const (
 // Beside lets a detector find read-only loads as well: the findings of both carry its name. It must ask for NeedGlobal and
 // NeedLaunch.
 func Beside(d detect.Detector, name string, c detect.Config) detect.Detector {
-	return &checker{Detector: d, tally: tally.New(name, c), launches: map[uint32]*launch{}, room: maxBytes}
+	return &checker{Detector: d, races: findings.New(name, c), launches: map[uint32]*launch{}, room: maxBytes}
 }
 
 // checker is a detector and what is known of the launches that run, as far as their kernels have such loads.
 type checker struct {
 	detect.Detector
-	tally    *tally.Tally
+	races    *findings.Set
 	launches map[uint32]*launch
 	room     int // for each launch
 	notes    []string
@@ -168,17 +168,17 @@ func (c *checker) found(l *launch, now, old *record, shared uint64, warp uint32,
 	at := shared % pageBytes / uint64(earlier.Size)
 	earlier.Warp, earlier.Lane = old.warps[at], int(old.lanes[at])
 	earlier.Address = shared &^ (uint64(earlier.Size) - 1)
-	c.tally.Add(&tally.Race{Facts: detect.Facts{Category: detect.NonCoherentLoad, Earlier: earlier, Later: later}})
+	c.races.Add(&findings.Race{Facts: detect.Facts{Category: detect.NonCoherentLoad, Earlier: earlier, Later: later}})
 }
 
 // Findings gives the detector's findings, and then those of read-only loads.
 func (c *checker) Findings() []detect.Finding {
-	return append(c.Detector.Findings(), c.tally.Findings()...)
+	return append(c.Detector.Findings(), c.races.Findings()...)
 }
 
 // More implements detect.Capped.
 func (c *checker) More() (int, bool) {
-	n, atLeast := c.tally.More()
+	n, atLeast := c.races.More()
 	if d, ok := c.Detector.(detect.Capped); ok {
 		m, more := d.More()
 		n, atLeast = n+m, atLeast || more

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/detect/lock"
 	"fencepost.dev/fencepost/internal/detect/shadow"
-	"fencepost.dev/fencepost/internal/detect/tally"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -38,7 +38,7 @@ func spec(name, doc string, cached bool) detect.Spec {
 		s.Options = append(s.Options, deviceBytes)
 	}
 	s.New = func(c detect.Config) detect.Detector {
-		d := &Detector{name: name, tally: tally.New(name, c), granule: number(s.Option(c, granularity.Name)),
+		d := &Detector{name: name, Set: findings.New(name, c), granule: number(s.Option(c, granularity.Name)),
 			fenceMask: 1<<number(s.Option(c, fenceBits.Name)) - 1, barrierMask: 1<<number(s.Option(c, barrierBits.Name)) - 1,
 			reset: s.Option(c, reset.Name) == "on", perBlockLocks: s.Option(c, blockLock.Name) == "per-block",
 			oneStore: s.Option(c, oneStore.Name) == "report", locks: lock.New(lock.ScoRD())}
@@ -62,6 +62,7 @@ func number(s string) uint64 {
 
 // Detector is one run of ScoRD.
 type Detector struct {
+	*findings.Set
 	name        string
 	granule     uint64
 	entries     uint64 // of the cache; 0: none
@@ -72,8 +73,7 @@ type Detector struct {
 	// perBlockLocks: a lock of block scope is another one in another block.
 	perBlockLocks bool
 
-	tally  *tally.Tally
-	memory *shadow.Lines[cell]
+	memory *shadow.Lines[cell, *cell]
 	locks  *lock.Tracker
 
 	launch   event.Launch
@@ -121,7 +121,7 @@ func (d *Detector) Events(b *event.Batch) {
 			if e.Space == event.Global {
 				d.access(b, e)
 				if d.oneStore && e.Kind == event.Store && e.Order < event.Relaxed {
-					d.meet(b, e)
+					d.sameInstruction(b, e)
 				}
 			}
 		case e.Kind == event.Atomic:
@@ -202,12 +202,6 @@ func (w *warpState) give(h held) {
 	}
 }
 
-// Findings implements detect.Detector.
-func (d *Detector) Findings() []detect.Finding { return d.tally.Findings() }
-
-// More implements detect.Capped.
-func (d *Detector) More() (int, bool) { return d.tally.More() }
-
 // MemoryBytes implements detect.Metered.
 func (d *Detector) MemoryBytes() uint64 {
 	return d.memory.Bytes() + uint64(len(d.barriers)) + uint64(len(d.warps))*24
@@ -221,20 +215,15 @@ func (d *Detector) access(b *event.Batch, e *event.Event) {
 	for left := e.Mask; left != 0; {
 		s := b.Strip(e, left)
 		left &^= s.Mask
-		now.address, now.from, now.step = s.Addr, s.Low(), 0
-		if s.Mask&(s.Mask-1) != 0 && !s.Same {
-			now.step = uint64(e.Size)
-			if rows && s.Addr%d.granule == 0 {
-				d.row(e, &now, &s)
-				continue
-			}
-			s.Parts(uint64(e.Size), d.granule, func(part event.Strip) {
-				now.address, now.from = part.Addr, part.Low()
-				d.one(e, &now, &part)
-			})
+		now.address, now.from, now.step = s.Addr, s.Low(), uint64(s.Step)
+		if rows && s.Step == int64(e.Size) && s.Addr%d.granule == 0 {
+			d.row(e, &now, &s)
 			continue
 		}
-		d.one(e, &now, &s)
+		s.Parts(uint64(e.Size), d.granule, func(part event.Strip) {
+			now.address, now.from = part.Addr, part.Low()
+			d.one(e, &now, &part)
+		})
 	}
 }
 
@@ -259,12 +248,13 @@ func (d *Detector) run(c *cell, n int, e *event.Event, now *access, lane int) {
 		return
 	}
 	for i := 1; i < n; i++ {
-		next := was.Lane(i)
+		next := was
+		next.Turn(i)
 		d.cell(&next, e, now, lane+i)
 	}
 }
 
-// one takes an access by one lane, or by several to one granule or to the same bytes. The second of several meets the first: they
+// one takes an access by one lane, or by several to one granule or to the same bytes. The second of several follows the first: they
 // do not race, but flags may change. What they are then does not change by a third.
 func (d *Detector) one(e *event.Event, now *access, s *event.Strip) {
 	for at := s.Addr &^ (d.granule - 1); at < s.Addr+uint64(e.Size); at += d.granule {
@@ -287,9 +277,9 @@ func (d *Detector) line(at uint64, now *access) (*shadow.Line[cell], int) {
 	return d.memory.Global(n % d.entries * d.granule)
 }
 
-// meet reports lanes of one store that write the same bytes, each with the first that it meets. ScoRD has nothing like it:
+// sameInstruction reports lanes of one store that write the same bytes, each with the lowest other lane. ScoRD has nothing like it:
 // PreDataR's authors added it to theirs (section 5.1 there).
-func (d *Detector) meet(b *event.Batch, e *event.Event) {
+func (d *Detector) sameInstruction(b *event.Batch, e *event.Event) {
 	size := uint64(e.Size)
 	if e.Affine() && uint64(max(e.Stride, -e.Stride)) >= size {
 		return
@@ -304,7 +294,7 @@ func (d *Detector) meet(b *event.Batch, e *event.Event) {
 			if from >= at+size || at >= from+size {
 				continue
 			}
-			d.tally.Add(&tally.Race{Note: "same instruction", Facts: detect.Facts{Category: detect.OneInstruction,
+			d.Add(&findings.Race{Note: "same instruction", Facts: detect.Facts{Category: detect.OneInstruction,
 				Earlier: d.side(e.Place, now.how|uint32(other), e.Warp, from),
 				Later:   d.side(e.Place, now.how|uint32(lane), e.Warp, at)}})
 			break

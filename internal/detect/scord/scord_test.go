@@ -364,8 +364,8 @@ func TestLines(t *testing.T) {
 			races += len(x.Findings())
 			for n, c := range cells {
 				l, i := x.memory.Global(n * x.granule)
-				if l.At(i) != *c {
-					t.Fatalf("%s: granule %d is %+v, want %+v", text, n, l.At(i), *c)
+				if x.memory.At(l, i) != *c {
+					t.Fatalf("%s: granule %d is %+v, want %+v", text, n, x.memory.At(l, i), *c)
 				}
 				if first, run := x.memory.Run(l, 0, shadow.LineCells); run > 8 && first.word != 0 {
 					compact++

@@ -2,7 +2,7 @@ package scord
 
 import (
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -44,12 +44,11 @@ type cell struct {
 	how   uint32 // lane | kind<<8 | order<<12 | scope<<16 | size<<20
 }
 
-// Lane implements shadow.Cell.
-func (c cell) Lane(n int) cell {
+// Turn implements shadow.Cell.
+func (c *cell) Turn(n int) {
 	if c.how != 0 {
 		c.how = c.how&^31 | (c.how+uint32(n))&31
 	}
-	return c
 }
 
 // access is what the warp brings along.
@@ -101,7 +100,7 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races b
 		if int(last) >= len(d.warps) {
 			last = uint32(md & warpMask)
 		}
-		m := meeting{md: md, last: last, sameWarp: md&warpMask == word(now.warp)&warpMask, sameBlock: last/d.perBlock == now.block}
+		m := pair{md: md, last: last, sameWarp: md&warpMask == word(now.warp)&warpMask, sameBlock: last/d.perBlock == now.block}
 		m.programOrder = m.sameWarp && md&unshared == unshared
 		m.barrier = m.sameBlock && md>>barrierShift&0xff != now.barrier>>barrierShift && md&devUnshared != 0
 		if !m.programOrder && !m.barrier && (now.writes || md&unmodified == 0) {
@@ -121,8 +120,8 @@ func (d *Detector) cell(c *cell, e *event.Event, now *access, lane int) (races b
 	return races
 }
 
-// meeting is an access and the metadata of the one before.
-type meeting struct {
+// pair is an access and the metadata of the one before.
+type pair struct {
 	md                    word
 	last                  uint32 // the warp before
 	sameWarp, sameBlock   bool
@@ -134,7 +133,7 @@ const flags = initial | strong
 
 // letter gives the flags after an access as section IV-A has it ("Memory access instructions also update"): they are set, and
 // never reset. When Modified, BlkShared and DevShared have all been set, the next access is taken for the first.
-func (m *meeting) letter(now *access) word {
+func (m *pair) letter(now *access) word {
 	f := m.md&initial | m.md&now.word&strong
 	if now.writes {
 		f &^= unmodified
@@ -151,7 +150,7 @@ func (m *meeting) letter(now *access) word {
 // released gives the flags after an access as the simulator that the authors released has it. What a barrier separates from
 // all accesses before begins anew, and so does what has raced. A load after a fence resets Modified, and a store that
 // passes the shared flags, unless there are locks. Of the two shared flags one is set at a time.
-func (m *meeting) released(now *access, raced bool) word {
+func (m *pair) released(now *access, raced bool) word {
 	first := now.word & flags
 	strongs := m.md & now.word & strong
 	switch locked := uint16(m.md>>filterShift) != 0 || now.filter != 0; {
@@ -201,7 +200,7 @@ var notes = [...]string{"", "missing block fence", "missing device fence", "not 
 	"missing common lock on load", "missing common lock on store"}
 
 // condition applies table IV.
-func (d *Detector) condition(m *meeting, now *access) verdict {
+func (d *Detector) condition(m *pair, now *access) verdict {
 	switch {
 	case m.md&isAtom != 0 && m.md&deviceScope == 0 && !m.sameBlock:
 		return scopedAtomic
@@ -229,8 +228,8 @@ func (d *Detector) condition(m *meeting, now *access) verdict {
 }
 
 // report tells a race. Its kind is the one nearest to the condition.
-func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, m *meeting, why verdict) {
-	r := tally.Race{Note: notes[why], Facts: detect.Facts{Category: detect.CrossBlock}}
+func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, m *pair, why verdict) {
+	r := findings.Race{Note: notes[why], Facts: detect.Facts{Category: detect.CrossBlock}}
 	if m.sameBlock {
 		r.Facts.Category = detect.SameBlock
 	}
@@ -250,7 +249,7 @@ func (d *Detector) report(c *cell, e *event.Event, now *access, lane int, m *mee
 	address := now.address + uint64(lane-now.from)*now.step
 	r.Facts.Earlier = d.side(c.place, c.how, m.last, address)
 	r.Facts.Later = d.side(e.Place, now.how|uint32(lane), now.warp, address)
-	d.tally.Add(&r)
+	d.Add(&r)
 }
 
 func (d *Detector) side(place, how, warp uint32, address uint64) detect.Access {

@@ -8,10 +8,14 @@ import (
 // mark is a cell: a lane of something, 0 for nothing.
 type mark struct{ what, lane uint8 }
 
-func (c mark) Lane(n int) mark {
+func (c *mark) Turn(n int) {
 	if c.what != 0 {
 		c.lane = (c.lane + uint8(n)) % 32
 	}
+}
+
+func (c mark) turned(n int) mark {
+	c.Turn(n)
 	return c
 }
 
@@ -65,31 +69,34 @@ func TestLinesAgainstMap(t *testing.T) {
 			start := from
 			for from < to {
 				first, run := (*mark)(nil), 1
-				if n == 1 {
+				switch {
+				case n == 1 && rng.IntN(4) == 0:
+					first = &m.Cells(l)[from]
+				case n == 1:
 					first = m.Cell(l, from)
-				} else {
+				default:
 					first, run = m.Run(l, from, to)
 				}
 				for i := range run {
-					if got, is := first.Lane(i), want[key{k.shared, k.w, at.n + uint64(from-start+i)}]; got != is {
+					if got, is := first.turned(i), want[key{k.shared, k.w, at.n + uint64(from-start+i)}]; got != is {
 						t.Fatalf("step %d: cell %+v + %d is %v, want %v", step, at, from-start+i, got, is)
 					}
 				}
-				*first = made.Lane(done)
+				*first = made.turned(done)
 				for i := range run {
-					want[key{k.shared, k.w, at.n + uint64(from-start+i)}] = made.Lane(done + i)
+					want[key{k.shared, k.w, at.n + uint64(from-start+i)}] = made.turned(done + i)
 				}
 				from, done = from+run, done+run
 			}
 			m.Join(l, start, to)
-			if l.cells == nil {
+			if l.starts == 0 {
 				whole++
 			} else {
 				parted++
 			}
 		}
 		l, i := line(k)
-		if got := l.At(i); got != want[k] {
+		if got := m.At(l, i); got != want[k] {
 			t.Fatalf("step %d: At gives %v, want %v", step, got, want[k])
 		}
 	}
@@ -97,15 +104,15 @@ func TestLinesAgainstMap(t *testing.T) {
 		t.Errorf("%d lines of one run, %d of several", whole, parted)
 	}
 	for k, is := range want {
-		if l, i := line(k); l.At(i) != is {
-			t.Errorf("cell %+v is %v, want %v", k, l.At(i), is)
+		if l, i := line(k); m.At(l, i) != is {
+			t.Errorf("cell %+v is %v, want %v", k, m.At(l, i), is)
 		}
 	}
-	if held := m.Bytes(); held < m.global.Bytes()+m.parted*LineCells*2 {
+	if held := m.Bytes(); held < m.global.Bytes()+m.parted*2 {
 		t.Errorf("%d bytes", held)
 	}
 	m.Clear()
-	if l, i := m.Global(8); l.At(i) != (mark{}) {
+	if l, i := m.Global(8); m.At(l, i) != (mark{}) {
 		t.Error("a cell outlived Clear")
 	}
 }
@@ -117,7 +124,7 @@ func TestLinesJoin(t *testing.T) {
 	set := func(from, to int, c mark) {
 		for i := from; i < to; {
 			first, n := m.Run(l, i, to)
-			*first = c.Lane(i - from)
+			*first = c.turned(i - from)
 			i += n
 		}
 		m.Join(l, from, to)
@@ -136,12 +143,12 @@ func TestLinesJoin(t *testing.T) {
 		{0, 32, mark{1, 0}, 0},
 	} {
 		set(c.from, c.to, c.made)
-		if l.starts&^1 != c.starts || (l.cells == nil) != (c.starts == 0) {
+		if l.starts&^1 != c.starts || (l.starts == 0) != (c.starts == 0) {
 			t.Fatalf("%+v: runs start at %b, want %b", c, l.starts, c.starts)
 		}
 	}
-	if m.parted != 1 || len(m.spare) != 1 {
-		t.Errorf("%d lines with cells, %d to spare", m.parted, len(m.spare))
+	if len(m.few) != 1 || len(m.many) != 0 {
+		t.Errorf("runs to spare: of %d lines with few, of %d with many", len(m.few), len(m.many))
 	}
 }
 
@@ -154,13 +161,13 @@ func TestLinesTaken(t *testing.T) {
 		for i := range uint64(8) {
 			l, at := m.Shared(w, i*4*LineCells+12)
 			for n := range LineCells {
-				if got := l.At(n); got != (mark{}) {
+				if got := m.At(l, n); got != (mark{}) {
 					t.Fatalf("block %d: cell %d of line %d is %v", block, n, i, got)
 				}
 			}
 			*m.Cell(l, at) = mark{1, 9}
 			for n := range LineCells {
-				if got := l.At(n); got != (mark{}) != (n == 3) {
+				if got := m.At(l, n); got != (mark{}) != (n == 3) {
 					t.Fatalf("block %d: cell %d of line %d is %v after another was changed", block, n, i, got)
 				}
 			}
@@ -171,9 +178,52 @@ func TestLinesTaken(t *testing.T) {
 		if m.Bytes() != taken {
 			t.Errorf("with block %d cells take %d bytes, with the first %d", block, m.Bytes(), taken)
 		}
+		if m.EndWindow(w); m.Bytes() != 0 {
+			t.Errorf("block %d has ended, cells take %d bytes", block, m.Bytes())
+		}
+	}
+	if want := uint64(8 * (24 + fewRuns*2)); taken < want || taken > want+4*24 {
+		t.Errorf("8 lines take %d bytes, want %d", taken, want)
+	}
+}
+
+// TestLinesSpare has windows one after the other, each with a line whose cells are all runs of their own: they are empty at first.
+func TestLinesSpare(t *testing.T) {
+	m := NewLines[mark](4)
+	for block := range uint32(3) {
+		w := Window{1, block}
+		l, _ := m.Shared(w, 0)
+		cells := m.Cells(l)
+		if *cells != ([LineCells]mark{}) {
+			t.Fatalf("block %d begins with %v", block, *cells)
+		}
+		for i := range cells {
+			cells[i] = mark{1, uint8(i)}
+		}
 		m.EndWindow(w)
 	}
-	if want := uint64(8*24 + 8*LineCells*2); taken < want || taken > want+4*24 {
-		t.Errorf("8 lines take %d bytes, want %d", taken, want)
+}
+
+// TestLinesPart has cells refer to something of their own: what begins a run is told, and each gives every run once.
+func TestLinesPart(t *testing.T) {
+	m := NewLines[mark](4)
+	told := 0
+	m.Part = func(c *mark) { c.what, told = c.what+10, told+1 }
+	global, _ := m.Global(0)
+	shared, _ := m.Shared(Window{1, 0}, 0)
+	for _, l := range []*Line[mark]{global, shared} {
+		first, _ := m.Run(l, 0, LineCells)
+		*first = mark{1, 0}
+		m.Run(l, 7, 8)
+	}
+	seen := map[mark]int{}
+	for _, l := range []*Line[mark]{global, shared} {
+		l.each(func(c *mark) { seen[*c]++ })
+	}
+	if told != 4 || seen[mark{1, 0}] != 2 || seen[mark{11, 7}] != 2 || seen[mark{21, 8}] != 2 {
+		t.Errorf("%d cells begin runs, the runs are %v", told, seen)
+	}
+	if m.Clear(); m.Part == nil {
+		t.Error("Clear forgot Part")
 	}
 }

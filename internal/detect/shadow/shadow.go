@@ -26,7 +26,6 @@ type Memory[T any] struct {
 	pages   []*page[T]
 	spare   []*page[T]
 	bytes   uint64
-	peak    uint64
 }
 
 // New makes a Memory with a cell for every granule bytes; granule is a power of two.
@@ -38,9 +37,6 @@ func New[T any](granule int) *Memory[T] {
 	return m
 }
 
-// Granule is the bytes of memory a cell stands for.
-func (m *Memory[T]) Granule() uint64 { return 1 << m.shift }
-
 // Global gives the cell of the granule that holds the byte of global memory at addr.
 func (m *Memory[T]) Global(addr uint64) *T {
 	n := addr >> m.shift
@@ -49,7 +45,7 @@ func (m *Memory[T]) Global(addr uint64) *T {
 		if m.dir == nil {
 			m.dir = new([dirPages]*page[T])
 			m.dirs[key] = m.dir
-			m.grow(uint64(unsafe.Sizeof(*m.dir)))
+			m.bytes += uint64(unsafe.Sizeof(*m.dir))
 		}
 	}
 	p := &m.dir[n/pageCells%dirPages]
@@ -85,29 +81,9 @@ func (m *Memory[T]) EndWindow(w Window) {
 	}
 }
 
-// Forget makes the cells of every granule that lies wholly in the size bytes of global memory at addr zero.
-func (m *Memory[T]) Forget(addr, size uint64) {
-	lo, hi := (addr+m.Granule()-1)>>m.shift, (addr+size)>>m.shift
-	for lo < hi {
-		next := min(hi, (lo/pageCells+1)*pageCells)
-		if dir := m.dirs[lo/(pageCells*dirPages)]; dir != nil {
-			p := &dir[lo/pageCells%dirPages]
-			switch {
-			case *p == nil:
-			case next-lo == pageCells:
-				m.drop(*p)
-				*p = nil
-			default:
-				clear((*p)[lo%pageCells : (next-1)%pageCells+1])
-			}
-		}
-		lo = next
-	}
-}
-
 // Clear forgets everything: each launch begins with cells that are zero in the designs that know one kernel only.
 func (m *Memory[T]) Clear() {
-	*m = Memory[T]{shift: m.shift, dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}, peak: m.peak}
+	*m = Memory[T]{shift: m.shift, dirs: map[uint64]*[dirPages]*page[T]{}, windows: map[Window][]*page[T]{}}
 }
 
 // Each calls f for every cell of memory that was touched, and its neighbours on their pages, in no order.
@@ -134,11 +110,8 @@ func (m *Memory[T]) Each(f func(*T)) {
 // Bytes is the memory that cells take now.
 func (m *Memory[T]) Bytes() uint64 { return m.bytes }
 
-// Peak is the most that Bytes has been.
-func (m *Memory[T]) Peak() uint64 { return m.peak }
-
 func (m *Memory[T]) page() *page[T] {
-	m.grow(uint64(unsafe.Sizeof(page[T]{})))
+	m.bytes += uint64(unsafe.Sizeof(page[T]{}))
 	if n := len(m.spare); n > 0 {
 		p := m.spare[n-1]
 		m.spare = m.spare[:n-1]
@@ -153,9 +126,4 @@ func (m *Memory[T]) drop(p *page[T]) {
 		*p = page[T]{}
 		m.spare = append(m.spare, p)
 	}
-}
-
-func (m *Memory[T]) grow(n uint64) {
-	m.bytes += n
-	m.peak = max(m.peak, m.bytes)
 }

@@ -32,15 +32,6 @@ func TestAgainstMap(t *testing.T) {
 					}
 				}
 				continue
-			case 1:
-				size := rng.Uint64N(8192)
-				m.Forget(addr, size)
-				for k := range want {
-					if !k.shared && k.n*g >= addr && (k.n+1)*g <= addr+size {
-						delete(want, k)
-					}
-				}
-				continue
 			case 2, 3, 4, 5:
 				k = key{true, w, addr % (1 << 14) / g}
 				c = m.Shared(w, addr%(1<<14))
@@ -69,9 +60,6 @@ func TestAgainstMap(t *testing.T) {
 		if touched != n || cells%pageCells != 0 {
 			t.Errorf("granule %d: %d cells in all, %d not zero, want %d", granule, cells, touched, n)
 		}
-		if m.Bytes() == 0 || m.Peak() < m.Bytes() {
-			t.Errorf("granule %d: %d bytes, peak %d", granule, m.Bytes(), m.Peak())
-		}
 		m.Clear()
 		if *m.Global(64) != 0 {
 			t.Error("a cell outlived Clear")
@@ -83,39 +71,36 @@ func TestAgainstMap(t *testing.T) {
 func TestTaken(t *testing.T) {
 	const page, dir = pageCells * 4, dirPages * 8 // bytes
 	m := New[uint32](16)
-	step := func(what string, bytes, peak uint64) {
+	step := func(what string, bytes uint64) {
 		t.Helper()
-		if m.Bytes() != bytes || m.Peak() != peak {
-			t.Errorf("%s: %d bytes, at most %d, want %d and %d", what, m.Bytes(), m.Peak(), bytes, peak)
+		if m.Bytes() != bytes {
+			t.Errorf("%s: %d bytes, want %d", what, m.Bytes(), bytes)
 		}
 	}
-	step("nothing", 0, 0)
-	first := m.Global(16 * 7)
-	*first = 1
-	step("a cell", dir+page, dir+page)
+	step("nothing", 0)
+	*m.Global(16 * 7) = 1
+	step("a cell", dir+page)
 	m.Global(16*pageCells - 1)
-	step("another of its page", dir+page, dir+page)
+	step("another of its page", dir+page)
 	m.Global(16 * pageCells)
-	step("one of the next", dir+2*page, dir+2*page)
-	m.Forget(0, 16*pageCells-1)
-	step("some of a page forgotten", dir+2*page, dir+2*page)
-	m.Forget(0, 16*pageCells)
-	step("a page forgotten", dir+page, dir+2*page)
-	m.Forget(0, 16*pageCells)
-	step("the same again", dir+page, dir+2*page)
-	if again := m.Shared(Window{1, 2}, 16*7); again != first || *again != 0 {
-		t.Errorf("a page that was forgotten is not used again, or holds %d", *again)
-	}
-	step("a cell of a window", dir+2*page, dir+2*page)
-	m.Shared(Window{1, 2}, 16*pageCells*3)
-	step("of its fourth page", dir+5*page, dir+5*page)
+	step("one of the next", dir+2*page)
+	first := m.Shared(Window{1, 2}, 16*7)
+	*first = 1
+	step("a cell of a window", dir+3*page)
 	m.EndWindow(Window{1, 2})
-	step("the window ended", dir+page, dir+5*page)
+	step("the window ended", dir+2*page)
+	if again := m.Shared(Window{1, 3}, 16*7); again != first || *again != 0 {
+		t.Errorf("a page of a window that has ended is not used again, or holds %d", *again)
+	}
+	m.Shared(Window{1, 3}, 16*pageCells*3)
+	step("the fourth page of another window", dir+6*page)
+	m.EndWindow(Window{1, 3})
+	step("that ended", dir+2*page)
 	for range 4 {
 		m.Shared(Window{2, 0}, 0)
 		m.EndWindow(Window{2, 0})
 	}
-	step("others too", dir+page, dir+5*page)
+	step("others too", dir+2*page)
 	m.Clear()
-	step("all", 0, dir+5*page)
+	step("all", 0)
 }

@@ -43,7 +43,7 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 		warp += uint32(col[colWarp].varint())
 		e.Warp = warp
 		switch e.Kind {
-		case event.Load, event.Store, event.Atomic:
+		case event.Load, event.Store, event.Atomic, event.CopyArrive, event.MbarrierDone, event.Bulk, event.BulkDone:
 			r.readMemory(&col, b, e, &r.states[k])
 		case event.KernelBegin:
 			e.Side = uint32(len(b.Launches))
@@ -161,7 +161,8 @@ func readLaunch(c *cursor) event.Launch {
 		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
 	code := c.byte()
 	l.NonCoherent = code&codeNonCoherent != 0
-	code &^= codeNonCoherent
+	l.Bulk = code&codeBulk != 0
+	code &^= codeNonCoherent | codeBulk
 	if code > codeSynchronises|codeSwaps|codeGluon || code&(codeSynchronises|codeSwaps) == codeSwaps {
 		c.fail("a launch whose code is of kind %d", code)
 	}

@@ -366,7 +366,7 @@ func FuzzReader(f *testing.F) {
 // TestLaunchCode: a trace keeps what the code of a launched kernel has.
 func TestLaunchCode(t *testing.T) {
 	one := event.Dim3{X: 1, Y: 1, Z: 1}
-	for _, l := range []event.Launch{{}, {NonCoherent: true}, {Synchronises: true, NonCoherent: true}, {Synchronises: true, Swaps: true},
+	for _, l := range []event.Launch{{}, {NonCoherent: true}, {Bulk: true}, {Bulk: true, NonCoherent: true}, {Synchronises: true, NonCoherent: true}, {Synchronises: true, Swaps: true},
 		{Language: event.Gluon, NonCoherent: true}, {Language: event.Triton}} {
 		l.ID, l.Kernel, l.Grid, l.Block = 1, "k", one, one
 		b := &event.Batch{Events: []event.Event{{Kind: event.KernelBegin, Launch: 1}}, Launches: []event.Launch{l}}

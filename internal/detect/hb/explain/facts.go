@@ -29,6 +29,10 @@ func side(s *history.Site, who *order.Stamp, address uint64) detect.Access {
 	x := detect.Access{Op: detect.Read, Order: s.Event.Order, Scope: s.Event.Scope, Space: s.Event.Space, Place: s.Event.Place,
 		Host: s.Host, Address: address, Size: int(s.Event.Size)}
 	switch {
+	case s.Event.Flags&event.FlagAsync != 0:
+		x.Async = true
+	}
+	switch {
 	case s.Event.Kind == event.Atomic:
 		x.Op = detect.AtomicOp
 	case s.Side.Write:

@@ -131,6 +131,12 @@ func (w *Warp) begin(v *order.View, lanes uint32) {
 	x.Launch, x.Block, x.Warp, x.View, x.Whole = w.Block.Launch, w.Block.Index, w.Event.Warp, v, w.Block.Whole(w.InBlock)
 }
 
+// Number makes w one of several warps' accesses: what it is used for has serial numbers behind n.
+func (w *Warp) Number(n uint64) { w.serial = n }
+
+// Number gives an access that is of no Warp a serial number.
+func (a *Access) Number(n uint64) { a.serial = n }
+
 // Each prepares an access to be taken apart by Lane.
 func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
 

@@ -29,9 +29,15 @@ func (h *Fast) Bytes() (n uint64) {
 	}
 	for _, c := range h.chunks {
 		n += uint64(unsafe.Sizeof(*c))
-		for _, p := range c {
+		for _, p := range &c.pages {
 			pages(p)
 		}
+	}
+	for _, x := range h.launches {
+		n += x.loads.bytes()
+	}
+	for _, l := range h.ended {
+		n += l.bytes()
 	}
 	for _, w := range h.windows {
 		for _, p := range w.pages {

@@ -12,9 +12,9 @@ import (
 // Fast is a history for whole programs. It judges weak accesses by warps as wholes, as long as they do not race, and words
 // where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
 //
-// It has four representations of accesses:
-//   - record: of a segment of 128 bytes by a warp, or by an arithmetic progression of warps. Records are in histories that segments
-//     share (segment.go);
+// It has these representations of accesses:
+//   - load: of global memory that is only loaded from, in the order of the launch (loads.go);
+//   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
 //   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
 //   - Record: of the host.
@@ -29,7 +29,6 @@ type Fast struct {
 	kindOf    map[kindKey]uint32
 	kinds     []kind
 	histories []interned // the first is that of nothing
-	steps     []uint32   // of the open runs of each; 0: it has none
 	historyOf map[uint64]uint32
 	moves     moves
 	checks    [][]check // the first is none
@@ -51,11 +50,16 @@ type Fast struct {
 	joins        [1024]join
 	first        bool // the access being recorded is the first of its warp by its site that is recorded by words
 
-	launches  []*launchState
-	current   *launchState
-	host      []Record
-	limit     int // from how many stamps and histories on to sweep
-	summaries summaries
+	launches     []*launchState
+	current      *launchState
+	ended        []*loads // of launches that have ended
+	late         uint64   // the last serial number of those
+	mostLoads    int      // of a launch that are put off
+	mostEnded    int      // launches that have ended, of which loads are put off
+	condenseFrom uint64   // bytes of them
+	host         []Record
+	limit        int // from how many stamps and histories on to sweep
+	summaries    summaries
 }
 
 // siteState is what the fast history knows of a site.
@@ -71,6 +75,8 @@ type siteState struct {
 	shapes  int // that it has had
 	missed  int // events of other shapes
 	stamps  [64]stampSlot
+	loads   siteLoads
+	direct  *launchState // in which loads are not put off
 }
 
 const (
@@ -82,15 +88,23 @@ const (
 // page is the history of a page of memory.
 type page struct {
 	address   uint64
-	launch    *launchState // whose accesses segments have
-	mayRace   bool         // summaries of it may race with accesses of launch
+	launch    *launchState    // whose accesses segments have
+	mayRace   bool            // summaries of it may race with accesses of launch
+	clean     bool            // launch follows all others that have accessed the page
+	touched   uint16          // granules that launch has accessed
+	putOff    uint16          // granules that it has loaded from, as loads say
+	earlier   []*order.Launch // those that had accessed it, but for launches that one of them follows
 	segments  [pageSegs]segment
 	past      []*past
 	summaries *[pageSegs]uint32 // summaries; nil for none
 	saved     map[int][]*savedValues
 }
 
-type chunk [chunkSize]*page
+type chunk struct {
+	pages  [chunkSize]*page
+	loads  *loads    // that were put off last in the chunk
+	putOff *granules // and of which
+}
 
 type recentChunk struct {
 	number uint64
@@ -105,8 +119,9 @@ type window struct {
 
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
-	return &Fast{order: o, limit: sweepFrom, shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
-		histories: make([]interned, 1), steps: make([]uint32, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
+	return &Fast{order: o, limit: sweepFrom, late: lateSerials, mostLoads: mostLoads, mostEnded: mostEnded, condenseFrom: condenseFrom,
+		shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
+		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
 }
 
@@ -128,6 +143,8 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	v, same := w.Block.View(w.InBlock)
 	mask := w.Event.Mask
 	switch {
+	case same && !w.Site.Side.Write && !w.Memory.Shared && h.putOff(w, s, v):
+		return
 	case same:
 		h.weak(w, s, v, mask, race)
 		return
@@ -170,8 +187,9 @@ func (h *Fast) weak(w *Warp, s *siteState, v *order.View, lanes uint32, race fun
 	a := acting{Warp: w, site: s}
 	base := e.Addr / segmentBytes
 	changed := ^uint8(0)
-	for i := range (*slot).parts {
-		part := &(*slot).parts[i]
+	parts := (*slot).parts
+	for i := range parts {
+		part := &parts[i]
 		n := base + uint64(part.segment)
 		p := h.page(w.Memory, n*segmentBytes)
 		j := int(n % pageSegs)
@@ -317,6 +335,8 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 		at[i] = w.Batch.AddrOf(w.Event, i)
 		if p == nil || at[i]&^(pageBytes-1) != p.address {
 			p = h.page(w.Memory, at[i])
+		} else if !w.Memory.Shared {
+			h.touch(p, at[i])
 		}
 		if at[i]%wordBytes != 0 || p.mayRace {
 			rest |= m & -m
@@ -359,7 +379,7 @@ func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
 		s.launch = l
 		clear(s.serials)
 	}
-	if s.mingled {
+	if h.first = false; s.mingled {
 		return
 	}
 	for uint32(len(s.serials)) <= warp/64 {
@@ -471,26 +491,52 @@ func (h *Fast) page(m Memory, at uint64) *page {
 	if m.Shared {
 		slot = h.windowOf(m).page(at)
 	} else {
-		n := at / (pageBytes * chunkSize)
-		near := &h.recentChunks[n*0x9e3779b97f4a7c15>>60]
-		if near.chunk == nil || near.number != n {
-			near.number, near.chunk = n, h.chunks[n]
-			if near.chunk == nil {
-				near.chunk = new(chunk)
-				h.chunks[n] = near.chunk
-			}
-		}
-		slot = &near.chunk[at/pageBytes%chunkSize]
+		slot = &h.chunkOf(at / chunkBytes).pages[at/pageBytes%chunkSize]
+	}
+	p := *slot
+	if p == nil || p.launch != h.current {
+		p = h.enterPage(m, slot, at)
+	}
+	if !m.Shared {
+		h.touch(p, at)
+	}
+	return p
+}
+
+// enterPage makes a page, which may have to be made, one of the current launch.
+func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
+	if !m.Shared && h.current != nil {
+		h.performOthers(at)
 	}
 	p := *slot
 	if p == nil {
-		p = &page{address: at &^ (pageBytes - 1), launch: h.current}
+		p = &page{address: at &^ (pageBytes - 1), launch: h.current, clean: true}
 		*slot = p
 	}
 	if p.launch != h.current {
+		p.clean = p.before(h.current)
 		h.pass(p)
 	}
+	p.touched, p.putOff = 0, 0
+	if !m.Shared && h.current != nil {
+		if s := h.current.loads.granules[at/chunkBytes]; s != nil {
+			p.putOff = s.page(at)
+		}
+	}
 	return p
+}
+
+// chunkOf gives a chunk of pages of global memory.
+func (h *Fast) chunkOf(n uint64) *chunk {
+	c := &h.recentChunks[n*0x9e3779b97f4a7c15>>60]
+	if c.chunk == nil || c.number != n {
+		c.number, c.chunk = n, h.chunks[n]
+		if c.chunk == nil {
+			c.chunk = new(chunk)
+			h.chunks[n] = c.chunk
+		}
+	}
+	return c.chunk
 }
 
 // windowOf gives the shared memory of a block.

@@ -15,6 +15,8 @@ type launchState struct {
 	knows map[uint32]bool
 	// firstStamp is above all stamps made before the launch.
 	firstStamp uint32
+	loads      *loads
+	others     []*loads // of launches that it does not follow
 }
 
 // enter makes a launch the current one.
@@ -38,6 +40,7 @@ func (h *Fast) enter(l *order.Launch) {
 			x.hosts = append(x.hosts, h.host[i])
 		}
 	}
+	h.beginLoads(x)
 	h.launches = slices.DeleteFunc(h.launches, func(x *launchState) bool { return x.Over() })
 	h.launches = append(h.launches, x)
 	h.current = x
@@ -75,6 +78,7 @@ func (h *Fast) pass(p *page) {
 			p.saved = nil
 			p.past = slices.DeleteFunc(p.past, func(x *past) bool { return x.segments == [pageSegs]segment{} })
 		}
+		p.leave()
 		if now != nil {
 			p.past = append(p.past, now)
 		}
@@ -87,6 +91,12 @@ func (h *Fast) pass(p *page) {
 	for _, x := range p.past {
 		p.mayRace = p.mayRace || !h.current.Follows(x.launch)
 	}
+}
+
+// leave notes that another launch is about to access a page.
+func (p *page) leave() {
+	l := p.launch.Launch
+	p.earlier = append(slices.DeleteFunc(p.earlier, func(o *order.Launch) bool { return o == l || l.Follows(o) }), l)
 }
 
 // past is what a launch that has ended did to the segments of a page. Segments that are split have none: their words have all.
@@ -256,14 +266,13 @@ func (h *Fast) judgeSummary(a *Access, n uint32, base, from, end uint64, race fu
 // pages calls f for the pages of global memory that have a byte in [from, end), in order.
 func (h *Fast) pages(from, end uint64, f func(p *page)) {
 	visit := func(n uint64, c *chunk) {
-		for i, p := range c {
+		for i, p := range &c.pages {
 			if at := (n*chunkSize + uint64(i)) * pageBytes; p != nil && at < end && from < at+pageBytes {
 				f(p)
 			}
 		}
 	}
-	const span = chunkSize * pageBytes
-	if first, last := from/span, (end-1)/span; last-first < uint64(len(h.chunks)) {
+	if first, last := from/chunkBytes, (end-1)/chunkBytes; last-first < uint64(len(h.chunks)) {
 		for n := first; n <= last; n++ {
 			if c := h.chunks[n]; c != nil {
 				visit(n, c)
@@ -283,6 +292,9 @@ func (h *Fast) pages(from, end uint64, f func(p *page)) {
 
 // judgeHost finds the races of an access by the host.
 func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
+	if a.Site.Side.Write {
+		h.performLoads(a)
+	}
 	for i := range h.host {
 		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
 	}
@@ -347,17 +359,14 @@ func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, 
 		var both mask
 		out := Record{Site: k.site, Stamp: order.Stamp{Launch: l, Epoch: s.epoch + r.epoch}}
 		warp := s.warp() + r.warp
-		for range r.warps(s.n) {
-			lanes := a.Actor.Behind(l, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
-			for m := lanes; m != 0; m &= m - 1 {
-				lane := bits.TrailingZeros32(m)
-				b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))
-				if !b.empty() && both.empty() {
-					out.Stamp.Warp, out.Stamp.Lane = warp, lane
-				}
-				both = both.or(b)
+		lanes := a.Actor.Behind(l, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
+		for m := lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))
+			if !b.empty() && both.empty() {
+				out.Stamp.Warp, out.Stamp.Lane = warp, lane
 			}
-			warp += r.step
+			both = both.or(b)
 		}
 		if c := detect.Classify(k.site.Side, a.Site.Side, detect.Relation{}); c != detect.NoRace {
 			both.ranges(func(lo, hi uint64) { race(a, Race{c, &out, base + lo, base + hi}) })
@@ -379,6 +388,7 @@ func (h *Fast) recordHost(a *Access) {
 
 // Reuse drops what was done to the bytes [from, end) of global memory, which became or ceased to be an allocation.
 func (h *Fast) Reuse(from, end uint64) {
+	h.reuseLoads(from, end)
 	h.pages(from, end, func(p *page) {
 		for i := range p.segments {
 			base := p.address + uint64(i)*segmentBytes

@@ -11,7 +11,6 @@ type segment struct {
 	history uint32
 	thread  uint32 // the warp of the grid, times 32, and the lane from which those of the history are counted, lanes modulo 32
 	epoch   uint32 // likewise
-	n       uint32 // warps of its open runs: see record
 }
 
 func (s *segment) warp() uint32 { return s.thread >> 5 }
@@ -19,17 +18,13 @@ func (s *segment) lane() uint8  { return uint8(s.thread & 31) }
 
 const wordsFlag = 1 << 31
 
-// record is weak accesses of a segment by warps that did the same: one, or an arithmetic progression of them that only read.
-// Warps, lanes and epochs are counted from those of the segment, so that segments to which the same was done have the same
+// record is weak accesses of a segment by a warp. Warps, lanes and epochs are counted from those of the segment, so that segments to which the same was done have the same
 // records, and share one history.
 type record struct {
 	access uint32
 	warp   uint32
 	epoch  uint32
-	count  uint32 // warps, but for those of segment.n where open
-	step   uint32 // from one to the next
 	lane   uint8
-	open   bool
 	values values // of stores
 }
 
@@ -46,31 +41,25 @@ const (
 type interned struct {
 	records []record
 	stored  mask     // by weak stores
-	written bool     // by any
 	pattern *pattern // of split; nil until it is asked for
 }
 
 // moveKey is a history and an access of its segment.
 type moveKey struct {
 	what uint64 // the history and the access
-	// The warp and the epoch of the access, as those of the history's records; where it has open runs, the warp counted from that
-	// after them.
-	who uint64
-	how uint64 // n of the segment, or anyRun; acting.changed; the lane
+	who  uint64 // the warp and the epoch of the access, as those of the history's records
+	how  uint64 // acting.changed; the lane
 }
 
 func (k *moveKey) is(o *moveKey) bool { return k.what == o.what && k.who == o.who && k.how == o.how }
-
-// anyRun is n in the key of an access that makes runs longer and nothing else, however long they are.
-const anyRun = 1<<32 - 1
 
 // move is what an access that does not race makes of a history.
 type move struct {
 	moveKey
 	to   uint32
 	base struct { // what is added to the segment's
-		warp, epoch, n uint32
-		lane           uint8
+		warp, epoch uint32
+		lane        uint8
 	}
 	keep   bool   // values are saved: see values.go
 	checks uint32 // of Fast.checks
@@ -154,23 +143,11 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	if from.history == 0 {
 		from = segment{thread: a.Event.Warp<<5 | uint32(a.lane), epoch: a.view.Epoch}
 	}
-	step := h.steps[from.history]
-	open := uint64(0)
-	if step != 0 {
-		open = anyRun << 32
-	}
-	k := moveKey{uint64(from.history)<<32 | uint64(a.access), uint64(a.Event.Warp-from.warp()-from.n*step)<<32 | uint64(a.view.Epoch-from.epoch),
-		open | uint64(a.changed)<<8 | uint64(a.lane-from.lane())&31}
+	k := moveKey{uint64(from.history)<<32 | uint64(a.access), uint64(a.Event.Warp-from.warp())<<32 | uint64(a.view.Epoch-from.epoch),
+		uint64(a.changed)<<8 | uint64(a.lane-from.lane())&31}
 	m := a.site.last
 	if m == nil || !m.is(&k) {
 		m = h.moves.find(&k)
-		if m == nil && step != 0 {
-			if x := &h.histories[from.history]; !x.written && h.within(&from, x, a) {
-				return false, true
-			}
-			k.how = k.how&(1<<32-1) | uint64(from.n)<<32
-			m = h.moves.find(&k)
-		}
 		a.site.last = m
 	}
 	if m != nil {
@@ -185,13 +162,11 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 	if len(h.histories) > mostHistories {
 		return false, false
 	}
-	made, longer, ok := h.compute(&from, &h.histories[from.history], a)
+	made, ok := h.compute(&from, &h.histories[from.history], a)
 	if !ok {
 		return false, false
 	}
-	if made.moveKey = k; longer && step != 0 {
-		made.how |= anyRun << 32
-	}
+	made.moveKey = k
 	h.moves.put(made)
 	s.make(&from, &made)
 	return made.keep, true
@@ -199,69 +174,25 @@ func (h *Fast) step(s *segment, a *acting) (keep, ok bool) {
 
 // make gives a segment what a move makes of it.
 func (s *segment) make(from *segment, m *move) {
-	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch, from.n + m.base.n}
-}
-
-// within says that a run has the access, or one of more bytes.
-func (h *Fast) within(s *segment, x *interned, a *acting) bool {
-	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, lane: (a.lane - s.lane()) & 31}
-	for i := range x.records {
-		if r := &x.records[i]; r.step != 0 && r.epoch == now.epoch && r.has(now.warp, s.n) && h.covers(r, &now) {
-			return true
-		}
-	}
-	return false
-}
-
-// covers says that of two accesses of one epoch the first is all that the two are together.
-func (h *Fast) covers(r, now *record) bool {
-	if r.access == now.access {
-		return r.lane == now.lane
-	}
-	o, k := &h.kinds[r.access], &h.kinds[now.access]
-	exec := bits.RotateLeft32(k.exec, int(now.lane))
-	return o.site == k.site && bits.RotateLeft32(o.exec, int(r.lane)) == exec && h.merge(r, now, exec) == merged{r.access, r.lane}
-}
-
-// warps is how many warps a record has in a segment with n.
-func (r *record) warps(n uint32) uint32 {
-	if r.open {
-		return r.count + n
-	}
-	return r.count
-}
-
-// has says that a warp, counted as the record's, is one of its.
-func (r *record) has(warp, n uint32) bool {
-	d := warp - r.warp
-	if r.step == 0 {
-		return d == 0
-	}
-	return d%r.step == 0 && d/r.step < r.warps(n)
+	*s = segment{m.to, (from.warp()+m.base.warp)<<5 | uint32(from.lane()+m.base.lane)&31, from.epoch + m.base.epoch}
 }
 
 // before says that a check of a record holds.
 func before(s *segment, r *record, c check, a *acting) bool {
 	warp, turn := s.warp()+r.warp, int((s.lane()+r.lane)&31)
-	for range r.warps(s.n) {
-		lanes := c.other
-		if warp == a.Event.Warp {
-			lanes = c.own
-		}
-		if lanes != 0 && a.behind(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) != 0 {
-			return false
-		}
-		warp += r.step
+	lanes := c.other
+	if warp == a.Event.Warp {
+		lanes = c.own
 	}
-	return true
+	return lanes == 0 || a.behind(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) == 0
 }
 
 // compute is the transition itself: what an access makes of a history. It says false where the two may race, or what comes of
-// it is no history of a segment. Longer: it makes runs longer, and does nothing else.
-func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok bool) {
+// it is no history of a segment.
+func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, ok bool) {
 	k := &h.kinds[a.access]
 	var checks []check
-	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, count: 1, lane: (a.lane - s.lane()) & 31}
+	now := record{access: a.access, warp: a.Event.Warp - s.warp(), epoch: a.view.Epoch - s.epoch, lane: (a.lane - s.lane()) & 31}
 	for i := range x.records {
 		r := &x.records[i]
 		o := &h.kinds[r.access]
@@ -274,26 +205,26 @@ func (h *Fast) compute(s *segment, x *interned, a *acting) (out move, longer, ok
 			continue
 		}
 		if !before(s, r, c, a) {
-			return out, false, false
+			return out, false
 		}
 		checks = append(checks, c)
 	}
 	records := slices.Clone(x.records)
 	if k.site.WeakStore() {
 		if !h.store(records, &now, a.changed, &out.keep) {
-			return out, false, false
+			return out, false
 		}
 	}
-	records, longer = h.put(records, now, s.n)
+	records = h.put(records, now)
 	if len(records) > maxRecords {
-		return out, false, false
+		return out, false
 	}
-	h.normal(&out, records, s.n)
+	h.normal(&out, records)
 	if checks != nil {
 		out.checks = uint32(len(h.checks))
 		h.checks = append(h.checks, checks)
 	}
-	return out, longer && checks == nil, true
+	return out, true
 }
 
 // conflict gives the lanes of a record, counted as its own, that access bytes which other threads of the actor's access: those
@@ -365,15 +296,14 @@ func (h *Fast) setAside(records []record, s *Site) {
 	}
 }
 
-// put adds a record to those of a history: in place of what it supersedes, and joined with what is alike.
-func (h *Fast) put(records []record, now record, n uint32) (out []record, longer bool) {
+// put adds a record to those of a history, in place of what it supersedes.
+func (h *Fast) put(records []record, now record) []record {
 	k := h.kinds[now.access]
 	exec := bits.RotateLeft32(k.exec, int(now.lane))
-	all := len(records)
 	kept := records[:0]
 	for _, r := range records {
 		o := &h.kinds[r.access]
-		if o.site != k.site || r.warp != now.warp || r.step != 0 || bits.RotateLeft32(o.exec, int(r.lane)) != exec {
+		if o.site != k.site || r.warp != now.warp || bits.RotateLeft32(o.exec, int(r.lane)) != exec {
 			kept = append(kept, r)
 			continue
 		}
@@ -387,11 +317,7 @@ func (h *Fast) put(records []record, now record, n uint32) (out []record, longer
 			kept = append(kept, r)
 		}
 	}
-	if !k.write {
-		out, longer = h.joined(kept, now, n)
-		return out, longer && len(kept) == all
-	}
-	return append(kept, now), false
+	return append(kept, now)
 }
 
 // mergeKey is two accesses by a warp and a site.
@@ -432,73 +358,8 @@ func (h *Fast) merge(old, now *record, exec uint32) merged {
 	return merged{m.access, (m.lane + now.lane) & 31}
 }
 
-// joined adds a load to those by other warps that differ in nothing else, as a run. Longer: an open run has one warp more, and
-// nothing else is changed.
-func (h *Fast) joined(records []record, now record, n uint32) (out []record, longer bool) {
-	longer = true
-	for i := 0; i < len(records); i++ {
-		r := &records[i]
-		if r.access != now.access || r.epoch != now.epoch || r.lane != now.lane {
-			continue
-		}
-		if now.step == 0 && r.has(now.warp, n) {
-			return records, false
-		}
-		was := *r
-		if !r.meet(&now, n) {
-			continue
-		}
-		// What came of the two may be continued by others.
-		now = *r
-		if longer = longer && was.open && was.warp == r.warp && !h.continued(records, &now, n); longer {
-			return records, true
-		}
-		records = append(records[:i], records[i+1:]...)
-		i = -1
-	}
-	return append(records, now), false
-}
-
-// continued says that a record may be joined with one of others.
-func (h *Fast) continued(records []record, now *record, n uint32) bool {
-	for _, r := range records {
-		if x := *now; r.access == x.access && r.epoch == x.epoch && r.lane == x.lane && x.meet(&r, n) {
-			return true
-		}
-	}
-	return false
-}
-
-// meet makes two runs one where that is a run, too. It says false, having done nothing, where it is not.
-func (r *record) meet(o *record, n uint32) bool {
-	a, b := *r, *o
-	if b.warp-a.warp >= 1<<31 {
-		a, b = b, a
-	}
-	na, nb := a.warps(n), b.warps(n)
-	step := a.step
-	switch {
-	case a.step == 0 && b.step == 0:
-		step = b.warp - a.warp
-	case a.step == 0:
-		step = b.step
-	case b.step != 0 && b.step != a.step:
-		return false
-	}
-	if a.warp+na*step != b.warp {
-		return false
-	}
-	r.warp, r.step = a.warp, step
-	r.count = na + nb
-	if r.open {
-		r.count -= n
-	}
-	return true
-}
-
-// normal makes a move lead to a history with records, which are counted from a segment with n.
-func (h *Fast) normal(m *move, records []record, n uint32) {
-	m.base.n = settle(records, n) - n
+// normal makes a move lead to a history with records.
+func (h *Fast) normal(m *move, records []record) {
 	first := records[0]
 	m.base.warp, m.base.epoch, m.base.lane = first.warp, first.epoch, first.lane
 	for i := range records {
@@ -508,61 +369,28 @@ func (h *Fast) normal(m *move, records []record, n uint32) {
 	m.to = h.intern(records)
 }
 
-// settle opens the runs that have the step of the first, and closes others. The shortest of them is as long as the segment's
-// new n, which it gives.
-func settle(records []record, n uint32) (least uint32) {
-	step := uint32(0)
-	for i := range records {
-		if r := &records[i]; r.step != 0 && (step == 0 || r.step == step) {
-			if step == 0 {
-				step, least = r.step, r.warps(n)
-			}
-			least = min(least, r.warps(n))
-		}
-	}
-	for i := range records {
-		r := &records[i]
-		all := r.warps(n)
-		if r.open = r.step != 0 && r.step == step; r.open {
-			r.count = all - least
-		} else {
-			r.count = all
-		}
-	}
-	return least
-}
-
 // intern gives the number of the history with given records.
 func (h *Fast) intern(records []record) uint32 {
 	key := uint64(len(records))
 	for i := range records {
 		r := &records[i]
-		flags := uint64(r.lane)<<8 | uint64(r.values)<<1
-		if r.open {
-			flags |= 1
-		}
 		key = (key ^ uint64(r.access)<<32 ^ uint64(r.warp)) * 0x9e3779b97f4a7c15
-		key = (key ^ key>>32 ^ uint64(r.epoch)<<32 ^ uint64(r.count)) * 0xd6e8feb86659fd93
-		key = (key ^ key>>29 ^ uint64(r.step)<<32 ^ flags) * 0xff51afd7ed558ccd
+		key = (key ^ key>>32 ^ uint64(r.epoch)<<32 ^ uint64(r.lane)<<8 ^ uint64(r.values)) * 0xd6e8feb86659fd93
 		key ^= key >> 32
 	}
 	for ; ; key++ {
 		n, ok := h.historyOf[key]
 		if !ok {
 			n = uint32(len(h.histories))
-			x, step := interned{records: slices.Clone(records)}, uint32(0)
+			x := interned{records: slices.Clone(records)}
 			for i := range records {
 				r := &records[i]
 				k := &h.kinds[r.access]
-				x.written = x.written || k.write
 				if k.site.WeakStore() {
 					x.stored = x.stored.or(k.all)
 				}
-				if r.open {
-					step = r.step
-				}
 			}
-			h.histories, h.steps = append(h.histories, x), append(h.steps, step)
+			h.histories = append(h.histories, x)
 			h.historyOf[key] = n
 			return n
 		}

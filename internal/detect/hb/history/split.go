@@ -41,7 +41,7 @@ func (h *Fast) patternOf(x *interned) *pattern {
 			if lanes = bits.RotateLeft32(lanes, int(r.lane)); lanes == 0 {
 				continue
 			}
-			plain = plain && (all == 0 || all == lanes) && r.step == 0 && r.values != saved
+			plain = plain && (all == 0 || all == lanes) && r.values != saved
 			all = lanes
 			group = append(group, i)
 		}
@@ -138,14 +138,10 @@ func (h *Fast) splitRecords(s *segment, l *order.Launch, x *interned, words *[wo
 		}
 		f := k.print.turned((s.lane() + r.lane) & 31)
 		exec := bits.RotateLeft32(k.exec, int((s.lane()+r.lane)&31))
-		warp := s.warp() + r.warp
-		for range r.warps(s.n) {
-			number := h.stampOf(h.stateOf(k.site), stamp{k.site, l, warp, exec, s.epoch + r.epoch})
-			for m := rest; m != 0; m &= m - 1 {
-				at := bits.TrailingZeros32(m)
-				h.spread(&words[at], at, number, &f, k.site, r.values, keep)
-			}
-			warp += r.step
+		number := h.stampOf(h.stateOf(k.site), stamp{k.site, l, s.warp() + r.warp, exec, s.epoch + r.epoch})
+		for m := rest; m != 0; m &= m - 1 {
+			at := bits.TrailingZeros32(m)
+			h.spread(&words[at], at, number, &f, k.site, r.values, keep)
 		}
 	}
 }

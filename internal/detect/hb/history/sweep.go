@@ -28,12 +28,14 @@ func (h *Fast) sweep() {
 	}
 	fresh := NewFast(h.order)
 	for _, c := range h.chunks {
-		for _, p := range c {
+		for _, p := range &c.pages {
 			if p != nil {
 				h.summarise(p, fresh)
 			}
 		}
 	}
+	fresh.ended, fresh.late, fresh.launches = h.ended, h.late, h.launches
+	fresh.mostLoads, fresh.mostEnded, fresh.condenseFrom = h.mostLoads, h.mostEnded, h.condenseFrom
 	fresh.chunks, fresh.host, fresh.limit = h.chunks, h.host, max(h.limit, 2*(len(fresh.stamps)+len(fresh.histories)))
 	*h = *fresh
 }
@@ -75,6 +77,9 @@ func (h *Fast) summarise(p *page, fresh *Fast) {
 			p.summaries = new([pageSegs]uint32)
 		}
 		p.summaries[i] = fresh.summaries.intern(all)
+	}
+	if p.launch != nil {
+		p.leave()
 	}
 	p.saved, p.past, p.launch = nil, nil, nil
 }

@@ -23,6 +23,37 @@ func (b *Block) Views(w, lanes uint32) iter.Seq2[*View, uint32] { return b.warps
 // Ended says that a block does not run: it has ended, or not begun.
 func (l *Launch) Ended(block uint32) bool { return l.blocks[block] == nil }
 
+// As calls f while lanes of a warp have the views that they had once, and have begun no pattern.
+func (b *Block) As(wi, lanes uint32, views *[32]*View, f func()) {
+	w := &b.warps[wi]
+	x := &w.views
+	now, fenced, patterns := *x, w.fenced, w.patterns
+	w.fenced, w.patterns = nil, nil
+	defer func() { w.fenced, w.patterns = fenced, patterns }()
+	each := *views
+	for i := range each {
+		if lanes>>i&1 == 0 {
+			each[i] = now.view(i)
+		}
+	}
+	*x = warpViews(&each)
+	f()
+	*x = now
+}
+
+// warpViews gives views of the lanes of a warp, which are one where all are the same.
+func warpViews(each *[32]*View) views {
+	for _, v := range each {
+		if v != each[0] {
+			return views{each: each}
+		}
+	}
+	return views{same: each[0]}
+}
+
+// Running gives a block that runs.
+func (l *Launch) Running(block uint32) *Block { return l.blocks[block] }
+
 // Over says that the launch has ended.
 func (l *Launch) Over() bool { return l.end != 0 }
 
@@ -39,6 +70,9 @@ func (a *Actor) Knows(l *Launch) bool { return l.within(a.View.beyond) }
 func (l *Launch) First() Actor {
 	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
 }
+
+// Absent gives a block that stands for those of the launch which may have ended: a warp of it has accessed nothing.
+func (l *Launch) Absent() *Block { return &Block{Launch: l, warps: make([]warp, 1)} }
 
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
 func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }

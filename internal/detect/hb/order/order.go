@@ -346,14 +346,19 @@ func (b *Block) Synchronised(wi uint32, e *event.Event) {
 	}
 }
 
-// next begins a new epoch of lanes: that of synchronisation e.
-func (b *Block) next(wi, lanes uint32, e *event.Event) {
+// Advance begins a new epoch of lanes that is no synchronisation's: what they do now is not told to who learns what they have done.
+func (b *Block) Advance(wi, lanes uint32) {
 	b.number++
-	b.Log.add(b.number, wi, lanes, e)
 	w := &b.warps[wi]
 	for v, having := range w.of(lanes) {
 		w.set(having, v.at(b.number))
 	}
+}
+
+// next begins a new epoch of lanes: that of synchronisation e.
+func (b *Block) next(wi, lanes uint32, e *event.Event) {
+	b.Advance(wi, lanes)
+	b.Log.add(b.number, wi, lanes, e)
 }
 
 // reconverge begins a new epoch of a warp whose live lanes execute together again. It orders nothing: see Actor.Whole.

@@ -1,5 +1,5 @@
-// Package tally makes findings of races: one for each pair of places, the gravest race as its example.
-package tally
+// Package findings makes findings of races: one for each pair of places, the gravest race as its example.
+package findings
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ type Race struct {
 	Sections  []detect.Section // as those of detect.Finding
 }
 
-// Tally collects the races of one detector.
-type Tally struct {
+// Set collects the races of one detector.
+type Set struct {
 	detector string
 	found    *detect.Shortlist[pair, entry]
 	last     pair // the one added to last, with its entry
@@ -50,11 +50,11 @@ type stretch struct {
 
 const stretchBytes = 64
 
-// New makes a Tally for the detector of that name.
-func New(detector string, c detect.Config) *Tally {
+// New makes a Set for the detector of that name.
+func New(detector string, c detect.Config) *Set {
 	order := func(p, q pair) int { return cmp.Or(compare(p.a, q.a), compare(p.b, q.b)) }
 	rank := func(e *entry) (detect.Severity, detect.Kind) { return e.race.severity(), e.race.kind() }
-	return &Tally{detector: detector, found: detect.NewShortlist(c.MaxFindings, order, rank)}
+	return &Set{detector: detector, found: detect.NewShortlist(c.MaxFindings, order, rank)}
 }
 
 func (r *Race) severity() detect.Severity {
@@ -67,20 +67,20 @@ func (r *Race) severity() detect.Severity {
 func (r *Race) kind() detect.Kind { return cmp.Or(r.Kind, r.Facts.Kind()) }
 
 // More implements detect.Capped for the detector.
-func (t *Tally) More() (int, bool) { return t.found.More() }
+func (s *Set) More() (int, bool) { return s.found.More() }
 
 // beyond says that the race is one more of a finding that need not be kept.
-func (t *Tally) beyond(p pair, r *Race) bool {
-	severity, ok := t.found.Beyond(p)
+func (s *Set) beyond(p pair, r *Race) bool {
+	severity, ok := s.found.Beyond(p)
 	return ok && r.severity() <= severity
 }
 
 // Takes says that Add would make the finding of this race, rather than count it as one more of a finding: what is dear to
 // know of it need not be found out otherwise.
-func (t *Tally) Takes(r *Race) bool {
+func (s *Set) Takes(r *Race) bool {
 	p := r.pair()
-	e := t.found.Get(p)
-	return e == nil && !t.beyond(p, r) || e != nil && e.yields(r)
+	e := s.found.Get(p)
+	return e == nil && !s.beyond(p, r) || e != nil && e.yields(r)
 }
 
 // pair gives the places of a race.
@@ -101,22 +101,22 @@ func (e *entry) yields(r *Race) bool {
 }
 
 // Add counts a race. Bytes of both accesses' overlap are counted as concerned.
-func (t *Tally) Add(r *Race) {
+func (s *Set) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
-	e := t.entry
-	if p := r.pair(); e == nil || p != t.last {
-		if e = t.found.Get(p); e == nil {
-			if t.beyond(p, r) {
+	e := s.entry
+	if p := r.pair(); e == nil || p != s.last {
+		if e = s.found.Get(p); e == nil {
+			if s.beyond(p, r) {
 				return
 			}
 			e = &entry{race: *r, bytes: map[stretch]uint64{}}
-			t.found.Put(p, e)
-			if t.found.Trim(); t.found.Get(p) == nil {
-				t.entry = nil
+			s.found.Put(p, e)
+			if s.found.Trim(); s.found.Get(p) == nil {
+				s.entry = nil
 				return
 			}
 		}
-		t.last, t.entry = p, e
+		s.last, s.entry = p, e
 	}
 	if e.yields(r) {
 		e.race = *r
@@ -148,16 +148,16 @@ func compare(x, y site) int {
 }
 
 // Findings gives what was added, in the order of the places.
-func (t *Tally) Findings() []detect.Finding {
-	keys := t.found.Keys()
-	t.entry = nil // it may not be kept any more
+func (s *Set) Findings() []detect.Finding {
+	keys := s.found.Keys()
+	s.entry = nil // it may not be kept any more
 	out := make([]detect.Finding, len(keys))
 	for i, p := range keys {
-		e := t.found.Get(p)
-		f := detect.NewRace(t.detector, &e.race.Facts)
+		e := s.found.Get(p)
+		f := detect.NewRace(s.detector, &e.race.Facts)
 		f.Kind, f.Severity = e.race.kind(), e.race.severity()
 		if e.race.Note != "" {
-			f.Message += " (" + t.detector + ": " + e.race.Note + ")"
+			f.Message += " (" + s.detector + ": " + e.race.Note + ")"
 		}
 		f.NoSync = e.race.Facts.Earlier.Sync == nil && e.race.Facts.Later.Sync == nil
 		f.Predicted, f.Count, f.Addresses, f.Sections = e.race.Predicted, e.count, e.concerned(), e.race.Sections

@@ -1,0 +1,91 @@
+package detect
+
+import (
+	"fmt"
+)
+
+// explainCopy says why an asynchronous copy was not complete.
+func (f *Facts) explainCopy() (message, fix string) {
+	what := "a read"
+	switch {
+	case f.Earlier.Op == Read:
+		what = "a write of the source"
+	case f.Later.Async:
+		what = "a write by another asynchronous copy"
+	case f.Later.Op != Read:
+		what = "a write"
+	}
+	whose := "another thread's asynchronous copy"
+	if c := f.Copy; c != nil && c.Own {
+		whose = "the thread's own asynchronous copy"
+	}
+	return fmt.Sprintf("%s of the same bytes as %s, which may not be complete: %s", what, whose, f.Copy.lacks()), f.Copy.fix()
+}
+
+// lacks says which wait is missing or faulty.
+func (c *CopyState) lacks() string {
+	switch {
+	case c != nil && c.Tracked:
+		return "it completes with a phase of a barrier in memory, which was not complete: waiting for that phase orders the two, __syncthreads() does not"
+	case c != nil && c.Read:
+		return "the thread that copies has waited only until the copy has read its source (.read), not until it has written"
+	case c == nil || !c.Waited && c.Committed:
+		return "the thread that copies has not waited for the copy's group (a barrier does not wait for it)"
+	case !c.Waited:
+		return "the copy was not even committed to a group, and its thread has not waited for it (a barrier does not)"
+	case c.Early:
+		return "the thread that copies waited before the copy was committed to a group, so it did not wait for this one"
+	}
+	return fmt.Sprintf("the thread that copies has waited, but for all groups except the newest %d, and the copy's is one of these", c.Allowed)
+}
+
+func (c *CopyState) fix() string {
+	if c != nil && c.Bulk {
+		return c.fixBulk()
+	}
+	then := ", and then __syncthreads() for the threads that did not issue the copy"
+	if c != nil && c.Own {
+		then = ""
+	}
+	switch {
+	case c != nil && c.Tracked:
+		return "wait for the phase of the barrier before the access: wait(), or arrive_and_wait(), of cuda::barrier, consumer_wait() of cuda::pipeline, mbarrier.test_wait"
+	case c != nil && c.Waited && c.Early:
+		return "commit the group before the wait: cp.async.commit_group (__pipeline_commit(), producer_commit()), then the wait" + then
+	case c != nil && c.Waited:
+		return fmt.Sprintf("let the wait leave fewer groups pending than %d: cp.async.wait_group %d or less (__pipeline_wait_prior(%d))%s",
+			c.Allowed, c.Allowed-1, c.Allowed-1, then)
+	}
+	return "wait for the group before the access: cp.async.wait_group 0 (__pipeline_wait_prior(0), consumer_wait() of cuda::pipeline, cooperative_groups::wait)" + then
+}
+
+// fixBulk says what to do about a bulk copy.
+func (c *CopyState) fixBulk() string {
+	then := ", and then __syncthreads() for the threads that did not issue the copy"
+	if c.Own {
+		then = ""
+	}
+	switch {
+	case c.Tracked:
+		return "wait for the phase of the mbarrier before the access: mbarrier.try_wait, wait() of cuda::barrier"
+	case c.Read:
+		return "wait for the group without .read: cp.async.bulk.wait_group 0" + then
+	case c.Waited && c.Early:
+		return "commit the group before the wait: cp.async.bulk.commit_group, then the wait" + then
+	case c.Waited && c.Allowed > 0:
+		return fmt.Sprintf("let the wait leave fewer groups pending than %d: cp.async.bulk.wait_group %d or less%s", c.Allowed, c.Allowed-1, then)
+	}
+	return "wait for the group before the access: cp.async.bulk.wait_group 0, or where only the source is written again .read" + then
+}
+
+// explainProxy says that a proxy fence is missing.
+func (f *Facts) explainProxy() (message, fix string) {
+	return fmt.Sprintf("%s of the same bytes in shared memory are ordered, but the second is through the async proxy, which may not see what the first, through the generic proxy, did: no fence.proxy.async lies between", f.pair()),
+		"execute fence.proxy.async.shared::cta (cde::fence_proxy_async_shared_cta()) after the first, in its thread, before the barrier that the thread of the second waits at"
+}
+
+// explainReuse says why an asynchronous copy may overwrite what is still in use.
+func (f *Facts) explainReuse() (message, fix string) {
+	return f.pair() + " of the same bytes in shared memory by threads of one block: nothing says that the buffer is free when the copy into it is issued" + f.around(),
+		"put __syncthreads() between the last access to the buffer and the issue of the copy into it (consumer_release() before producer_acquire() of cuda::pipeline), or use one stage more"
+}

@@ -1,0 +1,352 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// bulkHalf is what a bulk copy reads, or what it writes, that is in flight. As with other copies it happens after its issue, and
+// what overlaps with it before it is known to be complete races with it. That is known to who acquires the phase of its mbarrier,
+// or to its thread behind the wait for its group: it is recorded as an access by its thread at the issue or at the wait.
+type bulkHalf struct {
+	number  int64
+	warp    uint32 // in the block
+	lane    int
+	view    *order.View // at the issue
+	stamp   order.Stamp
+	site    *history.Site
+	memory  history.Memory
+	from    uint64
+	end     uint64
+	tracked bool
+	group   uint32
+	// The last wait that did not cover it.
+	waited  bool
+	place   uint32
+	allowed uint32
+	early   bool
+	read    bool // a wait covered it, but only as to what the copy reads
+}
+
+// bulks is the bulk copies of a block, and what accesses through the async proxy may not see.
+type bulks struct {
+	list   []*bulkHalf
+	groups map[thread]uint32 // that threads have committed
+	marks  []proxyMark       // by granule of shared memory
+	fences []proxyFence
+	lost   bool // fences have been forgotten
+}
+
+type thread struct {
+	warp uint32
+	lane int
+}
+
+// proxyMark is the last accesses to a granule through the generic proxy since it was last written through the async proxy.
+type proxyMark struct{ write, read mark }
+
+type mark struct {
+	site  *history.Site
+	stamp order.Stamp
+	mask  uint32
+}
+
+// proxyFence is a fence.proxy.async by lanes that had a view.
+type proxyFence struct {
+	warp  uint32 // in the block
+	lanes uint32
+	view  *order.View
+}
+
+// maxProxyFences is how many fences of a block are kept.
+const maxProxyFences = 1024
+
+// bulksOf gives those of a block.
+func (d *Detector) bulksOf(b *order.Block) *bulks {
+	c := d.copiesOf(b)
+	if c.bulks == nil {
+		c.bulks = &bulks{groups: map[thread]uint32{}}
+	}
+	return c.bulks
+}
+
+// bulk performs an event of bulk copies.
+func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	if d.putsOff {
+		d.breakInterval(d.interval(blk))
+	}
+	s := d.bulksOf(blk)
+	switch e.Kind {
+	case event.Bulk:
+		d.issueBulk(s, e, blk, wi)
+	case event.BulkCommit:
+		for m := e.Mask; m != 0; m &= m - 1 {
+			s.groups[thread{wi, bits.TrailingZeros32(m)}]++
+		}
+	case event.BulkWait:
+		d.waitBulk(s, e, blk, wi)
+	case event.BulkDone:
+		d.bulkDone(s, b, e, blk, wi)
+	case event.ProxyFence:
+		for v, lanes := range blk.Views(wi, e.Mask) {
+			s.fences = append(s.fences, proxyFence{wi, lanes, v})
+		}
+		if over := len(s.fences) - maxProxyFences; over > 0 {
+			s.fences, s.lost = slices.Delete(s.fences, 0, over), true
+		}
+		blk.Synchronised(wi, e)
+	}
+}
+
+// issueBulk judges a half of a bulk copy, which is in flight from now on.
+func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
+	as := event.Event{Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
+	if e.Flags&event.FlagWrite != 0 {
+		as.Kind, as.Flags = event.Store, event.FlagWrite|event.FlagAsync
+	}
+	lane := bits.TrailingZeros32(e.Mask)
+	x := &bulkHalf{number: e.Stride, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
+		tracked: e.Barrier != 0, group: s.groups[thread{wi, lane}]}
+	shared := e.Space == event.Shared
+	if shared {
+		x.memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
+	}
+	blk.Accesses(wi, e.Mask, shared)
+	a := x.access(blk)
+	a.Number(d.serial())
+	x.stamp = a.Actor.Stamp()
+	d.compareCopies(&a, blk)
+	d.history.Judge(&a, d.race)
+	if shared {
+		d.fenced(s, &a, blk)
+	}
+	d.findings.Settle()
+	if x.tracked { // histories take what a thread does in order
+		if d.putsOff && shared {
+			d.interval(blk).judged = true
+		}
+		d.history.Record(&a, 0)
+	}
+	s.list = append(s.list, x)
+	if !shared {
+		d.bulkGlobals = append(d.bulkGlobals, bulkOf{x, blk})
+	}
+	blk.Advance(wi, e.Mask)
+}
+
+// bulkOf is a half with its block.
+type bulkOf struct {
+	*bulkHalf
+	block *order.Block
+}
+
+// access is the half as an access by its thread as it was at the issue.
+func (x *bulkHalf) access(blk *order.Block) history.Access {
+	a := history.Access{Site: x.site, Actor: blk.Actor(x.warp, x.lane), Executed: 1 << x.lane, Memory: x.memory, From: x.from, End: x.end}
+	a.Actor.View = x.view
+	return a
+}
+
+// compareCopies reports where an access by a lane races with copies of any kind in flight.
+func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
+	if !a.Memory.Shared {
+		for _, x := range d.sources {
+			if a.Site.Side.Write {
+				d.compareLanes(a, x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
+			}
+		}
+	} else if d.copying(blk) {
+		for i := range d.copiesOf(blk).warps {
+			for _, x := range d.copiesOf(blk).warps[i].list {
+				if x.event.Space == event.Shared {
+					d.compareLanes(a, x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
+				}
+			}
+		}
+	}
+	d.compareBulks(a, blk)
+}
+
+// compareBulks reports where an access by a lane, or the host, races with bulk copies in flight.
+func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
+	if !a.Memory.Shared {
+		for _, x := range d.bulkGlobals {
+			d.compareBulk(a, x.bulkHalf, x.block)
+		}
+		return
+	}
+	if s := d.copiesOf(blk).bulks; s != nil {
+		for _, x := range s.list {
+			if x.memory.Shared {
+				d.compareBulk(a, x, blk)
+			}
+		}
+	}
+}
+
+func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block) {
+	low, high := max(a.From, x.from), min(a.End, x.end)
+	if low >= high || !a.Site.Side.Write && !x.site.Side.Write {
+		return
+	}
+	r := history.Race{From: low, End: high, Earlier: &history.Record{Site: x.site, Stamp: x.stamp, Executed: 1 << x.lane, From: x.from, End: x.end}}
+	r.Category = category(a, r.Earlier)
+	p := explain.PairOf(a.Site.Place, x.site.Place)
+	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+		f := d.witness.Facts(a, r)
+		s := d.bulksOf(blk)
+		f.Copy = &detect.CopyState{Bulk: true, Read: x.read, Committed: s.groups[thread{x.warp, x.lane}] > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
+			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp)}
+		return f
+	})
+}
+
+// waitBulk completes the bulk copies of lanes but for their last groups; where only reads are waited for, the halves that read.
+func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
+	var done []*bulkHalf
+	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
+		if x.warp != wi || e.Mask>>x.lane&1 == 0 || x.tracked {
+			return false
+		}
+		if n := s.groups[thread{wi, x.lane}]; uint64(x.group)+uint64(e.Aux) >= uint64(n) {
+			x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.group == n
+			return false
+		}
+		if e.Flags&event.FlagRead != 0 && x.site.Side.Write {
+			x.read = true
+			return false
+		}
+		done = append(done, x)
+		return true
+	})
+	for _, x := range done {
+		x.view = blk.ViewOf(wi, x.lane)
+		d.completeBulk(s, x, blk, true)
+	}
+}
+
+// bulkDone completes a copy that has told its mbarrier so: that releases what the copy did, and what happens before its issue.
+func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	var views [32]*order.View
+	lane, place := bits.TrailingZeros32(e.Mask), e.Place
+	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
+		if x.number != e.Stride {
+			return false
+		}
+		views[lane], place = x.view, x.site.Event.Place
+		d.completeBulk(s, x, blk, false)
+		return true
+	})
+	if views[lane] == nil {
+		return
+	}
+	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: place, Mask: e.Mask,
+		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
+	blk.As(wi, e.Mask, &views, func() { d.access(b, &tell, blk, wi) })
+}
+
+// completeBulk ends a half of a copy that is complete, and records it where that is to be done now.
+func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record bool) {
+	if d.putsOff && x.memory.Shared {
+		d.interval(blk).judged = true
+	}
+	if record {
+		a := x.access(blk)
+		a.Number(d.serial())
+		d.history.Record(&a, 0)
+	}
+	if x.site.Side.Write {
+		if x.memory.Shared {
+			for at := x.from / copyGranule; at < x.end/copyGranule && at < uint64(len(s.marks)); at++ {
+				s.marks[at] = proxyMark{}
+			}
+		}
+		if blk.Synchronises(x.memory.Shared) {
+			blk.Overwrite(x.memory.Shared, x.from, x.end)
+		}
+	}
+	d.bulkGlobals = slices.DeleteFunc(d.bulkGlobals, func(y bulkOf) bool { return y.bulkHalf == x })
+}
+
+// endBulks ends those of a block that is about to end.
+func (d *Detector) endBulks(s *bulks, blk *order.Block) {
+	for _, x := range s.list {
+		if !x.memory.Shared {
+			x.view = blk.ViewOf(x.warp, x.lane)
+			d.completeBulk(s, x, blk, true)
+		}
+	}
+	s.list = nil
+}
+
+// touches notes an access by a warp to shared memory through the generic proxy.
+func (d *Detector) touches(w *history.Warp) {
+	s := d.bulksOf(w.Block)
+	e := w.Event
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		from := w.Batch.AddrOf(e, lane)
+		k := mark{w.Site, order.Stamp{Launch: w.Block.Launch, Warp: e.Warp, Lane: lane, Epoch: w.Block.ViewOf(w.InBlock, lane).Epoch}, e.Mask}
+		for at := from / copyGranule; at <= (from+uint64(e.Size)-1)/copyGranule; at++ {
+			for uint64(len(s.marks)) <= at {
+				s.marks = append(s.marks, make([]proxyMark, max(64, len(s.marks)))...)
+			}
+			if w.Site.Side.Write {
+				s.marks[at] = proxyMark{write: k}
+			} else {
+				s.marks[at].read = k
+			}
+		}
+	}
+}
+
+// fenced reports what happens before an access through the async proxy, by the generic one, with no proxy fence between.
+func (d *Detector) fenced(s *bulks, a *history.Access, blk *order.Block) {
+	for at := a.From / copyGranule; at < a.End/copyGranule && at < uint64(len(s.marks)); at++ {
+		x := &s.marks[at]
+		d.fencedFrom(s, a, &x.write, at*copyGranule)
+		if a.Site.Side.Write {
+			d.fencedFrom(s, a, &x.read, at*copyGranule)
+		}
+	}
+}
+
+func (d *Detector) fencedFrom(s *bulks, a *history.Access, k *mark, at uint64) {
+	if k.site == nil || !a.Actor.After(&k.stamp) || s.lost {
+		return
+	}
+	if !slices.ContainsFunc(s.fences, func(f proxyFence) bool { return f.covers(&k.stamp, &a.Actor) }) {
+		r := history.Race{Category: detect.NoProxyFence, From: at, End: at + copyGranule,
+			Earlier: &history.Record{Site: k.site, Stamp: k.stamp, Executed: k.mask, From: at, End: at + copyGranule}}
+		d.race(a, r)
+	}
+}
+
+// covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
+func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
+	l := s.Launch
+	warp := a.Block*l.WarpsPerBlock + f.warp
+	for m := f.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		own := a.Warp == warp && a.Lane == lane
+		if !own && a.Behind(l, warp, 1<<lane, f.view.Epoch) != 0 {
+			continue
+		}
+		if s.Warp == warp && s.Lane == lane {
+			if s.Epoch <= f.view.Epoch {
+				return true
+			}
+		} else if f.view.Behind(l, a.Block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,421 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// An asynchronous copy is an actor of its own: it happens after its issue, and before what its thread does behind the wait that
+// covers it; nothing else orders it. So whatever overlaps with it between the two, in the order of the stream, races with it, of
+// whichever thread, and nothing before the issue that is ordered with the issue does. Copies are therefore judged when they are
+// issued, as accesses by their thread; while they are in flight each access is compared with them; and at the wait they are
+// recorded, as accesses that their thread makes then. A copy that nobody waits for reads its source until its block ends.
+type copies struct {
+	block    *order.Block // nil: it has issued none
+	warps    []warpCopies
+	inFlight int // halves that write shared memory
+	// written counts, by granule, the lanes whose copies in flight write there.
+	written []uint32
+	landed  []landing // by granule
+	bulks   *bulks    // nil where there is none
+}
+
+// landing is the copies to a granule that are complete.
+type landing struct {
+	last *copyHalf
+	n    uint8 // instructions, up to 2
+}
+
+// copyGranule is the bytes of shared memory that copies.written counts together: no copy is larger, and all are aligned.
+const copyGranule = 16
+
+type warpCopies struct {
+	groups [32]uint32 // that lanes have committed
+	list   []*copyHalf
+}
+
+// copyHalf is what copies of one instruction read, or what they write, that are in flight.
+type copyHalf struct {
+	history.Warp
+	event  event.Event
+	batch  event.Batch
+	left   uint32     // lanes whose copy is in flight
+	groups [32]uint32 // of each lane's copy
+	stamps [32]order.Stamp
+	low    uint64 // of what is accessed, of global memory
+	high   uint64
+	tracks []track
+	// tracked are the lanes of which one track at least is, or was.
+	tracked uint32
+	// The last wait that did not cover it.
+	waited  bool
+	place   uint32
+	allowed uint32
+	early   bool // the copy was not committed then
+}
+
+// track says that an mbarrier in shared memory tracks a lane's copy.
+type track struct {
+	addr uint64
+	lane int
+}
+
+// copiesOf gives those of a block.
+func (d *Detector) copiesOf(b *order.Block) *copies {
+	for len(d.copies) <= b.Slot {
+		d.copies = append(d.copies, &copies{})
+	}
+	c := d.copies[b.Slot]
+	if c.block == nil {
+		c.block, c.warps = b, make([]warpCopies, b.WarpsPerBlock)
+	}
+	return c
+}
+
+// copying says that copies of a block are in flight.
+func (d *Detector) copying(b *order.Block) bool {
+	return b.Slot < len(d.copies) && d.copies[b.Slot].inFlight > 0
+}
+
+// issue judges a half of copies that lanes of a warp issue, which is in flight from now on.
+func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	if d.putsOff {
+		d.breakInterval(d.interval(blk))
+	}
+	x := &copyHalf{event: *e, left: e.Mask}
+	x.batch.Addrs = slices.Clone(b.Addresses(e, &[32]uint64{}))
+	x.event.Flags = x.event.Flags&^(event.FlagRows|event.FlagValues|event.FlagOld) | event.FlagScattered
+	x.event.Side, x.event.Addr, x.event.Stride = 0, 0, 0
+	if n := valueWords(e); n > 0 {
+		x.event.Flags |= e.Flags & (event.FlagValues | event.FlagOld)
+		x.batch.Values, x.event.Val = slices.Clone(b.Values[e.Val:][:n]), 0
+	}
+	w := &x.Warp
+	w.Block, w.InBlock, w.Batch, w.Event, w.Site = blk, wi, &x.batch, &x.event, d.site(e)
+	shared := e.Space == event.Shared
+	if shared {
+		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
+	}
+	w.Number(d.serial())
+	blk.Accesses(wi, e.Mask, shared)
+	d.compareWithCopies(w)
+	w.Each()
+	if w.Site.Side.Write {
+		w.JudgeStore(d.history, d.race)
+	}
+	c := d.copiesOf(blk)
+	mine := &c.warps[wi]
+	x.groups, x.low = mine.groups, ^uint64(0)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		a := w.Lane(lane)
+		if !w.Site.Side.Write {
+			d.history.Judge(a, d.race)
+		}
+		x.stamps[lane] = a.Actor.Stamp()
+		x.low, x.high = min(x.low, a.From), max(x.high, a.End)
+	}
+	d.findings.Settle()
+	mine.list = append(mine.list, x)
+	if shared {
+		c.inFlight++
+		c.count(x, e.Mask, 1)
+	} else {
+		d.sources = append(d.sources, x)
+	}
+}
+
+// serial gives a number that history.Warp.Number takes: far from those of d.warp, which count from 1, and from one another.
+func (d *Detector) serial() uint64 {
+	d.serials++
+	return 1<<63 | d.serials<<20
+}
+
+// count adds n to the counts of what the copies of lanes write.
+func (c *copies) count(x *copyHalf, lanes uint32, n uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		at := int(x.batch.AddrOf(&x.event, bits.TrailingZeros32(m)) / copyGranule)
+		if at >= len(c.written) {
+			c.written = append(c.written, make([]uint32, at+1-len(c.written))...)
+			c.landed = append(c.landed, make([]landing, at+1-len(c.landed))...)
+		}
+		c.written[at] += n
+	}
+}
+
+// writes says that a copy in flight may write what lanes of an access to shared memory access.
+func (c *copies) writes(w *history.Warp) bool {
+	e := w.Event
+	for m := e.Mask; m != 0; m &= m - 1 {
+		from := w.Batch.AddrOf(e, bits.TrailingZeros32(m))
+		for at := from / copyGranule; at <= (from+uint64(e.Size)-1)/copyGranule && at < uint64(len(c.written)); at++ {
+			if c.written[at] != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compareWithCopies reports the copies in flight with which an access by a warp races.
+func (d *Detector) compareWithCopies(w *history.Warp) {
+	if w.Block.Launch.Info.Bulk {
+		w.Each()
+		for m := w.Event.Mask; m != 0; m &= m - 1 {
+			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
+		}
+		if w.Memory.Shared && w.Event.Flags&event.FlagAsync == 0 {
+			d.touches(w)
+		}
+	} else if !w.Memory.Shared && len(d.bulkGlobals) > 0 { // of another launch
+		w.Each()
+		for m := w.Event.Mask; m != 0; m &= m - 1 {
+			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
+		}
+	}
+	if !w.Memory.Shared {
+		if w.Site.Side.Write {
+			for _, x := range d.sources {
+				d.compare(w, x)
+			}
+		}
+		return
+	}
+	if !d.copying(w.Block) || !d.copiesOf(w.Block).writes(w) {
+		return
+	}
+	for i := range d.copiesOf(w.Block).warps {
+		for _, x := range d.copiesOf(w.Block).warps[i].list {
+			if x.event.Space == event.Shared {
+				d.compare(w, x)
+			}
+		}
+	}
+}
+
+// compare reports where an access by a warp races with copies in flight.
+func (d *Detector) compare(w *history.Warp, x *copyHalf) {
+	if x.left == 0 {
+		return
+	}
+	w.Each()
+	for m := w.Event.Mask; m != 0; m &= m - 1 {
+		d.compareLanes(w.Lane(bits.TrailingZeros32(m)), x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
+	}
+}
+
+// compareLanes calls race for each copy in flight with which an access overlaps.
+func (d *Detector) compareLanes(a *history.Access, x *copyHalf, race func(*history.Access, history.Race)) {
+	if a.End <= x.low || x.high <= a.From {
+		return
+	}
+	for n := x.left; n != 0; n &= n - 1 {
+		lane := bits.TrailingZeros32(n)
+		from := x.batch.AddrOf(&x.event, lane)
+		end := from + uint64(x.event.Size)
+		if low, high := max(a.From, from), min(a.End, end); low < high {
+			r := &history.Record{Site: x.Site, Stamp: x.stamps[lane], Executed: x.event.Mask, From: from, End: end}
+			race(a, history.Race{Category: category(a, r), From: low, End: high, Earlier: r})
+		}
+	}
+}
+
+// category says why an access races with a copy in flight. Who is ordered with the issue, or would be in a warp that runs in
+// lockstep, has only the copy itself to wait for.
+func category(a *history.Access, r *history.Record) detect.Category {
+	x := &r.Stamp
+	same := a.Actor.Launch == x.Launch
+	if same && a.Actor.Warp == x.Warp || a.Actor.After(x) {
+		return detect.CopyPending
+	}
+	return detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == x.Block()})
+}
+
+// reuses says that copies have been complete before where a copy writes: of those by which an access races, the last one
+// may be told already.
+func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
+	if b.Slot >= len(d.copies) {
+		return false
+	}
+	c := d.copies[b.Slot]
+	return at/copyGranule < uint64(len(c.landed)) && c.landed[at/copyGranule].n > last
+}
+
+// tellCopy adds a race with a copy in flight to the findings.
+func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
+	lane := r.Earlier.Stamp.Lane
+	p := explain.PairOf(a.Site.Place, x.Site.Place)
+	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
+	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
+		f := d.witness.Facts(a, r)
+		f.Copy = &detect.CopyState{Committed: d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane],
+			Tracked: slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane }), Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&r.Earlier.Stamp)}
+		f.Reuses = x.Memory.Shared && d.reuses(x.Block, r.From, 0)
+		return f
+	})
+}
+
+// commit puts the copies of lanes into groups.
+func (d *Detector) commit(e *event.Event, blk *order.Block, wi uint32) {
+	c := &d.copiesOf(blk).warps[wi]
+	for m := e.Mask; m != 0; m &= m - 1 {
+		c.groups[bits.TrailingZeros32(m)]++
+	}
+}
+
+// wait completes the copies of lanes but for their last groups.
+func (d *Detector) wait(e *event.Event, blk *order.Block, wi uint32) {
+	c := &d.copiesOf(blk).warps[wi]
+	kept := c.list[:0]
+	for _, x := range c.list {
+		done := uint32(0)
+		for m := x.left & e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			if uint64(x.groups[lane])+uint64(e.Aux) < uint64(c.groups[lane]) {
+				done |= 1 << lane
+			} else {
+				x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.groups[lane] == c.groups[lane]
+			}
+		}
+		if d.complete(x, done, true); x.left != 0 {
+			kept = append(kept, x)
+		}
+	}
+	clear(c.list[len(kept):])
+	c.list = kept
+}
+
+// track makes an mbarrier track the copies that lanes have in flight.
+func (d *Detector) track(e *event.Event, blk *order.Block, wi uint32) {
+	for _, x := range d.copiesOf(blk).warps[wi].list {
+		for m := x.left & e.Mask; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			x.tracks = append(x.tracks, track{e.Addr, lane})
+		}
+		fresh := x.left & e.Mask &^ x.tracked
+		x.tracked |= fresh
+		d.recordCopies(x, fresh)
+	}
+}
+
+// phaseDone completes the copies that an mbarrier tracks, whose phase is complete. They happen before those who wait for the phase, by
+// the first arrival for them that the thread that copies has released: so they have been recorded as what it did then.
+func (d *Detector) phaseDone(addr uint64, blk *order.Block) {
+	if blk.Slot >= len(d.copies) {
+		return
+	}
+	c := d.copiesOf(blk)
+	for wi := range c.warps {
+		w := &c.warps[wi]
+		kept := w.list[:0]
+		for _, x := range w.list {
+			done := uint32(0)
+			x.tracks = slices.DeleteFunc(x.tracks, func(t track) bool {
+				if t.addr != addr {
+					return false
+				}
+				done |= 1 << t.lane
+				return true
+			})
+			d.complete(x, done&x.left, false)
+			if x.left != 0 {
+				kept = append(kept, x)
+			}
+		}
+		clear(w.list[len(kept):])
+		w.list = kept
+	}
+}
+
+// complete ends copies of lanes, and records them where that is to be done now.
+func (d *Detector) complete(x *copyHalf, done uint32, record bool) {
+	if done == 0 {
+		return
+	}
+	c := d.copiesOf(x.Block)
+	shared := x.Memory.Shared
+	if shared {
+		c.count(x, done, ^uint32(0))
+		for m := done; m != 0; m &= m - 1 {
+			at := &c.landed[x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))/copyGranule]
+			if at.last != x {
+				at.last, at.n = x, min(at.n+1, 2)
+			}
+		}
+	}
+	if x.left &^= done; x.left == 0 {
+		d.landed(x)
+	}
+	if record {
+		d.recordCopies(x, done)
+	}
+	if shared && x.Block.Synchronises(true) {
+		for m := done; m != 0; m &= m - 1 {
+			from := x.batch.AddrOf(&x.event, bits.TrailingZeros32(m))
+			x.Block.Overwrite(true, from, from+uint64(x.event.Size))
+		}
+	}
+}
+
+// recordCopies records copies of lanes as accesses that their threads make now.
+func (d *Detector) recordCopies(x *copyHalf, done uint32) {
+	if done == 0 {
+		return
+	}
+	w := x.Warp
+	w.Number(d.serial())
+	e := x.event
+	if done != e.Mask { // of some
+		b := event.Batch{}
+		for m := done; m != 0; m &= m - 1 {
+			b.Addrs = append(b.Addrs, x.batch.AddrOf(&x.event, bits.TrailingZeros32(m)))
+		}
+		e.Flags &^= event.FlagValues | event.FlagOld
+		e.Mask = done
+		w.Batch = &b
+	}
+	w.Event = &e
+	if x.Memory.Shared && d.putsOff {
+		d.interval(x.Block).judged = true
+	}
+	d.history.Weak(&w, func(*history.Access, history.Race) {}) // what races has been told
+}
+
+// landed notes that no copy of a half is in flight any more.
+func (d *Detector) landed(x *copyHalf) {
+	if x.Memory.Shared {
+		d.copiesOf(x.Block).inFlight--
+		return
+	}
+	if i := slices.Index(d.sources, x); i >= 0 {
+		d.sources = slices.Delete(d.sources, i, i+1)
+	}
+}
+
+// endCopies ends those of a block that is about to end: their sources have been read, when the launch ends at the latest.
+func (d *Detector) endCopies(blk *order.Block) {
+	if blk.Slot >= len(d.copies) {
+		return
+	}
+	c := d.copies[blk.Slot]
+	for i := range c.warps {
+		for _, x := range c.warps[i].list {
+			if x.Memory.Shared {
+				x.left = 0
+			} else {
+				d.complete(x, x.left, true)
+			}
+		}
+	}
+	if c.bulks != nil {
+		d.endBulks(c.bulks, blk)
+	}
+	d.copies[blk.Slot] = &copies{}
+}

@@ -1,0 +1,606 @@
+package history
+
+import (
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Weak loads of global memory race with nothing as long as nobody accesses the memory in another way in the launch, and the launch
+// follows all that was done there before. Most memory that kernels load from is such: their inputs. Loads of it are only written
+// down (loads), and performed when somebody accesses one of the granules loaded from in another way, or in a launch that does not
+// follow.
+
+// loads are the weak loads of a launch that were put off, in their order but for those of different warps or sites.
+type loads struct {
+	state *launchState
+	list  []load
+	kinds []loadKind
+	addrs [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
+	// granules are those of which loads were put off, by chunks. The launch has accessed them in no other way.
+	granules map[uint64]*granules
+	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
+	fixed    int      // so many loads are not made longer any more
+	freed    []freed
+	off      bool // there were too many
+	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
+	condensed map[*Site]map[uint64]*bytesOfChunk
+}
+
+// bytesOfChunk is a set of the bytes of a chunk.
+type bytesOfChunk [chunkBytes / 64]uint64
+
+// any says that loads are put off.
+func (l *loads) any() bool { return len(l.list) > 0 || len(l.condensed) > 0 }
+
+// load is loads of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
+// arithmetic progressions.
+type load struct {
+	kind  uint32
+	lanes uint32
+	warp  uint32 // of the grid: the first
+	epoch uint32
+	later uint32 // from one epoch to the next
+	times uint32
+	warps uint32
+	step  int32 // bytes from one to the next
+	addr  uint64
+}
+
+// loadKind is what loads have in common: an event but for its warp, lanes and address.
+type loadKind struct {
+	site  *Site
+	event event.Event
+}
+
+// freed is memory that was reused after so many loads.
+type freed struct {
+	from, end uint64
+	after     int
+}
+
+// granules is a set of the granules of a chunk.
+type granules [chunkBytes / granuleBytes / 64]uint64
+
+// granuleBytes is the unit in which memory is found to be loaded from, and no more than that: the alignment of allocations.
+const granuleBytes = 256
+
+// granuleOf is the place of the granule of an address in its chunk.
+func granuleOf(at uint64) uint64 { return at / granuleBytes % (chunkBytes / granuleBytes) }
+
+func (s *granules) has(i uint64) bool { return s[i/64]>>(i%64)&1 != 0 }
+func (s *granules) add(i uint64)      { s[i/64] |= 1 << (i % 64) }
+
+// page gives the granules of a page that are in the set.
+func (s *granules) page(at uint64) uint16 {
+	return uint16(s[granuleOf(at)/64] >> (granuleOf(at) / 16 % 4 * 16))
+}
+
+// hasAll says that all granules from one to another are in the set.
+func (s *granules) hasAll(first, last uint64) bool {
+	for i := first / 64; i <= last/64; i++ {
+		want := ^uint64(0)
+		if i == first/64 {
+			want <<= first % 64
+		}
+		if i == last/64 {
+			want &= ^uint64(0) >> (63 - last%64)
+		}
+		if s[i]&want != want {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	mostLoads  = 1 << 20 // of a launch
+	mostAddrs  = 1 << 25
+	addrsBlock = 1 << 12
+	// condenseFrom is from how many bytes on the loads of an ended launch are condensed.
+	condenseFrom = 1 << 20
+	mostEnded    = 64 // launches that have ended, of which loads are put off
+	// mostEndedBytes bounds what is kept of those.
+	mostEndedBytes = 64 << 20
+	mostFreed      = 64
+	tailBits       = 11
+	chunkBytes     = pageBytes * chunkSize
+	lateSerials    = 1 << 63 // serial numbers of accesses that are performed late are above
+)
+
+// PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, and from how many
+// bytes on those are condensed, for tests.
+func (h *Fast) PutOffMost(ofLaunch, ended int, condensed uint64) {
+	h.mostLoads, h.mostEnded, h.condenseFrom = ofLaunch, ended, condensed
+}
+
+func (l *loads) bytes() uint64 {
+	n := uint64(unsafe.Sizeof(*l)) + uint64(cap(l.tails))*4 + uint64(cap(l.list))*uint64(unsafe.Sizeof(load{})) + uint64(len(l.addrs))*4*addrsBlock +
+		uint64(len(l.granules))*uint64(unsafe.Sizeof(granules{})) + uint64(cap(l.kinds))*uint64(unsafe.Sizeof(loadKind{}))
+	for _, c := range l.condensed {
+		n += uint64(len(c)) * uint64(unsafe.Sizeof(bytesOfChunk{}))
+	}
+	return n
+}
+
+// putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
+func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
+	l := h.current.loads
+	if l.off || s.direct == h.current || len(h.current.hosts) > 0 {
+		return false
+	}
+	var room [32]uint64
+	r, addrs := w.reach(&room)
+	if !h.untouched(l, r, addrs, w) {
+		return false
+	}
+	e := w.Event
+	if s.loads.of != l {
+		s.loads = siteLoads{of: l}
+	}
+	x := &s.loads
+	if int(x.kind) >= len(l.kinds) || l.kinds[x.kind].site != w.Site || !l.kinds[x.kind].is(e) {
+		x.kind = l.kindOf(w.Site, e)
+	}
+	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: v.Epoch, times: 1, warps: 1, addr: e.Addr}
+	if l.tails == nil {
+		l.tails = make([]uint32, 1<<tailBits)
+	}
+	tail := &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
+	switch {
+	case e.Flags&event.FlagScattered != 0:
+		if now.addr = r.from; r.end-r.from > math.MaxUint32 {
+			return false
+		}
+		l.add(addrs, r.from)
+	case int(*tail) > l.fixed && l.list[*tail-1].again(&now):
+		return true
+	case int(x.tail) > l.fixed && int(x.tail) <= len(l.list) && l.list[x.tail-1].next(&now):
+		*tail = x.tail // a warp's loads stay in order: all that the site has are before this one or in it
+		return true
+	}
+	l.list = append(l.list, now)
+	*tail = uint32(len(l.list))
+	x.tail = *tail
+	if len(l.list) >= h.mostLoads || len(l.addrs) >= mostAddrs/addrsBlock {
+		h.perform(l, 0)
+		l.off = true
+	}
+	return true
+}
+
+// add adds the addresses of a scattered load, counted from one.
+func (l *loads) add(addrs []uint64, from uint64) {
+	n := len(l.addrs) - 1
+	if n < 0 || len(l.addrs[n])+len(addrs) > addrsBlock {
+		l.addrs = append(l.addrs, make([]uint32, 0, addrsBlock))
+		n++
+	}
+	for _, at := range addrs {
+		l.addrs[n] = append(l.addrs[n], uint32(at-from))
+	}
+}
+
+// siteLoads is what is known of the loads of a site that were put off.
+type siteLoads struct {
+	of   *loads
+	kind uint32 // of the last
+	tail uint32 // one more than the last
+}
+
+// again adds another load by the same warp. It says false, having done nothing, where the addresses do not fit.
+func (x *load) again(o *load) bool {
+	if x.warp != o.warp || x.warps != 1 {
+		return false
+	}
+	later := x.later
+	if x.times == 1 {
+		later = o.epoch - x.epoch
+	}
+	if o.epoch != x.epoch+x.times*later || !x.longer(o, &x.times) {
+		return false
+	}
+	x.later = later
+	return true
+}
+
+// next adds a load by the next warp.
+func (x *load) next(o *load) bool {
+	return x.warp+x.warps == o.warp && x.times == 1 && x.epoch == o.epoch && x.longer(o, &x.warps)
+}
+
+// longer adds a load whose address continues the progression.
+func (x *load) longer(o *load, n *uint32) bool {
+	if x.kind != o.kind || x.lanes != o.lanes {
+		return false
+	}
+	if *n == 1 {
+		x.step = int32(o.addr - x.addr)
+	}
+	if x.addr+uint64(int64(x.step)*int64(*n)) != o.addr {
+		return false
+	}
+	*n++
+	return true
+}
+
+// is says that an event is of a kind of its site.
+func (k *loadKind) is(e *event.Event) bool {
+	o := &k.event
+	return o.Flags == e.Flags && (e.Flags&event.FlagScattered != 0 ||
+		o.Stride == e.Stride && (e.Flags&event.FlagRows == 0 || o.Side == e.Side && o.RowShift == e.RowShift))
+}
+
+// kindOf gives the kind of an event: one of the last, or a new one.
+func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
+	for i := len(l.kinds) - 1; i >= max(len(l.kinds)-16, 0); i-- {
+		if l.kinds[i].site == s && l.kinds[i].is(e) {
+			return uint32(i)
+		}
+	}
+	l.kinds = append(l.kinds, loadKind{s, *e})
+	return uint32(len(l.kinds) - 1)
+}
+
+// reach is what lies between the lowest and the highest byte that lanes access, and perhaps some more.
+type reach struct{ from, end uint64 }
+
+// reach gives that of a warp's access, and of a scattered one the addresses of the lanes.
+func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
+	e := w.Event
+	size := uint64(e.Size)
+	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 {
+		last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
+		return reach{min(e.Addr, last), max(e.Addr, last) + size}, nil
+	}
+	if e.Flags&event.FlagScattered == 0 { // of whole rows
+		first, last := bits.TrailingZeros32(e.Mask), 31-bits.LeadingZeros32(e.Mask)
+		rows := int64(last>>e.RowShift-first>>e.RowShift) * e.RowStride()
+		left := -int64(first&(1<<e.RowShift-1)) * e.Stride
+		right := left + (1<<e.RowShift-1)*e.Stride
+		return reach{e.Addr + uint64(min(left, right)+min(rows, 0)), e.Addr + uint64(max(left, right)+max(rows, 0)) + size}, nil
+	}
+	addrs = w.Batch.Addresses(e, room)
+	r = reach{addrs[0], addrs[0]}
+	for _, at := range addrs[1:] {
+		r.from, r.end = min(r.from, at), max(r.end, at)
+	}
+	r.end += size
+	return r, addrs
+}
+
+// untouched says that loads of all that lanes access may be put off, and notes the granules.
+func (h *Fast) untouched(l *loads, r reach, addrs []uint64, w *Warp) bool {
+	n := r.from / chunkBytes
+	if r.from < r.end && n == (r.end-1)/chunkBytes {
+		if c := h.chunkOf(n); c.loads == l && c.putOff.hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
+			return true
+		}
+	}
+	if w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(w.Event.Stride, -w.Event.Stride) <= granuleBytes {
+		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !h.untouchedAt(l, at) {
+				return false
+			}
+		}
+		return true
+	}
+	var room [32]uint64
+	if addrs == nil {
+		addrs = w.Batch.Addresses(w.Event, &room)
+	}
+	for _, at := range addrs {
+		for end := at + uint64(w.Event.Size); at < end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !h.untouchedAt(l, at) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// untouchedAt is untouched for the granule of an address.
+func (h *Fast) untouchedAt(l *loads, at uint64) bool {
+	n, i := at/chunkBytes, granuleOf(at)
+	c := h.chunkOf(n)
+	if c.loads != l {
+		s := l.granules[n]
+		if s == nil {
+			s = new(granules)
+			l.granules[n] = s
+		}
+		c.loads, c.putOff = l, s
+	}
+	if c.putOff.has(i) {
+		return true
+	}
+	if p := c.pages[at/pageBytes%chunkSize]; p != nil {
+		bit := uint16(1) << (i % 16)
+		switch {
+		case p.launch != h.current:
+			if !p.before(h.current) {
+				return false
+			}
+		case !p.clean || p.touched&bit != 0:
+			return false
+		default:
+			p.putOff |= bit
+		}
+	}
+	c.putOff.add(i)
+	return true
+}
+
+// before says that a launch follows all that have accessed a page.
+func (p *page) before(x *launchState) bool {
+	return (p.launch == nil || x.Follows(p.launch.Launch)) && !slices.ContainsFunc(p.earlier, func(l *order.Launch) bool { return !x.Follows(l) })
+}
+
+// holds says that loads of bytes of [from, end) may have been put off.
+func (l *loads) holds(from, end uint64) bool {
+	for n, s := range l.granules {
+		lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
+		for at := lo; at < hi; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if s.has(granuleOf(at)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// touch notes that the current launch accesses a page, which is its own, in another way than by loads that are put off.
+func (h *Fast) touch(p *page, at uint64) {
+	bit := uint16(1) << (granuleOf(at) % 16)
+	if p.putOff&bit != 0 {
+		h.perform(h.current.loads, at)
+	}
+	p.touched |= bit
+}
+
+// performOthers performs the loads from a page by launches that the current one does not follow, which enters the page.
+func (h *Fast) performOthers(at uint64) {
+	for _, l := range h.current.others {
+		if s := l.granules[at/chunkBytes]; s != nil && s.page(at) != 0 {
+			h.perform(l, 0)
+		}
+	}
+}
+
+// performLoads performs loads of bytes of [from, end) which an access of the host may race with.
+func (h *Fast) performLoads(a *Access) {
+	all := slices.Clone(h.ended)
+	for _, x := range h.launches {
+		all = append(all, x.loads)
+	}
+	for _, l := range all {
+		if !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
+			h.perform(l, 0)
+		}
+	}
+}
+
+// take takes the loads out of those that are put off.
+func (l *loads) take() loads {
+	was := *l
+	l.list, l.addrs, l.freed, l.fixed, l.tails, l.condensed = nil, nil, nil, 0, nil, nil
+	return was
+}
+
+// each calls f for the loads, in their order, with their epochs and the lanes whose memory was not reused since.
+func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lanes uint32)) {
+	var room [32]uint64
+	b := event.Batch{Addrs: room[:]}
+	addrs := l.addrs
+	var block []uint32
+	for i := range l.list {
+		x := &l.list[i]
+		e := l.kinds[x.kind].event
+		e.Mask = x.lanes
+		if e.Flags&event.FlagScattered != 0 {
+			if len(block) == 0 {
+				block, addrs = addrs[0], addrs[1:]
+			}
+			n := bits.OnesCount32(e.Mask)
+			for j, o := range block[:n] {
+				room[j] = x.addr + uint64(o)
+			}
+			e.Side, block = 0, block[n:]
+		}
+		for n := range x.times * x.warps {
+			e.Warp, e.Addr = x.warp, x.addr+uint64(int64(n)*int64(x.step))
+			if x.warps > 1 {
+				e.Warp += n
+			}
+			lanes := e.Mask
+			for _, r := range l.freed {
+				for m := lanes; m != 0 && i < r.after; m &= m - 1 {
+					if at := b.AddrOf(&e, bits.TrailingZeros32(m)); r.from <= at && at < r.end {
+						lanes &^= m & -m
+					}
+				}
+			}
+			if lanes != 0 {
+				f(l.kinds[x.kind].site, &b, &e, x.epoch+n*x.later, lanes)
+			}
+		}
+	}
+}
+
+// perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
+// launches that follow theirs. Sites that loaded from the granule of an address, if it is not zero, put no more off in the launch.
+func (h *Fast) perform(l *loads, at uint64) {
+	for n, s := range l.granules {
+		for i := range s {
+			for m := s[i]; m != 0; m &= m - 1 {
+				if p := h.chunks[n].pages[(i*64+bits.TrailingZeros64(m))/16]; p != nil && p.launch == l.state {
+					p.putOff = 0
+				}
+			}
+		}
+		*s = granules{}
+	}
+	all := l.take()
+	was, first := h.current, h.first
+	h.current = l.state
+	view := *l.state.First().View
+	w := Warp{Block: l.state.Absent(), serial: h.late}
+	all.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
+		s := h.stateOf(site)
+		w.Batch, w.Site, w.Event, w.Block.Index = b, site, e, e.Warp/w.Block.WarpsPerBlock
+		view.Epoch = epoch
+		var room [32]uint64
+		if r, _ := w.reach(&room); at != 0 && r.from < at|(granuleBytes-1) && at&^(granuleBytes-1) < r.end {
+			s.direct = l.state
+		}
+		h.weak(&w, s, &view, lanes, func(*Access, Race) {})
+	})
+	h.late, h.current, h.first = w.serial, was, first
+	h.performCondensed(&all)
+}
+
+// condense keeps of the loads of a launch that has ended which bytes each site loaded: others know all of the launch or nothing.
+func (l *loads) condense() {
+	all := l.take()
+	l.condensed = map[*Site]map[uint64]*bytesOfChunk{}
+	all.each(func(s *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+		chunks := l.condensed[s]
+		if chunks == nil {
+			chunks = map[uint64]*bytesOfChunk{}
+			l.condensed[s] = chunks
+		}
+		var c *bytesOfChunk
+		number := ^uint64(0)
+		for m := lanes; m != 0; m &= m - 1 {
+			at := b.AddrOf(e, bits.TrailingZeros32(m))
+			size := uint64(e.Size)
+			if at%size != 0 {
+				size = 1
+			}
+			for end := at + uint64(e.Size); at < end; at += size {
+				if n := at / chunkBytes; n != number {
+					if c, number = chunks[n], n; c == nil {
+						c = new(bytesOfChunk)
+						chunks[n] = c
+					}
+				}
+				c[at%chunkBytes/64] |= (1<<size - 1) << (at % 64)
+			}
+		}
+	})
+}
+
+// performCondensed makes summaries of loads that are condensed.
+func (h *Fast) performCondensed(l *loads) {
+	for s, chunks := range l.condensed {
+		for n, bytes := range chunks {
+			c := h.chunkOf(n)
+			for i := 0; i < len(bytes); i += 2 {
+				m := mask{bytes[i], bytes[i+1]}
+				if m.empty() {
+					continue
+				}
+				p := &c.pages[i/2/pageSegs]
+				if *p == nil {
+					*p = &page{address: n*chunkBytes + uint64(i/2/pageSegs)*pageBytes}
+				}
+				if (*p).summaries == nil {
+					(*p).summaries = new([pageSegs]uint32)
+				}
+				x := &(*p).summaries[i/2%pageSegs]
+				*x = h.summaries.intern(addSummary(slices.Clone(h.summaries.list[*x]), summary{s, l.state.Launch, m}))
+			}
+		}
+	}
+}
+
+// reuseLoads drops the loads of [from, end) that were put off.
+func (h *Fast) reuseLoads(from, end uint64) {
+	all := slices.Clone(h.ended)
+	for _, x := range h.launches {
+		all = append(all, x.loads)
+	}
+	for _, l := range all {
+		if !l.any() || !l.holds(from, end) {
+			continue
+		}
+		for _, chunks := range l.condensed {
+			for n, c := range chunks {
+				lo, hi := max(from, n*chunkBytes), min(end, (n+1)*chunkBytes)
+				for at := lo; at < hi; at++ {
+					c[at%chunkBytes/64] &^= 1 << (at % 64)
+				}
+			}
+		}
+		if l.condensed != nil {
+			continue
+		}
+		l.fixed = len(l.list)
+		if i := slices.IndexFunc(l.freed, func(f freed) bool { return f.from == from && f.end == end }); i >= 0 {
+			l.freed[i].after = l.fixed
+		} else if l.freed = append(l.freed, freed{from, end, l.fixed}); len(l.freed) > mostFreed {
+			h.perform(l, 0)
+		}
+	}
+}
+
+// beginLoads tells of a launch that begins.
+func (h *Fast) beginLoads(x *launchState) {
+	x.loads = &loads{state: x, granules: map[uint64]*granules{}}
+	kept := h.ended[:0]
+	for _, l := range h.ended {
+		if l.any() {
+			kept = append(kept, l)
+		}
+	}
+	h.ended = kept
+	for _, o := range h.launches {
+		switch l := o.loads; {
+		case !o.Over():
+			o.others, x.others = append(o.others, x.loads), append(x.others, l)
+		case l.any():
+			if l.tails = nil; l.bytes() > h.condenseFrom && whole(o.Launch) {
+				l.condense()
+			}
+			h.ended = append(slices.DeleteFunc(h.ended, func(m *loads) bool { return l.makesUp(m) }), l)
+		}
+	}
+	bytes := uint64(0)
+	for _, l := range h.ended {
+		bytes += l.bytes()
+	}
+	for len(h.ended) > 0 && (len(h.ended) > h.mostEnded || bytes > mostEndedBytes) {
+		l := h.ended[0]
+		h.ended = h.ended[1:]
+		bytes -= l.bytes()
+		h.perform(l, 0)
+	}
+	for _, l := range h.ended {
+		if !x.Follows(l.state.Launch) {
+			x.others = append(x.others, l)
+		}
+	}
+}
+
+// makesUp says that a launch follows another and has put off the same loads: who races with the one races with the other.
+func (l *loads) makesUp(o *loads) bool {
+	switch {
+	case !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
+		return false
+	case slices.ContainsFunc(l.freed, func(r freed) bool {
+		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })
+	}):
+		return false // of these the earlier launch has loads
+	case l.condensed != nil:
+		return maps.EqualFunc(l.condensed, o.condensed, func(a, b map[uint64]*bytesOfChunk) bool {
+			return maps.EqualFunc(a, b, func(x, y *bytesOfChunk) bool { return *x == *y })
+		})
+	}
+	return slices.Equal(l.list, o.list) && slices.EqualFunc(l.addrs, o.addrs, slices.Equal) &&
+		slices.EqualFunc(l.kinds, o.kinds, func(a, b loadKind) bool { return a.site == b.site && a.is(&b.event) })
+}

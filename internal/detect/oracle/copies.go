@@ -1,0 +1,255 @@
+package oracle
+
+import (
+	"math"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// copyNode is what the node of an asynchronous copy says beside: it is a thread of its own, between its issue and a wait.
+type copyNode struct {
+	is    bool
+	issue int    // node of the thread that copies
+	done  int    // index of the event of the wait that covers it, or of the exit of the last thread of its block
+	mask  uint32 // lanes whose copies of the event that wait covers
+	turn  int    // of its warp, then
+	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
+}
+
+// flies says that f comes while e, a copy, is in flight: then nothing orders the two, whatever will.
+func (t *trace) flies(e, f int) bool {
+	return t.nodes[e].copy.is && t.nodes[f].at < t.nodes[e].copy.done
+}
+
+// flying are the copies of a thread that no wait has covered.
+type flying struct {
+	node  int
+	group uint32
+	track []tracked
+}
+
+// tracked says that an mbarrier tracks a copy, by an operation of its thread.
+type tracked struct {
+	addr uint64
+	node int
+}
+
+// track makes an mbarrier track the copies of the lanes of an event.
+func (x *builder) track(e *event.Event, at int) {
+	for _, lane := range lanesOf(e.Mask) {
+		n := x.op(e, lane, node{at: at})
+		list := x.flying[thread{launch: e.Launch, warp: e.Warp, lane: lane}]
+		for i := range list {
+			list[i].track = append(list[i].track, tracked{e.Addr, n})
+			if c := &x.nodes[list[i].node].copy; c.first == 0 {
+				c.first = n
+			}
+		}
+	}
+}
+
+// phaseDone completes the copies that an mbarrier tracks: they happen before the first arrival that waits for them.
+func (x *builder) phaseDone(e *event.Event, at int, block uint32) {
+	wpb := x.launches[e.Launch].WarpsPerBlock()
+	done := map[int]uint32{}
+	var all []int
+	for th, list := range x.flying {
+		if th.launch != e.Launch || th.warp/wpb != block {
+			continue
+		}
+		var left []flying
+		for _, f := range list {
+			from := -1
+			for _, t := range f.track {
+				if t.addr == e.Addr {
+					from = f.track[0].node
+				}
+			}
+			if from < 0 {
+				left = append(left, f)
+				continue
+			}
+			x.edge(f.node, from)
+			all = append(all, f.node)
+			done[x.nodes[f.node].at] |= 1 << th.lane
+		}
+		x.flying[th] = left
+	}
+	for _, i := range all {
+		n := &x.nodes[i]
+		n.copy.done, n.copy.mask, n.copy.turn = at, done[n.at], x.turns[[2]uint32{e.Launch, n.t.warp}]
+	}
+	x.land(all)
+}
+
+// copies makes the nodes of copies that the lanes of an event issue, which n describes.
+func (x *builder) copies(e *event.Event, n node) {
+	for _, lane := range lanesOf(e.Mask) {
+		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
+		issue := x.op(e, lane, node{at: n.at})
+		m := n
+		x.numbered++
+		m.t, m.block = thread{e.Launch, e.Warp, lane, x.numbered}, e.Warp/x.launches[e.Launch].WarpsPerBlock()
+		m.addr, m.cut, m.nthAcc = x.b.AddrOf(e, lane), len(x.writes), n.at*32+lane
+		m.copy = copyNode{is: true, issue: issue, done: math.MaxInt}
+		i := x.add(m)
+		x.edge(issue, i)
+		x.flying[th] = append(x.flying[th], flying{node: i, group: x.groups[th]})
+	}
+}
+
+func (x *builder) commit(e *event.Event) {
+	for _, lane := range lanesOf(e.Mask) {
+		x.groups[thread{launch: e.Launch, warp: e.Warp, lane: lane}]++
+	}
+}
+
+// wait completes the copies of lanes but for those of their last groups.
+func (x *builder) wait(e *event.Event, at int) {
+	done := map[int]uint32{} // by event: lanes
+	var all []int
+	for _, lane := range lanesOf(e.Mask) {
+		th := thread{launch: e.Launch, warp: e.Warp, lane: lane}
+		w := x.op(e, lane, node{at: at})
+		var left []flying
+		for _, f := range x.flying[th] {
+			if uint64(f.group)+uint64(e.Aux) >= uint64(x.groups[th]) {
+				left = append(left, f)
+				continue
+			}
+			x.edge(f.node, w)
+			all = append(all, f.node)
+			done[x.nodes[f.node].at] |= 1 << lane
+		}
+		x.flying[th] = left
+	}
+	for _, i := range all {
+		n := &x.nodes[i]
+		n.copy.done, n.copy.mask, n.copy.turn = at, done[n.at], x.turns[[2]uint32{e.Launch, e.Warp}]
+	}
+	x.land(all)
+}
+
+// land performs the writes of copies that have been waited for, in the order of their issue.
+func (x *builder) land(all []int) {
+	for i := range x.nodes {
+		for _, j := range all {
+			if i == j && x.nodes[i].write {
+				x.wrote(i)
+			}
+		}
+	}
+}
+
+// over ends the copies of a block of which no thread is left.
+func (x *builder) over(launch, block uint32, at int) {
+	l := x.launches[launch]
+	wpb := l.WarpsPerBlock()
+	for i := uint64(0); i < l.Block.Count(); i++ {
+		if !x.gone[thread{launch: launch, warp: block*wpb + uint32(i/32), lane: int(i % 32)}] {
+			return
+		}
+	}
+	x.leave(at, func(th thread) bool { return th.launch == launch && th.warp/wpb == block })
+}
+
+// leave ends the copies of threads, which have waited for none of them.
+func (x *builder) leave(at int, of func(thread) bool) {
+	var written []int
+	defer func() { x.land(written) }()
+	for th, list := range x.bulks {
+		if !of(th) {
+			continue
+		}
+		for _, f := range list {
+			n := &x.nodes[f.node]
+			n.copy.done, n.copy.turn = at, x.turns[[2]uint32{th.launch, th.warp}]
+			if !n.mem.shared {
+				written = append(written, f.node)
+			}
+		}
+		delete(x.bulks, th)
+	}
+	masks := map[int]uint32{}
+	for th, list := range x.flying {
+		for _, f := range list {
+			if of(th) {
+				masks[x.nodes[f.node].at] |= 1 << th.lane
+			}
+		}
+	}
+	for th, list := range x.flying {
+		if !of(th) {
+			continue
+		}
+		for _, f := range list {
+			n := &x.nodes[f.node]
+			n.copy.done, n.copy.mask, n.copy.turn = at, masks[n.at], x.turns[[2]uint32{th.launch, th.warp}]
+		}
+		delete(x.flying, th)
+	}
+}
+
+// pending says that f comes while e, a copy, is in flight: when e's thread would have to wait before. Who is not ordered with the
+// issue lacks more than that.
+func (t *trace) pending(e, f int) (inFlight, awaits bool) {
+	x, y := &t.nodes[e], &t.nodes[f]
+	if !x.copy.is || y.at >= x.copy.done {
+		return false, false
+	}
+	return true, x.t.launch == y.t.launch && x.t.warp == y.t.warp || t.before(x.copy.issue, f)
+}
+
+// Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while
+// a launch runs are left out: an engine runs launches to their end.
+func Copying(b *event.Batch, pick func(n int) int) *event.Batch {
+	c := *b
+	c.Events = nil
+	running := 0
+	for _, e := range b.Events {
+		switch {
+		case e.Kind == event.KernelBegin:
+			running++
+		case e.Kind == event.KernelEnd:
+			running--
+		case running > 0 && e.Kind == event.Host && b.Hosts[e.Side].Kind >= event.HostAlloc:
+			continue
+		}
+		weak := e.Order == event.Weak && e.Flags&event.FlagVector == 0 && e.Size >= 4 && e.Size <= 16
+		half := e.Kind == event.Load && e.Space == event.Global || e.Kind == event.Store && e.Space == event.Shared
+		if weak && half && pick(2) == 0 {
+			e.Flags = e.Flags&^event.FlagValues | event.FlagAsync
+		}
+		c.Events = append(c.Events, e)
+		if e.Kind != event.Load && e.Kind != event.Store && e.Kind != event.Atomic {
+			continue
+		}
+		by := event.Event{Launch: e.Launch, Warp: e.Warp, Mask: e.Mask, Place: 100}
+		if by.Mask&(by.Mask-1) != 0 && pick(3) == 0 {
+			by.Mask &= by.Mask - 1
+		}
+		if pick(2) == 0 {
+			by.Kind = event.CopyCommit
+			c.Events = append(c.Events, by)
+		}
+		if pick(4) == 0 {
+			by.Kind, by.Addr = event.CopyArrive, uint64(8*pick(2))
+			c.Events = append(c.Events, by)
+			c.Events = append(c.Events, event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Mask: by.Mask,
+				Place: 101, Addr: 0x8000 + by.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCTA, Size: 4})
+		}
+		if pick(4) == 0 {
+			c.Events = append(c.Events, event.Event{Kind: event.Load, Flags: event.FlagRead, Launch: e.Launch, Warp: e.Warp, Mask: by.Mask, Place: 102,
+				Addr: uint64(0x8000 + 8*pick(2)), Space: event.Shared, Order: event.Acquire, Scope: event.ScopeCTA, Size: 4})
+		}
+		if pick(4) == 0 {
+			by.Kind, by.Addr = event.MbarrierDone, uint64(8*pick(2))
+			c.Events = append(c.Events, by)
+		}
+		if pick(2) == 0 {
+			by.Kind, by.Aux = event.CopyWait, uint32(max(pick(4)-1, 0))
+			c.Events = append(c.Events, by)
+		}
+	}
+	return &c
+}
