@@ -1,0 +1,15 @@
+// Package all lists the detectors of CPU traces.
+package all
+
+import (
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/fasttrack"
+	"fencepost.dev/fencepost/internal/cpu/slimfast"
+	"fencepost.dev/fencepost/internal/cpu/wcp"
+)
+
+// Default gives the detectors for who asks for none: races of the execution that was observed, and of others.
+func Default() []cpu.Spec { return []cpu.Spec{fasttrack.Spec, wcp.Spec} }
+
+// Detectors gives every detector.
+func Detectors() []cpu.Spec { return []cpu.Spec{fasttrack.Spec, slimfast.Spec, wcp.Spec} }

@@ -1,0 +1,107 @@
+// Package cpu is the waist between traces of CPU programs and the detectors that judge them, as internal/event is for kernels: the
+// two have threads and accesses in common and little else, since a CPU event is of one thread and names what it touches.
+//
+// Events come in the order in which they took effect. Threads, variables, synchronisation objects and locations are numbers from
+// 0, each given out in the order of first use, so that a consumer may keep its state in slices.
+package cpu
+
+// Op is what an event does.
+type Op uint8
+
+// The operations. Object is a variable for accesses, a thread for Fork and Join, and else a synchronisation object.
+const (
+	None          Op = iota // orders nothing: an inner acquire or release of a lock that the thread holds already
+	Read                    // of a variable
+	Write                   // of a variable
+	Acquire                 // of a lock, for itself alone
+	Release                 // of a lock
+	AcquireShared           // of a read-write lock, beside other readers
+	ReleaseShared           // of a read-write lock
+	AtomicRead              // of an atomic or volatile variable: comes after all earlier writes of it
+	AtomicWrite             // of an atomic or volatile variable
+	AtomicUpdate            // a read-modify-write: both
+	Fork                    // of a thread that has done nothing yet
+	Join                    // of a thread that does nothing more
+	BarrierEnter            // the thread has come to a barrier
+	BarrierLeave            // the thread goes on: after all who entered for the same crossing
+	Begin                   // first of a thread
+	End                     // last of a thread
+	Ops
+)
+
+var opNames = [Ops]string{"none", "read", "write", "acquire", "release", "acquire-shared", "release-shared", "atomic-read",
+	"atomic-write", "atomic-update", "fork", "join", "barrier-enter", "barrier-leave", "begin", "end"}
+
+func (o Op) String() string { return opNames[o] }
+
+// ParseOp gives the operation of a name.
+func ParseOp(name string) (Op, bool) {
+	for op := Read; op < Ops; op++ {
+		if opNames[op] == name {
+			return op, true
+		}
+	}
+	return None, false
+}
+
+// OpNames lists the names that ParseOp knows.
+func OpNames() []string { return opNames[Read:] }
+
+// Table is a kind of object.
+type Table uint8
+
+// The tables of objects.
+const (
+	NoObject Table = iota
+	Threads
+	Variables
+	Syncs
+	Locations
+	Tables
+)
+
+var opTables = [16]Table{None: Syncs, Read: Variables, Write: Variables, Acquire: Syncs, Release: Syncs, AcquireShared: Syncs,
+	ReleaseShared: Syncs, AtomicRead: Syncs, AtomicWrite: Syncs, AtomicUpdate: Syncs, Fork: Threads, Join: Threads,
+	BarrierEnter: Syncs, BarrierLeave: Syncs}
+
+// Table says what the Object of an event with this operation is.
+func (o Op) Table() Table { return opTables[o&15] }
+
+// MaxThreads bounds the threads of a trace: clocks have a number for each.
+const MaxThreads = 4096
+
+// Event is one operation of one thread.
+type Event struct {
+	Object   uint32
+	Location uint32 // where in the program, from 1; 0 is unknown
+	Thread   uint16
+	Op       Op
+}
+
+// Race is an access that conflicts with an earlier one and is ordered with it by nothing that the detector knows.
+type Race struct {
+	Event     uint64 // number of the later access in the trace, from 0
+	Variable  uint32
+	Thread    uint16 // of the later access
+	Earlier   uint16 // the thread of the earlier one, which is its last access of this kind to the variable
+	Write     bool   // the later access writes
+	Wrote     bool   // the earlier one does
+	Predicted bool   // the accesses were ordered in the execution that was observed
+}
+
+// Detector judges the events of a trace.
+type Detector interface {
+	// Events takes the next events, which belong to the caller.
+	Events(events []Event)
+	// MemoryBytes is how much metadata of variables the detector holds.
+	MemoryBytes() uint64
+}
+
+// Spec is a detector as a value in a list.
+type Spec struct {
+	Name   string
+	Doc    string // one sentence
+	Source string // the paper and section it implements
+	// New makes a detector. It tells of each race once, in the order of the later accesses.
+	New func(found func(Race)) Detector
+}

@@ -1,0 +1,180 @@
+// Package fasttrack is the detector FastTrack (seed 001, section 3.2.1, figure 3.3): of each variable it keeps the epoch of the
+// last write, and of the reads since then the epoch of the last one or, once two of them are not ordered, the last of each thread.
+//
+// A race is told and then treated as if the accesses had been ordered. So the first race of each variable is certain, and no
+// variable without a race is named; a later race of a variable may be due to the first. The rules *SAMEEPOCH come first: what a
+// thread does again in one epoch is not judged again.
+//
+// The state is flat: 16 bytes a variable, and a table of the last reads of those that are shared.
+package fasttrack
+
+import (
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/order"
+	"fencepost.dev/fencepost/internal/prefetch"
+)
+
+// Spec is the detector.
+var Spec = cpu.Spec{
+	Name:   "fasttrack",
+	Doc:    "Happens-before of CPU programs, epochs for the last write and, mostly, the last read of a variable.",
+	Source: "Efficient Precise Dynamic Data Race Detection for CPU and GPU, section 3.2.1",
+	New:    func(found func(cpu.Race)) cpu.Detector { return &Detector{found: found} },
+}
+
+// cell is the metadata of a variable: an EpochPair, or with shared an EpochPlusVC, whose clock is row read of readers.
+type cell struct{ write, read order.Epoch }
+
+// shared marks cell.read as the number of a row.
+const shared = 1 << 63
+
+// Detector is the state of FastTrack.
+type Detector struct {
+	found   func(cpu.Race)
+	order   order.Order
+	cells   []cell
+	readers []order.Epoch // rows of 1<<shift epochs, one for each thread
+	shift   uint
+	free    []order.Epoch // rows that no cell names
+	events  uint64
+}
+
+// Events implements cpu.Detector.
+func (d *Detector) Events(events []cpu.Event) {
+	part := events[:min(len(events), prefetch.Most)]
+	d.ask(part)
+	for len(part) > 0 {
+		events = events[len(part):]
+		next := events[:min(len(events), prefetch.Most)]
+		d.ask(next) // while part is judged
+		d.judge(part)
+		d.events += uint64(len(part))
+		part = next
+	}
+}
+
+// ask makes room for the variables of events, and brings them into the caches.
+func (d *Detector) ask(events []cpu.Event) {
+	var at [prefetch.Most]unsafe.Pointer
+	n := 0
+	for i := range events {
+		e := &events[i]
+		if e.Op != cpu.Read && e.Op != cpu.Write {
+			continue
+		}
+		if int(e.Object) >= len(d.cells) {
+			d.cells = append(d.cells, make([]cell, int(e.Object)+1-len(d.cells))...)
+		}
+		at[n&(prefetch.Most-1)] = unsafe.Pointer(&d.cells[e.Object])
+		n++
+	}
+	prefetch.Lines(&at, n)
+}
+
+func (d *Detector) judge(events []cpu.Event) {
+	var c order.Clock // of thread, whose epoch is now; nil after an event that may change it
+	var now order.Epoch
+	var thread uint16
+	for i := range events {
+		e := &events[i]
+		if e.Op != cpu.Read && e.Op != cpu.Write {
+			d.order.Step(e)
+			c = nil
+			continue
+		}
+		if c == nil || e.Thread != thread {
+			c, thread = d.order.Clock(e.Thread), e.Thread
+			now = c[thread]
+		}
+		m := &d.cells[e.Object]
+		if e.Op == cpu.Write {
+			if m.write == now {
+				continue // WRITESAMEEPOCH
+			}
+			if m.read&shared != 0 || !c.Has(m.write) || !c.Has(m.read) {
+				d.checkWrite(m, c, e, d.events+uint64(i))
+			}
+			m.write, m.read = now, 0 // WRITEEXCLUSIVE, WRITESHARED
+			continue
+		}
+		if m.read == now {
+			continue // READSAMEEPOCH
+		}
+		if !c.Has(m.write) {
+			d.race(d.events+uint64(i), e, m.write, true)
+		}
+		switch {
+		case m.read&shared != 0 && int(thread)>>d.shift == 0:
+			d.readers[uint64(m.read&^shared)<<d.shift+uint64(thread)] = now // READSHARED
+		case m.read&shared == 0 && c.Has(m.read):
+			m.read = now // READEXCLUSIVE
+		default:
+			d.share(m, now)
+		}
+	}
+}
+
+// share is READINFLATE, and READSHARED for a thread that no row has room for.
+func (d *Detector) share(m *cell, now order.Epoch) {
+	for last := max(now.Thread(), (m.read &^ shared).Thread()); int(last)>>d.shift != 0; {
+		d.widen()
+	}
+	if m.read&shared == 0 {
+		at := order.Epoch(len(d.readers) >> d.shift)
+		if n := len(d.free); n > 0 {
+			at, d.free = d.free[n-1], d.free[:n-1]
+		} else {
+			d.readers = append(d.readers, make([]order.Epoch, 1<<d.shift)...)
+		}
+		d.row(at)[m.read.Thread()] = m.read
+		m.read = at | shared
+	}
+	d.row(m.read)[now.Thread()] = now
+}
+
+// row gives the last reads of a variable.
+func (d *Detector) row(at order.Epoch) []order.Epoch {
+	return d.readers[uint64(at&^shared)<<d.shift:][:1<<d.shift]
+}
+
+// widen gives all rows twice the room.
+func (d *Detector) widen() {
+	wide := make([]order.Epoch, 2*len(d.readers))
+	for at := 0; at < len(d.readers); at += 1 << d.shift {
+		copy(wide[2*at:], d.readers[at:][:1<<d.shift])
+	}
+	d.readers = wide
+	d.shift++
+}
+
+// checkWrite compares a write with what is known of the variable, and lets go of the clock of its readers.
+func (d *Detector) checkWrite(m *cell, c order.Clock, e *cpu.Event, at uint64) {
+	if !c.Has(m.write) {
+		d.race(at, e, m.write, true)
+	}
+	if m.read&shared == 0 {
+		if !c.Has(m.read) {
+			d.race(at, e, m.read, false)
+		}
+		return
+	}
+	row := d.row(m.read)
+	for _, r := range row {
+		if !c.Has(r) {
+			d.race(at, e, r, false)
+		}
+	}
+	clear(row)
+	d.free = append(d.free, m.read&^shared)
+}
+
+func (d *Detector) race(at uint64, e *cpu.Event, earlier order.Epoch, wrote bool) {
+	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op == cpu.Write, Wrote: wrote})
+}
+
+// MemoryBytes implements cpu.Detector.
+func (d *Detector) MemoryBytes() uint64 {
+	return uint64(cap(d.cells))*16 + uint64(cap(d.readers))*8 + uint64(cap(d.free))*8
+}

@@ -1,0 +1,227 @@
+// Package order computes who comes before whom in a CPU program: a vector clock for each thread, lock, atomic variable and
+// barrier (seed 001, figure 3.3, rules FORK, JOIN, ACQUIRE and RELEASE).
+package order
+
+import "fencepost.dev/fencepost/internal/cpu"
+
+// Epoch is a thread and a time on its clock. Of two epochs of one thread the later is the larger number, so that a clock is a list
+// of epochs and comparing with it is one comparison. 0 is the epoch before everything.
+type Epoch uint64
+
+const threadBits = 12 // cpu.MaxThreads
+
+// At is the first epoch of a thread.
+func At(thread uint16) Epoch { return 1<<threadBits | Epoch(thread) }
+
+// Thread is whose epoch it is.
+func (e Epoch) Thread() uint16 { return uint16(e) & (cpu.MaxThreads - 1) }
+
+// Next is the epoch of the same thread that follows.
+func (e Epoch) Next() Epoch { return e + 1<<threadBits }
+
+// Clock has the last epoch of each thread that is ordered before; 0 and missing ones are before everything.
+type Clock []Epoch
+
+// Of gives the epoch of a thread.
+func (c Clock) Of(thread uint16) Epoch {
+	if int(thread) < len(c) {
+		return c[thread]
+	}
+	return 0
+}
+
+// Has says that an epoch is ordered before.
+func (c Clock) Has(e Epoch) bool {
+	t := int(e & (cpu.MaxThreads - 1))
+	if t < len(c) {
+		return e <= c[t]
+	}
+	return e == 0
+}
+
+// Set changes the epoch of a thread.
+func (c *Clock) Set(e Epoch) {
+	t := int(e.Thread())
+	c.grow(t + 1)
+	(*c)[t] = e
+}
+
+func (c *Clock) grow(n int) {
+	for len(*c) < n {
+		*c = append(*c, 0)
+	}
+}
+
+// Join adds what another clock has.
+func (c *Clock) Join(o Clock) {
+	c.grow(len(o))
+	to := (*c)[:len(o)]
+	for i, e := range o {
+		if e > to[i] {
+			to[i] = e
+		}
+	}
+}
+
+// Copy makes the clock equal to another one.
+func (c *Clock) Copy(o Clock) { *c = append((*c)[:0], o...) }
+
+// Bytes is the memory that the clock takes.
+func (c Clock) Bytes() uint64 { return uint64(cap(c)) * 8 }
+
+// object is the clock of a lock, an atomic variable or a barrier.
+type object struct {
+	clock Clock
+	// last is the epoch whose end the clock is the state of: who has it has the clock. 0 if there is none such.
+	last    Epoch
+	shared  Clock // of a read-write lock: all that its readers released
+	barrier *barrier
+}
+
+// barrier has crossings: a thread may enter the next one before others have left this one.
+type barrier struct {
+	first     int        // number of the first of crossings
+	crossings []crossing // the last one is open
+	in        map[uint16]int
+}
+
+type crossing struct {
+	clock  Clock
+	inside int // threads that have entered and not left
+	closed bool
+}
+
+// Order is the state of all threads and objects.
+type Order struct {
+	// Joined is told, if it is not nil, what a thread comes to know from others, before it does. What an Acquire learns of the
+	// last Release is not told.
+	Joined  func(thread uint16, c Clock)
+	threads []Clock
+	objects []object
+}
+
+// Clock is that of a thread. It is valid until the next event of any thread.
+func (o *Order) Clock(thread uint16) Clock {
+	if int(thread) >= len(o.threads) || o.threads[thread] == nil {
+		o.begin(thread)
+	}
+	return o.threads[thread]
+}
+
+// begin gives a thread its first epoch.
+func (o *Order) begin(thread uint16) {
+	for len(o.threads) <= int(thread) {
+		o.threads = append(o.threads, nil)
+	}
+	if o.threads[thread] == nil {
+		o.threads[thread].Set(At(thread))
+	}
+}
+
+func (o *Order) object(id uint32) *object {
+	for len(o.objects) <= int(id) {
+		o.objects = append(o.objects, object{})
+	}
+	return &o.objects[id]
+}
+
+// Step does an event that is no access. ended says that an epoch of e.Thread ended with it.
+func (o *Order) Step(e *cpu.Event) (ended bool) {
+	o.begin(e.Thread)
+	c := &o.threads[e.Thread]
+	switch e.Op {
+	case cpu.Acquire, cpu.AcquireShared, cpu.AtomicRead:
+		o.acquire(e, o.object(e.Object))
+		return false
+	case cpu.Release:
+		s := o.object(e.Object)
+		s.clock.Copy(*c)
+		s.last = (*c)[e.Thread]
+	case cpu.ReleaseShared:
+		s := o.object(e.Object)
+		s.shared.Join(*c)
+	case cpu.AtomicUpdate, cpu.AtomicWrite:
+		s := o.object(e.Object)
+		if e.Op == cpu.AtomicUpdate {
+			o.acquire(e, s)
+		}
+		s.clock.Join(*c)
+		s.last = 0
+	case cpu.Fork:
+		o.begin(uint16(e.Object))
+		o.join(uint16(e.Object), o.threads[e.Thread])
+		c = &o.threads[e.Thread]
+	case cpu.Join:
+		o.begin(uint16(e.Object))
+		o.join(e.Thread, o.threads[e.Object])
+		// The figure starts a new epoch of the thread that has ended, which has no effect: it does nothing more.
+		return false
+	case cpu.BarrierEnter:
+		o.object(e.Object).enter(e.Thread, *c)
+	case cpu.BarrierLeave:
+		if left := o.object(e.Object).leave(e.Thread); left != nil {
+			o.join(e.Thread, left)
+		}
+		return false
+	default:
+		return false
+	}
+	(*c)[e.Thread] = (*c)[e.Thread].Next()
+	return true
+}
+
+// join lets a thread know what another clock has.
+func (o *Order) join(thread uint16, c Clock) {
+	if o.Joined != nil {
+		o.Joined(thread, c)
+	}
+	o.threads[thread].Join(c)
+}
+
+func (o *Order) acquire(e *cpu.Event, s *object) {
+	if o.Joined != nil && e.Op != cpu.Acquire {
+		o.Joined(e.Thread, s.clock)
+	}
+	if c := &o.threads[e.Thread]; s.last == 0 || !c.Has(s.last) {
+		c.Join(s.clock)
+	}
+	if e.Op == cpu.Acquire && s.shared != nil {
+		o.join(e.Thread, s.shared)
+	}
+}
+
+func (s *object) enter(thread uint16, c Clock) {
+	if s.barrier == nil {
+		s.barrier = &barrier{in: map[uint16]int{}}
+	}
+	b := s.barrier
+	if n := len(b.crossings); n == 0 || b.crossings[n-1].closed {
+		b.crossings = append(b.crossings, crossing{})
+	}
+	n := len(b.crossings) - 1
+	b.crossings[n].clock.Join(c)
+	b.crossings[n].inside++
+	b.in[thread] = b.first + n
+}
+
+// leave gives the clock of the crossing that the thread entered for; nil if it did not. It is valid until the next event.
+func (s *object) leave(thread uint16) Clock {
+	if s.barrier == nil {
+		return nil
+	}
+	b := s.barrier
+	n, ok := b.in[thread]
+	if !ok {
+		return nil
+	}
+	delete(b.in, thread)
+	x := &b.crossings[n-b.first]
+	x.closed = true
+	x.inside--
+	c := x.clock
+	for len(b.crossings) > 0 && b.crossings[0].closed && b.crossings[0].inside == 0 {
+		b.crossings = b.crossings[1:]
+		b.first++
+	}
+	return c
+}

@@ -1,0 +1,126 @@
+package trace
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
+
+// Life of a thread.
+const (
+	unborn = iota
+	running
+	ended
+	joined
+)
+
+// lockState says who holds a lock.
+type lockState struct {
+	holder int32 // thread, plus one; 0 is nobody
+	depth  int32
+}
+
+// checker knows what a program can have done. Inner acquires and releases of a lock that the thread holds already become
+// cpu.None.
+type checker struct {
+	known   [cpu.Tables]uint32 // how many numbers are in use; of locations one more, for 0
+	life    []uint8
+	inside  []uint32 // by thread: the barrier that it has entered, plus one
+	syncs   []lockState
+	problem string
+}
+
+// event says that an event is possible; problem tells otherwise why not.
+func (c *checker) event(e *cpu.Event) bool {
+	if e.Op >= cpu.Ops {
+		return c.not("%d is no operation", e.Op)
+	}
+	if e.Location > 0 && !c.number(cpu.Locations, e.Location-1) || !c.number(cpu.Threads, uint32(e.Thread)) {
+		return false
+	}
+	if t := e.Op.Table(); t != cpu.NoObject && !c.number(t, e.Object) {
+		return false
+	}
+	for len(c.life) < int(c.known[cpu.Threads]) {
+		c.life, c.inside = append(c.life, unborn), append(c.inside, 0)
+	}
+	for len(c.syncs) < int(c.known[cpu.Syncs]) {
+		c.syncs = append(c.syncs, lockState{})
+	}
+	if l := c.life[e.Thread]; l > running {
+		return c.not("the thread acts after its end")
+	}
+	c.life[e.Thread] = running
+	return c.sync(e)
+}
+
+// number takes a number of a table, which is at most the next one.
+func (c *checker) number(t cpu.Table, id uint32) bool {
+	if id > c.known[t] {
+		return c.not("number %d is used before number %d", id, c.known[t])
+	}
+	if id == c.known[t] {
+		if t == cpu.Threads && id >= cpu.MaxThreads {
+			return c.not("the trace has more than %d threads", cpu.MaxThreads)
+		}
+		c.known[t]++
+	}
+	return true
+}
+
+func (c *checker) sync(e *cpu.Event) bool {
+	me := int32(e.Thread) + 1
+	switch e.Op {
+	case cpu.Acquire, cpu.AcquireShared:
+		s := &c.syncs[e.Object]
+		switch {
+		case s.holder == me:
+			e.Op = cpu.None
+			s.depth++
+		case s.holder != 0:
+			return c.not("the lock is held by another thread")
+		case e.Op == cpu.Acquire:
+			s.holder, s.depth = me, 1
+		}
+	case cpu.Release, cpu.ReleaseShared:
+		s := &c.syncs[e.Object]
+		switch {
+		case s.holder == me && s.depth > 1:
+			e.Op = cpu.None
+			s.depth--
+		case s.holder == me:
+			e.Op = cpu.Release
+			s.holder = 0
+		case s.holder != 0:
+			return c.not("the lock is held by another thread")
+		}
+	case cpu.Fork:
+		if c.life[e.Object] != unborn {
+			return c.not("the thread that is forked has begun already")
+		}
+		c.life[e.Object] = running
+	case cpu.Join:
+		if e.Object == uint32(e.Thread) {
+			return c.not("a thread joins itself")
+		}
+		c.life[e.Object] = joined
+	case cpu.End:
+		c.life[e.Thread] = ended
+	case cpu.BarrierEnter:
+		if c.inside[e.Thread] != 0 {
+			return c.not("the thread has entered a barrier and not left it")
+		}
+		c.inside[e.Thread] = e.Object + 1
+	case cpu.BarrierLeave:
+		if c.inside[e.Thread] != e.Object+1 {
+			return c.not("the thread leaves a barrier that it has not entered")
+		}
+		c.inside[e.Thread] = 0
+	}
+	return true
+}
+
+func (c *checker) not(format string, args ...any) bool {
+	c.problem = fmt.Sprintf(format, args...)
+	return false
+}

@@ -1,0 +1,140 @@
+// Package trace reads traces of CPU programs, in three formats, and writes one of them. Nothing in a file is trusted: what a
+// Reader gives is what a program can have done, as far as detectors depend on it, or a positioned error.
+//
+// # STD
+//
+// The text format of RAPID, one event a line: "thread|op(object)|location", where op is acq, rel, r, w, fork, join, begin or end.
+// The location may be missing, and so may the object of begin and end. Blank lines mean nothing.
+//
+// # CSV
+//
+// Comma-separated values (RFC 4180) with the header "thread,op,object,location" and an operation in cpu.ParseOp's words. Object is
+// empty for begin and end, location where it is not known.
+//
+// # Binary, version 1
+//
+// The line "fencepost cpu 1\n" and blocks. A block has a header of three numbers of 4 bytes, the lowest byte first - its type, the
+// length of its content, and the CRC-32C of that - and its content, at most a MiB:
+//
+//	E  events of 8 bytes: from the lowest bit on the operation (4 bits), the thread (12), the location (20) and the object (28)
+//	W  events with larger numbers, of 12 bytes: operation (2 bytes), thread (2), location (4), object (4)
+//	N  names: a byte for the table, and for each of the next numbers of that table the length of its name (uvarint) and the name
+//	Z  the end: the number of events (8 bytes). A file without it is not whole.
+//
+// Operations and tables are numbered as in package cpu. Numbers of threads, variables, synchronisation objects and locations are
+// given out in the order of first use: an event has none that is more than the next one. So memory is bounded by what was read.
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
+
+// Magic is how a binary trace begins.
+const Magic = "fencepost cpu 1\n"
+
+// Error is what is wrong with a trace, and where.
+type Error struct {
+	Line   int   // from 1; 0 in a binary trace
+	Offset int64 // of the block, in a binary trace
+	Text   string
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s", e.Line, e.Text)
+	}
+	return fmt.Sprintf("byte %d: %s", e.Offset, e.Text)
+}
+
+// Names are the names of numbers, by table.
+type Names [cpu.Tables][]string
+
+// Of gives a name, or a description where there is none. Locations are numbered from 1.
+func (n *Names) Of(t cpu.Table, id uint32) string {
+	if int(id) < len(n[t]) && n[t][id] != "" {
+		return n[t][id]
+	}
+	return fmt.Sprintf("%s%d", [cpu.Tables]string{"", "T", "V", "L", "location_"}[t], id)
+}
+
+// Reader reads a trace.
+type Reader struct {
+	// Names are those read so far.
+	Names  Names
+	decode func([]cpu.Event) (int, error)
+	lines  []int // of the events of the last Next; nil in a binary trace
+	check  checker
+	count  uint64
+}
+
+// Looks says that a file whose first bytes are these is a trace of a CPU program, as far as they show it.
+func Looks(begin []byte) bool {
+	if bytes.HasPrefix(begin, []byte(Magic)) {
+		return true
+	}
+	line, _, _ := bytes.Cut(bytes.TrimLeft(begin, " \t\r\n"), []byte("\n"))
+	return isHeader(line) || isSTD(line)
+}
+
+func isHeader(line []byte) bool { return bytes.HasPrefix(line, []byte("thread,op,object")) }
+
+// isSTD says that a line has the form of an event.
+func isSTD(line []byte) bool {
+	_, rest, ok := bytes.Cut(line, []byte("|"))
+	op, _, _ := bytes.Cut(rest, []byte("|"))
+	op, _, _ = bytes.Cut(op, []byte("("))
+	_, known := stdOps[string(bytes.TrimSpace(op))]
+	return ok && known
+}
+
+// NewReader begins to read a trace of any of the formats.
+func NewReader(from io.Reader) (*Reader, error) {
+	in := bufio.NewReaderSize(from, maxLine)
+	begin, err := in.Peek(4096)
+	if err != nil && err != io.EOF && len(begin) == 0 {
+		return nil, err
+	}
+	r := &Reader{}
+	switch {
+	case bytes.HasPrefix(begin, []byte(Magic)):
+		b := &binaryReader{Reader: r, from: in}
+		r.decode = b.next
+		return r, b.begin()
+	case isHeader(bytes.TrimLeft(begin, " \t\r\n")):
+		c := &csvReader{interner: newInterner(r), csv: csv.NewReader(in)}
+		r.decode = c.next
+		return r, c.begin()
+	}
+	s := &stdReader{interner: newInterner(r), from: in}
+	r.decode = s.next
+	return r, nil
+}
+
+// Next puts the next events into to and says how many. The error is io.EOF at the end of the trace, an *Error, or one of the
+// underlying reader; the events before it count.
+func (r *Reader) Next(to []cpu.Event) (int, error) {
+	r.lines = r.lines[:0]
+	n, err := r.decode(to)
+	r.count += uint64(n)
+	return n, err
+}
+
+// Line is where event i of the last Next stands; 0 in a binary trace.
+func (r *Reader) Line(i int) int {
+	if i < len(r.lines) {
+		return r.lines[i]
+	}
+	return 0
+}
+
+// Events is the number of events read so far.
+func (r *Reader) Events() uint64 { return r.count }
+
+// Count is how many objects of a table the events so far have.
+func (r *Reader) Count(t cpu.Table) int { return int(r.check.known[t]) }

@@ -1,0 +1,378 @@
+// Package wcp is the detector of weak-causally-precedes for CPU programs, the sibling of gwcp for locks (seed 000, section 2 and
+// algorithms 1 and 2, without scopes): it finds races of the observed execution and races of others, in which critical sections
+// come in another order. Two critical sections of a lock are ordered only
+//
+//	(a) from the release of the first to an access in the second that conflicts with one in the first, and
+//	(b) from release to release, if something in the first is ordered before something in the second,
+//
+// of two threads in both cases, and what happens before one that is ordered, or after, is ordered as well. Forks, joins, barriers,
+// atomic accesses and read-write locks order as in happens-before, which may hide a race and invents none.
+//
+// Of a thread, weak has the last epochs of the others that weak-causally-precede what it does next, and order's clock those that
+// happen before. An epoch ends with each release, and what weak-causally-precedes is always the end of an epoch: who has an
+// epoch of a thread in weak has there all that happened before its end.
+package wcp
+
+import (
+	"slices"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/order"
+	"fencepost.dev/fencepost/internal/prefetch"
+)
+
+// Spec is the detector.
+var Spec = cpu.Spec{
+	Name:   "wcp",
+	Doc:    "Weak-causally-precedes for locks: races of the observed execution, and of others with critical sections reordered.",
+	Source: "Predictive Data Race Detection for GPUs, section 2 and algorithms 1 and 2, for CPU programs",
+	New:    func(found func(cpu.Race)) cpu.Detector { return newDetector(found) },
+}
+
+// variable is what is known of a variable.
+type variable struct {
+	write order.Epoch
+	read  order.Epoch // the last read since the write, if readers is empty
+	// readers has, once two reads since the write were not ordered, the last one of each thread.
+	readers order.Clock
+	locks   []guard // under which it was accessed
+}
+
+// guard has the sections of a lock in which a variable was accessed. What happened before the end of one happened before the end
+// of a later one: of those by other threads than the one that asks, the latest stands for all.
+type guard struct {
+	lock    uint32
+	reading bool   // in the section whose number is section
+	writing bool   // likewise
+	section uint64 // the last one with an access
+	reads   latest
+	writes  latest
+}
+
+// latest has the last closed section, and the last one of another thread than that. With one alone a thread's own past would
+// weak-causally-precede it, or another's would be lost.
+type latest [2]closed
+
+// closed is the end of a section.
+type closed struct {
+	at     order.Epoch  // the epoch that it ended; 0 for none
+	before *order.Clock // all that happened before
+}
+
+func (l *latest) add(c closed) {
+	if l[0].at.Thread() != c.at.Thread() {
+		l[1] = l[0]
+	}
+	l[0] = c
+}
+
+// join lets a thread know what happened before the last section of another one.
+func (l *latest) join(t *thread, id uint16) {
+	c := &l[0]
+	if c.at.Thread() == id {
+		c = &l[1]
+	}
+	if c.at != 0 && !t.weak.Has(c.at) {
+		t.weak.Join(*c.before)
+	}
+}
+
+// section is a critical section.
+type section struct {
+	thread   uint16
+	acquired order.Epoch // stands for the acquire: nothing in the epoch is ordered before another thread without it
+	end      order.Clock // what happened before its release; nil while it is open
+}
+
+// lock is the state of a lock.
+type lock struct {
+	weak     order.Clock // of the thread that released it last, then
+	sections []section   // the closed ones, from number first on; after them the open one
+	first    int
+	next     []int // by thread: the number of the first section not yet known to be ordered before its next release
+	check    int   // the length of sections at which those that nobody needs are looked for
+}
+
+// held is a lock that a thread holds.
+type held struct {
+	lock    uint32
+	section uint64
+	touched []uint32 // variables
+}
+
+// thread is the state of a thread.
+type thread struct {
+	weak  order.Clock // its own entry is that of what precedes and not of what comes first in the thread
+	held  []held
+	spare [][]uint32
+	over  bool // it was joined
+}
+
+type detector struct {
+	found     func(cpu.Race)
+	order     order.Order
+	variables []variable
+	locks     []lock
+	threads   []thread
+	events    uint64
+	sections  uint64
+}
+
+func newDetector(found func(cpu.Race)) *detector {
+	d := &detector{found: found}
+	d.order.Joined = func(t uint16, c order.Clock) {
+		d.begin(t)
+		d.threads[t].weak.Join(c)
+	}
+	return d
+}
+
+func (d *detector) begin(id uint16) *thread {
+	for len(d.threads) <= int(id) {
+		d.threads = append(d.threads, thread{})
+	}
+	return &d.threads[id]
+}
+
+// Events implements cpu.Detector.
+func (d *detector) Events(events []cpu.Event) {
+	part := events[:min(len(events), prefetch.Most)]
+	d.ask(part)
+	for len(part) > 0 {
+		events = events[len(part):]
+		next := events[:min(len(events), prefetch.Most)]
+		d.ask(next) // while part is judged
+		d.step(part)
+		d.events += uint64(len(part))
+		part = next
+	}
+}
+
+// ask makes room for the variables of events, and brings them and what is known of their first locks into the caches.
+func (d *detector) ask(events []cpu.Event) {
+	var at [prefetch.Most]unsafe.Pointer
+	n := 0
+	for i := range events {
+		e := &events[i]
+		if e.Op != cpu.Read && e.Op != cpu.Write {
+			continue
+		}
+		for int(e.Object) >= len(d.variables) {
+			d.variables = append(d.variables, variable{})
+		}
+		at[n&(prefetch.Most-1)] = unsafe.Pointer(&d.variables[e.Object])
+		n++
+	}
+	prefetch.Lines(&at, n)
+	for i := range n {
+		at[i&(prefetch.Most-1)] = unsafe.Pointer(unsafe.SliceData((*variable)(at[i&(prefetch.Most-1)]).locks))
+	}
+	prefetch.Lines(&at, n)
+}
+
+func (d *detector) step(events []cpu.Event) {
+	for i := range events {
+		e := &events[i]
+		t := d.begin(e.Thread)
+		switch e.Op {
+		case cpu.Read, cpu.Write:
+			v := &d.variables[e.Object]
+			for k := range t.held {
+				t.inSection(&t.held[k], v, e)
+			}
+			d.judge(t, v, e, d.events+uint64(i))
+		case cpu.Acquire:
+			d.acquire(t, e)
+		case cpu.Release:
+			d.release(t, e)
+		default:
+			d.order.Step(e)
+			if e.Op == cpu.Join {
+				d.begin(uint16(e.Object)).over = true
+			}
+		}
+	}
+}
+
+func (d *detector) lock(id uint32) *lock {
+	for len(d.locks) <= int(id) {
+		d.locks = append(d.locks, lock{check: 64})
+	}
+	return &d.locks[id]
+}
+
+func (d *detector) acquire(t *thread, e *cpu.Event) {
+	d.order.Step(e)
+	l := d.lock(e.Object)
+	t.weak.Join(l.weak)
+	l.sections = append(l.sections, section{thread: e.Thread, acquired: d.order.Clock(e.Thread)[e.Thread]})
+	d.sections++
+	h := held{lock: e.Object, section: d.sections}
+	if n := len(t.spare); n > 0 {
+		h.touched, t.spare = t.spare[n-1], t.spare[:n-1]
+	}
+	t.held = append(t.held, h)
+}
+
+func (d *detector) release(t *thread, e *cpu.Event) {
+	l := d.lock(e.Object)
+	now := slices.Clone(d.order.Clock(e.Thread))
+	at := slices.IndexFunc(t.held, func(h held) bool { return h.lock == e.Object })
+	if at >= 0 {
+		l.order(t, e.Thread)
+		h := t.held[at]
+		end := closed{now[e.Thread], &now}
+		for _, x := range h.touched {
+			g := d.variables[x].guard(h.lock)
+			if g.reading {
+				g.reads.add(end)
+			}
+			if g.writing {
+				g.writes.add(end)
+			}
+		}
+		t.spare = append(t.spare, h.touched[:0])
+		t.held = slices.Delete(t.held, at, at+1)
+		l.sections[len(l.sections)-1].end = now
+		l.forget(d.threads)
+	}
+	l.weak.Copy(t.weak)
+	d.order.Step(e)
+}
+
+// order is rule (b), for the release of the open section: sections of other threads whose acquire is ordered before it. Those of
+// the thread itself are skipped, or what happened before them would be ordered. If one section is ordered then so are all
+// before it, and what happened before their ends happened before its own. No later section began before that.
+func (l *lock) order(t *thread, id uint16) {
+	for len(l.next) <= int(id) {
+		l.next = append(l.next, 0)
+	}
+	at := max(l.next[id], l.first)
+	var end order.Clock
+	for ; at-l.first < len(l.sections)-1; at++ {
+		s := &l.sections[at-l.first]
+		if s.thread == id {
+			continue
+		}
+		if !t.weak.Has(s.acquired) {
+			break
+		}
+		end = s.end
+	}
+	t.weak.Join(end)
+	l.next[id] = at
+}
+
+// forget drops the sections that all threads have come past, now and then.
+func (l *lock) forget(threads []thread) {
+	if len(l.sections) < l.check {
+		return
+	}
+	least := l.first + len(l.sections)
+	for id := range threads {
+		switch {
+		case threads[id].over:
+		case id < len(l.next):
+			least = min(least, l.next[id])
+		default:
+			least = 0
+		}
+	}
+	if n := least - l.first; n > 0 {
+		l.sections = slices.Delete(l.sections, 0, n)
+		l.first = least
+	}
+	l.check = max(64, 2*len(l.sections))
+}
+
+// guard gives the accesses under a lock; nil for none.
+func (v *variable) guard(lock uint32) *guard {
+	for i := range v.locks {
+		if v.locks[i].lock == lock {
+			return &v.locks[i]
+		}
+	}
+	return nil
+}
+
+// inSection is rule (a), for an access in a section, and records the access.
+func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
+	g := v.guard(h.lock)
+	if g == nil {
+		v.locks = append(v.locks, guard{lock: h.lock})
+		g = &v.locks[len(v.locks)-1]
+	}
+	if g.section != h.section {
+		g.section, g.reading, g.writing = h.section, false, false
+		h.touched = append(h.touched, e.Object)
+	} else if g.writing || g.reading && e.Op == cpu.Read {
+		return // nobody else has been in a section since
+	}
+	g.writes.join(t, e.Thread)
+	if e.Op == cpu.Read {
+		g.reading = true
+		return
+	}
+	g.writing = true
+	g.reads.join(t, e.Thread)
+}
+
+// judge compares an access with what is known of the variable, as fasttrack does with its order, and keeps it.
+func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
+	now := d.order.Clock(e.Thread)[e.Thread]
+	if e.Op == cpu.Write {
+		if v.write == now {
+			return
+		}
+		d.check(t, v.write, true, e, at)
+		d.check(t, v.read, false, e, at)
+		for _, r := range v.readers {
+			d.check(t, r, false, e, at)
+		}
+		v.write, v.read, v.readers = now, 0, v.readers[:0]
+		return
+	}
+	if v.read == now || v.readers.Of(e.Thread) == now {
+		return
+	}
+	d.check(t, v.write, true, e, at)
+	switch {
+	case len(v.readers) > 0:
+		v.readers.Set(now)
+	case t.has(e.Thread, v.read):
+		v.read = now
+	default:
+		v.readers.Set(v.read)
+		v.readers.Set(now)
+		v.read = 0
+	}
+}
+
+// has says that an epoch is ordered before what thread id, whose state is t, does next.
+func (t *thread) has(id uint16, x order.Epoch) bool { return t.weak.Has(x) || x.Thread() == id }
+
+func (d *detector) check(t *thread, x order.Epoch, wrote bool, e *cpu.Event, at uint64) {
+	if t.has(e.Thread, x) {
+		return
+	}
+	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: x.Thread(), Write: e.Op == cpu.Write, Wrote: wrote,
+		Predicted: d.order.Clock(e.Thread).Has(x)})
+}
+
+// MemoryBytes implements cpu.Detector. What happened before the end of a section is counted with the section alone, though the
+// variables that were accessed in it may keep it longer.
+func (d *detector) MemoryBytes() uint64 {
+	n := uint64(cap(d.variables)) * 64
+	for i := range d.variables {
+		v := &d.variables[i]
+		n += v.readers.Bytes() + uint64(cap(v.locks))*80
+	}
+	for i := range d.locks {
+		n += uint64(cap(d.locks[i].sections)) * 40
+		for _, s := range d.locks[i].sections {
+			n += s.end.Bytes()
+		}
+	}
+	return n
+}
