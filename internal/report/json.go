@@ -23,6 +23,7 @@ type jsonReport struct {
 	More       int            `json:"not_kept"`
 	Detectors  []jsonDetector `json:"detectors"`
 	Notes      []string       `json:"notes"`
+	Trace      *Trace         `json:"trace,omitempty"`
 	Verify     *Verify        `json:"verify,omitempty"`
 	Condition  *bool          `json:"condition,omitempty"`
 }
@@ -56,21 +57,29 @@ type jsonSkipped struct {
 }
 
 type jsonFinding struct {
-	ID        string        `json:"id"`
-	Group     string        `json:"group"`
-	Members   []string      `json:"members,omitempty"`
-	Class     detect.Class  `json:"class"`
-	Kind      detect.Kind   `json:"kind"`
-	Severity  string        `json:"severity"`
-	Detector  string        `json:"detector"`
-	Also      []string      `json:"also_found_by,omitempty"`
-	Predicted bool          `json:"predicted,omitempty"`
-	Kernel    string        `json:"kernel"`
-	Count     int           `json:"count"`
-	Message   string        `json:"message"`
-	Fix       string        `json:"fix"`
-	Accesses  []jsonAccess  `json:"accesses"`
-	Sections  []jsonSection `json:"sections,omitempty"`
+	ID          string          `json:"id"`
+	Group       string          `json:"group"`
+	Members     []string        `json:"members,omitempty"`
+	Class       detect.Class    `json:"class"`
+	Kind        detect.Kind     `json:"kind"`
+	Severity    string          `json:"severity"`
+	Detector    string          `json:"detector"`
+	Also        []string        `json:"also_found_by,omitempty"`
+	Predicted   bool            `json:"predicted,omitempty"`
+	Kernel      string          `json:"kernel"`
+	Count       int             `json:"count"`
+	Message     string          `json:"message"`
+	Fix         string          `json:"fix"`
+	Accesses    []jsonAccess    `json:"accesses"`
+	Sections    []jsonSection   `json:"sections,omitempty"`
+	Fingerprint string          `json:"fingerprint,omitempty"`
+	Suppressed  *jsonSuppressed `json:"suppressed,omitempty"`
+}
+
+type jsonSuppressed struct {
+	By     string `json:"by"`
+	At     string `json:"at"`
+	Reason string `json:"reason"`
 }
 
 type jsonAccess struct {
@@ -82,6 +91,7 @@ type jsonAccess struct {
 	PTXLine  int       `json:"ptx_line"`
 	Block    [3]uint32 `json:"block"`
 	Thread   [3]uint32 `json:"thread"`
+	Actor    string    `json:"thread_name,omitempty"`
 	Space    string    `json:"space"`
 	Address  string    `json:"address"`
 	Size     int       `json:"size"`
@@ -130,7 +140,7 @@ func JSON(w io.Writer, r *Report, times bool) error {
 		out.Detectors = append(out.Detectors, detectorJSON(r, &r.Detectors[i], times))
 	}
 	out.Notes = append(out.Notes, r.Notes...)
-	out.Verify, out.Condition = r.Verify, r.Condition
+	out.Trace, out.Verify, out.Condition = r.Trace, r.Verify, r.Condition
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -152,11 +162,15 @@ func findingJSON(f *Finding) jsonFinding {
 	j := jsonFinding{ID: f.ID, Group: f.Group, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
 		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
 		Accesses: []jsonAccess{}}
+	j.Fingerprint = f.Fingerprint
+	if f.Suppressed != nil {
+		j.Suppressed = (*jsonSuppressed)(f.Suppressed)
+	}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
 		p := a.Place()
 		ja := jsonAccess{Op: a.Op, File: p.File, Line: p.Line, Column: p.Column, Function: Demangle(p.Function),
-			Block: dim(a.Block), Thread: dim(a.Thread), Size: a.Size, Variable: variable(&a.Object)}
+			Block: dim(a.Block), Thread: dim(a.Thread), Actor: a.Actor, Size: a.Size, Variable: variable(&a.Object)}
 		if a.Host != "" {
 			ja.Function = a.Host
 		}
@@ -169,7 +183,7 @@ func findingJSON(f *Finding) jsonFinding {
 		if a.Space != event.NoSpace {
 			ja.Space = a.Space.String()
 		}
-		if a.Op != OpWait && a.Op != detect.Call {
+		if a.Op != OpWait && a.Op != detect.Call && a.Actor == "" {
 			ja.Address = fmt.Sprintf("%#x", a.Address)
 		}
 		j.Accesses = append(j.Accesses, ja)

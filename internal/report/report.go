@@ -25,12 +25,15 @@ type Report struct {
 	Verdict   Verdict
 	Program   *Program // nil when no host program ran
 	Kernels   []Kernel
-	Operators int // of a library, computed on the host in the place of kernels and judged as work of their streams
+	Trace     *Trace // of a CPU program; nil for kernels
+	Operators int    // of a library, computed on the host in the place of kernels and judged as work of their streams
 	Skipped   []Skipped
 	Findings  []Finding
 	More      int // racing pairs of instructions, and other findings, beyond those that were kept; at least so many
 	// Detectors are those that were attached, in the order in which they were asked for.
 	Detectors []Detector
+	// Baseline says that findings were compared with those of an earlier report.
+	Baseline bool
 	// Notes are remarks about the whole run, one sentence each: "the PTX is optimised code ...".
 	Notes []string
 	// Verify is what was explored, of verify; nil for other commands.
@@ -47,6 +50,14 @@ type Verify struct {
 	Blocked    int       `json:"blocked"`    // in which a thread waits for ever
 	Events     int       `json:"events"`     // of the longest
 	Outcomes   []Outcome `json:"outcomes"`
+}
+
+// Trace is what the trace of a CPU program has.
+type Trace struct {
+	Events    int `json:"events"`
+	Threads   int `json:"threads"`
+	Variables int `json:"variables"`
+	Syncs     int `json:"synchronisation_objects"`
 }
 
 // Outcome is a final state and the number of executions that reach it.
@@ -130,6 +141,10 @@ type Finding struct {
 	NoSync    bool      // no Sync is known of any access: that it is nil says nothing
 	Cause     *Cause    `json:",omitempty"` // nil when it is not certain
 	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
+	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
+	Fingerprint string `json:",omitempty"`
+	// Suppressed says who does not want to be told of it; nil when it counts.
+	Suppressed *Suppressed `json:",omitempty"`
 }
 
 // OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).
@@ -148,6 +163,7 @@ type Access struct {
 	Shape   event.Dim3 // of the block
 	Block   event.Dim3
 	Thread  event.Dim3
+	Actor   string `json:",omitempty"` // a thread of a CPU program, by its name; "" for one of a launch
 	Threads int    // how many threads stand here; 0 and 1 mean the one of Thread
 	Doing   string // for OpWait: "waits at barrier 0"; for a call what it returns
 	Address uint64

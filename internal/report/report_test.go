@@ -129,6 +129,8 @@ func TestJSONGolden(t *testing.T) {
 		Skipped:  []Skipped{{"cudaGraphLaunch", "Graphs are not supported."}},
 		Findings: Merge([]Finding{race(), inAtomic(), outOfBounds(), deadlock()}),
 		Notes:    []string{"A remark."}}
+	Fingerprint(r.Findings, testSource)
+	r.Findings[2].Suppressed = &Suppressed{By: "comment", At: "reduce.cu:4", Reason: "known"}
 	var b bytes.Buffer
 	if err := JSON(&b, r, false); err != nil {
 		t.Fatal(err)

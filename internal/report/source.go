@@ -74,6 +74,9 @@ func (s *Sources) Name(file string) string {
 
 // CachedSource remembers what read gave for each file.
 func CachedSource(read func(name string) []string) func(name string) []string {
+	if read == nil {
+		return nil
+	}
 	cache := make(map[string][]string)
 	return func(name string) []string {
 		lines, ok := cache[name]
@@ -87,14 +90,7 @@ func CachedSource(read func(name string) []string) func(name string) []string {
 
 // line gives a source line, "" when it is not to be had.
 func (t *Text) line(file string, n int) string {
-	if t.Source == nil || file == "" || n < 1 {
-		return ""
-	}
-	lines := t.Source(file)
-	if n > len(lines) {
-		return ""
-	}
-	return strings.TrimRight(lines[n-1], " \t\r")
+	return strings.TrimRight(line(t.Source, file, n), " \t\r")
 }
 
 // excerpt gives a source line ready to print, the spaces before its caret, and the caret, as long as the part of the line from byte

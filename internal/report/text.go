@@ -475,6 +475,9 @@ func (t *Text) describe(a *Access) string {
 	case a.Op == detect.Call:
 		return clean(a.Host + " " + a.Doing)
 	}
+	if a.Actor != "" {
+		return fmt.Sprintf("%s by thread %s", a.Op, clean(a.Actor))
+	}
 	size := fmt.Sprintf("%d bytes", a.Size)
 	if a.Size == 1 {
 		size = "1 byte"
@@ -521,7 +524,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 		ns = append(ns, [2]string{label, fmt.Sprintf(format, args...)})
 	}
 	t.kernelNotes(f, add)
-	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait && f.Accesses[0].Op != detect.Call {
+	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait && f.Accesses[0].Op != detect.Call && f.Accesses[0].Actor == "" {
 		add("address", "%s", t.addresses(f))
 	}
 	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync {
@@ -539,7 +542,11 @@ func (t *Text) notes(f *Finding) [][2]string {
 	}
 	seen := plural(f.Count, "time")
 	if f.Addresses > 1 {
-		seen += fmt.Sprintf(", on %d bytes", f.Addresses)
+		unit := "bytes"
+		if f.Accesses[0].Actor != "" {
+			unit = "variables"
+		}
+		seen += fmt.Sprintf(", on %d %s", f.Addresses, unit)
 	}
 	by := "detector " + f.Detector
 	if len(f.Also) > 0 {
