@@ -30,6 +30,8 @@ import (
 
 //go:generate go run ./internal/build
 
+//go:embed async
+//go:embed async_norace
 //go:embed bugs
 //go:embed fault
 //go:embed norace
@@ -56,7 +58,7 @@ type Folder struct {
 	Wants  Wanting
 	Lines  int  // the most lines of a source
 	Plants bool // sources have switches that plant races, and are clean without: see Program.Plant
-	Suite  bool // programs that a paper describes; testdata/NAME.txt of package session says how each detector judges them
+	Suite  bool // programs that a paper describes, or that papers know nothing of; testdata/NAME.txt of package session says how each detector judges them
 }
 
 // Wanting says which programs of a folder have expectations.
@@ -72,6 +74,8 @@ const (
 // Folders gives every folder of the corpus, sorted by name.
 func Folders() []Folder {
 	return []Folder{
+		{Name: "async", Wants: Each, Lines: 60, Suite: true},
+		{Name: "async_norace", Wants: None, Lines: 60, Suite: true},
 		{Name: Bugs, Wants: Some, Lines: 60, Suite: true},
 		{Name: Fault, Wants: Each, Lines: 60},
 		{Name: NoRace, Wants: None, Lines: 60},

@@ -23,7 +23,7 @@ func (f *Func) Arms() (arms [][]event.Arm, again bool) {
 		for i := g.start[b]; i < g.start[b+1]; i++ {
 			in := &f.Insts[i]
 			if in.accesses() {
-				accesses[b], writes[b] = true, writes[b] || in.Class != Load && in.Class != Matrix
+				accesses[b], writes[b] = true, writes[b] || in.Class != Load && in.Class != Matrix && (in.Class != Tile || in.Tiles.Store)
 			}
 			ends[b] = in.Class == Call && in.Callee != nil && in.Callee.NoReturn
 		}
@@ -101,7 +101,7 @@ func (in *Inst) accesses() bool {
 	switch in.Class {
 	case Load, Store, Atomic:
 		return in.Space != event.Local && in.Space != event.Param
-	case Matrix:
+	case Matrix, Tile, Copy, Mbarrier:
 		return true
 	case Call:
 		return in.Callee == nil || in.Callee.Builtin == ""

@@ -51,6 +51,10 @@ var convertRows = []*Row{
 		".space.type d, a; type: u32 u64; "+windowSpaces, ".to.space.type d, a; type: u32 u64; "+windowSpaces)},
 	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Note: noteCvta, Forms: forms(
 		".space p:pred, a:u64; space: global shared shared::cta shared::cluster local const param param::entry")},
+	{Op: "mapa", Doc: "Data Movement: mapa", Bind: bindMapa, Note: "A cluster is one CTA, whose rank is 0: the address stays what it is, whatever the rank.", Forms: forms(
+		"{.shared::cluster}.type d, a, b:u32; type: u32 u64")},
+	{Op: "getctarank", Doc: "Data Movement: getctarank", Bind: bindCtaRank, Note: "A cluster is one CTA, whose rank is 0.", Forms: forms(
+		"{.shared::cluster}.type d:u32, a; type: u32 u64")},
 }
 
 const (
@@ -97,6 +101,13 @@ func bindCvta(in *Inst) {
 	}
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = (a.S[0] + tag) & mask }
 }
+
+func bindMapa(in *Inst) {
+	mask := widthMask(in.Type)
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] & mask }
+}
+
+func bindCtaRank(in *Inst) { in.Eval = func(_ *Inst, a *Args) { a.D[0] = 0 } }
 
 func bindIsspacep(in *Inst) {
 	if in.Space == event.Const {

@@ -55,14 +55,38 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestClusters: a kernel for clusters of several blocks does not run.
+func TestClusters(t *testing.T) {
+	for text, refused := range map[string]bool{".reqnctapercluster 1": false, ".reqnctapercluster 1, 2, 1 .explicitcluster": true} {
+		f := decode(t, ".visible .entry k() "+text+" { ret; }").ByName["k"]
+		if (f.Err != nil) != refused || refused && !strings.Contains(f.Err.Error(), ".reqnctapercluster of k is not supported") {
+			t.Errorf("%s: %v", text, f.Err)
+		}
+	}
+}
+
 // TestRefusals: each line of a kernel gets the error that its comment asks for.
 func TestRefusals(t *testing.T) {
 	const registers = ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %fd<9>; .shared .b32 sh[4];"
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
-		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r1}, {%r2}, {%r3}, {%r4}; // mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 is not supported",
-		"cp.async.ca.shared.global [%rd1], [%rd2], 4; // cp.async.ca.shared.global is not supported",
+		"wgmma.fence.sync.aligned; // wgmma.fence.sync.aligned is not supported",
+		"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1}], [%r2]; // is not supported",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r2], %rs1; // is not supported",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16; // takes 4, not 3 operands",
+		"cp.async.bulk.global.shared::cta.bulk_group [%r1], [%r1], 16; // %r1 cannot hold an address",
+		"cp.async.cg.shared.global [%rd1], [%rd2], 8; // the size must be 16, or with .ca 4 or 8, not 8",
+		"cp.async.ca.shared.global [%rd1], [%rd2], %r1; // the size must be 16, or with .ca 4 or 8, not %r1",
+		"cp.async.ca.shared.global [%rd1], [%rd2]; // takes 3 to 5, not 2 operands",
+		"cp.async.ca.shared.global [%rd1], [%rd2], 4, %r1, %rd1; // takes a cache policy only with .L2::cache_hint",
+		"cp.async.ca.shared.global.L2::cache_hint [%rd1], [%rd2], 4; // the cache policy is missing",
+		"cp.async.ca.shared.global [%rd1], [%r2], 4; // %r2 cannot hold an address",
+		"mbarrier.arrive.shared::cluster.b64 %rd1, [%r1]; // gives no result: write _",
+		"mbarrier.test_wait.shared::cluster.b64 %p1, [%r1], %rd1; // mbarrier.test_wait.shared::cluster.b64 is not supported",
+		"mbarrier.init.shared::cluster.b64 [%r1], 1; // mbarrier.init.shared::cluster.b64 is not supported",
+		"wmma.load.a.sync.aligned.row.m16n16k16.e4m3 {%r1}, [%rd1]; // wmma.load.a.sync.aligned.row.m16n16k16.e4m3 is not supported",
+		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1,%f2,%f3,%f4}; // operand a is 2 registers in braces",
 		"add.rz.s32 %r1, %r2, %r3; // add.s32 does not take .rz",
 		"add.s32 %r1, %r2; // takes 3, not 2 operands",
 		"add.s32 %r1, %r2, %rd3; // operand %rd3 has 64 bits, .s32 needs 32",
@@ -98,7 +122,6 @@ func TestRefusals(t *testing.T) {
 		"ld.shared.u32 %r1, sh[%rd1]; // %rd1 is no index",
 		"ld.shared.u32 %r1, nowhere[1]; // nowhere is no array",
 		"ld.global.u32 %r1, sh[1]; // sh is a shared variable, accessed as global",
-		"fence.mbarrier_init.release.cluster; // fence.release.cluster does not take .mbarrier_init",
 		"ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r1, %r2, %r3}, [%r4]; // ldmatrix.sync.aligned.m8n8.shared.b16 does not take .x3",
 		"ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r1}, [%r4]; // ldmatrix.sync.aligned.m8n8.x1.shared does not take .b8",
 		"ldmatrix.sync.m8n8.x1.shared.b16 {%r1}, [%r4]; // needs one of .aligned",

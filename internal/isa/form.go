@@ -21,6 +21,9 @@ const (
 	Barrier                  // bar, barrier (CTA): Inst.Op is OpSync, OpArrive, or of bar.red OpPopc, OpAnd, OpOr; Aligned
 	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
 	Matrix                   // ldmatrix: a Warp whose sources are rows in memory, see matrixRows; Inst.Space
+	Tile                     // wmma.load, wmma.store, stmatrix: a Warp that moves a matrix between memory and registers; Inst.Tiles, Space
+	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async: Inst.Op; Off2, Off3, Ignores
+	Mbarrier                 // mbarrier: Inst.Op, Space, Order, Scope; Src[0] is the address to which Off is added
 	WarpBarrier              // bar.warp.sync
 	Branch                   // bra, brx.idx
 	Call                     // call
@@ -39,6 +42,7 @@ type Row struct {
 	Event event.Kind // the event it makes, None for most
 	Forms []Form     // the accepted spellings, in the manual's notation
 	Carry bool       // reads the condition code: addc, subc, madc
+	Whole bool       // needs all 32 lanes of a warp, and writes no member mask: it is the last source all the same
 	Stack bool       // has to do with the stack of the function: see stackRows
 	Note  string     // what the manual leaves open and how it is filled here; "" for nothing to say
 	// Bind chooses the implementation for the modifiers in the instruction: it sets Inst.Eval (Pure and Special),
@@ -68,8 +72,8 @@ type Args struct {
 // WarpArgs are the values of the lanes of Mask.
 type WarpArgs struct {
 	Mask uint32 // lanes executing together
-	S    [4][32]uint64
-	D    [4][32]uint64
+	S    [26][32]uint64
+	D    [8][32]uint64
 	// Astray is a result of shfl alone: the lanes of Mask whose source lane is in range and not in Mask. What they get is
 	// undefined by the manual.
 	Astray uint32
@@ -166,7 +170,7 @@ type Inst struct {
 	Class    Class                                   // Row.Class, except that a Pure one reading a special register is Special
 	Eval     Eval                                    // Pure, Special
 	RMW      func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value of an element; cas: b compared, c new
-	Lanes    func(in *Inst, w *WarpArgs)             // Warp, Matrix
+	Lanes    func(in *Inst, w *WarpArgs)             // Warp, Matrix, Tile
 	Source   *ptx.Inst
 	File     *ptx.Module // the module Source stands in
 	Loc      int32       // index in Func.Locs, -1 when no .loc stands before it
@@ -202,13 +206,18 @@ type Inst struct {
 	// two operands. Memory classes: Src[0] is the base address (Reg, Imm, GlobalAddr, SharedAddr, LocalAddr, ParamAddr)
 	// to which Off is added, and values follow. Barrier: Src is barrier, thread count or Sink, predicate of bar.red or Sink.
 	// WarpBarrier: Src[0] is the mask. Branch: Src[0] is the index of brx.idx. Call: Src[0] is the address called, when
-	// Callee is nil. Warp: the last Src of the .sync forms is the member mask. Matrix: Src[0] is the address to which Off is
-	// added, and the last one the member mask too: that of all lanes, which the PTX does not write.
+	// Callee is nil. Warp: the last Src of the .sync forms is the member mask, with Row.Whole that of all lanes, which the
+	// PTX does not write. Matrix and Tile: the same, and Src[0] is the address to which Off is added; the registers that Tile
+	// stores follow. Lanes reads and gives the pieces of a Tile, two words each: those of the first round, then those of the next.
 	Dst, Src []Operand
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
 	Off     int64   // memory classes: offset added to the address
+	Off2    int64   // Copy: the same of the source's address
+	Off3    int64   // Copy: the same of the mbarrier's
+	Tiles   *Tiles  // Tile
+	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
 	Targets []int32 // Branch: instruction indices
 	Callee  *Func   // Call: direct
 	CallSig *Signature

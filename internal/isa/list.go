@@ -45,6 +45,10 @@ func Spellings() []Spelling {
 
 // valueSlot reports whether a modifier can change the value.
 func (f *form) valueSlot(s slot) bool {
+	switch s.name {
+	case "alayout", "blayout":
+		return f.row.Op != "wmma"
+	}
 	if f.row.Class != Atomic && f.row.Class != Matrix {
 		return true
 	}
@@ -103,12 +107,12 @@ func (f *form) spellingOf(chosen []string) Spelling {
 		case f.row.Class == Matrix:
 			s.Dst, s.Src = slices.Repeat([]Type{o.typ}, int(sp.proto.Vec)), []Type{U64, U64} // a row
 		case o.dst:
-			s.Dst = append(s.Dst, o.typ)
+			s.Dst = append(s.Dst, slices.Repeat([]Type{o.typ}, max(o.count, 1))...)
 			if o.pair != nil {
 				s.Dst = append(s.Dst, o.pair.typ)
 			}
 		default:
-			s.Src = append(s.Src, o.typ)
+			s.Src = append(s.Src, slices.Repeat([]Type{o.typ}, max(o.count, 1))...)
 		}
 		if !o.dst && o.selects() {
 			s.Src = append(s.Src, U32)
@@ -170,6 +174,8 @@ func (f *Form) Display(op string) string {
 	for i := 0; i < len(operands); i++ {
 		switch c := operands[i]; c {
 		case '~', '\'':
+		case '*':
+			i++
 		case '^':
 			i++
 			if operands[i-2:i+1] == "d^1" {

@@ -9,7 +9,7 @@ import "fencepost.dev/fencepost/internal/event"
 // The engine moves rows and Inst.Lanes elements: a row of 16 bytes belongs to the lane that gives its address, as two
 // values of 64 bits, the lower half first.
 var matrixRows = []*Row{
-	{Op: "ldmatrix", Doc: "Warp Level Matrix: ldmatrix", Class: Matrix, Event: event.Load, Bind: bindLdmatrix, Forms: forms(
+	{Op: "ldmatrix", Doc: "Warp Level Matrix: ldmatrix", Class: Matrix, Whole: true, Event: event.Load, Bind: bindLdmatrix, Forms: forms(
 		".sync.aligned.m8n8.num{.trans}{.space}.b16 d:b32, [a]; num: x1 x2 x4; space: shared shared::cta"),
 		Note: "All 32 lanes of a warp take part, none may have exited; a generic address must lie in shared memory."},
 }

@@ -87,7 +87,7 @@ func memoryDefaults(in *Inst) {
 		if in.Scope == event.NoScope {
 			in.Scope = event.ScopeGPU
 		}
-	case Matrix:
+	case Matrix, Tile, Mbarrier:
 	default:
 		return
 	}

@@ -69,6 +69,22 @@ const (
 	OpSync
 	OpArrive
 	OpPopc
+	OpCopy
+	OpCommit
+	OpWaitGroup
+	OpWaitAll
+	OpArriveCopies
+	OpBulk
+	OpBulkCommit
+	OpBulkWait
+	OpProxyFence
+	OpInit
+	OpInval
+	OpExpect
+	OpComplete
+	OpDrop
+	OpTest
+	OpPending
 )
 
 var opNames = map[string]Op{

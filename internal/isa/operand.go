@@ -19,6 +19,15 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	case Call:
 		b.call(in)
 		return true
+	case Copy:
+		if in.Op == OpCopy {
+			b.copyOperands(in)
+			return true
+		}
+		if in.Op == OpBulk {
+			b.bulkOperands(in)
+			return true
+		}
 	}
 	given := in.Source.Operands
 	specs := sp.ops
@@ -51,10 +60,13 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if len(specs) > 0 && specs[0].selects() {
 		in.Src = append(in.Src, Operand{Kind: Imm, Imm: b.selected})
 	}
+	if in.Class == Mbarrier && in.Has("shared::cluster") && len(in.Dst) > 0 && in.Dst[0].Kind != Sink {
+		b.errorf(in.Source.Operands[0].Pos, "%s%s gives no result: write _", in.Source.Op, in.Source.Mods)
+	}
 	if in.Row.Stack {
 		b.stackOperands(in)
 	}
-	if in.Class == Matrix {
+	if in.Row.Whole {
 		in.Src = append(in.Src, Operand{Kind: Imm, Imm: allLanes})
 	}
 	if in.CarryIn {
@@ -76,8 +88,11 @@ func count(lo, hi int) string {
 	return fmt.Sprintf("%d to %d", lo, hi)
 }
 
-// absent stands for an optional operand left out. A cache policy of a memory instruction is not kept at all.
+// absent stands for an optional operand left out. A cache policy of a memory instruction is not kept at all, the lines of a Tile are dense.
 func (b *body) absent(in *Inst, s *opSpec) {
+	if in.Class == Tile {
+		in.Src = append(in.Src, Operand{Kind: Imm, Imm: in.Tiles.Line / in.Tiles.Element})
+	}
 	if in.Class == Barrier || in.Class == Pure {
 		in.Src = append(in.Src, Operand{})
 	}
@@ -99,6 +114,8 @@ func (b *body) operand(in *Inst, s *opSpec, o *ptx.Operand) {
 		b.selecting(in, s, o)
 	case s.addr:
 		b.address(in, o)
+	case s.count > 0:
+		b.tuple(in, s, o)
 	case s.vector && in.Vec > 1:
 		b.elements(in, s, o)
 	case s.vector:
@@ -552,6 +569,23 @@ func (b *body) elements(in *Inst, s *opSpec, o *ptx.Operand) {
 	}
 	for i := range o.Args {
 		one(&o.Args[i])
+	}
+}
+
+// tuple decodes a vector of as many registers as the form says.
+func (b *body) tuple(in *Inst, s *opSpec, o *ptx.Operand) {
+	list := o.Args
+	if o.Kind != ptx.OperandVector {
+		list = []ptx.Operand{*o}
+	}
+	if len(list) != s.count {
+		b.errorf(o.Pos, "%s%s: operand %s is %d registers in braces", in.Source.Op, in.Source.Mods, s.name, s.count)
+		return
+	}
+	one := *s
+	one.count = 0
+	for i := range list {
+		b.operand(in, &one, &list[i])
 	}
 }
 

@@ -21,13 +21,18 @@ var syncRows = []*Row{
 	{Op: "membar", Doc: "Parallel Synchronization: membar", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
 		".scope; scope: cta gl sys"), Note: "The same as fence.sc of that scope; gl is gpu."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy", Class: Hint, Note: noteProxy, Forms: forms(
-		".proxy.alias", ".proxy.async{.space}; space: global shared::cta shared::cluster",
-		".proxy.tensormap::generic.release.scope", ".proxy.tensormap::generic.acquire.scope [a], b:u32")},
+		".proxy.alias", ".proxy.tensormap::generic.release.scope", ".proxy.tensormap::generic.acquire.scope [a], b:u32")},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
+		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster"), Note: "Of both spaces, whichever is written."},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Hint, Forms: forms(".mbarrier_init.release.cluster"),
+		Note: "Nothing happens: a cluster is one block, and barriers of the block order what comes after mbarrier.init."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
-		".proxy.alias", ".proxy.async{.space}; space: global shared::cta shared::cluster")},
+		".proxy.alias")},
+	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
+		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster")},
 }
 
-const noteProxy = "Nothing happens: memory is accessed through the generic proxy alone here, and a proxy fence orders no two threads."
+const noteProxy = "Nothing happens: no memory is accessed under other addresses or through the tensormap proxy here."
 
 // bindBar marks bar, which is barrier with .aligned.
 func bindBar(in *Inst) {

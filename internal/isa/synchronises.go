@@ -9,7 +9,9 @@ import (
 // Synchronises says that the code of the function, or of one that it may call, has an atomic operation, a fence, or a load
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
-	return f.Any(func(i *Inst) bool { return i.Class == Atomic || i.Class == Fence || i.Order >= event.Acquire })
+	return f.Any(func(i *Inst) bool {
+		return i.Class == Atomic || i.Class == Fence || i.Class == Mbarrier || i.Order >= event.Acquire
+	})
 }
 
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
@@ -17,6 +19,9 @@ func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == O
 
 // NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs.
 func (in *Inst) NonCoherent() bool { return in.Class == Load && in.Has("nc") }
+
+// Bulk says that the instruction is a bulk copy.
+func (in *Inst) Bulk() bool { return in.Class == Copy && in.Op == OpBulk }
 
 // Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote
 // and shfl without .sync do too: what it finds depends on when it looks.

@@ -3,6 +3,7 @@ package isa
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,6 +27,7 @@ import (
 //	a^2      may have a selector of 1, 2 or 4 parts, which becomes a source of its own; d^1 must have one (see videoRows)
 //	-a       may have a sign, which becomes a source of its own, or part of its selector
 //	<a>      is a vector, of .vec elements or as many as fill the instruction's type
+//	a*4      is a vector of 4 registers; of one register the braces may be absent
 //	word'    is text for people: the decoder reads the operands of that instruction itself
 //	{, b}    may be absent
 var sets = map[string][]string{
@@ -66,6 +68,7 @@ type opSpec struct {
 	vector bool
 	wider  bool    // the register may be wider
 	ways   int     // parts that a selector names, 0 where there is none
+	count  int     // registers of a vector that the form fixes, 0 where it is none
 	neg    bool    // may have a sign
 	pair   *opSpec // the half after the bar
 }
@@ -81,7 +84,7 @@ type table struct {
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
 	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
-		memoryRows, controlRows, syncRows, warpRows, matrixRows, stackRows, miscRows} {
+		memoryRows, controlRows, syncRows, warpRows, matrixRows, multiplyRows, wmmaRows, copyRows, mbarrierRows, stackRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}
 	for _, r := range t.rows {
@@ -208,6 +211,9 @@ func readOperand(s string, opt bool) opSpec {
 	if name, ways, ok := strings.Cut(s, "^"); ok {
 		s, o.ways = name, int(ways[0]-'0')
 	}
+	if name, n, ok := strings.Cut(s, "*"); ok {
+		s, o.count = name, number(n)
+	}
 	if strings.HasSuffix(o.ann, "~") {
 		o.ann, o.wider = strings.TrimSuffix(o.ann, "~"), true
 	}
@@ -223,6 +229,15 @@ func readOperand(s string, opt bool) opSpec {
 	o.name = s
 	o.dst = s == "d" || s == "d1" || s == "p" || s == "q"
 	return o
+}
+
+// number reads a number of the table; a mistake is a panic.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic("BUG: in the instruction table: " + err.Error())
+	}
+	return n
 }
 
 // spelling is an opcode with modifiers as written somewhere, checked against the table: what all its uses share.
@@ -251,6 +266,9 @@ func (t *table) spellings(op, mods string) ([]*spelling, error) {
 		if chosen, ok := f.match(toks); ok {
 			out = append(out, f.spell(chosen))
 		}
+	}
+	if out == nil && partly[op] {
+		return nil, fmt.Errorf("%s is not supported", op+mods)
 	}
 	if out == nil {
 		return nil, mismatch(op, toks, fs)

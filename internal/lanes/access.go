@@ -177,9 +177,18 @@ func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint3
 
 // load reads an element, in 32 bits where it has less.
 func (a *accessOp) load(p unsafe.Pointer) uint64 {
-	var b [8]byte
-	copy(b[:], unsafe.Slice((*byte)(p), a.size))
-	v := binary.LittleEndian.Uint64(b[:])
+	b := unsafe.Slice((*byte)(p), a.size)
+	var v uint64
+	switch a.size {
+	case 1:
+		v = uint64(b[0])
+	case 2:
+		v = uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		v = uint64(binary.LittleEndian.Uint32(b))
+	default:
+		v = binary.LittleEndian.Uint64(b)
+	}
 	if a.signed {
 		s := 64 - 8*a.size
 		v = uint64(uint32(int64(v<<s) >> s))
@@ -188,9 +197,17 @@ func (a *accessOp) load(p unsafe.Pointer) uint64 {
 }
 
 func (a *accessOp) put(p unsafe.Pointer, v uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	copy(unsafe.Slice((*byte)(p), a.size), b[:])
+	b := unsafe.Slice((*byte)(p), a.size)
+	switch a.size {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
 }
 
 func (x *Regs) steady(o *Op) bool {

@@ -175,7 +175,11 @@ func wordsOf(data []byte) (v [4]uint64) {
 
 // reach gives the bytes that in accesses for a lane, and notes the address for the events. It gives nil after a fault.
 func (r *run) reach(w *warp, lane int, in *inst, place uint32, flags event.Flags) []byte {
-	addr := r.m.value(w, lane, &in.src[0]) + in.off
+	return r.reachAt(w, lane, in, place, flags, r.m.value(w, lane, &in.src[0])+in.off)
+}
+
+// reachAt is reach for an address of the instruction's space.
+func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Flags, addr uint64) []byte {
 	space := in.Space
 	if space == event.Generic {
 		space, addr = splitGeneric(addr)
@@ -241,7 +245,15 @@ func window(bytes []byte, off, n uint64) ([]byte, FaultKind) {
 
 // global gives the bytes of global memory that in accesses at addr.
 func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
-	n := in.width
+	data, kind := r.globalBytes(addr, in.width, in, flags, place)
+	if kind == "" && addr&(in.width-1) != 0 {
+		return nil, Misaligned
+	}
+	return data, kind
+}
+
+// globalBytes gives n bytes of global memory at addr, wherever that points.
+func (r *run) globalBytes(addr, n uint64, in *inst, flags event.Flags, place uint32) ([]byte, FaultKind) {
 	if e := r.mem.epoch.Load(); e != r.tlb.epoch {
 		r.tlb = tlb{epoch: e}
 	}
@@ -260,8 +272,6 @@ func (r *run) global(addr uint64, in *inst, flags event.Flags, place uint32) ([]
 	case in.Word && off < b.Size && addr&(n-1) == 0 && off+n <= uint64(cap(b.data)): // between allocations is more than a word
 	case off > b.Size || n > b.Size-off:
 		return nil, OutOfBounds
-	case addr&(n-1) != 0:
-		return nil, Misaligned
 	case b.Const && flags&event.FlagWrite != 0:
 		return nil, ReadOnly
 	}

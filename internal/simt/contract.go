@@ -87,6 +87,7 @@ const (
 	MemberMask        FaultKind = "member-mask" // a warp-level instruction whose mask does not name the lane
 	WarpDivergence    FaultKind = "warp-divergence"
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
+	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

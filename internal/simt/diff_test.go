@@ -43,6 +43,13 @@ func programs(t *testing.T) []*corpus.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, suite := range []string{"async", "async_norace"} {
+		more, err := corpus.Suite(suite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
 	return all
 }
 

@@ -92,7 +92,7 @@ func (o *emitter) begin() {
 	}
 	l := o.l.Launch
 	img := o.l.Program.image(o.l.Func)
-	l.Synchronises, l.Swaps, l.NonCoherent = img.synchronises, img.swaps, img.nonCoherent
+	l.Synchronises, l.Swaps, l.NonCoherent, l.Bulk = img.synchronises, img.swaps, img.nonCoherent, img.bulk
 	o.batch.Launches = append(o.batch.Launches, l)
 	o.add(event.Event{Kind: event.KernelBegin})
 }
@@ -352,6 +352,13 @@ func (o *emitter) barrierDone(w *warp, mask uint32, place uint32, id uint8) {
 func (o *emitter) warpSync(w *warp, mask uint32, place uint32) {
 	if o.sync() {
 		o.add(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: mask, Place: place})
+	}
+}
+
+// copies tells of a commit of asynchronous copies, or of a wait for all groups but the last n.
+func (o *emitter) copies(kind event.Kind, w *warp, mask uint32, place uint32, n uint32) {
+	if o.sync() {
+		o.add(event.Event{Kind: kind, Warp: w.number, Mask: mask, Place: place, Aux: n})
 	}
 }
 

@@ -38,6 +38,7 @@ type account struct {
 	warps   map[uint32][]string // in lockstep: the events of each warp, as text
 	memory  []byte
 	mirror  map[cellAddr]byte // what memory holds as far as events have told
+	copied  map[cellAddr]bool // written by asynchronous copies: nobody tells when
 	wrong   string            // where they contradict themselves
 	room    []event.Event
 }
@@ -59,7 +60,10 @@ func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uin
 	}
 	for i := range n {
 		was := byte(old[i/8] >> (i % 8 * 8))
-		if known, ok := a.mirror[cellAddr{block, first + i}]; ok && known != was {
+		if e.Flags&event.FlagAsync != 0 {
+			a.copied[cellAddr{block, first + i}] = true
+		}
+		if known, ok := a.mirror[cellAddr{block, first + i}]; ok && known != was && !a.copied[cellAddr{block, first + i}] {
 			a.wrong = fmt.Sprintf("%v of %d bytes at %#x by lane %d of warp %d: byte %#x held %#x, and %#x was written before", e.Kind, e.Size, addr, lane, e.Warp, first+i, was, known)
 		}
 		a.mirror[cellAddr{block, first + i}] = was
@@ -195,7 +199,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	needs := all
 	run := func(e Engine, seed uint64, show bool) *account {
-		a := &account{needs: needs, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}}
+		a := &account{needs: needs, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}, copied: map[cellAddr]bool{}}
 		if needs&event.NeedBranches != 0 {
 			a.warps = map[uint32][]string{}
 		}

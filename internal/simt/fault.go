@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 )
@@ -320,8 +321,40 @@ func (f *faultLog) reportSpin(r *run) {
 		}
 	}
 	fault, _ := f.count(r, Deadlock, list[0].Place, false)
-	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and no other launch or copy need run beside this one"
+	fault.Message = "threads loop for ever: what they read does not change any more, as no thread of the launch is left that would change it, and no other launch or copy need run beside this one" +
+		r.waitedBarriers()
 	fault.Stands = list
+}
+
+// waitedBarriers tells of barriers in shared memory whose phase threads have tested, and which is not complete, of one block.
+func (r *run) waitedBarriers() string {
+	for _, c := range r.sched.resident {
+		var list []string
+		for i := range c.barriers {
+			l := &c.barriers[i]
+			data, kind := window(c.shared, l.addr, 8)
+			if !l.failed || kind != "" {
+				continue
+			}
+			name := fmt.Sprintf("at offset %#x of shared memory", l.addr)
+			if v, at, ok := r.p.SharedVar(r.l.Func, l.addr); ok {
+				name = v
+				if l.addr != at {
+					name = fmt.Sprintf("%s + %d", v, l.addr-at)
+				}
+			}
+			b := mbarrier(getUint(data, 8))
+			text := fmt.Sprintf("phase %d (parity %d) of the mbarrier %s lacks %d of %d arrivals", l.phase, l.phase&1, name, b.pending(), b.expected())
+			if tx := b.tx(); tx != 0 {
+				text += fmt.Sprintf(" and %d bytes of transactions", tx)
+			}
+			list = append(list, text)
+		}
+		if len(list) > 0 {
+			return "; " + strings.Join(list, "; ")
+		}
+	}
+	return ""
 }
 
 // reportStopped makes the fault of a run that was ended from outside.

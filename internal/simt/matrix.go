@@ -19,7 +19,9 @@ func (in *inst) unit() uint64 {
 	switch {
 	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
 		return 2
-	case in.Vec > 1 || in.Class == isa.Matrix:
+	case in.Class == isa.Tile && in.piece == in.width:
+		return 0
+	case in.Vec > 1 || in.Class == isa.Matrix || in.Class == isa.Tile:
 		return in.piece
 	}
 	return 0
@@ -44,7 +46,7 @@ func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {
 	for m := on & in.Rows(); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		x.S[0][i], x.S[1][i] = 0, 0
-		if !r.inShared(w, i, in, place) {
+		if !r.inShared(w, i, in, place, r.m.value(w, i, &in.src[0])+in.off) {
 			continue
 		}
 		if row := r.reach(w, i, in, place, event.FlagRead); row != nil {
@@ -54,10 +56,69 @@ func (r *run) readRows(w *warp, on uint32, in *inst, place uint32) {
 	r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
 }
 
+// tileAddress is the address at which a lane accesses its piece in a round. That of a lane beyond the last piece does not matter.
+func (r *run) tileAddress(w *warp, in *inst, lane, round int) uint64 {
+	addr := r.m.value(w, lane, &in.src[0]) + uint64(in.Off)
+	if in.Tiles.Given {
+		return addr
+	}
+	return addr + in.Tiles.At(round, lane, r.m.value(w, lane, &in.src[len(in.src)-2])&0xffff_ffff)
+}
+
+// readTile reads the pieces of a matrix for lanes of on, as arguments of Inst.Lanes. A faulting lane reads 0.
+func (r *run) readTile(w *warp, on uint32, in *inst, place uint32) {
+	acc, x, t := &r.acc, &r.wargs, in.Tiles
+	for round := range t.Rounds() {
+		acc.global, acc.shared = 0, 0
+		for m := on & t.Lanes(round); m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			data := r.reachAt(w, i, in, place, event.FlagRead, r.tileAddress(w, in, i, round))
+			for k := range 2 {
+				x.S[2*round+k][i] = 0
+				if data != nil && uint64(8*k) < t.Piece {
+					x.S[2*round+k][i] = getUint(data[8*k:], min(t.Piece, 8))
+				}
+			}
+		}
+		r.out.accesses(event.Load, event.FlagRead, w, in, place, acc)
+	}
+}
+
+// writeTile writes the pieces of a matrix, results of Inst.Lanes, for lanes of on. A faulting lane writes nothing.
+func (r *run) writeTile(w *warp, on uint32, in *inst, place uint32) {
+	acc, x, t := &r.acc, &r.wargs, in.Tiles
+	values, olds := r.out.needs&event.NeedValues != 0, r.out.olds()
+	for round := range t.Rounds() {
+		acc.global, acc.shared = 0, 0
+		for m := on & t.Lanes(round); m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			if t.Given && !r.inShared(w, i, in, place, r.tileAddress(w, in, i, round)) {
+				continue
+			}
+			data := r.reachAt(w, i, in, place, event.FlagWrite, r.tileAddress(w, in, i, round))
+			if data == nil {
+				continue
+			}
+			if olds {
+				r.noteOld(w, i, data)
+			}
+			for k := 0; uint64(8*k) < t.Piece; k++ {
+				putUint(data[8*k:min(t.Piece, uint64(8*k+8))], x.D[2*round+k][i])
+			}
+			if values {
+				acc.value[i] = wordsOf(data)
+			}
+		}
+		if acc.global|acc.shared != 0 {
+			w.writes++
+		}
+		r.out.accesses(event.Store, event.FlagWrite, w, in, place, acc)
+	}
+}
+
 // inShared reports whether the address that a lane gives to a matrix instruction is one of shared memory, which generic
 // addresses need not be: that is a fault.
-func (r *run) inShared(w *warp, lane int, in *inst, place uint32) bool {
-	addr := r.m.value(w, lane, &in.src[0]) + in.off
+func (r *run) inShared(w *warp, lane int, in *inst, place uint32, addr uint64) bool {
 	space := in.Space
 	if space == event.Generic {
 		space, _ = splitGeneric(addr)
@@ -65,20 +126,29 @@ func (r *run) inShared(w *warp, lane int, in *inst, place uint32) bool {
 	if space == event.Shared {
 		return true
 	}
-	r.faults.at(r, OutOfBounds, w, lane, place, "reads", "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.mnemonic())
+	doing := "reads"
+	switch in.Class {
+	case isa.Tile:
+		doing = "writes"
+	case isa.Mbarrier:
+		doing = "updates"
+	}
+	r.faults.at(r, OutOfBounds, w, lane, place, doing, "lane %d gives address %#x to %s, which is not one of shared memory", lane, addr, in.mnemonic())
 	return false
 }
 
-// whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. The rows that
-// the others would give are zero.
+// whole counts a matrix instruction that the lanes of on execute, as all that are left, although it needs all 32. What
+// the others would give is zero.
 func (r *run) whole(w *warp, on uint32, in *inst, place uint32) {
 	x, lack := &r.wargs, ^on
-	if in.Class != isa.Matrix || lack == 0 {
+	if !in.Row.Whole || lack == 0 {
 		return
 	}
 	for m := lack; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
-		x.S[0][i], x.S[1][i] = 0, 0
+		for k := range max(len(in.src), 4) { // a Tile has four words
+			x.S[k][i] = 0
+		}
 	}
 	fault, fresh := r.faults.count(r, WarpDivergence, place, false)
 	if !fresh {

@@ -323,6 +323,11 @@ func TestMatricesNoDiff(t *testing.T) {
 			if late {
 				fmt.Fprintf(&b, "\t@%%p7 bra L%d; add.u32 %%q5, %%q5, 1;\nL%d:\n", i, i)
 			}
+			if r.IntN(3) == 0 {
+				from := strings.ReplaceAll(strings.Join(regs[:n], ","), "_", "%q1")
+				fmt.Fprintf(&b, "\t%sstmatrix.sync.aligned.m8n8.x%d%s%s.b16 %s, {%s}; bar.warp.sync -1;\n", pick("", "", "@%p6 "), n, pick("", ".trans"), space, address, from)
+				continue
+			}
 			fmt.Fprintf(&b, "\t%sldmatrix.sync.aligned.m8n8.x%d%s%s.b16 {%s}, %s; bar.warp.sync -1;\n", pick("", "", "@%p6 "), n, pick("", ".trans"), space, strings.Join(regs[:n], ","), address)
 		}
 		b.WriteString("\tmul.wide.u32 %rd1, %gid, 32; add.u64 %rd1, %rd1, %out;\n")

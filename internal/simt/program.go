@@ -163,7 +163,7 @@ type image struct {
 	mu     sync.Mutex
 	codes  map[*isa.Func]*code
 	// What the code of the kernel has, see event.Launch.
-	synchronises, swaps, nonCoherent bool
+	synchronises, swaps, nonCoherent, bulk bool
 
 	found    sync.Once
 	elements opt.Elements
@@ -186,7 +186,7 @@ func (p *Program) image(kernel *isa.Func) *image {
 	if img == nil {
 		img = &image{p: p, layout: p.Module.SharedLayout(kernel), codes: map[*isa.Func]*code{},
 			synchronises: kernel.Synchronises(), swaps: kernel.Swaps(),
-			nonCoherent: kernel.Any((*isa.Inst).NonCoherent)}
+			nonCoherent: kernel.Any((*isa.Inst).NonCoherent), bulk: kernel.Any((*isa.Inst).Bulk)}
 		p.images[kernel] = img
 	}
 	return img
@@ -215,7 +215,7 @@ type inst struct {
 	// element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
 	element     uint8
 	nonCoherent bool
-	// masked says that the last source of a Warp or Matrix instruction is a member mask.
+	// masked says that the last source of a Warp, Matrix or Tile instruction is a member mask.
 	masked bool
 	// args are the actual parameters of a call; those in .param variables are read from the frame.
 	args []operand
@@ -288,7 +288,10 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 	if in.Class == isa.Matrix {
 		to.width, to.piece, to.off = matrixRow, matrixElement, uint64(in.Off)
 	}
-	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix) && in.Has("sync")
+	if in.Class == isa.Tile {
+		to.width, to.piece = in.Tiles.Piece, in.Tiles.Element
+	}
+	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix || in.Class == isa.Tile) && in.Has("sync")
 	for i := range in.ArgOps {
 		to.args = append(to.args, img.operand(&in.ArgOps[i]))
 	}

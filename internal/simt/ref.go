@@ -86,6 +86,8 @@ type run struct {
 	wargs  isa.WarpArgs
 	calls  map[callKey]uint32
 	free   []*cta // finished blocks, for reuse
+	// spareCopies are copies that have been performed, for reuse.
+	spareCopies []*copied
 }
 
 // callKey is a call as the place table knows it; calls caches its answers.
@@ -153,6 +155,10 @@ type cta struct {
 	met     uint16 // barriers that somebody has arrived at
 
 	completed uint64 // how often barriers were
+	tracked   []trackedCopies
+	bulks     []*bulkCopy   // in flight
+	bulksDone uint64        // that have been issued
+	barriers  []liveBarrier // in shared memory
 }
 
 // newCTA starts block index.
@@ -175,6 +181,7 @@ func (r *run) newCTA(index uint32) *cta {
 		c.bars[bits.TrailingZeros16(m)].reset()
 	}
 	c.met = 0
+	c.tracked, c.barriers, c.bulks, c.bulksDone = c.tracked[:0], c.barriers[:0], c.bulks[:0], 0
 	for i, w := range c.warps {
 		n := min(32, c.threads-32*i)
 		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))

@@ -261,6 +261,7 @@ func (r *run) retire() {
 	for _, c := range s.resident {
 		switch {
 		case c.live == 0:
+			c.endBulks()
 			r.stats.Blocks++
 			s.sinceEnd = 0
 		case !c.runnable():

@@ -52,8 +52,12 @@ func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 		r.out.fence(w, in, on, place)
 	case isa.Barrier:
 		r.barrier(w, in, on, place)
-	case isa.Warp, isa.Matrix:
+	case isa.Warp, isa.Matrix, isa.Tile:
 		r.warpOp(w, in, on, place)
+	case isa.Mbarrier:
+		return r.mbarriers(w, in, on, place)
+	case isa.Copy:
+		r.copies(w, in, on, place)
 	case isa.WarpBarrier:
 		r.warpBarrier(w, in, on, place)
 	case isa.Branch:

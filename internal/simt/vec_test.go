@@ -37,6 +37,7 @@ func TestWarp(t *testing.T) {
 		{"WarpSyncDeadlock", TestWarpSyncDeadlock},
 		{"UndefinedShuffle", TestUndefinedShuffle}, {"UndefinedShuffleWaits", TestUndefinedShuffleWaits}, {"WarpDivergence", TestWarpDivergence}, {"WarpDifferentMasks", TestWarpDifferentMasks}, {"WarpNoDivergence", TestWarpNoDivergence}, {"MaskWithoutSomeLanes", TestMaskWithoutSomeLanes}, {"WarpPlaces", TestWarpPlaces}, {"ReduxQualifiers", TestReduxQualifiers},
 		{"LoadMatrix", TestLoadMatrix}, {"LoadMatrixEvents", TestLoadMatrixEvents}, {"LoadMatrixFaults", TestLoadMatrixFaults}, {"LoadMatrixMissingLanes", TestLoadMatrixMissingLanes},
+		{"Copies", TestCopies}, {"CopiesBySeed", TestCopiesBySeed}, {"CopyEvents", TestCopyEvents}, {"CopyFaults", TestCopyFaults},
 		{"CountedBarrierOfDivergedWarp", TestCountedBarrierOfDivergedWarp}, {"BarrierCounts", TestBarrierCounts}, {"FallingOffTheEnd", TestFallingOffTheEnd}, {"ClockGivesWay", TestClockGivesWay},
 		{"MaskWithoutLane", TestMaskWithoutLane},
 		{"ShuffleAcrossDivergence", TestShuffleAcrossDivergence},

@@ -545,6 +545,9 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 	case opt.Warp:
 		e.masked = in.Inst.Has("sync")
+		if in.Inst.Class == isa.Tile {
+			e.width, e.piece = in.Inst.Tiles.Piece, in.Inst.Tiles.Element
+		}
 		if in.Inst.Class == isa.Matrix {
 			e.width, e.piece, e.off = matrixRow, matrixElement, in.Imm
 			e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64

@@ -21,6 +21,12 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 			return
 		}
 		x.r.out.warpSync(w, mask, place)
+	case isa.Mbarrier:
+		if x.r.mbarriers(w, &e.inst, mask, place) > 1 {
+			w.polled()
+		}
+	case isa.Copy:
+		x.r.copies(w, &e.inst, mask, place)
 	case isa.Matrix:
 		s := x.scalars(w.vec, w.vec.groups[w.vec.cur].slot)
 		if mask != ^uint32(0) || !x.complete(w, s, &e.src[len(e.src)-1], mask) {
@@ -31,7 +37,7 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 	default:
 		v := w.vec
 		s := x.scalars(v, v.groups[v.cur].slot)
-		if e.masked && !x.complete(w, s, &e.src[len(e.src)-1], mask) {
+		if e.masked && (e.Row.Whole && mask != ^uint32(0) || !x.complete(w, s, &e.src[len(e.src)-1], mask)) {
 			x.r.warpOp(w, &e.inst, mask, place)
 			return
 		}
@@ -238,9 +244,16 @@ func (x *vecMachine) exchange(w *warp, s []uint64, e *effect, on uint32, place u
 			}
 		}
 	}
+	if e.Class == isa.Tile && !e.Tiles.Store {
+		x.r.readTile(w, on, &e.inst, place)
+	}
 	e.Lanes(e.Inst, a)
 	if e.masked && a.Astray != 0 {
 		x.r.astray(w, &e.inst, a.Astray, place)
+	}
+	if e.Class == isa.Tile && e.Tiles.Store {
+		x.r.writeTile(w, on, &e.inst, place)
+		return
 	}
 	x.received(v, e, on)
 }

@@ -34,6 +34,7 @@ type warp struct {
 	lanes  []lane     // of engine ref, 32
 	vec    *vecWarp   // of engine warp; nil while no lane has run, and when all have exited
 	exits  exits      // of engine warp
+	copies copies
 	stands [32]uint64
 	whole  stand // what all live lanes wait for, if they do together: the stands do not matter then
 	stood  bool  // stands are not zeros
@@ -92,6 +93,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.check = w.period
 	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
 	w.polls, w.writes = 0, 0
+	w.copies.reset()
 	if w.stood {
 		w.stands, w.stood = [32]uint64{}, false
 	}

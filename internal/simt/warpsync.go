@@ -68,7 +68,7 @@ func (r *run) alone(w *warp, in *inst, lane int, place uint32) {
 	}
 	r.compute(w, 1<<lane, in, place)
 	in.Lanes(in.Inst, &r.wargs)
-	r.results(w, 1<<lane, in)
+	r.results(w, 1<<lane, in, place)
 }
 
 // mnemonic is the instruction with its modifiers, as in the PTX.
@@ -138,7 +138,7 @@ func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
 	if in.masked && r.wargs.Astray != 0 {
 		r.astray(w, in, r.wargs.Astray, place)
 	}
-	r.results(w, on, in)
+	r.results(w, on, in, place)
 }
 
 // exchangeApart executes a warp instruction for the lanes of on, which wait at it, perhaps at several places.
@@ -171,7 +171,7 @@ func (r *run) exchangeApart(w *warp, on uint32) {
 		if x.Astray>>uint(i)&1 != 0 {
 			r.astray(w, at, 1<<i, r.m.place(w, i))
 		}
-		r.results(w, 1<<i, at)
+		r.results(w, 1<<i, at, r.m.place(w, i))
 	}
 }
 
@@ -185,6 +185,9 @@ func (r *run) compute(w *warp, on uint32, in *inst, place uint32) {
 	for m := on; m != 0; m &= m - 1 {
 		r.sources(w, bits.TrailingZeros32(m), in)
 	}
+	if in.Class == isa.Tile && !in.Tiles.Store {
+		r.readTile(w, on, in, place)
+	}
 }
 
 func (r *run) sources(w *warp, lane int, in *inst) {
@@ -194,7 +197,11 @@ func (r *run) sources(w *warp, lane int, in *inst) {
 }
 
 // results gives the lanes of on what in computed for them.
-func (r *run) results(w *warp, on uint32, in *inst) {
+func (r *run) results(w *warp, on uint32, in *inst, place uint32) {
+	if in.Class == isa.Tile && in.Tiles.Store {
+		r.writeTile(w, on, in, place)
+		return
+	}
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		for _, d := range in.dst {

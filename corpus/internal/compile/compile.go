@@ -8,11 +8,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Flags are nvcc's: each source access stays where it is (-Xcicc -O0) and knows its line.
 var Flags = []string{"-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx"}
+
+// wanted is what a source says of the architecture that it is for.
+var wanted = regexp.MustCompile(`(?m)^// (-arch=compute_\w+)\r?$`)
+
+// flagsOf gives the flags for a source: a line "// -arch=compute_90" asks for another architecture than Flags have.
+func flagsOf(source string) ([]string, error) {
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return nil, err
+	}
+	flags := slices.Clone(Flags)
+	if arch := wanted.FindSubmatch(text); arch != nil {
+		flags[slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-arch=") })] = string(arch[1])
+	}
+	return flags, nil
+}
 
 // ErrNoCompiler says that there is no nvcc on this machine.
 var ErrNoCompiler = errors.New("no nvcc: FENCEPOST_NVCC is not set and there is none on PATH")
@@ -40,7 +57,11 @@ func PTX(nvcc, path string, extra ...string) (string, error) {
 
 	dir, file := filepath.Split(path)
 	// Without a seed, names of internal functions hold a hash of the source's absolute path.
-	args := append([]string{"-frandom-seed=" + filepath.Base(filepath.Clean(dir)) + "/" + file}, Flags...)
+	flags, err := flagsOf(path)
+	if err != nil {
+		return "", err
+	}
+	args := append([]string{"-frandom-seed=" + filepath.Base(filepath.Clean(dir)) + "/" + file}, flags...)
 	args = append(append(args, extra...), file, "-o", out.Name())
 	cmd := exec.Command(nvcc, args...)
 	cmd.Dir = dir

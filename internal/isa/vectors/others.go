@@ -128,8 +128,10 @@ func moving(j *job, in []uint64) []uint64 {
 	switch j.op {
 	case "mov":
 		return in
-	case "createpolicy":
+	case "createpolicy", "getctarank":
 		return []uint64{0}
+	case "mapa":
+		return in[:1]
 	case "prmt":
 		return []uint64{permute(j, in)}
 	case "cvta":

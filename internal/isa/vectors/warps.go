@@ -23,13 +23,16 @@ func warpCases(j *job) []warpCase {
 	rnd := rand.New(rand.NewPCG(2, uint64(len(j.Text))))
 	var out []warpCase
 	for i, mask := range warpMasks {
+		if (j.op == "mma" || j.op == "wmma" || j.op == "movmatrix") && i > 1 {
+			break // much in one
+		}
 		c := warpCase{mask: mask, src: make([][32]uint64, len(j.Src))}
 		for l := range 32 {
 			for k, t := range j.Src {
 				c.src[k][l] = warpSource(j, i, k, l, t, rnd)
 			}
 		}
-		if n := len(j.Src); n > 0 && j.Has("sync") && j.Row.Class == isa.Warp {
+		if n := len(j.Src); n > 0 && j.Has("sync") && !j.Row.Whole {
 			for l := range 32 {
 				c.src[n-1][l] = uint64(mask)
 			}
@@ -41,6 +44,8 @@ func warpCases(j *job) []warpCase {
 
 func warpSource(j *job, i, k, l int, t isa.Type, rnd *rand.Rand) uint64 {
 	switch {
+	case j.op == "mma", j.op == "wmma":
+		return factors(j, i, k, rnd)
 	case t == isa.Pred:
 		return [][]uint64{{1}, {0}, {1, 0}, {1, 1, 1, 0}, {0, 0, 1}, {1}}[i][l%[]int{1, 1, 2, 4, 3, 1}[i]]
 	case j.op == "shfl" && k == 0:
@@ -93,6 +98,14 @@ func warpOracle(j *job, c warpCase) [][32]uint64 {
 	}
 	if j.op == "ldmatrix" {
 		spread(j, c, out)
+		return out
+	}
+	if j.op == "mma" || j.op == "wmma" {
+		matrixProduct(j, c, out)
+		return out
+	}
+	if j.op == "movmatrix" {
+		transposed(c, out)
 		return out
 	}
 	for _, l := range lanes {

@@ -1,0 +1,125 @@
+package isa
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// copyRows is the asynchronous copies of single threads, of the manual's "Data Movement" chapter ("Non-bulk copy"): cp.async, by
+// which a thread copies bytes of global memory to shared memory, and what groups such copies and waits for them.
+var copyRows = []*Row{
+	{Op: "cp", Doc: "Data Movement: cp.async", Class: Copy, Event: event.Store, Bind: bindOp(OpCopy), Note: noteCopy, Forms: forms(
+		".async.cop.space.global{.L2::cache_hint}{.prefetch} [d], [a], size{, b}{, c}'; cop: ca cg; space: shared shared::cta")},
+	{Op: "cp", Doc: "Data Movement: cp.async.commit_group", Class: Copy, Event: event.CopyCommit, Bind: bindOp(OpCommit),
+		Forms: forms(".async.commit_group")},
+	{Op: "cp", Doc: "Data Movement: cp.async.wait_group", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitGroup),
+		Forms: forms(".async.wait_group n:u32")},
+	{Op: "cp", Doc: "Data Movement: cp.async.wait_all", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitAll),
+		Forms: forms(".async.wait_all"), Note: "The same as cp.async.commit_group and cp.async.wait_group 0."},
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindOp(OpBulk), Note: noteBulk, Forms: forms(
+		".async.bulk.to.global.mbarrier::complete_tx::bytes{.L2::cache_hint} [d], [a], size, [bar]{, c}'; to: shared::cluster shared::cta",
+		".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [a], size, [bar]'",
+		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], size{, c}'")},
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk.commit_group", Class: Copy, Event: event.BulkCommit, Bind: bindOp(OpBulkCommit),
+		Forms: forms(".async.bulk.commit_group")},
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk.wait_group", Class: Copy, Event: event.BulkWait, Bind: bindOp(OpBulkWait),
+		Forms: forms(".async.bulk.wait_group{.read} n:u32")},
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch", Class: Hint, Forms: forms(".async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b:u32{, c:b64}")},
+	{Op: "cp", Doc: "Data Movement: cp.async.mbarrier.arrive", Class: Mbarrier, Event: event.CopyArrive, Bind: bindOp(OpArriveCopies), Forms: forms(
+		".async.mbarrier.arrive{.noinc}{.space}.b64 [a]; space: shared shared::cta"),
+		Note: "The copies are performed, and the arrival counts, when a thread tests the barrier next."},
+}
+
+const noteBulk = "A cluster is one block. By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
+	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is never performed."
+
+const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
+	"zero. By seed 0 a copy is performed when its thread waits for it; another seed may perform it, or its reads, at once."
+
+// bindOp binds one sub-operation whatever the modifiers.
+func bindOp(op Op) func(in *Inst) { return func(in *Inst) { in.Op = op } }
+
+// bulkOperands decodes the operands of cp.async.bulk: Src is the addresses of destination and source, to which Off and Off2 are
+// added, the number of bytes, and the address of the mbarrier, to which Off3 is, where there is one.
+func (b *body) bulkOperands(in *Inst) {
+	ops := in.Source.Operands
+	group, hint := in.Has("bulk_group"), in.Has("L2::cache_hint")
+	want := 3
+	if !group {
+		want++
+	}
+	if hint {
+		want++
+	}
+	if len(ops) != want {
+		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, want, len(ops))
+		return
+	}
+	to, from := event.Shared, event.Global
+	switch {
+	case group:
+		to, from = from, to
+	case !in.Has("global"):
+		from = event.Shared
+	}
+	in.Space = to
+	b.address(in, &ops[0])
+	off := in.Off
+	in.Space = from
+	b.address(in, &ops[1])
+	in.Off2 = in.Off
+	b.source(in, &opSpec{name: "size", typ: U32}, &ops[2])
+	if !group {
+		in.Space = event.Shared
+		b.address(in, &ops[3])
+		in.Off3 = in.Off
+	}
+	in.Space, in.Off = to, off
+	if hint {
+		n := len(in.Src)
+		b.source(in, &opSpec{name: "c", typ: B64}, &ops[want-1])
+		in.Src = in.Src[:n]
+	}
+}
+
+// copyOperands decodes the operands of cp.async: Src is the address in shared memory, to which Off is added, that in global
+// memory, to which Off2 is, and the bytes to read or the predicate that says that none is, or a Sink.
+func (b *body) copyOperands(in *Inst) {
+	ops := in.Source.Operands
+	if len(ops) < 3 || len(ops) > 5 {
+		b.errorf(in.Source.Pos, "%s%s takes 3 to 5, not %d operands", in.Source.Op, in.Source.Mods, len(ops))
+		return
+	}
+	b.address(in, &ops[0])
+	to, off := in.Space, in.Off
+	in.Space = event.Global
+	b.address(in, &ops[1])
+	in.Space, in.Off, in.Off2 = to, off, in.Off
+	size, text := immediate(ops[2].Name, U32)
+	in.Type = map[uint64]Type{4: B32, 8: B64, 16: B128}[size]
+	if ops[2].Kind != ptx.OperandImm || text != "" || in.Type == NoType || in.Has("cg") && size != 16 {
+		b.errorf(ops[2].Pos, "%s%s: the size must be 16, or with .ca 4 or 8, not %s", in.Source.Op, in.Source.Mods, describe(&ops[2]))
+		return
+	}
+	rest := ops[3:]
+	if in.Has("L2::cache_hint") {
+		if len(rest) == 0 {
+			b.errorf(in.Source.Pos, "%s%s: the cache policy is missing", in.Source.Op, in.Source.Mods)
+			return
+		}
+		n := len(in.Src)
+		b.source(in, &opSpec{name: "c", typ: B64}, &rest[len(rest)-1])
+		in.Src, rest = in.Src[:n], rest[:len(rest)-1]
+	}
+	switch {
+	case len(rest) == 0:
+		in.Src = append(in.Src, Operand{})
+	case len(rest) > 1:
+		b.errorf(rest[1].Pos, "%s%s takes a cache policy only with .L2::cache_hint", in.Source.Op, in.Source.Mods)
+	case rest[0].Kind == ptx.OperandNot || b.isPredicate(&rest[0]):
+		b.source(in, &opSpec{name: "b", typ: Pred}, &rest[0])
+		in.Ignores = true
+	default:
+		b.source(in, &opSpec{name: "b", typ: U32}, &rest[0])
+	}
+}

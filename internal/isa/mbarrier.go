@@ -1,0 +1,34 @@
+package isa
+
+import "fencepost.dev/fencepost/internal/event"
+
+// mbarrierRows is the barriers in shared memory of the manual's "Parallel Synchronization and Communication Instructions".
+var mbarrierRows = []*Row{
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.init", Class: Mbarrier, Event: event.Store, Bind: bindOp(OpInit), Forms: forms(
+		".init{.space}.b64 [a], b:u32; space: shared shared::cta"), Note: noteMbarrier},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.inval", Class: Mbarrier, Event: event.Store, Bind: bindOp(OpInval), Forms: forms(
+		".inval{.space}.b64 [a]; space: shared shared::cta")},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.expect_tx", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpExpect), Forms: forms(
+		".expect_tx{.sem}{.scope}{.space}.b64 [a], b:u32" + mbarrierSets)},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.complete_tx", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpComplete), Forms: forms(
+		".complete_tx{.sem}{.scope}{.space}.b64 [a], b:u32" + mbarrierSets)},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.arrive", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpArrive), Forms: forms(
+		".arrive{.noComplete}{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive.expect_tx{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets)},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.arrive_drop", Class: Mbarrier, Event: event.Atomic, Bind: bindOp(OpDrop), Forms: forms(
+		".arrive_drop{.noComplete}{.sem}{.scope}{.space}.b64 d:b64, [a]{, b:u32}"+mbarrierSets,
+		".arrive_drop.expect_tx{.sem}{.scope}{.space}.b64 d:b64, [a], b:u32"+mbarrierSets)},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.test_wait, mbarrier.try_wait", Class: Mbarrier, Event: event.Load, Bind: bindOp(OpTest),
+		Note: "try_wait gives its answer at once.", Forms: forms(
+			".how{.sem}{.scope}{.space}.b64 d:pred, [a], b:b64{, c:u32}; how: test_wait try_wait"+mbarrierWaits,
+			".how.parity{.sem}{.scope}{.space}.b64 d:pred, [a], b:u32{, c:u32}; how: test_wait try_wait"+mbarrierWaits)},
+	{Op: "mbarrier", Doc: "Parallel Synchronization: mbarrier.pending_count", Class: Mbarrier, Bind: bindOp(OpPending), Forms: forms(
+		".pending_count.b64 d:u32, a:b64")},
+}
+
+const (
+	mbarrierSets  = "; sem: release relaxed; scope: cta cluster; space: shared shared::cta shared::cluster"
+	mbarrierWaits = "; sem: acquire relaxed; scope: cta cluster; space: shared shared::cta"
+	noteMbarrier  = "A cluster is one block. What detectors see: init is a plain store, inval are two relaxed ones; an arrival is a read-modify-write of its first " +
+		"word that releases; who completes a phase acquires that word and releases the second, which a wait acquires that finds the phase complete."
+)

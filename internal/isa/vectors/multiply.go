@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// matrices is the shape of an mma and how its registers hold elements.
+type matrices struct {
+	m, n, k        int
+	a, b, c, d     string // types of the elements
+	perA, perB     int    // elements in a register
+	countA, countB int    // registers
+}
+
+func matricesOf(j *job) matrices {
+	at := slices.IndexFunc(j.Mods, func(m string) bool { return m[0] == 'm' && m[1] <= '9' })
+	var x matrices
+	fmt.Sscanf(j.Mods[at], "m%dn%dk%d", &x.m, &x.n, &x.k)
+	var types []string
+	for _, m := range j.Mods[at+1:] {
+		if elementsOf(m) > 0 {
+			types = append(types, m)
+		}
+	}
+	x.d, x.c, x.a, x.b = types[0], types[len(types)-1], "f16", "f16"
+	if len(types) == 4 {
+		x.a, x.b = types[1], types[2]
+	}
+	x.perA, x.perB = elementsOf(x.a), elementsOf(x.b)
+	x.countA, x.countB = x.m*x.k/32/x.perA, x.n*x.k/32/x.perB
+	if j.op == "wmma" && x.a == "f16" {
+		x.countA, x.countB = 8, 8
+	}
+	return x
+}
+
+// elementsOf is how many elements of a type a register holds.
+func elementsOf(t string) int {
+	return map[string]int{"f16": 2, "bf16": 2, "tf32": 1, "e4m3": 4, "e5m2": 4, "u8": 4, "s8": 4, "f32": 1, "f64": 1, "s32": 1}[t]
+}
+
+// inA, inB and inC say where an element is: in which lane, which register of it, and which element of that.
+func (x *matrices) inA(row, k int) (lane, reg, at int) {
+	return row%8*4 + k/x.perA%4, k/(4*x.perA)*(x.m/8) + row/8, k % x.perA
+}
+
+func (x *matrices) inB(k, col int) (lane, reg, at int) {
+	return 4*(col%8) + k/x.perB%4, col/8*(x.k/(4*x.perB)) + k/(4*x.perB), k % x.perB
+}
+
+func (x *matrices) inC(row, col int, typ string) (lane, reg, at int) {
+	lane, reg = row%8*4+col%8/2, col/8*(x.m/8)+row/8
+	if typ == "f16" {
+		return lane, reg, col % 2
+	}
+	return lane, 2*reg + col%2, 0
+}
+
+// matrixProduct is mma: sums that begin with C and are rounded after each product, in the order of k.
+func matrixProduct(j *job, c warpCase, out [][32]uint64) {
+	x := matricesOf(j)
+	for row := range x.m {
+		for col := range x.n {
+			l, r, at := x.inC(row, col, x.c)
+			start := c.src[x.countA+x.countB+r][l] >> (16 * at)
+			var result uint64
+			get := func(k int) (uint64, uint64) {
+				la, ra, ia := x.inA(row, k)
+				lb, rb, ib := x.inB(k, col)
+				return c.src[ra][la] >> (ia * 32 / x.perA), c.src[x.countA+rb][lb] >> (ib * 32 / x.perB)
+			}
+			if x.c == "s32" {
+				result = x.integers(j, start, get)
+			} else {
+				result = x.floats(j, start, get)
+			}
+			l, r, at = x.inC(row, col, x.d)
+			out[r][l] |= result << (16 * at)
+		}
+	}
+}
+
+func (x *matrices) integers(j *job, start uint64, get func(k int) (uint64, uint64)) uint64 {
+	value := func(v uint64, t string) *big.Int {
+		if t == "s8" {
+			return signedInt(v, 8)
+		}
+		return unsignedInt(v, 8)
+	}
+	sum := signedInt(start, 32)
+	for k := range x.k {
+		a, b := get(k)
+		sum = add(sum, new(big.Int).Mul(value(a, x.a), value(b, x.b)))
+	}
+	if j.Has("satfinite") {
+		sum = clamp(sum, isa.S32)
+	}
+	return wrap(sum, 32)
+}
+
+func (x *matrices) floats(j *job, start uint64, get func(k int) (uint64, uint64)) uint64 {
+	f, sum, round := f32, start, "rn"
+	switch x.c {
+	case "f64":
+		f = f64
+		for _, r := range []string{"rz", "rm", "rp"} {
+			if j.Has(r) {
+				round = r
+			}
+		}
+	case "f16":
+		sum = f32.finish(f16.decode(start&0xffff), "rn")
+	}
+	for k := range x.k {
+		a, b := get(k)
+		p := product(elementValue(x.a, a), elementValue(x.b, b))
+		if x.c != "f64" {
+			p = f32.decode(f32.finish(p, "rn"))
+		}
+		sum = f.sum(f.decode(sum), p, round)
+	}
+	if x.d == "f16" {
+		return f16.finish(f32.decode(sum), "rn")
+	}
+	return sum
+}
+
+// elementValue is the value of an element.
+func elementValue(t string, v uint64) num {
+	switch t {
+	case "f16":
+		return f16.decode(v & 0xffff)
+	case "bf16":
+		return bf16.decode(v & 0xffff)
+	case "tf32":
+		return tf32.decode(v & 0xffffffff >> 13)
+	case "e4m3", "e5m2":
+		c, _ := codeOf(map[string]isa.Type{"e4m3": isa.E4M3x2, "e5m2": isa.E5M2x2}[t])
+		return c.decode(v & 0xff)
+	}
+	return f64.decode(v)
+}
+
+// factors makes a register of A, B or C: numbers of middle size, and in the second case some that are anything.
+func factors(j *job, i, k int, rnd *rand.Rand) uint64 {
+	x := matricesOf(j)
+	t := x.c
+	switch {
+	case k < x.countA:
+		t = x.a
+	case k < x.countA+x.countB:
+		t = x.b
+	}
+	f, ok := map[string]form{"f16": f16, "bf16": bf16, "tf32": tf32, "f32": f32, "f64": f64}[t]
+	if !ok || t == "f64" && i == 1 {
+		v := rnd.Uint64()
+		if t == "f64" {
+			return v &^ (1 << 62) // no NaN
+		}
+		return v & 0xffffffff & ^uint64(1<<30*i) // in fp8 NaN would be everywhere
+	}
+	var v uint64
+	n := elementsOf(t)
+	if t == "tf32" {
+		n = 1
+	}
+	for range n {
+		e := f.one() + rnd.Uint64N(6<<f.mant) - 3<<f.mant | rnd.Uint64()&f.sign()
+		if i == 1 && rnd.IntN(40) == 0 {
+			e = rnd.Uint64() & (f.sign()<<1 - 1)
+		}
+		bits := f.bits()
+		if t == "tf32" {
+			e, bits = e<<13|rnd.Uint64()&0x1fff, 32
+		}
+		v = v<<(bits%64) | e
+	}
+	return v
+}
+
+// transposed is movmatrix: element by element.
+func transposed(c warpCase, out [][32]uint64) {
+	for row := range 8 {
+		for col := range 8 {
+			v := c.src[0][4*row+col/2] >> (16 * (col % 2)) & 0xffff
+			out[0][4*col+row/2] += v << (16 * (row % 2))
+		}
+	}
+}

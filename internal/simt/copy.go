@@ -1,0 +1,255 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// copies are the asynchronous copies that lanes of a warp have issued and that have not been performed. What the rules leave open,
+// when a copy between its issue and the wait for it reads its source and writes its destination, is chosen by seed: by seed 0 it
+// does both at the wait, so that a program that does not wait computes with what was there before. One that nobody waits for is
+// never performed: its destination ends with the block.
+type copies struct {
+	list   []*copied
+	groups [32]uint32 // that lanes have committed
+	issued uint64     // instructions
+
+	bulkGroups [32]uint32 // of bulk copies
+}
+
+// copied is the copies that one instruction has issued.
+type copied struct {
+	number uint64     // among the instructions of the warp
+	left   uint32     // lanes whose copy is to be performed
+	groups [32]uint32 // the group that a lane's copy is of: groups before it are complete when it is
+	from   [32][]byte // nil: only zeros are written
+	to     [32]uint64
+	size   uint64
+	// With read, the sources have been read.
+	read bool
+	data [32][16]byte
+}
+
+func (c *copies) reset() {
+	c.list, c.issued = c.list[:0], 0
+	clear(c.groups[:])
+	clear(c.bulkGroups[:])
+}
+
+// copies executes cp.async and what groups copies and waits for them.
+func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
+	switch in.Op {
+	case isa.OpCopy:
+		r.issue(w, in, on, place)
+	case isa.OpCommit:
+		r.commit(w, on, place)
+	case isa.OpBulk:
+		r.bulk(w, in, on, place)
+	case isa.OpBulkCommit:
+		for m := on; m != 0; m &= m - 1 {
+			w.copies.bulkGroups[bits.TrailingZeros32(m)]++
+		}
+		r.out.copies(event.BulkCommit, w, on, place, 0)
+	case isa.OpProxyFence:
+		r.out.copies(event.ProxyFence, w, on, place, 0)
+	case isa.OpWaitAll:
+		r.commit(w, on, place)
+		r.awaits(w, on, 0, place)
+	default:
+		for on != 0 {
+			n := uint32(r.m.value(w, bits.TrailingZeros32(on), &in.src[0]))
+			same := uint32(0)
+			for m := on; m != 0; m &= m - 1 {
+				if i := bits.TrailingZeros32(m); uint32(r.m.value(w, i, &in.src[0])) == n {
+					same |= 1 << i
+				}
+			}
+			on &^= same
+			if in.Op == isa.OpBulkWait {
+				r.awaitsBulk(w, same, n, in.Has("read"), place)
+			} else {
+				r.awaits(w, same, n, place)
+			}
+		}
+	}
+}
+
+func (r *run) commit(w *warp, on uint32, place uint32) {
+	for m := on; m != 0; m &= m - 1 {
+		w.copies.groups[bits.TrailingZeros32(m)]++
+	}
+	r.out.copies(event.CopyCommit, w, on, place, 0)
+}
+
+// awaits performs the copies of all groups of the lanes of on but the last n.
+func (r *run) awaits(w *warp, on uint32, n uint32, place uint32) {
+	c := &w.copies
+	kept := c.list[:0]
+	for _, x := range c.list {
+		done := uint32(0)
+		for m := x.left & on; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); uint64(x.groups[i])+uint64(n) < uint64(c.groups[i]) {
+				done |= 1 << i
+			}
+		}
+		r.performCopies(w, x, done)
+		if x.left &^= done; x.left != 0 {
+			kept = append(kept, x)
+		} else {
+			r.spareCopies = append(r.spareCopies, x)
+		}
+	}
+	c.list = kept
+	r.out.copies(event.CopyWait, w, on, place, n)
+}
+
+// performCopies performs the copies of lanes.
+func (r *run) performCopies(w *warp, x *copied, on uint32) {
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		if !x.read {
+			x.data[i] = [16]byte{}
+			copy(x.data[i][:x.size], x.from[i])
+		}
+		copy(w.cta.shared[x.to[i]:], x.data[i][:x.size])
+	}
+	if on != 0 {
+		w.writes++
+	}
+}
+
+// early chooses whether copies that a warp issues now read, and write, at once.
+func (r *run) early(w *warp) (read, write bool) {
+	if r.l.Seed == 0 {
+		return false, false
+	}
+	g := newRNG(r.l.Seed ^ uint64(w.number)<<32 ^ w.copies.issued)
+	switch g.below(3) {
+	case 0:
+		return true, true
+	case 1:
+		return true, false
+	}
+	return false, false
+}
+
+// issue executes cp.async for the lanes of on. A lane whose addresses are wrong copies nothing.
+func (r *run) issue(w *warp, in *inst, on uint32, place uint32) {
+	x := r.newCopied()
+	size := uint64(in.Type.Size())
+	x.size, x.groups, x.left = size, w.copies.groups, 0
+	x.number = w.copies.issued
+	w.copies.issued++
+	var from [32]uint64
+	var sizes [5]uint32 // lanes that read that many bytes, as powers of two from 1 on
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		n := r.copySize(w, i, in, size, place)
+		to := r.m.value(w, i, &in.src[0]) + uint64(in.Off)
+		from[i] = r.m.value(w, i, &in.src[1]) + uint64(in.Off2)
+		if _, kind := window(w.cta.shared, to, size); kind != "" {
+			r.faults.access(r, kind, w, i, place, touch{event.FlagWrite, event.Shared, to, size})
+			continue
+		}
+		x.from[i], x.to[i] = nil, to
+		if n > 0 {
+			data, kind := r.globalBytes(from[i], n, in, event.FlagRead, place)
+			if kind == "" && from[i]&(size-1) != 0 {
+				kind = Misaligned
+			}
+			if kind != "" {
+				r.faults.access(r, kind, w, i, place, touch{event.FlagRead, event.Global, from[i], size})
+				continue
+			}
+			x.from[i] = data
+		}
+		for k := range sizes {
+			if n>>k&1 != 0 {
+				sizes[k] |= 1 << i
+			}
+		}
+		x.left |= 1 << i
+	}
+	r.tellCopies(w, in, x, &from, &sizes, place)
+	read, write := r.early(w)
+	if x.read = false; read {
+		for m := x.left; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			x.data[i] = [16]byte{}
+			copy(x.data[i][:size], x.from[i])
+		}
+		x.read = true
+	}
+	if write {
+		r.performCopies(w, x, x.left)
+		x.left = 0
+	}
+	if x.left == 0 {
+		r.spareCopies = append(r.spareCopies, x)
+		return
+	}
+	w.copies.list = append(w.copies.list, x)
+}
+
+func (r *run) newCopied() *copied {
+	if n := len(r.spareCopies); n > 0 {
+		x := r.spareCopies[n-1]
+		r.spareCopies = r.spareCopies[:n-1]
+		return x
+	}
+	return &copied{}
+}
+
+// copySize is how many bytes a lane's copy reads.
+func (r *run) copySize(w *warp, lane int, in *inst, size uint64, place uint32) uint64 {
+	if in.Src[2].Kind == isa.Sink {
+		return size
+	}
+	v := r.m.value(w, lane, &in.src[2])
+	switch {
+	case in.Ignores && v&1 != 0:
+		return 0
+	case in.Ignores:
+		return size
+	case v&0xffff_ffff > size:
+		r.faults.at(r, OutOfBounds, w, lane, place, "copies", "%s of %d bytes is told to read %d", in.mnemonic(), size, v&0xffff_ffff)
+		return size
+	}
+	return v & 0xffff_ffff
+}
+
+// tellCopies makes the events of copies that are issued: what they read, in pieces whose sizes are powers of two, the largest
+// first, and what they write.
+func (r *run) tellCopies(w *warp, in *inst, x *copied, from *[32]uint64, sizes *[5]uint32, place uint32) {
+	acc := &r.acc
+	as := inst{Inst: in.Inst}
+	if r.out.needs&event.NeedGlobal != 0 {
+		acc.addr = *from
+		for k := len(sizes) - 1; k >= 0; k-- {
+			if on := sizes[k] & x.left; on != 0 {
+				as.width = 1 << k
+				r.out.access(event.Load, event.FlagRead|event.FlagAsync, w, &as, place, event.Global, on, acc)
+				for m := on; m != 0; m &= m - 1 {
+					acc.addr[bits.TrailingZeros32(m)] += as.width
+				}
+			}
+		}
+	}
+	if r.out.needs&event.NeedShared == 0 || x.left == 0 {
+		return
+	}
+	as.width = x.size
+	for m := x.left; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		acc.addr[i] = x.to[i]
+		if r.out.needs&event.NeedValues != 0 {
+			var data [16]byte
+			copy(data[:x.size], x.from[i])
+			acc.value[i] = wordsOf(data[:x.size])
+			acc.old[i] = wordsOf(w.cta.shared[x.to[i]:][:x.size])
+		}
+	}
+	r.out.access(event.Store, event.FlagWrite|event.FlagAsync, w, &as, place, event.Shared, x.left, acc)
+}

@@ -1,0 +1,401 @@
+package simt
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// mbarrier is the 64 bits of a barrier in shared memory.
+type mbarrier uint64
+
+// Its fields, from the lowest bit on: the parity of the current phase, how many arrivals a phase expects, how many are still
+// to come, how many bytes of transactions are (a number with a sign), and a mark that it has been initialised.
+const (
+	mbarrierCount = 20
+	mbarrierTx    = 21
+	maxArrivals   = 1<<mbarrierCount - 1
+	mbarrierLive  = 2 << 62
+)
+
+func (b mbarrier) parity() uint64   { return uint64(b) & 1 }
+func (b mbarrier) expected() uint64 { return uint64(b) >> 1 & maxArrivals }
+func (b mbarrier) pending() uint64  { return uint64(b) >> (1 + mbarrierCount) & maxArrivals }
+func (b mbarrier) tx() int64        { return int64(b<<2) >> (64 - mbarrierTx) }
+func (b mbarrier) live() bool       { return b>>62 == mbarrierLive>>62 }
+
+func newMbarrier(parity, expected, pending uint64, tx int64) mbarrier {
+	return mbarrier(parity | expected<<1 | pending<<(1+mbarrierCount) | uint64(tx)&(1<<mbarrierTx-1)<<(1+2*mbarrierCount) | mbarrierLive)
+}
+
+// state is what arrivals give and waits take: the object as it is, with the number of the phase in place of what phases expect.
+func (b mbarrier) state(phase uint64) uint64 {
+	return uint64(b)&^(maxArrivals<<1|1) | phase&maxPhase
+}
+
+// maxPhase is the greatest number of a phase that a state tells.
+const maxPhase = 1<<(1+mbarrierCount) - 1
+
+// liveBarrier is a barrier in shared memory between its init and its inval.
+type liveBarrier struct {
+	addr   uint64
+	phase  uint64 // that is current, from 0
+	failed bool   // a test has said so since it began
+}
+
+// trackedCopies is an arrival that lanes owe to a barrier until the copies that they issued before are performed.
+type trackedCopies struct {
+	warp   *warp
+	lane   int
+	addr   uint64
+	issued uint64 // instructions of the warp before it
+}
+
+// mbarriers executes mbarrier instructions, and cp.async.mbarrier.arrive, for the lanes of on, the lowest first. It gives their cost.
+func (r *run) mbarriers(w *warp, in *inst, on uint32, place uint32) uint64 {
+	if in.Op == isa.OpPending {
+		for m := on; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			r.give(w, i, in, mbarrier(r.m.value(w, i, &in.src[0])).pending())
+		}
+		return 1
+	}
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		addr := r.m.value(w, i, &in.src[0]) + uint64(in.Off)
+		if !r.inShared(w, i, in, place, addr) {
+			r.give(w, i, in, 1) // nobody is to wait for it
+			continue
+		}
+		if in.Space == event.Generic {
+			_, addr = splitGeneric(addr)
+		}
+		data, kind := window(w.cta.shared, addr, 8)
+		if kind != "" {
+			r.faults.access(r, kind, w, i, place, touch{event.FlagRead | event.FlagWrite, event.Shared, addr, 8})
+			r.give(w, i, in, 1)
+			continue
+		}
+		x := mbarrierOp{r: r, w: w, in: in, lane: i, place: place, addr: addr, data: data}
+		x.execute()
+	}
+	if in.Op == isa.OpTest {
+		w.polls++
+		return pollCost
+	}
+	w.writes++
+	return 1
+}
+
+// give gives a lane the result of an instruction that may have one.
+func (r *run) give(w *warp, lane int, in *inst, v uint64) {
+	if len(in.dst) > 0 {
+		r.m.put(w, lane, in.dst[0], v)
+	}
+}
+
+// mbarrierOp is an operation of a lane on a barrier.
+type mbarrierOp struct {
+	r     *run
+	w     *warp
+	in    *inst
+	lane  int
+	place uint32
+	addr  uint64
+	data  []byte
+	live  *liveBarrier
+}
+
+func (x *mbarrierOp) get() mbarrier  { return mbarrier(getUint(x.data, 8)) }
+func (x *mbarrierOp) set(b mbarrier) { putUint(x.data, uint64(b)) }
+
+func (x *mbarrierOp) operand(k int, absent uint64) uint64 {
+	if k >= len(x.in.src) {
+		return absent
+	}
+	return x.r.m.value(x.w, x.lane, &x.in.src[k])
+}
+
+func (x *mbarrierOp) wrong(format string, args ...any) {
+	x.r.faults.at(x.r, MbarrierMisuse, x.w, x.lane, x.place, "executes "+x.in.mnemonic(), format, args...)
+}
+
+func (x *mbarrierOp) execute() {
+	op := x.in.Op
+	x.live = x.w.cta.liveBarrier(x.addr)
+	switch {
+	case op == isa.OpInit:
+	case x.live == nil:
+		x.wrong("%s of an object that was not initialised, or has been invalidated", x.in.mnemonic())
+	case !x.get().live():
+		x.wrong("%s of an object whose bytes have been written since its initialisation", x.in.mnemonic())
+		x.live = nil
+	}
+	if op != isa.OpInit && x.live == nil {
+		x.r.give(x.w, x.lane, x.in, 1) // nobody is to wait for it
+		return
+	}
+	n := x.operand(1, 1) & 0xffff_ffff
+	switch op {
+	case isa.OpInit:
+		x.init(n)
+	case isa.OpInval:
+		x.set(0)
+		for at := uint64(0); at < 8; at += 4 {
+			x.r.out.mbarrier(event.Store, event.FlagWrite, event.Relaxed, x, at)
+		}
+		x.r.untrack(x.w.cta, x.addr)
+		x.w.cta.endBarrier(x.addr)
+	case isa.OpExpect:
+		x.tell(event.Relaxed)
+		x.transfer(int64(n))
+		x.complete()
+	case isa.OpComplete:
+		x.tell(event.Relaxed)
+		x.transfer(-int64(n))
+		x.complete()
+	case isa.OpArrive, isa.OpDrop:
+		x.r.give(x.w, x.lane, x.in, x.get().state(x.live.phase))
+		if x.in.Has("expect_tx") {
+			x.transfer(int64(n))
+			n = 1
+		}
+		x.tell(x.order(event.Release))
+		x.arrive(n, op == isa.OpDrop)
+	case isa.OpArriveCopies:
+		x.track()
+	case isa.OpTest:
+		x.test()
+	}
+}
+
+// init makes the object one whose phases expect n arrivals.
+func (x *mbarrierOp) init(n uint64) {
+	if x.live != nil {
+		x.wrong("an mbarrier is initialised again without mbarrier.inval")
+	}
+	if n == 0 || n > maxArrivals {
+		x.wrong("an mbarrier is given a count of %d: it must be between 1 and %d", n, maxArrivals)
+		n = 1
+	}
+	x.overwrite(newMbarrier(0, n, n, 0))
+	c := x.w.cta
+	x.r.untrack(c, x.addr)
+	c.endBarrier(x.addr)
+	c.barriers = append(c.barriers, liveBarrier{addr: x.addr})
+}
+
+// liveBarrier is the barrier at an address of shared memory, nil where there is none.
+func (c *cta) liveBarrier(addr uint64) *liveBarrier {
+	for i := range c.barriers {
+		if c.barriers[i].addr == addr {
+			return &c.barriers[i]
+		}
+	}
+	return nil
+}
+
+func (c *cta) endBarrier(addr uint64) {
+	c.barriers = slices.DeleteFunc(c.barriers, func(b liveBarrier) bool { return b.addr == addr })
+}
+
+// order is that of the instruction, which may have been left out.
+func (x *mbarrierOp) order(otherwise event.Order) event.Order {
+	if x.in.Order == event.Weak {
+		return otherwise
+	}
+	return x.in.Order
+}
+
+// transfer adds to the bytes of transactions that the phase waits for.
+func (x *mbarrierOp) transfer(n int64) {
+	b := x.get()
+	tx := b.tx() + n
+	if tx > maxArrivals || tx < -maxArrivals {
+		x.wrong("the phase of the mbarrier waits for %d bytes: the count must stay between -%d and %[2]d", tx, maxArrivals)
+		tx = 0
+	}
+	x.set(newMbarrier(b.parity(), b.expected(), b.pending(), tx))
+}
+
+// arrive counts n arrivals; with drop, later phases expect so many less.
+func (x *mbarrierOp) arrive(n uint64, drop bool) {
+	b := x.get()
+	switch {
+	case n == 0 || n > maxArrivals:
+		x.wrong("%d arrivals at once at an mbarrier: it must be between 1 and %d", n, maxArrivals)
+		return
+	case n > b.pending():
+		x.wrong("%d more arrivals than the phase of the mbarrier expects", n-b.pending())
+		n = b.pending()
+	}
+	if x.in.Has("noComplete") && n == b.pending() && b.tx() == 0 {
+		x.wrong("an arrival with .noComplete completes the phase of the mbarrier")
+	}
+	expected := b.expected()
+	if drop {
+		expected -= min(n, expected)
+	}
+	x.set(newMbarrier(b.parity(), expected, b.pending()-n, b.tx()))
+	x.complete()
+}
+
+// complete ends the phase when nothing is to come.
+func (x *mbarrierOp) complete() {
+	b := x.get()
+	if b.pending() != 0 || b.tx() != 0 {
+		return
+	}
+	x.set(newMbarrier(b.parity()^1, b.expected(), b.expected(), 0))
+	x.live.phase++
+	x.live.failed = false
+	x.w.cta.completed++
+	x.w.writes++
+	o := &x.r.out
+	o.mbarrier(event.Load, event.FlagRead, event.Acquire, x, 0)
+	o.mbarrier(event.Store, event.FlagWrite, event.Release, x, 4)
+	o.mbarrierDone(x)
+}
+
+// track makes the barrier wait for the copies that the lane has issued.
+func (x *mbarrierOp) track() {
+	if !x.in.Has("noinc") {
+		b := x.get()
+		x.set(newMbarrier(b.parity(), b.expected(), min(b.pending()+1, maxArrivals), b.tx()))
+	}
+	x.r.out.copyArrive(x)
+	x.tell(event.Release)
+	c := x.w.cta
+	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.copies.issued})
+}
+
+// test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest.
+func (x *mbarrierOp) test() {
+	c := x.w.cta
+	var left []trackedCopies
+	for _, t := range c.tracked {
+		if t.addr != x.addr {
+			left = append(left, t)
+		}
+	}
+	for _, t := range c.tracked {
+		if t.addr == x.addr {
+			x.r.performTracked(&t)
+			x.arrive(1, false)
+		}
+	}
+	c.tracked = left
+	x.completeBulks()
+	done := x.get().parity() != x.operand(1, 0)&1
+	if !x.in.Has("parity") {
+		done = x.passed(x.operand(1, 0))
+	}
+	x.live.failed = x.live.failed || !done
+	order := event.Relaxed
+	if done {
+		order = x.order(event.Acquire)
+	}
+	x.r.out.mbarrier(event.Load, event.FlagRead, order, x, 4)
+	v := uint64(0)
+	if done {
+		v = 1
+	}
+	x.r.give(x.w, x.lane, x.in, v)
+}
+
+// passed says that the phase of a state is complete.
+func (x *mbarrierOp) passed(state uint64) bool {
+	behind := (x.live.phase - state) & maxPhase
+	if behind > 1 || !mbarrier(state).live() {
+		x.wrong("the state that %s is given is neither of the current phase of the mbarrier nor of the one before", x.in.mnemonic())
+	}
+	return behind != 0
+}
+
+// performTracked performs the copies that a barrier waits for.
+func (r *run) performTracked(t *trackedCopies) {
+	c := &t.warp.copies
+	kept := c.list[:0]
+	for _, x := range c.list {
+		if x.number < t.issued && x.left>>t.lane&1 != 0 {
+			r.performCopies(t.warp, x, 1<<t.lane)
+			x.left &^= 1 << t.lane
+		}
+		if x.left != 0 {
+			kept = append(kept, x)
+		} else {
+			r.spareCopies = append(r.spareCopies, x)
+		}
+	}
+	c.list = kept
+}
+
+// untrack forgets what a barrier waits for that begins or ends.
+func (r *run) untrack(c *cta, addr uint64) {
+	kept := c.tracked[:0]
+	for _, t := range c.tracked {
+		if t.addr != addr {
+			kept = append(kept, t)
+		}
+	}
+	c.tracked = kept
+}
+
+// overwrite writes the object as a plain store does. An object is opaque: what events tell of its value is zeros.
+func (x *mbarrierOp) overwrite(b mbarrier) {
+	acc := &x.r.acc
+	acc.addr[x.lane] = x.addr
+	if acc.old[x.lane] = wordsOf(x.data); x.get().live() {
+		acc.old[x.lane] = [4]uint64{}
+	}
+	x.set(b)
+	acc.value[x.lane] = [4]uint64{}
+	if o := &x.r.out; o.needs&event.NeedShared != 0 {
+		as := inst{Inst: x.in.Inst, width: 8, piece: 8}
+		o.access(event.Store, event.FlagWrite, x.w, &as, x.place, event.Shared, 1<<x.lane, acc)
+	}
+}
+
+// tell tells of a read-modify-write of the barrier.
+func (x *mbarrierOp) tell(order event.Order) {
+	x.r.out.mbarrier(event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed, order, x, 0)
+}
+
+// mbarrier tells of a strong access to a half of a barrier.
+func (o *emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order, x *mbarrierOp, at uint64) {
+	if o.needs&event.NeedShared == 0 {
+		return
+	}
+	scope := x.in.Scope
+	if scope == event.NoScope {
+		scope = event.ScopeCTA
+	}
+	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr + at,
+		Space: event.Shared, Order: order, Scope: scope, Size: 4}
+	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
+		e.Flags |= event.FlagValues
+		e.Val = uint32(len(o.batch.Values))
+		o.batch.Values = append(o.batch.Values, 0)
+		if o.olds() {
+			e.Flags |= event.FlagOld
+			o.batch.Values = append(o.batch.Values, 0)
+		}
+	}
+	o.add(e)
+}
+
+// mbarrierDone tells that a phase is complete.
+func (o *emitter) mbarrierDone(x *mbarrierOp) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})
+	}
+}
+
+// copyArrive tells that a barrier waits for copies.
+func (o *emitter) copyArrive(x *mbarrierOp) {
+	if o.sync() {
+		o.add(event.Event{Kind: event.CopyArrive, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})
+	}
+}
