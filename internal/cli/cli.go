@@ -47,7 +47,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
+	return []*command{runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.
@@ -183,10 +183,16 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		return exitClean
 	}
 	code := exitUsage
+	if err == nil && c.name != "analyze" {
+		err = o.onlyTraces(c.name + " runs kernels")
+	}
 	if err == nil && !c.raw {
 		if err = o.keepInput(c, rest); err != nil {
-			o.json = "" // not even to tell of this
+			o.json, o.reports = "", reports{} // not even to tell of this
 		}
+	}
+	if err == nil {
+		err = o.reports.load(rest)
 	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)
@@ -203,7 +209,9 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		fail(e.stderr, err)
 		return code // what was found stands in the text
 	case o != nil && !errors.As(err, &usage) && !errors.As(err, &unwritten):
-		if jerr := writeJSON(e, o, failReport(err)); jerr != nil && jerr.Error() != err.Error() {
+		failed := failReport(err)
+		o.annotate(e.stderr, failed, nil)
+		if jerr := writeReports(e, o, failed, nil); jerr != nil && jerr.Error() != err.Error() {
 			err = errors.Join(err, jerr)
 		}
 	}

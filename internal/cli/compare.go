@@ -74,15 +74,20 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 // tellComparison prints the findings, by whom, and the table.
 func tellComparison(e *env, o *options, r *report.Report, source func(string) []string) (int, error) {
 	w := o.reportWriter(e, e.stdout)
+	o.triage(r, source)
+	o.annotate(w, r, source)
 	writeFoundBy(w, r, source)
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "not checked: %s: %s\n", s.What, s.Reason)
 	}
-	if len(r.Findings)+len(r.Skipped) > 0 {
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+	if len(r.Findings)+len(r.Skipped)+len(r.Notes) > 0 {
 		fmt.Fprintln(w)
 	}
 	newText(w, source).Detectors(w, r)
-	return exitCodes[r.Verdict], writeJSON(e, o, r)
+	return exitCodes[r.Verdict], writeReports(e, o, r, source)
 }
 
 // writeFoundBy writes findings in short, each with the detectors that have it.
@@ -90,6 +95,9 @@ func writeFoundBy(w io.Writer, r *report.Report, source func(string) []string) {
 	text := newText(w, source)
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		if f.Suppressed != nil {
+			continue
+		}
 		text.Brief(w, f)
 		if f.Class == detect.Race {
 			fmt.Fprintf(w, "    %s\n", foundBy(r, f))
@@ -147,7 +155,7 @@ func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int,
 	}
 	fmt.Fprintln(w)
 	newText(w, corpusLines(programs[0])).Detectors(w, all)
-	return exitCodes[all.Verdict], writeJSON(e, o, all)
+	return exitCodes[all.Verdict], writeReports(e, o, all, corpusSources(programs))
 }
 
 // writeJudged writes who was wrong about a program, and with what findings.

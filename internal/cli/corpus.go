@@ -84,6 +84,15 @@ func corpusLines(p *corpus.Program) func(string) []string {
 	}
 }
 
+// corpusSources gives the sources of programs of the corpus.
+func corpusSources(programs []*corpus.Program) func(string) []string {
+	all := make([]func(string) []string, len(programs))
+	for i, p := range programs {
+		all[i] = corpusLines(p)
+	}
+	return sourcesOf(all)
+}
+
 // checkPrograms checks programs and says how what was found compares with what their sources want.
 func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.Program) (int, error) {
 	w := o.reportWriter(e, e.stdout)
@@ -108,6 +117,8 @@ func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.P
 		all.Findings = append(all.Findings, r.Report.Findings...)
 		all.Notes = append(all.Notes, r.Report.Notes...)
 	}
+	source := corpusSources(programs)
+	report.Fingerprint(all.Findings, source)
 	switch {
 	case len(all.Skipped) > 0:
 		all.Verdict = report.NotChecked
@@ -115,7 +126,7 @@ func checkPrograms(ctx context.Context, e *env, o *options, programs []*corpus.P
 		all.Verdict = report.Found
 	}
 	writeCorpusSummary(w, results, found, wrong)
-	return exitCodes[all.Verdict], writeJSON(e, o, all)
+	return exitCodes[all.Verdict], writeReports(e, o, all, source)
 }
 
 func writeCorpusSummary(w io.Writer, results []session.CorpusResult, found, wrong int) {

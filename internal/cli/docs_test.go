@@ -118,21 +118,23 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 // the same family has and this one cannot honour is refused with a reason.
 func TestFlags(t *testing.T) {
 	const (
-		report   = " fail-on json limit max-findings" // what is told, and where
-		judge    = " detector model"                  // who judges
-		schedule = " kernel seed schedule engine"     // how kernels are executed
+		export   = " sarif junit summary annotate"                               // files for other programs
+		report   = " fail-on json limit max-findings suppress baseline" + export // what is told, and where
+		judge    = " detector model"                                             // who judges
+		schedule = " kernel seed schedule engine"                                // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
-		"run":     "jobs nvcc seeds verbose" + report + judge + schedule + always,
-		"check":   "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"compare": "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":  "out values launch nvcc" + report + schedule + always,
-		"analyze": report + judge + always,
-		"export":  "out",
-		"verify":  "block first grid incl json timeout unroll",
-		"isa":     "markdown",
-		"doctor":  "nvcc",
+		"run":      "jobs nvcc seeds verbose" + report + judge + schedule + always,
+		"check":    "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"compare":  "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"record":   "out values launch nvcc" + report + schedule + always,
+		"analyze":  report + judge + always,
+		"export":   "out",
+		"verify":   "block first grid incl json timeout unroll" + export,
+		"suppress": "reason expires",
+		"isa":      "markdown",
+		"doctor":   "nvcc",
 	}
 	for _, c := range commands() {
 		var has []string

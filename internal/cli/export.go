@@ -16,7 +16,10 @@ import (
 const exportLong = `
 fencepost export --out events.parquet FILE
   writes the events of a trace that "fencepost record" wrote as a table in Parquet, one row an event, for DuckDB, pandas
-  and others to query; docs/trace.md tells the columns. Of a trace that is cut off, the whole part is written (exit code 3).`
+  and others to query; docs/trace.md tells the columns. Of a trace that is cut off, the whole part is written (exit code 3).
+
+fencepost export --out trace.fpc trace.std
+  writes the trace of a CPU program in a binary format that is read many times faster (docs/cpu.md).`
 
 func exportCommand() *command {
 	out := &flag{"out", "TABLE", "where the table goes", setOut}
@@ -27,7 +30,7 @@ func exportCommand() *command {
 func runExport(ctx context.Context, e *env, o *options, args []string) (code int, err error) {
 	switch {
 	case len(args) != 1:
-		return 0, usagef("export takes one file that \"fencepost record\" wrote")
+		return 0, usagef("export takes one file: what \"fencepost record\" wrote, or a trace of a CPU program")
 	case o.out == "":
 		return 0, usagef("export to where? Give --out TABLE.parquet")
 	}
@@ -39,6 +42,9 @@ func runExport(ctx context.Context, e *env, o *options, args []string) (code int
 		return 0, err
 	}
 	defer from.Close()
+	if isCPUTrace(from) {
+		return exportCPU(ctx, e, o, args[0], from)
+	}
 	in, err := trace.NewReader(bufio.NewReaderSize(from, 1<<20))
 	if err != nil {
 		return 0, traceError(args[0], err)

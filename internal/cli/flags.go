@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/cpu"
+	cpus "fencepost.dev/fencepost/internal/cpu/all"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/nearest"
@@ -36,6 +39,11 @@ type options struct {
 	recorded bool // the report is of a trace and not of a run
 	verify   verify.Options
 	litmus   litmus.Options
+	reports  reports
+	reason   string // of suppress
+	expires  string
+	// cpuDetectors judge traces of CPU programs.
+	cpuDetectors []cpu.Spec
 }
 
 // flag is one flag; everything known about it stands here.
@@ -48,7 +56,7 @@ type flag struct {
 
 // runFlags are those of commands that execute kernels.
 func runFlags() []*flag {
-	return []*flag{
+	return append([]*flag{
 		{"fail-on", "SEVERITY", "exit with 1 for findings of this severity or worse: error (default), warning, info",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Severity{"error": detect.Error, "warning": detect.Warning, "info": detect.Info},
@@ -91,7 +99,7 @@ func runFlags() []*flag {
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
 			func(o *options, v string) error { o.times = true; return nil }},
-	}
+	}, reportFlags()...)
 }
 
 // without leaves out the flags that a command refuses.
@@ -135,20 +143,29 @@ func (o *options) keepInput(c *command, args []string) error {
 	if !c.anywhere && len(args) > 0 && !compilable(args[0]) {
 		args = args[:1]
 	}
-	written := map[string]string{"json": o.json, "out": o.out}
+	written := o.reports.written()
+	written["json"], written["out"] = o.json, o.out
 	for flag, name := range written {
 		st, err := os.Stat(name)
 		if err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		for _, arg := range append([]string{o.launch}, args...) {
+		for _, arg := range append(append([]string{o.launch}, o.reports.read()...), args...) {
 			if in, err := os.Stat(arg); err == nil && os.SameFile(st, in) {
 				return usagef("--%s %s would be written over %s, which is read", flag, name, arg)
 			}
 		}
 	}
-	if o.json != "" && o.json != "-" && filepath.Clean(o.json) == filepath.Clean(o.out) {
-		return usagef("--json and --out name one file, %s", o.out)
+	by := map[string]string{}
+	for _, flag := range sorted(slices.Collect(maps.Keys(written))) {
+		name := written[flag]
+		if name == "" || name == "-" {
+			continue
+		}
+		if other := by[filepath.Clean(name)]; other != "" {
+			return usagef("--%s and --%s name one file, %s", other, flag, name)
+		}
+		by[filepath.Clean(name)] = flag
 	}
 	return nil
 }
@@ -177,7 +194,7 @@ var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fen
 	func(o *options, v string) error { o.nvcc = v; return nil }}
 
 func setDetectors(o *options, v string) error {
-	o.session.Detectors = nil
+	o.session.Detectors, o.cpuDetectors = nil, nil
 	o.session.Bare = v == "none"
 	if o.session.Bare {
 		return nil
@@ -189,14 +206,24 @@ func setDetectors(o *options, v string) error {
 		if slices.Contains(strings.Split(v, ",")[:i], name) {
 			return usagef("--detector: %s is named twice", name)
 		}
+		if spec, ok := cpuDetector(name); ok {
+			o.cpuDetectors = append(o.cpuDetectors, spec)
+			continue
+		}
 		d, err := detect.Choose(all.Detectors(), name)
 		if u := (*detect.UnknownError)(nil); errors.As(err, &u) {
 			if u.What == "detector" {
 				u.Valid = append(u.Valid, "none")
+				for _, spec := range cpus.Detectors() {
+					u.Valid = append(u.Valid, spec.Name)
+				}
 			}
 			return usagef("unknown %s %q%s", u.What, u.Name, nearest.Hint(u.Name, u.Valid))
 		}
 		o.session.Detectors = append(o.session.Detectors, d)
+	}
+	if len(o.session.Detectors) > 0 {
+		return o.onlyTraces(o.session.Detectors[0].Name + " judges kernels")
 	}
 	return nil
 }

@@ -21,11 +21,13 @@ var exitCodes = map[report.Verdict]int{report.Clean: exitClean, report.Found: ex
 
 // tell prints a report to w, writes the JSON that was asked for, and gives the exit code.
 func tell(e *env, w io.Writer, o *options, r *report.Report, source func(string) []string) (int, error) {
+	o.triage(r, source)
 	if o.json != "" && o.limited && o.limit > 0 && len(r.Findings) > o.limit {
 		r.Notes = append(r.Notes, fmt.Sprintf("The JSON lists %d of %d findings (--limit).", o.limit, len(r.Findings)))
 	}
+	o.annotate(w, r, source)
 	writeText(w, o, r, source)
-	return exitCodes[r.Verdict], writeJSON(e, o, r)
+	return exitCodes[r.Verdict], writeReports(e, o, r, source)
 }
 
 // reportWriter is where the text goes when it would go to w: not where the JSON goes.
@@ -47,7 +49,7 @@ func newText(w io.Writer, source func(string) []string) *report.Text {
 func writeText(w io.Writer, o *options, r *report.Report, source func(string) []string) {
 	text := newText(w, source)
 	text.Limit = o.limit
-	shown := r.Findings
+	shown := report.Counted(r.Findings)
 	remarks := slices.IndexFunc(shown, func(f report.Finding) bool { return f.Severity == detect.Info })
 	if remarks >= 0 && o.session.FailOn != detect.Info {
 		shown = shown[:remarks] // they come last
@@ -72,7 +74,7 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note: %s\n", n)
 	}
-	if n := len(r.Findings) - remarks; n > 0 {
+	if n := len(report.Counted(r.Findings)) - remarks; n > 0 {
 		fmt.Fprintf(w, "note: %s on what a compiler or the CUDA toolkit does, listed with --fail-on info.\n", count(n, "remark"))
 	}
 	fmt.Fprintf(w, "fencepost: %s\n", summary(o, r))
@@ -80,9 +82,10 @@ func writeText(w io.Writer, o *options, r *report.Report, source func(string) []
 
 // summary is the last line of a report.
 func summary(o *options, r *report.Report) string {
-	s := findingCounts(r.Findings)
+	counted := report.Counted(r.Findings)
+	s := findingCounts(counted)
 	none := s == ""
-	if n := len(report.Groups(r.Findings)); n < len(r.Findings) {
+	if n := len(report.Groups(counted)); n < len(counted) {
 		s += fmt.Sprintf(" (%s)", count(n, "cause"))
 	}
 	if r.More > 0 {
@@ -91,8 +94,19 @@ func summary(o *options, r *report.Report) string {
 	switch {
 	case none && o.session.Bare:
 		s = "races were not looked for; no other findings"
+	case none && r.Baseline:
+		s = "no new findings"
+	case none && len(r.Findings) > 0:
+		s = "no findings but those that are suppressed"
 	case none:
 		s = "no findings"
+	}
+	if r.Trace != nil {
+		s += fmt.Sprintf(" in %s of %s", count(r.Trace.Events, "event"), count(r.Trace.Threads, "thread"))
+		if len(r.Skipped) > 0 {
+			s += "; not everything was checked"
+		}
+		return s
 	}
 	launches, kernels := 0, map[string]bool{}
 	for _, k := range r.Kernels {

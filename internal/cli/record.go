@@ -132,7 +132,11 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 const analyzeLong = `
 fencepost analyze FILE
   judges a trace that "fencepost record" wrote, with the detectors that --detector names. The findings are those of the
-  run itself. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.`
+  run itself. A trace that is cut off (a full disk, a killed run) is judged as far as it goes, which the report says.
+
+fencepost analyze trace.std
+  judges the trace of a CPU program: the STD format of RAPID, CSV, or what "fencepost export" makes of them (docs/cpu.md).
+  Its detectors are fasttrack, slimfast and wcp; fasttrack and wcp judge by default.`
 
 func analyzeCommand() *command {
 	const past = "the run is over: give it to \"fencepost record\""
@@ -143,7 +147,7 @@ func analyzeCommand() *command {
 
 func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) != 1 {
-		return 0, usagef("analyze takes one file that \"fencepost record\" wrote")
+		return 0, usagef("analyze takes one file: what \"fencepost record\" wrote, or a trace of a CPU program")
 	}
 	if err := readable(args[0]); err != nil {
 		return 0, err
@@ -153,6 +157,12 @@ func runAnalyze(ctx context.Context, e *env, o *options, args []string) (int, er
 		return 0, err
 	}
 	defer f.Close()
+	if isCPUTrace(f) {
+		return analyzeCPU(ctx, e, o, args[0])
+	}
+	if err := o.onlyTraces(args[0] + " is none"); err != nil {
+		return 0, err
+	}
 	o.recorded = true
 	stop := showProgress(e, &o.session)
 	r, err := session.Analyze(ctx, &o.session, bufio.NewReaderSize(f, 1<<20))

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	cpus "fencepost.dev/fencepost/internal/cpu/all"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/report"
@@ -53,6 +54,10 @@ func detectorHelp() string {
 		for _, o := range d.Options {
 			s += fmt.Sprintf("\n    :%s=%s  %s", o.Name, strings.Join(o.Values, "|"), o.Doc)
 		}
+	}
+	s += "\n\nDetectors of traces of CPU programs (docs/cpu.md), for \"fencepost analyze\"; without --detector fasttrack and wcp judge:\n"
+	for _, d := range cpus.Detectors() {
+		s += fmt.Sprintf("\n  %-12s %s", d.Name, d.Doc)
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -28,7 +29,7 @@ Examples:
 
 func verifyCommand() *command {
 	return &command{name: "verify", args: "FILE.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
-		anywhere: true, run: runVerify, flags: []*flag{
+		anywhere: true, run: runVerify, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
@@ -43,7 +44,7 @@ func verifyCommand() *command {
 				}},
 			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
-		}}
+		}, exportFlags()...)}
 }
 
 // maxLitmus is how large a litmus file may be.
@@ -95,12 +96,15 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	r := verify.Litmus(ctx, test, opts)
 	w := o.reportWriter(e, e.stdout)
 	lines := strings.Split(string(src), "\n")
+	rep := r.Report()
+	source := func(string) []string { return lines }
+	report.Fingerprint(rep.Findings, source)
+	o.annotate(w, rep, source)
 	r.Text(w, func(n int) string {
 		if n < 1 || n > len(lines) {
 			return ""
 		}
 		return lines[n-1]
 	}, newText(w, nil).Paint)
-	rep := r.Report()
-	return exitCodes[rep.Verdict], writeJSON(e, o, rep)
+	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 }

@@ -86,16 +86,21 @@ func functionName(d *ast.FuncDecl) string {
 		return d.Name.Name
 	}
 	x := d.Recv.List[0].Type
-	if g, ok := x.(*ast.IndexExpr); ok {
-		x = g.X
-	}
 	if s, ok := x.(*ast.StarExpr); ok {
-		if g, ok := s.X.(*ast.IndexExpr); ok {
-			return fmt.Sprintf("(*%s).%s", types.ExprString(g.X), d.Name.Name)
-		}
-		return fmt.Sprintf("(*%s).%s", types.ExprString(s.X), d.Name.Name)
+		return fmt.Sprintf("(*%s).%s", types.ExprString(generic(s.X)), d.Name.Name)
 	}
-	return types.ExprString(x) + "." + d.Name.Name
+	return types.ExprString(generic(x)) + "." + d.Name.Name
+}
+
+// generic gives a type without its parameters.
+func generic(x ast.Expr) ast.Expr {
+	switch g := x.(type) {
+	case *ast.IndexExpr:
+		return g.X
+	case *ast.IndexListExpr:
+		return g.X
+	}
+	return x
 }
 
 func (f *finder) walk(root ast.Node) {

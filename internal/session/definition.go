@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
-	races "fencepost.dev/fencepost/internal/detect/tally"
+	"fencepost.dev/fencepost/internal/detect/findings"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -15,7 +15,7 @@ import (
 // the write's value with an atomic. It keeps every access and looks at every pair. Whatever else would order is a panic: such
 // an execution is not for it.
 type definition struct {
-	tally    *races.Tally
+	*findings.Set
 	told     map[[2]uint32]bool // pairs of places
 	launch   event.Launch
 	barriers map[uint32]uint32  // by block: completed so far
@@ -33,7 +33,7 @@ var definitionSpec = detect.Spec{
 	Source: "docs/findings.md",
 	Needs:  event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
 	New: func(c detect.Config) detect.Detector {
-		return &definition{tally: races.New(definitionName, c), told: map[[2]uint32]bool{}}
+		return &definition{Set: findings.New(definitionName, c), told: map[[2]uint32]bool{}}
 	},
 }
 
@@ -181,7 +181,7 @@ func (d *definition) tell(at location, was, now *touch) {
 	pair := [2]uint32{min(was.place, now.place), max(was.place, now.place)}
 	if !d.told[pair] {
 		d.told[pair] = true
-		d.tally.Add(&races.Race{Facts: detect.Facts{Category: detect.CrossBlock, Earlier: d.named(at, was), Later: d.named(at, now)}})
+		d.Add(&findings.Race{Facts: detect.Facts{Category: detect.CrossBlock, Earlier: d.named(at, was), Later: d.named(at, now)}})
 	}
 }
 
@@ -199,6 +199,3 @@ func (d *definition) named(at location, t *touch) detect.Access {
 	}
 	return a
 }
-
-// Findings implements detect.Detector: one for each pair of places that race.
-func (d *definition) Findings() []detect.Finding { return d.tally.Findings() }

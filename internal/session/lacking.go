@@ -64,17 +64,14 @@ func sourceOf(t *report.Text, e *ptx.Error) string {
 	return strings.Join(places, ", called from ")
 }
 
-// around tells of what a kernel can do without. CUDA's headers have code for devices that lack asynchronous copies of threads
-// and barriers in memory, and Triton makes such copies for pipelined loops only.
+// around tells of what a kernel can do without. Triton makes bulk copies and wgmma for devices from 9.0 on, and CUDA's headers have
+// code for devices that lack barriers in memory.
 func around(u *cuda.Unchecked) string {
 	why := u.Err.Error()
-	copies, barriers := strings.Contains(why, "cp.async."), strings.Contains(why, "mbarrier.")
 	switch {
-	case u.Language == event.Triton && strings.Contains(why, "mma."):
-		return "; Triton compiles tl.dot to mma instructions, and pipelined loops to cp.async"
-	case u.Language == event.Triton && copies:
-		return "; Triton compiles pipelined loops to these, and does without them when the kernel is launched with num_stages=1"
-	case u.Language == event.Threads && (copies || barriers) && !strings.Contains(why, "cp.async.bulk"):
+	case u.Language == event.Triton && (strings.Contains(why, "wgmma.") || strings.Contains(why, "tcgen05.") || strings.Contains(why, "cp.async.bulk")):
+		return "; Triton compiles for older devices without these"
+	case u.Language == event.Threads && strings.Contains(why, "mbarrier.") && !strings.Contains(why, "cp.async.bulk"):
 		return "; cuda::barrier, cuda::pipeline and memcpy_async do without these when compiled with -arch=sm_75"
 	}
 	return ""

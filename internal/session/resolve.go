@@ -38,6 +38,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.MemberMask:        {detect.Divergence, "name in the mask every lane that executes the instruction; 0xffffffff is the whole warp"},
 	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
 	simt.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
+	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
 	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},
 	simt.TrapHit:           {detect.API, ""},

@@ -561,7 +561,7 @@ func unite(reports []*report.Report, o *Options) *report.Report {
 			len(out.Findings), out.More))
 	}
 	slices.SortStableFunc(out.Kernels, func(a, b report.Kernel) int { return cmp.Compare(a.Name, b.Name) })
-	out.Verdict = verdict(&out, o.FailOn)
+	out.Verdict = report.Judge(&out, o.FailOn)
 	return &out
 }
 
@@ -595,22 +595,4 @@ func addCosts(a, b []report.Detector) []report.Detector {
 		a[i].FalseAlarms += d.FalseAlarms
 	}
 	return a
-}
-
-// verdict judges a report. What could not be checked weighs less than findings, which call for action in any case, and a
-// failure of the program by itself more: whether it failed for lack of a call decides about the report's use.
-func verdict(r *report.Report, failOn detect.Severity) report.Verdict {
-	found := slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Severity >= failOn })
-	failed := r.Program != nil && r.Program.Exit != 0
-	switch {
-	case failed && len(r.Skipped) > 0 && !found:
-		return report.NotChecked
-	case failed:
-		return report.ProgramFailed
-	case found:
-		return report.Found
-	case len(r.Skipped) > 0:
-		return report.NotChecked
-	}
-	return report.Clean
 }

@@ -31,7 +31,7 @@ PTX = b"""
 .visible .entry copies(.param .u64 p) {
   .reg .b64 %a;
   .shared .align 16 .b8 s[16];
-  ld.param.u64 %a, [p]; cp.async.cg.shared.global [s], [%a], 16;
+  ld.param.u64 %a, [p]; cp.async.bulk.strange;
   ret;
 }
 """

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	cpus "fencepost.dev/fencepost/internal/cpu/all"
+	"fencepost.dev/fencepost/internal/cpu/judge"
+	cputrace "fencepost.dev/fencepost/internal/cpu/trace"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// isCPUTrace says that a file is the trace of a CPU program.
+func isCPUTrace(f *os.File) bool {
+	var begin [4096]byte
+	n, _ := f.ReadAt(begin[:], 0)
+	return cputrace.Looks(begin[:n])
+}
+
+// cpuDetector gives the detector of CPU traces of that name.
+func cpuDetector(name string) (cpu.Spec, bool) {
+	for _, spec := range cpus.Detectors() {
+		if spec.Name == name {
+			return spec, true
+		}
+	}
+	return cpu.Spec{}, false
+}
+
+// onlyTraces refuses detectors of CPU traces for anything else.
+func (o *options) onlyTraces(what string) error {
+	if len(o.cpuDetectors) == 0 {
+		return nil
+	}
+	return usagef("--detector: %s judges traces of CPU programs (docs/cpu.md), and %s", o.cpuDetectors[0].Name, what)
+}
+
+// analyzeCPU judges the trace of a CPU program.
+func analyzeCPU(ctx context.Context, e *env, o *options, name string) (int, error) {
+	switch {
+	case o.session.Bare:
+		return 0, usagef("--detector none: a trace of a CPU program has nothing to tell but races")
+	case len(o.session.Detectors) > 0:
+		return 0, usagef("--detector: %s judges kernels, and %s is a trace of a CPU program", o.session.Detectors[0].Name, name)
+	case o.session.Model != detect.ModelCUDA:
+		return 0, usagef("--model: %s is a trace of a CPU program, which has no scopes", name)
+	}
+	if len(o.cpuDetectors) == 0 {
+		o.cpuDetectors = cpus.Default()
+	}
+	if o.session.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.session.Timeout)
+		defer cancel()
+	}
+	stop := showProgress(e, &o.session)
+	r, err := judge.Trace(ctx, name, func() (io.ReadCloser, error) { return os.Open(name) },
+		judge.Options{Detectors: o.cpuDetectors, MaxFindings: o.session.MaxFindings, FailOn: o.session.FailOn, Progress: o.session.Progress})
+	stop()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return tell(e, o.reportWriter(e, e.stdout), o, r, sourceOfTrace(name))
+}
+
+// mostSource is how long a text trace may be whose lines are shown.
+const mostSource = 64 << 20
+
+// sourceOfTrace reads the sources that a trace names, and the trace itself if it is a text and not long.
+func sourceOfTrace(trace string) func(string) []string {
+	beside := sourceBeside(trace)
+	return func(name string) []string {
+		if name != trace {
+			return beside(name)
+		}
+		f, err := os.Open(trace)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		magic := make([]byte, len(cputrace.Magic))
+		if st, err := f.Stat(); err != nil || st.Size() > mostSource {
+			return nil
+		}
+		if _, err := io.ReadFull(f, magic); err == nil && string(magic) == cputrace.Magic {
+			return nil
+		}
+		return report.ReadSource(trace)
+	}
+}
+
+// exportCPU writes the trace of a CPU program in the binary format.
+func exportCPU(ctx context.Context, e *env, o *options, name string, from io.Reader) (code int, err error) {
+	if strings.HasSuffix(o.out, ".parquet") {
+		return 0, usagef("%s is a trace of a CPU program, of which export makes a binary trace and no Parquet: name another file", name)
+	}
+	in, err := cputrace.NewReader(from)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	to, err := os.Create(o.out)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	buffered := bufio.NewWriterSize(to, 1<<20)
+	w := cputrace.NewWriter(buffered)
+	events := make([]cpu.Event, 1<<12)
+	for {
+		n, err := in.Next(events)
+		w.Events(events[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		if ctx.Err() != nil {
+			return 0, errors.New("interrupted")
+		}
+	}
+	if err := errors.Join(w.Close(&in.Names), buffered.Flush()); err != nil {
+		return 0, fmt.Errorf("%s is not whole: %w", o.out, err)
+	}
+	fmt.Fprintf(e.stdout, "fencepost: %s written to %s\n", count(int(in.Events()), "event"), o.out)
+	return exitClean, nil
+}
