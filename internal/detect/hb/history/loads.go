@@ -18,10 +18,11 @@ import (
 
 // loads are the weak loads of a launch that were put off, in their order but for those of different warps or sites.
 type loads struct {
-	state *launchState
-	list  []load
-	kinds []loadKind
-	addrs [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
+	state  *launchState
+	list   []load
+	kinds  []loadKind
+	widest uint64     // bytes that one lane loads
+	addrs  [][]uint32 // of the lanes of scattered loads, counted from load.addr; blocks of whole loads
 	// granules are those of which loads were put off, by chunks. The launch has accessed them in no other way.
 	granules map[uint64]*granules
 	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
@@ -244,6 +245,7 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 		}
 	}
 	l.kinds = append(l.kinds, loadKind{s, *e})
+	l.widest = max(l.widest, uint64(e.Size))
 	return uint32(len(l.kinds) - 1)
 }
 
@@ -372,13 +374,18 @@ func (h *Fast) performOthers(at uint64) {
 	}
 }
 
-// performLoads performs loads of bytes of [from, end) which an access of the host may race with.
-func (h *Fast) performLoads(a *Access) {
+// allLoads gives the loads of all launches that are not forgotten.
+func (h *Fast) allLoads() []*loads {
 	all := slices.Clone(h.ended)
 	for _, x := range h.launches {
 		all = append(all, x.loads)
 	}
-	for _, l := range all {
+	return all
+}
+
+// performLoads performs loads of bytes of [from, end) which an access of the host may race with.
+func (h *Fast) performLoads(a *Access) {
+	for _, l := range h.allLoads() {
 		if !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
 			h.perform(l, 0)
 		}
@@ -478,28 +485,23 @@ func (l *loads) condense() {
 		number := ^uint64(0)
 		for m := lanes; m != 0; m &= m - 1 {
 			at := b.AddrOf(e, bits.TrailingZeros32(m))
-			size := uint64(e.Size)
-			if at%size != 0 {
-				size = 1
-			}
-			for end := at + uint64(e.Size); at < end; at += size {
-				if n := at / chunkBytes; n != number {
-					if c, number = chunks[n], n; c == nil {
-						c = new(bytesOfChunk)
-						chunks[n] = c
-					}
+			if n := at / chunkBytes; n != number {
+				if c, number = chunks[n], n; c == nil {
+					c = new(bytesOfChunk)
+					chunks[n] = c
 				}
-				c[at%chunkBytes/64] |= (1<<size - 1) << (at % 64)
 			}
+			c[at%chunkBytes/64] |= (1<<e.Size - 1) << (at % 64)
 		}
 	})
 }
 
 // performCondensed makes summaries of loads that are condensed.
 func (h *Fast) performCondensed(l *loads) {
-	for s, chunks := range l.condensed {
-		for n, bytes := range chunks {
-			c := h.chunkOf(n)
+	for _, s := range slices.SortedFunc(maps.Keys(l.condensed), func(a, b *Site) int { return int(a.Number) - int(b.Number) }) {
+		chunks := l.condensed[s]
+		for _, n := range slices.Sorted(maps.Keys(chunks)) {
+			c, bytes := h.chunkOf(n), chunks[n]
 			for i := 0; i < len(bytes); i += 2 {
 				m := mask{bytes[i], bytes[i+1]}
 				if m.empty() {
@@ -521,11 +523,7 @@ func (h *Fast) performCondensed(l *loads) {
 
 // reuseLoads drops the loads of [from, end) that were put off.
 func (h *Fast) reuseLoads(from, end uint64) {
-	all := slices.Clone(h.ended)
-	for _, x := range h.launches {
-		all = append(all, x.loads)
-	}
-	for _, l := range all {
+	for _, l := range h.allLoads() {
 		if !l.any() || !l.holds(from, end) {
 			continue
 		}
@@ -538,6 +536,10 @@ func (h *Fast) reuseLoads(from, end uint64) {
 			}
 		}
 		if l.condensed != nil {
+			continue
+		}
+		if (from|end)%l.widest != 0 { // a lane may have loaded bytes on both sides
+			h.perform(l, 0)
 			continue
 		}
 		l.fixed = len(l.list)
