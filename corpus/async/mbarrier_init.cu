@@ -1,4 +1,4 @@
-// Threads use a barrier in shared memory while another one may not have initialised it.
+// Threads arrive at a barrier in shared memory that another one initialises too late.
 #include <cstdint>
 #include <cstdio>
 
@@ -6,15 +6,14 @@ const int BLOCK = 128;
 
 __device__ void arrive(uint32_t bar) { asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}" ::"r"(bar) : "memory"); }  // want error:mbarrier-misuse
 
-// The last warp initialises the barrier at which all arrive.
+// The last thread initialises the barrier after the others have arrived.
 __global__ void meet(const int *in, int *out) {
   __shared__ uint64_t met;
   int t = threadIdx.x;
   uint32_t m = __cvta_generic_to_shared(&met);
-  if (t == BLOCK - 1) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(m), "n"(BLOCK) : "memory");
-  __syncwarp();
   if (t < 32) arrive(m);
   __syncthreads();
+  if (t == BLOCK - 1) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(m), "n"(BLOCK) : "memory");
   out[t] = in[t];
 }
 

@@ -1,4 +1,4 @@
-// Consumers wait with the same parity in each step, so they wait for the phase before again.
+// Consumers wait with the same parity in each step, so that the second wait finds the phase before, which is complete.
 #include <cstdint>
 #include <cstdio>
 
@@ -23,7 +23,7 @@ __global__ void stream(const int *in, int *out) {
       int x = in[step * 32 + lane];
       for (int i = 0; i < 2000; i++) x = x * 5 + 1;
       buffer[step][lane] = x;  // want error:missing-barrier
-      arrive(f);
+      if (step == 0) arrive(f);  // were the second phase completed too, late consumers would wait for a third for ever
     } else {
       wait(f, 0);
       sum += buffer[step][lane ^ 1];  // want error:missing-barrier
