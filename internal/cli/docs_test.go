@@ -125,16 +125,17 @@ func TestFlags(t *testing.T) {
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
-		"run":      "jobs nvcc seeds verbose" + report + judge + schedule + always,
-		"check":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"compare":  "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":   "out values launch nvcc" + report + schedule + always,
-		"analyze":  report + judge + always,
-		"export":   "out",
-		"verify":   "block first grid incl json timeout unroll" + export,
-		"suppress": "reason expires",
-		"isa":      "markdown",
-		"doctor":   "nvcc",
+		"run":        "jobs nvcc seeds verbose" + report + judge + schedule + always,
+		"check":      "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"record":     "out values launch nvcc" + report + schedule + always,
+		"analyze":    report + judge + always,
+		"export":     "out",
+		"verify":     "block first grid incl json timeout unroll" + export,
+		"suppress":   "reason expires",
+		"instrument": "out",
+		"isa":        "markdown",
+		"doctor":     "nvcc",
 	}
 	for _, c := range commands() {
 		var has []string
