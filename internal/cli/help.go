@@ -26,7 +26,6 @@ const helpExamples = `Examples:
   fencepost run python3 -m pytest --fencepost  a Python program, as it is
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
-  fencepost check corpus                     check the built-in programs
   fencepost compare prog.cu                  all detectors on one execution, side by side
 `
 

@@ -9,7 +9,9 @@ import (
 	"io"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // Config says how a Device executes and whom it tells.
@@ -26,6 +28,9 @@ type Config struct {
 	// MemorySize is the size of the arena in bytes: one half device memory, the other visible to the host. The pages
 	// are made as they are touched. 0 means DefaultMemorySize.
 	MemorySize uint64
+
+	// Rewrite, when not nil, gives what is loaded in place of a module. Its error is that of the load.
+	Rewrite func(*isa.Module) ([]*ptx.Module, error)
 
 	OnFault  func(simt.Fault)
 	OnLaunch func(LaunchReport)
