@@ -84,13 +84,6 @@ type Base struct {
 // NewBase makes a processor that has run nothing.
 func NewBase(c Config) *Base { return &Base{Config: c, Caches: cache.New(c.Caches)} }
 
-// Events runs events.
-func (b *Base) Events(events []cpu.Event) {
-	for i := range events {
-		b.Step(&events[i])
-	}
-}
-
 // Step runs an event and gives the latency of its access to memory.
 func (b *Base) Step(e *cpu.Event) (latency int) {
 	core := b.Config.Core(e.Thread)
