@@ -132,6 +132,7 @@ func TestFlags(t *testing.T) {
 		"analyze":  report + judge + always,
 		"export":   "out",
 		"verify":   "block first grid incl json timeout unroll" + export,
+		"simulate": "events hw instructions json program threads variable-bytes",
 		"suppress": "reason expires",
 		"isa":      "markdown",
 		"doctor":   "nvcc",

@@ -44,6 +44,7 @@ type options struct {
 	expires  string
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
+	simulation   simulation
 }
 
 // flag is one flag; everything known about it stands here.
