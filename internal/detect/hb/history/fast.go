@@ -64,7 +64,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
-	recent [16]*shape
+	recent [32]*shape
 	last   *move
 	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
 	// its warp. Mingled: launches have come by turns.
