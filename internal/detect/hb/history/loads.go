@@ -28,6 +28,7 @@ type loads struct {
 	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
 	fixed    int      // so many loads are not made longer any more
 	freed    []freed
+	parted   int  // so often loads were performed because of one granule
 	off      bool // there were too many
 	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
 	condensed map[*Site]map[uint64]*bytesOfChunk
@@ -99,6 +100,54 @@ func (s *granules) hasAll(first, last uint64) bool {
 	return true
 }
 
+// granuleSet is a set of granules of all memory.
+type granuleSet struct {
+	chunks map[uint64]*granules
+	number uint64 // of the chunk that was asked for last
+	last   *granules
+}
+
+func newGranuleSet() *granuleSet {
+	return &granuleSet{chunks: map[uint64]*granules{}, number: ^uint64(0)}
+}
+
+// of gives the part of the set that has an address.
+func (x *granuleSet) of(at uint64) *granules {
+	if n := at / chunkBytes; n != x.number {
+		if x.number, x.last = n, x.chunks[n]; x.last == nil {
+			x.last = new(granules)
+			x.chunks[n] = x.last
+		}
+	}
+	return x.last
+}
+
+// add adds the granule of an address. It says whether it is new.
+func (x *granuleSet) add(at uint64) bool {
+	s, i := x.of(at), granuleOf(at)
+	had := s.has(i)
+	s.add(i)
+	return !had
+}
+
+// addAll adds the granules that lanes access. It says whether one is new.
+func (x *granuleSet) addAll(b *event.Batch, e *event.Event, lanes uint32) (grew bool) {
+	for m := lanes; m != 0; m &= m - 1 {
+		grew = x.add(b.AddrOf(e, bits.TrailingZeros32(m))) || grew
+	}
+	return grew
+}
+
+// overlaps says that lanes access a granule of the set.
+func (x *granuleSet) overlaps(b *event.Batch, e *event.Event, lanes uint32) bool {
+	for m := lanes; m != 0; m &= m - 1 {
+		if at := b.AddrOf(e, bits.TrailingZeros32(m)); x.of(at).has(granuleOf(at)) {
+			return true
+		}
+	}
+	return false
+}
+
 const (
 	mostLoads  = 1 << 20 // of a launch
 	mostAddrs  = 1 << 25
@@ -109,6 +158,7 @@ const (
 	// mostEndedBytes bounds what is kept of those.
 	mostEndedBytes = 64 << 20
 	mostFreed      = 64
+	mostParted     = 16 // then all loads are performed
 	tailBits       = 11
 	chunkBytes     = pageBytes * chunkSize
 	lateSerials    = 1 << 63 // serial numbers of accesses that are performed late are above
@@ -169,7 +219,7 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	*tail = uint32(len(l.list))
 	x.tail = *tail
 	if len(l.list) >= h.mostLoads || len(l.addrs) >= mostAddrs/addrsBlock {
-		h.perform(l, 0)
+		h.perform(l)
 		l.off = true
 	}
 	return true
@@ -177,14 +227,21 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 
 // add adds the addresses of a scattered load, counted from one.
 func (l *loads) add(addrs []uint64, from uint64) {
+	var offsets [32]uint32
+	for i, at := range addrs {
+		offsets[i] = uint32(at - from)
+	}
+	l.keep(offsets[:len(addrs)])
+}
+
+// keep adds offsets of the lanes of a scattered load.
+func (l *loads) keep(offsets []uint32) {
 	n := len(l.addrs) - 1
-	if n < 0 || len(l.addrs[n])+len(addrs) > addrsBlock {
+	if n < 0 || len(l.addrs[n])+len(offsets) > addrsBlock {
 		l.addrs = append(l.addrs, make([]uint32, 0, addrsBlock))
 		n++
 	}
-	for _, at := range addrs {
-		l.addrs[n] = append(l.addrs[n], uint32(at-from))
-	}
+	l.addrs[n] = append(l.addrs[n], offsets...)
 }
 
 // siteLoads is what is known of the loads of a site that were put off.
@@ -360,7 +417,7 @@ func (l *loads) holds(from, end uint64) bool {
 func (h *Fast) touch(p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
 	if p.putOff&bit != 0 {
-		h.perform(h.current.loads, at)
+		h.performAt(at)
 	}
 	p.touched |= bit
 }
@@ -369,7 +426,7 @@ func (h *Fast) touch(p *page, at uint64) {
 func (h *Fast) performOthers(at uint64) {
 	for _, l := range h.current.others {
 		if s := l.granules[at/chunkBytes]; s != nil && s.page(at) != 0 {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
 }
@@ -387,7 +444,7 @@ func (h *Fast) allLoads() []*loads {
 func (h *Fast) performLoads(a *Access) {
 	for _, l := range h.allLoads() {
 		if !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
 }
@@ -397,6 +454,43 @@ func (l *loads) take() loads {
 	was := *l
 	l.list, l.addrs, l.freed, l.fixed, l.tails, l.condensed = nil, nil, nil, 0, nil, nil
 	return was
+}
+
+// part takes the loads of some sites out of those that are put off.
+func (l *loads) part(leaves func(*Site) bool) (gone loads) {
+	all := l.take()
+	l.fixed, gone.state, gone.kinds = all.fixed, l.state, l.kinds
+	to := func(x *load) *loads {
+		if leaves(l.kinds[x.kind].site) {
+			return &gone
+		}
+		return l
+	}
+	for _, f := range all.freed {
+		l.freed, gone.freed = append(l.freed, freed{f.from, f.end, 0}), append(gone.freed, freed{f.from, f.end, 0})
+		for i := range all.list[:f.after] {
+			to(&all.list[i]).freed[len(gone.freed)-1].after++
+		}
+	}
+	for i := range all.list[:all.fixed] {
+		if to(&all.list[i]) == &gone {
+			l.fixed--
+		}
+	}
+	var block []uint32
+	for _, x := range all.list {
+		o := to(&x)
+		o.list = append(o.list, x)
+		if l.kinds[x.kind].event.Flags&event.FlagScattered != 0 {
+			if len(block) == 0 {
+				block, all.addrs = all.addrs[0], all.addrs[1:]
+			}
+			n := bits.OnesCount32(x.lanes)
+			o.keep(block[:n])
+			block = block[n:]
+		}
+	}
+	return gone
 }
 
 // each calls f for the loads, in their order, with their epochs and the lanes whose memory was not reused since.
@@ -440,35 +534,73 @@ func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lane
 }
 
 // perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
-// launches that follow theirs. Sites that loaded from the granule of an address, if it is not zero, put no more off in the launch.
-func (h *Fast) perform(l *loads, at uint64) {
-	for n, s := range l.granules {
-		for i := range s {
-			for m := s[i]; m != 0; m &= m - 1 {
-				if p := h.chunks[n].pages[(i*64+bits.TrailingZeros64(m))/16]; p != nil && p.launch == l.state {
-					p.putOff = 0
+// launches that follow theirs.
+func (h *Fast) perform(l *loads) {
+	h.release(l, l.granules)
+	all := l.take()
+	h.performNow(&all)
+	h.performCondensed(&all)
+}
+
+// performAt performs loads of the current launch, which is about to access the granule of an address in another way: those of all
+// sites that have loaded from it, or from another granule that one of them has loaded from. The sites put no more off.
+func (h *Fast) performAt(at uint64) {
+	l := h.current.loads
+	reached := newGranuleSet()
+	reached.add(at)
+	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
+		more = false
+		l.each(func(site *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+			s := h.stateOf(site)
+			if s.direct == l.state || reached.overlaps(b, e, lanes) {
+				s.direct = l.state
+				more = reached.addAll(b, e, lanes) || more
+			}
+		})
+	}
+	if l.parted++; l.parted > mostParted {
+		h.perform(l)
+		return
+	}
+	h.release(l, reached.chunks)
+	gone := l.part(func(s *Site) bool { return h.stateOf(s).direct == l.state })
+	for i := range l.list {
+		h.stateOf(l.kinds[l.list[i].kind].site).loads.tail = uint32(i) + 1
+	}
+	h.performNow(&gone)
+}
+
+// release notes that no loads from granules are put off any more.
+func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
+	for n, gone := range chunks {
+		s := l.granules[n]
+		if s == nil {
+			continue
+		}
+		for i := range gone {
+			for m := gone[i] & s[i]; m != 0; m &= m - 1 {
+				j := i*64 + bits.TrailingZeros64(m)
+				if p := h.chunks[n].pages[j/16]; p != nil && p.launch == l.state {
+					p.putOff &^= 1 << (j % 16)
 				}
 			}
+			s[i] &^= gone[i]
 		}
-		*s = granules{}
 	}
-	all := l.take()
+}
+
+// performNow performs loads that were put off.
+func (h *Fast) performNow(l *loads) {
 	was, first := h.current, h.first
 	h.current = l.state
 	view := *l.state.First().View
 	w := Warp{Block: l.state.Absent(), serial: h.late}
-	all.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
-		s := h.stateOf(site)
+	l.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
 		w.Batch, w.Site, w.Event, w.Block.Index = b, site, e, e.Warp/w.Block.WarpsPerBlock
 		view.Epoch = epoch
-		var room [32]uint64
-		if r, _ := w.reach(&room); at != 0 && r.from < at|(granuleBytes-1) && at&^(granuleBytes-1) < r.end {
-			s.direct = l.state
-		}
-		h.weak(&w, s, &view, lanes, func(*Access, Race) {})
+		h.weak(&w, h.stateOf(site), &view, lanes, func(*Access, Race) {})
 	})
 	h.late, h.current, h.first = w.serial, was, first
-	h.performCondensed(&all)
 }
 
 // condense keeps of the loads of a launch that has ended which bytes each site loaded: others know all of the launch or nothing.
@@ -539,14 +671,14 @@ func (h *Fast) reuseLoads(from, end uint64) {
 			continue
 		}
 		if (from|end)%l.widest != 0 { // a lane may have loaded bytes on both sides
-			h.perform(l, 0)
+			h.perform(l)
 			continue
 		}
 		l.fixed = len(l.list)
 		if i := slices.IndexFunc(l.freed, func(f freed) bool { return f.from == from && f.end == end }); i >= 0 {
 			l.freed[i].after = l.fixed
 		} else if l.freed = append(l.freed, freed{from, end, l.fixed}); len(l.freed) > mostFreed {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
 }
@@ -580,7 +712,7 @@ func (h *Fast) beginLoads(x *launchState) {
 		l := h.ended[0]
 		h.ended = h.ended[1:]
 		bytes -= l.bytes()
-		h.perform(l, 0)
+		h.perform(l)
 	}
 	for _, l := range h.ended {
 		if !x.Follows(l.state.Launch) {
