@@ -14,11 +14,12 @@ import (
 // Weak loads of global memory race with nothing as long as nobody accesses the memory in another way in the launch, and the launch
 // follows all that was done there before. Most memory that kernels load from is such: their inputs. Loads of it are only written
 // down (loads), and performed when somebody accesses one of the granules loaded from in another way, or in a launch that does not
-// follow.
+// follow. So are loads of a block's shared memory, between two barriers at which all of its threads meet.
 
-// loads are the weak loads of a launch that were put off, in their order but for those of different warps or sites.
+// loads are the weak loads of a launch, or of a block, that were put off, in their order but for those of different warps or sites.
 type loads struct {
 	state  *launchState
+	window *window // the shared memory that they are of; nil: global memory
 	list   []load
 	kinds  []loadKind
 	widest uint64     // bytes that one lane loads
@@ -133,7 +134,9 @@ func (x *granuleSet) add(at uint64) bool {
 // addAll adds the granules that lanes access. It says whether one is new.
 func (x *granuleSet) addAll(b *event.Batch, e *event.Event, lanes uint32) (grew bool) {
 	for m := lanes; m != 0; m &= m - 1 {
-		grew = x.add(b.AddrOf(e, bits.TrailingZeros32(m))) || grew
+		at := b.AddrOf(e, bits.TrailingZeros32(m))
+		grew = x.add(at) || grew
+		grew = x.add(at+uint64(e.Size)-1) || grew
 	}
 	return grew
 }
@@ -141,7 +144,8 @@ func (x *granuleSet) addAll(b *event.Batch, e *event.Event, lanes uint32) (grew 
 // overlaps says that lanes access a granule of the set.
 func (x *granuleSet) overlaps(b *event.Batch, e *event.Event, lanes uint32) bool {
 	for m := lanes; m != 0; m &= m - 1 {
-		if at := b.AddrOf(e, bits.TrailingZeros32(m)); x.of(at).has(granuleOf(at)) {
+		at := b.AddrOf(e, bits.TrailingZeros32(m))
+		if last := at + uint64(e.Size) - 1; x.of(at).has(granuleOf(at)) || x.of(last).has(granuleOf(last)) {
 			return true
 		}
 	}
@@ -150,6 +154,7 @@ func (x *granuleSet) overlaps(b *event.Batch, e *event.Event, lanes uint32) bool
 
 const (
 	mostLoads  = 1 << 20 // of a launch
+	mostShared = 1 << 14 // of a block
 	mostAddrs  = 1 << 25
 	addrsBlock = 1 << 12
 	// condenseFrom is from how many bytes on the loads of an ended launch are condensed.
@@ -181,12 +186,15 @@ func (l *loads) bytes() uint64 {
 
 // putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
 func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
-	l := h.current.loads
-	if l.off || s.direct == h.current || len(h.current.hosts) > 0 {
+	l := h.loadsOf(w.Memory)
+	if l.off || s.direct == h.current || l.window == nil && len(h.current.hosts) > 0 {
 		return false
 	}
 	var room [32]uint64
 	r, addrs := w.reach(&room)
+	if l.window != nil && r.end > chunkBytes {
+		return false // more than any device has
+	}
 	if !h.untouched(l, r, addrs, w) {
 		return false
 	}
@@ -199,10 +207,14 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 		x.kind = l.kindOf(w.Site, e)
 	}
 	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: v.Epoch, times: 1, warps: 1, addr: e.Addr}
-	if l.tails == nil {
-		l.tails = make([]uint32, 1<<tailBits)
+	var alone uint32
+	tail := &alone
+	if l.window == nil {
+		if l.tails == nil {
+			l.tails = make([]uint32, 1<<tailBits)
+		}
+		tail = &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
 	}
-	tail := &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
 	switch {
 	case e.Flags&event.FlagScattered != 0:
 		if now.addr = r.from; r.end-r.from > math.MaxUint32 {
@@ -218,7 +230,7 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	l.list = append(l.list, now)
 	*tail = uint32(len(l.list))
 	x.tail = *tail
-	if len(l.list) >= h.mostLoads || len(l.addrs) >= mostAddrs/addrsBlock {
+	if len(l.list) >= h.mostLoads || l.window != nil && len(l.list) >= mostShared || len(l.addrs) >= mostAddrs/addrsBlock {
 		h.perform(l)
 		l.off = true
 	}
@@ -335,11 +347,8 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 
 // untouched says that loads of all that lanes access may be put off, and notes the granules.
 func (h *Fast) untouched(l *loads, r reach, addrs []uint64, w *Warp) bool {
-	n := r.from / chunkBytes
-	if r.from < r.end && n == (r.end-1)/chunkBytes {
-		if c := h.chunkOf(n); c.loads == l && c.putOff.hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
-			return true
-		}
+	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && h.granulesOf(l, r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
+		return true
 	}
 	if w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(w.Event.Stride, -w.Event.Stride) <= granuleBytes {
 		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
@@ -363,9 +372,12 @@ func (h *Fast) untouched(l *loads, r reach, addrs []uint64, w *Warp) bool {
 	return true
 }
 
-// untouchedAt is untouched for the granule of an address.
-func (h *Fast) untouchedAt(l *loads, at uint64) bool {
-	n, i := at/chunkBytes, granuleOf(at)
+// granulesOf gives the part of the granules loaded from that has an address.
+func (h *Fast) granulesOf(l *loads, at uint64) *granules {
+	if l.window != nil {
+		return l.granules[0]
+	}
+	n := at / chunkBytes
 	c := h.chunkOf(n)
 	if c.loads != l {
 		s := l.granules[n]
@@ -375,10 +387,24 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 		}
 		c.loads, c.putOff = l, s
 	}
-	if c.putOff.has(i) {
+	return c.putOff
+}
+
+// pageOf gives the page of an address; nil where nothing was done.
+func (h *Fast) pageOf(l *loads, at uint64) *page {
+	if l.window != nil {
+		return *l.window.page(at)
+	}
+	return h.chunkOf(at / chunkBytes).pages[at/pageBytes%chunkSize]
+}
+
+// untouchedAt is untouched for the granule of an address.
+func (h *Fast) untouchedAt(l *loads, at uint64) bool {
+	s, i := h.granulesOf(l, at), granuleOf(at)
+	if s.has(i) {
 		return true
 	}
-	if p := c.pages[at/pageBytes%chunkSize]; p != nil {
+	if p := h.pageOf(l, at); p != nil {
 		bit := uint16(1) << (i % 16)
 		switch {
 		case p.launch != h.current:
@@ -391,8 +417,34 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 			p.putOff |= bit
 		}
 	}
-	c.putOff.add(i)
+	s.add(i)
 	return true
+}
+
+// loadsOf gives the loads of a memory that the current launch has put off.
+func (h *Fast) loadsOf(m Memory) *loads {
+	if !m.Shared {
+		return h.current.loads
+	}
+	w := h.windowOf(m)
+	if w.loads == nil {
+		w.loads = &loads{state: h.current, window: w, granules: map[uint64]*granules{0: {}}}
+	}
+	return w.loads
+}
+
+// forget drops loads that all that follows comes after.
+func (l *loads) forget() {
+	if l == nil {
+		return
+	}
+	*l.granules[0] = granules{}
+	l.list, l.kinds, l.freed = l.list[:0], l.kinds[:0], l.freed[:0]
+	if len(l.addrs) > 0 {
+		l.addrs = l.addrs[:1]
+		l.addrs[0] = l.addrs[0][:0]
+	}
+	l.fixed, l.parted, l.off = 0, 0, false
 }
 
 // before says that a launch follows all that have accessed a page.
@@ -414,10 +466,10 @@ func (l *loads) holds(from, end uint64) bool {
 }
 
 // touch notes that the current launch accesses a page, which is its own, in another way than by loads that are put off.
-func (h *Fast) touch(p *page, at uint64) {
+func (h *Fast) touch(m Memory, p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
 	if p.putOff&bit != 0 {
-		h.performAt(at)
+		h.performAt(h.loadsOf(m), at)
 	}
 	p.touched |= bit
 }
@@ -459,7 +511,7 @@ func (l *loads) take() loads {
 // part takes the loads of some sites out of those that are put off.
 func (l *loads) part(leaves func(*Site) bool) (gone loads) {
 	all := l.take()
-	l.fixed, gone.state, gone.kinds = all.fixed, l.state, l.kinds
+	l.fixed, gone.state, gone.window, gone.kinds = all.fixed, l.state, l.window, l.kinds
 	to := func(x *load) *loads {
 		if leaves(l.kinds[x.kind].site) {
 			return &gone
@@ -544,8 +596,7 @@ func (h *Fast) perform(l *loads) {
 
 // performAt performs loads of the current launch, which is about to access the granule of an address in another way: those of all
 // sites that have loaded from it, or from another granule that one of them has loaded from. The sites put no more off.
-func (h *Fast) performAt(at uint64) {
-	l := h.current.loads
+func (h *Fast) performAt(l *loads, at uint64) {
 	reached := newGranuleSet()
 	reached.add(at)
 	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
@@ -580,7 +631,7 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 		for i := range gone {
 			for m := gone[i] & s[i]; m != 0; m &= m - 1 {
 				j := i*64 + bits.TrailingZeros64(m)
-				if p := h.chunks[n].pages[j/16]; p != nil && p.launch == l.state {
+				if p := h.pageOf(l, n*chunkBytes+uint64(j)*granuleBytes); p != nil && p.launch == l.state {
 					p.putOff &^= 1 << (j % 16)
 				}
 			}
@@ -595,6 +646,9 @@ func (h *Fast) performNow(l *loads) {
 	h.current = l.state
 	view := *l.state.First().View
 	w := Warp{Block: l.state.Absent(), serial: h.late}
+	if l.window != nil {
+		w.Memory = l.window.Memory
+	}
 	l.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
 		w.Batch, w.Site, w.Event, w.Block.Index = b, site, e, e.Warp/w.Block.WarpsPerBlock
 		view.Epoch = epoch
