@@ -724,7 +724,7 @@ func (h *Fast) reuseLoads(from, end uint64) {
 		if l.condensed != nil {
 			continue
 		}
-		if (from|end)%l.widest != 0 { // a lane may have loaded bytes on both sides
+		if (from|end)%l.widest != 0 && l.straddles(from, end) {
 			h.perform(l)
 			continue
 		}
@@ -735,6 +735,18 @@ func (h *Fast) reuseLoads(from, end uint64) {
 			h.perform(l)
 		}
 	}
+}
+
+// straddles says that a lane has loaded bytes both within and outside of [from, end).
+func (l *loads) straddles(from, end uint64) (found bool) {
+	l.each(func(_ *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+		size := uint64(e.Size)
+		for m := lanes; m != 0 && (from|end)%size != 0 && !found; m &= m - 1 {
+			at := b.AddrOf(e, bits.TrailingZeros32(m))
+			found = at < from && from < at+size || at < end && end < at+size
+		}
+	})
+	return found
 }
 
 // beginLoads tells of a launch that begins.
