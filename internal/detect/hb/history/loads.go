@@ -157,7 +157,7 @@ const (
 	mostShared = 1 << 14 // of a block
 	mostAddrs  = 1 << 25
 	addrsBlock = 1 << 12
-	// condenseFrom is from how many bytes on the loads of an ended launch are condensed.
+	// condenseFrom is from how many bytes on it is asked whether the loads of an ended launch are to be condensed; 0: they are.
 	condenseFrom = 1 << 20
 	mostEnded    = 64 // launches that have ended, of which loads are put off
 	// mostEndedBytes bounds what is kept of those.
@@ -657,6 +657,29 @@ func (h *Fast) performNow(l *loads) {
 	h.late, h.current, h.first = w.serial, was, first
 }
 
+// saves says that condensing loads saves much memory.
+func (h *Fast) saves(l *loads) bool {
+	if h.condenseFrom == 0 { // in tests
+		return true
+	}
+	n := l.bytes()
+	if n < h.condenseFrom {
+		return false
+	}
+	type part struct {
+		site  *Site
+		chunk uint64
+	}
+	parts := map[part]bool{}
+	for i := range l.list {
+		x := &l.list[i]
+		for _, n := range []uint32{0, x.times*x.warps - 1} {
+			parts[part{l.kinds[x.kind].site, (x.addr + uint64(int64(n)*int64(x.step))) / chunkBytes}] = true
+		}
+	}
+	return 4*uint64(len(parts))*uint64(unsafe.Sizeof(bytesOfChunk{})) < n
+}
+
 // condense keeps of the loads of a launch that has ended which bytes each site loaded: others know all of the launch or nothing.
 func (l *loads) condense() {
 	all := l.take()
@@ -668,18 +691,36 @@ func (l *loads) condense() {
 			l.condensed[s] = chunks
 		}
 		var c *bytesOfChunk
-		number := ^uint64(0)
-		for m := lanes; m != 0; m &= m - 1 {
-			at := b.AddrOf(e, bits.TrailingZeros32(m))
-			if n := at / chunkBytes; n != number {
-				if c, number = chunks[n], n; c == nil {
-					c = new(bytesOfChunk)
-					chunks[n] = c
+		number, from, end := ^uint64(0), uint64(0), uint64(0)
+		add := func() { // what adjacent lanes have loaded
+			for from < end {
+				if n := from / chunkBytes; n != number {
+					if c, number = chunks[n], n; c == nil {
+						c = new(bytesOfChunk)
+						chunks[n] = c
+					}
 				}
+				stop := min(end, (number+1)*chunkBytes)
+				c.add(from%chunkBytes, stop-from)
+				from = stop
 			}
-			c[at%chunkBytes/64] |= (1<<e.Size - 1) << (at % 64)
 		}
+		for m := lanes; m != 0; m &= m - 1 {
+			if at := b.AddrOf(e, bits.TrailingZeros32(m)); at != end {
+				add()
+				from, end = at, at
+			}
+			end += uint64(e.Size)
+		}
+		add()
 	})
+}
+
+// add adds n bytes.
+func (c *bytesOfChunk) add(from, n uint64) {
+	for end := from + n; from < end; from = from&^63 + 64 {
+		c[from/64] |= ^uint64(0) >> (64 - (min(end, from&^63+64) - from)) << (from % 64)
+	}
 }
 
 // performCondensed makes summaries of loads that are condensed.
@@ -764,7 +805,7 @@ func (h *Fast) beginLoads(x *launchState) {
 		case !o.Over():
 			o.others, x.others = append(o.others, x.loads), append(x.others, l)
 		case l.any():
-			if l.tails = nil; l.bytes() > h.condenseFrom && whole(o.Launch) {
+			if l.tails = nil; h.saves(l) && whole(o.Launch) {
 				l.condense()
 			}
 			h.ended = append(slices.DeleteFunc(h.ended, func(m *loads) bool { return l.makesUp(m) }), l)
