@@ -27,7 +27,7 @@ type step struct {
 
 // brute holds an enumeration.
 type brute struct {
-	p      explore.Program
+	p      *litmus.Test
 	places []model.Place
 	model  model.SRC11
 	locs   int
@@ -82,7 +82,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		case explore.Update:
 			for _, v := range slices.Sorted(maps.Keys(values[op.Loc])) {
 				read := event(model.R, op.Order.OfRead(), v)
-				if w, writes := op.Apply(v); writes {
+				if w, writes := b.p.Apply(&op, v); writes {
 					write := event(model.W, op.Order.OfWrite(), w)
 					write.rmw = true
 					next(v, read, write)

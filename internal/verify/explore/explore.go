@@ -109,6 +109,9 @@ func (x *explorer) visit() {
 	}
 	g := x.g
 	t := x.next()
+	if x.result.Stopped {
+		return
+	}
 	if t < 0 {
 		x.leaf()
 		return
@@ -148,6 +151,9 @@ func (x *explorer) next() int {
 	for t := range g.threads {
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
+			return t
+		case Refused:
+			x.result.Stopped = true
 			return t
 		case depart:
 			a := &g.events[g.last(t)]
@@ -277,7 +283,7 @@ func (x *explorer) read(t int) {
 		order = order.OfRead()
 	}
 	e := g.push(t, model.R, order)
-	l := &g.locs[g.events[e].op.Loc]
+	l := g.locs[g.events[e].op.Loc]
 	lo := g.floor(e)
 	part := x.part
 	x.part /= float64(len(l.co) - lo)
@@ -307,7 +313,7 @@ func (x *explorer) completeRead(e int, last bool) {
 	}
 	ev := &g.events[e]
 	if ev.op.Kind == Update {
-		if value, writes := ev.op.Apply(ev.value); writes {
+		if value, writes := g.p.Apply(&ev.op, ev.value); writes {
 			x.update(e, value)
 			return
 		}
@@ -324,7 +330,7 @@ func (x *explorer) update(e int, value int64) {
 	w := g.push(t, model.W, g.events[e].op.Order.OfWrite())
 	g.events[w].value, g.events[w].rmw = value, true
 	g.resume(w, g.events[e].value)
-	l := &g.locs[g.events[e].op.Loc]
+	l := g.locs[g.events[e].op.Loc]
 	rank := g.rank(int32(e)) + 1
 	if !g.splits(l, rank) {
 		last := rank == len(l.co)
@@ -353,7 +359,7 @@ func (x *explorer) write(t int) {
 	if x.Races {
 		x.races(e)
 	}
-	l := &g.locs[ev.op.Loc]
+	l := g.locs[ev.op.Loc]
 	lo := g.floor(e)
 	g.resume(e, 0)
 	x.assertion(t, e)
@@ -445,7 +451,7 @@ func (x *explorer) revisit(r, w int) {
 	g.threads[rv.thread].op = rv.op
 	rv.rf, rv.rmw = initial, false
 	g.follow(r)
-	l := &g.locs[wv.op.Loc]
+	l := g.locs[wv.op.Loc]
 	if wv.rmw {
 		rank := g.rank(g.threads[wv.thread].events[wv.index-1]) + 1
 		if !g.splits(l, rank) && rank > g.floor(r) {

@@ -28,6 +28,7 @@ const (
 	Fence                 // resumed with 0
 	Arrive                // at a barrier of the CTA; resumed with 0 once all threads of the CTA have arrived
 	Signal                // as Arrive, but without waiting for the others
+	Refused               // the program cannot say what the thread does next: the search ends
 	depart                // what the search does next for a thread that has arrived
 )
 
@@ -60,7 +61,7 @@ type Op struct {
 	Expected int64
 }
 
-// Apply is the value that an update writes, and whether it writes.
+// Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
 func (op *Op) Apply(old int64) (int64, bool) {
 	switch op.Function {
 	case Add:
@@ -86,10 +87,11 @@ func (op *Op) Apply(old int64) (int64, bool) {
 type Program interface {
 	// Places says where each thread stands. Threads with equal CTA share its barriers.
 	Places() []model.Place
-	// Locations is the number of locations; they are numbered from 0.
-	Locations() int
-	// Initial is the value of a location before any thread runs.
+	// Initial is the value of a location before any thread runs. Locations are numbered from 0. Which there are is known when a
+	// step names them.
 	Initial(loc int32) int64
+	// Apply is the value that an update writes over old, and whether it writes.
+	Apply(op *Op, old int64) (int64, bool)
 	// StateWords is the size of a thread's state.
 	StateWords() int
 	// Start brings thread t to its first step. The state is zero.
