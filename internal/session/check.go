@@ -263,7 +263,7 @@ func (c *checker) launchOne(i int) error {
 	if err != nil {
 		return err
 	}
-	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Cooperative: l.Cooperative}
+	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Cooperative: l.Cooperative, Arguments: c.named()}
 	if cfg.Stream, err = c.stream(l.Stream); err != nil {
 		return err
 	}
@@ -288,6 +288,15 @@ func (c *checker) launchOne(i int) error {
 		_ = c.api.Synchronize() // a lost device shows at the next launch
 	}
 	return nil
+}
+
+// named gives the buffers for engines that name what they find.
+func (c *checker) named() []simt.Argument {
+	var named []simt.Argument
+	for _, b := range c.buffers {
+		named = append(named, simt.Argument{Name: b.Name, Addr: b.addr, Size: b.Bytes(), Elem: b.Type.Size})
+	}
+	return named
 }
 
 func (c *checker) at(pos Pos, format string, args ...any) error {

@@ -27,11 +27,13 @@ type Finding struct {
 
 // Side is a place of a finding.
 type Side struct {
+	File      string
 	Line, Col int
 	What      string // "write, not atomic"
-	Thread    string
-	index     int
-	place     model.Place
+	Thread    string // "P0"
+	Of        string // where the thread stands: "cta 0"
+	block, in event.Dim3
+	frames    []event.Frame
 	op        detect.Op
 	variable  string
 }
@@ -44,10 +46,10 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	case explore.DataRace, explore.HeterogeneousRace:
 		v.describeRace(f, e, x, events)
 	case explore.AssertionFailed:
-		f.Kind, f.Class = "assertion", detect.API
-		f.Title = "failed assertion"
-		f.Sides = []Side{v.stands(e.Thread, e.Pos, "fails here: the condition is false, an index is outside of its array, or it divides by zero")}
-		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", v.test.Threads[e.Thread].Name)
+		var what string
+		f.Kind, f.Class, f.Title, what = v.subject.failure(e.Thread, e.Pos)
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, what)}
+		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", f.Sides[0].Thread)
 	case explore.BarrierDivergence:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier divergence"
@@ -72,10 +74,20 @@ func (v *verifier) stands(thread int, pos int32, what string) Side {
 }
 
 func (v *verifier) side(thread int, pos int32) Side {
-	th := &v.test.Threads[thread]
-	s := Side{Thread: th.Name, index: thread, place: th.Place}
-	s.Line, s.Col = v.test.Line(pos)
+	s := Side{frames: v.subject.frames(pos)}
+	s.Thread, s.Of, _ = v.subject.thread(thread)
+	s.block, s.in = v.subject.coordinates(thread)
+	s.File, s.Line, s.Col = place(s.frames)
 	return s
+}
+
+// place is the file, line and column that people should look at: of the source, or of the PTX where that names none.
+func place(frames []event.Frame) (file string, line, col int) {
+	f := (&report.Access{Frames: frames}).Place()
+	if f.File == "" {
+		return f.PTXFile, f.PTXLine, 0
+	}
+	return f.File, f.Line, f.Column
 }
 
 // operation describes the step of an event: "write, relaxed at cta scope".
@@ -95,7 +107,7 @@ func operation(e *explore.Event) (string, detect.Op) {
 
 func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Execution, events []explore.Event) {
 	f.Class = detect.Race
-	variable := v.test.Location(events[e.A].Loc)
+	variable := v.subject.location(events[e.A].Loc)
 	for _, i := range []int{e.A, e.B} {
 		s := v.side(events[i].Thread, events[i].Op.Pos)
 		s.What, s.op = operation(&events[i])
@@ -134,7 +146,10 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	}
 }
 
-func (v *verifier) name(e *explore.Event) string { return v.test.Threads[e.Thread].Name }
+func (v *verifier) name(e *explore.Event) string {
+	name, _, _ := v.subject.thread(e.Thread)
+	return name
+}
 
 // missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
 // that, a would happen before b.
@@ -172,7 +187,7 @@ func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b in
 }
 
 func (v *verifier) line(e *explore.Event) int {
-	line, _ := v.test.Line(e.Op.Pos)
+	_, line, _ := place(v.subject.frames(e.Op.Pos))
 	return line
 }
 
@@ -191,14 +206,15 @@ func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
 }
 
 // report is the finding in the form that all commands report in.
-func (f *Finding) report(file string) report.Finding {
+func (f *Finding) report() report.Finding {
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: detect.Error, Detector: "verify", Count: f.Count, Message: f.Why,
 		Fix: f.Fix, NoSync: true}
 	for _, s := range f.Sides {
+		if len(s.frames) == 1 && s.frames[0].Function == "" {
+			s.frames[0].Function = s.Thread // of a litmus test
+		}
 		out.Accesses = append(out.Accesses, report.Access{Op: s.op, Object: report.Object{Name: s.variable, Named: true},
-			Block:  event.Dim3{X: uint32(s.place.CTA)},
-			Thread: event.Dim3{X: uint32(s.index)},
-			Frames: []event.Frame{{File: file, Line: s.Line, Column: s.Col, Function: s.Thread}}})
+			Block: s.block, Thread: s.in, Frames: s.frames})
 	}
 	return out
 }
