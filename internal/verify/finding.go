@@ -19,8 +19,10 @@ type Finding struct {
 	Sides []Side
 	Why   string
 	Fix   string
-	Graph string // the execution as far as it matters, drawn as text
-	Count int    // how often the search came upon it
+	// Warning says that the error is none under the model, but one in the language.
+	Warning bool
+	Graph   string // the execution as far as it matters, drawn as text
+	Count   int    // how often the search came upon it
 	// Executions is how many complete executions had been explored when it was found.
 	Executions int
 }
@@ -43,7 +45,7 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
 	switch e.Kind {
-	case explore.DataRace, explore.HeterogeneousRace:
+	case explore.DataRace, explore.HeterogeneousRace, explore.VolatileRace:
 		v.describeRace(f, e, x, events)
 	case explore.AssertionFailed:
 		var what string
@@ -99,7 +101,10 @@ func operation(e *explore.Event) (string, detect.Op) {
 	case e.Kind == model.W:
 		what, op = "write", detect.Write
 	}
-	if !e.Op.Order.Atomic() {
+	switch {
+	case e.Op.Volatile:
+		return "volatile " + what, op
+	case !e.Op.Order.Atomic():
 		return what + ", not atomic", op
 	}
 	return fmt.Sprintf("%s, %s at %s scope", what, e.Op.Order, e.Op.Scope), op
@@ -116,7 +121,12 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	}
 	a, b := &events[e.A], &events[e.B]
 	f.Title = "data race on " + variable
-	if e.Kind == explore.HeterogeneousRace {
+	if e.Kind == explore.VolatileRace {
+		f.Kind, f.Warning = detect.Unordered, true
+		f.Title = "race of a volatile access on " + variable
+		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
+		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"
+	} else if e.Kind == explore.HeterogeneousRace {
 		f.Kind = detect.AtomicScope
 		f.Title = "heterogeneous race on " + variable
 		var why []string
@@ -207,7 +217,11 @@ func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
 
 // report is the finding in the form that all commands report in.
 func (f *Finding) report() report.Finding {
-	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: detect.Error, Detector: "verify", Count: f.Count, Message: f.Why,
+	severity := detect.Error
+	if f.Warning {
+		severity = detect.Warning
+	}
+	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
 		Fix: f.Fix, NoSync: true}
 	for _, s := range f.Sides {
 		if len(s.frames) == 1 && s.frames[0].Function == "" {

@@ -32,9 +32,6 @@ func Kernel(ctx context.Context, l *simt.Launch, o Options) (*Result, error) {
 			v.result.Refused = append(v.result.Refused, s)
 		}
 	}
-	if p.Volatile() {
-		v.result.Notes = append(v.result.Notes, "volatile accesses count as relaxed atomics of sys scope, as in PTX; in CUDA C++ they are not atomic, and a race of them is undefined.")
-	}
 	return v.finish(), nil
 }
 

@@ -134,11 +134,41 @@ L:	add.u32 %r0, %r0, 1;
 	st.global.u32 [x], %r0;
 	setp.lt.u32 %p0, %r0, 100;
 	@%p0 bra L;`, 1, 1, 0, Bounded},
-		{"a lock that writes when it fails", lockVariables, `
+		{"a lock that is taken with an exchange", lockVariables, `
 L:	atom.acquire.gpu.global.exch.b32 %r0, [lock], 1;
 	setp.ne.s32 %p0, %r0, 0;
 	@%p0 bra L;
-	st.release.gpu.global.u32 [lock], 0;`, 2, 1, 130, Bounded},
+	st.release.gpu.global.u32 [lock], 0;`, 3, 1, 6, OK},
+		{"a count that grows while it waits", lockVariables, `
+L:	atom.acquire.gpu.global.add.u32 %r0, [x], 1;
+	setp.ne.s32 %p0, %r0, 1000;
+	@%p0 bra L;`, 1, 1, 0, Bounded},
+		{"waiting with an addition of zero", lockVariables, `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra L;
+	st.global.u32 [x], 7;
+	st.release.gpu.global.u32 [lock], 1;
+	ret;
+L:	atom.acquire.gpu.global.add.u32 %r0, [lock], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	setp.eq.u32 %p1, %r1, 7;
+	@!%p1 trap;`, 3, 1, 2, OK},
+		{"waiting with an exchange for what nobody writes", lockVariables, `
+L:	atom.acquire.gpu.global.exch.b32 %r0, [x], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;`, 2, 1, 0, Error},
+		{"a plain read while another waits with an exchange", lockVariables, `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	st.release.gpu.global.u32 [x], 1;
+	ret;
+L:	atom.acquire.gpu.global.add.u32 %r0, [x], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;`, 2, 1, 1, Error},
+		{"volatile", lockVariables, "st.volatile.global.u32 [x], %b;", 2, 1, 2, OK},
 		{"signed minimum", ".global .s32 x = -5;", "atom.relaxed.gpu.global.min.s32 %r0, [x], 3; setp.eq.s32 %p0, %r0, -5; @!%p0 trap;", 2, 1, 2, OK},
 		{"a byte", ".global .u8 x = 255;", "ld.global.u8 %r0, [x]; setp.eq.u32 %p0, %r0, 255; @!%p0 trap;", 1, 1, 1, OK},
 		{"a signed byte", ".global .u8 x = 255;", "ld.global.s8 %r0, [x]; setp.eq.s32 %p0, %r0, -1; @!%p0 trap;", 1, 1, 1, OK},
@@ -203,7 +233,7 @@ func both(r *rand.Rand, size int, threads, block int) (test, body string) {
 				p.WriteString("bar.sync 3;\n")
 			}
 			v, value, scope := pick("x", "y"), 1+r.IntN(2), pick("cta", "gpu", "sys")
-			switch k := r.IntN(16); {
+			switch k := r.IntN(17); {
 			case k < 4:
 				o := pick("rlx", "acq")
 				fmt.Fprintf(&c, "  int r%d = load(%s, %s, %s);\n", i, v, o, scope)
@@ -244,6 +274,10 @@ func both(r *rand.Rand, size int, threads, block int) (test, body string) {
 			case k < 15:
 				fmt.Fprintf(&c, "  while (load(%s, acq, %s) == 0) ;\n", v, scope)
 				fmt.Fprintf(&p, "L%d: ld.acquire.%s.global.u32 %%r29, [%s];\nsetp.eq.u32 %%p1, %%r29, 0;\n@%%p1 bra L%d;\n", label, scope, v, label)
+				label++
+			case k < 16:
+				fmt.Fprintf(&c, "  while (exchange(%s, 1, acq, %s) != 0) ;\n", v, scope)
+				fmt.Fprintf(&p, "L%d: atom.acquire.%s.global.exch.b32 %%r29, [%s], 1;\nsetp.ne.u32 %%p1, %%r29, 0;\n@%%p1 bra L%d;\n", label, scope, v, label)
 				label++
 			default:
 				fmt.Fprintf(&c, "  while (cas(%s, 0, 1, acq, %s) != 0) ;\n", v, scope)

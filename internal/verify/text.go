@@ -40,23 +40,29 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 
 // Summary is the last line of the report.
 func (r *Result) Summary() string {
-	in := "in " + count(r.Executions, "execution")
+	given := ""
 	if r.Blocked > 0 {
-		in += fmt.Sprintf(" (and %d given up while a thread waited)", r.Blocked)
+		given = fmt.Sprintf(" (and %d given up while a thread waited)", r.Blocked)
 	}
+	in := "in " + count(r.Executions, "execution") + given
 	bound := "no bound was hit"
 	if r.Cut > 0 {
 		bound = fmt.Sprintf("a loop reached its bound in %s: raise it with --unroll", count(r.Cut, "execution"))
 	}
+	errors := count(r.errors(), "error")
+	if n := len(r.Findings) - r.errors(); n > 0 {
+		in += ", but " + count(n, "warning") + ","
+		errors += " and " + count(n, "warning")
+	}
 	switch {
 	case r.Refusal != "" && len(r.Findings) > 0:
-		return fmt.Sprintf("%s, found before the search came to what is not explored", count(len(r.Findings), "error"))
+		return errors + ", found before the search came to what is not explored"
 	case r.Refusal != "":
 		return fmt.Sprintf("this launch cannot be explored as it stands; no error in the %s before", count(r.Executions, "execution"))
-	case len(r.Findings) > 0 && r.Stopped:
-		return fmt.Sprintf("%s, the first found after %s", count(len(r.Findings), "error"), count(r.Executions, "execution"))
-	case len(r.Findings) > 0:
-		return fmt.Sprintf("%s %s; %s", count(len(r.Findings), "error"), in, bound)
+	case r.errors() > 0 && r.Stopped:
+		return fmt.Sprintf("%s, the first found after %s", errors, count(r.Executions, "execution"))
+	case r.errors() > 0:
+		return fmt.Sprintf("%s in %s; %s", errors, count(r.Executions, "execution")+given, bound)
 	case r.Stopped:
 		return fmt.Sprintf("stopped after %s; no error so far", count(r.Executions, "execution"))
 	case !r.Holds:
@@ -66,7 +72,7 @@ func (r *Result) Summary() string {
 }
 
 // Colours, as parameters of SGR.
-const red, blue, bold = "1;31", "1;34", "1"
+const red, yellow, blue, bold = "1;31", "1;33", "1;34", "1"
 
 // writeSides shows the source lines of sides, and gives the indentation of what follows.
 func writeSides(w io.Writer, sides []Side, source func(file string, line int) string, paint func(sgr, s string) string) (pad string) {
@@ -100,7 +106,11 @@ func count(n int, noun string) string {
 }
 
 func (f *Finding) text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
-	fmt.Fprintf(w, "%s%s\n", paint(red, "error"), paint(bold, fmt.Sprintf(": %s [%s]", f.Title, f.Kind)))
+	severity := paint(red, "error")
+	if f.Warning {
+		severity = paint(yellow, "warning")
+	}
+	fmt.Fprintf(w, "%s%s\n", severity, paint(bold, fmt.Sprintf(": %s [%s]", f.Title, f.Kind)))
 	pad := writeSides(w, f.Sides, source, paint)
 	note := func(label, text string) {
 		if text != "" {

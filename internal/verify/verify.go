@@ -55,10 +55,21 @@ const (
 	Bounded = "bounded" // no error, but not all was explored
 )
 
+// errors counts the findings that are no warnings.
+func (r *Result) errors() int {
+	n := 0
+	for i := range r.Findings {
+		if !r.Findings[i].Warning {
+			n++
+		}
+	}
+	return n
+}
+
 // Verdict is the outcome in one word.
 func (r *Result) Verdict() string {
 	switch {
-	case len(r.Findings) > 0 || !r.Holds && !r.Stopped:
+	case r.errors() > 0 || !r.Holds && !r.Stopped:
 		return Error
 	case r.Cut > 0 || r.Stopped || r.Refusal != "":
 		return Bounded
@@ -133,7 +144,7 @@ func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
 		v.findings[k] = f
 	}
 	f.Count++
-	return !v.options.First
+	return !v.options.First || f.Warning
 }
 
 func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {

@@ -42,6 +42,7 @@ const (
 	AssertionFailed ErrorKind = iota
 	DataRace
 	HeterogeneousRace
+	VolatileRace // of a volatile access, no DataRace
 	BarrierDivergence
 	Deadlock // every thread that has not ended waits, and at least one spins
 )
@@ -308,17 +309,35 @@ func (x *explorer) completeRead(e int, last bool) {
 		x.done += x.part
 		return
 	}
+	ev := &g.events[e]
+	value, writes := ev.value, false
+	if ev.op.Kind == Update {
+		value, writes = g.p.Apply(&ev.op, ev.value)
+	}
+	ev.poll = writes && value == ev.value && ev.op.Loops && x.spins(e)
 	if x.Races {
 		x.races(e)
 	}
-	ev := &g.events[e]
-	if ev.op.Kind == Update {
-		if value, writes := g.p.Apply(&ev.op, ev.value); writes {
-			x.update(e, value)
-			return
-		}
+	if writes && !ev.poll {
+		x.update(e, value)
+		return
 	}
 	x.resume(e, ev.value)
+}
+
+// spins says that an iteration that changes nothing ends with update e, which has read its value and would write the same. The
+// write is left out then: the execution without the iteration is consistent, and so is the one with it, in which others may read
+// from the write before it what they would read from it. Only races can tell the two apart.
+func (x *explorer) spins(e int) bool {
+	g := x.g
+	ev := &g.events[e]
+	before := -1
+	if ev.index > 0 {
+		before = int(g.threads[ev.thread].events[ev.index-1])
+	}
+	copy(x.trial, g.state(int(ev.thread), before))
+	g.p.Resume(int(ev.thread), x.trial, ev.value, &x.trialOp)
+	return x.trialOp.Kind == Await
 }
 
 // update adds the write of a read-modify-write directly after its read e, in the thread and in coherence order.
@@ -485,11 +504,7 @@ func (x *explorer) serve(r, w, rank int) {
 
 // races tells of the races of event e with those before it.
 func (x *explorer) races(e int) {
-	x.g.race(e, func(other int32, heterogeneous bool) {
-		kind := DataRace
-		if heterogeneous {
-			kind = HeterogeneousRace
-		}
+	x.g.race(e, func(other int32, kind ErrorKind) {
 		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
 	})
 }
@@ -537,12 +552,25 @@ func (x *explorer) leaf() {
 	}
 }
 
-// overtaken says that thread t, which spins, has read a value that is not the last.
+// overtaken says that thread t, which spins, has read a value that is not the last. An update that it has made in the iteration
+// counts as what it has read.
 func (x *explorer) overtaken(t int) bool {
 	g := x.g
 	of := g.threads[t].events
-	for _, r := range of[len(of)-min(int(g.threads[t].op.Value), len(of)):] {
-		if ev := &g.events[r]; ev.kind == model.R && g.rank(r) < len(g.locs[ev.op.Loc].co)-1 {
+	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
+		r := of[len(of)-1]
+		of = of[:len(of)-1]
+		ev := &g.events[r]
+		if ev.kind != model.R && ev.kind != model.W {
+			continue
+		}
+		last := len(g.locs[ev.op.Loc].co) - 1
+		switch {
+		case ev.kind == model.W: // and its read before it
+			if of = of[:len(of)-1]; int(ev.rank) < last {
+				return true
+			}
+		case ev.kind == model.R && g.rank(r) < last:
 			return true
 		}
 	}

@@ -20,6 +20,7 @@ type event struct {
 	rmw    bool // part of a read-modify-write that succeeded
 	pinned bool // a read that is no longer revisited: a write that has revisited a read depends on it
 	full   bool // atomic, and its scope includes every thread of the program
+	poll   bool // the read of an update that spins: it would write what it has read, and its write is left out
 }
 
 const initial = -1
@@ -178,7 +179,7 @@ func (g *graph) push(t int, kind model.Kind, order model.Order) int {
 		rel = int32(e)
 	}
 	g.events = append(g.events, event{op: th.op, thread: uint16(t), index: uint16(len(th.events)), kind: kind, order: order, rel: rel,
-		full: order.Atomic() && th.op.Scope >= g.widest})
+		full: order.Atomic() && !th.op.Volatile && th.op.Scope >= g.widest})
 	th.events = append(th.events, int32(e))
 	if order == model.SC {
 		g.sc++

@@ -19,7 +19,7 @@ type OpKind uint8
 const (
 	End     OpKind = iota // the thread has ended
 	Fail                  // an assertion of the thread has failed; the thread has ended
-	Await                 // the thread spins: the last Value events are an iteration of a loop that changed nothing
+	Await                 // the thread spins: the last Value steps are an iteration of a loop that changed nothing
 	Assumed               // the thread has assumed what does not hold; the execution does not count
 	Bound                 // a loop has reached its bound, and the thread stops there
 	Read                  // resumed with the value read
@@ -53,6 +53,9 @@ type Op struct {
 	Order    model.Order
 	Scope    model.Scope
 	Function Function
+	// Volatile says that the access, which counts as atomic here, is volatile: the language that the program is written in does
+	// not call it atomic.
+	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
 	Loops    bool
 	Loc      int32 // the location, or the number of the barrier

@@ -117,7 +117,7 @@ func (g *graph) splits(l *location, rank int) bool {
 // race looks for an event that races with e, an access without successors but a read of it (which is in no race with e if e
 // happens before it, as their scopes include each other then): in conflict and not ordered by happens-before, and
 // not atomic (a data race) or of scopes that do not include each other (a heterogeneous race), section 2.1.
-func (g *graph) race(e int, found func(other int32, heterogeneous bool)) {
+func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 	ev := &g.events[e]
 	l := g.locs[ev.op.Loc]
 	if l.weak == 0 {
@@ -129,17 +129,20 @@ func (g *graph) race(e int, found func(other int32, heterogeneous bool)) {
 		if other.thread == ev.thread || g.holds(hb, o) {
 			return
 		}
-		if !ev.order.Atomic() || !other.order.Atomic() {
-			found(o, false)
-		} else if !g.includes(ev, other) {
-			found(o, true)
+		switch {
+		case !ev.order.Atomic() || !other.order.Atomic():
+			found(o, DataRace)
+		case !g.includes(ev, other):
+			found(o, HeterogeneousRace)
+		case ev.op.Volatile || other.op.Volatile:
+			found(o, VolatileRace)
 		}
 	}
 	for _, w := range l.co {
 		check(w)
 	}
-	if ev.kind == model.W {
-		for _, r := range l.reads {
+	for _, r := range l.reads {
+		if ev.kind == model.W || ev.poll || g.events[r].poll {
 			check(r)
 		}
 	}

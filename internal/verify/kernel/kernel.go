@@ -28,8 +28,7 @@ type Program struct {
 	locations []location
 	at        map[granule][]int32 // the locations in 8 bytes of memory
 
-	refusal  *Refusal
-	volatile bool
+	refusal *Refusal
 }
 
 // state is a state of a thread, with the step at which it stands.
@@ -101,9 +100,6 @@ func (p *Program) Close() { p.threads.Close() }
 
 // Refusal is why the search was ended; nil if the program has not refused.
 func (p *Program) Refusal() *Refusal { return p.refusal }
-
-// Volatile says that volatile accesses were met.
-func (p *Program) Volatile() bool { return p.volatile }
 
 // Threads is the number of threads.
 func (p *Program) Threads() int { return p.threads.Count() }
@@ -205,12 +201,12 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 	}
 }
 
-// lasting says that a step that is resumed with value is seen by other threads.
+// lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
 func (p *Program) lasting(op *explore.Op, value int64) bool {
 	switch op.Kind {
 	case explore.Update:
-		_, writes := p.Apply(op, value)
-		return writes
+		written, _ := p.Apply(op, value)
+		return written != value
 	case explore.Read, explore.Fence:
 		return false
 	}
@@ -267,7 +263,8 @@ var orders = map[event.Order]model.Order{event.Weak: model.NA, event.Volatile: m
 func (p *Program) op(id int32) explore.Op {
 	st := &p.states[id]
 	q := &st.q
-	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id)}
+	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
+		Volatile: q.Order == event.Volatile}
 	switch q.Kind {
 	case simt.RequestExit:
 		op.Kind = explore.End
@@ -290,7 +287,6 @@ func (p *Program) op(id int32) explore.Op {
 // access completes the step of a load, store or atomic operation.
 func (p *Program) access(st *state, op explore.Op) explore.Op {
 	q := &st.q
-	p.volatile = p.volatile || q.Order == event.Volatile
 	writes := q.Kind != simt.RequestLoad
 	loc := p.locate(st, writes)
 	if l := &p.locations[loc]; l.written {
