@@ -127,13 +127,30 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 // explorer is an engine that explores launches in the place of running them.
 type explorer struct {
 	options verify.Options
+	expects []session.Expect
 	result  *verify.Result
 	err     error
 }
 
 // Run implements simt.Engine.
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
-	x.result, x.err = verify.Kernel(ctx, l, x.options)
+	var expected []verify.Expected
+	for i := range x.expects {
+		expect := &x.expects[i]
+		for _, a := range l.Arguments {
+			if a.Name != expect.Buffer.Name {
+				continue
+			}
+			for k := range expect.First {
+				expected = append(expected, verify.Expected{Name: a.Name, Index: k, Addr: a.Addr + k*uint64(a.Elem), Size: a.Elem,
+					Judge: func(data []byte) (string, bool) {
+						got, _, ok := expect.Judge(k, data)
+						return got, ok
+					}})
+			}
+		}
+	}
+	x.result, x.err = verify.Kernel(ctx, l, expected, x.options)
 	return simt.Stats{}, nil
 }
 
@@ -146,7 +163,8 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	if in.Launch, err = o.kernel.launch(o, name, in); err != nil {
 		return 0, err
 	}
-	x := &explorer{}
+	x := &explorer{expects: in.Launch.Expects}
+	in.Launch.Expects = nil // they are of every execution, not of one run
 	var stop func()
 	x.options, stop = o.verifyProgress(e)
 	defer stop()

@@ -490,14 +490,9 @@ func (c *checker) expect(x *Expect) error {
 				return err
 			}
 		}
-		want := x.Values[0]
-		if !x.Same {
-			want = x.Values[i]
-		}
-		if got := data[at : at+n]; !x.Buffer.Type.equal(got, want) {
+		if got, want, ok := x.Judge(i, data[at:at+n]); !ok {
 			c.program = &report.Program{Exit: 1}
-			c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i,
-				x.Buffer.Type.format(got), x.Buffer.Type.format(want))
+			c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i, got, want)
 			return nil
 		}
 	}

@@ -54,6 +54,8 @@ type Request struct {
 	Value   uint64 // stored, or the operand of an atomic operation: the value that cas compares
 	Swap    uint64 // what cas writes
 	Barrier uint8
+	// Aligned says that all threads that meet at the barrier must execute the same instruction.
+	Aligned bool
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
 	// Repeats says that the operation stands in a loop, Back that control has jumped backwards since the request before.
@@ -297,7 +299,7 @@ func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
 	case in.Op != isa.OpSync:
 		return unsupported("a barrier that reduces is not explored")
 	}
-	return Request{Kind: RequestBarrier, Barrier: uint8(id)}, true
+	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
 }
 
 // repeats says that the lane stands in a loop of a function on its stack.

@@ -104,7 +104,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 }
 
 // The bounds of an enumeration: the traces of a thread, and the steps that finding them takes.
-const maxTraces, maxWalked = 400, 5000
+const maxTraces, maxWalked = 400, 2000
 
 // run enumerates. It gives false if there is too much to try.
 func (b *brute) run() bool {

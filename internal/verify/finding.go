@@ -55,9 +55,20 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	case explore.BarrierDivergence:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier divergence"
+		f.Fix = "let every thread of the CTA reach the same barrier"
+		if e.B >= 0 {
+			f.Sides = []Side{v.stands(e.Thread, e.Pos, "arrives by this barrier"), v.stands(e.Other, e.OtherPos, "arrives by this one")}
+			f.Why = "threads that meet at a barrier must execute the same instruction: it stands in divergent code."
+			break
+		}
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
 		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
-		f.Fix = "let every thread of the CTA reach the same barrier"
+	case explore.ExitedBarrier:
+		f.Kind, f.Class, f.Warning = "barrier-divergence", detect.Divergence, true
+		f.Title = "barrier without a thread that has exited"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
+		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
+		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Deadlock:
 		f.Kind, f.Class = "deadlock", detect.Deadlock
 		f.Title = "deadlock"

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -65,7 +66,7 @@ func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
 	if o.Unroll == 0 {
 		o.Unroll = litmus.DefaultUnroll
 	}
-	r, err := Kernel(context.Background(), l, o)
+	r, err := Kernel(context.Background(), l, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +169,19 @@ L:	atom.acquire.gpu.global.exch.b32 %r0, [x], 0;
 L:	atom.acquire.gpu.global.add.u32 %r0, [x], 0;
 	setp.eq.s32 %p0, %r0, 0;
 	@%p0 bra L;`, 2, 1, 1, Error},
+		{"a barrier that a thread leaves out by exiting", lockVariables, "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0; bar.sync 1;", 1, 3, 1, OK},
+		{"a barrier that a thread waits before", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 bar.sync 1;
+	bar.sync 0;`, 1, 2, 0, Error},
+		{"a barrier in both branches", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 bar.sync 0;
+	@!%p0 bar.sync 0;`, 1, 2, 1, Error},
+		{"a barrier in both branches, not aligned", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 barrier.sync 0;
+	@!%p0 barrier.sync 0;`, 1, 2, 1, OK},
 		{"volatile", lockVariables, "st.volatile.global.u32 [x], %b;", 2, 1, 2, OK},
 		{"signed minimum", ".global .s32 x = -5;", "atom.relaxed.gpu.global.min.s32 %r0, [x], 3; setp.eq.s32 %p0, %r0, -5; @!%p0 trap;", 2, 1, 2, OK},
 		{"a byte", ".global .u8 x = 255;", "ld.global.u8 %r0, [x]; setp.eq.u32 %p0, %r0, 255; @!%p0 trap;", 1, 1, 1, OK},
@@ -181,6 +195,52 @@ L:	atom.acquire.gpu.global.add.u32 %r0, [x], 0;
 		r := verifyLaunch(t, launchOf(t, c.variables, c.body, c.grid, c.block), Options{})
 		if r.Executions != c.want || r.Verdict() != c.verdict {
 			t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
+		}
+	}
+}
+
+// TestWarnings wants what the model allows and the language does not told, without an error.
+func TestWarnings(t *testing.T) {
+	for body, want := range map[string]string{
+		"st.volatile.global.u32 [x], %t;":                                "race of a volatile access on x",
+		"setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0; bar.sync 1;":     "barrier without a thread that has exited",
+		"st.relaxed.gpu.global.u32 [x], %t;":                             "",
+		"ld.volatile.global.u32 %r0, [x]; ld.global.u32 %r1, [x];":       "",
+		"bar.sync 0; setp.eq.u32 %p0, %t, 0; @%p0 exit; barrier.sync 1;": "barrier without a thread that has exited",
+	} {
+		r := verifyLaunch(t, launchOf(t, lockVariables, body, 1, 2), Options{})
+		if r.Verdict() != OK || want == "" && len(r.Findings) > 0 || want != "" && (len(r.Findings) == 0 || r.Findings[0].Title != want || !r.Findings[0].Warning) {
+			t.Errorf("%s: %s, %+v; want %q", body, r.Verdict(), r.Findings, want)
+		}
+	}
+}
+
+// TestFinalMemory wants what is expected of memory judged at the end of every execution, whatever the widths of the stores.
+func TestFinalMemory(t *testing.T) {
+	body := `
+	setp.eq.u32 %p0, %b, 0;
+	@%p0 st.relaxed.gpu.global.u8 [x], 1;
+	@!%p0 st.relaxed.gpu.global.u8 [x], 2;
+	@%p0 st.global.u8 [x+1], 3;`
+	l := launchOf(t, ".global .align 4 .b8 x[8] = {9, 9, 9, 9, 5, 0, 0, 0};", body, 2, 1)
+	addr, _, _ := l.Program.Symbol("x")
+	for _, c := range []struct {
+		allowed []uint32
+		verdict string
+	}{{[]uint32{0x09090301, 0x09090302}, OK}, {[]uint32{0x09090301}, Error}} {
+		expected := []Expected{
+			{Name: "x", Addr: addr, Size: 4, Judge: func(data []byte) (string, bool) {
+				v := binary.LittleEndian.Uint32(data)
+				return fmt.Sprintf("%#x", v), slices.Contains(c.allowed, v)
+			}},
+			{Name: "x", Index: 1, Addr: addr + 4, Size: 4, Judge: func(data []byte) (string, bool) { return "5", data[0] == 5 && data[1] == 0 }},
+		}
+		r, err := Kernel(context.Background(), l, expected, Options{Unroll: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict() != c.verdict || len(r.Outcomes) != 2 || r.Outcomes[0].State != "x[0]=0x9090301 x[1]=5" || r.Outcomes[0].Count != 1 {
+			t.Errorf("%s, %+v", r.Verdict(), r.Outcomes)
 		}
 	}
 }
@@ -230,7 +290,7 @@ func both(r *rand.Rand, size int, threads, block int) (test, body string) {
 		for i := range n {
 			if barriers && i == barrier {
 				c.WriteString("  barrier(3);\n")
-				p.WriteString("bar.sync 3;\n")
+				p.WriteString("barrier.sync 3;\n")
 			}
 			v, value, scope := pick("x", "y"), 1+r.IntN(2), pick("cta", "gpu", "sys")
 			switch k := r.IntN(17); {

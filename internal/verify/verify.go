@@ -101,7 +101,7 @@ func newVerifier(s subject, name string, o Options) *verifier {
 // explore searches; leaf, if not nil, is called for each execution.
 func (v *verifier) explore(ctx context.Context, leaf func(x *explore.Execution, end explore.Ending)) {
 	o := &v.options
-	x := explore.Options{Incl: o.Incl, Races: true, Found: v.found, Leaf: leaf}
+	x := explore.Options{Incl: o.Incl, Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf}
 	if o.Progress != nil {
 		x.Progress = func(executions int, done float64) {
 			text := fmt.Sprintf("%d executions", executions)
@@ -162,9 +162,14 @@ func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {
 		}
 		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
 	}
+	v.outcome(func() bool { return v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x) })
+}
+
+// outcome counts the final state that v.state describes.
+func (v *verifier) outcome(satisfies func() bool) {
 	o := v.outcomes[string(v.state)]
 	if o == nil {
-		o = &Outcome{State: string(v.state), Satisfies: v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x)}
+		o = &Outcome{State: string(v.state), Satisfies: satisfies()}
 		v.outcomes[o.State] = o
 	}
 	o.Count++

@@ -11,6 +11,9 @@ type Options struct {
 	Incl model.Inclusion
 	// Races says that races are looked for.
 	Races bool
+	// Exits says that a barrier does not wait for threads that have ended. That is an ExitedBarrier; otherwise it is a
+	// BarrierDivergence.
+	Exits bool
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x *Execution, end Ending)
@@ -44,14 +47,15 @@ const (
 	HeterogeneousRace
 	VolatileRace // of a volatile access, no DataRace
 	BarrierDivergence
-	Deadlock // every thread that has not ended waits, and at least one spins
+	ExitedBarrier // a barrier that has been completed without a thread, which has ended
+	Deadlock      // every thread that has not ended waits, and at least one spins
 )
 
 // Error is an error of one execution.
 type Error struct {
 	Kind ErrorKind
 	// A and B are events of the execution: those that race; for an assertion, A is the last event of the thread that fails or
-	// -1; for divergence, A is the arrival that waits. Otherwise they are -1.
+	// -1; for divergence, A is the arrival that waits, and B one that must not meet it, or -1. Otherwise they are -1.
 	A, B int
 	// Thread is the thread that fails or waits, and Other the one that does not come to its barrier.
 	Thread, Other int
@@ -158,7 +162,7 @@ func (x *explorer) next() int {
 			return t
 		case depart:
 			a := &g.events[g.last(t)]
-			if len(*g.arrivals(a)) == g.size[g.cta[t]] {
+			if missing := g.size[g.cta[t]] - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
 				return t
 			}
 		case Read, Update:
@@ -261,15 +265,41 @@ func (x *explorer) arrive(t int, op *Op) {
 	g.pop()
 }
 
+// exited counts the threads that have ended and that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
+func (x *explorer) exited(t int, a *event, f func(o int)) int {
+	g, n := x.g, 0
+	for o := range g.threads {
+		if g.cta[o] == g.cta[t] && g.threads[o].op.Kind == End && !x.arrived(o, a) {
+			if n++; f != nil {
+				f(o)
+			}
+		}
+	}
+	return n
+}
+
 // leave adds the event in which thread t leaves a barrier. All that stands before the arrivals happens before it.
 func (x *explorer) leave(t int) {
 	g := x.g
-	arrivals := *g.arrivals(&g.events[g.last(t)])
+	own := g.last(t)
+	at := g.events[own]
+	arrivals := *g.arrivals(&at)
 	g.threads[t].op.Kind = Arrive
 	e := g.push(t, model.Leave, model.NA)
 	for _, a := range arrivals {
 		g.hbOf(e).join(g.hbOf(int(a)))
 		g.prefixOf(e).join(g.prefixOf(int(a)))
+		if o := &g.events[a]; o.op.Pos != at.op.Pos && at.op.Aligned {
+			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
+		}
+	}
+	if len(arrivals) < g.size[g.cta[t]] { // that a thread has ended is no order, but the execution depends on it
+		x.exited(t, &at, func(o int) {
+			if last := g.last(o); last >= 0 {
+				g.prefixOf(e).join(g.prefixOf(last))
+			}
+			x.found(Error{Kind: ExitedBarrier, A: own, B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
+		})
 	}
 	x.resume(e, 0)
 	g.pop()

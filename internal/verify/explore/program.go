@@ -53,6 +53,8 @@ type Op struct {
 	Order    model.Order
 	Scope    model.Scope
 	Function Function
+	// Aligned says that all threads must arrive by the same step.
+	Aligned bool
 	// Volatile says that the access, which counts as atomic here, is volatile: the language that the program is written in does
 	// not call it atomic.
 	Volatile bool

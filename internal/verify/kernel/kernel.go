@@ -137,16 +137,6 @@ func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint6
 	return l.space, l.cta, l.addr, int(l.size)
 }
 
-// Reach finds the location at an address, which a condition names; false if no thread has accessed it.
-func (p *Program) Reach(space event.Space, cta uint32, addr uint64, size int) (int32, bool) {
-	for _, i := range p.at[granule{space, cta, addr &^ 7}] {
-		if l := &p.locations[i]; l.addr == addr && int(l.size) == size {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
 // Apply implements explore.Program.
 func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
 	v, writes := p.states[op.Expected].q.Update(uint64(old))
@@ -271,7 +261,7 @@ func (p *Program) op(id int32) explore.Op {
 	case simt.RequestFence:
 		op.Kind = explore.Fence
 	case simt.RequestBarrier:
-		op.Kind, op.Loc = explore.Arrive, int32(q.Barrier)
+		op.Kind, op.Loc, op.Aligned = explore.Arrive, int32(q.Barrier), q.Aligned
 	case simt.RequestArrive:
 		op.Kind, op.Loc = explore.Signal, int32(q.Barrier)
 	case simt.RequestFault:
@@ -347,6 +337,29 @@ func (p *Program) locate(st *state, writes bool) int32 {
 		}
 	}
 	return loc
+}
+
+// Final gives n bytes of global memory at addr at the end of an execution.
+func (p *Program) Final(x *explore.Execution, addr, n uint64) []byte {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = byte(p.threads.Initial(event.Global, addr+uint64(i), 1))
+	}
+	for at := addr &^ 7; at < addr+n; at += 8 {
+		for _, loc := range p.at[granule{space: event.Global, addr: at}] {
+			l := &p.locations[loc]
+			if len(x.Coherence(loc)) == 0 {
+				continue
+			}
+			v := uint64(x.Final(loc))
+			for i := range uint64(l.size) {
+				if k := l.addr + i - addr; k < n {
+					out[k] = byte(v >> (8 * i))
+				}
+			}
+		}
+	}
+	return out
 }
 
 // Fault says what a thread does that fails at a place: the kind of the fault, and a sentence with the facts of the first time that
