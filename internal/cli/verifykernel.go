@@ -154,6 +154,18 @@ func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) 
 	return simt.Stats{}, nil
 }
 
+// exploreLaunch explores the launch of in. Without a result the report says why there is none.
+func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
+	x := &explorer{options: v, expects: in.Launch.Expects}
+	in.Launch.Expects = nil // they are of every execution, not of one run
+	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
+	rep, err := session.Check(ctx, &o, in)
+	if err == nil {
+		err = x.err
+	}
+	return x.result, rep, err
+}
+
 // verifyKernel explores a launch of a kernel.
 func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, error) {
 	in, err := inputFiles(ctx, e, o, []string{name})
@@ -163,34 +175,25 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	if in.Launch, err = o.kernel.launch(o, name, in); err != nil {
 		return 0, err
 	}
-	x := &explorer{expects: in.Launch.Expects}
-	in.Launch.Expects = nil // they are of every execution, not of one run
-	var stop func()
-	x.options, stop = o.verifyProgress(e)
-	defer stop()
-	if x.options.Unroll = o.litmus.Unroll; x.options.Unroll == 0 {
-		x.options.Unroll = litmus.DefaultUnroll
+	opts, stop := o.verifyProgress(e)
+	if opts.Unroll = o.litmus.Unroll; opts.Unroll == 0 {
+		opts.Unroll = litmus.DefaultUnroll
 	}
-	run := o.session
-	run.Bare, run.Seeds, run.Engine = true, 1, func() simt.Engine { return x }
-	rep, err := session.Check(ctx, &run, in)
+	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
 	stop()
-	if err == nil {
-		err = x.err
-	}
 	if err != nil {
 		return 0, err
 	}
 	w := o.reportWriter(e, e.stdout)
 	source := sourceBeside(name)
-	if x.result == nil { // the device refused the launch: the report says why
+	if result == nil { // the device refused the launch: the report says why
 		return tell(e, w, o, rep, source)
 	}
-	rep = x.result.Report()
+	rep = result.Report()
 	report.Fingerprint(rep.Findings, source)
 	o.annotate(w, rep, source)
 	text := newText(w, source)
-	x.result.Text(w, func(file string, line int) string {
+	result.Text(w, func(file string, line int) string {
 		if lines := text.Source(file); line >= 1 && line <= len(lines) {
 			return lines[line-1]
 		}

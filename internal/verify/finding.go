@@ -19,7 +19,7 @@ type Finding struct {
 	Sides []Side
 	Why   string
 	Fix   string
-	// Warning says that the error is none under the model, but one in the language.
+	// Warning says that the error is none under the model, and where hardware and compilers do what is expected.
 	Warning bool
 	Graph   string // the execution as far as it matters, drawn as text
 	Count   int    // how often the search came upon it
@@ -133,7 +133,8 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	a, b := &events[e.A], &events[e.B]
 	f.Title = "data race on " + variable
 	if e.Kind == explore.VolatileRace {
-		f.Kind, f.Warning = detect.Unordered, true
+		// A flag is polled in a loop. Data that a lock or a flag should protect is not.
+		f.Kind, f.Warning = detect.Unordered, a.Kind == model.R && a.Op.Loops || b.Kind == model.R && b.Op.Loops
 		f.Title = "race of a volatile access on " + variable
 		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
 		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"

@@ -109,7 +109,8 @@ func (x *explorer) visit() {
 		return
 	}
 	x.result.Graphs++
-	if x.result.Graphs&0x3fff == 0 {
+	// The check of axiom SC takes long where there are many sc events.
+	if n := x.result.Graphs; n&0x3fff == 0 || x.g.sc > 1 && n&0x1f == 0 {
 		x.pause()
 	}
 	g := x.g
