@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
@@ -81,7 +82,7 @@ func (k kernelLaunch) location(loc int32) string {
 				size = int(v.Size)
 			}
 		}
-		return fmt.Sprintf("%s of block %d", element(report.Demangle(name), addr-at, width, size), cta)
+		return fmt.Sprintf("%s of block %d", element(variableName(name), addr-at, width, size), cta)
 	}
 	for _, a := range k.Launch.Arguments {
 		if addr >= a.Addr && addr-a.Addr < a.Size {
@@ -89,9 +90,18 @@ func (k kernelLaunch) location(loc int32) string {
 		}
 	}
 	if a, ok := k.Launch.Program.Memory.Find(addr); ok {
-		return element(report.Demangle(a.Name), addr-a.Addr, width, int(a.Size))
+		return element(variableName(a.Name), addr-a.Addr, width, int(a.Size))
 	}
 	return fmt.Sprintf("%#x", addr)
+}
+
+// variableName is the name of a variable without the function that it is declared in.
+func variableName(linker string) string {
+	name := report.Demangle(linker)
+	if i := strings.LastIndex(name, ")::"); i >= 0 {
+		name = name[i+len(")::"):]
+	}
+	return name
 }
 
 // element names width bytes at an offset of a variable of so many bytes.
@@ -113,6 +123,11 @@ func (k kernelLaunch) failure(thread int, pos int32) (kind detect.Kind, class de
 		class = detect.API
 	case simt.BarrierDivergence:
 		class = detect.Divergence
+	}
+	for _, a := range k.Launch.Arguments { // what the device calls a buffer
+		if alloc, ok := k.Launch.Program.Memory.Find(a.Addr); ok && alloc.Name != "" {
+			message = strings.ReplaceAll(message, alloc.Name, fmt.Sprintf("%s (%d bytes)", a.Name, a.Size))
+		}
 	}
 	title = map[simt.FaultKind]string{simt.Assertion: "failed assertion", simt.TrapHit: "trap", simt.OutOfBounds: "access out of bounds",
 		simt.Misaligned: "misaligned access", simt.UseAfterFree: "access to freed memory", simt.ReadOnly: "write to constant memory"}[fault]
