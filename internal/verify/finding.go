@@ -197,15 +197,23 @@ func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b in
 		case !write.Order.Atomic() || !read.Order.Atomic():
 			return at + "one of the two is not atomic, and synchronises nothing", "make both atomic: a release and an acquire"
 		case !v.fenced(events, read.RF, true) && !write.Order.Releases():
-			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write))
+			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
 		case !v.fenced(events, r, false) && !read.Order.Acquires():
-			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read))
+			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read)) + v.cuda("memory_order_acquire; __threadfence()")
 		default:
 			return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
 				fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
 		}
 	}
 	return "", ""
+}
+
+// cuda adds how the fix is written in CUDA C++.
+func (v *verifier) cuda(text string) string {
+	if v.test != nil {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 func (v *verifier) line(e *explore.Event) int {
