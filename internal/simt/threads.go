@@ -380,6 +380,7 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
 	}
 	clear(ln.allRegs)
 	clear(ln.param)
+	clear(ln.local)
 	ln.up, ln.depth = ln.up[:0], int32(depth)
 	var last frame
 	for level := range depth + 1 {

@@ -27,7 +27,7 @@ var kernelMemory *simt.Memory
 // %tid is the thread of the block in %t, the block in %b.
 func launchOf(t testing.TB, variables, body string, grid, block uint32) *simt.Launch {
 	t.Helper()
-	src := ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + `
+	src := ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + functions + `
 .visible .entry k()
 {
 	.reg .b32 %r<32>, %t, %b;
@@ -72,6 +72,35 @@ func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
 	}
 	return r
 }
+
+// functions are what kernels may call. Between what they are given and what they do with it stands an access of y.
+const functions = `
+.global .u32 y;
+.func (.param .b32 old) take(.param .b64 at)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<2>;
+	ld.param.u64 %rd0, [at];
+	atom.acquire.gpu.global.cas.b32 %r0, [%rd0], 0, 1;
+	st.param.b32 [old], %r0;
+	ret;
+}
+.func (.param .b32 sum) add(.param .b32 a, .param .b32 b)
+{
+	.reg .b32 %r<4>;
+	.local .align 4 .b8 slot[8];
+	ld.global.u32 %r0, [y];
+	ld.param.u32 %r1, [a];
+	st.local.u32 [slot+4], %r1;
+	ld.global.u32 %r0, [y];
+	ld.local.u32 %r1, [slot+4];
+	ld.param.u32 %r2, [b];
+	add.u32 %r1, %r1, %r2;
+	st.param.b32 [sum], %r1;
+	ld.global.u32 %r0, [y];
+	ret;
+}
+`
 
 const lockPTX = `
 LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;
@@ -169,6 +198,51 @@ L:	atom.acquire.gpu.global.exch.b32 %r0, [x], 0;
 L:	atom.acquire.gpu.global.add.u32 %r0, [x], 0;
 	setp.eq.s32 %p0, %r0, 0;
 	@%p0 bra L;`, 2, 1, 1, Error},
+		{"a lock that is taken in a function", lockVariables, `
+	mov.u64 %rd0, lock;
+L:	{
+	.param .b64 at;
+	.param .b32 old;
+	st.param.b64 [at], %rd0;
+	call (old), take, (at);
+	ld.param.b32 %r0, [old];
+	}
+	setp.ne.s32 %p0, %r0, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	add.u32 %r1, %r1, 1;
+	st.global.u32 [x], %r1;
+	st.release.gpu.global.u32 [lock], 0;`, 3, 1, 6, OK},
+		{"what a call keeps", lockVariables, `
+	mov.u32 %r5, 40;
+	{
+	.param .b32 a;
+	.param .b32 b;
+	.param .b32 s;
+	st.param.b32 [a], 3;
+	st.param.b32 [b], 4;
+	ld.global.u32 %r7, [y];
+	call (s), add, (a, b);
+	ld.global.u32 %r7, [y];
+	ld.param.b32 %r1, [s];
+	}
+	add.u32 %r1, %r1, %r5;
+	setp.eq.u32 %p0, %r1, 47;
+	@!%p0 trap;`, 1, 2, 1, OK},
+		{"a guarded write", lockVariables, `
+	mov.u32 %r1, 5;
+	setp.eq.u32 %p0, %t, 9;
+	ld.global.u32 %r2, [y];
+	@%p0 mov.u32 %r1, 7;
+	setp.eq.u32 %p1, %r1, 5;
+	@!%p1 trap;`, 1, 2, 1, OK},
+		{"shared memory of two blocks", ".shared .u32 s;", "st.shared.u32 [s], %b; ld.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, %b; @!%p0 trap;", 2, 1, 1, OK},
+		{"a loop that writes what is there", lockVariables, `
+L:	ld.relaxed.gpu.global.u32 %r0, [y];
+	st.relaxed.gpu.global.u32 [x], 1;
+	ld.relaxed.gpu.global.u32 %r0, [y];
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra L;`, 1, 1, 0, Bounded},
 		{"a barrier that a thread leaves out by exiting", lockVariables, "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0; bar.sync 1;", 1, 3, 1, Error},
 		{"a barrier that a thread waits before", lockVariables, `
 	setp.eq.u32 %p0, %t, 0;
@@ -397,7 +471,7 @@ func TestFrontEnds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, test)
 		}
-		l := launchOf(t, ".global .u32 x;\n.global .u32 y;\n", body, uint32(blocks), uint32(block))
+		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
 		p, err := kernel.New(l, litmus.DefaultUnroll)
 		if err != nil {
 			t.Fatal(err)

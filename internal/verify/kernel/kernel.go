@@ -302,7 +302,7 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	return op
 }
 
-// locate finds the location of an access, and notes it and those that overlap it in part as written if one of them is.
+// locate finds the location of an access. A location is written if one that it overlaps in part was when it was found.
 func (p *Program) locate(st *state, writes bool) int32 {
 	q := &st.q
 	key := granule{space: q.Space, addr: q.Addr &^ 7}
@@ -330,12 +330,7 @@ func (p *Program) locate(st *state, writes bool) int32 {
 	}
 	l := &p.locations[loc]
 	l.cached = l.cached || q.NonCoherent
-	if writes {
-		l.written = true
-		for _, i := range l.partly {
-			p.locations[i].written = true
-		}
-	}
+	l.written = l.written || writes
 	return loc
 }
 
