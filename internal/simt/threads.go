@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -82,7 +83,7 @@ func NewThreads(l *Launch) *Threads {
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
 	t := &Threads{live: map[*code]*liveness{}, loops: map[*code][]bool{}}
-	t.r = newRun(nil, &alone)
+	t.r = newRun(context.Background(), &alone)
 	t.r.m = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
 		t.ctas = append(t.ctas, t.r.newCTA(b))

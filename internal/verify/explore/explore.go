@@ -139,6 +139,14 @@ func (x *explorer) visit() {
 	}
 }
 
+// acyclic checks the axiom SC, unless the search has been stopped: where there are many sc events that takes long.
+func (x *explorer) acyclic() bool {
+	if x.g.sc > 1 && x.ctx.Err() != nil {
+		x.result.Stopped = true
+	}
+	return !x.result.Stopped && x.psc.acyclic(x.g)
+}
+
 func (x *explorer) pause() {
 	if x.ctx.Err() != nil {
 		x.result.Stopped = true
@@ -336,7 +344,7 @@ func (x *explorer) read(t int) {
 // completeRead explores what follows read e, which reads from a write, the last in coherence order or not.
 func (x *explorer) completeRead(e int, last bool) {
 	g := x.g
-	if !last && !x.psc.acyclic(g) {
+	if !last && !x.acyclic() {
 		x.done += x.part
 		return
 	}
@@ -385,7 +393,7 @@ func (x *explorer) update(e int, value int64) {
 	if !g.splits(l, rank) {
 		last := rank == len(l.co)
 		g.place(w, rank)
-		if last || x.psc.acyclic(g) {
+		if last || x.acyclic() {
 			if x.Races {
 				x.races(w)
 			}
@@ -422,7 +430,7 @@ func (x *explorer) write(t int) {
 		}
 		last := rank == len(l.co)
 		g.place(e, rank)
-		if last || x.psc.acyclic(g) {
+		if last || x.acyclic() {
 			x.visit()
 		} else {
 			x.done += x.part
@@ -525,7 +533,7 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
-	if x.Races && g.events[w].rmw && (last || x.psc.acyclic(g)) {
+	if x.Races && g.events[w].rmw && (last || x.acyclic()) {
 		x.races(w) // where it was added, atomicity may not have held
 	}
 	x.completeRead(r, last)
