@@ -131,25 +131,44 @@ func (x *granuleSet) add(at uint64) bool {
 	return !had
 }
 
-// addAll adds the granules that lanes access. It says whether one is new.
-func (x *granuleSet) addAll(b *event.Batch, e *event.Event, lanes uint32) (grew bool) {
-	for m := lanes; m != 0; m &= m - 1 {
-		at := b.AddrOf(e, bits.TrailingZeros32(m))
+// addAll adds the granules of an access. It says whether one is new.
+func (x *granuleSet) addAll(b *event.Batch, e *event.Event) (grew bool) {
+	eachGranule(b, e, func(at uint64) bool {
 		grew = x.add(at) || grew
-		grew = x.add(at+uint64(e.Size)-1) || grew
-	}
+		return true
+	})
 	return grew
 }
 
-// overlaps says that lanes access a granule of the set.
-func (x *granuleSet) overlaps(b *event.Batch, e *event.Event, lanes uint32) bool {
-	for m := lanes; m != 0; m &= m - 1 {
-		at := b.AddrOf(e, bits.TrailingZeros32(m))
-		if last := at + uint64(e.Size) - 1; x.of(at).has(granuleOf(at)) || x.of(last).has(granuleOf(last)) {
-			return true
+// overlaps says that an access is of a granule of the set.
+func (x *granuleSet) overlaps(b *event.Batch, e *event.Event) (found bool) {
+	eachGranule(b, e, func(at uint64) bool {
+		found = x.of(at).has(granuleOf(at))
+		return !found
+	})
+	return found
+}
+
+// eachGranule calls f with an address in each granule that lanes access, and perhaps in some between, until it says false.
+func eachGranule(b *event.Batch, e *event.Event, f func(at uint64) bool) (all bool) {
+	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(e.Stride, -e.Stride) <= granuleBytes {
+		r := lineReach(e)
+		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !f(at) {
+				return false
+			}
+		}
+		return true
+	}
+	var room [32]uint64
+	for _, at := range b.Addresses(e, &room) {
+		for end := at + uint64(e.Size); at < end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !f(at) {
+				return false
+			}
 		}
 	}
-	return false
+	return true
 }
 
 const (
@@ -195,7 +214,7 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	if l.window != nil && r.end > chunkBytes {
 		return false // more than any device has
 	}
-	if !h.untouched(l, r, addrs, w) {
+	if !h.untouched(l, r, w) {
 		return false
 	}
 	e := w.Event
@@ -321,13 +340,18 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 // reach is what lies between the lowest and the highest byte that lanes access, and perhaps some more.
 type reach struct{ from, end uint64 }
 
+// lineReach gives that of an access whose lanes have one stride.
+func lineReach(e *event.Event) reach {
+	last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
+	return reach{min(e.Addr, last), max(e.Addr, last) + uint64(e.Size)}
+}
+
 // reach gives that of a warp's access, and of a scattered one the addresses of the lanes.
 func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	e := w.Event
 	size := uint64(e.Size)
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 {
-		last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
-		return reach{min(e.Addr, last), max(e.Addr, last) + size}, nil
+		return lineReach(e), nil
 	}
 	if e.Flags&event.FlagScattered == 0 { // of whole rows
 		first, last := bits.TrailingZeros32(e.Mask), 31-bits.LeadingZeros32(e.Mask)
@@ -346,30 +370,11 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 }
 
 // untouched says that loads of all that lanes access may be put off, and notes the granules.
-func (h *Fast) untouched(l *loads, r reach, addrs []uint64, w *Warp) bool {
+func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
 	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && h.granulesOf(l, r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
 	}
-	if w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(w.Event.Stride, -w.Event.Stride) <= granuleBytes {
-		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
-			if !h.untouchedAt(l, at) {
-				return false
-			}
-		}
-		return true
-	}
-	var room [32]uint64
-	if addrs == nil {
-		addrs = w.Batch.Addresses(w.Event, &room)
-	}
-	for _, at := range addrs {
-		for end := at + uint64(w.Event.Size); at < end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
-			if !h.untouchedAt(l, at) {
-				return false
-			}
-		}
-	}
-	return true
+	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
 }
 
 // granulesOf gives the part of the granules loaded from that has an address.
@@ -601,11 +606,11 @@ func (h *Fast) performAt(l *loads, at uint64) {
 	reached.add(at)
 	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
 		more = false
-		l.each(func(site *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+		l.each(func(site *Site, b *event.Batch, e *event.Event, _, _ uint32) {
 			s := h.stateOf(site)
-			if s.direct == l.state || reached.overlaps(b, e, lanes) {
+			if s.direct == l.state || reached.overlaps(b, e) {
 				s.direct = l.state
-				more = reached.addAll(b, e, lanes) || more
+				more = reached.addAll(b, e) || more
 			}
 		})
 	}
