@@ -39,6 +39,7 @@ type options struct {
 	recorded bool // the report is of a trace and not of a run
 	verify   verify.Options
 	litmus   litmus.Options
+	kernel   kernelOptions // of verify
 	reports  reports
 	reason   string // of suppress
 	expires  string

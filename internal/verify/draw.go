@@ -126,10 +126,10 @@ func trim(b *strings.Builder) {
 }
 
 func (v *verifier) heading(thread int) string {
-	th := &v.test.Threads[thread]
-	s := fmt.Sprintf("%s (cta %d", th.Name, th.Place.CTA&(1<<10-1))
-	if th.Place.GPU > 0 {
-		s += fmt.Sprintf(", gpu %d", th.Place.GPU)
+	name, of, place := v.subject.thread(thread)
+	s := fmt.Sprintf("%s (%s", name, of)
+	if place.GPU > 0 {
+		s += fmt.Sprintf(", gpu %d", place.GPU)
 	}
 	return s + ")"
 }
@@ -139,7 +139,7 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	s := ""
 	switch e.Kind {
 	case model.R, model.W:
-		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.test.Location(e.Loc), e.Value, e.Order)
+		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.subject.location(e.Loc), e.Value, e.Order)
 	case model.F:
 		s = "F " + e.Order.String()
 	case model.Arrival:

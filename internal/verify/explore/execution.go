@@ -33,11 +33,16 @@ func (x *Execution) Events() []Event {
 }
 
 // Coherence gives the writes to loc in coherence order, without the initial one.
-func (x *Execution) Coherence(loc int32) []int32 { return x.g.locs[loc].co }
+func (x *Execution) Coherence(loc int32) []int32 {
+	if int(loc) >= len(x.g.locs) {
+		return nil // no step has named it yet
+	}
+	return x.g.locs[loc].co
+}
 
 // Final is the last value of loc.
 func (x *Execution) Final(loc int32) int64 {
-	co := x.g.locs[loc].co
+	co := x.Coherence(loc)
 	if len(co) == 0 {
 		return x.g.p.Initial(loc)
 	}

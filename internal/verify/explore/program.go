@@ -19,7 +19,7 @@ type OpKind uint8
 const (
 	End     OpKind = iota // the thread has ended
 	Fail                  // an assertion of the thread has failed; the thread has ended
-	Await                 // the thread spins: the last Value events are an iteration of a loop that changed nothing
+	Await                 // the thread spins: the last Value steps are an iteration of a loop that changed nothing
 	Assumed               // the thread has assumed what does not hold; the execution does not count
 	Bound                 // a loop has reached its bound, and the thread stops there
 	Read                  // resumed with the value read
@@ -28,6 +28,7 @@ const (
 	Fence                 // resumed with 0
 	Arrive                // at a barrier of the CTA; resumed with 0 once all threads of the CTA have arrived
 	Signal                // as Arrive, but without waiting for the others
+	Refused               // the program cannot say what the thread does next: the search ends
 	depart                // what the search does next for a thread that has arrived
 )
 
@@ -52,6 +53,11 @@ type Op struct {
 	Order    model.Order
 	Scope    model.Scope
 	Function Function
+	// Aligned says that all threads must arrive by the same step.
+	Aligned bool
+	// Volatile says that the access, which counts as atomic here, is volatile: the language that the program is written in does
+	// not call it atomic.
+	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
 	Loops    bool
 	Loc      int32 // the location, or the number of the barrier
@@ -60,7 +66,7 @@ type Op struct {
 	Expected int64
 }
 
-// Apply is the value that an update writes, and whether it writes.
+// Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
 func (op *Op) Apply(old int64) (int64, bool) {
 	switch op.Function {
 	case Add:
@@ -86,10 +92,11 @@ func (op *Op) Apply(old int64) (int64, bool) {
 type Program interface {
 	// Places says where each thread stands. Threads with equal CTA share its barriers.
 	Places() []model.Place
-	// Locations is the number of locations; they are numbered from 0.
-	Locations() int
-	// Initial is the value of a location before any thread runs.
+	// Initial is the value of a location before any thread runs. Locations are numbered from 0. Which there are is known when a
+	// step names them.
 	Initial(loc int32) int64
+	// Apply is the value that an update writes over old, and whether it writes.
+	Apply(op *Op, old int64) (int64, bool)
 	// StateWords is the size of a thread's state.
 	StateWords() int
 	// Start brings thread t to its first step. The state is zero.

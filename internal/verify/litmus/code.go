@@ -112,7 +112,7 @@ func binary(fn uint8, a, b int64) (v int64, ok bool) {
 // loop is a place that is jumped back to.
 type loop struct {
 	live []int32 // registers whose values matter there
-	at   int     // of the state: how often it was reached, effects and events at the last time, the live registers then
+	at   int     // of the state: how often it was reached, effects and steps at the last time, the live registers then
 }
 
 // code is the code of one thread.
@@ -127,8 +127,8 @@ type code struct {
 // The state of a thread: these words, the registers, and what its loops keep.
 const (
 	statePC      = iota
-	stateEffects // writes and barriers so far
-	stateEvents  // so far
+	stateEffects // barriers so far, and writes of another value than was there
+	stateSteps   // so far
 	stateRegs    // the first register
 )
 
@@ -202,14 +202,14 @@ func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpK
 		saved[i] = v
 	}
 	if same {
-		*op = explore.Op{Value: s[stateEvents] - s[l.at+2]}
+		*op = explore.Op{Value: s[stateSteps] - s[l.at+2]}
 		return explore.Await
 	}
 	if s[l.at]++; s[l.at] > bound+1 {
 		*op = explore.Op{}
 		return explore.Bound
 	}
-	s[l.at+1], s[l.at+2] = s[stateEffects]+1, s[stateEvents]
+	s[l.at+1], s[l.at+2] = s[stateEffects]+1, s[stateSteps]
 	return explore.End
 }
 
@@ -246,15 +246,14 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 // complete takes the value of the step at which the thread stands.
 func (c *code) complete(s []int64, value int64) {
 	in := &c.instrs[s[statePC]]
-	s[stateEvents]++
+	s[stateSteps]++
 	switch in.op {
 	case opLoad:
 		s[stateRegs+in.a] = value
 	case opUpdate:
 		op := explore.Op{Function: explore.Function(in.fn), Value: c.get(s, in.b), Expected: c.get(s, in.c)}
-		if _, writes := op.Apply(value); writes {
+		if v, writes := op.Apply(value); writes && v != value {
 			s[stateEffects]++
-			s[stateEvents]++
 		}
 		s[stateRegs+in.a] = value
 	case opStore, opBarrier, opSignal:

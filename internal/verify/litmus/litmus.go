@@ -87,8 +87,11 @@ func (t *Test) Places() []model.Place {
 	return out
 }
 
-// Locations implements explore.Program.
+// Locations is the number of locations.
 func (t *Test) Locations() int { return len(t.initial) }
+
+// Apply implements explore.Program.
+func (t *Test) Apply(op *explore.Op, old int64) (int64, bool) { return op.Apply(old) }
 
 // Initial implements explore.Program.
 func (t *Test) Initial(loc int32) int64 { return t.initial[loc] }
