@@ -51,6 +51,10 @@ func verifyCommand() *command {
 			{"kernel", "NAME", "which kernel of the file to launch",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
 			launchFlag, nvccFlag,
+			{"model", "NAME", "memory model: src11 (default; scoped RC11), or for litmus tests ptx",
+				func(o *options, v string) error {
+					return choose(v, map[string]string{verify.SRC11: verify.SRC11, verify.PTX: verify.PTX}, "memory model", &o.verify.Model)
+				}},
 			{"incl", "NAME", "when scopes include each other: each (default; the scope of each includes the other thread), paper",
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
@@ -89,6 +93,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	name := args[0]
 	if !strings.HasSuffix(name, ".litmus") {
+		if o.verify.Model == verify.PTX {
+			return 0, usagef("--model ptx is for litmus tests, and %s is none", name)
+		}
 		return verifyKernel(ctx, e, o, name)
 	}
 	k := &o.kernel
@@ -111,6 +118,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	src, err := os.ReadFile(name)
 	if err != nil {
 		return 0, err
+	}
+	if o.litmus.PTX = o.verify.Model == verify.PTX; o.litmus.PTX && o.verify.Incl != model.Each {
+		return 0, usagef("--incl is for the model src11")
 	}
 	test, err := litmus.Parse(name, string(src), o.litmus)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 
 // draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
 // the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
-func (v *verifier) draw(x *explore.Execution, events []explore.Event, e explore.Error) string {
+func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.Error) string {
 	shown := make([]bool, len(events))
 	for i := range events {
 		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)

@@ -41,7 +41,7 @@ type Side struct {
 }
 
 // describe makes a finding of an error.
-func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
+func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
 	switch e.Kind {
@@ -51,7 +51,7 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 		var what string
 		f.Kind, f.Class, f.Title, what = v.subject.failure(e.Thread, e.Pos)
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, what)}
-		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", f.Sides[0].Thread)
+		f.Why = fmt.Sprintf("%s allows the execution below, in which thread %s comes to this state.", v.modelName(), f.Sides[0].Thread)
 	case explore.BarrierDivergence:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier divergence"
@@ -77,6 +77,14 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	}
 	f.Graph = v.draw(x, events, e)
 	return f
+}
+
+// modelName is the model in a sentence.
+func (v *verifier) modelName() string {
+	if v.options.Model == PTX {
+		return "the memory model of PTX"
+	}
+	return "scoped RC11"
 }
 
 // stands is where a thread stands.
@@ -121,7 +129,7 @@ func operation(e *explore.Event) (string, detect.Op) {
 	return fmt.Sprintf("%s, %s at %s scope", what, e.Op.Order, e.Op.Scope), op
 }
 
-func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Execution, events []explore.Event) {
+func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution, events []explore.Event) {
 	f.Class = detect.Race
 	variable := v.subject.location(events[e.A].Loc)
 	for _, i := range []int{e.A, e.B} {
@@ -175,7 +183,7 @@ func (v *verifier) name(e *explore.Event) string {
 
 // missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
 // that, a would happen before b.
-func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b int) (why, fix string) {
+func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) (why, fix string) {
 	for r := range events {
 		read := &events[r]
 		if read.Kind != model.R || read.RF < 0 || r != b && !x.Before(r, b) {
