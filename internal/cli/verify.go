@@ -23,7 +23,8 @@ fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
   these is refused, with exit code 3.
 
 fencepost verify test.litmus
-  does the same with a litmus test, whose language docs/verify.md describes.
+  does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores it under the memory model of
+  PTX, with load buffering and proxies, in the place of scoped RC11.
 
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.

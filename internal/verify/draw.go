@@ -140,7 +140,13 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	switch e.Kind {
 	case model.R, model.W:
 		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.subject.location(e.Loc), e.Value, e.Order)
+		if e.Proxy != model.Generic {
+			s += " by " + e.Proxy.String()
+		}
 	case model.F:
+		if e.Proxy != model.Generic {
+			return "F of the proxy " + e.Proxy.String()
+		}
 		s = "F " + e.Order.String()
 	case model.Arrival:
 		return fmt.Sprintf("arrives at barrier %d", e.Loc)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -157,6 +158,8 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		}
 		f.Why = "both are atomic and nothing orders them, but " + strings.Join(why, ", and ") + "."
 		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
+	} else if !a.SameProxy(&b.Event) {
+		v.describeProxies(f, a, b, x.Before(e.A, e.B) || x.Before(e.B, e.A))
 	} else {
 		f.Kind = detect.Unordered
 		if a.Order.Atomic() != b.Order.Atomic() {
@@ -173,6 +176,38 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 		}
 		f.Why += why + "."
 		f.Fix = fix
+	}
+}
+
+// describeProxies describes a race of accesses by two proxies, or by two virtual addresses of one location.
+func (v *verifier) describeProxies(f *Finding, a, b *explore.Event, ordered bool) {
+	f.Kind = detect.MissingProxyFence
+	var fences []string
+	for _, e := range []*explore.Event{a, b} {
+		if e.Proxy != model.Generic && !slices.Contains(fences, "fence.proxy."+e.Proxy.String()) {
+			fences = append(fences, "fence.proxy."+e.Proxy.String())
+		}
+	}
+	if fences == nil {
+		fences = []string{"fence.proxy.alias"}
+	}
+	fence := strings.Join(fences, " and ")
+	how := fmt.Sprintf("by the proxies %s and %s", a.Proxy, b.Proxy)
+	switch {
+	case a.Proxy == b.Proxy && a.Address == b.Address:
+		how = fmt.Sprintf("by the proxy %s of two blocks", a.Proxy)
+	case a.Proxy == b.Proxy:
+		how = "by two virtual addresses"
+	}
+	f.Why = "both access one location, " + how + "; in the execution below "
+	if ordered {
+		f.Why += "one comes before the other, but no " + fence + " is between them."
+	} else {
+		f.Why += "neither comes before the other."
+	}
+	f.Fix = "order them, and put " + fence + " between them: in the block that uses that proxy"
+	if fence == "fence.proxy.alias" {
+		f.Fix = "order them, and put fence.proxy.alias between them"
 	}
 }
 
