@@ -1,10 +1,10 @@
-// Package candidate enumerates the executions of a small concurrent program under the memory model of PTX, which lets a read take
-// its value from a write that comes later in its own thread's dependents' past: loads and stores may be exchanged unless one depends
-// on the other. So executions cannot be grown along program order. Instead, each thread is run alone with all values that its reads
-// may have; threads' traces are combined; every read is given each write of its value, and every location each order of its writes;
-// the axioms of the model decide.
+// Package candidate enumerates the executions of a small concurrent program under the memory model of PTX. That model lets a load and
+// a later store of its thread be exchanged unless the store depends on the load, so executions cannot be grown along program order
+// as internal/verify/explore does. Instead, each thread is run alone with all values that its reads may have; the traces of the
+// threads are combined; every read is given each write of its value; and the writes of each location are ordered, one location
+// independently of the others. The axioms of the model decide.
 //
-// It is for litmus tests: time and memory grow with the product of all choices.
+// It is for litmus tests: time grows with the product of these choices.
 package candidate
 
 import (
