@@ -39,11 +39,13 @@ type options struct {
 	recorded bool // the report is of a trace and not of a run
 	verify   verify.Options
 	litmus   litmus.Options
+	kernel   kernelOptions // of verify
 	reports  reports
 	reason   string // of suppress
 	expires  string
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
+	simulation   simulation
 }
 
 // flag is one flag; everything known about it stands here.

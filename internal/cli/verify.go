@@ -14,30 +14,48 @@ import (
 )
 
 const verifyLong = `
+fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
+  explores every execution of a small launch of a kernel (CUDA or PTX) under scoped RC11 and reports failed assertions,
+  data races, heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and deadlocks,
+  each with the execution that shows it; or says that there are none at this size. --launch takes a launch file in the
+  place of the other flags (docs/launch.md). docs/verify.md has the memory model, what each PTX operation is in it, and
+  what is not explored: shuffles, asynchronous copies, accesses of different widths to one place. A kernel that has
+  these is refused, with exit code 3.
+
 fencepost verify test.litmus
-  explores every execution of a small concurrent program under scoped RC11 and reports failed assertions, data races,
-  heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and deadlocks, each with
-  the execution that shows it; or says that there are none at this size. docs/verify.md describes the language of the
-  file and the memory model.
+  does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores it under the memory model of
+  PTX, with load buffering and proxies, in the place of scoped RC11.
 
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
 
 Examples:
+  fencepost verify lock.cu --kernel lock --grid 2 --block 1 --arg 'mutex:i32[1]' --arg 'count:i32[1]'
   fencepost verify lock.litmus
   fencepost verify --first --grid 4 --block 2 lock.litmus`
 
 func verifyCommand() *command {
-	return &command{name: "verify", args: "FILE.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
+	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
 		anywhere: true, run: runVerify, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
-			{"grid", "N", "run a kernel with N blocks, whatever the file says",
-				func(o *options, v string) error { return number(v, 1, 1024, &o.litmus.Grid) }},
-			{"block", "N", "run a kernel with blocks of N threads, whatever the file says",
-				func(o *options, v string) error { return number(v, 1, 1024, &o.litmus.Block) }},
+			{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
+				func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }},
+			{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
+				func(o *options, v string) error { return dimensions(v, &o.kernel.block) }},
+			{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
+				func(o *options, v string) error { return argument(v, &o.kernel.args) }},
+			{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
+				func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }},
+			{"kernel", "NAME", "which kernel of the file to launch",
+				func(o *options, v string) error { o.kernel.name = v; return nil }},
+			launchFlag, nvccFlag,
+			{"model", "NAME", "memory model: src11 (default; scoped RC11), or for litmus tests ptx",
+				func(o *options, v string) error {
+					return choose(v, map[string]string{verify.SRC11: verify.SRC11, verify.PTX: verify.PTX}, "memory model", &o.verify.Model)
+				}},
 			{"incl", "NAME", "when scopes include each other: each (default; the scope of each includes the other thread), paper",
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
@@ -47,16 +65,49 @@ func verifyCommand() *command {
 		}, exportFlags()...)}
 }
 
+// verifyProgress gives the options of a search, with its progress on a terminal; stop ends that.
+func (o *options) verifyProgress(e *env) (opts verify.Options, stop func()) {
+	opts = o.verify
+	if !terminal(e.stderr) {
+		return opts, func() {}
+	}
+	begin, shown := time.Now(), false
+	opts.Progress = func(text string) {
+		if time.Since(begin) >= progressAfter {
+			shown = true
+			fmt.Fprintf(e.stderr, saveCursor+eraseBelow+" %s (%s)"+restoreCursor, text, time.Since(begin).Round(time.Second))
+		}
+	}
+	return opts, func() {
+		if shown {
+			fmt.Fprint(e.stderr, eraseBelow)
+		}
+	}
+}
+
 // maxLitmus is how large a litmus file may be.
 const maxLitmus = 1 << 20
 
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) != 1 {
-		return 0, usagef("verify takes one litmus file")
+		return 0, usagef("verify takes one file: a litmus test (.litmus), or a kernel (.cu, .ptx)")
 	}
 	name := args[0]
 	if !strings.HasSuffix(name, ".litmus") {
-		return 0, usagef("%s is no litmus test: the name of one ends in .litmus", name)
+		if o.verify.Model == verify.PTX {
+			return 0, usagef("--model ptx is for litmus tests, and %s is none", name)
+		}
+		return verifyKernel(ctx, e, o, name)
+	}
+	k := &o.kernel
+	if len(k.args) > 0 || k.name != "" || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
+		return 0, usagef("--arg, --kernel, --shared, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
+	}
+	if len(k.grid) > 0 {
+		o.litmus.Grid = k.grid[0]
+	}
+	if len(k.block) > 0 {
+		o.litmus.Block = k.block[0]
 	}
 	st, err := os.Stat(name)
 	if err != nil {
@@ -69,6 +120,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if err != nil {
 		return 0, err
 	}
+	if o.litmus.PTX = o.verify.Model == verify.PTX; o.litmus.PTX && o.verify.Incl != model.Each {
+		return 0, usagef("--incl is for the model src11")
+	}
 	test, err := litmus.Parse(name, string(src), o.litmus)
 	if err != nil {
 		return 0, err
@@ -78,21 +132,8 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		ctx, cancel = context.WithTimeout(ctx, o.session.Timeout)
 		defer cancel()
 	}
-	opts := o.verify
-	if terminal(e.stderr) {
-		begin, shown := time.Now(), false
-		opts.Progress = func(text string) {
-			if time.Since(begin) >= progressAfter {
-				shown = true
-				fmt.Fprintf(e.stderr, saveCursor+eraseBelow+" %s (%s)"+restoreCursor, text, time.Since(begin).Round(time.Second))
-			}
-		}
-		defer func() {
-			if shown {
-				fmt.Fprint(e.stderr, eraseBelow)
-			}
-		}()
-	}
+	opts, stop := o.verifyProgress(e)
+	defer stop()
 	r := verify.Litmus(ctx, test, opts)
 	w := o.reportWriter(e, e.stdout)
 	lines := strings.Split(string(src), "\n")
@@ -100,7 +141,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	source := func(string) []string { return lines }
 	report.Fingerprint(rep.Findings, source)
 	o.annotate(w, rep, source)
-	r.Text(w, func(n int) string {
+	r.Text(w, func(_ string, n int) string {
 		if n < 1 || n > len(lines) {
 			return ""
 		}

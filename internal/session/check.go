@@ -263,7 +263,7 @@ func (c *checker) launchOne(i int) error {
 	if err != nil {
 		return err
 	}
-	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Cooperative: l.Cooperative}
+	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Cooperative: l.Cooperative, Arguments: c.named()}
 	if cfg.Stream, err = c.stream(l.Stream); err != nil {
 		return err
 	}
@@ -288,6 +288,15 @@ func (c *checker) launchOne(i int) error {
 		_ = c.api.Synchronize() // a lost device shows at the next launch
 	}
 	return nil
+}
+
+// named gives the buffers for engines that name what they find.
+func (c *checker) named() []simt.Argument {
+	var named []simt.Argument
+	for _, b := range c.buffers {
+		named = append(named, simt.Argument{Name: b.Name, Addr: b.addr, Size: b.Bytes(), Elem: b.Type.Size})
+	}
+	return named
 }
 
 func (c *checker) at(pos Pos, format string, args ...any) error {
@@ -481,14 +490,9 @@ func (c *checker) expect(x *Expect) error {
 				return err
 			}
 		}
-		want := x.Values[0]
-		if !x.Same {
-			want = x.Values[i]
-		}
-		if got := data[at : at+n]; !x.Buffer.Type.equal(got, want) {
+		if got, want, ok := x.Judge(i, data[at:at+n]); !ok {
 			c.program = &report.Program{Exit: 1}
-			c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i,
-				x.Buffer.Type.format(got), x.Buffer.Type.format(want))
+			c.note("%s:%d:%d: %s[%d] is %s, and %s is expected.", c.in.Launch.Name, x.Pos.Line, x.Pos.Column, x.Buffer.Name, i, got, want)
 			return nil
 		}
 	}

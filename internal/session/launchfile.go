@@ -74,6 +74,16 @@ type Expect struct {
 	Values [][]byte
 }
 
+// Judge compares the bytes of element i with what is expected, and gives both as text.
+func (x *Expect) Judge(i uint64, data []byte) (got, want string, ok bool) {
+	value := x.Values[0]
+	if !x.Same {
+		value = x.Values[i]
+	}
+	t := &x.Buffer.Type
+	return t.format(data), t.format(value), t.equal(data, value)
+}
+
 // ElemType is the type of buffer elements and scalars.
 type ElemType struct {
 	Name  string

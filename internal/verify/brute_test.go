@@ -27,13 +27,15 @@ type step struct {
 
 // brute holds an enumeration.
 type brute struct {
-	p      explore.Program
+	p      *litmus.Test
 	places []model.Place
 	model  model.SRC11
 	locs   int
 	found  map[string]bool
 	tried  int
 	limit  int
+	// judge, if not nil, judges in the place of model.
+	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
 
 // traces gives what thread t may do if reads return any of values, by location. Those that do not end are left out. It calls
@@ -43,8 +45,12 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 	start := make([]int64, b.p.StateWords())
 	var op explore.Op
 	b.p.Start(t, start, &op)
+	walked := 0
 	var walk func(state []int64, op explore.Op, done []step)
 	walk = func(state []int64, op explore.Op, done []step) {
+		if walked++; walked > maxWalked {
+			return
+		}
 		base := model.Event{Thread: t, Order: op.Order, Scope: op.Scope, Loc: op.Loc, Place: b.places[t]}
 		next := func(v int64, more ...step) {
 			for _, e := range more {
@@ -82,7 +88,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		case explore.Update:
 			for _, v := range slices.Sorted(maps.Keys(values[op.Loc])) {
 				read := event(model.R, op.Order.OfRead(), v)
-				if w, writes := op.Apply(v); writes {
+				if w, writes := b.p.Apply(&op, v); writes {
 					write := event(model.W, op.Order.OfWrite(), w)
 					write.rmw = true
 					next(v, read, write)
@@ -93,8 +99,14 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		}
 	}
 	walk(start, op, nil)
+	if walked > maxWalked {
+		return make([][]step, maxTraces+1)
+	}
 	return out
 }
+
+// The bounds of an enumeration: the traces of a thread, and the steps that finding them takes.
+const maxTraces, maxWalked = 400, 2000
 
 // run enumerates. It gives false if there is too much to try.
 func (b *brute) run() bool {
@@ -110,7 +122,7 @@ func (b *brute) run() bool {
 		for t := range threads {
 			var writes []step
 			threads[t] = b.traces(t, values, func(s step) { writes = append(writes, s) })
-			if len(threads[t]) > 400 {
+			if len(threads[t]) > maxTraces {
 				return false
 			}
 			for _, s := range writes {
@@ -260,7 +272,9 @@ func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [
 			}
 		}
 	}
-	if b.model.Consistent(x) {
+	if b.judge != nil {
+		b.judge(x, steps, rf, order)
+	} else if b.model.Consistent(x) {
 		b.found[b.identity(steps, rf, order)] = true
 	}
 	return true
@@ -367,7 +381,7 @@ func randomProgram(r *rand.Rand, size int) string {
 			}
 			v, n := pick("x", "y"), 1+r.IntN(2)
 			reg := fmt.Sprintf("r%d", regs)
-			switch k := r.IntN(20); {
+			switch k := r.IntN(21); {
 			case k < 5:
 				fmt.Fprintf(&b, "  int %s = load(%s, %s, %s);\n", reg, v, order("rlx", "acq", "sc"), scope())
 				last = reg
@@ -396,6 +410,9 @@ func randomProgram(r *rand.Rand, size int) string {
 				fmt.Fprintf(&b, "  %s = %d;\n", v, n)
 			case k < 18:
 				fmt.Fprintf(&b, "  while (load(%s, %s, %s) == 0) ;\n", v, order("rlx", "acq"), scope())
+			case k == 20:
+				fmt.Fprintf(&b, "  while (%s, %s, %s) != %d) ;\n", pick("exchange("+v+", 1", "fetch_add("+v+", 0", "fetch_max("+v+", 1"),
+					pick("rlx", "acq", "rel", "sc"), scope(), r.IntN(2))
 			case k < 19:
 				fmt.Fprintf(&b, "  while (cas(%s, 0, 1, %s, %s) != 0) ;\n", v, pick("rlx", "acq"), scope())
 			case barriers:
@@ -415,7 +432,7 @@ func randomProgram(r *rand.Rand, size int) string {
 // whether there was little enough to enumerate.
 func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 	t.Helper()
-	test, err := litmus.Parse("random.litmus", src, litmus.Options{})
+	test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
@@ -424,7 +441,7 @@ func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 		return "", false
 	}
 	seen := map[string]bool{}
-	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Leaf: func(x *explore.Execution, end explore.Ending) {
+	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Leaf: func(x explore.Execution, end explore.Ending) {
 		id := identity(x, test.Locations())
 		if seen[id] {
 			t.Errorf("the search reaches an execution twice:\n%s\n%s", id, src)

@@ -12,7 +12,12 @@ import (
 )
 
 // identity writes all that makes up an execution: each thread's events, what reads read from, coherence order.
-func identity(x *explore.Execution, locs int) string {
+func identity(x explore.Execution, locs int) string {
+	return identityOf(x, locs, func(loc int32) int { return int(loc) })
+}
+
+// identityOf does the same, with the locations as variable numbers them.
+func identityOf(x explore.Execution, locs int, variable func(loc int32) int) string {
 	events := x.Events()
 	name := func(e int) string {
 		if e < 0 {
@@ -23,7 +28,11 @@ func identity(x *explore.Execution, locs int) string {
 	threads := map[int][]string{}
 	n := 0
 	for _, e := range events {
-		s := fmt.Sprintf("%d:%d=%d", e.Kind, e.Loc, e.Value)
+		loc := int(e.Loc)
+		if e.Kind == model.R || e.Kind == model.W {
+			loc = variable(e.Loc)
+		}
+		s := fmt.Sprintf("%d:%d=%d", e.Kind, loc, e.Value)
 		if e.RF >= 0 || e.Kind == 0 {
 			s += "<" + name(e.RF)
 		}
@@ -34,11 +43,19 @@ func identity(x *explore.Execution, locs int) string {
 	for t := range n {
 		fmt.Fprintln(&b, threads[t])
 	}
-	for l := range locs {
-		for _, w := range x.Coherence(int32(l)) {
-			b.WriteString(" " + name(int(w)))
+	orders := map[int]string{}
+	for _, e := range events {
+		if e.Kind != model.W {
+			continue
 		}
-		b.WriteString(";")
+		v, order := variable(e.Loc), ""
+		for _, w := range x.Coherence(e.Loc) {
+			order += " " + name(int(w))
+		}
+		orders[v] = order
+	}
+	for v := range locs {
+		b.WriteString(orders[v] + ";")
 	}
 	return b.String()
 }
@@ -51,7 +68,7 @@ func search(t *testing.T, src string, o explore.Options) (explore.Result, map[st
 	}
 	seen := map[string]bool{}
 	outcomes := map[string]int{}
-	o.Leaf = func(x *explore.Execution, end explore.Ending) {
+	o.Leaf = func(x explore.Execution, end explore.Ending) {
 		id := identity(x, test.Locations())
 		if seen[id] {
 			t.Fatalf("the search reaches an execution twice:\n%s\n%s", id, src)
@@ -137,7 +154,7 @@ func TestCounts(t *testing.T) {
 			if c.want > 20000 {
 				continue
 			}
-			r, _ := search(t, c.src, explore.Options{Races: true, Found: func(e explore.Error, x *explore.Execution) bool {
+			r, _ := search(t, c.src, explore.Options{Races: true, Found: func(e explore.Error, x explore.Execution) bool {
 				t.Errorf("%s %d: error %+v", c.name, n, e)
 				return false
 			}})

@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 		src = strings.Replace(src, from, to, 1)
 		lines := strings.Split(src, "\n")
 		var b strings.Builder
-		verifyText(t, "lock.litmus", src, litmus.Options{}, o).Text(&b, func(n int) string { return lines[n-1] },
+		verifyText(t, "lock.litmus", src, litmus.Options{}, o).Text(&b, func(_ string, n int) string { return lines[n-1] },
 			func(sgr, s string) string { return s })
 		return b.String()
 	}

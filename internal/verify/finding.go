@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -19,41 +20,56 @@ type Finding struct {
 	Sides []Side
 	Why   string
 	Fix   string
-	Graph string // the execution as far as it matters, drawn as text
-	Count int    // how often the search came upon it
+	// Warning says that the error is none under the model, and where hardware and compilers do what is expected.
+	Warning bool
+	Graph   string // the execution as far as it matters, drawn as text
+	Count   int    // how often the search came upon it
 	// Executions is how many complete executions had been explored when it was found.
 	Executions int
 }
 
 // Side is a place of a finding.
 type Side struct {
+	File      string
 	Line, Col int
 	What      string // "write, not atomic"
-	Thread    string
-	index     int
-	place     model.Place
+	Thread    string // "P0"
+	Of        string // where the thread stands: "cta 0"
+	block, in event.Dim3
+	frames    []event.Frame
 	op        detect.Op
 	variable  string
 }
 
 // describe makes a finding of an error.
-func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
+func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
 	switch e.Kind {
-	case explore.DataRace, explore.HeterogeneousRace:
+	case explore.DataRace, explore.HeterogeneousRace, explore.VolatileRace:
 		v.describeRace(f, e, x, events)
 	case explore.AssertionFailed:
-		f.Kind, f.Class = "assertion", detect.API
-		f.Title = "failed assertion"
-		f.Sides = []Side{v.stands(e.Thread, e.Pos, "fails here: the condition is false, an index is outside of its array, or it divides by zero")}
-		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", v.test.Threads[e.Thread].Name)
+		var what string
+		f.Kind, f.Class, f.Title, what = v.subject.failure(e.Thread, e.Pos)
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, what)}
+		f.Why = fmt.Sprintf("%s allows the execution below, in which thread %s comes to this state.", v.modelName(), f.Sides[0].Thread)
 	case explore.BarrierDivergence:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier divergence"
+		f.Fix = "let every thread of the CTA reach the same barrier"
+		if e.B >= 0 {
+			f.Sides = []Side{v.stands(e.Thread, e.Pos, "arrives by this barrier"), v.stands(e.Other, e.OtherPos, "arrives by this one")}
+			f.Why = "threads that meet at a barrier must execute the same instruction: it stands in divergent code."
+			break
+		}
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits at this barrier"), v.stands(e.Other, e.OtherPos, "does not come to it, and stands here")}
 		f.Why = "all threads of a CTA must come to a barrier before any leaves it; in the execution below no thread can go on."
-		f.Fix = "let every thread of the CTA reach the same barrier"
+	case explore.ExitedBarrier:
+		f.Kind, f.Class = "barrier-divergence", detect.Divergence
+		f.Title = "barrier without a thread that has exited"
+		f.Sides = []Side{v.stands(e.Thread, e.Pos, "leaves this barrier"), v.stands(e.Other, e.OtherPos, "has exited here")}
+		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
+		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Deadlock:
 		f.Kind, f.Class = "deadlock", detect.Deadlock
 		f.Title = "deadlock"
@@ -64,6 +80,14 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	return f
 }
 
+// modelName is the model in a sentence.
+func (v *verifier) modelName() string {
+	if v.options.Model == PTX {
+		return "the memory model of PTX"
+	}
+	return "scoped RC11"
+}
+
 // stands is where a thread stands.
 func (v *verifier) stands(thread int, pos int32, what string) Side {
 	s := v.side(thread, pos)
@@ -72,10 +96,20 @@ func (v *verifier) stands(thread int, pos int32, what string) Side {
 }
 
 func (v *verifier) side(thread int, pos int32) Side {
-	th := &v.test.Threads[thread]
-	s := Side{Thread: th.Name, index: thread, place: th.Place}
-	s.Line, s.Col = v.test.Line(pos)
+	s := Side{frames: v.subject.frames(pos)}
+	s.Thread, s.Of, _ = v.subject.thread(thread)
+	s.block, s.in = v.subject.coordinates(thread)
+	s.File, s.Line, s.Col = place(s.frames)
 	return s
+}
+
+// place is the file, line and column that people should look at: of the source, or of the PTX where that names none.
+func place(frames []event.Frame) (file string, line, col int) {
+	f := (&report.Access{Frames: frames}).Place()
+	if f.File == "" {
+		return f.PTXFile, f.PTXLine, 0
+	}
+	return f.File, f.Line, f.Column
 }
 
 // operation describes the step of an event: "write, relaxed at cta scope".
@@ -87,15 +121,18 @@ func operation(e *explore.Event) (string, detect.Op) {
 	case e.Kind == model.W:
 		what, op = "write", detect.Write
 	}
-	if !e.Op.Order.Atomic() {
+	switch {
+	case e.Op.Volatile:
+		return "volatile " + what, op
+	case !e.Op.Order.Atomic():
 		return what + ", not atomic", op
 	}
 	return fmt.Sprintf("%s, %s at %s scope", what, e.Op.Order, e.Op.Scope), op
 }
 
-func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Execution, events []explore.Event) {
+func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution, events []explore.Event) {
 	f.Class = detect.Race
-	variable := v.test.Location(events[e.A].Loc)
+	variable := v.subject.location(events[e.A].Loc)
 	for _, i := range []int{e.A, e.B} {
 		s := v.side(events[i].Thread, events[i].Op.Pos)
 		s.What, s.op = operation(&events[i])
@@ -104,7 +141,13 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	}
 	a, b := &events[e.A], &events[e.B]
 	f.Title = "data race on " + variable
-	if e.Kind == explore.HeterogeneousRace {
+	if e.Kind == explore.VolatileRace {
+		// A flag is polled in a loop. Data that a lock or a flag should protect is not.
+		f.Kind, f.Warning = detect.Unordered, a.Kind == model.R && a.Op.Loops || b.Kind == model.R && b.Op.Loops
+		f.Title = "race of a volatile access on " + variable
+		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
+		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"
+	} else if e.Kind == explore.HeterogeneousRace {
 		f.Kind = detect.AtomicScope
 		f.Title = "heterogeneous race on " + variable
 		var why []string
@@ -115,6 +158,8 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 		}
 		f.Why = "both are atomic and nothing orders them, but " + strings.Join(why, ", and ") + "."
 		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
+	} else if !a.SameProxy(&b.Event) {
+		v.describeProxies(f, a, b, x.Before(e.A, e.B) || x.Before(e.B, e.A))
 	} else {
 		f.Kind = detect.Unordered
 		if a.Order.Atomic() != b.Order.Atomic() {
@@ -134,11 +179,46 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	}
 }
 
-func (v *verifier) name(e *explore.Event) string { return v.test.Threads[e.Thread].Name }
+// describeProxies describes a race of accesses by two proxies, or by two virtual addresses of one location.
+func (v *verifier) describeProxies(f *Finding, a, b *explore.Event, ordered bool) {
+	f.Kind = detect.MissingProxyFence
+	var fences []string
+	for _, e := range []*explore.Event{a, b} {
+		if e.Proxy != model.Generic && !slices.Contains(fences, "fence.proxy."+e.Proxy.String()) {
+			fences = append(fences, "fence.proxy."+e.Proxy.String())
+		}
+	}
+	if fences == nil {
+		fences = []string{"fence.proxy.alias"}
+	}
+	fence := strings.Join(fences, " and ")
+	how := fmt.Sprintf("by the proxies %s and %s", a.Proxy, b.Proxy)
+	switch {
+	case a.Proxy == b.Proxy && a.Address == b.Address:
+		how = fmt.Sprintf("by the proxy %s of two blocks", a.Proxy)
+	case a.Proxy == b.Proxy:
+		how = "by two virtual addresses"
+	}
+	f.Why = "both access one location, " + how + "; in the execution below "
+	if ordered {
+		f.Why += "one comes before the other, but no " + fence + " is between them."
+	} else {
+		f.Why += "neither comes before the other."
+	}
+	f.Fix = "order them, and put " + fence + " between them: in the block that uses that proxy"
+	if fence == "fence.proxy.alias" {
+		f.Fix = "order them, and put fence.proxy.alias between them"
+	}
+}
+
+func (v *verifier) name(e *explore.Event) string {
+	name, _, _ := v.subject.thread(e.Thread)
+	return name
+}
 
 // missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
 // that, a would happen before b.
-func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b int) (why, fix string) {
+func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) (why, fix string) {
 	for r := range events {
 		read := &events[r]
 		if read.Kind != model.R || read.RF < 0 || r != b && !x.Before(r, b) {
@@ -160,9 +240,9 @@ func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b in
 		case !write.Order.Atomic() || !read.Order.Atomic():
 			return at + "one of the two is not atomic, and synchronises nothing", "make both atomic: a release and an acquire"
 		case !v.fenced(events, read.RF, true) && !write.Order.Releases():
-			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write))
+			return at + "the write is no release", fmt.Sprintf("make the write at line %d a release, or put a release fence before it", v.line(write)) + v.cuda("memory_order_release; __threadfence()")
 		case !v.fenced(events, r, false) && !read.Order.Acquires():
-			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read))
+			return at + "the read is no acquire", fmt.Sprintf("make the read at line %d an acquire, or put an acquire fence after it", v.line(read)) + v.cuda("memory_order_acquire; __threadfence()")
 		default:
 			return at + "the release and the acquire do not include each other in their scopes, or the access stands outside of them",
 				fmt.Sprintf("give fences and accesses on both sides the scope %s", need)
@@ -171,8 +251,16 @@ func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b in
 	return "", ""
 }
 
+// cuda adds how the fix is written in CUDA C++.
+func (v *verifier) cuda(text string) string {
+	if v.test != nil {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
 func (v *verifier) line(e *explore.Event) int {
-	line, _ := v.test.Line(e.Op.Pos)
+	_, line, _ := place(v.subject.frames(e.Op.Pos))
 	return line
 }
 
@@ -191,14 +279,19 @@ func (v *verifier) fenced(events []explore.Event, e int, before bool) bool {
 }
 
 // report is the finding in the form that all commands report in.
-func (f *Finding) report(file string) report.Finding {
-	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: detect.Error, Detector: "verify", Count: f.Count, Message: f.Why,
+func (f *Finding) report() report.Finding {
+	severity := detect.Error
+	if f.Warning {
+		severity = detect.Warning
+	}
+	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
 		Fix: f.Fix, NoSync: true}
 	for _, s := range f.Sides {
+		if len(s.frames) == 1 && s.frames[0].Function == "" {
+			s.frames[0].Function = s.Thread // of a litmus test
+		}
 		out.Accesses = append(out.Accesses, report.Access{Op: s.op, Object: report.Object{Name: s.variable, Named: true},
-			Block:  event.Dim3{X: uint32(s.place.CTA)},
-			Thread: event.Dim3{X: uint32(s.index)},
-			Frames: []event.Frame{{File: file, Line: s.Line, Column: s.Col, Function: s.Thread}}})
+			Block: s.block, Thread: s.in, Frames: s.frames})
 	}
 	return out
 }

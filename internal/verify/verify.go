@@ -3,13 +3,14 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/verify/candidate"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -17,14 +18,18 @@ import (
 
 // Options select what is explored and when the search ends.
 type Options struct {
+	Model    string // SRC11 or PTX
 	Incl     model.Inclusion
 	First    bool // stop at the first error
 	Unroll   int  // the bound of loops; for the text of the report
 	Progress func(text string)
 }
 
-// ModelName is the name of scoped RC11 in reports.
-const ModelName = "src11"
+// The memory models.
+const (
+	SRC11 = "src11" // scoped RC11
+	PTX   = "ptx"
+)
 
 // Outcome is a final state, as far as the condition mentions it, and how many complete executions reach it.
 type Outcome struct {
@@ -35,13 +40,17 @@ type Outcome struct {
 
 // Result is what the search found.
 type Result struct {
-	Test *litmus.Test
+	Name string // of the test or the kernel
 	explore.Result
-	Model    string
-	Outcomes []Outcome // sorted by state
-	Filtered int       // complete executions that the filter leaves out
-	Holds    bool      // the condition holds, or there is none
-	Findings []Finding
+	Condition *litmus.Condition // nil if there is none
+	Refusal   string            // why not all can be explored; "" if it can
+	Refused   []Side            // the places that Refusal is about
+	Notes     []string
+	Model     string
+	Outcomes  []Outcome // sorted by state
+	Filtered  int       // complete executions that the filter leaves out
+	Holds     bool      // the condition holds, or there is none
+	Findings  []Finding
 }
 
 // Verdicts.
@@ -51,12 +60,23 @@ const (
 	Bounded = "bounded" // no error, but not all was explored
 )
 
+// errors counts the findings that are no warnings.
+func (r *Result) errors() int {
+	n := 0
+	for i := range r.Findings {
+		if !r.Findings[i].Warning {
+			n++
+		}
+	}
+	return n
+}
+
 // Verdict is the outcome in one word.
 func (r *Result) Verdict() string {
 	switch {
-	case len(r.Findings) > 0 || !r.Holds && !r.Stopped:
+	case r.errors() > 0 || !r.Holds && !r.Stopped:
 		return Error
-	case r.Cut > 0 || r.Stopped:
+	case r.Cut > 0 || r.Stopped || r.Refusal != "":
 		return Bounded
 	}
 	return OK
@@ -64,15 +84,47 @@ func (r *Result) Verdict() string {
 
 // Litmus explores a litmus test.
 func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
-	v := &verifier{test: t, options: o, result: &Result{Test: t, Model: ModelName}, findings: map[key]*Finding{},
-		outcomes: map[string]*Outcome{}, observed: t.Observed()}
-	if o.Incl == model.Paper {
+	v := newVerifier(litmusTest{t}, t.Name, o)
+	v.test, v.observed, v.result.Condition = t, t.Observed(), t.Condition
+	var leaf func(x explore.Execution, end explore.Ending)
+	if t.Condition != nil || t.Filter != nil {
+		leaf = v.leaf
+	}
+	if o.Model == PTX {
+		v.candidates(ctx, leaf)
+	} else {
+		v.explore(ctx, leaf)
+	}
+	return v.finish()
+}
+
+// candidates searches under the model PTX.
+func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
+	x := explore.Options{Races: true, Found: v.found, Leaf: leaf}
+	if v.options.Progress != nil {
+		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
+	}
+	var err error
+	if v.result.Result, err = candidate.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
+		v.result.Refusal = err.Error()
+	}
+}
+
+func newVerifier(s subject, name string, o Options) *verifier {
+	v := &verifier{subject: s, options: o, result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
+		outcomes: map[string]*Outcome{}}
+	if o.Model == PTX {
+		v.result.Model = PTX
+	} else if o.Incl == model.Paper {
 		v.result.Model += ", incl as in the paper"
 	}
-	x := explore.Options{Incl: o.Incl, Races: true, Found: v.found}
-	if t.Condition != nil || t.Filter != nil {
-		x.Leaf = v.leaf
-	}
+	return v
+}
+
+// explore searches; leaf, if not nil, is called for each execution.
+func (v *verifier) explore(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
+	o := &v.options
+	x := explore.Options{Incl: o.Incl, Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf}
 	if o.Progress != nil {
 		x.Progress = func(executions int, done float64) {
 			text := fmt.Sprintf("%d executions", executions)
@@ -82,13 +134,13 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 			o.Progress(text)
 		}
 	}
-	v.result.Result = explore.Explore(ctx, t, x)
-	return v.finish(ctx)
+	v.result.Result = explore.Explore(ctx, v.subject, x)
 }
 
 // verifier collects what a search finds.
 type verifier struct {
-	test     *litmus.Test
+	subject  subject
+	test     *litmus.Test // nil for a kernel
 	options  Options
 	result   *Result
 	findings map[key]*Finding
@@ -103,7 +155,7 @@ type key struct {
 	a, b int32
 }
 
-func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
+func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 	k := key{e.Kind, e.Pos, e.OtherPos}
 	if e.A >= 0 && e.B >= 0 {
 		a, b := x.Step(e.A).Pos, x.Step(e.B).Pos
@@ -115,10 +167,10 @@ func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
 		v.findings[k] = f
 	}
 	f.Count++
-	return !v.options.First
+	return !v.options.First || f.Warning
 }
 
-func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {
+func (v *verifier) leaf(x explore.Execution, end explore.Ending) {
 	if end != explore.Complete {
 		return
 	}
@@ -133,15 +185,20 @@ func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {
 		}
 		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
 	}
+	v.outcome(func() bool { return v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x) })
+}
+
+// outcome counts the final state that v.state describes.
+func (v *verifier) outcome(satisfies func() bool) {
 	o := v.outcomes[string(v.state)]
 	if o == nil {
-		o = &Outcome{State: string(v.state), Satisfies: v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x)}
+		o = &Outcome{State: string(v.state), Satisfies: satisfies()}
 		v.outcomes[o.State] = o
 	}
 	o.Count++
 }
 
-func (v *verifier) finish(ctx context.Context) *Result {
+func (v *verifier) finish() *Result {
 	r := v.result
 	satisfying, others := 0, 0
 	for _, state := range slices.Sorted(maps.Keys(v.outcomes)) {
@@ -153,13 +210,13 @@ func (v *verifier) finish(ctx context.Context) *Result {
 			others += o.Count
 		}
 	}
-	r.Holds = v.test.Condition == nil || v.test.Condition.Holds(satisfying, others)
+	r.Holds = r.Condition == nil || r.Condition.Holds(satisfying, others)
 	for _, f := range v.findings {
 		r.Findings = append(r.Findings, *f)
 	}
 	slices.SortFunc(r.Findings, func(a, b Finding) int {
-		return strings.Compare(fmt.Sprintf("%08x%08x%s", a.Sides[0].Line, a.Sides[0].Col, a.Title), fmt.Sprintf("%08x%08x%s", b.Sides[0].Line,
-			b.Sides[0].Col, b.Title))
+		return cmp.Or(cmp.Compare(a.Sides[0].File, b.Sides[0].File), cmp.Compare(a.Sides[0].Line, b.Sides[0].Line),
+			cmp.Compare(a.Sides[0].Col, b.Sides[0].Col), cmp.Compare(a.Title, b.Title))
 	})
 	return r
 }
@@ -167,17 +224,17 @@ func (v *verifier) finish(ctx context.Context) *Result {
 // Report is the result in the form that all commands report in.
 func (r *Result) Report() *report.Report {
 	out := &report.Report{Verdict: report.Clean, Verify: &report.Verify{Verdict: r.Verdict(), Model: r.Model, Executions: r.Executions,
-		Blocked: r.Blocked + r.Stuck, Events: r.Events, Outcomes: []report.Outcome{}}}
+		Blocked: r.Blocked + r.Stuck, Events: r.Events, Outcomes: []report.Outcome{}}, Notes: r.Notes}
 	for _, o := range r.Outcomes {
 		out.Verify.Outcomes = append(out.Verify.Outcomes, report.Outcome{State: o.State, Count: o.Count})
 	}
-	if r.Test.Condition != nil && !r.Stopped {
+	if r.Condition != nil && !r.Stopped {
 		holds := r.Holds
 		out.Condition = &holds
 	}
 	var fs []report.Finding
 	for i := range r.Findings {
-		fs = append(fs, r.Findings[i].report(r.Test.File))
+		fs = append(fs, r.Findings[i].report())
 	}
 	out.Findings = report.Merge(fs)
 	switch r.Verdict() {
@@ -186,10 +243,13 @@ func (r *Result) Report() *report.Report {
 	case Bounded:
 		out.Verdict = report.NotChecked
 		reason := "the search was stopped"
-		if r.Cut > 0 {
+		switch {
+		case r.Refusal != "":
+			reason = r.Refusal
+		case r.Cut > 0:
 			reason = fmt.Sprintf("a loop reached its bound in %d executions", r.Cut)
 		}
-		out.Skipped = append(out.Skipped, report.Skipped{What: r.Test.Name, Reason: reason})
+		out.Skipped = append(out.Skipped, report.Skipped{What: r.Name, Reason: reason})
 	}
 	return out
 }

@@ -74,10 +74,10 @@ type step struct {
 
 // Bounds of paths. A launch whose intervals do not repeat does without them.
 const (
-	maxNodes        = 1 << 15
-	maxDeferred     = 1 << 12 // accesses of an interval
+	maxNodes        = 1 << 16
+	maxDeferred     = 1 << 14 // accesses of an interval
 	maxWritten      = 1 << 15 // words of values
-	trialNodes      = 1 << 10 // nodes before it is asked whether they are of use
+	trialNodes      = 1 << 13 // nodes before it is asked whether they are of use
 	brokenIntervals = 16
 	maxWarps        = 32 // of a block
 )

@@ -103,3 +103,33 @@ func TestIntervals(t *testing.T) {
 		})
 	}
 }
+
+// TestTiles multiplies matrices by tiles of 32 by 32 in a block of 1024 threads: of the steps, all but the first are skipped.
+func TestTiles(t *testing.T) {
+	const steps, warps, tile = 8, 32, 32 * 32 * 4
+	s := &stream{}
+	s.begin(1, 1024)
+	for range steps {
+		for w := range uint32(warps) {
+			s.access(event.Store, event.Shared, w, 1, uint64(w)*128, 4)
+			s.access(event.Store, event.Shared, w, 2, tile+uint64(w)*128, 4)
+		}
+		s.barrier(0, 3)
+		for w := range uint32(warps) {
+			for k := range uint64(32) {
+				s.access(event.Load, event.Shared, w, 4, uint64(w)*128+k*4, 0)
+				s.access(event.Load, event.Shared, w, 5, tile+k*128, 4)
+			}
+		}
+		s.barrier(0, 6)
+	}
+	s.end()
+	d := New(detect.Config{})
+	d.Events(&s.Batch)
+	if n := len(d.Findings()); n > 0 {
+		t.Errorf("%d findings", n)
+	}
+	if want := (steps - 1) * warps * (2 + 64); d.skipped != want {
+		t.Errorf("%d accesses were not judged, want %d", d.skipped, want)
+	}
+}

@@ -11,12 +11,15 @@ type Options struct {
 	Incl model.Inclusion
 	// Races says that races are looked for.
 	Races bool
+	// Exits says that a barrier does not wait for threads that have ended. That is an ExitedBarrier; otherwise it is a
+	// BarrierDivergence.
+	Exits bool
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
-	Leaf func(x *Execution, end Ending)
+	Leaf func(x Execution, end Ending)
 	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
 	// stops if it returns false.
-	Found func(e Error, x *Execution) bool
+	Found func(e Error, x Execution) bool
 	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
 	// part of the search that is done.
 	Progress func(executions int, done float64)
@@ -42,15 +45,17 @@ const (
 	AssertionFailed ErrorKind = iota
 	DataRace
 	HeterogeneousRace
+	VolatileRace // of a volatile access, no DataRace
 	BarrierDivergence
-	Deadlock // every thread that has not ended waits, and at least one spins
+	ExitedBarrier // a barrier that has been completed without a thread, which has ended
+	Deadlock      // every thread that has not ended waits, and at least one spins
 )
 
 // Error is an error of one execution.
 type Error struct {
 	Kind ErrorKind
 	// A and B are events of the execution: those that race; for an assertion, A is the last event of the thread that fails or
-	// -1; for divergence, A is the arrival that waits. Otherwise they are -1.
+	// -1; for divergence, A is the arrival that waits, and B one that must not meet it, or -1. Otherwise they are -1.
 	A, B int
 	// Thread is the thread that fails or waits, and Other the one that does not come to its barrier.
 	Thread, Other int
@@ -81,7 +86,7 @@ type explorer struct {
 	psc     psc
 	result  Result
 	ctx     context.Context
-	view    Execution
+	view    graphView
 	done    float64 // part of the search that is done
 	part    float64 // part of the search that is below this graph
 }
@@ -104,11 +109,15 @@ func (x *explorer) visit() {
 		return
 	}
 	x.result.Graphs++
-	if x.result.Graphs&0x3fff == 0 {
+	// The check of axiom SC takes long where there are many sc events.
+	if n := x.result.Graphs; n&0x3fff == 0 || x.g.sc > 1 && n&0x1f == 0 {
 		x.pause()
 	}
 	g := x.g
 	t := x.next()
+	if x.result.Stopped {
+		return
+	}
 	if t < 0 {
 		x.leaf()
 		return
@@ -130,6 +139,14 @@ func (x *explorer) visit() {
 	}
 }
 
+// acyclic checks the axiom SC, unless the search has been stopped: where there are many sc events that takes long.
+func (x *explorer) acyclic() bool {
+	if x.g.sc > 1 && x.ctx.Err() != nil {
+		x.result.Stopped = true
+	}
+	return !x.result.Stopped && x.psc.acyclic(x.g)
+}
+
 func (x *explorer) pause() {
 	if x.ctx.Err() != nil {
 		x.result.Stopped = true
@@ -149,9 +166,12 @@ func (x *explorer) next() int {
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
 			return t
+		case Refused:
+			x.result.Stopped = true
+			return t
 		case depart:
 			a := &g.events[g.last(t)]
-			if len(*g.arrivals(a)) == g.size[g.cta[t]] {
+			if missing := g.size[g.cta[t]] - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
 				return t
 			}
 		case Read, Update:
@@ -254,15 +274,41 @@ func (x *explorer) arrive(t int, op *Op) {
 	g.pop()
 }
 
+// exited counts the threads that have ended and that arrival a of thread t does not meet, and calls f, if it is not nil, for each.
+func (x *explorer) exited(t int, a *event, f func(o int)) int {
+	g, n := x.g, 0
+	for o := range g.threads {
+		if g.cta[o] == g.cta[t] && g.threads[o].op.Kind == End && !x.arrived(o, a) {
+			if n++; f != nil {
+				f(o)
+			}
+		}
+	}
+	return n
+}
+
 // leave adds the event in which thread t leaves a barrier. All that stands before the arrivals happens before it.
 func (x *explorer) leave(t int) {
 	g := x.g
-	arrivals := *g.arrivals(&g.events[g.last(t)])
+	own := g.last(t)
+	at := g.events[own]
+	arrivals := *g.arrivals(&at)
 	g.threads[t].op.Kind = Arrive
 	e := g.push(t, model.Leave, model.NA)
 	for _, a := range arrivals {
 		g.hbOf(e).join(g.hbOf(int(a)))
 		g.prefixOf(e).join(g.prefixOf(int(a)))
+		if o := &g.events[a]; o.op.Pos != at.op.Pos && at.op.Aligned {
+			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
+		}
+	}
+	if len(arrivals) < g.size[g.cta[t]] { // that a thread has ended is no order, but the execution depends on it
+		x.exited(t, &at, func(o int) {
+			if last := g.last(o); last >= 0 {
+				g.prefixOf(e).join(g.prefixOf(last))
+			}
+			x.found(Error{Kind: ExitedBarrier, A: own, B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
+		})
 	}
 	x.resume(e, 0)
 	g.pop()
@@ -277,7 +323,7 @@ func (x *explorer) read(t int) {
 		order = order.OfRead()
 	}
 	e := g.push(t, model.R, order)
-	l := &g.locs[g.events[e].op.Loc]
+	l := g.locs[g.events[e].op.Loc]
 	lo := g.floor(e)
 	part := x.part
 	x.part /= float64(len(l.co) - lo)
@@ -298,21 +344,39 @@ func (x *explorer) read(t int) {
 // completeRead explores what follows read e, which reads from a write, the last in coherence order or not.
 func (x *explorer) completeRead(e int, last bool) {
 	g := x.g
-	if !last && !x.psc.acyclic(g) {
+	if !last && !x.acyclic() {
 		x.done += x.part
 		return
 	}
+	ev := &g.events[e]
+	value, writes := ev.value, false
+	if ev.op.Kind == Update {
+		value, writes = g.p.Apply(&ev.op, ev.value)
+	}
+	ev.poll = writes && value == ev.value && ev.op.Loops && x.spins(e)
 	if x.Races {
 		x.races(e)
 	}
-	ev := &g.events[e]
-	if ev.op.Kind == Update {
-		if value, writes := ev.op.Apply(ev.value); writes {
-			x.update(e, value)
-			return
-		}
+	if writes && !ev.poll {
+		x.update(e, value)
+		return
 	}
 	x.resume(e, ev.value)
+}
+
+// spins says that an iteration that changes nothing ends with update e, which has read its value and would write the same. The
+// write is left out then: the execution without the iteration is consistent, and so is the one with it, in which others may read
+// from the write before it what they would read from it. Only races can tell the two apart.
+func (x *explorer) spins(e int) bool {
+	g := x.g
+	ev := &g.events[e]
+	before := -1
+	if ev.index > 0 {
+		before = int(g.threads[ev.thread].events[ev.index-1])
+	}
+	copy(x.trial, g.state(int(ev.thread), before))
+	g.p.Resume(int(ev.thread), x.trial, ev.value, &x.trialOp)
+	return x.trialOp.Kind == Await
 }
 
 // update adds the write of a read-modify-write directly after its read e, in the thread and in coherence order.
@@ -324,12 +388,12 @@ func (x *explorer) update(e int, value int64) {
 	w := g.push(t, model.W, g.events[e].op.Order.OfWrite())
 	g.events[w].value, g.events[w].rmw = value, true
 	g.resume(w, g.events[e].value)
-	l := &g.locs[g.events[e].op.Loc]
+	l := g.locs[g.events[e].op.Loc]
 	rank := g.rank(int32(e)) + 1
 	if !g.splits(l, rank) {
 		last := rank == len(l.co)
 		g.place(w, rank)
-		if last || x.psc.acyclic(g) {
+		if last || x.acyclic() {
 			if x.Races {
 				x.races(w)
 			}
@@ -353,7 +417,7 @@ func (x *explorer) write(t int) {
 	if x.Races {
 		x.races(e)
 	}
-	l := &g.locs[ev.op.Loc]
+	l := g.locs[ev.op.Loc]
 	lo := g.floor(e)
 	g.resume(e, 0)
 	x.assertion(t, e)
@@ -366,7 +430,7 @@ func (x *explorer) write(t int) {
 		}
 		last := rank == len(l.co)
 		g.place(e, rank)
-		if last || x.psc.acyclic(g) {
+		if last || x.acyclic() {
 			x.visit()
 		} else {
 			x.done += x.part
@@ -445,7 +509,7 @@ func (x *explorer) revisit(r, w int) {
 	g.threads[rv.thread].op = rv.op
 	rv.rf, rv.rmw = initial, false
 	g.follow(r)
-	l := &g.locs[wv.op.Loc]
+	l := g.locs[wv.op.Loc]
 	if wv.rmw {
 		rank := g.rank(g.threads[wv.thread].events[wv.index-1]) + 1
 		if !g.splits(l, rank) && rank > g.floor(r) {
@@ -469,7 +533,7 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
-	if x.Races && g.events[w].rmw && (last || x.psc.acyclic(g)) {
+	if x.Races && g.events[w].rmw && (last || x.acyclic()) {
 		x.races(w) // where it was added, atomicity may not have held
 	}
 	x.completeRead(r, last)
@@ -479,11 +543,7 @@ func (x *explorer) serve(r, w, rank int) {
 
 // races tells of the races of event e with those before it.
 func (x *explorer) races(e int) {
-	x.g.race(e, func(other int32, heterogeneous bool) {
-		kind := DataRace
-		if heterogeneous {
-			kind = HeterogeneousRace
-		}
+	x.g.race(e, func(other int32, kind ErrorKind) {
 		x.found(Error{Kind: kind, A: int(other), B: e, Thread: -1, Other: -1})
 	})
 }
@@ -531,12 +591,25 @@ func (x *explorer) leaf() {
 	}
 }
 
-// overtaken says that thread t, which spins, has read a value that is not the last.
+// overtaken says that thread t, which spins, has read a value that is not the last. An update that it has made in the iteration
+// counts as what it has read.
 func (x *explorer) overtaken(t int) bool {
 	g := x.g
 	of := g.threads[t].events
-	for _, r := range of[len(of)-min(int(g.threads[t].op.Value), len(of)):] {
-		if ev := &g.events[r]; ev.kind == model.R && g.rank(r) < len(g.locs[ev.op.Loc].co)-1 {
+	for steps := g.threads[t].op.Value; steps > 0 && len(of) > 0; steps-- {
+		r := of[len(of)-1]
+		of = of[:len(of)-1]
+		ev := &g.events[r]
+		if ev.kind != model.R && ev.kind != model.W {
+			continue
+		}
+		last := len(g.locs[ev.op.Loc].co) - 1
+		switch {
+		case ev.kind == model.W: // and its read before it
+			if of = of[:len(of)-1]; int(ev.rank) < last {
+				return true
+			}
+		case ev.kind == model.R && g.rank(r) < last:
 			return true
 		}
 	}

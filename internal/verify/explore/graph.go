@@ -20,6 +20,7 @@ type event struct {
 	rmw    bool // part of a read-modify-write that succeeded
 	pinned bool // a read that is no longer revisited: a write that has revisited a read depends on it
 	full   bool // atomic, and its scope includes every thread of the program
+	poll   bool // the read of an update that spins: it would write what it has read, and its write is left out
 }
 
 const initial = -1
@@ -75,7 +76,7 @@ type graph struct {
 	prefix   []uint16 // clocks of the events: those that it depends on through po and rf, the event included
 	states   []int64  // the state of the thread after the event
 	threads  []thread
-	locs     []location
+	locs     []*location // those that a step has named, at least
 	barriers []barrier
 	sc       int     // sc events
 	start    []int64 // states of the threads before their first event
@@ -105,13 +106,27 @@ func newShape(p Program, incl model.Inclusion) *shape {
 
 func newGraph(s *shape) *graph {
 	n := len(s.places)
-	g := &graph{shape: s, threads: make([]thread, n), locs: make([]location, s.p.Locations()),
-		barriers: make([]barrier, len(s.size)*barriersPerCTA), start: make([]int64, n*s.words), first: make([]Op, n)}
+	g := &graph{shape: s, threads: make([]thread, n), barriers: make([]barrier, len(s.size)*barriersPerCTA), start: make([]int64, n*s.words), first: make([]Op, n)}
 	for t := range n {
 		s.p.Start(t, g.start[t*s.words:(t+1)*s.words], &g.first[t])
 		g.threads[t].op = g.first[t]
+		g.meet(&g.first[t])
 	}
 	return g
+}
+
+// meet makes room for the location of a step.
+func (g *graph) meet(op *Op) {
+	if op.Kind == Read || op.Kind == Write || op.Kind == Update {
+		g.name(int(op.Loc) + 1)
+	}
+}
+
+// name makes room for n locations. Those that there are stay where they are.
+func (g *graph) name(n int) {
+	for len(g.locs) < n {
+		g.locs = append(g.locs, &location{})
+	}
 }
 
 func (g *graph) hbOf(e int) clock {
@@ -164,7 +179,7 @@ func (g *graph) push(t int, kind model.Kind, order model.Order) int {
 		rel = int32(e)
 	}
 	g.events = append(g.events, event{op: th.op, thread: uint16(t), index: uint16(len(th.events)), kind: kind, order: order, rel: rel,
-		full: order.Atomic() && th.op.Scope >= g.widest})
+		full: order.Atomic() && !th.op.Volatile && th.op.Scope >= g.widest})
 	th.events = append(th.events, int32(e))
 	if order == model.SC {
 		g.sc++
@@ -172,7 +187,7 @@ func (g *graph) push(t int, kind model.Kind, order model.Order) int {
 	g.follow(e)
 	switch kind {
 	case model.R:
-		l := &g.locs[th.op.Loc]
+		l := g.locs[th.op.Loc]
 		l.reads = append(l.reads, int32(e))
 		l.count(&g.events[e], 1)
 	case model.W:
@@ -215,7 +230,7 @@ func (g *graph) pop() {
 	}
 	switch ev.kind {
 	case model.R:
-		l := &g.locs[ev.op.Loc]
+		l := g.locs[ev.op.Loc]
 		l.reads = l.reads[:len(l.reads)-1]
 		l.count(ev, -1)
 	case model.W:
@@ -240,7 +255,7 @@ func (g *graph) arrivals(ev *event) *[]int32 {
 
 // place inserts write w into coherence order at rank.
 func (g *graph) place(w, rank int) {
-	l := &g.locs[g.events[w].op.Loc]
+	l := g.locs[g.events[w].op.Loc]
 	l.co = slices.Insert(l.co, rank, int32(w))
 	for i := rank; i < len(l.co); i++ {
 		g.events[l.co[i]].rank = int32(i)
@@ -249,7 +264,7 @@ func (g *graph) place(w, rank int) {
 
 // unplace undoes place.
 func (g *graph) unplace(w int) {
-	l := &g.locs[g.events[w].op.Loc]
+	l := g.locs[g.events[w].op.Loc]
 	rank := int(g.events[w].rank)
 	l.co = slices.Delete(l.co, rank, rank+1)
 	for i := rank; i < len(l.co); i++ {
@@ -279,6 +294,7 @@ func (g *graph) resume(e int, value int64) {
 	g.inherit(e)
 	t := int(ev.thread)
 	g.p.Resume(t, g.state(t, e), value, &g.threads[t].op)
+	g.meet(&g.threads[t].op)
 	if len(g.threads[t].events) >= maxEvents {
 		g.threads[t].op.Kind = Bound
 	}
@@ -340,9 +356,9 @@ func (g *graph) cut(from *graph, r, w int, number []int32) (int, int) {
 
 // renumber sets what refers to events by number, when those of from have got the numbers given; -1 is an event that is cut.
 func (g *graph) renumber(from *graph, number []int32) {
-	g.locs = resize(g.locs, len(from.locs))
-	for i := range g.locs {
-		g.locs[i].weak = 0
+	g.name(len(from.locs))
+	for _, l := range g.locs {
+		l.weak, l.co, l.reads = 0, l.co[:0], l.reads[:0]
 	}
 	g.sc = 0
 	for i := range g.events {
@@ -375,9 +391,8 @@ func (g *graph) renumber(from *graph, number []int32) {
 			th.events = append(th.events, number[e])
 		}
 	}
-	for i := range from.locs {
-		fl, l := &from.locs[i], &g.locs[i]
-		l.co, l.reads = l.co[:0], l.reads[:0]
+	for i, fl := range from.locs {
+		l := g.locs[i]
 		for _, e := range fl.co {
 			if m := number[e]; m >= 0 {
 				g.events[m].rank = int32(len(l.co))

@@ -19,7 +19,7 @@ type OpKind uint8
 const (
 	End     OpKind = iota // the thread has ended
 	Fail                  // an assertion of the thread has failed; the thread has ended
-	Await                 // the thread spins: the last Value events are an iteration of a loop that changed nothing
+	Await                 // the thread spins: the last Value steps are an iteration of a loop that changed nothing
 	Assumed               // the thread has assumed what does not hold; the execution does not count
 	Bound                 // a loop has reached its bound, and the thread stops there
 	Read                  // resumed with the value read
@@ -28,6 +28,7 @@ const (
 	Fence                 // resumed with 0
 	Arrive                // at a barrier of the CTA; resumed with 0 once all threads of the CTA have arrived
 	Signal                // as Arrive, but without waiting for the others
+	Refused               // the program cannot say what the thread does next: the search ends
 	depart                // what the search does next for a thread that has arrived
 )
 
@@ -52,15 +53,27 @@ type Op struct {
 	Order    model.Order
 	Scope    model.Scope
 	Function Function
+	// Aligned says that all threads must arrive by the same step.
+	Aligned bool
+	// Volatile says that the access, which counts as atomic here, is volatile: the language that the program is written in does
+	// not call it atomic.
+	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
-	Loops    bool
-	Loc      int32 // the location, or the number of the barrier
-	Pos      int32 // a place in the source, which the search hands on
-	Value    int64 // what is written, the operand of an update, or see Await
-	Expected int64
+	Loops bool
+	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction
+	// is an update whose old value nobody takes; and Deps are the reads of the thread, by number, that the step depends on. They
+	// matter to the model PTX alone.
+	Proxy     model.Proxy
+	Reduction bool
+	Address   int32
+	Deps      uint64
+	Loc       int32 // the location, or the number of the barrier
+	Pos       int32 // a place in the source, which the search hands on
+	Value     int64 // what is written, the operand of an update, or see Await
+	Expected  int64
 }
 
-// Apply is the value that an update writes, and whether it writes.
+// Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
 func (op *Op) Apply(old int64) (int64, bool) {
 	switch op.Function {
 	case Add:
@@ -86,10 +99,11 @@ func (op *Op) Apply(old int64) (int64, bool) {
 type Program interface {
 	// Places says where each thread stands. Threads with equal CTA share its barriers.
 	Places() []model.Place
-	// Locations is the number of locations; they are numbered from 0.
-	Locations() int
-	// Initial is the value of a location before any thread runs.
+	// Initial is the value of a location before any thread runs. Locations are numbered from 0. Which there are is known when a
+	// step names them.
 	Initial(loc int32) int64
+	// Apply is the value that an update writes over old, and whether it writes.
+	Apply(op *Op, old int64) (int64, bool)
 	// StateWords is the size of a thread's state.
 	StateWords() int
 	// Start brings thread t to its first step. The state is zero.

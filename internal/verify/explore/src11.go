@@ -90,7 +90,7 @@ func (g *graph) acquire(e, r int) {
 // before it, or that a read which happens before it reads from (Coherence). It is -1 for the initial write. e neither reads nor
 // is placed yet.
 func (g *graph) floor(e int) int {
-	l, hb := &g.locs[g.events[e].op.Loc], g.hbOf(e)
+	l, hb := g.locs[g.events[e].op.Loc], g.hbOf(e)
 	lo := -1
 	for i := len(l.co) - 1; i >= 0; i-- {
 		if g.holds(hb, l.co[i]) {
@@ -117,9 +117,9 @@ func (g *graph) splits(l *location, rank int) bool {
 // race looks for an event that races with e, an access without successors but a read of it (which is in no race with e if e
 // happens before it, as their scopes include each other then): in conflict and not ordered by happens-before, and
 // not atomic (a data race) or of scopes that do not include each other (a heterogeneous race), section 2.1.
-func (g *graph) race(e int, found func(other int32, heterogeneous bool)) {
+func (g *graph) race(e int, found func(other int32, kind ErrorKind)) {
 	ev := &g.events[e]
-	l := &g.locs[ev.op.Loc]
+	l := g.locs[ev.op.Loc]
 	if l.weak == 0 {
 		return
 	}
@@ -129,17 +129,20 @@ func (g *graph) race(e int, found func(other int32, heterogeneous bool)) {
 		if other.thread == ev.thread || g.holds(hb, o) {
 			return
 		}
-		if !ev.order.Atomic() || !other.order.Atomic() {
-			found(o, false)
-		} else if !g.includes(ev, other) {
-			found(o, true)
+		switch {
+		case !ev.order.Atomic() || !other.order.Atomic():
+			found(o, DataRace)
+		case !g.includes(ev, other):
+			found(o, HeterogeneousRace)
+		case ev.op.Volatile || other.op.Volatile:
+			found(o, VolatileRace)
 		}
 	}
 	for _, w := range l.co {
 		check(w)
 	}
-	if ev.kind == model.W {
-		for _, r := range l.reads {
+	for _, r := range l.reads {
+		if ev.kind == model.W || ev.poll || g.events[r].poll {
 			check(r)
 		}
 	}
@@ -312,7 +315,7 @@ func (p *psc) fenceBefore(e, f int32) bool {
 		if found || ev.kind != model.R && ev.kind != model.W {
 			return
 		}
-		l, at := &g.locs[ev.op.Loc], p.rank(c)
+		l, at := g.locs[ev.op.Loc], p.rank(c)
 		for _, w := range l.co[at+1:] {
 			found = found || has(p.row(p.after, int(w)), f)
 		}

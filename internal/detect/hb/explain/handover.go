@@ -96,13 +96,27 @@ func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
 // last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is
 // 0 when there is none.
 func (x *race) last(from, to uint32, lanes uint32) (last handover, warp uint32, lane int) {
+	take := func(h handover, wi uint32, i int) {
+		if h.size != 0 && h.number >= last.number && !x.concerns(h.shared, h.address, uint64(h.size)) {
+			last, warp, lane = h, wi, i
+		}
+	}
 	for wi := from; wi < to; wi++ {
-		for m := lanes; m != 0; m &= m - 1 {
-			i := bits.TrailingZeros32(m)
-			h := newest(last, x.block.warps[wi].seen(i), func(h *handover) bool { return !x.concerns(h.shared, h.address, uint64(h.size)) })
-			if h != last {
-				last, warp, lane = h, wi, i
+		w := &x.block.warps[wi]
+		for i := 0; w.last != nil && i < len(w.last); i++ {
+			s := &w.last[i]
+			for m := s.lanes & lanes; m != 0 && s.number >= last.number; m &= m - 1 {
+				j := bits.TrailingZeros32(m)
+				take(s.handover(j), wi, j)
 			}
+		}
+	}
+	for wi := from; wi < to; wi++ { // mostly older
+		w := &x.block.warps[wi]
+		for m := lanes; m != 0 && w.settled >= last.number && w.before != nil; m &= m - 1 {
+			i := bits.TrailingZeros32(m)
+			take(w.before[i][0], wi, i)
+			take(w.before[i][1], wi, i)
 		}
 	}
 	return last, warp, lane

@@ -52,10 +52,11 @@ type block struct {
 }
 
 type warp struct {
-	last   *[2]sight        // the last operations by which lanes observed others, by turns; nil until there is one
-	newest int              // of last
-	before *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
-	held   []section
+	last    *[2]sight        // the last operations by which lanes observed others, by turns; nil until there is one
+	newest  int              // of last
+	before  *[32][2]handover // by lane: the last one before those, and the last one of another location; nil until there is one
+	settled uint32           // the highest number of those
+	held    []section
 }
 
 // sight is an operation by which lanes observed others. What it says of each lane is worked out when somebody asks: most warps
@@ -166,8 +167,11 @@ func (w *Witness) Observed(o *Operation, offset uint64, lanes, inScope uint32, w
 
 // settle moves what an operation says of lanes to those before.
 func (x *warp) settle(s *sight, lanes uint32) {
-	if lanes != 0 && x.before == nil {
-		x.before = new([32][2]handover)
+	if lanes != 0 {
+		x.settled = max(x.settled, s.number)
+		if x.before == nil {
+			x.before = new([32][2]handover)
+		}
 	}
 	for ; lanes != 0; lanes &= lanes - 1 {
 		lane := bits.TrailingZeros32(lanes)
@@ -200,8 +204,8 @@ func (x *warp) seen(lane int) (all [4]handover) {
 	return all
 }
 
-// newest gives the last of some handovers that is fit, and is later than h.
-func newest(h handover, all [4]handover, fit func(*handover) bool) handover {
+// newest gives the last of some handovers that is fit.
+func newest(all [4]handover, fit func(*handover) bool) (h handover) {
 	for i := range all {
 		if o := &all[i]; o.size != 0 && o.number >= h.number && fit(o) {
 			h = *o
@@ -258,7 +262,7 @@ func (b *block) lock(batch *event.Batch, e *event.Event, wi uint32) {
 			lane := bits.TrailingZeros32(m)
 			now := epochs.Of(lane)
 			if s.Kind == lock.Acquire {
-				taken := newest(handover{}, x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
+				taken := newest(x.seen(lane), func(h *handover) bool { return h.address == s.Lock.Addr && h.shared == s.Lock.Shared })
 				x.held = append(x.held, section{s.Lock, taken, e.Warp, lane, now, never})
 			} else if i := slices.IndexFunc(x.held, func(y section) bool { return y.lane == lane && y.lock == s.Lock }); i >= 0 {
 				x.held[i].to = now

@@ -40,6 +40,9 @@ func (h *Fast) Bytes() (n uint64) {
 		n += l.bytes()
 	}
 	for _, w := range h.windows {
+		if w.loads != nil {
+			n += w.loads.bytes()
+		}
 		for _, p := range w.pages {
 			pages(p)
 		}

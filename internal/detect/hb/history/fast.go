@@ -13,7 +13,7 @@ import (
 // where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
 //
 // It has these representations of accesses:
-//   - load: of global memory that is only loaded from, in the order of the launch (loads.go);
+//   - load: of memory that is only loaded from, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
 //   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
@@ -64,7 +64,7 @@ type Fast struct {
 
 // siteState is what the fast history knows of a site.
 type siteState struct {
-	recent [16]*shape
+	recent [32]*shape
 	last   *move
 	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
 	// its warp. Mingled: launches have come by turns.
@@ -115,6 +115,7 @@ type recentChunk struct {
 type window struct {
 	Memory
 	pages []*page
+	loads *loads // that are put off; nil: none were
 }
 
 // NewFast makes an empty history.
@@ -143,7 +144,7 @@ func (h *Fast) Weak(w *Warp, race func(*Access, Race)) {
 	v, same := w.Block.View(w.InBlock)
 	mask := w.Event.Mask
 	switch {
-	case same && !w.Site.Side.Write && !w.Memory.Shared && h.putOff(w, s, v):
+	case same && !w.Site.Side.Write && h.putOff(w, s, v):
 		return
 	case same:
 		h.weak(w, s, v, mask, race)
@@ -335,8 +336,8 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 		at[i] = w.Batch.AddrOf(w.Event, i)
 		if p == nil || at[i]&^(pageBytes-1) != p.address {
 			p = h.page(w.Memory, at[i])
-		} else if !w.Memory.Shared {
-			h.touch(p, at[i])
+		} else {
+			h.touch(w.Memory, p, at[i])
 		}
 		if at[i]%wordBytes != 0 || p.mayRace {
 			rest |= m & -m
@@ -497,9 +498,7 @@ func (h *Fast) page(m Memory, at uint64) *page {
 	if p == nil || p.launch != h.current {
 		p = h.enterPage(m, slot, at)
 	}
-	if !m.Shared {
-		h.touch(p, at)
-	}
+	h.touch(m, p, at)
 	return p
 }
 
@@ -518,8 +517,8 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 		h.pass(p)
 	}
 	p.touched, p.putOff = 0, 0
-	if !m.Shared && h.current != nil {
-		if s := h.current.loads.granules[at/chunkBytes]; s != nil {
+	if h.current != nil {
+		if s := h.loadsOf(m).granules[at/chunkBytes]; s != nil {
 			p.putOff = s.page(at)
 		}
 	}
@@ -572,6 +571,7 @@ func (h *Fast) Forget(m Memory) {
 	if w == nil {
 		return
 	}
+	w.loads.forget()
 	for _, p := range w.pages {
 		if p != nil {
 			h.clear(p)
@@ -594,6 +594,7 @@ func (h *Fast) clear(p *page) {
 		h.clearSegment(p, i)
 	}
 	p.saved, p.past = nil, nil
+	p.touched, p.putOff = 0, 0
 }
 
 func (h *Fast) clearSegment(p *page, i int) {

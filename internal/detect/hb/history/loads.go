@@ -14,11 +14,12 @@ import (
 // Weak loads of global memory race with nothing as long as nobody accesses the memory in another way in the launch, and the launch
 // follows all that was done there before. Most memory that kernels load from is such: their inputs. Loads of it are only written
 // down (loads), and performed when somebody accesses one of the granules loaded from in another way, or in a launch that does not
-// follow.
+// follow. So are loads of a block's shared memory, between two barriers at which all of its threads meet.
 
-// loads are the weak loads of a launch that were put off, in their order but for those of different warps or sites.
+// loads are the weak loads of a launch, or of a block, that were put off, in their order but for those of different warps or sites.
 type loads struct {
 	state  *launchState
+	window *window // the shared memory that they are of; nil: global memory
 	list   []load
 	kinds  []loadKind
 	widest uint64     // bytes that one lane loads
@@ -28,6 +29,7 @@ type loads struct {
 	tails    []uint32 // by site and warp: one more than the last load of one of those that have this place
 	fixed    int      // so many loads are not made longer any more
 	freed    []freed
+	parted   int  // so often loads were performed because of one granule
 	off      bool // there were too many
 	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
 	condensed map[*Site]map[uint64]*bytesOfChunk
@@ -99,16 +101,88 @@ func (s *granules) hasAll(first, last uint64) bool {
 	return true
 }
 
+// granuleSet is a set of granules of all memory.
+type granuleSet struct {
+	chunks map[uint64]*granules
+	number uint64 // of the chunk that was asked for last
+	last   *granules
+}
+
+func newGranuleSet() *granuleSet {
+	return &granuleSet{chunks: map[uint64]*granules{}, number: ^uint64(0)}
+}
+
+// of gives the part of the set that has an address.
+func (x *granuleSet) of(at uint64) *granules {
+	if n := at / chunkBytes; n != x.number {
+		if x.number, x.last = n, x.chunks[n]; x.last == nil {
+			x.last = new(granules)
+			x.chunks[n] = x.last
+		}
+	}
+	return x.last
+}
+
+// add adds the granule of an address. It says whether it is new.
+func (x *granuleSet) add(at uint64) bool {
+	s, i := x.of(at), granuleOf(at)
+	had := s.has(i)
+	s.add(i)
+	return !had
+}
+
+// addAll adds the granules of an access. It says whether one is new.
+func (x *granuleSet) addAll(b *event.Batch, e *event.Event) (grew bool) {
+	eachGranule(b, e, func(at uint64) bool {
+		grew = x.add(at) || grew
+		return true
+	})
+	return grew
+}
+
+// overlaps says that an access is of a granule of the set.
+func (x *granuleSet) overlaps(b *event.Batch, e *event.Event) (found bool) {
+	eachGranule(b, e, func(at uint64) bool {
+		found = x.of(at).has(granuleOf(at))
+		return !found
+	})
+	return found
+}
+
+// eachGranule calls f with an address in each granule that lanes access, and perhaps in some between, until it says false.
+func eachGranule(b *event.Batch, e *event.Event, f func(at uint64) bool) (all bool) {
+	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(e.Stride, -e.Stride) <= granuleBytes {
+		r := lineReach(e)
+		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !f(at) {
+				return false
+			}
+		}
+		return true
+	}
+	var room [32]uint64
+	for _, at := range b.Addresses(e, &room) {
+		for end := at + uint64(e.Size); at < end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
+			if !f(at) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 const (
 	mostLoads  = 1 << 20 // of a launch
+	mostShared = 1 << 14 // of a block
 	mostAddrs  = 1 << 25
 	addrsBlock = 1 << 12
-	// condenseFrom is from how many bytes on the loads of an ended launch are condensed.
+	// condenseFrom is from how many bytes on it is asked whether the loads of an ended launch are to be condensed; 0: they are.
 	condenseFrom = 1 << 20
 	mostEnded    = 64 // launches that have ended, of which loads are put off
 	// mostEndedBytes bounds what is kept of those.
 	mostEndedBytes = 64 << 20
 	mostFreed      = 64
+	mostParted     = 16 // then all loads are performed
 	tailBits       = 11
 	chunkBytes     = pageBytes * chunkSize
 	lateSerials    = 1 << 63 // serial numbers of accesses that are performed late are above
@@ -131,13 +205,16 @@ func (l *loads) bytes() uint64 {
 
 // putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
 func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
-	l := h.current.loads
-	if l.off || s.direct == h.current || len(h.current.hosts) > 0 {
+	l := h.loadsOf(w.Memory)
+	if l.off || s.direct == h.current || l.window == nil && len(h.current.hosts) > 0 {
 		return false
 	}
 	var room [32]uint64
 	r, addrs := w.reach(&room)
-	if !h.untouched(l, r, addrs, w) {
+	if l.window != nil && r.end > chunkBytes {
+		return false // more than any device has
+	}
+	if !h.untouched(l, r, w) {
 		return false
 	}
 	e := w.Event
@@ -149,10 +226,14 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 		x.kind = l.kindOf(w.Site, e)
 	}
 	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: v.Epoch, times: 1, warps: 1, addr: e.Addr}
-	if l.tails == nil {
-		l.tails = make([]uint32, 1<<tailBits)
+	var alone uint32
+	tail := &alone
+	if l.window == nil {
+		if l.tails == nil {
+			l.tails = make([]uint32, 1<<tailBits)
+		}
+		tail = &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
 	}
-	tail := &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
 	switch {
 	case e.Flags&event.FlagScattered != 0:
 		if now.addr = r.from; r.end-r.from > math.MaxUint32 {
@@ -168,8 +249,8 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 	l.list = append(l.list, now)
 	*tail = uint32(len(l.list))
 	x.tail = *tail
-	if len(l.list) >= h.mostLoads || len(l.addrs) >= mostAddrs/addrsBlock {
-		h.perform(l, 0)
+	if len(l.list) >= h.mostLoads || l.window != nil && len(l.list) >= mostShared || len(l.addrs) >= mostAddrs/addrsBlock {
+		h.perform(l)
 		l.off = true
 	}
 	return true
@@ -177,14 +258,21 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 
 // add adds the addresses of a scattered load, counted from one.
 func (l *loads) add(addrs []uint64, from uint64) {
+	var offsets [32]uint32
+	for i, at := range addrs {
+		offsets[i] = uint32(at - from)
+	}
+	l.keep(offsets[:len(addrs)])
+}
+
+// keep adds offsets of the lanes of a scattered load.
+func (l *loads) keep(offsets []uint32) {
 	n := len(l.addrs) - 1
-	if n < 0 || len(l.addrs[n])+len(addrs) > addrsBlock {
+	if n < 0 || len(l.addrs[n])+len(offsets) > addrsBlock {
 		l.addrs = append(l.addrs, make([]uint32, 0, addrsBlock))
 		n++
 	}
-	for _, at := range addrs {
-		l.addrs[n] = append(l.addrs[n], uint32(at-from))
-	}
+	l.addrs[n] = append(l.addrs[n], offsets...)
 }
 
 // siteLoads is what is known of the loads of a site that were put off.
@@ -252,13 +340,18 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 // reach is what lies between the lowest and the highest byte that lanes access, and perhaps some more.
 type reach struct{ from, end uint64 }
 
+// lineReach gives that of an access whose lanes have one stride.
+func lineReach(e *event.Event) reach {
+	last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
+	return reach{min(e.Addr, last), max(e.Addr, last) + uint64(e.Size)}
+}
+
 // reach gives that of a warp's access, and of a scattered one the addresses of the lanes.
 func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 	e := w.Event
 	size := uint64(e.Size)
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 {
-		last := e.Addr + uint64(int64(31-bits.LeadingZeros32(e.Mask)-bits.TrailingZeros32(e.Mask))*e.Stride)
-		return reach{min(e.Addr, last), max(e.Addr, last) + size}, nil
+		return lineReach(e), nil
 	}
 	if e.Flags&event.FlagScattered == 0 { // of whole rows
 		first, last := bits.TrailingZeros32(e.Mask), 31-bits.LeadingZeros32(e.Mask)
@@ -277,38 +370,19 @@ func (w *Warp) reach(room *[32]uint64) (r reach, addrs []uint64) {
 }
 
 // untouched says that loads of all that lanes access may be put off, and notes the granules.
-func (h *Fast) untouched(l *loads, r reach, addrs []uint64, w *Warp) bool {
-	n := r.from / chunkBytes
-	if r.from < r.end && n == (r.end-1)/chunkBytes {
-		if c := h.chunkOf(n); c.loads == l && c.putOff.hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
-			return true
-		}
-	}
-	if w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 && max(w.Event.Stride, -w.Event.Stride) <= granuleBytes {
-		for at := r.from; at < r.end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
-			if !h.untouchedAt(l, at) {
-				return false
-			}
-		}
+func (h *Fast) untouched(l *loads, r reach, w *Warp) bool {
+	if r.from < r.end && r.from/chunkBytes == (r.end-1)/chunkBytes && h.granulesOf(l, r.from).hasAll(granuleOf(r.from), granuleOf(r.end-1)) {
 		return true
 	}
-	var room [32]uint64
-	if addrs == nil {
-		addrs = w.Batch.Addresses(w.Event, &room)
-	}
-	for _, at := range addrs {
-		for end := at + uint64(w.Event.Size); at < end; at = (at + granuleBytes) &^ (granuleBytes - 1) {
-			if !h.untouchedAt(l, at) {
-				return false
-			}
-		}
-	}
-	return true
+	return eachGranule(w.Batch, w.Event, func(at uint64) bool { return h.untouchedAt(l, at) })
 }
 
-// untouchedAt is untouched for the granule of an address.
-func (h *Fast) untouchedAt(l *loads, at uint64) bool {
-	n, i := at/chunkBytes, granuleOf(at)
+// granulesOf gives the part of the granules loaded from that has an address.
+func (h *Fast) granulesOf(l *loads, at uint64) *granules {
+	if l.window != nil {
+		return l.granules[0]
+	}
+	n := at / chunkBytes
 	c := h.chunkOf(n)
 	if c.loads != l {
 		s := l.granules[n]
@@ -318,10 +392,24 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 		}
 		c.loads, c.putOff = l, s
 	}
-	if c.putOff.has(i) {
+	return c.putOff
+}
+
+// pageOf gives the page of an address; nil where nothing was done.
+func (h *Fast) pageOf(l *loads, at uint64) *page {
+	if l.window != nil {
+		return *l.window.page(at)
+	}
+	return h.chunkOf(at / chunkBytes).pages[at/pageBytes%chunkSize]
+}
+
+// untouchedAt is untouched for the granule of an address.
+func (h *Fast) untouchedAt(l *loads, at uint64) bool {
+	s, i := h.granulesOf(l, at), granuleOf(at)
+	if s.has(i) {
 		return true
 	}
-	if p := c.pages[at/pageBytes%chunkSize]; p != nil {
+	if p := h.pageOf(l, at); p != nil {
 		bit := uint16(1) << (i % 16)
 		switch {
 		case p.launch != h.current:
@@ -334,8 +422,34 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 			p.putOff |= bit
 		}
 	}
-	c.putOff.add(i)
+	s.add(i)
 	return true
+}
+
+// loadsOf gives the loads of a memory that the current launch has put off.
+func (h *Fast) loadsOf(m Memory) *loads {
+	if !m.Shared {
+		return h.current.loads
+	}
+	w := h.windowOf(m)
+	if w.loads == nil {
+		w.loads = &loads{state: h.current, window: w, granules: map[uint64]*granules{0: {}}}
+	}
+	return w.loads
+}
+
+// forget drops loads that all that follows comes after.
+func (l *loads) forget() {
+	if l == nil {
+		return
+	}
+	*l.granules[0] = granules{}
+	l.list, l.kinds, l.freed = l.list[:0], l.kinds[:0], l.freed[:0]
+	if len(l.addrs) > 0 {
+		l.addrs = l.addrs[:1]
+		l.addrs[0] = l.addrs[0][:0]
+	}
+	l.fixed, l.parted, l.off = 0, 0, false
 }
 
 // before says that a launch follows all that have accessed a page.
@@ -357,10 +471,10 @@ func (l *loads) holds(from, end uint64) bool {
 }
 
 // touch notes that the current launch accesses a page, which is its own, in another way than by loads that are put off.
-func (h *Fast) touch(p *page, at uint64) {
+func (h *Fast) touch(m Memory, p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
 	if p.putOff&bit != 0 {
-		h.perform(h.current.loads, at)
+		h.performAt(h.loadsOf(m), at)
 	}
 	p.touched |= bit
 }
@@ -369,7 +483,7 @@ func (h *Fast) touch(p *page, at uint64) {
 func (h *Fast) performOthers(at uint64) {
 	for _, l := range h.current.others {
 		if s := l.granules[at/chunkBytes]; s != nil && s.page(at) != 0 {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
 }
@@ -387,7 +501,7 @@ func (h *Fast) allLoads() []*loads {
 func (h *Fast) performLoads(a *Access) {
 	for _, l := range h.allLoads() {
 		if !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
 }
@@ -397,6 +511,43 @@ func (l *loads) take() loads {
 	was := *l
 	l.list, l.addrs, l.freed, l.fixed, l.tails, l.condensed = nil, nil, nil, 0, nil, nil
 	return was
+}
+
+// part takes the loads of some sites out of those that are put off.
+func (l *loads) part(leaves func(*Site) bool) (gone loads) {
+	all := l.take()
+	l.fixed, gone.state, gone.window, gone.kinds = all.fixed, l.state, l.window, l.kinds
+	to := func(x *load) *loads {
+		if leaves(l.kinds[x.kind].site) {
+			return &gone
+		}
+		return l
+	}
+	for _, f := range all.freed {
+		l.freed, gone.freed = append(l.freed, freed{f.from, f.end, 0}), append(gone.freed, freed{f.from, f.end, 0})
+		for i := range all.list[:f.after] {
+			to(&all.list[i]).freed[len(gone.freed)-1].after++
+		}
+	}
+	for i := range all.list[:all.fixed] {
+		if to(&all.list[i]) == &gone {
+			l.fixed--
+		}
+	}
+	var block []uint32
+	for _, x := range all.list {
+		o := to(&x)
+		o.list = append(o.list, x)
+		if l.kinds[x.kind].event.Flags&event.FlagScattered != 0 {
+			if len(block) == 0 {
+				block, all.addrs = all.addrs[0], all.addrs[1:]
+			}
+			n := bits.OnesCount32(x.lanes)
+			o.keep(block[:n])
+			block = block[n:]
+		}
+	}
+	return gone
 }
 
 // each calls f for the loads, in their order, with their epochs and the lanes whose memory was not reused since.
@@ -440,35 +591,98 @@ func (l *loads) each(f func(s *Site, b *event.Batch, e *event.Event, epoch, lane
 }
 
 // perform performs the loads that a launch has put off. They race with nothing: what was done since to what they loaded is by
-// launches that follow theirs. Sites that loaded from the granule of an address, if it is not zero, put no more off in the launch.
-func (h *Fast) perform(l *loads, at uint64) {
-	for n, s := range l.granules {
-		for i := range s {
-			for m := s[i]; m != 0; m &= m - 1 {
-				if p := h.chunks[n].pages[(i*64+bits.TrailingZeros64(m))/16]; p != nil && p.launch == l.state {
-					p.putOff = 0
+// launches that follow theirs.
+func (h *Fast) perform(l *loads) {
+	h.release(l, l.granules)
+	all := l.take()
+	h.performNow(&all)
+	h.performCondensed(&all)
+}
+
+// performAt performs loads of the current launch, which is about to access the granule of an address in another way: those of all
+// sites that have loaded from it, or from another granule that one of them has loaded from. The sites put no more off.
+func (h *Fast) performAt(l *loads, at uint64) {
+	reached := newGranuleSet()
+	reached.add(at)
+	for more := true; more; { // a site may have been found after other loads of it, or of what it loads from
+		more = false
+		l.each(func(site *Site, b *event.Batch, e *event.Event, _, _ uint32) {
+			s := h.stateOf(site)
+			if s.direct == l.state || reached.overlaps(b, e) {
+				s.direct = l.state
+				more = reached.addAll(b, e) || more
+			}
+		})
+	}
+	if l.parted++; l.parted > mostParted {
+		h.perform(l)
+		return
+	}
+	h.release(l, reached.chunks)
+	gone := l.part(func(s *Site) bool { return h.stateOf(s).direct == l.state })
+	for i := range l.list {
+		h.stateOf(l.kinds[l.list[i].kind].site).loads.tail = uint32(i) + 1
+	}
+	h.performNow(&gone)
+}
+
+// release notes that no loads from granules are put off any more.
+func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
+	for n, gone := range chunks {
+		s := l.granules[n]
+		if s == nil {
+			continue
+		}
+		for i := range gone {
+			for m := gone[i] & s[i]; m != 0; m &= m - 1 {
+				j := i*64 + bits.TrailingZeros64(m)
+				if p := h.pageOf(l, n*chunkBytes+uint64(j)*granuleBytes); p != nil && p.launch == l.state {
+					p.putOff &^= 1 << (j % 16)
 				}
 			}
+			s[i] &^= gone[i]
 		}
-		*s = granules{}
 	}
-	all := l.take()
+}
+
+// performNow performs loads that were put off.
+func (h *Fast) performNow(l *loads) {
 	was, first := h.current, h.first
 	h.current = l.state
 	view := *l.state.First().View
 	w := Warp{Block: l.state.Absent(), serial: h.late}
-	all.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
-		s := h.stateOf(site)
+	if l.window != nil {
+		w.Memory = l.window.Memory
+	}
+	l.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
 		w.Batch, w.Site, w.Event, w.Block.Index = b, site, e, e.Warp/w.Block.WarpsPerBlock
 		view.Epoch = epoch
-		var room [32]uint64
-		if r, _ := w.reach(&room); at != 0 && r.from < at|(granuleBytes-1) && at&^(granuleBytes-1) < r.end {
-			s.direct = l.state
-		}
-		h.weak(&w, s, &view, lanes, func(*Access, Race) {})
+		h.weak(&w, h.stateOf(site), &view, lanes, func(*Access, Race) {})
 	})
 	h.late, h.current, h.first = w.serial, was, first
-	h.performCondensed(&all)
+}
+
+// saves says that condensing loads saves much memory.
+func (h *Fast) saves(l *loads) bool {
+	if h.condenseFrom == 0 { // in tests
+		return true
+	}
+	n := l.bytes()
+	if n < h.condenseFrom {
+		return false
+	}
+	type part struct {
+		site  *Site
+		chunk uint64
+	}
+	parts := map[part]bool{}
+	for i := range l.list {
+		x := &l.list[i]
+		for _, n := range []uint32{0, x.times*x.warps - 1} {
+			parts[part{l.kinds[x.kind].site, (x.addr + uint64(int64(n)*int64(x.step))) / chunkBytes}] = true
+		}
+	}
+	return 4*uint64(len(parts))*uint64(unsafe.Sizeof(bytesOfChunk{})) < n
 }
 
 // condense keeps of the loads of a launch that has ended which bytes each site loaded: others know all of the launch or nothing.
@@ -482,18 +696,36 @@ func (l *loads) condense() {
 			l.condensed[s] = chunks
 		}
 		var c *bytesOfChunk
-		number := ^uint64(0)
-		for m := lanes; m != 0; m &= m - 1 {
-			at := b.AddrOf(e, bits.TrailingZeros32(m))
-			if n := at / chunkBytes; n != number {
-				if c, number = chunks[n], n; c == nil {
-					c = new(bytesOfChunk)
-					chunks[n] = c
+		number, from, end := ^uint64(0), uint64(0), uint64(0)
+		add := func() { // what adjacent lanes have loaded
+			for from < end {
+				if n := from / chunkBytes; n != number {
+					if c, number = chunks[n], n; c == nil {
+						c = new(bytesOfChunk)
+						chunks[n] = c
+					}
 				}
+				stop := min(end, (number+1)*chunkBytes)
+				c.add(from%chunkBytes, stop-from)
+				from = stop
 			}
-			c[at%chunkBytes/64] |= (1<<e.Size - 1) << (at % 64)
 		}
+		for m := lanes; m != 0; m &= m - 1 {
+			if at := b.AddrOf(e, bits.TrailingZeros32(m)); at != end {
+				add()
+				from, end = at, at
+			}
+			end += uint64(e.Size)
+		}
+		add()
 	})
+}
+
+// add adds n bytes.
+func (c *bytesOfChunk) add(from, n uint64) {
+	for end := from + n; from < end; from = from&^63 + 64 {
+		c[from/64] |= ^uint64(0) >> (64 - (min(end, from&^63+64) - from)) << (from % 64)
+	}
 }
 
 // performCondensed makes summaries of loads that are condensed.
@@ -538,17 +770,29 @@ func (h *Fast) reuseLoads(from, end uint64) {
 		if l.condensed != nil {
 			continue
 		}
-		if (from|end)%l.widest != 0 { // a lane may have loaded bytes on both sides
-			h.perform(l, 0)
+		if (from|end)%l.widest != 0 && l.straddles(from, end) {
+			h.perform(l)
 			continue
 		}
 		l.fixed = len(l.list)
 		if i := slices.IndexFunc(l.freed, func(f freed) bool { return f.from == from && f.end == end }); i >= 0 {
 			l.freed[i].after = l.fixed
 		} else if l.freed = append(l.freed, freed{from, end, l.fixed}); len(l.freed) > mostFreed {
-			h.perform(l, 0)
+			h.perform(l)
 		}
 	}
+}
+
+// straddles says that a lane has loaded bytes both within and outside of [from, end).
+func (l *loads) straddles(from, end uint64) (found bool) {
+	l.each(func(_ *Site, b *event.Batch, e *event.Event, _, lanes uint32) {
+		size := uint64(e.Size)
+		for m := lanes; m != 0 && (from|end)%size != 0 && !found; m &= m - 1 {
+			at := b.AddrOf(e, bits.TrailingZeros32(m))
+			found = at < from && from < at+size || at < end && end < at+size
+		}
+	})
+	return found
 }
 
 // beginLoads tells of a launch that begins.
@@ -566,7 +810,7 @@ func (h *Fast) beginLoads(x *launchState) {
 		case !o.Over():
 			o.others, x.others = append(o.others, x.loads), append(x.others, l)
 		case l.any():
-			if l.tails = nil; l.bytes() > h.condenseFrom && whole(o.Launch) {
+			if l.tails = nil; h.saves(l) && whole(o.Launch) {
 				l.condense()
 			}
 			h.ended = append(slices.DeleteFunc(h.ended, func(m *loads) bool { return l.makesUp(m) }), l)
@@ -580,7 +824,7 @@ func (h *Fast) beginLoads(x *launchState) {
 		l := h.ended[0]
 		h.ended = h.ended[1:]
 		bytes -= l.bytes()
-		h.perform(l, 0)
+		h.perform(l)
 	}
 	for _, l := range h.ended {
 		if !x.Follows(l.state.Launch) {

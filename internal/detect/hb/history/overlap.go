@@ -13,7 +13,9 @@ func (w *Warp) JudgeStore(h History, race func(*Access, Race)) {
 		a := w.Lane(bits.TrailingZeros32(m))
 		h.Judge(a, race)
 	}
-	w.overlaps(race)
+	if !w.apart() {
+		w.overlaps(race)
+	}
 }
 
 // overlaps finds the races between lanes of one store.
@@ -84,13 +86,17 @@ func (w *Warp) apart() bool {
 		rows := e.RowStride()
 		return stride >= int64(size) && (e.Flags&event.FlagRows == 0 || max(rows, -rows) >= stride<<e.RowShift)
 	}
+	if size&(size-1) != 0 {
+		return false
+	}
 	var seen [64]uint64
 	addrs := w.Batch.Addrs[e.Side:][:bits.OnesCount32(e.Mask)]
+	shift := bits.TrailingZeros64(size)
 	for i, at := range addrs {
-		if at%size != 0 {
+		if at&(size-1) != 0 {
 			return false
 		}
-		n := at / size * 0x9e3779b97f4a7c15
+		n := at >> shift * 0x9e3779b97f4a7c15
 		bit := uint64(1) << (n >> 58)
 		if x := &seen[n>>52&63]; *x&bit == 0 {
 			*x |= bit

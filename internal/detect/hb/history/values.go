@@ -1,6 +1,10 @@
 package history
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // What stores of a site wrote is not kept while memory holds it, for the next write tells what it overwrites
 // (event.Batch.OldOf). It is kept where another store writes something else over it, and given up where the site itself does.
@@ -12,18 +16,31 @@ const (
 	allChanged
 )
 
-// changes says how a store changes what is in memory.
+// changes says how a store changes the words in memory. It has values, old and new.
 func changes(a *acting) uint8 {
 	some, all := false, true
-	for m := a.lanes; m != 0; m &= m - 1 {
+	word := func(changed bool) { some, all = some || changed, all && changed }
+	e := a.Event
+	n := event.ValueWords(e.Size)
+	now := a.Batch.Values[e.Val:][:bits.OnesCount32(e.Mask)*n]
+	old := a.Batch.Values[int(e.Val)+len(now):][:len(now)]
+	for m := a.lanes; m != 0 && (all || !some); m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		x := a.Lane(lane)
-		for at := x.From; at < x.End; at += wordBytes {
+		if e.Size < wordBytes { // of the bytes around them too
+			x := a.Lane(lane)
 			differs := false
-			for i := at; i < min(at+wordBytes, x.End); i++ {
+			for i := x.From; i < x.End; i++ {
 				differs = differs || x.Value(i) != x.old(i)
 			}
-			some, all = some || differs, all && differs
+			word(differs)
+			continue
+		}
+		first := bits.OnesCount32(e.Mask&(1<<lane-1)) * n
+		for i := first; i < first+n; i++ {
+			word(uint32(now[i]) != uint32(old[i]))
+			if e.Size > wordBytes {
+				word(now[i]>>32 != old[i]>>32)
+			}
 		}
 	}
 	switch {

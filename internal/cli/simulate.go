@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	cputrace "fencepost.dev/fencepost/internal/cpu/trace"
+	"fencepost.dev/fencepost/internal/hw/cache"
+	"fencepost.dev/fencepost/internal/hw/machine"
+	"fencepost.dev/fencepost/internal/hw/programs"
+	"fencepost.dev/fencepost/internal/hw/simulate"
+	"fencepost.dev/fencepost/internal/nearest"
+)
+
+// simulation is what the flags of simulate say.
+type simulation struct {
+	designs  []simulate.Design
+	programs []*programs.Program
+	threads  []int
+	events   int
+	machine  machine.Config
+}
+
+const simulateHead = `
+fencepost simulate TRACE...
+  runs traces of CPU programs (docs/cpu.md) on a simulated processor of 16 cores, without race detection and with detectors in
+  hardware, and prints what they cost: cycles per instruction, what resolves checks, where the overhead is. docs/simulate.md
+  describes the designs, the processor and the tables. It measures; "fencepost analyze" tells where races are.
+
+fencepost simulate --program all
+  runs programs of its own.
+
+`
+
+func simulateLong() string {
+	s := simulateHead + "Designs (--hw):\n"
+	for _, d := range simulate.Designs() {
+		s += fmt.Sprintf("  %-22s %s\n", d.Name, d.Doc)
+	}
+	s += "\nPrograms (--program):\n"
+	for _, p := range programs.List() {
+		s += fmt.Sprintf("  %-22s %s\n", p.Name, p.Doc)
+	}
+	return s + "\nExamples:\n  fencepost simulate --hw parsnip,radish trace.std\n  fencepost simulate --hw parsnip --program sor,fluid --threads 2,4,8,16"
+}
+
+func simulateCommand() *command {
+	return &command{name: "simulate", args: "[TRACE...]", doc: "what race detectors in hardware cost", long: simulateLong(),
+		anywhere: true, run: runSimulate, flags: []*flag{
+			{"hw", "NAME,...", "designs to simulate, or all (default parsnip,radish,radish-ts)",
+				func(o *options, v string) (err error) {
+					o.simulation.designs, err = pick("hw", v, simulate.Designs(), func(d simulate.Design) string { return d.Name })
+					return err
+				}},
+			{"program", "NAME,...", "programs to run, or all",
+				func(o *options, v string) (err error) {
+					o.simulation.programs, err = pick("program", v, programs.List(), func(p *programs.Program) string { return p.Name })
+					return err
+				}},
+			{"threads", "N,...", "run programs with N threads (default 16)", setThreads},
+			{"events", "N", "run programs for roughly N events (default 2000000)",
+				func(o *options, v string) error { return number(v, 1, 1<<32, &o.simulation.events) }},
+			{"variable-bytes", "N", "size of a variable: 1, 2, 4 (default), 8, 16, 32 or 64",
+				func(o *options, v string) error {
+					err := number(v, 1, cache.LineBytes, &o.simulation.machine.VariableBytes)
+					if n := o.simulation.machine.VariableBytes; err == nil && n&(n-1) != 0 {
+						return usagef("--variable-bytes: %d is no power of two", n)
+					}
+					return err
+				}},
+			{"instructions", "N", "instructions that an event stands for, itself included (default 3)",
+				func(o *options, v string) error { return number(v, 1, 1000, &o.simulation.machine.Instructions) }},
+			{"json", "FILE", "write what was counted as JSON too (docs/simulate.md); - is the standard output", setJSON},
+		}}
+}
+
+// pick gives the values that a list of names names.
+func pick[T any](flag, list string, all []T, name func(T) string) (picked []T, err error) {
+	if list == "all" {
+		return all, nil
+	}
+	var names []string
+	for _, x := range all {
+		names = append(names, name(x))
+	}
+next:
+	for _, want := range strings.Split(list, ",") {
+		for i, x := range all {
+			if names[i] == want {
+				picked = append(picked, x)
+				continue next
+			}
+		}
+		return nil, usagef("--%s: there is no %q%s", flag, want, nearest.Hint(want, names))
+	}
+	return picked, nil
+}
+
+func setThreads(o *options, v string) error {
+	o.simulation.threads = nil
+	for _, text := range strings.Split(v, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 63 {
+			return usagef("--threads: %q is no number from 1 to 63", text)
+		}
+		o.simulation.threads = append(o.simulation.threads, n)
+	}
+	return nil
+}
+
+func runSimulate(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	s := &o.simulation
+	if len(args) == 0 && len(s.programs) == 0 {
+		return 0, usagef("simulate takes traces of CPU programs, or --program: \"fencepost help simulate\" lists them")
+	}
+	if s.designs == nil {
+		s.designs = simulate.Designs()[:3]
+	}
+	standard := machine.Thesis()
+	if s.machine.VariableBytes == 0 {
+		s.machine.VariableBytes = standard.VariableBytes
+	}
+	if s.machine.Instructions == 0 {
+		s.machine.Instructions = standard.Instructions
+	}
+	standard.VariableBytes, standard.Instructions = s.machine.VariableBytes, s.machine.Instructions
+	s.machine = standard
+	var runs []*simulate.Result
+	var failed error
+	one := func(name string, from simulate.Source) {
+		r, err := simulate.Run(name, s.machine, s.designs, from)
+		if r.Base.Events > 0 {
+			runs = append(runs, r)
+		} else if err == nil {
+			err = errors.New("it has no events")
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	for _, name := range args {
+		one(filepath.Base(name), func(out func([]cpu.Event)) error { return traceEvents(ctx, name, out) })
+	}
+	if s.threads == nil {
+		s.threads = []int{standard.Caches.Cores}
+	}
+	if s.events == 0 {
+		s.events = 2_000_000
+	}
+	for _, p := range s.programs {
+		for _, threads := range s.threads {
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+			one(p.Name, func(out func([]cpu.Event)) error { p.Events(threads, s.events, out); return nil })
+		}
+	}
+	if err := tellRuns(e, o, runs); err != nil {
+		return 0, err
+	}
+	if failed != nil {
+		fmt.Fprintf(e.stderr, "fencepost: %v\n", failed)
+		return exitNotChecked, nil
+	}
+	return exitClean, nil
+}
+
+// traceEvents reads a trace.
+func traceEvents(ctx context.Context, name string, out func([]cpu.Event)) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := cputrace.NewReader(f)
+	if err != nil {
+		return err
+	}
+	events := make([]cpu.Event, 1<<12)
+	for ctx.Err() == nil {
+		n, err := r.Next(events)
+		out(events[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("interrupted")
+}
+
+// tellRuns writes the tables, and the counts as JSON.
+func tellRuns(e *env, o *options, runs []*simulate.Result) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	if o.json != "-" {
+		if err := simulate.Write(e.stdout, runs); err != nil {
+			return err
+		}
+	}
+	if o.json == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(map[string]any{"version": 1, "variable_bytes": o.simulation.machine.VariableBytes,
+		"instructions_per_event": o.simulation.machine.Instructions, "runs": runs}, "", "  ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if o.json == "-" {
+		_, err = e.stdout.Write(text)
+		return err
+	}
+	return os.WriteFile(o.json, text, 0o666)
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// kernelOptions are the flags that launch a kernel.
+type kernelOptions struct {
+	grid, block []int
+	args        []string // as entries of a launch file
+	shared      int
+	name        string
+}
+
+// dimensions reads "4" or "2,2,1".
+func dimensions(text string, dst *[]int) error {
+	*dst = nil
+	for part := range strings.SplitSeq(text, ",") {
+		n := 0
+		if err := number(part, 1, 1<<20, &n); err != nil {
+			return err
+		}
+		*dst = append(*dst, n)
+	}
+	if len(*dst) > 3 {
+		return usagef("%s has %d dimensions; a grid or block has at most 3", text, len(*dst))
+	}
+	return nil
+}
+
+var (
+	numberArg = regexp.MustCompile(`^([iuf](?:8|16|32|64))=([^\s,{}\[\]"]+)$`)
+	bufferArg = regexp.MustCompile(`^(\w+)(?::([iuf](?:8|16|32|64))\[(\d+)\](?:=(.+))?)?$`)
+	fillWord  = regexp.MustCompile(`^[a-z]+$`)
+)
+
+// argument makes an entry of the args of a launch file.
+func argument(text string, dst *[]string) error {
+	if m := numberArg.FindStringSubmatch(text); m != nil {
+		*dst = append(*dst, fmt.Sprintf("{ %s = %s }", m[1], m[2]))
+		return nil
+	}
+	m := bufferArg.FindStringSubmatch(text)
+	if m == nil {
+		return usagef("%q is no argument: write a number as TYPE=VALUE (i32=5, f32=0.5), and a buffer as NAME:TYPE[COUNT] or "+
+			"NAME:TYPE[COUNT]=FILL (x:i32[4], x:i32[4]=7, x:u32[2]=[1, 2]), where TYPE is i8 u8 i16 u16 i32 u32 i64 u64 f32 or f64", text)
+	}
+	entry := fmt.Sprintf("{ buffer = %q", m[1])
+	if m[2] != "" {
+		entry += fmt.Sprintf(", type = %q, shape = [%s]", m[2], m[3])
+	}
+	switch {
+	case fillWord.MatchString(m[4]):
+		entry += fmt.Sprintf(", fill = %q", m[4])
+	case m[4] != "":
+		entry += ", fill = " + m[4]
+	}
+	*dst = append(*dst, entry+" }")
+	return nil
+}
+
+// file makes a launch file of the flags.
+func (k *kernelOptions) file() string {
+	var b strings.Builder
+	list := func(name string, d []int) {
+		if d == nil {
+			d = []int{1}
+		}
+		var parts []string
+		for _, n := range d {
+			parts = append(parts, strconv.Itoa(n))
+		}
+		fmt.Fprintf(&b, "%s = [%s]\n", name, strings.Join(parts, ", "))
+	}
+	if k.name != "" {
+		fmt.Fprintf(&b, "kernel = %q\n", k.name)
+	}
+	list("grid", k.grid)
+	list("block", k.block)
+	fmt.Fprintf(&b, "shared = %d\nargs = [\n  %s\n]\n", k.shared, strings.Join(k.args, ",\n  "))
+	return b.String()
+}
+
+// launch gives the launch file of a kernel: one that there is, or one made of the flags. Flags override what the file says.
+func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*session.LaunchFile, error) {
+	if o.launch == "" && (k.grid != nil || k.block != nil || k.args != nil) {
+		return session.ReadLaunchFile("--arg", []byte(k.file()))
+	}
+	f, err := launchFile(o, name, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Launches) != 1 {
+		return nil, usagef("%s has %d launches, and verify explores one: give a launch file with one", f.Name, len(f.Launches))
+	}
+	if k.args != nil {
+		return nil, usagef("--arg and --launch exclude each other: %s has the arguments", f.Name)
+	}
+	l := &f.Launches[0]
+	for _, d := range []struct {
+		flag []int
+		dim  []*uint32
+	}{{k.grid, []*uint32{&l.Grid.X, &l.Grid.Y, &l.Grid.Z}}, {k.block, []*uint32{&l.Block.X, &l.Block.Y, &l.Block.Z}}} {
+		for i := range d.flag {
+			*d.dim[i] = uint32(d.flag[i])
+		}
+	}
+	if k.shared > 0 {
+		l.Shared = k.shared
+	}
+	if k.name != "" {
+		l.Kernel = k.name
+	}
+	return f, nil
+}
+
+// explorer is an engine that explores launches in the place of running them.
+type explorer struct {
+	options verify.Options
+	expects []session.Expect
+	result  *verify.Result
+	err     error
+}
+
+// Run implements simt.Engine.
+func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	var expected []verify.Expected
+	for i := range x.expects {
+		expect := &x.expects[i]
+		for _, a := range l.Arguments {
+			if a.Name != expect.Buffer.Name {
+				continue
+			}
+			for k := range expect.First {
+				expected = append(expected, verify.Expected{Name: a.Name, Index: k, Addr: a.Addr + k*uint64(a.Elem), Size: a.Elem,
+					Judge: func(data []byte) (string, bool) {
+						got, _, ok := expect.Judge(k, data)
+						return got, ok
+					}})
+			}
+		}
+	}
+	x.result, x.err = verify.Kernel(ctx, l, expected, x.options)
+	return simt.Stats{}, nil
+}
+
+// exploreLaunch explores the launch of in. Without a result the report says why there is none.
+func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
+	x := &explorer{options: v, expects: in.Launch.Expects}
+	in.Launch.Expects = nil // they are of every execution, not of one run
+	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
+	rep, err := session.Check(ctx, &o, in)
+	if err == nil {
+		err = x.err
+	}
+	return x.result, rep, err
+}
+
+// verifyKernel explores a launch of a kernel.
+func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, error) {
+	in, err := inputFiles(ctx, e, o, []string{name})
+	if err != nil {
+		return 0, err
+	}
+	if in.Launch, err = o.kernel.launch(o, name, in); err != nil {
+		return 0, err
+	}
+	opts, stop := o.verifyProgress(e)
+	if opts.Unroll = o.litmus.Unroll; opts.Unroll == 0 {
+		opts.Unroll = litmus.DefaultUnroll
+	}
+	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
+	stop()
+	if err != nil {
+		return 0, err
+	}
+	w := o.reportWriter(e, e.stdout)
+	source := sourceBeside(name)
+	if result == nil { // the device refused the launch: the report says why
+		return tell(e, w, o, rep, source)
+	}
+	rep = result.Report()
+	report.Fingerprint(rep.Findings, source)
+	o.annotate(w, rep, source)
+	text := newText(w, source)
+	result.Text(w, func(file string, line int) string {
+		if lines := text.Source(file); line >= 1 && line <= len(lines) {
+			return lines[line-1]
+		}
+		return ""
+	}, text.Paint)
+	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
+}

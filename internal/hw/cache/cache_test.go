@@ -1,0 +1,129 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestArrayIsLRU compares a cache with lists of the lines last used.
+func TestArrayIsLRU(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	a := NewArray(4*4*LineBytes, 4)
+	sets := map[*entry][]Line{}
+	for range 20_000 {
+		l := Line(r.IntN(40)) + Line(r.IntN(3))<<SpaceShift
+		key := &a.set(l)[0]
+		at := slices.Index(sets[key], l)
+		switch e := a.use(l); {
+		case (e != nil) != (at >= 0):
+			t.Fatalf("line %d is there: %v, and should be: %v", l, e != nil, at >= 0)
+		case e != nil:
+			sets[key] = slices.Delete(sets[key], at, at+1)
+		default:
+			left := a.insert(l, 1)
+			if full := len(sets[key]) == 4; full != (left != 0) || full && left.line() != sets[key][3] {
+				t.Fatalf("%x leaves the set %v", left, sets[key])
+			} else if full {
+				sets[key] = sets[key][:3]
+			}
+		}
+		sets[key] = slices.Insert(sets[key], 0, l)
+		if r.IntN(10) == 0 {
+			if a.remove(l) == 0 {
+				t.Fatalf("line %d was not there", l)
+			}
+			sets[key] = slices.Delete(sets[key], 0, 1)
+		}
+	}
+}
+
+func TestSpacesAreInOtherSets(t *testing.T) {
+	a := NewArray(32<<10, 8)
+	if &a.set(5)[0] == &a.set(5 + 1<<SpaceShift)[0] {
+		t.Error("a line and its metadata are in one set")
+	}
+}
+
+// TestLevels wants the latencies of section 4.4 for a line that goes from core to core.
+func TestLevels(t *testing.T) {
+	s := New(Thesis())
+	for i, step := range []struct {
+		core  int
+		write bool
+		want  int
+	}{
+		{0, false, 120}, // exclusive
+		{0, true, 1},    // modified, without telling anyone
+		{1, false, 15},  // both shared
+		{0, false, 1},
+		{0, true, 15}, // taken from core 1
+		{1, true, 15}, // and back
+		{0, false, 15},
+	} {
+		if got := s.Access(step.core, 7, step.write); got != step.want {
+			t.Errorf("step %d takes %d cycles, not %d", i, got, step.want)
+		}
+	}
+	for l := Line(1); l <= 8; l++ { // 8 lines of the set of line 7 in L1
+		s.Access(0, 7+l*64, false)
+	}
+	if got := s.Access(0, 7, false); got != 10 {
+		t.Errorf("a line that left L1 takes %d cycles", got)
+	}
+	for l := Line(2); l <= 10; l++ { // and in L2
+		s.Access(0, 7+l*512, false)
+		s.Access(1, 7+l*512, false)
+	}
+	if got := s.Access(0, 7, false); got != 35 {
+		t.Errorf("a line that left L2 takes %d cycles", got)
+	}
+}
+
+// TestCoherence wants at all times: a modified or exclusive copy is alone, each private copy is known to the directory, L1 is in
+// L2 and L2 in L3; and that Left is told of each line that leaves.
+func TestCoherence(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	c := Thesis()
+	c.Cores, c.L1, c.L2, c.L3 = 3, Geometry{2 * LineBytes, 2}, Geometry{8 * LineBytes, 4}, Geometry{16 * LineBytes, 4}
+	s := New(c)
+	in := map[Line]bool{}
+	s.Left = func(core int, l Line, last bool) {
+		if last {
+			delete(in, l)
+		} else if r.IntN(4) == 0 && s.Discard(core, l) {
+			delete(in, l)
+		}
+	}
+	for range 50_000 {
+		core, l := r.IntN(c.Cores), Line(r.IntN(40))
+		in[l] = true
+		s.Access(core, l, r.IntN(3) == 0)
+		for l := range Line(40) {
+			dir := s.l3.peek(l)
+			if (dir != nil) != in[l] {
+				t.Fatalf("line %d is in L3: %v, and as Left tells: %v", l, dir != nil, in[l])
+			}
+			states := []entry{}
+			for core := range c.Cores {
+				first, second := s.l1[core].peek(l), s.l2[core].peek(l)
+				if first != nil && (second == nil || *first&3 < *second&3) {
+					t.Fatalf("line %d is in L1 of core %d and not in L2, or less", l, core)
+				}
+				known := dir != nil && *dir>>core&1 != 0
+				if known != (second != nil) {
+					t.Fatalf("core %d has line %d: %v, and the directory says %v", core, l, second != nil, known)
+				}
+				if second != nil {
+					states = append(states, *second&3)
+				}
+			}
+			if len(states) > 1 && slices.Max(states) != shared {
+				t.Fatalf("line %d has copies in states %v", l, states)
+			}
+			if dir != nil && *dir&owned != 0 && len(states) != 1 {
+				t.Fatalf("line %d is owned, by %d", l, len(states))
+			}
+		}
+	}
+}

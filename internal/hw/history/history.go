@@ -1,0 +1,155 @@
+// Package history is the access histories that the software layer of a hardware race detector keeps: of each variable the epoch
+// of the last write and those of the reads since, and the check of an access against them (FastTrack; seed 001, figure 3.3).
+package history
+
+import (
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/order"
+)
+
+// shared marks cell.read as the number of a row.
+const shared = 1 << 63
+
+type cell struct{ write, read order.Epoch }
+
+// Histories has the history of each variable. The zero value has empty ones.
+type Histories struct {
+	cells []cell
+	rows  []order.Clock // of variables that several threads have read: the last read of each
+	free  []order.Epoch
+}
+
+// Grow makes room for variables up to this one.
+func (h *Histories) Grow(variable uint32) {
+	if int(variable) >= len(h.cells) {
+		h.cells = append(h.cells, make([]cell, int(variable)+1-len(h.cells))...)
+	}
+}
+
+// Written is the last write; 0 if there is none.
+func (h *Histories) Written(x uint32) order.Epoch { return h.cells[x].write }
+
+// SetWrite makes a write the whole history.
+func (h *Histories) SetWrite(x uint32, e order.Epoch) {
+	h.ClearReads(x)
+	h.cells[x].write = e
+}
+
+// Rewrite changes the last write and nothing else.
+func (h *Histories) Rewrite(x uint32, e order.Epoch) { h.cells[x].write = e }
+
+// ClearReads forgets the reads.
+func (h *Histories) ClearReads(x uint32) {
+	c := &h.cells[x]
+	if c.read&shared != 0 {
+		row := &h.rows[c.read&^shared]
+		*row = (*row)[:0]
+		h.free = append(h.free, c.read&^shared)
+	}
+	c.read = 0
+}
+
+// AddRead adds a read. Of two reads of one thread the later one stays.
+func (h *Histories) AddRead(x uint32, e order.Epoch) {
+	c := &h.cells[x]
+	switch {
+	case c.read&shared != 0:
+	case c.read == 0 || c.read.Thread() == e.Thread():
+		c.read = max(c.read, e)
+		return
+	default:
+		at := order.Epoch(len(h.rows))
+		if n := len(h.free); n > 0 {
+			at, h.free = h.free[n-1], h.free[:n-1]
+		} else {
+			h.rows = append(h.rows, nil)
+		}
+		h.rows[at].Set(c.read)
+		c.read = at | shared
+	}
+	if row := &h.rows[c.read&^shared]; row.Of(e.Thread()) < e {
+		row.Set(e)
+	}
+}
+
+// Reads calls each for every read, until that says no.
+func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
+	c := h.cells[x]
+	if c.read&shared == 0 {
+		if c.read != 0 {
+			each(c.read)
+		}
+		return
+	}
+	for _, e := range h.rows[c.read&^shared] {
+		if e != 0 && !each(e) {
+			return
+		}
+	}
+}
+
+// Free says that an access by a thread with clock c would be ordered with all that it conflicts with.
+func (h *Histories) Free(x uint32, c order.Clock, write bool) bool {
+	ok := c.Has(h.cells[x].write)
+	if ok && write {
+		h.Reads(x, func(e order.Epoch) bool { ok = c.Has(e); return ok })
+	}
+	return ok
+}
+
+// Races tells of each earlier access that an access races with.
+func (h *Histories) Races(x uint32, c order.Clock, write bool, found func(earlier order.Epoch, wrote bool)) {
+	if e := h.cells[x].write; !c.Has(e) {
+		found(e, true)
+	}
+	if write {
+		h.Reads(x, func(e order.Epoch) bool {
+			if !c.Has(e) {
+				found(e, false)
+			}
+			return true
+		})
+	}
+}
+
+// Record adds an access in epoch now of a thread with clock c. Reads that are ordered before it, all of them, are forgotten.
+func (h *Histories) Record(x uint32, c order.Clock, now order.Epoch, write bool) {
+	if write {
+		h.SetWrite(x, now)
+		return
+	}
+	all := true
+	h.Reads(x, func(e order.Epoch) bool { all = c.Has(e); return all })
+	if all {
+		h.ClearReads(x)
+	}
+	h.AddRead(x, now)
+}
+
+// Shared says that more than one read is known.
+func (h *Histories) Shared(x uint32) bool { return h.cells[x].read&shared != 0 }
+
+// Same says that an access in this epoch is already the last one of its kind.
+func (h *Histories) Same(x uint32, now order.Epoch, write bool) bool {
+	if write {
+		return h.cells[x].write == now && h.cells[x].read == 0
+	}
+	return h.cells[x].read == now
+}
+
+// Bytes is the memory of the histories.
+func (h *Histories) Bytes() uint64 {
+	n := uint64(cap(h.cells))*16 + uint64(cap(h.free))*8
+	for _, row := range h.rows {
+		n += row.Bytes() + 24
+	}
+	return n
+}
+
+// Race makes the race of an access with an earlier one.
+func Race(at uint64, e *cpu.Event, earlier order.Epoch, wrote bool) cpu.Race {
+	return cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op == cpu.Write, Wrote: wrote}
+}
+
+// Any says that an access is known.
+func (h *Histories) Any(x uint32) bool { return h.cells[x] != cell{} }

@@ -1,0 +1,103 @@
+// Package machine is what the simulated processors of CPU programs have in common: where variables lie in memory, which core a
+// thread runs on, and what instructions cost without race detection.
+//
+// A trace has accesses and synchronisation, and says nothing of the other instructions. So each access stands for several
+// instructions, of which the others take a cycle each (Config.Instructions). Accesses to the stack are among the others: they are
+// not in traces, and the designs do not check them.
+package machine
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/hw/cache"
+)
+
+// Config describes a processor and how a trace maps to it.
+type Config struct {
+	Caches cache.Config
+	// VariableBytes is the size of a variable, a power of two up to a line. Variable i lies at address i times this.
+	VariableBytes int
+	// Instructions is the number of instructions that an event stands for, itself included.
+	Instructions int
+	// Table and Software are latencies in cycles: of a look-up in a table of another core, and of a software handler without its
+	// accesses to memory.
+	Table, Software int
+}
+
+// Thesis is the processor of seed 001, section 4.4. The size of variables and the number of instructions are not the thesis's,
+// which runs programs: 4 bytes, and one access in three instructions.
+func Thesis() Config {
+	return Config{Caches: cache.Thesis(), VariableBytes: 4, Instructions: 3, Table: 10, Software: 500}
+}
+
+// MaxVariables is how many variables a processor has addresses for. It bounds the number of synchronisation objects too.
+const MaxVariables = 1 << 25
+
+// The spaces of lines.
+const (
+	Data cache.Line = iota << cache.SpaceShift
+	Primary
+	Secondary
+	Syncs
+	Histories // of the software layer
+	Radish    // metadata of Radish, several lines for one of data
+)
+
+// DataLine is the line of a variable.
+func (c *Config) DataLine(x uint32) cache.Line {
+	return cache.Line(int(x) * c.VariableBytes / cache.LineBytes)
+}
+
+// HistoryLine is the line of the software layer's history of a variable, which takes 16 bytes.
+func HistoryLine(x uint32) cache.Line { return Histories + cache.Line(x/4) }
+
+// Core is where a thread runs.
+func (c *Config) Core(thread uint16) int { return int(thread) % c.Caches.Cores }
+
+// Check says why a processor cannot run an event; nil if it can.
+func Check(e *cpu.Event) error {
+	if t := e.Op.Table(); (t == cpu.Variables || t == cpu.Syncs) && e.Object >= MaxVariables {
+		return fmt.Errorf("the trace has more than %d variables or synchronisation objects", MaxVariables)
+	}
+	return nil
+}
+
+// Counts is what a processor has done.
+type Counts struct {
+	Events       uint64 `json:"events"`
+	Accesses     uint64 `json:"accesses"` // of variables
+	Instructions uint64 `json:"instructions"`
+	Cycles       uint64 `json:"cycles"` // of all cores
+}
+
+// CPI is the number of cycles per instruction.
+func (c *Counts) CPI() float64 { return float64(c.Cycles) / float64(max(c.Instructions, 1)) }
+
+// Base is a processor without race detection.
+type Base struct {
+	Config Config
+	Caches *cache.System
+	Counts Counts
+}
+
+// NewBase makes a processor that has run nothing.
+func NewBase(c Config) *Base { return &Base{Config: c, Caches: cache.New(c.Caches)} }
+
+// Step runs an event and gives the latency of its access to memory.
+func (b *Base) Step(e *cpu.Event) (latency int) {
+	core := b.Config.Core(e.Thread)
+	switch e.Op {
+	case cpu.Read, cpu.Write:
+		b.Counts.Accesses++
+		latency = b.Caches.Access(core, b.Config.DataLine(e.Object), e.Op == cpu.Write)
+	case cpu.None, cpu.Begin, cpu.End, cpu.Fork, cpu.Join:
+		latency = 1
+	default: // a synchronisation object has a line of its own
+		latency = b.Caches.Access(core, Syncs+cache.Line(e.Object), e.Op != cpu.AtomicRead)
+	}
+	b.Counts.Events++
+	b.Counts.Instructions += uint64(b.Config.Instructions)
+	b.Counts.Cycles += uint64(b.Config.Instructions - 1 + latency)
+	return latency
+}

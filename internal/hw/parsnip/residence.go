@@ -1,0 +1,53 @@
+package parsnip
+
+// Residence is where ParsnipLines may stay (section 4.3.3).
+type Residence uint8
+
+// The policies.
+const (
+	Adaptive Residence = iota
+	L1                 // a line that leaves a core's L1, and is in no other core's caches, goes to software
+	LLC                // lines go where data go
+)
+
+// The thesis gives no numbers for the adaptive policy. Here a window is this many accesses. What counts against a policy is the
+// software checks that the other one may avoid: where lines stay in the LLC those of lines that are there (tables may be full of
+// old clocks), and where they stay in L1 those of lines that are not. If they are more than one in tooMany accesses, the other
+// policy is tried, unless its last window, not long ago, had more software checks in all.
+const (
+	window  = 1 << 13
+	tooMany = 100
+	longAgo = 64 // windows
+)
+
+// residence chooses the policy.
+type residence struct {
+	fixed    Residence
+	l1       bool // lines stay in L1 alone
+	accesses uint32
+	windows  uint32
+	before   [Sources]uint64 // checks by source, at the begin of the window
+	rate     [2]uint64       // software checks of the last window in which lines could stay in the LLC, or in L1
+	last     [2]uint32       // its number
+}
+
+// step is told of each access.
+func (p *residence) step(d *Detector) {
+	if p.accesses++; p.accesses < window || p.fixed != Adaptive {
+		return
+	}
+	p.accesses = 0
+	p.windows++
+	checks := [2]uint64{d.Counts.Resolved[Software] - p.before[Software], d.Counts.Resolved[Missing] - p.before[Missing]}
+	p.before = d.Counts.Resolved
+	now, other := 0, 1
+	if p.l1 {
+		now, other = 1, 0
+	}
+	p.rate[now], p.last[now] = checks[0]+checks[1], p.windows
+	tried := p.last[other] != 0 && p.windows-p.last[other] < longAgo
+	if checks[now] > window/tooMany && !(tried && p.rate[other] >= p.rate[now]) {
+		p.l1 = !p.l1
+		d.Counts.Switches++
+	}
+}

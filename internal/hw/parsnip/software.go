@@ -1,0 +1,270 @@
+package parsnip
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/order"
+	"fencepost.dev/fencepost/internal/hw/cache"
+	"fencepost.dev/fencepost/internal/hw/history"
+	"fencepost.dev/fencepost/internal/hw/machine"
+)
+
+// pending is an entry of an epoch store buffer (section 4.3.1).
+type pending struct {
+	x     uint32
+	epoch order.Epoch
+	write bool
+}
+
+// put adds an entry to the core's buffer, which is given to software when it is full.
+func (d *Detector) put(p pending) {
+	b := &d.buffers[d.core]
+	if d.options.BufferEntries == 0 {
+		d.apply(p)
+		d.Counts.Drains++
+		d.charge(BufferDrain, d.options.Machine.Software+d.Base.Caches.Access(d.core, machine.HistoryLine(p.x), true))
+		return
+	}
+	if d.waiting[p.x]>>d.core&1 != 0 {
+		if d.unbuffer(d.core, p.x, &p) {
+			return
+		}
+	}
+	if len(*b) == d.options.BufferEntries {
+		d.drain()
+	}
+	*b = append(*b, p)
+	d.waiting[p.x] |= 1 << d.core
+}
+
+// drain gives the core's buffer to software.
+func (d *Detector) drain() {
+	cycles := d.options.Machine.Software
+	for _, p := range slices.Clone(d.buffers[d.core]) { // from which an eviction handler may take entries
+		cycles += d.Base.Caches.Access(d.core, machine.HistoryLine(p.x), true)
+	}
+	d.charge(BufferDrain, cycles)
+	d.Counts.Drains++
+	for _, p := range d.buffers[d.core] {
+		d.apply(p)
+		d.waiting[p.x] &^= 1 << d.core
+	}
+	d.buffers[d.core] = d.buffers[d.core][:0]
+}
+
+// unbuffer removes from a core's buffer what an entry replaces, or if that is nil everything about a variable. It says whether
+// the entry has been coalesced with one that is there.
+func (d *Detector) unbuffer(core int, x uint32, by *pending) (done bool) {
+	b := d.buffers[core][:0]
+	left := false
+	for _, p := range d.buffers[core] {
+		switch {
+		case p.x != x:
+		case by == nil, by.write && !p.write:
+			continue // obsolete
+		case p.write == by.write && (p.write || p.epoch.Thread() == by.epoch.Thread()):
+			p.epoch = by.epoch
+			done, left = true, true
+		default:
+			left = true
+		}
+		b = append(b, p)
+	}
+	d.buffers[core] = b
+	if !left {
+		d.waiting[x] &^= 1 << core
+	}
+	return done
+}
+
+// buffered looks for the access of a reference in the core's buffer; 0 if it is not there.
+func (d *Detector) buffered(r ref) order.Epoch {
+	if d.waiting[d.x]>>d.core&1 != 0 {
+		for _, p := range d.buffers[d.core] {
+			if p.x == d.x && p.write == r.write() && p.epoch.Thread() == r.thread() {
+				return p.epoch
+			}
+		}
+	}
+	return 0
+}
+
+// apply adds a buffered access to the history in software.
+func (d *Detector) apply(p pending) {
+	if p.write {
+		d.software.SetWrite(p.x, p.epoch)
+	} else {
+		d.software.AddRead(p.x, p.epoch)
+	}
+}
+
+// collect applies what all buffers have about a variable.
+func (d *Detector) collect(x uint32) {
+	for core := 0; d.waiting[x] != 0; core++ {
+		if d.waiting[x]>>core&1 == 0 {
+			continue
+		}
+		for _, p := range d.buffers[core] {
+			if p.x == x {
+				d.apply(p)
+			}
+		}
+		d.unbuffer(core, x, nil)
+	}
+}
+
+// persist completes the history in software by what buffers and references know. What has been superseded may stay in it: it
+// is ordered before what superseded it, or a race of the two has been reported.
+func (d *Detector) persist(x uint32) {
+	d.collect(x)
+	n, slot := x/d.slots, int(x%d.slots)
+	r, s := none, none
+	if l := d.content(primary, n); l != nil {
+		r = l.get(slot)
+	}
+	if l := d.content(secondary, n); l != nil {
+		s = l.get(slot)
+	}
+	h := &d.software
+	if r == none {
+		return
+	}
+	if r.known() && !r.next() {
+		h.SetWrite(x, 0)
+	}
+	if r.next() && s.known() {
+		alone := r.known() && !s.next()
+		e := d.tables[s.thread()].entries[s.index()].clock
+		switch {
+		case s.write() && alone:
+			h.SetWrite(x, e)
+		case s.write():
+			h.Rewrite(x, e)
+		default:
+			if alone {
+				h.SetWrite(x, 0)
+			}
+			h.AddRead(x, e)
+		}
+	}
+	if r.known() {
+		if e := d.tables[r.thread()].entries[r.index()].clock; r.write() {
+			h.SetWrite(x, e)
+		} else {
+			h.AddRead(x, e)
+		}
+	}
+}
+
+// handle is the software check handler (sections 4.2.7, 4.2.8).
+func (d *Detector) handle(e *cpu.Event, cost Cost) {
+	d.Counts.Checks++
+	first, last := d.x, d.x
+	if d.options.Predict {
+		first, last = d.n*d.slots, (d.n+1)*d.slots-1
+	}
+	cycles := d.options.Machine.Software
+	for l := machine.HistoryLine(first); l <= machine.HistoryLine(last); l++ {
+		cycles += d.Base.Caches.Access(d.core, l, l == machine.HistoryLine(d.x))
+	}
+	d.charge(cost, cycles)
+	d.persist(d.x)
+	d.software.Races(d.x, d.clock, d.write, func(earlier order.Epoch, wrote bool) {
+		d.Found(history.Race(d.events, e, earlier, wrote))
+	})
+	d.software.Record(d.x, d.clock, d.now, d.write)
+	if d.write {
+		d.setSecond(none, 0)
+		d.store(primary, makeRef(d.thread, true, false, d.index(d.now)))
+	} else {
+		next := d.placeSecond()
+		d.store(primary, makeRef(d.thread, false, next, d.index(d.now)))
+	}
+	if d.options.Predict {
+		d.predict()
+	}
+}
+
+// placeSecond makes the secondary reference of a variable that the access reads, and says whether there is other history.
+func (d *Detector) placeSecond() (next bool) {
+	others := 0
+	second := d.software.Written(d.x)
+	write := second != 0
+	d.software.Reads(d.x, func(e order.Epoch) bool {
+		if e.Thread() != d.thread {
+			others++
+			if second == 0 {
+				second = e
+				others-- // it is not in software alone
+			}
+		}
+		return true
+	})
+	if second == 0 {
+		d.setSecond(none, 0)
+		return false
+	}
+	r := none
+	if i := d.index(second); i != invalid {
+		r = makeRef(second.Thread(), write, others > 0, i)
+	}
+	d.setSecond(r, 0)
+	return true
+}
+
+// predict checks the same access to the other variables of the line, and gives those that pass the access capability of it
+// (section 4.3.2). It leaves references alone that have a clock.
+func (d *Detector) predict() {
+	l, second := d.content(primary, d.n), d.content(secondary, d.n)
+	x, slot := d.x, d.slot
+	defer func() { d.x, d.slot = x, slot }()
+	for d.slot = range int(d.slots) {
+		d.x = d.n*d.slots + uint32(d.slot)
+		r := l.get(d.slot)
+		if d.x == x || r.known() || r.thread() == d.thread && (r.write() || !d.write) || second != nil && second.get(d.slot) != none {
+			continue
+		}
+		d.collect(d.x)
+		if d.software.Free(d.x, d.clock, d.write) {
+			d.store(primary, makeRef(d.thread, d.write, d.software.Any(d.x), invalid))
+		}
+	}
+}
+
+// leave is told of lines that leave caches.
+func (d *Detector) leave(core int, l cache.Line, last bool) {
+	space := int(l>>cache.SpaceShift) - 1
+	if space != primary && space != secondary {
+		return
+	}
+	if !last && !(d.policy.l1 && d.Base.Caches.Discard(core, l)) {
+		return
+	}
+	if n := uint32(l) & (1<<cache.SpaceShift - 1); d.content(space, n) != nil {
+		d.evict(space, n)
+	}
+}
+
+// evict is the eviction handler (section 4.2.8).
+func (d *Detector) evict(space int, n uint32) {
+	l, second := d.content(space, n), d.content(secondary, n)
+	told := false
+	for slot := range d.slots {
+		r := l.get(int(slot))
+		if r == none {
+			continue
+		}
+		told = told || r.known()
+		d.persist(n*d.slots + slot)
+		if space == primary && second != nil {
+			told = told || second.get(int(slot)).known()
+			d.replace(second, n, int(slot), none)
+		}
+	}
+	if told {
+		d.Counts.Evictions++
+		d.charge(d.trigger, d.options.Machine.Software)
+	}
+	d.drop(space, n)
+}

@@ -1,0 +1,158 @@
+// Package programs has CPU programs for the simulated processors: the accesses and the synchronisation of parallel programs whose
+// threads are coroutines. They are written for Fencepost, after what the programs of seed 001, sections 3.4 and 4.4, are said to
+// do, and are none of those. All are free of races.
+//
+// Variables are numbers that stand for addresses, so that what lies beside each other in the program does so in memory.
+package programs
+
+import (
+	"iter"
+	"math/rand/v2"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
+
+// Program is a program as a value in a list.
+type Program struct {
+	Name, Doc string
+	body      func(t *thread, size int)
+	// prepare is what the first thread does before the others begin; may be nil.
+	prepare func(t *thread, size int)
+	unit    int // events of size 1, roughly
+}
+
+// thread is a coroutine.
+type thread struct {
+	id, threads int
+	world       *world
+	yield       func(struct{}) bool
+	left        int // events until another thread may run
+	rand        *rand.Rand
+}
+
+// world is what the threads of a program share.
+type world struct {
+	out   func([]cpu.Event)
+	batch []cpu.Event
+	owner map[uint32]int // lock to thread, plus one
+	in    map[uint32]int // threads that wait at a barrier
+	round map[uint32]int
+	value map[uint32]int // of what the program needs to know to run
+	count int
+}
+
+const batch = 1 << 12
+
+// Events runs the program with so many threads, of which the first prepares and works too, for roughly so many events. It gives
+// them to out in batches that are reused.
+func (p *Program) Events(threads, events int, out func([]cpu.Event)) {
+	size := max(1, events/p.unit)
+	w := &world{out: out, owner: map[uint32]int{}, in: map[uint32]int{}, round: map[uint32]int{}, value: map[uint32]int{}}
+	type running struct {
+		next func() (struct{}, bool)
+		stop func()
+	}
+	var all []running
+	start := func(id int, body func(t *thread)) running {
+		t := &thread{id: id, threads: threads, world: w, rand: rand.New(rand.NewPCG(uint64(id), 7))}
+		next, stop := iter.Pull(func(yield func(struct{}) bool) { t.yield = yield; body(t) })
+		return running{next, stop}
+	}
+	begun := false
+	all = append(all, start(0, func(t *thread) {
+		if p.prepare != nil {
+			p.prepare(t, size)
+		}
+		for id := 1; id < threads; id++ {
+			t.emit(cpu.Fork, uint32(id))
+		}
+		begun = true
+		p.body(t, size)
+		for t.world.count > 1 {
+			t.pause()
+		}
+		for id := 1; id < threads; id++ {
+			t.emit(cpu.Join, uint32(id))
+		}
+	}))
+	for id := 1; id < threads; id++ {
+		all = append(all, start(id, func(t *thread) { p.body(t, size); w.count-- }))
+	}
+	w.count = threads
+	for live := threads; live > 0; {
+		for i := range all {
+			if all[i].next == nil || i > 0 && !begun {
+				continue
+			}
+			if _, ok := all[i].next(); !ok {
+				all[i].stop()
+				all[i].next = nil
+				live--
+			}
+		}
+	}
+	out(w.batch)
+}
+
+func (t *thread) emit(op cpu.Op, object uint32) {
+	w := t.world
+	w.batch = append(w.batch, cpu.Event{Thread: uint16(t.id), Op: op, Object: object})
+	if len(w.batch) == batch {
+		w.out(w.batch)
+		w.batch = w.batch[:0]
+	}
+	if t.left--; t.left <= 0 {
+		t.pause()
+	}
+}
+
+// pause lets other threads run.
+func (t *thread) pause() {
+	t.yield(struct{}{})
+	t.left = 20 + t.rand.IntN(60)
+}
+
+func (t *thread) read(x int)  { t.emit(cpu.Read, uint32(x)) }
+func (t *thread) write(x int) { t.emit(cpu.Write, uint32(x)) }
+
+func (t *thread) lock(l uint32) {
+	for t.world.owner[l] != 0 {
+		t.pause()
+	}
+	t.world.owner[l] = t.id + 1
+	t.emit(cpu.Acquire, l)
+}
+
+func (t *thread) unlock(l uint32) {
+	t.world.owner[l] = 0
+	t.emit(cpu.Release, l)
+}
+
+// barriers have the numbers from here on, and atomic variables from atomics.
+const barriers, atomics = 1 << 12, 1<<12 + 1
+
+// barrier waits for all threads.
+func (t *thread) barrier() {
+	w := t.world
+	round := w.round[barriers]
+	t.emit(cpu.BarrierEnter, barriers)
+	if w.in[barriers]++; w.in[barriers] == t.threads {
+		w.in[barriers] = 0
+		w.round[barriers]++
+	}
+	for w.round[barriers] == round {
+		t.pause()
+	}
+	t.emit(cpu.BarrierLeave, barriers)
+}
+
+// add adds to an atomic variable and gives its value before. The value is what the order of the threads makes it.
+func (t *thread) add(x uint32) int {
+	v := t.world.value[x]
+	t.world.value[x]++
+	t.emit(cpu.AtomicUpdate, atomics+x)
+	return v
+}
+
+// load reads an atomic variable.
+func (t *thread) load(x uint32) { t.emit(cpu.AtomicRead, atomics+x) }

@@ -1,0 +1,52 @@
+package simulate
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/hw/machine"
+	"fencepost.dev/fencepost/internal/hw/programs"
+)
+
+// processorTime is what the process has used.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkDesigns measures a design alone on one core, with the events of a program in memory.
+func BenchmarkDesigns(b *testing.B) {
+	for _, p := range programs.List() {
+		var events []cpu.Event
+		p.Events(16, 2_000_000, func(batch []cpu.Event) { events = append(events, batch...) })
+		for _, design := range append([]Design{{Name: "none"}}, Designs()[:3]...) {
+			b.Run(p.Name+"/"+design.Name, func(b *testing.B) {
+				begin := processorTime(b)
+				for b.Loop() {
+					run := func(events []cpu.Event) {}
+					if design.start != nil {
+						run = design.start(machine.Thesis(), func(cpu.Race) {}).Events
+					} else {
+						base := machine.NewBase(machine.Thesis())
+						run = func(events []cpu.Event) {
+							for i := range events {
+								base.Step(&events[i])
+							}
+						}
+					}
+					for part := range slices.Chunk(events, batch) {
+						run(part)
+					}
+				}
+				b.ReportMetric(float64(b.N*len(events))/(processorTime(b)-begin).Seconds()/1e6, "Mevents/cpu-s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}

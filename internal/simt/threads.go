@@ -1,0 +1,550 @@
+package simt
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Threads executes the threads of a launch apart from each other, as a model checker drives them: a thread runs to its next
+// operation that other threads can observe or that waits for them, which is a Request, and is resumed with a value. It uses the
+// instructions of engine ref. No memory that threads share is read or written; Initial gives what is there before the launch.
+//
+// What a thread is between two requests is a State, a value: a thread may be resumed from any of its states, and as often as
+// wanted.
+type Threads struct {
+	r      *run
+	ctas   []*cta
+	live   map[*code]*liveness
+	loops  map[*code][]bool
+	states int // bytes of the largest state, to begin the next with
+}
+
+// State is the state of a thread at a request. Equal states of one thread do the same from there on: registers that the thread
+// cannot read before it writes them are no part of it.
+type State string
+
+// RequestKind is the kind of a request.
+type RequestKind uint8
+
+// The kinds of requests.
+const (
+	RequestExit        RequestKind = iota // the thread has exited
+	RequestLoad                           // resumed with the value read, Size bytes
+	RequestStore                          // of Value
+	RequestAtomic                         // resumed with the value that was there; Update computes what is written
+	RequestFence                          //
+	RequestBarrier                        // of the block, resumed when the other threads have arrived
+	RequestArrive                         // the same without waiting
+	RequestFault                          // the thread does what Message says, and goes no further
+	RequestUnsupported                    // the thread does what cannot be done to one thread alone; Message says what
+)
+
+// Request is what a thread is about to do.
+type Request struct {
+	Kind    RequestKind
+	Order   event.Order
+	Scope   event.Scope
+	Space   event.Space // Global or Shared
+	Addr    uint64      // in Space
+	Size    uint8       // bytes, at most 8
+	Place   uint32
+	Value   uint64 // stored, or the operand of an atomic operation: the value that cas compares
+	Swap    uint64 // what cas writes
+	Barrier uint8
+	// Aligned says that all threads that meet at the barrier must execute the same instruction.
+	Aligned bool
+	// NonCoherent says that a load is ld.global.nc.
+	NonCoherent bool
+	// Repeats says that the operation stands in a loop, Back that control has jumped backwards since the request before.
+	Repeats, Back bool
+	Fault         FaultKind
+	Message       string // of RequestFault and RequestUnsupported
+	inst          *inst
+}
+
+// Update gives what an atomic operation writes over old, and whether it writes: a cas that fails does not.
+func (q *Request) Update(old uint64) (uint64, bool) {
+	if q.inst.Op == isa.OpCas && old != q.Value {
+		return old, false
+	}
+	return lowBytes(q.inst.RMW(q.inst.Inst, old, q.Value, q.Swap), uint64(q.Size)), true
+}
+
+// maxSilent is how many instructions a thread may execute between two requests.
+const maxSilent = 1 << 20
+
+// NewThreads prepares the threads of a launch. Close ends it.
+func NewThreads(l *Launch) *Threads {
+	alone := *l
+	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
+	alone.Schedule = Fair
+	t := &Threads{live: map[*code]*liveness{}, loops: map[*code][]bool{}}
+	t.r = newRun(context.Background(), &alone)
+	t.r.m = refMachine{t.r}
+	for b := range uint32(l.Grid.Count()) {
+		t.ctas = append(t.ctas, t.r.newCTA(b))
+	}
+	return t
+}
+
+// Close frees what the launch has in the device's memory.
+func (t *Threads) Close() {
+	if t.r.workspace != 0 {
+		_, _ = t.r.mem.Free(t.r.workspace) // nobody else knows the address
+	}
+}
+
+// Initial is what memory holds before the launch; shared memory is zero.
+func (t *Threads) Initial(space event.Space, addr uint64, size uint8) uint64 {
+	if space != event.Global {
+		return 0
+	}
+	b := t.r.mem.lookup(addr) // it was there when the request was made
+	off := addr - b.Addr
+	return getUint(b.data[off:off+uint64(size)], uint64(size)) // perhaps past the end, see isa.Inst.Word
+}
+
+// Count is the number of threads.
+func (t *Threads) Count() int { return int(t.r.l.Grid.Count() * t.r.l.Block.Count()) }
+
+// lane finds thread n of the launch, blocks one after the other.
+func (t *Threads) lane(n int) (*warp, int) {
+	block := int(t.r.l.Block.Count())
+	in := n % block
+	return t.ctas[n/block].warps[in/32], in % 32
+}
+
+// Start runs thread n to its first request.
+func (t *Threads) Start(n int) (State, Request) {
+	w, i := t.lane(n)
+	clear(w.lanes[i].param)
+	w.lanes[i].start(t.r, w.tid(i))
+	return t.run(w, i, nil, false)
+}
+
+// Resume completes the request of thread n in state s and runs the thread to its next request.
+func (t *Threads) Resume(n int, s State, value uint64) (State, Request) {
+	w, i := t.lane(n)
+	pending := t.decode(&w.lanes[i], s)
+	pending, again := t.complete(w, i, pending, value)
+	return t.run(w, i, pending, again)
+}
+
+// pieces is the number of requests that a memory instruction makes: one for each element of a vector.
+func (in *inst) pieces() int { return int(in.width / in.piece) }
+
+// complete finishes the request at which lane i stands. A vector is accessed element by element; pending has the elements that
+// have been read, or as many values as have been written. again says that there are more.
+func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest []uint64, again bool) {
+	ln := &w.lanes[i]
+	in := &ln.code.insts[ln.pc]
+	switch in.Class {
+	case isa.Load, isa.Store:
+		if pending = append(pending, value); len(pending) < in.pieces() {
+			return pending, true
+		}
+		for _, d := range in.dst {
+			v := pending[d.at]
+			if in.Type.Signed() {
+				v = in.Type.Extend(v, in.Dst[d.at].Size)
+			}
+			t.r.m.put(w, i, d, v)
+		}
+	case isa.Atomic:
+		for _, d := range in.dst {
+			t.r.m.put(w, i, d, in.Type.Extend(value, in.Dst[d.at].Size))
+		}
+	}
+	ln.pc++
+	return nil, false
+}
+
+// run executes lane i up to its next request. within says that the instruction at which it stands has been begun.
+func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Request) {
+	r, ln := t.r, &w.lanes[i]
+	w.group, w.lead = 1<<i, i
+	back := false
+	for range maxSilent {
+		if int(ln.pc) >= len(ln.code.insts) {
+			panic("BUG: a thread runs past the end of its function")
+		}
+		in := &ln.code.insts[ln.pc]
+		place := ln.place()
+		if in.Guard >= 0 && (ln.regs[in.Guard]&1 != 0) == in.GuardNot {
+			ln.pc++
+			continue
+		}
+		if q, ok := t.request(w, i, in, place, len(pending)); ok {
+			q.Place, q.Back, q.inst = place, back, in
+			q.Repeats = t.repeats(ln)
+			return t.encode(ln, pending), q
+		}
+		from, depth := ln.pc, ln.depth
+		if in.Class != isa.Branch {
+			ln.pc++
+		}
+		r.perform(w, in, w.group, place)
+		if len(r.faults.list) > 0 || r.stop != nil {
+			q := Request{Kind: RequestFault, Place: place, Fault: r.faults.list[0].Kind, Message: r.faults.list[0].Message, Back: back, inst: in}
+			r.faults, r.stop = faultLog{}, nil
+			ln.depth, ln.pc = depth, from
+			return t.encode(ln, nil), q
+		}
+		back = back || ln.depth == depth && ln.pc <= from
+	}
+	return t.encode(ln, nil), Request{Kind: RequestUnsupported, Place: ln.place(),
+		Message: fmt.Sprintf("a thread executes %d instructions and accesses no memory of others: it may never end", maxSilent)}
+}
+
+// request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
+func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
+	r := t.r
+	unsupported := func(why string) (Request, bool) {
+		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: %s", in.Source.Op, in.Source.Mods, why)}, true
+	}
+	switch in.Class {
+	case isa.Load, isa.Store, isa.Atomic:
+		return t.access(w, i, in, place, piece)
+	case isa.Fence:
+		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
+	case isa.Barrier:
+		return t.barrier(w, i, in)
+	case isa.Warp, isa.Matrix, isa.Tile, isa.WarpBarrier:
+		return unsupported("threads are explored one by one, and this needs the warp")
+	case isa.Copy, isa.Mbarrier:
+		return unsupported("asynchronous operations are not explored")
+	case isa.Exit:
+		return Request{Kind: RequestExit}, true
+	case isa.Ret:
+		return Request{Kind: RequestExit}, w.lanes[i].depth == 0
+	case isa.Hint:
+		if in.Source.Op == "fence" || in.Source.Op == "membar" {
+			return unsupported("the model has no proxies")
+		}
+	case isa.Special:
+		for k := range in.src {
+			if o := &in.src[k]; o.kind == opSpecial && o.special >= isa.Clock && o.special <= isa.GlobalTimerHi {
+				return unsupported("what a clock shows is not explored")
+			}
+		}
+	case isa.Call:
+		fn := in.Callee
+		if fn == nil {
+			fn = r.p.funcAt(r.value(w, i, &in.src[0]))
+		}
+		if fn != nil && (fn.Builtin == "malloc" || fn.Builtin == "free") {
+			return Request{Kind: RequestUnsupported, Message: "device-side " + fn.Builtin + ": memory that a kernel allocates is not explored"}, true
+		}
+	}
+	return Request{}, false
+}
+
+// access describes a load, store or atomic operation of memory that others see.
+func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Request, bool) {
+	r := t.r
+	addr, space := r.value(w, i, &in.src[0])+in.off, in.Space
+	if space == event.Generic {
+		space, addr = splitGeneric(addr)
+	}
+	q := Request{Order: in.Order, Scope: in.Scope, Space: space, NonCoherent: in.nonCoherent, Size: uint8(in.piece)}
+	flags, kind := event.FlagRead, FaultKind("")
+	q.Kind = RequestLoad
+	switch in.Class {
+	case isa.Store:
+		q.Kind, flags = RequestStore, event.FlagWrite
+	case isa.Atomic:
+		q.Kind, flags = RequestAtomic, event.FlagRead|event.FlagWrite
+	}
+	switch space {
+	case event.Global:
+		_, kind = r.global(addr, in, flags, place)
+	case event.Shared:
+		_, kind = window(w.cta.shared, addr, in.width)
+	default: // the thread's own, or a fault
+		return Request{}, false
+	}
+	if kind != "" {
+		return Request{}, false // it is a fault
+	}
+	if in.pieces() > 1 && in.Order != event.Weak && in.Order != event.Volatile {
+		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: an atomic access of more than 8 bytes or of a vector", in.Source.Op, in.Source.Mods)}, true
+	}
+	q.Addr = addr + uint64(piece)*in.piece
+	if in.Class != isa.Load {
+		q.Value = lowBytes(r.value(w, i, &in.src[1+piece]), in.piece)
+	}
+	if in.Op == isa.OpCas {
+		q.Swap = lowBytes(r.value(w, i, &in.src[2]), in.piece)
+	}
+	return q, true
+}
+
+// barrier describes a barrier of the block.
+func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
+	id, count := t.r.barrierOperands(w, in, i)
+	unsupported := func(format string, args ...any) (Request, bool) {
+		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: ", in.Source.Op, in.Source.Mods) + fmt.Sprintf(format, args...)}, true
+	}
+	switch {
+	case id >= uint64(len(w.cta.bars)):
+		return Request{Kind: RequestFault, Fault: BarrierDivergence,
+			Message: fmt.Sprintf("barrier %d does not exist: a block has barriers 0 to %d", id, len(w.cta.bars)-1)}, true
+	case count != allThreads && count != 32*int(t.r.l.WarpsPerBlock()): // lanes that a warp lacks count
+		return unsupported("a barrier of %d threads, and the block has %d: barriers of a part of the block are not explored", count, t.r.l.Block.Count())
+	case in.Op == isa.OpArrive:
+		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
+	case in.Op != isa.OpSync:
+		return unsupported("a barrier that reduces is not explored")
+	}
+	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
+}
+
+// repeats says that the lane stands in a loop of a function on its stack.
+func (t *Threads) repeats(ln *lane) bool {
+	at := func(f *frame) bool {
+		in, ok := t.loops[f.code]
+		if !ok {
+			in = make([]bool, len(f.code.insts)+1)
+			for pc := range f.code.insts {
+				for _, to := range f.code.insts[pc].Targets {
+					for k := int(to); k <= pc; k++ {
+						in[k] = true
+					}
+				}
+			}
+			t.loops[f.code] = in
+		}
+		return in[f.pc]
+	}
+	for i := range ln.up {
+		if at(&ln.up[i]) {
+			return true
+		}
+	}
+	return at(&ln.frame)
+}
+
+// encode gives the state of a lane: its call stack, and of registers and parameters those that may be read before they are
+// written. The rest is zero. Local memory is kept whole, as pointers may reach it.
+func (t *Threads) encode(ln *lane, pending []uint64) State {
+	b := make([]byte, 0, t.states)
+	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
+	word(uint64(ln.depth))
+	word(uint64(len(pending)))
+	for _, v := range pending {
+		word(v)
+	}
+	keep := func(f *frame, live []uint64) {
+		fn := f.code.fn
+		word(uint64(fn.Index)<<32 | uint64(uint32(f.pc)))
+		word(uint64(f.base))
+		for i := range fn.Regs {
+			if v := ln.allRegs[int(f.regAt)+i]; v != 0 && live[i>>6]>>(i&63)&1 != 0 {
+				word(uint64(i))
+				word(v)
+			}
+		}
+		word(^uint64(0))
+		for i := range fn.ParamFrame {
+			v := ln.param[int(f.paramAt)+i]
+			if k := fn.Regs + i; live[k>>6]>>(k&63)&1 == 0 {
+				v = 0
+			}
+			b = append(b, v)
+		}
+	}
+	for i := range ln.up {
+		f := &ln.up[i]
+		keep(f, t.liveness(f.code).during(int(f.pc)-1))
+	}
+	keep(&ln.frame, t.liveness(ln.code).before(int(ln.pc)))
+	b = append(b, ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]...)
+	t.states = max(t.states, len(b))
+	return State(b)
+}
+
+// decode brings a lane into a state and gives the elements of a vector that have been accessed.
+func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
+	b := []byte(s)
+	word := func() uint64 {
+		v := binary.LittleEndian.Uint64(b)
+		b = b[8:]
+		return v
+	}
+	depth := int(word())
+	for n := word(); n > 0; n-- {
+		pending = append(pending, word())
+	}
+	clear(ln.allRegs)
+	clear(ln.param)
+	clear(ln.local)
+	ln.up, ln.depth = ln.up[:0], int32(depth)
+	var last frame
+	for level := range depth + 1 {
+		at := word()
+		f := frame{code: t.r.img.code(t.r.p.Module.Funcs[at>>32]), pc: int32(uint32(at)), base: uint32(word())}
+		if level > 0 {
+			up := last.code.fn
+			f.regAt, f.paramAt, f.localAt = last.regAt+int32(up.Regs), last.paramAt+int32(up.ParamFrame), frameAt(last.localAt, up)
+			ln.up = append(ln.up, last)
+		}
+		ln.frame, last = f, f
+		ln.fit()
+		for i := word(); i != ^uint64(0); i = word() {
+			ln.regs[i] = word()
+		}
+		n := f.code.fn.ParamFrame
+		copy(ln.param[f.paramAt:], b[:n])
+		b = b[n:]
+	}
+	copy(ln.local, b)
+	return pending
+}
+
+// liveness says of the registers and the bytes of the parameter frame of a function, which are numbered in this order, whether
+// they may be read before they are written.
+type liveness struct {
+	fn    *isa.Func
+	words int
+	in    []uint64 // before each instruction, and after the last
+}
+
+func (l *liveness) before(pc int) []uint64 { return l.in[pc*l.words : (pc+1)*l.words] }
+
+// during is what the caller may still read while the call at pc has not returned.
+func (l *liveness) during(pc int) []uint64 {
+	out := append([]uint64(nil), l.before(pc+1)...)
+	in := &l.fn.Insts[pc]
+	l.writes(in, func(from, n int) {
+		for i := from; i < from+n; i++ {
+			out[i>>6] &^= 1 << (i & 63)
+		}
+	})
+	return out
+}
+
+func (t *Threads) liveness(c *code) *liveness {
+	l := t.live[c]
+	if l == nil {
+		l = newLiveness(c)
+		t.live[c] = l
+	}
+	return l
+}
+
+// newLiveness solves the usual equations backwards.
+func newLiveness(c *code) *liveness {
+	fn := c.fn
+	l := &liveness{fn: fn, words: (fn.Regs + fn.ParamFrame + 63) / 64}
+	l.in = make([]uint64, (len(fn.Insts)+1)*l.words)
+	out := make([]uint64, l.words)
+	set := func(from, n int) {
+		for i := from; i < from+n; i++ {
+			out[i>>6] |= 1 << (i & 63)
+		}
+	}
+	reset := func(from, n int) {
+		for i := from; i < from+n; i++ {
+			out[i>>6] &^= 1 << (i & 63)
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for pc := len(fn.Insts) - 1; pc >= 0; pc-- {
+			in := &fn.Insts[pc]
+			clear(out)
+			join := func(to int) {
+				for k, w := range l.before(to) {
+					out[k] |= w
+				}
+			}
+			for _, to := range in.Targets {
+				join(int(to))
+			}
+			if ends := in.Class == isa.Ret || in.Class == isa.Exit || in.Class == isa.Trap || in.Class == isa.Branch; !ends || in.Guard >= 0 {
+				join(pc + 1)
+			} else if in.Class == isa.Branch && len(in.Src) > 0 {
+				join(pc + 1) // brx.idx past its list goes on
+			}
+			if in.Guard < 0 {
+				l.writes(in, reset)
+			}
+			l.reads(&c.insts[pc], set)
+			for k, w := range out {
+				changed = changed || l.before(pc)[k] != w
+			}
+			copy(l.before(pc), out)
+		}
+	}
+	return l
+}
+
+// writes calls f for what an instruction overwrites, wherever it is executed.
+func (l *liveness) writes(in *isa.Inst, f func(from, n int)) {
+	for i := range in.Dst {
+		if in.Dst[i].Kind == isa.Reg {
+			f(int(in.Dst[i].Reg), 1)
+		}
+	}
+	for k := range in.RetOps {
+		switch o := &in.RetOps[k]; {
+		case o.Kind == isa.Reg:
+			f(int(o.Reg), 1)
+		case o.Kind == isa.ParamAddr && in.Callee != nil:
+			f(l.fn.Regs+int(o.Imm), in.Callee.Sig.Rets[k].Size)
+		}
+	}
+	if in.Class == isa.Store && in.Space == event.Param && in.Src[0].Kind == isa.ParamAddr {
+		f(l.fn.Regs+int(in.Src[0].Imm)+int(in.Off), in.Type.Size()*int(max(in.Vec, 1)))
+	}
+}
+
+// reads calls f for what an instruction may read.
+func (l *liveness) reads(in *inst, f func(from, n int)) {
+	fn := l.fn
+	if in.Guard >= 0 {
+		f(int(in.Guard), 1)
+	}
+	for i := range in.Src {
+		if in.Src[i].Kind == isa.Reg {
+			f(int(in.Src[i].Reg), 1)
+		}
+	}
+	switch in.Class {
+	case isa.Load:
+		switch {
+		case in.Space == event.Param && in.Inst.Src[0].Kind == isa.ParamAddr:
+			f(fn.Regs+int(in.Src[0].Imm)+int(in.Off), int(in.width))
+		case in.Space == event.Param:
+			f(fn.Regs, fn.ParamFrame)
+		}
+	case isa.Call:
+		for k := range in.ArgOps {
+			switch o := &in.ArgOps[k]; {
+			case o.Kind == isa.Reg:
+				f(int(o.Reg), 1)
+			case o.Kind == isa.ParamAddr:
+				n := fn.ParamFrame - int(o.Imm)
+				if in.Callee != nil && k < len(in.Callee.Sig.Params) {
+					n = in.Callee.Sig.Params[k].Size
+				}
+				f(fn.Regs+int(o.Imm), n)
+			}
+		}
+	case isa.Ret:
+		if fn.Entry {
+			return
+		}
+		for k := range fn.Sig.Rets {
+			if p := &fn.Sig.Rets[k]; p.Off >= 0 {
+				f(fn.Regs+p.Off, p.Size)
+			} else {
+				f(int(p.Reg), 1)
+			}
+		}
+	}
+}

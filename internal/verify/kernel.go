@@ -1,0 +1,75 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/kernel"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// Expected is an element of global memory of which something is expected at the end of every execution.
+type Expected struct {
+	Name  string // of the buffer
+	Index uint64
+	Addr  uint64
+	Size  int // bytes
+	// Judge gives the value as text, and whether it is as expected.
+	Judge func(data []byte) (value string, ok bool)
+}
+
+// maxListed is how many expected elements are listed with each final state. Of more, only those that are not as expected are.
+const maxListed = 8
+
+// Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
+func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options) (*Result, error) {
+	p, err := kernel.New(l, o.Unroll)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
+	var leaf func(x explore.Execution, end explore.Ending)
+	if len(expected) > 0 {
+		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
+		leaf = func(x explore.Execution, end explore.Ending) {
+			if end == explore.Complete {
+				v.finalMemory(x, p, expected)
+			}
+		}
+	}
+	v.explore(ctx, leaf)
+	if refusal := p.Refusal(); refusal != nil {
+		v.result.Refusal = refusal.Reason
+		for _, at := range refusal.Places {
+			s := Side{What: "here", frames: v.subject.frames(int32(at))}
+			s.File, s.Line, s.Col = place(s.frames)
+			v.result.Refused = append(v.result.Refused, s)
+		}
+	}
+	return v.finish(), nil
+}
+
+// finalMemory counts the final state of an execution.
+func (v *verifier) finalMemory(x explore.Execution, p *kernel.Program, expected []Expected) {
+	v.state = v.state[:0]
+	all := true
+	for i := range expected {
+		e := &expected[i]
+		value, ok := e.Judge(p.Final(x, e.Addr, uint64(e.Size)))
+		if all = all && ok; ok && len(expected) > maxListed {
+			continue
+		}
+		if len(v.state) > 0 {
+			v.state = append(v.state, ' ')
+		}
+		v.state = fmt.Appendf(v.state, "%s[%d]=%s", e.Name, e.Index, value)
+	}
+	if len(v.state) == 0 {
+		v.state = append(v.state, "as expected"...)
+	}
+	v.outcome(func() bool { return all })
+}

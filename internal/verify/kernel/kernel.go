@@ -1,0 +1,369 @@
+// Package kernel makes a launch of a CUDA kernel a program that the search explores: it drives the threads of the launch, which
+// the emulator executes one at a time, and turns their requests into the steps of the search. docs/verify.md has the table of
+// PTX operations and what they are in the model.
+package kernel
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// Program is a launch. It is an explore.Program.
+//
+// The states of a thread are interned, and what a thread does from a state with a value is computed once. So the search holds
+// and copies numbers of states, and the emulator runs a thread no more often than it has states.
+type Program struct {
+	Launch  *simt.Launch
+	threads *simt.Threads
+	unroll  int64
+
+	states []state
+	ids    map[identity]int32
+	steps  map[transition]hop
+
+	locations []location
+	at        map[granule][]int32 // the locations in 8 bytes of memory
+
+	refusal *Refusal
+}
+
+// state is a state of a thread, with the step at which it stands.
+type state struct {
+	thread int
+	at     simt.State
+	q      simt.Request
+	op     explore.Op
+}
+
+type identity struct {
+	thread int
+	at     simt.State
+}
+
+// transition is the completion of a step with a value.
+type transition struct {
+	state int32
+	value int64
+}
+
+type hop struct {
+	state int32
+	back  bool // control has jumped backwards
+}
+
+// location is a location of memory: an address and a width.
+type location struct {
+	space   event.Space
+	cta     uint32 // of shared memory
+	addr    uint64
+	size    uint8
+	place   uint32 // of the access that was first seen
+	written bool
+	cached  bool // read by ld.global.nc
+	partly  []int32
+}
+
+type granule struct {
+	space event.Space
+	cta   uint32
+	addr  uint64
+}
+
+// Refusal says why a launch cannot be explored.
+type Refusal struct {
+	Reason string
+	Places []uint32 // of the instructions concerned
+}
+
+// The bounds of a launch.
+const (
+	MaxThreads = 1024
+	maxStates  = 1 << 21 // of all threads
+	maxBytes   = 1 << 30 // of all states
+)
+
+// New makes a program of a launch; a thread is stopped after unroll iterations of loops that do not wait. Close ends it.
+func New(l *simt.Launch, unroll int) (*Program, error) {
+	if n := l.Grid.Count() * l.Block.Count(); n > MaxThreads {
+		return nil, fmt.Errorf("the launch has %d threads; at most %d are explored, and few launches of more than 8 end in time: give a smaller --grid and --block", n, MaxThreads)
+	}
+	return &Program{Launch: l, threads: simt.NewThreads(l), unroll: int64(unroll), ids: map[identity]int32{},
+		steps: map[transition]hop{}, at: map[granule][]int32{}}, nil
+}
+
+// Close frees what the program has in the memory of the device.
+func (p *Program) Close() { p.threads.Close() }
+
+// Refusal is why the search was ended; nil if the program has not refused.
+func (p *Program) Refusal() *Refusal { return p.refusal }
+
+// Threads is the number of threads.
+func (p *Program) Threads() int { return p.threads.Count() }
+
+// Place is where a thread stands in the hierarchy. Each block is a cluster.
+func (p *Program) Place(thread int) model.Place {
+	cta := int32(uint64(thread) / p.Launch.Block.Count())
+	return model.Place{CTA: cta, Cluster: cta}
+}
+
+// Coordinates are those of the block and of the thread in it.
+func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
+	n := p.Launch.Block.Count()
+	return p.Launch.Grid.At(uint64(thread) / n), p.Launch.Block.At(uint64(thread) % n)
+}
+
+// Places implements explore.Program.
+func (p *Program) Places() []model.Place {
+	out := make([]model.Place, p.threads.Count())
+	for i := range out {
+		out[i] = p.Place(i)
+	}
+	return out
+}
+
+// Initial implements explore.Program.
+func (p *Program) Initial(loc int32) int64 {
+	l := &p.locations[loc]
+	return int64(p.threads.Initial(l.space, l.addr, l.size))
+}
+
+// Location gives the state space, the block (of shared memory), the address and the bytes of a location.
+func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint64, size int) {
+	l := &p.locations[loc]
+	return l.space, l.cta, l.addr, int(l.size)
+}
+
+// Apply implements explore.Program.
+func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
+	v, writes := p.states[op.Expected].q.Update(uint64(old))
+	return int64(v), writes
+}
+
+// The words of a thread's state in the search.
+const (
+	wordState   = iota
+	wordRounds  // how often it went back in loops
+	wordHistory // steps since it last wrote or passed a barrier
+	wordPast    // the states before these steps, the last maxPast of them, at the number of the step
+	maxPast     = 16
+	stateWords  = wordPast + maxPast
+)
+
+// StateWords implements explore.Program.
+func (p *Program) StateWords() int { return stateWords }
+
+// Start implements explore.Program.
+func (p *Program) Start(t int, s []int64, op *explore.Op) {
+	at, q := p.threads.Start(t)
+	id := p.intern(t, at, q)
+	s[wordState] = int64(id)
+	*op = p.states[id].op
+}
+
+// Resume implements explore.Program. A thread that comes to a state in which it has been before, and since then has written nothing
+// and passed no barrier, waits: what it has read since might as well not have been read.
+func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
+	from := int32(s[wordState])
+	h := p.step(from, value)
+	if p.lasting(&p.states[from].op, value) {
+		s[wordHistory] = 0
+	} else {
+		n := s[wordHistory]
+		s[wordPast+n%maxPast] = int64(from)
+		s[wordHistory]++
+		for k := n; k >= max(0, n-maxPast+1); k-- {
+			if s[wordPast+k%maxPast] == int64(h.state) {
+				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: p.states[h.state].op.Pos}
+				return
+			}
+		}
+	}
+	s[wordState] = int64(h.state)
+	*op = p.states[h.state].op
+	if h.back {
+		if s[wordRounds]++; s[wordRounds] > p.unroll && op.Kind != explore.End {
+			*op = explore.Op{Kind: explore.Bound, Pos: op.Pos}
+		}
+	}
+}
+
+// lasting says that other threads see a step that is resumed with value: an update that writes what it has read they do not.
+func (p *Program) lasting(op *explore.Op, value int64) bool {
+	switch op.Kind {
+	case explore.Update:
+		written, _ := p.Apply(op, value)
+		return written != value
+	case explore.Read, explore.Fence:
+		return false
+	}
+	return true
+}
+
+// step gives what follows a state.
+func (p *Program) step(from int32, value int64) hop {
+	h, ok := p.steps[transition{from, value}]
+	if !ok {
+		st := &p.states[from]
+		thread := st.thread
+		at, q := p.threads.Resume(thread, st.at, uint64(value))
+		h = hop{p.intern(thread, at, q), q.Back}
+		p.steps[transition{from, value}] = h
+	}
+	return h
+}
+
+// intern numbers a state.
+func (p *Program) intern(t int, at simt.State, q simt.Request) int32 {
+	key := identity{t, at}
+	if id, ok := p.ids[key]; ok {
+		return id
+	}
+	id := int32(len(p.states))
+	p.states = append(p.states, state{thread: t, at: at, q: q})
+	p.ids[key] = id
+	op := p.op(id)
+	if len(p.states) >= maxStates || len(p.states)*len(at) >= maxBytes {
+		op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", len(p.states)), q.Place)
+	}
+	p.states[id].op = op
+	return id
+}
+
+func (p *Program) refuse(reason string, places ...uint32) explore.Op {
+	if p.refusal == nil {
+		p.refusal = &Refusal{reason, places}
+	}
+	return explore.Op{Kind: explore.Refused, Pos: int32(places[0])}
+}
+
+// scopes gives the scope of an operation. An access that is not atomic has none.
+var scopes = map[event.Scope]model.Scope{event.NoScope: model.Thread, event.ScopeCTA: model.CTA, event.ScopeCluster: model.Cluster,
+	event.ScopeGPU: model.GPU, event.ScopeSys: model.Sys}
+
+// orders gives the order of an operation. A volatile access is relaxed (PTX manual, "ld": it has the memory synchronization
+// semantics of ld.relaxed.sys).
+var orders = map[event.Order]model.Order{event.Weak: model.NA, event.Volatile: model.Relaxed, event.Relaxed: model.Relaxed,
+	event.Acquire: model.Acquire, event.Release: model.Release, event.AcqRel: model.AcqRel, event.SC: model.SC}
+
+// op makes the step of the search of the request of a state.
+func (p *Program) op(id int32) explore.Op {
+	st := &p.states[id]
+	q := &st.q
+	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
+		Volatile: q.Order == event.Volatile}
+	switch q.Kind {
+	case simt.RequestExit:
+		op.Kind = explore.End
+	case simt.RequestFence:
+		op.Kind = explore.Fence
+	case simt.RequestBarrier:
+		op.Kind, op.Loc, op.Aligned = explore.Arrive, int32(q.Barrier), q.Aligned
+	case simt.RequestArrive:
+		op.Kind, op.Loc = explore.Signal, int32(q.Barrier)
+	case simt.RequestFault:
+		op.Kind = explore.Fail
+	case simt.RequestUnsupported:
+		return p.refuse(q.Message, q.Place)
+	default:
+		return p.access(st, op)
+	}
+	return op
+}
+
+// access completes the step of a load, store or atomic operation.
+func (p *Program) access(st *state, op explore.Op) explore.Op {
+	q := &st.q
+	writes := q.Kind != simt.RequestLoad
+	loc := p.locate(st, writes)
+	if l := &p.locations[loc]; l.written {
+		for _, k := range l.partly {
+			o := &p.locations[k]
+			return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored. "+
+				"Use one width for each variable", l.size, o.size), q.Place, o.place)
+		}
+		if l.cached {
+			return p.refuse("memory that the kernel writes is read with ld.global.nc (__ldg, or const __restrict__): that needs memory "+
+				"that nobody writes, which no order mends", q.Place, l.place)
+		}
+	}
+	op.Loc = loc
+	switch q.Kind {
+	case simt.RequestLoad:
+		op.Kind = explore.Read
+	case simt.RequestStore:
+		op.Kind, op.Value = explore.Write, int64(q.Value)
+	case simt.RequestAtomic:
+		op.Kind = explore.Update
+	}
+	return op
+}
+
+// locate finds the location of an access. A location is written if one that it overlaps in part was when it was found.
+func (p *Program) locate(st *state, writes bool) int32 {
+	q := &st.q
+	key := granule{space: q.Space, addr: q.Addr &^ 7}
+	if q.Space == event.Shared {
+		key.cta = uint32(p.Place(st.thread).CTA)
+	}
+	loc := int32(-1)
+	for _, i := range p.at[key] {
+		if l := &p.locations[i]; l.addr == q.Addr && l.size == q.Size {
+			loc = i
+		}
+	}
+	if loc < 0 {
+		loc = int32(len(p.locations))
+		l := location{space: q.Space, cta: key.cta, addr: q.Addr, size: q.Size, place: q.Place}
+		for _, i := range p.at[key] {
+			if o := &p.locations[i]; q.Addr < o.addr+uint64(o.size) && o.addr < q.Addr+uint64(q.Size) {
+				l.partly = append(l.partly, i)
+				o.partly = append(o.partly, loc)
+				l.written = l.written || o.written
+			}
+		}
+		p.locations = append(p.locations, l)
+		p.at[key] = append(p.at[key], loc)
+	}
+	l := &p.locations[loc]
+	l.cached = l.cached || q.NonCoherent
+	l.written = l.written || writes
+	return loc
+}
+
+// Final gives n bytes of global memory at addr at the end of an execution.
+func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = byte(p.threads.Initial(event.Global, addr+uint64(i), 1))
+	}
+	for at := addr &^ 7; at < addr+n; at += 8 {
+		for _, loc := range p.at[granule{space: event.Global, addr: at}] {
+			l := &p.locations[loc]
+			if len(x.Coherence(loc)) == 0 {
+				continue
+			}
+			v := uint64(x.Final(loc))
+			for i := range uint64(l.size) {
+				if k := l.addr + i - addr; k < n {
+					out[k] = byte(v >> (8 * i))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Fault says what a thread does that fails at a place: the kind of the fault, and a sentence with the facts of the first time that
+// the search came upon it.
+func (p *Program) Fault(thread int, pos int32) (simt.FaultKind, string) {
+	for i := range p.states {
+		if st := &p.states[i]; st.thread == thread && st.q.Kind == simt.RequestFault && int32(st.q.Place) == pos {
+			return st.q.Fault, st.q.Message
+		}
+	}
+	panic("BUG: no fault of this thread at this place")
+}

@@ -1,0 +1,492 @@
+package verify
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/kernel"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// kernelMemory is the memory of the launches of the tests, one after the other.
+var kernelMemory *simt.Memory
+
+// launchOf makes a launch of the kernel k of a body, after declarations of variables. Free registers are %r0 to %r31, %p0 to %p7;
+// %tid is the thread of the block in %t, the block in %b.
+func launchOf(t testing.TB, variables, body string, grid, block uint32) *simt.Launch {
+	t.Helper()
+	src := ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + functions + `
+.visible .entry k()
+{
+	.reg .b32 %r<32>, %t, %b;
+	.reg .b64 %rd<8>;
+	.reg .pred %p<8>;
+	mov.u32 %t, %tid.x;
+	mov.u32 %b, %ctaid.x;
+` + body + "\n	ret;\n}\n"
+	tree, err := ptx.Parse("k.ptx", src)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	module, err := isa.Decode(tree)
+	if err == nil {
+		err = module.Check(module.ByName["k"])
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
+	if kernelMemory == nil {
+		if kernelMemory, err = simt.NewMemory(1 << 32); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := simt.Load(module, kernelMemory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(program.Unload)
+	return &simt.Launch{Launch: event.Launch{ID: 1, Kernel: "k", Grid: event.Dim3{X: grid, Y: 1, Z: 1}, Block: event.Dim3{X: block, Y: 1, Z: 1}},
+		Program: program, Places: simt.NewPlaceTable(), Func: program.Kernel("k")}
+}
+
+func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
+	t.Helper()
+	if o.Unroll == 0 {
+		o.Unroll = litmus.DefaultUnroll
+	}
+	r, err := Kernel(context.Background(), l, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// functions are what kernels may call. Between what they are given and what they do with it stands an access of y.
+const functions = `
+.global .u32 y;
+.func (.param .b32 old) take(.param .b64 at)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<2>;
+	ld.param.u64 %rd0, [at];
+	atom.acquire.gpu.global.cas.b32 %r0, [%rd0], 0, 1;
+	st.param.b32 [old], %r0;
+	ret;
+}
+.func (.param .b32 sum) add(.param .b32 a, .param .b32 b)
+{
+	.reg .b32 %r<4>;
+	.local .align 4 .b8 slot[8];
+	ld.global.u32 %r0, [y];
+	ld.param.u32 %r1, [a];
+	st.local.u32 [slot+4], %r1;
+	ld.global.u32 %r0, [y];
+	ld.local.u32 %r1, [slot+4];
+	ld.param.u32 %r2, [b];
+	add.u32 %r1, %r1, %r2;
+	st.param.b32 [sum], %r1;
+	ld.global.u32 %r0, [y];
+	ret;
+}
+`
+
+const lockPTX = `
+LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;
+	setp.ne.s32 %p0, %r0, 0;
+	@%p0 bra LOCK;
+	ld.global.u32 %r1, [x];
+	add.u32 %r1, %r1, 1;
+	st.global.u32 [x], %r1;
+	atom.release.gpu.global.exch.b32 %r2, [lock], 0;`
+
+const lockVariables = ".global .u32 lock;\n.global .u32 x;\n"
+
+// TestKernelCounts wants the numbers of executions that are known in closed form.
+func TestKernelCounts(t *testing.T) {
+	for _, c := range []struct {
+		name, variables, body string
+		grid, block           uint32
+		want                  int
+		verdict               string
+	}{
+		{"increments", lockVariables, "red.relaxed.gpu.global.add.u32 [x], 1;", 5, 1, 120, OK},
+		{"increments of one block", lockVariables, "atom.relaxed.cta.global.add.u32 %r0, [x], 1;", 1, 4, 24, OK},
+		{"increments of narrow scope", lockVariables, "atom.relaxed.cta.global.add.u32 %r0, [x], 1;", 2, 1, 2, Error},
+		{"compare-and-swap lock", lockVariables, lockPTX, 2, 2, 24, OK},
+		{"the same without acquire", lockVariables, strings.Replace(lockPTX, "acquire", "relaxed", 1), 2, 1, 6, Error},
+		{"ticket lock", ".global .u32 next;\n.global .u32 turn;\n.global .u32 x;", `
+	atom.relaxed.gpu.global.add.u32 %r0, [next], 1;
+WAIT:	ld.acquire.gpu.global.u32 %r1, [turn];
+	setp.ne.u32 %p0, %r0, %r1;
+	@%p0 bra WAIT;
+	ld.global.u32 %r2, [x];
+	add.u32 %r2, %r2, 1;
+	st.global.u32 [x], %r2;
+	add.u32 %r1, %r1, 1;
+	st.release.gpu.global.u32 [turn], %r1;`, 4, 1, 24, OK},
+		{"barrier", ".shared .u32 s[4];\n.global .u32 out[4];", `
+	mov.u64 %rd0, s;
+	mul.wide.u32 %rd1, %t, 4;
+	add.u64 %rd0, %rd0, %rd1;
+	st.shared.u32 [%rd0], %t;
+	bar.sync 0;
+	xor.b32 %r0, %t, 1;
+	mul.wide.u32 %rd2, %r0, 4;
+	mov.u64 %rd0, s;
+	add.u64 %rd0, %rd0, %rd2;
+	ld.shared.u32 %r1, [%rd0];
+	mov.u64 %rd3, out;
+	add.u64 %rd3, %rd3, %rd1;
+	st.global.u32 [%rd3], %r1;
+	setp.eq.u32 %p0, %r0, %r1;
+	@!%p0 trap;`, 1, 4, 1, OK},
+		{"a loop of the thread alone", lockVariables, `
+	mov.u32 %r0, 0;
+L:	add.u32 %r0, %r0, 1;
+	setp.lt.u32 %p0, %r0, 1000;
+	@%p0 bra L;
+	red.relaxed.gpu.global.add.u32 [x], %r0;`, 2, 1, 2, OK},
+		{"a loop past its bound", lockVariables, `
+	mov.u32 %r0, 0;
+L:	add.u32 %r0, %r0, 1;
+	st.global.u32 [x], %r0;
+	setp.lt.u32 %p0, %r0, 100;
+	@%p0 bra L;`, 1, 1, 0, Bounded},
+		{"a lock that is taken with an exchange", lockVariables, `
+L:	atom.acquire.gpu.global.exch.b32 %r0, [lock], 1;
+	setp.ne.s32 %p0, %r0, 0;
+	@%p0 bra L;
+	st.release.gpu.global.u32 [lock], 0;`, 3, 1, 6, OK},
+		{"a count that grows while it waits", lockVariables, `
+L:	atom.acquire.gpu.global.add.u32 %r0, [x], 1;
+	setp.ne.s32 %p0, %r0, 1000;
+	@%p0 bra L;`, 1, 1, 0, Bounded},
+		{"waiting with an addition of zero", lockVariables, `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra L;
+	st.global.u32 [x], 7;
+	st.release.gpu.global.u32 [lock], 1;
+	ret;
+L:	atom.acquire.gpu.global.add.u32 %r0, [lock], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	setp.eq.u32 %p1, %r1, 7;
+	@!%p1 trap;`, 3, 1, 2, OK},
+		{"waiting with an exchange for what nobody writes", lockVariables, `
+L:	atom.acquire.gpu.global.exch.b32 %r0, [x], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;`, 2, 1, 0, Error},
+		{"a plain read while another waits with an exchange", lockVariables, `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	st.release.gpu.global.u32 [x], 1;
+	ret;
+L:	atom.acquire.gpu.global.add.u32 %r0, [x], 0;
+	setp.eq.s32 %p0, %r0, 0;
+	@%p0 bra L;`, 2, 1, 1, Error},
+		{"a lock that is taken in a function", lockVariables, `
+	mov.u64 %rd0, lock;
+L:	{
+	.param .b64 at;
+	.param .b32 old;
+	st.param.b64 [at], %rd0;
+	call (old), take, (at);
+	ld.param.b32 %r0, [old];
+	}
+	setp.ne.s32 %p0, %r0, 0;
+	@%p0 bra L;
+	ld.global.u32 %r1, [x];
+	add.u32 %r1, %r1, 1;
+	st.global.u32 [x], %r1;
+	st.release.gpu.global.u32 [lock], 0;`, 3, 1, 6, OK},
+		{"what a call keeps", lockVariables, `
+	mov.u32 %r5, 40;
+	{
+	.param .b32 a;
+	.param .b32 b;
+	.param .b32 s;
+	st.param.b32 [a], 3;
+	st.param.b32 [b], 4;
+	ld.global.u32 %r7, [y];
+	call (s), add, (a, b);
+	ld.global.u32 %r7, [y];
+	ld.param.b32 %r1, [s];
+	}
+	add.u32 %r1, %r1, %r5;
+	setp.eq.u32 %p0, %r1, 47;
+	@!%p0 trap;`, 1, 2, 1, OK},
+		{"a guarded write", lockVariables, `
+	mov.u32 %r1, 5;
+	setp.eq.u32 %p0, %t, 9;
+	ld.global.u32 %r2, [y];
+	@%p0 mov.u32 %r1, 7;
+	setp.eq.u32 %p1, %r1, 5;
+	@!%p1 trap;`, 1, 2, 1, OK},
+		{"shared memory of two blocks", ".shared .u32 s;", "st.shared.u32 [s], %b; ld.shared.u32 %r0, [s]; setp.eq.u32 %p0, %r0, %b; @!%p0 trap;", 2, 1, 1, OK},
+		{"a loop that writes what is there", lockVariables, `
+L:	ld.relaxed.gpu.global.u32 %r0, [y];
+	st.relaxed.gpu.global.u32 [x], 1;
+	ld.relaxed.gpu.global.u32 %r0, [y];
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra L;`, 1, 1, 0, Bounded},
+		{"a barrier that a thread leaves out by exiting", lockVariables, "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0; bar.sync 1;", 1, 3, 1, Error},
+		{"a barrier that a thread waits before", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 bar.sync 1;
+	bar.sync 0;`, 1, 2, 0, Error},
+		{"a barrier in both branches", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 bar.sync 0;
+	@!%p0 bar.sync 0;`, 1, 2, 1, Error},
+		{"a barrier in both branches, not aligned", lockVariables, `
+	setp.eq.u32 %p0, %t, 0;
+	@%p0 barrier.sync 0;
+	@!%p0 barrier.sync 0;`, 1, 2, 1, OK},
+		{"volatile", lockVariables, "st.volatile.global.u32 [x], %b;", 2, 1, 2, Error},
+		{"signed minimum", ".global .s32 x = -5;", "atom.relaxed.gpu.global.min.s32 %r0, [x], 3; setp.eq.s32 %p0, %r0, -5; @!%p0 trap;", 2, 1, 2, OK},
+		{"a byte", ".global .u8 x = 255;", "ld.global.u8 %r0, [x]; setp.eq.u32 %p0, %r0, 255; @!%p0 trap;", 1, 1, 1, OK},
+		{"a signed byte", ".global .u8 x = 255;", "ld.global.s8 %r0, [x]; setp.eq.s32 %p0, %r0, -1; @!%p0 trap;", 1, 1, 1, OK},
+		{"a wrap", ".global .u32 x = 4294967295;", "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; ld.relaxed.gpu.global.u32 %r1, [x]; setp.le.u32 %p0, %r1, 1; @!%p0 trap;", 2, 1, 4, OK},
+		{"a vector", ".global .align 8 .b32 v[2] = {1, 2};", "ld.global.v2.u32 {%r0, %r1}, [v]; add.u32 %r0, %r0, %r1; setp.eq.u32 %p0, %r0, 3; @!%p0 trap; st.global.v2.u32 [v], {%r0, %r1};", 1, 1, 1, OK},
+		{"a vector that races", ".global .align 8 .b32 v[2];", "st.global.v2.u32 [v], {%b, %b};", 2, 1, 4, Error},
+		{"float addition", ".global .f32 x;", "red.relaxed.gpu.global.add.f32 [x], 0f3F800000;", 3, 1, 6, OK},
+		{"out of bounds", ".global .u32 x;", "st.global.u32 [x+4], 1;", 1, 1, 1, Error},
+	} {
+		r := verifyLaunch(t, launchOf(t, c.variables, c.body, c.grid, c.block), Options{})
+		if r.Executions != c.want || r.Verdict() != c.verdict {
+			t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
+		}
+	}
+}
+
+// TestWarnings wants a polled flag that is volatile told, without an error.
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"setp.eq.u32 %p0, %t, 0; @!%p0 bra L; st.volatile.global.u32 [x], 1; ret; L: ld.volatile.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;",
+			"race of a volatile access on x"},
+		{"st.relaxed.gpu.global.u32 [x], %t;", ""},
+		{"ld.volatile.global.u32 %r0, [x]; ld.global.u32 %r1, [x];", ""},
+	} {
+		r := verifyLaunch(t, launchOf(t, lockVariables, c.body, 1, 2), Options{})
+		if r.Verdict() != OK || c.want == "" && len(r.Findings) > 0 || c.want != "" && (len(r.Findings) == 0 || r.Findings[0].Title != c.want || !r.Findings[0].Warning) {
+			t.Errorf("%s: %s, %+v; want %q", c.body, r.Verdict(), r.Findings, c.want)
+		}
+	}
+}
+
+// TestFinalMemory wants what is expected of memory judged at the end of every execution, whatever the widths of the stores.
+func TestFinalMemory(t *testing.T) {
+	body := `
+	setp.eq.u32 %p0, %b, 0;
+	@%p0 st.relaxed.gpu.global.u8 [x], 1;
+	@!%p0 st.relaxed.gpu.global.u8 [x], 2;
+	@%p0 st.global.u8 [x+1], 3;`
+	l := launchOf(t, ".global .align 4 .b8 x[8] = {9, 9, 9, 9, 5, 0, 0, 0};", body, 2, 1)
+	addr, _, _ := l.Program.Symbol("x")
+	for _, c := range []struct {
+		allowed []uint32
+		verdict string
+	}{{[]uint32{0x09090301, 0x09090302}, OK}, {[]uint32{0x09090301}, Error}} {
+		expected := []Expected{
+			{Name: "x", Addr: addr, Size: 4, Judge: func(data []byte) (string, bool) {
+				v := binary.LittleEndian.Uint32(data)
+				return fmt.Sprintf("%#x", v), slices.Contains(c.allowed, v)
+			}},
+			{Name: "x", Index: 1, Addr: addr + 4, Size: 4, Judge: func(data []byte) (string, bool) { return "5", data[0] == 5 && data[1] == 0 }},
+		}
+		r, err := Kernel(context.Background(), l, expected, Options{Unroll: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict() != c.verdict || len(r.Outcomes) != 2 || r.Outcomes[0].State != "x[0]=0x9090301 x[1]=5" || r.Outcomes[0].Count != 1 {
+			t.Errorf("%s, %+v", r.Verdict(), r.Outcomes)
+		}
+	}
+}
+
+// TestRefusals wants what is not understood refused, with the reason, and never called right.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ name, variables, body, want string }{
+		{"shuffle", "", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1;", "needs the warp"},
+		{"vote", "", "vote.sync.ballot.b32 %r0, 1, -1;", "needs the warp"},
+		{"syncwarp", "", "bar.warp.sync -1;", "needs the warp"},
+		{"clock", "", "mov.u32 %r0, %clock;", "clock"},
+		{"widths", ".global .align 4 .b8 x[4];", "st.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
+		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},
+		{"the constant cache", ".global .u32 x;", "ld.global.nc.u32 %r0, [x]; st.global.u32 [x], 1;", "ld.global.nc"},
+		{"reducing barrier", "", "setp.eq.u32 %p0, %t, 0; bar.red.popc.u32 %r0, 0, %p0;", "reduces"},
+		{"barrier of a part", "", "bar.sync 0, 64;", "of a part of the block"},
+		{"proxy fence", "", "fence.proxy.alias;", "proxies"},
+		{"copy", ".global .u32 x; .shared .u32 s;", "cp.async.ca.shared.global [s], [x], 4;", "asynchronous"},
+		{"an endless loop", "", "L: bra L;", "may never end"},
+		{"a wide atomic access", ".global .align 16 .b64 x[2];", "ld.relaxed.gpu.global.v2.u64 {%rd0, %rd1}, [x];", "more than 8 bytes"},
+	} {
+		r := verifyLaunch(t, launchOf(t, c.variables, c.body, 1, 2), Options{})
+		if r.Verdict() != Bounded && len(r.Findings) == 0 || !strings.Contains(r.Refusal, c.want) || len(r.Refused) == 0 {
+			t.Errorf("%s: %s, %q at %+v", c.name, r.Verdict(), r.Refusal, r.Refused)
+		}
+	}
+	if r := verifyLaunch(t, launchOf(t, ".global .align 4 .b8 x[4];", "ld.global.u32 %r0, [x]; ld.global.u8 %r0, [x+1];", 1, 2), Options{}); r.Verdict() != OK {
+		t.Errorf("reads of several widths that nobody writes: %s, %s", r.Verdict(), r.Refusal)
+	}
+}
+
+// both writes one random program as a litmus test and as the body of a kernel.
+func both(r *rand.Rand, size int, threads, block int) (test, body string) {
+	var c, p strings.Builder
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	ptxOrder := map[string]string{"rlx": "relaxed", "acq": "acquire", "rel": "release", "acqrel": "acq_rel"}
+	ptxFence := map[string]string{"sc": "sc", "acqrel": "acq_rel"}
+	c.WriteString("C both\nint x, y;\n")
+	barriers := r.IntN(3) == 0
+	label := 0
+	for t := range threads {
+		fmt.Fprintf(&c, "thread T%d @ cta %d, cluster %d {\n", t, 0, t/block)
+		fmt.Fprintf(&p, "setp.ne.u32 %%p7, %%b, %d;\n@%%p7 bra T%d;\nsetp.ne.u32 %%p7, %%t, %d;\n@%%p7 bra T%d;\n", t/block, t, t%block, t)
+		last := -1
+		n := r.IntN(size) + 1
+		barrier := r.IntN(n)
+		for i := range n {
+			if barriers && i == barrier {
+				c.WriteString("  barrier(3);\n")
+				p.WriteString("barrier.sync 3;\n")
+			}
+			v, value, scope := pick("x", "y"), 1+r.IntN(2), pick("cta", "gpu", "sys")
+			switch k := r.IntN(17); {
+			case k < 4:
+				o := pick("rlx", "acq")
+				fmt.Fprintf(&c, "  int r%d = load(%s, %s, %s);\n", i, v, o, scope)
+				fmt.Fprintf(&p, "ld.%s.%s.global.u32 %%r%d, [%s];\n", ptxOrder[o], scope, i, v)
+				last = i
+			case k < 8:
+				o := pick("rlx", "rel")
+				operand, immediate := fmt.Sprint(value), fmt.Sprint(value)
+				if last >= 0 && r.IntN(2) == 0 {
+					operand, immediate = fmt.Sprintf("r%d + 1", last), "%r30"
+					fmt.Fprintf(&p, "add.u32 %%r30, %%r%d, 1;\n", last)
+				}
+				if last >= 0 && r.IntN(3) == 0 {
+					fmt.Fprintf(&c, "  if (r%d != 0)\n", last)
+					fmt.Fprintf(&p, "setp.ne.u32 %%p0, %%r%d, 0;\n@%%p0 ", last)
+				}
+				fmt.Fprintf(&c, "  store(%s, %s, %s, %s);\n", v, operand, o, scope)
+				fmt.Fprintf(&p, "st.%s.%s.global.u32 [%s], %s;\n", ptxOrder[o], scope, v, immediate)
+			case k < 10:
+				o := pick("sc", "acqrel")
+				fmt.Fprintf(&c, "  fence(%s, %s);\n", o, scope)
+				fmt.Fprintf(&p, "fence.%s.%s;\n", ptxFence[o], scope)
+			case k < 12:
+				o := pick("rlx", "acq", "rel", "acqrel")
+				f := r.IntN(4)
+				fmt.Fprintf(&c, "  int r%d = %s, %s, %s);\n", i, []string{"fetch_add(" + v + ", 1", "exchange(" + v + ", 2", "cas(" + v + ", 0, 1",
+					"cas(" + v + ", 1, 2"}[f], o, scope)
+				fmt.Fprintf(&p, "atom.%s.%s.global.%s;\n", ptxOrder[o], scope, fmt.Sprintf([]string{"add.u32 %%r%d, [%s], 1", "exch.b32 %%r%d, [%s], 2",
+					"cas.b32 %%r%d, [%s], 0, 1", "cas.b32 %%r%d, [%s], 1, 2"}[f], i, v))
+				last = i
+			case k < 13:
+				fmt.Fprintf(&c, "  int r%d = %s;\n", i, v)
+				fmt.Fprintf(&p, "ld.global.u32 %%r%d, [%s];\n", i, v)
+				last = i
+			case k < 14:
+				fmt.Fprintf(&c, "  %s = %d;\n", v, value)
+				fmt.Fprintf(&p, "st.global.u32 [%s], %d;\n", v, value)
+			case k < 15:
+				fmt.Fprintf(&c, "  while (load(%s, acq, %s) == 0) ;\n", v, scope)
+				fmt.Fprintf(&p, "L%d: ld.acquire.%s.global.u32 %%r29, [%s];\nsetp.eq.u32 %%p1, %%r29, 0;\n@%%p1 bra L%d;\n", label, scope, v, label)
+				label++
+			case k < 16:
+				fmt.Fprintf(&c, "  while (exchange(%s, 1, acq, %s) != 0) ;\n", v, scope)
+				fmt.Fprintf(&p, "L%d: atom.acquire.%s.global.exch.b32 %%r29, [%s], 1;\nsetp.ne.u32 %%p1, %%r29, 0;\n@%%p1 bra L%d;\n", label, scope, v, label)
+				label++
+			default:
+				fmt.Fprintf(&c, "  while (cas(%s, 0, 1, acq, %s) != 0) ;\n", v, scope)
+				fmt.Fprintf(&p, "L%d: atom.acquire.%s.global.cas.b32 %%r29, [%s], 0, 1;\nsetp.ne.u32 %%p1, %%r29, 0;\n@%%p1 bra L%d;\n", label, scope, v, label)
+				label++
+			}
+		}
+		c.WriteString("}\n")
+		fmt.Fprintf(&p, "ret;\nT%d:\n", t)
+	}
+	return c.String(), p.String()
+}
+
+// shape is what a search finds: the executions by identity, with their ending, and the errors between which events.
+type shape struct {
+	result     explore.Result
+	executions map[string]explore.Ending
+	errors     map[string]bool
+}
+
+// shapeOf explores; variable numbers the variable that a location is.
+func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shape {
+	s := shape{executions: map[string]explore.Ending{}, errors: map[string]bool{}}
+	event := func(x explore.Execution, e int) string {
+		if e < 0 {
+			return "none"
+		}
+		ev := x.Events()[e]
+		return fmt.Sprintf("%d.%d", ev.Thread, ev.Index)
+	}
+	s.result = explore.Explore(context.Background(), p, explore.Options{Races: true,
+		Leaf: func(x explore.Execution, end explore.Ending) {
+			id := identityOf(x, 2, variable)
+			if _, ok := s.executions[id]; ok {
+				t.Fatalf("the search reaches an execution twice:\n%s", id)
+			}
+			s.executions[id] = end
+		},
+		Found: func(e explore.Error, x explore.Execution) bool {
+			s.errors[fmt.Sprint(e.Kind, " ", event(x, e.A), " ", event(x, e.B), " ", e.Thread, e.Other)] = true
+			return true
+		}})
+	return s
+}
+
+// TestFrontEnds wants the same executions and errors of random programs, written as litmus tests and as kernels.
+func TestFrontEnds(t *testing.T) {
+	n := 1500
+	if testsize.Long() {
+		n = 10000
+	}
+	r := rand.New(rand.NewPCG(15, 1))
+	stuck, cut := 0, 0
+	for range n {
+		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
+		test, body := both(r, 8/(blocks*block), blocks*block, block)
+		parsed, err := litmus.Parse("both.litmus", test, litmus.Options{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, test)
+		}
+		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
+		p, err := kernel.New(l, litmus.DefaultUnroll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := shapeOf(t, parsed, func(loc int32) int { return int(loc) })
+		got := shapeOf(t, p, func(loc int32) int { return strings.Index("xy", kernelLaunch{p}.location(loc)) })
+		p.Close()
+		l.Program.Unload()
+		stuck, cut = stuck+got.result.Stuck, cut+got.result.Cut
+		if p.Refusal() != nil || !maps.Equal(want.executions, got.executions) || !maps.Equal(want.errors, got.errors) {
+			t.Fatalf("%+v\n%+v\n%v\n%s\n%s\n%v\n%v\n%v\n%v", want.result, got.result, p.Refusal(), test, body, slices.Sorted(maps.Keys(want.errors)),
+				slices.Sorted(maps.Keys(got.errors)), want.executions, got.executions)
+		}
+	}
+	if stuck == 0 {
+		t.Error("no program was stuck")
+	}
+}

@@ -1,0 +1,138 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/kernel"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// subject is what is explored, and what its parts are called.
+type subject interface {
+	explore.Program
+	thread(i int) (name, of string, place model.Place) // "P0", "cta 0"
+	coordinates(i int) (block, thread event.Dim3)
+	location(loc int32) string
+	frames(pos int32) []event.Frame // of a place in the source, innermost first
+	// failure describes a step that fails: what the thread does there.
+	failure(thread int, pos int32) (kind detect.Kind, class detect.Class, title, what string)
+}
+
+// litmusTest is a litmus test.
+type litmusTest struct{ *litmus.Test }
+
+func (t litmusTest) thread(i int) (name, of string, place model.Place) {
+	th := &t.Threads[i]
+	of = fmt.Sprintf("cta %d", th.Place.CTA&(1<<10-1))
+	return th.Name, of, th.Place
+}
+
+func (t litmusTest) coordinates(i int) (block, thread event.Dim3) {
+	return event.Dim3{X: uint32(t.Threads[i].Place.CTA)}, event.Dim3{X: uint32(i)}
+}
+
+func (t litmusTest) location(loc int32) string { return t.Location(loc) }
+
+func (t litmusTest) frames(pos int32) []event.Frame {
+	line, col := t.Line(pos)
+	return []event.Frame{{File: t.File, Line: line, Column: col}}
+}
+
+func (t litmusTest) failure(int, int32) (kind detect.Kind, class detect.Class, title, what string) {
+	return "assertion", detect.API, "failed assertion", "fails here: the condition is false, an index is outside of its array, or it divides by zero"
+}
+
+// kernelLaunch is a launch of a kernel.
+type kernelLaunch struct{ *kernel.Program }
+
+func (k kernelLaunch) thread(i int) (name, of string, place model.Place) {
+	block, in := k.Coordinates(i)
+	return fmt.Sprintf("P%d", i), fmt.Sprintf("block %s, thread %s", coordinate(block), coordinate(in)), k.Place(i)
+}
+
+// coordinate is "3", or "(3,1,0)" where that does not say it.
+func coordinate(d event.Dim3) string {
+	if d.Y == 0 && d.Z == 0 {
+		return fmt.Sprint(d.X)
+	}
+	return fmt.Sprintf("(%d,%d,%d)", d.X, d.Y, d.Z)
+}
+
+func (k kernelLaunch) coordinates(i int) (block, thread event.Dim3) { return k.Coordinates(i) }
+
+func (k kernelLaunch) frames(pos int32) []event.Frame { return k.Launch.Places.Frames(uint32(pos)) }
+
+func (k kernelLaunch) location(loc int32) string {
+	space, cta, addr, width := k.Location(loc)
+	if space == event.Shared {
+		name, at, ok := k.Launch.Program.SharedVar(k.Launch.Func, addr)
+		if !ok {
+			name, at = "shared memory", 0
+		}
+		size := 0
+		for _, v := range k.Launch.Program.Module.Vars {
+			if v.Name == name {
+				size = int(v.Size)
+			}
+		}
+		return fmt.Sprintf("%s of block %d", element(variableName(name), addr-at, width, size), cta)
+	}
+	for _, a := range k.Launch.Arguments {
+		if addr >= a.Addr && addr-a.Addr < a.Size {
+			return element(a.Name, addr-a.Addr, width, int(a.Size))
+		}
+	}
+	if a, ok := k.Launch.Program.Memory.Find(addr); ok {
+		return element(variableName(a.Name), addr-a.Addr, width, int(a.Size))
+	}
+	return fmt.Sprintf("%#x", addr)
+}
+
+// variableName is the name of a variable without the function that it is declared in.
+func variableName(linker string) string {
+	name := report.Demangle(linker)
+	if i := strings.LastIndex(name, ")::"); i >= 0 {
+		name = name[i+len(")::"):]
+	}
+	return name
+}
+
+// element names width bytes at an offset of a variable of so many bytes.
+func element(name string, offset uint64, width, size int) string {
+	switch {
+	case size == width:
+		return name
+	case offset%uint64(width) != 0:
+		return fmt.Sprintf("%s+%d", name, offset)
+	}
+	return fmt.Sprintf("%s[%d]", name, offset/uint64(width))
+}
+
+func (k kernelLaunch) failure(thread int, pos int32) (kind detect.Kind, class detect.Class, title, what string) {
+	fault, message := k.Fault(thread, pos)
+	class = detect.MemoryFault
+	switch fault {
+	case simt.Assertion, simt.TrapHit:
+		class = detect.API
+	case simt.BarrierDivergence:
+		class = detect.Divergence
+	}
+	for _, a := range k.Launch.Arguments { // what the device calls a buffer
+		if alloc, ok := k.Launch.Program.Memory.Find(a.Addr); ok && alloc.Name != "" {
+			message = strings.ReplaceAll(message, alloc.Name, fmt.Sprintf("%s (%d bytes)", a.Name, a.Size))
+		}
+	}
+	title = map[simt.FaultKind]string{simt.Assertion: "failed assertion", simt.TrapHit: "trap", simt.OutOfBounds: "access out of bounds",
+		simt.Misaligned: "misaligned access", simt.UseAfterFree: "access to freed memory", simt.ReadOnly: "write to constant memory"}[fault]
+	if title == "" {
+		title = string(fault)
+	}
+	return detect.Kind(fault), class, title, "fails here: " + message
+}
