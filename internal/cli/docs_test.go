@@ -121,7 +121,7 @@ func TestFlags(t *testing.T) {
 		export   = " sarif junit summary annotate"                               // files for other programs
 		report   = " fail-on json limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                             // who judges
-		schedule = " kernel seed schedule engine"                                // how kernels are executed
+		schedule = " kernel seed schedule engine device"                         // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{

@@ -66,7 +66,9 @@ type Reader struct {
 }
 
 // NewReader reads a log that Format has written to mem.
-func NewReader(s Shape, mem []byte) *Reader { return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}} }
+func NewReader(s Shape, mem []byte) *Reader {
+	return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}}
+}
 
 // Drain takes what the queues hold, makes room for more, and calls f with the records that are next in the order of
 // stamps. It reports whether the queues held any.

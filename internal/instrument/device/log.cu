@@ -28,7 +28,8 @@ struct Log {
 	u64 queues;
 	u64 slots; // of each queue, a power of two
 	u64 stamp; // of the next record
-	u64 lock;  // 1 while a warp executes an operation that synchronises
+	u32 ticket; // of the next warp that executes an operation that synchronises: they take turns, so that none waits for ever
+	u32 turn;   // whose turn it is
 	Queue *queue;
 	Slot *slot;
 };
@@ -58,11 +59,23 @@ static __device__ u64 add(u64 *p, u64 n)
 	return old;
 }
 
-static __device__ bool take(u64 *lock)
+static __device__ u32 take(u32 *ticket)
 {
-	u64 old;
-	asm volatile("atom.cas.acquire.gpu.global.b64 %0, [%1], 0, 1;" : "=l"(old) : "l"(__cvta_generic_to_global(lock)) : "memory");
-	return old == 0;
+	u32 old;
+	asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;" : "=r"(old) : "l"(__cvta_generic_to_global(ticket)) : "memory");
+	return old;
+}
+
+static __device__ u32 acquire(u32 *p)
+{
+	u32 v;
+	asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+	return v;
+}
+
+static __device__ void release(u32 *p, u32 v)
+{
+	asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "r"(v) : "memory");
 }
 
 static __device__ u32 lane()
@@ -167,9 +180,11 @@ extern "C" __device__ __noinline__ u32 __fencepost_begin()
 {
 	u32 lanes = __activemask();
 	if (Log *log = __fencepost_log) {
-		if (lane() == __ffs(lanes) - 1)
-			while (!take(&log->lock)) {
+		if (lane() == __ffs(lanes) - 1) {
+			u32 mine = take(&log->ticket);
+			while (acquire(&log->turn) != mine) {
 			}
+		}
 		__syncwarp(lanes);
 	}
 	return lanes;
@@ -179,7 +194,7 @@ static __device__ void end(Log *log, u32 lanes)
 {
 	__syncwarp(lanes);
 	if (lane() == __ffs(lanes) - 1)
-		release(&log->lock, 0);
+		release(&log->turn, acquire(&log->turn) + 1);
 	__syncwarp(lanes);
 }
 
