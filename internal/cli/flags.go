@@ -97,9 +97,9 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},
-		{"device", "NAME", "what tells of accesses: watched (default, the engine), logged (the program is instrumented and logs, see docs/gpu.md)",
+		{"device", "NAME", "where kernels run: watched (default), emulated (as on a GPU: instrumented, see docs/gpu.md)",
 			func(o *options, v string) error {
-				return choose(v, map[string]bool{"watched": false, "logged": true}, "device", &o.session.Logged)
+				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
