@@ -47,7 +47,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
+	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.
@@ -58,8 +58,9 @@ type env struct {
 
 // stream is where text goes. It keeps the first error of a write, so that Main can tell of it whoever wrote.
 type stream struct {
-	to  io.Writer // for a program that is started, which wants a file and no pipe
-	err error
+	to    io.Writer // for a program that is started, which wants a file and no pipe
+	color string    // of --color: "always", "never", or "" for terminals
+	err   error
 }
 
 // Write implements io.Writer.
@@ -90,8 +91,11 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// color says that w should get colours: it is a terminal and NO_COLOR (no-color.org) is not set.
+// color says that w should get colours: --color says so, or it is a terminal and NO_COLOR (no-color.org) is not set.
 func color(w io.Writer) bool {
+	if s, ok := w.(*stream); ok && s.color != "" {
+		return s.color == "always"
+	}
 	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
@@ -178,6 +182,9 @@ func unknownCommand(name string) string {
 
 func execute(ctx context.Context, e *env, c *command, args []string) int {
 	o, rest, err := parseFlags(c, args)
+	if err == nil {
+		e.stdout.color, e.stderr.color = o.color, o.color
+	}
 	if err == nil && o.help {
 		writeCommandHelp(e.stdout, c)
 		return exitClean
@@ -196,6 +203,9 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)
+		if code == exitFindings && o.errorExit != nil {
+			code = *o.errorExit
+		}
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")

@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify"
@@ -25,24 +26,27 @@ import (
 
 // options are the values of all flags.
 type options struct {
-	session  session.Options
-	help     bool
-	json     string
-	limit    int
-	limited  bool // --limit was given
-	times    bool
-	launch   string
-	nvcc     string
-	markdown string
-	out      string
-	verbose  bool
-	recorded bool // the report is of a trace and not of a run
-	verify   verify.Options
-	litmus   litmus.Options
-	kernel   kernelOptions // of verify
-	reports  reports
-	reason   string // of suppress
-	expires  string
+	session session.Options
+	help    bool
+	json    string
+	limit   int
+	limited bool // --limit was given
+	times   bool
+	launch  string
+	nvcc    string
+	// errorExit is the exit code for findings; nil for exitFindings.
+	errorExit *int
+	color     string // "always", "never", or "" for terminals
+	markdown  string
+	out       string
+	verbose   bool
+	recorded  bool // the report is of a trace and not of a run
+	verify    verify.Options
+	litmus    litmus.Options
+	kernel    kernelOptions // of verify
+	reports   reports
+	reason    string // of suppress
+	expires   string
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 }
@@ -100,7 +104,36 @@ func runFlags() []*flag {
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
 			func(o *options, v string) error { o.times = true; return nil }},
-	}, reportFlags()...)
+	}, append(reportFlags(), sanitizerFlags()...)...)
+}
+
+// sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line options).
+func sanitizerFlags() []*flag {
+	return []*flag{
+		{"error-exitcode", "N", "exit with N in the place of 1 for findings",
+			func(o *options, v string) error { o.errorExit = new(int); return number(v, 0, 255, o.errorExit) }},
+		{"kernel-name", "FILTER", "watch only the kernels with kernel_name=NAME, or kernel_substring=TEXT in the name (kne=, kns=)", setKernelName},
+		{"print-limit", "N", "the same as --limit",
+			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
+	}
+}
+
+// setKernelName takes a filter of Compute Sanitizer. Its names are those of the linker; --kernel sees them demangled.
+func setKernelName(o *options, v string) error {
+	key, name, ok := strings.Cut(strings.Trim(v, "{}"), "=")
+	if !ok || name == "" || strings.Contains(name, ",") {
+		return usagef("--kernel-name %q is no filter; write kernel_name=NAME or kernel_substring=TEXT; --kernel takes a regular expression", v)
+	}
+	if demangled := report.Demangle(name); demangled != name {
+		name = report.BareName(demangled)
+	}
+	pattern := regexp.QuoteMeta(name)
+	whole := `(^|[ :])` + pattern + `($|[(<])`
+	if err := choose(key, map[string]string{"kernel_name": whole, "kne": whole, "kernel_substring": pattern, "kns": pattern}, "key of --kernel-name", &pattern); err != nil {
+		return err
+	}
+	o.session.Kernel = regexp.MustCompile(pattern)
+	return nil
 }
 
 // without leaves out the flags that a command refuses.
@@ -170,6 +203,11 @@ func (o *options) keepInput(c *command, args []string) error {
 	}
 	return nil
 }
+
+var colorFlag = &flag{"color", "WHEN", "colour the text: auto (on a terminal, unless NO_COLOR is set), always, never",
+	func(o *options, v string) error {
+		return choose(v, map[string]string{"auto": "", "always": "always", "never": "never"}, "value of --color", &o.color)
+	}}
 
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
 	func(o *options, v string) error { o.launch = v; return nil }}

@@ -26,7 +26,7 @@ const helpExamples = `Examples:
   fencepost run python3 -m pytest --fencepost  a Python program, as it is
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
-  fencepost check corpus                     check the built-in programs
+  fencepost demo                             find the defects of three built-in kernels
   fencepost compare prog.cu                  all detectors on one execution, side by side
 `
 
@@ -47,7 +47,16 @@ func writeHelp(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
-	writeFlags(w, runFlags())
+	rare := map[string]string{}
+	for _, f := range append(exportFlags(), sanitizerFlags()...) {
+		rare[f.name] = "listed by help run"
+	}
+	writeFlags(w, without(runFlags(), rare))
+	var names []string
+	for _, f := range exportFlags() {
+		names = append(names, "--"+f.name)
+	}
+	fmt.Fprintf(w, "  and %s\n", strings.Join(names, " "))
 	fmt.Fprint(w, helpCodes)
 }
 

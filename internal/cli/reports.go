@@ -45,6 +45,7 @@ func exportFlags() []*flag {
 		}}
 	}
 	return []*flag{
+		colorFlag,
 		file("sarif", "write the findings as SARIF 2.1.0, for code scanning (docs/ci.md)", func(o *options) *string { return &o.reports.sarif }),
 		file("junit", "write the findings as results of tests in JUnit's format", func(o *options) *string { return &o.reports.junit }),
 		file("summary", "write a summary in Markdown", func(o *options) *string { return &o.reports.summary }),

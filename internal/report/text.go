@@ -24,6 +24,8 @@ type Text struct {
 	Source func(file string) []string
 	// Limit is how many findings of a group are listed after its first; 0 lists all.
 	Limit int
+	// Short leaves out of a finding what is needed to mend it, but not to see what it is: addresses, synchronisation, counts.
+	Short bool
 }
 
 // Colours of the parts, as SGR parameters.
@@ -69,6 +71,9 @@ func (t *Text) Group(w io.Writer, group []*Finding) {
 		}
 	}
 	for _, n := range t.notes(f) {
+		if t.Short && n[0] != "why" && n[0] != "fix" {
+			continue
+		}
 		t.note(&b, gutter, n[0], n[1])
 	}
 	if head, lines := t.others(group); len(lines) > 0 {
