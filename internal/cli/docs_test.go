@@ -125,7 +125,9 @@ func TestFlags(t *testing.T) {
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
-		"demo":     "color",
+		"demo": "color",
+		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
+			" seed seeds schedule engine timeout detector model",
 		"run":      "jobs nvcc seeds verbose" + report + judge + schedule + always,
 		"check":    "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"compare":  "launch jobs nvcc seeds" + report + judge + schedule + always,

@@ -36,7 +36,9 @@ type options struct {
 	nvcc    string
 	// errorExit is the exit code for findings; nil for exitFindings.
 	errorExit *int
-	color     string // "always", "never", or "" for terminals
+	config    config
+	origins   map[string]origin // of settings, by the names of flags
+	color     string            // "always", "never", or "" for terminals
 	markdown  string
 	out       string
 	verbose   bool
@@ -311,9 +313,20 @@ func number[T int | uint64](text string, least, most int64, dst *T) error {
 // parseFlags reads the flags that stand before the first other argument, or anywhere if the command allows it. `--` ends
 // them. The other arguments come back.
 func parseFlags(c *command, args []string) (*options, []string, error) {
-	o := &options{limit: 20, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
+	o := &options{limit: 20, origins: map[string]origin{}, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
 	if c.raw {
 		return o, args, nil
+	}
+	rest, err := readFlags(c, o, args)
+	return o, rest, err
+}
+
+// readFlags sets what the configuration and then the flags say.
+func readFlags(c *command, o *options, args []string) ([]string, error) {
+	if !slices.Contains(args, "--help") { // help is to be had whatever the configuration says
+		if err := configure(c, o); err != nil {
+			return nil, err
+		}
 	}
 	var rest []string
 	for len(args) > 0 {
@@ -321,24 +334,24 @@ func parseFlags(c *command, args []string) (*options, []string, error) {
 		switch {
 		case arg == "-h" || arg == "-help" || arg == "--help":
 			o.help = true
-			return o, nil, nil
+			return nil, nil
 		case len(c.flags) == 0 && len(arg) > 1 && arg[0] == '-':
-			return nil, nil, usagef("%s knows no flags, and so no %q", c.name, arg)
+			return nil, usagef("%s knows no flags, and so no %q", c.name, arg)
 		case arg == "--":
-			return o, append(rest, args[1:]...), nil
+			return append(rest, args[1:]...), nil
 		case len(arg) < 2 || arg[0] != '-':
 			if !c.anywhere {
-				return o, args, nil
+				return args, nil
 			}
 			rest, args = append(rest, arg), args[1:]
 			continue
 		}
 		var err error
 		if args, err = parseFlag(c, o, args); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return o, rest, nil
+	return rest, nil
 }
 
 // parseFlag reads the flag that args begins with and gives what follows it.
@@ -364,6 +377,7 @@ func parseFlag(c *command, o *options, args []string) ([]string, error) {
 	if err := f.set(o, value); err != nil {
 		return nil, within(f, err)
 	}
+	o.origins[f.name] = origin{value, "--" + f.name}
 	return args, nil
 }
 

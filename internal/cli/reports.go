@@ -108,6 +108,7 @@ func (x *reports) load(args []string) error {
 // triage gives the findings fingerprints and marks those that are left out. The verdict is that of the others.
 func (o *options) triage(r *report.Report, source func(string) []string) {
 	source = report.CachedSource(source)
+	o.weigh(r)
 	report.Fingerprint(r.Findings, source)
 	t := &o.reports.triage
 	t.Source, t.Files = source, o.reports.sources
@@ -130,6 +131,34 @@ func (o *options) triage(r *report.Report, source func(string) []string) {
 	if r.Verdict == report.Found && !slices.ContainsFunc(report.Counted(r.Findings), func(f report.Finding) bool { return f.Severity >= o.session.FailOn }) {
 		r.Verdict = report.Judge(r, o.session.FailOn)
 	}
+}
+
+// weigh gives the findings the severities that the configuration sets.
+func (o *options) weigh(r *report.Report) {
+	if len(o.config.severities) == 0 {
+		return
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if s, ok := o.config.severities[f.Kind]; ok {
+			f.Severity = s
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int { return int(b.Severity) - int(a.Severity) })
+	if r.Verdict == report.Clean || r.Verdict == report.Found {
+		r.Verdict = report.Judge(r, o.session.FailOn)
+	}
+}
+
+// nothingLeftOut refuses --suppress and --baseline where findings are compared with what is expected. Those of the configuration
+// do not hold there.
+func (o *options) nothingLeftOut(what string) error {
+	for _, name := range []string{"suppress", "baseline"} {
+		if o.origins[name].by == "--"+name {
+			return usagef("--%s: %s compares findings with what the sources say, and leaves none out", name, what)
+		}
+	}
+	return nil
 }
 
 // export is what the formats need besides the report.
