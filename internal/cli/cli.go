@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -183,6 +184,9 @@ func unknownCommand(name string) string {
 func execute(ctx context.Context, e *env, c *command, args []string) int {
 	o, rest, err := parseFlags(c, args)
 	if err == nil {
+		o.command = shellLine(append([]string{"fencepost", c.name}, args...))
+	}
+	if err == nil {
 		e.stdout.color, e.stderr.color = o.color, o.color
 	}
 	if err == nil && o.help {
@@ -226,6 +230,20 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		}
 	}
 	return fail(e.stderr, err)
+}
+
+// shellLine writes words as a shell reads them.
+func shellLine(words []string) string {
+	var out []string
+	for _, w := range words {
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,+@%^", r)
+		}) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out = append(out, w)
+	}
+	return strings.Join(out, " ")
 }
 
 // unwrittenError says that a file that was asked for could not be written after a run that came about.

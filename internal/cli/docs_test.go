@@ -118,7 +118,7 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 // the same family has and this one cannot honour is refused with a reason.
 func TestFlags(t *testing.T) {
 	const (
-		export   = " color sarif junit summary annotate"                                                    // files for other programs
+		export   = " color html sarif junit summary annotate"                                               // files for other programs
 		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                                                        // who judges
 		schedule = " kernel kernel-name seed schedule engine"                                               // how kernels are executed

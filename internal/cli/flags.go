@@ -36,6 +36,7 @@ type options struct {
 	nvcc    string
 	// errorExit is the exit code for findings; nil for exitFindings.
 	errorExit *int
+	command   string // as it was given, with the quotes of a shell
 	config    config
 	origins   map[string]origin // of settings, by the names of flags
 	color     string            // "always", "never", or "" for terminals

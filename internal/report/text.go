@@ -26,6 +26,8 @@ type Text struct {
 	Limit int
 	// Short leaves out of a finding what is needed to mend it, but not to see what it is: addresses, synchronisation, counts.
 	Short bool
+
+	declared map[string]*declarations // by file
 }
 
 // Colours of the parts, as SGR parameters.
@@ -532,7 +534,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait && f.Accesses[0].Op != detect.Call && f.Accesses[0].Actor == "" {
 		add("address", "%s", t.addresses(f))
 	}
-	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync {
+	if f.synchronised() {
 		add("sync", "%s", t.syncAfter(&f.Accesses[0]))
 		add("sync", "%s", t.syncBefore(&f.Accesses[1]))
 	}
@@ -559,6 +561,11 @@ func (t *Text) notes(f *Finding) [][2]string {
 	}
 	add("seen", "%s; id %s, %s", seen, f.ID, by)
 	return ns
+}
+
+// synchronised says that Sync of both accesses is known: of the first what follows it, of the second what precedes it.
+func (f *Finding) synchronised() bool {
+	return f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync
 }
 
 func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...any)) {
