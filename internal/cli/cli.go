@@ -48,7 +48,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
+	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.

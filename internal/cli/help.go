@@ -22,7 +22,6 @@ const helpExamples = `Examples:
   fencepost run prog.cu                      compile a program, run it, report its races
   fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
   fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
-  fencepost run --json report.json --fail-on warning prog.cu
   fencepost run python3 -m pytest --fencepost  a Python program, as it is
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
@@ -35,8 +34,7 @@ Exit codes:
   0  nothing found at or above --fail-on
   1  findings at or above --fail-on
   2  wrong usage
-  3  something could not be run, checked or written (no compiler, no PTX, unsupported instruction or call, no kernel ran,
-     a full disk)
+  3  something could not be run, checked or written: no compiler, no PTX, an unsupported instruction or call, no kernel ran
   4  the program itself failed; its own exit code is in the report
 `
 

@@ -21,6 +21,7 @@ const plural = (n, one, many) => n === 1 ? "1 " + one : n + " " + (many || one +
 
 // The list: findings that pass the filters, below a row for each severity and kind. Only rows in view are elements.
 const order = ["error", "warning", "info"];
+const bySeverity = (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity) || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0);
 const hidden = new Set(), folded = new Set();
 let rows = [], current = null;
 
@@ -105,7 +106,7 @@ function overview() {
   pairs.push(["Fencepost", data.version]);
   out.push(definitions(pairs));
   const kinds = new Map();
-  for (const f of data.findings) { const k = f.severity + " " + f.kind; kinds.set(k, (kinds.get(k) || 0) + 1); }
+  for (const f of [...data.findings].sort(bySeverity)) { const k = f.severity + " " + f.kind; kinds.set(k, (kinds.get(k) || 0) + 1); }
   if (kinds.size) out.push(el("h3", {}, "Findings"), table(["severity", "kind", "findings"], [...kinds].map(([k, n]) => [el("span", {class: k.split(" ")[0]}, k.split(" ")[0]), k.split(" ")[1], n])));
   out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
     data.kernels.map(k => [el("code", {}, k.name), k.grid, k.block, k.launches].concat(data.kernels.some(k => k.seconds) ? [(k.seconds || 0).toFixed(3)] : []))) : el("p", {}, "No kernel ran."));

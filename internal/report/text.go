@@ -510,6 +510,9 @@ func (t *Text) describe(a *Access) string {
 	if a.Threads > 1 {
 		by = fmt.Sprintf("by %d threads, one is %s of block %s", a.Threads, a.Thread, a.Block)
 	}
+	if a.Size == 0 { // of a litmus test, whose variables have no size
+		return op + " " + by
+	}
 	return fmt.Sprintf("%s of %s %s", op, size, by)
 }
 
@@ -603,6 +606,8 @@ func (t *Text) address(a *Access) string {
 		s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
 	case a.Space == event.Shared || a.Space == event.Local:
 		s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
+	case a.Size == 0 && a.Address == 0 && o.Named:
+		s = t.objectAt(a)
 	case o.Name == "" && o.Unknown:
 		s = fmt.Sprintf("%#x", a.Address)
 	case o.Name == "":
