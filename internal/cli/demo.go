@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path"
 	"time"
 
-	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/check"
 )
 
 // demoPrograms are programs of the corpus with one finding each: of one block, of several blocks, and no race at all.
@@ -32,21 +32,16 @@ func runDemo(ctx context.Context, e *env, o *options, args []string) (int, error
 		if err != nil {
 			return 0, err
 		}
-		in, err := session.CorpusInput(chosen[0])
+		p := chosen[0]
+		r, err := check.Kernels(ctx, []check.Module{{Name: name + ".ptx", PTX: p.PTX}}, check.Launch{Name: name + ".toml", TOML: p.Launch},
+			&check.Options{Source: corpusLines(p), Rename: func(file string) string { return path.Join("corpus", p.Dir, file) }})
 		if err != nil {
 			return 0, err
 		}
-		r, err := session.Check(ctx, &o.session, in)
-		if err != nil {
-			return 0, err
-		}
-		text := newText(e.stdout, corpusLines(chosen[0]))
-		text.Short = true
-		groups := report.Groups(r.Findings)
-		if len(groups) == 0 {
+		if len(r.Findings) == 0 {
 			return 0, fmt.Errorf("%s: the defect was not found; please report this", name)
 		}
-		text.Group(e.stdout, groups[0])
+		r.Explain(e.stdout, &r.Findings[0], true, color(e.stdout))
 		found++
 	}
 	fmt.Fprintf(e.stdout, "In full: fencepost check %s. Your program: fencepost run prog.cu\n", demoPrograms[0])

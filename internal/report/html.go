@@ -148,7 +148,7 @@ func (b *pageBuilder) finding(f *Finding) pageFinding {
 
 func (b *pageBuilder) side(a *Access) pageSide {
 	place := a.Place()
-	s := pageSide{What: b.text.describe(a), Op: string(a.Op), Where: b.text.Where(place), Launch: a.Launch}
+	s := pageSide{What: b.text.Describe(a), Op: string(a.Op), Where: b.text.Where(place), Launch: a.Launch}
 	line, n, column := b.text.source(place)
 	if line != "" {
 		name := place.File

@@ -103,7 +103,7 @@ function overview() {
   if (data.command) pairs.push(["Command", el("code", {}, data.command)]);
   if (data.detectors.length) pairs.push(["Detectors", data.detectors.join(", ")]);
   if (data.verify) pairs.push(["Explored", plural(data.verify.executions, "complete execution") + ", " + data.verify.blocked + " blocked, model " + data.verify.model]);
-  pairs.push(["Fencepost", data.version]);
+  if (data.version) pairs.push(["Fencepost", data.version]);
   out.push(definitions(pairs));
   const kinds = new Map();
   for (const f of [...data.findings].sort(bySeverity)) { const k = f.severity + " " + f.kind; kinds.set(k, (kinds.get(k) || 0) + 1); }

@@ -326,7 +326,7 @@ func (t *Text) source(f event.Frame) (line string, n, column int) {
 // continued one stands at the place of the one before it, and continues says that the next one does.
 func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continues bool) {
 	pad := strings.Repeat(" ", gutter)
-	what := t.describe(a)
+	what := t.Describe(a)
 	bar := t.paint(blue, "|")
 	p := a.Place()
 	line, n, column := t.source(p)
@@ -474,8 +474,8 @@ func (t *Text) file(name string) string {
 	return clean(rel)
 }
 
-// describe says what an access does and who does it.
-func (t *Text) describe(a *Access) string {
+// Describe says what an access does and who does it.
+func (t *Text) Describe(a *Access) string {
 	switch {
 	case a.Op == OpWait:
 		return t.describeWait(a)
