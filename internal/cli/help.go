@@ -116,8 +116,14 @@ func versionCommand() *command {
 		}}
 }
 
-// versionString is the module version, or the commit the tool was built from.
+// version is set by the build of a release.
+var version string
+
+// versionString is the version of the release or of the module, or the commit the tool was built from.
 func versionString() string {
+	if version != "" {
+		return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
