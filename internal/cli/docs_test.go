@@ -72,7 +72,7 @@ func TestReadmeBeginsWithTwoCommands(t *testing.T) {
 	_, rest, _ := strings.Cut(readDoc(t, "README.md"), "```")
 	_, rest, _ = strings.Cut(rest, "\n")
 	block, _, _ := strings.Cut(rest, "```")
-	want := []string{"go run ./cmd/fencepost check corpus", "go test ./..."}
+	want := []string{"go run ./cmd/fencepost demo", "go test ./..."}
 	if got := strings.Split(strings.TrimSpace(block), "\n"); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("the first block of README.md is %q, want %q", got, want)
 	}
@@ -118,13 +118,16 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 // the same family has and this one cannot honour is refused with a reason.
 func TestFlags(t *testing.T) {
 	const (
-		export   = " sarif junit summary annotate"                               // files for other programs
-		report   = " fail-on json limit max-findings suppress baseline" + export // what is told, and where
-		judge    = " detector model"                                             // who judges
-		schedule = " kernel seed schedule engine device"                         // how kernels are executed
+		export   = " color html sarif junit summary annotate"                                               // files for other programs
+		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
+		judge    = " detector model"                                                                        // who judges
+		schedule = " kernel kernel-name seed schedule engine device"                                        // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
+		"demo": "color",
+		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
+			" seed seeds schedule engine timeout detector model",
 		"run":        "jobs nvcc seeds verbose" + report + judge + schedule + always,
 		"check":      "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,

@@ -34,9 +34,12 @@ Examples:
   fencepost verify lock.litmus
   fencepost verify --first --grid 4 --block 2 lock.litmus`
 
+// asked is why verify leaves out no finding.
+const asked = "verify answers whether a kernel has an error at all, and leaves none out"
+
 func verifyCommand() *command {
 	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
-		anywhere: true, run: runVerify, flags: append([]*flag{
+		anywhere: true, run: runVerify, refused: map[string]string{"suppress": asked, "baseline": asked}, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),

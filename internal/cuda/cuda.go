@@ -43,8 +43,8 @@ type Config struct {
 	Printf io.Writer
 	// Watch says whether a kernel (linker name) is to be watched; the others run without events. Nil: all are.
 	Watch func(kernel string) bool
-	// Progress, when not nil, is called now and then while a kernel runs.
-	Progress func(kernel string, s simt.Stats)
+	// Progress, when not nil, is called now and then while a kernel of so many blocks runs.
+	Progress func(kernel string, blocks uint64, s simt.Stats)
 }
 
 // DefaultMemorySize is the arena of a device when Config does not say: 16 GiB of device memory and as much visible to the host.

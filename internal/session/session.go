@@ -384,9 +384,9 @@ func (r *once) watch(kernel string) bool {
 	return false
 }
 
-func (r *once) progress(kernel string, s simt.Stats) {
+func (r *once) progress(kernel string, blocks uint64, s simt.Stats) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(fmt.Sprintf("%s: %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, s.Lanes/1e6))
+		r.opts.Progress(fmt.Sprintf("%s: %d of %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, blocks, s.Lanes/1e6))
 	}
 }
 

@@ -285,7 +285,7 @@ func (f *Finding) report() report.Finding {
 		severity = detect.Warning
 	}
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
-		Fix: f.Fix, NoSync: true}
+		Fix: f.Fix, Graph: f.Graph, NoSync: true}
 	for _, s := range f.Sides {
 		if len(s.frames) == 1 && s.frames[0].Function == "" {
 			s.frames[0].Function = s.Thread // of a litmus test
