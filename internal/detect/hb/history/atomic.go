@@ -48,13 +48,20 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint)
 			rest |= m & -m
 			continue
 		}
+		if w.Site.Side.Write {
+			x.lanes |= listWritten
+			if l.chain == 0 {
+				l.chain = chain
+			}
+		}
 		switch now := each | m&-m; {
-		case w.Site.Side.Write:
+		case w.Site.Side.Write && chain != l.chain:
 			h.update(l, x, entry{stamp: number, lanes: now, more: uint32(chain), bytes: 15})
-		case l.reads.stamp == 0:
-			l.reads, l.top.lanes = h.begin(word{number, now}), 0
+		case l.atomics.stamp == 0:
+			l.atomics, l.top.lanes = h.begin(word{number, now}), 0
 		default:
-			h.read(&l.reads, number, now)
+			h.read(&l.atomics, number, now)
+			l.top.lanes = 0
 		}
 	}
 	if rest != 0 {
@@ -79,10 +86,10 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 		}
 		l := h.lists.of(x.stamp &^ listFlag)
 		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
-		if k := len(l.entries); k > 0 && write {
-			entries[n], earlier[n] = unsafe.Pointer(&l.entries[k-1]), unsafe.Pointer(&l.entries[max(k-4, 0)])
-		} else if r := h.readers.of(&l.reads); len(r) > 0 && !write {
+		if r := h.readers.of(&l.atomics); len(r) > 0 {
 			entries[n], earlier[n] = unsafe.Pointer(&r[len(r)-1]), unsafe.Pointer(&r[max(len(r)-recentReads, 0)])
+		} else if k := len(l.entries); k > 0 && write {
+			entries[n], earlier[n] = unsafe.Pointer(&l.entries[k-1]), unsafe.Pointer(&l.entries[max(k-4, 0)])
 		}
 		n++
 	}
@@ -106,9 +113,7 @@ func (h *Fast) update(l *list, w *word, now entry) {
 			return
 		}
 		if e.lanes&now.lanes != 0 && h.supersedes(now.stamp, &h.stamps[e.stamp]) {
-			if e.lanes &^= now.lanes; e.lanes == 0 {
-				l.dead++
-			}
+			e.lanes &^= now.lanes
 		}
 	}
 	l.add(h, w, now)

@@ -109,21 +109,20 @@ func (l *list) next(h *Fast, i int32) int32 {
 // better.
 const enoughRaces = 8
 
-// judgeCrowd is judgeWord for a crowded list.
-func (h *Fast) judgeCrowd(a *Access, w *word, l *list, at uint64, bytes uint8, race func(*Access, Race)) {
-	if a.Site.Side.Write && l.reads.stamp != 0 {
-		reads := l.reads
-		l.reads = word{}
-		for _, r := range h.readers.of(&reads) {
-			l.add(h, w, entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
-		}
-		h.readers.drop(&reads)
-	}
-	if len(l.entries) <= crowded {
-		h.judgeWord(a, w, at, bytes, race)
+// expand makes entries of the atomic operations of a list.
+func (h *Fast) expand(w *word, l *list) {
+	atomics := l.atomics
+	if atomics.stamp == 0 {
 		return
 	}
-	h.judgeGroups(a, l, at, bytes, enoughRaces, race)
+	l.atomics = word{}
+	for _, r := range h.readers.of(&atomics) {
+		if r.lanes != 0 {
+			l.add(h, w, l.atomic(h, r))
+		}
+	}
+	h.readers.drop(&atomics)
+	l.chain = 0
 }
 
 // judgeGroups finds the races of an access with the entries of a long list, with at most so many of a group and other blocks.

@@ -25,7 +25,7 @@ const (
 	sizeShift   = 26               // of word.lanes
 	countMask   = 1<<sizeShift - 1 // of word.lanes
 	recentReads = 8                // where an addition looks for its like
-	onceFrom    = 32               // from how many on double ones are dropped before there is more room
+	onceFrom    = 128              // from how many on double ones are dropped before there is more room
 )
 
 func (w *word) readers() int     { return int(w.lanes & countMask) }
@@ -137,7 +137,8 @@ func (h *Fast) once(all []word) []word {
 	return kept
 }
 
-// inheritReaders keeps of the loads of a launch that has ended one for each site, and none for that of a load by one that follows.
+// inheritReaders keeps of the loads of a launch that has ended one for each site, and none for that of a load, with a number, by one
+// that follows.
 func (h *Fast) inheritReaders(w *word, number uint32) {
 	n := &h.stamps[number]
 	all := h.readers.of(w)

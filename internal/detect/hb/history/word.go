@@ -81,14 +81,35 @@ func (e *entry) setLast(last bool) {
 	}
 }
 
-// list is the accesses of a word, in their order. Entries that others have superseded have no lanes.
+// list is the accesses of a word: in their order, or some of them where this does not matter. Entries that others have superseded
+// have no lanes.
 type list struct {
 	entries  []entry
 	launch   *order.Launch // of the entries, or the newest of several
 	variable order.Hint    // of the word
-	reads    word          // readers: of atomic operations that write nothing, and of no other accesses
-	top      newest        // of entries
-	dead     int32         // entries without lanes
+	// atomics is readers: relaxed atomic operations of the whole word that write nothing, and those whose chain is the list's.
+	atomics word
+	chain   order.ChainID
+	top     newest // of entries, where all atomics happen before it too
+}
+
+// atomic gives an entry for accesses of l.atomics.
+func (l *list) atomic(h *Fast, x word) entry {
+	e := entry{stamp: x.stamp, lanes: x.lanes, bytes: 15}
+	if h.stamps[x.stamp].site.Side.Write {
+		e.more = uint32(l.chain)
+	}
+	return e
+}
+
+// dead counts the entries without lanes.
+func (l *list) dead() (n int) {
+	for i := range l.entries {
+		if l.entries[i].lanes == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // newest is the newest entry of a list, where all others happen before it: who comes after it comes after all. Without lanes: there
@@ -148,8 +169,8 @@ func (h *Fast) drop(w *word) {
 	if w.stamp&listFlag != 0 {
 		n := w.stamp &^ listFlag
 		l := h.lists.of(n)
-		if l.reads.stamp != 0 {
-			h.readers.drop(&l.reads)
+		if l.atomics.stamp != 0 {
+			h.readers.drop(&l.atomics)
 		}
 		delete(h.indices, l)
 		*l = list{entries: l.entries[:0]}
@@ -177,12 +198,11 @@ func (l *list) add(h *Fast, w *word, e entry) {
 	if x.site.WeakStore() {
 		w.lanes |= listStored
 	}
-	if n := len(l.entries) - int(l.dead); n >= fewEntries<<(w.lanes>>fewShift) && l.entries[len(l.entries)-1].last() {
+	if n := len(l.entries); n >= fewEntries<<(w.lanes>>fewShift) && l.entries[n-1].last() {
 		h.shorten(l)
 		w.lanes = w.lanes&(1<<fewShift-1) | uint32(bits.Len(uint(2*len(l.entries)/fewEntries)))<<fewShift
-	} else if len(l.entries) == cap(l.entries) && 4*l.dead > int32(len(l.entries)) {
+	} else if n == cap(l.entries) && 4*l.dead() > n {
 		l.entries = slices.DeleteFunc(l.entries, func(e entry) bool { return e.lanes == 0 })
-		l.dead = 0
 		delete(h.indices, l)
 	}
 	l.entries = append(l.entries, e)
@@ -213,8 +233,11 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 			e.setLast(false)
 			kept = append(kept, e)
 		}
-		l.entries, l.dead, l.top = kept, 0, newest{}
+		l.entries, l.top = kept, newest{}
 		delete(h.indices, l)
+		if l.atomics.stamp != 0 {
+			h.inheritReaders(&l.atomics, 0)
+		}
 	}
 	l.launch = now
 }
@@ -227,8 +250,9 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		for i := range l.entries {
 			f(&l.entries[i])
 		}
-		for _, r := range h.readers.of(&l.reads) {
-			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
+		for _, r := range h.readers.of(&l.atomics) {
+			e := l.atomic(h, r)
+			f(&e)
 		}
 	case w.stamp&readFlag != 0:
 		for _, r := range h.readers.of(w) {
@@ -291,11 +315,12 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 	if l.before(a) {
 		return
 	}
-	if len(l.entries) > crowded || side.Write && l.reads.readers() > crowded {
-		h.judgeCrowd(a, w, l, at, bytes, race)
-		return
+	if (side.Write || l.chain != 0) && l.atomics.readers() > longList {
+		h.expand(w, l)
 	}
-	if len(l.entries) > longList {
+	if len(l.entries) > crowded {
+		h.judgeGroups(a, l, at, bytes, enoughRaces, race)
+	} else if len(l.entries) > longList {
 		h.judgeGroups(a, l, at, bytes, crowded, race)
 	}
 	for i := len(l.entries) - 1; i >= 0 && len(l.entries) <= longList; i-- { // the newest is among those that shorten keeps
@@ -303,10 +328,9 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 			h.judgeEntry(a, e, at, bytes, race)
 		}
 	}
-	if side.Write {
-		for _, r := range h.readers.of(&l.reads) {
-			h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
-		}
+	for _, r := range h.readers.of(&l.atomics) {
+		e := l.atomic(h, r)
+		h.judgeEntry(a, &e, at, bytes, race)
 	}
 }
 
@@ -437,9 +461,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 			return true
 		}
 		if e.warp == uint8(n.warp) && e.lanes&lane != 0 && e.bytes == 15 && h.supersedes(number, &h.stamps[e.stamp]) {
-			if e.lanes &^= lane; e.lanes == 0 {
-				l.dead++
-			}
+			e.lanes &^= lane
 		}
 	}
 	l.add(h, w, entry{stamp: number, lanes: lane, bytes: 15})
@@ -465,7 +487,6 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 			if s := &h.stamps[e.stamp]; s.launch != n.launch && s.site == n.site && (!s.site.Strong || e.more == now.more) &&
 				n.launch.Follows(s.launch) {
 				e.lanes = 0
-				l.dead++
 				continue
 			}
 		}
@@ -481,9 +502,7 @@ func (h *Fast) recordList(a *Access, w *word, l *list, now entry, at uint64, cha
 			l.settle(h)
 			return
 		}
-		if e.lanes &^= now.lanes; e.lanes == 0 {
-			l.dead++
-		}
+		e.lanes &^= now.lanes
 	}
 	now.setLast(last)
 	l.add(h, w, now)
@@ -505,8 +524,13 @@ func (h *Fast) afterAll(a *Access, l *list) bool {
 		return true
 	}
 	n := len(l.entries)
-	if l.reads.stamp != 0 || n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
+	if l.atomics.readers() > longList || n > longList || n > 0 && !h.known(a, &l.entries[n-1]) {
 		return false
+	}
+	for _, r := range h.readers.of(&l.atomics) {
+		if e := l.atomic(h, r); e.lanes != 0 && !h.known(a, &e) {
+			return false
+		}
 	}
 	for i := range l.entries {
 		if e := &l.entries[i]; e.lanes != 0 && !h.known(a, e) {
@@ -560,6 +584,5 @@ next:
 		l.entries[to] = *e
 	}
 	l.entries = l.entries[:copy(l.entries, l.entries[to:])]
-	l.dead = 0
 	delete(h.indices, l)
 }
