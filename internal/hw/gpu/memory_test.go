@@ -14,7 +14,7 @@ func TestLatencies(t *testing.T) {
 	// L1 20, request of 8 bytes: 1 flit out and in, with 8 cycles between, bank 1, L2 120, DRAM 100 and a closed row:
 	// tRCD 12 and tCL 12 are 10 cycles each at 700 and 924 MHz, 128 bytes at 16 a clock 7; reply of 136 bytes: 5 flits twice, 8.
 	want := uint64(t0 + 20 + 1 + 8 + 1 + 1 + 120 + 100 + 10 + 10 + 7 + 5 + 8 + 5)
-	// The bank is found to miss before the latency of L2 has passed as a whole: it is paid once, before DRAM.
+	// The latency of L2 is paid once, before DRAM.
 	if done != want || free != t0 {
 		t.Errorf("a load that misses everywhere is done at %d and leaves the unit at %d, want %d and %d", done, free, want, t0)
 	}
@@ -137,8 +137,8 @@ func TestParse(t *testing.T) {
 		"t_rc = -1":        "t_rc is -1",
 		"l1_bytes = 100":   "l1_bytes is 100",
 		"l2_bytes = 10000": "l2_bytes is 10000",
-		"sms = \"many\"":   "sms",
-		"sms = ":           "1",
+		"sms = \"many\"":   "SMs",
+		"sms = ":           "expected value",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
