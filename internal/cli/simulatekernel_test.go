@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
@@ -104,5 +106,63 @@ func TestGPURaces(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no program has a race")
+	}
+}
+
+// chase is a kernel of loads, each through what the one before has read, or through the parameter.
+const chase = `.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry dependent(.param .u64 p) {
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd0, [p];
+  ld.volatile.global.u64 %rd1, [%rd0];
+  add.u64 %rd1, %rd1, %rd0;
+  ld.volatile.global.u64 %rd2, [%rd1];
+  add.u64 %rd2, %rd2, %rd0;
+  ld.volatile.global.u64 %rd3, [%rd2];
+  add.u64 %rd3, %rd3, %rd0;
+  ld.volatile.global.u64 %rd4, [%rd3];
+  ret;
+}
+.visible .entry independent(.param .u64 p) {
+  .reg .b64 %rd<9>;
+  ld.param.u64 %rd0, [p];
+  ld.volatile.global.u64 %rd1, [%rd0];
+  add.u64 %rd5, %rd0, %rd0;
+  ld.volatile.global.u64 %rd2, [%rd0];
+  add.u64 %rd6, %rd0, %rd0;
+  ld.volatile.global.u64 %rd3, [%rd0];
+  add.u64 %rd7, %rd0, %rd0;
+  ld.volatile.global.u64 %rd4, [%rd0];
+  ret;
+}
+`
+
+// TestLatencyHiding: a load that needs the one before waits for it; other loads, and those of other warps, do not.
+func TestLatencyHiding(t *testing.T) {
+	cycles := func(kernel string, threads int) uint64 {
+		l, err := session.ReadLaunchFile("test", fmt.Appendf(nil,
+			"kernel = %q\ngrid = [1]\nblock = [%d]\nargs = [{ buffer = \"b\", type = \"u64\", shape = [4], fill = 0 }]\n", kernel, threads))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &gpu.Engine{Config: gpu.Fermi()}
+		in := &session.Input{Images: []cuda.Image{{Name: "test.ptx", Text: chase}}, Launch: l}
+		if _, err := runOn(context.Background(), session.Options{}, in, g, ""); err != nil {
+			t.Fatal(err)
+		}
+		return g.Counts.Cycles
+	}
+	// 9 instructions a warp; loads that hit L2 take 169 cycles, and the first one fetches the line.
+	if n := cycles("dependent", 32); n < 3*169 {
+		t.Errorf("four loads in a chain take %d cycles", n)
+	}
+	one := cycles("independent", 32)
+	if limit := uint64(2 * 169); one > limit {
+		t.Errorf("four independent loads take %d cycles, more than %d", one, limit)
+	}
+	if n := cycles("independent", 256); n > one+100 {
+		t.Errorf("eight warps take %d cycles, one takes %d", n, one)
 	}
 }

@@ -30,36 +30,36 @@ import (
 
 // Config describes a GPU. Latencies are in cycles of the cores unless a comment says otherwise, sizes in bytes.
 type Config struct {
-	SMs            int `toml:"sms"`
-	Schedulers     int `toml:"schedulers"` // of an SM
-	WarpsPerSM     int `toml:"warps_per_sm"`
-	BlocksPerSM    int `toml:"blocks_per_sm"`
-	SharedBytes    int `toml:"shared_bytes"` // of an SM
-	ALULatency     int `toml:"alu_latency"`
-	SharedLatency  int `toml:"shared_latency"`
-	L1Bytes        int `toml:"l1_bytes"`
-	L1Ways         int `toml:"l1_ways"`
-	L1Latency      int `toml:"l1_latency"`
-	L2Bytes        int `toml:"l2_bytes"`
-	L2Ways         int `toml:"l2_ways"`
-	L2Latency      int `toml:"l2_latency"`
-	FlitBytes      int `toml:"flit_bytes"`
-	HeaderBytes    int `toml:"header_bytes"` // of a packet
-	NetworkLatency int `toml:"network_latency"`
-	Channels       int `toml:"channels"` // of DRAM; as many banks has L2
-	CoreMHz        int `toml:"core_mhz"`
-	DRAMMHz        int `toml:"dram_mhz"`
-	DRAMLatency    int `toml:"dram_latency"` // of the memory controller
-	DRAMBanks      int `toml:"dram_banks"`   // of a channel
-	DRAMRow        int `toml:"dram_row_bytes"`
-	DRAMWidth      int `toml:"dram_bytes_per_clock"` // of a channel
+	SMs            int `toml:"sms" json:"sms"`
+	Schedulers     int `toml:"schedulers" json:"schedulers"` // of an SM
+	WarpsPerSM     int `toml:"warps_per_sm" json:"warps_per_sm"`
+	BlocksPerSM    int `toml:"blocks_per_sm" json:"blocks_per_sm"`
+	SharedBytes    int `toml:"shared_bytes" json:"shared_bytes"` // of an SM
+	ALULatency     int `toml:"alu_latency" json:"alu_latency"`
+	SharedLatency  int `toml:"shared_latency" json:"shared_latency"`
+	L1Bytes        int `toml:"l1_bytes" json:"l1_bytes"`
+	L1Ways         int `toml:"l1_ways" json:"l1_ways"`
+	L1Latency      int `toml:"l1_latency" json:"l1_latency"`
+	L2Bytes        int `toml:"l2_bytes" json:"l2_bytes"`
+	L2Ways         int `toml:"l2_ways" json:"l2_ways"`
+	L2Latency      int `toml:"l2_latency" json:"l2_latency"`
+	FlitBytes      int `toml:"flit_bytes" json:"flit_bytes"`
+	HeaderBytes    int `toml:"header_bytes" json:"header_bytes"` // of a packet
+	NetworkLatency int `toml:"network_latency" json:"network_latency"`
+	Channels       int `toml:"channels" json:"channels"` // of DRAM; as many banks has L2
+	CoreMHz        int `toml:"core_mhz" json:"core_mhz"`
+	DRAMMHz        int `toml:"dram_mhz" json:"dram_mhz"`
+	DRAMLatency    int `toml:"dram_latency" json:"dram_latency"` // of the memory controller
+	DRAMBanks      int `toml:"dram_banks" json:"dram_banks"`     // of a channel
+	DRAMRow        int `toml:"dram_row_bytes" json:"dram_row_bytes"`
+	DRAMWidth      int `toml:"dram_bytes_per_clock" json:"dram_bytes_per_clock"` // of a channel
 	// In clocks of the DRAM.
-	RRD int `toml:"t_rrd"`
-	RCD int `toml:"t_rcd"`
-	RAS int `toml:"t_ras"`
-	RP  int `toml:"t_rp"`
-	RC  int `toml:"t_rc"`
-	CL  int `toml:"t_cl"`
+	RRD int `toml:"t_rrd" json:"t_rrd"`
+	RCD int `toml:"t_rcd" json:"t_rcd"`
+	RAS int `toml:"t_ras" json:"t_ras"`
+	RP  int `toml:"t_rp" json:"t_rp"`
+	RC  int `toml:"t_rc" json:"t_rc"`
+	CL  int `toml:"t_cl" json:"t_cl"`
 }
 
 // Fermi is table V of seed 003. Where that is silent, the values are those of a GTX 480 as GPGPU-Sim 3.2 configures it, whose
@@ -134,15 +134,16 @@ type Detector struct {
 	// Latency is how long a check takes after its metadata have been read, Interval how many cycles after one the next packet is
 	// taken by the detector of a bank.
 	Latency, Interval int
-	// Buffer is how many loads that hit L1 may wait for their checks in an SM before the next one stalls.
-	Buffer int
+	// Buffer is how many packets of loads that hit L1 may wait in an SM until the detector takes them, before the next such load
+	// stalls. Queue is how many packets a bank's detector has taken and not yet checked.
+	Buffer, Queue int
 }
 
 // Detectors gives the designs. Seed 003 gives the width of metadata (figure 7) and what packets hold (section IV-A): kind of access,
 // warp and block (17 bits together), barrier (8), fences (12), filter (16), the mask of the lanes (32): 11 bytes. It does not give
 // latencies, buffers or how many detectors there are; here each bank of L2 has one.
 func Detectors() []Detector {
-	scord := Detector{Judge: "scord", InfoBytes: 11, FenceBytes: 4, WordBytes: 8, Latency: 4, Interval: 1, Buffer: 16}
+	scord := Detector{Judge: "scord", InfoBytes: 11, FenceBytes: 4, WordBytes: 8, Latency: 4, Interval: 1, Buffer: 16, Queue: 64}
 	base, cached, hirace := scord, scord, scord
 	base.Name, base.Doc, base.DataBytes = "scord-base", "ScoRD without a cache of metadata: 8 bytes for each 4", 4
 	cached.Name, cached.Doc, cached.DataBytes = "scord", "ScoRD with a cache of metadata: 8 bytes for each 64", 64

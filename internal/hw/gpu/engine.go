@@ -28,7 +28,7 @@ func (g *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		r.sms[i].last = make([]*warp, g.Config.Schedulers)
 	}
 	err := r.run()
-	m.counts.Cycles = r.now
+	m.counts.Cycles = max(r.now, r.acked)
 	g.Counts.add(&m.counts)
 	stats, err := d.Finish(err)
 	return stats, err
@@ -42,6 +42,7 @@ type grid struct {
 	shared uint64 // bytes of a block
 	sms    []sm
 	now    uint64
+	acked  uint64 // when the stores of the blocks that have ended are
 	live   int // blocks
 	over   bool
 	lines  []uint64
@@ -288,6 +289,9 @@ func (r *grid) issue(n int, s *sm, w *warp) error {
 
 // end ends the block of a warp and starts others.
 func (r *grid) end(s *sm, w *warp) {
+	for _, o := range w.block {
+		r.acked = max(r.acked, o.acked)
+	}
 	kept := s.warps[:0]
 	for _, o := range s.warps {
 		if &o.block[0] != &w.block[0] {

@@ -161,15 +161,17 @@ type memory struct {
 	bank     []calendar
 	detector []calendar
 	dram     []channel
-	waiting  [][]uint64 // by SM: when the last loads that hit L1 have been checked
+	waiting  [][]uint64 // by SM: when the detector takes the packets of the last loads that hit L1
 	next     []int
+	queue    [][]uint64 // by bank: when the last packets that the detector took have been checked
+	head     []int
 	counts   Counts
 }
 
 func newMemory(c Config, d *Detector, on Costs) *memory {
 	m := &memory{c: c, d: d, on: on, up: make([]calendar, c.SMs), down: make([]calendar, c.SMs), in: make([]calendar, c.Channels),
 		out: make([]calendar, c.Channels), bank: make([]calendar, c.Channels), detector: make([]calendar, c.Channels),
-		dram: make([]channel, c.Channels), next: make([]int, c.SMs)}
+		dram: make([]channel, c.Channels), next: make([]int, c.SMs), head: make([]int, c.Channels)}
 	for range c.SMs {
 		m.l1 = append(m.l1, newArray(c.L1Bytes, c.L1Ways))
 		if d != nil {
@@ -177,6 +179,9 @@ func newMemory(c Config, d *Detector, on Costs) *memory {
 		}
 	}
 	for i := range c.Channels {
+		if d != nil {
+			m.queue = append(m.queue, make([]uint64, max(d.Queue, 1)))
+		}
 		m.l2 = append(m.l2, newArray(c.L2Bytes/c.Channels, c.L2Ways))
 		m.dram[i].rows, m.dram[i].open = make([]uint64, c.DRAMBanks), make([]uint64, c.DRAMBanks)
 	}
@@ -254,6 +259,7 @@ func (m *memory) hit(t uint64, sm int, line uint64, first, last int) uint64 {
 	return t
 }
 
+// checkHit sends the packet of a load that hits L1, and gives when the detector takes it.
 func (m *memory) checkHit(t uint64, sm int, line uint64, first, last int) uint64 {
 	if m.on.NOC {
 		ch, _ := m.place(line)
@@ -324,7 +330,8 @@ func (m *memory) fence(t uint64, sm, warp int) uint64 {
 	return m.packet(t, &m.up[sm], &m.in[ch], m.d.FenceBytes, 0)
 }
 
-// check is the detector's check of an access to bytes first to last of a line, and gives when it is done.
+// check is the detector's check of an access to bytes first to last of a line. It gives when the detector takes the packet: when there
+// is room in the queue of the bank, where the packet stays until it has been checked.
 func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	if m.d == nil {
 		return t
@@ -333,8 +340,11 @@ func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 	ch, _ := m.place(line)
 	t = m.detector[ch].take(t, uint64(m.d.Interval))
 	if !m.on.MD {
-		return t + uint64(m.d.Latency)
+		return t
 	}
+	slot := &m.queue[ch][m.head[ch]]
+	m.head[ch] = (m.head[ch] + 1) % len(m.queue[ch])
+	t = max(t, *slot)
 	from := (line<<lineShift + uint64(first)) / uint64(m.d.DataBytes) * uint64(m.d.WordBytes) >> lineShift
 	to := ((line<<lineShift+uint64(last))/uint64(m.d.DataBytes)*uint64(m.d.WordBytes) + uint64(m.d.WordBytes) - 1) >> lineShift
 	done := t
@@ -342,7 +352,8 @@ func (m *memory) check(t uint64, line uint64, first, last int) uint64 {
 		// Read and written in one access to the bank.
 		done = max(done, m.second(t, l|metadataLines, true, false))
 	}
-	return done + uint64(m.d.Latency)
+	*slot = done + uint64(m.d.Latency)
+	return t
 }
 
 // second accesses a line in L2 and gives when it is done. A line that is written as a whole is not fetched.
