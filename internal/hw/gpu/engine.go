@@ -43,7 +43,7 @@ type grid struct {
 	sms    []sm
 	now    uint64
 	acked  uint64 // when the stores of the blocks that have ended are
-	live   int // blocks
+	live   int    // blocks
 	over   bool
 	lines  []uint64
 }
