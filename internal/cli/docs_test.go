@@ -135,7 +135,7 @@ func TestFlags(t *testing.T) {
 		"analyze":    report + judge + always,
 		"export":     "out",
 		"verify":     "arg block first grid incl json kernel launch model nvcc shared timeout unroll" + export,
-		"simulate":   "events hw instructions json program threads variable-bytes",
+		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",
 		"suppress":   "reason expires",
 		"instrument": "out",
 		"isa":        "markdown",
