@@ -131,7 +131,7 @@ func TestFlags(t *testing.T) {
 		"record":   "out values launch nvcc" + report + schedule + always,
 		"analyze":  report + judge + always,
 		"export":   "out",
-		"verify":   "arg block first grid incl json kernel launch nvcc shared timeout unroll" + export,
+		"verify":   "arg block first grid incl json kernel launch nvcc repair shared timeout unroll" + export,
 		"suppress": "reason expires",
 		"isa":      "markdown",
 		"doctor":   "nvcc",

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
@@ -87,18 +88,47 @@ func TestSEG(t *testing.T) {
 	}
 }
 
-// TestTable2 finds the heterogeneous race of a convolution at the sizes of table 2 of the paper, and none once it is repaired.
+// TestTable2 finds the heterogeneous races of four applications at sizes of table 2 of the paper.
 func TestTable2(t *testing.T) {
-	for _, blocks := range []int{12, 25} {
-		src := read(t, "1dconv")
-		r := verifyText(t, "1dconv", src, litmus.Options{Grid: blocks}, Options{First: true})
-		if len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Title, "heterogeneous race on ready[") {
-			t.Errorf("%d blocks: %s %+v", blocks, r.Summary(), r.Findings)
+	for _, c := range []struct {
+		name, race    string
+		blocks, block int
+	}{
+		{"1dconv", "ready[", 12, 4}, {"1dconv", "ready[", 25, 4},
+		{"gcon", "label[", 4, 2}, {"gcon", "label[", 15, 2},
+		{"gcol", "colour[", 4, 2}, {"gcol", "colour[", 15, 2},
+		{"matmul", "product[", 4, 3}, {"matmul", "product[", 15, 3},
+	} {
+		r := verifyText(t, c.name, read(t, c.name), litmus.Options{Grid: c.blocks, Block: c.block}, Options{First: true})
+		if len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Title, "heterogeneous race on "+c.race) {
+			t.Errorf("%s %d,%d: %s %+v", c.name, c.blocks, c.block, r.Summary(), r.Findings)
 		}
-		r = verifyText(t, "1dconv", strings.Replace(src, "1, sc, cta", "1, sc, gpu", 1), litmus.Options{Grid: blocks}, Options{})
-		if r.Verdict() != OK || r.Executions != 1 {
-			t.Errorf("%d blocks, repaired: %s", blocks, r.Summary())
+	}
+}
+
+// TestTable4 repairs the applications of table 4 of the paper, at its sizes but for 1dconv, and explores what comes out.
+func TestTable4(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		blocks, block int
+		lines         int // that are changed
+		executions    int // then
+	}{
+		{"gcol", 2, 1, 3, 73}, {"matmul", 3, 1, 1, 1296}, {"1dconv", 2, 2, 1, 1}, {"seg", 0, 0, 1, 4},
+	} {
+		src := read(t, c.name)
+		size := litmus.Options{Grid: c.blocks, Block: c.block}
+		test, err := litmus.Parse(c.name, src, size)
+		if err != nil {
+			t.Fatal(err)
 		}
+		begin := time.Now()
+		r := RepairLitmus(context.Background(), test, src, size, Options{})
+		if r.Proof == nil || r.Proof.Verdict() != OK || len(r.Changes) != c.lines || r.Proof.Executions != c.executions {
+			t.Errorf("%s: %q %v\n%s %+v", c.name, r.Reason, r.Changes, r.Diff, r.Proof)
+			continue
+		}
+		t.Logf("%s: %d programs tried in %v; %s; %v", c.name, r.Tried, time.Since(begin), r.Proof.Summary(), r.Changes)
 	}
 }
 

@@ -69,3 +69,6 @@ func (x *Execution) Step(e int) *Op { return &x.g.events[e].op }
 
 // Executions is how many complete executions have been explored before.
 func (x *Execution) Executions() int { return *x.executions }
+
+// Next is the step that thread t stands at.
+func (x *Execution) Next(t int) *Op { return &x.g.threads[t].op }

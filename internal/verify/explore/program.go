@@ -59,7 +59,9 @@ type Op struct {
 	// not call it atomic.
 	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
-	Loops    bool
+	Loops bool
+	// Inserted says that the step is none of the program, and does not count for an Await.
+	Inserted bool
 	Loc      int32 // the location, or the number of the barrier
 	Pos      int32 // a place in the source, which the search hands on
 	Value    int64 // what is written, the operand of an update, or see Await
