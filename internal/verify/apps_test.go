@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,48 +29,6 @@ func verifyText(t *testing.T, name, src string, l litmus.Options, o Options) *Re
 	return Litmus(context.Background(), test, o)
 }
 
-// TestTable1 holds the verdicts against table 1 of the paper: locks and a barrier between blocks, and what becomes of them if
-// releases (variant 1) or acquires (variant 2) are weakened to relaxed. The locks without race are explored whole where that takes
-// little; the number of executions is then n! (for ttaslock its square).
-func TestTable1(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		variant       int
-		blocks, block int
-		executions    int // of a program without race
-	}{
-		{"caslock", 0, 3, 2, 720},
-		{"caslock", 1, 4, 2, 0}, {"caslock", 1, 6, 4, 0}, {"caslock", 2, 4, 2, 0}, {"caslock", 2, 6, 4, 0},
-		{"ticketlock", 0, 3, 2, 720},
-		{"ticketlock", 1, 4, 2, 0}, {"ticketlock", 1, 6, 4, 0}, {"ticketlock", 2, 4, 2, 0}, {"ticketlock", 2, 6, 4, 0},
-		{"ttaslock", 0, 2, 2, 576},
-		{"ttaslock", 1, 4, 2, 0}, {"ttaslock", 1, 6, 4, 0}, {"ttaslock", 2, 4, 2, 0}, {"ttaslock", 2, 6, 4, 0},
-		{"xfbarrier", 0, 4, 3, 1}, {"xfbarrier", 0, 6, 4, 1},
-		{"xfbarrier", 1, 4, 3, 0}, {"xfbarrier", 1, 6, 4, 0}, {"xfbarrier", 2, 4, 3, 0}, {"xfbarrier", 2, 6, 4, 0},
-	} {
-		src := read(t, c.name)
-		src, _, _ = strings.Cut(src, "~exists") // the condition is for the size of the file
-		switch c.variant {
-		case 1:
-			src = strings.ReplaceAll(src, ", rel,", ", rlx,")
-		case 2:
-			src = strings.ReplaceAll(src, ", acq,", ", rlx,")
-		}
-		name := fmt.Sprintf("%s%d %d,%d", c.name, c.variant, c.blocks, c.block)
-		r := verifyText(t, name, src, litmus.Options{Grid: c.blocks, Block: c.block}, Options{First: true})
-		switch race := len(r.Findings) == 1 && strings.Contains(r.Findings[0].Title, "race"); {
-		case c.variant == 0 && (r.Verdict() != OK || r.Executions != c.executions):
-			t.Errorf("%s: %s, %+v; want %d executions without error", name, r.Verdict(), r.Result, c.executions)
-		case c.variant > 0 && !race:
-			t.Errorf("%s: no race is found: %s", name, r.Summary())
-		case c.variant > 0:
-			t.Logf("%s: %s after %d executions", name, r.Findings[0].Title, r.Executions)
-		default:
-			t.Logf("%s: %+v", name, r.Result)
-		}
-	}
-}
-
 // TestSEG has the executions of section 4.2 of the paper: 4, with their outcomes, and one race.
 func TestSEG(t *testing.T) {
 	r := verifyText(t, "seg", read(t, "seg"), litmus.Options{}, Options{})
@@ -85,24 +42,6 @@ func TestSEG(t *testing.T) {
 	}
 	if len(r.Findings) != 1 || r.Findings[0].Title != "data race on Y" || r.Findings[0].Sides[0].Line != 6 || r.Findings[0].Sides[1].Line != 9 {
 		t.Errorf("findings %+v", r.Findings)
-	}
-}
-
-// TestTable2 finds the heterogeneous races of four applications at sizes of table 2 of the paper.
-func TestTable2(t *testing.T) {
-	for _, c := range []struct {
-		name, race    string
-		blocks, block int
-	}{
-		{"1dconv", "ready[", 12, 4}, {"1dconv", "ready[", 25, 4},
-		{"gcon", "label[", 4, 2}, {"gcon", "label[", 15, 2},
-		{"gcol", "colour[", 4, 2}, {"gcol", "colour[", 15, 2},
-		{"matmul", "product[", 4, 3}, {"matmul", "product[", 15, 3},
-	} {
-		r := verifyText(t, c.name, read(t, c.name), litmus.Options{Grid: c.blocks, Block: c.block}, Options{First: true})
-		if len(r.Findings) != 1 || !strings.HasPrefix(r.Findings[0].Title, "heterogeneous race on "+c.race) {
-			t.Errorf("%s %d,%d: %s %+v", c.name, c.blocks, c.block, r.Summary(), r.Findings)
-		}
 	}
 }
 
@@ -129,23 +68,5 @@ func TestTable4(t *testing.T) {
 			continue
 		}
 		t.Logf("%s: %d programs tried in %v; %s; %v", c.name, r.Tried, time.Since(begin), r.Proof.Summary(), r.Changes)
-	}
-}
-
-// TestTable3 finds barrier divergence at the sizes of table 3 of the paper.
-func TestTable3(t *testing.T) {
-	xf := strings.Replace(read(t, "xfbarrier"), "    }\n    barrier();", "    }\n    if (threadIdx == 1) return;\n    barrier();", 1)
-	for _, c := range []struct {
-		name, src     string
-		blocks, block int
-	}{
-		{"histogram", read(t, "histogram"), 4, 2}, {"histogram", read(t, "histogram"), 6, 4},
-		{"xfbarrier", xf, 4, 2}, {"xfbarrier", xf, 6, 4},
-		{"selectmatches", read(t, "selectmatches"), 1, 16}, {"warpreduce", read(t, "warpreduce"), 1, 256},
-	} {
-		r := verifyText(t, c.name, c.src, litmus.Options{Grid: c.blocks, Block: c.block}, Options{First: true})
-		if len(r.Findings) != 1 || r.Findings[0].Title != "barrier divergence" {
-			t.Errorf("%s %d,%d: %s", c.name, c.blocks, c.block, r.Summary())
-		}
 	}
 }
