@@ -1,0 +1,156 @@
+package verify
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/verify/litmus"
+)
+
+// repairs has programs with errors, and the lines of the diff that mends them.
+var repairs = []struct{ name, src, want string }{
+	{"scope of a release", `C a
+int lock, x;
+grid 2, 1;
+kernel {
+  while (exchange(lock, 1, acq, gpu) != 0) ;
+  x = x + 1;
+  store(lock, 0, rel, cta);
+}
+forall (x == 2)
+`, `
+-  store(lock, 0, rel, cta);
++  store(lock, 0, rel, gpu);`},
+	{"release and acquire", `C a
+int lock, x;
+grid 2, 1;
+kernel {
+  while (exchange(lock, 1, rlx, gpu) != 0) ;
+  x = x + 1;
+  store(lock, 0, rlx, gpu);
+}
+`, `
+-  while (exchange(lock, 1, rlx, gpu) != 0) ;
++  while (exchange(lock, 1, acq, gpu) != 0) ;
+-  store(lock, 0, rlx, gpu);
++  store(lock, 0, rel, gpu);`},
+	{"not atomic", `C a
+int x;
+thread A @ cta 0 { x = 1; }
+thread B @ cta 1 {
+  int a = x;
+}
+`, `
+-thread A @ cta 0 { x = 1; }
++thread A @ cta 0 { store(x, 1, rlx, gpu); }
+-  int a = x;
++  int a = load(x, rlx, gpu);`},
+	{"a barrier", `C a
+int x[2];
+grid 1, 2;
+kernel {
+  x[threadIdx] = threadIdx;
+  int a = x[1 - threadIdx];
+  assert(a == 1 - threadIdx);
+}
+`, `
++  barrier();`},
+	{"store buffering", `C a
+int x, y;
+thread A {
+  store(x, 1, rlx);
+  int a = load(y, rlx);
+}
+thread B {
+  store(y, 1, rlx);
+  int b = load(x, rlx);
+}
+~exists (A:a == 0 /\ B:b == 0)
+`, `
++  fence(sc, cta);
++  fence(sc, cta);`},
+	{"an exit before a barrier", `C a
+int x[2];
+grid 1, 2;
+kernel {
+  x[threadIdx] = 1;
+  if (threadIdx == 1)
+    return;
+  barrier();
+  int a = x[1];
+}
+`, `
+-    return;
++    { barrier(); return; }`},
+	{"PTX style", `PTX MP
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0       | P1@cta 1,gpu 0 ;
+ st.weak x, 1         | LC: ;
+ st.relaxed.cta y, 1  | ld.relaxed.gpu r0, y ;
+                      | bne r0, 1, LC ;
+                      | ld.weak r1, x ;
+forall (P1:r1 == 1)
+`, `
+- st.relaxed.cta y, 1  | ld.relaxed.gpu r0, y ;
++ st.release.gpu y, 1  | ld.acquire.gpu r0, y ;`},
+}
+
+func changed(diff string) string {
+	s := ""
+	for l := range strings.Lines(diff) {
+		if l = strings.TrimSuffix(l, "\n"); (l[0] == '-' || l[0] == '+') && !strings.HasPrefix(l, "---") && !strings.HasPrefix(l, "+++") {
+			s += "\n" + l
+		}
+	}
+	return s
+}
+
+func TestRepair(t *testing.T) {
+	for _, c := range repairs {
+		test, err := litmus.Parse("a.litmus", c.src, litmus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := Litmus(context.Background(), test, Options{}); r.Verdict() != Error {
+			t.Errorf("%s: %s before the repair", c.name, r.Verdict())
+		}
+		r := RepairLitmus(context.Background(), test, c.src, litmus.Options{}, Options{})
+		if r.Proof == nil || r.Proof.Verdict() != OK || changed(r.Diff) != c.want {
+			t.Errorf("%s: %d tried, %q, %v; diff\n%s", c.name, r.Tried, r.Reason, r.Changes, r.Diff)
+			if r.Proof != nil {
+				t.Logf("%s %+v", r.Proof.Summary(), r.Proof.Findings)
+			}
+		}
+		t.Logf("%s: %d tried", c.name, r.Tried)
+	}
+}
+
+// TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
+func TestRepairRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 0))
+	wrong, mended := 0, 0
+	for range 1000 {
+		src := randomProgram(r, 3+r.IntN(4))
+		test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Litmus(context.Background(), test, Options{First: true}).Verdict() != Error {
+			continue
+		}
+		wrong++
+		fixed := RepairLitmus(context.Background(), test, src, litmus.Options{Unroll: 4}, Options{})
+		if fixed.Reason != "" {
+			continue
+		}
+		if mended++; fixed.Proof.Verdict() == Error || fixed.Diff == "" {
+			t.Errorf("%s\n%s\n%v %+v", src, fixed.Diff, fixed.Changes, fixed.Proof.Findings)
+		}
+	}
+	t.Logf("%d programs are wrong, %d are mended", wrong, mended)
+	if mended < wrong/2 {
+		t.Errorf("only %d of %d programs are mended", mended, wrong)
+	}
+}
