@@ -42,7 +42,7 @@ func writeHelp(w io.Writer) {
 	fmt.Fprint(w, helpHead, helpExamples)
 	fmt.Fprintln(w, "\nCommands (\"fencepost help COMMAND\" for more):")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.doc)
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
 	rare := map[string]string{}
