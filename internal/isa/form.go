@@ -218,6 +218,7 @@ type Inst struct {
 	Off3    int64   // Copy: the same of the mbarrier's
 	Tiles   *Tiles  // Tile
 	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
+	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy
 	Targets []int32 // Branch: instruction indices
 	Callee  *Func   // Call: direct
 	CallSig *Signature

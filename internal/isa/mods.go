@@ -75,6 +75,7 @@ const (
 	OpWaitAll
 	OpArriveCopies
 	OpBulk
+	OpTensor
 	OpBulkCommit
 	OpBulkWait
 	OpProxyFence

@@ -47,6 +47,8 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.commit(w, on, place)
 	case isa.OpBulk:
 		r.bulk(w, in, on, place)
+	case isa.OpTensor:
+		r.tensor(w, in, on, place)
 	case isa.OpBulkCommit:
 		for m := on; m != 0; m &= m - 1 {
 			w.copies.bulkGroups[bits.TrailingZeros32(m)]++

@@ -109,6 +109,10 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	as := event.Event{Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
 	if e.Flags&event.FlagWrite != 0 {
 		as.Kind, as.Flags = event.Store, event.FlagWrite|event.FlagAsync
+		if e.Order != event.Weak { // a reduction
+			as.Kind, as.Flags = event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed|event.FlagAsync
+			as.Order, as.Scope, as.Size = e.Order, e.Scope, e.Size
+		}
 	}
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
@@ -196,6 +200,12 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 		return
 	}
 	r := history.Race{From: low, End: high, Earlier: &history.Record{Site: x.site, Stamp: x.stamp, Executed: 1 << x.lane, From: x.from, End: x.end}}
+	if a.Site.Side.Atomic && x.site.Side.Atomic {
+		same := a.Actor.Launch == blk.Launch
+		if detect.Classify(x.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == blk.Index}) == detect.NoRace {
+			return
+		}
+	}
 	r.Category = category(a, r.Earlier)
 	p := explain.PairOf(a.Site.Place, x.site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
