@@ -71,7 +71,10 @@ func TestRefusals(t *testing.T) {
 	for _, line := range []string{
 		"add.s3 %r1, %r2, %r3; // add does not take .s3",
 		"addd.s32 %r1, %r2, %r3; // unknown instruction addd.s32; the nearest known one is add",
-		"wgmma.fence.sync.aligned; // wgmma.fence.sync.aligned is not supported",
+		"tcgen05.fence::before_thread_sync; // tcgen05.fence::before_thread_sync is not supported",
+		"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r1}, %rd1, %rd1; // is not supported",
+		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f1, %f1, %f1}, %rd1, %rd1, 1, 1, 1, 0; // takes 8 operands here, not 7",
+		"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f1, %f1, %f1}, %rd1, %rd1, 1, 2, 1, 0, 0; // must be 1 or -1 for a scale",
 		"cp.async.bulk.tensor.1d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1}], [%r2]; // is not supported",
 		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1}], [%r2]; // takes [map, {coordinates}] here, with 2 coordinates",
 		"cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1}]; // takes 3, not 2 operands",

@@ -79,6 +79,10 @@ const (
 	OpBulkCommit
 	OpBulkWait
 	OpProxyFence
+	OpWgmma
+	OpWgmmaFence
+	OpWgmmaCommit
+	OpWgmmaWait
 	OpInit
 	OpInval
 	OpExpect

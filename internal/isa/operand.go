@@ -32,6 +32,11 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.tensorOperands(in)
 			return true
 		}
+	case Warpgroup:
+		if in.Op == OpWgmma {
+			b.wgmmaOperands(in)
+			return true
+		}
 	case Hint:
 		if sp.form.text { // a prefetch
 			return true
