@@ -23,6 +23,7 @@ const (
 	WrongDirection Misuse = "wrong-direction"
 	InvalidHandle  Misuse = "invalid-handle"
 	LaunchRefused  Misuse = "launch-refused"
+	BadTensorMap   Misuse = "tensor-map"
 	ErrorIgnored   Misuse = "error-ignored" // of any other error, when the program never asked for it
 )
 

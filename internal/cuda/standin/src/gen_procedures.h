@@ -196,4 +196,6 @@ static const struct {
     {"cuStreamSynchronize_ptsz", (void *)cuStreamSynchronize_ptsz},
     {"cuStreamWaitEvent", (void *)cuStreamWaitEvent},
     {"cuStreamWaitEvent_ptsz", (void *)cuStreamWaitEvent_ptsz},
+    {"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled},
+    {"cuTensorMapReplaceAddress", (void *)cuTensorMapReplaceAddress},
 };
