@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 3
+#define FP_VERSION 4
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -26,6 +26,7 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_STREAM_LEGACY 1
 #define FP_STREAM_PER_THREAD 2
+#define FP_GRAPH_BRANCH 4294967296
 
 enum {
   FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)
