@@ -103,12 +103,13 @@ function overview() {
   if (data.command) pairs.push(["Command", el("code", {}, data.command)]);
   if (data.detectors.length) pairs.push(["Detectors", data.detectors.join(", ")]);
   if (data.verify) pairs.push(["Explored", plural(data.verify.executions, "complete execution") + ", " + data.verify.blocked + " blocked, model " + data.verify.model]);
+  if (data.trace) pairs.push(["Trace", `${plural(data.trace.events, "event")} of ${plural(data.trace.threads, "thread")}, ${plural(data.trace.variables, "variable")}`]);
   if (data.version) pairs.push(["Fencepost", data.version]);
   out.push(definitions(pairs));
   const kinds = new Map();
   for (const f of [...data.findings].sort(bySeverity)) { const k = f.severity + " " + f.kind; kinds.set(k, (kinds.get(k) || 0) + 1); }
   if (kinds.size) out.push(el("h3", {}, "Findings"), table(["severity", "kind", "findings"], [...kinds].map(([k, n]) => [el("span", {class: k.split(" ")[0]}, k.split(" ")[0]), k.split(" ")[1], n])));
-  out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
+  if (!data.verify && !data.trace) out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
     data.kernels.map(k => [el("code", {}, k.name), k.grid, k.block, k.launches].concat(data.kernels.some(k => k.seconds) ? [(k.seconds || 0).toFixed(3)] : []))) : el("p", {}, "No kernel ran."));
   out.push(el("h3", {}, "Not checked"), data.skipped.length ? table(["what", "why"], data.skipped.map(s => [s.what, s.reason])) : el("p", {}, "Everything that ran was checked."));
   if (data.notes.length) out.push(el("h3", {}, "Notes"), el("ul", {}, ...data.notes.map(n => el("li", {}, n))));
