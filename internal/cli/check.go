@@ -175,7 +175,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Im
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Out: dir, Output: e.stderr.to})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Flags: o.config.compiler, Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

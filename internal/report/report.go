@@ -141,6 +141,8 @@ type Finding struct {
 	NoSync    bool      // no Sync is known of any access: that it is nil says nothing
 	Cause     *Cause    `json:",omitempty"` // nil when it is not certain
 	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
+	// Graph is the execution that shows the finding, drawn as text; "" for findings of a run.
+	Graph string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
 	// Suppressed says who does not want to be told of it; nil when it counts.

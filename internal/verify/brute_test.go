@@ -34,6 +34,8 @@ type brute struct {
 	found  map[string]bool
 	tried  int
 	limit  int
+	// judge, if not nil, judges in the place of model.
+	judge func(x *model.Execution, steps []step, rf []int, order [][]int)
 }
 
 // traces gives what thread t may do if reads return any of values, by location. Those that do not end are left out. It calls
@@ -270,7 +272,9 @@ func (b *brute) check(x *model.Execution, steps []step, reads, rf []int, order [
 			}
 		}
 	}
-	if b.model.Consistent(x) {
+	if b.judge != nil {
+		b.judge(x, steps, rf, order)
+	} else if b.model.Consistent(x) {
 		b.found[b.identity(steps, rf, order)] = true
 	}
 	return true
@@ -437,7 +441,7 @@ func compare(t *testing.T, src string, m model.SRC11) (string, bool) {
 		return "", false
 	}
 	seen := map[string]bool{}
-	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Leaf: func(x *explore.Execution, end explore.Ending) {
+	explore.Explore(context.Background(), test, explore.Options{Incl: m.Incl, Races: true, Leaf: func(x explore.Execution, end explore.Ending) {
 		id := identity(x, test.Locations())
 		if seen[id] {
 			t.Errorf("the search reaches an execution twice:\n%s\n%s", id, src)

@@ -12,12 +12,12 @@ import (
 )
 
 // identity writes all that makes up an execution: each thread's events, what reads read from, coherence order.
-func identity(x *explore.Execution, locs int) string {
+func identity(x explore.Execution, locs int) string {
 	return identityOf(x, locs, func(loc int32) int { return int(loc) })
 }
 
 // identityOf does the same, with the locations as variable numbers them.
-func identityOf(x *explore.Execution, locs int, variable func(loc int32) int) string {
+func identityOf(x explore.Execution, locs int, variable func(loc int32) int) string {
 	events := x.Events()
 	name := func(e int) string {
 		if e < 0 {
@@ -68,7 +68,7 @@ func search(t *testing.T, src string, o explore.Options) (explore.Result, map[st
 	}
 	seen := map[string]bool{}
 	outcomes := map[string]int{}
-	o.Leaf = func(x *explore.Execution, end explore.Ending) {
+	o.Leaf = func(x explore.Execution, end explore.Ending) {
 		id := identity(x, test.Locations())
 		if seen[id] {
 			t.Fatalf("the search reaches an execution twice:\n%s\n%s", id, src)
@@ -154,7 +154,7 @@ func TestCounts(t *testing.T) {
 			if c.want > 20000 {
 				continue
 			}
-			r, _ := search(t, c.src, explore.Options{Races: true, Found: func(e explore.Error, x *explore.Execution) bool {
+			r, _ := search(t, c.src, explore.Options{Races: true, Found: func(e explore.Error, x explore.Execution) bool {
 				t.Errorf("%s %d: error %+v", c.name, n, e)
 				return false
 			}})

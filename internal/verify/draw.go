@@ -15,7 +15,7 @@ const (
 
 // draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
 // the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
-func (v *verifier) draw(x *explore.Execution, events []explore.Event, e explore.Error) string {
+func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.Error) string {
 	shown := make([]bool, len(events))
 	for i := range events {
 		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
@@ -140,7 +140,13 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 	switch e.Kind {
 	case model.R, model.W:
 		s = fmt.Sprintf("%s %s=%d %s", [...]string{"R", "W"}[e.Kind], v.subject.location(e.Loc), e.Value, e.Order)
+		if e.Proxy != model.Generic {
+			s += " by " + e.Proxy.String()
+		}
 	case model.F:
+		if e.Proxy != model.Generic {
+			return "F of the proxy " + e.Proxy.String()
+		}
 		s = "F " + e.Order.String()
 	case model.Arrival:
 		return fmt.Sprintf("arrives at barrier %d", e.Loc)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/detect"
@@ -41,7 +42,7 @@ type Side struct {
 }
 
 // describe makes a finding of an error.
-func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
+func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 	f := &Finding{Executions: x.Executions()}
 	events := x.Events()
 	switch e.Kind {
@@ -51,7 +52,7 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 		var what string
 		f.Kind, f.Class, f.Title, what = v.subject.failure(e.Thread, e.Pos)
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, what)}
-		f.Why = fmt.Sprintf("scoped RC11 allows the execution below, in which thread %s comes to this state.", f.Sides[0].Thread)
+		f.Why = fmt.Sprintf("%s allows the execution below, in which thread %s comes to this state.", v.modelName(), f.Sides[0].Thread)
 	case explore.BarrierDivergence:
 		f.Kind, f.Class = "barrier-divergence", detect.Divergence
 		f.Title = "barrier divergence"
@@ -77,6 +78,14 @@ func (v *verifier) describe(e explore.Error, x *explore.Execution) *Finding {
 	}
 	f.Graph = v.draw(x, events, e)
 	return f
+}
+
+// modelName is the model in a sentence.
+func (v *verifier) modelName() string {
+	if v.options.Model == PTX {
+		return "the memory model of PTX"
+	}
+	return "scoped RC11"
 }
 
 // stands is where a thread stands.
@@ -121,7 +130,7 @@ func operation(e *explore.Event) (string, detect.Op) {
 	return fmt.Sprintf("%s, %s at %s scope", what, e.Op.Order, e.Op.Scope), op
 }
 
-func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Execution, events []explore.Event) {
+func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution, events []explore.Event) {
 	f.Class = detect.Race
 	variable := v.subject.location(events[e.A].Loc)
 	for _, i := range []int{e.A, e.B} {
@@ -149,6 +158,8 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 		}
 		f.Why = "both are atomic and nothing orders them, but " + strings.Join(why, ", and ") + "."
 		f.Fix = fmt.Sprintf("give both the scope %s", model.Need(a.Place, b.Place))
+	} else if !a.SameProxy(&b.Event) {
+		v.describeProxies(f, a, b, x.Before(e.A, e.B) || x.Before(e.B, e.A))
 	} else {
 		f.Kind = detect.Unordered
 		if a.Order.Atomic() != b.Order.Atomic() {
@@ -168,6 +179,38 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x *explore.Executio
 	}
 }
 
+// describeProxies describes a race of accesses by two proxies, or by two virtual addresses of one location.
+func (v *verifier) describeProxies(f *Finding, a, b *explore.Event, ordered bool) {
+	f.Kind = detect.MissingProxyFence
+	var fences []string
+	for _, e := range []*explore.Event{a, b} {
+		if e.Proxy != model.Generic && !slices.Contains(fences, "fence.proxy."+e.Proxy.String()) {
+			fences = append(fences, "fence.proxy."+e.Proxy.String())
+		}
+	}
+	if fences == nil {
+		fences = []string{"fence.proxy.alias"}
+	}
+	fence := strings.Join(fences, " and ")
+	how := fmt.Sprintf("by the proxies %s and %s", a.Proxy, b.Proxy)
+	switch {
+	case a.Proxy == b.Proxy && a.Address == b.Address:
+		how = fmt.Sprintf("by the proxy %s of two blocks", a.Proxy)
+	case a.Proxy == b.Proxy:
+		how = "by two virtual addresses"
+	}
+	f.Why = "both access one location, " + how + "; in the execution below "
+	if ordered {
+		f.Why += "one comes before the other, but no " + fence + " is between them."
+	} else {
+		f.Why += "neither comes before the other."
+	}
+	f.Fix = "order them, and put " + fence + " between them: in the block that uses that proxy"
+	if fence == "fence.proxy.alias" {
+		f.Fix = "order them, and put fence.proxy.alias between them"
+	}
+}
+
 func (v *verifier) name(e *explore.Event) string {
 	name, _, _ := v.subject.thread(e.Thread)
 	return name
@@ -175,7 +218,7 @@ func (v *verifier) name(e *explore.Event) string {
 
 // missing looks for a read that happens before b of a write that a happens before, and tells why the two do not synchronise: with
 // that, a would happen before b.
-func (v *verifier) missing(x *explore.Execution, events []explore.Event, a, b int) (why, fix string) {
+func (v *verifier) missing(x explore.Execution, events []explore.Event, a, b int) (why, fix string) {
 	for r := range events {
 		read := &events[r]
 		if read.Kind != model.R || read.RF < 0 || r != b && !x.Before(r, b) {
@@ -242,7 +285,7 @@ func (f *Finding) report() report.Finding {
 		severity = detect.Warning
 	}
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
-		Fix: f.Fix, NoSync: true}
+		Fix: f.Fix, Graph: f.Graph, NoSync: true}
 	for _, s := range f.Sides {
 		if len(s.frames) == 1 && s.frames[0].Function == "" {
 			s.frames[0].Function = s.Thread // of a litmus test

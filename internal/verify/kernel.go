@@ -32,10 +32,10 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options)
 	}
 	defer p.Close()
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
-	var leaf func(x *explore.Execution, end explore.Ending)
+	var leaf func(x explore.Execution, end explore.Ending)
 	if len(expected) > 0 {
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
-		leaf = func(x *explore.Execution, end explore.Ending) {
+		leaf = func(x explore.Execution, end explore.Ending) {
 			if end == explore.Complete {
 				v.finalMemory(x, p, expected)
 			}
@@ -54,7 +54,7 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options)
 }
 
 // finalMemory counts the final state of an execution.
-func (v *verifier) finalMemory(x *explore.Execution, p *kernel.Program, expected []Expected) {
+func (v *verifier) finalMemory(x explore.Execution, p *kernel.Program, expected []Expected) {
 	v.state = v.state[:0]
 	all := true
 	for i := range expected {

@@ -434,7 +434,7 @@ type shape struct {
 // shapeOf explores; variable numbers the variable that a location is.
 func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shape {
 	s := shape{executions: map[string]explore.Ending{}, errors: map[string]bool{}}
-	event := func(x *explore.Execution, e int) string {
+	event := func(x explore.Execution, e int) string {
 		if e < 0 {
 			return "none"
 		}
@@ -442,14 +442,14 @@ func shapeOf(t *testing.T, p explore.Program, variable func(loc int32) int) shap
 		return fmt.Sprintf("%d.%d", ev.Thread, ev.Index)
 	}
 	s.result = explore.Explore(context.Background(), p, explore.Options{Races: true,
-		Leaf: func(x *explore.Execution, end explore.Ending) {
+		Leaf: func(x explore.Execution, end explore.Ending) {
 			id := identityOf(x, 2, variable)
 			if _, ok := s.executions[id]; ok {
 				t.Fatalf("the search reaches an execution twice:\n%s", id)
 			}
 			s.executions[id] = end
 		},
-		Found: func(e explore.Error, x *explore.Execution) bool {
+		Found: func(e explore.Error, x explore.Execution) bool {
 			s.errors[fmt.Sprint(e.Kind, " ", event(x, e.A), " ", event(x, e.B), " ", e.Thread, e.Other)] = true
 			return true
 		}})

@@ -14,7 +14,7 @@ import (
 )
 
 // execution writes x as the model describes executions, the initial writes first. Event e of x is event locs + e of it.
-func execution(x *explore.Execution, test *litmus.Test) *model.Execution {
+func execution(x explore.Execution, test *litmus.Test) *model.Execution {
 	locs := test.Locations()
 	events := x.Events()
 	n := locs + len(events)
@@ -75,13 +75,13 @@ func checkRelations(t *testing.T, src string, incl model.Inclusion) (races int) 
 		return race{min(a.Pos, b.Pos), max(a.Pos, b.Pos), kind}
 	}
 	o := explore.Options{Incl: incl, Races: true}
-	o.Found = func(e explore.Error, x *explore.Execution) bool {
+	o.Found = func(e explore.Error, x explore.Execution) bool {
 		if e.Kind == explore.DataRace || e.Kind == explore.HeterogeneousRace {
 			found[name(e.Kind, x.Step(e.A), x.Step(e.B))] = true
 		}
 		return true
 	}
-	o.Leaf = func(x *explore.Execution, end explore.Ending) {
+	o.Leaf = func(x explore.Execution, end explore.Ending) {
 		m := execution(x, test)
 		src11 := model.SRC11{Incl: incl}
 		if !src11.Consistent(m) {

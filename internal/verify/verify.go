@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/verify/candidate"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -17,14 +18,18 @@ import (
 
 // Options select what is explored and when the search ends.
 type Options struct {
+	Model    string // SRC11 or PTX
 	Incl     model.Inclusion
 	First    bool // stop at the first error
 	Unroll   int  // the bound of loops; for the text of the report
 	Progress func(text string)
 }
 
-// ModelName is the name of scoped RC11 in reports.
-const ModelName = "src11"
+// The memory models.
+const (
+	SRC11 = "src11" // scoped RC11
+	PTX   = "ptx"
+)
 
 // Outcome is a final state, as far as the condition mentions it, and how many complete executions reach it.
 type Outcome struct {
@@ -81,25 +86,43 @@ func (r *Result) Verdict() string {
 func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	v := newVerifier(litmusTest{t}, t.Name, o)
 	v.test, v.observed, v.result.Condition = t, t.Observed(), t.Condition
-	var leaf func(x *explore.Execution, end explore.Ending)
+	var leaf func(x explore.Execution, end explore.Ending)
 	if t.Condition != nil || t.Filter != nil {
 		leaf = v.leaf
 	}
-	v.explore(ctx, leaf)
+	if o.Model == PTX {
+		v.candidates(ctx, leaf)
+	} else {
+		v.explore(ctx, leaf)
+	}
 	return v.finish()
 }
 
+// candidates searches under the model PTX.
+func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
+	x := explore.Options{Races: true, Found: v.found, Leaf: leaf}
+	if v.options.Progress != nil {
+		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
+	}
+	var err error
+	if v.result.Result, err = candidate.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
+		v.result.Refusal = err.Error()
+	}
+}
+
 func newVerifier(s subject, name string, o Options) *verifier {
-	v := &verifier{subject: s, options: o, result: &Result{Name: name, Model: ModelName}, findings: map[key]*Finding{},
+	v := &verifier{subject: s, options: o, result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
 		outcomes: map[string]*Outcome{}}
-	if o.Incl == model.Paper {
+	if o.Model == PTX {
+		v.result.Model = PTX
+	} else if o.Incl == model.Paper {
 		v.result.Model += ", incl as in the paper"
 	}
 	return v
 }
 
 // explore searches; leaf, if not nil, is called for each execution.
-func (v *verifier) explore(ctx context.Context, leaf func(x *explore.Execution, end explore.Ending)) {
+func (v *verifier) explore(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
 	o := &v.options
 	x := explore.Options{Incl: o.Incl, Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf}
 	if o.Progress != nil {
@@ -132,7 +155,7 @@ type key struct {
 	a, b int32
 }
 
-func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
+func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 	k := key{e.Kind, e.Pos, e.OtherPos}
 	if e.A >= 0 && e.B >= 0 {
 		a, b := x.Step(e.A).Pos, x.Step(e.B).Pos
@@ -147,7 +170,7 @@ func (v *verifier) found(e explore.Error, x *explore.Execution) bool {
 	return !v.options.First || f.Warning
 }
 
-func (v *verifier) leaf(x *explore.Execution, end explore.Ending) {
+func (v *verifier) leaf(x explore.Execution, end explore.Ending) {
 	if end != explore.Complete {
 		return
 	}

@@ -2,8 +2,31 @@ package explore
 
 import "fencepost.dev/fencepost/internal/verify/model"
 
-// Execution is an execution graph as the search shows it. It is valid during the call that it is passed to.
-type Execution struct {
+// Execution is an execution as a search shows it. It is valid during the call that it is passed to.
+type Execution interface {
+	// Events gives the events in an order that extends program order.
+	Events() []Event
+	// Coherence gives the writes to loc in coherence order, without the initial one.
+	Coherence(loc int32) []int32
+	// Final is the last value of loc.
+	Final(loc int32) int64
+	// State is the state of thread t after its last event.
+	State(t int) []int64
+	// Before says that event a happens before event b; Prefix, that event b depends on event a.
+	Before(a, b int) bool
+	Prefix(a, b int) bool
+	// Includes says that the scopes of two events include each other's thread.
+	Includes(a, b int) bool
+	// Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
+	Arrivals(a int) []int32
+	// Step is the step that event e belongs to.
+	Step(e int) *Op
+	// Executions is how many complete executions have been explored before.
+	Executions() int
+}
+
+// graphView is an execution graph as the search shows it.
+type graphView struct {
 	g          *graph
 	executions *int
 }
@@ -18,8 +41,8 @@ type Event struct {
 	RMW   bool  // one of the two parts of a read-modify-write
 }
 
-// Events gives the events in the order in which they were added, which extends program order.
-func (x *Execution) Events() []Event {
+// Events gives the events in the order in which they were added.
+func (x *graphView) Events() []Event {
 	out := make([]Event, len(x.g.events))
 	for i := range x.g.events {
 		ev := &x.g.events[i]
@@ -33,7 +56,7 @@ func (x *Execution) Events() []Event {
 }
 
 // Coherence gives the writes to loc in coherence order, without the initial one.
-func (x *Execution) Coherence(loc int32) []int32 {
+func (x *graphView) Coherence(loc int32) []int32 {
 	if int(loc) >= len(x.g.locs) {
 		return nil // no step has named it yet
 	}
@@ -41,7 +64,7 @@ func (x *Execution) Coherence(loc int32) []int32 {
 }
 
 // Final is the last value of loc.
-func (x *Execution) Final(loc int32) int64 {
+func (x *graphView) Final(loc int32) int64 {
 	co := x.Coherence(loc)
 	if len(co) == 0 {
 		return x.g.p.Initial(loc)
@@ -50,22 +73,22 @@ func (x *Execution) Final(loc int32) int64 {
 }
 
 // State is the state of thread t after its last event.
-func (x *Execution) State(t int) []int64 { return x.g.state(t, x.g.last(t)) }
+func (x *graphView) State(t int) []int64 { return x.g.state(t, x.g.last(t)) }
 
 // Before says that event a happens before event b.
-func (x *Execution) Before(a, b int) bool { return a != b && x.g.holds(x.g.hbOf(b), int32(a)) }
+func (x *graphView) Before(a, b int) bool { return a != b && x.g.holds(x.g.hbOf(b), int32(a)) }
 
 // Includes is incl(a, b).
-func (x *Execution) Includes(a, b int) bool { return x.g.includes(&x.g.events[a], &x.g.events[b]) }
+func (x *graphView) Includes(a, b int) bool { return x.g.includes(&x.g.events[a], &x.g.events[b]) }
 
 // Arrivals gives the arrivals at the barrier that event a, an arrival, stands at.
-func (x *Execution) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
+func (x *graphView) Arrivals(a int) []int32 { return *x.g.arrivals(&x.g.events[a]) }
 
 // Prefix says that event b depends on event a through po, rf and barriers.
-func (x *Execution) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), int32(a)) }
+func (x *graphView) Prefix(a, b int) bool { return x.g.holds(x.g.prefixOf(b), int32(a)) }
 
 // Step is the step that event e belongs to.
-func (x *Execution) Step(e int) *Op { return &x.g.events[e].op }
+func (x *graphView) Step(e int) *Op { return &x.g.events[e].op }
 
 // Executions is how many complete executions have been explored before.
-func (x *Execution) Executions() int { return *x.executions }
+func (x *graphView) Executions() int { return *x.executions }

@@ -16,10 +16,10 @@ type Options struct {
 	Exits bool
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
-	Leaf func(x *Execution, end Ending)
+	Leaf func(x Execution, end Ending)
 	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
 	// stops if it returns false.
-	Found func(e Error, x *Execution) bool
+	Found func(e Error, x Execution) bool
 	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
 	// part of the search that is done.
 	Progress func(executions int, done float64)
@@ -86,7 +86,7 @@ type explorer struct {
 	psc     psc
 	result  Result
 	ctx     context.Context
-	view    Execution
+	view    graphView
 	done    float64 // part of the search that is done
 	part    float64 // part of the search that is below this graph
 }

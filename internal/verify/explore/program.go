@@ -59,11 +59,18 @@ type Op struct {
 	// not call it atomic.
 	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
-	Loops    bool
-	Loc      int32 // the location, or the number of the barrier
-	Pos      int32 // a place in the source, which the search hands on
-	Value    int64 // what is written, the operand of an update, or see Await
-	Expected int64
+	Loops bool
+	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction
+	// is an update whose old value nobody takes; and Deps are the reads of the thread, by number, that the step depends on. They
+	// matter to the model PTX alone.
+	Proxy     model.Proxy
+	Reduction bool
+	Address   int32
+	Deps      uint64
+	Loc       int32 // the location, or the number of the barrier
+	Pos       int32 // a place in the source, which the search hands on
+	Value     int64 // what is written, the operand of an update, or see Await
+	Expected  int64
 }
 
 // Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.

@@ -335,7 +335,7 @@ func (p *Program) locate(st *state, writes bool) int32 {
 }
 
 // Final gives n bytes of global memory at addr at the end of an execution.
-func (p *Program) Final(x *explore.Execution, addr, n uint64) []byte {
+func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = byte(p.threads.Initial(event.Global, addr+uint64(i), 1))

@@ -45,6 +45,10 @@ type instr struct {
 	index operand // chooses
 	loops bool    // a loop is around it
 	pos   pos
+	// What follows matters to the model PTX alone.
+	proxy     model.Proxy
+	address   int32 // the virtual address that base is named by
+	reduction bool
 }
 
 // The binary operators.
@@ -122,6 +126,38 @@ type code struct {
 	regs   int
 	loops  []loop
 	words  int
+	// depends is where the state says what depends on which reads of the thread: what comes next at all, how many reads there were,
+	// and each register. 0: nowhere.
+	depends int
+}
+
+// What the state has at code.depends.
+const (
+	dependControl = iota
+	dependReads
+	dependRegs // the first register
+)
+
+// depend gives the reads that an operand depends on, as bits.
+func (c *code) depend(s []int64, o operand) int64 {
+	if o < 0 || c.depends == 0 {
+		return 0
+	}
+	return s[c.depends+dependRegs+int(o)]
+}
+
+// derive says that a register depends on reads.
+func (c *code) derive(s []int64, reg int32, reads int64) {
+	if c.depends != 0 {
+		s[c.depends+dependRegs+int(reg)] = reads
+	}
+}
+
+// branch says that what comes next depends on an operand.
+func (c *code) branch(s []int64, o operand) {
+	if c.depends != 0 {
+		s[c.depends+dependControl] |= c.depend(s, o)
+	}
 }
 
 // The state of a thread: these words, the registers, and what its loops keep.
@@ -146,6 +182,7 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 		switch in.op {
 		case opMove:
 			s[stateRegs+in.a] = c.get(s, in.b)
+			c.derive(s, in.a, c.depend(s, in.b))
 		case opBinary:
 			v, ok := binary(in.fn, c.get(s, in.b), c.get(s, in.c))
 			if !ok {
@@ -153,20 +190,24 @@ func (c *code) run(s []int64, bound int64, op *explore.Op) {
 				return
 			}
 			s[stateRegs+in.a] = v
+			c.derive(s, in.a, c.depend(s, in.b)|c.depend(s, in.c))
 		case opJump:
 			s[statePC] = int64(in.imm)
 			continue
 		case opZero:
+			c.branch(s, in.b)
 			if c.get(s, in.b) == 0 {
 				s[statePC] = int64(in.imm)
 				continue
 			}
 		case opAssert:
+			c.branch(s, in.b)
 			if c.get(s, in.b) == 0 {
 				*op = explore.Op{Kind: explore.Fail, Pos: int32(in.pos)}
 				return
 			}
 		case opAssume:
+			c.branch(s, in.b)
 			if c.get(s, in.b) == 0 {
 				*op = explore.Op{Kind: explore.Assumed, Pos: int32(in.pos)}
 				return
@@ -215,7 +256,7 @@ func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpK
 
 // step describes a memory operation, fence or barrier.
 func (c *code) step(s []int64, in *instr, op *explore.Op) {
-	*op = explore.Op{Order: in.order, Scope: in.scope, Loops: in.loops, Pos: int32(in.pos)}
+	*op = explore.Op{Order: in.order, Scope: in.scope, Loops: in.loops, Pos: int32(in.pos), Proxy: in.proxy, Address: in.address, Reduction: in.reduction}
 	switch in.op {
 	case opFence:
 		op.Kind = explore.Fence
@@ -233,6 +274,15 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 		return
 	}
 	op.Loc = in.base + int32(i)
+	if c.depends != 0 {
+		op.Deps = uint64(s[c.depends+dependControl] | c.depend(s, in.index))
+		switch in.op {
+		case opStore:
+			op.Deps |= uint64(c.depend(s, in.b))
+		case opUpdate:
+			op.Deps |= uint64(c.depend(s, in.b) | c.depend(s, in.c))
+		}
+	}
 	switch in.op {
 	case opLoad:
 		op.Kind = explore.Read
@@ -247,6 +297,11 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 func (c *code) complete(s []int64, value int64) {
 	in := &c.instrs[s[statePC]]
 	s[stateSteps]++
+	if c.depends != 0 && (in.op == opLoad || in.op == opUpdate) {
+		reads := &s[c.depends+dependReads]
+		c.derive(s, in.a, 1<<min(*reads, 63))
+		*reads++
+	}
 	switch in.op {
 	case opLoad:
 		s[stateRegs+in.a] = value
@@ -283,7 +338,8 @@ func (in *instr) uses() (reads [3]operand, writes int32) {
 }
 
 // finish computes which registers live at the heads of loops, and lays out the state. keep are those that live at the end.
-func (c *code) finish(keep []int32) {
+// dependencies says that the state keeps them.
+func (c *code) finish(keep []int32, dependencies bool) {
 	words := (c.regs + 63) / 64
 	live := make([]uint64, (len(c.instrs)+1)*words)
 	row := func(i int) []uint64 { return live[i*words : (i+1)*words] }
@@ -341,5 +397,9 @@ func (c *code) finish(keep []int32) {
 			}
 		}
 		c.words += 3 + len(l.live)
+	}
+	if dependencies {
+		c.depends = c.words
+		c.words += dependRegs + c.regs
 	}
 }

@@ -48,7 +48,7 @@ type Formula struct {
 }
 
 // eval computes the formula; truth values are 0 and 1.
-func (f *Formula) eval(x *explore.Execution) int64 {
+func (f *Formula) eval(x explore.Execution) int64 {
 	switch f.kind {
 	case 'n':
 		return f.value
@@ -83,7 +83,7 @@ func (f *Formula) eval(x *explore.Execution) int64 {
 }
 
 // Satisfied says that the final state of x satisfies the formula; a nil formula always holds.
-func (f *Formula) Satisfied(x *explore.Execution) bool { return f == nil || f.eval(x) != 0 }
+func (f *Formula) Satisfied(x explore.Execution) bool { return f == nil || f.eval(x) != 0 }
 
 // registers calls do for each register that the formula reads.
 func (f *Formula) registers(do func(thread int, reg int32)) {
@@ -126,7 +126,7 @@ func (t *Test) Observed() []*Formula {
 func (f *Formula) Name() string { return f.name }
 
 // Value is that of a value in the final state of x.
-func (f *Formula) Value(x *explore.Execution) int64 { return f.eval(x) }
+func (f *Formula) Value(x explore.Execution) int64 { return f.eval(x) }
 
 // final reads the condition and the filter, in either order, up to the end of the file.
 func (p *parser) final() error {

@@ -45,6 +45,8 @@ type Variable struct {
 type Options struct {
 	Unroll      int // iterations of a loop, 0 for DefaultUnroll
 	Grid, Block int // in the place of what a grid declaration says; 0 for that
+	// PTX says that the test is for the model PTX: it may have proxies, and steps say what they depend on.
+	PTX bool
 }
 
 // DefaultUnroll is the bound of loops that are not recognised as waiting.
@@ -67,7 +69,7 @@ func Parse(file, src string, o Options) (*Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{file: file, tokens: tokens, options: o, test: &Test{File: file, unroll: int64(o.Unroll)}, shared: map[string]int{}}
+	p := &parser{file: file, tokens: tokens, options: o, test: &Test{File: file, unroll: int64(o.Unroll)}, shared: map[string]int{}, virtual: map[string]int32{}}
 	if err := p.whole(); err != nil {
 		return nil, err
 	}

@@ -43,9 +43,9 @@ func TestErrors(t *testing.T) {
 		{"C a\n/* x", `t:2:1: the comment is not closed; end it with "*/"`},
 		{"C a\n\"x", `t:2:1: the quoted text does not end on its line`},
 		{"C a\nint x = 99999999999999999999;", `t:2:9: "99999999999999999999" is no number; write one of 64 bits, as in 42 or 0x2a`},
-		{"PTX a\n{ t @ texture aliases x; }", `t:2:7: the proxy "texture" is not supported: scoped RC11 has none; only generic is possible`},
-		{"PTX a\nP0 ;\nfence.proxy.alias ;", `t:3:1: fence.proxy is not supported: scoped RC11 has no proxies`},
-		{"PTX a\nP0 ;\nsust.weak t, 1 ;", `t:3:1: sust is not supported: scoped RC11 has no proxies for surfaces, textures and constants`},
+		{"PTX a\n{ t @ texture aliases x; }", `t:2:7: scoped RC11 has no proxy "texture": use --model ptx`},
+		{"PTX a\nP0 ;\nfence.proxy.alias ;", `t:3:1: scoped RC11 has no proxies: fence.proxy needs --model ptx`},
+		{"PTX a\nP0 ;\nsust.weak t, 1 ;", `t:3:1: scoped RC11 has no proxies for surfaces, textures and constants: sust needs --model ptx`},
 		{"PTX a\nP0 | P0 ;", `t:2:6: the thread "P0" is declared twice`},
 		{"PTX a\nP0 | P1 ;\nmov r, 1 ;", `t:3:10: the line has 1 columns; there are 2 threads`},
 		{"PTX a\nP0 ;\nmov r, 1 | mov r, 2 ;", `t:3:10: "|" where ";" must stand after the instruction of the last thread`},
@@ -76,7 +76,7 @@ func run(t *testing.T, body string) string {
 	}
 	out := ""
 	r := explore.Explore(context.Background(), test, explore.Options{
-		Leaf: func(x *explore.Execution, end explore.Ending) {
+		Leaf: func(x explore.Execution, end explore.Ending) {
 			out = fmt.Sprintf("end %d, x=%d y=%d a=%d,%d,%d,%d", end, x.Final(0), x.Final(1), x.Final(2), x.Final(3), x.Final(4), x.Final(5))
 		}})
 	if r.Graphs == 0 || out == "" {
@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		explore.Explore(ctx, test, explore.Options{Races: true, Leaf: func(x *explore.Execution, end explore.Ending) {
+		explore.Explore(ctx, test, explore.Options{Races: true, Leaf: func(x explore.Execution, end explore.Ending) {
 			test.Filter.Satisfied(x)
 			for _, o := range test.Observed() {
 				o.Value(x)

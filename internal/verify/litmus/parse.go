@@ -17,7 +17,8 @@ type parser struct {
 	at      int
 	options Options
 	test    *Test
-	shared  map[string]int // index in test.Variables
+	shared  map[string]int   // index in test.Variables
+	virtual map[string]int32 // the virtual addresses of variables and of their aliases
 	consts  map[string]int64
 	grid    [2]int // blocks, threads of each
 	gridAt  pos
@@ -130,7 +131,7 @@ func (p *parser) whole() error {
 		f.registers(func(thread int, reg int32) { keep[thread] = append(keep[thread], reg) })
 	}
 	for i := range p.test.Threads {
-		p.test.Threads[i].code.finish(keep[i])
+		p.test.Threads[i].code.finish(keep[i], p.options.PTX)
 	}
 	return nil
 }
@@ -154,6 +155,7 @@ func (p *parser) declare(name token, size int64, array bool, value int64) error 
 		return p.fail(name.pos, "%q has %d elements; a test has from 1 to %d locations", name.text, size, maxLocations)
 	}
 	p.shared[name.text] = len(p.test.Variables)
+	p.virtual[name.text] = int32(len(p.virtual))
 	p.test.Variables = append(p.test.Variables, Variable{name.text, int32(len(p.test.initial)), int(size), array})
 	for range size {
 		p.test.initial = append(p.test.initial, value)

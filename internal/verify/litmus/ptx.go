@@ -121,8 +121,11 @@ func (p *parser) alias(name token) error {
 	if err != nil {
 		return err
 	}
-	if proxy.text != "generic" {
-		return p.fail(proxy.pos, "the proxy %q is not supported: scoped RC11 has none; only generic is possible", proxy.text)
+	if _, ok := proxies[proxy.text]; !ok && proxy.text != "generic" {
+		return p.fail(proxy.pos, "there is no proxy %q%s", proxy.text, hint(proxy.text, append(slices.Sorted(maps.Keys(proxies)), "generic")))
+	}
+	if proxy.text != "generic" && !p.options.PTX {
+		return p.fail(proxy.pos, "scoped RC11 has no proxy %q: use --model ptx", proxy.text)
 	}
 	if err := p.expect("aliases", "after a proxy"); err != nil {
 		return err
@@ -139,8 +142,15 @@ func (p *parser) alias(name token) error {
 		return p.fail(name.pos, "%q is declared twice", name.text)
 	}
 	p.shared[name.text] = i
+	p.virtual[name.text] = int32(len(p.virtual))
 	return nil
 }
+
+// proxies are those that a fence names.
+var proxies = map[string]model.Proxy{"alias": model.Alias, "surface": model.Surface, "texture": model.Texture, "constant": model.Constant}
+
+// proxyAccess is an access by a proxy that is not the generic one.
+var proxyAccess = map[string]model.Proxy{"sust": model.Surface, "suld": model.Surface, "tld": model.Texture, "cold": model.Constant}
 
 // heads reads "P0 @ cta 0, gpu 0 | P1 @ cta 1, gpu 0 ;".
 func (p *parser) heads() ([]*column, error) {
@@ -224,7 +234,7 @@ func (p *parser) cell(c *column) error {
 }
 
 // The opcodes of the PTX style, for messages.
-var ptxOpcodes = []string{"add", "and", "atom", "bar", "beq", "bne", "fence", "goto", "ld", "mov", "mul", "or", "red", "st", "sub", "xor"}
+var ptxOpcodes = []string{"add", "and", "atom", "bar", "beq", "bne", "cold", "fence", "goto", "ld", "mov", "mul", "or", "red", "st", "sub", "suld", "sust", "tld", "xor"}
 
 var ptxArithmetic = map[string]uint8{"add": fnAdd, "sub": fnSub, "mul": fnMul, "and": fnAnd, "or": fnOr, "xor": fnXor}
 
@@ -245,9 +255,15 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 		return p.branch(c, in)
 	case "mov":
 		return p.moveRegister(begin)
-	case "ld":
+	case "ld", "suld", "tld", "cold":
+		if err := p.proxied(begin, &in, op); err != nil {
+			return err
+		}
 		return p.load(begin, in, parts[1:])
-	case "st":
+	case "st", "sust":
+		if err := p.proxied(begin, &in, op); err != nil {
+			return err
+		}
 		in.op = opStore
 		if err := p.modifiers(begin, &in, parts[1:], model.NA, model.Sys); err != nil {
 			return err
@@ -259,10 +275,10 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 	case "atom", "red":
 		return p.atom(begin, in, parts)
 	case "fence":
-		if len(parts) > 1 && parts[1] == "proxy" {
-			return p.fail(begin.pos, "fence.proxy is not supported: scoped RC11 has no proxies")
-		}
 		in.op = opFence
+		if len(parts) > 1 && parts[1] == "proxy" {
+			return p.proxyFence(begin, in, parts[2:])
+		}
 		if err := p.modifiers(begin, &in, parts[1:], model.AcqRel, model.Sys); err != nil {
 			return err
 		}
@@ -270,8 +286,6 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 		return nil
 	case "bar":
 		return p.bar(begin, in, parts)
-	case "sust", "suld", "tld", "cold":
-		return p.fail(begin.pos, "%s is not supported: scoped RC11 has no proxies for surfaces, textures and constants", op)
 	default:
 		fn, ok := ptxArithmetic[op]
 		if !ok {
@@ -288,6 +302,28 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 		p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
 		return nil
 	}
+}
+
+// proxied gives an access its proxy.
+func (p *parser) proxied(begin token, in *instr, op string) error {
+	in.proxy = proxyAccess[op]
+	if in.proxy != model.Generic && !p.options.PTX {
+		return p.fail(begin.pos, "scoped RC11 has no proxies for surfaces, textures and constants: %s needs --model ptx", op)
+	}
+	return nil
+}
+
+// proxyFence reads what follows "fence.proxy".
+func (p *parser) proxyFence(begin token, in instr, names []string) error {
+	if !p.options.PTX {
+		return p.fail(begin.pos, "scoped RC11 has no proxies: fence.proxy needs --model ptx")
+	}
+	if len(names) != 1 || proxies[names[0]] == model.Generic {
+		return p.fail(begin.pos, "a proxy fence names its proxy: %s", strings.Join(slices.Sorted(maps.Keys(proxies)), ", "))
+	}
+	in.proxy = proxies[names[0]]
+	p.emit(in)
+	return nil
 }
 
 func (p *parser) branch(c *column, in instr) error {
@@ -366,7 +402,7 @@ func (p *parser) atom(begin token, in instr, parts []string) error {
 	}
 	var err error
 	if parts[0] == "red" {
-		in.a = p.register()
+		in.a, in.reduction = p.register(), true
 	} else if in.a, err = p.target(); err != nil {
 		return err
 	}
@@ -413,6 +449,8 @@ func (p *parser) modifiers(begin token, in *instr, names []string, order model.O
 	for _, m := range names {
 		if o, ok := ptxOrders[m]; ok {
 			in.order = o
+		} else if m == "volatile" && (in.op == opLoad || in.op == opStore) {
+			in.order = model.Relaxed // of sys, which is the default (PTX manual, ld.volatile)
 		} else if s, ok := scopes[m]; ok {
 			in.scope = s
 		} else {
@@ -427,7 +465,7 @@ func (p *parser) modifiers(begin token, in *instr, names []string, order model.O
 	case opStore:
 		possible = []model.Order{model.NA, model.Relaxed, model.Release}
 	case opFence:
-		possible = []model.Order{model.AcqRel, model.SC}
+		possible = []model.Order{model.Acquire, model.Release, model.AcqRel, model.SC}
 	default:
 		possible = []model.Order{model.Relaxed, model.Acquire, model.Release, model.AcqRel}
 	}
@@ -504,7 +542,7 @@ func (p *parser) variable(in *instr) error {
 			return err
 		}
 	}
-	in.base = p.test.Variables[p.shared[t.text]].First
+	in.base, in.address = p.test.Variables[p.shared[t.text]].First, p.virtual[t.text]
 	if bracket {
 		return p.expect("]", "after the variable")
 	}

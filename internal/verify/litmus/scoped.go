@@ -856,6 +856,9 @@ func (p *parser) ordered(name token, in instr, possible ...model.Order) error {
 	if !ok || t.kind != word || !slices.Contains(possible, o) {
 		return p.fail(t.pos, "%v where the order of %s must stand: %s", t, name.text, list(possible))
 	}
+	if p.options.PTX && o == model.SC && in.op != opFence {
+		return p.fail(t.pos, "PTX has no sc accesses: write fence(sc) before an acquire or a release, as compilers do")
+	}
 	in.order, in.scope = o, model.Sys
 	if p.accept(",") {
 		s := p.take()

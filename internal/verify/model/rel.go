@@ -1,6 +1,10 @@
 package model
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
 
 // Rel is a relation over the events of an execution: a matrix of bits.
 type Rel struct {
@@ -128,3 +132,31 @@ func irreflexive(r Rel) bool {
 }
 
 func acyclic(r Rel) bool { return irreflexive(plus(r)) }
+
+// Remove takes the pair (a, b) out of the relation.
+func (r Rel) Remove(a, b int) { r.row(a)[b>>6] &^= 1 << (b & 63) }
+
+// EmptyRow says that a is related to nothing.
+func (r Rel) EmptyRow(a int) bool {
+	for _, w := range r.row(a) {
+		if w != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// SameRow says that a and b are related to the same.
+func (r Rel) SameRow(a, b int) bool { return slices.Equal(r.row(a), r.row(b)) }
+
+// Key tells relations over equally many events apart.
+func (r Rel) Key() string {
+	b := make([]byte, 0, 8*len(r.bits))
+	for _, w := range r.bits {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return string(b)
+}
+
+// Union is the union of relations.
+func Union(rs ...Rel) Rel { return union(rs...) }

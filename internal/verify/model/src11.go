@@ -20,13 +20,19 @@ type Event struct {
 	Scope  Scope
 	Loc    int32 // not of a fence or barrier
 	Place  Place
+	// What follows matters to the model PTX alone.
+	Proxy     Proxy // of an access, or of a proxy fence
+	Address   int32 // the virtual address of an access; several may be aliases of one location
+	Reduction bool  // of a read: no later fence makes it an acquire pattern
 }
 
 // Execution is an execution <E, po, rf, co, rmw> (section 3), with bar, which relates the arrivals at a barrier to the events
-// that leave it. The initial writes are po-before all events of threads.
+// that leave it. The initial writes are po-before all events of threads. The model PTX needs two relations more: dependencies, and
+// the order of sc fences.
 type Execution struct {
 	E                    []Event
 	PO, RF, CO, RMW, Bar Rel
+	Dep, FenceSC         Rel
 }
 
 // Drop names a clause that a mutant of the model lacks. Tests use it to show that no clause is idle.
