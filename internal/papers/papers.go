@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type Item struct {
 	Keep []string
 	// Measure takes the place of a command that the tool does not have; Command then says what is measured.
 	Measure func(full bool) (string, error)
+	// Plot names the plot of the first block; empty: none.
+	Plot    string
 	Printed string // what the paper has
 	Why     string // why ours differs, or what the figures mean
 	Other   string // where it is reproduced elsewhere, or why it is not
@@ -43,7 +46,8 @@ type writer struct {
 	full    bool
 	outputs map[string]string // of commands that have been run
 	log     io.Writer
-	dir     string // has the files that commands name
+	dir     string            // has the files that commands name
+	plots   map[string]string // by name: SVG
 	failed  error
 }
 
@@ -64,9 +68,14 @@ func Main(args []string, out, errs io.Writer) int {
 		return 2
 	}
 	var page bytes.Buffer
-	err := Write(&page, errs, *full)
+	plots, err := Write(&page, errs, *full)
 	if err == nil {
 		err = os.WriteFile(*to, page.Bytes(), 0o666)
+	}
+	for name, svg := range plots {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(filepath.Dir(*to), name), []byte(svg), 0o666)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "papers:", err)
@@ -76,17 +85,17 @@ func Main(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// Write writes the page, and to log what it does.
-func Write(to, log io.Writer, full bool) error {
+// Write writes the page, and to log what it does. It gives the plots that the page shows, as SVG by file name.
+func Write(to, log io.Writer, full bool) (plots map[string]string, err error) {
 	dir, err := os.MkdirTemp("", "papers")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w := &writer{full: full, outputs: map[string]string{}, log: log, dir: dir}
+	w := &writer{full: full, outputs: map[string]string{}, plots: map[string]string{}, log: log, dir: dir}
 	for name, text := range files() {
 		if err := os.WriteFile(w.path(name), []byte(text), 0o666); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var b strings.Builder
@@ -105,10 +114,10 @@ func Write(to, log io.Writer, full bool) error {
 		}
 	}
 	if w.failed != nil {
-		return w.failed
+		return nil, w.failed
 	}
 	_, err = io.WriteString(to, b.String())
-	return err
+	return w.plots, err
 }
 
 // item writes a table or figure.
@@ -142,6 +151,16 @@ func (w *writer) item(b *strings.Builder, it *Item) {
 		return
 	}
 	fmt.Fprintf(b, "```\n%s```\n", text)
+	if it.Plot != "" {
+		block, _, _ := strings.Cut(text, "\n\n")
+		t, err := readTable(block)
+		if err != nil {
+			w.failed = errors.Join(w.failed, fmt.Errorf("%s: %w", it.Name, err))
+			return
+		}
+		w.plots[it.Plot] = t.svg()
+		fmt.Fprintf(b, "\n![%s](%s)\n", it.Title, it.Plot)
+	}
 	if it.Why != "" {
 		fmt.Fprintf(b, "\n%s\n", it.Why)
 	}

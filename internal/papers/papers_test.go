@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"encoding/xml"
 	"io"
 	"os"
 	"strings"
@@ -26,6 +27,11 @@ func TestItems(t *testing.T) {
 			}
 			section, _, _ := strings.Cut(string(page)[at+len(heading):], "\n### ")
 			for _, text := range []string{it.Printed, it.Why, it.Other} {
+				if it.Plot != "" {
+					if _, err := os.Stat("../../docs/" + it.Plot); err != nil || !strings.Contains(section, it.Plot) {
+						t.Errorf("docs lacks %s: run go run ./cmd/papers", it.Plot)
+					}
+				}
 				if !strings.Contains(section, text) {
 					t.Errorf("docs/papers.md, %s lacks %q: run go run ./cmd/papers", it.Name, text)
 				}
@@ -63,6 +69,36 @@ func TestItem(t *testing.T) {
 		}
 		if strings.Contains(b.String(), w.dir) {
 			t.Errorf("%s: the page names a folder of this machine:\n%s", c.it.Command, b.String())
+		}
+	}
+}
+
+// TestPlot: a plot has a bar for each number, as high as it says, and is XML.
+func TestPlot(t *testing.T) {
+	tab, err := readTable("Cycles <of> two (figure 8)\n            a    b\n  one      1.00  2.00\n  two words     4.00     -\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tab.rows) != 2 || tab.rows[1].name != "two words" || len(tab.rows[1].values) != 1 || tab.rows[0].values[1] != 2 {
+		t.Fatalf("%+v", tab)
+	}
+	text := tab.svg()
+	for _, want := range []string{`height="220.0" fill="#4477aa"`, `height="110.0" fill="#ee6677"`, `height="55.0" fill="#4477aa"`, "&lt;of&gt;", ">two words<"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("the plot has %q %d times, want once:\n%s", want, strings.Count(text, want), text)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []string{"title\n a\n", "title\n  a\n  row    x\n"} {
+		if _, err := readTable(bad); err == nil {
+			t.Errorf("%q can be plotted", bad)
 		}
 	}
 }
