@@ -261,3 +261,62 @@ thread B {
 		t.Errorf("%+v, without the fence %+v", r, plain)
 	}
 }
+
+// TestRepairKernel repairs kernels, and explores the changed PTX.
+func TestRepairKernel(t *testing.T) {
+	for _, c := range []struct {
+		name, body  string
+		grid, block uint32
+		want        string // the instructions that are changed
+	}{
+		{"narrow scope", "	atom.relaxed.cta.global.add.u32 %r0, [x], 1;", 2, 1, `
+-	atom.relaxed.cta.global.add.u32 %r0, [x], 1;
++	atom.relaxed.gpu.global.add.u32 %r0, [x], 1;`},
+		{"lock without acquire", strings.Replace(lockPTX, "acquire", "relaxed", 1), 2, 1, `
+-LOCK:	atom.relaxed.gpu.global.cas.b32 %r0, [lock], 0, 1;
++LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;`},
+		{"lock without release in one block", strings.Replace(lockPTX, "release", "relaxed", 1), 1, 2, `
+-	atom.relaxed.gpu.global.exch.b32 %r2, [lock], 0;
++	atom.release.gpu.global.exch.b32 %r2, [lock], 0;`},
+		{"volatile", "	st.volatile.global.u32 [x], %b;", 2, 1, `
+-	st.volatile.global.u32 [x], %b;
++	st.relaxed.gpu.global.u32 [x], %b;`},
+		{"a fence of the block", `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra READ;
+	st.global.u32 [x], 1;
+	membar.cta;
+	st.relaxed.gpu.global.u32 [lock], 1;
+	ret;
+READ:	ld.acquire.gpu.global.u32 %r0, [lock];
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra READ;
+	ld.global.u32 %r1, [x];`, 2, 1, `
+-	st.relaxed.gpu.global.u32 [lock], 1;
++	st.release.gpu.global.u32 [lock], 1;`},
+		{"a barrier that half of the threads skip", `
+	setp.ne.u32 %p0, %t, 0;
+	@%p0 bra SKIP;
+	bar.sync 0;
+SKIP:	ret;`, 1, 2, `
+-	bar.sync 0;`},
+	} {
+		src := kernelText(lockVariables, c.body)
+		o := Options{Unroll: litmus.DefaultUnroll}
+		r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, o, func(places []Place) bool {
+			_, err := EditPTX(src, places)
+			return err == nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := EditPTX(src, places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof := verifyLaunch(t, launchText(t, text, c.grid, c.block), o)
+		if got := changed(Diff("k.ptx", src, text)); got != c.want || proof.Verdict() != OK || r.Reason != "" {
+			t.Errorf("%s: %s%v %s, %d tried; changed:%s", c.name, r.Reason, r.Changes, proof.Summary(), r.Tried, got)
+		}
+	}
+}
