@@ -121,6 +121,9 @@ func (m *mender) repair(ctx context.Context) *Repair {
 			m.push(c.patch.And(s))
 		}
 	}
+	if ctx.Err() != nil {
+		return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none was found in time; %d programs were tried", m.tried)}
+	}
 	return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none of the programs that were tried, %d, is without error", m.tried)}
 }
 

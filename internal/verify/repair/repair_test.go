@@ -24,7 +24,7 @@ func TestEditPTX(t *testing.T) {
 		{"L:\tst.u32 [x], 1;", Change{Before: Fence{model.AcqRel, model.GPU}, After: Fence{model.SC, model.CTA}},
 			"L:\tfence.acq_rel.gpu;\n\tst.u32 [x], 1;\n\tfence.sc.cta;"},
 		{"\tret;", Change{Barrier: true}, "\tbar.sync 0;\n\tret;"},
-		{"\t@%p0 bar.sync 0;", Change{Drop: true}, "\t"},
+		{"L:\t@%p0 bar.sync 0;", Change{Drop: true}, "L:\t"},
 	} {
 		got, err := EditPTX(c.line, map[int]Change{1: c.change})
 		if got != c.want || (err == nil) != (c.want != "") {

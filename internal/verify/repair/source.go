@@ -39,7 +39,18 @@ func EditPTX(src string, changes map[int]Change) (string, error) {
 		}
 		lines[n-1] = text + ptxFence(c.After, "\n\t", "") + rest
 	}
-	return strings.Join(lines, "\n"), nil
+	return joined(lines, func(n int) bool { return changes[n].Drop && strings.TrimSpace(lines[n-1]) == "" }), nil
+}
+
+// joined puts lines together again but for those that are removed, by number from 1.
+func joined(lines []string, removed func(n int) bool) string {
+	var kept []string
+	for i, l := range lines {
+		if !removed(i + 1) {
+			kept = append(kept, l)
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 func ptxFence(f Fence, before, after string) string {
@@ -88,13 +99,7 @@ func EditCUDA(src string, changes map[int]CUDA) (string, error) {
 		}
 		out[n-1] = text
 	}
-	var kept []string
-	for i, l := range out {
-		if l != "" || lines[i] == "" { // a line that is removed
-			kept = append(kept, l)
-		}
-	}
-	return strings.Join(kept, "\n"), nil
+	return joined(out, func(n int) bool { return changes[n].Drop && out[n-1] == "" }), nil
 }
 
 func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
