@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 3
+const Version = 4
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -106,7 +106,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 3
+#define FP_VERSION 4
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -83,5 +83,5 @@ enum {
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased;
 }
