@@ -109,6 +109,8 @@ var pages = map[string]Page{
 	"double-free": {Rule: "Memory is freed once.", Manual: freeing, Program: "int main() {\n  int *x;\n  cudaMalloc(&x, 4);\n  cudaFree(x);\n  cudaFree(x);\n}", Fix: "cudaFree(x);  // once"},
 	"invalid-free": {Rule: "cudaFree gets the address that an allocation gave.", Manual: freeing,
 		Program: "int main() {\n  int *x;\n  cudaMalloc(&x, 8);\n  cudaFree(x + 1);\n}", Fix: "cudaFree(x);"},
+	"leak": {Rule: "Memory that is allocated is freed (--leaks).", Manual: freeing,
+		Program: "int main() {\n  int *x;\n  cudaMalloc(&x, 4);\n  cudaMemset(x, 0, 4);\n}", Fix: "cudaMemset(x, 0, 4);\ncudaFree(x);"},
 	"freed-memory": {Rule: "A copy or memset names memory that is not freed.", Manual: freeing,
 		Program: "int main() {\n  int *x;\n  cudaMalloc(&x, 4);\n  cudaFree(x);\n  cudaMemset(x, 0, 4);\n}", Fix: "cudaMemset(x, 0, 4);\ncudaFree(x);"},
 	"call-out-of-bounds": {Rule: "The range of a copy or memset lies within one allocation.", Manual: freeing,

@@ -238,6 +238,9 @@ var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so ma
 var verboseFlag = &flag{"verbose", "", "say what is set in the program's environment",
 	func(o *options, v string) error { o.verbose = true; return nil }}
 
+var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
+	func(o *options, v string) error { o.session.Leaks = true; return nil }}
+
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
 

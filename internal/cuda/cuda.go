@@ -37,6 +37,8 @@ type Config struct {
 	// Findings tells a process of what was found since it asked last; nil: nothing is ever found. The sink was handed all events
 	// that there are so far, and no kernel runs.
 	Findings func(Asked) []byte
+	// Leaks makes a failure of each allocation that a context never frees, unless a fault has lost the device before.
+	Leaks bool
 	// OnSource takes a text that code was compiled from and that may be in no file; nil: it is dropped.
 	OnSource func(name, text string)
 	// Printf takes what kernels print when the device is driven directly. Programs under test print for themselves.

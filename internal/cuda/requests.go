@@ -288,6 +288,7 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
 	}
 	addr, err := p.ctx.malloc(r.args[0], kind, uint32(r.args[1]>>8))
+	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
 
@@ -301,6 +302,7 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
 	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
+	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
 
@@ -319,7 +321,8 @@ func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte,
 			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
 		}
 	}
-	_, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	p.allocatedBy(addr, r)
 	return nil, nil, err
 }
 

@@ -497,7 +497,7 @@ func TestRequestBytes(t *testing.T) {
 		fmt.Sprintf("unknown request %d", calls.NumOps):                      last,
 		fmt.Sprintf("request Free with %d arguments, not 2", calls.Frames+3): encode(calls.Free, nil, make([]uint64, calls.Frames+3)...),
 		"request Free with 1 arguments, not 2":                               encode(calls.Free, nil, 1),
-		"request Malloc with 3 arguments, not 2":                             encode(calls.Malloc, nil, 1, 2, 3),
+		"request HostRegister with 3 arguments, not 2":                       encode(calls.HostRegister, nil, 1, 2, 3),
 		"request Malloc with 2147483648 arguments, not 2":                    many,
 		"request Malloc with 1 bytes of data":                                encode(calls.Malloc, []byte("x"), 1, 2),
 		"request GetSymbol with 1073741825 bytes of data":                    long,

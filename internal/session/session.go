@@ -30,6 +30,7 @@ type Options struct {
 	Bare      bool          // no detector at all
 	Model     detect.Model
 	Engine    func() simt.Engine // nil: the default one
+	Leaks     bool               // memory that a program allocates and never frees is a finding
 	Logged    bool               // programs are instrumented, and judged by the log that they write
 	Schedule  simt.Schedule
 	Seed      uint64
@@ -197,7 +198,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 		engine, rewrite = logged, logged.Rewrite
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
-		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add}
+		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}

@@ -172,7 +172,7 @@ func TestPatches(t *testing.T) {
 		}
 		ops := map[int32]explore.Op{}
 		run := func(p explore.Program) explore.Result {
-			return explore.Explore(context.Background(), p, explore.Options{Leaf: func(x *explore.Execution, end explore.Ending) {
+			return explore.Explore(context.Background(), p, explore.Options{Leaf: func(x explore.Execution, end explore.Ending) {
 				for _, e := range x.Events() {
 					ops[e.Op.Pos] = e.Op
 				}

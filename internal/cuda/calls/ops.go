@@ -107,7 +107,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is

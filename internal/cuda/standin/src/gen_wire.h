@@ -85,5 +85,5 @@ enum {
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap;
 }
