@@ -13,7 +13,7 @@ import (
 // TestGraphOrder launches graphs: nodes that no path orders race, nodes that one orders do not.
 func TestGraphOrder(t *testing.T) {
 	exe := hostProgram(t, "testdata/graphs.c")
-	for _, scenario := range []string{"branches", "path", "host", "child", "capture", "launches", "stream"} {
+	for _, scenario := range []string{"branches", "path", "host", "join", "child", "capture", "launches", "stream"} {
 		for _, ordered := range []bool{false, true} {
 			args, want := []string{scenario}, report.Found
 			if ordered {

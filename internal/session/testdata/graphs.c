@@ -51,6 +51,10 @@ int main(int argc, char **argv) {
     cudaMemsetAsync(p, 2, 1024, a);
     cudaStreamWaitEvent(a, join, 0);
     cudaStreamEndCapture(a, &g);
+  } else if (!strcmp(which, "join")) { // of two branches, or of one alone
+    for (int i = 0; i < 2; i++) f.at = (char *)p + 512 * i, f.width = 512, cudaGraphAddMemsetNode(&n[i], g, NULL, 0, &f);
+    f.at = p, f.width = 1024;
+    cudaGraphAddMemsetNode(&n[2], g, n, 1 + ordered, &f);
   } else if (!strcmp(which, "launches")) { // of one graph are ordered, of two in two streams are not
     cudaGraphAddMemsetNode(&n[0], g, NULL, 0, &f);
   } else if (!strcmp(which, "stream")) { // work behind the launch waits for all branches, that of another stream does not
