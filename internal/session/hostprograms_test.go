@@ -54,6 +54,12 @@ func TestHostPrograms(t *testing.T) {
 // interpreter builds the program that does the calls.
 func interpreter(t *testing.T) string {
 	t.Helper()
+	return hostProgram(t, "testdata/host/interpreter.c")
+}
+
+// hostProgram builds a C program with the stand-in libraries.
+func hostProgram(t *testing.T, source string) string {
+	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not installed")
 	}
@@ -65,8 +71,8 @@ func interpreter(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exe := filepath.Join(t.TempDir(), "interpreter")
-	out, err := exec.Command("gcc", "-w", "-g1", "-o", exe, "testdata/host/interpreter.c", "-L"+libraries, "-lcudart_static", "-lpthread", "-ldl").CombinedOutput()
+	exe := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("gcc", "-w", "-g1", "-o", exe, source, "-L"+libraries, "-lcudart_static", "-lpthread", "-ldl").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -218,4 +218,4 @@ const (
 )
 
 // StreamGraphBranch is a flag of StreamCreate that no program gives: a branch of a graph runs there.
-const StreamGraphBranch = 1 << 32
+const StreamGraphBranch = 1 << 40

@@ -154,6 +154,10 @@ int main() {
   OK(cudaStreamSynchronize(s));
   OK(cudaMemcpyFromSymbol(part, symbol, sizeof part));
   TRUE(part[1] == 0 && part[2] == 0x01010101 && part[3] == 0x01010101);
+  OK(cudaFreeAsync(mem.dptr, s)); // the next launch allocates it again
+  OK(cudaGraphLaunch(x, s));
+  OK(cudaStreamSynchronize(s));
+  OK(cudaFree(mem.dptr));
   OK(cudaGraphExecDestroy(x));
 #if CUDART_VERSION >= 13000
   OK(cudaGraphAddDependencies(outer, &empty, &wait, nullptr, 1));

@@ -109,6 +109,8 @@ struct fp_shared {
   struct fp_capture *captures;
   u64 captured; // captures ever
   u32 ids;
+  u64 *memory; // addresses of allocation nodes
+  size_t memories;
 };
 
 static struct fp_shared *fp_shared(void) { return fp.alias ? (struct fp_shared *)(fp.alias - FP_SHARED) : NULL; }
@@ -128,8 +130,6 @@ static void fp_graph_unlock(void) {
   if (fp_shared()) pthread_mutex_unlock(&fp_shared()->lock);
 }
 
-static u32 fp_graph_id(void) { return fp_shared() ? __atomic_add_fetch(&fp_shared()->ids, 1, __ATOMIC_RELAXED) : 1; }
-
 // fp_grow makes room for one more element and gives 0 when there is none.
 static int fp_grow(void *array, size_t count, size_t size) {
   void **p = array;
@@ -138,6 +138,36 @@ static int fp_grow(void *array, size_t count, size_t size) {
   if (grown) *p = grown;
   return grown != NULL;
 }
+
+// Memory of allocation nodes has its address from the making of the node on, and every launch of the graph allocates it anew. Here it
+// is allocated once, by fp_graph_malloc, and stays: to free it, in a graph or outside, orders nothing and ends nothing.
+static int fp_graph_malloc(u64 size, u64 *address) {
+  const int mode = fp_capture_mode;
+  fp_capture_mode = fpRelaxed;
+  int e = fp_request(FP_Malloc, (const u64[]){size, FP_KIND_DEVICE}, 2, address, 1);
+  fp_capture_mode = mode;
+  struct fp_shared *s = fp_shared();
+  if (e || !s) return e;
+  fp_graph_lock();
+  if (fp_grow(&s->memory, s->memories, sizeof *s->memory))
+    s->memory[s->memories++] = *address;
+  else
+    e = fpOutOfMemory;
+  fp_graph_unlock();
+  return e;
+}
+
+static int fp_graph_memory_at(u64 address) {
+  struct fp_shared *s = fp_shared();
+  int found = 0;
+  if (!s || !s->memories || fp_forked()) return 0;
+  fp_graph_lock();
+  for (size_t i = 0; i < s->memories && !found; i++) found = s->memory[i] == address;
+  fp_graph_unlock();
+  return found;
+}
+
+static u32 fp_graph_id(void) { return fp_shared() ? __atomic_add_fetch(&fp_shared()->ids, 1, __ATOMIC_RELAXED) : 1; }
 
 // fp_join adds a node to a set.
 static int fp_join(struct fp_node ***set, size_t *count, struct fp_node *n) {
@@ -525,17 +555,18 @@ static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
   struct fp_work w = {.type = fpEmptyNode};
   struct fp_capture *c;
   *e = 0;
-  if (!fp_capturing()) return 0;
+  if (!fp_capturing()) {
+    if ((op != FP_Free && op != FP_FreeAsync) || !fp_graph_memory_at(args[0])) return 0;
+    if (op == FP_Free) *e = fp_request(FP_DeviceSynchronize, NULL, 0, NULL, 0);
+    return 1;
+  }
   switch (op) {
     case FP_MallocAsync: {
       fp_graph_lock();
       int of_graph = fp_branch_of(args[1], &c) != NULL;
       fp_graph_unlock();
       if (!of_graph) return (*e = fp_implicit(args[1], 0));
-      const int mode = fp_capture_mode;
-      fp_capture_mode = fpRelaxed;
-      *e = fp_request(FP_Malloc, (const u64[]){args[0], FP_KIND_DEVICE}, 2, results, 1);
-      fp_capture_mode = mode;
+      *e = fp_graph_malloc(args[0], results);
       w.type = fpAllocNode, w.object = *e ? 0 : results[0], w.width = args[0];
       return *e || fp_capture_work(args[1], &w, e) || 1;
     }

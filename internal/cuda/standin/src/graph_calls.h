@@ -97,7 +97,7 @@ static int host_work(struct fp_work *w, const struct host_params *p) {
 static int alloc_work(struct fp_work *w, struct alloc_params *p) {
   if (!p) return fpInvalidValue;
   *w = (struct fp_work){.type = fpAllocNode, .width = p->size};
-  int e = fp_request(FP_Malloc, (const u64[]){p->size, FP_KIND_DEVICE}, 2, &w->object, 1);
+  int e = fp_graph_malloc(p->size, &w->object);
   p->at = (void *)w->object;
   return e;
 }
