@@ -459,6 +459,8 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "bar.warp.sync"
 	case event.ProxyFence:
 		return "fence.proxy.async"
+	case event.WgmmaWait:
+		return "wgmma.wait_group"
 	case event.Fence:
 		if name, ok := cudaFences[s]; ok && o == event.SC {
 			return fmt.Sprintf("fence.sc.%s (%s)", s, name)

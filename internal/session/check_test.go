@@ -181,9 +181,9 @@ func TestLacking(t *testing.T) {
 		{"", "frobnicate;", "k.ptx:6:1: unknown instruction frobnicate"},
 		{"", "tex.a;\ntex.b;\ntex.c;\ntex.d;\ntex.d;", "k.ptx:6:1: tex.a is not supported; k.ptx:7:1: tex.b is not supported; " +
 			"k.ptx:8:1: tex.c is not supported; and 1 more"},
-		{triton, "wgmma.fence;", "k.ptx:7:1: wgmma.fence is not supported; Triton compiles for older devices without these"},
+		{triton, "tcgen05.fence;", "k.ptx:7:1: tcgen05.fence is not supported; Triton compiles for older devices without these"},
 		{triton, "cp.async.bulk.strange;", "k.ptx:7:1: cp.async.bulk.strange is not supported; Triton compiles for older devices without these"},
-		{gluon, "wgmma.fence;", "k.ptx:7:1: wgmma.fence is not supported"},
+		{gluon, "tcgen05.fence;", "k.ptx:7:1: tcgen05.fence is not supported"},
 	} {
 		text := ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .pred p;\n" + test.code + "\nret; }\n"
 		l, err := ReadLaunchFile("l.toml", []byte("grid = 1\nblock = 1"))

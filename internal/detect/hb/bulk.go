@@ -251,7 +251,9 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 			return
 		}
 	}
-	r.Category = category(a, r.Earlier)
+	if r.Category = category(a, r.Earlier); x.matrix && a.Actor.Launch == blk.Launch {
+		r.Category = detect.CopyPending // whoever of the warpgroup may have said that the stage is free
+	}
 	p := explain.PairOf(a.Site.Place, x.site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
 	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
