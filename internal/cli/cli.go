@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -47,7 +48,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), suppressCommand(), explainCommand(), nvccCommand(), isaCommand(), doctorCommand(), versionCommand(), helpCommand()}
+	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.
@@ -58,8 +59,9 @@ type env struct {
 
 // stream is where text goes. It keeps the first error of a write, so that Main can tell of it whoever wrote.
 type stream struct {
-	to  io.Writer // for a program that is started, which wants a file and no pipe
-	err error
+	to    io.Writer // for a program that is started, which wants a file and no pipe
+	color string    // of --color: "always", "never", or "" for terminals
+	err   error
 }
 
 // Write implements io.Writer.
@@ -90,8 +92,11 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// color says that w should get colours: it is a terminal and NO_COLOR (no-color.org) is not set.
+// color says that w should get colours: --color says so, or it is a terminal and NO_COLOR (no-color.org) is not set.
 func color(w io.Writer) bool {
+	if s, ok := w.(*stream); ok && s.color != "" {
+		return s.color == "always"
+	}
 	return terminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
@@ -178,6 +183,12 @@ func unknownCommand(name string) string {
 
 func execute(ctx context.Context, e *env, c *command, args []string) int {
 	o, rest, err := parseFlags(c, args)
+	if err == nil {
+		o.command = shellLine(append([]string{"fencepost", c.name}, args...))
+	}
+	if err == nil {
+		e.stdout.color, e.stderr.color = o.color, o.color
+	}
 	if err == nil && o.help {
 		writeCommandHelp(e.stdout, c)
 		return exitClean
@@ -196,6 +207,9 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)
+		if code == exitFindings && o.errorExit != nil {
+			code = *o.errorExit
+		}
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
@@ -216,6 +230,20 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		}
 	}
 	return fail(e.stderr, err)
+}
+
+// shellLine writes words as a shell reads them.
+func shellLine(words []string) string {
+	var out []string
+	for _, w := range words {
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,+@%^", r)
+		}) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out = append(out, w)
+	}
+	return strings.Join(out, " ")
 }
 
 // unwrittenError says that a file that was asked for could not be written after a run that came about.

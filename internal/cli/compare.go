@@ -130,6 +130,9 @@ func compareCorpus(ctx context.Context, e *env, o *options, args []string) (int,
 	if err != nil {
 		return 0, err
 	}
+	if err := o.nothingLeftOut("compare " + args[0]); err != nil {
+		return 0, err
+	}
 	w := o.reportWriter(e, e.stdout)
 	stop := showProgress(e, &o.session)
 	results := session.CompareCorpus(ctx, &o.session, programs)

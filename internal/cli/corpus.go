@@ -33,6 +33,9 @@ func checkCorpus(ctx context.Context, e *env, o *options, name string) (int, err
 		return 0, err
 	}
 	if !one {
+		if err := o.nothingLeftOut("check " + name); err != nil {
+			return 0, err
+		}
 		return checkPrograms(ctx, e, o, chosen)
 	}
 	in, err := session.CorpusInput(chosen[0])

@@ -72,7 +72,7 @@ func TestReadmeBeginsWithTwoCommands(t *testing.T) {
 	_, rest, _ := strings.Cut(readDoc(t, "README.md"), "```")
 	_, rest, _ = strings.Cut(rest, "\n")
 	block, _, _ := strings.Cut(rest, "```")
-	want := []string{"go run ./cmd/fencepost check corpus", "go test ./..."}
+	want := []string{"go run ./cmd/fencepost demo", "go test ./..."}
 	if got := strings.Split(strings.TrimSpace(block), "\n"); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("the first block of README.md is %q, want %q", got, want)
 	}
@@ -95,7 +95,7 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 	var b bytes.Buffer
 	writeHelp(&b)
 	lines := strings.Split(b.String(), "\n")
-	if len(lines) > 64 {
+	if len(lines) > 68 {
 		t.Errorf("the help page has %d lines", len(lines))
 	}
 	for _, line := range lines {
@@ -118,24 +118,28 @@ func TestHelpNamesEveryFlagOnce(t *testing.T) {
 // the same family has and this one cannot honour is refused with a reason.
 func TestFlags(t *testing.T) {
 	const (
-		export   = " sarif junit summary annotate"                               // files for other programs
-		report   = " fail-on json limit max-findings suppress baseline" + export // what is told, and where
-		judge    = " detector model"                                             // who judges
-		schedule = " kernel seed schedule engine"                                // how kernels are executed
+		export   = " color html sarif junit summary annotate"                                               // files for other programs
+		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
+		judge    = " detector model"                                                                        // who judges
+		schedule = " kernel kernel-name seed schedule engine device"                                        // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
-		"run":      "jobs nvcc seeds verbose" + report + judge + schedule + always,
-		"check":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"compare":  "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":   "out values launch nvcc" + report + schedule + always,
-		"analyze":  report + judge + always,
-		"export":   "out",
-		"verify":   "arg block first grid incl json kernel launch model nvcc shared timeout unroll" + export,
-		"simulate": "events hw instructions json program threads variable-bytes",
-		"suppress": "reason expires",
-		"isa":      "markdown",
-		"doctor":   "nvcc",
+		"demo": "color",
+		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
+			" seed seeds schedule engine timeout detector model",
+		"run":        "jobs leaks nvcc seeds verbose" + report + judge + schedule + always,
+		"check":      "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"record":     "out values launch nvcc" + report + schedule + always,
+		"analyze":    report + judge + always,
+		"export":     "out",
+		"verify":     "arg block first grid incl json kernel launch model nvcc repair shared timeout unroll" + export,
+		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",
+		"suppress":   "reason expires",
+		"instrument": "out",
+		"isa":        "markdown",
+		"doctor":     "nvcc",
 	}
 	for _, c := range commands() {
 		var has []string

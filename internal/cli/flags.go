@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify"
@@ -25,24 +26,31 @@ import (
 
 // options are the values of all flags.
 type options struct {
-	session  session.Options
-	help     bool
-	json     string
-	limit    int
-	limited  bool // --limit was given
-	times    bool
-	launch   string
-	nvcc     string
-	markdown string
-	out      string
-	verbose  bool
-	recorded bool // the report is of a trace and not of a run
-	verify   verify.Options
-	litmus   litmus.Options
-	kernel   kernelOptions // of verify
-	reports  reports
-	reason   string // of suppress
-	expires  string
+	session session.Options
+	help    bool
+	json    string
+	limit   int
+	limited bool // --limit was given
+	times   bool
+	launch  string
+	nvcc    string
+	// errorExit is the exit code for findings; nil for exitFindings.
+	errorExit *int
+	command   string // as it was given, with the quotes of a shell
+	config    config
+	origins   map[string]origin // of settings, by the names of flags
+	color     string            // "always", "never", or "" for terminals
+	markdown  string
+	out       string
+	verbose   bool
+	recorded  bool // the report is of a trace and not of a run
+	verify    verify.Options
+	repair    bool // by verify
+	litmus    litmus.Options
+	kernel    kernelOptions // of verify
+	reports   reports
+	reason    string // of suppress
+	expires   string
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 	simulation   simulation
@@ -97,11 +105,44 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
 			}},
+		{"device", "NAME", "where kernels run: watched (default), emulated (as on a GPU: instrumented, see docs/gpu.md)",
+			func(o *options, v string) error {
+				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
+			}},
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
 			func(o *options, v string) error { o.times = true; return nil }},
-	}, reportFlags()...)
+	}, append(reportFlags(), sanitizerFlags()...)...)
+}
+
+// sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line options).
+func sanitizerFlags() []*flag {
+	return []*flag{
+		{"error-exitcode", "N", "exit with N in the place of 1 for findings",
+			func(o *options, v string) error { o.errorExit = new(int); return number(v, 0, 255, o.errorExit) }},
+		{"kernel-name", "FILTER", "watch only the kernels with kernel_name=NAME, or kernel_substring=TEXT in the name (kne=, kns=)", setKernelName},
+		{"print-limit", "N", "the same as --limit",
+			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
+	}
+}
+
+// setKernelName takes a filter of Compute Sanitizer. Its names are those of the linker; --kernel sees them demangled.
+func setKernelName(o *options, v string) error {
+	key, name, ok := strings.Cut(strings.Trim(v, "{}"), "=")
+	if !ok || name == "" || strings.Contains(name, ",") {
+		return usagef("--kernel-name %q is no filter; write kernel_name=NAME or kernel_substring=TEXT; --kernel takes a regular expression", v)
+	}
+	if demangled := report.Demangle(name); demangled != name {
+		name = report.BareName(demangled)
+	}
+	pattern := regexp.QuoteMeta(name)
+	whole := `(^|[ :])` + pattern + `($|[(<])`
+	if err := choose(key, map[string]string{"kernel_name": whole, "kne": whole, "kernel_substring": pattern, "kns": pattern}, "key of --kernel-name", &pattern); err != nil {
+		return err
+	}
+	o.session.Kernel = regexp.MustCompile(pattern)
+	return nil
 }
 
 // without leaves out the flags that a command refuses.
@@ -172,6 +213,11 @@ func (o *options) keepInput(c *command, args []string) error {
 	return nil
 }
 
+var colorFlag = &flag{"color", "WHEN", "colour the text: auto (on a terminal, unless NO_COLOR is set), always, never",
+	func(o *options, v string) error {
+		return choose(v, map[string]string{"auto": "", "always": "always", "never": "never"}, "value of --color", &o.color)
+	}}
+
 var launchFlag = &flag{"launch", "FILE", "how to launch the kernel (docs/launch.md); default: FILE.toml beside FILE.ptx",
 	func(o *options, v string) error { o.launch = v; return nil }}
 
@@ -191,6 +237,9 @@ var apartFlag = &flag{"jobs", "N", "use so many cores (default: all); runs so ma
 
 var verboseFlag = &flag{"verbose", "", "say what is set in the program's environment",
 	func(o *options, v string) error { o.verbose = true; return nil }}
+
+var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
+	func(o *options, v string) error { o.session.Leaks = true; return nil }}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
@@ -274,9 +323,20 @@ func number[T int | uint64](text string, least, most int64, dst *T) error {
 // parseFlags reads the flags that stand before the first other argument, or anywhere if the command allows it. `--` ends
 // them. The other arguments come back.
 func parseFlags(c *command, args []string) (*options, []string, error) {
-	o := &options{limit: 20, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
+	o := &options{limit: 20, origins: map[string]origin{}, session: session.Options{FailOn: detect.Error, Seeds: 1, Jobs: runtime.NumCPU()}}
 	if c.raw {
 		return o, args, nil
+	}
+	rest, err := readFlags(c, o, args)
+	return o, rest, err
+}
+
+// readFlags sets what the configuration and then the flags say.
+func readFlags(c *command, o *options, args []string) ([]string, error) {
+	if !slices.Contains(args, "--help") { // help is to be had whatever the configuration says
+		if err := configure(c, o); err != nil {
+			return nil, err
+		}
 	}
 	var rest []string
 	for len(args) > 0 {
@@ -284,24 +344,24 @@ func parseFlags(c *command, args []string) (*options, []string, error) {
 		switch {
 		case arg == "-h" || arg == "-help" || arg == "--help":
 			o.help = true
-			return o, nil, nil
+			return nil, nil
 		case len(c.flags) == 0 && len(arg) > 1 && arg[0] == '-':
-			return nil, nil, usagef("%s knows no flags, and so no %q", c.name, arg)
+			return nil, usagef("%s knows no flags, and so no %q", c.name, arg)
 		case arg == "--":
-			return o, append(rest, args[1:]...), nil
+			return append(rest, args[1:]...), nil
 		case len(arg) < 2 || arg[0] != '-':
 			if !c.anywhere {
-				return o, args, nil
+				return args, nil
 			}
 			rest, args = append(rest, arg), args[1:]
 			continue
 		}
 		var err error
 		if args, err = parseFlag(c, o, args); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return o, rest, nil
+	return rest, nil
 }
 
 // parseFlag reads the flag that args begins with and gives what follows it.
@@ -327,6 +387,7 @@ func parseFlag(c *command, o *options, args []string) ([]string, error) {
 	if err := f.set(o, value); err != nil {
 		return nil, within(f, err)
 	}
+	o.origins[f.name] = origin{value, "--" + f.name}
 	return args, nil
 }
 

@@ -22,11 +22,10 @@ const helpExamples = `Examples:
   fencepost run prog.cu                      compile a program, run it, report its races
   fencepost run a.cu b.cu -O2 -lz -- in.txt  with compiler flags, and arguments for the program
   fencepost run ./app in.txt                 a program built with "fencepost nvcc" or "nvcc -cudart shared"
-  fencepost run --json report.json --fail-on warning prog.cu
   fencepost run python3 -m pytest --fencepost  a Python program, as it is
   make NVCC="fencepost nvcc"                 build so that "fencepost run" can run the result
   fencepost check kernel.ptx --launch l.toml launch one kernel as a small file says
-  fencepost check corpus                     check the built-in programs
+  fencepost demo                             find the defects of three built-in kernels
   fencepost compare prog.cu                  all detectors on one execution, side by side
 `
 
@@ -35,8 +34,7 @@ Exit codes:
   0  nothing found at or above --fail-on
   1  findings at or above --fail-on
   2  wrong usage
-  3  something could not be run, checked or written (no compiler, no PTX, unsupported instruction or call, no kernel ran,
-     a full disk)
+  3  something could not be run, checked or written: no compiler, no PTX, an unsupported instruction or call, no kernel ran
   4  the program itself failed; its own exit code is in the report
 `
 
@@ -44,10 +42,19 @@ func writeHelp(w io.Writer) {
 	fmt.Fprint(w, helpHead, helpExamples)
 	fmt.Fprintln(w, "\nCommands (\"fencepost help COMMAND\" for more):")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.doc)
+		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
-	writeFlags(w, runFlags())
+	rare := map[string]string{}
+	for _, f := range append(exportFlags(), sanitizerFlags()...) {
+		rare[f.name] = "listed by help run"
+	}
+	writeFlags(w, without(runFlags(), rare))
+	var names []string
+	for _, f := range exportFlags() {
+		names = append(names, "--"+f.name)
+	}
+	fmt.Fprintf(w, "  and %s\n", strings.Join(names, " "))
 	fmt.Fprint(w, helpCodes)
 }
 
@@ -109,8 +116,14 @@ func versionCommand() *command {
 		}}
 }
 
-// versionString is the module version, or the commit the tool was built from.
+// version is set by the build of a release.
+var version string
+
+// versionString is the version of the release or of the module, or the commit the tool was built from.
 func versionString() string {
+	if version != "" {
+		return fmt.Sprintf("%s %s/%s %s", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -101,6 +101,13 @@ func summary(o *options, r *report.Report) string {
 	case none:
 		s = "no findings"
 	}
+	if r.Verify != nil {
+		s += " in " + count(r.Verify.Executions, "execution")
+		if len(r.Skipped) > 0 {
+			s += "; not everything was explored"
+		}
+		return s
+	}
 	if r.Trace != nil {
 		s += fmt.Sprintf(" in %s of %s", count(r.Trace.Events, "event"), count(r.Trace.Threads, "thread"))
 		if len(r.Skipped) > 0 {

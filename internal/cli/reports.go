@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"fencepost.dev/fencepost/docs"
@@ -16,11 +17,11 @@ import (
 
 // reports are what a command writes besides its text, and the findings that it leaves out.
 type reports struct {
-	sarif, junit, summary string
-	annotate              string // "github", "gitlab" or ""
-	suppress, baseline    string
-	triage                report.Triage
-	sources               []string // of the program
+	html, sarif, junit, summary string
+	annotate                    string // "github", "gitlab" or ""
+	suppress, baseline          string
+	triage                      report.Triage
+	sources                     []string // of the program
 }
 
 // gitlabReport is the file that a job of GitLab names under artifacts: reports: codequality.
@@ -45,6 +46,8 @@ func exportFlags() []*flag {
 		}}
 	}
 	return []*flag{
+		colorFlag,
+		file("html", "write the findings as a page for a browser, in one file", func(o *options) *string { return &o.reports.html }),
 		file("sarif", "write the findings as SARIF 2.1.0, for code scanning (docs/ci.md)", func(o *options) *string { return &o.reports.sarif }),
 		file("junit", "write the findings as results of tests in JUnit's format", func(o *options) *string { return &o.reports.junit }),
 		file("summary", "write a summary in Markdown", func(o *options) *string { return &o.reports.summary }),
@@ -65,7 +68,7 @@ func setAnnotate(o *options, v string) error {
 
 // written gives the files that the flags name.
 func (x *reports) written() map[string]string {
-	return map[string]string{"sarif": x.sarif, "junit": x.junit, "summary": x.summary}
+	return map[string]string{"html": x.html, "sarif": x.sarif, "junit": x.junit, "summary": x.summary}
 }
 
 // read gives the files that the flags name.
@@ -107,6 +110,10 @@ func (x *reports) load(args []string) error {
 // triage gives the findings fingerprints and marks those that are left out. The verdict is that of the others.
 func (o *options) triage(r *report.Report, source func(string) []string) {
 	source = report.CachedSource(source)
+	o.weigh(r)
+	if names := o.configured(); len(names) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s sets %s (fencepost config).", o.config.file, strings.Join(names, ", ")))
+	}
 	report.Fingerprint(r.Findings, source)
 	t := &o.reports.triage
 	t.Source, t.Files = source, o.reports.sources
@@ -131,9 +138,37 @@ func (o *options) triage(r *report.Report, source func(string) []string) {
 	}
 }
 
+// weigh gives the findings the severities that the configuration sets.
+func (o *options) weigh(r *report.Report) {
+	if len(o.config.severities) == 0 {
+		return
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if s, ok := o.config.severities[f.Kind]; ok {
+			f.Severity = s
+		}
+	}
+	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int { return int(b.Severity) - int(a.Severity) })
+	if r.Verdict == report.Clean || r.Verdict == report.Found {
+		r.Verdict = report.Judge(r, o.session.FailOn)
+	}
+}
+
+// nothingLeftOut refuses --suppress and --baseline where findings are compared with what is expected. Those of the configuration
+// do not hold there.
+func (o *options) nothingLeftOut(what string) error {
+	for _, name := range []string{"suppress", "baseline"} {
+		if o.origins[name].by == "--"+name {
+			return usagef("--%s: %s compares findings with what the sources say, and leaves none out", name, what)
+		}
+	}
+	return nil
+}
+
 // export is what the formats need besides the report.
 func (o *options) export(source func(string) []string) *report.Export {
-	return &report.Export{Version: versionString(), Dir: projectRoot(), Help: docs.Kind, Source: source, FailOn: o.session.FailOn}
+	return &report.Export{Version: versionString(), Dir: projectRoot(), Help: docs.Kind, Source: source, FailOn: o.session.FailOn, Command: o.command}
 }
 
 // projectRoot is the folder to which the services of reviews take names to be relative: that of the repository, if the working
@@ -177,8 +212,10 @@ func writeReports(e *env, o *options, r *report.Report, source func(string) []st
 		}
 		return nil
 	}
-	summary := func(w io.Writer) error { return report.Markdown(w, r, x, summary(o, r)) }
+	last := summary(o, r)
+	summary := func(w io.Writer) error { return report.Markdown(w, r, x, last) }
 	errs := []error{writeJSON(e, o, r),
+		write("html", o.reports.html, func(w io.Writer) error { return report.HTML(w, r, x, last, o.times) }),
 		write("sarif", o.reports.sarif, func(w io.Writer) error { return report.SARIF(w, r, x) }),
 		write("junit", o.reports.junit, func(w io.Writer) error { return report.JUnit(w, r, x, o.times) }),
 		write("summary", o.reports.summary, summary)}

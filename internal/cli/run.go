@@ -42,7 +42,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, leaksFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -137,7 +137,7 @@ func compile(ctx context.Context, e *env, o *options, args []string, dir string,
 	p.Env = pythonEnv(p.Libraries)
 	base := filepath.Base(args[0])
 	p.Path = filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base)))
-	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: args, Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
+	notes, err := toolchain.BuildProgram(ctx, toolchain.BuildOptions{NVCC: nvcc, Flags: slices.Concat(o.config.compiler, args), Out: p.Path, RuntimeDir: p.Libraries, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script. The conditions [nvcc] and [cc] say that a compiler was found: nvcc as
-// FENCEPOST_TEST_NVCC names it, or where the tool itself would look. A script that needs one skips without it.
+// FENCEPOST_TEST_NVCC names it, or where the tool itself would look; [pytest] says that the package was. A script that needs one
+// skips without it.
 func TestScripts(t *testing.T) {
 	cache := t.TempDir() // one for all scripts: the stand-in libraries are built once
 	finder := toolchain.Finder{NVCC: os.Getenv("FENCEPOST_TEST_NVCC")}
@@ -38,6 +39,9 @@ func TestScripts(t *testing.T) {
 			if source, err := filepath.Abs("../cuda/testdata/process/process.c"); err == nil {
 				e.Setenv("PROCESS_C", source)
 			}
+			if source, err := filepath.Abs("../../python"); err == nil {
+				e.Setenv("PYTHON_PACKAGE", source)
+			}
 			if nvccErr == nil {
 				e.Setenv("FENCEPOST_NVCC", nvcc.Path)
 				e.Setenv("CUDART", sharedRuntime(nvcc.Path))
@@ -50,6 +54,8 @@ func TestScripts(t *testing.T) {
 				return nvccErr == nil && ccErr == nil, nil
 			case "cc":
 				return ccErr == nil, nil
+			case "pytest":
+				return exec.Command("python3", "-c", "import pytest").Run() == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

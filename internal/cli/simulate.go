@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cpu"
 	cputrace "fencepost.dev/fencepost/internal/cpu/trace"
 	"fencepost.dev/fencepost/internal/hw/cache"
+	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/hw/machine"
 	"fencepost.dev/fencepost/internal/hw/programs"
 	"fencepost.dev/fencepost/internal/hw/simulate"
@@ -27,6 +29,10 @@ type simulation struct {
 	threads  []int
 	events   int
 	machine  machine.Config
+
+	gpuDesigns []gpu.Detector
+	gpu        *gpu.Config // nil: the default one
+	resources  bool
 }
 
 const simulateHead = `
@@ -38,6 +44,10 @@ fencepost simulate TRACE...
 fencepost simulate --program all
   runs programs of its own.
 
+fencepost simulate --hw scord,hirace KERNEL...
+  executes kernels (.cu and .ptx files with launch files beside them, programs and folders of the corpus) on a simulated GPU in
+  the same way: cycles, accesses to DRAM, where the overhead is.
+
 `
 
 func simulateLong() string {
@@ -45,21 +55,25 @@ func simulateLong() string {
 	for _, d := range simulate.Designs() {
 		s += fmt.Sprintf("  %-22s %s\n", d.Name, d.Doc)
 	}
+	s += "\nDesigns for kernels (--hw):\n"
+	for _, d := range gpu.Detectors() {
+		s += fmt.Sprintf("  %-22s %s\n", d.Name, d.Doc)
+	}
 	s += "\nPrograms (--program):\n"
 	for _, p := range programs.List() {
 		s += fmt.Sprintf("  %-22s %s\n", p.Name, p.Doc)
 	}
-	return s + "\nExamples:\n  fencepost simulate --hw parsnip,radish trace.std\n  fencepost simulate --hw parsnip --program sor,fluid --threads 2,4,8,16"
+	return s + "\nExamples:\n  fencepost simulate --hw parsnip,radish trace.std\n  fencepost simulate --hw parsnip --program sor,fluid --threads 2,4,8,16\n  fencepost simulate --hw scord corpus/scopedapps"
 }
 
 func simulateCommand() *command {
 	return &command{name: "simulate", args: "[TRACE...]", doc: "what race detectors in hardware cost", long: simulateLong(),
 		anywhere: true, run: runSimulate, flags: []*flag{
-			{"hw", "NAME,...", "designs to simulate, or all (default parsnip,radish,radish-ts)",
-				func(o *options, v string) (err error) {
-					o.simulation.designs, err = pick("hw", v, simulate.Designs(), func(d simulate.Design) string { return d.Name })
-					return err
-				}},
+			{"hw", "NAME,...", "designs to simulate, or all (default parsnip,radish,radish-ts; for kernels scord)", setHardware},
+			launchFlag, nvccFlag,
+			{"gpu", "FILE", "the GPU, as TOML (docs/simulate.md)", setGPU},
+			{"resources", "", "simulate kernels with half and with twice the L2 cache and the bandwidth of DRAM too",
+				func(o *options, v string) error { o.simulation.resources = true; return nil }},
 			{"program", "NAME,...", "programs to run, or all",
 				func(o *options, v string) (err error) {
 					o.simulation.programs, err = pick("program", v, programs.List(), func(p *programs.Program) string { return p.Name })
@@ -104,6 +118,39 @@ next:
 	return picked, nil
 }
 
+// setHardware takes designs. They are all for CPU programs or all for kernels; "all" stands for those that fit what is run.
+func setHardware(o *options, v string) (err error) {
+	s := &o.simulation
+	s.designs, s.gpuDesigns = nil, nil
+	if v == "all" {
+		s.designs, s.gpuDesigns = simulate.Designs(), gpu.Detectors()
+		return nil
+	}
+	var names []string
+	for _, d := range gpu.Detectors() {
+		names = append(names, d.Name)
+	}
+	if first, _, _ := strings.Cut(v, ","); slices.Contains(names, first) {
+		s.gpuDesigns, err = pick("hw", v, gpu.Detectors(), func(d gpu.Detector) string { return d.Name })
+		return err
+	}
+	s.designs, err = pick("hw", v, simulate.Designs(), func(d simulate.Design) string { return d.Name })
+	return err
+}
+
+func setGPU(o *options, v string) error {
+	text, err := os.ReadFile(v)
+	if err != nil {
+		return usagef("--gpu: %v", err)
+	}
+	c, err := gpu.Parse(text)
+	if err != nil {
+		return usagef("--gpu %s: %v", v, err)
+	}
+	o.simulation.gpu = &c
+	return nil
+}
+
 func setThreads(o *options, v string) error {
 	o.simulation.threads = nil
 	for _, text := range strings.Split(v, ",") {
@@ -120,6 +167,12 @@ func runSimulate(ctx context.Context, e *env, o *options, args []string) (int, e
 	s := &o.simulation
 	if len(args) == 0 && len(s.programs) == 0 {
 		return 0, usagef("simulate takes traces of CPU programs, or --program: \"fencepost help simulate\" lists them")
+	}
+	if len(args) > 0 && isKernel(args[0]) {
+		return simulateKernels(ctx, e, o, args)
+	}
+	if s.designs == nil && s.gpuDesigns != nil {
+		return 0, usagef("--hw %s is for kernels: name .cu or .ptx files, or programs of the corpus", s.gpuDesigns[0].Name)
 	}
 	if s.designs == nil {
 		s.designs = simulate.Designs()[:3]

@@ -51,6 +51,8 @@ type allocation struct {
 	kind  simt.AllocKind
 	async bool
 	flags uint32
+	// frames is the call stack of its call, innermost first, when leaks are looked for.
+	frames []event.Frame
 }
 
 type registration struct {
@@ -103,6 +105,7 @@ func (c *Context) release() {
 	for _, m := range c.sortedModules() {
 		m.unload()
 	}
+	c.leaks()
 	for _, addr := range sortedKeys(c.allocs) {
 		c.freeAlloc(addr, c.host, endOfContext)
 		c.freed(addr, endOfContext)

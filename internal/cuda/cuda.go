@@ -9,7 +9,9 @@ import (
 	"io"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // Config says how a Device executes and whom it tells.
@@ -27,19 +29,24 @@ type Config struct {
 	// are made as they are touched. 0 means DefaultMemorySize.
 	MemorySize uint64
 
+	// Rewrite, when not nil, gives what is loaded in place of a module. Its error is that of the load.
+	Rewrite func(*isa.Module) ([]*ptx.Module, error)
+
 	OnFault  func(simt.Fault)
 	OnLaunch func(LaunchReport)
 	// Findings tells a process of what was found since it asked last; nil: nothing is ever found. The sink was handed all events
 	// that there are so far, and no kernel runs.
 	Findings func(Asked) []byte
+	// Leaks makes a failure of each allocation that a context never frees, unless a fault has lost the device before.
+	Leaks bool
 	// OnSource takes a text that code was compiled from and that may be in no file; nil: it is dropped.
 	OnSource func(name, text string)
 	// Printf takes what kernels print when the device is driven directly. Programs under test print for themselves.
 	Printf io.Writer
 	// Watch says whether a kernel (linker name) is to be watched; the others run without events. Nil: all are.
 	Watch func(kernel string) bool
-	// Progress, when not nil, is called now and then while a kernel runs.
-	Progress func(kernel string, s simt.Stats)
+	// Progress, when not nil, is called now and then while a kernel of so many blocks runs.
+	Progress func(kernel string, blocks uint64, s simt.Stats)
 }
 
 // DefaultMemorySize is the arena of a device when Config does not say: 16 GiB of device memory and as much visible to the host.

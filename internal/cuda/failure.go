@@ -23,15 +23,17 @@ const (
 	WrongDirection Misuse = "wrong-direction"
 	InvalidHandle  Misuse = "invalid-handle"
 	LaunchRefused  Misuse = "launch-refused"
+	BadTensorMap   Misuse = "tensor-map"
+	Leak           Misuse = "leak"          // no failure of a call: what it allocated is never freed
 	ErrorIgnored   Misuse = "error-ignored" // of any other error, when the program never asked for it
 )
 
-// Failure is a call of the API that returned an error, at one place of a program.
+// Failure is a call of the API that returned an error, or whose memory is never freed, at one place of a program.
 type Failure struct {
 	Kind Misuse
 	Call string // "cudaFree"
 	Code Code
-	Msg  string // what is wrong, one sentence; "" when there is no more than the error
+	Msg  string // what is wrong, one sentence, "" when there is no more than the error; of a leak the allocation
 	// Frames is the call stack of the first of them, innermost first; empty when it is not known.
 	Frames []event.Frame
 	Launch *LaunchReport // of a launch; nil otherwise
@@ -39,7 +41,8 @@ type Failure struct {
 	Configured bool
 	Minor      bool // the program does no harm by it
 	Count      int
-	Unseen     int // of Count, those whose error the program never asked for
+	Unseen     int    // of Count, those whose error the program never asked for
+	Bytes      uint64 // that leak, of all of them
 }
 
 // misuse is an error of the API that is worth a finding by itself.
@@ -173,7 +176,7 @@ func (d *Device) fail(f *Failure) *Failure {
 	old := d.failureAt[key]
 	switch {
 	case old != nil:
-		old.Count, old.Unseen = old.Count+1, old.Unseen+f.Unseen
+		old.Count, old.Unseen, old.Bytes = old.Count+1, old.Unseen+f.Unseen, old.Bytes+f.Bytes
 		return old
 	case len(d.failures) >= failureLimit:
 		return d.failures[failureLimit-1]

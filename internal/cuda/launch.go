@@ -129,7 +129,7 @@ func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) 
 		l.Printf = func(text []byte) { c.printf.Write(text) }
 	}
 	if d.cfg.Progress != nil {
-		l.Progress = func(st simt.Stats) { d.cfg.Progress(k.Name(), st) }
+		l.Progress = func(st simt.Stats) { d.cfg.Progress(k.Name(), cfg.Grid.Count(), st) }
 	}
 	return l
 }

@@ -79,7 +79,7 @@ func TestLaunchArguments(t *testing.T) {
 	places := simt.NewPlaceTable()
 	cfg := Config{Engine: e, Sink: l, Needs: event.NeedHost, MemorySize: 1 << 24, Seed: 42, MaxSteps: 77, Printf: &printed, Places: places,
 		OnFault:  func(f simt.Fault) { l.faults = append(l.faults, f) },
-		Progress: func(kernel string, s simt.Stats) { progress = fmt.Sprint(kernel, s.Lanes) },
+		Progress: func(kernel string, blocks uint64, s simt.Stats) { progress = fmt.Sprint(kernel, blocks, s.Lanes) },
 		Watch:    func(kernel string) bool { return kernel == "half" }}
 	d, err := NewDevice(cfg)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestLaunchArguments(t *testing.T) {
 	got.Printf([]byte("text"))
 	got.OnFault(simt.Fault{})
 	got.Progress(simt.Stats{Lanes: 9})
-	if printed.String() != "text" || len(l.faults) != 1 || progress != "half9" {
+	if printed.String() != "text" || len(l.faults) != 1 || progress != "half24 9" {
 		t.Errorf("printed %q, %d faults, progress %q", printed.String(), len(l.faults), progress)
 	}
 	k, err := m.Kernel("k")

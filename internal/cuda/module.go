@@ -111,6 +111,9 @@ func (c *Context) load(images []Image) (*Module, error) {
 	if err != nil {
 		return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
 	}
+	if decoded, err = c.dev.rewritten(decoded); err != nil {
+		return nil, err
+	}
 	program, err := simt.Load(decoded, c.dev.mem)
 	if err != nil {
 		code := InvalidKernelImage
@@ -122,6 +125,21 @@ func (c *Context) load(images []Image) (*Module, error) {
 	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images), sources: sources}
 	c.modules[m] = true
 	c.dev.tellWritten(sources, trees)
+	return m, nil
+}
+
+// rewritten is what is loaded in place of a module.
+func (d *Device) rewritten(m *isa.Module) (*isa.Module, error) {
+	if d.cfg.Rewrite == nil {
+		return m, nil
+	}
+	trees, err := d.cfg.Rewrite(m)
+	if err != nil {
+		return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
+	}
+	if m, err = isa.Decode(trees...); err != nil {
+		return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
+	}
 	return m, nil
 }
 

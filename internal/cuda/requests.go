@@ -33,6 +33,8 @@ func hostCall(op calls.Op) string {
 		return "cudaMallocAsync"
 	case calls.Operator:
 		return "an operator computed on the host"
+	case calls.TensorMap:
+		return "cuTensorMapEncodeTiled"
 	case calls.Pool:
 		return "a look at a memory pool"
 	case calls.Findings:
@@ -90,6 +92,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Looked:            (*process).looked,
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
+	calls.TensorMap:         (*process).tensorMap,
 	calls.Argument:          (*process).argument,
 	calls.Findings:          (*process).findings,
 	calls.Posting:           (*process).posting,
@@ -285,6 +288,7 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
 	}
 	addr, err := p.ctx.malloc(r.args[0], kind, uint32(r.args[1]>>8))
+	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
 
@@ -298,6 +302,7 @@ func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) 
 
 func (p *process) mallocAsync(_ context.Context, r *request) ([]uint64, []byte, error) {
 	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, leased{}, p.place(r))
+	p.allocatedBy(addr, r)
 	return []uint64{addr}, nil, err
 }
 
@@ -316,7 +321,8 @@ func (p *process) mallocLeased(_ context.Context, r *request) ([]uint64, []byte,
 			return nil, nil, fail(InvalidValue, "%d bytes at %#x in no pool", r.args[0], offset)
 		}
 	}
-	_, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	addr, err := p.ctx.mallocAsync(r.args[0], StreamID(r.args[1]), r.thread, at, p.place(r))
+	p.allocatedBy(addr, r)
 	return nil, nil, err
 }
 

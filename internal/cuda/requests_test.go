@@ -266,7 +266,7 @@ const calls3D = uint64(DeviceToDevice)
 func TestStreamRequests(t *testing.T) {
 	c := newCaller(t)
 	c.want(InvalidValue, nil, calls.StreamCreate, "", 2, 0)
-	c.want(InvalidValue, nil, calls.StreamCreate, "", 1<<32, 0)
+	c.want(InvalidValue, nil, calls.StreamCreate, "", 1<<33, 0)
 	c.want(0, []uint64{16}, calls.StreamCreate, "", 1, 1<<64-3)
 	c.want(0, []uint64{32}, calls.StreamCreate, "", 0, 0)
 	number := func(id StreamID) uint64 { return uint64(c.p.ctx.streams[id].agent) }
@@ -497,7 +497,7 @@ func TestRequestBytes(t *testing.T) {
 		fmt.Sprintf("unknown request %d", calls.NumOps):                      last,
 		fmt.Sprintf("request Free with %d arguments, not 2", calls.Frames+3): encode(calls.Free, nil, make([]uint64, calls.Frames+3)...),
 		"request Free with 1 arguments, not 2":                               encode(calls.Free, nil, 1),
-		"request Malloc with 3 arguments, not 2":                             encode(calls.Malloc, nil, 1, 2, 3),
+		"request HostRegister with 3 arguments, not 2":                       encode(calls.HostRegister, nil, 1, 2, 3),
 		"request Malloc with 2147483648 arguments, not 2":                    many,
 		"request Malloc with 1 bytes of data":                                encode(calls.Malloc, []byte("x"), 1, 2),
 		"request GetSymbol with 1073741825 bytes of data":                    long,
@@ -547,7 +547,7 @@ func TestRequestTexts(t *testing.T) {
 		{": cluster attribute 10 of half", calls.FuncSetAttribute, "", []uint64{32, 10, 1}},
 		{": function attribute 7", calls.FuncSetAttribute, "", []uint64{32, 7, 1}},
 		{": occupancy of blocks of no threads", calls.Occupancy, "", []uint64{32, 0, 1}},
-		{": stream flags 0x100000001", calls.StreamCreate, "", []uint64{1<<32 | 1, 0}},
+		{": stream flags 0x200000001", calls.StreamCreate, "", []uint64{1<<33 | 1, 0}},
 		{": event flags 0x9", calls.EventCreate, "", []uint64{9}},
 		{": the stream is 0", calls.StreamDestroy, "", []uint64{0}},
 		{"invalid-handle: no call has made the event", calls.EventElapsed, "", []uint64{24, 32}},

@@ -57,7 +57,7 @@ func TestReadRequestRefuses(t *testing.T) {
 	for name, data := range map[string][]byte{
 		"unknown request":   encode(calls.NumOps, nil),
 		"too few arguments": encode(calls.Malloc, nil, 16),
-		"too many":          encode(calls.Malloc, nil, 16, 0, 0),
+		"too many":          encode(calls.HostRegister, nil, 16, 0, 0),
 		"blob out of place": encode(calls.Malloc, []byte("x"), 16, 0),
 		"blob too long":     long,
 		"cut short":         good[:20],

@@ -56,15 +56,15 @@ func (t *Text) expression(a *Access, line string) (from, to int, ok bool) {
 		name, _, _ := strings.Cut(BareName(a.Frames[at-1].Function), "<")
 		return callOf(s, name)
 	}
-	lines := t.Source(p.File)
-	if a.Op == detect.AtomicOp || hasMacro(s, lines) {
+	in := t.declarations(p.File)
+	if a.Op == detect.AtomicOp || in.hasMacro(s) {
 		return 0, 0, false
 	}
 	variable := ""
 	if a.Object.Named {
 		variable = BareName(a.Object.Name)
 	}
-	all, ok := operands(s, func(name string) bool { return name == variable || isReference(name, lines) })
+	all, ok := operands(s, func(name string) bool { return name == variable || in.isReference(name) })
 	if !ok {
 		return 0, 0, false
 	}
@@ -269,7 +269,7 @@ func endsOperand(s []token, i int) bool {
 
 // hasMacro says that a name of a line may stand for an access to memory: it is called and in capitals, or defined in the file with
 // a name in what it stands for.
-func hasMacro(s []token, lines []string) bool {
+func (d *declarations) hasMacro(s []token) bool {
 	for i, x := range s {
 		if !isName(x.text) {
 			continue
@@ -277,7 +277,7 @@ func hasMacro(s []token, lines []string) bool {
 		if i+1 < len(s) && s[i+1].text == "(" && strings.ToUpper(x.text) == x.text {
 			return true
 		}
-		if declares(lines, x.text, `^\s*#\s*define\s+`+x.text+`(\(|\b.*\b[A-Za-z_])`) {
+		if d.declares(x.text, `^\s*#\s*define\s+`+x.text+`(\(|\b.*\b[A-Za-z_])`) {
 			return true
 		}
 	}
@@ -285,12 +285,35 @@ func hasMacro(s []token, lines []string) bool {
 }
 
 // isReference says that the file declares a reference of that name.
-func isReference(name string, lines []string) bool {
-	return declares(lines, name, `[\w>\]]\s*&{1,2}\s*`+name+`\s*[=,){;]`)
+func (d *declarations) isReference(name string) bool {
+	return d.declares(name, `[\w>\]]\s*&{1,2}\s*`+name+`\s*[=,){;]`)
+}
+
+// declarations are the lines of a file and what has been asked of them. Thousands of findings ask for a few names.
+type declarations struct {
+	lines []string
+	known map[string]bool // by expression
+}
+
+func (t *Text) declarations(file string) *declarations {
+	d := t.declared[file]
+	if d == nil {
+		d = &declarations{t.Source(file), map[string]bool{}}
+		if t.declared == nil {
+			t.declared = map[string]*declarations{}
+		}
+		t.declared[file] = d
+	}
+	return d
 }
 
 // declares says that a line has a name in it and matches an expression.
-func declares(lines []string, name, expression string) bool {
-	e := regexp.MustCompile(expression)
-	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, name) && e.MatchString(l) })
+func (d *declarations) declares(name, expression string) bool {
+	found, ok := d.known[expression]
+	if !ok {
+		e := regexp.MustCompile(expression)
+		found = slices.ContainsFunc(d.lines, func(l string) bool { return strings.Contains(l, name) && e.MatchString(l) })
+		d.known[expression] = found
+	}
+	return found
 }

@@ -70,6 +70,7 @@ type jsonFinding struct {
 	Count       int             `json:"count"`
 	Message     string          `json:"message"`
 	Fix         string          `json:"fix"`
+	Graph       string          `json:"graph,omitempty"`
 	Accesses    []jsonAccess    `json:"accesses"`
 	Sections    []jsonSection   `json:"sections,omitempty"`
 	Fingerprint string          `json:"fingerprint,omitempty"`
@@ -162,7 +163,7 @@ func findingJSON(f *Finding) jsonFinding {
 	j := jsonFinding{ID: f.ID, Group: f.Group, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
 		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
 		Accesses: []jsonAccess{}}
-	j.Fingerprint = f.Fingerprint
+	j.Fingerprint, j.Graph = f.Fingerprint, f.Graph
 	if f.Suppressed != nil {
 		j.Suppressed = (*jsonSuppressed)(f.Suppressed)
 	}

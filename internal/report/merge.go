@@ -174,6 +174,9 @@ func (f *Finding) places() string {
 			sides[i] = "host " + hostCall(a.Host)
 		case p.File != "":
 			sides[i] = fmt.Sprintf("%s:%d:%d", path.Base(p.File), p.Line, p.Column)
+			if a.Space == event.Shared { // compilers give several statements of a line one place
+				sides[i] += " shared"
+			}
 		default:
 			sides[i] = fmt.Sprintf("%s ptx %d", p.Function, p.PTXLine)
 		}

@@ -21,6 +21,7 @@ type Export struct {
 	Help    func(kind string) string   // a page about a kind, in Markdown; nil when there are none
 	Source  func(file string) []string // lines of a source; nil when there are none
 	FailOn  detect.Severity            // what fails
+	Command string                     // that makes the report again; "" when not known
 }
 
 // The parts of SARIF 2.1.0 (OASIS) that are written, by the names of the standard.
@@ -141,7 +142,9 @@ func SARIF(w io.Writer, r *Report, x *Export) error {
 	}
 	run.Invocations = []sarifInvocation{inv}
 	source := CachedSource(x.Source)
-	x = &Export{x.Version, x.Dir, x.Help, source, x.FailOn}
+	cached := *x
+	cached.Source = source
+	x = &cached
 	rules := map[detect.Kind]int{}
 	for i := range r.Findings {
 		f := &r.Findings[i]

@@ -24,6 +24,10 @@ type Text struct {
 	Source func(file string) []string
 	// Limit is how many findings of a group are listed after its first; 0 lists all.
 	Limit int
+	// Short leaves out of a finding what is needed to mend it, but not to see what it is: addresses, synchronisation, counts.
+	Short bool
+
+	declared map[string]*declarations // by file
 }
 
 // Colours of the parts, as SGR parameters.
@@ -69,6 +73,9 @@ func (t *Text) Group(w io.Writer, group []*Finding) {
 		}
 	}
 	for _, n := range t.notes(f) {
+		if t.Short && n[0] != "why" && n[0] != "fix" {
+			continue
+		}
 		t.note(&b, gutter, n[0], n[1])
 	}
 	if head, lines := t.others(group); len(lines) > 0 {
@@ -319,7 +326,7 @@ func (t *Text) source(f event.Frame) (line string, n, column int) {
 // continued one stands at the place of the one before it, and continues says that the next one does.
 func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continues bool) {
 	pad := strings.Repeat(" ", gutter)
-	what := t.describe(a)
+	what := t.Describe(a)
 	bar := t.paint(blue, "|")
 	p := a.Place()
 	line, n, column := t.source(p)
@@ -467,8 +474,8 @@ func (t *Text) file(name string) string {
 	return clean(rel)
 }
 
-// describe says what an access does and who does it.
-func (t *Text) describe(a *Access) string {
+// Describe says what an access does and who does it.
+func (t *Text) Describe(a *Access) string {
 	switch {
 	case a.Op == OpWait:
 		return t.describeWait(a)
@@ -503,6 +510,9 @@ func (t *Text) describe(a *Access) string {
 	if a.Threads > 1 {
 		by = fmt.Sprintf("by %d threads, one is %s of block %s", a.Threads, a.Thread, a.Block)
 	}
+	if a.Size == 0 { // of a litmus test, whose variables have no size
+		return op + " " + by
+	}
 	return fmt.Sprintf("%s of %s %s", op, size, by)
 }
 
@@ -527,7 +537,7 @@ func (t *Text) notes(f *Finding) [][2]string {
 	if len(f.Accesses) > 0 && f.Accesses[0].Op != OpWait && f.Accesses[0].Op != detect.Call && f.Accesses[0].Actor == "" {
 		add("address", "%s", t.addresses(f))
 	}
-	if f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync {
+	if f.synchronised() {
 		add("sync", "%s", t.syncAfter(&f.Accesses[0]))
 		add("sync", "%s", t.syncBefore(&f.Accesses[1]))
 	}
@@ -554,6 +564,11 @@ func (t *Text) notes(f *Finding) [][2]string {
 	}
 	add("seen", "%s; id %s, %s", seen, f.ID, by)
 	return ns
+}
+
+// synchronised says that Sync of both accesses is known: of the first what follows it, of the second what precedes it.
+func (f *Finding) synchronised() bool {
+	return f.Class == detect.Race && f.Kind != detect.InterKernel && len(f.Accesses) == 2 && !f.NoSync
 }
 
 func (t *Text) kernelNotes(f *Finding, add func(label, format string, args ...any)) {
@@ -591,6 +606,8 @@ func (t *Text) address(a *Access) string {
 		s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
 	case a.Space == event.Shared || a.Space == event.Local:
 		s = fmt.Sprintf("%s (%s memory offset %#x)", t.objectAt(a), a.Space, a.Address)
+	case a.Size == 0 && a.Address == 0 && o.Named:
+		s = t.objectAt(a)
 	case o.Name == "" && o.Unknown:
 		s = fmt.Sprintf("%#x", a.Address)
 	case o.Name == "":

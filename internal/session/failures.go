@@ -21,7 +21,9 @@ var misuses = map[cuda.Misuse]struct {
 	cuda.InvalidPointer: {detect.Error, "pass an address of an allocation, and check what the allocation returned"},
 	cuda.WrongDirection: {detect.Error, "name the direction from the source to the destination, or use cudaMemcpyDefault"},
 	cuda.InvalidHandle:  {detect.Error, "destroy streams and events after the last call that uses them"},
+	cuda.BadTensorMap:   {detect.Error, "keep the rules of cuTensorMapEncodeTiled: sizes, strides in bytes, box and swizzle"},
 	cuda.LaunchRefused:  {detect.Warning, "launch a shape that the device can run, and check the error of every launch"},
+	cuda.Leak:           {detect.Warning, "call cudaFree when nothing uses the memory any more (cudaFreeHost for cudaHostAlloc and cudaMallocHost)"},
 	cuda.ErrorIgnored:   {detect.Warning, "check what the call returns, or cudaGetLastError() behind it"},
 }
 
@@ -29,6 +31,9 @@ var misuses = map[cuda.Misuse]struct {
 func (r *once) failures() {
 	failed := r.program != nil && r.program.Exit != 0 // an exit code shows that the program saw an error
 	for _, f := range r.device.Failures() {
+		if f.Kind == cuda.Leak && (r.program == nil || r.program.Signal != "") {
+			continue // it was stopped before it could free anything
+		}
 		unseen := f.Unseen > 0 && !failed
 		if f.Kind == cuda.ErrorIgnored && !unseen {
 			continue
@@ -47,6 +52,9 @@ func failure(f *cuda.Failure) report.Finding {
 	out := report.Finding{Class: detect.API, Kind: detect.Kind(f.Kind), Severity: k.severity, Detector: engineName, Count: f.Count,
 		Message: failureText(f), Fix: k.fix}
 	out.Accesses = []report.Access{{Op: detect.Call, Host: f.Call, Doing: "returns " + f.Code.String(), Frames: f.Frames}}
+	if f.Kind == cuda.Leak {
+		out.Accesses[0].Doing = "allocates it"
+	}
 	if f.Minor {
 		out.Severity = detect.Warning
 	}
@@ -83,6 +91,12 @@ func failureText(f *cuda.Failure) string {
 		}
 		return text + ", and nothing that the program calls later asks for the error (cudaGetLastError, cudaPeekAtLastError, " +
 			"cudaGetErrorString, cudaGetErrorName); what it returned cannot be seen from outside"
+	case f.Kind == cuda.Leak:
+		const end = "not freed when the program ends or calls cudaDeviceReset"
+		if f.Count == 1 {
+			return f.Msg + " is " + end
+		}
+		return fmt.Sprintf("%d allocations, %d bytes in all, are %s; the first is %s", f.Count, f.Bytes, end, f.Msg)
 	case f.Msg == "":
 		return "the call returns " + f.Code.String()
 	}

@@ -17,9 +17,11 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/ptx"
 )
 
 // Options say how to run and what to judge.
@@ -28,6 +30,8 @@ type Options struct {
 	Bare      bool          // no detector at all
 	Model     detect.Model
 	Engine    func() simt.Engine // nil: the default one
+	Leaks     bool               // memory that a program allocates and never frees is a finding
+	Logged    bool               // programs are instrumented, and judged by the log that they write
 	Schedule  simt.Schedule
 	Seed      uint64
 	Seeds     int            // runs, with the seeds from Seed on; at least 1
@@ -184,8 +188,17 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
-	cfg := cuda.Config{Engine: &observer{o.engine(), r}, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
-		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add}
+	engine := o.engine()
+	var rewrite func(*isa.Module) ([]*ptx.Module, error)
+	if o.Logged {
+		if needs&event.NeedBranches != 0 {
+			return nil, errors.New("the log of an instrumented program has no branches, which a detector needs")
+		}
+		logged := emulated.New(engine)
+		engine, rewrite = logged, logged.Rewrite
+	}
+	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
+		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}
@@ -372,9 +385,9 @@ func (r *once) watch(kernel string) bool {
 	return false
 }
 
-func (r *once) progress(kernel string, s simt.Stats) {
+func (r *once) progress(kernel string, blocks uint64, s simt.Stats) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(fmt.Sprintf("%s: %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, s.Lanes/1e6))
+		r.opts.Progress(fmt.Sprintf("%s: %d of %d blocks done, %d M lane-instructions", report.ShortName(report.BareName(kernel)), s.Blocks, blocks, s.Lanes/1e6))
 	}
 }
 

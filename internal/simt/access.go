@@ -17,6 +17,7 @@ type tlb struct {
 // access is what the lanes of a warp step touched, for its events.
 type access struct {
 	global, shared uint32 // lanes, by space
+	local          uint32 // of Driven, which clears it
 	addr           [32]uint64
 	value          [32][4]uint64 // written, when asked for
 	old            [32][4]uint64 // what was there, when asked for
@@ -203,6 +204,8 @@ func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Fla
 		}
 	case event.Local:
 		if data, kind = window(r.m.local(w, lane), addr, in.width); kind == "" {
+			r.acc.addr[lane] = addr
+			r.acc.local |= 1 << lane
 			return data
 		}
 	case event.Param:

@@ -55,6 +55,10 @@ func NewPlaceTable() *PlaceTable {
 		armsOf: map[*isa.Func]funcArms{}}
 }
 
+// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: launched by the
+// host). Events that do not come from an engine have their places by it.
+func (t *PlaceTable) Enter(caller uint32, callee *isa.Func) uint32 { return t.enter(caller, callee) }
+
 // enter gives the base of the frame of callee called at place caller (0: launched by the host).
 func (t *PlaceTable) enter(caller uint32, callee *isa.Func) uint32 {
 	t.mu.Lock()

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from fencepost import _check
+from fencepost import _check, _ptx
 
 _HOW = 'fencepost: nothing was checked: start the tests with "fencepost run python3 -m pytest"'
 
@@ -22,6 +22,20 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", 'fencepost(fail_on="error"): fail the test when Fencepost finds an error in it, or a warning')
     config.pluginmanager.register(_Plugin(config), "fencepost-tests")
+
+
+@pytest.fixture
+def fencepost_ptx():
+    """A function that checks a PTX file: fencepost_ptx("kernel.ptx", "launch.toml"). The test fails if something is found."""
+
+    def check(ptx, launch=None, *flags):
+        __tracebackhide__ = True
+        try:
+            return _ptx.check_ptx(ptx, launch, *flags)
+        except AssertionError as found:
+            pytest.fail(str(found), pytrace=False)
+
+    return check
 
 
 class _Plugin:

@@ -90,6 +90,7 @@ const (
 	Lease
 	MallocLeased
 	Source
+	TensorMap
 	NumOps
 )
 
@@ -106,7 +107,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -193,6 +194,7 @@ var Specs = [NumOps]Spec{
 	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
 	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
+	TensorMap:         {"TensorMap", 8, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob"},
 }
 
 // The arguments of Launch.

@@ -304,8 +304,6 @@ var UnsupportedDriver = []string{
 	"cuSurfRefSetArray",
 	"cuTensorMapEncodeIm2col",
 	"cuTensorMapEncodeIm2colWide",
-	"cuTensorMapEncodeTiled",
-	"cuTensorMapReplaceAddress",
 	"cuTensorMapSetAllocationClass",
 	"cuTexObjectCreate",
 	"cuTexObjectDestroy",

@@ -714,6 +714,35 @@ EXPORT int fencepostFindings(char **text, size_t *size) {
 
 // fencepostUnsupported names what is not supported to the checker.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
+
+// A CUtensorMap is opaque: the checker makes its bytes.
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *sizes, const u64 *strides, const unsigned *box,
+                                  const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+  enum { most = 5 };
+  u64 arrays[4 * most - 1] = {0};
+  if (!map || !sizes || !box || !steps || (rank > 1 && !strides)) return fpInvalidValue;
+  for (unsigned i = 0; i < rank && i < most; i++) {
+    arrays[i] = sizes[i], arrays[2 * most - 1 + i] = box[i], arrays[3 * most - 1 + i] = steps[i];
+    if (i + 1 < rank && i + 1 < most) arrays[most + i] = strides[i];
+  }
+  const u64 args[] = {(u64)map, (u64)type, rank, (u64)address, (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill};
+  int e = fp_begin();
+  if (e) return e;
+  void *reply = NULL;
+  size_t size = 0;
+  struct fp_call c = {.op = FP_TensorMap, .blob = arrays, .blob_size = sizeof arrays, .reply = &reply, .reply_size = &size};
+  e = fp_exchange(&c, args, 8);
+  fp_end();
+  if (!e) memcpy(map, reply, size);
+  free(reply);
+  return e;
+}
+EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
+  enum { place = 8 }; // see TensorMap in internal/simt
+  if (!map || (u64)address % 16) return fpInvalidValue;
+  memcpy((char *)map + place, &address, sizeof address);
+  return 0;
+}
 EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
 // The export tables are private interfaces between parts of NVIDIA's software: there are none here.

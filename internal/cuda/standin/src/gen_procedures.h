@@ -290,5 +290,7 @@ static const struct {
     {"cuStreamUpdateCaptureDependencies_v2_ptsz", (void *)cuStreamUpdateCaptureDependencies_v2_ptsz},
     {"cuStreamWaitEvent", (void *)cuStreamWaitEvent},
     {"cuStreamWaitEvent_ptsz", (void *)cuStreamWaitEvent_ptsz},
+    {"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled},
+    {"cuTensorMapReplaceAddress", (void *)cuTensorMapReplaceAddress},
     {"cuThreadExchangeStreamCaptureMode", (void *)cuThreadExchangeStreamCaptureMode},
 };

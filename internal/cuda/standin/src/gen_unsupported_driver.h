@@ -301,8 +301,6 @@ EXPORT int cuSurfRefGetArray(void) { return finish(fp_unsupported("cuSurfRefGetA
 EXPORT int cuSurfRefSetArray(void) { return finish(fp_unsupported("cuSurfRefSetArray")); }
 EXPORT int cuTensorMapEncodeIm2col(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2col")); }
 EXPORT int cuTensorMapEncodeIm2colWide(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2colWide")); }
-EXPORT int cuTensorMapEncodeTiled(void) { return finish(fp_unsupported("cuTensorMapEncodeTiled")); }
-EXPORT int cuTensorMapReplaceAddress(void) { return finish(fp_unsupported("cuTensorMapReplaceAddress")); }
 EXPORT int cuTensorMapSetAllocationClass(void) { return finish(fp_unsupported("cuTensorMapSetAllocationClass")); }
 EXPORT int cuTexObjectCreate(void) { return finish(fp_unsupported("cuTexObjectCreate")); }
 EXPORT int cuTexObjectDestroy(void) { return finish(fp_unsupported("cuTexObjectDestroy")); }

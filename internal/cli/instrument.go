@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/instrument"
+)
+
+func instrumentCommand() *command {
+	out := &flag{"out", "FILE", "where the instrumented PTX goes", setOut}
+	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs what it does (docs/gpu.md)",
+		flags: []*flag{out}, anywhere: true, run: runInstrument,
+		long: `
+fencepost instrument in.ptx --out out.ptx
+  adds calls to every access of global and shared memory, atomic, fence, barrier and exit. The result needs no other file. It
+  computes what in.ptx does, and logs only if the host has set the variable __fencepost_log.`}
+}
+
+func runInstrument(_ context.Context, e *env, o *options, args []string) (int, error) {
+	if len(args) != 1 {
+		return 0, usagef("instrument takes one PTX file: fencepost instrument in.ptx --out out.ptx")
+	}
+	if o.out == "" {
+		return 0, usagef("instrument: name the file to write: --out FILE")
+	}
+	name := args[0]
+	if !strings.EqualFold(filepath.Ext(name), ".ptx") {
+		return 0, usagef("%s is no .ptx file", name)
+	}
+	if err := readable(name); err != nil {
+		return 0, err
+	}
+	text, err := readAll(name)
+	if err != nil {
+		return 0, err
+	}
+	out, p, err := instrument.Text(name, text)
+	if err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(o.out, []byte(out), 0o666); err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(e.stdout, "%s: %d of %d instructions log\n", name, p.Logged, p.Static)
+	return exitClean, nil
+}

@@ -1,0 +1,221 @@
+// Device code of the log: what instrumented programs call to tell the host what they do (BARRACUDA, section 5.5.2).
+//
+// A record is one slot of 64 bytes, followed by four slots of addresses where those are not affine in the lane. A block
+// writes to one queue. The first lane of those that execute an operation together reserves slots at the head of the queue,
+// waits until the host has read what was in them, and has them read by moving the commit index over them. Indices grow
+// forever; their remainders by the size of the queue are slots.
+//
+// Stamps number the records of a launch, all queues together. Operations that synchronise run under a lock together
+// with their stamps, so the order of stamps is one in which they took effect. Other operations have their stamps before.
+//
+// internal/instrument/drain.go reads this layout.
+
+typedef unsigned long long u64;
+typedef unsigned int u32;
+
+struct Slot {
+	u64 word[8];
+};
+
+struct Queue {
+	u64 head;   // the next slot to be reserved
+	u64 commit; // the next slot that the host must not read yet
+	u64 read;   // the next slot that the host will read; written by the host
+	u64 unused[5];
+};
+
+struct Log {
+	u64 queues;
+	u64 slots; // of each queue, a power of two
+	u64 stamp; // of the next record
+	u32 ticket; // of the next warp that executes an operation that synchronises: they take turns, so that none waits for ever
+	u32 turn;   // whose turn it is
+	Queue *queue;
+	Slot *slot;
+};
+
+// Of Slot.word[3].
+enum { generic = 1, shared = 2, scattered = 4 };
+
+// The log of this device; null where nobody reads one.
+extern "C" __device__ Log *__fencepost_log = nullptr;
+
+static __device__ u64 acquire(u64 *p)
+{
+	u64 v;
+	asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+	return v;
+}
+
+static __device__ void release(u64 *p, u64 v)
+{
+	asm volatile("st.release.sys.global.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(v) : "memory");
+}
+
+static __device__ u64 add(u64 *p, u64 n)
+{
+	u64 old;
+	asm volatile("atom.add.relaxed.gpu.global.u64 %0, [%1], %2;" : "=l"(old) : "l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
+	return old;
+}
+
+static __device__ u32 take(u32 *ticket)
+{
+	u32 old;
+	asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;" : "=r"(old) : "l"(__cvta_generic_to_global(ticket)) : "memory");
+	return old;
+}
+
+static __device__ u32 acquire(u32 *p)
+{
+	u32 v;
+	asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
+	return v;
+}
+
+static __device__ void release(u32 *p, u32 v)
+{
+	asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "r"(v) : "memory");
+}
+
+static __device__ u32 lane()
+{
+	u32 l;
+	asm("mov.u32 %0, %%laneid;" : "=r"(l));
+	return l;
+}
+
+static __device__ u64 block()
+{
+	return ((u64)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+
+static __device__ u32 warp()
+{
+	u32 thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+	u32 warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+	return (u32)block() * warps + thread / 32;
+}
+
+static __device__ u64 reserve(Log *log, Queue *q, u32 n)
+{
+	u64 at = add(&q->head, n);
+	while (at + n - acquire(&q->read) > log->slots) {
+	}
+	return at;
+}
+
+// append writes one record for the lanes that call it together.
+static __device__ __noinline__ void append(Log *log, u32 lanes, u64 value, u32 site, u32 flags, u32 failed)
+{
+	u32 l = lane(), leader = __ffs(lanes) - 1, rest = lanes & (lanes - 1);
+	u64 first = __shfl_sync(lanes, value, leader);
+	long long stride = 0;
+	if (rest != 0) {
+		int second = __ffs(rest) - 1, gap = second - (int)leader;
+		long long far = (long long)(__shfl_sync(lanes, value, second) - first);
+		stride = gap == 1 ? far : far / gap;
+	}
+	bool affine = __all_sync(lanes, value == first + (u64)((long long)((int)l - (int)leader) * stride));
+	u32 slots = affine ? 1 : 5;
+	u32 failures = __ballot_sync(lanes, failed != 0);
+
+	u64 number = block() % log->queues;
+	Queue *q = log->queue + number;
+	Slot *slot = log->slot + number * log->slots;
+	u64 at = 0;
+	if (l == leader)
+		at = reserve(log, q, slots);
+	at = __shfl_sync(lanes, at, leader);
+	if (!affine)
+		slot[(at + 1 + l / 8) & (log->slots - 1)].word[l % 8] = value;
+	__syncwarp(lanes);
+	if (l == leader) {
+		Slot *s = slot + (at & (log->slots - 1));
+		s->word[0] = add(&log->stamp, 1);
+		s->word[1] = (u64)site << 32 | warp();
+		s->word[2] = (u64)failures << 32 | lanes;
+		s->word[3] = flags | (affine ? 0 : scattered);
+		s->word[4] = first;
+		s->word[5] = (u64)stride;
+		while (acquire(&q->commit) != at) {
+		}
+		release(&q->commit, at + slots);
+	}
+	__syncwarp(lanes);
+}
+
+// split appends a record for the lanes whose generic addresses lie in global memory, and one for those in shared memory.
+static __device__ void split(Log *log, u32 lanes, u64 address, u32 site, u32 failed)
+{
+	const void *p = (const void *)address;
+	bool in_shared = __isShared(p), in_global = !in_shared && !__isLocal(p);
+	u32 shareds = __ballot_sync(lanes, in_shared), globals = __ballot_sync(lanes, in_global);
+	if (in_global)
+		append(log, globals, address, site, generic, failed);
+	__syncwarp(lanes);
+	if (in_shared)
+		append(log, shareds, __cvta_generic_to_shared(p), site, shared, failed);
+	__syncwarp(lanes);
+}
+
+// value is logged for an operation at site: an address in the space that the instruction names, or what it waits for.
+extern "C" __device__ __noinline__ void __fencepost_operation(u64 value, u32 site)
+{
+	u32 lanes = __activemask();
+	if (Log *log = __fencepost_log)
+		append(log, lanes, value, site, 0, 0);
+}
+
+// The same for a generic address.
+extern "C" __device__ __noinline__ void __fencepost_generic(u64 address, u32 site)
+{
+	u32 lanes = __activemask();
+	if (Log *log = __fencepost_log)
+		split(log, lanes, address, site, 0);
+}
+
+// begin stands before an operation that synchronises. It gives the lanes that execute it together.
+extern "C" __device__ __noinline__ u32 __fencepost_begin()
+{
+	u32 lanes = __activemask();
+	if (Log *log = __fencepost_log) {
+		if (lane() == __ffs(lanes) - 1) {
+			u32 mine = take(&log->ticket);
+			while (acquire(&log->turn) != mine) {
+			}
+		}
+		__syncwarp(lanes);
+	}
+	return lanes;
+}
+
+static __device__ void end(Log *log, u32 lanes)
+{
+	__syncwarp(lanes);
+	if (lane() == __ffs(lanes) - 1)
+		release(&log->turn, acquire(&log->turn) + 1);
+	__syncwarp(lanes);
+}
+
+// end stands behind it. failed says that a compare-and-swap has not swapped.
+extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed)
+{
+	Log *log = __fencepost_log;
+	if (!log)
+		return;
+	__syncwarp(lanes);
+	append(log, lanes, address, site, 0, failed);
+	end(log, lanes);
+}
+
+// The same for a generic address.
+extern "C" __device__ __noinline__ void __fencepost_end_generic(u64 address, u32 site, u32 lanes, u32 failed)
+{
+	Log *log = __fencepost_log;
+	if (!log)
+		return;
+	__syncwarp(lanes);
+	split(log, lanes, address, site, failed);
+	end(log, lanes);
+}

@@ -1,0 +1,547 @@
+package instrument
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Layout of the log in device memory, as in device/log.cu, in bytes.
+const (
+	slotBytes  = 64
+	queueBytes = 64
+	logBytes   = 48
+
+	slotsOfScattered = 5 // slots of a record with 32 addresses
+)
+
+// Flags of a record.
+const (
+	recordGeneric   = 1 // the access was generic, and these lanes meant global memory
+	recordShared    = 2 // the same of shared memory
+	recordScattered = 4
+)
+
+// Shape says how large a log is.
+type Shape struct {
+	Queues int    // blocks are dealt out to them; section 5.5.2 found 1.1 to 1.5 for each multiprocessor best
+	Slots  uint64 // of 64 bytes in each: a power of two, at least 8
+}
+
+// Bytes is the memory that a log takes.
+func (s Shape) Bytes() uint64 { return logBytes + uint64(s.Queues)*(queueBytes+s.Slots*slotBytes) }
+
+// Format writes an empty log to mem, of Shape.Bytes bytes, which the device has at addr.
+func (s Shape) Format(mem []byte, addr uint64) {
+	if s.Queues < 1 || s.Slots < 8 || s.Slots&(s.Slots-1) != 0 {
+		panic(fmt.Sprintf("BUG: a log of %d queues of %d slots", s.Queues, s.Slots))
+	}
+	clear(mem)
+	for i, v := range []uint64{uint64(s.Queues), s.Slots, 0, 0, addr + logBytes, addr + logBytes + uint64(s.Queues)*queueBytes} {
+		binary.LittleEndian.PutUint64(mem[8*i:], v)
+	}
+}
+
+// Record is a record as the host reads it.
+type Record struct {
+	Stamp  uint64
+	Warp   uint32
+	Site   uint32
+	Lanes  uint32
+	Failed uint32 // of Lanes: their compare-and-swap has not swapped
+	Flags  uint32
+	Values [32]uint64 // by lane
+}
+
+// Reader reads the log of a launch.
+type Reader struct {
+	shape Shape
+	mem   []byte
+	early map[uint64]*Record // that are not next
+	next  uint64             // stamp
+}
+
+// NewReader reads a log that Format has written to mem.
+func NewReader(s Shape, mem []byte) *Reader {
+	return &Reader{shape: s, mem: mem, early: map[uint64]*Record{}}
+}
+
+// Drain takes what the queues hold, makes room for more, and calls f with the records that are next in the order of
+// stamps. It reports whether the queues held any.
+func (r *Reader) Drain(f func(*Record)) bool {
+	any := false
+	for q := range r.shape.Queues {
+		head := r.mem[logBytes+q*queueBytes:]
+		commit, read := binary.LittleEndian.Uint64(head[8:]), binary.LittleEndian.Uint64(head[16:])
+		slots := r.mem[logBytes+uint64(r.shape.Queues)*queueBytes+uint64(q)*r.shape.Slots*slotBytes:]
+		any = any || read != commit
+		for read != commit {
+			rec, n := r.record(slots, read)
+			r.early[rec.Stamp] = rec
+			read += n
+		}
+		binary.LittleEndian.PutUint64(head[16:], read)
+	}
+	for {
+		rec := r.early[r.next]
+		if rec == nil {
+			return any
+		}
+		delete(r.early, r.next)
+		r.next++
+		f(rec)
+	}
+}
+
+// Lost is how many records cannot be ordered because one before them is missing: nothing but a kernel that was ended leaves any.
+func (r *Reader) Lost() int { return len(r.early) }
+
+// record reads the record at an index, and says how many slots it takes.
+func (r *Reader) record(slots []byte, at uint64) (*Record, uint64) {
+	word := func(slot uint64, i int) uint64 {
+		return binary.LittleEndian.Uint64(slots[slot&(r.shape.Slots-1)*slotBytes+uint64(8*i):])
+	}
+	rec := &Record{Stamp: word(at, 0), Warp: uint32(word(at, 1)), Site: uint32(word(at, 1) >> 32),
+		Lanes: uint32(word(at, 2)), Failed: uint32(word(at, 2) >> 32), Flags: uint32(word(at, 3))}
+	if rec.Flags&recordScattered != 0 {
+		for l := range rec.Values {
+			if rec.Lanes>>l&1 != 0 {
+				rec.Values[l] = word(at+1+uint64(l/8), l%8)
+			}
+		}
+		return rec, slotsOfScattered
+	}
+	first := bits.TrailingZeros32(rec.Lanes)
+	for l := range rec.Values {
+		if rec.Lanes>>l&1 != 0 {
+			rec.Values[l] = word(at, 4) + uint64(l-first)*word(at, 5)
+		}
+	}
+	return rec, 1
+}
+
+// Launch is what must be known of a launch to make its events.
+type Launch struct {
+	event.Launch
+	Kernel *isa.Func // of the module as it was
+	Sites  []Site
+	// Enter gives the base of the places of a call: that of instruction 0 of callee, called at place caller (0: by the host).
+	Enter func(caller uint32, callee *isa.Func) uint32
+	// Global says whether an access of size bytes to global memory takes place, and Shared the same of shared memory: one that does not is a
+	// fault that the device tells of.
+	Global, Shared func(in *isa.Inst, addr, size uint64) bool
+	Needs          event.Needs
+	Sink           event.Sink
+}
+
+// Events makes the events of one launch of its records: what the emulator makes when it watches the program as it was, but for
+// values. Records must come in the order of stamps.
+type Events struct {
+	l      *Launch
+	batch  event.Batch
+	warps  map[uint32]*warpState
+	blocks map[uint32]*blockState
+	bases  map[base]uint32
+}
+
+// base is a call as Launch.Enter knows it.
+type base struct {
+	caller uint32
+	callee *isa.Func
+}
+
+// warpState is what a warp has told.
+type warpState struct {
+	number uint32
+	live   uint32
+	parted bool // not all live lanes were in the last record
+	calls  [32][]uint32
+	waits  [32]uint32 // member masks of the lanes that wait at bar.warp.sync; 0: none
+	places [32]uint32 // where
+}
+
+// blockState is what the barriers of a block have counted.
+type blockState struct {
+	live     int // threads
+	barriers [16]barrierState
+}
+
+type barrierState struct {
+	threads uint32 // asked for; 0: all
+	got     map[uint32]uint32
+}
+
+// NewEvents begins the events of a launch.
+func NewEvents(l *Launch) *Events {
+	e := &Events{l: l, warps: map[uint32]*warpState{}, blocks: map[uint32]*blockState{}, bases: map[base]uint32{}}
+	if l.Needs&event.NeedLaunch != 0 {
+		told, f := l.Launch, l.Kernel
+		told.Synchronises, told.Swaps = f.Synchronises(), f.Swaps()
+		told.NonCoherent, told.Bulk = f.Any((*isa.Inst).NonCoherent), f.Any((*isa.Inst).Bulk)
+		e.batch.Launches = append(e.batch.Launches, told)
+		e.add(event.Event{Kind: event.KernelBegin})
+	}
+	return e
+}
+
+// End tells that the launch has ended.
+func (e *Events) End() {
+	if e.l.Needs&event.NeedLaunch != 0 {
+		e.add(event.Event{Kind: event.KernelEnd})
+	}
+	event.Hand(e.l.Sink, &e.batch)
+}
+
+const batchEvents = 512
+
+func (e *Events) add(v event.Event) {
+	v.Launch = e.l.ID
+	e.batch.Events = append(e.batch.Events, v)
+	if len(e.batch.Events) >= batchEvents {
+		event.Hand(e.l.Sink, &e.batch)
+	}
+}
+
+func (e *Events) sync(v event.Event) {
+	if e.l.Needs&event.NeedSync != 0 {
+		e.add(v)
+	}
+}
+
+// warp gives the state of a warp.
+func (e *Events) warp(number uint32) *warpState {
+	w := e.warps[number]
+	if w == nil {
+		w = &warpState{number: number, live: ^uint32(0)}
+		per := e.l.WarpsPerBlock()
+		if rest := e.l.Block.Count() - uint64(number%per)*32; rest < 32 {
+			w.live = 1<<rest - 1
+		}
+		e.warps[number] = w
+	}
+	return w
+}
+
+// block gives the state of a warp's block.
+func (e *Events) block(w *warpState) *blockState {
+	n := w.number / e.l.WarpsPerBlock()
+	b := e.blocks[n]
+	if b == nil {
+		b = &blockState{live: int(e.l.Block.Count())}
+		e.blocks[n] = b
+	}
+	return b
+}
+
+// Record makes the events of a record.
+func (e *Events) Record(r *Record) {
+	site, w := &e.l.Sites[r.Site], e.warp(r.Warp)
+	e.reconverge(w, r.Lanes)
+	for rest := r.Lanes; rest != 0; { // the lanes of one call stack at a time
+		first := bits.TrailingZeros32(rest)
+		lanes := rest
+		for m := rest; m != 0; m &= m - 1 {
+			if l := bits.TrailingZeros32(m); !slices.Equal(w.calls[l], w.calls[first]) {
+				lanes &^= 1 << l
+			}
+		}
+		rest &^= lanes
+		e.operation(r, site, w, lanes, e.place(site, w.calls[first]))
+	}
+}
+
+// reconverge tells that all live lanes of a warp that had parted execute together again.
+func (e *Events) reconverge(w *warpState, lanes uint32) {
+	if together := lanes == w.live; together && w.parted {
+		w.parted = false
+		if e.l.Needs&event.NeedReconverge != 0 {
+			e.add(event.Event{Kind: event.Reconverge, Warp: w.number, Mask: lanes})
+		}
+	} else if !together {
+		w.parted = true
+	}
+}
+
+// place is where a site is with a stack of calls.
+func (e *Events) place(s *Site, calls []uint32) uint32 {
+	caller := uint32(0)
+	if n := len(calls); n > 0 {
+		caller = calls[n-1]
+	}
+	k := base{caller, s.Func}
+	b, ok := e.bases[k]
+	if !ok {
+		b = e.l.Enter(caller, s.Func)
+		e.bases[k] = b
+	}
+	return b + uint32(s.Index)
+}
+
+// operation makes the events of what lanes of one call stack did.
+func (e *Events) operation(r *Record, s *Site, w *warpState, lanes, place uint32) {
+	switch s.Kind {
+	case Access:
+		e.access(r, s.Inst(), lanes, place)
+	case Fence:
+		in := s.Inst()
+		e.sync(event.Event{Kind: event.Fence, Warp: w.number, Mask: lanes, Place: place, Order: in.Order, Scope: in.Scope})
+	case Barrier:
+		e.barrier(r, s.Inst(), w, lanes, place)
+	case WarpSync:
+		e.warpSync(r, w, lanes, place)
+	case Exit:
+		e.sync(event.Event{Kind: event.Exit, Warp: w.number, Mask: lanes, Place: place})
+		w.live &^= lanes
+		b := e.block(w)
+		b.live -= bits.OnesCount32(lanes)
+		e.warpWaits(w)
+		for id := range b.barriers {
+			e.complete(b, id, w, lanes, place)
+		}
+		if b.live == 0 {
+			e.forget(w)
+		}
+	case CallBegin:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			w.calls[l] = append(w.calls[l], place)
+		}
+	case CallEnd:
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if n := len(w.calls[l]); n > 0 {
+				w.calls[l] = w.calls[l][:n-1]
+			}
+		}
+	}
+}
+
+// forget drops what is known of a block that has ended.
+func (e *Events) forget(w *warpState) {
+	per := e.l.WarpsPerBlock()
+	n := w.number / per
+	delete(e.blocks, n)
+	for i := range per {
+		delete(e.warps, n*per+i)
+	}
+}
+
+// access makes the events of a load, store or atomic.
+func (e *Events) access(r *Record, in *isa.Inst, lanes, place uint32) {
+	v := event.Event{Warp: r.Warp, Place: place, Order: in.Order, Scope: in.Scope, Space: spaceOf(in)}
+	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+	v.Size = uint8(size)
+	switch {
+	case r.Flags&recordGeneric != 0:
+		v.Space = event.Global
+	case r.Flags&recordShared != 0:
+		v.Space = event.Shared
+	}
+	need, there := event.NeedGlobal, e.l.Global
+	if v.Space == event.Shared {
+		need, there = event.NeedShared, e.l.Shared
+	}
+	if e.l.Needs&need == 0 {
+		return
+	}
+	for m := lanes; m != 0; m &= m - 1 {
+		if l := bits.TrailingZeros32(m); !there(in, r.Values[l], size) {
+			lanes &^= 1 << l
+		}
+	}
+	switch {
+	case in.Class == isa.Atomic && (in.Type == isa.F16x2 || in.Type == isa.BF16x2):
+		v.Flags, v.Aux = event.FlagVector, 2
+	case in.Vec > 1:
+		v.Flags, v.Aux = event.FlagVector, uint32(min(in.Type.Size(), 8))
+	}
+	if in.NonCoherent() && v.Space == event.Global {
+		v.Flags |= event.FlagNonCoherent
+	}
+	switch in.Class {
+	case isa.Load:
+		v.Kind = event.Load
+		v.Flags |= event.FlagRead
+		e.lanes(r, v, lanes)
+	case isa.Store:
+		v.Kind = event.Store
+		v.Flags |= event.FlagWrite
+		e.lanes(r, v, lanes)
+	case isa.Atomic:
+		v.Kind = event.Atomic
+		e.atomic(r, in, v, lanes)
+	}
+}
+
+// lanes makes one event of the lanes.
+func (e *Events) lanes(r *Record, v event.Event, lanes uint32) {
+	if lanes == 0 {
+		return
+	}
+	v.Mask = lanes
+	first := bits.TrailingZeros32(lanes)
+	if rest := lanes & (lanes - 1); rest != 0 {
+		second := bits.TrailingZeros32(rest)
+		v.Stride = int64(r.Values[second]-r.Values[first]) / int64(second-first)
+	}
+	v.Addr = r.Values[first]
+	for m := lanes; m != 0; m &= m - 1 {
+		if l := bits.TrailingZeros32(m); r.Values[l] != v.Addr+uint64(int64(l-first)*v.Stride) {
+			v.Flags |= event.FlagScattered
+		}
+	}
+	if v.Flags&event.FlagScattered != 0 {
+		v.Addr, v.Stride, v.Side = 0, 0, uint32(len(e.batch.Addrs))
+		for m := lanes; m != 0; m &= m - 1 {
+			e.batch.Addrs = append(e.batch.Addrs, r.Values[bits.TrailingZeros32(m)])
+		}
+	}
+	e.add(v)
+}
+
+// atomic makes the events of an atomic operation. The lanes whose compare-and-swap failed only read, in events of their own, such
+// that every lane sees the writes of lower lanes and no others.
+func (e *Events) atomic(r *Record, in *isa.Inst, v event.Event, lanes uint32) {
+	v.RMW = event.OtherRMW
+	wrote := event.FlagRead | event.FlagWrite
+	switch {
+	case in.Op == isa.OpCas:
+		v.RMW = event.CompareAndSwap
+	case in.Op == isa.OpExch:
+		v.RMW = event.Exchange
+	}
+	if len(in.Dst) == 0 || !slices.ContainsFunc(in.Dst, func(o isa.Operand) bool { return o.Kind != isa.Sink }) {
+		if wrote |= event.FlagRed; in.Op == isa.OpExch {
+			wrote = event.FlagWrite
+		}
+	}
+	swapped, failed := v, v
+	swapped.Flags |= wrote
+	failed.Flags |= wrote &^ event.FlagWrite
+	no := r.Failed & lanes
+	before, after := false, false // a failed lane below (above) a lane that wrote the same place
+	for f := no; f != 0; f &= f - 1 {
+		i := bits.TrailingZeros32(f)
+		for m := lanes &^ no; m != 0; m &= m - 1 {
+			if j := bits.TrailingZeros32(m); r.Values[i] == r.Values[j] {
+				before, after = before || i < j, after || i > j
+			}
+		}
+	}
+	switch {
+	case before && after:
+		for rest := lanes; rest != 0; {
+			run, other, of := rest&^no, rest&no, swapped
+			if no&(rest&-rest) != 0 {
+				run, other, of = other, run, failed
+			}
+			if other != 0 {
+				run &= other&-other - 1
+			}
+			e.lanes(r, of, run)
+			rest &^= run
+		}
+	case before:
+		e.lanes(r, failed, no)
+		e.lanes(r, swapped, lanes&^no)
+	default:
+		e.lanes(r, swapped, lanes&^no)
+		e.lanes(r, failed, no)
+	}
+}
+
+// barrier counts arrivals.
+func (e *Events) barrier(r *Record, in *isa.Inst, w *warpState, lanes, place uint32) {
+	for lanes != 0 { // those of one barrier and number of threads at a time
+		value := r.Values[bits.TrailingZeros32(lanes)]
+		same := uint32(0)
+		for m := lanes; m != 0; m &= m - 1 {
+			if l := bits.TrailingZeros32(m); r.Values[l] == value {
+				same |= 1 << l
+			}
+		}
+		lanes &^= same
+		id, threads := uint32(value), uint32(value>>32)
+		if id > 15 || threads%32 != 0 {
+			continue // a fault
+		}
+		v := event.Event{Kind: event.Arrive, Warp: w.number, Mask: same, Place: place, Barrier: uint8(id), Aux: threads}
+		if in.Op != isa.OpArrive {
+			v.Flags |= event.FlagWait
+		}
+		if threads == 0 && in.Aligned {
+			v.Flags |= event.FlagAligned
+		}
+		e.sync(v)
+		b := e.block(w)
+		bar := &b.barriers[id]
+		if bar.got == nil {
+			bar.got, bar.threads = map[uint32]uint32{}, threads
+		}
+		bar.got[w.number] |= same
+		e.complete(b, int(id), w, same, place)
+	}
+}
+
+// complete ends a phase of a barrier when enough threads have arrived. A warp all of whose live lanes have arrived counts in
+// full where a number of threads is asked for.
+func (e *Events) complete(b *blockState, id int, w *warpState, lanes, place uint32) {
+	bar := &b.barriers[id]
+	if bar.got == nil {
+		return
+	}
+	n := 0
+	for number, got := range bar.got {
+		if n += bits.OnesCount32(got); bar.threads != 0 && e.warp(number).live&^got == 0 {
+			n += 32 - bits.OnesCount32(got)
+		}
+	}
+	need := b.live
+	if bar.threads != 0 {
+		need = int(bar.threads)
+	}
+	if n < need {
+		return
+	}
+	bar.got = nil
+	e.sync(event.Event{Kind: event.BarrierDone, Warp: w.number, Mask: lanes, Place: place, Barrier: uint8(id)})
+}
+
+// warpSync notes that lanes wait for the others of their member masks.
+func (e *Events) warpSync(r *Record, w *warpState, lanes, place uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		members := uint32(r.Values[l])
+		if members&(1<<l) == 0 { // a fault: it waits for nobody
+			e.sync(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: 1 << l, Place: place})
+			continue
+		}
+		w.waits[l], w.places[l] = members, place
+	}
+	e.warpWaits(w)
+}
+
+// warpWaits tells of the warp barriers that are complete: all members that have not exited wait with the same members.
+func (e *Events) warpWaits(w *warpState) {
+	for l, members := range w.waits {
+		need := members & w.live
+		if need == 0 || w.waits[l] == 0 {
+			continue
+		}
+		complete := true
+		for m := need; m != 0; m &= m - 1 {
+			complete = complete && w.waits[bits.TrailingZeros32(m)] == members
+		}
+		if !complete {
+			continue
+		}
+		for m := need; m != 0; m &= m - 1 {
+			w.waits[bits.TrailingZeros32(m)] = 0
+		}
+		e.sync(event.Event{Kind: event.WarpSync, Warp: w.number, Mask: need, Place: w.places[l]})
+	}
+}

@@ -1,0 +1,207 @@
+// Package instrument rewrites PTX so that programs tell what they do by themselves, on any device: every access to
+// global and shared memory, atomic, fence, barrier, exit and call writes a record to a log that the host reads
+// (BARRACUDA, sections 5.5.1 and 5.5.2). It holds the device code of the log and what turns records into events.
+package instrument
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
+)
+
+//go:generate go run ./gen
+
+// deviceCode is the PTX of device/log.cu.
+//
+//go:embed device/log.ptx
+var deviceCode string
+
+// reserved begins the names of the device code.
+const reserved = "__fencepost_"
+
+// LogSymbol is the variable of an instrumented module that points to the log. While it is zero nothing is logged.
+const LogSymbol = reserved + "log"
+
+// Kind says what a record tells.
+type Kind uint8
+
+// The kinds of records. The comment says what stands in the place of an address.
+const (
+	Access    Kind = iota // a load, store or atomic: the address
+	Fence                 // nothing
+	Barrier               // Value: barrier | threads<<32, 0 for all threads
+	WarpSync              // the member mask
+	Exit                  // nothing
+	CallBegin             // nothing: the lanes are about to call
+	CallEnd               // nothing: the lanes have returned
+)
+
+// Site is an instrumented instruction. Records name it by its index in Program.Sites.
+type Site struct {
+	Kind  Kind
+	Func  *isa.Func // of the module as it was
+	Index int32     // in Func.Insts; len(Func.Insts) behind the last one
+}
+
+// Inst is the instruction; nil behind the last one.
+func (s *Site) Inst() *isa.Inst {
+	if int(s.Index) == len(s.Func.Insts) {
+		return nil
+	}
+	return &s.Func.Insts[s.Index]
+}
+
+// Program is an instrumented program.
+type Program struct {
+	Modules []*ptx.Module // in place of Module.Source, in the same order
+	Sites   []Site
+	// Static is how many instructions there were, and Logged how many of them are instrumented (figure 5.11).
+	Static, Logged int
+}
+
+// Error says what cannot be instrumented. Nothing is left out silently: the whole module is refused.
+type Error struct {
+	Missing []string // sorted by place: "kernel.ptx:12: cp.async.ca.shared.global"
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	const most = 5
+	list := e.Missing
+	more := ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return "cannot be instrumented: " + strings.Join(list, ", ") + more
+}
+
+// minTarget is the oldest architecture of instrumented code, and minVersion the oldest ISA: of __fencepost_begin's
+// ld.acquire, and of independent thread scheduling, without which a leader that waits keeps out the lanes it waits for.
+const minTarget = 70
+
+var minVersion = ptx.Version{Major: 6, Minor: 4}
+
+// Log instruments a decoded program for the log. The trees of m are not changed. The error is an *Error.
+func Log(m *isa.Module) (*Program, error) {
+	r := &rewriter{out: &Program{}, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
+	for _, f := range m.Funcs {
+		if f.Decl.Body != nil {
+			r.funcs[f.Decl] = f
+		}
+	}
+	for _, tree := range m.Source {
+		r.out.Modules = append(r.out.Modules, r.module(tree))
+	}
+	if len(r.missing) > 0 {
+		return nil, &Error{r.missing}
+	}
+	return r.out, nil
+}
+
+// Text instruments the PTX of one file and gives what to write in its place.
+func Text(name, text string) (string, *Program, error) {
+	tree, err := ptx.Parse(name, text)
+	if err != nil {
+		return "", nil, err
+	}
+	m, err := isa.Decode(tree)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, f := range m.Funcs {
+		if f.Err != nil {
+			return "", nil, f.Err
+		}
+	}
+	p, err := Log(m)
+	if err != nil {
+		return "", nil, err
+	}
+	var out bytes.Buffer
+	err = ptx.Print(&out, p.Modules[0])
+	return out.String(), p, err
+}
+
+// kindOf says what an instruction of a function is to the log; ok is false for those that are not instrumented.
+func kindOf(f *isa.Func, in *isa.Inst) (k Kind, ok bool) {
+	switch in.Class {
+	case isa.Load, isa.Store, isa.Atomic:
+		s := spaceOf(in)
+		return Access, s == event.Global || s == event.Shared || s == event.Generic
+	case isa.Fence:
+		return Fence, true
+	case isa.Barrier:
+		return Barrier, true
+	case isa.WarpBarrier:
+		return WarpSync, true
+	case isa.Exit:
+		return Exit, true
+	case isa.Ret:
+		return Exit, f.Entry
+	}
+	return 0, false
+}
+
+// spaceOf is the space of a memory instruction, as far as the PTX tells.
+func spaceOf(in *isa.Inst) event.Space {
+	if in.Space != event.Generic {
+		return in.Space
+	}
+	switch in.Src[0].Kind {
+	case isa.GlobalAddr:
+		return event.Global
+	case isa.SharedAddr:
+		return event.Shared
+	case isa.LocalAddr:
+		return event.Local
+	case isa.ParamAddr:
+		return event.Param
+	}
+	return event.Generic
+}
+
+// strong says that an access synchronises or may: it is logged in the order in which it takes effect.
+func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
+
+// missing says that an instruction has events that the log does not have yet.
+func missing(in *isa.Inst) bool {
+	switch in.Class {
+	case isa.Copy, isa.Mbarrier, isa.Tile, isa.Matrix:
+		return true
+	case isa.Atomic:
+		return in.Op == isa.OpCas && in.Type.Size() > 8
+	}
+	return false
+}
+
+// loggers are the functions that log something, or call one that does.
+func loggers(m *isa.Module) map[*isa.Func]bool {
+	logs := map[*isa.Func]bool{}
+	for changed := true; changed; {
+		changed = false
+		for _, f := range m.Funcs {
+			if !logs[f] && logsItself(f, logs) {
+				logs[f], changed = true, true
+			}
+		}
+	}
+	return logs
+}
+
+func logsItself(f *isa.Func, logs map[*isa.Func]bool) bool {
+	for i := range f.Insts {
+		in := &f.Insts[i]
+		if _, ok := kindOf(f, in); ok {
+			return true
+		}
+		if in.Class == isa.Call && (in.Callee == nil || logs[in.Callee]) {
+			return true
+		}
+	}
+	return false
+}

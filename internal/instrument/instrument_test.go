@@ -1,0 +1,80 @@
+package instrument
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/corpus"
+)
+
+// ptxas finds the assembler beside nvcc, or skips the test.
+func ptxas(t *testing.T) string {
+	t.Helper()
+	nvcc := os.Getenv("FENCEPOST_NVCC")
+	if nvcc == "" {
+		nvcc, _ = exec.LookPath("nvcc")
+	}
+	path := filepath.Join(filepath.Dir(nvcc), "ptxas")
+	if _, err := os.Stat(path); nvcc == "" || err != nil {
+		t.Skip("no ptxas: FENCEPOST_NVCC is not set and nvcc is not on PATH")
+	}
+	return path
+}
+
+// assemble gives what ptxas says of PTX.
+func assemble(t *testing.T, ptxas, text, arch string) error {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.ptx")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(ptxas, "-arch="+arch, "-O1", file, "-o", os.DevNull).CombinedOutput()
+	if err != nil {
+		t.Logf("%s", out)
+	}
+	return err
+}
+
+func programs(t *testing.T) []*corpus.Program {
+	t.Helper()
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestAssembles has the real assembler read what corpus programs become.
+func TestAssembles(t *testing.T) {
+	as := ptxas(t)
+	archs := []string{"sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
+	seen := map[string]bool{}
+	n, refused := 0, 0
+	for _, p := range programs(t) {
+		if seen[p.File()] {
+			continue
+		}
+		seen[p.File()] = true
+		text, _, err := Text(p.Path()+".ptx", p.PTX)
+		if err != nil {
+			refused++
+			continue
+		}
+		n++
+		if testing.Short() && n%20 != 0 {
+			continue
+		}
+		arch := archs[n%len(archs)]
+		if strings.Contains(text, ".target sm_90") {
+			arch = "sm_90"
+		}
+		retarget := func(text string) string { return strings.Replace(text, ".target sm_80", ".target "+arch, 1) }
+		if err := assemble(t, as, retarget(text), arch); err != nil && assemble(t, as, retarget(p.PTX), arch) == nil {
+			t.Errorf("%s: ptxas refuses it for %s: %v", p.Path(), arch, err)
+		}
+	}
+	t.Logf("%d instrumented, %d refused", n, refused)
+}

@@ -1,0 +1,55 @@
+package instrument
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// privateRegisters are the registers that hold addresses of local memory wherever they are written: what cvta.local gives,
+// copies of that, and sums with it. An address computed from that of a variable does not leave the variable, so accesses
+// by such registers are of the thread alone.
+func privateRegisters(f *isa.Func) map[int32]bool {
+	private, defs := map[int32]bool{}, map[int32][]*isa.Inst{}
+	for i := range f.Insts {
+		in := &f.Insts[i]
+		for _, d := range in.Dst {
+			if d.Kind == isa.Reg {
+				defs[d.Reg] = append(defs[d.Reg], in)
+				private[d.Reg] = true
+			}
+		}
+		for _, d := range in.RetOps {
+			if d.Kind == isa.Reg {
+				defs[d.Reg] = append(defs[d.Reg], in)
+			}
+		}
+	}
+	for _, p := range f.Sig.Params {
+		delete(private, p.Reg)
+	}
+	for changed := true; changed; {
+		changed = false
+		for reg := range private {
+			if slices.ContainsFunc(defs[reg], func(in *isa.Inst) bool { return !givesPrivate(in, private) }) {
+				delete(private, reg)
+				changed = true
+			}
+		}
+	}
+	return private
+}
+
+// givesPrivate says that an instruction gives an address of local memory, if the registers of private hold such.
+func givesPrivate(in *isa.Inst, private map[int32]bool) bool {
+	holds := func(o isa.Operand) bool { return o.Kind == isa.Reg && private[o.Reg] }
+	switch in.Row.Op {
+	case "cvta":
+		return in.Has("local") && !in.Has("to")
+	case "mov", "add":
+		return len(in.Dst) == 1 && slices.ContainsFunc(in.Src, holds)
+	case "sub":
+		return len(in.Src) == 2 && holds(in.Src[0]) && !holds(in.Src[1])
+	}
+	return false
+}

@@ -1,0 +1,387 @@
+package instrument
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// rewriter rewrites the modules of a program.
+type rewriter struct {
+	out     *Program
+	funcs   map[*ptx.Func]*isa.Func
+	logs    map[*isa.Func]bool
+	missing []string
+
+	tree   *ptx.Module // being rewritten
+	prefix string      // begins the names of code that is put in
+	// Of the function being rewritten.
+	f       *isa.Func
+	index   map[*ptx.Inst]int32
+	private map[int32]bool // registers that hold addresses of local memory
+}
+
+// module gives the instrumented form of a module.
+func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
+	device, err := ptx.Parse("log.ptx", deviceCode)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: the device code of the log: %v", err))
+	}
+	r.tree, r.prefix = tree, freshPrefix(tree)
+	out := *tree
+	if v := tree.Version; v.Major < minVersion.Major || v.Major == minVersion.Major && v.Minor < minVersion.Minor {
+		out.Version = minVersion
+	}
+	for _, t := range tree.Targets {
+		if arch, ok := target(t); ok && arch < minTarget {
+			r.refuse(ptx.Pos{Line: 1}, fmt.Sprintf("code for %s: compile it for sm_%d or newer", t, minTarget))
+		}
+	}
+	if tree.AddressSize != 64 {
+		r.refuse(ptx.Pos{Line: 1}, "a module with 32-bit addresses")
+	}
+	out.Decls = nil
+	for _, d := range device.Decls {
+		out.Decls = append(out.Decls, weak(d))
+	}
+	for _, d := range tree.Decls {
+		if name := nameOf(d); strings.HasPrefix(name, reserved) {
+			r.refuse(d.Position(), name+" is declared: the module is instrumented already")
+		}
+		if fn, ok := d.(*ptx.Func); ok && r.funcs[fn] != nil {
+			d = r.function(fn)
+		}
+		out.Decls = append(out.Decls, d)
+	}
+	return &out
+}
+
+// target is the number of an architecture: 80 of "sm_80".
+func target(name string) (arch int, ok bool) {
+	_, err := fmt.Sscanf(name, "sm_%d", &arch)
+	return arch, err == nil
+}
+
+func nameOf(d ptx.Decl) string {
+	switch d := d.(type) {
+	case *ptx.Func:
+		return d.Name
+	case *ptx.Var:
+		return d.Names[0].Name
+	}
+	return ""
+}
+
+// weak gives a declaration of the device code such that modules that are linked have one of it.
+func weak(d ptx.Decl) ptx.Decl {
+	switch d := d.(type) {
+	case *ptx.Func:
+		if d.Linkage&ptx.Visible != 0 {
+			d.Linkage = ptx.Weak
+		}
+	case *ptx.Var:
+		if d.Linkage&ptx.Visible != 0 {
+			d.Linkage = ptx.Weak
+		}
+	}
+	return d
+}
+
+// freshPrefix gives a beginning of names that occurs nowhere in a module.
+func freshPrefix(tree *ptx.Module) string {
+	var text bytes.Buffer
+	_ = ptx.Print(&text, tree) // a Buffer takes everything
+	for i := 0; ; i++ {
+		if p := fmt.Sprintf("fp%d_", i); !bytes.Contains(text.Bytes(), []byte(p)) {
+			return p
+		}
+	}
+}
+
+func (r *rewriter) refuse(pos ptx.Pos, what string) {
+	r.missing = append(r.missing, fmt.Sprintf("%s:%d: %s", r.tree.Name, pos.Line, what))
+}
+
+// function gives the instrumented form of a function.
+func (r *rewriter) function(d *ptx.Func) *ptx.Func {
+	r.f, r.index = r.funcs[d], map[*ptx.Inst]int32{}
+	for i := range r.f.Insts {
+		if src := r.f.Insts[i].Source; src != nil {
+			if _, ok := r.index[src]; !ok {
+				r.index[src] = int32(i)
+			}
+		}
+	}
+	r.private = privateRegisters(r.f)
+	r.out.Static += len(r.index)
+	out := *d
+	out.Body = r.block(d.Body)
+	if r.f.Entry && fallsOff(d.Body) {
+		site := r.site(Exit, int32(len(r.f.Insts)))
+		out.Body.Stmts = append(out.Body.Stmts, r.code(operation("0", site), nil))
+	}
+	return &out
+}
+
+// fallsOff says that control may reach the end of a body.
+func fallsOff(b *ptx.Block) bool {
+	for _, s := range slices.Backward(b.Stmts) {
+		switch s := s.(type) {
+		case *ptx.Inst:
+			return s.Pred != "" || s.Op != "ret" && s.Op != "exit" && s.Op != "bra" && s.Op != "trap"
+		case *ptx.Label, *ptx.Block:
+			return true
+		}
+	}
+	return true
+}
+
+// block gives the instrumented form of a block.
+func (r *rewriter) block(b *ptx.Block) *ptx.Block {
+	out := *b
+	out.Stmts = nil
+	for _, s := range b.Stmts {
+		switch s := s.(type) {
+		case *ptx.Block:
+			out.Stmts = append(out.Stmts, r.nested(s)...)
+		case *ptx.Inst:
+			out.Stmts = append(out.Stmts, r.inst(s)...)
+		default:
+			out.Stmts = append(out.Stmts, s)
+		}
+	}
+	return &out
+}
+
+// nested gives a block within a body. A call and what passes its arguments stand in a block of their own, where no other
+// call may stand: the records go around it.
+func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
+	var call *ptx.Inst
+	others := false
+	for _, s := range b.Stmts {
+		in, ok := s.(*ptx.Inst)
+		if !ok {
+			_, inner := s.(*ptx.Block)
+			others = others || inner
+			continue
+		}
+		if i, ok := r.index[in]; ok && r.calls(&r.f.Insts[i]) {
+			others = others || call != nil
+			call = in
+		} else if ok {
+			_, logged := kindOf(r.f, &r.f.Insts[i])
+			others = others || logged && !r.leftOut(&r.f.Insts[i])
+		}
+	}
+	if call == nil {
+		return []ptx.Stmt{r.block(b)}
+	}
+	if others {
+		r.refuse(call.Pos, "a call in a block with other operations")
+	}
+	return r.around(call, b)
+}
+
+// around puts the records of a call around a statement.
+func (r *rewriter) around(call *ptx.Inst, s ptx.Stmt) []ptx.Stmt {
+	i := r.index[call]
+	r.out.Logged++
+	before := r.code(guarded(call, operation("0", r.site(CallBegin, i))), nil)
+	after := r.code(guarded(call, operation("0", r.site(CallEnd, i))), nil)
+	return []ptx.Stmt{before, s, after}
+}
+
+// calls says that an instruction calls a function that logs.
+func (r *rewriter) calls(in *isa.Inst) bool {
+	return in.Class == isa.Call && (in.Callee == nil || r.logs[in.Callee])
+}
+
+// leftOut says that an access needs no record: of constant or local memory, whatever its address is.
+func (r *rewriter) leftOut(in *isa.Inst) bool {
+	return (in.Class == isa.Load || in.Class == isa.Store || in.Class == isa.Atomic) && spaceOf(in) == event.Generic &&
+		in.Src[0].Kind == isa.Reg && r.private[in.Src[0].Reg]
+}
+
+// inst gives what stands in the place of an instruction.
+func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
+	i, ok := r.index[src]
+	if !ok {
+		return []ptx.Stmt{src}
+	}
+	in := &r.f.Insts[i]
+	if r.calls(in) {
+		if len(in.ArgOps)+len(in.RetOps) > 0 && in.Callee != nil && slices.ContainsFunc(in.Callee.Decl.Params, isParam) {
+			r.refuse(src.Pos, "a call outside a block of its own")
+		}
+		return r.around(src, src)
+	}
+	if missing(in) {
+		r.refuse(src.Pos, src.Op+src.Mods)
+		return []ptx.Stmt{src}
+	}
+	kind, ok := kindOf(r.f, in)
+	if !ok || r.leftOut(in) {
+		return []ptx.Stmt{src}
+	}
+	r.out.Logged++
+	site := r.site(kind, i)
+	switch kind {
+	case Access:
+		return []ptx.Stmt{r.access(src, in, site)}
+	case Barrier:
+		return []ptx.Stmt{r.code(guarded(src, barrierValue(src, in)+operation("%@v", site)+"@op;\n"), src)}
+	case WarpSync:
+		value := ".reg .b64 %@v; .reg .b32 %@m; mov.b32 %@m, " + src.Operands[0].String() + "; cvt.u64.u32 %@v, %@m;\n"
+		return []ptx.Stmt{r.code(guarded(src, value+operation("%@v", site)+"@op;\n"), src)}
+	}
+	return []ptx.Stmt{r.code(guarded(src, operation("0", site)+"@op;\n"), src)}
+}
+
+func isParam(v *ptx.Var) bool { return v.Space == "param" }
+
+// site adds a site and gives its number.
+func (r *rewriter) site(k Kind, index int32) int {
+	r.out.Sites = append(r.out.Sites, Site{k, r.f, index})
+	return len(r.out.Sites) - 1
+}
+
+// access gives an access with its record.
+func (r *rewriter) access(src *ptx.Inst, in *isa.Inst, site int) ptx.Stmt {
+	var b strings.Builder
+	b.WriteString(address(src, in))
+	generic := spaceOf(in) == event.Generic
+	switch {
+	case !strong(in) && generic:
+		b.WriteString(call(reserved+"generic", "b64 %@v", fmt.Sprintf("b32 %d", site)) + "@op;\n")
+		return r.code(guarded(src, b.String()), src)
+	case !strong(in):
+		b.WriteString(operation("%@v", site) + "@op;\n")
+		return r.code(guarded(src, b.String()), src)
+	}
+	op := src
+	failed := "b32 0"
+	b.WriteString(".reg .b32 %@m;\n{ .param .b32 @r; call (@r), " + reserved + "begin, (); ld.param.b32 %@m, [@r]; }\n")
+	if in.Op == isa.OpCas && in.Class == isa.Atomic {
+		bits := in.Type.Size() * 8
+		result := src.Operands[0].String()
+		if result == "_" {
+			result = "%@d"
+			changed := *src
+			changed.Operands = slices.Clone(src.Operands)
+			changed.Operands[0].Name = r.named(result)
+			op = &changed
+		}
+		fmt.Fprintf(&b, ".reg .b%d %%@b, %%@d; .reg .pred %%@p; .reg .b32 %%@f; mov.b%d %%@b, %s;\n", bits, bits, src.Operands[2])
+		failed = "b32 %@f"
+		b.WriteString("@op;\n")
+		fmt.Fprintf(&b, "setp.ne.b%d %%@p, %s, %%@b; selp.b32 %%@f, 1, 0, %%@p;\n", bits, result)
+	} else {
+		b.WriteString("@op;\n")
+	}
+	name := reserved + "end"
+	if generic {
+		name += "_generic"
+	}
+	b.WriteString(call(name, "b64 %@v", fmt.Sprintf("b32 %d", site), "b32 %@m", failed))
+	return r.code(guarded(src, b.String()), op)
+}
+
+// In templates @ stands for the prefix, and @op for the instruction itself.
+
+// address computes the address of an access in its space.
+func address(src *ptx.Inst, in *isa.Inst) string {
+	i := slices.IndexFunc(src.Operands, func(o ptx.Operand) bool { return o.Kind == ptx.OperandAddr })
+	if i < 0 {
+		panic(fmt.Sprintf("BUG: %s has no address", src))
+	}
+	o := &src.Operands[i]
+	load := "mov.b64 %@v, "
+	if in.Src[0].Kind == isa.Reg && in.Src[0].Size == 4 {
+		load = "cvt.u64.u32 %@v, "
+	}
+	s := ".reg .b64 %@v; " + load + o.Args[0].String() + ";"
+	if o.HasOff {
+		s += fmt.Sprintf(" add.s64 %%@v, %%@v, %d;", o.Off)
+	}
+	return s + "\n"
+}
+
+// barrierValue packs the barrier and the number of threads.
+func barrierValue(src *ptx.Inst, in *isa.Inst) string {
+	ops := src.Operands
+	if in.Op != isa.OpSync && in.Op != isa.OpArrive {
+		ops = ops[1 : len(ops)-1] // without result and predicate of bar.red
+	}
+	threads := "0"
+	if len(ops) > 1 {
+		threads = ops[1].String()
+	}
+	return fmt.Sprintf(".reg .b64 %%@v; .reg .b32 %%@i, %%@n; mov.b32 %%@i, %s; mov.b32 %%@n, %s; mov.b64 %%@v, {%%@i, %%@n};\n", ops[0], threads)
+}
+
+// operation logs a value for a site.
+func operation(value string, site int) string {
+	return call(reserved+"operation", "b64 "+value, fmt.Sprintf("b32 %d", site))
+}
+
+// call calls a function with arguments, "TYPE VALUE" each.
+func call(name string, args ...string) string {
+	var b, list strings.Builder
+	b.WriteString("{ ")
+	for i, a := range args {
+		typ, value, _ := strings.Cut(a, " ")
+		fmt.Fprintf(&b, ".param .%s @%d; st.param.%s [@%d], %s; ", typ, i, typ, i, value)
+		if i > 0 {
+			list.WriteString(", ")
+		}
+		fmt.Fprintf(&list, "@%d", i)
+	}
+	fmt.Fprintf(&b, "call %s, (%s); }\n", name, list.String())
+	return b.String()
+}
+
+// guarded makes code be executed by the lanes for which the guard of an instruction holds.
+func guarded(src *ptx.Inst, code string) string {
+	if src.Pred == "" {
+		return code
+	}
+	not := "!"
+	if src.PredNot {
+		not = ""
+	}
+	return "@" + not + src.Pred + " bra $@skip;\n" + code + "$@skip:\n"
+}
+
+// named puts the prefix into a name of a template.
+func (r *rewriter) named(s string) string { return strings.ReplaceAll(s, "@", r.prefix) }
+
+// code parses a template to a block, with op in the place of @op. The @ of a guard begins a line.
+func (r *rewriter) code(template string, op *ptx.Inst) *ptx.Block {
+	lines := strings.Split(template, "\n")
+	for i, l := range lines {
+		switch {
+		case l == "@op;":
+			lines[i] = "trap;"
+		case strings.HasPrefix(l, "@"):
+			lines[i] = "@" + r.named(l[1:])
+		default:
+			lines[i] = r.named(l)
+		}
+	}
+	m, err := ptx.Parse("instrumented", ".version 7.0\n.target sm_75\n.address_size 64\n.func f()\n{\n"+strings.Join(lines, "\n")+"\n}\n")
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %v in\n%s", err, strings.Join(lines, "\n")))
+	}
+	b := m.Decls[0].(*ptx.Func).Body
+	for i, s := range b.Stmts {
+		if in, ok := s.(*ptx.Inst); ok && in.Op == "trap" {
+			b.Stmts[i] = op
+		}
+	}
+	return b
+}

@@ -1,0 +1,206 @@
+// Package release builds what is published: for each machine an archive and a Python wheel. The same sources, version and Go
+// give the same bytes.
+package release
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"fencepost.dev/fencepost/internal/cli"
+	"fencepost.dev/fencepost/python"
+)
+
+// platforms are the machines that Fencepost runs on, and what Python calls them. The binaries need no library.
+var platforms = map[string]string{
+	"amd64": "manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64",
+	"arm64": "manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64",
+}
+
+// file is a file of an archive.
+type file struct {
+	name string
+	mode int64
+	text []byte
+}
+
+// Main runs the command with its arguments and gives the exit code. It runs in the root of the module.
+func Main(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	out := flags.String("out", "dist", "the `folder` to write to")
+	version := flags.String("version", "0.1.0.dev0", "the `version`, as Python spells it (PEP 440)")
+	arches := flags.String("arch", "amd64,arm64", "the `machines` to build for")
+	if flags.Parse(args) != nil {
+		return 2
+	}
+	if err := build(stdout, ".", *out, *version, strings.Split(*arches, ",")); err != nil {
+		fmt.Fprintf(stderr, "release: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// build writes the archives and wheels of the module in root to out, and tells their names, sizes and hashes.
+func build(w io.Writer, root, out, version string, arches []string) error {
+	if !regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`).MatchString(version) {
+		return fmt.Errorf("%q is no version of PEP 440, such as 1.2 or 1.2rc1", version)
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	for _, arch := range arches {
+		tag, ok := platforms[arch]
+		if !ok {
+			return fmt.Errorf("there is no machine %q; amd64 or arm64 is expected", arch)
+		}
+		binary, err := compile(root, version, arch)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("fencepost-%s-linux-%s", version, arch)
+		files, err := documents(root)
+		if err != nil {
+			return err
+		}
+		archive := tarball(name, append(files, file{"bin/fencepost", 0o755, binary}))
+		modules, err := wheel(version, tag, binary)
+		if err != nil {
+			return err
+		}
+		for _, f := range []file{{name + ".tar.gz", 0, archive}, {fmt.Sprintf("fencepost-%s-py3-none-%s.whl", version, tag), 0, modules}} {
+			if err := os.WriteFile(filepath.Join(out, f.name), f.text, 0o666); err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%x  %s (%.1f MB)\n", sha256.Sum256(f.text), f.name, float64(len(f.text))/1e6)
+		}
+		fmt.Fprintf(w, "the binary for %s has %.1f MB\n", arch, float64(len(binary))/1e6)
+	}
+	return nil
+}
+
+// compile gives the stripped binary for a machine. It holds neither paths nor the state of the repository.
+func compile(root, version, arch string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "fencepost-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "fencepost")
+	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X fencepost.dev/fencepost/internal/cli.version="+version, "-o", name, "./cmd/fencepost")
+	c.Dir = root
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOFLAGS=")
+	if text, err := c.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build for %s: %w\n%s", arch, err, text)
+	}
+	return os.ReadFile(name)
+}
+
+// documents are what an archive has besides the binary.
+func documents(root string) ([]file, error) {
+	var files []file
+	for _, name := range []string{"LICENSE", "README.md"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, 0o644, text})
+	}
+	for _, made := range []struct{ name, command string }{
+		{"share/man/man1/fencepost.1", "man"},
+		{"share/bash-completion/completions/fencepost", "completion bash"},
+		{"share/zsh/site-functions/_fencepost", "completion zsh"},
+		{"share/fish/vendor_completions.d/fencepost.fish", "completion fish"},
+	} {
+		var text, errs bytes.Buffer
+		if cli.Main(append([]string{"fencepost"}, strings.Fields(made.command)...), nil, &text, &errs) != 0 {
+			return nil, fmt.Errorf("fencepost %s: %s", made.command, &errs)
+		}
+		files = append(files, file{made.name, 0o644, text.Bytes()})
+	}
+	return files, nil
+}
+
+// tarball packs files into a folder.
+func tarball(folder string, files []file) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // whose error is that of an unknown level
+	t := tar.NewWriter(z)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	for _, f := range files {
+		h := &tar.Header{Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.text)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+		must(t.WriteHeader(h))
+		_, err := t.Write(f.text)
+		must(err)
+	}
+	must(t.Close())
+	must(z.Close())
+	return b.Bytes()
+}
+
+// must ends the program for errors of writes to memory.
+func must(err error) {
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
+// wheel packs the binary and the Python package (the Binary Distribution Format of the Python packaging specifications).
+func wheel(version, tag string, binary []byte) ([]byte, error) {
+	info := fmt.Sprintf("fencepost-%s.dist-info/", version)
+	files := []file{{fmt.Sprintf("fencepost-%s.data/scripts/fencepost", version), 0o755, binary}}
+	names, err := fs.Glob(python.Files, "fencepost/*.py")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := python.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, 0o644, text})
+	}
+	entries, err := python.Files.ReadFile("fencepost.dist-info/entry_points.txt")
+	if err != nil {
+		return nil, err
+	}
+	about := fmt.Sprintf("Metadata-Version: 2.1\nName: fencepost\nVersion: %s\nSummary: Finds data races in CUDA programs, on a machine without a GPU\nLicense: Apache-2.0\nRequires-Python: >=3.9\n", version)
+	how := "Wheel-Version: 1.0\nGenerator: fencepost\nRoot-Is-Purelib: false\n"
+	for _, t := range strings.Split(tag, ".") {
+		how += "Tag: py3-none-" + t + "\n"
+	}
+	files = append(files, file{info + "entry_points.txt", 0o644, entries}, file{info + "METADATA", 0o644, []byte(about)}, file{info + "WHEEL", 0o644, []byte(how)})
+	record := ""
+	for _, f := range files {
+		sum := sha256.Sum256(f.text)
+		record += fmt.Sprintf("%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.text))
+	}
+	record += info + "RECORD,,\n"
+	files = append(files, file{info + "RECORD", 0o644, []byte(record)})
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		h.SetMode(fs.FileMode(f.mode))
+		to, err := z.CreateHeader(h)
+		must(err)
+		_, err = to.Write(f.text)
+		must(err)
+	}
+	must(z.Close())
+	return b.Bytes(), nil
+}

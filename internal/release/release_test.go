@@ -1,0 +1,81 @@
+package release
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRelease builds an archive and a wheel, twice, and uses what it installs of them in fresh folders.
+func TestRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command")
+	}
+	root := filepath.Join("..", "..")
+	first, second := t.TempDir(), t.TempDir()
+	for _, dir := range []string{first, second} {
+		var told bytes.Buffer
+		if err := build(&told, root, dir, "1.2.3", []string{"amd64"}); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", &told)
+	}
+	archive := "fencepost-1.2.3-linux-amd64.tar.gz"
+	wheels, err := filepath.Glob(filepath.Join(first, "fencepost-1.2.3-py3-none-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("wheels %v, %v", wheels, err)
+	}
+	for _, name := range []string{archive, filepath.Base(wheels[0])} {
+		a, aerr := os.ReadFile(filepath.Join(first, name))
+		b, berr := os.ReadFile(filepath.Join(second, name))
+		if aerr != nil || berr != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs from build to build: %v, %v", name, aerr, berr)
+		}
+	}
+	run := func(dir, name string, args ...string) string {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	dir := t.TempDir()
+	run(dir, "tar", "xzf", filepath.Join(first, archive))
+	bin := filepath.Join(dir, "fencepost-1.2.3-linux-amd64", "bin", "fencepost")
+	if got := run(dir, bin, "version"); !strings.HasPrefix(got, "fencepost 1.2.3 linux/amd64") {
+		t.Errorf("version %q", got)
+	}
+	for _, name := range []string{"LICENSE", "share/man/man1/fencepost.1", "share/bash-completion/completions/fencepost"} {
+		if st, err := os.Stat(filepath.Join(dir, "fencepost-1.2.3-linux-amd64", name)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
+		t.Skip("no pip")
+	}
+	into := t.TempDir()
+	run(dir, "python3", "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", into, wheels[0])
+	if got := run(dir, filepath.Join(into, "bin", "fencepost"), "demo"); !strings.Contains(got, "3 defects in 3 kernels") {
+		t.Errorf("the demo of the wheel prints\n%s", got)
+	}
+	c := exec.Command("python3", "-c", "import fencepost, importlib.metadata as m; print(m.version('fencepost'), m.entry_points(group='pytest11')['fencepost'].value)")
+	c.Env = append(os.Environ(), "PYTHONPATH="+into)
+	if out, err := c.CombinedOutput(); err != nil || string(out) != "1.2.3 fencepost.plugin\n" {
+		t.Errorf("the package: %v\n%s", err, out)
+	}
+}
+
+// TestRefused wants errors for what cannot be built.
+func TestRefused(t *testing.T) {
+	for version, arch := range map[string]string{"v1.2": "amd64", "1.2": "mips"} {
+		if err := build(&bytes.Buffer{}, ".", t.TempDir(), version, []string{arch}); err == nil {
+			t.Errorf("version %s for %s is built", version, arch)
+		}
+	}
+}
