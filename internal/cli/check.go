@@ -164,7 +164,7 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 }
 
 // compilePTX makes PTX of a CUDA source. The name tells the two apart in places of the PTX.
-func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Image, error) {
+func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...string) ([]cuda.Image, error) {
 	finder := toolchain.Finder{NVCC: o.nvcc}
 	nvcc, err := finder.FindNVCC(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func compilePTX(ctx context.Context, e *env, o *options, name string) ([]cuda.Im
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Flags: o.config.compiler, Out: dir, Output: e.stderr.to})
+	files, notes, err := toolchain.BuildPTX(ctx, toolchain.BuildOptions{NVCC: nvcc, Sources: []string{name}, Flags: slices.Concat(o.config.compiler, flags), Out: dir, Output: e.stderr.to})
 	for _, n := range notes {
 		fmt.Fprintf(e.stderr, "fencepost: %s\n", n)
 	}

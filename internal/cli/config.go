@@ -161,6 +161,20 @@ func configure(c *command, o *options) error {
 	return nil
 }
 
+// configured are the keys of the configuration that hold for this run: what is left out by a file must not be left out in silence.
+func (o *options) configured() []string {
+	var names []string
+	for name, at := range o.origins {
+		if o.config.file != "" && strings.HasPrefix(at.by, o.config.file) {
+			names = append(names, name)
+		}
+	}
+	if len(o.config.severities) > 0 {
+		names = append(names, severityKey)
+	}
+	return sorted(names)
+}
+
 // keyPlace names the line of a key.
 func keyPlace(file, text, key string) string {
 	is := regexp.MustCompile(`^\s*\[?\s*["']?` + regexp.QuoteMeta(key) + `["']?\s*[\]=.]`)

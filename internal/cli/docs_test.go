@@ -134,7 +134,7 @@ func TestFlags(t *testing.T) {
 		"record":     "out values launch nvcc" + report + schedule + always,
 		"analyze":    report + judge + always,
 		"export":     "out",
-		"verify":     "arg block first grid incl json kernel launch model nvcc shared timeout unroll" + export,
+		"verify":     "arg block first grid incl json kernel launch model nvcc repair shared timeout unroll" + export,
 		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",
 		"suppress":   "reason expires",
 		"instrument": "out",

@@ -45,6 +45,7 @@ type options struct {
 	verbose   bool
 	recorded  bool // the report is of a trace and not of a run
 	verify    verify.Options
+	repair    bool // by verify
 	litmus    litmus.Options
 	kernel    kernelOptions // of verify
 	reports   reports

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"fencepost.dev/fencepost/docs"
@@ -110,6 +111,9 @@ func (x *reports) load(args []string) error {
 func (o *options) triage(r *report.Report, source func(string) []string) {
 	source = report.CachedSource(source)
 	o.weigh(r)
+	if names := o.configured(); len(names) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s sets %s (fencepost config).", o.config.file, strings.Join(names, ", ")))
+	}
 	report.Fingerprint(r.Findings, source)
 	t := &o.reports.triage
 	t.Source, t.Files = source, o.reports.sources

@@ -29,6 +29,9 @@ fencepost verify test.litmus
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
 
+  --repair searches for the smallest change after which there is no error: wider scopes, stronger orders, atomics, fences,
+  barriers. It prints the change as a diff against the source and explores the changed source. The file stays as it is.
+
 Examples:
   fencepost verify lock.cu --kernel lock --grid 2 --block 1 --arg 'mutex:i32[1]' --arg 'count:i32[1]'
   fencepost verify lock.litmus
@@ -42,6 +45,8 @@ func verifyCommand() *command {
 		anywhere: true, run: runVerify, refused: map[string]string{"suppress": asked, "baseline": asked}, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
+			{"repair", "", "search for the smallest change without error, print it as a diff, and explore the changed source",
+				func(o *options, v string) error { o.repair = true; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
 			{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
@@ -126,6 +131,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if o.litmus.PTX = o.verify.Model == verify.PTX; o.litmus.PTX && o.verify.Incl != model.Each {
 		return 0, usagef("--incl is for the model src11")
 	}
+	if o.litmus.PTX && o.repair {
+		return 0, usagef("--repair is for the model src11")
+	}
 	test, err := litmus.Parse(name, string(src), o.litmus)
 	if err != nil {
 		return 0, err
@@ -150,5 +158,11 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		}
 		return lines[n-1]
 	}, newText(w, nil).Paint)
+	if o.repair && r.Verdict() == verify.Error {
+		opts.First = false
+		fixed := verify.RepairLitmus(ctx, test, string(src), o.litmus, opts)
+		fixed.Text(w)
+		rep.Verify.Repair = fixed.Report()
+	}
 	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 }

@@ -134,6 +134,12 @@ type explorer struct {
 
 // Run implements simt.Engine.
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	x.result, x.err = verify.Kernel(ctx, l, x.expected(l), x.options)
+	return simt.Stats{}, nil
+}
+
+// expected gives the elements of memory of which something is expected.
+func (x *explorer) expected(l *simt.Launch) []verify.Expected {
 	var expected []verify.Expected
 	for i := range x.expects {
 		expect := &x.expects[i]
@@ -150,8 +156,7 @@ func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) 
 			}
 		}
 	}
-	x.result, x.err = verify.Kernel(ctx, l, expected, x.options)
-	return simt.Stats{}, nil
+	return expected
 }
 
 // exploreLaunch explores the launch of in. Without a result the report says why there is none.
@@ -179,6 +184,7 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	if opts.Unroll = o.litmus.Unroll; opts.Unroll == 0 {
 		opts.Unroll = litmus.DefaultUnroll
 	}
+	expects := in.Launch.Expects
 	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
 	stop()
 	if err != nil {
@@ -199,5 +205,13 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 		}
 		return ""
 	}, text.Paint)
+	if o.repair && result.Verdict() == verify.Error {
+		fixed, err := repairKernel(ctx, e, o, name, in, expects, opts)
+		if err != nil {
+			return 0, err
+		}
+		fixed.Text(w)
+		rep.Verify.Repair = fixed.Report()
+	}
 	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 }

@@ -23,7 +23,8 @@ const (
 	WrongDirection Misuse = "wrong-direction"
 	InvalidHandle  Misuse = "invalid-handle"
 	LaunchRefused  Misuse = "launch-refused"
-	Leak           Misuse = "leak"          // no failure of a call: what it allocated is never freed
+	Leak           Misuse = "leak" // no failure of a call: what it allocated is never freed
+	BadTensorMap   Misuse = "tensor-map"
 	ErrorIgnored   Misuse = "error-ignored" // of any other error, when the program never asked for it
 )
 

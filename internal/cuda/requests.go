@@ -33,6 +33,8 @@ func hostCall(op calls.Op) string {
 		return "cudaMallocAsync"
 	case calls.Operator:
 		return "an operator computed on the host"
+	case calls.TensorMap:
+		return "cuTensorMapEncodeTiled"
 	case calls.Pool:
 		return "a look at a memory pool"
 	case calls.Findings:
@@ -90,6 +92,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Looked:            (*process).looked,
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
+	calls.TensorMap:         (*process).tensorMap,
 	calls.Argument:          (*process).argument,
 	calls.Findings:          (*process).findings,
 	calls.Posting:           (*process).posting,

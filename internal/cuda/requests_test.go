@@ -266,7 +266,7 @@ const calls3D = uint64(DeviceToDevice)
 func TestStreamRequests(t *testing.T) {
 	c := newCaller(t)
 	c.want(InvalidValue, nil, calls.StreamCreate, "", 2, 0)
-	c.want(InvalidValue, nil, calls.StreamCreate, "", 1<<32, 0)
+	c.want(InvalidValue, nil, calls.StreamCreate, "", 1<<33, 0)
 	c.want(0, []uint64{16}, calls.StreamCreate, "", 1, 1<<64-3)
 	c.want(0, []uint64{32}, calls.StreamCreate, "", 0, 0)
 	number := func(id StreamID) uint64 { return uint64(c.p.ctx.streams[id].agent) }
@@ -547,7 +547,7 @@ func TestRequestTexts(t *testing.T) {
 		{": cluster attribute 10 of half", calls.FuncSetAttribute, "", []uint64{32, 10, 1}},
 		{": function attribute 7", calls.FuncSetAttribute, "", []uint64{32, 7, 1}},
 		{": occupancy of blocks of no threads", calls.Occupancy, "", []uint64{32, 0, 1}},
-		{": stream flags 0x100000001", calls.StreamCreate, "", []uint64{1<<32 | 1, 0}},
+		{": stream flags 0x200000001", calls.StreamCreate, "", []uint64{1<<33 | 1, 0}},
 		{": event flags 0x9", calls.EventCreate, "", []uint64{9}},
 		{": the stream is 0", calls.StreamDestroy, "", []uint64{0}},
 		{"invalid-handle: no call has made the event", calls.EventElapsed, "", []uint64{24, 32}},

@@ -6,6 +6,9 @@ import (
 
 // explainCopy says why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
+	if f.Copy != nil && f.Copy.Matrix {
+		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
+	}
 	what := "a read"
 	switch {
 	case f.Earlier.Op == Read:
@@ -88,4 +91,27 @@ func (f *Facts) explainProxy() (message, fix string) {
 func (f *Facts) explainReuse() (message, fix string) {
 	return f.pair() + " of the same bytes in shared memory by threads of one block: nothing says that the buffer is free when the copy into it is issued" + f.around(),
 		"put __syncthreads() between the last access to the buffer and the issue of the copy into it (consumer_release() before producer_acquire() of cuda::pipeline), or use one stage more"
+}
+
+// lacksMatrix says which wait for a matrix operation is missing or faulty.
+func (c *CopyState) lacksMatrix() string {
+	switch {
+	case !c.Waited && !c.Committed:
+		return "it was not even committed to a group, and its warpgroup has not waited for it"
+	case !c.Waited:
+		return "its warpgroup has not waited for its group (a barrier does not wait for it)"
+	case c.Early:
+		return "its warpgroup waited before the operation was committed to a group, so it did not wait for this one"
+	}
+	return fmt.Sprintf("its warpgroup has waited, but for all groups except the newest %d, and the operation's is one of these", c.Allowed)
+}
+
+func (c *CopyState) fixMatrix() string {
+	switch {
+	case c.Waited && c.Early:
+		return "commit the group before the wait: wgmma.commit_group, then the wait"
+	case c.Waited && c.Allowed > 0:
+		return fmt.Sprintf("let the wait leave fewer groups pending than %d: wgmma.wait_group %d or less; or free the stage one turn later", c.Allowed, c.Allowed-1)
+	}
+	return "execute wgmma.wait_group 0 before what says that the stage is free"
 }

@@ -27,6 +27,7 @@ type Facts struct {
 // CopyState is what was done for an asynchronous copy, the earlier access, before the later access.
 type CopyState struct {
 	Bulk      bool
+	Matrix    bool // it is a read by wgmma.mma_async
 	Read      bool // of a bulk copy it has been waited for that its source is read
 	Committed bool
 	Tracked   bool // an mbarrier tracks it

@@ -39,11 +39,16 @@ const (
 	MbarrierDone // the phase of the mbarrier at Addr in shared memory is complete
 
 	// Bulk copies, of single lanes, through the async proxy. Their groups are others than those of copies.
-	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it. Stride numbers the copies of a block
+	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it. Stride numbers the copies of a block; with Order and Scope an atomic reduction of elements of Size bytes
 	BulkCommit // the lanes put their bulk copies since their last commit into a group
 	BulkWait   // the lanes wait until at most Aux of their groups are not complete, the last ones; with FlagRead until at most so many have sources to be read
 	BulkDone   // the bulk copy Stride of the block, issued by the lane, has told the mbarrier at Addr that it is complete
-	ProxyFence // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
+	// The reads of shared memory by matrix operations of warpgroups, through the async proxy. The lanes are those of a warp, which issue
+	// an operation together; its four warps are one of each four of a block. Their groups are others than those of copies.
+	Wgmma       // a read by an operation: Aux bytes from Addr on. Stride numbers the operations, as those of bulk copies
+	WgmmaCommit // the lanes put their operations since their last commit into a group
+	WgmmaWait   // the lanes wait until at most Aux groups of the warpgroup are not complete, the last ones
+	ProxyFence  // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
 
 	// Host events: Side indexes Batch.Hosts.
 	Host
@@ -464,9 +469,11 @@ func (e *Event) Valid() bool {
 		}
 	case Bulk:
 		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0 && (e.Space == Global || e.Space == Shared) && (e.Flags == FlagRead || e.Flags == FlagWrite)
+	case Wgmma:
+		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case Fence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
-	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, ProxyFence:
+	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence:
 		return e.Mask != 0
 	}
 	return true

@@ -25,6 +25,13 @@ var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.wait_group", Class: Copy, Event: event.BulkWait, Bind: bindOp(OpBulkWait),
 		Forms: forms(".async.bulk.wait_group{.read} n:u32")},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch", Class: Hint, Forms: forms(".async.bulk.prefetch.L2.global{.L2::cache_hint} [a], b:u32{, c:b64}")},
+	{Op: "cp", Doc: "Data Movement: cp.reduce.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpBulk), Note: noteReduce, Forms: forms(
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: add min max; type: u32 s32 u64 s64",
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: inc dec; type: u32",
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: and or xor; type: b32 b64",
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: add; type: f32 f64",
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.noftz.type [d], [a], size{, c}'; op: add; type: f16 bf16",
+		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: min max; type: f16 bf16")},
 	{Op: "cp", Doc: "Data Movement: cp.async.mbarrier.arrive", Class: Mbarrier, Event: event.CopyArrive, Bind: bindOp(OpArriveCopies), Forms: forms(
 		".async.mbarrier.arrive{.noinc}{.space}.b64 [a]; space: shared shared::cta"),
 		Note: "The copies are performed, and the arrival counts, when a thread tests the barrier next."},
@@ -35,6 +42,8 @@ const noteBulk = "A cluster is one block. By seed 0 a copy is performed when a t
 
 const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
 	"zero. By seed 0 a copy is performed when its thread waits for it; another seed may perform it, or its reads, at once."
+
+const noteReduce = "Element by element, each an atomic operation that is relaxed and of scope gpu. Performed as cp.async.bulk is."
 
 // bindOp binds one sub-operation whatever the modifiers.
 func bindOp(op Op) func(in *Inst) { return func(in *Inst) { in.Op = op } }

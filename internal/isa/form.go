@@ -22,6 +22,7 @@ const (
 	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
 	Matrix                   // ldmatrix: a Warp whose sources are rows in memory, see matrixRows; Inst.Space
 	Tile                     // wmma.load, wmma.store, stmatrix: a Warp that moves a matrix between memory and registers; Inst.Tiles, Space
+	Warpgroup                // wgmma: a Warp that the warps of a warpgroup execute together: Inst.Op, Wgmma
 	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async: Inst.Op; Off2, Off3, Ignores
 	Mbarrier                 // mbarrier: Inst.Op, Space, Order, Scope; Src[0] is the address to which Off is added
 	WarpBarrier              // bar.warp.sync
@@ -217,7 +218,9 @@ type Inst struct {
 	Off2    int64   // Copy: the same of the source's address
 	Off3    int64   // Copy: the same of the mbarrier's
 	Tiles   *Tiles  // Tile
+	Wgmma   *Wgmma  // Warpgroup: of wgmma.mma_async
 	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
+	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy
 	Targets []int32 // Branch: instruction indices
 	Callee  *Func   // Call: direct
 	CallSig *Signature

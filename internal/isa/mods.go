@@ -75,9 +75,14 @@ const (
 	OpWaitAll
 	OpArriveCopies
 	OpBulk
+	OpTensor
 	OpBulkCommit
 	OpBulkWait
 	OpProxyFence
+	OpWgmma
+	OpWgmmaFence
+	OpWgmmaCommit
+	OpWgmmaWait
 	OpInit
 	OpInval
 	OpExpect

@@ -28,6 +28,19 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.bulkOperands(in)
 			return true
 		}
+		if in.Op == OpTensor {
+			b.tensorOperands(in)
+			return true
+		}
+	case Warpgroup:
+		if in.Op == OpWgmma {
+			b.wgmmaOperands(in)
+			return true
+		}
+	case Hint:
+		if sp.form.text { // a prefetch
+			return true
+		}
 	}
 	given := in.Source.Operands
 	specs := sp.ops

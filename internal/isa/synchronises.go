@@ -20,8 +20,10 @@ func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == O
 // NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs.
 func (in *Inst) NonCoherent() bool { return in.Class == Load && in.Has("nc") }
 
-// Bulk says that the instruction is a bulk copy.
-func (in *Inst) Bulk() bool { return in.Class == Copy && in.Op == OpBulk }
+// Bulk says that the instruction is a bulk copy, or another one that accesses memory through the async proxy.
+func (in *Inst) Bulk() bool {
+	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor) || in.Op == OpWgmma
+}
 
 // Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote
 // and shfl without .sync do too: what it finds depends on when it looks.

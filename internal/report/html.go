@@ -34,6 +34,7 @@ type (
 		Notes     []string                  `json:"notes"`
 		Detectors []string                  `json:"detectors"`
 		Verify    *Verify                   `json:"verify,omitempty"`
+		Trace     *Trace                    `json:"trace,omitempty"`
 		Findings  []pageFinding             `json:"findings"`
 		Sources   map[string]map[int]string `json:"sources"` // the lines around accesses, by file
 		Help      map[string]string         `json:"help"`    // the page of each kind that occurs
@@ -92,7 +93,7 @@ const around = 6
 func HTML(w io.Writer, r *Report, x *Export, last string, times bool) error {
 	b := pageBuilder{text: &Text{Dir: x.Dir, Source: CachedSource(x.Source)}, sources: map[string]map[int]string{}}
 	p := pageReport{Verdict: r.Verdict, Last: last, Version: x.Version, Command: x.Command, Kernels: []pageKernel{}, Skipped: []jsonSkipped{},
-		Notes: append([]string{}, r.Notes...), Detectors: []string{}, Verify: r.Verify, Findings: []pageFinding{}, Sources: b.sources, Help: map[string]string{}}
+		Notes: append([]string{}, r.Notes...), Detectors: []string{}, Verify: r.Verify, Trace: r.Trace, Findings: []pageFinding{}, Sources: b.sources, Help: map[string]string{}}
 	for _, k := range r.Kernels {
 		pk := pageKernel{Name: clean(Demangle(k.Name)), Grid: k.Grid.String(), Block: k.Block.String(), Launches: k.Launches}
 		if times {

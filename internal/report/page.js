@@ -103,12 +103,13 @@ function overview() {
   if (data.command) pairs.push(["Command", el("code", {}, data.command)]);
   if (data.detectors.length) pairs.push(["Detectors", data.detectors.join(", ")]);
   if (data.verify) pairs.push(["Explored", plural(data.verify.executions, "complete execution") + ", " + data.verify.blocked + " blocked, model " + data.verify.model]);
+  if (data.trace) pairs.push(["Trace", `${plural(data.trace.events, "event")} of ${plural(data.trace.threads, "thread")}, ${plural(data.trace.variables, "variable")}`]);
   if (data.version) pairs.push(["Fencepost", data.version]);
   out.push(definitions(pairs));
   const kinds = new Map();
   for (const f of [...data.findings].sort(bySeverity)) { const k = f.severity + " " + f.kind; kinds.set(k, (kinds.get(k) || 0) + 1); }
   if (kinds.size) out.push(el("h3", {}, "Findings"), table(["severity", "kind", "findings"], [...kinds].map(([k, n]) => [el("span", {class: k.split(" ")[0]}, k.split(" ")[0]), k.split(" ")[1], n])));
-  out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
+  if (!data.verify && !data.trace) out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
     data.kernels.map(k => [el("code", {}, k.name), k.grid, k.block, k.launches].concat(data.kernels.some(k => k.seconds) ? [(k.seconds || 0).toFixed(3)] : []))) : el("p", {}, "No kernel ran."));
   out.push(el("h3", {}, "Not checked"), data.skipped.length ? table(["what", "why"], data.skipped.map(s => [s.what, s.reason])) : el("p", {}, "Everything that ran was checked."));
   if (data.notes.length) out.push(el("h3", {}, "Notes"), el("ul", {}, ...data.notes.map(n => el("li", {}, n))));
@@ -234,39 +235,38 @@ function timeline(f) {
   return el("figure", {}, g);
 }
 
-// The grid of blocks, and the threads of a block as warps and lanes. Findings of the same cause give the shades.
+// The grid of blocks, and the threads of a block as warps and lanes, for each launch. A finding names one thread of each side; those
+// of the same cause give the shades.
 function threads(f) {
+  const key = s => [s.kernel, s.launch, s.grid, s.shape].join(" ");
   const sides = f.sides.map((s, i) => ({...s, i: Math.min(i, 1)})).filter(s => s.grid);
-  if (!sides.length) return [];
-  const out = [], shape = sides[0].shape, grid = sides[0].grid;
-  const like = s => s.grid && String(s.grid) === String(grid) && String(s.shape) === String(shape) && s.kernel === sides[0].kernel;
-  const group = data.findings.filter(g => g === f || g.group && g.group === f.group);
+  const launches = [...new Set(sides.map(key))];
   const linear = (p, d) => p[0] + d[0] * (p[1] + d[1] * p[2]);
-  const marks = sides.filter(like);
-  const all = group.flatMap(g => g.sides.filter(like).map(s => ({...s, n: g.count})));
-  const flat = grid[1] * grid[2] === 1;
-  const width = flat ? Math.min(grid[0], 32) : grid[0];
-  out.push(heat("Blocks of the grid (" + grid.join(", ") + ")", grid[0] * grid[1] * grid[2], width, all.map(s => [linear(s.block, grid), s.n]), marks.map(s => [linear(s.block, grid), s.i]), "block"));
-  out.push(heat("Threads of a block (" + shape.join(", ") + "): a row is a warp", shape[0] * shape[1] * shape[2], 32, all.map(s => [linear(s.thread, shape), s.n]), marks.map(s => [linear(s.thread, shape), s.i]), "thread"));
-  const rest = sides.filter(s => !like(s));
-  if (rest.length) out.push(el("p", {}, "In another launch: " + rest.map(s => s.who).join("; ") + "."));
-  return out;
+  const group = data.findings.filter(g => g === f || g.group && g.group === f.group);
+  return launches.flatMap(launch => {
+    const marks = sides.filter(s => key(s) === launch), {grid, shape} = marks[0];
+    const all = group.flatMap(g => g.sides.filter(s => s.grid && key(s) === launch));
+    const name = launches.length > 1 ? `Launch ${marks[0].launch}: b` : "B";
+    const width = grid[1] * grid[2] === 1 ? Math.min(grid[0], 32) : grid[0];
+    return [heat(name + `locks of the grid (${grid.join(", ")})`, grid[0] * grid[1] * grid[2], width, all.map(s => linear(s.block, grid)), marks.map(s => [linear(s.block, grid), s.i]), "block"),
+      heat(`Threads of a block (${shape.join(", ")}): a row is a warp`, shape[0] * shape[1] * shape[2], 32, all.map(s => linear(s.thread, shape)), marks.map(s => [linear(s.thread, shape), s.i]), "thread")];
+  });
 }
 
 // heat draws count cells in rows. If they are many, a cell stands for several.
-function heat(title, count, width, weights, marks, what) {
+function heat(title, count, width, seen, marks, what) {
   const per = Math.max(1, Math.ceil(count / 2048));
   const columns = Math.min(per > 1 ? 32 : width, 64), cells = Math.ceil(count / per), lines = Math.ceil(cells / columns), size = columns > 32 ? 8 : 11;
   const sum = new Map();
   let most = 1;
-  for (const [i, n] of weights) { const c = Math.floor(i / per), v = (sum.get(c) || 0) + n; sum.set(c, v); most = Math.max(most, v); }
+  for (const i of seen) { const c = Math.floor(i / per), v = (sum.get(c) || 0) + 1; sum.set(c, v); most = Math.max(most, v); }
   const g = svg("svg", {viewBox: `0 0 ${columns * size + 2} ${lines * size + 2}`, width: columns * size + 2, role: "img"});
   const first = marks.map(([i, k]) => `${what} ${i} (${k ? "second" : "first"} access)`).join(", ");
   g.append(svg("title", {}, title + ": " + first));
   for (let c = 0; c < cells; c++) {
     const v = sum.get(c) || 0, x = 1 + c % columns * size, y = 1 + Math.floor(c / columns) * size;
     const r = svg("rect", {x, y, width: size - 2, height: size - 2, style: v ? `fill: var(--warning); fill-opacity: ${0.25 + 0.5 * Math.log1p(v) / Math.log1p(most)}` : "fill: var(--line); fill-opacity: .5"});
-    if (v) r.append(svg("title", {}, `${what} ${c * per}${per > 1 ? " to " + Math.min(count, (c + 1) * per) : ""}: ${plural(v, "time")}`));
+    if (v) r.append(svg("title", {}, `${what} ${c * per}${per > 1 ? " to " + (Math.min(count, (c + 1) * per) - 1) : ""}: ${plural(v, "access", "accesses")} of findings of this cause`));
     g.append(r);
   }
   const drawn = new Map();
@@ -287,7 +287,7 @@ function memory(f) {
   if (sides.some(s => (s.object || "") !== (sides[0].object || "")) || end - base > 4096) return null;
   const bytes = Math.max(end - base, 1), unit = Math.min(36, W / bytes), both = sides.length === 2;
   const overlap = both ? Math.max(0, Math.min(...sides.map(s => (s.offset || 0) + s.size)) - Math.max(...sides.map(s => s.offset || 0))) : 0;
-  const g = svg("svg", {viewBox: `0 0 ${W} 128`, width: W, role: "img"});
+  const g = svg("svg", {viewBox: `0 0 ${W} ${40 + 32 * sides.length}`, width: W, role: "img"});
   g.append(svg("title", {}, `${named}: bytes ${base} to ${end - 1}` + (both ? `, of which ${overlap} are touched by both` : "")));
   if (s0.of) {
     const x = Math.min(W - 3, base / s0.of * W);

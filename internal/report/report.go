@@ -50,6 +50,15 @@ type Verify struct {
 	Blocked    int       `json:"blocked"`    // in which a thread waits for ever
 	Events     int       `json:"events"`     // of the longest
 	Outcomes   []Outcome `json:"outcomes"`
+	Repair     *Repair   `json:"repair,omitempty"` // with --repair, of a program with errors
+}
+
+// Repair is a change of the source after which verify finds no error.
+type Repair struct {
+	Reason  string   `json:"reason,omitempty"` // why there is none
+	Changes []string `json:"changes"`          // in words
+	Diff    string   `json:"diff"`             // unified, against the source; "" if the change cannot be written there
+	Verdict string   `json:"verdict"`          // of the changed source, as above; "" if it was not explored
 }
 
 // Trace is what the trace of a CPU program has.

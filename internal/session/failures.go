@@ -21,6 +21,7 @@ var misuses = map[cuda.Misuse]struct {
 	cuda.InvalidPointer: {detect.Error, "pass an address of an allocation, and check what the allocation returned"},
 	cuda.WrongDirection: {detect.Error, "name the direction from the source to the destination, or use cudaMemcpyDefault"},
 	cuda.InvalidHandle:  {detect.Error, "destroy streams and events after the last call that uses them"},
+	cuda.BadTensorMap:   {detect.Error, "keep the rules of cuTensorMapEncodeTiled: sizes, strides in bytes, box and swizzle"},
 	cuda.LaunchRefused:  {detect.Warning, "launch a shape that the device can run, and check the error of every launch"},
 	cuda.Leak:           {detect.Warning, "call cudaFree when nothing uses the memory any more (cudaFreeHost for cudaHostAlloc and cudaMallocHost)"},
 	cuda.ErrorIgnored:   {detect.Warning, "check what the call returns, or cudaGetLastError() behind it"},

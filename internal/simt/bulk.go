@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // bulkCopy is a bulk copy in flight: see copies for when it is performed.
@@ -12,12 +13,24 @@ type bulkCopy struct {
 	number   uint64 // in the block
 	warp     *warp
 	lane     int
-	from, to []byte
+	parts    []bulkPart
+	bytes    uint64 // that the mbarrier is told of
 	tracked  bool
 	mbarrier uint64 // that tracks it
 	group    uint32
-	data     []byte // what has been read, nil before
+	isRead   bool
 	written  bool
+	// Of a reduction: the operation on an element, and the size of one.
+	reduce  func(old, b uint64) uint64
+	element uint64
+	nan     uint64 // size of the NaNs that are filled in, 0 for zeros
+}
+
+// bulkPart is bytes that lie together on both sides.
+type bulkPart struct {
+	from, to []byte
+	skip     uint64 // bytes of to before those that from is copied to; they and what follows from are filled
+	data     []byte // what has been read, as long as to
 }
 
 // bulkUnit is what sizes and addresses of bulk copies must be multiples of.
@@ -29,7 +42,8 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 		i := bits.TrailingZeros32(m)
 		to, from := r.m.value(w, i, &in.src[0])+uint64(in.Off), r.m.value(w, i, &in.src[1])+uint64(in.Off2)
 		n := r.m.value(w, i, &in.src[2]) & 0xffff_ffff
-		x := &bulkCopy{number: w.cta.bulksDone, warp: w, lane: i, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[i]}
+		x := r.newBulk(w, i, in)
+		x.bytes = n
 		fromSpace := event.Global
 		if in.Space == event.Global || !in.Has("global") {
 			fromSpace = event.Shared
@@ -38,29 +52,53 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 			r.faults.at(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.mnemonic(), n, bulkUnit)
 			continue
 		}
-		x.from = r.bulkBytes(w, i, in, touch{event.FlagRead, fromSpace, from, n}, place)
-		x.to = r.bulkBytes(w, i, in, touch{event.FlagWrite, in.Space, to, n}, place)
-		if x.from == nil || x.to == nil {
+		p := bulkPart{from: r.bulkBytes(w, i, in, touch{event.FlagRead, fromSpace, from, n}, place)}
+		if p.to = r.bulkBytes(w, i, in, touch{event.FlagWrite, in.Space, to, n}, place); p.from == nil || p.to == nil {
 			continue
 		}
-		if x.tracked {
-			if x.mbarrier = r.m.value(w, i, &in.src[3]) + uint64(in.Off3); x.mbarrier%8 != 0 || w.cta.liveBarrier(x.mbarrier) == nil {
-				r.faults.at(r, MbarrierMisuse, w, i, place, "executes "+in.mnemonic(), "%s is given an object as mbarrier that was not initialised, or has been invalidated", in.mnemonic())
-				continue
-			}
+		x.parts = []bulkPart{p}
+		if in.Reduce != isa.NoOp {
+			x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
 		}
-		w.cta.bulksDone++
-		r.out.bulk(w, i, place, x, event.FlagRead, fromSpace, from, n)
-		r.out.bulk(w, i, place, x, event.FlagWrite, in.Space, to, n)
-		w.cta.bulks = append(w.cta.bulks, x)
-		read, write := r.early(w)
-		w.copies.issued++
-		if read {
-			x.read()
+		if !r.tracks(x, in, &in.src[len(in.src)-1], place) {
+			continue
 		}
-		if write {
-			x.write()
-		}
+		r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
+		r.out.bulk(x, place, event.FlagWrite, in.Space, to, n)
+		r.fly(x)
+	}
+}
+
+// newBulk makes a copy that a lane issues.
+func (r *run) newBulk(w *warp, lane int, in *inst) *bulkCopy {
+	return &bulkCopy{number: w.cta.bulksDone, warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane]}
+}
+
+// tracks finds the mbarrier that tracks a copy, at the address that o gives, where there is one; false where it is wrong.
+func (r *run) tracks(x *bulkCopy, in *inst, o *operand, place uint32) bool {
+	if !x.tracked {
+		return true
+	}
+	x.mbarrier = r.m.value(x.warp, x.lane, o) + uint64(in.Off3)
+	if x.mbarrier%8 == 0 && x.warp.cta.liveBarrier(x.mbarrier) != nil {
+		return true
+	}
+	r.faults.at(r, MbarrierMisuse, x.warp, x.lane, place, "executes "+in.mnemonic(), "%s is given an object as mbarrier that was not initialised, or has been invalidated", in.mnemonic())
+	return false
+}
+
+// fly issues a copy.
+func (r *run) fly(x *bulkCopy) {
+	w := x.warp
+	w.cta.bulksDone++
+	w.cta.bulks = append(w.cta.bulks, x)
+	read, write := r.early(w)
+	w.copies.issued++
+	if read {
+		x.read()
+	}
+	if write {
+		x.write()
 	}
 }
 
@@ -90,18 +128,41 @@ func (r *run) bulkBytes(w *warp, lane int, in *inst, t touch, place uint32) []by
 }
 
 func (x *bulkCopy) read() {
-	if x.data == nil {
-		x.data = slices.Clone(x.from)
+	if x.isRead {
+		return
 	}
+	for i := range x.parts {
+		p := &x.parts[i]
+		p.data = make([]byte, len(p.to))
+		if x.nan != 0 {
+			for k := range p.data {
+				if p.data[k] = 0xff; uint64(k)%x.nan == x.nan-1 {
+					p.data[k] = 0x7f
+				}
+			}
+		}
+		copy(p.data[p.skip:], p.from)
+	}
+	x.isRead = true
 }
 
 func (x *bulkCopy) write() {
-	if !x.written {
-		x.read()
-		copy(x.to, x.data)
-		x.written = true
-		x.warp.writes++
+	if x.written {
+		return
 	}
+	x.read()
+	for i := range x.parts {
+		p := &x.parts[i]
+		if x.reduce == nil {
+			copy(p.to, p.data)
+			continue
+		}
+		for n := x.element; len(p.to) > 0; p.to, p.data = p.to[n:], p.data[n:] {
+			putUint(p.to[:n], x.reduce(getUint(p.to, n), getUint(p.data, n)))
+		}
+	}
+	x.written = true
+	x.warp.writes++
 }
 
 // awaitsBulk performs the bulk copies of all groups of the lanes of on but the last n; with read, only their reads.
@@ -130,7 +191,7 @@ func (r *run) awaitsBulk(w *warp, on uint32, n uint32, read bool, place uint32) 
 // endBulks performs the writes of bulk copies of a block that ends, of those that have been waited for as to what they read.
 func (c *cta) endBulks() {
 	for _, x := range c.bulks {
-		if !x.tracked && x.data != nil {
+		if !x.tracked && x.isRead {
 			x.write()
 		}
 	}
@@ -151,13 +212,13 @@ func (x *mbarrierOp) completeBulks() {
 	for _, b := range done {
 		b.write()
 		x.r.out.bulkDone(b, x.place)
-		x.transfer(-int64(len(b.from)))
+		x.transfer(-int64(b.bytes))
 		x.complete()
 	}
 }
 
-// bulk tells of a half of a bulk copy.
-func (o *emitter) bulk(w *warp, lane int, place uint32, x *bulkCopy, flags event.Flags, space event.Space, addr, n uint64) {
+// bulk tells of bytes that lie together of a half of a bulk copy.
+func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event.Space, addr, n uint64) {
 	need := event.NeedGlobal
 	if space == event.Shared {
 		need = event.NeedShared
@@ -165,9 +226,12 @@ func (o *emitter) bulk(w *warp, lane int, place uint32, x *bulkCopy, flags event
 	if o.needs&need == 0 {
 		return
 	}
-	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: w.number, Mask: 1 << lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
+	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
 	if x.tracked {
 		e.Barrier = 1
+	}
+	if x.reduce != nil && flags == event.FlagWrite {
+		e.Order, e.Scope, e.Size = event.Relaxed, event.ScopeGPU, uint8(x.element)
 	}
 	o.add(e)
 }

@@ -88,6 +88,7 @@ const (
 	WarpDivergence    FaultKind = "warp-divergence"
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
+	TensorMisuse      FaultKind = "tensor-map"
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

@@ -17,6 +17,10 @@ type copies struct {
 	issued uint64     // instructions
 
 	bulkGroups [32]uint32 // of bulk copies
+
+	wgmmas  uint32 // groups of wgmma.mma_async that the warp has committed
+	allowed uint32 // what it waits for: all groups but the last so many
+	wanted  uint32 // and their number
 }
 
 // copied is the copies that one instruction has issued.
@@ -36,6 +40,7 @@ func (c *copies) reset() {
 	c.list, c.issued = c.list[:0], 0
 	clear(c.groups[:])
 	clear(c.bulkGroups[:])
+	c.wgmmas = 0
 }
 
 // copies executes cp.async and what groups copies and waits for them.
@@ -47,6 +52,8 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.commit(w, on, place)
 	case isa.OpBulk:
 		r.bulk(w, in, on, place)
+	case isa.OpTensor:
+		r.tensor(w, in, on, place)
 	case isa.OpBulkCommit:
 		for m := on; m != 0; m &= m - 1 {
 			w.copies.bulkGroups[bits.TrailingZeros32(m)]++

@@ -244,6 +244,8 @@ func (w *warp) doing(r *run, i int) string {
 		return fmt.Sprintf("waits at bar.warp.sync with member mask %#x for lanes %#x", s.members(), w.missing(r, i))
 	case s.waits() == waitLanes:
 		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).mnemonic(), s.members(), w.missing(r, i))
+	case s.waits() == waitGroup:
+		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
 	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}

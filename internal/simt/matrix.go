@@ -150,6 +150,12 @@ func (r *run) whole(w *warp, on uint32, in *inst, place uint32) {
 			x.S[k][i] = 0
 		}
 	}
+	r.incomplete(w, in, on, place)
+}
+
+// incomplete counts an instruction that needs all 32 lanes of a warp and is executed by those of on, all that are left.
+func (r *run) incomplete(w *warp, in *inst, on, place uint32) {
+	lack := ^on
 	fault, fresh := r.faults.count(r, WarpDivergence, place, false)
 	if !fresh {
 		return

@@ -291,7 +291,7 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 	if in.Class == isa.Tile {
 		to.width, to.piece = in.Tiles.Piece, in.Tiles.Element
 	}
-	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix || in.Class == isa.Tile) && in.Has("sync")
+	to.masked = (in.Class == isa.Warp || in.Class == isa.Matrix || in.Class == isa.Tile || in.Class == isa.Warpgroup) && in.Has("sync")
 	for i := range in.ArgOps {
 		to.args = append(to.args, img.operand(&in.ArgOps[i]))
 	}

@@ -84,8 +84,10 @@ type run struct {
 	acc    access
 	args   isa.Args
 	wargs  isa.WarpArgs
-	calls  map[callKey]uint32
-	free   []*cta // finished blocks, for reuse
+
+	wgmmaArgs isa.WgmmaArgs
+	calls     map[callKey]uint32
+	free      []*cta // finished blocks, for reuse
 	// spareCopies are copies that have been performed, for reuse.
 	spareCopies []*copied
 }
@@ -246,6 +248,7 @@ const (
 	waitBarrier      // a CTA barrier
 	waitWarp         // bar.warp.sync
 	waitLanes        // a warp-level instruction with a member mask
+	waitGroup        // wgmma.wait_group, for the other warps of the warpgroup
 )
 
 func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }

@@ -52,7 +52,7 @@ func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 		r.out.fence(w, in, on, place)
 	case isa.Barrier:
 		r.barrier(w, in, on, place)
-	case isa.Warp, isa.Matrix, isa.Tile:
+	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup:
 		r.warpOp(w, in, on, place)
 	case isa.Mbarrier:
 		return r.mbarriers(w, in, on, place)
@@ -260,6 +260,8 @@ func (r *run) exit(w *warp, on uint32, place uint32) {
 	r.exitedBarriers(w, on, place)
 	if w.live != 0 {
 		r.wakeWarp(w)
+	} else {
+		r.wakeGroup(w)
 	}
 }
 

@@ -213,7 +213,7 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
 	case isa.Barrier:
 		return t.barrier(w, i, in)
-	case isa.Warp, isa.Matrix, isa.Tile, isa.WarpBarrier:
+	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.WarpBarrier:
 		return unsupported("threads are explored one by one, and this needs the warp")
 	case isa.Copy, isa.Mbarrier:
 		return unsupported("asynchronous operations are not explored")

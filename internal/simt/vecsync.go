@@ -25,6 +25,8 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 		if x.r.mbarriers(w, &e.inst, mask, place) > 1 {
 			w.polled()
 		}
+	case isa.Warpgroup:
+		x.r.warpOp(w, &e.inst, mask, place)
 	case isa.Copy:
 		x.r.copies(w, &e.inst, mask, place)
 	case isa.Matrix:

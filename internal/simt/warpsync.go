@@ -102,7 +102,9 @@ func (r *run) wakeWarp(w *warp) {
 		if s.waits() == waitWarp {
 			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
-			r.exchangeApart(w, need)
+			if r.exchangeApart(w, need); w.standOf(i).waits() == waitGroup {
+				continue
+			}
 		}
 		r.m.pass(w, need)
 		w.wake(r, need)
@@ -132,6 +134,10 @@ func sameOp(a, b *inst) bool {
 
 // exchange executes a warp instruction for the lanes of on, which stand at it together.
 func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
+	if in.Class == isa.Warpgroup {
+		r.warpgroup(w, in, on, place)
+		return
+	}
 	r.compute(w, on, in, place)
 	r.whole(w, on, in, place)
 	in.Lanes(in.Inst, &r.wargs)
@@ -155,9 +161,18 @@ func (r *run) exchangeApart(w *warp, on uint32) {
 				here |= 1 << i
 			}
 		}
-		r.compute(w, here, r.m.at(w, first), place)
+		if in.Class != isa.Warpgroup {
+			r.compute(w, here, r.m.at(w, first), place)
+		}
 		apart = apart || here != on
 		rest &^= here
+	}
+	if in.Class == isa.Warpgroup {
+		if apart {
+			r.apart(w, in, on)
+		}
+		r.warpgroup(w, in, on, r.m.place(w, lead))
+		return
 	}
 	x.Mask = on
 	r.whole(w, on, in, r.m.place(w, lead))

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,15 @@ func TestPage(t *testing.T) {
 	page := string(text)
 	_, src, _ := strings.Cut(page, "```\nC lock\n")
 	src, _, _ = strings.Cut("C lock\n"+src, "```")
+	test, err := litmus.Parse("lock.litmus", src, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixed strings.Builder
+	RepairLitmus(context.Background(), test, src, litmus.Options{}, Options{}).Text(&fixed)
+	if !strings.Contains(page, fixed.String()) {
+		t.Errorf("the page does not show\n%s", fixed.String())
+	}
 	step := func(o Options, from, to string) string {
 		src = strings.Replace(src, from, to, 1)
 		lines := strings.Split(src, "\n")

@@ -143,7 +143,7 @@ func (v *verifier) describeRace(f *Finding, e explore.Error, x explore.Execution
 	f.Title = "data race on " + variable
 	if e.Kind == explore.VolatileRace {
 		// A flag is polled in a loop. Data that a lock or a flag should protect is not.
-		f.Kind, f.Warning = detect.Unordered, a.Kind == model.R && a.Op.Loops || b.Kind == model.R && b.Op.Loops
+		f.Kind, f.Warning = detect.Unordered, polled(x, e)
 		f.Title = "race of a volatile access on " + variable
 		f.Why = "PTX has volatile accesses as relaxed atomics of sys scope, and so they are explored; in CUDA C++ they are not atomic, and neither happens before the other."
 		f.Fix = "make both atomic: cuda::atomic_ref with a scope that includes both threads"

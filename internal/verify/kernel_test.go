@@ -27,7 +27,12 @@ var kernelMemory *simt.Memory
 // %tid is the thread of the block in %t, the block in %b.
 func launchOf(t testing.TB, variables, body string, grid, block uint32) *simt.Launch {
 	t.Helper()
-	src := ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + functions + `
+	return launchText(t, kernelText(variables, body), grid, block)
+}
+
+// kernelText is the PTX of the kernel.
+func kernelText(variables, body string) string {
+	return ".version 8.0\n.target sm_80\n.address_size 64\n" + variables + functions + `
 .visible .entry k()
 {
 	.reg .b32 %r<32>, %t, %b;
@@ -36,6 +41,10 @@ func launchOf(t testing.TB, variables, body string, grid, block uint32) *simt.La
 	mov.u32 %t, %tid.x;
 	mov.u32 %b, %ctaid.x;
 ` + body + "\n	ret;\n}\n"
+}
+
+func launchText(t testing.TB, src string, grid, block uint32) *simt.Launch {
+	t.Helper()
 	tree, err := ptx.Parse("k.ptx", src)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/testsize"
-	"fencepost.dev/fencepost/internal/verify/candidate"
+	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -236,7 +236,7 @@ func reached(t *testing.T, src string, m model.PTX) bool {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	found := false
-	if _, err := candidate.Enumerate(context.Background(), test, m, explore.Options{Leaf: func(x explore.Execution, _ explore.Ending) {
+	if _, err := candidates.Enumerate(context.Background(), test, m, explore.Options{Leaf: func(x explore.Execution, _ explore.Ending) {
 		found = found || test.Condition.Formula.Satisfied(x)
 	}}); err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestPTXBruteForce(t *testing.T) {
 			continue
 		}
 		compared++
-		got, err := candidate.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true, Found: func(explore.Error, explore.Execution) bool { return true }})
+		got, err := candidates.Enumerate(context.Background(), test, model.PTX{}, explore.Options{Races: true, Found: func(explore.Error, explore.Execution) bool { return true }})
 		if err != nil || got.Executions != len(found) {
 			t.Fatalf("%d executions, %v; there are %d\n%s", got.Executions, err, len(found), src)
 		}

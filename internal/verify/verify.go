@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/report"
-	"fencepost.dev/fencepost/internal/verify/candidate"
+	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -105,7 +105,7 @@ func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution
 		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
 	}
 	var err error
-	if v.result.Result, err = candidate.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
+	if v.result.Result, err = candidates.Enumerate(ctx, v.subject, model.PTX{}, x); err != nil {
 		v.result.Refusal = err.Error()
 	}
 }

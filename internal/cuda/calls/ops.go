@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 4
+const Version = 5
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -90,6 +90,7 @@ const (
 	Lease
 	MallocLeased
 	Source
+	TensorMap
 	NumOps
 )
 
@@ -106,7 +107,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -193,6 +194,7 @@ var Specs = [NumOps]Spec{
 	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
 	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
+	TensorMap:         {"TensorMap", 8, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob"},
 }
 
 // The arguments of Launch.
@@ -214,3 +216,6 @@ const (
 	StreamLegacy    = 1
 	StreamPerThread = 2
 )
+
+// StreamGraphBranch is a flag of StreamCreate that no program gives: a branch of a graph runs there.
+const StreamGraphBranch = 1 << 32

@@ -25,6 +25,7 @@ type bulkHalf struct {
 	from    uint64
 	end     uint64
 	tracked bool
+	matrix  bool // it is a read by wgmma.mma_async
 	group   uint32
 	// The last wait that did not cover it.
 	waited  bool
@@ -40,7 +41,41 @@ type bulks struct {
 	groups map[thread]uint32 // that threads have committed
 	marks  []proxyMark       // by granule of shared memory
 	fences []proxyFence
-	lost   bool // fences have been forgotten
+	lost   bool        // fences have been forgotten
+	flying [2][]uint32 // by granule of shared memory, the halves in flight that read there, and those that write
+	matrix []matrices  // by warp
+}
+
+// count adds n to the counts of what a half accesses.
+func (s *bulks) count(x *bulkHalf, n uint32) {
+	if !x.memory.Shared {
+		return
+	}
+	list := &s.flying[0]
+	if x.site.Side.Write {
+		list = &s.flying[1]
+	}
+	for at := x.from / copyGranule; at <= (x.end-1)/copyGranule; at++ {
+		for uint64(len(*list)) <= at {
+			*list = append(*list, make([]uint32, max(64, len(*list)))...)
+		}
+		(*list)[at] += n
+	}
+}
+
+// meets says that a half in flight may conflict with an access to shared memory.
+func (s *bulks) meets(a *history.Access) bool {
+	for i, list := range s.flying {
+		if i == 0 && !a.Site.Side.Write {
+			continue
+		}
+		for at := a.From / copyGranule; at <= (a.End-1)/copyGranule && at < uint64(len(list)); at++ {
+			if list[at] != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 type thread struct {
@@ -83,8 +118,12 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	}
 	s := d.bulksOf(blk)
 	switch e.Kind {
-	case event.Bulk:
+	case event.Bulk, event.Wgmma:
 		d.issueBulk(s, e, blk, wi)
+	case event.WgmmaCommit:
+		s.matricesOf(wi).groups++
+	case event.WgmmaWait:
+		d.waitMatrix(s, e, blk, wi)
 	case event.BulkCommit:
 		for m := e.Mask; m != 0; m &= m - 1 {
 			s.groups[thread{wi, bits.TrailingZeros32(m)}]++
@@ -109,10 +148,17 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	as := event.Event{Kind: event.Load, Flags: event.FlagRead | event.FlagAsync, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
 	if e.Flags&event.FlagWrite != 0 {
 		as.Kind, as.Flags = event.Store, event.FlagWrite|event.FlagAsync
+		if e.Order != event.Weak { // a reduction
+			as.Kind, as.Flags = event.Atomic, event.FlagRead|event.FlagWrite|event.FlagRed|event.FlagAsync
+			as.Order, as.Scope, as.Size = e.Order, e.Scope, e.Size
+		}
 	}
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		tracked: e.Barrier != 0, group: s.groups[thread{wi, lane}]}
+	if e.Kind == event.Wgmma {
+		d.matrixRead(s, x, e, blk)
+	}
 	shared := e.Space == event.Shared
 	if shared {
 		x.memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
@@ -127,17 +173,20 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 		d.fenced(s, &a, blk)
 	}
 	d.findings.Settle()
-	if x.tracked { // histories take what a thread does in order
+	if x.tracked || x.matrix { // histories take what a thread does in order
 		if d.putsOff && shared {
 			d.interval(blk).judged = true
 		}
 		d.history.Record(&a, 0)
 	}
 	s.list = append(s.list, x)
+	s.count(x, 1)
 	if !shared {
 		d.bulkGlobals = append(d.bulkGlobals, bulkOf{x, blk})
 	}
-	blk.Advance(wi, e.Mask)
+	if !x.matrix {
+		blk.Advance(wi, e.Mask)
+	}
 }
 
 // bulkOf is a half with its block.
@@ -181,7 +230,7 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		}
 		return
 	}
-	if s := d.copiesOf(blk).bulks; s != nil {
+	if s := d.copiesOf(blk).bulks; s != nil && s.meets(a) {
 		for _, x := range s.list {
 			if x.memory.Shared {
 				d.compareBulk(a, x, blk)
@@ -196,6 +245,12 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 		return
 	}
 	r := history.Race{From: low, End: high, Earlier: &history.Record{Site: x.site, Stamp: x.stamp, Executed: 1 << x.lane, From: x.from, End: x.end}}
+	if a.Site.Side.Atomic && x.site.Side.Atomic {
+		same := a.Actor.Launch == blk.Launch
+		if detect.Classify(x.site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == blk.Index}) == detect.NoRace {
+			return
+		}
+	}
 	r.Category = category(a, r.Earlier)
 	p := explain.PairOf(a.Site.Place, x.site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
@@ -203,7 +258,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
-		f.Copy = &detect.CopyState{Bulk: true, Read: x.read, Committed: s.groups[thread{x.warp, x.lane}] > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
+		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
 			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp)}
 		return f
 	})
@@ -213,7 +268,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	var done []*bulkHalf
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
-		if x.warp != wi || e.Mask>>x.lane&1 == 0 || x.tracked {
+		if x.warp != wi || e.Mask>>x.lane&1 == 0 || x.tracked || x.matrix {
 			return false
 		}
 		if n := s.groups[thread{wi, x.lane}]; uint64(x.group)+uint64(e.Aux) >= uint64(n) {
@@ -273,7 +328,10 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 			blk.Overwrite(x.memory.Shared, x.from, x.end)
 		}
 	}
-	d.bulkGlobals = slices.DeleteFunc(d.bulkGlobals, func(y bulkOf) bool { return y.bulkHalf == x })
+	s.count(x, ^uint32(0))
+	if !x.memory.Shared {
+		d.bulkGlobals = slices.DeleteFunc(d.bulkGlobals, func(y bulkOf) bool { return y.bulkHalf == x })
+	}
 }
 
 // endBulks ends those of a block that is about to end.

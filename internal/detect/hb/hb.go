@@ -178,7 +178,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MbarrierDone:
 		blk, _ := l.Block(e.Warp)
 		d.phaseDone(e.Addr, blk)
-	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.ProxyFence:
+	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit:

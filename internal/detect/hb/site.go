@@ -99,7 +99,7 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 	}
 	strong := o != event.Weak
 	wide := strong && (scope >= event.ScopeGPU || scope == event.NoScope || o == event.Volatile)
-	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong,
+	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)
 	s.Sync.Shared = k.space == event.Shared

@@ -23,6 +23,8 @@ type Execution interface {
 	Step(e int) *Op
 	// Executions is how many complete executions have been explored before.
 	Executions() int
+	// Next is the step that thread t stands at.
+	Next(t int) *Op
 }
 
 // graphView is an execution graph as the search shows it.
@@ -92,3 +94,6 @@ func (x *graphView) Step(e int) *Op { return &x.g.events[e].op }
 
 // Executions is how many complete executions have been explored before.
 func (x *graphView) Executions() int { return *x.executions }
+
+// Next is the step that thread t stands at.
+func (x *graphView) Next(t int) *Op { return &x.g.threads[t].op }

@@ -600,6 +600,9 @@ func (x *explorer) overtaken(t int) bool {
 		r := of[len(of)-1]
 		of = of[:len(of)-1]
 		ev := &g.events[r]
+		if ev.op.Inserted {
+			steps++
+		}
 		if ev.kind != model.R && ev.kind != model.W {
 			continue
 		}

@@ -60,6 +60,8 @@ type Op struct {
 	Volatile bool
 	// Loops says that the thread may Await after this step. It has an effect on the order of the search alone.
 	Loops bool
+	// Inserted says that the step is none of the program, and does not count for an Await.
+	Inserted bool
 	// Proxy is that of an access, or of a fence that is a proxy fence; Address numbers the virtual address of an access; Reduction
 	// is an update whose old value nobody takes; and Deps are the reads of the thread, by number, that the step depends on. They
 	// matter to the model PTX alone.

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -158,6 +159,8 @@ type psc struct {
 	other []uint64 // the rows of po between different locations
 	edges []uint64 // incl ∩ psc between the elements of sc
 	a, b  []uint64
+	// For each sc fence and location, the number of the first access after it and of the last before it: see fences.
+	first, last []int
 }
 
 func (p *psc) row(m []uint64, e int) []uint64 { return m[e*p.w : (e+1)*p.w] }
@@ -185,13 +188,28 @@ func (p *psc) acyclic(g *graph) bool {
 	}
 	p.g, p.n = g, len(g.events)
 	p.w = (p.n + 63) / 64
+	accesses := false
+	p.sc = p.sc[:0]
+	for e := range g.events {
+		if ev := &g.events[e]; ev.order == model.SC {
+			p.sc = append(p.sc, int32(e))
+			accesses = accesses || ev.kind != model.F
+		}
+	}
+	if accesses {
+		p.general()
+	} else {
+		p.fences()
+	}
+	return p.closed()
+}
+
+// general sets edges, whatever the sc events are.
+func (p *psc) general() {
+	g := p.g
 	p.after, p.other = grow(p.after, p.n*p.w), grow(p.other, p.n*p.w)
 	p.a, p.b = grow(p.a, p.w), grow(p.b, p.w)
-	p.sc = p.sc[:0]
 	for e := range p.n {
-		if g.events[e].order == model.SC {
-			p.sc = append(p.sc, int32(e))
-		}
 		for d := range p.n {
 			if d != e && g.holds(g.hbOf(d), int32(e)) {
 				set(p.row(p.after, e), int32(d))
@@ -215,6 +233,12 @@ func (p *psc) acyclic(g *graph) bool {
 			}
 		}
 	}
+}
+
+// closed says that the relation edges has no cycle. It becomes its transitive closure.
+func (p *psc) closed() bool {
+	m := len(p.sc)
+	mw := (m + 63) / 64
 	for via := range m {
 		for i := range m {
 			if has(p.edges[i*mw:(i+1)*mw], int32(via)) {
@@ -230,6 +254,53 @@ func (p *psc) acyclic(g *graph) bool {
 		}
 	}
 	return true
+}
+
+// fences sets edges where all sc events are fences. Between two fences psc is hb ∪ hb; eco; hb: the parts of scb are in hb and in eco.
+// A write of rank i has the number 2i and a read of it 2i+1; the pairs of eco are those of ascending numbers. So it is enough to
+// know, for each location, the first access after one fence and the last before the other.
+func (p *psc) fences() {
+	g := p.g
+	m, locs := len(p.sc), len(g.locs)
+	mw := (m + 63) / 64
+	p.edges = grow(p.edges, m*mw)
+	p.first, p.last = resize(p.first, m*locs), resize(p.last, m*locs)
+	for i := range p.first {
+		p.first[i], p.last[i] = math.MaxInt32, math.MinInt32
+	}
+	for e := range g.events {
+		ev := &g.events[e]
+		if ev.kind != model.R && ev.kind != model.W {
+			continue
+		}
+		number := 2 * p.rank(e)
+		if ev.kind == model.R {
+			number++
+		}
+		hb := g.hbOf(e)
+		for i, f := range p.sc {
+			at := i*locs + int(ev.op.Loc)
+			if g.holds(hb, f) {
+				p.first[at] = min(p.first[at], number)
+			} else if g.hb[int(f)*len(g.threads)+int(ev.thread)] > ev.index {
+				p.last[at] = max(p.last[at], number)
+			}
+		}
+	}
+	for i, e := range p.sc {
+		for j, f := range p.sc {
+			if !g.includes(&g.events[e], &g.events[f]) {
+				continue
+			}
+			edge := i != j && g.holds(g.hbOf(int(f)), e)
+			for l := 0; l < locs && !edge; l++ {
+				edge = p.first[i*locs+l] < p.last[j*locs+l]
+			}
+			if edge {
+				set(p.edges[i*mw:(i+1)*mw], int32(j))
+			}
+		}
+	}
 }
 
 func sameLocation(a, b *event) bool {

@@ -48,7 +48,8 @@ func wire() string {
 		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny)
 	fmt.Fprintf(&b, "#define FP_MAIL_WRITTEN %d\n#define FP_MAIL_DONE %d\n#define FP_MAIL_CLOSED %d\n#define FP_MAIL_HEAD %d\n#define FP_MAIL_RING %d\n#define FP_MAIL_POOL %d\n",
 		calls.MailWritten, calls.MailDone, calls.MailClosed, calls.MailHead, calls.MailRing, calls.MailPool)
-	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n\nenum {\n", calls.StreamLegacy, calls.StreamPerThread)
+	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n#define FP_GRAPH_BRANCH %d\n\nenum {\n",
+		calls.StreamLegacy, calls.StreamPerThread, calls.StreamGraphBranch)
 	for op, s := range calls.Specs {
 		fmt.Fprintf(&b, "  FP_%s = %d, // %s\n", s.Name, op, s.Doc)
 	}
@@ -117,6 +118,16 @@ func procedures(forwards string) string {
 			names["cuMemset"+fmt.Sprintf(s, m[1])] = true
 		}
 	}
+	for _, file := range []string{"graph_calls.h", "cuda_graph.h"} {
+		text, err := os.ReadFile(filepath.Join("src", file))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		for _, n := range expanded(string(text)) {
+			names[n] = true
+		}
+	}
 	var b strings.Builder
 	for _, late := range []string{"cuGetProcAddress_v2(const char *name, void **f, int version, u64 flags, int *status)",
 		"cuGetProcAddress(const char *name, void **f, int version, u64 flags)"} {
@@ -127,6 +138,49 @@ func procedures(forwards string) string {
 		fmt.Fprintf(&b, "    {%q, (void *)%s},\n", n, n)
 	}
 	return b.String() + "};\n"
+}
+
+// expanded lists the functions that a header of the driver API exports, API(name) and macros expanded: one level, whose uses
+// begin a line.
+func expanded(text string) []string {
+	text = strings.ReplaceAll(text, "\\\n", "")
+	exported := regexp.MustCompile(`EXPORT int (?:API\(([\w#]+)\)|(cu[\w#]+))\(`)
+	var names []string
+	add := func(body string, fill func(string) string) {
+		for _, m := range exported.FindAllStringSubmatch(body, -1) {
+			name := fill(m[2])
+			if m[1] != "" {
+				name = "cu" + fill(m[1])
+			}
+			names = append(names, name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\(([\w, ]*)\) (.*)$`).FindAllStringSubmatch(text, -1) {
+		formals := strings.Split(m[2], ",")
+		for _, use := range regexp.MustCompile(`(?m)^`+m[1]+`\((.*)\)$`).FindAllStringSubmatch(text, -1) {
+			actual := map[string]string{}
+			for i, a := range strings.Split(use[1], ",") {
+				if i < len(formals) {
+					actual[strings.TrimSpace(formals[i])] = strings.TrimSpace(a)
+				}
+			}
+			add(m[3], func(name string) string {
+				parts := strings.Split(name, "##")
+				for i, part := range parts {
+					if a, ok := actual[part]; ok {
+						parts[i] = a
+					}
+				}
+				return strings.Join(parts, "")
+			})
+		}
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#define") {
+			add(line, func(name string) string { return name })
+		}
+	}
+	return names
 }
 
 // param is one parameter of a call in the short notation of calls.Forward.

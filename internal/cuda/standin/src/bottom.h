@@ -75,13 +75,18 @@ static int fp_unmapped(u64 address) {
   return mincore((void *)(address & ~(u64)4095), 1, &resident) && errno == ENOMEM;
 }
 
+static int fp_capture_copy(struct fp_box to, struct fp_box from, u64 width, u64 height, u64 depth, int direction, int async, u64 stream, int *e);
+static int fp_capture_fill(struct fp_box to, u32 value, u32 size, u64 width, u64 height, u64 depth, u64 stream, int *e);
+
 // fp_copy asks the checker whether a copy is right, tells its order, and moves the bytes before any other request.
 static int fp_copy(struct fp_box dst, struct fp_box src, u64 width, u64 height, u64 depth, int kind, int async, u64 stream) {
   if (kind < 0 || kind > fpDefault) kind = fpDefault + 1; // which is refused
+  int e;
+  if (fp_capture_copy(dst, src, width, height, depth, kind, async, stream, &e)) return e;
   const u64 flags = (u64)async << 8 | (u64)fp_unmapped(dst.at) << 9 | (u64)fp_unmapped(src.at) << 10;
   const u64 args[11] = {dst.at, dst.pitch, dst.slice, src.at, src.pitch, src.slice, width, height, depth, (u64)kind | flags, stream};
   fp_stand();
-  int e = fp_begin();
+  e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Copy};
   e = fp_exchange(&c, args, 11);
@@ -110,9 +115,11 @@ static void fp_set(u64 address, u64 n, u32 value, u32 size) {
 
 // fp_fill sets elements of size bytes to value; width is in bytes.
 static int fp_fill(struct fp_box dst, u32 value, u32 size, u64 width, u64 height, u64 depth, int async, u64 stream) {
+  int e;
+  if (fp_capture_fill(dst, value, size, width, height, depth, stream, &e)) return e;
   const u64 args[8] = {dst.at, dst.pitch, dst.slice, width, height, depth, (u64)async, stream};
   fp_stand();
-  int e = fp_begin();
+  e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Fill};
   e = fp_exchange(&c, args, 8);
@@ -225,12 +232,16 @@ static int fp_refused(const char *kernel) {
   return fpInitialization;
 }
 
+static int fp_capture_launch(struct fp_kernel *k, const struct fp_launch *l, const void *block, int *e);
+
 // fp_launch sends a launch with its parameter block.
 static int fp_launch_block(struct fp_kernel *k, const struct fp_launch *l, const void *block, size_t size) {
   const u64 args[10] = {k->handle, l->stream, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared, l->flags};
+  int e;
   if (fp_forked()) return fp_refused(k->name);
+  if (fp_capture_launch(k, l, block, &e)) return e;
   fp_stand();
-  int e = fp_begin();
+  e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = FP_Launch, .blob = block, .blob_size = size};
   e = fp_exchange(&c, args, 10);
@@ -399,7 +410,7 @@ static int fp_pool_attribute(void *pool, int a, void *value, int set) {
 }
 
 // fp_graph_memory reads an attribute of the memory that graphs hold (cuGraphMem_attribute: bytes in use, their peak, bytes reserved,
-// their peak), or lets a peak begin anew. There are no graphs.
+// their peak), or lets a peak begin anew. Memory of graphs is allocated as ever, and not counted.
 static int fp_graph_memory(int device, int a, u64 *value, int set) {
   if (device || a < 0 || a > 3 || !value || (set && !(a & 1))) return fpInvalidValue;
   if (!set) *value = 0;
@@ -424,5 +435,7 @@ static int fp_attribute(int number, int *value) {
   *value = (int)values[number];
   return 0;
 }
+
+#include "graph.h"
 
 #endif

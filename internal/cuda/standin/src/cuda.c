@@ -466,27 +466,14 @@ EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct fp_ke
 }
 
 static int host_function(void *s, int per_thread, void (*f)(void *), void *data) {
-  u64 stream = stream_of(s, per_thread);
-  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
-  if (!e) f(data);
-  return e;
+  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .call = f, .data = data});
 }
 EXPORT int cuLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 0, f, data)); }
 EXPORT int cuLaunchHostFunc_ptsz(void *s, void (*f)(void *), void *data) { return finish(host_function(s, 1, f, data)); }
 
 EXPORT int cuStreamAddCallback(void *s, void (*f)(void *, int, void *), void *data, unsigned flags) {
-  u64 stream = stream_of(s, 0);
   (void)flags;
-  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
-  if (!e) f(s, 0, data);
-  return finish(e);
-}
-
-EXPORT int cuStreamIsCapturing(void *s, int *status) {
-  (void)s;
-  if (!status) return fpInvalidValue;
-  *status = 0;
-  return present();
+  return finish(fp_host_call(stream_of(s, 0), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data}));
 }
 
 EXPORT int cuEventElapsedTime(float *ms, void *start, void *end) {
@@ -652,6 +639,8 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
   return 0;
 }
 
+#include "cuda_graph.h"
+
 // What Python code of ours asks of this library, which no other library has.
 
 // fencepostHostAddress gives the address at which the host may touch memory of the device.
@@ -666,6 +655,11 @@ EXPORT void *fencepostHostAddress(u64 p) {
 // touches, as the request wants them. The caller moves the bytes afterwards.
 EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, size_t n) {
   const u64 args[1] = {stream_of(stream, 0)};
+  struct fp_capture *capture;
+  if (fp_capturing() && fp_branch_of(args[0], &capture)) {
+    capture->invalid = 1;
+    return fp_unsupported("an operator computed on the host in a stream that captures");
+  }
   size_t head = strlen(name) + 1, size = head + n * 7 * sizeof(u64);
   char *blob = malloc(size);
   if (!blob) return fpOutOfMemory;
@@ -720,6 +714,35 @@ EXPORT int fencepostFindings(char **text, size_t *size) {
 
 // fencepostUnsupported names what is not supported to the checker.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
+
+// A CUtensorMap is opaque: the checker makes its bytes.
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *sizes, const u64 *strides, const unsigned *box,
+                                  const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+  enum { most = 5 };
+  u64 arrays[4 * most - 1] = {0};
+  if (!map || !sizes || !box || !steps || (rank > 1 && !strides)) return fpInvalidValue;
+  for (unsigned i = 0; i < rank && i < most; i++) {
+    arrays[i] = sizes[i], arrays[2 * most - 1 + i] = box[i], arrays[3 * most - 1 + i] = steps[i];
+    if (i + 1 < rank && i + 1 < most) arrays[most + i] = strides[i];
+  }
+  const u64 args[] = {(u64)map, (u64)type, rank, (u64)address, (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill};
+  int e = fp_begin();
+  if (e) return e;
+  void *reply = NULL;
+  size_t size = 0;
+  struct fp_call c = {.op = FP_TensorMap, .blob = arrays, .blob_size = sizeof arrays, .reply = &reply, .reply_size = &size};
+  e = fp_exchange(&c, args, 8);
+  fp_end();
+  if (!e) memcpy(map, reply, size);
+  free(reply);
+  return e;
+}
+EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
+  enum { place = 8 }; // see TensorMap in internal/simt
+  if (!map || (u64)address % 16) return fpInvalidValue;
+  memcpy((char *)map + place, &address, sizeof address);
+  return 0;
+}
 EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
 // The export tables are private interfaces between parts of NVIDIA's software: there are none here.

@@ -472,9 +472,7 @@ EXPORT int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *
 }
 
 static int host_function(u64 stream, void (*f)(void *), void *data) {
-  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
-  if (!e) f(data);
-  return e;
+  return fp_host_call(stream, &(struct fp_work){.type = fpHostNode, .call = f, .data = data});
 }
 
 EXPORT int cudaLaunchHostFunc(void *s, void (*f)(void *), void *data) { return finish(host_function(stream_of(s, 0), f, data)); }
@@ -491,10 +489,7 @@ EXPORT int cudaLaunchHostFunc_v2_ptsz(void *s, void (*f)(void *), void *data, un
 typedef void callback(void *stream, int status, void *data);
 
 static int add_callback(void *s, int per_thread, callback *f, void *data) {
-  u64 stream = stream_of(s, per_thread);
-  int e = f ? fp_request(FP_HostFunc, &stream, 1, NULL, 0) : fpInvalidValue;
-  if (!e) f(s, 0, data);
-  return e;
+  return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .callback = f, .data = data});
 }
 
 EXPORT int cudaStreamAddCallback(void *s, callback *f, void *data, unsigned flags) {
@@ -508,3 +503,4 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 
 #include "cudart_memory.h"
 #include "cudart_device.h"
+#include "cudart_graph.h"

@@ -183,18 +183,6 @@ EXPORT int cudaEventElapsedTime(float *ms, void *start, void *end) { return fini
 EXPORT int cudaEventElapsedTime_v2(float *ms, void *start, void *end) { return finish(elapsed(ms, start, end)); }
 
 // Stream capture is not supported, and so no stream is capturing.
-EXPORT int cudaStreamIsCapturing(void *s, int *status) {
-  (void)s;
-  return finish(zero(status));
-}
-EXPORT int cudaStreamIsCapturing_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo_v2(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo_v2_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo_v3(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaStreamGetCaptureInfo_v3_ptsz(void *s, int *status) { return cudaStreamIsCapturing(s, status); }
-EXPORT int cudaThreadExchangeStreamCaptureMode(int *mode) { return finish(mode ? present() : fpInvalidValue); }
 
 EXPORT int cudaStreamGetDevice(void *s, int *device) {
   (void)s;

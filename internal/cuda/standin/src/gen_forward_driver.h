@@ -128,16 +128,6 @@ EXPORT int cuStreamQuery_ptsz(void *s) {
   fp_print();
   return finish(error);
 }
-EXPORT int cuStreamWaitEvent(void *s, void *e, unsigned flags) {
-  (void)flags;
-  int error = fp_request(FP_StreamWaitEvent, (const u64[]){stream_of(s, 0), (u64)e}, 2, NULL, 0);
-  return finish(error);
-}
-EXPORT int cuStreamWaitEvent_ptsz(void *s, void *e, unsigned flags) {
-  (void)flags;
-  int error = fp_request(FP_StreamWaitEvent, (const u64[]){stream_of(s, 1), (u64)e}, 2, NULL, 0);
-  return finish(error);
-}
 EXPORT int cuStreamGetFlags(void *s, unsigned *flags) {
   if (!flags) return finish(fpInvalidValue);
   u64 r[1] = {0};
@@ -171,24 +161,6 @@ EXPORT int cuEventCreate(void **e, unsigned flags) {
   u64 r[1] = {0};
   int error = fp_request(FP_EventCreate, (const u64[]){(u64)flags}, 1, r, 1);
   if (!error) *e = (void *)r[0];
-  return finish(error);
-}
-EXPORT int cuEventRecord(void *e, void *s) {
-  int error = fp_request(FP_EventRecord, (const u64[]){(u64)e, stream_of(s, 0)}, 2, NULL, 0);
-  return finish(error);
-}
-EXPORT int cuEventRecord_ptsz(void *e, void *s) {
-  int error = fp_request(FP_EventRecord, (const u64[]){(u64)e, stream_of(s, 1)}, 2, NULL, 0);
-  return finish(error);
-}
-EXPORT int cuEventRecordWithFlags(void *e, void *s, unsigned flags) {
-  (void)flags;
-  int error = fp_request(FP_EventRecord, (const u64[]){(u64)e, stream_of(s, 0)}, 2, NULL, 0);
-  return finish(error);
-}
-EXPORT int cuEventRecordWithFlags_ptsz(void *e, void *s, unsigned flags) {
-  (void)flags;
-  int error = fp_request(FP_EventRecord, (const u64[]){(u64)e, stream_of(s, 1)}, 2, NULL, 0);
   return finish(error);
 }
 EXPORT int cuEventSynchronize(void *e) {

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 4
+#define FP_VERSION 5
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -26,6 +26,7 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_STREAM_LEGACY 1
 #define FP_STREAM_PER_THREAD 2
+#define FP_GRAPH_BRANCH 4294967296
 
 enum {
   FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)
@@ -79,9 +80,10 @@ enum {
   FP_Lease = 48, // bytes -> first address, end of addresses that this process gives out by itself
   FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
   FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
+  FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob
 };
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap;
 }

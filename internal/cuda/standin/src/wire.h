@@ -189,6 +189,9 @@ static int fp_receive_first(u32 head[4], int *descriptor) {
   return got < io.iov_len ? fp_receive(fp.fd, (char *)head + got, io.iov_len - got) : 0;
 }
 
+// The page before the alias belongs to the process: what its libraries share (graph.h).
+enum { FP_SHARED = 4096 };
+
 // fp_map maps the arena: the device half as addresses only, the host-visible half as memory, and the alias.
 static int fp_map(void) {
   const int fixed = MAP_FIXED_NOREPLACE | MAP_NORESERVE;
@@ -197,8 +200,10 @@ static int fp_map(void) {
   void *visible = (void *)(fp.base + fp.device);
   if (mmap(visible, fp.arena - fp.device, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fp.memory, (off_t)fp.device) != visible)
     return -1;
-  fp.alias = mmap(NULL, fp.device, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fp.memory, 0);
-  if (fp.alias == MAP_FAILED) return -1;
+  char *alias = mmap(NULL, FP_SHARED + fp.device, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (alias == MAP_FAILED) return -1;
+  fp.alias = alias + FP_SHARED;
+  if (mmap(fp.alias, fp.device, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fp.memory, 0) == MAP_FAILED) return -1;
   madvise(visible, fp.arena - fp.device, MADV_DONTDUMP);
   madvise(fp.alias, fp.device, MADV_DONTDUMP);
   return 0;
@@ -298,12 +303,16 @@ static int fp_begin(void) {
 
 static void fp_end(void) { fp_give(&fp.lock, fpConnectionLock); }
 
+static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e);
+
 // fp_request does one request.
 static int fp_request(u32 op, const u64 *args, int nargs, u64 *results, int nresults) {
+  int e;
+  if (fp_capture_request(op, args, results, &e)) return e;
   // A forked child has nothing to free. In Python, torch would end it for the error: its own allocator makes no call there.
   if (op == FP_FreeAsync && fp_py_known && fp_forked()) return 0;
   if (fp_placed(op)) fp_stand();
-  int e = fp_begin();
+  e = fp_begin();
   if (e) return e;
   struct fp_call c = {.op = op, .results = results, .results_max = nresults};
   e = fp_exchange(&c, args, nargs);

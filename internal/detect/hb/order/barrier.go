@@ -143,6 +143,28 @@ func (o *Order) gatherView(k *knowledge, v *View, block bool) {
 	k.grid, k.beyond = o.join.Join(k.grid, v.grid), k.beyond.Join(v.beyond)
 }
 
+// Together gives the view of an operation that lanes of a warp issue together: what they know and have done, at the epoch of the
+// lowest of them.
+func (b *Block) Together(wi, lanes uint32) *View {
+	w := &b.warps[wi]
+	var k knowledge
+	for v, having := range w.of(lanes) {
+		b.order.gatherView(&k, v, true)
+		k.block = k.block.Join((*clock.Block)(nil).With(len(b.warps), wi, having, v.Epoch))
+	}
+	return &View{k, w.view(bits.TrailingZeros32(lanes)).Epoch}
+}
+
+// Learn lets lanes of a warp know what a view that Together gave knows: the operation is complete.
+func (b *Block) Learn(wi, lanes uint32, of *View) {
+	w := &b.warps[wi]
+	for v, having := range w.of(lanes) {
+		k := v.knowledge
+		b.order.gatherView(&k, of, true)
+		w.learned(having, v, k)
+	}
+}
+
 // warpSync orders the lanes of bar.warp.sync with each other.
 func (b *Block) warpSync(wi uint32, e *event.Event) {
 	w := &b.warps[wi]

@@ -1,11 +1,11 @@
-// Package candidate enumerates the executions of a small concurrent program under the memory model of PTX. That model lets a load and
+// Package candidates enumerates the executions of a small concurrent program under the memory model of PTX. That model lets a load and
 // a later store of its thread be exchanged unless the store depends on the load, so executions cannot be grown along program order
 // as internal/verify/explore does. Instead, each thread is run alone with all values that its reads may have; the traces of the
 // threads are combined; every read is given each write of its value; and the writes of each location are ordered, one location
 // independently of the others. The axioms of the model decide.
 //
 // It is for litmus tests: time grows with the product of these choices.
-package candidate
+package candidates
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package candidate
+package candidates
 
 import (
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -79,3 +79,6 @@ func (v *view) Step(e int) *explore.Op { return &v.c.events[e+v.c.initials].Op }
 
 // Executions implements explore.Execution.
 func (v *view) Executions() int { return v.executions }
+
+// Next implements explore.Execution.
+func (v *view) Next(t int) *explore.Op { return &v.c.threads[t].last }

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify"
+)
+
+// repairer repairs a kernel. It is an engine, as the explorer is: the search needs the launch.
+type repairer struct {
+	explorer
+	can    func([]verify.Place) bool
+	repair *verify.Repair
+	places []verify.Place
+}
+
+// Run implements simt.Engine.
+func (x *repairer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), x.options, x.can)
+	return simt.Stats{}, nil
+}
+
+// repairKernel searches for a repair of the launch of in, whose file is name, and explores what it comes to: first among the changes
+// that can be written in the file; then, for CUDA, among those that can be written in its PTX.
+func repairKernel(ctx context.Context, e *env, o *options, name string, in *session.Input, expects []session.Expect, opts verify.Options) (*verify.Repair, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	opts.First = false
+	cu := strings.EqualFold(filepath.Ext(name), ".cu")
+	ptx := func(places []verify.Place) ([]cuda.Image, error) {
+		var out []cuda.Image
+		for _, i := range in.Images {
+			var own []verify.Place
+			for _, p := range places {
+				if p.Frames[0].PTXFile == i.Name {
+					own = append(own, p)
+				}
+			}
+			edited, err := verify.EditPTX(i.Text, own)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, cuda.Image{Name: i.Name, Text: edited})
+		}
+		return out, nil
+	}
+	writable := func(places []verify.Place) bool { _, err := ptx(places); return err == nil }
+	inSource := func(places []verify.Place) bool {
+		_, err := verify.EditCUDA(name, string(text), places)
+		return err == nil && writable(places)
+	}
+	search := func(can func([]verify.Place) bool) (*repairer, error) {
+		x := &repairer{explorer: explorer{options: opts, expects: expects}, can: can}
+		s := o.session
+		s.Bare, s.Seeds, s.Engine = true, 1, func() simt.Engine { return x }
+		_, err := session.Check(ctx, &s, in)
+		if err == nil {
+			err = x.err
+		}
+		return x, err
+	}
+	prove := func(images []cuda.Image) (*verify.Result, error) {
+		changed := *in
+		changed.Images = images
+		changed.Launch.Expects = expects
+		r, _, err := exploreLaunch(ctx, o.session, &changed, opts)
+		return r, err
+	}
+	if cu {
+		x, err := search(inSource)
+		if err != nil || x.repair == nil {
+			return x.repair, err
+		}
+		if r := x.repair; r.Reason == "" {
+			edited, err := verify.EditCUDA(name, string(text), x.places)
+			if err != nil {
+				return nil, err
+			}
+			images, err := compileText(ctx, e, o, name, edited)
+			if err == nil {
+				r.Proof, err = prove(images)
+			}
+			if err == nil && r.Proof != nil && r.Proof.Verdict() != verify.Error {
+				r.Diff = verify.Diff(name, string(text), edited)
+				return r, nil
+			}
+		}
+	}
+	x, err := search(writable)
+	if err != nil || x.repair == nil || x.repair.Reason != "" {
+		return x.repair, err
+	}
+	images, err := ptx(x.places)
+	if err != nil {
+		return nil, err
+	}
+	r := x.repair
+	if r.Proof, err = prove(images); err == nil && !cu && len(images) == 1 {
+		r.Diff = verify.Diff(name, in.Images[0].Text, images[0].Text)
+	}
+	return r, err
+}
+
+// compileText compiles a changed text of a CUDA source file. What it includes is searched beside the file.
+func compileText(ctx context.Context, e *env, o *options, name, text string) ([]cuda.Image, error) {
+	dir, err := os.MkdirTemp("", "fencepost-repair-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, filepath.Base(name))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	beside, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	return compilePTX(ctx, e, o, file, "-I"+beside)
+}

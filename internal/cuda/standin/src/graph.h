@@ -1,0 +1,720 @@
+// graph.h: graphs and stream capture, for both faces. A graph is data of this process: its nodes keep what a call would do, and
+// a launch does it in streams that are ordered by the edges alone, so that what no path orders is not ordered for the checker.
+#ifndef FP_GRAPH_H
+#define FP_GRAPH_H
+
+// The types of nodes (CUgraphNodeType).
+enum { fpKernelNode, fpCopyNode, fpFillNode, fpHostNode, fpChildNode, fpEmptyNode, fpWaitNode, fpRecordNode, fpAllocNode = 10, fpFreeNode };
+
+// The errors of captures.
+enum {
+  fpCaptureUnsupported = 900,
+  fpCaptureInvalidated = 901,
+  fpCaptureMerge = 902,
+  fpCaptureUnmatched = 903,
+  fpCaptureUnjoined = 904,
+  fpCaptureIsolation = 905,
+  fpCaptureImplicit = 906,
+  fpCapturedEvent = 907,
+  fpCaptureWrongThread = 908,
+  fpUpdateFailure = 910,
+};
+
+// What a node does: the fields of its type. The bytes behind block and params are the work's own.
+struct fp_work {
+  int type;
+  struct fp_kernel *kernel;
+  const void *function; // as the program named the kernel
+  struct fp_launch launch;
+  char *block;
+  void **params;
+  struct fp_box to, from;
+  u64 width, height, depth; // width in bytes
+  int direction;
+  u32 value, size;
+  void (*call)(void *);
+  void (*callback)(void *, int, void *);
+  void *data;
+  u64 object; // event, or address
+  struct fp_graph *child;
+};
+
+struct fp_node {
+  struct fp_graph *graph;
+  struct fp_node **from; // what it depends on
+  size_t count;
+  const struct fp_node *original; // of a clone
+  struct fp_work work;
+  int disabled;
+  u32 id, mark;
+  // In an executable graph: what it waits for with child graphs opened up, its lane, and the event after it, 0 when nobody needs one.
+  struct fp_node **waits;
+  size_t waiting;
+  u32 lane;
+  u64 event;
+};
+
+struct fp_graph {
+  struct fp_node **nodes;
+  size_t count;
+  u32 id;
+  const struct fp_graph *original; // of a clone
+  int nested;                      // it belongs to a node
+};
+
+struct fp_exec {
+  struct fp_graph *graph; // a clone
+  struct fp_node **order;
+  size_t count;
+  u64 *lanes; // streams; the first is the one of the launch
+  u32 nlanes;
+  u64 begin, end; // events
+  int launched;
+  u64 flags;
+};
+
+// A branch of a capture: a stream, and the nodes that its next one will depend on.
+struct fp_branch {
+  u64 stream;
+  int blocking; // the legacy stream waits for it
+  struct fp_node **set;
+  size_t count;
+  struct fp_branch *next;
+};
+
+// An event recorded in a capture stands for nodes.
+struct fp_mark {
+  u64 event;
+  struct fp_node **set;
+  size_t count;
+  struct fp_mark *next;
+};
+
+struct fp_capture {
+  u64 id, thread;
+  int mode, invalid, to_graph;
+  struct fp_graph *graph;
+  struct fp_branch *branches; // the last one is the origin
+  struct fp_branch *origin;
+  struct fp_mark *marks;
+  struct fp_capture *next;
+};
+
+enum { fpGlobal, fpThreadLocal, fpRelaxed };
+THREAD int fp_capture_mode;
+
+// What the libraries of a process share of this stands in a page before the alias.
+struct fp_shared {
+  pthread_mutex_t lock;
+  struct fp_capture *captures;
+  u64 captured; // captures ever
+  u32 ids;
+};
+
+static struct fp_shared *fp_shared(void) { return fp.alias ? (struct fp_shared *)(fp.alias - FP_SHARED) : NULL; }
+
+// fp_capturing says whether any stream of this process captures. The other library of the process may have begun it before this one
+// has spoken to the checker.
+static int fp_capturing(void) {
+  if (!fp.alias && !fp_forked() && !fp_begin()) fp_end();
+  struct fp_shared *s = fp_shared();
+  return s && __atomic_load_n(&s->captures, __ATOMIC_ACQUIRE) && !fp_forked();
+}
+
+static void fp_graph_lock(void) {
+  if (fp_shared()) pthread_mutex_lock(&fp_shared()->lock);
+}
+static void fp_graph_unlock(void) {
+  if (fp_shared()) pthread_mutex_unlock(&fp_shared()->lock);
+}
+
+static u32 fp_graph_id(void) { return fp_shared() ? __atomic_add_fetch(&fp_shared()->ids, 1, __ATOMIC_RELAXED) : 1; }
+
+// fp_grow makes room for one more element and gives 0 when there is none.
+static int fp_grow(void *array, size_t count, size_t size) {
+  void **p = array;
+  if (count & (count - 1)) return 1; // room is kept for the next power of two
+  void *grown = realloc(*p, (count ? 2 * count : 1) * size);
+  if (grown) *p = grown;
+  return grown != NULL;
+}
+
+// fp_join adds a node to a set.
+static int fp_join(struct fp_node ***set, size_t *count, struct fp_node *n) {
+  for (size_t i = 0; i < *count; i++)
+    if ((*set)[i] == n) return 0;
+  if (!fp_grow(set, *count, sizeof **set)) return fpOutOfMemory;
+  (*set)[(*count)++] = n;
+  return 0;
+}
+
+static struct fp_graph *fp_graph_new(void) {
+  struct fp_graph *g = calloc(1, sizeof *g);
+  if (g) g->id = fp_graph_id();
+  return g;
+}
+
+static void fp_graph_free(struct fp_graph *g);
+
+static void fp_work_free(struct fp_work *w) {
+  free(w->block), free(w->params);
+  if (w->child) fp_graph_free(w->child);
+}
+
+static void fp_node_free(struct fp_node *n) {
+  fp_work_free(&n->work);
+  free(n->from), free(n->waits), free(n);
+}
+
+static void fp_graph_free(struct fp_graph *g) {
+  for (size_t i = 0; i < g->count; i++) fp_node_free(g->nodes[i]);
+  free(g->nodes), free(g);
+}
+
+static struct fp_graph *fp_graph_clone(const struct fp_graph *g);
+
+// fp_params points at the parameters in the block.
+static int fp_params(struct fp_work *w) {
+  if (w->type != fpKernelNode) return 0;
+  w->params = calloc(w->kernel->count + 1u, sizeof *w->params);
+  for (u32 i = 0; w->params && i < w->kernel->count; i++) w->params[i] = w->block + w->kernel->layout[2 * i];
+  return w->params ? 0 : fpOutOfMemory;
+}
+
+// fp_work_copy makes a work of its own.
+static int fp_work_copy(struct fp_work *to, const struct fp_work *w) {
+  *to = *w;
+  to->block = NULL, to->params = NULL, to->child = NULL;
+  if (w->type == fpKernelNode) {
+    to->block = calloc(1, w->kernel->size + 1u);
+    if (!to->block) return fpOutOfMemory;
+    memcpy(to->block, w->block, w->kernel->size);
+    return fp_params(to);
+  }
+  if (w->type != fpChildNode) return 0;
+  to->child = fp_graph_clone(w->child);
+  if (to->child) to->child->nested = 1;
+  return to->child ? 0 : fpOutOfMemory;
+}
+
+// fp_node_add adds a node that does work, which it copies, after others of the graph.
+static int fp_node_add(struct fp_graph *g, struct fp_node *const *from, size_t count, const struct fp_work *w, struct fp_node **made) {
+  for (size_t i = 0; i < count; i++) {
+    if (!from || !from[i] || from[i]->graph != g) return fpInvalidValue;
+    for (size_t k = 0; k < i; k++)
+      if (from[k] == from[i]) return fpInvalidValue;
+  }
+  struct fp_node *n = calloc(1, sizeof *n);
+  if (!n) return fpOutOfMemory;
+  n->graph = g, n->id = fp_graph_id();
+  int e = fp_work_copy(&n->work, w);
+  for (size_t i = 0; !e && i < count; i++) e = fp_join(&n->from, &n->count, from[i]);
+  if (!e && !fp_grow(&g->nodes, g->count, sizeof *g->nodes)) e = fpOutOfMemory;
+  if (e) {
+    fp_node_free(n);
+    return e;
+  }
+  g->nodes[g->count++] = n;
+  if (made) *made = n;
+  return 0;
+}
+
+static struct fp_graph *fp_graph_clone(const struct fp_graph *g) {
+  struct fp_graph *c = fp_graph_new();
+  if (!c) return NULL;
+  c->original = g;
+  for (size_t i = 0; i < g->count; i++) {
+    g->nodes[i]->mark = (u32)i;
+    if (fp_node_add(c, NULL, 0, &g->nodes[i]->work, NULL)) goto fail;
+    c->nodes[i]->original = g->nodes[i], c->nodes[i]->disabled = g->nodes[i]->disabled;
+  }
+  for (size_t i = 0; i < g->count; i++)
+    for (size_t k = 0; k < g->nodes[i]->count; k++)
+      if (fp_join(&c->nodes[i]->from, &c->nodes[i]->count, c->nodes[g->nodes[i]->from[k]->mark])) goto fail;
+  return c;
+fail:
+  fp_graph_free(c);
+  return NULL;
+}
+
+// fp_node_in finds the node of a clone that stands for a node of the graph that was cloned, in child graphs as well.
+static struct fp_node *fp_node_in(const struct fp_graph *g, const struct fp_node *original) {
+  for (size_t i = 0; i < g->count; i++) {
+    if (g->nodes[i]->original == original) return g->nodes[i];
+    struct fp_node *n = g->nodes[i]->work.child ? fp_node_in(g->nodes[i]->work.child, original) : NULL;
+    if (n) return n;
+  }
+  return NULL;
+}
+
+// Instantiation.
+
+// fp_open_up lists the nodes of a graph whose first ones wait for others, with those of child graphs before the node of the
+// child graph, which is then a join of the child's last ones.
+static int fp_open_up(struct fp_exec *x, struct fp_graph *g, struct fp_node *const *before, size_t nbefore) {
+  int e = 0;
+  for (size_t i = 0; i < g->count && !e; i++) {
+    struct fp_node *n = g->nodes[i];
+    struct fp_node *const *from = n->count ? n->from : before;
+    size_t count = n->count ? n->count : nbefore;
+    for (size_t k = 0; k < count && !e; k++) e = fp_join(&n->waits, &n->waiting, from[k]);
+    struct fp_graph *child = n->work.child;
+    if (!e && child) {
+      e = fp_open_up(x, child, n->waits, n->waiting);
+      for (size_t k = 0; k < child->count && !e; k++) e = fp_join(&n->waits, &n->waiting, child->nodes[k]);
+    }
+    if (!e && !fp_grow(&x->order, x->count, sizeof *x->order)) e = fpOutOfMemory;
+    if (!e) x->order[x->count++] = n;
+  }
+  return e;
+}
+
+static int fp_ready(const struct fp_node *n) {
+  for (size_t i = 0; i < n->waiting; i++)
+    if (!n->waits[i]->mark) return 0;
+  return !n->mark;
+}
+
+// fp_sort puts nodes behind what they wait for. A host function comes as late as it can: the host counts as having waited for what
+// comes before it, which is to order nothing else of the graph.
+static int fp_sort(struct fp_exec *x) {
+  struct fp_node **sorted = calloc(x->count + 1, sizeof *sorted);
+  size_t n = 0;
+  if (!sorted) return fpOutOfMemory;
+  for (size_t i = 0; i < x->count; i++) x->order[i]->mark = 0;
+  while (n < x->count) {
+    size_t before = n;
+    for (size_t i = 0; i < x->count; i++)
+      if (x->order[i]->work.type != fpHostNode && fp_ready(x->order[i])) (sorted[n++] = x->order[i])->mark = 1;
+    for (size_t i = 0; i < x->count && n == before; i++)
+      if (fp_ready(x->order[i])) (sorted[n++] = x->order[i])->mark = 1;
+    if (n == before) break; // a cycle
+  }
+  int e = n < x->count ? fpInvalidValue : 0;
+  if (!e) memcpy(x->order, sorted, n * sizeof *sorted);
+  free(sorted);
+  return e;
+}
+
+static int fp_event_new(u64 *event) { return *event ? 0 : fp_request(FP_EventCreate, (const u64[]){2}, 1, event, 1); }
+
+// fp_lanes gives each node a lane: that of a node it waits for if nothing else follows there, or one of its own.
+static int fp_lanes(struct fp_exec *x) {
+  struct fp_node **last = calloc(x->count + 1, sizeof *last);
+  int e = last ? 0 : fpOutOfMemory;
+  u32 lanes = 0;
+  for (size_t i = 0; i < x->count && !e; i++) {
+    struct fp_node *n = x->order[i];
+    n->lane = lanes;
+    for (size_t k = 0; k < n->waiting && n->lane == lanes; k++)
+      if (last[n->waits[k]->lane] == n->waits[k]) n->lane = n->waits[k]->lane;
+    if (n->lane == lanes) lanes++;
+    last[n->lane] = n;
+    for (size_t k = 0; k < n->waiting && !e; k++)
+      if (n->waits[k]->lane != n->lane) e = fp_event_new(&n->waits[k]->event);
+  }
+  for (u32 i = 1; i < lanes && !e; i++) e = fp_event_new(&last[i]->event);
+  if (!e) e = fp_event_new(&x->begin);
+  if (!e) e = fp_event_new(&x->end);
+  x->lanes = calloc(lanes + 1u, sizeof *x->lanes);
+  if (!x->lanes) e = fpOutOfMemory;
+  for (u32 i = 1; i < lanes && !e; i++) e = fp_request(FP_StreamCreate, (const u64[]){1 | FP_GRAPH_BRANCH, 0}, 2, &x->lanes[i], 1);
+  x->nlanes = lanes;
+  free(last);
+  return e;
+}
+
+static void fp_exec_free(struct fp_exec *x) {
+  for (size_t i = 0; i < x->count; i++)
+    if (x->order[i]->event) fp_request(FP_EventDestroy, &x->order[i]->event, 1, NULL, 0);
+  for (u32 i = 1; x->lanes && i < x->nlanes; i++)
+    if (x->lanes[i]) fp_request(FP_StreamDestroy, &x->lanes[i], 1, NULL, 0);
+  if (x->begin) fp_request(FP_EventDestroy, &x->begin, 1, NULL, 0);
+  if (x->end) fp_request(FP_EventDestroy, &x->end, 1, NULL, 0);
+  if (x->graph) fp_graph_free(x->graph);
+  free(x->order), free(x->lanes), free(x);
+}
+
+static int fp_exec_new(struct fp_graph *g, u64 flags, struct fp_exec **made) {
+  struct fp_exec *x = calloc(1, sizeof *x);
+  if (!x) return fpOutOfMemory;
+  x->flags = flags, x->graph = fp_graph_clone(g);
+  int e = x->graph ? fp_open_up(x, x->graph, NULL, 0) : fpOutOfMemory;
+  if (!e) e = fp_sort(x);
+  if (!e) e = fp_lanes(x);
+  if (e)
+    fp_exec_free(x);
+  else
+    *made = x;
+  return e;
+}
+
+// Launches.
+
+static int fp_host_call(u64 stream, const struct fp_work *w);
+
+static int fp_work_do(struct fp_work *w, u64 stream) {
+  int e;
+  switch (w->type) {
+    case fpKernelNode:
+      w->launch.stream = stream;
+      e = fp_find_kernel(w->kernel);
+      return e ? e : fp_launch_block(w->kernel, &w->launch, w->block, w->kernel->size);
+    case fpCopyNode: return fp_copy(w->to, w->from, w->width, w->height, w->depth, w->direction, 1, stream);
+    case fpFillNode: return fp_fill(w->to, w->value, w->size, w->width, w->height, w->depth, 1, stream);
+    case fpHostNode: return fp_host_call(stream, w);
+    case fpWaitNode: return fp_request(FP_StreamWaitEvent, (const u64[]){stream, w->object}, 2, NULL, 0);
+    case fpRecordNode: return fp_request(FP_EventRecord, (const u64[]){w->object, stream}, 2, NULL, 0);
+  }
+  return 0;
+}
+
+static int fp_after(u64 stream, u64 event) { return fp_request(FP_StreamWaitEvent, (const u64[]){stream, event}, 2, NULL, 0); }
+static int fp_record(u64 stream, u64 event) { return fp_request(FP_EventRecord, (const u64[]){event, stream}, 2, NULL, 0); }
+
+static int fp_capture_work(u64 stream, const struct fp_work *w, int *e);
+
+// fp_exec_launch launches a graph: after what the stream holds and after its own launch before.
+static int fp_exec_launch(struct fp_exec *x, u64 stream) {
+  int e = 0;
+  struct fp_work nested = {.type = fpChildNode, .child = x->graph};
+  if (fp_capture_work(stream, &nested, &e)) return e;
+  if (x->launched) e = fp_after(stream, x->end);
+  if (!e && x->nlanes > 1) e = fp_record(stream, x->begin);
+  for (u32 i = 1; i < x->nlanes && !e; i++) e = fp_after(x->lanes[i], x->begin);
+  if (x->lanes) x->lanes[0] = stream;
+  for (size_t i = 0; i < x->count && !e; i++) {
+    struct fp_node *n = x->order[i];
+    u64 lane = x->lanes[n->lane];
+    for (size_t k = 0; k < n->waiting && !e; k++)
+      if (n->waits[k]->lane != n->lane) e = fp_after(lane, n->waits[k]->event);
+    if (!e && !n->disabled) e = fp_work_do(&n->work, lane);
+    if (!e && n->event) e = fp_record(lane, n->event);
+  }
+  for (size_t i = 0; i < x->count && !e; i++)
+    if (x->order[i]->lane && x->order[i]->event) e = fp_after(stream, x->order[i]->event);
+  if (!e) e = fp_record(stream, x->end);
+  x->launched = 1;
+  return e;
+}
+
+// Captures.
+
+static u64 fp_stream_key(u64 stream) {
+  return stream == FP_STREAM_PER_THREAD ? (u64)1 << 63 | (u64)syscall(SYS_gettid) : stream == 0 ? FP_STREAM_LEGACY : stream;
+}
+
+static struct fp_branch *fp_branch_of(u64 stream, struct fp_capture **capture) {
+  u64 key = fp_stream_key(stream);
+  for (struct fp_capture *c = fp_shared() ? fp_shared()->captures : NULL; c; c = c->next)
+    for (struct fp_branch *b = c->branches; b; b = b->next)
+      if (b->stream == key) {
+        *capture = c;
+        return b;
+      }
+  return NULL;
+}
+
+static struct fp_mark *fp_mark_of(u64 event, struct fp_capture **capture) {
+  for (struct fp_capture *c = fp_shared()->captures; c; c = c->next)
+    for (struct fp_mark *m = c->marks; m; m = m->next)
+      if (m->event == event) {
+        *capture = c;
+        return m;
+      }
+  return NULL;
+}
+
+// fp_implicit says that work in a stream would order itself with a stream that captures: that of the legacy stream, with those that
+// wait for it. Then the capture is invalid, unless it is only asked about.
+static int fp_implicit(u64 stream, int ask) {
+  if (fp_stream_key(stream) != FP_STREAM_LEGACY) return 0;
+  int e = 0;
+  for (struct fp_capture *c = fp_shared()->captures; c; c = c->next)
+    for (struct fp_branch *b = c->branches; b; b = b->next)
+      if (b->blocking) c->invalid |= !ask, e = fpCaptureImplicit;
+  return e;
+}
+
+// fp_unsafe says that a call which may wait for the device is refused because of captures (cudaThreadExchangeStreamCaptureMode).
+static int fp_unsafe(void) {
+  u64 thread = (u64)syscall(SYS_gettid);
+  int e = 0;
+  for (struct fp_capture *c = fp_shared()->captures; c && fp_capture_mode != fpRelaxed; c = c->next)
+    if (c->thread == thread ? c->mode != fpRelaxed : c->mode == fpGlobal && fp_capture_mode == fpGlobal) c->invalid = 1, e = fpCaptureUnsupported;
+  return e;
+}
+
+// fp_capture_node adds a node behind a branch.
+static int fp_capture_node(struct fp_capture *c, struct fp_branch *b, const struct fp_work *w) {
+  struct fp_node *n;
+  if (c->invalid) return fpCaptureInvalidated;
+  int e = fp_node_add(c->graph, b->set, b->count, w, &n);
+  if (e) {
+    c->invalid = 1;
+    return e;
+  }
+  b->count = 0;
+  free(b->set);
+  b->set = NULL;
+  return fp_join(&b->set, &b->count, n);
+}
+
+// fp_capture_work takes work for a stream that captures; 0 when it does not, and the work is to be done. *e is an error in both cases.
+static int fp_capture_work(u64 stream, const struct fp_work *w, int *e) {
+  struct fp_capture *c;
+  *e = 0;
+  if (!fp_capturing()) return 0;
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  *e = b ? fp_capture_node(c, b, w) : fp_implicit(stream, 0);
+  fp_graph_unlock();
+  return b != NULL || *e;
+}
+
+static int fp_capture_copy(struct fp_box to, struct fp_box from, u64 width, u64 height, u64 depth, int direction, int async, u64 stream, int *e) {
+  const struct fp_work w = {.type = fpCopyNode, .to = to, .from = from, .width = width, .height = height, .depth = depth, .direction = direction};
+  *e = 0;
+  if (!fp_capturing()) return 0;
+  struct fp_capture *c;
+  if (!async) {
+    fp_graph_lock();
+    struct fp_branch *b = fp_branch_of(stream, &c);
+    *e = fp_implicit(stream, 0);
+    if (!*e && b) c->invalid = 1, *e = fpCaptureUnsupported;
+    if (!*e) *e = fp_unsafe();
+    fp_graph_unlock();
+    return *e;
+  }
+  return fp_capture_work(stream, &w, e);
+}
+
+static int fp_capture_fill(struct fp_box to, u32 value, u32 size, u64 width, u64 height, u64 depth, u64 stream, int *e) {
+  const struct fp_work w = {.type = fpFillNode, .to = to, .value = value, .size = size, .width = width, .height = height, .depth = depth};
+  return fp_capture_work(stream, &w, e);
+}
+
+static int fp_capture_launch(struct fp_kernel *k, const struct fp_launch *l, const void *block, int *e) {
+  const struct fp_work w = {.type = fpKernelNode, .kernel = k, .function = k, .launch = *l, .block = (char *)block};
+  return fp_capture_work(l->stream, &w, e);
+}
+
+// fp_refuse_wait refuses a call that waits for a stream or an event of a capture, or may wait for the device.
+static int fp_refuse_wait(u32 op, const u64 *args) {
+  struct fp_capture *c = NULL;
+  int e = 0;
+  fp_graph_lock();
+  switch (op) {
+    case FP_StreamSynchronize:
+    case FP_StreamQuery:
+      e = fp_branch_of(args[0], &c) ? fpCaptureUnsupported : fp_implicit(args[0], 0);
+      break;
+    case FP_EventSynchronize:
+    case FP_EventQuery:
+      e = fp_mark_of(args[0], &c) ? fpCapturedEvent : 0;
+      break;
+  }
+  if (c) c->invalid = 1;
+  if (!e && op != FP_StreamSynchronize && op != FP_StreamQuery) e = fp_unsafe();
+  fp_graph_unlock();
+  return e;
+}
+
+// fp_capture_request takes or refuses a request because of a capture; 0 when it is to be done.
+static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e) {
+  struct fp_work w = {.type = fpEmptyNode};
+  struct fp_capture *c;
+  *e = 0;
+  if (!fp_capturing()) return 0;
+  switch (op) {
+    case FP_MallocAsync: {
+      fp_graph_lock();
+      int of_graph = fp_branch_of(args[1], &c) != NULL;
+      fp_graph_unlock();
+      if (!of_graph) return (*e = fp_implicit(args[1], 0));
+      const int mode = fp_capture_mode;
+      fp_capture_mode = fpRelaxed;
+      *e = fp_request(FP_Malloc, (const u64[]){args[0], FP_KIND_DEVICE}, 2, results, 1);
+      fp_capture_mode = mode;
+      w.type = fpAllocNode, w.object = *e ? 0 : results[0], w.width = args[0];
+      return *e || fp_capture_work(args[1], &w, e) || 1;
+    }
+    case FP_FreeAsync:
+      w.type = fpFreeNode, w.object = args[0];
+      return fp_capture_work(args[1], &w, e);
+    case FP_StreamSynchronize: case FP_StreamQuery: case FP_EventSynchronize: case FP_EventQuery: case FP_DeviceSynchronize:
+    case FP_Malloc: case FP_Free: case FP_DeviceReset:
+      return (*e = fp_refuse_wait(op, args));
+  }
+  return 0;
+}
+
+// fp_host_call puts a host function into a stream.
+static int fp_host_call(u64 stream, const struct fp_work *w) {
+  int e;
+  if (!w->call && !w->callback) return fpInvalidValue;
+  if (fp_capture_work(stream, w, &e)) return e;
+  e = fp_request(FP_HostFunc, &stream, 1, NULL, 0);
+  if (!e && w->call) w->call(w->data);
+  if (!e && w->callback) w->callback((void *)stream, 0, w->data);
+  return e;
+}
+
+enum { fpExternal = 1 }; // a flag of records and waits: a node of the graph
+
+static int fp_event_record(u64 event, u64 stream, unsigned flags) {
+  const struct fp_work w = {.type = fpRecordNode, .object = event};
+  struct fp_capture *c, *other;
+  int e = 0;
+  if (!fp_capturing()) return fp_record(stream, event);
+  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_record(stream, event);
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  struct fp_mark *m = fp_mark_of(event, &other);
+  if (m) { // the newest record counts
+    for (struct fp_mark **p = &other->marks; *p; p = &(*p)->next)
+      if (*p == m) {
+        *p = m->next;
+        break;
+      }
+    free(m->set), free(m);
+  }
+  if (!b) e = fp_implicit(stream, 0);
+  if (b && c->invalid) e = fpCaptureInvalidated;
+  if (b && !e) {
+    m = calloc(1, sizeof *m);
+    if (m) {
+      m->event = event, m->next = c->marks, c->marks = m;
+      for (size_t i = 0; i < b->count && !e; i++) e = fp_join(&m->set, &m->count, b->set[i]);
+    } else {
+      e = fpOutOfMemory;
+    }
+  }
+  fp_graph_unlock();
+  return b || e ? e : fp_record(stream, event);
+}
+
+// fp_branch_add lets a stream take part in a capture.
+static int fp_branch_add(struct fp_capture *c, u64 stream) {
+  u64 info[3] = {0};
+  if (fp_stream_key(stream) == FP_STREAM_LEGACY) return fpCaptureImplicit;
+  int e = fp_request(FP_StreamInfo, &stream, 1, info, 3);
+  struct fp_branch *b = e ? NULL : calloc(1, sizeof *b);
+  if (!b) return e ? e : fpOutOfMemory;
+  b->stream = fp_stream_key(stream), b->blocking = !(info[0] & 1);
+  b->next = c->branches, c->branches = b;
+  return 0;
+}
+
+static int fp_event_wait(u64 stream, u64 event, unsigned flags) {
+  const struct fp_work w = {.type = fpWaitNode, .object = event};
+  struct fp_capture *c = NULL, *of = NULL;
+  int e = 0;
+  if (!fp_capturing()) return fp_after(stream, event);
+  if (flags & fpExternal) return fp_capture_work(stream, &w, &e) ? e : fp_after(stream, event);
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  struct fp_mark *m = fp_mark_of(event, &of);
+  if (m && of->invalid) e = fpCaptureInvalidated;
+  if (!e && m && b && c != of) e = fpCaptureMerge, c->invalid = of->invalid = 1;
+  if (!e && b && !m) e = fpCaptureIsolation, c->invalid = 1;
+  if (!e && m && !b && !(e = fp_branch_add(of, stream))) b = of->branches;
+  for (size_t i = 0; m && i < m->count && !e; i++) e = fp_join(&b->set, &b->count, m->set[i]);
+  if (!b && !e) e = fp_implicit(stream, 0);
+  fp_graph_unlock();
+  return m || b || e ? e : fp_after(stream, event);
+}
+
+static int fp_capture_begin(u64 stream, struct fp_graph *g, struct fp_node *const *from, size_t count, int mode) {
+  struct fp_capture *c;
+  u64 info[3];
+  if (mode < fpGlobal || mode > fpRelaxed) return fpInvalidValue;
+  if (fp_stream_key(stream) == FP_STREAM_LEGACY) return fpCaptureUnsupported;
+  int e = fp_request(FP_StreamInfo, &stream, 1, info, 3); // and there is a connection
+  if (e) return e;
+  fp_graph_lock();
+  struct fp_shared *s = fp_shared();
+  if (fp_branch_of(stream, &c)) {
+    e = c->invalid ? fpCaptureInvalidated : 401; // illegal state
+  } else if (!(c = calloc(1, sizeof *c)) || !(c->graph = g ? g : fp_graph_new())) {
+    e = fpOutOfMemory;
+  } else {
+    c->mode = mode, c->thread = (u64)syscall(SYS_gettid), c->to_graph = g != NULL, c->id = ++s->captured;
+    e = fp_branch_add(c, stream);
+    c->origin = c->branches;
+    for (size_t i = 0; i < count && !e; i++) e = from[i] && from[i]->graph == g ? fp_join(&c->origin->set, &c->origin->count, from[i]) : fpInvalidValue;
+    if (!e) {
+      c->next = s->captures;
+      __atomic_store_n(&s->captures, c, __ATOMIC_RELEASE);
+    }
+  }
+  fp_graph_unlock();
+  return e;
+}
+
+static void fp_reach(struct fp_node *n) {
+  if (n->mark) return;
+  n->mark = 1;
+  for (size_t i = 0; i < n->count; i++) fp_reach(n->from[i]);
+}
+
+// fp_unjoined says that a branch holds work that the origin does not wait for.
+static int fp_unjoined(struct fp_capture *c) {
+  for (size_t i = 0; i < c->graph->count; i++) c->graph->nodes[i]->mark = 0;
+  for (size_t i = 0; i < c->origin->count; i++) fp_reach(c->origin->set[i]);
+  for (struct fp_branch *b = c->branches; b; b = b->next)
+    for (size_t i = 0; i < b->count; i++)
+      if (!b->set[i]->mark) return 1;
+  return 0;
+}
+
+static int fp_capture_end(u64 stream, struct fp_graph **made) {
+  struct fp_capture *c;
+  if (!made) return fpInvalidValue;
+  *made = NULL;
+  if (!fp_capturing()) return 401;
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  int e = !b ? 401 : b != c->origin ? fpCaptureUnmatched : 0;
+  if (!e && c->mode != fpRelaxed && c->thread != (u64)syscall(SYS_gettid)) e = fpCaptureWrongThread;
+  if (e == fpCaptureUnmatched) c->invalid = 1;
+  if (!e) {
+    e = c->invalid ? fpCaptureInvalidated : fp_unjoined(c) ? fpCaptureUnjoined : 0;
+    for (struct fp_capture **p = &fp_shared()->captures; *p; p = &(*p)->next)
+      if (*p == c) {
+        __atomic_store_n(p, c->next, __ATOMIC_RELEASE);
+        break;
+      }
+    if (!e)
+      *made = c->graph;
+    else if (!c->to_graph)
+      fp_graph_free(c->graph);
+    while ((b = c->branches)) c->branches = b->next, free(b->set), free(b);
+    for (struct fp_mark *m; (m = c->marks);) c->marks = m->next, free(m->set), free(m);
+    free(c);
+  }
+  fp_graph_unlock();
+  return e;
+}
+
+struct fp_capture_state {
+  int status; // 0 none, 1 active, 2 invalidated
+  u64 id;
+  struct fp_graph *graph;
+  struct fp_node *const *from;
+  size_t count;
+};
+
+static int fp_capture_state(u64 stream, struct fp_capture_state *s) {
+  struct fp_capture *c;
+  memset(s, 0, sizeof *s);
+  if (!fp_capturing()) return 0;
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  int e = b ? 0 : fp_implicit(stream, 1);
+  if (b) *s = (struct fp_capture_state){c->invalid ? 2 : 1, c->id, c->graph, b->set, b->count};
+  fp_graph_unlock();
+  return e;
+}
+
+#endif

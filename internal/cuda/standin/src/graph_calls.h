@@ -1,0 +1,636 @@
+// graph_calls.h: the calls for graphs and captures, whose two faces differ in little more than their prefix. The face gives API (the
+// prefix), copy_params with copy_work and copy_shown, kernel_named and finish.
+
+// The structures that both faces have alike.
+
+struct kernel_params {
+  void *function;
+  u32 grid[3], block[3], shared;
+  void **params, **extra;
+  void *kernel; // of the driver API's second version
+};
+
+struct fill_params {
+  void *at;
+  size_t pitch;
+  u32 value, size;
+  size_t width, height; // width in elements
+};
+
+struct host_params {
+  void (*call)(void *);
+  void *data;
+};
+
+struct alloc_params {
+  char pool[88];
+  const void *access;
+  size_t accesses, size;
+  void *at;
+};
+
+struct node_params {
+  int type, reserved[3];
+  union {
+    struct kernel_params kernel;
+    struct {
+      int flags, reserved;
+      void *context;
+      struct copy_params params;
+    } copy;
+    struct fill_params fill;
+    struct host_params host;
+    struct fp_graph *child;
+    u64 object;
+    struct alloc_params alloc;
+    long long space[29];
+  } of;
+  long long end;
+};
+
+static int kernel_work(struct fp_work *w, const struct kernel_params *p) {
+  const void *buffer = NULL;
+  size_t size = 0;
+  if (!p) return fpInvalidValue;
+  *w = (struct fp_work){.type = fpKernelNode, .function = p->function,
+                        .launch = {{p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared, 0, 0}};
+  int e = kernel_named(p, &w->kernel);
+  if (!e) e = fp_find_kernel(w->kernel);
+  if (e) return e;
+  for (void **x = p->extra; !p->params && x && *x; x += 2) {
+    if (*x == (void *)1) buffer = x[1];
+    if (*x == (void *)2) size = *(size_t *)x[1];
+  }
+  if (w->kernel->count && !p->params && !buffer) return fpInvalidValue;
+  w->block = calloc(1, w->kernel->size + 1u);
+  if (!w->block) return fpOutOfMemory;
+  for (u32 i = 0; p->params && i < w->kernel->count; i++) memcpy(w->block + w->kernel->layout[2 * i], p->params[i], w->kernel->layout[2 * i + 1]);
+  if (buffer) memcpy(w->block, buffer, size < w->kernel->size ? size : w->kernel->size);
+  return 0;
+}
+
+// kernel_work_any takes a kernel of a library where no function is given, which the runtime API does not tell apart.
+static int kernel_work_any(struct fp_work *w, const struct kernel_params *p) {
+#ifndef FP_RUNTIME
+  if (p && !p->function) {
+    struct kernel_params named = *p;
+    named.function = p->kernel;
+    return kernel_work(w, &named);
+  }
+#endif
+  return kernel_work(w, p);
+}
+
+static int fill_work(struct fp_work *w, const struct fill_params *p) {
+  if (!p || (p->size != 1 && p->size != 2 && p->size != 4)) return fpInvalidValue;
+  *w = (struct fp_work){.type = fpFillNode, .to = {(u64)p->at, p->pitch, 0}, .value = p->value, .size = p->size,
+                        .width = fp_times(p->width, p->size), .height = p->height, .depth = 1};
+  return 0;
+}
+
+static int host_work(struct fp_work *w, const struct host_params *p) {
+  if (!p || !p->call) return fpInvalidValue;
+  *w = (struct fp_work){.type = fpHostNode, .call = p->call, .data = p->data};
+  return 0;
+}
+
+static int alloc_work(struct fp_work *w, struct alloc_params *p) {
+  if (!p) return fpInvalidValue;
+  *w = (struct fp_work){.type = fpAllocNode, .width = p->size};
+  int e = fp_request(FP_Malloc, (const u64[]){p->size, FP_KIND_DEVICE}, 2, &w->object, 1);
+  p->at = (void *)w->object;
+  return e;
+}
+
+static int node_work(struct fp_work *w, struct node_params *p) {
+  if (!p) return fpInvalidValue;
+  *w = (struct fp_work){.type = p->type, .object = p->of.object};
+  switch (p->type) {
+    case fpKernelNode: return kernel_work_any(w, &p->of.kernel);
+    case fpCopyNode: return copy_work(w, &p->of.copy.params);
+    case fpFillNode: return fill_work(w, &p->of.fill);
+    case fpHostNode: return host_work(w, &p->of.host);
+    case fpChildNode:
+      w->child = p->of.child, w->object = 0;
+      return w->child ? 0 : fpInvalidValue;
+    case fpAllocNode: return alloc_work(w, &p->of.alloc);
+    case fpEmptyNode: case fpWaitNode: case fpRecordNode: case fpFreeNode: return 0;
+  }
+  return fp_unsupported("a graph node of a type beyond copies, fills, kernels, host functions, events, child graphs and memory");
+}
+
+// node_add adds a node and drops what the work holds for it.
+static int node_add(int e, struct fp_node **node, struct fp_graph *g, struct fp_node **from, size_t n, struct fp_work *w) {
+  if (!e) e = node && g && (from || !n) ? fp_node_add(g, from, n, w, node) : fpInvalidValue;
+  free(w->block);
+  return e;
+}
+
+struct update_result {
+  int result; // 0 success, 2 topology, 3 type of a node, 4 kernel
+  struct fp_node *error, *from;
+};
+
+// graphs_differ compares the nodes and edges of two graphs, in the order of their making as the API does.
+static int graphs_differ(const struct fp_graph *a, const struct fp_graph *b, struct update_result *r) {
+  if (a->count != b->count) return r->result = 2;
+  for (size_t i = 0; i < b->count; i++) a->nodes[i]->mark = b->nodes[i]->mark = (u32)i;
+  for (size_t i = 0; i < b->count; i++) {
+    struct fp_node *x = a->nodes[i], *y = b->nodes[i];
+    r->error = y;
+    if (x->work.type != y->work.type) return r->result = 3;
+    if (x->count != y->count) return r->result = 2;
+    for (size_t k = 0; k < y->count; k++) {
+      size_t j = 0;
+      while (j < x->count && x->from[j]->mark != y->from[k]->mark) j++;
+      if (j == x->count) {
+        r->from = y->from[k];
+        return r->result = 2;
+      }
+    }
+    if (x->work.child && graphs_differ(x->work.child, y->work.child, r)) return r->result;
+  }
+  r->error = NULL;
+  return 0;
+}
+
+// graph_update gives each node the work of the other graph's.
+static int graph_update(struct fp_graph *a, const struct fp_graph *b) {
+  int e = 0;
+  for (size_t i = 0; i < b->count && !e; i++) {
+    struct fp_work *w = &b->nodes[i]->work, own;
+    if (w->child) {
+      e = graph_update(a->nodes[i]->work.child, w->child);
+      continue;
+    }
+    if ((e = fp_work_copy(&own, w))) break;
+    fp_work_free(&a->nodes[i]->work);
+    a->nodes[i]->work = own;
+  }
+  return e;
+}
+
+// node_set replaces what a node does by other work of the same type. The nodes of a child graph stay.
+static int node_set(int e, struct fp_node *n, struct fp_work *w) {
+  struct fp_work own;
+  struct update_result r;
+  if (!e && (!n || n->work.type != w->type)) e = fpInvalidValue;
+  if (!e && w->child) {
+    e = graphs_differ(n->work.child, w->child, &r) ? fpInvalidValue : graph_update(n->work.child, w->child);
+  } else if (!e && !(e = fp_work_copy(&own, w))) {
+    fp_work_free(&n->work);
+    n->work = own;
+  }
+  free(w->block);
+  return e;
+}
+
+// exec_node finds the node of an executable graph that a node of the graph stands for.
+static struct fp_node *exec_node(struct fp_exec *x, const struct fp_node *n) { return x && n ? fp_node_in(x->graph, n) : NULL; }
+
+#define NODE struct fp_node **node, struct fp_graph *g, struct fp_node **from, size_t n
+#define ADD(name, work_of, type)                                                                                           \
+  EXPORT int API(name)(NODE, type p) {                                                                                     \
+    struct fp_work w = {0};                                                                                                \
+    return finish(node_add(work_of(&w, p), node, g, from, n, &w));                                                         \
+  }
+#define PARAMS(name, work_of, type, show)                                                                                  \
+  EXPORT int API(Graph##name##NodeSetParams)(struct fp_node *n, const type *p) {                                           \
+    struct fp_work w = {0};                                                                                                \
+    return finish(node_set(work_of(&w, p), n, &w));                                                                        \
+  }                                                                                                                        \
+  EXPORT int API(GraphExec##name##NodeSetParams)(struct fp_exec *x, struct fp_node *n, const type *p) {                    \
+    struct fp_work w = {0};                                                                                                \
+    return finish(node_set(work_of(&w, p), exec_node(x, n), &w));                                                          \
+  }                                                                                                                        \
+  EXPORT int API(Graph##name##NodeGetParams)(struct fp_node *n, type *p) {                                                 \
+    if (!n || !p) return finish(fpInvalidValue);                                                                           \
+    return finish(show(&n->work, p));                                                                                      \
+  }
+
+static int kernel_shown(const struct fp_work *w, struct kernel_params *p) {
+  if (w->type != fpKernelNode) return fpInvalidValue;
+  p->function = (void *)w->function, p->shared = (u32)w->launch.shared, p->params = w->params, p->extra = NULL;
+  memcpy(p->grid, w->launch.grid, sizeof p->grid), memcpy(p->block, w->launch.block, sizeof p->block);
+  return 0;
+}
+
+static int fill_shown(const struct fp_work *w, struct fill_params *p) {
+  if (w->type != fpFillNode) return fpInvalidValue;
+  *p = (struct fill_params){(void *)w->to.at, w->to.pitch, w->value, w->size, w->width / w->size, w->height};
+  return 0;
+}
+
+static int host_shown(const struct fp_work *w, struct host_params *p) {
+  if (w->type != fpHostNode) return fpInvalidValue;
+  *p = (struct host_params){w->call, w->data};
+  return 0;
+}
+
+ADD(GraphAddKernelNode, kernel_work, const struct kernel_params *)
+ADD(GraphAddMemcpyNode, copy_work, const struct copy_params *)
+ADD(GraphAddMemsetNode, fill_work, const struct fill_params *)
+ADD(GraphAddHostNode, host_work, const struct host_params *)
+ADD(GraphAddMemAllocNode, alloc_work, struct alloc_params *)
+PARAMS(Kernel, kernel_work, struct kernel_params, kernel_shown)
+PARAMS(Memcpy, copy_work, struct copy_params, copy_shown)
+PARAMS(Memset, fill_work, struct fill_params, fill_shown)
+PARAMS(Host, host_work, struct host_params, host_shown)
+
+static int object_work(struct fp_work *w, int type, u64 object) {
+  *w = (struct fp_work){.type = type, .object = object};
+  return object ? 0 : fpInvalidValue;
+}
+
+static int child_work(struct fp_work *w, struct fp_graph *child) {
+  *w = (struct fp_work){.type = fpChildNode, .child = child};
+  return child ? 0 : fpInvalidValue;
+}
+
+#define OBJECT(name, kind, shown)                                                                                          \
+  EXPORT int API(GraphAdd##name##Node)(NODE, u64 o) {                                                                      \
+    struct fp_work w;                                                                                                      \
+    return finish(node_add(object_work(&w, kind, o), node, g, from, n, &w));                                               \
+  }                                                                                                                        \
+  EXPORT int API(Graph##name##NodeGet##shown)(struct fp_node *n, u64 *o) {                                                 \
+    if (!n || !o || n->work.type != kind) return finish(fpInvalidValue);                                                   \
+    *o = n->work.object;                                                                                                   \
+    return 0;                                                                                                              \
+  }
+#define EVENT(name, kind)                                                                                                  \
+  EXPORT int API(Graph##name##NodeSetEvent)(struct fp_node *n, u64 o) {                                                    \
+    struct fp_work w;                                                                                                      \
+    return finish(node_set(object_work(&w, kind, o), n, &w));                                                              \
+  }                                                                                                                        \
+  EXPORT int API(GraphExec##name##NodeSetEvent)(struct fp_exec *x, struct fp_node *n, u64 o) {                             \
+    struct fp_work w;                                                                                                      \
+    return finish(node_set(object_work(&w, kind, o), exec_node(x, n), &w));                                                \
+  }
+OBJECT(EventRecord, fpRecordNode, Event)
+OBJECT(EventWait, fpWaitNode, Event)
+OBJECT(MemFree, fpFreeNode, Params)
+EVENT(EventRecord, fpRecordNode)
+EVENT(EventWait, fpWaitNode)
+
+EXPORT int API(GraphMemAllocNodeGetParams)(struct fp_node *n, struct alloc_params *p) {
+  if (!n || !p || n->work.type != fpAllocNode) return finish(fpInvalidValue);
+  memset(p, 0, sizeof *p);
+  p->size = n->work.width, p->at = (void *)n->work.object;
+  return 0;
+}
+
+EXPORT int API(GraphAddEmptyNode)(NODE) {
+  struct fp_work w = {.type = fpEmptyNode};
+  return finish(node_add(0, node, g, from, n, &w));
+}
+
+EXPORT int API(GraphAddChildGraphNode)(NODE, struct fp_graph *child) {
+  struct fp_work w;
+  return finish(node_add(child_work(&w, child), node, g, from, n, &w));
+}
+
+EXPORT int API(GraphChildGraphNodeGetGraph)(struct fp_node *n, struct fp_graph **g) {
+  if (!n || !g || n->work.type != fpChildNode) return finish(fpInvalidValue);
+  *g = n->work.child;
+  return 0;
+}
+
+// Edges. Those that let a kernel begin before the one that it depends on has ended are refused by name.
+
+static int edges_plain(const void *data, size_t n) {
+  const char *p = data;
+  for (size_t i = 0; p && i < 8 * n; i++)
+    if (p[i]) return fp_unsupported("a programmatic edge of a graph");
+  return 0;
+}
+
+static int node_add_any(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
+  struct fp_work w = {0};
+  int e = edges_plain(data, n);
+  return e ? e : node_add(node_work(&w, p), node, g, from, n, &w);
+}
+
+EXPORT int API(GraphAddNode_v2)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
+  return finish(node_add_any(node, g, from, data, n, p));
+}
+
+EXPORT int API(GraphNodeSetParams)(struct fp_node *n, struct node_params *p) {
+  struct fp_work w = {0};
+  return finish(node_set(node_work(&w, p), n, &w));
+}
+
+EXPORT int API(GraphExecNodeSetParams)(struct fp_exec *x, struct fp_node *n, struct node_params *p) {
+  struct fp_work w = {0};
+  return finish(node_set(node_work(&w, p), exec_node(x, n), &w));
+}
+
+static int depend(struct fp_graph *g, struct fp_node **from, struct fp_node **to, const void *data, size_t n, int add) {
+  int e = g && ((from && to) || !n) ? edges_plain(data, n) : fpInvalidValue;
+  for (size_t i = 0; i < n && !e; i++) {
+    if (!from[i] || !to[i] || from[i]->graph != g || to[i]->graph != g || from[i] == to[i]) return fpInvalidValue;
+    size_t k = 0;
+    while (k < to[i]->count && to[i]->from[k] != from[i]) k++;
+    if ((k < to[i]->count) == add) return fpInvalidValue;
+    if (add)
+      e = fp_join(&to[i]->from, &to[i]->count, from[i]);
+    else
+      memmove(&to[i]->from[k], &to[i]->from[k + 1], (--to[i]->count - k) * sizeof *to[i]->from);
+  }
+  return e;
+}
+
+// list gives nodes as the API's calls do: how many there are, or the first of them.
+static int list(struct fp_node *const *nodes, size_t count, struct fp_node **out, size_t *n) {
+  if (!n) return fpInvalidValue;
+  for (size_t i = 0; out && i < *n; i++) out[i] = i < count ? nodes[i] : NULL;
+  if (!out || *n > count) *n = count;
+  return 0;
+}
+
+static int edges(struct fp_graph *g, struct fp_node **from, struct fp_node **to, void *data, size_t *n) {
+  size_t count = 0;
+  if (!g || !n || !from != !to) return fpInvalidValue;
+  for (size_t i = 0; i < g->count; i++)
+    for (size_t k = 0; k < g->nodes[i]->count; k++, count++)
+      if (from && count < *n) from[count] = g->nodes[i]->from[k], to[count] = g->nodes[i];
+  if (!from || *n > count) *n = count;
+  if (from && data) memset(data, 0, 8 * *n);
+  return 0;
+}
+
+static int dependencies(struct fp_node *node, struct fp_node **out, void *data, size_t *n) {
+  int e = node ? list(node->from, node->count, out, n) : fpInvalidValue;
+  if (!e && out && data) memset(data, 0, 8 * *n);
+  return e;
+}
+
+static int dependents(struct fp_node *node, struct fp_node **out, void *data, size_t *n) {
+  struct fp_node **all = NULL;
+  size_t count = 0;
+  int e = node ? 0 : fpInvalidValue;
+  for (size_t i = 0; !e && i < node->graph->count; i++)
+    for (size_t k = 0; k < node->graph->nodes[i]->count && !e; k++)
+      if (node->graph->nodes[i]->from[k] == node) e = fp_join(&all, &count, node->graph->nodes[i]);
+  if (!e) e = list(all, count, out, n);
+  if (!e && out && data) memset(data, 0, 8 * *n);
+  free(all);
+  return e;
+}
+
+// The calls about edges have a form without data of edges and, as _v2, one with; the runtime API of CUDA 13 has the second alone.
+#define EDGES(suffix, DATA, data)                                                                                                     \
+  EXPORT int API(GraphAddDependencies##suffix)(struct fp_graph *g, struct fp_node **from, struct fp_node **to, DATA size_t n) {       \
+    return finish(depend(g, from, to, data, n, 1));                                                                                   \
+  }                                                                                                                                   \
+  EXPORT int API(GraphRemoveDependencies##suffix)(struct fp_graph *g, struct fp_node **from, struct fp_node **to, DATA size_t n) {    \
+    return finish(depend(g, from, to, data, n, 0));                                                                                   \
+  }                                                                                                                                   \
+  EXPORT int API(GraphGetEdges##suffix)(struct fp_graph *g, struct fp_node **from, struct fp_node **to, DATA size_t *n) {             \
+    return finish(edges(g, from, to, data, n));                                                                                       \
+  }                                                                                                                                   \
+  EXPORT int API(GraphNodeGetDependencies##suffix)(struct fp_node *node, struct fp_node **out, DATA size_t *n) {                      \
+    return finish(dependencies(node, out, data, n));                                                                                  \
+  }                                                                                                                                   \
+  EXPORT int API(GraphNodeGetDependentNodes##suffix)(struct fp_node *node, struct fp_node **out, DATA size_t *n) {                    \
+    return finish(dependents(node, out, data, n));                                                                                    \
+  }
+#define NOTHING
+#define DATA_OF_EDGES void *edge_data,
+EDGES(_v2, DATA_OF_EDGES, edge_data)
+#if FP_RUNTIME == 13
+EDGES(, DATA_OF_EDGES, edge_data)
+EXPORT int API(GraphAddNode)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, struct node_params *p) {
+  return finish(node_add_any(node, g, from, data, n, p));
+}
+#else
+EDGES(, NOTHING, NULL)
+EXPORT int API(GraphAddNode)(struct fp_node **node, struct fp_graph *g, struct fp_node **from, size_t n, struct node_params *p) {
+  return finish(node_add_any(node, g, from, NULL, n, p));
+}
+#endif
+
+// Graphs.
+
+EXPORT int API(GraphCreate)(struct fp_graph **g, unsigned flags) {
+  int e = g && !flags ? present() : fpInvalidValue;
+  if (!e && !(*g = fp_graph_new())) e = fpOutOfMemory;
+  return finish(e);
+}
+
+EXPORT int API(GraphDestroy)(struct fp_graph *g) {
+  if (!g || g->nested) return finish(fpInvalidValue);
+  fp_graph_free(g);
+  return 0;
+}
+
+EXPORT int API(GraphClone)(struct fp_graph **clone, struct fp_graph *g) {
+  if (!clone || !g) return finish(fpInvalidValue);
+  *clone = fp_graph_clone(g);
+  return finish(*clone ? 0 : fpOutOfMemory);
+}
+
+EXPORT int API(GraphNodeFindInClone)(struct fp_node **node, struct fp_node *n, struct fp_graph *clone) {
+  if (!node || !n || !clone) return finish(fpInvalidValue);
+  *node = fp_node_in(clone, n);
+  return finish(*node ? 0 : fpInvalidValue);
+}
+
+EXPORT int API(GraphDestroyNode)(struct fp_node *node) {
+  if (!node) return finish(fpInvalidValue);
+  struct fp_graph *g = node->graph;
+  size_t at = 0;
+  for (size_t i = 0; i < g->count; i++) {
+    struct fp_node *n = g->nodes[i];
+    if (n == node) at = i;
+    for (size_t k = 0; k < n->count; k++)
+      if (n->from[k] == node) memmove(&n->from[k], &n->from[k + 1], (--n->count - k) * sizeof *n->from);
+  }
+  memmove(&g->nodes[at], &g->nodes[at + 1], (--g->count - at) * sizeof *g->nodes);
+  fp_node_free(node);
+  return 0;
+}
+
+EXPORT int API(GraphNodeGetType)(struct fp_node *n, int *type) {
+  if (!n || !type) return finish(fpInvalidValue);
+  *type = n->work.type;
+  return 0;
+}
+
+EXPORT int API(GraphNodeGetContainingGraph)(struct fp_node *n, struct fp_graph **g) {
+  if (!n || !g) return finish(fpInvalidValue);
+  *g = n->graph;
+  return 0;
+}
+
+EXPORT int API(GraphNodeGetLocalId)(struct fp_node *n, unsigned *id) {
+  if (!n || !id) return finish(fpInvalidValue);
+  *id = n->id;
+  return 0;
+}
+
+EXPORT int API(GraphGetId)(struct fp_graph *g, unsigned *id) {
+  if (!g || !id) return finish(fpInvalidValue);
+  *id = g->id;
+  return 0;
+}
+
+EXPORT int API(GraphGetNodes)(struct fp_graph *g, struct fp_node **out, size_t *n) { return finish(g ? list(g->nodes, g->count, out, n) : fpInvalidValue); }
+
+EXPORT int API(GraphGetRootNodes)(struct fp_graph *g, struct fp_node **out, size_t *n) {
+  struct fp_node **all = NULL;
+  size_t count = 0;
+  int e = g ? 0 : fpInvalidValue;
+  for (size_t i = 0; !e && i < g->count; i++)
+    if (!g->nodes[i]->count) e = fp_join(&all, &count, g->nodes[i]);
+  if (!e) e = list(all, count, out, n);
+  free(all);
+  return finish(e);
+}
+
+// Executable graphs.
+
+static int instantiate(struct fp_exec **x, struct fp_graph *g, u64 flags) {
+  if (!x || !g || flags > 15) return fpInvalidValue;
+  if (flags & 4) return fp_unsupported("a graph that is launched by a kernel");
+  return fp_exec_new(g, flags, x);
+}
+
+struct instantiate_params {
+  u64 flags;
+  void *stream;
+  struct fp_node *error;
+  int result; // 0 success, 1 error, 2 invalid structure
+};
+
+EXPORT int API(GraphInstantiateWithFlags)(struct fp_exec **x, struct fp_graph *g, u64 flags) { return finish(instantiate(x, g, flags)); }
+EXPORT int API(GraphInstantiateWithParams)(struct fp_exec **x, struct fp_graph *g, struct instantiate_params *p) {
+  if (!p) return finish(fpInvalidValue);
+  int e = instantiate(x, g, p->flags);
+  p->error = NULL, p->result = e ? 2 : 0;
+  return finish(e);
+}
+
+EXPORT int API(GraphExecGetFlags)(struct fp_exec *x, u64 *flags) {
+  if (!x || !flags) return finish(fpInvalidValue);
+  *flags = x->flags;
+  return 0;
+}
+
+EXPORT int API(GraphExecDestroy)(struct fp_exec *x) {
+  if (!x) return finish(fpInvalidValue);
+  fp_exec_free(x);
+  return 0;
+}
+
+EXPORT int API(GraphUpload)(struct fp_exec *x, void *s) {
+  (void)s;
+  return finish(x ? present() : fpInvalidValue);
+}
+EXPORT int API(GraphUpload_ptsz)(struct fp_exec *x, void *s) { return API(GraphUpload)(x, s); }
+
+EXPORT int API(GraphLaunch)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 0)) : fpInvalidValue); }
+EXPORT int API(GraphLaunch_ptsz)(struct fp_exec *x, void *s) { return finish(x ? fp_exec_launch(x, stream_of(s, 1)) : fpInvalidValue); }
+
+EXPORT int API(GraphNodeSetEnabled)(struct fp_exec *x, struct fp_node *n, unsigned on) {
+  struct fp_node *own = exec_node(x, n);
+  if (!own || own->work.type > fpFillNode) return finish(fpInvalidValue);
+  own->disabled = !on;
+  return 0;
+}
+
+EXPORT int API(GraphNodeGetEnabled)(struct fp_exec *x, struct fp_node *n, unsigned *on) {
+  struct fp_node *own = exec_node(x, n);
+  if (!own || !on) return finish(fpInvalidValue);
+  *on = !own->disabled;
+  return 0;
+}
+
+static int exec_update(struct fp_exec *x, struct fp_graph *g, struct update_result *r) {
+  *r = (struct update_result){0};
+  if (!x || !g) return fpInvalidValue;
+  return graphs_differ(x->graph, g, r) ? fpUpdateFailure : graph_update(x->graph, g);
+}
+
+EXPORT int API(GraphExecChildGraphNodeSetParams)(struct fp_exec *x, struct fp_node *n, struct fp_graph *g) {
+  struct fp_work w;
+  return finish(node_set(child_work(&w, g), exec_node(x, n), &w));
+}
+
+// Captures. Each call has the variant whose default stream is the thread's own.
+
+static int capture_to_graph(u64 stream, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, int mode) {
+  int e = g && (from || !n) ? edges_plain(data, n) : fpInvalidValue;
+  return e ? e : fp_capture_begin(stream, g, from, n, mode);
+}
+
+static int capture_status(u64 stream, int *status) {
+  struct fp_capture_state s;
+  int e = status ? fp_capture_state(stream, &s) : fpInvalidValue;
+  if (!e) *status = s.status;
+  return e ? e : present();
+}
+
+static int capture_info(u64 stream, int *status, u64 *id, struct fp_graph **g, struct fp_node *const **from, void **data, size_t *n) {
+  struct fp_capture_state s;
+  int e = status ? fp_capture_state(stream, &s) : fpInvalidValue;
+  if (e) return e;
+  *status = s.status;
+  if (id) *id = s.id;
+  if (g) *g = s.graph;
+  if (from) *from = s.from;
+  if (data) *data = NULL;
+  if (n) *n = s.count;
+  return present();
+}
+
+// capture_depend sets what the next node of a stream depends on, or adds to it (flags 0).
+static int capture_depend(u64 stream, struct fp_node **from, const void *data, size_t n, unsigned flags) {
+  struct fp_capture *c;
+  int e = from || !n ? edges_plain(data, n) : fpInvalidValue;
+  if (e || !fp_capturing()) return e ? e : 401;
+  fp_graph_lock();
+  struct fp_branch *b = fp_branch_of(stream, &c);
+  if (!b) e = 401;
+  if (b && c->invalid) e = fpCaptureInvalidated;
+  for (size_t i = 0; i < n && !e; i++)
+    if (!from[i] || from[i]->graph != c->graph) e = fpInvalidValue;
+  if (!e && flags) {
+    free(b->set);
+    b->set = NULL, b->count = 0;
+  }
+  for (size_t i = 0; i < n && !e; i++) e = fp_join(&b->set, &b->count, from[i]);
+  fp_graph_unlock();
+  return e;
+}
+
+#define CAPTURE(suffix, own)                                                                                                              \
+  EXPORT int API(StreamEndCapture##suffix)(void *s, struct fp_graph **g) { return finish(fp_capture_end(stream_of(s, own), g)); }         \
+  EXPORT int API(StreamIsCapturing##suffix)(void *s, int *status) { return finish(capture_status(stream_of(s, own), status)); }           \
+  EXPORT int API(StreamBeginCaptureToGraph##suffix)(void *s, struct fp_graph *g, struct fp_node **from, const void *data, size_t n, int mode) { \
+    return finish(capture_to_graph(stream_of(s, own), g, from, data, n, mode));                                                           \
+  }                                                                                                                                       \
+  EXPORT int API(StreamGetCaptureInfo_v2##suffix)(void *s, int *status, u64 *id, struct fp_graph **g, struct fp_node *const **from, size_t *n) { \
+    return finish(capture_info(stream_of(s, own), status, id, g, from, NULL, n));                                                         \
+  }                                                                                                                                       \
+  EXPORT int API(StreamGetCaptureInfo_v3##suffix)(void *s, int *status, u64 *id, struct fp_graph **g, struct fp_node *const **from,       \
+                                                  void **data, size_t *n) {                                                               \
+    return finish(capture_info(stream_of(s, own), status, id, g, from, data, n));                                                         \
+  }                                                                                                                                       \
+  EXPORT int API(StreamUpdateCaptureDependencies_v2##suffix)(void *s, struct fp_node **from, const void *data, size_t n, unsigned flags) { \
+    return finish(capture_depend(stream_of(s, own), from, data, n, flags));                                                               \
+  }                                                                                                                                       \
+  EXPORT int API(StreamWaitEvent##suffix)(void *s, u64 event, unsigned flags) { return finish(fp_event_wait(stream_of(s, own), event, flags)); } \
+  EXPORT int API(EventRecord##suffix)(u64 event, void *s) { return finish(fp_event_record(event, stream_of(s, own), 0)); }                \
+  EXPORT int API(EventRecordWithFlags##suffix)(u64 event, void *s, unsigned flags) {                                                      \
+    return finish(fp_event_record(event, stream_of(s, own), flags));                                                                      \
+  }
+CAPTURE(, 0)
+CAPTURE(_ptsz, 1)
+
+EXPORT int API(ThreadExchangeStreamCaptureMode)(int *mode) {
+  if (!mode || *mode < fpGlobal || *mode > fpRelaxed) return finish(fpInvalidValue);
+  int before = fp_capture_mode;
+  fp_capture_mode = *mode;
+  *mode = before;
+  return finish(present());
+}

@@ -1,0 +1,93 @@
+package hb
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// The four warps of a warpgroup execute wgmma.mma_async together, and each of them that has waited knows that what all of them have
+// issued is complete. An operation reads shared memory as copies in bulk do. It happens after what the lanes of its warp have done
+// before its issue, and is recorded as an access by the first of them then.
+
+// groupWarps is how many warps a warpgroup has.
+const groupWarps = 4
+
+// matrices is what a warp has issued.
+type matrices struct {
+	groups uint32 // committed
+	issued []issuedMatrix
+	number int64 // of the operation issued last
+}
+
+// issuedMatrix is the last operation that a warp has issued of a group.
+type issuedMatrix struct {
+	group uint32
+	view  *order.View
+}
+
+// maxIssued is how many groups of a warp are kept.
+const maxIssued = 64
+
+func (s *bulks) matricesOf(wi uint32) *matrices {
+	for uint32(len(s.matrix)) <= wi {
+		s.matrix = append(s.matrix, matrices{number: -1})
+	}
+	return &s.matrix[wi]
+}
+
+// committed is how many groups the thread of a half has committed.
+func (s *bulks) committed(x *bulkHalf) uint32 {
+	if x.matrix {
+		return s.matricesOf(x.warp).groups
+	}
+	return s.groups[thread{x.warp, x.lane}]
+}
+
+// matrixRead makes a half that of a read by an operation that lanes of a warp issue.
+func (d *Detector) matrixRead(s *bulks, x *bulkHalf, e *event.Event, blk *order.Block) {
+	m := s.matricesOf(x.warp)
+	if m.number != e.Stride { // the first of its reads
+		m.number = e.Stride
+		now := issuedMatrix{m.groups, blk.Together(x.warp, e.Mask)}
+		if n := len(m.issued); n > 0 && m.issued[n-1].group == m.groups {
+			m.issued[n-1] = now
+		} else {
+			m.issued = append(m.issued, now)
+		}
+		if over := len(m.issued) - maxIssued; over > 0 {
+			m.issued = slices.Delete(m.issued, 0, over)
+		}
+		blk.Advance(x.warp, e.Mask)
+	}
+	x.matrix, x.group, x.view = true, m.groups, m.issued[len(m.issued)-1].view
+}
+
+// waitMatrix completes the operations of a warpgroup but for its last groups.
+func (d *Detector) waitMatrix(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
+	n := s.matricesOf(wi).groups
+	done := func(group uint32) bool { return uint64(group)+uint64(e.Aux) < uint64(n) }
+	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
+		if !x.matrix || x.warp/groupWarps != wi/groupWarps {
+			return false
+		}
+		if !done(x.group) {
+			x.waited, x.place, x.allowed, x.early = true, e.Place, e.Aux, x.group == n
+			return false
+		}
+		d.completeBulk(s, x, blk, false)
+		return true
+	})
+	first := wi / groupWarps * groupWarps
+	for w := first; w < first+groupWarps && w < uint32(len(s.matrix)); w++ {
+		list := s.matrix[w].issued
+		for i := len(list) - 1; i >= 0; i-- {
+			if done(list[i].group) {
+				blk.Learn(wi, e.Mask, list[i].view)
+				break
+			}
+		}
+	}
+	blk.Synchronised(wi, e)
+}

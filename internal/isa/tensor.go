@@ -1,0 +1,130 @@
+package isa
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// tensorRows is the copies of the manual's "Data Movement" chapter ("Tensor copy") between shared memory and a box of a tensor in
+// global memory, which a tensor map describes.
+var tensorRows = []*Row{
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTensor), Note: noteTensor, Forms: forms(
+		".async.bulk.tensor.dim.to.global{.tile}.mbarrier::complete_tx::bytes{.L2::cache_hint} [d], [map, {c}], [bar]{, e}'"+tensorDims+"; to: shared::cluster shared::cta",
+		".async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'"+tensorDims)},
+	{Op: "cp", Doc: "Data Movement: cp.reduce.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpTensor), Note: noteReduce, Forms: forms(
+		".reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'" + tensorDims +
+			"; op: add min max inc dec and or xor")},
+	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch.tensor", Class: Hint, Forms: forms(
+		".async.bulk.prefetch.tensor.dim.L2.global{.tile}{.L2::cache_hint} [map, {c}]{, e}'" + tensorDims)},
+}
+
+const (
+	tensorDims = "; dim: 1d 2d 3d 4d 5d"
+	noteTensor = "Tiled maps without interleaving; elements outside the tensor are filled and count as bytes of the mbarrier. Performed as " +
+		"cp.async.bulk is. That the map is read through the tensormap proxy has no effect."
+)
+
+// bindReduction binds cp.reduce.async.bulk, of whose operation Reduce tells.
+func bindReduction(op Op) func(in *Inst) { return func(in *Inst) { in.Op, in.Reduce = op, in.Op } }
+
+// Reduction gives the operation of cp.reduce.async.bulk on an element of a type: the new value from the old one and the source. It
+// is nil where the operation is not one on the type.
+func Reduction(op Op, t Type) func(old, b uint64) uint64 {
+	float := t.Float()
+	switch op {
+	case OpAnd, OpOr, OpXor:
+		if float {
+			return nil
+		}
+	case OpInc, OpDec:
+		if t != U32 {
+			return nil
+		}
+	case OpMin, OpMax:
+		if float && t != F16 && t != BF16 {
+			return nil
+		}
+	case OpAdd:
+		if t.Size() < 4 && !float {
+			return nil
+		}
+	default:
+		return nil
+	}
+	in := &Inst{Op: op, Type: t}
+	f := atomicOp(in)
+	return func(old, b uint64) uint64 { return f(in, old, b, 0) }
+}
+
+// tensorOperands decodes the operands of a tensor copy: Src is the address in shared memory, to which Off is added, the generic
+// address of the tensor map, to which Off2 is, the address of the mbarrier, to which Off3 is, or a Sink, and the coordinates.
+func (b *body) tensorOperands(in *Inst) {
+	ops := in.Source.Operands
+	group := in.Has("bulk_group")
+	want := 2
+	if !group {
+		want++
+	}
+	if in.Has("L2::cache_hint") {
+		want++
+	}
+	if len(ops) != want {
+		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, want, len(ops))
+		return
+	}
+	tensor, shared := &ops[1], &ops[0]
+	if group {
+		tensor, shared = shared, tensor
+	}
+	in.Space = event.Shared
+	b.address(in, shared)
+	off := in.Off
+	n := 0
+	for d := range 5 {
+		if in.Has(string(rune('1'+d)) + "d") {
+			n = d + 1
+		}
+	}
+	if tensor.Kind != ptx.OperandAddr || len(tensor.Args) != 2 || tensor.Args[1].Kind != ptx.OperandVector || len(tensor.Args[1].Args) != n {
+		b.errorf(tensor.Pos, "%s%s takes [map, {coordinates}] here, with %d coordinates", in.Source.Op, in.Source.Mods, n)
+		return
+	}
+	base := *tensor
+	base.Args = base.Args[:1]
+	in.Space = event.Generic
+	b.mapAddress(in, &base)
+	in.Off2 = in.Off
+	in.Off3 = 0
+	if group {
+		in.Src = append(in.Src, Operand{})
+	} else {
+		in.Space = event.Shared
+		b.address(in, &ops[2])
+		in.Off3 = in.Off
+	}
+	for i := range tensor.Args[1].Args {
+		b.source(in, &opSpec{name: "c", typ: S32}, &tensor.Args[1].Args[i])
+	}
+	if in.Has("L2::cache_hint") {
+		n := len(in.Src)
+		b.source(in, &opSpec{name: "e", typ: B64}, &ops[want-1])
+		in.Src = in.Src[:n]
+	}
+	in.Space, in.Off = event.Shared, off
+}
+
+// mapAddress decodes the address of a tensor map: a generic one, or that of a kernel parameter or of a variable.
+func (b *body) mapAddress(in *Inst, o *ptx.Operand) {
+	n := len(in.Src)
+	b.address(in, o)
+	if len(in.Src) == n {
+		return
+	}
+	switch a := &in.Src[n]; {
+	case a.Kind == Reg || a.Kind == Imm || a.Kind == GlobalAddr:
+	case a.Kind == ParamAddr && b.f.Entry:
+		a.Kind, a.Imm = Imm, ParamWindow+a.Imm
+	default:
+		b.errorf(o.Pos, "%s%s: a tensor map is in global or constant memory, or a parameter of the kernel", in.Source.Op, in.Source.Mods)
+	}
+}

@@ -1,0 +1,97 @@
+package papers
+
+import "fmt"
+
+// lb is load buffering of n threads as a litmus test, which table 5 of seed 004 counts.
+const lb = `C LB
+int x[%d]; grid %[1]d, 1;
+kernel {
+  int a = load(x[tid], rlx, gpu);
+  store(x[(tid + 1) %% gridDim], 1, rlx, gpu);
+}`
+
+// files are those that commands name.
+func files() map[string]string {
+	f := map[string]string{}
+	for _, n := range []int{3, 7, 12, 18, 22} {
+		f[fmt.Sprintf("lb%d.litmus", n)] = fmt.Sprintf(lb, n)
+	}
+	return f
+}
+
+const (
+	device     = "Not reproduced: it needs a GPU, native runs of instrumented programs and their times. The overhead of our own detectors is in [benchmarks.md](benchmarks.md)."
+	suites     = "Not reproduced: it is of programs of suites that we do not have (Rodinia, SHOC, CUB, CUDA samples) on a GPU."
+	java       = "Not reproduced yet: it is of Java programs. The detectors are here (`fasttrack`, `slimfast`, [cpu.md](cpu.md)), and programs for a comparison are not."
+	parsnipRun = "fencepost simulate --hw all --program all --events 200000"
+	parsnipAll = "fencepost simulate --hw all --program all"
+	tiny       = "The programs of `corpus/scopedapps` have 4 blocks at most, as small as tests need; their data stay in L2, and the overhead is near 0."
+)
+
+// Papers gives the papers.
+func Papers() []Paper {
+	return []Paper{
+		{"000", "Predictive Data Race Detection for GPUs (PreDataR)", []Item{
+			{Name: "Table 1", Title: "races that one run shows, and races that need prediction",
+				Printed: "three classes of small kernels; the totals are in [predictability.md](predictability.md), which has each kernel",
+				Command: "fencepost compare corpus/predict", Keep: []string{"detector "},
+				Why: "The kernels are written anew from the text, and chosen so that the number of kernels that each detector finds equals the table; here lines are counted."},
+			{Name: "Table 2", Title: "unique races in benchmarks", Other: suites + " Our versions of the ScoR applications are at table VI of seed 003."},
+			{Name: "Table 3", Title: "run times", Printed: "geometric mean over native: Barracuda+ 72.3, PreDataR 97.5, iGUARD 3.6", Other: device},
+			{Name: "Table 4", Title: "memory", Other: "See \"Compression of clocks\" in [benchmarks.md](benchmarks.md), on our kernels; the printed figures are of programs that need a GPU."},
+			{Name: "Figure 12", Title: "growth with blocks", Other: "See \"Growth with blocks\" in [benchmarks.md](benchmarks.md)."},
+		}},
+		{"001", "Efficient Precise Dynamic Data Race Detection for CPU and GPU (thesis)", []Item{
+			{Name: "Figures 3.2, 3.12 to 3.14 and table 3.1", Title: "SlimFast against FastTrack", Printed: "1.83 times less memory of the whole Java heap, 1.4 times faster", Other: java},
+			{Name: "Figure 4.1", Title: "distinct access histories in a line", Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.1)"},
+				Why: "The programs are kernels of our own and not PARSEC: see [simulate.md](simulate.md)."},
+			{Name: "Table 4.2", Title: "an example trace", Other: "A test goes through it step by step: `go test ./internal/hw/parsnip`."},
+			{Name: "Figure 4.7", Title: "slowdown of Parsnip and Radish", Printed: "geometric mean of PARSEC: Parsnip 1.5, at most 2.6; Radish 6.9",
+				Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.7)"},
+				Why: "Our programs are nothing but accesses to shared data; a program of PARSEC does other work between them. Radish is built here from what the thesis says of it, and has no numeric goal."},
+			{Name: "Figure 4.8", Title: "slowdown by threads", Plot: "papers-4.8.svg", Command: "fencepost simulate --hw parsnip --program all --threads 2,4,8,16 --events 200000",
+				Full: "fencepost simulate --hw parsnip --program all --threads 2,4,8,16", Keep: []string{"(figure 4.8)"}},
+			{Name: "Figure 4.9", Title: "optimisations switched off", Plot: "papers-4.9.svg", Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.9)"}},
+			{Name: "Figure 4.10", Title: "what resolves checks", Printed: "references and the own table resolve at least 84 % of the checks of each program",
+				Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.10)"},
+				Why: "Where epochs are short, tables of 15 clocks are full of old references, and software resolves more."},
+			{Name: "Figure 4.11", Title: "where the overhead is", Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.11)"}},
+			{Name: "Table 4.3", Title: "events per 1000 instructions", Printed: "at most 1.38 drains and 79.15 rejections (fluidanimate), 2.57 software checks (canneal)",
+				Command: parsnipRun, Full: parsnipAll, Keep: []string{"(table 4.3)"}, Why: "As at figure 4.10."},
+			{Name: "Tables 5.1 and 6.1, figures 5.11, 5.12, 6.8 to 6.10", Title: "Barracuda and CURD on GPU benchmarks",
+				Printed: "CURD takes 2.88 times native on average", Other: suites},
+		}},
+		{"002", "HiRace", []Item{
+			{Name: "Table II", Title: "races in irregular kernels", Printed: "580 kernels, 346 racy, on 6 graphs; no false positive of HiRace or iGUARD; HiRace finds all that show",
+				Command: "fencepost compare corpus/irregular/dag-5", Full: "fencepost compare corpus/irregular", Keep: []string{"Runs by planted bugs"},
+				Why: "The suite is our own, of 256 kernels: [irregular.md](irregular.md) has it by pattern and graph, and says where detectors differ."},
+			{Name: "Figure 5", Title: "speed against iGUARD on large graphs", Printed: "HiRace less than 3 times native on average, iGUARD more than 30", Other: device},
+			{Name: "Figure 6", Title: "Rodinia", Other: suites},
+		}},
+		{"003", "ScoRD", []Item{
+			{Name: "Table VI", Title: "races that ScoRD catches", Printed: "44 of 44 without the cache of metadata, 43 with it", Command: "fencepost compare corpus/scopedapps", Keep: []string{"detector "},
+				Why: "The applications are written anew, and findings are counted by pairs of places in the source. The launches are too small for entries of the cache to collide."},
+			{Name: "Table VII", Title: "false positives by granularity", Printed: "4 bytes 0, 8 bytes 72, 16 bytes 88 in all seven; most in the graph applications",
+				Command: "programs of `corpus/scopedapps` without a planted race, findings of `scord:granularity=N`", Measure: granularities,
+				Why: "Our applications are smaller, 4 blocks at most. Why the graph applications have no false positive here has not been looked into."},
+			{Name: "Figures 8 to 11", Title: "cycles, DRAM accesses, breakdown, sensitivity; the seven applications",
+				Printed: "35 % overhead on average, 1DC 88 %; LHD 16.5, NOC 36.2, MD 47.3 %",
+				Command: "fencepost simulate --hw scord,scord-base --resources corpus/scopedapps/colouring corpus/scopedapps/connectivity corpus/scopedapps/convolution corpus/scopedapps/matmul corpus/scopedapps/reduction corpus/scopedapps/rule110 corpus/scopedapps/treesearch",
+				Keep:    []string{"(figure 8)", "(figure 9)", "overhead of scord is", "Cycles of scord with", "Counts with scord "}, Why: tiny},
+			{Name: "Figures 8 to 11, larger kernels", Title: "the same with the kernels of the benchmarks, and HiRace in hardware",
+				Plot: "papers-scord.svg", Command: "the kernels of `internal/bench` on the GPU of table V", Measure: kernels,
+				Keep: []string{"(figure 8)", "(figure 9)", "overhead of scord is", "overhead of hirace is", "Cycles of scord with"},
+				Why:  "What ScoRD adds to a packet fits into the flit that the header begins, so that NOC is mostly the packets of loads that hit L1; the paper does not say how long its packets are. With the cache, metadata take an eighth of the bandwidth that data do, and nobody waits for them. Ratios below 1, as for `hashtable`, come from the order of the warps, which changes with time. Kernels that are bound by DRAM, as `saxpy`, show what metadata cost without it."},
+			{Name: "Table VIII", Title: "what detectors support", Other: "See [detectors.md](detectors.md) and [compare.md](compare.md)."},
+		}},
+		{"004", "GPUMC", []Item{
+			{Name: "Tables 1 to 3", Title: "races and barrier divergence of applications", Other: "Not reproduced as printed: the programs are of the authors' suite. `fencepost verify` explores kernels: [verify.md](verify.md) has ours."},
+			{Name: "Table 4", Title: "repair", Other: "Not reproduced: `fencepost verify` explains races and does not change programs."},
+			{Name: "Table 5 (and 6)", Title: "load buffering, executions", Printed: "LB-3 7, LB-7 127 (0.4 s), LB-12 4095 (1.3 s), LB-18 262143 (228 s), LB-22 4194303 (5647 s)",
+				Command: "fencepost verify lb3.litmus && fencepost verify lb7.litmus && fencepost verify lb12.litmus",
+				Full:    "fencepost verify lb12.litmus && fencepost verify lb18.litmus && fencepost verify lb22.litmus",
+				Why:     "The program in our language, lb3.litmus:\n\n```\n" + fmt.Sprintf(lb, 3) + "\n```"},
+			{Name: "Figure 4, tables 7 to 9", Title: "growth with threads", Other: "Not reproduced as printed, as tables 1 to 3. The number of executions of SB is in the tests of `internal/verify`."},
+		}},
+	}
+}

@@ -1,0 +1,202 @@
+package simt
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// Sources of a tensor copy.
+const (
+	tensorShared = iota
+	tensorMap
+	tensorBarrier
+	tensorCoordinates
+)
+
+// tensorUnit is what addresses of tensor copies in shared memory must be multiples of; what a swizzle exchanges is chunks.
+const (
+	tensorUnit = 128
+	chunk      = 16
+)
+
+// tensor executes cp.async.bulk.tensor for the lanes of on. A lane whose operands are wrong copies nothing.
+func (r *run) tensor(w *warp, in *inst, on uint32, place uint32) {
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		t := r.mapOf(w, i, in, place)
+		if t == nil {
+			continue
+		}
+		x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, i, in), out: in.Has("bulk_group")}
+		if in.Reduce != isa.NoOp {
+			x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
+			if x.reduce == nil {
+				r.faults.at(r, TensorMisuse, w, i, place, "copies", "%s has no operation on elements of type %s", in.mnemonic(), TensorTypes[t.Type])
+				continue
+			}
+		}
+		x.bytes = t.Bytes()
+		if t.Fill == 1 {
+			x.nan = t.element()
+		}
+		if x.gather() && r.tracks(x.bulkCopy, in, &in.src[tensorBarrier], place) {
+			x.tell()
+			r.fly(x.bulkCopy)
+		}
+	}
+}
+
+// mapOf reads the tensor map whose address a lane gives, nil after a fault.
+func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
+	addr := r.m.value(w, lane, &in.src[tensorMap]) + uint64(in.Off2)
+	space, at := splitGeneric(addr)
+	var data []byte
+	kind := OutOfBounds
+	switch space {
+	case event.Global:
+		data, kind = r.globalBytes(at, TensorMapSize, in, event.FlagRead, place)
+	case event.Param:
+		if n := uint64(len(r.params)); at <= n && TensorMapSize <= n-at {
+			data, kind = r.params[at:], ""
+		}
+	}
+	if kind != "" {
+		r.faults.access(r, kind, w, lane, place, touch{event.FlagRead, space, at, TensorMapSize})
+		return nil
+	}
+	if at%TensorMapAlign != 0 {
+		r.faults.at(r, Misaligned, w, lane, place, "copies", "%s is given a tensor map at %#x, which is not a multiple of %d", in.mnemonic(), addr, TensorMapAlign)
+		return nil
+	}
+	t, err := DecodeTensorMap(data)
+	if n := len(in.src) - tensorCoordinates; err == nil && n != t.Rank {
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.mnemonic(), n, t.Rank)
+		return nil
+	}
+	if err != nil {
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map that is none: %v", in.mnemonic(), err)
+		return nil
+	}
+	return t
+}
+
+// tensorCopy is a tensor copy that is being issued.
+type tensorCopy struct {
+	*bulkCopy
+	r       *run
+	in      *inst
+	place   uint32
+	t       *TensorMap
+	out     bool     // to global memory
+	globals []extent // that the copy accesses
+	shareds []extent
+}
+
+// extent is bytes from an address on.
+type extent struct{ from, end uint64 }
+
+// gather finds what the copy moves; false after a fault.
+func (x *tensorCopy) gather() bool {
+	r, w, in := x.r, x.warp, x.in
+	value := func(k int) uint64 { return r.m.value(w, x.lane, &in.src[k]) }
+	at := value(tensorShared) + uint64(in.Off)
+	flags := event.FlagWrite
+	if x.out {
+		flags = event.FlagRead
+	}
+	if at%tensorUnit != 0 {
+		r.faults.at(r, Misaligned, w, x.lane, x.place, "copies", "%s is given address %#x of shared memory, which is not a multiple of %d", in.mnemonic(), at, tensorUnit)
+		return false
+	}
+	// A swizzle exchanges chunks of tensorUnit bytes.
+	all := x.bytes
+	if x.t.Swizzle != 0 {
+		all = roundUp(all, tensorUnit)
+	}
+	if n := uint64(len(w.cta.shared)); at > n || all > n-at {
+		r.faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})
+		return false
+	}
+	var coordinates [maxRank]int64
+	for d := range x.t.Rank {
+		coordinates[d] = int64(int32(value(tensorCoordinates + d)))
+	}
+	ok := true
+	width := x.t.box(0) * x.t.element()
+	x.t.rows(&coordinates, func(row boxRow) {
+		if !ok {
+			return
+		}
+		var inside []byte
+		if n := row.to - row.from; n > 0 {
+			var kind FaultKind
+			global := event.FlagRead | event.FlagWrite ^ flags
+			if inside, kind = r.globalBytes(row.global, n, in, global, x.place); kind != "" {
+				r.faults.access(r, kind, w, x.lane, x.place, touch{global, event.Global, row.global, n})
+				ok = false
+				return
+			}
+			x.globals = append(x.globals, extent{row.global, row.global + n})
+		}
+		x.row(at+row.at, width, row.from, inside)
+	})
+	return ok
+}
+
+// row adds the parts of a row that begins at an address of shared memory, were it not for the swizzle: width bytes, of which those
+// from from on lie in global memory, as inside.
+func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
+	step := width
+	if x.t.Swizzle != 0 {
+		step = chunk
+	}
+	for at := uint64(0); at < width; at += step {
+		place := swizzle(x.t.Swizzle, addr+at)
+		low, high := max(at, from), min(at+step, from+uint64(len(inside)))
+		var global []byte
+		skip := uint64(0)
+		if low < high {
+			global, skip = inside[low-from:high-from], low-at
+		}
+		if !x.out {
+			x.parts = append(x.parts, bulkPart{from: global, skip: skip, to: x.warp.cta.shared[place:][:step]})
+			x.shareds = append(x.shareds, extent{place, place + step})
+		} else if low < high {
+			x.parts = append(x.parts, bulkPart{from: x.warp.cta.shared[place+low-at:][:high-low], to: global})
+			x.shareds = append(x.shareds, extent{place + low - at, place + high - at})
+		}
+	}
+}
+
+// tell tells of what the copy accesses.
+func (x *tensorCopy) tell() {
+	global, shared := event.FlagRead, event.FlagWrite
+	if x.out {
+		global, shared = shared, global
+	}
+	o := &x.r.out
+	for _, e := range joined(x.globals) {
+		o.bulk(x.bulkCopy, x.place, global, event.Global, e.from, e.end-e.from)
+	}
+	for _, e := range joined(x.shareds) {
+		o.bulk(x.bulkCopy, x.place, shared, event.Shared, e.from, e.end-e.from)
+	}
+}
+
+// joined gives extents in the order of their addresses, those that touch as one.
+func joined(list []extent) []extent {
+	slices.SortFunc(list, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
+	out := list[:0]
+	for _, e := range list {
+		if n := len(out); n > 0 && e.from <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, e.end)
+		} else {
+			out = append(out, e)
+		}
+	}
+	return out
+}

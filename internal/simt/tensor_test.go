@@ -1,0 +1,236 @@
+package simt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// tensorKernel copies a box between shared memory at tile and the tensor of the map at %out, at the coordinates behind the map. Shared
+// memory is words 7 * their number + 1 before, and is written to %out + 512 afterwards.
+func tensorKernel(rank int, out, reduce string) string {
+	var coordinates []string
+	body := `
+	.shared .align 1024 .b8 tile[16384];
+	.shared .align 8 .b64 bar;
+	setp.eq.u32 %p1, %tx, 0;
+	mov.u32 %r1, tile;
+	mov.u32 %r2, bar;
+	mov.u32 %r3, %tx;
+init:
+	mad.lo.u32 %r4, %r3, 4, %r1;
+	mad.lo.u32 %r5, %r3, 7, 1;
+	st.shared.u32 [%r4], %r5;
+	add.u32 %r3, %r3, 32;
+	setp.lt.u32 %p2, %r3, 4096;
+	@%p2 bra init;
+	@%p1 mbarrier.init.shared.b64 [%r2], 1;
+	fence.proxy.async;
+	bar.sync 0;
+`
+	for d := range rank {
+		coordinates = append(coordinates, fmt.Sprint("%r", 10+d))
+		body += fmt.Sprintf("\tld.global.u32 %%r%d, [%%out+%d];\n", 10+d, TensorMapSize+4*d)
+	}
+	at := fmt.Sprintf("[%%out, {%s}]", strings.Join(coordinates, ", "))
+	if out == "" {
+		body += fmt.Sprintf(`
+	@!%%p1 bra wait;
+	ld.global.u32 %%r5, [%%out+%d];
+	mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %%r5;
+	cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%%r1], %s, [%%r2];
+wait:
+	mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0;
+	@!%%p2 bra wait;
+`, TensorMapSize+20, rank, at)
+	} else {
+		body += fmt.Sprintf(`
+	@%%p1 cp%s.async.bulk.tensor.%dd.global.shared::cta%s.bulk_group %s, [%%r1];
+	cp.async.bulk.commit_group;
+	cp.async.bulk.wait_group 0;
+`, reduce, rank, out, at)
+	}
+	return kernel(body + `
+	mov.u32 %r3, %tx;
+dump:
+	mul.wide.u32 %rd1, %r3, 4;
+	add.u64 %rd1, %rd1, %out;
+	mad.lo.u32 %r4, %r3, 4, %r1;
+	ld.shared.u32 %r5, [%r4];
+	st.global.u32 [%rd1+512], %r5;
+	add.u32 %r3, %r3, 32;
+	setp.lt.u32 %p2, %r3, 4096;
+	@%p2 bra dump;`)
+}
+
+// randomMap draws a map of a box of at most 16 KiB in a tensor of at most limit bytes, but for its address, and coordinates.
+func randomMap(rng *rand.Rand, rank int, limit uint64) (*TensorMap, [maxRank]int32) {
+	for {
+		t := &TensorMap{Rank: rank, Type: uint8(rng.IntN(13)), Swizzle: uint8(rng.IntN(4)), Fill: uint8(rng.IntN(2))}
+		var at [maxRank]int32
+		size := t.element()
+		stride := size
+		for d := range rank {
+			t.Dims[d], t.Box[d], t.Steps[d] = uint32(1+rng.IntN(40)), uint32(1+rng.IntN(12)), uint8(1+rng.IntN(8)&rng.IntN(8))
+			at[d] = int32(rng.IntN(int(t.Dims[d])+20) - 10)
+			if d == 0 {
+				t.Box[0] = uint32((16 << rng.IntN(4)) / size)
+				at[0] = int32(rng.IntN(int(t.Dims[0])+2*int(t.Box[0]))) - int32(t.Box[0])
+			}
+			stride = roundUp(stride*uint64(t.Dims[d]), 16)
+			if d < rank-1 {
+				t.Strides[d] = stride
+			}
+		}
+		if stride < limit && t.Bytes() <= 16<<10 && t.Check() == nil {
+			return t, at
+		}
+	}
+}
+
+// eachOf calls f for each element of a box: where it is in shared memory from the box on, and its address, 0 for one outside.
+func (t *TensorMap) eachOf(at [maxRank]int32, f func(shared, global uint64)) {
+	n := uint64(1)
+	for d := range t.Rank {
+		n *= t.box(d)
+	}
+	for i := range n {
+		global, inside, rest := t.Address, true, i
+		for d := range t.Rank {
+			k := int64(rest % t.box(d))
+			rest /= t.box(d)
+			stride := int64(t.element())
+			if d > 0 {
+				stride = int64(t.Strides[d-1])
+				k *= int64(t.Steps[d])
+			}
+			c := int64(at[d]) + k
+			inside = inside && 0 <= c && c < int64(t.Dims[d])
+			global += uint64(c * stride)
+		}
+		if !inside {
+			global = 0
+		}
+		f(i*t.element(), global)
+	}
+}
+
+// manualSwizzle is the pattern of the manual's figures: chunk c of row r of the pattern, of 8 rows of 128 bytes, is at chunk c^r, and
+// where 2 or 4 rows of the box make one of the pattern, the lower bits of c alone are changed, by r of 2 or 4.
+func manualSwizzle(mode uint8, at uint64) uint64 {
+	if mode == 0 {
+		return at
+	}
+	row, c, span := at/128%8, at/16%8, uint64(1)<<mode
+	return at/128*128 + (c/span*span+(c%span^row%span))*16 + at%16
+}
+
+// TestTensor: random copies both ways, and reductions, against their definition element by element.
+func TestTensor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := range 120 {
+		rank := 1 + n%5
+		out, reduce := "", ""
+		if n/5%2 == 1 {
+			if out = ".tile"; n/10%2 == 1 {
+				out, reduce = ".add", ".reduce"
+			}
+		}
+		m, at := randomMap(rng, rank, 1<<20)
+		if reduce != "" && isa.Reduction(isa.OpAdd, TensorTypes[m.Type]) == nil {
+			continue
+		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			g := newRig(t, tensorKernel(rank, out, reduce))
+			buffer, tensor := g.buffer(8<<10), g.buffer(1<<18)
+			m.Address = tensor
+			data, _ := g.mem.Bytes(tensor, 1<<20)
+			for i := range data {
+				data[i] = byte(rng.Uint32())
+			}
+			want := append([]byte(nil), data...)
+			head, _ := g.mem.Bytes(buffer, 512)
+			copy(head, m.Encode())
+			for d := range rank {
+				binary.LittleEndian.PutUint32(head[TensorMapSize+4*d:], uint32(at[d]))
+			}
+			binary.LittleEndian.PutUint32(head[TensorMapSize+20:], uint32(m.Bytes()))
+			g.mustRun(launch{out: buffer})
+			shared := make([]byte, 16<<10)
+			for i := range len(shared) / 4 {
+				binary.LittleEndian.PutUint32(shared[4*i:], uint32(7*i+1))
+			}
+			size := m.element()
+			add := isa.Reduction(isa.OpAdd, TensorTypes[m.Type])
+			m.eachOf(at, func(s, global uint64) {
+				s = manualSwizzle(m.Swizzle, s)
+				cell := shared[s : s+size]
+				switch {
+				case out == "" && global == 0:
+					for i := range cell {
+						cell[i] = 0
+						if m.Fill == 1 {
+							cell[i] = 0xff
+						}
+					}
+					if m.Fill == 1 {
+						cell[size-1] = 0x7f
+					}
+				case out == "":
+					copy(cell, want[global-tensor:])
+				case global != 0 && reduce != "":
+					to := want[global-tensor:][:size]
+					putUint(to, add(getUint(to, size), getUint(cell, size)))
+				case global != 0:
+					copy(want[global-tensor:], cell)
+				}
+			})
+			got, _ := g.mem.Bytes(buffer+512, 16<<10)
+			if string(got) != string(shared) {
+				t.Errorf("shared memory differs: %+v at %v", m, at)
+			}
+			if data, _ = g.mem.Bytes(tensor, 1<<20); string(data) != string(want) {
+				t.Errorf("the tensor differs: %+v at %v", m, at)
+			}
+		})
+	}
+}
+
+// TestTensorFaults: operands that a tensor copy cannot have.
+func TestTensorFaults(t *testing.T) {
+	good := TensorMap{Rank: 2, Type: 7, Dims: [5]uint32{64, 8}, Box: [5]uint32{32, 4}, Steps: [5]uint8{1, 1}, Strides: [4]uint64{256}}
+	for _, c := range []struct {
+		change func(m *TensorMap)
+		edit   func(text string) string
+		kind   FaultKind
+		text   string
+	}{
+		{func(m *TensorMap) { *m = TensorMap{Rank: 2} }, nil, TensorMisuse, "is given a tensor map that is none: dimension 0 has 0 elements"},
+		{func(m *TensorMap) { m.Rank, m.Steps[2], m.Dims[2], m.Box[2] = 3, 1, 1, 1 }, nil, TensorMisuse, "is given 2 coordinates and the map of a tensor of 3 dimensions"},
+		{func(m *TensorMap) { m.Address += 8 }, nil, TensorMisuse, "is not a multiple of 16"},
+		{func(m *TensorMap) { m.Strides[0] = 1 << 19 }, nil, OutOfBounds, "reads 128 bytes at"},
+		{nil, func(s string) string { return strings.ReplaceAll(s, "[%out, {", "[%out+32, {") }, Misaligned, "which is not a multiple of 64"},
+		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16], ") }, Misaligned, "is given address 0x10 of shared memory, which is not a multiple of 128"},
+		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16256], ") }, OutOfBounds, "writes 512 bytes at"},
+		{nil, func(s string) string { return strings.ReplaceAll(s, ", [%r2];\nwait", ", [%r2+8];\nwait") }, MbarrierMisuse, "is given an object as mbarrier"},
+	} {
+		text := strings.Replace(tensorKernel(2, "", ""), "@!%p2 bra wait;", "", 1)
+		if c.edit != nil {
+			text = c.edit(text)
+		}
+		g := newRig(t, text)
+		buffer, tensor := g.buffer(8<<10), g.buffer(1<<10)
+		m := good
+		m.Address = tensor
+		if c.change != nil {
+			c.change(&m)
+		}
+		head, _ := g.mem.Bytes(buffer, 512)
+		copy(head, m.Encode())
+		g.run(launch{out: buffer}).wantFault(t, c.kind, c.text)
+	}
+}

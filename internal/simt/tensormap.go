@@ -1,0 +1,194 @@
+package simt
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// TensorMapSize is the size of a CUtensorMap in bytes, TensorMapAlign what its address is a multiple of.
+const (
+	TensorMapSize  = 128
+	TensorMapAlign = 64
+	maxRank        = 5
+)
+
+// TensorMap is what cuTensorMapEncodeTiled makes a CUtensorMap of (CUDA Driver API, "Tensor Map Object Management"): an array in
+// global memory of up to five dimensions, the first the innermost, and the box of it that a copy moves.
+//
+// The 128 bytes are opaque to programs. Here they are, little-endian:
+//
+//	0   u8      rank - 1
+//	1   u8      element type, as tensormap.replace numbers them: see TensorTypes
+//	2   u8      interleave: 0
+//	3   u8      swizzle: 0 none, 1 to 3 of 32, 64 and 128 bytes
+//	4   u8      what elements outside the array are filled with: 0 zero, 1 NaN
+//	8   u64     address
+//	16  u32 [5] elements of the array in each dimension
+//	36  u32 [5] elements of the box
+//	56  u8  [5] element strides
+//	64  u64 [4] bytes from one element of the dimensions but the first to the next
+type TensorMap struct {
+	Rank       int
+	Type       uint8
+	Interleave uint8
+	Swizzle    uint8
+	Fill       uint8
+	Address    uint64
+	Dims       [maxRank]uint32
+	Box        [maxRank]uint32
+	Steps      [maxRank]uint8
+	Strides    [maxRank - 1]uint64
+}
+
+// TensorTypes are the element types by the number that tensormap.replace gives them (PTX ISA, "tensormap.replace"); NoType
+// stands for the packed types, which are not supported.
+var TensorTypes = []isa.Type{isa.U8, isa.U16, isa.U32, isa.S32, isa.U64, isa.S64, isa.F16, isa.F32, isa.F32, isa.F64, isa.BF16, isa.F32, isa.F32,
+	isa.NoType, isa.NoType, isa.NoType}
+
+// driverTensorTypes are the numbers of element types by CUtensorMapDataType.
+var driverTensorTypes = []uint8{0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15}
+
+// TensorType gives the element type that a CUtensorMapDataType is.
+func TensorType(driver uint64) (uint8, bool) {
+	if driver >= uint64(len(driverTensorTypes)) {
+		return 0, false
+	}
+	return driverTensorTypes[driver], true
+}
+
+// Encode gives the bytes of the map.
+func (t *TensorMap) Encode() []byte {
+	b := make([]byte, TensorMapSize)
+	b[0], b[1], b[2], b[3], b[4] = uint8(t.Rank-1), t.Type, t.Interleave, t.Swizzle, t.Fill
+	binary.LittleEndian.PutUint64(b[8:], t.Address)
+	for i := range maxRank {
+		binary.LittleEndian.PutUint32(b[16+4*i:], t.Dims[i])
+		binary.LittleEndian.PutUint32(b[36+4*i:], t.Box[i])
+		b[56+i] = t.Steps[i]
+	}
+	for i, s := range t.Strides {
+		binary.LittleEndian.PutUint64(b[64+8*i:], s)
+	}
+	return b
+}
+
+// DecodeTensorMap reads the bytes of a map.
+func DecodeTensorMap(b []byte) (*TensorMap, error) {
+	t := &TensorMap{Rank: int(b[0]) + 1, Type: b[1], Interleave: b[2], Swizzle: b[3], Fill: b[4], Address: binary.LittleEndian.Uint64(b[8:])}
+	for i := range maxRank {
+		t.Dims[i] = binary.LittleEndian.Uint32(b[16+4*i:])
+		t.Box[i] = binary.LittleEndian.Uint32(b[36+4*i:])
+		t.Steps[i] = b[56+i]
+	}
+	for i := range t.Strides {
+		t.Strides[i] = binary.LittleEndian.Uint64(b[64+8*i:])
+	}
+	return t, t.Check()
+}
+
+// element is the size of an element in bytes.
+func (t *TensorMap) element() uint64 { return uint64(TensorTypes[t.Type].Size()) }
+
+// Check says what of the map breaks the rules of cuTensorMapEncodeTiled, or is not supported.
+func (t *TensorMap) Check() error {
+	switch {
+	case t.Rank < 1 || t.Rank > maxRank:
+		return fmt.Errorf("the rank is %d: it must be between 1 and 5", t.Rank)
+	case int(t.Type) >= len(TensorTypes):
+		return fmt.Errorf("%d is no type of elements", t.Type)
+	case TensorTypes[t.Type] == isa.NoType:
+		return fmt.Errorf("packed types of elements are not supported")
+	case t.Interleave != 0:
+		return fmt.Errorf("interleaved layouts are not supported")
+	case t.Swizzle > 3:
+		return fmt.Errorf("swizzle mode %d is not supported", t.Swizzle)
+	case t.Fill > 1 || t.Fill == 1 && !TensorTypes[t.Type].Float():
+		return fmt.Errorf("elements outside can be filled with NaN only where they are floating-point numbers")
+	case t.Address%16 != 0:
+		return fmt.Errorf("the address %#x of the tensor is not a multiple of 16", t.Address)
+	}
+	for i := range t.Rank {
+		switch {
+		case t.Dims[i] == 0 || t.Dims[i] > 1<<31:
+			return fmt.Errorf("dimension %d has %d elements: it must have between 1 and 2^31", i, t.Dims[i])
+		case t.Box[i] == 0 || t.Box[i] > 256:
+			return fmt.Errorf("the box has %d elements in dimension %d: it must have between 1 and 256", t.Box[i], i)
+		case t.Steps[i] == 0 || t.Steps[i] > 8:
+			return fmt.Errorf("the element stride of dimension %d is %d: it must be between 1 and 8", i, t.Steps[i])
+		case i > 0 && (t.Strides[i-1]%16 != 0 || t.Strides[i-1] >= 1<<40):
+			return fmt.Errorf("the stride of dimension %d is %d bytes: it must be a multiple of 16 below 2^40", i, t.Strides[i-1])
+		}
+	}
+	inner := uint64(t.Box[0]) * t.element()
+	if inner%16 != 0 {
+		return fmt.Errorf("a row of the box has %d bytes: it must be a multiple of 16", inner)
+	}
+	if span := uint64(16) << t.Swizzle; t.Swizzle != 0 && inner > span {
+		return fmt.Errorf("a row of the box has %d bytes: with a swizzle of %d bytes it must not have more than these", inner, span)
+	}
+	return nil
+}
+
+// box is how many elements a copy moves along a dimension.
+func (t *TensorMap) box(d int) uint64 {
+	if d >= t.Rank {
+		return 1
+	}
+	if d == 0 { // the stride of the innermost dimension is ignored
+		return uint64(t.Box[0])
+	}
+	return (uint64(t.Box[d]) + uint64(t.Steps[d]) - 1) / uint64(t.Steps[d])
+}
+
+// Bytes is how much a copy moves, elements outside the array included.
+func (t *TensorMap) Bytes() uint64 {
+	n := t.element()
+	for d := range t.Rank {
+		n *= t.box(d)
+	}
+	return n
+}
+
+// swizzle gives the place in shared memory of the byte that would be at an address without: the 16-byte chunks of 32, 64 or 128
+// bytes are exchanged as the bits of the address from the 7th on say.
+func swizzle(mode uint8, addr uint64) uint64 {
+	return addr ^ addr>>7&(1<<mode-1)<<4
+}
+
+// boxRow is a row of the innermost dimension of a box: elements next to each other.
+type boxRow struct {
+	at       uint64 // in the box, in bytes
+	global   uint64 // address of what lies inside the array
+	from, to uint64 // bytes of the row that do; from == to: none
+}
+
+// rows calls f for each row of the box at coordinates.
+func (t *TensorMap) rows(at *[maxRank]int64, f func(boxRow)) {
+	size := t.element()
+	width := t.box(0) * size
+	low, high := min(max(-at[0], 0), int64(t.box(0))), min(max(int64(t.Dims[0])-at[0], 0), int64(t.box(0)))
+	var i [maxRank]uint64
+	for row := uint64(0); ; row++ {
+		r := boxRow{at: row * width, global: t.Address + uint64(max(at[0], 0))*size, from: uint64(low) * size, to: uint64(max(low, high)) * size}
+		for d := 1; d < t.Rank; d++ {
+			c := at[d] + int64(i[d])*int64(t.Steps[d])
+			if c < 0 || c >= int64(t.Dims[d]) {
+				r.to = r.from
+			}
+			r.global += uint64(c) * t.Strides[d-1]
+		}
+		f(r)
+		d := 1
+		for ; d < t.Rank; d++ {
+			if i[d]++; i[d] < t.box(d) {
+				break
+			}
+			i[d] = 0
+		}
+		if d == t.Rank {
+			return
+		}
+	}
+}

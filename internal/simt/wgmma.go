@@ -1,0 +1,142 @@
+package simt
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// groupWarps is how many warps a warpgroup has: the first one's number is a multiple of it.
+const groupWarps = 4
+
+// warpgroup executes wgmma for the lanes of on, which are all that are left of a warp.
+func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
+	if on != ^uint32(0) {
+		r.incomplete(w, in, on, place)
+		return
+	}
+	switch in.Op {
+	case isa.OpWgmma:
+		r.wgmma(w, in, place)
+	case isa.OpWgmmaCommit:
+		w.copies.wgmmas++
+		r.out.copies(event.WgmmaCommit, w, on, place, 0)
+		r.wakeGroup(w)
+	case isa.OpWgmmaWait:
+		n := uint32(r.m.value(w, 0, &in.src[0]))
+		w.copies.allowed, w.copies.wanted = n, w.copies.wgmmas-min(n, w.copies.wgmmas)
+		if w.issued() {
+			r.out.copies(event.WgmmaWait, w, on, place, n)
+			return
+		}
+		w.block(r, on, standing(waitGroup, 0, 0), place)
+	}
+}
+
+// issued says that all warps of a warpgroup have issued the groups that one waits for.
+func (w *warp) issued() bool {
+	for _, v := range w.group4() {
+		if v.live != 0 && v.copies.wgmmas < w.copies.wanted {
+			return false
+		}
+	}
+	return true
+}
+
+// group4 are the warps of the warpgroup.
+func (w *warp) group4() []*warp {
+	first := w.index &^ (groupWarps - 1)
+	return w.cta.warps[first:min(first+groupWarps, len(w.cta.warps))]
+}
+
+// wakeGroup lets the warps of a warpgroup go on that have waited for this one, which has issued a group or exited.
+func (r *run) wakeGroup(w *warp) {
+	for _, v := range w.group4() {
+		if v.live == 0 || v.standOf(bits.TrailingZeros32(v.live)).waits() != waitGroup || !v.issued() {
+			continue
+		}
+		r.out.copies(event.WgmmaWait, v, v.live, r.m.place(v, bits.TrailingZeros32(v.live)), v.copies.allowed)
+		r.m.pass(v, v.live)
+		v.wake(r, v.live)
+	}
+}
+
+// wgmma executes wgmma.mma_async for a warp: its rows of the matrix.
+func (r *run) wgmma(w *warp, in *inst, place uint32) {
+	g := in.Wgmma
+	x := &r.wgmmaArgs
+	b := len(in.src) - isa.WgmmaB
+	add := r.m.value(w, 0, &in.src[b+1])&1 != 0
+	if add {
+		for k := range g.Accumulators {
+			for i := range 32 {
+				x.D[k][i] = uint32(r.m.value(w, i, &in.src[k]))
+			}
+		}
+	}
+	var extents []extent
+	ok := true
+	if g.A.Registers {
+		var a [4][32]uint32
+		for k := range a {
+			for i := range 32 {
+				a[k][i] = uint32(r.m.value(w, i, &in.src[g.Accumulators+k]))
+			}
+		}
+		g.FromRegisters(x, &a)
+	} else {
+		d := isa.DescriptorOf(r.m.value(w, 0, &in.src[g.Accumulators]))
+		extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.index%groupWarps), x.A[:], extents, place)
+	}
+	d := isa.DescriptorOf(r.m.value(w, 0, &in.src[b]))
+	if extents, ok = r.matrixAt(w, in, &d, &g.B, 0, x.B[:g.Columns], extents, place); !ok {
+		return
+	}
+	g.Multiply(x, add)
+	for k, d := range in.dst {
+		for i := range 32 {
+			r.m.put(w, i, d, uint64(x.D[k][i]))
+		}
+	}
+	number := w.cta.bulksDone
+	w.cta.bulksDone++
+	if r.out.needs&event.NeedShared == 0 {
+		return
+	}
+	for _, e := range joined(extents) {
+		r.out.add(event.Event{Kind: event.Wgmma, Flags: event.FlagRead, Warp: w.number, Mask: ^uint32(0), Place: place, Addr: e.from, Stride: int64(number),
+			Space: event.Shared, Aux: uint32(e.end - e.from)})
+	}
+}
+
+// matrixAt reads the rows of a matrix in shared memory (of B the columns), from row first on, and adds where they are to extents. It
+// gives false after a fault.
+func (r *run) matrixAt(w *warp, in *inst, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
+	per := chunk / l.Size
+	depth := in.Wgmma.Depth
+	di, dk, ni, nk := 1, per, len(rows), depth
+	if l.Major {
+		di, dk = per, 1
+	}
+	for i := 0; i < ni; i += di {
+		for k := 0; k < nk; k += dk {
+			at := d.Chunk(l, uint64(first+i), uint64(k))
+			if at+chunk > uint64(len(w.cta.shared)) {
+				r.faults.access(r, OutOfBounds, w, 0, place, touch{event.FlagRead, event.Shared, at, chunk})
+				return extents, false
+			}
+			data := w.cta.shared[at:][:chunk]
+			extents = append(extents, extent{at, at + chunk})
+			for j := range per {
+				v := uint32(getUint(data[j*l.Size:], uint64(l.Size)))
+				if l.Major {
+					rows[i+j][k] = v
+				} else {
+					rows[i][k+j] = v
+				}
+			}
+		}
+	}
+	return extents, true
+}

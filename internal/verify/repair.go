@@ -1,0 +1,219 @@
+package verify
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
+	"fencepost.dev/fencepost/internal/verify/repair"
+)
+
+// Repair is a change of the source after which there is no error.
+type Repair struct {
+	Patch   repair.Patch
+	Changes []string // in words, by place
+	Tried   int      // how many programs were explored for it
+	Reason  string   // why there is none; "" if there is one
+	Diff    string   // against the source; "" if it cannot be written there
+	// Proof is the result for the changed source; nil if that was not explored.
+	Proof *Result
+}
+
+// maxTried is how many changed programs are explored.
+const maxTried = 2000
+
+// mender searches for a repair.
+type mender struct {
+	*verifier
+	site     func(pos int32) int32
+	can      func(repair.Patch) bool // the patch can be written in the source
+	violates func(x explore.Execution) bool
+	queue    patches
+	seen     map[string]bool
+	tried    int
+}
+
+type candidate struct {
+	patch       repair.Patch
+	cost, order int
+}
+
+// patches is a heap: the smallest first, and of those the first that came.
+type patches []candidate
+
+func (p patches) Len() int { return len(p) }
+func (p patches) Less(i, j int) bool {
+	return p[i].cost < p[j].cost || p[i].cost == p[j].cost && p[i].order < p[j].order
+}
+func (p patches) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p *patches) Push(x any)   { *p = append(*p, x.(candidate)) }
+func (p *patches) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}
+
+func (m *mender) push(p repair.Patch) {
+	if key := p.Key(); !m.seen[key] {
+		m.seen[key] = true
+		if len(p) == 0 || m.can(p) {
+			heap.Push(&m.queue, candidate{p, p.Cost(), len(m.seen)})
+		}
+	}
+}
+
+// explore searches for an error of the program with a patch, and gives what might rule it out. fine says that there is none.
+func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repair.Patch, fine bool) {
+	m.tried++
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	wrong := false
+	o := explore.Options{Incl: m.options.Incl, Races: true, Exits: m.test == nil}
+	o.Found = func(e explore.Error, x explore.Execution) bool {
+		if e.Kind == explore.VolatileRace && polled(x, e) {
+			return true
+		}
+		if !wrong {
+			suggested = repair.Suggest(x, &e, m.site)
+		}
+		wrong = true
+		return false
+	}
+	o.Leaf = func(x explore.Execution, end explore.Ending) {
+		if end == explore.Complete && m.violates != nil && !wrong && m.violates(x) {
+			wrong = true
+			suggested = repair.Suggest(x, nil, m.site)
+			stop()
+		}
+	}
+	r := explore.Explore(ctx, &repair.Program{Program: m.subject, Patch: p, Site: m.site}, o)
+	return suggested, !wrong && !r.Stopped
+}
+
+// polled says that a race of volatile accesses is one of a flag that a loop polls.
+func polled(x explore.Execution, e explore.Error) bool {
+	events := x.Events()
+	for _, i := range []int{e.A, e.B} {
+		if events[i].Kind == model.R && events[i].Op.Loops {
+			return true
+		}
+	}
+	return false
+}
+
+// repair searches for the smallest patch after which there is no error: it explores the smallest that has not been, and adds to it
+// what might rule out the error that it finds. A patch is part of the result only if the program is wrong without it.
+func (m *mender) repair(ctx context.Context) *Repair {
+	m.seen = map[string]bool{}
+	m.push(repair.Patch{})
+	for len(m.queue) > 0 && m.tried < maxTried && ctx.Err() == nil {
+		c := heap.Pop(&m.queue).(candidate)
+		suggested, fine := m.explore(ctx, c.patch)
+		if fine {
+			p := m.minimal(ctx, c.patch)
+			return &Repair{Patch: p, Changes: m.words(p), Tried: m.tried}
+		}
+		for _, s := range suggested {
+			m.push(c.patch.And(s))
+		}
+	}
+	if ctx.Err() != nil {
+		return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none was found in time; %d programs were tried", m.tried)}
+	}
+	return &Repair{Tried: m.tried, Reason: fmt.Sprintf("none of the programs that were tried, %d, is without error", m.tried)}
+}
+
+// minimal leaves out the changes without which the program has no error either.
+func (m *mender) minimal(ctx context.Context, p repair.Patch) repair.Patch {
+	for _, pos := range p.Places() {
+		if len(p) == 1 {
+			break
+		}
+		less := p.And(nil)
+		delete(less, pos)
+		if m.can(less) {
+			if _, fine := m.explore(ctx, less); fine {
+				p = less
+			}
+		}
+	}
+	return p
+}
+
+// words describes a patch.
+func (m *mender) words(p repair.Patch) []string {
+	var out []string
+	for _, pos := range p.Places() {
+		c := p[pos]
+		file, line, _ := place(m.subject.frames(pos))
+		var what []string
+		switch {
+		case c.Drop:
+			what = append(what, "remove the barrier")
+		case c.Atomic:
+			what = append(what, fmt.Sprintf("make the access atomic: %s, %s scope", c.Order, c.Scope))
+		default:
+			if c.Order != model.NA {
+				what = append(what, fmt.Sprintf("give the operation the order %s", c.Order))
+			}
+			if c.Scope != model.Thread {
+				what = append(what, fmt.Sprintf("give the operation the scope %s", c.Scope))
+			}
+		}
+		if c.Barrier {
+			what = append(what, "insert a barrier of the block before it"+m.cuda("__syncthreads()"))
+		}
+		for i, f := range []repair.Fence{c.Before, c.After} {
+			if f.Order != model.NA {
+				what = append(what, fmt.Sprintf("insert a fence %s it: %s, %s scope%s", [...]string{"before", "after"}[i], f.Order, f.Scope, m.cuda(threadfence(f.Scope))))
+			}
+		}
+		out = append(out, fmt.Sprintf("%s:%d: %s", file, line, strings.Join(what, "; ")))
+	}
+	return out
+}
+
+// threadfence is the function of CUDA C++ that is a fence of that scope.
+func threadfence(s model.Scope) string {
+	switch s {
+	case model.CTA:
+		return "__threadfence_block()"
+	case model.Sys:
+		return "__threadfence_system()"
+	}
+	return "__threadfence()"
+}
+
+// RepairLitmus repairs a litmus test with errors. src is its source.
+func RepairLitmus(ctx context.Context, t *litmus.Test, src string, l litmus.Options, o Options) *Repair {
+	v := newVerifier(litmusTest{t}, t.Name, o)
+	v.test = t
+	m := &mender{verifier: v, site: func(pos int32) int32 { return pos }}
+	parse := func(p repair.Patch) (string, *litmus.Test) {
+		text, err := litmus.Edit(src, p)
+		if err != nil {
+			return "", nil
+		}
+		changed, err := litmus.Parse(t.File, text, l)
+		if err != nil {
+			return "", nil
+		}
+		return text, changed
+	}
+	m.can = func(p repair.Patch) bool { _, changed := parse(p); return changed != nil }
+	if c := t.Condition; c != nil && c.Quantifier != litmus.Exists {
+		m.violates = func(x explore.Execution) bool {
+			return t.Filter.Satisfied(x) && c.Formula.Satisfied(x) != (c.Quantifier == litmus.ForAll)
+		}
+	}
+	r := m.repair(ctx)
+	if r.Reason == "" {
+		text, changed := parse(r.Patch)
+		r.Diff, r.Proof = repair.Diff(t.File, src, text), Litmus(ctx, changed, o)
+	}
+	return r
+}

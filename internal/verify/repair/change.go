@@ -1,0 +1,257 @@
+// Package repair has what a repair of a concurrent program is made of: changes at places of its source. A Program applies them to
+// the steps of a program that is explored, so that a change is tried without a change of the text; Suggest reads from an execution
+// with an error which changes might rule it out. The repairs of seed 004 (section 4, CheckAndRepairRace) are among them: wider
+// scopes, and relaxed atomics in the place of accesses that are not atomic.
+package repair
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// Fence is a fence to insert; none if its order is model.NA.
+type Fence struct {
+	Order model.Order
+	Scope model.Scope
+}
+
+// Change is what is changed at a place.
+type Change struct {
+	Order         model.Order // that the access or fence gets in addition to what it has; model.NA for none
+	Scope         model.Scope // that it gets if it has a narrower one
+	Atomic        bool        // the access was not atomic
+	Before, After Fence
+	Barrier       bool // before it, a barrier of the block is inserted
+	Drop          bool // the barrier is removed
+}
+
+// Patch has the changes by place.
+type Patch map[int32]Change
+
+// rank orders memory orders by strength.
+var rank = map[model.Order]int{model.NA: 0, model.Relaxed: 0, model.Acquire: 1, model.Release: 1, model.AcqRel: 2, model.SC: 4}
+
+// Cost is the size of a patch. What counts most is the number of places. An access that becomes atomic counts as two and a half,
+// so that accesses which a lock protects are not made atomic where the lock can be mended at two places.
+func (p Patch) Cost() int {
+	n := 0
+	for _, c := range p {
+		switch {
+		case c.Atomic:
+			n += 25 + rank[c.Order]
+		case c.Order != model.NA || c.Scope != model.Thread:
+			n += 10 + rank[c.Order]
+		}
+		if c.Scope != model.Thread {
+			n += int(c.Scope)
+		}
+		for _, f := range []Fence{c.Before, c.After} {
+			if f.Order != model.NA {
+				n += 15 + rank[f.Order] + int(f.Scope)
+			}
+		}
+		if c.Barrier {
+			n += 18
+		}
+		if c.Drop {
+			n += 12
+		}
+	}
+	return n
+}
+
+// Key is the same for equal patches.
+func (p Patch) Key() string {
+	var b strings.Builder
+	for _, pos := range p.Places() {
+		fmt.Fprintln(&b, pos, p[pos])
+	}
+	return b.String()
+}
+
+// Places gives the places in ascending order.
+func (p Patch) Places() []int32 { return slices.Sorted(maps.Keys(p)) }
+
+// And gives the changes of both.
+func (p Patch) And(q Patch) Patch {
+	out := maps.Clone(p)
+	for pos, c := range q {
+		out[pos] = out[pos].and(c)
+	}
+	return out
+}
+
+func (c Change) and(d Change) Change {
+	join := func(f, g Fence) Fence { return Fence{Join(f.Order, g.Order), max(f.Scope, g.Scope)} }
+	return Change{Order: Join(c.Order, d.Order), Scope: max(c.Scope, d.Scope), Atomic: c.Atomic || d.Atomic,
+		Before: join(c.Before, d.Before), After: join(c.After, d.After), Barrier: c.Barrier || d.Barrier, Drop: c.Drop || d.Drop}
+}
+
+// Join is the weakest order that is as strong as both.
+func Join(a, b model.Order) model.Order {
+	switch {
+	case a == model.SC || b == model.SC:
+		return model.SC
+	case (a.Acquires() || b.Acquires()) && (a.Releases() || b.Releases()):
+		return model.AcqRel
+	}
+	return max(a, b)
+}
+
+// Apply changes the order and scope of a step.
+func (c Change) Apply(op *explore.Op) {
+	order := c.Order
+	switch op.Kind {
+	case explore.Read:
+		order = order.OfRead()
+		if order == model.Release {
+			order = model.Relaxed
+		}
+	case explore.Write:
+		order = order.OfWrite()
+		if order == model.Acquire {
+			order = model.Relaxed
+		}
+	case explore.Update, explore.Fence:
+	default:
+		return
+	}
+	if order != model.NA {
+		op.Volatile = false
+	}
+	op.Order = Join(op.Order, order)
+	if op.Order.Atomic() {
+		op.Scope = max(op.Scope, c.Scope)
+	}
+}
+
+// Program is a program with changes. Site gives the place of the source at which a step stands; a change is of a place.
+type Program struct {
+	explore.Program
+	Patch Patch
+	Site  func(pos int32) int32
+}
+
+// The words of a thread's state behind those of the program: what the thread stands at, the place of the step, and the step that
+// comes after what is inserted.
+const (
+	wordPhase = iota
+	wordPos
+	wordOp
+	words = wordOp + 4
+)
+
+const (
+	atStep int64 = iota
+	atBarrier
+	atFenceBefore
+	atFenceAfter
+)
+
+// StateWords implements explore.Program.
+func (p *Program) StateWords() int { return p.Program.StateWords() + words }
+
+// Start implements explore.Program.
+func (p *Program) Start(t int, s []int64, op *explore.Op) {
+	n := len(s) - words
+	p.Program.Start(t, s[:n], op)
+	p.begin(t, s[:n], s[n:], op)
+}
+
+// Resume implements explore.Program.
+func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
+	n := len(s) - words
+	own := s[n:]
+	c := p.change(int32(own[wordPos]))
+	switch own[wordPhase] {
+	case atBarrier:
+		if c.Before.Order != model.NA {
+			own[wordPhase] = atFenceBefore
+			*op = fence(c.Before, int32(own[wordPos]))
+			return
+		}
+		fallthrough
+	case atFenceBefore:
+		load(own[wordOp:], op)
+		own[wordPhase] = atStep
+	case atFenceAfter:
+		load(own[wordOp:], op)
+		p.begin(t, s[:n], own, op)
+	default:
+		at := int32(own[wordPos])
+		p.Program.Resume(t, s[:n], value, op)
+		// A thread that waits does not come to a fence behind its loop.
+		if c.After.Order != model.NA && op.Kind != explore.Await {
+			save(own[wordOp:], op)
+			own[wordPhase] = atFenceAfter
+			*op = fence(c.After, at)
+			return
+		}
+		p.begin(t, s[:n], own, op)
+	}
+}
+
+func (p *Program) change(pos int32) Change {
+	if len(p.Patch) == 0 {
+		return Change{}
+	}
+	return p.Patch[p.Site(pos)]
+}
+
+// begin brings the thread to the first thing that is changed before its next step op, or to the step.
+func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
+	own[wordPhase] = atStep
+	for {
+		switch op.Kind {
+		case explore.End, explore.Read, explore.Write, explore.Update, explore.Fence, explore.Arrive, explore.Signal:
+		default:
+			return
+		}
+		c := p.change(op.Pos)
+		if c.Drop && op.Kind == explore.Arrive {
+			p.Program.Resume(t, s, 0, op)
+			continue
+		}
+		c.Apply(op)
+		own[wordPos] = int64(op.Pos)
+		switch {
+		case c.Barrier:
+			save(own[wordOp:], op)
+			own[wordPhase] = atBarrier
+			*op = explore.Op{Kind: explore.Arrive, Pos: op.Pos, Inserted: true}
+		case c.Before.Order != model.NA:
+			save(own[wordOp:], op)
+			own[wordPhase] = atFenceBefore
+			*op = fence(c.Before, op.Pos)
+		}
+		return
+	}
+}
+
+func fence(f Fence, pos int32) explore.Op {
+	return explore.Op{Kind: explore.Fence, Order: f.Order, Scope: f.Scope, Pos: pos, Inserted: true}
+}
+
+// save writes a step into four words.
+func save(s []int64, op *explore.Op) {
+	flags := int64(0)
+	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops} {
+		if b {
+			flags |= 1 << i
+		}
+	}
+	s[0] = int64(op.Kind) | int64(op.Order)<<8 | int64(op.Scope)<<16 | int64(op.Function)<<24 | flags<<32
+	s[1] = int64(uint32(op.Loc)) | int64(op.Pos)<<32
+	s[2], s[3] = op.Value, op.Expected
+}
+
+func load(s []int64, op *explore.Op) {
+	*op = explore.Op{Kind: explore.OpKind(s[0]), Order: model.Order(s[0] >> 8), Scope: model.Scope(s[0] >> 16), Function: explore.Function(s[0] >> 24),
+		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0,
+		Loc: int32(s[1]), Pos: int32(s[1] >> 32), Value: s[2], Expected: s[3]}
+}

@@ -1,0 +1,102 @@
+package repair
+
+import (
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+func TestEditPTX(t *testing.T) {
+	for _, c := range []struct {
+		line   string
+		change Change
+		want   string // "" for a change that cannot be written
+	}{
+		{"\tld.global.u32 %r0, [x];", Change{Order: model.Acquire, Scope: model.GPU, Atomic: true}, "\tld.acquire.gpu.global.u32 %r0, [x];"},
+		{"L: @%p0 st.volatile.u8 [x], 1; // a", Change{Order: model.Release, Scope: model.CTA}, "L: @%p0 st.release.cta.u8 [x], 1; // a"},
+		{"\tatom.global.cas.b32 %r0, [x], 0, 1;", Change{Order: model.Acquire}, "\tatom.acquire.gpu.global.cas.b32 %r0, [x], 0, 1;"},
+		{"\tatom.acquire.cta.add.u32 %r0, [x], 1;", Change{Order: model.Release, Scope: model.Sys}, "\tatom.acq_rel.sys.add.u32 %r0, [x], 1;"},
+		{"\tmembar.cta;", Change{Scope: model.GPU}, "\tmembar.gl;"},
+		{"\tld.global.v2.u32 {%r0, %r1}, [x];", Change{Order: model.Relaxed, Scope: model.GPU}, ""},
+		{"\tld.global.u32 %r0, [x];", Change{Order: model.SC, Scope: model.GPU}, ""},
+		{"\ta; b;", Change{Scope: model.GPU}, ""},
+		{"L:\tst.u32 [x], 1;", Change{Before: Fence{model.AcqRel, model.GPU}, After: Fence{model.SC, model.CTA}},
+			"L:\tfence.acq_rel.gpu;\n\tst.u32 [x], 1;\n\tfence.sc.cta;"},
+		{"\tret;", Change{Barrier: true}, "\tbar.sync 0;\n\tret;"},
+		{"L:\t@%p0 bar.sync 0;", Change{Drop: true}, "L:\t"},
+	} {
+		got, err := EditPTX(c.line, map[int]Change{1: c.change})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: %q, %v; want %q", c.line, got, err, c.want)
+		}
+	}
+}
+
+func TestEditCUDA(t *testing.T) {
+	relaxed := Change{Order: model.Relaxed, Scope: model.GPU, Atomic: true}
+	for _, c := range []struct {
+		src    string // the last line is changed
+		change CUDA
+		want   string
+	}{
+		{"  x[i] = 1;", CUDA{relaxed, false, true}, "  atomicExch(&x[i], 1);"},
+		{"  *x = y;", CUDA{relaxed, false, true}, "  atomicExch(x, y);"},
+		{"  int a = x[i + 1];", CUDA{relaxed, true, false}, "  int a = atomicAdd(&x[i + 1], 0);"},
+		{"  x[i] += f(2);", CUDA{relaxed, true, true}, "  atomicAdd(&x[i], f(2));"},
+		{"  *x = *x + 1;", CUDA{relaxed, true, true}, "  atomicAdd(x, 1);"},
+		{"  n++;", CUDA{relaxed, true, true}, "  atomicAdd(&n, 1);"},
+		{"  f(x[i]);", CUDA{relaxed, true, false}, ""},
+		{"  int a = x[i] + x[j];", CUDA{relaxed, true, false}, ""},
+		{"  atomicCAS_block(&x, 0, 1);", CUDA{Change: Change{Scope: model.GPU}}, "  atomicCAS(&x, 0, 1);"},
+		{"  atomicAdd(&x, 1);", CUDA{Change: Change{Scope: model.Sys}}, "  atomicAdd_system(&x, 1);"},
+		{"  __threadfence_block();", CUDA{Change: Change{Order: model.AcqRel, Scope: model.GPU}}, "  __threadfence();"},
+		{"  a.store(1, cuda::memory_order_relaxed);", CUDA{Change: Change{Order: model.Release}}, "  a.store(1, cuda::memory_order_release);"},
+		{"cuda::atomic_ref<int, cuda::thread_scope_block> a(x);\na.store(1);", CUDA{Change: Change{Scope: model.GPU}},
+			"cuda::atomic_ref<int, cuda::thread_scope_device> a(x);\na.store(1);"},
+		{"  while (atomicCAS(x, 0, 1) != 0);", CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}},
+			"  while (atomicCAS(x, 0, 1) != 0);\n  __threadfence();"},
+		{"  while (atomicCAS(x, 0, 1) != 0) {", CUDA{Change: Change{After: Fence{model.AcqRel, model.GPU}}}, ""},
+		{"if (a)\n  x = 1;", CUDA{Change: Change{Before: Fence{model.AcqRel, model.Sys}}}, "if (a)\n  { __threadfence_system(); x = 1; }"},
+		{"  if (a) x = 1;", CUDA{Change: Change{Barrier: true}}, ""},
+		{"  x = 1;", CUDA{Change: Change{Barrier: true}}, "  __syncthreads();\n  x = 1;"},
+		{"a;\n  __syncthreads();", CUDA{Change: Change{Drop: true}}, "a;"},
+		{"if (a)\n  __syncthreads();", CUDA{Change: Change{Drop: true}}, "if (a)\n  ;"},
+	} {
+		got, err := EditCUDA(c.src, map[int]CUDA{strings.Count(c.src, "\n") + 1: c.change})
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: %q, %v; want %q", c.src, got, err, c.want)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	before := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\na\nb\nc\nd"
+	after := "1\n2\n3\n4\nx\n6\n7\n8\n9\n10\na\nb\ny\nc\nd"
+	want := `--- f
++++ f
+@@ -2,7 +2,7 @@
+ 2
+ 3
+ 4
+-5
++x
+ 6
+ 7
+ 8
+@@ -10,5 +10,6 @@
+ 10
+ a
+ b
++y
+ c
+ d
+\ No newline at end of file
+`
+	if got := Diff("f", before, after); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if Diff("f", before, before) != "" {
+		t.Error("equal texts differ")
+	}
+}

@@ -1,0 +1,253 @@
+package repair
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// ptxLine is a line with one instruction: labels, a guard, the opcode, operands.
+var ptxLine = regexp.MustCompile(`^(\s*(?:[\w$]+:\s*)*)((?:@!?%?[\w$]+\s+)?)([a-z][\w.:]*)([^;]*;)([^;]*)$`)
+
+// EditPTX makes changes in the lines of PTX, which are numbered from 1.
+func EditPTX(src string, changes map[int]Change) (string, error) {
+	lines := strings.Split(src, "\n")
+	for n, c := range changes {
+		if n < 1 || n > len(lines) {
+			return "", fmt.Errorf("there is no line %d", n)
+		}
+		m := ptxLine.FindStringSubmatch(lines[n-1])
+		if m == nil {
+			return "", fmt.Errorf("line %d is not one instruction", n)
+		}
+		labels, guard, opcode, operands, rest := m[1], m[2], m[3], m[4], m[5]
+		if c.Order != model.NA || c.Scope != model.Thread {
+			var err error
+			if opcode, err = Opcode(strings.Split(opcode, "."), c); err != nil {
+				return "", fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		text := labels
+		if c.Barrier {
+			text += "bar.sync 0;\n\t"
+		}
+		text += ptxFence(c.Before, "", "\n\t")
+		if !c.Drop {
+			text += guard + opcode + operands
+		}
+		lines[n-1] = text + ptxFence(c.After, "\n\t", "") + rest
+	}
+	return joined(lines, func(n int) bool { return changes[n].Drop && strings.TrimSpace(lines[n-1]) == "" }), nil
+}
+
+// joined puts lines together again but for those that are removed, by number from 1.
+func joined(lines []string, removed func(n int) bool) string {
+	var kept []string
+	for i, l := range lines {
+		if !removed(i + 1) {
+			kept = append(kept, l)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+func ptxFence(f Fence, before, after string) string {
+	if f.Order == model.NA {
+		return ""
+	}
+	return fmt.Sprintf("%sfence.%s.%s;%s", before, OrderNames[f.Order], f.Scope, after)
+}
+
+// CUDA is what is changed in a line of CUDA source.
+type CUDA struct {
+	Change
+	Load, Store bool // which accesses become atomic
+}
+
+var (
+	cudaSimple  = regexp.MustCompile(`^[^{}]*;\s*(//.*)?$`)
+	cudaControl = regexp.MustCompile(`^(if|for|while|do|else|switch|case|default)\b`)
+	cudaWaits   = regexp.MustCompile(`^while\b.*\)\s*;\s*(//.*)?$`)
+	cudaAtomic  = regexp.MustCompile(`\b(atomic[A-Z][A-Za-z]*)(_block|_system)?\(`)
+	cudaFence   = regexp.MustCompile(`__threadfence(_block|_system)?\(`)
+	cudaScope   = regexp.MustCompile(`\bthread_scope_(thread|block|device|system)\b`)
+	cudaOrder   = regexp.MustCompile(`\bmemory_order(_|::)(relaxed|acquire|release|acq_rel|seq_cst)\b`)
+	cudaSync    = regexp.MustCompile(`__syncthreads\(\)`)
+	cudaAssign  = regexp.MustCompile(`^(\s*)([^=;]*?[^=;+\-*/!<>&|^%\s])\s*(\+=|=|\+\+)\s*([^=;][^;]*|);(.*)$`)
+	cudaPlace   = regexp.MustCompile(`^\*?\w+(\[[^\[\]]*\])*$`)
+	cudaSuffix  = map[model.Scope]string{model.CTA: "", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
+	cudaFences  = map[model.Scope]string{model.CTA: "_block", model.Cluster: "", model.GPU: "", model.Sys: "_system"}
+	cudaScopes  = map[model.Scope]string{model.CTA: "block", model.Cluster: "device", model.GPU: "device", model.Sys: "system"}
+	cudaOrders  = map[string]model.Order{"relaxed": model.Relaxed, "acquire": model.Acquire, "release": model.Release, "acq_rel": model.AcqRel,
+		"seq_cst": model.SC}
+)
+
+// EditCUDA makes changes in the lines of CUDA source, which are numbered from 1. It knows statements of one line; the error says
+// what it cannot write. The compiler and the search judge what it writes.
+func EditCUDA(src string, changes map[int]CUDA) (string, error) {
+	lines := strings.Split(src, "\n")
+	out := append([]string(nil), lines...)
+	for n, c := range changes {
+		if n < 1 || n > len(lines) {
+			return "", fmt.Errorf("there is no line %d", n)
+		}
+		text, err := cudaLine(lines, out, n-1, c)
+		if err != nil {
+			return "", fmt.Errorf("line %d: %w", n, err)
+		}
+		out[n-1] = text
+	}
+	return joined(out, func(n int) bool { return changes[n].Drop && out[n-1] == "" }), nil
+}
+
+func cudaLine(lines, out []string, i int, c CUDA) (string, error) {
+	line := lines[i]
+	var err error
+	switch {
+	case c.Drop:
+		if strings.TrimSpace(line) == "__syncthreads();" && !bare(lines, i) {
+			return "", nil
+		}
+		if len(cudaSync.FindAllString(line, -1)) != 1 {
+			return "", fmt.Errorf("this is no __syncthreads()")
+		}
+		return cudaSync.ReplaceAllString(line, ""), nil
+	case c.Load || c.Store:
+		line, err = cudaMakeAtomic(line, c)
+	case c.Order != model.NA || c.Scope != model.Thread:
+		line, err = cudaStrengthen(lines, out, i, c)
+	}
+	if err != nil {
+		return "", err
+	}
+	var before, behind []string
+	if c.Barrier {
+		before = append(before, "__syncthreads();")
+	}
+	if f := c.Before; f.Order != model.NA {
+		before = append(before, "__threadfence"+cudaFences[f.Scope]+"();")
+	}
+	if f := c.After; f.Order != model.NA {
+		behind = append(behind, "__threadfence"+cudaFences[f.Scope]+"();")
+	}
+	if len(before)+len(behind) == 0 {
+		return line, nil
+	}
+	trimmed := strings.TrimSpace(line)
+	waits := cudaWaits.MatchString(trimmed)
+	ends := trimmed == "}" || strings.HasPrefix(trimmed, "return") // where a thread ends
+	if !ends && (!cudaSimple.MatchString(trimmed) || cudaControl.MatchString(trimmed) && (!waits || len(before) > 0)) {
+		return "", fmt.Errorf("this is not a statement of one line")
+	}
+	space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	if bare(lines, i) {
+		return space + "{ " + strings.Join(append(append(before, trimmed), behind...), " ") + " }", nil
+	}
+	inner := space
+	if trimmed == "}" {
+		inner += "  "
+	}
+	text := ""
+	for _, s := range before {
+		text += inner + s + "\n"
+	}
+	text += line
+	for _, s := range behind {
+		text += "\n" + space + s
+	}
+	return text, nil
+}
+
+// bare says that line i is the body of an if or a loop without braces.
+func bare(lines []string, i int) bool {
+	for i--; i >= 0; i-- {
+		before, _, _ := strings.Cut(lines[i], "//")
+		if before = strings.TrimSpace(before); before != "" {
+			return strings.HasSuffix(before, ")") && cudaControl.MatchString(before) || strings.HasSuffix(before, "else")
+		}
+	}
+	return false
+}
+
+// cudaStrengthen changes the order or scope of the one operation of a line.
+func cudaStrengthen(lines, out []string, i int, c CUDA) (string, error) {
+	line := lines[i]
+	if c.Order != model.NA && len(cudaFence.FindAllString(line, -1)) != 1 { // a __threadfence is sc
+		m := cudaOrder.FindAllStringSubmatch(line, -1)
+		if len(m) != 1 {
+			return "", fmt.Errorf("this has no memory_order")
+		}
+		order := Join(cudaOrders[m[0][2]], c.Order)
+		for name, o := range cudaOrders {
+			if o == order {
+				line = cudaOrder.ReplaceAllString(line, "memory_order${1}"+name)
+			}
+		}
+	}
+	if c.Scope == model.Thread {
+		return line, nil
+	}
+	switch {
+	case len(cudaScope.FindAllString(line, -1)) == 1:
+		return cudaScope.ReplaceAllString(line, "thread_scope_"+cudaScopes[c.Scope]), nil
+	case len(cudaAtomic.FindAllString(line, -1)) == 1:
+		return cudaAtomic.ReplaceAllString(line, "${1}"+cudaSuffix[c.Scope]+"("), nil
+	case len(cudaFence.FindAllString(line, -1)) == 1:
+		return cudaFence.ReplaceAllString(line, "__threadfence"+cudaFences[c.Scope]+"("), nil
+	}
+	at := -1
+	for k, l := range lines {
+		if n := len(cudaScope.FindAllString(l, -1)); n > 1 || n == 1 && at >= 0 {
+			return "", fmt.Errorf("it is not clear which scope is meant")
+		} else if n == 1 {
+			at = k
+		}
+	}
+	if at < 0 || at == i {
+		return "", fmt.Errorf("this has no scope")
+	}
+	out[at] = cudaScope.ReplaceAllString(lines[at], "thread_scope_"+cudaScopes[c.Scope])
+	return line, nil
+}
+
+// cudaMakeAtomic writes an assignment with an atomic function.
+func cudaMakeAtomic(line string, c CUDA) (string, error) {
+	if c.Order != model.Relaxed {
+		return "", fmt.Errorf("the atomic functions are relaxed")
+	}
+	m := cudaAssign.FindStringSubmatch(line)
+	if m == nil {
+		return "", fmt.Errorf("this is no assignment")
+	}
+	space, left, sign, right, rest := m[1], m[2], m[3], strings.TrimSpace(m[4]), m[5]
+	suffix := cudaSuffix[c.Scope]
+	address := func(s string) string {
+		if strings.HasPrefix(s, "*") {
+			return s[1:]
+		}
+		return "&" + s
+	}
+	if sum, ok := strings.CutPrefix(right, left+" + "); ok && sign == "=" {
+		sign, right = "+=", sum
+	}
+	if sign == "++" && right == "" {
+		sign, right = "+=", "1"
+	}
+	switch {
+	case !cudaPlace.MatchString(left) && (c.Store || sign != "="):
+		return "", fmt.Errorf("what is assigned to is not simple")
+	case sign == "+=" && c.Store:
+		return fmt.Sprintf("%satomicAdd%s(%s, %s);%s", space, suffix, address(left), right, rest), nil
+	case sign != "=" || c.Load && !cudaPlace.MatchString(right):
+		return "", fmt.Errorf("what is read is not simple")
+	}
+	if c.Load {
+		right = fmt.Sprintf("atomicAdd%s(%s, 0)", suffix, address(right))
+	}
+	if c.Store {
+		return fmt.Sprintf("%satomicExch%s(%s, %s);%s", space, suffix, address(left), right, rest), nil
+	}
+	return fmt.Sprintf("%s%s = %s;%s", space, left, right, rest), nil
+}

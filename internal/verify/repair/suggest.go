@@ -1,0 +1,204 @@
+package repair
+
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// suggester collects the changes that might rule an execution out.
+type suggester struct {
+	x      explore.Execution
+	events []explore.Event
+	site   func(pos int32) int32
+	out    []Patch
+}
+
+// Suggest gives changes each of which might rule out error e of execution x. Of an execution that fails a condition e is nil.
+func Suggest(x explore.Execution, e *explore.Error, site func(pos int32) int32) []Patch {
+	s := &suggester{x: x, events: x.Events(), site: site}
+	switch {
+	case e == nil:
+		s.order(nil)
+	case e.Kind == explore.DataRace || e.Kind == explore.VolatileRace:
+		s.synchronise(e.A, e.B)
+		s.synchronise(e.B, e.A)
+		s.barriers(e.A, e.B)
+		s.atomic(e.A, e.B)
+	case e.Kind == explore.HeterogeneousRace:
+		s.atomic(e.A, e.B)
+		s.synchronise(e.A, e.B)
+		s.synchronise(e.B, e.A)
+	case e.Kind == explore.AssertionFailed:
+		s.order(func(i int) bool { return i == e.A || e.A >= 0 && x.Prefix(i, e.A) })
+	case e.Kind == explore.BarrierDivergence || e.Kind == explore.ExitedBarrier:
+		s.out = append(s.out, Patch{site(e.Pos): {Drop: true}})
+		if e.B >= 0 {
+			s.out = append(s.out, Patch{site(e.OtherPos): {Drop: true}})
+		} else {
+			s.out = append(s.out, Patch{site(e.OtherPos): {Barrier: true}})
+		}
+	}
+	return s.out
+}
+
+func (s *suggester) pos(e int) int32 { return s.site(s.events[e].Op.Pos) }
+
+func (s *suggester) need(a, b int) model.Scope {
+	return model.Need(s.events[a].Place, s.events[b].Place)
+}
+
+// included is what makes e atomic with at least that scope.
+func (s *suggester) included(e int, scope model.Scope) Patch {
+	ev := &s.events[e]
+	switch {
+	case !ev.Order.Atomic() || ev.Op.Volatile:
+		return Patch{s.pos(e): {Order: model.Relaxed, Scope: scope, Atomic: true}}
+	case ev.Scope < scope:
+		return Patch{s.pos(e): {Scope: scope}}
+	}
+	return Patch{}
+}
+
+// atomic makes both accesses atomic with scopes that include each other: the repair of the paper.
+func (s *suggester) atomic(a, b int) {
+	scope := s.need(a, b)
+	s.out = append(s.out, s.included(a, scope).And(s.included(b, scope)))
+}
+
+// synchronise suggests what makes a happen before b: a read that happens before b, of a write that a happens before or of an update
+// in the release sequence of one, is made to synchronise with it.
+func (s *suggester) synchronise(a, b int) {
+	before := func(x, y int) bool { return x == y || s.x.Before(x, y) }
+	for r := range s.events {
+		if s.events[r].Kind != model.R || !before(r, b) {
+			continue
+		}
+		chain := Patch{}
+		for read := r; ; {
+			w := s.events[read].RF
+			if w < 0 {
+				break
+			}
+			scope := s.need(w, read)
+			chain = chain.And(s.included(w, scope)).And(s.included(read, scope))
+			if s.events[w].Thread != s.events[r].Thread && before(a, w) && !s.x.Before(w, b) {
+				s.pair(w, r, chain)
+			}
+			if !s.events[w].RMW {
+				break
+			}
+			read = slices.IndexFunc(s.events, func(e explore.Event) bool {
+				return e.Thread == s.events[w].Thread && e.Index == s.events[w].Index-1
+			})
+		}
+	}
+}
+
+// pair suggests what makes write w a release and read r an acquire.
+func (s *suggester) pair(w, r int, chain Patch) {
+	scope := s.need(w, r)
+	for _, release := range s.side(w, scope, true) {
+		for _, acquire := range s.side(r, scope, false) {
+			s.out = append(s.out, chain.And(release).And(acquire))
+		}
+	}
+}
+
+// side gives the ways to make an access a release, or an acquire: by itself or with a fence of that scope.
+func (s *suggester) side(e int, scope model.Scope, release bool) []Patch {
+	ev := &s.events[e]
+	if release && ev.Order.Releases() || !release && ev.Order.Acquires() {
+		return []Patch{{}}
+	}
+	order, fence := model.Acquire, Change{After: Fence{model.AcqRel, scope}}
+	if release {
+		order, fence = model.Release, Change{Before: Fence{model.AcqRel, scope}}
+	}
+	out := []Patch{{s.pos(e): {Order: order}}, {s.pos(e): fence}}
+	for i := range s.events {
+		f := &s.events[i]
+		if f.Kind != model.F || f.Thread != ev.Thread || (f.Index < ev.Index) != release {
+			continue
+		}
+		have := release && f.Order.Releases() || !release && f.Order.Acquires()
+		switch {
+		case have && f.Scope >= scope:
+			return []Patch{{}}
+		case have:
+			out = append(out, Patch{s.pos(i): {Scope: scope}})
+		default:
+			out = append(out, Patch{s.pos(i): {Order: order, Scope: scope}})
+		}
+	}
+	return out
+}
+
+// maxBarriers is at how many places a barrier is tried for one race.
+const maxBarriers = 12
+
+// barriers suggests a barrier before b or before a step before it, and behind a.
+func (s *suggester) barriers(a, b int) {
+	if s.need(a, b) != model.CTA {
+		return
+	}
+	var places []int32
+	add := func(pos int32) {
+		if !slices.Contains(places, pos) {
+			places = append(places, pos)
+		}
+	}
+	for _, e := range []int{b, a} {
+		for i := e; i >= 0; i-- {
+			if s.events[i].Thread == s.events[e].Thread {
+				if s.events[i].Kind == model.Leave {
+					break
+				}
+				add(s.pos(i))
+			}
+		}
+	}
+	for _, e := range []int{a, b} {
+		for i := e + 1; i < len(s.events); i++ {
+			if s.events[i].Thread == s.events[e].Thread {
+				add(s.pos(i))
+			}
+		}
+		add(s.site(s.x.Next(s.events[e].Thread).Pos))
+	}
+	for _, pos := range places[:min(len(places), maxBarriers)] {
+		s.out = append(s.out, Patch{pos: {Barrier: true}})
+	}
+}
+
+// order suggests what orders an execution more: the synchronisation of what is read with where it was written, sc accesses, and sc
+// fences before reads. Of the events, those count for which matters holds.
+func (s *suggester) order(matters func(e int) bool) {
+	widest := model.CTA
+	for i := range s.events {
+		widest = max(widest, s.need(0, i))
+	}
+	for i := range s.events {
+		ev := &s.events[i]
+		if matters != nil && !matters(i) {
+			continue
+		}
+		if ev.Kind == model.R && ev.RF >= 0 && s.events[ev.RF].Thread != ev.Thread && !s.x.Before(ev.RF, i) {
+			scope := s.need(i, ev.RF)
+			s.pair(ev.RF, i, s.included(i, scope).And(s.included(ev.RF, scope)))
+		}
+		if ev.Kind == model.R || ev.Kind == model.W || ev.Kind == model.F {
+			c := Change{Order: model.SC, Scope: widest}
+			if c.Atomic = !ev.Order.Atomic(); !c.Atomic && ev.Scope >= widest {
+				c.Scope = model.Thread
+			}
+			if ev.Order != model.SC {
+				s.out = append(s.out, Patch{s.pos(i): c})
+			}
+		}
+		if ev.Kind == model.R && ev.Index > 0 {
+			s.out = append(s.out, Patch{s.pos(i): {Before: Fence{model.SC, widest}}})
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/kernel"
+	"fencepost.dev/fencepost/internal/verify/repair"
+)
+
+// Place is a change of an instruction of a kernel.
+type Place struct {
+	Frames []event.Frame // innermost first
+	Change repair.Change
+}
+
+// RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
+// changes too, by instruction.
+func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options, can func([]Place) bool) (*Repair, []Place, error) {
+	p, err := kernel.New(l, o.Unroll)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.Close()
+	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
+	m := &mender{verifier: v}
+	sites := map[int]int32{}
+	m.site = func(pos int32) int32 {
+		line := v.subject.frames(pos)[0].PTXLine
+		if _, ok := sites[line]; !ok {
+			sites[line] = pos
+		}
+		return sites[line]
+	}
+	places := func(patch repair.Patch) []Place {
+		var out []Place
+		for _, pos := range patch.Places() {
+			out = append(out, Place{v.subject.frames(pos), patch[pos]})
+		}
+		return out
+	}
+	m.can = func(patch repair.Patch) bool { return can(places(patch)) }
+	if len(expected) > 0 {
+		m.violates = func(x explore.Execution) bool {
+			for i := range expected {
+				if _, ok := expected[i].Judge(p.Final(x, expected[i].Addr, uint64(expected[i].Size))); !ok {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	r := m.repair(ctx)
+	return r, places(r.Patch), nil
+}
+
+// EditPTX makes the changes in PTX.
+func EditPTX(src string, places []Place) (string, error) {
+	changes := map[int]repair.Change{}
+	for _, p := range places {
+		changes[p.Frames[0].PTXLine] = p.Change
+	}
+	return repair.EditPTX(src, changes)
+}
+
+// EditCUDA makes the changes in a CUDA source file of that name.
+func EditCUDA(name, src string, places []Place) (string, error) {
+	changes := map[int]repair.CUDA{}
+	for _, p := range places {
+		file, line, _ := place(p.Frames)
+		if file != name && !strings.HasSuffix(file, "/"+name) && !strings.HasSuffix(name, "/"+file) {
+			return "", errors.New("a change is not in " + name)
+		}
+		c := changes[line]
+		c.Change = repair.Patch{0: c.Change}.And(repair.Patch{0: p.Change})[0]
+		c.Load = c.Load || p.Change.Atomic && strings.Contains(p.Frames[0].Inst, "ld.")
+		c.Store = c.Store || p.Change.Atomic && strings.Contains(p.Frames[0].Inst, "st.")
+		changes[line] = c
+	}
+	return repair.EditCUDA(src, changes)
+}
+
+// Diff is the unified diff of two texts of a file, "" if they are equal.
+func Diff(name, before, after string) string { return repair.Diff(name, before, after) }

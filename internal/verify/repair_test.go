@@ -1,0 +1,322 @@
+package verify
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
+	"fencepost.dev/fencepost/internal/verify/repair"
+)
+
+// repairs has programs with errors, and the lines of the diff that mends them.
+var repairs = []struct{ name, src, want string }{
+	{"scope of a release", `C a
+int lock, x;
+grid 2, 1;
+kernel {
+  while (exchange(lock, 1, acq, gpu) != 0) ;
+  x = x + 1;
+  store(lock, 0, rel, cta);
+}
+forall (x == 2)
+`, `
+-  store(lock, 0, rel, cta);
++  store(lock, 0, rel, gpu);`},
+	{"release and acquire", `C a
+int lock, x;
+grid 2, 1;
+kernel {
+  while (exchange(lock, 1, rlx, gpu) != 0) ;
+  x = x + 1;
+  store(lock, 0, rlx, gpu);
+}
+`, `
+-  while (exchange(lock, 1, rlx, gpu) != 0) ;
++  while (exchange(lock, 1, acq, gpu) != 0) ;
+-  store(lock, 0, rlx, gpu);
++  store(lock, 0, rel, gpu);`},
+	{"not atomic", `C a
+int x;
+thread A @ cta 0 { x = 1; }
+thread B @ cta 1 {
+  int a = x;
+}
+`, `
+-thread A @ cta 0 { x = 1; }
++thread A @ cta 0 { store(x, 1, rlx, gpu); }
+-  int a = x;
++  int a = load(x, rlx, gpu);`},
+	{"a barrier", `C a
+int x[2];
+grid 1, 2;
+kernel {
+  x[threadIdx] = threadIdx;
+  int a = x[1 - threadIdx];
+  assert(a == 1 - threadIdx);
+}
+`, `
++  barrier();`},
+	{"store buffering", `C a
+int x, y;
+thread A {
+  store(x, 1, rlx);
+  int a = load(y, rlx);
+}
+thread B {
+  store(y, 1, rlx);
+  int b = load(x, rlx);
+}
+~exists (A:a == 0 /\ B:b == 0)
+`, `
++  fence(sc, cta);
++  fence(sc, cta);`},
+	{"an exit before a barrier", `C a
+int x[2];
+grid 1, 2;
+kernel {
+  x[threadIdx] = 1;
+  if (threadIdx == 1)
+    return;
+  barrier();
+  int a = x[1];
+}
+`, `
+-    return;
++    { barrier(); return; }`},
+	{"PTX style", `PTX MP
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0       | P1@cta 1,gpu 0 ;
+ st.weak x, 1         | LC: ;
+ st.relaxed.cta y, 1  | ld.relaxed.gpu r0, y ;
+                      | bne r0, 1, LC ;
+                      | ld.weak r1, x ;
+forall (P1:r1 == 1)
+`, `
+- st.relaxed.cta y, 1  | ld.relaxed.gpu r0, y ;
++ st.release.gpu y, 1  | ld.acquire.gpu r0, y ;`},
+}
+
+func changed(diff string) string {
+	s := ""
+	for l := range strings.Lines(diff) {
+		if l = strings.TrimSuffix(l, "\n"); (l[0] == '-' || l[0] == '+') && !strings.HasPrefix(l, "---") && !strings.HasPrefix(l, "+++") {
+			s += "\n" + l
+		}
+	}
+	return s
+}
+
+func TestRepair(t *testing.T) {
+	for _, c := range repairs {
+		test, err := litmus.Parse("a.litmus", c.src, litmus.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := Litmus(context.Background(), test, Options{}); r.Verdict() != Error {
+			t.Errorf("%s: %s before the repair", c.name, r.Verdict())
+		}
+		r := RepairLitmus(context.Background(), test, c.src, litmus.Options{}, Options{})
+		if r.Proof == nil || r.Proof.Verdict() != OK || changed(r.Diff) != c.want {
+			t.Errorf("%s: %d tried, %q, %v; diff\n%s", c.name, r.Tried, r.Reason, r.Changes, r.Diff)
+			if r.Proof != nil {
+				t.Logf("%s %+v", r.Proof.Summary(), r.Proof.Findings)
+			}
+		}
+		t.Logf("%s: %d tried", c.name, r.Tried)
+	}
+}
+
+// TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
+func TestRepairRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 0))
+	wrong, mended := 0, 0
+	for range 1000 {
+		src := randomProgram(r, 3+r.IntN(4))
+		test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Litmus(context.Background(), test, Options{First: true}).Verdict() != Error {
+			continue
+		}
+		wrong++
+		fixed := RepairLitmus(context.Background(), test, src, litmus.Options{Unroll: 4}, Options{})
+		if fixed.Reason != "" {
+			continue
+		}
+		if mended++; fixed.Proof.Verdict() == Error || fixed.Diff == "" {
+			t.Errorf("%s\n%s\n%v %+v", src, fixed.Diff, fixed.Changes, fixed.Proof.Findings)
+		}
+	}
+	t.Logf("%d programs are wrong, %d are mended", wrong, mended)
+	if mended < wrong/2 {
+		t.Errorf("only %d of %d programs are mended", mended, wrong)
+	}
+}
+
+// TestPatches explores random programs with random changes, applied to their steps and written in their source: the executions are
+// the same.
+func TestPatches(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 0))
+	kinds := map[string]int{}
+	for range 3000 {
+		src := randomProgram(r, 3+r.IntN(4))
+		test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops := map[int32]explore.Op{}
+		run := func(p explore.Program) explore.Result {
+			return explore.Explore(context.Background(), p, explore.Options{Leaf: func(x *explore.Execution, end explore.Ending) {
+				for _, e := range x.Events() {
+					ops[e.Op.Pos] = e.Op
+				}
+			}})
+		}
+		run(test)
+		var places []int32
+		for pos := range ops {
+			places = append(places, pos)
+		}
+		slices.Sort(places)
+		if len(places) == 0 {
+			continue
+		}
+		patch := repair.Patch{}
+		for range 1 + r.IntN(2) {
+			pos := places[r.IntN(len(places))]
+			op := ops[pos]
+			scope := model.Scope(1 + r.IntN(4))
+			c := repair.Change{}
+			kind := ""
+			switch k := r.IntN(6); {
+			case k == 0:
+				kind, c.Before = "before", repair.Fence{Order: model.SC, Scope: scope}
+			case k == 1 && (op.Kind == explore.Read || op.Kind == explore.Write || op.Kind == explore.Update):
+				kind, c.After = "after", repair.Fence{Order: model.AcqRel, Scope: scope}
+			case k == 2:
+				kind, c.Barrier = "barrier", true
+			case op.Kind == explore.Arrive:
+				kind, c.Drop = "drop", true
+			default:
+				kind = "order"
+				c.Order = []model.Order{model.SC, map[explore.OpKind]model.Order{explore.Write: model.Release}[op.Kind], model.Relaxed}[r.IntN(3)]
+				if c.Scope = scope; !op.Order.Atomic() {
+					c.Order, c.Atomic = model.Relaxed, true
+				}
+			}
+			kinds[kind]++
+			patch = patch.And(repair.Patch{pos: c})
+		}
+		text, err := litmus.Edit(src, patch)
+		if err != nil {
+			kinds["not written"]++
+			continue
+		}
+		changed, err := litmus.Parse("random.litmus", text, litmus.Options{Unroll: 4})
+		if err != nil {
+			t.Fatalf("%v\n%s\n%s", err, patch.Key(), text)
+		}
+		got := run(&repair.Program{Program: test, Patch: patch, Site: func(pos int32) int32 { return pos }})
+		want := run(changed)
+		if got.Executions != want.Executions || got.Stuck != want.Stuck {
+			t.Fatalf("%+v, want %+v\n%s\n%s%s", got, want, patch.Key(), src, repair.Diff("", src, text))
+		}
+	}
+	t.Log(kinds)
+}
+
+// TestPatchInLoop wants no deadlock where a fence is inserted into an iteration with two reads: it counts as none of its steps.
+func TestPatchInLoop(t *testing.T) {
+	test, err := litmus.Parse("a.litmus", `C a
+int x, y;
+thread A { store(x, 1, rlx); }
+thread B {
+  int a = 0, b = 0;
+  do {
+    a = load(x, rlx);
+    b = load(y, rlx);
+  } while (a == 0 && b == 0);
+}
+`, litmus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second int32
+	site := func(pos int32) int32 {
+		if line, _ := litmus.Line(pos); line == 8 {
+			second = pos
+		}
+		return pos
+	}
+	p := &repair.Program{Program: test, Patch: repair.Patch{0: {}}, Site: site}
+	plain := explore.Explore(context.Background(), p, explore.Options{})
+	p.Patch = repair.Patch{second: {Before: repair.Fence{Order: model.SC, Scope: model.Sys}}}
+	if r := explore.Explore(context.Background(), p, explore.Options{}); r.Executions != plain.Executions || r.Stuck != 0 || plain.Executions != 1 {
+		t.Errorf("%+v, without the fence %+v", r, plain)
+	}
+}
+
+// TestRepairKernel repairs kernels, and explores the changed PTX.
+func TestRepairKernel(t *testing.T) {
+	for _, c := range []struct {
+		name, body  string
+		grid, block uint32
+		want        string // the instructions that are changed
+	}{
+		{"narrow scope", "	atom.relaxed.cta.global.add.u32 %r0, [x], 1;", 2, 1, `
+-	atom.relaxed.cta.global.add.u32 %r0, [x], 1;
++	atom.relaxed.gpu.global.add.u32 %r0, [x], 1;`},
+		{"lock without acquire", strings.Replace(lockPTX, "acquire", "relaxed", 1), 2, 1, `
+-LOCK:	atom.relaxed.gpu.global.cas.b32 %r0, [lock], 0, 1;
++LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;`},
+		{"lock without release in one block", strings.Replace(lockPTX, "release", "relaxed", 1), 1, 2, `
+-	atom.relaxed.gpu.global.exch.b32 %r2, [lock], 0;
++	atom.release.gpu.global.exch.b32 %r2, [lock], 0;`},
+		{"volatile", "	st.volatile.global.u32 [x], %b;", 2, 1, `
+-	st.volatile.global.u32 [x], %b;
++	st.relaxed.gpu.global.u32 [x], %b;`},
+		{"a fence of the block", `
+	setp.ne.u32 %p0, %b, 0;
+	@%p0 bra READ;
+	st.global.u32 [x], 1;
+	membar.cta;
+	st.relaxed.gpu.global.u32 [lock], 1;
+	ret;
+READ:	ld.acquire.gpu.global.u32 %r0, [lock];
+	setp.eq.u32 %p0, %r0, 0;
+	@%p0 bra READ;
+	ld.global.u32 %r1, [x];`, 2, 1, `
+-	st.relaxed.gpu.global.u32 [lock], 1;
++	st.release.gpu.global.u32 [lock], 1;`},
+		{"a barrier that half of the threads skip", `
+	setp.ne.u32 %p0, %t, 0;
+	@%p0 bra SKIP;
+	bar.sync 0;
+SKIP:	ret;`, 1, 2, `
+-	bar.sync 0;`},
+	} {
+		src := kernelText(lockVariables, c.body)
+		o := Options{Unroll: litmus.DefaultUnroll}
+		r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, o, func(places []Place) bool {
+			_, err := EditPTX(src, places)
+			return err == nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := EditPTX(src, places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof := verifyLaunch(t, launchText(t, text, c.grid, c.block), o)
+		if got := changed(Diff("k.ptx", src, text)); got != c.want || proof.Verdict() != OK || r.Reason != "" {
+			t.Errorf("%s: %s%v %s, %d tried; changed:%s", c.name, r.Reason, r.Changes, proof.Summary(), r.Tried, got)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// Text writes the repair for people: what is changed, the diff, and the last line of the report on the changed source.
+func (r *Repair) Text(w io.Writer) {
+	if r.Reason != "" {
+		fmt.Fprintf(w, "repair: %s\n", r.Reason)
+		return
+	}
+	fmt.Fprintf(w, "repair, found after %s:\n", count(r.Tried, "changed program"))
+	for _, c := range r.Changes {
+		fmt.Fprintf(w, "  %s\n", c)
+	}
+	io.WriteString(w, r.Diff)
+	if r.Proof != nil {
+		fmt.Fprintf(w, "repaired: %s\n", r.Proof.Summary())
+	}
+}
+
+// Report is the repair in the form that all commands report in.
+func (r *Repair) Report() *report.Repair {
+	out := &report.Repair{Reason: r.Reason, Changes: append([]string{}, r.Changes...), Diff: r.Diff}
+	if r.Proof != nil {
+		out.Verdict = r.Proof.Verdict()
+	}
+	return out
+}
