@@ -87,7 +87,9 @@ func (r *run) wgmma(w *warp, in *inst, place uint32) {
 		g.FromRegisters(x, &a)
 	} else {
 		d := isa.DescriptorOf(r.m.value(w, 0, &in.src[g.Accumulators]))
-		extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.index%groupWarps), x.A[:], extents, place)
+		if extents, ok = r.matrixAt(w, in, &d, &g.A, 16*(w.index%groupWarps), x.A[:], extents, place); !ok {
+			return
+		}
 	}
 	d := isa.DescriptorOf(r.m.value(w, 0, &in.src[b]))
 	if extents, ok = r.matrixAt(w, in, &d, &g.B, 0, x.B[:g.Columns], extents, place); !ok {
