@@ -56,6 +56,12 @@ func TestForms(t *testing.T) {
 		if skips := strings.Count(body, "bra $fp1_skip"); (skips == 1) != strings.HasPrefix(c.body, "@") {
 			t.Errorf("%s: %d guards with names of their own", c.body, skips)
 		}
+		if pred, _, ok := strings.Cut(c.body, " "); ok && pred[0] == '@' {
+			opposite := strings.Replace("@!"+pred[1:], "!!", "", 1)
+			if !strings.Contains(body, opposite+" bra $fp1_skip") {
+				t.Errorf("%s: the record is not skipped by %s", c.body, opposite)
+			}
+		}
 		if _, _, err := Text("k.ptx", out); err == nil || !strings.Contains(err.Error(), "instrumented already") {
 			t.Errorf("%s: instrumented twice: %v", c.body, err)
 		}
