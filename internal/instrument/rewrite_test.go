@@ -1,0 +1,82 @@
+package instrument
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// kernel puts instructions into a kernel with a pointer in %rd1, a predicate %p1 and a shared variable.
+func kernel(body string) string {
+	return ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n" +
+		".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .pred %p<3>; .reg .b32 fp0_m; .shared .align 4 .b32 s; .local .align 4 .b32 t;\n" +
+		"ld.param.u64 %rd1, [p];\n" + body + "\nret;\n}\n"
+}
+
+// calledBy finds what the code for an instruction calls.
+var calledBy = regexp.MustCompile(`call (?:\([^)]*\), )?__fencepost_(\w+)`)
+
+// TestForms wants of each form of an instruction the calls of its record; the last one is that of ret.
+func TestForms(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"ld.global.u32 %r1, [%rd1];", "operation"},
+		{"ld.global.v2.u32 {%r1, %r2}, [%rd1+8];", "operation"},
+		{"@%p1 st.global.u32 [%rd1], %r1;", "operation"},
+		{"@!%p1 st.shared.u32 [s], %r1;", "operation"},
+		{"ld.u32 %r1, [%rd1];", "generic"},
+		{"st.volatile.u32 [%rd1], %r1;", "begin end_generic"},
+		{"ld.acquire.gpu.global.u32 %r1, [%rd1];", "begin end"},
+		{"atom.global.add.u32 %r1, [%rd1], 1;", "begin end"},
+		{"red.global.add.u32 [%rd1], 1;", "begin end"},
+		{"atom.global.cas.b32 %r1, [%rd1], %r2, %r3;", "begin end"},
+		{"atom.cas.b32 _, [%rd1], %r2, %r3;", "begin end_generic"},
+		{"membar.gl;", "operation"},
+		{"bar.sync 0;", "operation"},
+		{"bar.sync 1, 64;", "operation"},
+		{"bar.warp.sync 0xffffffff;", "operation"},
+		{"@%p1 exit;", "operation"},
+		{"ld.local.u32 %r1, [t];", ""},
+		{"cvta.local.u64 %rd2, %rd1; add.s64 %rd2, %rd2, 4; st.u32 [%rd2], %r1;", ""},
+		{"add.u32 %r1, %r1, 1;", ""},
+	} {
+		out, _, err := Text("k.ptx", kernel(c.body))
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		_, body, _ := strings.Cut(strings.ReplaceAll(out, "\t", ""), ".entry k(")
+		var got []string
+		for _, m := range calledBy.FindAllStringSubmatch(body, -1) {
+			got = append(got, m[1])
+		}
+		if got, want := strings.Join(got, " "), strings.TrimSpace(c.want+" operation"); got != want {
+			t.Errorf("%s: calls %q, want %q", c.body, got, want)
+		}
+		if skips := strings.Count(body, "bra $fp1_skip"); (skips == 1) != strings.HasPrefix(c.body, "@") {
+			t.Errorf("%s: %d guards with names of their own", c.body, skips)
+		}
+		if pred, _, ok := strings.Cut(c.body, " "); ok && pred[0] == '@' {
+			opposite := strings.Replace("@!"+pred[1:], "!!", "", 1)
+			if !strings.Contains(body, opposite+" bra $fp1_skip") {
+				t.Errorf("%s: the record is not skipped by %s", c.body, opposite)
+			}
+		}
+		if _, _, err := Text("k.ptx", out); err == nil || !strings.Contains(err.Error(), "instrumented already") {
+			t.Errorf("%s: instrumented twice: %v", c.body, err)
+		}
+	}
+}
+
+// TestRefused wants every instruction that cannot be instrumented, and its line.
+func TestRefused(t *testing.T) {
+	_, _, err := Text("k.ptx", kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;"))
+	var refused *Error
+	if !errors.As(err, &refused) {
+		t.Fatalf("error %v", err)
+	}
+	want := "k.ptx:8: cp.async.ca.shared.global k.ptx:10: cp.async.ca.shared.global"
+	if got := strings.Join(refused.Missing, " "); got != want {
+		t.Errorf("refused %q, want %q", got, want)
+	}
+}
