@@ -51,8 +51,9 @@ type allocation struct {
 	kind  simt.AllocKind
 	async bool
 	flags uint32
-	// frames is the call stack of its call, innermost first, when leaks are looked for.
+	// When leaks are looked for: frames is the call stack of its call, innermost first, and leaks says that the program made it.
 	frames []event.Frame
+	leaks  bool
 }
 
 type registration struct {

@@ -9,7 +9,7 @@ func (p *process) allocatedBy(addr uint64, r *request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a, ok := p.ctx.allocs[addr]; ok {
-		a.frames = p.stack(r)
+		a.frames, a.leaks = p.stack(r), true
 		p.ctx.allocs[addr] = a
 	}
 }
@@ -22,6 +22,9 @@ func (c *Context) leaks() {
 	}
 	for _, addr := range sortedKeys(c.allocs) {
 		a := c.allocs[addr]
+		if !a.leaks {
+			continue
+		}
 		call := kindCalls[a.kind]
 		if a.async {
 			call = "cudaMallocAsync"

@@ -288,7 +288,9 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
 	}
 	addr, err := p.ctx.malloc(r.args[0], kind, uint32(r.args[1]>>8))
-	p.allocatedBy(addr, r)
+	if r.args[1]&calls.OfGraph == 0 {
+		p.allocatedBy(addr, r)
+	}
 	return []uint64{addr}, nil, err
 }
 

@@ -72,13 +72,13 @@ func (c *Context) CreateStream(flags uint64, priority int32) (StreamID, error) {
 	if err != nil {
 		return 0, err
 	}
-	if flags&^(StreamNonBlocking|calls.StreamGraphBranch) != 0 {
+	if flags&^(StreamNonBlocking|calls.OfGraph) != 0 {
 		return 0, fail(InvalidValue, "stream flags %#x", flags)
 	}
 	c.live = nil
 	id := StreamID(c.newID())
 	name := "stream"
-	if flags&calls.StreamGraphBranch != 0 {
+	if flags&calls.OfGraph != 0 {
 		name = "branch of a graph, stream"
 	}
 	c.streams[id] = &stream{agent: c.dev.newAgent(), nonBlocking: flags&StreamNonBlocking != 0, flags: uint32(flags),

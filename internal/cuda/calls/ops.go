@@ -217,5 +217,6 @@ const (
 	StreamPerThread = 2
 )
 
-// StreamGraphBranch is a flag of StreamCreate that no program gives: a branch of a graph runs there.
-const StreamGraphBranch = 1 << 40
+// OfGraph is a flag of StreamCreate and of Malloc's kind that no program gives: a branch of a graph runs there, or an allocation node
+// has its memory there, which stays.
+const OfGraph = 1 << 40

@@ -26,7 +26,7 @@
 #define FP_MAIL_POOL 1073741824
 #define FP_STREAM_LEGACY 1
 #define FP_STREAM_PER_THREAD 2
-#define FP_GRAPH_BRANCH 1099511627776
+#define FP_OF_GRAPH 1099511627776
 
 enum {
   FP_Hello = 0, // protocol version, alias address of a process that takes up a lost connection or 0 -> base, arena bytes, device bytes, file offset of the status page, alias address (0: map it)

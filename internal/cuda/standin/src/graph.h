@@ -144,7 +144,7 @@ static int fp_grow(void *array, size_t count, size_t size) {
 static int fp_graph_malloc(u64 size, u64 *address) {
   const int mode = fp_capture_mode;
   fp_capture_mode = fpRelaxed;
-  int e = fp_request(FP_Malloc, (const u64[]){size, FP_KIND_DEVICE}, 2, address, 1);
+  int e = fp_request(FP_Malloc, (const u64[]){size, FP_KIND_DEVICE | FP_OF_GRAPH}, 2, address, 1);
   fp_capture_mode = mode;
   struct fp_shared *s = fp_shared();
   if (e || !s) return e;
@@ -348,7 +348,7 @@ static int fp_lanes(struct fp_exec *x) {
   if (!e) e = fp_event_new(&x->end);
   x->lanes = calloc(lanes + 1u, sizeof *x->lanes);
   if (!x->lanes) e = fpOutOfMemory;
-  for (u32 i = 1; i < lanes && !e; i++) e = fp_request(FP_StreamCreate, (const u64[]){1 | FP_GRAPH_BRANCH, 0}, 2, &x->lanes[i], 1);
+  for (u32 i = 1; i < lanes && !e; i++) e = fp_request(FP_StreamCreate, (const u64[]){1 | FP_OF_GRAPH, 0}, 2, &x->lanes[i], 1);
   x->nlanes = lanes;
   free(last);
   return e;
