@@ -2,7 +2,7 @@ package papers
 
 import "fmt"
 
-// lb is load buffering of n threads as a litmus test, which table 5 of seed 004 counts.
+// lb is load buffering of n threads as a litmus test, which table 5 of the GPUMC paper counts.
 const lb = `C LB
 int x[%d]; grid %[1]d, 1;
 kernel {
@@ -31,17 +31,17 @@ const (
 // Papers gives the papers.
 func Papers() []Paper {
 	return []Paper{
-		{"000", "Predictive Data Race Detection for GPUs (PreDataR)", []Item{
+		{"Predictive Data Race Detection for GPUs (PreDataR)", []Item{
 			{Name: "Table 1", Title: "races that one run shows, and races that need prediction",
 				Printed: "three classes of small kernels; the totals are in [predictability.md](predictability.md), which has each kernel",
 				Command: "fencepost compare corpus/predict", Keep: []string{"detector "},
 				Why: "The kernels are written anew from the text, and chosen so that the number of kernels that each detector finds equals the table; here lines are counted."},
-			{Name: "Table 2", Title: "unique races in benchmarks", Other: suites + " Our versions of the ScoR applications are at table VI of seed 003."},
+			{Name: "Table 2", Title: "unique races in benchmarks", Other: suites + " Our versions of the ScoR applications are at table VI of ScoRD."},
 			{Name: "Table 3", Title: "run times", Printed: "geometric mean over native: Barracuda+ 72.3, PreDataR 97.5, iGUARD 3.6", Other: device},
 			{Name: "Table 4", Title: "memory", Other: "See \"Compression of clocks\" in [benchmarks.md](benchmarks.md), on our kernels; the printed figures are of programs that need a GPU."},
 			{Name: "Figure 12", Title: "growth with blocks", Other: "See \"Growth with blocks\" in [benchmarks.md](benchmarks.md)."},
 		}},
-		{"001", "Efficient Precise Dynamic Data Race Detection for CPU and GPU (thesis)", []Item{
+		{"Efficient Precise Dynamic Data Race Detection for CPU and GPU (thesis)", []Item{
 			{Name: "Figures 3.2, 3.12 to 3.14 and table 3.1", Title: "SlimFast against FastTrack", Printed: "1.83 times less memory of the whole Java heap, 1.4 times faster", Other: java},
 			{Name: "Figure 4.1", Title: "distinct access histories in a line", Command: parsnipRun, Full: parsnipAll, Keep: []string{"(figure 4.1)"},
 				Why: "The programs are kernels of our own and not PARSEC: see [simulate.md](simulate.md)."},
@@ -61,14 +61,14 @@ func Papers() []Paper {
 			{Name: "Tables 5.1 and 6.1, figures 5.11, 5.12, 6.8 to 6.10", Title: "Barracuda and CURD on GPU benchmarks",
 				Printed: "CURD takes 2.88 times native on average", Other: suites},
 		}},
-		{"002", "HiRace", []Item{
+		{"HiRace", []Item{
 			{Name: "Table II", Title: "races in irregular kernels", Printed: "580 kernels, 346 racy, on 6 graphs; no false positive of HiRace or iGUARD; HiRace finds all that show",
 				Command: "fencepost compare corpus/irregular/dag-5", Full: "fencepost compare corpus/irregular", Keep: []string{"Runs by planted bugs"},
 				Why: "The suite is our own, of 256 kernels: [irregular.md](irregular.md) has it by pattern and graph, and says where detectors differ."},
 			{Name: "Figure 5", Title: "speed against iGUARD on large graphs", Printed: "HiRace less than 3 times native on average, iGUARD more than 30", Other: device},
 			{Name: "Figure 6", Title: "Rodinia", Other: suites},
 		}},
-		{"003", "ScoRD", []Item{
+		{"ScoRD", []Item{
 			{Name: "Table VI", Title: "races that ScoRD catches", Printed: "44 of 44 without the cache of metadata, 43 with it", Command: "fencepost compare corpus/scopedapps", Keep: []string{"detector "},
 				Why: "The applications are written anew, and findings are counted by pairs of places in the source. The launches are too small for entries of the cache to collide."},
 			{Name: "Table VII", Title: "false positives by granularity", Printed: "4 bytes 0, 8 bytes 72, 16 bytes 88 in all seven; most in the graph applications",
@@ -84,7 +84,7 @@ func Papers() []Paper {
 				Why:  "What ScoRD adds to a packet fits into the flit that the header begins, so that NOC is mostly the packets of loads that hit L1; the paper does not say how long its packets are. With the cache, metadata take an eighth of the bandwidth that data do, and nobody waits for them. Ratios below 1, as for `hashtable`, come from the order of the warps, which changes with time. Kernels that are bound by DRAM, as `saxpy`, show what metadata cost without it."},
 			{Name: "Table VIII", Title: "what detectors support", Other: "See [detectors.md](detectors.md) and [compare.md](compare.md)."},
 		}},
-		{"004", "GPUMC", []Item{
+		{"GPUMC", []Item{
 			{Name: "Tables 1 to 3", Title: "races and barrier divergence of applications", Other: "Not reproduced as printed: the programs are of the authors' suite. `fencepost verify` explores kernels: [verify.md](verify.md) has ours."},
 			{Name: "Table 4", Title: "repair", Other: "Not reproduced: `fencepost verify` explains races and does not change programs."},
 			{Name: "Table 5 (and 6)", Title: "load buffering, executions", Printed: "LB-3 7, LB-7 127 (0.4 s), LB-12 4095 (1.3 s), LB-18 262143 (228 s), LB-22 4194303 (5647 s)",

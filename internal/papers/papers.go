@@ -37,8 +37,8 @@ type Item struct {
 
 // Paper is a paper and its tables and figures of results.
 type Paper struct {
-	Seed, Title string
-	Items       []Item
+	Title string
+	Items []Item
 }
 
 // writer makes the page.
@@ -108,7 +108,7 @@ func Write(to, log io.Writer, full bool) (plots map[string]string, err error) {
 		b.WriteString("These are the quick sizes; `go run ./cmd/papers -full` runs the large ones.\n")
 	}
 	for _, p := range Papers() {
-		fmt.Fprintf(&b, "\n## %s (seed %s)\n", p.Title, p.Seed)
+		fmt.Fprintf(&b, "\n## %s\n", p.Title)
 		for i := range p.Items {
 			w.item(&b, &p.Items[i])
 		}

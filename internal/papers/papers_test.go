@@ -17,7 +17,7 @@ func TestItems(t *testing.T) {
 	for _, p := range Papers() {
 		for _, it := range p.Items {
 			if (it.Command == "") == (it.Other == "") {
-				t.Errorf("%s, %s: wants a command, or where it is", p.Seed, it.Name)
+				t.Errorf("%s, %s: wants a command, or where it is", p.Title, it.Name)
 			}
 			heading := "\n### " + it.Name + ": " + it.Title + "\n"
 			at := strings.Index(string(page), heading)

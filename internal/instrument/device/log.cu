@@ -105,8 +105,9 @@ static __device__ u64 reserve(Log *log, Queue *q, u32 n)
 	return at;
 }
 
-// append writes one record for the lanes that call it together.
-static __device__ __noinline__ void append(Log *log, u32 lanes, u64 value, u32 site, u32 flags, u32 failed)
+// append writes one record for the lanes that call it together. The name is not static: the compiler would put a hash of the folder
+// into it.
+extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, u64 value, u32 site, u32 flags, u32 failed)
 {
 	u32 l = lane(), leader = __ffs(lanes) - 1, rest = lanes & (lanes - 1);
 	u64 first = __shfl_sync(lanes, value, leader);
@@ -152,10 +153,10 @@ static __device__ void split(Log *log, u32 lanes, u64 address, u32 site, u32 fai
 	bool in_shared = __isShared(p), in_global = !in_shared && !__isLocal(p);
 	u32 shareds = __ballot_sync(lanes, in_shared), globals = __ballot_sync(lanes, in_global);
 	if (in_global)
-		append(log, globals, address, site, generic, failed);
+		__fencepost_append(log, globals, address, site, generic, failed);
 	__syncwarp(lanes);
 	if (in_shared)
-		append(log, shareds, __cvta_generic_to_shared(p), site, shared, failed);
+		__fencepost_append(log, shareds, __cvta_generic_to_shared(p), site, shared, failed);
 	__syncwarp(lanes);
 }
 
@@ -164,7 +165,7 @@ extern "C" __device__ __noinline__ void __fencepost_operation(u64 value, u32 sit
 {
 	u32 lanes = __activemask();
 	if (Log *log = __fencepost_log)
-		append(log, lanes, value, site, 0, 0);
+		__fencepost_append(log, lanes, value, site, 0, 0);
 }
 
 // The same for a generic address.
@@ -205,7 +206,7 @@ extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u
 	if (!log)
 		return;
 	__syncwarp(lanes);
-	append(log, lanes, address, site, 0, failed);
+	__fencepost_append(log, lanes, address, site, 0, failed);
 	end(log, lanes);
 }
 
