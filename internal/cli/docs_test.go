@@ -131,7 +131,7 @@ func TestFlags(t *testing.T) {
 		"run":        "jobs leaks nvcc seeds verbose" + report + judge + schedule + always,
 		"check":      "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":     "out values launch nvcc" + report + schedule + always,
+		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " device") + always,
 		"analyze":    report + judge + always,
 		"export":     "out",
 		"verify":     "arg block first grid incl json kernel launch model nvcc repair shared timeout unroll" + export,

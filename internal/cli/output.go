@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -195,6 +196,18 @@ func writeJSON(e *env, o *options, r *report.Report) error {
 		return &unwrittenError{fmt.Errorf("--json: %w", err)}
 	}
 	return writeJSONBytes(e, o, b.Bytes())
+}
+
+// writeJSONValue writes a value as JSON where --json asks for it.
+func writeJSONValue(e *env, o *options, value any) error {
+	if o.json == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeJSONBytes(e, o, append(text, '\n'))
 }
 
 // writeJSONBytes writes JSON where --json asks for it.

@@ -92,7 +92,8 @@ func recordCommand() *command {
 	refused := map[string]string{
 		"seeds":    "a trace is of one run: --seeds cannot be used here, --seed can",
 		"detector": "record judges nothing: give --detector to \"fencepost analyze\"",
-		"model":    "record judges nothing: give --model to \"fencepost analyze\""}
+		"model":    "record judges nothing: give --model to \"fencepost analyze\"",
+		"device":   "a trace has branches and values, and the log of an instrumented program has none"}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
 		flags: without(append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -261,18 +260,6 @@ func tellRuns(e *env, o *options, runs []*simulate.Result) error {
 			return err
 		}
 	}
-	if o.json == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(map[string]any{"version": 1, "variable_bytes": o.simulation.machine.VariableBytes,
-		"instructions_per_event": o.simulation.machine.Instructions, "runs": runs}, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if o.json == "-" {
-		_, err = e.stdout.Write(text)
-		return err
-	}
-	return os.WriteFile(o.json, text, 0o666)
+	return writeJSONValue(e, o, map[string]any{"version": 1, "variable_bytes": o.simulation.machine.VariableBytes,
+		"instructions_per_event": o.simulation.machine.Instructions, "runs": runs})
 }

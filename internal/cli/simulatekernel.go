@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -143,17 +141,5 @@ func tellKernels(e *env, o *options, config gpu.Config, results []*gpu.Result) e
 			return err
 		}
 	}
-	if o.json == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(map[string]any{"version": 1, "gpu": config, "runs": results}, "", "  ")
-	if err != nil {
-		return err
-	}
-	text = append(text, '\n')
-	if o.json == "-" {
-		_, err = e.stdout.Write(text)
-		return err
-	}
-	return os.WriteFile(o.json, text, 0o666)
+	return writeJSONValue(e, o, map[string]any{"version": 1, "gpu": config, "runs": results})
 }

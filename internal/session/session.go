@@ -166,6 +166,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r := &once{opts: o, ctx: ctx, places: simt.NewPlaceTable(), launched: map[uint32]launched{}, unseen: map[string]bool{},
 		newer: map[string]bool{}, replicas: replicas{places: map[uint32]*sharing{}}}
 	var needs event.Needs
+	var needBranches []string // detectors
 	schedule := o.Schedule
 	for _, spec := range o.detectors() {
 		if spec.Lockstep {
@@ -173,7 +174,9 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 		}
 		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings}), name: spec.Name,
 			plain: spec.Needs&event.NeedAgain == 0})
-		needs |= spec.Needs
+		if needs |= spec.Needs; spec.Needs&event.NeedBranches != 0 {
+			needBranches = append(needBranches, spec.Name)
+		}
 	}
 	watched := make([]detect.Detector, len(r.detectors))
 	for i, d := range r.detectors {
@@ -191,8 +194,9 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	engine := o.engine()
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
 	if o.Logged {
-		if needs&event.NeedBranches != 0 {
-			return nil, errors.New("the log of an instrumented program has no branches, which a detector needs")
+		if len(needBranches) > 0 {
+			return nil, fmt.Errorf("the log of an instrumented program has no branches, which the detector needs (%s): choose other detectors, as in --detector hb,gwcp",
+				strings.Join(needBranches, " and "))
 		}
 		logged := emulated.New(engine)
 		engine, rewrite = logged, logged.Rewrite

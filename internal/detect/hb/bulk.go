@@ -63,8 +63,8 @@ func (s *bulks) count(x *bulkHalf, n uint32) {
 	}
 }
 
-// meets says that a half in flight may conflict with an access to shared memory.
-func (s *bulks) meets(a *history.Access) bool {
+// conflicts says that a half in flight may conflict with an access to shared memory.
+func (s *bulks) conflicts(a *history.Access) bool {
 	for i, list := range s.flying {
 		if i == 0 && !a.Site.Side.Write {
 			continue
@@ -230,7 +230,7 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 		}
 		return
 	}
-	if s := d.copiesOf(blk).bulks; s != nil && s.meets(a) {
+	if s := d.copiesOf(blk).bulks; s != nil && s.conflicts(a) {
 		for _, x := range s.list {
 			if x.memory.Shared {
 				d.compareBulk(a, x, blk)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync"
 
-	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
@@ -22,8 +21,6 @@ var DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
 type Engine struct {
 	simt.Engine
 	Shape instrument.Shape
-	// Watch, when not nil, is given the events of the engine itself, device code of the log included: for tests.
-	Watch event.Sink
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
@@ -86,7 +83,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	events := instrument.NewEvents(launchOf(l, p))
 	drain := func() { reader.Drain(events.Record) }
 	unwatched := *l
-	unwatched.Sink = e.Watch
+	unwatched.Sink = nil
 	unwatched.Progress = func(s simt.Stats) {
 		drain()
 		if l.Progress != nil {
