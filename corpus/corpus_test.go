@@ -1,9 +1,11 @@
 package corpus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -47,25 +49,37 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestEmbedded proves that no file of the folders is left out of the binary, as go:embed does with names that begin
-// with a dot or an underscore.
-func TestEmbedded(t *testing.T) {
+// TestPacked compares what is embedded with the folders.
+func TestPacked(t *testing.T) {
 	folders := Folders()
 	if !slices.IsSortedFunc(folders, func(a, b Folder) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Error("the folders are not sorted")
 	}
+	fsys, err := files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const remedy = `; "go run ./internal/build -pack" in the folder corpus packs them again`
 	for _, f := range folders {
-		dir := f.Name
-		onDisk, err := filepath.Glob(dir + "/*")
+		onDisk, err := filepath.Glob(f.Name + "/*")
 		if err != nil {
 			t.Fatal(err)
 		}
-		embedded, err := fs.Glob(files, dir+"/*")
+		embedded, err := fs.Glob(fsys, f.Name+"/*")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(onDisk, embedded) {
-			t.Errorf("%s: %d files on disk, %d embedded", dir, len(onDisk), len(embedded))
+			t.Fatalf("%s: %d files on disk, %d embedded%s", f.Name, len(onDisk), len(embedded), remedy)
+		}
+		for _, name := range onDisk {
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := fs.ReadFile(fsys, name); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s is not what is embedded (%v)%s", name, err, remedy)
+			}
 		}
 	}
 }

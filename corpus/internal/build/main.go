@@ -1,5 +1,6 @@
 // Command build makes the .ptx files of the corpus from their sources with the nvcc of this machine.
-// It is run by "go generate ./corpus", in the folder corpus. Arguments, when given, name the sources to compile.
+// It is run by "go generate ./corpus", in the folder corpus. Arguments, when given, name the sources to compile. At last it packs all
+// programs into the file that package corpus embeds; with -pack it does only that.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +17,14 @@ import (
 )
 
 func main() {
-	if err := build(os.Args[1:]); err != nil {
+	err := error(nil)
+	if sources := os.Args[1:]; !slices.Equal(sources, []string{"-pack"}) {
+		err = build(sources)
+	}
+	if err == nil {
+		err = pack("programs.zip.zst")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
