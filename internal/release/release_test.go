@@ -51,6 +51,11 @@ func TestRelease(t *testing.T) {
 	if got := run(dir, bin, "version"); !strings.HasPrefix(got, "fencepost 1.2.3 linux/amd64") {
 		t.Errorf("version %q", got)
 	}
+	if st, err := os.Stat(bin); err != nil {
+		t.Error(err)
+	} else if st.Size() >= 20e6 {
+		t.Errorf("the binary has %.1f MB; it should have less than 20", float64(st.Size())/1e6)
+	}
 	for _, name := range []string{"LICENSE", "share/man/man1/fencepost.1", "share/bash-completion/completions/fencepost"} {
 		if st, err := os.Stat(filepath.Join(dir, "fencepost-1.2.3-linux-amd64", name)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", name, err)

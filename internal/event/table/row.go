@@ -3,146 +3,140 @@ package table
 import (
 	"math/bits"
 
-	"github.com/parquet-go/parquet-go"
-
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// row is a row of the table, and its type the schema. Columns are null where an event has no such thing: those of pointers
-// where they are nil, the other optional ones where they are zero.
+// row is a row of the table. Columns are null where an event has no such thing: those of pointers where they are nil, the other
+// optional ones where they are zero.
 type row struct {
-	Event      uint64   `parquet:"event,delta"`
-	Kind       string   `parquet:"kind,dict"`
-	Launch     uint32   `parquet:"launch,optional"`
-	Kernel     string   `parquet:"kernel,optional,dict"`
-	Agent      *uint32  `parquet:"agent,optional"`
-	Block      *uint32  `parquet:"block,optional"`
-	Warp       *uint32  `parquet:"warp,optional"`
-	Mask       *uint32  `parquet:"mask,optional,dict"`
-	Lanes      *uint32  `parquet:"lanes,optional,dict"`
-	Space      string   `parquet:"space,optional,dict"`
-	Order      string   `parquet:"order,optional,dict"`
-	Scope      string   `parquet:"scope,optional,dict"`
-	RMW        string   `parquet:"rmw,optional,dict"`
-	Reads      *bool    `parquet:"reads,optional"`
-	Writes     *bool    `parquet:"writes,optional"`
-	Size       *uint64  `parquet:"size,optional,dict"`
-	Element    uint32   `parquet:"element,optional,dict"`
-	Address    *uint64  `parquet:"address,optional"`
-	Stride     *int64   `parquet:"stride,optional,dict"`
-	Addresses  []uint64 `parquet:"addresses,optional,list"`
-	Values     []uint64 `parquet:"values,optional,list"`
-	Barrier    *uint32  `parquet:"barrier,optional,dict"`
-	Threads    uint32   `parquet:"threads,optional,dict"`
-	Waits      *bool    `parquet:"waits,optional"`
-	OtherLanes uint32   `parquet:"other_lanes,optional"`
-	Place      uint32   `parquet:"place,optional,dict"`
+	Event                           uint64
+	Kind                            string
+	Launch                          uint32
+	Kernel                          string
+	Agent, Block, Warp, Mask, Lanes *uint32
+	Space, Order, Scope, RMW        string
+	Reads, Writes                   *bool
+	Size                            *uint64
+	Element                         uint32
+	Address                         *uint64
+	Stride                          *int64
+	Addresses, Values               []uint64
+	Barrier                         *uint32
+	Threads                         uint32
+	Waits                           *bool
+	OtherLanes                      uint32
+	Place                           uint32
 	where
-	Call   string  `parquet:"call,optional,dict"`
-	Token  *uint64 `parquet:"token,optional"`
-	Staged *bool   `parquet:"staged,optional"`
+	Call   string
+	Token  *uint64
+	Staged *bool
 }
 
 // where is the innermost frame of a place.
 type where struct {
-	Function string `parquet:"function,optional,dict"`
-	File     string `parquet:"file,optional,dict"`
-	Line     uint32 `parquet:"line,optional,dict"`
-	Column   uint32 `parquet:"column,optional,dict"`
-	PTXFile  string `parquet:"ptx_file,optional,dict"`
-	PTXLine  uint32 `parquet:"ptx_line,optional,dict"`
-	Inst     string `parquet:"instruction,optional,dict"`
+	Function     string
+	File         string
+	Line, Column uint32
+	PTXFile      string
+	PTXLine      uint32
+	Inst         string
 }
 
-// appendTo appends the values of a row, in the order of the fields. (The library can do so by reflection, but version 0.32
-// then takes some zeros of optional columns for values.)
-func (r *row) appendTo(p parquet.Row) parquet.Row {
-	v := values{row: p}
-	v.add(parquet.Int64Value(int64(r.Event)), 0)
-	v.add(parquet.ValueOf(r.Kind), 0)
-	v.number(r.Launch)
-	v.text(r.Kernel)
-	for _, n := range [...]*uint32{r.Agent, r.Block, r.Warp, r.Mask, r.Lanes} {
-		optional(&v, n, uint32Value)
-	}
-	for _, s := range [...]string{r.Space, r.Order, r.Scope, r.RMW} {
-		v.text(s)
-	}
-	optional(&v, r.Reads, parquet.BooleanValue)
-	optional(&v, r.Writes, parquet.BooleanValue)
-	optional(&v, r.Size, uint64Value)
-	v.number(r.Element)
-	optional(&v, r.Address, uint64Value)
-	optional(&v, r.Stride, parquet.Int64Value)
-	v.list(r.Addresses)
-	v.list(r.Values)
-	optional(&v, r.Barrier, uint32Value)
-	v.number(r.Threads)
-	optional(&v, r.Waits, parquet.BooleanValue)
-	v.number(r.OtherLanes)
-	v.number(r.Place)
-	v.text(r.Function)
-	v.text(r.File)
-	v.number(r.Line)
-	v.number(r.Column)
-	v.text(r.PTXFile)
-	v.number(r.PTXLine)
-	v.text(r.Inst)
-	v.text(r.Call)
-	optional(&v, r.Token, uint64Value)
-	optional(&v, r.Staged, parquet.BooleanValue)
-	return v.row
+// field is a column of the schema: its name, types, and what a row has there, by one of the functions.
+type field struct {
+	name                string
+	physical, converted int64 // of the format; converted -1: none
+	required            bool
+	dict                bool // values are numbers of a dictionary
+	delta               bool // each value is one more than the one before
+	num                 func(*row) (uint64, bool)
+	text                func(*row) string
+	list                func(*row) []uint64
 }
 
-// values are those of a row, column by column.
-type values struct {
-	row    parquet.Row
-	column int
+// schema gives the columns in their order.
+var schema = []field{
+	{name: "event", physical: typeInt64, converted: convertedUint64, required: true, delta: true, num: func(r *row) (uint64, bool) { return r.Event, true }},
+	{name: "kind", physical: typeBytes, converted: convertedText, required: true, dict: true, text: func(r *row) string { return r.Kind }},
+	number("launch", plain, func(r *row) uint32 { return r.Launch }),
+	text("kernel", func(r *row) string { return r.Kernel }),
+	pointer("agent", plain, func(r *row) *uint32 { return r.Agent }),
+	pointer("block", plain, func(r *row) *uint32 { return r.Block }),
+	pointer("warp", plain, func(r *row) *uint32 { return r.Warp }),
+	pointer("mask", dict, func(r *row) *uint32 { return r.Mask }),
+	pointer("lanes", dict, func(r *row) *uint32 { return r.Lanes }),
+	text("space", func(r *row) string { return r.Space }),
+	text("order", func(r *row) string { return r.Order }),
+	text("scope", func(r *row) string { return r.Scope }),
+	text("rmw", func(r *row) string { return r.RMW }),
+	truth("reads", func(r *row) *bool { return r.Reads }),
+	truth("writes", func(r *row) *bool { return r.Writes }),
+	wide("size", convertedUint64, dict, func(r *row) *uint64 { return r.Size }),
+	number("element", dict, func(r *row) uint32 { return r.Element }),
+	wide("address", convertedUint64, plain, func(r *row) *uint64 { return r.Address }),
+	wide("stride", convertedInt64, dict, func(r *row) *int64 { return r.Stride }),
+	list("addresses", func(r *row) []uint64 { return r.Addresses }),
+	list("values", func(r *row) []uint64 { return r.Values }),
+	pointer("barrier", dict, func(r *row) *uint32 { return r.Barrier }),
+	number("threads", dict, func(r *row) uint32 { return r.Threads }),
+	truth("waits", func(r *row) *bool { return r.Waits }),
+	number("other_lanes", plain, func(r *row) uint32 { return r.OtherLanes }),
+	number("place", dict, func(r *row) uint32 { return r.Place }),
+	text("function", func(r *row) string { return r.Function }),
+	text("file", func(r *row) string { return r.File }),
+	number("line", dict, func(r *row) uint32 { return r.Line }),
+	number("column", dict, func(r *row) uint32 { return r.Column }),
+	text("ptx_file", func(r *row) string { return r.PTXFile }),
+	number("ptx_line", dict, func(r *row) uint32 { return r.PTXLine }),
+	text("instruction", func(r *row) string { return r.Inst }),
+	text("call", func(r *row) string { return r.Call }),
+	wide("token", convertedUint64, plain, func(r *row) *uint64 { return r.Token }),
+	truth("staged", func(r *row) *bool { return r.Staged }),
 }
 
-// add appends the one value of the next column; level says how many of the column's optional parts are there.
-func (v *values) add(x parquet.Value, level int) {
-	v.row = append(v.row, x.Level(0, level, v.column))
-	v.column++
+// Values of a column stand in its pages themselves, or in a dictionary.
+const plain, dict = false, true
+
+func text(name string, get func(*row) string) field {
+	return field{name: name, physical: typeBytes, converted: convertedText, dict: true, text: get}
 }
 
-func optional[T any](v *values, x *T, value func(T) parquet.Value) {
-	if x == nil {
-		v.add(parquet.Value{}, 0)
-		return
-	}
-	v.add(value(*x), 1)
+// number is a column of 32 bits that is null for zero.
+func number(name string, inDict bool, get func(*row) uint32) field {
+	return field{name: name, physical: typeInt32, converted: convertedUint32, dict: inDict, num: func(r *row) (uint64, bool) {
+		n := get(r)
+		return uint64(n), n != 0
+	}}
 }
 
-func (v *values) number(x uint32) {
-	if x == 0 {
-		v.add(parquet.Value{}, 0)
-		return
-	}
-	v.add(uint32Value(x), 1)
+func pointer(name string, inDict bool, get func(*row) *uint32) field {
+	f := wide(name, convertedUint32, inDict, get)
+	f.physical = typeInt32
+	return f
 }
 
-func (v *values) text(s string) {
-	if s == "" {
-		v.add(parquet.Value{}, 0)
-		return
-	}
-	v.add(parquet.ValueOf(s), 1)
+func wide[T uint32 | uint64 | int64](name string, converted int64, inDict bool, get func(*row) *T) field {
+	return field{name: name, physical: typeInt64, converted: converted, dict: inDict, num: func(r *row) (uint64, bool) {
+		if p := get(r); p != nil {
+			return uint64(*p), true
+		}
+		return 0, false
+	}}
 }
 
-func (v *values) list(x []uint64) {
-	if len(x) == 0 {
-		v.add(parquet.Value{}, 0)
-		return
-	}
-	for i, n := range x {
-		v.row = append(v.row, uint64Value(n).Level(min(i, 1), 2, v.column))
-	}
-	v.column++
+func truth(name string, get func(*row) *bool) field {
+	return field{name: name, physical: typeBool, converted: -1, num: func(r *row) (uint64, bool) {
+		p := get(r)
+		if p != nil && *p {
+			return 1, true
+		}
+		return 0, p != nil
+	}}
 }
 
-func uint32Value(x uint32) parquet.Value { return parquet.Int32Value(int32(x)) }
-func uint64Value(x uint64) parquet.Value { return parquet.Int64Value(int64(x)) }
+func list(name string, get func(*row) []uint64) field {
+	return field{name: name, physical: typeInt64, converted: convertedUint64, list: get}
+}
 
 // cells are what the pointers of a row point to.
 type cells struct {

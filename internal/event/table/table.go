@@ -11,9 +11,6 @@ import (
 	"io"
 	"math/bits"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -24,22 +21,22 @@ type Stream interface {
 	Next(b *event.Batch) error
 }
 
-const (
-	groupRows = 1 << 17 // of a row group, which stands in memory as a whole
-	chunk     = 1 << 10 // rows converted at a time
-)
+// groupRows are the rows of a row group, which is in memory as a whole.
+const groupRows = 1 << 17
 
 // Write writes the events of a stream as a table and gives their number. The table is a whole file of what was read even
 // when from ends with an error, which is then Write's; a *WriteError says that the table itself is not whole.
 func Write(ctx context.Context, to io.Writer, from Stream) (rows uint64, err error) {
-	w := &writer{places: from, launches: map[uint32]event.Launch{}, known: map[uint32]where{}, out: make([]parquet.Row, chunk),
-		file: parquet.NewGenericWriter[row](to, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("fencepost", "1", ""),
-			parquet.MaxRowsPerRowGroup(groupRows))}
+	f, err := newFile(to)
+	if err != nil {
+		return 0, err
+	}
+	w := &writer{file: f, places: from, launches: map[uint32]event.Launch{}, known: map[uint32]where{}}
 	read := w.all(ctx, from)
 	if we := (*WriteError)(nil); errors.As(read, &we) {
 		return w.rows, read
 	}
-	if err := w.file.Close(); err != nil {
+	if err := w.file.close(); err != nil {
 		return w.rows, &WriteError{err}
 	}
 	return w.rows, read
@@ -54,14 +51,12 @@ func (e *WriteError) Error() string { return e.Err.Error() }
 func (e *WriteError) Unwrap() error { return e.Err }
 
 type writer struct {
-	file     *parquet.GenericWriter[row]
+	file     *file
 	places   event.Places
 	launches map[uint32]event.Launch
 	launch   event.Launch // used last
 	known    map[uint32]where
 	rows     uint64
-	out      []parquet.Row
-	used     int   // of out
 	cells    cells // of the row that is made
 }
 
@@ -78,18 +73,15 @@ func (w *writer) all(ctx context.Context, from Stream) error {
 			return err
 		}
 		for i := range b.Events {
-			if w.add(&b, &b.Events[i]); w.used == chunk || i == len(b.Events)-1 {
-				if _, err := w.file.WriteRows(w.out[:w.used]); err != nil {
-					return &WriteError{err}
-				}
-				w.used = 0
+			if err := w.add(&b, &b.Events[i]); err != nil {
+				return &WriteError{err}
 			}
 		}
 	}
 }
 
 // add converts an event.
-func (w *writer) add(b *event.Batch, e *event.Event) {
+func (w *writer) add(b *event.Batch, e *event.Event) error {
 	r, c := row{Event: w.rows, Kind: e.Kind.String(), Launch: e.Launch}, &w.cells
 	w.rows++
 	switch e.Kind {
@@ -107,8 +99,7 @@ func (w *writer) add(b *event.Batch, e *event.Event) {
 	default:
 		w.device(&r, c, b, e)
 	}
-	w.out[w.used] = r.appendTo(w.out[w.used][:0])
-	w.used++
+	return w.file.add(&r)
 }
 
 // device fills in what a warp did, and where.

@@ -75,8 +75,8 @@ func readBack(t *testing.T, data []byte) []map[string]any {
 	return rows
 }
 
-// text tells what a row says of an event, without what is null.
-func text(m map[string]any) string {
+// shown tells what a row says of an event, without what is null.
+func shown(m map[string]any) string {
 	var parts []string
 	for k, v := range m {
 		if v != nil {
@@ -203,7 +203,7 @@ func TestRows(t *testing.T) {
 				if n >= len(rows) {
 					t.Fatalf("seed %d: %d rows", seed, len(rows))
 				}
-				if got, want := text(rows[n]), text(expected(s, launches, b, e, n)); got != want {
+				if got, want := shown(rows[n]), shown(expected(s, launches, b, e, n)); got != want {
 					t.Fatalf("seed %d: event %d\n  got %s\n want %s", seed, n, got, want)
 				}
 				n++
@@ -255,9 +255,9 @@ func TestPageIsTotal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range parquet.SchemaOf(row{}).Fields() {
-		if !strings.Contains(string(page), "`"+f.Name()+"`") {
-			t.Errorf("docs/trace.md does not explain %q", f.Name())
+	for _, f := range schema {
+		if !strings.Contains(string(page), "`"+f.name+"`") {
+			t.Errorf("docs/trace.md does not explain %q", f.name)
 		}
 	}
 }
