@@ -45,6 +45,7 @@ type Fast struct {
 	indices      map[*list]*index
 	sets         sets
 	scratch      []member // of joinOf
+	later        []int    // of dropFollowed
 	readers      readers
 	single       [1]member // of members
 	joins        [1024]join

@@ -215,6 +215,7 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 		return
 	}
 	if l.launch != nil {
+		h.dropFollowed(l)
 		kept := l.entries[:0]
 	next:
 		for _, e := range l.entries {
@@ -240,6 +241,33 @@ func (h *Fast) inherit(l *list, now *order.Launch) {
 		}
 	}
 	l.launch = now
+}
+
+// dropFollowed drops the entries of which there are others by the same site to the same bytes, in a launch that follows theirs: who
+// does not know the one does not know the other. recordList does so for the accesses that it adds; others come from segments.
+func (h *Fast) dropFollowed(l *list) {
+	later := h.later[:0] // entries that differ in this, or in the launch
+	for i := len(l.entries) - 1; i >= 0; i-- {
+		e := &l.entries[i]
+		s := &h.stamps[e.stamp]
+		alike := false
+		for _, k := range later {
+			o := &l.entries[k]
+			x := &h.stamps[o.stamp]
+			if x.site != s.site || o.bytes != e.bytes || s.site.Strong && o.more != e.more {
+				continue
+			}
+			alike = alike || x.launch == s.launch
+			if x.launch != s.launch && x.launch.Follows(s.launch) {
+				e.lanes = 0
+				break
+			}
+		}
+		if e.lanes != 0 && !alike {
+			later = append(later, i)
+		}
+	}
+	h.later = later
 }
 
 // each calls f for the entries of a word.
