@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -81,11 +82,14 @@ func TestSetAttribute(t *testing.T) {
 	}{
 		{8, 0, 0}, {8, -1, 1}, {8, 166912, 0}, {8, 166913, 1}, {8, 1000, 0},
 		{9, -2, 1}, {9, -1, 0}, {9, 0, 0}, {9, 100, 0}, {9, 101, 1}, {9, 99, 0},
-		{7, 1, 1}, {10, 1, 801}, {11, 1, 801}, {12, 1, 801}, {13, 1, 801}, {14, 1, 801}, {15, 1, 801}, {16, 1, 1},
+		{7, 1, 1}, {10, 1, 801}, {11, 2, 0}, {12, 0, 1}, {13, 1, 0}, {14, 1, 0}, {15, 1, 0}, {16, 1, 1},
 	} {
 		if got := code(s.k.SetAttribute(c.attribute, c.value)); got != c.want {
 			t.Errorf("attribute %d = %d: %v, want %v", c.attribute, c.value, got, c.want)
 		}
+	}
+	if shape := s.k.clusterShape(); shape != (event.Dim3{X: 2, Y: 1, Z: 1}) || !s.k.nonPortable {
+		t.Errorf("clusters of %v, %v", shape, s.k.nonPortable)
 	}
 	if s.k.maxDynamic != 1000 || s.k.carveout != 99 {
 		t.Errorf("%d bytes of dynamic shared memory, carveout %d", s.k.maxDynamic, s.k.carveout)

@@ -16,7 +16,8 @@ import (
 type LaunchConfig struct {
 	Grid        event.Dim3
 	Block       event.Dim3
-	Shared      int // bytes of dynamic shared memory
+	Cluster     event.Dim3 // blocks of a cluster; zero: what the kernel says, or one
+	Shared      int        // bytes of dynamic shared memory
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
@@ -116,10 +117,13 @@ func (d *Device) report(r LaunchReport) {
 
 func (c *Context) launch(k *Kernel, cfg LaunchConfig, params []byte, s *stream) *simt.Launch {
 	d := c.dev
+	if cfg.Cluster == (event.Dim3{}) {
+		cfg.Cluster = k.clusterShape()
+	}
 	l := &simt.Launch{
-		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Language: k.module.written},
+		Launch:  event.Launch{Agent: s.agent, Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Cluster: cfg.Cluster, Language: k.module.written},
 		Program: k.module.program, Places: d.cfg.Places, Func: k.fn,
-		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, Caller: cfg.Caller, Arguments: append(cfg.Arguments, k.named(params)...),
+		DynamicShared: cfg.Shared, Params: params, Cooperative: cfg.Cooperative, NonPortableCluster: k.nonPortable, Caller: cfg.Caller, Arguments: append(cfg.Arguments, k.named(params)...),
 		OnFault: d.cfg.OnFault, Seed: d.cfg.Seed, Schedule: d.cfg.Schedule, MaxSteps: d.cfg.MaxSteps,
 	}
 	if d.cfg.Watch == nil || d.cfg.Watch(k.Name()) {

@@ -38,9 +38,11 @@ type Kernel struct {
 	shared *isa.Shared
 	err    error // *Unchecked: it must not run
 	// maxDynamic is cudaFuncAttributeMaxDynamicSharedMemorySize; carveout is kept to be read back.
-	maxDynamic int
-	carveout   int32
-	formals    []formal // nil: not looked for
+	maxDynamic  int
+	carveout    int32
+	required    [3]uint32 // the shape of clusters that was set, zeros for none
+	nonPortable bool      // clusters of more than 8 blocks are allowed
+	formals     []formal  // nil: not looked for
 }
 
 // LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList
@@ -251,7 +253,22 @@ func (m *Module) Symbol(name string) (addr, size uint64, err error) {
 const (
 	FuncMaxDynamicShared = 8
 	FuncCarveout         = 9
+
+	funcClusterMustBeSet   = 10
+	funcClusterWidth       = 11
+	funcClusterHeight      = 12
+	funcClusterDepth       = 13
+	funcNonPortableCluster = 14
+	funcClusterPolicy      = 15
 )
+
+// clusterShape is the shape of clusters of launches that give none: what the kernel was compiled for, or what was set; zero for none.
+func (k *Kernel) clusterShape() event.Dim3 {
+	if k.fn != nil && k.fn.Cluster != (event.Dim3{}) {
+		return k.fn.Cluster
+	}
+	return event.Dim3{X: k.required[0], Y: max(k.required[1], min(1, k.required[0])), Z: max(k.required[2], min(1, k.required[0]))}
+}
 
 // SetAttribute is cudaFuncSetAttribute.
 func (k *Kernel) SetAttribute(attribute uint32, value int32) error {
@@ -273,9 +290,16 @@ func (k *Kernel) SetAttribute(attribute uint32, value int32) error {
 			return fail(InvalidValue, "carveout %d", value)
 		}
 		k.carveout = value
-	case 10, 11, 12, 13, 14, 15:
-		// Cluster attributes: the device has no clusters (compute capability 8.0).
-		return fail(NotSupported, "cluster attribute %d of %s", attribute, k.Name())
+	case funcClusterMustBeSet:
+		return fail(NotSupported, "cluster attribute %d of %s, which is only read", attribute, k.Name())
+	case funcClusterWidth, funcClusterHeight, funcClusterDepth:
+		if value < 1 {
+			return fail(InvalidValue, "an extent of clusters of %d", value)
+		}
+		k.required[attribute-funcClusterWidth] = uint32(value)
+	case funcNonPortableCluster:
+		k.nonPortable = value != 0
+	case funcClusterPolicy: // a hint
 	default:
 		return fail(InvalidValue, "function attribute %d", attribute)
 	}

@@ -272,6 +272,7 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		Arguments: p.takeArguments(r.thread),
 		Grid:      event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block:     event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
+		Cluster:   event.Dim3{X: uint32(a[9] >> calls.LaunchCluster & 0xff), Y: uint32(a[9] >> (calls.LaunchCluster + 8) & 0xff), Z: uint32(a[9] >> (calls.LaunchCluster + 16) & 0xff)},
 	}
 	err = p.ctx.Launch(ctx, k, cfg, r.blob)
 	var e *Error

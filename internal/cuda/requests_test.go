@@ -544,7 +544,7 @@ func TestRequestTexts(t *testing.T) {
 			calls.Launch, sixteen, []uint64{32, 0, 1, 1, 1, 1, 1, 1, 1000000, 0}},
 		{": 166913 bytes of dynamic shared memory for half; the device has 166912 beside its static 0", calls.FuncSetAttribute, "", []uint64{32, 8, 166913}},
 		{": carveout -2", calls.FuncSetAttribute, "", []uint64{32, 9, 1<<64 - 2}},
-		{": cluster attribute 10 of half", calls.FuncSetAttribute, "", []uint64{32, 10, 1}},
+		{": cluster attribute 10 of half, which is only read", calls.FuncSetAttribute, "", []uint64{32, 10, 1}},
 		{": function attribute 7", calls.FuncSetAttribute, "", []uint64{32, 7, 1}},
 		{": occupancy of blocks of no threads", calls.Occupancy, "", []uint64{32, 0, 1}},
 		{": stream flags 0x200000001", calls.StreamCreate, "", []uint64{1<<33 | 1, 0}},

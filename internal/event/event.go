@@ -50,6 +50,10 @@ const (
 	WgmmaWait   // the lanes wait until at most Aux groups of the warpgroup are not complete, the last ones
 	ProxyFence  // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
 
+	// The barrier of a cluster. Its phase is complete when all threads of the cluster that have not exited have arrived.
+	ClusterArrive // the lanes arrive; what they do not release (Order) is not published
+	ClusterWait   // the lanes go on behind the phase at which they arrived, and acquire what others have released by it
+
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
@@ -135,7 +139,8 @@ const (
 // Memory events: lane l of Mask accesses Size bytes at Addr + (l - lowest lane of Mask) * Stride, unless FlagScattered or
 // FlagRows. With FlagRows, lane l stands in column l%r of row l/r, where r = 1<<RowShift, and accesses Addr + c*Stride + n*RowStride,
 // c columns and n rows (either may be negative) from the lowest lane of Mask: a warp of blocks whose rows are shorter than it.
-// Global addresses are device addresses; Shared ones are offsets in the shared window of the block.
+// Global addresses are device addresses; Shared ones are offsets in the shared window of the block. An access to the shared
+// memory of another block of the cluster has 1 plus the rank of that block from bit PeerShift of its addresses on.
 type Event struct {
 	Addr    uint64
 	Stride  int64
@@ -324,6 +329,8 @@ type Launch struct {
 	Kernel string // linker name
 	Grid   Dim3
 	Block  Dim3
+	// Cluster is the shape of clusters, of blocks; zero where none was asked for: each block is one.
+	Cluster Dim3
 	// Synchronises says that the kernel's code has atomic operations, fences or accesses that acquire or release, whether
 	// they are executed or not. Without it no event of the launch is one.
 	Synchronises bool
@@ -334,6 +341,38 @@ type Launch struct {
 	// Bulk says that it has bulk copies. Without it no event of the launch is of one.
 	Bulk     bool
 	Language Language
+}
+
+// PeerShift is where in an address of shared memory 1 plus the rank of the block in its cluster begins whose memory it is, when that
+// is not the block that accesses it. Memory of a block is less.
+const PeerShift = 24
+
+// ClusterShape is the shape of a cluster in blocks.
+func (l *Launch) ClusterShape() Dim3 {
+	if l.Cluster.Count() == 0 {
+		return Dim3{1, 1, 1}
+	}
+	return l.Cluster
+}
+
+// Clusters is the number of clusters along each axis.
+func (l *Launch) Clusters() Dim3 {
+	s := l.ClusterShape()
+	return Dim3{l.Grid.X / s.X, l.Grid.Y / s.Y, l.Grid.Z / s.Z}
+}
+
+// ClusterOf gives the number of the cluster of a block, and the block's rank in it.
+func (l *Launch) ClusterOf(block uint32) (cluster, rank uint32) {
+	s, c, at := l.ClusterShape(), l.Clusters(), l.Grid.At(uint64(block))
+	cluster = at.X/s.X + c.X*(at.Y/s.Y+c.Y*(at.Z/s.Z))
+	return cluster, at.X%s.X + s.X*(at.Y%s.Y+s.Y*(at.Z%s.Z))
+}
+
+// BlockIn gives the number of the block of a rank in a cluster.
+func (l *Launch) BlockIn(cluster, rank uint32) uint32 {
+	s := l.ClusterShape()
+	at, in := l.Clusters().At(uint64(cluster)), s.At(uint64(rank))
+	return at.X*s.X + in.X + l.Grid.X*(at.Y*s.Y+in.Y+l.Grid.Y*(at.Z*s.Z+in.Z))
 }
 
 // WarpsPerBlock is the number of warps of a block, the last one perhaps partly filled.
@@ -473,7 +512,7 @@ func (e *Event) Valid() bool {
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case Fence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
-	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence:
+	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence, ClusterArrive, ClusterWait:
 		return e.Mask != 0
 	}
 	return true

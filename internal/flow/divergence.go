@@ -4,7 +4,10 @@ import "fencepost.dev/fencepost/internal/isa"
 
 // uniform are the special registers that have one value in all threads of a block.
 var uniform = map[isa.SpecialID]bool{isa.NtidX: true, isa.NtidY: true, isa.NtidZ: true, isa.CtaidX: true, isa.CtaidY: true,
-	isa.CtaidZ: true, isa.NctaidX: true, isa.NctaidY: true, isa.NctaidZ: true, isa.SpecialZero: true, isa.SpecialOne: true}
+	isa.CtaidZ: true, isa.NctaidX: true, isa.NctaidY: true, isa.NctaidZ: true,
+	isa.ClusterIDX: true, isa.ClusterIDY: true, isa.ClusterIDZ: true, isa.NClusterIDX: true, isa.NClusterIDY: true, isa.NClusterIDZ: true,
+	isa.ClusterCtaidX: true, isa.ClusterCtaidY: true, isa.ClusterCtaidZ: true, isa.ClusterNctaidX: true, isa.ClusterNctaidY: true,
+	isa.ClusterNctaidZ: true, isa.ClusterCtarank: true, isa.ClusterNctarank: true, isa.IsExplicitCluster: true, isa.SpecialZero: true, isa.SpecialOne: true}
 
 // diverge finds Divergent. A branch is divergent when its condition may differ between threads of a block: it depends on the
 // number of the thread, on memory, or on another thread, or was set in divergent code. The code between a divergent branch and its

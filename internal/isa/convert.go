@@ -49,11 +49,11 @@ var convertRows = []*Row{
 		".rnd.f64.bf16 d, a:bf16")},
 	{Op: "cvta", Doc: "Data Movement: cvta", Bind: bindCvta, Note: noteCvta, Forms: forms(
 		".space.type d, a; type: u32 u64; "+windowSpaces, ".to.space.type d, a; type: u32 u64; "+windowSpaces)},
-	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Note: noteCvta, Forms: forms(
+	{Op: "isspacep", Doc: "Data Movement: isspacep", Bind: bindIsspacep, Rank: true, Note: noteCvta, Forms: forms(
 		".space p:pred, a:u64; space: global shared shared::cta shared::cluster local const param param::entry")},
-	{Op: "mapa", Doc: "Data Movement: mapa", Bind: bindMapa, Note: "A cluster is one CTA, whose rank is 0: the address stays what it is, whatever the rank.", Forms: forms(
+	{Op: "mapa", Doc: "Data Movement: mapa", Bind: bindMapa, Note: noteMapa, Forms: forms(
 		"{.shared::cluster}.type d, a, b:u32; type: u32 u64")},
-	{Op: "getctarank", Doc: "Data Movement: getctarank", Bind: bindCtaRank, Note: "A cluster is one CTA, whose rank is 0.", Forms: forms(
+	{Op: "getctarank", Doc: "Data Movement: getctarank", Bind: bindCtaRank, Rank: true, Note: noteMapa, Forms: forms(
 		"{.shared::cluster}.type d:u32, a; type: u32 u64")},
 }
 
@@ -66,7 +66,10 @@ const (
 
 	noteCvt = "Out of range gives the nearest value of the integer type. NaN gives 0, but 1 followed by zeros where the source is f64 or the result has 64 bits."
 
-	noteCvta = "Global and const addresses are generic ones as they are; shared, local and param windows are told by the top byte of the address. A cluster is one CTA. isspacep.const is false: constant variables lie in global memory here."
+	noteMapa = "An address of shared::cluster is an offset in the shared memory of the CTA itself, or has 1 plus the rank of a CTA from bit 24 on: " +
+		"that of a rank outside the cluster is a fault where it is used."
+
+	noteCvta = "Global and const addresses are generic ones as they are; shared, local and param windows are told by the top byte of the address. isspacep.const is false: constant variables lie in global memory here."
 )
 
 // The tags of generic address windows, in the top byte of an address. Global addresses have none.
@@ -104,10 +107,26 @@ func bindCvta(in *Inst) {
 
 func bindMapa(in *Inst) {
 	mask := widthMask(in.Type)
-	in.Eval = func(_ *Inst, a *Args) { a.D[0] = a.S[0] & mask }
+	in.Eval = func(_ *Inst, a *Args) {
+		rank := min(a.S[1]&0xffff_ffff, peerRanks)
+		a.D[0] = (a.S[0]&^peerMask | (rank+1)<<event.PeerShift) & mask
+	}
 }
 
-func bindCtaRank(in *Inst) { in.Eval = func(_ *Inst, a *Args) { a.D[0] = 0 } }
+// The rank in addresses of shared memory: see event.PeerShift.
+const (
+	peerMask  = 0xff << event.PeerShift
+	peerRanks = 0xfe // the greatest rank that an address can tell
+)
+
+// bindCtaRank binds getctarank, whose last source is the rank of the CTA itself.
+func bindCtaRank(in *Inst) {
+	in.Eval = func(_ *Inst, a *Args) {
+		if a.D[0] = a.S[1]; a.S[0]&peerMask != 0 {
+			a.D[0] = a.S[0]&peerMask>>event.PeerShift - 1
+		}
+	}
+}
 
 func bindIsspacep(in *Inst) {
 	if in.Space == event.Const {
@@ -116,6 +135,12 @@ func bindIsspacep(in *Inst) {
 	}
 	tag := window(in.Space)
 	in.Eval = func(_ *Inst, a *Args) { a.D[0] = bit(a.S[0]&windowMask == tag) }
+	if in.Space == event.Shared && !in.Has("shared::cluster") {
+		in.Eval = func(_ *Inst, a *Args) {
+			of := a.S[0] & peerMask >> event.PeerShift
+			a.D[0] = bit(a.S[0]&windowMask == tag && (of == 0 || of == a.S[1]+1))
+		}
+	}
 }
 
 // bindMov binds mov: of a value, of a vector packed into one, of a value unpacked into a vector. The elements' widths

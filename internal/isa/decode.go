@@ -361,6 +361,16 @@ func (l *linker) signature(f *Func) {
 			if x := dims(d.Args); x != nil {
 				f.ReqThreads = *x
 			}
+		case "explicitcluster":
+			f.ExplicitCluster = true
+		case "reqnctapercluster":
+			if x := dims(d.Args); x != nil {
+				f.Cluster = *x
+			}
+		case "maxclusterrank":
+			if x := dims(d.Args); x != nil {
+				f.MaxCluster = int(x.X)
+			}
 		}
 	}
 	if f.ParamFrame > maxFrame {

@@ -55,13 +55,11 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestClusters: a kernel for clusters of several blocks does not run.
+// TestClusters: what a kernel says of its clusters.
 func TestClusters(t *testing.T) {
-	for text, refused := range map[string]bool{".reqnctapercluster 1": false, ".reqnctapercluster 1, 2, 1 .explicitcluster": true} {
-		f := decode(t, ".visible .entry k() "+text+" { ret; }").ByName["k"]
-		if (f.Err != nil) != refused || refused && !strings.Contains(f.Err.Error(), ".reqnctapercluster of k is not supported") {
-			t.Errorf("%s: %v", text, f.Err)
-		}
+	f := decode(t, ".visible .entry k() .explicitcluster .reqnctapercluster 4, 2 .maxclusterrank 8 { ret; }").ByName["k"]
+	if f.Err != nil || !f.ExplicitCluster || f.Cluster != (event.Dim3{X: 4, Y: 2, Z: 1}) || f.MaxCluster != 8 {
+		t.Errorf("%v, %v, %v, %d", f.Err, f.ExplicitCluster, f.Cluster, f.MaxCluster)
 	}
 }
 
@@ -118,7 +116,7 @@ func TestRefusals(t *testing.T) {
 		"mov.b64 %rd1, {%r1, %rs2}; // operand %rs2 has 16 bits",
 		"mov.b64 %rd1, {%r1, %r2, %r3}; // takes a vector of 2 or 4 elements",
 		"atom.global.add.f16 %rs1, [%rd1], %rs2; // needs one of .noftz",
-		"barrier.cluster.arrive; // barrier.arrive does not take .cluster",
+		"barrier.cluster.arrive.acquire; // barrier.cluster.arrive does not take .acquire",
 		"vadd.u32.u32.u32 %r1, %r2.b5, %r3; // .b5 is no selector of an operand",
 		"vadd.u32.u32.u32 %r1, %r2, %r3, %r4; // needs a second operation, or a selector of its result",
 		"vadd4.u32.u32.u32 %r1.b12, %r2, %r3, %r4; // .b12 is no selector",

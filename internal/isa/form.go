@@ -44,6 +44,7 @@ type Row struct {
 	Forms []Form     // the accepted spellings, in the manual's notation
 	Carry bool       // reads the condition code: addc, subc, madc
 	Whole bool       // needs all 32 lanes of a warp, and writes no member mask: it is the last source all the same
+	Rank  bool       // reads the rank of the CTA in its cluster: it is the last source, and no operand
 	Stack bool       // has to do with the stack of the function: see stackRows
 	Note  string     // what the manual leaves open and how it is filled here; "" for nothing to say
 	// Bind chooses the implementation for the modifiers in the instruction: it sets Inst.Eval (Pure and Special),
@@ -316,7 +317,11 @@ type Func struct {
 
 	MaxThreads int        // .maxntid product; 0 when absent
 	ReqThreads event.Dim3 // .reqntid; zero when absent
-	Calls      []*Func    // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
+	Cluster    event.Dim3 // .reqnctapercluster; zero when absent
+	MaxCluster int        // .maxclusterrank, CTAs; 0 when absent
+	// ExplicitCluster is .explicitcluster: launches must give a shape of clusters.
+	ExplicitCluster bool
+	Calls           []*Func // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
 }
 
 // Spill is a parameter that lives in the local frame.

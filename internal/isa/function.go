@@ -95,11 +95,6 @@ func (l *linker) function(f *Func) {
 		b.errorf(f.Decl.Pos, "the local variables of %s take more than %d KiB", f.Name, maxFrame>>10)
 		f.LocalFrame, f.ParamFrame = 0, 0
 	}
-	for _, d := range f.Decl.Directives {
-		if x := dims(d.Args); d.Name == "reqnctapercluster" && (x == nil || x.Count() > 1) {
-			b.errorf(f.Decl.Pos, ".reqnctapercluster of %s is not supported: a cluster is one block here", f.Name)
-		}
-	}
 	b.errs.Sort()
 	u.locate(f.Decl, b.errs)
 	f.Err = b.errs.Err()

@@ -79,6 +79,8 @@ const (
 	OpBulkCommit
 	OpBulkWait
 	OpProxyFence
+	OpClusterArrive
+	OpClusterWait
 	OpWgmma
 	OpWgmmaFence
 	OpWgmmaCommit

@@ -79,6 +79,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 	if in.Row.Stack {
 		b.stackOperands(in)
 	}
+	if in.Row.Rank {
+		in.Src = append(in.Src, Operand{Kind: SpecialReg, Special: ClusterCtarank})
+	}
 	if in.Row.Whole {
 		in.Src = append(in.Src, Operand{Kind: Imm, Imm: allLanes})
 	}

@@ -42,10 +42,25 @@ const (
 	AggrSmemSize
 	ReservedSmemOffset // where reserved shared memory and its parts begin: 0 (see ReservedShared)
 	ReservedSmemSize   // where it ends, and how large it is
-	SpecialZero        // always 0: %tid.w and the like, cluster coordinates, performance counters
-	SpecialOne         // always 1: extents that are 1 by definition, cluster extents (every cluster has one CTA)
-	EnvReg0            // EnvReg0+n is %envreg<n>, n up to 31
-	specials           = EnvReg0 + 32
+	ClusterIDX         // of the cluster in the grid
+	ClusterIDY
+	ClusterIDZ
+	NClusterIDX // clusters of the grid
+	NClusterIDY
+	NClusterIDZ
+	ClusterCtaidX // of the CTA in its cluster
+	ClusterCtaidY
+	ClusterCtaidZ
+	ClusterNctaidX // CTAs of a cluster
+	ClusterNctaidY
+	ClusterNctaidZ
+	ClusterCtarank
+	ClusterNctarank
+	IsExplicitCluster
+	SpecialZero // always 0: %tid.w and the like, performance counters
+	SpecialOne  // always 1: extents that are 1 by definition
+	EnvReg0     // EnvReg0+n is %envreg<n>, n up to 31
+	specials    = EnvReg0 + 32
 )
 
 // specialNames maps each accepted spelling to its register.
@@ -64,7 +79,7 @@ var specialNames = func() map[string]SpecialID {
 		"%reserved_smem_offset_begin": ReservedSmemOffset, "%reserved_smem_offset_0": ReservedSmemOffset,
 		"%reserved_smem_offset_1": ReservedSmemOffset, "%reserved_smem_offset_end": ReservedSmemSize,
 		"%reserved_smem_offset_cap": ReservedSmemSize,
-		"%is_explicit_cluster":      SpecialZero, "%cluster_ctarank": SpecialZero, "%cluster_nctarank": SpecialOne,
+		"%is_explicit_cluster":      IsExplicitCluster, "%cluster_ctarank": ClusterCtarank, "%cluster_nctarank": ClusterNctarank,
 		"%current_graph_exec": SpecialZero,
 	}
 	for i := 0; i < 32; i++ {
@@ -74,12 +89,11 @@ var specialNames = func() map[string]SpecialID {
 		m[fmt.Sprintf("%%pm%d", i)] = SpecialZero
 		m[fmt.Sprintf("%%pm%d_64", i)] = SpecialZero
 	}
-	// Clusters have one CTA each: the cluster coordinates are those of the CTA.
 	for c, at := range map[string]int{"x": 0, "y": 1, "z": 2} {
-		m["%clusterid."+c] = CtaidX + SpecialID(at)
-		m["%nclusterid."+c] = NctaidX + SpecialID(at)
-		m["%cluster_ctaid."+c] = SpecialZero
-		m["%cluster_nctaid."+c] = SpecialOne
+		m["%clusterid."+c] = ClusterIDX + SpecialID(at)
+		m["%nclusterid."+c] = NClusterIDX + SpecialID(at)
+		m["%cluster_ctaid."+c] = ClusterCtaidX + SpecialID(at)
+		m["%cluster_nctaid."+c] = ClusterNctaidX + SpecialID(at)
 	}
 	m["%clusterid.w"], m["%nclusterid.w"], m["%cluster_ctaid.w"], m["%cluster_nctaid.w"] = SpecialZero, SpecialOne, SpecialZero, SpecialOne
 	return m

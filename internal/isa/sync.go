@@ -14,6 +14,10 @@ var syncRows = []*Row{
 		"{.cta}.op{.aligned} a:u32, b:u32; op: arrive",
 		"{.cta}.red.op{.aligned}.u32 d, a:u32{, b:u32}, c:pred; op: popc",
 		"{.cta}.red.op{.aligned}.pred d, a:u32{, b:u32}, c; op: and or")},
+	{Op: "barrier", Doc: "Parallel Synchronization: barrier.cluster.arrive", Class: Copy, Event: event.ClusterArrive, Bind: bindOp(OpClusterArrive), Forms: forms(
+		".cluster.arrive{.sem}{.aligned}; sem: release relaxed"), Note: "Without an order it is release."},
+	{Op: "barrier", Doc: "Parallel Synchronization: barrier.cluster.wait", Class: Copy, Event: event.ClusterWait, Bind: bindOp(OpClusterWait), Forms: forms(
+		".cluster.wait{.sem}{.aligned}; sem: acquire")},
 	{Op: "bar", Doc: "Parallel Synchronization: bar.warp.sync", Class: WarpBarrier, Event: event.WarpSync, Forms: forms(
 		".warp.sync a:b32")},
 	{Op: "fence", Doc: "Parallel Synchronization: fence", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
@@ -25,7 +29,7 @@ var syncRows = []*Row{
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster"), Note: "Of both spaces, whichever is written."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Hint, Forms: forms(".mbarrier_init.release.cluster"),
-		Note: "Nothing happens: a cluster is one block, and barriers of the block order what comes after mbarrier.init."},
+		Note: "Nothing happens: what orders is the barrier of the block or the cluster behind it."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),

@@ -22,7 +22,7 @@ func Spaces(f *Func) bool {
 					changed = true
 				}
 			case in.Op == Row && in.Inst.Row.Op == "isspacep":
-				if space, _ := f.window(in.Args[0], 0); space != event.NoSpace {
+				if space, _ := f.window(in.Args[0], 0); space != event.NoSpace && !f.perhapsPeer(in, space) {
 					var a isa.Args
 					a.S[0] = map[event.Space]uint64{event.Shared: isa.SharedWindow, event.Local: isa.LocalWindow}[space]
 					in.Inst.Eval(in.Inst, &a)
@@ -33,6 +33,15 @@ func Spaces(f *Func) bool {
 		}
 	}
 	return changed
+}
+
+// perhapsPeer says that isspacep depends on whose shared memory an address of shared memory is, and that this is not known.
+func (f *Func) perhapsPeer(in *Instr, space event.Space) bool {
+	if space != event.Shared || in.Inst.Space != event.Shared || in.Inst.Has("shared::cluster") {
+		return false
+	}
+	c, magnitude := f.terms(in.Args[0], 8)
+	return magnitude >= event.PeerShift || c&(1<<event.PeerShift-1)+1<<magnitude > 1<<event.PeerShift || c>>event.PeerShift&0xff != 0
 }
 
 // window tells which window v+off lies in, and its tag; NoSpace when that is not certain.

@@ -52,8 +52,9 @@ type LaunchSpec struct {
 	Block       event.Dim3
 	Shared      int // bytes of dynamic shared memory
 	Cooperative bool
-	Stream      int  // 0 is the default stream
-	Sync        bool // the host waits for the device afterwards
+	Cluster     event.Dim3 // zero: none given
+	Stream      int        // 0 is the default stream
+	Sync        bool       // the host waits for the device afterwards
 	Args        []Arg
 }
 
@@ -254,7 +255,7 @@ func (r *launchReader) fail(pos Pos, format string, args ...any) {
 	}
 }
 
-var launchKeys = []string{"kernel", "grid", "block", "shared", "cooperative", "stream", "sync", "args"}
+var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "stream", "sync", "args"}
 
 func (r *launchReader) root(root *table) {
 	var direct *table // the launch whose keys stand at the top of the file
@@ -330,6 +331,8 @@ func (r *launchReader) launch(t *table) {
 			l.Grid, grid = r.dim(e), true
 		case "block":
 			l.Block, block = r.dim(e), true
+		case "cluster":
+			l.Cluster = r.dim(e)
 		case "shared":
 			l.Shared = int(r.count(e, maxShared))
 		case "cooperative":

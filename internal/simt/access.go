@@ -148,7 +148,8 @@ func (r *run) noteOld(w *warp, i int, data []byte) {
 	}
 	addr := r.acc.addr[i]
 	if r.acc.shared>>i&1 != 0 {
-		r.acc.old[i] = [4]uint64{around(w.cta.shared, addr, 0)}
+		of, _, _ := w.cta.owner(addr)
+		r.acc.old[i] = [4]uint64{around(of.shared, addr&(1<<event.PeerShift-1), 0)}
 	} else if r.acc.global>>i&1 != 0 {
 		b := r.mem.lookup(addr)
 		r.acc.old[i] = [4]uint64{around(b.data, addr-b.Addr, b.Addr)}
@@ -197,7 +198,11 @@ func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Fla
 			return data
 		}
 	case event.Shared:
-		if data, kind = window(w.cta.shared, addr, in.width); kind == "" {
+		var of *cta
+		if of, addr, kind = w.cta.owner(addr); kind == "" {
+			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), in.width)
+		}
+		if kind == "" {
 			r.acc.addr[lane] = addr
 			r.acc.shared |= 1 << lane
 			return data

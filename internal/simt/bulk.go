@@ -200,7 +200,7 @@ func (c *cta) endBulks() {
 
 // completeBulks performs the bulk copies that the barrier tracks.
 func (x *mbarrierOp) completeBulks() {
-	c := x.w.cta
+	c := x.of
 	var done []*bulkCopy
 	c.bulks = slices.DeleteFunc(c.bulks, func(b *bulkCopy) bool {
 		if !b.tracked || b.mbarrier != x.addr {

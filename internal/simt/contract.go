@@ -35,8 +35,10 @@ type Launch struct {
 	DynamicShared int    // bytes
 	Params        []byte // the kernel's parameter block, laid out as Func.Sig says
 	Cooperative   bool
-	Arguments     []Argument    // what the program has names for; for who observes launches
-	Caller        []event.Frame // the call stack of the host, innermost first, for who observes launches
+	// NonPortableCluster allows clusters of more than 8 blocks.
+	NonPortableCluster bool
+	Arguments          []Argument    // what the program has names for; for who observes launches
+	Caller             []event.Frame // the call stack of the host, innermost first, for who observes launches
 
 	Seed     uint64
 	Schedule Schedule
@@ -89,6 +91,8 @@ const (
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
+	PeerGone          FaultKind = "peer-gone"      // an access to the shared memory of a block that has ended
+	ClusterMisuse     FaultKind = "cluster-misuse" // barrier.cluster.arrive and wait that do not alternate
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

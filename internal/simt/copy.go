@@ -61,6 +61,10 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.out.copies(event.BulkCommit, w, on, place, 0)
 	case isa.OpProxyFence:
 		r.out.copies(event.ProxyFence, w, on, place, 0)
+	case isa.OpClusterArrive:
+		r.arriveCluster(w, in, on, place)
+	case isa.OpClusterWait:
+		r.waitCluster(w, on, place)
 	case isa.OpWaitAll:
 		r.commit(w, on, place)
 		r.awaits(w, on, 0, place)

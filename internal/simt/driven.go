@@ -51,7 +51,7 @@ func (d *Driven) StartBlock() []*DrivenWarp {
 	if s.started == s.blocks {
 		return nil
 	}
-	c := d.r.newCTA(d.r.nextBlock())
+	c := d.r.single(d.r.nextCluster())
 	s.resident = append(s.resident, c)
 	warps := make([]*DrivenWarp, len(c.warps))
 	for i, w := range c.warps {

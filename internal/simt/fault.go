@@ -43,7 +43,7 @@ type touch struct {
 // count gives the fault of kind at place, and whether it is new: then the caller fills it.
 func (f *faultLog) count(r *run, kind FaultKind, place uint32, warning bool) (fault *Fault, fresh bool) {
 	switch kind {
-	case OutOfBounds, Misaligned, UseAfterFree, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap:
+	case OutOfBounds, Misaligned, UseAfterFree, ReadOnly, TrapHit, Assertion, StackOverflow, BadCall, DeviceHeap, PeerGone:
 		if f.lost == "" {
 			f.lost = kind
 		}
@@ -104,6 +104,9 @@ func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint3
 func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 	switch t.space {
 	case event.Shared:
+		if t.addr>>event.PeerShift != 0 {
+			return r.describePeer(kind, w, t)
+		}
 		name, at, ok := r.p.SharedVar(r.l.Func, t.addr)
 		switch {
 		case kind == Misaligned && ok:
@@ -244,6 +247,8 @@ func (w *warp) doing(r *run, i int) string {
 		return fmt.Sprintf("waits at bar.warp.sync with member mask %#x for lanes %#x", s.members(), w.missing(r, i))
 	case s.waits() == waitLanes:
 		return fmt.Sprintf("waits at %s with member mask %#x for lanes %#x", r.m.at(w, i).mnemonic(), s.members(), w.missing(r, i))
+	case s.waits() == waitCluster:
+		return w.cta.cluster.waiting()
 	case s.waits() == waitGroup:
 		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
 	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:

@@ -96,6 +96,9 @@ func Check(l *Launch, lim Limits) error {
 	if r := f.ReqThreads; r != (event.Dim3{}) && r != block {
 		return bad(config, "the kernel requires blocks of %v (.reqntid), the launch has %v", r, block)
 	}
+	if err := checkCluster(l, bad); err != nil {
+		return err
+	}
 	static := int(l.Program.image(f).layout.Static)
 	if static > lim.SharedPerBlock {
 		return bad("cudaErrorInvalidKernelImage", "the kernel has %d bytes of static shared memory, the device allows %d", static, lim.SharedPerBlock)

@@ -72,13 +72,17 @@ func (r *run) mbarriers(w *warp, in *inst, on uint32, place uint32) uint64 {
 		if in.Space == event.Generic {
 			_, addr = splitGeneric(addr)
 		}
-		data, kind := window(w.cta.shared, addr, 8)
+		of, addr, kind := w.cta.owner(addr)
+		var data []byte
+		if kind == "" {
+			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), 8)
+		}
 		if kind != "" {
 			r.faults.access(r, kind, w, i, place, touch{event.FlagRead | event.FlagWrite, event.Shared, addr, 8})
 			r.give(w, i, in, 1)
 			continue
 		}
-		x := mbarrierOp{r: r, w: w, in: in, lane: i, place: place, addr: addr, data: data}
+		x := mbarrierOp{r: r, w: w, of: of, in: in, lane: i, place: place, addr: addr & (1<<event.PeerShift - 1), told: addr, data: data}
 		x.execute()
 	}
 	if in.Op == isa.OpTest {
@@ -100,10 +104,12 @@ func (r *run) give(w *warp, lane int, in *inst, v uint64) {
 type mbarrierOp struct {
 	r     *run
 	w     *warp
+	of    *cta // whose the barrier is
 	in    *inst
 	lane  int
 	place uint32
-	addr  uint64
+	addr  uint64 // in of
+	told  uint64 // as events have it
 	data  []byte
 	live  *liveBarrier
 }
@@ -124,7 +130,7 @@ func (x *mbarrierOp) wrong(format string, args ...any) {
 
 func (x *mbarrierOp) execute() {
 	op := x.in.Op
-	x.live = x.w.cta.liveBarrier(x.addr)
+	x.live = x.of.liveBarrier(x.addr)
 	switch {
 	case op == isa.OpInit:
 	case x.live == nil:
@@ -146,8 +152,8 @@ func (x *mbarrierOp) execute() {
 		for at := uint64(0); at < 8; at += 4 {
 			x.r.out.mbarrier(event.Store, event.FlagWrite, event.Relaxed, x, at)
 		}
-		x.r.untrack(x.w.cta, x.addr)
-		x.w.cta.endBarrier(x.addr)
+		x.r.untrack(x.of, x.addr)
+		x.of.endBarrier(x.addr)
 	case isa.OpExpect:
 		x.tell(event.Relaxed)
 		x.transfer(int64(n))
@@ -181,7 +187,7 @@ func (x *mbarrierOp) init(n uint64) {
 		n = 1
 	}
 	x.overwrite(newMbarrier(0, n, n, 0))
-	c := x.w.cta
+	c := x.of
 	x.r.untrack(c, x.addr)
 	c.endBarrier(x.addr)
 	c.barriers = append(c.barriers, liveBarrier{addr: x.addr})
@@ -251,7 +257,7 @@ func (x *mbarrierOp) complete() {
 	x.set(newMbarrier(b.parity()^1, b.expected(), b.expected(), 0))
 	x.live.phase++
 	x.live.failed = false
-	x.w.cta.completed++
+	x.of.completed++
 	x.w.writes++
 	o := &x.r.out
 	o.mbarrier(event.Load, event.FlagRead, event.Acquire, x, 0)
@@ -267,13 +273,13 @@ func (x *mbarrierOp) track() {
 	}
 	x.r.out.copyArrive(x)
 	x.tell(event.Release)
-	c := x.w.cta
+	c := x.of
 	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.copies.issued})
 }
 
 // test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest.
 func (x *mbarrierOp) test() {
-	c := x.w.cta
+	c := x.of
 	var left []trackedCopies
 	for _, t := range c.tracked {
 		if t.addr != x.addr {
@@ -369,10 +375,15 @@ func (o *emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 		return
 	}
 	scope := x.in.Scope
-	if scope == event.NoScope {
+	switch {
+	case scope != event.NoScope:
+	case len(x.w.cta.cluster.ctas) > 1:
+		// The manual's default is .cta, with which a remote arrival would order nothing; all code for clusters relies on it.
+		scope = event.ScopeCluster
+	default:
 		scope = event.ScopeCTA
 	}
-	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr + at,
+	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.told + at,
 		Space: event.Shared, Order: order, Scope: scope, Size: 4}
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		e.Flags |= event.FlagValues
@@ -389,7 +400,7 @@ func (o *emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 // mbarrierDone tells that a phase is complete.
 func (o *emitter) mbarrierDone(x *mbarrierOp) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.addr})
+		o.add(event.Event{Kind: event.MbarrierDone, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.told})
 	}
 }
 

@@ -146,6 +146,8 @@ func (r *run) halted() error {
 // cta is a resident block.
 type cta struct {
 	index   uint32
+	cluster *cluster
+	rank    uint32 // in the cluster
 	id      event.Dim3
 	shape   event.Dim3
 	threads int
@@ -164,7 +166,7 @@ type cta struct {
 }
 
 // newCTA starts block index.
-func (r *run) newCTA(index uint32) *cta {
+func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
 	var c *cta
 	if n := len(r.free); n > 0 {
 		c, r.free = r.free[n-1], r.free[:n-1]
@@ -176,6 +178,7 @@ func (r *run) newCTA(index uint32) *cta {
 			c.warps = append(c.warps, &warp{cta: c, first: c.shape.At(32 * uint64(i))})
 		}
 	}
+	c.cluster, c.rank = of, rank
 	c.index, c.id = index, r.l.Grid.At(uint64(index))
 	c.threads = int(r.l.Block.Count())
 	c.live, c.gone = c.threads, false
@@ -248,6 +251,7 @@ const (
 	waitBarrier      // a CTA barrier
 	waitWarp         // bar.warp.sync
 	waitLanes        // a warp-level instruction with a member mask
+	waitCluster      // barrier.cluster.wait
 	waitGroup        // wgmma.wait_group, for the other warps of the warpgroup
 )
 

@@ -36,7 +36,7 @@ const (
 type schedule struct {
 	blocks   uint64 // of the grid
 	started  uint64
-	chunk    []uint32 // blocks to start next
+	chunk    []uint32 // clusters to start next
 	window   int      // blocks that may be resident
 	resident []*cta
 	warps    []*warp // of the resident blocks, in the order of a round
@@ -117,26 +117,30 @@ func (r *run) interrupted(err error) error {
 func (r *run) admit() {
 	s := &r.sched
 	for len(s.resident) < s.window && s.started < s.blocks {
-		c := r.newCTA(r.nextBlock())
-		s.resident = append(s.resident, c)
-		for _, w := range c.warps {
-			w.priority = 1<<63 | r.rng.next()
-			s.warps = append(s.warps, w)
+		of := r.newCluster(r.nextCluster())
+		for _, c := range of.ctas {
+			s.resident = append(s.resident, c)
+			for _, w := range c.warps {
+				w.priority = 1<<63 | r.rng.next()
+				s.warps = append(s.warps, w)
+			}
 		}
 	}
 }
 
-// nextBlock gives the block to start next: in their order, or shuffled by 256 with a seed.
-func (r *run) nextBlock() uint32 {
+// nextCluster gives the cluster, mostly of one block, to start next: in their order, or shuffled by 256 with a seed.
+func (r *run) nextCluster() uint32 {
 	s := &r.sched
+	size := r.l.ClusterShape().Count()
+	first := s.started / size
 	if r.l.Seed == 0 {
-		s.started++
-		return uint32(s.started - 1)
+		s.started += size
+		return uint32(first)
 	}
 	if len(s.chunk) == 0 {
-		n := min(256, s.blocks-s.started)
+		n := min(256, s.blocks/size-first)
 		for i := range n {
-			s.chunk = append(s.chunk, uint32(s.started+n-1-i))
+			s.chunk = append(s.chunk, uint32(first+n-1-i))
 		}
 		for i := len(s.chunk) - 1; i > 0; i-- {
 			j := r.rng.below(i + 1)
@@ -146,7 +150,7 @@ func (r *run) nextBlock() uint32 {
 	last := len(s.chunk) - 1
 	b := s.chunk[last]
 	s.chunk = s.chunk[:last]
-	s.started++
+	s.started += size
 	return b
 }
 
@@ -264,7 +268,7 @@ func (r *run) retire() {
 			c.endBulks()
 			r.stats.Blocks++
 			s.sinceEnd = 0
-		case !c.runnable():
+		case !c.cluster.runnable(c):
 			r.faults.addStuck(r, c)
 			if !s.stuck {
 				s.stuck, s.deadline = true, r.clock+afterStuck
@@ -274,7 +278,7 @@ func (r *run) retire() {
 			continue
 		}
 		c.gone = true
-		r.free = append(r.free, c)
+		r.free = c.cluster.leave(r.free)
 	}
 	if len(kept) == len(s.resident) {
 		return

@@ -63,7 +63,7 @@ func TestNextBlock(t *testing.T) {
 		seen := map[uint32]bool{}
 		inOrder := true
 		for i := range uint32(blocks) {
-			b := r.nextBlock()
+			b := r.nextCluster()
 			order = append(order, b)
 			seen[b] = true
 			inOrder = inOrder && b == i

@@ -178,6 +178,20 @@ func (r *run) special(w *warp, lane int, id isa.SpecialID) uint64 {
 		return pick(w.cta.id, isa.CtaidX)
 	case isa.NctaidX, isa.NctaidY, isa.NctaidZ:
 		return pick(r.l.Grid, isa.NctaidX)
+	case isa.ClusterIDX, isa.ClusterIDY, isa.ClusterIDZ:
+		return pick(r.l.Clusters().At(uint64(w.cta.cluster.index)), isa.ClusterIDX)
+	case isa.NClusterIDX, isa.NClusterIDY, isa.NClusterIDZ:
+		return pick(r.l.Clusters(), isa.NClusterIDX)
+	case isa.ClusterCtaidX, isa.ClusterCtaidY, isa.ClusterCtaidZ:
+		return pick(r.l.ClusterShape().At(uint64(w.cta.rank)), isa.ClusterCtaidX)
+	case isa.ClusterNctaidX, isa.ClusterNctaidY, isa.ClusterNctaidZ:
+		return pick(r.l.ClusterShape(), isa.ClusterNctaidX)
+	case isa.ClusterCtarank:
+		return uint64(w.cta.rank)
+	case isa.ClusterNctarank:
+		return r.l.ClusterShape().Count()
+	case isa.IsExplicitCluster:
+		return min(1, r.l.Cluster.Count())
 	case isa.LaneID:
 		return uint64(lane)
 	case isa.WarpID:
@@ -258,6 +272,7 @@ func (r *run) exit(w *warp, on uint32, place uint32) {
 	w.cta.live -= bits.OnesCount32(on)
 	r.out.exit(w, on, place)
 	r.exitedBarriers(w, on, place)
+	w.cta.cluster.exited(r, w, on)
 	if w.live != 0 {
 		r.wakeWarp(w)
 	} else {

@@ -86,7 +86,7 @@ func NewThreads(l *Launch) *Threads {
 	t.r = newRun(context.Background(), &alone)
 	t.r.m = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
-		t.ctas = append(t.ctas, t.r.newCTA(b))
+		t.ctas = append(t.ctas, t.r.single(b))
 	}
 	return t
 }

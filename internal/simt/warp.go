@@ -35,9 +35,11 @@ type warp struct {
 	vec    *vecWarp   // of engine warp; nil while no lane has run, and when all have exited
 	exits  exits      // of engine warp
 	copies copies
-	stands [32]uint64
-	whole  stand // what all live lanes wait for, if they do together: the stands do not matter then
-	stood  bool  // stands are not zeros
+	// Lanes that have arrived at the barrier of the cluster and not waited: of the phase that is not complete, and of the one before.
+	arrived, passed uint32
+	stands          [32]uint64
+	whole           stand // what all live lanes wait for, if they do together: the stands do not matter then
+	stood           bool  // stands are not zeros
 
 	group   uint32 // the lanes that run; all stand at one place
 	lead    int    // the lowest of them
@@ -93,6 +95,7 @@ func (w *warp) start(r *run, number uint32, index int, mask uint32) {
 	w.check = w.period
 	w.splits, w.stalled, w.parted = w.splits[:0], false, 0
 	w.polls, w.writes = 0, 0
+	w.arrived, w.passed = 0, 0
 	w.copies.reset()
 	if w.stood {
 		w.stands, w.stood = [32]uint64{}, false

@@ -158,7 +158,7 @@ func readValues(c *cursor, b *event.Batch, n int) {
 
 func readLaunch(c *cursor) event.Launch {
 	l := event.Launch{ID: c.uint32(), Agent: c.uint32(), Grid: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()},
-		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
+		Block: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}, Cluster: event.Dim3{X: c.uint32(), Y: c.uint32(), Z: c.uint32()}}
 	code := c.byte()
 	l.NonCoherent = code&codeNonCoherent != 0
 	l.Bulk = code&codeBulk != 0

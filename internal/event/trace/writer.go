@@ -226,7 +226,8 @@ func fits(v []uint64) bool {
 
 func (w *Writer) launch(l *event.Launch) {
 	c := w.col[colSides]
-	for _, x := range []uint32{l.ID, l.Agent, l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z} {
+	for _, x := range []uint32{l.ID, l.Agent, l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z,
+		l.Cluster.X, l.Cluster.Y, l.Cluster.Z} {
 		c = binary.AppendUvarint(c, uint64(x))
 	}
 	code := byte(0)

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -20,6 +21,9 @@ type Engine struct {
 
 // Run implements simt.Engine.
 func (g *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	if l.ClusterShape().Count() > 1 {
+		return simt.Stats{}, fmt.Errorf("clusters of several blocks are not simulated; the launch has clusters of %v", l.Cluster)
+	}
 	d := simt.NewDriven(ctx, l)
 	m := newMemory(g.Config, g.Detector, g.Costs)
 	r := &grid{d: d, m: m, c: &g.Config, shared: uint64(d.Shared())}

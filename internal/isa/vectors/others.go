@@ -128,10 +128,15 @@ func moving(j *job, in []uint64) []uint64 {
 	switch j.op {
 	case "mov":
 		return in
-	case "createpolicy", "getctarank":
+	case "createpolicy":
 		return []uint64{0}
+	case "getctarank":
+		if of := in[0] >> 24 & 0xff; of != 0 {
+			return []uint64{of - 1}
+		}
+		return []uint64{0} // the rank of who asks
 	case "mapa":
-		return in[:1]
+		return []uint64{wrap(new(big.Int).SetUint64(in[0]-in[0]>>24&0xff<<24+(min(in[1], 254)+1)<<24), 8*j.typ.Size())}
 	case "prmt":
 		return []uint64{permute(j, in)}
 	case "cvta":
@@ -151,7 +156,9 @@ func moving(j *job, in []uint64) []uint64 {
 		if j.space() == "const" {
 			return []uint64{0}
 		}
-		return []uint64{flag(in[0]>>56<<56 == windows[j.space()])}
+		of := in[0] >> 24 & 0xff
+		peer := (j.Has("shared") || j.Has("shared::cta")) && of > 1
+		return []uint64{flag(in[0]>>56<<56 == windows[j.space()] && !peer)}
 	}
 	return []uint64{convert(j, in)}
 }

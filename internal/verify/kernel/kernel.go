@@ -91,6 +91,9 @@ func New(l *simt.Launch, unroll int) (*Program, error) {
 	if n := l.Grid.Count() * l.Block.Count(); n > MaxThreads {
 		return nil, fmt.Errorf("the launch has %d threads; at most %d are explored, and few launches of more than 8 end in time: give a smaller --grid and --block", n, MaxThreads)
 	}
+	if l.ClusterShape().Count() > 1 {
+		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
+	}
 	return &Program{Launch: l, threads: simt.NewThreads(l), unroll: int64(unroll), ids: map[identity]int32{},
 		steps: map[transition]hop{}, at: map[granule][]int32{}}, nil
 }

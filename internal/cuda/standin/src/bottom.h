@@ -226,6 +226,14 @@ struct fp_launch {
   u64 shared, stream, flags;
 };
 
+// fp_cluster gives a shape of clusters as flags of a launch: an extent that is too large remains so.
+static u64 fp_cluster(u32 x, u32 y, u32 z) {
+  const u32 of[3] = {x, y, z};
+  u64 flags = 0;
+  for (int i = 0; i < 3; i++) flags |= (u64)(of[i] < 255 ? of[i] : 255) << (FP_LAUNCH_CLUSTER + 8 * i);
+  return flags;
+}
+
 // fp_refused tells of a launch in a forked child, whose error the child may well ignore.
 static int fp_refused(const char *kernel) {
   fp_tell(FP_FORKED, kernel);

@@ -399,7 +399,7 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
         if (a->value.integer) flags |= FP_LAUNCH_COOPERATIVE;
         break;
       case 4: // cluster dimension
-        if ((u64)a->value.shape.x * a->value.shape.y * a->value.shape.z > 1) return fp_unsupported("cudaLaunchKernelExC with a cluster dimension");
+        flags |= fp_cluster(a->value.shape.x, a->value.shape.y, a->value.shape.z);
         break;
       case 7:  // programmatic event
       case 12: // launch completion event

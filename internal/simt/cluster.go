@@ -1,0 +1,258 @@
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// maxCluster is the most blocks of a cluster: more than 8 only devices that are asked for it have (programming guide, "Thread Block
+// Clusters": portable cluster sizes).
+const (
+	maxCluster         = 16
+	maxPortableCluster = 8
+)
+
+// cluster is blocks that are resident together. Its barrier is that of barrier.cluster (PTX ISA, "Parallel Synchronization and
+// Communication Instructions: barrier.cluster").
+type cluster struct {
+	index   uint32
+	ctas    []*cta // by rank
+	live    int    // threads that have not exited
+	arrived int    // of those, at the current phase
+}
+
+// newCluster starts the blocks of a cluster.
+func (r *run) newCluster(index uint32) *cluster {
+	k := &cluster{index: index}
+	for rank := range uint32(r.l.ClusterShape().Count()) {
+		c := r.newCTA(r.l.BlockIn(index, rank), k, rank)
+		k.ctas = append(k.ctas, c)
+		k.live += c.live
+	}
+	return k
+}
+
+// single starts a block of a launch without clusters.
+func (r *run) single(block uint32) *cta { return r.newCluster(block).ctas[0] }
+
+// runnable says that a block can go on, now or when others of its cluster have.
+func (k *cluster) runnable(c *cta) bool {
+	if c.runnable() {
+		return true
+	}
+	if !c.waitsForCluster() {
+		return false
+	}
+	for _, o := range k.ctas {
+		if !o.gone && o.runnable() {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsForCluster says that a thread of the block waits at the barrier of the cluster.
+func (c *cta) waitsForCluster() bool {
+	for _, w := range c.warps {
+		for m := w.live; m != 0; m &= m - 1 {
+			if w.standOf(bits.TrailingZeros32(m)).waits() == waitCluster {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leave adds the blocks of a cluster to those to be used again, when all have gone.
+func (k *cluster) leave(free []*cta) []*cta {
+	for _, c := range k.ctas {
+		if !c.gone {
+			return free
+		}
+	}
+	return append(free, k.ctas...)
+}
+
+// arriveCluster executes barrier.cluster.arrive for the lanes of on.
+func (r *run) arriveCluster(w *warp, in *inst, on uint32, place uint32) {
+	k := w.cta.cluster
+	if twice := on & (w.arrived | w.passed); twice != 0 {
+		r.faults.at(r, ClusterMisuse, w, bits.TrailingZeros32(twice), place, "arrives",
+			"a thread arrives at the barrier of its cluster again without barrier.cluster.wait")
+	}
+	order := event.Release
+	if in.Has("relaxed") {
+		order = event.Relaxed
+	}
+	if r.out.sync() {
+		r.out.add(event.Event{Kind: event.ClusterArrive, Warp: w.number, Mask: on, Place: place, Order: order})
+	}
+	fresh := on &^ w.arrived
+	w.arrived |= fresh
+	w.passed &^= on
+	k.arrived += bits.OnesCount32(fresh)
+	w.writes++
+	k.complete(r)
+}
+
+// waitCluster executes barrier.cluster.wait for the lanes of on.
+func (r *run) waitCluster(w *warp, on uint32, place uint32) {
+	if without := on &^ (w.arrived | w.passed); without != 0 {
+		r.faults.at(r, ClusterMisuse, w, bits.TrailingZeros32(without), place, "waits",
+			"a thread waits at the barrier of its cluster without barrier.cluster.arrive")
+		on &^= without
+	}
+	if through := on & w.passed; through != 0 {
+		r.passCluster(w, through, place)
+	}
+	if stay := on & w.arrived; stay != 0 {
+		w.block(r, stay, standing(waitCluster, 0, 0), place)
+	}
+}
+
+// passCluster lets lanes go on behind the barrier.
+func (r *run) passCluster(w *warp, on uint32, place uint32) {
+	w.passed &^= on
+	if r.out.sync() {
+		r.out.add(event.Event{Kind: event.ClusterWait, Warp: w.number, Mask: on, Place: place})
+	}
+}
+
+// complete ends the phase of the barrier when all threads that are left have arrived.
+func (k *cluster) complete(r *run) {
+	if k.arrived == 0 || k.arrived < k.live {
+		return
+	}
+	k.arrived = 0
+	for _, c := range k.ctas {
+		c.completed++
+		for _, w := range c.warps {
+			w.passed |= w.arrived
+			w.arrived = 0
+		}
+	}
+	for _, c := range k.ctas {
+		for _, w := range c.warps {
+			r.wakeCluster(w)
+		}
+	}
+}
+
+// wakeCluster lets lanes go on that wait for a phase that is complete, those at one place together.
+func (r *run) wakeCluster(w *warp) {
+	var wait uint32
+	for m := w.passed & w.live &^ w.ready; m != 0; m &= m - 1 {
+		if i := bits.TrailingZeros32(m); w.standOf(i).waits() == waitCluster {
+			wait |= 1 << i
+		}
+	}
+	all := wait
+	for wait != 0 {
+		place, same := r.m.place(w, bits.TrailingZeros32(wait)), uint32(0)
+		for m := wait; m != 0; m &= m - 1 {
+			if i := bits.TrailingZeros32(m); r.m.place(w, i) == place {
+				same |= 1 << i
+			}
+		}
+		r.passCluster(w, same, place)
+		wait &^= same
+	}
+	if all != 0 {
+		r.m.pass(w, all)
+		w.wake(r, all)
+	}
+}
+
+// exited takes lanes away that have exited.
+func (k *cluster) exited(r *run, w *warp, on uint32) {
+	k.live -= bits.OnesCount32(on)
+	k.arrived -= bits.OnesCount32(on & w.arrived)
+	w.arrived &^= on
+	w.passed &^= on
+	k.complete(r)
+}
+
+// waiting says what a thread at the barrier of the cluster waits for.
+func (k *cluster) waiting() string {
+	var lack []string
+	for _, c := range k.ctas {
+		n := 0
+		for _, w := range c.warps {
+			n += bits.OnesCount32(w.live &^ w.arrived)
+		}
+		if n != 0 {
+			lack = append(lack, fmt.Sprintf("%d of block %v", n, c.id))
+		}
+	}
+	return fmt.Sprintf("waits at barrier.cluster (%d of %d threads have arrived; it lacks %s)", k.arrived, k.live, strings.Join(lack, ", "))
+}
+
+// owner gives the block whose shared memory an address is of, and the address as events have it.
+func (c *cta) owner(addr uint64) (*cta, uint64, FaultKind) {
+	tag := addr >> event.PeerShift
+	switch {
+	case tag == 0:
+		return c, addr, ""
+	case tag > uint64(len(c.cluster.ctas)):
+		return nil, addr, OutOfBounds
+	case tag == uint64(c.rank)+1:
+		return c, addr & (1<<event.PeerShift - 1), ""
+	}
+	of := c.cluster.ctas[tag-1]
+	if of.live == 0 {
+		return nil, addr, PeerGone
+	}
+	return of, addr, ""
+}
+
+// describePeer tells what is at the address of a faulting access to the shared memory of another block.
+func (r *run) describePeer(kind FaultKind, w *warp, t touch) string {
+	k, rank := w.cta.cluster, t.addr>>event.PeerShift-1
+	at := t.addr & (1<<event.PeerShift - 1)
+	if rank >= uint64(len(k.ctas)) {
+		return fmt.Sprintf("offset %#x of the shared memory of rank %d of the cluster, which has %d blocks", at, rank, len(k.ctas))
+	}
+	what := fmt.Sprintf("offset %#x of the shared memory of block %v", at, k.ctas[rank].id)
+	if name, from, ok := r.p.SharedVar(r.l.Func, at); ok {
+		what += fmt.Sprintf(" (%s + %d)", name, at-from)
+	}
+	switch kind {
+	case PeerGone:
+		return what + ", which has ended: its shared memory is gone. Put a barrier of the cluster (cluster.sync()) between the access and the end of the block"
+	case Misaligned:
+		return fmt.Sprintf("%s, which is not a multiple of %d", what, t.size)
+	}
+	return what
+}
+
+// checkCluster tells what is wrong with the shape of a launch's clusters.
+func checkCluster(l *Launch, bad func(api, format string, args ...any) error) error {
+	f, shape := l.Func, l.Cluster
+	if f.Cluster.Count() > 0 && f.Cluster != shape {
+		return bad("cudaErrorInvalidConfiguration", "the kernel is compiled for clusters of %v blocks (.reqnctapercluster), the launch has %v", f.Cluster, shape)
+	}
+	if f.ExplicitCluster && shape.Count() == 0 {
+		return bad("cudaErrorInvalidConfiguration", "the kernel requires a shape of clusters (.explicitcluster), the launch gives none")
+	}
+	if shape == (event.Dim3{}) {
+		return nil
+	}
+	n := shape.Count()
+	most := maxPortableCluster
+	if l.NonPortableCluster {
+		most = maxCluster
+	}
+	if n == 0 || n > uint64(most) {
+		return bad("cudaErrorInvalidClusterSize", "a cluster of %v has %d blocks, the device allows 1 to %d", shape, n, most)
+	}
+	if f.MaxCluster != 0 && n > uint64(f.MaxCluster) {
+		return bad("cudaErrorInvalidClusterSize", "a cluster of %v has %d blocks, the kernel is compiled for %d (.maxclusterrank)", shape, n, f.MaxCluster)
+	}
+	if g := l.Grid; g.X%shape.X != 0 || g.Y%shape.Y != 0 || g.Z%shape.Z != 0 {
+		return bad("cudaErrorInvalidConfiguration", "grid %v is not a multiple of the clusters of %v blocks", g, shape)
+	}
+	return nil
+}
