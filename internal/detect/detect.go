@@ -153,8 +153,9 @@ type Access struct {
 	Lane    int
 	Address uint64
 	Size    int
-	Async   bool   // by an asynchronous copy
-	Doing   string // of Wait: "arrives"
+	Owner   *event.Dim3 // of shared memory: the block whose it is, of a launch with clusters; nil otherwise
+	Async   bool        // by an asynchronous copy
+	Doing   string      // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.
 	Sync *Sync

@@ -362,6 +362,9 @@ func (f *Facts) warpFix(otherwise string) string {
 
 func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	what := fmt.Sprintf("%s of the same bytes by threads of different blocks", f.pair())
+	if f.Later.Space == event.Shared {
+		what = fmt.Sprintf("%s of the same bytes in the shared memory of a block by threads of different blocks of its cluster", f.pair())
+	}
 	h := f.Handover
 	switch k {
 	case MissingFence:
@@ -396,6 +399,9 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 	if f.Earlier.Place == f.Later.Place || f.Earlier.Op == Write && f.Later.Op == Write {
 		fix = "give each thread its own element, let one thread write, or make the whole update one atomic operation (atomicAdd, atomicMax, ...)"
 	}
+	if f.Later.Space == event.Shared && f.Earlier.Place != f.Later.Place {
+		fix = "put a barrier of the cluster between the two (cluster.sync(); barrier.cluster.arrive.release and barrier.cluster.wait.acquire), where all threads of the cluster reach it"
+	}
 	return what + ", and nothing orders them" + f.around(), fix
 }
 
@@ -403,6 +409,9 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 func (f *Facts) fixPlain() string {
 	if f.sameBlock() {
 		return "if the plain access initialises the variable or reads its final value, put __syncthreads() between the two; otherwise make it atomic as well"
+	}
+	if f.Later.Space == event.Shared {
+		return "if the plain access initialises the variable or reads its final value, put a barrier of the cluster (cluster.sync()) between the two; otherwise make it atomic as well"
 	}
 	return "make the plain access atomic as well, with the same size; if the final value is needed, read it in a later kernel or after a barrier of the grid"
 }
@@ -457,6 +466,10 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return fmt.Sprintf("bar.sync %d", barrier)
 	case event.WarpSync:
 		return "bar.warp.sync"
+	case event.ClusterArrive:
+		return "barrier.cluster.arrive." + o.String()
+	case event.ClusterWait:
+		return "barrier.cluster.wait"
 	case event.ProxyFence:
 		return "fence.proxy.async"
 	case event.WgmmaWait:

@@ -429,6 +429,7 @@ const (
 	NeedHost                         // Host
 	NeedLaunch                       // KernelBegin, KernelEnd
 	NeedAgain                        // Again for what would be loads and stores of shared memory; who does not ask for it is to be given Batch.Plain
+	NeedPeers                        // accesses to the shared memory of other blocks of the cluster, beside NeedShared; who does not ask for it is not to be given any
 )
 
 // Sink takes batches in order. It is called from one goroutine at a time.

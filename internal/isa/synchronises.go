@@ -10,7 +10,7 @@ import (
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
 	return f.Any(func(i *Inst) bool {
-		return i.Class == Atomic || i.Class == Fence || i.Class == Mbarrier || i.Order >= event.Acquire
+		return i.Class == Atomic || i.Class == Fence || i.Class == Mbarrier || i.Op == OpClusterArrive || i.Order >= event.Acquire
 	})
 }
 

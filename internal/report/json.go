@@ -94,6 +94,7 @@ type jsonAccess struct {
 	Thread   [3]uint32 `json:"thread"`
 	Actor    string    `json:"thread_name,omitempty"`
 	Space    string    `json:"space"`
+	Owner    string    `json:"owner,omitempty"`
 	Address  string    `json:"address"`
 	Size     int       `json:"size"`
 	Variable string    `json:"variable"`
@@ -171,7 +172,7 @@ func findingJSON(f *Finding) jsonFinding {
 		a := &f.Accesses[i]
 		p := a.Place()
 		ja := jsonAccess{Op: a.Op, File: p.File, Line: p.Line, Column: p.Column, Function: Demangle(p.Function),
-			Block: dim(a.Block), Thread: dim(a.Thread), Actor: a.Actor, Size: a.Size, Variable: variable(&a.Object)}
+			Block: dim(a.Block), Thread: dim(a.Thread), Actor: a.Actor, Size: a.Size, Owner: a.Owner, Variable: variable(&a.Object)}
 		if a.Host != "" {
 			ja.Function = a.Host
 		}

@@ -167,6 +167,7 @@ type Access struct {
 	Order   event.Order
 	Scope   event.Scope
 	Space   event.Space
+	Owner   string `json:",omitempty"` // of shared memory: the block whose it is, "(1,0,0)"; "" for that of the thread, without clusters
 	Host    string // name of the host operation; "" for a device access
 	Kernel  string // linker name
 	Launch  uint32

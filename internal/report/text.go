@@ -615,6 +615,9 @@ func (t *Text) address(a *Access) string {
 	default:
 		s = fmt.Sprintf("%s (%#x)", t.objectAt(a)+a.Object.typed(), a.Address)
 	}
+	if a.Owner != "" {
+		s += " of block " + a.Owner
+	}
 	if o.Freed {
 		s += ", freed before"
 	} else if o.Named && o.Size > 0 && o.Offset >= o.Size {

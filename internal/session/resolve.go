@@ -39,6 +39,8 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
 	simt.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
 	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
+	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
+	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TensorMisuse:      {detect.MemoryFault, "pass the map that cuTensorMapEncodeTiled made as a __grid_constant__ parameter, or write all fields of one that is made on the device, and copy a tensor of its rank"},
 	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},
@@ -138,7 +140,13 @@ func (r *once) stand(f *simt.Fault, s *simt.Stand) report.Access {
 		a.Op = detect.AtomicOp
 	}
 	if a.Op != report.OpWait {
-		a.Object = r.object(s.Space, s.Address, f.Launch.ID)
+		if tag := a.Address >> event.PeerShift; a.Space == event.Shared && tag != 0 {
+			if a.Address %= 1 << event.PeerShift; tag <= f.Launch.ClusterShape().Count() {
+				cluster, _ := f.Launch.ClusterOf(blockOf(&f.Launch, s.Block))
+				a.Owner = f.Launch.Grid.At(uint64(f.Launch.BlockIn(cluster, uint32(tag)-1))).String()
+			}
+		}
+		a.Object = r.object(s.Space, a.Address, f.Launch.ID)
 		if a.Object.Name == "" && s.Space == event.Global {
 			a.Object = r.before(s.Address, f.Launch.ID)
 		}
@@ -195,6 +203,9 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
+		}
+		if a.Owner != nil {
+			x.Owner = a.Owner.String()
 		}
 		x.Object.Freed = false // it was not when the access was made
 		if x.Host, x.Frames = event.CutHostPlace(a.Host); a.Host == "" {
@@ -315,4 +326,9 @@ func optimised(f *isa.Func) bool {
 		}
 	}
 	return false
+}
+
+// blockOf gives the number of a block of a launch.
+func blockOf(l *event.Launch, at event.Dim3) uint32 {
+	return at.X + l.Grid.X*(at.Y+l.Grid.Y*at.Z)
 }

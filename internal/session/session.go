@@ -173,7 +173,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 			schedule = simt.Lockstep
 		}
 		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings}), name: spec.Name,
-			plain: spec.Needs&event.NeedAgain == 0})
+			plain: spec.Needs&event.NeedAgain == 0, alone: spec.Needs&event.NeedPeers == 0})
 		if needs |= spec.Needs; spec.Needs&event.NeedBranches != 0 {
 			needBranches = append(needBranches, spec.Name)
 		}
@@ -216,6 +216,8 @@ type metered struct {
 	name    string
 	meter   bool
 	plain   bool // it does not take event.Again
+	alone   bool // it does not take accesses to the shared memory of other blocks
+	peers   detect.PeerFilter
 	room    []event.Event
 	spent   time.Duration
 	largest uint64
@@ -236,6 +238,9 @@ func (j *metered) Events(b *event.Batch) {
 
 func (j *metered) judge(b *event.Batch) {
 	start := time.Now()
+	if j.alone {
+		b = j.peers.Filter(b)
+	}
 	if j.plain {
 		b.Plain(&j.room, j.Detector.Events)
 	} else {

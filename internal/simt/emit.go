@@ -30,6 +30,9 @@ func newEmitter(l *Launch) emitter {
 	if o.needs&event.NeedReconverge != 0 && l.Places != nil && !l.Places.partsAgain(l.Func) {
 		o.needs &^= event.NeedReconverge
 	}
+	if l.ClusterShape().Count() > 1 {
+		o.needs &^= event.NeedAgain // series are of memory that its block alone accesses
+	}
 	if l.Sink == nil {
 		o.needs = 0
 	} else {

@@ -100,6 +100,9 @@ func (d *Detector) Events(b *event.Batch) {
 // begin forgets the launch before: races between kernels are not looked for (000, section 2.1).
 func (d *Detector) begin(info event.Launch) {
 	d.run = nil
+	if info.ClusterShape().Count() > 1 {
+		return // whose barriers it does not follow
+	}
 	if d.predicted && !info.Swaps {
 		return // no locks, and so nothing but the observed order
 	}

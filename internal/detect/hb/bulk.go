@@ -206,7 +206,7 @@ func (x *bulkHalf) access(blk *order.Block) history.Access {
 func (d *Detector) compareCopies(a *history.Access, blk *order.Block) {
 	if !a.Memory.Shared {
 		for _, x := range d.sources {
-			if a.Site.Side.Write {
+			if a.Site.Side.Write || x.Site.Side.Write {
 				d.compareLanes(a, x, func(a *history.Access, r history.Race) { d.tellCopy(a, x, r) })
 			}
 		}
@@ -307,7 +307,11 @@ func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order
 	}
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: place, Mask: e.Mask,
 		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
-	blk.As(wi, e.Mask, &views, func() { d.access(b, &tell, blk, wi) })
+	of := &tell
+	if blk.Clustered() {
+		b, of = d.peer(b, of, blk)
+	}
+	blk.As(wi, e.Mask, &views, func() { d.access(b, of, blk, wi) })
 }
 
 // completeBulk ends a half of a copy that is complete, and records it where that is to be done now.

@@ -180,8 +180,8 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 		}
 	}
 	if !w.Memory.Shared {
-		if w.Site.Side.Write {
-			for _, x := range d.sources {
+		for _, x := range d.sources {
+			if w.Site.Side.Write || x.Site.Side.Write {
 				d.compare(w, x)
 			}
 		}

@@ -12,8 +12,8 @@
 //     the scope of each includes the other thread and they are of the same size at the same address (section "Morally
 //     Strong Operations" asks for complete overlap). Otherwise: a scope race, or a race of mixed size, which is a warning
 //     between two read-modify-writes, for those the manual keeps atomic in any case. The elements of a vector access are
-//     accesses of their own. Scope cluster counts as cta, clusters being one block here; gpu and sys include all device
-//     threads; the host side performs no atomic accesses.
+//     accesses of their own. Scope cluster counts as cta where blocks are no clusters, and as gpu where they are: that two
+//     blocks are of one cluster is not asked. Gpu and sys include all device threads; the host side performs no atomic accesses.
 //   - A volatile access is not atomic for racing, yet strong, at scope sys, for building patterns (detect.ModelCUDA). With
 //     detect.ModelPTX it is relaxed.sys. With detect.ModelHRF every strong read acquires by itself.
 //   - The scope of an operation includes a thread of the same block of the same launch, or, from gpu on, any.
@@ -24,6 +24,9 @@
 //   - Program order; all arrivals at a CTA barrier since its last completion before all its waiters (bar.arrive only
 //     releases); the lanes of bar.warp.sync with each other; the agent's earlier operations before a kernel and the kernel
 //     before its later ones; HostSignal before HostWait. A thread that exits orders nothing.
+//
+//   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
+//     done at its last fence.
 //
 //   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
 //

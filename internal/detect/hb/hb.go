@@ -16,7 +16,7 @@ var Spec = detect.Spec{
 	Doc:    "Scoped happens-before with vector clocks: every data race and scope race of the observed execution, and no other.",
 	Source: "PTX ISA, \"Memory Consistency Model\"; CUDA C++ Programming Guide",
 	Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedValues | event.NeedOld | event.NeedHost | event.NeedLaunch |
-		event.NeedAgain | event.NeedReconverge,
+		event.NeedAgain | event.NeedReconverge | event.NeedPeers,
 	Options: []detect.Option{{Name: "history", Doc: "how access histories are kept: interned, or plain, as the definition reads, for comparison",
 		Values: []string{"interned", "plain"}}},
 	New: func(c detect.Config) detect.Detector { return New(c) },
@@ -53,6 +53,10 @@ type Detector struct {
 	serials uint64      // that copies have been given
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
+	// Of peer.
+	peerEvent event.Event
+	peerBatch event.Batch
+	peerAddrs []uint64
 }
 
 // observed is lanes of a strong access that observed other threads.
@@ -151,6 +155,13 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	if l == nil || e.Mask == 0 && e.Kind != event.BarrierDone {
 		return
 	}
+	if l.Clustered() && e.Space == event.Shared {
+		switch e.Kind {
+		case event.Load, event.Store, event.Atomic, event.Bulk:
+			blk, _ := l.Block(e.Warp)
+			b, e = d.peer(b, e, blk)
+		}
+	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		if (e.Space == event.Global || e.Space == event.Shared) && e.Size > 0 {
@@ -181,7 +192,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
-	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit:
+	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.ClusterArrive, event.ClusterWait:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 		if d.putsOff {
@@ -195,7 +206,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 		}
 		d.witness.Sync(b, e, blk, wi)
 		if e.Kind == event.Exit && l.Ended(m.Block) {
-			d.history.EndBlock(m)
+			if d.history.EndBlock(m); l.Clustered() {
+				d.endCluster(l, m.Block)
+			}
 		}
 	}
 }

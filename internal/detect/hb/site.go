@@ -19,6 +19,8 @@ type siteKey struct {
 	size  uint8
 	unit  uint64
 	flags event.Flags
+	// clustered says that the launch has clusters, of which scope cluster then speaks.
+	clustered bool
 }
 
 // recentSite is the last site of a place, of the many whose numbers are alike.
@@ -64,7 +66,8 @@ func (d *Detector) number() uint32 { return uint32(len(d.sites) + len(d.hostSite
 // site gives the site of an access event.
 func (d *Detector) site(e *event.Event) *history.Site {
 	const flags = event.FlagRead | event.FlagWrite | event.FlagRed | event.FlagAsync
-	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags}
+	k := siteKey{e.Place, e.Kind, e.Order, e.Scope, e.Space, e.Size, uint64(e.Size), e.Flags & flags,
+		e.Scope == event.ScopeCluster && d.launch != nil && d.launch.Clustered()}
 	switch {
 	case e.Flags&event.FlagVector == 0:
 	case e.Aux != 0 && e.Aux <= uint32(e.Size):
@@ -98,7 +101,7 @@ func newSite(k siteKey, model detect.Model) *history.Site {
 		o, scope = event.Relaxed, event.ScopeSys
 	}
 	strong := o != event.Weak
-	wide := strong && (scope >= event.ScopeGPU || scope == event.NoScope || o == event.Volatile)
+	wide := strong && (scope >= event.ScopeGPU || k.clustered || scope == event.NoScope || o == event.Volatile)
 	s := &history.Site{Place: uint64(k.place), Unit: k.unit, Strong: strong && k.flags&event.FlagAsync == 0, // reductions of copies release nothing
 		Event: event.Event{Kind: k.kind, Order: k.order, Scope: k.scope, Space: k.space, Size: k.size, Place: k.place, Flags: k.flags & event.FlagAsync}}
 	s.Sync = order.StrongOf(k.kind, k.flags, o, wide)

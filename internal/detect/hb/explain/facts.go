@@ -41,6 +41,13 @@ func side(s *history.Site, who *order.Stamp, address uint64) detect.Access {
 	if who.Launch == nil {
 		return x
 	}
+	if address >= peerBase { // of a block in a cluster, which is told by rank
+		cluster, rank, at := ofPeer(address)
+		x.Space, address = event.Shared, at
+		x.Address = at
+		owner := who.Launch.Info.Grid.At(uint64(who.Launch.Info.BlockIn(cluster, rank)))
+		x.Owner = &owner
+	}
 	x.Launch, x.Warp, x.Lane = who.Launch.Info, who.Warp, who.Lane
 	if n := uint64(x.Size); n&(n-1) == 0 {
 		x.Address = address &^ (n - 1)

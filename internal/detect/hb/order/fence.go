@@ -106,7 +106,7 @@ func (f *fenced) note(v *View, wide, sc bool) {
 // fence ends acquire patterns and begins release patterns.
 func (b *Block) fence(wi uint32, e *event.Event) {
 	w := &b.warps[wi]
-	wide := e.Scope >= event.ScopeGPU
+	wide := b.beyondBlock(e.Scope)
 	sc := wide && e.Order == event.SC
 	if sc {
 		b.fencesSC = true

@@ -65,6 +65,8 @@ type Launch struct {
 	end       uint32         // the agent's epoch at the end; 0 while the launch runs
 	agent     uint32
 	depth     int // of clock.Grid
+	clustered bool
+	clusters  map[uint32]*clusterBarrier // by the number of the cluster
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
 	// published says that a thread has begun a release pattern.
@@ -100,6 +102,7 @@ type warp struct {
 	whole            uint32         // the epoch that began when all lanes last reconverged
 	fenced           []fenced       // what lanes had done at their last fences
 	patterns         *[32]*patterns // that lanes have begun
+	phase            uint32         // the parity of the phase of the cluster's barrier that lanes are at
 }
 
 // Agent is a host thread or a stream.
@@ -139,7 +142,8 @@ func (o *Order) Begin(info event.Launch) *Launch {
 	a.next()
 	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, number: uint32(len(o.numbered)), blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
 		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
-		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count())}
+		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count()),
+		clustered: info.ClusterShape().Count() > 1, clusters: map[uint32]*clusterBarrier{}}
 	o.launches[info.ID], o.numbered = l, append(o.numbered, l)
 	return l
 }
@@ -331,6 +335,10 @@ func (l *Launch) Sync(e *event.Event) (met bool) {
 		return b.complete(e)
 	case event.WarpSync:
 		b.warpSync(wi, e)
+	case event.ClusterArrive:
+		b.arriveCluster(wi, e)
+	case event.ClusterWait:
+		b.waitCluster(wi, e)
 	case event.Reconverge:
 		b.reconverge(w, e.Mask)
 	case event.Exit:

@@ -1,0 +1,84 @@
+package order
+
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// clusterBarrier is the barrier of a cluster. A thread arrives and waits in turn, so that two phases are ever of interest: threads
+// that have waited for one may arrive at the next while others have yet to wait.
+type clusterBarrier [2]clusterPhase
+
+// clusterPhase is what threads have released by their arrivals at a phase.
+type clusterPhase struct {
+	record
+	waited bool // a thread has waited for it: who arrives next does so at another phase
+}
+
+// Clustered says that the launch has clusters of several blocks.
+func (l *Launch) Clustered() bool { return l.clustered }
+
+// beyondBlock says that a scope reaches beyond the block. Scope cluster does where the launch has clusters: those of other clusters are
+// not told apart from those of the block's own.
+func (b *Block) beyondBlock(s event.Scope) bool {
+	return s >= event.ScopeGPU || s == event.ScopeCluster && b.clustered
+}
+
+func (b *Block) clusterBarrier() *clusterBarrier {
+	cluster, _ := b.Info.ClusterOf(b.Index)
+	bar := b.clusters[cluster]
+	if bar == nil {
+		bar = &clusterBarrier{}
+		b.clusters[cluster] = bar
+	}
+	return bar
+}
+
+// phases gives lanes of a warp by the phase that they are to arrive at or wait for.
+func (w *warp) phases(lanes uint32) [2]uint32 { return [2]uint32{lanes &^ w.phase, lanes & w.phase} }
+
+// arriveCluster lets lanes publish what they have done, or, by a relaxed arrival, what they had at their last fence.
+func (b *Block) arriveCluster(wi uint32, e *event.Event) {
+	w, bar := &b.warps[wi], b.clusterBarrier()
+	b.published = true
+	for i, lanes := range w.phases(e.Mask & w.live) {
+		p := &bar[i]
+		if lanes != 0 && p.waited {
+			*p = clusterPhase{}
+		}
+		tell := func(v *View, lanes uint32) {
+			p.record = b.order.joinRecords(p.record, record{b.Launch, b.gridOf(v, wi, lanes), v.beyond})
+		}
+		if e.Order == event.Release {
+			for v, having := range w.of(lanes) {
+				tell(v, having)
+			}
+			continue
+		}
+		for m := lanes; m != 0; m &= m - 1 {
+			lane := bits.TrailingZeros32(m)
+			if v := w.fencedOf(lane).wide; v != nil {
+				tell(v, 1<<lane)
+			}
+		}
+	}
+	b.next(wi, e.Mask, e)
+}
+
+// waitCluster lets lanes know what was released by arrivals at the phase that they have arrived at.
+func (b *Block) waitCluster(wi uint32, e *event.Event) {
+	w, bar := &b.warps[wi], b.clusterBarrier()
+	for i, lanes := range w.phases(e.Mask & w.live) {
+		if lanes == 0 {
+			continue
+		}
+		p := &bar[i]
+		p.waited = true
+		for v, having := range w.of(lanes) {
+			w.learned(having, v, b.learn(v.knowledge, p.record))
+		}
+		w.phase ^= lanes
+	}
+	b.next(wi, e.Mask, e)
+}

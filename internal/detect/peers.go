@@ -1,0 +1,57 @@
+package detect
+
+import "fencepost.dev/fencepost/internal/event"
+
+// PeerFilter takes accesses to the shared memory of other blocks away, for detectors that do not ask for event.NeedPeers: to them a
+// block's shared memory is its own, as it is to the papers that they follow.
+type PeerFilter struct {
+	clustered map[uint32]bool // launches that run with clusters
+	room      []event.Event
+}
+
+// Filter gives a batch without them. It is valid until the next call.
+func (f *PeerFilter) Filter(b *event.Batch) *event.Batch {
+	for i := range b.Events {
+		if e := &b.Events[i]; len(b.Launches) > 0 && e.Kind == event.KernelBegin && b.Launches[e.Side].ClusterShape().Count() > 1 {
+			if f.clustered == nil {
+				f.clustered = map[uint32]bool{}
+			}
+			f.clustered[e.Launch] = true
+		}
+	}
+	if len(f.clustered) == 0 {
+		return b
+	}
+	own := *b
+	own.Events = f.room[:0]
+	for i := range b.Events {
+		e := &b.Events[i]
+		if !f.clustered[e.Launch] || !foreign(b, e) {
+			own.Events = append(own.Events, *e)
+		}
+		if e.Kind == event.KernelEnd {
+			delete(f.clustered, e.Launch)
+		}
+	}
+	f.room = own.Events
+	return &own
+}
+
+// foreign says that a lane accesses the shared memory of another block.
+func foreign(b *event.Batch, e *event.Event) bool {
+	if e.Space != event.Shared || e.Mask == 0 {
+		return false
+	}
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		var room [32]uint64
+		for _, at := range b.Addresses(e, &room) {
+			if at>>event.PeerShift != 0 {
+				return true
+			}
+		}
+	case event.Bulk:
+		return e.Addr>>event.PeerShift != 0
+	}
+	return false
+}
