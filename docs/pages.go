@@ -97,9 +97,8 @@ var pages = map[string]Page{
 		Fix: "int x = i < n ? in[i] : 0;\nfor (int half = 16; half > 0; half /= 2) x += __shfl_down_sync(0xffffffff, x, half);"},
 	"mbarrier-misuse": {Rule: "A barrier in shared memory is initialised once before its first use, and used by its contract.",
 		Corpus: "async/mbarrier_init", Manual: "PTX ISA: mbarrier", Fix: "if (t == BLOCK - 1) /* mbarrier.init */;\n__syncthreads();\nif (t < 32) arrive(m);"},
-	"peer-gone": {Rule: "The shared memory of a block is accessed by others of its cluster while the block runs.", Manual: "CUDA C++ Programming Guide: Distributed Shared Memory",
-		Program: "__global__ void __cluster_dims__(2) next(int *out) {\n  __shared__ int box[32];\n  cg::cluster_group c = cg::this_cluster();\n  box[threadIdx.x] = threadIdx.x;\n  c.sync();\n" +
-			"  out[blockIdx.x * 32 + threadIdx.x] = c.map_shared_rank(box, 1 - c.block_rank())[threadIdx.x];\n}", Fix: "out[...] = ...;\nc.sync();  // nobody ends while others read"},
+	"peer-gone": {Rule: "The shared memory of a block is accessed by others of its cluster while the block runs.", Corpus: "fault/cluster_gone", Manual: "CUDA C++ Programming Guide: Distributed Shared Memory",
+		Fix: "out[...] = ...;\nc.sync();  // nobody ends while others read"},
 	"cluster-misuse": {Rule: "Each thread arrives once at the barrier of its cluster, and waits once, for each phase.", Manual: "PTX ISA: barrier.cluster",
 		Program: "cg::cluster_group c = cg::this_cluster();\nc.barrier_arrive();\nif (threadIdx.x == 0) c.barrier_arrive();\nc.barrier_wait();", Fix: "c.barrier_arrive();\nc.barrier_wait();"},
 	"tensor-map": {Rule: "A CUtensorMap describes a tensor and a box of it by the rules of cuTensorMapEncodeTiled.", Manual: "CUDA Driver API: Tensor Map Object Management; PTX ISA: cp.async.bulk.tensor",

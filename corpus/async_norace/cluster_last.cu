@@ -1,0 +1,33 @@
+// A block of a cluster reads its own bins when all have counted.
+// -arch=compute_90
+#include <cooperative_groups.h>
+#include <cstdio>
+namespace cg = cooperative_groups;
+
+const int BLOCK = 64, BINS = 32;
+
+__global__ void __cluster_dims__(2, 1, 1) histogram(const int *in, int *out) {
+  __shared__ int bins[BINS];
+  cg::cluster_group cluster = cg::this_cluster();
+  int t = threadIdx.x;
+  if (t < BINS) bins[t] = 0;
+  cluster.sync();
+  int v = in[blockIdx.x * BLOCK + t];
+  int *peer = cluster.map_shared_rank(bins, v / BINS % 2);
+  atomicAdd(&peer[v % BINS], 1);
+  cluster.sync();
+  if (t < BINS) out[blockIdx.x * BINS + t] = bins[t];
+}
+
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, 2 * BLOCK * sizeof(int));
+  cudaMallocManaged(&out, 2 * BINS * sizeof(int));
+  for (int i = 0; i < 2 * BLOCK; i++) in[i] = i % (2 * BINS);
+  histogram<<<2, BLOCK>>>(in, out);
+  cudaDeviceSynchronize();
+  int wrong = 0;
+  for (int i = 0; i < 2 * BINS; i++) wrong += out[i] != 2;
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
