@@ -1,7 +1,9 @@
 // Package readonly finds loads through the read-only cache (ld.global.nc, which __ldg and plain loads of const __restrict__
 // pointers compile to) of bytes that the same launch writes. The manual lets such a load read only what nobody writes while
 // the kernel runs: the cache is not coherent, so that no synchronisation between the two helps. So every pair of such a load
-// and a write of a byte in it counts, in either order and by any threads, one thread among them.
+// and a write of a byte in it counts, in either order and by any threads, one thread among them. Texture fetches and surface reads may
+// give old values of what the kernel has written before (CUDA C++ Programming Guide, "Read/Write Coherency"): of these the pairs count
+// in which the write came first.
 //
 // Blind spots: writes by other launches and by the host that run at the same time are races, and another detector's matter.
 package readonly
@@ -111,7 +113,7 @@ func (c *checker) access(b *event.Batch, e *event.Event, l *launch) {
 		at, size := addr%pageBytes, uint64(e.Size)
 		ones := (uint64(1)<<size - 1) << (at % 64)
 		for _, o := range others {
-			if both := o.touched[at/64] & ones; both != 0 {
+			if both := o.touched[at/64] & ones; both != 0 && !o.access.Texture {
 				c.found(l, r, o, addr&^63+uint64(bits.TrailingZeros64(both)), e.Warp, lane, addr)
 			}
 		}
@@ -156,7 +158,8 @@ func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *r
 		op = detect.AtomicOp
 	}
 	r := &record{warps: make([]uint32, n), lanes: make([]uint8, n),
-		access: detect.Access{Op: op, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: l.info, Size: int(e.Size)}}
+		access: detect.Access{Op: op, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: l.info, Size: int(e.Size),
+			Texture: e.Flags&event.FlagTexture != 0}}
 	*list = append(*list, r)
 	return r
 }
