@@ -37,12 +37,12 @@ func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, erro
 	for i := range t.Border {
 		t.Border[i] = math.Float32frombits(uint32(next()))
 	}
-	object, err := p.ctx.createTexture(&t)
+	object, err := p.ctx.CreateTexture(&t)
 	return []uint64{object}, nil, err
 }
 
-// createTexture is cudaCreateTextureObject and cudaCreateSurfaceObject: the object is the address of its description.
-func (c *Context) createTexture(t *simt.Texture) (uint64, error) {
+// CreateTexture is cudaCreateTextureObject and cudaCreateSurfaceObject: the object is the address of its description.
+func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 	leave, err := c.enter()
 	defer leave()
 	if err != nil {

@@ -122,6 +122,10 @@ func (b *body) textureOperands(in *Inst) {
 		fail(place)
 		return
 	}
+	if _, ok := b.registerOperand(&place.Args[0]); !ok {
+		b.errorf(place.Args[0].Pos, "%s%s: textures and surfaces are named by a 64-bit object in a register here; references are not supported", in.Source.Op, in.Source.Mods)
+		return
+	}
 	b.source(in, &opSpec{name: "a", typ: U64}, &place.Args[0])
 	if in.Op == OpQuery {
 		if len(place.Args) != 1 {
@@ -155,11 +159,11 @@ func elementsOf(o *ptx.Operand) []ptx.Operand {
 	return []ptx.Operand{*o}
 }
 
-// coordinates decodes the coordinates: a scalar or a vector of as many registers as there are coordinates, or of 4 where there are 3.
+// coordinates decodes the coordinates: a scalar or a vector of as many registers as there are coordinates, or of 4, the last ignored.
 func (b *body) coordinates(in *Inst, t *Texel, o *ptx.Operand) {
 	list := elementsOf(o)
 	n := t.Coordinates()
-	if len(list) != n && (n != 3 || len(list) != 4) {
+	if len(list) != n && len(list) != 4 {
 		b.errorf(o.Pos, "%s%s takes %d coordinates, not %d", in.Source.Op, in.Source.Mods, n, len(list))
 		return
 	}
