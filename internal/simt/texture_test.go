@@ -45,7 +45,7 @@ type textured struct {
 	data           []byte
 }
 
-func newTextured(t *testing.T, text string, x *Texture, rng *rand.Rand) *textured {
+func newTextured(t testing.TB, text string, x *Texture, rng *rand.Rand) *textured {
 	g := &textured{rig: newRig(t, textureKernel(text))}
 	g.buffer = g.rig.buffer(1024)
 	n := uint64(x.Texel())
