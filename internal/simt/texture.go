@@ -23,14 +23,19 @@ func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
 	}
 	k := &r.taps
 	k.on, k.sizes = [8]uint32{}, [5]uint32{}
+	f := fetch{r: r, w: w, in: in, place: place}
+	handle := uint64(0)
 	for m := on; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		var out [4]uint32
-		if t := r.textureOf(w, i, in, place); t != nil && in.Op == isa.OpQuery {
+		if h := r.m.value(w, i, &in.src[0]); f.t == nil || h != handle {
+			f.t, handle = r.textureOf(w, i, in, place), h
+		}
+		if t := f.t; t != nil && in.Op == isa.OpQuery {
 			out[0] = t.query(in.Texel.Query)
 		} else if t != nil {
-			f := fetch{r: r, w: w, in: in, lane: i, place: place, t: t}
-			out = f.do()
+			f.lane, f.n = i, 0
+			f.do(&out)
 			k.sizes[bits.TrailingZeros(uint(t.Texel()))] |= 1 << i
 		}
 		for _, d := range in.dst {
@@ -152,7 +157,7 @@ type fetch struct {
 }
 
 // do gives the four channels, or for tld4 one channel of four elements.
-func (f *fetch) do() [4]uint32 {
+func (f *fetch) do(out *[4]uint32) {
 	t, x := f.t, f.in.Texel
 	coordinate := func(k int) float64 {
 		v := uint32(f.r.m.value(f.w, f.lane, &f.in.src[1+k]))
@@ -189,20 +194,22 @@ func (f *fetch) do() [4]uint32 {
 	}
 	switch {
 	case gather:
-		var out [4]uint32
+		var element [4]uint32
 		for i, off := range [4][2]int64{{0, 1}, {1, 1}, {1, 0}, {0, 0}} {
-			out[i] = f.element(axes[0].at+off[0], axes[1].at+off[1], axes[2].at)[x.Component]
+			f.element(axes[0].at+off[0], axes[1].at+off[1], axes[2].at, &element)
+			out[i] = element[x.Component]
 		}
-		return out
 	case near:
-		return f.element(axes[0].at, axes[1].at, axes[2].at)
+		f.element(axes[0].at, axes[1].at, axes[2].at, out)
+	default:
+		f.filter(&axes, out)
 	}
-	return f.filter(&axes)
 }
 
 // filter gives the mean of the elements around a place, by their weights.
-func (f *fetch) filter(axes *[3]axis) [4]uint32 {
+func (f *fetch) filter(axes *[3]axis, out *[4]uint32) {
 	var sum [4]float64
+	var element [4]uint32
 	for corner := range 1 << f.in.Texel.Dims {
 		weight := 1
 		at := [3]int64{axes[0].at, axes[1].at, axes[2].at}
@@ -218,19 +225,18 @@ func (f *fetch) filter(axes *[3]axis) [4]uint32 {
 			continue
 		}
 		part := float64(weight) / float64(int(1)<<(8*f.in.Texel.Dims))
-		for c, v := range f.element(at[0], at[1], at[2]) {
+		f.element(at[0], at[1], at[2], &element)
+		for c, v := range element {
 			sum[c] += part * float64(math.Float32frombits(v))
 		}
 	}
-	var out [4]uint32
 	for c := range out {
 		out[c] = math.Float32bits(float32(sum[c]))
 	}
-	return out
 }
 
 // element reads an element, or what stands for it outside, and notes its address.
-func (f *fetch) element(x, y, z int64) (out [4]uint32) {
+func (f *fetch) element(x, y, z int64, out *[4]uint32) {
 	t := f.t
 	at, inside := [3]int64{x, y, z}, true
 	for d := range f.in.Texel.Dims {
@@ -242,14 +248,15 @@ func (f *fetch) element(x, y, z int64) (out [4]uint32) {
 		for c := range out {
 			out[c] = t.border(c)
 		}
-		return out
+		return
 	}
 	n := uint64(t.Texel())
 	addr := t.Data + uint64(at[0])*n + uint64(at[1])*t.Pitch + uint64(at[2])*t.Slice
 	data, kind := f.r.globalBytes(addr, n, f.in, event.FlagRead, f.place)
 	if kind != "" {
 		f.r.faults.access(f.r, kind, f.w, f.lane, f.place, touch{event.FlagRead, event.Global, addr, n})
-		return out
+		*out = [4]uint32{}
+		return
 	}
 	k := &f.r.taps
 	k.on[f.n] |= 1 << f.lane
@@ -258,5 +265,4 @@ func (f *fetch) element(x, y, z int64) (out [4]uint32) {
 	for c := range out {
 		out[c] = t.channel(data, c)
 	}
-	return out
 }
