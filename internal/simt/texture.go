@@ -94,11 +94,17 @@ func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
 	if surface { // the faces of a cube are layers
 		layered, cube = layered || cube, false
 	}
-	if surface != t.Surface || in.Op != isa.OpQuery && (x.Dims != int(t.Dims) || x.Layered != layered || x.Cube != cube) {
+	if surface != t.Surface || in.Op != isa.OpQuery && (!t.has(x.Dims) || x.Layered != layered || x.Cube != cube) {
 		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.mnemonic(), t)
 		return nil
 	}
 	return t
+}
+
+// has says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
+// have that are allocated with a height of 1.
+func (t *Texture) has(dims int) bool {
+	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
 }
 
 // String says what kind of object the texture is of.

@@ -372,6 +372,17 @@ func TestTextureOthers(t *testing.T) {
 			t.Errorf("%#x, want %#x", got, want)
 		}
 	})
+	t.Run("one row", func(t *testing.T) { // an array of height 1 serves as one of one dimension
+		x := floatTexture(2, 32, 1, 1)
+		g := newTextured(t, "tex.1d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1}];", x, rng)
+		head := g.lanePlaces(func(lane int) [4]uint32 { return [4]uint32{f(float32(lane))} })
+		g.mustRun(launch{out: g.buffer})
+		for lane := range 32 {
+			if got, want := binary.LittleEndian.Uint32(head[textureResults+16*lane:]), word(g, x, lane, 0, 0); got != want {
+				t.Errorf("lane %d: %#x, want %#x", lane, got, want)
+			}
+		}
+	})
 	t.Run("queries", func(t *testing.T) {
 		x := floatTexture(2, 9, 5, 3)
 		x.Layered = true
