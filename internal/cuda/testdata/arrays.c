@@ -54,7 +54,12 @@ static void copies(void) {
     for (int y = 0; y < 4; y++)
       for (int x = 0; x < 28; x++)
         TRUE(back[28 * (4 * z + y) + x] == (y < 1 || x < 4 ? 0 : host[32 * (4 * z + y - 1) + x - 4]));
-  c.size.depth = 3;
+  d.from.z = 2, d.from.y = 1, d.height = 1, d.depth = 1; // the second slice that was written
+  OK(cuMemcpy3D_v2(&d));
+  TRUE(!memcmp(back + 4, host + 128, 24));
+  c.size.height = 4, c.size.depth = 1;
+  WANT(cudaMemcpy3D(&c), 1); // a row more would be of the next slice
+  c.size.height = 3, c.size.depth = 3;
   WANT(cudaMemcpy3D(&c), 1);
   OK(cudaFreeArray(v));
   OK(cudaFreeArray(a));
@@ -78,7 +83,13 @@ static void described(void) {
   OK(cuArray3DGetDescriptor_v2(&d, a));
   TRUE(d.width == 9 && d.height == 5 && d.depth == 12 && d.format == 0x10 && d.channels == 2 && d.flags == 1);
   OK(cuArrayDestroy(a));
+  d = (description){9, 0, 0, 9, 4, 0};
+  OK(cuArray3DCreate_v2(&a, &d));
+  OK(cudaGetChannelDesc(&c, a));
+  TRUE(c.bits[0] == 16 && c.bits[3] == 16 && c.format == 0);
+  OK(cuArrayDestroy(a));
   WANT(cudaMallocArray(&a, &real, 0, 5, 0), 1);
+  WANT(cudaMalloc3DArray(&a, &real, (extent){4, 4, 13}, 5), 1);
   WANT(cudaMallocArray(&a, NULL, 5, 5, 0), 1);
   WANT(cudaMallocArray(&a, &(channel){{0}, 1}, 5, 5, 0), 20);
   WANT(cudaMallocArray(&a, &real, 5, 5, 0x40), 801);
