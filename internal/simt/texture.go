@@ -73,7 +73,7 @@ func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
 		}
 		data, kind := r.globalBytes(handle, TextureSize, in, event.FlagRead, place)
 		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == ObjectAlloc {
-			r.faults.at(r, UseAfterFree, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.mnemonic(), what)
+			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.mnemonic(), what)
 			return nil
 		}
 		if kind == "" {

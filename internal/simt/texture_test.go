@@ -486,7 +486,7 @@ func TestTextureFaults(t *testing.T) {
 		{"none", fetch, func(g *textured, _ *Texture) { g.handle += 8 }, [4]uint32{}, TextureMisuse, "which is no texture object"},
 		{"dimensions", strings.ReplaceAll(fetch, "2d", "1d"), nil, [4]uint32{}, TextureMisuse, "is given the object of a texture of two dimensions"},
 		{"kind", load, nil, [4]uint32{}, TextureMisuse, "is given the object of a texture of two dimensions"},
-		{"destroyed", fetch, func(g *textured, _ *Texture) { _, _ = g.mem.Free(g.handle) }, [4]uint32{}, UseAfterFree, "a texture object that was destroyed"},
+		{"destroyed", fetch, func(g *textured, _ *Texture) { _, _ = g.mem.Free(g.handle) }, [4]uint32{}, TextureMisuse, "a texture object that was destroyed"},
 		{"freed", fetch, func(g *textured, x *Texture) { _, _ = g.mem.Free(x.Data) }, [4]uint32{}, UseAfterFree, "reads 4 bytes at"},
 		{"outside", load, func(_ *textured, x *Texture) { x.Surface = true }, [4]uint32{4, 5}, OutOfBounds, "suld.b.2d.b32.trap at coordinates x = byte 4, y = 5, outside a surface of two dimensions: 8 x 5 x 1 elements of 4 bytes"},
 		{"negative", load, func(_ *textured, x *Texture) { x.Surface = true }, [4]uint32{1<<32 - 4, 0}, OutOfBounds, "x = byte -4, y = 0"},
