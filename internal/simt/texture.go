@@ -46,6 +46,9 @@ func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
 		return
 	}
 	for i := range k.on {
+		if k.on[i] == 0 {
+			break // lanes fill their taps from the first on
+		}
 		r.acc.addr = k.addr[i]
 		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, k.on[i], &k.sizes)
 	}
