@@ -5,9 +5,13 @@ import (
 	"encoding/binary"
 	"math"
 
+	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
+
+// The engine and the libraries agree on what they know of an object.
+var _ [calls.TextureBytes]byte = [simt.TextureSize]byte{}
 
 // texture makes a texture or surface object.
 func (p *process) texture(_ context.Context, r *request) ([]uint64, []byte, error) {
@@ -66,7 +70,7 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 	case !memory.known:
 		return 0, fail(InvalidValue, "the memory of the texture is none of the device")
 	}
-	addr, err := c.dev.mem.Alloc(simt.TextureSize, allocAlign, simt.ObjectAlloc, "a texture or surface object")
+	addr, err := c.dev.mem.Alloc(calls.ObjectBytes, allocAlign, simt.ObjectAlloc, "a texture or surface object")
 	if err != nil {
 		return 0, fail(MemoryAllocation, "a texture object: %v", err)
 	}
@@ -75,8 +79,8 @@ func (c *Context) CreateTexture(t *simt.Texture) (uint64, error) {
 		panic("BUG: a fresh allocation is none: " + err.Error())
 	}
 	copy(data, t.Encode())
-	c.allocs[addr] = allocation{size: simt.TextureSize, kind: simt.ObjectAlloc}
-	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: c.host, Addr: addr, Size: simt.TextureSize, Name: "cudaCreateTextureObject"})
+	c.allocs[addr] = allocation{size: calls.ObjectBytes, kind: simt.ObjectAlloc}
+	c.dev.tell(event.HostOp{Kind: event.HostAlloc, Agent: c.host, Addr: addr, Size: calls.ObjectBytes, Name: "cudaCreateTextureObject"})
 	return addr, nil
 }
 

@@ -224,3 +224,10 @@ const (
 // OfGraph is a flag of StreamCreate and of Malloc's kind that no program gives: a branch of a graph runs there, or an allocation node
 // has its memory there, which stays.
 const OfGraph = 1 << 40
+
+// A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the
+// process keeps there.
+const (
+	TextureBytes = 128
+	ObjectBytes  = 448
+)

@@ -7,7 +7,7 @@
 typedef struct { int bits[4], format; } channel;
 typedef struct { size_t width, height, depth; int format; unsigned channels, flags; } description;
 typedef struct { int type, pad; union { void *array; struct { void *at; channel c; size_t size, height, pitch; } memory; int reserved[32]; }; unsigned flags; } resource;
-typedef struct { int address[3], filter, as_float, srgb; float border[4]; int normalized; unsigned rest[8]; } modes;
+typedef struct { int address[3], filter, as_float, srgb; float border[4]; int normalized; unsigned rest[7]; } modes;
 typedef struct { size_t x, y, z, level; int type; void *host; uint64_t device; void *array, *reserved; size_t pitch, height; } side;
 typedef struct { side from, to; size_t width, height, depth; } copy;
 
@@ -19,6 +19,7 @@ int cudaMemcpyFromArray(void *, void *, size_t, size_t, size_t, int);
 int cudaCreateTextureObject(uint64_t *, const resource *, const modes *, const void *), cudaDestroyTextureObject(uint64_t);
 int cuArray3DCreate_v2(void **, const description *), cuArray3DGetDescriptor_v2(description *, void *), cuArrayDestroy(void *), cuMemcpy3D_v2(const copy *);
 int cuTexObjectCreate(uint64_t *, const resource *, const void *, const void *);
+int cudaGetTextureObjectResourceDesc(resource *, uint64_t), cudaGetTextureObjectTextureDesc(modes *, uint64_t), cudaGetSurfaceObjectResourceDesc(resource *, uint64_t);
 int cudaCreateSurfaceObject(uint64_t *, const resource *), cudaDestroySurfaceObject(uint64_t);
 
 static unsigned char host[4096], back[4096];
@@ -104,7 +105,7 @@ static void objects(void) {
   OK(cudaMallocArray(&a, &word, 16, 8, 0));
   OK(cudaMalloc(&p, 1024));
   resource r = {.array = a};
-  modes m = {0};
+  modes m = {.address = {0, 1, 2}, .border = {1, 2, 3, 4}};
   OK(cudaCreateTextureObject(&t, &r, &m, NULL));
   WANT(cudaFree((void *)t), 1);
   OK(cudaDestroyTextureObject(t));
@@ -116,7 +117,14 @@ static void objects(void) {
   WANT(cudaCreateSurfaceObject(&s, &r), 1); // the array was not made for it
   resource l = {.type = 2, .memory = {p, {{32, 32}, 2}, 1024}};
   OK(cudaCreateTextureObject(&t, &l, &m, NULL));
+  resource back_r;
+  modes back_m;
+  OK(cudaGetTextureObjectResourceDesc(&back_r, t));
+  OK(cudaGetTextureObjectTextureDesc(&back_m, t));
+  TRUE(back_r.type == 2 && back_r.memory.at == p && back_r.memory.size == 1024 && !memcmp(&back_m, &m, sizeof m));
+  WANT(cudaGetTextureObjectResourceDesc(&back_r, (uint64_t)p), 1);
   OK(cudaDestroyTextureObject(t));
+  WANT(cudaGetTextureObjectResourceDesc(&back_r, t), 1);
   l.memory.size = 1032;
   WANT(cudaCreateTextureObject(&t, &l, &m, NULL), 1); // beyond its end
   l.memory.size = 1024, l.memory.c.bits[2] = 32;

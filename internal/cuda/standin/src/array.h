@@ -106,4 +106,29 @@ static int fp_surface_create(const struct fp_array *a, u64 *object) {
   return fp_texture_create(&t, 1, object);
 }
 
+// What the program described an object by stands behind what the engine reads of it: the resource, and how it is read.
+enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectEnd = FP_OBJECT };
+
+// fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.
+static int fp_described(u64 object, int at, void *description, size_t n, int get) {
+  u64 place[4] = {0};
+  int e = description ? fp_request(FP_Pointer, &object, 1, place, 4) : fpInvalidValue;
+  if (!e && (place[1] != object || place[2] != fpObjectEnd || at + n > fpObjectEnd)) e = fpInvalidValue;
+  if (!e) e = fp_begin();
+  if (e) return e;
+  char *p = fp_host(object) + at;
+  if (get)
+    memcpy(description, p, n);
+  else
+    memcpy(p, description, n);
+  fp_end();
+  return 0;
+}
+
+// fp_describe keeps both descriptions of a new object.
+static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m) {
+  int e = fp_described(object, fpObjectResource, (void *)resource, n, 0);
+  return e || !modes ? e : fp_described(object, fpObjectModes, (void *)modes, m, 0);
+}
+
 static int fp_texture_destroy(u64 object) { return fp_request(FP_Free, (const u64[]){object, FP_KIND_OBJECT}, 2, NULL, 0); }

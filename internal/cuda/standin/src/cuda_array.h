@@ -103,6 +103,7 @@ struct resource {
     } memory;
     int reserved[32];
   } of;
+  unsigned flags;
 };
 
 struct texture_modes {
@@ -110,6 +111,7 @@ struct texture_modes {
   unsigned flags, anisotropy;
   int mipmap_filter;
   float mipmap[3], border[4];
+  int reserved[12];
 };
 
 static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
@@ -136,7 +138,13 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
   t.filter = (u64)m->filter, t.normalized = !!(m->flags & normalized), t.srgb = !!(m->flags & srgb);
   t.as_float = !(m->flags & as_integer) && t.bits[0] < 32;
   fp_texture_border(&t, m->border);
-  return fp_texture_create(&t, 0, object);
+  e = fp_texture_create(&t, 0, object);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+}
+
+static int surface_object(u64 *object, const struct resource *r) {
+  int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
 }
 
 EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
@@ -144,6 +152,9 @@ EXPORT int cuTexObjectCreate(u64 *object, const struct resource *r, const struct
 }
 EXPORT int cuTexObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }
 EXPORT int cuSurfObjectCreate(u64 *object, const struct resource *r) {
-  return finish(r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue);
+  return finish(surface_object(object, r));
 }
+EXPORT int cuTexObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
+EXPORT int cuTexObjectGetTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cuSurfObjectGetResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cuSurfObjectDestroy(u64 object) { return finish(fp_texture_destroy(object)); }

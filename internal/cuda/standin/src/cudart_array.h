@@ -122,12 +122,14 @@ struct resource {
     } memory;
     int reserved[32];
   } of;
+  unsigned flags;
 };
 
 struct texture_modes {
   int address[3], filter, as_float, srgb;
   float border[4];
   int normalized;
+  unsigned rest[7]; // of mipmaps
 };
 
 static int texture_object(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
@@ -149,7 +151,13 @@ static int texture_object(u64 *object, const struct resource *r, const struct te
   for (int i = 0; i < 3; i++) t.address[i] = (u64)m->address[i];
   t.filter = (u64)m->filter, t.normalized = !!m->normalized, t.as_float = !!m->as_float, t.srgb = !!m->srgb;
   fp_texture_border(&t, m->border);
-  return fp_texture_create(&t, 0, object);
+  int e = fp_texture_create(&t, 0, object);
+  return e ? e : fp_describe(*object, r, sizeof *r, m, sizeof *m);
+}
+
+static int surface_object(u64 *object, const struct resource *r) {
+  int e = r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue;
+  return e ? e : fp_describe(*object, r, sizeof *r, NULL, 0);
 }
 
 EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const struct texture_modes *m, const void *view) {
@@ -158,6 +166,9 @@ EXPORT int cudaCreateTextureObject(u64 *object, const struct resource *r, const 
 EXPORT int cudaDestroyTextureObject(u64 object) { return finish(fp_texture_destroy(object)); }
 
 EXPORT int cudaCreateSurfaceObject(u64 *object, const struct resource *r) {
-  return finish(r && r->type == 0 ? fp_surface_create(r->of.array, object) : fpInvalidValue);
+  return finish(surface_object(object, r));
 }
+EXPORT int cudaGetTextureObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
+EXPORT int cudaGetTextureObjectTextureDesc(struct texture_modes *m, u64 object) { return finish(fp_described(object, fpObjectModes, m, sizeof *m, 1)); }
+EXPORT int cudaGetSurfaceObjectResourceDesc(struct resource *r, u64 object) { return finish(fp_described(object, fpObjectResource, r, sizeof *r, 1)); }
 EXPORT int cudaDestroySurfaceObject(u64 object) { return finish(fp_texture_destroy(object)); }

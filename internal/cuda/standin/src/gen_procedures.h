@@ -308,9 +308,12 @@ static const struct {
     {"cuStreamWaitEvent_ptsz", (void *)cuStreamWaitEvent_ptsz},
     {"cuSurfObjectCreate", (void *)cuSurfObjectCreate},
     {"cuSurfObjectDestroy", (void *)cuSurfObjectDestroy},
+    {"cuSurfObjectGetResourceDesc", (void *)cuSurfObjectGetResourceDesc},
     {"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled},
     {"cuTensorMapReplaceAddress", (void *)cuTensorMapReplaceAddress},
     {"cuTexObjectCreate", (void *)cuTexObjectCreate},
     {"cuTexObjectDestroy", (void *)cuTexObjectDestroy},
+    {"cuTexObjectGetResourceDesc", (void *)cuTexObjectGetResourceDesc},
+    {"cuTexObjectGetTextureDesc", (void *)cuTexObjectGetTextureDesc},
     {"cuThreadExchangeStreamCaptureMode", (void *)cuThreadExchangeStreamCaptureMode},
 };

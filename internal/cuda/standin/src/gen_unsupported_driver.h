@@ -280,15 +280,12 @@ EXPORT int cuStreamWriteValue32_v2(void) { return finish(fp_unsupported("cuStrea
 EXPORT int cuStreamWriteValue64(void) { return finish(fp_unsupported("cuStreamWriteValue64")); }
 EXPORT int cuStreamWriteValue64_ptsz(void) { return finish(fp_unsupported("cuStreamWriteValue64_ptsz")); }
 EXPORT int cuStreamWriteValue64_v2(void) { return finish(fp_unsupported("cuStreamWriteValue64_v2")); }
-EXPORT int cuSurfObjectGetResourceDesc(void) { return finish(fp_unsupported("cuSurfObjectGetResourceDesc")); }
 EXPORT int cuSurfRefGetArray(void) { return finish(fp_unsupported("cuSurfRefGetArray")); }
 EXPORT int cuSurfRefSetArray(void) { return finish(fp_unsupported("cuSurfRefSetArray")); }
 EXPORT int cuTensorMapEncodeIm2col(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2col")); }
 EXPORT int cuTensorMapEncodeIm2colWide(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2colWide")); }
 EXPORT int cuTensorMapSetAllocationClass(void) { return finish(fp_unsupported("cuTensorMapSetAllocationClass")); }
-EXPORT int cuTexObjectGetResourceDesc(void) { return finish(fp_unsupported("cuTexObjectGetResourceDesc")); }
 EXPORT int cuTexObjectGetResourceViewDesc(void) { return finish(fp_unsupported("cuTexObjectGetResourceViewDesc")); }
-EXPORT int cuTexObjectGetTextureDesc(void) { return finish(fp_unsupported("cuTexObjectGetTextureDesc")); }
 EXPORT int cuTexRefCreate(void) { return finish(fp_unsupported("cuTexRefCreate")); }
 EXPORT int cuTexRefDestroy(void) { return finish(fp_unsupported("cuTexRefDestroy")); }
 EXPORT int cuTexRefGetAddress(void) { return finish(fp_unsupported("cuTexRefGetAddress")); }

@@ -50,10 +50,7 @@ EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cu
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
 EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cudaGetMipmappedArrayLevel")); }
-EXPORT int cudaGetSurfaceObjectResourceDesc(void) { return finish(fp_unsupported("cudaGetSurfaceObjectResourceDesc")); }
-EXPORT int cudaGetTextureObjectResourceDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceDesc")); }
 EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
-EXPORT int cudaGetTextureObjectTextureDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectTextureDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate")); }
