@@ -155,6 +155,7 @@ type Access struct {
 	Size    int
 	Owner   *event.Dim3 // of shared memory: the block whose it is, of a launch with clusters; nil otherwise
 	Async   bool        // by an asynchronous copy
+	Texture bool        // a texture fetch or a surface read
 	Doing   string      // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.

@@ -93,6 +93,7 @@ const (
 	TensorMisuse      FaultKind = "tensor-map"
 	PeerGone          FaultKind = "peer-gone"      // an access to the shared memory of a block that has ended
 	ClusterMisuse     FaultKind = "cluster-misuse" // barrier.cluster.arrive and wait that do not alternate
+	TextureMisuse     FaultKind = "texture-object"
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

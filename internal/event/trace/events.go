@@ -222,7 +222,7 @@ func (r *Reader) check(b *event.Batch, e *event.Event) string {
 	}
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
-		return checkAccess(b, e)
+		return checkAccess(b, e, l.window)
 	case event.Exit:
 		*gone |= e.Mask
 	}
@@ -238,6 +238,7 @@ type running struct {
 	page    *[1024]uint32            // used last
 	number  uint32                   // of page
 
+	window              uint64 // where addresses of shared memory end
 	synchronises, swaps bool
 }
 
@@ -269,19 +270,27 @@ func (r *Reader) begin(l *event.Launch, id uint32) string {
 		l.Block.Count() > maxBlock3 || l.Grid.Count()*uint64(l.WarpsPerBlock()) > 1<<32-1:
 		return "its launch has an impossible shape"
 	}
+	window := uint64(1) << event.PeerShift
+	if s := l.Cluster; s != (event.Dim3{}) {
+		if n := s.Count(); n == 0 || n > maxCluster || s.X > maxCluster || s.Y > maxCluster || s.Z > maxCluster || l.Grid.X%s.X != 0 || l.Grid.Y%s.Y != 0 || l.Grid.Z%s.Z != 0 {
+			return "its launch has an impossible shape of clusters"
+		} else if n > 1 {
+			window *= 1 + n // see event.PeerShift
+		}
+	}
 	per := l.WarpsPerBlock()
-	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{},
+	r.running[id] = &running{threads: l.Block.Count(), per: per, warps: l.Grid.Count() * uint64(per), gone: map[uint32]*[1024]uint32{}, window: window,
 		synchronises: l.Synchronises, swaps: l.Swaps}
 	r.ended[id] = true
 	return ""
 }
 
+// maxCluster is the most blocks of a cluster.
+const maxCluster = 16
+
 // checkAccess looks at the addresses: they are aligned, none wraps around, and those of shared memory lie in a window.
-func checkAccess(b *event.Batch, e *event.Event) string {
-	const (
-		window = 1 << 24
-		far    = 1 << 57
-	)
+func checkAccess(b *event.Batch, e *event.Event, window uint64) string {
+	const far = 1 << 57
 	lanes := uint64(bits.Len32(e.Mask) - bits.TrailingZeros32(e.Mask) - 1)
 	lo, hi, odd := e.Addr, e.Addr+lanes*uint64(e.Stride), e.Addr
 	for m, first := e.Mask, bits.TrailingZeros32(e.Mask); m != 0 && e.Stride&int64(e.Size-1) != 0; m &= m - 1 {
