@@ -13,7 +13,7 @@ __global__ void __cluster_dims__(2, 1, 1) histogram(const int *in, int *out) {
   if (t < BINS) bins[t] = 0;
   cluster.sync();
   int v = in[blockIdx.x * BLOCK + t];
-  int *peer = cluster.map_shared_rank(bins, v / BINS % 2);
+  int *peer = cluster.map_shared_rank(bins, 1 - cluster.block_rank());
   atomicAdd(&peer[v % BINS], 1);
   cluster.sync();
   if (t < BINS) out[blockIdx.x * BINS + t] = bins[t];

@@ -29,6 +29,7 @@ type diff struct {
 // account is what a run did.
 type account struct {
 	needs   event.Needs
+	launch  *event.Launch
 	wpb     uint32 // warps a block
 	stats   Stats
 	err     error
@@ -54,6 +55,10 @@ func (a *account) overwrites(b *event.Batch, e *event.Event, lane int, block uin
 		return
 	}
 	addr := b.AddrOf(e, lane)
+	if tag := addr >> event.PeerShift; e.Space == event.Shared && tag != 0 { // of another block of the cluster
+		cluster, _ := a.launch.ClusterOf(e.Warp / a.wpb)
+		block, addr = 1+uint64(a.launch.BlockIn(cluster, uint32(tag)-1)), addr%(1<<event.PeerShift)
+	}
 	first, n := addr, uint64(e.Size)
 	if n < 4 {
 		first, n = addr&^3, 4
@@ -199,7 +204,7 @@ func (d *diff) Run(ctx context.Context, l *Launch) (Stats, error) {
 	}
 	needs := all
 	run := func(e Engine, seed uint64, show bool) *account {
-		a := &account{needs: needs, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}, copied: map[cellAddr]bool{}}
+		a := &account{needs: needs, launch: &l.Launch, wpb: l.WarpsPerBlock(), threads: map[uint64][]record{}, mirror: map[cellAddr]byte{}, copied: map[cellAddr]bool{}}
 		if needs&event.NeedBranches != 0 {
 			a.warps = map[uint32][]string{}
 		}
