@@ -10,9 +10,10 @@ import (
 )
 
 // inCluster builds a batch of a launch of two clusters of two blocks of 32 threads; op adds an event of a warp, which is a block.
+// Scattered are a lane at 64 and one at 64 of rank 0.
 func inCluster(ops func(op func(warp uint32, e event.Event))) *event.Batch {
 	b := &event.Batch{Launches: []event.Launch{{ID: 1, Grid: event.Dim3{X: 4, Y: 1, Z: 1}, Block: event.Dim3{X: 32, Y: 1, Z: 1},
-		Cluster: event.Dim3{X: 2, Y: 1, Z: 1}, Synchronises: true}}}
+		Cluster: event.Dim3{X: 2, Y: 1, Z: 1}, Synchronises: true}}, Addrs: []uint64{64, 1<<event.PeerShift + 64}}
 	b.Events = append(b.Events, event.Event{Kind: event.KernelBegin, Launch: 1})
 	ops(func(warp uint32, e event.Event) {
 		e.Launch, e.Warp = 1, warp
@@ -112,6 +113,10 @@ func TestPeers(t *testing.T) {
 			op(1, load)
 		}, true},
 		{"its own", func(op op) { op(0, store); op(0, event.Event{Kind: event.Load, Addr: 0, Place: 200}) }, false},
+		{"lanes of its own block and of others", func(op op) {
+			op(1, event.Event{Kind: event.Store, Flags: event.FlagScattered, Mask: 3, Place: 100})
+			op(0, event.Event{Kind: event.Load, Addr: 2*peer + 64, Mask: 1, Place: 200})
+		}, true},
 		{"another offset", func(op op) { op(0, store); op(1, event.Event{Kind: event.Load, Addr: peer + 128, Place: 200}) }, false},
 		{"another block", func(op op) { op(1, store); op(1, load) }, false},
 		{"another cluster", func(op op) { op(0, store); op(3, load) }, false},

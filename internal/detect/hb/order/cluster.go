@@ -6,15 +6,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// clusterBarrier is the barrier of a cluster. A thread arrives and waits in turn, so that two phases are ever of interest: threads
-// that have waited for one may arrive at the next while others have yet to wait.
-type clusterBarrier [2]clusterPhase
-
-// clusterPhase is what threads have released by their arrivals at a phase.
-type clusterPhase struct {
-	record
-	waited bool // a thread has waited for it: who arrives next does so at another phase
-}
+// clusterBarrier is the barrier of a cluster: what threads have released by their arrivals, by the parity of the phase. A thread
+// arrives and waits in turn, so that two phases are ever of interest: threads that have waited for one may arrive at the next while
+// others have yet to wait. What was released by phases before all know that wait.
+type clusterBarrier [2]record
 
 // Clustered says that the launch has clusters of several blocks.
 func (l *Launch) Clustered() bool { return l.clustered }
@@ -43,12 +38,8 @@ func (b *Block) arriveCluster(wi uint32, e *event.Event) {
 	w, bar := &b.warps[wi], b.clusterBarrier()
 	b.published = true
 	for i, lanes := range w.phases(e.Mask & w.live) {
-		p := &bar[i]
-		if lanes != 0 && p.waited {
-			*p = clusterPhase{}
-		}
 		tell := func(v *View, lanes uint32) {
-			p.record = b.order.joinRecords(p.record, record{b.Launch, b.gridOf(v, wi, lanes), v.beyond})
+			bar[i] = b.order.joinRecords(bar[i], record{b.Launch, b.gridOf(v, wi, lanes), v.beyond})
 		}
 		if e.Order == event.Release {
 			for v, having := range w.of(lanes) {
@@ -73,10 +64,8 @@ func (b *Block) waitCluster(wi uint32, e *event.Event) {
 		if lanes == 0 {
 			continue
 		}
-		p := &bar[i]
-		p.waited = true
 		for v, having := range w.of(lanes) {
-			w.learned(having, v, b.learn(v.knowledge, p.record))
+			w.learned(having, v, b.learn(v.knowledge, bar[i]))
 		}
 		w.phase ^= lanes
 	}
