@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math/bits"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/simt"
@@ -192,4 +195,135 @@ func TestFullLog(t *testing.T) {
 		t.Errorf("only %d programs were instrumented", len(judged))
 	}
 	requireAsWanted(t, judged)
+}
+
+// threads is a detector that finds nothing. It keeps what each thread did, and how often each block's barriers were complete.
+type threads struct {
+	c        detect.Config
+	logged   bool
+	names    map[uint32]string // of places
+	launches []event.Launch
+	did      map[thread]string // a hash of all operations, and the last one
+	ops      map[thread]int
+	strong   bool // there were operations by which threads can learn what others did
+}
+
+type thread struct {
+	launch, warp uint32 // warp: block for barriers
+	lane         int    // -1 - N for barrier N
+}
+
+func (t *threads) Findings() []detect.Finding { return nil }
+
+func (t *threads) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.KernelBegin:
+			t.launches = append(t.launches, b.Launches[e.Side])
+			continue
+		case event.KernelEnd:
+			continue
+		case event.BarrierDone:
+			l := t.launches[len(t.launches)-1]
+			t.add(thread{e.Launch, e.Warp / l.WarpsPerBlock(), -1 - int(e.Barrier)}, "complete")
+			continue
+		case event.Atomic:
+			t.strong = true
+		case event.Load:
+			t.strong = t.strong || e.Order != event.Weak
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			t.add(thread{e.Launch, e.Warp, l}, t.operation(b, e, l))
+		}
+	}
+}
+
+// logVariable is how far the variable of the log moves the memory of a program, which is dealt out behind its variables.
+const logVariable = 0x400
+
+// operation says what a lane did, but for values and for which lanes did it with it.
+func (t *threads) operation(b *event.Batch, e *event.Event, lane int) string {
+	name, ok := t.names[e.Place]
+	if !ok {
+		for _, f := range t.c.Places.Frames(e.Place) {
+			name += fmt.Sprintf("%s:%d ", f.Function, f.PTXLine)
+		}
+		t.names[e.Place] = name
+	}
+	addr, flags := uint64(0), e.Flags&(event.FlagWait|event.FlagAligned)
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		addr, flags = b.AddrOf(e, lane), e.Flags&(event.FlagRead|event.FlagWrite|event.FlagRed|event.FlagVector|event.FlagNonCoherent)
+		if t.logged && e.Space == event.Global {
+			addr -= logVariable
+		}
+	}
+	return fmt.Sprintf("%skind %d addr %#x size %d space %d order %d scope %d aux %d barrier %d rmw %d flags %#x",
+		name, e.Kind, addr, e.Size, e.Space, e.Order, e.Scope, e.Aux, e.Barrier, e.RMW, flags)
+}
+
+func (t *threads) add(k thread, what string) {
+	h := fnv.New64a()
+	h.Write([]byte(t.did[k] + what))
+	t.did[k] = fmt.Sprintf("%x %s", h.Sum64(), what)
+	t.ops[k]++
+}
+
+// threadsOf runs a program and gives what its threads did; nil where it cannot be instrumented.
+func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
+	spec := detect.Spec{Name: "threads", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
+		New: func(c detect.Config) detect.Detector {
+			got = &threads{c: c, logged: logged, names: map[uint32]string{}, did: map[thread]string{}, ops: map[thread]int{}}
+			return got
+		}}
+	o := &Options{Seeds: 1, Jobs: 1, Logged: logged, Detectors: []detect.Spec{spec}, Timeout: time.Minute}
+	r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
+	if r.Err != nil {
+		if !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+			t.Errorf("%s: %v", p.Path(), r.Err)
+		}
+		return nil
+	}
+	return got
+}
+
+// TestLogIsWhatHappened wants of the log that each thread does what the emulator sees it do, in the same order. Threads that can learn
+// what others did, by atomics or strong loads, may do something else under another schedule, and an instrumented program runs under
+// another: they are not judged.
+func TestLogIsWhatHappened(t *testing.T) {
+	t.Parallel()
+	n, want := 1, 150
+	if testing.Short() {
+		n, want = 10, 15
+	}
+	judged := 0
+	for _, p := range instrumentable(t, n, "race", "norace", "bugs", "fault", "predict") {
+		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
+			continue
+		}
+		logged := threadsOf(t, p, true)
+		if logged == nil {
+			continue
+		}
+		plain := threadsOf(t, p, false)
+		if plain.strong {
+			continue
+		}
+		judged++
+		if len(plain.did) != len(logged.did) {
+			t.Errorf("%s: %d threads and barriers, logged %d", p.Path(), len(plain.did), len(logged.did))
+		}
+		for k, did := range plain.did {
+			if logged.did[k] != did {
+				t.Errorf("%s: %+v: %d operations to %q, logged %d to %q", p.Path(), k, plain.ops[k], did, logged.ops[k], logged.did[k])
+				break
+			}
+		}
+	}
+	t.Logf("%d programs judged", judged)
+	if judged < want {
+		t.Errorf("%d programs judged", judged)
+	}
 }
