@@ -327,3 +327,24 @@ func TestLogIsWhatHappened(t *testing.T) {
 		t.Errorf("%d programs judged", judged)
 	}
 }
+
+// TestPrunedLog wants of instrumented programs that leave out what another access tells the same findings.
+func TestPrunedLog(t *testing.T) {
+	t.Parallel()
+	n := 1
+	if testing.Short() {
+		n = 10
+	}
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
+	var judged []CorpusResult
+	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace", "bugs", "predict", "predict_norace")) {
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+			judged = append(judged, r)
+		}
+	}
+	t.Logf("%d programs judged", len(judged))
+	if len(judged) < 300/n {
+		t.Errorf("only %d programs were instrumented", len(judged))
+	}
+	requireAsWanted(t, judged)
+}
