@@ -32,7 +32,7 @@ func (d *Device) attributes() []int32 {
 	return v
 }
 
-// textureAttributes sets the limits of textures and surfaces, though none is supported yet: programs print them.
+// textureAttributes sets the limits of textures and surfaces.
 func textureAttributes(set func(from int, values ...int)) {
 	const wide, layers = 32768, 2048
 	set(21, 131072, 131072, 65536, 16384, 16384, 16384, wide, wide, layers)

@@ -18,6 +18,7 @@ const allocAlign = 256
 
 var kindCalls = map[simt.AllocKind]string{
 	simt.DeviceAlloc: "cudaMalloc", simt.ManagedAlloc: "cudaMallocManaged", simt.PinnedAlloc: "cudaHostAlloc",
+	simt.ArrayAlloc: "cudaMallocArray",
 }
 
 // Malloc allocates device, managed or pinned memory: cudaMalloc, cudaMallocManaged, cudaHostAlloc. Zero bytes give address 0.
@@ -136,7 +137,7 @@ func (c *Context) badFree(call string, addr uint64) error {
 	own, live := c.allocs[addr]
 	switch {
 	case live:
-		frees := map[simt.AllocKind]string{simt.PinnedAlloc: "cudaFreeHost"}
+		frees := map[simt.AllocKind]string{simt.PinnedAlloc: "cudaFreeHost", simt.ArrayAlloc: "cudaFreeArray", simt.ObjectAlloc: "cudaDestroyTextureObject"}
 		return misuse(InvalidFree, InvalidValue, "%s of memory of %s, which %s frees", call, a.Name, cmp.Or(frees[own.kind], "cudaFree"))
 	case a.Freed && addr == a.Addr && strings.HasPrefix(c.freedAt[addr], endOfContext):
 		e := &Error{Code: InvalidValue, Kind: InvalidFree, minor: true}

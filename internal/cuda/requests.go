@@ -35,6 +35,8 @@ func hostCall(op calls.Op) string {
 		return "an operator computed on the host"
 	case calls.TensorMap:
 		return "cuTensorMapEncodeTiled"
+	case calls.Texture:
+		return "cudaCreateTextureObject"
 	case calls.Pool:
 		return "a look at a memory pool"
 	case calls.Findings:
@@ -93,6 +95,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Operator:          (*process).operator,
 	calls.Pool:              (*process).pool,
 	calls.TensorMap:         (*process).tensorMap,
+	calls.Texture:           (*process).texture,
 	calls.Argument:          (*process).argument,
 	calls.Findings:          (*process).findings,
 	calls.Posting:           (*process).posting,
@@ -282,7 +285,8 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 }
 
 func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error) {
-	kinds := map[uint64]simt.AllocKind{calls.KindDevice: simt.DeviceAlloc, calls.KindManaged: simt.ManagedAlloc, calls.KindPinned: simt.PinnedAlloc}
+	kinds := map[uint64]simt.AllocKind{calls.KindDevice: simt.DeviceAlloc, calls.KindManaged: simt.ManagedAlloc, calls.KindPinned: simt.PinnedAlloc,
+		calls.KindArray: simt.ArrayAlloc}
 	kind, ok := kinds[r.args[1]&0xff]
 	if !ok {
 		return nil, nil, fail(InvalidValue, "memory kind %d", r.args[1])
@@ -296,8 +300,13 @@ func (p *process) malloc(_ context.Context, r *request) ([]uint64, []byte, error
 
 func (p *process) free(_ context.Context, r *request) ([]uint64, []byte, error) {
 	place := p.place(r)
-	if r.args[1] == calls.KindPinned {
+	switch r.args[1] {
+	case calls.KindPinned:
 		return nil, nil, p.ctx.free("cudaFreeHost", r.args[0], place, simt.PinnedAlloc)
+	case calls.KindArray:
+		return nil, nil, p.ctx.free("cudaFreeArray", r.args[0], place, simt.ArrayAlloc)
+	case calls.KindObject:
+		return nil, nil, p.ctx.destroyTexture(r.args[0])
 	}
 	return nil, nil, p.ctx.free("cudaFree", r.args[0], place, simt.DeviceAlloc, simt.ManagedAlloc)
 }

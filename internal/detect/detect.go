@@ -154,6 +154,7 @@ type Access struct {
 	Address uint64
 	Size    int
 	Async   bool   // by an asynchronous copy
+	Texture bool   // a texture fetch or a surface read
 	Doing   string // of Wait: "arrives"
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.

@@ -232,6 +232,10 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
 			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
 	case NonCoherentLoad:
+		if f.Later.Texture {
+			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with what the same kernel writes, so it may give an old value whatever orders the two", f.pair()),
+				"read the bytes in a later kernel, or read and write them by plain loads and stores of global memory"
+		}
 		which := "second"
 		if f.Earlier.Op == Read {
 			which = "first"

@@ -126,6 +126,7 @@ const (
 	FlagRows                          // the lanes stand in rows, see Event; never with FlagScattered
 	FlagAsync                         // Load, Store: a half of asynchronous copies; values are those at the issue
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
+	FlagTexture                       // with FlagNonCoherent: a texture fetch or a surface read, of what the kernel may write later
 
 	allFlags // above all flags
 )
@@ -329,7 +330,7 @@ type Launch struct {
 	Synchronises bool
 	// Swaps says that it has a compare-and-swap. Without it no event of the launch is one.
 	Swaps bool
-	// NonCoherent says that it has ld.global.nc. Without it no event of the launch has FlagNonCoherent.
+	// NonCoherent says that it has ld.global.nc, texture fetches or surface reads. Without it no event of the launch has FlagNonCoherent.
 	NonCoherent bool
 	// Bulk says that it has bulk copies. Without it no event of the launch is of one.
 	Bulk     bool

@@ -96,7 +96,7 @@ func (c *Code) spread(branch, join int, divergent []bool) bool {
 // differs says that the result of an instruction may differ between threads of a block that execute it.
 func differs(f *isa.Func, in *isa.Inst, varying []bool) bool {
 	switch in.Class {
-	case isa.Atomic, isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.Call:
+	case isa.Atomic, isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.Texture, isa.Call:
 		return true
 	case isa.Barrier: // a vote of the block
 		return false

@@ -178,7 +178,7 @@ func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != ev
 // missing says that an instruction has events that the log does not have yet.
 func missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Copy, isa.Mbarrier, isa.Tile, isa.Matrix:
+	case isa.Copy, isa.Mbarrier, isa.Tile, isa.Matrix, isa.Texture:
 		return true
 	case isa.Atomic:
 		return in.Op == isa.OpCas && in.Type.Size() > 8

@@ -101,7 +101,7 @@ func (in *Inst) accesses() bool {
 	switch in.Class {
 	case Load, Store, Atomic:
 		return in.Space != event.Local && in.Space != event.Param
-	case Matrix, Tile, Warpgroup, Copy, Mbarrier:
+	case Matrix, Tile, Warpgroup, Copy, Mbarrier, Texture:
 		return true
 	case Call:
 		return in.Callee == nil || in.Callee.Builtin == ""

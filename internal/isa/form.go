@@ -25,6 +25,7 @@ const (
 	Warpgroup                // wgmma: a Warp that the warps of a warpgroup execute together: Inst.Op, Wgmma
 	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async: Inst.Op; Off2, Off3, Ignores
 	Mbarrier                 // mbarrier: Inst.Op, Space, Order, Scope; Src[0] is the address to which Off is added
+	Texture                  // tex, tld4, suld, sust, sured, txq, suq: Inst.Op, Texel; Src[0] is the texture or surface object
 	WarpBarrier              // bar.warp.sync
 	Branch                   // bra, brx.idx
 	Call                     // call
@@ -219,6 +220,7 @@ type Inst struct {
 	Off3    int64   // Copy: the same of the mbarrier's
 	Tiles   *Tiles  // Tile
 	Wgmma   *Wgmma  // Warpgroup: of wgmma.mma_async
+	Texel   *Texel  // Texture
 	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
 	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy
 	Targets []int32 // Branch: instruction indices

@@ -83,6 +83,12 @@ const (
 	OpWgmmaFence
 	OpWgmmaCommit
 	OpWgmmaWait
+	OpFetch        // tex
+	OpGather       // tld4
+	OpSurfaceLoad  // suld.b
+	OpSurfaceStore // sust.b, sust.p
+	OpSurfaceRed   // sured.b
+	OpQuery        // txq, suq
 	OpInit
 	OpInval
 	OpExpect

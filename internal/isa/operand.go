@@ -37,6 +37,9 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.wgmmaOperands(in)
 			return true
 		}
+	case Texture:
+		b.textureOperands(in)
+		return true
 	case Hint:
 		if sp.form.text { // a prefetch
 			return true

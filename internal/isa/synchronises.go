@@ -10,15 +10,18 @@ import (
 // or store that acquires or releases: something besides barriers that could order threads.
 func (f *Func) Synchronises() bool {
 	return f.Any(func(i *Inst) bool {
-		return i.Class == Atomic || i.Class == Fence || i.Class == Mbarrier || i.Order >= event.Acquire
+		return i.Class == Atomic || i.Class == Fence || i.Class == Mbarrier || i.Op == OpSurfaceRed || i.Order >= event.Acquire
 	})
 }
 
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
 
-// NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs.
-func (in *Inst) NonCoherent() bool { return in.Class == Load && in.Has("nc") }
+// NonCoherent says that the instruction is ld.global.nc: the memory must not be written while the kernel runs; or that it reads through
+// the texture or the surface proxy: the memory must not have been written before by the same kernel.
+func (in *Inst) NonCoherent() bool {
+	return in.Class == Load && in.Has("nc") || in.Class == Texture && (in.Op == OpFetch || in.Op == OpGather || in.Op == OpSurfaceLoad)
+}
 
 // Bulk says that the instruction is a bulk copy, or another one that accesses memory through the async proxy.
 func (in *Inst) Bulk() bool {

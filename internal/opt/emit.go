@@ -360,7 +360,7 @@ func (b *builder) inst(d *draft, in *isa.Inst) {
 		b.effect(d, in, Fence, guard)
 	case isa.Barrier:
 		b.effect(d, in, Barrier, guard)
-	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.Copy, isa.Mbarrier:
+	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.Copy, isa.Mbarrier, isa.Texture:
 		b.effect(d, in, Warp, guard)
 	case isa.WarpBarrier:
 		b.effect(d, in, WarpBar, guard)

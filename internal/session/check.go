@@ -414,6 +414,13 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 		value := a.Value
 		if a.Buffer != nil {
 			addr := c.address(a.Buffer)
+			if a.Texture != nil {
+				object, err := c.api.CreateTexture(a.Texture.describe(a.Buffer, addr))
+				if err != nil {
+					return nil, c.at(a.Pos, "argument %d: %v", i+1, err)
+				}
+				addr = object
+			}
 			value = binary.LittleEndian.AppendUint64(nil, addr)
 			if p.Size == 4 { // a pointer of 32 bits: see isa.Widen
 				value = value[:4]

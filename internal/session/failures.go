@@ -23,7 +23,7 @@ var misuses = map[cuda.Misuse]struct {
 	cuda.InvalidHandle:  {detect.Error, "destroy streams and events after the last call that uses them"},
 	cuda.BadTensorMap:   {detect.Error, "keep the rules of cuTensorMapEncodeTiled: sizes, strides in bytes, box and swizzle"},
 	cuda.LaunchRefused:  {detect.Warning, "launch a shape that the device can run, and check the error of every launch"},
-	cuda.Leak:           {detect.Warning, "call cudaFree when nothing uses the memory any more (cudaFreeHost for cudaHostAlloc and cudaMallocHost)"},
+	cuda.Leak:           {detect.Warning, "call cudaFree when nothing uses the memory any more (cudaFreeHost for cudaHostAlloc and cudaMallocHost, cudaFreeArray for arrays)"},
 	cuda.ErrorIgnored:   {detect.Warning, "check what the call returns, or cudaGetLastError() behind it"},
 }
 

@@ -57,6 +57,8 @@ var hiraceExceptions = map[string]exception{
 	"race/bitonic":               {misses: firstOnly},
 	"race/histogram_shared":      {misses: firstOnly},
 	"race/ldg":                   {misses: readOnly},
+	"race/surface_in_place":      {misses: readOnly},
+	"race/texture_stale":         {misses: readOnly},
 	"race/lock_atomic_scope":     {misses: firstOnly},
 	"race/lock_forgotten":        {alarms: noFences, misses: firstOnly},
 	"race/message_volatile":      {alarms: noFences},

@@ -11,6 +11,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/nearest"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // Bounds of launch files: what is above them is a mistake or an attack, never a test.
@@ -37,6 +38,7 @@ type Buffer struct {
 	Name  string
 	Type  ElemType
 	Count uint64 // elements
+	shape []uint64
 	fill  filler
 }
 
@@ -61,8 +63,38 @@ type LaunchSpec struct {
 type Arg struct {
 	Pos    Pos
 	Buffer *Buffer // its address is the argument; nil for a value
-	Value  []byte  // the bytes of a value
-	Type   string  // "i32", "bytes", "buffer"
+	// Texture is what the argument is an object for, over the memory of Buffer; nil for its address.
+	Texture *TextureArg
+	Value   []byte // the bytes of a value
+	Type    string // "i32", "bytes", "buffer"
+}
+
+// TextureArg is a texture or surface whose elements are those of a buffer, the last number of its shape being the width.
+type TextureArg struct {
+	Surface    bool
+	Dims       int
+	Address    simt.AddressMode
+	Filter     bool // linear
+	Normalized bool
+}
+
+// describe gives the texture over a buffer at an address.
+func (x *TextureArg) describe(b *Buffer, addr uint64) *simt.Texture {
+	size := [3]uint32{1, 1, 1}
+	for d := range x.Dims {
+		size[d] = uint32(b.shape[x.Dims-1-d])
+	}
+	t := &simt.Texture{Data: addr, Width: size[0], Height: size[1], Depth: size[2], Dims: uint8(x.Dims), Surface: x.Surface, Filter: x.Filter,
+		Normalized: x.Normalized, Address: [3]simt.AddressMode{x.Address, x.Address, x.Address}, Bits: [4]uint8{uint8(8 * b.Type.Size)}}
+	t.Pitch = uint64(size[0]) * uint64(b.Type.Size)
+	t.Slice = t.Pitch * uint64(size[1])
+	switch {
+	case b.Type.Float:
+		t.Format = simt.FloatChannel
+	case !b.Type.Sign:
+		t.Format = simt.UnsignedChannel
+	}
+	return t
 }
 
 // Expect is a wanted result: the First elements of Buffer are Values, or are all equal to the only one of Values.
@@ -430,7 +462,12 @@ func (r *launchReader) args(e entry) []Arg {
 func (r *launchReader) arg(v *value) Arg {
 	for _, e := range v.table.entries {
 		if e.name == "buffer" {
-			return Arg{Pos: v.pos, Buffer: r.buffer(v), Type: "buffer"}
+			x := r.texture(v)
+			b := r.buffer(v)
+			if x != nil && len(b.shape) != x.Dims {
+				r.fail(v.pos, "the shape of buffer %q has %d numbers, and should have one for each dimension, %d", b.Name, len(b.shape), x.Dims)
+			}
+			return Arg{Pos: v.pos, Buffer: b, Texture: x, Type: "buffer"}
 		}
 	}
 	if len(v.table.entries) != 1 {
@@ -460,6 +497,52 @@ func (r *launchReader) arg(v *value) Arg {
 	return a
 }
 
+var (
+	textureKeys  = []string{"texture", "surface", "address", "filter", "normalized"}
+	addressModes = []string{"wrap", "clamp", "mirror", "border"}
+)
+
+// texture reads the keys of a texture or surface; nil where there is none.
+func (r *launchReader) texture(v *value) *TextureArg {
+	x := &TextureArg{Address: simt.AddressClamp}
+	found := false
+	for _, e := range v.table.entries {
+		switch e.name {
+		case "texture", "surface":
+			name := r.text(e)
+			x.Surface = e.name == "surface"
+			if x.Dims = slices.Index([]string{"1d", "2d", "3d"}, name) + 1; x.Dims == 0 {
+				r.fail(e.val.pos, `%s is %q, and should be "1d", "2d" or "3d"`, e.name, name)
+				return nil
+			}
+			found = true
+		case "address":
+			name := r.text(e)
+			i := slices.Index(addressModes, name)
+			if i < 0 {
+				r.fail(e.val.pos, "unknown address mode %q%s", name, nearest.Hint(name, addressModes))
+			}
+			x.Address = simt.AddressMode(max(i, 0))
+		case "filter":
+			name := r.text(e)
+			if x.Filter = name == "linear"; !x.Filter && name != "point" {
+				r.fail(e.val.pos, "unknown filter %q%s", name, nearest.Hint(name, []string{"point", "linear"}))
+			}
+		case "normalized":
+			x.Normalized = r.truth(e)
+		}
+	}
+	if !found {
+		for _, e := range v.table.entries {
+			if slices.Contains(textureKeys, e.name) {
+				r.fail(e.pos, "%s is for an argument with texture", e.name)
+			}
+		}
+		return nil
+	}
+	return x
+}
+
 // buffer reads the first mention of a buffer, which describes it, or a later one, which may repeat nothing but its name.
 func (r *launchReader) buffer(v *value) *Buffer {
 	b := &Buffer{}
@@ -479,11 +562,12 @@ func (r *launchReader) buffer(v *value) *Buffer {
 			b.Type = t
 		case "shape":
 			shaped = true
-			b.Count = r.shape(e)
+			b.Count, b.shape = r.shape(e)
 		case "fill":
 			fill = &v.table.entries[i]
+		case "texture", "surface", "address", "filter", "normalized": // see texture
 		default:
-			r.unknown(e, []string{"buffer", "type", "shape", "fill"})
+			r.unknown(e, append([]string{"buffer", "type", "shape", "fill"}, textureKeys...))
 		}
 	}
 	old := r.buffers[b.Name]
@@ -535,26 +619,28 @@ func (r *launchReader) addBuffer(b *Buffer, pos Pos, fill *entry) {
 	}
 }
 
-// shape reads the extents of a buffer; only their product matters.
-func (r *launchReader) shape(e entry) uint64 {
+// shape reads the extents of a buffer, and their product.
+func (r *launchReader) shape(e entry) (uint64, []uint64) {
 	items := []*value{e.val}
 	if e.val.kind == anArray {
 		items = e.val.items
 	}
 	if len(items) == 0 || len(items) > 8 {
 		r.fail(e.val.pos, "shape has %d numbers, and should have 1 to 8", len(items))
-		return 0
+		return 0, nil
 	}
 	count := uint64(1)
+	var shape []uint64
 	for _, item := range items {
 		n := r.countValue("shape", item, 1, maxBuffer)
 		if count > maxBuffer/n {
 			r.fail(e.val.pos, "the buffer has more than %d elements", uint64(maxBuffer))
-			return 0
+			return 0, nil
 		}
 		count *= n
+		shape = append(shape, n)
 	}
-	return count
+	return count, shape
 }
 
 var fillWords = []string{"zero", "iota", "random"}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 const goodLaunch = `
@@ -53,6 +54,37 @@ func TestReadLaunchFile(t *testing.T) {
 	}
 	if x := f.Expects; len(x) != 2 || x[0].Same || x[0].First != 2 || !x[1].Same || x[1].First != 2 || x[1].Values[0][0] != 7 {
 		t.Errorf("expects %+v", x)
+	}
+}
+
+// TestLaunchTexture: a texture over a buffer has its shape, the last number first.
+func TestLaunchTexture(t *testing.T) {
+	f, err := ReadLaunchFile("l.toml", []byte(`
+grid = 1
+block = 32
+args = [{buffer = "a", type = "u16", shape = [2, 3, 5], texture = "3d", address = "mirror", normalized = true},
+  {buffer = "a", surface = "3d"}, {buffer = "b", type = "f32", shape = 7, texture = "1d", filter = "linear"}, {buffer = "a"}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := f.Launches[0].Args
+	var got []simt.Texture
+	for _, a := range args[:3] {
+		got = append(got, *a.Texture.describe(a.Buffer, 4096))
+	}
+	mirror, clamp := [3]simt.AddressMode{2, 2, 2}, [3]simt.AddressMode{1, 1, 1}
+	for i, want := range []simt.Texture{
+		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: simt.UnsignedChannel, Bits: [4]uint8{16}, Address: mirror, Normalized: true},
+		{Data: 4096, Width: 5, Height: 3, Depth: 2, Dims: 3, Pitch: 10, Slice: 30, Format: simt.UnsignedChannel, Bits: [4]uint8{16}, Address: clamp, Surface: true},
+		{Data: 4096, Width: 7, Height: 1, Depth: 1, Dims: 1, Pitch: 28, Slice: 28, Format: simt.FloatChannel, Bits: [4]uint8{32}, Address: clamp, Filter: true},
+	} {
+		if got[i] != want {
+			t.Errorf("argument %d is %+v, want %+v", i, got[i], want)
+		}
+	}
+	if args[3].Texture != nil {
+		t.Error("an address is a texture")
 	}
 }
 
@@ -130,6 +162,11 @@ func TestLaunchFileErrors(t *testing.T) {
 		{launch + `args = [{buffer = "a", type = "i8", shape = 2, fill = [1]}]`, "fill has 1 numbers"},
 		{launch + `args = [{buffer = "a", type = "i8", shape = 1, fill = 300}]`, "300 does not fit i8"},
 		{launch + `args = [{buffer = "a", type = "i8", shape = 1}, {buffer = "a", shape = 2}]`, "described already"},
+		{launch + `args = [{buffer = "a", type = "f32", shape = [2, 3], texture = "2e"}]`, `l.toml:3:64: texture is "2e", and should be "1d", "2d" or "3d"`},
+		{launch + `args = [{buffer = "a", type = "f32", shape = [2, 3], surface = "1d"}]`, `the shape of buffer "a" has 2 numbers, and should have one for each dimension, 1`},
+		{launch + `args = [{buffer = "a", type = "f32", shape = 2, texture = "1d", filter = "liner"}]`, `unknown filter "liner"; did you mean "linear"?`},
+		{launch + `args = [{buffer = "a", type = "f32", shape = 2, texture = "1d", address = "clmp"}]`, `unknown address mode "clmp"; did you mean "clamp"?`},
+		{launch + `args = [{buffer = "a", type = "f32", shape = 2, filter = "linear"}]`, "l.toml:3:49: filter is for an argument with texture"},
 		{launch + "[[expect]]\nvalue = 1", "l.toml:3:3: [[expect]] needs a buffer"},
 		{launch + "args = [{buffer = \"in\", type = \"i8\", shape = 1}]\n[[expect]]\nbuffer = \"im\"\nvalue = 1", `l.toml:5:10: there is no buffer "im"; or did you mean "in"?`},
 		{launch + "args = [{buffer = \"in\", type = \"i8\", shape = 1}]\n[[expect]]\nbuffer = \"in\"", "needs either values"},

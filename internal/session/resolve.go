@@ -39,6 +39,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.WarpDivergence:    {detect.Divergence, "let all lanes that the mask names execute the instruction with that mask: move it out of the branch or loop that parts them, or compute the mask before it with __ballot_sync"},
 	simt.UndefinedShuffle:  {detect.Divergence, "let the lanes that are read take part: name them in the mask and do not let them return before; or do not use what comes from other lanes"},
 	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
+	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
 	simt.TensorMisuse:      {detect.MemoryFault, "pass the map that cuTensorMapEncodeTiled made as a __grid_constant__ parameter, or write all fields of one that is made on the device, and copy a tensor of its rank"},
 	simt.Deadlock:          {detect.Deadlock, "let what the threads wait for happen: every thread that a barrier counts must arrive, and every lock must be released"},
 	simt.Assertion:         {detect.API, ""},

@@ -89,6 +89,7 @@ const (
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
+	TextureMisuse     FaultKind = "texture-object"
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"
 	Assertion         FaultKind = "assertion"

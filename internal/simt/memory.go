@@ -45,6 +45,8 @@ const (
 	PinnedAlloc                   // cudaHostAlloc, cudaMallocHost, registered host memory
 	ModuleAlloc                   // __device__ and __constant__ variables
 	HeapAlloc                     // device-side malloc
+	ArrayAlloc                    // a CUDA array
+	ObjectAlloc                   // what a texture or surface object points to
 )
 
 // Alloc is one allocation of global (or constant) memory.

@@ -87,7 +87,9 @@ type run struct {
 
 	wgmmaArgs isa.WgmmaArgs
 	calls     map[callKey]uint32
-	free      []*cta // finished blocks, for reuse
+	free      []*cta              // finished blocks, for reuse
+	textures  map[uint64]*Texture // that texture instructions have been given, by object
+	taps      taps
 	// spareCopies are copies that have been performed, for reuse.
 	spareCopies []*copied
 }

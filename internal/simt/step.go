@@ -56,6 +56,8 @@ func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 		r.warpOp(w, in, on, place)
 	case isa.Mbarrier:
 		return r.mbarriers(w, in, on, place)
+	case isa.Texture:
+		r.texture(w, in, on, place)
 	case isa.Copy:
 		r.copies(w, in, on, place)
 	case isa.WarpBarrier:

@@ -217,6 +217,8 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		return unsupported("threads are explored one by one, and this needs the warp")
 	case isa.Copy, isa.Mbarrier:
 		return unsupported("asynchronous operations are not explored")
+	case isa.Texture:
+		return unsupported("textures and surfaces are not explored")
 	case isa.Exit:
 		return Request{Kind: RequestExit}, true
 	case isa.Ret:

@@ -33,6 +33,7 @@ func TestWarp(t *testing.T) {
 		{"BarrierDeadlock", TestBarrierDeadlock},
 		{"CountDeadlock", TestCountDeadlock},
 		{"BadBarriers", TestBadBarriers},
+		{"TextureFetch", TestTextureFetch}, {"TextureOthers", TestTextureOthers}, {"Surface", TestSurface}, {"TextureFaults", TestTextureFaults}, {"TextureEvents", TestTextureEvents},
 		{"WarpSync", TestWarpSync},
 		{"WarpSyncDeadlock", TestWarpSyncDeadlock},
 		{"UndefinedShuffle", TestUndefinedShuffle}, {"UndefinedShuffleWaits", TestUndefinedShuffleWaits}, {"WarpDivergence", TestWarpDivergence}, {"WarpDifferentMasks", TestWarpDifferentMasks}, {"WarpNoDivergence", TestWarpNoDivergence}, {"MaskWithoutSomeLanes", TestMaskWithoutSomeLanes}, {"WarpPlaces", TestWarpPlaces}, {"ReduxQualifiers", TestReduxQualifiers},

@@ -27,6 +27,8 @@ func (x *vecMachine) sync(w *warp, i int32, mask uint32, place uint32) {
 		}
 	case isa.Warpgroup:
 		x.r.warpOp(w, &e.inst, mask, place)
+	case isa.Texture:
+		x.r.texture(w, &e.inst, mask, place)
 	case isa.Copy:
 		x.r.copies(w, &e.inst, mask, place)
 	case isa.Matrix:

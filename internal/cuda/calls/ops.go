@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 5
+const Version = 6
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -91,6 +91,7 @@ const (
 	MallocLeased
 	Source
 	TensorMap
+	Texture
 	NumOps
 )
 
@@ -107,7 +108,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -195,6 +196,7 @@ var Specs = [NumOps]Spec{
 	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 	TensorMap:         {"TensorMap", 8, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob"},
+	Texture:           {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
 }
 
 // The arguments of Launch.
@@ -208,7 +210,9 @@ const (
 	KindDevice = iota
 	KindManaged
 	KindPinned
-	KindAny // Free: device or managed
+	KindAny    // Free: device or managed
+	KindArray  // a CUDA array
+	KindObject // Free: a texture or surface object
 )
 
 // The stream handles of the API: 0 is the default stream as the caller was compiled.
@@ -220,3 +224,10 @@ const (
 // OfGraph is a flag of StreamCreate and of Malloc's kind that no program gives: a branch of a graph runs there, or an allocation node
 // has its memory there, which stays.
 const OfGraph = 1 << 40
+
+// A texture or surface object is memory of ObjectBytes: TextureBytes that the engine reads (simt.Texture), and behind them what the
+// process keeps there.
+const (
+	TextureBytes = 128
+	ObjectBytes  = 448
+)

@@ -23,6 +23,8 @@ const (
 var exceptions = map[string]string{
 	"race/counter_scope":       barracuda,
 	"race/ldg":                 "the barrier orders the two, and caches are not looked at",
+	"race/surface_in_place":    "the barrier orders the two, and caches are not looked at",
+	"race/texture_stale":       "the barrier orders the two, and caches are not looked at",
 	"norace/byte_flag":         barracuda,
 	"norace/byte_lock":         barracuda,
 	"norace/byte_mixed":        barracuda,

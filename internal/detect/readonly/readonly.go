@@ -1,7 +1,9 @@
 // Package readonly finds loads through the read-only cache (ld.global.nc, which __ldg and plain loads of const __restrict__
 // pointers compile to) of bytes that the same launch writes. The manual lets such a load read only what nobody writes while
 // the kernel runs: the cache is not coherent, so that no synchronisation between the two helps. So every pair of such a load
-// and a write of a byte in it counts, in either order and by any threads, one thread among them.
+// and a write of a byte in it counts, in either order and by any threads, one thread among them. Texture fetches and surface reads may
+// give old values of what the kernel has written before (CUDA C++ Programming Guide, "Read/Write Coherency"): of these the pairs count
+// in which the write came first.
 //
 // Blind spots: writes by other launches and by the host that run at the same time are races, and another detector's matter.
 package readonly
@@ -78,6 +80,8 @@ func (c *checker) Events(b *event.Batch) {
 			}
 			delete(c.launches, e.Launch)
 		case e.Space != event.Global || e.Size == 0:
+		case e.Flags&event.FlagTexture != 0:
+			c.fetch(b, e, l)
 		case e.Flags&event.FlagNonCoherent != 0, e.Flags&event.FlagWrite != 0:
 			c.access(b, e, l)
 		}
@@ -148,17 +152,44 @@ func (c *checker) record(l *launch, e *event.Event, number uint64, load bool) *r
 		l.full = true
 		return nil
 	}
+	r := &record{warps: make([]uint32, n), lanes: make([]uint8, n), access: accessOf(e, l)}
+	*list = append(*list, r)
+	return r
+}
+
+// accessOf is what the lanes of an event have in common.
+func accessOf(e *event.Event, l *launch) detect.Access {
 	op := detect.Write
 	switch {
-	case load:
+	case e.Flags&event.FlagNonCoherent != 0:
 		op = detect.Read
 	case e.Kind == event.Atomic:
 		op = detect.AtomicOp
 	}
-	r := &record{warps: make([]uint32, n), lanes: make([]uint8, n),
-		access: detect.Access{Op: op, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: l.info, Size: int(e.Size)}}
-	*list = append(*list, r)
-	return r
+	return detect.Access{Op: op, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: l.info, Size: int(e.Size),
+		Texture: e.Flags&event.FlagTexture != 0}
+}
+
+// fetch judges the lanes of a texture fetch or a surface read by the writes before it. What comes later does not matter to it, so that it
+// is not taken down.
+func (c *checker) fetch(b *event.Batch, e *event.Event, l *launch) {
+	var room [32]uint64
+	addrs := b.Addresses(e, &room)
+	now := record{access: accessOf(e, l)}
+	for i, m := 0, e.Mask; m != 0; i, m = i+1, m&(m-1) {
+		addr := addrs[i]
+		p := l.pages[addr/pageBytes]
+		if p == nil {
+			continue
+		}
+		at := addr % pageBytes
+		ones := (uint64(1)<<e.Size - 1) << (at % 64)
+		for _, o := range p.writes {
+			if both := o.touched[at/64] & ones; both != 0 {
+				c.found(l, &now, o, addr&^63+uint64(bits.TrailingZeros64(both)), e.Warp, bits.TrailingZeros32(m), addr)
+			}
+		}
+	}
 }
 
 // found tells of an access of record now to addr that shares a byte with an earlier one of record old.

@@ -63,6 +63,38 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestFetches: a texture fetch or a surface read counts with the writes before it, and not with those after.
+func TestFetches(t *testing.T) {
+	for line, found := range map[string]int{
+		"0 st; 2 ld":               1,
+		"0 st; 0 ld":               1, // its own
+		"0 st; 0 bar; 1 bar; 1 ld": 1,
+		"0 add; 2 ld":              1,
+		"2 ld; 0 st":               0,
+		"0 ld; 0 st; 0 ld":         1,
+		"0 st 1; 2 ld 2":           0,
+		"0 st 1; 2 ld 1025":        0,
+	} {
+		b := stream(line)
+		for i := range b.Events {
+			if b.Events[i].Kind == event.Load {
+				b.Events[i].Flags |= event.FlagNonCoherent | event.FlagTexture
+			}
+		}
+		d := Beside(none{}, "x", detect.Config{})
+		d.Events(b)
+		got := d.Findings()
+		if len(got) != found {
+			t.Errorf("%q: %d findings, want %d", line, len(got), found)
+		}
+		for _, f := range got {
+			if f.Kind != detect.ReadOnlyLoad || !strings.Contains(f.Message, "the second is a texture fetch or a surface read") {
+				t.Errorf("%q: %+v", line, f)
+			}
+		}
+	}
+}
+
 // TestThreads: a finding names the threads that touched the byte, also where others touched its neighbours.
 func TestThreads(t *testing.T) {
 	b := stream("0 st; 0 st; 2 ld", 3)

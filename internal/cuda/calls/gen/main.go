@@ -44,10 +44,11 @@ func wire() string {
 	fmt.Fprintf(&b, "#define FP_FRAMES %d\n#define FP_SCRIPT 0x%xu\n#define FP_MAX_SCRIPT %d\n#define FP_PYTHON_ENV %q\n",
 		calls.Frames, uint32(calls.Script), calls.MaxScript, calls.PythonEnv)
 	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n", calls.LaunchCooperative, calls.LaunchConfigured)
-	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n",
-		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny)
+	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n#define FP_KIND_ARRAY %d\n#define FP_KIND_OBJECT %d\n",
+		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny, calls.KindArray, calls.KindObject)
 	fmt.Fprintf(&b, "#define FP_MAIL_WRITTEN %d\n#define FP_MAIL_DONE %d\n#define FP_MAIL_CLOSED %d\n#define FP_MAIL_HEAD %d\n#define FP_MAIL_RING %d\n#define FP_MAIL_POOL %d\n",
 		calls.MailWritten, calls.MailDone, calls.MailClosed, calls.MailHead, calls.MailRing, calls.MailPool)
+	fmt.Fprintf(&b, "#define FP_TEXTURE %d\n#define FP_OBJECT %d\n", calls.TextureBytes, calls.ObjectBytes)
 	fmt.Fprintf(&b, "#define FP_STREAM_LEGACY %d\n#define FP_STREAM_PER_THREAD %d\n#define FP_OF_GRAPH %d\n\nenum {\n",
 		calls.StreamLegacy, calls.StreamPerThread, calls.OfGraph)
 	for op, s := range calls.Specs {
@@ -118,7 +119,7 @@ func procedures(forwards string) string {
 			names["cuMemset"+fmt.Sprintf(s, m[1])] = true
 		}
 	}
-	for _, file := range []string{"graph_calls.h", "cuda_graph.h"} {
+	for _, file := range []string{"graph_calls.h", "cuda_graph.h", "cuda_array.h"} {
 		text, err := os.ReadFile(filepath.Join("src", file))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -436,6 +436,8 @@ static int fp_attribute(int number, int *value) {
   return 0;
 }
 
+#include "array.h"
+
 #include "graph.h"
 
 #endif

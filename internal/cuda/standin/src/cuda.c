@@ -505,22 +505,23 @@ struct copy_2d {
   int from_type;
   const char *from_host;
   u64 from_device;
-  void *from_array;
+  struct fp_array *from_array;
   size_t from_pitch, to_x, to_y;
   int to_type;
   char *to_host;
   u64 to_device;
-  void *to_array;
+  struct fp_array *to_array;
   size_t to_pitch, width, height;
 };
 
 static int copy_2d(const struct copy_2d *c, int async, u64 stream) {
   if (!c) return fpInvalidValue;
-  if (c->from_type == 3 || c->to_type == 3) return fp_unsupported("cuMemcpy2D with an array");
   size_t from_pitch = c->from_pitch ? c->from_pitch : c->width, to_pitch = c->to_pitch ? c->to_pitch : c->width;
   u64 from = c->from_type == 1 ? (u64)c->from_host : c->from_device, to = c->to_type == 1 ? (u64)c->to_host : c->to_device;
-  from += c->from_x + c->from_y * from_pitch, to += c->to_x + c->to_y * to_pitch;
-  return fp_copy((struct fp_box){to, to_pitch, 0}, (struct fp_box){from, from_pitch, 0}, c->width, c->height, 1, fpDefault, async, stream);
+  struct fp_box d = {to + c->to_x + c->to_y * to_pitch, to_pitch, 0}, s = {from + c->from_x + c->from_y * from_pitch, from_pitch, 0};
+  int e = c->to_type == 3 ? fp_array_box(c->to_array, c->to_x, c->to_y, 0, c->width, c->height, 1, &d) : 0;
+  if (!e && c->from_type == 3) e = fp_array_box(c->from_array, c->from_x, c->from_y, 0, c->width, c->height, 1, &s);
+  return e ? e : fp_copy(d, s, c->width, c->height, 1, fpDefault, async, stream);
 }
 
 EXPORT int cuMemcpy2D_v2(const struct copy_2d *c) { return finish(copy_2d(c, 0, FP_STREAM_LEGACY)); }
@@ -640,6 +641,7 @@ EXPORT int cuMemPoolGetAccess(int *flags, void *pool, void *location) {
 }
 
 #include "cuda_graph.h"
+#include "cuda_array.h"
 
 // What Python code of ours asks of this library, which no other library has.
 

@@ -9,7 +9,8 @@ struct copy_side {
   int type;
   char *host;
   u64 device;
-  void *array, *reserved;
+  struct fp_array *array;
+  void *reserved;
   size_t pitch, height;
 };
 
@@ -18,17 +19,18 @@ struct copy_params {
   size_t width, height, depth;
 };
 
-static struct fp_box side_box(const struct copy_side *s, const struct copy_params *c) {
+static int side_box(const struct copy_side *s, const struct copy_params *c, struct fp_box *box) {
+  if (s->type == 3) return fp_array_box(s->array, s->x, s->y, s->z, c->width, c->height, c->depth, box);
   u64 pitch = s->pitch ? s->pitch : c->width, slice = fp_times(pitch, s->height ? s->height : c->height);
-  return (struct fp_box){(s->type == 1 ? (u64)s->host : s->device) + s->x + s->y * pitch + s->z * slice, pitch, slice};
+  *box = (struct fp_box){(s->type == 1 ? (u64)s->host : s->device) + s->x + s->y * pitch + s->z * slice, pitch, slice};
+  return 0;
 }
 
 static int copy_work(struct fp_work *w, const struct copy_params *c) {
   if (!c) return fpInvalidValue;
-  if (c->from.type == 3 || c->to.type == 3) return fp_unsupported("a graph node that copies an array");
-  *w = (struct fp_work){.type = fpCopyNode, .to = side_box(&c->to, c), .from = side_box(&c->from, c), .width = c->width,
-                        .height = c->height, .depth = c->depth, .direction = fpDefault};
-  return 0;
+  *w = (struct fp_work){.type = fpCopyNode, .width = c->width, .height = c->height, .depth = c->depth, .direction = fpDefault};
+  int e = side_box(&c->to, c, &w->to);
+  return e ? e : side_box(&c->from, c, &w->from);
 }
 
 static struct copy_side side_shown(struct fp_box b) {

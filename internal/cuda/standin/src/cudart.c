@@ -502,5 +502,6 @@ EXPORT int cudaStreamAddCallback_ptsz(void *s, callback *f, void *data, unsigned
 }
 
 #include "cudart_memory.h"
+#include "cudart_array.h"
 #include "cudart_device.h"
 #include "cudart_graph.h"

@@ -203,12 +203,6 @@ EXPORT int cudaStreamSetAttribute(void *s, int attribute, const void *value) {
 }
 EXPORT int cudaStreamSetAttribute_ptsz(void *s, int attribute, const void *value) { return cudaStreamSetAttribute(s, attribute, value); }
 
-struct channel {
-  int x, y, z, w, kind;
-};
-
-EXPORT struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct channel){x, y, z, w, kind}; }
-
 // The double conversions of old devices do nothing.
 EXPORT int cudaSetDoubleForDevice(double *d) { return finish(d ? 0 : fpInvalidValue); }
 EXPORT int cudaSetDoubleForHost(double *d) { return finish(d ? 0 : fpInvalidValue); }

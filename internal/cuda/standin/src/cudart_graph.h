@@ -7,10 +7,8 @@ static int kernel_named(const struct kernel_params *p, struct fp_kernel **k);
 
 static int copy_work(struct fp_work *w, const struct copy_3d *c) {
   if (!c) return fpInvalidValue;
-  if (c->from_array || c->to_array) return fp_unsupported("a graph node that copies an array");
-  *w = (struct fp_work){.type = fpCopyNode, .to = box_3d(&c->to, c->to_at), .from = box_3d(&c->from, c->from_at), .width = c->extent.width,
-                        .height = c->extent.height, .depth = c->extent.depth, .direction = c->kind};
-  return 0;
+  *w = (struct fp_work){.type = fpCopyNode, .height = c->extent.height, .depth = c->extent.depth, .direction = c->kind};
+  return boxes_3d(c, &w->to, &w->from, &w->width);
 }
 
 static struct pitched pitched_of(struct fp_box b, u64 width) {

@@ -138,10 +138,10 @@ COPY_2D_ASYNC(cudaMemcpy2DAsync, 0)
 COPY_2D_ASYNC(cudaMemcpy2DAsync_ptsz, 1)
 
 struct copy_3d {
-  void *from_array;
+  struct fp_array *from_array;
   size_t from_at[3];
   struct pitched from;
-  void *to_array;
+  struct fp_array *to_array;
   size_t to_at[3];
   struct pitched to;
   struct extent extent;
@@ -153,11 +153,23 @@ static struct fp_box box_3d(const struct pitched *p, const size_t at[3]) {
   return (struct fp_box){(u64)p->at + at[0] + at[1] * p->pitch + at[2] * slice, p->pitch, slice};
 }
 
+// boxes_3d gives both ends of a copy and its width in bytes: where an array takes part, extents count its elements, as offsets into it do.
+static int boxes_3d(const struct copy_3d *c, struct fp_box *to, struct fp_box *from, u64 *width) {
+  const struct fp_array *a = c->to_array, *b = c->from_array;
+  if (a && b && a->element != b->element) return fpInvalidValue;
+  const struct extent *x = &c->extent;
+  *width = fp_times(x->width, a ? a->element : b ? b->element : 1);
+  *to = box_3d(&c->to, c->to_at), *from = box_3d(&c->from, c->from_at);
+  int e = a ? fp_array_box(a, fp_times(c->to_at[0], a->element), c->to_at[1], c->to_at[2], *width, x->height, x->depth, to) : 0;
+  if (!e && b) e = fp_array_box(b, fp_times(c->from_at[0], b->element), c->from_at[1], c->from_at[2], *width, x->height, x->depth, from);
+  return e;
+}
+
 static int copy_3d(const struct copy_3d *c, int async, u64 stream) {
-  if (!c) return fpInvalidValue;
-  if (c->from_array || c->to_array) return fp_unsupported("cudaMemcpy3D with an array");
-  return fp_copy(box_3d(&c->to, c->to_at), box_3d(&c->from, c->from_at), c->extent.width, c->extent.height, c->extent.depth, c->kind,
-                 async, stream);
+  struct fp_box to, from;
+  u64 width;
+  int e = c ? boxes_3d(c, &to, &from, &width) : fpInvalidValue;
+  return e ? e : fp_copy(to, from, width, c->extent.height, c->extent.depth, c->kind, async, stream);
 }
 
 EXPORT int cudaMemcpy3D(const struct copy_3d *c) { return finish(copy_3d(c, 0, FP_STREAM_LEGACY)); }

@@ -1,16 +1,11 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
 EXPORT int __cudaGetProcAddress(void) { return finish(fp_unsupported("__cudaGetProcAddress")); }
-EXPORT int cudaArrayGetInfo(void) { return finish(fp_unsupported("cudaArrayGetInfo")); }
 EXPORT int cudaArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cudaArrayGetMemoryRequirements")); }
 EXPORT int cudaArrayGetPlane(void) { return finish(fp_unsupported("cudaArrayGetPlane")); }
 EXPORT int cudaArrayGetSparseProperties(void) { return finish(fp_unsupported("cudaArrayGetSparseProperties")); }
-EXPORT int cudaCreateSurfaceObject(void) { return finish(fp_unsupported("cudaCreateSurfaceObject")); }
-EXPORT int cudaCreateTextureObject(void) { return finish(fp_unsupported("cudaCreateTextureObject")); }
 EXPORT int cudaDestroyExternalMemory(void) { return finish(fp_unsupported("cudaDestroyExternalMemory")); }
 EXPORT int cudaDestroyExternalSemaphore(void) { return finish(fp_unsupported("cudaDestroyExternalSemaphore")); }
-EXPORT int cudaDestroySurfaceObject(void) { return finish(fp_unsupported("cudaDestroySurfaceObject")); }
-EXPORT int cudaDestroyTextureObject(void) { return finish(fp_unsupported("cudaDestroyTextureObject")); }
 EXPORT int cudaDevResourceGenerateDesc(void) { return finish(fp_unsupported("cudaDevResourceGenerateDesc")); }
 EXPORT int cudaDevSmResourceSplit(void) { return finish(fp_unsupported("cudaDevSmResourceSplit")); }
 EXPORT int cudaDevSmResourceSplitByCount(void) { return finish(fp_unsupported("cudaDevSmResourceSplitByCount")); }
@@ -19,7 +14,6 @@ EXPORT int cudaDeviceGetExecutionCtx(void) { return finish(fp_unsupported("cudaD
 EXPORT int cudaDeviceGetHostAtomicCapabilities(void) { return finish(fp_unsupported("cudaDeviceGetHostAtomicCapabilities")); }
 EXPORT int cudaDeviceGetNvSciSyncAttributes(void) { return finish(fp_unsupported("cudaDeviceGetNvSciSyncAttributes")); }
 EXPORT int cudaDeviceGetP2PAtomicCapabilities(void) { return finish(fp_unsupported("cudaDeviceGetP2PAtomicCapabilities")); }
-EXPORT int cudaDeviceGetTexture1DLinearMaxWidth(void) { return finish(fp_unsupported("cudaDeviceGetTexture1DLinearMaxWidth")); }
 EXPORT int cudaDeviceRegisterAsyncNotification(void) { return finish(fp_unsupported("cudaDeviceRegisterAsyncNotification")); }
 EXPORT int cudaDeviceUnregisterAsyncNotification(void) { return finish(fp_unsupported("cudaDeviceUnregisterAsyncNotification")); }
 EXPORT int cudaEGLStreamConsumerAcquireFrame(void) { return finish(fp_unsupported("cudaEGLStreamConsumerAcquireFrame")); }
@@ -42,7 +36,6 @@ EXPORT int cudaExecutionCtxSynchronize(void) { return finish(fp_unsupported("cud
 EXPORT int cudaExecutionCtxWaitEvent(void) { return finish(fp_unsupported("cudaExecutionCtxWaitEvent")); }
 EXPORT int cudaExternalMemoryGetMappedBuffer(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedBuffer")); }
 EXPORT int cudaExternalMemoryGetMappedMipmappedArray(void) { return finish(fp_unsupported("cudaExternalMemoryGetMappedMipmappedArray")); }
-EXPORT int cudaFreeArray(void) { return finish(fp_unsupported("cudaFreeArray")); }
 EXPORT int cudaFreeMipmappedArray(void) { return finish(fp_unsupported("cudaFreeMipmappedArray")); }
 EXPORT int cudaFuncGetParamCount(void) { return finish(fp_unsupported("cudaFuncGetParamCount")); }
 EXPORT int cudaFuncGetParamInfo(void) { return finish(fp_unsupported("cudaFuncGetParamInfo")); }
@@ -55,13 +48,9 @@ EXPORT int cudaGLSetGLDevice(void) { return finish(fp_unsupported("cudaGLSetGLDe
 EXPORT int cudaGLUnmapBufferObject(void) { return finish(fp_unsupported("cudaGLUnmapBufferObject")); }
 EXPORT int cudaGLUnmapBufferObjectAsync(void) { return finish(fp_unsupported("cudaGLUnmapBufferObjectAsync")); }
 EXPORT int cudaGLUnregisterBufferObject(void) { return finish(fp_unsupported("cudaGLUnregisterBufferObject")); }
-EXPORT int cudaGetChannelDesc(void) { return finish(fp_unsupported("cudaGetChannelDesc")); }
 EXPORT int cudaGetExportTable(void) { return finish(fp_unsupported("cudaGetExportTable")); }
 EXPORT int cudaGetMipmappedArrayLevel(void) { return finish(fp_unsupported("cudaGetMipmappedArrayLevel")); }
-EXPORT int cudaGetSurfaceObjectResourceDesc(void) { return finish(fp_unsupported("cudaGetSurfaceObjectResourceDesc")); }
-EXPORT int cudaGetTextureObjectResourceDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceDesc")); }
 EXPORT int cudaGetTextureObjectResourceViewDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectResourceViewDesc")); }
-EXPORT int cudaGetTextureObjectTextureDesc(void) { return finish(fp_unsupported("cudaGetTextureObjectTextureDesc")); }
 EXPORT int cudaGraphAddExternalSemaphoresSignalNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresSignalNode")); }
 EXPORT int cudaGraphAddExternalSemaphoresWaitNode(void) { return finish(fp_unsupported("cudaGraphAddExternalSemaphoresWaitNode")); }
 EXPORT int cudaGraphConditionalHandleCreate(void) { return finish(fp_unsupported("cudaGraphConditionalHandleCreate")); }
@@ -113,8 +102,6 @@ EXPORT int cudaLogsDumpToFile(void) { return finish(fp_unsupported("cudaLogsDump
 EXPORT int cudaLogsDumpToMemory(void) { return finish(fp_unsupported("cudaLogsDumpToMemory")); }
 EXPORT int cudaLogsRegisterCallback(void) { return finish(fp_unsupported("cudaLogsRegisterCallback")); }
 EXPORT int cudaLogsUnregisterCallback(void) { return finish(fp_unsupported("cudaLogsUnregisterCallback")); }
-EXPORT int cudaMalloc3DArray(void) { return finish(fp_unsupported("cudaMalloc3DArray")); }
-EXPORT int cudaMallocArray(void) { return finish(fp_unsupported("cudaMallocArray")); }
 EXPORT int cudaMallocMipmappedArray(void) { return finish(fp_unsupported("cudaMallocMipmappedArray")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync")); }
 EXPORT int cudaMemDiscardAndPrefetchBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemDiscardAndPrefetchBatchAsync_ptsz")); }
@@ -132,16 +119,6 @@ EXPORT int cudaMemPrefetchBatchAsync_ptsz(void) { return finish(fp_unsupported("
 EXPORT int cudaMemRangeGetAttribute(void) { return finish(fp_unsupported("cudaMemRangeGetAttribute")); }
 EXPORT int cudaMemRangeGetAttributes(void) { return finish(fp_unsupported("cudaMemRangeGetAttributes")); }
 EXPORT int cudaMemSetMemPool(void) { return finish(fp_unsupported("cudaMemSetMemPool")); }
-EXPORT int cudaMemcpy2DArrayToArray(void) { return finish(fp_unsupported("cudaMemcpy2DArrayToArray")); }
-EXPORT int cudaMemcpy2DArrayToArray_ptds(void) { return finish(fp_unsupported("cudaMemcpy2DArrayToArray_ptds")); }
-EXPORT int cudaMemcpy2DFromArray(void) { return finish(fp_unsupported("cudaMemcpy2DFromArray")); }
-EXPORT int cudaMemcpy2DFromArrayAsync(void) { return finish(fp_unsupported("cudaMemcpy2DFromArrayAsync")); }
-EXPORT int cudaMemcpy2DFromArrayAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpy2DFromArrayAsync_ptsz")); }
-EXPORT int cudaMemcpy2DFromArray_ptds(void) { return finish(fp_unsupported("cudaMemcpy2DFromArray_ptds")); }
-EXPORT int cudaMemcpy2DToArray(void) { return finish(fp_unsupported("cudaMemcpy2DToArray")); }
-EXPORT int cudaMemcpy2DToArrayAsync(void) { return finish(fp_unsupported("cudaMemcpy2DToArrayAsync")); }
-EXPORT int cudaMemcpy2DToArrayAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpy2DToArrayAsync_ptsz")); }
-EXPORT int cudaMemcpy2DToArray_ptds(void) { return finish(fp_unsupported("cudaMemcpy2DToArray_ptds")); }
 EXPORT int cudaMemcpy3DBatchAsync(void) { return finish(fp_unsupported("cudaMemcpy3DBatchAsync")); }
 EXPORT int cudaMemcpy3DBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpy3DBatchAsync_ptsz")); }
 EXPORT int cudaMemcpy3DPeer(void) { return finish(fp_unsupported("cudaMemcpy3DPeer")); }
@@ -154,14 +131,6 @@ EXPORT int cudaMemcpyArrayToArray(void) { return finish(fp_unsupported("cudaMemc
 EXPORT int cudaMemcpyArrayToArray_ptds(void) { return finish(fp_unsupported("cudaMemcpyArrayToArray_ptds")); }
 EXPORT int cudaMemcpyBatchAsync(void) { return finish(fp_unsupported("cudaMemcpyBatchAsync")); }
 EXPORT int cudaMemcpyBatchAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpyBatchAsync_ptsz")); }
-EXPORT int cudaMemcpyFromArray(void) { return finish(fp_unsupported("cudaMemcpyFromArray")); }
-EXPORT int cudaMemcpyFromArrayAsync(void) { return finish(fp_unsupported("cudaMemcpyFromArrayAsync")); }
-EXPORT int cudaMemcpyFromArrayAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpyFromArrayAsync_ptsz")); }
-EXPORT int cudaMemcpyFromArray_ptds(void) { return finish(fp_unsupported("cudaMemcpyFromArray_ptds")); }
-EXPORT int cudaMemcpyToArray(void) { return finish(fp_unsupported("cudaMemcpyToArray")); }
-EXPORT int cudaMemcpyToArrayAsync(void) { return finish(fp_unsupported("cudaMemcpyToArrayAsync")); }
-EXPORT int cudaMemcpyToArrayAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpyToArrayAsync_ptsz")); }
-EXPORT int cudaMemcpyToArray_ptds(void) { return finish(fp_unsupported("cudaMemcpyToArray_ptds")); }
 EXPORT int cudaMemcpyWithAttributesAsync(void) { return finish(fp_unsupported("cudaMemcpyWithAttributesAsync")); }
 EXPORT int cudaMemcpyWithAttributesAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpyWithAttributesAsync_ptsz")); }
 EXPORT int cudaMipmappedArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cudaMipmappedArrayGetMemoryRequirements")); }

@@ -1,0 +1,134 @@
+// array.h: CUDA arrays, texture objects and surface objects, for both faces. Part of bottom.h.
+
+// An array is device memory whose elements lie in rows without gaps. The handle stays valid after the array is freed, so that the
+// checker tells of what is done with it then.
+struct fp_array {
+  u64 at;
+  u64 width, height, depth; // in elements as the program gave them: 0 for a dimension that the array lacks
+  u64 pitch, slice;         // in bytes
+  u32 element;              // bytes
+  int bits[4], format;      // see cudaChannelFormatDesc
+  unsigned flags;           // fpArray...
+};
+
+enum { fpArrayLayered = 1, fpArraySurface = 2, fpArrayCube = 4, fpArrayGather = 8, fpArrayColor = 0x20 };
+enum { fpChannelSigned, fpChannelUnsigned, fpChannelFloat };
+
+static u64 fp_least_one(u64 n) { return n ? n : 1; }
+
+static int fp_array_make(struct fp_array **out, const int bits[4], int format, u64 width, u64 height, u64 depth, unsigned flags) {
+  const unsigned known = fpArrayLayered | fpArraySurface | fpArrayCube | fpArrayGather | fpArrayColor;
+  const u64 most = 1 << 20;
+  if (!out || !width || width > most || height > most || depth > most) return fpInvalidValue;
+  if (flags & ~known) return fp_unsupported("a sparse array or one with deferred mapping");
+  if (format < 0 || format > fpChannelFloat) return fp_unsupported("an array of a planar, normalized or compressed channel format");
+  if ((flags & (fpArrayLayered | fpArrayCube)) && !depth) return fpInvalidValue;
+  if ((flags & fpArrayCube) && (width != height || depth % 6 || (depth != 6 && !(flags & fpArrayLayered)))) return fpInvalidValue;
+  struct fp_array *a = calloc(1, sizeof *a);
+  if (!a) return fpOutOfMemory;
+  int all = 0;
+  for (int i = 0; i < 4; i++) all += a->bits[i] = bits[i];
+  a->format = format, a->width = width, a->height = height, a->depth = depth, a->flags = flags;
+  a->element = (u32)all / 8;
+  a->pitch = width * a->element, a->slice = a->pitch * fp_least_one(height);
+  int e = a->element == 0 || all % 8 || a->element > 16 ? 20 : 0; // cudaErrorInvalidChannelDescriptor
+  if (!e) e = fp_request(FP_Malloc, (const u64[]){fp_times(a->slice, fp_least_one(depth)), FP_KIND_ARRAY}, 2, &a->at, 1);
+  if (e)
+    free(a);
+  else
+    *out = a;
+  return e;
+}
+
+static int fp_array_free(const struct fp_array *a) {
+  return a ? fp_request(FP_Free, (const u64[]){a->at, FP_KIND_ARRAY}, 2, NULL, 0) : 0;
+}
+
+// fp_array_box gives the box of an array that begins at byte x of row y of slice z; an error when width bytes, height rows and depth
+// slices from there leave the array.
+static int fp_array_box(const struct fp_array *a, u64 x, u64 y, u64 z, u64 width, u64 height, u64 depth, struct fp_box *box) {
+  if (!a) return fpInvalidHandle;
+  u64 rows = fp_least_one(a->height), slices = fp_least_one(a->depth);
+  if (x > a->pitch || width > a->pitch - x || y > rows || height > rows - y || z > slices || depth > slices - z) return fpInvalidValue;
+  *box = (struct fp_box){a->at + x + y * a->pitch + z * a->slice, a->pitch, a->slice};
+  return 0;
+}
+
+// fp_texture is what the checker is told of a texture or surface: numbers, in the order of the request.
+struct fp_texture {
+  u64 at, pitch, slice, width, height, depth, dims, layered, cube, linear, format, bits[4];
+  u64 address[3], filter, normalized, as_float, srgb, border[4];
+};
+
+static struct fp_texture fp_texture_of_array(const struct fp_array *a) {
+  struct fp_texture t = {.at = a->at, .pitch = a->pitch, .slice = a->slice, .width = a->width, .height = fp_least_one(a->height),
+                         .depth = fp_least_one(a->depth), .format = (u64)a->format};
+  t.layered = !!(a->flags & fpArrayLayered), t.cube = !!(a->flags & fpArrayCube);
+  t.dims = !a->height ? 1 : !a->depth || t.layered || t.cube ? 2 : 3;
+  for (int i = 0; i < 4; i++) t.bits[i] = (u64)a->bits[i];
+  return t;
+}
+
+// fp_texture_of_memory describes memory of height rows; pitch 0: linear memory, of width bytes.
+static struct fp_texture fp_texture_of_memory(u64 at, const int bits[4], int format, u64 width, u64 height, u64 pitch) {
+  struct fp_texture t = {.at = at, .pitch = pitch, .width = width, .height = height, .depth = 1, .dims = 2, .format = (u64)format};
+  u64 element = 0;
+  for (int i = 0; i < 4; i++) t.bits[i] = (u64)bits[i], element += (u64)bits[i] / 8;
+  if (!pitch) t.linear = 1, t.dims = 1, t.width = width / fp_least_one(element), t.pitch = t.width * element;
+  t.slice = t.pitch * t.height;
+  return t;
+}
+
+static void fp_texture_border(struct fp_texture *t, const float border[4]) {
+  for (int i = 0; i < 4; i++) {
+    u32 bits;
+    memcpy(&bits, &border[i], sizeof bits);
+    t->border[i] = bits;
+  }
+}
+
+static int fp_texture_create(const struct fp_texture *t, int surface, u64 *object) {
+  const u64 args[1] = {(u64)surface};
+  if (!object) return fpInvalidValue;
+  fp_stand();
+  int e = fp_begin();
+  if (e) return e;
+  struct fp_call c = {.op = FP_Texture, .blob = t, .blob_size = sizeof *t, .results = object, .results_max = 1};
+  e = fp_exchange(&c, args, 1);
+  fp_end();
+  return e;
+}
+
+static int fp_surface_create(const struct fp_array *a, u64 *object) {
+  if (!a) return fpInvalidHandle;
+  if (!(a->flags & fpArraySurface)) return fpInvalidValue;
+  struct fp_texture t = fp_texture_of_array(a);
+  return fp_texture_create(&t, 1, object);
+}
+
+// What the program described an object by stands behind what the engine reads of it: the resource, and how it is read.
+enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectEnd = FP_OBJECT };
+
+// fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.
+static int fp_described(u64 object, int at, void *description, size_t n, int get) {
+  u64 place[4] = {0};
+  int e = description ? fp_request(FP_Pointer, &object, 1, place, 4) : fpInvalidValue;
+  if (!e && (place[1] != object || place[2] != fpObjectEnd || at + n > fpObjectEnd)) e = fpInvalidValue;
+  if (!e) e = fp_begin();
+  if (e) return e;
+  char *p = fp_host(object) + at;
+  if (get)
+    memcpy(description, p, n);
+  else
+    memcpy(p, description, n);
+  fp_end();
+  return 0;
+}
+
+// fp_describe keeps both descriptions of a new object.
+static int fp_describe(u64 object, const void *resource, size_t n, const void *modes, size_t m) {
+  int e = fp_described(object, fpObjectResource, (void *)resource, n, 0);
+  return e || !modes ? e : fp_described(object, fpObjectModes, (void *)modes, m, 0);
+}
+
+static int fp_texture_destroy(u64 object) { return fp_request(FP_Free, (const u64[]){object, FP_KIND_OBJECT}, 2, NULL, 0); }

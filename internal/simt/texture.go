@@ -1,0 +1,277 @@
+package simt
+
+import (
+	"math"
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// taps are the elements that the lanes of a fetch read: one each, or with linear filtering up to eight, whose weights are not zero.
+type taps struct {
+	on    [8]uint32
+	addr  [8][32]uint64
+	sizes [5]uint32 // lanes whose elements have 1<<i bytes
+}
+
+// texture executes a texture or surface instruction for the lanes of on, lowest first.
+func (r *run) texture(w *warp, in *inst, on uint32, place uint32) {
+	if in.Op == isa.OpSurfaceLoad || in.Op == isa.OpSurfaceStore || in.Op == isa.OpSurfaceRed {
+		r.surface(w, in, on, place)
+		return
+	}
+	k := &r.taps
+	k.on, k.sizes = [8]uint32{}, [5]uint32{}
+	f := fetch{r: r, w: w, in: in, place: place}
+	handle := uint64(0)
+	for m := on; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		var out [4]uint32
+		if h := r.m.value(w, i, &in.src[0]); f.t == nil || h != handle {
+			f.t, handle = r.textureOf(w, i, in, place), h
+		}
+		if t := f.t; t != nil && in.Op == isa.OpQuery {
+			out[0] = t.query(in.Texel.Query)
+		} else if t != nil {
+			f.lane, f.n = i, 0
+			f.do(&out)
+			k.sizes[bits.TrailingZeros(uint(t.Texel()))] |= 1 << i
+		}
+		for _, d := range in.dst {
+			r.m.put(w, i, d, uint64(out[d.at]))
+		}
+	}
+	if r.out.needs&event.NeedGlobal == 0 {
+		return
+	}
+	for i := range k.on {
+		if k.on[i] == 0 {
+			break // lanes fill their taps from the first on
+		}
+		r.acc.addr = k.addr[i]
+		r.tellSizes(event.Load, event.FlagRead|event.FlagNonCoherent|event.FlagTexture, w, in, place, k.on[i], &k.sizes)
+	}
+}
+
+// tellSizes makes the events of accesses by lanes of on, of sizes as taps has them.
+func (r *run) tellSizes(kind event.Kind, flags event.Flags, w *warp, in *inst, place, on uint32, sizes *[5]uint32) {
+	as := inst{Inst: in.Inst}
+	for i, lanes := range sizes {
+		if lanes &= on; lanes != 0 {
+			as.width = 1 << i
+			r.out.access(kind, flags, w, &as, place, event.Global, lanes, &r.acc)
+		}
+	}
+}
+
+// textureOf gives what the object of an instruction stands for, nil after a fault.
+func (r *run) textureOf(w *warp, lane int, in *inst, place uint32) *Texture {
+	handle := r.m.value(w, lane, &in.src[0])
+	t := r.textures[handle]
+	if t == nil {
+		what := "texture"
+		if in.Row.Op[0] == 's' {
+			what = "surface"
+		}
+		data, kind := r.globalBytes(handle, TextureSize, in, event.FlagRead, place)
+		if a, ok := r.mem.Find(handle); kind == UseAfterFree && ok && a.Kind == ObjectAlloc {
+			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given a %s object that was destroyed", in.mnemonic(), what)
+			return nil
+		}
+		if kind == "" {
+			t = decodeTexture(data)
+		}
+		if t == nil {
+			r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given %#x, which is no %s object", in.mnemonic(), handle, what)
+			return nil
+		}
+		if r.textures == nil {
+			r.textures = map[uint64]*Texture{}
+		}
+		r.textures[handle] = t
+	}
+	x := in.Texel
+	surface := in.Row.Op[0] == 's'
+	layered, cube := t.Layered, t.Cube
+	if surface { // the faces of a cube are layers
+		layered, cube = layered || cube, false
+	}
+	if surface != t.Surface || in.Op != isa.OpQuery && (!t.has(x.Dims) || x.Layered != layered || x.Cube != cube) {
+		r.faults.at(r, TextureMisuse, w, lane, place, "fetches", "%s is given the object of %s", in.mnemonic(), t)
+		return nil
+	}
+	return t
+}
+
+// has says that an instruction for dims dimensions can access the texture: one of more is as good if it has one row, or slice, as arrays
+// have that are allocated with a height of 1.
+func (t *Texture) has(dims int) bool {
+	return dims == int(t.Dims) || dims < int(t.Dims) && t.Depth == 1 && (dims > 1 || t.Height == 1)
+}
+
+// String says what kind of object the texture is of.
+func (t *Texture) String() string {
+	s := [...]string{"one dimension", "two dimensions", "three dimensions"}[t.Dims-1]
+	what := "a texture of "
+	if t.Surface {
+		what = "a surface of "
+	}
+	if t.Cube {
+		s = "a cube"
+	}
+	if t.Layered {
+		s += " with layers"
+	}
+	return what + s
+}
+
+// query gives what txq and suq ask for.
+func (t *Texture) query(what string) uint32 {
+	switch what {
+	case "width":
+		return t.Width
+	case "height":
+		return t.Height
+	case "depth":
+		if t.Dims == 3 {
+			return t.Depth
+		}
+		return 0
+	case "array_size":
+		if t.Layered {
+			return t.Depth
+		}
+		return 0
+	case "num_mipmap_levels", "num_samples":
+		return 1
+	case "normalized_coords":
+		if t.Normalized {
+			return 1
+		}
+		return 0
+	}
+	panic("BUG: a query for " + what)
+}
+
+// fetch is a texture fetch of a lane.
+type fetch struct {
+	r     *run
+	w     *warp
+	in    *inst
+	lane  int
+	place uint32
+	t     *Texture
+	n     int // taps so far
+}
+
+// do gives the four channels, or for tld4 one channel of four elements.
+func (f *fetch) do(out *[4]uint32) {
+	t, x := f.t, f.in.Texel
+	coordinate := func(k int) float64 {
+		v := uint32(f.r.m.value(f.w, f.lane, &f.in.src[1+k]))
+		if f.in.Type2 == isa.F32 {
+			return float64(math.Float32frombits(v))
+		}
+		return float64(int32(v))
+	}
+	layer, k := int64(0), 0
+	if x.Layered {
+		layers := int64(t.Depth)
+		if x.Cube {
+			layers /= 6
+		}
+		layer = min(int64(uint32(f.r.m.value(f.w, f.lane, &f.in.src[1]))), layers-1)
+		k = 1
+	}
+	var at [3]float64
+	for d := range x.Coordinates() - k {
+		at[d] = coordinate(k + d)
+	}
+	if x.Cube {
+		face, u, v := faceOf(at[0], at[1], at[2])
+		layer, at[0], at[1] = 6*layer+face, u, v
+	}
+	gather := f.in.Op == isa.OpGather
+	whole := f.in.Type2 != isa.F32
+	near := whole || !t.Filter && !gather
+	axes := [3]axis{{}, {}, {at: layer}}
+	for d := range x.Dims {
+		if axes[d] = (axis{at: int64(at[d])}); !whole {
+			axes[d] = t.axis(d, at[d], near)
+		}
+	}
+	switch {
+	case gather:
+		var element [4]uint32
+		for i, off := range [4][2]int64{{0, 1}, {1, 1}, {1, 0}, {0, 0}} {
+			f.element(axes[0].at+off[0], axes[1].at+off[1], axes[2].at, &element)
+			out[i] = element[x.Component]
+		}
+	case near:
+		f.element(axes[0].at, axes[1].at, axes[2].at, out)
+	default:
+		f.filter(&axes, out)
+	}
+}
+
+// filter gives the mean of the elements around a place, by their weights.
+func (f *fetch) filter(axes *[3]axis, out *[4]uint32) {
+	var sum [4]float64
+	var element [4]uint32
+	for corner := range 1 << f.in.Texel.Dims {
+		weight := 1
+		at := [3]int64{axes[0].at, axes[1].at, axes[2].at}
+		for d := range f.in.Texel.Dims {
+			if corner>>d&1 != 0 {
+				at[d]++
+				weight *= axes[d].share
+			} else {
+				weight *= 256 - axes[d].share
+			}
+		}
+		if weight == 0 {
+			continue
+		}
+		part := float64(weight) / float64(int(1)<<(8*f.in.Texel.Dims))
+		f.element(at[0], at[1], at[2], &element)
+		for c, v := range element {
+			sum[c] += part * float64(math.Float32frombits(v))
+		}
+	}
+	for c := range out {
+		out[c] = math.Float32bits(float32(sum[c]))
+	}
+}
+
+// element reads an element, or what stands for it outside, and notes its address.
+func (f *fetch) element(x, y, z int64, out *[4]uint32) {
+	t := f.t
+	at, inside := [3]int64{x, y, z}, true
+	for d := range f.in.Texel.Dims {
+		var ok bool
+		at[d], ok = t.index(d, at[d])
+		inside = inside && ok
+	}
+	if !inside {
+		for c := range out {
+			out[c] = t.border(c)
+		}
+		return
+	}
+	n := uint64(t.Texel())
+	addr := t.Data + uint64(at[0])*n + uint64(at[1])*t.Pitch + uint64(at[2])*t.Slice
+	data, kind := f.r.globalBytes(addr, n, f.in, event.FlagRead, f.place)
+	if kind != "" {
+		f.r.faults.access(f.r, kind, f.w, f.lane, f.place, touch{event.FlagRead, event.Global, addr, n})
+		*out = [4]uint32{}
+		return
+	}
+	k := &f.r.taps
+	k.on[f.n] |= 1 << f.lane
+	k.addr[f.n][f.lane] = addr
+	f.n++
+	for c := range out {
+		out[c] = t.channel(data, c)
+	}
+}
