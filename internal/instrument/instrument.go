@@ -175,15 +175,18 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the log does not have yet.
+// missing says that an instruction has events that the log does not have yet. Classes that are not named here have.
 func missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Copy, isa.Mbarrier, isa.Tile, isa.Matrix, isa.Texture:
-		return true
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
+		isa.Exit, isa.Trap, isa.Hint:
+		return false
 	case isa.Atomic:
 		return in.Op == isa.OpCas && in.Type.Size() > 8
+	case isa.Texture:
+		return in.Op != isa.OpQuery
 	}
-	return false
+	return true
 }
 
 // loggers are the functions that log something, or call one that does.

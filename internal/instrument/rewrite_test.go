@@ -75,6 +75,14 @@ func TestRefused(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
+	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
+		"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];",
+		"wgmma.commit_group.sync.aligned;"} {
+		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
+		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
+			t.Errorf("%s: error %v", body, err)
+		}
+	}
 	want := "k.ptx:8: cp.async.ca.shared.global k.ptx:10: cp.async.ca.shared.global"
 	if got := strings.Join(refused.Missing, " "); got != want {
 		t.Errorf("refused %q, want %q", got, want)
