@@ -109,6 +109,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
+		pruneFlag(),
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",

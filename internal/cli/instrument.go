@@ -13,11 +13,17 @@ import (
 func instrumentCommand() *command {
 	out := &flag{"out", "FILE", "where the instrumented PTX goes", setOut}
 	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs what it does (docs/gpu.md)",
-		flags: []*flag{out}, anywhere: true, run: runInstrument,
+		flags: []*flag{out, pruneFlag()}, anywhere: true, run: runInstrument,
 		long: `
 fencepost instrument in.ptx --out out.ptx
   adds calls to every access of global and shared memory, atomic, fence, barrier and exit. The result needs no other file. It
   computes what in.ptx does, and logs only if the host has set the variable __fencepost_log.`}
+}
+
+// pruneFlag is the flag of those who instrument.
+func pruneFlag() *flag {
+	return &flag{"prune", "", "instrumented programs do not log an access that another one of its basic block tells of (docs/gpu.md)",
+		func(o *options, _ string) error { o.session.Prune = true; return nil }}
 }
 
 func runInstrument(_ context.Context, e *env, o *options, args []string) (int, error) {
@@ -38,13 +44,17 @@ func runInstrument(_ context.Context, e *env, o *options, args []string) (int, e
 	if err != nil {
 		return 0, err
 	}
-	out, p, err := instrument.Text(name, text)
+	out, p, err := instrument.Text(name, text, instrument.Options{Prune: o.session.Prune})
 	if err != nil {
 		return 0, err
 	}
 	if err := os.WriteFile(o.out, []byte(out), 0o666); err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(e.stdout, "%s: %d of %d instructions log\n", name, p.Logged, p.Static)
+	pruned := ""
+	if o.session.Prune {
+		pruned = fmt.Sprintf(", %d are pruned", p.Pruned)
+	}
+	fmt.Fprintf(e.stdout, "%s: %d of %d instructions log%s\n", name, p.Logged, p.Static, pruned)
 	return exitClean, nil
 }

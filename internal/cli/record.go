@@ -93,7 +93,8 @@ func recordCommand() *command {
 		"seeds":    "a trace is of one run: --seeds cannot be used here, --seed can",
 		"detector": "record judges nothing: give --detector to \"fencepost analyze\"",
 		"model":    "record judges nothing: give --model to \"fencepost analyze\"",
-		"device":   "a trace has branches and values, and the log of an instrumented program has none"}
+		"device":   "a trace has branches and values, and the log of an instrumented program has none",
+		"prune":    "it is for instrumented programs"}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
 		flags: without(append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
 }
@@ -141,7 +142,7 @@ fencepost analyze trace.std
 
 func analyzeCommand() *command {
 	const past = "the run is over: give it to \"fencepost record\""
-	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "device": past}
+	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "device": past, "prune": past}
 	return &command{name: "analyze", args: "FILE", long: analyzeLong, doc: "judge a recorded run",
 		flags: without(runFlags(), refused), refused: refused, run: runAnalyze, anywhere: true}
 }

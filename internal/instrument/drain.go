@@ -46,6 +46,16 @@ func (s Shape) Format(mem []byte, addr uint64) {
 	}
 }
 
+// Wrapped says whether slots of a log were written more than once.
+func (s Shape) Wrapped(mem []byte) bool {
+	for q := range s.Queues {
+		if binary.LittleEndian.Uint64(mem[logBytes+q*queueBytes:]) > s.Slots {
+			return true
+		}
+	}
+	return false
+}
+
 // Record is a record as the host reads it.
 type Record struct {
 	Stamp  uint64

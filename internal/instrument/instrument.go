@@ -61,7 +61,14 @@ type Program struct {
 	Modules []*ptx.Module // in place of Module.Source, in the same order
 	Sites   []Site
 	// Static is how many instructions there were, and Logged how many of them are instrumented (figure 5.11).
-	Static, Logged int
+	// Pruned are those that would be without Options.Prune.
+	Static, Logged, Pruned int
+}
+
+// Options say what is instrumented.
+type Options struct {
+	// Prune leaves out accesses that another one of the same basic block tells of (section 5.5.3): findings name fewer places.
+	Prune bool
 }
 
 // Error says what cannot be instrumented. Nothing is left out silently: the whole module is refused.
@@ -87,8 +94,8 @@ const minTarget = 70
 var minVersion = ptx.Version{Major: 6, Minor: 4}
 
 // Log instruments a decoded program for the log. The trees of m are not changed. The error is an *Error.
-func Log(m *isa.Module) (*Program, error) {
-	r := &rewriter{out: &Program{}, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
+func Log(m *isa.Module, o Options) (*Program, error) {
+	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
 	for _, f := range m.Funcs {
 		if f.Decl.Body != nil {
 			r.funcs[f.Decl] = f
@@ -104,7 +111,7 @@ func Log(m *isa.Module) (*Program, error) {
 }
 
 // Text instruments the PTX of one file and gives what to write in its place.
-func Text(name, text string) (string, *Program, error) {
+func Text(name, text string, o Options) (string, *Program, error) {
 	tree, err := ptx.Parse(name, text)
 	if err != nil {
 		return "", nil, err
@@ -118,7 +125,7 @@ func Text(name, text string) (string, *Program, error) {
 			return "", nil, f.Err
 		}
 	}
-	p, err := Log(m)
+	p, err := Log(m, o)
 	if err != nil {
 		return "", nil, err
 	}
@@ -168,15 +175,18 @@ func spaceOf(in *isa.Inst) event.Space {
 // strong says that an access synchronises or may: it is logged in the order in which it takes effect.
 func strong(in *isa.Inst) bool { return in.Class == isa.Atomic || in.Order != event.Weak }
 
-// missing says that an instruction has events that the log does not have yet.
+// missing says that an instruction has events that the log does not have yet. Classes that are not named here have.
 func missing(in *isa.Inst) bool {
 	switch in.Class {
-	case isa.Copy, isa.Mbarrier, isa.Tile, isa.Matrix, isa.Texture:
-		return true
+	case isa.Pure, isa.Special, isa.Load, isa.Store, isa.Fence, isa.Barrier, isa.Warp, isa.WarpBarrier, isa.Branch, isa.Call, isa.Ret,
+		isa.Exit, isa.Trap, isa.Hint:
+		return false
 	case isa.Atomic:
 		return in.Op == isa.OpCas && in.Type.Size() > 8
+	case isa.Texture:
+		return in.Op != isa.OpQuery
 	}
-	return false
+	return true
 }
 
 // loggers are the functions that log something, or call one that does.

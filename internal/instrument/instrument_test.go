@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,7 +59,7 @@ func TestAssembles(t *testing.T) {
 			continue
 		}
 		seen[p.File()] = true
-		text, _, err := Text(p.Path()+".ptx", p.PTX)
+		text, _, err := Text(p.Path()+".ptx", p.PTX, Options{Prune: n%2 == 1})
 		if err != nil {
 			refused++
 			continue
@@ -77,4 +78,33 @@ func TestAssembles(t *testing.T) {
 		}
 	}
 	t.Logf("%d instrumented, %d refused", n, refused)
+}
+
+// TestCounts wants of docs/gpu.md the number of instructions of the corpus that log.
+func TestCounts(t *testing.T) {
+	seen := map[string]bool{}
+	files, static, logged, pruned := 0, 0, 0, 0
+	for _, p := range programs(t) {
+		if seen[p.File()] {
+			continue
+		}
+		seen[p.File()] = true
+		_, out, err := Text(p.Path()+".ptx", p.PTX, Options{Prune: true})
+		if err != nil {
+			continue
+		}
+		files++
+		static += out.Static
+		logged += out.Logged
+		pruned += out.Pruned
+	}
+	share := func(n int) string { return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(static)) }
+	want := fmt.Sprintf("| %d | %d | %s | %s |", files, static, share(logged+pruned), share(logged))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "gpu.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(doc), want) {
+		t.Errorf("docs/gpu.md lacks the row %s", want)
+	}
 }

@@ -14,6 +14,7 @@ import (
 // rewriter rewrites the modules of a program.
 type rewriter struct {
 	out     *Program
+	options Options
 	funcs   map[*ptx.Func]*isa.Func
 	logs    map[*isa.Func]bool
 	missing []string
@@ -24,6 +25,7 @@ type rewriter struct {
 	f       *isa.Func
 	index   map[*ptx.Inst]int32
 	private map[int32]bool // registers that hold addresses of local memory
+	pruned  map[int32]bool // instructions that another one tells of
 }
 
 // module gives the instrumented form of a module.
@@ -117,7 +119,10 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 			}
 		}
 	}
-	r.private = privateRegisters(r.f)
+	r.private, r.pruned = privateRegisters(r.f), nil
+	if r.options.Prune {
+		r.pruned = redundant(r.f)
+	}
 	r.out.Static += len(r.index)
 	out := *d
 	out.Body = r.block(d.Body)
@@ -226,6 +231,10 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	}
 	kind, ok := kindOf(r.f, in)
 	if !ok || r.leftOut(in) {
+		return []ptx.Stmt{src}
+	}
+	if r.pruned[i] {
+		r.out.Pruned++
 		return []ptx.Stmt{src}
 	}
 	r.out.Logged++

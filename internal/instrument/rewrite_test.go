@@ -40,7 +40,7 @@ func TestForms(t *testing.T) {
 		{"cvta.local.u64 %rd2, %rd1; add.s64 %rd2, %rd2, 4; st.u32 [%rd2], %r1;", ""},
 		{"add.u32 %r1, %r1, 1;", ""},
 	} {
-		out, _, err := Text("k.ptx", kernel(c.body))
+		out, _, err := Text("k.ptx", kernel(c.body), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
@@ -62,7 +62,7 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s: the record is not skipped by %s", c.body, opposite)
 			}
 		}
-		if _, _, err := Text("k.ptx", out); err == nil || !strings.Contains(err.Error(), "instrumented already") {
+		if _, _, err := Text("k.ptx", out, Options{}); err == nil || !strings.Contains(err.Error(), "instrumented already") {
 			t.Errorf("%s: instrumented twice: %v", c.body, err)
 		}
 	}
@@ -70,13 +70,61 @@ func TestForms(t *testing.T) {
 
 // TestRefused wants every instruction that cannot be instrumented, and its line.
 func TestRefused(t *testing.T) {
-	_, _, err := Text("k.ptx", kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;"))
+	_, _, err := Text("k.ptx", kernel("cp.async.ca.shared.global [s], [%rd1], 4;\nadd.u32 %r1, %r1, 1;\ncp.async.ca.shared.global [s], [%rd1], 4;"), Options{})
 	var refused *Error
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
+	for _, body := range []string{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", "sust.b.1d.b32.trap [%rd1, {%r1}], %r2;",
+		"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];",
+		"wgmma.commit_group.sync.aligned;"} {
+		text := strings.NewReplacer("sm_80", "sm_90a", ".version 7.0", ".version 8.0").Replace(kernel(body))
+		if _, _, err := Text("k.ptx", text, Options{}); !errors.As(err, new(*Error)) {
+			t.Errorf("%s: error %v", body, err)
+		}
+	}
 	want := "k.ptx:8: cp.async.ca.shared.global k.ptx:10: cp.async.ca.shared.global"
 	if got := strings.Join(refused.Missing, " "); got != want {
 		t.Errorf("refused %q, want %q", got, want)
+	}
+}
+
+// TestPruned wants the accesses that are not logged because another one tells of them.
+func TestPruned(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		want int
+	}{
+		{"ld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1];", 1},
+		{"ld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;\nld.global.u32 %r1, [%rd1];", 1},
+		{"st.global.u32 [%rd1], %r1;\nld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;", 2},
+		{"st.global.v2.u32 [%rd1], {%r1, %r2};\nld.global.u32 %r1, [%rd1];", 1},
+		{"st.global.u32 [%rd1], %r1;\nld.global.v2.u32 {%r1, %r2}, [%rd1];", 0},
+		{"st.global.u16 [%rd1], %r1;\nld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;", 0},
+		{"ld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1+4];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nld.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nadd.s64 %rd1, %rd1, 0;\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u64 %rd1, [%rd1];\nld.global.u64 %rd2, [%rd1];", 0},
+		{"@%p1 ld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\n@%p1 ld.global.u32 %r2, [%rd1];", 1},
+		{"ld.global.u32 %r1, [%rd1];\nbar.sync 0;\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nmembar.gl;\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nbar.warp.sync 1;\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nred.global.add.u32 [%rd1], 1;\nld.global.u32 %r2, [%rd1];", 0},
+		{"ld.global.u32 %r1, [%rd1];\nL: ld.global.u32 %r2, [%rd1];\n@%p1 bra L;", 0},
+		{"ld.global.u32 %r1, [%rd1];\n@%p1 bra L;\nld.global.u32 %r2, [%rd1];\nL:", 0},
+		{"ld.global.u32 %r1, [%rd1];\nld.global.nc.u32 %r2, [%rd1];", 0},
+		{"ld.volatile.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1];", 0},
+		{"st.shared.u32 [s], %r1;\nst.shared.u32 [s], %r1;", 1},
+	} {
+		_, all, err := Text("k.ptx", kernel(c.body), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		_, p, err := Text("k.ptx", kernel(c.body), Options{Prune: true})
+		if err != nil || p.Pruned != c.want || p.Logged+p.Pruned != all.Logged {
+			t.Errorf("%s: %d pruned, %d logged of %d, error %v; want %d pruned", c.body, p.Pruned, p.Logged, all.Logged, err, c.want)
+		}
 	}
 }

@@ -2,12 +2,25 @@ package session
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/instrument/emulated"
+	"fencepost.dev/fencepost/internal/simt"
 )
 
 // unlogged is what a log does not tell, by program of the corpus: what is found instead differs from what the emulator finds.
@@ -52,6 +65,286 @@ func TestCorpusLogged(t *testing.T) {
 	t.Logf("%d of %d programs were instrumented", len(judged), len(programs))
 	if 5*len(judged) < 4*len(programs) {
 		t.Errorf("only %d of %d programs were instrumented", len(judged), len(programs))
+	}
+	requireAsWanted(t, judged)
+}
+
+// withLog gives the emulated device a log of another shape until the test ends. The test must not be parallel.
+func withLog(t *testing.T, s instrument.Shape) {
+	t.Helper()
+	before := emulated.DefaultShape
+	emulated.DefaultShape = s
+	t.Cleanup(func() { emulated.DefaultShape = before })
+}
+
+// instrumentable gives every nth program of folders of the corpus, but for those of unlogged.
+func instrumentable(t *testing.T, n int, folders ...string) (some []*corpus.Program) {
+	t.Helper()
+	for i, p := range corpusPrograms(t) {
+		name, _, _ := strings.Cut(p.Path(), "@")
+		if i%n == 0 && slices.Contains(folders, folder(p)) && unlogged[name] == "" {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// watcher executes instrumented programs and has hb watch them all the same: the device code of the log included.
+type watcher struct {
+	simt.Engine
+	mu       sync.Mutex
+	findings []string // with an access in device code
+	launches int
+	wrapped  int // launches that hb cannot judge
+}
+
+// Run implements simt.Engine. That the host has read a slot before it is written again is not told to hb: where that happens,
+// the launch is not judged.
+func (w *watcher) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	watched := *l
+	d := hb.Spec.New(detect.Config{Places: l.Places})
+	watched.Sink, watched.Needs = d, hb.Spec.Needs
+	stats, err := w.Engine.Run(ctx, &watched)
+	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
+	pointer, e := l.Program.Memory.Bytes(at, size)
+	if e != nil {
+		return stats, errors.Join(err, e)
+	}
+	s := emulated.DefaultShape
+	log, e := l.Program.Memory.Bytes(binary.LittleEndian.Uint64(pointer), s.Bytes())
+	if e != nil {
+		return stats, errors.Join(err, e)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.launches++
+	if s.Wrapped(log) {
+		w.wrapped++
+		return stats, err
+	}
+	for _, f := range d.Findings() {
+		if slices.ContainsFunc(f.Accesses, func(a detect.Access) bool {
+			frames := l.Places.Frames(a.Place)
+			return len(frames) > 0 && strings.HasPrefix(frames[0].Function, "__fencepost_")
+		}) {
+			w.findings = append(w.findings, fmt.Sprintf("%s: %s: %s", l.Func.Name, f.Kind, f.Message))
+		}
+	}
+	return stats, err
+}
+
+// TestDeviceCodeIsOrdered has hb watch instrumented programs, which race on nothing that is ours.
+func TestDeviceCodeIsOrdered(t *testing.T) {
+	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
+	w := &watcher{Engine: simt.NewWarp()}
+	n := 3
+	if testing.Short() {
+		n = 12
+	}
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Engine: func() simt.Engine { return w }, Timeout: 10 * time.Minute}
+	CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))
+	t.Logf("%d launches watched, %d not judged", w.launches, w.wrapped)
+	if w.launches-w.wrapped < 10 || w.wrapped > w.launches/10 {
+		t.Errorf("%d launches watched, and %d of them not judged", w.launches, w.wrapped)
+	}
+	for _, f := range w.findings {
+		t.Error(f)
+	}
+}
+
+// TestUnlogged wants of each program of unlogged that its log still does not tell what the list says: some compilation of it is judged
+// otherwise than as its source wants. One that is judged well has no place in the list.
+func TestUnlogged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("programs that wait for ever end by a timeout")
+	}
+	t.Parallel()
+	wrong := map[string]bool{}
+	for _, p := range corpusPrograms(t) {
+		name, _, _ := strings.Cut(p.Path(), "@")
+		if unlogged[name] == "" || wrong[name] {
+			continue
+		}
+		o := &Options{Seeds: 1, Jobs: 1, Logged: true, Timeout: 10 * time.Second}
+		r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
+		wrong[name] = !r.OK()
+	}
+	for name, what := range unlogged {
+		if !wrong[name] {
+			t.Errorf("%s is judged as its source wants, or is gone: it has no place in the list of what a log does not tell (%s)", name, what)
+		}
+	}
+}
+
+// TestFullLog wants the same findings and results where each record has to wait for the host to make room: nothing hangs, and nothing
+// is lost.
+func TestFullLog(t *testing.T) {
+	withLog(t, instrument.Shape{Queues: 1, Slots: 8})
+	n := 5
+	if testing.Short() {
+		n = 20
+	}
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Timeout: 5 * time.Minute}
+	var judged []CorpusResult
+	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace")) {
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+			judged = append(judged, r)
+		}
+	}
+	if len(judged) < 5 {
+		t.Errorf("only %d programs were instrumented", len(judged))
+	}
+	requireAsWanted(t, judged)
+}
+
+// threads is a detector that finds nothing. It keeps what each thread did, and how often each block's barriers were complete.
+type threads struct {
+	c        detect.Config
+	logged   bool
+	names    map[uint32]string // of places
+	launches []event.Launch
+	did      map[thread]string // a hash of all operations, and the last one
+	ops      map[thread]int
+	strong   bool // there were operations by which threads can learn what others did
+}
+
+type thread struct {
+	launch, warp uint32 // warp: block for barriers
+	lane         int    // -1 - N for barrier N
+}
+
+func (t *threads) Findings() []detect.Finding { return nil }
+
+func (t *threads) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.KernelBegin:
+			t.launches = append(t.launches, b.Launches[e.Side])
+			continue
+		case event.KernelEnd:
+			continue
+		case event.BarrierDone:
+			l := t.launches[len(t.launches)-1]
+			t.add(thread{e.Launch, e.Warp / l.WarpsPerBlock(), -1 - int(e.Barrier)}, "complete")
+			continue
+		case event.Atomic:
+			t.strong = true
+		case event.Load:
+			t.strong = t.strong || e.Order != event.Weak
+		}
+		for m := e.Mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			t.add(thread{e.Launch, e.Warp, l}, t.operation(b, e, l))
+		}
+	}
+}
+
+// logVariable is how far the variable of the log moves the memory of a program, which is dealt out behind its variables.
+const logVariable = 0x400
+
+// operation says what a lane did, but for values and for which lanes did it with it.
+func (t *threads) operation(b *event.Batch, e *event.Event, lane int) string {
+	name, ok := t.names[e.Place]
+	if !ok {
+		for _, f := range t.c.Places.Frames(e.Place) {
+			name += fmt.Sprintf("%s:%d ", f.Function, f.PTXLine)
+		}
+		t.names[e.Place] = name
+	}
+	addr, flags := uint64(0), e.Flags&(event.FlagWait|event.FlagAligned)
+	switch e.Kind {
+	case event.Load, event.Store, event.Atomic:
+		addr, flags = b.AddrOf(e, lane), e.Flags&(event.FlagRead|event.FlagWrite|event.FlagRed|event.FlagVector|event.FlagNonCoherent)
+		if t.logged && e.Space == event.Global {
+			addr -= logVariable
+		}
+	}
+	return fmt.Sprintf("%skind %d addr %#x size %d space %d order %d scope %d aux %d barrier %d rmw %d flags %#x",
+		name, e.Kind, addr, e.Size, e.Space, e.Order, e.Scope, e.Aux, e.Barrier, e.RMW, flags)
+}
+
+func (t *threads) add(k thread, what string) {
+	h := fnv.New64a()
+	h.Write([]byte(t.did[k] + what))
+	t.did[k] = fmt.Sprintf("%x %s", h.Sum64(), what)
+	t.ops[k]++
+}
+
+// threadsOf runs a program and gives what its threads did; nil where it cannot be instrumented.
+func threadsOf(t *testing.T, p *corpus.Program, logged bool) (got *threads) {
+	spec := detect.Spec{Name: "threads", Needs: event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedLaunch,
+		New: func(c detect.Config) detect.Detector {
+			got = &threads{c: c, logged: logged, names: map[uint32]string{}, did: map[thread]string{}, ops: map[thread]int{}}
+			return got
+		}}
+	o := &Options{Seeds: 1, Jobs: 1, Logged: logged, Detectors: []detect.Spec{spec}, Timeout: time.Minute}
+	r := CheckCorpus(context.Background(), o, []*corpus.Program{p})[0]
+	if r.Err != nil {
+		if !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+			t.Errorf("%s: %v", p.Path(), r.Err)
+		}
+		return nil
+	}
+	return got
+}
+
+// TestLogIsWhatHappened wants of the log that each thread does what the emulator sees it do, in the same order. Threads that can learn
+// what others did, by atomics or strong loads, may do something else under another schedule, and an instrumented program runs under
+// another: they are not judged.
+func TestLogIsWhatHappened(t *testing.T) {
+	t.Parallel()
+	n, want := 1, 150
+	if testing.Short() {
+		n, want = 10, 15
+	}
+	judged := 0
+	for _, p := range instrumentable(t, n, "race", "norace", "bugs", "fault", "predict") {
+		if strings.HasPrefix(p.Path(), "race/message_plain") { // waits for a weak store
+			continue
+		}
+		logged := threadsOf(t, p, true)
+		if logged == nil {
+			continue
+		}
+		plain := threadsOf(t, p, false)
+		if plain.strong {
+			continue
+		}
+		judged++
+		if len(plain.did) != len(logged.did) {
+			t.Errorf("%s: %d threads and barriers, logged %d", p.Path(), len(plain.did), len(logged.did))
+		}
+		for k, did := range plain.did {
+			if logged.did[k] != did {
+				t.Errorf("%s: %+v: %d operations to %q, logged %d to %q", p.Path(), k, plain.ops[k], did, logged.ops[k], logged.did[k])
+				break
+			}
+		}
+	}
+	t.Logf("%d programs judged", judged)
+	if judged < want {
+		t.Errorf("%d programs judged", judged)
+	}
+}
+
+// TestPrunedLog wants of instrumented programs that leave out what another access tells the same findings.
+func TestPrunedLog(t *testing.T) {
+	t.Parallel()
+	n := 1
+	if testing.Short() {
+		n = 10
+	}
+	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Prune: true, Timeout: 10 * time.Minute}
+	var judged []CorpusResult
+	for _, r := range CheckCorpus(context.Background(), o, instrumentable(t, n, "race", "norace", "bugs", "predict", "predict_norace")) {
+		if r.Err == nil || !strings.Contains(r.Err.Error(), "cannot be instrumented") {
+			judged = append(judged, r)
+		}
+	}
+	t.Logf("%d programs judged", len(judged))
+	if len(judged) < 300/n {
+		t.Errorf("only %d programs were instrumented", len(judged))
 	}
 	requireAsWanted(t, judged)
 }

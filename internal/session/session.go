@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
@@ -32,6 +33,7 @@ type Options struct {
 	Engine    func() simt.Engine // nil: the default one
 	Leaks     bool               // memory that a program allocates and never frees is a finding
 	Logged    bool               // programs are instrumented, and judged by the log that they write
+	Prune     bool               // with Logged: accesses of which another one tells are not logged
 	Schedule  simt.Schedule
 	Seed      uint64
 	Seeds     int            // runs, with the seeds from Seed on; at least 1
@@ -193,12 +195,15 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	engine := o.engine()
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
+	if o.Prune && !o.Logged {
+		return nil, errors.New("--prune leaves out what instrumented programs log: it needs --device emulated")
+	}
 	if o.Logged {
 		if len(needBranches) > 0 {
 			return nil, fmt.Errorf("the log of an instrumented program has no branches, which the detector needs (%s): choose other detectors, as in --detector hb,gwcp",
 				strings.Join(needBranches, " and "))
 		}
-		logged := emulated.New(engine)
+		logged := emulated.New(engine, instrument.Options{Prune: o.Prune})
 		engine, rewrite = logged, logged.Rewrite
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,

@@ -20,7 +20,8 @@ var DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
 // Engine executes programs that Rewrite has instrumented.
 type Engine struct {
 	simt.Engine
-	Shape instrument.Shape
+	Shape   instrument.Shape
+	options instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
@@ -33,13 +34,13 @@ type program struct {
 }
 
 // New makes an engine of one.
-func New(e simt.Engine) *Engine {
-	return &Engine{Engine: e, Shape: DefaultShape, programs: map[*ptx.Module]*program{}}
+func New(e simt.Engine, o instrument.Options) *Engine {
+	return &Engine{Engine: e, options: o, Shape: DefaultShape, programs: map[*ptx.Module]*program{}}
 }
 
 // Rewrite instruments a module: cuda.Config.Rewrite.
 func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
-	p, err := instrument.Log(m)
+	p, err := instrument.Log(m, e.options)
 	if err != nil {
 		return nil, err
 	}

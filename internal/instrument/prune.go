@@ -1,0 +1,67 @@
+package instrument
+
+import (
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// codeAddress is what an access reads or writes, as far as the code tells.
+type codeAddress struct {
+	base  isa.Operand
+	off   int64
+	space event.Space
+}
+
+// accessed is what a basic block has done at an address: the bytes from it on that were read or written, and those written.
+type accessed struct{ bytes, written int }
+
+// redundant finds the weak accesses that need no record because one before in the same basic block tells the same (BARRACUDA,
+// section 5.5.3): it is of the same address, its bytes include theirs, it writes if they write, and nothing between them orders
+// one thread with another. Whatever races with such an access then races with the one before. So the same defects are found, and
+// reported with fewer of their places.
+func redundant(f *isa.Func) map[int32]bool {
+	out := map[int32]bool{}
+	starts := map[int32]bool{}
+	for i := range f.Insts {
+		for _, t := range f.Insts[i].Targets {
+			starts[t] = true
+		}
+	}
+	seen := map[codeAddress]accessed{}
+	for i := range f.Insts {
+		in := &f.Insts[i]
+		if starts[int32(i)] {
+			clear(seen)
+		}
+		switch {
+		case (in.Class == isa.Load || in.Class == isa.Store) && !strong(in):
+			if k, ok := kindOf(f, in); !ok || k != Access || in.NonCoherent() {
+				break
+			}
+			base := in.Src[0]
+			base.Size = 0
+			a := codeAddress{base, in.Off, spaceOf(in)}
+			was, size := seen[a], in.Type.Size()*int(max(in.Vec, 1))
+			if was.written >= size || in.Class == isa.Load && was.bytes >= size {
+				out[int32(i)] = true
+			} else if in.Guard < 0 {
+				was.bytes = max(was.bytes, size)
+				if in.Class == isa.Store {
+					was.written = size
+				}
+				seen[a] = was
+			}
+		case in.Class == isa.Pure, in.Class == isa.Special, in.Class == isa.Hint:
+		default:
+			clear(seen)
+		}
+		for _, d := range in.Dst {
+			for a := range seen {
+				if d.Kind == isa.Reg && a.base.Kind == isa.Reg && a.base.Reg == d.Reg {
+					delete(seen, a)
+				}
+			}
+		}
+	}
+	return out
+}
