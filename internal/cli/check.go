@@ -15,6 +15,7 @@ import (
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
@@ -150,7 +151,11 @@ func inputFile(ctx context.Context, e *env, o *options, name string) ([]cuda.Ima
 	}
 	var images []cuda.Image
 	for _, g := range b.Groups {
-		for _, x := range fatbin.Best(fatbin.WithoutDeviceRuntime(g.Entries), deviceArch) {
+		arch := o.session.Arch
+		if arch == 0 {
+			arch = simt.LimitsOf(fatbin.BuiltFor(g.Entries)).Major * 10
+		}
+		for _, x := range fatbin.Best(g.Entries, arch) {
 			images = append(images, cuda.Image{Name: fmt.Sprintf("%s:%s", name, x.Name), Text: string(x.Text)})
 		}
 	}
@@ -185,9 +190,6 @@ func compilePTX(ctx context.Context, e *env, o *options, name string, flags ...s
 	text, err := readAll(files[0])
 	return []cuda.Image{{Name: "PTX of " + name, Text: text}}, err
 }
-
-// deviceArch is the compute capability of the emulated device, times ten.
-const deviceArch = 80
 
 // sassOnly says what to do about code without PTX.
 func sassOnly(name string) error {

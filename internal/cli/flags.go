@@ -110,6 +110,10 @@ func runFlags() []*flag {
 				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
 		pruneFlag(),
+		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",
+			func(o *options, v string) error {
+				return choose(v, map[string]int{"sm_80": 80, "sm_90": 90, "sm_100": 100}, "device", &o.session.Arch)
+			}},
 		{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found",
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",

@@ -142,7 +142,7 @@ fencepost analyze trace.std
 
 func analyzeCommand() *command {
 	const past = "the run is over: give it to \"fencepost record\""
-	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "device": past, "prune": past}
+	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "arch": past, "device": past, "prune": past}
 	return &command{name: "analyze", args: "FILE", long: analyzeLong, doc: "judge a recorded run",
 		flags: without(runFlags(), refused), refused: refused, run: runAnalyze, anywhere: true}
 }

@@ -7,8 +7,8 @@ import "fencepost.dev/fencepost/internal/cuda/calls"
 const clockRate = 1000
 
 // attributes gives the device attributes by number (CUDA Runtime API, enum cudaDeviceAttr). What is not listed is 0.
-func (d *Device) attributes() []int32 {
-	lim := d.cfg.Limits
+func (c *Context) attributes() []int32 {
+	lim := c.limits
 	const most = calls.NumAttributes
 	v := make([]int32, most)
 	set := func(from int, values ...int) {
@@ -29,6 +29,9 @@ func (d *Device) attributes() []int32 {
 	v[106] = int32(lim.BlocksPerSM)
 	v[111] = int32(lim.SharedReserved) // shared memory a block that the system takes
 	v[115] = 1                         // memory pools
+	if lim.Clusters() {
+		v[120], v[127] = 1, 1 // launches of clusters, tensor maps
+	}
 	return v
 }
 
@@ -48,7 +51,7 @@ func textureAttributes(set func(from int, values ...int)) {
 func (k *Kernel) attributes() []uint64 {
 	k.module.ctx.dev.mu.Lock()
 	defer k.module.ctx.dev.mu.Unlock()
-	lim := k.module.ctx.dev.cfg.Limits
+	lim := k.module.ctx.limits
 	const registers = 32
 	version := uint64(lim.Major*10 + lim.Minor)
 	return []uint64{uint64(k.shared.Static), 0, uint64(k.fn.LocalFrame), uint64(k.maxThreads(lim)), registers, version, version,

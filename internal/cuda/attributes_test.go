@@ -27,8 +27,8 @@ func TestAttributes(t *testing.T) {
 		78: 1, 79: 1, 80: 1, 81: 167936, 82: 65536, 83: 1, 87: 2, 89: 1, 90: 1, 91: 1,
 		95: 1, 97: 166912, 99: 1, 106: 32, 111: 1024, 115: 1,
 	}
-	d, _ := newTestDevice(t)
-	got := d.attributes()
+	s := newScript(t)
+	got := s.c.attributes()
 	if len(got) != 161 {
 		t.Errorf("%d attributes", len(got))
 	}
@@ -172,4 +172,60 @@ func TestCodes(t *testing.T) {
 		}
 	}()
 	codeNamed("cudaErrorNone")
+}
+
+// TestBuiltFor raises the capability of the device to that of a program, where it is not fixed.
+func TestBuiltFor(t *testing.T) {
+	s := newScript(t)
+	for _, c := range []struct{ arch, major, multiprocessors, shared int }{
+		{0, 8, 108, 163}, {75, 8, 108, 163}, {89, 8, 108, 163}, {90, 9, 132, 227}, {80, 9, 132, 227}, {103, 10, 148, 227}, {120, 10, 148, 227},
+	} {
+		s.c.builtFor(c.arch)
+		a := s.c.attributes()
+		if int(a[75]) != c.major || a[76] != 0 || int(a[16]) != c.multiprocessors || int(a[97]) != c.shared<<10 || (a[120] == 1) != (c.major >= 9) {
+			t.Errorf("built for %d: capability %d.%d, %d multiprocessors, %d bytes, clusters %d", c.arch, a[75], a[76], a[16], a[97], a[120])
+		}
+	}
+	fixed, err := NewDevice(Config{Engine: simt.NewRef(), MemorySize: 1 << 24, Limits: simt.LimitsOf(80)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fixed.Close()
+	k := fixed.NewContext()
+	_, err = k.LoadModule(Image{"k.ptx", ".version 8.0\n.target sm_90a\n.address_size 64\n"})
+	s.must(err)
+	if k.limits.Major != 8 {
+		t.Errorf("a device that is to be of 8.0 becomes one of %d.%d", k.limits.Major, k.limits.Minor)
+	}
+	_, err = newScript(t).c.LoadModule(Image{"k.ptx", ".version 8.0\n.target sm_90a\n.address_size 64\n"})
+	s.must(err)
+}
+
+// TestClusterOccupancy counts clusters: 8 GPCs of 16 multiprocessors.
+func TestClusterOccupancy(t *testing.T) {
+	s := newScript(t)
+	one := event.Dim3{X: 1, Y: 1, Z: 1}
+	if _, _, err := s.k.Clusters(32, 0, one); code(err) != InvalidClusterSize {
+		t.Errorf("clusters on a device of capability 8.0: %v", err)
+	}
+	s.c.builtFor(90)
+	for _, c := range []struct {
+		threads, shared uint64
+		shape           event.Dim3
+		n, most         int
+		want            Code
+	}{
+		{256, 0, event.Dim3{}, 8 * 128, 8, 0},
+		{256, 0, one, 8 * 128, 8, 0},
+		{1024, 0, event.Dim3{X: 3, Y: 1, Z: 1}, 8 * 10, 8, 0},
+		{1024, 0, event.Dim3{X: 2, Y: 2, Z: 2}, 8 * 4, 8, 0},
+		{1024, 0, event.Dim3{X: 9, Y: 1, Z: 1}, 0, 0, InvalidClusterSize},
+		{0, 0, one, 0, 0, InvalidValue},
+		{1025, 0, one, 0, 0, 0},
+		{32, 1 << 20, one, 0, 0, 0},
+	} {
+		if n, most, err := s.k.Clusters(c.threads, c.shared, c.shape); n != c.n || most != c.most || code(err) != c.want {
+			t.Errorf("%d threads, %d bytes, %v: %d clusters, largest %d, %v; want %d, %d", c.threads, c.shared, c.shape, n, most, err, c.n, c.most)
+		}
+	}
 }

@@ -17,6 +17,8 @@ type Context struct {
 	host uint32 // agent
 	id   uint64
 
+	limits simt.Limits // launches are held to
+
 	sticky error // an *Error after a fault: every later call gives it
 
 	streams   map[StreamID]*stream
@@ -67,10 +69,18 @@ func (d *Device) NewContext() *Context {
 	d.contexts++
 	c := &Context{dev: d, id: d.contexts, streams: map[StreamID]*stream{}, perThread: map[uint32]*stream{},
 		events: map[EventID]*eventState{}, modules: map[*Module]bool{}, allocs: map[uint64]allocation{},
-		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, progress: map[uint32]progress{}, printf: d.cfg.Printf}
+		pinned: map[uint64]registration{}, freedAt: map[uint64]string{}, progress: map[uint32]progress{}, printf: d.cfg.Printf, limits: d.limits()}
 	c.host, c.gone, c.goneFree = d.newAgent(), d.newAgent(), d.newAgent()
 	c.legacy = &stream{agent: d.newAgent(), name: "default stream"}
 	return c
+}
+
+// builtFor says that the process holds PTX for an architecture (90 for compute_90), and no other that would do for this device. The
+// device becomes one that runs it, unless its capability is fixed.
+func (c *Context) builtFor(arch int) {
+	if lim := simt.LimitsOf(arch); c.dev.cfg.Limits == (simt.Limits{}) && lim.Major > c.limits.Major {
+		c.limits = lim
+	}
 }
 
 // enter locks the device for one call and gives the function that ends the call. The error is the sticky one.

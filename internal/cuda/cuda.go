@@ -23,7 +23,8 @@ type Config struct {
 	Seed     uint64
 	Schedule simt.Schedule
 	MaxSteps uint64 // warp instructions a launch; 0: no bound
-	Limits   simt.Limits
+	// Limits are those of the device. Zero: each process sees a device of the compute capability that it was built for.
+	Limits simt.Limits
 
 	// MemorySize is the size of the arena in bytes: one half device memory, the other visible to the host. The pages
 	// are made as they are touched. 0 means DefaultMemorySize.

@@ -48,9 +48,6 @@ func NewDevice(cfg Config) (*Device, error) {
 	if cfg.MemorySize == 0 {
 		cfg.MemorySize = DefaultMemorySize
 	}
-	if cfg.Limits == (simt.Limits{}) {
-		cfg.Limits = simt.DefaultLimits()
-	}
 	if cfg.Places == nil {
 		cfg.Places = simt.NewPlaceTable()
 	}
@@ -140,8 +137,13 @@ func (d *Device) Memory() *simt.Memory { return d.mem }
 // Places resolves the places of the device's events and faults.
 func (d *Device) Places() *simt.PlaceTable { return d.cfg.Places }
 
-// Limits are the limits launches are held to.
-func (d *Device) Limits() simt.Limits { return d.cfg.Limits }
+// limits are the limits of a device for those of whom it is not known what they were built for.
+func (d *Device) limits() simt.Limits {
+	if d.cfg.Limits != (simt.Limits{}) {
+		return d.cfg.Limits
+	}
+	return simt.DefaultLimits()
+}
 
 // Unsupported lists the API calls that programs made and that are not supported, sorted.
 func (d *Device) Unsupported() []string {

@@ -39,6 +39,7 @@ const (
 	LaunchFailure               Code = 719
 	CooperativeLaunchTooLarge   Code = 720
 	NotSupported                Code = 801
+	InvalidClusterSize          Code = 912
 	Unknown                     Code = 999
 )
 

@@ -146,7 +146,7 @@ func (c *Context) admit(k *Kernel, cfg LaunchConfig, l *simt.Launch) error {
 	if k.err != nil {
 		return k.err
 	}
-	lim := c.dev.cfg.Limits
+	lim := c.limits
 	if cfg.Shared < 0 || cfg.Shared > k.maxDynamic {
 		return fail(InvalidValue, "%d bytes of dynamic shared memory, and the kernel may have %d "+
 			"(cudaFuncSetAttribute raises that to at most %d)", cfg.Shared, k.maxDynamic, lim.SharedOptin-int(k.shared.Static))
@@ -197,11 +197,41 @@ func (k *Kernel) BlocksPerSM(threads, dynamicShared uint64) (int, error) {
 	if threads == 0 {
 		return 0, fail(InvalidValue, "occupancy of blocks of no threads")
 	}
-	lim := k.module.ctx.dev.cfg.Limits
+	lim := k.module.ctx.limits
 	if threads > uint64(k.maxThreads(lim)) || dynamicShared > uint64(k.maxDynamic) {
 		return 0, nil
 	}
 	return lim.ResidentBlocks(int(threads), int(k.shared.Static)+int(dynamicShared)) / lim.SMs, nil
+}
+
+// Clusters is how many clusters of a shape are resident at once (cudaOccupancyMaxActiveClusters; zero: of the shape that the
+// kernel says), and how many blocks the largest cluster has that can be (cudaOccupancyMaxPotentialClusterSize).
+func (k *Kernel) Clusters(threads, dynamicShared uint64, shape event.Dim3) (resident, largest int, err error) {
+	leave, err := k.module.ctx.enter()
+	defer leave()
+	lim := k.module.ctx.limits
+	if shape == (event.Dim3{}) {
+		shape = k.clusterShape()
+	}
+	if shape == (event.Dim3{}) {
+		shape = event.Dim3{X: 1, Y: 1, Z: 1}
+	}
+	most := simt.MaxCluster(k.nonPortable)
+	switch size := shape.Count(); {
+	case err != nil:
+		return 0, 0, err
+	case threads == 0:
+		return 0, 0, fail(InvalidValue, "occupancy of blocks of no threads")
+	case !lim.Clusters() || size == 0 || size > uint64(most):
+		return 0, 0, fail(InvalidClusterSize, "clusters of %v blocks on a device of compute capability %d.%d", shape, lim.Major, lim.Minor)
+	case threads > uint64(k.maxThreads(lim)) || dynamicShared > uint64(k.maxDynamic):
+		return 0, 0, nil
+	}
+	use := int(k.shared.Static) + int(dynamicShared)
+	for largest = most; largest > 0 && lim.ResidentClusters(largest, int(threads), use) == 0; {
+		largest--
+	}
+	return lim.ResidentClusters(int(shape.Count()), int(threads), use), largest, nil
 }
 
 // maxThreads is the largest block the kernel may be launched with.

@@ -123,7 +123,7 @@ func TestLaunchArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer quiet.Close()
-	if quiet.Places() == nil || quiet.Limits() != simt.DefaultLimits() {
+	if quiet.Places() == nil || quiet.limits() != simt.DefaultLimits() {
 		t.Error("a device without places or limits")
 	}
 	q := &script{T: t, c: quiet.NewContext()}

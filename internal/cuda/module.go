@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
@@ -67,7 +68,7 @@ func (c *Context) LoadFatbins(data []byte) (*Module, error) {
 	if err != nil {
 		return nil, &Error{Code: InvalidKernelImage, Msg: err.Error(), Err: err}
 	}
-	best := fatbin.Best(entries, c.dev.cfg.Limits.Major*10+c.dev.cfg.Limits.Minor)
+	best := fatbin.Best(entries, c.limits.Major*10+c.limits.Minor)
 	if len(best) == 0 {
 		return nil, fail(NoKernelImageForDevice, "the program holds no PTX%s; build it with PTX, "+
 			"for instance with -gencode arch=compute_80,code=compute_80", holds(entries))
@@ -124,6 +125,9 @@ func (c *Context) load(images []Image) (*Module, error) {
 		}
 		return nil, &Error{Code: code, Msg: err.Error(), Err: err}
 	}
+	for _, tree := range trees {
+		c.builtFor(targetOf(tree))
+	}
 	m := &Module{ctx: c, program: program, kernels: map[string]*Kernel{}, number: len(c.modules), written: language(images), sources: sources}
 	c.modules[m] = true
 	c.dev.tellWritten(sources, trees)
@@ -143,6 +147,17 @@ func (d *Device) rewritten(m *isa.Module) (*isa.Module, error) {
 		return nil, &Error{Code: InvalidPtx, Msg: err.Error(), Err: err}
 	}
 	return m, nil
+}
+
+// targetOf is the architecture of a module's target: 90 for sm_90a.
+func targetOf(tree *ptx.Module) int {
+	for _, name := range tree.Targets {
+		if number, ok := strings.CutPrefix(name, "sm_"); ok {
+			arch, _ := strconv.Atoi(strings.TrimRight(number, "af"))
+			return arch
+		}
+	}
+	return 0
 }
 
 // language is what the source of a module was written in, which the stand-in for ptxas writes above PTX of Triton's.
@@ -212,7 +227,7 @@ func (m *Module) kernel(name string) (*Kernel, error) {
 	} else {
 		k.shared = m.program.Module.SharedLayout(fn)
 	}
-	k.maxDynamic = max(0, m.ctx.dev.cfg.Limits.SharedPerBlock-int(k.shared.Static))
+	k.maxDynamic = max(0, m.ctx.limits.SharedPerBlock-int(k.shared.Static))
 	m.kernels[name] = k
 	return k, nil
 }
@@ -279,7 +294,7 @@ func (k *Kernel) SetAttribute(attribute uint32, value int32) error {
 	}
 	switch attribute {
 	case FuncMaxDynamicShared:
-		most := k.module.ctx.dev.cfg.Limits.SharedOptin - int(k.shared.Static)
+		most := k.module.ctx.limits.SharedOptin - int(k.shared.Static)
 		if value < 0 || int(value) > most {
 			return fail(InvalidValue, "%d bytes of dynamic shared memory for %s; the device has %d beside its static %d",
 				value, k.Name(), most, k.shared.Static)

@@ -21,7 +21,7 @@ func hostCall(op calls.Op) string {
 	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument,
 		calls.Posting, calls.Posted, calls.Lease:
 		return ""
-	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy:
+	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy, calls.ClusterOccupancy:
 		return "a look at a kernel or module"
 	case calls.Launch:
 		return "a kernel launch"
@@ -86,6 +86,7 @@ var handlers = [calls.NumOps]handler{
 	calls.FuncAttributes:    (*process).funcAttributes,
 	calls.MemInfo:           (*process).memInfo,
 	calls.Occupancy:         (*process).occupancy,
+	calls.ClusterOccupancy:  (*process).clusterOccupancy,
 	calls.Output:            (*process).output,
 	calls.Unsupported:       (*process).unsupported,
 	calls.Attributes:        (*process).attributes,
@@ -275,7 +276,7 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		Arguments: p.takeArguments(r.thread),
 		Grid:      event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block:     event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},
-		Cluster:   event.Dim3{X: uint32(a[9] >> calls.LaunchCluster & 0xff), Y: uint32(a[9] >> (calls.LaunchCluster + 8) & 0xff), Z: uint32(a[9] >> (calls.LaunchCluster + 16) & 0xff)},
+		Cluster:   clusterOf(a[9]),
 	}
 	err = p.ctx.Launch(ctx, k, cfg, r.blob)
 	var e *Error
@@ -478,6 +479,21 @@ func (p *process) occupancy(_ context.Context, r *request) ([]uint64, []byte, er
 	return []uint64{uint64(n)}, nil, err
 }
 
+// clusterOf is the shape of clusters that flags of a launch tell.
+func clusterOf(flags uint64) event.Dim3 {
+	at := func(i int) uint32 { return uint32(flags >> (calls.LaunchCluster + 8*i) & 0xff) }
+	return event.Dim3{X: at(0), Y: at(1), Z: at(2)}
+}
+
+func (p *process) clusterOccupancy(_ context.Context, r *request) ([]uint64, []byte, error) {
+	k, err := p.kernel(r.args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	n, most, err := k.Clusters(r.args[1], r.args[2], clusterOf(r.args[3]))
+	return []uint64{uint64(n), uint64(most)}, nil, err
+}
+
 func (p *process) unsupported(_ context.Context, r *request) ([]uint64, []byte, error) {
 	p.ctx.dev.notSupported(string(r.blob))
 	return nil, nil, nil
@@ -491,8 +507,11 @@ func (p *process) looked(_ context.Context, r *request) ([]uint64, []byte, error
 	return []uint64{p.lookedAt(Code(r.args[0]), r.thread)}, nil, nil
 }
 
-func (p *process) attributes(context.Context, *request) ([]uint64, []byte, error) {
-	values := p.ctx.dev.attributes()
+func (p *process) attributes(_ context.Context, r *request) ([]uint64, []byte, error) {
+	p.ctx.dev.mu.Lock()
+	defer p.ctx.dev.mu.Unlock()
+	p.ctx.builtFor(int(min(r.args[0], 1<<16)))
+	values := p.ctx.attributes()
 	results := make([]uint64, len(values))
 	for i, v := range values {
 		results[i] = uint64(int64(v))

@@ -343,7 +343,7 @@ func TestStreamRequests(t *testing.T) {
 // TestOtherRequests makes the requests that tell of the device and of the program.
 func TestOtherRequests(t *testing.T) {
 	c := newCaller(t)
-	r := c.request(calls.Attributes, "")
+	r := c.request(calls.Attributes, "", 0)
 	if len(r.results) != 161 || r.results[1] != 1024 || r.results[5] != 1<<31-1 || r.results[160] != 0 {
 		t.Errorf("attributes %v", r.results)
 	}

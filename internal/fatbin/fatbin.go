@@ -88,6 +88,19 @@ func Best(entries []Entry, want int) []Entry {
 	return best
 }
 
+// BuiltFor is the architecture that a program with such entries was built for (90 for compute_90): the highest one below 100 that
+// it has PTX for, or else the lowest; 0 when it has no PTX. What devices from 10.0 on have alone is not executed yet: where
+// there is other code, that is what can run.
+func BuiltFor(entries []Entry) int {
+	arch := 0
+	for _, e := range WithoutDeviceRuntime(entries) {
+		if a := e.Arch; e.Kind == PTX && (arch == 0 || (a < 100 && (a > arch || arch >= 100)) || (a >= 100 && a < arch)) {
+			arch = a
+		}
+	}
+	return arch
+}
+
 // better says whether a is to be chosen rather than b.
 func better(a, b Entry, want int) bool {
 	fit := func(e Entry) int { // smaller is better

@@ -248,6 +248,25 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// TestBuiltFor tells which device a program was built for: the newest whose code is executed.
+func TestBuiltFor(t *testing.T) {
+	for _, c := range []struct {
+		have []Entry
+		want int
+	}{
+		{nil, 0},
+		{[]Entry{{Kind: ELF, Arch: 90}}, 0},
+		{[]Entry{{Kind: PTX, Arch: 75}, {Kind: ELF, Arch: 90}}, 75},
+		{[]Entry{{Kind: PTX, Arch: 80}, {Kind: PTX, Arch: 90, Suffix: "a"}, {Kind: PTX, Arch: 75}}, 90},
+		{[]Entry{{Kind: PTX, Arch: 120}, {Kind: PTX, Arch: 80}, {Kind: PTX, Arch: 100}}, 80},
+		{[]Entry{{Kind: PTX, Arch: 120}, {Kind: PTX, Arch: 100}, {Kind: PTX, Arch: 103}}, 100},
+	} {
+		if got := BuiltFor(c.have); got != c.want {
+			t.Errorf("built for %d, want %d: %v", got, c.want, c.have)
+		}
+	}
+}
+
 func TestWithoutDeviceRuntime(t *testing.T) {
 	text := []byte(".func __nv_static_51__0_22_cuda_device_runtime_cu_1\n.extern .func cnpLaunchDevice\n")
 	in := []Entry{{Kind: PTX, Arch: 80, Text: []byte(".version 8.0")}, {Kind: ELF, Unit: 1}, {Kind: PTX, Unit: 1, Text: text}}

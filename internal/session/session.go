@@ -34,6 +34,7 @@ type Options struct {
 	Leaks     bool               // memory that a program allocates and never frees is a finding
 	Logged    bool               // programs are instrumented, and judged by the log that they write
 	Prune     bool               // with Logged: accesses of which another one tells are not logged
+	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Schedule  simt.Schedule
 	Seed      uint64
 	Seeds     int            // runs, with the seeds from Seed on; at least 1
@@ -208,6 +209,9 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
+	if o.Arch != 0 {
+		cfg.Limits = simt.LimitsOf(o.Arch)
+	}
 	if len(watched) > 0 {
 		cfg.Sink, cfg.Needs = r.judges, needs
 	}

@@ -228,6 +228,14 @@ func (r *run) describePeer(kind FaultKind, w *warp, t touch) string {
 	return what
 }
 
+// MaxCluster is the most blocks that a cluster may have.
+func MaxCluster(nonPortable bool) int {
+	if nonPortable {
+		return maxCluster
+	}
+	return maxPortableCluster
+}
+
 // checkCluster tells what is wrong with the shape of a launch's clusters.
 func checkCluster(l *Launch, bad func(api, format string, args ...any) error) error {
 	f, shape := l.Func, l.Cluster
@@ -241,10 +249,7 @@ func checkCluster(l *Launch, bad func(api, format string, args ...any) error) er
 		return nil
 	}
 	n := shape.Count()
-	most := maxPortableCluster
-	if l.NonPortableCluster {
-		most = maxCluster
-	}
+	most := MaxCluster(l.NonPortableCluster)
 	if n == 0 || n > uint64(most) {
 		return bad("cudaErrorInvalidClusterSize", "a cluster of %v has %d blocks, the device allows 1 to %d", shape, n, most)
 	}

@@ -23,9 +23,30 @@ type Limits struct {
 	ParamBytes      int
 }
 
-// DefaultLimits are those of a device of compute capability 8.0 (CUDA programming guide, "Technical Specifications per
-// Compute Capability").
-func DefaultLimits() Limits {
+// Capabilities are the compute capabilities, times ten, that a device can have.
+var Capabilities = []int{80, 90, 100}
+
+// DefaultLimits are those of a device of compute capability 8.0.
+func DefaultLimits() Limits { return LimitsOf(80) }
+
+// LimitsOf are the limits of a device of a compute capability, times ten: the last one of Capabilities that is not above it, or the
+// first one (CUDA programming guide, "Technical Specifications per Compute Capability"). The numbers of multiprocessors are those of
+// A100, H100 and B200.
+func LimitsOf(capability int) Limits {
+	lim := limits80()
+	switch {
+	case capability >= 100:
+		lim.Major, lim.SMs = 10, 148
+	case capability >= 90:
+		lim.Major, lim.SMs = 9, 132
+	default:
+		return lim
+	}
+	lim.SharedOptin, lim.SharedPerSM = 227<<10, 228<<10
+	return lim
+}
+
+func limits80() Limits {
 	return Limits{
 		Major: 8, Minor: 0,
 		WarpSize:        32,
@@ -41,6 +62,20 @@ func DefaultLimits() Limits {
 		ThreadsPerSM:    2048,
 		ParamBytes:      4 << 10,
 	}
+}
+
+// Clusters says that the device has thread block clusters.
+func (lim Limits) Clusters() bool { return lim.Major >= 9 }
+
+// gpcSMs is how many multiprocessors share a GPC, within which a cluster stays: of those of H100 the smallest have so many.
+const gpcSMs = 16
+
+// ResidentClusters is the number of clusters of so many blocks of one shape that a device holds at once.
+func (lim Limits) ResidentClusters(size, threads, shared int) int {
+	if !lim.Clusters() || size < 1 {
+		return 0
+	}
+	return lim.SMs / gpcSMs * (gpcSMs * lim.ResidentBlocks(threads, shared) / lim.SMs / size)
 }
 
 // LimitError is a launch that the device cannot run. API is the error name of the CUDA runtime.

@@ -92,6 +92,7 @@ const (
 	Source
 	TensorMap
 	Texture
+	ClusterOccupancy
 	NumOps
 )
 
@@ -181,7 +182,7 @@ var Specs = [NumOps]Spec{
 	Occupancy:         {"Occupancy", 3, false, "kernel, threads a block, dynamic shared bytes -> blocks a multiprocessor"},
 	Output:            {"Output", 0, false, "-> kernel output in the blob"},
 	Unsupported:       {"Unsupported", 0, true, "name of a call that is not supported ->"},
-	Attributes:        {"Attributes", 0, false, "-> value of each device attribute, by number"},
+	Attributes:        {"Attributes", 1, false, "architecture that the program was built for (90 for compute_90), 0 when that is not known -> value of each device attribute, by number"},
 	Failed:            {"Failed", 1, true, "error; name of the call that returns it, NUL, what is out of bounds or nothing -> failures nobody asked for"},
 	Looked:            {"Looked", 1, false, "error, or 0: those of the thread; the program asked for it -> failures nobody asked for"},
 	NotChecked:        {"NotChecked", 1, true, "reason; kernel or cause: a request without Hello ->"},
@@ -197,6 +198,7 @@ var Specs = [NumOps]Spec{
 	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
 	TensorMap:         {"TensorMap", 8, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob"},
 	Texture:           {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
+	ClusterOccupancy:  {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 
 // The arguments of Launch.

@@ -138,8 +138,6 @@ var UnsupportedCalls = []string{
 	"cudaMemcpyWithAttributesAsync_ptsz",
 	"cudaMipmappedArrayGetMemoryRequirements",
 	"cudaMipmappedArrayGetSparseProperties",
-	"cudaOccupancyMaxActiveClusters",
-	"cudaOccupancyMaxPotentialClusterSize",
 	"cudaSignalExternalSemaphoresAsync",
 	"cudaSignalExternalSemaphoresAsync_ptsz",
 	"cudaSignalExternalSemaphoresAsync_v2",

@@ -290,6 +290,43 @@ static u64 fp_container(const char *p) {
   return magic == (u32)fpContainerMagic && size < (1u << 30) ? header + size : 0;
 }
 
+// fp_rather says whether PTX for architecture a rather than for b (0: none) is what a program was built for: fatbin.BuiltFor.
+static int fp_rather(u32 a, u32 b) { return !b || (a < 100 ? a > b || b >= 100 : a < b); }
+
+// fp_container_for gives the architecture that the PTX of a container is for, 0 when it holds none.
+static u32 fp_container_for(const char *p) {
+  enum { ptx = 1, least = 64 };
+  u64 total = fp_container(p), size;
+  uint16_t kind, start;
+  u32 found = 0, header, arch;
+  memcpy(&start, p + 6, 2);
+  for (u64 at = start; at + least <= total; at += header + size) {
+    memcpy(&kind, p + at, 2), memcpy(&header, p + at + 4, 4), memcpy(&size, p + at + 8, 8), memcpy(&arch, p + at + 28, 4);
+    if (header < least || size > total) break;
+    if (kind == ptx && fp_rather(arch, found)) found = arch;
+  }
+  return found;
+}
+
+// fp_built_for is the architecture that the program was built for, 0 when that is not known.
+static u32 fp_built_for;
+
+// fp_built takes a fat binary of the program. Of one that was linked from several, the device runtime may be for a newer architecture
+// than the others.
+static void fp_built(const struct fp_wrapper *w) {
+  u32 arch = 0;
+  if (w->magic != fpWrapperMagic) return;
+  if (w->version == 2 && w->list) {
+    for (const char *const *p = w->list; *p; p++) {
+      u32 a = fp_container_for(*p);
+      if (a && (!arch || a < arch)) arch = a;
+    }
+  } else if (w->data) {
+    arch = fp_container_for(w->data);
+  }
+  if (arch && fp_rather(arch, fp_built_for)) fp_built_for = arch;
+}
+
 static char *fp_append(char *all, u64 *total, const char *p) {
   u64 n = fp_container(p);
   char *grown = realloc(all, *total + n + 1);
@@ -431,7 +468,7 @@ static int fp_attribute(int number, int *value) {
   static int known;
   if (!__atomic_load_n(&known, __ATOMIC_ACQUIRE)) {
     u64 fresh[FP_ATTRIBUTES] = {0};
-    int e = fp_request(FP_Attributes, NULL, 0, fresh, FP_ATTRIBUTES);
+    int e = fp_request(FP_Attributes, (const u64[]){fp_built_for}, 1, fresh, FP_ATTRIBUTES);
     if (e) return e;
     if (!fp_begin()) {
       memcpy(values, fresh, sizeof values);

@@ -465,6 +465,31 @@ EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct fp_ke
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, k, threads, shared, 0);
 }
 
+static int clusters(const struct launch_config *c, struct fp_kernel *k, u64 r[2]) {
+  u64 shape = 0;
+  if (!c || !k) return fpInvalidValue;
+  for (unsigned i = 0; i < c->count; i++) {
+    const struct attribute *a = &c->attributes[i];
+    if (a->id == 4) shape = fp_cluster(a->value[0], a->value[1], a->value[2]);
+  }
+  const u64 threads = (u64)c->block[0] * c->block[1] * c->block[2];
+  return fp_request(FP_ClusterOccupancy, (const u64[]){k->handle, threads, c->shared, shape}, 4, r, 2);
+}
+
+EXPORT int cuOccupancyMaxActiveClusters(int *n, struct fp_kernel *k, const struct launch_config *c) {
+  u64 r[2];
+  int e = n ? clusters(c, k, r) : fpInvalidValue;
+  if (!e) *n = (int)r[0];
+  return finish(e);
+}
+
+EXPORT int cuOccupancyMaxPotentialClusterSize(int *blocks, struct fp_kernel *k, const struct launch_config *c) {
+  u64 r[2];
+  int e = blocks ? clusters(c, k, r) : fpInvalidValue;
+  if (!e) *blocks = (int)r[1];
+  return finish(e);
+}
+
 static int host_function(void *s, int per_thread, void (*f)(void *), void *data) {
   return fp_host_call(stream_of(s, per_thread), &(struct fp_work){.type = fpHostNode, .call = f, .data = data});
 }

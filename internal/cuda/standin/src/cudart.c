@@ -136,6 +136,7 @@ EXPORT void **__cudaRegisterFatBinary(void *wrapper) {
   if (!b) return NULL;
   b->wrapper = wrapper;
   fp_take(&registry, fpRegistryLock);
+  fp_built(wrapper);
   b->next = binaries;
   binaries = b;
   fp_give(&registry, fpRegistryLock);
@@ -455,6 +456,34 @@ EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, c
 
 EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, f, threads, shared, 0);
+}
+
+// clusters asks how many clusters of a launch are resident at once, and of how many blocks the largest has.
+static int clusters(const struct launch_config *c, const void *f, u64 r[2]) {
+  struct entity *e;
+  u64 shape = 0;
+  int error = c ? kernel_of(f, &e) : fpInvalidValue;
+  if (error) return error;
+  for (unsigned i = 0; i < c->count; i++) {
+    const struct attribute *a = &c->attributes[i];
+    if (a->id == 4) shape = fp_cluster(a->value.shape.x, a->value.shape.y, a->value.shape.z);
+  }
+  const u64 threads = (u64)c->block.x * c->block.y * c->block.z;
+  return fp_request(FP_ClusterOccupancy, (const u64[]){e->kernel.handle, threads, c->shared, shape}, 4, r, 2);
+}
+
+EXPORT int cudaOccupancyMaxActiveClusters(int *n, const void *f, const struct launch_config *c) {
+  u64 r[2];
+  int error = n ? clusters(c, f, r) : fpInvalidValue;
+  if (!error) *n = (int)r[0];
+  return finish(error);
+}
+
+EXPORT int cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *f, const struct launch_config *c) {
+  u64 r[2];
+  int error = blocks ? clusters(c, f, r) : fpInvalidValue;
+  if (!error) *blocks = (int)r[1];
+  return finish(error);
 }
 
 EXPORT int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *f, int blocks, int threads) {

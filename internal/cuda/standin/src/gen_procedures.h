@@ -266,6 +266,8 @@ static const struct {
     {"cuModuleUnload", (void *)cuModuleUnload},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void *)cuOccupancyMaxActiveBlocksPerMultiprocessor},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (void *)cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags},
+    {"cuOccupancyMaxActiveClusters", (void *)cuOccupancyMaxActiveClusters},
+    {"cuOccupancyMaxPotentialClusterSize", (void *)cuOccupancyMaxPotentialClusterSize},
     {"cuPointerGetAttribute", (void *)cuPointerGetAttribute},
     {"cuPointerGetAttributes", (void *)cuPointerGetAttributes},
     {"cuProfilerStart", (void *)cuProfilerStart},

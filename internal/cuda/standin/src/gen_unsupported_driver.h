@@ -242,10 +242,8 @@ EXPORT int cuMulticastCreate(void) { return finish(fp_unsupported("cuMulticastCr
 EXPORT int cuMulticastGetGranularity(void) { return finish(fp_unsupported("cuMulticastGetGranularity")); }
 EXPORT int cuMulticastUnbind(void) { return finish(fp_unsupported("cuMulticastUnbind")); }
 EXPORT int cuOccupancyAvailableDynamicSMemPerBlock(void) { return finish(fp_unsupported("cuOccupancyAvailableDynamicSMemPerBlock")); }
-EXPORT int cuOccupancyMaxActiveClusters(void) { return finish(fp_unsupported("cuOccupancyMaxActiveClusters")); }
 EXPORT int cuOccupancyMaxPotentialBlockSize(void) { return finish(fp_unsupported("cuOccupancyMaxPotentialBlockSize")); }
 EXPORT int cuOccupancyMaxPotentialBlockSizeWithFlags(void) { return finish(fp_unsupported("cuOccupancyMaxPotentialBlockSizeWithFlags")); }
-EXPORT int cuOccupancyMaxPotentialClusterSize(void) { return finish(fp_unsupported("cuOccupancyMaxPotentialClusterSize")); }
 EXPORT int cuParamSetSize(void) { return finish(fp_unsupported("cuParamSetSize")); }
 EXPORT int cuParamSetTexRef(void) { return finish(fp_unsupported("cuParamSetTexRef")); }
 EXPORT int cuParamSetf(void) { return finish(fp_unsupported("cuParamSetf")); }

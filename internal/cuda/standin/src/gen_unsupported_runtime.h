@@ -135,8 +135,6 @@ EXPORT int cudaMemcpyWithAttributesAsync(void) { return finish(fp_unsupported("c
 EXPORT int cudaMemcpyWithAttributesAsync_ptsz(void) { return finish(fp_unsupported("cudaMemcpyWithAttributesAsync_ptsz")); }
 EXPORT int cudaMipmappedArrayGetMemoryRequirements(void) { return finish(fp_unsupported("cudaMipmappedArrayGetMemoryRequirements")); }
 EXPORT int cudaMipmappedArrayGetSparseProperties(void) { return finish(fp_unsupported("cudaMipmappedArrayGetSparseProperties")); }
-EXPORT int cudaOccupancyMaxActiveClusters(void) { return finish(fp_unsupported("cudaOccupancyMaxActiveClusters")); }
-EXPORT int cudaOccupancyMaxPotentialClusterSize(void) { return finish(fp_unsupported("cudaOccupancyMaxPotentialClusterSize")); }
 EXPORT int cudaSignalExternalSemaphoresAsync(void) { return finish(fp_unsupported("cudaSignalExternalSemaphoresAsync")); }
 EXPORT int cudaSignalExternalSemaphoresAsync_ptsz(void) { return finish(fp_unsupported("cudaSignalExternalSemaphoresAsync_ptsz")); }
 EXPORT int cudaSignalExternalSemaphoresAsync_v2(void) { return finish(fp_unsupported("cudaSignalExternalSemaphoresAsync_v2")); }

@@ -71,7 +71,7 @@ enum {
   FP_Occupancy = 34, // kernel, threads a block, dynamic shared bytes -> blocks a multiprocessor
   FP_Output = 35, // -> kernel output in the blob
   FP_Unsupported = 36, // name of a call that is not supported ->
-  FP_Attributes = 37, // -> value of each device attribute, by number
+  FP_Attributes = 37, // architecture that the program was built for (90 for compute_90), 0 when that is not known -> value of each device attribute, by number
   FP_Failed = 38, // error; name of the call that returns it, NUL, what is out of bounds or nothing -> failures nobody asked for
   FP_Looked = 39, // error, or 0: those of the thread; the program asked for it -> failures nobody asked for
   FP_NotChecked = 40, // reason; kernel or cause: a request without Hello ->
@@ -87,6 +87,7 @@ enum {
   FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
   FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob
   FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
+  FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
 };
 
 // fp_placed says which requests tell where in the program their call stands.
