@@ -7,7 +7,7 @@ const int BLOCK = 128;
 
 // Bytes of shared memory are copied to global memory.
 __device__ void store(void *to, uint32_t from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:copy-not-awaited
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:group-pending
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -22,7 +22,7 @@ __global__ void put(const int *in, int *out) {
     asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
   }
   __syncthreads();
-  out[BLOCK + t] = out[BLOCK - 1 - t];  // want error:copy-not-awaited
+  out[BLOCK + t] = out[BLOCK - 1 - t];  // want error:group-pending
 }
 
 int main() {

@@ -7,7 +7,7 @@ const int BLOCK = 128;
 
 // Bytes of shared memory are copied to global memory.
 __device__ void store(void *to, uint32_t from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:copy-not-awaited
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:source-wait
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -20,7 +20,7 @@ __global__ void put(const int *in, int *out) {
   if (t == 0) {
     store(out, __cvta_generic_to_shared(tile), sizeof(tile));
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-    out[BLOCK] = out[1];  // want error:copy-not-awaited
+    out[BLOCK] = out[1];  // want error:source-wait
   }
 }
 

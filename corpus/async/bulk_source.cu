@@ -7,7 +7,7 @@ const int BLOCK = 128;
 
 // Bytes of shared memory are copied to global memory.
 __device__ void store(void *to, uint32_t from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:copy-not-awaited
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");  // want error:stage-reuse
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -15,7 +15,7 @@ __global__ void put(const int *in, int *out) {
   __shared__ alignas(128) int tile[BLOCK];
   int t = threadIdx.x;
   for (int i = 0; i < 2; i++) {
-    tile[t] = in[i * BLOCK + t] * 2;  // want error:copy-not-awaited
+    tile[t] = in[i * BLOCK + t] * 2;  // want error:stage-reuse
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     if (t == 0) {

@@ -7,11 +7,11 @@ const int STEPS = 1, BLOCK = 128;
 __global__ void load(const int *in, int *out) {
   __shared__ int tile[BLOCK];
   int t = threadIdx.x;
-  __pipeline_memcpy_async(&tile[t], &in[t], 4); // want error:copy-not-awaited
+  __pipeline_memcpy_async(&tile[t], &in[t], 4); // want error:wait-before-commit
   __pipeline_wait_prior(0);
   __pipeline_commit();
   __syncthreads();
-  out[t] = tile[(t + 32) % BLOCK]; // want error:copy-not-awaited
+  out[t] = tile[(t + 32) % BLOCK]; // want error:wait-before-commit
 }
 
 int main() {

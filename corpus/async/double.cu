@@ -7,14 +7,14 @@ const int STEPS = 4, BLOCK = 128;
 __global__ void smooth(const int *in, int *out) {
   __shared__ int buffer[2][BLOCK];
   int t = threadIdx.x, sum = 0;
-  __pipeline_memcpy_async(&buffer[0][t], &in[t], 4); // want error:copy-not-awaited
+  __pipeline_memcpy_async(&buffer[0][t], &in[t], 4); // want error:group-pending
   __pipeline_commit();
   for (int step = 0; step < STEPS; step++) {
-    if (step + 1 < STEPS) __pipeline_memcpy_async(&buffer[(step + 1) % 2][t], &in[(step + 1) * BLOCK + t], 4); // want error:copy-not-awaited
+    if (step + 1 < STEPS) __pipeline_memcpy_async(&buffer[(step + 1) % 2][t], &in[(step + 1) * BLOCK + t], 4); // want error:group-pending
     __pipeline_commit();
     __pipeline_wait_prior(2);
     __syncthreads();
-    sum += buffer[step % 2][(t + 32) % BLOCK]; // want error:copy-not-awaited
+    sum += buffer[step % 2][(t + 32) % BLOCK]; // want error:group-pending
     __syncthreads();
   }
   out[t] = sum;

@@ -13,8 +13,8 @@ __global__ void multiply(const half *a, const half *b, float *out) {
   float sum[4] = {};
   auto fetch = [&](int k) {
     if (k >= K) return __pipeline_commit();
-    __pipeline_memcpy_async(&left[k / STEP % 2][t / 2][t % 2 * 8], &a[t / 2 * K + k + t % 2 * 8], 16);             // want error:copy-not-awaited
-    if (t < 16) __pipeline_memcpy_async(&right[k / STEP % 2][t / 2][t % 2 * 8], &b[t / 2 * K + k + t % 2 * 8], 16); // want error:copy-not-awaited
+    __pipeline_memcpy_async(&left[k / STEP % 2][t / 2][t % 2 * 8], &a[t / 2 * K + k + t % 2 * 8], 16);             // want error:group-pending
+    if (t < 16) __pipeline_memcpy_async(&right[k / STEP % 2][t / 2][t % 2 * 8], &b[t / 2 * K + k + t % 2 * 8], 16); // want error:group-pending
     __pipeline_commit();
   };
   fetch(0);
@@ -24,10 +24,10 @@ __global__ void multiply(const half *a, const half *b, float *out) {
     __syncthreads();
     uint32_t x[4], y[2];
     uint32_t from = __cvta_generic_to_shared(&left[k / STEP % 2][row + lane % 16][lane / 16 * 8]);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" // want error:copy-not-awaited
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" // want error:group-pending
                  : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
     from = __cvta_generic_to_shared(&right[k / STEP % 2][lane % 8][lane / 8 % 2 * 8]);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(y[0]), "=r"(y[1]) : "r"(from) : "memory"); // want error:copy-not-awaited
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(y[0]), "=r"(y[1]) : "r"(from) : "memory"); // want error:group-pending
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));

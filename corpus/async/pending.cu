@@ -5,7 +5,7 @@
 const int STEPS = 6, BLOCK = 128, STAGES = 3;
 
 __device__ void fetch(int (*stage)[BLOCK], const int *in, int step, int t) {
-  if (step < STEPS) __pipeline_memcpy_async(&stage[step % STAGES][t], &in[step * BLOCK + t], 4); // want error:copy-not-awaited
+  if (step < STEPS) __pipeline_memcpy_async(&stage[step % STAGES][t], &in[step * BLOCK + t], 4); // want error:group-pending
   __pipeline_commit();
 }
 
@@ -16,7 +16,7 @@ __global__ void smooth(const int *in, int *out) {
   for (int step = 0; step < STEPS; step++) {
     __pipeline_wait_prior(STAGES - 1);
     __syncthreads();
-    sum += stage[step % STAGES][(t + 32) % BLOCK]; // want error:copy-not-awaited
+    sum += stage[step % STAGES][(t + 32) % BLOCK]; // want error:group-pending
     __syncthreads();
     fetch(stage, in, step + STAGES - 1, t);
   }

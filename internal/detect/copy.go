@@ -2,7 +2,29 @@ package detect
 
 import (
 	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
 )
+
+// kindOfCopy is the kind of a race with an asynchronous copy that was not complete.
+func (f *Facts) kindOfCopy() Kind {
+	c := f.Copy
+	switch {
+	case c == nil:
+		return CopyNotAwaited
+	case c.Tracked && c.Passed:
+		return WrongPhase
+	case c.Read:
+		return SourceWait
+	case c.Waited && c.Early:
+		return WaitBeforeCommit
+	case c.Waited && !c.Tracked:
+		return GroupPending
+	case f.Earlier.Op == Read && f.Later.Space == event.Shared:
+		return StageReuse
+	}
+	return CopyNotAwaited
+}
 
 // explainCopy says why an asynchronous copy was not complete.
 func (f *Facts) explainCopy() (message, fix string) {
@@ -28,6 +50,8 @@ func (f *Facts) explainCopy() (message, fix string) {
 // lacks says which wait is missing or faulty.
 func (c *CopyState) lacks() string {
 	switch {
+	case c != nil && c.Tracked && c.Passed:
+		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete"
 	case c != nil && c.Tracked:
 		return "it completes with a phase of a barrier in memory, which was not complete: waiting for that phase orders the two, __syncthreads() does not"
 	case c != nil && c.Read:
@@ -51,6 +75,8 @@ func (c *CopyState) fix() string {
 		then = ""
 	}
 	switch {
+	case c != nil && c.Tracked && c.Passed:
+		return fixPhase
 	case c != nil && c.Tracked:
 		return "wait for the phase of the barrier before the access: wait(), or arrive_and_wait(), of cuda::barrier, consumer_wait() of cuda::pipeline, mbarrier.test_wait"
 	case c != nil && c.Waited && c.Early:
@@ -62,6 +88,8 @@ func (c *CopyState) fix() string {
 	return "wait for the group before the access: cp.async.wait_group 0 (__pipeline_wait_prior(0), consumer_wait() of cuda::pipeline, cooperative_groups::wait)" + then
 }
 
+const fixPhase = "wait for the phase of the copy: mbarrier.try_wait.parity with 0 for the first phase after mbarrier.init, 1 for the second, and so on, changed each time that the stages have gone round"
+
 // fixBulk says what to do about a bulk copy.
 func (c *CopyState) fixBulk() string {
 	then := ", and then __syncthreads() for the threads that did not issue the copy"
@@ -69,6 +97,8 @@ func (c *CopyState) fixBulk() string {
 		then = ""
 	}
 	switch {
+	case c.Tracked && c.Passed:
+		return fixPhase
 	case c.Tracked:
 		return "wait for the phase of the mbarrier before the access: mbarrier.try_wait, wait() of cuda::barrier"
 	case c.Read:

@@ -38,6 +38,8 @@ type CopyState struct {
 	Wait    uint32
 	Allowed uint32
 	Early   bool
+	// Passed says that the later thread has waited for the mbarrier that tracks the copy, with success: for another phase.
+	Passed bool
 }
 
 // Handover is a strong write by the earlier thread, after its access, that a strong read by the later thread observed
@@ -59,7 +61,7 @@ func NewRace(detector string, f *Facts) Finding {
 	out := Finding{Class: Race, Kind: f.Kind(), Severity: f.Severity(), Detector: detector,
 		Accesses: []Access{f.Earlier, f.Later}}
 	out.Message, out.Fix = f.explain(out.Kind)
-	if h := f.Handover; h != nil && !f.ByLeader && out.Kind != f.Category.Kind() { // the handover is what is faulty
+	if h := f.Handover; h != nil && f.Category.Refined() && !f.ByLeader && out.Kind != f.Category.Kind() { // the handover is what is faulty
 		out.Flag = [2]uint32{h.Write, h.Read}
 	}
 	return out
@@ -118,6 +120,9 @@ func (f *Facts) Join(g *Facts) *Facts {
 func (f *Facts) Kind() Kind {
 	if f.Category == LockstepRace && f.weakLock() {
 		return MissingFence
+	}
+	if f.Category == CopyPending {
+		return f.kindOfCopy()
 	}
 	if !f.Category.Refined() {
 		return f.Category.Kind()

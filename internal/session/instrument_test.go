@@ -139,7 +139,7 @@ func TestDeviceCodeIsOrdered(t *testing.T) {
 	w := &watcher{Engine: simt.NewWarp()}
 	n := 3
 	if testing.Short() {
-		n = 12
+		n = 8
 	}
 	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Engine: func() simt.Engine { return w }, Timeout: 10 * time.Minute}
 	CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))

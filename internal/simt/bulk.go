@@ -229,6 +229,7 @@ func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event
 	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
 	if x.tracked {
 		e.Barrier = 1
+		e.Stride |= int64(x.mbarrier) << 32
 	}
 	if x.reduce != nil && flags == event.FlagWrite {
 		e.Order, e.Scope, e.Size = event.Relaxed, event.ScopeGPU, uint8(x.element)

@@ -277,26 +277,13 @@ func (x *mbarrierOp) track() {
 	c.tracked = append(c.tracked, trackedCopies{x.w, x.lane, x.addr, x.w.copies.issued})
 }
 
-// test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest.
+// test tells whether a phase is complete. Copies that the barrier waits for are performed now at the latest, but for those that a wait
+// for a phase before theirs does not wait for.
 func (x *mbarrierOp) test() {
-	c := x.of
-	var left []trackedCopies
-	for _, t := range c.tracked {
-		if t.addr != x.addr {
-			left = append(left, t)
-		}
-	}
-	for _, t := range c.tracked {
-		if t.addr == x.addr {
-			x.r.performTracked(&t)
-			x.arrive(1, false)
-		}
-	}
-	c.tracked = left
-	x.completeBulks()
-	done := x.get().parity() != x.operand(1, 0)&1
-	if !x.in.Has("parity") {
-		done = x.passed(x.operand(1, 0))
+	done := x.phaseDone()
+	if !done {
+		x.performAll()
+		done = x.phaseDone()
 	}
 	x.live.failed = x.live.failed || !done
 	order := event.Relaxed
@@ -309,6 +296,33 @@ func (x *mbarrierOp) test() {
 		v = 1
 	}
 	x.r.give(x.w, x.lane, x.in, v)
+}
+
+// phaseDone says that the phase is complete that a test asks for.
+func (x *mbarrierOp) phaseDone() bool {
+	if x.in.Has("parity") {
+		return x.get().parity() != x.operand(1, 0)&1
+	}
+	return x.passed(x.operand(1, 0))
+}
+
+// performAll performs the copies that the barrier waits for.
+func (x *mbarrierOp) performAll() {
+	c := x.of
+	var left, due []trackedCopies
+	for _, t := range c.tracked {
+		if t.addr == x.addr {
+			due = append(due, t)
+		} else {
+			left = append(left, t)
+		}
+	}
+	c.tracked = left
+	for _, t := range due {
+		x.r.performTracked(&t)
+		x.arrive(1, false)
+	}
+	x.completeBulks()
 }
 
 // passed says that the phase of a state is complete.

@@ -16,6 +16,7 @@ import (
 // or to its thread behind the wait for its group: it is recorded as an access by its thread at the issue or at the wait.
 type bulkHalf struct {
 	number  int64
+	barrier uint64 // that tracks it
 	warp    uint32 // in the block
 	lane    int
 	view    *order.View // at the issue
@@ -154,7 +155,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 		}
 	}
 	lane := bits.TrailingZeros32(e.Mask)
-	x := &bulkHalf{number: e.Stride, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
+	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		tracked: e.Barrier != 0, group: s.groups[thread{wi, lane}]}
 	if e.Kind == event.Wgmma {
 		d.matrixRead(s, x, e, blk)
@@ -261,7 +262,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
 		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
-			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp)}
+			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp), Passed: x.tracked && d.passed(a, blk, x.barrier)}
 		return f
 	})
 }

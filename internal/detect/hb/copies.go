@@ -24,6 +24,32 @@ type copies struct {
 	written []uint32
 	landed  []landing // by granule
 	bulks   *bulks    // nil where there is none
+	passed  map[passing]bool
+}
+
+// passing is a thread and an mbarrier, for a phase of which it has waited with success.
+type passing struct {
+	warp    uint32 // in the block
+	lane    int
+	barrier uint64
+}
+
+// waitsPhase notes a load that acquires: where one is of an mbarrier, its thread has waited for a phase.
+func (d *Detector) waitsPhase(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	c := d.copiesOf(blk)
+	if c.passed == nil {
+		c.passed = map[passing]bool{}
+	}
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		c.passed[passing{wi, lane, b.AddrOf(e, lane) &^ 7}] = true
+	}
+}
+
+// passed says that the thread of an access has waited for an mbarrier of its block with success.
+func (d *Detector) passed(a *history.Access, b *order.Block, barrier uint64) bool {
+	return a.Actor.Launch == b.Launch && a.Actor.Block == b.Index &&
+		d.copiesOf(b).passed[passing{a.Actor.Warp - b.Index*b.WarpsPerBlock, a.Actor.Lane, barrier}]
 }
 
 // landing is the copies to a granule that are complete.
@@ -255,11 +281,16 @@ func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
-		f.Copy = &detect.CopyState{Committed: d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane],
+		f.Copy = &detect.CopyState{Passed: d.passedTrack(a, x, lane), Committed: d.copiesOf(x.Block).warps[x.InBlock].groups[lane] > x.groups[lane],
 			Tracked: slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane }), Waited: x.waited, Early: x.early, Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&r.Earlier.Stamp)}
 		f.Reuses = x.Memory.Shared && d.reuses(x.Block, r.From, 0)
 		return f
 	})
+}
+
+// passedTrack says that the thread of an access has waited for an mbarrier that tracks a lane's copy.
+func (d *Detector) passedTrack(a *history.Access, x *copyHalf, lane int) bool {
+	return slices.ContainsFunc(x.tracks, func(t track) bool { return t.lane == lane && d.passed(a, x.Block, t.addr) })
 }
 
 // commit puts the copies of lanes into groups.

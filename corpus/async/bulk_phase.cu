@@ -1,0 +1,43 @@
+// A bulk copy completes the second phase of its mbarrier; the wait is for the first, which is complete.
+// -arch=compute_90
+#include <cstdint>
+#include <cstdio>
+
+const int BLOCK = 128;
+
+// Lane 0 of warp 0 has bytes copied to shared memory; the mbarrier's phase is complete when they are.
+__device__ void load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");  // want error:wrong-phase
+}
+
+__device__ void wait(uint32_t bar, uint32_t parity) {
+  asm volatile("{.reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], %1; @!p bra again;}" ::"r"(bar), "r"(parity) : "memory");
+}
+
+__global__ void fetch(const int *in, int *out) {
+  __shared__ alignas(128) int tile[2][BLOCK];
+  __shared__ uint64_t bar;
+  int t = threadIdx.x, sum = 0;
+  uint32_t b = __cvta_generic_to_shared(&bar);
+  if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(b) : "memory");
+  __syncthreads();
+  for (int i = 0; i < 2; i++) {
+    if (t == 0) load(__cvta_generic_to_shared(tile[i]), in + i * BLOCK, sizeof(tile[i]), b);
+    __syncthreads();
+    wait(b, 0);
+    sum += tile[i][(t + 32) % BLOCK];  // want error:wrong-phase
+    __syncthreads();
+  }
+  out[t] = sum;
+}
+
+int main() {
+  int *in, *out;
+  cudaMallocManaged(&in, 2 * BLOCK * sizeof(int));
+  cudaMallocManaged(&out, BLOCK * sizeof(int));
+  for (int i = 0; i < 2 * BLOCK; i++) in[i] = i;
+  fetch<<<1, BLOCK>>>(in, out);
+  cudaDeviceSynchronize();
+  printf("out[1] = %d\n", out[1]);
+}
