@@ -216,11 +216,13 @@ type Inst struct {
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
-	Off     int64   // memory classes: offset added to the address
-	Off2    int64   // Copy: the same of the source's address
-	Off3    int64   // Copy: the same of the mbarrier's
-	Tiles   *Tiles  // Tile
-	Wgmma   *Wgmma  // Warpgroup: of wgmma.mma_async
+	Off   int64  // memory classes: offset added to the address
+	Off2  int64  // Copy: the same of the source's address
+	Off3  int64  // Copy: the same of the mbarrier's
+	Tiles *Tiles // Tile
+	Wgmma *Wgmma // Warpgroup: of wgmma.mma_async
+	// Touches is, of OpTouch, the operations whose accumulators the next instruction accesses.
+	Touches []*Wgmma
 	Texel   *Texel  // Texture
 	Ignores bool    // Copy: the last source is a predicate that says that nothing is read
 	Reduce  Op      // Copy: the operation of cp.reduce.async.bulk, NoOp of a copy

@@ -85,6 +85,7 @@ const (
 	OpWgmmaFence
 	OpWgmmaCommit
 	OpWgmmaWait
+	OpTouch
 	OpFetch        // tex
 	OpGather       // tld4
 	OpSurfaceLoad  // suld.b

@@ -14,7 +14,9 @@ import (
 // find what a barrier would order. Some of them know no order by barriers in memory.
 func TestAsync(t *testing.T) {
 	for _, r := range suiteResults(t, "async") {
-		misused := slices.ContainsFunc(r.Report.Findings, func(f report.Finding) bool { return f.Kind == detect.Kind(simt.MbarrierMisuse) })
+		misused := slices.ContainsFunc(r.Report.Findings, func(f report.Finding) bool {
+			return slices.Contains([]simt.FaultKind{simt.MbarrierMisuse, simt.WgmmaNoFence, simt.WgmmaTouched}, simt.FaultKind(f.Kind))
+		})
 		if found := racesBy(r, "hb"); found == 0 && !misused {
 			t.Errorf("%s: hb finds nothing", r.Program.Path())
 		}

@@ -91,8 +91,10 @@ const (
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
-	PeerGone          FaultKind = "peer-gone"      // an access to the shared memory of a block that has ended
-	ClusterMisuse     FaultKind = "cluster-misuse" // barrier.cluster.arrive and wait that do not alternate
+	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before
+	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
+	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended
+	ClusterMisuse     FaultKind = "cluster-misuse"           // barrier.cluster.arrive and wait that do not alternate
 	TextureMisuse     FaultKind = "texture-object"
 	Deadlock          FaultKind = "deadlock"
 	StepLimit         FaultKind = "step-limit"

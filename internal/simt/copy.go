@@ -21,6 +21,9 @@ type copies struct {
 	wgmmas  uint32 // groups of wgmma.mma_async that the warp has committed
 	allowed uint32 // what it waits for: all groups but the last so many
 	wanted  uint32 // and their number
+
+	fenced     bool       // the warp has executed wgmma.fence
+	operations []matrixOp // of wgmma that it has not waited for
 }
 
 // copied is the copies that one instruction has issued.
@@ -40,7 +43,7 @@ func (c *copies) reset() {
 	c.list, c.issued = c.list[:0], 0
 	clear(c.groups[:])
 	clear(c.bulkGroups[:])
-	c.wgmmas = 0
+	c.wgmmas, c.fenced, c.operations = 0, false, c.operations[:0]
 }
 
 // copies executes cp.async and what groups copies and waits for them.
@@ -65,6 +68,8 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.arriveCluster(w, in, on, place)
 	case isa.OpClusterWait:
 		r.waitCluster(w, on, place)
+	case isa.OpTouch:
+		r.touch(w, in, on, place)
 	case isa.OpWaitAll:
 		r.commit(w, on, place)
 		r.awaits(w, on, 0, place)

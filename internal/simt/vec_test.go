@@ -19,6 +19,7 @@ func TestWarp(t *testing.T) {
 	}{
 		{"StoreEvents", TestStoreEvents},
 		{"Reconverge", TestReconverge},
+		{"WgmmaRegisters", TestWgmmaRegisters},
 		{"SpinLock", TestSpinLock},
 		{"ProducerConsumer", TestProducerConsumer},
 		{"GridBarrier", TestGridBarrier},

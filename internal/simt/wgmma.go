@@ -2,6 +2,7 @@ package simt
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -18,7 +19,13 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 	}
 	switch in.Op {
 	case isa.OpWgmma:
+		if !w.copies.fenced {
+			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
+		}
+		w.copies.operations = append(w.copies.operations, matrixOp{in.Wgmma, w.copies.wgmmas, place})
 		r.wgmma(w, in, place)
+	case isa.OpWgmmaFence:
+		w.copies.fenced = true
 	case isa.OpWgmmaCommit:
 		w.copies.wgmmas++
 		r.out.copies(event.WgmmaCommit, w, on, place, 0)
@@ -26,11 +33,42 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 	case isa.OpWgmmaWait:
 		n := uint32(r.m.value(w, 0, &in.src[0]))
 		w.copies.allowed, w.copies.wanted = n, w.copies.wgmmas-min(n, w.copies.wgmmas)
+		w.copies.operations = slices.DeleteFunc(w.copies.operations, func(o matrixOp) bool { return o.group < w.copies.wanted })
 		if w.issued() {
 			r.out.copies(event.WgmmaWait, w, on, place, n)
 			return
 		}
 		w.block(r, on, standing(waitGroup, 0, 0), place)
+	}
+}
+
+// matrixOp is a wgmma.mma_async that a warp has not waited for.
+type matrixOp struct {
+	of    *isa.Wgmma
+	group uint32
+	place uint32
+}
+
+// touch tells of an access to accumulators of operations that are in flight.
+func (r *run) touch(w *warp, in *inst, on uint32, place uint32) {
+	for _, o := range slices.Backward(w.copies.operations) {
+		if !slices.Contains(in.Touches, o.of) {
+			continue
+		}
+		fault, fresh := r.faults.count(r, WgmmaTouched, place, false)
+		if fresh {
+			why := "its warpgroup has not waited for its group"
+			if o.group == w.copies.wgmmas {
+				why = "it was not even committed to a group"
+			}
+			lane := bits.TrailingZeros32(on)
+			fault.Message = "the thread accesses accumulators of a wgmma.mma_async that may not be complete: " + why
+			fault.Stands = []Stand{
+				{Place: o.place, Block: w.cta.id, Thread: w.tid(lane), Threads: 32, Doing: "issue the operation"},
+				{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: bits.OnesCount32(on), Doing: "access its accumulators"},
+			}
+		}
+		return
 	}
 }
 

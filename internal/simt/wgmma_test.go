@@ -286,3 +286,46 @@ func (c *wgmmaCase) run(t *testing.T, rng *rand.Rand, add bool) {
 		}
 	})
 }
+
+// TestWgmmaRegisters: accumulators that are accessed while an operation is in flight, and the first operation without a fence.
+func TestWgmmaRegisters(t *testing.T) {
+	const mma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, 0, 0, 1, 1, 1, 0, 0;\n"
+	const other = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d4, %d5, %d6, %d7}, 0, 0, 1, 1, 1, 0, 0;\n"
+	spelled := strings.NewReplacer("FENCE", "wgmma.fence.sync.aligned;\n", "MMA", mma, "OTHER", other,
+		"COMMIT", "wgmma.commit_group.sync.aligned;\n", "WAIT", "wgmma.wait_group.sync.aligned", "USE", "add.f32 %f1, %d0, %d3;\n", "\t", "")
+	for _, c := range []struct {
+		name, body string
+		kind       FaultKind // "" for none
+		text       string
+	}{
+		{"right", "FENCE MMA MMA COMMIT WAIT 0; USE", "", ""},
+		{"no wait", "FENCE MMA COMMIT USE WAIT 0;", WgmmaTouched, "its warpgroup has not waited for its group"},
+		{"no commit", "FENCE MMA WAIT 0; USE", WgmmaTouched, "it was not even committed to a group"},
+		{"written", "FENCE MMA COMMIT add.f32 %d1, %f1, %f1; WAIT 0;", WgmmaTouched, "has not waited"},
+		{"stored", "FENCE MMA COMMIT st.global.f32 [%out], %d2; WAIT 0;", WgmmaTouched, "has not waited"},
+		{"moved", "FENCE MMA mov.f32 %f1, %d0; COMMIT WAIT 0; add.f32 %f1, %f1, %f1;", "", ""},
+		{"to local memory", ".local .align 4 .b8 room[4]; FENCE MMA COMMIT st.local.f32 [room], %d0; WAIT 0; ld.local.f32 %f1, [room];", "", ""},
+		{"written anew", "FENCE MMA COMMIT mov.f32 %d0, %f1; add.f32 %f2, %d0, %f1; WAIT 0;", "", ""},
+		{"the older of two", "FENCE MMA COMMIT OTHER COMMIT WAIT 1; USE WAIT 0;", "", ""},
+		{"the newer of two", "FENCE OTHER COMMIT MMA COMMIT WAIT 1; USE WAIT 0;", WgmmaTouched, "has not waited"},
+		{"another time", "FENCE mov.u32 %r1, 0; again: setp.eq.u32 %p1, %r1, 0; @%p1 bra first; WAIT 0; @%p1 bra first; USE first: MMA COMMIT add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3; @%p2 bra again; WAIT 0;", "", ""},
+		{"on one way", "FENCE mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 1; MMA COMMIT @%p1 bra out; WAIT 0; out: USE WAIT 0;", "", ""},
+		{"on the other", "FENCE mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; MMA COMMIT @%p1 bra out; WAIT 0; out: USE WAIT 0;", WgmmaTouched, "has not waited"},
+		{"under a guard", "FENCE mov.u32 %r1, %tx; setp.lt.u32 %p1, %r1, 3; MMA COMMIT @%p1 add.f32 %f1, %d0, %d3; WAIT 0;", WgmmaTouched, "has not waited"},
+		{"no fence", "MMA COMMIT WAIT 0;", WgmmaNoFence, "with no wgmma.fence before it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, kernel(".shared .align 128 .b8 tile[4096]; .reg .f32 %d<8>; .reg .u32 %at; mov.u32 %at, tile;\n"+spelled.Replace(c.body)+"st.global.f32 [%out], %f1;"))
+			o := g.run(launch{out: g.buffer(64), block: 128})
+			if c.kind == "" {
+				if len(o.faults) != 0 || o.err != nil {
+					t.Errorf("%v, %+v", o.err, o.faults)
+				}
+				return
+			}
+			if f := o.wantFault(t, c.kind, c.text); c.kind == WgmmaTouched && (len(f.Stands) != 2 || f.Stands[0].Place == f.Stands[1].Place) {
+				t.Errorf("stands %+v", f.Stands)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+// A matrix product, whose sums are used when the warpgroup has waited for them.
+// -arch=compute_90a
+#include <cstdint>
+#include <cstdio>
+
+const int ROWS = 64, COLUMNS = 8, DEPTH = 16;
+
+// Matrices without swizzle: pieces of 8 rows of 16 bytes, those along K 128 bytes apart, those along M or N 256.
+__device__ uint64_t matrix(const void *at) {
+  return (uint64_t)(__cvta_generic_to_shared(at) >> 4) | 8ull << 16 | 16ull << 32;
+}
+
+__device__ int place(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+
+__global__ void product(float *out) {
+  __shared__ alignas(128) uint16_t a[ROWS * DEPTH], b[COLUMNS * DEPTH];
+  int t = threadIdx.x;
+  for (int i = t; i < ROWS * DEPTH; i += 128) a[place(i / DEPTH, i % DEPTH)] = 0x3c00; // 1
+  for (int i = t; i < COLUMNS * DEPTH; i += 128) b[place(i / DEPTH, i % DEPTH)] = 0x3c00;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  float x;
+  asm volatile(
+      "{.reg .f32 d<4>; .reg .f32 s, u;\n"
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {d0, d1, d2, d3}, %1, %2, 0, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\n"
+      "wgmma.wait_group.sync.aligned 0;\n"
+      "add.f32 s, d0, d1;\n"
+      "add.f32 u, d2, d3;\n"
+      "add.f32 %0, s, u;}" : "=f"(x) : "l"(matrix(a)), "l"(matrix(b)) : "memory");
+  out[t] = x;
+}
+
+int main() {
+  float *out;
+  cudaMallocManaged(&out, 128 * sizeof(float));
+  product<<<1, 128>>>(out);
+  cudaDeviceSynchronize();
+  printf("out[0] = %g\n", out[0]);
+  return out[0] != 64;
+}
