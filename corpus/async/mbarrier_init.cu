@@ -4,7 +4,7 @@
 
 const int BLOCK = 128;
 
-__device__ void arrive(uint32_t bar) { asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}" ::"r"(bar) : "memory"); }  // want error:mbarrier-misuse
+__device__ void arrive(uint32_t bar) { asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}" ::"r"(bar) : "memory"); }  // want error:mbarrier-not-initialised
 
 // The last thread initialises the barrier after the others have arrived.
 __global__ void meet(const int *in, int *out) {
@@ -13,7 +13,7 @@ __global__ void meet(const int *in, int *out) {
   uint32_t m = __cvta_generic_to_shared(&met);
   if (t < 32) arrive(m);
   __syncthreads();
-  if (t == BLOCK - 1) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(m), "n"(BLOCK) : "memory");
+  if (t == BLOCK - 1) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(m), "n"(BLOCK) : "memory");  // want error:mbarrier-not-initialised
   out[t] = in[t];
 }
 

@@ -5,7 +5,7 @@
 const int BLOCK = 128;
 
 __device__ void wait(uint32_t bar, uint32_t parity) {
-  asm volatile("{.reg .pred p; again: mbarrier.test_wait.parity.shared.b64 p, [%0], %1; @!p bra again;}" ::"r"(bar), "r"(parity) : "memory");  // want error:mbarrier-misuse
+  asm volatile("{.reg .pred p; again: mbarrier.test_wait.parity.shared.b64 p, [%0], %1; @!p bra again;}" ::"r"(bar), "r"(parity) : "memory");  // want error:mbarrier-invalidated
 }
 
 __device__ void arrive(uint32_t bar) { asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}" ::"r"(bar) : "memory"); }
@@ -21,7 +21,7 @@ __global__ void meet(const int *in, int *out) {
   for (int i = 0; t >= 32 && i < 2000; i++) x = x * 5 + 1;
   wait(m, 0);
   __syncwarp();
-  if (t == 0) asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(m) : "memory");
+  if (t == 0) asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(m) : "memory");  // want error:mbarrier-invalidated
   out[t] = x;
 }
 

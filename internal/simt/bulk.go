@@ -83,7 +83,7 @@ func (r *run) tracks(x *bulkCopy, in *inst, o *operand, place uint32) bool {
 	if x.mbarrier%8 == 0 && x.warp.cta.liveBarrier(x.mbarrier) != nil {
 		return true
 	}
-	r.faults.at(r, MbarrierMisuse, x.warp, x.lane, place, "executes "+in.mnemonic(), "%s is given an object as mbarrier that was not initialised, or has been invalidated", in.mnemonic())
+	r.notLive(x.warp, x.warp.cta, x.lane, in, x.mbarrier, place)
 	return false
 }
 

@@ -134,7 +134,7 @@ func TestBulkFaults(t *testing.T) {
 		{"IN 256 BAR", OutOfBounds, "writes 256 bytes at offset 0x80 of shared memory"},
 		{"OUT 4096;", OutOfBounds, "reads 4096 bytes at offset 0x0 of shared memory"},
 		{"add.u64 %rd1, %rd1, 1472; IN 128 BAR", OutOfBounds, "reads 128 bytes at"},
-		{"add.u32 %r6, %r6, 8; IN 16 BAR", MbarrierMisuse, "is given an object as mbarrier that was not initialised"},
+		{"add.u32 %r6, %r6, 8; IN 16 BAR", MbarrierEarly, "is given an object as mbarrier that was not initialised"},
 	} {
 		g := newRig(t, kernel(bulkBody+bulkWords.Replace(c.body)))
 		if f := g.run(launch{out: g.buffer(512)}).wantFault(t, c.kind, c.text); f.Stands[0].Thread.X != 0 {

@@ -89,6 +89,8 @@ const (
 	MemberMask        FaultKind = "member-mask" // a warp-level instruction whose mask does not name the lane
 	WarpDivergence    FaultKind = "warp-divergence"
 	UndefinedShuffle  FaultKind = "undefined-shuffle" // a lane reads one that takes no part in the shuffle
+	MbarrierEarly     FaultKind = "mbarrier-not-initialised"
+	MbarrierEnded     FaultKind = "mbarrier-invalidated" // a use after mbarrier.inval
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
 	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before

@@ -45,6 +45,52 @@ type liveBarrier struct {
 	failed bool   // a test has said so since it began
 }
 
+// endedBarrier is where a barrier was invalidated.
+type endedBarrier struct {
+	addr  uint64
+	stand Stand
+}
+
+// earlyUse is the fault of a use of a barrier that was not initialised.
+type earlyUse struct {
+	addr  uint64
+	fault *Fault
+}
+
+// notLive tells of an operation on a barrier at an address that is none.
+func (r *run) notLive(w *warp, of *cta, lane int, in *inst, addr uint64, place uint32) {
+	use := Stand{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: "executes " + in.mnemonic()}
+	what := in.mnemonic() + " of an object"
+	if in.Class == isa.Copy {
+		what = in.mnemonic() + " is given an object as mbarrier"
+	}
+	if i := slices.IndexFunc(of.ended, func(b endedBarrier) bool { return b.addr == addr }); i >= 0 {
+		if f, fresh := r.faults.count(r, MbarrierEnded, place, false); fresh {
+			f.Message, f.Stands = what+" that has been invalidated", []Stand{of.ended[i].stand, use}
+		}
+		return
+	}
+	if f, fresh := r.faults.count(r, MbarrierEarly, place, false); fresh {
+		f.Message, f.Stands = what+" that was not initialised", []Stand{use}
+		of.early = append(of.early, earlyUse{addr, f})
+	}
+}
+
+// begun tells of the initialisation of a barrier where it was used before.
+func (x *mbarrierOp) begun() {
+	x.of.ended = slices.DeleteFunc(x.of.ended, func(b endedBarrier) bool { return b.addr == x.addr })
+	x.of.early = slices.DeleteFunc(x.of.early, func(u earlyUse) bool {
+		if u.addr == x.addr {
+			u.fault.Stands = append(u.fault.Stands, x.stand("initialises it"))
+		}
+		return u.addr == x.addr
+	})
+}
+
+func (x *mbarrierOp) stand(doing string) Stand {
+	return Stand{Place: x.place, Block: x.w.cta.id, Thread: x.w.tid(x.lane), Threads: 1, Doing: doing}
+}
+
 // trackedCopies is an arrival that lanes owe to a barrier until the copies that they issued before are performed.
 type trackedCopies struct {
 	warp   *warp
@@ -134,7 +180,7 @@ func (x *mbarrierOp) execute() {
 	switch {
 	case op == isa.OpInit:
 	case x.live == nil:
-		x.wrong("%s of an object that was not initialised, or has been invalidated", x.in.mnemonic())
+		x.r.notLive(x.w, x.of, x.lane, x.in, x.addr, x.place)
 	case !x.get().live():
 		x.wrong("%s of an object whose bytes have been written since its initialisation", x.in.mnemonic())
 		x.live = nil
@@ -154,6 +200,7 @@ func (x *mbarrierOp) execute() {
 		}
 		x.r.untrack(x.of, x.addr)
 		x.of.endBarrier(x.addr)
+		x.of.ended = append(x.of.ended, endedBarrier{x.addr, x.stand("invalidates it")})
 	case isa.OpExpect:
 		x.tell(event.Relaxed)
 		x.transfer(int64(n))
@@ -191,6 +238,7 @@ func (x *mbarrierOp) init(n uint64) {
 	x.r.untrack(c, x.addr)
 	c.endBarrier(x.addr)
 	c.barriers = append(c.barriers, liveBarrier{addr: x.addr})
+	x.begun()
 }
 
 // liveBarrier is the barrier at an address of shared memory, nil where there is none.

@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,10 +78,6 @@ func TestMbarrier(t *testing.T) {
 // TestMbarrierMisuse: what the manual leaves undefined is a fault.
 func TestMbarrierMisuse(t *testing.T) {
 	for _, c := range []struct{ name, body, text string }{
-		{"not initialised", "ARRIVE", "mbarrier.arrive.shared.b64 of an object that was not initialised, or has been invalidated"},
-		{"waited for before it is initialised", "PARITY 0;", "mbarrier.test_wait.parity.shared.b64 of an object that was not initialised"},
-		{"invalidated", "INIT 1; INVAL ARRIVE", "or has been invalidated"},
-		{"invalidated twice", "INIT 1; INVAL INVAL", "mbarrier.inval.shared.b64 of an object"},
 		{"initialised twice", "INIT 1; INIT 1;", "initialised again without mbarrier.inval"},
 		{"overwritten", "INIT 1; @%p1 st.shared.u64 [%r1], 0; ARRIVE", "whose bytes have been written since its initialisation"},
 		{"no arrivals", "INIT 0;", "is given a count of 0: it must be between 1 and 1048575"},
@@ -109,6 +106,32 @@ func TestMbarrierMisuse(t *testing.T) {
 		{"@%p1 mbarrier.arrive.b64 _, [%out];", "lane 0 gives address 0x200000000000 to mbarrier.arrive.b64, which is not one of shared memory", OutOfBounds}} {
 		g := newRig(t, kernel(mbarrierBody+c.body))
 		g.run(launch{out: g.buffer(64)}).wantFault(t, c.kind, c.text)
+	}
+}
+
+// TestMbarrierLife: a use before the initialisation, or after the invalidation, is told with the other of the two.
+func TestMbarrierLife(t *testing.T) {
+	for _, c := range []struct {
+		body, text string
+		kind       FaultKind
+		doing      []string
+	}{
+		{"ARRIVE", "mbarrier.arrive.shared.b64 of an object that was not initialised", MbarrierEarly, []string{"executes mbarrier.arrive.shared.b64"}},
+		{"PARITY 0;", "mbarrier.test_wait.parity.shared.b64 of an object that was not initialised", MbarrierEarly, []string{"executes mbarrier.test_wait.parity.shared.b64"}},
+		{"ARRIVE INIT 1; ARRIVE", "was not initialised", MbarrierEarly, []string{"executes mbarrier.arrive.shared.b64", "initialises it"}},
+		{"INIT 1; INVAL ARRIVE", "has been invalidated", MbarrierEnded, []string{"invalidates it", "executes mbarrier.arrive.shared.b64"}},
+		{"INIT 1; INVAL INVAL", "mbarrier.inval.shared.b64 of an object that has been invalidated", MbarrierEnded, []string{"invalidates it", "executes mbarrier.inval.shared.b64"}},
+		{"INIT 1; INVAL INIT 1; ARRIVE INVAL ARRIVE", "has been invalidated", MbarrierEnded, []string{"invalidates it", "executes mbarrier.arrive.shared.b64"}},
+	} {
+		g := newRig(t, kernel(mbarrierBody+asked.Replace(c.body)))
+		f := g.run(launch{out: g.buffer(64)}).wantFault(t, c.kind, c.text)
+		var doing []string
+		for _, s := range f.Stands {
+			doing = append(doing, s.Doing)
+		}
+		if !slices.Equal(doing, c.doing) {
+			t.Errorf("%s: %q, want %q", c.body, doing, c.doing)
+		}
 	}
 }
 

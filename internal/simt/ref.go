@@ -165,6 +165,8 @@ type cta struct {
 	bulks     []*bulkCopy   // in flight
 	bulksDone uint64        // that have been issued
 	barriers  []liveBarrier // in shared memory
+	ended     []endedBarrier
+	early     []earlyUse
 }
 
 // newCTA starts block index.
@@ -189,6 +191,7 @@ func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
 	}
 	c.met = 0
 	c.tracked, c.barriers, c.bulks, c.bulksDone = c.tracked[:0], c.barriers[:0], c.bulks[:0], 0
+	c.ended, c.early = c.ended[:0], c.early[:0]
 	for i, w := range c.warps {
 		n := min(32, c.threads-32*i)
 		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))

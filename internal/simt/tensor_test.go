@@ -216,7 +216,7 @@ func TestTensorFaults(t *testing.T) {
 		{nil, func(s string) string { return strings.ReplaceAll(s, "[%out, {", "[%out+32, {") }, Misaligned, "which is not a multiple of 64"},
 		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16], ") }, Misaligned, "is given address 0x10 of shared memory, which is not a multiple of 128"},
 		{nil, func(s string) string { return strings.ReplaceAll(s, "bytes [%r1], ", "bytes [%r1+16256], ") }, OutOfBounds, "writes 512 bytes at"},
-		{nil, func(s string) string { return strings.ReplaceAll(s, ", [%r2];\nwait", ", [%r2+8];\nwait") }, MbarrierMisuse, "is given an object as mbarrier"},
+		{nil, func(s string) string { return strings.ReplaceAll(s, ", [%r2];\nwait", ", [%r2+8];\nwait") }, MbarrierEarly, "is given an object as mbarrier"},
 	} {
 		text := strings.Replace(tensorKernel(2, "", ""), "@!%p2 bra wait;", "", 1)
 		if c.edit != nil {
