@@ -50,6 +50,7 @@ const (
 	MixedSizeRMW             // two read-modify-writes that overlap in part: atomic by the manual, but ordering nothing
 	OneInstruction           // two lanes of one instruction
 	NoProxyFence             // ordered, but no fence between the generic proxy and the async proxy
+	NoMapFence               // ordered, but no fence between the generic proxy and the tensormap proxy
 	SameBlock                // one block
 	CrossBlock               // different blocks of one launch: no barrier would help
 	AtomicWithPlain          // one atomic, one plain
@@ -93,6 +94,8 @@ func (c Category) Kind() Kind {
 		return CopyNotAwaited
 	case NoProxyFence:
 		return MissingProxyFence
+	case NoMapFence:
+		return MissingMapFence
 	}
 	return Unordered
 }

@@ -104,20 +104,21 @@ const (
 	Unordered         Kind = "unordered"  // no nearer cause: nothing orders the two
 	MixedSize         Kind = "mixed-size" // two atomic operations that overlap in part only are not morally strong
 	InterKernel       Kind = "inter-kernel"
-	CopyNotAwaited    Kind = "copy-not-awaited"    // an asynchronous copy was not waited for
-	WaitBeforeCommit  Kind = "wait-before-commit"  // the wait came before the copy was committed to a group
-	GroupPending      Kind = "group-pending"       // the wait left the copy's group pending
-	SourceWait        Kind = "source-wait"         // the wait was for the source of the copy to be read alone
-	WrongPhase        Kind = "wrong-phase"         // the wait was for another phase of the mbarrier than that of the copy
-	StageReuse        Kind = "stage-reuse"         // a buffer is written again while it may still be accessed
-	MissingProxyFence Kind = "missing-proxy-fence" // an access through the async proxy may not see what one through the generic proxy did
-	ReadOnlyLoad      Kind = "read-only-load"      // ld.global.nc of what the same launch writes
+	CopyNotAwaited    Kind = "copy-not-awaited"        // an asynchronous copy was not waited for
+	WaitBeforeCommit  Kind = "wait-before-commit"      // the wait came before the copy was committed to a group
+	GroupPending      Kind = "group-pending"           // the wait left the copy's group pending
+	SourceWait        Kind = "source-wait"             // the wait was for the source of the copy to be read alone
+	WrongPhase        Kind = "wrong-phase"             // the wait was for another phase of the mbarrier than that of the copy
+	StageReuse        Kind = "stage-reuse"             // a buffer is written again while it may still be accessed
+	MissingProxyFence Kind = "missing-proxy-fence"     // an access through the async proxy may not see what one through the generic proxy did
+	MissingMapFence   Kind = "missing-tensormap-fence" // a tensor copy may not see how its tensor map was changed
+	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of what the same launch writes
 )
 
 // RaceKinds lists the kinds of races.
 func RaceKinds() []Kind {
 	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,
-		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, CopyNotAwaited, WaitBeforeCommit, GroupPending, SourceWait, WrongPhase, StageReuse, MissingProxyFence, ReadOnlyLoad}
+		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, CopyNotAwaited, WaitBeforeCommit, GroupPending, SourceWait, WrongPhase, StageReuse, MissingProxyFence, MissingMapFence, ReadOnlyLoad}
 }
 
 // Severity orders findings.

@@ -281,6 +281,9 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 			f.fixPlain()
 	case CopyPending:
 		return f.explainCopy()
+	case NoMapFence:
+		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
+			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, behind what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
 	case NoProxyFence:
 		return f.explainProxy()
 	case SameBlock:

@@ -50,6 +50,9 @@ const (
 	WgmmaWait   // the lanes wait until at most Aux groups of the warpgroup are not complete, the last ones
 	ProxyFence  // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
 
+	MapRead  // a tensor copy reads its tensor map through the tensormap proxy: Aux bytes of global memory from Addr on
+	MapFence // what the lane knows to have been written of the tensor map at Addr, in global memory, is ordered before such reads that happen after
+
 	// The barrier of a cluster. Its phase is complete when all threads of the cluster that have not exited have arrived.
 	ClusterArrive // the lanes arrive; what they do not release (Order) is not published
 	ClusterWait   // the lanes go on behind the phase at which they arrived, and acquire what others have released by it
@@ -510,6 +513,8 @@ func (e *Event) Valid() bool {
 		}
 	case Bulk:
 		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0 && (e.Space == Global || e.Space == Shared) && (e.Flags == FlagRead || e.Flags == FlagWrite)
+	case MapRead, MapFence:
+		return bits.OnesCount32(e.Mask) == 1 && e.Space == Global && (e.Aux != 0) == (e.Kind == MapRead)
 	case Wgmma:
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case Fence:

@@ -32,6 +32,10 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.tensorOperands(in)
 			return true
 		}
+		if in.Op == OpMapCopy {
+			b.mapCopyOperands(in)
+			return true
+		}
 	case Warpgroup:
 		if in.Op == OpWgmma {
 			b.wgmmaOperands(in)

@@ -25,7 +25,9 @@ var syncRows = []*Row{
 	{Op: "membar", Doc: "Parallel Synchronization: membar", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(
 		".scope; scope: cta gl sys"), Note: "The same as fence.sc of that scope; gl is gpu."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy", Class: Hint, Note: noteProxy, Forms: forms(
-		".proxy.alias", ".proxy.tensormap::generic.release.scope", ".proxy.tensormap::generic.acquire.scope [a], b:u32")},
+		".proxy.alias", ".proxy.tensormap::generic.release.scope")},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.tensormap", Class: Copy, Event: event.MapFence, Bind: bindOp(OpMapFence), Forms: forms(
+		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster"), Note: "Of both spaces, whichever is written."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Hint, Forms: forms(".mbarrier_init.release.cluster"),
@@ -36,7 +38,7 @@ var syncRows = []*Row{
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster")},
 }
 
-const noteProxy = "Nothing happens: no memory is accessed under other addresses or through the tensormap proxy here."
+const noteProxy = "Nothing happens: no memory is accessed under other addresses, and what releases to the tensormap proxy orders nothing by itself."
 
 // bindBar marks bar, which is barrier with .aligned.
 func bindBar(in *Inst) {

@@ -14,14 +14,24 @@ var tensorRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.reduce.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpTensor), Note: noteReduce, Forms: forms(
 		".reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'" + tensorDims +
 			"; op: add min max inc dec and or xor")},
+	{Op: "tensormap", Doc: "Data Movement: tensormap.replace", Class: Copy, Event: event.Store, Bind: bindOp(OpReplace), Forms: forms(
+		".replace.tile.global_address{.space}.b1024.b64 [a], b:b64"+mapSpaces,
+		".replace.tile.field{.space}.b1024.b32 [a], b:b32"+mapSpaces+"; field: rank elemtype interleave_layout swizzle_mode swizzle_atomicity fill_mode",
+		".replace.tile.field{.space}.b1024.b32 [a], n:u32, b:b32"+mapSpaces+"; field: box_dim global_dim element_stride",
+		".replace.tile.global_stride{.space}.b1024.b64 [a], n:u32, b:b64"+mapSpaces),
+		Note: "Strides are in bytes. Detectors see a store of the 128 bytes of the map. swizzle_atomicity has no effect."},
+	{Op: "tensormap", Doc: "Data Movement: tensormap.cp_fenceproxy", Class: Copy, Event: event.Store, Bind: bindOp(OpMapCopy), Forms: forms(
+		".cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d], [a], size'"),
+		Note: "Detectors see a load and a store by one lane; the release to the tensormap proxy is not asked for, the acquiring fence is."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch.tensor", Class: Hint, Forms: forms(
 		".async.bulk.prefetch.tensor.dim.L2.global{.tile}{.L2::cache_hint} [map, {c}]{, e}'" + tensorDims)},
 }
 
 const (
+	mapSpaces  = "; space: global shared::cta"
 	tensorDims = "; dim: 1d 2d 3d 4d 5d"
 	noteTensor = "Tiled maps without interleaving; elements outside the tensor are filled and count as bytes of the mbarrier. Performed as " +
-		"cp.async.bulk is. That the map is read through the tensormap proxy has no effect."
+		"cp.async.bulk is. A map in global memory is read through the tensormap proxy: detectors see that."
 )
 
 // bindReduction binds cp.reduce.async.bulk, of whose operation Reduce tells.
@@ -127,4 +137,20 @@ func (b *body) mapAddress(in *Inst, o *ptx.Operand) {
 	default:
 		b.errorf(o.Pos, "%s%s: a tensor map is in global or constant memory, or a parameter of the kernel", in.Source.Op, in.Source.Mods)
 	}
+}
+
+// mapCopyOperands decodes the operands of tensormap.cp_fenceproxy: Src is the address in global memory, to which Off is added, and
+// that in shared memory, to which Off2 is.
+func (b *body) mapCopyOperands(in *Inst) {
+	ops := in.Source.Operands
+	if len(ops) != 3 || ops[2].Kind != ptx.OperandImm || ops[2].Name != "128" && ops[2].Name != "0x80" {
+		b.errorf(in.Source.Pos, "%s%s takes two addresses and the size, which is 128", in.Source.Op, in.Source.Mods)
+		return
+	}
+	in.Space = event.Global
+	b.address(in, &ops[0])
+	off := in.Off
+	in.Space = event.Shared
+	b.address(in, &ops[1])
+	in.Space, in.Off, in.Off2 = event.Global, off, in.Off
 }

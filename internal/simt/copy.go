@@ -68,6 +68,8 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.arriveCluster(w, in, on, place)
 	case isa.OpClusterWait:
 		r.waitCluster(w, on, place)
+	case isa.OpReplace, isa.OpMapCopy, isa.OpMapFence:
+		r.mapOps(w, in, on, place)
 	case isa.OpTouch:
 		r.touch(w, in, on, place)
 	case isa.OpWaitAll:

@@ -58,7 +58,9 @@ func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
 	kind := OutOfBounds
 	switch space {
 	case event.Global:
-		data, kind = r.globalBytes(at, TensorMapSize, in, event.FlagRead, place)
+		if data, kind = r.globalBytes(at, TensorMapSize, in, event.FlagRead, place); kind == "" {
+			r.readsMap(w, lane, at, place)
+		}
 	case event.Param:
 		if n := uint64(len(r.params)); at <= n && TensorMapSize <= n-at {
 			data, kind = r.params[at:], ""

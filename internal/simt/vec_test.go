@@ -19,7 +19,7 @@ func TestWarp(t *testing.T) {
 	}{
 		{"StoreEvents", TestStoreEvents},
 		{"Reconverge", TestReconverge},
-		{"WgmmaRegisters", TestWgmmaRegisters},
+		{"WgmmaRegisters", TestWgmmaRegisters}, {"TensorMapReplace", TestTensorMapReplace}, {"TensorMapFaults", TestTensorMapFaults},
 		{"SpinLock", TestSpinLock},
 		{"ProducerConsumer", TestProducerConsumer},
 		{"GridBarrier", TestGridBarrier},

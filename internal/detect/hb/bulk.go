@@ -95,6 +95,7 @@ type mark struct {
 
 // proxyFence is a fence.proxy.async by lanes that had a view.
 type proxyFence struct {
+	block uint32
 	warp  uint32 // in the block
 	lanes uint32
 	view  *order.View
@@ -135,7 +136,7 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 		d.bulkDone(s, b, e, blk, wi)
 	case event.ProxyFence:
 		for v, lanes := range blk.Views(wi, e.Mask) {
-			s.fences = append(s.fences, proxyFence{wi, lanes, v})
+			s.fences = append(s.fences, proxyFence{blk.Index, wi, lanes, v})
 		}
 		if over := len(s.fences) - maxProxyFences; over > 0 {
 			s.fences, s.lost = slices.Delete(s.fences, 0, over), true
@@ -398,7 +399,7 @@ func (d *Detector) fencedFrom(s *bulks, a *history.Access, k *mark, at uint64) {
 // covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
 func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 	l := s.Launch
-	warp := a.Block*l.WarpsPerBlock + f.warp
+	warp := f.block*l.WarpsPerBlock + f.warp
 	for m := f.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		own := a.Warp == warp && a.Lane == lane
@@ -409,7 +410,7 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 			if s.Epoch <= f.view.Epoch {
 				return true
 			}
-		} else if f.view.Behind(l, a.Block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
+		} else if f.view.Behind(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
 			return true
 		}
 	}

@@ -53,6 +53,7 @@ type Detector struct {
 	serials uint64      // that copies have been given
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
+	maps        mapFences
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
@@ -140,6 +141,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 				}
 			}
 			d.order.End(e.Launch)
+			d.maps = mapFences{}
 			d.witness.End(l)
 		}
 		return
@@ -196,6 +198,9 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
+	case event.MapRead, event.MapFence:
+		blk, wi := l.Block(e.Warp)
+		d.tensorMap(e, blk, wi)
 	case event.Fence, event.Arrive, event.BarrierDone, event.WarpSync, event.Reconverge, event.Exit, event.ClusterArrive, event.ClusterWait:
 		blk, wi := l.Block(e.Warp)
 		m := history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}

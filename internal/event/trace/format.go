@@ -2,7 +2,7 @@
 //
 // # Format, version 6
 //
-// A file is the line "fencepost trace 6\n" and blocks. A block has a header of 13 bytes - its type, the length of its
+// A file is the line "fencepost trace 7\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it stands in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
 // lowest first - and its content, compressed with zstd. Within content, numbers are of variable length (encoding/binary's
 // uvarint; signed ones as its varint) and a string is its length and its bytes.

@@ -1,0 +1,74 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Tensor maps are read through the tensormap proxy (PTX ISA, "membar / fence", fence.proxy.tensormap). What the launch has written of one
+// must be ordered before the copy that uses it, as any write, and there must be a fence of that map between. The fence that releases is not
+// asked for: it may be part of tensormap.cp_fenceproxy. What the host or an earlier launch has written needs no fence here.
+
+// mapFences are the fences of tensor maps of a launch.
+type mapFences struct {
+	list []mapFence
+	lost bool // fences have been forgotten
+}
+
+// mapFence is a fence of the map at an address.
+type mapFence struct {
+	proxyFence
+	addr uint64
+}
+
+// tensorMap performs a read of a tensor map, or a fence.
+func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
+	if d.putsOff {
+		d.breakInterval(d.interval(blk))
+	}
+	lane := bits.TrailingZeros32(e.Mask)
+	if e.Kind == event.MapFence {
+		d.maps.list = append(d.maps.list, mapFence{proxyFence{blk.Index, wi, e.Mask, blk.ViewOf(wi, lane)}, e.Addr})
+		if over := len(d.maps.list) - maxProxyFences; over > 0 {
+			d.maps.list, d.maps.lost = slices.Delete(d.maps.list, 0, over), true
+		}
+		blk.Synchronised(wi, e)
+		return
+	}
+	as := event.Event{Kind: event.Load, Flags: event.FlagRead, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
+	a := history.Access{Site: d.site(&as), Actor: blk.Actor(wi, lane), Executed: e.Mask, From: e.Addr, End: e.Addr + uint64(e.Aux)}
+	blk.Accesses(wi, e.Mask, false)
+	a.Number(d.serial())
+	d.compareCopies(&a, blk)
+	d.history.Judge(&a, d.race)
+	d.findings.Settle()
+	d.unfencedMap(&a, blk)
+	d.history.Record(&a, 0)
+}
+
+// unfencedMap reports the writes of the launch before a read of a tensor map that no fence of the map orders. They are found as what
+// a thread that knows of nothing in the launch would race with.
+func (d *Detector) unfencedMap(a *history.Access, blk *order.Block) {
+	if d.maps.lost {
+		return
+	}
+	stranger := *a
+	stranger.Actor = blk.Launch.First()
+	stranger.Actor.Block, stranger.Actor.Warp = ^uint32(0), ^uint32(0)
+	d.history.Judge(&stranger, func(_ *history.Access, r history.Race) {
+		s := &r.Earlier.Stamp
+		if s.Launch != blk.Launch || !a.Actor.After(s) {
+			return
+		}
+		if !slices.ContainsFunc(d.maps.list, func(f mapFence) bool { return f.addr == a.From && f.covers(s, &a.Actor) }) {
+			r.Category = detect.NoMapFence
+			d.race(a, r)
+		}
+	})
+	d.findings.Settle()
+}
