@@ -86,9 +86,9 @@ const (
 	OpWgmmaCommit
 	OpWgmmaWait
 	OpTouch
-	OpReplace  // tensormap.replace
-	OpMapCopy  // tensormap.cp_fenceproxy
-	OpMapFence // fence.proxy.tensormap::generic.acquire
+	OpReplace      // tensormap.replace
+	OpMapCopy      // tensormap.cp_fenceproxy
+	OpMapFence     // fence.proxy.tensormap::generic.acquire
 	OpFetch        // tex
 	OpGather       // tld4
 	OpSurfaceLoad  // suld.b
