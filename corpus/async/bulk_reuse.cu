@@ -8,7 +8,7 @@ const int BLOCK = 128;
 // Lane 0 of warp 0 has bytes copied to shared memory; the mbarrier's phase is complete when they are.
 __device__ void load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");  // want error:missing-barrier
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");  // want error:stage-reuse
 }
 
 __device__ void wait(uint32_t bar, uint32_t parity) {
@@ -25,7 +25,7 @@ __global__ void fetch(const int *in, int *out) {
   for (int i = 0; i < 2; i++) {
     if (t == 0) load(__cvta_generic_to_shared(tile), in + i * BLOCK, sizeof(tile), b + 8 * i);
     wait(b + 8 * i, 0);
-    sum += tile[(t + 32) % BLOCK];  // want error:missing-barrier
+    sum += tile[(t + 32) % BLOCK];  // want error:stage-reuse
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
   }

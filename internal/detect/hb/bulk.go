@@ -331,6 +331,7 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 			for at := x.from / copyGranule; at < x.end/copyGranule && at < uint64(len(s.marks)); at++ {
 				s.marks[at] = proxyMark{}
 			}
+			d.copiesOf(blk).land(x.from, x.end)
 		}
 		if blk.Synchronises(x.memory.Shared) {
 			blk.Overwrite(x.memory.Shared, x.from, x.end)

@@ -167,11 +167,25 @@ func (d *Detector) serial() uint64 {
 func (c *copies) count(x *copyHalf, lanes uint32, n uint32) {
 	for m := lanes; m != 0; m &= m - 1 {
 		at := int(x.batch.AddrOf(&x.event, bits.TrailingZeros32(m)) / copyGranule)
-		if at >= len(c.written) {
-			c.written = append(c.written, make([]uint32, at+1-len(c.written))...)
-			c.landed = append(c.landed, make([]landing, at+1-len(c.landed))...)
-		}
+		c.reach(at)
 		c.written[at] += n
+	}
+}
+
+// reach makes room for a granule.
+func (c *copies) reach(at int) {
+	if more := at + 1 - len(c.written); more > 0 {
+		c.written = append(c.written, make([]uint32, more)...)
+		c.landed = append(c.landed, make([]landing, more)...)
+	}
+}
+
+// land notes a bulk copy to shared memory that is complete.
+func (c *copies) land(from, end uint64) {
+	c.reach(int((end - 1) / copyGranule))
+	for at := from / copyGranule; at <= (end-1)/copyGranule; at++ {
+		x := &c.landed[at]
+		x.last, x.n = nil, min(x.n+1, 2)
 	}
 }
 
@@ -270,7 +284,13 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 		return false
 	}
 	c := d.copies[b.Slot]
-	return at/copyGranule < uint64(len(c.landed)) && c.landed[at/copyGranule].n > last
+	if at /= copyGranule; at >= uint64(len(c.landed)) {
+		return false
+	}
+	if c.written[at] != 0 { // it is not complete itself
+		last = 0
+	}
+	return c.landed[at].n > last
 }
 
 // tellCopy adds a race with a copy in flight to the findings.
