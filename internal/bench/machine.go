@@ -9,12 +9,11 @@ import (
 	"runtime"
 	"time"
 
+	"fencepost.dev/fencepost/internal/cputime"
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
-
-	"golang.org/x/sys/unix"
 )
 
 // Setup is how to run a kernel.
@@ -162,15 +161,6 @@ type machine struct {
 	wall    time.Duration
 }
 
-// processorTime is what this process has used so far, by all its threads.
-func processorTime() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		panic("BUG: clock_gettime: " + err.Error())
-	}
-	return time.Duration(t.Nano())
-}
-
 // host allocates the buffers, runs the host program, fetches the results, and frees the buffers.
 func (m *machine) host() error {
 	m.addrs = nil
@@ -185,12 +175,12 @@ func (m *machine) host() error {
 		}
 	}
 	runtime.GC() // or what reading and preparing the code left behind would be collected while time is taken
-	begin, used := time.Now(), processorTime()
+	begin, used := time.Now(), cputime.Used()
 	err := m.problem.Host(m)
 	if m.judges != nil {
 		m.judges.Wait()
 	}
-	m.wall, m.elapsed = time.Since(begin), processorTime()-used
+	m.wall, m.elapsed = time.Since(begin), cputime.Used()-used
 	if err != nil {
 		return err
 	}

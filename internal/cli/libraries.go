@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"fencepost.dev/fencepost/internal/cuda/standin"
 	"fencepost.dev/fencepost/internal/toolchain"
@@ -60,8 +59,7 @@ func private(dir string) error {
 	if err != nil {
 		return err
 	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok || !st.IsDir() || int(sys.Uid) != os.Getuid() || st.Mode().Perm()&0o022 != 0 {
+	if !st.IsDir() || !owned(st) || st.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s belongs to another user, or others can write to it", dir)
 	}
 	return nil

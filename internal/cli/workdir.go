@@ -3,10 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const workPrefix = "fencepost-run-"
@@ -20,7 +17,7 @@ func workDir() (dir string, remove func(), err error) {
 	}
 	f, err := os.Open(dir)
 	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		err = lock(f, false)
 	}
 	if err != nil {
 		os.RemoveAll(dir)
@@ -37,14 +34,14 @@ func sweep(parent string) {
 		if err != nil || !st.IsDir() || time.Since(st.ModTime()) < time.Minute { // one that is new may not be locked yet
 			continue
 		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != os.Getuid() {
+		if !owned(st) {
 			continue
 		}
 		f, err := os.Open(dir)
 		if err != nil {
 			continue
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if lock(f, true) == nil {
 			os.RemoveAll(dir)
 		}
 		f.Close()

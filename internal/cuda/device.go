@@ -1,14 +1,10 @@
 package cuda
 
 import (
-	"encoding/binary"
-	"fmt"
 	"os"
 	"sort"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
@@ -19,7 +15,7 @@ import (
 type Device struct {
 	cfg     Config
 	mem     *simt.Memory
-	file    *os.File // the arena, then registered host memory; shared with programs
+	file    *os.File // the arena, then registered host memory; shared with programs. nil where there are none
 	backing []byte   // all of file
 	arena   uint64   // bytes of the arena
 
@@ -51,83 +47,23 @@ func NewDevice(cfg Config) (*Device, error) {
 	if cfg.Places == nil {
 		cfg.Places = simt.NewPlaceTable()
 	}
-	file, backing, err := sharedMemory(cfg.MemorySize + registeredRoom + statusSize)
+	mem, file, backing, err := newMemory(cfg.MemorySize)
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{cfg: cfg, file: file, backing: backing, arena: cfg.MemorySize, unsupported: map[string]bool{}}
-	d.mem = simt.NewMemoryOver(backing[:cfg.MemorySize:cfg.MemorySize])
+	d := &Device{cfg: cfg, mem: mem, file: file, backing: backing, arena: cfg.MemorySize, unsupported: map[string]bool{}}
 	d.registered.add(cfg.MemorySize, registeredRoom)
 	return d, nil
-}
-
-// memoryName names the memory in /proc/PID/maps of the processes that have it.
-const memoryName = "fencepost-device-memory"
-
-// statusSize is the page behind registered host memory in which programs count the calls that did not reach the server.
-const statusSize = 4096
-
-// statusAt is the offset of the status page in the file.
-func (d *Device) statusAt() uint64 { return uint64(len(d.backing)) - statusSize }
-
-// undelivered is how many calls of programs did not reach the server.
-func (d *Device) undelivered() uint32 {
-	return binary.LittleEndian.Uint32(d.backing[d.statusAt():])
-}
-
-// sharedMemory maps a new anonymous file of size bytes, without pages until they are touched. It is sealed: a program that
-// made it shorter would take the memory from under the kernels.
-func sharedMemory(size uint64) (*os.File, []byte, error) {
-	fd, err := unix.MemfdCreate(memoryName, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, nil, fmt.Errorf("device memory: memfd_create: %w", err)
-	}
-	file := os.NewFile(uintptr(fd), memoryName)
-	if err := grow(fd, size); err != nil {
-		file.Close()
-		return nil, nil, fmt.Errorf("device memory of %d bytes: %w", size, err)
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
-		file.Close()
-		return nil, nil, fmt.Errorf("device memory: sealing its size: %w", err)
-	}
-	backing, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_NORESERVE)
-	if err != nil {
-		file.Close()
-		return nil, nil, fmt.Errorf("device memory of %d bytes (address space, most of it never used): mmap: %w", size, err)
-	}
-	return file, backing, nil
-}
-
-// grow gives the file its size. A limit on the size of files (ulimit -f) holds for it too, though it takes no disk.
-func grow(fd int, size uint64) error {
-	var old unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil || old.Cur >= size {
-		return unix.Ftruncate(fd, int64(size))
-	}
-	if old.Max < size {
-		return fmt.Errorf("files are limited to %d bytes (ulimit -f)", old.Max)
-	}
-	raised := unix.Rlimit{Cur: old.Max, Max: old.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &raised); err != nil {
-		return err
-	}
-	err := unix.Ftruncate(fd, int64(size))
-	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &old); err == nil {
-		err = e
-	}
-	return err
 }
 
 // Close gives the memory back. The device and its contexts must not be used afterwards.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := unix.Munmap(d.backing)
-	if e := d.file.Close(); err == nil {
+	err := d.mem.Close()
+	if e := d.closeShared(); err == nil {
 		err = e
 	}
-	d.backing = nil
 	return err
 }
 

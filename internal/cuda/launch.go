@@ -102,7 +102,7 @@ var ErrMemory = errors.New("a page of device memory could not be had: the machin
 // faulted says whether a panic is a fault at an address of device memory.
 func (d *Device) faulted(bug any) bool {
 	fault, ok := bug.(interface{ Addr() uintptr })
-	from := uintptr(unsafe.Pointer(&d.backing[0]))
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(d.backing)))
 	return ok && fault.Addr()-from < uintptr(len(d.backing))
 }
 

@@ -2,17 +2,12 @@ package cuda
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"fencepost.dev/fencepost/internal/cuda/calls"
+	"fencepost.dev/fencepost/internal/pages"
 )
 
 // mailbox is where a process leaves requests that need no answer (see calls.Postable). It exists to make them cheap: without one a
@@ -82,56 +77,6 @@ func (b *mailbox) pool(offset, size uint64) []byte {
 	return bytes[begin+offset : begin+offset+size : min(begin+offset+size+4, uint64(len(bytes)))]
 }
 
-// empty does what the process has posted. The error is what was wrong with that.
-func (s *server) empty(p *process) error {
-	b := &p.mail
-	b.reading.Lock()
-	defer b.reading.Unlock()
-	bytes := b.shared()
-	if bytes == nil {
-		return nil
-	}
-	for written := atomic.LoadUint64(word(bytes, calls.MailWritten)); b.read != written; {
-		if written-b.read > calls.MailRing {
-			b.drop()
-			return fmt.Errorf("process %d: %d bytes in a mailbox of %d", p.pid, written-b.read, calls.MailRing)
-		}
-		req, err := readRequest(&mailReader{bytes[calls.MailHead:], &b.read, written})
-		if err == nil && !slices.Contains(calls.Postable, req.op) {
-			err = fmt.Errorf("request %s was posted", calls.Specs[req.op].Name)
-		}
-		if err == nil {
-			s.begin(hostCall(req.op))
-			err = p.posted(p.handle(p.life, req).err)
-			s.end()
-		}
-		if err != nil {
-			b.drop()
-			return fmt.Errorf("process %d: the mailbox: %w", p.pid, err)
-		}
-		atomic.StoreUint64(word(bytes, calls.MailDone), b.read)
-	}
-	return nil
-}
-
-// emptyAll does what all processes have posted.
-func (s *server) emptyAll() {
-	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.processes))
-	s.mu.Unlock()
-	for _, p := range all {
-		if err := s.empty(p); err != nil {
-			s.fault(err)
-		}
-	}
-}
-
-func (s *server) fault(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = append(s.faults, err)
-}
-
 // posted judges the error of a request that was posted. Once a kernel has faulted everything fails, and what the process posted before
 // it knew that is of no use to it.
 func (p *process) posted(err error) error {
@@ -161,28 +106,11 @@ func (b *mailbox) close(d *Device) {
 		return
 	}
 	bytes := d.backing[b.offset : b.offset+mailSize]
-	if unix.Madvise(bytes, unix.MADV_REMOVE) != nil {
+	if !pages.Drop(bytes, true) {
 		clear(bytes)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.registered.add(b.offset, mailSize)
 	b.bytes, b.offset = nil, 0
-}
-
-// mailReader reads the ring up to a number of bytes ever written.
-type mailReader struct {
-	ring    []byte
-	read    *uint64
-	written uint64
-}
-
-func (r *mailReader) Read(to []byte) (int, error) {
-	at := *r.read % calls.MailRing
-	n := copy(to, r.ring[at:min(calls.MailRing, at+r.written-*r.read)])
-	*r.read += uint64(n)
-	if n == 0 && len(to) > 0 {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return n, nil
 }

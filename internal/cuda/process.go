@@ -1,16 +1,10 @@
 package cuda
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net"
-	"os"
-	"slices"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
 	"fencepost.dev/fencepost/internal/simt"
@@ -68,80 +62,6 @@ func (p *process) open(d *Device) {
 	p.ctx.printf = &p.out
 }
 
-// finish ends a process's context. What its kernels printed and it did not fetch is kept for a run that is stopped.
-func (s *server) finish(p *process) {
-	p.end(ErrEnded)
-	if err := s.empty(p); err != nil {
-		s.fault(err)
-	}
-	p.ctx.dev.mu.Lock()
-	for _, thread := range sortedKeys(p.failing) {
-		p.forgetFailed(thread)
-	}
-	p.ctx.dev.mu.Unlock()
-	p.ctx.Close()
-	p.mail.close(p.ctx.dev)
-	p.waiting() // counts the lines that are lost
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unprinted.Len() < outputDefault {
-		s.unprinted.Write(p.out.take())
-	}
-}
-
-// notes lists what processes told of themselves.
-func (s *server) notes() []Unheard {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.unchecked), func(a, b Unheard) int {
-		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Text, b.Text))
-	})
-}
-
-// where says where the host stands.
-func (s *server) where() string {
-	if s.idle() > 0 {
-		s.emptyAll()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.last == "":
-		return "before its first CUDA call"
-	case s.busy > 0:
-		return "in " + s.last
-	}
-	return "after " + s.last
-}
-
-// join finds or makes the process of a connection; again is the address of the alias in a process that takes up a lost
-// connection, which is nil when nothing is known of it. A process that has replaced itself (exec) keeps its number, and
-// begins anew.
-func (s *server) join(ctx context.Context, pid int32, conn *net.UnixConn, again uint64) (p *process, fresh bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p = s.processes[pid]
-	if p != nil && (again != 0 && again == p.mappedAt() || again == 0 && p.current()) {
-		p.users[conn] = true
-		return p, false
-	}
-	if again != 0 {
-		s.refused = true
-		return nil, false
-	}
-	if p != nil {
-		p.leave()
-	}
-	p = newProcess(ctx, pid)
-	p.users[conn] = true
-	s.processes[pid] = p
-	if end, err := watchEnd(int(pid)); err == nil {
-		s.wg.Add(1)
-		go s.watch(p, end)
-	}
-	return p, true
-}
-
 // mappedAt is the address of the alias, 0 when it is not mapped.
 func (p *process) mappedAt() uint64 {
 	select {
@@ -150,88 +70,4 @@ func (p *process) mappedAt() uint64 {
 	default:
 		return 0
 	}
-}
-
-// current says whether the program that p stands for still runs in its process. The server is locked.
-func (p *process) current() bool {
-	if at := p.mappedAt(); at != 0 {
-		if known, maps := mapsDevice(int(p.pid), at); known {
-			return maps
-		}
-	}
-	for conn := range p.users {
-		if alive(conn) {
-			return true
-		}
-	}
-	return false
-}
-
-// leave closes the connections of a process that is no more. The server is locked.
-func (p *process) leave() {
-	p.end(ErrEnded)
-	for conn := range p.users {
-		conn.Close()
-	}
-}
-
-// watch ends what is done for a process when it has ended: a launch runs in the middle of a request.
-func (s *server) watch(p *process, end *os.File) {
-	defer s.wg.Done()
-	defer end.Close()
-	stop := context.AfterFunc(p.life, func() { end.Close() })
-	defer stop()
-	if !waitReadable(end) {
-		return
-	}
-	s.mu.Lock()
-	p.leave()
-	orphan := len(p.users) == 0 && s.processes[p.pid] == p // nobody else ends it
-	if orphan {
-		delete(s.processes, p.pid)
-	}
-	s.mu.Unlock()
-	if orphan {
-		s.finish(p)
-	}
-}
-
-// part takes a connection from its process. The last one ends the context, unless the program just lost it.
-func (s *server) part(p *process, conn *net.UnixConn) {
-	s.mu.Lock()
-	delete(p.users, conn)
-	ended := len(p.users) == 0 && (p.life.Err() != nil || !p.current())
-	if ended && s.processes[p.pid] == p {
-		delete(s.processes, p.pid)
-	}
-	s.mu.Unlock()
-	p.once.Do(func() { close(p.mapped) })
-	if ended {
-		s.finish(p)
-	}
-}
-
-// unheard notes what a process tells that cannot be checked.
-func (s *server) unheard(req *request) {
-	u := Unheard{req.args[0], printable(string(req.blob))}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if u.Reason < calls.NumReasons && len(s.unchecked) < unsupportedLimit {
-		s.unchecked[u] = true
-	}
-}
-
-// alive says whether the other end of a connection is still open.
-func alive(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return false
-	}
-	open := false
-	err = raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		open = n > 0 || err == unix.EAGAIN
-	})
-	return err == nil && open
 }

@@ -14,8 +14,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"fencepost.dev/fencepost/internal/procgroup"
 )
 
 // round is one run of a test binary. The rounds of a mutant run in order until one fails.
@@ -101,8 +102,7 @@ func (t *tester) run(ctx context.Context, bin, dir string, args []string, l limi
 	script := fmt.Sprintf(`ulimit -t %d; ulimit -v %d; exec "$0" "$@"`, 1+int(l.cpu.Seconds()), t.memory<<10)
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, bin}, args...)...)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	procgroup.Set(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()

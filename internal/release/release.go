@@ -1,4 +1,4 @@
-// Package release builds what is published: for each machine an archive and a Python wheel. The same sources, version and Go
+// Package release builds what is published: for each system and machine an archive and a Python wheel. The same sources, version and Go
 // give the same bytes.
 package release
 
@@ -25,10 +25,29 @@ import (
 	"fencepost.dev/fencepost/python"
 )
 
-// platforms are the machines that Fencepost runs on, and what Python calls them. The binaries need no library.
-var platforms = map[string]string{
-	"amd64": "manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64",
-	"arm64": "manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64",
+// platform is a system and a machine that Fencepost runs on, and what Python calls them. The binaries need no library; on
+// macOS and Windows they check kernels and traces, and run no programs.
+type platform struct{ system, arch, tag string }
+
+var platforms = []platform{
+	{"linux", "amd64", "manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64"},
+	{"linux", "arm64", "manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64"},
+	{"darwin", "amd64", "macosx_12_0_x86_64"},
+	{"darwin", "arm64", "macosx_12_0_arm64"},
+	{"windows", "amd64", "win_amd64"},
+	{"windows", "arm64", "win_arm64"},
+}
+
+// String is the platform as Go spells it.
+func (p platform) String() string { return p.system + "/" + p.arch }
+
+// names are the platforms, separated by commas.
+func names() string {
+	var all []string
+	for _, p := range platforms {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, ",")
 }
 
 // file is a file of an archive.
@@ -44,11 +63,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	out := flags.String("out", "dist", "the `folder` to write to")
 	version := flags.String("version", "0.1.0.dev0", "the `version`, as Python spells it (PEP 440)")
-	arches := flags.String("arch", "amd64,arm64", "the `machines` to build for")
+	list := flags.String("platforms", names(), "the `platforms` to build for")
 	if flags.Parse(args) != nil {
 		return 2
 	}
-	if err := build(stdout, ".", *out, *version, strings.Split(*arches, ",")); err != nil {
+	if err := build(stdout, ".", *out, *version, strings.Split(*list, ",")); err != nil {
 		fmt.Fprintf(stderr, "release: %v\n", err)
 		return 1
 	}
@@ -56,45 +75,60 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 // build writes the archives and wheels of the module in root to out, and tells their names, sizes and hashes.
-func build(w io.Writer, root, out, version string, arches []string) error {
+func build(w io.Writer, root, out, version string, list []string) error {
 	if !regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`).MatchString(version) {
 		return fmt.Errorf("%q is no version of PEP 440, such as 1.2 or 1.2rc1", version)
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
-	for _, arch := range arches {
-		tag, ok := platforms[arch]
-		if !ok {
-			return fmt.Errorf("there is no machine %q; amd64 or arm64 is expected", arch)
+	texts, err := documents(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range list {
+		i := slices.IndexFunc(platforms, func(p platform) bool { return p.String() == name })
+		if i < 0 {
+			return fmt.Errorf("there is no platform %q; one of %s is expected", name, names())
 		}
-		binary, err := compile(root, version, arch)
+		p := platforms[i]
+		binary, err := compile(root, version, p)
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("fencepost-%s-linux-%s", version, arch)
-		files, err := documents(root)
+		modules, err := wheel(version, p, binary)
 		if err != nil {
 			return err
 		}
-		archive := tarball(name, append(files, file{"bin/fencepost", 0o755, binary}))
-		modules, err := wheel(version, tag, binary)
-		if err != nil {
-			return err
+		folder := fmt.Sprintf("fencepost-%s-%s-%s", version, p.system, p.arch)
+		archive := file{folder + ".tar.gz", 0, nil}
+		if p.system == "windows" {
+			archive.name = folder + ".zip"
+			archive.text = zipped(folder+"/", append(slices.Clone(texts), file{"bin/" + p.executable(), 0o755, binary}))
+		} else {
+			archive.text = tarball(folder, append(slices.Clone(texts), file{"bin/" + p.executable(), 0o755, binary}))
 		}
-		for _, f := range []file{{name + ".tar.gz", 0, archive}, {fmt.Sprintf("fencepost-%s-py3-none-%s.whl", version, tag), 0, modules}} {
+		for _, f := range []file{archive, {fmt.Sprintf("fencepost-%s-py3-none-%s.whl", version, p.tag), 0, modules}} {
 			if err := os.WriteFile(filepath.Join(out, f.name), f.text, 0o666); err != nil {
 				return err
 			}
 			fmt.Fprintf(w, "%x  %s (%.1f MB)\n", sha256.Sum256(f.text), f.name, float64(len(f.text))/1e6)
 		}
-		fmt.Fprintf(w, "the binary for %s has %.1f MB\n", arch, float64(len(binary))/1e6)
+		fmt.Fprintf(w, "the binary for %s has %.1f MB\n", p, float64(len(binary))/1e6)
 	}
 	return nil
 }
 
-// compile gives the stripped binary for a machine. It holds neither paths nor the state of the repository.
-func compile(root, version, arch string) ([]byte, error) {
+// executable is the name of the binary.
+func (p platform) executable() string {
+	if p.system == "windows" {
+		return "fencepost.exe"
+	}
+	return "fencepost"
+}
+
+// compile gives the stripped binary for a platform. It holds neither paths nor the state of the repository.
+func compile(root, version string, p platform) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "fencepost-release-")
 	if err != nil {
 		return nil, err
@@ -103,9 +137,9 @@ func compile(root, version, arch string) ([]byte, error) {
 	name := filepath.Join(dir, "fencepost")
 	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X fencepost.dev/fencepost/internal/cli.version="+version, "-o", name, "./cmd/fencepost")
 	c.Dir = root
-	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOFLAGS=")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.system, "GOARCH="+p.arch, "GOAMD64=v1", "GOFLAGS=")
 	if text, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build for %s: %w\n%s", arch, err, text)
+		return nil, fmt.Errorf("go build for %s: %w\n%s", p, err, text)
 	}
 	return os.ReadFile(name)
 }
@@ -160,9 +194,9 @@ func must(err error) {
 }
 
 // wheel packs the binary and the Python package (the Binary Distribution Format of the Python packaging specifications).
-func wheel(version, tag string, binary []byte) ([]byte, error) {
+func wheel(version string, p platform, binary []byte) ([]byte, error) {
 	info := fmt.Sprintf("fencepost-%s.dist-info/", version)
-	files := []file{{fmt.Sprintf("fencepost-%s.data/scripts/fencepost", version), 0o755, binary}}
+	files := []file{{fmt.Sprintf("fencepost-%s.data/scripts/%s", version, p.executable()), 0o755, binary}}
 	names, err := fs.Glob(python.Files, "fencepost/*.py")
 	if err != nil {
 		return nil, err
@@ -180,7 +214,7 @@ func wheel(version, tag string, binary []byte) ([]byte, error) {
 	}
 	about := fmt.Sprintf("Metadata-Version: 2.1\nName: fencepost\nVersion: %s\nSummary: Finds data races in CUDA programs, on a machine without a GPU\nLicense: Apache-2.0\nRequires-Python: >=3.9\n", version)
 	how := "Wheel-Version: 1.0\nGenerator: fencepost\nRoot-Is-Purelib: false\n"
-	for _, t := range strings.Split(tag, ".") {
+	for _, t := range strings.Split(p.tag, ".") {
 		how += "Tag: py3-none-" + t + "\n"
 	}
 	files = append(files, file{info + "entry_points.txt", 0o644, entries}, file{info + "METADATA", 0o644, []byte(about)}, file{info + "WHEEL", 0o644, []byte(how)})
@@ -191,10 +225,15 @@ func wheel(version, tag string, binary []byte) ([]byte, error) {
 	}
 	record += info + "RECORD,,\n"
 	files = append(files, file{info + "RECORD", 0o644, []byte(record)})
+	return zipped("", files), nil
+}
+
+// zipped packs files, their names after a prefix.
+func zipped(prefix string, files []file) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, f := range files {
-		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		h := &zip.FileHeader{Name: prefix + f.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 		h.SetMode(fs.FileMode(f.mode))
 		to, err := z.CreateHeader(h)
 		must(err)
@@ -202,5 +241,5 @@ func wheel(version, tag string, binary []byte) ([]byte, error) {
 		must(err)
 	}
 	must(z.Close())
-	return b.Bytes(), nil
+	return b.Bytes()
 }

@@ -1,10 +1,13 @@
 package release
 
 import (
+	"archive/zip"
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +21,7 @@ func TestRelease(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
 		var told bytes.Buffer
-		if err := build(&told, root, dir, "1.2.3", []string{"amd64"}); err != nil {
+		if err := build(&told, root, dir, "1.2.3", []string{"linux/amd64"}); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%s", &told)
@@ -76,11 +79,39 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestPlatforms builds for a system that is not this one, and looks into what that gives.
+func TestPlatforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command")
+	}
+	dir := t.TempDir()
+	if err := build(io.Discard, filepath.Join("..", ".."), dir, "1.2.3", []string{"windows/amd64", "darwin/arm64"}); err != nil {
+		t.Fatal(err)
+	}
+	for archive, want := range map[string]string{"fencepost-1.2.3-windows-amd64.zip": "fencepost-1.2.3-windows-amd64/bin/fencepost.exe",
+		"fencepost-1.2.3-py3-none-win_amd64.whl":         "fencepost-1.2.3.data/scripts/fencepost.exe",
+		"fencepost-1.2.3-py3-none-macosx_12_0_arm64.whl": "fencepost-1.2.3.data/scripts/fencepost"} {
+		z, err := zip.OpenReader(filepath.Join(dir, archive))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == want })
+		if i < 0 || z.File[i].Mode().Perm() != 0o755 || z.File[i].UncompressedSize64 < 5e6 {
+			t.Errorf("%s has no %s of the right kind", archive, want)
+		}
+		z.Close()
+	}
+	if st, err := os.Stat(filepath.Join(dir, "fencepost-1.2.3-darwin-arm64.tar.gz")); err != nil || st.Size() < 3e6 {
+		t.Errorf("the archive for macOS: %v", err)
+	}
+}
+
 // TestRefused wants errors for what cannot be built.
 func TestRefused(t *testing.T) {
-	for version, arch := range map[string]string{"v1.2": "amd64", "1.2": "mips"} {
-		if err := build(&bytes.Buffer{}, ".", t.TempDir(), version, []string{arch}); err == nil {
-			t.Errorf("version %s for %s is built", version, arch)
+	for version, platform := range map[string]string{"v1.2": "linux/amd64", "1.2": "linux/mips"} {
+		if err := build(&bytes.Buffer{}, ".", t.TempDir(), version, []string{platform}); err == nil {
+			t.Errorf("version %s for %s is built", version, platform)
 		}
 	}
 }

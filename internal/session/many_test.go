@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/cputime"
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
@@ -108,12 +108,12 @@ func TestTimeoutWhileJudging(t *testing.T) {
 				continue
 			}
 			const timeout = 1500 * time.Millisecond
-			start := spent(t)
+			start := cputime.Used()
 			r, err := Check(context.Background(), &Options{FailOn: detect.Error, Jobs: jobs, Timeout: timeout, Detectors: []detect.Spec{d}}, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if took := spent(t) - start; took > 2*slower*(timeout+time.Second) {
+			if took := cputime.Used() - start; took > 2*slower*(timeout+time.Second) {
 				t.Errorf("%s, %d jobs: took %s with a timeout of %s", d.Name, jobs, took, timeout)
 			}
 			if d.Needs&event.NeedGlobal != 0 && len(r.Findings) == 0 && len(r.Skipped) == 0 {
@@ -123,26 +123,17 @@ func TestTimeoutWhileJudging(t *testing.T) {
 	}
 }
 
-// spent is the processor time that this process has taken: what a test may take must not depend on what else runs.
-func spent(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // TestTimeoutIsOfAllRuns wants a comparison, which executes several times, and programs of the corpus to share one timeout.
 func TestTimeoutIsOfAllRuns(t *testing.T) {
 	in := racing(t, 3000, false)
 	const timeout = time.Second
-	start := spent(t)
+	start := cputime.Used()
 	o := &Options{FailOn: detect.Error, Jobs: 1, Timeout: timeout}
 	r, err := Compare(context.Background(), o, func(_ int, o *Options) (*report.Report, error) { return Check(context.Background(), o, in) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := spent(t) - start; took > 2*slower*(timeout+time.Second) {
+	if took := cputime.Used() - start; took > 2*slower*(timeout+time.Second) {
 		t.Errorf("compare took %s with a timeout of %s", took, timeout)
 	}
 	if len(r.Skipped) == 0 {
@@ -152,14 +143,14 @@ func TestTimeoutIsOfAllRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start = spent(t)
+	start = cputime.Used()
 	o.Timeout = 1
 	for _, c := range CheckCorpus(context.Background(), o, programs) {
 		if c.OK() {
 			t.Errorf("%s is checked in no time", c.Program.Path())
 		}
 	}
-	if took := spent(t) - start; took > slower*time.Second {
+	if took := cputime.Used() - start; took > slower*time.Second {
 		t.Errorf("the corpus took %s with a timeout of %s", took, o.Timeout)
 	}
 }
@@ -176,7 +167,7 @@ func TestLargeLaunchFiles(t *testing.T) {
 	}
 	values.WriteString("] }]\n")
 	for name, text := range map[string]string{"launches": launches.String(), "values": values.String()} {
-		start := spent(t)
+		start := cputime.Used()
 		f, err := ReadLaunchFile(name, []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +175,7 @@ func TestLargeLaunchFiles(t *testing.T) {
 		if name == "launches" && len(f.Launches) != maxLaunches {
 			t.Errorf("%d launches", len(f.Launches))
 		}
-		if took := spent(t) - start; took > slower*time.Second {
+		if took := cputime.Used() - start; took > slower*time.Second {
 			t.Errorf("%s: %d bytes take %s", name, len(text), took)
 		} else {
 			t.Logf("%s: %d bytes take %s", name, len(text), took)

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/internal/pages"
 )
 
 // GlobalBase is the device address of the first byte of the arena. Device addresses equal host virtual addresses in
@@ -94,7 +93,7 @@ type half struct{ begin, next, end uint64 }
 
 // NewMemory makes a memory of its own: size bytes of address space, no pages until they are touched.
 func NewMemory(size uint64) (*Memory, error) {
-	arena, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	arena, err := pages.Reserve(size)
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of address space for device memory: %w", size, err)
 	}
@@ -124,7 +123,7 @@ func (m *Memory) Close() error {
 	if !m.owned || arena == nil {
 		return nil
 	}
-	return unix.Munmap(arena)
+	return pages.Release(arena)
 }
 
 // SetHeapSize bounds what device-side malloc can hand out (cudaLimitMallocHeapSize).
@@ -186,7 +185,8 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		return nil, ErrOutOfMemory
 	}
 	addr := roundUp(h.next, align)
-	if addr+size+redZone <= h.end {
+	fresh := addr+size+redZone <= h.end
+	if fresh {
 		h.next = addr + size + redZone
 	} else {
 		var ok bool
@@ -195,7 +195,16 @@ func (m *Memory) alloc(size, align uint64, kind AllocKind, name string) (*block,
 		}
 	}
 	off := addr - GlobalBase
-	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: m.arena[off : off+size : off+size+redZone]}
+	data := m.arena[off : off+size : off+size+redZone]
+	if m.owned {
+		if err := pages.Commit(data[:cap(data)]); err != nil {
+			return nil, ErrOutOfMemory
+		}
+	}
+	if !fresh {
+		m.zero(off, size)
+	}
+	b := &block{Alloc: Alloc{Addr: addr, Size: size, Kind: kind, Name: name}, data: data}
 	m.insert(b)
 	m.epoch.Add(1)
 	return b, nil
@@ -280,7 +289,6 @@ func (m *Memory) reuse(h *half, size, align uint64) (uint64, bool) {
 				end = m.blocks[i].Addr
 			}
 			if addr+size+redZone <= end {
-				m.zero(addr-GlobalBase, size)
 				return addr, true
 			}
 			if last {
@@ -362,16 +370,11 @@ func (m *Memory) zero(off, size uint64) {
 // drop gives the whole pages of a large range of the arena back to the system, so that they read as zero, and tells which
 // bytes those are: none where the range is small, or where the mapping cannot do so.
 func (m *Memory) drop(off, end uint64) (from, to uint64) {
-	const page = 4096
-	from, to = roundUp(off, page), end&^(page-1)
+	from, to = roundUp(off, pages.Size), end&^(pages.Size-1)
 	if end-off < dropPages || from >= to {
 		return end, end
 	}
-	advice := unix.MADV_REMOVE // of a shared mapping; fails on any other
-	if m.owned {
-		advice = unix.MADV_DONTNEED
-	}
-	if unix.Madvise(m.arena[from:to], advice) != nil {
+	if !pages.Drop(m.arena[from:to], !m.owned) {
 		return end, end
 	}
 	return from, to

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fencepost.dev/fencepost/internal/procgroup"
 )
 
 // BuildOptions says what to compile and how.
@@ -85,8 +87,7 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 	cmd.Dir, cmd.Env = o.Dir, setEnv(c.env, "TMPDIR", tmp)
 	cmd.Stdout, cmd.Stderr = o.Output, o.Output
 	// nvcc starts the other compilers: the whole group is ended with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	procgroup.Set(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	err = exitError(ctx, "nvcc", cmd.Run())
 	var failed *CompileError

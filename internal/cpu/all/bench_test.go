@@ -7,13 +7,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/slimfast"
 	"fencepost.dev/fencepost/internal/cpu/trace"
+	"fencepost.dev/fencepost/internal/cputime"
 )
 
 // The trace of the benchmark.
@@ -118,15 +118,6 @@ func BenchmarkDetectors(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used, which another process on the core does not change much.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func benchmark(b *testing.B, from []byte, make func(func(cpu.Race)) cpu.Detector) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	events, memory, spent := 0, uint64(0), time.Duration(0)
@@ -136,9 +127,9 @@ func benchmark(b *testing.B, from []byte, make func(func(cpu.Race)) cpu.Detector
 		if make != nil {
 			d = make(func(r cpu.Race) { panic(fmt.Sprintf("BUG: a race: %+v", r)) })
 		}
-		begin := cpuTime(b)
+		begin := cputime.Used()
 		n, err := read(from, d)
-		spent += cpuTime(b) - begin
+		spent += cputime.Used() - begin
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,23 +2,13 @@ package simulate
 
 import (
 	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cputime"
 	"fencepost.dev/fencepost/internal/hw/machine"
 	"fencepost.dev/fencepost/internal/hw/programs"
 )
-
-// processorTime is what the process has used.
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // BenchmarkDesigns measures a design alone on one core, with the events of a program in memory.
 func BenchmarkDesigns(b *testing.B) {
@@ -27,7 +17,7 @@ func BenchmarkDesigns(b *testing.B) {
 		p.Events(16, 2_000_000, func(batch []cpu.Event) { events = append(events, batch...) })
 		for _, design := range append([]Design{{Name: "none"}}, Designs()[:3]...) {
 			b.Run(p.Name+"/"+design.Name, func(b *testing.B) {
-				begin := processorTime(b)
+				begin := cputime.Used()
 				for b.Loop() {
 					run := func(events []cpu.Event) {}
 					if design.start != nil {
@@ -44,7 +34,7 @@ func BenchmarkDesigns(b *testing.B) {
 						run(part)
 					}
 				}
-				b.ReportMetric(float64(b.N*len(events))/(processorTime(b)-begin).Seconds()/1e6, "Mevents/cpu-s")
+				b.ReportMetric(float64(b.N*len(events))/(cputime.Used()-begin).Seconds()/1e6, "Mevents/cpu-s")
 				b.ReportMetric(0, "ns/op")
 			})
 		}

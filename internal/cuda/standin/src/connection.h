@@ -215,9 +215,12 @@ static void fp_tell(u64 reason, const char *text) {
 }
 
 // fp_flush writes what stands in the buffer of the standard output, and ends the process: the checker sends this signal
-// before it kills. The lock of the stream may be held, so its fields are read as they are.
+// before it kills, to the group and to each process of it, so that a second thread may get here: one writes. The lock of
+// the stream may be held, so its fields are read as they are.
 static void fp_flush(int signal) {
+  static int begun;
   (void)signal;
+  if (__atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
 #ifdef __GLIBC__
   const FILE *f = stdout;
   if (f && f->_IO_write_base) {

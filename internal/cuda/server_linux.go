@@ -13,15 +13,13 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"fencepost.dev/fencepost/internal/cuda/calls"
-	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -227,6 +225,56 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 	}
 }
 
+// empty does what the process has posted. The error is what was wrong with that.
+func (s *server) empty(p *process) error {
+	b := &p.mail
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	bytes := b.shared()
+	if bytes == nil {
+		return nil
+	}
+	for written := atomic.LoadUint64(word(bytes, calls.MailWritten)); b.read != written; {
+		if written-b.read > calls.MailRing {
+			b.drop()
+			return fmt.Errorf("process %d: %d bytes in a mailbox of %d", p.pid, written-b.read, calls.MailRing)
+		}
+		req, err := readRequest(&mailReader{bytes[calls.MailHead:], &b.read, written})
+		if err == nil && !slices.Contains(calls.Postable, req.op) {
+			err = fmt.Errorf("request %s was posted", calls.Specs[req.op].Name)
+		}
+		if err == nil {
+			s.begin(hostCall(req.op))
+			err = p.posted(p.handle(p.life, req).err)
+			s.end()
+		}
+		if err != nil {
+			b.drop()
+			return fmt.Errorf("process %d: the mailbox: %w", p.pid, err)
+		}
+		atomic.StoreUint64(word(bytes, calls.MailDone), b.read)
+	}
+	return nil
+}
+
+// emptyAll does what all processes have posted.
+func (s *server) emptyAll() {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.processes))
+	s.mu.Unlock()
+	for _, p := range all {
+		if err := s.empty(p); err != nil {
+			s.fault(err)
+		}
+	}
+}
+
+func (s *server) fault(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, err)
+}
+
 // gone turns the errors of a peer that left into nil.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
@@ -251,93 +299,6 @@ func peer(conn *net.UnixConn) (int32, error) {
 	return cred.Pid, nil
 }
 
-// request is one decoded request.
-type request struct {
-	op     calls.Op
-	thread uint32
-	args   []uint64
-	frames []uint64      // return addresses of the program, innermost first
-	script []event.Frame // the frames of a script instead, where one makes the call
-	blob   []byte
-}
-
-// reply is the answer. bad ends the connection instead.
-type reply struct {
-	code    Code
-	results []uint64
-	waiting int // bytes of kernel output
-	blob    []byte
-	err     error // that code stands for
-	bad     error
-}
-
-// blobLimit bounds a blob; the largest are fat binaries of libraries.
-const blobLimit = 1 << 30
-
-// readRequest reads one request and checks its shape against the table.
-func readRequest(r io.Reader) (*request, error) {
-	var head [16]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	le := binary.LittleEndian
-	req := &request{op: calls.Op(le.Uint32(head[0:]) &^ calls.Script), thread: le.Uint32(head[8:])}
-	scripted := le.Uint32(head[0:])&calls.Script != 0
-	nargs, nblob := le.Uint32(head[4:]), le.Uint32(head[12:])
-	if req.op >= calls.NumOps {
-		return nil, fmt.Errorf("unknown request %d", req.op)
-	}
-	spec := calls.Specs[req.op]
-	frames := int64(nargs) - int64(spec.Args)
-	if frames != 0 && (frames < 0 || frames > calls.Frames || !slices.Contains(calls.Placed, req.op)) {
-		return nil, fmt.Errorf("request %s with %d arguments, not %d", spec.Name, nargs, spec.Args)
-	}
-	if scripted && frames != 1 {
-		return nil, fmt.Errorf("request %s of a script with %d arguments, not %d", spec.Name, nargs, spec.Args+1)
-	}
-	if nblob > blobLimit || nblob > 0 && !spec.Blob && !scripted {
-		return nil, fmt.Errorf("request %s with %d bytes of data", spec.Name, nblob)
-	}
-	raw := make([]byte, 8*nargs)
-	if _, err := io.ReadFull(r, raw); err != nil {
-		return nil, err
-	}
-	req.args = make([]uint64, nargs)
-	for i := range req.args {
-		req.args[i] = le.Uint64(raw[8*i:])
-	}
-	req.args, req.frames = req.args[:spec.Args], req.args[spec.Args:]
-	if nblob > 0 {
-		// Grown as the data comes, so that a length alone costs nothing.
-		var b bytes.Buffer
-		if _, err := io.CopyN(&b, r, int64(nblob)); err != nil {
-			return nil, err
-		}
-		req.blob = b.Bytes()
-	}
-	if scripted {
-		size := req.frames[0]
-		if size > calls.MaxScript || size > uint64(nblob) || size < uint64(nblob) && !spec.Blob {
-			return nil, fmt.Errorf("request %s with %d bytes of data, %d of them a stack", spec.Name, nblob, size)
-		}
-		at := len(req.blob) - int(size)
-		req.frames, req.script, req.blob = nil, scriptFrames(string(req.blob[at:])), req.blob[:at]
-	}
-	return req, nil
-}
-
-// scriptFrames reads the frames of a script, innermost first.
-func scriptFrames(text string) []event.Frame {
-	var frames []event.Frame
-	for line := range strings.Lines(text) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
-		if n, err := strconv.Atoi(f[0]); err == nil && n > 0 && len(f) == 3 {
-			frames = append(frames, event.Frame{File: printable(f[1]), Line: n, Function: printable(f[2])})
-		}
-	}
-	return frames
-}
-
 // writeReply sends a reply, with a file descriptor beside its first bytes when file is not nil.
 func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 	le := binary.LittleEndian
@@ -358,4 +319,21 @@ func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 		_, err = conn.Write(b[n:])
 	}
 	return err
+}
+
+// mailReader reads the ring up to a number of bytes ever written.
+type mailReader struct {
+	ring    []byte
+	read    *uint64
+	written uint64
+}
+
+func (r *mailReader) Read(to []byte) (int, error) {
+	at := *r.read % calls.MailRing
+	n := copy(to, r.ring[at:min(calls.MailRing, at+r.written-*r.read)])
+	*r.read += uint64(n)
+	if n == 0 && len(to) > 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, nil
 }

@@ -1,0 +1,319 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"fencepost.dev/fencepost/internal/cuda/calls"
+)
+
+// How long processes that outlive the program are waited for: those that may use the device, since the newest call of
+// any; the others, since the program's end. And how long a program that is stopped has to write what it holds back.
+var lingerUsers, lingerOthers, lingerStopped = 10 * time.Second, time.Second, 300 * time.Millisecond
+
+// Linger is how long processes that use the device are waited for after the newest call.
+func Linger() time.Duration { return lingerUsers }
+
+// Run starts a program with a device and waits for its end, and for that of its descendants while they use the device. Each
+// process is a context of its own. When ctx ends, all of them are killed, and the error is ctx's. Otherwise the error
+// says why the program could not be started; how it ended is no error.
+func Run(ctx context.Context, opts RunOptions) (ExitStatus, error) {
+	adopt()
+	srv, err := newServer(opts.Device)
+	if err != nil {
+		return ExitStatus{}, fmt.Errorf("socket for the program: %w", err)
+	}
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(ErrEnded)
+	go srv.serve(serving)
+
+	r := &running{cmd: command(opts, srv.name), srv: srv}
+	if err := r.start(); err != nil {
+		srv.close()
+		return ExitStatus{}, err
+	}
+	runErr := r.wait(ctx)
+	var st ExitStatus
+	if ctx.Err() == nil {
+		st.Left, st.Users = r.outlived(ctx)
+	}
+	stopped := ctx.Err()
+	if stopped != nil {
+		st.Host = srv.where()
+		stop(context.Cause(ctx)) // the launches end for this reason, not because their process does
+		r.kill()
+	}
+	stop(ErrEnded)
+	st.Faults, st.Unsupported, st.Unheard = srv.close(), opts.Device.Unsupported(), srv.notes()
+	st.Undelivered = stopped == nil && (srv.refused || opts.Device.undelivered() > 0)
+	st.Code = -1
+	if ps := r.cmd.ProcessState; ps != nil {
+		if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			st.Signal = ws.Signal()
+		} else {
+			st.Code = ps.ExitCode()
+		}
+	}
+	if stopped == nil {
+		return st, runErr
+	}
+	if opts.Stdout != nil {
+		_, err = opts.Stdout.Write(srv.unprinted.Bytes())
+	}
+	return st, errors.Join(stopped, err)
+}
+
+// adopt makes this process the parent of its orphaned descendants: a daemon stays in its sight.
+var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+
+// command prepares the program's process: its own group unless it must read the terminal.
+func command(opts RunOptions, socket string) *exec.Cmd {
+	cmd := exec.Command(opts.Path, opts.Args...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = opts.Dir, opts.Stdin, opts.Stdout, opts.Stderr
+	env := opts.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Env = append(withLibraries(env, opts.Libraries), calls.Env+"="+socket)
+	f, ok := opts.Stdin.(*os.File)
+	onTerminal := ok && term.IsTerminal(int(f.Fd()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal, Pdeathsig: syscall.SIGKILL}
+	// A grandchild that keeps an output open does not keep the run from ending.
+	cmd.WaitDelay = 2 * time.Second
+	return cmd
+}
+
+// withLibraries puts a folder before LD_LIBRARY_PATH.
+func withLibraries(env []string, folder string) []string {
+	const name = "LD_LIBRARY_PATH="
+	var out []string
+	path := folder
+	for _, e := range env {
+		switch {
+		case strings.HasPrefix(e, calls.Env+"="):
+		case strings.HasPrefix(e, name) && folder != "":
+			if old := e[len(name):]; old != "" {
+				path += ":" + old
+			}
+		default:
+			out = append(out, e)
+		}
+	}
+	if folder != "" {
+		out = append(out, name+path)
+	}
+	return out
+}
+
+// running is a program that runs.
+type running struct {
+	cmd  *exec.Cmd
+	srv  *server
+	done chan error // gets the result of waiting
+	over bool       // done was received
+}
+
+// start starts a program that is killed when this process is. Linux kills it already when the thread that started it
+// ends, so that thread is kept until then.
+func (r *running) start() error {
+	begun := make(chan error)
+	r.done = make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		if err == nil {
+			started.set(r.cmd.Process.Pid, true)
+			defer started.set(r.cmd.Process.Pid, false)
+		}
+		begun <- err
+		if err == nil {
+			r.done <- r.cmd.Wait()
+		}
+	}()
+	return <-begun
+}
+
+// own says that the program leads a process group of its own.
+func (r *running) own() bool { return r.cmd.SysProcAttr.Setpgid }
+
+// signal sends a signal to the program and its group.
+func (r *running) signal(s syscall.Signal) {
+	target := r.cmd.Process.Pid
+	if r.own() {
+		target = -target // the group may live on without its leader
+	} else if r.over {
+		return
+	}
+	_ = syscall.Kill(target, s)
+}
+
+// wait waits for the program and hands signals on to it, until ctx ends.
+func (r *running) wait(ctx context.Context) error {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case err := <-r.done:
+			r.over = true
+			return startError(err)
+		case s := <-signals:
+			// On a terminal the program is in our group and got the signal itself.
+			if sig, ok := s.(syscall.Signal); ok && (r.own() || sig == syscall.SIGTERM) {
+				r.signal(sig)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// outlived waits for the processes that the program has left behind, and gives the names of those that stay.
+func (r *running) outlived(ctx context.Context) (left, users []string) {
+	began := time.Now()
+	var before map[int]bool
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		left, users, ended := r.survivors()
+		if r.srv.idle() > 0 {
+			r.srv.emptyAll() // who posts is not idle
+		}
+		idle := min(r.srv.idle(), time.Since(began))
+		switch {
+		case len(left) == 0 && len(users) == 0:
+			// One that ended while the list was made may have started another that is not in it.
+			if before != nil && maps.Equal(before, ended) {
+				return nil, nil
+			}
+			before = ended
+			continue
+		case len(users) > 0 && idle >= lingerUsers, len(users) == 0 && idle >= lingerOthers:
+			return left, users
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// survivors are the names of the processes of the run, without the program itself: those that use the device, or run a
+// program that has used it, and the others.
+func (r *running) survivors() (left, users []string, ended map[int]bool) {
+	connected, programs := r.srv.users()
+	family, ended := r.family()
+	for pid, st := range family {
+		program, known := executable(pid)
+		if connected[pid] || known && programs[program] {
+			users = append(users, st.name)
+		} else {
+			left = append(left, st.name)
+		}
+	}
+	slices.Sort(left)
+	slices.Sort(users)
+	return slices.Compact(left), slices.Compact(users), ended
+}
+
+// family finds the processes that the program has started, and they in turn. Each has a connection, the program's group,
+// its environment, or none and is an orphan that this process has adopted (children of its own, as compilers, are in its
+// group). Parents are not followed: one that ends meanwhile would hide its children. ended are the orphans that have
+// ended.
+func (r *running) family() (out map[int]procStat, ended map[int]bool) {
+	connected, _ := r.srv.users()
+	self, own := os.Getpid(), unix.Getpgrp()
+	living, ended := processes()
+	out = map[int]procStat{}
+	for pid, st := range living {
+		if pid == self || started.has(pid) {
+			continue
+		}
+		name, set := variable(pid, calls.Env)
+		orphan := !set && st.parent == self && st.group != own
+		if connected[pid] || name == r.srv.name || orphan || r.own() && st.group == r.cmd.Process.Pid {
+			out[pid] = st
+		}
+	}
+	return out, ended
+}
+
+// started are the processes that Run has started: children of this process that are no orphans.
+var started pidSet
+
+// pidSet is a set of processes. Its methods may be called from several goroutines.
+type pidSet struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+func (s *pidSet) has(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pids[pid]
+}
+
+func (s *pidSet) set(pid int, in bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pids == nil {
+		s.pids = map[int]bool{}
+	}
+	if in {
+		s.pids[pid] = true
+	} else {
+		delete(s.pids, pid)
+	}
+}
+
+// kill ends the program and its descendants. They are asked to write what their standard output holds back first, and
+// those that are stopped go on for that.
+func (r *running) kill() {
+	everyone := func(sig syscall.Signal) {
+		r.signal(sig)
+		family, _ := r.family()
+		for pid := range family {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	everyone(calls.FlushSignal)
+	everyone(syscall.SIGCONT)
+	r.await(lingerStopped)
+	everyone(syscall.SIGKILL)
+	r.await(lingerStopped)
+}
+
+// await waits for the program, but not longer than limit: nobody can kill a process of another user.
+func (r *running) await(limit time.Duration) {
+	if r.over {
+		return
+	}
+	select {
+	case <-r.done:
+		r.over = true
+	case <-time.After(limit):
+	}
+}
+
+// startError keeps an error of waiting that is not just how the program ended.
+func startError(err error) error {
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
+	}
+	return err
+}

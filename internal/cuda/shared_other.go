@@ -1,0 +1,28 @@
+//go:build !linux
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// newMemory makes a device's memory, which no program shares.
+func newMemory(size uint64) (*simt.Memory, *os.File, []byte, error) {
+	mem, err := simt.NewMemory(size)
+	return mem, nil, nil, err
+}
+
+func (d *Device) closeShared() error { return nil }
+
+// Run fails: programs find the device through Linux's own means (the dynamic linker, memfd_create, abstract sockets, /proc).
+func Run(context.Context, RunOptions) (ExitStatus, error) {
+	return ExitStatus{}, errors.New("programs run on Linux only: on this system use `fencepost check FILE.ptx`, or run this command in a Linux container")
+}
+
+// Linger is how long processes that use the device are waited for after the newest call: there are none.
+func Linger() time.Duration { return 0 }
