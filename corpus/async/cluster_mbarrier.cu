@@ -18,11 +18,11 @@ __global__ void __cluster_dims__(2, 1, 1) exchange(const int *in, int *out) {
   uint32_t remote;
   if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared(&full)), "n"(BLOCK) : "memory");
   cluster.sync();
-  cluster.map_shared_rank(box, peer)[t] = in[blockIdx.x * BLOCK + t]; // want error:missing-barrier
+  cluster.map_shared_rank(box, peer)[t] = in[blockIdx.x * BLOCK + t]; // want error:missing-fence
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared(&full)), "r"(peer));
   asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
   asm volatile("{.reg .pred p; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], 0; @!p bra again;}" ::"r"(shared(&full)) : "memory");
-  out[blockIdx.x * BLOCK + t] = box[BLOCK - 1 - t]; // want error:missing-barrier
+  out[blockIdx.x * BLOCK + t] = box[BLOCK - 1 - t]; // want error:missing-fence
   cluster.sync();
 }
 

@@ -134,8 +134,16 @@ const (
 	FlagAsync                         // Load, Store: a half of asynchronous copies; values are those at the issue
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 	FlagTexture                       // with FlagNonCoherent: a texture fetch or a surface read, of what the kernel may write later
+	FlagApart                         // Load, Store: what completes the phase of an mbarrier, by a lane that need not know or release anything: what its first word carries is handed to the second. Barrier is what the lane does: ApartReleases and so on
 
 	allFlags // above all flags
+)
+
+// What a lane does by which it completes the phase of an mbarrier: Event.Barrier with FlagApart.
+const (
+	ApartReleases uint8 = iota // it arrives, and releases
+	ApartArrives               // it arrives, or counts bytes, without releasing
+	ApartTests                 // it tests the barrier when a copy is complete
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.

@@ -308,9 +308,22 @@ func (x *mbarrierOp) complete() {
 	x.of.completed++
 	x.w.writes++
 	o := &x.r.out
-	o.mbarrier(event.Load, event.FlagRead, event.Acquire, x, 0)
-	o.mbarrier(event.Store, event.FlagWrite, event.Release, x, 4)
+	o.mbarrier(event.Load, event.FlagRead|event.FlagApart, event.Acquire, x, 0)
+	o.mbarrier(event.Store, event.FlagWrite|event.FlagApart, event.Release, x, 4)
 	o.mbarrierDone(x)
+}
+
+// apart is what the lane does by which it completes a phase.
+func (x *mbarrierOp) apart() uint8 {
+	switch x.in.Op {
+	case isa.OpTest:
+		return event.ApartTests
+	case isa.OpArrive, isa.OpDrop:
+		if x.order(event.Release) != event.Relaxed {
+			return event.ApartReleases
+		}
+	}
+	return event.ApartArrives
 }
 
 // track makes the barrier wait for the copies that the lane has issued.
@@ -447,6 +460,9 @@ func (o *emitter) mbarrier(kind event.Kind, flags event.Flags, order event.Order
 	}
 	e := event.Event{Kind: kind, Flags: flags, Warp: x.w.number, Place: x.place, Mask: 1 << x.lane, Addr: x.told + at,
 		Space: event.Shared, Order: order, Scope: scope, Size: 4}
+	if flags&event.FlagApart != 0 {
+		e.Barrier = x.apart()
+	}
 	if o.needs&event.NeedValues != 0 && flags&event.FlagWrite != 0 {
 		e.Flags |= event.FlagValues
 		e.Val = uint32(len(o.batch.Values))

@@ -176,6 +176,10 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 				d.issue(b, e, blk, wi)
 				return
 			}
+			if e.Flags&event.FlagApart != 0 {
+				d.completes(b, e, blk, wi)
+				return
+			}
 			if !d.putsOff || !d.putOff(b, e, blk, wi) {
 				d.access(b, e, blk, wi)
 			}
@@ -220,6 +224,30 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 			}
 		}
 	}
+}
+
+// completes performs what completes the phase of an mbarrier. Who waits for the phase acquires what all have released that arrived, which is what
+// the first word carries. The thread of the last arrival, or who tests the barrier when a copy is complete, does not acquire it, and
+// releases nothing beside.
+func (d *Detector) completes(b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
+	if e.Kind == event.Load {
+		return
+	}
+	store := *e
+	if e.Barrier != event.ApartReleases {
+		store.Order = event.Relaxed
+	}
+	lane := bits.TrailingZeros32(e.Mask)
+	to := d.site(&store).Sync
+	to.Address, to.Size = b.AddrOf(e, lane), e.Size
+	if e.Barrier != event.ApartTests {
+		d.access(b, &store, blk, wi)
+	} else { // not what the lane did
+		blk.Perform(wi, lane, &to)
+	}
+	from := to
+	from.Address -= uint64(e.Size)
+	blk.HandOn(&from, &to)
 }
 
 // host performs an operation of the host.

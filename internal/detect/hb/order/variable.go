@@ -436,6 +436,19 @@ func (b *Block) release(wi uint32, lane int, v *variable, s *Strong) {
 	}
 }
 
+// HandOn lets a value that a lane has written carry the release patterns that another one carries, without that the lane acquires them.
+func (b *Block) HandOn(from, to *Strong) {
+	m := b.memory(to.Shared)
+	v := m.find(from.Address, from.Size)
+	if v == nil || v.traits&hasRecords == 0 {
+		return
+	}
+	is := records{v.more.wide, slices.Clone(v.more.narrow), v.more.fences}
+	if w := m.find(to.Address, to.Size); w != nil {
+		*w.carried() = is
+	}
+}
+
 // publish adds what a lane releases, to its block at least, to the patterns that a value carries.
 func (b *Block) publish(rs *records, wi uint32, lane int, rel released) {
 	recordOf := func(v *View) record { return record{b.Launch, b.gridOf(v, wi, 1<<uint(lane)), v.beyond} }
