@@ -30,6 +30,9 @@
 //
 //   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
 //
+//   - The phase of an mbarrier: who waits for it acquires what all have released that arrived. Who completes it hands that on, and
+//     neither learns nor releases anything by that.
+//
 //   - A bulk copy by its issue and by the wait for its group in the same way, or by the phase of its mbarrier (bulk.go).
 //
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
