@@ -30,6 +30,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"fencepost.dev/fencepost/corpus/internal/compile"
 )
 
 //go:generate go run ./internal/build
@@ -115,6 +117,9 @@ type Program struct {
 
 // Racy says that a race is expected, or known to be there.
 func (p *Program) Racy() bool { return p.Dir != Fault && len(p.Wants)+len(p.Gaps) > 0 }
+
+// Arch is the architecture that the source asks its compiler for, as nvcc's -arch takes it.
+func (p *Program) Arch() string { return compile.Arch(p.Source) }
 
 // File is the path of its source within the corpus: "race/transpose.cu". Programs that differ by what is planted share it.
 func (p *Program) File() string {

@@ -154,7 +154,7 @@ func compileCorpus(t *testing.T, nvcc string, p *corpus.Program) string {
 	if err := os.WriteFile(src, []byte(p.Source), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(nvcc, "-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx", "-o", out, src)
+	cmd := exec.Command(nvcc, "-lineinfo", "-Xcicc", "-O0", "-arch="+p.Arch(), "-ptx", "-o", out, src)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -98,7 +98,7 @@ func TestClusterFaults(t *testing.T) {
 		kind       FaultKind
 		message    string
 	}{
-		{"gone", "@!%p1 ret; mov.u32 %r4, 2000; L: sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra L; ld.shared::cluster.u32 %r6, [%r3+4];", PeerGone, "the shared memory of block (1,0,0) (box + 4), which has ended"},
+		{"gone", "@!%p1 ret; barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cluster.u32 %r6, [%r3+4];", PeerGone, "the shared memory of block (1,0,0) (box + 4), which has ended"},
 		{"no such rank", "mapa.shared::cluster.u32 %r3, %r1, 2; ld.shared::cluster.u32 %r6, [%r3];", OutOfBounds, "of rank 2 of the cluster, which has 2 blocks"},
 		{"deadlock", "@%p1 bra L; barrier.cluster.arrive; barrier.cluster.wait; ret; L: bar.sync 0, 64;", Deadlock, ""},
 		{"no arrival", "barrier.cluster.wait;", ClusterMisuse, "without barrier.cluster.arrive"},

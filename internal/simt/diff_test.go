@@ -74,7 +74,7 @@ func TestOptimisedNoDiff(t *testing.T) {
 			if err := os.WriteFile(cu, []byte(p.Source), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command(nvcc, "-lineinfo", "-arch=compute_80", "-ptx", "-o", ptx, cu).CombinedOutput(); err != nil {
+			if out, err := exec.Command(nvcc, "-lineinfo", "-arch="+p.Arch(), "-ptx", "-o", ptx, cu).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			text, err := os.ReadFile(ptx)

@@ -8,27 +8,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// Flags are nvcc's: each source access stays where it is (-Xcicc -O0) and knows its line.
-var Flags = []string{"-lineinfo", "-Xcicc", "-O0", "-arch=compute_80", "-ptx"}
+// Flags are nvcc's, beside the architecture: each source access stays where it is (-Xcicc -O0) and knows its line.
+var Flags = []string{"-lineinfo", "-Xcicc", "-O0", "-ptx"}
 
-// wanted is what a source says of the architecture that it is for.
-var wanted = regexp.MustCompile(`(?m)^// (-arch=compute_\w+)\r?$`)
+var arch = regexp.MustCompile(`(?m)^// -arch=(compute_\w+)\r?$`)
 
-// flagsOf gives the flags for a source: a line "// -arch=compute_90" asks for another architecture than Flags have.
-func flagsOf(source string) ([]string, error) {
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return nil, err
+// Arch is the architecture that a source is for, as nvcc's -arch takes it: a line "// -arch=compute_90" names another one than
+// compute_80.
+func Arch(source string) string {
+	if m := arch.FindStringSubmatch(source); m != nil {
+		return m[1]
 	}
-	flags := slices.Clone(Flags)
-	if arch := wanted.FindSubmatch(text); arch != nil {
-		flags[slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "-arch=") })] = string(arch[1])
-	}
-	return flags, nil
+	return "compute_80"
 }
 
 // ErrNoCompiler says that there is no nvcc on this machine.
@@ -46,8 +40,8 @@ func FindNVCC() (string, error) {
 	return nvcc, nil
 }
 
-// PTX compiles the source at path, which ends in FOLDER/NAME.cu, with extra flags after Flags.
-func PTX(nvcc, path string, extra ...string) (string, error) {
+// PTX compiles the source at path, which ends in FOLDER/NAME.cu.
+func PTX(nvcc, path string) (string, error) {
 	out, err := os.CreateTemp("", "corpus-*.ptx")
 	if err != nil {
 		return "", err
@@ -57,12 +51,12 @@ func PTX(nvcc, path string, extra ...string) (string, error) {
 
 	dir, file := filepath.Split(path)
 	// Without a seed, names of internal functions hold a hash of the source's absolute path.
-	flags, err := flagsOf(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	args := append([]string{"-frandom-seed=" + filepath.Base(filepath.Clean(dir)) + "/" + file}, flags...)
-	args = append(append(args, extra...), file, "-o", out.Name())
+	args := append([]string{"-frandom-seed=" + filepath.Base(filepath.Clean(dir)) + "/" + file, "-arch=" + Arch(string(text))}, Flags...)
+	args = append(args, file, "-o", out.Name())
 	cmd := exec.Command(nvcc, args...)
 	cmd.Dir = dir
 	if msg, err := cmd.CombinedOutput(); err != nil {
