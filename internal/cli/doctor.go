@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/simt"
@@ -22,8 +23,11 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	if len(args) > 0 {
 		return 0, usagef("doctor takes no arguments")
 	}
-	checks := toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})
-	checks = append(checks, checkLibraries(ctx), checkMemory())
+	checks := []toolchain.Check{checkSystem()}
+	if checks[0].Problem == "" {
+		checks = append(checks, toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})...)
+		checks = append(checks, checkLibraries(ctx), checkMemory())
+	}
 	missing := 0
 	for i := range checks {
 		writeCheck(e.stdout, &checks[i])
@@ -37,6 +41,14 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	fmt.Fprintf(e.stdout, "\nReady: fencepost run prog.cu\n")
 	return exitClean, nil
+}
+
+func checkSystem() toolchain.Check {
+	c := toolchain.Check{Name: "system", Purpose: runtime.GOOS + " on " + runtime.GOARCH, Needed: true}
+	if err := cuda.Supported(); err != nil {
+		c.Problem = err.Error()
+	}
+	return c
 }
 
 // checkLibraries builds the stand-in libraries, which no toolchain can be blamed for alone.

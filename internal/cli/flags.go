@@ -34,6 +34,8 @@ type options struct {
 	times   bool
 	launch  string
 	nvcc    string
+	// outlives lets the program run on when this process is killed.
+	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
 	errorExit *int
 	command   string // as it was given, with the quotes of a shell
@@ -131,6 +133,12 @@ func sanitizerFlags() []*flag {
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
 	}
 }
+
+// killFlag is Compute Sanitizer's too.
+var killFlag = &flag{"kill", "yes|no", "kill the program when fencepost is killed (default yes); with no it runs on, and its CUDA calls fail",
+	func(o *options, v string) error {
+		return choose(v, map[string]bool{"yes": false, "no": true}, "value of --kill", &o.outlives)
+	}}
 
 // setKernelName takes a filter of Compute Sanitizer. Its names are those of the linker; --kernel sees them demangled.
 func setKernelName(o *options, v string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	cpus "fencepost.dev/fencepost/internal/cpu/all"
+	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/fatbin"
 	"fencepost.dev/fencepost/internal/report"
@@ -42,7 +43,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, leaksFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -87,6 +88,9 @@ func programOf(ctx context.Context, e *env, o *options, args []string) (p *sessi
 	if len(args) == 0 {
 		return nil, nil, usagef("run what? Name a CUDA source or a program: fencepost run prog.cu")
 	}
+	if err := cuda.Supported(); err != nil {
+		return nil, nil, err
+	}
 	if err := readable(args[0]); err != nil {
 		path, lookErr := exec.LookPath(args[0])
 		if lookErr != nil || strings.Contains(args[0], "/") {
@@ -94,7 +98,7 @@ func programOf(ctx context.Context, e *env, o *options, args []string) (p *sessi
 		}
 		args[0] = path
 	}
-	p = &session.Program{Stdin: e.stdin, Stdout: e.stdout.to, Stderr: e.stderr.to}
+	p = &session.Program{Stdin: e.stdin, Stdout: e.stdout.to, Stderr: e.stderr.to, Outlives: o.outlives}
 	if o.json == "-" {
 		p.Stdout = e.stderr.to
 	}

@@ -21,6 +21,8 @@ type RunOptions struct {
 	Stdout, Stderr io.Writer
 
 	Device *Device
+	// Outlives lets the program run on when this process is killed: its CUDA calls fail from then on.
+	Outlives bool
 	// Libraries is the folder of the stand-in libraries (standin.Build), put before LD_LIBRARY_PATH. "" puts none.
 	Libraries string
 }

@@ -28,6 +28,9 @@ var lingerUsers, lingerOthers, lingerStopped = 10 * time.Second, time.Second, 30
 // Linger is how long processes that use the device are waited for after the newest call.
 func Linger() time.Duration { return lingerUsers }
 
+// Supported gives the error of Run on systems where programs cannot run; here they can.
+func Supported() error { return nil }
+
 // Run starts a program with a device and waits for its end, and for that of its descendants while they use the device. Each
 // process is a context of its own. When ctx ends, all of them are killed, and the error is ctx's. Otherwise the error
 // says why the program could not be started; how it ended is no error.
@@ -91,7 +94,10 @@ func command(opts RunOptions, socket string) *exec.Cmd {
 	cmd.Env = append(withLibraries(env, opts.Libraries), calls.Env+"="+socket)
 	f, ok := opts.Stdin.(*os.File)
 	onTerminal := ok && term.IsTerminal(int(f.Fd()))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !onTerminal}
+	if !opts.Outlives {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
 	// A grandchild that keeps an output open does not keep the run from ending.
 	cmd.WaitDelay = 2 * time.Second
 	return cmd
@@ -127,8 +133,8 @@ type running struct {
 	over bool       // done was received
 }
 
-// start starts a program that is killed when this process is. Linux kills it already when the thread that started it
-// ends, so that thread is kept until then.
+// start starts a program that is killed when this process is, unless it outlives it. Linux kills it already when the thread
+// that started it ends, so that thread is kept until then.
 func (r *running) start() error {
 	begun := make(chan error)
 	r.done = make(chan error, 1)

@@ -19,10 +19,14 @@ func newMemory(size uint64) (*simt.Memory, *os.File, []byte, error) {
 
 func (d *Device) closeShared() error { return nil }
 
-// Run fails: programs find the device through Linux's own means (the dynamic linker, memfd_create, abstract sockets, /proc).
-func Run(context.Context, RunOptions) (ExitStatus, error) {
-	return ExitStatus{}, errors.New("programs run on Linux only: on this system use `fencepost check FILE.ptx`, or run this command in a Linux container")
+// Supported says why programs cannot run: they find the device through Linux's own means (the dynamic linker, memfd_create,
+// abstract sockets, /proc).
+func Supported() error {
+	return errors.New("programs run on Linux only: on this system use `fencepost check FILE.ptx`, or run this command in a Linux container")
 }
+
+// Run fails with what Supported gives.
+func Run(context.Context, RunOptions) (ExitStatus, error) { return ExitStatus{}, Supported() }
 
 // Linger is how long processes that use the device are waited for after the newest call: there are none.
 func Linger() time.Duration { return 0 }

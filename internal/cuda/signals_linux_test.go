@@ -123,6 +123,9 @@ func TestCommand(t *testing.T) {
 		!strings.Contains(env, "A=1 ") || !strings.HasSuffix(env, "FENCEPOST_SOCKET=sock ") {
 		t.Errorf("%+v", cmd)
 	}
+	if cmd = command(RunOptions{Path: "/bin/x", Outlives: true}, "sock"); cmd.SysProcAttr.Pdeathsig != 0 || !cmd.SysProcAttr.Setpgid {
+		t.Errorf("%+v", cmd.SysProcAttr)
+	}
 	cmd = command(RunOptions{Path: "/bin/x", Env: []string{"B=2"}}, "sock")
 	if got := strings.Join(cmd.Env, " "); got != "B=2 FENCEPOST_SOCKET=sock" {
 		t.Errorf("environment %q", got)

@@ -20,6 +20,7 @@ type Program struct {
 	Env            []string  // "NAME=value", in place of what this process's environment has of these names
 	Stdin          io.Reader // an *os.File is handed on as it is; read again from its start for each seed when it can be
 	Stdout, Stderr io.Writer
+	Outlives       bool     // it runs on when this process is killed
 	input          *os.File // Stdin, where it is our own
 }
 
@@ -88,7 +89,7 @@ func runOnce(ctx context.Context, o *Options, p *Program, seed uint64, cores int
 	}
 	r.hosted = true
 	status, err := cuda.Run(ctx, cuda.RunOptions{Path: p.Path, Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr,
-		Device: r.device, Libraries: p.Libraries, Env: append(os.Environ(), p.Env...)})
+		Device: r.device, Libraries: p.Libraries, Env: append(os.Environ(), p.Env...), Outlives: p.Outlives})
 	switch {
 	case err != nil && !(ctx.Err() != nil && errors.Is(err, ctx.Err())):
 		r.close()
