@@ -259,6 +259,8 @@ func TestBuiltFor(t *testing.T) {
 		{[]Entry{{Kind: PTX, Arch: 75}, {Kind: ELF, Arch: 90}}, 75},
 		{[]Entry{{Kind: PTX, Arch: 80}, {Kind: PTX, Arch: 90, Suffix: "a"}, {Kind: PTX, Arch: 75}}, 90},
 		{[]Entry{{Kind: PTX, Arch: 120}, {Kind: PTX, Arch: 80}, {Kind: PTX, Arch: 100}}, 80},
+		{[]Entry{{Kind: ELF, Arch: 80}, {Kind: ELF, Arch: 120}, {Kind: PTX, Arch: 120}}, 0},
+		{[]Entry{{Kind: ELF, Arch: 120}, {Kind: PTX, Arch: 120}}, 120},
 		{[]Entry{{Kind: PTX, Arch: 120}, {Kind: PTX, Arch: 100}, {Kind: PTX, Arch: 103}}, 100},
 	} {
 		if got := BuiltFor(c.have); got != c.want {

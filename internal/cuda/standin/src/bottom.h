@@ -293,19 +293,20 @@ static u64 fp_container(const char *p) {
 // fp_rather says whether PTX for architecture a rather than for b (0: none) is what a program was built for: fatbin.BuiltFor.
 static int fp_rather(u32 a, u32 b) { return !b || (a < 100 ? a > b || b >= 100 : a < b); }
 
-// fp_container_for gives the architecture that the PTX of a container is for, 0 when it holds none.
+// fp_container_for gives the architecture that a container was built for, 0 when that is not known: fatbin.BuiltFor.
 static u32 fp_container_for(const char *p) {
-  enum { ptx = 1, least = 64 };
+  enum { ptx = 1, elf = 2, least = 64 };
   u64 total = fp_container(p), size;
   uint16_t kind, start;
-  u32 found = 0, header, arch;
+  u32 found = 0, older = 0, header, arch;
   memcpy(&start, p + 6, 2);
   for (u64 at = start; at + least <= total; at += header + size) {
     memcpy(&kind, p + at, 2), memcpy(&header, p + at + 4, 4), memcpy(&size, p + at + 8, 8), memcpy(&arch, p + at + 28, 4);
     if (header < least || size > total) break;
     if (kind == ptx && fp_rather(arch, found)) found = arch;
+    if (kind == elf && arch < 100) older = 1;
   }
-  return found;
+  return older && found >= 100 ? 0 : found;
 }
 
 // fp_built_for is the architecture that the program was built for, 0 when that is not known.
