@@ -110,6 +110,10 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 // divide is an access to bytes from..to of a word that are not one variable.
 func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
 	row := m.row(p, w)
+	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
+		m.emit(op, t, v-1, location) // one variable, and all of it
+		return
+	}
 	for i := from; i < to; {
 		v, end := row[i], i
 		for end < to && row[end] == v {
