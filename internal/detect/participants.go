@@ -1,6 +1,11 @@
 package detect
 
-import "fencepost.dev/fencepost/internal/event"
+import (
+	"cmp"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+)
 
 // Participants are the threads that were on one side of the races of a finding, in launches of the shape of the first one.
 type Participants struct {
@@ -53,42 +58,55 @@ func (p *Participants) Add(l *event.Launch, warp uint32, lane int, address uint6
 	p.Samples = append(p.Samples, s)
 }
 
-// Stride is the distance in bytes between the accesses of neighbours: of threads whose numbers differ by one, where the samples have
-// several threads of one block, otherwise of blocks. It is false where they are not all equal.
-func (p *Participants) Stride() (bytes int64, ofBlocks, ok bool) {
-	if len(p.Samples) < 2 {
-		return 0, false, false
+// Neighbours are the samples of one block, in the order of its threads, if there are several; otherwise those of one thread of each
+// block, in the order of the blocks.
+func (p *Participants) Neighbours() (list []Sample, ofBlocks bool) {
+	if len(p.Samples) == 0 {
+		return nil, false
 	}
-	first := p.Samples[0]
-	same := p.Samples[:0:0]
-	for _, s := range p.Samples {
-		if s.Block == first.Block {
-			same = append(same, s)
-		}
-	}
-	number := func(s Sample) int64 { return int64(s.Thread) }
-	if len(same) < 2 {
-		same, ofBlocks = same[:0], true
+	of := func(same func(s Sample) bool) (out []Sample) {
 		for _, s := range p.Samples {
-			if s.Thread == first.Thread {
-				same = append(same, s)
+			if same(s) {
+				out = append(out, s)
 			}
 		}
-		number = func(s Sample) int64 { return int64(s.Block) }
+		slices.SortFunc(out, func(s, t Sample) int { return cmp.Or(cmp.Compare(s.Block, t.Block), cmp.Compare(s.Thread, t.Thread)) })
+		return out
 	}
-	if len(same) < 2 {
-		return 0, false, false
+	first := p.Samples[0]
+	if list = of(func(s Sample) bool { return s.Block == first.Block }); len(list) > 1 {
+		return list, false
 	}
-	over := number(same[1]) - number(first)
-	by := int64(same[1].Address - first.Address)
-	if over == 0 || by%over != 0 {
-		return 0, false, false
+	list = of(func(s Sample) bool { return s.Thread == first.Thread })
+	return list, len(list) > 1
+}
+
+// Number is that of the thread in its block, or of the block.
+func (s Sample) Number(ofBlock bool) uint32 {
+	if ofBlock {
+		return s.Block
 	}
-	bytes = by / over
-	for _, s := range same {
-		if int64(s.Address-first.Address) != bytes*(number(s)-number(first)) {
-			return 0, false, false
+	return s.Thread
+}
+
+// Stride is the distance in bytes between the accesses of neighbours whose numbers differ by one; not ok where it is not the same
+// for all.
+func Stride(neighbours []Sample, ofBlocks bool) (bytes int64, ok bool) {
+	if len(neighbours) < 2 {
+		return 0, false
+	}
+	first := neighbours[0]
+	number := func(s Sample) int64 { return int64(s.Number(ofBlocks)) - int64(first.Number(ofBlocks)) }
+	distance := func(s Sample) int64 { return int64(s.Address - first.Address) }
+	second := neighbours[1]
+	if distance(second)%number(second) != 0 {
+		return 0, false
+	}
+	bytes = distance(second) / number(second)
+	for _, s := range neighbours {
+		if distance(s) != bytes*number(s) {
+			return 0, false
 		}
 	}
-	return bytes, ofBlocks, true
+	return bytes, true
 }
