@@ -5,7 +5,8 @@
 // The search (search.go) runs one thread after the other. A read takes its value from a write that is there, or is promised a value
 // that a later write must supply. The values that may be promised are found by rounds (this file): a round searches with the values
 // of the one before and collects the values that are written. Since no value depends on itself (No-Thin-Air), each write comes up in
-// some round; the last is the one that counts. What no thread can supply any more ends a branch (reach.go), and so does what the axioms forbid of the events so far
+// some round; the last is the one that counts. Weak reads are promised values only where there is a data race: a weak read and a
+// write that might come later and keep the promise race in the execution in which the write comes first, whatever is read then. What no thread can supply any more ends a branch (reach.go), and so does what the axioms forbid of the events so far
 // (check.go): each of them is kept when events are added. At the end the orders of the sc fences and of the writes are chosen, one
 // location independently of the others (leaf.go).
 package candidates
@@ -34,10 +35,13 @@ var ErrTooLarge = errors.New("the program is too large for the model ptx: an exe
 // model has it. Executions in which a thread spins on a value that is not the last one, or waits for what does not hold, do not count.
 func Enumerate(ctx context.Context, p explore.Program, m model.PTX, o explore.Options) (explore.Result, error) {
 	values := map[int32][]int64{}
+	weak := m.Drop != model.PTXWhole
 	for {
 		s := newSearch(ctx, p, m, o, values)
+		s.weak = weak
 		s.visit()
-		grown := false
+		grown := s.racy && !weak
+		weak = weak || s.racy
 		for w := range s.written {
 			if v := values[w.loc]; !slices.Contains(v, w.value) {
 				values[w.loc] = append(v, w.value)

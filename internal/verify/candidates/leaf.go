@@ -21,45 +21,41 @@ type candidate struct {
 	seen     map[string]bool
 }
 
-// leaf chooses what threads that spin have read, where no thread can make a further step.
+// leaf chooses what threads that spin have read last, where no thread can make a further step.
 func (s *search) leaf() {
-	cut := false
 	for t := range s.threads {
-		cut = cut || s.threads[t].op.Kind == explore.Bound
-	}
-	for t := range s.threads {
-		th := &s.threads[t]
-		op := th.spin
-		if op.Kind == explore.End || cut {
+		op := s.threads[t].op
+		if k := op.Kind; k != explore.Read && k != explore.Update || s.cut() {
 			continue
 		}
-		blocked, stuck := s.result.Blocked, s.result.Stuck
-		wait := th.op
-		th.spin, th.op = explore.Op{}, op
-		order := op.Order
-		if op.Kind == explore.Update {
-			order = order.OfRead()
-		}
-		e := s.push(t, model.R, order, 0, op.Deps)
+		e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
 		s.sources(e, func(w int, value int64) {
-			if w == promised || !s.awaits(t, value) {
+			if w == promised || !s.awaits(t, value) || s.overwritten(w, op.Loc) {
 				return
 			}
 			s.events[e].rf, s.events[e].Value = w, value
-			s.resume(t, value, func() {
-				if !s.hopeless() {
-					s.consistent(s.leaf, e)
-				}
-			})
+			s.resume(t, value, func() { s.consistent(s.leaf, e) })
 		})
 		s.pop(t)
-		s.threads[t].spin, s.threads[t].op = op, wait
-		if s.result.Stuck == stuck {
-			s.result.Blocked = blocked + 1
-		}
 		return
 	}
 	s.judge()
+}
+
+// cut says that a thread has reached its bound: whether others wait for it does not matter.
+func (s *search) cut() bool {
+	return slices.ContainsFunc(s.threads, func(th thread) bool { return th.op.Kind == explore.Bound })
+}
+
+// overwritten says that another write of a location follows write w, whatever else is chosen.
+func (s *search) overwritten(w int, loc int32) bool {
+	for i := range s.events {
+		f := &s.events[i]
+		if f.Kind == model.W && f.Loc == loc && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
+			return true
+		}
+	}
+	return false
 }
 
 // judge judges an execution whose threads can make no further step.
@@ -172,7 +168,10 @@ func (c *candidate) causes(fences []int) {
 		}
 		r.Coherence, r.FR = coherence, fr
 		end := c.ending(r)
-		if !raced && c.Races && end != explore.Blocked {
+		if end == unfair {
+			return
+		}
+		if !raced && (c.Races || !c.weak) && end != explore.Blocked {
 			raced = true
 			c.races(r)
 		}
@@ -237,6 +236,9 @@ func (c *candidate) execution(end explore.Ending) {
 	}
 }
 
+// unfair is the ending of an execution in which a thread spins although another value is there.
+const unfair = explore.Ending(255)
+
 // ending says how the execution ends.
 func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
 	end := explore.Complete
@@ -247,9 +249,10 @@ func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
 		case explore.Assumed:
 			end = explore.Blocked
 		case explore.Await:
-			if end == explore.Blocked || !c.fair(t, r) {
-				end = explore.Blocked
-			} else {
+			switch {
+			case !c.fair(t, r):
+				return unfair
+			case end == explore.Complete:
 				end = explore.Stuck
 			}
 		}
@@ -281,6 +284,9 @@ func (c *candidate) race(a, b int) {
 	kind := explore.DataRace
 	if c.x.E[a].Strong() && c.x.E[b].Strong() && c.x.E[a].SameProxy(&c.x.E[b]) {
 		kind = explore.HeterogeneousRace
+	}
+	if c.racy = true; !c.Races {
+		return
 	}
 	c.found(explore.Error{Kind: kind, A: a - c.initials, B: b - c.initials, Thread: -1, Other: -1})
 }

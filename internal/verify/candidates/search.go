@@ -2,6 +2,8 @@ package candidates
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -27,12 +29,10 @@ type event struct {
 type thread struct {
 	op     explore.Op
 	state  []int64
+	node   *node // of the state, nil before it is asked for
 	events []int
 	reads  []int
 	parked bool // at a barrier
-	// spin is the read at which the thread waits for ever, with Kind End if it does not: whatever it reads, the iteration that ends
-	// with it changes nothing. What it reads is chosen last.
-	spin explore.Op
 }
 
 // search builds executions, an event at a time.
@@ -48,13 +48,17 @@ type search struct {
 	events   []event
 	open     []int // reads with promises
 	reach    reach
+	start    []*node // of the threads
 	view     view
 	result   explore.Result
 	err      error
 	trial    []int64
 	trialOp  explore.Op
+	weak     bool // weak reads are promised values too
+	racy     bool // there is a data race
 	promises bool // a read has read from a write that was added later
 	oneProxy bool // no access is by another proxy or another virtual address
+	seen     map[[sha256.Size]byte]bool
 	causes   causes
 }
 
@@ -63,12 +67,13 @@ func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Op
 	if of, ok := p.(interface{ OneProxy() bool }); ok {
 		s.oneProxy = of.OneProxy()
 	}
-	s.reach = newReach(p, values)
+	s.reach, s.seen = newReach(p, values), map[[sha256.Size]byte]bool{}
 	s.threads = make([]thread, len(s.groups.Places))
 	for t := range s.threads {
 		th := &s.threads[t]
 		th.state = make([]int64, p.StateWords())
 		p.Start(t, th.state, &th.op)
+		s.start = append(s.start, s.reach.at(t, th))
 	}
 	return s
 }
@@ -76,22 +81,60 @@ func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Op
 // visit explores all executions that extend what there is.
 func (s *search) visit() {
 	s.tick()
-	if s.result.Stopped || s.err != nil || s.hopeless() || !s.keepable() {
+	if s.result.Stopped || s.err != nil || !s.keepable() {
 		return
 	}
 	if len(s.events) > maxEvents {
 		s.err = ErrTooLarge
 		return
 	}
-	t := s.next()
-	if t < 0 {
-		if len(s.open) == 0 {
-			s.leaf()
+	for t := range s.threads {
+		switch {
+		case s.threads[t].op.Kind == explore.Refused:
+			s.result.Stopped = true
+			return
+		case s.eager(t):
+			s.step(t)
+			return
 		}
+	}
+	if s.again() {
 		return
 	}
+	spins := true
+	for t := range s.threads {
+		if k := s.threads[t].op.Kind; k == explore.Read || k == explore.Update {
+			spins = s.read(t) && spins
+		}
+	}
+	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil {
+		s.leaf()
+	}
+}
+
+// eager says that the next step of thread t is made before any other: it leaves no choice, or it is a read and no other thread writes
+// what it might read.
+func (s *search) eager(t int) bool {
 	th := &s.threads[t]
-	switch op := th.op; op.Kind {
+	switch th.op.Kind {
+	case explore.Write, explore.Fence, explore.Signal:
+		return true
+	case explore.Arrive:
+		return !th.parked || s.complete(t)
+	case explore.Read, explore.Update:
+		for o := range s.threads {
+			if o != t && s.reach.writes(o, &s.threads[o], th.op.Loc) {
+				return false
+			}
+		}
+		return !th.op.Loops // what a thread spins on is read last
+	}
+	return false
+}
+
+// step makes an eager step of thread t.
+func (s *search) step(t int) {
+	switch op := s.threads[t].op; op.Kind {
 	case explore.Read, explore.Update:
 		s.read(t)
 	case explore.Write:
@@ -102,9 +145,35 @@ func (s *search) visit() {
 		s.push(t, model.F, op.Order, 0, 0)
 		s.resume(t, 0, s.visit)
 		s.pop(t)
-	case explore.Arrive, explore.Signal:
+	default:
 		s.arrive(t)
 	}
+}
+
+// again says that what there is has been visited, by another order of the threads. What the threads have read determines it.
+func (s *search) again() bool {
+	var key []byte
+	for t := range s.threads {
+		th := &s.threads[t]
+		key = binary.AppendUvarint(key, uint64(len(th.events)))
+		for _, r := range th.reads {
+			switch e := &s.events[r]; e.rf {
+			case initial:
+				key = append(key, 0)
+			case promised:
+				key = binary.AppendVarint(append(key, 1), e.Value)
+			default:
+				w := &s.events[e.rf]
+				key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(w.Thread)+2), uint64(w.Index))
+			}
+		}
+	}
+	id := sha256.Sum256(key)
+	if s.seen[id] {
+		return true
+	}
+	s.seen[id] = true
+	return false
 }
 
 func (s *search) tick() {
@@ -117,60 +186,6 @@ func (s *search) tick() {
 	if s.Progress != nil {
 		s.Progress(s.result.Executions, 0)
 	}
-}
-
-// next chooses the thread that makes the next step, -1 if none can. Threads whose step waits for an open promise come last: what
-// they are promised is mostly written by others. Steps that leave no choice come first, and reads after which a thread would wait after other reads.
-func (s *search) next() int {
-	best, rank := -1, 8
-	for t := range s.threads {
-		if s.threads[t].op.Kind == explore.Refused {
-			s.result.Stopped = true
-			return -1
-		}
-		if k := s.rank(t); k < rank {
-			best, rank = t, k
-		}
-	}
-	return best
-}
-
-// rank is the place of a thread's step in the order of the search, 8 if it can make none.
-func (s *search) rank(t int) int {
-	th := &s.threads[t]
-	k := 8
-	switch th.op.Kind {
-	case explore.Write, explore.Fence, explore.Signal:
-		k = 0
-	case explore.Arrive:
-		if k = 0; th.parked && !s.complete(t) {
-			return 8
-		}
-	case explore.Read, explore.Update:
-		if k = 1; th.op.Loops && s.waits(t) {
-			k = 2
-		}
-	default:
-		return 8
-	}
-	for i, r := range th.reads {
-		if s.events[r].rf == promised && th.op.Control>>min(i, 63)&1 != 0 {
-			return k + 4
-		}
-	}
-	return k
-}
-
-// waits says that thread t, which stands at a read, would wait if it read the write that was added last.
-func (s *search) waits(t int) bool {
-	th := &s.threads[t]
-	value := s.p.Initial(th.op.Loc)
-	for i := range s.events {
-		if e := &s.events[i]; e.Kind == model.W && e.Loc == th.op.Loc {
-			value = e.Value
-		}
-	}
-	return s.awaits(t, value)
 }
 
 // awaits says that thread t waits after a read of value.
@@ -207,27 +222,25 @@ func (s *search) pop(t int) {
 // resume lets thread t go on with value, calls then, and brings the thread back.
 func (s *search) resume(t int, value int64, then func()) {
 	th := &s.threads[t]
-	op, state := th.op, slices.Clone(th.state)
+	op, state, node := th.op, slices.Clone(th.state), th.node
+	th.node = nil
 	s.p.Resume(t, th.state, value, &th.op)
 	then()
 	copy(th.state, state)
-	th.op = op
+	th.op, th.node = op, node
 }
 
-// read explores the next step of thread t, a read or an update. Values after which it waits are one case.
-func (s *search) read(t int) {
+// read explores the next step of thread t, a read or an update. Values after which it waits are left out: it makes its step when
+// there are others. The result says that there are such values.
+func (s *search) read(t int) (spins bool) {
 	op := s.threads[t].op
-	order := op.Order
-	if op.Kind == explore.Update {
-		order = order.OfRead()
-	}
-	var wait explore.Op
-	e := s.push(t, model.R, order, 0, op.Deps)
+	e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
 	s.sources(e, func(w int, value int64) {
-		if op.Loops && s.awaits(t, value) {
-			if wait.Kind != explore.Await || s.trialOp.Value < wait.Value {
-				wait = s.trialOp
-			}
+		switch {
+		case op.Loops && s.awaits(t, value):
+			spins = true
+			return
+		case w == promised && !s.promisable(t, e, value):
 			return
 		}
 		s.events[e].rf, s.events[e].Value = w, value
@@ -240,12 +253,15 @@ func (s *search) read(t int) {
 		}
 	})
 	s.pop(t)
-	if th := &s.threads[t]; wait.Kind == explore.Await {
-		wait.Value-- // the read is not there yet
-		th.spin, th.op = op, wait
-		s.visit()
-		th.spin, s.threads[t].op = explore.Op{}, op
+	return spins
+}
+
+// readOrder is the order of the read of a step.
+func (s *search) readOrder(op *explore.Op) model.Order {
+	if op.Kind == explore.Update {
+		return op.Order.OfRead()
 	}
+	return op.Order
 }
 
 // sources calls f for each write that read e, the last event, may read from, and for each promise.
@@ -391,29 +407,6 @@ func (s *search) complete(t int) bool {
 		}
 	}
 	return true
-}
-
-// hopeless says that a thread spins on what is not the last value, however the execution goes on: another thread has written since.
-func (s *search) hopeless() bool {
-	for t := range s.threads {
-		if s.threads[t].op.Kind != explore.Await {
-			continue
-		}
-		for _, r := range s.iteration(t) {
-			e := &s.events[r]
-			if e.rf == promised {
-				continue
-			}
-			for w := range s.events {
-				f := &s.events[w]
-				if f.Kind == model.W && f.Loc == e.Loc && (e.rf == initial || w > e.rf && f.Thread == s.events[e.rf].Thread && f.SameProxy(&s.events[e.rf].Event.Event)) {
-					s.result.Blocked++
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // iteration gives the reads of the last iteration of thread t, which spins.
