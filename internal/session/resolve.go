@@ -205,7 +205,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing, Took: a.Took}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
 		}

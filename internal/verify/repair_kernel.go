@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/diff"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -86,4 +87,4 @@ func EditCUDA(name, src string, places []Place) (string, error) {
 }
 
 // Diff is the unified diff of two texts of a file, "" if they are equal.
-func Diff(name, before, after string) string { return repair.Diff(name, before, after) }
+func Diff(name, before, after string) string { return diff.Unified(name, before, after) }

@@ -391,10 +391,42 @@ func spaceOf(a *history.Access) uint64 {
 	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 }
 
+// watched says that a race is reported.
+func (d *Detector) watched(a *history.Access, r *history.Race) bool {
+	w := d.cfg.Watch
+	if w == nil {
+		return true
+	}
+	ok := a.Actor.Launch == nil || w.Thread(&a.Actor.Launch.Info, a.Actor.Warp, a.Actor.Lane)
+	if s := &r.Earlier.Stamp; s.Launch != nil {
+		ok = ok && w.Thread(&s.Launch.Info, s.Warp, s.Lane)
+	}
+	if ok && w.Object != nil {
+		space, launch := event.Global, uint32(0)
+		for _, l := range []*order.Launch{a.Actor.Launch, r.Earlier.Stamp.Launch} {
+			if l != nil && launch == 0 {
+				launch = l.Info.ID
+			}
+		}
+		if a.Memory.Shared {
+			space = event.Shared
+		}
+		ok = w.Object(space, launch, r.From)
+	}
+	if !ok {
+		d.findings.Unwatched()
+	}
+	return ok
+}
+
 // report adds a race to the findings.
 func (d *Detector) report(a *history.Access, r history.Race) {
+	if !d.watched(a, &r) {
+		return
+	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	d.findings.Took(p, a, &r)
 	d.tell(a.Actor.Launch, a.Actor.Block)
 	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {
