@@ -13,7 +13,7 @@ import (
 // accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
 // that update one word, by the last of them; it says false, having done nothing, where that is not to be done here. Relaxed gives
 // the lanes whose operations remain to be judged, performed and recorded.
-func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint) (order.ChainID, bool)) (rest uint32) {
+func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID, bool)) (rest uint32) {
 	e := w.Event
 	h.enter(w.Block.Launch)
 	if len(h.current.hosts) > 0 {
@@ -43,7 +43,7 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint)
 		}
 		l := h.listed(x)
 		h.inherit(l, w.Block.Launch)
-		chain, ok := perform(lane, w.Batch.AddrOf(e, lane), &l.variable)
+		chain, ok := perform(lane, w.Batch.AddrOf(e, lane))
 		if !ok {
 			rest |= m & -m
 			continue
@@ -85,7 +85,7 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 			continue
 		}
 		l := h.lists.of(x.stamp &^ listFlag)
-		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
+		variables[n] = h.order.Variable(w.Batch.AddrOf(w.Event, lane))
 		if r := h.readers.of(&l.atomics); len(r) > 0 {
 			entries[n], earlier[n] = unsafe.Pointer(&r[len(r)-1]), unsafe.Pointer(&r[max(len(r)-recentReads, 0)])
 		} else if k := len(l.entries); k > 0 && write {
