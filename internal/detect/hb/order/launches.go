@@ -138,6 +138,9 @@ func (o *Order) Chain(address uint64, size uint8) ChainID {
 	return 0
 }
 
+// Chains gives the last chain that was made.
+func (o *Order) Chains() ChainID { return max(o.chains, 1) }
+
 // Ends says that no thread of the block lives on after an event.
 func (b *Block) Ends(wi uint32, e *event.Event) bool {
 	return e.Kind == event.Exit && bits.OnesCount32(e.Mask&b.warps[wi].live) == b.alive
