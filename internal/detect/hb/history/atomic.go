@@ -51,18 +51,9 @@ func (a *relaxed) all(lane int) uint32 { return a.each | 1<<lane }
 
 // aligned says that all lanes access aligned words.
 func (a *pending) aligned() bool {
-	e := a.Event
-	all := e.Addr
-	switch {
-	case e.Flags&event.FlagScattered != 0:
-		all = 0
-		for _, at := range a.addrs {
-			all |= at
-		}
-	case e.Flags&event.FlagRows != 0:
-		all |= uint64(e.Stride | e.RowStride())
-	case e.Mask&(e.Mask-1) != 0:
-		all |= uint64(e.Stride)
+	all := uint64(0)
+	for _, at := range a.Batch.Addresses(a.Event, &a.room) {
+		all |= at
 	}
 	return all%wordBytes == 0
 }
