@@ -85,6 +85,15 @@ const (
 	OpWgmmaFence
 	OpWgmmaCommit
 	OpWgmmaWait
+	OpTcAlloc
+	OpTcFree
+	OpTcRelinquish
+	OpTcLoad
+	OpTcStore
+	OpTcWait
+	OpTcMultiply
+	OpTcCopy
+	OpTcCommit
 	OpTouch
 	OpReplace      // tensormap.replace
 	OpMapCopy      // tensormap.cp_fenceproxy

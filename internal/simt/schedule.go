@@ -266,6 +266,7 @@ func (r *run) retire() {
 		switch {
 		case c.live == 0:
 			c.endBulks()
+			r.endCores(c)
 			r.stats.Blocks++
 			s.sinceEnd = 0
 		case !c.cluster.runnable(c):
