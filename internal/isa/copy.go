@@ -17,7 +17,7 @@ var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.wait_all", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitAll),
 		Forms: forms(".async.wait_all"), Note: "The same as cp.async.commit_group and cp.async.wait_group 0."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindOp(OpBulk), Note: noteBulk, Forms: forms(
-		".async.bulk.to.global.mbarrier::complete_tx::bytes{.L2::cache_hint} [d], [a], size, [bar]{, c}'; to: shared::cluster shared::cta",
+		".async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], size, [bar]{, mask}{, c}'; to: shared::cluster shared::cta",
 		".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [a], size, [bar]'",
 		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], size{, c}'")},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.commit_group", Class: Copy, Event: event.BulkCommit, Bind: bindOp(OpBulkCommit),
@@ -37,7 +37,7 @@ var copyRows = []*Row{
 		Note: "The copies are performed, and the arrival counts, when a thread tests the barrier next."},
 }
 
-const noteBulk = "A cluster is one block. By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
+const noteBulk = "By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
 	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is never performed."
 
 const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
@@ -58,6 +58,10 @@ func (b *body) bulkOperands(in *Inst) {
 		want++
 	}
 	if hint {
+		want++
+	}
+	multicast := in.Has("multicast::cluster")
+	if multicast {
 		want++
 	}
 	if len(ops) != want {
@@ -82,6 +86,9 @@ func (b *body) bulkOperands(in *Inst) {
 		in.Space = event.Shared
 		b.address(in, &ops[3])
 		in.Off3 = in.Off
+	}
+	if multicast {
+		b.multicast(in, &ops[4])
 	}
 	in.Space, in.Off = to, off
 	if hint {
@@ -131,4 +138,10 @@ func (b *body) copyOperands(in *Inst) {
 	default:
 		b.source(in, &opSpec{name: "b", typ: U32}, &rest[0])
 	}
+}
+
+// multicast decodes the mask of the blocks that a bulk copy writes to.
+func (b *body) multicast(in *Inst, o *ptx.Operand) {
+	in.Multicast = len(in.Src)
+	b.source(in, &opSpec{name: "mask", typ: B16}, o)
 }

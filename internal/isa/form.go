@@ -216,12 +216,15 @@ type Inst struct {
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
-	Off   int64  // memory classes: offset added to the address
-	Off2  int64  // Copy: the same of the source's address
-	Off3  int64  // Copy: the same of the mbarrier's
-	Tiles *Tiles // Tile
-	Wgmma *Wgmma // Warpgroup: of wgmma.mma_async
-	Core  *Core  // Warpgroup, Copy: of tcgen05
+	Off  int64 // memory classes: offset added to the address
+	Off2 int64 // Copy: the same of the source's address
+	Off3 int64 // Copy: the same of the mbarrier's
+	// Copy: the source that is the mask of the blocks that a bulk copy writes to, 0 for none; how many coordinates a tensor copy has, and
+	// how many offsets of its im2col mode behind them.
+	Multicast, Coordinates, Offsets int
+	Tiles                           *Tiles // Tile
+	Wgmma                           *Wgmma // Warpgroup: of wgmma.mma_async
+	Core                            *Core  // Warpgroup, Copy: of tcgen05
 	// Touches is, of OpTouch, the operations whose accumulators the next instruction accesses.
 	Touches []*Wgmma
 	Texel   *Texel  // Texture

@@ -85,11 +85,13 @@ func bindMove(op Op) func(in *Inst) {
 		c := &Core{Group: 1, Packed: in.Has("pack::16b") || in.Has("unpack::16b")}
 		in.Op, in.Core = op, c
 		for _, m := range in.Mods {
-			if lanes, bits, ok := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(m, "x2"), "b"), "x"); ok && lanes != "" {
+			switch lanes, bits, ok := strings.Cut(strings.TrimSuffix(m, "b"), "x"); {
+			case !ok:
+			case lanes == "":
+				c.Number, _ = strconv.Atoi(bits)
+			default:
 				c.Lanes, _ = strconv.Atoi(lanes)
 				c.Bits, _ = strconv.Atoi(bits)
-			} else if n, err := strconv.Atoi(bits); ok && err == nil {
-				c.Number = n
 			}
 		}
 		if c.Halves = in.Has("16x32bx2"); c.Halves {
