@@ -39,7 +39,7 @@ const (
 	MbarrierDone // the phase of the mbarrier at Addr in shared memory is complete
 
 	// Bulk copies, of single lanes, through the async proxy. Their groups are others than those of copies.
-	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it. Stride numbers the copies of a block in its low 32 bits, and above them has the address of that mbarrier; with Order and Scope an atomic reduction of elements of Size bytes
+	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it, 2 where that is so and it is through the generic proxy (st.async). Stride numbers the copies of a block in its low 32 bits, and above them has the address of that mbarrier; with Order and Scope an atomic reduction of elements of Size bytes
 	BulkCommit // the lanes put their bulk copies since their last commit into a group
 	BulkWait   // the lanes wait until at most Aux of their groups are not complete, the last ones; with FlagRead until at most so many have sources to be read
 	BulkDone   // the bulk copy Stride of the block, issued by the lane, has told the mbarrier at Addr that it is complete

@@ -94,6 +94,8 @@ const (
 	OpTcMultiply
 	OpTcCopy
 	OpTcCommit
+	OpStoreAsync // st.async, red.async
+	OpTryCancel
 	OpTouch
 	OpReplace      // tensormap.replace
 	OpMapCopy      // tensormap.cp_fenceproxy

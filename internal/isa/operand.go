@@ -36,6 +36,10 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.mapCopyOperands(in)
 			return true
 		}
+		if in.Op == OpStoreAsync || in.Op == OpTryCancel {
+			b.storeOperands(in)
+			return true
+		}
 		if in.Op == OpTcMultiply || in.Op == OpTcCopy || in.Op == OpTcCommit {
 			b.coreOperands(in)
 			return true

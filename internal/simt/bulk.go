@@ -25,6 +25,7 @@ type bulkCopy struct {
 	// Of a reduction: the operation on an element, and the size of one.
 	reduce  func(old, b uint64) uint64
 	element uint64
+	generic bool   // it is through the generic proxy
 	nan     uint64 // size of the NaNs that are filled in, 0 for zeros
 }
 
@@ -120,10 +121,7 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	if own.barrierOf, own.barrier, ok = resolve(barrier); !ok {
 		return nil, false
 	}
-	pair := in.Has("cta_group::2")
-	if pair && barrier>>event.PeerShift == 0 && len(w.cta.cluster.ctas) > 1 {
-		own.barrierOf = w.cta.cluster.ctas[w.cta.rank&^1] // that of the pair that issues operations
-	}
+	pair := in.Has("cta_group::2") && own.barrierOf.rank%2 == 0
 	list := []bulkTarget{own}
 	if in.Multicast > 0 {
 		list = list[:0]
@@ -133,7 +131,7 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 				continue
 			}
 			t := bulkTarget{of, own.to, of, own.barrier}
-			if pair {
+			if pair { // the first of two blocks waits for both
 				t.barrierOf = w.cta.cluster.ctas[rank&^1]
 			}
 			list = append(list, t)
@@ -298,7 +296,9 @@ func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event
 	}
 	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
 	if x.tracked {
-		e.Barrier = 1
+		if e.Barrier = 1; x.generic {
+			e.Barrier = 2
+		}
 		e.Stride |= int64(x.told) << 32
 	}
 	if x.reduce != nil && flags == event.FlagWrite {

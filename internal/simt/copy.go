@@ -73,6 +73,10 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.waitCluster(w, on, place)
 	case isa.OpReplace, isa.OpMapCopy, isa.OpMapFence:
 		r.mapOps(w, in, on, place)
+	case isa.OpStoreAsync:
+		r.storeAsync(w, in, on, place)
+	case isa.OpTryCancel:
+		r.tryCancel(w, in, on, place)
 	case isa.OpTcMultiply, isa.OpTcCopy, isa.OpTcCommit:
 		r.coreLanes(w, in, on, place)
 	case isa.OpTouch:

@@ -192,7 +192,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	d.compareCopies(&a, blk)
 	d.issuing = nil
 	d.history.Judge(&a, d.race)
-	if shared && !event.InTensorMemory(a.From) {
+	if shared && !event.InTensorMemory(a.From) && (e.Kind != event.Bulk || e.Barrier != 2) {
 		d.fenced(s, &a, blk)
 	}
 	d.findings.Settle()
