@@ -284,6 +284,9 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 	switch space {
 	case event.Shared:
 		return r.sharedObject(addr, launch)
+	case event.Tensor:
+		lane, column := event.TensorCell(addr)
+		return report.Object{Name: fmt.Sprintf("tensor memory, lane %d, column %d", lane, column)}
 	case event.Local, event.Param, event.NoSpace:
 		return report.Object{}
 	}

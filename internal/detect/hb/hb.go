@@ -53,6 +53,7 @@ type Detector struct {
 	serials uint64      // that copies have been given
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
+	issuing     *bulkHalf // that is compared
 	maps        mapFences
 	// Of peer.
 	peerEvent event.Event
@@ -148,7 +149,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	}
 	if l.Clustered() && e.Space == event.Shared {
 		switch e.Kind {
-		case event.Load, event.Store, event.Atomic, event.Bulk:
+		case event.Load, event.Store, event.Atomic, event.Bulk, event.Wgmma, event.Core:
 			blk, _ := l.Block(e.Warp)
 			b, e = d.peer(b, e, blk)
 		}
@@ -184,7 +185,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MbarrierDone:
 		blk, _ := l.Block(e.Warp)
 		d.phaseDone(e.Addr, blk)
-	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
+	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
 	case event.MapRead, event.MapFence:
