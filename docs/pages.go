@@ -85,6 +85,8 @@ var pages = map[string]Page{
 		Program: "__global__ void read(cudaTextureObject_t t, float *out) { out[threadIdx.x] = tex2D<float>(t, threadIdx.x, 0.5f); }\n\nint main() {\n  float *in, *out;\n  cudaMalloc(&in, 128);\n  cudaMalloc(&out, 128);\n  cudaMemset(in, 0, 128);\n  cudaResourceDesc what = {};\n  what.resType = cudaResourceTypeLinear;\n  what.res.linear.devPtr = in;\n  what.res.linear.desc = cudaCreateChannelDesc<float>();\n  what.res.linear.sizeInBytes = 128;\n  cudaTextureDesc how = {};\n  cudaTextureObject_t t;\n  cudaCreateTextureObject(&t, &what, &how, nullptr);\n  read<<<1, 32>>>(t, out);\n  cudaDeviceSynchronize();\n}",
 		Fix:     "__global__ void read(cudaTextureObject_t t, float *out) { out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }"},
 	"out-of-bounds": {Rule: "An access lies within one allocation.", Corpus: "fault/off_by_one", Manual: deviceErr, Fix: "if (i < n) {"},
+	"out-of-variable": {Rule: "An access that names a variable in shared memory lies within it.", Corpus: "fault/shared_variable", Manual: "CUDA C++ Programming Guide: __shared__; C++: an index lies within its array",
+		Fix: "int left = t > 0 ? tile[t - 1] : 0;"},
 	"misaligned": {Rule: "The address of an access is a multiple of its size.", Corpus: "fault/misaligned",
 		Manual: "CUDA C++ Programming Guide: Device Memory Accesses, Size and Alignment Requirement", Fix: "const float4 *p = reinterpret_cast<const float4 *>(in);"},
 	"use-after-free": {Rule: "Freed memory is not accessed.", Manual: freeing,

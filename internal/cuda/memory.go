@@ -73,7 +73,7 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
 	addr, err := at.addr, error(nil)
 	if addr == 0 {
-		addr, err = c.dev.mem.Alloc(size, allocAlign, kind, name)
+		addr, err = c.dev.mem.Alloc(size, c.alignment(kind), kind, name)
 	} else if err = simt.ErrOutOfMemory; c.leased != nil {
 		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
 	}

@@ -102,6 +102,7 @@ func (l *linker) function(f *Func) {
 		watchAccumulators(f)
 		flow(f)
 		words(f)
+		objects(f)
 	}
 }
 
