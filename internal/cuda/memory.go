@@ -258,6 +258,13 @@ func (c *Context) Write(addr uint64, data []byte) error {
 	return nil
 }
 
+// Zeroed tells that the host relies on an allocation being zero, as a new one of this device is.
+func (c *Context) Zeroed(addr, size uint64) {
+	leave, _ := c.enter()
+	defer leave()
+	c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: c.host, Addr: addr, Size: size, Name: "zeros of a launch file"})
+}
+
 // Read copies bytes from device, managed or pinned memory to pageable host memory: cudaMemcpy.
 func (c *Context) Read(addr uint64, data []byte) error {
 	leave, err := c.enter()

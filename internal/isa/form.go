@@ -203,6 +203,9 @@ type Inst struct {
 	// Object is the static shared variable that a load, a store or an atomic operation accesses, nil where that is not known: see objects.
 	Object *Var
 
+	// Copies says that what a load gives is only stored again.
+	Copies bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope

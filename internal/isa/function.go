@@ -103,6 +103,7 @@ func (l *linker) function(f *Func) {
 		flow(f)
 		words(f)
 		objects(f)
+		copies(f)
 	}
 }
 
