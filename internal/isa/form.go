@@ -200,6 +200,12 @@ type Inst struct {
 	// Word says that a load or an atomic operation may pass the end of an allocation that holds the first byte of its word: see words.
 	Word bool
 
+	// Object is the static shared variable that a load, a store or an atomic operation accesses, nil where that is not known: see objects.
+	Object *Var
+
+	// Copies says that what a load gives is only stored again.
+	Copies bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope

@@ -27,6 +27,7 @@ import (
 // Options say how to run and what to judge.
 type Options struct {
 	Detectors []detect.Spec // none: the default ones
+	Beside    []detect.Spec // others, which judge what is no race
 	Bare      bool          // no detector at all
 	Model     detect.Model
 	Engine    func() simt.Engine // nil: the default one
@@ -79,13 +80,14 @@ func (o *Options) engine() simt.Engine {
 }
 
 func (o *Options) detectors() []detect.Spec {
+	list := o.Detectors
 	switch {
 	case o.Bare:
-		return nil
-	case len(o.Detectors) > 0:
-		return o.Detectors
+		list = nil
+	case len(list) == 0:
+		list = all.Default()
 	}
-	return all.Default()
+	return slices.Concat(list, o.Beside)
 }
 
 // errTimeout is the cause of the context's end when --timeout has passed.
