@@ -35,7 +35,7 @@ type Report struct {
 
 // NewReport describes the machine.
 func NewReport(o *Options) *Report {
-	r := &Report{CPU: cpuModel(), Vectors: vectors(), Assembly: lanes.Assembly(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
+	r := &Report{CPU: cpuModel(), Vectors: vectors(), Assembly: lanes.Best() != lanes.Interpreted, Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
 	if o.Native != nil {
 		r.Compiler = o.Native.Compiler
 	}

@@ -675,11 +675,11 @@ loop:
 DATA atomic64<>+88(SB)/8, $atomic64FAdd<>(SB)
 GLOBL atomic64<>(SB), RODATA, $112
 
-// func asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
-TEXT ·asmRun(SB), NOSPLIT, $0-40
+// func asmRun(code *Op, at uintptr, x *Regs, mask uint32) (end uint64, left *Op)
+TEXT ·asmRun(SB), NOSPLIT, $0-48
 	MOVQ code+0(FP), R12
-	MOVQ x+8(FP), AX
-	MOVL mask+16(FP), DX
+	MOVQ x+16(FP), AX
+	MOVL mask+24(FP), DX
 	MOVQ 0(AX), DI
 	MOVQ 8(AX), R11
 	MOVQ 16(AX), R14
@@ -732,6 +732,12 @@ TEXT ·asmRun(SB), NOSPLIT, $0-40
 	VMOVDQU Y2, 424(R10)
 
 go:
+	MOVQ at+8(FP), AX
+	TESTQ AX, AX
+	JEQ list
+	JMP AX
+
+list:
 	MOVQ (R12), AX
 	MOVL AX, R8
 	SHRQ $32, AX
@@ -740,13 +746,13 @@ go:
 
 TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 24(R12), AX
-	MOVQ AX, 32(SP)
-	MOVQ $0, 40(SP)
+	MOVQ AX, 40(SP)
+	MOVQ $0, 48(SP)
 	VZEROUPPER
 	RET
 
 TEXT runLeft<>(SB), NOSPLIT|NOFRAME, $0-0
-	MOVQ R12, 40(SP)
+	MOVQ R12, 48(SP)
 	VZEROUPPER
 	RET
 
@@ -46277,6 +46283,11 @@ none:
 stop:
 	JMP runEnd<>(SB)
 
+TEXT fullResume<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 24(R12), AX
+	ADDQ R12, AX
+	JMP AX
+
 TEXT partGoto<>(SB), NOSPLIT|NOFRAME, $0-0
 	ADDQ AX, 64(R10)
 	MOVLQSX 16(R12), BX
@@ -46332,6 +46343,11 @@ none:
 
 stop:
 	JMP runEnd<>(SB)
+
+TEXT partResume<>(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 24(R12), AX
+	ADDQ R12, AX
+	JMP AX
 
 DATA full<>+0(SB)/8, $runEnd<>(SB)
 DATA full<>+8(SB)/8, $fullAdd32<>(SB)
@@ -46703,7 +46719,8 @@ DATA full<>+2928(SB)/8, $fullSteadyU<>(SB)
 DATA full<>+2936(SB)/8, $fullGoto<>(SB)
 DATA full<>+2944(SB)/8, $fullIfScalar<>(SB)
 DATA full<>+2952(SB)/8, $fullIfPred<>(SB)
-GLOBL full<>(SB), RODATA, $2960
+DATA full<>+2960(SB)/8, $fullResume<>(SB)
+GLOBL full<>(SB), RODATA, $2968
 
 DATA part<>+0(SB)/8, $runEnd<>(SB)
 DATA part<>+8(SB)/8, $partAdd32<>(SB)
@@ -47075,4 +47092,5 @@ DATA part<>+2928(SB)/8, $partSteadyU<>(SB)
 DATA part<>+2936(SB)/8, $partGoto<>(SB)
 DATA part<>+2944(SB)/8, $partIfScalar<>(SB)
 DATA part<>+2952(SB)/8, $partIfPred<>(SB)
-GLOBL part<>(SB), RODATA, $2960
+DATA part<>+2960(SB)/8, $partResume<>(SB)
+GLOBL part<>(SB), RODATA, $2968

@@ -375,6 +375,7 @@ const (
 	OpGoto
 	OpIfScalar
 	OpIfPred
+	OpResume
 
 	codes
 )
@@ -784,6 +785,7 @@ var operands = [codes][4]file{
 	OpGoto:           {literal, literal, literal, literal},
 	OpIfScalar:       {literal, scalars, literal, literal},
 	OpIfPred:         {literal, preds, literal, literal},
+	OpResume:         {literal},
 }
 
 func runGo(code []Op, x *Regs, mask uint32) uint64 {

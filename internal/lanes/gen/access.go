@@ -514,6 +514,11 @@ func jumps() []byte {
 		g.WriteString("\tCMPL R8, DX\n\tJNE stop\n\nnone:\n")
 		dispatch()
 		g.WriteString(end)
+
+		fmt.Fprintf(g, "\nTEXT %sResume<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+		g.ins("MOVQ", "AX", "24(R12)")
+		g.ins("ADDQ", "AX", "R12")
+		g.WriteString("\tJMP AX\n")
 	}
 	return g.Bytes()
 }
@@ -529,6 +534,7 @@ func accessNames() (names []string, files [][]string) {
 	names, files = append(names, "Goto"), append(files, []string{"literal", "literal", "literal", "literal"})
 	names, files = append(names, "IfScalar"), append(files, []string{"literal", "scalars", "literal", "literal"})
 	names, files = append(names, "IfPred"), append(files, []string{"literal", "preds", "literal", "literal"})
+	names, files = append(names, "Resume"), append(files, []string{"literal"})
 	return names, files
 }
 
