@@ -413,7 +413,7 @@ func (t *translator) have(v value) amd64.Vec {
 	case spread64:
 		t.V2M(amd64.VPBROADCASTQ, all, r, scalarAt(int32(v.at)))
 	case shiftCount:
-		t.VLoadLow(r, scalarAt(int32(v.at)))
+		t.VLoadLow(false, r, scalarAt(int32(v.at)))
 	case const32, const64:
 		t.V2M(broadcast(w), all, r, amd64.Mem{Base: amd64.AX, Disp: t.number(w, v.at)})
 	case lanes32, lanes64:

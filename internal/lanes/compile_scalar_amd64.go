@@ -32,7 +32,11 @@ func (t *translator) isSingle(c Code) bool {
 	if c >= OpPredCopy && c <= OpPredSet {
 		return true
 	}
-	return t.isAccess(c) && !t.masked && accessOps[c-OpLoad8ULine].store && accessOps[c-OpLoad8ULine].how == line
+	if !t.isAccess(c) || t.masked {
+		return false
+	}
+	a := &accessOps[c-OpLoad8ULine]
+	return a.store && a.how == line || !a.store && a.how == each && a.size >= 4
 }
 
 // unrolls reports whether a load is written for each strip: the place of its lanes is not proportional to that of their registers.
@@ -226,6 +230,8 @@ func (t *translator) single(i int) bool {
 		return false
 	case o.Code <= OpPredSet:
 		t.predicate(o)
+	case accessOps[o.Code-OpLoad8ULine].how == each:
+		t.loadEach(i)
 	default:
 		t.storeLine(i)
 	}
@@ -263,8 +269,7 @@ func (t *translator) predicate(o *Op) {
 func (t *translator) storeLine(i int) {
 	o := &t.ops[i]
 	a := &accessOps[o.Code-OpLoad8ULine]
-	odd, next := new(amd64.Label), t.after(i+1)
-	t.cold = append(t.cold, func() { t.Bind(odd); t.assembly(t.ops[i:i+1], next) })
+	odd := t.odd(i)
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
 	t.reach(o, amd64.R8, odd)
 	w, base := 32, amd64.DI
@@ -307,4 +312,85 @@ func lowerBytes(size int) []byte {
 		}
 	}
 	return b
+}
+
+// odd gives a label at which the assembly does operation i, where it may end.
+func (t *translator) odd(i int) *amd64.Label {
+	l, next := new(amd64.Label), t.after(i+1)
+	t.cold = append(t.cold, func() { t.Bind(l); t.assembly(t.ops[i:i+1], next) })
+	return l
+}
+
+// loadEach writes a load at an address of each lane. The lanes are put together from single loads, which takes less time than
+// instructions that gather.
+func (t *translator) loadEach(i int) {
+	o := &t.ops[i]
+	a := &accessOps[o.Code-OpLoad8ULine]
+	odd := t.odd(i)
+	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
+	lane := func(l int32) amd64.Mem { return amd64.Mem{Base: amd64.R11, Disp: o.A + 8*l} }
+	t.checkEach(a, in, lane, odd)
+	t.Load(8, false, amd64.R9, in(baseAt))
+	t.Load(8, false, amd64.R9, amd64.Mem{Base: amd64.R9})
+	t.RM(amd64.SUB, true, amd64.R9, in(originAt))
+	// at loads a lane's address and gives its place.
+	regs := []amd64.Reg{amd64.AX, amd64.CX, amd64.BX, amd64.SI, amd64.R8}
+	at := func(l int32) amd64.Mem {
+		r := regs[l%5]
+		t.Load(8, false, r, lane(l))
+		return amd64.Mem{Base: amd64.R9, Index: r, Scale: 1}
+	}
+	if a.size == 8 {
+		for l := int32(0); l < 32; l += 4 {
+			for half := range int32(2) {
+				r := amd64.Vec(half)
+				t.VLoadLow(true, r, at(l+2*half))
+				t.VInsertHigh(r, r, at(l+2*half+1))
+			}
+			t.VJoin(0, 0, 1)
+			t.VStore(true, amd64.Mem{Base: amd64.R11, Disp: o.D + 8*l}, 0)
+		}
+		return
+	}
+	for l := int32(0); l < 32; l += 8 {
+		for half := range int32(2) {
+			r := amd64.Vec(half)
+			t.VLoadLow(false, r, at(l+4*half))
+			for k := int32(1); k < 4; k++ {
+				t.VInsert(r, r, at(l+4*half+k), byte(k))
+			}
+		}
+		t.VJoin(0, 0, 1)
+		t.VStore(true, amd64.Mem{Base: amd64.DI, Disp: o.D + 4*l}, 0)
+	}
+}
+
+// checkEach goes to odd where the address of a lane, less the Origin, is not below Room, which is below 1<<63, or no multiple of the
+// size.
+func (t *translator) checkEach(a *accessOp, in func(int32) amd64.Mem, lane func(int32) amd64.Mem, odd *amd64.Label) {
+	const origin, room, good, bits, x, y = 0, 1, 2, 3, 4, 5
+	t.V2M(amd64.VPBROADCASTQ, true, origin, in(originAt))
+	t.V2M(amd64.VPBROADCASTQ, true, room, in(roomAt))
+	for l := int32(0); l < 32; l += 4 {
+		t.V2M(amd64.VMOVDQU, true, x, lane(l))
+		t.V3(amd64.VPSUBQ, true, x, x, origin)
+		t.V3(amd64.VPSUBQ, true, y, x, room)
+		if l == 0 { // negative less Room, and not before
+			t.V2(amd64.VMOVDQU, true, bits, x)
+			t.V3(amd64.VPANDN, true, good, x, y)
+			continue
+		}
+		t.V3(amd64.VPOR, true, bits, bits, x)
+		t.V3(amd64.VPANDN, true, y, x, y)
+		t.V3(amd64.VPAND, true, good, good, y)
+	}
+	t.VSigns(true, amd64.AX, good)
+	t.VShiftI(amd64.VPSLLQI, true, bits, bits, byte(64-map[uint64]int{4: 2, 8: 3}[a.size]))
+	t.V3(amd64.VPXOR, true, x, x, x)
+	t.V3(amd64.VPCMPEQQ, true, bits, bits, x)
+	t.VSigns(true, amd64.CX, bits)
+	t.RR(amd64.AND, false, amd64.AX, amd64.CX)
+	t.RI(amd64.CMP, false, amd64.AX, 15)
+	t.JumpIf(amd64.NotEqual, odd)
 }

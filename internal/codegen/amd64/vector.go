@@ -131,9 +131,27 @@ func (a *Asm) VStoreLow(m Mem, s Vec) {
 	a.vexMem(&VOp{pp: 1, group: 1, wide: true, opcode: 0x7e}, false, uint8(s), 0, m)
 }
 
-// VLoadLow loads 4 bytes and clears the rest of a register (VMOVD).
-func (a *Asm) VLoadLow(d Vec, m Mem) {
-	a.vexMem(&VOp{pp: 1, group: 1, opcode: 0x6e}, false, uint8(d), 0, m)
+// VLoadLow loads 4 bytes, or 8 (wide), and clears the rest of a register (VMOVD, VMOVQ).
+func (a *Asm) VLoadLow(wide bool, d Vec, m Mem) {
+	a.vexMem(&VOp{pp: 1, group: 1, wide: wide, opcode: 0x6e}, false, uint8(d), 0, m)
+}
+
+// VInsert makes d the lower half of s with 4 bytes of memory in place of lane i of 32 bits (VPINSRD), VInsertHigh with 8 bytes in place
+// of the upper lane of 64 (VMOVHPS).
+func (a *Asm) VInsert(d, s Vec, m Mem, i byte) {
+	a.vexMem(&VOp{pp: 1, group: 3, opcode: 0x22}, false, uint8(d), uint8(s), m)
+	a.bytes(i)
+}
+
+// VInsertHigh: see VInsert.
+func (a *Asm) VInsertHigh(d, s Vec, m Mem) {
+	a.vexMem(&VOp{group: 1, opcode: 0x16}, false, uint8(d), uint8(s), m)
+}
+
+// VJoin makes d of the lower halves of two registers (VINSERTI128).
+func (a *Asm) VJoin(d, low, high Vec) {
+	a.vexReg(&VOp{pp: 1, group: 3, opcode: 0x38}, true, uint8(d), uint8(low), uint8(high))
+	a.bytes(1)
 }
 
 // VBlend makes each byte of d that of s2 where mask has its highest bit set, and that of s1 elsewhere (VPBLENDVB).
