@@ -50,7 +50,9 @@ func races(r *report.Report) (found []string) {
 	return found
 }
 
-func noted(r *report.Report, what string) bool { return strings.Contains(strings.Join(r.Notes, "\n"), what) }
+func noted(r *report.Report, what string) bool {
+	return strings.Contains(strings.Join(r.Notes, "\n"), what)
+}
 
 // TestManyRaces wants each of 100,000 races counted, though the device keeps one of them in full.
 func TestManyRaces(t *testing.T) {

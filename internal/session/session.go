@@ -16,6 +16,7 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/isa"
@@ -52,6 +53,7 @@ type Options struct {
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
+	// Programs that are instrumented do not tell it.
 	NoValues bool
 	// Sources takes the texts that code was compiled from at run time; nil drops them.
 	Sources *report.Sources
@@ -85,6 +87,8 @@ func (o *Options) detectors() []detect.Spec {
 		return nil
 	case len(o.Detectors) > 0:
 		return o.Detectors
+	case o.Mode == instrument.HiRace:
+		return []detect.Spec{hirace.Spec}
 	}
 	return all.Default()
 }
@@ -187,7 +191,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	if o.Record != nil {
 		needs |= o.recorded()
-		if r.recorder, err = newRecorder(r, o.Record, schedule); err != nil {
+		if r.recorder, err = newRecorder(r, o.Record, schedule == simt.Lockstep && !o.Logged); err != nil {
 			return nil, err
 		}
 		watched = append(watched, r.recorder)
