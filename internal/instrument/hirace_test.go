@@ -233,6 +233,9 @@ func TestHiRace(t *testing.T) {
 			t.Errorf("%s: nothing was judged, or %d shadow words are unknown: %v", p.Path(), o.unknown, r.Err)
 			continue
 		}
+		if notes := device.Notes(); len(notes) > 0 {
+			t.Errorf("%s: not all was checked: %q", p.Path(), notes)
+		}
 		got, want := told(o.config.Places, device.Findings()), told(o.config.Places, o.detector.Findings())
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the device found\n%s\nbut detector hirace\n%s", p.Path(), strings.Join(got, "\n"), strings.Join(want, "\n"))

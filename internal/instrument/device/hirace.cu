@@ -342,6 +342,11 @@ static __device__ long long part(State *s, u64 b)
 		u64 claim = b + 1;
 		u32 was;
 		asm volatile("atom.cas.acquire.gpu.global.b32 %0, [%1], 0, %2;" : "=r"(was) : "l"(__cvta_generic_to_global(&s->owner[p])), "r"((u32)claim) : "memory");
+		if (was == claim) { // by another thread of the block, which is about to say so
+			while ((mine = load(&s->block[b].shadow)) == 0) {
+			}
+			break;
+		}
 		if (was != 0)
 			continue;
 		mine = atomicCAS(&s->block[b].shadow, 0, (u32)p + 1);
