@@ -100,7 +100,7 @@ func TestBounds(t *testing.T) {
 		bound func(*instrument.Bounds)
 		note  string
 	}{
-		{"memory", own, func(b *instrument.Bounds) { b.Global = 1000 }, "2000 accesses were to memory for whose shadow there was no room"},
+		{"memory", own, func(b *instrument.Bounds) { b.Global = 300 }, "2000 accesses were to memory for whose shadow there was no room"},
 		{"split words", half, func(b *instrument.Bounds) { b.Split = 10 }, "for whose shadow there was no room"},
 		{"pairs", own + "st.global.u32 [%rd2+4000], %r2;",
 			func(b *instrument.Bounds) { b.Pairs = 1 }, "races were of more than 1 pairs of places"},
@@ -113,6 +113,19 @@ func TestBounds(t *testing.T) {
 				t.Errorf("found %q, notes %q", races(r), r.Notes)
 			}
 		})
+	}
+}
+
+// TestOptions wants the options of detector hirace to bound what a program checks by itself, and notes of that.
+func TestOptions(t *testing.T) {
+	r := checked(t, own, 8, 1000, 4000, map[string]string{"groups": "4"})
+	if got := strings.Join(races(r), "; "); got != "unordered 2000 8000" || !noted(r, "of 8 blocks the first 4 were checked") {
+		t.Errorf("4 groups: found %s, notes %q", got, r.Notes)
+	}
+	// Variables of the program, the device code's among them, have words too.
+	r = checked(t, own, 8, 1000, 4000, map[string]string{"words": "1K"})
+	if len(r.Findings) != 1 || r.Findings[0].Count < 1000 || r.Findings[0].Count > 1024 || !noted(r, "accesses were to memory for whose shadow there was no room") {
+		t.Errorf("1024 words: found %q, notes %q", races(r), r.Notes)
 	}
 }
 

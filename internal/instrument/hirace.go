@@ -3,6 +3,7 @@ package instrument
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -62,7 +63,7 @@ type Range struct{ From, Bytes uint64 }
 
 // Bounds are how much memory HiRace may take (section IV). What is beyond them is counted as not checked.
 type Bounds struct {
-	Global uint64 // bytes for the shadow of global memory: allocations that fit, by address
+	Global uint64 // bytes for the shadow of global memory: those that come first, by address
 	Shared uint64 // bytes for the shadow of shared memory: of as many blocks at a time as fit
 	Split  uint64 // words that are accessed in parts
 	Pairs  uint64 // of places that race; a power of two
@@ -92,7 +93,8 @@ type Checked struct {
 	l       *CheckedLaunch
 	fields  [stateFields]uint64
 	pointer [stateFields]bool // fields that count from the beginning of the state
-	words   []uint64          // by range with a shadow: where its words are, and behind them its histories
+	ranges  []Range
+	words   []uint64 // by range with a shadow: where its words are, and behind them its histories
 	size    uint64
 }
 
@@ -111,6 +113,9 @@ func (b *Bounds) perWord() uint64 {
 	return 8 + historyBytes
 }
 
+// Shadow is the memory that so many words of global memory need.
+func (b *Bounds) Shadow(words uint64) uint64 { return words * b.perWord() }
+
 func words(bytes uint64) uint64 { return (bytes + wordBytes - 1) / wordBytes }
 
 // NewChecked lays the state of a launch out.
@@ -123,16 +128,11 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	}
 	c.fields[stateTick] = uint64(l.LastTick)
 
-	c.fields[stateRanges] = uint64(len(l.Ranges))
-	c.put(stateRange, uint64(len(l.Ranges))*rangeBytes)
-	room := l.Global
-	for _, r := range l.Ranges {
-		n := words(r.Bytes) * l.perWord()
-		if n > room {
-			break
-		}
-		room -= n
-		c.words = append(c.words, c.take(n))
+	shadowed := c.divide()
+	c.fields[stateRanges] = uint64(len(c.ranges))
+	c.put(stateRange, uint64(len(c.ranges))*rangeBytes)
+	for _, r := range c.ranges[:shadowed] {
+		c.words = append(c.words, c.take(l.Shadow(words(r.Bytes))))
 	}
 	c.shared(min(blocks, c.fields[stateGroups]))
 
@@ -150,6 +150,29 @@ func NewChecked(l *CheckedLaunch) *Checked {
 	c.put(stateSequence, l.warps()*4)
 	c.put(stateMachine, uint64(len(l.Machine)))
 	return c
+}
+
+// divide gives how many ranges have a shadow, the first ones, and makes two of the one that has room for a part of it.
+func (c *Checked) divide() (shadowed int) {
+	const whole = 8 // words, which no access has on both sides
+	room := c.l.Global / c.l.perWord()
+	for i, r := range c.l.Ranges {
+		n := words(r.Bytes)
+		if n <= room {
+			room -= n
+			continue
+		}
+		c.ranges = slices.Clone(c.l.Ranges[:i])
+		if n = room / whole * whole; n > 0 {
+			c.ranges = append(c.ranges, Range{r.From, n * wordBytes})
+		}
+		shadowed = len(c.ranges)
+		c.ranges = append(c.ranges, Range{r.From + n*wordBytes, r.Bytes - n*wordBytes})
+		c.ranges = append(c.ranges, c.l.Ranges[i+1:]...)
+		return shadowed
+	}
+	c.ranges = c.l.Ranges
+	return len(c.ranges)
 }
 
 // shared lays out the shadow of shared memory, for as many of so many blocks as there is room for.
@@ -196,7 +219,7 @@ func (c *Checked) Format(mem []byte, addr uint64) {
 		}
 		le.PutUint64(mem[8*i:], v)
 	}
-	for i, r := range c.l.Ranges {
+	for i, r := range c.ranges {
 		at := mem[c.fields[stateRange]+uint64(i)*rangeBytes:]
 		le.PutUint64(at, r.From)
 		le.PutUint64(at[8:], r.Bytes)

@@ -37,6 +37,9 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 func checkerOf(d *hirace.Detector) emulated.Checker {
 	c := emulated.Checker{Machine: d.Table(), LastTick: d.LastTick(), Bounds: instrument.DefaultBounds}
 	c.Bounds.Blocks = d.Groups()
+	if n := d.Words(); n > 0 {
+		c.Bounds.Global = c.Bounds.Shadow(n)
+	}
 	access := func(t instrument.Trace) hirace.Access { return hirace.Access{Event: t.Event, Sequence: t.Sequence} }
 	c.Found = func(l *simt.Launch, r *instrument.Result) {
 		told := make([]hirace.Told, len(r.Races))

@@ -3,6 +3,7 @@ package hirace
 import (
 	"fmt"
 
+	"fencepost.dev/fencepost/internal/detect/shadow"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -61,6 +62,9 @@ func (d *Detector) LastTick() uint32 { return d.lastTick }
 
 // Groups is how many blocks of a grid are tracked, 0 for all.
 func (d *Detector) Groups() uint64 { return d.bounds.groups }
+
+// Words is how many words of global memory may have metadata, 0 for all.
+func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
 
 // Unchecked notes what a device has not checked of a launch.
 func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
