@@ -82,6 +82,11 @@ func runFlags() []*flag {
 			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},
 		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
+		{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
+			func(o *options, v string) error {
+				return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}},
+					"severity", &o.session.Beside)
+			}},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
@@ -104,7 +109,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
-		pruneFlag(),
+		modeFlag(), pruneFlag(),
 		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",
 			func(o *options, v string) error {
 				return choose(v, map[string]int{"sm_80": 80, "sm_90": 90, "sm_100": 100}, "device", &o.session.Arch)

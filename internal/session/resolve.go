@@ -31,6 +31,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	fix   string
 }{
 	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
+	simt.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
 	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
@@ -284,6 +285,9 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 	switch space {
 	case event.Shared:
 		return r.sharedObject(addr, launch)
+	case event.Tensor:
+		lane, column := event.TensorCell(addr)
+		return report.Object{Name: fmt.Sprintf("tensor memory, lane %d, column %d", lane, column)}
 	case event.Local, event.Param, event.NoSpace:
 		return report.Object{}
 	}

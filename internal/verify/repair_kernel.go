@@ -23,7 +23,7 @@ type Place struct {
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
 // changes too, by instruction.
 func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options, can func([]Place) bool) (*Repair, []Place, error) {
-	p, err := kernel.New(l, o.Unroll)
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll})
 	if err != nil {
 		return nil, nil, err
 	}
