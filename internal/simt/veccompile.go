@@ -537,7 +537,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 		b.values(&e, vals)
 		if in.Op == opt.Atomic {
-			e.dst = slices.DeleteFunc(e.dst, func(d slot) bool { return !b.used.has(in.Dst[d.at]) })
+			e.unread = !slices.ContainsFunc(e.dst, func(d slot) bool { return b.used.has(in.Dst[d.at]) })
 			e.rmw = lanesRMW(&e)
 		}
 		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })
