@@ -183,6 +183,8 @@ type vecMachine struct {
 	log    *lanes.Log     // of accesses that have events; nil where none has
 	said   *remembered    // nil where runs are
 	shared unsafe.Pointer // the shared memory of the running warp's block
+	// variables are those in it that lists access.
+	variables []*variable
 }
 
 // loaded is what a machine holds for the text that it executes.
