@@ -32,6 +32,8 @@ type Config struct {
 	Places event.Places
 	// MaxFindings is how many findings to keep, 0 for DefaultFindings: see Shortlist.
 	MaxFindings int
+	// Watch says which races to report; nil: all.
+	Watch *Watch
 	// Options are chosen values by option name, each one of the option's Values; see Spec.Option.
 	Options map[string]string
 }
@@ -166,6 +168,8 @@ type Access struct {
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.
 	Sync *Sync
+	// Took is who was on this side of the races of the finding; nil when the detector does not count them.
+	Took *Participants
 }
 
 // Sync is a synchronisation operation, for messages.

@@ -142,6 +142,7 @@ const (
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 	FlagTexture                       // with FlagNonCoherent: a texture fetch or a surface read, of what the kernel may write later
 	FlagApart                         // Load, Store: what completes the phase of an mbarrier, by a lane that need not know or release anything: what its first word carries is handed to the second. Barrier is what the lane does: ApartReleases and so on
+	FlagCopied                        // Load: what is loaded is only stored again
 
 	allFlags // above all flags
 )

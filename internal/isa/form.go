@@ -200,6 +200,12 @@ type Inst struct {
 	// Word says that a load or an atomic operation may pass the end of an allocation that holds the first byte of its word: see words.
 	Word bool
 
+	// Object is the static shared variable that a load, a store or an atomic operation accesses, nil where that is not known: see objects.
+	Object *Var
+
+	// Copies says that what a load gives is only stored again.
+	Copies bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope
@@ -329,6 +335,7 @@ type Func struct {
 	MaxCluster int        // .maxclusterrank, CTAs; 0 when absent
 	// ExplicitCluster is .explicitcluster: launches must give a shape of clusters.
 	ExplicitCluster bool
+	Called          bool    // engines must not inline it, although they could: it is called so often that its copies would be dear
 	Calls           []*Func // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
 }
 

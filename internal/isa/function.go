@@ -103,6 +103,8 @@ func (l *linker) function(f *Func) {
 		watchAccumulators(f)
 		flow(f)
 		words(f)
+		objects(f)
+		copies(f)
 	}
 }
 

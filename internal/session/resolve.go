@@ -31,6 +31,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	fix   string
 }{
 	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
+	simt.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
 	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
@@ -207,7 +208,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing, Took: a.Took}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
 		}

@@ -82,6 +82,7 @@ type FaultKind string
 // The faults.
 const (
 	OutOfBounds       FaultKind = "out-of-bounds"
+	OutOfVariable     FaultKind = "out-of-variable" // an index leads from one variable in shared memory into another
 	Misaligned        FaultKind = "misaligned"
 	UseAfterFree      FaultKind = "use-after-free"
 	ReadOnly          FaultKind = "write-to-constant"

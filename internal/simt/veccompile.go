@@ -528,6 +528,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		size := uint64(in.Inst.Type.Size())
 		e.width, e.piece, e.off = size*uint64(max(in.Inst.Vec, 1)), min(size, 8), in.Imm
 		e.nonCoherent = in.Inst.NonCoherent()
+		e.begin, e.end = b.img.object(in.Inst)
 		e.addr, e.narrow = b.vec(in.Args[0]), b.f.Width(in.Args[0]) != opt.W64
 		e.reach = -1
 		vals := in.Args[1:]
