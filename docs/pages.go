@@ -62,7 +62,7 @@ var pages = map[string]Page{
 		Fix: "cudaEvent_t filled;\ncudaEventCreate(&filled);\nfill<<<N / BLOCK, BLOCK, 0, a>>>(data, 1);\ncudaEventRecord(filled, a);\ncudaStreamWaitEvent(b, filled);\nincrement<<<N / BLOCK, BLOCK, 0, b>>>(data);"},
 	"copy-not-awaited": {Rule: "What an asynchronous copy writes may be accessed only after the thread that issued it has waited for it.",
 		Corpus: "async/own", Manual: copies, Fix: "__pipeline_commit();\n__pipeline_wait_prior(0);\nout[t] = tile[t];"},
-	"tcgen05-not-awaited": {Rule: "What an operation of the tensor cores accesses is accessed again when the operation has been waited for.",
+	"tensor-core-not-awaited": {Rule: "What an operation of the tensor cores accesses is accessed again when the operation has been waited for.",
 		Corpus: "async/tcgen05_wait", Manual: "PTX ISA: TensorCore 5th Generation Family Instructions, Memory Consistency Model; tcgen05.commit; tcgen05.wait", Fix: "wait(&done, 0);  // mbarrier.try_wait.parity\nfloat v = load(base);"},
 	"missing-proxy-fence": {Rule: "Between an ordinary access of shared memory and a bulk copy of it there is a fence.proxy.async, beside what orders them.",
 		Corpus: "async/bulk_fence", Manual: "PTX ISA: membar / fence (fence.proxy); Async proxy; CUDA C++ Programming Guide: Asynchronous Data Copies using the Tensor Memory Accelerator",

@@ -24,7 +24,7 @@ __device__ void release(uint32_t from) {
 __device__ void multiply(uint32_t d, const uint16_t *a, const uint16_t *b, bool add) {
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0;"
                " tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }"
-               :: "r"(d), "l"(matrix(a)), "l"(matrix(b)), "r"(1 << 4 | COLUMNS / 8 << 17 | ROWS / 16 << 24), "r"((int)add) : "memory"); // want error:tcgen05-not-awaited
+               :: "r"(d), "l"(matrix(a)), "l"(matrix(b)), "r"(1 << 4 | COLUMNS / 8 << 17 | ROWS / 16 << 24), "r"((int)add) : "memory"); // want error:tensor-core-not-awaited
 }
 
 __device__ void commit(uint64_t *bar) {
@@ -43,7 +43,7 @@ __device__ void init(uint64_t *bar) { asm volatile("mbarrier.init.shared::cta.b6
 // The first column of the lanes of a warp.
 __device__ float load(uint32_t d) {
   float v;
-  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(v) : "r"(d + (threadIdx.x / 32 * 32 << 16)) : "memory"); // want error:tcgen05-not-awaited
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(v) : "r"(d + (threadIdx.x / 32 * 32 << 16)) : "memory"); // want error:tensor-core-not-awaited
   return v;
 }
 

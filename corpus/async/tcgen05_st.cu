@@ -16,14 +16,14 @@ __device__ void release(uint32_t from) {
 // The first column of the lanes of a warp.
 __device__ float load(uint32_t d) {
   float v;
-  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(v) : "r"(d + (threadIdx.x / 32 * 32 << 16)) : "memory"); // want error:tcgen05-not-awaited
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=f"(v) : "r"(d + (threadIdx.x / 32 * 32 << 16)) : "memory"); // want error:tensor-core-not-awaited
   return v;
 }
 
 __device__ void loaded() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
 
 __device__ void store(uint32_t d, float v) {
-  asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(d + (threadIdx.x / 32 * 32 << 16)), "f"(v) : "memory"); // want error:tcgen05-not-awaited
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"(d + (threadIdx.x / 32 * 32 << 16)), "f"(v) : "memory"); // want error:tensor-core-not-awaited
 }
 
 __device__ void stored() { asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory"); }
