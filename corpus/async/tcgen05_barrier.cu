@@ -22,9 +22,9 @@ __device__ void release(uint32_t from) {
 
 // D, at columns of tensor memory, is A * B, or with add more by that: f16, f32, 128 rows, 16 columns.
 __device__ void multiply(uint32_t d, const uint16_t *a, const uint16_t *b, bool add) {
-  asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0;"
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %4, 0;" // want error:missing-barrier
                " tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }"
-               :: "r"(d), "l"(matrix(a)), "l"(matrix(b)), "r"(1 << 4 | COLUMNS / 8 << 17 | ROWS / 16 << 24), "r"((int)add) : "memory"); // want error:missing-barrier
+               :: "r"(d), "l"(matrix(a)), "l"(matrix(b)), "r"(1 << 4 | COLUMNS / 8 << 17 | ROWS / 16 << 24), "r"((int)add) : "memory");
 }
 
 __device__ void commit(uint64_t *bar) {
