@@ -89,11 +89,6 @@ func runFlags() []*flag {
 			}},
 		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
-		{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
-			func(o *options, v string) error {
-				return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}},
-					"severity", &o.session.Beside)
-			}},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
@@ -258,6 +253,11 @@ var verboseFlag = &flag{"verbose", "", "say what is set in the program's environ
 
 var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
 	func(o *options, v string) error { o.session.Leaks = true; return nil }}
+
+var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
+	func(o *options, v string) error {
+		return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}}, "severity", &o.session.Beside)
+	}}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}
