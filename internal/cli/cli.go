@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
 )
@@ -204,6 +205,11 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	}
 	if err == nil {
 		err = o.reports.load(rest)
+	}
+	if err == nil && c.name != "doctor" { // which says so itself
+		if wrong := lanes.TierError(); wrong != nil {
+			err = usagef("%v", wrong)
+		}
 	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)

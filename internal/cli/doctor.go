@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
@@ -28,6 +29,7 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 		checks = append(checks, toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})...)
 		checks = append(checks, checkLibraries(ctx), checkMemory())
 	}
+	checks = append(checks, checkTier())
 	missing := 0
 	for i := range checks {
 		writeCheck(e.stdout, &checks[i])
@@ -69,6 +71,20 @@ func checkMemory() toolchain.Check {
 	}
 	if err != nil {
 		c.Problem = err.Error()
+	}
+	return c
+}
+
+// checkTier says how the lanes of a warp are computed, of which nothing but the speed depends.
+func checkTier() toolchain.Check {
+	how := map[lanes.Tier]string{
+		lanes.Interpreted: "Go code, which is four to twenty times slower: there is code for AVX2 only",
+		lanes.Assembled:   "assembly for AVX2",
+		lanes.Compiling:   "machine code for AVX2, made at run time",
+	}[lanes.Best()]
+	c := toolchain.Check{Name: "speed of kernels", Purpose: fmt.Sprintf("lanes are computed by %s (tier %s)", how, lanes.Best())}
+	if err := lanes.TierError(); err != nil {
+		c.Problem, c.Remedy = err.Error(), "unset "+lanes.TierVariable
 	}
 	return c
 }

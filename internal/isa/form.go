@@ -22,8 +22,8 @@ const (
 	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
 	Matrix                   // ldmatrix: a Warp whose sources are rows in memory, see matrixRows; Inst.Space
 	Tile                     // wmma.load, wmma.store, stmatrix: a Warp that moves a matrix between memory and registers; Inst.Tiles, Space
-	Warpgroup                // wgmma: a Warp that the warps of a warpgroup execute together: Inst.Op, Wgmma
-	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async: Inst.Op; Off2, Off3, Ignores
+	Warpgroup                // wgmma, and tcgen05 of warps: a Warp that the warps of a warpgroup may execute together: Inst.Op, Wgmma, Core
+	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async, tcgen05 of single threads: Inst.Op; Off2, Off3, Ignores
 	Mbarrier                 // mbarrier: Inst.Op, Space, Order, Scope; Src[0] is the address to which Off is added
 	Texture                  // tex, tld4, suld, sust, sured, txq, suq: Inst.Op, Texel; Src[0] is the texture or surface object
 	WarpBarrier              // bar.warp.sync
@@ -222,11 +222,15 @@ type Inst struct {
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
-	Off   int64  // memory classes: offset added to the address
-	Off2  int64  // Copy: the same of the source's address
-	Off3  int64  // Copy: the same of the mbarrier's
-	Tiles *Tiles // Tile
-	Wgmma *Wgmma // Warpgroup: of wgmma.mma_async
+	Off  int64 // memory classes: offset added to the address
+	Off2 int64 // Copy: the same of the source's address
+	Off3 int64 // Copy: the same of the mbarrier's
+	// Copy: the source that is the mask of the blocks that a bulk copy writes to, 0 for none; how many coordinates a tensor copy has, and
+	// how many offsets of its im2col mode behind them.
+	Multicast, Coordinates, Offsets int
+	Tiles                           *Tiles // Tile
+	Wgmma                           *Wgmma // Warpgroup: of wgmma.mma_async
+	Core                            *Core  // Warpgroup, Copy: of tcgen05
 	// Touches is, of OpTouch, the operations whose accumulators the next instruction accesses.
 	Touches []*Wgmma
 	Texel   *Texel  // Texture

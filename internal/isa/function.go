@@ -99,6 +99,7 @@ func (l *linker) function(f *Func) {
 	u.locate(f.Decl, b.errs)
 	f.Err = b.errs.Err()
 	if f.Err == nil {
+		leaders(f)
 		watchAccumulators(f)
 		flow(f)
 		words(f)

@@ -25,7 +25,7 @@ func (in *Inst) NonCoherent() bool {
 
 // Bulk says that the instruction is a bulk copy, or another one that accesses memory through the async proxy.
 func (in *Inst) Bulk() bool {
-	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor) || in.Op == OpWgmma
+	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor || in.Op == OpStoreAsync || in.Op == OpTryCancel) || in.Op == OpWgmma || in.Core != nil
 }
 
 // Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote

@@ -148,6 +148,9 @@ func (r *once) sharedNames(id uint32) []named {
 // that is cut off, what stands in it is judged, and the report says that it is not all. The error says why nothing could
 // be read.
 func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, error) {
+	if o.Watch.variables() {
+		return nil, errors.New("the names of variables stand at the end of a trace: give " + flagsOf("variable", o.Watch.Variable, o.Watch.SkipVariable) + " to a run")
+	}
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	in, err := trace.NewReader(from)
@@ -156,7 +159,7 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	}
 	r := &once{opts: o, ctx: ctx}
 	for _, spec := range o.detectors() {
-		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: in, MaxFindings: o.MaxFindings}), name: spec.Name})
+		r.detectors = append(r.detectors, &metered{Detector: spec.New(detect.Config{Model: o.Model, Places: in, MaxFindings: o.MaxFindings, Watch: o.Watch.detectors(nil)}), name: spec.Name})
 	}
 	read := r.judge(ctx, in)
 	a := appendix{}
@@ -180,6 +183,9 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 		if spec.Lockstep && !a.Lockstep && read == nil {
 			r.skip("detector "+spec.Name, "it judges warps in lockstep, and the trace was recorded without: record it with --schedule lockstep")
 		}
+	}
+	if note := o.Watch.note(); note != "" {
+		a.Report.Notes = append(a.Report.Notes, note)
 	}
 	names := &traceNames{Reader: in, appendix: &a, lost: lost}
 	out := a.Report

@@ -206,7 +206,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing, Took: a.Took}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
 		}
@@ -285,6 +285,9 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 	switch space {
 	case event.Shared:
 		return r.sharedObject(addr, launch)
+	case event.Tensor:
+		lane, column := event.TensorCell(addr)
+		return report.Object{Name: fmt.Sprintf("tensor memory, lane %d, column %d", lane, column)}
 	case event.Local, event.Param, event.NoSpace:
 		return report.Object{}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -38,8 +37,8 @@ type Options struct {
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Schedule  simt.Schedule
 	Seed      uint64
-	Seeds     int            // runs, with the seeds from Seed on; at least 1
-	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
+	Seeds     int // runs, with the seeds from Seed on; at least 1
+	Watch     Watch
 	FailOn    detect.Severity
 	// MaxFindings is how many findings a detector keeps and a report lists, 0 for detect.DefaultFindings.
 	MaxFindings int
@@ -140,7 +139,7 @@ type once struct {
 	program   *report.Program
 	replicas  replicas
 	told      map[toldOf]int  // how often findings had occurred when processes were told of them last
-	unseen    map[string]bool // kernels that --kernel excludes
+	unseen    map[string]bool // kernels that are not watched
 	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
 	watched   int             // launches that ran under watch
 	ran       int
@@ -173,11 +172,15 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	var needs event.Needs
 	var needBranches []string // detectors
 	schedule := o.Schedule
+	watch := o.Watch.detectors(r.object)
+	if o.Watch.variables() {
+		cores = 1 // names are looked up while the device is as it was at the race
+	}
 	for _, spec := range o.detectors() {
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings}), name: spec.Name,
+		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings, Watch: watch}), name: spec.Name,
 			plain: spec.Needs&event.NeedAgain == 0, alone: spec.Needs&event.NeedPeers == 0})
 		if needs |= spec.Needs; spec.Needs&event.NeedBranches != 0 {
 			needBranches = append(needBranches, spec.Name)
@@ -398,7 +401,7 @@ func (r *once) costs() []report.Detector {
 }
 
 func (r *once) watch(kernel string) bool {
-	if r.opts.Kernel == nil || r.opts.Kernel.MatchString(report.Demangle(kernel)) {
+	if r.opts.Watch.kernel(report.Demangle(kernel)) {
 		return true
 	}
 	r.unseen[kernel] = true
@@ -530,6 +533,8 @@ func (r *once) finish() *report.Report {
 		r.note("%d events were recorded in %d bytes. Races were not looked for: \"fencepost analyze\" does that.", events, size)
 	} else if r.opts.Bare {
 		r.note("No detector was attached: races were not looked for.")
+	} else if note := r.opts.Watch.note(); note != "" {
+		r.note("%s", note)
 	}
 	operators := r.device.Operators()
 	r.close()
@@ -555,7 +560,7 @@ func (r *once) complainUnwatched() {
 		names = append(names, report.BareName(k))
 	}
 	slices.Sort(names)
-	r.skip("kernels", fmt.Sprintf("--kernel %s matches none of the kernels that ran: %s", r.opts.Kernel, strings.Join(names, ", ")))
+	r.skip("kernels", fmt.Sprintf("%s chooses none of the kernels that ran: %s", r.opts.Watch.kernelFlags(), strings.Join(names, ", ")))
 }
 
 func (r *once) close() {

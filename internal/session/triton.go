@@ -120,6 +120,8 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 	}
 	const none = "nothing in the script: the Triton compiler decides it"
 	switch {
+	case a.Space == event.Shared && l.Language == event.Gluon && f.Kind == detect.SameValue && a.Place == b.Place:
+		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
 	case a.Space == event.Shared && l.Language == event.Gluon:
 		return 0, "", "", false
 	case a.Space == event.Shared:

@@ -94,6 +94,8 @@ const (
 	MbarrierEnded     FaultKind = "mbarrier-invalidated" // a use after mbarrier.inval
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
+	TensorMemory      FaultKind = "tensor-memory"
+	TensorLeak        FaultKind = "tensor-memory-not-freed"
 	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before
 	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
 	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended

@@ -276,6 +276,8 @@ func (w *warp) doing(r *run, i int) string {
 		return w.cta.cluster.waiting()
 	case s.waits() == waitGroup:
 		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
+	case s.waits() == waitColumns:
+		return "waits for tensor memory of its block to be freed"
 	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}

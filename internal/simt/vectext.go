@@ -38,8 +38,9 @@ type text struct {
 	units []*text
 	enter []slot
 
-	mu    sync.Mutex
-	slots []*vecWarp // register files of launches that have ended
+	mu      sync.Mutex
+	slots   []*vecWarp         // register files of launches that have ended
+	machine [2]*lanes.Compiled // the lists, where they are done often; of launches of which accesses are told the second
 }
 
 // ins is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked

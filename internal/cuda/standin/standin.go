@@ -216,8 +216,10 @@ func build(ctx context.Context, cc, work string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(work, Python, "ptxas"), script, 0o755); err != nil {
-		return err
+	for _, name := range []string{"ptxas", "ptxas-blackwell"} {
+		if err := os.WriteFile(filepath.Join(work, Python, name), script, 0o755); err != nil {
+			return err
+		}
 	}
 	if err := os.RemoveAll(src); err != nil {
 		return err

@@ -23,6 +23,7 @@ type Race struct {
 // Set collects the races of one detector.
 type Set struct {
 	detector string
+	watch    *detect.Watch
 	found    *detect.Shortlist[pair, entry]
 	last     pair // the one added to last, with its entry
 	entry    *entry
@@ -54,7 +55,7 @@ const stretchBytes = 64
 func New(detector string, c detect.Config) *Set {
 	order := func(p, q pair) int { return cmp.Or(compare(p.a, q.a), compare(p.b, q.b)) }
 	rank := func(e *entry) (detect.Severity, detect.Kind) { return e.race.severity(), e.race.kind() }
-	return &Set{detector: detector, found: detect.NewShortlist(c.MaxFindings, order, rank)}
+	return &Set{detector: detector, watch: c.Watch, found: detect.NewShortlist(c.MaxFindings, order, rank)}
 }
 
 func (r *Race) severity() detect.Severity {
@@ -103,6 +104,9 @@ func (e *entry) yields(r *Race) bool {
 // Add counts a race. Bytes of both accesses' overlap are counted as concerned.
 func (s *Set) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
+	if !s.watch.Races(x, y) {
+		return
+	}
 	e := s.entry
 	if p := r.pair(); e == nil || p != s.last {
 		if e = s.found.Get(p); e == nil {
