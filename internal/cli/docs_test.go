@@ -139,7 +139,7 @@ func TestFlags(t *testing.T) {
 		"suppress":   "reason expires",
 		"instrument": "out prune",
 		"isa":        "markdown",
-		"doctor":     "nvcc",
+		"doctor":     "install nvcc yes",
 	}
 	for _, c := range commands() {
 		var has []string

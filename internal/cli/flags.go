@@ -37,22 +37,23 @@ type options struct {
 	// outlives lets the program run on when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
-	errorExit *int
-	command   string // as it was given, with the quotes of a shell
-	config    config
-	origins   map[string]origin // of settings, by the names of flags
-	color     string            // "always", "never", or "" for terminals
-	markdown  string
-	out       string
-	verbose   bool
-	recorded  bool // the report is of a trace and not of a run
-	verify    verify.Options
-	repair    bool // by verify
-	litmus    litmus.Options
-	kernel    kernelOptions // of verify
-	reports   reports
-	reason    string // of suppress
-	expires   string
+	errorExit    *int
+	command      string // as it was given, with the quotes of a shell
+	config       config
+	origins      map[string]origin // of settings, by the names of flags
+	color        string            // "always", "never", or "" for terminals
+	markdown     string
+	out          string
+	verbose      bool
+	recorded     bool // the report is of a trace and not of a run
+	verify       verify.Options
+	repair       bool // by verify
+	litmus       litmus.Options
+	kernel       kernelOptions // of verify
+	reports      reports
+	reason       string // of suppress
+	expires      string
+	install, yes bool // of doctor
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 	simulation   simulation
