@@ -38,7 +38,7 @@ type Detector struct {
 	hosts     []string // names of host operations, by place
 	room      []event.Event
 	recent    [128]recentSite
-	observed  [32]observed // by element of a strong access
+	observed  [32]order.Observations // by element of a strong access
 
 	// putsOff says that accesses of shared memory between barriers may be judged later or not at all, see interval. Skipped
 	// counts accesses that were never judged because of that, broken intervals whose accesses were judged later.
@@ -53,26 +53,12 @@ type Detector struct {
 	serials uint64      // that copies have been given
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
+	issuing     *bulkHalf // that is compared
 	maps        mapFences
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch
 	peerAddrs []uint64
-}
-
-// observed is lanes of a strong access that observed other threads.
-type observed struct {
-	lanes, inScope uint32
-	within         bool // one of its block
-}
-
-// add adds a lane.
-func (o *observed) add(lane int, within, inScope bool) {
-	o.lanes |= 1 << uint(lane)
-	o.within = o.within || within
-	if inScope {
-		o.inScope |= 1 << uint(lane)
-	}
 }
 
 // New makes a Detector. With the plain history it judges each access at once, as the definition reads.
@@ -163,7 +149,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	}
 	if l.Clustered() && e.Space == event.Shared {
 		switch e.Kind {
-		case event.Load, event.Store, event.Atomic, event.Bulk:
+		case event.Load, event.Store, event.Atomic, event.Bulk, event.Wgmma, event.Core:
 			blk, _ := l.Block(e.Warp)
 			b, e = d.peer(b, e, blk)
 		}
@@ -199,7 +185,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MbarrierDone:
 		blk, _ := l.Block(e.Warp)
 		d.phaseDone(e.Addr, blk)
-	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
+	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
 	case event.MapRead, event.MapFence:
@@ -328,22 +314,18 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 		return e.Mask
 	}
 	s.Size = 4
-	return fast.Relaxed(w, func(lane int, at uint64, h *order.Hint) (order.ChainID, bool) {
+	return fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
 		s.Address = at
-		chain, others, within, inScope, ok := w.Block.Relaxed(w.InBlock, lane, &s, h)
-		if others {
-			d.observed[0].add(lane, within, inScope)
-		}
-		return chain, ok
+		return w.Block.Relaxed(w.InBlock, lane, &s, &d.observed[0])
 	})
 }
 
 // witnessed tells the witness of a strong access.
 func (d *Detector) witnessed(o *explain.Operation) {
 	for i := range o.Event.Size / uint8(o.Site.Unit) {
-		if x := &d.observed[i]; x.lanes != 0 {
-			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.lanes, x.inScope, x.within)
-			*x = observed{}
+		if x := &d.observed[i]; x.Lanes != 0 {
+			d.witness.Observed(o, uint64(i)*o.Site.Unit, x.Lanes, x.InScope, x.Within)
+			*x = order.Observations{}
 		}
 	}
 	if o.Site.Side.Write {
@@ -371,7 +353,7 @@ func (d *Detector) strong(w *history.Warp) {
 			a.End = min(a.From+w.Site.Unit, end)
 			s.Address, s.Size = a.From, uint8(a.End-a.From)
 			if others, within, inScope := w.Block.Observed(w.InBlock, lane, &s); others {
-				d.observed[(a.From-from)/w.Site.Unit].add(lane, within, inScope)
+				d.observed[(a.From-from)/w.Site.Unit].Add(lane, within, inScope)
 			}
 			w.Block.Observe(w.InBlock, lane, &s)
 			a.Actor.View = w.Block.ViewOf(w.InBlock, lane)
@@ -391,10 +373,42 @@ func spaceOf(a *history.Access) uint64 {
 	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 }
 
+// watched says that a race is reported.
+func (d *Detector) watched(a *history.Access, r *history.Race) bool {
+	w := d.cfg.Watch
+	if w == nil {
+		return true
+	}
+	ok := a.Actor.Launch == nil || w.Thread(&a.Actor.Launch.Info, a.Actor.Warp, a.Actor.Lane)
+	if s := &r.Earlier.Stamp; s.Launch != nil {
+		ok = ok && w.Thread(&s.Launch.Info, s.Warp, s.Lane)
+	}
+	if ok && w.Object != nil {
+		space, launch := event.Global, uint32(0)
+		for _, l := range []*order.Launch{a.Actor.Launch, r.Earlier.Stamp.Launch} {
+			if l != nil && launch == 0 {
+				launch = l.Info.ID
+			}
+		}
+		if a.Memory.Shared {
+			space = event.Shared
+		}
+		ok = w.Object(space, launch, r.From)
+	}
+	if !ok {
+		d.findings.Unwatched()
+	}
+	return ok
+}
+
 // report adds a race to the findings.
 func (d *Detector) report(a *history.Access, r history.Race) {
+	if !d.watched(a, &r) {
+		return
+	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	d.findings.Took(p, a, &r)
 	d.tell(a.Actor.Launch, a.Actor.Block)
 	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {

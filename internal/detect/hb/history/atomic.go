@@ -13,61 +13,166 @@ import (
 // accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
 // that update one word, by the last of them; it says false, having done nothing, where that is not to be done here. Relaxed gives
 // the lanes whose operations remain to be judged, performed and recorded.
-func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64, h *order.Hint) (order.ChainID, bool)) (rest uint32) {
+func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID, bool)) (rest uint32) {
 	e := w.Event
 	h.enter(w.Block.Launch)
-	if len(h.current.hosts) > 0 {
-		return e.Mask
-	}
 	v, same := w.Block.View(w.InBlock)
-	if !same {
+	if !same || len(h.current.hosts) > 0 {
 		return e.Mask
 	}
 	w.begin(v, e.Mask)
-	s := h.stateOf(w.Site)
-	h.seen(s, w.Block.Launch, e.Warp, w.serial)
-	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, v.Epoch})
-	lanes, each := e.Mask, uint32(0)
+	a := &h.relaxed
+	a.Warp, a.site, a.perform, a.lanes, a.each = w, h.stateOf(w.Site), perform, e.Mask, 0
 	if e.Flags&(event.FlagScattered|event.FlagRows) == 0 && e.Stride == 0 && w.Site.Sync.Updates {
-		lanes, each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all of one word
+		a.lanes, a.each = 1<<(31-bits.LeadingZeros32(e.Mask)), e.Mask // all of one word
 	}
+	if !w.Memory.Shared && (w.Site.Sync.Updates || !w.Site.Side.Write) && h.mayPutOff(h.current.logs[relaxedAtomics], w, a.site) && h.pending.aligned() {
+		rest = h.putOffAtomics(a)
+	} else {
+		rest = h.atomics(a)
+	}
+	if rest != 0 {
+		rest |= a.each
+	}
+	return rest
+}
+
+// relaxed is relaxed atomic operations by a warp.
+type relaxed struct {
+	*Warp
+	site    *siteState
+	perform func(lane int, at uint64) (order.ChainID, bool)
+	lanes   uint32 // whose operations are performed
+	each    uint32 // lanes that update one word together; 0: each has its own
+}
+
+// all gives the lanes whose operations one performs.
+func (a *relaxed) all(lane int) uint32 { return a.each | 1<<lane }
+
+// aligned says that all lanes access aligned words.
+func (a *pending) aligned() bool {
+	all := uint64(0)
+	for _, at := range a.Batch.Addresses(a.Event, &a.room) {
+		all |= at
+	}
+	return all%wordBytes == 0
+}
+
+// atomics performs and records atomic operations now. It gives the lanes whose operations remain.
+func (h *Fast) atomics(a *relaxed) (rest uint32) {
+	number := h.stampOfNow(a.site, a.Warp)
 	var words [32]*word
-	rest = h.locate(w, lanes, &words)
-	h.ask(w, lanes&^rest, &words)
-	for m := lanes &^ rest; m != 0; m &= m - 1 {
+	rest = h.locate(a.Warp, a.lanes, &words)
+	h.ask(a.Warp, a.lanes&^rest, &words)
+	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		x := words[lane]
 		if x.stamp != 0 && (x.stamp&listFlag == 0 || x.lanes&listWeak != 0) {
 			rest |= m & -m
 			continue
 		}
-		l := h.listed(x)
-		h.inherit(l, w.Block.Launch)
-		chain, ok := perform(lane, w.Batch.AddrOf(e, lane), &l.variable)
+		chain, ok := a.perform(lane, a.Batch.AddrOf(a.Event, lane))
 		if !ok {
 			rest |= m & -m
 			continue
 		}
-		if w.Site.Side.Write {
-			x.lanes |= listWritten
-			if l.chain == 0 {
-				l.chain = chain
-			}
-		}
-		switch now := each | m&-m; {
-		case w.Site.Side.Write && chain != l.chain:
-			h.update(l, x, entry{stamp: number, lanes: now, more: uint32(chain), bytes: 15})
-		case l.atomics.stamp == 0:
-			l.atomics, l.top.lanes = h.begin(word{number, now}), 0
-		default:
-			h.read(&l.atomics, number, now)
-			l.top.lanes = 0
-		}
-	}
-	if rest != 0 {
-		rest |= each
+		h.atomic(x, word{number, a.all(lane)}, chain)
 	}
 	return rest
+}
+
+// putOffAtomics performs atomic operations, but puts off to record them, where no lane's remains.
+func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
+	var chains [32]order.ChainID
+	h.askVariables(a.Warp, a.lanes)
+	for m := a.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		chain, ok := a.perform(lane, a.Batch.AddrOf(a.Event, lane))
+		if chains[lane] = chain; !ok {
+			rest |= m & -m
+		}
+	}
+	if rest == 0 {
+		h.write(a.view.Epoch)
+		return 0
+	}
+	number := h.stampOfNow(a.site, a.Warp)
+	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		h.atomic(h.wordOf(a.Warp, lane), word{number, a.all(lane)}, chains[lane])
+	}
+	return rest
+}
+
+// stampOfNow gives the number of the stamp of a warp's access, of which words are about to be told.
+func (h *Fast) stampOfNow(s *siteState, w *Warp) uint32 {
+	h.seen(s, w.Block.Launch, w.Event.Warp, w.serial)
+	return h.stampOf(s, stamp{w.Site, w.Block.Launch, w.Event.Warp, w.Event.Mask, w.view.Epoch})
+}
+
+// wordOf gives the word that a lane accesses.
+func (h *Fast) wordOf(w *Warp, lane int) *word {
+	at := w.Batch.AddrOf(w.Event, lane)
+	return h.wordAt(h.page(w.Memory, at), int(at/segmentBytes%pageSegs), at)
+}
+
+// atomic records relaxed atomic operations of a word, of which a write has a chain.
+func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
+	l := h.listed(x)
+	s := &h.stamps[now.stamp]
+	h.inherit(l, s.launch)
+	write := s.site.Side.Write
+	if write {
+		x.lanes |= listWritten
+		if l.chain == 0 {
+			l.chain = chain
+		}
+	}
+	switch {
+	case write && chain != l.chain:
+		h.update(l, x, entry{stamp: now.stamp, lanes: now.lanes, more: uint32(chain), bytes: 15})
+	case l.atomics.stamp == 0:
+		l.atomics, l.top.lanes = h.begin(now), 0
+	default:
+		h.read(&l.atomics, now.stamp, now.lanes)
+		l.top.lanes = 0
+	}
+}
+
+// performAtomics records atomic operations by lanes of a warp that were put off, by a launch that has made no chains after a last
+// one; 0: it runs.
+func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.ChainID) {
+	w.begin(v, lanes)
+	number := h.stampOfNow(h.stateOf(w.Site), w)
+	for m := lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		now := word{number, m & -m}
+		if w.Event.Stride == 0 && w.Event.Flags&(event.FlagScattered|event.FlagRows) == 0 {
+			now.lanes, m = lanes, m&-m
+		}
+		h.atomic(h.wordOf(w, lane), now, h.chainOf(w.Site, w.Batch.AddrOf(w.Event, lane), last))
+	}
+}
+
+// chainOf gives the chain of a write that was put off.
+func (h *Fast) chainOf(s *Site, at uint64, last order.ChainID) order.ChainID {
+	chain := h.order.Chain(at, wordBytes)
+	if !s.Side.Write || last != 0 && chain > last {
+		return 0
+	}
+	return chain
+}
+
+// condensedAtomics records atomic operations of words of segment i of a page, as performCondensed does: it does not matter which
+// thread made them.
+func (h *Fast) condensedAtomics(l *loads, s *Site, p *page, i int, bytes mask) {
+	number := h.stampOf(h.stateOf(s), stamp{s, l.state.Launch, 0, 1, 1})
+	for at := range wordsPerSegment {
+		if bytes.word(at) != 0 {
+			address := p.address + uint64(i*segmentBytes+at*wordBytes)
+			h.atomic(h.wordAt(p, i, address), word{number, 1}, h.chainOf(s, address, l.chains))
+		}
+	}
 }
 
 // ask brings what is to be read of the lists and variables of words that lanes access into the processor's caches.
@@ -85,7 +190,7 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 			continue
 		}
 		l := h.lists.of(x.stamp &^ listFlag)
-		variables[n] = l.variable.Variable(w.Batch.AddrOf(w.Event, lane))
+		variables[n] = h.order.Variable(w.Batch.AddrOf(w.Event, lane))
 		if r := h.readers.of(&l.atomics); len(r) > 0 {
 			entries[n], earlier[n] = unsafe.Pointer(&r[len(r)-1]), unsafe.Pointer(&r[max(len(r)-recentReads, 0)])
 		} else if k := len(l.entries); k > 0 && write {
@@ -96,6 +201,17 @@ func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
 	prefetch.Lines(&variables, n)
 	prefetch.Lines(&entries, n)
 	prefetch.Lines(&earlier, n)
+}
+
+// askVariables brings the variables of words that lanes access into the processor's caches.
+func (h *Fast) askVariables(w *Warp, lanes uint32) {
+	var ask [prefetch.Most]unsafe.Pointer
+	n := 0
+	for m := lanes; m != 0; m &= m - 1 {
+		ask[n] = h.order.Variable(w.Batch.AddrOf(w.Event, bits.TrailingZeros32(m)))
+		n++
+	}
+	prefetch.Lines(&ask, n)
 }
 
 // update records an atomic operation of a word by lanes.

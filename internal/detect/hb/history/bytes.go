@@ -34,7 +34,9 @@ func (h *Fast) Bytes() (n uint64) {
 		}
 	}
 	for _, x := range h.launches {
-		n += x.loads.bytes()
+		for _, l := range x.logs {
+			n += l.bytes()
+		}
 	}
 	for _, l := range h.ended {
 		n += l.bytes()

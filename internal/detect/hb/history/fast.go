@@ -49,6 +49,8 @@ type Fast struct {
 	readers      readers
 	single       [1]member // of members
 	joins        [1024]join
+	pending      pending
+	relaxed      relaxed
 	first        bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches     []*launchState
@@ -93,7 +95,7 @@ type page struct {
 	mayRace   bool            // summaries of it may race with accesses of launch
 	clean     bool            // launch follows all others that have accessed the page
 	touched   uint16          // granules that launch has accessed
-	putOff    uint16          // granules that it has loaded from, as loads say
+	putOff    [classes]uint16 // granules that it has accessed, as loads say
 	earlier   []*order.Launch // those that had accessed it, but for launches that one of them follows
 	segments  [pageSegs]segment
 	past      []*past
@@ -103,8 +105,10 @@ type page struct {
 
 type chunk struct {
 	pages  [chunkSize]*page
-	loads  *loads    // that were put off last in the chunk
-	putOff *granules // and of which
+	putOff [classes]struct { // those that were put off last in the chunk, and of which granules
+		loads    *loads
+		granules *granules
+	}
 }
 
 type recentChunk struct {
@@ -517,10 +521,17 @@ func (h *Fast) enterPage(m Memory, slot **page, at uint64) *page {
 		p.clean = p.before(h.current)
 		h.pass(p)
 	}
-	p.touched, p.putOff = 0, 0
-	if h.current != nil {
-		if s := h.loadsOf(m).granules[at/chunkBytes]; s != nil {
-			p.putOff = s.page(at)
+	p.touched, p.putOff = 0, [classes]uint16{}
+	if h.current == nil {
+		return p
+	}
+	logs := h.current.logs
+	if m.Shared {
+		logs = [classes]*loads{h.loadsOf(m)}
+	}
+	for class, l := range logs {
+		if l != nil && l.granules[at/chunkBytes] != nil {
+			p.putOff[class] = l.granules[at/chunkBytes].page(at)
 		}
 	}
 	return p
@@ -595,7 +606,7 @@ func (h *Fast) clear(p *page) {
 		h.clearSegment(p, i)
 	}
 	p.saved, p.past = nil, nil
-	p.touched, p.putOff = 0, 0
+	p.touched, p.putOff = 0, [classes]uint16{}
 }
 
 func (h *Fast) clearSegment(p *page, i int) {

@@ -15,7 +15,7 @@ type launchState struct {
 	knows map[uint32]bool
 	// firstStamp is above all stamps made before the launch.
 	firstStamp uint32
-	loads      *loads
+	logs       [classes]*loads
 	others     []*loads // of launches that it does not follow
 }
 
@@ -94,8 +94,10 @@ func (h *Fast) pass(p *page) {
 }
 
 // leave notes that another launch is about to access a page.
-func (p *page) leave() {
-	l := p.launch.Launch
+func (p *page) leave() { p.accessed(p.launch.Launch) }
+
+// accessed notes that a launch that is not the page's has accessed it.
+func (p *page) accessed(l *order.Launch) {
 	p.earlier = append(slices.DeleteFunc(p.earlier, func(o *order.Launch) bool { return o == l || l.Follows(o) }), l)
 }
 
@@ -292,9 +294,7 @@ func (h *Fast) pages(from, end uint64, f func(p *page)) {
 
 // judgeHost finds the races of an access by the host.
 func (h *Fast) judgeHost(a *Access, race func(*Access, Race)) {
-	if a.Site.Side.Write {
-		h.performLoads(a)
-	}
+	h.performLoads(a)
 	for i := range h.host {
 		h.judgeHosts(a, &h.host[i], a.From, a.End, race)
 	}

@@ -15,9 +15,22 @@ import (
 // follows all that was done there before. Most memory that kernels load from is such: their inputs. Loads of it are only written
 // down (loads), and performed when somebody accesses one of the granules loaded from in another way, or in a launch that does not
 // follow. So are loads of a block's shared memory, between two barriers at which all of its threads meet.
+//
+// Relaxed read-modify-writes of words of global memory, with the widest scope, race with each other as little as loads do. They are
+// written down in the same way, apart from the loads. Package order has performed them. What they wrote is the current value of its
+// word until somebody writes there in another way, before which they are performed here: so their chain is that of the value.
 
-// loads are the weak loads of a launch, or of a block, that were put off, in their order but for those of different warps or sites.
+// Classes of accesses that are put off. Those of one class do not race with each other.
+const (
+	weakLoads = iota
+	relaxedAtomics
+	classes
+)
+
+// loads are the weak loads of a launch, or of a block, that were put off, or its relaxed atomic operations, in their order but for
+// those of different warps or sites.
 type loads struct {
+	class  int
 	state  *launchState
 	window *window // the shared memory that they are of; nil: global memory
 	list   []load
@@ -31,6 +44,8 @@ type loads struct {
 	freed    []freed
 	parted   int  // so often loads were performed because of one granule
 	off      bool // there were too many
+	// chains is at least the last chain that the launch, which has ended, made or continued; 0 while it runs.
+	chains order.ChainID
 	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
 	condensed map[*Site]map[uint64]*bytesOfChunk
 }
@@ -175,6 +190,8 @@ const (
 	mostLoads  = 1 << 20 // of a launch
 	mostShared = 1 << 14 // of a block
 	mostAddrs  = 1 << 25
+	// Flags of events that tell of values.
+	valueFlags = event.FlagValues | event.FlagOld
 	addrsBlock = 1 << 12
 	// condenseFrom is from how many bytes on it is asked whether the loads of an ended launch are to be condensed; 0: they are.
 	condenseFrom = 1 << 20
@@ -205,46 +222,66 @@ func (l *loads) bytes() uint64 {
 
 // putOff puts a weak load by lanes with one view off. It says false, having done nothing, where it is to be performed.
 func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
-	l := h.loadsOf(w.Memory)
+	if !h.mayPutOff(h.loadsOf(w.Memory), w, s) {
+		return false
+	}
+	h.write(v.Epoch)
+	return true
+}
+
+// pending is an access by a warp that may be put off.
+type pending struct {
+	*Warp
+	to    *loads
+	site  *siteState
+	reach reach
+	addrs []uint64 // of the lanes, where they follow no pattern
+	room  [32]uint64
+}
+
+// mayPutOff says that an access by a warp, which becomes the pending one, may be put off.
+func (h *Fast) mayPutOff(l *loads, w *Warp, s *siteState) bool {
 	if l.off || s.direct == h.current || l.window == nil && len(h.current.hosts) > 0 {
 		return false
 	}
-	var room [32]uint64
-	r, addrs := w.reach(&room)
-	if l.window != nil && r.end > chunkBytes {
+	p := &h.pending
+	p.Warp, p.to, p.site = w, l, s
+	p.reach, p.addrs = w.reach(&p.room)
+	if l.window != nil && p.reach.end > chunkBytes {
 		return false // more than any device has
 	}
-	if !h.untouched(l, r, w) {
-		return false
+	return p.reach.end-p.reach.from <= math.MaxUint32 && h.untouched(l, p.reach, w)
+}
+
+// write writes the pending access down, which is put off.
+func (h *Fast) write(epoch uint32) {
+	p := &h.pending
+	e, l := p.Event, p.to
+	if p.site.loads.of != l {
+		p.site.loads = siteLoads{of: l}
 	}
-	e := w.Event
-	if s.loads.of != l {
-		s.loads = siteLoads{of: l}
+	x := &p.site.loads
+	if int(x.kind) >= len(l.kinds) || l.kinds[x.kind].site != p.Site || !l.kinds[x.kind].is(e) {
+		x.kind = l.kindOf(p.Site, e)
 	}
-	x := &s.loads
-	if int(x.kind) >= len(l.kinds) || l.kinds[x.kind].site != w.Site || !l.kinds[x.kind].is(e) {
-		x.kind = l.kindOf(w.Site, e)
-	}
-	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: v.Epoch, times: 1, warps: 1, addr: e.Addr}
+	now := load{kind: x.kind, lanes: e.Mask, warp: e.Warp, epoch: epoch, times: 1, warps: 1, addr: e.Addr}
 	var alone uint32
 	tail := &alone
 	if l.window == nil {
 		if l.tails == nil {
 			l.tails = make([]uint32, 1<<tailBits)
 		}
-		tail = &l.tails[(w.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
+		tail = &l.tails[(p.Site.Number*0x85ebca6b^e.Warp*0x9e3779b1)>>(32-tailBits)]
 	}
 	switch {
 	case e.Flags&event.FlagScattered != 0:
-		if now.addr = r.from; r.end-r.from > math.MaxUint32 {
-			return false
-		}
-		l.add(addrs, r.from)
+		now.addr = p.reach.from
+		l.add(p.addrs, now.addr)
 	case int(*tail) > l.fixed && l.list[*tail-1].again(&now):
-		return true
+		return
 	case int(x.tail) > l.fixed && int(x.tail) <= len(l.list) && l.list[x.tail-1].next(&now):
 		*tail = x.tail // a warp's loads stay in order: all that the site has are before this one or in it
-		return true
+		return
 	}
 	l.list = append(l.list, now)
 	*tail = uint32(len(l.list))
@@ -253,7 +290,6 @@ func (h *Fast) putOff(w *Warp, s *siteState, v *order.View) bool {
 		h.perform(l)
 		l.off = true
 	}
-	return true
 }
 
 // add adds the addresses of a scattered load, counted from one.
@@ -321,7 +357,7 @@ func (x *load) longer(o *load, n *uint32) bool {
 // is says that an event is of a kind of its site.
 func (k *loadKind) is(e *event.Event) bool {
 	o := &k.event
-	return o.Flags == e.Flags && (e.Flags&event.FlagScattered != 0 ||
+	return o.Flags == e.Flags&^valueFlags && (e.Flags&event.FlagScattered != 0 ||
 		o.Stride == e.Stride && (e.Flags&event.FlagRows == 0 || o.Side == e.Side && o.RowShift == e.RowShift))
 }
 
@@ -333,6 +369,7 @@ func (l *loads) kindOf(s *Site, e *event.Event) uint32 {
 		}
 	}
 	l.kinds = append(l.kinds, loadKind{s, *e})
+	l.kinds[len(l.kinds)-1].event.Flags &^= valueFlags
 	l.widest = max(l.widest, uint64(e.Size))
 	return uint32(len(l.kinds) - 1)
 }
@@ -383,16 +420,16 @@ func (h *Fast) granulesOf(l *loads, at uint64) *granules {
 		return l.granules[0]
 	}
 	n := at / chunkBytes
-	c := h.chunkOf(n)
+	c := &h.chunkOf(n).putOff[l.class]
 	if c.loads != l {
 		s := l.granules[n]
 		if s == nil {
 			s = new(granules)
 			l.granules[n] = s
 		}
-		c.loads, c.putOff = l, s
+		c.loads, c.granules = l, s
 	}
-	return c.putOff
+	return c.granules
 }
 
 // pageOf gives the page of an address; nil where nothing was done.
@@ -409,6 +446,9 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 	if s.has(i) {
 		return true
 	}
+	if h.otherwise(l, at) {
+		return false
+	}
 	if p := h.pageOf(l, at); p != nil {
 		bit := uint16(1) << (i % 16)
 		switch {
@@ -419,17 +459,29 @@ func (h *Fast) untouchedAt(l *loads, at uint64) bool {
 		case !p.clean || p.touched&bit != 0:
 			return false
 		default:
-			p.putOff |= bit
+			p.putOff[l.class] |= bit
 		}
 	}
 	s.add(i)
 	return true
 }
 
+// otherwise says that accesses of the other class to the granule of an address are put off which may race with those of this one.
+func (h *Fast) otherwise(l *loads, at uint64) bool {
+	if l.window != nil {
+		return false
+	}
+	holds := func(o *loads) bool {
+		s := o.granules[at/chunkBytes]
+		return o.class != l.class && s != nil && s.has(granuleOf(at))
+	}
+	return holds(h.current.logs[classes-1-l.class]) || slices.ContainsFunc(h.current.others, holds)
+}
+
 // loadsOf gives the loads of a memory that the current launch has put off.
 func (h *Fast) loadsOf(m Memory) *loads {
 	if !m.Shared {
-		return h.current.loads
+		return h.current.logs[weakLoads]
 	}
 	w := h.windowOf(m)
 	if w.loads == nil {
@@ -473,8 +525,11 @@ func (l *loads) holds(from, end uint64) bool {
 // touch notes that the current launch accesses a page, which is its own, in another way than by loads that are put off.
 func (h *Fast) touch(m Memory, p *page, at uint64) {
 	bit := uint16(1) << (granuleOf(at) % 16)
-	if p.putOff&bit != 0 {
+	if p.putOff[weakLoads]&bit != 0 {
 		h.performAt(h.loadsOf(m), at)
+	}
+	if p.putOff[relaxedAtomics]&bit != 0 {
+		h.performAt(h.current.logs[relaxedAtomics], at)
 	}
 	p.touched |= bit
 }
@@ -492,7 +547,7 @@ func (h *Fast) performOthers(at uint64) {
 func (h *Fast) allLoads() []*loads {
 	all := slices.Clone(h.ended)
 	for _, x := range h.launches {
-		all = append(all, x.loads)
+		all = append(all, x.logs[:]...)
 	}
 	return all
 }
@@ -500,7 +555,7 @@ func (h *Fast) allLoads() []*loads {
 // performLoads performs loads of bytes of [from, end) which an access of the host may race with.
 func (h *Fast) performLoads(a *Access) {
 	for _, l := range h.allLoads() {
-		if !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
+		if (a.Site.Side.Write || l.class != weakLoads) && !a.Actor.Knows(l.state.Launch) && l.holds(a.From, a.End) {
 			h.perform(l)
 		}
 	}
@@ -516,7 +571,7 @@ func (l *loads) take() loads {
 // part takes the loads of some sites out of those that are put off.
 func (l *loads) part(leaves func(*Site) bool) (gone loads) {
 	all := l.take()
-	l.fixed, gone.state, gone.window, gone.kinds = all.fixed, l.state, l.window, l.kinds
+	l.fixed, gone.class, gone.state, gone.window, gone.kinds = all.fixed, l.class, l.state, l.window, l.kinds
 	to := func(x *load) *loads {
 		if leaves(l.kinds[x.kind].site) {
 			return &gone
@@ -637,7 +692,7 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 			for m := gone[i] & s[i]; m != 0; m &= m - 1 {
 				j := i*64 + bits.TrailingZeros64(m)
 				if p := h.pageOf(l, n*chunkBytes+uint64(j)*granuleBytes); p != nil && p.launch == l.state {
-					p.putOff &^= 1 << (j % 16)
+					p.putOff[l.class] &^= 1 << (j % 16)
 				}
 			}
 			s[i] &^= gone[i]
@@ -657,6 +712,10 @@ func (h *Fast) performNow(l *loads) {
 	l.each(func(site *Site, b *event.Batch, e *event.Event, epoch, lanes uint32) {
 		w.Batch, w.Site, w.Event, w.Block.Index = b, site, e, e.Warp/w.Block.WarpsPerBlock
 		view.Epoch = epoch
+		if l.class == relaxedAtomics {
+			h.performAtomics(&w, &view, lanes, l.chains)
+			return
+		}
 		h.weak(&w, h.stateOf(site), &view, lanes, func(*Access, Race) {})
 	})
 	h.late, h.current, h.first = w.serial, was, first
@@ -728,29 +787,41 @@ func (c *bytesOfChunk) add(from, n uint64) {
 	}
 }
 
-// performCondensed makes summaries of loads that are condensed.
+// performCondensed performs loads, or atomic operations, that are condensed: others know all of the launch or nothing.
 func (h *Fast) performCondensed(l *loads) {
+	was, first := h.current, h.first
+	h.current, h.first = l.state, false
 	for _, s := range slices.SortedFunc(maps.Keys(l.condensed), func(a, b *Site) int { return int(a.Number) - int(b.Number) }) {
 		chunks := l.condensed[s]
 		for _, n := range slices.Sorted(maps.Keys(chunks)) {
-			c, bytes := h.chunkOf(n), chunks[n]
+			bytes := chunks[n]
 			for i := 0; i < len(bytes); i += 2 {
-				m := mask{bytes[i], bytes[i+1]}
-				if m.empty() {
-					continue
+				if m := (mask{bytes[i], bytes[i+1]}); !m.empty() {
+					h.performSegment(l, s, n*chunkBytes+uint64(i/2*segmentBytes), m)
 				}
-				p := &c.pages[i/2/pageSegs]
-				if *p == nil {
-					*p = &page{address: n*chunkBytes + uint64(i/2/pageSegs)*pageBytes}
-				}
-				if (*p).summaries == nil {
-					(*p).summaries = new([pageSegs]uint32)
-				}
-				x := &(*p).summaries[i/2%pageSegs]
-				*x = h.summaries.intern(addSummary(slices.Clone(h.summaries.list[*x]), summary{s, l.state.Launch, m}))
 			}
 		}
 	}
+	h.current, h.first = was, first
+}
+
+// performSegment is performCondensed for bytes of a segment at an address.
+func (h *Fast) performSegment(l *loads, s *Site, at uint64, bytes mask) {
+	slot := &h.chunkOf(at / chunkBytes).pages[at/pageBytes%chunkSize]
+	if *slot == nil {
+		*slot = &page{address: at &^ (pageBytes - 1)}
+	}
+	p, i := *slot, int(at/segmentBytes%pageSegs)
+	p.accessed(l.state.Launch)
+	if l.class == relaxedAtomics {
+		h.condensedAtomics(l, s, p, i, bytes)
+		return
+	}
+	if p.summaries == nil {
+		p.summaries = new([pageSegs]uint32)
+	}
+	n := &p.summaries[i]
+	*n = h.summaries.intern(addSummary(slices.Clone(h.summaries.list[*n]), summary{s, l.state.Launch, bytes}))
 }
 
 // reuseLoads drops the loads of [from, end) that were put off.
@@ -797,7 +868,9 @@ func (l *loads) straddles(from, end uint64) (found bool) {
 
 // beginLoads tells of a launch that begins.
 func (h *Fast) beginLoads(x *launchState) {
-	x.loads = &loads{state: x, granules: map[uint64]*granules{}}
+	for class := range x.logs {
+		x.logs[class] = &loads{class: class, state: x, granules: map[uint64]*granules{}}
+	}
 	kept := h.ended[:0]
 	for _, l := range h.ended {
 		if l.any() {
@@ -806,10 +879,15 @@ func (h *Fast) beginLoads(x *launchState) {
 	}
 	h.ended = kept
 	for _, o := range h.launches {
-		switch l := o.loads; {
-		case !o.Over():
-			o.others, x.others = append(o.others, x.loads), append(x.others, l)
-		case l.any():
+		if !o.Over() {
+			o.others, x.others = append(o.others, x.logs[:]...), append(x.others, o.logs[:]...)
+			continue
+		}
+		for _, l := range o.logs {
+			if !l.any() {
+				continue
+			}
+			l.chains = h.order.Chains()
 			if l.tails = nil; h.saves(l) && whole(o.Launch) {
 				l.condense()
 			}
@@ -836,7 +914,7 @@ func (h *Fast) beginLoads(x *launchState) {
 // makesUp says that a launch follows another and has put off the same loads: who races with the one races with the other.
 func (l *loads) makesUp(o *loads) bool {
 	switch {
-	case !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
+	case l.class != o.class || !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
 		return false
 	case slices.ContainsFunc(l.freed, func(r freed) bool {
 		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })

@@ -83,8 +83,14 @@ func (w *Warp) apart() bool {
 		return true
 	case e.Flags&event.FlagScattered == 0:
 		stride := max(e.Stride, -e.Stride)
-		rows := e.RowStride()
-		return stride >= int64(size) && (e.Flags&event.FlagRows == 0 || max(rows, -rows) >= stride<<e.RowShift)
+		if e.Flags&event.FlagRows == 0 {
+			return stride >= int64(size)
+		}
+		rows := max(e.RowStride(), -e.RowStride())
+		if stride < rows { // rows one after another, or side by side
+			return stride >= int64(size) && rows >= stride<<e.RowShift
+		}
+		return rows >= int64(size) && stride >= rows<<(5-e.RowShift)
 	}
 	if size&(size-1) != 0 {
 		return false

@@ -84,9 +84,8 @@ func (e *entry) setLast(last bool) {
 // list is the accesses of a word: in their order, or some of them where this does not matter. Entries that others have superseded
 // have no lanes.
 type list struct {
-	entries  []entry
-	launch   *order.Launch // of the entries, or the newest of several
-	variable order.Hint    // of the word
+	entries []entry
+	launch  *order.Launch // of the entries, or the newest of several
 	// atomics is readers: relaxed atomic operations of the whole word that write nothing, and those whose chain is the list's.
 	atomics word
 	chain   order.ChainID

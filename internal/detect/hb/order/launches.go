@@ -75,7 +75,7 @@ func (l *Launch) First() Actor {
 func (l *Launch) Absent() *Block { return &Block{Launch: l, warps: make([]warp, 1)} }
 
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
-func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).n > 0 }
+func (b *Block) Synchronises(shared bool) bool { return b.memory(shared).live > 0 }
 
 // Begun says that an atomic operation by a warp may be part of a pattern, or of what fence.sc orders, by what was done before it
 // in its block.
@@ -84,58 +84,50 @@ func (b *Block) Begun(wi uint32) bool {
 	return b.fencesSC || len(w.fenced) > 0 || w.patterns != nil
 }
 
-// Hint is where the variable of a location was last found.
-type Hint struct{ piece *piece }
+// Variable points to what is to be read of the variable of a word of global memory, for prefetch.Lines.
+func (o *Order) Variable(address uint64) unsafe.Pointer { return o.global.slot(address) }
 
-// Variable points to what is to be read of the variable, for prefetch.Lines.
-func (h *Hint) Variable(address uint64) unsafe.Pointer {
-	if h.piece == nil {
-		return nil
-	}
-	return unsafe.Pointer(&h.piece.slots[address%pieceBytes/slotBytes])
-}
-
-// at gives the variable of a location where it still is where it was.
-func (h *Hint) at(s *Strong) *variable {
-	if h.piece == nil || s.Address%slotBytes != 0 {
-		return nil
-	}
-	if v := &h.piece.slots[s.Address%pieceBytes/slotBytes]; v.size == s.Size {
-		return v
-	}
-	return nil
+// Observations is lanes of a strong access that observed what other threads of their launch had written.
+type Observations struct {
+	Lanes, InScope uint32 // InScope: of these the read and the write are morally strong
+	Within         bool   // one of them observed a thread of its block
 }
 
 // Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
-// says false, having done nothing, where the value of the variable is part of a pattern. The hint is of the location.
-func (b *Block) Relaxed(wi uint32, lane int, s *Strong, h *Hint) (chain ChainID, others, within, inScope, ok bool) {
+// says false, having done nothing, where the value of the variable is part of a pattern.
+func (b *Block) Relaxed(wi uint32, lane int, s *Strong, seen *Observations) (chain ChainID, ok bool) {
 	m := b.memory(s.Shared)
-	v := h.at(s)
-	if v != nil {
-		m.last = h.piece
-	} else if v = m.find(s.Address, s.Size); v != nil {
-		h.piece = m.last
-	}
+	v := m.find(s.Address, s.Size)
 	meets := v.meets(b, s.Wide)
 	if v != nil {
 		if v.traits&hasRecords != 0 {
-			return 0, false, false, false, false
+			return 0, false
 		}
-		within = v.block == b.Index
-		others = s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane))
+		within := v.block == b.Index
+		if s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane)) {
+			seen.Add(lane, within, meets)
+		}
 	}
 	switch {
 	case s.Writes:
 		if v == nil {
 			v = m.make(s.Address, s.Size)
-			h.piece = m.last
 		}
 		b.write(m, v, wi, lane, s, meets)
 		chain = v.chain
 	case meets:
 		v.observe(b, wi, lane)
 	}
-	return chain, others, within, meets, true
+	return chain, true
+}
+
+// Add adds a lane.
+func (o *Observations) Add(lane int, within, inScope bool) {
+	o.Lanes |= 1 << uint(lane)
+	o.Within = o.Within || within
+	if inScope {
+		o.InScope |= 1 << uint(lane)
+	}
 }
 
 // Chain gives the chain that makes the current value of a scalar of global memory, 0 where its last write was not strong.
@@ -145,6 +137,9 @@ func (o *Order) Chain(address uint64, size uint8) ChainID {
 	}
 	return 0
 }
+
+// Chains gives the last chain that was made.
+func (o *Order) Chains() ChainID { return max(o.chains, 1) }
 
 // Ends says that no thread of the block lives on after an event.
 func (b *Block) Ends(wi uint32, e *event.Event) bool {

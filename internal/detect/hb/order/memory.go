@@ -1,19 +1,27 @@
 package order
 
-// Memory holds the sync variables of global memory, or of the shared memory of a block: in pieces of memory, of which those that
-// have any variable are found by hashing.
+import "unsafe"
+
+// Memory holds the sync variables of global memory, or of the shared memory of a block, by address: regions have pieces, and these
+// the variables.
 type Memory struct {
-	pieces    []*piece // open addressing; the length is a power of two
-	n         int      // pieces, those included that have no variable any more
-	last      *piece   // that was found
-	low, high uint64   // the numbers of all pieces are in [low, high)
+	regions   map[uint64]*region
+	recent    [16]*region // the last ones, by number
+	live      int         // variables
+	mixed     bool        // a piece is, or was
+	low, high uint64      // the numbers of all pieces that have had variables since the last reset are in [low, high)
+}
+
+// region is a part of memory in which there have been variables.
+type region struct {
+	number uint64   // address / regionBytes
+	pieces []*piece // by address, as far as there have been any
 }
 
 // piece is the variables of some bytes of memory.
 type piece struct {
-	number uint64 // address / pieceBytes
-	live   int    // variables
-	mixed  bool   // not all are aligned words of four bytes, which do not overlap
+	live   int  // variables
+	mixed  bool // not all are aligned words of four bytes, which do not overlap
 	others *other
 	slots  [pieceBytes / slotBytes]variable // by address; size 0: none
 }
@@ -26,9 +34,11 @@ type other struct {
 }
 
 const (
-	granule    = 16 // the largest size of a scalar, in bytes; two scalars that overlap are of one granule
-	slotBytes  = 4
-	pieceBytes = 32
+	granule     = 16 // the largest size of a scalar, in bytes; two scalars that overlap are of one granule
+	slotBytes   = 4
+	pieceBytes  = 128
+	regionBytes = 256 << 10
+	perRegion   = regionBytes / pieceBytes
 )
 
 // find gives the variable of a location, nil when its last write was not strong.
@@ -48,12 +58,19 @@ func (m *Memory) find(address uint64, size uint8) *variable {
 	return nil
 }
 
-// make adds the variable of a location, which find has not found.
-func (m *Memory) make(address uint64, size uint8) *variable {
+// slot points to where the variable of an aligned word is, or would be; nil where there is nothing near.
+func (m *Memory) slot(address uint64) unsafe.Pointer {
 	p := m.piece(address / pieceBytes)
 	if p == nil {
-		p = m.add(address / pieceBytes)
+		return nil
 	}
+	return unsafe.Pointer(&p.slots[address%pieceBytes/slotBytes])
+}
+
+// make adds the variable of a location, which find has not found.
+func (m *Memory) make(address uint64, size uint8) *variable {
+	p := m.pieceFor(address / pieceBytes)
+	m.live++
 	p.live++
 	v := &p.slots[address%pieceBytes/slotBytes]
 	if v.size != 0 || address%slotBytes != 0 {
@@ -61,100 +78,113 @@ func (m *Memory) make(address uint64, size uint8) *variable {
 		v = &p.others.variable
 	}
 	v.size = size
-	p.mixed = p.mixed || size != slotBytes || address%slotBytes != 0
+	if size != slotBytes || address%slotBytes != 0 {
+		p.mixed, m.mixed = true, true
+	}
 	return v
+}
+
+// region gives a region, nil when there is none.
+func (m *Memory) region(number uint64) *region {
+	at := &m.recent[number%uint64(len(m.recent))]
+	if r := *at; r != nil && r.number == number {
+		return r
+	}
+	r := m.regions[number]
+	if r != nil {
+		*at = r
+	}
+	return r
 }
 
 // piece gives a piece, nil when there is none.
 func (m *Memory) piece(number uint64) *piece {
-	if m.last != nil && m.last.number == number || m.n == 0 {
-		return m.last
+	if m.live == 0 {
+		return nil
 	}
-	p := m.pieces[m.place(number)]
-	if p != nil {
-		m.last = p
+	if r := m.region(number / perRegion); r != nil && number%perRegion < uint64(len(r.pieces)) {
+		return r.pieces[number%perRegion]
 	}
-	return p
+	return nil
 }
 
-// place gives where a piece is, or would be.
-func (m *Memory) place(number uint64) int {
-	mask := len(m.pieces) - 1
-	i := int(number*0x9E3779B97F4A7C15>>32) & mask
-	for m.pieces[i] != nil && m.pieces[i].number != number {
-		i = (i + 1) & mask
-	}
-	return i
-}
-
-// add adds a piece.
-func (m *Memory) add(number uint64) *piece {
-	if 2*m.n >= len(m.pieces) {
-		m.rehash()
-	}
-	p := &piece{number: number}
-	if m.n == 0 {
+// pieceFor gives a piece, made when there is none.
+func (m *Memory) pieceFor(number uint64) *piece {
+	if m.low == m.high {
 		m.low, m.high = number, number+1
 	}
 	m.low, m.high = min(m.low, number), max(m.high, number+1)
-	m.pieces[m.place(number)], m.last = p, p
-	m.n++
-	return p
+	r := m.region(number / perRegion)
+	if r == nil {
+		if m.regions == nil {
+			m.regions = map[uint64]*region{}
+		}
+		r = &region{number: number / perRegion}
+		m.regions[r.number] = r
+	}
+	i := int(number % perRegion)
+	if n := i + 1 - len(r.pieces); n > 0 {
+		r.pieces = append(r.pieces, make([]*piece, n)...)
+	}
+	if r.pieces[i] == nil {
+		r.pieces[i] = &piece{}
+	}
+	return r.pieces[i]
 }
 
-// rehash drops the pieces without variables and makes room for as many again as are left.
-func (m *Memory) rehash() {
-	old := m.pieces
-	m.n, m.last = 0, nil
-	for _, p := range old {
-		if p != nil && p.live > 0 {
-			m.n++
+// each calls f for the pieces with numbers in [first, last] that have variables.
+func (m *Memory) each(first, last uint64, f func(number uint64, at **piece)) {
+	visit := func(r *region) {
+		base := r.number * perRegion
+		for i := max(first, base) - base; i < uint64(len(r.pieces)) && base+i <= last; i++ {
+			if p := r.pieces[i]; p != nil && p.live > 0 {
+				f(base+i, &r.pieces[i])
+			}
 		}
 	}
-	size := 16
-	for size < 4*m.n {
-		size *= 2
+	if last/perRegion-first/perRegion >= uint64(len(m.regions)) {
+		for _, r := range m.regions {
+			if base := r.number * perRegion; base <= last && base+perRegion > first {
+				visit(r)
+			}
+		}
+		return
 	}
-	m.pieces = make([]*piece, size)
-	for _, p := range old {
-		if p != nil && p.live > 0 {
-			m.pieces[m.place(p.number)] = p
+	for n := first / perRegion; n <= last/perRegion; n++ {
+		if r := m.region(n); r != nil {
+			visit(r)
 		}
 	}
 }
 
 // reset drops all variables.
 func (m *Memory) reset() {
-	clear(m.pieces)
-	m.n, m.last = 0, nil
+	if m.live > 0 {
+		m.each(m.low, m.high-1, func(_ uint64, at **piece) { **at = piece{} })
+	}
+	m.live, m.low, m.high = 0, 0, 0
 }
 
-// overwrite ends the values of variables, but for one, where all their bytes are overwritten.
+// overwrite ends the values of variables, but for one, where all their bytes are overwritten. Of memory that is overwritten whole
+// nothing is kept.
 func (m *Memory) overwrite(from, end uint64, but *variable) {
-	if from >= end || m.n == 0 {
+	if from >= end || m.live == 0 {
 		return
 	}
 	first, last := max(from/pieceBytes, m.low), min((end-1)/pieceBytes, m.high-1)
 	if first > last {
 		return
 	}
-	if last-first >= uint64(len(m.pieces)) {
-		for _, p := range m.pieces {
-			if p != nil && first <= p.number && p.number <= last {
-				p.overwrite(from, end, but)
-			}
+	m.each(first, last, func(number uint64, at **piece) {
+		p, was := *at, (*at).live
+		p.overwrite(number*pieceBytes, from, end, but)
+		if m.live += p.live - was; p.live == 0 && end-from >= 2*pieceBytes {
+			*at = nil
 		}
-		return
-	}
-	for n := first; n <= last; n++ {
-		if p := m.piece(n); p != nil && p.live > 0 {
-			p.overwrite(from, end, but)
-		}
-	}
+	})
 }
 
-func (p *piece) overwrite(from, end uint64, but *variable) {
-	base := p.number * pieceBytes
+func (p *piece) overwrite(base, from, end uint64, but *variable) {
 	first := max(from&^(granule-1), base)
 	last := min((end-1)|(granule-1), base+pieceBytes-1)
 	for at := first; at <= last; at += slotBytes {

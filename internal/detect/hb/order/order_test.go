@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 					v = m.make(at, size)
 				}
 				v.valid = 1<<size - 1
-				if m.last.mixed {
+				if m.piece(at / pieceBytes).mixed {
 					m.overwrite(at, at+uint64(size), v)
 				}
 				want[l] = 1<<size - 1
@@ -62,12 +62,14 @@ func TestMemory(t *testing.T) {
 			}
 		}
 		live := 0
-		for _, p := range m.pieces {
-			if p != nil {
-				live += p.live
+		for _, r := range m.regions {
+			for _, p := range r.pieces {
+				if p != nil {
+					live += p.live
+				}
 			}
 		}
-		if live != len(want) {
+		if live != len(want) || m.live != live {
 			t.Fatalf("seed %d: %d variables, not %d", seed, live, len(want))
 		}
 	}
@@ -120,7 +122,7 @@ func TestBlocks(t *testing.T) {
 	for round := range uint32(3) {
 		for i := range uint32(100) {
 			blk, wi := l.Block((round*100+i)*8 + 5)
-			if blk.Index != round*100+i || wi != 5 || blk.number != 1 || blk.alive != 256 || len(blk.Log.ops) != 0 || blk.Shared.n != 0 || blk.leftAny || blk.leftShared {
+			if blk.Index != round*100+i || wi != 5 || blk.number != 1 || blk.alive != 256 || len(blk.Log.ops) != 0 || blk.Shared.live != 0 || blk.leftAny || blk.leftShared {
 				t.Fatalf("block %d is %+v", i, blk)
 			}
 			for id := range blk.barriers {

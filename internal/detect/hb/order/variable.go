@@ -392,7 +392,7 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, meets bool) {
 	b.order.renew(v, meets && s.Updates)
 	v.valid = 1<<s.Size - 1
-	if m.last.mixed {
+	if m.mixed && m.piece(s.Address/pieceBytes).mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
 	}
 	if v.traits &^= wideWrite; s.Wide {
