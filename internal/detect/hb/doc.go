@@ -28,7 +28,8 @@
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
 //     done at its last fence.
 //
-//   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
+//   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
+//     that covers its group (copies.go).
 //
 //   - The phase of an mbarrier: who waits for it acquires what all have released that arrived. Who completes it hands that on, and
 //     neither learns nor releases anything by that.

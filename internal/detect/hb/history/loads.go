@@ -202,7 +202,6 @@ const (
 	mostParted     = 16 // then all loads are performed
 	tailBits       = 11
 	chunkBytes     = pageBytes * chunkSize
-	lateSerials    = 1 << 63 // serial numbers of accesses that are performed late are above
 )
 
 // PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, and from how many
@@ -702,10 +701,10 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 
 // performNow performs loads that were put off.
 func (h *Fast) performNow(l *loads) {
-	was, first := h.current, h.first
+	was := h.current
 	h.current = l.state
 	view := *l.state.First().View
-	w := Warp{Block: l.state.Absent(), serial: h.late}
+	w := Warp{Block: l.state.Absent()}
 	if l.window != nil {
 		w.Memory = l.window.Memory
 	}
@@ -718,7 +717,7 @@ func (h *Fast) performNow(l *loads) {
 		}
 		h.weak(&w, h.stateOf(site), &view, lanes, func(*Access, Race) {})
 	})
-	h.late, h.current, h.first = w.serial, was, first
+	h.current = was
 }
 
 // saves says that condensing loads saves much memory.
@@ -789,8 +788,8 @@ func (c *bytesOfChunk) add(from, n uint64) {
 
 // performCondensed performs loads, or atomic operations, that are condensed: others know all of the launch or nothing.
 func (h *Fast) performCondensed(l *loads) {
-	was, first := h.current, h.first
-	h.current, h.first = l.state, false
+	was := h.current
+	h.current = l.state
 	for _, s := range slices.SortedFunc(maps.Keys(l.condensed), func(a, b *Site) int { return int(a.Number) - int(b.Number) }) {
 		chunks := l.condensed[s]
 		for _, n := range slices.Sorted(maps.Keys(chunks)) {
@@ -802,7 +801,7 @@ func (h *Fast) performCondensed(l *loads) {
 			}
 		}
 	}
-	h.current, h.first = was, first
+	h.current = was
 }
 
 // performSegment is performCondensed for bytes of a segment at an address.
