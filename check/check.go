@@ -124,6 +124,7 @@ func Kernels(ctx context.Context, modules []Module, launch Launch, o *Options) (
 	}
 	source = report.CachedSource(source)
 	report.Fingerprint(r.Findings, source)
+	report.Patches(r.Findings, source)
 	return newReport(r, source), nil
 }
 

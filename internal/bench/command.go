@@ -18,6 +18,7 @@ import (
 
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/toolchain"
@@ -54,6 +55,10 @@ func Main(args []string, out, errs io.Writer) int {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
+		fmt.Fprintln(errs, "bench:", err)
+		return 2
+	}
+	if err := lanes.TierError(); err != nil {
 		fmt.Fprintln(errs, "bench:", err)
 		return 2
 	}

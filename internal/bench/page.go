@@ -18,8 +18,8 @@ import (
 // Report is everything that was measured.
 type Report struct {
 	CPU      string    `json:"cpu"`
-	Vectors  string    `json:"vectors"`  // the vector instructions that the processor has
-	Assembly bool      `json:"assembly"` // lanes are computed by assembly, for AVX2, and not by Go code
+	Vectors  string    `json:"vectors"` // the vector instructions that the processor has
+	Tier     string    `json:"tier"`    // of package lanes: how lanes are computed
 	Cores    int       `json:"cores"`
 	Compiler string    `json:"compiler,omitempty"` // of the native versions
 	Detector string    `json:"detector"`
@@ -35,7 +35,7 @@ type Report struct {
 
 // NewReport describes the machine.
 func NewReport(o *Options) *Report {
-	r := &Report{CPU: cpuModel(), Vectors: vectors(), Assembly: lanes.Assembly(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
+	r := &Report{CPU: cpuModel(), Vectors: vectors(), Tier: lanes.Best().String(), Cores: runtime.NumCPU(), Detector: o.Detector.Name, Rounds: o.Rounds}
 	if o.Native != nil {
 		r.Compiler = o.Native.Compiler
 	}
@@ -68,10 +68,14 @@ func vectors() string {
 
 // path says what computed the lanes.
 func (r *Report) path() string {
-	if r.Assembly {
-		return "The engine `warp` computed lanes by its assembly for AVX2, which runs on nearly all processors of laptops, servers and CI machines\nwith x86-64. On others (ARM) it runs Go code, and is four to twenty times slower."
+	const others = "which nearly all processors of laptops, servers and CI machines with x86-64 have. On others (ARM) it is Go code, and four to twenty times slower."
+	switch r.Tier {
+	case lanes.Compiling.String():
+		return "The engine `warp` computed lanes by machine code for AVX2 that it makes at run time (tier `compiled`),\n" + others
+	case lanes.Assembled.String():
+		return "The engine `warp` computed lanes by its assembly for AVX2 (tier `assembly`),\n" + others
 	}
-	return "The engine `warp` computed lanes by Go code: the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
+	return "The engine `warp` computed lanes by Go code (tier `interpret`); the processor has " + r.Vectors + ". With AVX2 it is four to twenty times faster."
 }
 
 // WriteText writes the report for a terminal: the tables in Markdown, and what they need to be understood.

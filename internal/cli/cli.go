@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/session"
 )
@@ -178,6 +179,9 @@ func unknownCommand(name string) string {
 		}
 		return fmt.Sprintf("%q is no command; did you mean \"fencepost run %s\"?", name, name)
 	}
+	if strings.HasPrefix(name, "-") {
+		return fmt.Sprintf("unknown command %q: flags stand behind a command, as in: fencepost demo --color never", name)
+	}
 	return fmt.Sprintf("unknown command %q%s", name, nearest.Hint(name, names))
 }
 
@@ -204,6 +208,11 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	}
 	if err == nil {
 		err = o.reports.load(rest)
+	}
+	if err == nil && c.name != "doctor" { // which says so itself
+		if wrong := lanes.TierError(); wrong != nil {
+			err = usagef("%v", wrong)
+		}
 	}
 	if err == nil {
 		code, err = c.run(ctx, e, o, rest)

@@ -1,33 +1,42 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/lanes"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/toolchain"
 )
 
 func doctorCommand() *command {
 	return &command{name: "doctor", doc: "what is installed, what is missing, how to install it", run: runDoctor,
-		flags: []*flag{nvccFlag},
+		flags: []*flag{nvccFlag, installFlag, yesFlag},
 		long: `
 Exits with 0 when "fencepost run prog.cu" can work here, with 3 when something is missing. "fencepost check" of PTX files
-and of the corpus needs none of it.`}
+and of the corpus needs none of it. With --install it puts NVIDIA's compiler into the user's cache, by pip, if there is none.`}
 }
 
 func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) > 0 {
 		return 0, usagef("doctor takes no arguments")
 	}
+	if o.install {
+		if err := install(ctx, e, o); err != nil {
+			return 0, err
+		}
+	}
 	checks := []toolchain.Check{checkSystem()}
 	if checks[0].Problem == "" {
 		checks = append(checks, toolchain.Doctor(ctx, &toolchain.Finder{NVCC: o.nvcc})...)
 		checks = append(checks, checkLibraries(ctx), checkMemory())
 	}
+	checks = append(checks, checkTier())
 	missing := 0
 	for i := range checks {
 		writeCheck(e.stdout, &checks[i])
@@ -41,6 +50,30 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	fmt.Fprintf(e.stdout, "\nReady: fencepost run prog.cu\n")
 	return exitClean, nil
+}
+
+var installFlag = &flag{"install", "", "install NVIDIA's compiler into the user's cache, by pip, unless there is one",
+	func(o *options, v string) error { o.install = true; return nil }}
+
+var yesFlag = &flag{"yes", "", "install without asking",
+	func(o *options, v string) error { o.yes = true; return nil }}
+
+// install installs a compiler where there is none, and asks before.
+func install(ctx context.Context, e *env, o *options) error {
+	f := &toolchain.Finder{NVCC: o.nvcc}
+	if nvcc, err := f.FindNVCC(ctx); err == nil {
+		fmt.Fprintf(e.stderr, "fencepost: nvcc %s is there: %s\n", nvcc.Version, nvcc.Path)
+		return nil
+	}
+	if !o.yes {
+		fmt.Fprintf(e.stderr, "fencepost: install NVIDIA's CUDA compiler (some 500 MB, under NVIDIA's licence) with pip into %s? [y/N] ", f.InstallFolder())
+		answer, _ := bufio.NewReader(e.stdin).ReadString('\n')
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+			return nil
+		}
+	}
+	_, err := f.Install(ctx, e.stderr)
+	return err
 }
 
 func checkSystem() toolchain.Check {
@@ -69,6 +102,20 @@ func checkMemory() toolchain.Check {
 	}
 	if err != nil {
 		c.Problem = err.Error()
+	}
+	return c
+}
+
+// checkTier says how the lanes of a warp are computed, of which nothing but the speed depends.
+func checkTier() toolchain.Check {
+	how := map[lanes.Tier]string{
+		lanes.Interpreted: "Go code, which is four to twenty times slower: there is code for AVX2 only",
+		lanes.Assembled:   "assembly for AVX2",
+		lanes.Compiling:   "machine code for AVX2, made at run time",
+	}[lanes.Best()]
+	c := toolchain.Check{Name: "speed of kernels", Purpose: fmt.Sprintf("lanes are computed by %s (tier %s)", how, lanes.Best())}
+	if err := lanes.TierError(); err != nil {
+		c.Problem, c.Remedy = err.Error(), "unset "+lanes.TierVariable
 	}
 	return c
 }

@@ -37,22 +37,23 @@ type options struct {
 	// outlives lets the program run on when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
-	errorExit *int
-	command   string // as it was given, with the quotes of a shell
-	config    config
-	origins   map[string]origin // of settings, by the names of flags
-	color     string            // "always", "never", or "" for terminals
-	markdown  string
-	out       string
-	verbose   bool
-	recorded  bool // the report is of a trace and not of a run
-	verify    verify.Options
-	repair    bool // by verify
-	litmus    litmus.Options
-	kernel    kernelOptions // of verify
-	reports   reports
-	reason    string // of suppress
-	expires   string
+	errorExit    *int
+	command      string // as it was given, with the quotes of a shell
+	config       config
+	origins      map[string]origin // of settings, by the names of flags
+	color        string            // "always", "never", or "" for terminals
+	markdown     string
+	out          string
+	verbose      bool
+	recorded     bool // the report is of a trace and not of a run
+	verify       verify.Options
+	repair       bool // by verify
+	litmus       litmus.Options
+	kernel       kernelOptions // of verify
+	reports      reports
+	reason       string // of suppress
+	expires      string
+	install, yes bool // of doctor
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 	simulation   simulation
@@ -68,7 +69,7 @@ type flag struct {
 
 // runFlags are those of commands that execute kernels.
 func runFlags() []*flag {
-	return append([]*flag{
+	flags := []*flag{
 		{"fail-on", "SEVERITY", "exit with 1 for findings of this severity or worse: error (default), warning, info",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Severity{"error": detect.Error, "warning": detect.Warning, "info": detect.Info},
@@ -80,13 +81,6 @@ func runFlags() []*flag {
 			func(o *options, v string) error { o.limited = true; return number(v, 0, 1<<30, &o.limit) }},
 		{"max-findings", "N", "keep at most N findings, the gravest and one of each kind, and count the others (default 10000)",
 			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},
-		{"kernel", "REGEX", "watch only the kernels whose demangled name matches; the others run unwatched",
-			func(o *options, v string) (err error) {
-				if o.session.Kernel, err = regexp.Compile(v); err != nil {
-					return usagef("--kernel: %v", err)
-				}
-				return nil
-			}},
 		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
@@ -111,7 +105,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
-		pruneFlag(),
+		modeFlag(), pruneFlag(),
 		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",
 			func(o *options, v string) error {
 				return choose(v, map[string]int{"sm_80": 80, "sm_90": 90, "sm_100": 100}, "device", &o.session.Arch)
@@ -120,7 +114,38 @@ func runFlags() []*flag {
 			setTimeout},
 		{"times", "", "write kernel times into the JSON report, which are 0 otherwise so that equal runs give equal bytes",
 			func(o *options, v string) error { o.times = true; return nil }},
-	}, append(reportFlags(), sanitizerFlags()...)...)
+	}
+	return slices.Concat(flags, watchFlags(), reportFlags(), sanitizerFlags())
+}
+
+// watchFlags choose what is judged.
+func watchFlags() []*flag {
+	pattern := func(to func(*options) **regexp.Regexp) func(*options, string) error {
+		return func(o *options, v string) (err error) {
+			*to(o), err = regexp.Compile(v)
+			return err
+		}
+	}
+	ranges := func(to func(*options) *[]detect.Range) func(*options, string) error {
+		return func(o *options, v string) (err error) {
+			*to(o), err = detect.ParseRanges(v)
+			return err
+		}
+	}
+	return []*flag{
+		{"kernel", "REGEX", "watch only the kernels whose demangled name matches; the others run unwatched",
+			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.Kernel })},
+		{"skip-kernel", "REGEX", "do not watch the kernels whose demangled name matches",
+			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.SkipKernel })},
+		{"variable", "REGEX", "report only races on variables and allocations whose name matches",
+			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.Variable })},
+		{"skip-variable", "REGEX", "do not report races on those whose name matches",
+			pattern(func(o *options) **regexp.Regexp { return &o.session.Watch.SkipVariable })},
+		{"blocks", "N,N-N,...", "report only races between threads of these blocks, numbered over the grid from 0",
+			ranges(func(o *options) *[]detect.Range { return &o.session.Watch.Blocks })},
+		{"threads", "N,N-N,...", "report only races between these threads of blocks, numbered over the block from 0",
+			ranges(func(o *options) *[]detect.Range { return &o.session.Watch.Threads })},
+	}
 }
 
 // sanitizerFlags are flags of NVIDIA's Compute Sanitizer that scripts pass (Compute Sanitizer manual, 2.1, command line options).
@@ -154,7 +179,7 @@ func setKernelName(o *options, v string) error {
 	if err := choose(key, map[string]string{"kernel_name": whole, "kne": whole, "kernel_substring": pattern, "kns": pattern}, "key of --kernel-name", &pattern); err != nil {
 		return err
 	}
-	o.session.Kernel = regexp.MustCompile(pattern)
+	o.session.Watch.Kernel = regexp.MustCompile(pattern)
 	return nil
 }
 
@@ -253,6 +278,11 @@ var verboseFlag = &flag{"verbose", "", "say what is set in the program's environ
 
 var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
 	func(o *options, v string) error { o.session.Leaks = true; return nil }}
+
+var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
+	func(o *options, v string) error {
+		return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}}, "severity", &o.session.Beside)
+	}}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}

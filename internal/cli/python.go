@@ -29,7 +29,7 @@ func pythonEnv(libs string) []string {
 		"FENCEPOST_LIBRARIES=" + libs,
 		// Triton makes machine code with ptxas, and keeps it: in a cache of its own here, so that neither is taken for the other's.
 		"TRITON_PTXAS_PATH=" + ptxas,
-		"TRITON_PTXAS_BLACKWELL_PATH=" + ptxas,
+		"TRITON_PTXAS_BLACKWELL_PATH=" + ptxas + "-blackwell",
 		"TRITON_LIBCUDA_PATH=" + libs,
 		"TRITON_CACHE_DIR=" + filepath.Join(cache, "triton"),
 		"TORCHINDUCTOR_CACHE_DIR=" + filepath.Join(cache, "inductor"),

@@ -118,6 +118,7 @@ func (o *options) triage(r *report.Report, source func(string) []string) {
 	t := &o.reports.triage
 	t.Source, t.Files = source, o.reports.sources
 	r.Notes = append(r.Notes, t.Apply(r)...)
+	report.Patches(r.Findings, source)
 	if n := len(r.Findings) - len(report.Counted(r.Findings)); n > 0 {
 		by := map[string]int{}
 		for i := range r.Findings {

@@ -43,7 +43,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -258,6 +258,9 @@ you name another, and links Fencepost's runtime in place of NVIDIA's. Separate c
   make NVCC="fencepost nvcc"
   cmake -DCMAKE_CUDA_COMPILER="$(fencepost nvcc --toolkit)/bin/nvcc" ..
   make CUDA_HOME="$(fencepost nvcc --toolkit)"
+
+--instrument log or hirace makes a program that runs under "fencepost run --device emulated --instrument MODE" when it is
+started by itself (docs/gpu.md): ./app tests itself. It finds fencepost on PATH, or by the variable FENCEPOST.
 
 --toolkit prints the folder of a toolkit made of links to yours, whose nvcc and runtime libraries are Fencepost's. A
 link called nvcc to the fencepost program does as well. FENCEPOST_NVCC names the compiler to call.`

@@ -101,10 +101,13 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		return 0, usagef("verify takes one file: a litmus test (.litmus), or a kernel (.cu, .ptx)")
 	}
 	name := args[0]
+	if o.verify.Model == verify.PTX && o.verify.Incl != model.Each {
+		return 0, usagef("--incl is for the model src11")
+	}
+	if o.verify.Model == verify.PTX && o.repair {
+		return 0, usagef("--repair is for the model src11")
+	}
 	if !strings.HasSuffix(name, ".litmus") {
-		if o.verify.Model == verify.PTX {
-			return 0, usagef("--model ptx is for litmus tests, and %s is none", name)
-		}
 		return verifyKernel(ctx, e, o, name)
 	}
 	k := &o.kernel
@@ -128,12 +131,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if err != nil {
 		return 0, err
 	}
-	if o.litmus.PTX = o.verify.Model == verify.PTX; o.litmus.PTX && o.verify.Incl != model.Each {
-		return 0, usagef("--incl is for the model src11")
-	}
-	if o.litmus.PTX && o.repair {
-		return 0, usagef("--repair is for the model src11")
-	}
+	o.litmus.PTX = o.verify.Model == verify.PTX
 	test, err := litmus.Parse(name, string(src), o.litmus)
 	if err != nil {
 		return 0, err

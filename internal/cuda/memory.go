@@ -73,7 +73,7 @@ func (c *Context) alloc(size uint64, kind simt.AllocKind, agent uint32, async bo
 	name := fmt.Sprintf("%s #%d (%s)", call, c.mallocs, byteCount(size))
 	addr, err := at.addr, error(nil)
 	if addr == 0 {
-		addr, err = c.dev.mem.Alloc(size, allocAlign, kind, name)
+		addr, err = c.dev.mem.Alloc(size, c.alignment(kind), kind, name)
 	} else if err = simt.ErrOutOfMemory; c.leased != nil {
 		err = c.dev.mem.AllocLeased(c.leased, addr, size, at.bytes, name)
 	}
@@ -256,6 +256,13 @@ func (c *Context) Write(addr uint64, data []byte) error {
 	}
 	copy(dst, data)
 	return nil
+}
+
+// Zeroed tells that the host relies on an allocation being zero, as a new one of this device is.
+func (c *Context) Zeroed(addr, size uint64) {
+	leave, _ := c.enter()
+	defer leave()
+	c.dev.tell(event.HostOp{Kind: event.HostWrite, Agent: c.host, Addr: addr, Size: size, Name: "zeros of a launch file"})
 }
 
 // Read copies bytes from device, managed or pinned memory to pageable host memory: cudaMemcpy.

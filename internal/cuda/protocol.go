@@ -28,9 +28,11 @@ type reply struct {
 	code    Code
 	results []uint64
 	waiting int // bytes of kernel output
-	blob    []byte
-	err     error // that code stands for
-	bad     error
+	// unawaited says that the host's own accesses are to be told: see hostaccess.go.
+	unawaited bool
+	blob      []byte
+	err       error // that code stands for
+	bad       error
 }
 
 // blobLimit bounds a blob; the largest are fat binaries of libraries.

@@ -19,7 +19,7 @@ import (
 func hostCall(op calls.Op) string {
 	switch op {
 	case calls.Hello, calls.Mapped, calls.Output, calls.Unsupported, calls.Attributes, calls.NotChecked, calls.Argument,
-		calls.Posting, calls.Posted, calls.Lease:
+		calls.Posting, calls.Posted, calls.Lease, calls.HostAccess:
 		return ""
 	case calls.LoadModule, calls.UnloadModule, calls.GetKernel, calls.GetSymbol, calls.FuncAttributes, calls.FuncSetAttribute, calls.Occupancy, calls.ClusterOccupancy:
 		return "a look at a kernel or module"
@@ -104,6 +104,7 @@ var handlers = [calls.NumOps]handler{
 	calls.Lease:             (*process).lease,
 	calls.MallocLeased:      (*process).mallocLeased,
 	calls.Source:            (*process).source,
+	calls.HostAccess:        (*process).hostAccess,
 }
 
 // handle does one request. The shape of r was checked when it was read.
@@ -116,7 +117,7 @@ func (p *process) handle(ctx context.Context, r *request) reply {
 	if r.op != calls.Failed && r.op != calls.Output {
 		p.failed(r, err)
 	}
-	rep := reply{results: results, blob: blob, waiting: p.waiting(), err: err}
+	rep := reply{results: results, blob: blob, waiting: p.waiting(), unawaited: p.ctx.unawaited(), err: err}
 	if err != nil {
 		rep.code = codeOf(err)
 	}
@@ -254,6 +255,9 @@ func (p *process) getSymbol(_ context.Context, r *request) ([]uint64, []byte, er
 		return nil, nil, err
 	}
 	addr, size, err := m.Symbol(string(r.blob))
+	if a, ok := p.ctx.Find(addr); ok && err == nil {
+		p.ctx.touchable(a.Kind)
+	}
 	return []uint64{addr, size}, nil, err
 }
 

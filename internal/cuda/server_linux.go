@@ -304,7 +304,11 @@ func writeReply(conn *net.UnixConn, r reply, file *os.File) error {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(r.code))
 	b = le.AppendUint32(b, uint32(len(r.results)))
-	b = le.AppendUint32(b, uint32(r.waiting))
+	waiting := uint32(r.waiting)
+	if r.unawaited {
+		waiting |= calls.Unawaited
+	}
+	b = le.AppendUint32(b, waiting)
 	b = le.AppendUint32(b, uint32(len(r.blob)))
 	for _, v := range r.results {
 		b = le.AppendUint64(b, v)

@@ -15,14 +15,18 @@ func (p *process) tensorMap(_ context.Context, r *request) ([]uint64, []byte, er
 		return nil, nil, err
 	}
 	const most = 5
-	if len(r.blob) != 8*(4*most-1) {
+	if len(r.blob) != 8*(4*most-1+2*(most-2)) {
 		return nil, nil, fail(InvalidValue, "a tensor map of %d bytes of arrays", len(r.blob))
 	}
-	const sizes, strides, box, steps = 0, most, 2*most - 1, 3*most - 1 // where the arrays begin
+	const sizes, strides, box, steps, corners = 0, most, 2*most - 1, 3*most - 1, 4*most - 1 // where the arrays begin
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(r.blob[8*i:]) }
 	a := r.args
 	bad := func(format string, args ...any) ([]uint64, []byte, error) {
-		return nil, nil, misuse(BadTensorMap, InvalidValue, "cuTensorMapEncodeTiled: "+format, args...)
+		call := "cuTensorMapEncodeTiled: "
+		if r.args[8] != 0 {
+			call = "cuTensorMapEncodeIm2col: "
+		}
+		return nil, nil, misuse(BadTensorMap, InvalidValue, call+format, args...)
 	}
 	if a[0]%simt.TensorMapAlign != 0 {
 		return bad("the CUtensorMap is at %#x: the address must be a multiple of %d", a[0], simt.TensorMapAlign)
@@ -36,6 +40,11 @@ func (p *process) tensorMap(_ context.Context, r *request) ([]uint64, []byte, er
 		t.Dims[i], t.Box[i], t.Steps[i] = uint32(min(word(sizes+i), 1<<32-1)), uint32(min(word(box+i), 1<<32-1)), uint8(min(word(steps+i), 255))
 		if i < t.Rank-1 {
 			t.Strides[i] = word(strides + i)
+		}
+	}
+	if t.Im2col = a[8] != 0; t.Im2col {
+		for i := range t.Lower {
+			t.Lower[i], t.Upper[i] = int16(word(corners+i)), int16(word(corners+most-2+i))
 		}
 	}
 	if err := t.Check(); err != nil {

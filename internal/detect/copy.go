@@ -14,6 +14,8 @@ func (f *Facts) kindOfCopy() Kind {
 		return CopyNotAwaited
 	case c.Tracked && c.Passed:
 		return WrongPhase
+	case c.Core && (f.Earlier.Op != Read || f.Later.Space != event.Shared):
+		return CoreNotAwaited
 	case c.Read:
 		return SourceWait
 	case c.Waited && c.Early:
@@ -30,6 +32,9 @@ func (f *Facts) kindOfCopy() Kind {
 func (f *Facts) explainCopy() (message, fix string) {
 	if f.Copy != nil && f.Copy.Matrix {
 		return "a write of bytes that a wgmma.mma_async reads, which may not be complete: " + f.Copy.lacksMatrix(), f.Copy.fixMatrix()
+	}
+	if f.Copy != nil && f.Copy.Core {
+		return fmt.Sprintf("%s of the same bytes of %s, and the first is by an operation of the tensor cores that may not be complete: %s", f.pair(), f.memory(), f.Copy.lacksCore()), f.Copy.fixCore()
 	}
 	what := "a read"
 	switch {
@@ -144,4 +149,33 @@ func (c *CopyState) fixMatrix() string {
 		return fmt.Sprintf("let the wait leave fewer groups pending than %d: wgmma.wait_group %d or less; or free the stage one turn later", c.Allowed, c.Allowed-1)
 	}
 	return "execute wgmma.wait_group 0 before what says that the stage is free"
+}
+
+// lacksCore says which wait for an operation of the tensor cores is missing or faulty.
+func (c *CopyState) lacksCore() string {
+	switch {
+	case c.How == event.CoreLoads:
+		return "its warp has not waited for it (tcgen05.wait::ld; a barrier does not)"
+	case c.How == event.CoreStores:
+		return "its warp has not waited for it (tcgen05.wait::st; a barrier does not)"
+	case c.Passed:
+		return "it completes with a phase of an mbarrier, which was not complete; the second thread has waited for that mbarrier, and has gone on because another phase was complete"
+	case c.Tracked:
+		return "it completes with a phase of the mbarrier that tcgen05.commit names, which was not complete: waiting for that phase orders the two, __syncthreads() does not"
+	}
+	return "no tcgen05.commit of its thread behind it names an mbarrier to wait for"
+}
+
+func (c *CopyState) fixCore() string {
+	switch {
+	case c.How == event.CoreLoads:
+		return "execute tcgen05.wait::ld after it, before the barrier between the two"
+	case c.How == event.CoreStores:
+		return "execute tcgen05.wait::st after it, before the barrier between the two"
+	case c.Passed:
+		return fixPhase
+	case c.Tracked:
+		return "wait for the phase of the mbarrier before the access: mbarrier.try_wait"
+	}
+	return "execute tcgen05.commit in the thread that issued it, and wait for the phase of its mbarrier before the access"
 }

@@ -32,6 +32,8 @@ type Config struct {
 	Places event.Places
 	// MaxFindings is how many findings to keep, 0 for DefaultFindings: see Shortlist.
 	MaxFindings int
+	// Watch says which races to report; nil: all.
+	Watch *Watch
 	// Options are chosen values by option name, each one of the option's Values; see Spec.Option.
 	Options map[string]string
 }
@@ -106,6 +108,7 @@ const (
 	InterKernel       Kind = "inter-kernel"
 	CopyNotAwaited    Kind = "copy-not-awaited"        // an asynchronous copy was not waited for
 	WaitBeforeCommit  Kind = "wait-before-commit"      // the wait came before the copy was committed to a group
+	CoreNotAwaited    Kind = "tensor-core-not-awaited" // an operation of the tensor cores was not waited for
 	GroupPending      Kind = "group-pending"           // the wait left the copy's group pending
 	SourceWait        Kind = "source-wait"             // the wait was for the source of the copy to be read alone
 	WrongPhase        Kind = "wrong-phase"             // the wait was for another phase of the mbarrier than that of the copy
@@ -115,10 +118,15 @@ const (
 	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of what the same launch writes
 )
 
+// The kinds of what detectors find that is no race.
+const (
+	UninitialisedRead Kind = "uninitialised-read" // of memory that nothing has written
+)
+
 // RaceKinds lists the kinds of races.
 func RaceKinds() []Kind {
 	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,
-		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, CopyNotAwaited, WaitBeforeCommit, GroupPending, SourceWait, WrongPhase, StageReuse, MissingProxyFence, MissingMapFence, ReadOnlyLoad}
+		SameValue, VolatileOnly, Unordered, MixedSize, InterKernel, CopyNotAwaited, CoreNotAwaited, WaitBeforeCommit, GroupPending, SourceWait, WrongPhase, StageReuse, MissingProxyFence, MissingMapFence, ReadOnlyLoad}
 }
 
 // Severity orders findings.
@@ -165,6 +173,8 @@ type Access struct {
 	// Sync is the synchronisation nearest to the access on the side that faces the other one: the next by this thread
 	// after the earlier access, the last before the later access. Nil when there is none.
 	Sync *Sync
+	// Took is who was on this side of the races of the finding; nil when the detector does not count them.
+	Took *Participants
 }
 
 // Sync is a synchronisation operation, for messages.

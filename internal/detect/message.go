@@ -28,6 +28,8 @@ type Facts struct {
 type CopyState struct {
 	Bulk      bool
 	Matrix    bool // it is a read by wgmma.mma_async
+	Core      bool // it is of an operation of tensor cores, tcgen05: How is event.CoreCommits, ...
+	How       uint8
 	Read      bool // of a bulk copy it has been waited for that its source is read
 	Committed bool
 	Tracked   bool // an mbarrier tracks it
@@ -223,8 +225,11 @@ func (f *Facts) pair() string {
 
 // memory names the memory concerned.
 func (f *Facts) memory() string {
-	if f.Later.Space == event.Shared {
+	switch f.Later.Space {
+	case event.Shared:
 		return "shared memory"
+	case event.Tensor:
+		return "tensor memory"
 	}
 	return "global memory"
 }

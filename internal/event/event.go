@@ -39,7 +39,7 @@ const (
 	MbarrierDone // the phase of the mbarrier at Addr in shared memory is complete
 
 	// Bulk copies, of single lanes, through the async proxy. Their groups are others than those of copies.
-	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it. Stride numbers the copies of a block in its low 32 bits, and above them has the address of that mbarrier; with Order and Scope an atomic reduction of elements of Size bytes
+	Bulk       // a half of a bulk copy that the lane issues, FlagRead or FlagWrite: Aux bytes from Addr on, Space; Barrier 1 where an mbarrier tracks it, 2 where that is so and it is through the generic proxy (st.async). Stride numbers the copies of a block in its low 32 bits, and above them has the address of that mbarrier; with Order and Scope an atomic reduction of elements of Size bytes
 	BulkCommit // the lanes put their bulk copies since their last commit into a group
 	BulkWait   // the lanes wait until at most Aux of their groups are not complete, the last ones; with FlagRead until at most so many have sources to be read
 	BulkDone   // the bulk copy Stride of the block, issued by the lane, has told the mbarrier at Addr that it is complete
@@ -48,7 +48,13 @@ const (
 	Wgmma       // a read by an operation: Aux bytes from Addr on. Stride numbers the operations, as those of bulk copies
 	WgmmaCommit // the lanes put their operations since their last commit into a group
 	WgmmaWait   // the lanes wait until at most Aux groups of the warpgroup are not complete, the last ones
-	ProxyFence  // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
+	// The operations of tensor cores (tcgen05) on shared memory, through the async proxy, and on tensor memory. Those of one lane are
+	// complete, in order, when the mbarrier says so that a later CoreCommit names; those of a warp, Mask all its lanes, when it has waited.
+	Core       // a half of an operation, FlagRead or FlagWrite: Aux bytes from Addr on, of shared or, from TensorBase on, of tensor memory. Stride numbers the operations, as those of bulk copies
+	CoreCommit // the mbarrier at Addr is to be told when the operations of the lane so far are complete; Stride counts the lane's commits, from 0
+	CoreDone   // the operations that the lane has issued before its commit Stride are complete, and the mbarrier at Addr has been told so
+	CoreWait   // the warp waits for its operations that read tensor memory, FlagRead, or write it, FlagWrite
+	ProxyFence // what the lanes have accessed, or know to have been, is ordered before accesses through the async proxy that happen after
 
 	MapRead  // a tensor copy reads its tensor map through the tensormap proxy: Aux bytes of global memory from Addr on
 	MapFence // what the lane knows to have been written of the tensor map at Addr, in global memory, is ordered before such reads that happen after
@@ -104,6 +110,7 @@ const (
 	Local
 	Const
 	Param
+	Tensor // in reports only: see TensorBase
 )
 
 // RMW tells the read-modify-writes apart that locks are made of.
@@ -135,6 +142,7 @@ const (
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 	FlagTexture                       // with FlagNonCoherent: a texture fetch or a surface read, of what the kernel may write later
 	FlagApart                         // Load, Store: what completes the phase of an mbarrier, by a lane that need not know or release anything: what its first word carries is handed to the second. Barrier is what the lane does: ApartReleases and so on
+	FlagCopied                        // Load: what is loaded is only stored again
 
 	allFlags // above all flags
 )
@@ -144,6 +152,15 @@ const (
 	ApartReleases uint8 = iota // it arrives, and releases
 	ApartArrives               // it arrives, or counts bytes, without releasing
 	ApartTests                 // it tests the barrier when a copy is complete
+)
+
+// How an operation of the tensor cores is known to be complete: Event.Barrier of Core.
+const (
+	CoreCommits   uint8 = iota // by a commit of its lane
+	CoreLoads                  // by a wait of its warp for what it has read of tensor memory
+	CoreStores                 // by one for what it has written
+	CoreFrees                  // it is: tensor memory is freed, which must not be in use
+	CoreAllocates              // it is: where allocated tensor memory begins has been written to shared memory
 )
 
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
@@ -359,6 +376,31 @@ type Launch struct {
 // is not the block that accesses it. Memory of a block is less.
 const PeerShift = 24
 
+// TensorBase is where among the addresses of shared memory those of the tensor memory of a block begin: that of a word of a lane and a
+// column is TensorWord.
+const TensorBase = 1 << 18
+
+// The lanes and columns of tensor memory.
+const (
+	TensorLanes   = 128
+	TensorColumns = 512
+	tensorGroup   = 16 // lanes that lie together
+)
+
+// TensorWord is the address of a word of tensor memory: those of 16 lanes lie together, column by column.
+func TensorWord(lane, column int) uint64 {
+	return TensorBase + 4*uint64(lane%tensorGroup+tensorGroup*(column+TensorColumns*(lane/tensorGroup)))
+}
+
+// TensorCell is the lane and the column of an address of tensor memory.
+func TensorCell(addr uint64) (lane, column int) {
+	word := int(addr-TensorBase) / 4
+	return word/tensorGroup/TensorColumns*tensorGroup + word%tensorGroup, word / tensorGroup % TensorColumns
+}
+
+// InTensorMemory says that an address is not of the shared memory of a block, but of its tensor memory.
+func InTensorMemory(addr uint64) bool { return addr&(1<<PeerShift-1) >= TensorBase }
+
 // ClusterShape is the shape of a cluster in blocks.
 func (l *Launch) ClusterShape() Dim3 {
 	if l.Cluster.Count() == 0 {
@@ -523,6 +565,12 @@ func (e *Event) Valid() bool {
 		return bits.OnesCount32(e.Mask) == 1 && e.Aux != 0 && (e.Space == Global || e.Space == Shared) && (e.Flags == FlagRead || e.Flags == FlagWrite)
 	case MapRead, MapFence:
 		return bits.OnesCount32(e.Mask) == 1 && e.Space == Global && (e.Aux != 0) == (e.Kind == MapRead)
+	case Core:
+		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && (e.Flags == FlagRead || e.Flags == FlagWrite)
+	case CoreWait:
+		return e.Mask != 0 && (e.Flags == FlagRead || e.Flags == FlagWrite)
+	case CoreCommit, CoreDone:
+		return bits.OnesCount32(e.Mask) == 1
 	case Wgmma:
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case Fence:

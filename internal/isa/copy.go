@@ -17,7 +17,7 @@ var copyRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.wait_all", Class: Copy, Event: event.CopyWait, Bind: bindOp(OpWaitAll),
 		Forms: forms(".async.wait_all"), Note: "The same as cp.async.commit_group and cp.async.wait_group 0."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk", Class: Copy, Event: event.Bulk, Bind: bindOp(OpBulk), Note: noteBulk, Forms: forms(
-		".async.bulk.to.global.mbarrier::complete_tx::bytes{.L2::cache_hint} [d], [a], size, [bar]{, c}'; to: shared::cluster shared::cta",
+		".async.bulk.to.global.mbarrier::complete_tx::bytes{.multicast::cluster}{.L2::cache_hint} [d], [a], size, [bar]{, mask}{, c}'; to: shared::cluster shared::cta",
 		".async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [d], [a], size, [bar]'",
 		".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint} [d], [a], size{, c}'")},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.commit_group", Class: Copy, Event: event.BulkCommit, Bind: bindOp(OpBulkCommit),
@@ -32,12 +32,26 @@ var copyRows = []*Row{
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: add; type: f32 f64",
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.noftz.type [d], [a], size{, c}'; op: add; type: f16 bf16",
 		".reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.op.type [d], [a], size{, c}'; op: min max; type: f16 bf16")},
+	{Op: "st", Doc: "Data Movement: st.async", Class: Copy, Event: event.Bulk, Bind: bindOp(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
+		".async{.weak}{.space}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [bar]'; space: shared::cluster; type: b32 b64 u32 u64 s32 s64 f32 f64; vec: v2 v4")},
+	{Op: "red", Doc: "Data Movement: red.async", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpStoreAsync), Note: noteStoreAsync, Forms: forms(
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: inc dec min max add; type: u32",
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: min max add; type: s32",
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: and or xor; type: b32",
+		".async.relaxed.cluster{.space}.mbarrier::complete_tx::bytes.op.type [a], b, [bar]'; space: shared::cluster; op: add; type: u64")},
+	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.try_cancel", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTryCancel), Forms: forms(
+		".try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [a], [bar]'; space: shared::cta"),
+		Note: "A launch whose kernel has it starts few blocks at a time, so that there are blocks to cancel. The answer is written as cp.async.bulk writes."},
+	{Op: "clusterlaunchcontrol", Doc: "Parallel Synchronization: clusterlaunchcontrol.query_cancel", Bind: bindQueryCancel, Forms: forms(
+		".query_cancel.is_canceled.pred.b128 d:pred, a:b128",
+		".query_cancel.coordinate.b32.b128 d:b32, a:b128; coordinate: get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z",
+		".query_cancel.get_first_ctaid.v4.b32.b128 d*4:b32, a:b128")},
 	{Op: "cp", Doc: "Data Movement: cp.async.mbarrier.arrive", Class: Mbarrier, Event: event.CopyArrive, Bind: bindOp(OpArriveCopies), Forms: forms(
 		".async.mbarrier.arrive{.noinc}{.space}.b64 [a]; space: shared shared::cta"),
 		Note: "The copies are performed, and the arrival counts, when a thread tests the barrier next."},
 }
 
-const noteBulk = "A cluster is one block. By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
+const noteBulk = "By seed 0 a copy is performed when a thread tests its mbarrier next, or waits for its group; " +
 	"another seed may perform it, or its reads, at once. One to global memory that nobody waits for is never performed."
 
 const noteCopy = "size is 4, 8 or 16, with .cg 16; b the number of bytes to read, or a predicate that says that none is; the others become " +
@@ -58,6 +72,10 @@ func (b *body) bulkOperands(in *Inst) {
 		want++
 	}
 	if hint {
+		want++
+	}
+	multicast := in.Has("multicast::cluster")
+	if multicast {
 		want++
 	}
 	if len(ops) != want {
@@ -82,6 +100,9 @@ func (b *body) bulkOperands(in *Inst) {
 		in.Space = event.Shared
 		b.address(in, &ops[3])
 		in.Off3 = in.Off
+	}
+	if multicast {
+		b.multicast(in, &ops[4])
 	}
 	in.Space, in.Off = to, off
 	if hint {
@@ -130,5 +151,56 @@ func (b *body) copyOperands(in *Inst) {
 		in.Ignores = true
 	default:
 		b.source(in, &opSpec{name: "b", typ: U32}, &rest[0])
+	}
+}
+
+// multicast decodes the mask of the blocks that a bulk copy writes to.
+func (b *body) multicast(in *Inst, o *ptx.Operand) {
+	in.Multicast = len(in.Src)
+	b.source(in, &opSpec{name: "mask", typ: B16}, o)
+}
+
+const noteStoreAsync = "Through the generic proxy. The value is that at the issue; it is written, and counts for the mbarrier, as cp.async.bulk writes."
+
+// bindQueryCancel binds what reads the answer of try_cancel: a word that says whether it cancelled blocks, and the three of the first one.
+func bindQueryCancel(in *Inst) {
+	word := func(a *Args, i int) uint64 { return a.S[i/2] >> (32 * (i % 2)) & 0xffff_ffff }
+	at := 0
+	for i, c := range []string{"is_canceled", "get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z"} {
+		if in.Has(c) {
+			at = i
+		}
+	}
+	if in.Has("v4") {
+		in.Eval = func(_ *Inst, a *Args) {
+			a.D[0], a.D[1], a.D[2], a.D[3] = word(a, 1), word(a, 2), word(a, 3), 0
+		}
+		return
+	}
+	in.Eval = func(_ *Inst, a *Args) { a.D[0] = word(a, at) }
+}
+
+// storeOperands decodes the operands of st.async, red.async and clusterlaunchcontrol.try_cancel: Src is the address in shared memory, to which
+// Off is added, the address of the mbarrier, to which Off3 is, and the values.
+func (b *body) storeOperands(in *Inst) {
+	ops := in.Source.Operands
+	want := 3
+	if in.Op == OpTryCancel {
+		want = 2
+	}
+	if !b.takes(in, ops, want) {
+		return
+	}
+	in.Space = event.Shared
+	b.address(in, &ops[0])
+	off := in.Off
+	b.address(in, &ops[want-1])
+	in.Off3, in.Off = in.Off, off
+	switch {
+	case want == 2:
+	case in.Vec > 1:
+		b.tuple(in, &opSpec{name: "b", typ: in.Type, count: int(in.Vec)}, &ops[1])
+	default:
+		b.source(in, &opSpec{name: "b", typ: in.Type}, &ops[1])
 	}
 }

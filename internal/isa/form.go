@@ -22,8 +22,8 @@ const (
 	Warp                     // Inst.Lanes: needs the whole warp: shfl, vote, match, redux, activemask; WarpBarrier excepted
 	Matrix                   // ldmatrix: a Warp whose sources are rows in memory, see matrixRows; Inst.Space
 	Tile                     // wmma.load, wmma.store, stmatrix: a Warp that moves a matrix between memory and registers; Inst.Tiles, Space
-	Warpgroup                // wgmma: a Warp that the warps of a warpgroup execute together: Inst.Op, Wgmma
-	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async: Inst.Op; Off2, Off3, Ignores
+	Warpgroup                // wgmma, and tcgen05 of warps: a Warp that the warps of a warpgroup may execute together: Inst.Op, Wgmma, Core
+	Copy                     // cp.async, cp.async.bulk, their groups and waits, fence.proxy.async, tcgen05 of single threads: Inst.Op; Off2, Off3, Ignores
 	Mbarrier                 // mbarrier: Inst.Op, Space, Order, Scope; Src[0] is the address to which Off is added
 	Texture                  // tex, tld4, suld, sust, sured, txq, suq: Inst.Op, Texel; Src[0] is the texture or surface object
 	WarpBarrier              // bar.warp.sync
@@ -200,6 +200,12 @@ type Inst struct {
 	// Word says that a load or an atomic operation may pass the end of an allocation that holds the first byte of its word: see words.
 	Word bool
 
+	// Object is the static shared variable that a load, a store or an atomic operation accesses, nil where that is not known: see objects.
+	Object *Var
+
+	// Copies says that what a load gives is only stored again.
+	Copies bool
+
 	Space event.Space // memory classes; Generic to be resolved by address
 	Order event.Order
 	Scope event.Scope
@@ -216,11 +222,15 @@ type Inst struct {
 
 	sources int // operands of the form that are read: tells two-operand from three-operand forms to Bind
 
-	Off   int64  // memory classes: offset added to the address
-	Off2  int64  // Copy: the same of the source's address
-	Off3  int64  // Copy: the same of the mbarrier's
-	Tiles *Tiles // Tile
-	Wgmma *Wgmma // Warpgroup: of wgmma.mma_async
+	Off  int64 // memory classes: offset added to the address
+	Off2 int64 // Copy: the same of the source's address
+	Off3 int64 // Copy: the same of the mbarrier's
+	// Copy: the source that is the mask of the blocks that a bulk copy writes to, 0 for none; how many coordinates a tensor copy has, and
+	// how many offsets of its im2col mode behind them.
+	Multicast, Coordinates, Offsets int
+	Tiles                           *Tiles // Tile
+	Wgmma                           *Wgmma // Warpgroup: of wgmma.mma_async
+	Core                            *Core  // Warpgroup, Copy: of tcgen05
 	// Touches is, of OpTouch, the operations whose accumulators the next instruction accesses.
 	Touches []*Wgmma
 	Texel   *Texel  // Texture
@@ -325,6 +335,7 @@ type Func struct {
 	MaxCluster int        // .maxclusterrank, CTAs; 0 when absent
 	// ExplicitCluster is .explicitcluster: launches must give a shape of clusters.
 	ExplicitCluster bool
+	Called          bool    // engines must not inline it, although they could: it is called so often that its copies would be dear
 	Calls           []*Func // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
 }
 

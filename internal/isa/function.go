@@ -99,9 +99,12 @@ func (l *linker) function(f *Func) {
 	u.locate(f.Decl, b.errs)
 	f.Err = b.errs.Err()
 	if f.Err == nil {
+		leaders(f)
 		watchAccumulators(f)
 		flow(f)
 		words(f)
+		objects(f)
+		copies(f)
 	}
 }
 

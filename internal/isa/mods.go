@@ -85,6 +85,17 @@ const (
 	OpWgmmaFence
 	OpWgmmaCommit
 	OpWgmmaWait
+	OpTcAlloc
+	OpTcFree
+	OpTcRelinquish
+	OpTcLoad
+	OpTcStore
+	OpTcWait
+	OpTcMultiply
+	OpTcCopy
+	OpTcCommit
+	OpStoreAsync // st.async, red.async
+	OpTryCancel
 	OpTouch
 	OpReplace      // tensormap.replace
 	OpMapCopy      // tensormap.cp_fenceproxy

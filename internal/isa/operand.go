@@ -36,9 +36,21 @@ func (b *body) operands(in *Inst, sp *spelling) bool {
 			b.mapCopyOperands(in)
 			return true
 		}
+		if in.Op == OpStoreAsync || in.Op == OpTryCancel {
+			b.storeOperands(in)
+			return true
+		}
+		if in.Op == OpTcMultiply || in.Op == OpTcCopy || in.Op == OpTcCommit {
+			b.coreOperands(in)
+			return true
+		}
 	case Warpgroup:
 		if in.Op == OpWgmma {
 			b.wgmmaOperands(in)
+			return true
+		}
+		if in.Op == OpTcLoad || in.Op == OpTcStore {
+			b.coreOperands(in)
 			return true
 		}
 	case Texture:

@@ -14,6 +14,12 @@ func (f *Func) Synchronises() bool {
 	})
 }
 
+// Signals says that the instruction may be part of how a kernel and host code synchronise: it is of the scope of the system, or volatile.
+func (in *Inst) Signals() bool {
+	shared := in.Space == event.Shared || in.Space == event.Local
+	return !shared && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
+}
+
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
 
@@ -25,7 +31,7 @@ func (in *Inst) NonCoherent() bool {
 
 // Bulk says that the instruction is a bulk copy, or another one that accesses memory through the async proxy.
 func (in *Inst) Bulk() bool {
-	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor) || in.Op == OpWgmma
+	return in.Class == Copy && (in.Op == OpBulk || in.Op == OpTensor || in.Op == OpStoreAsync || in.Op == OpTryCancel) || in.Op == OpWgmma || in.Core != nil
 }
 
 // Timed says that the code of the function, or of one that it may call, reads a clock or asks which lanes are active, as vote

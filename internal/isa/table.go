@@ -84,7 +84,7 @@ type table struct {
 var theTable = sync.OnceValue(func() *table {
 	t := &table{forms: map[string][]*form{}}
 	for _, chapter := range [][]*Row{integerRows, extendedRows, videoRows, floatRows, halfRows, mixedRows, compareRows, logicRows, convertRows,
-		memoryRows, controlRows, syncRows, warpRows, matrixRows, multiplyRows, wmmaRows, copyRows, tensorRows, wgmmaRows, textureRows, surfaceRows, mbarrierRows, stackRows, miscRows} {
+		memoryRows, controlRows, syncRows, warpRows, matrixRows, multiplyRows, wmmaRows, copyRows, tensorRows, wgmmaRows, tensorCoreRows, textureRows, surfaceRows, mbarrierRows, stackRows, miscRows} {
 		t.rows = append(t.rows, chapter...)
 	}
 	for _, r := range t.rows {

@@ -9,8 +9,9 @@ import (
 // global memory, which a tensor map describes.
 var tensorRows = []*Row{
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindOp(OpTensor), Note: noteTensor, Forms: forms(
-		".async.bulk.tensor.dim.to.global{.tile}.mbarrier::complete_tx::bytes{.L2::cache_hint} [d], [map, {c}], [bar]{, e}'"+tensorDims+"; to: shared::cluster shared::cta",
-		".async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'"+tensorDims)},
+		".async.bulk.tensor.dim.to.global{.mode}.mbarrier::complete_tx::bytes{.multicast::cluster}{.group}{.L2::cache_hint} [d], [map, {c}], [bar]{, {offsets}}{, mask}{, e}'"+tensorDims+
+			"; mode: tile im2col tile::gather4; to: shared::cluster shared::cta"+coreGroups,
+		".async.bulk.tensor.dim.global.shared::cta{.mode}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'"+tensorDims+"; mode: tile im2col_no_offs tile::scatter4")},
 	{Op: "cp", Doc: "Data Movement: cp.reduce.async.bulk.tensor", Class: Copy, Event: event.Bulk, Bind: bindReduction(OpTensor), Note: noteReduce, Forms: forms(
 		".reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.L2::cache_hint} [map, {c}], [a]{, e}'" + tensorDims +
 			"; op: add min max inc dec and or xor")},
@@ -24,13 +25,13 @@ var tensorRows = []*Row{
 		".cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d], [a], size'"),
 		Note: "Detectors see a load and a store by one lane; the release to the tensormap proxy is not asked for, the acquiring fence is."},
 	{Op: "cp", Doc: "Data Movement: cp.async.bulk.prefetch.tensor", Class: Hint, Forms: forms(
-		".async.bulk.prefetch.tensor.dim.L2.global{.tile}{.L2::cache_hint} [map, {c}]{, e}'" + tensorDims)},
+		".async.bulk.prefetch.tensor.dim.L2.global{.mode}{.L2::cache_hint} [map, {c}]{, {offsets}}{, e}'" + tensorDims + "; mode: tile im2col tile::gather4")},
 }
 
 const (
 	mapSpaces  = "; space: global shared::cta"
 	tensorDims = "; dim: 1d 2d 3d 4d 5d"
-	noteTensor = "Tiled maps without interleaving; elements outside the tensor are filled and count as bytes of the mbarrier. Performed as " +
+	noteTensor = "Maps without interleaving; elements outside the tensor are filled and count as bytes of the mbarrier. Performed as " +
 		"cp.async.bulk is. A map in global memory is read through the tensormap proxy: detectors see that."
 )
 
@@ -75,8 +76,10 @@ func (b *body) tensorOperands(in *Inst) {
 	if !group {
 		want++
 	}
-	if in.Has("L2::cache_hint") {
-		want++
+	for _, more := range []string{"L2::cache_hint", "im2col", "multicast::cluster"} {
+		if in.Has(more) {
+			want++
+		}
 	}
 	if len(ops) != want {
 		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, want, len(ops))
@@ -94,6 +97,10 @@ func (b *body) tensorOperands(in *Inst) {
 		if in.Has(string(rune('1'+d)) + "d") {
 			n = d + 1
 		}
+	}
+	rank := n
+	if in.Has("tile::gather4") || in.Has("tile::scatter4") { // a column, and four rows
+		n = 5
 	}
 	if tensor.Kind != ptx.OperandAddr || len(tensor.Args) != 2 || tensor.Args[1].Kind != ptx.OperandVector || len(tensor.Args[1].Args) != n {
 		b.errorf(tensor.Pos, "%s%s takes [map, {coordinates}] here, with %d coordinates", in.Source.Op, in.Source.Mods, n)
@@ -114,6 +121,22 @@ func (b *body) tensorOperands(in *Inst) {
 	}
 	for i := range tensor.Args[1].Args {
 		b.source(in, &opSpec{name: "c", typ: S32}, &tensor.Args[1].Args[i])
+	}
+	in.Coordinates = n
+	next := 3
+	if in.Has("im2col") {
+		o := &ops[next]
+		next++
+		if in.Offsets = rank - 2; rank < 3 || o.Kind != ptx.OperandVector || len(o.Args) != in.Offsets {
+			b.errorf(o.Pos, "%s%s takes %d offsets in braces here, of a tensor of 3 to 5 dimensions", in.Source.Op, in.Source.Mods, max(rank-2, 1))
+			return
+		}
+		for i := range o.Args {
+			b.source(in, &opSpec{name: "offset", typ: B16}, &o.Args[i])
+		}
+	}
+	if in.Has("multicast::cluster") {
+		b.multicast(in, &ops[next])
 	}
 	if in.Has("L2::cache_hint") {
 		n := len(in.Src)

@@ -88,7 +88,7 @@ func TestAccess(t *testing.T) {
 				}
 				x := f.regs()
 				x.Reach, x.Log = &m.reach[0], &m.log
-				if got := Run([]Op{o, {Imm: 1}}, x, mask); got != end {
+				if got := runList([]Op{o, {Imm: 1}}, x, mask); got != end {
 					t.Fatalf("operation %d, mask %08x: ends with %d, want %d", c, mask, got, end)
 				}
 				if *f != want || m.mem != after.mem {
@@ -245,7 +245,7 @@ func TestSteady(t *testing.T) {
 			if ok := whole+least >= low && whole+least+more <= high; ok {
 				end, want.scalars[d] = 1, uint64(whole)
 			}
-			if got := Run([]Op{Make(c, 9, d, a, int32(least), int32(more)), {Imm: 1}}, f.regs(), randomMask(r)); got != end || *f != want {
+			if got := runList([]Op{Make(c, 9, d, a, int32(least), int32(more)), {Imm: 1}}, f.regs(), randomMask(r)); got != end || *f != want {
 				t.Fatalf("%d of %#x, %d to %d: ends with %d, want %d", c-OpSteadyS, v, least, least+more, got, end)
 			}
 			seen[end/9]++

@@ -34,7 +34,7 @@ func Atomic32(op RMW, d *V32, mem []byte, off *V64, b, c *V32, mask uint32) (cha
 	if mask == 0 {
 		return false
 	}
-	if avx2 {
+	if Best() != Interpreted {
 		return asmAtomic32(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
 	}
 	for m := mask; m != 0; m &= m - 1 {
@@ -54,7 +54,7 @@ func Atomic64(op RMW, d *V64, mem []byte, off *V64, b, c *V64, mask uint32) (cha
 	if mask == 0 {
 		return false
 	}
-	if avx2 {
+	if Best() != Interpreted {
 		return asmAtomic64(d, uint32(op), unsafe.SliceData(mem), off, b, c, mask) != 0
 	}
 	for m := mask; m != 0; m &= m - 1 {

@@ -370,11 +370,24 @@ const (
 	OpStore64Each
 	OpLoad64EachLow
 	OpStore64EachLow
+	OpLoad8UEach
+	OpStore8Each
+	OpLoad8UEachLow
+	OpStore8EachLow
+	OpLoad8SEach
+	OpLoad8SEachLow
+	OpLoad16UEach
+	OpStore16Each
+	OpLoad16UEachLow
+	OpStore16EachLow
+	OpLoad16SEach
+	OpLoad16SEachLow
 	OpSteadyS
 	OpSteadyU
 	OpGoto
 	OpIfScalar
 	OpIfPred
+	OpResume
 
 	codes
 )
@@ -412,6 +425,18 @@ var accessOps = [...]accessOp{
 	{how: each, size: 8, signed: false, store: true},
 	{how: eachLow, size: 8, signed: false, store: false},
 	{how: eachLow, size: 8, signed: false, store: true},
+	{how: each, size: 1, signed: false, store: false},
+	{how: each, size: 1, signed: false, store: true},
+	{how: eachLow, size: 1, signed: false, store: false},
+	{how: eachLow, size: 1, signed: false, store: true},
+	{how: each, size: 1, signed: true, store: false},
+	{how: eachLow, size: 1, signed: true, store: false},
+	{how: each, size: 2, signed: false, store: false},
+	{how: each, size: 2, signed: false, store: true},
+	{how: eachLow, size: 2, signed: false, store: false},
+	{how: eachLow, size: 2, signed: false, store: true},
+	{how: each, size: 2, signed: true, store: false},
+	{how: eachLow, size: 2, signed: true, store: false},
 }
 
 var operands = [codes][4]file{
@@ -779,11 +804,24 @@ var operands = [codes][4]file{
 	OpStore64Each:    {vectors64, vectors64, reaches},
 	OpLoad64EachLow:  {vectors64, vectors32, reaches},
 	OpStore64EachLow: {vectors64, vectors32, reaches},
+	OpLoad8UEach:     {vectors32, vectors64, reaches},
+	OpStore8Each:     {vectors32, vectors64, reaches},
+	OpLoad8UEachLow:  {vectors32, vectors32, reaches},
+	OpStore8EachLow:  {vectors32, vectors32, reaches},
+	OpLoad8SEach:     {vectors32, vectors64, reaches},
+	OpLoad8SEachLow:  {vectors32, vectors32, reaches},
+	OpLoad16UEach:    {vectors32, vectors64, reaches},
+	OpStore16Each:    {vectors32, vectors64, reaches},
+	OpLoad16UEachLow: {vectors32, vectors32, reaches},
+	OpStore16EachLow: {vectors32, vectors32, reaches},
+	OpLoad16SEach:    {vectors32, vectors64, reaches},
+	OpLoad16SEachLow: {vectors32, vectors32, reaches},
 	OpSteadyS:        {scalars, scalars, literal, literal},
 	OpSteadyU:        {scalars, scalars, literal, literal},
 	OpGoto:           {literal, literal, literal, literal},
 	OpIfScalar:       {literal, scalars, literal, literal},
 	OpIfPred:         {literal, preds, literal, literal},
+	OpResume:         {literal},
 }
 
 func runGo(code []Op, x *Regs, mask uint32) uint64 {

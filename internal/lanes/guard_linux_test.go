@@ -58,6 +58,6 @@ func guardLists(mask uint32, end func(size int) unsafe.Pointer) {
 		f := &files{}
 		x := f.regs()
 		x.Reach = &Access{Room: 1, Base: &base}
-		Run([]Op{Make(c, 0, 1, 1, 0), {}}, x, mask)
+		runList([]Op{Make(c, 0, 1, 1, 0), {}}, x, mask)
 	}
 }

@@ -12,9 +12,6 @@ package lanes
 
 //go:generate go run ./gen
 
-// Assembly says that Run is assembly on this processor, and not Go code.
-func Assembly() bool { return avx2 }
-
 // V32 and V64 are vector registers: a value a lane.
 type (
 	V32 = [32]uint32

@@ -72,18 +72,23 @@ func Make(c Code, imm uint64, d int32, sources ...int32) Op {
 // than some thousands of them. The offsets are not checked. Run gives Imm of the operation at which it ended: OpEnd, or
 // one that could not be done (see Access), of which nothing is done then.
 func Run(code []Op, x *Regs, mask uint32) uint64 {
-	if !avx2 {
+	if Best() == Interpreted {
 		return runGo(code, x, mask)
 	}
-	for o := &code[0]; ; {
-		end, left := asmRun(o, x, mask)
+	return run(&code[0], 0, x, mask)
+}
+
+// run does operations by the assembly: those from o on, or the code compiled of them (see Compiled).
+func run(o *Op, at uintptr, x *Regs, mask uint32) uint64 {
+	for {
+		end, left := asmRun(o, at, x, mask)
 		if left == nil {
 			return end
 		}
 		if end := runGo([]Op{*left, {Imm: done}}, x, mask); end != done {
 			return end
 		}
-		o = left.after(1)
+		o, at = left.after(1), 0
 	}
 }
 

@@ -3,6 +3,7 @@ package lanes
 import (
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // files are register files of a few registers.
@@ -29,6 +30,26 @@ func randomFiles(r *rand.Rand) *files {
 		}
 	}
 	return f
+}
+
+// runList is Run, by code that is compiled for it where that is the tier.
+func runList(list []Op, x *Regs, mask uint32) uint64 {
+	return listRunner(list, x)(x, mask)
+}
+
+// listRunner gives what does a list with registers like those of x.
+func listRunner(list []Op, x *Regs) func(x *Regs, mask uint32) uint64 {
+	if Best() != Compiling {
+		return func(x *Regs, mask uint32) uint64 { return Run(list, x, mask) }
+	}
+	told := false
+	for _, o := range list {
+		if o.Code >= OpLoad8ULine && o.Code < OpSteadyS {
+			told = told || (*Access)(unsafe.Add(unsafe.Pointer(x.Reach), o.B)).Told != 0
+		}
+	}
+	c := Compile(list, []int32{0}, told)
+	return func(x *Regs, mask uint32) uint64 { return c.Run(0, x, mask) }
 }
 
 // randomImm gives a number that the operation takes.
@@ -88,7 +109,7 @@ func TestRunFunctions(t *testing.T) {
 						x.u32[i], x.u64[i] = uint32(want.scalars[n]), want.scalars[n]
 					}
 				}
-				Run([]Op{o, {}}, f.regs(), mask)
+				runList([]Op{o, {}}, f.regs(), mask)
 				if got := e.call(&x); pred != nil {
 					*pred = *pred&^mask | got
 				}
@@ -206,7 +227,7 @@ func TestRunWords(t *testing.T) {
 						want.preds[d] = want.preds[d]&^(1<<l) | uint32(ref(in[0], in[1], in[2], imm)&1)<<l
 					}
 				}
-				Run([]Op{Make(c, imm, d, from...), {}}, f.regs(), mask)
+				runList([]Op{Make(c, imm, d, from...), {}}, f.regs(), mask)
 				if *f != want {
 					t.Fatalf("operation %d, mask %08x, d %d, from %d, imm %#x: not what is wanted", c, mask, d, from, imm)
 				}
@@ -249,7 +270,7 @@ func runLists(t *testing.T) {
 		other := m.clone()
 		x, y := f.regs(), want.regs()
 		x.Reach, x.Log, y.Reach, y.Log = &m.reach[0], &m.log, &other.reach[0], &other.log
-		got, end := Run(code, x, mask), runGo(code, y, mask)
+		got, end := runList(code, x, mask), runGo(code, y, mask)
 		if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N {
 			t.Fatalf("mask %08x, %d operations: assembly and Go code differ", mask, len(code))
 		}
@@ -285,14 +306,14 @@ func TestRunJumps(t *testing.T) {
 			}
 			x := f.regs()
 			x.Limit, x.Marks = c.limit, 1
-			if end := Run(code, x, 14); end != c.end || f.scalars[0] != c.turns || x.Steps != c.steps || x.Marks != 1+2*uint64(c.steps/7-c.steps/73) {
+			if end := runList(code, x, 14); end != c.end || f.scalars[0] != c.turns || x.Steps != c.steps || x.Marks != 1+2*uint64(c.steps/7-c.steps/73) {
 				t.Errorf("limit %d, predicate %x: ends with %d after %d turns and %d steps, want %d, %d, %d", c.limit, c.pred, end, f.scalars[0], x.Steps, c.end, c.turns, c.steps)
 			}
 		}
 		f := &files{}
 		x := f.regs()
 		x.Limit = 1
-		if end := Run([]Op{Make(OpGoto, 9, 0, 0, 0, 4), {Code: OpEnd, Imm: 8}}, x, 1); end != 9 || x.Steps != 4 {
+		if end := runList([]Op{Make(OpGoto, 9, 0, 0, 0, 4), {Code: OpEnd, Imm: 8}}, x, 1); end != 9 || x.Steps != 4 {
 			t.Errorf("a jump to nowhere ends with %d after %d steps", end, x.Steps)
 		}
 	})
@@ -318,7 +339,8 @@ func TestRunTime(t *testing.T) {
 					code = append(code, o)
 				}
 				code = append(code, Op{})
-				run := least(func() { Run(code, x, mask) }) / 64
+				do := listRunner(code, x)
+				run := least(func() { do(x, mask) }) / 64
 				t.Logf("operation %3d, %d back, mask %08x: %.2f ns", c, back, mask, run)
 			}
 			call := least(func() {

@@ -57,6 +57,7 @@ type (
 		Count      int         `json:"count"`
 		Notes      [][2]string `json:"notes"` // those of the text
 		Fix        string      `json:"fix,omitempty"`
+		Patch      string      `json:"patch,omitempty"`
 		Graph      string      `json:"graph,omitempty"`
 		Suppressed string      `json:"suppressed,omitempty"`
 		Sides      []pageSide  `json:"sides"`
@@ -82,6 +83,7 @@ type (
 		Offset uint64     `json:"offset,omitempty"`
 		Of     uint64     `json:"of,omitempty"` // bytes of the object
 		Size   int        `json:"size,omitempty"`
+		Took   *pageTook  `json:"took,omitempty"`
 		Sync   string     `json:"sync,omitempty"` // the nearest synchronisation that faces the other side
 	}
 )
@@ -125,11 +127,15 @@ func HTML(w io.Writer, r *Report, x *Export, last string, times bool) error {
 type pageBuilder struct {
 	text    *Text
 	sources map[string]map[int]string
+	numbers int // of pageTook that were written
 }
 
 func (b *pageBuilder) finding(f *Finding) pageFinding {
 	p := pageFinding{ID: f.ID, Group: f.Group, Kind: f.Kind, Severity: f.Severity.String(), Title: b.text.Title(f), Predicted: f.Predicted,
 		First: -1, Count: f.Count, Fix: f.Fix, Graph: f.Graph, Sides: []pageSide{}}
+	if f.Patch != nil {
+		p.Patch = f.Patch.Diff
+	}
 	if s := f.Suppressed; s != nil {
 		p.Suppressed = strings.TrimSuffix(fmt.Sprintf("by %s %s: %s", s.By, s.At, s.Reason), ": ")
 	}
@@ -194,6 +200,7 @@ func (b *pageBuilder) side(a *Access) pageSide {
 			s.Space = a.Space.String()
 		}
 	}
+	s.Took = b.took(a)
 	if a.Sync != nil {
 		s.Sync = b.text.sync(a.Sync)
 	}

@@ -98,8 +98,14 @@ func many(n int) (*Report, *Export) {
 			f.Severity = detect.Warning
 		}
 		f.Accesses = append([]Access{}, f.Accesses...)
+		f.Patch = &Patch{Diff: "--- src.cu\n+++ src.cu\n@@ -1,1 +1,2 @@\n x\n+__syncthreads();\n"}
 		for j := range f.Accesses {
 			f.Accesses[j].Frames = []event.Frame{{File: fmt.Sprintf("src%d.cu", i%100), Line: 1 + (i/100*7+j*3)%1000, Column: 3, Function: fmt.Sprintf("kernel%d", i%977)}}
+			f.Accesses[j].Took = &detect.Participants{}
+			for k := range uint32(64) {
+				l := event.Launch{Grid: f.Accesses[j].Grid, Block: f.Accesses[j].Shape}
+				f.Accesses[j].Took.Add(&l, k%8, int(k*(k+3)%32), f.Accesses[j].Address+uint64(4*k))
+			}
 		}
 		r.Findings = append(r.Findings, f)
 	}
@@ -122,7 +128,7 @@ func TestHTMLSize(t *testing.T) {
 
 // probe runs in the page behind its script, and writes what it finds into the title.
 const probe = `<script>
-const report = [], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
+const report = ["loaded in " + Math.round(performance.now()) + " ms"], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
 const key = (k) => document.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
 want("overview", $("detail").textContent.includes("Overview"));
 want("all findings", $("shown").textContent === "10000 findings");
@@ -131,6 +137,35 @@ key("j");
 want("first finding", current === rows[1].f && location.hash === "#" + current.id);
 want("drawings", document.querySelectorAll("#detail svg").length >= 3);
 want("both lines", document.querySelectorAll("#detail .m0, #detail .m1").length >= 4);
+want("a change", document.querySelectorAll("#detail .diff .add").length === 1);
+want("participants", /[2-9] of \d+ took part/.test($("detail").textContent));
+want("a pattern", $("detail").textContent.includes("constant stride") && document.querySelectorAll("#detail figure div svg rect").length > 10);
+// Every control has a name, every drawing a title, and text stands out from what it stands on, in both themes.
+const channels = s => (s.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
+const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((n, v, i) => n + v * [.2126, .7152, .0722][i], 0);
+function ground(e) {
+  for (; e; e = e.parentElement) { const c = channels(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; }
+  return [255, 255, 255];
+}
+function contrast() {
+  let least = 99, where = "";
+  for (const e of document.querySelectorAll("header *, nav *, article *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || ["title", "option"].includes(e.tagName)) continue;
+    const style = getComputedStyle(e), a = light(channels(e.namespaceURI === SVG ? style.fill : style.color)), b = light(ground(e));
+    const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+    if (ratio < least) { least = ratio; where = e.tagName + " " + e.textContent.slice(0, 30); }
+  }
+  return [least, where];
+}
+for (const theme of ["light", "dark"]) {
+  document.documentElement.classList.toggle("dark", theme === "dark");
+  const [least, where] = contrast();
+  want(theme + " contrast " + least.toFixed(1) + " at " + where, least >= 4.5);
+}
+want("names of controls", [...document.querySelectorAll("input, select, button")].every(e => e.labels && e.labels.length || e.textContent.trim()));
+want("titles of drawings", [...document.querySelectorAll("#detail svg")].every(e => e.querySelector("title") && e.getAttribute("role") === "img"));
+want("names of regions", [...document.querySelectorAll("[role=region]")].every(e => e.getAttribute("aria-label")));
+want("not wider than the window", document.documentElement.scrollWidth <= innerWidth);
 key("j"); key("k");
 want("back", current === rows[1].f);
 $("search").value = "kernel17 src17.cu"; $("search").dispatchEvent(new Event("input"));
@@ -156,22 +191,29 @@ want("a search takes " + Math.round(each) + " ms", each < 200);
 document.title = "PROBE " + report.join("; ") + " END";
 </script></body>`
 
-// TestHTMLInBrowser uses a page of 10,000 findings in Chromium, if there is one.
-func TestHTMLInBrowser(t *testing.T) {
+// inBrowser shows a page with a script behind it, and wants all well that the script reports as the title. A page that is narrow is in
+// a frame: windows have a least width. Its script sends the report.
+func inBrowser(t *testing.T, text, script string, width int) {
+	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil || testing.Short() {
 		t.Skip("starts chromium, if it is installed")
 	}
-	r, x := many(10000)
-	text, _ := page(t, r, x)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "page.html")
-	if err := os.WriteFile(file, []byte(strings.Replace(text, "</body>", probe, 1)), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "</body>", script, 1)), 0o666); err != nil {
 		t.Fatal(err)
+	}
+	if width < 500 {
+		frame := fmt.Sprintf(`<iframe src="page.html" width="%d" height="800" style="border: 0"></iframe><script>onmessage = e => document.title = e.data</script><title></title>`, width)
+		file = filepath.Join(dir, "frame.html")
+		if err := os.WriteFile(file, []byte(frame), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	begin := time.Now()
 	out, err := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-		"--disable-sync", "--disable-quic", "--user-data-dir="+dir, "--timeout=30000", "--dump-dom", "file://"+file).Output()
+		"--disable-sync", "--disable-quic", "--user-data-dir="+dir, "--timeout=30000", "--window-size=1200,900", "--dump-dom", "file://"+file).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,4 +225,44 @@ func TestHTMLInBrowser(t *testing.T) {
 	if strings.Contains(string(m[1]), "WRONG") {
 		t.Errorf("%s", m[1])
 	}
+}
+
+// TestHTMLInBrowser uses a page of 10,000 findings in Chromium, if there is one.
+func TestHTMLInBrowser(t *testing.T) {
+	r, x := many(10000)
+	text, _ := page(t, r, x)
+	inBrowser(t, text, probe, 1200)
+}
+
+// phone looks at pages as wide as a phone, and at what is printed.
+const phone = `<script>
+const report = [], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
+for (const f of [null, ...data.findings]) {
+  select(f);
+  want(f ? f.kind : "overview", document.documentElement.scrollWidth <= innerWidth);
+}
+want(innerWidth + " pixels", innerWidth === 360);
+select(null);
+dispatchEvent(new Event("beforeprint"));
+want("all are printed", document.querySelectorAll("#detail section").length === data.findings.length);
+dispatchEvent(new Event("afterprint"));
+want("and gone", !document.querySelector("#detail section"));
+select(data.findings[0]);
+const drawn = document.querySelector("#detail figure svg title").textContent;
+want("an execution graph", drawn.startsWith("Execution graph: 1 P0 (cta 0): R lock=0") && drawn.endsWith("3 P1 (cta 1): R lock=0 rlx gpu reads from 2"));
+select(data.findings[1]);
+want("what is no graph", [...document.querySelectorAll("#detail pre")].some(p => p.textContent === "no graph"));
+select(null);
+want("the repair", document.querySelectorAll("#detail .diff .add").length === 1);
+parent.postMessage("PROBE " + report.join("; ") + " END", "*");
+</script></body>`
+
+// TestHTMLOnPhone looks at findings of every sort in a narrow window.
+func TestHTMLOnPhone(t *testing.T) {
+	r := exported()
+	r.Findings[0].Graph = "      P0 (cta 0)          P1 (cta 1)\n   1  R lock=0 rlx gpu <- initial value\n>  2  W lock=0 rel cta\n>  3                      R lock=0 rlx gpu <- 2\n"
+	r.Findings[1].Graph = "no graph"
+	r.Verify = &Verify{Verdict: "error", Model: "src11", Repair: &Repair{Changes: []string{"k.cu:1: a change"}, Diff: "--- k.cu\n+++ k.cu\n@@ -1 +1 @@\n-a\n+b\n", Verdict: "ok"}}
+	text, _ := page(t, r, testExport())
+	inBrowser(t, text, phone, 360)
 }

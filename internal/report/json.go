@@ -70,6 +70,7 @@ type jsonFinding struct {
 	Count       int             `json:"count"`
 	Message     string          `json:"message"`
 	Fix         string          `json:"fix"`
+	Patch       string          `json:"patch,omitempty"`
 	Graph       string          `json:"graph,omitempty"`
 	Accesses    []jsonAccess    `json:"accesses"`
 	Sections    []jsonSection   `json:"sections,omitempty"`
@@ -165,6 +166,9 @@ func findingJSON(f *Finding) jsonFinding {
 		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
 		Accesses: []jsonAccess{}}
 	j.Fingerprint, j.Graph = f.Fingerprint, f.Graph
+	if f.Patch != nil {
+		j.Patch = f.Patch.Diff
+	}
 	if f.Suppressed != nil {
 		j.Suppressed = (*jsonSuppressed)(f.Suppressed)
 	}

@@ -104,6 +104,8 @@ function overview() {
   if (data.detectors.length) pairs.push(["Detectors", data.detectors.join(", ")]);
   if (data.verify) pairs.push(["Explored", plural(data.verify.executions, "complete execution") + ", " + data.verify.blocked + " blocked, model " + data.verify.model]);
   if (data.trace) pairs.push(["Trace", `${plural(data.trace.events, "event")} of ${plural(data.trace.threads, "thread")}, ${plural(data.trace.variables, "variable")}`]);
+  const seconds = data.kernels.reduce((n, k) => n + (k.seconds || 0), 0);
+  if (data.kernels.length) pairs.push(["Time", seconds ? seconds.toFixed(3) + " s in kernels" : "not written, so that equal runs give equal pages; --times writes it"]);
   if (data.version) pairs.push(["Fencepost", data.version]);
   out.push(definitions(pairs));
   const kinds = new Map();
@@ -112,12 +114,24 @@ function overview() {
   if (!data.verify && !data.trace) out.push(el("h3", {}, "Kernels"), data.kernels.length ? table(["kernel", "grid", "block", "launches"].concat(data.kernels.some(k => k.seconds) ? ["seconds"] : []),
     data.kernels.map(k => [el("code", {}, k.name), k.grid, k.block, k.launches].concat(data.kernels.some(k => k.seconds) ? [(k.seconds || 0).toFixed(3)] : []))) : el("p", {}, "No kernel ran."));
   out.push(el("h3", {}, "Not checked"), data.skipped.length ? table(["what", "why"], data.skipped.map(s => [s.what, s.reason])) : el("p", {}, "Everything that ran was checked."));
+  const repair = data.verify && data.verify.repair;
+  if (repair) {
+    out.push(el("h3", {}, "Repair"), el("p", {}, repair.reason || "The smallest change that was found, and what exploring the changed source came to: " + (repair.verdict || "not explored") + "."),
+      el("ul", {}, ...repair.changes.map(c => el("li", {}, c))));
+    if (repair.diff) out.push(patch(repair.diff));
+  }
   if (data.notes.length) out.push(el("h3", {}, "Notes"), el("ul", {}, ...data.notes.map(n => el("li", {}, n))));
   return out;
 }
 const definitions = pairs => el("dl", {}, ...pairs.flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
 const table = (head, lines) => el("table", {}, el("thead", {}, el("tr", {}, ...head.map(h => el("th", {scope: "col"}, h)))),
   el("tbody", {}, ...lines.map(l => el("tr", {}, ...l.map(c => el("td", {}, c instanceof Node ? c : String(c)))))));
+
+// patch draws a unified diff.
+function patch(text) {
+  const kind = l => /^(---|\+\+\+|@@)/.test(l) ? "o" : l[0] === "+" ? "add" : l[0] === "-" ? "del" : undefined;
+  return el("pre", {class: "diff", tabindex: "0", role: "region", "aria-label": "Change of the source"}, ...text.trimEnd().split("\n").map(l => el("span", {class: kind(l)}, l + "\n")));
+}
 
 // A finding.
 function finding(f) {
@@ -127,7 +141,10 @@ function finding(f) {
   if (why) out.push(el("p", {}, why[1]));
   out.push(...sources(f));
   if (f.fix) out.push(el("h3", {}, "Fix"), el("p", {class: "fix"}, f.fix));
-  if (f.graph) out.push(el("h3", {}, "Execution"), el("pre", {}, f.graph));
+  const repair = data.verify && data.verify.repair;
+  if (f.patch) out.push(el("p", {}, "As a change of the source:"), patch(f.patch));
+  else if (repair && repair.diff) out.push(el("p", {}, "The repair that mends all findings:"), patch(repair.diff));
+  if (f.graph) out.push(el("h3", {}, "Execution"), execution(f), el("details", {}, el("summary", {}, "As text"), el("pre", {}, f.graph)));
   const line = f.first >= 0 ? timeline(f) : null;
   if (line) out.push(el("h3", {}, "Order of events"), line);
   const map = threads(f);
@@ -235,38 +252,83 @@ function timeline(f) {
   return el("figure", {}, g);
 }
 
-// The grid of blocks, and the threads of a block as warps and lanes, for each launch. A finding names one thread of each side; those
-// of the same cause give the shades.
+// The execution graph of verify, from its text: a column for each thread, a row for each event, an edge from a write to each read of it
+// by another thread, and a broken line between the two events of the finding.
+function execution(f) {
+  const lines = f.graph.split("\n").filter(l => l.trim()), heads = [...lines[0].matchAll(/\S+(?: \S+)*/g)].map(m => ({at: m.index, name: m[0]}));
+  const events = lines.slice(1).map((l, row) => {
+    const m = l.match(/^\s*(>?)\s*(\d+)\s+(.*)$/);
+    if (!m || !heads.length) return null;
+    const at = l.length - m[3].length, column = heads.findLastIndex(h => h.at <= at), from = m[3].match(/^(.*) <- (\d+)$/);
+    return {row, column: Math.max(column, 0), n: m[2], mark: !!m[1], text: from ? from[1] : m[3].replace("<- initial value", "(initial)"), from: from && from[2]};
+  });
+  if (!events.length || events.includes(null)) return el("pre", {}, f.graph);
+  const wide = 250, H = 46 + 34 * events.length, W = wide * heads.length, x = e => wide * (e.column + .5), y = e => 52 + 34 * e.row, by = new Map(events.map(e => [e.n, e]));
+  const g = svg("svg", {viewBox: `0 0 ${W} ${H}`, width: W, class: "wide", role: "img"});
+  g.append(svg("title", {}, "Execution graph: " + events.map(e => `${e.n} ${heads[e.column].name}: ${e.text}${e.from ? " reads from " + e.from : ""}`).join("; ")));
+  heads.forEach((h, i) => g.append(svg("text", {x: wide * (i + .5), y: 16, "text-anchor": "middle", "font-weight": 600}, h.name),
+    svg("line", {x1: wide * (i + .5), y1: 26, x2: wide * (i + .5), y2: H, style: "stroke: var(--line); stroke-width: 2"})));
+  const edge = (a, b, style) => g.append(svg("path", {d: `M ${x(a) + (b.column > a.column ? 100 : -100)} ${y(a)} L ${x(b) + (b.column > a.column ? -104 : 104)} ${y(b)}`, fill: "none", style}));
+  for (const e of events) if (e.from && by.has(e.from) && by.get(e.from).column !== e.column) edge(by.get(e.from), e, "stroke: var(--ok); stroke-width: 2");
+  const pair = events.filter(e => e.mark);
+  if (pair.length === 2 && pair[0].column !== pair[1].column) edge(pair[0], pair[1], "stroke: var(--error); stroke-width: 2; stroke-dasharray: 7 5");
+  for (const e of events) {
+    const box = svg("rect", {x: x(e) - 100, y: y(e) - 13, width: 200, height: 26, rx: 4, style: `fill: var(--panel); stroke: var(--${e.mark ? "error" : "line"}); stroke-width: ${e.mark ? 2 : 1}`});
+    box.append(svg("title", {}, e.text));
+    g.append(box, svg("text", {x: x(e), y: y(e) + 4, "text-anchor": "middle", "font-size": 11}, e.n + "  " + (e.text.length > 34 ? e.text.slice(0, 33) + "…" : e.text)));
+  }
+  return el("figure", {}, g, el("figcaption", {}, el("span", {class: "clean"}, "— from a write to a read of it"), pair.length === 2 ? el("span", {class: "error"}, "  - - nothing orders the two") : ""));
+}
+
+// The grid of blocks, and the threads of a block as warps and lanes, for each launch. Shades are the races that each had a part in,
+// where the detector counted them; otherwise the accesses of the findings of the same cause.
 function threads(f) {
   const key = s => [s.kernel, s.launch, s.grid, s.shape].join(" ");
   const sides = f.sides.map((s, i) => ({...s, i: Math.min(i, 1)})).filter(s => s.grid);
   const launches = [...new Set(sides.map(key))];
   const linear = (p, d) => p[0] + d[0] * (p[1] + d[1] * p[2]);
   const group = data.findings.filter(g => g === f || g.group && g.group === f.group);
+  const count = (m, i, n) => m.set(i, (m.get(i) || 0) + n);
   return launches.flatMap(launch => {
-    const marks = sides.filter(s => key(s) === launch), {grid, shape} = marks[0];
-    const all = group.flatMap(g => g.sides.filter(s => s.grid && key(s) === launch));
+    const marks = sides.filter(s => key(s) === launch), {grid, shape} = marks[0], counted = marks.filter(s => s.took);
+    const blocks = new Map(), lanes = new Map();
+    for (const s of counted) {
+      expand(s.took.blocks, (i, n) => count(blocks, i, n));
+      expand(s.took.threads, (i, n) => count(lanes, i, n));
+    }
+    const per = counted.length ? counted[0].took.per || 1 : Math.max(1, Math.ceil(grid[0] * grid[1] * grid[2] / 2048));
+    if (!counted.length) for (const s of group.flatMap(g => g.sides.filter(s => s.grid && key(s) === launch))) {
+      count(blocks, Math.floor(linear(s.block, grid) / per), 1);
+      count(lanes, linear(s.thread, shape), 1);
+    }
+    const of = counted.length ? n => `about ${plural(n, "race")}` : n => plural(n, "access", "accesses") + " of findings of this cause";
     const name = launches.length > 1 ? `Launch ${marks[0].launch}: b` : "B";
     const width = grid[1] * grid[2] === 1 ? Math.min(grid[0], 32) : grid[0];
-    return [heat(name + `locks of the grid (${grid.join(", ")})`, grid[0] * grid[1] * grid[2], width, all.map(s => linear(s.block, grid)), marks.map(s => [linear(s.block, grid), s.i]), "block"),
-      heat(`Threads of a block (${shape.join(", ")}): a row is a warp`, shape[0] * shape[1] * shape[2], 32, all.map(s => linear(s.thread, shape)), marks.map(s => [linear(s.thread, shape), s.i]), "thread")];
+    return [heat(name + `locks of the grid (${grid.join(", ")})`, grid[0] * grid[1] * grid[2], width, blocks, marks.map(s => [linear(s.block, grid), s.i]), "block", per, of),
+      heat(`Threads of a block (${shape.join(", ")}): a row is a warp`, shape[0] * shape[1] * shape[2], 32, lanes, marks.map(s => [linear(s.thread, shape), s.i]), "thread", 1, of)];
   });
 }
 
-// heat draws count cells in rows. If they are many, a cell stands for several.
-function heat(title, count, width, seen, marks, what) {
-  const per = Math.max(1, Math.ceil(count / 2048));
+// expand calls f for each number of runs that is not 0, with about the count that it stands for.
+function expand(runs, f) {
+  let i = 0;
+  for (let r = 0; r < runs.length; r += 2) {
+    if (runs[r + 1]) for (let k = 0; k < runs[r]; k++) f(i + k, 2 ** (runs[r + 1] - 1));
+    i += runs[r];
+  }
+}
+
+// heat draws count things in rows, per to a cell; seen gives the shades of cells.
+function heat(title, count, width, seen, marks, what, per, of) {
   const columns = Math.min(per > 1 ? 32 : width, 64), cells = Math.ceil(count / per), lines = Math.ceil(cells / columns), size = columns > 32 ? 8 : 11;
-  const sum = new Map();
-  let most = 1;
-  for (const i of seen) { const c = Math.floor(i / per), v = (sum.get(c) || 0) + 1; sum.set(c, v); most = Math.max(most, v); }
+  const most = Math.max(1, ...seen.values());
   const g = svg("svg", {viewBox: `0 0 ${columns * size + 2} ${lines * size + 2}`, width: columns * size + 2, role: "img"});
   const first = marks.map(([i, k]) => `${what} ${i} (${k ? "second" : "first"} access)`).join(", ");
-  g.append(svg("title", {}, title + ": " + first));
+  g.append(svg("title", {}, `${title}: ${first}; ${seen.size} of ${plural(cells, "cell")} took part`));
   for (let c = 0; c < cells; c++) {
-    const v = sum.get(c) || 0, x = 1 + c % columns * size, y = 1 + Math.floor(c / columns) * size;
-    const r = svg("rect", {x, y, width: size - 2, height: size - 2, style: v ? `fill: var(--warning); fill-opacity: ${0.25 + 0.5 * Math.log1p(v) / Math.log1p(most)}` : "fill: var(--line); fill-opacity: .5"});
-    if (v) r.append(svg("title", {}, `${what} ${c * per}${per > 1 ? " to " + (Math.min(count, (c + 1) * per) - 1) : ""}: ${plural(v, "access", "accesses")} of findings of this cause`));
+    const v = seen.get(c) || 0, x = 1 + c % columns * size, y = 1 + Math.floor(c / columns) * size;
+    const r = svg("rect", {x, y, width: size - 2, height: size - 2, style: v ? `fill: var(--warning); fill-opacity: ${0.25 + 0.6 * Math.log1p(v) / Math.log1p(most)}` : "fill: var(--line); fill-opacity: .5"});
+    if (v) r.append(svg("title", {}, `${what} ${c * per}${per > 1 ? " to " + (Math.min(count, (c + 1) * per) - 1) : ""}: ${of(v)}`));
     g.append(r);
   }
   const drawn = new Map();
@@ -275,7 +337,7 @@ function heat(title, count, width, seen, marks, what) {
     drawn.set(c, true);
     g.append(svg("rect", {x: x + inset, y: y + inset, width: size - 2 - 2 * inset, height: size - 2 - 2 * inset, style: `fill: none; stroke: var(--${k ? "second" : "first"}); stroke-width: 2`}));
   }
-  return el("figure", {}, el("figcaption", {}, title + (per > 1 ? `, ${per} to a cell` : "")), g, el("p", {}, ...marks.map(([i, k]) => el("span", {class: "a" + k}, `▢ ${what} ${i} `))));
+  return el("figure", {}, el("figcaption", {}, title + (per > 1 ? `, ${per} to a cell` : "")), g, el("p", {}, ...marks.map(([i, k]) => el("span", {class: "a" + k}, `▢ ${what} ${i} `)), `${seen.size} of ${cells} took part`));
 }
 
 // The memory that both touch: where it lies in the allocation, and which bytes overlap.
@@ -300,8 +362,26 @@ function memory(f) {
     const x = ((s.offset || 0) - base + s.size) * unit + 6;
     g.append(svg("text", x < W - 160 ? {x, y: y + 13} : {x: W - 4, y: y - 3, "text-anchor": "end"}, `${s.op} at byte ${s.offset || 0}`));
   });
-  const hex = s0.object ? "" : " (addresses)";
-  return el("figure", {}, el("figcaption", {}, named + (s0.of ? ", " + plural(s0.of, "byte") : "") + (s0.space ? " of " + s0.space + " memory" : "") + hex + ": " + (both ? plural(overlap, "byte") + " touched by both" : "bytes " + base + " to " + (end - 1))), g);
+  const hex = s0.object ? "" : " (addresses)", strides = pattern(f);
+  return el("figure", {}, el("figcaption", {}, named + (s0.of ? ", " + plural(s0.of, "byte") : "") + (s0.space ? " of " + s0.space + " memory" : "") + hex + ": " + (both ? plural(overlap, "byte") + " touched by both" : "bytes " + base + " to " + (end - 1))), g, ...strides);
+}
+
+// The addresses of neighbours: a row for each side, a box for the access of each thread or block that is known.
+function pattern(f) {
+  const sides = f.sides.map((s, i) => ({...s, i: Math.min(i, 1)})).filter(s => s.took && s.took.at && s.took.at.length > 1);
+  if (!sides.length) return [];
+  const all = sides.flatMap(s => s.took.at.map(a => a[1])), from = Math.min(...all), to = Math.max(...sides.flatMap(s => s.took.at.map(a => a[1] + s.size))), W = 640;
+  const x = at => (at - from) / (to - from) * W;
+  return sides.map(s => {
+    const g = svg("svg", {viewBox: `0 0 ${W} 18`, width: W, role: "img"});
+    g.append(svg("title", {}, `${s.op}, by ${s.took.of}: ${s.took.pattern}`), svg("rect", {x: 0, y: 0, width: W, height: 18, style: "fill: var(--panel)"}));
+    for (const [n, at] of s.took.at) {
+      const box = svg("rect", {x: x(at), y: 2, width: Math.max(2, x(at + s.size) - x(at) - 1), height: 14, style: `fill: var(--${s.i ? "second" : "first"}); fill-opacity: .75`});
+      box.append(svg("title", {}, `${s.took.of} ${n}: byte ${at}`));
+      g.append(box);
+    }
+    return el("div", {}, el("p", {class: "a" + s.i}, `${s.op}: ${s.took.pattern}`), g);
+  });
 }
 
 // The start.
@@ -325,6 +405,15 @@ function start() {
   $("theme").onclick = () => document.documentElement.classList.toggle("dark");
   const open = () => select(data.findings.find(f => "#" + f.id === location.hash) || null, true);
   onhashchange = open;
+  let dark = false;
+  onbeforeprint = () => {
+    dark = document.documentElement.classList.contains("dark");
+    document.documentElement.classList.remove("dark");
+    if (current) return; // the finding that is looked at is printed alone
+    const list = rows.filter(r => r.f).map(r => r.f), most = 100;
+    $("detail").append(...list.slice(0, most).map(f => el("section", {}, ...finding(f))), list.length > most ? el("p", {}, `${list.length - most} more findings are not printed; filters choose.`) : "");
+  };
+  onafterprint = () => { document.documentElement.classList.toggle("dark", dark); if (!current) $("detail").replaceChildren(...overview()); };
   document.onkeydown = e => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const typing = /^(INPUT|SELECT)$/.test(document.activeElement.tagName) && document.activeElement.type !== "checkbox";

@@ -154,6 +154,8 @@ type Finding struct {
 	Graph string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
+	// Patch is a change of the source that mends it; nil when none is known. See Patches.
+	Patch *Patch `json:",omitempty"`
 	// Suppressed says who does not want to be told of it; nil when it counts.
 	Suppressed *Suppressed `json:",omitempty"`
 }
@@ -181,9 +183,10 @@ type Access struct {
 	Address uint64
 	Size    int
 	Object  Object
-	Frames  []event.Frame // innermost first
-	Caller  []event.Frame // the host's call stack at the launch, innermost first; nil when it is not known
-	Sync    *Sync         // the nearest synchronisation that faces the other access; nil when there is none
+	Frames  []event.Frame        // innermost first
+	Caller  []event.Frame        // the host's call stack at the launch, innermost first; nil when it is not known
+	Took    *detect.Participants `json:",omitempty"` // who was on this side of the races of the finding; nil when they were not counted
+	Sync    *Sync                // the nearest synchronisation that faces the other access; nil when there is none
 }
 
 // Object is the variable or allocation that an address lies in. The zero Object is none.

@@ -602,6 +602,8 @@ func (t *Text) address(a *Access) string {
 	o := &a.Object
 	var s string
 	switch {
+	case a.Space == event.Tensor:
+		s = o.Name
 	case (a.Space == event.Shared || a.Space == event.Local) && o.Name == "":
 		s = fmt.Sprintf("%s memory offset %#x", a.Space, a.Address)
 	case a.Space == event.Shared || a.Space == event.Local:

@@ -238,6 +238,7 @@ const pieceBytes = 1 << 20
 // fill gives a buffer its first contents.
 func (c *checker) fill(b *Buffer, addr uint64) error {
 	if b.fill == nil {
+		c.api.Zeroed(addr, b.Bytes())
 		return nil
 	}
 	data := make([]byte, min(b.Bytes(), pieceBytes))

@@ -243,10 +243,10 @@ func TestWatch(t *testing.T) {
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.HasPrefix(n, "The PTX looks optimised") }) {
 		t.Errorf("notes %q", r.Notes)
 	}
-	if r := mustCheck(t, &Options{Kernel: regexp.MustCompile("^void ns::add")}, launch); r.Verdict != report.Found {
+	if r := mustCheck(t, &Options{Watch: Watch{Kernel: regexp.MustCompile("^void ns::add")}}, launch); r.Verdict != report.Found {
 		t.Errorf("verdict %s", r.Verdict)
 	}
-	r = mustCheck(t, &Options{Kernel: regexp.MustCompile("none")}, launch)
+	r = mustCheck(t, &Options{Watch: Watch{Kernel: regexp.MustCompile("none")}}, launch)
 	if r.Verdict != report.NotChecked || len(r.Findings) != 0 {
 		t.Errorf("verdict %s, findings %v", r.Verdict, r.Findings)
 	}

@@ -31,6 +31,7 @@ var faultKinds = map[simt.FaultKind]struct {
 	fix   string
 }{
 	simt.OutOfBounds:       {detect.MemoryFault, "bound the index by the size of the allocation, or make the allocation as large as the launch needs"},
+	simt.OutOfVariable:     {detect.MemoryFault, "bound the index by the size of the array that the source names"},
 	simt.Misaligned:        {detect.MemoryFault, "access memory at multiples of the access's size: align the pointer, or use a narrower type"},
 	simt.UseAfterFree:      {detect.MemoryFault, "free the memory after the last kernel that uses it has finished"},
 	simt.ReadOnly:          {detect.MemoryFault, "write to a __device__ variable instead; __constant__ memory is written by the host"},
@@ -43,6 +44,8 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
 	simt.WgmmaNoFence:      {detect.Divergence, "execute wgmma.fence.sync.aligned in all warps of the warpgroup before its first wgmma.mma_async, and before each one whose registers other instructions have accessed"},
 	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used"},
+	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
+	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
 	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
 	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},
@@ -205,7 +208,7 @@ func resolve(r namer, f *detect.Finding) report.Finding {
 		Count: f.Count, Addresses: f.Addresses, Message: f.Message, Fix: f.Fix, NoSync: f.NoSync}
 	for i := range f.Accesses {
 		a := &f.Accesses[i]
-		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing}
+		x := report.Access{Op: a.Op, Order: a.Order, Scope: a.Scope, Space: a.Space, Address: a.Address, Size: a.Size, Doing: a.Doing, Took: a.Took}
 		if a.Op != detect.Wait {
 			x.Object = r.object(a.Space, a.Address, a.Launch.ID)
 		}
@@ -284,6 +287,9 @@ func (r *once) object(space event.Space, addr uint64, launch uint32) report.Obje
 	switch space {
 	case event.Shared:
 		return r.sharedObject(addr, launch)
+	case event.Tensor:
+		lane, column := event.TensorCell(addr)
+		return report.Object{Name: fmt.Sprintf("tensor memory, lane %d, column %d", lane, column)}
 	case event.Local, event.Param, event.NoSpace:
 		return report.Object{}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,9 +15,9 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
-	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -28,17 +27,19 @@ import (
 // Options say how to run and what to judge.
 type Options struct {
 	Detectors []detect.Spec // none: the default ones
+	Beside    []detect.Spec // others, which judge what is no race
 	Bare      bool          // no detector at all
 	Model     detect.Model
 	Engine    func() simt.Engine // nil: the default one
 	Leaks     bool               // memory that a program allocates and never frees is a finding
-	Logged    bool               // programs are instrumented, and judged by the log that they write
+	Logged    bool               // programs are instrumented, and judged by what they tell: the log that they write, or the races they find
+	Mode      instrument.Mode    // with Logged: which of the two
 	Prune     bool               // with Logged: accesses of which another one tells are not logged
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Schedule  simt.Schedule
 	Seed      uint64
-	Seeds     int            // runs, with the seeds from Seed on; at least 1
-	Kernel    *regexp.Regexp // kernels to watch, by demangled name; nil: all
+	Seeds     int // runs, with the seeds from Seed on; at least 1
+	Watch     Watch
 	FailOn    detect.Severity
 	// MaxFindings is how many findings a detector keeps and a report lists, 0 for detect.DefaultFindings.
 	MaxFindings int
@@ -52,6 +53,7 @@ type Options struct {
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
+	// Programs that are instrumented do not tell it.
 	NoValues bool
 	// Sources takes the texts that code was compiled from at run time; nil drops them.
 	Sources *report.Sources
@@ -80,13 +82,17 @@ func (o *Options) engine() simt.Engine {
 }
 
 func (o *Options) detectors() []detect.Spec {
+	list := o.Detectors
 	switch {
 	case o.Bare:
-		return nil
-	case len(o.Detectors) > 0:
-		return o.Detectors
+		list = nil
+	case len(list) > 0:
+	case o.Mode == instrument.HiRace:
+		list = []detect.Spec{hirace.Spec}
+	default:
+		list = all.Default()
 	}
-	return all.Default()
+	return slices.Concat(list, o.Beside)
 }
 
 // errTimeout is the cause of the context's end when --timeout has passed.
@@ -138,7 +144,7 @@ type once struct {
 	program   *report.Program
 	replicas  replicas
 	told      map[toldOf]int  // how often findings had occurred when processes were told of them last
-	unseen    map[string]bool // kernels that --kernel excludes
+	unseen    map[string]bool // kernels that are not watched
 	newer     map[string]bool // PTX of which a note says that it is newer than Fencepost
 	watched   int             // launches that ran under watch
 	ran       int
@@ -171,11 +177,15 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	var needs event.Needs
 	var needBranches []string // detectors
 	schedule := o.Schedule
+	watch := o.Watch.detectors(r.object)
+	if o.Watch.variables() {
+		cores = 1 // names are looked up while the device is as it was at the race
+	}
 	for _, spec := range o.detectors() {
 		if spec.Lockstep {
 			schedule = simt.Lockstep
 		}
-		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings}), name: spec.Name,
+		r.detectors = append(r.detectors, &metered{meter: o.Meter, Detector: spec.New(detect.Config{Model: o.Model, Places: r.places, MaxFindings: o.MaxFindings, Watch: watch}), name: spec.Name,
 			plain: spec.Needs&event.NeedAgain == 0, alone: spec.Needs&event.NeedPeers == 0})
 		if needs |= spec.Needs; spec.Needs&event.NeedBranches != 0 {
 			needBranches = append(needBranches, spec.Name)
@@ -187,7 +197,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	if o.Record != nil {
 		needs |= o.recorded()
-		if r.recorder, err = newRecorder(r, o.Record, schedule); err != nil {
+		if r.recorder, err = newRecorder(r, o.Record, schedule == simt.Lockstep && !o.Logged); err != nil {
 			return nil, err
 		}
 		watched = append(watched, r.recorder)
@@ -196,16 +206,14 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	engine := o.engine()
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
-	if o.Prune && !o.Logged {
-		return nil, errors.New("--prune leaves out what instrumented programs log: it needs --device emulated")
-	}
 	if o.Logged {
-		if len(needBranches) > 0 {
-			return nil, fmt.Errorf("the log of an instrumented program has no branches, which the detector needs (%s): choose other detectors, as in --detector hb,gwcp",
-				strings.Join(needBranches, " and "))
+		instrumented, err := o.instrumented(engine, r, needBranches)
+		if err != nil {
+			return nil, err
 		}
-		logged := emulated.New(engine, instrument.Options{Prune: o.Prune})
-		engine, rewrite = logged, logged.Rewrite
+		engine, rewrite = instrumented, instrumented.Rewrite
+	} else if o.Prune || o.Mode != instrument.Log {
+		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated")
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}
@@ -396,7 +404,7 @@ func (r *once) costs() []report.Detector {
 }
 
 func (r *once) watch(kernel string) bool {
-	if r.opts.Kernel == nil || r.opts.Kernel.MatchString(report.Demangle(kernel)) {
+	if r.opts.Watch.kernel(report.Demangle(kernel)) {
 		return true
 	}
 	r.unseen[kernel] = true
@@ -528,6 +536,8 @@ func (r *once) finish() *report.Report {
 		r.note("%d events were recorded in %d bytes. Races were not looked for: \"fencepost analyze\" does that.", events, size)
 	} else if r.opts.Bare {
 		r.note("No detector was attached: races were not looked for.")
+	} else if note := r.opts.Watch.note(); note != "" {
+		r.note("%s", note)
 	}
 	operators := r.device.Operators()
 	r.close()
@@ -553,7 +563,7 @@ func (r *once) complainUnwatched() {
 		names = append(names, report.BareName(k))
 	}
 	slices.Sort(names)
-	r.skip("kernels", fmt.Sprintf("--kernel %s matches none of the kernels that ran: %s", r.opts.Kernel, strings.Join(names, ", ")))
+	r.skip("kernels", fmt.Sprintf("%s chooses none of the kernels that ran: %s", r.opts.Watch.kernelFlags(), strings.Join(names, ", ")))
 }
 
 func (r *once) close() {

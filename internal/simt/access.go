@@ -203,6 +203,9 @@ func (r *run) reachAt(w *warp, lane int, in *inst, place uint32, flags event.Fla
 			data, kind = window(of.shared, addr&(1<<event.PeerShift-1), in.width)
 		}
 		if kind == "" {
+			if at := addr & (1<<event.PeerShift - 1); in.end != 0 && (at < in.begin || at+in.width > in.end) {
+				r.faults.beside(r, w, lane, place, touch{flags, space, at, in.width}, in.Object)
+			}
 			r.acc.addr[lane] = addr
 			r.acc.shared |= 1 << lane
 			return data

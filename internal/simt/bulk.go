@@ -16,13 +16,16 @@ type bulkCopy struct {
 	parts    []bulkPart
 	bytes    uint64 // that the mbarrier is told of
 	tracked  bool
-	mbarrier uint64 // that tracks it
+	of       *cta   // whose mbarrier tracks it
+	mbarrier uint64 // that does, in that block
+	told     uint64 // and as events have it
 	group    uint32
 	isRead   bool
 	written  bool
 	// Of a reduction: the operation on an element, and the size of one.
 	reduce  func(old, b uint64) uint64
 	element uint64
+	generic bool   // it is through the generic proxy
 	nan     uint64 // size of the NaNs that are filled in, 0 for zeros
 }
 
@@ -52,21 +55,95 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 			r.faults.at(r, Misaligned, w, i, place, "copies", "%s is told to copy %d bytes: the number must be a multiple of %d", in.mnemonic(), n, bulkUnit)
 			continue
 		}
-		p := bulkPart{from: r.bulkBytes(w, i, in, touch{event.FlagRead, fromSpace, from, n}, place)}
-		if p.to = r.bulkBytes(w, i, in, touch{event.FlagWrite, in.Space, to, n}, place); p.from == nil || p.to == nil {
+		targets, ok := r.targets(w, i, in, to, bulkBarrier, place)
+		if !ok {
 			continue
 		}
-		x.parts = []bulkPart{p}
-		if in.Reduce != isa.NoOp {
-			x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
-		}
-		if !r.tracks(x, in, &in.src[len(in.src)-1], place) {
+		source := r.bulkBytes(w, w.cta, i, in, touch{event.FlagRead, fromSpace, from, n}, place)
+		if source == nil {
 			continue
 		}
-		r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
-		r.out.bulk(x, place, event.FlagWrite, in.Space, to, n)
-		r.fly(x)
+		for k, t := range targets {
+			if k > 0 {
+				x = r.newBulk(w, i, in)
+				x.bytes = n
+			}
+			x.of, x.mbarrier, x.told = t.barrierOf, t.barrier, w.cta.tell(t.barrierOf, t.barrier)
+			p := bulkPart{from: source}
+			if p.to = r.bulkBytes(w, t.of, i, in, touch{event.FlagWrite, in.Space, t.to, n}, place); p.to == nil {
+				break
+			}
+			x.parts = []bulkPart{p}
+			if in.Reduce != isa.NoOp {
+				x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
+			}
+			r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
+			if told := t.to; in.Space == event.Shared {
+				r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, told), n)
+			} else {
+				r.out.bulk(x, place, event.FlagWrite, in.Space, told, n)
+			}
+			r.fly(x)
+		}
 	}
+}
+
+// bulkTarget is where a bulk copy writes, and what it tells that it is complete. A copy to several blocks is one to each.
+type bulkTarget struct {
+	of        *cta // whose shared memory it writes, or reads
+	to        uint64
+	barrierOf *cta
+	barrier   uint64
+}
+
+// bulkBarrier is the source of a bulk copy that is the address of its mbarrier.
+const bulkBarrier = 3
+
+// targets finds those of a copy to an address; bar is the source that is the address of the mbarrier, where there is one. It gives false after a fault.
+func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uint32) ([]bulkTarget, bool) {
+	own := bulkTarget{of: w.cta, to: to, barrierOf: w.cta}
+	if in.Has("bulk_group") {
+		return []bulkTarget{own}, true
+	}
+	resolve := func(addr uint64) (*cta, uint64, bool) {
+		of, _, kind := w.cta.owner(addr)
+		if kind != "" {
+			r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
+			return nil, 0, false
+		}
+		return of, addr & (1<<event.PeerShift - 1), true
+	}
+	var ok bool
+	if own.of, own.to, ok = resolve(to); !ok {
+		return nil, false
+	}
+	barrier := r.m.value(w, lane, &in.src[bar]) + uint64(in.Off3)
+	if own.barrierOf, own.barrier, ok = resolve(barrier); !ok {
+		return nil, false
+	}
+	pair := in.Has("cta_group::2") && own.barrierOf.rank%2 == 0
+	list := []bulkTarget{own}
+	if in.Multicast > 0 {
+		list = list[:0]
+		mask := r.m.value(w, lane, &in.src[in.Multicast])
+		for rank, of := range w.cta.cluster.ctas {
+			if mask>>rank&1 == 0 {
+				continue
+			}
+			t := bulkTarget{of, own.to, of, own.barrier}
+			if pair { // the first of two blocks waits for both
+				t.barrierOf = w.cta.cluster.ctas[rank&^1]
+			}
+			list = append(list, t)
+		}
+	}
+	for _, t := range list {
+		if t.barrier%8 != 0 || t.barrierOf.liveBarrier(t.barrier) == nil {
+			r.notLive(w, t.barrierOf, lane, in, t.barrier, place)
+			return nil, false
+		}
+	}
+	return list, true
 }
 
 // newBulk makes a copy that a lane issues.
@@ -74,24 +151,15 @@ func (r *run) newBulk(w *warp, lane int, in *inst) *bulkCopy {
 	return &bulkCopy{number: w.cta.bulksDone, warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane]}
 }
 
-// tracks finds the mbarrier that tracks a copy, at the address that o gives, where there is one; false where it is wrong.
-func (r *run) tracks(x *bulkCopy, in *inst, o *operand, place uint32) bool {
-	if !x.tracked {
-		return true
-	}
-	x.mbarrier = r.m.value(x.warp, x.lane, o) + uint64(in.Off3)
-	if x.mbarrier%8 == 0 && x.warp.cta.liveBarrier(x.mbarrier) != nil {
-		return true
-	}
-	r.notLive(x.warp, x.warp.cta, x.lane, in, x.mbarrier, place)
-	return false
-}
-
 // fly issues a copy.
 func (r *run) fly(x *bulkCopy) {
 	w := x.warp
-	w.cta.bulksDone++
-	w.cta.bulks = append(w.cta.bulks, x)
+	x.number = w.cta.number()
+	of := w.cta
+	if x.tracked {
+		of = x.of
+	}
+	of.bulks = append(of.bulks, x)
 	read, write := r.early(w)
 	w.copies.issued++
 	if read {
@@ -103,14 +171,14 @@ func (r *run) fly(x *bulkCopy) {
 }
 
 // bulkBytes gives the bytes that a bulk copy reads or writes, nil after a fault.
-func (r *run) bulkBytes(w *warp, lane int, in *inst, t touch, place uint32) []byte {
+func (r *run) bulkBytes(w *warp, of *cta, lane int, in *inst, t touch, place uint32) []byte {
 	var data []byte
 	var kind FaultKind
 	if t.space == event.Shared {
-		if all := uint64(len(w.cta.shared)); t.addr > all || t.size > all-t.addr {
+		if all := uint64(len(of.shared)); t.addr > all || t.size > all-t.addr {
 			kind = OutOfBounds
 		} else {
-			data = w.cta.shared[t.addr:][:t.size:t.size]
+			data = of.shared[t.addr:][:t.size:t.size]
 		}
 	} else {
 		data, kind = r.globalBytes(t.addr, t.size, in, t.flags, place)
@@ -228,8 +296,10 @@ func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event
 	}
 	e := event.Event{Kind: event.Bulk, Flags: flags, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: addr, Stride: int64(x.number), Space: space, Aux: uint32(n)}
 	if x.tracked {
-		e.Barrier = 1
-		e.Stride |= int64(x.mbarrier) << 32
+		if e.Barrier = 1; x.generic {
+			e.Barrier = 2
+		}
+		e.Stride |= int64(x.told) << 32
 	}
 	if x.reduce != nil && flags == event.FlagWrite {
 		e.Order, e.Scope, e.Size = event.Relaxed, event.ScopeGPU, uint8(x.element)
@@ -239,6 +309,6 @@ func (o *emitter) bulk(x *bulkCopy, place uint32, flags event.Flags, space event
 
 func (o *emitter) bulkDone(x *bulkCopy, place uint32) {
 	if o.sync() {
-		o.add(event.Event{Kind: event.BulkDone, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: x.mbarrier, Stride: int64(x.number)})
+		o.add(event.Event{Kind: event.BulkDone, Warp: x.warp.number, Mask: 1 << x.lane, Place: place, Addr: x.told, Stride: int64(x.number)})
 	}
 }

@@ -82,6 +82,7 @@ type FaultKind string
 // The faults.
 const (
 	OutOfBounds       FaultKind = "out-of-bounds"
+	OutOfVariable     FaultKind = "out-of-variable" // an index leads from one variable in shared memory into another
 	Misaligned        FaultKind = "misaligned"
 	UseAfterFree      FaultKind = "use-after-free"
 	ReadOnly          FaultKind = "write-to-constant"
@@ -93,6 +94,8 @@ const (
 	MbarrierEnded     FaultKind = "mbarrier-invalidated" // a use after mbarrier.inval
 	MbarrierMisuse    FaultKind = "mbarrier-misuse"
 	TensorMisuse      FaultKind = "tensor-map"
+	TensorMemory      FaultKind = "tensor-memory"
+	TensorLeak        FaultKind = "tensor-memory-not-freed"
 	WgmmaNoFence      FaultKind = "wgmma-no-fence"           // wgmma.mma_async with no wgmma.fence before
 	WgmmaTouched      FaultKind = "accumulators-not-awaited" // registers of a wgmma.mma_async that is in flight
 	PeerGone          FaultKind = "peer-gone"                // an access to the shared memory of a block that has ended

@@ -18,6 +18,8 @@ type copies struct {
 
 	bulkGroups [32]uint32 // of bulk copies
 
+	coreCommits [32]uint32 // of operations of the tensor cores
+
 	wgmmas  uint32 // groups of wgmma.mma_async that the warp has committed
 	allowed uint32 // what it waits for: all groups but the last so many
 	wanted  uint32 // and their number
@@ -43,6 +45,7 @@ func (c *copies) reset() {
 	c.list, c.issued = c.list[:0], 0
 	clear(c.groups[:])
 	clear(c.bulkGroups[:])
+	clear(c.coreCommits[:])
 	c.wgmmas, c.fenced, c.operations = 0, false, c.operations[:0]
 }
 
@@ -70,6 +73,12 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.waitCluster(w, on, place)
 	case isa.OpReplace, isa.OpMapCopy, isa.OpMapFence:
 		r.mapOps(w, in, on, place)
+	case isa.OpStoreAsync:
+		r.storeAsync(w, in, on, place)
+	case isa.OpTryCancel:
+		r.tryCancel(w, in, on, place)
+	case isa.OpTcMultiply, isa.OpTcCopy, isa.OpTcCommit:
+		r.coreLanes(w, in, on, place)
 	case isa.OpTouch:
 		r.touch(w, in, on, place)
 	case isa.OpWaitAll:

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 // maxStands bounds the stands of a deadlock.
@@ -84,10 +85,20 @@ func (f *faultLog) at(r *run, kind FaultKind, w *warp, lane int, place uint32, d
 
 // access counts a fault of a memory access.
 func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint32, t touch) {
-	fault, fresh := f.count(r, kind, place, false)
-	if !fresh {
-		return
+	if fault, fresh := f.count(r, kind, place, false); fresh {
+		fault.touched(w, lane, place, t, r.describe(kind, w, lane, t))
 	}
+}
+
+// beside counts an access whose index leads out of the shared variable that the source names.
+func (f *faultLog) beside(r *run, w *warp, lane int, place uint32, t touch, of *isa.Var) {
+	if fault, fresh := f.count(r, OutOfVariable, place, false); fresh {
+		fault.touched(w, lane, place, t, r.describeVariable(t, of))
+	}
+}
+
+// touched fills a fault of a memory access; what says what is at its address.
+func (fault *Fault) touched(w *warp, lane int, place uint32, t touch, what string) {
 	doing := "reads"
 	switch {
 	case t.flags == event.FlagWrite:
@@ -95,7 +106,7 @@ func (f *faultLog) access(r *run, kind FaultKind, w *warp, lane int, place uint3
 	case t.flags&event.FlagWrite != 0:
 		doing = "updates"
 	}
-	fault.Message = fmt.Sprintf("the thread %s %d bytes at %s", doing, t.size, r.describe(kind, w, lane, t))
+	fault.Message = fmt.Sprintf("the thread %s %d bytes at %s", doing, t.size, what)
 	fault.Stands = []Stand{{Place: place, Block: w.cta.id, Thread: w.tid(lane), Threads: 1, Doing: doing,
 		Flags: t.flags, Space: t.space, Address: t.addr, Size: int(t.size)}}
 }
@@ -126,6 +137,20 @@ func (r *run) describe(kind FaultKind, w *warp, lane int, t touch) string {
 		return fmt.Sprintf("%#x, which is no address of data", t.addr)
 	}
 	return r.describeGlobal(kind, t)
+}
+
+// describeVariable tells of an access beside the variable that it names: what is there, and how far off that is.
+func (r *run) describeVariable(t touch, of *isa.Var) string {
+	at, size := uint64(r.img.layout.Offset[of.Index]), uint64(of.Size)
+	off := fmt.Sprintf("%d bytes before it", at-t.addr)
+	if t.addr >= at {
+		off = strings.TrimPrefix(past(t, at, size), ": ")
+	}
+	there := "no variable"
+	if name, begin, ok := r.p.SharedVar(r.l.Func, t.addr); ok && begin != at {
+		there = fmt.Sprintf("%s + %d", name, t.addr-begin)
+	}
+	return fmt.Sprintf("offset %#x of shared memory (%s), by an index of %s, which has %d bytes: %s", t.addr, there, of.Name, size, off)
 }
 
 // describeGlobal tells what is at a faulting address of global memory.
@@ -251,6 +276,8 @@ func (w *warp) doing(r *run, i int) string {
 		return w.cta.cluster.waiting()
 	case s.waits() == waitGroup:
 		return "waits for the other warps of its warpgroup to issue the same groups of wgmma.mma_async"
+	case s.waits() == waitColumns:
+		return "waits for tensor memory of its block to be freed"
 	case w.stalled, len(w.splits) > 0 && w.running()&(1<<i) == 0:
 		return "waits for the other lanes of its warp (lockstep)"
 	}

@@ -36,6 +36,9 @@ func (in *inst) qualify(e *event.Event) {
 	if in.nonCoherent && e.Space == event.Global {
 		e.Flags |= event.FlagNonCoherent
 	}
+	if in.Copies {
+		e.Flags |= event.FlagCopied
+	}
 }
 
 // readRows reads the rows whose addresses lanes of on give to ldmatrix, as arguments of Inst.Lanes. It is an ordinary load of 16

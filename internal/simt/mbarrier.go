@@ -384,6 +384,7 @@ func (x *mbarrierOp) performAll() {
 		x.arrive(1, false)
 	}
 	x.completeBulks()
+	x.completeCores()
 }
 
 // passed says that the phase of a state is complete.
@@ -422,6 +423,7 @@ func (r *run) untrack(c *cta, addr uint64) {
 		}
 	}
 	c.tracked = kept
+	c.cores.commits = slices.DeleteFunc(c.cores.commits, func(k coreCommit) bool { return k.addr == addr })
 }
 
 // overwrite writes the object as a plain store does. An object is opaque: what events tell of its value is zeros.

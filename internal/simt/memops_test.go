@@ -99,7 +99,7 @@ func TestSharedEnds(t *testing.T) {
 		fault           string
 	}{
 		{0, 0, ""}, {4, 0, "of which the block has 4 bytes"}, {12, 0, "of which the block has 4 bytes"}, {16, 0, "of which the block has 4 bytes"},
-		{4, 8, ""}, {20, 8, ""}, {24, 8, "of which the block has 24 bytes"},
+		{4, 8, "just past the end"}, {20, 8, "16 bytes past the end"}, {24, 8, "of which the block has 24 bytes"},
 	} {
 		g := newRig(t, prelude+".extern .shared .align 16 .b8 more[];\n"+entry("k", fmt.Sprintf(`
 	.shared .align 4 .b8 box[4];
@@ -110,7 +110,9 @@ func TestSharedEnds(t *testing.T) {
 	st.global.u32 [%%mine], %%r2;`, c.offset)))
 		out := g.buffer(1)
 		o := g.run(launch{block: 1, out: out, dynamic: c.dynamic})
-		if c.fault != "" {
+		if c.fault != "" && c.dynamic > 0 && c.offset < 24 {
+			o.wantFault(t, OutOfVariable, c.fault)
+		} else if c.fault != "" {
 			o.wantFault(t, OutOfBounds, c.fault)
 		} else if len(o.faults) != 0 {
 			t.Errorf("offset %d, %d dynamic bytes: %+v", c.offset, c.dynamic, o.faults)

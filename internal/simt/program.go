@@ -212,6 +212,8 @@ type inst struct {
 	// Of memory instructions: bytes of an access, and of the piece that one operand holds.
 	width, piece uint64
 	off          uint64 // added to the address
+	// The access is to a variable that lies in shared memory from begin to end; 0, 0 where it is not known to which.
+	begin, end uint64
 	// element, of engine warp, is the size of the element that an access means, whose address is the last source; 0 for none.
 	element     uint8
 	nonCoherent bool
@@ -284,6 +286,7 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 		size := uint64(in.Type.Size())
 		to.width, to.piece, to.off = size*uint64(max(in.Vec, 1)), min(size, 8), uint64(in.Off)
 		to.nonCoherent = in.NonCoherent()
+		to.begin, to.end = img.object(in)
 	}
 	if in.Class == isa.Matrix {
 		to.width, to.piece, to.off = matrixRow, matrixElement, uint64(in.Off)
@@ -314,6 +317,15 @@ func (img *image) resolve(to *inst, in *isa.Inst) {
 			to.dst = append(to.dst, slot{at: int32(i), reg: in.Dst[i].Reg})
 		}
 	}
+}
+
+// object tells where the shared variable lies that an instruction accesses; 0, 0 where that is not known.
+func (img *image) object(in *isa.Inst) (begin, end uint64) {
+	if in.Object == nil {
+		return 0, 0
+	}
+	begin = uint64(img.layout.Offset[in.Object.Index])
+	return begin, begin + uint64(in.Object.Size)
 }
 
 // operand resolves a source operand.

@@ -162,7 +162,8 @@ type cta struct {
 
 	completed uint64 // how often barriers were
 	tracked   []trackedCopies
-	bulks     []*bulkCopy   // in flight
+	bulks     []*bulkCopy // in flight
+	cores     cores
 	bulksDone uint64        // that have been issued
 	barriers  []liveBarrier // in shared memory
 	ended     []endedBarrier
@@ -192,6 +193,7 @@ func (r *run) newCTA(index uint32, of *cluster, rank uint32) *cta {
 	c.met = 0
 	c.tracked, c.barriers, c.bulks, c.bulksDone = c.tracked[:0], c.barriers[:0], c.bulks[:0], 0
 	c.ended, c.early = c.ended[:0], c.early[:0]
+	c.cores.reset()
 	for i, w := range c.warps {
 		n := min(32, c.threads-32*i)
 		w.start(r, index*r.l.WarpsPerBlock()+uint32(i), i, uint32(1<<uint(n)-1))
@@ -258,6 +260,7 @@ const (
 	waitLanes        // a warp-level instruction with a member mask
 	waitCluster      // barrier.cluster.wait
 	waitGroup        // wgmma.wait_group, for the other warps of the warpgroup
+	waitColumns      // tcgen05.alloc, for tensor memory to be freed
 )
 
 func (ln *lane) place() uint32 { return ln.base + uint32(ln.pc) }

@@ -3,6 +3,8 @@ package simt
 import (
 	"cmp"
 	"math"
+
+	"fencepost.dev/fencepost/internal/isa"
 )
 
 const (
@@ -56,6 +58,9 @@ func (s *schedule) init(r *run) {
 	f := r.l.Func
 	perThread := 8*f.Regs + f.ParamFrame + f.LocalFrame
 	s.window = max(windowBlocks, min(windowThreads, windowBytes/(perThread+1))/perBlock)
+	if f.Any(func(i *isa.Inst) bool { return i.Op == isa.OpTryCancel }) {
+		s.window = windowBlocks // so that there are blocks to cancel
+	}
 	if r.l.Cooperative {
 		s.window = math.MaxInt32 // all of them; Check bounds their number
 	}
@@ -266,6 +271,7 @@ func (r *run) retire() {
 		switch {
 		case c.live == 0:
 			c.endBulks()
+			r.endCores(c)
 			r.stats.Blocks++
 			s.sinceEnd = 0
 		case !c.cluster.runnable(c):

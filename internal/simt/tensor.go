@@ -31,24 +31,47 @@ func (r *run) tensor(w *warp, in *inst, on uint32, place uint32) {
 		if t == nil {
 			continue
 		}
-		x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, i, in), out: in.Has("bulk_group")}
-		if in.Reduce != isa.NoOp {
-			x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
-			if x.reduce == nil {
-				r.faults.at(r, TensorMisuse, w, i, place, "copies", "%s has no operation on elements of type %s", in.mnemonic(), TensorTypes[t.Type])
-				continue
+		to := r.m.value(w, i, &in.src[tensorShared]) + uint64(in.Off)
+		targets, ok := r.targets(w, i, in, to, tensorBarrier, place)
+		if !ok {
+			continue
+		}
+		for _, to := range targets {
+			if !r.tensorTo(w, i, in, t, to, place) {
+				break
 			}
-		}
-		x.bytes = t.Bytes()
-		if t.Fill == 1 {
-			x.nan = t.element()
-		}
-		if x.gather() && r.tracks(x.bulkCopy, in, &in.src[tensorBarrier], place) {
-			x.tell()
-			r.fly(x.bulkCopy)
 		}
 	}
 }
+
+// tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
+func (r *run) tensorTo(w *warp, lane int, in *inst, t *TensorMap, to bulkTarget, place uint32) bool {
+	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in), out: in.Has("bulk_group"), of: to.of, at: to.to}
+	x.bulkCopy.of, x.mbarrier, x.told = to.barrierOf, to.barrier, w.cta.tell(to.barrierOf, to.barrier)
+	if in.Reduce != isa.NoOp {
+		x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
+		if x.reduce == nil {
+			r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s has no operation on elements of type %s", in.mnemonic(), TensorTypes[t.Type])
+			return false
+		}
+	}
+	x.bytes = t.Bytes()
+	if x.four() {
+		x.bytes *= 4
+	}
+	if t.Fill == 1 {
+		x.nan = t.element()
+	}
+	if !x.gather() {
+		return false
+	}
+	x.tell()
+	r.fly(x.bulkCopy)
+	return true
+}
+
+// four says that the copy is of four rows, wherever they are.
+func (x *tensorCopy) four() bool { return x.in.Has("tile::gather4") || x.in.Has("tile::scatter4") }
 
 // mapOf reads the tensor map whose address a lane gives, nil after a fault.
 func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
@@ -75,8 +98,12 @@ func (r *run) mapOf(w *warp, lane int, in *inst, place uint32) *TensorMap {
 		return nil
 	}
 	t, err := DecodeTensorMap(data)
-	if n := len(in.src) - tensorCoordinates; err == nil && n != t.Rank {
+	if n := in.Coordinates; err == nil && n != t.Rank && !(n == 5 && t.Rank == 2 && (in.Has("tile::gather4") || in.Has("tile::scatter4"))) {
 		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given %d coordinates and the map of a tensor of %d dimensions", in.mnemonic(), n, t.Rank)
+		return nil
+	}
+	if im2col := in.Has("im2col") || in.Has("im2col_no_offs"); err == nil && im2col != t.Im2col {
+		r.faults.at(r, TensorMisuse, w, lane, place, "copies", "%s is given a tensor map of the other mode: tiled and im2col maps are made by different calls", in.mnemonic())
 		return nil
 	}
 	if err != nil {
@@ -94,6 +121,8 @@ type tensorCopy struct {
 	place   uint32
 	t       *TensorMap
 	out     bool     // to global memory
+	of      *cta     // whose shared memory it is
+	at      uint64   // where in that
 	globals []extent // that the copy accesses
 	shareds []extent
 }
@@ -105,7 +134,7 @@ type extent struct{ from, end uint64 }
 func (x *tensorCopy) gather() bool {
 	r, w, in := x.r, x.warp, x.in
 	value := func(k int) uint64 { return r.m.value(w, x.lane, &in.src[k]) }
-	at := value(tensorShared) + uint64(in.Off)
+	at := x.at
 	flags := event.FlagWrite
 	if x.out {
 		flags = event.FlagRead
@@ -119,17 +148,20 @@ func (x *tensorCopy) gather() bool {
 	if x.t.Swizzle != 0 {
 		all = roundUp(all, tensorUnit)
 	}
-	if n := uint64(len(w.cta.shared)); at > n || all > n-at {
+	if n := uint64(len(x.of.shared)); at > n || all > n-at {
 		r.faults.access(r, OutOfBounds, w, x.lane, x.place, touch{flags, event.Shared, at, all})
 		return false
 	}
-	var coordinates [maxRank]int64
-	for d := range x.t.Rank {
+	var coordinates, offsets [maxRank]int64
+	for d := range in.Coordinates {
 		coordinates[d] = int64(int32(value(tensorCoordinates + d)))
+	}
+	for d := range in.Offsets {
+		offsets[d] = int64(value(tensorCoordinates+in.Coordinates+d) & 0xffff)
 	}
 	ok := true
 	width := x.t.box(0) * x.t.element()
-	x.t.rows(&coordinates, func(row boxRow) {
+	x.each(&coordinates, &offsets, func(row boxRow) {
 		if !ok {
 			return
 		}
@@ -149,6 +181,25 @@ func (x *tensorCopy) gather() bool {
 	return ok
 }
 
+// each calls f for each row that the copy moves.
+func (x *tensorCopy) each(coordinates, offsets *[maxRank]int64, f func(boxRow)) {
+	switch {
+	case x.t.Im2col:
+		x.t.pixels(coordinates, offsets, f)
+	case x.four():
+		width := x.t.box(0) * x.t.element()
+		for i := range uint64(4) {
+			at := [maxRank]int64{coordinates[0], coordinates[1+i]}
+			x.t.rows(&at, func(row boxRow) {
+				row.at = i * width
+				f(row)
+			})
+		}
+	default:
+		x.t.rows(coordinates, f)
+	}
+}
+
 // row adds the parts of a row that begins at an address of shared memory, were it not for the swizzle: width bytes, of which those
 // from from on lie in global memory, as inside.
 func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
@@ -165,10 +216,10 @@ func (x *tensorCopy) row(addr, width, from uint64, inside []byte) {
 			global, skip = inside[low-from:high-from], low-at
 		}
 		if !x.out {
-			x.parts = append(x.parts, bulkPart{from: global, skip: skip, to: x.warp.cta.shared[place:][:step]})
+			x.parts = append(x.parts, bulkPart{from: global, skip: skip, to: x.of.shared[place:][:step]})
 			x.shareds = append(x.shareds, extent{place, place + step})
 		} else if low < high {
-			x.parts = append(x.parts, bulkPart{from: x.warp.cta.shared[place+low-at:][:high-low], to: global})
+			x.parts = append(x.parts, bulkPart{from: x.of.shared[place+low-at:][:high-low], to: global})
 			x.shareds = append(x.shareds, extent{place + low - at, place + high - at})
 		}
 	}
@@ -185,7 +236,7 @@ func (x *tensorCopy) tell() {
 		o.bulk(x.bulkCopy, x.place, global, event.Global, e.from, e.end-e.from)
 	}
 	for _, e := range joined(x.shareds) {
-		o.bulk(x.bulkCopy, x.place, shared, event.Shared, e.from, e.end-e.from)
+		o.bulk(x.bulkCopy, x.place, shared, event.Shared, x.warp.cta.tell(x.of, e.from), e.end-e.from)
 	}
 }
 

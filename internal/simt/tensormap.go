@@ -24,11 +24,14 @@ const (
 //	2   u8      interleave: 0
 //	3   u8      swizzle: 0 none, 1 to 3 of 32, 64 and 128 bytes
 //	4   u8      what elements outside the array are filled with: 0 zero, 1 NaN
+//	5   u8      1 in im2col mode: then the first two of box are the channels of a pixel and the pixels
 //	8   u64     address
 //	16  u32 [5] elements of the array in each dimension
 //	36  u32 [5] elements of the box
 //	56  u8  [5] element strides
 //	64  u64 [4] bytes from one element of the dimensions but the first to the next
+//	96  i16 [3] in im2col mode, the lower corner of the box that pixels are taken of, in the dimensions between the first and the last
+//	102 i16 [3] and its upper corner, from the end of these on
 type TensorMap struct {
 	Rank       int
 	Type       uint8
@@ -40,6 +43,9 @@ type TensorMap struct {
 	Box        [maxRank]uint32
 	Steps      [maxRank]uint8
 	Strides    [maxRank - 1]uint64
+	Im2col     bool
+	Lower      [maxRank - 2]int16
+	Upper      [maxRank - 2]int16
 }
 
 // TensorTypes are the element types by the number that tensormap.replace gives them (PTX ISA, "tensormap.replace"); NoType
@@ -71,6 +77,13 @@ func (t *TensorMap) Encode() []byte {
 	for i, s := range t.Strides {
 		binary.LittleEndian.PutUint64(b[64+8*i:], s)
 	}
+	if t.Im2col {
+		b[5] = 1
+	}
+	for i := range t.Lower {
+		binary.LittleEndian.PutUint16(b[96+2*i:], uint16(t.Lower[i]))
+		binary.LittleEndian.PutUint16(b[102+2*i:], uint16(t.Upper[i]))
+	}
 	return b
 }
 
@@ -84,6 +97,11 @@ func DecodeTensorMap(b []byte) (*TensorMap, error) {
 	}
 	for i := range t.Strides {
 		t.Strides[i] = binary.LittleEndian.Uint64(b[64+8*i:])
+	}
+	t.Im2col = b[5] == 1
+	for i := range t.Lower {
+		t.Lower[i] = int16(binary.LittleEndian.Uint16(b[96+2*i:]))
+		t.Upper[i] = int16(binary.LittleEndian.Uint16(b[102+2*i:]))
 	}
 	return t, t.Check()
 }
@@ -106,6 +124,10 @@ func (t *TensorMap) Check() error {
 		return fmt.Errorf("swizzle mode %d is not supported", t.Swizzle)
 	case t.Fill > 1 || t.Fill == 1 && !TensorTypes[t.Type].Float():
 		return fmt.Errorf("elements outside can be filled with NaN only where they are floating-point numbers")
+	case t.Im2col && t.Rank < 3:
+		return fmt.Errorf("the rank is %d: in im2col mode it must be between 3 and 5", t.Rank)
+	case t.Im2col && (t.Box[0] == 0 || t.Box[0] > 256 || t.Box[1] == 0 || t.Box[1] > 1024):
+		return fmt.Errorf("%d channels of %d pixels are copied: it must be 1 to 256 of 1 to 1024", t.Box[0], t.Box[1])
 	case t.Address%16 != 0:
 		return fmt.Errorf("the address %#x of the tensor is not a multiple of 16", t.Address)
 	}
@@ -113,7 +135,7 @@ func (t *TensorMap) Check() error {
 		switch {
 		case t.Dims[i] == 0 || t.Dims[i] > 1<<31:
 			return fmt.Errorf("dimension %d has %d elements: it must have between 1 and 2^31", i, t.Dims[i])
-		case t.Box[i] == 0 || t.Box[i] > 256:
+		case !t.Im2col && (t.Box[i] == 0 || t.Box[i] > 256):
 			return fmt.Errorf("the box has %d elements in dimension %d: it must have between 1 and 256", t.Box[i], i)
 		case t.Steps[i] == 0 || t.Steps[i] > 8:
 			return fmt.Errorf("the element stride of dimension %d is %d: it must be between 1 and 8", i, t.Steps[i])
@@ -145,6 +167,9 @@ func (t *TensorMap) box(d int) uint64 {
 // Bytes is how much a copy moves, elements outside the array included.
 func (t *TensorMap) Bytes() uint64 {
 	n := t.element()
+	if t.Im2col {
+		return n * uint64(t.Box[0]) * uint64(t.Box[1])
+	}
 	for d := range t.Rank {
 		n *= t.box(d)
 	}
@@ -155,6 +180,36 @@ func (t *TensorMap) Bytes() uint64 {
 // bytes are exchanged as the bits of the address from the 7th on say.
 func swizzle(mode uint8, addr uint64) uint64 {
 	return addr ^ addr>>7&(1<<mode-1)<<4
+}
+
+// pixels calls f for each pixel that a copy in im2col mode moves from coordinates on: in the order of the dimensions between the first and the
+// last, which begin again at the lower corner of the box, and then of the last. Each is moved by the offsets.
+func (t *TensorMap) pixels(at, offsets *[maxRank]int64, f func(boxRow)) {
+	size := t.element()
+	width := uint64(t.Box[0]) * size
+	low, high := min(max(-at[0], 0), int64(t.Box[0])), min(max(int64(t.Dims[0])-at[0], 0), int64(t.Box[0]))
+	c, last := *at, t.Rank-1
+	for i := range uint64(t.Box[1]) {
+		r := boxRow{at: i * width, global: t.Address + uint64(max(at[0], 0))*size, from: uint64(low) * size, to: uint64(max(low, high)) * size}
+		for d := 1; d <= last; d++ {
+			x := c[d]
+			if d < last {
+				x += offsets[d-1]
+			}
+			if x < 0 || x >= int64(t.Dims[d]) {
+				r.to = r.from
+			}
+			r.global += uint64(x) * t.Strides[d-1]
+		}
+		f(r)
+		for d := 1; d <= last; d++ {
+			c[d] += int64(t.Steps[d])
+			if d == last || c[d] < int64(t.Dims[d])+int64(t.Upper[d-1]) {
+				break
+			}
+			c[d] = int64(t.Lower[d-1])
+		}
+	}
 }
 
 // boxRow is a row of the innermost dimension of a box: elements next to each other.

@@ -21,10 +21,12 @@ type Threads struct {
 	live   map[*code]*liveness
 	loops  map[*code][]bool
 	states int // bytes of the largest state, to begin the next with
+	// depends follows dependencies of the thread that runs; nil if nobody asks for them.
+	depends *depends
 }
 
 // State is the state of a thread at a request. Equal states of one thread do the same from there on: registers that the thread
-// cannot read before it writes them are no part of it.
+// cannot read before it writes them are no part of it. With dependencies, these follow behind Request.Plain bytes.
 type State string
 
 // RequestKind is the kind of a request.
@@ -59,11 +61,17 @@ type Request struct {
 	Aligned bool
 	// NonCoherent says that a load is ld.global.nc.
 	NonCoherent bool
+	// Reduction says that nobody takes the old value of an atomic operation (red).
+	Reduction bool
 	// Repeats says that the operation stands in a loop, Back that control has jumped backwards since the request before.
 	Repeats, Back bool
-	Fault         FaultKind
-	Message       string // of RequestFault and RequestUnsupported
-	inst          *inst
+	// Plain is the length of the State without dependencies. Depends are the reads of the thread that the operation depends on, as
+	// bits, the last of which is all reads from there on; Control are those that all later operations depend on too.
+	Plain            int
+	Depends, Control uint64
+	Fault            FaultKind
+	Message          string // of RequestFault and RequestUnsupported
+	inst             *inst
 }
 
 // Update gives what an atomic operation writes over old, and whether it writes: a cas that fails does not.
@@ -77,12 +85,18 @@ func (q *Request) Update(old uint64) (uint64, bool) {
 // maxSilent is how many instructions a thread may execute between two requests.
 const maxSilent = 1 << 20
 
-// NewThreads prepares the threads of a launch. Close ends it.
-func NewThreads(l *Launch) *Threads {
+// Exchanges says that an atomic operation writes what does not depend on the value that was there.
+func (q *Request) Exchanges() bool { return q.inst.Op == isa.OpExch }
+
+// NewThreads prepares the threads of a launch, with dependencies if the caller wants them. Close ends it.
+func NewThreads(l *Launch, dependencies bool) *Threads {
 	alone := *l
 	alone.Sink, alone.Needs, alone.OnFault, alone.Printf, alone.Progress = nil, 0, nil, nil, nil
 	alone.Schedule = Fair
 	t := &Threads{live: map[*code]*liveness{}, loops: map[*code][]bool{}}
+	if dependencies {
+		t.depends = &depends{}
+	}
 	t.r = newRun(context.Background(), &alone)
 	t.r.m = refMachine{t.r}
 	for b := range uint32(l.Grid.Count()) {
@@ -123,6 +137,10 @@ func (t *Threads) Start(n int) (State, Request) {
 	w, i := t.lane(n)
 	clear(w.lanes[i].param)
 	w.lanes[i].start(t.r, w.tid(i))
+	if t.depends != nil {
+		*t.depends = depends{}
+		t.depends.fit(&w.lanes[i])
+	}
 	return t.run(w, i, nil, false)
 }
 
@@ -142,6 +160,7 @@ func (in *inst) pieces() int { return int(in.width / in.piece) }
 func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest []uint64, again bool) {
 	ln := &w.lanes[i]
 	in := &ln.code.insts[ln.pc]
+	t.returns(ln, in, len(pending))
 	switch in.Class {
 	case isa.Load, isa.Store:
 		if pending = append(pending, value); len(pending) < in.pieces() {
@@ -163,6 +182,31 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 	return nil, false
 }
 
+// returns follows what depends on the value that the request of a lane is resumed with, piece number piece of its instruction.
+func (t *Threads) returns(ln *lane, in *inst, piece int) {
+	d := t.depends
+	if d == nil || in.Class != isa.Load && in.Class != isa.Atomic {
+		return
+	}
+	if d.reads++; in.Class == isa.Load && piece+1 < in.pieces() {
+		return
+	}
+	first := d.reads - 1
+	if in.Class == isa.Load {
+		first = d.reads - uint64(in.pieces())
+	}
+	for k := range in.Dst {
+		if in.Dst[k].Kind != isa.Reg {
+			continue
+		}
+		read := first
+		if in.pieces() > 1 {
+			read += uint64(k)
+		}
+		*d.reg(ln, in.Dst[k].Reg) = 1 << min(read, lastRead)
+	}
+}
+
 // run executes lane i up to its next request. within says that the instruction at which it stands has been begun.
 func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Request) {
 	r, ln := t.r, &w.lanes[i]
@@ -175,29 +219,35 @@ func (t *Threads) run(w *warp, i int, pending []uint64, within bool) (State, Req
 		in := &ln.code.insts[ln.pc]
 		place := ln.place()
 		if in.Guard >= 0 && (ln.regs[in.Guard]&1 != 0) == in.GuardNot {
+			if t.depends != nil {
+				t.depends.skip(ln, in)
+			}
 			ln.pc++
 			continue
 		}
 		if q, ok := t.request(w, i, in, place, len(pending)); ok {
 			q.Place, q.Back, q.inst = place, back, in
 			q.Repeats = t.repeats(ln)
-			return t.encode(ln, pending), q
+			if t.depends != nil {
+				q.Depends, q.Control = t.depends.request(ln, in), t.depends.control
+			}
+			return t.encode(ln, pending, &q)
 		}
 		from, depth := ln.pc, ln.depth
 		if in.Class != isa.Branch {
 			ln.pc++
 		}
-		r.perform(w, in, w.group, place)
+		t.perform(w, i, in, func() { r.perform(w, in, w.group, place) })
 		if len(r.faults.list) > 0 || r.stop != nil {
 			q := Request{Kind: RequestFault, Place: place, Fault: r.faults.list[0].Kind, Message: r.faults.list[0].Message, Back: back, inst: in}
 			r.faults, r.stop = faultLog{}, nil
 			ln.depth, ln.pc = depth, from
-			return t.encode(ln, nil), q
+			return t.encode(ln, nil, &q)
 		}
 		back = back || ln.depth == depth && ln.pc <= from
 	}
-	return t.encode(ln, nil), Request{Kind: RequestUnsupported, Place: ln.place(),
-		Message: fmt.Sprintf("a thread executes %d instructions and accesses no memory of others: it may never end", maxSilent)}
+	return t.encode(ln, nil, &Request{Kind: RequestUnsupported, Place: ln.place(),
+		Message: fmt.Sprintf("a thread executes %d instructions and accesses no memory of others: it may never end", maxSilent)})
 }
 
 // request describes what the instruction at which lane i stands asks for; false when it concerns the lane alone.
@@ -279,6 +329,7 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 	if in.Class != isa.Load {
 		q.Value = lowBytes(r.value(w, i, &in.src[1+piece]), in.piece)
 	}
+	q.Reduction = in.Class == isa.Atomic && len(in.dst) == 0
 	if in.Op == isa.OpCas {
 		q.Swap = lowBytes(r.value(w, i, &in.src[2]), in.piece)
 	}
@@ -330,9 +381,9 @@ func (t *Threads) repeats(ln *lane) bool {
 	return at(&ln.frame)
 }
 
-// encode gives the state of a lane: its call stack, and of registers and parameters those that may be read before they are
+// encode gives the state of a lane at a request: its call stack, and of registers and parameters those that may be read before they are
 // written. The rest is zero. Local memory is kept whole, as pointers may reach it.
-func (t *Threads) encode(ln *lane, pending []uint64) State {
+func (t *Threads) encode(ln *lane, pending []uint64, q *Request) (State, Request) {
 	b := make([]byte, 0, t.states)
 	word := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
 	word(uint64(ln.depth))
@@ -359,14 +410,22 @@ func (t *Threads) encode(ln *lane, pending []uint64) State {
 			b = append(b, v)
 		}
 	}
-	for i := range ln.up {
-		f := &ln.up[i]
-		keep(f, t.liveness(f.code).during(int(f.pc)-1))
-	}
-	keep(&ln.frame, t.liveness(ln.code).before(int(ln.pc)))
+	t.frames(ln, keep)
 	b = append(b, ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame]...)
+	if q.Plain = len(b); t.depends != nil {
+		b = t.depends.encode(b, ln, func(f func(f *frame, live []uint64)) { t.frames(ln, f) })
+	}
 	t.states = max(t.states, len(b))
-	return State(b)
+	return State(b), *q
+}
+
+// frames calls f for each frame of a lane, outermost first, with what of its registers and parameters may still be read.
+func (t *Threads) frames(ln *lane, f func(f *frame, live []uint64)) {
+	for i := range ln.up {
+		up := &ln.up[i]
+		f(up, t.liveness(up.code).during(int(up.pc)-1))
+	}
+	f(&ln.frame, t.liveness(ln.code).before(int(ln.pc)))
 }
 
 // decode brings a lane into a state and gives the elements of a vector that have been accessed.
@@ -403,7 +462,10 @@ func (t *Threads) decode(ln *lane, s State) (pending []uint64) {
 		copy(ln.param[f.paramAt:], b[:n])
 		b = b[n:]
 	}
-	copy(ln.local, b)
+	n := copy(ln.local[:int(ln.localAt)+ln.code.fn.LocalFrame], b)
+	if t.depends != nil {
+		t.depends.decode(ln, b[n:])
+	}
 	return pending
 }
 

@@ -24,7 +24,7 @@ var errRefused = errors.New("not for single threads")
 // Run implements simt.Engine.
 func (e *sequential) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) {
 	const most = 300_000 // requests
-	th := simt.NewThreads(l)
+	th := simt.NewThreads(l, false)
 	defer th.Close()
 	n, block := th.Count(), int(l.Block.Count())
 	if n > 4096 {

@@ -183,6 +183,8 @@ type vecMachine struct {
 	log    *lanes.Log     // of accesses that have events; nil where none has
 	said   *remembered    // nil where runs are
 	shared unsafe.Pointer // the shared memory of the running warp's block
+	// variables are those in it that lists access.
+	variables []*variable
 }
 
 // loaded is what a machine holds for the text that it executes.
@@ -200,6 +202,9 @@ type loaded struct {
 	runs    []uint8          // by reach: the accesses that a sequence had which began there, 0 where none may; nil where no reach may
 	epoch   uint64           // of the memory that reaches are of
 	shares  bool             // lists have stores to shared memory
+
+	machine *lanes.Compiled // the lists, once they are compiled
+	lists   int             // that were done before
 }
 
 // vecWarp is what a warp holds.
@@ -258,6 +263,9 @@ func (x *vecMachine) prepare(t *text) {
 		}
 	}
 	x.newReaches()
+	t.mu.Lock()
+	x.machine = t.machine[withLog(x.tells)]
+	t.mu.Unlock()
 }
 
 // placesOf gives the places of a text's effects in a frame.

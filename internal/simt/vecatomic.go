@@ -56,10 +56,15 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 		}
 		return
 	}
-	x.each(on)
 	var changed bool
 	var failed uint32
+	together := e.rmw == lanes.RMWAdd && x.span.line && x.span.stride == 0 && e.unread && !x.valued()
+	if !together {
+		x.each(on)
+	}
 	switch {
+	case together:
+		changed = x.addTogether(w.vec, s, e, on)
 	case e.rmw == lanes.NoRMW:
 		changed, failed = x.updateEach(w, s, e, on)
 	case e.piece == 4:
@@ -108,6 +113,36 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 		lanes.Copy32(&v.v32[e.dst[0].reg], old, on)
 	}
 	return changed, failed
+}
+
+// addTogether adds to one place what the lanes of on add there, of which nothing is told but that they do, and of which nobody reads
+// what was there before. It tells whether a lane
+// changes what is in memory.
+func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool) {
+	at := x.span.data[x.span.at:][:e.piece]
+	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.piece)
+	add := func(val uint64) {
+		sum += val
+		changed = changed || val&mask != 0
+	}
+	switch o := e.vals[0]; {
+	case o < 0 && x.t.lines[^o].pattern < 0 && x.t.lines[^o].stride == 0:
+		val := s[x.t.lines[^o].reg]
+		add(val)
+		sum = val * uint64(bits.OnesCount32(on))
+	case e.piece == 4:
+		from := x.vec32(v, s, o, 0)
+		for m := on; m != 0; m &= m - 1 {
+			add(uint64(from[bits.TrailingZeros32(m)&31]))
+		}
+	default:
+		from := x.vec64(v, s, o, 0)
+		for m := on; m != 0; m &= m - 1 {
+			add(from[bits.TrailingZeros32(m)&31])
+		}
+	}
+	putUint(at, getUint(at, e.piece)+sum)
+	return changed
 }
 
 // update64 is update32 for eight bytes.

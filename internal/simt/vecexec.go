@@ -78,7 +78,7 @@ func (w *warp) polled() {
 func (x *vecMachine) follow(v *vecWarp, g *group, e *edge) {
 	if e.moves >= 0 {
 		v.regs(x.scalars(v, g.slot))
-		lanes.Run(x.t.ops[e.moves:], &v.files, g.mask)
+		x.operations(e.moves, &v.files, g.mask)
 	}
 	g.pc = e.to
 }
@@ -385,7 +385,7 @@ func (x *vecMachine) exec(w *warp, end uint64) {
 			continue
 		}
 		if to.moves >= 0 {
-			lanes.Run(t.ops[to.moves:], &v.files, mask)
+			x.operations(to.moves, &v.files, mask)
 		}
 		x.spent(w, from, pc+1, mask)
 		pc = to.to
@@ -410,7 +410,7 @@ func (x *vecMachine) list(w *warp, in *ins, mask uint32, end uint64, from int32)
 	if !w.vec.several {
 		f.Limit = int64(end-w.time) + int64(x.t.counts[from])
 	}
-	pc := int32(lanes.Run(x.t.ops[in.a:], f, mask))
+	pc := int32(x.operations(in.a, f, mask))
 	if f.Steps != 0 {
 		x.count(w, uint64(f.Steps), mask)
 	}

@@ -226,13 +226,23 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	return f
 }
 
-// eachCodes are the operations for lanes with addresses of their own: of 32 bits or 64 (narrow), for elements of four
-// bytes or eight (long), loads and stores.
-var eachCodes = map[[3]bool]lanes.Code{
-	{false, false, false}: lanes.OpLoad32Each, {false, false, true}: lanes.OpStore32Each,
-	{false, true, false}: lanes.OpLoad64Each, {false, true, true}: lanes.OpStore64Each,
-	{true, false, false}: lanes.OpLoad32EachLow, {true, false, true}: lanes.OpStore32EachLow,
-	{true, true, false}: lanes.OpLoad64EachLow, {true, true, true}: lanes.OpStore64EachLow,
+// eachAccess is a kind of access for lanes with addresses of their own: of 32 bits or 64 (narrow).
+type eachAccess struct {
+	size          uint64
+	signed        bool
+	narrow, store bool
+}
+
+// eachCodes are the operations for them.
+var eachCodes = map[eachAccess]lanes.Code{
+	{1, false, false, false}: lanes.OpLoad8UEach, {1, true, false, false}: lanes.OpLoad8SEach, {1, false, false, true}: lanes.OpStore8Each,
+	{1, false, true, false}: lanes.OpLoad8UEachLow, {1, true, true, false}: lanes.OpLoad8SEachLow, {1, false, true, true}: lanes.OpStore8EachLow,
+	{2, false, false, false}: lanes.OpLoad16UEach, {2, true, false, false}: lanes.OpLoad16SEach, {2, false, false, true}: lanes.OpStore16Each,
+	{2, false, true, false}: lanes.OpLoad16UEachLow, {2, true, true, false}: lanes.OpLoad16SEachLow, {2, false, true, true}: lanes.OpStore16EachLow,
+	{4, false, false, false}: lanes.OpLoad32Each, {4, false, false, true}: lanes.OpStore32Each,
+	{8, false, false, false}: lanes.OpLoad64Each, {8, false, false, true}: lanes.OpStore64Each,
+	{4, false, true, false}: lanes.OpLoad32EachLow, {4, false, true, true}: lanes.OpStore32EachLow,
+	{8, false, true, false}: lanes.OpLoad64EachLow, {8, false, true, true}: lanes.OpStore64EachLow,
 }
 
 // accessCode gives the operation of an access, its address, and what it reaches; OpEnd where there is no operation.
@@ -244,10 +254,10 @@ func (b *compiler) accessCode(e *effect, store bool) (code lanes.Code, at int32,
 	}
 	fits := store || e.dst[0].kind == vector
 	if e.addr >= 0 {
-		if e.piece < 4 || !fits {
+		if !fits {
 			return lanes.OpEnd, 0, r
 		}
-		return eachCodes[[3]bool{e.narrow, long, store}], e.addr, r
+		return eachCodes[eachAccess{e.piece, !store && e.piece < 4 && e.Type.Signed(), e.narrow, store}], e.addr, r
 	}
 	l := b.t.lines[^e.addr]
 	even := l.pattern < 0

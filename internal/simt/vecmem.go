@@ -161,6 +161,9 @@ func (x *vecMachine) region(w *warp, sp *span, i int32, addr uint64, write bool)
 		}
 	case event.Shared:
 		sp.data, sp.shift = w.cta.shared, sp.origin
+		if e := &x.t.effects[i]; e.end != 0 { // outside of the variable: lane by lane
+			sp.data, sp.origin = sp.data[e.begin:e.end], sp.origin+e.begin
+		}
 	case event.Local:
 		sp.data = w.vec.local
 	}

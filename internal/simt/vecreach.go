@@ -33,10 +33,41 @@ func (x *vecMachine) newReaches() {
 		}
 		if e.Space == event.Shared && x.listed(n, event.Shared) {
 			x.shares = x.shares || n.store
-			a.Base, a.Told = &x.shared, uint64(r.out.needs&event.NeedShared)
-			x.offer(a, n, e, 0, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
+			a.Told = uint64(r.out.needs & event.NeedShared)
+			x.offerShared(k, uint64(int(r.img.layout.Reserved)+r.sharedBytes()))
 		}
 	}
+}
+
+// offerShared lets the k-th access reach shared memory, all bytes of it or those of its variable.
+func (x *vecMachine) offerShared(k int, all uint64) {
+	n, e, a := &x.t.reaches[k], &x.t.effects[x.t.reaches[k].effect], &x.reaches[k]
+	a.Base = &x.shared
+	switch {
+	case e.end == 0:
+		x.offer(a, n, e, 0, all)
+	case e.begin&(e.width-1) == 0:
+		a.Base, x.begins[k] = x.variable(e.begin), e.begin
+		x.offer(a, n, e, e.begin, e.end-e.begin)
+	}
+}
+
+// variable gives where a pointer stands to the byte at an offset of the running block's shared memory.
+func (x *vecMachine) variable(begin uint64) *unsafe.Pointer {
+	for _, v := range x.variables {
+		if v.begin == begin {
+			return &v.at
+		}
+	}
+	v := &variable{begin: begin}
+	x.variables = append(x.variables, v)
+	return &v.at
+}
+
+// variable is where a variable lies in the shared memory of the running block.
+type variable struct {
+	at    unsafe.Pointer
+	begin uint64
 }
 
 // newEvent is the event of an access as far as it is the same for all warps and frames.
@@ -74,6 +105,9 @@ func (x *vecMachine) offer(a *lanes.Access, n *reaching, e *effect, addr, size u
 // aim makes what is reached that of a warp that is to run.
 func (x *vecMachine) aim(w *warp) {
 	x.shared = unsafe.Pointer(unsafe.SliceData(w.cta.shared))
+	for _, v := range x.variables {
+		v.at = unsafe.Add(x.shared, v.begin)
+	}
 	if now := x.r.mem.epoch.Load(); now != x.epoch {
 		x.epoch = now
 		for k := range x.reaches {

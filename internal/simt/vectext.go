@@ -38,8 +38,9 @@ type text struct {
 	units []*text
 	enter []slot
 
-	mu    sync.Mutex
-	slots []*vecWarp // register files of launches that have ended
+	mu      sync.Mutex
+	slots   []*vecWarp         // register files of launches that have ended
+	machine [2]*lanes.Compiled // the lists, where they are done often; of launches of which accesses are told the second
 }
 
 // ins is one instruction. Register operands are indices in the file that the operation says. Where a vector is asked
@@ -128,6 +129,7 @@ type effect struct {
 	uniform  bool      // a load whose result is a scalar
 	shuffles bool      // shfl of 32 bits in registers, with the same clamp for all lanes
 	rmw      lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
+	unread   bool      // of an atomic: no instruction reads its results
 	fn       *isa.Func
 	call     *vecCall
 	succs    []int32 // Switch: edges

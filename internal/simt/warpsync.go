@@ -102,7 +102,7 @@ func (r *run) wakeWarp(w *warp) {
 		if s.waits() == waitWarp {
 			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
-			if r.exchangeApart(w, need); w.standOf(i).waits() == waitGroup {
+			if r.exchangeApart(w, need); w.standOf(i).waits() >= waitGroup {
 				continue
 			}
 		}

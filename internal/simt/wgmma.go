@@ -18,6 +18,8 @@ func (r *run) warpgroup(w *warp, in *inst, on uint32, place uint32) {
 		return
 	}
 	switch in.Op {
+	case isa.OpTcAlloc, isa.OpTcFree, isa.OpTcRelinquish, isa.OpTcLoad, isa.OpTcStore, isa.OpTcWait:
+		r.core(w, in, on, place)
 	case isa.OpWgmma:
 		if !w.copies.fenced {
 			r.faults.at(r, WgmmaNoFence, w, 0, place, "executes "+in.mnemonic(), "the warpgroup executes its first wgmma.mma_async with no wgmma.fence before it, which orders the accesses to its registers")
@@ -153,21 +155,39 @@ func (r *run) wgmma(w *warp, in *inst, place uint32) {
 // matrixAt reads the rows of a matrix in shared memory (of B the columns), from row first on, and adds where they are to extents. It
 // gives false after a fault.
 func (r *run) matrixAt(w *warp, in *inst, d *isa.Descriptor, l *isa.Layout, first int, rows [][32]uint32, extents []extent, place uint32) ([]extent, bool) {
+	m := matrixAt{c: w.cta, d: d, l: l, depth: in.Wgmma.Depth, first: first}
+	bad, ok := m.read(rows, &extents)
+	if !ok {
+		r.faults.access(r, OutOfBounds, w, 0, place, touch{event.FlagRead, event.Shared, bad, chunk})
+	}
+	return extents, ok
+}
+
+// matrixAt is a matrix in shared memory.
+type matrixAt struct {
+	c     *cta
+	d     *isa.Descriptor
+	l     *isa.Layout
+	depth int
+	first int // row
+}
+
+// read reads rows, and adds where they are to extents. Where they are outside, it gives the first address that is, and false.
+func (m *matrixAt) read(rows [][32]uint32, extents *[]extent) (bad uint64, ok bool) {
+	l := m.l
 	per := chunk / l.Size
-	depth := in.Wgmma.Depth
-	di, dk, ni, nk := 1, per, len(rows), depth
+	di, dk, ni, nk := 1, per, len(rows), m.depth
 	if l.Major {
 		di, dk = per, 1
 	}
 	for i := 0; i < ni; i += di {
 		for k := 0; k < nk; k += dk {
-			at := d.Chunk(l, uint64(first+i), uint64(k))
-			if at+chunk > uint64(len(w.cta.shared)) {
-				r.faults.access(r, OutOfBounds, w, 0, place, touch{event.FlagRead, event.Shared, at, chunk})
-				return extents, false
+			at := m.d.Chunk(l, uint64(m.first+i), uint64(k))
+			if at+chunk > uint64(len(m.c.shared)) {
+				return at, false
 			}
-			data := w.cta.shared[at:][:chunk]
-			extents = append(extents, extent{at, at + chunk})
+			data := m.c.shared[at:][:chunk]
+			*extents = append(*extents, extent{at, at + chunk})
 			for j := range per {
 				v := uint32(getUint(data[j*l.Size:], uint64(l.Size)))
 				if l.Major {
@@ -178,5 +198,5 @@ func (r *run) matrixAt(w *warp, in *inst, d *isa.Descriptor, l *isa.Layout, firs
 			}
 		}
 	}
-	return extents, true
+	return 0, true
 }

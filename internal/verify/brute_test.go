@@ -23,6 +23,8 @@ type step struct {
 	model.Event
 	value int64
 	rmw   bool // the second part of a read-modify-write
+	// deps are the reads of the thread that the event depends on, as bits; the write of an update depends on its read.
+	deps uint64
 }
 
 // brute holds an enumeration.
@@ -65,7 +67,7 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		event := func(kind model.Kind, order model.Order, v int64) step {
 			e := base
 			e.Kind, e.Order = kind, order
-			return step{Event: e, value: v}
+			return step{Event: e, value: v, deps: op.Deps}
 		}
 		if len(done) > 12 {
 			return
@@ -91,6 +93,9 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 				if w, writes := b.p.Apply(&op, v); writes {
 					write := event(model.W, op.Order.OfWrite(), w)
 					write.rmw = true
+					if op.Function != explore.Exchange {
+						write.deps |= 1 << countReads(done)
+					}
 					next(v, read, write)
 				} else {
 					next(v, read)
@@ -103,6 +108,32 @@ func (b *brute) traces(t int, values []map[int64]bool, written func(s step)) [][
 		return make([][]step, maxTraces+1)
 	}
 	return out
+}
+
+func countReads(steps []step) (n int) {
+	for i := range steps {
+		if steps[i].Kind == model.R {
+			n++
+		}
+	}
+	return n
+}
+
+// dependencies is the relation that the steps tell.
+func dependencies(steps []step) model.Rel {
+	dep := model.NewRel(len(steps))
+	for i, s := range steps {
+		reads := 0
+		for j, r := range steps {
+			if r.Thread == s.Thread && r.Kind == model.R {
+				if s.deps>>reads&1 != 0 && s.Thread >= 0 {
+					dep.Add(j, i)
+				}
+				reads++
+			}
+		}
+	}
+	return dep
 }
 
 // The bounds of an enumeration: the traces of a thread, and the steps that finding them takes.

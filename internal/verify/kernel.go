@@ -26,7 +26,7 @@ const maxListed = 8
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options) (*Result, error) {
-	p, err := kernel.New(l, o.Unroll)
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,11 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options)
 			}
 		}
 	}
-	v.explore(ctx, leaf)
+	if o.Model == PTX {
+		v.candidates(ctx, leaf)
+	} else {
+		v.explore(ctx, leaf)
+	}
 	if refusal := p.Refusal(); refusal != nil {
 		v.result.Refusal = refusal.Reason
 		for _, at := range refusal.Places {

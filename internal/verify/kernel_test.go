@@ -481,7 +481,7 @@ func TestFrontEnds(t *testing.T) {
 			t.Fatalf("%v\n%s", err, test)
 		}
 		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
-		p, err := kernel.New(l, litmus.DefaultUnroll)
+		p, err := kernel.New(l, kernel.Options{Unroll: litmus.DefaultUnroll})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -272,7 +272,7 @@ func TestPTXMutants(t *testing.T) {
 	}
 }
 
-// randomPTX writes a program without dependencies. Strong programs have strong accesses of one block alone, and no sc fences.
+// randomPTX writes a program. Strong programs have strong accesses of one block alone, and no sc fences and no dependencies.
 func randomPTX(r *rand.Rand, size int, strong bool) string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	scope := func() string {
@@ -283,12 +283,23 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 	}
 	threads := 2 + r.IntN(2)
 	columns := make([][]string, threads)
+	loaded, ends := make([][]string, threads), make([][]string, threads) // registers, labels
 	for i := range size {
 		t := r.IntN(threads)
 		v := pick("x", "y")
 		kind := r.IntN(10)
+		value := fmt.Sprint(i + 1)
+		if of := loaded[t]; !strong && len(of) > 0 && r.IntN(2) == 0 {
+			value = of[r.IntN(len(of))]
+			if r.IntN(3) == 0 { // what follows depends on the branch
+				columns[t] = append(columns[t], fmt.Sprintf("beq %s, %s, L%d", value, pick("0", "1", "2"), i))
+				ends[t] = append(ends[t], fmt.Sprintf("L%d:", i))
+				value = fmt.Sprint(i + 1)
+			}
+		}
 		switch {
 		case kind < 4:
+			loaded[t] = append(loaded[t], fmt.Sprintf("r%d", i))
 			order := pick("relaxed", "acquire")
 			if !strong && r.IntN(3) == 0 {
 				columns[t] = append(columns[t], fmt.Sprintf("ld.weak r%d, %s", i, v))
@@ -298,10 +309,10 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 		case kind < 8:
 			order := pick("relaxed", "release")
 			if !strong && r.IntN(3) == 0 {
-				columns[t] = append(columns[t], fmt.Sprintf("st.weak %s, %d", v, i+1))
+				columns[t] = append(columns[t], fmt.Sprintf("st.weak %s, %s", v, value))
 				break
 			}
-			columns[t] = append(columns[t], fmt.Sprintf("st.%s.%s %s, %d", order, scope(), v, i+1))
+			columns[t] = append(columns[t], fmt.Sprintf("st.%s.%s %s, %s", order, scope(), v, value))
 		case kind < 9:
 			kinds := []string{"acq_rel", "acquire", "release"}
 			if !strong {
@@ -311,6 +322,9 @@ func randomPTX(r *rand.Rand, size int, strong bool) string {
 		default:
 			columns[t] = append(columns[t], fmt.Sprintf("atom.%s.%s.add r%d, %s, 10", pick("relaxed", "acquire", "release", "acq_rel"), scope(), i, v))
 		}
+	}
+	for t := range columns {
+		columns[t] = append(columns[t], ends[t]...)
 	}
 	var b strings.Builder
 	b.WriteString("PTX random\n")
@@ -354,7 +368,7 @@ func TestPTXBruteForce(t *testing.T) {
 		found := map[string]bool{}
 		b := &brute{p: test, limit: 3000}
 		b.judge = func(x *model.Execution, steps []step, rf []int, _ [][]int) {
-			x.Dep = x.RMW // the value that is added
+			x.Dep = dependencies(steps)
 			var fences []int
 			for i, e := range x.E {
 				if e.Kind == model.F && e.Order == model.SC {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/diff"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -213,7 +214,7 @@ func RepairLitmus(ctx context.Context, t *litmus.Test, src string, l litmus.Opti
 	r := m.repair(ctx)
 	if r.Reason == "" {
 		text, changed := parse(r.Patch)
-		r.Diff, r.Proof = repair.Diff(t.File, src, text), Litmus(ctx, changed, o)
+		r.Diff, r.Proof = diff.Unified(t.File, src, text), Litmus(ctx, changed, o)
 	}
 	return r
 }

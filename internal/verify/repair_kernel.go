@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"fencepost.dev/fencepost/internal/diff"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -22,7 +23,7 @@ type Place struct {
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
 // changes too, by instruction.
 func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options, can func([]Place) bool) (*Repair, []Place, error) {
-	p, err := kernel.New(l, o.Unroll)
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,4 +87,4 @@ func EditCUDA(name, src string, places []Place) (string, error) {
 }
 
 // Diff is the unified diff of two texts of a file, "" if they are equal.
-func Diff(name, before, after string) string { return repair.Diff(name, before, after) }
+func Diff(name, before, after string) string { return diff.Unified(name, before, after) }

@@ -225,7 +225,7 @@ func TestPatches(t *testing.T) {
 		got := run(&repair.Program{Program: test, Patch: patch, Site: func(pos int32) int32 { return pos }})
 		want := run(changed)
 		if got.Executions != want.Executions || got.Stuck != want.Stuck {
-			t.Fatalf("%+v, want %+v\n%s\n%s%s", got, want, patch.Key(), src, repair.Diff("", src, text))
+			t.Fatalf("%+v, want %+v\n%s\n%s%s", got, want, patch.Key(), src, Diff("", src, text))
 		}
 	}
 	t.Log(kinds)

@@ -100,7 +100,11 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 
 // candidates searches under the model PTX.
 func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
-	x := explore.Options{Races: true, Found: v.found, Leaf: leaf}
+	x := explore.Options{Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf, Restart: func() {
+		clear(v.findings)
+		clear(v.outcomes)
+		v.result.Filtered = 0
+	}}
 	if v.options.Progress != nil {
 		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
 	}

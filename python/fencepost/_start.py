@@ -261,6 +261,33 @@ def _lines_by_default(module):
         jit.__defaults__ = tuple(defaults)
 
 
+class _Products:
+    """Stands in for Triton's class CublasLt, which calls cuBLAS: torch's operators compute the products. Matrices b are transposed."""
+
+    def __init__(self, workspace):
+        pass
+
+    def matmul(self, a, b, c):
+        self.gemm(a, b, c, c, 1.0, 0.0)
+
+    def gemm(self, a, b, c, d, alpha, beta):
+        import torch
+
+        product = alpha * torch.matmul(a.to(torch.float32), b.to(torch.float32).T)
+        d.copy_(product + beta * c.to(torch.float32) if beta else product)
+
+    def block_scaled_matmul_mxfp8(self, *args):
+        raise NotImplementedError("fencepost computes no block-scaled products of cuBLAS")
+
+    block_scaled_matmul_nvfp4 = block_scaled_matmul_mxfp8
+
+
+def _no_cublas(module):
+    nvidia = getattr(module, "nvidia", None)  # absent in builds for other devices
+    if hasattr(nvidia, "cublas"):
+        nvidia.cublas.CublasLt = _Products
+
+
 def _one_measurement(module):
     """Measure kernels by one launch each: times are made up of the instructions executed, and are the same every time."""
 
@@ -392,6 +419,7 @@ _AFTER = {
     "ipykernel.compiler": _cells,
     "torch": _torch,
     "torch._inductor.runtime.benchmarking": _few_measurements,
+    "triton._C.libtriton": _no_cublas,
     "triton.testing": _one_measurement,
     "triton.runtime.jit": _named_tensors,
     "triton.compiler.compiler": _telling("ASTSource", gluon=False),

@@ -371,6 +371,12 @@ def _batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, su
 # Sums and products of half-precision numbers. The host's own round each partial result to half precision, a GPU only the last.
 
 
+def _layer_norm(input, normalized_shape, weight, bias, eps):
+    """The mean and the reciprocal deviation stay in single precision, as the device's kernel keeps them for the gradients."""
+    result, mean, rstd = aten.native_layer_norm(_wide(input), normalized_shape, _wide(weight), _wide(bias), eps)
+    return result.to(input.dtype), mean, rstd
+
+
 def _layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
     mixed = any(t is not None and t.dtype != input.dtype for t in (weight, bias))
     wide = [t if mixed else _wide(t) for t in (grad_out, input, mean, rstd, weight, bias)]
@@ -515,6 +521,7 @@ OPERATORS = {
     "aten::batch_norm_backward_reduce": _batch_norm_backward_reduce,
     "aten::batch_norm_backward_elemt": _batch_norm_backward_elemt,
     "aten::_fused_rms_norm_backward": _rms_norm_backward,
+    "aten::native_layer_norm": _layer_norm,
     "aten::native_layer_norm_backward": _layer_norm_backward,
     "aten::embedding_dense_backward": _embedding_backward,
     "aten::_index_put_impl_": _index_put,

@@ -1023,3 +1023,28 @@ def test_tensor_of_another_type_for_triton():
     x, y = torch.tensor([1, -2, 3, 4], device=CUDA), torch.zeros(4, dtype=torch.int64, device=CUDA)
     double[(1,)](y, triton.reinterpret(x, tl.uint64))
     assert_same(y, torch.tensor([2, -4, 6, 8]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_layer_norm_keeps_its_statistics_in_single_precision(dtype):
+    x, weight, bias = (torch.randn(shape).to(dtype) for shape in ((64, 300), (300,), (300,)))
+    result, mean, rstd = torch.native_layer_norm((x - 2).to(CUDA), [300], weight.to(CUDA), bias.to(CUDA), 1e-5)
+    exact = torch.native_layer_norm((x - 2).double(), [300], weight.double(), bias.double(), 1e-5)
+    assert result.dtype == dtype and mean.dtype == rstd.dtype == torch.float32
+    torch.testing.assert_close(mean.cpu().double(), exact[1], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(rstd.cpu().double(), exact[2], rtol=1e-5, atol=1e-6)
+
+
+def test_products_of_triton_without_cublas():
+    from triton._C.libtriton import nvidia
+
+    blas = nvidia.cublas.CublasLt(torch.empty(64, device=CUDA, dtype=torch.uint8))
+    for dtype in (torch.float16, torch.float8_e5m2):
+        a, b = torch.randn(16, 32).to(dtype), torch.randn(8, 32).to(dtype)
+        c = torch.empty(16, 8, device=CUDA, dtype=torch.float16)
+        blas.matmul(a.to(CUDA), b.to(CUDA), c)
+        product = a.float() @ b.float().T
+        torch.testing.assert_close(c.cpu().float(), product, rtol=1e-3, atol=1e-3)
+        d = torch.empty_like(c)
+        blas.gemm(a.to(CUDA), b.to(CUDA), c, d, 2.0, -1.0)
+        torch.testing.assert_close(d.cpu().float(), product, rtol=3e-3, atol=3e-2)

@@ -5,7 +5,7 @@ package calls
 
 // Version is the version of the protocol. The libraries are built from the sources inside the tool, so the two can only
 // differ when an old program carries the static library of another version.
-const Version = 6
+const Version = 7
 
 // Env is the environment variable that names the server's socket, an abstract address: it is reached from every folder, and
 // nothing of it is left when the server is killed.
@@ -37,7 +37,7 @@ type Op uint32
 
 // A request is a header of four little-endian u32 (op, number of arguments, thread id, length of the blob), the
 // arguments as u64, and the blob. A reply is a header of four u32 (error code, number of results, bytes of kernel
-// output waiting, length of the blob), the results as u64, and the blob.
+// output waiting and Unawaited, length of the blob), the results as u64, and the blob.
 const (
 	Hello Op = iota // its reply carries the descriptor of the memory
 	Mapped
@@ -93,8 +93,13 @@ const (
 	TensorMap
 	Texture
 	ClusterOccupancy
+	HostAccess
 	NumOps
 )
+
+// Unawaited is a bit of a reply, beside the bytes of kernel output: there is work that the host has not waited for, and memory that both
+// may touch.
+const Unawaited = 1 << 31
 
 // Spec is the shape of a request, for the server to check and the generator to write.
 type Spec struct {
@@ -109,7 +114,7 @@ type Spec struct {
 const Frames = 48
 
 // Placed lists the requests that tell where in the program their call stands.
-var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture}
+var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess}
 
 // A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
@@ -196,8 +201,9 @@ var Specs = [NumOps]Spec{
 	Lease:             {"Lease", 1, false, "bytes -> first address, end of addresses that this process gives out by itself"},
 	MallocLeased:      {"MallocLeased", 4, false, "bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->"},
 	Source:            {"Source", 0, true, "name of a text that code was compiled from and that is in no file, newline, the text ->"},
-	TensorMap:         {"TensorMap", 8, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob"},
+	TensorMap:         {"TensorMap", 9, true, "address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob"},
 	Texture:           {"Texture", 1, true, "1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object"},
+	HostAccess:        {"HostAccess", 3, false, "address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->"},
 	ClusterOccupancy:  {"ClusterOccupancy", 4, false, "kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster"},
 }
 

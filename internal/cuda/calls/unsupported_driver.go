@@ -283,7 +283,6 @@ var UnsupportedDriver = []string{
 	"cuStreamWriteValue64_v2",
 	"cuSurfRefGetArray",
 	"cuSurfRefSetArray",
-	"cuTensorMapEncodeIm2col",
 	"cuTensorMapEncodeIm2colWide",
 	"cuTensorMapSetAllocationClass",
 	"cuTexObjectGetResourceViewDesc",

@@ -12,6 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/detect/racecheck"
 	"fencepost.dev/fencepost/internal/detect/readonly"
 	"fencepost.dev/fencepost/internal/detect/scord"
+	"fencepost.dev/fencepost/internal/detect/uninit"
 )
 
 // Default gives the detectors of a run that asks for none: all races of the order that was observed, and what other orders
@@ -27,6 +28,15 @@ func Default() []detect.Spec {
 // Detectors gives every detector, the default one first.
 func Detectors() []detect.Spec {
 	return []detect.Spec{defaultSpec(), barracuda.Spec, barracuda.PlusSpec, curd.Spec, gwcp.Spec, scord.Spec, scord.Cached, iguard.Spec, racecheck.Spec, hirace.Spec}
+}
+
+// Uninit gives the detector of reads of memory that nothing has written, which runs beside those of races. report is a value of its option.
+func Uninit(report string) detect.Spec {
+	spec, err := detect.Choose([]detect.Spec{uninit.Spec}, uninit.Spec.Name+":report="+report)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return spec
 }
 
 // defaultSpec is hb, which finds read-only loads as well.

@@ -17,12 +17,14 @@ type Race struct {
 	Predicted bool             // not in the observed order of events, but in another of the same trace
 	Info      bool             // of severity info, whatever Facts say
 	Lanes     int              // threads of the later access that race; 0 counts as 1
+	More      int              // bytes concerned besides those of the accesses, where only their number is known
 	Sections  []detect.Section // as those of detect.Finding
 }
 
 // Set collects the races of one detector.
 type Set struct {
 	detector string
+	watch    *detect.Watch
 	found    *detect.Shortlist[pair, entry]
 	last     pair // the one added to last, with its entry
 	entry    *entry
@@ -40,6 +42,7 @@ type entry struct {
 	race  Race
 	count int
 	bytes map[stretch]uint64 // the bytes concerned, a bit each
+	more  int                // bytes concerned that are not among them
 }
 
 // stretch is 64 bytes: of global memory, or of the shared memory of a block.
@@ -54,7 +57,7 @@ const stretchBytes = 64
 func New(detector string, c detect.Config) *Set {
 	order := func(p, q pair) int { return cmp.Or(compare(p.a, q.a), compare(p.b, q.b)) }
 	rank := func(e *entry) (detect.Severity, detect.Kind) { return e.race.severity(), e.race.kind() }
-	return &Set{detector: detector, found: detect.NewShortlist(c.MaxFindings, order, rank)}
+	return &Set{detector: detector, watch: c.Watch, found: detect.NewShortlist(c.MaxFindings, order, rank)}
 }
 
 func (r *Race) severity() detect.Severity {
@@ -103,6 +106,9 @@ func (e *entry) yields(r *Race) bool {
 // Add counts a race. Bytes of both accesses' overlap are counted as concerned.
 func (s *Set) Add(r *Race) {
 	x, y := &r.Facts.Earlier, &r.Facts.Later
+	if !s.watch.Races(x, y) {
+		return
+	}
 	e := s.entry
 	if p := r.pair(); e == nil || p != s.last {
 		if e = s.found.Get(p); e == nil {
@@ -122,6 +128,7 @@ func (s *Set) Add(r *Race) {
 		e.race = *r
 	}
 	e.count += max(r.Lanes, 1)
+	e.more += r.More
 	at := stretch{}
 	if y.Space == event.Shared {
 		at.launch, at.block = y.Launch.ID, y.Warp/max(y.Launch.WarpsPerBlock(), 1)
@@ -136,7 +143,8 @@ func (s *Set) Add(r *Race) {
 }
 
 // concerned is the number of bytes concerned.
-func (e *entry) concerned() (n int) {
+func (e *entry) concerned() int {
+	n := e.more
 	for _, b := range e.bytes {
 		n += bits.OnesCount64(b)
 	}

@@ -27,6 +27,10 @@ type bulkHalf struct {
 	end     uint64
 	tracked bool
 	matrix  bool // it is a read by wgmma.mma_async
+	core    bool // it is of an operation of tensor cores
+	how     uint8
+	commit  int64 // the first that covers it; -1: none
+	block   *order.Block
 	group   uint32
 	// The last wait that did not cover it.
 	waited  bool
@@ -45,6 +49,7 @@ type bulks struct {
 	lost   bool        // fences have been forgotten
 	flying [2][]uint32 // by granule of shared memory, the halves in flight that read there, and those that write
 	matrix []matrices  // by warp
+	core   coreState
 }
 
 // count adds n to the counts of what a half accesses.
@@ -85,7 +90,10 @@ type thread struct {
 }
 
 // proxyMark is the last accesses to a granule through the generic proxy since it was last written through the async proxy.
-type proxyMark struct{ write, read mark }
+type proxyMark struct {
+	write, read mark
+	allocated   bool // it tells where tensor memory was allocated: who reads that needs no fence
+}
 
 type mark struct {
 	site  *history.Site
@@ -120,8 +128,14 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	}
 	s := d.bulksOf(blk)
 	switch e.Kind {
-	case event.Bulk, event.Wgmma:
+	case event.Bulk, event.Wgmma, event.Core:
 		d.issueBulk(s, e, blk, wi)
+	case event.CoreCommit:
+		d.commitCores(s, e, blk, wi)
+	case event.CoreDone:
+		d.coresDone(s, b, e, blk, wi)
+	case event.CoreWait:
+		d.waitCores(s, e, blk, wi)
 	case event.WgmmaCommit:
 		s.matricesOf(wi).groups++
 	case event.WgmmaWait:
@@ -157,9 +171,14 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	}
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
-		tracked: e.Barrier != 0, group: s.groups[thread{wi, lane}]}
-	if e.Kind == event.Wgmma {
+		block: blk, group: s.groups[thread{wi, lane}]}
+	switch e.Kind {
+	case event.Wgmma:
 		d.matrixRead(s, x, e, blk)
+	case event.Core:
+		d.coreHalf(s, x, e, blk)
+	default:
+		x.tracked = e.Barrier != 0
 	}
 	shared := e.Space == event.Shared
 	if shared {
@@ -168,13 +187,19 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	blk.Accesses(wi, e.Mask, shared)
 	a := x.access(blk)
 	x.stamp = a.Actor.Stamp()
+	d.issuing = x
 	d.compareCopies(&a, blk)
+	d.issuing = nil
 	d.history.Judge(&a, d.race)
-	if shared {
+	if shared && !event.InTensorMemory(a.From) && (e.Kind != event.Bulk || e.Barrier != 2) {
 		d.fenced(s, &a, blk)
 	}
 	d.findings.Settle()
-	if x.tracked || x.matrix { // histories take what a thread does in order
+	if x.core && x.how >= event.CoreFrees {
+		d.allocation(s, x, &a)
+		return
+	}
+	if x.tracked || x.matrix || x.core { // histories take what a thread does in order
 		if d.putsOff && shared {
 			d.interval(blk).judged = true
 		}
@@ -185,7 +210,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	if !shared {
 		d.bulkGlobals = append(d.bulkGlobals, bulkOf{x, blk})
 	}
-	if !x.matrix {
+	if !x.matrix && !x.core {
 		blk.Advance(wi, e.Mask)
 	}
 }
@@ -242,7 +267,7 @@ func (d *Detector) compareBulks(a *history.Access, blk *order.Block) {
 
 func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block) {
 	low, high := max(a.From, x.from), min(a.End, x.end)
-	if low >= high || !a.Site.Side.Write && !x.site.Side.Write {
+	if low >= high || !a.Site.Side.Write && !x.site.Side.Write || d.issuing.inOrder(x) {
 		return
 	}
 	r := history.Race{From: low, End: high, Earlier: &history.Record{Site: x.site, Stamp: x.stamp, Executed: 1 << x.lane, From: x.from, End: x.end}}
@@ -252,16 +277,20 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 			return
 		}
 	}
-	if r.Category = category(a, r.Earlier); x.matrix && a.Actor.Launch == blk.Launch {
+	if r.Category = category(a, r.Earlier); (x.matrix || x.core) && a.Actor.Launch == blk.Launch {
 		r.Category = detect.CopyPending // whoever of the warpgroup may have said that the stage is free
+	}
+	if !d.watched(a, &r) {
+		return
 	}
 	p := explain.PairOf(a.Site.Place, x.site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	d.findings.Took(p, a, &r)
 	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)
 		s := d.bulksOf(blk)
-		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
+		f.Copy = &detect.CopyState{Bulk: true, Matrix: x.matrix, Core: x.core, How: x.how, Read: x.read, Committed: s.committed(x) > x.group, Tracked: x.tracked, Waited: x.waited, Early: x.early,
 			Allowed: x.allowed, Wait: x.place, Own: a.Actor.Is(&x.stamp), Passed: x.tracked && d.passed(a, blk, x.barrier)}
 		return f
 	})
@@ -271,7 +300,7 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 func (d *Detector) waitBulk(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	var done []*bulkHalf
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
-		if x.warp != wi || e.Mask>>x.lane&1 == 0 || x.tracked || x.matrix {
+		if x.warp != wi || e.Mask>>x.lane&1 == 0 || x.tracked || x.matrix || x.core {
 			return false
 		}
 		if n := s.groups[thread{wi, x.lane}]; uint64(x.group)+uint64(e.Aux) >= uint64(n) {
@@ -296,23 +325,27 @@ func (d *Detector) bulkDone(s *bulks, b *event.Batch, e *event.Event, blk *order
 	var views [32]*order.View
 	lane, place := bits.TrailingZeros32(e.Mask), e.Place
 	s.list = slices.DeleteFunc(s.list, func(x *bulkHalf) bool {
-		if x.number != e.Stride {
+		if x.core || x.number != e.Stride {
 			return false
 		}
 		views[lane], place = x.view, x.site.Event.Place
 		d.completeBulk(s, x, blk, false)
 		return true
 	})
-	if views[lane] == nil {
-		return
+	if views[lane] != nil {
+		d.tellBarrier(b, e, blk, wi, &views, place)
 	}
+}
+
+// tellBarrier performs what tells the mbarrier at e.Addr that an operation is complete, which releases what a view has.
+func (d *Detector) tellBarrier(b *event.Batch, e *event.Event, blk *order.Block, wi uint32, views *[32]*order.View, place uint32) {
 	tell := event.Event{Kind: event.Atomic, Flags: event.FlagRead | event.FlagWrite | event.FlagRed, Launch: e.Launch, Warp: e.Warp, Place: place, Mask: e.Mask,
 		Addr: e.Addr, Space: event.Shared, Order: event.Release, Scope: event.ScopeCluster, Size: 4}
 	of := &tell
 	if blk.Clustered() {
 		b, of = d.peer(b, of, blk)
 	}
-	blk.As(wi, e.Mask, &views, func() { d.access(b, of, blk, wi) })
+	blk.As(wi, e.Mask, views, func() { d.access(b, of, blk, wi) })
 }
 
 // completeBulk ends a half of a copy that is complete, and records it where that is to be done now.
@@ -329,7 +362,9 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 			for at := x.from / copyGranule; at < x.end/copyGranule && at < uint64(len(s.marks)); at++ {
 				s.marks[at] = proxyMark{}
 			}
-			d.copiesOf(blk).land(x.from, x.end)
+			if !x.core {
+				d.copiesOf(blk).land(x.from, x.end)
+			}
 		}
 		if blk.Synchronises(x.memory.Shared) {
 			blk.Overwrite(x.memory.Shared, x.from, x.end)
@@ -352,6 +387,13 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 	s.list = nil
 }
 
+// reach makes room for the mark of a granule.
+func (s *bulks) reach(at uint64) {
+	for uint64(len(s.marks)) <= at {
+		s.marks = append(s.marks, make([]proxyMark, max(64, len(s.marks)))...)
+	}
+}
+
 // touches notes an access by a warp to shared memory through the generic proxy.
 func (d *Detector) touches(w *history.Warp) {
 	s := d.bulksOf(w.Block)
@@ -361,12 +403,10 @@ func (d *Detector) touches(w *history.Warp) {
 		from := w.Batch.AddrOf(e, lane)
 		k := mark{w.Site, order.Stamp{Launch: w.Block.Launch, Warp: e.Warp, Lane: lane, Epoch: w.Block.ViewOf(w.InBlock, lane).Epoch}, e.Mask}
 		for at := from / copyGranule; at <= (from+uint64(e.Size)-1)/copyGranule; at++ {
-			for uint64(len(s.marks)) <= at {
-				s.marks = append(s.marks, make([]proxyMark, max(64, len(s.marks)))...)
-			}
+			s.reach(at)
 			if w.Site.Side.Write {
 				s.marks[at] = proxyMark{write: k}
-			} else {
+			} else if !s.marks[at].allocated {
 				s.marks[at].read = k
 			}
 		}

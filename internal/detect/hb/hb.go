@@ -52,6 +52,7 @@ type Detector struct {
 	sources []*copyHalf // in flight, of global memory
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
+	issuing     *bulkHalf // that is compared
 	maps        mapFences
 	// Of peer.
 	peerEvent event.Event
@@ -147,7 +148,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	}
 	if l.Clustered() && e.Space == event.Shared {
 		switch e.Kind {
-		case event.Load, event.Store, event.Atomic, event.Bulk:
+		case event.Load, event.Store, event.Atomic, event.Bulk, event.Wgmma, event.Core:
 			blk, _ := l.Block(e.Warp)
 			b, e = d.peer(b, e, blk)
 		}
@@ -183,7 +184,7 @@ func (d *Detector) event(b *event.Batch, e *event.Event) {
 	case event.MbarrierDone:
 		blk, _ := l.Block(e.Warp)
 		d.phaseDone(e.Addr, blk)
-	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.ProxyFence:
+	case event.Bulk, event.BulkCommit, event.BulkWait, event.BulkDone, event.Wgmma, event.WgmmaCommit, event.WgmmaWait, event.Core, event.CoreCommit, event.CoreDone, event.CoreWait, event.ProxyFence:
 		blk, wi := l.Block(e.Warp)
 		d.bulk(b, e, blk, wi)
 	case event.MapRead, event.MapFence:
@@ -371,10 +372,42 @@ func spaceOf(a *history.Access) uint64 {
 	return 1<<63 | uint64(a.Memory.Launch)<<32 | uint64(a.Memory.Block)
 }
 
+// watched says that a race is reported.
+func (d *Detector) watched(a *history.Access, r *history.Race) bool {
+	w := d.cfg.Watch
+	if w == nil {
+		return true
+	}
+	ok := a.Actor.Launch == nil || w.Thread(&a.Actor.Launch.Info, a.Actor.Warp, a.Actor.Lane)
+	if s := &r.Earlier.Stamp; s.Launch != nil {
+		ok = ok && w.Thread(&s.Launch.Info, s.Warp, s.Lane)
+	}
+	if ok && w.Object != nil {
+		space, launch := event.Global, uint32(0)
+		for _, l := range []*order.Launch{a.Actor.Launch, r.Earlier.Stamp.Launch} {
+			if l != nil && launch == 0 {
+				launch = l.Info.ID
+			}
+		}
+		if a.Memory.Shared {
+			space = event.Shared
+		}
+		ok = w.Object(space, launch, r.From)
+	}
+	if !ok {
+		d.findings.Unwatched()
+	}
+	return ok
+}
+
 // report adds a race to the findings.
 func (d *Detector) report(a *history.Access, r history.Race) {
+	if !d.watched(a, &r) {
+		return
+	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
+	d.findings.Took(p, a, &r)
 	d.tell(a.Actor.Launch, a.Actor.Block)
 	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {

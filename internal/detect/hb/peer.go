@@ -19,8 +19,10 @@ func (d *Detector) peer(b *event.Batch, e *event.Event, blk *order.Block) (*even
 	x := &d.peerEvent
 	x.Space = event.Global
 	var room [32]uint64
-	if e.Kind == event.Bulk || e.Kind == event.Wgmma {
-		x.Addr += base + own
+	if e.Kind == event.Bulk || e.Kind == event.Wgmma || e.Kind == event.Core {
+		if x.Addr += base; e.Addr>>event.PeerShift == 0 {
+			x.Addr += own
+		}
 		return b, x
 	}
 	addrs := b.Addresses(e, &room)

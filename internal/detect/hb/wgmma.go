@@ -39,8 +39,13 @@ func (s *bulks) matricesOf(wi uint32) *matrices {
 
 // committed is how many groups the thread of a half has committed.
 func (s *bulks) committed(x *bulkHalf) uint32 {
-	if x.matrix {
+	switch {
+	case x.matrix:
 		return s.matricesOf(x.warp).groups
+	case x.core && x.commit >= 0:
+		return x.group + 1
+	case x.core:
+		return x.group
 	}
 	return s.groups[thread{x.warp, x.lane}]
 }

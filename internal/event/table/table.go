@@ -121,9 +121,9 @@ func (w *writer) device(r *row, c *cells, b *event.Batch, e *event.Event) {
 		r.Order, r.Scope = e.Order.String(), e.Scope.String()
 	case event.Arrive:
 		r.Barrier, r.Threads, r.Waits = set(&c.barrier, uint32(e.Barrier)), e.Aux, set(&c.waits, e.Flags&event.FlagWait != 0)
-	case event.Bulk, event.Wgmma, event.MapRead, event.MapFence:
+	case event.Bulk, event.Wgmma, event.Core, event.MapRead, event.MapFence:
 		r.Address, r.Space = set(&c.address, e.Addr), e.Space.String()
-	case event.CopyArrive, event.MbarrierDone, event.BulkDone:
+	case event.CopyArrive, event.MbarrierDone, event.BulkDone, event.CoreCommit, event.CoreDone:
 		r.Address = set(&c.address, e.Addr)
 	case event.BarrierDone:
 		r.Barrier = set(&c.barrier, uint32(e.Barrier))

@@ -43,7 +43,7 @@ func (r *Reader) readEvents(c *cursor, b *event.Batch) {
 		warp += uint32(col[colWarp].varint())
 		e.Warp = warp
 		switch e.Kind {
-		case event.Load, event.Store, event.Atomic, event.CopyArrive, event.MbarrierDone, event.Bulk, event.BulkDone, event.Wgmma, event.MapRead, event.MapFence:
+		case event.Load, event.Store, event.Atomic, event.CopyArrive, event.MbarrierDone, event.Bulk, event.BulkDone, event.Wgmma, event.Core, event.CoreCommit, event.CoreDone, event.MapRead, event.MapFence:
 			r.readMemory(&col, b, e, &r.states[k])
 		case event.KernelBegin:
 			e.Side = uint32(len(b.Launches))

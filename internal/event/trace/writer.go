@@ -109,7 +109,7 @@ func (w *Writer) event(b *event.Batch, e *event.Event) {
 	w.col[colWarp] = appendSigned(w.col[colWarp], int64(int32(e.Warp-w.warp)))
 	w.warp = e.Warp
 	switch e.Kind {
-	case event.Load, event.Store, event.Atomic, event.CopyArrive, event.MbarrierDone, event.Bulk, event.BulkDone, event.Wgmma, event.MapRead, event.MapFence:
+	case event.Load, event.Store, event.Atomic, event.CopyArrive, event.MbarrierDone, event.Bulk, event.BulkDone, event.Wgmma, event.Core, event.CoreCommit, event.CoreDone, event.MapRead, event.MapFence:
 		w.memory(b, e, &w.states[n])
 	case event.KernelBegin:
 		w.launch(&b.Launches[e.Side])

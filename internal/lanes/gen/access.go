@@ -55,9 +55,11 @@ func accesses() []*access {
 	for _, e := range []struct {
 		name, file string
 		size       int
-	}{{"32", "vectors32", 4}, {"64", "vectors64", 8}} {
-		add(e.name+"Each", e.file, e.size, false, each)
-		add(e.name+"EachLow", e.file, e.size, false, eachLow)
+		signed     bool
+	}{{"32", "vectors32", 4, false}, {"64", "vectors64", 8, false}, {"8U", "vectors32", 1, false}, {"8S", "vectors32", 1, true},
+		{"16U", "vectors32", 2, false}, {"16S", "vectors32", 2, true}} {
+		add(e.name+"Each", e.file, e.size, e.signed, each)
+		add(e.name+"EachLow", e.file, e.size, e.signed, eachLow)
 	}
 	return list
 }
@@ -89,7 +91,8 @@ func (a *access) handlers() []byte {
 		case single:
 			g.n = 4
 			a.reachEach(g, masked)
-			if a.store {
+			if a.store || a.size < 4 { // there are no gathers of less than 32 bits
+
 				a.byLane(g)
 				break
 			}
@@ -514,6 +517,11 @@ func jumps() []byte {
 		g.WriteString("\tCMPL R8, DX\n\tJNE stop\n\nnone:\n")
 		dispatch()
 		g.WriteString(end)
+
+		fmt.Fprintf(g, "\nTEXT %sResume<>(SB), NOSPLIT|NOFRAME, $0-0\n", table)
+		g.ins("MOVQ", "AX", "24(R12)")
+		g.ins("ADDQ", "AX", "R12")
+		g.WriteString("\tJMP AX\n")
 	}
 	return g.Bytes()
 }
@@ -529,6 +537,7 @@ func accessNames() (names []string, files [][]string) {
 	names, files = append(names, "Goto"), append(files, []string{"literal", "literal", "literal", "literal"})
 	names, files = append(names, "IfScalar"), append(files, []string{"literal", "scalars", "literal", "literal"})
 	names, files = append(names, "IfPred"), append(files, []string{"literal", "preds", "literal", "literal"})
+	names, files = append(names, "Resume"), append(files, []string{"literal"})
 	return names, files
 }
 

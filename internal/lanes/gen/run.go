@@ -224,11 +224,11 @@ func (r *row) goCall() string {
 func runAssembly(rows []*row) []byte {
 	var b bytes.Buffer
 	b.WriteString(`
-// func asmRun(code *Op, x *Regs, mask uint32) (end uint64, left *Op)
-TEXT ·asmRun(SB), NOSPLIT, $0-40
+// func asmRun(code *Op, at uintptr, x *Regs, mask uint32) (end uint64, left *Op)
+TEXT ·asmRun(SB), NOSPLIT, $0-48
 	MOVQ code+0(FP), R12
-	MOVQ x+8(FP), AX
-	MOVL mask+16(FP), DX
+	MOVQ x+16(FP), AX
+	MOVL mask+24(FP), DX
 	MOVQ 0(AX), DI
 	MOVQ 8(AX), R11
 	MOVQ 16(AX), R14
@@ -252,6 +252,12 @@ TEXT ·asmRun(SB), NOSPLIT, $0-40
 	}
 	b.WriteString(`
 go:
+	MOVQ at+8(FP), AX
+	TESTQ AX, AX
+	JEQ list
+	JMP AX
+
+list:
 	MOVQ (R12), AX
 	MOVL AX, R8
 	SHRQ $32, AX
@@ -260,13 +266,13 @@ go:
 
 TEXT runEnd<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 24(R12), AX
-	MOVQ AX, 32(SP)
-	MOVQ $0, 40(SP)
+	MOVQ AX, 40(SP)
+	MOVQ $0, 48(SP)
 	VZEROUPPER
 	RET
 
 TEXT runLeft<>(SB), NOSPLIT|NOFRAME, $0-0
-	MOVQ R12, 40(SP)
+	MOVQ R12, 48(SP)
 	VZEROUPPER
 	RET
 `)

@@ -44,6 +44,9 @@ const (
 	Xor
 	Min
 	Max
+	Sub
+	Inc         // 0 if the old value is Value or more, as in PTX
+	Dec         // Value if the old value is 0 or more than Value, as in PTX
 	CompareSwap // writes Value if the old value is Expected; otherwise it is a read
 )
 
@@ -69,10 +72,17 @@ type Op struct {
 	Reduction bool
 	Address   int32
 	Deps      uint64
-	Loc       int32 // the location, or the number of the barrier
-	Pos       int32 // a place in the source, which the search hands on
-	Value     int64 // what is written, the operand of an update, or see Await
-	Expected  int64
+	// Control are those of Deps that all later steps of the thread depend on too.
+	Control uint64
+	// Lanes are, if not 0, the threads that a barrier is of, as bits: of 32 threads of the CTA, that of the step among them. 0 are
+	// all threads of the CTA.
+	Lanes uint32
+	// Reduces says that a barrier gives each thread the Function of the Values of all that arrive, which are 0 or 1.
+	Reduces  bool
+	Loc      int32 // the location, or the number of the barrier
+	Pos      int32 // a place in the source, which the search hands on
+	Value    int64 // what is written, the operand of an update, or see Await
+	Expected int64
 }
 
 // Apply is the value that the functions above write, and whether they write. A Program whose values are 64-bit integers returns it.
@@ -90,10 +100,87 @@ func (op *Op) Apply(old int64) (int64, bool) {
 		return min(old, op.Value), true
 	case Max:
 		return max(old, op.Value), true
+	case Sub:
+		return old - op.Value, true
+	case Inc:
+		if uint64(old) >= uint64(op.Value) {
+			return 0, true
+		}
+		return old + 1, true
+	case Dec:
+		if old == 0 || uint64(old) > uint64(op.Value) {
+			return op.Value, true
+		}
+		return old - 1, true
 	case CompareSwap:
 		return op.Value, old == op.Expected
 	}
 	return op.Value, true
+}
+
+// Reduce is what a barrier gives of the values that the threads arrive with.
+func (op *Op) Reduce(values []int64) int64 {
+	if !op.Reduces || len(values) == 0 {
+		return 0
+	}
+	sum := int64(0)
+	for _, v := range values {
+		sum += v
+	}
+	switch op.Function {
+	case And:
+		return truth(sum == int64(len(values)))
+	case Or:
+		return truth(sum > 0)
+	}
+	return sum
+}
+
+// Reductions are the values that a barrier may give.
+func (op *Op) Reductions() []int64 {
+	switch {
+	case !op.Reduces:
+		return []int64{0}
+	case op.Function == Add:
+		out := make([]int64, 1025)
+		for i := range out {
+			out[i] = int64(i)
+		}
+		return out
+	}
+	return []int64{0, 1}
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Groups says which threads a barrier is of.
+type Groups struct {
+	Places []model.Place
+	index  []int // of a thread in its CTA
+}
+
+// NewGroups numbers the threads of each CTA.
+func NewGroups(places []model.Place) Groups {
+	g := Groups{Places: places}
+	counts := map[int32]int{}
+	for _, p := range places {
+		g.index = append(g.index, counts[p.CTA])
+		counts[p.CTA]++
+	}
+	return g
+}
+
+// Same says that a barrier of thread t is of thread o too.
+func (g *Groups) Same(t, o int, op *Op) bool {
+	if g.Places[t].CTA != g.Places[o].CTA {
+		return false
+	}
+	return op.Lanes == 0 || g.index[t]/32 == g.index[o]/32 && op.Lanes>>(g.index[o]%32)&1 != 0
 }
 
 // Program is a program to explore. Threads are deterministic but for the values that they read: the state of a thread and the

@@ -23,6 +23,7 @@ type Program struct {
 
 	states []state
 	ids    map[identity]int32
+	plain  map[identity]int32 // of states without dependencies
 	steps  map[transition]hop
 
 	locations []location
@@ -37,6 +38,7 @@ type state struct {
 	at     simt.State
 	q      simt.Request
 	op     explore.Op
+	plain  int32 // equal for states that differ in dependencies alone
 }
 
 type identity struct {
@@ -86,16 +88,22 @@ const (
 	maxBytes   = 1 << 30 // of all states
 )
 
-// New makes a program of a launch; a thread is stopped after unroll iterations of loops that do not wait. Close ends it.
-func New(l *simt.Launch, unroll int) (*Program, error) {
+// Options select how a launch is explored.
+type Options struct {
+	Unroll       int  // a thread is stopped after so many iterations of loops that do not wait
+	Dependencies bool // steps say which reads they depend on
+}
+
+// New makes a program of a launch. Close ends it.
+func New(l *simt.Launch, o Options) (*Program, error) {
 	if n := l.Grid.Count() * l.Block.Count(); n > MaxThreads {
 		return nil, fmt.Errorf("the launch has %d threads; at most %d are explored, and few launches of more than 8 end in time: give a smaller --grid and --block", n, MaxThreads)
 	}
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	return &Program{Launch: l, threads: simt.NewThreads(l), unroll: int64(unroll), ids: map[identity]int32{},
-		steps: map[transition]hop{}, at: map[granule][]int32{}}, nil
+	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), ids: map[identity]int32{},
+		plain: map[identity]int32{}, steps: map[transition]hop{}, at: map[granule][]int32{}}, nil
 }
 
 // Close frees what the program has in the memory of the device.
@@ -118,6 +126,9 @@ func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
 	n := p.Launch.Block.Count()
 	return p.Launch.Grid.At(uint64(thread) / n), p.Launch.Block.At(uint64(thread) % n)
 }
+
+// OneProxy says that there are no accesses by other proxies.
+func (p *Program) OneProxy() bool { return true }
 
 // Places implements explore.Program.
 func (p *Program) Places() []model.Place {
@@ -176,10 +187,10 @@ func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
 		s[wordHistory] = 0
 	} else {
 		n := s[wordHistory]
-		s[wordPast+n%maxPast] = int64(from)
+		s[wordPast+n%maxPast] = int64(p.states[from].plain)
 		s[wordHistory]++
 		for k := n; k >= max(0, n-maxPast+1); k-- {
-			if s[wordPast+k%maxPast] == int64(h.state) {
+			if s[wordPast+k%maxPast] == int64(p.states[h.state].plain) {
 				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: p.states[h.state].op.Pos}
 				return
 			}
@@ -226,7 +237,12 @@ func (p *Program) intern(t int, at simt.State, q simt.Request) int32 {
 		return id
 	}
 	id := int32(len(p.states))
-	p.states = append(p.states, state{thread: t, at: at, q: q})
+	plain, ok := p.plain[identity{t, at[:q.Plain]}]
+	if !ok {
+		plain = int32(len(p.plain))
+		p.plain[identity{t, at[:q.Plain]}] = plain
+	}
+	p.states = append(p.states, state{thread: t, at: at, q: q, plain: plain})
 	p.ids[key] = id
 	op := p.op(id)
 	if len(p.states) >= maxStates || len(p.states)*len(at) >= maxBytes {
@@ -257,7 +273,7 @@ func (p *Program) op(id int32) explore.Op {
 	st := &p.states[id]
 	q := &st.q
 	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
-		Volatile: q.Order == event.Volatile}
+		Volatile: q.Order == event.Volatile, Deps: q.Depends, Control: q.Control}
 	switch q.Kind {
 	case simt.RequestExit:
 		op.Kind = explore.End
@@ -300,7 +316,9 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	case simt.RequestStore:
 		op.Kind, op.Value = explore.Write, int64(q.Value)
 	case simt.RequestAtomic:
-		op.Kind = explore.Update
+		if op.Kind, op.Reduction = explore.Update, q.Reduction; !q.Exchanges() {
+			op.Function = explore.CompareSwap // whose write depends on its read; Apply computes the value
+		}
 	}
 	return op
 }

@@ -19,7 +19,7 @@ const (
 	opStore                // b is stored
 	opUpdate               // a = the old value; b is the operand, c what a compare-and-swap expects
 	opFence
-	opBarrier // imm is the number
+	opBarrier // imm is the number, or, if size is not 0, index
 	opSignal
 	opAssert // b is not 0
 	opAssume // the thread waits for ever if b is 0
@@ -50,6 +50,9 @@ type instr struct {
 	address   int32 // the virtual address that base is named by
 	reduction bool
 }
+
+// barriers is how many barriers a CTA has.
+const barriers = 16
 
 // The binary operators.
 const (
@@ -257,15 +260,21 @@ func (c *code) head(s []int64, l *loop, bound int64, op *explore.Op) explore.OpK
 // step describes a memory operation, fence or barrier.
 func (c *code) step(s []int64, in *instr, op *explore.Op) {
 	*op = explore.Op{Order: in.order, Scope: in.scope, Loops: in.loops, Pos: int32(in.pos), Proxy: in.proxy, Address: in.address, Reduction: in.reduction}
+	if c.depends != 0 {
+		op.Control = uint64(s[c.depends+dependControl])
+	}
 	switch in.op {
 	case opFence:
 		op.Kind = explore.Fence
 		return
-	case opBarrier:
-		op.Kind, op.Loc = explore.Arrive, in.imm
-		return
-	case opSignal:
-		op.Kind, op.Loc = explore.Signal, in.imm
+	case opBarrier, opSignal:
+		op.Kind, op.Loc = map[opcode]explore.OpKind{opBarrier: explore.Arrive, opSignal: explore.Signal}[in.op], in.imm
+		if in.size != 0 {
+			c.branch(s, in.index)
+			if op.Loc = int32(c.get(s, in.index)); op.Loc < 0 || op.Loc >= barriers {
+				*op = explore.Op{Kind: explore.Fail, Pos: int32(in.pos)}
+			}
+		}
 		return
 	}
 	i := c.get(s, in.index)
@@ -275,7 +284,7 @@ func (c *code) step(s []int64, in *instr, op *explore.Op) {
 	}
 	op.Loc = in.base + int32(i)
 	if c.depends != 0 {
-		op.Deps = uint64(s[c.depends+dependControl] | c.depend(s, in.index))
+		op.Deps = op.Control | uint64(c.depend(s, in.index))
 		switch in.op {
 		case opStore:
 			op.Deps |= uint64(c.depend(s, in.b))
@@ -327,6 +336,10 @@ func (in *instr) uses() (reads [3]operand, writes int32) {
 		reads[0], reads[1], writes = in.b, in.c, in.a
 	case opZero, opAssert, opAssume:
 		reads[0] = in.b
+	case opBarrier, opSignal:
+		if in.size != 0 {
+			reads[0] = in.index
+		}
 	case opLoad:
 		reads[0], writes = in.index, in.a
 	case opStore:

@@ -1,6 +1,7 @@
 package litmus
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -115,6 +116,9 @@ func (t *Test) Observed() []*Formula {
 	}
 	walk(t.Filter)
 	walk(t.formula())
+	for _, f := range t.listed {
+		walk(f)
+	}
 	var out []*Formula
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, all[name])
@@ -128,13 +132,20 @@ func (f *Formula) Name() string { return f.name }
 // Value is that of a value in the final state of x.
 func (f *Formula) Value(x explore.Execution) int64 { return f.eval(x) }
 
-// final reads the condition and the filter, in either order, up to the end of the file.
+// final reads the condition, the filter and the list of locations, in any order, up to the end of the file.
 func (p *parser) final() error {
 	for {
 		t := p.take()
 		switch {
 		case t.kind == eof:
 			return nil
+		case t.text == ";":
+			continue
+		case t.text == "locations":
+			if err := p.listed(); err != nil {
+				return err
+			}
+			continue
 		case t.text == "filter":
 			if p.test.Filter != nil {
 				return p.fail(t.pos, "the filter is given twice")
@@ -164,6 +175,24 @@ func (p *parser) final() error {
 	}
 }
 
+// listed reads "[x; P0:r0;]": values that are counted beside those of the condition.
+func (p *parser) listed() error {
+	if err := p.expect("[", "after locations"); err != nil {
+		return err
+	}
+	for !p.accept("]") {
+		f, err := p.value()
+		if err != nil {
+			return err
+		}
+		p.test.listed = append(p.test.listed, f)
+		if !p.accept(";") && !p.is("]") {
+			return p.fail(p.peek().pos, `%v where ";" or "]" must stand after a location`, p.peek())
+		}
+	}
+	return nil
+}
+
 // The operators of formulas, by strength.
 var connectives = []map[string]string{{`\/`: "or", "||": "or"}, {`/\`: "and", "&&": "and"}}
 
@@ -191,7 +220,7 @@ func (p *parser) formula(level int) (f *Formula, err error) {
 }
 
 func (p *parser) comparison() (*Formula, error) {
-	if p.accept("~") || p.accept("!") {
+	if p.accept("~") || p.accept("!") || p.accept("not") {
 		f, err := p.formula(len(connectives))
 		if err != nil {
 			return nil, err
@@ -205,8 +234,10 @@ func (p *parser) comparison() (*Formula, error) {
 		}
 		return f, p.expect(")", "after a formula")
 	}
-	if p.accept("true") {
-		return &Formula{kind: 'n', value: 1}, nil
+	for word, value := range map[string]int64{"true": 1, "false": 0} {
+		if p.accept(word) {
+			return &Formula{kind: 'n', value: value}, nil
+		}
 	}
 	left, err := p.value()
 	if err != nil {
@@ -227,9 +258,14 @@ func (p *parser) comparison() (*Formula, error) {
 func (p *parser) value() (*Formula, error) {
 	t := p.peek()
 	if _, isConst := p.consts[t.text]; t.kind == number || p.is("-") || t.kind == word && isConst {
+		begin := t.pos
 		v, err := p.integer("a value")
+		if err == nil && p.accept(":") { // 0:r0 is P0:r0
+			return p.registerOf(token{kind: word, text: fmt.Sprintf("P%d", v), pos: begin})
+		}
 		return &Formula{kind: 'n', value: v}, err
 	}
+	bracket := p.accept("[")
 	name, err := p.name("a variable, or of a thread and its register")
 	if err != nil {
 		return nil, err
@@ -258,6 +294,11 @@ func (p *parser) value() (*Formula, error) {
 			return nil, err
 		}
 	}
+	if bracket {
+		if err := p.expect("]", "after the variable"); err != nil {
+			return nil, err
+		}
+	}
 	loc := v.First + int32(n)
 	return &Formula{kind: 'x', loc: loc, name: p.test.Location(loc)}, nil
 }
@@ -274,7 +315,7 @@ func (p *parser) registerOf(name token) (*Formula, error) {
 		if err != nil {
 			return nil, err
 		}
-		reg, ok := th.regs[r.text]
+		reg, ok := th.regs[strings.TrimPrefix(r.text, "%")]
 		if !ok {
 			return nil, p.fail(r.pos, "the thread %s has no register %q%s", th.Name, r.text, hint(r.text, slices.Sorted(maps.Keys(th.regs))))
 		}

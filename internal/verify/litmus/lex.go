@@ -65,6 +65,7 @@ type lexer struct {
 	line   int
 	col    int
 	tokens []token
+	ptx    bool // the file is in the PTX style: %r is a register, and (* *) a comment
 }
 
 func (l *lexer) fail(p pos, format string, args ...any) error {
@@ -105,6 +106,7 @@ func lex(file, src string) ([]token, error) {
 		case t.kind == eof:
 			return l.tokens, nil
 		case len(l.tokens) == 1:
+			l.ptx = t.text == "PTX"
 			l.title()
 		}
 	}
@@ -128,11 +130,11 @@ func (l *lexer) space() error {
 				n = len(rest)
 			}
 			l.advance(n)
-		case strings.HasPrefix(rest, "/*"):
-			begin := at(l.line, l.col)
-			n := strings.Index(rest[2:], "*/")
+		case strings.HasPrefix(rest, "/*") || l.ptx && strings.HasPrefix(rest, "(*"):
+			begin, end := at(l.line, l.col), "*"+map[byte]string{'/': "/", '(': ")"}[rest[0]]
+			n := strings.Index(rest[2:], end)
 			if n < 0 {
-				return l.fail(begin, `the comment is not closed; end it with "*/"`)
+				return l.fail(begin, "the comment is not closed; end it with %q", end)
 			}
 			for range n + 4 {
 				if l.src[l.at] == '\n' {
@@ -162,8 +164,8 @@ func (l *lexer) next() (token, error) {
 	}
 	n := 0
 	switch {
-	case letter(rest[0]):
-		for n < len(rest) && (letter(rest[n]) || digit(rest[n])) {
+	case letter(rest[0]) || l.ptx && rest[0] == '%' && len(rest) > 1 && letter(rest[1]):
+		for n = 1; n < len(rest) && (letter(rest[n]) || digit(rest[n])); {
 			n++
 		}
 		t.kind = word

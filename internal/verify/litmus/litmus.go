@@ -19,6 +19,7 @@ type Test struct {
 	Variables []Variable
 	Condition *Condition // nil if there is none
 	Filter    *Formula   // nil if there is none
+	listed    []*Formula // values that are counted although neither mentions them
 	initial   []int64    // by location
 	unroll    int64
 	words     int
@@ -115,6 +116,23 @@ func (t *Test) Resume(i int, s []int64, value int64, op *explore.Op) {
 	c := t.Threads[i].code
 	c.complete(s, value)
 	c.run(s, t.unroll, op)
+}
+
+// OneProxy says that no access is by another proxy than the generic one, or by another virtual address of a variable.
+func (t *Test) OneProxy() bool {
+	address := map[int32]int32{}
+	for i := range t.Threads {
+		for _, in := range t.Threads[i].code.instrs {
+			switch in.op {
+			case opLoad, opStore, opUpdate:
+				if a, ok := address[in.base]; in.proxy != model.Generic || ok && a != in.address {
+					return false
+				}
+				address[in.base] = in.address
+			}
+		}
+	}
+	return true
 }
 
 // Location is the name of a location.

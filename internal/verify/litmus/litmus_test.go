@@ -54,15 +54,52 @@ func TestErrors(t *testing.T) {
 		{"PTX a\nP0 ;\nmv r, 1 ;", `t:3:1: there is no instruction "mv"; did you mean "mov"?`},
 		{"PTX a\nP0 ;\nld.release.gpu r, x ;", `t:3:1: the order of this ld must be one of acquire, relaxed, weak`},
 		{"PTX a\nP0 ;\nld.aquire.gpu r, x ;", `t:3:1: ld has no modifier "aquire"; did you mean "acquire"?`},
-		{"PTX a\nP0 ;\natom.relaxed.gpu r, x, 1 ;", `t:3:1: atom needs what it does: add, and, cas, exch, max, min, or, xor`},
+		{"PTX a\nP0 ;\natom.relaxed.gpu r, x, 1 ;", `t:3:1: atom needs what it does: add, and, cas, dec, exch, inc, max, min, or, sub, xor`},
 		{"PTX a\n{ x = 0; }\nP0 ;\nmov x, 1 ;", `t:4:5: "x" is a variable; a register must stand here`},
 		{"PTX a\n{ P1:r = 0; }\nP0 ;\n", `t:1:1: the initial values name a thread "P1" that there is none of`},
+		{"PTX a\nP0 ;\nmembar.gpu ;", `t:3:1: membar has a scope: membar.cta, membar.gl or membar.sys`},
+		{"PTX a\nP0 ;\nbar.cta.sync 1, 2 ;", `t:3:17: a barrier of 2 threads, and the CTA of P0 has 1: barriers of a part of the CTA are not explored`},
+		{"PTX a\nP0 ;\nld.relaxed.gpu r, 1 ;", `t:3:19: "1" where a variable must stand`},
+		{"PTX a\n{ x = }\nP0 ;\n", `t:2:7: "}" where its initial value must stand, a number`},
+		{"PTX a\n{ x = 0 y = 0 }\nP0 ;\n", `t:2:9: "y" where ";" must stand after an initial value`},
+		{"PTX a\nP0 ;\nmov r, 1 ;\nlocations [x]", `t:4:12: there is no shared variable "x"`},
+		{"PTX a\n(* x", `t:2:1: the comment is not closed; end it with "*)"`},
 		{"PTX a\nP0 ;\nbar.cta.sync 16 ;", `t:3:14: the barrier has the number 16; from 0 to 15 is possible`},
 		{"C a\nint x;\nthread A { x = " + strings.Repeat("(", 300), `t:3:`},
 	} {
 		_, err := Parse("t", c.src, Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.src, err, c.want)
+		}
+	}
+}
+
+// TestPTXStyle executes the constructs of the PTX style, in one thread.
+func TestPTXStyle(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"{ x = 3 }\nP0@cta 0,gpu 0;\nld r1, 4;\nld %r2, %r1;\nld r1, -1;\nst.weak x, %r2;", "x=4"},
+		{"{ int x = 5; uint32_t y; 0:r1 = 2; };\nP0;\natom.relaxed.gpu.sub r0, x, r1;\nred.relaxed.gpu.inc x, 3;\nred.gpu.dec x, 7;", "x=7"},
+		{"P0@cta 0, cluster 0, gpu 0;\nst.global.relaxed.gpu.u32 [x], 1;\nld.volatile.global.u32 r0, [x];\nst.mmio.relaxed.sys x, 9; (* a comment *)", "x=9"},
+		{"P0;\nmov r0, 5;\nL: bgt r0, 2, M;\nst.weak x, r0;\nbra E;\nM: sub r0, r0, 1;\ngoto L;\nE: ;", "x=2"},
+		{"P0;\nmov r0, 1;\nbge r0, 2, B;\nadd r0, r0, 8;\nB: ble r0, 8, C;\nshl r0, r0, 1;\nC: blt r0, 18, D;\nst.weak x, r0;\nD: ;", "x=18"},
+		{"{ P0:r1 = 3; }\nP0;\nmembar.gl;\nbar.cta.sync r1;\nbarrier.cta.arrive 4;\nbar.sync 0, 1;\nmul r1, r1, 7;\nrem r1, r1, 4;\ndiv r1, r1, 1;\nst.release.sys x, r1;", "x=1"},
+	} {
+		test, err := Parse("t", "PTX a\n\"one\"\n\"two\"\n"+c.body+"\nlocations [x;]\nexists\n(not ([x] = 0 \\/ false) /\\ true)", Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		got := ""
+		explore.Explore(context.Background(), test, explore.Options{Leaf: func(x explore.Execution, end explore.Ending) {
+			for _, o := range test.Observed() {
+				got += fmt.Sprintf("%s=%d", o.Name(), o.Value(x))
+			}
+			if end != explore.Complete || !test.Condition.Formula.Satisfied(x) {
+				got += " bad"
+			}
+		}})
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.body, got, c.want)
 		}
 	}
 }

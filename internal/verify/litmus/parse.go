@@ -22,6 +22,7 @@ type parser struct {
 	consts  map[string]int64
 	grid    [2]int // blocks, threads of each
 	gridAt  pos
+	quorums []quorum // of barriers in the PTX style
 	*thread
 	depth  int // of nested statements and expressions
 	instrs int // of the threads so far
@@ -127,7 +128,7 @@ func (p *parser) whole() error {
 	for range p.test.Threads {
 		keep = append(keep, nil)
 	}
-	for _, f := range []*Formula{p.test.Filter, p.test.formula()} {
+	for _, f := range append([]*Formula{p.test.Filter, p.test.formula()}, p.test.listed...) {
 		f.registers(func(thread int, reg int32) { keep[thread] = append(keep[thread], reg) })
 	}
 	for i := range p.test.Threads {

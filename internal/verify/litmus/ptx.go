@@ -30,10 +30,19 @@ func (p *parser) ptx() error {
 	inits := map[string]map[string]int64{} // of registers, by thread
 	if p.accept("{") {
 		for !p.accept("}") {
+			if p.accept(";") {
+				continue
+			}
 			if err := p.initialValue(inits); err != nil {
 				return err
 			}
+			if !p.is("}") {
+				if err := p.expect(";", "after an initial value"); err != nil {
+					return err
+				}
+			}
 		}
+		p.accept(";")
 	}
 	columns, err := p.heads()
 	if err != nil {
@@ -43,6 +52,9 @@ func (p *parser) ptx() error {
 		if err := p.row(columns); err != nil {
 			return err
 		}
+	}
+	if err := p.checkQuorums(columns); err != nil {
+		return err
 	}
 	for _, c := range columns {
 		p.thread = c.thread
@@ -69,17 +81,26 @@ func (p *parser) ptx() error {
 }
 
 func (p *parser) conditionBegins() bool {
-	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter")
+	return p.is("~") || p.is("exists") || p.is("forall") || p.is("filter") || p.is("locations")
 }
 
-// initialValue reads "x = 1;", "P0:r0 = 1;" or "y @ generic aliases x;".
+// initialTypes may stand before a variable in the block of initial values: all are integers here.
+var initialTypes = []string{"int", "long", "unsigned", "uint32_t", "uint64_t", "int32_t", "int64_t"}
+
+// initialValue reads "x = 1", "int x", "P0:r0 = 1" or "y @ generic aliases x".
 func (p *parser) initialValue(inits map[string]map[string]int64) error {
+	if p.peek().kind == number && p.tokens[p.at+1].text == ":" { // 0:r0 is P0:r0
+		p.tokens[p.at].kind, p.tokens[p.at].text = word, "P"+p.peek().text
+	}
+	if slices.Contains(initialTypes, p.peek().text) && p.tokens[p.at+1].kind == word {
+		p.take()
+	}
 	name, err := p.name("a variable")
 	if err != nil {
 		return err
 	}
 	switch {
-	case p.accept(";"):
+	case p.is(";") || p.is("}"):
 		return p.declare(name, 1, false, 0)
 	case p.accept(":"):
 		reg, err := p.name("a register")
@@ -96,7 +117,7 @@ func (p *parser) initialValue(inits map[string]map[string]int64) error {
 		if inits[name.text] == nil {
 			inits[name.text] = map[string]int64{}
 		}
-		inits[name.text][reg.text] = v
+		inits[name.text][strings.TrimPrefix(reg.text, "%")] = v
 	case p.accept("@"):
 		if err := p.alias(name); err != nil {
 			return err
@@ -109,11 +130,9 @@ func (p *parser) initialValue(inits map[string]map[string]int64) error {
 		if err != nil {
 			return err
 		}
-		if err := p.declare(name, 1, false, v); err != nil {
-			return err
-		}
+		return p.declare(name, 1, false, v)
 	}
-	return p.expect(";", "after an initial value")
+	return nil
 }
 
 func (p *parser) alias(name token) error {
@@ -234,16 +253,24 @@ func (p *parser) cell(c *column) error {
 }
 
 // The opcodes of the PTX style, for messages.
-var ptxOpcodes = []string{"add", "and", "atom", "bar", "beq", "bne", "cold", "fence", "goto", "ld", "mov", "mul", "or", "red", "st", "sub", "suld", "sust", "tld", "xor"}
+var ptxOpcodes = []string{"add", "and", "atom", "bar", "barrier", "beq", "bge", "bgt", "ble", "blt", "bne", "bra", "cold", "div", "fence", "goto", "ld", "membar",
+	"mov", "mul", "or", "red", "rem", "shl", "shr", "st", "sub", "suld", "sust", "tld", "xor"}
 
-var ptxArithmetic = map[string]uint8{"add": fnAdd, "sub": fnSub, "mul": fnMul, "and": fnAnd, "or": fnOr, "xor": fnXor}
+var ptxArithmetic = map[string]uint8{"add": fnAdd, "sub": fnSub, "mul": fnMul, "div": fnDiv, "rem": fnMod, "and": fnAnd, "or": fnOr, "xor": fnXor,
+	"shl": fnShl, "shr": fnShr}
+
+// ptxBranches are the conditional jumps, with the comparison that does not jump, and whether its operands are exchanged.
+var ptxBranches = map[string]struct {
+	stays     uint8
+	exchanged bool
+}{"beq": {fnNe, false}, "bne": {fnEq, false}, "bge": {fnLt, false}, "blt": {fnLe, true}, "bgt": {fnLe, false}, "ble": {fnLt, true}}
 
 func (p *parser) instruction(c *column, begin token, parts []string) error {
 	in := instr{pos: begin.pos, index: p.number(0), size: 1}
 	switch op := parts[0]; op {
-	case "goto":
+	case "goto", "bra":
 		return p.branch(c, in)
-	case "beq", "bne":
+	case "beq", "bne", "bge", "blt", "bgt", "ble":
 		a, b, err := p.twoValues()
 		if err != nil {
 			return err
@@ -251,7 +278,11 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 		if err := p.expect(",", "before the label"); err != nil {
 			return err
 		}
-		in.op, in.b = opZero, p.arithmetic(map[string]uint8{"beq": fnNe, "bne": fnEq}[op], a, b, begin.pos)
+		to := ptxBranches[op]
+		if to.exchanged {
+			a, b = b, a
+		}
+		in.op, in.b = opZero, p.arithmetic(to.stays, a, b, begin.pos)
 		return p.branch(c, in)
 	case "mov":
 		return p.moveRegister(begin)
@@ -284,7 +315,9 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 		}
 		p.emit(in)
 		return nil
-	case "bar":
+	case "membar":
+		return p.membar(begin, in, parts[1:])
+	case "bar", "barrier":
 		return p.bar(begin, in, parts)
 	default:
 		fn, ok := ptxArithmetic[op]
@@ -326,6 +359,17 @@ func (p *parser) proxyFence(begin token, in instr, names []string) error {
 	return nil
 }
 
+// membar reads the older name of fence.sc (PTX manual, membar).
+func (p *parser) membar(begin token, in instr, modifiers []string) error {
+	scope, ok := map[string]model.Scope{"cta": model.CTA, "gl": model.GPU, "sys": model.Sys}[strings.Join(modifiers, ".")]
+	if !ok {
+		return p.fail(begin.pos, "membar has a scope: membar.cta, membar.gl or membar.sys")
+	}
+	in.op, in.order, in.scope = opFence, model.SC, scope
+	p.emit(in)
+	return nil
+}
+
 func (p *parser) branch(c *column, in instr) error {
 	label, err := p.name("a label")
 	if err != nil {
@@ -344,7 +388,7 @@ func (p *parser) load(begin token, in instr, modifiers []string) error {
 	if err != nil {
 		return err
 	}
-	if p.peek().kind == number {
+	if t := p.peek(); t.kind == number || p.is("-") || len(modifiers) == 0 && t.kind == word && p.isRegister(t.text) {
 		if len(modifiers) > 0 {
 			return p.fail(p.peek().pos, "%v where a variable must stand", p.peek())
 		}
@@ -380,7 +424,8 @@ func (p *parser) moveRegister(begin token) error {
 }
 
 var ptxUpdates = map[string]explore.Function{"add": explore.Add, "exch": explore.Exchange, "and": explore.And, "or": explore.Or,
-	"xor": explore.Xor, "min": explore.Min, "max": explore.Max, "cas": explore.CompareSwap}
+	"xor": explore.Xor, "min": explore.Min, "max": explore.Max, "sub": explore.Sub, "inc": explore.Inc, "dec": explore.Dec,
+	"cas": explore.CompareSwap}
 
 // atom reads "atom.acquire.gpu.cas r0, x, 0, 1" and "red.relaxed.gpu.add x, 1".
 func (p *parser) atom(begin token, in instr, parts []string) error {
@@ -421,27 +466,65 @@ func (p *parser) atom(begin token, in instr, parts []string) error {
 	return p.last(in)
 }
 
+// bar reads "bar.cta.sync 1", the number in a register too, and perhaps how many threads the barrier is of: all of the CTA.
 func (p *parser) bar(begin token, in instr, parts []string) error {
 	kind := strings.Join(parts[1:], ".")
-	in.op = map[string]opcode{"cta.sync": opBarrier, "cta.red": opBarrier, "sync": opBarrier, "cta.arrive": opSignal, "arrive": opSignal}[kind]
+	in.op = map[string]opcode{"cta.sync": opBarrier, "cta.red": opBarrier, "sync": opBarrier, "red": opBarrier, "cta.arrive": opSignal, "arrive": opSignal}[kind]
 	if in.op == 0 {
 		return p.fail(begin.pos, "%q is no barrier; write bar.cta.sync, bar.cta.arrive or bar.cta.red", strings.Join(parts, "."))
 	}
 	t := p.peek()
-	n, err := p.integer("the number of the barrier")
+	n, err := p.source()
 	if err != nil {
 		return err
 	}
-	if n < 0 || n > 15 {
-		return p.fail(t.pos, "the barrier has the number %d; from 0 to 15 is possible", n)
+	if n < 0 {
+		if v := p.code.consts[^n]; v < 0 || v >= barriers {
+			return p.fail(t.pos, "the barrier has the number %d; from 0 to %d is possible", v, barriers-1)
+		}
 	}
-	in.imm = int32(n)
+	in.index = n
+	if p.accept(",") {
+		c := p.peek()
+		n, err := p.integer("how many threads the barrier is of")
+		if err != nil {
+			return err
+		}
+		p.quorums = append(p.quorums, quorum{c.pos, p.title, n})
+	}
 	p.emit(in)
+	return nil
+}
+
+// quorum is the number of threads that a barrier says it is of.
+type quorum struct {
+	pos    pos
+	thread string
+	n      int64
+}
+
+// checkQuorums wants barriers of all threads of a CTA.
+func (p *parser) checkQuorums(columns []*column) error {
+	for _, q := range p.quorums {
+		i := slices.IndexFunc(columns, func(c *column) bool { return c.title == q.thread })
+		size := int64(0)
+		for _, c := range columns {
+			if c.place.CTA == columns[i].place.CTA {
+				size++
+			}
+		}
+		if q.n != size {
+			return p.fail(q.pos, "a barrier of %d threads, and the CTA of %s has %d: barriers of a part of the CTA are not explored", q.n, q.thread, size)
+		}
+	}
 	return nil
 }
 
 var ptxOrders = map[string]model.Order{"weak": model.NA, "relaxed": model.Relaxed, "acquire": model.Acquire, "release": model.Release,
 	"acq_rel": model.AcqRel, "sc": model.SC}
+
+// ptxTypes are the types of an access that a test may name. Values are integers of 64 bits, whatever it names.
+var ptxTypes = []string{"b32", "b64", "s32", "s64", "u32", "u64"}
 
 // modifiers reads the order and scope of an instruction, in the order in which they stand.
 func (p *parser) modifiers(begin token, in *instr, names []string, order model.Order, scope model.Scope) error {
@@ -449,8 +532,10 @@ func (p *parser) modifiers(begin token, in *instr, names []string, order model.O
 	for _, m := range names {
 		if o, ok := ptxOrders[m]; ok {
 			in.order = o
-		} else if m == "volatile" && (in.op == opLoad || in.op == opStore) {
-			in.order = model.Relaxed // of sys, which is the default (PTX manual, ld.volatile)
+		} else if (m == "volatile" || m == "mmio") && (in.op == opLoad || in.op == opStore) {
+			in.order = max(in.order, model.Relaxed) // of sys, which is the default (PTX manual, ld.volatile)
+		} else if in.op != opFence && (m == "global" || slices.Contains(ptxTypes, m)) {
+			continue
 		} else if s, ok := scopes[m]; ok {
 			in.scope = s
 		} else {
@@ -481,14 +566,22 @@ func (p *parser) modifiers(begin token, in *instr, names []string, order model.O
 	return nil
 }
 
-// registerNamed gives the register of that name.
+// registerNamed gives the register of that name; %r0 is r0.
 func (p *parser) registerNamed(name string) int32 {
+	name = strings.TrimPrefix(name, "%")
 	r, ok := p.named[name]
 	if !ok {
 		r = p.register()
 		p.named[name] = r
 	}
 	return r
+}
+
+// isRegister says that a name is that of a register, and of no variable.
+func (p *parser) isRegister(name string) bool {
+	_, shared := p.shared[name]
+	_, register := p.named[strings.TrimPrefix(name, "%")]
+	return register && !shared
 }
 
 // target reads the register that an instruction writes, and the comma behind it.

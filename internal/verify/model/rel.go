@@ -21,10 +21,10 @@ func NewRel(n int) Rel {
 func (r Rel) row(a int) []uint64 { return r.bits[a*r.words : (a+1)*r.words] }
 
 // Add puts the pair (a, b) into the relation.
-func (r Rel) Add(a, b int) { r.row(a)[b>>6] |= 1 << (b & 63) }
+func (r Rel) Add(a, b int) { r.bits[a*r.words+b>>6] |= 1 << (b & 63) }
 
 // Has says that the pair (a, b) is in the relation.
-func (r Rel) Has(a, b int) bool { return r.row(a)[b>>6]>>(b&63)&1 != 0 }
+func (r Rel) Has(a, b int) bool { return r.bits[a*r.words+b>>6]>>(b&63)&1 != 0 }
 
 // Empty says that no pair is in the relation.
 func (r Rel) Empty() bool {
@@ -160,3 +160,39 @@ func (r Rel) Key() string {
 
 // Union is the union of relations.
 func Union(rs ...Rel) Rel { return union(rs...) }
+
+// Of is the relation between some of the elements, which are numbered anew in the order of the list.
+func (r Rel) Of(elements []int) Rel {
+	out := NewRel(len(elements))
+	for i, a := range elements {
+		for j, b := range elements {
+			if r.Has(a, b) {
+				out.Add(i, j)
+			}
+		}
+	}
+	return out
+}
+
+// Source is the first element that is related to b, -1 if there is none.
+func (r Rel) Source(b int) int {
+	for a := range r.n {
+		if r.Has(a, b) {
+			return a
+		}
+	}
+	return -1
+}
+
+// In is the relation over n elements, of which those of r are the ones in the list.
+func (r Rel) In(n int, elements []int) Rel {
+	out := NewRel(n)
+	for i, a := range elements {
+		for j, b := range elements {
+			if r.Has(i, j) {
+				out.Add(a, b)
+			}
+		}
+	}
+	return out
+}

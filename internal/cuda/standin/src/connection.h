@@ -38,6 +38,7 @@ static struct {
   struct fp_id file;    // what memory must be
   u32 *status;          // page of the shared file: calls that did not reach the checker
   u32 waiting;          // bytes of kernel output to fetch
+  u32 unawaited;        // not 0: there is work that the host has not waited for
   struct fp_mail *mail; // of this process, see mail.h; NULL: none
   int mailless;         // it was asked for
   u64 failures;         // failed calls whose error the program has not asked for yet
@@ -214,12 +215,15 @@ static void fp_tell(u64 reason, const char *text) {
   if (fresh >= 0) close(fresh);
 }
 
+static void fp_guard_pass(void);
+
 // fp_flush writes what stands in the buffer of the standard output, and ends the process: the checker sends this signal
 // before it kills, to the group and to each process of it, so that a second thread may get here: one writes. The lock of
 // the stream may be held, so its fields are read as they are.
 static void fp_flush(int signal) {
   static int begun;
   (void)signal;
+  fp_guard_pass();
   if (__atomic_exchange_n(&begun, 1, __ATOMIC_RELAXED)) return;
 #ifdef __GLIBC__
   const FILE *f = stdout;

@@ -703,6 +703,16 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   return finish_call(e, name);
 }
 
+// fencepostCompute is fencepostOperator for libraries of ours that compute for the device, and does the computation: compute is given
+// where the host may touch memory.
+EXPORT int fencepostCompute(const char *name, void *stream, const u64 *boxes, size_t n, void (*compute)(void *, char *(*)(u64)), void *data) {
+  int e = fencepostOperator(name, stream, boxes, n);
+  if (e || (e = fp_begin())) return e;
+  compute(data, fp_host);
+  fp_end();
+  return 0;
+}
+
 // fencepostArgument names n bytes for the next launch of this thread.
 EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) {
   const u64 args[3] = {address, n, element};
@@ -742,27 +752,45 @@ EXPORT int fencepostFindings(char **text, size_t *size) {
 // fencepostUnsupported names what is not supported to the checker.
 EXPORT void fencepostUnsupported(const char *name) { fp_unsupported(name); }
 
-// A CUtensorMap is opaque: the checker makes its bytes.
-EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *sizes, const u64 *strides, const unsigned *box,
-                                  const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
-  enum { most = 5 };
-  u64 arrays[4 * most - 1] = {0};
-  if (!map || !sizes || !box || !steps || (rank > 1 && !strides)) return fpInvalidValue;
-  for (unsigned i = 0; i < rank && i < most; i++) {
-    arrays[i] = sizes[i], arrays[2 * most - 1 + i] = box[i], arrays[3 * most - 1 + i] = steps[i];
-    if (i + 1 < rank && i + 1 < most) arrays[most + i] = strides[i];
-  }
-  const u64 args[] = {(u64)map, (u64)type, rank, (u64)address, (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill};
+// A CUtensorMap is opaque: the checker makes its bytes. arrays is sizes, strides, box, element strides, and the two corners of im2col mode.
+enum { mapRank = 5, mapBox = 2 * mapRank - 1, mapSteps = mapBox + mapRank, mapCorners = mapSteps + mapRank, mapArrays = mapCorners + 2 * (mapRank - 2) };
+static int fp_tensor_map(void *map, const u64 *args, const u64 *arrays) {
   int e = fp_begin();
   if (e) return e;
   void *reply = NULL;
   size_t size = 0;
-  struct fp_call c = {.op = FP_TensorMap, .blob = arrays, .blob_size = sizeof arrays, .reply = &reply, .reply_size = &size};
-  e = fp_exchange(&c, args, 8);
+  struct fp_call c = {.op = FP_TensorMap, .blob = arrays, .blob_size = mapArrays * sizeof *arrays, .reply = &reply, .reply_size = &size};
+  e = fp_exchange(&c, args, 9);
   fp_end();
   if (!e) memcpy(map, reply, size);
   free(reply);
   return e;
+}
+static void fp_map_shape(u64 *arrays, unsigned rank, const u64 *sizes, const u64 *strides, const unsigned *steps) {
+  for (unsigned i = 0; i < rank && i < mapRank; i++) {
+    arrays[i] = sizes[i], arrays[mapSteps + i] = steps[i];
+    if (i + 1 < rank && i + 1 < mapRank) arrays[mapRank + i] = strides[i];
+  }
+}
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const u64 *sizes, const u64 *strides, const unsigned *box,
+                                  const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+  u64 arrays[mapArrays] = {0};
+  if (!map || !sizes || !box || !steps || (rank > 1 && !strides)) return fpInvalidValue;
+  fp_map_shape(arrays, rank, sizes, strides, steps);
+  for (unsigned i = 0; i < rank && i < mapRank; i++) arrays[mapBox + i] = box[i];
+  const u64 args[] = {(u64)map, (u64)type, rank, (u64)address, (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill, 0};
+  return fp_tensor_map(map, args, arrays);
+}
+EXPORT int cuTensorMapEncodeIm2col(void *map, int type, unsigned rank, void *address, const u64 *sizes, const u64 *strides, const int *lower,
+                                   const int *upper, unsigned channels, unsigned pixels, const unsigned *steps, int interleave, int swizzle,
+                                   int promotion, int fill) {
+  u64 arrays[mapArrays] = {0};
+  if (!map || !sizes || !strides || !lower || !upper || !steps) return fpInvalidValue;
+  fp_map_shape(arrays, rank, sizes, strides, steps);
+  arrays[mapBox] = channels, arrays[mapBox + 1] = pixels;
+  for (unsigned i = 0; i + 2 < rank && i + 2 < mapRank; i++) arrays[mapCorners + i] = (u64)lower[i], arrays[mapCorners + mapRank - 2 + i] = (u64)upper[i];
+  const u64 args[] = {(u64)map, (u64)type, rank, (u64)address, (u64)interleave, (u64)swizzle, (u64)promotion, (u64)fill, 1};
+  return fp_tensor_map(map, args, arrays);
 }
 EXPORT int cuTensorMapReplaceAddress(void *map, void *address) {
   enum { place = 8 }; // see TensorMap in internal/simt

@@ -311,6 +311,7 @@ static const struct {
     {"cuSurfObjectCreate", (void *)cuSurfObjectCreate},
     {"cuSurfObjectDestroy", (void *)cuSurfObjectDestroy},
     {"cuSurfObjectGetResourceDesc", (void *)cuSurfObjectGetResourceDesc},
+    {"cuTensorMapEncodeIm2col", (void *)cuTensorMapEncodeIm2col},
     {"cuTensorMapEncodeTiled", (void *)cuTensorMapEncodeTiled},
     {"cuTensorMapReplaceAddress", (void *)cuTensorMapReplaceAddress},
     {"cuTexObjectCreate", (void *)cuTexObjectCreate},

@@ -280,7 +280,6 @@ EXPORT int cuStreamWriteValue64_ptsz(void) { return finish(fp_unsupported("cuStr
 EXPORT int cuStreamWriteValue64_v2(void) { return finish(fp_unsupported("cuStreamWriteValue64_v2")); }
 EXPORT int cuSurfRefGetArray(void) { return finish(fp_unsupported("cuSurfRefGetArray")); }
 EXPORT int cuSurfRefSetArray(void) { return finish(fp_unsupported("cuSurfRefSetArray")); }
-EXPORT int cuTensorMapEncodeIm2col(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2col")); }
 EXPORT int cuTensorMapEncodeIm2colWide(void) { return finish(fp_unsupported("cuTensorMapEncodeIm2colWide")); }
 EXPORT int cuTensorMapSetAllocationClass(void) { return finish(fp_unsupported("cuTensorMapSetAllocationClass")); }
 EXPORT int cuTexObjectGetResourceViewDesc(void) { return finish(fp_unsupported("cuTexObjectGetResourceViewDesc")); }

@@ -1,6 +1,6 @@
 // Code generated from the tables of package calls by calls/gen; DO NOT EDIT.
 
-#define FP_VERSION 6
+#define FP_VERSION 7
 #define FP_ENV "FENCEPOST_SOCKET"
 #define FP_MARKER "fencepost-standin-1"
 #define FP_SOCKET_PREFIX "fencepost-"
@@ -27,6 +27,7 @@
 #define FP_MAIL_HEAD 4194304
 #define FP_MAIL_RING 262144
 #define FP_MAIL_POOL 1073741824
+#define FP_UNAWAITED 0x80000000u
 #define FP_TEXTURE 128
 #define FP_OBJECT 448
 #define FP_STREAM_LEGACY 1
@@ -85,12 +86,13 @@ enum {
   FP_Lease = 48, // bytes -> first address, end of addresses that this process gives out by itself
   FP_MallocLeased = 49, // bytes, stream, address in a lease, offset of its bytes in the pool or all ones: a MallocAsync that needs no answer ->
   FP_Source = 50, // name of a text that code was compiled from and that is in no file, newline, the text ->
-  FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill; 19 u64: sizes, strides, box, element strides -> its bytes in the blob
+  FP_TensorMap = 51, // address of the CUtensorMap, element type, rank, address of the tensor, interleave, swizzle, L2 promotion, fill, 1 in im2col mode; 25 u64: sizes, strides, box, element strides, lower and upper corners -> its bytes in the blob
   FP_Texture = 52, // 1: a surface; 26 u64: address, pitch, slice pitch, width, height, depth, dimensions, layered, cube, linear memory, channel format, bits of 4 channels, 3 address modes, linear filter, normalized coordinates, integers as floats, sRGB, border as bits of 4 floats -> texture or surface object
   FP_ClusterOccupancy = 53, // kernel, threads a block, dynamic shared bytes, blocks of a cluster as in the flags of a launch -> clusters resident at once, blocks of the largest cluster
+  FP_HostAccess = 54, // address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->
 };
 
 // fp_placed says which requests tell where in the program their call stands.
 static int fp_placed(u32 op) {
-  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture;
+  return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess;
 }

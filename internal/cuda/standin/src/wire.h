@@ -74,11 +74,23 @@ struct fp_call {
   size_t *reply_size;
 };
 
-// fp_frames gives the return addresses of the call stack from the caller of the API on.
+static int fp_swap(const struct fp_call *c, const u64 *args, int nargs);
+
+#include "guard.h"
+
+// fp_frames gives the return addresses of the call stack from the caller of the API on, or those behind a guarded access.
 static int fp_frames(u64 frames[FP_FRAMES]) {
   enum { own = 8 }; // at most, below the function of the API
   void *raw[FP_FRAMES + own];
   int n = backtrace(raw, FP_FRAMES + own), i = 0, k = 0;
+#ifdef __x86_64__
+  if (fp_guard_at) {
+    while (i < n && (u64)raw[i] != fp_guard_at) i++;
+    if (i < n) frames[k++] = fp_guard_at + 1, i++;
+    for (; i < n && k < FP_FRAMES; i++) frames[k++] = (u64)raw[i];
+    return k;
+  }
+#endif
 #define FP_OF_API(p) ((const char *)(p) > fp_api_begin && (const char *)(p) <= fp_api_end)
   while (i < n && !FP_OF_API(raw[i])) i++;
   while (i < n && FP_OF_API(raw[i])) i++;
@@ -156,7 +168,7 @@ static int fp_swap(const struct fp_call *c, const u64 *args, int nargs) {
     fp_lose();
     return fp_undelivered();
   }
-  fp.waiting = head[2];
+  fp.waiting = head[2] & ~FP_UNAWAITED, fp.unawaited = head[2] & FP_UNAWAITED;
   return (int)head[0];
 }
 
@@ -167,6 +179,7 @@ static int fp_exchange(const struct fp_call *c, const u64 *args, int nargs) {
   if (fp_post(c, args, nargs)) return 0;
   if (fp.mail) fp_mail_before(c->op, args);
   int e = fp_swap(c, args, nargs);
+  fp_guard_learn(c, args, e);
   if (fp.mail) fp_mail_after(c->op, args, c->results, e);
   return e;
 }
@@ -188,9 +201,6 @@ static int fp_receive_first(u32 head[4], int *descriptor) {
   size_t got = (size_t)k;
   return got < io.iov_len ? fp_receive(fp.fd, (char *)head + got, io.iov_len - got) : 0;
 }
-
-// The page before the alias belongs to the process: what its libraries share (graph.h).
-enum { FP_SHARED = 4096 };
 
 // fp_map maps the arena: the device half as addresses only, the host-visible half as memory, and the alias.
 static int fp_map(void) {
@@ -295,13 +305,20 @@ static int fp_begin(void) {
   if (fp.pid != getpid()) fp_inherit();
   if (fp.state == fpUnopened || fp.state == fpConnected) fp_open();
   if (fp.state == fpLost) fp_resume();
-  if (fp.state == fpOpen) return 0;
+  if (fp.state == fpOpen) {
+    fp_guard_open();
+    return 0;
+  }
   int absent = fp.state == fpAbsent;
   fp_give(&fp.lock, fpConnectionLock);
   return absent ? fpNoDevice : fp_undelivered();
 }
 
-static void fp_end(void) { fp_give(&fp.lock, fpConnectionLock); }
+static void fp_end(void) {
+  u32 unawaited = fp.unawaited;
+  fp_give(&fp.lock, fpConnectionLock);
+  if (unawaited) fp_guard_close();
+}
 
 static int fp_capture_request(u32 op, const u64 *args, u64 *results, int *e);
 

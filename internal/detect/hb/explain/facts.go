@@ -48,6 +48,9 @@ func side(s *history.Site, who *order.Stamp, address uint64) detect.Access {
 		owner := who.Launch.Info.Grid.At(uint64(who.Launch.Info.BlockIn(cluster, rank)))
 		x.Owner = &owner
 	}
+	if x.Space == event.Shared && event.InTensorMemory(address) {
+		x.Space = event.Tensor
+	}
 	x.Launch, x.Warp, x.Lane = who.Launch.Info, who.Warp, who.Lane
 	if n := uint64(x.Size); n&(n-1) == 0 {
 		x.Address = address &^ (n - 1)

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
 )
 
 // Pair is two places, the smaller first.
@@ -29,6 +30,7 @@ type finding struct {
 	facts     detect.Facts    // of the first race of that category, if there is one between blocks, joined with the others': see detect.Facts.Join
 	count     int
 	addresses AddressSet
+	took      [2]detect.Participants // by places of the pair; of one place, of the earlier and the later access
 }
 
 // current is the races of the operation being judged with accesses of a place.
@@ -96,6 +98,27 @@ func (f *Findings) Bytes(p Pair, space, from, end uint64) {
 		x.addresses.Add(space, from, end)
 	}
 }
+
+// Took notes the threads of a race of the operation being judged.
+func (f *Findings) Took(p Pair, a *history.Access, r *history.Race) {
+	x := f.at(p)
+	if !x.kept {
+		return
+	}
+	later := 1
+	if p.A != p.B && a.Site.Place == p.A {
+		later = 0
+	}
+	if l := a.Actor.Launch; l != nil {
+		x.took[later].Add(&l.Info, a.Actor.Warp, a.Actor.Lane, a.From)
+	}
+	if s := &r.Earlier.Stamp; s.Launch != nil {
+		x.took[1-later].Add(&s.Launch.Info, s.Warp, s.Lane, r.Earlier.From)
+	}
+}
+
+// Unwatched notes that there was a race that is not reported.
+func (f *Findings) Unwatched() { f.races++ }
 
 // Races counts calls of Add.
 func (f *Findings) Races() uint64 { return f.races }
@@ -170,6 +193,18 @@ func (f *Findings) Findings(detector string) []detect.Finding {
 		x := f.list.Get(p)
 		out := detect.NewRace(detector, &x.facts)
 		out.Count, out.Addresses = x.count, x.addresses.Len()
+		for i := range out.Accesses {
+			side := i
+			if p.A != p.B && out.Accesses[i].Host == "" {
+				side = 1
+				if uint64(out.Accesses[i].Place) == p.A {
+					side = 0
+				}
+			}
+			if side < 2 && x.took[side].Blocks != nil && out.Accesses[i].Host == "" {
+				out.Accesses[i].Took = &x.took[side]
+			}
+		}
 		all = append(all, out)
 	}
 	return all

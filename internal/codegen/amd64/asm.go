@@ -1,0 +1,379 @@
+// Package amd64 encodes the instructions of x86-64 that package lanes compiles lists of operations into: a few on general
+// registers, and those of AVX2, FMA and BMI2. Names and meanings are those of Go's assembler, with which a test compares every
+// encoding; operands are in the order of Intel's manual, the destination first.
+package amd64
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Reg is a general register.
+type Reg uint8
+
+// The general registers, by number.
+const (
+	AX Reg = iota
+	CX
+	DX
+	BX
+	SP
+	BP
+	SI
+	DI
+	R8
+	R9
+	R10
+	R11
+	R12
+	R13
+	R14
+	R15
+)
+
+// Vec is a vector register, all 256 bits of it or the lower 128.
+type Vec uint8
+
+// Mem is a place in memory: Base + Index*Scale + Disp. A Scale of 0 stands for no index.
+type Mem struct {
+	Base, Index Reg
+	Scale       uint8
+	Disp        int32
+}
+
+// Label is a place in the code. Its zero value is bound to none yet.
+type Label struct {
+	at   int   // one more than the offset; 0: not bound
+	uses []int // the 32-bit fields that are relative to it, from their ends on
+}
+
+// Asm collects code. Its zero value is ready for use.
+type Asm struct {
+	Code []byte
+}
+
+// Bind binds a label to the place reached.
+func (a *Asm) Bind(l *Label) {
+	if l.at != 0 {
+		panic("BUG: a label is bound twice")
+	}
+	l.at = len(a.Code) + 1
+	for _, u := range l.uses {
+		a.patch(u, l)
+	}
+	l.uses = nil
+}
+
+// At gives the offset that a label is bound to.
+func (l *Label) At() int {
+	if l.at == 0 {
+		panic("BUG: a label is bound to no place")
+	}
+	return l.at - 1
+}
+
+// Bound reports whether the label has a place.
+func (l *Label) Bound() bool { return l.at != 0 }
+
+func (a *Asm) patch(field int, l *Label) {
+	binary.LittleEndian.PutUint32(a.Code[field:], uint32(l.At()-field-4))
+}
+
+// relative appends a 32-bit field that gives the distance to a label.
+func (a *Asm) relative(l *Label) {
+	at := len(a.Code)
+	a.imm32(0)
+	if l.Bound() {
+		a.patch(at, l)
+	} else {
+		l.uses = append(l.uses, at)
+	}
+}
+
+func (a *Asm) bytes(b ...byte)     { a.Code = append(a.Code, b...) }
+func (a *Asm) imm32(v int32)       { a.Code = binary.LittleEndian.AppendUint32(a.Code, uint32(v)) }
+func bit(b bool, n uint) byte      { return byte(one(b)) << n }
+func fits8(v int32) bool           { return v >= math.MinInt8 && v <= math.MaxInt8 }
+func high(r uint8) bool            { return r > 7 }
+func (m *Mem) highIndex() bool     { return m.Scale != 0 && high(uint8(m.Index)) }
+func modrm(mod, reg, rm byte) byte { return mod<<6 | reg&7<<3 | rm&7 }
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// place appends the bytes that name a register field and a place in memory.
+func (a *Asm) place(reg uint8, m *Mem) {
+	mod := byte(2)
+	switch {
+	case m.Disp == 0 && m.Base&7 != BP:
+		mod = 0
+	case fits8(m.Disp):
+		mod = 1
+	}
+	if m.Scale == 0 && m.Base&7 != SP {
+		a.bytes(modrm(mod, reg, byte(m.Base)))
+	} else {
+		scale, index := byte(0), byte(SP) // no index
+		if m.Scale != 0 {
+			if m.Index == SP {
+				panic("BUG: the stack pointer as an index")
+			}
+			index = byte(m.Index)
+			for 1<<scale != m.Scale {
+				scale++
+			}
+		}
+		a.bytes(modrm(mod, reg, byte(SP)), modrm(scale, index, byte(m.Base)))
+	}
+	switch mod {
+	case 1:
+		a.bytes(byte(m.Disp))
+	case 2:
+		a.imm32(m.Disp)
+	}
+}
+
+// rex appends a REX prefix where one is needed; always says that it is.
+func (a *Asm) rex(wide bool, reg, index, base bool, always bool) {
+	if b := 0x40 | bit(wide, 3) | bit(reg, 2) | bit(index, 1) | bit(base, 0); b != 0x40 || always {
+		a.bytes(b)
+	}
+}
+
+// onMem encodes an instruction on a register field and memory.
+func (a *Asm) onMem(wide bool, reg uint8, m Mem, opcode ...byte) {
+	a.rex(wide, high(reg), m.highIndex(), high(uint8(m.Base)), false)
+	a.bytes(opcode...)
+	a.place(reg, &m)
+}
+
+// onReg encodes an instruction on a register field and a register.
+func (a *Asm) onReg(wide bool, reg uint8, rm Reg, opcode ...byte) {
+	a.rex(wide, high(reg), false, high(uint8(rm)), false)
+	a.bytes(append(opcode, modrm(3, reg, byte(rm)))...)
+}
+
+// Op is an instruction d = d op s.
+type Op struct {
+	name   string // of Go's assembler, less the letter for the size
+	opcode []byte
+	imm    byte // in place of the register field where s is a number
+}
+
+// The instructions of two operands. CMP and TEST change nothing but the flags; TEST takes no memory here.
+var (
+	ADD  = Op{"ADD", []byte{0x03}, 0}
+	OR   = Op{"OR", []byte{0x0b}, 1}
+	AND  = Op{"AND", []byte{0x23}, 4}
+	SUB  = Op{"SUB", []byte{0x2b}, 5}
+	XOR  = Op{"XOR", []byte{0x33}, 6}
+	CMP  = Op{"CMP", []byte{0x3b}, 7}
+	IMUL = Op{"IMUL", []byte{0x0f, 0xaf}, noImm}
+)
+
+const noImm = 0xff
+
+// RR, RM and RI do an instruction on 32 bits, or on 64 (wide): on registers, on a register and memory, on a register and a number.
+func (a *Asm) RR(o Op, wide bool, d, s Reg) {
+	if o.imm == noImm {
+		a.onReg(wide, uint8(d), s, o.opcode...)
+	} else {
+		a.onReg(wide, uint8(s), d, o.opcode[0]-2)
+	}
+}
+
+// RM is RR with a source in memory.
+func (a *Asm) RM(o Op, wide bool, d Reg, s Mem) { a.onMem(wide, uint8(d), s, o.opcode...) }
+
+// RI is RR with a number as the source, extended by its sign.
+func (a *Asm) RI(o Op, wide bool, d Reg, v int32) {
+	o.wantImm()
+	if fits8(v) {
+		a.onReg(wide, o.imm, d, 0x83)
+		a.bytes(byte(v))
+		return
+	}
+	if d == AX {
+		a.rex(wide, false, false, false, false)
+		a.bytes(o.opcode[0] + 2)
+	} else {
+		a.onReg(wide, o.imm, d, 0x81)
+	}
+	a.imm32(v)
+}
+
+// MI is RI with a destination in memory.
+func (a *Asm) MI(o Op, wide bool, d Mem, v int32) {
+	o.wantImm()
+	if fits8(v) {
+		a.onMem(wide, o.imm, d, 0x83)
+		a.bytes(byte(v))
+		return
+	}
+	a.onMem(wide, o.imm, d, 0x81)
+	a.imm32(v)
+}
+
+func (o *Op) wantImm() {
+	if o.imm == noImm {
+		panic(fmt.Sprintf("BUG: %s with a number", o.name))
+	}
+}
+
+// Test sets the flags by d & s, TestI by the lower byte of d & v.
+func (a *Asm) Test(wide bool, d, s Reg) { a.onReg(wide, uint8(s), d, 0x85) }
+
+// TestI: see Test.
+func (a *Asm) TestI(d Mem, v byte) {
+	a.onMem(false, 0, d, 0xf6)
+	a.bytes(v)
+}
+
+// TestRegI sets the flags by the lower 32 bits of d & v.
+func (a *Asm) TestRegI(d Reg, v int32) {
+	if d == AX {
+		a.bytes(0xa9)
+	} else {
+		a.onReg(false, 0, d, 0xf7)
+	}
+	a.imm32(v)
+}
+
+// Load brings the size bytes at m to a register, extended to 32 bits and then by zeros: by the sign where size is 1 or 2 and signed,
+// to 64 bits by the sign where size is 4 and signed.
+func (a *Asm) Load(size int, signed bool, d Reg, m Mem) {
+	switch {
+	case size == 8:
+		a.onMem(true, uint8(d), m, 0x8b)
+	case size == 4 && signed:
+		a.onMem(true, uint8(d), m, 0x63)
+	case size == 4:
+		a.onMem(false, uint8(d), m, 0x8b)
+	default:
+		a.onMem(false, uint8(d), m, 0x0f, 0xb6|byte(one(signed))<<3|byte(size-1))
+	}
+}
+
+// Store writes 4 or 8 bytes of a register.
+func (a *Asm) Store(wide bool, m Mem, s Reg) { a.onMem(wide, uint8(s), m, 0x89) }
+
+// StoreI writes a number, extended by its sign.
+func (a *Asm) StoreI(wide bool, m Mem, v int32) {
+	a.onMem(wide, 0, m, 0xc7)
+	a.imm32(v)
+}
+
+// Move copies a register.
+func (a *Asm) Move(wide bool, d, s Reg) { a.onReg(wide, uint8(s), d, 0x89) }
+
+// Set makes a register hold a number.
+func (a *Asm) Set(d Reg, v uint64) {
+	switch {
+	case v>>32 == 0:
+		a.rex(false, false, false, high(uint8(d)), false)
+		a.bytes(0xb8 | byte(d)&7)
+		a.imm32(int32(v))
+	case int64(v) == int64(int32(v)):
+		a.onReg(true, 0, d, 0xc7)
+		a.imm32(int32(v))
+	default:
+		a.rex(true, false, false, high(uint8(d)), false)
+		a.bytes(0xb8 | byte(d)&7)
+		a.Code = binary.LittleEndian.AppendUint64(a.Code, v)
+	}
+}
+
+// Address makes a register hold the address of a label, Lea that of a place in memory.
+func (a *Asm) Address(d Reg, l *Label) {
+	a.rex(true, high(uint8(d)), false, false, false)
+	a.bytes(0x8d, modrm(0, byte(d), byte(BP)))
+	a.relative(l)
+}
+
+// Lea: see Address.
+func (a *Asm) Lea(d Reg, m Mem) { a.onMem(true, uint8(d), m, 0x8d) }
+
+// Neg and Not turn a register's sign and its bits.
+func (a *Asm) Neg(wide bool, d Reg) { a.onReg(wide, 3, d, 0xf7) }
+
+// Not: see Neg.
+func (a *Asm) Not(wide bool, d Reg) { a.onReg(wide, 2, d, 0xf7) }
+
+// ShiftKind is the direction of a shift, and what comes in.
+type ShiftKind uint8
+
+// The shifts: to the left, and to the right with zeros or the sign coming in.
+const (
+	SHL ShiftKind = 4
+	SHR ShiftKind = 5
+	SAR ShiftKind = 7
+)
+
+// ShiftI shifts by a number that is not 0 or 1.
+func (a *Asm) ShiftI(k ShiftKind, wide bool, d Reg, n byte) {
+	a.onReg(wide, byte(k), d, 0xc1)
+	a.bytes(n)
+}
+
+// Shift makes d = s shifted by n (SHLX, SHRX, SARX).
+func (a *Asm) Shift(k ShiftKind, wide bool, d, s, n Reg) {
+	pp := map[ShiftKind]byte{SHL: 1, SHR: 3, SAR: 2}[k]
+	a.vex(pp, 2, wide, false, high(uint8(d)), false, high(uint8(s)), uint8(n))
+	a.bytes(0xf7, modrm(3, byte(d), byte(s)))
+}
+
+// AndNot makes d = ^s & m (ANDN).
+func (a *Asm) AndNot(d, s Reg, m Mem) {
+	a.vex(0, 2, false, false, high(uint8(d)), m.highIndex(), high(uint8(m.Base)), uint8(s))
+	a.bytes(0xf2)
+	a.place(uint8(d), &m)
+}
+
+// Cond is a condition of the flags.
+type Cond byte
+
+// The conditions: below and above are of unsigned numbers, less and greater of signed ones.
+const (
+	Below        Cond = 2
+	AboveEqual   Cond = 3
+	Equal        Cond = 4
+	NotEqual     Cond = 5
+	BelowEqual   Cond = 6
+	Above        Cond = 7
+	Less         Cond = 12
+	GreaterEqual Cond = 13
+	LessEqual    Cond = 14
+	Greater      Cond = 15
+)
+
+// SetIf makes the lower byte of d, one of AX, CX, DX and BX, 1 where the condition holds, and 0 otherwise.
+func (a *Asm) SetIf(c Cond, d Reg) { a.bytes(0x0f, 0x90|byte(c), modrm(3, 0, byte(d))) }
+
+// MoveIf copies 64 bits where the condition holds.
+func (a *Asm) MoveIf(c Cond, d, s Reg) { a.onReg(true, uint8(d), s, 0x0f, 0x40|byte(c)) }
+
+// Jump goes on at a label, JumpIf where the condition holds, JumpTo where the address at m says.
+func (a *Asm) Jump(l *Label) {
+	a.bytes(0xe9)
+	a.relative(l)
+}
+
+// JumpIf: see Jump.
+func (a *Asm) JumpIf(c Cond, l *Label) {
+	a.bytes(0x0f, 0x80|byte(c))
+	a.relative(l)
+}
+
+// JumpTo: see Jump.
+func (a *Asm) JumpTo(m Mem) { a.onMem(false, 4, m, 0xff) }
+
+// Return is RET.
+func (a *Asm) Return() { a.bytes(0xc3) }
+
+// Prefetch asks for a line of memory (PREFETCHT0).
+func (a *Asm) Prefetch(m Mem) { a.onMem(false, 1, m, 0x0f, 0x18) }

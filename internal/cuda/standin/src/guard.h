@@ -1,0 +1,197 @@
+// guard.h: what the program's own code does with managed and pinned memory while a kernel or a copy may use it. While there is work
+// that the host has not waited for, the pages of that memory are out of reach. The first read and the first write of a page then come
+// to the checker as accesses by the host, with the call stack, and go on.
+//
+// System calls cannot touch such pages. They come here first (Syscall User Dispatch), are done with the pages in reach, and what they
+// read or write is told too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
+// while it has one thread and no signal handlers of its own: these would run, or return, where they cannot. Elsewhere nothing is guarded.
+#ifndef FP_GUARD_H
+#define FP_GUARD_H
+
+// The page before the alias belongs to the process: what its libraries share (graph.h), and in its second half the guard.
+enum { FP_SHARED = 4096 };
+
+static void fp_guard_open(void);
+static void fp_guard_close(void);
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+#include <sys/prctl.h>
+#include <ucontext.h>
+
+struct fp_guard {
+  u64 end;             // of the memory to be guarded, which begins behind device memory; 0: there is none
+  u32 closed;          // the pages are out of reach
+  u32 thread;          // whose system calls can come here
+  const char *code;    // what they pass from: of the library that closed last
+  u32 refused;         // the kernel of this machine cannot do it
+  volatile char calls; // fpCallsPass or fpCallsCome
+  struct fp_action {
+    u64 handler, flags, restorer, mask;
+  } segv, sys; // of the program
+};
+
+enum { fpCallsPass, fpCallsCome };
+
+// What a handler returns to. Its system call must pass, and the bytes are those by which unwinders know the frame of a signal. The kernel
+// compares the address behind the call with the section, which therefore goes on.
+__asm__(".pushsection fencepost_guard,\"ax\",@progbits\n"
+        ".hidden fp_guard_return\n.type fp_guard_return,@function\nnop\nfp_guard_return:\n"
+        ".byte 0x48,0xc7,0xc0,0x0f,0,0,0,0x0f,0x05\n.size fp_guard_return,9\nnop\n.popsection");
+extern const char fp_guard_return[] __attribute__((visibility("hidden")));
+
+extern char __libc_single_threaded __attribute__((weak));
+
+THREAD u64 fp_guard_at; // the instruction whose access is told
+
+static struct fp_guard *fp_guard(void) { return fp.alias ? (struct fp_guard *)(fp.alias - FP_SHARED / 2) : NULL; }
+
+// fp_guard_pass lets the system calls of a signal handler of ours pass.
+static void fp_guard_pass(void) {
+  if (fp_guard()) fp_guard()->calls = fpCallsPass;
+}
+
+static long fp_guard_do(long number, const long a[6]) {
+  register long r10 __asm__("r10") = a[3], r8 __asm__("r8") = a[4], r9 __asm__("r9") = a[5];
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result;
+}
+
+static long fp_guard_action(int signal, const struct fp_action *new, struct fp_action *old) {
+  return fp_guard_do(SYS_rt_sigaction, (const long[6]){signal, (long)new, (long)old, 8});
+}
+
+static u64 fp_guard_begin(void) { return fp.base + fp.device; }
+
+static void fp_guard_reach(int protection) {
+  mprotect((void *)fp_guard_begin(), fp_guard()->end - fp_guard_begin(), protection);
+}
+
+// fp_guard_open puts the pages in reach: of calls of CUDA, and for good.
+static void fp_guard_open(void) {
+  struct fp_guard *g = fp_guard();
+  if (!g || !g->closed) return;
+  g->calls = fpCallsPass, g->closed = 0;
+  fp_guard_reach(PROT_READ | PROT_WRITE);
+  fp_guard_action(SIGSEGV, &g->segv, NULL);
+  fp_guard_action(SIGSYS, &g->sys, NULL);
+}
+
+// fp_guard_tell tells an access of n bytes to the checker. The instruction at rip makes it, itself or in a system call.
+static void fp_guard_tell(u64 address, u64 n, int write, u64 rip) {
+  struct fp_guard *g = fp_guard();
+  if (address < fp_guard_begin() || address >= g->end || !n || fp_take(&fp.lock, fpConnectionLock)) return;
+  if (n > g->end - address) n = g->end - address;
+  const u64 args[3] = {address, n, (u64)write};
+  struct fp_call c = {.op = FP_HostAccess};
+  fp_guard_at = rip;
+  fp_swap(&c, args, 3);
+  fp_guard_at = 0;
+  fp_give(&fp.lock, fpConnectionLock);
+}
+
+// fp_guard_fault handles a fault. One that is not of the guard happens again without it.
+static void fp_guard_fault(int signal, siginfo_t *info, void *context) {
+  enum { written = 2 };
+  struct fp_guard *g = fp_guard();
+  const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+  u64 address = (u64)info->si_addr;
+  int saved = errno, write = regs[REG_ERR] & written;
+  (void)signal;
+  fp_guard_pass();
+  if (!g->closed || address < fp_guard_begin() || address >= g->end) {
+    fp_guard_open();
+    return;
+  }
+  fp_guard_tell(address, 1, write != 0, (u64)regs[REG_RIP]);
+  mprotect((void *)(address & ~(u64)4095), 4096, write ? PROT_READ | PROT_WRITE : PROT_READ);
+  errno = saved;
+  g->calls = fpCallsCome;
+}
+
+// fp_guard_harmless says that a system call does nothing beyond reading and writing memory, files and the like, and returns.
+static int fp_guard_harmless(long number) {
+  static const short list[] = {SYS_read, SYS_write, SYS_open, SYS_close, SYS_stat, SYS_fstat, SYS_lstat, SYS_newfstatat, SYS_poll, SYS_lseek, SYS_mmap, SYS_munmap,
+    SYS_brk, SYS_mremap, SYS_madvise, SYS_ioctl, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_access, SYS_select, SYS_sched_yield, SYS_nanosleep,
+    SYS_clock_nanosleep, SYS_clock_gettime, SYS_gettimeofday, SYS_getpid, SYS_gettid, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_fcntl, SYS_fsync,
+    SYS_ftruncate, SYS_getcwd, SYS_uname, SYS_times, SYS_getrusage, SYS_futex, SYS_getdents64, SYS_openat, SYS_getrandom, SYS_time, SYS_mincore};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (list[i] == number) return 1;
+  return 0;
+}
+
+// fp_guard_call does a system call of the program.
+static void fp_guard_call(int signal, siginfo_t *info, void *context) {
+  struct fp_guard *g = fp_guard();
+  greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+  const long number = info->si_syscall, a[6] = {regs[REG_RDI], regs[REG_RSI], regs[REG_RDX], regs[REG_R10], regs[REG_R8], regs[REG_R9]};
+  int saved = errno;
+  (void)signal;
+  fp_guard_pass();
+  if (!g->closed || !fp_guard_harmless(number)) {
+    const int length = 2; // of the instruction, which is executed again
+    fp_guard_open();
+    regs[REG_RIP] -= length;
+    return;
+  }
+  int reads = number == SYS_write || number == SYS_pwrite64 || number == SYS_sendto, writes = number == SYS_read || number == SYS_pread64 || number == SYS_recvfrom;
+  if (reads) fp_guard_tell((u64)a[1], (u64)a[2], 0, (u64)regs[REG_RIP]);
+  fp_guard_reach(PROT_READ | PROT_WRITE);
+  long result = fp_guard_do(number, a);
+  fp_guard_reach(PROT_NONE);
+  if (writes && result > 0) fp_guard_tell((u64)a[1], (u64)result, 1, (u64)regs[REG_RIP]);
+  regs[REG_RAX] = result;
+  errno = saved;
+  g->calls = fpCallsCome;
+}
+
+// fp_guard_alone says that the program has one thread and no signal handlers.
+static int fp_guard_alone(void) {
+  struct fp_action old;
+  if (!&__libc_single_threaded || !__libc_single_threaded) return 0;
+  for (int s = 1; s <= 64; s++) {
+    if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // 32 and 33 are the library's
+    if (fp_guard_action(s, NULL, &old) || (old.handler != (u64)SIG_DFL && old.handler != (u64)SIG_IGN)) return 0;
+  }
+  return 1;
+}
+
+// fp_guard_close puts the pages out of reach of the program. The checker has said that there is work that the host has not waited for.
+static void fp_guard_close(void) {
+  enum { dispatch = 59, on = 1, restored = 0x04000000 }; // PR_SET_SYSCALL_USER_DISPATCH, SA_RESTORER
+  extern const char begin[] __asm__("__start_fencepost_guard") __attribute__((visibility("hidden")));
+  extern const char end[] __asm__("__stop_fencepost_guard") __attribute__((visibility("hidden")));
+  struct fp_guard *g = fp_guard();
+  if (!g || !g->end || g->refused || g->closed || fp_held || !fp_guard_alone()) return;
+  u32 thread = (u32)syscall(SYS_gettid);
+  if (g->thread != thread || g->code != begin) {
+    if (prctl(dispatch, on, begin, end - begin, &g->calls)) {
+      g->refused = 1;
+      return;
+    }
+    g->thread = thread, g->code = begin;
+  }
+  struct fp_action fault = {(u64)fp_guard_fault, SA_SIGINFO | restored, (u64)fp_guard_return, 0}, call = fault;
+  call.handler = (u64)fp_guard_call;
+  if (fp_guard_action(SIGSEGV, &fault, &g->segv) || fp_guard_action(SIGSYS, &call, &g->sys)) return;
+  g->closed = 1;
+  fp_guard_reach(PROT_NONE);
+  g->calls = fpCallsCome;
+}
+
+// fp_guard_learn notes memory that the host can touch.
+static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) {
+  struct fp_guard *g = fp_guard();
+  if (error || !g || (c->op != FP_Malloc && c->op != FP_GetSymbol) || c->results_max < (c->op == FP_Malloc ? 1 : 2)) return;
+  u64 from = c->results[0], end = (from + (c->op == FP_Malloc ? args[0] : c->results[1]) + 4095) & ~(u64)4095;
+  if (from >= fp_guard_begin() && end <= fp.base + fp.arena && end > g->end) g->end = end;
+}
+
+#else
+static void fp_guard_pass(void) {}
+static void fp_guard_open(void) {}
+static void fp_guard_close(void) {}
+static void fp_guard_learn(const struct fp_call *c, const u64 *args, int error) { (void)c, (void)args, (void)error; }
+#endif
+
+#endif

@@ -1,0 +1,266 @@
+// Package uninit finds reads of memory that nothing has written: of cudaMalloc and cudaMallocAsync since the allocation, of shared memory
+// since the block began. It judges the order that was observed, byte by byte. A load whose value is only stored again is no use of it: so
+// structures are copied, with their padding.
+//
+// Blind spots: local memory; what a kernel allocates; managed and pinned memory, since writes by host code are not all observed; shared
+// memory in launches with clusters, whose other blocks may write it; bytes that were copied from memory that was not written count as written;
+// a load whose value another function, or a branch that never depends on it, ignores is told all the same.
+package uninit
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+const name = "uninit"
+
+// Spec is the detector.
+var Spec = detect.Spec{
+	Name:    name,
+	Doc:     "Reads of memory that nothing has written since it was allocated, or since the block began.",
+	Source:  "docs/detectors.md",
+	Needs:   event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch,
+	Options: []detect.Option{{Name: "report", Doc: "the severity of what it finds", Values: []string{"warning", "error"}}},
+	New:     newDetector,
+}
+
+func newDetector(c detect.Config) detect.Detector {
+	d := &detector{severity: detect.Warning, launches: map[uint32]*launch{}}
+	if c.Options["report"] == "error" {
+		d.severity = detect.Error
+	}
+	d.found = detect.NewShortlist(c.MaxFindings, cmp.Compare[uint32], func(*detect.Finding) (detect.Severity, detect.Kind) { return d.severity, detect.UninitialisedRead })
+	return d
+}
+
+type detector struct {
+	severity detect.Severity
+	found    *detect.Shortlist[uint32, detect.Finding] // by place
+	global   []*region                                 // by address, disjoint
+	last     *region
+	launches map[uint32]*launch // that run
+	lanes    [32]uint64
+}
+
+// launch is a launch that runs.
+type launch struct {
+	info   event.Launch
+	shared map[uint32]*block // of blocks that run, by number
+}
+
+// block is the shared memory of a block.
+type block struct {
+	bytes written
+	live  int // threads
+}
+
+// region is an allocation.
+type region struct {
+	addr, size uint64
+	call       string
+	bytes      written
+}
+
+// Events implements event.Sink.
+func (d *detector) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case event.Host:
+			d.host(&b.Hosts[e.Side])
+		case event.KernelBegin:
+			l := b.Launches[e.Side]
+			d.launches[l.ID] = &launch{info: l, shared: map[uint32]*block{}}
+		case event.KernelEnd:
+			delete(d.launches, e.Launch)
+		case event.Exit:
+			d.exit(e)
+		case event.Load, event.Store, event.Atomic:
+			d.access(b, e)
+		case event.Bulk:
+			if e.Flags&event.FlagWrite != 0 {
+				if w, _ := d.memory(e, e.Addr); w != nil {
+					w.set(d.offset(e, e.Addr), uint64(e.Aux))
+				}
+			}
+		}
+	}
+}
+
+// host follows allocations and what the host writes.
+func (d *detector) host(h *event.HostOp) {
+	switch {
+	case h.Kind == event.HostAlloc:
+		d.forget(h)
+		if h.Name == "cudaMalloc" || h.Name == "cudaMallocAsync" {
+			r := &region{addr: h.Addr, size: h.Size, call: h.Name, bytes: written{size: h.Size}}
+			at, _ := slices.BinarySearchFunc(d.global, h.Addr, func(r *region, a uint64) int { return cmp.Compare(r.addr, a) })
+			d.global = slices.Insert(d.global, at, r)
+		}
+	case h.Kind == event.HostFree:
+		d.forget(h)
+	case h.Kind == event.HostWrite && !strings.HasPrefix(h.Name, "cudaMallocAsync") && !strings.HasPrefix(h.Name, "cudaFreeAsync"):
+		if r := d.region(h.Addr); r != nil {
+			r.bytes.set(h.Addr-r.addr, h.Size)
+		}
+	}
+}
+
+// forget drops the allocations in a range.
+func (d *detector) forget(h *event.HostOp) {
+	d.last = nil
+	d.global = slices.DeleteFunc(d.global, func(r *region) bool { return r.addr < h.Addr+h.Size && h.Addr < r.addr+r.size })
+}
+
+// region finds the allocation that holds an address; nil when it is not one that begins without a value.
+func (d *detector) region(addr uint64) *region {
+	if d.last != nil && addr-d.last.addr < d.last.size {
+		return d.last
+	}
+	at, _ := slices.BinarySearchFunc(d.global, addr+1, func(r *region, a uint64) int { return cmp.Compare(r.addr, a) })
+	if at == 0 || addr-d.global[at-1].addr >= d.global[at-1].size {
+		return nil
+	}
+	d.last = d.global[at-1]
+	return d.last
+}
+
+// exit counts the threads of a block that end; with the last of them goes its shared memory.
+func (d *detector) exit(e *event.Event) {
+	l := d.launches[e.Launch]
+	if l == nil {
+		return
+	}
+	number := e.Warp / l.info.WarpsPerBlock()
+	if b := l.shared[number]; b != nil {
+		if b.live -= bits.OnesCount32(e.Mask); b.live <= 0 {
+			delete(l.shared, number)
+		}
+	}
+}
+
+// memory gives what is known of the memory that an event accesses, nil where all counts as written, and since when nothing was.
+func (d *detector) memory(e *event.Event, addr uint64) (w *written, since string) {
+	l := d.launches[e.Launch]
+	switch {
+	case l == nil:
+	case e.Space == event.Global:
+		if r := d.region(addr); r != nil {
+			return &r.bytes, "since " + r.call
+		}
+	case e.Space == event.Shared && l.info.ClusterShape().Count() == 1:
+		number := e.Warp / l.info.WarpsPerBlock()
+		b := l.shared[number]
+		if b == nil {
+			b = &block{live: int(l.info.Block.Count()), bytes: written{size: 1 << event.PeerShift}}
+			l.shared[number] = b
+		}
+		return &b.bytes, "since the block began"
+	}
+	return nil, ""
+}
+
+// offset is where in its memory an address lies.
+func (d *detector) offset(e *event.Event, addr uint64) uint64 {
+	if e.Space == event.Global {
+		return addr - d.last.addr // memory has just found it
+	}
+	return addr
+}
+
+// access judges what is read, and notes what is written.
+func (d *detector) access(b *event.Batch, e *event.Event) {
+	reads := e.Flags&event.FlagRead != 0 && e.Flags&(event.FlagCopied|event.FlagAsync|event.FlagTexture) == 0
+	if !reads && e.Flags&event.FlagWrite == 0 || e.Space != event.Global && e.Space != event.Shared {
+		return
+	}
+	if low, n, ok := dense(e); ok {
+		w, _ := d.memory(e, low)
+		if w == nil && e.Space == event.Shared {
+			return
+		}
+		if w != nil && d.offset(e, low)+n <= w.size {
+			at := d.offset(e, low)
+			if reads && !w.all(at, n) {
+				d.lanesOf(b, e, reads)
+			} else if e.Flags&event.FlagWrite != 0 {
+				w.set(at, n)
+			}
+			return
+		}
+	}
+	d.lanesOf(b, e, reads)
+}
+
+// dense gives the bytes of an event whose lanes leave none out.
+func dense(e *event.Event) (low, n uint64, ok bool) {
+	if !e.Affine() || e.Stride != 0 && e.Stride != int64(e.Size) {
+		return 0, 0, false
+	}
+	lanes := uint64(32 - bits.LeadingZeros32(e.Mask) - bits.TrailingZeros32(e.Mask))
+	if e.Stride != 0 && bits.OnesCount32(e.Mask) != int(lanes) {
+		return 0, 0, false
+	}
+	return e.Addr, (lanes-1)*uint64(e.Stride) + uint64(e.Size), true
+}
+
+// lanesOf is access lane by lane.
+func (d *detector) lanesOf(b *event.Batch, e *event.Event, reads bool) {
+	n := uint64(e.Size)
+	missing := 0
+	for m, addrs := e.Mask, b.Addresses(e, &d.lanes); m != 0; m, addrs = m&(m-1), addrs[1:] {
+		w, since := d.memory(e, addrs[0])
+		if w == nil {
+			continue
+		}
+		at := d.offset(e, addrs[0])
+		if reads && !w.all(at, n) {
+			if missing++; missing == 1 {
+				d.add(e, bits.TrailingZeros32(m), addrs[0], since)
+			}
+		}
+		if e.Flags&event.FlagWrite != 0 {
+			w.set(at, n)
+		}
+	}
+	if f := d.found.Get(e.Place); f != nil && missing > 0 {
+		f.Count += missing
+	}
+}
+
+// add makes the finding of a place.
+func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
+	if d.found.Get(e.Place) != nil {
+		return
+	}
+	fix := "write the memory before: cudaMemset, a copy, or an earlier kernel"
+	if e.Space == event.Shared {
+		fix = "let some thread write the element before: mind those that load nothing, and the last elements of a tile"
+	}
+	a := detect.Access{Op: detect.Read, Order: e.Order, Scope: e.Scope, Space: e.Space, Place: e.Place, Launch: d.launches[e.Launch].info, Warp: e.Warp,
+		Lane: lane, Address: addr, Size: int(e.Size)}
+	if e.Kind == event.Atomic {
+		a.Op = detect.AtomicOp
+	}
+	d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: detect.UninitialisedRead, Severity: d.severity, Detector: name, Fix: fix,
+		Message: fmt.Sprintf("nothing has written all of these %d bytes %s", e.Size, since), Accesses: []detect.Access{a}})
+	d.found.Trim()
+}
+
+// Findings implements detect.Detector.
+func (d *detector) Findings() []detect.Finding {
+	var out []detect.Finding
+	for _, place := range d.found.Keys() {
+		out = append(out, *d.found.Get(place))
+	}
+	return out
+}
+
+// More implements detect.Capped.
+func (d *detector) More() (int, bool) { return d.found.More() }

@@ -1,0 +1,85 @@
+package uninit
+
+import "math/bits"
+
+const pageBytes = 4096
+
+// page has a bit for each byte that was written, and how many were not.
+type page struct {
+	bits [pageBytes / 64]uint64
+	left int
+}
+
+// whole stands for a page of which all was written.
+var whole = new(page)
+
+// written says which bytes of a range of size bytes were written. What lies beyond it counts as written.
+type written struct {
+	size  uint64
+	pages []*page // nil: nothing was
+}
+
+// set notes that n bytes were written.
+func (w *written) set(at, n uint64) {
+	end := min(at+n, w.size)
+	for at < end {
+		k := at / pageBytes
+		to := min(end, (k+1)*pageBytes)
+		for uint64(len(w.pages)) <= k {
+			w.pages = append(w.pages, nil)
+		}
+		p := w.pages[k]
+		switch {
+		case p == whole:
+		case to-at == pageBytes:
+			w.pages[k] = whole
+		default:
+			if p == nil {
+				p = &page{left: pageBytes}
+				w.pages[k] = p
+			}
+			if p.set(at%pageBytes, to-at); p.left == 0 {
+				w.pages[k] = whole
+			}
+		}
+		at = to
+	}
+}
+
+// all says that n bytes were written.
+func (w *written) all(at, n uint64) bool {
+	end := min(at+n, w.size)
+	for at < end {
+		k := at / pageBytes
+		to := min(end, (k+1)*pageBytes)
+		if k >= uint64(len(w.pages)) || w.pages[k] == nil || w.pages[k] != whole && !w.pages[k].all(at%pageBytes, to-at) {
+			return false
+		}
+		at = to
+	}
+	return true
+}
+
+func (p *page) set(at, n uint64) {
+	each(at, n, func(k, mask uint64) bool {
+		p.left -= bits.OnesCount64(mask &^ p.bits[k])
+		p.bits[k] |= mask
+		return true
+	})
+}
+
+func (p *page) all(at, n uint64) bool {
+	return each(at, n, func(k, mask uint64) bool { return p.bits[k]&mask == mask })
+}
+
+// each calls f with the words of n bits from one on, until it says false, and gives what it said last.
+func each(at, n uint64, f func(k, mask uint64) bool) bool {
+	for end := at + n; at < end; {
+		from, to := at%64, min(end-at/64*64, 64)
+		if !f(at/64, ^uint64(0)>>(64-(to-from))<<from) {
+			return false
+		}
+		at += to - from
+	}
+	return true
+}

@@ -1,0 +1,75 @@
+package detect
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Watch says which races of a run are reported: those between two threads that are watched, on memory that is watched. Everything
+// is executed and judged all the same, since what is not watched may order what is. A nil Watch watches all.
+type Watch struct {
+	Blocks  []Range // of the grid, by number; none: all
+	Threads []Range // of a block, by number; none: all
+	// Object says whether memory is watched; nil: all is. It is called while the operation that races is being judged.
+	Object func(space event.Space, launch uint32, address uint64) bool
+}
+
+// Range is numbers from First to Last, both included.
+type Range struct{ First, Last uint32 }
+
+func within(list []Range, n uint32) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(r Range) bool { return r.First <= n && n <= r.Last })
+}
+
+// Thread says that a thread of a launch is watched.
+func (w *Watch) Thread(l *event.Launch, warp uint32, lane int) bool {
+	per := max(l.WarpsPerBlock(), 1)
+	return within(w.Blocks, warp/per) && within(w.Threads, warp%per*32+uint32(lane))
+}
+
+// Races says that a race of two accesses is reported. Operations of the host are watched as their memory is.
+func (w *Watch) Races(earlier, later *Access) bool {
+	if w == nil {
+		return true
+	}
+	for _, a := range []*Access{earlier, later} {
+		if a.Host == "" && !w.Thread(&a.Launch, a.Warp, a.Lane) {
+			return false
+		}
+	}
+	a := later
+	if a.Host != "" {
+		a = earlier
+	}
+	return w.Object == nil || w.Object(a.Space, a.Launch.ID, max(earlier.Address, later.Address))
+}
+
+// String is "3" or "0-3".
+func (r Range) String() string {
+	if r.First == r.Last {
+		return fmt.Sprint(r.First)
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// ParseRanges reads numbers and ranges of them, separated by commas: "0-3,8".
+func ParseRanges(text string) ([]Range, error) {
+	var list []Range
+	for _, word := range strings.Split(text, ",") {
+		first, last, several := strings.Cut(word, "-")
+		if !several {
+			last = first
+		}
+		from, err := strconv.ParseUint(first, 10, 32)
+		to, err2 := strconv.ParseUint(last, 10, 32)
+		if err != nil || err2 != nil || to < from {
+			return nil, fmt.Errorf("%q is no number and no range of numbers, such as 0-3", word)
+		}
+		list = append(list, Range{uint32(from), uint32(to)})
+	}
+	return list, nil
+}

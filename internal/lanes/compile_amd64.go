@@ -1,0 +1,265 @@
+package lanes
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/codegen/amd64"
+)
+
+// translator makes code of lists, once for all lanes and once for some.
+//
+// Code keeps to the registers of the assembly (see gen): DI and R11 are the registers of 32 and 64 bits, R13 the scalars, R14 the
+// predicates, R10 the Regs, R15 the handlers of the assembly, DX the mask. AX, CX and R12 are free in it, BX, SI, R8 and R9 hold
+// addresses and comparisons of a group.
+type translator struct {
+	amd64.Asm
+	ops    []Op
+	masked bool // some lanes
+	told   bool
+	target []bool // an operation that is jumped to, or begins a list
+	labels []amd64.Label
+	ends   []end
+	cold   []func() // code that is rarely run, written after the rest
+	later  []*record
+	data   amd64.Label
+	pool   []byte // constants, at data
+	known  map[string]int32
+	group
+}
+
+// end leaves a list.
+type end struct {
+	at  *amd64.Label
+	imm uint64
+}
+
+// record is operations that the assembly does before code goes on at a label.
+type record struct {
+	at   amd64.Label
+	ops  []Op
+	next *amd64.Label
+}
+
+// The offsets of Regs and Access; a test compares them.
+const (
+	reachAt  = 32
+	stepsAt  = 48
+	limitAt  = 56
+	marksAt  = 64
+	keep32At = 72
+	keep64At = keep32At + 128
+
+	originAt = 0
+	roomAt   = 8
+	baseAt   = 16
+	rowAt    = 24
+	lastAt   = 40
+)
+
+const opSize = int32(unsafe.Sizeof(Op{}))
+
+func (c *Compiled) translate(starts []int32, told bool) []byte {
+	c.full, c.part = make([]int32, len(c.ops)), make([]int32, len(c.ops))
+	t := &translator{ops: c.ops, told: told, known: map[string]int32{}}
+	t.findTargets(starts)
+	t.Prefetch(amd64.Mem{Base: amd64.AX}) // no list begins at 0
+	for _, masked := range []bool{false, true} {
+		entries := c.full
+		if t.masked = masked; masked {
+			entries = c.part
+		}
+		t.labels = make([]amd64.Label, len(c.ops))
+		t.lists(starts)
+		for _, s := range starts {
+			entries[s] = int32(t.labels[s].At())
+		}
+	}
+	t.writeData()
+	return t.Code
+}
+
+// findTargets marks what may be jumped to.
+func (t *translator) findTargets(starts []int32) {
+	t.target = make([]bool, len(t.ops)+1)
+	for i := range t.ops {
+		switch o := &t.ops[i]; o.Code {
+		case OpGoto:
+			if o.B != 0 {
+				t.target[int32(i)+o.B/opSize] = true
+			}
+		case OpIfScalar, OpIfPred:
+			t.target[int32(i)+o.B/opSize], t.target[int32(i)+o.C/opSize] = true, true
+		}
+	}
+	for _, s := range starts {
+		if s == 0 || endsList(t.ops[s-1].Code) {
+			t.target[s] = true
+		}
+	}
+}
+
+// endsList reports whether nothing behind the operation is done after it but what is jumped to.
+func endsList(c Code) bool { return c == OpEnd || c == OpGoto || c == OpIfScalar || c == OpIfPred }
+
+// lists writes the code of all operations. Those of starts that lie within what is done together are done by the assembly up to its
+// end: a list begins there only after it ended at the operation before.
+func (t *translator) lists(starts []int32) {
+	begins := make([]bool, len(t.ops))
+	for _, s := range starts {
+		begins[s] = true
+	}
+	for i := 0; i < len(t.ops); {
+		t.Bind(&t.labels[i])
+		n := t.some(i)
+		for k := i + 1; k < i+n; k++ {
+			if begins[k] {
+				rest, next := t.ops[k:i+n], t.after(i+n)
+				t.cold = append(t.cold, func() { t.Bind(&t.labels[k]); t.assembly(rest, next) })
+			}
+		}
+		i += n
+	}
+	for _, f := range t.cold {
+		f()
+	}
+	t.cold = t.cold[:0]
+	for _, e := range t.ends {
+		t.Bind(e.at)
+		t.leave(e.imm)
+	}
+	t.ends = t.ends[:0]
+}
+
+// after gives the label of operation i.
+func (t *translator) after(i int) *amd64.Label { return &t.labels[i] }
+
+// some writes the code of some operations from i on, and gives their number.
+func (t *translator) some(i int) int {
+	o := &t.ops[i]
+	switch o.Code {
+	case OpEnd:
+		t.leave(o.Imm)
+		return 1
+	case OpGoto:
+		t.jumpOn(i, o)
+		return 1
+	case OpIfScalar:
+		t.TestI(scalarAt(o.A), 1)
+		t.JumpIf(amd64.Equal, t.after(i+int(o.C/opSize)))
+		t.Jump(t.after(i + int(o.B/opSize)))
+		return 1
+	case OpIfPred:
+		t.Load(4, false, amd64.AX, predAt(o.A))
+		t.RR(amd64.AND, false, amd64.AX, amd64.DX)
+		t.JumpIf(amd64.Equal, t.after(i+int(o.C/opSize)))
+		t.RR(amd64.CMP, false, amd64.AX, amd64.DX)
+		t.JumpIf(amd64.NotEqual, t.stop(o.Imm))
+		t.Jump(t.after(i + int(o.B/opSize)))
+		return 1
+	}
+	if n := t.together(i); n > 0 {
+		return n
+	}
+	if t.single(i) {
+		return 1
+	}
+	n := 1
+	for ; !t.target[i+n] && !endsList(t.ops[i+n].Code) && !t.translates(&t.ops[i+n]); n++ {
+	}
+	t.assembly(t.ops[i:i+n], t.after(i+n))
+	return n
+}
+
+// jumpOn writes an OpGoto; see Regs.jump.
+func (t *translator) jumpOn(i int, o *Op) {
+	regs := func(at int32) amd64.Mem { return amd64.Mem{Base: amd64.R10, Disp: at} }
+	if o.D != 0 {
+		t.MI(amd64.ADD, true, regs(marksAt), o.D)
+	}
+	if o.B == 0 {
+		t.MI(amd64.ADD, true, regs(stepsAt), o.C)
+		t.leave(o.Imm)
+		return
+	}
+	t.Load(8, false, amd64.AX, regs(stepsAt))
+	t.RI(amd64.ADD, true, amd64.AX, o.C)
+	t.Store(true, regs(stepsAt), amd64.AX)
+	t.RI(amd64.ADD, true, amd64.AX, o.A)
+	t.RM(amd64.CMP, true, amd64.AX, regs(limitAt))
+	t.JumpIf(amd64.GreaterEqual, t.stop(o.Imm))
+	t.Jump(t.after(i + int(o.B/opSize)))
+}
+
+// stop gives a label at which the list is left.
+func (t *translator) stop(imm uint64) *amd64.Label {
+	l := new(amd64.Label)
+	t.ends = append(t.ends, end{l, imm})
+	return l
+}
+
+// leave goes back to Go: see runEnd in the assembly.
+func (t *translator) leave(imm uint64) {
+	t.Set(amd64.AX, imm)
+	t.Store(true, amd64.Mem{Base: amd64.SP, Disp: 40}, amd64.AX)
+	t.StoreI(true, amd64.Mem{Base: amd64.SP, Disp: 48}, 0)
+	t.VZeroUpper()
+	t.Return()
+}
+
+// assembly lets the assembly do operations and come back.
+func (t *translator) assembly(ops []Op, next *amd64.Label) {
+	r := &record{ops: ops, next: next}
+	t.later = append(t.later, r)
+	t.Address(amd64.R12, &r.at)
+	t.Set(amd64.AX, uint64(uint32(ops[0].D)))
+	t.JumpTo(amd64.Mem{Base: amd64.R15, Disp: int32(ops[0].Code) * 8})
+}
+
+// writeData writes what code refers to.
+func (t *translator) writeData() {
+	align := func(n int) {
+		for len(t.Code)%n != 0 {
+			t.Return()
+		}
+	}
+	align(8)
+	for _, r := range t.later {
+		t.Bind(&r.at)
+		for k := range r.ops {
+			t.Code = append(t.Code, unsafe.Slice((*byte)(unsafe.Pointer(&r.ops[k])), opSize)...)
+		}
+		resume := Op{Code: OpResume, Imm: uint64(r.next.At() - len(t.Code))}
+		t.Code = append(t.Code, unsafe.Slice((*byte)(unsafe.Pointer(&resume)), opSize)...)
+	}
+	align(32)
+	t.Bind(&t.data)
+	t.Code = append(t.Code, t.pool...)
+}
+
+// constant gives the place of bytes among the constants.
+func (t *translator) constant(b []byte) int32 {
+	at, ok := t.known[string(b)]
+	if !ok {
+		at = int32(len(t.pool))
+		t.known[string(b)] = at
+		t.pool = append(t.pool, b...)
+	}
+	return at
+}
+
+// table is constant for a number of 32 or 64 bits a lane.
+func (t *translator) table(w int, f func(lane uint64) uint64) int32 {
+	var b []byte
+	for l := range uint64(32) {
+		if w == 32 {
+			b = binary.LittleEndian.AppendUint32(b, uint32(f(l)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, f(l))
+		}
+	}
+	return t.constant(b)
+}
+
+func scalarAt(off int32) amd64.Mem { return amd64.Mem{Base: amd64.R13, Disp: off} }
+func predAt(off int32) amd64.Mem   { return amd64.Mem{Base: amd64.R14, Disp: off} }

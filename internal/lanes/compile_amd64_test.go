@@ -1,0 +1,26 @@
+package lanes
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// grouped reports whether an operation is compiled into groups.
+func grouped(c Code) bool {
+	t := &translator{}
+	return vectorCode[c] != nil || t.isScalar(c) || t.isLoad(c)
+}
+
+// TestCodeLayout holds the layouts that compiled code knows.
+func TestCodeLayout(t *testing.T) {
+	var x Regs
+	var a Access
+	if unsafe.Offsetof(x.Reach) != reachAt || unsafe.Offsetof(x.Steps) != stepsAt || unsafe.Offsetof(x.Limit) != limitAt || unsafe.Offsetof(x.Marks) != marksAt ||
+		unsafe.Offsetof(x.keep32) != keep32At || unsafe.Offsetof(x.keep64) != keep64At {
+		t.Error("compiled code has another layout of Regs")
+	}
+	if unsafe.Offsetof(a.Origin) != originAt || unsafe.Offsetof(a.Room) != roomAt || unsafe.Offsetof(a.Base) != baseAt || unsafe.Offsetof(a.Row) != rowAt ||
+		unsafe.Offsetof(a.Last) != lastAt {
+		t.Error("compiled code has another layout of Access")
+	}
+}

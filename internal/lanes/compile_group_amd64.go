@@ -1,0 +1,463 @@
+package lanes
+
+import (
+	"math"
+
+	"fencepost.dev/fencepost/internal/codegen/amd64"
+)
+
+// A group is operations that follow each other and are done together: first the scalar ones, with all that may end the list there,
+// then the others, for a few lanes at a time (a strip), whose values stay in registers in between. What may end the list is checked
+// before a vector is touched: where it does, the assembly does the vector operations before it, and goes on from there.
+type group struct {
+	first, n int
+	strips   int         // into which the lanes are divided: 4 of 8 lanes, or 8 of 4
+	uses     []amd64.Reg // by operation: the register of its address or comparison
+	strip    int         // the one being written; anyStrip in a loop
+	at       int         // the operation being written
+	regs     [16]content
+	pinned   uint16
+	straight bool      // written without a loop
+	spare    amd64.Vec // see takeFree
+}
+
+const anyStrip = -1
+
+// content is what a vector register holds of a strip.
+type content struct {
+	value
+	dirty bool // its place in the register file does not have it yet
+}
+
+// value names what may be in a register: a vector or what is made of a scalar or of a number.
+type value struct {
+	kind valueKind
+	at   uint64 // the offset in the register file, or the number
+}
+
+type valueKind uint8
+
+const (
+	nothing  valueKind = iota
+	vector32           // lanes of a vector register
+	vector64
+	spread32 // a scalar in every lane
+	spread64
+	shiftCount // a scalar as the number of a shift
+	const32    // a number in every lane
+	const64
+	lanes32 // all bits of a lane where a predicate holds
+	lanes64
+)
+
+// maxGroup bounds the operations of a group.
+const maxGroup = 200
+
+// unrolled is the most operations, over all strips, that are written without a loop.
+const unrolled = 24
+
+var groupRegs = []amd64.Reg{amd64.R8, amd64.R9, amd64.BX, amd64.SI}
+
+// lanesPerStrip gives the lanes of a strip that an operation is done in.
+func lanesPerStrip(c Code) int {
+	for _, f := range operands[c] {
+		if f == vectors64 {
+			return 4
+		}
+	}
+	return 8
+}
+
+// translates reports whether an operation is not left to the assembly.
+func (t *translator) translates(o *Op) bool {
+	return vectorCode[o.Code] != nil || t.isScalar(o.Code) || t.isLoad(o.Code) || t.isSingle(o.Code)
+}
+
+// together writes a group that begins with operation i, and gives the number of its operations; 0 where it is in none.
+func (t *translator) together(i int) int {
+	g := &t.group
+	*g = group{first: i, uses: g.uses[:0]}
+	read, written := map[int32]bool{}, map[int32]bool{} // scalars that strips read, predicates that comparisons write
+	free, vectors := groupRegs, 0
+	for ; g.n < maxGroup; g.n++ {
+		if g.n > 0 && t.target[i+g.n] {
+			break
+		}
+		o := &t.ops[i+g.n]
+		reg := amd64.AX
+		switch {
+		case t.isScalar(o.Code):
+			if read[o.D] {
+				return t.write(vectors)
+			}
+		case vectorCode[o.Code] != nil || t.isLoad(o.Code):
+			strips := 32 / lanesPerStrip(o.Code)
+			takes := t.isLoad(o.Code) || operands[o.Code][0] == preds
+			if g.strips != 0 && g.strips != strips || takes && len(free) == 0 || !o.joins(read, written) {
+				return t.write(vectors)
+			}
+			if takes {
+				reg, free = free[0], free[1:]
+			}
+			g.strips = strips
+			g.straight = g.straight || t.isLoad(o.Code) && accessOps[o.Code-OpLoad8ULine].unrolls()
+			vectors++
+		default:
+			return t.write(vectors)
+		}
+		g.uses = append(g.uses, reg)
+	}
+	return t.write(vectors)
+}
+
+// joins notes what the operation reads and writes in strips; false where it reads a predicate that a comparison before it writes.
+func (o *Op) joins(read, written map[int32]bool) bool {
+	isAccess := o.Code >= OpLoad8ULine
+	for k, off := range []int32{o.A, o.B, o.C} {
+		switch operands[o.Code][1+k] {
+		case preds:
+			if written[off] {
+				return false
+			}
+		case scalars:
+			if !isAccess {
+				read[off] = true
+			}
+		}
+	}
+	if operands[o.Code][0] == preds {
+		written[o.D] = true
+	}
+	return true
+}
+
+// write writes the group.
+func (t *translator) write(vectors int) int {
+	g := &t.group
+	if g.n == 0 {
+		return 0
+	}
+	reach := false
+	for k := range g.n {
+		o := &t.ops[g.first+k]
+		if isAccess := t.isLoad(o.Code) || t.isScalarLoad(o.Code); isAccess && !reach {
+			t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+			reach = true
+		}
+		switch {
+		case t.isLoad(o.Code):
+			t.reach(o, g.uses[k], t.otherwise(k))
+		case t.isScalar(o.Code):
+			t.scalar(o, func() *amd64.Label { return t.otherwise(k) })
+		}
+	}
+	if vectors > 0 {
+		t.writeStrips(vectors)
+	}
+	return g.n
+}
+
+// otherwise gives a label at which the assembly goes on with operation k of the group, after what precedes it but for scalars, which
+// are done.
+func (t *translator) otherwise(k int) *amd64.Label {
+	g := &t.group
+	var ops []Op
+	for _, o := range t.ops[g.first : g.first+k] {
+		if !t.isScalar(o.Code) {
+			ops = append(ops, o)
+		}
+	}
+	ops = append(ops, t.ops[g.first+k:g.first+g.n]...)
+	l, next := new(amd64.Label), t.after(g.first+g.n)
+	t.cold = append(t.cold, func() { t.Bind(l); t.assembly(ops, next) })
+	return l
+}
+
+// writeStrips writes the part of a group that is done strip by strip.
+func (t *translator) writeStrips(vectors int) {
+	g := &t.group
+	t.Address(amd64.AX, &t.data)
+	if g.straight = g.straight || vectors*g.strips <= unrolled; g.straight {
+		for g.strip = range g.strips {
+			t.writeStrip()
+		}
+	} else {
+		g.strip = anyStrip
+		t.RR(amd64.XOR, false, amd64.R12, amd64.R12)
+		for k := range g.n {
+			if t.compares(k) {
+				t.RR(amd64.XOR, false, g.uses[k], g.uses[k])
+			}
+		}
+		var again amd64.Label
+		t.Bind(&again)
+		t.writeStrip()
+		t.RI(amd64.ADD, false, amd64.R12, int32(128/g.strips))
+		t.RI(amd64.CMP, false, amd64.R12, 128)
+		t.JumpIf(amd64.NotEqual, &again)
+	}
+	for k := range g.n {
+		if t.compares(k) {
+			o := &t.ops[g.first+k]
+			if negated[o.Code] {
+				t.Not(false, g.uses[k])
+			}
+			t.setPred(o.D, g.uses[k])
+		}
+	}
+}
+
+// compares reports whether operation k of the group is a comparison of vectors.
+func (t *translator) compares(k int) bool {
+	c := t.ops[t.first+k].Code
+	return vectorCode[c] != nil && operands[c][0] == preds
+}
+
+// setPred writes a register to a predicate, the lanes of the mask only.
+func (t *translator) setPred(off int32, r amd64.Reg) {
+	if t.masked {
+		t.RR(amd64.AND, false, r, amd64.DX)
+		t.AndNot(amd64.CX, amd64.DX, predAt(off))
+		t.RR(amd64.OR, false, r, amd64.CX)
+	}
+	t.Store(false, predAt(off), r)
+}
+
+func (t *translator) writeStrip() {
+	g := &t.group
+	g.regs = [16]content{}
+	for g.at = range g.n {
+		o := &t.ops[g.first+g.at]
+		g.pinned = 0
+		switch {
+		case t.isLoad(o.Code):
+			t.loadStrip(o, g.uses[g.at])
+		case vectorCode[o.Code] != nil:
+			vectorCode[o.Code](t, o)
+		}
+	}
+	g.at = g.n
+	for r := range g.regs {
+		t.keep(amd64.Vec(r))
+	}
+}
+
+// compared takes the lanes of a strip, all bits set or none, into the result of the comparison at hand.
+func (t *translator) compared(w int, lanes amd64.Vec) {
+	to, n := t.uses[t.at], byte(32/t.strips)
+	switch {
+	case t.strip == 0:
+		t.VSigns(w == 64, to, lanes)
+	case t.strip == anyStrip:
+		t.VSigns(w == 64, amd64.CX, lanes)
+		t.ShiftI(amd64.SHR, false, to, n)
+		t.ShiftI(amd64.SHL, false, amd64.CX, 32-n)
+		t.RR(amd64.OR, false, to, amd64.CX)
+	default:
+		t.VSigns(w == 64, amd64.CX, lanes)
+		t.ShiftI(amd64.SHL, false, amd64.CX, n*byte(t.strip))
+		t.RR(amd64.OR, false, to, amd64.CX)
+	}
+}
+
+// all says that lanes of w bits of a strip fill a whole register.
+func (t *translator) all(w int) bool { return t.strips == 4 || w == 64 }
+
+// lanesAt gives the place of the strip's lanes of w bits in what begins disp behind base.
+func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
+	if t.strip == anyStrip {
+		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}
+	}
+	return amd64.Mem{Base: base, Disp: disp + int32(t.strip*32/t.strips*w/8)}
+}
+
+func vectorWidth(k valueKind) int {
+	if k == vector64 || k == spread64 || k == const64 || k == lanes64 {
+		return 64
+	}
+	return 32
+}
+
+// place gives where a vector's lanes are kept.
+func (t *translator) vectorAt(v value) amd64.Mem {
+	if v.kind == vector64 {
+		return t.lanesAt(amd64.R11, int32(v.at), 64)
+	}
+	return t.lanesAt(amd64.DI, int32(v.at), 32)
+}
+
+// keep writes what a register holds to its place, if that is due.
+func (t *translator) keep(r amd64.Vec) {
+	c := &t.regs[r]
+	if !c.dirty {
+		return
+	}
+	c.dirty = false
+	w := vectorWidth(c.kind)
+	if t.masked {
+		keep := t.takeFree()
+		disp := int32(keep32At)
+		if w == 64 {
+			disp = keep64At
+		}
+		t.V2M(amd64.VMOVDQU, t.all(w), keep, t.lanesAt(amd64.R10, disp, w))
+		old := t.takeFree()
+		t.V2M(amd64.VMOVDQU, t.all(w), old, t.vectorAt(c.value))
+		t.VBlend(t.all(w), old, r, old, keep)
+		t.VStore(t.all(w), t.vectorAt(c.value), old)
+		return
+	}
+	t.VStore(t.all(w), t.vectorAt(c.value), r)
+}
+
+// takeFree gives one of two registers that hold nothing from one instruction to the next: those are for keep.
+func (t *translator) takeFree() amd64.Vec {
+	t.spare ^= 1
+	return 14 + t.spare
+}
+
+// take gives a register for something new, until the operation at hand is done.
+func (t *translator) take() amd64.Vec {
+	n := 16
+	if t.masked {
+		n = 14
+	}
+	best, far := -1, -1
+	for r := range n {
+		if t.pinned>>r&1 != 0 {
+			continue
+		}
+		c := &t.regs[r]
+		if c.kind == nothing {
+			best = r
+			break
+		}
+		next := 2 * t.nextUse(c.value)
+		if !c.dirty {
+			next++
+		}
+		if next > far {
+			best, far = r, next
+		}
+	}
+	r := amd64.Vec(best)
+	if t.regs[r].kind != nothing && t.nextUse(t.regs[r].value) != overwritten {
+		t.keep(r)
+	}
+	t.regs[r] = content{}
+	t.pinned |= 1 << r
+	return r
+}
+
+// What nextUse gives for a value that is not read soon, and for one that is not read any more.
+const (
+	farAway     = math.MaxInt32 - 1
+	overwritten = math.MaxInt32
+)
+
+// nextUse gives the next operation of the group, from the one at hand on, that reads a value.
+func (t *translator) nextUse(v value) int {
+	for k := t.at; k < min(t.n, t.at+40); k++ {
+		o := &t.ops[t.first+k]
+		w := lanesPerStrip(o.Code)
+		for i, off := range []int32{o.A, o.B, o.C} {
+			if operandValue(operands[o.Code][1+i], off, w) == v {
+				return k
+			}
+		}
+		if operandValue(operands[o.Code][0], o.D, w) == v {
+			return overwritten
+		}
+	}
+	return farAway
+}
+
+// operandValue gives the value that an operand is; for a number in an Op it gives none.
+func operandValue(f file, off int32, lanes int) value {
+	v := value{at: uint64(uint32(off))}
+	switch f {
+	case vectors32:
+		v.kind = vector32
+	case vectors64:
+		v.kind = vector64
+	case scalars:
+		if v.kind = spread32; lanes == 4 {
+			v.kind = spread64
+		}
+	case preds:
+		if v.kind = lanes32; lanes == 4 {
+			v.kind = lanes64
+		}
+	default:
+		return value{}
+	}
+	return v
+}
+
+// have gives a register that holds a value.
+func (t *translator) have(v value) amd64.Vec {
+	for r := range t.regs {
+		if t.regs[r].value == v {
+			t.pinned |= 1 << r
+			return amd64.Vec(r)
+		}
+	}
+	r := t.take()
+	w := vectorWidth(v.kind)
+	all := t.all(w)
+	switch v.kind {
+	case vector32, vector64:
+		t.V2M(amd64.VMOVDQU, all, r, t.vectorAt(v))
+	case spread32:
+		t.V2M(amd64.VPBROADCASTD, all, r, scalarAt(int32(v.at)))
+	case spread64:
+		t.V2M(amd64.VPBROADCASTQ, all, r, scalarAt(int32(v.at)))
+	case shiftCount:
+		t.VLoadLow(false, r, scalarAt(int32(v.at)))
+	case const32, const64:
+		t.V2M(broadcast(w), all, r, amd64.Mem{Base: amd64.AX, Disp: t.number(w, v.at)})
+	case lanes32, lanes64:
+		bits := t.table(w, func(l uint64) uint64 { return 1 << l })
+		t.V2M(amd64.VPBROADCASTD, all, r, predAt(int32(v.at)))
+		t.V3M(amd64.VPAND, all, r, r, t.lanesAt(amd64.AX, bits, w))
+		t.V3M(equal(w), all, r, r, t.lanesAt(amd64.AX, bits, w))
+	}
+	t.regs[r].value = v
+	return r
+}
+
+// number is constant for one number.
+func (t *translator) number(w int, v uint64) int32 {
+	b := make([]byte, w/8)
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+	return t.constant(b)
+}
+
+// arg gives source number i of an operation.
+func (t *translator) arg(o *Op, i int) amd64.Vec {
+	off := [...]int32{o.A, o.B, o.C}[i]
+	return t.have(operandValue(operands[o.Code][1+i], off, lanesPerStrip(o.Code)))
+}
+
+// out gives the register for the result of an operation, which is to be written after its sources are read.
+func (t *translator) out(o *Op) amd64.Vec {
+	v := operandValue(operands[o.Code][0], o.D, lanesPerStrip(o.Code))
+	r := t.take()
+	for i := range t.regs {
+		if t.regs[i].value == v {
+			t.regs[i] = content{}
+		}
+	}
+	t.regs[r] = content{v, true}
+	return r
+}
+
+// num gives a register with a number in every lane.
+func (t *translator) num(w int, v uint64) amd64.Vec {
+	if w == 64 {
+		return t.have(value{const64, v})
+	}
+	return t.have(value{const32, v})
+}

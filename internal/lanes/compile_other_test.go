@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package lanes
+
+func grouped(Code) bool { return false }

@@ -1,0 +1,227 @@
+package lanes
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// manyFiles are register files that do not fit the registers of a processor.
+type manyFiles struct {
+	v32     [40]V32
+	v64     [40]V64
+	preds   [40]uint32
+	scalars [40]uint64
+}
+
+func (f *manyFiles) regs() *Regs {
+	return &Regs{V32: &f.v32[0], V64: &f.v64[0], Preds: &f.preds[0], Scalars: &f.scalars[0]}
+}
+
+func (f *manyFiles) fill(r *rand.Rand) {
+	for i := range f.v32 {
+		for l := range 32 {
+			f.v32[i][l], f.v64[i][l] = random32(r), random64(r)
+		}
+		f.preds[i], f.scalars[i] = r.Uint32(), random64(r)
+		if r.IntN(2) == 0 {
+			f.scalars[i] = uint64(r.IntN(70))
+		}
+	}
+}
+
+// randomOp makes an operation on the first n registers of each file; at is what Run gives where it ends there.
+func randomOp(r *rand.Rand, c Code, n int, at uint64) Op {
+	o := Op{Code: c, Imm: r.Uint64()}
+	switch {
+	case int(c) <= len(generated):
+		o.Imm = randomImm(r, &generated[c-1])
+	case c == OpScalarSExt:
+		o.Imm %= 64
+	case c >= OpLoad8ULine:
+		o.Imm = at
+	case r.IntN(2) == 0:
+		o.Imm = []uint64{1<<32 - 1, 1<<64 - 1}[r.IntN(2)]
+	}
+	for i, field := range []*int32{&o.D, &o.A, &o.B, &o.C} {
+		k := n
+		if operands[c][i] == reaches {
+			k = 8
+		}
+		*field = int32(r.IntN(k)) * sizes[operands[c][i]]
+	}
+	if c == OpSteadyS || c == OpSteadyU {
+		o.B, o.C = int32(r.IntN(2000)-1000), int32(r.IntN(2000))
+	}
+	return o
+}
+
+// favourites are operations of which random lists have many: those that are compiled into groups.
+func favourites(t *testing.T) []Code {
+	var cs []Code
+	for c := Code(1); c < OpGoto; c++ {
+		if grouped(c) {
+			cs = append(cs, c)
+		}
+	}
+	if len(cs) < 100 {
+		t.Fatalf("%d operations are compiled into groups", len(cs))
+	}
+	return cs
+}
+
+// TestCompiled compares compiled lists with the Go code: operations in groups, accesses at which they end and behind which they begin
+// again, with few registers and with many, in all lanes and in some.
+func TestCompiled(t *testing.T) {
+	if possible < Compiling {
+		t.Skip("no machine code on this machine")
+	}
+	often := favourites(t)
+	rounds := 1500
+	if testing.Short() {
+		rounds = 300
+	}
+	r := rand.New(rand.NewPCG(51, 52))
+	ended := 0
+	for round := range rounds {
+		f, m := new(manyFiles), newReach(r)
+		f.fill(r)
+		told := r.IntN(4) == 0
+		for i := range m.reach {
+			if m.reach[i].Room = uint64(reachSize); !told {
+				m.reach[i].Told = 0
+			}
+			if r.IntN(2) == 0 {
+				m.reach[i].Last = 1
+			}
+		}
+		n := []int{3, 8, 40}[r.IntN(3)]
+		for i := range f.scalars { // most are addresses
+			if w := &m.reach[r.IntN(8)]; r.IntN(2) == 0 {
+				f.scalars[i] = w.Origin + uint64(r.IntN(100))&^uint64(7*r.IntN(2))
+			}
+		}
+		wide := r.IntN(3)
+		var code []Op
+		starts := []int32{0}
+		for at := range 1 + r.IntN(300) {
+			c := often[r.IntN(len(often))]
+			if r.IntN(30) == 0 {
+				c = Code(1 + r.IntN(int(OpGoto)-1))
+			}
+			if size := lanesOf(c); wide < 2 && size != 0 && size != 8-4*wide && r.IntN(8) != 0 {
+				c = OpScalarCopy // so that groups are long
+			}
+			if c >= OpLoad8ULine && r.IntN(2) != 0 {
+				c = OpScalarXor
+			}
+			if code = append(code, randomOp(r, c, n, uint64(at))); c >= OpLoad8ULine {
+				starts = append(starts, int32(at)+1)
+			}
+		}
+		code = append(code, Op{Imm: 1 << 20})
+		mask := ^uint32(0)
+		if r.IntN(3) == 0 {
+			mask = randomMask(r)
+		}
+		want, other := *f, m.clone()
+		x, y := f.regs(), want.regs()
+		x.Reach, x.Log, y.Reach, y.Log = &m.reach[0], &m.log, &other.reach[0], &other.log
+		c := Compile(code, starts, told)
+		for at := int32(0); ; {
+			got, end := c.Run(at, x, mask), runGo(code[at:], y, mask)
+			if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N {
+				t.Fatalf("round %d, mask %08x, %d operations from %d: code ends with %d, Go code with %d", round, mask, len(code), at, got, end)
+			}
+			if at = int32(got) + 1; got == 1<<20 {
+				break
+			}
+			ended++
+			m.log.N, other.log.N = 0, 0
+		}
+	}
+	if ended < rounds {
+		t.Errorf("%d lists ended at an access", ended)
+	}
+}
+
+// lanesOf gives the lanes of a strip of an operation; 0 where it has no vector.
+func lanesOf(c Code) int {
+	n := 0
+	for _, f := range operands[c] {
+		switch f {
+		case vectors64:
+			return 4
+		case vectors32, preds:
+			n = 8
+		}
+	}
+	return n
+}
+
+// TestCompiledTargets compiles jumps back and ahead between lists, entered at each.
+func TestCompiledTargets(t *testing.T) {
+	if possible < Compiling {
+		t.Skip("no machine code on this machine")
+	}
+	code := []Op{
+		Make(OpAdd32, 0, 0, 0, 1), // 0: the loop
+		Make(OpScalarAdd, 1<<64-1, 0, 0, 1),
+		Make(OpLTU32S, 0, 0, 0, 2),
+		Make(OpIfPred, 9, 0, 0, opBytes, 2*opBytes),
+		Make(OpGoto, 50, 0, 0, -4*opBytes, 1),
+		Make(OpGoto, 51, 0, 0, 0, 1),
+		Make(OpMul32, 0, 0, 0, 1), // 6: behind the loop
+		{Code: OpEnd, Imm: 60},
+	}
+	starts := []int32{0, 6}
+	for _, mask := range []uint32{^uint32(0), 0xff} {
+		for _, at := range starts {
+			var f files
+			for l := range 32 {
+				f.v32[1][l] = 3
+			}
+			f.scalars[1], f.scalars[2] = 1, 30
+			want := f
+			x, y := f.regs(), want.regs()
+			x.Limit, y.Limit = 100, 100
+			got, end := Compile(code, starts, false).Run(at, x, mask), runGo(code[at:], y, mask)
+			if got != end || f != want || x.Steps != y.Steps || x.Steps == 0 && at == 0 {
+				t.Errorf("from %d: ends with %d after %d steps, want %d after %d", at, got, x.Steps, end, y.Steps)
+			}
+		}
+	}
+}
+
+const opBytes = int32(unsafe.Sizeof(Op{}))
+
+// TestTierVariable has what a choice of the tier gives.
+func TestTierVariable(t *testing.T) {
+	defer use(possible)
+	if err := chooseTier(""); err != nil || Best() != possible {
+		t.Error(err, Best())
+	}
+	if err := chooseTier("interpret"); err != nil || Best() != Interpreted {
+		t.Error(err, Best())
+	}
+	if err := chooseTier("fast"); err == nil || err.Error() != `FENCEPOST_TIER is "fast"; the tiers are interpret, assembly, compiled` || Best() != possible {
+		t.Error(err, Best())
+	}
+	if err := chooseTier("compiled"); (err == nil) != (possible == Compiling) || Best() != possible {
+		t.Error(err, Best())
+	}
+}
+
+// TestCompiledAgain compiles one list twice, which gives the same code.
+func TestCompiledAgain(t *testing.T) {
+	if possible < Compiling {
+		t.Skip("no machine code on this machine")
+	}
+	code := slices.Repeat([]Op{Make(OpAdd32, 0, 0, 1, 2), Make(OpFAdd64, 0, 0, 1, 2)}, 200)
+	code = append(code, Op{})
+	a, b := (&Compiled{ops: code}).translate([]int32{0}, false), (&Compiled{ops: code}).translate([]int32{0}, false)
+	if !slices.Equal(a, b) || len(a) < 4096 {
+		t.Errorf("%d and %d bytes", len(a), len(b))
+	}
+}

@@ -1,0 +1,62 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/internal/detect"
+)
+
+// TestHostAccess: host code that touches memory of which work is under way races with it, at its line; one that has waited does not.
+// Whatever it does, system calls and signal handlers included, it computes what it computes without a checker.
+func TestHostAccess(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("host code is observed on x86-64 only")
+	}
+	exe := hostProgram(t, "testdata/hostaccess.c")
+	source, err := os.ReadFile("testdata/hostaccess.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ scenario, at string }{ // at: text of the line that races
+		{"read", `"read"))`}, {"write", `"write"))`}, {"update", `"update"))`}, {"source", "pinned[size - 1] = 4"}, {"printed", "return managed[7] == 1;"},
+		{"read call", "managed + 5000, 100) == 100"}, {"write call", "write(fd, managed + 5000"},
+		{"beside", ""}, {"synchronised", ""}, {"stream", ""}, {"event", ""}, {"crash", ""}, {"fork", ""},
+		{"other calls", "*"}, {"handler", "*"}, {"thread", "*"},
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		var out bytes.Buffer
+		r, err := Run(ctx, &Options{Seeds: 1, Jobs: 1, FailOn: detect.Error}, &Program{Path: exe, Args: []string{c.scenario}, Stdout: &out})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "right\n"; out.String() != want && c.scenario != "crash" {
+			t.Errorf("%s: printed %q", c.scenario, out.String())
+		}
+		if crashed := r.Program != nil && strings.Contains(fmt.Sprint(*r.Program), "segmentation"); crashed != (c.scenario == "crash") {
+			t.Errorf("%s: the program ended with %+v", c.scenario, r.Program)
+		}
+		races := 0
+		for _, f := range r.Findings {
+			for _, a := range f.Accesses {
+				if a.Host == "host code" && len(a.Frames) > 0 && a.Frames[0].Line > 0 {
+					races++
+					line := strings.Split(string(source), "\n")[a.Frames[0].Line-1]
+					if f.Kind != "inter-kernel" || !strings.Contains(line, c.at) && c.at != "*" {
+						t.Errorf("%s: %s on line %q", c.scenario, f.Kind, line)
+					}
+				}
+			}
+		}
+		if c.at != "*" && (races > 0) != (c.at != "") {
+			t.Errorf("%s: %d findings of %d tell of host code", c.scenario, races, len(r.Findings))
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// Watch says what of a run is judged. Kernels that are not watched run without events. Of the others every access is judged, since
+// what is not watched may order what is; races that are not watched are not reported.
+type Watch struct {
+	Kernel, SkipKernel     *regexp.Regexp // by demangled name; nil: all, none
+	Variable, SkipVariable *regexp.Regexp // by the name of the variable or allocation that a race is on, as reports show it
+	Blocks, Threads        []detect.Range // by number: of a block in the grid, of a thread in its block; none: all
+}
+
+// kernel says that a kernel is watched.
+func (w *Watch) kernel(demangled string) bool {
+	return (w.Kernel == nil || w.Kernel.MatchString(demangled)) && (w.SkipKernel == nil || !w.SkipKernel.MatchString(demangled))
+}
+
+// kernelFlags are the flags that choose kernels, as they were given.
+func (w *Watch) kernelFlags() string { return flagsOf("kernel", w.Kernel, w.SkipKernel) }
+
+// flagsOf gives the flags of two filters.
+func flagsOf(name string, only, skip *regexp.Regexp) string {
+	var flags []string
+	if only != nil {
+		flags = append(flags, fmt.Sprintf("--%s %s", name, only))
+	}
+	if skip != nil {
+		flags = append(flags, fmt.Sprintf("--skip-%s %s", name, skip))
+	}
+	return strings.Join(flags, " ")
+}
+
+// variables says that races are reported by what they are on.
+func (w *Watch) variables() bool { return w.Variable != nil || w.SkipVariable != nil }
+
+// detectors gives the watch as detectors take it, nil if they report every race. object names memory.
+func (w *Watch) detectors(object func(event.Space, uint64, uint32) report.Object) *detect.Watch {
+	if !w.variables() && w.Blocks == nil && w.Threads == nil {
+		return nil
+	}
+	d := &detect.Watch{Blocks: w.Blocks, Threads: w.Threads}
+	if w.variables() {
+		d.Object = func(space event.Space, launch uint32, address uint64) bool {
+			o := object(space, address, launch)
+			name := o.Name
+			if o.Named {
+				name = report.BareName(name)
+			}
+			return (w.Variable == nil || w.Variable.MatchString(name)) && (w.SkipVariable == nil || !w.SkipVariable.MatchString(name))
+		}
+	}
+	return d
+}
+
+// note says which races are reported, "" if all are.
+func (w *Watch) note() string {
+	var flags []string
+	for _, r := range []struct {
+		name string
+		list []detect.Range
+	}{{"blocks", w.Blocks}, {"threads", w.Threads}} {
+		var words []string
+		for _, x := range r.list {
+			words = append(words, x.String())
+		}
+		if words != nil {
+			flags = append(flags, fmt.Sprintf("--%s %s", r.name, strings.Join(words, ",")))
+		}
+	}
+	if w.variables() {
+		flags = append(flags, flagsOf("variable", w.Variable, w.SkipVariable))
+	}
+	if flags == nil {
+		return ""
+	}
+	return "Only races that " + strings.Join(flags, " ") + " chooses are reported."
+}

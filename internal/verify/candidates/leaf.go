@@ -1,0 +1,373 @@
+package candidates
+
+import (
+	"maps"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// candidate is an execution whose threads have come to their ends. What remains to be chosen are the order of the sc fences and those
+// of the writes.
+type candidate struct {
+	*search
+	*built
+	values   []int64 // of the initial writes
+	order    [][]int // of the writes, by location, as events of the search
+	r        *model.PTXRelations
+	diverged int // the thread that waits at a barrier that others do not reach, -1 for none
+	other    int
+	seen     map[string]bool
+}
+
+// leaf chooses what threads that spin have read last, where no thread can make a further step.
+func (s *search) leaf() {
+	for t := range s.threads {
+		op := s.threads[t].op
+		if k := op.Kind; k != explore.Read && k != explore.Update || s.cut() {
+			continue
+		}
+		e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
+		s.sources(e, func(w int, value int64) {
+			if w == promised || !s.awaits(t, value) || s.overwritten(w, op.Loc) {
+				return
+			}
+			s.events[e].rf, s.events[e].Value = w, value
+			s.resume(t, value, func() { s.consistent(s.leaf, e) })
+		})
+		s.pop(t)
+		return
+	}
+	s.judge()
+}
+
+// cut says that a thread has reached its bound: whether others wait for it does not matter.
+func (s *search) cut() bool {
+	return slices.ContainsFunc(s.threads, func(th thread) bool { return th.op.Kind == explore.Bound })
+}
+
+// overwritten says that another write of a location follows write w, whatever else is chosen.
+func (s *search) overwritten(w int, loc int32) bool {
+	for i := range s.events {
+		f := &s.events[i]
+		if f.Kind == model.W && f.Loc == loc && (w == initial || i > w && f.Thread == s.events[w].Thread && f.SameProxy(&s.events[w].Event.Event)) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge judges an execution whose threads can make no further step.
+func (s *search) judge() {
+	c := &candidate{search: s, built: s.build(), diverged: -1, seen: map[string]bool{}}
+	if !s.m.Grounded(c.x) {
+		return
+	}
+	s.collect()
+	for _, l := range c.locs {
+		c.values = append(c.values, s.p.Initial(l))
+	}
+	c.order = make([][]int, len(c.locs))
+	c.parked()
+	var fences []int
+	for i := range c.x.E {
+		if e := &c.x.E[i]; e.Kind == model.F && e.Order == model.SC && e.Proxy == model.Generic {
+			fences = append(fences, i)
+		}
+	}
+	r := s.m.Causes(c.x)
+	c.fenceSC(r, fences, nil)
+}
+
+// parked finds a thread that waits at a barrier that another thread of its CTA has left out. If that one spins, then that is why.
+func (c *candidate) parked() {
+	for t := range c.threads {
+		if !c.threads[t].parked {
+			continue
+		}
+		for _, o := range c.missing(t) {
+			if k := c.threads[o].op.Kind; c.diverged < 0 && k != explore.Await && !(c.Exits && k == explore.End) {
+				c.diverged, c.other = t, o
+			}
+		}
+	}
+}
+
+// strong says that two events are morally strong.
+func (c *candidate) strong(a, b int) bool {
+	return c.m.MorallyStrong(&c.x.E[a], &c.x.E[b], c.x.PO.Has(a, b) || c.x.PO.Has(b, a))
+}
+
+// fenceSC tries the orders of the sc fences: of those that are morally strong it matters which comes first. Causality without them
+// says of some which.
+func (c *candidate) fenceSC(r *model.PTXRelations, rest, done []int) {
+	if c.result.Stopped {
+		return
+	}
+	if len(rest) == 0 {
+		c.causes(done)
+		return
+	}
+next:
+	for i, f := range rest {
+		for k, o := range rest {
+			// Those of a thread, and those that are not related, come in one order.
+			if k < i && (c.x.E[o].Thread == c.x.E[f].Thread || !c.strong(o, f)) || k != i && r.BaseCausality.Has(o, f) && c.strong(o, f) {
+				continue next
+			}
+		}
+		c.fenceSC(r, slices.Concat(rest[:i:i], rest[i+1:]), append(done, f))
+	}
+}
+
+// coherent is an order of the writes of a location that the axioms allow.
+type coherent struct {
+	order     []int
+	coherence model.Rel // as far as the model has it
+	fr        model.Rel
+	key       string
+}
+
+// causes judges the execution with an order of the sc fences. What remains is the order of writes, of each location alone.
+func (c *candidate) causes(fences []int) {
+	c.tick()
+	x := c.x
+	x.FenceSC = model.NewRel(len(x.E))
+	for i, f := range fences {
+		for _, g := range fences[i+1:] {
+			if c.strong(f, g) {
+				x.FenceSC.Add(f, g)
+			}
+		}
+	}
+	r := c.m.Causes(x)
+	if !c.m.Causal(x, r) {
+		return
+	}
+	allowed := make([][]coherent, len(c.locs))
+	for l, loc := range c.locs {
+		if allowed[l] = c.coherence(c.local(c.built, r, loc)); len(allowed[l]) == 0 {
+			return
+		}
+	}
+	c.r = r
+	c.search.view = view{c: c, executions: c.result.Executions}
+	raced := false
+	var choose func(l int, coherence, fr model.Rel, key string)
+	choose = func(l int, coherence, fr model.Rel, key string) {
+		if c.result.Stopped {
+			return
+		}
+		if l < len(allowed) {
+			for _, o := range allowed[l] {
+				c.order[l] = o.order
+				choose(l+1, model.Union(coherence, o.coherence), model.Union(fr, o.fr), key+o.key+";")
+			}
+			return
+		}
+		r.Coherence, r.FR = coherence, fr
+		end := c.ending(r)
+		if end == unfair {
+			return
+		}
+		if !raced && (c.Races || !c.weak) && end != explore.Blocked {
+			raced = true
+			c.races(r)
+		}
+		if !c.seen[key] { // with another order of the fences
+			c.seen[key] = true
+			c.execution(end)
+		}
+	}
+	empty := model.NewRel(len(x.E))
+	choose(0, empty, empty, "")
+}
+
+// coherence gives the orders of the writes of a location that the axioms allow, one for each coherence order that the model has.
+func (c *candidate) coherence(l *local) (out []coherent) {
+	seen := map[string]bool{}
+	l.orders(func(order []int) bool {
+		c.tick()
+		if key := l.r.Coherence.Key(); !seen[key] {
+			seen[key] = true
+			o := coherent{coherence: l.r.Coherence.In(len(c.x.E), l.global), fr: l.r.FR.In(len(c.x.E), l.global), key: key}
+			for _, w := range order {
+				o.order = append(o.order, l.global[w]-c.initials)
+			}
+			out = append(out, o)
+		}
+		return !c.result.Stopped
+	})
+	return out
+}
+
+// races tells of the data races of the execution.
+func (c *candidate) races(r *model.PTXRelations) {
+	for a := c.initials; a < len(c.x.E); a++ {
+		for b := a + 1; b < len(c.x.E); b++ {
+			if r.Race(c.x, a, b) {
+				c.race(a, b)
+			}
+		}
+	}
+}
+
+// execution counts the execution and tells of it.
+func (c *candidate) execution(end explore.Ending) {
+	c.result.Events = max(c.result.Events, len(c.events))
+	switch end {
+	case explore.Complete:
+		c.failures()
+		c.uneven()
+		c.leaves(0)
+		c.result.Executions++
+		c.search.view.executions = c.result.Executions
+	case explore.Cut:
+		c.failures()
+		c.result.Cut++
+	case explore.Blocked:
+		c.result.Blocked++
+	default:
+		if !c.failures() {
+			c.stuck(end)
+		}
+		c.result.Stuck++
+	}
+}
+
+// unfair is the ending of an execution in which a thread spins although another value is there.
+const unfair = explore.Ending(255)
+
+// ending says how the execution ends.
+func (c *candidate) ending(r *model.PTXRelations) explore.Ending {
+	end := explore.Complete
+	for t := range c.threads {
+		switch c.threads[t].op.Kind {
+		case explore.Bound:
+			return explore.Cut
+		case explore.Assumed:
+			end = explore.Blocked
+		case explore.Await:
+			switch {
+			case !c.fair(t, r):
+				return unfair
+			case end == explore.Complete:
+				end = explore.Stuck
+			}
+		}
+	}
+	if c.diverged >= 0 && end == explore.Complete {
+		return explore.Diverged
+	}
+	return end
+}
+
+// fair says that thread t, which spins, has read in its last iteration what no write follows.
+func (c *candidate) fair(t int, r *model.PTXRelations) bool {
+	for _, i := range c.iteration(t) {
+		if !r.FR.EmptyRow(c.initials + i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *candidate) found(e explore.Error) {
+	if c.Found != nil && !c.result.Stopped && !c.Found(e, &c.search.view) {
+		c.result.Stopped = true
+	}
+}
+
+// race tells of a data race.
+func (c *candidate) race(a, b int) {
+	kind := explore.DataRace
+	if c.x.E[a].Strong() && c.x.E[b].Strong() && c.x.E[a].SameProxy(&c.x.E[b]) {
+		kind = explore.HeterogeneousRace
+	}
+	if c.racy = true; !c.Races {
+		return
+	}
+	c.found(explore.Error{Kind: kind, A: a - c.initials, B: b - c.initials, Thread: -1, Other: -1})
+}
+
+// failures tells of assertions that have failed, and says whether there are any.
+func (c *candidate) failures() (any bool) {
+	for t := range c.threads {
+		th := &c.threads[t]
+		if th.op.Kind == explore.Fail {
+			a := -1
+			if n := len(th.events); n > 0 {
+				a = th.events[n-1]
+			}
+			c.found(explore.Error{Kind: explore.AssertionFailed, A: a, B: -1, Thread: t, Other: -1, Pos: th.op.Pos})
+			any = true
+		}
+	}
+	return any
+}
+
+// uneven tells of threads that have met at an aligned barrier by different instructions, and of barriers that a thread that has
+// exited has left out.
+func (c *candidate) uneven() {
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != model.Leave {
+			continue
+		}
+		came := map[int]bool{}
+		c.arrivals(i, func(a int) {
+			o := &c.events[a]
+			if came[o.Thread] = true; o.Op.Pos != e.Op.Pos && e.Op.Aligned {
+				c.found(explore.Error{Kind: explore.BarrierDivergence, A: i, B: a, Thread: e.Thread, Other: o.Thread, Pos: e.Op.Pos, OtherPos: o.Op.Pos})
+			}
+		})
+		for o := range c.threads {
+			if c.groups.Same(e.Thread, o, &e.Op) && !came[o] && e.Op.Lanes == 0 {
+				c.found(explore.Error{Kind: explore.ExitedBarrier, A: i, B: -1, Thread: e.Thread, Other: o, Pos: e.Op.Pos, OtherPos: c.threads[o].op.Pos})
+			}
+		}
+	}
+}
+
+// stuck tells why an execution that cannot go on has not ended.
+func (c *candidate) stuck(end explore.Ending) {
+	if end == explore.Diverged {
+		at, other := &c.threads[c.diverged].op, &c.threads[c.other].op
+		c.found(explore.Error{Kind: explore.BarrierDivergence, A: -1, B: -1, Thread: c.diverged, Other: c.other, Pos: at.Pos, OtherPos: other.Pos})
+		return
+	}
+	for t := range c.threads {
+		if op := &c.threads[t].op; op.Kind == explore.Await {
+			c.found(explore.Error{Kind: explore.Deadlock, A: -1, B: -1, Thread: t, Other: -1, Pos: op.Pos})
+			return
+		}
+	}
+}
+
+// leaves calls Leaf with each choice of the final values: of writes that are not related in coherence order, any may be the last.
+func (c *candidate) leaves(l int) {
+	if c.Leaf == nil {
+		return
+	}
+	if l == 0 {
+		c.search.view.final = map[int32]int64{}
+	}
+	if l == len(c.order) {
+		c.Leaf(&c.search.view, explore.Complete)
+		return
+	}
+	values := map[int64]bool{}
+	if c.r.Coherence.EmptyRow(l) {
+		values[c.values[l]] = true
+	}
+	for _, w := range c.order[l] {
+		if c.r.Coherence.EmptyRow(c.initials + w) {
+			values[c.events[w].Value] = true
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(values)) {
+		c.search.view.final[c.locs[l]] = v
+		c.leaves(l + 1)
+	}
+}

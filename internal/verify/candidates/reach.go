@@ -1,0 +1,274 @@
+package candidates
+
+import (
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// maxReach is how many states of threads are kept. Beyond it, any thread is taken to write anything.
+const maxReach = 1 << 17
+
+// reach says what a thread may still write, whatever its reads return of the values that there are.
+type reach struct {
+	p      explore.Program
+	values map[int32][]int64
+	nodes  map[string]*node
+	bits   map[location]int // values that may be promised
+	locs   map[int32]int    // locations
+	need   model.Scope      // that includes all threads
+	full   bool
+}
+
+// node is a state of a thread.
+type node struct {
+	values set    // that may be promised and are written from here on
+	locs   set    // that are written
+	mixed  set    // that are accessed so that not all other accesses are morally strong with that
+	deps   uint64 // reads that all these writes depend on
+	next   []*node
+}
+
+// set is a set of small numbers.
+type set []uint64
+
+func newReach(p explore.Program, values map[int32][]int64) reach {
+	need := model.CTA
+	for _, a := range p.Places() {
+		need = max(need, model.Need(a, p.Places()[0]))
+	}
+	r := reach{p: p, need: need, values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	for _, loc := range sorted(values) {
+		for _, v := range values[loc] {
+			r.bits[location{loc, v}] = len(r.bits)
+		}
+	}
+	return r
+}
+
+// may says that thread t may write w from where it is.
+func (r *reach) may(t int, th *thread, w location) bool {
+	b, ok := r.bits[w]
+	n := r.at(t, th)
+	return !ok || r.full || n.values.has(b)
+}
+
+// writes says that thread t may write a location from where it is.
+func (r *reach) writes(t int, th *thread, loc int32) bool {
+	n := r.at(t, th)
+	b, ok := r.locs[loc]
+	return r.full || ok && n.locs.has(b)
+}
+
+func (r *reach) at(t int, th *thread) *node {
+	if th.node == nil {
+		th.node = r.of(t, th.state, &th.op)
+	}
+	return th.node
+}
+
+func (s set) has(b int) bool { return b/64 < len(s) && s[b/64]>>(b%64)&1 != 0 }
+
+func (s *set) add(b int) {
+	for len(*s) <= b/64 {
+		*s = append(*s, 0)
+	}
+	(*s)[b/64] |= 1 << (b % 64)
+}
+
+// join adds another set, and says whether that is new.
+func (s *set) join(o set) (grown bool) {
+	for i, w := range o {
+		if i >= len(*s) {
+			*s = append(*s, 0)
+		}
+		grown = grown || w&^(*s)[i] != 0
+		(*s)[i] |= w
+	}
+	return grown
+}
+
+// join adds what another node writes, and says whether that is new.
+func (n *node) join(o *node) bool {
+	values, locs := n.values.join(o.values), n.locs.join(o.locs)
+	mixed := n.mixed.join(o.mixed)
+	deps := n.deps &^ o.deps
+	n.deps &= o.deps
+	return values || locs || mixed || deps != 0
+}
+
+func (r *reach) number(loc int32) int {
+	l, ok := r.locs[loc]
+	if !ok {
+		l = len(r.locs)
+		r.locs[loc] = l
+	}
+	return l
+}
+
+// of gives the node of a state, of which all that follow are known.
+func (r *reach) of(t int, state []int64, op *explore.Op) *node {
+	var fresh []*node
+	root := r.walk(t, state, op, &fresh)
+	for grown := true; grown; {
+		grown = false
+		for i := len(fresh) - 1; i >= 0; i-- {
+			for _, next := range fresh[i].next {
+				grown = fresh[i].join(next) || grown
+			}
+		}
+	}
+	for _, n := range fresh {
+		n.next = nil
+	}
+	return root
+}
+
+// walk makes the nodes from a state on; fresh are those that were not there before.
+func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node {
+	key := make([]byte, 0, 8*len(state)+4)
+	key = binary.LittleEndian.AppendUint32(key, uint32(t)<<8|uint32(op.Kind))
+	for _, w := range state {
+		key = binary.LittleEndian.AppendUint64(key, uint64(w))
+	}
+	if n := r.nodes[string(key)]; n != nil {
+		return n
+	}
+	n := &node{deps: ^uint64(0)}
+	if len(r.nodes) >= maxReach || r.full {
+		r.full = true
+		return n
+	}
+	r.nodes[string(key)] = n
+	*fresh = append(*fresh, n)
+	to := func(value int64) {
+		next := append([]int64(nil), state...)
+		var o explore.Op
+		r.p.Resume(t, next, value, &o)
+		n.next = append(n.next, r.walk(t, next, &o, fresh))
+	}
+	write := func(v int64, deps uint64) {
+		if b, ok := r.bits[location{op.Loc, v}]; ok {
+			n.values.add(b)
+		}
+		n.locs.add(r.number(op.Loc))
+		n.deps &= deps
+	}
+	if k := op.Kind; (k == explore.Read || k == explore.Write || k == explore.Update) &&
+		!(op.Order.Atomic() && op.Scope >= r.need && op.Proxy == model.Generic) {
+		n.mixed.add(r.number(op.Loc))
+	}
+	switch op.Kind {
+	case explore.Write:
+		write(op.Value, op.Deps)
+		to(0)
+	case explore.Read, explore.Update:
+		known := r.values[op.Loc]
+		for _, v := range append([]int64{r.p.Initial(op.Loc)}, known...) {
+			if op.Kind == explore.Update {
+				if w, writes := r.p.Apply(op, v); writes {
+					write(w, op.Deps) // and perhaps on its own read
+				}
+			}
+			to(v)
+		}
+	case explore.Fence, explore.Signal:
+		to(0)
+	case explore.Arrive:
+		for _, v := range op.Reductions() {
+			to(v)
+		}
+	}
+	return n
+}
+
+// promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread does not depend on it.
+// Other reads need no promise. If all later writes of the thread depend on a read, the read may as well wait until what it reads from
+// is there: a cycle of dependencies and of reads from writes there is not (No-Thin-Air).
+func (s *search) promisable(t, e int, value int64) bool {
+	th := &s.threads[t]
+	k := len(th.reads) - 1
+	ev := &s.events[e]
+	switch {
+	case s.m.Drop != model.PTXWhole:
+		return true
+	case !s.weak && !ev.Strong():
+		return false
+	case k >= 63, ev.Op.Kind == explore.Update && ev.Op.Function == explore.Exchange && s.mixed(ev.Loc):
+		return true
+	}
+	copy(s.trial, th.state)
+	s.p.Resume(t, s.trial, value, &s.trialOp)
+	n := s.reach.of(t, s.trial, &s.trialOp)
+	return s.reach.full || n.deps>>k&1 == 0
+}
+
+// mixed says that some access of a location is not morally strong with all others. If all are, an update is promised nothing for the
+// sake of its own write: who reads that writes the location later.
+func (s *search) mixed(loc int32) bool {
+	b, ok := s.reach.locs[loc]
+	if s.reach.full || !ok {
+		return true
+	}
+	for t := range s.threads {
+		if s.start[t].mixed.has(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepable says that each open promise may still be kept: by a thread that goes on without it, and without promises that wait for it.
+func (s *search) keepable() bool {
+	if len(s.open) == 0 {
+		return true
+	}
+	kept := map[int]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, r := range s.open {
+			if !kept[r] && s.keeper(r, kept) {
+				kept[r], grown = true, true
+			}
+		}
+	}
+	return len(kept) == len(s.open)
+}
+
+// keeper says that some thread may write what read r is promised, and depends on no promise but those that are kept.
+func (s *search) keeper(r int, kept map[int]bool) bool {
+	e := &s.events[r]
+	for t := range s.threads {
+		th := &s.threads[t]
+		if t == e.Thread || th.parked && !s.released(t) || s.after(t, r) {
+			continue
+		}
+		free := true
+		if s.m.Drop != model.PTXDropThinAir {
+			s.below(s.readsOf(t, th.op.Control), func(o int) bool {
+				free = o != r && (s.events[o].rf != promised || kept[o])
+				return free
+			})
+		}
+		if free && s.reach.may(t, th, location{e.Loc, e.Value}) {
+			return true
+		}
+	}
+	return false
+}
+
+// released says that a thread that is parked at a barrier may still leave it: nobody is missing who has ended.
+func (s *search) released(t int) bool {
+	for _, o := range s.missing(t) {
+		switch s.threads[o].op.Kind {
+		case explore.Await, explore.Fail, explore.Bound, explore.Assumed:
+			return false
+		case explore.End:
+			if !s.Exits {
+				return false
+			}
+		}
+	}
+	return true
+}

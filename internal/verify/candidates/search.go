@@ -1,0 +1,426 @@
+package candidates
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/verify/explore"
+	"fencepost.dev/fencepost/internal/verify/model"
+)
+
+// What a read reads from when it is no event.
+const (
+	initial  = -1
+	promised = -2 // a write that is still to come
+)
+
+// event is an event of the execution that is being built.
+type event struct {
+	explore.Event
+	deps uint64 // reads of the thread, as bits
+	rf   int    // of a read
+	// generation is how often the thread was at the barrier before.
+	generation int
+}
+
+// thread is a thread of the execution that is being built.
+type thread struct {
+	op     explore.Op
+	state  []int64
+	node   *node // of the state, nil before it is asked for
+	events []int
+	reads  []int
+	parked bool // at a barrier
+}
+
+// search builds executions, an event at a time.
+type search struct {
+	explore.Options
+	ctx      context.Context
+	p        explore.Program
+	m        model.PTX
+	groups   explore.Groups
+	values   map[int32][]int64 // that may be promised
+	written  map[location]bool // values that depend on no promise that is open
+	threads  []thread
+	events   []event
+	open     []int // reads with promises
+	reach    reach
+	start    []*node // of the threads
+	view     view
+	result   explore.Result
+	err      error
+	trial    []int64
+	trialOp  explore.Op
+	weak     bool // weak reads are promised values too
+	racy     bool // there is a data race
+	promises bool // a read has read from a write that was added later
+	oneProxy bool // no access is by another proxy or another virtual address
+	seen     map[[sha256.Size]byte]bool
+	causes   causes
+}
+
+func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Options, values map[int32][]int64) *search {
+	s := &search{Options: o, ctx: ctx, p: p, m: m, groups: explore.NewGroups(p.Places()), values: values, written: map[location]bool{}, trial: make([]int64, p.StateWords())}
+	if of, ok := p.(interface{ OneProxy() bool }); ok {
+		s.oneProxy = of.OneProxy()
+	}
+	s.reach, s.seen = newReach(p, values), map[[sha256.Size]byte]bool{}
+	s.threads = make([]thread, len(s.groups.Places))
+	for t := range s.threads {
+		th := &s.threads[t]
+		th.state = make([]int64, p.StateWords())
+		p.Start(t, th.state, &th.op)
+		s.start = append(s.start, s.reach.at(t, th))
+	}
+	return s
+}
+
+// visit explores all executions that extend what there is.
+func (s *search) visit() {
+	s.tick()
+	if s.result.Stopped || s.err != nil || !s.keepable() {
+		return
+	}
+	if len(s.events) > maxEvents {
+		s.err = ErrTooLarge
+		return
+	}
+	for t := range s.threads {
+		switch {
+		case s.threads[t].op.Kind == explore.Refused:
+			s.result.Stopped = true
+			return
+		case s.eager(t):
+			s.step(t)
+			return
+		}
+	}
+	if s.again() {
+		return
+	}
+	spins := true
+	for t := range s.threads {
+		if k := s.threads[t].op.Kind; k == explore.Read || k == explore.Update {
+			spins = s.read(t) && spins
+		}
+	}
+	if spins && len(s.open) == 0 && !s.result.Stopped && s.err == nil {
+		s.leaf()
+	}
+}
+
+// eager says that the next step of thread t is made before any other: it leaves no choice, or it is a read and no other thread writes
+// what it might read.
+func (s *search) eager(t int) bool {
+	th := &s.threads[t]
+	switch th.op.Kind {
+	case explore.Write, explore.Fence, explore.Signal:
+		return true
+	case explore.Arrive:
+		return !th.parked || s.complete(t)
+	case explore.Read, explore.Update:
+		for o := range s.threads {
+			if o != t && s.reach.writes(o, &s.threads[o], th.op.Loc) {
+				return false
+			}
+		}
+		return !th.op.Loops // what a thread spins on is read last
+	}
+	return false
+}
+
+// step makes an eager step of thread t.
+func (s *search) step(t int) {
+	switch op := s.threads[t].op; op.Kind {
+	case explore.Read, explore.Update:
+		s.read(t)
+	case explore.Write:
+		e := s.push(t, model.W, op.Order, op.Value, op.Deps)
+		s.resume(t, 0, func() { s.supply(e, s.visit) })
+		s.pop(t)
+	case explore.Fence:
+		s.push(t, model.F, op.Order, 0, 0)
+		s.resume(t, 0, s.visit)
+		s.pop(t)
+	default:
+		s.arrive(t)
+	}
+}
+
+// again says that what there is has been visited, by another order of the threads. What the threads have read determines it.
+func (s *search) again() bool {
+	var key []byte
+	for t := range s.threads {
+		th := &s.threads[t]
+		key = binary.AppendUvarint(key, uint64(len(th.events)))
+		for _, r := range th.reads {
+			switch e := &s.events[r]; e.rf {
+			case initial:
+				key = append(key, 0)
+			case promised:
+				key = binary.AppendVarint(append(key, 1), e.Value)
+			default:
+				w := &s.events[e.rf]
+				key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(w.Thread)+2), uint64(w.Index))
+			}
+		}
+	}
+	id := sha256.Sum256(key)
+	if s.seen[id] {
+		return true
+	}
+	s.seen[id] = true
+	return false
+}
+
+func (s *search) tick() {
+	if s.result.Graphs++; s.result.Graphs&0xff != 0 {
+		return
+	}
+	if s.ctx.Err() != nil {
+		s.result.Stopped = true
+	}
+	if s.Progress != nil {
+		s.Progress(s.result.Executions, 0)
+	}
+}
+
+// awaits says that thread t waits after a read of value.
+func (s *search) awaits(t int, value int64) bool {
+	copy(s.trial, s.threads[t].state)
+	s.p.Resume(t, s.trial, value, &s.trialOp)
+	return s.trialOp.Kind == explore.Await
+}
+
+// push adds an event of the step at which thread t stands.
+func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
+	th := &s.threads[t]
+	op := &th.op
+	e := len(s.events)
+	s.events = append(s.events, event{rf: initial, deps: deps, Event: explore.Event{Event: model.Event{Thread: t, Kind: kind, Order: order, Scope: op.Scope, Loc: op.Loc,
+		Place: s.groups.Places[t], Proxy: op.Proxy, Address: op.Address, Reduction: op.Reduction}, Op: *op, Index: len(th.events), Value: value, RF: -1}})
+	th.events = append(th.events, e)
+	if kind == model.R {
+		th.reads = append(th.reads, e)
+	}
+	return e
+}
+
+// pop takes the last event away, which is of thread t.
+func (s *search) pop(t int) {
+	th := &s.threads[t]
+	if s.events[len(s.events)-1].Kind == model.R {
+		th.reads = th.reads[:len(th.reads)-1]
+	}
+	s.events = s.events[:len(s.events)-1]
+	th.events = th.events[:len(th.events)-1]
+}
+
+// resume lets thread t go on with value, calls then, and brings the thread back.
+func (s *search) resume(t int, value int64, then func()) {
+	th := &s.threads[t]
+	op, state, node := th.op, slices.Clone(th.state), th.node
+	th.node = nil
+	s.p.Resume(t, th.state, value, &th.op)
+	then()
+	copy(th.state, state)
+	th.op, th.node = op, node
+}
+
+// read explores the next step of thread t, a read or an update. Values after which it waits are left out: it makes its step when
+// there are others. The result says that there are such values.
+func (s *search) read(t int) (spins bool) {
+	op := s.threads[t].op
+	e := s.push(t, model.R, s.readOrder(&op), 0, op.Deps)
+	s.sources(e, func(w int, value int64) {
+		switch {
+		case op.Loops && s.awaits(t, value):
+			spins = true
+			return
+		case w == promised && !s.promisable(t, e, value):
+			return
+		}
+		s.events[e].rf, s.events[e].Value = w, value
+		if w == promised {
+			s.open = append(s.open, e)
+			s.completeRead(t, e)
+			s.open = s.open[:len(s.open)-1]
+		} else {
+			s.completeRead(t, e)
+		}
+	})
+	s.pop(t)
+	return spins
+}
+
+// readOrder is the order of the read of a step.
+func (s *search) readOrder(op *explore.Op) model.Order {
+	if op.Kind == explore.Update {
+		return op.Order.OfRead()
+	}
+	return op.Order
+}
+
+// sources calls f for each write that read e, the last event, may read from, and for each promise.
+func (s *search) sources(e int, f func(w int, value int64)) {
+	loc := s.events[e].Loc
+	f(initial, s.p.Initial(loc))
+	for w := range e {
+		if s.events[w].Kind == model.W && s.events[w].Loc == loc {
+			f(w, s.events[w].Value)
+		}
+	}
+	for _, v := range s.values[loc] {
+		f(promised, v)
+	}
+}
+
+// completeRead explores what follows read e of thread t, which has its value.
+func (s *search) completeRead(t, e int) {
+	if s.result.Stopped || s.err != nil {
+		return
+	}
+	ev := &s.events[e]
+	op, value := ev.Op, ev.Value
+	if op.Kind == explore.Update {
+		// An update that writes what it has read and ends an iteration that changed nothing is a read, see explore.
+		written, writes := s.p.Apply(&op, value)
+		if writes && !(written == value && op.Loops && s.awaits(t, value)) {
+			deps := op.Deps
+			if op.Function != explore.Exchange {
+				deps |= 1 << min(len(s.threads[t].reads)-1, 63)
+			}
+			ev.RMW = true
+			w := s.push(t, model.W, op.Order.OfWrite(), written, deps)
+			s.events[w].RMW = true
+			s.resume(t, value, func() { s.supply(w, func() { s.consistent(s.visit, e, w) }) })
+			s.pop(t)
+			s.events[e].RMW = false
+			return
+		}
+	}
+	s.resume(t, value, func() {
+		if s.events[e].rf == promised {
+			s.visit()
+		} else {
+			s.consistent(s.visit, e)
+		}
+	})
+}
+
+// supply lets write w, which was added last, keep any of the promises of its value, and explores what follows.
+func (s *search) supply(w int, then func()) {
+	s.collect()
+	s.supplyFrom(w, 0, then)
+}
+
+func (s *search) supplyFrom(w, from int, then func()) {
+	for k := from; k < len(s.open); k++ {
+		r := s.open[k]
+		e, f := &s.events[r], &s.events[w]
+		if e.Loc != f.Loc || e.Value != f.Value || e.Thread == f.Thread {
+			continue
+		}
+		// The promise is kept by this write, or by another one.
+		open, promises := s.open, s.promises
+		s.open, s.promises, e.rf = slices.Delete(slices.Clone(open), k, k+1), true, w
+		s.consistent(func() {
+			s.collect()
+			s.supplyFrom(w, k, then)
+		}, r, w)
+		s.open, s.promises, s.events[r].rf = open, promises, promised
+		s.supplyFrom(w, k+1, then)
+		return
+	}
+	then()
+}
+
+// arrive lets thread t come to a barrier, or leave one that all have come to.
+func (s *search) arrive(t int) {
+	th := &s.threads[t]
+	if th.parked {
+		last := s.events[th.events[len(th.events)-1]]
+		e := s.push(t, model.Leave, model.NA, 0, 0)
+		s.events[e].generation = last.generation
+		th.parked = false
+		s.resume(t, s.reduction(e), s.visit)
+		th.parked = true
+		s.pop(t)
+		return
+	}
+	e := s.push(t, model.Arrival, model.NA, th.op.Value, 0)
+	for _, i := range th.events[:len(th.events)-1] {
+		if o := &s.events[i]; o.Kind == model.Arrival && o.Loc == th.op.Loc {
+			s.events[e].generation++
+		}
+	}
+	if th.op.Kind == explore.Arrive {
+		th.parked = true
+		s.visit()
+		th.parked = false
+	} else {
+		s.resume(t, 0, s.visit)
+	}
+	s.pop(t)
+}
+
+// arrivals calls f for the arrivals at the barrier and generation of event e.
+func (s *search) arrivals(e int, f func(a int)) {
+	ev := &s.events[e]
+	for a := range s.events {
+		o := &s.events[a]
+		if o.Kind == model.Arrival && o.Loc == ev.Loc && o.generation == ev.generation && s.groups.Same(ev.Thread, o.Thread, &ev.Op) {
+			f(a)
+		}
+	}
+}
+
+// reduction is what the arrivals at the barrier of event e give together.
+func (s *search) reduction(e int) int64 {
+	var values []int64
+	s.arrivals(e, func(a int) { values = append(values, s.events[a].Op.Value) })
+	return s.events[e].Op.Reduce(values)
+}
+
+// missing gives the threads that the barrier of thread t, which is parked, still waits for.
+func (s *search) missing(t int) (out []int) {
+	th := &s.threads[t]
+	at := th.events[len(th.events)-1]
+	came := map[int]bool{}
+	s.arrivals(at, func(a int) { came[s.events[a].Thread] = true })
+	for o := range s.threads {
+		if s.groups.Same(t, o, &th.op) && !came[o] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// complete says that nobody is missing at the barrier at which thread t is parked. Threads that have exited are not missing in a kernel.
+func (s *search) complete(t int) bool {
+	for _, o := range s.missing(t) {
+		if !s.Exits || s.threads[o].op.Kind != explore.End {
+			return false
+		}
+	}
+	return true
+}
+
+// iteration gives the reads of the last iteration of thread t, which spins.
+func (s *search) iteration(t int) (out []int) {
+	th := &s.threads[t]
+	steps := th.op.Value
+	for i := len(th.events) - 1; i >= 0 && steps > 0; i-- {
+		e := &s.events[th.events[i]]
+		if e.Kind == model.R {
+			out = append(out, th.events[i])
+		}
+		if !(e.Kind == model.W && e.RMW) && e.Kind != model.Leave {
+			steps--
+		}
+	}
+	return out
+}
