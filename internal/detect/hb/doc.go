@@ -82,7 +82,8 @@
 //
 // Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
 // definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other. Fast puts
-// loads of memory off that the launch accesses in no other way: most of them are never performed.
+// off loads of memory that the launch accesses in no other way, and relaxed atomic operations in the same way: most of them are never
+// performed.
 //
 // Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
 //

@@ -13,7 +13,7 @@ import (
 // where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
 //
 // It has these representations of accesses:
-//   - load: of memory that is only loaded from, in the order of the launch (loads.go);
+//   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
 //   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
@@ -55,7 +55,7 @@ type Fast struct {
 	launches     []*launchState
 	current      *launchState
 	ended        []*loads // of launches that have ended
-	mostLoads    int      // of a launch that are put off
+	mostLoads    int      // of a launch and class that are put off
 	mostEnded    int      // launches that have ended, of which loads are put off
 	condenseFrom uint64   // bytes of them
 	host         []Record

@@ -56,7 +56,7 @@ type bytesOfChunk [chunkBytes / 64]uint64
 // any says that loads are put off.
 func (l *loads) any() bool { return len(l.list) > 0 || len(l.condensed) > 0 }
 
-// load is loads of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
+// load is loads, or atomic operations, of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
 // arithmetic progressions.
 type load struct {
 	kind  uint32
