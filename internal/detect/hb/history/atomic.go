@@ -91,6 +91,7 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 		if chains[lane] = chain; !ok {
 			rest |= m & -m
 		}
+		h.pending.to.newest = max(h.pending.to.newest, chain)
 	}
 	if rest == 0 {
 		h.write(a.view.Epoch)
@@ -110,7 +111,7 @@ func (h *Fast) wordOf(w *Warp, lane int) *word {
 	return h.wordAt(h.page(w.Memory, at), int(at/segmentBytes%pageSegs), at)
 }
 
-// atomic records relaxed atomic operations of a word, of which a write has a chain.
+// atomic records relaxed atomic operations of a word, of which a write has a chain unless another value has followed.
 func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
 	l := h.listed(x)
 	s := &h.stamps[now.stamp]
@@ -123,7 +124,7 @@ func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
 		}
 	}
 	switch {
-	case write && chain != l.chain:
+	case write && (chain == 0 || chain != l.chain):
 		h.update(l, x, entry{stamp: now.stamp, lanes: now.lanes, more: uint32(chain), bytes: 15})
 	case l.atomics.stamp == 0:
 		l.atomics, l.top.lanes = h.begin(now), 0

@@ -46,6 +46,7 @@ type loads struct {
 	off      bool // there were too many
 	// chains is at least the last chain that the launch, which has ended, made or continued; 0 while it runs.
 	chains order.ChainID
+	newest order.ChainID // of those that its writes made or continued
 	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
 	condensed map[*Site]map[uint64]*bytesOfChunk
 }
@@ -915,6 +916,8 @@ func (l *loads) makesUp(o *loads) bool {
 	switch {
 	case l.class != o.class || !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
 		return false
+	case l.newest > o.chains:
+		return false // who has observed what the later launch wrote need not have observed the earlier one
 	case slices.ContainsFunc(l.freed, func(r freed) bool {
 		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })
 	}):
