@@ -121,7 +121,7 @@ func TestFlags(t *testing.T) {
 		export   = " color html sarif junit summary annotate"                                               // files for other programs
 		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                                                        // who judges
-		schedule = " kernel kernel-name seed schedule engine arch device prune"                             // how kernels are executed
+		schedule = " kernel kernel-name seed schedule engine arch device prune instrument"                  // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
@@ -131,13 +131,13 @@ func TestFlags(t *testing.T) {
 		"run":        "jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
 		"check":      "launch jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
-		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " device prune") + always,
+		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + always,
 		"export":     "out",
 		"verify":     "arg block first grid incl json kernel launch model nvcc repair shared timeout unroll" + export,
 		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",
 		"suppress":   "reason expires",
-		"instrument": "out prune",
+		"instrument": "out instrument prune",
 		"isa":        "markdown",
 		"doctor":     "install nvcc yes",
 	}

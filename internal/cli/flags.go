@@ -105,7 +105,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error {
 				return choose(v, map[string]bool{"watched": false, "emulated": true}, "device", &o.session.Logged)
 			}},
-		pruneFlag(),
+		modeFlag(), pruneFlag(),
 		{"arch", "NAME", "what the device is: sm_80, sm_90, sm_100 (default: what the program was built for, 10.0 at most)",
 			func(o *options, v string) error {
 				return choose(v, map[string]int{"sm_80": 80, "sm_90": 90, "sm_100": 100}, "device", &o.session.Arch)

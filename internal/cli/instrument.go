@@ -13,11 +13,19 @@ import (
 func instrumentCommand() *command {
 	out := &flag{"out", "FILE", "where the instrumented PTX goes", setOut}
 	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs what it does (docs/gpu.md)",
-		flags: []*flag{out, pruneFlag()}, anywhere: true, run: runInstrument,
+		flags: []*flag{out, modeFlag(), pruneFlag()}, anywhere: true, run: runInstrument,
 		long: `
 fencepost instrument in.ptx --out out.ptx
   adds calls to every access of global and shared memory, atomic, fence, barrier and exit. The result needs no other file. It
   computes what in.ptx does, and logs only if the host has set the variable __fencepost_log.`}
+}
+
+// modeFlag is the flag that says what instrumented programs do.
+func modeFlag() *flag {
+	return &flag{"instrument", "MODE", "what instrumented programs do: log (default), or hirace: they detect races by themselves (docs/gpu.md)",
+		func(o *options, v string) error {
+			return choose(v, map[string]instrument.Mode{"log": instrument.Log, "hirace": instrument.HiRace}, "mode", &o.session.Mode)
+		}}
 }
 
 // pruneFlag is the flag of those who instrument.
@@ -44,7 +52,7 @@ func runInstrument(_ context.Context, e *env, o *options, args []string) (int, e
 	if err != nil {
 		return 0, err
 	}
-	out, p, err := instrument.Text(name, text, instrument.Options{Prune: o.session.Prune})
+	out, p, err := instrument.Text(name, text, instrument.Options{Mode: o.session.Mode, Prune: o.session.Prune})
 	if err != nil {
 		return 0, err
 	}

@@ -81,7 +81,8 @@ fencepost record --out FILE kernel.ptx [--launch FILE]
 fencepost record --out FILE corpus/race/reduce
   runs without a detector and writes every event that one may ask for to FILE: accesses with what they write, fences,
   barriers, launches, host operations, with their source places. "fencepost analyze FILE" judges it, as often as you like.
-  Detectors that judge warps in lockstep want --schedule lockstep here. Flags stand before the program.`
+  Detectors that judge warps in lockstep want --schedule lockstep here. With --device emulated the trace is of the log of the
+  instrumented program: it has neither what is written nor branches. Flags stand before the program.`
 
 func recordCommand() *command {
 	out := &flag{"out", "FILE", "where the trace goes", setOut}
@@ -90,11 +91,10 @@ func recordCommand() *command {
 			return choose(v, map[string]bool{"on": false, "off": true}, "word", &o.session.NoValues)
 		}}
 	refused := map[string]string{
-		"seeds":    "a trace is of one run: --seeds cannot be used here, --seed can",
-		"detector": "record judges nothing: give --detector to \"fencepost analyze\"",
-		"model":    "record judges nothing: give --model to \"fencepost analyze\"",
-		"device":   "a trace has branches and values, and the log of an instrumented program has none",
-		"prune":    "it is for instrumented programs"}
+		"seeds":      "a trace is of one run: --seeds cannot be used here, --seed can",
+		"detector":   "record judges nothing: give --detector to \"fencepost analyze\"",
+		"model":      "record judges nothing: give --model to \"fencepost analyze\"",
+		"instrument": "what programs find by themselves is no trace: with --device emulated their log is recorded"}
 	return &command{name: "record", args: "--out FILE PROG.cu | APP | KERNEL.ptx", long: recordLong, doc: "run and write the events to a file",
 		flags: without(append([]*flag{out, values, launchFlag, nvccFlag}, runFlags()...), refused), refused: refused, run: runRecord}
 }
@@ -105,6 +105,15 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 		return 0, usagef("record what? Name a CUDA source, a program, or a .ptx file")
 	case o.out == "":
 		return 0, usagef("record to where? Give --out FILE before the program")
+	}
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return recordCPU(ctx, e, o, path, args[1:])
+	}
+	if err := o.onlyTraces("record runs kernels"); err != nil {
+		return 0, err
 	}
 	x, err := executionOf(ctx, e, o, args)
 	if err != nil {
@@ -142,7 +151,7 @@ fencepost analyze trace.std
 
 func analyzeCommand() *command {
 	const past = "the run is over: give it to \"fencepost record\""
-	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "arch": past, "device": past, "prune": past}
+	refused := map[string]string{"kernel": past, "kernel-name": past, "seed": past, "seeds": "a trace is of one run", "schedule": past, "engine": past, "arch": past, "device": past, "instrument": past, "prune": past}
 	return &command{name: "analyze", args: "FILE", long: analyzeLong, doc: "judge a recorded run",
 		flags: without(runFlags(), refused), refused: refused, run: runAnalyze, anywhere: true}
 }

@@ -64,6 +64,15 @@ func detectorHelp() string {
 }
 
 func runRun(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return runCPU(ctx, e, o, path, args[1:])
+	}
+	if err := o.onlyTraces("run runs kernels"); err != nil {
+		return 0, err
+	}
 	p, cleanup, err := programOf(ctx, e, o, args)
 	if err != nil {
 		return 0, err
@@ -258,6 +267,9 @@ you name another, and links Fencepost's runtime in place of NVIDIA's. Separate c
   make NVCC="fencepost nvcc"
   cmake -DCMAKE_CUDA_COMPILER="$(fencepost nvcc --toolkit)/bin/nvcc" ..
   make CUDA_HOME="$(fencepost nvcc --toolkit)"
+
+--instrument log or hirace makes a program that runs under "fencepost run --device emulated --instrument MODE" when it is
+started by itself (docs/gpu.md): ./app tests itself. It finds fencepost on PATH, or by the variable FENCEPOST.
 
 --toolkit prints the folder of a toolkit made of links to yours, whose nvcc and runtime libraries are Fencepost's. A
 link called nvcc to the fencepost program does as well. FENCEPOST_NVCC names the compiler to call.`

@@ -1,6 +1,7 @@
-// Package instrument rewrites PTX so that programs tell what they do by themselves, on any device: every access to
+// Package instrument rewrites PTX so that programs tell what they do by themselves, on any device. In mode log every access to
 // global and shared memory, atomic, fence, barrier, exit and call writes a record to a log that the host reads
-// (BARRACUDA, sections 5.5.1 and 5.5.2). It holds the device code of the log and what turns records into events.
+// (BARRACUDA, sections 5.5.1 and 5.5.2); in mode hirace each access is checked where it happens ("HiRace", section IV). The package
+// holds the device code, what turns records into events, and what reads the races that were found.
 package instrument
 
 import (
@@ -16,13 +17,29 @@ import (
 
 //go:generate go run ./gen
 
-// deviceCode is the PTX of device/log.cu.
-//
 //go:embed device/log.ptx
-var deviceCode string
+var logCode string
+
+//go:embed device/hirace.ptx
+var hiraceCode string
+
+// deviceCode is the PTX of device/*.cu.
+var deviceCode = [...]string{Log: logCode, HiRace: hiraceCode}
+
+// Mode is what instrumented programs do.
+type Mode uint8
+
+// The modes.
+const (
+	Log    Mode = iota // write a log of what they do
+	HiRace             // detect races by HiRace
+)
 
 // reserved begins the names of the device code.
 const reserved = "__fencepost_"
+
+// Ours says whether a name is one of the device code.
+func Ours(name string) bool { return strings.HasPrefix(name, reserved) }
 
 // LogSymbol is the variable of an instrumented module that points to the log. While it is zero nothing is logged.
 const LogSymbol = reserved + "log"
@@ -67,6 +84,7 @@ type Program struct {
 
 // Options say what is instrumented.
 type Options struct {
+	Mode Mode
 	// Prune leaves out accesses that another one of the same basic block tells of (section 5.5.3): findings name fewer places.
 	Prune bool
 }
@@ -93,8 +111,8 @@ const minTarget = 70
 
 var minVersion = ptx.Version{Major: 6, Minor: 4}
 
-// Log instruments a decoded program for the log. The trees of m are not changed. The error is an *Error.
-func Log(m *isa.Module, o Options) (*Program, error) {
+// Instrument instruments a decoded program. The trees of m are not changed. The error is an *Error.
+func Instrument(m *isa.Module, o Options) (*Program, error) {
 	r := &rewriter{out: &Program{}, options: o, funcs: map[*ptx.Func]*isa.Func{}, logs: loggers(m)}
 	for _, f := range m.Funcs {
 		if f.Decl.Body != nil {
@@ -125,7 +143,7 @@ func Text(name, text string, o Options) (string, *Program, error) {
 			return "", nil, f.Err
 		}
 	}
-	p, err := Log(m, o)
+	p, err := Instrument(m, o)
 	if err != nil {
 		return "", nil, err
 	}

@@ -30,9 +30,9 @@ type rewriter struct {
 
 // module gives the instrumented form of a module.
 func (r *rewriter) module(tree *ptx.Module) *ptx.Module {
-	device, err := ptx.Parse("log.ptx", deviceCode)
+	device, err := ptx.Parse("device.ptx", deviceCode[r.options.Mode])
 	if err != nil {
-		panic(fmt.Sprintf("BUG: the device code of the log: %v", err))
+		panic(fmt.Sprintf("BUG: the device code: %v", err))
 	}
 	r.tree, r.prefix = tree, freshPrefix(tree)
 	out := *tree
@@ -127,8 +127,7 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	out := *d
 	out.Body = r.block(d.Body)
 	if r.f.Entry && fallsOff(d.Body) {
-		site := r.site(Exit, int32(len(r.f.Insts)))
-		out.Body.Stmts = append(out.Body.Stmts, r.code(operation("0", site), nil))
+		out.Body.Stmts = append(out.Body.Stmts, r.code(r.exit(r.site(Exit, int32(len(r.f.Insts)))), nil))
 	}
 	return &out
 }
@@ -196,6 +195,9 @@ func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 func (r *rewriter) around(call *ptx.Inst, s ptx.Stmt) []ptx.Stmt {
 	i := r.index[call]
 	r.out.Logged++
+	if r.options.Mode == HiRace {
+		return []ptx.Stmt{r.code(entered(call, r.site(CallBegin, i)), s)}
+	}
 	before := r.code(guarded(call, operation("0", r.site(CallBegin, i))), nil)
 	after := r.code(guarded(call, operation("0", r.site(CallEnd, i))), nil)
 	return []ptx.Stmt{before, s, after}
@@ -230,7 +232,7 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 		return []ptx.Stmt{src}
 	}
 	kind, ok := kindOf(r.f, in)
-	if !ok || r.leftOut(in) {
+	if !ok || r.leftOut(in) || kind == Fence && r.options.Mode == HiRace {
 		return []ptx.Stmt{src}
 	}
 	if r.pruned[i] {
@@ -239,6 +241,9 @@ func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	}
 	r.out.Logged++
 	site := r.site(kind, i)
+	if r.options.Mode == HiRace {
+		return []ptx.Stmt{r.code(guarded(src, checked(src, in, kind, site)), src)}
+	}
 	switch kind {
 	case Access:
 		return []ptx.Stmt{r.access(src, in, site)}
@@ -369,8 +374,16 @@ func guarded(src *ptx.Inst, code string) string {
 // named puts the prefix into a name of a template.
 func (r *rewriter) named(s string) string { return strings.ReplaceAll(s, "@", r.prefix) }
 
+// exit is what a kernel calls where a thread ends.
+func (r *rewriter) exit(site int) string {
+	if r.options.Mode == HiRace {
+		return call(reserved + "exit")
+	}
+	return operation("0", site)
+}
+
 // code parses a template to a block, with op in the place of @op. The @ of a guard begins a line.
-func (r *rewriter) code(template string, op *ptx.Inst) *ptx.Block {
+func (r *rewriter) code(template string, op ptx.Stmt) *ptx.Block {
 	lines := strings.Split(template, "\n")
 	for i, l := range lines {
 		switch {

@@ -2,6 +2,7 @@ package instrument
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -64,6 +65,55 @@ func TestForms(t *testing.T) {
 		}
 		if _, _, err := Text("k.ptx", out, Options{}); err == nil || !strings.Contains(err.Error(), "instrumented already") {
 			t.Errorf("%s: instrumented twice: %v", c.body, err)
+		}
+	}
+}
+
+// TestCheckedForms wants of each form of an instruction the calls of mode hirace, and how an access is described.
+func TestCheckedForms(t *testing.T) {
+	for _, c := range []struct{ body, want, what string }{
+		{"ld.global.u32 %r1, [%rd1];", "access", "size 4 action 0 space 0"},
+		{"ld.global.v2.u32 {%r1, %r2}, [%rd1+8];", "access", "size 8 action 0 space 0"},
+		{"@%p1 st.global.u16 [%rd1], 1;", "access", "size 2 action 1 space 0"},
+		{"@!%p1 st.shared.u32 [s], %r1;", "access", "size 4 action 1 space 1"},
+		{"ld.u32 %r1, [%rd1];", "access", "size 4 action 0 space 2"},
+		{"st.volatile.u32 [%rd1], %r1;", "access", "size 4 action 1 space 2"},
+		{"ld.acquire.gpu.global.u32 %r1, [%rd1];", "access", "size 4 action 3 space 0"},
+		{"ld.relaxed.cta.global.u32 %r1, [%rd1];", "access", "size 4 action 2 space 0"},
+		{"atom.global.add.u32 %r1, [%rd1], 1;", "access", "size 4 action 3 space 0"},
+		{"red.shared.cta.add.u32 [s], 1;", "access", "size 4 action 2 space 1"},
+		{"atom.cas.b64 _, [%rd1], %rd2, %rd3;", "access", "size 8 action 3 space 2"},
+		{"membar.gl;", "", ""},
+		{"bar.sync 0;", "arrive passed", ""},
+		{"bar.red.popc.u32 %r1, 1, %p1;", "arrive passed", ""},
+		{"bar.arrive 1, 64;", "arrive", ""},
+		{"bar.warp.sync 0xffffffff;", "together", ""},
+		{"@%p1 exit;", "exit", ""},
+		{"ld.local.u32 %r1, [t];", "", ""},
+	} {
+		out, p, err := Text("k.ptx", kernel(c.body), Options{Mode: HiRace})
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		_, body, _ := strings.Cut(strings.ReplaceAll(out, "	", ""), ".entry k(")
+		var got []string
+		for _, m := range calledBy.FindAllStringSubmatch(body, -1) {
+			got = append(got, m[1])
+		}
+		if got, want := strings.Join(got, " "), strings.TrimSpace(c.want+" exit"); got != want {
+			t.Errorf("%s: calls %q, want %q", c.body, got, want)
+		}
+		if c.what == "" {
+			continue
+		}
+		in := p.Sites[0].Inst()
+		d := described(in, 7)
+		if got := fmt.Sprintf("size %d action %d space %d", d>>32&255, d>>40&3, d>>42); got != c.what || uint32(d) != 7 {
+			t.Errorf("%s: %s of site %d, want %s", c.body, got, uint32(d), c.what)
+		}
+		if !strings.Contains(body, fmt.Sprint(described(in, 0))) {
+			t.Errorf("%s: the access is not described as %d", c.body, described(in, 0))
 		}
 	}
 }

@@ -335,6 +335,7 @@ type Func struct {
 	MaxCluster int        // .maxclusterrank, CTAs; 0 when absent
 	// ExplicitCluster is .explicitcluster: launches must give a shape of clusters.
 	ExplicitCluster bool
+	Called          bool    // engines must not inline it, although they could: it is called so often that its copies would be dear
 	Calls           []*Func // direct callees, and those an indirect call may mean: listed, or of its signature and address-taken
 }
 

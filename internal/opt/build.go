@@ -195,7 +195,7 @@ func (b *builder) expand(fn *isa.Func, up *frame, call int32, cont *draft) *draf
 // stays reports whether a call in a frame stays one.
 func (b *builder) stays(fr *frame, in *isa.Inst) bool {
 	fn := in.Callee
-	return fn == nil || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > maxInlined || b.graph.recursive(fn)
+	return fn == nil || fn.Called || !hasBody(fn) || fr.level >= maxNest || b.size+len(fn.Insts) > maxInlined || b.graph.recursive(fn)
 }
 
 // leaders cuts a function into drafts.

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/bits"
@@ -17,6 +16,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
 	"fencepost.dev/fencepost/internal/instrument/emulated"
@@ -89,43 +89,35 @@ func instrumentable(t *testing.T, n int, folders ...string) (some []*corpus.Prog
 	return some
 }
 
-// watcher executes instrumented programs and has hb watch them all the same: the device code of the log included.
+// watcher executes instrumented programs and has hb watch them all the same: the device code included.
 type watcher struct {
 	simt.Engine
+	mode     instrument.Mode
 	mu       sync.Mutex
 	findings []string // with an access in device code
 	launches int
 	wrapped  int // launches that hb cannot judge
 }
 
-// Run implements simt.Engine. That the host has read a slot before it is written again is not told to hb: where that happens,
+// Run implements simt.Engine. That the host has read a slot of a log before it is written again is not told to hb: where that happens,
 // the launch is not judged.
 func (w *watcher) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	watched := *l
 	d := hb.Spec.New(detect.Config{Places: l.Places})
 	watched.Sink, watched.Needs = d, hb.Spec.Needs
 	stats, err := w.Engine.Run(ctx, &watched)
-	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
-	pointer, e := l.Program.Memory.Bytes(at, size)
-	if e != nil {
-		return stats, errors.Join(err, e)
-	}
-	s := emulated.DefaultShape
-	log, e := l.Program.Memory.Bytes(binary.LittleEndian.Uint64(pointer), s.Bytes())
-	if e != nil {
-		return stats, errors.Join(err, e)
-	}
+	wrapped := w.mode == instrument.Log && wrappedLog(l)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.launches++
-	if s.Wrapped(log) {
+	if wrapped {
 		w.wrapped++
 		return stats, err
 	}
 	for _, f := range d.Findings() {
 		if slices.ContainsFunc(f.Accesses, func(a detect.Access) bool {
 			frames := l.Places.Frames(a.Place)
-			return len(frames) > 0 && strings.HasPrefix(frames[0].Function, "__fencepost_")
+			return len(frames) > 0 && instrument.Ours(frames[0].Function)
 		}) {
 			w.findings = append(w.findings, fmt.Sprintf("%s: %s: %s", l.Func.Name, f.Kind, f.Message))
 		}
@@ -133,22 +125,37 @@ func (w *watcher) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	return stats, err
 }
 
+// wrappedLog says whether slots of the log of a launch were written more than once.
+func wrappedLog(l *simt.Launch) bool {
+	at, size, _ := l.Program.Symbol(instrument.LogSymbol)
+	pointer, err := l.Program.Memory.Bytes(at, size)
+	if err != nil {
+		return true
+	}
+	s := emulated.DefaultShape
+	log, err := l.Program.Memory.Bytes(binary.LittleEndian.Uint64(pointer), s.Bytes())
+	return err != nil || s.Wrapped(log)
+}
+
 // TestDeviceCodeIsOrdered has hb watch instrumented programs, which race on nothing that is ours.
 func TestDeviceCodeIsOrdered(t *testing.T) {
 	withLog(t, instrument.Shape{Queues: 4, Slots: 1 << 16})
-	w := &watcher{Engine: simt.NewWarp()}
 	n := 3
 	if testing.Short() {
 		n = 8
 	}
-	o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Engine: func() simt.Engine { return w }, Timeout: 10 * time.Minute}
-	CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))
-	t.Logf("%d launches watched, %d not judged", w.launches, w.wrapped)
-	if w.launches-w.wrapped < 10 || w.wrapped > w.launches/10 {
-		t.Errorf("%d launches watched, and %d of them not judged", w.launches, w.wrapped)
-	}
-	for _, f := range w.findings {
-		t.Error(f)
+	for mode, detectors := range map[instrument.Mode][]detect.Spec{instrument.Log: nil, instrument.HiRace: {hirace.Spec}} {
+		w := &watcher{Engine: simt.NewWarp(), mode: mode}
+		o := &Options{Seeds: 1, Jobs: runtime.NumCPU(), Logged: true, Mode: mode, Detectors: detectors, Engine: func() simt.Engine { return w },
+			Timeout: 10 * time.Minute}
+		CheckCorpus(context.Background(), o, instrumentable(t, n, "norace", "race"))
+		t.Logf("mode %d: %d launches watched, %d not judged", mode, w.launches, w.wrapped)
+		if w.launches-w.wrapped < 10 || w.wrapped > w.launches/10 {
+			t.Errorf("mode %d: %d launches watched, and %d of them not judged", mode, w.launches, w.wrapped)
+		}
+		for _, f := range w.findings {
+			t.Errorf("mode %d: %s", mode, f)
+		}
 	}
 }
 

@@ -22,11 +22,14 @@ import (
 // a detector nothing that it could not remember.
 func (o *Options) recorded() event.Needs {
 	needs := event.NeedGlobal | event.NeedShared | event.NeedSync | event.NeedHost | event.NeedLaunch | event.NeedBranches | event.NeedReconverge
-	if !o.NoValues {
+	if !o.noValues() {
 		needs |= event.NeedValues
 	}
 	return needs
 }
+
+// noValues says that a trace has not what is written.
+func (o *Options) noValues() bool { return o.NoValues || o.Logged }
 
 // recorder writes the events of a run. It finds nothing.
 type recorder struct {
@@ -50,18 +53,19 @@ func (p tracePlaces) Frames(place uint32) []event.Frame { return p.frames(place)
 // Arms implements event.Places.
 func (p tracePlaces) Arms(place uint32) []event.Arm { return p.places.Arms(place) }
 
-func newRecorder(r *once, to io.Writer, schedule simt.Schedule) (*recorder, error) {
+func newRecorder(r *once, to io.Writer, lockstep bool) (*recorder, error) {
 	w, err := trace.NewWriter(to, tracePlaces{r})
 	if err != nil {
 		return nil, err
 	}
-	return &recorder{Writer: w, lockstep: schedule == simt.Lockstep}, nil
+	return &recorder{Writer: w, lockstep: lockstep}, nil
 }
 
 // appendix ends a trace: what a report says besides the findings of detectors, and the names of what has an address.
 type appendix struct {
 	Lockstep bool
 	NoValues bool `json:",omitempty"`
+	Logged   bool `json:",omitempty"` // it is of the log of an instrumented program
 	Report   report.Report
 	Memory   []named            // of global memory, by falling precedence
 	Shared   map[uint32][]named // of the shared window of each launch
@@ -81,7 +85,7 @@ func (r *once) endTrace() {
 	if r.recorder == nil {
 		return
 	}
-	a := appendix{Lockstep: r.recorder.lockstep, NoValues: r.opts.NoValues, Shared: map[uint32][]named{}, Launched: map[uint32][]int{},
+	a := appendix{Lockstep: r.recorder.lockstep, NoValues: r.opts.NoValues, Logged: r.opts.Logged, Shared: map[uint32][]named{}, Launched: map[uint32][]int{},
 		Report: report.Report{Program: r.program, Kernels: r.kernels, Skipped: r.skipped, Findings: r.findings, Notes: r.notes}}
 	for _, b := range r.buffers {
 		n := named{Begin: b.addr, End: b.addr + b.Bytes(), Base: b.addr, Object: r.object(event.Global, b.addr, 0)}
@@ -189,8 +193,11 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	}
 	names := &traceNames{Reader: in, appendix: &a, lost: lost}
 	out := a.Report
-	if a.NoValues {
+	switch {
+	case a.NoValues:
 		out.Notes = append(out.Notes, "The trace was recorded with --values off: racing writes of one value are told like any others.")
+	case a.Logged:
+		out.Notes = append(out.Notes, "The trace is of the log of an instrumented program, which has no values: racing writes of one value are told like any others.")
 	}
 	for _, d := range r.detectors {
 		for _, f := range d.Findings() {

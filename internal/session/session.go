@@ -15,9 +15,9 @@ import (
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/detect/hirace"
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/instrument"
-	"fencepost.dev/fencepost/internal/instrument/emulated"
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
@@ -32,7 +32,8 @@ type Options struct {
 	Model     detect.Model
 	Engine    func() simt.Engine // nil: the default one
 	Leaks     bool               // memory that a program allocates and never frees is a finding
-	Logged    bool               // programs are instrumented, and judged by the log that they write
+	Logged    bool               // programs are instrumented, and judged by what they tell: the log that they write, or the races they find
+	Mode      instrument.Mode    // with Logged: which of the two
 	Prune     bool               // with Logged: accesses of which another one tells are not logged
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Schedule  simt.Schedule
@@ -52,6 +53,7 @@ type Options struct {
 	// Record takes a trace of the run, of one seed alone; nil: none. See Analyze.
 	Record io.Writer
 	// NoValues keeps what is written out of the trace: writes of one value that race are then judged as if they differed.
+	// Programs that are instrumented do not tell it.
 	NoValues bool
 	// Sources takes the texts that code was compiled from at run time; nil drops them.
 	Sources *report.Sources
@@ -84,7 +86,10 @@ func (o *Options) detectors() []detect.Spec {
 	switch {
 	case o.Bare:
 		list = nil
-	case len(list) == 0:
+	case len(list) > 0:
+	case o.Mode == instrument.HiRace:
+		list = []detect.Spec{hirace.Spec}
+	default:
 		list = all.Default()
 	}
 	return slices.Concat(list, o.Beside)
@@ -192,7 +197,7 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	}
 	if o.Record != nil {
 		needs |= o.recorded()
-		if r.recorder, err = newRecorder(r, o.Record, schedule); err != nil {
+		if r.recorder, err = newRecorder(r, o.Record, schedule == simt.Lockstep && !o.Logged); err != nil {
 			return nil, err
 		}
 		watched = append(watched, r.recorder)
@@ -201,16 +206,14 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	engine := o.engine()
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
-	if o.Prune && !o.Logged {
-		return nil, errors.New("--prune leaves out what instrumented programs log: it needs --device emulated")
-	}
 	if o.Logged {
-		if len(needBranches) > 0 {
-			return nil, fmt.Errorf("the log of an instrumented program has no branches, which the detector needs (%s): choose other detectors, as in --detector hb,gwcp",
-				strings.Join(needBranches, " and "))
+		instrumented, err := o.instrumented(engine, r, needBranches)
+		if err != nil {
+			return nil, err
 		}
-		logged := emulated.New(engine, instrument.Options{Prune: o.Prune})
-		engine, rewrite = logged, logged.Rewrite
+		engine, rewrite = instrumented, instrumented.Rewrite
+	} else if o.Prune || o.Mode != instrument.Log {
+		return nil, errors.New("--prune and --instrument are about instrumented programs: they need --device emulated")
 	}
 	cfg := cuda.Config{Engine: &observer{engine, r}, Rewrite: rewrite, Places: r.places, MemorySize: memory, Seed: seed, Schedule: schedule,
 		OnFault: r.fault, OnLaunch: r.launch, Findings: r.asked, Printf: printf, Watch: r.watch, Progress: r.progress, OnSource: o.Sources.Add, Leaks: o.Leaks}

@@ -63,6 +63,7 @@ var options = []option{
 	{"--device-c", "-dc", false}, {"--device-link", "-dlink", false}, {"--ptx", "-ptx", false}, {"--lib", "-lib", false},
 	{"--compile", "-c", false}, {"--shared", "-shared", false}, {"--fatbin", "-fatbin", false},
 	{"--prec-all", "-prec-all", false}, {"--m64", "-m64", false},
+	{"--instrument", "-instrument", true}, // Fencepost's own
 }
 
 // lookup finds an option by either name.

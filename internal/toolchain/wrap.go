@@ -10,6 +10,9 @@ import (
 // DefaultArch is what sources are compiled for when the caller names no architecture: that of the default device.
 const DefaultArch = "compute_80"
 
+// startHeader has programs that -instrument asks for start themselves under the checker. internal/cuda/standin puts it beside the runtime.
+const startHeader = "instrumented.h"
+
 // Rewrite says how Wrap rewrites the arguments of nvcc.
 type Rewrite struct {
 	RuntimeDir string // folder of our libcudart_static.a and libcudart.so, searched before the toolkit's; "" for none
@@ -19,7 +22,8 @@ type Rewrite struct {
 
 // Wrap rewrites the arguments of an nvcc call so that the same call gives code that can be checked: PTX is embedded in
 // place of machine code, with source lines and every access of the source where it stands (-lineinfo -Xcicc -O0), and our
-// static runtime is linked in place of NVIDIA's. Everything else stays as the caller wrote it, so that makefiles and CMake
+// static runtime is linked in place of NVIDIA's. An option of our own, -instrument MODE, makes programs that start themselves under
+// "fencepost run --device emulated". Everything else stays as the caller wrote it, so that makefiles and CMake
 // need not know. The notes, one line each, say what of the caller's own choice was overruled.
 //
 // Calls that make no PTX (-cubin and the like, --version, --help) stay as they are. The error is a *UsageError or that of
@@ -66,8 +70,9 @@ type wrapper struct {
 	notes   []string
 	arch    string // the last -arch
 	gencode []string
-	lines   bool // the caller asks for debugging information of the host code
-	hostL   bool // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
+	mode    string // of -instrument; "" without
+	lines   bool   // the caller asks for debugging information of the host code
+	hostL   bool   // the caller gives the host linker -L by -Xcompiler, which comes before nvcc's own
 }
 
 func (w *wrapper) note(format string, args ...any) {
@@ -79,6 +84,12 @@ func (w *wrapper) note(format string, args ...any) {
 // take looks at one argument: it is kept, noted for later or dropped.
 func (w *wrapper) take(it item) error {
 	switch it.opt {
+	case "-instrument":
+		if it.value != "log" && it.value != "hirace" {
+			return &UsageError{fmt.Sprintf("%s: the mode is log or hirace", it.text())}
+		}
+		w.mode = it.value
+		return nil
 	case "-arch":
 		w.arch = it.value
 		return nil
@@ -171,6 +182,9 @@ func (w *wrapper) prefix(targets []string) []string {
 	if dir := w.r.RuntimeDir; dir != "" {
 		if p = append(p, "-L", dir); w.hostL {
 			p = append(p, "-Xcompiler", "-L"+dir)
+		}
+		if w.mode != "" {
+			p = append(p, "-include", filepath.Join(dir, startHeader), "-DFENCEPOST_INSTRUMENT="+w.mode)
 		}
 	}
 	if !w.lines {

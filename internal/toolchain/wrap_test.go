@@ -38,6 +38,10 @@ func TestWrap(t *testing.T) {
 		{"--generate-line-info a.cu", ours + " a.cu", ""},
 		{"-line-info a.cu", ours + " a.cu", ""},
 
+		// Programs that start themselves under the checker.
+		{"--instrument hirace a.cu", strings.Replace(ours, "-L /rt", "-L /rt -include /rt/instrumented.h -DFENCEPOST_INSTRUMENT=hirace", 1) + " a.cu", ""},
+		{"-dc a.cu --instrument=log", strings.Replace(ours, "-L /rt", "-L /rt -include /rt/instrumented.h -DFENCEPOST_INSTRUMENT=log", 1) + " -dc a.cu", ""},
+
 		// Lines of host code, unless the caller asks for more.
 		{"-g a.cu", "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -g a.cu", ""},
 		{"-Xcompiler -O2,-ggdb a.cu", "-L /rt -lineinfo -Xcicc -O0 -gencode arch=compute_80,code=compute_80 -cudadevrt none -Xcompiler -O2,-ggdb a.cu", ""},

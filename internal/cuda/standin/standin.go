@@ -32,6 +32,10 @@ var sources embed.FS
 // Python is the folder, in that of the libraries, for Python programs.
 const Python = "python"
 
+// Header is the file, beside each static runtime library, that sources include first of which programs are made that start themselves
+// under the checker.
+const Header = "instrumented.h"
+
 // output is one library: the compiler's arguments with {out} and {src} to be filled in.
 type output struct {
 	file string
@@ -90,7 +94,7 @@ func Key(cc string) string {
 // or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
 // the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; in the folder Python our
-// Python modules, libnvrtc, libnvJitLink and ptxas. Several processes may build at once: the last one wins, and
+// Python modules, libnvrtc, libnvJitLink and ptxas; and Header. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
@@ -218,6 +222,15 @@ func build(ctx context.Context, cc, work string) error {
 	}
 	for _, name := range []string{"ptxas", "ptxas-blackwell"} {
 		if err := os.WriteFile(filepath.Join(work, Python, name), script, 0o755); err != nil {
+			return err
+		}
+	}
+	header, err := os.ReadFile(filepath.Join(src, Header))
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{".", "cuda12"} {
+		if err := os.WriteFile(filepath.Join(work, folder, Header), header, 0o644); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ type Race struct {
 	Predicted bool             // not in the observed order of events, but in another of the same trace
 	Info      bool             // of severity info, whatever Facts say
 	Lanes     int              // threads of the later access that race; 0 counts as 1
+	More      int              // bytes concerned besides those of the accesses, where only their number is known
 	Sections  []detect.Section // as those of detect.Finding
 }
 
@@ -41,6 +42,7 @@ type entry struct {
 	race  Race
 	count int
 	bytes map[stretch]uint64 // the bytes concerned, a bit each
+	more  int                // bytes concerned that are not among them
 }
 
 // stretch is 64 bytes: of global memory, or of the shared memory of a block.
@@ -126,6 +128,7 @@ func (s *Set) Add(r *Race) {
 		e.race = *r
 	}
 	e.count += max(r.Lanes, 1)
+	e.more += r.More
 	at := stretch{}
 	if y.Space == event.Shared {
 		at.launch, at.block = y.Launch.ID, y.Warp/max(y.Launch.WarpsPerBlock(), 1)
@@ -140,7 +143,8 @@ func (s *Set) Add(r *Race) {
 }
 
 // concerned is the number of bytes concerned.
-func (e *entry) concerned() (n int) {
+func (e *entry) concerned() int {
+	n := e.more
 	for _, b := range e.bytes {
 		n += bits.OnesCount64(b)
 	}

@@ -128,7 +128,7 @@ func (d *Detector) row(t *turn, cells *lines, s *event.Strip) {
 			if n > 1 && (c.word&splitBit != 0 || d.races(c, t)) {
 				c, n = cells.Run(l, i, i+1)
 			}
-			d.cell(c, t, at, size)
+			d.cell(c, t, at)
 			i, lane, at = i+n, lane+n, at+uint64(n)*size
 		}
 		cells.Join(l, from, to)
@@ -150,7 +150,7 @@ func (d *Detector) same(t *turn, lanes uint32, addr uint64) {
 		fixed := true
 		for at := addr; at < addr+uint64(t.e.Size); at += wordBytes {
 			c := d.words.Cell(d.line(t, d.words, at))
-			d.cell(c, t, at, wordBytes)
+			d.cell(c, t, at)
 			now := state(c.word & stateBits)
 			fixed = fixed && c.word&splitBit == 0 && d.machine.at(now, labelOf(t.act, unsynced, sameWarp)).state() == now
 		}
@@ -170,12 +170,12 @@ func (d *Detector) lane(t *turn) {
 	for at, end := t.addr, t.addr+uint64(t.e.Size); at < end; {
 		c := d.words.Cell(d.line(t, d.words, at))
 		if words {
-			d.cell(c, t, at, wordBytes)
+			d.cell(c, t, at)
 			at += wordBytes
 			continue
 		}
 		d.split(c, t, at&^(wordBytes-1))
-		d.judge(d.byte(t, at), t, at, 1)
+		d.judge(d.byte(t, at), t, at)
 		at++
 	}
 }
@@ -195,22 +195,22 @@ func (d *Detector) split(c *cell, t *turn, at uint64) {
 }
 
 // cell takes an access to a word, or a byte.
-func (d *Detector) cell(c *cell, t *turn, at, size uint64) {
+func (d *Detector) cell(c *cell, t *turn, at uint64) {
 	if c.word&splitBit == 0 {
-		d.judge(c, t, at, size)
+		d.judge(c, t, at)
 		return
 	}
 	for i := range uint64(wordBytes) {
-		d.judge(d.byte(t, at+i), t, at+i, 1)
+		d.judge(d.byte(t, at+i), t, at+i)
 	}
 }
 
 // judge makes a transition, reports a race when it leads to one, and keeps what a message will ask for.
-func (d *Detector) judge(c *cell, t *turn, at, size uint64) {
+func (d *Detector) judge(c *cell, t *turn, at uint64) {
 	old, made := d.machine.update(&c.word, t.act, &t.accessor)
 	if made.state() == raced {
 		if state(old&stateBits) != raced {
-			d.report(c, old, t, at, size)
+			d.Add(d.race(c, old, t, at))
 		}
 		return
 	}

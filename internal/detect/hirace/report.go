@@ -6,9 +6,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// report tells of the race that a location's state has come to. Which earlier access it is with is not in the word: the last
+// race makes the race that a location's state has come to. Which earlier access it is with is not in the word: the last
 // one, one of several, or one before.
-func (d *Detector) report(c *cell, old uint64, t *turn, at, size uint64) {
+func (d *Detector) race(c *cell, old uint64, t *turn, at uint64) *findings.Race {
 	p := past{c.trace, uint32(old) >> threadShift}
 	y := clocks(old, t.word)
 	switch r := t.relationTo(old); {
@@ -24,7 +24,7 @@ func (d *Detector) report(c *cell, old uint64, t *turn, at, size uint64) {
 	}}
 	r.Facts.Later.Address = t.addr
 	r.Facts.Category = d.category(p, t)
-	d.Add(&r)
+	return &r
 }
 
 // conflict says whether an earlier access and the one at hand can race at all.

@@ -10,8 +10,7 @@
 //
 // internal/instrument/drain.go reads this layout.
 
-typedef unsigned long long u64;
-typedef unsigned int u32;
+#include "device.h"
 
 struct Slot {
 	u64 word[8];
@@ -40,68 +39,11 @@ enum { generic = 1, shared = 2, scattered = 4 };
 // The log of this device; null where nobody reads one.
 extern "C" __device__ Log *__fencepost_log = nullptr;
 
-static __device__ u64 acquire(u64 *p)
-{
-	u64 v;
-	asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
-	return v;
-}
-
-static __device__ void release(u64 *p, u64 v)
-{
-	asm volatile("st.release.sys.global.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(v) : "memory");
-}
-
-static __device__ u64 add(u64 *p, u64 n)
-{
-	u64 old;
-	asm volatile("atom.add.relaxed.gpu.global.u64 %0, [%1], %2;" : "=l"(old) : "l"(__cvta_generic_to_global(p)), "l"(n) : "memory");
-	return old;
-}
-
-static __device__ u32 take(u32 *ticket)
-{
-	u32 old;
-	asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], 1;" : "=r"(old) : "l"(__cvta_generic_to_global(ticket)) : "memory");
-	return old;
-}
-
-static __device__ u32 acquire(u32 *p)
-{
-	u32 v;
-	asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(__cvta_generic_to_global(p)) : "memory");
-	return v;
-}
-
-static __device__ void release(u32 *p, u32 v)
-{
-	asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "r"(v) : "memory");
-}
-
-static __device__ u32 lane()
-{
-	u32 l;
-	asm("mov.u32 %0, %%laneid;" : "=r"(l));
-	return l;
-}
-
-static __device__ u64 block()
-{
-	return ((u64)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-}
-
-static __device__ u32 warp()
-{
-	u32 thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-	u32 warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
-	return (u32)block() * warps + thread / 32;
-}
-
 static __device__ u64 reserve(Log *log, Queue *q, u32 n)
 {
 	u64 at = add(&q->head, n);
-	while (at + n - acquire(&q->read) > log->slots) {
-	}
+	while (at + n - acquire(&q->read) > log->slots)
+		__nanosleep(pause);
 	return at;
 }
 
@@ -139,8 +81,8 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 		s->word[3] = flags | (affine ? 0 : scattered);
 		s->word[4] = first;
 		s->word[5] = (u64)stride;
-		while (acquire(&q->commit) != at) {
-		}
+		while (acquire(&q->commit) != at)
+			__nanosleep(pause);
 		release(&q->commit, at + slots);
 	}
 	__syncwarp(lanes);
@@ -183,8 +125,8 @@ extern "C" __device__ __noinline__ u32 __fencepost_begin()
 	if (Log *log = __fencepost_log) {
 		if (lane() == __ffs(lanes) - 1) {
 			u32 mine = take(&log->ticket);
-			while (acquire(&log->turn) != mine) {
-			}
+			while (acquire(&log->turn) != mine)
+				__nanosleep(pause);
 		}
 		__syncwarp(lanes);
 	}

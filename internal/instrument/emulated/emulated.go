@@ -1,5 +1,5 @@
-// Package emulated runs instrumented programs on an engine as a GPU would, and reads their logs meanwhile. The engine does
-// not watch them: all events come from the log.
+// Package emulated runs instrumented programs on an engine as a GPU would, and reads what they tell. The engine does not watch them:
+// all events come from the log, and all races from what programs that check themselves have found.
 package emulated
 
 import (
@@ -20,17 +20,22 @@ var DefaultShape = instrument.Shape{Queues: 4, Slots: 1 << 12}
 // Engine executes programs that Rewrite has instrumented.
 type Engine struct {
 	simt.Engine
-	Shape   instrument.Shape
+	Shape   instrument.Shape // of the log
+	Checker Checker          // of instrument.HiRace
 	options instrument.Options
 
 	mu       sync.Mutex
 	programs map[*ptx.Module]*program
 }
 
+// largeCode is how many instructions a function of the device code has, at least, that is not inlined: programs call it at every access.
+const largeCode = 300
+
 // program is what must be known of an instrumented module.
 type program struct {
 	original *isa.Module
 	sites    []instrument.Site
+	marked   bool // functions that are not to be inlined
 }
 
 // New makes an engine of one.
@@ -40,14 +45,14 @@ func New(e simt.Engine, o instrument.Options) *Engine {
 
 // Rewrite instruments a module: cuda.Config.Rewrite.
 func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
-	p, err := instrument.Log(m, e.options)
+	p, err := instrument.Instrument(m, e.options)
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(p.Modules) > 0 {
-		e.programs[p.Modules[0]] = &program{m, p.Sites}
+		e.programs[p.Modules[0]] = &program{original: m, sites: p.Sites}
 	}
 	return p.Modules, nil
 }
@@ -55,7 +60,14 @@ func (e *Engine) Rewrite(m *isa.Module) ([]*ptx.Module, error) {
 func (e *Engine) program(l *simt.Launch) *program {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.programs[l.Program.Module.Source[0]]
+	p := e.programs[l.Program.Module.Source[0]]
+	if p != nil && !p.marked {
+		p.marked = true
+		for _, f := range l.Program.Module.Funcs {
+			f.Called = instrument.Ours(f.Name) && len(f.Insts) >= largeCode
+		}
+	}
+	return p
 }
 
 // Run implements simt.Engine. A launch that nobody watches does not log.
@@ -63,6 +75,9 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	p := e.program(l)
 	if p == nil {
 		panic("BUG: a launch of a program that is not instrumented")
+	}
+	if e.options.Mode == instrument.HiRace {
+		return e.check(ctx, l, p)
 	}
 	if l.Sink == nil {
 		return e.Engine.Run(ctx, l)
@@ -78,7 +93,7 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		panic(fmt.Sprintf("BUG: %v", err))
 	}
 	e.Shape.Format(log, addr)
-	defer point(l.Program, addr)()
+	defer point(l.Program, instrument.LogSymbol, addr)()
 
 	reader := instrument.NewReader(e.Shape, log)
 	events := instrument.NewEvents(launchOf(l, p))
@@ -100,11 +115,11 @@ func (e *Engine) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	return stats, err
 }
 
-// point makes the program log to addr, and gives what ends that.
-func point(p *simt.Program, addr uint64) (end func()) {
-	at, size, ok := p.Symbol(instrument.LogSymbol)
+// point makes a variable of the program point to addr, and gives what ends that.
+func point(p *simt.Program, symbol string, addr uint64) (end func()) {
+	at, size, ok := p.Symbol(symbol)
 	if !ok {
-		panic("BUG: an instrumented program without " + instrument.LogSymbol)
+		panic("BUG: an instrumented program without " + symbol)
 	}
 	to, err := p.Memory.Bytes(at, size)
 	if err != nil {
@@ -114,14 +129,19 @@ func point(p *simt.Program, addr uint64) (end func()) {
 	return func() { clear(to) }
 }
 
+// sharedBytes is the end of the shared memory of a block.
+func sharedBytes(l *simt.Launch, p *program) uint64 {
+	layout := p.original.SharedLayout(p.original.ByName[l.Func.Name])
+	if l.DynamicShared > 0 {
+		return uint64(layout.Dynamic) + uint64(l.DynamicShared)
+	}
+	return uint64(layout.Reserved + layout.Static)
+}
+
 // launchOf describes a launch for those who make its events.
 func launchOf(l *simt.Launch, p *program) *instrument.Launch {
 	kernel := p.original.ByName[l.Func.Name]
-	layout := p.original.SharedLayout(kernel)
-	shared := uint64(layout.Reserved + layout.Static)
-	if l.DynamicShared > 0 {
-		shared = uint64(layout.Dynamic) + uint64(l.DynamicShared)
-	}
+	shared := sharedBytes(l, p)
 	mem := l.Program.Memory
 	return &instrument.Launch{Launch: l.Launch, Kernel: kernel, Sites: p.sites, Enter: l.Places.Enter, Needs: l.Needs, Sink: l.Sink,
 		Global: func(in *isa.Inst, addr, size uint64) bool {

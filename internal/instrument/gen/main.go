@@ -1,4 +1,4 @@
-// Command gen compiles the device code of the log, with nvcc.
+// Command gen compiles the device code of each mode, with nvcc.
 package main
 
 import (
@@ -22,9 +22,14 @@ func compile() error {
 	if err != nil {
 		return err
 	}
-	// Names of internal functions hold a hash of the seed.
-	cmd := exec.Command(nvcc.Path, "-frandom-seed=log", "-ptx", "-rdc=true", "-arch=compute_75", "log.cu", "-o", "log.ptx")
-	cmd.Dir = "device"
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	for _, mode := range []string{"log", "hirace"} {
+		// Names of internal functions hold a hash of the seed.
+		cmd := exec.Command(nvcc.Path, "-frandom-seed="+mode, "-ptx", "-rdc=true", "-arch=compute_75", mode+".cu", "-o", mode+".ptx")
+		cmd.Dir = "device"
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@
 //
 // Built once as libcudart.so.12 (FP_RUNTIME 12) and once as libcudart.so.13 and libcudart_static.a (FP_RUNTIME 13).
 #include "bottom.h"
+#include "start.h"
 
 // Errors. The last error belongs to the host thread; an error that a kernel's fault left stays for the whole process.
 THREAD int last_error;

@@ -1,0 +1,87 @@
+package hirace
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/detect/shadow"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Access is an access as a device tells it that detects races by itself.
+type Access struct {
+	Event    event.Event // Kind, Place, Size, Order and Scope; Kind None: there was none
+	Sequence uint32      // accesses of one warp have the same if one execution of an instruction made them
+}
+
+// Told is races of one pair of places that a device has found, with the first of them.
+type Told struct {
+	Count, Bytes              uint64 // races, and bytes that they are about
+	Word                      uint64 // the shadow word before the race
+	Last, Other, Before       Access // earlier accesses: see cell
+	OtherThread, BeforeThread uint32
+	Now                       Access
+	Thread                    uint64 // of Now, and its clocks, as in a shadow word
+	Address, Location, Size   uint64 // of Now, and the location
+	Space                     event.Space
+}
+
+func (a *Access) trace() trace {
+	if a.Event.Kind == event.None {
+		return 0
+	}
+	return traceOf(&a.Event, actionOf(&a.Event), a.Sequence)
+}
+
+// Tell takes what a device has found in a launch.
+func (d *Detector) Tell(l *event.Launch, told []Told) {
+	d.launch, d.perBlock = *l, l.WarpsPerBlock()
+	for i := range told {
+		r := &told[i]
+		c := cell{word: r.Word, trace: r.Last.trace(), other: past{r.Other.trace(), r.OtherThread}, before: past{r.Before.trace(), r.BeforeThread}}
+		e := r.Now.Event
+		e.Space, e.Warp = r.Space, uint32(r.Thread>>threadShift)%(1<<threadBits)>>5
+		t := turn{accessor: accessor{word: r.Thread, firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: &e, act: actionOf(&e),
+			trace: r.Now.trace(), addr: r.Address}
+		race := d.race(&c, r.Word, &t, r.Location)
+		race.Lanes, race.More = int(r.Count), int(r.Bytes-r.Size)
+		d.Add(race)
+	}
+}
+
+// Table is the machine by state<<6|label: the next state in 5 bits, and what of earlier accesses messages need in the bits above.
+func (d *Detector) Table() []byte {
+	out := make([]byte, len(d.machine))
+	for i, t := range d.machine {
+		out[i] = byte(t)
+	}
+	return out
+}
+
+// LastTick is the greatest value of a clock.
+func (d *Detector) LastTick() uint32 { return d.lastTick }
+
+// Groups is how many blocks of a grid are tracked, 0 for all.
+func (d *Detector) Groups() uint64 { return d.bounds.groups }
+
+// Words is how many words of global memory may have metadata, 0 for all.
+func (d *Detector) Words() uint64 { return uint64(d.bounds.lines) * shadow.LineCells }
+
+// Unchecked notes what a device has not checked of a launch.
+func (d *Detector) Unchecked(l *event.Launch, format string, args ...any) {
+	d.say(fmt.Sprintf("hirace: launch %d of kernel %s: %s.", l.ID, l.Kernel, fmt.Sprintf(format, args...)))
+}
+
+// Location takes an access of a lane, at addr, to one location of size bytes, at at, in a launch whose other events the detector gets. It is
+// for devices, where threads access locations one by one: sequence says which execution of an instruction the access is of.
+func (d *Detector) Location(e *event.Event, lane int, addr, at, size uint64, sequence uint32) {
+	t := turn{accessor: accessor{firstWarp: e.Warp - e.Warp%d.perBlock, perBlock: d.perBlock}, e: e, w: &d.warps[e.Warp], act: actionOf(e)}
+	t.trace = traceOf(e, t.act, sequence)
+	t.by(lane, addr)
+	c := d.words.Cell(d.line(&t, d.words, at))
+	if size == wordBytes {
+		d.cell(c, &t, at)
+		return
+	}
+	d.split(c, &t, at&^(wordBytes-1))
+	d.judge(d.byte(&t, at), &t, at)
+}

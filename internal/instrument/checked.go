@@ -1,0 +1,72 @@
+package instrument
+
+import (
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+	"fencepost.dev/fencepost/ptx"
+)
+
+// What an access does, as device/hirace.cu has it.
+const (
+	actionRead = iota
+	actionWrite
+	actionBlockAtomic
+	actionDeviceAtomic
+)
+
+// actionOf is what an access does. Loads and stores of order relaxed or stronger are atomic, as in detector hirace.
+func actionOf(in *isa.Inst) uint64 {
+	switch {
+	case in.Class == isa.Atomic || in.Order >= event.Relaxed:
+		if in.Scope >= event.ScopeGPU {
+			return actionDeviceAtomic
+		}
+		return actionBlockAtomic
+	case in.Class == isa.Store:
+		return actionWrite
+	}
+	return actionRead
+}
+
+// described is an access as it is described to the device code.
+func described(in *isa.Inst, site int) uint64 {
+	space := map[event.Space]uint64{event.Global: 0, event.Shared: 1, event.Generic: 2}[spaceOf(in)]
+	size := uint64(in.Type.Size()) * uint64(max(in.Vec, 1))
+	return uint64(site) | size<<32 | actionOf(in)<<40 | space<<42
+}
+
+// checked is an instruction with what HiRace does before and after it.
+func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
+	switch k {
+	case Access:
+		return address(src, in) + call(reserved+"access", "b64 %@v", fmt.Sprintf("b64 %d", described(in, site))) + "@op;\n"
+	case Barrier:
+		id := src.Operands[0]
+		if in.Op != isa.OpSync && in.Op != isa.OpArrive {
+			id = src.Operands[1] // behind the result of bar.red
+		}
+		s := fmt.Sprintf(".reg .b32 %%@i, %%@w; mov.b32 %%@i, %s;\n", id) + result("%@w", reserved+"arrive", "%@i") + "@op;\n"
+		if in.Op == isa.OpArrive {
+			return s
+		}
+		return s + call(reserved+"passed", "b32 %@i", "b32 %@w")
+	case WarpSync:
+		return ".reg .b32 %@m; mov.b32 %@m, " + src.Operands[0].String() + ";\n@op;\n" + call(reserved+"together", "b32 %@m")
+	case Exit:
+		return call(reserved+"exit") + "@op;\n"
+	}
+	panic(fmt.Sprintf("BUG: %s is checked", src.Op))
+}
+
+// entered is a call, of which the device code is told at which site it is made.
+func entered(src *ptx.Inst, site int) string {
+	return ".reg .b32 %@c;\n{\n" + guarded(src, result("%@c", reserved+"enter", fmt.Sprint(site))) + "}\n@op;\n{\n" +
+		guarded(src, call(reserved+"leave", "b32 %@c")) + "}\n"
+}
+
+// result calls a function of one argument that gives a value, each of 32 bits.
+func result(to, name, value string) string {
+	return fmt.Sprintf("{ .param .b32 @r; .param .b32 @0; st.param.b32 [@0], %s; call (@r), %s, (@0); ld.param.b32 %s, [@r]; }\n", value, name, to)
+}

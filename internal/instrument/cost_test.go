@@ -1,0 +1,127 @@
+package instrument_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb"
+	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/gpu.md")
+
+// benchmarks are the programs of the cost table.
+var benchmarks = []string{"norace/bitonic", "norace/histogram", "norace/histogram_shared", "norace/lookback", "norace/matmul", "norace/reduce",
+	"norace/reduce_shuffle", "norace/scan", "norace/stencil", "norace/transpose", "scopedapps/colouring", "scopedapps/connectivity",
+	"scopedapps/convolution", "scopedapps/matmul", "scopedapps/reduction", "scopedapps/rule110"}
+
+// counter counts what launches execute.
+type counter struct {
+	simt.Engine
+	lanes uint64
+}
+
+func (c *counter) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	s, err := c.Engine.Run(ctx, l)
+	c.lanes += s.Lanes
+	return s, err
+}
+
+// executed is how many instructions the threads of a program execute, of which o says how it runs.
+func executed(t *testing.T, p *corpus.Program, o session.Options) float64 {
+	t.Helper()
+	c := &counter{Engine: simt.NewRef()}
+	o.Seeds, o.Jobs, o.Timeout = 1, 1, 10*time.Minute
+	o.Engine = func() simt.Engine { return c }
+	r := session.CheckCorpus(context.Background(), &o, []*corpus.Program{p})[0]
+	if r.Err != nil || r.WrongResult() {
+		t.Errorf("%s: %v, or a wrong result", p.Path(), r.Err)
+	}
+	return float64(c.lanes)
+}
+
+// costRow gives the row of a program in the cost table.
+func costRow(t *testing.T, p *corpus.Program) string {
+	t.Helper()
+	static := func(o instrument.Options) string {
+		_, out, err := instrument.Text(p.Path()+".ptx", p.PTX, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%.1f %%", 100*float64(out.Logged)/float64(out.Static))
+	}
+	logged := session.Options{Logged: true, Detectors: []detect.Spec{hb.Spec}}
+	pruned := logged
+	pruned.Prune = true
+	checked := session.Options{Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{hirace.Spec}}
+	bare := executed(t, p, session.Options{Bare: true})
+	name, _, _ := strings.Cut(p.Path(), "@")
+	return fmt.Sprintf("| %s | %s | %s | %s | %.0f | %.1f | %.1f | %.1f |\n", name, static(instrument.Options{}), static(instrument.Options{Prune: true}),
+		static(instrument.Options{Mode: instrument.HiRace}), bare, executed(t, p, logged)/bare, executed(t, p, pruned)/bare, executed(t, p, checked)/bare)
+}
+
+// TestCosts wants of docs/gpu.md what instrumented programs cost.
+func TestCosts(t *testing.T) {
+	if testing.Short() && !*update {
+		t.Skip("it counts whole programs")
+	}
+	t.Parallel()
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*corpus.Program{}
+	for _, p := range all {
+		name, _, _ := strings.Cut(p.Path(), "@")
+		if byName[name] == nil {
+			byName[name] = p
+		}
+	}
+	var table strings.Builder
+	table.WriteString("| program | `log` | `log --prune` | `hirace` | executed | `log` | `log --prune` | `hirace` |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, name := range benchmarks {
+		if byName[name] == nil {
+			t.Fatalf("the corpus has no %s", name)
+		}
+		table.WriteString(costRow(t, byName[name]))
+	}
+	requireSection(t, "costs", table.String())
+}
+
+// requireSection wants a part of docs/gpu.md between two comments, or writes it.
+func requireSection(t *testing.T, name, want string) {
+	t.Helper()
+	file := filepath.Join("..", "..", "docs", "gpu.md")
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+": go test ./internal/instrument -run TestCosts -update -->\n", "<!-- end -->\n"
+	before, rest, ok := strings.Cut(string(doc), begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("docs/gpu.md has no part %q", begin)
+	}
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Errorf("docs/gpu.md is out of date: run go test ./internal/instrument -run TestCosts -update; want\n%s", want)
+		return
+	}
+	if err := os.WriteFile(file, bytes.Join([][]byte{[]byte(before), []byte(begin), []byte(want), []byte(end), []byte(after)}, nil), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}

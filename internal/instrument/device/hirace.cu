@@ -1,0 +1,567 @@
+// Device code of HiRace, which detects races where they happen ("HiRace", sections III and IV): instrumented programs call it
+// before each access and around each barrier.
+//
+// A location is a word of 4 bytes, or a byte of a word that an access has split. Its shadow word holds the state of the machine and
+// the thread and clocks of the last access (figure 2; internal/detect/hirace/word.go has the same layout). An access replaces
+// it by compare-and-swap (algorithm 1). So that messages can name both places, a location has a history too, if the host has given
+// memory for that: whoever replaces a shadow word then takes it first, by state TAKEN, and gives it back with the new state.
+//
+// Races are counted by pair of places in a table that the host reads when the kernel has ended.
+//
+// internal/instrument/hirace.go reads and writes this layout.
+
+#include "device.h"
+
+// A trace is an access: 1 plus its place, what it did, and which execution of an instruction of the warp it was. 0: none.
+enum { placeBits = 30, actionShift = 30, sequenceShift = 32 };
+
+// What is known of a location besides its shadow word, for messages: the last access, one that it is not ordered with, and one that is
+// ordered before it but not before everyone.
+struct History {
+	u64 last, other, before;
+	u32 otherThread, beforeThread;
+};
+
+struct Range {
+	u64 from, bytes;
+	u64 *word;        // by word of the range
+	History *history; // the same; null: none are kept
+};
+
+// Races of one pair of places, and the first of them in full.
+struct Pair {
+	u64 key; // 0: free
+	u64 count, bytes;
+	u64 word; // the shadow word before the race
+	History history;
+	u64 trace, thread; // of the access at hand: the thread with its clocks, as in a shadow word
+	u64 address, at;   // of the access, and of the location
+	u64 what;          // size of the location, and 256 if it lies in shared memory
+	u64 whole;         // 1: all this is written
+	u64 unused;
+};
+
+// A call as threads have made it: its place is the place that it was called from and the site.
+struct Node {
+	u64 key; // 0: free
+};
+
+// Who has arrived at a barrier in this phase and the one before.
+struct Barrier {
+	u64 latest[2]; // by parity: 1 plus the phase, and the greatest clocks of those who arrived
+	u32 phase, unused;
+};
+
+struct Block {
+	u32 exited; // threads
+	u32 shadow; // 1 plus which part of State.sharedWord is the block's; 0: none yet
+};
+
+struct State {
+	u64 ranges;
+	Range *range; // of global memory, by address
+	u64 sharedBytes, sharedParts;
+	u64 *sharedWord; // sharedParts times the words of sharedBytes
+	History *sharedHistory;
+	u32 *owner; // by part: 1 plus the block
+	u64 bytes, taken;
+	u64 *byteWord; // 4 for each of so many split words
+	History *byteHistory;
+	u64 pairs, dropped; // a power of two; races whose pair had no room
+	Pair *pair;
+	u64 nodes; // a power of two
+	Node *node;
+	u64 barriers; // of a block
+	Barrier *barrier;
+	Block *block;
+	u32 *clock;    // by thread: the warp's clock in the low half, the block's above
+	u32 *sequence; // by warp
+	u32 *caller;   // by thread: 1 plus the node of the call that it is in; 0: in the kernel
+	const u8 *machine; // by state and label: the next state
+	u64 groups;        // blocks that are tracked
+	u64 untracked;     // accesses to memory without shadow
+	u32 lastTick;
+	u32 stopped; // a clock has overflowed
+};
+
+enum { stateBits = 31, raced = 24, initial = 0, split = 32, threadShift = 6, threadMask = (1 << 26) - 1, clockShift = 32 };
+enum { TAKEN = 31 }; // no state
+enum { read, write, blockAtomic, deviceAtomic };
+enum { unsynced, warpSynced, blockSynced };
+enum { self, sameWarp, sameBlock, sameGrid };
+enum { READ = 1, WRITE = 2 }; // states
+enum { noteOther = 32, noteBefore = 64, noteMerged = 128 }; // in State.machine, above the state
+
+// Of the word that describes an access to the device code; internal/instrument writes it.
+enum { sizeShift = 32, accessShift = 40, spaceShift = 42, inGlobal = 0, inShared = 1, inGeneric = 2 };
+
+// The state of this launch; null where nothing is checked.
+extern "C" __device__ State *__fencepost_state = nullptr;
+
+template <class T> static __device__ T load(const T *p) // relaxed
+{
+	T v;
+	if (sizeof(T) == 8)
+		asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(*(u64 *)&v) : "l"(__cvta_generic_to_global(p)) : "memory");
+	else
+		asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(*(u32 *)&v) : "l"(__cvta_generic_to_global(p)) : "memory");
+	return v;
+}
+
+template <class T> static __device__ void store(T *p, T v) // relaxed
+{
+	if (sizeof(T) == 8)
+		asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(*(u64 *)&v) : "memory");
+	else
+		asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "r"(*(u32 *)&v) : "memory");
+}
+
+static __device__ u64 swapAcquire(u64 *p, u64 old, u64 next)
+{
+	u64 was;
+	asm volatile("atom.cas.acquire.gpu.global.b64 %0, [%1], %2, %3;" : "=l"(was) : "l"(__cvta_generic_to_global(p)), "l"(old), "l"(next) : "memory");
+	return was;
+}
+
+static __device__ void storeRelease(u64 *p, u64 v)
+{
+	asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(__cvta_generic_to_global(p)), "l"(v) : "memory");
+}
+
+// Access is what a thread is about to do.
+struct Access {
+	State *s;
+	u64 thread; // and clocks, as in a shadow word
+	u64 trace;
+	u32 action, firstWarp, perBlock;
+	u64 address;
+	bool shared;
+};
+
+static __device__ u32 threadOf(u64 word) { return (u32)(word >> threadShift) & threadMask; }
+
+static __device__ u32 relation(const Access &t, u32 a)
+{
+	u32 b = threadOf(t.thread);
+	if (a == b)
+		return self;
+	if (a >> 5 == b >> 5)
+		return sameWarp;
+	return (a >> 5) - t.firstWarp < t.perBlock ? sameBlock : sameGrid;
+}
+
+static __device__ u32 barriersSince(const Access &t, u64 old)
+{
+	u64 x = (old ^ t.thread) >> clockShift;
+	return x >> 16 ? blockSynced : x ? warpSynced : unsynced;
+}
+
+static __device__ u32 transition(const Access &t, u64 old)
+{
+	u32 label = t.action << 4 | barriersSince(t, old) << 2 | relation(t, threadOf(old));
+	return t.s->machine[(old & stateBits) << 6 | label];
+}
+
+// conflict says whether an earlier access and the one at hand can race at all.
+static __device__ bool conflict(const Access &t, u64 trace, u32 thread)
+{
+	u32 a = trace >> actionShift & 3;
+	if (trace == 0 || thread == threadOf(t.thread) || (a == read && t.action == read))
+		return false;
+	if (a < blockAtomic || t.action < blockAtomic)
+		return true;
+	return relation(t, thread) == sameGrid && (a == blockAtomic || t.action == blockAtomic);
+}
+
+// count counts a race under its pair of places: that of the access at hand, and the one that its message names.
+extern "C" __device__ __noinline__ void __fencepost_count(const Access &t, u64 old, const History *known, u64 at, u32 size)
+{
+	State *s = t.s;
+	History h = {};
+	if (known)
+		h = *known;
+	u32 r = relation(t, threadOf(old)), y = barriersSince(t, old), thread = threadOf(old);
+	u64 trace = h.last;
+	if (conflict(t, h.last, thread) && (r == sameGrid || (r == sameBlock && y != blockSynced) || (r == sameWarp && y == unsynced))) {
+	} else if (conflict(t, h.other, h.otherThread)) {
+		trace = h.other;
+		thread = h.otherThread;
+	} else if (conflict(t, h.before, h.beforeThread)) {
+		trace = h.before;
+		thread = h.beforeThread;
+	}
+	const u64 place = (1 << placeBits) - 1;
+	u64 key = (trace & place) << 33 | (t.trace & place) << 3 | (trace == t.trace ? 4 : 0) | relation(t, thread);
+	u64 hash = key * 0x9E3779B97F4A7C15;
+	for (u64 i = 0; i < s->pairs; i++) {
+		Pair *p = &s->pair[(hash >> 32) + i & s->pairs - 1];
+		u64 was = atomicCAS(&p->key, 0, key);
+		if (was != 0 && was != key)
+			continue;
+		atomicAdd(&p->count, 1);
+		atomicAdd(&p->bytes, (u64)size);
+		if (was == 0) {
+			p->word = old;
+			p->history = h;
+			p->trace = t.trace;
+			p->thread = t.thread;
+			p->address = t.address;
+			p->at = at;
+			p->what = size | (t.shared ? 256 : 0);
+			p->whole = 1;
+		}
+		return;
+	}
+	atomicAdd(&s->dropped, 1);
+}
+
+// remember keeps the last access before its trace is replaced, for messages.
+static __device__ void remember(const Access &t, u32 made, u64 old, History *h)
+{
+	u64 last = h->last;
+	u32 thread = threadOf(old), a = last >> actionShift & 3;
+	if (made & noteOther) {
+		h->other = last;
+		h->otherThread = thread;
+	}
+	if (made & noteBefore) {
+		h->before = last;
+		h->beforeThread = thread;
+	}
+	if (made & noteMerged && a != t.action) {
+		if ((made & stateBits) != WRITE) { // atomic operations of both scopes
+			if (a == blockAtomic) {
+				h->before = last;
+				h->beforeThread = thread;
+			}
+		} else if (a == write) {
+			return; // what was done conflicts with more
+		} else {
+			h->other = last;
+			h->otherThread = thread;
+		}
+	}
+	h->last = t.trace;
+}
+
+// take waits until nobody is replacing a shadow word, and has others wait. It gives what the word was.
+static __device__ u64 take(u64 *word)
+{
+	for (;;) {
+		u64 old = load(word);
+		if ((old & stateBits) != TAKEN && swapAcquire(word, old, old | TAKEN) == old)
+			return old;
+		__nanosleep(pause);
+	}
+}
+
+// update makes the transition of an access in the shadow word of a location that is not split. It says whether it was not.
+// The names of functions that are not inlined are not static: the compiler would put a hash of the folder into them.
+extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 *word, History *h, u64 at, u32 size)
+{
+	for (;;) {
+		u64 old = load(word);
+		if ((old & stateBits) == TAKEN) {
+			__nanosleep(pause);
+			continue;
+		}
+		if (old & split)
+			return false;
+		if ((old & stateBits) == raced)
+			return true;
+		u32 made = transition(t, old);
+		u64 next = t.thread | made & stateBits;
+		if (swapAcquire(word, old, h ? old | TAKEN : next) != old)
+			continue;
+		if ((made & stateBits) == raced) {
+			__fencepost_count(t, old, h, at, size);
+		} else if (h) {
+			remember(t, made, old, h);
+		}
+		if (h)
+			storeRelease(word, next);
+		return true;
+	}
+}
+
+// bytes gives the number of the shadow words of the bytes of a word, which it splits if it is not split; -1: there is no room.
+static __device__ long long bytes(const Access &t, u64 *word, History *h)
+{
+	State *s = t.s;
+	u64 old = load(word);
+	if ((old & stateBits) == TAKEN || !(old & split)) {
+		old = take(word);
+		if (!(old & split)) {
+			u64 n = atomicAdd(&s->taken, 1);
+			if (n >= s->bytes) {
+				storeRelease(word, old);
+				return -1;
+			}
+			for (u32 i = 0; i < 4; i++) {
+				s->byteWord[4 * n + i] = old;
+				if (h)
+					s->byteHistory[4 * n + i] = *h;
+			}
+			old = split | n << threadShift;
+		}
+		storeRelease(word, old);
+	} else {
+		__threadfence(); // of who split it
+	}
+	return (long long)(old >> threadShift);
+}
+
+// check has an access make its transitions at the locations that it touches. word and history are those of the location at from.
+static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, History *history, u64 at)
+{
+	bool words = size >= 4 && at % 4 == 0;
+	for (u64 end = at + size; at < end;) {
+		u64 i = (at - from) / 4;
+		History *h = history ? history + i : nullptr;
+		if (words && __fencepost_update(t, word + i, h, at, 4)) {
+			at += 4;
+			continue;
+		}
+		long long n = bytes(t, word + i, h);
+		u64 stop = (at & ~3ull) + 4;
+		if (n < 0) {
+			atomicAdd(&t.s->untracked, 1);
+			at = stop;
+			continue;
+		}
+		for (; at < stop && at < end; at++) {
+			u64 b = 4 * n + at % 4;
+			__fencepost_update(t, t.s->byteWord + b, history ? t.s->byteHistory + b : nullptr, at, 1);
+		}
+	}
+}
+
+// part gives which part of the shadow of shared memory is this block's; -1: there is none.
+static __device__ long long part(State *s, u64 b)
+{
+	u32 mine = load(&s->block[b].shadow);
+	for (u64 i = 0; mine == 0 && i < s->sharedParts; i++) {
+		u64 p = (b + i) % s->sharedParts;
+		u64 claim = b + 1;
+		u32 was;
+		asm volatile("atom.cas.acquire.gpu.global.b32 %0, [%1], 0, %2;" : "=r"(was) : "l"(__cvta_generic_to_global(&s->owner[p])), "r"((u32)claim) : "memory");
+		if (was == claim) { // by another thread of the block, which is about to say so
+			while ((mine = load(&s->block[b].shadow)) == 0)
+				__nanosleep(pause);
+			break;
+		}
+		if (was != 0)
+			continue;
+		mine = atomicCAS(&s->block[b].shadow, 0, (u32)p + 1);
+		if (mine == 0)
+			return p;
+		store(&s->owner[p], 0u); // another thread of the block was faster
+	}
+	__threadfence();
+	return (long long)mine - 1;
+}
+
+static __device__ u32 thisThread() { return warp() << 5 | lane(); }
+
+// node gives the number of a site as it is reached by the calls that a thread is in: 1 plus a node; 0: there is no room.
+static __device__ u32 nodeOf(State *s, u32 caller, u32 site)
+{
+	u64 key = (u64)caller << 32 | (site + 1), hash = key * 0x9E3779B97F4A7C15;
+	for (u64 i = 0; i < s->nodes; i++) {
+		u64 n = (hash >> 32) + i & s->nodes - 1;
+		u64 was = load(&s->node[n].key);
+		if (was == 0)
+			was = atomicCAS(&s->node[n].key, 0, key);
+		if (was == 0 || was == key)
+			return (u32)n + 1;
+	}
+	return 0;
+}
+
+// Where is where the shadow of memory is: that of the words from from on. word is null where there is no room for it.
+struct Where {
+	u64 from;
+	u64 *word;
+	History *history;
+};
+
+// sharedShadow finds the shadow of shared memory. It says whether there is such memory.
+static __device__ bool sharedShadow(State *s, u64 b, u64 address, u32 size, Where *w)
+{
+	if (address > s->sharedBytes || size > s->sharedBytes - address)
+		return false; // a fault, of which the device tells
+	long long i = part(s, b);
+	u64 first = i * ((s->sharedBytes + 3) / 4);
+	w->from = 0;
+	w->word = i < 0 ? nullptr : s->sharedWord + first;
+	w->history = s->sharedHistory ? s->sharedHistory + first : nullptr;
+	return true;
+}
+
+// globalShadow is the same for global memory.
+static __device__ bool globalShadow(State *s, u64 address, u32 size, Where *w)
+{
+	u64 low = 0, high = s->ranges; // the last range from which on address lies is in [low-1, high)
+	while (low < high) {
+		u64 m = (low + high) / 2;
+		if (s->range[m].from <= address)
+			low = m + 1;
+		else
+			high = m;
+	}
+	const Range *r = s->range + low - 1;
+	if (low == 0 || address - r->from >= r->bytes || size > r->bytes - (address - r->from))
+		return false;
+	w->from = r->from;
+	w->word = r->word;
+	w->history = r->history;
+	return true;
+}
+
+extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what)
+{
+	u32 lanes = __activemask();
+	State *s = __fencepost_state;
+	u64 b = block();
+	if (!s || s->stopped || b >= s->groups)
+		return;
+	u32 space = what >> spaceShift & 3, size = what >> sizeShift & 255, site = (u32)what, leader = __ffs(lanes) - 1;
+	u32 number = 0;
+	if (lane() == leader)
+		number = atomicAdd(&s->sequence[warp()], 1);
+	number = __shfl_sync(lanes, number, leader);
+	const void *p = (const void *)address;
+	bool inside = space == inShared || (space == inGeneric && __isShared(p));
+	if (inside && space == inGeneric)
+		address = __cvta_generic_to_shared(p);
+	Where w;
+	bool there = (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) &&
+		(inside ? sharedShadow(s, b, address, size, &w) : globalShadow(s, address, size, &w));
+	if (there && !w.word) {
+		atomicAdd(&s->untracked, 1);
+		there = false;
+	}
+	lanes = __ballot_sync(lanes, there);
+	if (!there)
+		return;
+	Access t;
+	u32 me = thisThread(), caller = load(&s->caller[me]);
+	u32 place = caller ? nodeOf(s, caller, site) : 0;
+	t.s = s;
+	t.thread = (u64)load(&s->clock[me]) << clockShift | (u64)me << threadShift;
+	t.action = what >> accessShift & 3;
+	t.trace = (u64)number << sequenceShift | t.action << actionShift | (place ? (1 << (placeBits - 1)) + place : site + 1);
+	t.perBlock = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+	t.firstWarp = (u32)b * t.perBlock;
+	t.address = address;
+	t.shared = inside;
+	// Lanes that touch the same words take turns, so that none waits for another of its warp.
+	u32 same = __match_any_sync(lanes, address / max(size, 4) << 1 | inside);
+	u32 turn = __popc(same & ((1u << lane()) - 1));
+	for (u32 i = 0;; i++) {
+		if (turn == i)
+			check(t, w.from, size, w.word, w.history, address);
+		if (!__any_sync(lanes, turn > i))
+			break;
+	}
+}
+
+// stop ends all checking of the launch: a clock would overflow.
+static __device__ bool overflows(State *s, u32 clock)
+{
+	if (clock != s->lastTick)
+		return false;
+	atomicExch(&s->stopped, 1);
+	return true;
+}
+
+static __device__ State *clocked() // null where clocks need not be kept
+{
+	State *s = __fencepost_state;
+	return s && block() < s->groups ? s : nullptr;
+}
+
+static __device__ Barrier *barrierOf(State *s, u32 id) { return s->barrier + block() * s->barriers + id; }
+
+// arrive stands before a barrier. It gives the phase.
+extern "C" __device__ __noinline__ u32 __fencepost_arrive(u32 id)
+{
+	State *s = clocked();
+	if (!s || id >= s->barriers)
+		return 0;
+	Barrier *b = barrierOf(s, id);
+	u32 phase = load(&b->phase);
+	atomicMax(&b->latest[phase & 1], (u64)(phase + 1) << 32 | load(&s->clock[thisThread()]));
+	return phase;
+}
+
+// passed stands behind a barrier for those who waited: their clock becomes greater than that of everyone who arrived.
+extern "C" __device__ __noinline__ void __fencepost_passed(u32 id, u32 phase)
+{
+	State *s = clocked();
+	if (!s || id >= s->barriers)
+		return;
+	Barrier *b = barrierOf(s, id);
+	u64 latest = load(&b->latest[phase & 1]);
+	u32 *mine = &s->clock[thisThread()];
+	u32 clock = latest >> 32 == phase + 1 ? (u32)latest : load(mine);
+	if (!overflows(s, clock >> 16))
+		store(mine, (clock & ~0xffffu) + 0x10000 | load(mine) & 0xffff);
+	atomicCAS(&b->phase, phase, phase + 1);
+}
+
+// together stands behind a warp barrier: the lanes that waited get a clock greater than that of each of them.
+extern "C" __device__ __noinline__ void __fencepost_together(u32 members)
+{
+	State *s = clocked();
+	if (!s || !(members >> lane() & 1))
+		return;
+	u32 me = thisThread(), latest = 0;
+	for (u32 m = members; m != 0; m &= m - 1)
+		latest = max(latest, load(&s->clock[(me & ~31u) + __ffs(m) - 1]) & 0xffff);
+	__syncwarp(members);
+	if (!overflows(s, latest))
+		store(&s->clock[me], load(&s->clock[me]) & ~0xffffu | latest + 1);
+	__syncwarp(members);
+}
+
+// exit stands before the end of a thread. The last one of a block gives the shadow of its shared memory back.
+extern "C" __device__ __noinline__ void __fencepost_exit()
+{
+	State *s = clocked();
+	if (!s)
+		return;
+	store(&s->clock[thisThread()], 0u); // it does not count at warp barriers
+	u64 b = block();
+	__threadfence();
+	u32 before = atomicAdd(&s->block[b].exited, 1);
+	__threadfence();
+	u32 p = load(&s->block[b].shadow);
+	if (before + 1 != blockDim.x * blockDim.y * blockDim.z || p == 0)
+		return;
+	u64 n = (s->sharedBytes + 3) / 4, first = (p - 1) * n;
+	for (u64 i = 0; i < n; i++) {
+		s->sharedWord[first + i] = initial;
+		if (s->sharedHistory)
+			s->sharedHistory[first + i] = {};
+	}
+	asm volatile("st.release.gpu.global.u32 [%0], 0;" : : "l"(__cvta_generic_to_global(&s->owner[p - 1])) : "memory");
+}
+
+// enter stands before a call. It gives what leave is to be told behind it.
+extern "C" __device__ __noinline__ u32 __fencepost_enter(u32 site)
+{
+	State *s = clocked();
+	if (!s)
+		return 0;
+	u32 *caller = &s->caller[thisThread()], was = load(caller);
+	if (u32 n = nodeOf(s, was, site))
+		store(caller, n);
+	return was;
+}
+
+extern "C" __device__ __noinline__ void __fencepost_leave(u32 caller)
+{
+	if (State *s = clocked())
+		store(&s->caller[thisThread()], caller);
+}

@@ -1,0 +1,53 @@
+package emulated
+
+import (
+	"context"
+	"fmt"
+
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// Checker is what programs that check themselves by HiRace are given, and who takes what they find.
+type Checker struct {
+	Machine  []byte // see instrument.CheckedLaunch
+	LastTick uint32
+	Bounds   instrument.Bounds
+	Found    func(l *simt.Launch, r *instrument.Result)
+}
+
+// check runs a launch of a program that checks itself, if anybody watches it.
+func (e *Engine) check(ctx context.Context, l *simt.Launch, p *program) (simt.Stats, error) {
+	mem := l.Program.Memory
+	launch := &instrument.CheckedLaunch{Bounds: e.Checker.Bounds, Launch: &l.Launch, Sites: p.sites, Enter: l.Places.Enter,
+		SharedBytes: sharedBytes(l, p), Machine: e.Checker.Machine, LastTick: e.Checker.LastTick}
+	unwatched := *l
+	unwatched.Sink = nil
+	if l.Sink == nil {
+		return e.Engine.Run(ctx, &unwatched)
+	}
+	if launch.TooLarge() {
+		e.Checker.Found(l, &instrument.Result{TooLarge: true})
+		return e.Engine.Run(ctx, &unwatched)
+	}
+	for _, a := range mem.Known() {
+		if !a.Freed {
+			launch.Ranges = append(launch.Ranges, instrument.Range{From: a.Addr, Bytes: a.Size})
+		}
+	}
+	state := instrument.NewChecked(launch)
+	addr, err := mem.Alloc(state.Bytes(), 64, simt.DeviceAlloc, "the shadow memory of the instrumented program")
+	if err != nil {
+		return simt.Stats{}, fmt.Errorf("the shadow memory of the instrumented program: %w", err)
+	}
+	defer func() { _, _ = mem.Free(addr) }()
+	bytes, err := mem.Bytes(addr, state.Bytes())
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %v", err))
+	}
+	state.Format(bytes, addr)
+	defer point(l.Program, instrument.StateSymbol, addr)()
+	stats, err := e.Engine.Run(ctx, &unwatched)
+	e.Checker.Found(l, state.Result(bytes))
+	return stats, err
+}

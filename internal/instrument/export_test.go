@@ -1,0 +1,35 @@
+package instrument
+
+import (
+	"encoding/binary"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// ShadowWord says of which location a shadow word of a state in device memory is. Those of bytes are of byte 0 to 3 of the word that they
+// were split from, whichever that is.
+type ShadowWord struct {
+	Space event.Space
+	Addr  uint64 // for a byte the number of the byte in its word
+	Byte  bool
+}
+
+// ShadowOf finds out what is at an address of a state at addr, which mem holds.
+func ShadowOf(mem []byte, addr, at uint64) (w ShadowWord, ok bool) {
+	field := func(i uint64) uint64 { return binary.LittleEndian.Uint64(mem[8*i:]) }
+	in := func(from, n uint64) (uint64, bool) { return (at - from) / 8, from != 0 && at-from < 8*n }
+	if i, ok := in(field(stateByteWord), splitWords*field(stateSplit)); ok {
+		return ShadowWord{Addr: i % splitWords, Byte: true}, true
+	}
+	n := words(field(stateSharedBytes))
+	if i, ok := in(field(stateSharedWord), n*field(stateSharedParts)); ok {
+		return ShadowWord{Space: event.Shared, Addr: i % n * wordBytes}, true
+	}
+	for i := range field(stateRanges) {
+		r := (field(stateRange)-addr)/8 + i*rangeBytes/8
+		if i, ok := in(field(r+2), words(field(r+1))); ok {
+			return ShadowWord{Space: event.Global, Addr: field(r) + i*wordBytes}, true
+		}
+	}
+	return ShadowWord{}, false
+}

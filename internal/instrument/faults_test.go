@@ -1,0 +1,152 @@
+package instrument_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/internal/cuda"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+)
+
+// checked runs a kernel k(.param .u64 p) that checks itself, with p the address of words words. Its body has that in %rd1, and the number of
+// the thread in its block in %r1 and of the block in %r2.
+func checked(t *testing.T, body string, grid, block, words int, options map[string]string) *report.Report {
+	t.Helper()
+	text := ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
+		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + body + "\nret;\n}\n"
+	launch, err := session.ReadLaunchFile("launch.toml", fmt.Appendf(nil, "grid = %d\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [%d], fill = 0 }]\n", grid, block, words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := hirace.Spec
+	spec.New = func(c detect.Config) detect.Detector {
+		c.Options = options
+		return hirace.Spec.New(c)
+	}
+	r, err := session.Check(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
+		Timeout: 2 * time.Minute}, &session.Input{Images: []cuda.Image{{Name: "k.ptx", Text: text}}, Launch: launch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// own has each thread of pairs of blocks write a word of its own: x[block/2*1000 + thread].
+const own = `shr.u32 %r3, %r2, 1; mad.lo.u32 %r3, %r3, 1000, %r1; mul.wide.u32 %rd2, %r3, 4; add.s64 %rd2, %rd1, %rd2;
+st.global.u32 [%rd2], %r2;`
+
+// races gives the races of a report, and how often each was seen.
+func races(r *report.Report) (found []string) {
+	for _, f := range r.Findings {
+		found = append(found, fmt.Sprintf("%s %d %d", f.Kind, f.Count, f.Addresses))
+	}
+	return found
+}
+
+func noted(r *report.Report, what string) bool {
+	return strings.Contains(strings.Join(r.Notes, "\n"), what)
+}
+
+// TestManyRaces wants each of 100,000 races counted, though the device keeps one of them in full.
+func TestManyRaces(t *testing.T) {
+	r := checked(t, own, 200, 1000, 100000, nil)
+	if got := strings.Join(races(r), "; "); got != "unordered 100000 400000" || len(r.Notes) > 0 {
+		t.Errorf("found %s, notes %q", got, r.Notes)
+	}
+}
+
+// TestTrapped wants what was found before a kernel trapped.
+func TestTrapped(t *testing.T) {
+	r := checked(t, own+"\nsetp.eq.u32 %p1, %r2, 3; @%p1 trap;", 4, 1000, 2000, nil)
+	if got := strings.Join(races(r), "; "); !strings.Contains(got, "unordered") || !strings.Contains(got, "trap") {
+		t.Errorf("found %s", got)
+	}
+}
+
+// TestClockOverflows wants checking to end with a note, and what was found before kept.
+func TestClockOverflows(t *testing.T) {
+	loop := `mov.u32 %r4, 0;
+L: bar.sync 0; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 20; @%p1 bra L;
+` + strings.ReplaceAll(own, "st.global.u32", "red.global.add.u32")
+	if r := checked(t, own+loop, 2, 1000, 1000, map[string]string{"clockbits": "4"}); !noted(r, "a clock overflowed") || len(r.Findings) != 1 {
+		t.Errorf("found %q, notes %q", races(r), r.Notes)
+	}
+	if r := checked(t, own+loop, 2, 1000, 1000, nil); len(r.Notes) > 0 || len(r.Findings) == 0 {
+		t.Errorf("found %q, notes %q", races(r), r.Notes)
+	}
+}
+
+// withBounds bounds the memory of the emulated device until the test ends.
+func withBounds(t *testing.T, b instrument.Bounds) {
+	before := instrument.DefaultBounds
+	instrument.DefaultBounds = b
+	t.Cleanup(func() { instrument.DefaultBounds = before })
+}
+
+// TestBounds wants a note of what there was no room for, and no less than that.
+func TestBounds(t *testing.T) {
+	half := own + strings.Replace(own, "st.global.u32 [%rd2], %r2", "st.global.u16 [%rd2], %rs1", 1)
+	half = ".reg .b16 %rs1; mov.u16 %rs1, 1;" + half
+	for _, c := range []struct {
+		what  string
+		body  string
+		bound func(*instrument.Bounds)
+		note  string
+	}{
+		{"memory", own, func(b *instrument.Bounds) { b.Global = 300 }, "2000 accesses were to memory for whose shadow there was no room"},
+		{"split words", half, func(b *instrument.Bounds) { b.Split = 10 }, "for whose shadow there was no room"},
+		{"pairs", own + "st.global.u32 [%rd2+4000], %r2;",
+			func(b *instrument.Bounds) { b.Pairs = 1 }, "races were of more than 1 pairs of places"},
+	} {
+		b := instrument.DefaultBounds
+		c.bound(&b)
+		t.Run(c.what, func(t *testing.T) {
+			withBounds(t, b)
+			if r := checked(t, c.body, 2, 1000, 2000, nil); !noted(r, c.note) {
+				t.Errorf("found %q, notes %q", races(r), r.Notes)
+			}
+		})
+	}
+}
+
+// TestOptions wants the options of detector hirace to bound what a program checks by itself, and notes of that.
+func TestOptions(t *testing.T) {
+	r := checked(t, own, 8, 1000, 4000, map[string]string{"groups": "4"})
+	if got := strings.Join(races(r), "; "); got != "unordered 2000 8000" || !noted(r, "of 8 blocks the first 4 were checked") {
+		t.Errorf("4 groups: found %s, notes %q", got, r.Notes)
+	}
+	// Variables of the program, the device code's among them, have words too.
+	r = checked(t, own, 8, 1000, 4000, map[string]string{"words": "1K"})
+	if len(r.Findings) != 1 || r.Findings[0].Count < 1000 || r.Findings[0].Count > 1024 || !noted(r, "accesses were to memory for whose shadow there was no room") {
+		t.Errorf("1024 words: found %q, notes %q", races(r), r.Notes)
+	}
+}
+
+// TestBrief wants the same races with 8 bytes for a word, though not where the earlier accesses were.
+func TestBrief(t *testing.T) {
+	b := instrument.DefaultBounds
+	b.Brief = true
+	withBounds(t, b)
+	r := checked(t, own, 4, 1000, 2000, nil)
+	if len(r.Findings) != 1 || r.Findings[0].Count != 2000 {
+		t.Errorf("found %q", races(r))
+	}
+}
+
+// TestManyThreads launches 2^24 threads.
+func TestManyThreads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("16 million threads")
+	}
+	first := "setp.ne.u32 %p1, %r1, 0; @%p1 ret;\nst.global.u32 [%rd1], %r2;"
+	if r := checked(t, first, 1<<14, 1024, 1, nil); len(r.Findings) != 1 || len(r.Notes) > 0 {
+		t.Errorf("found %q, notes %q", races(r), r.Notes)
+	}
+}

@@ -1,0 +1,328 @@
+package instrument
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
+)
+
+// StateSymbol is the variable of a module instrumented for HiRace that points to the state. While it is zero nothing is checked.
+const StateSymbol = reserved + "state"
+
+// Sizes in device memory, as in device/hirace.cu, in bytes.
+const (
+	rangeBytes   = 4 * 8
+	historyBytes = 4 * 8
+	pairBytes    = 15 * 8
+	blockBytes   = 8
+	barrierBytes = 3 * 8
+	nodeBytes    = 8
+	wordBytes    = 4 // that have a shadow word together
+	splitWords   = 4 // shadow words of a word whose bytes have them
+
+	maxThreads  = 1 << 26 // that a shadow word can tell apart
+	numBarriers = 16
+)
+
+// Fields of the state in device memory, as in device/hirace.cu, of 8 bytes each.
+const (
+	stateRanges = iota
+	stateRange
+	stateSharedBytes
+	stateSharedParts
+	stateSharedWord
+	stateSharedHistory
+	stateOwner
+	stateSplit
+	stateTaken
+	stateByteWord
+	stateByteHistory
+	statePairs
+	stateDropped
+	statePair
+	stateNodes
+	stateNode
+	stateBarriers
+	stateBarrier
+	stateBlock
+	stateClock
+	stateSequence
+	stateCaller
+	stateMachine
+	stateGroups
+	stateUntracked
+	stateTick // in the low half; above it whether a clock has overflowed
+	stateFields
+)
+
+// Range is memory that a launch may access: an allocation.
+type Range struct{ From, Bytes uint64 }
+
+// Bounds are how much memory HiRace may take (section IV). What is beyond them is counted as not checked.
+type Bounds struct {
+	Global uint64 // bytes for the shadow of global memory: those that come first, by address
+	Shared uint64 // bytes for the shadow of shared memory: of as many blocks at a time as fit
+	Split  uint64 // words that are accessed in parts
+	Pairs  uint64 // of places that race; a power of two
+	Nodes  uint64 // places in functions that are called, by call stack; a power of two
+	Blocks uint64 // the first so many blocks of a grid, which stand for the others; 0: all
+	// Brief keeps 8 bytes for a word in place of 40: findings do not know the place of the earlier access.
+	Brief bool
+}
+
+// DefaultBounds are those of an emulated device.
+var DefaultBounds = Bounds{Global: 1 << 30, Shared: 1 << 28, Split: 1 << 16, Pairs: 1 << 12, Nodes: 1 << 14}
+
+// CheckedLaunch is what must be known of a launch to check it by HiRace.
+type CheckedLaunch struct {
+	Bounds
+	Launch      *event.Launch
+	Sites       []Site
+	Enter       func(caller uint32, callee *isa.Func) uint32 // as in Launch
+	Ranges      []Range                                      // by address
+	SharedBytes uint64                                       // of a block
+	Machine     []byte                                       // by state<<6|label: the next state, and what detector hirace keeps for messages
+	LastTick    uint32                                       // the greatest value of a clock
+}
+
+// Checked is the state of a launch in device memory.
+type Checked struct {
+	l       *CheckedLaunch
+	fields  [stateFields]uint64
+	pointer [stateFields]bool // fields that count from the beginning of the state
+	ranges  []Range
+	words   []uint64 // by range with a shadow: where its words are, and behind them its histories
+	size    uint64
+}
+
+// TooLarge says that a launch has more threads than a shadow word can tell apart.
+func (l *CheckedLaunch) TooLarge() bool { return l.warps()*32 > maxThreads }
+
+func (l *CheckedLaunch) warps() uint64 {
+	return l.Launch.Grid.Count() * uint64(l.Launch.WarpsPerBlock())
+}
+
+// perWord is what is kept of a word.
+func (b *Bounds) perWord() uint64 {
+	if b.Brief {
+		return 8
+	}
+	return 8 + historyBytes
+}
+
+// Shadow is the memory that so many words of global memory need.
+func (b *Bounds) Shadow(words uint64) uint64 { return words * b.perWord() }
+
+func words(bytes uint64) uint64 { return (bytes + wordBytes - 1) / wordBytes }
+
+// NewChecked lays the state of a launch out.
+func NewChecked(l *CheckedLaunch) *Checked {
+	c := &Checked{l: l, size: 8 * stateFields}
+	blocks := l.Launch.Grid.Count()
+	c.fields[stateGroups] = math.MaxUint64
+	if l.Blocks != 0 {
+		c.fields[stateGroups] = l.Blocks
+	}
+	c.fields[stateTick] = uint64(l.LastTick)
+
+	shadowed := c.divide()
+	c.fields[stateRanges] = uint64(len(c.ranges))
+	c.put(stateRange, uint64(len(c.ranges))*rangeBytes)
+	for _, r := range c.ranges[:shadowed] {
+		c.words = append(c.words, c.take(l.Shadow(words(r.Bytes))))
+	}
+	c.shared(min(blocks, c.fields[stateGroups]))
+
+	c.fields[stateSplit] = l.Split
+	c.shadow(stateByteWord, stateByteHistory, splitWords*l.Split)
+	c.fields[statePairs] = l.Pairs
+	c.put(statePair, l.Pairs*pairBytes)
+	c.fields[stateNodes] = l.Nodes
+	c.put(stateNode, l.Nodes*nodeBytes)
+	c.fields[stateBarriers] = numBarriers
+	c.put(stateBarrier, blocks*numBarriers*barrierBytes)
+	c.put(stateBlock, blocks*blockBytes)
+	c.put(stateClock, l.warps()*32*4)
+	c.put(stateCaller, l.warps()*32*4)
+	c.put(stateSequence, l.warps()*4)
+	c.put(stateMachine, uint64(len(l.Machine)))
+	return c
+}
+
+// divide gives how many ranges have a shadow, the first ones, and makes two of the one that has room for a part of it.
+func (c *Checked) divide() (shadowed int) {
+	const whole = 8 // words, which no access has on both sides
+	room := c.l.Global / c.l.perWord()
+	for i, r := range c.l.Ranges {
+		n := words(r.Bytes)
+		if n <= room {
+			room -= n
+			continue
+		}
+		c.ranges = slices.Clone(c.l.Ranges[:i])
+		if n = room / whole * whole; n > 0 {
+			c.ranges = append(c.ranges, Range{r.From, n * wordBytes})
+		}
+		shadowed = len(c.ranges)
+		c.ranges = append(c.ranges, Range{r.From + n*wordBytes, r.Bytes - n*wordBytes})
+		c.ranges = append(c.ranges, c.l.Ranges[i+1:]...)
+		return shadowed
+	}
+	c.ranges = c.l.Ranges
+	return len(c.ranges)
+}
+
+// shared lays out the shadow of shared memory, for as many of so many blocks as there is room for.
+func (c *Checked) shared(blocks uint64) {
+	n := words(c.l.SharedBytes)
+	if n == 0 {
+		return
+	}
+	parts := min(blocks, c.l.Shared/(n*c.l.perWord()))
+	c.fields[stateSharedBytes], c.fields[stateSharedParts] = c.l.SharedBytes, parts
+	c.shadow(stateSharedWord, stateSharedHistory, parts*n)
+	c.put(stateOwner, parts*4)
+}
+
+// take gives where a part of the state begins.
+func (c *Checked) take(bytes uint64) uint64 {
+	at := c.size
+	c.size += (bytes + 7) &^ 7
+	return at
+}
+
+// put lays out what a field points to.
+func (c *Checked) put(field int, bytes uint64) {
+	c.fields[field], c.pointer[field] = c.take(bytes), true
+}
+
+// shadow lays out shadow words and their histories.
+func (c *Checked) shadow(word, history int, n uint64) {
+	if c.put(word, n*8); !c.l.Brief {
+		c.put(history, n*historyBytes)
+	}
+}
+
+// Bytes is the memory that the state takes.
+func (c *Checked) Bytes() uint64 { return c.size }
+
+// Format writes the state of a launch that has not begun to mem, of Bytes bytes, which the device has at addr.
+func (c *Checked) Format(mem []byte, addr uint64) {
+	clear(mem)
+	le := binary.LittleEndian
+	for i, v := range c.fields {
+		if c.pointer[i] {
+			v += addr
+		}
+		le.PutUint64(mem[8*i:], v)
+	}
+	for i, r := range c.ranges {
+		at := mem[c.fields[stateRange]+uint64(i)*rangeBytes:]
+		le.PutUint64(at, r.From)
+		le.PutUint64(at[8:], r.Bytes)
+		if i < len(c.words) {
+			le.PutUint64(at[16:], addr+c.words[i])
+			if !c.l.Brief {
+				le.PutUint64(at[24:], addr+c.words[i]+8*words(r.Bytes))
+			}
+		}
+	}
+	copy(mem[c.fields[stateMachine]:], c.l.Machine)
+}
+
+// Trace is an access that a race is with, or that is one side of it.
+type Trace struct {
+	Event    event.Event // its Kind, Place, Size, Order and Scope; Kind None: there was no such access
+	Sequence uint32      // which execution of an instruction of its warp it was
+}
+
+// Race is the races of a pair of places, with the first of them.
+type Race struct {
+	Count, Bytes              uint64
+	Word                      uint64 // the shadow word before, with the thread of Last and its clocks
+	Last, Other, Before       Trace  // earlier accesses
+	OtherThread, BeforeThread uint32
+	Now                       Trace
+	Thread                    uint64 // of Now, and its clocks, as in a shadow word
+	Address, Location, Size   uint64 // of Now, and the location
+	Space                     event.Space
+}
+
+// Result is what a launch has left.
+type Result struct {
+	Races     []Race // in the order of the table in device memory
+	Dropped   uint64 // races whose pair of places had no room
+	Cut       uint64 // races of which nothing but their number is known: the kernel ended while it wrote the rest
+	Untracked uint64 // accesses to memory without a shadow
+	Stopped   bool   // a clock has overflowed
+	TooLarge  bool   // nothing was checked: the launch has more threads than a shadow word can tell apart
+}
+
+// Result reads what a launch has left.
+func (c *Checked) Result(mem []byte) *Result {
+	le := binary.LittleEndian
+	field := func(i int) uint64 { return le.Uint64(mem[8*i:]) }
+	out := &Result{Dropped: field(stateDropped), Untracked: field(stateUntracked), Stopped: field(stateTick)>>32 != 0}
+	for i := range c.l.Pairs {
+		at := mem[c.fields[statePair]+i*pairBytes:]
+		word := func(i int) uint64 { return le.Uint64(at[8*i:]) }
+		switch {
+		case word(0) == 0:
+			continue
+		case word(13) == 0:
+			out.Cut += word(1)
+			continue
+		}
+		r := Race{Count: word(1), Bytes: word(2), Word: word(3), Last: c.trace(mem, word(4)), Other: c.trace(mem, word(5)), Before: c.trace(mem, word(6)),
+			OtherThread: uint32(word(7)), BeforeThread: uint32(word(7) >> 32), Now: c.trace(mem, word(8)), Thread: word(9), Address: word(10),
+			Location: word(11), Size: word(12) & 255, Space: event.Global}
+		if word(12)&256 != 0 {
+			r.Space = event.Shared
+		}
+		out.Races = append(out.Races, r)
+	}
+	return out
+}
+
+// trace reads a trace: see device/hirace.cu.
+func (c *Checked) trace(mem []byte, word uint64) Trace {
+	const places = 1 << 30
+	number := uint32(word) % places
+	if number == 0 {
+		return Trace{}
+	}
+	place, in := c.place(mem, number)
+	e := event.Event{Place: place, Order: in.Order, Scope: in.Scope, Size: uint8(uint64(in.Type.Size()) * uint64(max(in.Vec, 1)))}
+	switch in.Class {
+	case isa.Load:
+		e.Kind = event.Load
+	case isa.Store:
+		e.Kind = event.Store
+	default:
+		e.Kind = event.Atomic
+	}
+	return Trace{e, uint32(word >> 32)}
+}
+
+// place gives the place of a number, and the instruction there: 1 plus a site, of which the calls are not known or there are none, or
+// nodes plus 1 plus a node.
+func (c *Checked) place(mem []byte, number uint32) (uint32, *isa.Inst) {
+	const nodes = 1 << 29
+	if number < nodes {
+		return c.at(0, number-1)
+	}
+	key := binary.LittleEndian.Uint64(mem[c.fields[stateNode]+uint64(number-nodes-1)*nodeBytes:])
+	caller := uint32(0)
+	if n := uint32(key >> 32); n != 0 {
+		caller, _ = c.place(mem, nodes+n)
+	}
+	return c.at(caller, uint32(key)-1)
+}
+
+func (c *Checked) at(caller, site uint32) (uint32, *isa.Inst) {
+	s := &c.l.Sites[site]
+	return c.l.Enter(caller, s.Func) + uint32(s.Index), s.Inst()
+}

@@ -1,0 +1,264 @@
+package instrument_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fencepost.dev/fencepost/corpus"
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hirace"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/instrument"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/simt"
+)
+
+// ordered executes programs that check themselves, and has detector hirace judge their accesses in the order in which they replace
+// shadow words. Its other events are those of the program without the device code.
+type ordered struct {
+	simt.Engine
+	detector *hirace.Detector // of this engine
+	config   detect.Config
+	launch   *simt.Launch
+	queue    []*step
+	lanes    map[[2]uint32]*laneState // by warp and lane
+	ours     map[uint32]string        // by place: the function of the device code, or ""
+	sequence uint32
+	state    []byte
+	addr     uint64 // of state
+	variable uint64 // that points to it
+	unknown  int    // shadow words that are of no location
+}
+
+// step is an event to be judged, or an access to one location.
+type step struct {
+	e        event.Event // Kind None: not known yet
+	lane     int
+	addr     uint64 // of the access
+	at, size uint64 // of the location; size 0: an event
+	sequence uint32
+	begin    *event.Launch
+}
+
+// laneState is what is known of a lane between its checks and its access.
+type laneState struct {
+	word     uint64 // the location whose shadow word it looked at last
+	sequence uint32 // of the access that it checks
+	pending  []*step
+}
+
+// Run implements simt.Engine.
+func (o *ordered) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
+	at, size, _ := l.Program.Symbol(instrument.StateSymbol)
+	pointer, err := l.Program.Memory.Bytes(at, size)
+	if err != nil {
+		return simt.Stats{}, err
+	}
+	o.addr, o.variable = binary.LittleEndian.Uint64(pointer), at
+	if o.addr == 0 {
+		return o.Engine.Run(ctx, l)
+	}
+	state, ok := l.Program.Memory.Find(o.addr)
+	if !ok {
+		panic("the state is no allocation")
+	}
+	if o.state, err = l.Program.Memory.Bytes(o.addr, state.Size); err != nil {
+		return simt.Stats{}, err
+	}
+	if o.detector == nil {
+		o.config = detect.Config{Places: l.Places}
+		o.detector = hirace.Spec.New(o.config).(*hirace.Detector)
+	}
+	o.launch, o.queue, o.lanes, o.ours = l, nil, map[[2]uint32]*laneState{}, map[uint32]string{}
+	watched := *l
+	watched.Sink, watched.Needs = o, hirace.Spec.Needs
+	stats, err := o.Engine.Run(ctx, &watched)
+	o.judge()
+	return stats, err
+}
+
+// device gives the function of the device code that a place is in; "" elsewhere.
+func (o *ordered) device(place uint32) string {
+	name, ok := o.ours[place]
+	if !ok {
+		if f := o.launch.Places.Frames(place); len(f) > 0 && instrument.Ours(f[0].Function) {
+			name = f[0].Function
+		}
+		o.ours[place] = name
+	}
+	return name
+}
+
+// Events implements event.Sink.
+func (o *ordered) Events(b *event.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		access := e.Kind == event.Load || e.Kind == event.Store || e.Kind == event.Atomic
+		switch {
+		case e.Kind == event.KernelBegin:
+			l := b.Launches[e.Side]
+			o.queue = append(o.queue, &step{e: *e, begin: &l})
+		case e.Kind == event.KernelEnd || !access && o.device(e.Place) == "":
+			o.queue = append(o.queue, &step{e: *e})
+		case !access:
+		case o.device(e.Place) != "":
+			o.checks(b, e)
+		default:
+			for m := e.Mask; m != 0; m &= m - 1 {
+				lane := bits.TrailingZeros32(m)
+				s := o.lane(e.Warp, lane)
+				for _, p := range s.pending {
+					p.e, p.addr, p.sequence = *e, b.AddrOf(e, lane), s.sequence
+				}
+				s.pending = nil
+			}
+		}
+	}
+}
+
+func (o *ordered) lane(warp uint32, lane int) *laneState {
+	k := [2]uint32{warp, uint32(lane)}
+	if o.lanes[k] == nil {
+		o.lanes[k] = &laneState{}
+	}
+	return o.lanes[k]
+}
+
+// checks follows what the device code does to shadow words.
+func (o *ordered) checks(b *event.Batch, e *event.Event) {
+	if e.Space != event.Global {
+		return
+	}
+	// Lanes that begin to check together make one access, though the emulator may then let each make its own.
+	begins := e.Kind == event.Load && o.device(e.Place) == "__fencepost_access" && b.AddrOf(e, bits.TrailingZeros32(e.Mask)) == o.variable
+	if begins {
+		o.sequence++
+	}
+	replaces := e.Kind == event.Atomic && e.RMW == event.CompareAndSwap && e.Flags&event.FlagWrite != 0 &&
+		strings.HasPrefix(o.device(e.Place), "__fencepost_update")
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		w, ok := instrument.ShadowOf(o.state, o.addr, b.AddrOf(e, lane))
+		s := o.lane(e.Warp, lane)
+		if begins {
+			s.sequence = o.sequence
+		}
+		if ok && !w.Byte {
+			s.word = w.Addr
+		}
+		if !replaces {
+			continue
+		}
+		if !ok {
+			o.unknown++
+			continue
+		}
+		step := &step{lane: lane, at: w.Addr, size: 4}
+		if w.Byte {
+			step.at, step.size = s.word+w.Addr, 1
+		}
+		s.pending = append(s.pending, step)
+		o.queue = append(o.queue, step)
+	}
+}
+
+// judge gives the detector what happened.
+func (o *ordered) judge() {
+	for _, s := range o.queue {
+		switch {
+		case s.size > 0 && s.e.Kind == event.None: // a thread that was ended between check and access
+		case s.size > 0:
+			o.detector.Location(&s.e, s.lane, s.addr, s.at, s.size, s.sequence)
+		default:
+			b := &event.Batch{Events: []event.Event{s.e}}
+			if s.begin != nil {
+				b.Launches, b.Events[0].Side = []event.Launch{*s.begin}, 0
+			}
+			o.detector.Events(b)
+		}
+	}
+}
+
+// told are findings as far as a device tells them: places, kind, severity and number.
+func told(places event.Places, list []detect.Finding) (out []string) {
+	for _, f := range list {
+		s := fmt.Sprintf("%s %v, %d times:", f.Kind, f.Severity, f.Count)
+		var sides []string
+		for _, a := range f.Accesses {
+			side := fmt.Sprint(a.Op)
+			for _, fr := range places.Frames(a.Place) {
+				side += fmt.Sprintf(" %s:%d", fr.Function, fr.PTXLine)
+			}
+			sides = append(sides, side)
+		}
+		slices.Sort(sides)
+		out = append(out, s+" "+strings.Join(sides, ", "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// onBoth runs a program of the corpus that checks itself, and gives what it found and what detector hirace finds on the same schedule; ok is
+// false where it cannot be instrumented.
+func onBoth(t *testing.T, p *corpus.Program) (device, detector []string, ok bool) {
+	o := &ordered{Engine: simt.NewWarp()}
+	var d *hirace.Detector
+	spec := hirace.Spec
+	spec.New = func(c detect.Config) detect.Detector {
+		d = hirace.Spec.New(c).(*hirace.Detector)
+		return d
+	}
+	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
+		Engine: func() simt.Engine { return o }, Timeout: 20 * time.Second}, []*corpus.Program{p})[0]
+	switch {
+	case r.Err != nil && strings.Contains(r.Err.Error(), "cannot be instrumented"):
+		return nil, nil, false
+	case o.detector == nil || o.unknown > 0:
+		t.Errorf("nothing was judged, or %d shadow words are unknown: %v", o.unknown, r.Err)
+		return nil, nil, false
+	case len(d.Notes()) > 0:
+		t.Errorf("not all was checked: %q", d.Notes())
+	case r.WrongResult() && r.Report.Skipped == nil:
+		t.Errorf("it computes something else: %q", r.Report.Notes)
+	}
+	return told(o.config.Places, d.Findings()), told(o.config.Places, o.detector.Findings()), true
+}
+
+// TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
+func TestHiRace(t *testing.T) {
+	all, err := corpus.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var programs, found atomic.Int64
+	t.Run("corpus", func(t *testing.T) {
+		for i, p := range all {
+			if testing.Short() && i%20 != 0 {
+				continue
+			}
+			t.Run(p.Path(), func(t *testing.T) {
+				t.Parallel()
+				got, want, ok := onBoth(t, p)
+				if !ok {
+					return
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("the device found\n%s\nbut detector hirace\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				programs.Add(1)
+				found.Add(int64(len(got)))
+			})
+		}
+	})
+	t.Logf("%d programs, %d findings", programs.Load(), found.Load())
+	if programs.Load() < 20 || found.Load() < 5 {
+		t.Errorf("%d programs, %d findings", programs.Load(), found.Load())
+	}
+}
