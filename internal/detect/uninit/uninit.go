@@ -18,9 +18,6 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Kind is the kind of its findings.
-const Kind detect.Kind = "uninitialised-read"
-
 const name = "uninit"
 
 // Spec is the detector.
@@ -38,7 +35,7 @@ func newDetector(c detect.Config) detect.Detector {
 	if c.Options["report"] == "error" {
 		d.severity = detect.Error
 	}
-	d.found = detect.NewShortlist(c.MaxFindings, cmp.Compare[uint32], func(*detect.Finding) (detect.Severity, detect.Kind) { return d.severity, Kind })
+	d.found = detect.NewShortlist(c.MaxFindings, cmp.Compare[uint32], func(*detect.Finding) (detect.Severity, detect.Kind) { return d.severity, detect.UninitialisedRead })
 	return d
 }
 
@@ -251,7 +248,7 @@ func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
 	if e.Kind == event.Atomic {
 		a.Op = detect.AtomicOp
 	}
-	d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: Kind, Severity: d.severity, Detector: name, Fix: fix,
+	d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: detect.UninitialisedRead, Severity: d.severity, Detector: name, Fix: fix,
 		Message: fmt.Sprintf("nothing has written all of these %d bytes %s", e.Size, since), Accesses: []detect.Access{a}})
 	d.found.Trim()
 }
