@@ -77,7 +77,7 @@ func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
 	if o.Unroll == 0 {
 		o.Unroll = litmus.DefaultUnroll
 	}
-	r, err := Kernel(context.Background(), l, nil, o)
+	r, err := Kernel(context.Background(), l, nil, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestFinalMemory(t *testing.T) {
 			}},
 			{Name: "x", Index: 1, Addr: addr + 4, Size: 4, Judge: func(data []byte) (string, bool) { return "5", data[0] == 5 && data[1] == 0 }},
 		}
-		r, err := Kernel(context.Background(), l, expected, Options{Unroll: 1})
+		r, err := Kernel(context.Background(), l, expected, nil, Options{Unroll: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
