@@ -64,6 +64,15 @@ func detectorHelp() string {
 }
 
 func runRun(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return runCPU(ctx, e, o, path, args[1:])
+	}
+	if err := o.onlyTraces("run runs kernels"); err != nil {
+		return 0, err
+	}
 	p, cleanup, err := programOf(ctx, e, o, args)
 	if err != nil {
 		return 0, err
