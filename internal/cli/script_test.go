@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut, "head": head},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "differ": differ, "cut": cut, "head": head, "recipe": recipe},
 	})
 }
 
@@ -111,6 +112,29 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(ts.ReadFile(args[0])[:n]), 0o644))
+}
+
+// recipe writes the commands of Fencepost in a recipe of docs/ci.md as a script: recipe "GitLab" FILE
+func recipe(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: recipe SECTION FILE")
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
+	ts.Check(err)
+	_, section, ok := strings.Cut(string(page), "\n## "+args[0]+"\n")
+	if !ok {
+		ts.Fatalf("docs/ci.md has no section %q", args[0])
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	commands := regexp.MustCompile(`(?m)^\s*-(?: run:)? (fencepost .*)$`).FindAllStringSubmatch(section, -1)
+	if len(commands) == 0 {
+		ts.Fatalf("%s has no command", args[0])
+	}
+	script := "set -e\n"
+	for _, c := range commands {
+		script += c[1] + "\n"
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(script), 0o644))
 }
 
 // cut writes all of a file but its last bytes: cut FILE SHORT

@@ -118,6 +118,11 @@ const (
 	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of what the same launch writes
 )
 
+// The kinds of what detectors find that is no race.
+const (
+	UninitialisedRead Kind = "uninitialised-read" // of memory that nothing has written
+)
+
 // RaceKinds lists the kinds of races.
 func RaceKinds() []Kind {
 	return []Kind{MissingBarrier, MissingFence, AtomicScope, FenceScope, LockScope, MissingLock, MixedAtomic, WarpSynchronous,

@@ -77,6 +77,36 @@ func TestRelease(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil || string(out) != "1.2.3 fencepost.plugin\n" {
 		t.Errorf("the package: %v\n%s", err, out)
 	}
+	requireFixture(t, into)
+}
+
+// requireFixture uses the fixture of the wheel that is installed in a folder, with its command.
+func requireFixture(t *testing.T, into string) {
+	t.Helper()
+	if exec.Command("python3", "-c", "import pytest").Run() != nil {
+		t.Skip("no pytest")
+	}
+	dir := t.TempDir()
+	for name, from := range map[string]string{"k.ptx": "race/stencil.ptx", "k.toml": "race/stencil.toml"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "corpus", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	test := "def test_kernel(fencepost_ptx):\n    fencepost_ptx('k.ptx', 'k.toml')\n\ndef test_nothing(fencepost_ptx):\n    fencepost_ptx('k.ptx', 'k.toml', '--variable', 'none')\n"
+	if err := os.WriteFile(filepath.Join(dir, "test_kernel.py"), []byte(test), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("python3", "-m", "pytest", "-p", "no:cacheprovider", "test_kernel.py")
+	c.Dir = dir
+	c.Env = append(os.Environ(), "PYTHONPATH="+into, "PYTHONDONTWRITEBYTECODE=1", "PATH="+filepath.Join(into, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "1 failed, 1 passed") || !strings.Contains(string(out), "error: data race on tile[32]") {
+		t.Errorf("pytest: %v\n%s", err, out)
+	}
 }
 
 // TestPlatforms builds for a system that is not this one, and looks into what that gives.

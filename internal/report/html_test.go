@@ -128,7 +128,7 @@ func TestHTMLSize(t *testing.T) {
 
 // probe runs in the page behind its script, and writes what it finds into the title.
 const probe = `<script>
-const report = [], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
+const report = ["loaded in " + Math.round(performance.now()) + " ms"], want = (what, ok) => report.push((ok ? "ok " : "WRONG ") + what);
 const key = (k) => document.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
 want("overview", $("detail").textContent.includes("Overview"));
 want("all findings", $("shown").textContent === "10000 findings");
@@ -247,6 +247,12 @@ dispatchEvent(new Event("beforeprint"));
 want("all are printed", document.querySelectorAll("#detail section").length === data.findings.length);
 dispatchEvent(new Event("afterprint"));
 want("and gone", !document.querySelector("#detail section"));
+select(data.findings[0]);
+const drawn = document.querySelector("#detail figure svg title").textContent;
+want("an execution graph", drawn.startsWith("Execution graph: 1 P0 (cta 0): R lock=0") && drawn.endsWith("3 P1 (cta 1): R lock=0 rlx gpu reads from 2"));
+select(data.findings[1]);
+want("what is no graph", [...document.querySelectorAll("#detail pre")].some(p => p.textContent === "no graph"));
+select(null);
 want("the repair", document.querySelectorAll("#detail .diff .add").length === 1);
 parent.postMessage("PROBE " + report.join("; ") + " END", "*");
 </script></body>`
@@ -254,7 +260,8 @@ parent.postMessage("PROBE " + report.join("; ") + " END", "*");
 // TestHTMLOnPhone looks at findings of every sort in a narrow window.
 func TestHTMLOnPhone(t *testing.T) {
 	r := exported()
-	r.Findings[0].Graph = "   P0 (cta 0)" + strings.Repeat(" ", 200) + "P1 (cta 1)"
+	r.Findings[0].Graph = "      P0 (cta 0)          P1 (cta 1)\n   1  R lock=0 rlx gpu <- initial value\n>  2  W lock=0 rel cta\n>  3                      R lock=0 rlx gpu <- 2\n"
+	r.Findings[1].Graph = "no graph"
 	r.Verify = &Verify{Verdict: "error", Model: "src11", Repair: &Repair{Changes: []string{"k.cu:1: a change"}, Diff: "--- k.cu\n+++ k.cu\n@@ -1 +1 @@\n-a\n+b\n", Verdict: "ok"}}
 	text, _ := page(t, r, testExport())
 	inBrowser(t, text, phone, 360)

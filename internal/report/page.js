@@ -144,7 +144,7 @@ function finding(f) {
   const repair = data.verify && data.verify.repair;
   if (f.patch) out.push(el("p", {}, "As a change of the source:"), patch(f.patch));
   else if (repair && repair.diff) out.push(el("p", {}, "The repair that mends all findings:"), patch(repair.diff));
-  if (f.graph) out.push(el("h3", {}, "Execution"), el("pre", {}, f.graph));
+  if (f.graph) out.push(el("h3", {}, "Execution"), execution(f), el("details", {}, el("summary", {}, "As text"), el("pre", {}, f.graph)));
   const line = f.first >= 0 ? timeline(f) : null;
   if (line) out.push(el("h3", {}, "Order of events"), line);
   const map = threads(f);
@@ -250,6 +250,34 @@ function timeline(f) {
     svg("path", {d: `M ${col[1] - 75} 192 l -11 -6 l 1 11 z`, style: "fill: var(--error)"}),
     svg("text", {x: (col[0] + col[1]) / 2 - 20, y: 222, "text-anchor": "middle", style: "fill: var(--error)"}, "missing: nothing orders the first before the second"));
   return el("figure", {}, g);
+}
+
+// The execution graph of verify, from its text: a column for each thread, a row for each event, an edge from a write to each read of it
+// by another thread, and a broken line between the two events of the finding.
+function execution(f) {
+  const lines = f.graph.split("\n").filter(l => l.trim()), heads = [...lines[0].matchAll(/\S+(?: \S+)*/g)].map(m => ({at: m.index, name: m[0]}));
+  const events = lines.slice(1).map((l, row) => {
+    const m = l.match(/^\s*(>?)\s*(\d+)\s+(.*)$/);
+    if (!m || !heads.length) return null;
+    const at = l.length - m[3].length, column = heads.findLastIndex(h => h.at <= at), from = m[3].match(/^(.*) <- (\d+)$/);
+    return {row, column: Math.max(column, 0), n: m[2], mark: !!m[1], text: from ? from[1] : m[3].replace("<- initial value", "(initial)"), from: from && from[2]};
+  });
+  if (!events.length || events.includes(null)) return el("pre", {}, f.graph);
+  const wide = 250, H = 46 + 34 * events.length, W = wide * heads.length, x = e => wide * (e.column + .5), y = e => 52 + 34 * e.row, by = new Map(events.map(e => [e.n, e]));
+  const g = svg("svg", {viewBox: `0 0 ${W} ${H}`, width: W, class: "wide", role: "img"});
+  g.append(svg("title", {}, "Execution graph: " + events.map(e => `${e.n} ${heads[e.column].name}: ${e.text}${e.from ? " reads from " + e.from : ""}`).join("; ")));
+  heads.forEach((h, i) => g.append(svg("text", {x: wide * (i + .5), y: 16, "text-anchor": "middle", "font-weight": 600}, h.name),
+    svg("line", {x1: wide * (i + .5), y1: 26, x2: wide * (i + .5), y2: H, style: "stroke: var(--line); stroke-width: 2"})));
+  const edge = (a, b, style) => g.append(svg("path", {d: `M ${x(a) + (b.column > a.column ? 100 : -100)} ${y(a)} L ${x(b) + (b.column > a.column ? -104 : 104)} ${y(b)}`, fill: "none", style}));
+  for (const e of events) if (e.from && by.has(e.from) && by.get(e.from).column !== e.column) edge(by.get(e.from), e, "stroke: var(--ok); stroke-width: 2");
+  const pair = events.filter(e => e.mark);
+  if (pair.length === 2 && pair[0].column !== pair[1].column) edge(pair[0], pair[1], "stroke: var(--error); stroke-width: 2; stroke-dasharray: 7 5");
+  for (const e of events) {
+    const box = svg("rect", {x: x(e) - 100, y: y(e) - 13, width: 200, height: 26, rx: 4, style: `fill: var(--panel); stroke: var(--${e.mark ? "error" : "line"}); stroke-width: ${e.mark ? 2 : 1}`});
+    box.append(svg("title", {}, e.text));
+    g.append(box, svg("text", {x: x(e), y: y(e) + 4, "text-anchor": "middle", "font-size": 11}, e.n + "  " + (e.text.length > 34 ? e.text.slice(0, 33) + "…" : e.text)));
+  }
+  return el("figure", {}, g, el("figcaption", {}, el("span", {class: "clean"}, "— from a write to a read of it"), pair.length === 2 ? el("span", {class: "error"}, "  - - nothing orders the two") : ""));
 }
 
 // The grid of blocks, and the threads of a block as warps and lanes, for each launch. Shades are the races that each had a part in,
