@@ -36,6 +36,9 @@
 //
 //   - A bulk copy by its issue and by the wait for its group in the same way, or by the phase of its mbarrier (bulk.go).
 //
+//   - An operation of the tensor cores on tensor memory, or on shared memory, by its issue and by the phase of an mbarrier that its thread has
+//     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
+//
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
 //     release operation; a release operation followed by a strong write to the same location; a fence followed by a
