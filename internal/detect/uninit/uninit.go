@@ -20,6 +20,9 @@ import (
 
 const name = "uninit"
 
+// most bytes lie between the lanes of an access that is looked at as a whole.
+const most = 1 << 20
+
 // Spec is the detector.
 var Spec = detect.Spec{
 	Name:    name,
@@ -214,7 +217,14 @@ func dense(e *event.Event) (low, n uint64, ok bool) {
 func (d *detector) lanesOf(b *event.Batch, e *event.Event, reads bool) {
 	n := uint64(e.Size)
 	missing := 0
-	for m, addrs := e.Mask, b.Addresses(e, &d.lanes); m != 0; m, addrs = m&(m-1), addrs[1:] {
+	all := b.Addresses(e, &d.lanes)
+	if low, high := slices.Min(all), slices.Max(all); high-low < most {
+		// Where all from the lowest to the highest byte was written, nothing is missing and nothing is new.
+		if w, _ := d.memory(e, low); w != nil && w.known(d.offset(e, low), high-low+n) {
+			return
+		}
+	}
+	for m, addrs := e.Mask, all; m != 0; m, addrs = m&(m-1), addrs[1:] {
 		w, since := d.memory(e, addrs[0])
 		if w == nil {
 			continue
