@@ -35,7 +35,7 @@ fencepost check corpus/race/reduce
 func checkCommand() *command {
 	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
 		doc:   "launch kernels as a launch file says, or check the built-in corpus",
-		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag}, runFlags()...), run: runCheck, anywhere: true}
+		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
 }
 
 func runCheck(ctx context.Context, e *env, o *options, args []string) (int, error) {

@@ -49,7 +49,7 @@ type command struct {
 
 // commands lists the commands in the order of the help page.
 func commands() []*command {
-	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
+	return []*command{demoCommand(), runCommand(), checkCommand(), compareCommand(), recordCommand(), analyzeCommand(), exportCommand(), verifyCommand(), simulateCommand(), configCommand(), suppressCommand(), explainCommand(), nvccCommand(), ccCommand(), cxxCommand(), instrumentCommand(), isaCommand(), watchCommand(), doctorCommand(), completionCommand(), manCommand(), versionCommand(), helpCommand()}
 }
 
 // env is what a command may talk to.
@@ -198,7 +198,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		return exitClean
 	}
 	code := exitUsage
-	if err == nil && c.name != "analyze" {
+	if err == nil && c.name != "analyze" && c.name != "run" && c.name != "record" {
 		err = o.onlyTraces(c.name + " runs kernels")
 	}
 	if err == nil && !c.raw {

@@ -128,8 +128,8 @@ func TestFlags(t *testing.T) {
 		"demo": "color",
 		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
 			" seed seeds schedule engine timeout detector model",
-		"run":        "jobs kill leaks nvcc seeds verbose" + report + judge + schedule + always,
-		"check":      "launch jobs nvcc seeds" + report + judge + schedule + always,
+		"run":        "jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
+		"check":      "launch jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
 		"analyze":    report + judge + always,
@@ -139,7 +139,7 @@ func TestFlags(t *testing.T) {
 		"suppress":   "reason expires",
 		"instrument": "out instrument prune",
 		"isa":        "markdown",
-		"doctor":     "nvcc",
+		"doctor":     "install nvcc yes",
 	}
 	for _, c := range commands() {
 		var has []string

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/cuda"
 	"fencepost.dev/fencepost/internal/lanes"
@@ -14,15 +16,20 @@ import (
 
 func doctorCommand() *command {
 	return &command{name: "doctor", doc: "what is installed, what is missing, how to install it", run: runDoctor,
-		flags: []*flag{nvccFlag},
+		flags: []*flag{nvccFlag, installFlag, yesFlag},
 		long: `
 Exits with 0 when "fencepost run prog.cu" can work here, with 3 when something is missing. "fencepost check" of PTX files
-and of the corpus needs none of it.`}
+and of the corpus needs none of it. With --install it puts NVIDIA's compiler into the user's cache, by pip, if there is none.`}
 }
 
 func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	if len(args) > 0 {
 		return 0, usagef("doctor takes no arguments")
+	}
+	if o.install {
+		if err := install(ctx, e, o); err != nil {
+			return 0, err
+		}
 	}
 	checks := []toolchain.Check{checkSystem()}
 	if checks[0].Problem == "" {
@@ -43,6 +50,30 @@ func runDoctor(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	fmt.Fprintf(e.stdout, "\nReady: fencepost run prog.cu\n")
 	return exitClean, nil
+}
+
+var installFlag = &flag{"install", "", "install NVIDIA's compiler into the user's cache, by pip, unless there is one",
+	func(o *options, v string) error { o.install = true; return nil }}
+
+var yesFlag = &flag{"yes", "", "install without asking",
+	func(o *options, v string) error { o.yes = true; return nil }}
+
+// install installs a compiler where there is none, and asks before.
+func install(ctx context.Context, e *env, o *options) error {
+	f := &toolchain.Finder{NVCC: o.nvcc}
+	if nvcc, err := f.FindNVCC(ctx); err == nil {
+		fmt.Fprintf(e.stderr, "fencepost: nvcc %s is there: %s\n", nvcc.Version, nvcc.Path)
+		return nil
+	}
+	if !o.yes {
+		fmt.Fprintf(e.stderr, "fencepost: install NVIDIA's CUDA compiler (some 500 MB, under NVIDIA's licence) with pip into %s? [y/N] ", f.InstallFolder())
+		answer, _ := bufio.NewReader(e.stdin).ReadString('\n')
+		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+			return nil
+		}
+	}
+	_, err := f.Install(ctx, e.stderr)
+	return err
 }
 
 func checkSystem() toolchain.Check {

@@ -37,22 +37,23 @@ type options struct {
 	// outlives lets the program run on when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
-	errorExit *int
-	command   string // as it was given, with the quotes of a shell
-	config    config
-	origins   map[string]origin // of settings, by the names of flags
-	color     string            // "always", "never", or "" for terminals
-	markdown  string
-	out       string
-	verbose   bool
-	recorded  bool // the report is of a trace and not of a run
-	verify    verify.Options
-	repair    bool // by verify
-	litmus    litmus.Options
-	kernel    kernelOptions // of verify
-	reports   reports
-	reason    string // of suppress
-	expires   string
+	errorExit    *int
+	command      string // as it was given, with the quotes of a shell
+	config       config
+	origins      map[string]origin // of settings, by the names of flags
+	color        string            // "always", "never", or "" for terminals
+	markdown     string
+	out          string
+	verbose      bool
+	recorded     bool // the report is of a trace and not of a run
+	verify       verify.Options
+	repair       bool // by verify
+	litmus       litmus.Options
+	kernel       kernelOptions // of verify
+	reports      reports
+	reason       string // of suppress
+	expires      string
+	install, yes bool // of doctor
 	// cpuDetectors judge traces of CPU programs.
 	cpuDetectors []cpu.Spec
 	simulation   simulation
@@ -82,11 +83,6 @@ func runFlags() []*flag {
 			func(o *options, v string) error { return number(v, 1, 1<<24, &o.session.MaxFindings) }},
 		{"detector", "NAME,...", "what judges, see \"fencepost help detectors\"; none runs bare (default: hb, and what gwcp predicts)",
 			setDetectors},
-		{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
-			func(o *options, v string) error {
-				return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}},
-					"severity", &o.session.Beside)
-			}},
 		{"model", "NAME", "how volatile accesses and fences are read: cuda (default), ptx, hrf",
 			func(o *options, v string) error {
 				return choose(v, map[string]detect.Model{"cuda": detect.ModelCUDA, "ptx": detect.ModelPTX, "hrf": detect.ModelHRF},
@@ -282,6 +278,11 @@ var verboseFlag = &flag{"verbose", "", "say what is set in the program's environ
 
 var leaksFlag = &flag{"leaks", "", "report memory that the program allocates and never frees",
 	func(o *options, v string) error { o.session.Leaks = true; return nil }}
+
+var uninitFlag = &flag{"uninit", "NAME", "reads of memory that nothing has written: off (default), warning, error",
+	func(o *options, v string) error {
+		return choose(v, map[string][]detect.Spec{"off": nil, "warning": {all.Uninit("warning")}, "error": {all.Uninit("error")}}, "severity", &o.session.Beside)
+	}}
 
 var nvccFlag = &flag{"nvcc", "PATH", "the CUDA compiler (default: found as \"fencepost doctor\" tells)",
 	func(o *options, v string) error { o.nvcc = v; return nil }}

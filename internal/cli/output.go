@@ -114,7 +114,7 @@ func summary(o *options, r *report.Report) string {
 		if len(r.Skipped) > 0 {
 			s += "; not everything was checked"
 		}
-		return s
+		return s + programEnd(r.Program)
 	}
 	launches, kernels := 0, map[string]bool{}
 	for _, k := range r.Kernels {
@@ -144,12 +144,18 @@ func summary(o *options, r *report.Report) string {
 	if len(r.Skipped) > 0 && launches+r.Operators > 0 {
 		s += "; not everything was checked"
 	}
-	if p := r.Program; p != nil && p.Signal != "" {
-		s += "; the program was ended by a signal: " + p.Signal
-	} else if p != nil && p.Exit != 0 {
-		s += fmt.Sprintf("; the program itself failed with exit code %d", p.Exit)
+	return s + programEnd(r.Program)
+}
+
+// programEnd says how a program failed, "" if it did not.
+func programEnd(p *report.Program) string {
+	switch {
+	case p != nil && p.Signal != "":
+		return "; the program was ended by a signal: " + p.Signal
+	case p != nil && p.Exit != 0:
+		return fmt.Sprintf("; the program itself failed with exit code %d", p.Exit)
 	}
-	return s
+	return ""
 }
 
 // findingCounts is "2 errors, 1 warning", "" for none.

@@ -106,6 +106,15 @@ func runRecord(ctx context.Context, e *env, o *options, args []string) (code int
 	case o.out == "":
 		return 0, usagef("record to where? Give --out FILE before the program")
 	}
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return recordCPU(ctx, e, o, path, args[1:])
+	}
+	if err := o.onlyTraces("record runs kernels"); err != nil {
+		return 0, err
+	}
 	x, err := executionOf(ctx, e, o, args)
 	if err != nil {
 		return 0, err

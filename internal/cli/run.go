@@ -43,7 +43,7 @@ before the program.`
 func runCommand() *command {
 	return &command{name: "run", args: "PROG.cu | APP [ARGUMENTS]", long: runLong,
 		doc:   "run a CUDA program and report its races",
-		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, verboseFlag}, runFlags()...), run: runRun}
+		flags: append([]*flag{apartFlag, killFlag, leaksFlag, nvccFlag, uninitFlag, verboseFlag}, runFlags()...), run: runRun}
 }
 
 // detectorHelp lists the detectors.
@@ -64,6 +64,15 @@ func detectorHelp() string {
 }
 
 func runRun(ctx context.Context, e *env, o *options, args []string) (int, error) {
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return runCPU(ctx, e, o, path, args[1:])
+	}
+	if err := o.onlyTraces("run runs kernels"); err != nil {
+		return 0, err
+	}
 	p, cleanup, err := programOf(ctx, e, o, args)
 	if err != nil {
 		return 0, err

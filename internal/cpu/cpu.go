@@ -5,6 +5,8 @@
 // 0, each given out in the order of first use, so that a consumer may keep its state in slices.
 package cpu
 
+import "slices"
+
 // Op is what an event does.
 type Op uint8
 
@@ -26,18 +28,40 @@ const (
 	BarrierLeave            // the thread goes on: after all who entered for the same crossing
 	Begin                   // first of a thread
 	End                     // last of a thread
+
+	// What follows is of recorded programs. An atomic access there is two events: one of the variable, and one that orders.
+	ReadAtomic    // of a variable: conflicts with writes that are not atomic
+	WriteAtomic   // of a variable: conflicts with accesses that are not atomic
+	Part          // the variable is new and a part of the one whose number is Location: it begins with its history
+	Forget        // the memory of the variable is used for something else: its history is over
+	StoreRelease  // of an atomic variable: a read comes after this and no longer after earlier writes
+	StoreRelaxed  // of an atomic variable: a read comes after what the thread's last FenceRelease came after
+	ReadRelaxed   // of an atomic variable: a later FenceAcquire is an AtomicRead of what this one read
+	UpdateAcquire // of an atomic variable: a read-modify-write, which a read comes after together with those before it
+	UpdateRelease // likewise
+	UpdateRelaxed // likewise
+	FenceAcquire
+	FenceRelease
 	Ops
 )
 
+// Access says that the operation is an access to a variable.
+func (o Op) Access() bool { return o == Read || o == Write || o == ReadAtomic || o == WriteAtomic }
+
+// Writes says that the access writes.
+func (o Op) Writes() bool { return o == Write || o == WriteAtomic }
+
 var opNames = [Ops]string{"none", "read", "write", "acquire", "release", "acquire-shared", "release-shared", "atomic-read",
-	"atomic-write", "atomic-update", "fork", "join", "barrier-enter", "barrier-leave", "begin", "end"}
+	"atomic-write", "atomic-update", "fork", "join", "barrier-enter", "barrier-leave", "begin", "end",
+	"read-atomic", "write-atomic", "part", "forget", "store-release", "store-relaxed", "read-relaxed", "update-acquire", "update-release",
+	"update-relaxed", "fence-acquire", "fence-release"}
 
 func (o Op) String() string { return opNames[o] }
 
-// ParseOp gives the operation of a name.
+// ParseOp gives the operation of a name. Part has two objects, which texts have no room for.
 func ParseOp(name string) (Op, bool) {
 	for op := Read; op < Ops; op++ {
-		if opNames[op] == name {
+		if opNames[op] == name && op != Part {
 			return op, true
 		}
 	}
@@ -45,7 +69,9 @@ func ParseOp(name string) (Op, bool) {
 }
 
 // OpNames lists the names that ParseOp knows.
-func OpNames() []string { return opNames[Read:] }
+func OpNames() []string {
+	return slices.Delete(slices.Clone(opNames[Read:]), int(Part-Read), int(Part-Read)+1)
+}
 
 // Table is a kind of object.
 type Table uint8
@@ -60,12 +86,13 @@ const (
 	Tables
 )
 
-var opTables = [16]Table{None: Syncs, Read: Variables, Write: Variables, Acquire: Syncs, Release: Syncs, AcquireShared: Syncs,
+var opTables = [32]Table{None: Syncs, Read: Variables, Write: Variables, Acquire: Syncs, Release: Syncs, AcquireShared: Syncs,
 	ReleaseShared: Syncs, AtomicRead: Syncs, AtomicWrite: Syncs, AtomicUpdate: Syncs, Fork: Threads, Join: Threads,
-	BarrierEnter: Syncs, BarrierLeave: Syncs}
+	BarrierEnter: Syncs, BarrierLeave: Syncs, ReadAtomic: Variables, WriteAtomic: Variables, Part: Variables, Forget: Variables,
+	StoreRelease: Syncs, StoreRelaxed: Syncs, ReadRelaxed: Syncs, UpdateAcquire: Syncs, UpdateRelease: Syncs, UpdateRelaxed: Syncs}
 
 // Table says what the Object of an event with this operation is.
-func (o Op) Table() Table { return opTables[o&15] }
+func (o Op) Table() Table { return opTables[o&31] }
 
 // MaxThreads bounds the threads of a trace: clocks have a number for each.
 const MaxThreads = 4096
@@ -86,6 +113,7 @@ type Race struct {
 	Earlier   uint16 // the thread of the earlier one, which is its last access of this kind to the variable
 	Write     bool   // the later access writes
 	Wrote     bool   // the earlier one does
+	Atomic    bool   // one of the two is atomic
 	Predicted bool   // the accesses were ordered in the execution that was observed
 }
 

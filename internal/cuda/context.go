@@ -19,8 +19,9 @@ type Context struct {
 
 	limits simt.Limits // launches are held to
 
-	shares bool  // it has memory that the host can touch
-	sticky error // an *Error after a fault: every later call gives it
+	shares  bool  // it has memory that the host can touch
+	signals bool  // see signalling
+	sticky  error // an *Error after a fault: every later call gives it
 
 	streams   map[StreamID]*stream
 	lastID    uint64

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 )
 
@@ -36,10 +37,20 @@ func (c *Context) unawaited() bool {
 	known := c.progress[c.host]
 	for agent, p := range c.progress {
 		if p[agent] > known[agent] {
-			return true
+			return !c.signals
 		}
 	}
+	c.signals = false
 	return false
+}
+
+// signalling notes a launch of a kernel that may tell the host of what it does while it runs: by a flag that host code polls, or by atomic
+// operations on both sides. What host code does until it has waited for all work is not judged then, since neither is known.
+func (c *Context) signalling(k *Kernel) {
+	if !k.signalled {
+		k.signalled, k.signals = true, k.fn.Any((*isa.Inst).Signals)
+	}
+	c.signals = c.signals || k.signals
 }
 
 // HostAccess tells of an access to device memory by code of the program. place is where, as event.HostPlace gives it.
@@ -47,7 +58,7 @@ func (c *Context) HostAccess(addr, size uint64, write bool, place string) {
 	leave, _ := c.enter()
 	defer leave()
 	a, ok := c.dev.mem.Find(addr)
-	if !ok || a.Freed || size == 0 {
+	if !ok || a.Freed || size == 0 || c.signals {
 		return
 	}
 	op := event.HostOp{Kind: event.HostRead, Agent: c.host, Addr: addr, Size: min(size, a.Addr+a.Size-addr), Name: "host code" + place}

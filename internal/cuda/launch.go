@@ -51,6 +51,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	name := fmt.Sprintf("launch of %s (%s)", k.Name(), s.name)
 	c.begin(s, name)
 	c.work(s)
+	c.signalling(k)
 	c.dev.flush()
 
 	report.Stats, report.Err = c.dev.execute(ctx, l)

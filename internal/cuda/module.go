@@ -44,6 +44,8 @@ type Kernel struct {
 	required    [3]uint32 // the shape of clusters that was set, zeros for none
 	nonPortable bool      // clusters of more than 8 blocks are allowed
 	formals     []formal  // nil: not looked for
+	signalled   bool      // whether it signals was looked for
+	signals     bool      // see Context.signalling
 }
 
 // LoadModule links PTX texts and places their variables. The error is an *Error (InvalidPtx, with the ptx.ErrorList

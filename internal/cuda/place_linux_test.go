@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/elfline"
 	"fencepost.dev/fencepost/internal/event"
 )
 
@@ -58,64 +59,39 @@ func framesText(frames []event.Frame) string {
 }
 
 // stacksOf gives the call stacks at the addresses of a function, and an address of each.
-func stacksOf(im *image, name string) map[string]uint64 {
-	stacks := map[string]uint64{}
-	for _, s := range im.symbols {
-		if s.Name == name {
-			for a := s.Value; a < s.Value+s.Size; a++ {
-				stacks[framesText(im.frames(a))] = a
-			}
-		}
+func stacksOf(t *testing.T, exe, name string) map[string]uint64 {
+	t.Helper()
+	im, stacks := elfline.Open(exe, 1), map[string]uint64{}
+	s := symbolsOf(t, exe)[name]
+	for a := s.Value; a < s.Value+s.Size; a++ {
+		stacks[framesText(im.Frames(a))] = a
 	}
 	return stacks
 }
 
-// TestFramesOfImage finds the places of code, inlined calls and their places among them.
-func TestFramesOfImage(t *testing.T) {
-	im := openImage(buildC(t, placesSource, "-O1", "-g"), 1)
-	got := sortedKeys(stacksOf(im, "outer"))
-	for _, want := range []string{
-		"leaf prog.c:3:9, middle prog.c:6:24, outer prog.c:10:3", "leaf prog.c:3:9, middle prog.c:6:37, outer prog.c:10:3",
-		"middle prog.c:6:9, outer prog.c:10:3",
-	} {
-		if !slices.Contains(got, want) {
-			t.Errorf("no code at %s in %q", want, got)
-		}
+// symbolsOf gives the symbols of a program by name.
+func symbolsOf(t *testing.T, exe string) map[string]elf.Symbol {
+	t.Helper()
+	f, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range got {
-		if !strings.Contains(s, "outer prog.c:9:") && !strings.HasSuffix(s, "outer prog.c:10:3") && !strings.HasPrefix(s, "outer prog.c:11:") && !strings.HasPrefix(s, "outer prog.c:12:") {
-			t.Errorf("code of outer at %s", s)
-		}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range sortedKeys(stacksOf(im, "other")) {
-		if !strings.HasPrefix(s, "other prog.c:13:") && !strings.HasPrefix(s, "outer prog.c:") {
-			t.Errorf("code of other at %s", s)
-		}
+	by := map[string]elf.Symbol{}
+	for _, s := range symbols {
+		by[s.Name] = s
 	}
-	if got := framesText(im.frames(1)); got != " .:0:0" {
-		t.Errorf("no code is at %q", got)
-	}
-}
-
-// TestFramesWithoutLines finds functions where there is no debugging information, or no symbols but those of a library.
-func TestFramesWithoutLines(t *testing.T) {
-	for _, flags := range [][]string{{"-O1", "-g0"}, {"-O1", "-g", "-s", "-shared", "-fPIC"}} {
-		im := openImage(buildC(t, placesSource, flags...), 1)
-		if got := sortedKeys(stacksOf(im, "outer")); !slices.Equal(got, []string{"outer .:0:0"}) {
-			t.Errorf("%v: code of outer at %q", flags, got)
-		}
-	}
-	for _, file := range []string{"/no/such/file", "/proc/self/status", ""} {
-		im := openImage(file, 1)
-		if _, ok := im.address(0); ok || len(im.symbols) != 0 || framesText(im.frames(0)) != " .:0:0" {
-			t.Errorf("file %q: %+v", file, im)
-		}
-	}
+	return by
 }
 
 // TestDeletedImage reads the file of a process that was deleted after it had begun.
 func TestDeletedImage(t *testing.T) {
 	exe := buildC(t, "int pause(void); int main(void) { return pause(); }\n", "-g")
+	main := symbolsOf(t, exe)["main"]
 	cmd := exec.Command(exe)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -139,8 +115,8 @@ func TestDeletedImage(t *testing.T) {
 		t.Fatalf("%+v is gone: %+v", code, mappings(pid))
 	}
 	for file, want := range map[string]bool{exe + " (deleted)": true, exe + "x (deleted)": false, exe: false} {
-		if im := openImage(file, pid); (len(im.symbols) > 0) != want || (im.lines != nil) != want {
-			t.Errorf("%s: read %v", file, !want)
+		if got := framesText(elfline.Open(file, pid).Frames(main.Value)); (got == "main prog.c:1:33") != want {
+			t.Errorf("%s: main is at %s", file, got)
 		}
 	}
 }
@@ -184,7 +160,7 @@ func TestMappings(t *testing.T) {
 	before := files()
 	for range 20 {
 		mappings(p.pid)
-		openImage(self, p.pid)
+		elfline.Open(self, p.pid)
 	}
 	if n := files(); n > before+5 {
 		t.Errorf("%d files are open, %d before", n, before)
@@ -194,7 +170,11 @@ func TestMappings(t *testing.T) {
 // TestStack names the call stack of a program: what it calls the driver from, out to main.
 func TestStack(t *testing.T) {
 	exe := buildC(t, placesSource, "-O1", "-g")
-	im := openImage(exe, 1)
+	file, err := elf.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
 	d := newScript(t).c.dev
 	p := newProcess(context.Background(), 1<<30)
 	p.open(d)
@@ -202,16 +182,16 @@ func TestStack(t *testing.T) {
 	maps := []mapping{{from: at, to: at + 1<<20, file: exe}}
 	back := func(function, stack string) uint64 { // the return address of a call that stands there
 		t.Helper()
-		for text, addr := range stacksOf(im, function) {
+		for text, addr := range stacksOf(t, exe, function) {
 			if strings.HasPrefix(text, stack) {
-				for _, g := range im.progs {
-					if addr >= g.Vaddr && addr < g.Vaddr+g.Filesz {
+				for _, g := range file.Progs {
+					if g.Type == elf.PT_LOAD && addr >= g.Vaddr && addr < g.Vaddr+g.Filesz {
 						return at + addr - g.Vaddr + g.Off + 1
 					}
 				}
 			}
 		}
-		t.Fatalf("no code at %s in %q", stack, sortedKeys(stacksOf(im, function)))
+		t.Fatalf("no code at %s in %q", stack, sortedKeys(stacksOf(t, exe, function)))
 		return 0
 	}
 	leaf, other, last := back("outer", "leaf prog.c:3:9, middle prog.c:6:37"), back("other", "other prog.c:13:"), back("main", "main prog.c:14:")
@@ -270,24 +250,6 @@ func TestWithoutStubs(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != want || !slices.Equal(frames, before) {
 			t.Errorf("%s: %s, want %s", in, text, want)
-		}
-	}
-}
-
-// TestAddresses turns offsets of a file into addresses, and addresses into symbols.
-func TestAddresses(t *testing.T) {
-	im := &image{
-		progs:   []elf.ProgHeader{{Off: 0x100, Vaddr: 0x5000, Filesz: 0x10}, {Off: 0x200, Vaddr: 0x8000, Filesz: 0x20}},
-		symbols: []elf.Symbol{{Name: "a", Value: 0x5000, Size: 4}, {Name: "b", Value: 0x5004, Size: 4}, {Name: "c", Value: 0x5010, Size: 8}},
-	}
-	for offset, want := range map[uint64]uint64{0xff: 0, 0x100: 0x5000, 0x10f: 0x500f, 0x110: 0, 0x200: 0x8000, 0x21f: 0x801f, 0x220: 0, 0: 0, 1 << 63: 0} {
-		if got, ok := im.address(offset); got != want || ok != (want != 0) {
-			t.Errorf("offset %#x is at %#x, %v, want %#x", offset, got, ok, want)
-		}
-	}
-	for addr, want := range map[uint64]string{0x4fff: "", 0x5000: "a", 0x5003: "a", 0x5004: "b", 0x5007: "b", 0x5008: "", 0x500f: "", 0x5010: "c", 0x5017: "c", 0x5018: "", 0: ""} {
-		if got := im.function(addr); got != want {
-			t.Errorf("%#x is in %q, want %q", addr, got, want)
 		}
 	}
 }

@@ -108,7 +108,7 @@ const (
 	InterKernel       Kind = "inter-kernel"
 	CopyNotAwaited    Kind = "copy-not-awaited"        // an asynchronous copy was not waited for
 	WaitBeforeCommit  Kind = "wait-before-commit"      // the wait came before the copy was committed to a group
-	CoreNotAwaited    Kind = "tcgen05-not-awaited"     // an operation of the tensor cores was not waited for
+	CoreNotAwaited    Kind = "tensor-core-not-awaited" // an operation of the tensor cores was not waited for
 	GroupPending      Kind = "group-pending"           // the wait left the copy's group pending
 	SourceWait        Kind = "source-wait"             // the wait was for the source of the copy to be read alone
 	WrongPhase        Kind = "wrong-phase"             // the wait was for another phase of the mbarrier than that of the copy
@@ -116,6 +116,11 @@ const (
 	MissingProxyFence Kind = "missing-proxy-fence"     // an access through the async proxy may not see what one through the generic proxy did
 	MissingMapFence   Kind = "missing-tensormap-fence" // a tensor copy may not see how its tensor map was changed
 	ReadOnlyLoad      Kind = "read-only-load"          // ld.global.nc of what the same launch writes
+)
+
+// The kinds of what detectors find that is no race.
+const (
+	UninitialisedRead Kind = "uninitialised-read" // of memory that nothing has written
 )
 
 // RaceKinds lists the kinds of races.

@@ -263,6 +263,25 @@ func textsIn(f *elf.File, texts ...string) ([]bool, error) {
 	return found, nil
 }
 
+// standIns are the libraries that Fencepost takes the place of, and machineCode those of NVIDIA that it does not and whose kernels are
+// machine code alone.
+var (
+	standIns    = []string{"libcudart", "libcuda", "libcublas", "libcurand"}
+	machineCode = []string{"libcublasLt", "libcusparse", "libcusparseLt", "libcufft", "libcufftXt", "libcufftw", "libcusolver", "libcusolverMg", "libcudnn", "libnccl",
+		"libnppc", "libnppial", "libnppicc", "libnppidei", "libnppif", "libnppig", "libnppim", "libnppist", "libnppisu", "libnppitc", "libnpps", "libnvjpeg",
+		"libcutensor", "libnvgraph", "libnvshmem_host"}
+)
+
+// lacks gives the soname of a library that the file is linked with and whose kernels cannot be run, "" when there is none.
+func (b *Binary) lacks() string {
+	for _, name := range b.Needed {
+		if lib, _, _ := strings.Cut(name, ".so"); slices.Contains(machineCode, lib) {
+			return name
+		}
+	}
+	return ""
+}
+
 // Program reads an executable and the shared libraries it is linked with, as far as they are found in its own search path
 // and in libraryPath (the folders of LD_LIBRARY_PATH); libraries of the system are passed over. The first is the
 // executable; libraries without CUDA are left out, and the entries of libraries have no Text.
@@ -282,7 +301,7 @@ func Program(path string, libraryPath []string) ([]*Binary, error) {
 			}
 			seen[p] = true
 			// The CUDA libraries themselves are what the stand-ins take the place of.
-			if strings.HasPrefix(name, "libcudart.so") || strings.HasPrefix(name, "libcuda.so") {
+			if slices.ContainsFunc(standIns, func(lib string) bool { return strings.HasPrefix(name, lib+".so") }) {
 				continue
 			}
 			lib, err := file(p, true)

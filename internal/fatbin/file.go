@@ -100,6 +100,10 @@ func (b *Binary) Problem() error {
 		}
 		return no
 	}
+	if lib := b.lacks(); lib != "" && b.CUDA() {
+		return &CannotRun{Path: b.Path, Reason: "it is linked with " + lib + ", whose kernels are machine code, and Fencepost has nothing to put in its place",
+			Remedy: "build a program without that library for the check (of NVIDIA's, cuBLAS and cuRAND are computed on the host)"}
+	}
 	if len(b.Groups) > 0 && !b.HasPTX() {
 		return &CannotRun{Path: b.Path, Reason: b.noPTX(),
 			Remedy: "build it again so that PTX is embedded: add -gencode arch=compute_80,code=compute_80 (CMake: CUDA_ARCHITECTURES 80-virtual), or build it with `fencepost nvcc` in place of nvcc"}

@@ -243,3 +243,19 @@ func TestHostileELF(t *testing.T) {
 		}
 	}
 }
+
+// TestLacks: a program that is linked with a library of machine code is refused by that library's name.
+func TestLacks(t *testing.T) {
+	for name, lacking := range map[string]bool{"libcufft.so.12": true, "libcublasLt.so.13": true, "libcudnn.so.9": true, "libcublas.so.13": false,
+		"libcurand.so.10": false, "libcudart.so.13": false, "libm.so.6": false} {
+		b := Binary{Path: "program", Driver: true, Needed: []string{"libc.so.6", name}}
+		err := b.Problem()
+		if (err != nil) != lacking || err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b := Binary{Path: "tool", Needed: []string{"libcufft.so.12"}}
+	if err := b.Problem(); err != nil {
+		t.Errorf("a library that uses no CUDA itself: %v", err)
+	}
+}

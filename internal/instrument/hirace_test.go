@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,46 +205,60 @@ func told(places event.Places, list []detect.Finding) (out []string) {
 	return out
 }
 
+// onBoth runs a program of the corpus that checks itself, and gives what it found and what detector hirace finds on the same schedule; ok is
+// false where it cannot be instrumented.
+func onBoth(t *testing.T, p *corpus.Program) (device, detector []string, ok bool) {
+	o := &ordered{Engine: simt.NewWarp()}
+	var d *hirace.Detector
+	spec := hirace.Spec
+	spec.New = func(c detect.Config) detect.Detector {
+		d = hirace.Spec.New(c).(*hirace.Detector)
+		return d
+	}
+	r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
+		Engine: func() simt.Engine { return o }, Timeout: 20 * time.Second}, []*corpus.Program{p})[0]
+	switch {
+	case r.Err != nil && strings.Contains(r.Err.Error(), "cannot be instrumented"):
+		return nil, nil, false
+	case o.detector == nil || o.unknown > 0:
+		t.Errorf("nothing was judged, or %d shadow words are unknown: %v", o.unknown, r.Err)
+		return nil, nil, false
+	case len(d.Notes()) > 0:
+		t.Errorf("not all was checked: %q", d.Notes())
+	case r.WrongResult() && r.Report.Skipped == nil:
+		t.Errorf("it computes something else: %q", r.Report.Notes)
+	}
+	return told(o.config.Places, d.Findings()), told(o.config.Places, o.detector.Findings()), true
+}
+
 // TestHiRace wants of programs that check themselves exactly what detector hirace finds on the same schedule.
 func TestHiRace(t *testing.T) {
-	t.Parallel()
 	all, err := corpus.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, found := 0, 0
-	for i, p := range all {
-		if only := os.Getenv("H20ONLY"); only != "" && !strings.HasPrefix(p.Path(), only) || only == "" && testing.Short() && i%15 != 0 {
-			continue
+	var programs, found atomic.Int64
+	t.Run("corpus", func(t *testing.T) {
+		for i, p := range all {
+			if testing.Short() && i%20 != 0 {
+				continue
+			}
+			t.Run(p.Path(), func(t *testing.T) {
+				t.Parallel()
+				got, want, ok := onBoth(t, p)
+				if !ok {
+					return
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("the device found\n%s\nbut detector hirace\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				programs.Add(1)
+				found.Add(int64(len(got)))
+			})
 		}
-		o := &ordered{Engine: simt.NewWarp()}
-		var device *hirace.Detector
-		spec := hirace.Spec
-		spec.New = func(c detect.Config) detect.Detector {
-			device = hirace.Spec.New(c).(*hirace.Detector)
-			return device
-		}
-		r := session.CheckCorpus(context.Background(), &session.Options{Seeds: 1, Jobs: 1, Logged: true, Mode: instrument.HiRace, Detectors: []detect.Spec{spec},
-			Engine: func() simt.Engine { return o }, Timeout: 10 * time.Second}, []*corpus.Program{p})[0]
-		if r.Err != nil && strings.Contains(r.Err.Error(), "cannot be instrumented") {
-			continue
-		}
-		if o.detector == nil || o.unknown > 0 {
-			t.Errorf("%s: nothing was judged, or %d shadow words are unknown: %v", p.Path(), o.unknown, r.Err)
-			continue
-		}
-		if notes := device.Notes(); len(notes) > 0 {
-			t.Errorf("%s: not all was checked: %q", p.Path(), notes)
-		}
-		got, want := told(o.config.Places, device.Findings()), told(o.config.Places, o.detector.Findings())
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the device found\n%s\nbut detector hirace\n%s", p.Path(), strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		n++
-		found += len(got)
-	}
-	t.Logf("%d programs, %d findings", n, found)
-	if n < 20 || found < 5 {
-		t.Errorf("%d programs, %d findings", n, found)
+	})
+	t.Logf("%d programs, %d findings", programs.Load(), found.Load())
+	if programs.Load() < 20 || found.Load() < 5 {
+		t.Errorf("%d programs, %d findings", programs.Load(), found.Load())
 	}
 }

@@ -30,8 +30,8 @@ var syncRows = []*Row{
 		".proxy.tensormap::generic.acquire.scope [a], b:u32"), Note: "Of the tensor map at that address, whatever the scope."},
 	{Op: "fence", Doc: "Parallel Synchronization: fence.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),
 		Forms: forms(".proxy.async{.space}; space: global shared::cta shared::cluster"), Note: "Of both spaces, whichever is written."},
-	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Hint, Forms: forms(".mbarrier_init.release.cluster"),
-		Note: "Nothing happens: what orders is the barrier of the block or the cluster behind it."},
+	{Op: "fence", Doc: "Parallel Synchronization: fence.mbarrier_init", Class: Fence, Event: event.Fence, Bind: bindFence, Forms: forms(".mbarrier_init.sem.scope; sem: release; scope: cluster"),
+		Note: "A fence.release.cluster, of all accesses and not only of mbarrier.init."},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy", Class: Hint, Note: noteProxy, Forms: forms(
 		".proxy.alias")},
 	{Op: "membar", Doc: "Parallel Synchronization: membar.proxy.async", Class: Copy, Event: event.ProxyFence, Bind: bindOp(OpProxyFence),

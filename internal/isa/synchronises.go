@@ -14,6 +14,12 @@ func (f *Func) Synchronises() bool {
 	})
 }
 
+// Signals says that the instruction may be part of how a kernel and host code synchronise: it is of the scope of the system, or volatile.
+func (in *Inst) Signals() bool {
+	shared := in.Space == event.Shared || in.Space == event.Local
+	return !shared && (in.Scope == event.ScopeSys || in.Order == event.Volatile)
+}
+
 // Swaps says that the code of the function, or of one that it may call, has a compare-and-swap, which locks are taken with.
 func (f *Func) Swaps() bool { return f.Any(func(i *Inst) bool { return i.Op == OpCas }) }
 

@@ -36,8 +36,11 @@ func (t *translator) isSingle(c Code) bool {
 		return false
 	}
 	a := &accessOps[c-OpLoad8ULine]
-	return a.store && a.how == line || !a.store && a.how == each && a.size >= 4
+	return a.store && a.how == line || a.size >= 4 && a.ownPlaces()
 }
+
+// ownPlaces says that lanes do not lie in a line, or in rows of one.
+func (a *accessOp) ownPlaces() bool { return a.how == pattern || a.how == each || a.how == eachLow }
 
 // unrolls reports whether a load is written for each strip: the place of its lanes is not proportional to that of their registers.
 func (a *accessOp) unrolls() bool { return a.size < 4 || a.how != line }
@@ -230,8 +233,8 @@ func (t *translator) single(i int) bool {
 		return false
 	case o.Code <= OpPredSet:
 		t.predicate(o)
-	case accessOps[o.Code-OpLoad8ULine].how == each:
-		t.loadEach(i)
+	case accessOps[o.Code-OpLoad8ULine].ownPlaces():
+		t.byLane(i)
 	default:
 		t.storeLine(i)
 	}
@@ -321,59 +324,79 @@ func (t *translator) odd(i int) *amd64.Label {
 	return l
 }
 
-// loadEach writes a load at an address of each lane. The lanes are put together from single loads, which takes less time than
+// byLane writes an access at a place of each lane. What is loaded is put together from single loads, which takes less time than
 // instructions that gather.
-func (t *translator) loadEach(i int) {
+func (t *translator) byLane(i int) {
 	o := &t.ops[i]
 	a := &accessOps[o.Code-OpLoad8ULine]
 	odd := t.odd(i)
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
-	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
-	lane := func(l int32) amd64.Mem { return amd64.Mem{Base: amd64.R11, Disp: o.A + 8*l} }
-	t.checkEach(a, in, lane, odd)
-	t.Load(8, false, amd64.R9, in(baseAt))
-	t.Load(8, false, amd64.R9, amd64.Mem{Base: amd64.R9})
-	t.RM(amd64.SUB, true, amd64.R9, in(originAt))
-	// at loads a lane's address and gives its place.
-	regs := []amd64.Reg{amd64.AX, amd64.CX, amd64.BX, amd64.SI, amd64.R8}
+	// From R9 on a lane lies at what the register at from holds for it.
+	from, size := amd64.Mem{Base: amd64.DI, Disp: o.A}, 4
+	if a.how == pattern {
+		from.Disp = o.C
+		t.reach(o, amd64.R9, odd)
+	} else {
+		if a.how == each {
+			from.Base, size = amd64.R11, 8
+		}
+		in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
+		t.checkEach(a, in, from, odd)
+		t.Load(8, false, amd64.R9, in(baseAt))
+		t.Load(8, false, amd64.R9, amd64.Mem{Base: amd64.R9})
+		t.RM(amd64.SUB, true, amd64.R9, in(originAt))
+	}
+	regs := [...]amd64.Reg{amd64.CX, amd64.BX, amd64.SI, amd64.R8}
 	at := func(l int32) amd64.Mem {
-		r := regs[l%5]
-		t.Load(8, false, r, lane(l))
+		r, m := regs[l%4], from
+		m.Disp += l * int32(size)
+		t.Load(size, a.how == pattern, r, m)
 		return amd64.Mem{Base: amd64.R9, Index: r, Scale: 1}
 	}
+	file := amd64.DI
 	if a.size == 8 {
-		for l := int32(0); l < 32; l += 4 {
-			for half := range int32(2) {
-				r := amd64.Vec(half)
-				t.VLoadLow(true, r, at(l+2*half))
-				t.VInsertHigh(r, r, at(l+2*half+1))
-			}
-			t.VJoin(0, 0, 1)
-			t.VStore(true, amd64.Mem{Base: amd64.R11, Disp: o.D + 8*l}, 0)
+		file = amd64.R11
+	}
+	if a.store {
+		for l := range int32(32) { // in their order: the last one counts where several write one place
+			m := at(l)
+			t.Load(int(a.size), false, amd64.AX, amd64.Mem{Base: file, Disp: o.D + l*int32(a.size)})
+			t.Store(a.size == 8, m, amd64.AX)
 		}
 		return
 	}
-	for l := int32(0); l < 32; l += 8 {
+	n := 16 / int32(a.size) // lanes in half a register
+	for l := int32(0); l < 32; l += 2 * n {
 		for half := range int32(2) {
 			r := amd64.Vec(half)
-			t.VLoadLow(false, r, at(l+4*half))
-			for k := int32(1); k < 4; k++ {
-				t.VInsert(r, r, at(l+4*half+k), byte(k))
+			t.VLoadLow(a.size == 8, r, at(l+n*half))
+			for k := int32(1); k < n; k++ {
+				if a.size == 8 {
+					t.VInsertHigh(r, r, at(l+n*half+k))
+				} else {
+					t.VInsert(r, r, at(l+n*half+k), byte(k))
+				}
 			}
 		}
 		t.VJoin(0, 0, 1)
-		t.VStore(true, amd64.Mem{Base: amd64.DI, Disp: o.D + 4*l}, 0)
+		t.VStore(true, amd64.Mem{Base: file, Disp: o.D + l*int32(a.size)}, 0)
 	}
 }
 
-// checkEach goes to odd where the address of a lane, less the Origin, is not below Room, which is below 1<<63, or no multiple of the
+// checkEach goes to odd where the address of a lane, in the register at from, less the Origin, is not below Room, which is below 1<<63, or no multiple of the
 // size.
-func (t *translator) checkEach(a *accessOp, in func(int32) amd64.Mem, lane func(int32) amd64.Mem, odd *amd64.Label) {
+func (t *translator) checkEach(a *accessOp, in func(int32) amd64.Mem, from amd64.Mem, odd *amd64.Label) {
 	const origin, room, good, bits, x, y = 0, 1, 2, 3, 4, 5
 	t.V2M(amd64.VPBROADCASTQ, true, origin, in(originAt))
 	t.V2M(amd64.VPBROADCASTQ, true, room, in(roomAt))
 	for l := int32(0); l < 32; l += 4 {
-		t.V2M(amd64.VMOVDQU, true, x, lane(l))
+		if a.how == each {
+			t.V2M(amd64.VMOVDQU, true, x, from)
+			from.Disp += 32
+		} else {
+			t.V2M(amd64.VPMOVZXDQ, true, x, from)
+			from.Disp += 16
+		}
 		t.V3(amd64.VPSUBQ, true, x, x, origin)
 		t.V3(amd64.VPSUBQ, true, y, x, room)
 		if l == 0 { // negative less Room, and not before

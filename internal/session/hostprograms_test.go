@@ -57,8 +57,8 @@ func interpreter(t *testing.T) string {
 	return hostProgram(t, "testdata/host/interpreter.c")
 }
 
-// hostProgram builds a C program with the stand-in libraries.
-func hostProgram(t *testing.T, source string) string {
+// hostProgram builds a C program with the stand-in libraries, and more of them.
+func hostProgram(t *testing.T, source string, more ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("gcc is not installed")
@@ -72,7 +72,8 @@ func hostProgram(t *testing.T, source string) string {
 		t.Fatal(err)
 	}
 	exe := filepath.Join(t.TempDir(), "program")
-	out, err := exec.Command("gcc", "-w", "-g1", "-o", exe, source, "-L"+libraries, "-lcudart_static", "-lpthread", "-ldl").CombinedOutput()
+	args := append([]string{"-w", "-g1", "-o", exe, source, "-L" + libraries, "-Wl,-rpath," + libraries, "-lcudart_static"}, more...)
+	out, err := exec.Command("gcc", append(args, "-lpthread", "-ldl")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -44,6 +44,8 @@ var faultKinds = map[simt.FaultKind]struct {
 	simt.MbarrierMisuse:    {detect.Divergence, "initialise the barrier once, with as many arrivals as a phase has, before any thread uses it; end it with mbarrier.inval before its memory serves as anything else"},
 	simt.WgmmaNoFence:      {detect.Divergence, "execute wgmma.fence.sync.aligned in all warps of the warpgroup before its first wgmma.mma_async, and before each one whose registers other instructions have accessed"},
 	simt.WgmmaTouched:      {detect.Divergence, "commit the operation and wait for it, wgmma.commit_group and wgmma.wait_group, before its accumulators are used"},
+	simt.TensorMemory:      {detect.MemoryFault, "access columns of tensor memory between tcgen05.alloc and tcgen05.dealloc of them, each warp the lanes of its quarter, and allocate a power of two from 32 to 512"},
+	simt.TensorLeak:        {detect.MemoryFault, "execute tcgen05.dealloc, in one warp, for each allocation before the block ends"},
 	simt.PeerGone:          {detect.MemoryFault, "put a barrier of the cluster (cluster.sync()) between the last access to a block's shared memory and the end of that block"},
 	simt.ClusterMisuse:     {detect.Divergence, "let every thread arrive once at the barrier of its cluster, and wait once, for each phase"},
 	simt.TextureMisuse:     {detect.MemoryFault, "pass the object that cudaCreateTextureObject or cudaCreateSurfaceObject made, not yet destroyed, and use it by the function for its kind and number of dimensions"},

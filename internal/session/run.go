@@ -102,7 +102,7 @@ func runOnce(ctx context.Context, o *Options, p *Program, seed uint64, cores int
 			r.program.Exit, r.program.Signal = 128+int(status.Signal), status.Signal.String()
 		}
 		if r.ran == 0 && r.device.Operators() == 0 && r.program.Exit == 0 {
-			r.skip("the program", "no kernel ran in it, so there was nothing to check")
+			r.skip("the program", "no kernel ran in it, so there was nothing to check (programs of the CPU are built with \"fencepost cc\": docs/cpu.md)")
 		}
 	}
 	r.failures()

@@ -118,13 +118,14 @@ func (r *once) tritonRace(f *detect.Finding) (severity detect.Severity, why, fix
 	if l.Language == event.Threads || a.Host != "" || b.Host != "" || l.ID != b.Launch.ID || a.Warp/l.WarpsPerBlock() != b.Warp/l.WarpsPerBlock() {
 		return 0, "", "", false
 	}
+	shared := a.Space == event.Shared || a.Space == event.Tensor
 	const none = "nothing in the script: the Triton compiler decides it"
 	switch {
-	case a.Space == event.Shared && l.Language == event.Gluon && f.Kind == detect.SameValue && a.Place == b.Place:
+	case shared && l.Language == event.Gluon && f.Kind == detect.SameValue && a.Place == b.Place:
 		return detect.Info, "several threads of one program instance store one element, which the Triton compiler has given to each of them", none, true
-	case a.Space == event.Shared && l.Language == event.Gluon:
+	case shared && l.Language == event.Gluon:
 		return 0, "", "", false
-	case a.Space == event.Shared:
+	case shared:
 		return detect.Info, "two threads of one program instance meet in shared memory, which the Triton compiler allocates and synchronises", none, true
 	case f.Kind == detect.SameValue && (a.Place != b.Place || r.replicas.crossed(a)):
 		return 0, "", "", false

@@ -15,7 +15,11 @@ func (b *compiler) liveness() {
 	words := (len(f.Values) + 63) / 64
 	b.liveIn, b.liveOut = make([]bitset, len(f.Blocks)), make([]bitset, len(f.Blocks))
 	gen, kill := make([]bitset, len(f.Blocks)), make([]bitset, len(f.Blocks))
+	b.used = make(bitset, words)
 	for i, bl := range f.Blocks {
+		for _, in := range bl.Instrs {
+			b.uses(in, b.used.add)
+		}
 		b.liveIn[i], b.liveOut[i] = make(bitset, words), make(bitset, words)
 		gen[i], kill[i] = make(bitset, words), make(bitset, words)
 		for k, in := range bl.Instrs {

@@ -58,7 +58,7 @@ func (x *vecMachine) atomic(w *warp, i int32, mask uint32, s []uint64) {
 	}
 	var changed bool
 	var failed uint32
-	together := e.rmw == lanes.RMWAdd && x.span.line && x.span.stride == 0 && len(e.dst) == 0 && !x.valued()
+	together := e.rmw == lanes.RMWAdd && x.span.line && x.span.stride == 0 && e.unread && !x.valued()
 	if !together {
 		x.each(on)
 	}
@@ -115,7 +115,8 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	return changed, failed
 }
 
-// addTogether adds to one place what the lanes of on add there, of which nothing is told but that they do. It tells whether a lane
+// addTogether adds to one place what the lanes of on add there, of which nothing is told but that they do, and of which nobody reads
+// what was there before. It tells whether a lane
 // changes what is in memory.
 func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool) {
 	at := x.span.data[x.span.at:][:e.piece]

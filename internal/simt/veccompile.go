@@ -21,6 +21,7 @@ type compiler struct {
 	reg   []int32
 	heads []int // by block: the instructions that edges do
 
+	used            bitset // values that an instruction reads
 	liveIn, liveOut []bitset
 	starts          []int32 // pc of each block
 	lineOf          map[line]int32
@@ -537,6 +538,7 @@ func (b *compiler) effect(bl *opt.Block, in *opt.Instr) {
 		}
 		b.values(&e, vals)
 		if in.Op == opt.Atomic {
+			e.unread = !slices.ContainsFunc(e.dst, func(d slot) bool { return b.used.has(in.Dst[d.at]) })
 			e.rmw = lanesRMW(&e)
 		}
 		e.uniform = in.Op == opt.Load && slices.ContainsFunc(e.dst, func(d slot) bool { return d.kind == opUniform })

@@ -129,6 +129,7 @@ type effect struct {
 	uniform  bool      // a load whose result is a scalar
 	shuffles bool      // shfl of 32 bits in registers, with the same clamp for all lanes
 	rmw      lanes.RMW // what an atomic does, NoRMW for one that is done lane by lane
+	unread   bool      // of an atomic: no instruction reads its results
 	fn       *isa.Func
 	call     *vecCall
 	succs    []int32 // Switch: edges

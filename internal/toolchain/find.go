@@ -44,7 +44,7 @@ func (e *Missing) Error() string {
 const PipLine = "pip install nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-nvvm nvidia-cuda-crt nvidia-cuda-cccl"
 
 const (
-	nvccRemedy  = "install the CUDA toolkit, or run: " + PipLine
+	nvccRemedy  = "install the CUDA toolkit, or run: fencepost doctor --install, or: " + PipLine
 	ccRemedy    = "install gcc or clang (Debian, Ubuntu: apt-get install g++), or set CC"
 	clangRemedy = "install clang 14 or newer (Debian, Ubuntu: apt-get install clang)"
 )
@@ -72,14 +72,14 @@ func (f *Finder) env(name string) string {
 type candidate struct{ path, from string }
 
 // FindNVCC finds nvcc: as given, FENCEPOST_NVCC, PATH, CUDA_HOME, CUDA_PATH, the active Python environment (VIRTUAL_ENV,
-// CONDA_PREFIX), the usual install folders, and at last the site-packages of python3. Scripts that call us are passed
+// CONDA_PREFIX), the usual install folders, what "fencepost doctor --install" has installed, and at last the site-packages of python3. Scripts that call us are passed
 // over, so that our wrapper may itself be named nvcc and stand in PATH. The error is a *Missing.
 func (f *Finder) FindNVCC(ctx context.Context) (*Tool, error) {
 	if f.NVCC != "" {
 		return f.given(ctx, "nvcc", f.NVCC, "--nvcc", nvccRemedy)
 	}
 	var looked []string
-	for _, look := range []func(context.Context) ([]candidate, string){f.nvccByEnv, f.nvccInRoots, f.nvccInPython} {
+	for _, look := range []func(context.Context) ([]candidate, string){f.nvccByEnv, f.nvccInRoots, f.nvccInstalled, f.nvccInPython} {
 		list, where := look(ctx)
 		looked = append(looked, where)
 		for _, c := range list {

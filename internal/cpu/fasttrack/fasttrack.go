@@ -38,6 +38,7 @@ type Detector struct {
 	readers []order.Epoch // rows of 1<<shift epochs, one for each thread
 	shift   uint
 	free    []order.Epoch // rows that no cell names
+	atomics order.Atomics
 	events  uint64
 }
 
@@ -64,9 +65,7 @@ func (d *Detector) ask(events []cpu.Event) {
 		if e.Op != cpu.Read && e.Op != cpu.Write {
 			continue
 		}
-		if int(e.Object) >= len(d.cells) {
-			d.cells = append(d.cells, make([]cell, int(e.Object)+1-len(d.cells))...)
-		}
+		d.room(e.Object)
 		at[n&(prefetch.Most-1)] = unsafe.Pointer(&d.cells[e.Object])
 		n++
 	}
@@ -80,7 +79,7 @@ func (d *Detector) judge(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
 		if e.Op != cpu.Read && e.Op != cpu.Write {
-			d.order.Step(e)
+			d.other(e, d.events+uint64(i))
 			c = nil
 			continue
 		}
@@ -89,6 +88,9 @@ func (d *Detector) judge(events []cpu.Event) {
 			now = c[thread]
 		}
 		m := &d.cells[e.Object]
+		if d.atomics.Has(e.Object) {
+			d.mixed(c, e, d.events+uint64(i))
+		}
 		if e.Op == cpu.Write {
 			if m.write == now {
 				continue // WRITESAMEEPOCH
@@ -103,7 +105,7 @@ func (d *Detector) judge(events []cpu.Event) {
 			continue // READSAMEEPOCH
 		}
 		if !c.Has(m.write) {
-			d.race(d.events+uint64(i), e, m.write, true)
+			d.race(d.events+uint64(i), e, m.write, true, false)
 		}
 		switch {
 		case m.read&shared != 0 && int(thread)>>d.shift == 0:
@@ -116,22 +118,81 @@ func (d *Detector) judge(events []cpu.Event) {
 	}
 }
 
+// other does an event that is no plain access.
+func (d *Detector) other(e *cpu.Event, at uint64) {
+	switch e.Op {
+	case cpu.ReadAtomic, cpu.WriteAtomic:
+		d.room(e.Object)
+		c := d.order.Clock(e.Thread)
+		d.check(&d.cells[e.Object], c, e, at)
+		d.atomics.Add(e.Object, c[e.Thread], e.Op == cpu.WriteAtomic)
+	case cpu.Part:
+		d.room(max(e.Object, e.Location))
+		m := d.cells[e.Location]
+		if m.read&shared != 0 {
+			row := d.newRow()
+			copy(d.row(row), d.row(m.read))
+			m.read = row | shared
+		}
+		d.cells[e.Object] = m
+		d.atomics.Part(e.Object, e.Location)
+	case cpu.Forget:
+		d.room(e.Object)
+		if m := &d.cells[e.Object]; m.read&shared != 0 {
+			d.release(m)
+		}
+		d.cells[e.Object] = cell{}
+		d.atomics.Forget(e.Object)
+	default:
+		d.order.Step(e)
+	}
+}
+
+// mixed compares a plain access with the atomic ones of its variable.
+func (d *Detector) mixed(c order.Clock, e *cpu.Event, at uint64) {
+	d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) {
+		if !c.Has(x) {
+			d.race(at, e, x, wrote, true)
+		}
+	})
+}
+
+// room makes room for a variable.
+func (d *Detector) room(variable uint32) {
+	if int(variable) >= len(d.cells) {
+		d.cells = append(d.cells, make([]cell, int(variable)+1-len(d.cells))...)
+	}
+}
+
 // share is READINFLATE, and READSHARED for a thread that no row has room for.
 func (d *Detector) share(m *cell, now order.Epoch) {
 	for last := max(now.Thread(), (m.read &^ shared).Thread()); int(last)>>d.shift != 0; {
 		d.widen()
 	}
 	if m.read&shared == 0 {
-		at := order.Epoch(len(d.readers) >> d.shift)
-		if n := len(d.free); n > 0 {
-			at, d.free = d.free[n-1], d.free[:n-1]
-		} else {
-			d.readers = append(d.readers, make([]order.Epoch, 1<<d.shift)...)
-		}
+		at := d.newRow()
 		d.row(at)[m.read.Thread()] = m.read
 		m.read = at | shared
 	}
 	d.row(m.read)[now.Thread()] = now
+}
+
+// newRow gives a row that no cell names.
+func (d *Detector) newRow() order.Epoch {
+	if n := len(d.free); n > 0 {
+		at := d.free[n-1]
+		d.free = d.free[:n-1]
+		return at
+	}
+	at := order.Epoch(len(d.readers) >> d.shift)
+	d.readers = append(d.readers, make([]order.Epoch, 1<<d.shift)...)
+	return at
+}
+
+// release lets go of the row of a cell.
+func (d *Detector) release(m *cell) {
+	clear(d.row(m.read))
+	d.free = append(d.free, m.read&^shared)
 }
 
 // row gives the last reads of a variable.
@@ -151,30 +212,39 @@ func (d *Detector) widen() {
 
 // checkWrite compares a write with what is known of the variable, and lets go of the clock of its readers.
 func (d *Detector) checkWrite(m *cell, c order.Clock, e *cpu.Event, at uint64) {
+	d.check(m, c, e, at)
+	if m.read&shared != 0 {
+		d.release(m)
+	}
+}
+
+// check compares an access with the plain ones that conflict with it.
+func (d *Detector) check(m *cell, c order.Clock, e *cpu.Event, at uint64) {
+	atomic := e.Op == cpu.ReadAtomic || e.Op == cpu.WriteAtomic
 	if !c.Has(m.write) {
-		d.race(at, e, m.write, true)
+		d.race(at, e, m.write, true, atomic)
+	}
+	if !e.Op.Writes() {
+		return
 	}
 	if m.read&shared == 0 {
 		if !c.Has(m.read) {
-			d.race(at, e, m.read, false)
+			d.race(at, e, m.read, false, atomic)
 		}
 		return
 	}
-	row := d.row(m.read)
-	for _, r := range row {
+	for _, r := range d.row(m.read) {
 		if !c.Has(r) {
-			d.race(at, e, r, false)
+			d.race(at, e, r, false, atomic)
 		}
 	}
-	clear(row)
-	d.free = append(d.free, m.read&^shared)
 }
 
-func (d *Detector) race(at uint64, e *cpu.Event, earlier order.Epoch, wrote bool) {
-	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op == cpu.Write, Wrote: wrote})
+func (d *Detector) race(at uint64, e *cpu.Event, earlier order.Epoch, wrote, atomic bool) {
+	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: earlier.Thread(), Write: e.Op.Writes(), Wrote: wrote, Atomic: atomic})
 }
 
 // MemoryBytes implements cpu.Detector.
 func (d *Detector) MemoryBytes() uint64 {
-	return uint64(cap(d.cells))*16 + uint64(cap(d.readers))*8 + uint64(cap(d.free))*8
+	return uint64(cap(d.cells))*16 + uint64(cap(d.readers))*8 + uint64(cap(d.free))*8 + d.atomics.Bytes()
 }

@@ -98,6 +98,18 @@ type Order struct {
 	Joined  func(thread uint16, c Clock)
 	threads []Clock
 	objects []object
+	fences  []fences // by thread; shorter than threads where none were needed
+}
+
+// fences are what a thread's fences hand on: what was before its last release fence, and what its relaxed reads would have
+// learned of, had they been acquires.
+type fences struct{ released, read Clock }
+
+func (o *Order) fencesOf(thread uint16) *fences {
+	for len(o.fences) <= int(thread) {
+		o.fences = append(o.fences, fences{})
+	}
+	return &o.fences[thread]
 }
 
 // Clock is that of a thread. It is valid until the next event of any thread.
@@ -148,8 +160,12 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 		s.clock.Join(*c)
 		s.last = 0
 	case cpu.Fork:
-		o.begin(uint16(e.Object))
-		o.join(uint16(e.Object), o.threads[e.Thread])
+		child := uint16(e.Object)
+		if int(child) < len(o.threads) && o.threads[child] != nil {
+			o.threads[child].Set(o.threads[child][child].Next()) // the number of a thread that was joined
+		}
+		o.begin(child)
+		o.join(child, o.threads[e.Thread])
 		c = &o.threads[e.Thread]
 	case cpu.Join:
 		o.begin(uint16(e.Object))
@@ -163,11 +179,51 @@ func (o *Order) Step(e *cpu.Event) (ended bool) {
 			o.join(e.Thread, left)
 		}
 		return false
+	case cpu.StoreRelease, cpu.StoreRelaxed, cpu.ReadRelaxed, cpu.UpdateAcquire, cpu.UpdateRelease, cpu.UpdateRelaxed:
+		if !o.atomic(e, o.object(e.Object)) {
+			return false
+		}
+	case cpu.FenceAcquire:
+		o.join(e.Thread, o.fencesOf(e.Thread).read)
+		return false
+	case cpu.FenceRelease:
+		o.fencesOf(e.Thread).released.Copy(*c)
 	default:
 		return false
 	}
 	(*c)[e.Thread] = (*c)[e.Thread].Next()
 	return true
+}
+
+// atomic is an access to an atomic variable that does not order all (C++ standard, 6.9.2.2 and 33.5.11). ended says that an epoch of
+// the thread ended.
+func (o *Order) atomic(e *cpu.Event, s *object) (ended bool) {
+	f := o.fencesOf(e.Thread)
+	switch e.Op {
+	case cpu.ReadRelaxed, cpu.UpdateRelease, cpu.UpdateRelaxed:
+		f.read.Join(s.clock)
+	case cpu.UpdateAcquire:
+		o.acquire(e, s)
+	}
+	switch c := o.threads[e.Thread]; e.Op {
+	case cpu.StoreRelease:
+		s.clock.Copy(c)
+		s.last = c[e.Thread]
+		return true
+	case cpu.UpdateRelease:
+		s.clock.Join(c)
+		s.last = 0
+		return true
+	case cpu.StoreRelaxed:
+		s.clock.Copy(f.released)
+		s.last = 0
+	case cpu.UpdateAcquire, cpu.UpdateRelaxed:
+		if len(f.released) > 0 {
+			s.clock.Join(f.released)
+			s.last = 0
+		}
+	}
+	return false
 }
 
 // join lets a thread know what another clock has.

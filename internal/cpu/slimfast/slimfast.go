@@ -245,11 +245,16 @@ func (t *Thread) Write(v *Variable) {
 	}
 }
 
-// checkWrite tells of the accesses that a write is not ordered with.
-func (t *Thread) checkWrite(m *Metadata) {
+// checkRead tells of the write that a read is not ordered with.
+func (t *Thread) checkRead(m *Metadata) {
 	if !t.Clock.Has(m.Write) {
 		t.found(m.Write, true)
 	}
+}
+
+// checkWrite tells of the accesses that a write is not ordered with.
+func (t *Thread) checkWrite(m *Metadata) {
+	t.checkRead(m)
 	if m.Reads == nil {
 		if !t.Clock.Has(m.Read) {
 			t.found(m.Read, false)
@@ -271,6 +276,7 @@ type Detector struct {
 	events    uint64
 	race      cpu.Race // the access being judged
 	found     func(cpu.Race)
+	atomics   order.Atomics
 }
 
 // New makes a detector.
@@ -280,6 +286,10 @@ func New(found func(cpu.Race)) *Detector { return &Detector{found: found} }
 func (d *Detector) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
+		if e.Op >= cpu.ReadAtomic && e.Op <= cpu.Forget {
+			d.other(e, d.events+uint64(i))
+			continue
+		}
 		if e.Op != cpu.Read && e.Op != cpu.Write {
 			ended := d.order.Step(e)
 			// Joining may have moved the clock in memory.
@@ -289,7 +299,7 @@ func (d *Detector) Events(events []cpu.Event) {
 				t.Clock = d.order.Clock(e.Thread)
 			}
 			if e.Op == cpu.Fork {
-				d.thread(uint16(e.Object)).Clock = d.order.Clock(uint16(e.Object))
+				d.thread(uint16(e.Object)).Advance(d.order.Clock(uint16(e.Object)))
 			}
 			continue
 		}
@@ -298,6 +308,9 @@ func (d *Detector) Events(events []cpu.Event) {
 		}
 		t := d.thread(e.Thread)
 		d.race = cpu.Race{Event: d.events + uint64(i), Variable: e.Object, Thread: e.Thread, Write: e.Op == cpu.Write}
+		if d.atomics.Has(e.Object) {
+			d.mixed(t, e)
+		}
 		if e.Op == cpu.Write {
 			t.Write(&d.variables[e.Object])
 		} else {
@@ -305,6 +318,46 @@ func (d *Detector) Events(events []cpu.Event) {
 		}
 	}
 	d.events += uint64(len(events))
+}
+
+// other does an atomic access, or changes what is a variable. Metadata do not change, so that a part has those of the whole.
+func (d *Detector) other(e *cpu.Event, at uint64) {
+	if n := int(e.Object) + 1; n > len(d.variables) {
+		d.grow(n)
+	}
+	v := &d.variables[e.Object]
+	switch e.Op {
+	case cpu.Part:
+		if n := int(e.Location) + 1; n > len(d.variables) {
+			d.grow(n)
+			v = &d.variables[e.Object]
+		}
+		v.metadata.Store(d.variables[e.Location].metadata.Load())
+		d.atomics.Part(e.Object, e.Location)
+	case cpu.Forget:
+		v.metadata.Store(nil)
+		d.atomics.Forget(e.Object)
+	default:
+		t := d.thread(e.Thread)
+		d.race = cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Write: e.Op.Writes(), Atomic: true}
+		if e.Op == cpu.WriteAtomic {
+			t.checkWrite(v.load())
+		} else {
+			t.checkRead(v.load())
+		}
+		d.atomics.Add(e.Object, t.Clock[t.ID], e.Op == cpu.WriteAtomic)
+	}
+}
+
+// mixed compares a plain access with the atomic ones of its variable.
+func (d *Detector) mixed(t *Thread, e *cpu.Event) {
+	d.race.Atomic = true
+	d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) {
+		if !t.Clock.Has(x) {
+			t.found(x, wrote)
+		}
+	})
+	d.race.Atomic = false
 }
 
 // grow makes room for variables. A Variable must not be copied once several threads use it, which those of a Detector do not.
@@ -357,7 +410,7 @@ func (d *Detector) Counts() Counts {
 // MemoryBytes implements cpu.Detector: the variables and what can be reached from them and from the threads. Metadata that are
 // reachable in no way are the garbage collector's.
 func (d *Detector) MemoryBytes() uint64 {
-	n := uint64(cap(d.variables)) * 8
+	n := uint64(cap(d.variables))*8 + d.atomics.Bytes()
 	seen := map[*Metadata]bool{}
 	var visit []*Metadata
 	add := func(m *Metadata) {

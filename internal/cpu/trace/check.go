@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/cpu"
 )
@@ -25,7 +26,8 @@ type lockState struct {
 type checker struct {
 	known   [cpu.Tables]uint32 // how many numbers are in use; of locations one more, for 0
 	life    []uint8
-	inside  []uint32 // by thread: the barrier that it has entered, plus one
+	inside  [][]uint32 // by thread: the barriers that it has entered; tasks that a thread runs in one may come to others
+	joiner  []uint16   // by thread: who joined it
 	syncs   []lockState
 	problem string
 }
@@ -35,14 +37,21 @@ func (c *checker) event(e *cpu.Event) bool {
 	if e.Op >= cpu.Ops {
 		return c.not("%d is no operation", e.Op)
 	}
-	if e.Location > 0 && !c.number(cpu.Locations, e.Location-1) || !c.number(cpu.Threads, uint32(e.Thread)) {
+	if e.Op == cpu.Part {
+		if e.Location >= c.known[cpu.Variables] {
+			return c.not("a variable is a part of number %d, which is not in use", e.Location)
+		}
+	} else if e.Location > 0 && !c.number(cpu.Locations, e.Location-1) {
+		return false
+	}
+	if !c.number(cpu.Threads, uint32(e.Thread)) {
 		return false
 	}
 	if t := e.Op.Table(); t != cpu.NoObject && !c.number(t, e.Object) {
 		return false
 	}
 	for len(c.life) < int(c.known[cpu.Threads]) {
-		c.life, c.inside = append(c.life, unborn), append(c.inside, 0)
+		c.life, c.inside, c.joiner = append(c.life, unborn), append(c.inside, nil), append(c.joiner, 0)
 	}
 	for len(c.syncs) < int(c.known[cpu.Syncs]) {
 		c.syncs = append(c.syncs, lockState{})
@@ -95,7 +104,8 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("the lock is held by another thread")
 		}
 	case cpu.Fork:
-		if c.life[e.Object] != unborn {
+		// A thread may have the number of one that its creator has joined: what that did comes before.
+		if l := c.life[e.Object]; l != unborn && (l != joined || c.joiner[e.Object] != e.Thread) {
 			return c.not("the thread that is forked has begun already")
 		}
 		c.life[e.Object] = running
@@ -104,18 +114,20 @@ func (c *checker) sync(e *cpu.Event) bool {
 			return c.not("a thread joins itself")
 		}
 		c.life[e.Object] = joined
+		c.joiner[e.Object] = e.Thread
 	case cpu.End:
 		c.life[e.Thread] = ended
 	case cpu.BarrierEnter:
-		if c.inside[e.Thread] != 0 {
+		if slices.Contains(c.inside[e.Thread], e.Object) {
 			return c.not("the thread has entered a barrier and not left it")
 		}
-		c.inside[e.Thread] = e.Object + 1
+		c.inside[e.Thread] = append(c.inside[e.Thread], e.Object)
 	case cpu.BarrierLeave:
-		if c.inside[e.Thread] != e.Object+1 {
+		at := slices.Index(c.inside[e.Thread], e.Object)
+		if at < 0 {
 			return c.not("the thread leaves a barrier that it has not entered")
 		}
-		c.inside[e.Thread] = 0
+		c.inside[e.Thread] = slices.Delete(c.inside[e.Thread], at, at+1)
 	}
 	return true
 }

@@ -104,7 +104,7 @@ func TestWrongTexts(t *testing.T) {
 		head + "A,write,x\n":                                "line 2: wrong number of fields",
 		head + "A,write,\"x,1\n":                            `line 2: extraneous or missing " in quoted-field`,
 		head + "A,barrier-leave,b,1\n":                      "line 2: the thread leaves a barrier that it has not entered",
-		head + "A,barrier-enter,b,1\nA,barrier-enter,c,1\n": "line 3: the thread has entered a barrier and not left it",
+		head + "A,barrier-enter,b,1\nA,barrier-enter,b,1\n": "line 3: the thread has entered a barrier and not left it",
 		head + "A,none,b,1\n":                               `line 2: unknown operation "none"`,
 	} {
 		_, _, _, err := readAll(text)
@@ -288,7 +288,9 @@ func FuzzReader(f *testing.F) {
 			if tab := e.Op.Table(); tab != cpu.NoObject {
 				use(tab, e.Object)
 			}
-			if e.Location > 0 {
+			if e.Op == cpu.Part {
+				use(cpu.Variables, e.Location)
+			} else if e.Location > 0 {
 				use(cpu.Locations, e.Location-1)
 			}
 		}

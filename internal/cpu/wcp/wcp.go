@@ -117,6 +117,7 @@ type detector struct {
 	threads   []thread
 	events    uint64
 	sections  uint64
+	atomics   order.Atomics
 }
 
 func newDetector(found func(cpu.Race)) *detector {
@@ -158,9 +159,7 @@ func (d *detector) ask(events []cpu.Event) {
 		if e.Op != cpu.Read && e.Op != cpu.Write {
 			continue
 		}
-		for int(e.Object) >= len(d.variables) {
-			d.variables = append(d.variables, variable{})
-		}
+		d.room(e.Object)
 		at[n&(prefetch.Most-1)] = unsafe.Pointer(&d.variables[e.Object])
 		n++
 	}
@@ -178,6 +177,9 @@ func (d *detector) step(events []cpu.Event) {
 		switch e.Op {
 		case cpu.Read, cpu.Write:
 			v := &d.variables[e.Object]
+			if d.atomics.Has(e.Object) {
+				d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) { d.check(t, x, wrote, true, e, d.events+uint64(i)) })
+			}
 			for k := range t.held {
 				t.inSection(&t.held[k], v, e)
 			}
@@ -186,10 +188,16 @@ func (d *detector) step(events []cpu.Event) {
 			d.acquire(t, e)
 		case cpu.Release:
 			d.release(t, e)
+		case cpu.ReadAtomic, cpu.WriteAtomic, cpu.Part, cpu.Forget:
+			d.room(e.Object)
+			if e.Op == cpu.Part {
+				d.room(e.Location)
+			}
+			d.other(t, e, d.events+uint64(i))
 		default:
 			d.order.Step(e)
-			if e.Op == cpu.Join {
-				d.begin(uint16(e.Object)).over = true
+			if e.Op == cpu.Join || e.Op == cpu.Fork {
+				d.begin(uint16(e.Object)).over = e.Op == cpu.Join
 			}
 		}
 	}
@@ -325,18 +333,14 @@ func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
 		if v.write == now {
 			return
 		}
-		d.check(t, v.write, true, e, at)
-		d.check(t, v.read, false, e, at)
-		for _, r := range v.readers {
-			d.check(t, r, false, e, at)
-		}
+		d.checkAll(t, v, e, at)
 		v.write, v.read, v.readers = now, 0, v.readers[:0]
 		return
 	}
 	if v.read == now || v.readers.Of(e.Thread) == now {
 		return
 	}
-	d.check(t, v.write, true, e, at)
+	d.check(t, v.write, true, false, e, at)
 	switch {
 	case len(v.readers) > 0:
 		v.readers.Set(now)
@@ -349,14 +353,70 @@ func (d *detector) judge(t *thread, v *variable, e *cpu.Event, at uint64) {
 	}
 }
 
+// checkAll compares an access with the plain ones that conflict with it.
+func (d *detector) checkAll(t *thread, v *variable, e *cpu.Event, at uint64) {
+	atomic := e.Op == cpu.ReadAtomic || e.Op == cpu.WriteAtomic
+	d.check(t, v.write, true, atomic, e, at)
+	if e.Op.Writes() {
+		d.check(t, v.read, false, atomic, e, at)
+		for _, r := range v.readers {
+			d.check(t, r, false, atomic, e, at)
+		}
+	}
+}
+
+// other does an atomic access, or changes what is a variable.
+func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
+	v := &d.variables[e.Object]
+	switch e.Op {
+	case cpu.Part:
+		d.part(e.Object, e.Location)
+	case cpu.Forget:
+		for id := range d.threads { // the variable was touched in sections that are open, whose ends would look for its guards
+			for k := range d.threads[id].held {
+				h := &d.threads[id].held[k]
+				h.touched = slices.DeleteFunc(h.touched, func(x uint32) bool { return x == e.Object && v.guard(h.lock) != nil })
+			}
+		}
+		*v = variable{}
+		d.atomics.Forget(e.Object)
+	default:
+		d.checkAll(t, v, e, at)
+		d.atomics.Add(e.Object, d.order.Clock(e.Thread)[e.Thread], e.Op == cpu.WriteAtomic)
+	}
+}
+
+// part gives a new variable the history of another one. Sections that are open will add their ends to both.
+func (d *detector) part(variable, of uint32) {
+	v, from := &d.variables[variable], &d.variables[of]
+	*v = *from
+	v.readers, v.locks = slices.Clone(from.readers), slices.Clone(from.locks)
+	for id := range d.threads {
+		for k := range d.threads[id].held {
+			h := &d.threads[id].held[k]
+			if g := v.guard(h.lock); g != nil && g.section == h.section {
+				h.touched = append(h.touched, variable)
+			}
+		}
+	}
+	d.atomics.Part(variable, of)
+}
+
+// room makes room for a variable.
+func (d *detector) room(id uint32) {
+	for int(id) >= len(d.variables) {
+		d.variables = append(d.variables, variable{})
+	}
+}
+
 // has says that an epoch is ordered before what thread id, whose state is t, does next.
 func (t *thread) has(id uint16, x order.Epoch) bool { return t.weak.Has(x) || x.Thread() == id }
 
-func (d *detector) check(t *thread, x order.Epoch, wrote bool, e *cpu.Event, at uint64) {
+func (d *detector) check(t *thread, x order.Epoch, wrote, atomic bool, e *cpu.Event, at uint64) {
 	if t.has(e.Thread, x) {
 		return
 	}
-	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: x.Thread(), Write: e.Op == cpu.Write, Wrote: wrote,
+	d.found(cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Earlier: x.Thread(), Write: e.Op.Writes(), Wrote: wrote, Atomic: atomic,
 		Predicted: d.order.Clock(e.Thread).Has(x)})
 }
 

@@ -2,7 +2,8 @@
 //
 // The libraries have one bottom, the connection to the checker (src/wire.h, src/bottom.h), and two faces: the runtime API
 // (src/cudart.c, as libcudart.so.12, libcudart.so.13 and libcudart_static.a) and the driver API (src/cuda.c, libcuda.so.1).
-// Beside them, for programs that compile at run time, stand libraries that hand their calls on to NVIDIA's and choose PTX of
+// Beside them stand libraries that compute on the host what NVIDIA's, machine code, compute on a device (src/cublas.c, src/curand.c) and,
+// for programs that compile at run time, stand libraries that hand their calls on to NVIDIA's and choose PTX of
 // what these can give (src/nvrtc.c, src/nvjitlink.c), and a ptxas that does the same.
 package standin
 
@@ -53,6 +54,14 @@ var outputs = []output{
 	{"python/libnvJitLink.so.13", nvidia("nvjitlink.c", "libnvJitLink.so.13", "nvjitlink13.map")},
 	{"python/libnvJitLink.so.12", nvidia("nvjitlink.c", "libnvJitLink.so.12", "nvjitlink12.map")},
 	{"libcuda.so.1", []string{"-shared", "-Wl,-soname,libcuda.so.1,-z,nodelete,--version-script={src}/cuda.map", "{src}/cuda.c", "-lpthread", "-ldl"}},
+	{"libcublas.so.13", computes("cublas", "13")},
+	{"libcublas.so.12", computes("cublas", "12")},
+	{"libcurand.so.10", computes("curand", "10")},
+}
+
+// computes gives the arguments for a library of ours that computes on the host. It finds libcuda.so.1 where it is itself.
+func computes(name, major string) []string {
+	return []string{"-shared", "-O3", "-ffast-math", "-fno-finite-math-only", "-Wl,-soname,lib" + name + ".so." + major + ",-z,nodelete,-rpath,$ORIGIN,--version-script={src}/" + name + ".map", "{src}/" + name + ".c", "-L{dir}", "-l:libcuda.so.1", "-lm"}
 }
 
 // nvidia gives the arguments for a library that stands before one of NVIDIA's and hands calls on to it.
@@ -84,7 +93,7 @@ func Key(cc string) string {
 // Build gives the folder with the stand-in libraries, and makes it with the C compiler cc when cacheDir does not hold it yet,
 // or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
-// the same two for CUDA 12), libcuda.so.1 and libcuda.so; in the folder Python our
+// the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; in the folder Python our
 // Python modules, libnvrtc, libnvJitLink and ptxas; and Header. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
@@ -200,7 +209,8 @@ func build(ctx context.Context, cc, work string) error {
 	if err := errors.Join(archive(work, "cudart13.o", "libcudart_static.a"), archive(work, "cudart12.o", "cuda12/libcudart_static.a")); err != nil {
 		return err
 	}
-	links := map[string]string{"libcudart.so": "libcudart.so.13", "libcuda.so": "libcuda.so.1", "cuda12/libcudart.so": "../libcudart.so.12"}
+	links := map[string]string{"libcudart.so": "libcudart.so.13", "libcuda.so": "libcuda.so.1", "libcublas.so": "libcublas.so.13", "libcurand.so": "libcurand.so.10",
+		"cuda12/libcublas.so": "../libcublas.so.12", "cuda12/libcudart.so": "../libcudart.so.12"}
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(work, name)); err != nil {
 			return err

@@ -343,7 +343,7 @@ func (d *Detector) touch(list []touched, t touched) []touched {
 func (d *Detector) knows(g *clock.Grid, t thread, epoch uint32) bool {
 	l := d.run
 	i := t.warp / l.wpb
-	return g.Behind(l.depth, i, t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
+	return g.Unknown(l.depth, i, t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
 }
 
 // inside is algorithm 2, and keeps R and W: threads in critical sections access memory. Each is a group of its own since

@@ -28,7 +28,8 @@
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
 //     done at its last fence.
 //
-//   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
+//   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
+//     that covers its group (copies.go).
 //
 //   - The phase of an mbarrier: who waits for it acquires what all have released that arrived. Who completes it hands that on, and
 //     neither learns nor releases anything by that.
@@ -81,7 +82,8 @@
 //
 // Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
 // definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other. Fast puts
-// loads of memory off that the launch accesses in no other way: most of them are never performed.
+// off loads of memory that the launch accesses in no other way, and relaxed atomic operations in the same way: most of them are never
+// performed.
 //
 // Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
 //

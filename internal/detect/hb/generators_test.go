@@ -945,3 +945,35 @@ func inputs(pick func(int) int) *event.Batch {
 	}
 	return &s.Batch
 }
+
+// updates makes inputs of which some loads, by site, are relaxed atomic operations instead, now and then of another kind or scope.
+func updates(pick func(int) int) *event.Batch {
+	b := inputs(pick)
+	which := 1 + pick(3)
+	for i := range b.Events {
+		e := &b.Events[i]
+		if e.Kind != event.Load || e.Order != event.Weak || e.Place > 2 || which>>(e.Place-1)&1 == 0 {
+			continue
+		}
+		e.Kind, e.Order, e.Scope, e.Place = event.Atomic, event.Relaxed, event.ScopeGPU, 10+e.Place
+		e.Flags |= event.FlagRead | event.FlagWrite
+		if pick(2) == 0 {
+			e.Stride = 0 // all lanes of one word
+		}
+		switch pick(12) {
+		case 0:
+			e.Scope, e.Place = event.ScopeCTA, 13
+		case 1:
+			e.Kind, e.Place = event.Load, 14
+			e.Flags &^= event.FlagWrite
+		case 2:
+			e.Kind, e.Place = event.Store, 15
+			e.Flags &^= event.FlagRead
+		case 3:
+			e.Flags, e.Place = e.Flags|event.FlagRed, 16
+		case 4:
+			e.Flags, e.Place = e.Flags&^event.FlagWrite, 17 // a compare-and-swap that fails
+		}
+	}
+	return b
+}

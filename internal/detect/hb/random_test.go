@@ -168,6 +168,68 @@ func TestInputs(t *testing.T) {
 	agree(t, "inputs", 21, 2400, inputs, "cross-launch", "cross-block", "same-block")
 }
 
+// TestUpdates does so where launches update memory by relaxed atomic operations.
+func TestUpdates(t *testing.T) {
+	agree(t, "updates", 23, 1600, updates, "cross-launch", "atomic-with-plain", "atomic-scope")
+	agree(t, "remembered updates", 24, 800, func(pick func(int) int) *event.Batch { return oracle.Remember(updates(pick)) }, "atomic-with-plain")
+}
+
+// TestUpdatedAgain has a launch that updates a word, one that follows, writes the word weakly and then strongly, and one of another
+// stream that observes the last of these writes: that orders nothing but this one.
+func TestUpdatedAgain(t *testing.T) {
+	s := &stream{}
+	at := event.Event{Space: event.Global, Mask: 1, Addr: heap, Size: 4, Scope: event.ScopeGPU}
+	for agent, places := range [][]uint32{{1}, {2, 3}, {4, 5}} {
+		s.begin(1, 32)
+		s.Launches[len(s.Launches)-1].Agent = uint32(agent / 2)
+		for _, place := range places {
+			e := at
+			e.Place, e.Kind = place, []event.Kind{event.Atomic, event.Store, event.Store, event.Load, event.Load}[place-1]
+			if place == 3 || place == 4 {
+				e.Order = event.Relaxed
+			}
+			s.memory(e)
+		}
+		s.end()
+	}
+	if got := compareWithOracle(t, &s.Batch, detect.ModelCUDA, "updated again"); !strings.Contains(got, "p1-p5") || strings.Contains(got, "p3-p5") {
+		t.Errorf("found %s", got)
+	}
+}
+
+// TestUpdatedAlike has two launches that update a word alike, of which the second follows, and the host writes the word between. A
+// launch of another stream observes the value: that orders the second update and not the first.
+func TestUpdatedAlike(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		s := &stream{}
+		e := event.Event{Space: event.Global, Mask: 1, Addr: heap, Size: 4, Scope: event.ScopeGPU}
+		launch := func(agent uint32, places ...uint32) {
+			s.begin(1, 32)
+			s.Launches[len(s.Launches)-1].Agent = agent
+			for _, e.Place = range places {
+				e.Kind, e.Order = event.Load, event.Weak
+				if e.Place == 1 {
+					e.Kind = event.Atomic
+				} else if e.Place == 2 {
+					e.Order = event.Relaxed
+				}
+				s.memory(e)
+			}
+			s.end()
+		}
+		launch(0, 1)
+		if between {
+			s.Hosts = append(s.Hosts, event.HostOp{Kind: event.HostWrite, Addr: heap, Size: 4, Name: "copy"})
+			s.Events = append(s.Events, event.Event{Kind: event.Host})
+		}
+		launch(0, 1)
+		launch(1, 2, 3)
+		if got := compareWithOracle(t, &s.Batch, detect.ModelCUDA, "updated alike"); strings.Contains(got, "p1-p3") != between {
+			t.Errorf("the host writes: %v; found %s", between, got)
+		}
+	}
+}
+
 // agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {

@@ -18,10 +18,10 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Kind is the kind of its findings.
-const Kind detect.Kind = "uninitialised-read"
-
 const name = "uninit"
+
+// most bytes lie between the lanes of an access that is looked at as a whole.
+const most = 1 << 20
 
 // Spec is the detector.
 var Spec = detect.Spec{
@@ -38,7 +38,7 @@ func newDetector(c detect.Config) detect.Detector {
 	if c.Options["report"] == "error" {
 		d.severity = detect.Error
 	}
-	d.found = detect.NewShortlist(c.MaxFindings, cmp.Compare[uint32], func(*detect.Finding) (detect.Severity, detect.Kind) { return d.severity, Kind })
+	d.found = detect.NewShortlist(c.MaxFindings, cmp.Compare[uint32], func(*detect.Finding) (detect.Severity, detect.Kind) { return d.severity, detect.UninitialisedRead })
 	return d
 }
 
@@ -217,7 +217,14 @@ func dense(e *event.Event) (low, n uint64, ok bool) {
 func (d *detector) lanesOf(b *event.Batch, e *event.Event, reads bool) {
 	n := uint64(e.Size)
 	missing := 0
-	for m, addrs := e.Mask, b.Addresses(e, &d.lanes); m != 0; m, addrs = m&(m-1), addrs[1:] {
+	all := b.Addresses(e, &d.lanes)
+	if low, high := slices.Min(all), slices.Max(all); high-low < most {
+		// Where all from the lowest to the highest byte was written, nothing is missing and nothing is new.
+		if w, _ := d.memory(e, low); w != nil && w.known(d.offset(e, low), high-low+n) {
+			return
+		}
+	}
+	for m, addrs := e.Mask, all; m != 0; m, addrs = m&(m-1), addrs[1:] {
 		w, since := d.memory(e, addrs[0])
 		if w == nil {
 			continue
@@ -251,7 +258,7 @@ func (d *detector) add(e *event.Event, lane int, addr uint64, since string) {
 	if e.Kind == event.Atomic {
 		a.Op = detect.AtomicOp
 	}
-	d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: Kind, Severity: d.severity, Detector: name, Fix: fix,
+	d.found.Put(e.Place, &detect.Finding{Class: detect.MemoryFault, Kind: detect.UninitialisedRead, Severity: d.severity, Detector: name, Fix: fix,
 		Message: fmt.Sprintf("nothing has written all of these %d bytes %s", e.Size, since), Accesses: []detect.Access{a}})
 	d.found.Trim()
 }

@@ -89,7 +89,7 @@ func TestUninit(t *testing.T) {
 		got := 0
 		for _, f := range d.Findings() {
 			got += f.Count
-			if f.Kind != Kind || f.Severity != detect.Error || len(f.Accesses) != 1 || !strings.HasPrefix(f.Message, "nothing has written") {
+			if f.Kind != detect.UninitialisedRead || f.Severity != detect.Error || len(f.Accesses) != 1 || !strings.HasPrefix(f.Message, "nothing has written") {
 				t.Errorf("%s: %+v", c.name, f)
 			}
 		}

@@ -15,13 +15,31 @@ var whole = new(page)
 
 // written says which bytes of a range of size bytes were written. What lies beyond it counts as written.
 type written struct {
-	size  uint64
-	pages []*page // nil: nothing was
+	size     uint64
+	pages    []*page // nil: nothing was
+	from, to uint64  // a range of which all was, for a quick answer
+}
+
+// known says that n bytes were written, where that is quick to say.
+func (w *written) known(at, n uint64) bool { return w.from <= at && at+n <= w.to }
+
+// learn makes the known range longer, or another one that is longer.
+func (w *written) learn(at, end uint64) {
+	switch {
+	case at <= w.to && end >= w.from:
+		w.from, w.to = min(w.from, at), max(w.to, end)
+	case end-at > w.to-w.from:
+		w.from, w.to = at, end
+	}
 }
 
 // set notes that n bytes were written.
 func (w *written) set(at, n uint64) {
 	end := min(at+n, w.size)
+	if w.known(at, n) || at >= end {
+		return
+	}
+	w.learn(at, end)
 	for at < end {
 		k := at / pageBytes
 		to := min(end, (k+1)*pageBytes)
@@ -49,6 +67,9 @@ func (w *written) set(at, n uint64) {
 // all says that n bytes were written.
 func (w *written) all(at, n uint64) bool {
 	end := min(at+n, w.size)
+	if w.known(at, n) {
+		return true
+	}
 	for at < end {
 		k := at / pageBytes
 		to := min(end, (k+1)*pageBytes)

@@ -5,6 +5,8 @@ typedef unsigned long long u64;
 typedef unsigned int u32;
 typedef unsigned char u8;
 
+enum { pause = 20 }; // ns that a thread sleeps while it waits for another
+
 static __device__ u64 acquire(u64 *p)
 {
 	u64 v;

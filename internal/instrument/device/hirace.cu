@@ -251,6 +251,7 @@ static __device__ u64 take(u64 *word)
 		u64 old = load(word);
 		if ((old & stateBits) != TAKEN && swapAcquire(word, old, old | TAKEN) == old)
 			return old;
+		__nanosleep(pause);
 	}
 }
 
@@ -260,8 +261,10 @@ extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 
 {
 	for (;;) {
 		u64 old = load(word);
-		if ((old & stateBits) == TAKEN)
+		if ((old & stateBits) == TAKEN) {
+			__nanosleep(pause);
 			continue;
+		}
 		if (old & split)
 			return false;
 		if ((old & stateBits) == raced)
@@ -343,8 +346,8 @@ static __device__ long long part(State *s, u64 b)
 		u32 was;
 		asm volatile("atom.cas.acquire.gpu.global.b32 %0, [%1], 0, %2;" : "=r"(was) : "l"(__cvta_generic_to_global(&s->owner[p])), "r"((u32)claim) : "memory");
 		if (was == claim) { // by another thread of the block, which is about to say so
-			while ((mine = load(&s->block[b].shadow)) == 0) {
-			}
+			while ((mine = load(&s->block[b].shadow)) == 0)
+				__nanosleep(pause);
 			break;
 		}
 		if (was != 0)
@@ -375,6 +378,46 @@ static __device__ u32 nodeOf(State *s, u32 caller, u32 site)
 	return 0;
 }
 
+// Where is where the shadow of memory is: that of the words from from on. word is null where there is no room for it.
+struct Where {
+	u64 from;
+	u64 *word;
+	History *history;
+};
+
+// sharedShadow finds the shadow of shared memory. It says whether there is such memory.
+static __device__ bool sharedShadow(State *s, u64 b, u64 address, u32 size, Where *w)
+{
+	if (address > s->sharedBytes || size > s->sharedBytes - address)
+		return false; // a fault, of which the device tells
+	long long i = part(s, b);
+	u64 first = i * ((s->sharedBytes + 3) / 4);
+	w->from = 0;
+	w->word = i < 0 ? nullptr : s->sharedWord + first;
+	w->history = s->sharedHistory ? s->sharedHistory + first : nullptr;
+	return true;
+}
+
+// globalShadow is the same for global memory.
+static __device__ bool globalShadow(State *s, u64 address, u32 size, Where *w)
+{
+	u64 low = 0, high = s->ranges; // the last range from which on address lies is in [low-1, high)
+	while (low < high) {
+		u64 m = (low + high) / 2;
+		if (s->range[m].from <= address)
+			low = m + 1;
+		else
+			high = m;
+	}
+	const Range *r = s->range + low - 1;
+	if (low == 0 || address - r->from >= r->bytes || size > r->bytes - (address - r->from))
+		return false;
+	w->from = r->from;
+	w->word = r->word;
+	w->history = r->history;
+	return true;
+}
+
 extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what)
 {
 	u32 lanes = __activemask();
@@ -388,16 +431,19 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 		number = atomicAdd(&s->sequence[warp()], 1);
 	number = __shfl_sync(lanes, number, leader);
 	const void *p = (const void *)address;
-	bool inside = space == inShared;
-	if (space == inGeneric) {
-		if (__isLocal(p))
-			return;
-		inside = __isShared(p);
-		if (inside)
-			address = __cvta_generic_to_shared(p);
+	bool inside = space == inShared || (space == inGeneric && __isShared(p));
+	if (inside && space == inGeneric)
+		address = __cvta_generic_to_shared(p);
+	Where w;
+	bool there = (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) &&
+		(inside ? sharedShadow(s, b, address, size, &w) : globalShadow(s, address, size, &w));
+	if (there && !w.word) {
+		atomicAdd(&s->untracked, 1);
+		there = false;
 	}
-	if (address & (size - 1))
-		return; // a fault, of which the device tells
+	lanes = __ballot_sync(lanes, there);
+	if (!there)
+		return;
 	Access t;
 	u32 me = thisThread(), caller = load(&s->caller[me]);
 	u32 place = caller ? nodeOf(s, caller, site) : 0;
@@ -409,33 +455,15 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	t.firstWarp = (u32)b * t.perBlock;
 	t.address = address;
 	t.shared = inside;
-	if (inside) {
-		if (address > s->sharedBytes || size > s->sharedBytes - address)
-			return;
-		long long i = part(s, b);
-		if (i < 0) {
-			atomicAdd(&s->untracked, 1);
-			return;
-		}
-		u64 first = i * ((s->sharedBytes + 3) / 4);
-		check(t, 0, size, s->sharedWord + first, s->sharedHistory ? s->sharedHistory + first : nullptr, address);
-		return;
+	// Lanes that touch the same words take turns, so that none waits for another of its warp.
+	u32 same = __match_any_sync(lanes, address / max(size, 4) << 1 | inside);
+	u32 turn = __popc(same & ((1u << lane()) - 1));
+	for (u32 i = 0;; i++) {
+		if (turn == i)
+			check(t, w.from, size, w.word, w.history, address);
+		if (!__any_sync(lanes, turn > i))
+			break;
 	}
-	u64 low = 0, high = s->ranges; // the last range from which on address lies is in [low-1, high)
-	while (low < high) {
-		u64 m = (low + high) / 2;
-		if (s->range[m].from <= address)
-			low = m + 1;
-		else
-			high = m;
-	}
-	const Range *r = s->range + low - 1;
-	if (low == 0 || address - r->from >= r->bytes || size > r->bytes - (address - r->from))
-		return; // a fault
-	if (r->word)
-		check(t, r->from, size, r->word, r->history, address);
-	else
-		atomicAdd(&s->untracked, 1);
 }
 
 // stop ends all checking of the launch: a clock would overflow.

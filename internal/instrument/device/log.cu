@@ -42,8 +42,8 @@ extern "C" __device__ Log *__fencepost_log = nullptr;
 static __device__ u64 reserve(Log *log, Queue *q, u32 n)
 {
 	u64 at = add(&q->head, n);
-	while (at + n - acquire(&q->read) > log->slots) {
-	}
+	while (at + n - acquire(&q->read) > log->slots)
+		__nanosleep(pause);
 	return at;
 }
 
@@ -81,8 +81,8 @@ extern "C" __device__ __noinline__ void __fencepost_append(Log *log, u32 lanes, 
 		s->word[3] = flags | (affine ? 0 : scattered);
 		s->word[4] = first;
 		s->word[5] = (u64)stride;
-		while (acquire(&q->commit) != at) {
-		}
+		while (acquire(&q->commit) != at)
+			__nanosleep(pause);
 		release(&q->commit, at + slots);
 	}
 	__syncwarp(lanes);
@@ -125,8 +125,8 @@ extern "C" __device__ __noinline__ u32 __fencepost_begin()
 	if (Log *log = __fencepost_log) {
 		if (lane() == __ffs(lanes) - 1) {
 			u32 mine = take(&log->ticket);
-			while (acquire(&log->turn) != mine) {
-			}
+			while (acquire(&log->turn) != mine)
+				__nanosleep(pause);
 		}
 		__syncwarp(lanes);
 	}

@@ -703,6 +703,16 @@ EXPORT int fencepostOperator(const char *name, void *stream, const u64 *boxes, s
   return finish_call(e, name);
 }
 
+// fencepostCompute is fencepostOperator for libraries of ours that compute for the device, and does the computation: compute is given
+// where the host may touch memory.
+EXPORT int fencepostCompute(const char *name, void *stream, const u64 *boxes, size_t n, void (*compute)(void *, char *(*)(u64)), void *data) {
+  int e = fencepostOperator(name, stream, boxes, n);
+  if (e || (e = fp_begin())) return e;
+  compute(data, fp_host);
+  fp_end();
+  return 0;
+}
+
 // fencepostArgument names n bytes for the next launch of this thread.
 EXPORT int fencepostArgument(const char *name, u64 address, u64 n, u64 element) {
   const u64 args[3] = {address, n, element};

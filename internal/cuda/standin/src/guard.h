@@ -22,6 +22,7 @@ struct fp_guard {
   u64 end;             // of the memory to be guarded, which begins behind device memory; 0: there is none
   u32 closed;          // the pages are out of reach
   u32 thread;          // whose system calls can come here
+  const char *code;    // what they pass from: of the library that closed last
   u32 refused;         // the kernel of this machine cannot do it
   volatile char calls; // fpCallsPass or fpCallsCome
   struct fp_action {
@@ -163,12 +164,12 @@ static void fp_guard_close(void) {
   struct fp_guard *g = fp_guard();
   if (!g || !g->end || g->refused || g->closed || fp_held || !fp_guard_alone()) return;
   u32 thread = (u32)syscall(SYS_gettid);
-  if (g->thread != thread) {
+  if (g->thread != thread || g->code != begin) {
     if (prctl(dispatch, on, begin, end - begin, &g->calls)) {
       g->refused = 1;
       return;
     }
-    g->thread = thread;
+    g->thread = thread, g->code = begin;
   }
   struct fp_action fault = {(u64)fp_guard_fault, SA_SIGINFO | restored, (u64)fp_guard_return, 0}, call = fault;
   call.handler = (u64)fp_guard_call;

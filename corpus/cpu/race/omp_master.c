@@ -1,0 +1,17 @@
+// There is no barrier at the end of master.
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+	omp_set_num_threads(4);
+	int v = 0, sum = 0;
+	#pragma omp parallel reduction(+ : sum)
+	{
+	#pragma omp master
+		v = 42; // want race
+		sum += v; // want race
+	}
+	printf("%d\n", sum >= 0);
+	return 0;
+}

@@ -1,0 +1,25 @@
+// A relaxed flag orders nothing.
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+int value, sink;
+std::atomic<bool> ready;
+
+static void first() {
+	value = 42; // want race
+	ready.store(true, std::memory_order_relaxed);
+}
+
+static void second() {
+	while (!ready.load(std::memory_order_relaxed))
+		;
+	sink = value; // want race
+}
+
+int main() {
+	std::thread a(first), b(second);
+	a.join();
+	b.join();
+	return 0;
+}

@@ -1,0 +1,80 @@
+package order
+
+import "maps"
+
+// Atomics are the last atomic accesses of variables, which conflict with others alone. Few variables have any, so that a detector
+// asks Has first.
+type Atomics struct {
+	marks []uint64 // a bit for each variable
+	of    map[uint32]*atomics
+}
+
+// atomics has the last accesses of each thread.
+type atomics struct{ reads, writes Clock }
+
+// Has says that a variable has atomic accesses.
+func (a *Atomics) Has(variable uint32) bool {
+	i := int(variable >> 6)
+	return i < len(a.marks) && a.marks[i]>>(variable&63)&1 != 0
+}
+
+// Add keeps an atomic access.
+func (a *Atomics) Add(variable uint32, now Epoch, write bool) {
+	if !a.Has(variable) {
+		a.put(variable, &atomics{})
+	}
+	if x := a.of[variable]; write {
+		x.writes.Set(now)
+	} else {
+		x.reads.Set(now)
+	}
+}
+
+func (a *Atomics) put(variable uint32, x *atomics) {
+	for len(a.marks) <= int(variable>>6) {
+		a.marks = append(a.marks, 0)
+	}
+	a.marks[variable>>6] |= 1 << (variable & 63)
+	if a.of == nil {
+		a.of = map[uint32]*atomics{}
+	}
+	a.of[variable] = x
+}
+
+// Conflicts gives the atomic accesses that conflict with one that is not, by thread.
+func (a *Atomics) Conflicts(variable uint32, write bool, each func(e Epoch, wrote bool)) {
+	x := a.of[variable]
+	for _, e := range x.writes {
+		each(e, true)
+	}
+	if write {
+		for _, e := range x.reads {
+			each(e, false)
+		}
+	}
+}
+
+// Part gives a new variable the accesses of another one.
+func (a *Atomics) Part(variable, of uint32) {
+	if a.Has(of) {
+		x := a.of[of]
+		a.put(variable, &atomics{reads: append(Clock(nil), x.reads...), writes: append(Clock(nil), x.writes...)})
+	}
+}
+
+// Forget drops the accesses of a variable.
+func (a *Atomics) Forget(variable uint32) {
+	if a.Has(variable) {
+		a.marks[variable>>6] &^= 1 << (variable & 63)
+		delete(a.of, variable)
+	}
+}
+
+// Bytes is the memory that they take.
+func (a *Atomics) Bytes() uint64 {
+	n := uint64(cap(a.marks)) * 8
+	for x := range maps.Values(a.of) {
+		n += 64 + x.reads.Bytes() + x.writes.Bytes()
+	}
+	return n
+}

@@ -1,0 +1,338 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
+
+// assembler makes events of records.
+type assembler struct {
+	sink     func([]cpu.Event)
+	out      []cpu.Event
+	memory   memory
+	calls    calls
+	threads  map[uint32]*thread // by the recorder's number
+	ids      []*thread          // by number in events
+	syncs    map[syncKey]uint32
+	locks    []lockState // by number in events
+	problems []string    // what was not recorded
+	count    uint64
+	blocks   map[uint64]block // of the heap, by address
+	// Events have numbers of locations in the order of first use, from 1: numbers has them by ours, and located ours by them.
+	numbers, located []uint32
+}
+
+// thread is a thread of the program.
+type thread struct {
+	id    uint16
+	calls callStack
+	holds []uint32
+	// spare are numbers of threads that this one has joined, which those that it creates may have.
+	spare []uint16
+	// stackFrom and stackTo are where its stack may be.
+	stackFrom, stackTo uint64
+	unknown            bool // there are too many threads
+	ended              bool
+}
+
+type syncKey struct {
+	address uint64
+	class   uint8
+}
+
+type lockState struct {
+	holder *thread
+	depth  int
+}
+
+// block is an allocation.
+type block struct {
+	size     uint64
+	location uint32
+	freed    bool
+}
+
+// mostFreed is how many bytes of a block count as written when it is freed, whether they were accessed before or not.
+const mostFreed = 1 << 10
+
+// mostBlocks is how many allocations are remembered, to name them.
+const mostBlocks = 1 << 20
+
+func newAssembler(sink func([]cpu.Event)) *assembler {
+	a := &assembler{sink: sink, threads: map[uint32]*thread{}, syncs: map[syncKey]uint32{}, blocks: map[uint64]block{}}
+	a.memory.emit = a.emit
+	a.memory.pages = map[uint64]*page{}
+	a.calls.nodes = make([]node, 1)
+	a.calls.below = map[edge]uint32{}
+	a.calls.locations = map[edge]uint32{}
+	return a
+}
+
+const batch = 1 << 10
+
+func (a *assembler) emit(op cpu.Op, t *thread, object, location uint32) {
+	if location != 0 && op != cpu.Part {
+		location = a.number(location)
+	}
+	a.out = append(a.out, cpu.Event{Op: op, Thread: t.id, Object: object, Location: location})
+	if len(a.out) == batch {
+		a.flush()
+	}
+}
+
+func (a *assembler) number(location uint32) uint32 {
+	for int(location) >= len(a.numbers) {
+		a.numbers = append(a.numbers, 0)
+	}
+	n := &a.numbers[location]
+	if *n == 0 {
+		a.located = append(a.located, location)
+		*n = uint32(len(a.located))
+	}
+	return *n
+}
+
+func (a *assembler) flush() {
+	if len(a.out) > 0 {
+		a.count += uint64(len(a.out))
+		a.sink(a.out)
+		a.out = a.out[:0]
+	}
+}
+
+// problem says once that something was not recorded.
+func (a *assembler) problem(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(a.problems, s) {
+		a.problems = append(a.problems, s)
+	}
+}
+
+// thread gives the thread with a number of the recorder.
+func (a *assembler) thread(number uint32) *thread {
+	t := a.threads[number]
+	if t == nil {
+		t = &thread{id: uint16(len(a.ids)), unknown: len(a.ids) >= cpu.MaxThreads}
+		if t.unknown {
+			a.problem("threads beyond the %d that a detector can tell apart (those that were joined by the thread that created them do not count)", cpu.MaxThreads)
+		} else {
+			a.ids = append(a.ids, t)
+		}
+		a.threads[number] = t
+	}
+	return t
+}
+
+// fork makes the thread that t creates.
+func (a *assembler) fork(t *thread, number, location uint32) {
+	if a.threads[number] != nil {
+		return
+	}
+	if n := len(t.spare); n > 0 {
+		child := &thread{id: t.spare[n-1]}
+		t.spare = t.spare[:n-1]
+		a.threads[number], a.ids[child.id] = child, child
+	}
+	if child := a.thread(number); !child.unknown {
+		a.emit(cpu.Fork, t, uint32(child.id), location)
+	}
+}
+
+func (a *assembler) join(t *thread, number, location uint32) {
+	child := a.threads[number]
+	if child == nil || child.unknown || !child.ended || child == t {
+		return
+	}
+	a.emit(cpu.Join, t, uint32(child.id), location)
+	delete(a.threads, number)
+	t.spare = append(t.spare, child.id)
+}
+
+// end ends a thread. What it still holds nobody will release.
+func (a *assembler) end(t *thread) {
+	if t.ended {
+		return
+	}
+	for _, lock := range slices.Clone(t.holds) {
+		a.locks[lock].depth = 1
+		a.unlock(t, lock, 0)
+	}
+	a.emit(cpu.End, t, 0, 0)
+	t.ended = true
+}
+
+func (a *assembler) sync(address uint64, class uint8) uint32 {
+	key := syncKey{address, class}
+	id, ok := a.syncs[key]
+	if !ok {
+		id = uint32(len(a.syncs))
+		a.syncs[key] = id
+		a.locks = append(a.locks, lockState{})
+	}
+	return id
+}
+
+// lock takes a lock for one thread alone, or beside others. A holder that was not seen to release it has done so.
+func (a *assembler) lock(t *thread, lock uint32, op cpu.Op, location uint32) {
+	s := &a.locks[lock]
+	if s.holder == t && op == cpu.Acquire {
+		s.depth++
+		return
+	}
+	if s.holder != nil {
+		s.depth = 1
+		a.unlock(s.holder, lock, 0)
+	}
+	if op == cpu.Acquire {
+		s.holder, s.depth = t, 1
+		t.holds = append(t.holds, lock)
+	}
+	a.emit(op, t, lock, location)
+}
+
+func (a *assembler) unlock(t *thread, lock, location uint32) {
+	s := &a.locks[lock]
+	switch {
+	case s.holder == nil:
+		a.emit(cpu.Release, t, lock, location)
+		return
+	case s.holder != t: // as a lock of OpenMP that a task on another thread gives back
+		t = s.holder
+	}
+	if s.depth--; s.depth == 0 {
+		a.emit(cpu.Release, t, lock, location)
+		t.holds = slices.DeleteFunc(t.holds, func(l uint32) bool { return l == lock })
+		s.holder = nil
+	}
+}
+
+func (a *assembler) unlockShared(t *thread, lock, location uint32) {
+	if a.locks[lock].holder == nil {
+		a.emit(cpu.ReleaseShared, t, lock, location)
+	}
+}
+
+// Memory orders, as the compiler numbers them.
+const (
+	relaxed = iota
+	consume
+	acquire
+	release
+	acquireRelease
+	sequential
+)
+
+const atomicReads, atomicWrites = 1, 2
+
+// atomic is an atomic operation: an access, and how it orders.
+func (a *assembler) atomic(t *thread, address, size, number uint64, location uint32) {
+	does, order := number&3, number>>2&7
+	op := cpu.ReadAtomic
+	if does&atomicWrites != 0 {
+		op = cpu.WriteAtomic
+	}
+	if size > 0 {
+		a.memory.access(t, address, size, op, location)
+	}
+	a.emit(atomicOp(does, order), t, a.sync(address, 0), location)
+}
+
+func atomicOp(does, order uint64) cpu.Op {
+	acquires := order == consume || order == acquire || order >= acquireRelease
+	releases := order >= release
+	switch {
+	case does == atomicReads && acquires:
+		return cpu.AtomicRead
+	case does == atomicReads:
+		return cpu.ReadRelaxed
+	case does == atomicWrites && releases:
+		return cpu.StoreRelease
+	case does == atomicWrites:
+		return cpu.StoreRelaxed
+	case acquires && releases:
+		return cpu.AtomicUpdate
+	case acquires:
+		return cpu.UpdateAcquire
+	case releases:
+		return cpu.UpdateRelease
+	}
+	return cpu.UpdateRelaxed
+}
+
+func (a *assembler) fence(t *thread, order uint64, location uint32) {
+	if order == consume || order == acquire || order >= acquireRelease {
+		a.emit(cpu.FenceAcquire, t, 0, location)
+	}
+	if order >= release {
+		a.emit(cpu.FenceRelease, t, 0, location)
+	}
+}
+
+func (a *assembler) allocate(t *thread, address, size uint64, location uint32) {
+	a.memory.forget(t, address, (size+7)&^7) // nobody else has the rest of the last word
+	if len(a.blocks) >= mostBlocks {
+		clear(a.blocks)
+	}
+	a.blocks[address] = block{size: size, location: location}
+}
+
+// released gives memory back, which is a write of all that was accessed.
+func (a *assembler) released(t *thread, address, size uint64, write bool, location uint32) {
+	b, known := a.blocks[address]
+	if known {
+		size = b.size
+	}
+	if write {
+		// What was not accessed so far may be after this. Of large blocks the beginning stands for the rest.
+		begin := min(size, mostFreed)
+		a.memory.access(t, address, begin, cpu.Write, location)
+		a.memory.overwrite(t, address+begin, size-begin, location)
+	}
+	if known {
+		b.freed = true
+		a.blocks[address] = b
+	}
+}
+
+// ticketed makes events of a record that has a ticket.
+func (a *assembler) ticketed(t *thread, kind, size uint8, address, number uint64, location uint32) {
+	switch kind {
+	case kindLock:
+		a.lock(t, a.sync(address, size), cpu.Acquire, location)
+	case kindLockShared:
+		a.lock(t, a.sync(address, size), cpu.AcquireShared, location)
+	case kindUnlock:
+		a.unlock(t, a.sync(address, size), location)
+	case kindUnlockShared:
+		a.unlockShared(t, a.sync(address, size), location)
+	case kindAtomic:
+		a.atomic(t, address, uint64(size), number, location)
+	case kindFence:
+		a.fence(t, number>>2&7, location)
+	case kindFork:
+		a.fork(t, uint32(number), location)
+	case kindJoin:
+		a.join(t, uint32(number), location)
+	case kindBegin:
+		a.emit(cpu.Begin, t, 0, 0)
+		t.stackFrom, t.stackTo = address, number
+		if size != 0 && number > address {
+			a.memory.forget(t, address, number-address)
+		}
+	case kindEnd:
+		a.end(t)
+	case kindBarrierEnter:
+		a.emit(cpu.BarrierEnter, t, a.sync(address, size), location)
+	case kindBarrierLeave:
+		a.emit(cpu.BarrierLeave, t, a.sync(address, size), location)
+	case kindAllocate:
+		a.allocate(t, address, number, location)
+	case kindRelease:
+		a.released(t, address, number, size != 0, location)
+	case kindPublish:
+		a.emit(cpu.AtomicWrite, t, a.sync(address, size), location)
+	case kindLearn:
+		a.emit(cpu.AtomicRead, t, a.sync(address, size), location)
+	}
+}

@@ -1,0 +1,109 @@
+package record
+
+// calls are the call stacks that accesses were made under, as a tree: a node is a call, its number names the stack.
+type calls struct {
+	nodes     []node
+	below     map[edge]uint32
+	locations map[edge]uint32
+	places    []edge // by location, from 1
+}
+
+// edge is a place in the code under a stack.
+type edge struct {
+	stack uint32
+	pc    uint64
+}
+
+type node struct {
+	caller uint32 // the stack without the innermost call
+	pc     uint64 // behind that call
+	last   edge   // the call that was made last under this stack
+}
+
+// callStack is the present stack of a thread.
+type callStack struct {
+	stack  uint32
+	depth  int // calls that are not in stack
+	recent [64]struct {
+		edge
+		location uint32
+	}
+}
+
+const (
+	mostStacks = 1 << 18
+	mostDepth  = 64
+)
+
+// enter is a call. Where there are too many stacks, or one gets too deep, its calls are counted alone.
+func (c *calls) enter(s *callStack, pc uint64) {
+	if s.depth > 0 {
+		s.depth++
+		return
+	}
+	n := &c.nodes[s.stack]
+	if n.last.pc == pc && n.last.stack != 0 {
+		s.stack = n.last.stack
+		return
+	}
+	next, ok := c.below[edge{s.stack, pc}]
+	if !ok {
+		if len(c.nodes) >= mostStacks || c.height(s.stack) >= mostDepth {
+			s.depth++
+			return
+		}
+		next = uint32(len(c.nodes))
+		c.nodes = append(c.nodes, node{caller: s.stack, pc: pc})
+		c.below[edge{s.stack, pc}] = next
+	}
+	c.nodes[s.stack].last = edge{next, pc}
+	s.stack = next
+}
+
+func (c *calls) height(stack uint32) (n int) {
+	for ; stack != 0; stack = c.nodes[stack].caller {
+		n++
+	}
+	return n
+}
+
+func (c *calls) exit(s *callStack) {
+	if s.depth > 0 {
+		s.depth--
+	} else {
+		s.stack = c.nodes[s.stack].caller
+	}
+}
+
+// location numbers a place in the code under the present stack, from 1.
+func (c *calls) location(s *callStack, pc uint64) uint32 {
+	if pc == 0 {
+		return 0
+	}
+	key := edge{s.stack, pc}
+	r := &s.recent[(pc^pc>>6)%uint64(len(s.recent))]
+	if r.edge == key {
+		return r.location
+	}
+	l, ok := c.locations[key]
+	if !ok {
+		c.places = append(c.places, key)
+		l = uint32(len(c.places))
+		c.locations[key] = l
+	}
+	r.edge, r.location = key, l
+	return l
+}
+
+// frames gives the code addresses of a location, innermost first: each is a return address.
+func (c *calls) frames(location uint32) (pcs []uint64) {
+	if location == 0 || int(location) > len(c.places) {
+		return nil
+	}
+	at := c.places[location-1]
+	pcs = append(pcs, at.pc)
+	for s := at.stack; s != 0; s = c.nodes[s].caller {
+		pcs = append(pcs, c.nodes[s].pc)
+	}
+	return pcs
+}

@@ -1,0 +1,124 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Compiler is a C or C++ compiler, called in a way that its programs record.
+type Compiler struct {
+	Path  string
+	Clang bool
+	// Recorder gives the folder of the recorder, which is built on first use.
+	Recorder func() (string, error)
+}
+
+// UsageError says why the arguments make no program that can be recorded.
+type UsageError struct{ Msg string }
+
+func (e *UsageError) Error() string { return e.Msg }
+
+// IsClang says whether a compiler is clang, by what it says of itself.
+func IsClang(ctx context.Context, path string) bool {
+	out, _ := exec.CommandContext(ctx, path, "--version").Output()
+	return strings.Contains(string(out), "clang")
+}
+
+// gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
+// give them other lines, and those behind it would expand functions that are recorded. It also warns of fences, which are recorded.
+var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
+	"-fno-tree-loop-distribute-patterns", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
+	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
+
+// Arguments gives the arguments for the compiler.
+func (c *Compiler) Arguments(args []string) ([]string, error) {
+	what := classify(args)
+	if what == asks {
+		return args, nil
+	}
+	out := []string{"-g", "-fsanitize=thread"}
+	if !c.Clang {
+		out = append(out, gccFlags...)
+	}
+	out = append(out, args...)
+	if what == compiles {
+		return out, nil
+	}
+	for _, a := range args {
+		if a == "-static" || a == "-static-pie" || a == "--static" {
+			return nil, &UsageError{a + ": the recorder stands before the functions of the C library, which a static program has no room for; leave it out"}
+		}
+	}
+	dir, err := c.Recorder()
+	if err != nil {
+		return nil, err
+	}
+	if c.Clang {
+		out = append(out, "-fno-sanitize-link-runtime")
+	} else {
+		gcc := filepath.Join(dir, gccFolder)
+		out = append([]string{"-B" + gcc, "-L" + gcc}, out...)
+	}
+	if what == linksLibrary {
+		return out, nil // the program that loads it has the recorder
+	}
+	// The language of files before it would hold for the object, too.
+	return append(out, "-x", "none", filepath.Join(dir, objectFile), "-Wl,--dynamic-list="+filepath.Join(dir, listFile), "-lpthread", "-ldl"), nil
+}
+
+// What arguments make.
+const (
+	asks = iota // nothing
+	compiles
+	linksLibrary
+	linksProgram
+)
+
+// valued are options whose value is the next argument.
+var valued = []string{"-o", "-I", "-L", "-D", "-U", "-l", "-x", "-include", "-isystem", "-idirafter", "-iquote", "-MF", "-MT", "-MQ", "-arch", "-target", "-Xlinker", "-Xclang", "-Xpreprocessor", "-Xassembler", "-T", "-u", "-z", "--param", "-mllvm", "-imacros", "-aux-info", "-B", "-e", "-rpath", "--sysroot", "-isysroot"}
+
+func classify(args []string) int {
+	what, files := linksProgram, false
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "-c" || a == "-S" || a == "-E" || a == "-fsyntax-only" || a == "-M" || a == "-MM":
+			what = compiles
+		case (a == "-shared" || a == "-r" || a == "--shared") && what == linksProgram:
+			what = linksLibrary
+		case slices.Contains(valued, a):
+			files = files || a == "-l"
+			i++
+		case !strings.HasPrefix(a, "-") || a == "-" || strings.HasPrefix(a, "-l"):
+			files = true // response files among them
+		}
+	}
+	if !files {
+		return asks
+	}
+	return what
+}
+
+// Run calls the compiler. The code is its exit code.
+func (c *Compiler) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, err error) {
+	full, err := c.Arguments(args)
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, c.Path, full...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = stdin, stdout, stderr, os.Environ()
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		return exit.ExitCode(), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	return 0, nil
+}

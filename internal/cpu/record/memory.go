@@ -1,0 +1,202 @@
+package record
+
+import "fencepost.dev/fencepost/internal/cpu"
+
+// memory knows which bytes are which variable. A variable is what one access touched of a word of 8 bytes. If another one
+// touches a part of it, the rest becomes a variable of its own, which has the history of both.
+type memory struct {
+	emit  func(op cpu.Op, t *thread, object, location uint32)
+	pages map[uint64]*page
+	cache [1024]struct {
+		number uint64
+		page   *page
+	}
+	parts     [][8]uint32 // of words that are divided: the variable of each byte, plus one; 0 is none
+	spareRows []uint32
+	count     uint32   // variables
+	spare     []uint32 // numbers of variables whose memory is used for something else
+	address   []uint64 // by variable: where it begins
+}
+
+const (
+	pageBits = 12
+	words    = 1 << (pageBits - 3)
+	divided  = 1 << 31
+)
+
+// page is the words of a page.
+type page struct {
+	word   [words]uint32 // the variable, plus one, or with divided the number of parts; 0 for none
+	extent [words]uint8  // of an undivided word: first byte and number of bytes
+}
+
+// page gives a page; nil if it was not accessed, and make is false.
+func (m *memory) page(number uint64, make bool) *page {
+	c := &m.cache[number%uint64(len(m.cache))]
+	if c.page != nil && c.number == number {
+		return c.page
+	}
+	p := m.pages[number]
+	if p == nil {
+		if !make {
+			return nil
+		}
+		p = &page{}
+		m.pages[number] = p
+	}
+	c.number, c.page = number, p
+	return p
+}
+
+// access is an access to size bytes.
+func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uint32) {
+	for size > 0 {
+		off := address & 7
+		n := min(8-off, size)
+		p := m.page(address>>pageBits, true)
+		w := address >> 3 % words
+		extent := uint8(off<<4 | n)
+		switch v := p.word[w]; {
+		case v != 0 && v&divided == 0 && p.extent[w] == extent:
+			m.emit(op, t, v-1, location)
+		case v == 0:
+			v = m.variable(address)
+			p.word[w], p.extent[w] = v+1, extent
+			m.emit(op, t, v, location)
+		default:
+			m.divide(t, p, w, address&^7, int(off), int(off+n), op, location)
+		}
+		address, size = address+n, size-n
+	}
+}
+
+func (m *memory) variable(address uint64) uint32 {
+	if n := len(m.spare); n > 0 {
+		v := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		m.address[v] = address
+		return v
+	}
+	m.count++
+	m.address = append(m.address, address)
+	return m.count - 1
+}
+
+// row gives the variables of the bytes of a word.
+func (m *memory) row(p *page, w uint64) *[8]uint32 {
+	v := p.word[w]
+	if v&divided != 0 {
+		return &m.parts[v&^divided]
+	}
+	var at uint32
+	if n := len(m.spareRows); n > 0 {
+		at = m.spareRows[n-1]
+		m.spareRows = m.spareRows[:n-1]
+	} else {
+		at = uint32(len(m.parts))
+		m.parts = append(m.parts, [8]uint32{})
+	}
+	row := &m.parts[at]
+	*row = [8]uint32{}
+	if v != 0 {
+		for i := range p.extent[w] & 15 {
+			row[p.extent[w]>>4+i] = v
+		}
+	}
+	p.word[w] = divided | at
+	return row
+}
+
+// divide is an access to bytes from..to of a word that are not one variable.
+func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
+	row := m.row(p, w)
+	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
+		m.emit(op, t, v-1, location) // one variable, and all of it
+		return
+	}
+	for i := from; i < to; {
+		v, end := row[i], i
+		for end < to && row[end] == v {
+			end++
+		}
+		if v == 0 {
+			v = m.variable(address+uint64(i)) + 1
+			for k := i; k < end; k++ {
+				row[k] = v
+			}
+		} else {
+			m.cut(t, row, address, v, 0, i)
+			m.cut(t, row, address, v, end, 8)
+		}
+		m.emit(op, t, v-1, location)
+		i = end
+	}
+}
+
+// cut makes a variable of the bytes from..to that variable v has.
+func (m *memory) cut(t *thread, row *[8]uint32, address uint64, v uint32, from, to int) {
+	part := uint32(0)
+	for k := from; k < to; k++ {
+		if row[k] != v {
+			continue
+		}
+		if part == 0 {
+			part = m.variable(address+uint64(k)) + 1
+			m.emit(cpu.Part, t, part-1, v-1)
+		}
+		row[k] = part
+	}
+}
+
+// words calls each for the words that lie in a range of memory and were accessed.
+func (m *memory) words(address, size uint64, each func(p *page, w uint64)) {
+	end := address + size
+	for at := (address + 7) &^ 7; at+8 <= end; {
+		p := m.page(at>>pageBits, false)
+		next := min(end, (at>>pageBits+1)<<pageBits)
+		if p != nil {
+			for ; at+8 <= next; at += 8 {
+				if w := at >> 3 % words; p.word[w] != 0 {
+					each(p, w)
+				}
+			}
+		}
+		at = next
+	}
+}
+
+// variables calls each for the variables of a word.
+func (m *memory) variables(p *page, w uint64, each func(v uint32)) {
+	if v := p.word[w]; v&divided == 0 {
+		each(v - 1)
+		return
+	}
+	last := uint32(0)
+	for _, v := range m.parts[p.word[w]&^divided] {
+		if v != 0 && v != last {
+			each(v - 1)
+		}
+		last = v
+	}
+}
+
+// overwrite writes all variables in a range.
+func (m *memory) overwrite(t *thread, address, size uint64, location uint32) {
+	m.words(address, size, func(p *page, w uint64) {
+		m.variables(p, w, func(v uint32) { m.emit(cpu.Write, t, v, location) })
+	})
+}
+
+// forget ends the history of a range, whose memory is used for something else.
+func (m *memory) forget(t *thread, address, size uint64) {
+	m.words(address, size, func(p *page, w uint64) {
+		m.variables(p, w, func(v uint32) {
+			m.emit(cpu.Forget, t, v, 0)
+			m.spare = append(m.spare, v)
+		})
+		if v := p.word[w]; v&divided != 0 {
+			m.spareRows = append(m.spareRows, v&^divided)
+		}
+		p.word[w] = 0
+	})
+}

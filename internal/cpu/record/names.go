@@ -1,0 +1,163 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/elfline"
+	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// Names tell what the numbers in a process's events stand for. They are for the one that takes the events, or may be asked when
+// the run is over.
+type Names struct {
+	process *process
+	images  map[string]*elfline.Image
+	frames  map[uint64][]event.Frame // by code address
+	list    []module                 // when the process is over, and its memory may be gone
+	pid     int32
+}
+
+// module is an executable or a library whose code is recorded.
+type module struct {
+	base, from, to uint64
+	path           string
+}
+
+// keep takes what is needed out of the shared memory.
+func (n *Names) keep() {
+	n.pid = int32(*n.process.half(headPid))
+	n.list = n.modules()
+}
+
+func (n *Names) modules() (list []module) {
+	if n.list != nil {
+		return n.list
+	}
+	mem := n.process.mem
+	for i := range min(*n.process.half(headModules), moduleCount) {
+		m := mem[modulesAt+int(i)*moduleBytes:][:moduleBytes]
+		path, _, _ := strings.Cut(string(m[24:]), "\x00")
+		list = append(list, module{binary.NativeEndian.Uint64(m), binary.NativeEndian.Uint64(m[8:]), binary.NativeEndian.Uint64(m[16:]), path})
+	}
+	return list
+}
+
+func (n *Names) image(path string) *elfline.Image {
+	if n.images == nil {
+		n.images = map[string]*elfline.Image{}
+	}
+	im := n.images[path]
+	if im == nil {
+		if n.list == nil {
+			n.pid = int32(*n.process.half(headPid))
+		}
+		im = elfline.Open(path, n.pid)
+		n.images[path] = im
+	}
+	return im
+}
+
+// Thread names a thread.
+func (n *Names) Thread(id uint16) string { return fmt.Sprintf("T%d", id) }
+
+// Frames is where a location is, innermost first, up to main.
+func (n *Names) Frames(location uint32, _ int) (all []event.Frame) {
+	if location == 0 || int(location) > len(n.process.asm.located) {
+		return nil
+	}
+	return n.stack(n.process.asm.located[location-1])
+}
+
+// stack is where a location of the recorder is.
+func (n *Names) stack(location uint32) (all []event.Frame) {
+	for _, pc := range n.process.asm.calls.frames(location) {
+		for _, f := range n.at(pc - 1) {
+			if f.File == "" {
+				continue
+			}
+			all = append(all, f)
+			if f.Function == "main" {
+				return all
+			}
+		}
+	}
+	return all
+}
+
+// at gives the frames of an instruction.
+func (n *Names) at(pc uint64) []event.Frame {
+	if n.frames == nil {
+		n.frames = map[uint64][]event.Frame{}
+	}
+	frames, ok := n.frames[pc]
+	if !ok {
+		for _, m := range n.modules() {
+			if m.from <= pc && pc < m.to {
+				frames = n.image(m.path).Frames(pc - m.base)
+				for i := range frames {
+					frames[i].File = filepath.Clean(frames[i].File)
+				}
+			}
+		}
+		n.frames[pc] = frames
+	}
+	return frames
+}
+
+// Variables is how many there are.
+func (n *Names) Variables() int { return int(n.process.asm.memory.count) }
+
+// Global is the variable of the program that one of the events is, or lies in; the zero Object if there is none.
+func (n *Names) Global(variable uint32) report.Object {
+	address := n.process.asm.memory.address[variable]
+	for _, m := range n.modules() {
+		if address < m.base {
+			continue
+		}
+		if name, size, offset := n.image(m.path).Variable(address - m.base); name != "" {
+			return report.Object{Name: name, Named: true, Size: size, Offset: offset}
+		}
+	}
+	return report.Object{}
+}
+
+// Object is what a variable is: one of the program, a block of the heap, or a stack.
+func (n *Names) Object(variable uint32) report.Object {
+	a := n.process.asm
+	if int(variable) >= len(a.memory.address) {
+		return report.Object{}
+	}
+	if o := n.Global(variable); o.Named {
+		return o
+	}
+	address := a.memory.address[variable]
+	for begin, b := range a.blocks {
+		if begin <= address && address-begin < b.size {
+			return report.Object{Name: n.block(b), Size: b.size, Offset: address - begin, Freed: b.freed}
+		}
+	}
+	for _, t := range a.ids {
+		if t.stackFrom <= address && address < t.stackTo {
+			return report.Object{Name: "the stack of " + n.Thread(t.id)}
+		}
+	}
+	return report.Object{Name: "memory"}
+}
+
+// block describes a block of the heap by where it was allocated.
+func (n *Names) block(b block) string {
+	s := fmt.Sprintf("heap block of %d bytes", b.size)
+	for _, f := range n.stack(b.location) {
+		if f.Line > 0 && !strings.HasPrefix(f.File, "/usr/") {
+			return fmt.Sprintf("%s, allocated at %s:%d", s, filepath.Base(f.File), f.Line)
+		}
+	}
+	return s
+}
+
+// Locations is how many there are.
+func (n *Names) Locations() int { return len(n.process.asm.located) }

@@ -1,0 +1,167 @@
+package record
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
+
+// process reads the rings of a process.
+type process struct {
+	mem     []byte // its region
+	asm     *assembler
+	cursors [slotCount]cursor
+	slots   int             // those from here on have not been in use
+	next    uint64          // ticket
+	waiting [1 << 12]uint16 // by ticket: the slot that has it, plus one, if it is not yet its turn
+}
+
+// cursor is where a slot is read.
+type cursor struct {
+	tail   uint64
+	thread *thread
+	number uint32 // of thread, before it begins
+}
+
+func newProcess(mem []byte, sink func([]cpu.Event)) *process {
+	return &process{mem: mem, asm: newAssembler(sink)}
+}
+
+func (p *process) word(at int) *uint64 { return (*uint64)(unsafe.Pointer(&p.mem[at])) }
+func (p *process) half(at int) *uint32 { return (*uint32)(unsafe.Pointer(&p.mem[at])) }
+
+// drain reads all that can be read, and says whether there was something.
+func (p *process) drain() (some bool) {
+	for {
+		for p.slots < slotCount && atomic.LoadUint32(p.half(slotsAt+p.slots*slotBytes+slotState)) != slotFree {
+			p.slots++
+		}
+		before := some
+		some = false
+		for i := range p.slots {
+			for slot := i; slot >= 0; {
+				var read bool
+				slot, read = p.slot(slot)
+				some = some || read
+			}
+		}
+		if !some {
+			return before
+		}
+	}
+}
+
+// slot reads a slot until its thread has to wait for its turn, and gives the slot whose turn it is, or -1.
+func (p *process) slot(i int) (turn int, read bool) {
+	at := slotsAt + i*slotBytes
+	state := atomic.LoadUint32(p.half(at + slotState))
+	if state == slotFree {
+		return -1, false
+	}
+	c := &p.cursors[i]
+	head := atomic.LoadUint64(p.word(at + slotHead))
+	ring := p.mem[ringsAt+i*ringBytes:][:ringBytes]
+	begin := c.tail
+	turn = -1
+	for c.tail != head {
+		a, b := record(ring, c.tail)
+		if kind := uint8(a >> 48); kind < kindLock {
+			c.tail += p.access(c, ring, kind, a, b)
+			continue
+		}
+		ticket, number := record(ring, c.tail+1)
+		if ticket != p.next {
+			p.waiting[ticket%uint64(len(p.waiting))] = uint16(i + 1)
+			break
+		}
+		c.tail += 2
+		p.ticketed(c, a, b, number)
+		p.next++
+		if w := &p.waiting[p.next%uint64(len(p.waiting))]; *w != 0 {
+			turn = int(*w) - 1
+			*w = 0
+			if turn != i {
+				break
+			}
+			turn = -1
+		}
+	}
+	atomic.StoreUint64(p.word(at+slotTail), c.tail)
+	if state == slotEnded && c.tail == atomic.LoadUint64(p.word(at+slotHead)) {
+		c.thread = nil
+		atomic.StoreUint32(p.half(at+slotState), slotFree)
+	}
+	return turn, c.tail != begin
+}
+
+func record(ring []byte, n uint64) (a, b uint64) {
+	at := n % records * 16
+	return *(*uint64)(unsafe.Pointer(&ring[at])), *(*uint64)(unsafe.Pointer(&ring[at+8]))
+}
+
+// access makes events of a record that has no ticket, and says how many records it took.
+func (p *process) access(c *cursor, ring []byte, kind uint8, a, b uint64) uint64 {
+	n := uint64(1)
+	if kind == kindReadRange || kind == kindWriteRange {
+		n = 2
+	}
+	t := c.thread
+	if t == nil || t.unknown {
+		return n
+	}
+	address, size := a&(1<<48-1), a>>56
+	op := cpu.Read
+	switch kind {
+	case kindEnter:
+		p.asm.calls.enter(&t.calls, b)
+		return n
+	case kindExit:
+		p.asm.calls.exit(&t.calls)
+		return n
+	case kindWrite:
+		op = cpu.Write
+	case kindReadRange, kindWriteRange:
+		if kind == kindWriteRange {
+			op = cpu.Write
+		}
+		size, _ = record(ring, c.tail+1)
+		size = min(size, 1<<40)
+	}
+	p.asm.memory.access(t, address, size, op, p.asm.calls.location(&t.calls, b))
+	return n
+}
+
+func (p *process) ticketed(c *cursor, a, b, number uint64) {
+	kind := uint8(a >> 48)
+	switch kind {
+	case kindThread:
+		c.number = uint32(number)
+		return
+	case kindBegin:
+		c.thread = p.asm.thread(c.number)
+	}
+	if t := c.thread; t != nil && !t.unknown {
+		p.asm.ticketed(t, kind, uint8(a>>56), a&(1<<48-1), number, p.asm.calls.location(&t.calls, b))
+	}
+}
+
+// skip goes on after a thread that was stopped when it had a ticket and had not written the record. It says whether there was such.
+func (p *process) skip() bool {
+	least, found := uint64(0), false
+	for i := range p.slots {
+		at := slotsAt + i*slotBytes
+		c := &p.cursors[i]
+		if c.tail == atomic.LoadUint64(p.word(at+slotHead)) {
+			continue
+		}
+		ring := p.mem[ringsAt+i*ringBytes:][:ringBytes]
+		if ticket, _ := record(ring, c.tail+1); !found || ticket < least {
+			least, found = ticket, true
+		}
+	}
+	if found {
+		p.next = max(p.next, least)
+	}
+	return found
+}

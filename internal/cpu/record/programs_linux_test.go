@@ -1,0 +1,279 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/cpu"
+	"fencepost.dev/fencepost/internal/cpu/fasttrack"
+	"fencepost.dev/fencepost/internal/cpu/judge"
+	"fencepost.dev/fencepost/internal/cpu/slimfast"
+	"fencepost.dev/fencepost/internal/report"
+)
+
+// compilers gives the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
+func compilers(t *testing.T) map[string]func(source string) *Compiler {
+	t.Helper()
+	out := map[string]func(string) *Compiler{}
+	for c, cxx := range map[string]string{"gcc": "g++", "clang": "clang++"} {
+		cc, err1 := exec.LookPath(c)
+		cpp, err2 := exec.LookPath(cxx)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		cache := t.TempDir()
+		out[c] = func(source string) *Compiler {
+			path := cc
+			if filepath.Ext(source) != ".c" {
+				path = cpp
+			}
+			return &Compiler{Path: path, Clang: c == "clang", Recorder: func() (string, error) { return Build(context.Background(), cc, cache) }}
+		}
+	}
+	if len(out) == 0 {
+		t.Skip("there is neither gcc nor clang")
+	}
+	return out
+}
+
+// compileProgram builds a program; OpenMP may be missing.
+func compileProgram(t *testing.T, c *Compiler, source string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	args := slices.Concat([]string{"-O1", "-w", source, "-o", program}, flags)
+	switch filepath.Ext(source) {
+	case ".c":
+		args = append(args, "-std=gnu11")
+	default:
+		args = append(args, "-std=c++17")
+	}
+	openMP := strings.HasPrefix(filepath.Base(source), "omp_")
+	if openMP {
+		args = append(args, "-fopenmp")
+	}
+	var out bytes.Buffer
+	code, err := c.Run(context.Background(), args, nil, &out, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != 0 && openMP && c.Clang {
+		t.Skip("clang has no OpenMP here")
+	}
+	if code != 0 {
+		t.Fatalf("%s: %s", source, &out)
+	}
+	return program
+}
+
+// judged runs a program under a detector.
+func judged(t *testing.T, spec cpu.Spec, program string, args ...string) (*report.Report, Result, string) {
+	t.Helper()
+	var lives []*judge.Live
+	var out bytes.Buffer
+	r, err := Run(context.Background(), Options{Path: program, Args: args, Stdout: &out, Stderr: &out, Process: func(n *Names) func([]cpu.Event) {
+		lives = append(lives, judge.NewLive(judge.Options{Detectors: []cpu.Spec{spec}}, n))
+		return lives[len(lives)-1].Events
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lives) == 0 {
+		t.Fatalf("%s recorded nothing: %s", program, &out)
+	}
+	rep := &report.Report{}
+	for i, p := range r.Processes {
+		if len(p.Problems) > 0 {
+			t.Errorf("%s: %q", program, p.Problems)
+		}
+		rep.Findings = append(rep.Findings, lives[i].Report(report.Trace{}, nil).Findings...)
+	}
+	return rep, r, out.String()
+}
+
+const wanted = "// want race"
+
+// TestCorpus judges the programs of corpus/cpu: each finding has an access on a line that wants a race, and each such line is one of
+// a finding.
+func TestCorpus(t *testing.T) {
+	for name, c := range compilers(t) {
+		for _, folder := range []string{"race", "norace"} {
+			sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", folder, "*.c*"))
+			if len(sources) < 20 {
+				t.Fatalf("corpus/cpu/%s has %d programs", folder, len(sources))
+			}
+			for i, source := range sources {
+				if testing.Short() && i%8 != 0 {
+					continue
+				}
+				t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
+					program := compileProgram(t, c(source), source)
+					for _, spec := range []cpu.Spec{fasttrack.Spec, slimfast.Spec} {
+						rep, r, out := judged(t, spec, program)
+						if r.Exit != 0 {
+							t.Fatalf("exit code %d: %s", r.Exit, out)
+						}
+						compareLines(t, source, rep)
+					}
+				})
+			}
+		}
+	}
+}
+
+func compareLines(t *testing.T, source string, rep *report.Report) {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]bool{}
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.Contains(line, wanted) {
+			want[i+1] = true
+		}
+	}
+	have := map[int]bool{}
+	for _, f := range rep.Findings {
+		expected := false
+		for _, a := range f.Accesses {
+			for _, frame := range a.Frames {
+				if filepath.Base(frame.File) == filepath.Base(source) && want[frame.Line] {
+					have[frame.Line], expected = true, true
+				}
+			}
+		}
+		if !expected {
+			t.Errorf("unexpected: %s", describe(f))
+		}
+	}
+	if !maps.Equal(want, have) {
+		t.Errorf("races are at lines %v, found at %v", slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(have)))
+	}
+}
+
+func describe(f report.Finding) string {
+	s := fmt.Sprintf("%s (%s)", f.Message, f.Accesses[0].Object.Name)
+	for _, a := range f.Accesses {
+		s += fmt.Sprintf("\n  %s %s %v", a.Actor, a.Op, a.Frames)
+	}
+	return s
+}
+
+// TestKernels runs the programs of corpus/cpu/kernels: they have no races, and print what they print without the recorder.
+func TestKernels(t *testing.T) {
+	sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", "kernels", "*.c"))
+	if len(sources) < 12 {
+		t.Fatalf("there are %d programs", len(sources))
+	}
+	for name, c := range compilers(t) {
+		for i, source := range sources {
+			if testing.Short() && i%4 != 0 {
+				continue
+			}
+			t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
+				program := compileProgram(t, c(source), source, "-lm")
+				for _, threads := range []string{"4", "16"} {
+					plain, err := exec.Command(program, threads).Output()
+					if err != nil {
+						t.Fatal(err)
+					}
+					rep, r, out := judged(t, fasttrack.Spec, program, threads)
+					if len(rep.Findings) > 0 {
+						t.Errorf("unexpected: %s", describe(rep.Findings[0]))
+					}
+					if r.Processes[0].Threads < 5 {
+						t.Errorf("%d threads", r.Processes[0].Threads)
+					}
+					if !closeTo(out, string(plain)) {
+						t.Errorf("%s threads: prints %q, without the recorder %q", threads, out, plain)
+					}
+				}
+			})
+		}
+	}
+}
+
+// closeTo compares numbers that sums in another order may have made.
+func closeTo(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		var p, q float64
+		if _, err := fmt.Sscan(x[i]+" "+y[i], &p, &q); err != nil || max(p, q)-min(p, q) > 1e-4*max(1, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestProcesses judges what a program forks, what it starts, and what it did before it was killed.
+func TestProcesses(t *testing.T) {
+	const source = `
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int parents, children, started;
+static void *add(void *to) { ++*(int *)to; return NULL; }
+static void both(int *x) {
+	pthread_t t[2];
+	pthread_create(&t[0], NULL, add, x);
+	pthread_create(&t[1], NULL, add, x);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+}
+int main(int argc, char **argv) {
+	if (argc > 1) {
+		both(&started);
+		kill(getpid(), 9);
+	}
+	both(&parents);
+	pid_t pid = fork();
+	if (pid == 0) {
+		both(&children);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	if (fork() == 0)
+		execl(argv[0], argv[0], "again", (char *)0);
+	wait(NULL);
+	for (int i = 0; i < 5000; i++) {
+		pthread_t t;
+		pthread_create(&t, NULL, add, &parents);
+		pthread_join(t, NULL);
+	}
+	return 0;
+}
+`
+	for name, c := range compilers(t) {
+		file := filepath.Join(t.TempDir(), "processes.c")
+		if err := os.WriteFile(file, []byte("#define _GNU_SOURCE\n#include <signal.h>"+source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file))
+		if r.Exit != 0 {
+			t.Fatalf("%s: exit code %d: %s", name, r.Exit, out)
+		}
+		got := map[string]bool{}
+		for _, f := range rep.Findings {
+			got[f.Accesses[0].Object.Name] = true
+		}
+		if !maps.Equal(got, map[string]bool{"parents": true, "children": true, "started": true}) {
+			t.Errorf("%s: races on %v", name, got)
+		}
+		if n := r.Processes[0].Threads; n > 10 {
+			t.Errorf("%s: %d threads, of which 3 live at a time", name, n)
+		}
+	}
+}

@@ -1,0 +1,384 @@
+// OpenMP by GCC: libgomp synchronises by futexes, which nobody sees, so its calls are recorded by what they mean.
+
+struct team {
+	struct team *outer;
+	u32 tasks; // any were made
+};
+
+// task is an explicit task, or the implicit one of a thread in a team.
+struct task {
+	struct task *outer;
+	struct group *group;
+};
+
+struct group { struct group *outer; };
+
+struct region_start {
+	void *reductions; // where libgomp finds them in the data of a region that has some
+	void (*run)(void *);
+	void *data;
+	struct team team;
+};
+
+#define LIBGOMP(name) ({ static void *f; void *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
+	if (!g) { g = real(name); __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
+
+// in_team is what each thread of a team does.
+static void in_team(void *p) {
+	struct region_start *r = p;
+	struct thread *t = self;
+	struct team *outer = t ? t->team : NULL;
+	struct task implicit = {t ? t->task : NULL}, *before = implicit.outer;
+	record(r, LEARN, OF_OPENMP, 0, 0);
+	if (t)
+		t->team = &r->team, t->task = &implicit;
+	r->run(r->data);
+	if ((t = self))
+		t->team = outer, t->task = before;
+	record(&r->team, PUBLISH, OF_OPENMP, 0, 0);
+}
+
+#define IN_TEAM(reductions, call) do { \
+	struct region_start r = {reductions, run, data, {NULL, 0}}; \
+	uptr pc = RETURN_ADDRESS; \
+	record(&r, PUBLISH, OF_OPENMP, 0, pc); \
+	call; \
+	record(&r.team, LEARN, OF_OPENMP, 0, pc); \
+	if (__atomic_load_n(&r.team.tasks, __ATOMIC_RELAXED)) \
+		record(&r.team.tasks, LEARN, OF_TASK, 0, pc); \
+} while (0)
+
+typedef void body(void *);
+
+EXPORT void GOMP_parallel(body *run, void *data, unsigned threads, unsigned flags) {
+	void (*f)(body *, void *, unsigned, unsigned) = LIBGOMP("GOMP_parallel");
+	IN_TEAM(NULL, f(in_team, &r, threads, flags));
+}
+
+EXPORT unsigned GOMP_parallel_reductions(body *run, void *data, unsigned threads, unsigned flags) {
+	unsigned (*f)(body *, void *, unsigned, unsigned) = LIBGOMP("GOMP_parallel_reductions"), made;
+	IN_TEAM(*(void **)data, made = f(in_team, &r, threads, flags));
+	return made;
+}
+
+#define PARALLEL_LOOP(name) \
+	EXPORT void name(body *run, void *data, unsigned threads, long from, long to, long step, long chunk, unsigned flags) { \
+		void (*f)(body *, void *, unsigned, long, long, long, long, unsigned) = LIBGOMP(#name); \
+		IN_TEAM(NULL, f(in_team, &r, threads, from, to, step, chunk, flags)); \
+	}
+PARALLEL_LOOP(GOMP_parallel_loop_static)
+PARALLEL_LOOP(GOMP_parallel_loop_dynamic)
+PARALLEL_LOOP(GOMP_parallel_loop_guided)
+PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_dynamic)
+PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_guided)
+
+#define PARALLEL_RUNTIME(name) \
+	EXPORT void name(body *run, void *data, unsigned threads, long from, long to, long step, unsigned flags) { \
+		void (*f)(body *, void *, unsigned, long, long, long, unsigned) = LIBGOMP(#name); \
+		IN_TEAM(NULL, f(in_team, &r, threads, from, to, step, flags)); \
+	}
+PARALLEL_RUNTIME(GOMP_parallel_loop_runtime)
+PARALLEL_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
+PARALLEL_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+EXPORT void GOMP_parallel_sections(body *run, void *data, unsigned threads, unsigned count, unsigned flags) {
+	void (*f)(body *, void *, unsigned, unsigned, unsigned) = LIBGOMP("GOMP_parallel_sections");
+	IN_TEAM(NULL, f(in_team, &r, threads, count, flags));
+}
+
+// A barrier waits for the tasks of the team, too. Outside of a team there is one thread, and nothing to order.
+#define AT_BARRIER(call) do { \
+	struct team *team = self ? self->team : NULL; \
+	uptr pc = RETURN_ADDRESS; \
+	if (team) \
+		record(team, BARRIER_ENTER, OF_OPENMP, 0, pc); \
+	call; \
+	if (team) { \
+		record(team, BARRIER_LEAVE, OF_OPENMP, 0, pc); \
+		if (__atomic_load_n(&team->tasks, __ATOMIC_RELAXED)) \
+			record(&team->tasks, LEARN, OF_TASK, 0, pc); \
+	} \
+} while (0)
+
+#define BARRIER(name) EXPORT void name(void) { void (*f)(void) = LIBGOMP(#name); AT_BARRIER(f()); }
+#define BARRIER_CANCEL(name) EXPORT _Bool name(void) { _Bool (*f)(void) = LIBGOMP(#name), r; AT_BARRIER(r = f()); return r; }
+BARRIER(GOMP_barrier)
+BARRIER(GOMP_loop_end)
+BARRIER(GOMP_sections_end)
+BARRIER_CANCEL(GOMP_barrier_cancel)
+BARRIER_CANCEL(GOMP_loop_end_cancel)
+BARRIER_CANCEL(GOMP_sections_end_cancel)
+
+#define LOCK_CALL(name, params, args, lock) EXPORT void name params { void (*f) params = LIBGOMP(#name); f args; record(lock, LOCK, OF_OPENMP, 0, RETURN_ADDRESS); }
+#define UNLOCK_CALL(name, params, args, lock) EXPORT void name params { void (*f) params = LIBGOMP(#name); record(lock, UNLOCK, OF_OPENMP, 0, RETURN_ADDRESS); f args; }
+static char unnamed, atomics;
+LOCK_CALL(GOMP_critical_start, (void), (), &unnamed)
+UNLOCK_CALL(GOMP_critical_end, (void), (), &unnamed)
+LOCK_CALL(GOMP_critical_name_start, (void **name), (name), name)
+UNLOCK_CALL(GOMP_critical_name_end, (void **name), (name), name)
+LOCK_CALL(GOMP_atomic_start, (void), (), &atomics)
+UNLOCK_CALL(GOMP_atomic_end, (void), (), &atomics)
+LOCK_CALL(omp_set_lock, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_lock, (void *lock), (lock), lock)
+LOCK_CALL(omp_set_nest_lock, (void *lock), (lock), lock)
+UNLOCK_CALL(omp_unset_nest_lock, (void *lock), (lock), lock)
+
+#define TEST_CALL(name) EXPORT int name(void *lock) { int (*f)(void *) = LIBGOMP(#name), ok = f(lock); \
+	if (ok) \
+		record(lock, LOCK, OF_OPENMP, 0, RETURN_ADDRESS); \
+	return ok; }
+TEST_CALL(omp_test_lock)
+TEST_CALL(omp_test_nest_lock)
+
+// Parts of loops that run in order, and waits of one iteration for others.
+EXPORT void GOMP_ordered_start(void) {
+	void (*f)(void) = LIBGOMP("GOMP_ordered_start");
+	f();
+	if (self && self->team)
+		record((char *)self->team + 1, LEARN, OF_OPENMP, 0, RETURN_ADDRESS);
+}
+EXPORT void GOMP_ordered_end(void) {
+	void (*f)(void) = LIBGOMP("GOMP_ordered_end");
+	if (self && self->team)
+		record((char *)self->team + 1, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS);
+	f();
+}
+
+#define POST(name, type) EXPORT void name(type *at) { void (*f)(type *) = LIBGOMP(#name); \
+	if (self && self->team) \
+		record((char *)self->team + 2, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS); \
+	f(at); }
+POST(GOMP_doacross_post, long)
+POST(GOMP_doacross_ull_post, unsigned long long)
+
+// The loop knows how many numbers there are; more than it has do no harm. Loops of more than 8 levels are not known to exist.
+#define AWAIT(name, type) EXPORT void name(type first, ...) { void (*f)(type, ...) = LIBGOMP(#name); \
+	type at[8]; va_list list; va_start(list, first); \
+	for (int i = 0; i < 8; i++) at[i] = va_arg(list, type); \
+	va_end(list); \
+	f(first, at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]); \
+	if (self && self->team) record((char *)self->team + 2, LEARN, OF_OPENMP, 0, RETURN_ADDRESS); }
+AWAIT(GOMP_doacross_wait, long)
+AWAIT(GOMP_doacross_ull_wait, unsigned long long)
+
+EXPORT void *GOMP_single_copy_start(void) {
+	void *(*f)(void) = LIBGOMP("GOMP_single_copy_start"), *r = f();
+	if (r && self && self->team)
+		record((char *)self->team + 3, LEARN, OF_OPENMP, 0, RETURN_ADDRESS);
+	return r;
+}
+EXPORT void GOMP_single_copy_end(void *data) {
+	void (*f)(void *) = LIBGOMP("GOMP_single_copy_end");
+	if (self && self->team)
+		record((char *)self->team + 3, PUBLISH, OF_OPENMP, 0, RETURN_ADDRESS);
+	f(data);
+}
+
+// Tasks. A task's data are those of libgomp, before which ours stand.
+struct deferred {
+	void (*run)(void *);
+	void (*copy)(void *, void *);
+	void *from;
+	size_t offset;        // of the program's data
+	struct task *parent;
+	struct group *group;
+	struct team *team;
+	u64 id;
+	u32 depends;          // numbers of dependences that are kept, 0 if there are none
+	struct { uptr address; int writes; } depend[16];
+};
+
+static u64 task_ids;
+
+static void copy_task(void *to, void *from) {
+	struct deferred *d = from;
+	REAL(memmove)(to, d, sizeof *d);
+	d->copy((char *)to + d->offset, d->from);
+}
+
+static void depends_begin(struct deferred *d) {
+	for (u32 i = 0; i < d->depends; i++) {
+		record((void *)d->depend[i].address, LEARN, OF_DEPEND_OUT, 0, 0);
+		if (d->depend[i].writes)
+			record((void *)d->depend[i].address, LEARN, OF_DEPEND_IN, 0, 0);
+	}
+}
+
+static void depends_end(struct deferred *d) {
+	for (u32 i = 0; i < d->depends; i++)
+		record((void *)d->depend[i].address, PUBLISH, d->depend[i].writes ? OF_DEPEND_OUT : OF_DEPEND_IN, 0, 0);
+}
+
+static void run_task(struct deferred *d, void *data) {
+	struct thread *t = self;
+	struct task mine = {t ? t->task : NULL, d->group};
+	record((void *)d->id, LEARN, OF_TASK, 0, 0);
+	depends_begin(d);
+	if (t)
+		t->task = &mine;
+	d->run(data);
+	if ((t = self))
+		t->task = mine.outer;
+	depends_end(d);
+	record(d->parent, PUBLISH, OF_TASK, 0, 0);
+	for (struct group *g = d->group; g; g = g->outer)
+		record(g, PUBLISH, OF_TASK, 0, 0);
+	if (d->team)
+		record(&d->team->tasks, PUBLISH, OF_TASK, 0, 0);
+}
+
+static void begin_task(void *p) {
+	struct deferred *d = p;
+	run_task(d, (char *)p + d->offset);
+}
+
+static void describe(struct deferred *d, body *run, uptr pc) {
+	struct thread *t = self;
+	d->run = run;
+	d->id = __atomic_add_fetch(&task_ids, 1, __ATOMIC_RELAXED);
+	d->parent = t ? t->task : NULL;
+	d->group = t && t->task ? t->task->group : NULL;
+	d->team = t ? t->team : NULL;
+	if (d->team)
+		__atomic_store_n(&d->team->tasks, 1, __ATOMIC_RELAXED);
+	record((void *)d->id, PUBLISH, OF_TASK, 0, pc);
+}
+
+// list_depends reads the compiler's list: the number, that of the writes, and addresses; or 0, the number, those of the writes,
+// of the mutually exclusive, and of the reads, and addresses, the rest of which are objects that hold one.
+static void list_depends(struct deferred *d, void **list) {
+	size_t n = (size_t)list[0], out = (size_t)list[1], at = 2, in = n;
+	if (!n)
+		n = (size_t)list[1], out = (size_t)list[2] + (size_t)list[3], in = out + (size_t)list[4], at = 5;
+	for (size_t i = 0; i < n && d->depends < 16; i++) {
+		void *a = list[at + i];
+		int writes = i < out;
+		if (i >= in)
+			writes = ((uptr *)a)[1] != 1 /* in */, a = *(void **)a;
+		d->depend[d->depends].address = (uptr)a;
+		d->depend[d->depends++].writes = writes;
+	}
+}
+
+enum { TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_DETACH = 1 << 13 };
+
+EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
+	void (*f)(body *, void *, void (*)(void *, void *), long, long, _Bool, unsigned, void **, int, void *) = LIBGOMP("GOMP_task");
+	if (flags & TASK_DETACH || !self) {
+		f(run, data, copy, size, align, now, flags, depend, priority, detach);
+		return;
+	}
+	long unit = align > 16 ? align : 16, offset = (sizeof(struct deferred) + unit - 1) / unit * unit;
+	char *pack = __builtin_alloca(offset + size + unit);
+	struct deferred *d = (struct deferred *)(((uptr)pack + unit - 1) / unit * unit);
+	*d = (struct deferred){.copy = copy, .from = data, .offset = offset};
+	if (flags & TASK_DEPEND)
+		list_depends(d, depend);
+	if (!copy)
+		REAL(memmove)((char *)d + offset, data, size);
+	describe(d, run, RETURN_ADDRESS);
+	f(begin_task, d, copy ? copy_task : NULL, offset + size, unit, now, flags, depend, priority, detach);
+}
+
+EXPORT void GOMP_taskwait(void) {
+	void (*f)(void) = LIBGOMP("GOMP_taskwait");
+	f();
+	record(self ? self->task : NULL, LEARN, OF_TASK, 0, RETURN_ADDRESS);
+}
+
+EXPORT void GOMP_taskwait_depend(void **list) {
+	void (*f)(void **) = LIBGOMP("GOMP_taskwait_depend");
+	f(list);
+	struct deferred d = {.depends = 0};
+	list_depends(&d, list);
+	depends_begin(&d);
+}
+
+// Groups are allocated, since they end in another call than they begin.
+EXPORT void GOMP_taskgroup_start(void) {
+	void (*f)(void) = LIBGOMP("GOMP_taskgroup_start");
+	struct task *t = self ? self->task : NULL;
+	if (t) {
+		struct group *g = ALLOCATOR(malloc)(sizeof *g);
+		g->outer = t->group;
+		t->group = g;
+	}
+	f();
+}
+
+EXPORT void GOMP_taskgroup_end(void) {
+	void (*f)(void) = LIBGOMP("GOMP_taskgroup_end");
+	f();
+	struct task *t = self ? self->task : NULL;
+	if (t && t->group) {
+		struct group *g = t->group;
+		record(g, LEARN, OF_TASK, 0, RETURN_ADDRESS);
+		t->group = g->outer;
+		ALLOCATOR(free)(g);
+	}
+}
+
+// The tasks of a taskloop have their bounds at the beginning of their data, where libgomp writes them, and ours behind. Each
+// loop of the program has a function of its own that knows the size.
+enum { LOOPS = 64 };
+static struct { body *run; long size; } loops[LOOPS];
+static int loops_lock;
+
+static long behind(long size) { return (size + 15) / 16 * 16; }
+
+static void run_loop(int i, void *data) {
+	struct deferred *d = (struct deferred *)((char *)data + behind(loops[i].size));
+	run_task(d, data);
+}
+
+#define LOOP(i) static void loop##i(void *data) { run_loop(0##i, data); }
+#define EACH8(M, o) M(o##0) M(o##1) M(o##2) M(o##3) M(o##4) M(o##5) M(o##6) M(o##7)
+EACH8(LOOP, 0) EACH8(LOOP, 1) EACH8(LOOP, 2) EACH8(LOOP, 3) EACH8(LOOP, 4) EACH8(LOOP, 5) EACH8(LOOP, 6) EACH8(LOOP, 7)
+#define NAME(i) loop##i,
+static body *const bodies[LOOPS] = {EACH8(NAME, 0) EACH8(NAME, 1) EACH8(NAME, 2) EACH8(NAME, 3) EACH8(NAME, 4) EACH8(NAME, 5) EACH8(NAME, 6) EACH8(NAME, 7)};
+
+static int loop_of(body *run, long size) {
+	int i = 0;
+	while (__atomic_exchange_n(&loops_lock, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+	for (; i < LOOPS; i++)
+		if (!loops[i].run || (loops[i].run == run && loops[i].size == size)) {
+			loops[i].run = run, loops[i].size = size;
+			break;
+		}
+	__atomic_store_n(&loops_lock, 0, __ATOMIC_RELEASE);
+	return i;
+}
+
+static void copy_loop(void *to, void *from) {
+	struct deferred *d = from;
+	if (d->copy)
+		d->copy(to, d->from);
+	else
+		REAL(memmove)(to, d->from, d->offset);
+	REAL(memmove)((char *)to + behind(d->offset), d, sizeof *d);
+}
+
+// A taskloop waits for its tasks, in a group of its own, unless it says otherwise.
+#define TASKLOOP(name, type) \
+	EXPORT void name(body *run, void *data, void (*copy)(void *, void *), long size, long align, unsigned flags, unsigned long tasks, int priority, type from, type to, type step) { \
+		void (*f)(body *, void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int, type, type, type) = LIBGOMP(#name); \
+		int i = self ? loop_of(run, size) : LOOPS; \
+		if (i == LOOPS) { \
+			f(run, data, copy, size, align, flags, tasks, priority, from, to, step); \
+			return; \
+		} \
+		struct group mine = {NULL}; \
+		struct task *t = self->task; \
+		if (t && !(flags & TASK_NOGROUP)) \
+			mine.outer = t->group, t->group = &mine; \
+		struct deferred d = {.copy = copy, .from = data, .offset = size}; \
+		describe(&d, run, RETURN_ADDRESS); \
+		f(bodies[i], &d, copy_loop, behind(size) + sizeof d, align > 16 ? align : 16, flags, tasks, priority, from, to, step); \
+		if (t && !(flags & TASK_NOGROUP)) { \
+			record(&mine, LEARN, OF_TASK, 0, RETURN_ADDRESS); \
+			t->group = mine.outer; \
+		} \
+	}
+TASKLOOP(GOMP_taskloop, long)
+TASKLOOP(GOMP_taskloop_ull, unsigned long long)

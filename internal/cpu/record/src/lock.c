@@ -1,0 +1,172 @@
+// Mutexes, read-write locks, spin locks, condition variables, semaphores, barriers and once, of POSIX and C11.
+//
+// What hands something on is recorded before it is done, and what takes it over after.
+
+static void took(void *m, uptr pc) { record(m, LOCK, OF_MUTEX, 0, pc); }
+static void gives(void *m, uptr pc) { record(m, UNLOCK, OF_MUTEX, 0, pc); }
+
+#define LOCKING(result, name, params, args, m) \
+	EXPORT result name params { \
+		result e = REAL(name) args; \
+		if (!e || e == EOWNERDEAD) \
+			took(m, RETURN_ADDRESS); \
+		return e; \
+	}
+#define UNLOCKING(name, type) \
+	EXPORT int name(type *m) { \
+		gives((void *)m, RETURN_ADDRESS); \
+		return REAL(name)(m); \
+	}
+
+LOCKING(int, pthread_mutex_lock, (pthread_mutex_t *m), (m), m)
+LOCKING(int, pthread_mutex_trylock, (pthread_mutex_t *m), (m), m)
+LOCKING(int, pthread_mutex_timedlock, (pthread_mutex_t *m, const struct timespec *t), (m, t), m)
+LOCKING(int, pthread_mutex_clocklock, (pthread_mutex_t *m, clockid_t c, const struct timespec *t), (m, c, t), m)
+UNLOCKING(pthread_mutex_unlock, pthread_mutex_t)
+LOCKING(int, pthread_spin_lock, (pthread_spinlock_t *m), (m), (void *)m)
+LOCKING(int, pthread_spin_trylock, (pthread_spinlock_t *m), (m), (void *)m)
+UNLOCKING(pthread_spin_unlock, pthread_spinlock_t)
+
+// glibc's functions of C11 do not come by those of POSIX. thrd_success is 0.
+LOCKING(int, mtx_lock, (mtx_t *m), (m), m)
+LOCKING(int, mtx_trylock, (mtx_t *m), (m), m)
+LOCKING(int, mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict t), (m, t), m)
+UNLOCKING(mtx_unlock, mtx_t)
+
+#define SHARING(name, params, args) \
+	EXPORT int name params { \
+		int e = REAL(name) args; \
+		if (!e) \
+			record(m, LOCK_SHARED, OF_MUTEX, 0, RETURN_ADDRESS); \
+		return e; \
+	}
+// Only the lock knows whether an unlock is of a reader or a writer: a thread remembers what it has for writing.
+#define WRITING(name, params, args) \
+	EXPORT int name params { \
+		int e = REAL(name) args; \
+		if (!e) { \
+			took(m, RETURN_ADDRESS); \
+			if (self && self->writings < 32) \
+				self->writing[self->writings++] = (uptr)m; \
+		} \
+		return e; \
+	}
+
+SHARING(pthread_rwlock_rdlock, (pthread_rwlock_t *m), (m))
+SHARING(pthread_rwlock_tryrdlock, (pthread_rwlock_t *m), (m))
+SHARING(pthread_rwlock_timedrdlock, (pthread_rwlock_t *restrict m, const struct timespec *restrict t), (m, t))
+SHARING(pthread_rwlock_clockrdlock, (pthread_rwlock_t *restrict m, clockid_t c, const struct timespec *restrict t), (m, c, t))
+WRITING(pthread_rwlock_wrlock, (pthread_rwlock_t *m), (m))
+WRITING(pthread_rwlock_trywrlock, (pthread_rwlock_t *m), (m))
+WRITING(pthread_rwlock_timedwrlock, (pthread_rwlock_t *restrict m, const struct timespec *restrict t), (m, t))
+WRITING(pthread_rwlock_clockwrlock, (pthread_rwlock_t *restrict m, clockid_t c, const struct timespec *restrict t), (m, c, t))
+
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *m) {
+	int writer = 0;
+	if (self)
+		for (u32 i = self->writings; i-- > 0 && !writer;)
+			if (self->writing[i] == (uptr)m) {
+				self->writing[i] = self->writing[--self->writings];
+				writer = 1;
+			}
+	record(m, writer ? UNLOCK : UNLOCK_SHARED, OF_MUTEX, 0, RETURN_ADDRESS);
+	return REAL(pthread_rwlock_unlock)(m);
+}
+
+// A wait that is cancelled takes the mutex again before the handlers run.
+struct waiting { void *mutex; uptr pc; };
+static void cancelled(void *w) { took(((struct waiting *)w)->mutex, ((struct waiting *)w)->pc); }
+
+#define WAITING(name, params, args, awoken) \
+	EXPORT int name params { \
+		struct waiting w = {m, RETURN_ADDRESS}; \
+		int e; \
+		gives(m, w.pc); \
+		pthread_cleanup_push(cancelled, &w); \
+		e = REAL(name) args; \
+		pthread_cleanup_pop(0); \
+		took(m, w.pc); \
+		if (awoken) \
+			record(c, LEARN, OF_CONDITION, 0, w.pc); \
+		return e; \
+	}
+#define WAKING(name, type) \
+	EXPORT int name(type *c) { \
+		record(c, PUBLISH, OF_CONDITION, 0, RETURN_ADDRESS); \
+		return REAL(name)(c); \
+	}
+
+WAITING(pthread_cond_wait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m), (c, m), !e)
+WAITING(pthread_cond_timedwait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m, const struct timespec *restrict t), (c, m, t), !e)
+WAITING(pthread_cond_clockwait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t clock, const struct timespec *restrict t), (c, m, clock, t), !e)
+WAITING(cnd_wait, (cnd_t *c, mtx_t *m), (c, m), !e)
+WAITING(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict t), (c, m, t), !e)
+WAKING(pthread_cond_signal, pthread_cond_t)
+WAKING(pthread_cond_broadcast, pthread_cond_t)
+WAKING(cnd_signal, cnd_t)
+WAKING(cnd_broadcast, cnd_t)
+
+#define SEMAPHORE(name, params, args) \
+	EXPORT int name params { \
+		int e = REAL(name) args; \
+		if (!e) \
+			record(s, LEARN, OF_SEMAPHORE, 0, RETURN_ADDRESS); \
+		return e; \
+	}
+SEMAPHORE(sem_wait, (sem_t *s), (s))
+SEMAPHORE(sem_trywait, (sem_t *s), (s))
+SEMAPHORE(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict t), (s, t))
+SEMAPHORE(sem_clockwait, (sem_t *restrict s, clockid_t c, const struct timespec *restrict t), (s, c, t))
+EXPORT int sem_post(sem_t *s) {
+	record(s, PUBLISH, OF_SEMAPHORE, 0, RETURN_ADDRESS);
+	return REAL(sem_post)(s);
+}
+
+EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
+	record(b, BARRIER_ENTER, OF_BARRIER, 0, RETURN_ADDRESS);
+	int e = REAL(pthread_barrier_wait)(b);
+	record(b, BARRIER_LEAVE, OF_BARRIER, 0, RETURN_ADDRESS);
+	return e;
+}
+
+// once is the call that the thread makes; init functions may make others.
+struct once { void *control; void (*init)(void); uptr pc; struct once *outer; };
+static __thread struct once *once __attribute__((tls_model("initial-exec")));
+
+static void init_once(void) {
+	struct once *o = once;
+	o->init();
+	record(o->control, PUBLISH, OF_ONCE, 0, o->pc);
+}
+
+#define ONCE(result, name, type) \
+	EXPORT result name(type *control, void (*init)(void)) { \
+		struct once o = {control, init, RETURN_ADDRESS, once}; \
+		once = &o; \
+		AROUND_##result(REAL(name)(control, init_once)); \
+	}
+#define AROUND_int(call) int e = call; once = o.outer; record(control, LEARN, OF_ONCE, 0, o.pc); return e
+#define AROUND_void(call) call; once = o.outer; record(control, LEARN, OF_ONCE, 0, o.pc)
+ONCE(int, pthread_once, pthread_once_t)
+ONCE(void, call_once, once_flag)
+
+// Guards of static variables of functions. The compiler reads their first byte with acquire.
+extern int __cxa_guard_acquire(u64 *) __attribute__((weak));
+extern void __cxa_guard_release(u64 *) __attribute__((weak));
+static int (*guard_acquire)(u64 *);
+static void (*guard_release)(u64 *);
+
+EXPORT int __cxa_guard_acquire(u64 *g) {
+	if (!guard_acquire)
+		guard_acquire = real("__cxa_guard_acquire");
+	int first = guard_acquire(g);
+	record(g, LEARN, OF_ATOMIC, 0, RETURN_ADDRESS);
+	return first;
+}
+
+EXPORT void __cxa_guard_release(u64 *g) {
+	if (!guard_release)
+		guard_release = real("__cxa_guard_release");
+	record(g, PUBLISH, OF_ATOMIC, 0, RETURN_ADDRESS);
+	guard_release(g);
+}

@@ -1,0 +1,259 @@
+// Allocation, and functions of the C library that read and write memory.
+//
+// What dlsym allocates while the real functions are looked for comes from a small arena that is never given back.
+
+static char arena[1 << 16];
+static size_t arena_used;
+
+static void *from_arena(size_t n) {
+	size_t at = __atomic_fetch_add(&arena_used, (n + 31) & ~(size_t)15, __ATOMIC_RELAXED);
+	if (at + n + 16 > sizeof arena)
+		return NULL;
+	return (void *)(((uptr)arena + at + 15) & ~(uptr)15);
+}
+
+static int in_arena(void *p) { return (char *)p >= arena && (char *)p < arena + sizeof arena; }
+
+static __thread int looking __attribute__((tls_model("initial-exec")));
+
+#define ALLOCATOR(name) ({ static __typeof__(name) *f; __typeof__(name) *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
+	if (!g && !looking) { looking = 1; g = (__typeof__(name) *)real(#name); looking = 0; __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
+
+extern size_t malloc_usable_size(void *);
+extern void *memalign(size_t, size_t);
+
+static void *allocated(void *p, size_t n, uptr pc) {
+	if (p && n)
+		record(p, ALLOCATE, 0, n, pc);
+	return p;
+}
+
+// released comes before memory is given back, so that the checker sees it before another thread gets the memory.
+static void released(void *p, uptr pc) {
+	if (p && region && !over)
+		record(p, RELEASE, instrumented(pc), malloc_usable_size(p), pc);
+}
+
+EXPORT void *malloc(size_t n) {
+	__typeof__(malloc) *f = ALLOCATOR(malloc);
+	return f ? allocated(f(n), n, RETURN_ADDRESS) : from_arena(n);
+}
+
+EXPORT void *calloc(size_t n, size_t each) {
+	__typeof__(calloc) *f = ALLOCATOR(calloc);
+	return f ? allocated(f(n, each), n * each, RETURN_ADDRESS) : from_arena(n * each);
+}
+
+EXPORT void free(void *p) {
+	if (!p || in_arena(p))
+		return;
+	__typeof__(free) *f = ALLOCATOR(free);
+	released(p, RETURN_ADDRESS);
+	if (f)
+		f(p);
+}
+
+EXPORT void *realloc(void *p, size_t n) {
+	if (in_arena(p)) {
+		void *q = malloc(n);
+		size_t most = arena + sizeof arena - (char *)p;
+		if (q)
+			for (size_t i = 0; i < n && i < most; i++)
+				((volatile char *)q)[i] = ((char *)p)[i];
+		return q;
+	}
+	__typeof__(realloc) *f = ALLOCATOR(realloc);
+	if (!f)
+		return NULL;
+	released(p, RETURN_ADDRESS);
+	void *q = f(p, n);
+	return allocated(q, n, RETURN_ADDRESS);
+}
+
+EXPORT int posix_memalign(void **to, size_t align, size_t n) {
+	__typeof__(posix_memalign) *f = ALLOCATOR(posix_memalign);
+	int e = f(to, align, n);
+	if (!e)
+		allocated(*to, n, RETURN_ADDRESS);
+	return e;
+}
+
+EXPORT void *aligned_alloc(size_t align, size_t n) { return allocated(ALLOCATOR(aligned_alloc)(align, n), n, RETURN_ADDRESS); }
+EXPORT void *memalign(size_t align, size_t n) { return allocated(ALLOCATOR(memalign)(align, n), n, RETURN_ADDRESS); }
+EXPORT void *valloc(size_t n) { return allocated(ALLOCATOR(valloc)(n), n, RETURN_ADDRESS); }
+
+// The deletes of C++ call free from libstdc++, which nobody instrumented: the program's own call counts.
+#define DELETE(name, ...) EXPORT void name(void *p, ##__VA_ARGS__) { \
+	if (!p) \
+		return; \
+	__typeof__(free) *f = ALLOCATOR(free); \
+	released(p, RETURN_ADDRESS); \
+	f(p); \
+}
+#define NEW(name, ...) EXPORT void *name(size_t n, ##__VA_ARGS__)
+
+DELETE(_ZdlPv)
+DELETE(_ZdaPv)
+DELETE(_ZdlPvm, size_t n)
+DELETE(_ZdaPvm, size_t n)
+DELETE(_ZdlPvRKSt9nothrow_t, const void *x)
+DELETE(_ZdaPvRKSt9nothrow_t, const void *x)
+DELETE(_ZdlPvSt11align_val_t, size_t a)
+DELETE(_ZdaPvSt11align_val_t, size_t a)
+DELETE(_ZdlPvmSt11align_val_t, size_t n, size_t a)
+DELETE(_ZdaPvmSt11align_val_t, size_t n, size_t a)
+
+EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
+	void *p = REAL(mmap)(at, n, prot, flags, fd, offset);
+	return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS);
+}
+
+EXPORT int munmap(void *p, size_t n) {
+	if (region && !over && instrumented(RETURN_ADDRESS))
+		record(p, RELEASE, 1, n, RETURN_ADDRESS);
+	return REAL(munmap)(p, n);
+}
+
+// Copies before the real functions are known, as in the dynamic linker's own start.
+static void *bytes(void *to, const void *from, size_t n) {
+	volatile char *t = to;
+	const volatile char *f = from;
+	if (t < f)
+		for (size_t i = 0; i < n; i++)
+			t[i] = f[i];
+	else
+		while (n--)
+			t[n] = f[n];
+	return to;
+}
+
+#define TRACED (self && instrumented(RETURN_ADDRESS))
+
+EXPORT void *memcpy(void *restrict to, const void *restrict from, size_t n) {
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	__typeof__(memmove) *f = ALLOCATOR(memmove);
+	return f ? f(to, from, n) : bytes(to, from, n);
+}
+
+EXPORT void *memmove(void *to, const void *from, size_t n) {
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	__typeof__(memmove) *f = ALLOCATOR(memmove);
+	return f ? f(to, from, n) : bytes(to, from, n);
+}
+
+EXPORT void *memset(void *to, int c, size_t n) {
+	if (TRACED)
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	__typeof__(memset) *f = ALLOCATOR(memset);
+	if (f)
+		return f(to, c, n);
+	for (volatile char *t = to; n--;)
+		*t++ = c;
+	return to;
+}
+
+// What GCC and the C library make of them with -D_FORTIFY_SOURCE.
+EXPORT void *__memcpy_chk(void *to, const void *from, size_t n, size_t most) {
+	if (n > most)
+		abort();
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
+	if (n > most)
+		abort();
+	if (TRACED)
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	return REAL(memset)(to, c, n);
+}
+
+EXPORT int memcmp(const void *a, const void *b, size_t n) {
+	if (TRACED) {
+		range(a, n, READ_RANGE, RETURN_ADDRESS);
+		range(b, n, READ_RANGE, RETURN_ADDRESS);
+	}
+	const unsigned char *x = a, *y = b;
+	for (; n && *x == *y; n--)
+		x++, y++;
+	return n ? *x - *y : 0;
+}
+
+EXPORT size_t strlen(const char *s) {
+	size_t n = 0;
+	while (((const volatile char *)s)[n])
+		n++;
+	if (TRACED)
+		range(s, n + 1, READ_RANGE, RETURN_ADDRESS);
+	return n;
+}
+
+static size_t length(const char *s, size_t most) {
+	size_t n = 0;
+	while (n < most && ((const volatile char *)s)[n])
+		n++;
+	return n;
+}
+
+EXPORT char *strcpy(char *restrict to, const char *restrict from) {
+	size_t n = length(from, -1) + 1;
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+
+EXPORT char *strncpy(char *restrict to, const char *restrict from, size_t n) {
+	size_t k = length(from, n);
+	if (TRACED) {
+		range(from, k < n ? k + 1 : n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	REAL(memmove)(to, from, k);
+	REAL(memset)(to + k, 0, n - k);
+	return to;
+}
+
+EXPORT char *strcat(char *restrict to, const char *restrict from) {
+	size_t at = length(to, -1), n = length(from, -1) + 1;
+	if (TRACED) {
+		range(to, at + 1, READ_RANGE, RETURN_ADDRESS);
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to + at, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	REAL(memmove)(to + at, from, n);
+	return to;
+}
+
+EXPORT int strcmp(const char *a, const char *b) {
+	size_t i = 0;
+	while (((const volatile char *)a)[i] && a[i] == b[i])
+		i++;
+	if (TRACED) {
+		range(a, i + 1, READ_RANGE, RETURN_ADDRESS);
+		range(b, i + 1, READ_RANGE, RETURN_ADDRESS);
+	}
+	return (unsigned char)a[i] - (unsigned char)b[i];
+}
+
+EXPORT ssize_t read(int fd, void *to, size_t n) {
+	ssize_t k = REAL(read)(fd, to, n);
+	if (k > 0 && TRACED)
+		range(to, k, WRITE_RANGE, RETURN_ADDRESS);
+	return k;
+}
+
+EXPORT ssize_t write(int fd, const void *from, size_t n) {
+	if (TRACED)
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+	return REAL(write)(fd, from, n);
+}

@@ -1,0 +1,38 @@
+// The recorder: what programs that "fencepost cc" links have in place of ThreadSanitizer's runtime library. The compiler's
+// calls (__tsan_*) and the interceptors write what the program does into rings in memory that the checker shares, one for each
+// thread. Without a checker nothing is recorded, and the program runs as it is.
+//
+// One translation unit, so that the calls that the compiler makes for each access are inlined into few instructions.
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "layout.h"
+#include "thread.c"
+#include "access.c"
+#include "atomic.c"
+#include "memory.c"
+#include "lock.c"
+#include "create.c"
+#include "gomp.c"
+#include "ompt.c"
+
+// Programs that have the recorder are known by this.
+EXPORT const int fencepost_recorder = VERSION;

@@ -1,0 +1,341 @@
+// Threads, their rings, and the way to the checker.
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define EXPORT __attribute__((visibility("default")))
+#define RETURN_ADDRESS ((uptr)__builtin_return_address(0))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { SEEN = 1 << 11 };
+
+struct thread {
+	u64 *ring;
+	u64 head;
+	u64 tail;       // as last seen
+	struct slot *slot;
+	u64 epoch;      // of seen: what the thread does again between two synchronisations tells nothing new
+	u32 busy;       // within the recorder: a signal handler that runs meanwhile writes nothing
+	u32 number;
+	u32 ended;
+	struct team *team;   // of OpenMP
+	struct task *task;
+	u64 writing[32];     // read-write locks held for writing
+	u32 writings;
+	u64 seen[SEEN];
+};
+
+static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+static __thread int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
+
+static struct region_head *region;
+static int attached; // 1 where the checker was looked for
+static u32 threads;  // numbers given out
+
+// Programs are told apart from libraries that nobody instrumented by their code: interceptors record only the former's calls.
+static struct module code[MODULES];
+static u32 codes;
+
+static inline int instrumented(uptr pc) {
+	u32 n = __atomic_load_n(&codes, __ATOMIC_ACQUIRE);
+	for (u32 i = 0; i < n; i++)
+		if (pc - code[i].from < code[i].to - code[i].from)
+			return 1;
+	return 0;
+}
+
+static struct slot *slots(void) { return (struct slot *)((char *)region + SLOTS_AT); }
+
+static void nap(int n) {
+	if (n < 64)
+		sched_yield();
+	else {
+		struct timespec t = {0, 50000};
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, NULL);
+	}
+}
+
+// room waits until the ring takes n records more. It returns 0 when the checker takes nothing more.
+static int __attribute__((noinline)) room(struct thread *t, u64 n) {
+	for (int i = 0;; i++) {
+		t->tail = __atomic_load_n(&t->slot->tail, __ATOMIC_ACQUIRE);
+		if (t->head + n - t->tail <= RECORDS)
+			return 1;
+		if (__atomic_load_n(&region->stop, __ATOMIC_RELAXED))
+			return 0;
+		nap(i);
+	}
+}
+
+static inline u64 word(uptr address, u64 kind, u64 size) {
+	return ((u64)address & 0xffffffffffff) | kind << 48 | size << 56;
+}
+
+// put writes a record, or two.
+static inline void put(struct thread *t, u64 a, u64 b) {
+	if (UNLIKELY(t->head + 1 - t->tail > RECORDS) && !room(t, 1))
+		return;
+	u64 *at = t->ring + (t->head % RECORDS) * 2;
+	at[0] = a, at[1] = b;
+	__atomic_store_n(&t->slot->head, ++t->head, __ATOMIC_RELEASE);
+}
+
+static inline void put2(struct thread *t, u64 a, u64 b, u64 c, u64 d) {
+	if (UNLIKELY(t->head + 2 - t->tail > RECORDS) && !room(t, 2))
+		return;
+	u64 *at = t->ring + (t->head % RECORDS) * 2;
+	at[0] = a, at[1] = b;
+	at = t->ring + ((t->head + 1) % RECORDS) * 2;
+	at[0] = c, at[1] = d;
+	t->head += 2;
+	__atomic_store_n(&t->slot->head, t->head, __ATOMIC_RELEASE);
+}
+
+// synchronise writes a record with a ticket. Room comes first: who has a ticket holds up the checker.
+static void synchronise(struct thread *t, uptr address, u64 kind, u64 size, u64 number, uptr pc) {
+	if (UNLIKELY(t->head + 2 - t->tail > RECORDS) && !room(t, 2))
+		return;
+	t->epoch++;
+	if (UNLIKELY((t->epoch & 0xfff) == 0)) { // seen keeps 12 bits of it
+		for (int i = 0; i < SEEN; i++)
+			t->seen[i] = 0;
+		t->epoch++;
+	}
+	u64 ticket = __atomic_fetch_add(&region->ticket, 1, __ATOMIC_SEQ_CST);
+	put2(t, word(address, kind, size), pc, ticket, number);
+}
+
+static void attach(void);
+
+// enter gives the thread's state, or NULL where nothing is to be recorded; leave ends what it began.
+static struct thread *begin(void);
+
+static inline struct thread *enter(void) {
+	struct thread *t = self;
+	if (UNLIKELY(!t) && !(t = begin()))
+		return NULL;
+	if (UNLIKELY(t->busy)) {
+		__atomic_fetch_add(&region->signals, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	t->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return t;
+}
+
+static inline void leave(struct thread *t) {
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->busy = 0;
+}
+
+// record writes a record with a ticket for the calling thread.
+static void record(const volatile void *address, u64 kind, u64 size, u64 number, uptr pc) {
+	struct thread *t = enter();
+	if (t) {
+		synchronise(t, (uptr)address, kind, size, number, pc);
+		leave(t);
+	}
+}
+
+// stack finds the calling thread's stack. pthread_getattr_np reads /proc for the main thread, whose stack is about here.
+static void stack(uptr *from, uptr *to) {
+	pthread_attr_t a;
+	void *address = NULL;
+	size_t size = 0;
+	uptr here = (uptr)__builtin_frame_address(0);
+	*from = here - (8 << 20), *to = here + (1 << 20);
+	if (syscall(SYS_gettid) == getpid() || pthread_getattr_np(pthread_self(), &a))
+		return;
+	if (!pthread_attr_getstack(&a, &address, &size))
+		*from = (uptr)address, *to = (uptr)address + size;
+	pthread_attr_destroy(&a);
+}
+
+// start makes the state of the calling thread. forked is 0 for the first thread, and those that nobody was seen to create.
+static struct thread *start(u32 number, int forked) {
+	struct slot *s = slots();
+	int i = 0;
+	for (int n = 0; n < 4096; n++) { // ended threads' slots come free when they are read
+		u32 none = FREE;
+		for (i = 0; i < SLOTS && !(none = FREE, __atomic_compare_exchange_n(&s[i].state, &none, TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); i++)
+			;
+		if (i < SLOTS || __atomic_load_n(&region->stop, __ATOMIC_RELAXED))
+			break;
+		nap(n);
+	}
+	over = 1; // what is called here is not recorded
+	struct thread *t = i == SLOTS ? MAP_FAILED : (void *)syscall(SYS_mmap, NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+	if (t == MAP_FAILED) {
+		__atomic_fetch_add(&region->lost, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	t->slot = &s[i];
+	t->ring = (u64 *)((char *)region + RINGS_AT + i * RING_BYTES);
+	t->head = t->tail = __atomic_load_n(&s[i].head, __ATOMIC_ACQUIRE);
+	t->number = number;
+	t->epoch = 1;
+	t->busy = 1;
+	uptr from, to;
+	stack(&from, &to);
+	over = 0;
+	self = t;
+	synchronise(t, 0, THREAD, 0, number, 0);
+	synchronise(t, from, BEGIN, forked, to, 0);
+	leave(t);
+	return t;
+}
+
+static struct thread *__attribute__((noinline)) begin(void) {
+	if (over)
+		return NULL;
+	if (!__atomic_load_n(&attached, __ATOMIC_ACQUIRE))
+		attach();
+	if (!region || self)
+		return self;
+	return start(__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED), 0);
+}
+
+// finish ends the calling thread.
+static void finish(void) {
+	struct thread *t = self;
+	if (t && !t->busy) {
+		t->busy = 1;
+		synchronise(t, 0, END, 0, 0, 0);
+		__atomic_store_n(&t->slot->state, ENDED, __ATOMIC_RELEASE);
+		syscall(SYS_munmap, t, sizeof *t);
+	}
+	self = NULL;
+	over = 1;
+}
+
+// child makes a forked process one of its own.
+static void child(void) {
+	if (region)
+		syscall(SYS_munmap, region, REGION_BYTES);
+	self = NULL;
+	region = NULL;
+	threads = 0;
+	attached = 0;
+	attach();
+	begin();
+}
+
+// tell_modules writes the modules that the region does not have yet. A lock is held, or no other thread runs.
+static void tell_modules(void) {
+	for (u32 i = region->modules; i < codes; i++) {
+		((struct module *)((char *)region + MODULES_AT))[i] = code[i];
+		__atomic_store_n(&region->modules, i + 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void attach(void) {
+	static int lock;
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+	if (attached)
+		goto done;
+	const char *name = getenv("FENCEPOST_CPU");
+	if (!name || !*name)
+		goto done;
+	int fd = syscall(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0)
+		goto done;
+	struct file_head *f = (void *)syscall(SYS_mmap, NULL, FILE_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+	if (f != MAP_FAILED) {
+		u32 i = f->version == VERSION ? __atomic_fetch_add(&f->processes, 1, __ATOMIC_ACQ_REL) : PROCESSES;
+		void *r = MAP_FAILED;
+		if (i < PROCESSES)
+			r = (void *)syscall(SYS_mmap, NULL, REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)(FILE_HEAD + i * REGION_BYTES));
+		if (r != MAP_FAILED) {
+			region = r;
+			tell_modules();
+			__atomic_store_n(&region->pid, (u32)getpid(), __ATOMIC_RELEASE);
+		}
+		syscall(SYS_munmap, f, FILE_HEAD);
+	}
+	syscall(SYS_close, fd);
+done:
+	__atomic_store_n(&attached, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+// imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs stands in its table of
+// symbols before what it defines, which alone is hashed.
+static int imports(struct dl_phdr_info *info) {
+	const ElfW(Dyn) *d = NULL;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	const ElfW(Sym) *symbols = NULL;
+	const char *names = NULL;
+	const u32 *hash = NULL;
+	for (; d && d->d_tag != DT_NULL; d++) {
+		uptr at = d->d_un.d_ptr < info->dlpi_addr ? d->d_un.d_ptr + info->dlpi_addr : d->d_un.d_ptr;
+		if (d->d_tag == DT_SYMTAB)
+			symbols = (const void *)at;
+		else if (d->d_tag == DT_STRTAB)
+			names = (const void *)at;
+		else if (d->d_tag == DT_GNU_HASH)
+			hash = (const void *)at;
+	}
+	if (!symbols || !names || !hash)
+		return 0;
+	for (u32 i = 1; i < hash[1]; i++) {
+		const char *a = names + symbols[i].st_name, *b = "__tsan_init";
+		while (*a && *a == *b)
+			a++, b++;
+		if (*a == *b)
+			return 1;
+	}
+	return 0;
+}
+
+// add_module keeps the code of a module that has instrumented code: the executable, and libraries.
+static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
+	int executable = *(int *)first;
+	*(int *)first = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uptr from = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || instrumented(from) || codes == MODULES || !(executable || imports(info)))
+			continue;
+		struct module *m = &code[codes];
+		m->base = info->dlpi_addr, m->from = from, m->to = from + p->p_memsz;
+		size_t n = 0;
+		if (executable) {
+			ssize_t k = readlink("/proc/self/exe", m->path, sizeof m->path - 1);
+			n = k > 0 ? k : 0;
+		} else {
+			for (; info->dlpi_name[n] && n < sizeof m->path - 1; n++)
+				m->path[n] = info->dlpi_name[n];
+		}
+		m->path[n] = 0;
+		__atomic_store_n(&codes, codes + 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+// load_modules tells of the executable and libraries that have instrumented code.
+static void load_modules(void) {
+	static int lock;
+	int before = over, first = 1;
+	over = 1;
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+	dl_iterate_phdr(add_module, &first);
+	if (region)
+		tell_modules();
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	over = before;
+}
+
+// real finds the function that an interceptor stands before.
+static void *real(const char *name) {
+	int before = over;
+	over = 1;
+	void *f = dlsym(RTLD_NEXT, name);
+	over = before;
+	return f;
+}
+
+#define REAL(name) ({ static __typeof__(name) *f; __typeof__(name) *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
+	if (!g) { g = (__typeof__(name) *)real(#name); __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })

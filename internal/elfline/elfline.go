@@ -1,0 +1,229 @@
+// Package elfline finds source places in executables and libraries, from their DWARF line tables and symbols.
+package elfline
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"debug/elf"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// Image is an executable or a library of a program.
+type Image struct {
+	progs     []elf.ProgHeader
+	symbols   []elf.Symbol // functions, by address
+	variables []elf.Symbol // likewise
+	lines     *dwarf.Data  // nil: none
+}
+
+// debugLimit bounds the debugging information that is read of one file.
+const debugLimit = 1 << 30
+
+// Open reads a file of a process, also one that was deleted; what cannot be read of it is missing.
+func Open(file string, pid int32) *Image {
+	im := &Image{}
+	if deleted, ok := strings.CutSuffix(file, " (deleted)"); ok {
+		file = deleted
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && exe == deleted+" (deleted)" {
+			file = fmt.Sprintf("/proc/%d/exe", pid)
+		}
+	}
+	f, err := elf.Open(file)
+	if err != nil {
+		return im
+	}
+	defer f.Close()
+	defer func() { _ = recover() }() // a broken file tells nothing
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD {
+			im.progs = append(im.progs, p.ProgHeader)
+		}
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		symbols, _ = f.DynamicSymbols()
+	}
+	for _, s := range symbols {
+		switch {
+		case elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0:
+			im.symbols = append(im.symbols, s)
+		case elf.ST_TYPE(s.Info) == elf.STT_OBJECT && s.Size > 0:
+			im.variables = append(im.variables, s)
+		}
+	}
+	for _, list := range [][]elf.Symbol{im.symbols, im.variables} {
+		slices.SortStableFunc(list, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
+	}
+	if s := f.Section(".debug_info"); s != nil && s.Size < debugLimit {
+		if lines, err := f.DWARF(); err == nil {
+			im.lines = lines
+		}
+	}
+	return im
+}
+
+// Address turns an offset in the file into the address that its tables name.
+func (im *Image) Address(offset uint64) (uint64, bool) {
+	for _, p := range im.progs {
+		if offset >= p.Off && offset-p.Off < p.Filesz {
+			return offset - p.Off + p.Vaddr, true
+		}
+	}
+	return 0, false
+}
+
+// Frames gives the frames of the code at an address, inlined calls innermost first; one with neither file nor line where nothing is
+// known.
+func (im *Image) Frames(addr uint64) (frames []event.Frame) {
+	defer func() {
+		if recover() != nil { // broken debugging information
+			frames = nil
+		}
+		if len(frames) == 0 {
+			frames = []event.Frame{{Function: im.function(addr)}}
+		}
+	}()
+	if im.lines == nil {
+		return nil
+	}
+	r := im.lines.Reader()
+	unit, err := r.SeekPC(addr)
+	if err != nil {
+		return nil
+	}
+	lr, err := im.lines.LineReader(unit)
+	if err != nil || lr == nil {
+		return nil
+	}
+	line, ok := lineOf(lr, addr)
+	if !ok {
+		return nil
+	}
+	calls := im.calls(r, lr.Files(), addr)
+	if len(calls) == 0 {
+		calls = []event.Frame{{Function: im.function(addr)}}
+	}
+	// Each function is entered at the place that the one around it names; the innermost stands at the line.
+	file, n, column := line.File.Name, line.Line, line.Column
+	for i := range calls {
+		c := &calls[i]
+		c.File, file = file, c.File
+		c.Line, n = n, c.Line
+		c.Column, column = column, c.Column
+	}
+	return calls
+}
+
+// lineOf finds the entry for an address. (LineReader.SeekPC looks into the first sequence alone, and templates have their own.)
+func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
+	var before, e dwarf.LineEntry
+	for before.EndSequence = true; lr.Next(&e) == nil; before = e {
+		if e.Line == 0 && !e.EndSequence && before.Line != 0 {
+			e.File, e.Line, e.Column = before.File, before.Line, before.Column // code of several places, which the compiler has merged
+		}
+		if !before.EndSequence && before.Address <= addr && addr < e.Address {
+			return before, before.File != nil
+		}
+	}
+	return before, false
+}
+
+// calls gives the functions at an address, innermost first, with the places where they were inlined. r stands behind a unit's
+// entry.
+func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64) []event.Frame {
+	var calls []event.Frame
+	for depth := 1; depth > 0; {
+		e, err := r.Next()
+		if err != nil || e == nil {
+			break
+		}
+		if e.Tag == 0 {
+			depth--
+			continue
+		}
+		within := false
+		if e.Tag == dwarf.TagSubprogram || e.Tag == dwarf.TagInlinedSubroutine || e.Tag == dwarf.TagLexDwarfBlock {
+			within = im.covers(e, addr)
+		}
+		if within && e.Tag != dwarf.TagLexDwarfBlock {
+			calls = append([]event.Frame{im.call(e, files)}, calls...)
+		}
+		switch {
+		case !e.Children:
+		case within || e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagClassType || e.Tag == dwarf.TagStructType:
+			depth++
+		default:
+			r.SkipChildren()
+		}
+	}
+	return calls
+}
+
+func (im *Image) covers(e *dwarf.Entry, addr uint64) bool {
+	ranges, err := im.lines.Ranges(e)
+	return err == nil && slices.ContainsFunc(ranges, func(r [2]uint64) bool { return r[0] <= addr && addr < r[1] })
+}
+
+// call names a function and says where it was inlined.
+func (im *Image) call(e *dwarf.Entry, files []*dwarf.LineFile) event.Frame {
+	f := event.Frame{Function: im.name(e, 4)}
+	if i, ok := e.Val(dwarf.AttrCallFile).(int64); ok && int(i) < len(files) && files[i] != nil {
+		f.File = files[i].Name
+	}
+	if n, ok := e.Val(dwarf.AttrCallLine).(int64); ok {
+		f.Line = int(n)
+	}
+	if n, ok := e.Val(dwarf.AttrCallColumn).(int64); ok {
+		f.Column = int(n)
+	}
+	return f
+}
+
+// name gives the linker name of a function where there is one; it may stand at another entry.
+func (im *Image) name(e *dwarf.Entry, more int) string {
+	for _, a := range []dwarf.Attr{dwarf.AttrLinkageName, dwarf.AttrName} {
+		if s, ok := e.Val(a).(string); ok {
+			return s
+		}
+	}
+	for _, a := range []dwarf.Attr{dwarf.AttrAbstractOrigin, dwarf.AttrSpecification} {
+		if off, ok := e.Val(a).(dwarf.Offset); ok && more > 0 {
+			r := im.lines.Reader()
+			r.Seek(off)
+			if o, err := r.Next(); err == nil && o != nil {
+				return im.name(o, more-1)
+			}
+		}
+	}
+	return ""
+}
+
+// function is the symbol that covers an address, "" when none does.
+func (im *Image) function(addr uint64) string {
+	name, _, _ := covering(im.symbols, addr)
+	return name
+}
+
+// Variable gives the variable of the program that an address lies in, its size, and the offset of the address; "" when there is
+// none.
+func (im *Image) Variable(addr uint64) (name string, size, offset uint64) {
+	return covering(im.variables, addr)
+}
+
+func covering(list []elf.Symbol, addr uint64) (name string, size, offset uint64) {
+	i, _ := slices.BinarySearchFunc(list, addr+1, func(s elf.Symbol, a uint64) int {
+		if s.Value < a {
+			return -1
+		}
+		return 1
+	})
+	if i > 0 && addr-list[i-1].Value < list[i-1].Size {
+		return list[i-1].Name, list[i-1].Size, addr - list[i-1].Value
+	}
+	return "", 0, 0
+}
