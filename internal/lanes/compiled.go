@@ -6,8 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/codegen"
 )
 
-// Compiled is lists of operations as machine code. It does what Run does with them, at about half the time: operations of the
-// same lanes follow each other in registers, 8 lanes (4 where there are 64 bits) at a time, and what one operation leaves the next
+// Compiled is lists of operations as machine code. It does what Run does with them, in less time: operations of the same lanes follow each other in registers, 8 lanes (4 where there are 64 bits) at a time, and what one operation leaves the next
 // finds there. An operation for which there is no code, and all that a list does where it cannot go on as usual, is left to the
 // assembly of Run, which code goes to and comes back from within a list.
 type Compiled struct {
