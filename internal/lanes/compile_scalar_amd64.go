@@ -39,8 +39,8 @@ func (t *translator) isSingle(c Code) bool {
 	return a.store && a.how == line || a.size >= 4 && a.ownPlaces()
 }
 
-// ownPlaces says that lanes do not lie in a line, or in rows of one.
-func (a *accessOp) ownPlaces() bool { return a.how == pattern || a.how == each || a.how == eachLow }
+// ownPlaces says that each lane has an address of its own.
+func (a *accessOp) ownPlaces() bool { return a.how == each || a.how == eachLow }
 
 // unrolls reports whether a load is written for each strip: the place of its lanes is not proportional to that of their registers.
 func (a *accessOp) unrolls() bool { return a.size < 4 || a.how != line }
@@ -324,33 +324,29 @@ func (t *translator) odd(i int) *amd64.Label {
 	return l
 }
 
-// byLane writes an access at a place of each lane. What is loaded is put together from single loads, which takes less time than
-// instructions that gather.
+// byLane writes an access at the addresses of the lanes. What is loaded is put together from single loads, which takes less time than
+// instructions that gather: with it a convolution takes 1.9 times less than by the assembly, without it 1.7. At offsets from one address
+// (Pattern) it took more, as in a transposition of a matrix, so those are left to the assembly.
 func (t *translator) byLane(i int) {
 	o := &t.ops[i]
 	a := &accessOps[o.Code-OpLoad8ULine]
 	odd := t.odd(i)
 	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
-	// From R9 on a lane lies at what the register at from holds for it.
+	// A lane lies at R9 and what the register at from holds for it.
 	from, size := amd64.Mem{Base: amd64.DI, Disp: o.A}, 4
-	if a.how == pattern {
-		from.Disp = o.C
-		t.reach(o, amd64.R9, odd)
-	} else {
-		if a.how == each {
-			from.Base, size = amd64.R11, 8
-		}
-		in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
-		t.checkEach(a, in, from, odd)
-		t.Load(8, false, amd64.R9, in(baseAt))
-		t.Load(8, false, amd64.R9, amd64.Mem{Base: amd64.R9})
-		t.RM(amd64.SUB, true, amd64.R9, in(originAt))
+	if a.how == each {
+		from.Base, size = amd64.R11, 8
 	}
+	in := func(disp int32) amd64.Mem { return amd64.Mem{Base: amd64.R12, Disp: o.B + disp} }
+	t.checkEach(a, in, from, odd)
+	t.Load(8, false, amd64.R9, in(baseAt))
+	t.Load(8, false, amd64.R9, amd64.Mem{Base: amd64.R9})
+	t.RM(amd64.SUB, true, amd64.R9, in(originAt))
 	regs := [...]amd64.Reg{amd64.CX, amd64.BX, amd64.SI, amd64.R8}
 	at := func(l int32) amd64.Mem {
 		r, m := regs[l%4], from
 		m.Disp += l * int32(size)
-		t.Load(size, a.how == pattern, r, m)
+		t.Load(size, false, r, m)
 		return amd64.Mem{Base: amd64.R9, Index: r, Scale: 1}
 	}
 	file := amd64.DI

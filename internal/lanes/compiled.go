@@ -6,10 +6,10 @@ import (
 	"fencepost.dev/fencepost/internal/codegen"
 )
 
-// Compiled is lists of operations as machine code. It does what Run does with them, at about half the time: operations of the
-// same lanes follow each other in registers, 8 lanes (4 where there are 64 bits) at a time, and what one operation leaves the next
-// finds there. An operation for which there is no code, and all that a list does where it cannot go on as usual, is left to the
-// assembly of Run, which code goes to and comes back from within a list.
+// Compiled is lists of operations as machine code. It does what Run does with them, in less time: operations are done one after the
+// other for 8 lanes at a time (4 where there are 64 bits), and what one leaves in a processor's register the next finds there. An
+// operation for which there is no code, and all that a list does where it cannot go on as usual, is left to the assembly of Run, which
+// code goes to and comes back from within a list.
 type Compiled struct {
 	ops  []Op
 	code *codegen.Code
