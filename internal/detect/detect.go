@@ -112,6 +112,7 @@ const (
 	GroupPending      Kind = "group-pending"           // the wait left the copy's group pending
 	SourceWait        Kind = "source-wait"             // the wait was for the source of the copy to be read alone
 	WrongPhase        Kind = "wrong-phase"             // the wait was for another phase of the mbarrier than that of the copy
+	Liveness          Kind = "liveness"                // a spin that no fair execution leaves; of fencepost verify
 	StageReuse        Kind = "stage-reuse"             // a buffer is written again while it may still be accessed
 	MissingProxyFence Kind = "missing-proxy-fence"     // an access through the async proxy may not see what one through the generic proxy did
 	MissingMapFence   Kind = "missing-tensormap-fence" // a tensor copy may not see how its tensor map was changed

@@ -11,7 +11,6 @@ type built struct {
 	x        *model.Execution
 	locs     []int32 // of the initial writes
 	initials int
-	number   []int // of the events of the search
 }
 
 // build makes the execution of the events so far.
