@@ -259,7 +259,7 @@ func (d *Detector) release(g *group, blk *block, wi uint32, x *section, device b
 // the release is. The latest of them knows what those before it in the queue knew, for each happens before the next.
 func (d *Detector) dequeue(g *group, blk *block, by thread, x *instance) {
 	for i := len(x.queue) - 1; i >= 0; i-- {
-		if e := &x.queue[i]; e.by != by && d.run.behind(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
+		if e := &x.queue[i]; e.by != by && d.run.unknown(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
 			d.learn(&g.p, blk, e.h)
 			return
 		}

@@ -223,8 +223,8 @@ func (w *warp) set(lanes uint32, v *view) {
 	w.groups = keep
 }
 
-// behind gives those of lanes of a warp whose epoch c k does not know. b is the block of the thread that knows k.
-func (l *launch) behind(k *know, b *block, warp, lanes, c uint32) uint32 {
+// unknown gives those of lanes of a warp whose epoch c k does not know. b is the block of the thread that knows k.
+func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	if w := warp - b.first; w < l.wpb {
 		return k.block.Unknown(w, lanes, c)
 	}
