@@ -15,7 +15,7 @@ import (
 func TestAsync(t *testing.T) {
 	for _, r := range suiteResults(t, "async") {
 		misused := slices.ContainsFunc(r.Report.Findings, func(f report.Finding) bool {
-			return slices.Contains([]simt.FaultKind{simt.MbarrierEarly, simt.MbarrierEnded, simt.WgmmaNoFence, simt.WgmmaTouched}, simt.FaultKind(f.Kind))
+			return slices.Contains([]simt.FaultKind{simt.MbarrierEarly, simt.MbarrierEnded, simt.WgmmaNoFence, simt.WgmmaTouched, simt.TensorMemory, simt.TensorLeak}, simt.FaultKind(f.Kind))
 		})
 		if found := racesBy(r, "hb"); found == 0 && !misused {
 			t.Errorf("%s: hb finds nothing", r.Program.Path())

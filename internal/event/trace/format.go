@@ -1,6 +1,6 @@
 // Package trace writes event streams to files and reads them back.
 //
-// # Format, version 6
+// # Format, version 7
 //
 // A file is the line "fencepost trace 7\n" and blocks. A block has a header of 13 bytes - its type, the length of its
 // content as it stands in the file, its length when unpacked, and the CRC-32C of the former, numbers of 4 bytes with the
@@ -22,7 +22,7 @@ package trace
 import "fmt"
 
 // Magic is how a file begins.
-const Magic = "fencepost trace 6\n"
+const Magic = "fencepost trace 7\n"
 
 // Types of blocks.
 const (

@@ -46,7 +46,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 	if n, err := io.ReadFull(from, magic); err != nil && !short(err) {
 		return nil, err
 	} else if string(magic[:n]) != Magic[:n] || n == 0 {
-		return nil, &CorruptError{0, "it does not begin as a trace of version 6 does"}
+		return nil, &CorruptError{0, "it does not begin as a trace of version 7 does"}
 	} else if n < len(Magic) {
 		return nil, &TruncatedError{int64(n)}
 	}
