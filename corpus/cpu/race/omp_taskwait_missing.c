@@ -1,24 +1,23 @@
-// A result is read before its task has ended.
+// A result is read before its task has ended. The flag makes sure that another thread runs the task, and orders nothing.
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 int main(void) {
-	omp_set_num_threads(4);
-	int a = 0;
-	#pragma omp parallel num_threads(4)
-	#pragma omp single
+	int a = 0, begun = 0, seen = 0;
+#pragma omp parallel num_threads(4)
+#pragma omp single
 	{
-	#pragma omp task shared(a)
+#pragma omp task shared(a, begun)
 		{
-			int x = 0;
-			for (volatile int i = 0; i < 1000; i++)
-				x++;
-			a = x; // want race
+#pragma omp atomic write
+			begun = 1;
+			a = 42; // want race
 		}
-		for (volatile int i = 0; i < 3000000; i++)
-			;
-		printf("%d\n", a > 2000); // want race
+		while (!seen) {
+#pragma omp atomic read
+			seen = begun;
+		}
+		printf("%d\n", a > 100); // want race
 	}
 	return 0;
 }
