@@ -82,6 +82,7 @@ type Finding struct {
 	Severity Severity
 	Title    string // "data race on tile[32] (shared): missing barrier"
 	Why, Fix string
+	Patch    string  // a unified diff of a source that mends it; "" if none is known
 	Kernel   string  // demangled
 	Count    int     // how often it was seen
 	Places   []Place // of a race two
@@ -158,6 +159,9 @@ func newReport(r *report.Report, source func(string) []string) *Report {
 		f := &r.Findings[i]
 		g := Finding{ID: f.ID, Kind: string(f.Kind), Severity: Severity(f.Severity.String()), Title: text.Title(f), Why: f.Message, Fix: f.Fix,
 			Kernel: report.Demangle(f.Kernel), Count: f.Count, finding: f}
+		if f.Patch != nil {
+			g.Patch = f.Patch.Diff
+		}
 		for j := range f.Accesses {
 			a := &f.Accesses[j]
 			p := a.Place()

@@ -198,7 +198,7 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 		return exitClean
 	}
 	code := exitUsage
-	if err == nil && c.name != "analyze" && c.name != "run" && c.name != "record" {
+	if err == nil && c.name != "analyze" && c.name != "run" && c.name != "record" && c.name != "compare" {
 		err = o.onlyTraces(c.name + " runs kernels")
 	}
 	if err == nil && !c.raw {

@@ -21,6 +21,10 @@ fencepost compare kernel.ptx [--launch FILE]
   judge warps in lockstep get an execution of their own, and one more is made without any detector. Only the first
   execution's output is shown.
 
+fencepost compare ./prog [arguments]
+  of a program that "fencepost cc" built: attaches the detectors of CPU programs to one execution, and tells what slimfast
+  shares, as in table 3.1 of its thesis.
+
 fencepost compare corpus[/FOLDER[/NAME]]
   judges the detectors by what the sources of the built-in programs say: a miss is a line with a race of severity
   error that the detector did not name, a false alarm a race that it named where there is none. A folder that is
@@ -47,6 +51,15 @@ func runCompare(ctx context.Context, e *env, o *options, args []string) (int, er
 	}
 	if len(args) == 0 {
 		return 0, usagef("compare detectors on what? Name a CUDA source, a program, a .ptx file, or corpus")
+	}
+	if path, ok, err := cpuProgram(args); err != nil || ok {
+		if err != nil {
+			return 0, err
+		}
+		return runCPU(ctx, e, o, path, args[1:], true)
+	}
+	if err := o.onlyTraces("compare runs kernels"); err != nil {
+		return 0, err
 	}
 	if words, ok := irregularWords(args[0]); ok {
 		return compareIrregular(ctx, e, o, args, words)

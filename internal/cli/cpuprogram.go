@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/cpu"
+	cpus "fencepost.dev/fencepost/internal/cpu/all"
 	"fencepost.dev/fencepost/internal/cpu/fasttrack"
 	"fencepost.dev/fencepost/internal/cpu/judge"
 	"fencepost.dev/fencepost/internal/cpu/record"
@@ -139,14 +140,16 @@ func (o *options) recording(e *env, path string, args []string) (record.Options,
 	return r, nil
 }
 
-// runCPU runs a program that was built with "fencepost cc" and judges it.
-func runCPU(ctx context.Context, e *env, o *options, path string, args []string) (int, error) {
+// runCPU runs a program that was built with "fencepost cc" and judges it. compare attaches all detectors, and tells who found what.
+func runCPU(ctx context.Context, e *env, o *options, path string, args []string, compare bool) (int, error) {
 	ro, err := o.recording(e, path, args)
 	if err != nil {
 		return 0, err
 	}
 	detectors := o.cpuDetectors
-	if len(detectors) == 0 && !o.session.Bare {
+	if len(detectors) == 0 && compare {
+		detectors = cpus.Detectors()
+	} else if len(detectors) == 0 && !o.session.Bare {
 		// Critical sections are only as predictable as their accesses are known, and those of libraries are not.
 		detectors = []cpu.Spec{fasttrack.Spec}
 	}
@@ -165,8 +168,14 @@ func runCPU(ctx context.Context, e *env, o *options, path string, args []string)
 	out := &report.Report{Trace: &report.Trace{}}
 	for i, p := range result.Processes {
 		addReport(out, lives[i].Report(report.Trace{Events: int(p.Events), Threads: p.Threads, Variables: p.Variables, Syncs: p.Syncs}, nil))
+		if compare {
+			out.Notes = append(out.Notes, lives[i].Describe()...)
+		}
 	}
 	finishCPU(ctx, out, &result, o)
+	if compare {
+		return tellComparison(e, o, out, report.ReadSource)
+	}
 	return tell(e, e.stderr, o, out, report.ReadSource)
 }
 

@@ -218,12 +218,15 @@ func writeReports(e *env, o *options, r *report.Report, source func(string) []st
 	errs := []error{writeJSON(e, o, r),
 		write("html", o.reports.html, func(w io.Writer) error { return report.HTML(w, r, x, last, o.times) }),
 		write("sarif", o.reports.sarif, func(w io.Writer) error { return report.SARIF(w, r, x) }),
-		write("junit", o.reports.junit, func(w io.Writer) error { return report.JUnit(w, r, x, o.times) }),
-		write("summary", o.reports.summary, summary)}
-	switch o.reports.annotate {
-	case "github":
-		errs = append(errs, appendSummary(os.Getenv("GITHUB_STEP_SUMMARY"), summary))
-	case "gitlab":
+		write("junit", o.reports.junit, func(w io.Writer) error { return report.JUnit(w, r, x, o.times) })}
+	step := os.Getenv("GITHUB_STEP_SUMMARY")
+	if own, err := filepath.Abs(o.reports.summary); err != nil || own != step {
+		errs = append(errs, write("summary", o.reports.summary, summary))
+	}
+	if o.reports.summary != "" || o.reports.annotate == "github" {
+		errs = append(errs, appendSummary(step, summary))
+	}
+	if o.reports.annotate == "gitlab" {
 		errs = append(errs, write("annotate", gitlabReport, func(w io.Writer) error { return report.GitLab(w, r, x) }))
 	}
 	return errors.Join(errs...)

@@ -68,7 +68,7 @@ func runRun(ctx context.Context, e *env, o *options, args []string) (int, error)
 		if err != nil {
 			return 0, err
 		}
-		return runCPU(ctx, e, o, path, args[1:])
+		return runCPU(ctx, e, o, path, args[1:], false)
 	}
 	if err := o.onlyTraces("run runs kernels"); err != nil {
 		return 0, err

@@ -16,15 +16,15 @@ import (
 const verifyLong = `
 fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
   explores every execution of a small launch of a kernel (CUDA or PTX) under scoped RC11 and reports failed assertions,
-  data races, heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and deadlocks,
-  each with the execution that shows it; or says that there are none at this size. --launch takes a launch file in the
+  data races, heterogeneous races (of atomics whose scopes do not include each other), barrier divergence and spins that
+  no fair execution leaves, each with the execution that shows it; or says that there are none at this size. --launch takes a launch file in the
   place of the other flags (docs/launch.md). docs/verify.md has the memory model, what each PTX operation is in it, and
   what is not explored: shuffles, asynchronous copies, accesses of different widths to one place. A kernel that has
   these is refused, with exit code 3.
 
 fencepost verify test.litmus
-  does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores it under the memory model of
-  PTX, with load buffering and proxies, in the place of scoped RC11.
+  does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores a litmus test or a kernel under
+  the memory model of PTX, with load buffering and proxies, in the place of scoped RC11.
 
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
@@ -60,7 +60,7 @@ func verifyCommand() *command {
 			{"kernel", "NAME", "which kernel of the file to launch",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
 			launchFlag, nvccFlag,
-			{"model", "NAME", "memory model: src11 (default; scoped RC11), or for litmus tests ptx",
+			{"model", "NAME", "memory model: src11 (default; scoped RC11) or ptx",
 				func(o *options, v string) error {
 					return choose(v, map[string]string{verify.SRC11: verify.SRC11, verify.PTX: verify.PTX}, "memory model", &o.verify.Model)
 				}},

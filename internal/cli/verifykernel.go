@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,16 +127,49 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 
 // explorer is an engine that explores launches in the place of running them.
 type explorer struct {
-	options verify.Options
-	expects []session.Expect
-	result  *verify.Result
-	err     error
+	options   verify.Options
+	expects   []session.Expect
+	condition *session.Condition
+	file      string // the launch file
+	result    *verify.Result
+	err       error
 }
 
 // Run implements simt.Engine.
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
-	x.result, x.err = verify.Kernel(ctx, l, x.expected(l), x.options)
+	var condition *verify.Condition
+	if condition, x.err = x.claim(l); x.err == nil {
+		x.result, x.err = verify.Kernel(ctx, l, x.expected(l), condition, x.options)
+	}
 	return simt.Stats{}, nil
+}
+
+// claim reads the condition of the launch file: a formula over elements of the buffers that the launch takes.
+func (x *explorer) claim(l *simt.Launch) (*verify.Condition, error) {
+	if x.condition == nil {
+		return nil, nil
+	}
+	var variables []litmus.Variable
+	var of []int // the argument that a location belongs to
+	for i, a := range l.Arguments {
+		if a.Elem == 0 || a.Float || slices.ContainsFunc(variables, func(v litmus.Variable) bool { return v.Name == a.Name }) {
+			continue
+		}
+		n := int(a.Size / uint64(a.Elem))
+		variables = append(variables, litmus.Variable{Name: a.Name, First: int32(len(of)), Size: n, Array: n != 1})
+		of = append(of, slices.Repeat([]int{i}, n)...)
+	}
+	where := fmt.Sprintf("%s (line %d, the text of %s)", x.file, x.condition.Pos.Line, x.condition.Quantifier)
+	f, observed, err := litmus.ParseFormula(where, x.condition.Text, variables)
+	if err != nil {
+		return nil, err
+	}
+	return &verify.Condition{Condition: litmus.Condition{Quantifier: litmus.Quantifier(x.condition.Quantifier), Formula: f}, Observed: observed,
+		Element: func(loc int32) (addr uint64, size int, signed bool) {
+			a := &l.Arguments[of[loc]]
+			first := slices.Index(of, of[loc])
+			return a.Addr + uint64(int(loc)-first)*uint64(a.Elem), a.Elem, a.Signed
+		}}, nil
 }
 
 // expected gives the elements of memory of which something is expected.
@@ -161,8 +195,8 @@ func (x *explorer) expected(l *simt.Launch) []verify.Expected {
 
 // exploreLaunch explores the launch of in. Without a result the report says why there is none.
 func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
-	x := &explorer{options: v, expects: in.Launch.Expects}
-	in.Launch.Expects = nil // they are of every execution, not of one run
+	x := &explorer{options: v, expects: in.Launch.Expects, condition: in.Launch.Condition, file: in.Launch.Name}
+	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
 	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
 	rep, err := session.Check(ctx, &o, in)
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UnknownError is a name that stands for nothing, and the names that would have.
+// UnknownError is a name that is none, and the names that would have.
 type UnknownError struct {
 	What  string // "detector", "option of scord"
 	Name  string
@@ -18,7 +18,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no %s %q (%s)", e.What, e.Name, strings.Join(e.Valid, ", "))
 }
 
-// Choose gives the detector that text asks for: its name, with choices behind colons, "scord:granularity=8". The Spec's
+// Choose gives the detector that text asks for: its name, with choices after colons, "scord:granularity=8". The Spec's
 // New then makes detectors with these choices. The error is an *UnknownError.
 func Choose(list []Spec, text string) (Spec, error) {
 	parts := strings.Split(text, ":")

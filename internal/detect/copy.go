@@ -163,7 +163,7 @@ func (c *CopyState) lacksCore() string {
 	case c.Tracked:
 		return "it completes with a phase of the mbarrier that tcgen05.commit names, which was not complete: waiting for that phase orders the two, __syncthreads() does not"
 	}
-	return "no tcgen05.commit of its thread behind it names an mbarrier to wait for"
+	return "no later tcgen05.commit of its thread names an mbarrier to wait for"
 }
 
 func (c *CopyState) fixCore() string {

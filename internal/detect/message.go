@@ -288,7 +288,7 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 		return f.explainCopy()
 	case NoMapFence:
 		return "a write of a tensor map is ordered before its use by a tensor copy, which reads it through the tensormap proxy and may not see the write: no fence.proxy.tensormap::generic.acquire of the map lies between",
-			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, behind what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
+			"execute fence.proxy.tensormap::generic.acquire.gpu [map], 128 in the thread that issues the copy, after what orders it after the write (tensormap.cp_fenceproxy, or the write and fence.proxy.tensormap::generic.release.gpu, and then a barrier)"
 	case NoProxyFence:
 		return f.explainProxy()
 	case SameBlock:
@@ -404,7 +404,7 @@ func (f *Facts) explainGrid(k Kind) (message, fix string) {
 			"replace every __threadfence_block() between the two by __threadfence(), or access the variable that passes between them with release and acquire at device scope"
 	case MissingBarrier:
 		if f.ByLeader {
-			return what + ": one thread of each block takes a lock for all of them, but no barrier stands between this access and the taking, or the giving back, of the lock",
+			return what + ": one thread of each block takes a lock for all of them, but there is no barrier between this access and the taking, or the giving back, of the lock",
 				"put one __syncthreads() after the lock is taken and one before it is given back, both where all threads of the block reach them"
 		}
 		return what + ": one thread of the first block signals for the whole block, but no __syncthreads() makes it wait for the first access",

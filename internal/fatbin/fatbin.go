@@ -90,8 +90,7 @@ func Best(entries []Entry, want int) []Entry {
 
 // BuiltFor is the architecture that a program with such entries was built for (90 for compute_90): the highest one below 100 that
 // it has PTX for, or else the lowest; 0 when it has no PTX, or machine code alone for the devices below 10.0: such a program, as
-// PyTorch is one, does not need a newer device. What devices from 10.0 on have alone is not executed yet: where there is other
-// code, that is what can run.
+// PyTorch is one, does not need a newer device.
 func BuiltFor(entries []Entry) int {
 	arch, older := 0, false
 	for _, e := range WithoutDeviceRuntime(entries) {

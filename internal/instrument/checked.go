@@ -2,6 +2,7 @@ package instrument
 
 import (
 	"fmt"
+	"strings"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -58,6 +59,21 @@ func checked(src *ptx.Inst, in *isa.Inst, k Kind, site int) string {
 		return call(reserved+"exit") + "@op;\n"
 	}
 	panic(fmt.Sprintf("BUG: %s is checked", src.Op))
+}
+
+// switches are the functions of fencepost.h. They do nothing; programs that check themselves call the device code from them.
+var switches = map[string]bool{"fencepost_check_thread": true, "fencepost_check_memory": true}
+
+// handedOn is the body of a function that hands its parameters on to that of the device code.
+func handedOn(d *ptx.Func) string {
+	var b strings.Builder
+	var args []string
+	for i, p := range d.Params {
+		v := fmt.Sprintf("%%@%d", i)
+		fmt.Fprintf(&b, ".reg .%s %s; ld.param.%s %s, [%s];\n", p.Type, v, p.Type, v, p.Names[0].Name)
+		args = append(args, p.Type+" "+v)
+	}
+	return b.String() + call(strings.Replace(d.Name, "fencepost_", reserved, 1), args...) + "ret;\n"
 }
 
 // entered is a call, of which the device code is told at which site it is made.

@@ -19,7 +19,8 @@ import (
 // the thread in its block in %r1 and of the block in %r2.
 func checked(t *testing.T, body string, grid, block, words int, options map[string]string) *report.Report {
 	t.Helper()
-	text := ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
+	text := ".version 7.0\n.target sm_80\n.address_size 64\n.weak .func fencepost_check_thread(.param .b32 q) { ret; }\n" +
+		".weak .func fencepost_check_memory(.param .b64 q, .param .b64 r, .param .b32 s) { ret; }\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<3>;\n" +
 		"ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n" + body + "\nret;\n}\n"
 	launch, err := session.ReadLaunchFile("launch.toml", fmt.Appendf(nil, "grid = %d\nblock = %d\nargs = [{ buffer = \"x\", type = \"i32\", shape = [%d], fill = 0 }]\n", grid, block, words))
 	if err != nil {
@@ -126,6 +127,30 @@ func TestOptions(t *testing.T) {
 	r = checked(t, own, 8, 1000, 4000, map[string]string{"words": "1K"})
 	if len(r.Findings) != 1 || r.Findings[0].Count < 1000 || r.Findings[0].Count > 1024 || !noted(r, "accesses were to memory for whose shadow there was no room") {
 		t.Errorf("1024 words: found %q, notes %q", races(r), r.Notes)
+	}
+}
+
+// TestSwitches wants nothing of threads and memory that the kernel has switched off, and all of what it has switched on again.
+func TestSwitches(t *testing.T) {
+	thread := func(on int) string {
+		return fmt.Sprintf("{ .param .b32 a; st.param.b32 [a], %d; call fencepost_check_thread, (a); }\n", on)
+	}
+	memory := func(bytes, on int) string {
+		return fmt.Sprintf("{ .param .b64 a; .param .b64 b; .param .b32 c; st.param.b64 [a], %%rd1; st.param.b64 [b], %d; st.param.b32 [c], %d; call fencepost_check_memory, (a, b, c); }\n", bytes, on)
+	}
+	odd := "and.b32 %r4, %r1, 1; setp.ne.u32 %p1, %r4, 0; @%p1 bra S;\n" + thread(0) + "S:\n"
+	for _, c := range []struct{ body, want string }{
+		{own, "unordered 1000 4000"},
+		{thread(0) + own, ""},
+		{odd + own, "unordered 500 2000"},
+		{thread(0) + thread(1) + own, "unordered 1000 4000"},
+		{memory(400, 0) + own, "unordered 900 3600"},
+		{memory(4000, 0) + "membar.gl;\n" + own, ""},
+	} {
+		r := checked(t, c.body, 2, 1000, 1000, nil)
+		if got := strings.Join(races(r), "; "); got != c.want || len(r.Notes) > 0 {
+			t.Errorf("%s\nfound %q, notes %q; want %q", c.body, got, r.Notes, c.want)
+		}
 	}
 }
 

@@ -125,6 +125,10 @@ func (r *rewriter) function(d *ptx.Func) *ptx.Func {
 	}
 	r.out.Static += len(r.index)
 	out := *d
+	if r.options.Mode == HiRace && switches[d.Name] {
+		out.Body = r.code(handedOn(d), nil)
+		return &out
+	}
 	out.Body = r.block(d.Body)
 	if r.f.Entry && fallsOff(d.Body) {
 		out.Body.Stmts = append(out.Body.Stmts, r.code(r.exit(r.site(Exit, int32(len(r.f.Insts)))), nil))

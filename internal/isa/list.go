@@ -71,7 +71,7 @@ func (f *form) variants() []Spelling {
 	var walk func(i int)
 	walk = func(i int) {
 		if i == len(f.slots) {
-			if s := f.spellingOf(chosen); s.proto.Type != B128 {
+			if s := f.spellingOf(chosen); s.proto.Type != B128 && !slices.Contains(s.Src, B128) {
 				out = append(out, s)
 			}
 			return

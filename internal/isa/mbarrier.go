@@ -29,6 +29,6 @@ var mbarrierRows = []*Row{
 const (
 	mbarrierSets  = "; sem: release relaxed; scope: cta cluster; space: shared shared::cta shared::cluster"
 	mbarrierWaits = "; sem: acquire relaxed; scope: cta cluster; space: shared shared::cta"
-	noteMbarrier  = "A cluster is one block. What detectors see: init is a plain store, inval are two relaxed ones; an arrival is a read-modify-write of its first " +
+	noteMbarrier  = "What detectors see: init is a plain store, inval are two relaxed ones; an arrival is a read-modify-write of its first " +
 		"word that releases; who completes a phase hands what that word carries to the second, which a wait acquires that finds the phase complete."
 )

@@ -113,7 +113,7 @@ func TestCompiled(t *testing.T) {
 			if size := lanesOf(c); wide < 2 && size != 0 && size != 8-4*wide && r.IntN(8) != 0 {
 				c = OpScalarCopy // so that groups are long
 			}
-			if c >= OpLoad8ULine && r.IntN(2) != 0 {
+			if c >= OpLoad8ULine && (r.IntN(2) != 0 || isPattern(c)) {
 				c = OpScalarXor
 			}
 			if code = append(code, randomOp(r, c, n, uint64(at))); c >= OpLoad8ULine {

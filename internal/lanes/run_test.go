@@ -239,6 +239,11 @@ func TestRunWords(t *testing.T) {
 // TestRunLists compares long lists done by the assembly with the Go code.
 func TestRunLists(t *testing.T) { bothWays(t, runLists) }
 
+// isPattern reports whether lanes lie at offsets that are not compared with anything: random ones leave all memory.
+func isPattern(c Code) bool {
+	return c >= OpLoad8ULine && c < OpSteadyS && accessOps[c-OpLoad8ULine].how == pattern
+}
+
 func runLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 300 {
@@ -251,7 +256,7 @@ func runLists(t *testing.T) {
 		want = *f
 		for range 1 + r.IntN(100) {
 			c := Code(1 + r.IntN(int(OpGoto)-1))
-			if c >= OpLoad8ULine && r.IntN(4) != 0 {
+			if c >= OpLoad8ULine && (r.IntN(4) != 0 || isPattern(c)) {
 				continue // few, as most of them end the list
 			}
 			imm := r.Uint64()

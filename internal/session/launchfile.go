@@ -31,7 +31,18 @@ type LaunchFile struct {
 	Buffers  []*Buffer // in the order of their first mention
 	Launches []LaunchSpec
 	Expects  []Expect
+	// Condition is a claim about the final memory of all executions, nil if there is none.
+	Condition *Condition
 }
+
+// Condition is a formula over the elements of buffers, and how it is meant: "exists", "forall" or "never".
+type Condition struct {
+	Pos              Pos
+	Quantifier, Text string
+}
+
+// conditionKeys are the keys of a condition.
+var conditionKeys = []string{"exists", "forall", "never"}
 
 // Buffer is an array in global memory.
 type Buffer struct {
@@ -298,13 +309,19 @@ func (r *launchReader) root(root *table) {
 			launches = e.val
 		case e.name == "expect":
 			expects = e.val
+		case slices.Contains(conditionKeys, e.name):
+			if r.file.Condition != nil {
+				r.fail(e.pos, "%q beside %q in line %d: a file has one condition; join them with && and ||", e.name, r.file.Condition.Quantifier, r.file.Condition.Pos.Line)
+				continue
+			}
+			r.file.Condition = &Condition{e.val.pos, e.name, r.text(e)}
 		case slices.Contains(launchKeys, e.name):
 			if direct == nil {
 				direct = &table{pos: e.pos}
 			}
 			direct.entries = append(direct.entries, e)
 		default:
-			r.unknown(e, append([]string{"launch", "expect"}, launchKeys...))
+			r.unknown(e, slices.Concat([]string{"launch", "expect"}, conditionKeys, launchKeys))
 		}
 	}
 	if direct != nil {
@@ -325,6 +342,9 @@ func (r *launchReader) root(root *table) {
 	}
 	for _, t := range r.tables(expects, "expect") {
 		r.expect(t)
+	}
+	if c := r.file.Condition; c != nil && len(r.file.Expects) > 0 {
+		r.fail(c.Pos, "%q beside [[expect]]: write what is expected as a part of the condition", c.Quantifier)
 	}
 }
 

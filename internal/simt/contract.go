@@ -24,6 +24,8 @@ type Argument struct {
 	Name, Type string // Type may be ""
 	Addr, Size uint64
 	Elem       int // bytes of an element
+	Signed     bool
+	Float      bool
 }
 
 // Launch is one kernel launch, ready to run: Check (limits.go) compares it with the device's limits.

@@ -9,29 +9,29 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
-// portableTests run without the assembly of package lanes too, from NoSpin on in long runs only.
-const portableTests = "Lists|ListedStores|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff"
+// tierTests run on the tiers of package lanes below the best as well, from NoSpin on in long runs only.
+const tierTests = "Lists|ListedStores|VectorValues|Shapes|AtomicsNoDiff|NoSpin|Again|ShufflesNoDiff"
 
-// TestWithoutAssembly runs tests of this binary as on a processor without AVX2, where package lanes is Go code: it may end a
-// list of operations elsewhere.
-func TestWithoutAssembly(t *testing.T) {
-	const off = "cpu.avx2=off"
-	if strings.Contains(os.Getenv("GODEBUG"), off) {
-		if lanes.Best() != lanes.Interpreted {
-			t.Error("the assembly is used")
+// TestTiers runs tests of this binary as on a processor without AVX2, where package lanes is Go code, and as on a system without memory
+// for machine code: a list of operations may end elsewhere then.
+func TestTiers(t *testing.T) {
+	if forced := os.Getenv(lanes.TierVariable); forced != "" {
+		if got := lanes.Best().String(); got != forced {
+			t.Errorf("%s is used, not %s", got, forced)
 		}
 		return
 	}
-	if lanes.Best() == lanes.Interpreted {
-		t.Skip("all tests run so")
-	}
-	names := portableTests
+	names := tierTests
 	if testing.Short() {
 		names, _, _ = strings.Cut(names, "|NoSpin")
 	}
-	cmd := exec.Command(os.Args[0], "-test.short", "-test.run=^Test(WithoutAssembly|"+names+")$")
-	cmd.Env = append(os.Environ(), "GODEBUG="+off)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for tier := range lanes.Best() {
+		t.Run(tier.String(), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.short", "-test.run=^Test(Tiers|"+names+")$")
+			cmd.Env = append(os.Environ(), lanes.TierVariable+"="+tier.String())
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }

@@ -57,6 +57,10 @@ type Request struct {
 	Value   uint64 // stored, or the operand of an atomic operation: the value that cas compares
 	Swap    uint64 // what cas writes
 	Barrier uint8
+	// Members are the lanes of the warp that a barrier is of (bar.warp.sync), 0 if it is of the block. Its Value is the predicate
+	// of bar.red, which Reduce names.
+	Members uint32
+	Reduce  isa.Op
 	// Aligned says that all threads that meet at the barrier must execute the same instruction.
 	Aligned bool
 	// NonCoherent says that a load is ld.global.nc.
@@ -177,6 +181,10 @@ func (t *Threads) complete(w *warp, i int, pending []uint64, value uint64) (rest
 		for _, d := range in.dst {
 			t.r.m.put(w, i, d, in.Type.Extend(value, in.Dst[d.at].Size))
 		}
+	case isa.Barrier:
+		for _, d := range in.dst {
+			t.r.m.put(w, i, d, value)
+		}
 	}
 	ln.pc++
 	return nil, false
@@ -263,7 +271,13 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 		return Request{Kind: RequestFence, Order: in.Order, Scope: in.Scope}, true
 	case isa.Barrier:
 		return t.barrier(w, i, in)
-	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup, isa.WarpBarrier:
+	case isa.WarpBarrier:
+		members := uint32(r.value(w, i, &in.src[0]))
+		if members>>i&1 == 0 {
+			return Request{Kind: RequestFault, Fault: MemberMask, Message: fmt.Sprintf("the mask %#x of bar.warp.sync does not name the lane %d that executes it", members, i)}, true
+		}
+		return Request{Kind: RequestBarrier, Members: members}, true
+	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup:
 		return unsupported("threads are explored one by one, and this needs the warp")
 	case isa.Copy, isa.Mbarrier:
 		return unsupported("asynchronous operations are not explored")
@@ -351,7 +365,7 @@ func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
 	case in.Op == isa.OpArrive:
 		return Request{Kind: RequestArrive, Barrier: uint8(id)}, true
 	case in.Op != isa.OpSync:
-		return unsupported("a barrier that reduces is not explored")
+		return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned, Reduce: in.Op, Value: t.r.value(w, i, &in.src[2]) & 1}, true
 	}
 	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
 }

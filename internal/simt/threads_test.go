@@ -8,6 +8,7 @@ import (
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
 )
@@ -99,20 +100,37 @@ func (e *sequential) Run(_ context.Context, l *simt.Launch) (simt.Stats, error) 
 				}
 			}
 		}
-		// The threads of a block that all wait, or have exited, go on.
-		for b := range shared {
-			of, waiting := threads[b*block:min((b+1)*block, n)], 0
-			for i := range of {
-				if of[i].waits || of[i].exited {
-					waiting++
-				}
+		// The threads that a barrier is of go on when all wait at it, or have exited.
+		for i := range threads {
+			q := threads[i].q
+			if !threads[i].waits {
+				continue
 			}
-			for i := range of {
-				if t := &of[i]; waiting == len(of) && t.waits {
-					t.waits = false
-					t.state, t.q = th.Resume(b*block+i, t.state, 0)
-					moved = true
+			var of []int
+			together, sum := true, 0
+			for o := i / block * block; o < min((i/block+1)*block, n); o++ {
+				lane := o % block
+				if q.Members != 0 && (lane/32 != i%block/32 || q.Members>>(lane%32)&1 == 0) || threads[o].exited {
+					continue
 				}
+				of = append(of, o)
+				together = together && threads[o].waits && threads[o].q.Barrier == q.Barrier && threads[o].q.Members == q.Members
+				sum += int(threads[o].q.Value)
+			}
+			if !together {
+				continue
+			}
+			value := map[isa.Op]bool{isa.OpAnd: sum == len(of), isa.OpOr: sum > 0}[q.Reduce]
+			for _, o := range of {
+				t := &threads[o]
+				t.waits, moved = false, true
+				result := uint64(0)
+				if q.Reduce == isa.OpPopc {
+					result = uint64(sum)
+				} else if value {
+					result = 1
+				}
+				t.state, t.q = th.Resume(o, t.state, result)
 			}
 		}
 		if !moved {

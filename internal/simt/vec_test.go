@@ -450,10 +450,16 @@ func TestListedAccesses(t *testing.T) {
 		{line, "x*x*4", "st.global.u32 [%rd1], %tx;", lanes.OpStore32Each}, {line, "x*x*8", "st.u64 [%rd1], %rd1;", lanes.OpStore64Each},
 		{line, "x*x*4", "ld.shared.u32 %r9, [%r1];", lanes.OpLoad32EachLow}, {line, "x*x*8", "ld.shared.u64 %rd9, [%r1];", lanes.OpLoad64EachLow},
 		{line, "x*x*4", "st.shared.u32 [%r1], %tx;", lanes.OpStore32EachLow}, {line, "x*x*8", "st.shared.u64 [%r1], %rd1;", lanes.OpStore64EachLow},
+		{line, "x*x*4", "ld.global.u8 %r9, [%rd1];", lanes.OpLoad8UEach}, {line, "x*x*4", "ld.global.s8 %r9, [%rd1];", lanes.OpLoad8SEach},
+		{line, "x*x*2", "ld.global.u16 %r9, [%rd1];", lanes.OpLoad16UEach}, {line, "x*x*2", "ld.global.s16 %r9, [%rd1];", lanes.OpLoad16SEach},
+		{line, "x*x*4", "ld.shared.u8 %r9, [%r1];", lanes.OpLoad8UEachLow}, {line, "x*x*4", "ld.shared.s8 %r9, [%r1];", lanes.OpLoad8SEachLow},
+		{line, "x*x*2", "ld.shared.u16 %r9, [%r1];", lanes.OpLoad16UEachLow}, {line, "x*x*2", "ld.shared.s16 %r9, [%r1];", lanes.OpLoad16SEachLow},
+		{line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpStore8Each}, {line, "x*x*2", "st.global.u16 [%rd1], %ln;", lanes.OpStore16Each},
+		{line, "x*x*4", "st.shared.u8 [%r1], %tx;", lanes.OpStore8EachLow}, {line, "x*x*2", "st.shared.u16 [%r1], %ln;", lanes.OpStore16EachLow},
 		// By instructions of their own:
 		{line, "2*x", "ld.global.u8 %r9, [%rd1];", lanes.OpEnd}, {line, "0*x", "st.global.u32 [%rd1], %tx;", lanes.OpEnd},
 		{line, "4*x", "ld.relaxed.gpu.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "8*x", "ld.global.v2.u32 {%r9, %r10}, [%rd1];", lanes.OpEnd},
-		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "x*x*4", "st.global.u8 [%rd1], %tx;", lanes.OpEnd},
+		{line, "4*x", "@%p1 ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "@%p1 st.global.u8 [%rd1], %tx;", lanes.OpEnd},
 		{line, "3*x", "ld.global.u32 %r9, [%rd1];", lanes.OpEnd}, {line, "4*x", "ld.global.s32 %rd9, [%rd1];", lanes.OpEnd},
 		{line, "4*x", "ld.local.u32 %r9, [%r1];", lanes.OpEnd},
 	} {

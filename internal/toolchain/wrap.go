@@ -180,7 +180,7 @@ func (w *wrapper) targets() []string {
 func (w *wrapper) prefix(targets []string) []string {
 	var p []string
 	if dir := w.r.RuntimeDir; dir != "" {
-		if p = append(p, "-L", dir); w.hostL {
+		if p = append(p, "-L", dir, "-I", dir); w.hostL { // fencepost.h is there too
 			p = append(p, "-Xcompiler", "-L"+dir)
 		}
 		if w.mode != "" {

@@ -148,10 +148,12 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 			return "F of the proxy " + e.Proxy.String()
 		}
 		s = "F " + e.Order.String()
-	case model.Arrival:
-		return fmt.Sprintf("arrives at barrier %d", e.Loc)
-	case model.Leave:
-		return fmt.Sprintf("leaves barrier %d", e.Loc)
+	case model.Arrival, model.Leave:
+		barrier := fmt.Sprintf("barrier %d", e.Loc)
+		if e.Op.Lanes != 0 {
+			barrier = fmt.Sprintf("the barrier of lanes %#x", e.Op.Lanes)
+		}
+		return map[model.Kind]string{model.Arrival: "arrives at ", model.Leave: "leaves "}[e.Kind] + barrier
 	}
 	if e.Order.Atomic() {
 		s += " " + e.Scope.String()

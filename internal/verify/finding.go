@@ -71,8 +71,8 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Why = "all threads of a block must come to a barrier; hardware does not wait for those that have exited, and the search goes on like that."
 		f.Fix = "let every thread of the block reach the same barrier"
 	case explore.Deadlock:
-		f.Kind, f.Class = "deadlock", detect.Deadlock
-		f.Title = "deadlock"
+		f.Kind, f.Class = "liveness", detect.Deadlock
+		f.Title = "liveness: a spin that no fair execution leaves"
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, "waits in this loop")}
 		f.Why = "in the execution below no thread can go on, and what the loop reads is the last value of each location."
 	}

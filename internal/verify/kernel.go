@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/report"
@@ -24,8 +25,35 @@ type Expected struct {
 // maxListed is how many expected elements are listed with each final state. Of more, only those that are not as expected are.
 const maxListed = 8
 
+// Condition is a claim about the final memory of all executions. Locations of the formula are elements of buffers.
+type Condition struct {
+	litmus.Condition
+	Observed []*litmus.Formula
+	// Element gives the address, the bytes and the sign of the element that a location is.
+	Element func(loc int32) (addr uint64, size int, signed bool)
+}
+
+// memoryView is an execution whose locations are elements of buffers.
+type memoryView struct {
+	explore.Execution
+	p *kernel.Program
+	c *Condition
+}
+
+// Final implements explore.Execution.
+func (m memoryView) Final(loc int32) int64 {
+	addr, size, signed := m.c.Element(loc)
+	var b [8]byte
+	copy(b[:], m.p.Final(m.Execution, addr, uint64(size)))
+	v := int64(binary.LittleEndian.Uint64(b[:]))
+	if shift := 64 - 8*size; signed {
+		v = v << shift >> shift
+	}
+	return v
+}
+
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
-func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options) (*Result, error) {
+func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
 	if err != nil {
 		return nil, err
@@ -33,7 +61,15 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options)
 	defer p.Close()
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
 	var leaf func(x explore.Execution, end explore.Ending)
-	if len(expected) > 0 {
+	switch {
+	case condition != nil:
+		v.result.Condition = &condition.Condition
+		leaf = func(x explore.Execution, end explore.Ending) {
+			if end == explore.Complete {
+				v.finalState(memoryView{x, p, condition}, condition)
+			}
+		}
+	case len(expected) > 0:
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
 		leaf = func(x explore.Execution, end explore.Ending) {
 			if end == explore.Complete {
@@ -55,6 +91,18 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options)
 		}
 	}
 	return v.finish(), nil
+}
+
+// finalState counts the final state of an execution, as far as a condition mentions it.
+func (v *verifier) finalState(x explore.Execution, c *Condition) {
+	v.state = v.state[:0]
+	for i, f := range c.Observed {
+		if i > 0 {
+			v.state = append(v.state, ' ')
+		}
+		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
+	}
+	v.outcome(func() bool { return c.Formula.Satisfied(x) })
 }
 
 // finalMemory counts the final state of an execution.

@@ -14,9 +14,11 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/testsize"
+	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/kernel"
 	"fencepost.dev/fencepost/internal/verify/litmus"
+	"fencepost.dev/fencepost/internal/verify/model"
 	"fencepost.dev/fencepost/ptx"
 )
 
@@ -75,7 +77,7 @@ func verifyLaunch(t testing.TB, l *simt.Launch, o Options) *Result {
 	if o.Unroll == 0 {
 		o.Unroll = litmus.DefaultUnroll
 	}
-	r, err := Kernel(context.Background(), l, nil, o)
+	r, err := Kernel(context.Background(), l, nil, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +123,20 @@ LOCK:	atom.acquire.gpu.global.cas.b32 %r0, [lock], 0, 1;
 	atom.release.gpu.global.exch.b32 %r2, [lock], 0;`
 
 const lockVariables = ".global .u32 lock;\n.global .u32 x;\n"
+
+// Each thread writes its element of x, and reads that of thread t^2 or, in blocks of three, 2.
+const warpSync = `
+	mov.u64 %rd0, x;
+	mul.wide.u32 %rd1, %t, 4;
+	add.u64 %rd1, %rd0, %rd1;
+	st.global.u32 [%rd1], 1;
+	`
+
+const warpRead = `
+	xor.b32 %r0, %t, 2;
+	mul.wide.u32 %rd1, %r0, 4;
+	add.u64 %rd1, %rd0, %rd1;
+	ld.global.u32 %r1, [%rd1];`
 
 // TestKernelCounts wants the numbers of executions that are known in closed form.
 func TestKernelCounts(t *testing.T) {
@@ -273,6 +289,17 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 		{"a vector", ".global .align 8 .b32 v[2] = {1, 2};", "ld.global.v2.u32 {%r0, %r1}, [v]; add.u32 %r0, %r0, %r1; setp.eq.u32 %p0, %r0, 3; @!%p0 trap; st.global.v2.u32 [v], {%r0, %r1};", 1, 1, 1, OK},
 		{"a vector that races", ".global .align 8 .b32 v[2];", "st.global.v2.u32 [v], {%b, %b};", 2, 1, 4, Error},
 		{"float addition", ".global .f32 x;", "red.relaxed.gpu.global.add.f32 [x], 0f3F800000;", 3, 1, 6, OK},
+		{"a barrier that counts", "", "setp.lt.u32 %p0, %t, 2; bar.red.popc.u32 %r0, 0, %p0; setp.ne.u32 %p1, %r0, 2; @%p1 trap;", 1, 3, 1, OK},
+		{"barriers that join predicates", "", `
+	setp.lt.u32 %p0, %t, 2;
+	bar.red.and.pred %p1, 0, %p0;
+	@%p1 trap;
+	bar.red.or.pred %p1, 0, %p0;
+	@!%p1 trap;`, 1, 3, 1, OK},
+		{"a barrier of lanes", ".global .u32 x[4];", warpSync + "bar.warp.sync -1;" + warpRead, 1, 3, 1, OK},
+		{"a barrier of other lanes", ".global .u32 x[4];", warpSync + "and.b32 %r2, %t, 2; mov.u32 %r3, 3; shl.b32 %r3, %r3, %r2; bar.warp.sync %r3;" + warpRead, 1, 4, 16, Error},
+		{"a barrier of lanes that have exited", "", "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.warp.sync -1;", 1, 3, 1, OK},
+		{"a mask without its lane", "", "bar.warp.sync 2;", 1, 2, 1, Error},
 		{"out of bounds", ".global .u32 x;", "st.global.u32 [x+4], 1;", 1, 1, 1, Error},
 	} {
 		r := verifyLaunch(t, launchOf(t, c.variables, c.body, c.grid, c.block), Options{})
@@ -317,7 +344,7 @@ func TestFinalMemory(t *testing.T) {
 			}},
 			{Name: "x", Index: 1, Addr: addr + 4, Size: 4, Judge: func(data []byte) (string, bool) { return "5", data[0] == 5 && data[1] == 0 }},
 		}
-		r, err := Kernel(context.Background(), l, expected, Options{Unroll: 1})
+		r, err := Kernel(context.Background(), l, expected, nil, Options{Unroll: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,12 +359,10 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
 		{"shuffle", "", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1;", "needs the warp"},
 		{"vote", "", "vote.sync.ballot.b32 %r0, 1, -1;", "needs the warp"},
-		{"syncwarp", "", "bar.warp.sync -1;", "needs the warp"},
 		{"clock", "", "mov.u32 %r0, %clock;", "clock"},
 		{"widths", ".global .align 4 .b8 x[4];", "st.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
 		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},
 		{"the constant cache", ".global .u32 x;", "ld.global.nc.u32 %r0, [x]; st.global.u32 [x], 1;", "ld.global.nc"},
-		{"reducing barrier", "", "setp.eq.u32 %p0, %t, 0; bar.red.popc.u32 %r0, 0, %p0;", "reduces"},
 		{"barrier of a part", "", "bar.sync 0, 64;", "of a part of the block"},
 		{"proxy fence", "", "fence.proxy.alias;", "proxies"},
 		{"copy", ".global .u32 x; .shared .u32 s;", "cp.async.ca.shared.global [s], [x], 4;", "asynchronous"},
@@ -354,8 +379,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// both writes one random program as a litmus test and as the body of a kernel.
-func both(r *rand.Rand, size int, threads, block int) (test, body string) {
+// both writes one random program as a litmus test and as the body of a kernel. If branches, the kernel jumps over a conditional store, on
+// which what follows depends then, as in the litmus test; otherwise the store is guarded.
+func both(r *rand.Rand, size int, threads, block int, branches bool) (test, body string) {
 	var c, p strings.Builder
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	ptxOrder := map[string]string{"rlx": "relaxed", "acq": "acquire", "rel": "release", "acqrel": "acq_rel"}
@@ -388,12 +414,20 @@ func both(r *rand.Rand, size int, threads, block int) (test, body string) {
 					operand, immediate = fmt.Sprintf("r%d + 1", last), "%r30"
 					fmt.Fprintf(&p, "add.u32 %%r30, %%r%d, 1;\n", last)
 				}
+				over := ""
 				if last >= 0 && r.IntN(3) == 0 {
 					fmt.Fprintf(&c, "  if (r%d != 0)\n", last)
-					fmt.Fprintf(&p, "setp.ne.u32 %%p0, %%r%d, 0;\n@%%p0 ", last)
+					fmt.Fprintf(&p, "setp.ne.u32 %%p0, %%r%d, 0;\n", last)
+					if branches {
+						over = fmt.Sprintf("L%d:\n", label)
+						fmt.Fprintf(&p, "@!%%p0 bra L%d;\n", label)
+						label++
+					} else {
+						p.WriteString("@%p0 ")
+					}
 				}
 				fmt.Fprintf(&c, "  store(%s, %s, %s, %s);\n", v, operand, o, scope)
-				fmt.Fprintf(&p, "st.%s.%s.global.u32 [%s], %s;\n", ptxOrder[o], scope, v, immediate)
+				fmt.Fprintf(&p, "st.%s.%s.global.u32 [%s], %s;\n%s", ptxOrder[o], scope, v, immediate, over)
 			case k < 10:
 				o := pick("sc", "acqrel")
 				fmt.Fprintf(&c, "  fence(%s, %s);\n", o, scope)
@@ -475,7 +509,7 @@ func TestFrontEnds(t *testing.T) {
 	stuck, cut := 0, 0
 	for range n {
 		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
-		test, body := both(r, 8/(blocks*block), blocks*block, block)
+		test, body := both(r, 8/(blocks*block), blocks*block, block, false)
 		parsed, err := litmus.Parse("both.litmus", test, litmus.Options{})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, test)
@@ -497,5 +531,136 @@ func TestFrontEnds(t *testing.T) {
 	}
 	if stuck == 0 {
 		t.Error("no program was stuck")
+	}
+}
+
+// TestKernelsPTX wants of kernels what the memory model of PTX gives: of load buffering four executions, and three if a store depends
+// on the load, whatever way the value goes.
+func TestKernelsPTX(t *testing.T) {
+	other := func(between string) string { // thread 0 reads x and writes y, thread 1 the other way round
+		return `
+	setp.eq.u32 %p7, %b, 0;
+	mov.u64 %rd0, x;
+	mov.u64 %rd1, y;
+	@%p7 bra SAME;
+	mov.u64 %rd0, y;
+	mov.u64 %rd1, x;
+SAME:
+	ld.relaxed.gpu.global.u32 %r0, [%rd0];
+	mov.u32 %r1, 0;
+	` + between + `
+	add.u32 %r1, %r1, 1;
+	st.relaxed.gpu.global.u32 [%rd1], %r1;
+OVER:`
+	}
+	local := ".local .align 8 .b8 slot[8];\n"
+	for _, c := range []struct {
+		name, body string
+		grid       uint32
+		block      uint32
+		want       int
+		verdict    string
+	}{
+		{"load buffering", other(""), 2, 1, 4, OK},
+		{"with the value", other("xor.b32 %r1, %r0, %r0;"), 2, 1, 3, OK},
+		{"with an address", other("and.b32 %r2, %r0, 0; cvt.u64.u32 %rd2, %r2; add.u64 %rd1, %rd1, %rd2;"), 2, 1, 3, OK},
+		{"with a branch", other("setp.ge.u32 %p0, %r0, 9; @%p0 bra OVER;"), 2, 1, 3, OK},
+		{"with a guard", other("setp.ge.u32 %p0, %r0, 9; @%p0 mov.u32 %r1, 1;"), 2, 1, 3, OK},
+		{"with a select", other("setp.ge.u32 %p0, %r0, 9; selp.u32 %r1, 1, 0, %p0;"), 2, 1, 3, OK},
+		{"through local memory", other("st.local.u32 [slot+4], %r0; ld.local.u32 %r2, [slot+4]; and.b32 %r1, %r2, 0;"), 2, 1, 3, OK},
+		{"beside it in local memory", other("st.local.u32 [slot+4], %r0; ld.local.u32 %r2, [slot]; and.b32 %r1, %r2, 0;"), 2, 1, 4, OK},
+		{"through a function", other("call (%r1), same, (%r0, %b); and.b32 %r1, %r1, 0;"), 2, 1, 3, OK},
+		{"not through a function", other("call (%r1), same, (%b, %r0); and.b32 %r1, %r1, 0;"), 2, 1, 4, OK},
+		{"a register that is written again", other("mov.u32 %r1, %r0; mov.u32 %r1, 0;"), 2, 1, 4, OK},
+		{"compare-and-swap lock", lockPTX, 2, 2, 24, OK},
+		{"the same without acquire", strings.Replace(lockPTX, "acquire", "relaxed", 1), 2, 1, 6, Error},
+		{"volatile", "st.volatile.global.u32 [x], %b;", 2, 1, 2, OK},
+		{"a spin", "L: ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;", 1, 1, 0, Error},
+		{"a bound", "L: ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;", 1, 1, 0, Bounded},
+		{"a barrier that counts", "setp.lt.u32 %p0, %t, 2; bar.red.popc.u32 %r0, 0, %p0; setp.ne.u32 %p1, %r0, 2; @%p1 trap;", 1, 3, 1, OK},
+		{"a barrier of lanes", strings.ReplaceAll(warpSync+"bar.warp.sync -1;"+warpRead, "x;", "four;"), 1, 3, 1, OK},
+		{"a barrier that a thread leaves out by exiting", "setp.eq.u32 %p0, %t, 0; @%p0 exit; bar.sync 0;", 1, 2, 1, Error},
+		{"a barrier in both branches", "setp.eq.u32 %p0, %t, 0; @%p0 bar.sync 0; @!%p0 bar.sync 0;", 1, 2, 1, Error},
+		{"out of bounds", "st.global.u32 [x+1048576], 1;", 1, 1, 1, Error},
+		{"a shuffle", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1;", 1, 2, 0, Bounded},
+	} {
+		variables := lockVariables + ".global .u32 four[4];\n.func (.reg .b32 a) same(.reg .b32 b, .reg .b32 c) { mov.u32 a, b; ret; }\n"
+		text := strings.Replace(kernelText(variables, c.body), "\t.reg .b64 %rd<8>;\n\t.reg .pred", local+"\t.reg .b64 %rd<8>;\n\t.reg .pred", 1)
+		r := verifyLaunch(t, launchText(t, text, c.grid, c.block), Options{Model: PTX, Unroll: 4})
+		if r.Executions != c.want || r.Verdict() != c.verdict {
+			t.Errorf("%s: %d executions, %s; want %d, %s (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, r.Refusal, r.Findings)
+		}
+	}
+}
+
+// TestFrontEndsPTX wants the same final states, as often, and the same errors of random programs under the model PTX.
+func TestFrontEndsPTX(t *testing.T) {
+	n := 200
+	if testsize.Long() {
+		n = 2000
+	}
+	r := rand.New(rand.NewPCG(15, 2))
+	explored := func(p explore.Program, locate func(variable int) int32) (states map[string]int, res explore.Result) {
+		states = map[string]int{}
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		ticks := 0
+		res, err := candidates.Enumerate(ctx, p, model.PTX{}, explore.Options{Races: true, Restart: func() { clear(states) },
+			Progress: func(int, float64) { // larger programs are left out
+				if ticks++; ticks > 20 {
+					stop()
+				}
+			},
+			Leaf: func(x explore.Execution, end explore.Ending) {
+				state := ""
+				for v := range 2 {
+					if loc := locate(v); loc >= 0 {
+						state += fmt.Sprintf(" %d=%d", v, x.Final(loc))
+					}
+				}
+				states[state]++
+			},
+			Found: func(e explore.Error, x explore.Execution) bool { states[fmt.Sprint("error ", e.Kind)] = 1; return true }})
+		if err != nil && err != candidates.ErrTooLarge {
+			t.Fatal(err)
+		}
+		res.Stopped = res.Stopped || err != nil
+		return states, res
+	}
+	compared := 0
+	for range n {
+		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
+		test, body := both(r, 8/(blocks*block), blocks*block, block, true)
+		test = strings.Replace(test, "int x, y;", "int x, y;\nthread INIT @ cta 9 { }", 1)
+		parsed, err := litmus.Parse("both.litmus", test, litmus.Options{PTX: true})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, test)
+		}
+		l := launchOf(t, ".global .u32 x;\n", body, uint32(blocks), uint32(block))
+		p, err := kernel.New(l, kernel.Options{Unroll: litmus.DefaultUnroll, Dependencies: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, a := explored(parsed, func(v int) int32 { return int32(v) })
+		got, b := explored(p, func(v int) int32 {
+			for loc := range int32(p.Locations()) {
+				if (kernelLaunch{p}).location(loc) == "xy"[v:v+1] {
+					return loc
+				}
+			}
+			return -1
+		})
+		p.Close()
+		l.Program.Unload()
+		if a.Stopped || b.Stopped {
+			continue
+		}
+		compared++
+		if a.Executions != b.Executions || a.Stuck != b.Stuck || a.Cut != b.Cut || len(got) != len(want) {
+			t.Fatalf("%+v %v\n%+v %v\n%s\n%s", a, want, b, got, test, body)
+		}
+	}
+	if compared < n/2 {
+		t.Errorf("only %d programs of %d were small enough", compared, n)
 	}
 }

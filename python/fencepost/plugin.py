@@ -33,7 +33,8 @@ def fencepost_ptx():
         try:
             return _ptx.check_ptx(ptx, launch, *flags)
         except AssertionError as found:
-            pytest.fail(str(found), pytrace=False)
+            text = str(found)
+        pytest.fail(text, pytrace=False)  # outside, where no other exception is being handled
 
     return check
 

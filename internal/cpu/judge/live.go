@@ -149,6 +149,16 @@ func (l *Live) clear(v *lastTwo) {
 	}
 }
 
+// Describe gives what detectors can say of how they worked, a sentence or more for each.
+func (l *Live) Describe() (notes []string) {
+	for _, j := range l.all {
+		if d, ok := j.detector.(interface{ Describe() string }); ok {
+			notes = append(notes, j.name+": "+d.Describe())
+		}
+	}
+	return notes
+}
+
 // Report is what was found.
 func (l *Live) Report(count report.Trace, skipped []report.Skipped) *report.Report {
 	out := &report.Report{Trace: &count, Skipped: skipped}

@@ -17,6 +17,7 @@ import (
 	"fencepost.dev/fencepost/internal/cpu/judge"
 	"fencepost.dev/fencepost/internal/cpu/slimfast"
 	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/testsize"
 )
 
 // compilers gives the compilers of C and C++ of this machine, by name; the test is skipped if there are none.
@@ -110,7 +111,7 @@ func TestCorpus(t *testing.T) {
 				t.Fatalf("corpus/cpu/%s has %d programs", folder, len(sources))
 			}
 			for i, source := range sources {
-				if testing.Short() && i%8 != 0 {
+				if testing.Short() && i%8 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
 					continue
 				}
 				t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
@@ -165,4 +166,115 @@ func describe(f report.Finding) string {
 		s += fmt.Sprintf("\n  %s %s %v", a.Actor, a.Op, a.Frames)
 	}
 	return s
+}
+
+// TestKernels runs the programs of corpus/cpu/kernels: they have no races, and print what they print without the recorder.
+func TestKernels(t *testing.T) {
+	sources, _ := filepath.Glob(filepath.Join("..", "..", "..", "corpus", "cpu", "kernels", "*.c"))
+	if len(sources) < 12 {
+		t.Fatalf("there are %d programs", len(sources))
+	}
+	for name, c := range compilers(t) {
+		for i, source := range sources {
+			if testing.Short() && i%4 != 0 || name == "clang" && i%3 != 0 && !testsize.Long() {
+				continue
+			}
+			t.Run(name+"/"+filepath.Base(source), func(t *testing.T) {
+				program := compileProgram(t, c(source), source, "-lm")
+				for _, threads := range []string{"4", "16"} {
+					plain, err := exec.Command(program, threads).Output()
+					if err != nil {
+						t.Fatal(err)
+					}
+					rep, r, out := judged(t, fasttrack.Spec, program, threads)
+					if len(rep.Findings) > 0 {
+						t.Errorf("unexpected: %s", describe(rep.Findings[0]))
+					}
+					if r.Processes[0].Threads < 5 {
+						t.Errorf("%d threads", r.Processes[0].Threads)
+					}
+					if !closeTo(out, string(plain)) {
+						t.Errorf("%s threads: prints %q, without the recorder %q", threads, out, plain)
+					}
+				}
+			})
+		}
+	}
+}
+
+// closeTo compares numbers that sums in another order may have made.
+func closeTo(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		var p, q float64
+		if _, err := fmt.Sscan(x[i]+" "+y[i], &p, &q); err != nil || max(p, q)-min(p, q) > 1e-4*max(1, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestProcesses judges what a program forks, what it starts, and what it did before it was killed.
+func TestProcesses(t *testing.T) {
+	const source = `
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int parents, children, started;
+static void *add(void *to) { ++*(int *)to; return NULL; }
+static void both(int *x) {
+	pthread_t t[2];
+	pthread_create(&t[0], NULL, add, x);
+	pthread_create(&t[1], NULL, add, x);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+}
+int main(int argc, char **argv) {
+	if (argc > 1) {
+		both(&started);
+		kill(getpid(), 9);
+	}
+	both(&parents);
+	pid_t pid = fork();
+	if (pid == 0) {
+		both(&children);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	if (fork() == 0)
+		execl(argv[0], argv[0], "again", (char *)0);
+	wait(NULL);
+	for (int i = 0; i < 300; i++) {
+		pthread_t t;
+		pthread_create(&t, NULL, add, &parents);
+		pthread_join(t, NULL);
+	}
+	return 0;
+}
+`
+	for name, c := range compilers(t) {
+		file := filepath.Join(t.TempDir(), "processes.c")
+		if err := os.WriteFile(file, []byte("#define _GNU_SOURCE\n#include <signal.h>"+source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		rep, r, out := judged(t, fasttrack.Spec, compileProgram(t, c(file), file))
+		if r.Exit != 0 {
+			t.Fatalf("%s: exit code %d: %s", name, r.Exit, out)
+		}
+		got := map[string]bool{}
+		for _, f := range rep.Findings {
+			got[f.Accesses[0].Object.Name] = true
+		}
+		if !maps.Equal(got, map[string]bool{"parents": true, "children": true, "started": true}) {
+			t.Errorf("%s: races on %v", name, got)
+		}
+		if n := r.Processes[0].Threads; n > 10 {
+			t.Errorf("%s: %d threads, of which 3 live at a time", name, n)
+		}
+	}
 }

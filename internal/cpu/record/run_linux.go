@@ -30,7 +30,6 @@ const linger = 10 * time.Second
 type session struct {
 	file *os.File
 	mem  []byte
-	stop atomic.Bool
 	done []chan Recorded // by process
 	over chan struct{}   // the program has ended
 }

@@ -12,6 +12,7 @@
 package slimfast
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"fencepost.dev/fencepost/internal/cpu"
@@ -405,6 +406,22 @@ func (d *Detector) Counts() Counts {
 		all.MostS, all.MostQ = max(all.MostS, c.MostS), max(all.MostQ, c.MostQ)
 	}
 	return all
+}
+
+// Describe gives the characteristics of table 3.1 of the thesis.
+func (d *Detector) Describe() string {
+	c := d.Counts()
+	share := func(part, rest uint64) string {
+		if part+rest == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(part+rest))
+	}
+	plus, allocated := c.InflReused+c.SharedReused, c.InflAllocated+c.SharedAlloc
+	return fmt.Sprintf("%d accesses were judged; of variables with an EpochPlusVC: %s. Metadata that were there already: EpochPlusVC %s of %d, EpochPair %s of %d. "+
+		"The fullest S had %d entries, the fullest Q %d. Objects allocated: %d.", c.Accesses, share(c.SharedAccesses, c.Accesses-c.SharedAccesses),
+		share(plus, allocated), plus+allocated, share(c.PairReused, c.PairAllocated), c.PairReused+c.PairAllocated, c.MostS, c.MostQ,
+		allocated+c.PairAllocated+c.WriteAllocated)
 }
 
 // MemoryBytes implements cpu.Detector: the variables and what can be reached from them and from the threads. Metadata that are

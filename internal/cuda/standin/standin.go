@@ -94,7 +94,7 @@ func Key(cc string) string {
 // or does not hold it whole.
 // It holds libcudart.so.12, libcudart.so.13, libcudart.so (to .13), libcudart_static.a for CUDA 13 (in the folder cuda12
 // the same two for CUDA 12), libcuda.so.1 and libcuda.so, libcublas.so.12 and .13, libcurand.so.10; in the folder Python our
-// Python modules, libnvrtc, libnvJitLink and ptxas; and Header. Several processes may build at once: the last one wins, and
+// Python modules, libnvrtc, libnvJitLink and ptxas; and Header and fencepost.h. Several processes may build at once: the last one wins, and
 // all are the same.
 func Build(ctx context.Context, cc, cacheDir string) (dir string, err error) {
 	dir = filepath.Join(cacheDir, "standin-"+Key(cc))
@@ -225,13 +225,15 @@ func build(ctx context.Context, cc, work string) error {
 			return err
 		}
 	}
-	header, err := os.ReadFile(filepath.Join(src, Header))
-	if err != nil {
-		return err
-	}
-	for _, folder := range []string{".", "cuda12"} {
-		if err := os.WriteFile(filepath.Join(work, folder, Header), header, 0o644); err != nil {
+	for _, name := range []string{Header, "fencepost.h"} {
+		header, err := os.ReadFile(filepath.Join(src, name))
+		if err != nil {
 			return err
+		}
+		for _, folder := range []string{".", "cuda12"} {
+			if err := os.WriteFile(filepath.Join(work, folder, name), header, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	if err := os.RemoveAll(src); err != nil {

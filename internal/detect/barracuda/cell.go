@@ -163,8 +163,8 @@ func (m *readClock) lastOf(warp uint32) int32 {
 }
 
 // enter enters reads by lanes into a vector clock of readers. Reads of one warp at one time are one entry. The lanes' own older
-// reads say nothing more, nor do others of the warp that happen before one of the new ones: who is ordered behind the
-// new read is behind the old ones.
+// reads say nothing more, nor do others of the warp that happen before one of the new ones: who is ordered after the
+// new read is ordered after the old ones.
 func (a *access) enter(m *readClock, lanes uint32) {
 	var room *readers
 	last := m.lastOf(a.w.number)

@@ -15,11 +15,11 @@
 //
 // What a fence makes of the access beside it (section 5.4.1):
 //
-//	store            behind a fence: release
+//	store            after a fence: release
 //	load             before a fence: acquire
 //	atom.cas         before a fence: acquire
-//	atom.exch        behind a fence: release
-//	other atom, red  behind or before a fence: both
+//	atom.exch        after a fence: release
+//	other atom, red  after or before a fence: both
 //
 // The scope is the fence's, system scope counting as global. Such an access is no read or write: it is not judged,
 // and leaves R_x and W_x alone. Races are named as section 5.5.3 does: divergence, intra-block, inter-block.
@@ -36,7 +36,7 @@
 //     own example, threadFenceReduction, has but one); cas and exch are only what the special treatment says.
 //   - The figure has no rule for arGlb: it is acqGlb and relGlb in one, as arBlk is.
 //   - Operations with an order of their own, which PTX had not then, count as if the fence stood beside them: release
-//     before, acquire behind. Relaxed loads and stores are plain, and so are volatile ones.
+//     before, acquire after. Relaxed loads and stores are plain, and so are volatile ones.
 //   - An instruction for some of the active lanes is, by section 5.5.1, a branch around it. That gives the same order
 //     as the instruction with ENDINSN for all of the active lanes, which is what is done (TestRandomPrograms compares
 //     them).

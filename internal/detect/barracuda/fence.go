@@ -88,7 +88,7 @@ const (
 	again // the access polls: the next one stands for it
 )
 
-// after looks at the event behind e.
+// after looks at the event that follows e.
 func (d *Detector) after(w *warp, e, next *event.Event) answer {
 	if next == nil {
 		return unknown
@@ -162,7 +162,7 @@ func (d *Detector) settle(w *warp, b *event.Batch, e *event.Event) {
 		if e.Kind == event.Fence {
 			judged = 0
 		}
-		if !d.plus && !poll { // other lanes of the warp will soon be ordered behind p
+		if !d.plus && !poll { // other lanes of the warp will soon be ordered after p
 			judged |= p.mask &^ lanes
 			p.mask = lanes
 		}

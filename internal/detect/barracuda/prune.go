@@ -9,7 +9,7 @@ import (
 // logged is an access that has been judged, for the pruning of section 5.5.1: an access to an address in a register that has
 // not changed since the last logged access of the same basic block is not logged. Events know no registers and no basic blocks; what is
 // taken for them is the same addresses in lane order, by the same lanes, with no synchronisation and no parting of the
-// warp between, and every place behind the one before. A write is left out behind a write only.
+// warp between, and every place after the one before. A write is left out after a write only.
 type logged struct {
 	addr   uint64
 	stride int64

@@ -222,7 +222,7 @@ func (a *access) late(lane, n int, warp, lanes, time uint32) uint32 {
 		return lanes
 	}
 	block := warp / a.wpb
-	return a.v.rest.Behind(a.depth, block, warp-block*a.wpb, lanes, time)
+	return a.v.rest.Unknown(a.depth, block, warp-block*a.wpb, lanes, time)
 }
 
 // clear says that n lanes do not race at a run of cells. False says nothing.

@@ -47,8 +47,8 @@ func (w *warp) spread(room *[32]uint32) *[32]uint32 {
 // Uniform is the Block that knows every thread up to v.
 func Uniform(v uint32) *Block { return &Block{Min: v, Max: v} }
 
-// Behind gives those of lanes of warp w that b does not know up to epoch c.
-func (b *Block) Behind(w, lanes, c uint32) uint32 {
+// Unknown gives those of lanes of warp w that b does not know up to epoch c.
+func (b *Block) Unknown(w, lanes, c uint32) uint32 {
 	if b == nil {
 		return lanes
 	}

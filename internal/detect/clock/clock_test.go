@@ -38,7 +38,7 @@ func TestOfWarp(t *testing.T) {
 			if w == 1 {
 				want = lanes[lane]
 			}
-			if b.Behind(w, 1<<lane, want) != 0 || b.Behind(w, 1<<lane, want+1) == 0 {
+			if b.Unknown(w, 1<<lane, want) != 0 || b.Unknown(w, 1<<lane, want+1) == 0 {
 				t.Errorf("lane %d of warp %d is not known up to %d alone", lane, w, want)
 			}
 		}

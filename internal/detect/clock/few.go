@@ -47,17 +47,17 @@ func (h *held) most() uint32 {
 // within says that b knows all that h does.
 func (h *held) within(b *Block) bool {
 	if h.only.lanes != 0 {
-		return b.Behind(h.only.warp, h.only.lanes, h.only.val) == 0
+		return b.Unknown(h.only.warp, h.only.lanes, h.only.val) == 0
 	}
 	_, _, within := h.all.join(b)
 	return within
 }
 
-// behind is Behind of what is known.
-func (h *held) behind(w, lanes, c uint32) uint32 {
+// unknown is Unknown of what is known.
+func (h *held) unknown(w, lanes, c uint32) uint32 {
 	switch {
 	case h.only.lanes == 0:
-		return h.all.Behind(w, lanes, c)
+		return h.all.Unknown(w, lanes, c)
 	case c == 0:
 		return 0
 	case h.only.warp == w && h.only.val >= c:
@@ -315,15 +315,15 @@ func (g *Grid) WithLanes(depth int, block uint32, b *Block, n int, w, mask, v ui
 	return g.inserted(depth, at, held{index: block, only: part{w, mask, v}}, int32(n))
 }
 
-// Behind gives those of lanes of warp w of a block that g does not know up to epoch c.
-func (g *Grid) Behind(depth int, block, w, lanes, c uint32) uint32 {
+// Unknown gives those of lanes of warp w of a block that g does not know up to epoch c.
+func (g *Grid) Unknown(depth int, block, w, lanes, c uint32) uint32 {
 	if g == nil || !g.list() {
-		return g.At(depth, block).Behind(w, lanes, c)
+		return g.At(depth, block).Unknown(w, lanes, c)
 	}
 	for i := range g.held {
 		if h := &g.held[i]; h.index >= block {
 			if h.index == block {
-				return h.behind(w, lanes, c)
+				return h.unknown(w, lanes, c)
 			}
 			break
 		}

@@ -30,10 +30,10 @@ func (m threads) check(t *testing.T, seed uint64, g *Grid, depth int) {
 			if b != nil && (b.Min > v || b.Max < v) || g != nil && g.Min > v {
 				t.Fatalf("seed %d: thread %d of block %d is known up to %d, beyond bounds", seed, i, block, v)
 			}
-			if v > 0 && g.Behind(depth, block, i/32, 1<<(i%32), v) != 0 || g.Behind(depth, block, i/32, 1<<(i%32), v+1) == 0 {
+			if v > 0 && g.Unknown(depth, block, i/32, 1<<(i%32), v) != 0 || g.Unknown(depth, block, i/32, 1<<(i%32), v+1) == 0 {
 				t.Fatalf("seed %d: thread %d of block %d is not known by the Grid up to %d alone", seed, i, block, v)
 			}
-			if b.Behind(i/32, 1<<(i%32), v) != 0 && v > 0 || b.Behind(i/32, 1<<(i%32), v+1) == 0 {
+			if b.Unknown(i/32, 1<<(i%32), v) != 0 && v > 0 || b.Unknown(i/32, 1<<(i%32), v+1) == 0 {
 				t.Fatalf("seed %d: thread %d of block %d is not known up to %d alone", seed, i, block, v)
 			}
 		}

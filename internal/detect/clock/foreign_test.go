@@ -47,7 +47,7 @@ func (m beyond) check(t *testing.T, seed uint64, f *Foreign) {
 		for block := range uint32(testBlocks) {
 			v := m.blocks[[2]uint32{launch, block}]
 			b := g.At(Depth(testBlocks), block)
-			if v > 0 && b.Behind(0, 1, v) != 0 || b.Behind(0, 1, v+1) == 0 {
+			if v > 0 && b.Unknown(0, 1, v) != 0 || b.Unknown(0, 1, v+1) == 0 {
 				t.Fatalf("seed %d: block %d of launch %d is not known up to %d alone", seed, block, launch, v)
 			}
 		}

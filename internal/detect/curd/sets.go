@@ -132,7 +132,7 @@ func (g *group) related(p shape, x, y *line, contains bool) relation {
 // entering is an access on its way into the sets of a group.
 type entering struct {
 	line
-	at, stop int // the line looked at next, and the one behind the last
+	at, stop int // the line looked at next, and the one after the last
 	started  bool
 }
 
@@ -172,7 +172,7 @@ func (g *group) enter(p shape, e *entering) bool {
 
 // warpSet are the sets of one kind of a warp's threads. Lanes of no group have empty ones.
 type warpSet struct {
-	groups []group // what is behind them keeps its memory
+	groups []group // what follows them keeps its memory
 	whose  [32]int8
 }
 

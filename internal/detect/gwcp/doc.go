@@ -22,7 +22,7 @@
 //   - Two atomic accesses do not race when their scopes overlap in the same sense (section 4, "Scoped atomics"; 5.1).
 //   - Shared memory is its block's (section 4).
 //   - W is the last write of each byte, an epoch; R the last read of each thread since (section 4.1, FastTrack).
-//   - Threads that have exited leave no clocks behind. All threads share one copy of the queues, and look for
+//   - Threads that have exited leave no clocks. All threads share one copy of the queues, and look for
 //     what concerns them (section 5, "Thread exit", "Inactive threads"). A reader's own sections are skipped.
 //   - One kernel at a time: races between kernels and with the host are not looked for (section 2.1).
 //   - Lockstep orders nothing (section 4). Lanes of one instruction that write the same bytes race (5.1).

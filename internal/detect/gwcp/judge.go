@@ -240,7 +240,7 @@ func (d *Detector) against(ln *line, x *span, p *part) {
 		return
 	}
 	a := &d.act
-	if a.atomic && d.strongPair(x) || d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0 {
+	if a.atomic && d.strongPair(x) || d.run.unknown(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0 {
 		return
 	}
 	d.races(ln, x, p)
@@ -266,13 +266,13 @@ func (d *Detector) races(ln *line, x *span, p *part) {
 			if x.warp == p.warp {
 				others &^= 1 << uint(lane)
 			}
-			late := d.run.behind(&a.view.p, a.blk, x.warp, others, x.epoch)
+			late := d.run.unknown(&a.view.p, a.blk, x.warp, others, x.epoch)
 			if late == 0 || d.observed(ln, x, g, lane) {
 				continue
 			}
 			done |= 1 << uint(lane)
 			predicted := true
-			if hb := d.run.behind(&a.view.h, a.blk, x.warp, late, x.epoch); hb != 0 {
+			if hb := d.run.unknown(&a.view.h, a.blk, x.warp, late, x.epoch); hb != 0 {
 				late, predicted = hb, false
 			}
 			at := p.addr + uint64(4*g+bits.TrailingZeros8(x.shape.bytes()&p.shape.bytes()))
@@ -301,7 +301,7 @@ func (d *Detector) observed(ln *line, x *span, g, lane int) bool {
 			return false
 		}
 		lanes := r.owners(g)
-		return r.warp == a.e.Warp && lanes>>uint(lane)&1 != 0 || d.run.behind(&a.view.p, a.blk, r.warp, lanes, r.epoch) != lanes
+		return r.warp == a.e.Warp && lanes>>uint(lane)&1 != 0 || d.run.unknown(&a.view.p, a.blk, r.warp, lanes, r.epoch) != lanes
 	}
 	if by(&ln.r) {
 		return true

@@ -257,7 +257,7 @@ func (d *Detector) replaces(n, x *span) bool {
 		return false
 	}
 	a := &d.act
-	return x.sameThreads(n) || d.run.behind(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0
+	return x.sameThreads(n) || d.run.unknown(&a.view.p, a.blk, x.warp, x.lanes, x.epoch) == 0
 }
 
 // addRead adds a read to those of more.

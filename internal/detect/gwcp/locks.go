@@ -259,7 +259,7 @@ func (d *Detector) release(g *group, blk *block, wi uint32, x *section, device b
 // the release is. The latest of them knows what those before it in the queue knew, for each happens before the next.
 func (d *Detector) dequeue(g *group, blk *block, by thread, x *instance) {
 	for i := len(x.queue) - 1; i >= 0; i-- {
-		if e := &x.queue[i]; e.by != by && d.run.behind(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
+		if e := &x.queue[i]; e.by != by && d.run.unknown(&g.p, blk, e.by.warp, 1<<e.by.lane, e.epoch) == 0 {
 			d.learn(&g.p, blk, e.h)
 			return
 		}
@@ -343,7 +343,7 @@ func (d *Detector) touch(list []touched, t touched) []touched {
 func (d *Detector) knows(g *clock.Grid, t thread, epoch uint32) bool {
 	l := d.run
 	i := t.warp / l.wpb
-	return g.Behind(l.depth, i, t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
+	return g.Unknown(l.depth, i, t.warp-i*l.wpb, 1<<t.lane, epoch) == 0
 }
 
 // inside is algorithm 2, and keeps R and W: threads in critical sections access memory. Each is a group of its own since

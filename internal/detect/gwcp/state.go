@@ -223,10 +223,10 @@ func (w *warp) set(lanes uint32, v *view) {
 	w.groups = keep
 }
 
-// behind gives those of lanes of a warp whose epoch c k does not know. b is the block of the thread that knows k.
-func (l *launch) behind(k *know, b *block, warp, lanes, c uint32) uint32 {
+// unknown gives those of lanes of a warp whose epoch c k does not know. b is the block of the thread that knows k.
+func (l *launch) unknown(k *know, b *block, warp, lanes, c uint32) uint32 {
 	if w := warp - b.first; w < l.wpb {
-		return k.block.Behind(w, lanes, c)
+		return k.block.Unknown(w, lanes, c)
 	}
 	if k.grid == nil {
 		return lanes
@@ -235,7 +235,7 @@ func (l *launch) behind(k *know, b *block, warp, lanes, c uint32) uint32 {
 		return 0
 	}
 	i := warp / l.wpb
-	return k.grid.Behind(l.depth, i, warp-i*l.wpb, lanes, c)
+	return k.grid.Unknown(l.depth, i, warp-i*l.wpb, lanes, c)
 }
 
 // tree gives k, with the lanes of a warp of b set to epoch (lanes 0: none), as one clock.

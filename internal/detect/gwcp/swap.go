@@ -76,7 +76,7 @@ func (d *Detector) next(visits []*visit, v *visit, me thread) *visit {
 		case n.number <= v.number || n.by == v.by || !n.device && !v.wide && n.block != v.block:
 		case n.by == me:
 			return n
-		case out == nil && d.run.behind(&a.view.h, a.blk, n.by.warp, 1<<n.by.lane, n.epoch) == 0:
+		case out == nil && d.run.unknown(&a.view.h, a.blk, n.by.warp, 1<<n.by.lane, n.epoch) == 0:
 			out = n
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // bulkHalf is what a bulk copy reads, or what it writes, that is in flight. As with other copies it happens after its issue, and
 // what overlaps with it before it is known to be complete races with it. That is known to who acquires the phase of its mbarrier,
-// or to its thread behind the wait for its group: it is recorded as an access by its thread at the issue or at the wait.
+// or to its thread after the wait for its group: it is recorded as an access by its thread at the issue or at the wait.
 type bulkHalf struct {
 	number  int64
 	barrier uint64 // that tracks it
@@ -186,7 +186,6 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	}
 	blk.Accesses(wi, e.Mask, shared)
 	a := x.access(blk)
-	a.Number(d.serial())
 	x.stamp = a.Actor.Stamp()
 	d.issuing = x
 	d.compareCopies(&a, blk)
@@ -356,7 +355,6 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 	if record {
 		a := x.access(blk)
-		a.Number(d.serial())
 		d.history.Record(&a, 0)
 	}
 	if x.site.Side.Write {
@@ -444,14 +442,14 @@ func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
 	for m := f.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		own := a.Warp == warp && a.Lane == lane
-		if !own && a.Behind(l, warp, 1<<lane, f.view.Epoch) != 0 {
+		if !own && a.Unknown(l, warp, 1<<lane, f.view.Epoch) != 0 {
 			continue
 		}
 		if s.Warp == warp && s.Lane == lane {
 			if s.Epoch <= f.view.Epoch {
 				return true
 			}
-		} else if f.view.Behind(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
+		} else if f.view.Unknown(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
 			return true
 		}
 	}

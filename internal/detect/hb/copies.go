@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// An asynchronous copy is an actor of its own: it happens after its issue, and before what its thread does behind the wait that
+// An asynchronous copy is an actor of its own: it happens after its issue, and before what its thread does after the wait that
 // covers it; nothing else orders it. So whatever overlaps with it between the two, in the order of the stream, races with it, of
 // whichever thread, and nothing before the issue that is ordered with the issue does. Copies are therefore judged when they are
 // issued, as accesses by their thread; while they are in flight each access is compared with them; and at the wait they are
@@ -128,7 +128,6 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 	if shared {
 		w.Memory = history.Memory{Shared: true, Launch: e.Launch, Block: blk.Index}
 	}
-	w.Number(d.serial())
 	blk.Accesses(wi, e.Mask, shared)
 	d.compareWithCopies(w)
 	w.Each()
@@ -155,12 +154,6 @@ func (d *Detector) issue(b *event.Batch, e *event.Event, blk *order.Block, wi ui
 	} else {
 		d.sources = append(d.sources, x)
 	}
-}
-
-// serial gives a number that history.Warp.Number takes: far from those of d.warp, which count from 1, and from one another.
-func (d *Detector) serial() uint64 {
-	d.serials++
-	return 1<<63 | d.serials<<20
 }
 
 // count adds n to the counts of what the copies of lanes write.
@@ -425,7 +418,6 @@ func (d *Detector) recordCopies(x *copyHalf, done uint32) {
 		return
 	}
 	w := x.Warp
-	w.Number(d.serial())
 	e := x.event
 	if done != e.Mask { // of some
 		b := event.Batch{}

@@ -10,7 +10,7 @@ import (
 )
 
 // The operations of tensor cores on tensor memory and shared memory. A thread issues tcgen05.mma and tcgen05.cp, which are performed in
-// order; that they are complete is known to who acquires the phase of an mbarrier that the thread has named in a commit behind them. A
+// order; that they are complete is known to who acquires the phase of an mbarrier that the thread has named in a later commit. A
 // warp issues tcgen05.ld and tcgen05.st, and waits for them itself. All are recorded as accesses at the issue, of a warp by its first lane.
 
 // coreState is what the threads of a block have issued.

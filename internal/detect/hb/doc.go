@@ -28,12 +28,16 @@
 //   - All arrivals at a barrier of a cluster before those who wait for the phase. A relaxed arrival publishes what its thread had
 //     done at its last fence.
 //
-//   - An asynchronous copy by its issue, before it, and by the wait of its thread that covers its group, behind it (copies.go).
+//   - What happens before its issue happens before an asynchronous copy, and the copy happens before what follows the wait of its thread
+//     that covers its group (copies.go).
 //
 //   - The phase of an mbarrier: who waits for it acquires what all have released that arrived. Who completes it hands that on, and
 //     neither learns nor releases anything by that.
 //
 //   - A bulk copy by its issue and by the wait for its group in the same way, or by the phase of its mbarrier (bulk.go).
+//
+//   - An operation of the tensor cores on tensor memory, or on shared memory, by its issue and by the phase of an mbarrier that its thread has
+//     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
 //
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
@@ -81,7 +85,8 @@
 //
 // Package history keeps what was done to each byte, and finds with which of that an access races. It has two forms: Plain is the
 // definition, a list of accesses for each byte; Fast is for whole programs. Tests hold both to the oracle and to each other. Fast puts
-// loads of memory off that the launch accesses in no other way: most of them are never performed.
+// off loads of memory that the launch accesses in no other way, and relaxed atomic operations in the same way: most of them are never
+// performed.
 //
 // Package explain makes findings of races: their kind, the nearest synchronisation of both sides, and what would order them.
 //

@@ -50,7 +50,6 @@ type Detector struct {
 
 	copies  []*copies   // by order.Block.Slot
 	sources []*copyHalf // in flight, of global memory
-	serials uint64      // that copies have been given
 	// bulkGlobals are halves of bulk copies in flight, of global memory.
 	bulkGlobals []bulkOf
 	issuing     *bulkHalf // that is compared

@@ -35,7 +35,7 @@ type deferred struct{ at, n, warp uint32 }
 
 // paths are the tree of a launch, and the ends of paths on which nothing raced.
 type paths struct {
-	nodes  []node              // 0 is the root; 1+w stands for what warp w of a block did before its first interval: nothing
+	nodes  []node              // 0 is the root; 1+w is what warp w of a block did before its first interval: nothing
 	edges  map[edge]uint32     // but for those to a node's first child
 	clean  map[uint64][]uint32 // by hash: interval.at
 	hits   int                 // accesses that were not judged
@@ -47,9 +47,9 @@ type node struct {
 	step
 	first  uint32                        // child
 	next   uint32                        // the child that was taken last
-	then   uint32                        // the first access of the interval behind the last that ended here
+	then   uint32                        // the first access of the interval that follows the last one that ended here
 	up     uint32                        // the access before
-	series struct{ id, from, to uint32 } // the last one, made from here or, where from is 0, from the root in the interval behind
+	series struct{ id, from, to uint32 } // the last one, made from here or, where from is 0, from the root in the next interval
 }
 
 type edge struct {
@@ -228,7 +228,7 @@ func (d *Detector) went(v *interval, wi, to, n, lanes uint32) {
 	}
 }
 
-// follow gives the node behind another that an access leads to, made when there is none; 0 when paths are of no use.
+// follow gives the child of a node that an access leads to, made when there is none; 0 when paths are of no use.
 func (d *Detector) follow(t *paths, from uint32, e *event.Event) uint32 {
 	if n := t.nodes[from].first; n != 0 && t.nodes[n].is(e) {
 		return n
@@ -278,7 +278,7 @@ func (d *Detector) synchronise(e *event.Event, b *order.Block, wi uint32) {
 		v.block = nil
 	case !v.on, e.Kind == event.Exit, e.Kind == event.Arrive && e.Flags&event.FlagWait != 0:
 		// No view changes.
-	case b.Meets(e):
+	case b.AllWait(e):
 		d.endInterval(v)
 	default:
 		d.breakInterval(v)

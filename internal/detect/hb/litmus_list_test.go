@@ -235,7 +235,7 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		1.1.0 ld.acquire.gpu f
 		1.1.0 ld x`, want: "none"},
 
-	// Store buffering and independent reads: atomics never race, weak accesses behind them do.
+	// Store buffering and independent reads: atomics never race, weak accesses after them do.
 	{name: "store buffering with fence.sc orders nothing", program: `begin 0 2 1
 		1.0.0 st x
 		1.0.0 fence.sc.gpu

@@ -65,7 +65,7 @@ func TestPeers(t *testing.T) {
 		{"a barrier", func(op op) { op(0, store); sync(op, event.Release, 0, 1); op(1, load) }, false},
 		{"a barrier, the load first", func(op op) { op(1, load); sync(op, event.Release, 0, 1); op(0, store) }, false},
 		{"relaxed", func(op op) { op(0, store); sync(op, event.Relaxed, 0, 1); op(1, load) }, true},
-		{"relaxed behind a fence", func(op op) {
+		{"relaxed after a fence", func(op op) {
 			op(0, store)
 			op(0, event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeCluster})
 			sync(op, event.Relaxed, 0, 1)

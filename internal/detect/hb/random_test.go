@@ -197,6 +197,39 @@ func TestUpdatedAgain(t *testing.T) {
 	}
 }
 
+// TestUpdatedAlike has two launches that update a word alike, of which the second follows, and the host writes the word between. A
+// launch of another stream observes the value: that orders the second update and not the first.
+func TestUpdatedAlike(t *testing.T) {
+	for _, between := range []bool{false, true} {
+		s := &stream{}
+		e := event.Event{Space: event.Global, Mask: 1, Addr: heap, Size: 4, Scope: event.ScopeGPU}
+		launch := func(agent uint32, places ...uint32) {
+			s.begin(1, 32)
+			s.Launches[len(s.Launches)-1].Agent = agent
+			for _, e.Place = range places {
+				e.Kind, e.Order = event.Load, event.Weak
+				if e.Place == 1 {
+					e.Kind = event.Atomic
+				} else if e.Place == 2 {
+					e.Order = event.Relaxed
+				}
+				s.memory(e)
+			}
+			s.end()
+		}
+		launch(0, 1)
+		if between {
+			s.Hosts = append(s.Hosts, event.HostOp{Kind: event.HostWrite, Addr: heap, Size: 4, Name: "copy"})
+			s.Events = append(s.Events, event.Event{Kind: event.Host})
+		}
+		launch(0, 1)
+		launch(1, 2, 3)
+		if got := compareWithOracle(t, &s.Batch, detect.ModelCUDA, "updated alike"); strings.Contains(got, "p1-p3") != between {
+			t.Errorf("the host writes: %v; found %s", between, got)
+		}
+	}
+}
+
 // agree compares hb with the oracle on n programs (an eighth, unless tests may take long), of which some must have a race of each of reasons,
 // and some none.
 func agree(t *testing.T, name string, stream uint64, n int, program func(func(int) int) *event.Batch, reasons ...string) {

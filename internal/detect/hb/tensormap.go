@@ -43,7 +43,6 @@ func (d *Detector) tensorMap(e *event.Event, blk *order.Block, wi uint32) {
 	as := event.Event{Kind: event.Load, Flags: event.FlagRead, Launch: e.Launch, Warp: e.Warp, Place: e.Place, Mask: e.Mask, Space: e.Space, Size: 16}
 	a := history.Access{Site: d.site(&as), Actor: blk.Actor(wi, lane), Executed: e.Mask, From: e.Addr, End: e.Addr + uint64(e.Aux)}
 	blk.Accesses(wi, e.Mask, false)
-	a.Number(d.serial())
 	d.compareCopies(&a, blk)
 	d.history.Judge(&a, d.race)
 	d.findings.Settle()

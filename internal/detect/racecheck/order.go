@@ -23,7 +23,7 @@ type warp struct {
 	absent uint32 // lanes that the block does not have
 }
 
-// part is lanes that know the same: their accesses have an epoch, and are ordered behind those that clock knows.
+// part is lanes that know the same: their accesses have an epoch, and are ordered after those that clock knows.
 type part struct {
 	mask  uint32
 	epoch uint32

@@ -180,7 +180,7 @@ func (d *Detector) same(b *event.Batch, e *event.Event, c *block, now *record, w
 func (c *cell) conflicts(now *record, p *part, floor uint32) bool {
 	for i := range c.records {
 		r := &c.records[i]
-		if r.epoch > floor && r.bytes&now.bytes != 0 && r.op != read && p.clock.Behind(r.warp, r.lanes, r.epoch) != 0 {
+		if r.epoch > floor && r.bytes&now.bytes != 0 && r.op != read && p.clock.Unknown(r.warp, r.lanes, r.epoch) != 0 {
 			return true
 		}
 	}
@@ -274,7 +274,7 @@ func (d *Detector) pair(was, now *record, over uint8, known *clock.Block) {
 	if lanes == 0 { // most often it is the thread itself
 		return
 	}
-	if lanes = known.Behind(was.warp, lanes, was.epoch); lanes == 0 {
+	if lanes = known.Unknown(was.warp, lanes, was.epoch); lanes == 0 {
 		return
 	}
 	lockstep := false

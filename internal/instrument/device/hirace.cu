@@ -85,7 +85,10 @@ struct State {
 };
 
 enum { stateBits = 31, raced = 24, initial = 0, split = 32, threadShift = 6, threadMask = (1 << 26) - 1, clockShift = 32 };
-enum { TAKEN = 31 }; // no state
+enum { TAKEN = 31, UNCHECKED = 30 }; // no states: somebody is replacing the word; the kernel has switched checking off
+
+// Of State.caller: the thread has switched the checking of its accesses off.
+enum : u32 { off = 1u << 31 };
 enum { read, write, blockAtomic, deviceAtomic };
 enum { unsynced, warpSynced, blockSynced };
 enum { self, sameWarp, sameBlock, sameGrid };
@@ -267,7 +270,7 @@ extern "C" __device__ __noinline__ bool __fencepost_update(const Access &t, u64 
 		}
 		if (old & split)
 			return false;
-		if ((old & stateBits) == raced)
+		if ((old & stateBits) == raced || (old & stateBits) == UNCHECKED)
 			return true;
 		u32 made = transition(t, old);
 		u64 next = t.thread | made & stateBits;
@@ -317,6 +320,10 @@ static __device__ void check(const Access &t, u64 from, u32 size, u64 *word, His
 	bool words = size >= 4 && at % 4 == 0;
 	for (u64 end = at + size; at < end;) {
 		u64 i = (at - from) / 4;
+		if ((load(word + i) & stateBits) == UNCHECKED) {
+			at = (at & ~3ull) + 4;
+			continue;
+		}
 		History *h = history ? history + i : nullptr;
 		if (words && __fencepost_update(t, word + i, h, at, 4)) {
 			at += 4;
@@ -435,7 +442,8 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	if (inside && space == inGeneric)
 		address = __cvta_generic_to_shared(p);
 	Where w;
-	bool there = (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) &&
+	u32 me = thisThread(), caller = load(&s->caller[me]);
+	bool there = !(caller & off) && (address & (size - 1)) == 0 && !(space == inGeneric && __isLocal(p)) &&
 		(inside ? sharedShadow(s, b, address, size, &w) : globalShadow(s, address, size, &w));
 	if (there && !w.word) {
 		atomicAdd(&s->untracked, 1);
@@ -445,7 +453,6 @@ extern "C" __device__ __noinline__ void __fencepost_access(u64 address, u64 what
 	if (!there)
 		return;
 	Access t;
-	u32 me = thisThread(), caller = load(&s->caller[me]);
 	u32 place = caller ? nodeOf(s, caller, site) : 0;
 	t.s = s;
 	t.thread = (u64)load(&s->clock[me]) << clockShift | (u64)me << threadShift;
@@ -555,13 +562,45 @@ extern "C" __device__ __noinline__ u32 __fencepost_enter(u32 site)
 	if (!s)
 		return 0;
 	u32 *caller = &s->caller[thisThread()], was = load(caller);
-	if (u32 n = nodeOf(s, was, site))
-		store(caller, n);
-	return was;
+	if (u32 n = nodeOf(s, was & ~off, site))
+		store(caller, n | was & off);
+	return was & ~off;
 }
 
 extern "C" __device__ __noinline__ void __fencepost_leave(u32 caller)
 {
-	if (State *s = clocked())
-		store(&s->caller[thisThread()], caller);
+	if (State *s = clocked()) {
+		u32 *p = &s->caller[thisThread()];
+		store(p, caller | load(p) & off);
+	}
+}
+
+// What fencepost.h declares: instrumented programs have these in the place of its functions, which do nothing.
+
+extern "C" __device__ __noinline__ void __fencepost_check_thread(u32 on)
+{
+	if (State *s = clocked()) {
+		u32 *p = &s->caller[thisThread()];
+		store(p, load(p) & ~off | (on ? 0 : off));
+	}
+}
+
+extern "C" __device__ __noinline__ void __fencepost_check_memory(u64 address, u64 size, u32 on)
+{
+	State *s = clocked();
+	const void *p = (const void *)address;
+	Where w;
+	if (!s || size == 0 || __isLocal(p))
+		return;
+	if (__isShared(p))
+		address = __cvta_generic_to_shared(p);
+	for (u64 at = address & ~3ull; at < address + size; at += 4) {
+		if (!(__isShared(p) ? sharedShadow(s, block(), at, 1, &w) : globalShadow(s, at, 1, &w)) || !w.word)
+			return;
+		u64 *word = w.word + (at - w.from) / 4;
+		take(word);
+		if (w.history)
+			w.history[(at - w.from) / 4] = {};
+		storeRelease(word, on ? initial : UNCHECKED);
+	}
 }

@@ -25,10 +25,12 @@ import (
 const (
 	maxEvents = 1 << 10 // of an execution
 	maxValues = 256     // of a location
+	// maxPromises is how many promises may be open.
+	maxPromises = 64
 )
 
 // ErrTooLarge says that a program has too many values or events.
-var ErrTooLarge = errors.New("the program is too large for the model ptx: an execution has more than 1,024 events, or a location 256 values. " +
+var ErrTooLarge = errors.New("the program is too large for the model ptx: an execution has more than 1,024 events or 64 reads from later writes, or a location 256 values. " +
 	"Use fewer threads or iterations")
 
 // Enumerate visits every execution of p that the model allows, once: what its reads read from, and the coherence order as far as the

@@ -128,11 +128,12 @@ type local struct {
 	x      *model.Execution
 	r      *model.PTXRelations
 	writes []int // but for the initial one
+	tick   func() (stopped bool)
 }
 
 // local gives the part of the execution that concerns location loc.
 func (s *search) local(b *built, r *model.PTXRelations, loc int32) *local {
-	l := &local{m: s.m}
+	l := &local{m: s.m, tick: s.tick}
 	for i := range b.x.E {
 		if e := &b.x.E[i]; (e.Kind == model.R || e.Kind == model.W) && e.Loc == loc {
 			l.global = append(l.global, i)
@@ -161,6 +162,9 @@ func (l *local) orders(do func(order []int) bool) {
 	var order []int
 	var place func(rest []int) bool
 	place = func(rest []int) bool {
+		if l.tick() {
+			return false
+		}
 		if len(rest) == 0 {
 			return !l.allowed(order) || do(order)
 		}

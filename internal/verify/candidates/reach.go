@@ -12,13 +12,14 @@ const maxReach = 1 << 17
 
 // reach says what a thread may still write, whatever its reads return of the values that there are.
 type reach struct {
-	p      explore.Program
-	values map[int32][]int64
-	nodes  map[string]*node
-	bits   map[location]int // values that may be promised
-	locs   map[int32]int    // locations
-	need   model.Scope      // that includes all threads
-	full   bool
+	p       explore.Program
+	values  map[int32][]int64
+	nodes   map[string]*node
+	bits    map[location]int // values that may be promised
+	locs    map[int32]int    // locations
+	need    model.Scope      // that includes all threads
+	threads int
+	full    bool
 }
 
 // node is a state of a thread.
@@ -38,7 +39,7 @@ func newReach(p explore.Program, values map[int32][]int64) reach {
 	for _, a := range p.Places() {
 		need = max(need, model.Need(a, p.Places()[0]))
 	}
-	r := reach{p: p, need: need, values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
+	r := reach{p: p, need: need, threads: len(p.Places()), values: values, nodes: map[string]*node{}, bits: map[location]int{}, locs: map[int32]int{}}
 	for _, loc := range sorted(values) {
 		for _, v := range values[loc] {
 			r.bits[location{loc, v}] = len(r.bits)
@@ -176,7 +177,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 	case explore.Fence, explore.Signal:
 		to(0)
 	case explore.Arrive:
-		for _, v := range op.Reductions() {
+		for _, v := range op.Reductions(r.threads) {
 			to(v)
 		}
 	}

@@ -80,11 +80,10 @@ func newSearch(ctx context.Context, p explore.Program, m model.PTX, o explore.Op
 
 // visit explores all executions that extend what there is.
 func (s *search) visit() {
-	s.tick()
-	if s.result.Stopped || s.err != nil || !s.keepable() {
+	if s.tick() || s.err != nil || !s.keepable() {
 		return
 	}
-	if len(s.events) > maxEvents {
+	if len(s.events) > maxEvents || len(s.open) > maxPromises {
 		s.err = ErrTooLarge
 		return
 	}
@@ -176,16 +175,15 @@ func (s *search) again() bool {
 	return false
 }
 
-func (s *search) tick() {
-	if s.result.Graphs++; s.result.Graphs&0xff != 0 {
-		return
+// tick counts what is tried, and says whether the search has been stopped.
+func (s *search) tick() bool {
+	if s.result.Graphs++; s.result.Graphs&0xff == 0 {
+		s.result.Stopped = s.result.Stopped || s.ctx.Err() != nil
+		if s.Progress != nil {
+			s.Progress(s.result.Executions, 0)
+		}
 	}
-	if s.ctx.Err() != nil {
-		s.result.Stopped = true
-	}
-	if s.Progress != nil {
-		s.Progress(s.result.Executions, 0)
-	}
+	return s.result.Stopped
 }
 
 // awaits says that thread t waits after a read of value.
@@ -318,6 +316,9 @@ func (s *search) supply(w int, then func()) {
 }
 
 func (s *search) supplyFrom(w, from int, then func()) {
+	if s.result.Stopped {
+		return
+	}
 	for k := from; k < len(s.open); k++ {
 		r := s.open[k]
 		e, f := &s.events[r], &s.events[w]

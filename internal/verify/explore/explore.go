@@ -173,7 +173,7 @@ func (x *explorer) next() int {
 			return t
 		case depart:
 			a := &g.events[g.last(t)]
-			if missing := g.size[g.cta[t]] - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+			if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
 				return t
 			}
 		case Read, Update:
@@ -280,7 +280,7 @@ func (x *explorer) arrive(t int, op *Op) {
 func (x *explorer) exited(t int, a *event, f func(o int)) int {
 	g, n := x.g, 0
 	for o := range g.threads {
-		if g.cta[o] == g.cta[t] && g.threads[o].op.Kind == End && !x.arrived(o, a) {
+		if g.threads[o].op.Kind == End && g.groups.Same(t, o, &a.op) && !x.arrived(o, a) {
 			if n++; f != nil {
 				f(o)
 			}
@@ -297,22 +297,27 @@ func (x *explorer) leave(t int) {
 	arrivals := *g.arrivals(&at)
 	g.threads[t].op.Kind = Arrive
 	e := g.push(t, model.Leave, model.NA)
+	var values []int64
 	for _, a := range arrivals {
+		values = append(values, g.events[a].op.Value)
 		g.hbOf(e).join(g.hbOf(int(a)))
 		g.prefixOf(e).join(g.prefixOf(int(a)))
 		if o := &g.events[a]; o.op.Pos != at.op.Pos && at.op.Aligned {
 			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
 		}
 	}
-	if len(arrivals) < g.size[g.cta[t]] { // that a thread has ended is no order, but the execution depends on it
+	if len(arrivals) < g.members(t, &at.op) { // that a thread has ended is no order, but the execution depends on it
 		x.exited(t, &at, func(o int) {
 			if last := g.last(o); last >= 0 {
 				g.prefixOf(e).join(g.prefixOf(last))
 			}
+			if at.op.Lanes != 0 {
+				return // bar.warp.sync is of lanes that have not exited
+			}
 			x.found(Error{Kind: ExitedBarrier, A: own, B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
 		})
 	}
-	x.resume(e, 0)
+	x.resume(e, at.op.Reduce(values))
 	g.pop()
 }
 
@@ -631,7 +636,7 @@ func (x *explorer) stuck() Ending {
 		// Another thread of the CTA has not arrived. If it spins, then that is why.
 		at := g.events[g.last(t)]
 		for o := range g.threads {
-			if o == t || g.cta[o] != g.cta[t] || x.arrived(o, &at) || g.threads[o].op.Kind == Await {
+			if o == t || !g.groups.Same(t, o, &at.op) || x.arrived(o, &at) || g.threads[o].op.Kind == Await {
 				continue
 			}
 			x.found(Error{Kind: BarrierDivergence, A: g.last(t), B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})

@@ -52,7 +52,7 @@ type location struct {
 // barrier holds the arrivals at a barrier of a CTA, by generation.
 type barrier struct{ arrivals [][]int32 }
 
-// barriersPerCTA is how many barriers a CTA has (PTX manual, bar).
+// barriersPerCTA is how many barriers a CTA has (PTX manual, bar), unless a program has more: it may implement Barriers() int.
 const barriersPerCTA = 16
 
 // shape is what all graphs of a search share.
@@ -64,7 +64,9 @@ type shape struct {
 	widest model.Scope   // the widest scope that any thread needs
 	cta    []int32       // the CTA of each thread, numbered from 0
 	size   []int         // threads of each CTA
-	words  int           // of a thread's state
+	groups Groups
+	perCTA int // barriers
+	words  int // of a thread's state
 }
 
 // graph is an execution graph. Events are numbered in the order in which they were added, which extends program order. The last
@@ -84,7 +86,11 @@ type graph struct {
 }
 
 func newShape(p Program, incl model.Inclusion) *shape {
-	s := &shape{p: p, incl: incl, places: p.Places(), words: max(p.StateWords(), 1)}
+	s := &shape{p: p, incl: incl, places: p.Places(), words: max(p.StateWords(), 1), perCTA: barriersPerCTA}
+	s.groups = NewGroups(s.places)
+	if of, ok := p.(interface{ Barriers() int }); ok {
+		s.perCTA = of.Barriers()
+	}
 	n := len(s.places)
 	s.need = make([]model.Scope, n*n)
 	s.cta = make([]int32, n)
@@ -106,13 +112,27 @@ func newShape(p Program, incl model.Inclusion) *shape {
 
 func newGraph(s *shape) *graph {
 	n := len(s.places)
-	g := &graph{shape: s, threads: make([]thread, n), barriers: make([]barrier, len(s.size)*barriersPerCTA), start: make([]int64, n*s.words), first: make([]Op, n)}
+	g := &graph{shape: s, threads: make([]thread, n), barriers: make([]barrier, len(s.size)*s.perCTA), start: make([]int64, n*s.words), first: make([]Op, n)}
 	for t := range n {
 		s.p.Start(t, g.start[t*s.words:(t+1)*s.words], &g.first[t])
 		g.threads[t].op = g.first[t]
 		g.meet(&g.first[t])
 	}
 	return g
+}
+
+// members is how many threads a barrier of thread t is of.
+func (g *graph) members(t int, op *Op) int {
+	if op.Lanes == 0 {
+		return g.size[g.cta[t]]
+	}
+	n := 0
+	for o := range g.threads {
+		if g.groups.Same(t, o, op) {
+			n++
+		}
+	}
+	return n
 }
 
 // meet makes room for the location of a step.
@@ -246,7 +266,7 @@ func (g *graph) pop() {
 
 // arrivals are those at the barrier of ev, an arrival, in its generation.
 func (g *graph) arrivals(ev *event) *[]int32 {
-	b := &g.barriers[int(g.cta[ev.thread])*barriersPerCTA+int(ev.op.Loc)]
+	b := &g.barriers[int(g.cta[ev.thread])*g.perCTA+int(ev.op.Loc)]
 	for int(ev.rank) >= len(b.arrivals) {
 		b.arrivals = append(b.arrivals, nil)
 	}

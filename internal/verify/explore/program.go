@@ -136,13 +136,13 @@ func (op *Op) Reduce(values []int64) int64 {
 	return sum
 }
 
-// Reductions are the values that a barrier may give.
-func (op *Op) Reductions() []int64 {
+// Reductions are the values that a barrier of at most n threads may give.
+func (op *Op) Reductions(n int) []int64 {
 	switch {
 	case !op.Reduces:
 		return []int64{0}
 	case op.Function == Add:
-		out := make([]int64, 1025)
+		out := make([]int64, n+1)
 		for i := range out {
 			out[i] = int64(i)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"fencepost.dev/fencepost/internal/event"
+	"fencepost.dev/fencepost/internal/isa"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -26,6 +27,7 @@ type Program struct {
 	plain  map[identity]int32 // of states without dependencies
 	steps  map[transition]hop
 
+	masks     map[uint32]int32 // of bar.warp.sync
 	locations []location
 	at        map[granule][]int32 // the locations in 8 bytes of memory
 
@@ -86,6 +88,8 @@ const (
 	MaxThreads = 1024
 	maxStates  = 1 << 21 // of all threads
 	maxBytes   = 1 << 30 // of all states
+	// blockBarriers is how many barriers a block has, maxMasks how many masks bar.warp.sync may have.
+	blockBarriers, maxMasks = 16, 16
 )
 
 // Options select how a launch is explored.
@@ -103,7 +107,7 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
 	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), ids: map[identity]int32{},
-		plain: map[identity]int32{}, steps: map[transition]hop{}, at: map[granule][]int32{}}, nil
+		plain: map[identity]int32{}, steps: map[transition]hop{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}, nil
 }
 
 // Close frees what the program has in the memory of the device.
@@ -144,6 +148,9 @@ func (p *Program) Initial(loc int32) int64 {
 	l := &p.locations[loc]
 	return int64(p.threads.Initial(l.space, l.addr, l.size))
 }
+
+// Locations is the number of locations that the threads have accessed so far.
+func (p *Program) Locations() int { return len(p.locations) }
 
 // Location gives the state space, the block (of shared memory), the address and the bytes of a location.
 func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint64, size int) {
@@ -280,7 +287,7 @@ func (p *Program) op(id int32) explore.Op {
 	case simt.RequestFence:
 		op.Kind = explore.Fence
 	case simt.RequestBarrier:
-		op.Kind, op.Loc, op.Aligned = explore.Arrive, int32(q.Barrier), q.Aligned
+		return p.barrier(st, op)
 	case simt.RequestArrive:
 		op.Kind, op.Loc = explore.Signal, int32(q.Barrier)
 	case simt.RequestFault:
@@ -292,6 +299,32 @@ func (p *Program) op(id int32) explore.Op {
 	}
 	return op
 }
+
+// reductions are the functions of bar.red.
+var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd: explore.And, isa.OpOr: explore.Or}
+
+// barrier completes the step of a barrier. Those of lanes of a warp have numbers of their own, one for each mask.
+func (p *Program) barrier(st *state, op explore.Op) explore.Op {
+	q := &st.q
+	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
+	if q.Members != 0 {
+		n, ok := p.masks[q.Members]
+		if !ok {
+			if n = int32(len(p.masks)); n == maxMasks {
+				return p.refuse(fmt.Sprintf("bar.warp.sync with more than %d different masks is not explored: use fewer masks", maxMasks), q.Place)
+			}
+			p.masks[q.Members] = n
+		}
+		// Two warps of a block do not meet at it: their threads are no members of each other's.
+		op.Loc = blockBarriers + n*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+	}
+	op.Function, op.Reduces = reductions[q.Reduce]
+	op.Value = int64(q.Value)
+	return op
+}
+
+// Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
+func (p *Program) Barriers() int { return blockBarriers + maxMasks*int(p.Launch.WarpsPerBlock()) }
 
 // access completes the step of a load, store or atomic operation.
 func (p *Program) access(st *state, op explore.Op) explore.Op {

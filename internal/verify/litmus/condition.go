@@ -16,6 +16,7 @@ type Quantifier string
 const (
 	Exists    Quantifier = "exists"  // some final state satisfies the formula
 	NotExists Quantifier = "~exists" // none does
+	Never     Quantifier = "never"   // the same, in launch files
 	ForAll    Quantifier = "forall"  // all do
 )
 
@@ -25,12 +26,33 @@ type Condition struct {
 	Formula    *Formula
 }
 
+// ParseFormula reads a formula over variables alone. file is its name in messages, and columns count from the beginning of text.
+func ParseFormula(file, text string, variables []Variable) (f *Formula, observed []*Formula, err error) {
+	tokens, err := lexText(file, text, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &Test{Variables: variables}
+	p := &parser{file: file, tokens: tokens, test: t, shared: map[string]int{}, consts: map[string]int64{}}
+	for i, v := range variables {
+		p.shared[v.Name] = i
+	}
+	if f, err = p.formula(0); err != nil {
+		return nil, nil, err
+	}
+	if t := p.peek(); t.kind != eof {
+		return nil, nil, p.fail(t.pos, "%v where the formula must end", t)
+	}
+	t.Filter = f
+	return f, t.Observed(), nil
+}
+
 // Holds judges, of counts of the final states that satisfy the formula and that do not.
 func (c *Condition) Holds(satisfying, others int) bool {
 	switch c.Quantifier {
 	case Exists:
 		return satisfying > 0
-	case NotExists:
+	case NotExists, Never:
 		return satisfying == 0
 	}
 	return others == 0
@@ -280,7 +302,7 @@ func (p *parser) value() (*Formula, error) {
 	}
 	v := &p.test.Variables[i]
 	n := int64(0)
-	if v.Array {
+	if v.Array || !bracket && p.is("[") {
 		if err := p.expect("[", "after the name of an array"); err != nil {
 			return nil, err
 		}

@@ -94,7 +94,10 @@ func (l *lexer) title() {
 }
 
 // lex splits a file into tokens, the last of which is eof.
-func lex(file, src string) ([]token, error) {
+func lex(file, src string) ([]token, error) { return lexText(file, src, true) }
+
+// lexText splits a text into tokens. A file begins with its style and its name.
+func lexText(file, src string, titled bool) ([]token, error) {
 	l := &lexer{file: file, src: src, line: 1, col: 1}
 	for {
 		t, err := l.next()
@@ -105,7 +108,7 @@ func lex(file, src string) ([]token, error) {
 		switch {
 		case t.kind == eof:
 			return l.tokens, nil
-		case len(l.tokens) == 1:
+		case titled && len(l.tokens) == 1:
 			l.ptx = t.text == "PTX"
 			l.title()
 		}

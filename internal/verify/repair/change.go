@@ -143,7 +143,7 @@ const (
 	wordPhase = iota
 	wordPos
 	wordOp
-	words = wordOp + 4
+	words = wordOp + 5
 )
 
 const (
@@ -213,7 +213,7 @@ func (p *Program) begin(t int, s, own []int64, op *explore.Op) {
 			return
 		}
 		c := p.change(op.Pos)
-		if c.Drop && op.Kind == explore.Arrive {
+		if c.Drop && op.Kind == explore.Arrive && !op.Reduces {
 			p.Program.Resume(t, s, 0, op)
 			continue
 		}
@@ -237,21 +237,21 @@ func fence(f Fence, pos int32) explore.Op {
 	return explore.Op{Kind: explore.Fence, Order: f.Order, Scope: f.Scope, Pos: pos, Inserted: true}
 }
 
-// save writes a step into four words.
+// save writes a step into five words.
 func save(s []int64, op *explore.Op) {
 	flags := int64(0)
-	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops} {
+	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces} {
 		if b {
 			flags |= 1 << i
 		}
 	}
 	s[0] = int64(op.Kind) | int64(op.Order)<<8 | int64(op.Scope)<<16 | int64(op.Function)<<24 | flags<<32
 	s[1] = int64(uint32(op.Loc)) | int64(op.Pos)<<32
-	s[2], s[3] = op.Value, op.Expected
+	s[2], s[3], s[4] = op.Value, op.Expected, int64(op.Lanes)
 }
 
 func load(s []int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.OpKind(s[0]), Order: model.Order(s[0] >> 8), Scope: model.Scope(s[0] >> 16), Function: explore.Function(s[0] >> 24),
-		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0,
+		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Lanes: uint32(s[4]),
 		Loc: int32(s[1]), Pos: int32(s[1] >> 32), Value: s[2], Expected: s[3]}
 }

@@ -90,7 +90,7 @@ EXPORT void __tsan_init(void) {
 		pthread_atfork(NULL, NULL, child);
 		begin();
 	}
-	load_module(RETURN_ADDRESS);
+	load_modules(); // the caller is not known: the compiler may jump here
 }
 
 EXPORT void __tsan_ignore_thread_begin(void) {}

@@ -258,53 +258,74 @@ done:
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
-struct search { uptr pc; struct module m; int found; };
-
-static int module_of(struct dl_phdr_info *info, size_t size, void *data) {
-	struct search *s = data;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uptr from = info->dlpi_addr + p->p_vaddr;
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || s->pc - from >= p->p_memsz)
-			continue;
-		s->found = 1;
-		s->m.base = info->dlpi_addr, s->m.from = from, s->m.to = from + p->p_memsz;
-		const char *path = info->dlpi_name;
-		size_t n = 0;
-		if (!*path) {
-			ssize_t k = readlink("/proc/self/exe", s->m.path, sizeof s->m.path - 1);
-			n = k > 0 ? k : 0;
-		} else {
-			for (; path[n] && n < sizeof s->m.path - 1; n++)
-				s->m.path[n] = path[n];
-		}
-		s->m.path[n] = 0;
-		return 1;
+// imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs stands in its table of
+// symbols before what it defines, which alone is hashed.
+static int imports(struct dl_phdr_info *info) {
+	const ElfW(Dyn) *d = NULL;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	const ElfW(Sym) *symbols = NULL;
+	const char *names = NULL;
+	const u32 *hash = NULL;
+	for (; d && d->d_tag != DT_NULL; d++) {
+		uptr at = d->d_un.d_ptr < info->dlpi_addr ? d->d_un.d_ptr + info->dlpi_addr : d->d_un.d_ptr;
+		if (d->d_tag == DT_SYMTAB)
+			symbols = (const void *)at;
+		else if (d->d_tag == DT_STRTAB)
+			names = (const void *)at;
+		else if (d->d_tag == DT_GNU_HASH)
+			hash = (const void *)at;
+	}
+	if (!symbols || !names || !hash)
+		return 0;
+	for (u32 i = 1; i < hash[1]; i++) {
+		const char *a = names + symbols[i].st_name, *b = "__tsan_init";
+		while (*a && *a == *b)
+			a++, b++;
+		if (*a == *b)
+			return 1;
 	}
 	return 0;
 }
 
-// load_module tells of the executable or library that holds an address.
-static void load_module(uptr pc) {
+// add_module keeps the code of a module that has instrumented code: the executable, and libraries.
+static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
+	int executable = *(int *)first;
+	*(int *)first = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uptr from = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || instrumented(from) || codes == MODULES || !(executable || imports(info)))
+			continue;
+		struct module *m = &code[codes];
+		m->base = info->dlpi_addr, m->from = from, m->to = from + p->p_memsz;
+		size_t n = 0;
+		if (executable) {
+			ssize_t k = readlink("/proc/self/exe", m->path, sizeof m->path - 1);
+			n = k > 0 ? k : 0;
+		} else {
+			for (; info->dlpi_name[n] && n < sizeof m->path - 1; n++)
+				m->path[n] = info->dlpi_name[n];
+		}
+		m->path[n] = 0;
+		__atomic_store_n(&codes, codes + 1, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+// load_modules tells of the executable and libraries that have instrumented code.
+static void load_modules(void) {
 	static int lock;
-	if (instrumented(pc))
-		return;
-	struct search s = {.pc = pc};
-	int before = over;
+	int before = over, first = 1;
 	over = 1;
-	dl_iterate_phdr(module_of, &s);
-	over = before;
-	if (!s.found)
-		return;
 	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
-	if (codes < MODULES) {
-		code[codes] = s.m;
-		__atomic_store_n(&codes, codes + 1, __ATOMIC_RELEASE);
-		if (region)
-			tell_modules();
-	}
+	dl_iterate_phdr(add_module, &first);
+	if (region)
+		tell_modules();
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	over = before;
 }
 
 // real finds the function that an interceptor stands before.

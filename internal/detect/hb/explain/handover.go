@@ -90,7 +90,7 @@ func (x *race) handover(early, late []section) (how *detect.Handover, handed boo
 
 // follows says that the later access happens after an epoch of a thread of its block.
 func (x *race) follows(wi uint32, lane int, epoch uint32) bool {
-	return x.later.Actor.Behind(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
+	return x.later.Actor.Unknown(x.after.Launch, x.after.Warp-x.wi+wi, 1<<uint(lane), epoch) == 0
 }
 
 // last gives the last handover to some lanes of some warps of the later thread's block, but for what the race is on; its size is

@@ -49,7 +49,6 @@ type Access struct {
 	From, End uint64
 	Values    []uint64 // what it writes, little-endian; nil when not known or not asked for
 	Old       []uint64 // what was there before, see event.Batch.OldOf; nil when not known
-	serial    uint64   // the same for the accesses of a warp's instruction, and for no others
 }
 
 // Record is an access in a history.
@@ -68,7 +67,7 @@ type Race struct {
 	From, End uint64
 }
 
-// relation is how an access stands to an earlier record, but for their values.
+// relation is the relation of an access to an earlier record, but for their values.
 func (a *Access) relation(r *Record) detect.Relation {
 	l := a.Actor.Launch
 	if l == nil || l != r.Stamp.Launch {
@@ -112,10 +111,9 @@ type Warp struct {
 	InBlock uint32 // the warp's number in its block; that in the grid is the event's
 	Memory  Memory
 
-	view   *order.View // of lanes; nil where each has its own
-	lanes  uint32
-	lane   Access // of Lane
-	serial uint64
+	view  *order.View // of lanes; nil where each has its own
+	lanes uint32
+	lane  Access // of Lane
 	// before is memory for restore.
 	before [4]uint64
 }
@@ -124,18 +122,10 @@ type Warp struct {
 func (w *Warp) begin(v *order.View, lanes uint32) {
 	w.view, w.lanes = v, lanes
 	a := &w.lane
-	w.serial++
-	a.serial = w.serial
 	a.Site, a.Executed, a.Memory, a.Values, a.Old = w.Site, w.Event.Mask, w.Memory, nil, nil
 	x := &a.Actor
 	x.Launch, x.Block, x.Warp, x.View, x.Whole = w.Block.Launch, w.Block.Index, w.Event.Warp, v, w.Block.Whole(w.InBlock)
 }
-
-// Number makes w one of several warps' accesses: what it is used for has serial numbers behind n.
-func (w *Warp) Number(n uint64) { w.serial = n }
-
-// Number gives an access that is of no Warp a serial number.
-func (a *Access) Number(n uint64) { a.serial = n }
 
 // Each prepares an access to be taken apart by Lane.
 func (w *Warp) Each() { w.begin(nil, w.Event.Mask) }
@@ -158,7 +148,7 @@ func (w *Warp) Lane(lane int) *Access {
 	return a
 }
 
-// behind gives those of lanes of a warp of the launch whose epoch the actor does not know.
-func (w *Warp) behind(warp, lanes, epoch uint32) uint32 {
-	return w.lane.Actor.Behind(w.Block.Launch, warp, lanes, epoch)
+// unknown gives those of lanes of a warp of the launch whose epoch the actor does not know.
+func (w *Warp) unknown(warp, lanes, epoch uint32) uint32 {
+	return w.lane.Actor.Unknown(w.Block.Launch, warp, lanes, epoch)
 }

@@ -60,10 +60,10 @@ func (a *pending) aligned() bool {
 
 // atomics performs and records atomic operations now. It gives the lanes whose operations remain.
 func (h *Fast) atomics(a *relaxed) (rest uint32) {
-	number := h.stampOfNow(a.site, a.Warp)
+	number := h.stampOf(a.site, a.stamp())
 	var words [32]*word
 	rest = h.locate(a.Warp, a.lanes, &words)
-	h.ask(a.Warp, a.lanes&^rest, &words)
+	h.askVariables(a.Warp, a.lanes&^rest)
 	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		x := words[lane]
@@ -91,23 +91,18 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 		if chains[lane] = chain; !ok {
 			rest |= m & -m
 		}
+		h.pending.to.newest = max(h.pending.to.newest, chain)
 	}
 	if rest == 0 {
 		h.write(a.view.Epoch)
 		return 0
 	}
-	number := h.stampOfNow(a.site, a.Warp)
+	number := h.stampOf(a.site, a.stamp())
 	for m := a.lanes &^ rest; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		h.atomic(h.wordOf(a.Warp, lane), word{number, a.all(lane)}, chains[lane])
 	}
 	return rest
-}
-
-// stampOfNow gives the number of the stamp of a warp's access, of which words are about to be told.
-func (h *Fast) stampOfNow(s *siteState, w *Warp) uint32 {
-	h.seen(s, w.Block.Launch, w.Event.Warp, w.serial)
-	return h.stampOf(s, stamp{w.Site, w.Block.Launch, w.Event.Warp, w.Event.Mask, w.view.Epoch})
 }
 
 // wordOf gives the word that a lane accesses.
@@ -116,7 +111,7 @@ func (h *Fast) wordOf(w *Warp, lane int) *word {
 	return h.wordAt(h.page(w.Memory, at), int(at/segmentBytes%pageSegs), at)
 }
 
-// atomic records relaxed atomic operations of a word, of which a write has a chain.
+// atomic records relaxed atomic operations of a word, of which a write has a chain unless another value has followed.
 func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
 	l := h.listed(x)
 	s := &h.stamps[now.stamp]
@@ -129,7 +124,7 @@ func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
 		}
 	}
 	switch {
-	case write && chain != l.chain:
+	case write && (chain == 0 || chain != l.chain):
 		h.update(l, x, entry{stamp: now.stamp, lanes: now.lanes, more: uint32(chain), bytes: 15})
 	case l.atomics.stamp == 0:
 		l.atomics, l.top.lanes = h.begin(now), 0
@@ -143,7 +138,7 @@ func (h *Fast) atomic(x *word, now word, chain order.ChainID) {
 // one; 0: it runs.
 func (h *Fast) performAtomics(w *Warp, v *order.View, lanes uint32, last order.ChainID) {
 	w.begin(v, lanes)
-	number := h.stampOfNow(h.stateOf(w.Site), w)
+	number := h.stampOf(h.stateOf(w.Site), w.stamp())
 	for m := lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
 		now := word{number, m & -m}
@@ -173,34 +168,6 @@ func (h *Fast) condensedAtomics(l *loads, s *Site, p *page, i int, bytes mask) {
 			h.atomic(h.wordAt(p, i, address), word{number, 1}, h.chainOf(s, address, l.chains))
 		}
 	}
-}
-
-// ask brings what is to be read of the lists and variables of words that lanes access into the processor's caches.
-func (h *Fast) ask(w *Warp, lanes uint32, words *[32]*word) {
-	if lanes&(lanes-1) == 0 {
-		return
-	}
-	write := w.Site.Side.Write
-	var variables, entries, earlier [prefetch.Most]unsafe.Pointer
-	n := 0
-	for m := lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		x := words[lane]
-		if x.stamp&listFlag == 0 {
-			continue
-		}
-		l := h.lists.of(x.stamp &^ listFlag)
-		variables[n] = h.order.Variable(w.Batch.AddrOf(w.Event, lane))
-		if r := h.readers.of(&l.atomics); len(r) > 0 {
-			entries[n], earlier[n] = unsafe.Pointer(&r[len(r)-1]), unsafe.Pointer(&r[max(len(r)-recentReads, 0)])
-		} else if k := len(l.entries); k > 0 && write {
-			entries[n], earlier[n] = unsafe.Pointer(&l.entries[k-1]), unsafe.Pointer(&l.entries[max(k-4, 0)])
-		}
-		n++
-	}
-	prefetch.Lines(&variables, n)
-	prefetch.Lines(&entries, n)
-	prefetch.Lines(&earlier, n)
 }
 
 // askVariables brings the variables of words that lanes access into the processor's caches.

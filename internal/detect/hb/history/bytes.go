@@ -65,7 +65,7 @@ func (h *Fast) Bytes() (n uint64) {
 	n += uint64(len(h.sets.blocks)) * setsBlock * uint64(unsafe.Sizeof(member{}))
 	for _, s := range h.sites {
 		if s != nil {
-			n += uint64(unsafe.Sizeof(*s)) + uint64(cap(s.serials))*8
+			n += uint64(unsafe.Sizeof(*s))
 		}
 	}
 	return n

@@ -13,7 +13,7 @@ import (
 // where they may, or where synchronisation or addresses that follow no pattern make their histories differ.
 //
 // It has these representations of accesses:
-//   - load: of memory that is only loaded from, in the order of the launch (loads.go);
+//   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
 //   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
@@ -51,13 +51,11 @@ type Fast struct {
 	joins        [1024]join
 	pending      pending
 	relaxed      relaxed
-	first        bool // the access being recorded is the first of its warp by its site that is recorded by words
 
 	launches     []*launchState
 	current      *launchState
 	ended        []*loads // of launches that have ended
-	late         uint64   // the last serial number of those
-	mostLoads    int      // of a launch that are put off
+	mostLoads    int      // of a launch and class that are put off
 	mostEnded    int      // launches that have ended, of which loads are put off
 	condenseFrom uint64   // bytes of them
 	host         []Record
@@ -69,17 +67,11 @@ type Fast struct {
 type siteState struct {
 	recent [32]*shape
 	last   *move
-	// Which warps of a launch have accessed words by the site; first is the serial number of the last access that was the first of
-	// its warp. Mingled: launches have come by turns.
-	launch  *order.Launch
-	serials []uint64
-	first   uint64
-	mingled bool
-	shapes  int // that it has had
-	missed  int // events of other shapes
-	stamps  [64]stampSlot
-	loads   siteLoads
-	direct  *launchState // in which loads are not put off
+	shapes int // that it has had
+	missed int // events of other shapes
+	stamps [64]stampSlot
+	loads  siteLoads
+	direct *launchState // in which loads are not put off
 }
 
 const (
@@ -125,7 +117,7 @@ type window struct {
 
 // NewFast makes an empty history.
 func NewFast(o *order.Order) *Fast {
-	return &Fast{order: o, limit: sweepFrom, late: lateSerials, mostLoads: mostLoads, mostEnded: mostEnded, condenseFrom: condenseFrom,
+	return &Fast{order: o, limit: sweepFrom, mostLoads: mostLoads, mostEnded: mostEnded, condenseFrom: condenseFrom,
 		shapes: map[shapeKey]*shape{}, prints: map[footprint]uint32{}, kindOf: map[kindKey]uint32{}, kinds: make([]kind, 1),
 		histories: make([]interned, 1), historyOf: map[uint64]uint32{}, moves: newMoves(), checks: make([][]check, 1), merges: map[mergeKey]merged{}, chunks: map[uint64]*chunk{}, windows: map[Memory]*window{},
 		stamps: make([]stamp, 1), indices: map[*list]*index{}, summaries: newSummaries()}
@@ -271,8 +263,7 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	if write && (e.Flags&event.FlagOld == 0 || !w.apart()) {
 		return lanes
 	}
-	h.seen(s, w.Block.Launch, e.Warp, w.serial)
-	number := h.stampOf(s, stamp{w.Site, w.Block.Launch, e.Warp, e.Mask, w.view.Epoch})
+	number := h.stampOf(s, w.stamp())
 	if lanes&(lanes-1) == 0 {
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
 		p := h.page(w.Memory, at)
@@ -375,29 +366,6 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 	return rest
 }
 
-// seen notes that a warp of a launch makes an access by a site, which has a serial number.
-func (h *Fast) seen(s *siteState, l *order.Launch, warp uint32, serial uint64) {
-	if s.launch != l {
-		if s.launch != nil && !s.launch.Over() {
-			s.serials = nil // they come by turns
-			s.mingled = true
-		}
-		s.launch = l
-		clear(s.serials)
-	}
-	if h.first = false; s.mingled {
-		return
-	}
-	for uint32(len(s.serials)) <= warp/64 {
-		s.serials = append(s.serials, 0)
-	}
-	if x := &s.serials[warp/64]; *x>>(warp%64)&1 == 0 {
-		*x |= 1 << (warp % 64)
-		s.first = serial
-	}
-	h.first = s.first == serial
-}
-
 // own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
 // done nothing, of others.
 func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
@@ -471,7 +439,6 @@ func (h *Fast) judge(a *Access, from, end uint64, race func(*Access, Race)) {
 
 // record is Record for a lane and the bytes [from, end) of what it accesses.
 func (h *Fast) record(a *Access, s *siteState, chain order.ChainID, from, end uint64) {
-	h.seen(s, a.Actor.Launch, a.Actor.Warp, a.serial)
 	number := h.stampOf(s, stamp{a.Site, a.Actor.Launch, a.Actor.Warp, a.Executed, a.Actor.View.Epoch})
 	for at := max(a.From, from); at < min(a.End, end); at = (at + wordBytes) &^ (wordBytes - 1) {
 		p := h.page(a.Memory, at)

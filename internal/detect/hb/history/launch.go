@@ -359,7 +359,7 @@ func (h *Fast) judgeSegment(a *Access, l *order.Launch, s *segment, base, from, 
 		var both mask
 		out := Record{Site: k.site, Stamp: order.Stamp{Launch: l, Epoch: s.epoch + r.epoch}}
 		warp := s.warp() + r.warp
-		lanes := a.Actor.Behind(l, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
+		lanes := a.Actor.Unknown(l, warp, bits.RotateLeft32(k.print.lanes, int(s.lane()+r.lane)&31), s.epoch+r.epoch)
 		for m := lanes; m != 0; m &= m - 1 {
 			lane := bits.TrailingZeros32(m)
 			b := k.print.bytes[(lane-int(s.lane()+r.lane))&31].and(maskOf(from-base, end-base))

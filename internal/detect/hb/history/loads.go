@@ -46,6 +46,7 @@ type loads struct {
 	off      bool // there were too many
 	// chains is at least the last chain that the launch, which has ended, made or continued; 0 while it runs.
 	chains order.ChainID
+	newest order.ChainID // of those that its writes made or continued
 	// condensed is what is left of list when a launch has ended that loaded much: bytes by site and chunk.
 	condensed map[*Site]map[uint64]*bytesOfChunk
 }
@@ -56,7 +57,7 @@ type bytesOfChunk [chunkBytes / 64]uint64
 // any says that loads are put off.
 func (l *loads) any() bool { return len(l.list) > 0 || len(l.condensed) > 0 }
 
-// load is loads of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
+// load is loads, or atomic operations, of one kind: several by one warp, or one by each of several adjacent warps. Addresses, and epochs of one warp, are
 // arithmetic progressions.
 type load struct {
 	kind  uint32
@@ -202,7 +203,6 @@ const (
 	mostParted     = 16 // then all loads are performed
 	tailBits       = 11
 	chunkBytes     = pageBytes * chunkSize
-	lateSerials    = 1 << 63 // serial numbers of accesses that are performed late are above
 )
 
 // PutOffMost sets of how many loads of a launch, and of how many launches that have ended, loads are put off, and from how many
@@ -702,10 +702,10 @@ func (h *Fast) release(l *loads, chunks map[uint64]*granules) {
 
 // performNow performs loads that were put off.
 func (h *Fast) performNow(l *loads) {
-	was, first := h.current, h.first
+	was := h.current
 	h.current = l.state
 	view := *l.state.First().View
-	w := Warp{Block: l.state.Absent(), serial: h.late}
+	w := Warp{Block: l.state.Absent()}
 	if l.window != nil {
 		w.Memory = l.window.Memory
 	}
@@ -718,7 +718,7 @@ func (h *Fast) performNow(l *loads) {
 		}
 		h.weak(&w, h.stateOf(site), &view, lanes, func(*Access, Race) {})
 	})
-	h.late, h.current, h.first = w.serial, was, first
+	h.current = was
 }
 
 // saves says that condensing loads saves much memory.
@@ -789,8 +789,8 @@ func (c *bytesOfChunk) add(from, n uint64) {
 
 // performCondensed performs loads, or atomic operations, that are condensed: others know all of the launch or nothing.
 func (h *Fast) performCondensed(l *loads) {
-	was, first := h.current, h.first
-	h.current, h.first = l.state, false
+	was := h.current
+	h.current = l.state
 	for _, s := range slices.SortedFunc(maps.Keys(l.condensed), func(a, b *Site) int { return int(a.Number) - int(b.Number) }) {
 		chunks := l.condensed[s]
 		for _, n := range slices.Sorted(maps.Keys(chunks)) {
@@ -802,7 +802,7 @@ func (h *Fast) performCondensed(l *loads) {
 			}
 		}
 	}
-	h.current, h.first = was, first
+	h.current = was
 }
 
 // performSegment is performCondensed for bytes of a segment at an address.
@@ -916,6 +916,8 @@ func (l *loads) makesUp(o *loads) bool {
 	switch {
 	case l.class != o.class || !l.state.Follows(o.state.Launch) || (l.condensed == nil) != (o.condensed == nil):
 		return false
+	case l.newest > o.chains:
+		return false // who has observed what the later launch wrote need not have observed the earlier one
 	case slices.ContainsFunc(l.freed, func(r freed) bool {
 		return !slices.ContainsFunc(o.freed, func(s freed) bool { return s.from == r.from && s.end == r.end && s.after >= r.after })
 	}):

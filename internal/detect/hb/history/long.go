@@ -84,21 +84,14 @@ func (x *index) group(s *stamp, bytes uint8) *group {
 
 // newest gives one more than the newest entry that may supersede those of a stamp, and l.next the one before.
 func (l *list) newest(h *Fast, s *stamp) int32 {
-	n := len(l.entries)
-	switch {
-	case h.first: // only the access itself may have one, which is the last
-		return int32(min(n, 1) * n)
-	case n <= longList:
+	if n := len(l.entries); n <= longList {
 		return int32(n)
 	}
 	return *h.indexed(l).slot(h, l, s)
 }
 
 func (l *list) next(h *Fast, i int32) int32 {
-	switch {
-	case h.first:
-		return 0
-	case len(l.entries) <= longList:
+	if len(l.entries) <= longList {
 		return i - 1
 	}
 	return l.entries[i-1].prev

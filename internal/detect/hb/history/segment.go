@@ -184,7 +184,7 @@ func before(s *segment, r *record, c check, a *acting) bool {
 	if warp == a.Event.Warp {
 		lanes = c.own
 	}
-	return lanes == 0 || a.behind(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) == 0
+	return lanes == 0 || a.unknown(warp, bits.RotateLeft32(lanes, turn), s.epoch+r.epoch) == 0
 }
 
 // compute is the transition itself: what an access makes of a history. It says false where the two may race, or what comes of

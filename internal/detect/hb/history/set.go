@@ -68,7 +68,7 @@ func (h *Fast) members(stamp uint32) []member {
 	return h.single[:]
 }
 
-// sets are those of words, one after another, each behind a member whose stamp is their number.
+// sets are those of words, one after another, each after a member whose stamp is their number.
 type sets struct {
 	blocks []*[setsBlock]member
 	n      uint32 // members in use

@@ -52,6 +52,11 @@ func (h *Fast) stampOf(s *siteState, x stamp) uint32 {
 	return c.number
 }
 
+// stamp gives that of an access by lanes with one view.
+func (w *Warp) stamp() stamp {
+	return stamp{w.Site, w.Block.Launch, w.Event.Warp, w.Event.Mask, w.view.Epoch}
+}
+
 // entry is accesses in a list: by lanes that have one stamp, to some bytes of the word.
 type entry struct {
 	stamp uint32
@@ -134,7 +139,7 @@ func (l *list) before(a *Access) bool {
 	if l.launch == a.Actor.Launch && l.top.warp == a.Actor.Warp {
 		lanes &^= 1 << uint(a.Actor.Lane)
 	}
-	return lanes == 0 || a.Actor.Behind(l.launch, l.top.warp, lanes, l.top.epoch) == 0
+	return lanes == 0 || a.Actor.Unknown(l.launch, l.top.warp, lanes, l.top.epoch) == 0
 }
 
 // listed gives the list of a word, made when it has none.
@@ -369,24 +374,24 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 		return false
 	}
 	x := &a.Actor
-	behind := e.lanes
+	unknown := e.lanes
 	switch {
 	case x.Launch == nil || x.Launch != s.launch:
-		if behind = x.Behind(s.launch, s.warp, e.lanes, s.epoch); behind == 0 {
+		if unknown = x.Unknown(s.launch, s.warp, e.lanes, s.epoch); unknown == 0 {
 			return false
 		}
 	default:
 		if s.warp == x.Warp {
-			behind &^= 1 << uint(x.Lane)
+			unknown &^= 1 << uint(x.Lane)
 		}
-		if behind == 0 {
+		if unknown == 0 {
 			return false
 		}
 		if s.site.Side.Atomic && a.Site.Side.Atomic && detect.Classify(s.site.Side, a.Site.Side, detect.Relation{SameLaunch: true,
 			SameBlock: x.Block == s.warp/s.launch.WarpsPerBlock}) == detect.NoRace {
 			return false
 		}
-		if behind = x.Behind(s.launch, s.warp, behind, s.epoch); behind == 0 {
+		if unknown = x.Unknown(s.launch, s.warp, unknown, s.epoch); unknown == 0 {
 			return false
 		}
 	}
@@ -403,7 +408,7 @@ func (h *Fast) judgeEntry(a *Access, e *entry, at uint64, bytes uint8, race func
 		r.End = at + 8 - uint64(bits.LeadingZeros8(e.bytes))
 	}
 	var best detect.Category
-	for m := behind; m != 0; m &= m - 1 {
+	for m := unknown; m != 0; m &= m - 1 {
 		rel := a.relation(&Record{Site: s.site, Stamp: order.Stamp{Launch: s.launch, Warp: s.warp, Lane: bits.TrailingZeros32(m), Epoch: s.epoch}, Executed: s.exec})
 		rel.SameValue = rel.SameLaunch && a.Site.WeakStore() && s.site.WeakStore() && h.sameValue(a, e, at)
 		if c := detect.Classify(s.site.Side, a.Site.Side, rel); c > best {
@@ -542,7 +547,7 @@ func (h *Fast) known(a *Access, e *entry) bool {
 	if s.launch == a.Actor.Launch && s.warp == a.Actor.Warp {
 		lanes &^= 1 << uint(a.Actor.Lane)
 	}
-	return lanes == 0 || a.Actor.Behind(s.launch, s.warp, lanes, s.epoch) == 0
+	return lanes == 0 || a.Actor.Unknown(s.launch, s.warp, lanes, s.epoch) == 0
 }
 
 // afterAll says that all entries of a list happen before an access, or are by its own thread.

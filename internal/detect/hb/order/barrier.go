@@ -87,8 +87,8 @@ func (b *Block) waiters(bar []arrival) (any, all bool) {
 	return any, all
 }
 
-// Meets says that Sync will say of an event that all live threads of the block met.
-func (b *Block) Meets(e *event.Event) bool {
+// AllWait says that Sync will say of an event that all live threads of the block waited at a barrier.
+func (b *Block) AllWait(e *event.Event) bool {
 	bar := b.barriers[e.Barrier]
 	if e.Kind != event.BarrierDone || len(bar) == 0 || b.leftShared {
 		return false
@@ -114,7 +114,7 @@ func (b *Block) gather(bar []arrival, all bool) *View {
 		}
 	}
 	if all {
-		return o.met(k, b.number)
+		return o.allKnown(k, b.number)
 	}
 	for i, lanes := range b.waiting {
 		if lanes != 0 {
@@ -124,9 +124,9 @@ func (b *Block) gather(bar []arrival, all bool) *View {
 	return &View{k, b.number}
 }
 
-// met gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
+// allKnown gives the view with an epoch that knows all before it of its block, and k of others. Blocks that run together mostly have
 // the same ones.
-func (o *Order) met(k knowledge, epoch uint32) *View {
+func (o *Order) allKnown(k knowledge, epoch uint32) *View {
 	at := &o.recent[epoch%uint32(len(o.recent))]
 	if v := *at; v == nil || v.Epoch != epoch || v.grid != k.grid || v.beyond != k.beyond || v.fences != k.fences {
 		k.block = clock.Uniform(epoch - 1)

@@ -60,7 +60,7 @@ func (w *warp) fencedOf(lane int) fenced {
 }
 
 // setFenced notes that lanes have executed a fence with a view, or, where that is nil, that they have met at a barrier. Lanes of
-// which the same is said stand together.
+// which the same is said share an element.
 func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
 	rest := lanes
 	for i, f := range w.fenced {
@@ -88,7 +88,7 @@ func (w *warp) setFenced(lanes uint32, v *View, wide, sc bool) {
 	w.fenced = kept
 }
 
-// note is setFenced of lanes that stand together.
+// note is setFenced of lanes that share an element.
 func (f *fenced) note(v *View, wide, sc bool) {
 	if v == nil {
 		f.sc = nil

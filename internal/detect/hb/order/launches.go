@@ -71,7 +71,7 @@ func (l *Launch) First() Actor {
 	return Actor{Launch: l, View: &View{knowledge: knowledge{beyond: l.start}}}
 }
 
-// Absent gives a block that stands for those of the launch which may have ended: a warp of it has accessed nothing.
+// Absent gives a block in place of those of the launch that may have ended: a warp of it has accessed nothing.
 func (l *Launch) Absent() *Block { return &Block{Launch: l, warps: make([]warp, 1)} }
 
 // Synchronises says that there are sync variables in global memory, or in the shared memory of the block.
@@ -98,14 +98,14 @@ type Observations struct {
 func (b *Block) Relaxed(wi uint32, lane int, s *Strong, seen *Observations) (chain ChainID, ok bool) {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
-	meets := v.meets(b, s.Wide)
+	strong := v.morallyStrong(b, s.Wide)
 	if v != nil {
 		if v.traits&hasRecords != 0 {
 			return 0, false
 		}
 		within := v.block == b.Index
 		if s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane)) {
-			seen.Add(lane, within, meets)
+			seen.Add(lane, within, strong)
 		}
 	}
 	switch {
@@ -113,9 +113,9 @@ func (b *Block) Relaxed(wi uint32, lane int, s *Strong, seen *Observations) (cha
 		if v == nil {
 			v = m.make(s.Address, s.Size)
 		}
-		b.write(m, v, wi, lane, s, meets)
+		b.write(m, v, wi, lane, s, strong)
 		chain = v.chain
-	case meets:
+	case strong:
 		v.observe(b, wi, lane)
 	}
 	return chain, true

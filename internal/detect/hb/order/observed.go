@@ -17,7 +17,7 @@ func (b *Block) Observed(wi uint32, lane int, s *Strong) (others, within, inScop
 	if v == nil || v.launch != b.Launch.number || v.block == b.Index && v.writer == threadOf(wi, lane) {
 		return false, false, false
 	}
-	return true, v.block == b.Index, v.meets(b, s.Wide)
+	return true, v.block == b.Index, v.morallyStrong(b, s.Wide)
 }
 
 // Over says that all threads of the block have exited.

@@ -33,7 +33,7 @@ type Order struct {
 		gridKey
 		grid *clock.Grid
 	}
-	recent [256]*View // see met
+	recent [256]*View // see allKnown
 	free   []*Block   // that have ended, to be used again
 	slots  int        // Block.Slot is below
 	begun  uint64     // blocks

@@ -201,7 +201,7 @@ func (p *program) knows(warp, other, epoch uint32) {
 	p.Helper()
 	b, wi := p.Block(warp)
 	a := b.Actor(wi, 0)
-	if epoch > 0 && a.Behind(p.Launch, other, 1, epoch) != 0 || a.Behind(p.Launch, other, 1, epoch+1) == 0 {
+	if epoch > 0 && a.Unknown(p.Launch, other, 1, epoch) != 0 || a.Unknown(p.Launch, other, 1, epoch+1) == 0 {
 		p.Errorf("warp %d does not know warp %d up to %d alone", warp, other, epoch)
 	}
 }

@@ -205,7 +205,7 @@ func (o *Order) Observed(a *Actor, shared bool, address uint64, size uint8, chai
 	}
 	after := func(x observer) bool {
 		l := o.numbered[x.launch]
-		return l == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 || a.Behind(l, x.warp, x.lanes, x.epoch) != x.lanes
+		return l == a.Launch && x.warp == a.Warp && x.lanes>>uint(a.Lane)&1 != 0 || a.Unknown(l, x.warp, x.lanes, x.epoch) != x.lanes
 	}
 	if v.observer != noThread {
 		warp := v.block*o.numbered[v.launch].WarpsPerBlock + v.observer.warp()
@@ -248,9 +248,9 @@ func (b *Block) memory(shared bool) *Memory {
 	return &b.order.global
 }
 
-// meets says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
+// morallyStrong says that the last write of the variable and an operation of a thread of b on it are morally strong: each scope
 // includes the other thread.
-func (v *variable) meets(b *Block, beyond bool) bool {
+func (v *variable) morallyStrong(b *Block, beyond bool) bool {
 	return v != nil && (v.block == b.Index && v.launch == b.Launch.number || v.traits&wideWrite != 0 && beyond)
 }
 
@@ -261,7 +261,7 @@ func (b *Block) Observe(wi uint32, lane int, s *Strong) {
 		return
 	}
 	w := &b.warps[wi]
-	if v := b.memory(s.Shared).find(s.Address, s.Size); v.meets(b, s.Wide) && v.traits&hasRecords != 0 {
+	if v := b.memory(s.Shared).find(s.Address, s.Size); v.morallyStrong(b, s.Wide) && v.traits&hasRecords != 0 {
 		b.observe(w, v, lane, s)
 	}
 	if s.Acquires {
@@ -371,9 +371,9 @@ func (b *Block) learn(k knowledge, r record) knowledge {
 func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
-	meets := v.meets(b, s.Wide)
+	strong := v.morallyStrong(b, s.Wide)
 	if !s.Writes {
-		if meets {
+		if strong {
 			v.observe(b, wi, lane)
 		}
 		return 0
@@ -381,16 +381,16 @@ func (b *Block) Perform(wi uint32, lane int, s *Strong) ChainID {
 	if v == nil {
 		v = m.make(s.Address, s.Size)
 	}
-	b.write(m, v, wi, lane, s, meets)
+	b.write(m, v, wi, lane, s, strong)
 	if s.Releases || b.Begun(wi) {
 		b.release(wi, lane, v, s)
 	}
 	return v.chain
 }
 
-// write makes a strong write the last one of a variable. Meets: it is morally strong with the one before.
-func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, meets bool) {
-	b.order.renew(v, meets && s.Updates)
+// write makes a strong write the last one of a variable. Strong: it is morally strong with the one before.
+func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, strong bool) {
+	b.order.renew(v, strong && s.Updates)
 	v.valid = 1<<s.Size - 1
 	if m.mixed && m.piece(s.Address/pieceBytes).mixed {
 		m.overwrite(s.Address, s.Address+uint64(s.Size), v)
@@ -398,7 +398,7 @@ func (b *Block) write(m *Memory, v *variable, wi uint32, lane int, s *Strong, me
 	if v.traits &^= wideWrite; s.Wide {
 		v.traits |= wideWrite
 	}
-	if v.launch != b.Launch.number && meets && s.Updates {
+	if v.launch != b.Launch.number && strong && s.Updates {
 		v.traits |= ofLaunches
 	}
 	v.launch, v.block, v.writer = b.Launch.number, b.Index, threadOf(wi, lane)

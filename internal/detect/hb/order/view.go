@@ -101,30 +101,30 @@ func (a *Actor) After(s *Stamp) bool {
 	case s.Launch == nil:
 		return a.View.beyond.Agent(s.Agent) >= s.Epoch
 	}
-	return a.Behind(s.Launch, s.Warp, 1<<uint(s.Lane), s.Epoch) == 0
+	return a.Unknown(s.Launch, s.Warp, 1<<uint(s.Lane), s.Epoch) == 0
 }
 
-// Behind gives those of lanes of a warp whose epoch the actor does not know.
-func (a *Actor) Behind(l *Launch, warp, lanes, epoch uint32) uint32 {
-	return a.View.Behind(a.Launch, a.Block, l, warp, lanes, epoch)
+// Unknown gives those of lanes of a warp whose epoch the actor does not know.
+func (a *Actor) Unknown(l *Launch, warp, lanes, epoch uint32) uint32 {
+	return a.View.Unknown(a.Launch, a.Block, l, warp, lanes, epoch)
 }
 
-// Behind gives those of lanes of a warp of launch l whose epoch is not known with the view of a thread of a block of launch own,
+// Unknown gives those of lanes of a warp of launch l whose epoch is not known with the view of a thread of a block of launch own,
 // nil where it is that of an agent.
-func (v *View) Behind(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
+func (v *View) Unknown(own *Launch, ownBlock uint32, l *Launch, warp, lanes, epoch uint32) uint32 {
 	block := warp / l.WarpsPerBlock
 	in := warp - block*l.WarpsPerBlock
 	switch {
 	case l == own && block == ownBlock:
-		return v.block.Behind(in, lanes, epoch)
+		return v.block.Unknown(in, lanes, epoch)
 	case l == own && v.grid == nil:
 		return lanes
 	case l == own:
-		return v.grid.Behind(l.depth, block, in, lanes, epoch)
+		return v.grid.Unknown(l.depth, block, in, lanes, epoch)
 	case l.within(v.beyond):
 		return 0
 	}
-	return v.beyond.Part(l.Info.ID).Behind(l.depth, block, in, lanes, epoch)
+	return v.beyond.Part(l.Info.ID).Unknown(l.depth, block, in, lanes, epoch)
 }
 
 // KnowsBlock says that all threads of the view's own block are known up to an epoch.
