@@ -15,6 +15,7 @@ static void fp_guard_open(void);
 static void fp_guard_close(void);
 
 #if defined(__x86_64__) && defined(__GLIBC__)
+#define FP_GUARDS 1
 #include <sys/prctl.h>
 #include <ucontext.h>
 

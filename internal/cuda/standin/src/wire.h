@@ -83,7 +83,7 @@ static int fp_frames(u64 frames[FP_FRAMES]) {
   enum { own = 8 }; // at most, below the function of the API
   void *raw[FP_FRAMES + own];
   int n = backtrace(raw, FP_FRAMES + own), i = 0, k = 0;
-#ifdef __x86_64__
+#ifdef FP_GUARDS
   if (fp_guard_at) {
     while (i < n && (u64)raw[i] != fp_guard_at) i++;
     if (i < n) frames[k++] = fp_guard_at + 1, i++;
