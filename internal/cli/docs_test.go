@@ -121,18 +121,19 @@ func TestFlags(t *testing.T) {
 		export   = " color html sarif junit summary annotate"                                               // files for other programs
 		report   = " fail-on error-exitcode json limit print-limit max-findings suppress baseline" + export // what is told, and where
 		judge    = " detector model"                                                                        // who judges
-		schedule = " kernel kernel-name seed schedule engine arch device prune instrument"                  // how kernels are executed
+		watched  = " skip-kernel variable skip-variable blocks threads"                                     // what is judged
+		schedule = watched + " kernel kernel-name seed schedule engine arch device prune instrument"        // how kernels are executed
 		always   = " timeout times"
 	)
 	honoured := map[string]string{
 		"demo": "color",
 		"config": "nvcc fail-on error-exitcode limit max-findings suppress baseline color annotate kernel kernel-name" +
-			" seed seeds schedule engine timeout detector model",
+			watched + " arch seed seeds schedule engine timeout detector model",
 		"run":        "jobs kill leaks nvcc seeds uninit verbose" + report + judge + schedule + always,
 		"check":      "launch jobs nvcc seeds uninit" + report + judge + schedule + always,
 		"compare":    "launch jobs nvcc seeds" + report + judge + schedule + always,
 		"record":     "out values launch nvcc" + report + strings.TrimSuffix(schedule, " instrument") + always,
-		"analyze":    report + judge + always,
+		"analyze":    report + judge + watched + always,
 		"export":     "out",
 		"verify":     "arg block first grid incl json kernel launch model nvcc repair shared timeout unroll" + export,
 		"simulate":   "events gpu hw instructions json launch nvcc program resources threads variable-bytes",

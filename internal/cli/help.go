@@ -45,16 +45,20 @@ func writeHelp(w io.Writer) {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.doc)
 	}
 	fmt.Fprintln(w, "\nFlags of run and check, before the program (\"fencepost help run\", \"fencepost help check\" for all):")
+	// The page stays one page: what few need is named alone, and what serves scripts of another tool is left to "help run".
+	named := [][]*flag{append(watchFlags()[1:], modeFlag(), pruneFlag()), exportFlags()}
 	rare := map[string]string{}
-	for _, f := range append(exportFlags(), sanitizerFlags()...) {
+	for _, f := range append(slices.Concat(named...), sanitizerFlags()...) {
 		rare[f.name] = "listed by help run"
 	}
 	writeFlags(w, without(runFlags(), rare))
-	var names []string
-	for _, f := range exportFlags() {
-		names = append(names, "--"+f.name)
+	for _, flags := range named {
+		fmt.Fprint(w, "  and")
+		for _, f := range flags {
+			fmt.Fprintf(w, " --%s", f.name)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "  and %s\n", strings.Join(names, " "))
 	fmt.Fprint(w, helpCodes)
 }
 
