@@ -63,7 +63,7 @@ func TestCorpusLogged(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d programs were instrumented", len(judged), len(programs))
-	if 4*len(judged) < 3*len(programs) { // asynchronous copies cannot be
+	if 3*len(judged) < 2*len(programs) { // asynchronous copies and tensor cores cannot be
 		t.Errorf("only %d of %d programs were instrumented", len(judged), len(programs))
 	}
 	requireAsWanted(t, judged)
