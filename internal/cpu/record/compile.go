@@ -53,7 +53,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	for _, a := range args {
 		if a == "-static" || a == "-static-pie" || a == "--static" {
-			return nil, &UsageError{a + ": the recorder stands before the functions of the C library, which a static program has no room for; leave it out"}
+			return nil, &UsageError{a + ": the recorder replaces functions of the C library, which is not possible in a static program; leave the flag out"}
 		}
 	}
 	dir, err := c.Recorder()

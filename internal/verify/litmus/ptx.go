@@ -390,7 +390,7 @@ func (p *parser) load(begin token, in instr, modifiers []string) error {
 	}
 	if t := p.peek(); t.kind == number || p.is("-") || len(modifiers) == 0 && t.kind == word && p.isRegister(t.text) {
 		if len(modifiers) > 0 {
-			return p.fail(p.peek().pos, "%v where a variable must stand", p.peek())
+			return p.fail(p.peek().pos, "%v where a variable is expected", p.peek())
 		}
 		v, err := p.source()
 		if err != nil {
@@ -591,7 +591,7 @@ func (p *parser) target() (int32, error) {
 		return 0, err
 	}
 	if _, ok := p.shared[t.text]; ok {
-		return 0, p.fail(t.pos, "%q is a variable; a register must stand here", t.text)
+		return 0, p.fail(t.pos, "%q is a variable; a register is expected here", t.text)
 	}
 	return p.registerNamed(t.text), p.expect(",", "after the register")
 }
@@ -601,7 +601,7 @@ func (p *parser) source() (operand, error) {
 	if t := p.peek(); t.kind == word {
 		p.at++
 		if _, ok := p.shared[t.text]; ok {
-			return 0, p.fail(t.pos, "%q is a variable; a register or a number must stand here", t.text)
+			return 0, p.fail(t.pos, "%q is a variable; a register or a number is expected here", t.text)
 		}
 		return operand(p.registerNamed(t.text)), nil
 	}
@@ -629,7 +629,7 @@ func (p *parser) variable(in *instr) error {
 	}
 	if _, ok := p.shared[t.text]; !ok {
 		if _, ok := p.named[t.text]; ok {
-			return p.fail(t.pos, "%q is a register; a variable must stand here", t.text)
+			return p.fail(t.pos, "%q is a register; a variable is expected here", t.text)
 		}
 		if err := p.declare(t, 1, false, 0); err != nil {
 			return err
