@@ -271,19 +271,7 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 	case "goto", "bra":
 		return p.branch(c, in)
 	case "beq", "bne", "bge", "blt", "bgt", "ble":
-		a, b, err := p.twoValues()
-		if err != nil {
-			return err
-		}
-		if err := p.expect(",", "before the label"); err != nil {
-			return err
-		}
-		to := ptxBranches[op]
-		if to.exchanged {
-			a, b = b, a
-		}
-		in.op, in.b = opZero, p.arithmetic(to.stays, a, b, begin.pos)
-		return p.branch(c, in)
+		return p.branchIf(c, begin, in, op)
 	case "mov":
 		return p.moveRegister(begin)
 	case "ld", "suld", "tld", "cold":
@@ -320,21 +308,43 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 	case "bar", "barrier":
 		return p.bar(begin, in, parts)
 	default:
-		fn, ok := ptxArithmetic[op]
-		if !ok {
-			return p.fail(begin.pos, "there is no instruction %q%s", op, hint(op, ptxOpcodes))
-		}
-		r, err := p.target()
-		if err != nil {
-			return err
-		}
-		a, b, err := p.twoValues()
-		if err != nil {
-			return err
-		}
-		p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
-		return nil
+		return p.arithmeticInstruction(begin, op)
 	}
+}
+
+// branchIf reads the operands of a conditional branch.
+func (p *parser) branchIf(c *column, begin token, in instr, op string) error {
+	a, b, err := p.twoValues()
+	if err != nil {
+		return err
+	}
+	if err := p.expect(",", "before the label"); err != nil {
+		return err
+	}
+	to := ptxBranches[op]
+	if to.exchanged {
+		a, b = b, a
+	}
+	in.op, in.b = opZero, p.arithmetic(to.stays, a, b, begin.pos)
+	return p.branch(c, in)
+}
+
+// arithmeticInstruction reads the operands of an instruction that computes a register of two values.
+func (p *parser) arithmeticInstruction(begin token, op string) error {
+	fn, ok := ptxArithmetic[op]
+	if !ok {
+		return p.fail(begin.pos, "there is no instruction %q%s", op, hint(op, ptxOpcodes))
+	}
+	r, err := p.target()
+	if err != nil {
+		return err
+	}
+	a, b, err := p.twoValues()
+	if err != nil {
+		return err
+	}
+	p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
+	return nil
 }
 
 // proxied gives an access its proxy.
