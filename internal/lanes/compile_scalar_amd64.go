@@ -11,7 +11,7 @@ func (t *translator) isScalar(c Code) bool {
 	return c >= OpScalarSet && c <= OpScalarGEU64 || c == OpSteadyS || c == OpSteadyU || t.isScalarLoad(c)
 }
 
-// isAccess reports whether code may be written for an access: one that is not told.
+// isAccess reports whether code may be written for an access: one that need not be noted in the log.
 func (t *translator) isAccess(c Code) bool { return !t.told && c >= OpLoad8ULine && c < OpSteadyS }
 
 func (t *translator) isScalarLoad(c Code) bool {

@@ -113,7 +113,7 @@ func (x *coreProduct) check() bool {
 	return true
 }
 
-// tell tells of what the operation accesses, and gives its number.
+// tell makes the events of the operation's accesses, and gives its number.
 func (x *coreProduct) tell() uint64 {
 	number := x.w.cta.number()
 	s, out := x.shape, &x.r.out
@@ -141,7 +141,7 @@ func (x *coreProduct) tell() uint64 {
 	return number
 }
 
-// matrix reads a matrix in the shared memory of a block; faults are told when it is issued.
+// matrix reads a matrix in the shared memory of a block; faults are reported when it is issued.
 func (x *coreProduct) matrix(c *cta, d *isa.Descriptor, l *isa.Layout, rows [][32]uint32, issue bool) ([]extent, bool) {
 	place := x.place
 	var list []extent

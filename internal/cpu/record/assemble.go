@@ -284,7 +284,7 @@ func (a *assembler) released(t *thread, address, size uint64, write bool, locati
 		size = b.size
 	}
 	if write {
-		// What was not accessed so far may be after this. Of large blocks the beginning stands for the rest.
+		// What was not accessed so far may be after this. Of large blocks only the beginning is written.
 		begin := min(size, mostFreed)
 		a.memory.access(t, address, begin, cpu.Write, location)
 		a.memory.overwrite(t, address+begin, size-begin, location)

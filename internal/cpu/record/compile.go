@@ -32,7 +32,7 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines, and those behind it would expand functions that are recorded. It also warns of fences, which are recorded.
+// give them other lines, and later ones would expand functions that are recorded. It also warns of fences, which are recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
 	"-fno-tree-loop-distribute-patterns", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
 	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}

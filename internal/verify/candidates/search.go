@@ -193,7 +193,7 @@ func (s *search) awaits(t int, value int64) bool {
 	return s.trialOp.Kind == explore.Await
 }
 
-// push adds an event of the step at which thread t stands.
+// push adds an event of the step at which thread t is.
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op

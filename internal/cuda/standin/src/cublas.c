@@ -37,7 +37,7 @@ EXPORT const char *cublasGetStatusString(int status) {
 }
 EXPORT const char *cublasGetStatusName(int status) { return cublasGetStatusString(status); }
 
-// run tells of an operation and does it. A result on the host is there when the call returns.
+// run reports an operation and does it. A result on the host is there when the call returns.
 static int run(struct handle *h, const char *name, struct boxes *b, void (*compute)(void *, fp_locate), void *data, int awaited) {
   enum { apiNotSupported = 801 };
   int e = b->count ? fencepostCompute(name, h->stream, b->word, b->count, compute, data) : 0;
