@@ -204,7 +204,7 @@ func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 	}
 }
 
-// askAhead asks for the memory as far behind r as that is behind the last place, which is kept in memory; see Access.Last.
+// askAhead prefetches the memory as far after r as r is after the last place, which is kept in memory; see Access.Last.
 func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	var near amd64.Label
 	t.Load(8, false, amd64.CX, last)

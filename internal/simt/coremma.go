@@ -98,7 +98,7 @@ func (x *coreProduct) tensorExtents(at uint32, width int, whole bool) []extent {
 	return list
 }
 
-// check tells what of the operands is wrong.
+// check says what is wrong with the operands.
 func (x *coreProduct) check() bool {
 	r, w, in := x.r, x.w, x.in
 	if lane := x.to >> 16; lane != 0 && (lane != 16 || x.rows() != 64 || len(x.ctas) == 2) {

@@ -24,7 +24,7 @@ type columns struct {
 }
 
 // coreOp is an operation that a thread has issued and that has not been performed: by seed 0 it is when a thread tests a barrier that a
-// commit behind it names, so that a program that does not wait computes with what was there before.
+// later commit names, so that a program that does not wait computes with what was there before.
 type coreOp struct {
 	number  uint64 // in the block
 	warp    *warp
@@ -88,7 +88,7 @@ func (r *run) coreLanes(w *warp, in *inst, on uint32, place uint32) {
 	}
 }
 
-// wrongTensor reports a use of tensor memory that is not allocated so.
+// wrongTensor reports a use of tensor memory that breaks its rules.
 func (r *run) wrongTensor(w *warp, in *inst, lane int, place uint32, format string, args ...any) {
 	r.faults.at(r, TensorMemory, w, lane, place, "executes "+in.mnemonic(), format, args...)
 }

@@ -20,7 +20,7 @@ type assembler struct {
 	problems []string    // what was not recorded
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
-	// Events have numbers of locations in the order of first use, from 1: numbers has them by ours, and located ours by them.
+	// Events have numbers of locations in the order of first use, from 1: numbers has them by the recorder's, and located the reverse.
 	numbers, located []uint32
 }
 
@@ -149,7 +149,7 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	t.spare = append(t.spare, child.id)
 }
 
-// end ends a thread. What it still holds nobody will release.
+// end ends a thread. The locks that it still holds are never released.
 func (a *assembler) end(t *thread) {
 	if t.ended {
 		return

@@ -307,7 +307,7 @@ func (c *candidate) failures() (any bool) {
 	return any
 }
 
-// uneven reports threads that have met at an aligned barrier by different instructions, and of barriers that a thread that has
+// uneven reports threads that have met at an aligned barrier by different instructions, and barriers that a thread that has
 // exited has left out.
 func (c *candidate) uneven() {
 	for i := range c.events {
@@ -330,7 +330,7 @@ func (c *candidate) uneven() {
 	}
 }
 
-// stuck tells why an execution that cannot go on has not ended.
+// stuck says why an execution that cannot go on has not ended.
 func (c *candidate) stuck(end explore.Ending) {
 	if end == explore.Diverged {
 		at, other := &c.threads[c.diverged].op, &c.threads[c.other].op

@@ -1,4 +1,4 @@
-// OpenMP by GCC: libgomp synchronises by futexes, which nobody sees, so its calls are recorded by what they mean.
+// OpenMP by GCC: libgomp synchronises by futexes, which are not recorded, so its calls are recorded by what they mean.
 
 struct team {
 	struct team *outer;
