@@ -9,6 +9,7 @@ import (
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
+	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify"
@@ -39,7 +40,7 @@ func exploreProgram(t *testing.T, p *corpus.Program, model string, limit time.Du
 func TestVerifyCorpus(t *testing.T) {
 	limit, under := time.Second, 8
 	if testsize.Long() {
-		limit, under = 20*time.Second, 1
+		limit, under = 5*time.Second, 1
 	}
 	programs, err := corpus.All()
 	if err != nil {
@@ -69,6 +70,11 @@ func TestVerifyCorpus(t *testing.T) {
 	}
 }
 
+// unordered are programs whose accesses hb finds unordered under the model PTX, and which have no error under it, with the reason.
+var unordered = map[string]string{
+	"bugs/global_chain_sequence_store": "the manual's order of sc fences orders the accesses, and hb does not know that order",
+}
+
 // corpusPTX explores a program under the model PTX, and holds it against what the detector hb finds in three schedules.
 func corpusPTX(t *testing.T, p *corpus.Program, limit time.Duration) string {
 	r := exploreProgram(t, p, verify.PTX, limit)
@@ -91,10 +97,11 @@ func corpusPTX(t *testing.T, p *corpus.Program, limit time.Duration) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range rep.Findings {
-		if f := &rep.Findings[i]; f.Class == detect.Race && f.Severity == detect.Error {
-			t.Errorf("%s: hb finds %s, and verify no error in %d executions: %+v", p.Path(), f.Kind, r.Executions, f.Accesses)
-		}
+	found := slices.ContainsFunc(rep.Findings, func(f report.Finding) bool { return f.Class == detect.Race && f.Severity == detect.Error })
+	if why, known := unordered[p.Path()]; known && !found {
+		t.Errorf("%s: hb finds no race any more, which was to differ because %s", p.Path(), why)
+	} else if found && !known {
+		t.Errorf("%s: hb finds a race, and verify no error in %d executions: %+v", p.Path(), r.Executions, rep.Findings)
 	}
 	return r.Verdict()
 }
