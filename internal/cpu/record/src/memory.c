@@ -14,7 +14,8 @@ static void *from_arena(size_t n) {
 
 static int in_arena(void *p) { return (char *)p >= arena && (char *)p < arena + sizeof arena; }
 
-static __thread int looking __attribute__((tls_model("initial-exec")));
+// Volatile, as over is: the compiler takes dlsym for a function that calls none of this file.
+static __thread volatile int looking __attribute__((tls_model("initial-exec")));
 
 #define ALLOCATOR(name) ({ static __typeof__(name) *f; __typeof__(name) *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
 	if (!g && !looking) { looking = 1; g = (__typeof__(name) *)real(#name); looking = 0; __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
@@ -106,6 +107,22 @@ DELETE(_ZdaPvmSt11align_val_t, size_t n, size_t a)
 EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset) {
 	void *p = REAL(mmap)(at, n, prot, flags, fd, offset);
 	return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS);
+}
+
+// Another thread may map the old place at once. A fence that orders nothing has a ticket, so that the accesses so far come first.
+EXPORT void *mremap(void *at, size_t from, size_t n, int flags, ...) {
+	va_list more;
+	va_start(more, flags);
+	void *to = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+	va_end(more);
+	record(NULL, FENCE, 0, 0, RETURN_ADDRESS);
+	void *p = REAL(mremap)(at, from, n, flags, to);
+	if (p == MAP_FAILED)
+		return p;
+	size_t kept = p == at ? from : 0;
+	if (n > kept)
+		allocated((char *)p + kept, n - kept, RETURN_ADDRESS);
+	return p;
 }
 
 EXPORT int munmap(void *p, size_t n) {

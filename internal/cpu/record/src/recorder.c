@@ -34,5 +34,12 @@
 #include "gomp.c"
 #include "ompt.c"
 
+// unlock_all is for a forked process: it does not have the threads that may have held the recorder's locks.
+static void unlock_all(void) {
+	attach_lock = modules_lock = handles_lock = loops_lock = 0;
+	for (int i = 0; i < STRIPES; i++)
+		stripes[i].lock = 0;
+}
+
 // Programs that have the recorder are known by this.
 EXPORT const int fencepost_recorder = VERSION;

@@ -25,7 +25,7 @@ struct thread {
 };
 
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
-static __thread int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
+static __thread volatile int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
 
 static struct region_head *region;
 static int attached; // 1 where the checker was looked for
@@ -207,8 +207,12 @@ static void finish(void) {
 	over = 1;
 }
 
+static void unlock_all(void);
+static void adopt(void);
+
 // child makes a forked process one of its own.
 static void child(void) {
+	unlock_all();
 	if (region)
 		syscall(SYS_munmap, region, REGION_BYTES);
 	self = NULL;
@@ -217,6 +221,7 @@ static void child(void) {
 	attached = 0;
 	attach();
 	begin();
+	adopt();
 }
 
 // tell_modules writes the modules that the region does not have yet. A lock is held, or no other thread runs.
@@ -227,9 +232,10 @@ static void tell_modules(void) {
 	}
 }
 
+static int attach_lock;
+
 static void attach(void) {
-	static int lock;
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&attach_lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 	if (attached)
 		goto done;
@@ -255,7 +261,7 @@ static void attach(void) {
 	syscall(SYS_close, fd);
 done:
 	__atomic_store_n(&attached, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&attach_lock, 0, __ATOMIC_RELEASE);
 }
 
 // imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs stands in its table of
@@ -315,16 +321,17 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
 }
 
 // load_modules tells of the executable and libraries that have instrumented code.
+static int modules_lock;
+
 static void load_modules(void) {
-	static int lock;
 	int before = over, first = 1;
 	over = 1;
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&modules_lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 	dl_iterate_phdr(add_module, &first);
 	if (region)
 		tell_modules();
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&modules_lock, 0, __ATOMIC_RELEASE);
 	over = before;
 }
 
