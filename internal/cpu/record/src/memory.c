@@ -262,8 +262,20 @@ EXPORT int strcmp(const char *a, const char *b) {
 	return (unsigned char)a[i] - (unsigned char)b[i];
 }
 
+// Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. The ends of a pipe have one
+// inode; of others, one object stands for all.
+static void through(int fd, u64 kind, uptr pc) {
+	int error = errno;
+	struct stat s;
+	if (self && !syscall(SYS_fstat, fd, &s) && !S_ISREG(s.st_mode) && !S_ISCHR(s.st_mode) && !S_ISDIR(s.st_mode) && !S_ISBLK(s.st_mode))
+		record((void *)(uptr)(S_ISFIFO(s.st_mode) ? s.st_ino : 0), kind, OF_FILE, 0, pc);
+	errno = error;
+}
+
 EXPORT ssize_t read(int fd, void *to, size_t n) {
 	ssize_t k = REAL(read)(fd, to, n);
+	if (k >= 0)
+		through(fd, LEARN, RETURN_ADDRESS);
 	if (k > 0 && TRACED)
 		range(to, k, WRITE_RANGE, RETURN_ADDRESS);
 	return k;
@@ -272,5 +284,36 @@ EXPORT ssize_t read(int fd, void *to, size_t n) {
 EXPORT ssize_t write(int fd, const void *from, size_t n) {
 	if (TRACED)
 		range(from, n, READ_RANGE, RETURN_ADDRESS);
+	through(fd, PUBLISH, RETURN_ADDRESS);
 	return REAL(write)(fd, from, n);
 }
+
+// A pipe that is closed, or a connection, ends what the other side reads.
+EXPORT int close(int fd) {
+	through(fd, PUBLISH, RETURN_ADDRESS);
+	return REAL(close)(fd);
+}
+
+#define SENDING(result, name, params, args) \
+	EXPORT result name params { \
+		through(fd, PUBLISH, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+#define RECEIVING(result, name, params, args) \
+	EXPORT result name params { \
+		result k = REAL(name) args; \
+		if (k >= 0) \
+			through(fd, LEARN, RETURN_ADDRESS); \
+		return k; \
+	}
+SENDING(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
+SENDING(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
+SENDING(ssize_t, sendto, (int fd, const void *from, size_t n, int flags, const struct sockaddr *a, socklen_t len), (fd, from, n, flags, a, len))
+SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
+SENDING(int, shutdown, (int fd, int how), (fd, how))
+SENDING(int, eventfd_write, (int fd, eventfd_t n), (fd, n))
+RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
+RECEIVING(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
+RECEIVING(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *a, socklen_t *len), (fd, to, n, flags, a, len))
+RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
+RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n))

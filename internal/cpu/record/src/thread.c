@@ -158,7 +158,10 @@ static struct thread *start(u32 number, int forked) {
 		u32 none = FREE;
 		for (i = 0; i < SLOTS && !(none = FREE, __atomic_compare_exchange_n(&s[i].state, &none, TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); i++)
 			;
-		if (i < SLOTS || __atomic_load_n(&region->stop, __ATOMIC_RELAXED))
+		int ended = 0;
+		for (int k = 0; i == SLOTS && k < SLOTS; k++)
+			ended |= __atomic_load_n(&s[k].state, __ATOMIC_RELAXED) != TAKEN;
+		if (!ended || __atomic_load_n(&region->stop, __ATOMIC_RELAXED))
 			break;
 		nap(n);
 	}
