@@ -1,4 +1,5 @@
 // Threads tell each other by a pipe, an eventfd and sockets that data are there.
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -32,7 +33,9 @@ int main(void) {
 	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
 		return 1;
 	pthread_create(&t, NULL, work, NULL);
-	int right = read(pipes[0], &x, 1) == 1 && a == 1;
+	struct pollfd wait = {pipes[0], POLLIN, 0};
+	int right = poll(&wait, 1, -1) == 1 && a == 1;
+	right = read(pipes[0], &x, 1) == 1 && right;
 	right = recv(sockets[0], &x, 1, 0) == 1 && b == 2 && right;
 	right = read(event, &n, sizeof n) == sizeof n && c == 3 && right;
 	right = read(pipes[0], &x, 1) == 0 && d == 4 && right;

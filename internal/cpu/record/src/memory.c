@@ -262,13 +262,18 @@ EXPORT int strcmp(const char *a, const char *b) {
 	return (unsigned char)a[i] - (unsigned char)b[i];
 }
 
-// Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. The ends of a pipe have one
-// inode; of others, one object stands for all.
+// Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. One object stands for all
+// of them, since who waits for several learns of each.
+static void any(u64 kind, uptr pc) {
+	if (self)
+		record(NULL, kind, OF_FILE, 0, pc);
+}
+
 static void through(int fd, u64 kind, uptr pc) {
 	int error = errno;
 	struct stat s;
 	if (self && !syscall(SYS_fstat, fd, &s) && !S_ISREG(s.st_mode) && !S_ISCHR(s.st_mode) && !S_ISDIR(s.st_mode) && !S_ISBLK(s.st_mode))
-		record((void *)(uptr)(S_ISFIFO(s.st_mode) ? s.st_ino : 0), kind, OF_FILE, 0, pc);
+		any(kind, pc);
 	errno = error;
 }
 
@@ -312,8 +317,26 @@ SENDING(ssize_t, sendto, (int fd, const void *from, size_t n, int flags, const s
 SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
 SENDING(int, shutdown, (int fd, int how), (fd, how))
 SENDING(int, eventfd_write, (int fd, eventfd_t n), (fd, n))
+SENDING(int, connect, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len))
+SENDING(int, epoll_ctl, (int fd, int op, int of, struct epoll_event *e), (fd, op, of, e))
 RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
 RECEIVING(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
 RECEIVING(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *a, socklen_t *len), (fd, to, n, flags, a, len))
 RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
 RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n))
+RECEIVING(int, accept, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))
+RECEIVING(int, accept4, (int fd, struct sockaddr *a, socklen_t *len, int flags), (fd, a, len, flags))
+RECEIVING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int timeout), (fd, e, n, timeout))
+RECEIVING(int, epoll_pwait, (int fd, struct epoll_event *e, int n, int timeout, const sigset_t *mask), (fd, e, n, timeout, mask))
+
+#define POLLING(name, params, args) \
+	EXPORT int name params { \
+		int k = REAL(name) args; \
+		if (k > 0) \
+			any(LEARN, RETURN_ADDRESS); \
+		return k; \
+	}
+POLLING(poll, (struct pollfd *p, nfds_t n, int timeout), (p, n, timeout))
+POLLING(ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask), (p, n, t, mask))
+POLLING(select, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, struct timeval *restrict t), (n, r, w, x, t))
+POLLING(pselect, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, const struct timespec *restrict t, const sigset_t *restrict mask), (n, r, w, x, t, mask))

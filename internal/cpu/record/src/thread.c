@@ -1,7 +1,7 @@
 // Threads, their rings, and the way to the checker.
 
 #define HIDDEN __attribute__((visibility("hidden")))
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default"), weak)) // a program may have a function of its own of that name
 #define RETURN_ADDRESS ((uptr)__builtin_return_address(0))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
