@@ -175,6 +175,27 @@ EXPORT void *memset(void *to, int c, size_t n) {
 	return to;
 }
 
+// What clang makes of them from version 15 on.
+EXPORT void *__tsan_memcpy(void *to, const void *from, size_t n) {
+	if (self) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+EXPORT void *__tsan_memmove(void *to, const void *from, size_t n) {
+	if (self) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+EXPORT void *__tsan_memset(void *to, int c, size_t n) {
+	if (self)
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	return REAL(memset)(to, c, n);
+}
+
 // What GCC and the C library make of them with -D_FORTIFY_SOURCE.
 EXPORT void *__memcpy_chk(void *to, const void *from, size_t n, size_t most) {
 	if (n > most)
@@ -191,6 +212,16 @@ EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
 	if (TRACED)
 		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
 	return REAL(memset)(to, c, n);
+}
+
+EXPORT void *__memmove_chk(void *to, const void *from, size_t n, size_t most) {
+	if (n > most)
+		abort();
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
 }
 
 EXPORT int memcmp(const void *a, const void *b, size_t n) {
@@ -260,6 +291,36 @@ EXPORT int strcmp(const char *a, const char *b) {
 		range(b, i + 1, READ_RANGE, RETURN_ADDRESS);
 	}
 	return (unsigned char)a[i] - (unsigned char)b[i];
+}
+
+extern char *__strcpy_chk(char *, const char *, size_t), *__strncpy_chk(char *, const char *, size_t, size_t), *__strcat_chk(char *, const char *, size_t);
+
+EXPORT char *__strcpy_chk(char *to, const char *from, size_t most) {
+	if (TRACED) {
+		size_t n = length(from, -1) + 1;
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n < most ? n : most, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strcpy_chk)(to, from, most);
+}
+
+EXPORT char *__strncpy_chk(char *to, const char *from, size_t n, size_t most) {
+	if (TRACED) {
+		size_t k = length(from, n);
+		range(from, k < n ? k + 1 : n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n < most ? n : most, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strncpy_chk)(to, from, n, most);
+}
+
+EXPORT char *__strcat_chk(char *to, const char *from, size_t most) {
+	if (TRACED) {
+		size_t at = length(to, most), n = length(from, -1) + 1;
+		range(to, at < most ? at + 1 : most, READ_RANGE, RETURN_ADDRESS);
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to + at, n < most - at ? n : most - at, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strcat_chk)(to, from, most);
 }
 
 // Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. One object stands for all
