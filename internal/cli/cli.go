@@ -180,7 +180,7 @@ func unknownCommand(name string) string {
 		return fmt.Sprintf("%q is no command; did you mean \"fencepost run %s\"?", name, name)
 	}
 	if strings.HasPrefix(name, "-") {
-		return fmt.Sprintf("unknown command %q: flags stand behind a command, as in: fencepost demo --color never", name)
+		return fmt.Sprintf("unknown command %q: flags come after the command, as in: fencepost demo --color never", name)
 	}
 	return fmt.Sprintf("unknown command %q%s", name, nearest.Hint(name, names))
 }

@@ -12,17 +12,18 @@ import (
 
 func instrumentCommand() *command {
 	out := &flag{"out", "FILE", "where the instrumented PTX goes", setOut}
-	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs what it does (docs/gpu.md)",
+	return &command{name: "instrument", args: "IN.ptx", doc: "rewrite PTX so that it logs or checks its accesses (docs/gpu.md)",
 		flags: []*flag{out, modeFlag(), pruneFlag()}, anywhere: true, run: runInstrument,
 		long: `
 fencepost instrument in.ptx --out out.ptx
   adds calls to every access of global and shared memory, atomic, fence, barrier and exit. The result needs no other file. It
-  computes what in.ptx does, and logs only if the host has set the variable __fencepost_log.`}
+  computes what in.ptx does, and logs only if the host has set the variable __fencepost_log; with --instrument hirace, it checks
+  only if the host has set __fencepost_state.`}
 }
 
 // modeFlag is the flag that says what instrumented programs do.
 func modeFlag() *flag {
-	return &flag{"instrument", "MODE", "what instrumented programs do: log (default), or hirace: they detect races by themselves (docs/gpu.md)",
+	return &flag{"instrument", "MODE", "what instrumented code does: log (default) its accesses, or hirace: detect races itself (docs/gpu.md)",
 		func(o *options, v string) error {
 			return choose(v, map[string]instrument.Mode{"log": instrument.Log, "hirace": instrument.HiRace}, "mode", &o.session.Mode)
 		}}
@@ -30,7 +31,7 @@ func modeFlag() *flag {
 
 // pruneFlag is the flag of those who instrument.
 func pruneFlag() *flag {
-	return &flag{"prune", "", "instrumented programs do not log an access that another one of its basic block tells of (docs/gpu.md)",
+	return &flag{"prune", "", "do not instrument an access that an earlier one of its basic block covers (docs/gpu.md)",
 		func(o *options, _ string) error { o.session.Prune = true; return nil }}
 }
 

@@ -31,13 +31,14 @@ fencepost run prog.cu [more.cu] [compiler flags] [-- arguments]
   compiles CUDA sources so that every memory access stays on its line, and runs the program.
 
 fencepost run ./app [arguments]
-  runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX.
+  runs a program that was built with "fencepost nvcc" or "nvcc -cudart shared" and holds PTX; or a program of the CPU that
+  was built with "fencepost cc" or "fencepost c++": docs/cpu.md.
 
 fencepost run python3 SCRIPT [arguments]
   runs a Python program, with PyTorch, Triton, numba-cuda or CUDA Python as they are installed: docs/python.md.
 
-The host code runs as it is; kernels run on an emulated GPU (compute capability 8.0) whose memory accesses are watched.
-The program's input, output and arguments are its own; the report goes to the standard error. Flags of fencepost stand
+The host code runs as it is; kernels run on an emulated GPU (--arch) whose memory accesses are watched.
+The program's input, output and arguments are its own; the report goes to the standard error. Flags of fencepost come
 before the program.`
 
 func runCommand() *command {

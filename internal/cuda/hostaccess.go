@@ -53,7 +53,7 @@ func (c *Context) signalling(k *Kernel) {
 	c.signals = c.signals || k.signals
 }
 
-// HostAccess tells of an access to device memory by code of the program. place is where, as event.HostPlace gives it.
+// HostAccess reports an access to device memory by code of the program. place is where, as event.HostPlace gives it.
 func (c *Context) HostAccess(addr, size uint64, write bool, place string) {
 	leave, _ := c.enter()
 	defer leave()

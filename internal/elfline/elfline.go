@@ -108,7 +108,7 @@ func (im *Image) Frames(addr uint64) (frames []event.Frame) {
 	if len(calls) == 0 {
 		calls = []event.Frame{{Function: im.function(addr)}}
 	}
-	// Each function is entered at the place that the one around it names; the innermost stands at the line.
+	// Each function is entered at the place that the one around it names; the innermost is at the line.
 	file, n, column := line.File.Name, line.Line, line.Column
 	for i := range calls {
 		c := &calls[i]
@@ -133,7 +133,7 @@ func lineOf(lr *dwarf.LineReader, addr uint64) (dwarf.LineEntry, bool) {
 	return before, false
 }
 
-// calls gives the functions at an address, innermost first, with the places where they were inlined. r stands behind a unit's
+// calls gives the functions at an address, innermost first, with the places where they were inlined. r is after a unit's
 // entry.
 func (im *Image) calls(r *dwarf.Reader, files []*dwarf.LineFile, addr uint64) []event.Frame {
 	var calls []event.Frame
@@ -184,7 +184,7 @@ func (im *Image) call(e *dwarf.Entry, files []*dwarf.LineFile) event.Frame {
 	return f
 }
 
-// name gives the linker name of a function where there is one; it may stand at another entry.
+// name gives the linker name of a function where there is one; it may be at another entry.
 func (im *Image) name(e *dwarf.Entry, more int) string {
 	for _, a := range []dwarf.Attr{dwarf.AttrLinkageName, dwarf.AttrName} {
 		if s, ok := e.Val(a).(string); ok {

@@ -76,7 +76,7 @@ func handedOn(d *ptx.Func) string {
 	return b.String() + call(strings.Replace(d.Name, "fencepost_", reserved, 1), args...) + "ret;\n"
 }
 
-// entered is a call, of which the device code is told at which site it is made.
+// entered is a call before which the device code gets the number of the call's site.
 func entered(src *ptx.Inst, site int) string {
 	return ".reg .b32 %@c;\n{\n" + guarded(src, result("%@c", reserved+"enter", fmt.Sprint(site))) + "}\n@op;\n{\n" +
 		guarded(src, call(reserved+"leave", "b32 %@c")) + "}\n"

@@ -68,7 +68,7 @@ type Bounds struct {
 	Split  uint64 // words that are accessed in parts
 	Pairs  uint64 // of places that race; a power of two
 	Nodes  uint64 // places in functions that are called, by call stack; a power of two
-	Blocks uint64 // the first so many blocks of a grid, which stand for the others; 0: all
+	Blocks uint64 // the first so many blocks of a grid, which represent the others; 0: all
 	// Brief keeps 8 bytes for a word in place of 40: findings do not know the place of the earlier access.
 	Brief bool
 }

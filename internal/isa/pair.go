@@ -2,7 +2,7 @@ package isa
 
 import "fencepost.dev/fencepost/internal/event"
 
-// Operations of two blocks (cta_group::2) are told to an mbarrier of the first of the two. Code finds its address in shared memory of the
+// Operations of two blocks (cta_group::2) arrive at an mbarrier of the first of the two. Code finds its address in shared memory of the
 // cluster by clearing bit 24 of an address of its own, where devices have the lowest bit of the block's rank. Here an address of a block's own
 // shared memory has no rank: what clears that bit alone, of those from bit 24 on, gives the address in the block of the even rank.
 

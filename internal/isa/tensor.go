@@ -72,15 +72,7 @@ func Reduction(op Op, t Type) func(old, b uint64) uint64 {
 func (b *body) tensorOperands(in *Inst) {
 	ops := in.Source.Operands
 	group := in.Has("bulk_group")
-	want := 2
-	if !group {
-		want++
-	}
-	for _, more := range []string{"L2::cache_hint", "im2col", "multicast::cluster"} {
-		if in.Has(more) {
-			want++
-		}
-	}
+	want := tensorCount(in)
 	if len(ops) != want {
 		b.errorf(in.Source.Pos, "%s%s takes %d, not %d operands", in.Source.Op, in.Source.Mods, want, len(ops))
 		return
@@ -92,13 +84,8 @@ func (b *body) tensorOperands(in *Inst) {
 	in.Space = event.Shared
 	b.address(in, shared)
 	off := in.Off
-	n := 0
-	for d := range 5 {
-		if in.Has(string(rune('1'+d)) + "d") {
-			n = d + 1
-		}
-	}
-	rank := n
+	rank := tensorRank(in)
+	n := rank
 	if in.Has("tile::gather4") || in.Has("tile::scatter4") { // a column, and four rows
 		n = 5
 	}
@@ -125,15 +112,10 @@ func (b *body) tensorOperands(in *Inst) {
 	in.Coordinates = n
 	next := 3
 	if in.Has("im2col") {
-		o := &ops[next]
-		next++
-		if in.Offsets = rank - 2; rank < 3 || o.Kind != ptx.OperandVector || len(o.Args) != in.Offsets {
-			b.errorf(o.Pos, "%s%s takes %d offsets in braces here, of a tensor of 3 to 5 dimensions", in.Source.Op, in.Source.Mods, max(rank-2, 1))
+		if !b.im2colOffsets(in, &ops[next], rank) {
 			return
 		}
-		for i := range o.Args {
-			b.source(in, &opSpec{name: "offset", typ: B16}, &o.Args[i])
-		}
+		next++
 	}
 	if in.Has("multicast::cluster") {
 		b.multicast(in, &ops[next])
@@ -144,6 +126,42 @@ func (b *body) tensorOperands(in *Inst) {
 		in.Src = in.Src[:n]
 	}
 	in.Space, in.Off = event.Shared, off
+}
+
+// tensorCount is how many operands a tensor copy has.
+func tensorCount(in *Inst) int {
+	n := 2
+	if !in.Has("bulk_group") {
+		n++
+	}
+	for _, more := range []string{"L2::cache_hint", "im2col", "multicast::cluster"} {
+		if in.Has(more) {
+			n++
+		}
+	}
+	return n
+}
+
+// tensorRank is the number of dimensions that an instruction names.
+func tensorRank(in *Inst) int {
+	for d := range 5 {
+		if in.Has(string(rune('1'+d)) + "d") {
+			return d + 1
+		}
+	}
+	return 0
+}
+
+// im2colOffsets reads the offsets of the mode im2col, and reports whether they are right.
+func (b *body) im2colOffsets(in *Inst, o *ptx.Operand, rank int) bool {
+	if in.Offsets = rank - 2; rank < 3 || o.Kind != ptx.OperandVector || len(o.Args) != in.Offsets {
+		b.errorf(o.Pos, "%s%s takes %d offsets in braces here, of a tensor of 3 to 5 dimensions", in.Source.Op, in.Source.Mods, max(rank-2, 1))
+		return false
+	}
+	for i := range o.Args {
+		b.source(in, &opSpec{name: "offset", typ: B16}, &o.Args[i])
+	}
+	return true
 }
 
 // mapAddress decodes the address of a tensor map: a generic one, or that of a kernel parameter or of a variable.

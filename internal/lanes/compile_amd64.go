@@ -99,7 +99,7 @@ func (t *translator) findTargets(starts []int32) {
 	}
 }
 
-// endsList reports whether nothing behind the operation is done after it but what is jumped to.
+// endsList reports whether what follows the operation in the list is only reached by jumps.
 func endsList(c Code) bool { return c == OpEnd || c == OpGoto || c == OpIfScalar || c == OpIfPred }
 
 // lists writes the code of all operations. Those of starts that lie within what is done together are done by the assembly up to its

@@ -263,7 +263,7 @@ func (t *translator) compared(w int, lanes amd64.Vec) {
 // all says that lanes of w bits of a strip fill a whole register.
 func (t *translator) all(w int) bool { return t.strips == 4 || w == 64 }
 
-// lanesAt gives the place of the strip's lanes of w bits in what begins disp behind base.
+// lanesAt gives the place of the strip's lanes of w bits in what begins disp bytes after base.
 func (t *translator) lanesAt(base amd64.Reg, disp int32, w int) amd64.Mem {
 	if t.strip == anyStrip {
 		return amd64.Mem{Base: base, Index: amd64.R12, Scale: byte(w / 32), Disp: disp}

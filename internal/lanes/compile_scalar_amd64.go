@@ -11,7 +11,7 @@ func (t *translator) isScalar(c Code) bool {
 	return c >= OpScalarSet && c <= OpScalarGEU64 || c == OpSteadyS || c == OpSteadyU || t.isScalarLoad(c)
 }
 
-// isAccess reports whether code may be written for an access: one that is not told.
+// isAccess reports whether code may be written for an access: one that need not be noted in the log.
 func (t *translator) isAccess(c Code) bool { return !t.told && c >= OpLoad8ULine && c < OpSteadyS }
 
 func (t *translator) isScalarLoad(c Code) bool {
@@ -204,7 +204,7 @@ func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 	}
 }
 
-// askAhead asks for the memory as far behind r as that is behind the last place, which is kept in memory; see Access.Last.
+// askAhead prefetches the memory as far after r as r is after the last place, which is kept in memory; see Access.Last.
 func (t *translator) askAhead(a *accessOp, r amd64.Reg, last amd64.Mem) {
 	var near amd64.Label
 	t.Load(8, false, amd64.CX, last)

@@ -17,8 +17,8 @@ type Compiled struct {
 	full, part []int32
 }
 
-// Compile makes code of lists that Run could do; each of starts is where one may begin. With told, accesses may be noted in the
-// Log; without, none may be. It gives nil where lists cannot be compiled: see Tier.
+// Compile makes code of lists that Run could do; each of starts is where one may begin. If told is set, accesses may be noted in the
+// Log; otherwise none may be. It gives nil where lists cannot be compiled: see Tier.
 func Compile(ops []Op, starts []int32, told bool) *Compiled {
 	if Best() < Compiling {
 		return nil

@@ -17,11 +17,11 @@ func (o *Options) instrumented(engine simt.Engine, r *once, needBranches []strin
 	e := emulated.New(engine, instrument.Options{Mode: o.Mode, Prune: o.Prune})
 	if o.Mode == instrument.HiRace {
 		if len(r.detectors) != 1 {
-			return nil, errors.New("programs instrumented for hirace detect by themselves: it is their only detector, --detector hirace")
+			return nil, errors.New("programs instrumented for hirace detect races themselves: no detector but hirace can judge them: --detector hirace")
 		}
 		d, ok := r.detectors[0].Detector.(*hirace.Detector)
 		if !ok || o.Record != nil {
-			return nil, errors.New("programs instrumented for hirace detect by themselves, and tell no events: choose --detector hirace, or --instrument log")
+			return nil, errors.New("programs instrumented for hirace detect races themselves and make no events: choose --detector hirace, or --instrument log")
 		}
 		e.Checker = checkerOf(d)
 		return e, nil

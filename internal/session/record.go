@@ -153,7 +153,7 @@ func (r *once) sharedNames(id uint32) []named {
 // be read.
 func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, error) {
 	if o.Watch.variables() {
-		return nil, errors.New("the names of variables stand at the end of a trace: give " + flagsOf("variable", o.Watch.Variable, o.Watch.SkipVariable) + " to a run")
+		return nil, errors.New("the names of variables are at the end of a trace: give " + flagsOf("variable", o.Watch.Variable, o.Watch.SkipVariable) + " to a run")
 	}
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -195,9 +195,9 @@ func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, e
 	out := a.Report
 	switch {
 	case a.NoValues:
-		out.Notes = append(out.Notes, "The trace was recorded with --values off: racing writes of one value are told like any others.")
+		out.Notes = append(out.Notes, "The trace was recorded with --values off: racing writes of one value are reported like any others.")
 	case a.Logged:
-		out.Notes = append(out.Notes, "The trace is of the log of an instrumented program, which has no values: racing writes of one value are told like any others.")
+		out.Notes = append(out.Notes, "The trace is of the log of an instrumented program, which has no values: racing writes of one value are reported like any others.")
 	}
 	for _, d := range r.detectors {
 		for _, f := range d.Findings() {

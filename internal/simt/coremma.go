@@ -98,7 +98,7 @@ func (x *coreProduct) tensorExtents(at uint32, width int, whole bool) []extent {
 	return list
 }
 
-// check tells what of the operands is wrong.
+// check says what is wrong with the operands.
 func (x *coreProduct) check() bool {
 	r, w, in := x.r, x.w, x.in
 	if lane := x.to >> 16; lane != 0 && (lane != 16 || x.rows() != 64 || len(x.ctas) == 2) {
@@ -113,7 +113,7 @@ func (x *coreProduct) check() bool {
 	return true
 }
 
-// tell tells of what the operation accesses, and gives its number.
+// tell makes the events of the operation's accesses, and gives its number.
 func (x *coreProduct) tell() uint64 {
 	number := x.w.cta.number()
 	s, out := x.shape, &x.r.out
@@ -141,7 +141,7 @@ func (x *coreProduct) tell() uint64 {
 	return number
 }
 
-// matrix reads a matrix in the shared memory of a block; faults are told when it is issued.
+// matrix reads a matrix in the shared memory of a block; faults are reported when it is issued.
 func (x *coreProduct) matrix(c *cta, d *isa.Descriptor, l *isa.Layout, rows [][32]uint32, issue bool) ([]extent, bool) {
 	place := x.place
 	var list []extent

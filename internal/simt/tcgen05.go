@@ -24,7 +24,7 @@ type columns struct {
 }
 
 // coreOp is an operation that a thread has issued and that has not been performed: by seed 0 it is when a thread tests a barrier that a
-// commit behind it names, so that a program that does not wait computes with what was there before.
+// later commit names, so that a program that does not wait computes with what was there before.
 type coreOp struct {
 	number  uint64 // in the block
 	warp    *warp
@@ -88,7 +88,7 @@ func (r *run) coreLanes(w *warp, in *inst, on uint32, place uint32) {
 	}
 }
 
-// wrongTensor tells of a use of tensor memory that there is not.
+// wrongTensor reports a use of tensor memory that breaks its rules.
 func (r *run) wrongTensor(w *warp, in *inst, lane int, place uint32, format string, args ...any) {
 	r.faults.at(r, TensorMemory, w, lane, place, "executes "+in.mnemonic(), format, args...)
 }
@@ -161,7 +161,7 @@ func (r *run) deallocate(w *warp, in *inst, place uint32) {
 	}
 }
 
-// endCores tells of tensor memory that a block that ends has not freed.
+// endCores reports tensor memory that a block has not freed when it ends.
 func (r *run) endCores(c *cta) {
 	for _, a := range c.cores.allocs {
 		if f, fresh := r.faults.count(r, TensorLeak, a.stand.Place, false); fresh {
@@ -338,7 +338,7 @@ func (x *mbarrierOp) completeCores() {
 	}
 }
 
-// core tells of a half of an operation.
+// core makes the event of a half of an operation.
 func (o *emitter) core(w *warp, mask uint32, place uint32, number uint64, how uint8, flags event.Flags, e extent) {
 	if o.needs&event.NeedShared != 0 {
 		o.add(event.Event{Kind: event.Core, Flags: flags, Warp: w.number, Mask: mask, Place: place, Addr: e.from, Stride: int64(number), Barrier: how,

@@ -115,9 +115,8 @@ func (x *vecMachine) update32(v *vecWarp, s []uint64, e *effect, on uint32) (cha
 	return changed, failed
 }
 
-// addTogether adds to one place what the lanes of on add there, of which nothing is told but that they do, and of which nobody reads
-// what was there before. It tells whether a lane
-// changes what is in memory.
+// addTogether adds to one place the sum of what the lanes of on add there. It is for atomics whose old value is not used and whose
+// events have no values. It reports whether a lane changes what is in memory.
 func (x *vecMachine) addTogether(v *vecWarp, s []uint64, e *effect, on uint32) (changed bool) {
 	at := x.span.data[x.span.at:][:e.piece]
 	sum, mask := uint64(0), ^uint64(0)>>(64-8*e.piece)

@@ -21,7 +21,7 @@ func (x *vecMachine) operations(at int32, f *lanes.Regs, mask uint32) uint64 {
 	return lanes.Run(x.t.ops[at:], f, mask)
 }
 
-// compiled gives the machine code of a text's lists; nil where there is none. Launches of which accesses are told (see lanes.Log) have
+// compiled gives the machine code of a text's lists; nil where there is none. Launches whose accesses are logged (see lanes.Log) have
 // code of their own.
 func (t *text) compiled(told bool) *lanes.Compiled {
 	t.mu.Lock()

@@ -35,7 +35,7 @@ const (
 // Vec is a vector register, all 256 bits of it or the lower 128.
 type Vec uint8
 
-// Mem is a place in memory: Base + Index*Scale + Disp. A Scale of 0 stands for no index.
+// Mem is a place in memory: Base + Index*Scale + Disp. A Scale of 0 means no index.
 type Mem struct {
 	Base, Index Reg
 	Scale       uint8

@@ -168,8 +168,18 @@ func TestRecordedOperations(t *testing.T) {
 		if !locks && !slices.Equal(weak, want) {
 			t.Fatalf("trace %d: wcp finds first races at %v, want %v\n%v", seed, weak, want, events)
 		}
+		of := map[uint32]uint32{} // of which variable another one is a part
+		for _, e := range events {
+			if e.Op == cpu.Part {
+				of[e.Object] = e.Location
+			}
+		}
 		for _, j := range want {
-			if locks && !slices.ContainsFunc(weak, func(i int) bool { return i <= j && events[i].Object == events[j].Object }) {
+			var whole []uint32
+			for o, ok := events[j].Object, true; ok; o, ok = of[o] {
+				whole = append(whole, o)
+			}
+			if locks && !slices.ContainsFunc(weak, func(i int) bool { return i <= j && slices.Contains(whole, events[i].Object) }) {
 				t.Fatalf("trace %d: wcp misses the race at %d\n%v", seed, j, events)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Names give what numbers of events stand for.
+// Names resolve the numbers in events.
 type Names interface {
 	Thread(id uint16) string
 	// Object is what a variable is in memory now.
@@ -21,7 +21,7 @@ type Names interface {
 	Frames(location uint32, at int) []event.Frame
 }
 
-// access is where an access stands: its location, and its line in a text or the number of its event from 1.
+// access is the place of an access: its location, and its line in a text or the number of its event from 1.
 type access struct {
 	location uint32
 	at       int
@@ -74,7 +74,7 @@ func (p *collector) add(r *pending, a, b access) {
 	f.predicted = f.predicted && r.Predicted
 }
 
-// frames is where an access stands.
+// frames is the call stack of an access.
 func (p *collector) frames(a access) []event.Frame {
 	if a.location > 0 {
 		a.at = p.first[a.location] // the same whichever access was first to race

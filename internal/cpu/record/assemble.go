@@ -20,7 +20,7 @@ type assembler struct {
 	problems []string    // what was not recorded
 	count    uint64
 	blocks   map[uint64]block // of the heap, by address
-	// Events have numbers of locations in the order of first use, from 1: numbers has them by ours, and located ours by them.
+	// Events have numbers of locations in the order of first use, from 1: numbers has them by the recorder's, and located the reverse.
 	numbers, located []uint32
 }
 
@@ -149,7 +149,7 @@ func (a *assembler) join(t *thread, number, location uint32) {
 	t.spare = append(t.spare, child.id)
 }
 
-// end ends a thread. What it still holds nobody will release.
+// end ends a thread. The locks that it still holds are never released.
 func (a *assembler) end(t *thread) {
 	if t.ended {
 		return
@@ -284,7 +284,7 @@ func (a *assembler) released(t *thread, address, size uint64, write bool, locati
 		size = b.size
 	}
 	if write {
-		// What was not accessed so far may be after this. Of large blocks the beginning stands for the rest.
+		// What was not accessed so far may be after this. Of large blocks only the beginning is written.
 		begin := min(size, mostFreed)
 		a.memory.access(t, address, begin, cpu.Write, location)
 		a.memory.overwrite(t, address+begin, size-begin, location)

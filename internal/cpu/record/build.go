@@ -22,7 +22,7 @@ var sources embed.FS
 // Marker is a symbol of every program that was linked with the recorder.
 const Marker = "fencepost_recorder"
 
-// flags compile the recorder: its functions stand before those of the C library that they are named for, so that the compiler
+// flags compile the recorder: its functions replace those of the C library with the same names, so that the compiler
 // must know nothing of these.
 var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-fno-builtin", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-w"}
 

@@ -32,7 +32,7 @@ func IsClang(ctx context.Context, path string) bool {
 }
 
 // gccFlags are for GCC, whose instrumentation comes late: optimisations before it would move accesses out of loops, merge them or
-// give them other lines, and those behind it would expand functions that are recorded. It also warns of fences, which are recorded.
+// give them other lines, and later ones would expand functions that are recorded. It also warns of fences, which are recorded.
 var gccFlags = []string{"-Wno-tsan", "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-store-merging", "-fno-tree-vectorize",
 	"-fno-tree-loop-distribute-patterns", "-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset", "-fno-builtin-memcmp",
 	"-fno-builtin-strlen", "-fno-builtin-strcpy", "-fno-builtin-strncpy", "-fno-builtin-strcat", "-fno-builtin-strcmp"}
@@ -56,7 +56,7 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 	}
 	for _, a := range args {
 		if a == "-static" || a == "-static-pie" || a == "--static" {
-			return nil, &UsageError{a + ": the recorder stands before the functions of the C library, which a static program has no room for; leave it out"}
+			return nil, &UsageError{a + ": the recorder replaces functions of the C library, which is not possible in a static program; leave the flag out"}
 		}
 	}
 	dir, err := c.Recorder()

@@ -11,7 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/report"
 )
 
-// Names tell what the numbers in a process's events stand for. They are for the one that takes the events, or may be asked when
+// Names resolve the numbers in a process's events. They are for the one that takes the events, or may be asked when
 // the run is over.
 type Names struct {
 	process *process

@@ -155,7 +155,7 @@ func (p *process) recorded(names *Names) Recorded {
 	return Recorded{Names: names, Events: a.count, Threads: len(a.ids), Variables: int(a.memory.count), Syncs: len(a.syncs), Problems: a.problems}
 }
 
-// alive says that a process runs. One that has asked for a region and not yet said who it is does.
+// alive says that a process runs. One that has asked for a region and not yet given its number counts as running.
 func alive(pid int) bool {
 	if pid == 0 {
 		return true

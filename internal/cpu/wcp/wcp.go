@@ -177,11 +177,9 @@ func (d *detector) step(events []cpu.Event) {
 		switch e.Op {
 		case cpu.Read, cpu.Write:
 			v := &d.variables[e.Object]
+			t.inSections(v, e)
 			if d.atomics.Has(e.Object) {
 				d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) { d.check(t, x, wrote, true, e, d.events+uint64(i)) })
-			}
-			for k := range t.held {
-				t.inSection(&t.held[k], v, e)
 			}
 			d.judge(t, v, e, d.events+uint64(i))
 		case cpu.Acquire:
@@ -304,6 +302,13 @@ func (v *variable) guard(lock uint32) *guard {
 	return nil
 }
 
+// inSections is rule (a), for an access in the sections of the locks that the thread holds. Atomic accesses conflict as others do.
+func (t *thread) inSections(v *variable, e *cpu.Event) {
+	for k := range t.held {
+		t.inSection(&t.held[k], v, e)
+	}
+}
+
 // inSection is rule (a), for an access in a section, and records the access.
 func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 	g := v.guard(h.lock)
@@ -314,11 +319,11 @@ func (t *thread) inSection(h *held, v *variable, e *cpu.Event) {
 	if g.section != h.section {
 		g.section, g.reading, g.writing = h.section, false, false
 		h.touched = append(h.touched, e.Object)
-	} else if g.writing || g.reading && e.Op == cpu.Read {
+	} else if g.writing || g.reading && !e.Op.Writes() {
 		return // nobody else has been in a section since
 	}
 	g.writes.join(t, e.Thread)
-	if e.Op == cpu.Read {
+	if !e.Op.Writes() {
 		g.reading = true
 		return
 	}
@@ -381,6 +386,7 @@ func (d *detector) other(t *thread, e *cpu.Event, at uint64) {
 		*v = variable{}
 		d.atomics.Forget(e.Object)
 	default:
+		t.inSections(v, e)
 		d.checkAll(t, v, e, at)
 		d.atomics.Add(e.Object, d.order.Clock(e.Thread)[e.Thread], e.Op == cpu.WriteAtomic)
 	}

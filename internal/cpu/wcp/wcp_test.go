@@ -65,3 +65,13 @@ func TestForgets(t *testing.T) {
 		t.Errorf("%d sections are kept", got)
 	}
 }
+
+// TestAtomicAccessesInSections: rule (a) is of atomic accesses, too. Two sections that a lock keeps apart are no race.
+func TestAtomicAccessesInSections(t *testing.T) {
+	for _, ops := range [][2]cpu.Op{{cpu.Write, cpu.WriteAtomic}, {cpu.WriteAtomic, cpu.Write}, {cpu.ReadAtomic, cpu.Write}, {cpu.Write, cpu.ReadAtomic}} {
+		got := races(on(0, cpu.Acquire, l), on(0, ops[0], x), on(0, cpu.Release, l), on(1, cpu.Acquire, l), on(1, ops[1], x), on(1, cpu.Release, l))
+		if len(got) != 0 {
+			t.Errorf("%v: %+v", ops, got)
+		}
+	}
+}

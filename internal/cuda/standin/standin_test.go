@@ -56,10 +56,10 @@ func TestBuild(t *testing.T) {
 		runtime = append(runtime, f.Name)
 	}
 	runtime = append(runtime, calls.UnsupportedCalls...)
-	runtime = append(runtime, "cudaMemcpy", "cudaLaunchKernel", "__cudaRegisterFatBinary", "__cudaPushCallConfiguration")
+	runtime = append(runtime, "cudaMemcpy", "cudaLaunchKernel", "__cudaRegisterFatBinary", "__cudaPushCallConfiguration", "fencepost_start")
 	for _, version := range []string{"12", "13"} {
 		name := "libcudart.so." + version
-		checkExports(t, filepath.Join(dir, name), name, runtime, "cuda")
+		checkExports(t, filepath.Join(dir, name), name, runtime, "cuda", "fencepost")
 		nvrtc, linker := "libnvrtc.so."+version, "libnvJitLink.so."+version
 		checkExports(t, filepath.Join(dir, Python, nvrtc), nvrtc, []string{"nvrtcVersion", "nvrtcCompileProgram", "nvrtcGetCUBIN"}, "nvrtc")
 		checkExports(t, filepath.Join(dir, Python, linker), linker, []string{"nvJitLinkCreate", "__nvJitLinkCreate_13_0", "__nvJitLinkGetLinkedCubin_12_9"}, "nvJitLink")

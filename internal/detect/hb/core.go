@@ -21,7 +21,7 @@ type coreState struct {
 	waits   map[coreWait]*order.View // for the operations that a warp has issued last
 }
 
-// coreCommit is a commit of which an mbarrier has not been told that it is complete.
+// coreCommit is a commit whose arrival at an mbarrier is pending.
 type coreCommit struct {
 	thread
 	number int64
@@ -60,7 +60,7 @@ func (x *bulkHalf) inOrder(y *bulkHalf) bool {
 	return x.number == y.number || x.how == y.how && x.how != event.CoreLoads
 }
 
-// commitCores notes that an mbarrier is to be told of what a thread has issued.
+// commitCores notes a commit: an arrival at an mbarrier follows when what a thread has issued is complete.
 func (d *Detector) commitCores(s *bulks, e *event.Event, blk *order.Block, wi uint32) {
 	lane := bits.TrailingZeros32(e.Mask)
 	s.core.commits = append(s.core.commits, coreCommit{thread{wi, lane}, e.Stride, blk.ViewOf(wi, lane)})
@@ -72,7 +72,7 @@ func (d *Detector) commitCores(s *bulks, e *event.Event, blk *order.Block, wi ui
 	}
 }
 
-// coresDone completes the operations of a thread up to a commit, of which an mbarrier has been told: that releases what they did.
+// coresDone completes the operations of a thread up to a commit that has arrived at its mbarrier: that releases what they did.
 func (d *Detector) coresDone(s *bulks, b *event.Batch, e *event.Event, blk *order.Block, wi uint32) {
 	lane := bits.TrailingZeros32(e.Mask)
 	i := slices.IndexFunc(s.core.commits, func(c coreCommit) bool { return c.thread == thread{wi, lane} && c.number == e.Stride })

@@ -313,9 +313,9 @@ func (d *Detector) relaxed(w *history.Warp) uint32 {
 		return e.Mask
 	}
 	s.Size = 4
-	return fast.Relaxed(w, func(lane int, at uint64) (order.ChainID, bool) {
+	return fast.Relaxed(w, func(lanes uint32, at uint64) (order.ChainID, bool) {
 		s.Address = at
-		return w.Block.Relaxed(w.InBlock, lane, &s, &d.observed[0])
+		return w.Block.Relaxed(w.InBlock, lanes, &s, &d.observed[0])
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 // What the paper's users configure to save memory (section IV): which groups of threads are monitored, where some can stand
 // for all, and a bound for metadata.
 var (
-	groupsOption = detect.Option{Name: "groups", Doc: "whose accesses are tracked: all blocks', or those of the first so many, which stand for the others",
+	groupsOption = detect.Option{Name: "groups", Doc: "whose accesses are tracked: all blocks', or those of the first so many, which represent the others",
 		Values: []string{"all", "16", "4", "2"}}
 	wordsOption = detect.Option{Name: "words", Doc: "how many words of global memory may have metadata in a launch; accesses to others are not tracked",
 		Values: []string{"all", "1M", "64K", "1K"}}

@@ -40,7 +40,7 @@
 //   - Loads and stores of order relaxed or stronger are atomics; volatile ones are plain. The paper's wrappers know functions of
 //     CUDA's atomics only. Atomics of cluster scope are block atomics. A failed compare-and-swap is an atomic.
 //   - Each kernel begins with fresh words.
-//   - What its users configure to save memory: option groups tracks the first blocks of a grid, which stand for the others; option
+//   - What its users configure to save memory: option groups tracks the first blocks of a grid, which represent the others; option
 //     words bounds the words of global memory with metadata, those first accessed in a launch. Notes say what was left out.
 //
 // What besides the word is kept of earlier accesses is for messages. Words that lanes of one warp left in their order are kept as one

@@ -7,13 +7,13 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Access is an access as a device tells it that detects races by itself.
+// Access is an access as a device that detects races itself reports it.
 type Access struct {
 	Event    event.Event // Kind, Place, Size, Order and Scope; Kind None: there was none
 	Sequence uint32      // accesses of one warp have the same if one execution of an instruction made them
 }
 
-// Told is races of one pair of places that a device has found, with the first of them.
+// Told is a report of a device: the races of one pair of places that it has found, with the first of them.
 type Told struct {
 	Count, Bytes              uint64 // races, and bytes that they are about
 	Word                      uint64 // the shadow word before the race

@@ -4,7 +4,7 @@
 //
 // Blind spots: local memory; what a kernel allocates; managed and pinned memory, since writes by host code are not all observed; shared
 // memory in launches with clusters, whose other blocks may write it; bytes that were copied from memory that was not written count as written;
-// a load whose value another function, or a branch that never depends on it, ignores is told all the same.
+// a load whose value another function, or a branch that never depends on it, ignores is reported all the same.
 package uninit
 
 import (

@@ -10,7 +10,7 @@ type page struct {
 	left int
 }
 
-// whole stands for a page of which all was written.
+// whole represents a page of which all was written.
 var whole = new(page)
 
 // written says which bytes of a range of size bytes were written. What lies beyond it counts as written.

@@ -490,7 +490,7 @@ static __device__ State *clocked() // null where clocks need not be kept
 
 static __device__ Barrier *barrierOf(State *s, u32 id) { return s->barrier + block() * s->barriers + id; }
 
-// arrive stands before a barrier. It gives the phase.
+// arrive is called before a barrier. It gives the phase.
 extern "C" __device__ __noinline__ u32 __fencepost_arrive(u32 id)
 {
 	State *s = clocked();
@@ -502,7 +502,7 @@ extern "C" __device__ __noinline__ u32 __fencepost_arrive(u32 id)
 	return phase;
 }
 
-// passed stands behind a barrier for those who waited: their clock becomes greater than that of everyone who arrived.
+// passed is called after a barrier by the threads that waited: their clock becomes greater than that of each thread that arrived.
 extern "C" __device__ __noinline__ void __fencepost_passed(u32 id, u32 phase)
 {
 	State *s = clocked();
@@ -517,7 +517,7 @@ extern "C" __device__ __noinline__ void __fencepost_passed(u32 id, u32 phase)
 	atomicCAS(&b->phase, phase, phase + 1);
 }
 
-// together stands behind a warp barrier: the lanes that waited get a clock greater than that of each of them.
+// together is called after a warp barrier: the lanes that waited get a clock greater than that of each of them.
 extern "C" __device__ __noinline__ void __fencepost_together(u32 members)
 {
 	State *s = clocked();
@@ -532,7 +532,7 @@ extern "C" __device__ __noinline__ void __fencepost_together(u32 members)
 	__syncwarp(members);
 }
 
-// exit stands before the end of a thread. The last one of a block gives the shadow of its shared memory back.
+// exit is called before the end of a thread. The last one of a block gives the shadow of its shared memory back.
 extern "C" __device__ __noinline__ void __fencepost_exit()
 {
 	State *s = clocked();
@@ -555,7 +555,7 @@ extern "C" __device__ __noinline__ void __fencepost_exit()
 	asm volatile("st.release.gpu.global.u32 [%0], 0;" : : "l"(__cvta_generic_to_global(&s->owner[p - 1])) : "memory");
 }
 
-// enter stands before a call. It gives what leave is to be told behind it.
+// enter is called before a call. It gives the argument for leave, which is called after it.
 extern "C" __device__ __noinline__ u32 __fencepost_enter(u32 site)
 {
 	State *s = clocked();

@@ -202,7 +202,7 @@ func (c *candidate) coherence(l *local) (out []coherent) {
 	return out
 }
 
-// races tells of the data races of the execution.
+// races reports the data races of the execution.
 func (c *candidate) races(r *model.PTXRelations) {
 	for a := c.initials; a < len(c.x.E); a++ {
 		for b := a + 1; b < len(c.x.E); b++ {
@@ -213,7 +213,7 @@ func (c *candidate) races(r *model.PTXRelations) {
 	}
 }
 
-// execution counts the execution and tells of it.
+// execution counts the execution and reports it.
 func (c *candidate) execution(end explore.Ending) {
 	c.result.Events = max(c.result.Events, len(c.events))
 	switch end {
@@ -279,7 +279,7 @@ func (c *candidate) found(e explore.Error) {
 	}
 }
 
-// race tells of a data race.
+// race reports a data race.
 func (c *candidate) race(a, b int) {
 	kind := explore.DataRace
 	if c.x.E[a].Strong() && c.x.E[b].Strong() && c.x.E[a].SameProxy(&c.x.E[b]) {
@@ -291,7 +291,7 @@ func (c *candidate) race(a, b int) {
 	c.found(explore.Error{Kind: kind, A: a - c.initials, B: b - c.initials, Thread: -1, Other: -1})
 }
 
-// failures tells of assertions that have failed, and says whether there are any.
+// failures reports assertions that have failed, and says whether there are any.
 func (c *candidate) failures() (any bool) {
 	for t := range c.threads {
 		th := &c.threads[t]
@@ -307,7 +307,7 @@ func (c *candidate) failures() (any bool) {
 	return any
 }
 
-// uneven tells of threads that have met at an aligned barrier by different instructions, and of barriers that a thread that has
+// uneven reports threads that have met at an aligned barrier by different instructions, and barriers that a thread that has
 // exited has left out.
 func (c *candidate) uneven() {
 	for i := range c.events {
@@ -330,7 +330,7 @@ func (c *candidate) uneven() {
 	}
 }
 
-// stuck tells why an execution that cannot go on has not ended.
+// stuck says why an execution that cannot go on has not ended.
 func (c *candidate) stuck(end explore.Ending) {
 	if end == explore.Diverged {
 		at, other := &c.threads[c.diverged].op, &c.threads[c.other].op

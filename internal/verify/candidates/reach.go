@@ -186,7 +186,7 @@ func (r *reach) walk(t int, state []int64, op *explore.Op, fresh *[]*node) *node
 
 // promisable says that read e of thread t, the last event, may be promised a value: a later write of the thread does not depend on it.
 // Other reads need no promise. If all later writes of the thread depend on a read, the read may as well wait until what it reads from
-// is there: a cycle of dependencies and of reads from writes there is not (No-Thin-Air).
+// is there: dependencies and reads from writes form no cycle (No-Thin-Air).
 func (s *search) promisable(t, e int, value int64) bool {
 	th := &s.threads[t]
 	k := len(th.reads) - 1
@@ -206,7 +206,7 @@ func (s *search) promisable(t, e int, value int64) bool {
 }
 
 // mixed says that some access of a location is not morally strong with all others. If all are, an update is promised nothing for the
-// sake of its own write: who reads that writes the location later.
+// sake of its own write: a thread that reads that write writes the location later.
 func (s *search) mixed(loc int32) bool {
 	b, ok := s.reach.locs[loc]
 	if s.reach.full || !ok {
@@ -259,7 +259,7 @@ func (s *search) keeper(r int, kept map[int]bool) bool {
 	return false
 }
 
-// released says that a thread that is parked at a barrier may still leave it: nobody is missing who has ended.
+// released says that a thread that is parked at a barrier may still leave it: no missing thread has ended.
 func (s *search) released(t int) bool {
 	for _, o := range s.missing(t) {
 		switch s.threads[o].op.Kind {

@@ -193,7 +193,7 @@ func (s *search) awaits(t int, value int64) bool {
 	return s.trialOp.Kind == explore.Await
 }
 
-// push adds an event of the step at which thread t stands.
+// push adds an event of the step at which thread t is.
 func (s *search) push(t int, kind model.Kind, order model.Order, value int64, deps uint64) int {
 	th := &s.threads[t]
 	op := &th.op
@@ -400,7 +400,7 @@ func (s *search) missing(t int) (out []int) {
 	return out
 }
 
-// complete says that nobody is missing at the barrier at which thread t is parked. Threads that have exited are not missing in a kernel.
+// complete says that no thread is missing at the barrier at which thread t is parked. Threads that have exited are not missing in a kernel.
 func (s *search) complete(t int) bool {
 	for _, o := range s.missing(t) {
 		if !s.Exits || s.threads[o].op.Kind != explore.End {

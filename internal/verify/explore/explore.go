@@ -20,7 +20,7 @@ type Options struct {
 	// Found is called for each error, with the execution so far that shows it. The same error may come many times. The search
 	// stops if it returns false.
 	Found func(e Error, x Execution) bool
-	// Restart is called if the search begins again, and what it has told of does not count. Explore does not.
+	// Restart is called if the search begins again: what it has reported so far does not count. Explore never calls it.
 	Restart func()
 	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
 	// part of the search that is done.

@@ -184,7 +184,7 @@ func (p *parser) final() error {
 			q = NotExists
 		}
 		if t.kind == text || q != Exists && q != NotExists && q != ForAll {
-			return p.fail(t.pos, `%v where the condition must stand: "exists", "~exists", "forall" or "filter"`, t)
+			return p.fail(t.pos, `%v where the condition is expected: "exists", "~exists", "forall" or "filter"`, t)
 		}
 		if p.test.Condition != nil {
 			return p.fail(t.pos, "the condition is given twice")
@@ -209,7 +209,7 @@ func (p *parser) listed() error {
 		}
 		p.test.listed = append(p.test.listed, f)
 		if !p.accept(";") && !p.is("]") {
-			return p.fail(p.peek().pos, `%v where ";" or "]" must stand after a location`, p.peek())
+			return p.fail(p.peek().pos, `%v where ";" or "]" is expected after a location`, p.peek())
 		}
 	}
 	return nil
@@ -267,7 +267,7 @@ func (p *parser) comparison() (*Formula, error) {
 	}
 	t := p.take()
 	if t.kind != mark || !slices.Contains([]string{"==", "=", "!=", "<", "<=", ">", ">="}, t.text) {
-		return nil, p.fail(t.pos, "%v where a comparison must stand: ==, !=, <, <=, > or >=", t)
+		return nil, p.fail(t.pos, "%v where a comparison is expected: ==, !=, <, <=, > or >=", t)
 	}
 	right, err := p.value()
 	if err != nil {

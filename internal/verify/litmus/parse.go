@@ -65,13 +65,13 @@ func (p *parser) expect(s, after string) error {
 		return nil
 	}
 	t := p.peek()
-	return p.fail(t.pos, "%v where %q must stand %s", t, s, after)
+	return p.fail(t.pos, "%v where %q is expected %s", t, s, after)
 }
 
 func (p *parser) name(what string) (token, error) {
 	t := p.take()
 	if t.kind != word {
-		return t, p.fail(t.pos, "%v where the name of %s must stand", t, what)
+		return t, p.fail(t.pos, "%v where the name of %s is expected", t, what)
 	}
 	return t, nil
 }
@@ -84,7 +84,7 @@ func (p *parser) integer(what string) (int64, error) {
 		t.kind, t.value = number, c
 	}
 	if t.kind != number {
-		return 0, p.fail(t.pos, "%v where %s must stand, a number", t, what)
+		return 0, p.fail(t.pos, "%v where %s is expected, a number", t, what)
 	}
 	if negative {
 		return -t.value, nil
@@ -99,11 +99,11 @@ func (p *parser) whole() error {
 	case head.kind == word && head.text == "C":
 	case head.kind == word && head.text == "PTX":
 	default:
-		return p.fail(head.pos, `%v where the style must stand: begin the file with "C NAME" or "PTX NAME"`, head)
+		return p.fail(head.pos, `%v where the style is expected: begin the file with "C NAME" or "PTX NAME"`, head)
 	}
 	line, _ := Line(int32(head.pos))
 	if l, _ := Line(int32(p.peek().pos)); l != line || p.peek().kind != word {
-		return p.fail(p.peek().pos, "%v where the name of the test must stand: %q", p.peek(), head.text+" NAME")
+		return p.fail(p.peek().pos, "%v where the name of the test is expected: %q", p.peek(), head.text+" NAME")
 	}
 	p.test.Name = p.take().text
 	var doc []string
@@ -171,7 +171,7 @@ func (p *parser) place() (model.Place, error) {
 	for {
 		t := p.take()
 		if t.kind != word || !slices.Contains(words, t.text) {
-			return model.Place{}, p.fail(t.pos, `%v where a place must stand, as in "@ cta 0, gpu 0"`, t)
+			return model.Place{}, p.fail(t.pos, `%v where a place is expected, as in "@ cta 0, gpu 0"`, t)
 		}
 		n, err := p.integer("the number of the " + t.text)
 		if err != nil {

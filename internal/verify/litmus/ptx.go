@@ -271,19 +271,7 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 	case "goto", "bra":
 		return p.branch(c, in)
 	case "beq", "bne", "bge", "blt", "bgt", "ble":
-		a, b, err := p.twoValues()
-		if err != nil {
-			return err
-		}
-		if err := p.expect(",", "before the label"); err != nil {
-			return err
-		}
-		to := ptxBranches[op]
-		if to.exchanged {
-			a, b = b, a
-		}
-		in.op, in.b = opZero, p.arithmetic(to.stays, a, b, begin.pos)
-		return p.branch(c, in)
+		return p.branchIf(c, begin, in, op)
 	case "mov":
 		return p.moveRegister(begin)
 	case "ld", "suld", "tld", "cold":
@@ -320,21 +308,43 @@ func (p *parser) instruction(c *column, begin token, parts []string) error {
 	case "bar", "barrier":
 		return p.bar(begin, in, parts)
 	default:
-		fn, ok := ptxArithmetic[op]
-		if !ok {
-			return p.fail(begin.pos, "there is no instruction %q%s", op, hint(op, ptxOpcodes))
-		}
-		r, err := p.target()
-		if err != nil {
-			return err
-		}
-		a, b, err := p.twoValues()
-		if err != nil {
-			return err
-		}
-		p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
-		return nil
+		return p.arithmeticInstruction(begin, op)
 	}
+}
+
+// branchIf reads the operands of a conditional branch.
+func (p *parser) branchIf(c *column, begin token, in instr, op string) error {
+	a, b, err := p.twoValues()
+	if err != nil {
+		return err
+	}
+	if err := p.expect(",", "before the label"); err != nil {
+		return err
+	}
+	to := ptxBranches[op]
+	if to.exchanged {
+		a, b = b, a
+	}
+	in.op, in.b = opZero, p.arithmetic(to.stays, a, b, begin.pos)
+	return p.branch(c, in)
+}
+
+// arithmeticInstruction reads the operands of an instruction that computes a register of two values.
+func (p *parser) arithmeticInstruction(begin token, op string) error {
+	fn, ok := ptxArithmetic[op]
+	if !ok {
+		return p.fail(begin.pos, "there is no instruction %q%s", op, hint(op, ptxOpcodes))
+	}
+	r, err := p.target()
+	if err != nil {
+		return err
+	}
+	a, b, err := p.twoValues()
+	if err != nil {
+		return err
+	}
+	p.emit(instr{op: opBinary, fn: fn, a: r, b: a, c: b, pos: begin.pos})
+	return nil
 }
 
 // proxied gives an access its proxy.
@@ -390,7 +400,7 @@ func (p *parser) load(begin token, in instr, modifiers []string) error {
 	}
 	if t := p.peek(); t.kind == number || p.is("-") || len(modifiers) == 0 && t.kind == word && p.isRegister(t.text) {
 		if len(modifiers) > 0 {
-			return p.fail(p.peek().pos, "%v where a variable must stand", p.peek())
+			return p.fail(p.peek().pos, "%v where a variable is expected", p.peek())
 		}
 		v, err := p.source()
 		if err != nil {
@@ -591,7 +601,7 @@ func (p *parser) target() (int32, error) {
 		return 0, err
 	}
 	if _, ok := p.shared[t.text]; ok {
-		return 0, p.fail(t.pos, "%q is a variable; a register must stand here", t.text)
+		return 0, p.fail(t.pos, "%q is a variable; a register is expected here", t.text)
 	}
 	return p.registerNamed(t.text), p.expect(",", "after the register")
 }
@@ -601,7 +611,7 @@ func (p *parser) source() (operand, error) {
 	if t := p.peek(); t.kind == word {
 		p.at++
 		if _, ok := p.shared[t.text]; ok {
-			return 0, p.fail(t.pos, "%q is a variable; a register or a number must stand here", t.text)
+			return 0, p.fail(t.pos, "%q is a variable; a register or a number is expected here", t.text)
 		}
 		return operand(p.registerNamed(t.text)), nil
 	}
@@ -629,7 +639,7 @@ func (p *parser) variable(in *instr) error {
 	}
 	if _, ok := p.shared[t.text]; !ok {
 		if _, ok := p.named[t.text]; ok {
-			return p.fail(t.pos, "%q is a register; a variable must stand here", t.text)
+			return p.fail(t.pos, "%q is a register; a variable is expected here", t.text)
 		}
 		if err := p.declare(t, 1, false, 0); err != nil {
 			return err

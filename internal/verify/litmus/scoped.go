@@ -52,7 +52,7 @@ func (p *parser) scopedC() error {
 			}
 			return nil
 		default:
-			return p.fail(t.pos, `%v where a declaration must stand: "int", "const", "grid", "kernel" or "thread"`, t)
+			return p.fail(t.pos, `%v where a declaration is expected: "int", "const", "grid", "kernel" or "thread"`, t)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (p *parser) block() error {
 	p.scopes = append(p.scopes, map[string]int32{})
 	for !p.accept("}") {
 		if p.peek().kind == eof {
-			return p.fail(p.peek().pos, `%v where "}" must stand`, p.peek())
+			return p.fail(p.peek().pos, `%v where "}" is expected`, p.peek())
 		}
 		if err := p.nested(p.statement); err != nil {
 			return err
@@ -421,7 +421,7 @@ func (p *parser) assignment() error {
 			value = p.arithmetic(map[byte]uint8{'+': fnAdd, '-': fnSub}[t.text[0]], old, by, t.pos)
 		}
 	default:
-		return p.fail(t.pos, "%v where an assignment must stand: =, +=, -=, ++ or --", t)
+		return p.fail(t.pos, "%v where an assignment is expected: =, +=, -=, ++ or --", t)
 	}
 	if err != nil {
 		return err
@@ -632,7 +632,7 @@ func (p *parser) skipParentheses() error {
 		t := p.take()
 		switch {
 		case t.kind == eof:
-			return p.fail(t.pos, `%v where ")" must stand`, t)
+			return p.fail(t.pos, `%v where ")" is expected`, t)
 		case t.kind == mark && t.text == "(":
 			open++
 		case t.kind == mark && t.text == ")":
@@ -739,7 +739,7 @@ func (p *parser) unary() (operand, error) {
 		p.at++
 		return p.number(t.value), nil
 	case t.kind != word:
-		return 0, p.fail(t.pos, "%v where an expression must stand", t)
+		return 0, p.fail(t.pos, "%v where an expression is expected", t)
 	}
 	if p.tokens[min(p.at+1, len(p.tokens)-1)].text == "(" {
 		return p.call(false)
@@ -854,7 +854,7 @@ func (p *parser) ordered(name token, in instr, possible ...model.Order) error {
 	t := p.take()
 	o, ok := orders[t.text]
 	if !ok || t.kind != word || !slices.Contains(possible, o) {
-		return p.fail(t.pos, "%v where the order of %s must stand: %s", t, name.text, list(possible))
+		return p.fail(t.pos, "%v where the order of %s is expected: %s", t, name.text, list(possible))
 	}
 	if p.options.PTX && o == model.SC && in.op != opFence {
 		return p.fail(t.pos, "PTX has no sc accesses: write fence(sc) before an acquire or a release, as compilers do")
@@ -863,7 +863,7 @@ func (p *parser) ordered(name token, in instr, possible ...model.Order) error {
 	if p.accept(",") {
 		s := p.take()
 		if in.scope, ok = scopes[s.text]; !ok || s.kind != word {
-			return p.fail(s.pos, "%v where a scope must stand: cta, cluster, gpu or sys", s)
+			return p.fail(s.pos, "%v where a scope is expected: cta, cluster, gpu or sys", s)
 		}
 	}
 	p.emit(in)

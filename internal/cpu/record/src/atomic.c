@@ -44,7 +44,7 @@ static inline void settle(struct thread *t, struct stripe *s, const volatile voi
 
 typedef unsigned __int128 u128;
 
-// A signal handler that interrupts an atomic operation must not wait for its stripe, so who is busy does without it.
+// A signal handler that interrupts an atomic operation must not wait for its stripe, so an operation of a thread that is in the recorder is done without it and not recorded.
 #define OPERATION(a, type, does, order, body) ({ \
 	struct thread *t = enter(); \
 	struct stripe *s = stripe_of(a); \

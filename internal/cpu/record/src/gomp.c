@@ -1,4 +1,4 @@
-// OpenMP by GCC: libgomp synchronises by futexes, which nobody sees, so its calls are recorded by what they mean.
+// OpenMP by GCC: libgomp synchronises by futexes, which are not recorded, so its calls are recorded by what they mean.
 
 struct team {
 	struct team *outer;
@@ -174,7 +174,7 @@ EXPORT void GOMP_single_copy_end(void *data) {
 	f(data);
 }
 
-// Tasks. A task's data are those of libgomp, before which ours stand.
+// Tasks. A task's data are those of libgomp, preceded by those of the recorder.
 struct deferred {
 	void (*run)(void *);
 	void (*copy)(void *, void *);
@@ -319,7 +319,7 @@ EXPORT void GOMP_taskgroup_end(void) {
 	}
 }
 
-// The tasks of a taskloop have their bounds at the beginning of their data, where libgomp writes them, and ours behind. Each
+// The tasks of a taskloop have their bounds at the beginning of their data, where libgomp writes them, and the recorder's after those. Each
 // loop of the program has a function of its own that knows the size.
 enum { LOOPS = 64 };
 static struct { body *run; long size; } loops[LOOPS];

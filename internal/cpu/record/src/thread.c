@@ -31,7 +31,7 @@ static struct region_head *region;
 static int attached; // 1 where the checker was looked for
 static u32 threads;  // numbers given out
 
-// Programs are told apart from libraries that nobody instrumented by their code: interceptors record only the former's calls.
+// The addresses of code distinguish programs from libraries that are not instrumented: interceptors record only the former's calls.
 static struct module code[MODULES];
 static u32 codes;
 
@@ -267,7 +267,7 @@ done:
 	__atomic_store_n(&attach_lock, 0, __ATOMIC_RELEASE);
 }
 
-// imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs stands in its table of
+// imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs is in its table of
 // symbols before what it defines, which alone is hashed.
 static int imports(struct dl_phdr_info *info) {
 	const ElfW(Dyn) *d = NULL;
@@ -323,9 +323,9 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
 	return 0;
 }
 
-// load_modules tells of the executable and libraries that have instrumented code.
 static int modules_lock;
 
+// load_modules records the executable and the libraries that have instrumented code.
 static void load_modules(void) {
 	int before = over, first = 1;
 	over = 1;
@@ -338,7 +338,7 @@ static void load_modules(void) {
 	over = before;
 }
 
-// real finds the function that an interceptor stands before.
+// real finds the function that an interceptor replaces.
 static void *real(const char *name) {
 	int before = over;
 	over = 1;

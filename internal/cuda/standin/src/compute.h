@@ -1,4 +1,4 @@
-// compute.h: what the stand-ins for libraries of computations share. Each function tells the checker which memory it reads and writes, as
+// compute.h: what the stand-ins for libraries of computations share. Each function reports to the checker which memory it reads and writes, as
 // an operation of its stream, and computes on the host.
 #ifndef FP_COMPUTE_H
 #define FP_COMPUTE_H

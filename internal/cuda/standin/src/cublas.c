@@ -27,17 +27,26 @@ SETTING(PointerMode_v2, device_scalars, int)
 SETTING(MathMode, math, int)
 SETTING(AtomicsMode, atomics, int)
 EXPORT int cublasSetWorkspace_v2(struct handle *h, void *p, size_t n) { return (void)p, (void)n, h ? success : notInitialised; }
+static const struct { int status; const char *name, *text; } statuses[] = {
+  {success, "CUBLAS_STATUS_SUCCESS", "success"},
+  {notInitialised, "CUBLAS_STATUS_NOT_INITIALIZED", "there is no handle"},
+  {allocFailed, "CUBLAS_STATUS_ALLOC_FAILED", "out of memory"},
+  {invalidValue, "CUBLAS_STATUS_INVALID_VALUE", "an argument is not valid"},
+  {executionFailed, "CUBLAS_STATUS_EXECUTION_FAILED", "the computation failed"},
+  {notSupported, "CUBLAS_STATUS_NOT_SUPPORTED", "not supported"},
+};
 EXPORT const char *cublasGetStatusString(int status) {
-  static const struct { int status; const char *text; } texts[] = {{success, "success"}, {notInitialised, "the library was not initialized"},
-    {allocFailed, "the resource allocation failed"}, {invalidValue, "an invalid value was used as a parameter"}, {executionFailed, "the function failed to launch on the GPU"},
-    {notSupported, "the functionality is not supported"}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    if (texts[i].status == status) return texts[i].text;
-  return "unknown error";
+  for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+    if (statuses[i].status == status) return statuses[i].text;
+  return "unknown status";
 }
-EXPORT const char *cublasGetStatusName(int status) { return cublasGetStatusString(status); }
+EXPORT const char *cublasGetStatusName(int status) {
+  for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+    if (statuses[i].status == status) return statuses[i].name;
+  return "unknown status";
+}
 
-// run tells of an operation and does it. A result on the host is there when the call returns.
+// run reports an operation and does it. A result on the host is there when the call returns.
 static int run(struct handle *h, const char *name, struct boxes *b, void (*compute)(void *, fp_locate), void *data, int awaited) {
   enum { apiNotSupported = 801 };
   int e = b->count ? fencepostCompute(name, h->stream, b->word, b->count, compute, data) : 0;

@@ -6,8 +6,8 @@
 // From here on accesses of this thread are checked, or not.
 extern "C" __device__ __attribute__((weak, noinline)) void fencepost_check_thread(int on) { asm volatile("" : : "r"(on)); }
 
-// From here on accesses of anyone to this memory are checked, or not: global memory, or that which the block shares. What was done to it
-// before is forgotten.
+// From here on, accesses of all threads to this memory, global or shared, are checked (on = 1) or not (0). Earlier accesses to it are
+// forgotten.
 extern "C" __device__ __attribute__((weak, noinline)) void fencepost_check_memory(const void *address, unsigned long long bytes, int on) {
   asm volatile("" : : "l"(address), "l"(bytes), "r"(on));
 }

@@ -3,7 +3,7 @@
 // to the checker as accesses by the host, with the call stack, and go on.
 //
 // System calls cannot touch such pages. They come here first (Syscall User Dispatch), are done with the pages in reach, and what they
-// read or write is told too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
+// read or write is reported too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
 // while it has one thread, no signal handlers of its own, which would run, or return, where they cannot, and does not block the signals
 // by which all this comes. Elsewhere nothing is guarded.
 #ifndef FP_GUARD_H
@@ -35,7 +35,7 @@ struct fp_guard {
 enum { fpCallsPass, fpCallsCome };
 
 // What a handler returns to. Its system call must pass, and the bytes are those by which unwinders know the frame of a signal. The kernel
-// compares the address behind the call with the section, which therefore goes on.
+// compares the address after the call with the section, which therefore goes on.
 __asm__(".pushsection fencepost_guard,\"ax\",@progbits\n"
         ".hidden fp_guard_return\n.type fp_guard_return,@function\nnop\nfp_guard_return:\n"
         ".byte 0x48,0xc7,0xc0,0x0f,0,0,0,0x0f,0x05\n.size fp_guard_return,9\nnop\n.popsection");

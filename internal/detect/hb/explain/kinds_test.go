@@ -11,9 +11,9 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0. Blocks have two warps. An
-// operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
-// y, flags f and g, locks m and n; capitals lie in shared memory. Step i, counted from 1, is at place i; "=7" at
+// A program is steps of threads, one after the other: "0.1 st x" is a store by lane 1 of warp 0, "0.* st x" one by all its lanes.
+// Blocks have two warps. An operation has suffixes: an order, a scope (gpu where none is said), "fails" for a compare-and-swap. Variables are x and
+// y, flags f and g, locks m and n; capitals lie in shared memory, and doubled letters in other pages. Step i, counted from 1, is at place i; "=7" at
 // its end makes that 7. "0 bar" is a barrier of a block.
 var (
 	orders = map[string]event.Order{"relaxed": event.Relaxed, "acquire": event.Acquire, "release": event.Release, "volatile": event.Volatile}
@@ -33,6 +33,8 @@ func parse(t *testing.T, program string) *event.Batch {
 		lane := 0
 		if n, _ := fmt.Sscanf(words[0], "%d.%d", &e.Warp, &lane); n == 2 {
 			e.Mask = 1 << lane
+		} else if strings.HasSuffix(words[0], ".*") {
+			e.Mask = ^uint32(0)
 		}
 		parts := strings.Split(words[1], ".")
 		for _, p := range parts[1:] {
@@ -72,7 +74,7 @@ func parse(t *testing.T, program string) *event.Batch {
 			t.Fatalf("step %q", step)
 		}
 		if len(words) > 2 {
-			if e.Addr = uint64(words[2][0]) * 64; words[2] < "a" {
+			if e.Addr = uint64(words[2][0])*64 + uint64(len(words[2])-1)<<20; words[2] < "a" {
 				e.Space = event.Shared
 			}
 		}
@@ -116,6 +118,13 @@ func TestKinds(t *testing.T) {
 		{"for a block that counted before a barrier", "1.1 add G; 1.2 add G; 0 bar; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 unordered"},
 		{"after counting in the block", "0.0 st x; 0.0 st.relaxed f; 2.0 ld.relaxed f; 1 bar; 2.0 add G; 3.5 add G; 3.5 ld x", "1-7 unordered"},
 		{"counted within a block", "0.0 st x; 0.0 add F; 1.0 add F; 1.0 ld x", "1-4 missing-fence"},
+		{"counted", "0.0 st x; 0.0 add f; 2.0 add f; 2.0 ld x", "1-4 missing-fence"},
+		{"counted in another page", "0.0 st x; 0.0 add ff; 2.0 add ff; 2.0 ld x", "1-4 missing-fence"},
+		{"counted by warps in another page", "0.5 st x; 0.* add ff; 2.* add ff; 2.7 ld x", "1-4 missing-fence"},
+		{"counted by a warp, seen by its first lane", "0.0 st x; 0.0 add f; 2.* add f; 2.0 ld x", "1-4 missing-fence"},
+		{"counted by a warp, seen by another lane", "0.0 st x; 0.* add f; 2.* add f; 2.5 ld x", "1-4 missing-fence"},
+		{"counted by a warp in its block", "1.* add G; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "2-7 unordered"},
+		{"counted by a warp", "1.* add g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "2-7 unordered"},
 		{"for a block that read after a barrier what was counted before", "1.1 add G; 0 bar; 1.2 ld.relaxed G; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; " + acquire, "4-9 missing-barrier"},
 		{"for a block that handed over and has ended", "1.1 st.relaxed g; 1.2 ld.relaxed g; 0.1 st x; 0.0 fence; 0.0 st.relaxed f; 0.0 exit; 1.0 exit; " + acquire, "3-10 unordered"},
 		{"under one lock", locked("0.0", "0.0 st x") + locked("2.0", "2.0 st x"), ""},

@@ -11,9 +11,9 @@ import (
 
 // Relaxed judges and records relaxed atomic operations of words by a warp, as far as it is plain that they do not race: all
 // accesses of the word are atomic operations of words with the widest scope. Perform performs that of a lane, or those of lanes
-// that update one word, by the last of them; it says false, having done nothing, where that is not to be done here. Relaxed gives
+// that update one word; it says false, having done nothing, where that is not to be done here. Relaxed gives
 // the lanes whose operations remain to be judged, performed and recorded.
-func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID, bool)) (rest uint32) {
+func (h *Fast) Relaxed(w *Warp, perform func(lanes uint32, at uint64) (order.ChainID, bool)) (rest uint32) {
 	e := w.Event
 	h.enter(w.Block.Launch)
 	v, same := w.Block.View(w.InBlock)
@@ -41,7 +41,7 @@ func (h *Fast) Relaxed(w *Warp, perform func(lane int, at uint64) (order.ChainID
 type relaxed struct {
 	*Warp
 	site    *siteState
-	perform func(lane int, at uint64) (order.ChainID, bool)
+	perform func(lanes uint32, at uint64) (order.ChainID, bool)
 	lanes   uint32 // whose operations are performed
 	each    uint32 // lanes that update one word together; 0: each has its own
 }
@@ -71,7 +71,7 @@ func (h *Fast) atomics(a *relaxed) (rest uint32) {
 			rest |= m & -m
 			continue
 		}
-		chain, ok := a.perform(lane, a.Batch.AddrOf(a.Event, lane))
+		chain, ok := a.perform(a.all(lane), a.Batch.AddrOf(a.Event, lane))
 		if !ok {
 			rest |= m & -m
 			continue
@@ -87,7 +87,7 @@ func (h *Fast) putOffAtomics(a *relaxed) (rest uint32) {
 	h.askVariables(a.Warp, a.lanes)
 	for m := a.lanes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m)
-		chain, ok := a.perform(lane, a.Batch.AddrOf(a.Event, lane))
+		chain, ok := a.perform(a.all(lane), a.Batch.AddrOf(a.Event, lane))
 		if chains[lane] = chain; !ok {
 			rest |= m & -m
 		}

@@ -93,9 +93,11 @@ type Observations struct {
 	Within         bool   // one of them observed a thread of its block
 }
 
-// Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern. It
-// says false, having done nothing, where the value of the variable is part of a pattern.
-func (b *Block) Relaxed(wi uint32, lane int, s *Strong, seen *Observations) (chain ChainID, ok bool) {
+// Relaxed is Observed, Observe and Perform of a relaxed atomic operation of a word by a lane of a warp that has begun no pattern, or
+// of such updates of it by several lanes, of which each observes the one before. It says false, having done nothing, where the value
+// of the variable is part of a pattern.
+func (b *Block) Relaxed(wi uint32, lanes uint32, s *Strong, seen *Observations) (chain ChainID, ok bool) {
+	first, lane := bits.TrailingZeros32(lanes), 31-bits.LeadingZeros32(lanes)
 	m := b.memory(s.Shared)
 	v := m.find(s.Address, s.Size)
 	strong := v.morallyStrong(b, s.Wide)
@@ -104,9 +106,12 @@ func (b *Block) Relaxed(wi uint32, lane int, s *Strong, seen *Observations) (cha
 			return 0, false
 		}
 		within := v.block == b.Index
-		if s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, lane)) {
-			seen.Add(lane, within, strong)
+		if s.Reads && v.launch == b.Launch.number && !(within && v.writer == threadOf(wi, first)) {
+			seen.Add(first, within, strong)
 		}
+	}
+	if later := lanes &^ (1 << first); s.Reads && later != 0 {
+		seen.Lanes, seen.InScope, seen.Within = seen.Lanes|later, seen.InScope|later, true
 	}
 	switch {
 	case s.Writes:
