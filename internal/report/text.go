@@ -377,7 +377,7 @@ func (t *Text) inside(b *bytes.Buffer, pad string, a *Access) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(b, "%s %s   inside %s, PTX %s\n", pad, t.paint(blue, "|"), clean(strings.Join(elide(names, 4), " > ")), ptxPlace(a.Frames[0]))
+		fmt.Fprintf(b, "%s %s   inside %s%s\n", pad, t.paint(blue, "|"), clean(strings.Join(elide(names, 4), " > ")), ptxPlace(a.Frames[0]))
 	}
 }
 
@@ -434,11 +434,12 @@ func elide(names []string, keep int) []string {
 	return append(out, "...", names[len(names)-1])
 }
 
+// ptxPlace is empty where there is no PTX: in programs of the CPU.
 func ptxPlace(f event.Frame) string {
 	if f.PTXLine == 0 {
-		return "line unknown"
+		return ""
 	}
-	return fmt.Sprintf("line %d", f.PTXLine)
+	return fmt.Sprintf(", PTX line %d", f.PTXLine)
 }
 
 // Where names the place of a frame: "reduce.cu:12:7 in reduce", or the PTX line when the PTX has no source lines.

@@ -28,7 +28,7 @@ func TestHostAccess(t *testing.T) {
 		{"read", `"read"))`}, {"write", `"write"))`}, {"update", `"update"))`}, {"source", "pinned[size - 1] = 4"}, {"printed", "return managed[7] == 1;"},
 		{"read call", "managed + 5000, 100) == 100"}, {"write call", "write(fd, managed + 5000"},
 		{"beside", ""}, {"synchronised", ""}, {"stream", ""}, {"event", ""}, {"crash", ""}, {"fork", ""},
-		{"other calls", "*"}, {"handler", "*"}, {"thread", "*"},
+		{"other calls", "*"}, {"handler", "*"}, {"blocked", ""}, {"thread", "*"},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		var out bytes.Buffer

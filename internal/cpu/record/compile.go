@@ -48,6 +48,9 @@ func (c *Compiler) Arguments(args []string) ([]string, error) {
 		out = append(out, gccFlags...)
 	}
 	out = append(out, args...)
+	if !c.Clang {
+		out = append(out, "-U_FORTIFY_SOURCE") // it makes builtins of copies, which are expanded without a record
+	}
 	if what == compiles {
 		return out, nil
 	}

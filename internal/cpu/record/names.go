@@ -99,7 +99,9 @@ func (n *Names) at(pc uint64) []event.Frame {
 			if m.from <= pc && pc < m.to {
 				frames = n.image(m.path).Frames(pc - m.base)
 				for i := range frames {
-					frames[i].File = filepath.Clean(frames[i].File)
+					if frames[i].File != "" {
+						frames[i].File = filepath.Clean(frames[i].File)
+					}
 				}
 			}
 		}

@@ -146,6 +146,9 @@ func compareLines(t *testing.T, source string, rep *report.Report) {
 		expected := false
 		for _, a := range f.Accesses {
 			for _, frame := range a.Frames {
+				if frame.Line == 0 {
+					t.Errorf("unknown place in %s: %s", frame.Function, describe(f))
+				}
 				if filepath.Base(frame.File) == filepath.Base(source) && want[frame.Line] {
 					have[frame.Line], expected = true, true
 				}

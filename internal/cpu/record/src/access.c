@@ -89,6 +89,7 @@ EXPORT void __tsan_init(void) {
 			attach();
 		pthread_atfork(NULL, NULL, child);
 		begin();
+		adopt();
 	}
 	load_modules(); // the caller is not known: the compiler may jump here
 }

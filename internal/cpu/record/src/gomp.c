@@ -178,6 +178,7 @@ EXPORT void GOMP_single_copy_end(void *data) {
 struct deferred {
 	void (*run)(void *);
 	void (*copy)(void *, void *);
+	void *reductions;     // where libgomp finds them in the data of a taskloop that has some
 	void *from;
 	size_t offset;        // of the program's data
 	struct task *parent;
@@ -260,7 +261,7 @@ static void list_depends(struct deferred *d, void **list) {
 	}
 }
 
-enum { TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_DETACH = 1 << 13 };
+enum { TASK_DEPEND = 8, TASK_NOGROUP = 1 << 11, TASK_REDUCTION = 1 << 12, TASK_DETACH = 1 << 13 };
 
 EXPORT void GOMP_task(body *run, void *data, void (*copy)(void *, void *), long size, long align, _Bool now, unsigned flags, void **depend, int priority, void *detach) {
 	void (*f)(body *, void *, void (*)(void *, void *), long, long, _Bool, unsigned, void **, int, void *) = LIBGOMP("GOMP_task");
@@ -373,6 +374,8 @@ static void copy_loop(void *to, void *from) {
 		if (t && !(flags & TASK_NOGROUP)) \
 			mine.outer = t->group, t->group = &mine; \
 		struct deferred d = {.copy = copy, .from = data, .offset = size}; \
+		if (flags & TASK_REDUCTION) \
+			d.reductions = ((void **)data)[2]; \
 		describe(&d, run, RETURN_ADDRESS); \
 		f(bodies[i], &d, copy_loop, behind(size) + sizeof d, align > 16 ? align : 16, flags, tasks, priority, from, to, step); \
 		if (t && !(flags & TASK_NOGROUP)) { \

@@ -14,7 +14,8 @@ static void *from_arena(size_t n) {
 
 static int in_arena(void *p) { return (char *)p >= arena && (char *)p < arena + sizeof arena; }
 
-static __thread int looking __attribute__((tls_model("initial-exec")));
+// Volatile, as over is: the compiler takes dlsym for a function that calls none of this file.
+static __thread volatile int looking __attribute__((tls_model("initial-exec")));
 
 #define ALLOCATOR(name) ({ static __typeof__(name) *f; __typeof__(name) *g = __atomic_load_n(&f, __ATOMIC_RELAXED); \
 	if (!g && !looking) { looking = 1; g = (__typeof__(name) *)real(#name); looking = 0; __atomic_store_n(&f, g, __ATOMIC_RELAXED); } g; })
@@ -108,6 +109,22 @@ EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 	return p == MAP_FAILED ? p : allocated(p, n, RETURN_ADDRESS);
 }
 
+// Another thread may map the old place at once. A fence that orders nothing has a ticket, so that the accesses so far come first.
+EXPORT void *mremap(void *at, size_t from, size_t n, int flags, ...) {
+	va_list more;
+	va_start(more, flags);
+	void *to = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+	va_end(more);
+	record(NULL, FENCE, 0, 0, RETURN_ADDRESS);
+	void *p = REAL(mremap)(at, from, n, flags, to);
+	if (p == MAP_FAILED)
+		return p;
+	size_t kept = p == at ? from : 0;
+	if (n > kept)
+		allocated((char *)p + kept, n - kept, RETURN_ADDRESS);
+	return p;
+}
+
 EXPORT int munmap(void *p, size_t n) {
 	if (region && !over && instrumented(RETURN_ADDRESS))
 		record(p, RELEASE, 1, n, RETURN_ADDRESS);
@@ -158,6 +175,27 @@ EXPORT void *memset(void *to, int c, size_t n) {
 	return to;
 }
 
+// What clang makes of them from version 15 on.
+EXPORT void *__tsan_memcpy(void *to, const void *from, size_t n) {
+	if (self) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+EXPORT void *__tsan_memmove(void *to, const void *from, size_t n) {
+	if (self) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
+}
+EXPORT void *__tsan_memset(void *to, int c, size_t n) {
+	if (self)
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	return REAL(memset)(to, c, n);
+}
+
 // What GCC and the C library make of them with -D_FORTIFY_SOURCE.
 EXPORT void *__memcpy_chk(void *to, const void *from, size_t n, size_t most) {
 	if (n > most)
@@ -174,6 +212,16 @@ EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
 	if (TRACED)
 		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
 	return REAL(memset)(to, c, n);
+}
+
+EXPORT void *__memmove_chk(void *to, const void *from, size_t n, size_t most) {
+	if (n > most)
+		abort();
+	if (TRACED) {
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(memmove)(to, from, n);
 }
 
 EXPORT int memcmp(const void *a, const void *b, size_t n) {
@@ -245,8 +293,55 @@ EXPORT int strcmp(const char *a, const char *b) {
 	return (unsigned char)a[i] - (unsigned char)b[i];
 }
 
+extern char *__strcpy_chk(char *, const char *, size_t), *__strncpy_chk(char *, const char *, size_t, size_t), *__strcat_chk(char *, const char *, size_t);
+
+EXPORT char *__strcpy_chk(char *to, const char *from, size_t most) {
+	if (TRACED) {
+		size_t n = length(from, -1) + 1;
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n < most ? n : most, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strcpy_chk)(to, from, most);
+}
+
+EXPORT char *__strncpy_chk(char *to, const char *from, size_t n, size_t most) {
+	if (TRACED) {
+		size_t k = length(from, n);
+		range(from, k < n ? k + 1 : n, READ_RANGE, RETURN_ADDRESS);
+		range(to, n < most ? n : most, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strncpy_chk)(to, from, n, most);
+}
+
+EXPORT char *__strcat_chk(char *to, const char *from, size_t most) {
+	if (TRACED) {
+		size_t at = length(to, most), n = length(from, -1) + 1;
+		range(to, at < most ? at + 1 : most, READ_RANGE, RETURN_ADDRESS);
+		range(from, n, READ_RANGE, RETURN_ADDRESS);
+		range(to + at, n < most - at ? n : most - at, WRITE_RANGE, RETURN_ADDRESS);
+	}
+	return REAL(__strcat_chk)(to, from, most);
+}
+
+// Threads tell each other by pipes, sockets and eventfds: what was sent comes before what was received. One object stands for all
+// of them, since who waits for several learns of each.
+static void any(u64 kind, uptr pc) {
+	if (self)
+		record(NULL, kind, OF_FILE, 0, pc);
+}
+
+static void through(int fd, u64 kind, uptr pc) {
+	int error = errno;
+	struct stat s;
+	if (self && !syscall(SYS_fstat, fd, &s) && !S_ISREG(s.st_mode) && !S_ISCHR(s.st_mode) && !S_ISDIR(s.st_mode) && !S_ISBLK(s.st_mode))
+		any(kind, pc);
+	errno = error;
+}
+
 EXPORT ssize_t read(int fd, void *to, size_t n) {
 	ssize_t k = REAL(read)(fd, to, n);
+	if (k >= 0)
+		through(fd, LEARN, RETURN_ADDRESS);
 	if (k > 0 && TRACED)
 		range(to, k, WRITE_RANGE, RETURN_ADDRESS);
 	return k;
@@ -255,5 +350,54 @@ EXPORT ssize_t read(int fd, void *to, size_t n) {
 EXPORT ssize_t write(int fd, const void *from, size_t n) {
 	if (TRACED)
 		range(from, n, READ_RANGE, RETURN_ADDRESS);
+	through(fd, PUBLISH, RETURN_ADDRESS);
 	return REAL(write)(fd, from, n);
 }
+
+// A pipe that is closed, or a connection, ends what the other side reads.
+EXPORT int close(int fd) {
+	through(fd, PUBLISH, RETURN_ADDRESS);
+	return REAL(close)(fd);
+}
+
+#define SENDING(result, name, params, args) \
+	EXPORT result name params { \
+		through(fd, PUBLISH, RETURN_ADDRESS); \
+		return REAL(name) args; \
+	}
+#define RECEIVING(result, name, params, args) \
+	EXPORT result name params { \
+		result k = REAL(name) args; \
+		if (k >= 0) \
+			through(fd, LEARN, RETURN_ADDRESS); \
+		return k; \
+	}
+SENDING(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n))
+SENDING(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags))
+SENDING(ssize_t, sendto, (int fd, const void *from, size_t n, int flags, const struct sockaddr *a, socklen_t len), (fd, from, n, flags, a, len))
+SENDING(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags))
+SENDING(int, shutdown, (int fd, int how), (fd, how))
+SENDING(int, eventfd_write, (int fd, eventfd_t n), (fd, n))
+SENDING(int, connect, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len))
+SENDING(int, epoll_ctl, (int fd, int op, int of, struct epoll_event *e), (fd, op, of, e))
+RECEIVING(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n))
+RECEIVING(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags))
+RECEIVING(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *a, socklen_t *len), (fd, to, n, flags, a, len))
+RECEIVING(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
+RECEIVING(int, eventfd_read, (int fd, eventfd_t *n), (fd, n))
+RECEIVING(int, accept, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))
+RECEIVING(int, accept4, (int fd, struct sockaddr *a, socklen_t *len, int flags), (fd, a, len, flags))
+RECEIVING(int, epoll_wait, (int fd, struct epoll_event *e, int n, int timeout), (fd, e, n, timeout))
+RECEIVING(int, epoll_pwait, (int fd, struct epoll_event *e, int n, int timeout, const sigset_t *mask), (fd, e, n, timeout, mask))
+
+#define POLLING(name, params, args) \
+	EXPORT int name params { \
+		int k = REAL(name) args; \
+		if (k > 0) \
+			any(LEARN, RETURN_ADDRESS); \
+		return k; \
+	}
+POLLING(poll, (struct pollfd *p, nfds_t n, int timeout), (p, n, timeout))
+POLLING(ppoll, (struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask), (p, n, t, mask))
+POLLING(select, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, struct timeval *restrict t), (n, r, w, x, t))
+POLLING(pselect, (int n, fd_set *restrict r, fd_set *restrict w, fd_set *restrict x, const struct timespec *restrict t, const sigset_t *restrict mask), (n, r, w, x, t, mask))

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -18,8 +19,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +40,13 @@
 #include "create.c"
 #include "gomp.c"
 #include "ompt.c"
+
+// unlock_all is for a forked process: it does not have the threads that may have held the recorder's locks.
+static void unlock_all(void) {
+	attach_lock = modules_lock = handles_lock = loops_lock = 0;
+	for (int i = 0; i < STRIPES; i++)
+		stripes[i].lock = 0;
+}
 
 // Programs that have the recorder are known by this.
 EXPORT const int fencepost_recorder = VERSION;

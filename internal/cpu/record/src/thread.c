@@ -1,7 +1,7 @@
 // Threads, their rings, and the way to the checker.
 
 #define HIDDEN __attribute__((visibility("hidden")))
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default"), weak)) // a program may have a function of its own of that name
 #define RETURN_ADDRESS ((uptr)__builtin_return_address(0))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -25,7 +25,7 @@ struct thread {
 };
 
 static __thread struct thread *self __attribute__((tls_model("initial-exec")));
-static __thread int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
+static __thread volatile int over __attribute__((tls_model("initial-exec"))); // the thread has ended, or cannot be recorded
 
 static struct region_head *region;
 static int attached; // 1 where the checker was looked for
@@ -158,7 +158,10 @@ static struct thread *start(u32 number, int forked) {
 		u32 none = FREE;
 		for (i = 0; i < SLOTS && !(none = FREE, __atomic_compare_exchange_n(&s[i].state, &none, TAKEN, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)); i++)
 			;
-		if (i < SLOTS || __atomic_load_n(&region->stop, __ATOMIC_RELAXED))
+		int ended = 0;
+		for (int k = 0; i == SLOTS && k < SLOTS; k++)
+			ended |= __atomic_load_n(&s[k].state, __ATOMIC_RELAXED) != TAKEN;
+		if (!ended || __atomic_load_n(&region->stop, __ATOMIC_RELAXED))
 			break;
 		nap(n);
 	}
@@ -207,8 +210,12 @@ static void finish(void) {
 	over = 1;
 }
 
+static void unlock_all(void);
+static void adopt(void);
+
 // child makes a forked process one of its own.
 static void child(void) {
+	unlock_all();
 	if (region)
 		syscall(SYS_munmap, region, REGION_BYTES);
 	self = NULL;
@@ -217,6 +224,7 @@ static void child(void) {
 	attached = 0;
 	attach();
 	begin();
+	adopt();
 }
 
 // tell_modules writes the modules that the region does not have yet. A lock is held, or no other thread runs.
@@ -227,9 +235,10 @@ static void tell_modules(void) {
 	}
 }
 
+static int attach_lock;
+
 static void attach(void) {
-	static int lock;
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&attach_lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 	if (attached)
 		goto done;
@@ -255,7 +264,7 @@ static void attach(void) {
 	syscall(SYS_close, fd);
 done:
 	__atomic_store_n(&attached, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&attach_lock, 0, __ATOMIC_RELEASE);
 }
 
 // imports says whether a library has instrumented code: it then needs __tsan_init. What a library needs is in its table of
@@ -314,17 +323,18 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
 	return 0;
 }
 
+static int modules_lock;
+
 // load_modules records the executable and the libraries that have instrumented code.
 static void load_modules(void) {
-	static int lock;
 	int before = over, first = 1;
 	over = 1;
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&modules_lock, 1, __ATOMIC_ACQUIRE))
 		sched_yield();
 	dl_iterate_phdr(add_module, &first);
 	if (region)
 		tell_modules();
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&modules_lock, 0, __ATOMIC_RELEASE);
 	over = before;
 }
 

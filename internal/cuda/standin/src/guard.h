@@ -4,7 +4,8 @@
 //
 // System calls cannot touch such pages. They come here first (Syscall User Dispatch), are done with the pages in reach, and what they
 // read or write is reported too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
-// while it has one thread and no signal handlers of its own: these would run, or return, where they cannot. Elsewhere nothing is guarded.
+// while it has one thread, no signal handlers of its own, which would run, or return, where they cannot, and does not block the signals
+// by which all this comes. Elsewhere nothing is guarded.
 #ifndef FP_GUARD_H
 #define FP_GUARD_H
 
@@ -146,10 +147,13 @@ static void fp_guard_call(int signal, siginfo_t *info, void *context) {
   g->calls = fpCallsCome;
 }
 
-// fp_guard_alone says that the program has one thread and no signal handlers.
+// fp_guard_alone says that the program has one thread and no signal handlers, and does not block the signals of the guard.
 static int fp_guard_alone(void) {
+  enum { blocks = 1ULL << (SIGSEGV - 1) | 1ULL << (SIGSYS - 1) };
   struct fp_action old;
+  u64 mask;
   if (!&__libc_single_threaded || !__libc_single_threaded) return 0;
+  if (fp_guard_do(SYS_rt_sigprocmask, (const long[6]){SIG_BLOCK, 0, (long)&mask, 8}) || mask & blocks) return 0;
   for (int s = 1; s <= 64; s++) {
     if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // 32 and 33 are the library's
     if (fp_guard_action(s, NULL, &old) || (old.handler != (u64)SIG_DFL && old.handler != (u64)SIG_IGN)) return 0;
