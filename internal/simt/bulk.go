@@ -16,7 +16,7 @@ type bulkCopy struct {
 	parts    []bulkPart
 	bytes    uint64 // that the mbarrier is told of
 	tracked  bool
-	of       *cta   // whose mbarrier tracks it
+	of       *cta   // whose mbarrier tracks it; that of the thread, where none does
 	mbarrier uint64 // that does, in that block
 	told     uint64 // and as events have it
 	group    uint32
@@ -45,8 +45,6 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 		i := bits.TrailingZeros32(m)
 		to, from := r.m.value(w, i, &in.src[0])+uint64(in.Off), r.m.value(w, i, &in.src[1])+uint64(in.Off2)
 		n := r.m.value(w, i, &in.src[2]) & 0xffff_ffff
-		x := r.newBulk(w, i, in)
-		x.bytes = n
 		fromSpace := event.Global
 		if in.Space == event.Global || !in.Has("global") {
 			fromSpace = event.Shared
@@ -63,26 +61,16 @@ func (r *run) bulk(w *warp, in *inst, on uint32, place uint32) {
 		if source == nil {
 			continue
 		}
-		for k, t := range targets {
-			if k > 0 {
-				x = r.newBulk(w, i, in)
-				x.bytes = n
-			}
-			x.of, x.mbarrier, x.told = t.barrierOf, t.barrier, w.cta.tell(t.barrierOf, t.barrier)
-			p := bulkPart{from: source}
-			if p.to = r.bulkBytes(w, t.of, i, in, touch{event.FlagWrite, in.Space, t.to, n}, place); p.to == nil {
+		for _, t := range targets {
+			part := bulkPart{from: source}
+			if part.to = r.bulkBytes(w, t.of, i, in, touch{event.FlagWrite, in.Space, t.to, n}, place); part.to == nil {
 				break
 			}
-			x.parts = []bulkPart{p}
-			if in.Reduce != isa.NoOp {
-				x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
-			}
+			x := r.newBulk(w, i, in, t)
+			x.bytes, x.parts = n, []bulkPart{part}
+			x.reduces(in)
 			r.out.bulk(x, place, event.FlagRead, fromSpace, from, n)
-			if told := t.to; in.Space == event.Shared {
-				r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, told), n)
-			} else {
-				r.out.bulk(x, place, event.FlagWrite, in.Space, told, n)
-			}
+			r.out.bulk(x, place, event.FlagWrite, in.Space, w.cta.tell(t.of, t.to), n)
 			r.fly(x)
 		}
 	}
@@ -105,20 +93,12 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	if in.Has("bulk_group") {
 		return []bulkTarget{own}, true
 	}
-	resolve := func(addr uint64) (*cta, uint64, bool) {
-		of, _, kind := w.cta.owner(addr)
-		if kind != "" {
-			r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
-			return nil, 0, false
-		}
-		return of, addr & (1<<event.PeerShift - 1), true
-	}
 	var ok bool
-	if own.of, own.to, ok = resolve(to); !ok {
+	if own.of, own.to, ok = r.resolve(w, lane, to, place); !ok {
 		return nil, false
 	}
 	barrier := r.m.value(w, lane, &in.src[bar]) + uint64(in.Off3)
-	if own.barrierOf, own.barrier, ok = resolve(barrier); !ok {
+	if own.barrierOf, own.barrier, ok = r.resolve(w, lane, barrier, place); !ok {
 		return nil, false
 	}
 	pair := in.Has("cta_group::2") && own.barrierOf.rank%2 == 0
@@ -146,20 +126,33 @@ func (r *run) targets(w *warp, lane int, in *inst, to uint64, bar int, place uin
 	return list, true
 }
 
-// newBulk makes a copy that a lane issues.
-func (r *run) newBulk(w *warp, lane int, in *inst) *bulkCopy {
-	return &bulkCopy{number: w.cta.bulksDone, warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane]}
+// resolve gives the block of the cluster whose shared memory an address is of, and the address there; false after a fault.
+func (r *run) resolve(w *warp, lane int, addr uint64, place uint32) (*cta, uint64, bool) {
+	of, _, kind := w.cta.owner(addr)
+	if kind != "" {
+		r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
+		return nil, 0, false
+	}
+	return of, addr & (1<<event.PeerShift - 1), true
+}
+
+// newBulk makes a copy that a lane issues, to a target.
+func (r *run) newBulk(w *warp, lane int, in *inst, t bulkTarget) *bulkCopy {
+	return &bulkCopy{number: w.cta.number(), warp: w, lane: lane, tracked: !in.Has("bulk_group"), group: w.copies.bulkGroups[lane],
+		of: t.barrierOf, mbarrier: t.barrier, told: w.cta.tell(t.barrierOf, t.barrier)}
+}
+
+// reduces makes a copy a reduction, where the instruction is one of elements of its type.
+func (x *bulkCopy) reduces(in *inst) {
+	if in.Reduce != isa.NoOp {
+		x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
+	}
 }
 
 // fly issues a copy.
 func (r *run) fly(x *bulkCopy) {
 	w := x.warp
-	x.number = w.cta.number()
-	of := w.cta
-	if x.tracked {
-		of = x.of
-	}
-	of.bulks = append(of.bulks, x)
+	x.of.bulks = append(x.of.bulks, x)
 	read, write := r.early(w)
 	w.copies.issued++
 	if read {

@@ -46,13 +46,10 @@ func (r *run) writeAsync(w *warp, in *inst, lane int, data []byte, place uint32)
 			r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, told, n})
 			return
 		}
-		x := r.newBulk(w, lane, in)
+		x := r.newBulk(w, lane, in, t)
 		x.bytes, x.generic = n, in.Op == isa.OpStoreAsync
-		x.of, x.mbarrier, x.told = t.barrierOf, t.barrier, w.cta.tell(t.barrierOf, t.barrier)
 		x.parts, x.isRead = []bulkPart{{to: bytes, data: data}}, true
-		if in.Reduce != isa.NoOp {
-			x.reduce, x.element = isa.Reduction(in.Reduce, in.Type), uint64(in.Type.Size())
-		}
+		x.reduces(in)
 		r.out.bulk(x, place, event.FlagWrite, event.Shared, told, n)
 		r.fly(x)
 	}

@@ -253,7 +253,7 @@ func (c *cta) number() uint64 {
 	return c.bulksDone - 1
 }
 
-// fly issues an operation.
+// flyCore issues an operation of the tensor cores.
 func (r *run) flyCore(w *warp, lane int, number uint64, perform func()) {
 	w.cta.cores.issued = append(w.cta.cores.issued, &coreOp{number, w, lane, perform})
 	_, now := r.early(w)
@@ -290,12 +290,11 @@ func (r *run) coreCommit(w *warp, in *inst, lane int, place uint32) {
 		mask = r.m.value(w, lane, &in.src[1])
 		addr &= 1<<event.PeerShift - 1
 	} else {
-		of, _, kind := w.cta.owner(addr)
-		if kind != "" {
-			r.faults.access(r, kind, w, lane, place, touch{event.FlagWrite, event.Shared, addr, 8})
+		of, at, ok := r.resolve(w, lane, addr, place)
+		if !ok {
 			return
 		}
-		mask, addr = 1<<of.rank, addr&(1<<event.PeerShift-1)
+		mask, addr = 1<<of.rank, at
 	}
 	for rank, of := range to {
 		if mask>>rank&1 == 0 {

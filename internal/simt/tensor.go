@@ -46,8 +46,7 @@ func (r *run) tensor(w *warp, in *inst, on uint32, place uint32) {
 
 // tensorTo issues a tensor copy to shared memory of a block, or from there; false after a fault.
 func (r *run) tensorTo(w *warp, lane int, in *inst, t *TensorMap, to bulkTarget, place uint32) bool {
-	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in), out: in.Has("bulk_group"), of: to.of, at: to.to}
-	x.bulkCopy.of, x.mbarrier, x.told = to.barrierOf, to.barrier, w.cta.tell(to.barrierOf, to.barrier)
+	x := tensorCopy{r: r, in: in, place: place, t: t, bulkCopy: r.newBulk(w, lane, in, to), out: in.Has("bulk_group"), of: to.of, at: to.to}
 	if in.Reduce != isa.NoOp {
 		x.element, x.reduce = t.element(), isa.Reduction(in.Reduce, TensorTypes[t.Type])
 		if x.reduce == nil {

@@ -141,8 +141,7 @@ func (r *run) wgmma(w *warp, in *inst, place uint32) {
 			r.m.put(w, i, d, uint64(x.D[k][i]))
 		}
 	}
-	number := w.cta.bulksDone
-	w.cta.bulksDone++
+	number := w.cta.number()
 	if r.out.needs&event.NeedShared == 0 {
 		return
 	}
