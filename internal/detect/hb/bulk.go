@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
@@ -280,12 +279,10 @@ func (d *Detector) compareBulk(a *history.Access, x *bulkHalf, blk *order.Block)
 	if r.Category = category(a, r.Earlier); (x.matrix || x.core) && a.Actor.Launch == blk.Launch {
 		r.Category = detect.CopyPending // whoever of the warpgroup may have said that the stage is free
 	}
-	if !d.watched(a, &r) {
+	p, ok := d.pair(a, &r)
+	if !ok {
 		return
 	}
-	p := explain.PairOf(a.Site.Place, x.site.Place)
-	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
-	d.findings.Took(p, a, &r)
 	across := a.Actor.Launch != blk.Launch || a.Actor.Block != blk.Index
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)

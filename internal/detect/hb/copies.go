@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fencepost.dev/fencepost/internal/detect"
-	"fencepost.dev/fencepost/internal/detect/hb/explain"
 	"fencepost.dev/fencepost/internal/detect/hb/history"
 	"fencepost.dev/fencepost/internal/detect/hb/order"
 	"fencepost.dev/fencepost/internal/event"
@@ -288,13 +287,11 @@ func (d *Detector) reuses(b *order.Block, at uint64, last uint8) bool {
 
 // tellCopy adds a race with a copy in flight to the findings.
 func (d *Detector) tellCopy(a *history.Access, x *copyHalf, r history.Race) {
-	if !d.watched(a, &r) {
+	p, ok := d.pair(a, &r)
+	if !ok {
 		return
 	}
 	lane := r.Earlier.Stamp.Lane
-	p := explain.PairOf(a.Site.Place, x.Site.Place)
-	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
-	d.findings.Took(p, a, &r)
 	across := a.Actor.Launch != x.Block.Launch || a.Actor.Block != r.Earlier.Stamp.Block()
 	d.findings.Add(p, 1<<uint(a.Actor.Lane), r.Category, across, func() detect.Facts {
 		f := d.witness.Facts(a, r)

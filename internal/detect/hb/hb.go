@@ -400,14 +400,23 @@ func (d *Detector) watched(a *history.Access, r *history.Race) bool {
 	return ok
 }
 
-// report adds a race to the findings.
-func (d *Detector) report(a *history.Access, r history.Race) {
-	if !d.watched(a, &r) {
-		return
+// pair gives the pair of a race and notes its bytes and threads; false if the race is not reported.
+func (d *Detector) pair(a *history.Access, r *history.Race) (explain.Pair, bool) {
+	if !d.watched(a, r) {
+		return explain.Pair{}, false
 	}
 	p := explain.PairOf(a.Site.Place, r.Earlier.Site.Place)
 	d.findings.Bytes(p, spaceOf(a), r.From, r.End)
-	d.findings.Took(p, a, &r)
+	d.findings.Took(p, a, r)
+	return p, true
+}
+
+// report adds a race to the findings.
+func (d *Detector) report(a *history.Access, r history.Race) {
+	p, ok := d.pair(a, &r)
+	if !ok {
+		return
+	}
 	d.tell(a.Actor.Launch, a.Actor.Block)
 	across := a.Actor.Launch != r.Earlier.Stamp.Launch
 	if l := r.Earlier.Stamp.Launch; l != nil {

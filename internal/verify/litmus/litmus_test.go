@@ -15,7 +15,7 @@ import (
 // TestErrors holds the message, with its position, for each mistake.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
-		{"", `t:1:1: the end of the file where the style is expected: begin the file with "C NAME" or "PTX NAME"`},
+		{"", `t:1:1: the file is empty: begin it with "C NAME" or "PTX NAME"`},
 		{"C\nint x;", `t:2:1: "int" where the name of the test is expected: "C NAME"`},
 		{"C a\n", `t:2:1: the end of the file where a declaration is expected: "int", "const", "grid", "kernel" or "thread"`},
 		{"C a\nint x", `t:2:6: the end of the file where ";" is expected after a declaration`},

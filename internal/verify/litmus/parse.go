@@ -99,6 +99,9 @@ func (p *parser) whole() error {
 	case head.kind == word && head.text == "C":
 	case head.kind == word && head.text == "PTX":
 	default:
+		if head.kind == eof {
+			return p.fail(head.pos, `the file is empty: begin it with "C NAME" or "PTX NAME"`)
+		}
 		return p.fail(head.pos, `%v where the style is expected: begin the file with "C NAME" or "PTX NAME"`, head)
 	}
 	line, _ := Line(int32(head.pos))
