@@ -6,18 +6,18 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Parcel is a piece of a parameter or result that a call hands over in one value, zero-extended.
-type Parcel struct{ Off, Size int }
+// ParamPart is a piece of a parameter or result that a call hands over in one value, zero-extended.
+type ParamPart struct{ Off, Size int }
 
-// Width is the width of the value that holds a parcel.
-func (p Parcel) Width() Width { return pieceWidth(p.Size) }
+// Width is the width of the value that holds a part.
+func (p ParamPart) Width() Width { return pieceWidth(p.Size) }
 
-// Parcels cuts a parameter into pieces of 8 bytes, the last one what is left. Caller and callee agree on them, knowing
+// ParamParts cuts a parameter into pieces of 8 bytes, the last one what is left. Caller and callee agree on them, knowing
 // the size of each parameter.
-func Parcels(p isa.Param) []Parcel {
-	var list []Parcel
+func ParamParts(p isa.Param) []ParamPart {
+	var list []ParamPart
 	for off := 0; off < p.Size; off += 8 {
-		list = append(list, Parcel{off, min(8, p.Size-off)})
+		list = append(list, ParamPart{off, min(8, p.Size-off)})
 	}
 	return list
 }
@@ -160,7 +160,7 @@ func (b *builder) formals(fr *frame) {
 	e := b.add(b.entry, &Instr{Op: Enter, Site: -1, Guard: NoValue, Inst: &isa.Inst{Class: isa.Call, Guard: -1, Loc: -1}})
 	for _, p := range fr.fn.Sig.Params {
 		bytes := map[int]atom{}
-		for _, c := range Parcels(p) {
+		for _, c := range ParamParts(p) {
 			v := b.f.NewValue(c.Width(), e)
 			e.Dst = append(e.Dst, v)
 			setParam(bytes, c.Off, v, c.Size)
@@ -186,7 +186,7 @@ func (b *builder) leave(d *draft) {
 	e := &Instr{Op: Return, Site: b.site, Guard: NoValue, Inst: &fn.Insts[d.to-1]}
 	for i, p := range fn.Sig.Rets {
 		bytes := b.returned(d.fr, i)
-		for _, c := range Parcels(p) {
+		for _, c := range ParamParts(p) {
 			e.Args = append(e.Args, b.gather(bytes, c.Off, c.Size))
 		}
 	}
@@ -200,14 +200,14 @@ func (b *builder) call(d *draft, in *isa.Inst) {
 		e.Args[0] = b.fit(b.operand(d.fr, &in.Src[0]), W64)
 	}
 	for i, p := range in.CallSig.Params {
-		for _, c := range Parcels(p) {
+		for _, c := range ParamParts(p) {
 			e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], c))
 		}
 	}
 	b.add(b.cur.block, e)
 	for i, p := range in.CallSig.Rets {
 		bytes := map[int]atom{}
-		for _, c := range Parcels(p) {
+		for _, c := range ParamParts(p) {
 			v := b.f.NewValue(c.Width(), e)
 			e.Dst = append(e.Dst, v)
 			setParam(bytes, c.Off, v, c.Size)
@@ -242,7 +242,7 @@ func (b *builder) pass(d *draft, in *isa.Inst) {
 		op := &in.ArgOps[i]
 		switch {
 		case p.Off < 0:
-			v := b.argument(d, op, Parcel{0, p.Size})
+			v := b.argument(d, op, ParamPart{0, p.Size})
 			b.write(callee.regs+p.Reg, b.fit(v, widthOf(p.Register().Size)))
 		case op.Kind != isa.ParamAddr:
 			setParam(callee.formals, p.Off, b.operand(d.fr, op), p.Size)

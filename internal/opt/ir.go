@@ -80,9 +80,9 @@ const (
 	WarpBar // Args[0]: mask
 	Builtin // Fn.Builtin called with Args (one value for each 8-byte-or-less parameter); Dst: its result
 	// Call calls Fn, or, when that is nil, the function at address Args[0] (NoValue otherwise). The other Args are the
-	// parcels of the parameters (see Parcels), Dst those of the results. A lane whose call is a fault has results of 0.
+	// parts of the parameters (see ParamParts), Dst those of the results. A lane whose call is a fault has results of 0.
 	Call
-	Enter // in the entry block of a function that is called: Dst are the parcels of its parameters
+	Enter // in the entry block of a function that is called: Dst are the parts of its parameters
 	Depth // the inlined call of Fn: a fault where the call stack is full
 	Meet  // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
 
@@ -93,7 +93,7 @@ const (
 	Switch // Succs[Args[0]]; out of range is a fault
 	Exit
 	Trap
-	Return // from a function that is called; Args: the parcels of its results
+	Return // from a function that is called; Args: the parts of its results
 )
 
 // Cond is the condition of Cmp.

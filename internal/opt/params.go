@@ -169,7 +169,7 @@ func resultAt(fn *isa.Func, off, n int) (isa.Param, bool) {
 func (b *builder) builtin(d *draft, in *isa.Inst) {
 	e := &Instr{Op: Builtin, Site: b.site, Guard: NoValue, Fn: in.Callee, Inst: in}
 	for i, p := range in.Callee.Sig.Params {
-		e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], Parcel{0, p.Size}))
+		e.Args = append(e.Args, b.argument(d, &in.ArgOps[i], ParamPart{0, p.Size}))
 	}
 	b.add(b.cur.block, e)
 	for i, p := range in.Callee.Sig.Rets {
@@ -181,8 +181,8 @@ func (b *builder) builtin(d *draft, in *isa.Inst) {
 	}
 }
 
-// argument gives the bytes of an actual parameter that a parcel holds.
-func (b *builder) argument(d *draft, op *isa.Operand, p Parcel) Value {
+// argument gives the bytes of an actual parameter that a part holds.
+func (b *builder) argument(d *draft, op *isa.Operand, p ParamPart) Value {
 	if op.Kind == isa.ParamAddr {
 		return b.param(d, int(op.Imm)+p.Off, p.Size)
 	}

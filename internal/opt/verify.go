@@ -11,7 +11,7 @@ import (
 
 // Verify checks the invariants of the form: every value is defined once and before its uses on every path, phis match
 // their predecessors, edges are mirrored, blocks end in their only terminator, sites are there, the law's effects carry one, extensions have bits to extend, and calls
-// and functions hand over the parcels that their signatures ask for.
+// and functions hand over the parts that their signatures ask for.
 // Tests run it after every pass.
 func Verify(f *Func) error {
 	dom := Dominators(f)
@@ -94,18 +94,18 @@ func Verify(f *Func) error {
 func verifyCall(f *Func, in *Instr) error {
 	fits := func(vs []Value, params []isa.Param) error {
 		for _, p := range params {
-			for _, c := range Parcels(p) {
+			for _, c := range ParamParts(p) {
 				if len(vs) == 0 {
-					return errors.New("a parcel is missing")
+					return errors.New("a part is missing")
 				}
 				if v := vs[0]; v != NoValue && f.Width(v) != c.Width() {
-					return fmt.Errorf("v%d has not the width of its parcel", v)
+					return fmt.Errorf("v%d has not the width of its part", v)
 				}
 				vs = vs[1:]
 			}
 		}
 		if len(vs) > 0 {
-			return errors.New("a parcel too many")
+			return errors.New("a part too many")
 		}
 		return nil
 	}

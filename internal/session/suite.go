@@ -7,13 +7,13 @@ import (
 	"text/tabwriter"
 )
 
-// tally counts the programs of a suite that a detector judges in one way or another.
-type tally struct {
+// verdictCounts counts the programs of a suite that a detector judges in one way or another.
+type verdictCounts struct {
 	right, silent, alarmed int
 }
 
 // add counts a program of so many racy lines, and gives what the table says of it.
-func (t *tally) add(races, misses, alarms int) string {
+func (t *verdictCounts) add(races, misses, alarms int) string {
 	verdict := ""
 	if misses > 0 {
 		verdict = fmt.Sprintf("-%d", misses)
@@ -37,37 +37,37 @@ func WriteSuite(w io.Writer, results []CorpusResult) {
 	fmt.Fprintln(w, "By program: lines that race, and by detector how many of them it misses (-), and how many races it names that are none (+).")
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var tallies []tally
+	var verdicts []verdictCounts
 	for i := range results {
 		r := &results[i]
 		if r.Err != nil {
 			continue
 		}
-		if tallies == nil {
+		if verdicts == nil {
 			fmt.Fprint(table, "program\tlines")
 			for _, d := range r.Report.Detectors {
 				fmt.Fprintf(table, "\t%s", d.Name)
 			}
 			fmt.Fprintln(table)
-			tallies = make([]tally, len(r.Report.Detectors))
+			verdicts = make([]verdictCounts, len(r.Report.Detectors))
 		}
 		races := len(raceLines(r.Program, true))
 		fmt.Fprintf(table, "%s\t%d", r.Program.Name, races)
 		for j, d := range r.Report.Detectors {
-			fmt.Fprintf(table, "\t%s", tallies[j].add(races, d.Misses, d.FalseAlarms))
+			fmt.Fprintf(table, "\t%s", verdicts[j].add(races, d.Misses, d.FalseAlarms))
 		}
 		fmt.Fprintln(table)
 	}
 	for _, row := range []struct {
 		name string
-		of   func(tally) int
+		of   func(verdictCounts) int
 	}{
-		{"programs judged right", func(t tally) int { return t.right }},
-		{"no race of theirs found", func(t tally) int { return t.silent }},
-		{"with a false alarm", func(t tally) int { return t.alarmed }},
+		{"programs judged right", func(t verdictCounts) int { return t.right }},
+		{"no race of theirs found", func(t verdictCounts) int { return t.silent }},
+		{"with a false alarm", func(t verdictCounts) int { return t.alarmed }},
 	} {
 		fmt.Fprintf(table, "%s\t", row.name)
-		for _, t := range tallies {
+		for _, t := range verdicts {
 			fmt.Fprintf(table, "\t%d", row.of(t))
 		}
 		fmt.Fprintln(table)

@@ -34,7 +34,7 @@ type text struct {
 	sites                    []opt.Site
 	lockstep                 bool
 	// Of kernels: the texts of what they can call, the kernel's first; nil where nothing stays a call. Of the others: the
-	// registers that their parameters come in, by parcel.
+	// registers that their parameters come in, by part.
 	units []*text
 	enter []slot
 

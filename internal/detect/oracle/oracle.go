@@ -634,12 +634,12 @@ func (t *trace) close() {
 func (t *trace) before(a, b int) bool { return t.reach[a][b/64]>>uint(b%64)&1 != 0 }
 
 func (t *trace) races() []Race {
-	type tally struct {
+	type race struct {
 		rank      int
 		accesses  map[int]bool
 		addresses map[string]bool
 	}
-	found := map[[2]string]*tally{}
+	found := map[[2]string]*race{}
 	for f := range t.nodes {
 		for e := 0; e < f; e++ {
 			x, y := &t.nodes[e], &t.nodes[f]
@@ -665,7 +665,7 @@ func (t *trace) races() []Race {
 			}
 			k := [2]string{min(x.place, y.place), max(x.place, y.place)}
 			if found[k] == nil {
-				found[k] = &tally{accesses: map[int]bool{}, addresses: map[string]bool{}}
+				found[k] = &race{accesses: map[int]bool{}, addresses: map[string]bool{}}
 			}
 			r := found[k]
 			r.rank = max(r.rank, rank)
