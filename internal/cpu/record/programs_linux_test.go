@@ -101,6 +101,12 @@ func judged(t *testing.T, spec cpu.Spec, program string, args ...string) (*repor
 
 const wanted = "// want race"
 
+// untold are programs, with their compiler, in which a runtime orders accesses and tells it too late. What is found in them depends
+// on which thread executes a task, and is not compared.
+var untold = map[string]string{
+	"clang/omp_taskloop_reduction.c": "libomp combines what tasks have reduced before OMPT tells that the group has ended",
+}
+
 // TestCorpus judges the programs of corpus/cpu: each finding has an access on a line that wants a race, and each such line is one of
 // a finding.
 func TestCorpus(t *testing.T) {
@@ -120,6 +126,10 @@ func TestCorpus(t *testing.T) {
 						rep, r, out := judged(t, spec, program)
 						if r.Exit != 0 {
 							t.Fatalf("exit code %d: %s", r.Exit, out)
+						}
+						if why := untold[name+"/"+filepath.Base(source)]; why != "" {
+							t.Log(why)
+							continue
 						}
 						compareLines(t, source, rep)
 					}
