@@ -355,35 +355,17 @@ func numbers(e *element, bits [][32]uint32, depth int, negate bool) [][32]float3
 	out := make([][32]float32, len(bits))
 	for i := range bits {
 		for k := range depth {
-			if out[i][k] = e.number(bits[i][k]); negate {
-				out[i][k] = -out[i][k]
-			}
+			out[i][k] = e.signedNumber(bits[i][k], negate)
 		}
 	}
 	return out
 }
 
 func (s *CoreShape) integers(x *CoreArgs, add bool) {
-	value := func(e *element, v uint32) int64 {
-		if e.signed {
-			return int64(int8(v))
-		}
-		return int64(uint8(v))
-	}
 	for i := range x.A {
 		for n := range x.B {
 			d := &x.D[i][n]
-			sum := int64(0)
-			if add {
-				sum = int64(int32(*d))
-			}
-			for k := range s.Depth {
-				sum += value(&s.a, x.A[i][k]) * value(&s.b, x.B[n][k])
-			}
-			if s.sat {
-				sum = min(max(sum, -1<<31), 1<<31-1)
-			}
-			*d = uint32(sum)
+			*d = integerSum(*d, add, s.sat, &s.a, &s.b, x.A[i][:s.Depth], x.B[n][:s.Depth])
 		}
 	}
 }

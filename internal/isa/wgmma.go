@@ -218,21 +218,14 @@ func (g *Wgmma) Multiply(x *WgmmaArgs, add bool) {
 	}
 	var a [16][32]float32
 	var b [32]float32
-	number := func(e *element, v uint32, negate bool) float32 {
-		if f := e.number(v); !negate {
-			return f
-		} else {
-			return -f
-		}
-	}
 	for i := range a {
 		for k := range g.Depth {
-			a[i][k] = number(&g.a, x.A[i][k], g.negateA)
+			a[i][k] = g.a.signedNumber(x.A[i][k], g.negateA)
 		}
 	}
 	for n := range g.Columns {
 		for k := range g.Depth {
-			b[k] = number(&g.b, x.B[n][k], g.negateB)
+			b[k] = g.b.signedNumber(x.B[n][k], g.negateB)
 		}
 		for i := range a {
 			reg, lane, shift := g.place(i, n)
@@ -260,29 +253,45 @@ func (g *Wgmma) Multiply(x *WgmmaArgs, add bool) {
 }
 
 func (g *Wgmma) integers(x *WgmmaArgs, add bool) {
-	value := func(e *element, v uint32) int64 {
-		if e.signed {
-			return int64(int8(v))
-		}
-		return int64(uint8(v))
-	}
 	for n := range g.Columns {
 		for i := range x.A {
 			reg, lane, _ := g.place(i, n)
 			d := &x.D[reg][lane]
-			sum := int64(0)
-			if add {
-				sum = int64(int32(*d))
-			}
-			for k := range g.Depth {
-				sum += value(&g.a, x.A[i][k]) * value(&g.b, x.B[n][k])
-			}
-			if g.sat {
-				sum = min(max(sum, math.MinInt32), math.MaxInt32)
-			}
-			*d = uint32(sum)
+			*d = integerSum(*d, add, g.sat, &g.a, &g.b, x.A[i][:g.Depth], x.B[n][:g.Depth])
 		}
 	}
+}
+
+// signedNumber is the value of an element of a matrix, or minus that.
+func (e *element) signedNumber(v uint32, negate bool) float32 {
+	if f := e.number(v); !negate {
+		return f
+	} else {
+		return -f
+	}
+}
+
+// integer is the value of an element of 8 bits.
+func (e *element) integer(v uint32) int64 {
+	if e.signed {
+		return int64(int8(v))
+	}
+	return int64(uint8(v))
+}
+
+// integerSum is an element of D: the products of a row and a column, and with add what it was; with sat it stays within 32 bits.
+func integerSum(d uint32, add, sat bool, a, b *element, row, column []uint32) uint32 {
+	sum := int64(0)
+	if add {
+		sum = int64(int32(d))
+	}
+	for k, v := range row {
+		sum += a.integer(v) * b.integer(column[k])
+	}
+	if sat {
+		sum = min(max(sum, math.MinInt32), math.MaxInt32)
+	}
+	return uint32(sum)
 }
 
 // place says where an element of D is: in which register, which lane and from which bit of it on.

@@ -146,27 +146,19 @@ static void *bytes(void *to, const void *from, size_t n) {
 
 #define TRACED (self && instrumented(RETURN_ADDRESS))
 
-EXPORT void *memcpy(void *restrict to, const void *restrict from, size_t n) {
-	if (TRACED) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+// move and fill record what the C library's functions do, if traced, and do it.
+static inline void *move(void *to, const void *from, size_t n, int traced, uptr caller) {
+	if (traced) {
+		range(from, n, READ_RANGE, caller);
+		range(to, n, WRITE_RANGE, caller);
 	}
 	__typeof__(memmove) *f = ALLOCATOR(memmove);
 	return f ? f(to, from, n) : bytes(to, from, n);
 }
 
-EXPORT void *memmove(void *to, const void *from, size_t n) {
-	if (TRACED) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	}
-	__typeof__(memmove) *f = ALLOCATOR(memmove);
-	return f ? f(to, from, n) : bytes(to, from, n);
-}
-
-EXPORT void *memset(void *to, int c, size_t n) {
-	if (TRACED)
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
+static inline void *fill(void *to, int c, size_t n, int traced, uptr caller) {
+	if (traced)
+		range(to, n, WRITE_RANGE, caller);
 	__typeof__(memset) *f = ALLOCATOR(memset);
 	if (f)
 		return f(to, c, n);
@@ -175,53 +167,30 @@ EXPORT void *memset(void *to, int c, size_t n) {
 	return to;
 }
 
+#define MOVING(name, traced) \
+	EXPORT void *name(void *to, const void *from, size_t n) { return move(to, from, n, traced, RETURN_ADDRESS); }
+#define MOVING_CHECKED(name) \
+	EXPORT void *name(void *to, const void *from, size_t n, size_t most) { \
+		if (n > most) \
+			abort(); \
+		return move(to, from, n, TRACED, RETURN_ADDRESS); \
+	}
+MOVING(memcpy, TRACED)
+MOVING(memmove, TRACED)
+EXPORT void *memset(void *to, int c, size_t n) { return fill(to, c, n, TRACED, RETURN_ADDRESS); }
+
 // What clang makes of them from version 15 on.
-EXPORT void *__tsan_memcpy(void *to, const void *from, size_t n) {
-	if (self) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	}
-	return REAL(memmove)(to, from, n);
-}
-EXPORT void *__tsan_memmove(void *to, const void *from, size_t n) {
-	if (self) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	}
-	return REAL(memmove)(to, from, n);
-}
-EXPORT void *__tsan_memset(void *to, int c, size_t n) {
-	if (self)
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	return REAL(memset)(to, c, n);
-}
+MOVING(__tsan_memcpy, self != NULL)
+MOVING(__tsan_memmove, self != NULL)
+EXPORT void *__tsan_memset(void *to, int c, size_t n) { return fill(to, c, n, self != NULL, RETURN_ADDRESS); }
 
 // What GCC and the C library make of them with -D_FORTIFY_SOURCE.
-EXPORT void *__memcpy_chk(void *to, const void *from, size_t n, size_t most) {
-	if (n > most)
-		abort();
-	if (TRACED) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	}
-	return REAL(memmove)(to, from, n);
-}
+MOVING_CHECKED(__memcpy_chk)
+MOVING_CHECKED(__memmove_chk)
 EXPORT void *__memset_chk(void *to, int c, size_t n, size_t most) {
 	if (n > most)
 		abort();
-	if (TRACED)
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	return REAL(memset)(to, c, n);
-}
-
-EXPORT void *__memmove_chk(void *to, const void *from, size_t n, size_t most) {
-	if (n > most)
-		abort();
-	if (TRACED) {
-		range(from, n, READ_RANGE, RETURN_ADDRESS);
-		range(to, n, WRITE_RANGE, RETURN_ADDRESS);
-	}
-	return REAL(memmove)(to, from, n);
+	return fill(to, c, n, TRACED, RETURN_ADDRESS);
 }
 
 EXPORT int memcmp(const void *a, const void *b, size_t n) {
