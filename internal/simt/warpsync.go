@@ -102,8 +102,8 @@ func (r *run) wakeWarp(w *warp) {
 		if s.waits() == waitWarp {
 			r.out.warpSync(w, need, r.m.place(w, i))
 		} else {
-			if r.exchangeApart(w, need); w.standOf(i).waits() >= waitGroup {
-				continue
+			if r.exchangeApart(w, need); w.standOf(i).waits() != waitLanes {
+				continue // the instruction waits for more
 			}
 		}
 		r.m.pass(w, need)
