@@ -48,6 +48,7 @@ type options struct {
 	recorded     bool // the report is of a trace and not of a run
 	verify       verify.Options
 	repair       bool // by verify
+	checkpoint   string
 	litmus       litmus.Options
 	kernel       kernelOptions // of verify
 	reports      reports
