@@ -73,6 +73,10 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
 				}},
+			{"barriers", "NAME", "the arrivals at a barrier: unordered (default; one execution), paper (read-modify-writes; one for each order)",
+				func(o *options, v string) error {
+					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
+				}},
 			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
 		}, exportFlags()...)}
@@ -104,7 +108,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	if o.checkpoint == "" {
 		return nil, nil
 	}
-	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First))...)
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered))...)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
@@ -139,6 +143,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	if o.verify.Model == verify.PTX && o.checkpoint != "" {
 		return 0, usagef("--checkpoint is for the model src11")
+	}
+	if o.verify.Model == verify.PTX && o.verify.Ordered {
+		return 0, usagef("--barriers paper is for the model src11")
 	}
 	if o.verify.Jobs == 0 {
 		o.verify.Jobs = runtime.GOMAXPROCS(0)
