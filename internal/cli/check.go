@@ -219,12 +219,20 @@ func tooLong(name string) error {
 	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX>>20)
 }
 
+// launchBeside is the launch file that belongs to a file of kernels, if it is there.
+func launchBeside(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) + ".toml" }
+
+// regular says that there is a file of that name.
+func regular(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular()
+}
+
 // launchFile reads the launch file of the kernels in file.
 func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile, error) {
 	name := o.launch
 	if name == "" {
-		name = strings.TrimSuffix(file, filepath.Ext(file)) + ".toml"
-		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		if name = launchBeside(file); !regular(name) {
 			template, err := session.LaunchTemplate(in)
 			if err != nil {
 				return nil, err

@@ -22,6 +22,10 @@ fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
   what is not explored: shuffles, asynchronous copies, accesses of different widths to one place. A kernel that has
   these is refused, with exit code 3.
 
+fencepost verify prog.cu --kernel K [--launch-number N] [-- ARGUMENTS]
+  runs the host code of a program, as "fencepost run" does, up to launch N of kernel K (default: the first) and explores that launch,
+  with its arguments and with the memory as it then is. ./app, built with "fencepost nvcc", may stand in the place of prog.cu.
+
 fencepost verify test.litmus
   does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores a litmus test or a kernel under
   the memory model of PTX, with load buffering and proxies, in the place of scoped RC11.
@@ -41,7 +45,7 @@ Examples:
 const asked = "verify answers whether a kernel has an error at all, and leaves none out"
 
 func verifyCommand() *command {
-	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
+	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus | PROGRAM", doc: "explore every execution of a small concurrent program", long: verifyLong,
 		anywhere: true, run: runVerify, refused: map[string]string{"suppress": asked, "baseline": asked}, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
@@ -57,8 +61,10 @@ func verifyCommand() *command {
 				func(o *options, v string) error { return argument(v, &o.kernel.args) }},
 			{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
 				func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }},
-			{"kernel", "NAME", "which kernel of the file to launch",
+			{"kernel", "NAME", "which kernel of the file to launch, or of which kernel of a program to explore a launch",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
+			{"launch-number", "N", "explore the Nth launch (of --kernel, if given) that a program makes (default 1)",
+				func(o *options, v string) error { return number(v, 1, 1<<30, &o.kernel.number) }},
 			launchFlag, nvccFlag,
 			{"model", "NAME", "memory model: src11 (default; scoped RC11) or ptx",
 				func(o *options, v string) error {
@@ -97,8 +103,9 @@ func (o *options) verifyProgress(e *env) (opts verify.Options, stop func()) {
 const maxLitmus = 1 << 20
 
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {
-	if len(args) != 1 {
-		return 0, usagef("verify takes one file: a litmus test (.litmus), or a kernel (.cu, .ptx)")
+	program := len(args) > 0 && o.kernel.hosted(o, args[0])
+	if len(args) != 1 && !program {
+		return 0, usagef("verify takes one file: a litmus test (.litmus), a kernel (.cu, .ptx), or with --kernel or --launch-number a program and its arguments")
 	}
 	name := args[0]
 	if o.verify.Model == verify.PTX && o.verify.Incl != model.Each {
@@ -107,12 +114,16 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if o.verify.Model == verify.PTX && o.repair {
 		return 0, usagef("--repair is for the model src11")
 	}
-	if !strings.HasSuffix(name, ".litmus") {
+	litmusFile := strings.HasSuffix(name, ".litmus")
+	if program && !litmusFile {
+		return verifyProgram(ctx, e, o, args)
+	}
+	if !litmusFile {
 		return verifyKernel(ctx, e, o, name)
 	}
 	k := &o.kernel
-	if len(k.args) > 0 || k.name != "" || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
-		return 0, usagef("--arg, --kernel, --shared, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
+	if len(k.args) > 0 || k.name != "" || k.number > 0 || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
+		return 0, usagef("--arg, --kernel, --launch-number, --shared, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
 	}
 	if len(k.grid) > 0 {
 		o.litmus.Grid = k.grid[0]

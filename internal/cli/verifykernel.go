@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +24,7 @@ type kernelOptions struct {
 	args        []string // as entries of a launch file
 	shared      int
 	name        string
+	number      int // of a launch of a program, from 1; 0: none
 }
 
 // dimensions reads "4" or "2,2,1".
@@ -70,8 +74,16 @@ func argument(text string, dst *[]string) error {
 	return nil
 }
 
-// file makes a launch file of the flags.
+// madeFile is the name of a launch file that is made of the flags.
+const madeFile = "--arg"
+
+// file makes a launch file of the flags, with each argument on a line of its own.
 func (k *kernelOptions) file() string {
+	return k.head() + "  " + strings.Join(k.args, ",\n  ") + "\n]\n"
+}
+
+// head is the launch file up to the arguments.
+func (k *kernelOptions) head() string {
 	var b strings.Builder
 	list := func(name string, d []int) {
 		if d == nil {
@@ -88,14 +100,18 @@ func (k *kernelOptions) file() string {
 	}
 	list("grid", k.grid)
 	list("block", k.block)
-	fmt.Fprintf(&b, "shared = %d\nargs = [\n  %s\n]\n", k.shared, strings.Join(k.args, ",\n  "))
+	fmt.Fprintf(&b, "shared = %d\nargs = [\n", k.shared)
 	return b.String()
 }
 
 // launch gives the launch file of a kernel: one that there is, or one made of the flags. Flags override what the file says.
 func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*session.LaunchFile, error) {
 	if o.launch == "" && (k.grid != nil || k.block != nil || k.args != nil) {
-		return session.ReadLaunchFile("--arg", []byte(k.file()))
+		f, err := session.ReadLaunchFile(madeFile, []byte(k.file()))
+		if err == nil && k.name != "" {
+			f.Launches[0].KernelPos = session.Pos{}
+		}
+		return f, err
 	}
 	f, err := launchFile(o, name, in)
 	if err != nil {
@@ -120,7 +136,7 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 		l.Shared = k.shared
 	}
 	if k.name != "" {
-		l.Kernel = k.name
+		l.Kernel, l.KernelPos = k.name, session.Pos{}
 	}
 	return f, nil
 }
@@ -205,6 +221,48 @@ func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v 
 	return x.result, rep, err
 }
 
+// tellResult writes a result as text, after which more may follow, and gives its report.
+func (o *options) tellResult(e *env, result *verify.Result, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
+	w := o.reportWriter(e, e.stdout)
+	rep := result.Report()
+	report.Fingerprint(rep.Findings, source)
+	o.annotate(w, rep, source)
+	text := newText(w, source)
+	result.Rename(text.File)
+	result.Text(w, func(file string, line int) string {
+		if lines := text.Source(file); line >= 1 && line <= len(lines) {
+			return lines[line-1]
+		}
+		return ""
+	}, text.Paint)
+	if more == nil {
+		return rep, nil
+	}
+	return rep, more(rep, w)
+}
+
+// unroll is the bound of loops.
+func (o *options) unroll() int { return cmp.Or(o.litmus.Unroll, litmus.DefaultUnroll) }
+
+// blame says which flag an error of the launch file that was made of the flags is about, or of a kernel that --kernel names.
+func (k *kernelOptions) blame(err error) error {
+	var at *session.FileError
+	if !errors.As(err, &at) {
+		return err
+	}
+	if at.Pos == (session.Pos{}) && k.name != "" {
+		return fmt.Errorf("--kernel: %s", at.Msg)
+	}
+	if at.File != madeFile {
+		return err
+	}
+	flag := madeFile
+	if n := at.Pos.Line - strings.Count(k.head(), "\n"); n >= 1 && n <= len(k.args) {
+		flag = fmt.Sprintf("%s number %d", madeFile, n)
+	}
+	return fmt.Errorf("%s: %s", flag, strings.Replace(at.Msg, "as in kernel = ", "as in --kernel ", 1))
+}
+
 // verifyKernel explores a launch of a kernel.
 func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, error) {
 	in, err := inputFiles(ctx, e, o, []string{name})
@@ -212,40 +270,36 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 		return 0, err
 	}
 	if in.Launch, err = o.kernel.launch(o, name, in); err != nil {
-		return 0, err
+		return 0, o.kernel.blame(err)
 	}
 	opts, stop := o.verifyProgress(e)
-	if opts.Unroll = o.litmus.Unroll; opts.Unroll == 0 {
-		opts.Unroll = litmus.DefaultUnroll
-	}
+	opts.Unroll = o.unroll()
 	expects := in.Launch.Expects
 	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
 	stop()
-	if err != nil {
-		return 0, err
-	}
-	w := o.reportWriter(e, e.stdout)
-	source := sourceBeside(name)
-	if result == nil { // the device refused the launch: the report says why
-		return tell(e, w, o, rep, source)
-	}
-	rep = result.Report()
-	report.Fingerprint(rep.Findings, source)
-	o.annotate(w, rep, source)
-	text := newText(w, source)
-	result.Text(w, func(file string, line int) string {
-		if lines := text.Source(file); line >= 1 && line <= len(lines) {
-			return lines[line-1]
-		}
-		return ""
-	}, text.Paint)
-	if o.repair && result.Verdict() == verify.Error {
-		fixed, err := repairKernel(ctx, e, o, name, in, expects, opts)
+	var large *verify.TooLarge
+	switch source := sourceBeside(name); {
+	case errors.As(err, &large):
+		return 0, fmt.Errorf("%w: give a smaller --grid and --block", err)
+	case err != nil:
+		return 0, o.kernel.blame(err)
+	case result == nil: // the device refused the launch: the report says why
+		return tell(e, o.reportWriter(e, e.stdout), o, rep, source)
+	default:
+		rep, err = o.tellResult(e, result, source, func(rep *report.Report, w io.Writer) error {
+			if !o.repair || result.Verdict() != verify.Error {
+				return nil
+			}
+			fixed, err := repairKernel(ctx, e, o, name, in, expects, opts)
+			if err == nil {
+				fixed.Text(w)
+				rep.Verify.Repair = fixed.Report()
+			}
+			return err
+		})
 		if err != nil {
 			return 0, err
 		}
-		fixed.Text(w)
-		rep.Verify.Repair = fixed.Report()
+		return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 	}
-	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 }

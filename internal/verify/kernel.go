@@ -52,6 +52,9 @@ func (m memoryView) Final(loc int32) int64 {
 	return v
 }
 
+// TooLarge says that a launch has more threads than are explored.
+type TooLarge = kernel.TooLarge
+
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})

@@ -6,6 +6,18 @@ import (
 	"strings"
 )
 
+// Rename changes how the files of sides are named in the text.
+func (r *Result) Rename(file func(string) string) {
+	for i := range r.Findings {
+		for k := range r.Findings[i].Sides {
+			r.Findings[i].Sides[k].File = file(r.Findings[i].Sides[k].File)
+		}
+	}
+	for i := range r.Refused {
+		r.Refused[i].File = file(r.Refused[i].File)
+	}
+}
+
 // Text writes the result for people. source gives a line of the file, "" if there is none; paint colours a text by an SGR
 // parameter.
 func (r *Result) Text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
