@@ -74,6 +74,11 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
 				}},
+			{"schedule", "FILE", "write a schedule of each error of a kernel that an interleaving shows, for --schedule of check and run; the second to FILE-2",
+				func(o *options, v string) error {
+					o.kernel.schedule, o.verify.Schedules = v, true
+					return writable("schedule", v, "")
+				}},
 			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
 		}, exportFlags()...)}
@@ -122,8 +127,8 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		return verifyKernel(ctx, e, o, name)
 	}
 	k := &o.kernel
-	if len(k.args) > 0 || k.name != "" || k.number > 0 || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
-		return 0, usagef("--arg, --kernel, --launch-number, --shared, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
+	if len(k.args) > 0 || k.name != "" || k.number > 0 || k.schedule != "" || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
+		return 0, usagef("--arg, --kernel, --launch-number, --shared, --schedule, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
 	}
 	if len(k.grid) > 0 {
 		o.litmus.Grid = k.grid[0]

@@ -25,6 +25,7 @@ type kernelOptions struct {
 	shared      int
 	name        string
 	number      int // of a launch of a program, from 1; 0: none
+	schedule    string
 }
 
 // dimensions reads "4" or "2,2,1".
@@ -221,9 +222,13 @@ func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v 
 	return x.result, rep, err
 }
 
-// tellResult writes a result as text, after which more may follow, and gives its report.
-func (o *options) tellResult(e *env, result *verify.Result, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
+// tellResult writes a result as text, after which more may follow, and the files of its findings, and gives its report. The launch is
+// numbered among those of its kernel.
+func (o *options) tellResult(e *env, result *verify.Result, launch int, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
 	w := o.reportWriter(e, e.stdout)
+	if err := o.writeFindings(result, launch); err != nil {
+		return nil, err
+	}
 	rep := result.Report()
 	report.Fingerprint(rep.Findings, source)
 	o.annotate(w, rep, source)
@@ -286,7 +291,7 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	case result == nil: // the device refused the launch: the report says why
 		return tell(e, o.reportWriter(e, e.stdout), o, rep, source)
 	default:
-		rep, err = o.tellResult(e, result, source, func(rep *report.Report, w io.Writer) error {
+		rep, err = o.tellResult(e, result, 1, source, func(rep *report.Report, w io.Writer) error {
 			if !o.repair || result.Verdict() != verify.Error {
 				return nil
 			}

@@ -141,7 +141,7 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 	}
 	x.result.Notes = append(x.result.Notes, fmt.Sprintf("explored is launch %d of the program, %d of %s, with grid %v and block %v; the program was ended there.",
 		x.explored.ID, x.launches[x.explored.Kernel], session.CallName(x.explored.Kernel), x.explored.Grid, x.explored.Block))
-	rep, err = o.tellResult(e, x.result, s.Sources.Read, nil)
+	rep, err = o.tellResult(e, x.result, x.launches[x.explored.Kernel], s.Sources.Read, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -152,6 +152,8 @@ type Finding struct {
 	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
 	// Graph is the execution that shows the finding, drawn as text; "" for findings of a run.
 	Graph string `json:",omitempty"`
+	// Schedule is the file with the execution as an interleaving, "" for none.
+	Schedule string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
 	// Patch is a change of the source that mends it; nil when none is known. See Patches.

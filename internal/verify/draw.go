@@ -162,6 +162,9 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 		from := "initial value"
 		if e.RF >= 0 {
 			from = "left out"
+			if numbers == nil {
+				return s
+			}
 			if n := numbers[e.RF]; n > 0 {
 				from = fmt.Sprint(n)
 			}

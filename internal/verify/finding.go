@@ -24,6 +24,10 @@ type Finding struct {
 	Warning bool
 	Graph   string // the execution as far as it matters, drawn as text
 	Count   int    // how often the search came upon it
+	// Schedule replays the finding; nil if nobody asked for it, or if it shows in no interleaving.
+	Schedule     *Schedule
+	ScheduleFile string // its name; "" if it has not been written
+	scheduled    bool   // a schedule was looked for
 	// Executions is how many complete executions had been explored when it was found.
 	Executions int
 }
@@ -285,7 +289,7 @@ func (f *Finding) report() report.Finding {
 		severity = detect.Warning
 	}
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
-		Fix: f.Fix, Graph: f.Graph, NoSync: true}
+		Fix: f.Fix, Graph: f.Graph, Schedule: f.ScheduleFile, NoSync: true}
 	for _, s := range f.Sides {
 		if len(s.frames) == 1 && s.frames[0].Function == "" {
 			s.frames[0].Function = s.Thread // of a litmus test

@@ -131,6 +131,12 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	}
 	note("why", f.Why)
 	note("fix", f.Fix)
+	switch {
+	case f.ScheduleFile != "":
+		note("schedule", f.ScheduleFile+" has it as an interleaving")
+	case f.scheduled && f.Schedule == nil:
+		note("schedule", "none: no interleaving of the threads has it, only what the memory model reorders")
+	}
 	note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
 	fmt.Fprintln(w, f.Graph)
 }

@@ -23,6 +23,8 @@ type Options struct {
 	First    bool // stop at the first error
 	Unroll   int  // the bound of loops; for the text of the report
 	Progress func(text string)
+	// Schedules asks for the Schedule of each finding.
+	Schedules bool
 }
 
 // The memory models.
@@ -171,6 +173,9 @@ func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 		v.findings[k] = f
 	}
 	f.Count++
+	if v.options.Schedules && f.Schedule == nil && f.Count <= maxScheduled {
+		f.Schedule, f.scheduled = v.schedule(x, e), true
+	}
 	return !v.options.First || f.Warning
 }
 

@@ -132,6 +132,9 @@ func (p *Program) Place(thread int) model.Place {
 	return model.Place{CTA: cta, Cluster: cta}
 }
 
+// Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
+func (p *Program) Pieces(op *explore.Op) int { return int(p.states[op.Expected].q.Pieces) }
+
 // Coordinates are those of the block and of the thread in it.
 func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
 	n := p.Launch.Block.Count()

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fencepost.dev/fencepost/internal/report"
+	"fencepost.dev/fencepost/internal/session"
+	"fencepost.dev/fencepost/internal/verify"
+)
+
+// numbered is the name of the nth file of several, from 1: "lock.sched", "lock-2.sched".
+func numbered(name string, n int) string {
+	if n == 1 {
+		return name
+	}
+	ext := filepath.Ext(name)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(name, ext), n, ext)
+}
+
+// writeFindings writes the files that are asked for of each finding. The number of the launch is among those of its kernel.
+func (o *options) writeFindings(r *verify.Result, launch int) error {
+	schedules := 0
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if s := f.Schedule; o.kernel.schedule != "" && s != nil {
+			schedules++
+			f.ScheduleFile = numbered(o.kernel.schedule, schedules)
+			if err := os.WriteFile(f.ScheduleFile, []byte(scheduleFile(f, launch).String()), 0o666); err != nil {
+				return &unwrittenError{err}
+			}
+		}
+	}
+	return nil
+}
+
+// scheduleFile makes the file of the schedule of a finding.
+func scheduleFile(f *verify.Finding, launch int) *session.ScheduleFile {
+	s := f.Schedule
+	file := &session.ScheduleFile{Remark: "an execution with the " + f.Title + fmt.Sprintf(" [%s], for --schedule of \"fencepost check\" and \"fencepost run\"", f.Kind),
+		Kernel: report.Demangle(s.Kernel), Launch: launch, Grid: s.Grid, Block: s.Block}
+	for _, t := range s.Turns {
+		turn := session.ScheduleTurn{Block: t.Block, Thread: t.Thread, Kind: t.Kind, Remark: t.What}
+		if t.Frames != nil {
+			turn.File, turn.Line = session.ScheduledPlace(t.Frames)
+			turn.File = filepath.Base(turn.File)
+		}
+		file.Turns = append(file.Turns, turn)
+	}
+	return file
+}
