@@ -50,7 +50,8 @@ type options struct {
 	verbose      bool
 	recorded     bool // the report is of a trace and not of a run
 	verify       verify.Options
-	repair       bool // by verify
+	repair       bool   // by verify
+	graph        string // of verify
 	litmus       litmus.Options
 	kernel       kernelOptions // of verify
 	reports      reports
@@ -258,7 +259,7 @@ func (o *options) keepInput(c *command, args []string) error {
 		args = args[:1]
 	}
 	written := o.reports.written()
-	written["json"], written["out"], written["schedule"] = o.json, o.out, o.kernel.schedule
+	written["json"], written["out"], written["schedule"], written["graph"] = o.json, o.out, o.kernel.schedule, o.graph
 	for flag, name := range written {
 		st, err := os.Stat(name)
 		if err != nil || !st.Mode().IsRegular() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -73,6 +74,14 @@ func verifyCommand() *command {
 			{"incl", "NAME", "when scopes include each other: each (default; the scope of each includes the other thread), paper",
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
+				}},
+			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
+				func(o *options, v string) error {
+					if filepath.Ext(v) != ".svg" {
+						return usagef("--graph: an execution is drawn as SVG: name a file with the extension .svg, not %q", v)
+					}
+					o.graph, o.verify.Drawings = v, true
+					return writable("graph", v, "")
 				}},
 			{"schedule", "FILE", "write a schedule of each error of a kernel that an interleaving shows, for --schedule of check and run; the second to FILE-2",
 				func(o *options, v string) error {
@@ -161,6 +170,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	defer stop()
 	r := verify.Litmus(ctx, test, opts)
 	w := o.reportWriter(e, e.stdout)
+	if err := o.writeFindings(r, 1); err != nil {
+		return 0, err
+	}
 	lines := strings.Split(string(src), "\n")
 	rep := r.Report()
 	source := func(string) []string { return lines }

@@ -25,6 +25,12 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 	schedules := 0
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		if f.Drawing != nil {
+			f.DrawingFile = numbered(o.graph, i+1)
+			if err := os.WriteFile(f.DrawingFile, []byte(f.Drawing.SVG()), 0o666); err != nil {
+				return &unwrittenError{err}
+			}
+		}
 		if s := f.Schedule; o.kernel.schedule != "" && s != nil {
 			schedules++
 			f.ScheduleFile = numbered(o.kernel.schedule, schedules)

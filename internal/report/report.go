@@ -154,6 +154,8 @@ type Finding struct {
 	Graph string `json:",omitempty"`
 	// Schedule is the file with the execution as an interleaving, "" for none.
 	Schedule string `json:",omitempty"`
+	// Drawing is the file with the execution drawn, "" for none.
+	Drawing string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
 	// Patch is a change of the source that mends it; nil when none is known. See Patches.

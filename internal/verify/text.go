@@ -137,6 +137,9 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	case f.scheduled && f.Schedule == nil:
 		note("schedule", "none: no interleaving of the threads has it, only what the memory model reorders")
 	}
+	if f.DrawingFile != "" {
+		note("drawing", f.DrawingFile)
+	}
 	note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
 	fmt.Fprintln(w, f.Graph)
 }

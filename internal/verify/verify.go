@@ -25,6 +25,8 @@ type Options struct {
 	Progress func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
+	// Drawings asks for the Drawing of each finding.
+	Drawings bool
 }
 
 // The memory models.
