@@ -125,9 +125,6 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if o.verify.Model == verify.PTX && o.verify.Incl != model.Each {
 		return 0, usagef("--incl is for the model src11")
 	}
-	if o.verify.Model == verify.PTX && o.repair {
-		return 0, usagef("--repair is for the model src11")
-	}
 	litmusFile := strings.HasSuffix(name, ".litmus")
 	if program && !litmusFile {
 		return verifyProgram(ctx, e, o, args)

@@ -144,13 +144,21 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 
 // explorer is an engine that explores launches in the place of running them.
 type explorer struct {
-	options   verify.Options
+	options verify.Options
+	claims
+	result *verify.Result
+	err    error
+}
+
+// claims are what a launch file says of the final memory of every execution.
+type claims struct {
 	expects   []session.Expect
 	condition *session.Condition
 	file      string // the launch file
-	result    *verify.Result
-	err       error
 }
+
+// claimsOf gives the claims of a launch file.
+func claimsOf(f *session.LaunchFile) claims { return claims{f.Expects, f.Condition, f.Name} }
 
 // Run implements simt.Engine.
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
@@ -212,7 +220,7 @@ func (x *explorer) expected(l *simt.Launch) []verify.Expected {
 
 // exploreLaunch explores the launch of in. Without a result the report says why there is none.
 func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
-	x := &explorer{options: v, expects: in.Launch.Expects, condition: in.Launch.Condition, file: in.Launch.Name}
+	x := &explorer{options: v, claims: claimsOf(in.Launch)}
 	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
 	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
 	rep, err := session.Check(ctx, &o, in)
@@ -279,7 +287,7 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	}
 	opts, stop := o.verifyProgress(e)
 	opts.Unroll = o.unroll()
-	expects := in.Launch.Expects
+	claims := claimsOf(in.Launch)
 	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
 	stop()
 	var large *verify.TooLarge
@@ -295,7 +303,7 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 			if !o.repair || result.Verdict() != verify.Error {
 				return nil
 			}
-			fixed, err := repairKernel(ctx, e, o, name, in, expects, opts)
+			fixed, err := repairKernel(ctx, e, o, name, in, claims, opts)
 			if err == nil {
 				fixed.Text(w)
 				rep.Verify.Repair = fixed.Report()
