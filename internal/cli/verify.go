@@ -89,6 +89,8 @@ func verifyCommand() *command {
 					return writable("schedule", v, "")
 				}},
 			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
+			{"times", "", "say how long the search took, in how much memory, and how many events an execution has at most; in the JSON too, which has 0 otherwise",
+				func(o *options, v string) error { o.times = true; return nil }},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
 		}, exportFlags()...)}
 }
@@ -181,6 +183,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		}
 		return lines[n-1]
 	}, newText(w, nil).Paint)
+	o.tellTimes(w, r, rep)
 	if o.repair && r.Verdict() == verify.Error {
 		opts.First = false
 		fixed := verify.RepairLitmus(ctx, test, string(src), o.litmus, opts)

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"strings"
 
 	"fencepost.dev/fencepost/internal/report"
@@ -40,6 +42,18 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 		}
 	}
 	return nil
+}
+
+// tellTimes says how large the search was, if that is asked for.
+func (o *options) tellTimes(w io.Writer, r *verify.Result, rep *report.Report) {
+	if !o.times {
+		return
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(sample)
+	v := rep.Verify
+	v.Seconds, v.Memory = r.Elapsed.Seconds(), sample[0].Value.Uint64()
+	fmt.Fprintf(w, "fencepost: at most %d events in an execution; %.3f s, %d MB\n", v.Events, v.Seconds, (v.Memory+1<<20-1)>>20)
 }
 
 // scheduleFile makes the file of the schedule of a finding.

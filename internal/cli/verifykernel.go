@@ -248,6 +248,7 @@ func (o *options) tellResult(e *env, result *verify.Result, launch int, source f
 		}
 		return ""
 	}, text.Paint)
+	o.tellTimes(w, result, rep)
 	if more == nil {
 		return rep, nil
 	}

@@ -46,9 +46,11 @@ type Report struct {
 type Verify struct {
 	Verdict    string    `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
 	Model      string    `json:"model"`
-	Executions int       `json:"executions"` // complete
-	Blocked    int       `json:"blocked"`    // in which a thread waits for ever
-	Events     int       `json:"events"`     // of the longest
+	Executions int       `json:"executions"`   // complete
+	Blocked    int       `json:"blocked"`      // in which a thread waits for ever
+	Events     int       `json:"events"`       // of the longest
+	Seconds    float64   `json:"seconds"`      // of the search; 0 unless times are asked for
+	Memory     uint64    `json:"memory_bytes"` // that the process has taken; 0 unless times are asked for
 	Outcomes   []Outcome `json:"outcomes"`
 	Repair     *Repair   `json:"repair,omitempty"` // with --repair, of a program with errors
 }

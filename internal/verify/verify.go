@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
@@ -55,6 +56,7 @@ type Result struct {
 	Filtered  int       // complete executions that the filter leaves out
 	Holds     bool      // the condition holds, or there is none
 	Findings  []Finding
+	Elapsed   time.Duration
 }
 
 // Verdicts.
@@ -119,7 +121,7 @@ func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {
-	v := &verifier{subject: s, options: o, result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
+	v := &verifier{subject: s, options: o, begin: time.Now(), result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
 		outcomes: map[string]*Outcome{}}
 	if o.Model == PTX {
 		v.result.Model = PTX
@@ -154,6 +156,7 @@ type verifier struct {
 	findings map[key]*Finding
 	outcomes map[string]*Outcome
 	observed []*litmus.Formula
+	begin    time.Time
 	state    []byte
 }
 
@@ -211,6 +214,7 @@ func (v *verifier) outcome(satisfies func() bool) {
 
 func (v *verifier) finish() *Result {
 	r := v.result
+	r.Elapsed = time.Since(v.begin)
 	satisfying, others := 0, 0
 	for _, state := range slices.Sorted(maps.Keys(v.outcomes)) {
 		o := v.outcomes[state]
