@@ -96,7 +96,7 @@ func runFlags() []*flag {
 			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
 		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
 			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
-		{"schedule", "NAME|FILE", "who runs next: fair (default), lockstep (warps of before Volta), pct (random priorities), or FILE of \"fencepost verify --schedule\" replayed",
+		{"schedule", "NAME|FILE", "who runs next: fair (default), lockstep (warps of before Volta), pct (random), FILE of verify",
 			setSchedule},
 		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {

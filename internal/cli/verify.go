@@ -34,6 +34,9 @@ fencepost verify test.litmus
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
 
+  --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which "fencepost check
+  --schedule FILE" and "fencepost run --schedule FILE" replay.
+
   --repair searches for the smallest change after which there is no error: wider scopes, stronger orders, atomics, fences,
   barriers. It prints the change as a diff against the source and explores the changed source. The file stays as it is.
 
@@ -54,14 +57,7 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.repair = true; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
-			{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
-				func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }},
-			{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
-				func(o *options, v string) error { return dimensions(v, &o.kernel.block) }},
-			{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
-				func(o *options, v string) error { return argument(v, &o.kernel.args) }},
-			{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
-				func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }},
+			gridFlag, blockFlag, argFlag, sharedFlag,
 			{"kernel", "NAME", "which kernel of the file to launch, or of which kernel of a program to explore a launch",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
 			{"launch-number", "N", "explore the Nth launch (of --kernel, if given) that a program makes (default 1)",

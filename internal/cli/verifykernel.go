@@ -28,6 +28,23 @@ type kernelOptions struct {
 	schedule    string
 }
 
+// The flags that launch a kernel without a launch file, or change what one says.
+var (
+	gridFlag = &flag{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
+		func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }}
+	blockFlag = &flag{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
+		func(o *options, v string) error { return dimensions(v, &o.kernel.block) }}
+	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
+		func(o *options, v string) error { return argument(v, &o.kernel.args) }}
+	sharedFlag = &flag{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
+		func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }}
+)
+
+// launches says that flags launch a kernel.
+func (k *kernelOptions) launches() bool {
+	return k.grid != nil || k.block != nil || k.args != nil || k.shared > 0
+}
+
 // dimensions reads "4" or "2,2,1".
 func dimensions(text string, dst *[]int) error {
 	*dst = nil
@@ -119,7 +136,7 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 		return nil, err
 	}
 	if len(f.Launches) != 1 {
-		return nil, usagef("%s has %d launches, and verify explores one: give a launch file with one", f.Name, len(f.Launches))
+		return nil, usagef("%s has %d launches, and --grid, --block, --shared and \"fencepost verify\" are of one: give a launch file with one", f.Name, len(f.Launches))
 	}
 	if k.args != nil {
 		return nil, usagef("--arg and --launch exclude each other: %s has the arguments", f.Name)

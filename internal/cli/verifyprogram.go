@@ -23,8 +23,7 @@ func (k *kernelOptions) hosted(o *options, name string) bool {
 	if k.number > 0 {
 		return true
 	}
-	launched := o.launch != "" || k.grid != nil || k.block != nil || k.args != nil || k.shared > 0
-	return k.name != "" && !launched && !strings.EqualFold(filepath.Ext(name), ".ptx") && !regular(launchBeside(name))
+	return k.name != "" && o.launch == "" && !k.launches() && !strings.EqualFold(filepath.Ext(name), ".ptx") && !regular(launchBeside(name))
 }
 
 // picked is an engine that runs the launches of a program up to the one that is explored.
@@ -98,7 +97,7 @@ func times(n int) string {
 func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int, error) {
 	k := &o.kernel
 	switch name := args[0]; {
-	case o.launch != "" || k.grid != nil || k.block != nil || k.args != nil || k.shared > 0:
+	case o.launch != "" || k.launches():
 		return 0, usagef("--launch-number is for programs, which launch their kernels themselves: leave out --launch, --grid, --block, --arg and --shared")
 	case strings.EqualFold(filepath.Ext(name), ".ptx"):
 		return 0, usagef("--launch-number is for programs, and %s is kernels alone: say with --grid, --block and --arg how to launch one", name)
