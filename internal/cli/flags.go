@@ -52,6 +52,7 @@ type options struct {
 	verify       verify.Options
 	repair       bool   // by verify
 	graph        string // of verify
+	checkpoint   string // of verify
 	litmus       litmus.Options
 	kernel       kernelOptions // of verify
 	reports      reports

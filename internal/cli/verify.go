@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -55,6 +56,10 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.verify.First = true; return nil }},
 			{"repair", "", "search for the smallest change without error, print it as a diff, and explore the changed source",
 				func(o *options, v string) error { o.repair = true; return nil }},
+			{"jobs", "N", "explore a litmus test with N goroutines at a time (default: one for each processor); the result is the same",
+				func(o *options, v string) error { return number(v, 1, 1024, &o.verify.Jobs) }},
+			{"checkpoint", "FILE", "save the state of the search in this file now and then and at its end, unless it is complete, and go on from there if the file is there",
+				func(o *options, v string) error { o.checkpoint = v; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
 			gridFlag, blockFlag, argFlag, sharedFlag,
@@ -111,6 +116,34 @@ func (o *options) verifyProgress(e *env) (opts verify.Options, stop func()) {
 	}
 }
 
+// openCheckpoint opens the checkpoint of a search; nil if none is asked for. Beside what is explored it depends on the options that
+// the result depends on.
+func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error) {
+	if o.checkpoint == "" {
+		return nil, nil
+	}
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Schedules, o.verify.Drawings))...)
+}
+
+// closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
+func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) error {
+	c := opts.Checkpoint
+	if c == nil {
+		return nil
+	}
+	opts.Checkpoint = nil
+	if n := c.Resumed(); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the first %d executions were explored before: %s", n, o.checkpoint))
+	}
+	if r.Stopped {
+		r.Notes = append(r.Notes, fmt.Sprintf("the same command goes on from %s", o.checkpoint))
+	}
+	if err := c.Close(r); err != nil {
+		return fmt.Errorf("the checkpoint: %w", err)
+	}
+	return nil
+}
+
 // maxLitmus is how large a litmus file may be.
 const maxLitmus = 1 << 20
 
@@ -122,6 +155,12 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	name := args[0]
 	if o.verify.Model == verify.PTX && o.verify.Incl != model.Each {
 		return 0, usagef("--incl is for the model src11")
+	}
+	if o.verify.Model == verify.PTX && o.checkpoint != "" {
+		return 0, usagef("--checkpoint is for the model src11")
+	}
+	if o.verify.Jobs == 0 {
+		o.verify.Jobs = runtime.GOMAXPROCS(0)
 	}
 	litmusFile := strings.HasSuffix(name, ".litmus")
 	if program && !litmusFile {
@@ -163,7 +202,15 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	opts, stop := o.verifyProgress(e)
 	defer stop()
+	if opts.Checkpoint, err = o.openCheckpoint(name, string(src), fmt.Sprint(o.litmus)); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
 	r := verify.Litmus(ctx, test, opts)
+	took := time.Since(begin)
+	if err := o.closeCheckpoint(&opts, r); err != nil {
+		return 0, err
+	}
 	w := o.reportWriter(e, e.stdout)
 	if err := o.writeFindings(r, 1); err != nil {
 		return 0, err
@@ -179,7 +226,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		}
 		return lines[n-1]
 	}, newText(w, nil).Paint)
-	o.tellTimes(w, r, rep)
+	o.tellTimes(w, took, rep)
 	if o.repair && r.Verdict() == verify.Error {
 		opts.First = false
 		fixed := verify.RepairLitmus(ctx, test, string(src), o.litmus, opts)

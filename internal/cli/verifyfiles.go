@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/metrics"
 	"strings"
+	"time"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
@@ -45,14 +46,14 @@ func (o *options) writeFindings(r *verify.Result, launch int) error {
 }
 
 // tellTimes says how large the search was, if that is asked for.
-func (o *options) tellTimes(w io.Writer, r *verify.Result, rep *report.Report) {
+func (o *options) tellTimes(w io.Writer, took time.Duration, rep *report.Report) {
 	if !o.times {
 		return
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(sample)
 	v := rep.Verify
-	v.Seconds, v.Memory = r.Elapsed.Seconds(), sample[0].Value.Uint64()
+	v.Seconds, v.Memory = took.Seconds(), sample[0].Value.Uint64()
 	fmt.Fprintf(w, "fencepost: at most %d events in an execution; %.3f s, %d MB\n", v.Events, v.Seconds, (v.Memory+1<<20-1)>>20)
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
@@ -164,6 +165,7 @@ type explorer struct {
 	options verify.Options
 	claims
 	result *verify.Result
+	took   time.Duration
 	err    error
 }
 
@@ -181,7 +183,9 @@ func claimsOf(f *session.LaunchFile) claims { return claims{f.Expects, f.Conditi
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	var condition *verify.Condition
 	if condition, x.err = x.claim(l); x.err == nil {
+		begin := time.Now()
 		x.result, x.err = verify.Kernel(ctx, l, x.expected(l), condition, x.options)
+		x.took = time.Since(begin)
 	}
 	return simt.Stats{}, nil
 }
@@ -237,6 +241,12 @@ func (x *explorer) expected(l *simt.Launch) []verify.Expected {
 
 // exploreLaunch explores the launch of in. Without a result the report says why there is none.
 func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
+	x, rep, err := explore(ctx, o, in, v)
+	return x.result, rep, err
+}
+
+// explore is exploreLaunch with all that there is to know of the search.
+func explore(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*explorer, *report.Report, error) {
 	x := &explorer{options: v, claims: claimsOf(in.Launch)}
 	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
 	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
@@ -244,12 +254,12 @@ func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v 
 	if err == nil {
 		err = x.err
 	}
-	return x.result, rep, err
+	return x, rep, err
 }
 
 // tellResult writes a result as text, after which more may follow, and the files of its findings, and gives its report. The launch is
 // numbered among those of its kernel.
-func (o *options) tellResult(e *env, result *verify.Result, launch int, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
+func (o *options) tellResult(e *env, result *verify.Result, took time.Duration, launch int, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
 	w := o.reportWriter(e, e.stdout)
 	if err := o.writeFindings(result, launch); err != nil {
 		return nil, err
@@ -265,7 +275,7 @@ func (o *options) tellResult(e *env, result *verify.Result, launch int, source f
 		}
 		return ""
 	}, text.Paint)
-	o.tellTimes(w, result, rep)
+	o.tellTimes(w, took, rep)
 	if more == nil {
 		return rep, nil
 	}
@@ -306,7 +316,8 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	opts, stop := o.verifyProgress(e)
 	opts.Unroll = o.unroll()
 	claims := claimsOf(in.Launch)
-	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
+	x, rep, err := explore(ctx, o.session, in, opts)
+	result := x.result
 	stop()
 	var large *verify.TooLarge
 	switch source := sourceBeside(name); {
@@ -317,7 +328,7 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	case result == nil: // the device refused the launch: the report says why
 		return tell(e, o.reportWriter(e, e.stdout), o, rep, source)
 	default:
-		rep, err = o.tellResult(e, result, 1, source, func(rep *report.Report, w io.Writer) error {
+		rep, err = o.tellResult(e, result, x.took, 1, source, func(rep *report.Report, w io.Writer) error {
 			if !o.repair || result.Verdict() != verify.Error {
 				return nil
 			}

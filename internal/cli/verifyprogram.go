@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"fencepost.dev/fencepost/internal/nearest"
 	"fencepost.dev/fencepost/internal/report"
@@ -39,6 +40,7 @@ type picked struct {
 	launches map[string]int
 	explored *simt.Launch
 	result   *verify.Result
+	took     time.Duration
 	err      error
 }
 
@@ -57,7 +59,9 @@ func (x *picked) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 		return x.Engine.Run(ctx, l)
 	}
 	x.explored = l
+	begin := time.Now()
 	x.result, x.err = verify.Kernel(ctx, l, nil, nil, x.options)
+	x.took = time.Since(begin)
 	x.stop()
 	return simt.Stats{}, ctx.Err()
 }
@@ -140,7 +144,7 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 	}
 	x.result.Notes = append(x.result.Notes, fmt.Sprintf("explored is launch %d of the program, %d of %s, with grid %v and block %v; the program was ended there.",
 		x.explored.ID, x.launches[x.explored.Kernel], session.CallName(x.explored.Kernel), x.explored.Grid, x.explored.Block))
-	rep, err = o.tellResult(e, x.result, x.launches[x.explored.Kernel], s.Sources.Read, nil)
+	rep, err = o.tellResult(e, x.result, x.took, x.launches[x.explored.Kernel], s.Sources.Read, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"fencepost.dev/fencepost/corpus"
 	"fencepost.dev/fencepost/internal/bench"
+	"fencepost.dev/fencepost/internal/cpu/evaluate"
 	"fencepost.dev/fencepost/internal/detect"
 	"fencepost.dev/fencepost/internal/detect/all"
 	"fencepost.dev/fencepost/internal/hw/gpu"
 	"fencepost.dev/fencepost/internal/session"
 	"fencepost.dev/fencepost/internal/simt"
+	"fencepost.dev/fencepost/internal/toolchain"
 )
 
 // granularities counts what ScoRD reports in race-free applications when locations share metadata.
@@ -71,5 +75,33 @@ func kernels(full bool) (string, error) {
 	}
 	var b strings.Builder
 	err := gpu.Write(&b, results)
+	return b.String(), err
+}
+
+// slimFast measures the detectors of CPU programs on the larger programs of corpus/cpu.
+func slimFast(full bool) (string, error) {
+	sources, err := filepath.Glob("corpus/cpu/kernels/*.c")
+	if err == nil && len(sources) == 0 {
+		err = errors.New("corpus/cpu/kernels is not here: run this in the folder of the module")
+	}
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "slimfast")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	finder := toolchain.Finder{CC: os.Getenv("FENCEPOST_CC")}
+	cc, err := finder.FindCC(context.Background())
+	if err != nil {
+		return "", err
+	}
+	rounds := 3
+	if full {
+		rounds = 15 // as in the thesis
+	}
+	var b strings.Builder
+	err = evaluate.Write(context.Background(), &b, evaluate.Options{Sources: sources, CC: cc.Path, Dir: dir, Threads: 16, Rounds: rounds})
 	return b.String(), err
 }

@@ -5,35 +5,37 @@ import (
 	"fmt"
 	"testing"
 
-	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
 
-// BenchmarkSearch explores programs whose number of executions is known, and reports that number beside the time.
+// BenchmarkSearch explores programs whose number of executions is known, and reports that number beside the time: by one goroutine and by two.
 func BenchmarkSearch(b *testing.B) {
 	for _, c := range []struct {
 		name, src string
 		want      int
 	}{
 		{"LB-18", fmt.Sprintf(lb, 18), 1<<18 - 1},
+		{"LB-22", fmt.Sprintf(lb, 22), 1<<22 - 1},
 		{"SB-20", fmt.Sprintf(sb, 20), 1 << 20},
 		{"caslock-8", fmt.Sprintf(casLock, 8, 1), factorial(8)},
 		{"ticketlock-8", fmt.Sprintf(ticketLock, 8, 1), factorial(8)},
 		{"ttaslock-6", fmt.Sprintf(ttasLock, 6, 1), factorial(6) * factorial(6)},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			test, err := litmus.Parse(c.name, c.src, litmus.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			for range b.N {
-				r := explore.Explore(context.Background(), test, explore.Options{Races: true})
-				if r.Executions != c.want {
-					b.Fatalf("%d executions, want %d", r.Executions, c.want)
+		test, err := litmus.Parse(c.name, c.src, litmus.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, jobs := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, jobs), func(b *testing.B) {
+				for b.Loop() {
+					r := Litmus(context.Background(), test, Options{Jobs: jobs})
+					if r.Executions != c.want {
+						b.Fatalf("%d executions, want %d", r.Executions, c.want)
+					}
+					b.ReportMetric(float64(r.Executions), "executions")
+					b.ReportMetric(float64(r.Blocked), "blocked")
 				}
-				b.ReportMetric(float64(r.Executions), "executions")
-				b.ReportMetric(float64(r.Blocked), "blocked")
-			}
-		})
+			})
+		}
 	}
 }

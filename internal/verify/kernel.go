@@ -62,29 +62,17 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		return nil, err
 	}
 	defer p.Close()
+	o.Jobs = 1 // threads of the emulator are driven by one goroutine
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
-	var leaf func(x explore.Execution, end explore.Ending)
 	switch {
 	case condition != nil:
 		v.result.Condition = &condition.Condition
-		leaf = func(x explore.Execution, end explore.Ending) {
-			if end == explore.Complete {
-				v.finalState(memoryView{x, p, condition}, condition)
-			}
-		}
+		v.complete = func(v *verifier, x explore.Execution) { v.finalState(memoryView{x, p, condition}, condition) }
 	case len(expected) > 0:
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
-		leaf = func(x explore.Execution, end explore.Ending) {
-			if end == explore.Complete {
-				v.finalMemory(x, p, expected)
-			}
-		}
+		v.complete = func(v *verifier, x explore.Execution) { v.finalMemory(x, p, expected) }
 	}
-	if o.Model == PTX {
-		v.candidates(ctx, leaf)
-	} else {
-		v.explore(ctx, leaf)
-	}
+	v.search(ctx)
 	if refusal := p.Refusal(); refusal != nil {
 		v.result.Refusal = refusal.Reason
 		for _, at := range refusal.Places {

@@ -35,7 +35,7 @@ type DrawnThread struct {
 	Name    string
 	Of      string // "block 1, thread 0"
 	Groups  []string
-	numbers [3]int32 // of the GPU, the cluster and the CTA
+	Numbers [3]int32 // of the GPU, the cluster and the CTA
 }
 
 // DrawnNode is an event.
@@ -74,7 +74,7 @@ func (v *verifier) drawing(x explore.Execution, events []explore.Event, e explor
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(slices.Compare(d.Threads[a].numbers[:], d.Threads[b].numbers[:]), cmp.Compare(threads[a], threads[b]))
+		return cmp.Or(slices.Compare(d.Threads[a].Numbers[:], d.Threads[b].Numbers[:]), cmp.Compare(threads[a], threads[b]))
 	})
 	sorted, column := make([]DrawnThread, len(order)), map[int]int{}
 	for c, i := range order {
@@ -113,7 +113,7 @@ func (v *verifier) drawing(x explore.Execution, events []explore.Event, e explor
 // drawnThread describes a thread by its place.
 func (v *verifier) drawnThread(t int) DrawnThread {
 	name, of, p := v.subject.thread(t)
-	d := DrawnThread{Name: name, Of: of, numbers: [3]int32{p.GPU, p.Cluster, p.CTA}}
+	d := DrawnThread{Name: name, Of: of, Numbers: [3]int32{p.GPU, p.Cluster, p.CTA}}
 	d.Groups = []string{fmt.Sprintf("gpu %d", p.GPU), fmt.Sprintf("cluster %d", p.Cluster), fmt.Sprintf("cta %d", p.CTA)}
 	if v.test != nil { // numbers of a litmus test count within what is around them
 		d.Groups[1], d.Groups[2] = fmt.Sprintf("cluster %d", p.Cluster&(1<<10-1)), fmt.Sprintf("cta %d", p.CTA&(1<<10-1))
@@ -314,7 +314,7 @@ func (d *Drawing) frames() (rows [][]frame) {
 	for level := range 3 {
 		var row []frame
 		for c, t := range d.Threads {
-			if c > 0 && slices.Equal(t.numbers[:level+1], d.Threads[c-1].numbers[:level+1]) {
+			if c > 0 && slices.Equal(t.Numbers[:level+1], d.Threads[c-1].Numbers[:level+1]) {
 				row[len(row)-1].to = c
 				continue
 			}
@@ -322,7 +322,7 @@ func (d *Drawing) frames() (rows [][]frame) {
 		}
 		// A cluster of one CTA tells nothing.
 		if level == 2 || level == 0 && len(row) > 1 || level == 1 && len(row) > 1 && slices.ContainsFunc(row, func(f frame) bool {
-			return d.Threads[f.from].numbers[2] != d.Threads[f.to].numbers[2]
+			return d.Threads[f.from].Numbers[2] != d.Threads[f.to].Numbers[2]
 		}) {
 			rows = append(rows, row)
 		}

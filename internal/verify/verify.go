@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/verify/candidates"
@@ -23,11 +22,15 @@ type Options struct {
 	Incl     model.Inclusion
 	First    bool // stop at the first error
 	Unroll   int  // the bound of loops; for the text of the report
+	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
 	Progress func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
 	// Drawings asks for the Drawing of each finding.
 	Drawings bool
+	// Checkpoint, if not nil, is where the search begins, and where it is saved. It is for scoped RC11.
+	Checkpoint *Checkpoint
+	graphs     int // that a part of the search visits; 0 for the default
 }
 
 // The memory models.
@@ -56,7 +59,6 @@ type Result struct {
 	Filtered  int       // complete executions that the filter leaves out
 	Holds     bool      // the condition holds, or there is none
 	Findings  []Finding
-	Elapsed   time.Duration
 }
 
 // Verdicts.
@@ -92,25 +94,43 @@ func (r *Result) Verdict() string {
 func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	v := newVerifier(litmusTest{t}, t.Name, o)
 	v.test, v.observed, v.result.Condition = t, t.Observed(), t.Condition
-	var leaf func(x explore.Execution, end explore.Ending)
 	if t.Condition != nil || t.Filter != nil {
-		leaf = v.leaf
+		v.complete = (*verifier).finalValues
 	}
-	if o.Model == PTX {
-		v.candidates(ctx, leaf)
-	} else {
-		v.explore(ctx, leaf)
-	}
+	v.search(ctx)
 	return v.finish()
 }
 
+// search explores under the model that the options name.
+func (v *verifier) search(ctx context.Context) {
+	if v.options.Model == PTX {
+		v.candidates(ctx)
+	} else {
+		v.explore(ctx)
+	}
+}
+
+// exploration gives the options of a search, or of a part of it, that tells v.
+func (v *verifier) exploration() explore.Options {
+	x := explore.Options{Incl: v.options.Incl, Races: true, Exits: v.test == nil, Found: v.found}
+	if v.complete != nil {
+		x.Leaf = func(x explore.Execution, end explore.Ending) {
+			if end == explore.Complete {
+				v.complete(v, x)
+			}
+		}
+	}
+	return x
+}
+
 // candidates searches under the model PTX.
-func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
-	x := explore.Options{Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf, Restart: func() {
+func (v *verifier) candidates(ctx context.Context) {
+	x := v.exploration()
+	x.Restart = func() {
 		clear(v.findings)
 		clear(v.outcomes)
 		v.result.Filtered = 0
-	}}
+	}
 	if v.options.Progress != nil {
 		x.Progress = func(executions int, _ float64) { v.options.Progress(fmt.Sprintf("%d executions", executions)) }
 	}
@@ -121,7 +141,7 @@ func (v *verifier) candidates(ctx context.Context, leaf func(x explore.Execution
 }
 
 func newVerifier(s subject, name string, o Options) *verifier {
-	v := &verifier{subject: s, options: o, begin: time.Now(), result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
+	v := &verifier{subject: s, options: o, result: &Result{Name: name, Model: SRC11}, findings: map[key]*Finding{},
 		outcomes: map[string]*Outcome{}}
 	if o.Model == PTX {
 		v.result.Model = PTX
@@ -131,20 +151,87 @@ func newVerifier(s subject, name string, o Options) *verifier {
 	return v
 }
 
-// explore searches; leaf, if not nil, is called for each execution.
-func (v *verifier) explore(ctx context.Context, leaf func(x explore.Execution, end explore.Ending)) {
-	o := &v.options
-	x := explore.Options{Incl: o.Incl, Races: true, Exits: v.test == nil, Found: v.found, Leaf: leaf}
-	if o.Progress != nil {
-		x.Progress = func(executions int, done float64) {
+// explore searches under scoped RC11, in parts that are put together in the order of the search.
+func (v *verifier) explore(ctx context.Context) {
+	of := map[*explore.Options]*verifier{}
+	saved := false
+	d := explore.Division{Program: v.subject, Jobs: v.options.Jobs, Graphs: v.options.graphs,
+		Begin: func() *explore.Options {
+			part := *v
+			part.result, part.findings, part.outcomes, part.state = &Result{}, map[key]*Finding{}, map[string]*Outcome{}, nil
+			x := part.exploration()
+			of[&x] = &part
+			return &x
+		},
+		Done: func(p *explore.Part, next []int32) bool {
+			if c := v.options.Checkpoint; c != nil && !saved && p.Result.Stopped {
+				saved = true // without this part, which is explored anew
+				c.note(v, p.Path, true)
+			}
+			defer func() {
+				if c := v.options.Checkpoint; c != nil && !saved && next != nil {
+					c.note(v, next, false)
+				}
+			}()
+			if part := of[p.Options]; part != nil {
+				delete(of, p.Options)
+				v.add(part)
+			}
+			v.result.Result.Add(p.Result)
+			if p.Result.Stopped && ctx.Err() == nil {
+				return false // the program refuses, or the first error is enough
+			}
+			return !v.options.First || v.errors() == 0
+		}}
+	if v.options.Progress != nil {
+		d.Progress = func(executions int, done float64) {
 			text := fmt.Sprintf("%d executions", executions)
 			if done > 0.001 {
 				text += fmt.Sprintf(" of some %.2g", float64(executions)/done)
 			}
-			o.Progress(text)
+			v.options.Progress(text)
 		}
 	}
-	v.result.Result = explore.Explore(ctx, v.subject, x)
+	if c := v.options.Checkpoint; c != nil {
+		d.From = c.restore(v)
+	}
+	if err := d.Explore(ctx); err != nil {
+		v.result.Refusal = err.Error()
+	}
+}
+
+// add adds what the next part of the search has found, before its counts are added.
+func (v *verifier) add(part *verifier) {
+	for k, f := range part.findings {
+		if first := v.findings[k]; first != nil {
+			first.Count += f.Count
+			if first.Schedule == nil {
+				first.Schedule, first.scheduled = f.Schedule, first.scheduled || f.scheduled
+			}
+		} else {
+			f.Executions += v.result.Executions
+			v.findings[k] = f
+		}
+	}
+	for state, o := range part.outcomes {
+		if first := v.outcomes[state]; first != nil {
+			first.Count += o.Count
+		} else {
+			v.outcomes[state] = o
+		}
+	}
+	v.result.Filtered += part.result.Filtered
+}
+
+// errors counts the findings that are no warnings.
+func (v *verifier) errors() int {
+	n := 0
+	for _, f := range v.findings {
+		if !f.Warning {
+			n++
+		}
+	}
+	return n
 }
 
 // verifier collects what a search finds.
@@ -156,8 +243,9 @@ type verifier struct {
 	findings map[key]*Finding
 	outcomes map[string]*Outcome
 	observed []*litmus.Formula
-	begin    time.Time
 	state    []byte
+	// complete, if not nil, is called for each complete execution.
+	complete func(v *verifier, x explore.Execution)
 }
 
 // key tells errors apart: those of one kind between the same steps are one.
@@ -184,10 +272,8 @@ func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 	return !v.options.First || f.Warning
 }
 
-func (v *verifier) leaf(x explore.Execution, end explore.Ending) {
-	if end != explore.Complete {
-		return
-	}
+// finalValues counts the final state of an execution of a test.
+func (v *verifier) finalValues(x explore.Execution) {
 	if !v.test.Filter.Satisfied(x) {
 		v.result.Filtered++
 		return
@@ -214,7 +300,6 @@ func (v *verifier) outcome(satisfies func() bool) {
 
 func (v *verifier) finish() *Result {
 	r := v.result
-	r.Elapsed = time.Since(v.begin)
 	satisfying, others := 0, 0
 	for _, state := range slices.Sorted(maps.Keys(v.outcomes)) {
 		o := v.outcomes[state]
@@ -229,11 +314,19 @@ func (v *verifier) finish() *Result {
 	for _, f := range v.findings {
 		r.Findings = append(r.Findings, *f)
 	}
-	slices.SortFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Sides[0].File, b.Sides[0].File), cmp.Compare(a.Sides[0].Line, b.Sides[0].Line),
-			cmp.Compare(a.Sides[0].Col, b.Sides[0].Col), cmp.Compare(a.Title, b.Title))
-	})
+	slices.SortFunc(r.Findings, func(a, b Finding) int { return compareFindings(&a, &b) })
 	return r
+}
+
+// compareFindings orders findings by place.
+func compareFindings(a, b *Finding) int {
+	for i := range min(len(a.Sides), len(b.Sides)) {
+		x, y := &a.Sides[i], &b.Sides[i]
+		if c := cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Col, y.Col), cmp.Compare(a.Title, b.Title)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a.Sides), len(b.Sides)), cmp.Compare(a.Graph, b.Graph))
 }
 
 // Report is the result in the form that all commands report in.

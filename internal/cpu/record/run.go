@@ -3,6 +3,7 @@ package record
 import (
 	"io"
 	"syscall"
+	"time"
 
 	"fencepost.dev/fencepost/internal/cpu"
 )
@@ -28,6 +29,7 @@ type Result struct {
 	Signal    syscall.Signal // 0 if none ended it
 	Processes []Recorded     // in the order in which they began
 	Unseen    int            // processes for which there was no room
+	Processor time.Duration  // what the program took of the processor
 }
 
 // Recorded is what was recorded of a process.

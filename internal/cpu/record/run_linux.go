@@ -51,7 +51,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out := Result{Exit: code, Signal: sig, Unseen: max(0, int(atomic.LoadUint32(s.half(4)))-processes)}
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	out := Result{Exit: code, Signal: sig, Processor: used, Unseen: max(0, int(atomic.LoadUint32(s.half(4)))-processes)}
 	for _, done := range s.done {
 		out.Processes = append(out.Processes, <-done)
 	}

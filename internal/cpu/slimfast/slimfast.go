@@ -49,7 +49,7 @@ type chunk struct {
 
 const chunkThreads = 8
 
-// entry is where Next of a thread stands.
+// entry is Next of a thread.
 func (r *Reads) entry(thread uint16) **Metadata {
 	first := thread / chunkThreads * chunkThreads
 	at := &r.next
@@ -95,6 +95,12 @@ func (s *set) put(write, read order.Epoch, m *Metadata) {
 	s.n++
 }
 
+// reset empties the set, which keeps no metadata alive then.
+func (s *set) reset() {
+	clear(s.entries[:min(s.n, setSize)])
+	s.n = 0
+}
+
 // Counts are the events of table 3.1 of the thesis.
 type Counts struct {
 	Accesses, SharedAccesses     uint64 // all; those to variables with an EpochPlusVC
@@ -103,6 +109,7 @@ type Counts struct {
 	SharedReused, SharedAlloc    uint64 // READSHAREDREUSE, READSHAREDALLOC
 	WriteAllocated               uint64 // values of W that a variable got
 	MostS, MostQ, Overflows, CAS uint64 // the most entries in an epoch; entries overwritten; compare-and-swaps that failed
+	Epochs, SumS, SumQ           uint64 // that ended; entries at their ends
 }
 
 // Thread is the state of a thread: no other may use it.
@@ -112,7 +119,11 @@ type Thread struct {
 	Counts Counts
 	w      *Metadata
 	s, q   set
+	// nexts are the entries of Next that the thread made in this epoch. No later epoch can use them, and what they refer to would
+	// have a Next of its own: without an end they would keep all that a variable ever had.
+	nexts  []**Metadata
 	found  func(other order.Epoch, wrote bool)
+	shared func(*Metadata) // is given each EpochPlusVC that is allocated, or nil
 }
 
 // NewThread makes the state of a thread. found is told of races.
@@ -126,9 +137,15 @@ func NewThread(id uint16, found func(other order.Epoch, wrote bool)) *Thread {
 func (t *Thread) Advance(c order.Clock) {
 	t.Clock = c
 	t.w = nil
+	t.Counts.Epochs, t.Counts.SumS, t.Counts.SumQ = t.Counts.Epochs+1, t.Counts.SumS+uint64(t.s.n), t.Counts.SumQ+uint64(t.q.n)
 	t.Counts.MostS, t.Counts.MostQ = max(t.Counts.MostS, uint64(t.s.n)), max(t.Counts.MostQ, uint64(t.q.n))
 	t.Counts.Overflows += uint64(max(0, t.s.n-setSize) + max(0, t.q.n-setSize))
-	t.s.n, t.q.n = 0, 0
+	t.s.reset()
+	t.q.reset()
+	for i, next := range t.nexts {
+		*next, t.nexts[i] = nil, nil
+	}
+	t.nexts = t.nexts[:0]
 }
 
 // Variable is where the metadata of a variable stands. The zero Variable has not been accessed.
@@ -202,19 +219,26 @@ func (t *Thread) read(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64)
 	to.Reads.Clock[m.Read.Thread()] = m.Read
 	to.Reads.Clock[t.ID] = now
 	t.q.put(m.Write, m.Read, to)
+	if t.shared != nil {
+		t.shared(to)
+	}
 	return to, &t.Counts.InflAllocated // READINFLALLOC
 }
 
-// readShared is READSHARED*. A Next of an earlier epoch is replaced and never changed: other variables may have it.
+// readShared is READSHARED*.
 func (t *Thread) readShared(m *Metadata, now order.Epoch) (to *Metadata, rule *uint64) {
 	next := m.Reads.entry(t.ID)
-	if *next != nil && (*next).Reads.Clock[t.ID] == now {
+	if *next != nil {
 		return *next, &t.Counts.SharedReused
 	}
 	c := make(order.Clock, max(len(m.Reads.Clock), int(t.ID)+1))
 	copy(c, m.Reads.Clock)
 	c[t.ID] = now
 	*next = &Metadata{Write: m.Write, Reads: &Reads{Clock: c}}
+	t.nexts = append(t.nexts, next)
+	if t.shared != nil {
+		t.shared(*next)
+	}
 	return *next, &t.Counts.SharedAlloc
 }
 
@@ -271,6 +295,9 @@ func (t *Thread) checkWrite(m *Metadata) {
 
 // Detector judges a trace.
 type Detector struct {
+	// Shared, if it is not nil, is given each EpochPlusVC that is allocated. It is set before the first event.
+	Shared func(*Metadata)
+
 	order     order.Order
 	variables []Variable
 	threads   []*Thread
@@ -383,7 +410,7 @@ func (d *Detector) thread(id uint16) *Thread {
 			r.Earlier, r.Wrote = other.Thread(), wrote
 			d.found(r)
 		})
-		t.Clock = d.order.Clock(id)
+		t.Clock, t.shared = d.order.Clock(id), d.Shared
 		d.threads[id] = t
 	}
 	return d.threads[id]
@@ -404,6 +431,7 @@ func (d *Detector) Counts() Counts {
 		all.SharedReused, all.SharedAlloc = all.SharedReused+c.SharedReused, all.SharedAlloc+c.SharedAlloc
 		all.WriteAllocated, all.CAS, all.Overflows = all.WriteAllocated+c.WriteAllocated, all.CAS+c.CAS, all.Overflows+c.Overflows
 		all.MostS, all.MostQ = max(all.MostS, c.MostS), max(all.MostQ, c.MostQ)
+		all.Epochs, all.SumS, all.SumQ = all.Epochs+c.Epochs, all.SumS+c.SumS, all.SumQ+c.SumQ
 	}
 	return all
 }

@@ -76,6 +76,17 @@ type Result struct {
 	Stopped    bool
 }
 
+// Add adds the counts of the next part of a search.
+func (r *Result) Add(p Result) {
+	r.Executions += p.Executions
+	r.Blocked += p.Blocked
+	r.Stuck += p.Stuck
+	r.Cut += p.Cut
+	r.Events = max(r.Events, p.Events)
+	r.Graphs += p.Graphs
+	r.Stopped = r.Stopped || p.Stopped
+}
+
 // explorer is one search.
 type explorer struct {
 	*Options
@@ -91,18 +102,29 @@ type explorer struct {
 	view    graphView
 	done    float64 // part of the search that is done
 	part    float64 // part of the search that is below this graph
+	left    int     // graphs to visit; then divide takes those that would be. -1: all
+	divide  func()
 }
 
 // Explore visits all executions of p.
 func Explore(ctx context.Context, p Program, o Options) Result {
-	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1}
-	x.trial = make([]int64, x.g.words)
-	x.view.executions = &x.result.Executions
+	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1, left: -1}
+	x.begin()
+	x.visit()
+	return x.result
+}
+
+// begin tells of assertions that fail before the first event.
+func (x *explorer) begin() {
+	x.init()
 	for t := range x.g.threads {
 		x.assertion(t, -1)
 	}
-	x.visit()
-	return x.result
+}
+
+func (x *explorer) init() {
+	x.trial = make([]int64, x.g.words)
+	x.view.executions = &x.result.Executions
 }
 
 // visit explores all executions that extend the graph (algorithm 1).
@@ -110,6 +132,11 @@ func (x *explorer) visit() {
 	if x.result.Stopped {
 		return
 	}
+	if x.left == 0 {
+		x.divide()
+		return
+	}
+	x.left--
 	x.result.Graphs++
 	// The check of axiom SC takes long where there are many sc events.
 	if n := x.result.Graphs; n&0x3fff == 0 || x.g.sc > 1 && n&0x1f == 0 {
