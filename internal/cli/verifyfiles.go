@@ -25,9 +25,15 @@ func numbered(name string, n int) string {
 
 // writeFindings writes the files that are asked for of each finding. The number of the launch is among those of its kernel.
 func (o *options) writeFindings(r *verify.Result, launch int) error {
-	schedules := 0
+	var all []*verify.Finding
 	for i := range r.Findings {
-		f := &r.Findings[i]
+		all = append(all, &r.Findings[i])
+	}
+	if r.Counterexample != nil {
+		all = append(all, r.Counterexample)
+	}
+	schedules := 0
+	for i, f := range all {
 		if f.Drawing != nil {
 			f.DrawingFile = numbered(o.graph, i+1)
 			if err := os.WriteFile(f.DrawingFile, []byte(f.Drawing.SVG()), 0o666); err != nil {

@@ -95,7 +95,7 @@ func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) i
 			n++
 		}
 	}
-	if n <= maxDrawn {
+	if n <= maxDrawn || e.Thread < 0 {
 		return 0
 	}
 	threads := map[int]bool{e.Thread: true, e.Other: true}

@@ -93,7 +93,7 @@ func (v *verifier) finalState(x explore.Execution, c *Condition) {
 		}
 		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
 	}
-	v.outcome(func() bool { return c.Formula.Satisfied(x) })
+	v.outcome(x, func() bool { return c.Formula.Satisfied(x) })
 }
 
 // finalMemory counts the final state of an execution.
@@ -114,5 +114,5 @@ func (v *verifier) finalMemory(x explore.Execution, p *kernel.Program, expected 
 	if len(v.state) == 0 {
 		v.state = append(v.state, "as expected"...)
 	}
-	v.outcome(func() bool { return all })
+	v.outcome(x, func() bool { return all })
 }

@@ -40,6 +40,11 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 	if c := r.Condition; c != nil && !r.Stopped {
 		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, map[bool]string{true: "holds", false: "does not hold"}[r.Holds])
 	}
+	if f := r.Counterexample; f != nil {
+		fmt.Fprintf(w, "%s:\n", f.Title)
+		f.files(func(label, text string) { fmt.Fprintf(w, "  = %s: %s\n", label, text) })
+		fmt.Fprintln(w, f.Graph)
+	}
 	if r.Refusal != "" {
 		fmt.Fprintf(w, "%s%s\n", paint(red, "not explored"), paint(bold, ": "+r.Refusal))
 		writeSides(w, r.Refused, source, paint)
@@ -117,6 +122,19 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// files tells of the files of a finding.
+func (f *Finding) files(note func(label, text string)) {
+	switch {
+	case f.ScheduleFile != "":
+		note("schedule", f.ScheduleFile+" has it as an interleaving")
+	case f.scheduled && f.Schedule == nil:
+		note("schedule", "none: no interleaving of the threads has it, only what the memory model reorders")
+	}
+	if f.DrawingFile != "" {
+		note("drawing", f.DrawingFile)
+	}
+}
+
 func (f *Finding) text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
 	severity := paint(red, "error")
 	if f.Warning {
@@ -131,15 +149,7 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	}
 	note("why", f.Why)
 	note("fix", f.Fix)
-	switch {
-	case f.ScheduleFile != "":
-		note("schedule", f.ScheduleFile+" has it as an interleaving")
-	case f.scheduled && f.Schedule == nil:
-		note("schedule", "none: no interleaving of the threads has it, only what the memory model reorders")
-	}
-	if f.DrawingFile != "" {
-		note("drawing", f.DrawingFile)
-	}
+	f.files(note)
 	note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
 	fmt.Fprintln(w, f.Graph)
 }
