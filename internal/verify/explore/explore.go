@@ -54,6 +54,7 @@ const (
 	BarrierDivergence
 	ExitedBarrier // a barrier that has been completed without a thread, which has ended
 	Deadlock      // every thread that has not ended waits, and at least one spins
+	Forbidden     // an execution that a condition forbids; no search finds it, callers do
 )
 
 // Error is an error of one execution.
