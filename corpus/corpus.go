@@ -1,7 +1,7 @@
 // Package corpus holds CUDA programs with the findings a correct checker must print for them, and must not.
 //
 // Each program is four things of one name in one folder: the source (.cu), the PTX that nvcc made of it (.ptx), how to
-// launch it (.toml), and its expectations, which stand in the source as comments on the lines they speak of:
+// launch it (.toml), and its expectations, which are in the source as comments on the lines they speak of:
 //
 //	tile[t] = in[i]; // want error:missing-barrier
 //
@@ -131,7 +131,7 @@ func (p *Program) File() string {
 // corrected twin share one.
 func (p *Program) Path() string { return p.Dir + "/" + p.Name }
 
-// Want is an expected finding: one of its accesses or threads stands on Line.
+// Want is an expected finding: one of its accesses or threads is on Line.
 type Want struct {
 	Line     int    // from 1
 	Severity string // "error", "warning" or "info"

@@ -11,7 +11,7 @@ type Error struct {
 	File string
 	Pos  Pos
 	Msg  string
-	// Source is where the place stands in the source language, and from where it is called or was inlined, innermost first. It is
+	// Source is where the place is in the source language, and from where it is called or was inlined, innermost first. It is
 	// empty without debugging information, and until something that reads it has filled it in.
 	Source []Source
 }

@@ -39,7 +39,7 @@ func (in *Inst) String() string {
 	return string(p.buf)
 }
 
-// listSep is what stands before element i of a list.
+// listSep is what is before element i of a list.
 func listSep(i int, first string) string {
 	if i == 0 {
 		return first

@@ -122,7 +122,7 @@ func (p *parser) inst(pos Pos, start, end, dot int, pred string, not bool) {
 	p.push(in)
 }
 
-// constBank reads on in modifiers, which begin at from, where a bank of constant memory stands: `ld.const[3].u32`.
+// constBank reads on in modifiers, which begin at from, where a bank of constant memory is: `ld.const[3].u32`.
 func (p *parser) constBank(from int) string {
 	p.next()
 	p.small("a bank of constant memory")
@@ -133,7 +133,7 @@ func (p *parser) constBank(from int) string {
 	return p.src[from:p.prevEnd]
 }
 
-// moreMods reads modifiers that stand apart from the opcode: `ld.global .u32`.
+// moreMods reads modifiers that are apart from the opcode: `ld.global .u32`.
 func (p *parser) moreMods(mods string) string {
 	b := []byte(mods)
 	for p.tok == tokDir && p.line == p.prevLine {

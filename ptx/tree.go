@@ -25,13 +25,13 @@ type Module struct {
 // Version is the argument of the .version directive.
 type Version struct{ Major, Minor int }
 
-// Decl is anything that can stand at module level: *Func, *Var, *File, *Section, *Dwarf, *Alias, *Directive, *Loc.
+// Decl is anything that can be at module level: *Func, *Var, *File, *Section, *Dwarf, *Alias, *Directive, *Loc.
 type Decl interface {
 	Position() Pos
 	decl()
 }
 
-// Stmt is anything that can stand in a function body:
+// Stmt is anything that can be in a function body:
 // *Inst, *Label, *Block, *Var, *Loc, *Directive, *Prototype, *TargetList, *File, *Section, *Dwarf.
 type Stmt interface {
 	Position() Pos
@@ -49,7 +49,7 @@ const (
 	Common
 )
 
-// Func is an .entry or a .func; a declaration without body has Body nil. Pos is where its first directive stands.
+// Func is an .entry or a .func; a declaration without body has Body nil. Pos is where its first directive is.
 type Func struct {
 	Pos        Pos
 	Linkage    Linkage
@@ -164,7 +164,7 @@ type Directive struct {
 	Pos  Pos
 	Name string // without the dot
 	Args []Operand
-	// Paren says that the arguments stand in parentheses.
+	// Paren says that the arguments are in parentheses.
 	Paren bool
 }
 
@@ -198,7 +198,7 @@ type TargetList struct {
 	Targets []string
 }
 
-// Inst is one instruction. Pos is where the guard stands if there is one, else the opcode.
+// Inst is one instruction. Pos is where the guard is if there is one, else the opcode.
 type Inst struct {
 	Pos      Pos
 	Pred     string // guard register; "" when there is none

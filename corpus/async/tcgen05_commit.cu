@@ -1,4 +1,4 @@
-// tcgen05.commit stands before the last tcgen05.mma, so that the mbarrier says nothing about that one.
+// tcgen05.commit is before the last tcgen05.mma, so that the mbarrier says nothing about that one.
 // -arch=compute_100a
 #include <cstdint>
 #include <cstdio>

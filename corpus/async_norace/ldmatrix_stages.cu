@@ -1,4 +1,4 @@
-// Three stages of tiles that ldmatrix reads: a barrier stands before a stage is filled again.
+// Three stages of tiles that ldmatrix reads: a barrier is before a stage is filled again.
 // -arch=compute_80
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// tcgen05.commit stands behind both tcgen05.mma, which are performed in order.
+// tcgen05.commit comes after both tcgen05.mma, which are performed in order.
 // -arch=compute_100a
 #include <cstdint>
 #include <cstdio>

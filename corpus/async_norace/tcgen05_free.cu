@@ -1,4 +1,4 @@
-// A barrier stands between the last load of tensor memory and its end.
+// A barrier is between the last load of tensor memory and its end.
 // -arch=compute_100a
 #include <cstdint>
 #include <cstdio>

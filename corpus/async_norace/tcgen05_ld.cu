@@ -1,4 +1,4 @@
-// tcgen05.wait::ld and a barrier stand between the loads and the next product.
+// tcgen05.wait::ld and a barrier are between the loads and the next product.
 // -arch=compute_100a
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A message whose receiver's fence stands before the wait.
+// A message whose receiver's fence is before the wait.
 __global__ void k(int *data, int *flag, int *out) {
   if (blockIdx.x == 0) {
     *data = 42; // want error:missing-fence

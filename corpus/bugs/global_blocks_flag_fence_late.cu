@@ -1,4 +1,4 @@
-// A message whose sender's fence stands behind the flag.
+// A message whose sender's fence comes after the flag.
 __global__ void k(int *data, int *flag, int *out) {
   if (blockIdx.x == 0) {
     *data = 42; // want error:missing-fence

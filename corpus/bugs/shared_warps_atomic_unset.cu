@@ -1,4 +1,4 @@
-// Nothing stands between the counter's first value and the atomics on it.
+// Nothing is between the counter's first value and the atomics on it.
 __global__ void k(int *out) {
   __shared__ int n;
   if (threadIdx.x == 0) n = 0; // want error:atomic-mixed-with-plain

@@ -95,7 +95,7 @@ func load(name string) ([]*Kernel, error) {
 	return out, nil
 }
 
-// parts cuts PTX into its kernels and what stands between them.
+// parts cuts PTX into its kernels and what is between them.
 func parts(ptx string) (out []string) {
 	from := 0
 	for _, at := range entries.FindAllStringIndex(ptx, -1) {

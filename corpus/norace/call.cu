@@ -1,4 +1,4 @@
-// Functions called by the kernel write and read; the barrier stands between the calls.
+// Functions called by the kernel write and read; the barrier is between the calls.
 #include <cstdio>
 
 const int N = 128, BLOCK = 128;

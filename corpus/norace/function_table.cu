@@ -1,4 +1,4 @@
-// Lanes call functions by a table of pointers; a barrier stands before.
+// Lanes call functions by a table of pointers; a barrier is before.
 #include <cstdio>
 
 const int N = 128, BLOCK = 128;

@@ -1,4 +1,4 @@
-// Each thread sums some values of the next warp by recursion, to a depth of its own; a barrier stands before.
+// Each thread sums some values of the next warp by recursion, to a depth of its own; a barrier is before.
 #include <cstdio>
 
 const int N = 128, BLOCK = 128;

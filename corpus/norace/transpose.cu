@@ -1,4 +1,4 @@
-// Transposes a matrix through a shared tile; the barrier stands between filling the tile and reading it.
+// Transposes a matrix through a shared tile; the barrier is between filling the tile and reading it.
 #include <cstdio>
 
 const int N = 32, TILE = 16;

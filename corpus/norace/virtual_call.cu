@@ -1,4 +1,4 @@
-// Lanes call virtual functions of objects of different classes; a barrier stands before.
+// Lanes call virtual functions of objects of different classes; a barrier is before.
 #include <cstdio>
 
 const int N = 128, BLOCK = 128;

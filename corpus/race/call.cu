@@ -1,4 +1,4 @@
-// The accesses that race stand in functions called by the kernel.
+// The accesses that race are in functions called by the kernel.
 #include <cstdio>
 
 const int N = 128, BLOCK = 128;

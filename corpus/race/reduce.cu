@@ -1,4 +1,4 @@
-// Tree reduction in shared memory. The barrier stands before the loop instead of inside it.
+// Tree reduction in shared memory. The barrier is before the loop instead of inside it.
 #include <cstdio>
 
 const int N = 512, BLOCK = 128;

@@ -1,4 +1,4 @@
-// Two warps count atomically for their block, and a barrier stands before the plain read.
+// Two warps count atomically for their block, and a barrier is before the plain read.
 #include <cstdio>
 
 __global__ void atomic_barrier(int *count, int *out) {

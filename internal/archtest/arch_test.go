@@ -113,7 +113,7 @@ func readArrows(t *testing.T) []arrow {
 	return arrows
 }
 
-// TestArrows compares the imports with docs/ARCHITECTURE.md. There a package stands below everything it imports, so
+// TestArrows compares the imports with docs/ARCHITECTURE.md. There a package is below everything it imports, so
 // that the page read downwards is the order in which the code can be understood.
 func TestArrows(t *testing.T) {
 	pkgs, _ := load(t)

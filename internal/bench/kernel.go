@@ -1,5 +1,5 @@
 // Package bench measures engines and detectors on a set of kernels, against the same work in C compiled for this machine,
-// and against each other. Every ratio is made within one run, and stands beside a digest of what was computed.
+// and against each other. Every ratio is made within one run, and is beside a digest of what was computed.
 package bench
 
 import (

@@ -76,6 +76,10 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]model.Inclusion{"each": model.Each, "paper": model.Paper}, "inclusion", &o.verify.Incl)
 				}},
+			{"barriers", "NAME", "the arrivals at a barrier: unordered (default; one execution), paper (read-modify-writes; one for each order)",
+				func(o *options, v string) error {
+					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
+				}},
 			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
 				func(o *options, v string) error {
 					if filepath.Ext(v) != ".svg" {
@@ -122,7 +126,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	if o.checkpoint == "" {
 		return nil, nil
 	}
-	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Schedules, o.verify.Drawings))...)
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Schedules, o.verify.Drawings))...)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
@@ -158,6 +162,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	if o.verify.Model == verify.PTX && o.checkpoint != "" {
 		return 0, usagef("--checkpoint is for the model src11")
+	}
+	if o.verify.Model == verify.PTX && o.verify.Ordered {
+		return 0, usagef("--barriers paper is for the model src11")
 	}
 	if o.verify.Jobs == 0 {
 		o.verify.Jobs = runtime.GOMAXPROCS(0)

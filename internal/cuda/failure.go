@@ -70,7 +70,7 @@ type asked struct {
 	f      *Failure
 }
 
-// failed keeps what request r fails with until the call ends, which says where it stands. Errors that a fault left behind
+// failed keeps what request r fails with until the call ends, which says where it is. Errors that a fault left behind
 // are those of the fault.
 func (p *process) failed(r *request, err error) {
 	p.ctx.dev.mu.Lock()

@@ -45,7 +45,7 @@ func formals(source, kernel string, n int) []formal {
 	return found
 }
 
-// declarator gives the name that a declaration declares and what stands between the brackets behind it; "" when that is no function.
+// declarator gives the name that a declaration declares and what is between the brackets behind it; "" when that is no function.
 func declarator(tokens []string) (name string, list []string) {
 	for i := 0; i < len(tokens); i++ {
 		switch t := tokens[i]; t {

@@ -43,7 +43,7 @@ func (s *server) notes() []Unheard {
 	})
 }
 
-// where says where the host stands.
+// where says where the host is.
 func (s *server) where() string {
 	if s.idle() > 0 {
 		s.emptyAll()

@@ -22,7 +22,7 @@ type LaunchConfig struct {
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
 	Arguments   []simt.Argument
-	Caller      []event.Frame // where in the program the launch stands, innermost first; nil when that is not known
+	Caller      []event.Frame // where in the program the launch is, innermost first; nil when that is not known
 }
 
 // Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params says.
@@ -67,7 +67,7 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	return ctx.Err()
 }
 
-// refuse tells of a launch that does not take place. The failures of a program tell where it stands in it.
+// refuse tells of a launch that does not take place. The failures of a program tell where it is in it.
 func (c *Context) refuse(r LaunchReport, err error) error {
 	r.Err = err
 	c.dev.report(r)

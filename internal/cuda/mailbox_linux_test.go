@@ -98,7 +98,7 @@ func (x *poster) operations() []string {
 	return got
 }
 
-// TestPosted posts requests and sends others: each is done after all that was posted before it. What stands in the mailbox when the
+// TestPosted posts requests and sends others: each is done after all that was posted before it. What is in the mailbox when the
 // process ends is done too.
 func TestPosted(t *testing.T) {
 	x := newPoster(t)

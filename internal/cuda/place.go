@@ -86,7 +86,7 @@ func (p *process) stack(r *request) []event.Frame {
 	return withoutStubs(all)
 }
 
-// place is the end of a host operation's name that says where in the program it stands, "" when that is not known. See
+// place is the end of a host operation's name that says where in the program it is, "" when that is not known. See
 // event.HostPlace.
 func (p *process) place(r *request) string {
 	return event.HostPlace(p.caller(r))

@@ -180,7 +180,7 @@ func TestStack(t *testing.T) {
 	p.open(d)
 	const at = 0x7000_0000_0000
 	maps := []mapping{{from: at, to: at + 1<<20, file: exe}}
-	back := func(function, stack string) uint64 { // the return address of a call that stands there
+	back := func(function, stack string) uint64 { // the return address of a call that is there
 		t.Helper()
 		for text, addr := range stacksOf(t, exe, function) {
 			if strings.HasPrefix(text, stack) {

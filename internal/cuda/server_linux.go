@@ -111,7 +111,7 @@ func (s *server) close() []error {
 	return s.faults
 }
 
-// begin and end stand around a request.
+// begin and end are around a request.
 func (s *server) begin(call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,7 @@ func scripted(request []byte, text string) []byte {
 	return append(append(le.AppendUint64(request[:args:args], uint64(len(text))), blob...), text...)
 }
 
-// TestScriptFrames reads where in a script a call stands.
+// TestScriptFrames reads where in a script a call is.
 func TestScriptFrames(t *testing.T) {
 	const text = "7\t/home/a b/x.py\tf\n9\tx.py\t<module>\n0\tx.py\tg\nnonsense\n12\ty.py\n"
 	want := []event.Frame{{File: "/home/a b/x.py", Line: 7, Function: "f"}, {File: "x.py", Line: 9, Function: "<module>"}}

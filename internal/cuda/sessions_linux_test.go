@@ -20,7 +20,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 )
 
-// TestWhere checks where the host is said to stand, and since when.
+// TestWhere checks where the host is said to be, and since when.
 func TestWhere(t *testing.T) {
 	s := &server{active: time.Now().Add(-time.Hour)}
 	check := func(where string, idle bool) {

@@ -150,7 +150,7 @@ const (
 	Read     Op = "read"
 	Write    Op = "write"
 	AtomicOp Op = "atomic"
-	Wait     Op = "wait" // no access: a place where threads stand
+	Wait     Op = "wait" // no access: a place where threads are
 	Call     Op = "call" // no access: a call of the API
 )
 

@@ -363,7 +363,7 @@ func (f *Facts) sameWarp() bool {
 	return x.Host == "" && y.Host == "" && x.Launch.ID == y.Launch.ID && x.Warp == y.Warp
 }
 
-// maskedApart says that a __syncwarp stands between on both sides, each for lanes without the other thread's.
+// maskedApart says that a __syncwarp is between on both sides, each for lanes without the other thread's.
 func (f *Facts) maskedApart() bool {
 	without := func(s *Sync, lane int) bool { return s != nil && s.Lanes != 0 && s.Lanes&(1<<lane) == 0 }
 	return without(f.Earlier.Sync, f.Later.Lane) && without(f.Later.Sync, f.Earlier.Lane)

@@ -7,7 +7,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// TestWarpFix checks that lanes of one warp are not told to add a barrier that stands there already or that their
+// TestWarpFix checks that lanes of one warp are not told to add a barrier that is there already or that their
 // branches forbid.
 func TestWarpFix(t *testing.T) {
 	launch := event.Launch{ID: 1}

@@ -130,14 +130,14 @@ type Flags uint16
 const (
 	FlagRead        Flags = 1 << iota // the operation reads memory
 	FlagWrite                         // the operation writes memory
-	FlagScattered                     // addresses stand in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
-	FlagValues                        // written values stand in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
+	FlagScattered                     // addresses are in Batch.Addrs[Side:], one for each lane of Mask, lowest lane first
+	FlagValues                        // written values are in Batch.Values[Val:], ValueWords(Size) words a lane of Mask
 	FlagWait                          // Arrive: the lanes wait
 	FlagVector                        // Size covers several elements of Aux bytes each
 	FlagAligned                       // Arrive: an .aligned barrier without thread count (__syncthreads)
 	FlagRed                           // Atomic: nobody receives what it reads (red), which therefore forms no acquire pattern
-	FlagOld                           // with FlagValues: what was there before stands behind the values, see OldOf
-	FlagRows                          // the lanes stand in rows, see Event; never with FlagScattered
+	FlagOld                           // with FlagValues: what was there before comes after the values, see OldOf
+	FlagRows                          // the lanes are in rows, see Event; never with FlagScattered
 	FlagAsync                         // Load, Store: a half of asynchronous copies; values are those at the issue
 	FlagNonCoherent                   // Load: ld.global.nc, for memory that nobody writes while the kernel runs
 	FlagTexture                       // with FlagNonCoherent: a texture fetch or a surface read, of what the kernel may write later
@@ -166,7 +166,7 @@ const (
 // Event is one operation of a warp (the lanes of Mask) or of the host. 56 bytes, no pointers.
 //
 // Memory events: lane l of Mask accesses Size bytes at Addr + (l - lowest lane of Mask) * Stride, unless FlagScattered or
-// FlagRows. With FlagRows, lane l stands in column l%r of row l/r, where r = 1<<RowShift, and accesses Addr + c*Stride + n*RowStride,
+// FlagRows. With FlagRows, lane l is in column l%r of row l/r, where r = 1<<RowShift, and accesses Addr + c*Stride + n*RowStride,
 // c columns and n rows (either may be negative) from the lowest lane of Mask: a warp of blocks whose rows are shorter than it.
 // Global addresses are device addresses; Shared ones are offsets in the shared window of the block. An access to the shared
 // memory of another block of the cluster has 1 plus the rank of that block from bit PeerShift of its addresses on.
@@ -283,7 +283,7 @@ func (b *Batch) AddrOf(e *Event, lane int) uint64 {
 	return e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
 }
 
-// Addresses gives the addresses of the lanes of e.Mask, the lowest first: those in the batch where they stand there, which
+// Addresses gives the addresses of the lanes of e.Mask, the lowest first: those in the batch where they are there, which
 // the caller must not change, and else in to.
 func (b *Batch) Addresses(e *Event, to *[32]uint64) []uint64 {
 	n := bits.OnesCount32(e.Mask)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// HostPlace is the end of a HostOp's name that says where in the program its call stands, from the call stack, innermost
+// HostPlace is the end of a HostOp's name that says where in the program its call is, from the call stack, innermost
 // first: a line for each frame that has a source line. CutHostPlace takes it off again.
 func HostPlace(frames []Frame) string {
 	var b strings.Builder

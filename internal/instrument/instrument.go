@@ -47,7 +47,7 @@ const LogSymbol = reserved + "log"
 // Kind says what a record tells.
 type Kind uint8
 
-// The kinds of records. The comment says what stands in the place of an address.
+// The kinds of records. The comment says what is in the place of an address.
 const (
 	Access    Kind = iota // a load, store or atomic: the address
 	Fence                 // nothing

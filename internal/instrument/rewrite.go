@@ -166,7 +166,7 @@ func (r *rewriter) block(b *ptx.Block) *ptx.Block {
 	return &out
 }
 
-// nested gives a block within a body. A call and what passes its arguments stand in a block of their own, where no other
+// nested gives a block within a body. A call and what passes its arguments are in a block of their own, where no other
 // call may stand: the records go around it.
 func (r *rewriter) nested(b *ptx.Block) []ptx.Stmt {
 	var call *ptx.Inst
@@ -218,7 +218,7 @@ func (r *rewriter) leftOut(in *isa.Inst) bool {
 		in.Src[0].Kind == isa.Reg && r.private[in.Src[0].Reg]
 }
 
-// inst gives what stands in the place of an instruction.
+// inst gives what is in the place of an instruction.
 func (r *rewriter) inst(src *ptx.Inst) []ptx.Stmt {
 	i, ok := r.index[src]
 	if !ok {

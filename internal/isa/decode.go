@@ -14,7 +14,7 @@ var builtins = map[string]bool{"vprintf": true, "malloc": true, "free": true, "_
 
 // Decode checks and decodes the modules and links them: names with linkage are one across modules, others belong to
 // their module. The error is a ptx.ErrorList with what is wrong at module level; the module is returned with it, for
-// what could be decoded. What is wrong inside functions stands in Func.Err: see Module.Check.
+// what could be decoded. What is wrong inside functions is in Func.Err: see Module.Check.
 func Decode(ms ...*ptx.Module) (*Module, error) {
 	l := &linker{
 		table:   theTable(),
@@ -97,7 +97,7 @@ type symbol struct {
 	resolved *symbol // the symbol whose fn or v is meant
 }
 
-// unitOf is the module that a function's declaration stands in.
+// unitOf is the module that a function's declaration is in.
 func (l *linker) unitOf(f *Func) *unit { return l.owners[f.Index].unit }
 
 func (l *linker) errorf(u *unit, pos ptx.Pos, format string, args ...any) {

@@ -50,7 +50,7 @@ func leaves(in *Inst) (stops, exits bool) {
 		return in.Guard < 0, false
 	case Call:
 		if in.Callee != nil && in.Callee.NoReturn {
-			return false, true // it may leave; what stands behind stays reachable
+			return false, true // it may leave; what comes after stays reachable
 		}
 	}
 	return false, false
@@ -100,7 +100,7 @@ func blocksOf(f *Func) *graph {
 
 // weakOrder gives the blocks in a weak topological order: within a strongly connected part its head first, then the
 // rest of the part in such an order, and the parts one after the other along the edges between them. So every block
-// of a loop stands before the blocks that follow the loop. Blocks that cannot be reached stand anywhere.
+// of a loop is before the blocks that follow the loop. Blocks that cannot be reached are anywhere.
 func (g *graph) weakOrder() []int32 {
 	n := g.blocks()
 	all := make([]int32, n)

@@ -35,7 +35,7 @@ const (
 	Hint                     // prefetch, nanosleep, discard, pragma-like: no effect on values or order
 )
 
-// Row is an instruction: everything known about an opcode stands here. An opcode that the manual describes in several
+// Row is an instruction: everything known about an opcode is here. An opcode that the manual describes in several
 // sections ("add" of integers and of floats) has a row for each.
 type Row struct {
 	Op    string // "add"
@@ -175,8 +175,8 @@ type Inst struct {
 	RMW      func(in *Inst, old, b, c uint64) uint64 // Atomic: the new value of an element; cas: b compared, c new
 	Lanes    func(in *Inst, w *WarpArgs)             // Warp, Matrix, Tile
 	Source   *ptx.Inst
-	File     *ptx.Module // the module Source stands in
-	Loc      int32       // index in Func.Locs, -1 when no .loc stands before it
+	File     *ptx.Module // the module Source is in
+	Loc      int32       // index in Func.Locs, -1 when no .loc is before it
 	Guard    int32       // register slot of the guard predicate, -1 for none
 	GuardNot bool
 
@@ -323,7 +323,7 @@ type Func struct {
 	// Err holds what is wrong in the body (a ptx.ErrorList); such a function must not run. See Module.Check.
 	Err error
 	// Rank orders instructions for reconvergence: among the lanes of a warp in this function those with the smallest
-	// Rank run first. It is a weak topological order: every block of a loop stands before the blocks after the loop.
+	// Rank run first. It is a weak topological order: every block of a loop is before the blocks after the loop.
 	Rank []int32
 	// IPDom is, for a Branch instruction, the index of the first instruction of its immediate post-dominator block,
 	// -1 when there is none (exit). Indexed by instruction; 0 for others.
@@ -370,7 +370,7 @@ func (m *Module) Kernels() []*Func {
 //	func Decode(ms ...*ptx.Module) (*Module, error)
 //
 // The error is a ptx.ErrorList with what is wrong at module level. What is wrong inside a function (an unknown
-// instruction, form, type or name) stands in Func.Err, so that one exotic kernel does not refuse the others.
+// instruction, form, type or name) is in Func.Err, so that one exotic kernel does not refuse the others.
 //
 // Check (layout.go) gives the errors of everything a kernel can reach, undefined functions included; run it before a launch:
 //

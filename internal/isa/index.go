@@ -3,7 +3,7 @@ package isa
 import "fencepost.dev/fencepost/ptx"
 
 // indexed gives the address that `array[i]` means: the array's, and i times the size of an element behind it. An index in a
-// register is multiplied by instructions that stand before in.
+// register is multiplied by instructions that are before in.
 func (b *body) indexed(in *Inst, o *ptx.Operand) (Operand, bool) {
 	elem := b.elementSize(o.Name)
 	if elem == 0 {

@@ -24,7 +24,7 @@ func (m *Module) reachable(kernel *Func) []*Func {
 	return list
 }
 
-// MayCall reports whether the indirect call in, which stands in f, may call g: a function of the signature called that is
+// MayCall reports whether the indirect call in, which is in f, may call g: a function of the signature called that is
 // listed at the call or, where nothing is listed, whose address the program takes.
 func (f *Func) MayCall(in *Inst, g *Func) bool {
 	list := in.Callees

@@ -75,7 +75,7 @@ func newLocations(u *unit, f *ptx.Func) *locations {
 	return &locations{u: u, of: f.Name, known: map[locKey]int32{}, last: map[place]*Loc{}, now: -1}
 }
 
-// directive reads a .loc. What is inlined names the place of the call, whose own .loc stands before it and may be
+// directive reads a .loc. What is inlined names the place of the call, whose own .loc is before it and may be
 // inlined in turn.
 func (ls *locations) directive(d *ptx.Loc) {
 	p := place{d.File, d.Line, d.Column}
@@ -130,7 +130,7 @@ func Locate(m *ptx.Module, err error) {
 	}
 }
 
-// locate fills in the source places of those errors that stand in the body of a function: what the last .loc before them says.
+// locate fills in the source places of those errors that are in the body of a function: what the last .loc before them says.
 func (u *unit) locate(f *ptx.Func, errs ptx.ErrorList) {
 	within := func(e *ptx.Error) bool { return before(f.Body.Pos, e.Pos) && before(e.Pos, f.Body.End) }
 	if !slices.ContainsFunc(errs, within) {

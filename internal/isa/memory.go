@@ -57,7 +57,7 @@ const (
 )
 
 // atomForms makes the forms of atom and red from triples of operands, operation and lists: order, scope and space may
-// stand before the operation or after it.
+// are before the operation or after it.
 func atomForms(parts ...string) []Form {
 	var fs []Form
 	for i := 0; i < len(parts); i += 3 {

@@ -49,13 +49,13 @@ func narrowWindow(s event.Space) uint64 {
 	return 0
 }
 
-// widenRow is what stands before an access by a 32-bit generic address. No program names it.
+// widenRow is what is before an access by a 32-bit generic address. No program names it.
 var widenRow = &Row{Op: "widen", Class: Pure, Bind: setEval(func(_ *Inst, a *Args) { a.D[0] = Widen(uint32(a.S[0])) })}
 
 // narrow says that addresses of the unit may have 32 bits.
 func (u *unit) narrow() bool { return u.m.AddressSize != 64 }
 
-// widenAddress makes an operand that holds a 32-bit address one of 64 bits, by instructions that stand before in.
+// widenAddress makes an operand that holds a 32-bit address one of 64 bits, by instructions that are before in.
 func (b *body) widenAddress(in *Inst, o *Operand, space event.Space) {
 	if o.Kind != Reg || o.Size != 4 || narrowSpace(space) {
 		return

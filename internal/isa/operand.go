@@ -9,7 +9,7 @@ import (
 )
 
 // operands decodes the operands of an instruction by its form; false when their number does not fit the form, or a
-// vector stands where the form has none.
+// vector is where the form has none.
 func (b *body) operands(in *Inst, sp *spelling) bool {
 	shape := true
 	switch in.Class {
@@ -381,7 +381,7 @@ func (b *body) name(in *Inst, s *opSpec, o *ptx.Operand) {
 }
 
 // registerPlus takes `reg+number` for a source, which NVIDIA's assembler accepts of integers wherever it accepts a register:
-// the sum is computed, as wide as the register, by instructions that stand before in. It gives false when o is none.
+// the sum is computed, as wide as the register, by instructions that are before in. It gives false when o is none.
 func (b *body) registerPlus(in *Inst, s *opSpec, o *ptx.Operand) bool {
 	if o.Kind != ptx.OperandAddrOf || o.Generic {
 		return false
@@ -480,7 +480,7 @@ func varAddress(v *Var, o *ptx.Operand) Operand {
 	return a
 }
 
-// nearName suggests a special register for a misspelt one, and tells of names that stand where they are not supported.
+// nearName suggests a special register for a misspelt one, and tells of names that are where they are not supported.
 func (b *body) nearName(name string) string {
 	if space := b.u.outside[name]; space != "" {
 		return ": ." + space + " variables at module level are not supported"

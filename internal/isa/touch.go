@@ -7,7 +7,7 @@ import (
 )
 
 // Until its warpgroup has waited for a wgmma.mma_async, nothing may access its accumulators but another one of the same shape (PTX ISA,
-// "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch) stands before the access,
+// "wgmma.mma_async", "wgmma.wait_group"). Where the text alone does not exclude that, an instruction of ours (OpTouch) is before the access,
 // and the engine tells whether the operation is in flight then.
 //
 // Copies of registers, and loads and stores of what may be local memory, are no accesses: compilers move accumulators about that a program does
@@ -25,7 +25,7 @@ func watchAccumulators(f *Func) {
 	}
 	a.solve()
 	var insts []Inst
-	at := make([]int32, len(f.Insts)+1) // of each instruction, with what stands before it
+	at := make([]int32, len(f.Insts)+1) // of each instruction, with what is before it
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		at[i] = int32(len(insts))

@@ -80,7 +80,7 @@ func selector(word string, ways int, dst bool) (code uint64, ok bool) {
 	return code, true
 }
 
-// defaultSelector is what stands where an operand has no selector.
+// defaultSelector is what is where an operand has no selector.
 func defaultSelector(name string, ways int) uint64 {
 	switch {
 	case ways == 1:

@@ -17,7 +17,7 @@ import (
 //	+ if n <= len(s) {
 //	Past the end lies a sentinel, which matches nothing.
 //
-// Entries are separated by empty lines; lines that begin with # are comments. What is declared outside functions stands under
+// Entries are separated by empty lines; lines that begin with # are comments. What is declared outside functions is under
 // "outside functions".
 const ListName = "testdata/equivalent.txt"
 

@@ -483,7 +483,7 @@ func divisions(t *testing.T) map[*isa.Inst]Width {
 	return rows
 }
 
-// TestAlgebraOfDivisions: by every power of two and what stands beside it, among them those with the sign bit.
+// TestAlgebraOfDivisions: by every power of two and what is beside it, among them those with the sign bit.
 func TestAlgebraOfDivisions(t *testing.T) {
 	for in, w := range divisions(t) {
 		var list []*expr

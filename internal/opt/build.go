@@ -99,7 +99,7 @@ type atom struct {
 type draft struct {
 	fr       *frame
 	from, to int // instructions [from, to)
-	// check: the block only tests the guard of instruction from, which stands alone in the block Succs[0].
+	// check: the block only tests the guard of instruction from, which is alone in the block Succs[0].
 	check bool
 	// applied: the guard of instruction from has been tested.
 	applied bool
@@ -377,7 +377,7 @@ func (b *builder) emit(op Op, w Width, imm uint64, args ...Value) Value {
 	return v
 }
 
-// konst gives a constant; constants stand in the entry block.
+// konst gives a constant; constants are in the entry block.
 func (b *builder) konst(w Width, x uint64) Value {
 	in := &Instr{Op: Const, Site: -1, Guard: NoValue, Imm: x & w.Mask()}
 	v := b.f.NewValue(w, in)

@@ -176,7 +176,7 @@ func Loops(f *Func, dom *DomTree) []*Loop {
 	return inner
 }
 
-// Order sorts the blocks into a weak topological order: the blocks of a loop stand together, before what follows the
+// Order sorts the blocks into a weak topological order: the blocks of a loop are together, before what follows the
 // loop. Among the threads of a warp those in the first block run first, so this is where they meet again. Unreachable
 // blocks are dropped.
 func Order(f *Func) {

@@ -111,7 +111,7 @@ func skipEmpty(f *Func) bool {
 }
 
 // joinRows appends a block to its only predecessor when that has no other successor. The entry block stays alone:
-// constants stand there.
+// constants are there.
 func joinRows(f *Func) bool {
 	changed := false
 	gone := map[*Block]bool{}

@@ -23,7 +23,7 @@ type rowKey struct {
 	src   [4]uint8
 }
 
-// CSE makes pure computations that are equal one, where the first dominates the other. Constants, which stand in the
+// CSE makes pure computations that are equal one, where the first dominates the other. Constants, which are in the
 // entry block, are shared too.
 func CSE(f *Func) bool {
 	dom := Dominators(f)

@@ -249,7 +249,7 @@ func (w *words) keeps(v, word Value) bool {
 	}
 	for _, mask := range d.Args {
 		if _, ok := w.rest(mask); ok {
-			return true // putBack has looked at what stands beside it
+			return true // putBack has looked at what is beside it
 		}
 	}
 	return false
@@ -333,7 +333,7 @@ func (w *words) low(n int) bool {
 	return true
 }
 
-// puts reports whether a swap writes what stands at Args[at], being right where it was compared with the word v.
+// puts reports whether a swap writes what is at Args[at], being right where it was compared with the word v.
 func (w *words) puts(in *Instr, at int, v Value) bool { return at == 2 && in.Args[1] == v }
 
 // putBack reports whether the bytes of word v around the element, rest, are only put back: by swaps that compare with v, beside
@@ -402,7 +402,7 @@ func (w *words) bitsOf(v Value) (mask uint64, by int, ok bool) {
 	return 0, 0, false
 }
 
-// window reports whether v has ones where the element stands and nowhere else, and gives the size of the element.
+// window reports whether v has ones where the element is and nowhere else, and gives the size of the element.
 func (w *words) window(v Value) (size int, ok bool) {
 	for n := 1; n < w.width; n *= 2 {
 		ones := uint64(1)<<(8*n) - 1

@@ -23,7 +23,7 @@ func (b *builder) finish() {
 	}
 }
 
-// entry gives the entry block, where constants stand.
+// entry gives the entry block, where constants are.
 func (f *Func) entry() *Block { return f.Blocks[0] }
 
 // insertBefore puts in before the terminator of bl.

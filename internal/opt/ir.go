@@ -87,7 +87,7 @@ const (
 	Meet  // Env.Lockstep: here lanes meet again that parted at a Branch or Switch of the same Imm
 
 	// Terminators. With Env.Lockstep, Imm of Branch and Switch says at which Meet lanes meet again that part here (NoMeet: at
-	// none), and Aux of Branch which of Succs stands behind it in the source.
+	// none), and Aux of Branch which of Succs comes after it in the source.
 	Jump   // to Succs[0]
 	Branch // Args[0] (W1) ? Succs[0] : Succs[1]
 	Switch // Succs[Args[0]]; out of range is a fault

@@ -59,7 +59,7 @@ func (l *Loop) preheader() *Block {
 }
 
 // enter gives the loop a preheader when it has none: a block on the edge, or the edges joined, from outside. The new
-// block stands before the header in f.Blocks; dominators and loops computed before do not know it, which does no harm to
+// block is before the header in f.Blocks; dominators and loops computed before do not know it, which does no harm to
 // what they say of the other blocks.
 func (l *Loop) enter(f *Func) *Block {
 	if pre := l.preheader(); pre != nil {

@@ -96,7 +96,7 @@ func builtText(t *testing.T, src string) *Func {
 	return fs[0]
 }
 
-// TestPreheader: what moves before a loop goes to the block that stands there, if that leads nowhere else.
+// TestPreheader: what moves before a loop goes to the block that is there, if that leads nowhere else.
 func TestPreheader(t *testing.T) {
 	f := builtText(t, `.visible .entry k(.param .u64 p, .param .u32 n) {
 	.reg .pred %q; .reg .b32 %r<6>; .reg .b64 %d;

@@ -106,7 +106,7 @@ func (b *builder) parts(d *draft, in *isa.Inst) {
 	}
 }
 
-// meets reports whether lanes meet at the begin of a block. They do when they come there, so that no block may stand before it.
+// meets reports whether lanes meet at the begin of a block. They do when they come there, so that no block may be before it.
 func (b *Block) meets() bool {
 	for _, in := range b.Instrs {
 		if in.Op == Meet {
@@ -119,7 +119,7 @@ func (b *Block) meets() bool {
 	return false
 }
 
-// meetFirst moves each Meet before the computations that it stands behind: lanes meet when they come to the block.
+// meetFirst moves each Meet before the computations that it comes after: lanes meet when they come to the block.
 func meetFirst(f *Func) {
 	for _, b := range f.Blocks {
 		at := 0

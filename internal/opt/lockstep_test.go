@@ -45,7 +45,7 @@ func (f *Func) firstPlace(b *Block) *Site {
 	return nil
 }
 
-// checkMeetings wants of each branch what ir.go promises: Aux says which successor stands behind it in the source, and Imm
+// checkMeetings wants of each branch what ir.go promises: Aux says which successor comes after it in the source, and Imm
 // names the Meet at the branch's immediate post-dominator, which for one in an inlined function may be behind the call.
 // The code has an access behind each branch and at each place of meeting. It gives the number of branches.
 func checkMeetings(t *testing.T, f *Func) int {

@@ -5,7 +5,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// native emits a pure instruction in native operations, where there are some; NoValue where the row must stand.
+// native emits a pure instruction in native operations, where there are some; NoValue where the row must stay.
 func (b *builder) native(d *draft, in *isa.Inst) Value {
 	op := in.Row.Op
 	dst := &in.Dst[0]

@@ -81,7 +81,7 @@ func optimised(t *testing.T, code string) *Func {
 	return f
 }
 
-// TestUnrolls: a loop whose number of turns is known is written out, whatever loops stand around it.
+// TestUnrolls: a loop whose number of turns is known is written out, whatever loops are around it.
 func TestUnrolls(t *testing.T) {
 	five := "mov.u32 %r3, 0; FIVE: st.global.u32 [%d0], %r3; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 5; @%p2 bra FIVE;\n"
 	// The loop search has two ways out, and times as many turns as a parameter says.

@@ -183,7 +183,7 @@ func (p *promoter) walk(b *Block) {
 			f.Values[dst].Def = nil
 		}
 	}
-	// Phis that reads of the beginning made stand in b.Instrs already seen; they were prepended since.
+	// Phis that reads of the beginning made are in b.Instrs already seen; they were prepended since.
 	var phis []*Instr
 	for _, in := range b.Instrs {
 		if in.Op == Phi && !contains(out, in) {

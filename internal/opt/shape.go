@@ -6,7 +6,7 @@ import (
 )
 
 // AnalyseShapes finds how each value varies over the lanes that compute it together: the same in all, base plus lane
-// times a constant (where a block has rows of less than 32 threads: plus the lane's row times another), or freely. The lanes of a warp that stand at one place form a group with scalars of its own, copied
+// times a constant (where a block has rows of less than 32 threads: plus the lane's row times another), or freely. The lanes of a warp that are at one place form a group with scalars of its own, copied
 // when a group splits and compared when groups meet; so a value is Uniform when all lanes of a group must agree, and a
 // join that lanes reach by different ways must not hold differing scalars: its phis vary.
 //

@@ -90,7 +90,7 @@ func Verify(f *Func) error {
 	return nil
 }
 
-// verifyCall checks what stands at the borders of functions.
+// verifyCall checks what is at the borders of functions.
 func verifyCall(f *Func, in *Instr) error {
 	fits := func(vs []Value, params []isa.Param) error {
 		for _, p := range params {

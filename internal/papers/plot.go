@@ -29,7 +29,7 @@ func readTable(block string) (*table, error) {
 	}
 	t := &table{title: lines[0], columns: strings.Fields(lines[1])}
 	for _, line := range lines[2:] {
-		// The name is what stands before the first column of numbers: two blanks or more end it.
+		// The name is what is before the first column of numbers: two blanks or more end it.
 		line = strings.TrimSpace(line)
 		name, rest, _ := strings.Cut(line, "  ")
 		r := row{name: name}

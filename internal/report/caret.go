@@ -16,7 +16,7 @@ var cFile = regexp.MustCompile(`\.(cu|cuh|h|hpp|hh|c|cc|cpp|cxx|inl)$`)
 // lexeme is a name, a number, or an operator.
 var lexeme = regexp.MustCompile(`[A-Za-z_]\w*|\.?\d[\w.]*|->|\+\+|--|<<=|>>=|[-+*/%&|^=!<>]=|&&|\|\||<<|>>|::|\S`)
 
-// token is a lexeme and where it stands in the line, in bytes.
+// token is a lexeme and where it is in the line, in bytes.
 type token struct {
 	text     string
 	from, to int

@@ -140,7 +140,7 @@ want("both lines", document.querySelectorAll("#detail .m0, #detail .m1").length 
 want("a change", document.querySelectorAll("#detail .diff .add").length === 1);
 want("participants", /[2-9] of \d+ took part/.test($("detail").textContent));
 want("a pattern", $("detail").textContent.includes("constant stride") && document.querySelectorAll("#detail figure div svg rect").length > 10);
-// Every control has a name, every drawing a title, and text stands out from what it stands on, in both themes.
+// Every control has a name, every drawing a title, and text stands out from what it is on, in both themes.
 const channels = s => (s.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
 const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((n, v, i) => n + v * [.2126, .7152, .0722][i], 0);
 function ground(e) {

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// Merge unites findings that are one defect to a reader: those of one detector whose accesses stand at the same source
+// Merge unites findings that are one defect to a reader: those of one detector whose accesses are at the same source
 // places, such as the write racing with the read and with the write of one `x += 1`. Races are one whatever their kinds are:
 // which of them a run shows may hang on its schedule. Counts are summed; the details of the gravest stay (see graver) and, among
 // equals, those of the first. The cause is what those of the highest severity have in common. Races that several detectors found between the same

@@ -97,7 +97,7 @@ func ShortName(name string) string {
 	return elideInside(name, '(', ')')
 }
 
-// elideInside puts "..." in the place of what stands between the outermost brackets.
+// elideInside puts "..." in the place of what is between the outermost brackets.
 func elideInside(name string, begin, end byte) string {
 	var out strings.Builder
 	depth := 0

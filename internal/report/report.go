@@ -121,7 +121,7 @@ func (d *Detector) Over() float64 {
 	return 1 + d.Seconds/d.Bare
 }
 
-// IDs are the findings of the detector named name, whether its own words stand in the report or another's do.
+// IDs are the findings of the detector named name, whether its own words are in the report or another's do.
 func (r *Report) IDs(name string) []string {
 	ids := []string{}
 	for i := range r.Findings {
@@ -177,7 +177,7 @@ type Finding struct {
 // OpWait is the Op of a place where threads stand rather than access memory (divergence, deadlock).
 const OpWait = detect.Wait
 
-// Access is one side of a finding: an access to memory, a host operation, or a place where threads stand.
+// Access is one side of a finding: an access to memory, a host operation, or a place where threads are.
 type Access struct {
 	Op      detect.Op
 	Order   event.Order
@@ -192,7 +192,7 @@ type Access struct {
 	Block   event.Dim3
 	Thread  event.Dim3
 	Actor   string `json:",omitempty"` // a thread of a CPU program, by its name; "" for one of a launch
-	Threads int    // how many threads stand here; 0 and 1 mean the one of Thread
+	Threads int    // how many threads are here; 0 and 1 mean the one of Thread
 	Doing   string // for OpWait: "waits at barrier 0"; for a call what it returns
 	Address uint64
 	Size    int

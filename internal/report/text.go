@@ -304,7 +304,7 @@ func (t *Text) gutter(f *Finding) int {
 	return width
 }
 
-// samePlace says that two accesses stand at one place with a source line, which is then shown once.
+// samePlace says that two accesses are at one place with a source line, which is then shown once.
 func (t *Text) samePlace(a, b *Access) bool {
 	p, q := a.Place(), b.Place()
 	line, _, _ := t.source(p)
@@ -323,7 +323,7 @@ func (t *Text) source(f event.Frame) (line string, n, column int) {
 }
 
 // access writes one side: its place, the source line with a caret, what it does, and the calls that led there. A
-// continued one stands at the place of the one before it, and continues says that the next one does.
+// continued one is at the place of the one before it, and continues says that the next one does.
 func (t *Text) access(b *bytes.Buffer, gutter int, a *Access, continued, continues bool) {
 	pad := strings.Repeat(" ", gutter)
 	what := t.Describe(a)

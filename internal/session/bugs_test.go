@@ -99,7 +99,7 @@ func requireName(t *testing.T, name string, right bool) {
 	}
 }
 
-// requireInDoc compares text with what stands in a page between <!-- NAME --> and <!-- /NAME -->, or writes it there.
+// requireInDoc compares text with what is in a page between <!-- NAME --> and <!-- /NAME -->, or writes it there.
 func requireInDoc(t *testing.T, page, name, text string) {
 	t.Helper()
 	doc, err := os.ReadFile(page)

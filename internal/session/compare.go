@@ -106,7 +106,7 @@ func rank(order []detect.Spec, name string) int {
 }
 
 // CompareCorpus compares detectors on programs of the corpus, o.Jobs at a time, and judges each by the races that the
-// sources want. Results stand in the order of the programs.
+// sources want. Results are in the order of the programs.
 func CompareCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
 	return eachProgram(ctx, o, programs, func(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
 		in, err := CorpusInput(p)

@@ -53,7 +53,7 @@ func CorpusInput(p *corpus.Program) (*Input, error) {
 func corpusSource(p *corpus.Program) string { return path.Join("corpus", p.File()) }
 
 // CheckCorpus checks programs of the corpus, o.Jobs at a time, and compares what is found with what their sources want.
-// Results stand in the order of the programs.
+// Results are in the order of the programs.
 func CheckCorpus(ctx context.Context, o *Options, programs []*corpus.Program) []CorpusResult {
 	return eachProgram(ctx, o, programs, func(ctx context.Context, o *Options, p *corpus.Program) (res CorpusResult) {
 		in, err := CorpusInput(p)
@@ -126,7 +126,7 @@ func linesIn(p *corpus.Program, f *report.Finding) []int {
 	for j := range f.Accesses {
 		at := f.Accesses[j].Place()
 		if f.Accesses[j].Doing == "exited" {
-			continue // no threads stand there any more, and a source cannot say what the compiler calls the end of a kernel
+			continue // no threads are there any more, and a source cannot say what the compiler calls the end of a kernel
 		}
 		if at.File == corpusSource(p) || path.Base(at.File) == path.Base(p.File()) && !strings.HasPrefix(at.File, "corpus/") {
 			lines = append(lines, at.Line)

@@ -113,7 +113,7 @@ func (r *IrregularRun) words() []string {
 }
 
 // CompareIrregular makes runs, o.Jobs at a time, and judges detectors (all there are, when none were chosen) by the definition of
-// a race. Results stand in the order of the runs.
+// a race. Results are in the order of the runs.
 func CompareIrregular(ctx context.Context, o *Options, runs []IrregularRun) []IrregularResult {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()

@@ -301,7 +301,7 @@ func (r *launchReader) fail(pos Pos, format string, args ...any) {
 var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "stream", "sync", "args"}
 
 func (r *launchReader) root(root *table) {
-	var direct *table // the launch whose keys stand at the top of the file
+	var direct *table // the launch whose keys are at the top of the file
 	var launches, expects *value
 	for _, e := range root.entries {
 		switch {

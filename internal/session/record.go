@@ -149,7 +149,7 @@ func (r *once) sharedNames(id uint32) []named {
 }
 
 // Analyze judges a recorded trace with o's detectors: what they find is what they would have found in the run. Of a trace
-// that is cut off, what stands in it is judged, and the report says that it is not all. The error says why nothing could
+// that is cut off, what is in it is judged, and the report says that it is not all. The error says why nothing could
 // be read.
 func Analyze(ctx context.Context, o *Options, from io.Reader) (*report.Report, error) {
 	if o.Watch.variables() {

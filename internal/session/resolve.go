@@ -83,7 +83,7 @@ func (r *once) fault(f simt.Fault) {
 	r.findings = append(r.findings, out)
 }
 
-// whereabouts says where most threads of a stopped launch stand: an endless loop is found there.
+// whereabouts says where most threads of a stopped launch are: an endless loop is found there.
 func (r *once) whereabouts(f *simt.Fault) string {
 	const most = 3
 	var places []string

@@ -39,7 +39,7 @@ func runScript(t *testing.T, o *Options, script string) (r *report.Report, folde
 }
 
 // TestSeedsOfProgram runs the seeds of a program one after the other, and side by side when that is asked for. The first
-// run reads on where the input stands, the others read it whole.
+// run reads on where the input is, the others read it whole.
 func TestSeedsOfProgram(t *testing.T) {
 	alone := "mkdir running || exit 9\ncat > input.$$\nsleep 0.05\nrmdir running\n"
 	// Goes on when another run has begun; a second run that never comes ends it after 10 seconds.

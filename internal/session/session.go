@@ -558,7 +558,7 @@ func (r *once) finish() *report.Report {
 		Findings: r.findings, More: r.more, Detectors: r.costs(), Notes: r.notes}
 }
 
-// unsupported says what a program asked for that is not supported, and what became of it: that stands behind a colon where it
+// unsupported says what a program asked for that is not supported, and what became of it: that comes after a colon where it
 // was no call of CUDA's.
 func unsupported(name string) (what, why string) {
 	if what, why, ok := strings.Cut(name, ": "); ok {

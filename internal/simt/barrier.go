@@ -129,7 +129,7 @@ func (r *run) arrive(w *warp, in *inst, on uint32, place uint32, id uint64, coun
 	if waits {
 		flags |= event.FlagWait
 		b.wait[w.index] |= on
-		w.block(r, on, standing(waitBarrier, uint8(id), 0), place) // they stand here until the barrier completes
+		w.block(r, on, standing(waitBarrier, uint8(id), 0), place) // they are here until the barrier completes
 	}
 	if count == allThreads {
 		threads = 0

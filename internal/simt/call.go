@@ -44,7 +44,7 @@ func (r *run) call(w *warp, in *inst, on uint32, place uint32) {
 	}
 }
 
-// badTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who stands together hangs on the
+// badTarget tells of an indirect call, by the lanes of on, that means no function. Each counts: who is together hangs on the
 // schedule.
 func (r *run) badTarget(w *warp, on, place uint32, addr uint64) {
 	for ; on != 0; on &= on - 1 {

@@ -127,7 +127,7 @@ type Stand struct {
 	Place   uint32
 	Block   event.Dim3
 	Thread  event.Dim3
-	Threads int    // how many threads stand here in this way; 1 for an access
+	Threads int    // how many threads are here in this way; 1 for an access
 	Doing   string // "waits at barrier 0", "reads", "exited", ...
 	// For accesses:
 	Flags   event.Flags

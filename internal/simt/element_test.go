@@ -113,7 +113,7 @@ func TestWholeWords(t *testing.T) {
 	}
 }
 
-// TestQualified: what an instruction says of itself stands in its events.
+// TestQualified: what an instruction says of itself is in its events.
 func TestQualified(t *testing.T) {
 	g := newRig(t, kernel(`
 	ld.global.nc.u32 %r1, [%out]; ld.global.nc.v2.u32 {%r1, %r2}, [%out]; ld.global.u32 %r1, [%out];

@@ -68,7 +68,7 @@ func (o *emitter) add(e event.Event) {
 	o.added()
 }
 
-// next appends an event of w that has its kind, mask and place, to be filled in where it stands: what is put together elsewhere field by
+// next appends an event of w that has its kind, mask and place, to be filled in where it is: what is put together elsewhere field by
 // field, and copied, waits for itself. It is to be followed by added.
 func (o *emitter) next(kind event.Kind, w *warp, mask, place uint32) *event.Event {
 	if len(o.batch.Events) == cap(o.batch.Events) {

@@ -40,7 +40,7 @@ func TestFits(t *testing.T) {
 			rowStride = stride << shift
 		}
 		var addr [32]uint64
-		told, rows := false, uint32(0) // whether two lanes stand in one row, and the rows
+		told, rows := false, uint32(0) // whether two lanes are in one row, and the rows
 		for lane := range addr {
 			row := lane >> shift
 			addr[lane] = base + uint64(int64(lane-row<<shift)*stride+int64(row)*rowStride)

@@ -212,7 +212,7 @@ func pastEnd(n uint64) string {
 	return fmt.Sprintf("%d bytes past the end", n)
 }
 
-// standSet groups threads by where they stand and what they do there.
+// standSet groups threads by where they are and what they do there.
 type standSet struct {
 	index map[standKey]int
 	list  []Stand
@@ -238,7 +238,7 @@ func (s *standSet) add(place uint32, doing string, block, thread event.Dim3) {
 	s.list[i].Threads++
 }
 
-// stands gives those where most threads stand, the waiting ones before the others.
+// stands gives those where most threads are, the waiting ones before the others.
 func (s *standSet) stands() []Stand {
 	sort.SliceStable(s.list, func(i, j int) bool {
 		a, b := &s.list[i], &s.list[j]

@@ -202,7 +202,7 @@ func (f *formatter) integer(p *spec, prefix, digits string) {
 	f.pad(p, prefix, digits, p.prec < 0)
 }
 
-// sign is what stands before a number.
+// sign is what is before a number.
 func (p *spec) sign(neg bool) string {
 	switch {
 	case neg:

@@ -6,7 +6,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// split is a divergence of a warp in lockstep: path runs until its lanes stand where they meet the others again, then
+// split is a divergence of a warp in lockstep: path runs until its lanes are where they meet the others again, then
 // the others do.
 type split struct {
 	all, path, other uint32
@@ -16,7 +16,7 @@ type split struct {
 	behind           int32  // warp: where those stand that fall through
 }
 
-// choosePath gives the lanes of a warp in lockstep that run next, all of which stand at one place; 0 when every lane has
+// choosePath gives the lanes of a warp in lockstep that run next, all of which are at one place; 0 when every lane has
 // exited. The warp is stalled afterwards when one of them waits.
 func (r *run) choosePath(w *warp) uint32 {
 	for {
@@ -87,7 +87,7 @@ func (m refMachine) met(w *warp, s *split, mask uint32) uint32 {
 	return met
 }
 
-// met reports whether ln stands where the lanes of the split meet again.
+// met reports whether ln is where the lanes of the split meet again.
 func (s *split) met(ln *lane) bool {
 	return ln.depth < s.depth || ln.depth == s.depth && ln.pc == s.pc
 }
@@ -145,7 +145,7 @@ func (x *vecMachine) switchPath(w *warp, i int32) {
 	x.partsAt(w, i, e.meet, fall)
 }
 
-// met implements machine. Lanes have come to an oMeet when they stand at it or behind it.
+// met implements machine. Lanes have come to an oMeet when they are at it or behind it.
 func (x *vecMachine) met(w *warp, s *split, mask uint32) uint32 {
 	met, code := uint32(0), x.t.code
 	for i := range w.vec.groups {

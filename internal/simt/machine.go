@@ -16,11 +16,11 @@ type machine interface {
 	run(w *warp, end uint64)
 	// woken tells that lanes of w can step again.
 	woken(w *warp, mask uint32)
-	// place tells where a lane stands, and at the instruction, which is one that makes lanes wait.
+	// place tells where a lane is, and at the instruction, which is one that makes lanes wait.
 	place(w *warp, lane int) uint32
 	at(w *warp, lane int) *inst
-	// hold makes lanes stand at the instruction at place, which they are executing; pass makes lanes that stand at an
-	// instruction stand behind it.
+	// hold keeps lanes at the instruction at place, which they are executing; pass lets lanes that are at an instruction go
+	// on to the next.
 	hold(w *warp, mask uint32, place uint32)
 	pass(w *warp, mask uint32)
 	// value is what an operand of the instruction at hand is for a lane, put gives a lane a result of it.
@@ -37,8 +37,8 @@ type machine interface {
 	element(w *warp, lane int, in *inst, place uint32) (addr uint64, size uint8)
 	// local is a lane's local memory.
 	local(w *warp, lane int) []byte
-	// met gives the lanes of mask that stand where those of a split meet again, beside those that stand where one does, and
-	// fallen those that stand right behind the instruction at which the warp parted last. Lockstep only.
+	// met gives the lanes of mask that are where those of a split meet again, beside those that are where one does, and
+	// fallen those that are right behind the instruction at which the warp parted last. Lockstep only.
 	met(w *warp, s *split, mask uint32) uint32
 	beside(w *warp, mask uint32, lane int) uint32
 	fallen(w *warp, mask uint32) uint32

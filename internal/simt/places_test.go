@@ -10,7 +10,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// TestStacksOfRecursion: functions that call each other are told apart by who called whom, though their calls stand at the
+// TestStacksOfRecursion: functions that call each other are told apart by who called whom, though their calls are at the
 // same place of each; a call that is on the stack already is named once.
 func TestStacksOfRecursion(t *testing.T) {
 	calls := func(name, callee string) string {

@@ -22,9 +22,9 @@ type randomKernel struct {
 	b         strings.Builder
 	labels    int
 	depth     int
-	masks     []string // the register with the lanes that surely stand here, innermost last
+	masks     []string // the register with the lanes that surely are here, innermost last
 	funcs     int
-	inFunc    bool // no lanes are known to stand here together
+	inFunc    bool // no lanes are known to be here together
 	lean      bool // a function without memory of its own
 	recursion bool // there are recursive functions
 	recs      int  // how many
@@ -352,7 +352,7 @@ func (k *randomKernel) own(n int) string {
 	switch k.IntN(3) {
 	case 0: // the same place in every thread's piece
 		return fmt.Sprintf("%%own+%d", k.IntN(ownBytes/n)*n)
-	case 1: // coalesced: word k of all threads stands together
+	case 1: // coalesced: word k of all threads is together
 		if n == 4 {
 			return fmt.Sprintf("%%row%d", k.IntN(4))
 		}
@@ -553,7 +553,7 @@ func (k *randomKernel) contend(guard, space string) {
 	k.line("%sred%s.%s [%%a0], %s;", guard, space, contended[i], k.pick("1", value, value))
 }
 
-// warp exchanges values among the lanes that surely stand here.
+// warp exchanges values among the lanes that surely are here.
 func (k *randomKernel) warp() {
 	if k.inFunc {
 		return

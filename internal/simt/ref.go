@@ -23,7 +23,7 @@ type ref struct{}
 // NewRef makes the reference engine: one lane at a time, obviously right. It has no state: one value may run several
 // launches at once, as long as they are of different memories.
 //
-// Every thread has its own program counter and call stack. A warp's step takes the lanes that stand at one instruction
+// Every thread has its own program counter and call stack. A warp's step takes the lanes that are at one instruction
 // of one call stack and executes it for them, lane by lane, lowest first (warp.go says which lanes). Blocks are
 // resident in a window that grows when the blocks in it wait for others (schedule.go).
 func NewRef() Engine { return ref{} }

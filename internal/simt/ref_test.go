@@ -137,7 +137,7 @@ func TestSpinLock(t *testing.T) {
 	})
 }
 
-// TestProducerConsumer has lane 0 wait, in a loop that stands first, for lane 31.
+// TestProducerConsumer has lane 0 wait, in a loop that is first, for lane 31.
 func TestProducerConsumer(t *testing.T) {
 	g := newRig(t, kernel(`
 	setp.eq.u32 %p1, %ln, 31;

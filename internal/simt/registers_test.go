@@ -95,7 +95,7 @@ func TestRegisterWidths(t *testing.T) {
 			add := func(name string, want func(uint64) uint64, shared bool, format string, args ...any) {
 				code := fmt.Sprintf(".reg .%s t, u; .reg .b64 a; ", r.name) + fmt.Sprintf(format, args...)
 				code = strings.NewReplacer("T", m.name, "R", fmt.Sprintf("b%d", 8*r.bytes), "N", fmt.Sprint(m.bytes)).Replace(code)
-				if reg := code[len(code)-2 : len(code)-1]; r.bytes == 2 && (reg == "t" || reg == "u") && name != "store" { // nothing may stand above 16 bits
+				if reg := code[len(code)-2 : len(code)-1]; r.bytes == 2 && (reg == "t" || reg == "u") && name != "store" { // nothing may be above 16 bits
 					code += fmt.Sprintf(" .reg .pred high; .reg .u32 is; setp.le.u16 high,%s,0xffff; selp.u32 is,1,0,high; st.global.u32 [%%to+4],is;", reg)
 					inner := want
 					want = func(v uint64) uint64 { return inner(v) | 1<<32 }

@@ -12,7 +12,7 @@ import (
 	"fencepost.dev/fencepost/internal/lanes"
 )
 
-// vectorLines are instructions that are done 32 lanes at once. The operands whose numbers stand after the bar are read as scalars.
+// vectorLines are instructions that are done 32 lanes at once. The operands whose numbers are after the bar are read as scalars.
 var vectorLines = strings.Split(strings.TrimSpace(`
 add.f32 %f9, %f0, %f1 | 01
 sub.f32 %f9, %f0, %f1 | 01

@@ -34,7 +34,7 @@ func (r *run) step(w *warp) {
 	w.moved(r, cost)
 }
 
-// perform runs in, which stands at place, for the lanes of on, and gives its cost.
+// perform runs in, which is at place, for the lanes of on, and gives its cost.
 func (r *run) perform(w *warp, in *inst, on uint32, place uint32) uint64 {
 	switch in.Class {
 	case isa.Pure, isa.Special:

@@ -13,7 +13,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// Where the buffer of a texture test holds the coordinates of the lanes and what they got: 16 bytes each. The object stands at 0.
+// Where the buffer of a texture test holds the coordinates of the lanes and what they got: 16 bytes each. The object is at 0.
 const (
 	texturePlaces  = 64
 	textureResults = 1024

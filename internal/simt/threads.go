@@ -69,7 +69,7 @@ type Request struct {
 	NonCoherent bool
 	// Reduction says that nobody takes the old value of an atomic operation (red).
 	Reduction bool
-	// Repeats says that the operation stands in a loop, Back that control has jumped backwards since the request before.
+	// Repeats says that the operation is in a loop, Back that control has jumped backwards since the request before.
 	Repeats, Back bool
 	// Plain is the length of the State without dependencies. Depends are the reads of the thread that the operation depends on, as
 	// bits, the last of which is all reads from there on; Control are those that all later operations depend on too.
@@ -373,7 +373,7 @@ func (t *Threads) barrier(w *warp, i int, in *inst) (Request, bool) {
 	return Request{Kind: RequestBarrier, Barrier: uint8(id), Aligned: in.Aligned}, true
 }
 
-// repeats says that the lane stands in a loop of a function on its stack.
+// repeats says that the lane is in a loop of a function on its stack.
 func (t *Threads) repeats(ln *lane) bool {
 	at := func(f *frame) bool {
 		in, ok := t.loops[f.code]

@@ -23,8 +23,8 @@ type vecEngine struct{ raw bool }
 // same, while the order between threads may differ; in lockstep (lockstep.go), that between warps. Kernels that opt does not
 // express run on ref.
 //
-// The lanes of a warp form groups: lanes that stand at one place with the same scalars (text). A group runs until it
-// reaches a place behind that of another one; groups that stand at the start of a block, or behind a barrier, with equal
+// The lanes of a warp form groups: lanes that are at one place with the same scalars (text). A group runs until it
+// reaches a place behind that of another one; groups that are at the start of a block, or behind a barrier, with equal
 // scalars become one. So a scalar is right for every lane of its group whatever the analysis thought, which only decides
 // how fast groups meet again.
 func NewWarp() Engine { return vecEngine{} }
@@ -223,7 +223,7 @@ type vecWarp struct {
 	files   lanes.Regs // the registers as package lanes knows them; the scalars are those of the group that ran last
 }
 
-// group is the lanes of a warp that stand at one place with the same scalars.
+// group is the lanes of a warp that are at one place with the same scalars.
 type group struct {
 	mask  uint32
 	pc    int32
@@ -330,7 +330,7 @@ func (x *vecMachine) begin(w *warp) {
 	var v *vecWarp
 	switch {
 	case len(x.pool) > 0:
-		// What never changes stands in the first slot still.
+		// What never changes is in the first slot still.
 		v, x.pool = x.pool[len(x.pool)-1], x.pool[:len(x.pool)-1]
 	case len(x.slots) > 0:
 		v, x.slots = x.slots[len(x.slots)-1], x.slots[:len(x.slots)-1]
@@ -419,8 +419,8 @@ func (e *exits) of(lane int) uint32 {
 	return e.place
 }
 
-// choose joins groups that stand together with equal scalars and picks the one that runs next: of those deepest in calls
-// that at the smallest place (the blocks of a loop stand before what follows it), or one that has been waiting for long.
+// choose joins groups that are together with equal scalars and picks the one that runs next: of those deepest in calls
+// that at the smallest place (the blocks of a loop are before what follows it), or one that has been waiting for long.
 func (x *vecMachine) choose(w *warp) {
 	v := w.vec
 	w.regroup = false
@@ -500,7 +500,7 @@ func (x *vecMachine) ending(v *vecWarp) (lanes uint32) {
 	return lanes
 }
 
-// join makes one of groups that stand together, among the lanes of from.
+// join makes one of groups that are together, among the lanes of from.
 func (x *vecMachine) join(v *vecWarp, from uint32) {
 	for i := 0; i < len(v.groups); i++ {
 		g := &v.groups[i]

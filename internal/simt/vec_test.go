@@ -148,7 +148,7 @@ func TestTexts(t *testing.T) {
 // TestKeptTexts: the texts used last are kept, one for each kernel, block and mode, and the one used longest ago goes.
 func TestKeptTexts(t *testing.T) {
 	g := newRig(t, kernel("st.global.u32 [%mine], %gid;")+entry("other", ""))
-	var used []textKey // as they must stand in the list
+	var used []textKey // as they must be in the list
 	of := map[textKey]*text{}
 	use := func(kernel string, block, grid int, raw bool, s Schedule) {
 		t.Helper()

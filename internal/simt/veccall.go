@@ -11,7 +11,7 @@ import (
 // Calls that stay calls. Each function has a text of its own. A group that calls gets a frame: a window of the warp's
 // vector and predicate registers above the caller's, a piece of local memory above the caller's, and a copy of the
 // caller's scalars, which the group gets back when it returns. Groups that part in a function share its frame; those
-// that return stand behind the call and meet there. So lanes that call different functions at one place, or recur to
+// that return come after the call and meet there. So lanes that call different functions at one place, or recur to
 // different depths, need no more than groups do anyway.
 
 // A warp deepCalls deep in calls has turns that are longer by deepTurn: when a recursion never ends, one stack is full
@@ -36,7 +36,7 @@ func (x *vecMachine) deepEnd(w *warp, end uint64) uint64 {
 
 // vecCall is what an effect knows of the call that it is, or is inlined of.
 type vecCall struct {
-	caller  *isa.Func // the function that the call stands in
+	caller  *isa.Func // the function that the call is in
 	level   int32     // inlined calls around it
 	localAt int32     // where that function's local memory begins in the frame, as ref counts
 	target  *text     // of a call by name; nil where that has no body
@@ -389,7 +389,7 @@ func (x *vecMachine) noResults(w *warp, e *effect, mask uint32) {
 	}
 }
 
-// callOne makes group k, which stands behind the call, call fn.
+// callOne makes group k, which comes after the call, call fn.
 func (x *vecMachine) callOne(w *warp, i int32, k int, fn *isa.Func, to *text, place uint32) {
 	v, e := w.vec, &x.t.effects[i]
 	mask := v.groups[k].mask

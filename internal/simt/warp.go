@@ -41,7 +41,7 @@ type warp struct {
 	whole           stand // what all live lanes wait for, if they do together: the stands do not matter then
 	stood           bool  // stands are not zeros
 
-	group   uint32 // the lanes that run; all stand at one place
+	group   uint32 // the lanes that run; all are at one place
 	lead    int    // the lowest of them
 	regroup bool   // group must be chosen anew before the next step
 	others  bool   // lanes outside the group could run
@@ -226,7 +226,7 @@ func (w *warp) together(r *run, group uint32) {
 	w.apart = group != w.live
 }
 
-// longWaiting gives the lanes that stand with the one that has waited longest, none when nobody is starved.
+// longWaiting gives the lanes that are with the one that has waited longest, none when nobody is starved.
 func (w *warp) longWaiting() uint32 {
 	oldest, lanes := w.strain-w.period+1, uint32(0)
 	var at order
@@ -246,7 +246,7 @@ func (w *warp) longWaiting() uint32 {
 	return lanes
 }
 
-// moved tells the warp that its group made a step that cost so much and stands together still.
+// moved tells the warp that its group made a step that cost so much and is together still.
 func (w *warp) moved(r *run, cost uint64) {
 	w.time += cost
 	if w.strain++; cost == pollCost {

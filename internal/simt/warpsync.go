@@ -132,7 +132,7 @@ func sameOp(a, b *inst) bool {
 	return a.Inst == b.Inst || a.Row == b.Row && slices.Equal(a.Mods, b.Mods)
 }
 
-// exchange executes a warp instruction for the lanes of on, which stand at it together.
+// exchange executes a warp instruction for the lanes of on, which are at it together.
 func (r *run) exchange(w *warp, on uint32, in *inst, place uint32) {
 	if in.Class == isa.Warpgroup {
 		r.warpgroup(w, in, on, place)
@@ -251,7 +251,7 @@ func (r *run) astray(w *warp, in *inst, stray, place uint32) {
 }
 
 // apart counts a warp instruction that lanes of one mask execute at several places. The programming guide wants them to
-// execute the same one; bar.warp.sync alone may stand anywhere.
+// execute the same one; bar.warp.sync alone may be anywhere.
 func (r *run) apart(w *warp, in *inst, on uint32) {
 	var s standSet
 	first := ^uint32(0)

@@ -20,7 +20,7 @@ type Check struct {
 	Remedy  string // what to do about the problem
 }
 
-// Doctor looks for every compiler and tries out nvcc. It fails never; what is wrong stands in the checks.
+// Doctor looks for every compiler and tries out nvcc. It fails never; what is wrong is in the checks.
 func Doctor(ctx context.Context, f *Finder) []Check {
 	var checks []Check
 	add := func(name, purpose string, needed bool, t *Tool, err error) {

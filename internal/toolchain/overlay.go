@@ -118,7 +118,7 @@ func foreignLibrary(name string) bool {
 	return !strings.HasPrefix(name, "libcudart") && !strings.HasPrefix(name, "libcuda.") && name != "stubs"
 }
 
-// linkAll links what stands in the folder from, where there is one, into the folder to, if keep says so. What is there
+// linkAll links what is in the folder from, where there is one, into the folder to, if keep says so. What is there
 // already stays.
 func linkAll(from, to string, keep func(name string) bool) error {
 	entries, err := os.ReadDir(from)

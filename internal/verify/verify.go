@@ -21,6 +21,7 @@ type Options struct {
 	Model    string // SRC11 or PTX
 	Incl     model.Inclusion
 	First    bool // stop at the first error
+	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
 	Unroll   int  // the bound of loops; for the text of the report
 	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
 	Progress func(text string)
@@ -114,7 +115,7 @@ func (v *verifier) search(ctx context.Context) {
 
 // exploration gives the options of a search, or of a part of it, that tells v.
 func (v *verifier) exploration() explore.Options {
-	x := explore.Options{Incl: v.options.Incl, Races: true, Exits: v.test == nil, Found: v.found}
+	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
 	if v.complete != nil {
 		x.Leaf = func(x explore.Execution, end explore.Ending) {
 			if end == explore.Complete {

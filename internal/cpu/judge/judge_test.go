@@ -59,7 +59,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestLocationsWithoutLines stand where the trace first has them; accesses without location are told apart by variable.
+// TestLocationsWithoutLines are where the trace first has them; accesses without location are told apart by variable.
 func TestLocationsWithoutLines(t *testing.T) {
 	r := judgeText(t, "A|w(x)|7\nA|w(y)|7\nB|w(y)|8\nB|w(x)|8\nA|w(p)\nA|w(q)\nB|w(q)\nB|w(p)\n", fasttrack)
 	want(t, r, "write y by A at t.std:1:0; write y by B at t.std:3:0; 2 times, 2 variables",

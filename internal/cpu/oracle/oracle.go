@@ -306,7 +306,7 @@ type generator struct {
 	readers          map[uint32]int
 	locks, variables int
 	bias             int  // of four accesses so many read
-	locked           bool // most accesses stand in critical sections
+	locked           bool // most accesses are in critical sections
 	kinds            int  // of operations: accesses, and locks for one thread alone, or all
 }
 

@@ -30,7 +30,7 @@ var flags = []string{"-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden",
 const (
 	objectFile = "recorder.o"
 	listFile   = "recorder.list" // of symbols that libraries of the program must find in it
-	gccFolder  = "gcc"           // stands before GCC's own runtime library
+	gccFolder  = "gcc"           // is before GCC's own runtime library
 )
 
 func key(cc string) string {

@@ -148,7 +148,7 @@ func (t *Thread) Advance(c order.Clock) {
 	t.nexts = t.nexts[:0]
 }
 
-// Variable is where the metadata of a variable stands. The zero Variable has not been accessed.
+// Variable is where the metadata of a variable is. The zero Variable has not been accessed.
 type Variable struct{ metadata atomic.Pointer[Metadata] }
 
 var untouched Metadata

@@ -125,7 +125,7 @@ func (r *Reader) Next(to []cpu.Event) (int, error) {
 	return n, err
 }
 
-// Line is where event i of the last Next stands; 0 in a binary trace.
+// Line is where event i of the last Next is; 0 in a binary trace.
 func (r *Reader) Line(i int) int {
 	if i < len(r.lines) {
 		return r.lines[i]

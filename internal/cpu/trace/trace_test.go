@@ -268,7 +268,7 @@ func FuzzReader(f *testing.F) {
 	for seed := range uint64(4) {
 		f.Add(write(inOrder(oracle.Random(rand.New(rand.NewPCG(seed, 3)))), &Names{cpu.Threads: {"main"}}))
 	}
-	// The checksum stands in the way of finding anything behind it.
+	// The checksum is in the way of finding anything behind it.
 	f.Add(Magic + block('E', []byte{2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0}) + block('N', []byte{2, 1, 'x'}) + block('Z', []byte{2, 0, 0, 0, 0, 0, 0, 0}))
 	f.Fuzz(func(t *testing.T, text string) {
 		events, _, names, err := readAll(text)

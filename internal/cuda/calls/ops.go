@@ -29,7 +29,7 @@ const (
 	NumReasons
 )
 
-// Marker stands in every library, for the tool to recognise its own.
+// Marker is in every library, for the tool to recognise its own.
 const Marker = "fencepost-standin-1"
 
 // Op is a request.
@@ -113,10 +113,10 @@ type Spec struct {
 // is Placed: enough to reach through the layers of a header library, such as Thrust, to the code that called it.
 const Frames = 48
 
-// Placed lists the requests that tell where in the program their call stands.
+// Placed lists the requests that tell where in the program their call is.
 var Placed = []Op{Malloc, Free, Copy, Fill, MallocAsync, FreeAsync, Failed, Launch, Operator, MallocLeased, TensorMap, Texture, HostAccess}
 
-// A Placed request of an interpreted program tells where in the script its call stands, in place of return addresses: Script is
+// A Placed request of an interpreted program tells where in the script its call is, in place of return addresses: Script is
 // set in its header's op, one argument more is the length of a text of at most MaxScript bytes, which follows the blob and is
 // counted in its length. The text has a line for each frame, innermost first: line number, tab, file, tab, function.
 const (
@@ -126,7 +126,7 @@ const (
 
 // Postable lists the requests that a process may leave in its mailbox, which needs no answer, in place of sending them: a part of
 // the shared file that the server empties before it does any request of the process, when it is told to (Posted), and when the
-// process has ended, however it did. So what stands there is done in order, and never lost. A process posts only what it knows to
+// process has ended, however it did. So what is there is done in order, and never lost. A process posts only what it knows to
 // succeed, since nobody receives the error.
 //
 // The mailbox begins with a page of which the server knows three words: MailWritten and MailDone, the bytes that were ever written and

@@ -64,7 +64,7 @@ func computes(name, major string) []string {
 	return []string{"-shared", "-O3", "-ffast-math", "-fno-finite-math-only", "-Wl,-soname,lib" + name + ".so." + major + ",-z,nodelete,-rpath,$ORIGIN,--version-script={src}/" + name + ".map", "{src}/" + name + ".c", "-L{dir}", "-l:libcuda.so.1", "-lm"}
 }
 
-// nvidia gives the arguments for a library that stands before one of NVIDIA's and hands calls on to it.
+// nvidia gives the arguments for a library that is before one of NVIDIA's and hands calls on to it.
 func nvidia(source, soname, names string) []string {
 	_, major, _ := strings.Cut(soname, ".so.")
 	return []string{"-shared", "-DFP_MAJOR=\"" + major + "\"", "-Wl,-soname," + soname + ",-z,nodelete,--version-script={src}/" + names, "{src}/" + source, "-lpthread", "-ldl"}

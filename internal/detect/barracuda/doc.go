@@ -27,7 +27,7 @@
 // # Decisions where the text is silent or unclear
 //
 //   - "Immediately preceded or followed in static code" is decided for each lane by what it does next: any access to
-//     global or shared memory, barrier or bar.warp.sync stands between; branches, calls and local memory do not. Of a
+//     global or shared memory, barrier or bar.warp.sync is between; branches, calls and local memory do not. Of a
 //     poll, one instruction that a lane repeats at one address with nothing between, the last execution counts: it is
 //     where the fence comes. An access waits until its lane's warp (barracuda) or the lane (barracuda+) acts again,
 //     and is judged by the clocks of when it happened. An acquire takes effect at the fence.

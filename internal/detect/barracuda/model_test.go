@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// The model is figures 5.4 and 5.5 written down: full vector clocks, a location a byte, rules as they stand there. It has the
+// The model is figures 5.4 and 5.5 written down: full vector clocks, a location a byte, rules as they are there. It has the
 // whole stream before it, so that what follows an access is no riddle, and shares nothing with the detector.
 
 type vc map[int]int // thread: time

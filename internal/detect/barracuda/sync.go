@@ -9,7 +9,7 @@ import (
 	"fencepost.dev/fencepost/internal/event"
 )
 
-// role is what an access is made of when fences stand next to it (section 5.4.1).
+// role is what an access is made of when fences are next to it (section 5.4.1).
 type role uint8
 
 const (
@@ -52,7 +52,7 @@ func releasing(o event.Order) bool {
 	return o == event.Release || o == event.AcqRel || o == event.SC
 }
 
-// roleOf says what a load, store or atomic operation is, given whether a fence stands before and after it.
+// roleOf says what a load, store or atomic operation is, given whether a fence is before and after it.
 func roleOf(e *event.Event, before, after bool) role {
 	switch {
 	case e.Kind == event.Load && after:

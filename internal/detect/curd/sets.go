@@ -336,7 +336,7 @@ func (s *threadSets) bytes() (n uint64) {
 }
 
 // compress appends the union of the sets to out: regions that touch their left neighbour in the layout of figure 6.3,
-// where the first regions of all threads stand before the second ones, become one with it (figure 6.5).
+// where the first regions of all threads are before the second ones, become one with it (figure 6.5).
 func (s *threadSets) compress(out []region) []region {
 	for i := range s.warps {
 		if w := &s.warps[i]; len(w.groups) > 1 {

@@ -153,14 +153,14 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// order spells the places of a finding such that texts stand in the order of findings.
+// order spells the places of a finding such that texts are in the order of findings.
 func order(f *detect.Finding) string {
 	x, y := &f.Accesses[0], &f.Accesses[1]
 	p, q := fmt.Sprintf("%s %09d", x.Host, x.Place), fmt.Sprintf("%s %09d", y.Host, y.Place)
 	return min(p, q) + ", " + max(p, q)
 }
 
-// TestNames: a race's own kind and note stand in its finding, and synchronisation that is known of one side is known.
+// TestNames: a race's own kind and note are in its finding, and synchronisation that is known of one side is known.
 func TestNames(t *testing.T) {
 	find := func(change func(*Race)) detect.Finding {
 		r := Race{Facts: detect.Facts{Category: detect.CrossBlock, Earlier: detect.Access{Op: detect.Write, Place: 1}, Later: detect.Access{Op: detect.Write, Place: 2}}}

@@ -53,7 +53,7 @@ func (x *span) sameThreads(n *span) bool {
 }
 
 // line is the shadow of 128 bytes: the last write of each byte (W of 000, an epoch), and its reads since (R of 000). One
-// span of each kind is enough for what warps access in lane order; others stand in more.
+// span of each kind is enough for what warps access in lane order; others are in more.
 type line struct {
 	w, r span
 	more *more

@@ -16,7 +16,7 @@ type laneByte struct {
 	addr uint64
 }
 
-// randomLanes is an access whose lanes stand in order, in rows or anywhere, aligned or not.
+// randomLanes is an access whose lanes are in order, in rows or anywhere, aligned or not.
 func randomLanes(r *rand.Rand, b *event.Batch) event.Event {
 	e := event.Event{Kind: event.Load + event.Kind(r.IntN(3)), Space: event.Global, Size: 1 << r.IntN(6), Mask: ^uint32(0)}
 	if r.IntN(3) == 0 {

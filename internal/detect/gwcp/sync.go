@@ -441,7 +441,7 @@ func (d *Detector) assign(w *warp, lanes uint32, v *view) {
 	}
 }
 
-// exit forgets lanes. Their metadata is of no use to others: what they did stands in shadow memory.
+// exit forgets lanes. Their metadata is of no use to others: what they did is in shadow memory.
 func (d *Detector) exit(blk *block, wi uint32, e *event.Event) {
 	w := &blk.warps[wi]
 	gone := e.Mask & w.live

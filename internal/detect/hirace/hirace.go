@@ -225,7 +225,7 @@ func (d *Detector) everyLane(warp uint32) uint32 {
 	return every &^ d.warps[warp].gone
 }
 
-// tick advances the clock that stands at shift in a pair of clocks.
+// tick advances the clock that is at shift in a pair of clocks.
 func (d *Detector) tick(pair uint32, shift int) uint32 {
 	if pair>>shift&(1<<clockBits-1) == d.lastTick {
 		d.discontinue("a clock of %d bits overflowed, after that many barriers", bits.Len32(d.lastTick))

@@ -5,7 +5,7 @@
 // A load is compared with the last write of the word, a write with the last write and the last read. Two accesses race when
 // they are of different threads and
 //
-//   - of one warp, whose lanes had parted at one of the two, and no __syncwarp of the warp and no barrier stands between;
+//   - of one warp, whose lanes had parted at one of the two, and no __syncwarp of the warp and no barrier is between;
 //   - of one block with no barrier between, or of different blocks, and ScoRD's table IV holds: the earlier is atomic, of
 //     another block and of block scope; or not both are atomic, and there is no fence by the earlier warp since (of the
 //     device, between blocks), no lock in common when there are locks, or one of the two is neither volatile nor atomic.

@@ -40,7 +40,7 @@ type Rules struct {
 	Failed bool
 	// TestAndSet: an exchange that the thread does not directly precede with a fence takes as a compare-and-swap does.
 	TestAndSet bool
-	// Adjacent: no access by the thread stands between operation and fence (001, "immediately").
+	// Adjacent: no access by the thread is between operation and fence (001, "immediately").
 	Adjacent bool
 	// Unfenced: a release needs no fence (003: the exchange alone clears the lock's entry).
 	Unfenced bool
@@ -130,7 +130,7 @@ func (f *filter) add(addr uint64) {
 	f.added++
 }
 
-// place is where an address stands in a filter.
+// place is where an address is in a filter.
 func place(addr uint64) (word int, bit uint64) {
 	n := addr * 0x9e3779b97f4a7c15 >> 54
 	return int(n >> 6), 1 << (n & 63)

@@ -94,7 +94,7 @@ var schema = []field{
 	truth("staged", func(r *row) *bool { return r.Staged }),
 }
 
-// Values of a column stand in its pages themselves, or in a dictionary.
+// Values of a column are in its pages themselves, or in a dictionary.
 const plain, dict = false, true
 
 func text(name string, get func(*row) string) field {

@@ -57,7 +57,7 @@ func written(t testing.TB, tail []byte, batches ...*event.Batch) []byte {
 	return out.Bytes()
 }
 
-// plain is an event with all that belongs to it, wherever it stands in a batch.
+// plain is an event with all that belongs to it, wherever it is in a batch.
 type plain struct {
 	e      event.Event
 	addrs  []uint64
@@ -146,7 +146,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts traces at every length: what stands in whole blocks is read, and the cut is told.
+// TestTruncated cuts traces at every length: what is in whole blocks is read, and the cut is told.
 func TestTruncated(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, somePlaces{})

@@ -1,5 +1,5 @@
 // Package parsnip simulates PARSNIP, a precise race detector in hardware for CPU programs (seed 001, chapter 4): access histories
-// stand in lines of references beside the data in the caches, their clocks in small tables of the cores, and what has no room
+// are in lines of references beside the data in the caches, their clocks in small tables of the cores, and what has no room
 // there in software.
 //
 // A check is complete when the hardware proves that the access is free of races. All else goes to the software handler, which

@@ -118,7 +118,7 @@ extern "C" __device__ __noinline__ void __fencepost_generic(u64 address, u32 sit
 		split(log, lanes, address, site, 0);
 }
 
-// begin stands before an operation that synchronises. It gives the lanes that execute it together.
+// begin is before an operation that synchronises. It gives the lanes that execute it together.
 extern "C" __device__ __noinline__ u32 __fencepost_begin()
 {
 	u32 lanes = __activemask();
@@ -141,7 +141,7 @@ static __device__ void end(Log *log, u32 lanes)
 	__syncwarp(lanes);
 }
 
-// end stands behind it. failed says that a compare-and-swap has not swapped.
+// end comes after it. failed says that a compare-and-swap has not swapped.
 extern "C" __device__ __noinline__ void __fencepost_end(u64 address, u32 site, u32 lanes, u32 failed)
 {
 	Log *log = __fencepost_log;

@@ -8,7 +8,7 @@ import (
 	"fencepost.dev/fencepost/internal/isa"
 )
 
-// selects chooses values and selectors of video instructions: the sources that select stand behind what they select from.
+// selects chooses values and selectors of video instructions: the sources that select come after what they select from.
 func selects(j *job, types []isa.Type, rnd *rand.Rand) [][]uint64 {
 	choices := [][]uint64{1: {0, 1, 2, 3, 4, 5, 6}, 3: {0, 0, 5, 6, 1, 4, 3, 2}, 5: {1, 2, 3, 4, 5, 6}}
 	switch j.op[len(j.op)-1] {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// atomic is a read-modify-write of memory: what makes the new value in R11, where b stands, of the old one in R10. W
+// atomic is a read-modify-write of memory: what makes the new value in R11, where b is, of the old one in R10. W
 // stands for the width in instructions; c is at (DI), R12 is free, R15 holds 0.
 type atomic struct {
 	name string

@@ -14,6 +14,9 @@ type Options struct {
 	// Exits says that a barrier does not wait for threads that have ended. That is an ExitedBarrier; otherwise it is a
 	// BarrierDivergence.
 	Exits bool
+	// Ordered says that the arrivals at a barrier are read-modify-writes, as in the paper: each order of them that agrees with what
+	// the threads depend on is an execution of its own.
+	Ordered bool
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
@@ -345,8 +348,61 @@ func (x *explorer) leave(t int) {
 			x.found(Error{Kind: ExitedBarrier, A: own, B: -1, Thread: t, Other: o, Pos: at.op.Pos, OtherPos: g.threads[o].op.Pos})
 		})
 	}
-	x.resume(e, at.op.Reduce(values))
+	value := at.op.Reduce(values)
+	switch first := x.firstToLeave(arrivals); {
+	case !x.Ordered:
+		x.resume(e, value)
+	case first == e:
+		x.orders(e, value, arrivals)
+	default: // whoever is kept by a revisit keeps the order
+		g.prefixOf(e).join(g.prefixOf(first))
+		x.resume(e, value)
+	}
 	g.pop()
+}
+
+// firstToLeave gives the event in which the first thread left a barrier. It decides the order of the arrivals.
+func (x *explorer) firstToLeave(arrivals []int32) int {
+	g, first := x.g, len(x.g.events)
+	for _, a := range arrivals {
+		ev := &g.events[a]
+		if of := g.threads[ev.thread].events; ev.op.Kind == Arrive && int(ev.index)+1 < len(of) {
+			first = min(first, int(of[ev.index+1]))
+		}
+	}
+	return first
+}
+
+// orders explores what follows e, with which the first thread leaves a barrier, once for each order of the arrivals. The rank of e
+// numbers them.
+func (x *explorer) orders(e int, value int64, arrivals []int32) {
+	g, part, n := x.g, x.part, int32(0)
+	var add func(placed uint64, count int)
+	add = func(placed uint64, count int) {
+		if count == len(arrivals) {
+			g.events[e].rank = n
+			n++
+			x.resume(e, value)
+			g.threads[g.events[e].thread].op = g.events[e].op
+			x.part = 0 // of the estimate, which does not foresee how many there are
+			return
+		}
+		for i, a := range arrivals {
+			follows := func() bool { // an arrival that has no place yet
+				for j, b := range arrivals {
+					if i != j && placed>>j&1 == 0 && g.holds(g.prefixOf(int(a)), b) {
+						return true
+					}
+				}
+				return false
+			}
+			if placed>>i&1 == 0 && !follows() {
+				add(placed|1<<i, count+1)
+			}
+		}
+	}
+	add(0, 0)
+	x.part = part
 }
 
 // read explores the next step of thread t, a read or an update: each write that the read may read from.
@@ -515,6 +571,8 @@ func (g *graph) maximal(e int, keep clock) bool {
 		}
 	case model.W:
 		from = int(ev.rank) + 1
+	case model.Leave:
+		return ev.rank == 0 // of the orders of the arrivals, the first
 	default:
 		return true
 	}

@@ -106,7 +106,7 @@ static int fp_surface_create(const struct fp_array *a, u64 *object) {
   return fp_texture_create(&t, 1, object);
 }
 
-// What the program described an object by stands behind what the engine reads of it: the resource, and how it is read.
+// What the program described an object by comes after what the engine reads of it: the resource, and how it is read.
 enum { fpObjectResource = FP_TEXTURE, fpObjectModes = fpObjectResource + 160, fpObjectEnd = FP_OBJECT };
 
 // fp_described keeps n bytes of a description at an object, or gives them back (get); an error when it is no object.

@@ -133,7 +133,7 @@ static int fp_parent(int pid) {
   return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-// fp_distance is how many generations this process stands below another one, 0 when it does not.
+// fp_distance is how many generations this process is below another one, 0 when it does not.
 static int fp_distance(int ancestor) {
   for (int pid = getppid(), n = 1; pid > 0 && n < 100; pid = fp_parent(pid), n++)
     if (pid == ancestor) return n;
@@ -217,7 +217,7 @@ static void fp_tell(u64 reason, const char *text) {
 
 static void fp_guard_pass(void);
 
-// fp_flush writes what stands in the buffer of the standard output, and ends the process: the checker sends this signal
+// fp_flush writes what is in the buffer of the standard output, and ends the process: the checker sends this signal
 // before it kills, to the group and to each process of it, so that a second thread may get here: one writes. The lock of
 // the stream may be held, so its fields are read as they are.
 static void fp_flush(int signal) {

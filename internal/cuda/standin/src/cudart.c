@@ -1,4 +1,4 @@
-// cudart.c: the runtime API. What is a request and nothing more stands in gen_forward_runtime.h, what is not supported in
+// cudart.c: the runtime API. What is a request and nothing more is in gen_forward_runtime.h, what is not supported in
 // gen_unsupported_runtime.h; both are generated from the tables of package calls.
 //
 // Built once as libcudart.so.12 (FP_RUNTIME 12) and once as libcudart.so.13 and libcudart_static.a (FP_RUNTIME 13).
@@ -93,7 +93,7 @@ struct managed {
   struct managed *next;
 };
 
-// An entity is a kernel or a variable, found by the address that stands for it on the host. The kernel stands first: a
+// An entity is a kernel or a variable, found by the address that stands for it on the host. The kernel is first: a
 // cudaKernel_t of a library is a CUkernel as well.
 struct entity {
   struct fp_kernel kernel;

@@ -1,4 +1,4 @@
-// forward.h: a library that stands before NVIDIA's own of the same name, hands its calls on, and changes what some of them
+// forward.h: a library that is before NVIDIA's own of the same name, hands its calls on, and changes what some of them
 // answer. The environment variable REAL_ENV names the real library; callers that need none of it never load it.
 #ifndef FP_FORWARD_H
 #define FP_FORWARD_H

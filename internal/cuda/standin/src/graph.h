@@ -103,7 +103,7 @@ struct fp_capture {
 enum { fpGlobal, fpThreadLocal, fpRelaxed };
 THREAD int fp_capture_mode;
 
-// What the libraries of a process share of this stands in a page before the alias.
+// What the libraries of a process share of this is in a page before the alias.
 struct fp_shared {
   pthread_mutex_t lock;
   struct fp_capture *captures;

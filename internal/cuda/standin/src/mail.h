@@ -138,7 +138,7 @@ static int fp_mail_stream(u64 stream) {
   return 0;
 }
 
-// fp_mail_before notes what a request is going to end, and fp_mail_after what it did. Both stand around requests that are sent.
+// fp_mail_before notes what a request is going to end, and fp_mail_after what it did. Both are around requests that are sent.
 static void fp_mail_before(u32 op, const u64 *args) {
   struct fp_mail *m = fp.mail;
   if (op != FP_Free && op != FP_FreeAsync && op != FP_StreamDestroy && op != FP_DeviceReset) return;

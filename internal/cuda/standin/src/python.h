@@ -114,7 +114,7 @@ static int fp_py_stack(char *to, size_t room) {
 THREAD char fp_script[FP_MAX_SCRIPT];
 THREAD int fp_script_size;
 
-// fp_stand notes where in the script the thread stands. The connection must not be locked: a thread that waits for the
+// fp_stand notes where in the script the thread is. The connection must not be locked: a thread that waits for the
 // interpreter holds nothing that another needs. A thread that the interpreter does not know is in no script.
 static void fp_stand(void) {
   fp_script_size = 0;

@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// The functions of the API stand in a section of their own, so that the call stack above them is known to be the program's.
+// The functions of the API are in a section of their own, so that the call stack above them is known to be the program's.
 #define EXPORT __attribute__((visibility("default"), section("fencepost_api")))
 extern const char fp_api_begin[] __asm__("__start_fencepost_api") __attribute__((visibility("hidden")));
 extern const char fp_api_end[] __asm__("__stop_fencepost_api") __attribute__((visibility("hidden")));
@@ -359,7 +359,7 @@ static int fp_unsupported(const char *name) {
   return e ? e : fpNotSupported;
 }
 
-// fp_failed tells the checker that the call of that name fails with e, and where it stands. What the request told that failed
+// fp_failed tells the checker that the call of that name fails with e, and where it is. What the request told that failed
 // just before, the checker knows; text says what is out of bounds where this side refused the call without one.
 static void fp_failed(int e, const char *name, const char *text) {
   char blob[512];

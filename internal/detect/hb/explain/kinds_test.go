@@ -83,7 +83,7 @@ func parse(t *testing.T, program string) *event.Batch {
 	return b
 }
 
-// TestKinds holds the kind of races to what stands between the two accesses.
+// TestKinds holds the kind of races to what is between the two accesses.
 func TestKinds(t *testing.T) {
 	const release, acquire = "0.0 st x; 0.0 fence; 0.0 st.relaxed f; ", "2.0 ld.relaxed f; 2.0 fence; 2.0 ld x"
 	locked := func(thread, in string) string { // a critical section of m
