@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -304,6 +305,19 @@ func (k *kernelOptions) blame(err error) error {
 	return fmt.Errorf("%s: %s", flag, strings.Replace(at.Msg, "as in kernel = ", "as in --kernel ", 1))
 }
 
+// identity tells launches apart: the code, and what says how it is launched.
+func (o *options) identity(in *session.Input) []string {
+	k := &o.kernel
+	out := []string{fmt.Sprint(o.unroll(), k.grid, k.block, k.shared, k.name), strings.Join(k.args, "\n")}
+	for _, image := range in.Images {
+		out = append(out, image.Name, image.Text)
+	}
+	if file, err := os.ReadFile(in.Launch.Name); err == nil { // else it was made of the flags
+		out = append(out, string(file))
+	}
+	return out
+}
+
 // verifyKernel explores a launch of a kernel.
 func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, error) {
 	in, err := inputFiles(ctx, e, o, []string{name})
@@ -315,10 +329,18 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 	}
 	opts, stop := o.verifyProgress(e)
 	opts.Unroll = o.unroll()
+	if opts.Checkpoint, err = o.openCheckpoint(o.identity(in)...); err != nil {
+		return 0, err
+	}
 	claims := claimsOf(in.Launch)
 	x, rep, err := explore(ctx, o.session, in, opts)
 	result := x.result
 	stop()
+	if result != nil {
+		if err := o.closeCheckpoint(&opts, result); err != nil {
+			return 0, err
+		}
+	}
 	var large *verify.TooLarge
 	switch source := sourceBeside(name); {
 	case errors.As(err, &large):

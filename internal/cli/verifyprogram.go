@@ -105,6 +105,8 @@ func verifyProgram(ctx context.Context, e *env, o *options, args []string) (int,
 		return 0, usagef("--launch-number is for programs, which launch their kernels themselves: leave out --launch, --grid, --block, --arg and --shared")
 	case strings.EqualFold(filepath.Ext(name), ".ptx"):
 		return 0, usagef("--launch-number is for programs, and %s is kernels alone: say with --grid, --block and --arg how to launch one", name)
+	case o.checkpoint != "":
+		return 0, usagef("--checkpoint is for litmus tests and for a launch that can be made again: give --grid, --block and --arg, or --launch")
 	case o.repair:
 		return 0, usagef("--repair is for a launch that can be made again: give --grid, --block and --arg, or --launch")
 	}
