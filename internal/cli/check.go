@@ -25,6 +25,9 @@ fencepost check kernel.ptx --launch l.toml
   the file kernel.toml is taken. Several .ptx files are linked; a .cu file is compiled first; object files and programs
   are searched for PTX. Flags may stand anywhere.
 
+fencepost check kernel.cu --grid 2 --block 32 --arg 'x:i32[64]'
+  launches a kernel without a launch file. With --schedule FILE, as "fencepost verify --schedule" writes it, threads run in that order.
+
 fencepost check corpus
   checks all programs that are built into Fencepost and compares the findings with what their sources say is wrong.
   It exits with 0 when everything is found and nothing else. "check corpus/race" checks one folder.
@@ -35,7 +38,7 @@ fencepost check corpus/race/reduce
 func checkCommand() *command {
 	return &command{name: "check", args: "KERNEL.ptx | corpus[/NAME]", long: checkLong,
 		doc:   "launch kernels as a launch file says, or check the built-in corpus",
-		flags: append([]*flag{launchFlag, jobsFlag, nvccFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
+		flags: append([]*flag{launchFlag, gridFlag, blockFlag, argFlag, sharedFlag, jobsFlag, nvccFlag, uninitFlag}, runFlags()...), run: runCheck, anywhere: true}
 }
 
 func runCheck(ctx context.Context, e *env, o *options, args []string) (int, error) {
@@ -46,7 +49,7 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 		if len(args) > 1 {
 			return 0, usagef("check takes one name of the corpus; flags stand before it")
 		}
-		if o.launch != "" {
+		if o.launch != "" || o.kernel.launches() {
 			return 0, corpusLaunch(args[0])
 		}
 		return checkCorpus(ctx, e, o, args[0])
@@ -55,13 +58,22 @@ func runCheck(ctx context.Context, e *env, o *options, args []string) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	if in.Launch, err = launchFile(o, args[0], in); err != nil {
+	if !o.kernel.launches() {
+		in.Launch, err = launchFile(o, args[0], in)
+	} else {
+		if o.session.Replay != nil {
+			o.kernel.name = o.session.Replay.Kernel
+		}
+		in.Launch, err = o.kernel.launch(o, args[0], in)
+	}
+	if err != nil {
 		return 0, err
 	}
-	return checkInput(ctx, e, o, in, sourceBeside(args[0]))
+	code, err := checkInput(ctx, e, o, in, sourceBeside(args[0]))
+	return code, o.kernel.blame(err)
 }
 
-// corpusLaunch refuses --launch for programs that have launch files of their own.
+// corpusLaunch refuses --launch and its like for programs that have launch files of their own.
 func corpusLaunch(name string) error {
 	return usagef("--launch: %s has its own launch file", name)
 }
@@ -219,12 +231,20 @@ func tooLong(name string) error {
 	return fmt.Errorf("%s has more than %d MiB of PTX, which are refused: split the module", name, fatbin.MaxPTX>>20)
 }
 
+// launchBeside is the launch file that belongs to a file of kernels, if it is there.
+func launchBeside(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) + ".toml" }
+
+// regular says that there is a file of that name.
+func regular(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular()
+}
+
 // launchFile reads the launch file of the kernels in file.
 func launchFile(o *options, file string, in *session.Input) (*session.LaunchFile, error) {
 	name := o.launch
 	if name == "" {
-		name = strings.TrimSuffix(file, filepath.Ext(file)) + ".toml"
-		if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		if name = launchBeside(file); !regular(name) {
 			template, err := session.LaunchTemplate(in)
 			if err != nil {
 				return nil, err

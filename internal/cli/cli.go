@@ -209,6 +209,9 @@ func execute(ctx context.Context, e *env, c *command, args []string) int {
 	if err == nil {
 		err = o.reports.load(rest)
 	}
+	if err == nil {
+		err = o.readSchedule()
+	}
 	if err == nil && c.name != "doctor" { // which says so itself
 		if wrong := lanes.TierError(); wrong != nil {
 			err = usagef("%v", wrong)

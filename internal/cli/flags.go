@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,6 +35,8 @@ type options struct {
 	times   bool
 	launch  string
 	nvcc    string
+	// schedule is the file of one; "" for none.
+	schedule string
 	// outlives lets the program run on when this process is killed.
 	outlives bool
 	// errorExit is the exit code for findings; nil for exitFindings.
@@ -47,8 +50,9 @@ type options struct {
 	verbose      bool
 	recorded     bool // the report is of a trace and not of a run
 	verify       verify.Options
-	repair       bool // by verify
-	checkpoint   string
+	repair       bool   // by verify
+	graph        string // of verify
+	checkpoint   string // of verify
 	litmus       litmus.Options
 	kernel       kernelOptions // of verify
 	reports      reports
@@ -93,11 +97,8 @@ func runFlags() []*flag {
 			func(o *options, v string) error { return number(v, 0, 1<<62, &o.session.Seed) }},
 		{"seeds", "N", "run with N seeds, from --seed on, and unite the findings",
 			func(o *options, v string) error { return number(v, 1, 10000, &o.session.Seeds) }},
-		{"schedule", "NAME", "who runs next: fair (default), lockstep (warps of before Volta), pct (random priorities)",
-			func(o *options, v string) error {
-				return choose(v, map[string]simt.Schedule{"fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT},
-					"schedule", &o.session.Schedule)
-			}},
+		{"schedule", "NAME|FILE", "who runs next: fair (default), lockstep (warps of before Volta), pct (random), FILE of verify",
+			setSchedule},
 		{"engine", "NAME", "what executes kernels: warp (default, optimised, 32 lanes at once), ref (one lane at a time)",
 			func(o *options, v string) error {
 				return choose(v, session.Engines(), "engine", &o.session.Engine)
@@ -198,6 +199,39 @@ func setJSON(o *options, v string) error {
 	return writable("json", v, ", or - for the standard output")
 }
 
+// schedules are the policies by name.
+var schedules = map[string]simt.Schedule{"fair": simt.Fair, "lockstep": simt.Lockstep, "pct": simt.PCT}
+
+// setSchedule takes a policy, or the file of a schedule.
+func setSchedule(o *options, v string) error {
+	o.session.Schedule, o.schedule = simt.Fair, ""
+	if _, ok := schedules[v]; ok || !strings.ContainsAny(v, "./") && !regular(v) {
+		return choose(v, schedules, "schedule", &o.session.Schedule)
+	}
+	o.schedule = v
+	return nil
+}
+
+// readSchedule reads the file of a schedule that is to be replayed.
+func (o *options) readSchedule() error {
+	if o.schedule == "" {
+		return nil
+	}
+	if err := readable(o.schedule); err != nil {
+		return err
+	}
+	f, err := os.Open(o.schedule)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, session.MaxScheduleFile+1))
+	if err == nil {
+		o.session.Replay, err = session.ReadScheduleFile(o.schedule, text)
+	}
+	return err
+}
+
 // setOut takes the place of what a command makes.
 func setOut(o *options, v string) error {
 	o.out = v
@@ -226,7 +260,7 @@ func (o *options) keepInput(c *command, args []string) error {
 		args = args[:1]
 	}
 	written := o.reports.written()
-	written["json"], written["out"] = o.json, o.out
+	written["json"], written["out"], written["schedule"], written["graph"] = o.json, o.out, o.kernel.schedule, o.graph
 	for flag, name := range written {
 		st, err := os.Stat(name)
 		if err != nil || !st.Mode().IsRegular() {

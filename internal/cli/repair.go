@@ -22,13 +22,16 @@ type repairer struct {
 
 // Run implements simt.Engine.
 func (x *repairer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
-	x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), x.options, x.can)
+	var condition *verify.Condition
+	if condition, x.err = x.claim(l); x.err == nil {
+		x.repair, x.places, x.err = verify.RepairKernel(ctx, l, x.expected(l), condition, x.options, x.can)
+	}
 	return simt.Stats{}, nil
 }
 
 // repairKernel searches for a repair of the launch of in, whose file is name, and explores what it comes to: first among the changes
 // that can be written in the file; then, for CUDA, among those that can be written in its PTX.
-func repairKernel(ctx context.Context, e *env, o *options, name string, in *session.Input, expects []session.Expect, opts verify.Options) (*verify.Repair, error) {
+func repairKernel(ctx context.Context, e *env, o *options, name string, in *session.Input, claims claims, opts verify.Options) (*verify.Repair, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 		return err == nil && writable(places)
 	}
 	search := func(can func([]verify.Place) bool) (*repairer, error) {
-		x := &repairer{explorer: explorer{options: opts, expects: expects}, can: can}
+		x := &repairer{explorer: explorer{options: opts, claims: claims}, can: can}
 		s := o.session
 		s.Bare, s.Seeds, s.Engine = true, 1, func() simt.Engine { return x }
 		_, err := session.Check(ctx, &s, in)
@@ -70,7 +73,7 @@ func repairKernel(ctx context.Context, e *env, o *options, name string, in *sess
 	prove := func(images []cuda.Image) (*verify.Result, error) {
 		changed := *in
 		changed.Images = images
-		changed.Launch.Expects = expects
+		changed.Launch.Expects, changed.Launch.Condition = claims.expects, claims.condition
 		r, _, err := exploreLaunch(ctx, o.session, &changed, opts)
 		return r, err
 	}

@@ -19,58 +19,68 @@ func TestRepairCorpus(t *testing.T) {
 	if !testsize.Long() {
 		t.Skip("each program is explored several times")
 	}
-	const threads, limit = 4, 2 * time.Second
 	programs, err := corpus.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int{}
-	for _, p := range programs {
-		in, err := session.CorpusInput(p)
-		if err != nil {
-			t.Fatal(err)
+	for _, model := range []string{verify.SRC11, verify.PTX} {
+		counts := map[string]int{}
+		for _, p := range programs {
+			repairProgram(t, p, verify.Options{Model: model, Unroll: 8}, counts)
 		}
-		if len(in.Launch.Launches) != 1 || len(in.Images) != 1 || in.Launch.Launches[0].Grid.Count()*in.Launch.Launches[0].Block.Count() > threads {
-			continue
+		t.Log(model, counts)
+		if counts[verify.OK] < 40 {
+			t.Errorf("few programs are repaired under %s: %v", model, counts)
 		}
-		expects := in.Launch.Expects
-		options := verify.Options{Unroll: 8}
-		r, _, err := exploreLaunch(context.Background(), session.Options{Timeout: limit}, in, options)
-		if err != nil || r.Verdict() != verify.Error {
-			continue
-		}
-		x := &repairer{explorer: explorer{options: options, expects: expects}, can: func(places []verify.Place) bool {
-			_, err := verify.EditPTX(in.Images[0].Text, places)
-			return err == nil
-		}}
-		_, err = session.Check(context.Background(), &session.Options{Timeout: limit, Bare: true, Seeds: 1, Engine: func() simt.Engine { return x }}, in)
-		if err != nil || x.repair == nil {
-			t.Errorf("%s: %v", p.Path(), err)
-			continue
-		}
-		if x.repair.Reason != "" {
-			counts["not repaired"]++
-			t.Logf("%s: %s", p.Path(), x.repair.Reason)
-			continue
-		}
-		text, err := verify.EditPTX(in.Images[0].Text, x.places)
-		if err != nil {
-			t.Errorf("%s: %v", p.Path(), err)
-			continue
-		}
-		in.Images, in.Launch.Expects = []cuda.Image{{Name: in.Images[0].Name, Text: text}}, expects
-		proof, _, err := exploreLaunch(context.Background(), session.Options{Timeout: limit}, in, options)
-		if err != nil || proof == nil || proof.Verdict() == verify.Error {
-			t.Errorf("%s: %v %v", p.Path(), x.repair.Changes, err)
-			if proof != nil {
-				t.Log(proof.Summary(), proof.Refusal, proof.Findings)
-			}
-			continue
-		}
-		counts[proof.Verdict()]++
 	}
-	t.Log(counts)
-	if counts[verify.OK] < 40 {
-		t.Errorf("few programs are repaired: %v", counts)
+}
+
+// repairProgram repairs a program and counts what comes of it.
+func repairProgram(t *testing.T, p *corpus.Program, options verify.Options, counts map[string]int) {
+	const threads = 4
+	limit := 2 * time.Second
+	if options.Model == verify.PTX {
+		limit /= 2
 	}
+	in, err := session.CorpusInput(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Launch.Launches) != 1 || len(in.Images) != 1 || in.Launch.Launches[0].Grid.Count()*in.Launch.Launches[0].Block.Count() > threads {
+		return
+	}
+	claims := claimsOf(in.Launch)
+	r, _, err := exploreLaunch(context.Background(), session.Options{Timeout: limit}, in, options)
+	if err != nil || r.Verdict() != verify.Error {
+		return
+	}
+	x := &repairer{explorer: explorer{options: options, claims: claims}, can: func(places []verify.Place) bool {
+		_, err := verify.EditPTX(in.Images[0].Text, places)
+		return err == nil
+	}}
+	_, err = session.Check(context.Background(), &session.Options{Timeout: limit, Bare: true, Seeds: 1, Engine: func() simt.Engine { return x }}, in)
+	if err != nil || x.repair == nil {
+		t.Errorf("%s: %v", p.Path(), err)
+		return
+	}
+	if x.repair.Reason != "" {
+		counts["not repaired"]++
+		t.Logf("%s: %s", p.Path(), x.repair.Reason)
+		return
+	}
+	text, err := verify.EditPTX(in.Images[0].Text, x.places)
+	if err != nil {
+		t.Errorf("%s: %v", p.Path(), err)
+		return
+	}
+	in.Images, in.Launch.Expects, in.Launch.Condition = []cuda.Image{{Name: in.Images[0].Name, Text: text}}, claims.expects, claims.condition
+	proof, _, err := exploreLaunch(context.Background(), session.Options{Timeout: limit}, in, options)
+	if err != nil || proof == nil || proof.Verdict() == verify.Error {
+		t.Errorf("%s: %v %v", p.Path(), x.repair.Changes, err)
+		if proof != nil {
+			t.Log(proof.Summary(), proof.Refusal, proof.Findings)
+		}
+		return
+	}
+	counts[proof.Verdict()]++
 }

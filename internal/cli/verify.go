@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -23,12 +24,19 @@ fencepost verify kernel.cu --grid 2 --block 2 --arg 'lock:i32[1]' --arg i32=5
   what is not explored: shuffles, asynchronous copies, accesses of different widths to one place. A kernel that has
   these is refused, with exit code 3.
 
+fencepost verify prog.cu --kernel K [--launch-number N] [-- ARGUMENTS]
+  runs the host code of a program, as "fencepost run" does, up to launch N of kernel K (default: the first) and explores that launch,
+  with its arguments and with the memory as it then is. ./app, built with "fencepost nvcc", may stand in the place of prog.cu.
+
 fencepost verify test.litmus
   does the same with a litmus test, whose language docs/verify.md describes. --model ptx explores a litmus test or a kernel under
   the memory model of PTX, with load buffering and proxies, in the place of scoped RC11.
 
   Loops that wait for a value cost nothing. Others are cut after --unroll iterations; if that happens, and nothing is
   wrong otherwise, the exit code is 3.
+
+  --graph draws the execution of an error as a picture. --schedule writes it as an order of the threads' operations, which "fencepost check
+  --schedule FILE" and "fencepost run --schedule FILE" replay.
 
   --repair searches for the smallest change after which there is no error: wider scopes, stronger orders, atomics, fences,
   barriers. It prints the change as a diff against the source and explores the changed source. The file stays as it is.
@@ -42,7 +50,7 @@ Examples:
 const asked = "verify answers whether a kernel has an error at all, and leaves none out"
 
 func verifyCommand() *command {
-	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus", doc: "explore every execution of a small concurrent program", long: verifyLong,
+	return &command{name: "verify", args: "KERNEL.cu | KERNEL.ptx | TEST.litmus | PROGRAM", doc: "explore every execution of a small concurrent program", long: verifyLong,
 		anywhere: true, run: runVerify, refused: map[string]string{"suppress": asked, "baseline": asked}, flags: append([]*flag{
 			{"first", "", "stop at the first error",
 				func(o *options, v string) error { o.verify.First = true; return nil }},
@@ -54,16 +62,11 @@ func verifyCommand() *command {
 				func(o *options, v string) error { o.checkpoint = v; return nil }},
 			{"unroll", "N", fmt.Sprintf("cut loops that do not wait after N iterations (default %d)", litmus.DefaultUnroll),
 				func(o *options, v string) error { return number(v, 1, 1<<20, &o.litmus.Unroll) }},
-			{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
-				func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }},
-			{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
-				func(o *options, v string) error { return dimensions(v, &o.kernel.block) }},
-			{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
-				func(o *options, v string) error { return argument(v, &o.kernel.args) }},
-			{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
-				func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }},
-			{"kernel", "NAME", "which kernel of the file to launch",
+			gridFlag, blockFlag, argFlag, sharedFlag,
+			{"kernel", "NAME", "which kernel of the file to launch, or of which kernel of a program to explore a launch",
 				func(o *options, v string) error { o.kernel.name = v; return nil }},
+			{"launch-number", "N", "explore the Nth launch (of --kernel, if given) that a program makes (default 1)",
+				func(o *options, v string) error { return number(v, 1, 1<<30, &o.kernel.number) }},
 			launchFlag, nvccFlag,
 			{"model", "NAME", "memory model: src11 (default; scoped RC11) or ptx",
 				func(o *options, v string) error {
@@ -77,7 +80,22 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
 				}},
+			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
+				func(o *options, v string) error {
+					if filepath.Ext(v) != ".svg" {
+						return usagef("--graph: an execution is drawn as SVG: name a file with the extension .svg, not %q", v)
+					}
+					o.graph, o.verify.Drawings = v, true
+					return writable("graph", v, "")
+				}},
+			{"schedule", "FILE", "write a schedule of each error of a kernel that an interleaving shows, for --schedule of check and run; the second to FILE-2",
+				func(o *options, v string) error {
+					o.kernel.schedule, o.verify.Schedules = v, true
+					return writable("schedule", v, "")
+				}},
 			{"json", "FILE", "write the report as JSON too (docs/json.md); - is the standard output", setJSON},
+			{"times", "", "say how long the search took, in how much memory, and how many events an execution has at most; in the JSON too, which has 0 otherwise",
+				func(o *options, v string) error { o.times = true; return nil }},
 			{"timeout", "DURATION", "stop after this time, as in 90s or 5m, and report what was found", setTimeout},
 		}, exportFlags()...)}
 }
@@ -108,7 +126,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	if o.checkpoint == "" {
 		return nil, nil
 	}
-	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered))...)
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Schedules, o.verify.Drawings))...)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
@@ -134,8 +152,9 @@ func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) error 
 const maxLitmus = 1 << 20
 
 func runVerify(ctx context.Context, e *env, o *options, args []string) (int, error) {
-	if len(args) != 1 {
-		return 0, usagef("verify takes one file: a litmus test (.litmus), or a kernel (.cu, .ptx)")
+	program := len(args) > 0 && o.kernel.hosted(o, args[0])
+	if len(args) != 1 && !program {
+		return 0, usagef("verify takes one file: a litmus test (.litmus), a kernel (.cu, .ptx), or with --kernel or --launch-number a program and its arguments")
 	}
 	name := args[0]
 	if o.verify.Model == verify.PTX && o.verify.Incl != model.Each {
@@ -150,15 +169,16 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if o.verify.Jobs == 0 {
 		o.verify.Jobs = runtime.GOMAXPROCS(0)
 	}
-	if o.verify.Model == verify.PTX && o.repair {
-		return 0, usagef("--repair is for the model src11")
+	litmusFile := strings.HasSuffix(name, ".litmus")
+	if program && !litmusFile {
+		return verifyProgram(ctx, e, o, args)
 	}
-	if !strings.HasSuffix(name, ".litmus") {
+	if !litmusFile {
 		return verifyKernel(ctx, e, o, name)
 	}
 	k := &o.kernel
-	if len(k.args) > 0 || k.name != "" || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
-		return 0, usagef("--arg, --kernel, --shared, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
+	if len(k.args) > 0 || k.name != "" || k.number > 0 || k.schedule != "" || k.shared > 0 || o.launch != "" || len(k.grid) > 1 || len(k.block) > 1 {
+		return 0, usagef("--arg, --kernel, --launch-number, --shared, --schedule, --launch and grids of more than one dimension are for kernels, and %s is a litmus test", name)
 	}
 	if len(k.grid) > 0 {
 		o.litmus.Grid = k.grid[0]
@@ -192,11 +212,16 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	if opts.Checkpoint, err = o.openCheckpoint(name, string(src), fmt.Sprint(o.litmus)); err != nil {
 		return 0, err
 	}
+	begin := time.Now()
 	r := verify.Litmus(ctx, test, opts)
+	took := time.Since(begin)
 	if err := o.closeCheckpoint(&opts, r); err != nil {
 		return 0, err
 	}
 	w := o.reportWriter(e, e.stdout)
+	if err := o.writeFindings(r, 1); err != nil {
+		return 0, err
+	}
 	lines := strings.Split(string(src), "\n")
 	rep := r.Report()
 	source := func(string) []string { return lines }
@@ -208,6 +233,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 		}
 		return lines[n-1]
 	}, newText(w, nil).Paint)
+	o.tellTimes(w, took, rep)
 	if o.repair && r.Verdict() == verify.Error {
 		opts.First = false
 		fixed := verify.RepairLitmus(ctx, test, string(src), o.litmus, opts)

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/session"
@@ -21,6 +26,25 @@ type kernelOptions struct {
 	args        []string // as entries of a launch file
 	shared      int
 	name        string
+	number      int // of a launch of a program, from 1; 0: none
+	schedule    string
+}
+
+// The flags that launch a kernel without a launch file, or change what one says.
+var (
+	gridFlag = &flag{"grid", "N[,N[,N]]", "launch a kernel with so many blocks, whatever the file says",
+		func(o *options, v string) error { return dimensions(v, &o.kernel.grid) }}
+	blockFlag = &flag{"block", "N[,N[,N]]", "launch a kernel with blocks of so many threads, whatever the file says",
+		func(o *options, v string) error { return dimensions(v, &o.kernel.block) }}
+	argFlag = &flag{"arg", "VALUE", "an argument of the kernel, one --arg for each: i32=5, or a buffer as in x:i32[4] or x:i32[4]=7",
+		func(o *options, v string) error { return argument(v, &o.kernel.args) }}
+	sharedFlag = &flag{"shared", "BYTES", "dynamic shared memory of a block of the kernel",
+		func(o *options, v string) error { return number(v, 0, 1<<20, &o.kernel.shared) }}
+)
+
+// launches says that flags launch a kernel.
+func (k *kernelOptions) launches() bool {
+	return k.grid != nil || k.block != nil || k.args != nil || k.shared > 0
 }
 
 // dimensions reads "4" or "2,2,1".
@@ -70,8 +94,16 @@ func argument(text string, dst *[]string) error {
 	return nil
 }
 
-// file makes a launch file of the flags.
+// madeFile is the name of a launch file that is made of the flags.
+const madeFile = "--arg"
+
+// file makes a launch file of the flags, with each argument on a line of its own.
 func (k *kernelOptions) file() string {
+	return k.head() + "  " + strings.Join(k.args, ",\n  ") + "\n]\n"
+}
+
+// head is the launch file up to the arguments.
+func (k *kernelOptions) head() string {
 	var b strings.Builder
 	list := func(name string, d []int) {
 		if d == nil {
@@ -88,21 +120,25 @@ func (k *kernelOptions) file() string {
 	}
 	list("grid", k.grid)
 	list("block", k.block)
-	fmt.Fprintf(&b, "shared = %d\nargs = [\n  %s\n]\n", k.shared, strings.Join(k.args, ",\n  "))
+	fmt.Fprintf(&b, "shared = %d\nargs = [\n", k.shared)
 	return b.String()
 }
 
 // launch gives the launch file of a kernel: one that there is, or one made of the flags. Flags override what the file says.
 func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*session.LaunchFile, error) {
 	if o.launch == "" && (k.grid != nil || k.block != nil || k.args != nil) {
-		return session.ReadLaunchFile("--arg", []byte(k.file()))
+		f, err := session.ReadLaunchFile(madeFile, []byte(k.file()))
+		if err == nil && k.name != "" {
+			f.Launches[0].KernelPos = session.Pos{}
+		}
+		return f, err
 	}
 	f, err := launchFile(o, name, in)
 	if err != nil {
 		return nil, err
 	}
 	if len(f.Launches) != 1 {
-		return nil, usagef("%s has %d launches, and verify explores one: give a launch file with one", f.Name, len(f.Launches))
+		return nil, usagef("%s has %d launches, and --grid, --block, --shared and \"fencepost verify\" are of one: give a launch file with one", f.Name, len(f.Launches))
 	}
 	if k.args != nil {
 		return nil, usagef("--arg and --launch exclude each other: %s has the arguments", f.Name)
@@ -120,26 +156,37 @@ func (k *kernelOptions) launch(o *options, name string, in *session.Input) (*ses
 		l.Shared = k.shared
 	}
 	if k.name != "" {
-		l.Kernel = k.name
+		l.Kernel, l.KernelPos = k.name, session.Pos{}
 	}
 	return f, nil
 }
 
 // explorer is an engine that explores launches in the place of running them.
 type explorer struct {
-	options   verify.Options
+	options verify.Options
+	claims
+	result *verify.Result
+	took   time.Duration
+	err    error
+}
+
+// claims are what a launch file says of the final memory of every execution.
+type claims struct {
 	expects   []session.Expect
 	condition *session.Condition
 	file      string // the launch file
-	result    *verify.Result
-	err       error
 }
+
+// claimsOf gives the claims of a launch file.
+func claimsOf(f *session.LaunchFile) claims { return claims{f.Expects, f.Condition, f.Name} }
 
 // Run implements simt.Engine.
 func (x *explorer) Run(ctx context.Context, l *simt.Launch) (simt.Stats, error) {
 	var condition *verify.Condition
 	if condition, x.err = x.claim(l); x.err == nil {
+		begin := time.Now()
 		x.result, x.err = verify.Kernel(ctx, l, x.expected(l), condition, x.options)
+		x.took = time.Since(begin)
 	}
 	return simt.Stats{}, nil
 }
@@ -195,14 +242,80 @@ func (x *explorer) expected(l *simt.Launch) []verify.Expected {
 
 // exploreLaunch explores the launch of in. Without a result the report says why there is none.
 func exploreLaunch(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*verify.Result, *report.Report, error) {
-	x := &explorer{options: v, expects: in.Launch.Expects, condition: in.Launch.Condition, file: in.Launch.Name}
+	x, rep, err := explore(ctx, o, in, v)
+	return x.result, rep, err
+}
+
+// explore is exploreLaunch with all that there is to know of the search.
+func explore(ctx context.Context, o session.Options, in *session.Input, v verify.Options) (*explorer, *report.Report, error) {
+	x := &explorer{options: v, claims: claimsOf(in.Launch)}
 	in.Launch.Expects, in.Launch.Condition = nil, nil // they are of every execution, not of one run
 	o.Bare, o.Seeds, o.Engine = true, 1, func() simt.Engine { return x }
 	rep, err := session.Check(ctx, &o, in)
 	if err == nil {
 		err = x.err
 	}
-	return x.result, rep, err
+	return x, rep, err
+}
+
+// tellResult writes a result as text, after which more may follow, and the files of its findings, and gives its report. The launch is
+// numbered among those of its kernel.
+func (o *options) tellResult(e *env, result *verify.Result, took time.Duration, launch int, source func(string) []string, more func(rep *report.Report, w io.Writer) error) (*report.Report, error) {
+	w := o.reportWriter(e, e.stdout)
+	if err := o.writeFindings(result, launch); err != nil {
+		return nil, err
+	}
+	rep := result.Report()
+	report.Fingerprint(rep.Findings, source)
+	o.annotate(w, rep, source)
+	text := newText(w, source)
+	result.Rename(text.File)
+	result.Text(w, func(file string, line int) string {
+		if lines := text.Source(file); line >= 1 && line <= len(lines) {
+			return lines[line-1]
+		}
+		return ""
+	}, text.Paint)
+	o.tellTimes(w, took, rep)
+	if more == nil {
+		return rep, nil
+	}
+	return rep, more(rep, w)
+}
+
+// unroll is the bound of loops.
+func (o *options) unroll() int { return cmp.Or(o.litmus.Unroll, litmus.DefaultUnroll) }
+
+// blame says which flag an error of the launch file that was made of the flags is about, or of a kernel that --kernel names.
+func (k *kernelOptions) blame(err error) error {
+	var at *session.FileError
+	if !errors.As(err, &at) {
+		return err
+	}
+	if at.Pos == (session.Pos{}) && k.name != "" {
+		return fmt.Errorf("--kernel: %s", at.Msg)
+	}
+	if at.File != madeFile {
+		return err
+	}
+	flag := madeFile
+	if n := at.Pos.Line - strings.Count(k.head(), "\n"); n >= 1 && n <= len(k.args) {
+		flag = fmt.Sprintf("%s number %d", madeFile, n)
+	}
+	return fmt.Errorf("%s: %s", flag, strings.Replace(at.Msg, "as in kernel = ", "as in --kernel ", 1))
+}
+
+// identity tells launches apart: the code, and what says how it is launched.
+func (o *options) identity(in *session.Input) []string {
+	k := &o.kernel
+	out := []string{fmt.Sprint(o.unroll(), k.grid, k.block, k.shared, k.name), strings.Join(k.args, "\n")}
+	for _, image := range in.Images {
+		out = append(out, image.Name, image.Text)
+	}
+	if file, err := os.ReadFile(in.Launch.Name); err == nil { // else it was made of the flags
+		out = append(out, string(file))
+	}
+	return out
 }
 
 // verifyKernel explores a launch of a kernel.
@@ -212,40 +325,45 @@ func verifyKernel(ctx context.Context, e *env, o *options, name string) (int, er
 		return 0, err
 	}
 	if in.Launch, err = o.kernel.launch(o, name, in); err != nil {
-		return 0, err
+		return 0, o.kernel.blame(err)
 	}
 	opts, stop := o.verifyProgress(e)
-	if opts.Unroll = o.litmus.Unroll; opts.Unroll == 0 {
-		opts.Unroll = litmus.DefaultUnroll
-	}
-	expects := in.Launch.Expects
-	result, rep, err := exploreLaunch(ctx, o.session, in, opts)
-	stop()
-	if err != nil {
+	opts.Unroll = o.unroll()
+	if opts.Checkpoint, err = o.openCheckpoint(o.identity(in)...); err != nil {
 		return 0, err
 	}
-	w := o.reportWriter(e, e.stdout)
-	source := sourceBeside(name)
-	if result == nil { // the device refused the launch: the report says why
-		return tell(e, w, o, rep, source)
-	}
-	rep = result.Report()
-	report.Fingerprint(rep.Findings, source)
-	o.annotate(w, rep, source)
-	text := newText(w, source)
-	result.Text(w, func(file string, line int) string {
-		if lines := text.Source(file); line >= 1 && line <= len(lines) {
-			return lines[line-1]
+	claims := claimsOf(in.Launch)
+	x, rep, err := explore(ctx, o.session, in, opts)
+	result := x.result
+	stop()
+	if result != nil {
+		if err := o.closeCheckpoint(&opts, result); err != nil {
+			return 0, err
 		}
-		return ""
-	}, text.Paint)
-	if o.repair && result.Verdict() == verify.Error {
-		fixed, err := repairKernel(ctx, e, o, name, in, expects, opts)
+	}
+	var large *verify.TooLarge
+	switch source := sourceBeside(name); {
+	case errors.As(err, &large):
+		return 0, fmt.Errorf("%w: give a smaller --grid and --block", err)
+	case err != nil:
+		return 0, o.kernel.blame(err)
+	case result == nil: // the device refused the launch: the report says why
+		return tell(e, o.reportWriter(e, e.stdout), o, rep, source)
+	default:
+		rep, err = o.tellResult(e, result, x.took, 1, source, func(rep *report.Report, w io.Writer) error {
+			if !o.repair || result.Verdict() != verify.Error {
+				return nil
+			}
+			fixed, err := repairKernel(ctx, e, o, name, in, claims, opts)
+			if err == nil {
+				fixed.Text(w)
+				rep.Verify.Repair = fixed.Report()
+			}
+			return err
+		})
 		if err != nil {
 			return 0, err
 		}
-		fixed.Text(w)
-		rep.Verify.Repair = fixed.Report()
+		return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 	}
-	return exitCodes[rep.Verdict], writeReports(e, o, rep, source)
 }

@@ -210,9 +210,12 @@ func (s *server) requests(ctx context.Context, p *process, conn *net.UnixConn, i
 		}
 		s.begin(hostCall(req.op))
 		r := p.handle(p.life, req)
-		if ctx.Err() == nil { // else the run was stopped within the request: that is where the host was
-			s.end()
+		if ctx.Err() != nil {
+			// The run was stopped within the request: that is where the host was. Without an answer it stays there until it is killed.
+			_, err := io.Copy(io.Discard, in)
+			return gone(err)
 		}
+		s.end()
 		if r.bad != nil {
 			return fmt.Errorf("process %d: %w", p.pid, r.bad)
 		}

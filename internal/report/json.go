@@ -72,6 +72,8 @@ type jsonFinding struct {
 	Fix         string          `json:"fix"`
 	Patch       string          `json:"patch,omitempty"`
 	Graph       string          `json:"graph,omitempty"`
+	Schedule    string          `json:"schedule,omitempty"`
+	Drawing     string          `json:"drawing,omitempty"`
 	Accesses    []jsonAccess    `json:"accesses"`
 	Sections    []jsonSection   `json:"sections,omitempty"`
 	Fingerprint string          `json:"fingerprint,omitempty"`
@@ -165,7 +167,7 @@ func findingJSON(f *Finding) jsonFinding {
 	j := jsonFinding{ID: f.ID, Group: f.Group, Class: f.Class, Kind: f.Kind, Severity: f.Severity.String(), Detector: f.Detector,
 		Also: f.Also, Predicted: f.Predicted, Kernel: Demangle(f.Kernel), Count: f.Count, Message: f.Message, Fix: f.Fix,
 		Accesses: []jsonAccess{}}
-	j.Fingerprint, j.Graph = f.Fingerprint, f.Graph
+	j.Fingerprint, j.Graph, j.Schedule, j.Drawing = f.Fingerprint, f.Graph, f.Schedule, f.Drawing
 	if f.Patch != nil {
 		j.Patch = f.Patch.Diff
 	}

@@ -44,13 +44,23 @@ type Report struct {
 
 // Verify is what an exploration of all executions came to.
 type Verify struct {
-	Verdict    string    `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
-	Model      string    `json:"model"`
-	Executions int       `json:"executions"` // complete
-	Blocked    int       `json:"blocked"`    // in which a thread waits for ever
-	Events     int       `json:"events"`     // of the longest
-	Outcomes   []Outcome `json:"outcomes"`
-	Repair     *Repair   `json:"repair,omitempty"` // with --repair, of a program with errors
+	Verdict        string          `json:"verdict"` // "ok", "error", or "bounded": no error, but not all was explored
+	Model          string          `json:"model"`
+	Executions     int             `json:"executions"`   // complete
+	Blocked        int             `json:"blocked"`      // in which a thread waits for ever
+	Events         int             `json:"events"`       // of the longest
+	Seconds        float64         `json:"seconds"`      // of the search; 0 unless times are asked for
+	Memory         uint64          `json:"memory_bytes"` // that the process has taken; 0 unless times are asked for
+	Outcomes       []Outcome       `json:"outcomes"`
+	Counterexample *Counterexample `json:"counterexample,omitempty"` // to the condition
+	Repair         *Repair         `json:"repair,omitempty"`         // with --repair, of a program with errors
+}
+
+// Counterexample is an execution that a condition forbids.
+type Counterexample struct {
+	Graph    string `json:"graph"`              // as text
+	Schedule string `json:"schedule,omitempty"` // the file with it as an interleaving
+	Drawing  string `json:"drawing,omitempty"`  // the file with it drawn
 }
 
 // Repair is a change of the source after which verify finds no error.
@@ -152,6 +162,10 @@ type Finding struct {
 	Group     string    `json:",omitempty"` // id of the first finding of the same cause, which may be this one; see Merge
 	// Graph is the execution that shows the finding, drawn as text; "" for findings of a run.
 	Graph string `json:",omitempty"`
+	// Schedule is the file with the execution as an interleaving, "" for none.
+	Schedule string `json:",omitempty"`
+	// Drawing is the file with the execution drawn, "" for none.
+	Drawing string `json:",omitempty"`
 	// Fingerprint is stable over edits elsewhere in the files; see Fingerprint.
 	Fingerprint string `json:",omitempty"`
 	// Patch is a change of the source that mends it; nil when none is known. See Patches.

@@ -460,6 +460,9 @@ func (t *Text) Where(f event.Frame) string {
 	return "an unknown place" + in
 }
 
+// File shows a file name as the text does.
+func (t *Text) File(name string) string { return t.file(name) }
+
 // file shows a file name relative to Dir when it lies below it, and a header of the toolkit as it is included.
 func (t *Text) file(name string) string {
 	if header, ok := toolkitHeaderName(name); ok {

@@ -332,7 +332,7 @@ func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 	names := c.module.Kernels()
 	var matches []string
 	for _, n := range names {
-		if l.Kernel == "" || n == l.Kernel || called(n, l.Kernel) {
+		if l.Kernel == "" || Called(n, l.Kernel) {
 			matches = append(matches, n)
 		}
 	}
@@ -346,7 +346,7 @@ func (c *checker) findKernel(l *LaunchSpec) (*cuda.Kernel, error) {
 		return c.module.Kernel(matches[0])
 	case l.Kernel == "":
 		return nil, c.at(l.Pos, "%s holds %d kernels; say which one, as in kernel = %q (%s)", c.in.Images[0].Name, len(names),
-			callName(names[0]), strings.Join(callNames(names), ", "))
+			CallName(names[0]), strings.Join(callNames(names), ", "))
 	case len(matches) == 0:
 		return nil, c.at(l.KernelPos, "there is no kernel %q in %s%s", clipped(l.Kernel), c.in.Images[0].Name, nearest.Hint(l.Kernel, callNames(names)))
 	}
@@ -362,17 +362,17 @@ func clipped(name string) string {
 	return name
 }
 
-// called says that a launch file may name a kernel so: the demangled name with or without parameters, namespaces and
-// template arguments.
-func called(kernel, name string) bool {
-	call := callName(kernel)
+// Called says that a user may name a kernel so: the name in the PTX, or the demangled name with or without parameters, namespaces
+// and template arguments.
+func Called(kernel, name string) bool {
+	call := CallName(kernel)
 	bare := report.BareName(kernel)
 	plain, _, _ := strings.Cut(bare, "<")
-	return name == report.Demangle(kernel) || name == call || name == bare || name == plain
+	return name == kernel || name == report.Demangle(kernel) || name == call || name == bare || name == plain
 }
 
-// callName is the demangled name without return type and parameters: "ns::scan<float>".
-func callName(kernel string) string {
+// CallName is the demangled name without return type and parameters: "ns::scan<float>".
+func CallName(kernel string) string {
 	full, bare := report.Demangle(kernel), report.BareName(kernel)
 	i := strings.LastIndex(full, bare+"(")
 	if i < 0 {
@@ -397,7 +397,7 @@ func callName(kernel string) string {
 func callNames(kernels []string) []string {
 	var names []string
 	for _, k := range kernels {
-		names = append(names, callName(k))
+		names = append(names, CallName(k))
 	}
 	return names
 }
@@ -407,7 +407,7 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 	want := k.Params()
 	if len(l.Args) != len(want) {
 		return nil, c.at(l.Pos, "kernel %s has %d parameters and the launch gives %d arguments; its parameters are %s",
-			callName(k.Name()), len(want), len(l.Args), describeParams(want))
+			CallName(k.Name()), len(want), len(l.Args), describeParams(want))
 	}
 	block := make([]byte, k.ParamSize())
 	for i, p := range want {
@@ -432,7 +432,7 @@ func (c *checker) params(l *LaunchSpec, k *cuda.Kernel) ([]byte, error) {
 		}
 		if len(value) != p.Size {
 			return nil, c.at(a.Pos, "argument %d (%s) has %d bytes, and parameter %d of %s has %d",
-				i+1, a.Type, len(value), i+1, callName(k.Name()), p.Size)
+				i+1, a.Type, len(value), i+1, CallName(k.Name()), p.Size)
 		}
 		copy(block[p.Off:], value)
 	}

@@ -37,10 +37,12 @@ type Options struct {
 	Prune     bool               // with Logged: accesses of which another one tells are not logged
 	Arch      int                // compute capability of the device, times ten; 0: what the program was built for
 	Schedule  simt.Schedule
-	Seed      uint64
-	Seeds     int // runs, with the seeds from Seed on; at least 1
-	Watch     Watch
-	FailOn    detect.Severity
+	// Replay is the schedule of one launch, nil for none.
+	Replay *ScheduleFile
+	Seed   uint64
+	Seeds  int // runs, with the seeds from Seed on; at least 1
+	Watch  Watch
+	FailOn detect.Severity
 	// MaxFindings is how many findings a detector keeps and a report lists, 0 for detect.DefaultFindings.
 	MaxFindings int
 	Timeout     time.Duration // of all runs together; 0: none
@@ -124,6 +126,7 @@ type once struct {
 	judges    *detect.Judges // of detectors and recorder
 	release   func() bool    // lets go of the context
 	recorder  *recorder      // nil: none
+	replayer  *replayer      // nil: none
 	device    *cuda.Device
 	launched  map[uint32]launched // by launch ID
 	buffers   []placedBuffer      // of a launch file, by address
@@ -205,6 +208,13 @@ func newOnce(ctx context.Context, o *Options, seed uint64, cores int, memory uin
 	r.judges = detect.NewJudges(cores, watched...)
 	r.release = context.AfterFunc(ctx, r.judges.Stop)
 	engine := o.engine()
+	if o.Replay != nil {
+		if schedule == simt.Lockstep || o.Logged {
+			return nil, fmt.Errorf("%s: a schedule runs threads one by one: not in lockstep, as --schedule lockstep and some detectors do, and not instrumented", o.Replay.Name)
+		}
+		r.replayer = &replayer{Engine: engine, file: o.Replay, run: r}
+		engine = r.replayer
+	}
 	var rewrite func(*isa.Module) ([]*ptx.Module, error)
 	if o.Logged {
 		instrumented, err := o.instrumented(engine, r, needBranches)
@@ -519,6 +529,9 @@ func (r *once) finish() *report.Report {
 	if n := r.device.LostOutput(); n > 0 {
 		r.note("%d lines that kernels printed are lost: the buffer of device-side printf is full, and keeps the newest until the program "+
 			"synchronises. Make it larger with cudaDeviceSetLimit(cudaLimitPrintfFifoSize, BYTES), or synchronise more often.", n)
+	}
+	if r.replayer != nil && r.replayer.missed() != "" {
+		r.skip("schedule "+r.opts.Replay.Name, r.replayer.missed())
 	}
 	r.complainUnwatched()
 	if r.looks {

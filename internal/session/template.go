@@ -73,7 +73,7 @@ func pointee(t string) string {
 
 func kernelTemplate(f *ptx.Func) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "kernel = %q # %s\ngrid = [1]\nblock = [32]\nargs = [\n", callName(f.Name), report.Demangle(f.Name))
+	fmt.Fprintf(&b, "kernel = %q # %s\ngrid = [1]\nblock = [32]\nargs = [\n", CallName(f.Name), report.Demangle(f.Name))
 	types := sourceTypes(f)
 	for i, p := range f.Params {
 		size := map[string]int{"8": 1, "16": 2, "32": 4, "64": 8}[strings.TrimLeft(p.Type, "busf")]

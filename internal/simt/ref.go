@@ -33,14 +33,14 @@ func (ref) Run(ctx context.Context, l *Launch) (Stats, error) {
 	r := newRun(ctx, l)
 	r.m = refMachine{r}
 	r.placeElements()
-	return r.execute()
+	return r.execute(r.loop)
 }
 
-// execute runs the launch to its end.
-func (r *run) execute() (Stats, error) {
+// execute runs the launch to its end, by loop.
+func (r *run) execute(loop func() error) (Stats, error) {
 	start, l := time.Now(), r.l
 	r.out.begin()
-	err := r.loop()
+	err := loop()
 	r.faults.deliver(l)
 	r.out.end()
 	r.stats.Elapsed = time.Since(start)

@@ -136,7 +136,7 @@ end:
 			}
 			r.m = newVecMachine(r, text)
 		}
-		if _, err := r.execute(); err != nil {
+		if _, err := r.execute(r.loop); err != nil {
 			t.Fatal(err)
 		}
 		if len(r.free) != 1 || r.free[0].completed != 5 {

@@ -53,6 +53,8 @@ type Request struct {
 	Space   event.Space // Global or Shared
 	Addr    uint64      // in Space
 	Size    uint8       // bytes, at most 8
+	Piece   uint8       // of a vector: which element
+	Pieces  uint8       // how many elements the instruction accesses, each by a request of its own; 1 if it is of no vector
 	Place   uint32
 	Value   uint64 // stored, or the operand of an atomic operation: the value that cas compares
 	Swap    uint64 // what cas writes
@@ -340,6 +342,7 @@ func (t *Threads) access(w *warp, i int, in *inst, place uint32, piece int) (Req
 		return Request{Kind: RequestUnsupported, Message: fmt.Sprintf("%s%s: an atomic access of more than 8 bytes or of a vector", in.Source.Op, in.Source.Mods)}, true
 	}
 	q.Addr = addr + uint64(piece)*in.piece
+	q.Piece, q.Pieces = uint8(piece), uint8(in.pieces())
 	if in.Class != isa.Load {
 		q.Value = lowBytes(r.value(w, i, &in.src[1+piece]), in.piece)
 	}

@@ -42,7 +42,7 @@ func (e vecEngine) Run(ctx context.Context, l *Launch) (Stats, error) {
 	x := newVecMachine(r, t)
 	r.m = x
 	defer x.finish()
-	return r.execute()
+	return r.execute(r.loop)
 }
 
 // keptBytes bounds the register files that a text keeps from one launch to the next.

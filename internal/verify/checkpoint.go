@@ -28,7 +28,7 @@ type Checkpoint struct {
 }
 
 // checkpointVersion is raised when the parts of a search change, or what is saved of them.
-const checkpointVersion = 1
+const checkpointVersion = 2
 
 // between is how long a search goes on between two checkpoints.
 const between = 10 * time.Second
@@ -42,6 +42,8 @@ type saved struct {
 	Filtered int
 	Outcomes []Outcome
 	Findings []savedFinding
+
+	Counterexample *Finding
 }
 
 type savedFinding struct {
@@ -110,7 +112,7 @@ func (c *Checkpoint) restore(v *verifier) (from []int32) {
 	if c.state == nil {
 		return nil
 	}
-	v.result.Result, v.result.Filtered = c.state.Counts, c.state.Filtered
+	v.result.Result, v.result.Filtered, v.counterexample = c.state.Counts, c.state.Filtered, c.state.Counterexample
 	for i := range c.state.Outcomes {
 		o := &c.state.Outcomes[i]
 		v.outcomes[o.State] = o
@@ -127,7 +129,8 @@ func (c *Checkpoint) note(v *verifier, next []int32, now bool) {
 	if c.err != nil || !now && time.Since(c.written) < between {
 		return
 	}
-	s := saved{Version: checkpointVersion, Identity: c.identity, Next: next, Counts: v.result.Result, Filtered: v.result.Filtered}
+	s := saved{Version: checkpointVersion, Identity: c.identity, Next: next, Counts: v.result.Result, Filtered: v.result.Filtered,
+		Counterexample: v.counterexample}
 	for _, o := range v.outcomes {
 		s.Outcomes = append(s.Outcomes, *o)
 	}

@@ -16,11 +16,7 @@ const (
 // draw writes an execution: a line for each event, in an order that extends program order, with a column for each thread. Behind
 // the event stands where the value that it reads was written. For a race, only what the two accesses depend on is drawn.
 func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.Error) string {
-	shown := make([]bool, len(events))
-	for i := range events {
-		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
-	}
-	left := v.thin(shown, events, e)
+	shown, left := v.shown(x, events, e)
 	columns := map[int]int{}
 	var threads []int
 	for i := range events {
@@ -81,6 +77,15 @@ func (v *verifier) draw(x explore.Execution, events []explore.Event, e explore.E
 	return b.String()
 }
 
+// shown says which events are drawn, and how many are left out of a long execution.
+func (v *verifier) shown(x explore.Execution, events []explore.Event, e explore.Error) (shown []bool, left int) {
+	shown = make([]bool, len(events))
+	for i := range events {
+		shown[i] = e.A < 0 || e.B < 0 || i == e.A || i == e.B || x.Prefix(i, e.A) || x.Prefix(i, e.B)
+	}
+	return shown, v.thin(shown, events, e)
+}
+
 // thin leaves out events of a long execution: it keeps those of the threads of e and the writes that they read from. It gives how
 // many it leaves out.
 func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) int {
@@ -90,7 +95,7 @@ func (v *verifier) thin(shown []bool, events []explore.Event, e explore.Error) i
 			n++
 		}
 	}
-	if n <= maxDrawn {
+	if n <= maxDrawn || e.Thread < 0 {
 		return 0
 	}
 	threads := map[int]bool{e.Thread: true, e.Other: true}
@@ -162,6 +167,9 @@ func (v *verifier) eventText(e *explore.Event, numbers []int) string {
 		from := "initial value"
 		if e.RF >= 0 {
 			from = "left out"
+			if numbers == nil {
+				return s
+			}
 			if n := numbers[e.RF]; n > 0 {
 				from = fmt.Sprint(n)
 			}

@@ -24,6 +24,12 @@ type Finding struct {
 	Warning bool
 	Graph   string // the execution as far as it matters, drawn as text
 	Count   int    // how often the search came upon it
+	// Schedule replays the finding; nil if nobody asked for it, or if it shows in no interleaving.
+	Schedule     *Schedule
+	ScheduleFile string   // its name; "" if it has not been written
+	scheduled    bool     // a schedule was looked for
+	Drawing      *Drawing // of the execution; nil if nobody asked for it
+	DrawingFile  string   // its name; "" if it has not been written
 	// Executions is how many complete executions had been explored when it was found.
 	Executions int
 }
@@ -77,6 +83,9 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		f.Why = "in the execution below no thread can go on, and what the loop reads is the last value of each location."
 	}
 	f.Graph = v.draw(x, events, e)
+	if v.options.Drawings {
+		f.Drawing = v.drawing(x, events, e, fmt.Sprintf("%s [%s]", f.Title, f.Kind))
+	}
 	return f
 }
 
@@ -285,7 +294,7 @@ func (f *Finding) report() report.Finding {
 		severity = detect.Warning
 	}
 	out := report.Finding{Class: f.Class, Kind: f.Kind, Severity: severity, Detector: "verify", Count: f.Count, Message: f.Why,
-		Fix: f.Fix, Graph: f.Graph, NoSync: true}
+		Fix: f.Fix, Graph: f.Graph, Schedule: f.ScheduleFile, Drawing: f.DrawingFile, NoSync: true}
 	for _, s := range f.Sides {
 		if len(s.frames) == 1 && s.frames[0].Function == "" {
 			s.frames[0].Function = s.Thread // of a litmus test

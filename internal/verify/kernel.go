@@ -52,6 +52,9 @@ func (m memoryView) Final(loc int32) int64 {
 	return v
 }
 
+// TooLarge says that a launch has more threads than are explored.
+type TooLarge = kernel.TooLarge
+
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
 	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
@@ -90,7 +93,7 @@ func (v *verifier) finalState(x explore.Execution, c *Condition) {
 		}
 		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
 	}
-	v.outcome(func() bool { return c.Formula.Satisfied(x) })
+	v.outcome(x, func() bool { return c.Formula.Satisfied(x) })
 }
 
 // finalMemory counts the final state of an execution.
@@ -111,5 +114,5 @@ func (v *verifier) finalMemory(x explore.Execution, p *kernel.Program, expected 
 	if len(v.state) == 0 {
 		v.state = append(v.state, "as expected"...)
 	}
-	v.outcome(func() bool { return all })
+	v.outcome(x, func() bool { return all })
 }

@@ -13,51 +13,6 @@ import (
 	"fencepost.dev/fencepost/internal/verify/model"
 )
 
-// execution writes x as the model describes executions, the initial writes first. Event e of x is event locs + e of it.
-func execution(x explore.Execution, test *litmus.Test) *model.Execution {
-	locs := test.Locations()
-	events := x.Events()
-	n := locs + len(events)
-	m := &model.Execution{PO: model.NewRel(n), RF: model.NewRel(n), CO: model.NewRel(n), RMW: model.NewRel(n), Bar: model.NewRel(n)}
-	for l := range locs {
-		m.E = append(m.E, model.Event{Thread: -1, Kind: model.W, Loc: int32(l)})
-		co := x.Coherence(int32(l))
-		for i, w := range co {
-			m.CO.Add(l, locs+int(w))
-			for _, v := range co[i+1:] {
-				m.CO.Add(locs+int(w), locs+int(v))
-			}
-		}
-	}
-	at := map[[2]int]int{} // by thread and index
-	for i, e := range events {
-		m.E = append(m.E, e.Event)
-		at[[2]int{e.Thread, e.Index}] = locs + i
-		for l := range locs {
-			m.PO.Add(l, locs+i)
-		}
-		for j := range e.Index {
-			m.PO.Add(at[[2]int{e.Thread, j}], locs+i)
-		}
-		if e.RMW && e.Kind == model.W {
-			m.RMW.Add(at[[2]int{e.Thread, e.Index - 1}], locs+i)
-		}
-	}
-	for i, e := range events {
-		switch {
-		case e.Kind == model.R && e.RF >= 0:
-			m.RF.Add(locs+e.RF, locs+i)
-		case e.Kind == model.R:
-			m.RF.Add(int(e.Loc), locs+i)
-		case e.Kind == model.Leave:
-			for _, a := range x.Arrivals(at[[2]int{e.Thread, e.Index - 1}] - locs) {
-				m.Bar.Add(locs+int(a), locs+i)
-			}
-		}
-	}
-	return m
-}
-
 // checkRelations compares the happens-before of the search with that of the model on every execution that the search ends with, and
 // the races that it finds with the definitions of section 2.1.
 func checkRelations(t *testing.T, src string, incl model.Inclusion) (races int) {
@@ -82,16 +37,16 @@ func checkRelations(t *testing.T, src string, incl model.Inclusion) (races int) 
 		return true
 	}
 	o.Leaf = func(x explore.Execution, end explore.Ending) {
-		m := execution(x, test)
+		m, locs := modelExecution(x, x.Events())
 		src11 := model.SRC11{Incl: incl}
 		if !src11.Consistent(m) {
 			t.Fatalf("an execution that is not consistent:\n%s\n%s", identity(x, test.Locations()), src)
 		}
-		hb, events, locs := src11.Relations(m).HB, x.Events(), test.Locations()
+		hb, events := src11.Relations(m).HB, x.Events()
 		for a := range events {
 			for b := range events {
 				if got, ok := x.Before(a, b), hb.Has(locs+a, locs+b); got != ok {
-					t.Fatalf("event %d happens before %d: %v, want %v\n%s\n%s", a, b, got, ok, identity(x, locs), src)
+					t.Fatalf("event %d happens before %d: %v, want %v\n%s\n%s", a, b, got, ok, identity(x, test.Locations()), src)
 				}
 				ea, eb := m.E[locs+a], m.E[locs+b]
 				access := ea.Kind <= model.W && eb.Kind <= model.W && (ea.Kind == model.W || eb.Kind == model.W)

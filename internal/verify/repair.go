@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fencepost.dev/fencepost/internal/diff"
+	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -91,7 +92,12 @@ func (m *mender) explore(ctx context.Context, p repair.Patch) (suggested []repai
 			stop()
 		}
 	}
-	r := explore.Explore(ctx, &repair.Program{Program: m.subject, Patch: p, Site: m.site}, o)
+	changed := &repair.Program{Program: m.subject, Patch: p, Site: m.site}
+	if m.options.Model == PTX {
+		r, err := candidates.Enumerate(ctx, changed, model.PTX{}, o)
+		return suggested, !wrong && !r.Stopped && err == nil
+	}
+	r := explore.Explore(ctx, changed, o)
 	return suggested, !wrong && !r.Stopped
 }
 
@@ -114,6 +120,9 @@ func (m *mender) repair(ctx context.Context) *Repair {
 	for len(m.queue) > 0 && m.tried < maxTried && ctx.Err() == nil {
 		c := heap.Pop(&m.queue).(candidate)
 		suggested, fine := m.explore(ctx, c.patch)
+		if fine && len(c.patch) == 0 {
+			return &Repair{Tried: m.tried, Reason: "there is no error that a change could rule out"}
+		}
 		if fine {
 			p := m.minimal(ctx, c.patch)
 			return &Repair{Patch: p, Changes: m.words(p), Tried: m.tried}

@@ -11,6 +11,7 @@ import (
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/kernel"
+	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/repair"
 )
 
@@ -22,8 +23,8 @@ type Place struct {
 
 // RepairKernel searches for a repair of a launch with errors, among the patches that can be written in the source. It gives the
 // changes too, by instruction.
-func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, o Options, can func([]Place) bool) (*Repair, []Place, error) {
-	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll})
+func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, can func([]Place) bool) (*Repair, []Place, error) {
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +47,12 @@ func RepairKernel(ctx context.Context, l *simt.Launch, expected []Expected, o Op
 		return out
 	}
 	m.can = func(patch repair.Patch) bool { return can(places(patch)) }
-	if len(expected) > 0 {
+	switch {
+	case condition != nil && condition.Quantifier != litmus.Exists:
+		m.violates = func(x explore.Execution) bool {
+			return condition.Formula.Satisfied(memoryView{x, p, condition}) != (condition.Quantifier == litmus.ForAll)
+		}
+	case len(expected) > 0:
 		m.violates = func(x explore.Execution) bool {
 			for i := range expected {
 				if _, ok := expected[i].Judge(p.Final(x, expected[i].Addr, uint64(expected[i].Size))); !ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/verify/candidates"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 	"fencepost.dev/fencepost/internal/verify/model"
@@ -112,17 +113,19 @@ func changed(diff string) string {
 }
 
 func TestRepair(t *testing.T) {
-	for _, c := range repairs {
-		test, err := litmus.Parse("a.litmus", c.src, litmus.Options{})
+	for k := range 2 * len(repairs) {
+		c, o := repairs[k/2], Options{Model: []string{SRC11, PTX}[k%2]}
+		l := litmus.Options{PTX: o.Model == PTX}
+		test, err := litmus.Parse("a.litmus", c.src, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := Litmus(context.Background(), test, Options{}); r.Verdict() != Error {
+		if r := Litmus(context.Background(), test, o); r.Verdict() != Error {
 			t.Errorf("%s: %s before the repair", c.name, r.Verdict())
 		}
-		r := RepairLitmus(context.Background(), test, c.src, litmus.Options{}, Options{})
+		r := RepairLitmus(context.Background(), test, c.src, l, o)
 		if r.Proof == nil || r.Proof.Verdict() != OK || changed(r.Diff) != c.want {
-			t.Errorf("%s: %d tried, %q, %v; diff\n%s", c.name, r.Tried, r.Reason, r.Changes, r.Diff)
+			t.Errorf("%s, %s: %d tried, %q, %v; diff\n%s", c.name, o.Model, r.Tried, r.Reason, r.Changes, r.Diff)
 			if r.Proof != nil {
 				t.Logf("%s %+v", r.Proof.Summary(), r.Proof.Findings)
 			}
@@ -134,28 +137,36 @@ func TestRepair(t *testing.T) {
 // TestRepairRandom repairs random programs, and wants what is proposed to be what was explored: the changed source has no error.
 func TestRepairRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))
-	wrong, mended := 0, 0
-	for range 1000 {
+	wrong, mended := [2]int{}, [2]int{}
+	for i := range 1000 {
+		m := i % 2
+		o := Options{Model: []string{SRC11, PTX}[m]}
+		l := litmus.Options{Unroll: 4, PTX: o.Model == PTX}
 		src := randomProgram(r, 3+r.IntN(4))
-		test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+		test, err := litmus.Parse("random.litmus", src, l)
+		if l.PTX && err != nil {
+			continue // sc accesses
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if Litmus(context.Background(), test, Options{First: true}).Verdict() != Error {
+		if Litmus(context.Background(), test, Options{Model: o.Model, First: true}).Verdict() != Error {
 			continue
 		}
-		wrong++
-		fixed := RepairLitmus(context.Background(), test, src, litmus.Options{Unroll: 4}, Options{})
+		wrong[m]++
+		fixed := RepairLitmus(context.Background(), test, src, l, o)
 		if fixed.Reason != "" {
 			continue
 		}
-		if mended++; fixed.Proof.Verdict() == Error || fixed.Diff == "" {
+		if mended[m]++; fixed.Proof.Verdict() == Error || fixed.Diff == "" {
 			t.Errorf("%s\n%s\n%v %+v", src, fixed.Diff, fixed.Changes, fixed.Proof.Findings)
 		}
 	}
 	t.Logf("%d programs are wrong, %d are mended", wrong, mended)
-	if mended < wrong/2 {
-		t.Errorf("only %d of %d programs are mended", mended, wrong)
+	for m := range wrong {
+		if mended[m] < wrong[m]/2 || wrong[m] < 50 {
+			t.Errorf("only %d of %d programs are mended", mended, wrong)
+		}
 	}
 }
 
@@ -164,19 +175,32 @@ func TestRepairRandom(t *testing.T) {
 func TestPatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 0))
 	kinds := map[string]int{}
-	for range 3000 {
+	for i := range 4000 {
+		l := litmus.Options{Unroll: 4, PTX: i%4 == 0}
 		src := randomProgram(r, 3+r.IntN(4))
-		test, err := litmus.Parse("random.litmus", src, litmus.Options{Unroll: 4})
+		test, err := litmus.Parse("random.litmus", src, l)
+		if l.PTX && err != nil {
+			continue // sc accesses
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		ops := map[int32]explore.Op{}
 		run := func(p explore.Program) explore.Result {
-			return explore.Explore(context.Background(), p, explore.Options{Leaf: func(x explore.Execution, end explore.Ending) {
+			o := explore.Options{Leaf: func(x explore.Execution, end explore.Ending) {
 				for _, e := range x.Events() {
 					ops[e.Op.Pos] = e.Op
 				}
-			}})
+			}}
+			if !l.PTX {
+				return explore.Explore(context.Background(), p, o)
+			}
+			kinds["ptx"]++
+			r, err := candidates.Enumerate(context.Background(), p, model.PTX{}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
 		}
 		run(test)
 		var places []int32
@@ -218,7 +242,10 @@ func TestPatches(t *testing.T) {
 			kinds["not written"]++
 			continue
 		}
-		changed, err := litmus.Parse("random.litmus", text, litmus.Options{Unroll: 4})
+		changed, err := litmus.Parse("random.litmus", text, l)
+		if l.PTX && err != nil {
+			continue // an access that has become sc
+		}
 		if err != nil {
 			t.Fatalf("%v\n%s\n%s", err, patch.Key(), text)
 		}
@@ -302,21 +329,29 @@ SKIP:	ret;`, 1, 2, `
 -	bar.sync 0;`},
 	} {
 		src := kernelText(lockVariables, c.body)
-		o := Options{Unroll: litmus.DefaultUnroll}
-		r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, o, func(places []Place) bool {
-			_, err := EditPTX(src, places)
-			return err == nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := EditPTX(src, places)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof := verifyLaunch(t, launchText(t, text, c.grid, c.block), o)
-		if got := changed(Diff("k.ptx", src, text)); got != c.want || proof.Verdict() != OK || r.Reason != "" {
-			t.Errorf("%s: %s%v %s, %d tried; changed:%s", c.name, r.Reason, r.Changes, proof.Summary(), r.Tried, got)
+		for _, m := range []string{SRC11, PTX} {
+			o := Options{Unroll: litmus.DefaultUnroll, Model: m}
+			r, places, err := RepairKernel(context.Background(), launchText(t, src, c.grid, c.block), nil, nil, o, func(places []Place) bool {
+				_, err := EditPTX(src, places)
+				return err == nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.name == "volatile" && m == PTX { // which has volatile accesses as atomics
+				if r.Reason != "there is no error that a change could rule out" {
+					t.Errorf("%s: %s%v", c.name, r.Reason, r.Changes)
+				}
+				continue
+			}
+			text, err := EditPTX(src, places)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof := verifyLaunch(t, launchText(t, text, c.grid, c.block), o)
+			if got := changed(Diff("k.ptx", src, text)); got != c.want || proof.Verdict() != OK || r.Reason != "" {
+				t.Errorf("%s, %s: %s%v %s, %d tried; changed:%s", c.name, m, r.Reason, r.Changes, proof.Summary(), r.Tried, got)
+			}
 		}
 	}
 }

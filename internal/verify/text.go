@@ -6,6 +6,18 @@ import (
 	"strings"
 )
 
+// Rename changes how the files of sides are named in the text.
+func (r *Result) Rename(file func(string) string) {
+	for i := range r.Findings {
+		for k := range r.Findings[i].Sides {
+			r.Findings[i].Sides[k].File = file(r.Findings[i].Sides[k].File)
+		}
+	}
+	for i := range r.Refused {
+		r.Refused[i].File = file(r.Refused[i].File)
+	}
+}
+
 // Text writes the result for people. source gives a line of the file, "" if there is none; paint colours a text by an SGR
 // parameter.
 func (r *Result) Text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
@@ -27,6 +39,11 @@ func (r *Result) Text(w io.Writer, source func(file string, line int) string, pa
 	}
 	if c := r.Condition; c != nil && !r.Stopped {
 		fmt.Fprintf(w, "condition %s: %s\n", c.Quantifier, map[bool]string{true: "holds", false: "does not hold"}[r.Holds])
+	}
+	if f := r.Counterexample; f != nil {
+		fmt.Fprintf(w, "%s:\n", f.Title)
+		f.files(func(label, text string) { fmt.Fprintf(w, "  = %s: %s\n", label, text) })
+		fmt.Fprintln(w, f.Graph)
 	}
 	if r.Refusal != "" {
 		fmt.Fprintf(w, "%s%s\n", paint(red, "not explored"), paint(bold, ": "+r.Refusal))
@@ -105,6 +122,19 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// files tells of the files of a finding.
+func (f *Finding) files(note func(label, text string)) {
+	switch {
+	case f.ScheduleFile != "":
+		note("schedule", f.ScheduleFile+" has it as an interleaving")
+	case f.scheduled && f.Schedule == nil:
+		note("schedule", "none: no interleaving of the threads has it, only what the memory model reorders")
+	}
+	if f.DrawingFile != "" {
+		note("drawing", f.DrawingFile)
+	}
+}
+
 func (f *Finding) text(w io.Writer, source func(file string, line int) string, paint func(sgr, s string) string) {
 	severity := paint(red, "error")
 	if f.Warning {
@@ -119,6 +149,7 @@ func (f *Finding) text(w io.Writer, source func(file string, line int) string, p
 	}
 	note("why", f.Why)
 	note("fix", f.Fix)
+	f.files(note)
 	note("execution", fmt.Sprintf("found after %s:", count(f.Executions, "complete execution")))
 	fmt.Fprintln(w, f.Graph)
 }

@@ -25,6 +25,10 @@ type Options struct {
 	Unroll   int  // the bound of loops; for the text of the report
 	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
 	Progress func(text string)
+	// Schedules asks for the Schedule of each finding.
+	Schedules bool
+	// Drawings asks for the Drawing of each finding.
+	Drawings bool
 	// Checkpoint, if not nil, is where the search begins, and where it is saved. It is for scoped RC11.
 	Checkpoint *Checkpoint
 	graphs     int // that a part of the search visits; 0 for the default
@@ -56,6 +60,8 @@ type Result struct {
 	Filtered  int       // complete executions that the filter leaves out
 	Holds     bool      // the condition holds, or there is none
 	Findings  []Finding
+	// Counterexample is the first execution that the condition forbids, nil if there is none.
+	Counterexample *Finding
 }
 
 // Verdicts.
@@ -126,6 +132,7 @@ func (v *verifier) candidates(ctx context.Context) {
 	x.Restart = func() {
 		clear(v.findings)
 		clear(v.outcomes)
+		v.counterexample = nil
 		v.result.Filtered = 0
 	}
 	if v.options.Progress != nil {
@@ -156,6 +163,7 @@ func (v *verifier) explore(ctx context.Context) {
 		Begin: func() *explore.Options {
 			part := *v
 			part.result, part.findings, part.outcomes, part.state = &Result{}, map[key]*Finding{}, map[string]*Outcome{}, nil
+			part.claim, part.counterexample = v.result.Condition, nil
 			x := part.exploration()
 			of[&x] = &part
 			return &x
@@ -202,10 +210,17 @@ func (v *verifier) add(part *verifier) {
 	for k, f := range part.findings {
 		if first := v.findings[k]; first != nil {
 			first.Count += f.Count
+			if first.Schedule == nil {
+				first.Schedule, first.scheduled = f.Schedule, first.scheduled || f.scheduled
+			}
 		} else {
 			f.Executions += v.result.Executions
 			v.findings[k] = f
 		}
+	}
+	if f := part.counterexample; f != nil && v.counterexample == nil {
+		f.Executions += v.result.Executions
+		v.counterexample = f
 	}
 	for state, o := range part.outcomes {
 		if first := v.outcomes[state]; first != nil {
@@ -237,7 +252,10 @@ type verifier struct {
 	findings map[key]*Finding
 	outcomes map[string]*Outcome
 	observed []*litmus.Formula
-	state    []byte
+	claim    *litmus.Condition // of a part of a search: the condition
+	// counterexample is the first execution that the condition forbids, nil if there is none.
+	counterexample *Finding
+	state          []byte
 	// complete, if not nil, is called for each complete execution.
 	complete func(v *verifier, x explore.Execution)
 }
@@ -260,6 +278,9 @@ func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 		v.findings[k] = f
 	}
 	f.Count++
+	if v.options.Schedules && f.Schedule == nil && f.Count <= maxScheduled {
+		f.Schedule, f.scheduled = v.schedule(x, e), true
+	}
 	return !v.options.First || f.Warning
 }
 
@@ -276,17 +297,44 @@ func (v *verifier) finalValues(x explore.Execution) {
 		}
 		v.state = fmt.Appendf(v.state, "%s=%d", f.Name(), f.Value(x))
 	}
-	v.outcome(func() bool { return v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x) })
+	v.outcome(x, func() bool { return v.test.Condition == nil || v.test.Condition.Formula.Satisfied(x) })
 }
 
-// outcome counts the final state that v.state describes.
-func (v *verifier) outcome(satisfies func() bool) {
+// outcome counts the final state of x, which v.state describes.
+func (v *verifier) outcome(x explore.Execution, satisfies func() bool) {
 	o := v.outcomes[string(v.state)]
 	if o == nil {
 		o = &Outcome{State: string(v.state), Satisfies: satisfies()}
 		v.outcomes[o.State] = o
+		if v.counterexample == nil && v.forbids(o) {
+			v.counterexample = v.example(x, o.State)
+		}
 	}
 	o.Count++
+}
+
+// forbids says that the condition does not hold because a final state is reached.
+func (v *verifier) forbids(o *Outcome) bool {
+	c := v.claim
+	if c == nil {
+		c = v.result.Condition
+	}
+	return c != nil && c.Quantifier != litmus.Exists && o.Satisfies != (c.Quantifier == litmus.ForAll)
+}
+
+// example describes an execution that ends in a state which the condition forbids.
+func (v *verifier) example(x explore.Execution, state string) *Finding {
+	e := explore.Error{Kind: explore.Forbidden, A: -1, B: -1, Thread: -1, Other: -1}
+	f := &Finding{Title: "an execution that ends with " + state, Kind: "condition", Executions: x.Executions()}
+	events := x.Events()
+	f.Graph = v.draw(x, events, e)
+	if v.options.Drawings {
+		f.Drawing = v.drawing(x, events, e, f.Title)
+	}
+	if v.options.Schedules {
+		f.Schedule, f.scheduled = v.schedule(x, e), true
+	}
+	return f
 }
 
 func (v *verifier) finish() *Result {
@@ -301,6 +349,7 @@ func (v *verifier) finish() *Result {
 			others += o.Count
 		}
 	}
+	r.Counterexample = v.counterexample
 	r.Holds = r.Condition == nil || r.Condition.Holds(satisfying, others)
 	for _, f := range v.findings {
 		r.Findings = append(r.Findings, *f)
@@ -324,6 +373,9 @@ func compareFindings(a, b *Finding) int {
 func (r *Result) Report() *report.Report {
 	out := &report.Report{Verdict: report.Clean, Verify: &report.Verify{Verdict: r.Verdict(), Model: r.Model, Executions: r.Executions,
 		Blocked: r.Blocked + r.Stuck, Events: r.Events, Outcomes: []report.Outcome{}}, Notes: r.Notes}
+	if f := r.Counterexample; f != nil {
+		out.Verify.Counterexample = &report.Counterexample{Graph: f.Graph, Schedule: f.ScheduleFile, Drawing: f.DrawingFile}
+	}
 	for _, o := range r.Outcomes {
 		out.Verify.Outcomes = append(out.Verify.Outcomes, report.Outcome{State: o.State, Count: o.Count})
 	}

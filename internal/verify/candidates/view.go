@@ -76,3 +76,8 @@ func (v *view) Executions() int { return v.executions }
 
 // Next implements explore.Execution.
 func (v *view) Next(t int) *explore.Op { return &v.c.threads[t].op }
+
+// Synchronizes says that event a synchronizes with event b.
+func (v *view) Synchronizes(a, b int) bool {
+	return v.c.r.Synchronizes.Has(a+v.c.initials, b+v.c.initials)
+}

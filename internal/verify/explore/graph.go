@@ -52,8 +52,8 @@ type location struct {
 // barrier holds the arrivals at a barrier of a CTA, by generation.
 type barrier struct{ arrivals [][]int32 }
 
-// barriersPerCTA is how many barriers a CTA has (PTX manual, bar), unless a program has more: it may implement Barriers() int.
-const barriersPerCTA = 16
+// BarriersPerCTA is how many barriers a CTA has (PTX manual, bar), unless a program has more: it may implement Barriers() int.
+const BarriersPerCTA = 16
 
 // shape is what all graphs of a search share.
 type shape struct {
@@ -86,7 +86,7 @@ type graph struct {
 }
 
 func newShape(p Program, incl model.Inclusion) *shape {
-	s := &shape{p: p, incl: incl, places: p.Places(), words: max(p.StateWords(), 1), perCTA: barriersPerCTA}
+	s := &shape{p: p, incl: incl, places: p.Places(), words: max(p.StateWords(), 1), perCTA: BarriersPerCTA}
 	s.groups = NewGroups(s.places)
 	if of, ok := p.(interface{ Barriers() int }); ok {
 		s.perCTA = of.Barriers()

@@ -92,6 +92,13 @@ const (
 	blockBarriers, maxMasks = 16, 16
 )
 
+// TooLarge says that a launch has more threads than are explored.
+type TooLarge struct{ Threads uint64 }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("the launch has %d threads; at most %d are explored, and few launches of more than 8 end in time", e.Threads, MaxThreads)
+}
+
 // Options select how a launch is explored.
 type Options struct {
 	Unroll       int  // a thread is stopped after so many iterations of loops that do not wait
@@ -101,7 +108,7 @@ type Options struct {
 // New makes a program of a launch. Close ends it.
 func New(l *simt.Launch, o Options) (*Program, error) {
 	if n := l.Grid.Count() * l.Block.Count(); n > MaxThreads {
-		return nil, fmt.Errorf("the launch has %d threads; at most %d are explored, and few launches of more than 8 end in time: give a smaller --grid and --block", n, MaxThreads)
+		return nil, &TooLarge{n}
 	}
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
@@ -124,6 +131,9 @@ func (p *Program) Place(thread int) model.Place {
 	cta := int32(uint64(thread) / p.Launch.Block.Count())
 	return model.Place{CTA: cta, Cluster: cta}
 }
+
+// Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
+func (p *Program) Pieces(op *explore.Op) int { return int(p.states[op.Expected].q.Pieces) }
 
 // Coordinates are those of the block and of the thread in it.
 func (p *Program) Coordinates(thread int) (block, in event.Dim3) {

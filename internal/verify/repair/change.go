@@ -143,7 +143,7 @@ const (
 	wordPhase = iota
 	wordPos
 	wordOp
-	words = wordOp + 5
+	words = wordOp + 8
 )
 
 const (
@@ -152,6 +152,20 @@ const (
 	atFenceBefore
 	atFenceAfter
 )
+
+// Barriers is how many barriers a CTA has: as many as the program says, if it says that.
+func (p *Program) Barriers() int {
+	if of, ok := p.Program.(interface{ Barriers() int }); ok {
+		return of.Barriers()
+	}
+	return explore.BarriersPerCTA
+}
+
+// OneProxy says that there are no accesses by other proxies. Changes make none.
+func (p *Program) OneProxy() bool {
+	of, ok := p.Program.(interface{ OneProxy() bool })
+	return ok && of.OneProxy()
+}
 
 // StateWords implements explore.Program.
 func (p *Program) StateWords() int { return p.Program.StateWords() + words }
@@ -237,10 +251,10 @@ func fence(f Fence, pos int32) explore.Op {
 	return explore.Op{Kind: explore.Fence, Order: f.Order, Scope: f.Scope, Pos: pos, Inserted: true}
 }
 
-// save writes a step into five words.
+// save writes a step into eight words.
 func save(s []int64, op *explore.Op) {
 	flags := int64(0)
-	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces} {
+	for i, b := range []bool{op.Aligned, op.Volatile, op.Loops, op.Reduces, op.Reduction} {
 		if b {
 			flags |= 1 << i
 		}
@@ -248,10 +262,12 @@ func save(s []int64, op *explore.Op) {
 	s[0] = int64(op.Kind) | int64(op.Order)<<8 | int64(op.Scope)<<16 | int64(op.Function)<<24 | flags<<32
 	s[1] = int64(uint32(op.Loc)) | int64(op.Pos)<<32
 	s[2], s[3], s[4] = op.Value, op.Expected, int64(op.Lanes)
+	s[5], s[6], s[7] = int64(op.Deps), int64(op.Control), int64(op.Proxy)|int64(op.Address)<<32
 }
 
 func load(s []int64, op *explore.Op) {
 	*op = explore.Op{Kind: explore.OpKind(s[0]), Order: model.Order(s[0] >> 8), Scope: model.Scope(s[0] >> 16), Function: explore.Function(s[0] >> 24),
-		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Lanes: uint32(s[4]),
+		Aligned: s[0]>>32&1 != 0, Volatile: s[0]>>33&1 != 0, Loops: s[0]>>34&1 != 0, Reduces: s[0]>>35&1 != 0, Reduction: s[0]>>36&1 != 0, Lanes: uint32(s[4]), Deps: uint64(s[5]), Control: uint64(s[6]),
+		Proxy: model.Proxy(s[7]), Address: int32(s[7] >> 32),
 		Loc: int32(s[1]), Pos: int32(s[1] >> 32), Value: s[2], Expected: s[3]}
 }
