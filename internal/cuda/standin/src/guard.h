@@ -167,6 +167,7 @@ static const char *fp_guard_obstacle(const struct fp_guard *g) {
 // fp_guard_missed tells the checker, once, that accesses go unobserved and why. Not of Python: its interpreter always has handlers.
 static void fp_guard_missed(struct fp_guard *g, const char *why) {
   char text[200];
+  pthread_once(&fp_py_once, fp_py_find);
   if (g->told || fp_py_known) return;
   g->told = 1; // before the request, whose end comes here again
   snprintf(text, sizeof text, "what host code does with managed and pinned memory while work is pending: %s, so it is not observed", why);
