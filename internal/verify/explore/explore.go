@@ -626,8 +626,11 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
-	if x.Races && g.events[w].rmw && (last || x.acyclic()) {
-		x.races(w) // where it was added, atomicity may not have held
+	if g.events[w].rmw && (last || x.acyclic()) { // where it was added, atomicity may not have held
+		if x.Races {
+			x.races(w)
+		}
+		x.assertion(int(g.events[w].thread), w)
 	}
 	x.completeRead(r, last)
 	g.threads[g.events[r].thread].op = g.events[r].op

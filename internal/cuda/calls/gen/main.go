@@ -56,7 +56,7 @@ func wire() string {
 	for op, s := range calls.Specs {
 		fmt.Fprintf(&b, "  FP_%s = %d, // %s\n", s.Name, op, s.Doc)
 	}
-	b.WriteString("};\n\n// fp_placed says which requests tell where in the program their call stands.\nstatic int fp_placed(u32 op) {\n  return ")
+	b.WriteString("};\n\n// fp_placed says which requests tell where in the program their call is.\nstatic int fp_placed(u32 op) {\n  return ")
 	for i, op := range calls.Placed {
 		if i > 0 {
 			b.WriteString(" || ")
