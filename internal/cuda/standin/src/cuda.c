@@ -445,6 +445,7 @@ static int launch_config(const struct launch_config *c, struct fp_kernel *k, voi
     const struct attribute *a = &c->attributes[i];
     if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
     if (a->id == 4) l.flags |= fp_cluster(a->value[0], a->value[1], a->value[2]);
+    if (a->id == 6 && a->value[0]) l.flags |= FP_LAUNCH_PROGRAMMATIC;
     if (a->id == 7 || a->id == 12) return fp_unsupported("cuLaunchKernelEx with an event attribute");
   }
   return launch(k, l, params, extra);

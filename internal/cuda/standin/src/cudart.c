@@ -403,6 +403,9 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
       case 4: // cluster dimension
         flags |= fp_cluster(a->value.shape.x, a->value.shape.y, a->value.shape.z);
         break;
+      case 6: // programmatic stream serialization
+        if (a->value.integer) flags |= FP_LAUNCH_PROGRAMMATIC;
+        break;
       case 7:  // programmatic event
       case 12: // launch completion event
         return fp_unsupported("cudaLaunchKernelExC with an event attribute");
