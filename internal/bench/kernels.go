@@ -9,7 +9,7 @@ import (
 )
 
 // Kernels gives the kernels in the order of the table. A size counts elements (saxpy, stencil, histogram, reduce, scan,
-// blackscholes, structs, bytes, permute, counter, bins), rows (matmul,
+// blackscholes, structs, bytes, bytecounters, permute, counter, bins), rows (matmul,
 // transpose, rowproduct, convolve, spmv), vertices (bfs), bodies (nbody), threads (sha256) or keys (hashtable).
 func Kernels() []*Kernel {
 	return []*Kernel{
@@ -29,6 +29,7 @@ func Kernels() []*Kernel {
 		{Name: "spmv", Doc: "rows of a sparse matrix", Sizes: [3]int{300, 1 << 12, 1 << 16}, New: spmv},
 		{Name: "structs", Doc: "structures of five words", Sizes: [3]int{1000, 1 << 14, 1 << 18}, New: structs},
 		{Name: "bytes", Doc: "loads and stores of bytes", Coalesced: true, Sizes: [3]int{1000, 1 << 16, 1 << 21}, New: byteFilter},
+		{Name: "bytecounters", Doc: "counters of a byte, the bytes of a word used apart", Sizes: [3]int{3000, 1 << 14, 1 << 19}, New: byteCounters},
 		{Name: "permute", Doc: "gather and scatter", Sizes: [3]int{1000, 1 << 14, 1 << 18}, New: permute},
 		{Name: "counter", Doc: "one global counter", Sizes: [3]int{1000, 1 << 15, 1 << 20}, New: counter},
 		{Name: "bins", Doc: "atomics on global bins", Sizes: [3]int{3000, 1 << 15, 1 << 20}, New: bins},
@@ -310,6 +311,17 @@ func bins(n int) *Problem {
 		Args:    []uint64{uint64(n)},
 		Host: func(m Machine) error {
 			return m.Launch("bins", line(over(n, blockSize)), line(blockSize), int32(n), Ref(0), Ref(1))
+		},
+	}
+}
+
+func byteCounters(n int) *Problem {
+	const threads, perThread = 64, 32
+	return &Problem{
+		Buffers: []Buffer{{Input, words(random(), n/4)}, {Result, make([]byte, 4*64)}},
+		Args:    []uint64{uint64(n)},
+		Host: func(m Machine) error {
+			return m.Launch("bytecounters", line(over(n, threads*perThread)), line(threads), int32(n), Ref(0), Ref(1))
 		},
 	}
 }

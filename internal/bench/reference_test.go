@@ -196,6 +196,13 @@ var references = map[string]func(t *testing.T, p *Problem) [][]byte{
 		}
 		return [][]byte{out}
 	},
+	"bytecounters": func(_ *testing.T, p *Problem) [][]byte {
+		out := make([]uint32, 64)
+		for _, b := range p.Buffers[0].Data {
+			out[b&63]++
+		}
+		return [][]byte{bytesOf(out)}
+	},
 	"permute": func(_ *testing.T, p *Problem) [][]byte {
 		from, to, in := wordsOf(p, 0), wordsOf(p, 1), wordsOf(p, 2)
 		out := make([]uint32, len(in))

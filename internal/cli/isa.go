@@ -38,24 +38,44 @@ func runISA(ctx context.Context, e *env, o *options, args []string) (int, error)
 		writeInstructions(e.stdout)
 		return exitClean, nil
 	}
-	op, _, _ := strings.Cut(strings.TrimPrefix(args[0], "."), ".")
+	name := strings.TrimPrefix(args[0], ".")
+	op, mods, _ := strings.Cut(name, ".")
+	mod, _, _ := strings.Cut(mods, ".")
 	var ops []string
-	found := false
+	known, found := false, false
 	for _, r := range isa.Rows() {
 		if r.Op == op {
-			writeRow(e.stdout, r)
-			found = true
+			known = true
+			if spells(r, mod) {
+				writeRow(e.stdout, r)
+				found = true
+			}
 		}
 		ops = append(ops, r.Op)
 	}
-	if !found && isa.Unsupported(op) {
+	switch {
+	case found:
+		return exitClean, nil
+	case known:
+		fmt.Fprintf(e.stdout, "%s is not supported: a kernel that holds it is not run, and listed as not checked. \"fencepost isa %s\" shows the forms that are.\n", name, op)
+		return exitNotChecked, nil
+	case isa.Unsupported(op):
 		fmt.Fprintf(e.stdout, "%s is not supported: a kernel that holds it is not run, and listed as not checked.\n", op)
 		return exitNotChecked, nil
 	}
-	if !found {
-		return 0, usagef("there is no instruction %q in the table%s", op, nearest.Hint(op, ops))
+	return 0, usagef("there is no instruction %q in the table%s", op, nearest.Hint(op, ops))
+}
+
+// spells says that a row is of the instruction of a family that a modifier names: tcgen05.ld of tcgen05. A row that the manual does not
+// describe as a member of a family is of any.
+func spells(r *isa.Row, mod string) bool {
+	_, title, _ := strings.Cut(r.Doc, ": ")
+	if mod == "" || !strings.HasPrefix(title, r.Op+".") {
+		return true
 	}
-	return exitClean, nil
+	return slices.ContainsFunc(r.Forms, func(f isa.Form) bool {
+		return slices.Contains(strings.FieldsFunc(f.Display(r.Op), func(c rune) bool { return strings.ContainsRune(".,;{}[] ", c) }), mod)
+	})
 }
 
 // chapter is the chapter of the PTX manual a row belongs to: "Integer Arithmetic" of "Integer Arithmetic: add".

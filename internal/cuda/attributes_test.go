@@ -115,6 +115,7 @@ func TestOccupancy(t *testing.T) {
 	}{
 		{s.k, 32, 0, 32}, {s.k, 64, 0, 32}, {s.k, 65, 0, 21}, {s.k, 1024, 0, 2}, {s.k, 1025, 0, 0}, {s.k, 1 << 63, 0, 0},
 		{s.k, 32, 40 << 10, 4}, {s.k, 32, 40<<10 + 1, 3}, {s.k, 32, 48 << 10, 3}, {s.k, 32, 48<<10 + 1, 0}, {s.k, 32, 1 << 63, 0},
+		{s.k, 32, 32512, 5}, {s.k, 32, 32513, 4}, // in pieces of 128 bytes
 		{static, 1, 0, 32}, {static, 1, 37 << 10, 4}, {static, 1, 37<<10 + 1, 3}, {static, 1, 45 << 10, 3}, {static, 1, 45<<10 + 1, 0},
 	} {
 		if n, err := c.k.BlocksPerSM(c.threads, c.bytes); n != c.want || err != nil {

@@ -21,8 +21,10 @@ type LaunchConfig struct {
 	Stream      StreamID
 	Thread      uint32 // the calling host thread, for the per-thread default stream
 	Cooperative bool
-	Arguments   []simt.Argument
-	Caller      []event.Frame // where in the program the launch is, innermost first; nil when that is not known
+	// Programmatic allows programmatic stream serialization: the launch may begin before the one before it on the stream has ended.
+	Programmatic bool
+	Arguments    []simt.Argument
+	Caller       []event.Frame // where in the program the launch is, innermost first; nil when that is not known
 }
 
 // Launch runs a kernel to its end. params is its parameter block, laid out as Kernel.Params says.
@@ -49,7 +51,9 @@ func (c *Context) Launch(ctx context.Context, k *Kernel, cfg LaunchConfig, param
 	c.dev.launches++
 	l.ID, report.ID = c.dev.launches, c.dev.launches
 	name := fmt.Sprintf("launch of %s (%s)", k.Name(), s.name)
+	l.Early = cfg.Programmatic && s.kernel
 	c.begin(s, name)
+	s.kernel = true
 	c.work(s)
 	c.signalling(k)
 	c.dev.flush()

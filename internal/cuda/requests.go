@@ -276,7 +276,7 @@ func (p *process) launch(ctx context.Context, r *request) ([]uint64, []byte, err
 		}
 	}
 	cfg := LaunchConfig{
-		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], math.MaxInt)), Cooperative: a[9]&calls.LaunchCooperative != 0, Caller: p.caller(r),
+		Stream: StreamID(a[1]), Thread: r.thread, Shared: int(min(a[8], math.MaxInt)), Cooperative: a[9]&calls.LaunchCooperative != 0, Programmatic: a[9]&calls.LaunchProgrammatic != 0, Caller: p.caller(r),
 		Arguments: p.takeArguments(r.thread),
 		Grid:      event.Dim3{X: uint32(a[2]), Y: uint32(a[3]), Z: uint32(a[4])},
 		Block:     event.Dim3{X: uint32(a[5]), Y: uint32(a[6]), Z: uint32(a[7])},

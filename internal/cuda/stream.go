@@ -29,6 +29,7 @@ type stream struct {
 	priority    int32
 	name        string
 	asked       polling
+	kernel      bool // the last operation put into it is a kernel
 }
 
 // EventID is an event of a context.
@@ -146,6 +147,7 @@ func (c *Context) allStreams() []*stream {
 // default stream and the blocking streams wait for each other (CUDA Programming Guide, "Default Stream": the legacy
 // stream first waits on all blocking streams, the action is queued, then all blocking streams wait on it).
 func (c *Context) begin(s *stream, name string) {
+	s.kernel = false
 	c.order(s.agent, c.host, name)
 	switch {
 	case s == c.legacy:

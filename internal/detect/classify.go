@@ -13,7 +13,7 @@ type Side struct {
 	Unit     int  // bytes of the scalar that the access reads or writes as one
 }
 
-// Relation is how two accesses that overlap in bytes stand to each other.
+// Relation is the relation of two accesses that overlap in bytes.
 type Relation struct {
 	SameLaunch bool
 	SameBlock  bool

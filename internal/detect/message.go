@@ -305,6 +305,10 @@ func (f *Facts) explainLaunches() (message, fix string) {
 		return fmt.Sprintf("%s touch the same bytes, and neither stream order, an event nor a synchronising call orders the two", f.pair()),
 			"synchronise the stream before the host side touches the memory, or put both into one stream"
 	}
+	if f.Earlier.Launch.Agent == f.Later.Launch.Agent {
+		return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: the first executes griddepcontrol.launch_dependents (cudaTriggerProgrammaticLaunchCompletion), the second is launched with programmatic stream serialization, and its thread has not waited for the first", f.pair()),
+			"call cudaGridDependencySynchronize (griddepcontrol.wait) in the second kernel before the access, or launch it without the attribute"
+	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
 		"put both kernels into one stream, or let the second stream wait for an event recorded after the first kernel"
 }
@@ -487,6 +491,10 @@ func SyncName(k event.Kind, o event.Order, s event.Scope, barrier uint8, waits b
 		return "barrier.cluster.arrive." + o.String()
 	case event.ClusterWait:
 		return "barrier.cluster.wait"
+	case event.GridLaunch:
+		return "griddepcontrol.launch_dependents"
+	case event.GridWait:
+		return "griddepcontrol.wait"
 	case event.ProxyFence:
 		return "fence.proxy.async"
 	case event.WgmmaWait:

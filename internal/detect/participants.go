@@ -10,7 +10,7 @@ import (
 // Participants are the threads that were on one side of the races of a finding, in launches of the shape of the first one.
 type Participants struct {
 	Launch  event.Launch // the first one
-	Blocks  []uint32     // how many races each block of the grid had a thread in; a number stands for PerCell blocks
+	Blocks  []uint32     // how many races each block of the grid had a thread in; one number counts PerCell blocks
 	PerCell uint32
 	Threads []uint32 // the same of each thread of a block, over all blocks
 	Samples []Sample // the first few threads

@@ -63,6 +63,10 @@ const (
 	ClusterArrive // the lanes arrive; what they do not release (Order) is not published
 	ClusterWait   // the lanes go on behind the phase at which they arrived, and acquire what others have released by it
 
+	// Programmatic dependent launch.
+	GridLaunch // the next launch of the stream, where it is Early, may begin before this one has ended
+	GridWait   // the lanes go on when all launches before theirs in the stream have ended
+
 	// Host events: Side indexes Batch.Hosts.
 	Host
 
@@ -368,7 +372,10 @@ type Launch struct {
 	// NonCoherent says that it has ld.global.nc, texture fetches or surface reads. Without it no event of the launch has FlagNonCoherent.
 	NonCoherent bool
 	// Bulk says that it has bulk copies. Without it no event of the launch is of one.
-	Bulk     bool
+	Bulk bool
+	// Early says that it may begin before the launch before it on its stream has ended, where that executed GridLaunch: it was launched with
+	// programmatic stream serialization. The stream had no other operation between the two.
+	Early    bool
 	Language Language
 }
 
@@ -575,7 +582,7 @@ func (e *Event) Valid() bool {
 		return e.Mask != 0 && e.Aux != 0 && e.Space == Shared && e.Flags == FlagRead
 	case Fence:
 		return e.Mask != 0 && e.Scope != NoScope && e.Order >= Acquire
-	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence, ClusterArrive, ClusterWait:
+	case Arrive, WarpSync, Exit, Branch, Else, Reconverge, CopyCommit, CopyArrive, CopyWait, MbarrierDone, BulkCommit, BulkWait, BulkDone, WgmmaCommit, WgmmaWait, ProxyFence, ClusterArrive, ClusterWait, GridLaunch, GridWait:
 		return e.Mask != 0
 	}
 	return true

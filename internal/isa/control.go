@@ -13,6 +13,8 @@ var controlRows = []*Row{
 
 const policies = "primary: L2::evict_normal L2::evict_first L2::evict_last L2::evict_unchanged; secondary: L2::evict_first L2::evict_unchanged"
 
+const noteGrid = "A launch is executed when the one before it on its stream has ended. What it does before `wait` is unordered with a launch before it that executes `launch_dependents`, if it was launched with programmatic stream serialization."
+
 // miscRows is the manual's "Miscellaneous Instructions".
 var miscRows = []*Row{
 	{Op: "trap", Doc: "Miscellaneous: trap", Class: Trap, Forms: forms("")},
@@ -26,7 +28,8 @@ var miscRows = []*Row{
 		".range{.global}.primary{.secondary}.b64 d, [a], b:u32, c:u32; "+policies,
 		".cvt.L2.b64 d, a"),
 		Note: "Cache policies have no effect; every policy is 0."},
-	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol", Class: Hint,
-		Forms: forms(".action; action: launch_dependents wait"),
-		Note:  "A hint: a launch begins when the one before it on its stream has ended, so there is nothing to wait for."},
+	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol.launch_dependents", Class: Copy, Event: event.GridLaunch, Bind: bindOp(OpGridLaunch),
+		Forms: forms(".launch_dependents"), Note: noteGrid},
+	{Op: "griddepcontrol", Doc: "Parallel Synchronization: griddepcontrol.wait", Class: Copy, Event: event.GridWait, Bind: bindOp(OpGridWait),
+		Forms: forms(".wait"), Note: noteGrid},
 }

@@ -97,6 +97,8 @@ const (
 	OpStoreAsync // st.async, red.async
 	OpTryCancel
 	OpTouch
+	OpGridLaunch
+	OpGridWait
 	OpReplace      // tensormap.replace
 	OpMapCopy      // tensormap.cp_fenceproxy
 	OpMapFence     // fence.proxy.tensormap::generic.acquire

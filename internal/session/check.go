@@ -264,7 +264,7 @@ func (c *checker) launchOne(i int) error {
 	if err != nil {
 		return err
 	}
-	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative, Arguments: c.named()}
+	cfg := cuda.LaunchConfig{Grid: l.Grid, Block: l.Block, Cluster: l.Cluster, Shared: l.Shared, Cooperative: l.Cooperative, Programmatic: l.Programmatic, Arguments: c.named()}
 	if cfg.Stream, err = c.stream(l.Stream); err != nil {
 		return err
 	}

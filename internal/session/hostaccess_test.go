@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/report"
 )
 
 // TestHostAccess: host code that touches memory of which work is under way races with it, at its line; one that has waited does not.
@@ -42,6 +44,11 @@ func TestHostAccess(t *testing.T) {
 		}
 		if crashed := r.Program != nil && strings.Contains(fmt.Sprint(*r.Program), "segmentation"); crashed != (c.scenario == "crash") {
 			t.Errorf("%s: the program ended with %+v", c.scenario, r.Program)
+		}
+		obstacle := map[string]string{"handler": "has signal handlers", "blocked": "blocks SIGSEGV", "thread": "has several threads"}[c.scenario]
+		unobserved := slices.DeleteFunc(slices.Clone(r.Skipped), func(s report.Skipped) bool { return !strings.HasPrefix(s.What, "what host code does") })
+		if (len(unobserved) == 1 && strings.Contains(unobserved[0].Reason, obstacle)) != (obstacle != "") || len(unobserved) > 1 {
+			t.Errorf("%s: not checked: %+v", c.scenario, r.Skipped)
 		}
 		races := 0
 		for _, f := range r.Findings {

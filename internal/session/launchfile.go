@@ -58,17 +58,18 @@ func (b *Buffer) Bytes() uint64 { return b.Count * uint64(b.Type.Size) }
 
 // LaunchSpec is one launch.
 type LaunchSpec struct {
-	Pos         Pos
-	Kernel      string // "" when the module's only kernel is meant
-	KernelPos   Pos
-	Grid        event.Dim3
-	Block       event.Dim3
-	Shared      int // bytes of dynamic shared memory
-	Cooperative bool
-	Cluster     event.Dim3 // zero: none given
-	Stream      int        // 0 is the default stream
-	Sync        bool       // the host waits for the device afterwards
-	Args        []Arg
+	Pos          Pos
+	Kernel       string // "" when the module's only kernel is meant
+	KernelPos    Pos
+	Grid         event.Dim3
+	Block        event.Dim3
+	Shared       int // bytes of dynamic shared memory
+	Cooperative  bool
+	Programmatic bool       // programmatic stream serialization
+	Cluster      event.Dim3 // zero: none given
+	Stream       int        // 0 is the default stream
+	Sync         bool       // the host waits for the device afterwards
+	Args         []Arg
 }
 
 // Arg is one kernel argument.
@@ -298,7 +299,7 @@ func (r *launchReader) fail(pos Pos, format string, args ...any) {
 	}
 }
 
-var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "stream", "sync", "args"}
+var launchKeys = []string{"kernel", "grid", "block", "cluster", "shared", "cooperative", "programmatic", "stream", "sync", "args"}
 
 func (r *launchReader) root(root *table) {
 	var direct *table // the launch whose keys are at the top of the file
@@ -389,6 +390,8 @@ func (r *launchReader) launch(t *table) {
 			l.Shared = int(r.count(e, maxShared))
 		case "cooperative":
 			l.Cooperative = r.truth(e)
+		case "programmatic":
+			l.Programmatic = r.truth(e)
 		case "stream":
 			l.Stream = int(r.count(e, maxStream))
 		case "sync":

@@ -79,6 +79,10 @@ func (r *run) copies(w *warp, in *inst, on uint32, place uint32) {
 		r.tryCancel(w, in, on, place)
 	case isa.OpTcMultiply, isa.OpTcCopy, isa.OpTcCommit:
 		r.coreLanes(w, in, on, place)
+	case isa.OpGridLaunch:
+		r.out.copies(event.GridLaunch, w, on, place, 0)
+	case isa.OpGridWait:
+		r.out.copies(event.GridWait, w, on, place, 0)
 	case isa.OpTouch:
 		r.touch(w, in, on, place)
 	case isa.OpWaitAll:

@@ -86,6 +86,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string { return e.API + ": " + e.Msg }
 
+// sharedGranularity is of what a block's shared memory is a multiple, in bytes, on devices of compute capability 8.0 and later.
+const sharedGranularity = 128
+
 // ResidentBlocks is the number of blocks of one shape that a device holds at once: what a cooperative launch may have.
 func (lim Limits) ResidentBlocks(threads, shared int) int {
 	warps := (threads + lim.WarpSize - 1) / lim.WarpSize
@@ -94,7 +97,7 @@ func (lim Limits) ResidentBlocks(threads, shared int) int {
 		n = min(n, lim.ThreadsPerSM/(warps*lim.WarpSize))
 	}
 	if use := shared + lim.SharedReserved; use > 0 {
-		n = min(n, lim.SharedPerSM/use)
+		n = min(n, lim.SharedPerSM/((use+sharedGranularity-1)/sharedGranularity*sharedGranularity))
 	}
 	return n * lim.SMs
 }

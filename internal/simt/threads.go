@@ -282,6 +282,9 @@ func (t *Threads) request(w *warp, i int, in *inst, place uint32, piece int) (Re
 	case isa.Warp, isa.Matrix, isa.Tile, isa.Warpgroup:
 		return unsupported("threads are explored one by one, and this needs the warp")
 	case isa.Copy, isa.Mbarrier:
+		if in.Op == isa.OpGridLaunch || in.Op == isa.OpGridWait { // a launch is explored alone
+			return Request{}, false
+		}
 		return unsupported("asynchronous operations are not explored")
 	case isa.Texture:
 		return unsupported("textures and surfaces are not explored")

@@ -74,15 +74,15 @@ func (o *BuildOptions) run(ctx context.Context, args []string) (notes []string, 
 	if o.NVCC == nil {
 		return nil, &Missing{What: "nvcc", Remedy: nvccRemedy}
 	}
-	c, err := newCall(args, o.NVCC, o.RuntimeDir, o.Env)
-	if err != nil {
-		return nil, err
-	}
 	tmp, err := os.MkdirTemp("", "fencepost-build-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
+	c, err := newCall(args, o.NVCC, o.RuntimeDir, tmp, o.Env)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, o.NVCC.Path, c.args...)
 	cmd.Dir, cmd.Env = o.Dir, setEnv(c.env, "TMPDIR", tmp)
 	cmd.Stdout, cmd.Stderr = o.Output, o.Output
@@ -134,7 +134,9 @@ type call struct {
 
 // newCall rewrites the arguments together with those that nvcc takes from NVCC_PREPEND_FLAGS and NVCC_APPEND_FLAGS: an
 // option there may collide with one of ours. Where they hold nothing of that kind they stay in the environment.
-func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call, error) {
+//
+// In headers, if it is not "", are the files that sources have to include.
+func newCall(args []string, nvcc *Tool, runtimeDir, headers string, env []string) (*call, error) {
 	if env == nil {
 		env = os.Environ()
 	}
@@ -149,6 +151,11 @@ func newCall(args []string, nvcc *Tool, runtimeDir string, env []string) (*call,
 	r := Rewrite{ReadFile: os.ReadFile}
 	if runtimeDir != "" {
 		if r.RuntimeDir, err = libraryDir(runtimeDir, nvcc.Major); err != nil {
+			return nil, err
+		}
+	}
+	if headers != "" {
+		if r.Intrinsics, err = writeIntrinsics(headers); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ const startHeader = "instrumented.h"
 // Rewrite says how Wrap rewrites the arguments of nvcc.
 type Rewrite struct {
 	RuntimeDir string // folder of our libcudart_static.a and libcudart.so, searched before the toolkit's; "" for none
+	Intrinsics string // a file that writeIntrinsics wrote, for each source to include; "" for none
 	// ReadFile reads a response file (-optf). With nil, response files are taken over unread.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -186,6 +187,9 @@ func (w *wrapper) prefix(targets []string) []string {
 		if w.mode != "" {
 			p = append(p, "-include", filepath.Join(dir, startHeader), "-DFENCEPOST_INSTRUMENT="+w.mode)
 		}
+	}
+	if w.r.Intrinsics != "" {
+		p = append(p, "-include", w.r.Intrinsics)
 	}
 	if !w.lines {
 		p = append(p, "-Xcompiler", "-g1") // line tables, for the places of calls in host code

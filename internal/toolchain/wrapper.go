@@ -42,7 +42,11 @@ func (w *Wrapper) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return 0, err
 		}
 	}
-	c, err := newCall(args, nvcc, runtimeDir, w.Env)
+	headers := ""
+	if !asksOnly(args) {
+		headers = w.Cache
+	}
+	c, err := newCall(args, nvcc, runtimeDir, headers, w.Env)
 	if err != nil {
 		return 0, err
 	}

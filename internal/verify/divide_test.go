@@ -132,6 +132,7 @@ func TestCheckpoint(t *testing.T) {
 	for range 60 {
 		sources = append(sources, randomProgram(r, 5+r.IntN(5)))
 	}
+	sources = append(sources, fmt.Sprintf(sb, 8)+"\n~exists (P0:a == 0 /\\ P1:a == 0)")
 	resumed := 0
 	for i, src := range sources {
 		test, err := litmus.Parse("test.litmus", src, litmus.Options{})

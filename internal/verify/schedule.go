@@ -112,11 +112,17 @@ func (v *verifier) interleave(k kernelLaunch, x explore.Execution, events []expl
 		last[ev.Thread] = i
 	}
 	v.communicate(o, x, events, shown)
-	if e.B >= 0 && events[e.B].Op.Kind == explore.Update && events[e.B].Kind == model.R && !events[e.B].RMW {
-		// The update whose write is still to be added: nothing reads behind it what it has read.
-		for i := range events {
-			if ev := &events[i]; i != e.B && ev.Kind == model.R && ev.Loc == events[e.B].Loc && ev.RF == events[e.B].RF {
-				o.edge(i, e.B)
+	for u := range events {
+		up := &events[u]
+		if up.Kind != model.R || up.RMW || up.Op.Kind != explore.Update || !shown[u] {
+			continue
+		}
+		if written, writes := v.subject.Apply(&up.Op, up.Value); writes && written != up.Value {
+			// The write of the update is still to be added: nothing reads after it what it has read.
+			for i := range events {
+				if ev := &events[i]; i != u && ev.Kind == model.R && ev.Loc == up.Loc && ev.RF == up.RF {
+					o.edge(i, u)
+				}
 			}
 		}
 	}

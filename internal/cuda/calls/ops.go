@@ -209,9 +209,10 @@ var Specs = [NumOps]Spec{
 
 // The arguments of Launch.
 const (
-	LaunchCooperative = 1 // flags
-	LaunchConfigured  = 2 // the launch was written <<<...>>>: no code of the program receives its error
-	LaunchCluster     = 8 // from this bit on three extents of clusters, of 8 bits each; zeros where none are given
+	LaunchCooperative  = 1 // flags
+	LaunchConfigured   = 2 // the launch was written <<<...>>>: no code of the program receives its error
+	LaunchProgrammatic = 4 // programmatic stream serialization is allowed
+	LaunchCluster      = 8 // from this bit on three extents of clusters, of 8 bits each; zeros where none are given
 )
 
 // The memory kinds of Malloc and Free.

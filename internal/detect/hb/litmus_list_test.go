@@ -485,6 +485,66 @@ var litmusTests = []struct{ name, program, want, ptx, hrf string }{
 		end 1
 		begin 0 1 1
 		2.0.0 ld x`, want: "none"},
+	{name: "programmatic launch without wait", program: `begin 0 1 1
+		1.0.0 st x
+		1.0.0 launch_dependents
+		end 1
+		early 0 1 1
+		2.0.0 ld x`, want: "2-6 inter-kernel error"},
+	{name: "programmatic launch, wait", program: `begin 0 1 1
+		1.0.0 launch_dependents
+		1.0.0 st x
+		end 1
+		early 0 1 1
+		2.0.0 wait
+		2.0.0 ld x`, want: "none"},
+	{name: "programmatic launch, nothing launches dependents", program: `begin 0 1 1
+		1.0.0 st x
+		end 1
+		early 0 1 1
+		2.0.0 ld x`, want: "none"},
+	{name: "programmatic launch, the attribute is missing", program: `begin 0 1 1
+		1.0.0 launch_dependents
+		1.0.0 st x
+		end 1
+		begin 0 1 1
+		2.0.0 ld x`, want: "none"},
+	{name: "programmatic launch, one thread waits for its block", program: `begin 0 1 1
+		1.0.0 launch_dependents
+		1.0.0 st x
+		1.0.0 st y
+		end 1
+		early 0 1 2
+		2.0.0 wait
+		2.0.1 ld y
+		2.0.* bar.sync 0
+		2.0.0 bar.done 0
+		2.0.1 ld x`, want: "4-8 inter-kernel error"},
+	{name: "programmatic launches, the last does not wait for the first", program: `begin 0 1 1
+		1.0.0 launch_dependents
+		1.0.0 st x
+		end 1
+		early 0 1 1
+		2.0.0 launch_dependents
+		2.0.0 wait
+		end 2
+		early 0 1 1
+		3.0.0 ld x
+		3.0.0 wait
+		3.0.0 st x
+		end 3
+		begin 0 1 1
+		4.0.0 st x`, want: "3-10 inter-kernel error"},
+	{name: "programmatic launch, what comes before both", program: `host 0 write x 4
+		begin 0 1 1
+		1.0.0 launch_dependents
+		end 1
+		host 1 write y 4
+		host 1 signal 3
+		host 0 wait 3
+		early 0 1 1
+		2.0.0 ld x
+		2.0.0 ld y`, want: "none"},
 	{name: "two streams", program: `begin 1 1 1
 		1.0.0 st x
 		end 1

@@ -12,6 +12,7 @@ import (
 // A litmus test is a program of lines, run in order:
 //
 //	begin AGENT BLOCKS THREADS        a launch; launches are numbered from 1
+//	early AGENT BLOCKS THREADS        one that may begin early
 //	end LAUNCH
 //	host AGENT signal|wait TOKEN
 //	host AGENT read|write ADDR SIZE
@@ -21,7 +22,7 @@ import (
 // THREADS is LAUNCH.BLOCK.LANES, lanes as 0, 0+1+2 or *; lanes of one warp act in one instruction. Lane numbers from 32 on
 // are of the next warp. OP is an instruction as PTX spells it: ld, st, ld.volatile, ld.acquire.gpu, atom.relaxed.cta,
 // swap.relaxed.gpu (a compare-and-swap), cas (a failed one), red.release.gpu, fence.acq_rel.gpu, bar.sync N, bar.arrive N,
-// bar.done N, syncwarp, exit. ADDR is x, y, z, f (global, 16 bytes apart), with s in front for shared memory, and +N. The
+// bar.done N, syncwarp, exit, launch_dependents, wait (griddepcontrol). ADDR is x, y, z, f (global, 16 bytes apart), with s in front for shared memory, and +N. The
 // place of an instruction is its line number.
 type litmus struct {
 	t *testing.T
@@ -29,7 +30,8 @@ type litmus struct {
 }
 
 var litmusKinds = map[string]event.Kind{"ld": event.Load, "st": event.Store, "atom": event.Atomic, "swap": event.Atomic, "red": event.Atomic,
-	"cas": event.Atomic, "fence": event.Fence, "bar": event.Arrive, "syncwarp": event.WarpSync, "exit": event.Exit}
+	"cas": event.Atomic, "fence": event.Fence, "bar": event.Arrive, "syncwarp": event.WarpSync, "exit": event.Exit,
+	"launch_dependents": event.GridLaunch, "wait": event.GridWait}
 
 var orders = map[string]event.Order{"volatile": event.Volatile, "relaxed": event.Relaxed, "acquire": event.Acquire,
 	"release": event.Release, "acq_rel": event.AcqRel, "sc": event.SC}
@@ -53,8 +55,8 @@ func (l *litmus) line(n int, s string) {
 	}
 	num := func(i int) uint64 { return number(l.t, f[i]) }
 	switch f[0] {
-	case "begin":
-		x := event.Launch{ID: uint32(len(l.b.Launches) + 1), Agent: uint32(num(1)), Kernel: "k",
+	case "begin", "early":
+		x := event.Launch{ID: uint32(len(l.b.Launches) + 1), Agent: uint32(num(1)), Kernel: "k", Early: f[0] == "early",
 			Grid: event.Dim3{X: uint32(num(2)), Y: 1, Z: 1}, Block: event.Dim3{X: uint32(num(3)), Y: 1, Z: 1}}
 		l.b.Events = append(l.b.Events, event.Event{Kind: event.KernelBegin, Launch: x.ID, Side: uint32(len(l.b.Launches))})
 		l.b.Launches = append(l.b.Launches, x)

@@ -12,9 +12,9 @@
 // # The machine
 //
 // The paper prints the machine of figure 4 and says that the whole one has 25 states and 1200 transitions; its authors publish
-// those as a table. Here each state is described by the histories that it stands for (meanings, in machine.go): how writes,
-// reads and atomic operations so far stand to those who come next. Transitions follow from that. Tests find the machine equal
-// to happens-before over program order and barriers, with scoped atomics, on every history of eight threads in two blocks of
+// those as a table. Here each state is described by the histories that it represents (meanings, in machine.go): how writes,
+// reads and atomic operations so far relate to the accesses that come next. Transitions follow from that. Tests find the machine
+// equal to happens-before over program order and barriers, with scoped atomics, on every history of eight threads in two blocks of
 // two warps, of any length; and equal to the published table but for 15 entries. In all of them the table is wrong; option
 // machine=published has them.
 //

@@ -32,7 +32,7 @@ const (
 	sameGrid
 )
 
-// standing tells how the accesses of one kind in a history stand to the accesses that may come next: who is ordered after
+// standing tells how the accesses of one kind in a history relate to the accesses that may come next: who is ordered after
 // all of them without a further barrier. Greater is worse: who is ordered after accesses of a standing is ordered after
 // accesses of every smaller one, and stays so whatever follows. That is why the greatest of several says everything.
 type standing uint8
@@ -69,7 +69,7 @@ func (s standing) after(y synced, r relation) standing {
 // unordered says that some of the accesses are not ordered before the thread that the standing was taken to.
 func (s standing) unordered() bool { return s >= ofLanes }
 
-// history is what has to be known of the accesses to a location: a state stands for all histories without a race that it
+// history is what has to be known of the accesses to a location: a state represents all histories without a race that it
 // describes.
 type history struct {
 	writes, reads, atomics standing
@@ -144,13 +144,13 @@ const (
 	numStates              = 25
 )
 
-// meaning is a state's name, as published, and the histories it stands for.
+// meaning is a state's name, as published, and the histories it represents.
 type meaning struct {
 	name string
 	history
 }
 
-// meanings are the states in the published order. BWSYNC stands for what BSYNC stands for, but for a warp barrier since the
+// meanings are the states in the published order. BWSYNC represents what BSYNC represents, except for a warp barrier since the
 // block barrier; the two are equal in all that follows.
 func meanings() [numStates]meaning {
 	return [numStates]meaning{
@@ -193,8 +193,8 @@ type transition uint8
 const (
 	stateMask  transition = 1<<5 - 1
 	noteOther  transition = 1 << 5 // the last access becomes one of several that are not ordered with each other
-	noteBefore transition = 1 << 6 // it becomes what the write standing of the new state stands for
-	noteMerged transition = 1 << 7 // the new state stands for accesses of different kinds by its last accessor
+	noteBefore transition = 1 << 6 // it becomes what the write standing of the new state represents
+	noteMerged transition = 1 << 7 // the new state represents accesses of different kinds by its last accessor
 )
 
 func (t transition) state() state { return state(t & stateMask) }
@@ -202,7 +202,7 @@ func (t transition) state() state { return state(t & stateMask) }
 // machine maps state<<6 | label to a transition.
 type machine [numStates << 6]transition
 
-// derive makes the machine of the histories that its states stand for.
+// derive makes the machine of the histories that its states represent.
 func derive() *machine {
 	m, all := new(machine), meanings()
 	number := map[history]state{}
@@ -246,7 +246,7 @@ func notes(old, next history, a action, r relation) (t transition) {
 	return t
 }
 
-// asPublished changes the machine where the published table differs from what its states stand for (see the package's
+// asPublished changes the machine where the published table differs from what its states represent (see the package's
 // documentation).
 func (m *machine) asPublished() {
 	to := func(s state, a action, y synced, upTo relation, next state) {

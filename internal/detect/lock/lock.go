@@ -10,7 +10,7 @@
 // of a warp may act on locks of their own.
 //
 // What is not: ticket locks and queue locks (who acquires only reads), read-write locks made of counters, locks that one
-// thread acquires and another releases (unless Unheld), locks of a warp beyond the last 128 that its lanes took, and which value stands for "free".
+// thread acquires and another releases (unless Unheld), locks of a warp beyond the last 128 that its lanes took, and which value means "free".
 package lock
 
 import (
@@ -212,8 +212,8 @@ func (t *Tracker) begin(first uint32, n int) {
 }
 
 // Event takes a device event of the launch and gives what it does to locks, in the order of lanes. The steps are valid
-// until the next call. Steps take effect together with the event: a Release stands for what the thread did before it, an
-// Acquire for what it does after it.
+// until the next call. Steps take effect together with the event: a Release represents what the thread did before it, an
+// Acquire what it does after it.
 func (t *Tracker) Event(b *event.Batch, e *event.Event) []Step {
 	t.steps = t.steps[:0]
 	w := &t.warps[e.Warp-t.first]

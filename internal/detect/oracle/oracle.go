@@ -154,9 +154,13 @@ type builder struct {
 	*trace
 	b        *event.Batch
 	tokens   map[uint64]int
-	begun    map[uint32]int          // launch: node of KernelBegin
-	ended    map[uint32]bool         //
-	arrivals map[[3]uint32][]waiting // launch, block, barrier
+	begun    map[uint32]int           // launch: node of KernelBegin
+	start    map[uint32]int           // launch: node before what it does without waiting
+	newest   map[uint32]*event.Launch // agent: its last operation, where that is a launch
+	waited   map[uint32][]int         // agent: signals that it has waited for since
+	releases map[uint32]bool          // launch: the next one may begin early
+	ended    map[uint32]bool          //
+	arrivals map[[3]uint32][]waiting  // launch, block, barrier
 	gone     map[thread]bool
 	touched  map[thread]bool // accessed shared memory
 	dirty    map[[2]uint32]bool
@@ -175,7 +179,8 @@ type waiting struct {
 }
 
 func (t *trace) build(b *event.Batch) {
-	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, ended: map[uint32]bool{},
+	x := &builder{trace: t, b: b, tokens: map[uint64]int{}, begun: map[uint32]int{}, start: map[uint32]int{},
+		newest: map[uint32]*event.Launch{}, waited: map[uint32][]int{}, releases: map[uint32]bool{}, ended: map[uint32]bool{},
 		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
 		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{},
 		bulkGroups: map[thread]uint32{}, bulks: map[thread][]bulkCopy{}}
@@ -186,6 +191,7 @@ func (t *trace) build(b *event.Batch) {
 			l := b.Launches[e.Side]
 			t.launches[l.ID] = &l
 			x.begun[l.ID] = t.add(node{t: agent(l.Agent), at: i})
+			x.begin(&l, i)
 		case event.KernelEnd:
 			x.end(e.Launch, i)
 		case event.Host:
@@ -196,6 +202,21 @@ func (t *trace) build(b *event.Batch) {
 			}
 		}
 	}
+}
+
+// begin finds what comes before all of a launch: of one that begins early what comes before all of the launch before it, and what the
+// agent has waited for since.
+func (x *builder) begin(l *event.Launch, at int) {
+	x.start[l.ID] = x.begun[l.ID]
+	if last := x.newest[l.Agent]; l.Early && last != nil && x.releases[last.ID] {
+		n := x.add(node{t: agent(1<<31 | l.ID), at: at})
+		x.start[l.ID] = n
+		x.edge(x.start[last.ID], n)
+		for _, s := range x.waited[l.Agent] {
+			x.edge(s, n)
+		}
+	}
+	x.newest[l.Agent], x.waited[l.Agent] = l, nil
 }
 
 func agent(id uint32) thread { return thread{warp: id} }
@@ -224,8 +245,10 @@ func (x *builder) host(h *event.HostOp, at int) {
 		n := x.add(node{t: th, at: at})
 		if s, ok := x.tokens[h.Token]; ok {
 			x.edge(s, n)
+			x.waited[h.Agent] = append(x.waited[h.Agent], s)
 		}
 	case event.HostRead, event.HostWrite:
+		x.newest[h.Agent] = nil
 		n := x.add(node{kind: accessNode, t: th, at: at, place: "host:" + h.Name, addr: h.Addr, size: h.Size, unit: h.Size,
 			read: h.Kind == event.HostRead, write: h.Kind == event.HostWrite, host: true, staged: h.Staged, cut: len(x.writes), nthAcc: -1 - at})
 		if h.Kind == event.HostWrite {
@@ -257,7 +280,7 @@ func (x *builder) op(e *event.Event, lane int, n node) int {
 	_, old := x.last[n.t]
 	i := x.add(n)
 	if !old {
-		x.edge(x.begun[e.Launch], i)
+		x.edge(x.start[e.Launch], i)
 	}
 	return i
 }
@@ -267,6 +290,12 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 	switch e.Kind {
 	case event.Load, event.Store, event.Atomic:
 		x.access(e, at, block)
+	case event.GridLaunch:
+		x.releases[e.Launch] = true
+	case event.GridWait:
+		for _, lane := range lanesOf(e.Mask) {
+			x.edge(x.begun[e.Launch], x.op(e, lane, node{at: at}))
+		}
 	case event.CopyCommit:
 		x.commit(e)
 	case event.CopyArrive:

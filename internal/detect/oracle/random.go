@@ -112,6 +112,9 @@ func (g *generator) step() {
 				e.Mask = w.live
 			}
 			g.emit(e)
+		case 2:
+			e.Kind = []event.Kind{event.GridLaunch, event.GridWait}[g.pick(2)]
+			g.emit(e)
 		}
 	}
 }
@@ -372,7 +375,7 @@ func (g *generator) hostStep() {
 
 func (g *generator) begin(a uint32) {
 	g.ids++
-	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true}, warps: map[uint32]*runningWarp{}}
+	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true, Early: g.pick(2) == 0}, warps: map[uint32]*runningWarp{}}
 	blocks := []uint32{1, 2, 3, 40, 1100}[g.pick(5)]
 	threads := []uint32{1, 2, 3, 4, 34}[g.pick(5)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}
@@ -497,7 +500,7 @@ func Print(b *event.Batch) string {
 		switch e.Kind {
 		case event.KernelBegin:
 			l := b.Launches[e.Side]
-			fmt.Fprintf(&s, "%d begin launch %d agent %d grid %d block %d\n", i, l.ID, l.Agent, l.Grid.X, l.Block.X)
+			fmt.Fprintf(&s, "%d begin launch %d agent %d grid %d block %d early %v\n", i, l.ID, l.Agent, l.Grid.X, l.Block.X, l.Early)
 			continue
 		case event.Host:
 			fmt.Fprintf(&s, "%d host %+v\n", i, b.Hosts[e.Side])

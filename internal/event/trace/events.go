@@ -162,7 +162,8 @@ func readLaunch(c *cursor) event.Launch {
 	code := c.byte()
 	l.NonCoherent = code&codeNonCoherent != 0
 	l.Bulk = code&codeBulk != 0
-	code &^= codeNonCoherent | codeBulk
+	l.Early = code&codeEarly != 0
+	code &^= codeNonCoherent | codeBulk | codeEarly
 	if code > codeSynchronises|codeSwaps|codeGluon || code&(codeSynchronises|codeSwaps) == codeSwaps {
 		c.fail("a launch whose code is of kind %d", code)
 	}

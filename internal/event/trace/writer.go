@@ -243,6 +243,9 @@ func (w *Writer) launch(l *event.Launch) {
 	if l.Bulk {
 		code |= codeBulk
 	}
+	if l.Early {
+		code |= codeEarly
+	}
 	switch l.Language {
 	case event.Triton:
 		code |= codeTriton

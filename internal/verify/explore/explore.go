@@ -640,8 +640,11 @@ func (x *explorer) serve(r, w, rank int) {
 		g.unplace(w)
 		return
 	}
-	if x.Races && g.events[w].rmw && (last || x.acyclic()) {
-		x.races(w) // where it was added, atomicity may not have held
+	if g.events[w].rmw && (last || x.acyclic()) { // where it was added, atomicity may not have held
+		if x.Races {
+			x.races(w)
+		}
+		x.assertion(int(g.events[w].thread), w)
 	}
 	x.completeRead(r, last)
 	g.threads[g.events[r].thread].op = g.events[r].op

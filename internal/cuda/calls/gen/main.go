@@ -43,7 +43,8 @@ func wire() string {
 	fmt.Fprintf(&b, "#define FP_ATTRIBUTES %d\n", calls.NumAttributes)
 	fmt.Fprintf(&b, "#define FP_FRAMES %d\n#define FP_SCRIPT 0x%xu\n#define FP_MAX_SCRIPT %d\n#define FP_PYTHON_ENV %q\n",
 		calls.Frames, uint32(calls.Script), calls.MaxScript, calls.PythonEnv)
-	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n#define FP_LAUNCH_CLUSTER %d\n", calls.LaunchCooperative, calls.LaunchConfigured, calls.LaunchCluster)
+	fmt.Fprintf(&b, "#define FP_LAUNCH_COOPERATIVE %d\n#define FP_LAUNCH_CONFIGURED %d\n#define FP_LAUNCH_PROGRAMMATIC %d\n#define FP_LAUNCH_CLUSTER %d\n",
+		calls.LaunchCooperative, calls.LaunchConfigured, calls.LaunchProgrammatic, calls.LaunchCluster)
 	fmt.Fprintf(&b, "#define FP_KIND_DEVICE %d\n#define FP_KIND_MANAGED %d\n#define FP_KIND_PINNED %d\n#define FP_KIND_ANY %d\n#define FP_KIND_ARRAY %d\n#define FP_KIND_OBJECT %d\n",
 		calls.KindDevice, calls.KindManaged, calls.KindPinned, calls.KindAny, calls.KindArray, calls.KindObject)
 	fmt.Fprintf(&b, "#define FP_MAIL_WRITTEN %d\n#define FP_MAIL_DONE %d\n#define FP_MAIL_CLOSED %d\n#define FP_MAIL_HEAD %d\n#define FP_MAIL_RING %d\n#define FP_MAIL_POOL %d\n",
@@ -55,7 +56,7 @@ func wire() string {
 	for op, s := range calls.Specs {
 		fmt.Fprintf(&b, "  FP_%s = %d, // %s\n", s.Name, op, s.Doc)
 	}
-	b.WriteString("};\n\n// fp_placed says which requests tell where in the program their call stands.\nstatic int fp_placed(u32 op) {\n  return ")
+	b.WriteString("};\n\n// fp_placed says which requests tell where in the program their call is.\nstatic int fp_placed(u32 op) {\n  return ")
 	for i, op := range calls.Placed {
 		if i > 0 {
 			b.WriteString(" || ")

@@ -482,6 +482,22 @@ static int fp_attribute(int number, int *value) {
   return 0;
 }
 
+// fp_dynamic_shared gives the dynamic shared memory that each of so many blocks of a kernel can have on one multiprocessor.
+static int fp_dynamic_shared(u64 kernel, int blocks, int threads, size_t *bytes) {
+  enum { granularity = 128, reserved = 1024, perMultiprocessor = 81 };
+  u64 resident = 0, r[9]; // of r: 0 static shared memory, 7 the most dynamic shared memory of a launch
+  int all = 0;
+  if (!bytes || blocks <= 0 || threads <= 0) return fpInvalidValue;
+  int e = fp_request(FP_Occupancy, (const u64[]){kernel, (u64)threads, 0}, 3, &resident, 1);
+  if (!e) e = fp_request(FP_FuncAttributes, &kernel, 1, r, 9);
+  if (!e) e = fp_attribute(perMultiprocessor, &all);
+  if (!e && (u64)blocks > resident) e = fpInvalidValue;
+  if (e) return e;
+  u64 room = (u64)(all / blocks / granularity * granularity) - reserved - r[0];
+  *bytes = room < r[7] ? room : r[7];
+  return 0;
+}
+
 #include "array.h"
 
 #include "graph.h"

@@ -445,6 +445,7 @@ static int launch_config(const struct launch_config *c, struct fp_kernel *k, voi
     const struct attribute *a = &c->attributes[i];
     if (a->id == 2 && a->value[0]) l.flags |= FP_LAUNCH_COOPERATIVE;
     if (a->id == 4) l.flags |= fp_cluster(a->value[0], a->value[1], a->value[2]);
+    if (a->id == 6 && a->value[0]) l.flags |= FP_LAUNCH_PROGRAMMATIC;
     if (a->id == 7 || a->id == 12) return fp_unsupported("cuLaunchKernelEx with an event attribute");
   }
   return launch(k, l, params, extra);
@@ -463,6 +464,40 @@ EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, str
 }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct fp_kernel *k, int threads, size_t shared) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, k, threads, shared, 0);
+}
+
+EXPORT int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, struct fp_kernel *k, int blocks, int threads) {
+  return finish(k ? fp_dynamic_shared(k->handle, blocks, threads, bytes) : fpInvalidValue);
+}
+
+// The largest block size of those with which the most threads are resident, as of the runtime's header.
+static int best_block(int *grid, int *block, struct fp_kernel *k, size_t (*shared_of)(int), size_t shared, int limit) {
+  enum { warp = 32, maxThreads = 3, multiprocessors = 16, perMultiprocessor = 39 };
+  int most = 0, threads = 0, processors = 0;
+  u64 r[9];
+  if (!grid || !block || !k) return fpInvalidValue;
+  int e = fp_request(FP_FuncAttributes, &k->handle, 1, r, 9);
+  if (!e) e = fp_attribute(perMultiprocessor, &threads);
+  if (!e) e = fp_attribute(multiprocessors, &processors);
+  if (e) return e;
+  int largest = (int)r[maxThreads];
+  if (limit > 0 && limit < largest) largest = limit;
+  for (int size = (largest + warp - 1) / warp * warp; size > 0 && most < threads; size -= warp) {
+    int tried = size < largest ? size : largest;
+    u64 blocks = 0;
+    e = fp_request(FP_Occupancy, (const u64[]){k->handle, (u64)tried, shared_of ? shared_of(tried) : shared}, 3, &blocks, 1);
+    if (e) return e;
+    if (tried * (int)blocks > most) most = tried * (int)blocks, *block = tried, *grid = (int)blocks * processors;
+  }
+  return 0;
+}
+
+EXPORT int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, struct fp_kernel *k, size_t (*shared_of)(int), size_t shared, int limit, unsigned flags) {
+  (void)flags;
+  return finish(best_block(grid, block, k, shared_of, shared, limit));
+}
+EXPORT int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, struct fp_kernel *k, size_t (*shared_of)(int), size_t shared, int limit) {
+  return finish(best_block(grid, block, k, shared_of, shared, limit));
 }
 
 static int clusters(const struct launch_config *c, struct fp_kernel *k, u64 r[2]) {

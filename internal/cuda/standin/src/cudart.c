@@ -403,6 +403,9 @@ static int launch_config(const struct launch_config *c, const void *f, void **ar
       case 4: // cluster dimension
         flags |= fp_cluster(a->value.shape.x, a->value.shape.y, a->value.shape.z);
         break;
+      case 6: // programmatic stream serialization
+        if (a->value.integer) flags |= FP_LAUNCH_PROGRAMMATIC;
+        break;
       case 7:  // programmatic event
       case 12: // launch completion event
         return fp_unsupported("cudaLaunchKernelExC with an event attribute");
@@ -488,17 +491,9 @@ EXPORT int cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *f, cons
 }
 
 EXPORT int cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *f, int blocks, int threads) {
-  struct function_attributes a;
-  int all = 0, most = 0;
-  if (!bytes || blocks <= 0 || threads <= 0) return finish(fpInvalidValue);
-  int e = cudaFuncGetAttributes(&a, f);
-  if (!e) e = fp_attribute(81, &all); // shared memory a multiprocessor
-  if (!e) e = fp_attribute(97, &most); // and a block, with opt-in
-  if (e) return finish(e);
-  long room = all / blocks - 1024 - (long)a.shared;
-  if (room > most - (long)a.shared) room = most - (long)a.shared;
-  *bytes = room > 0 ? (size_t)room : 0;
-  return 0;
+  struct entity *e;
+  int error = kernel_of(f, &e);
+  return finish(error ? error : fp_dynamic_shared(e->kernel.handle, blocks, threads, bytes));
 }
 
 static int host_function(u64 stream, void (*f)(void *), void *data) {

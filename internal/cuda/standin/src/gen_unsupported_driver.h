@@ -241,9 +241,6 @@ EXPORT int cuMulticastBindMem_v2(void) { return finish(fp_unsupported("cuMultica
 EXPORT int cuMulticastCreate(void) { return finish(fp_unsupported("cuMulticastCreate")); }
 EXPORT int cuMulticastGetGranularity(void) { return finish(fp_unsupported("cuMulticastGetGranularity")); }
 EXPORT int cuMulticastUnbind(void) { return finish(fp_unsupported("cuMulticastUnbind")); }
-EXPORT int cuOccupancyAvailableDynamicSMemPerBlock(void) { return finish(fp_unsupported("cuOccupancyAvailableDynamicSMemPerBlock")); }
-EXPORT int cuOccupancyMaxPotentialBlockSize(void) { return finish(fp_unsupported("cuOccupancyMaxPotentialBlockSize")); }
-EXPORT int cuOccupancyMaxPotentialBlockSizeWithFlags(void) { return finish(fp_unsupported("cuOccupancyMaxPotentialBlockSizeWithFlags")); }
 EXPORT int cuParamSetSize(void) { return finish(fp_unsupported("cuParamSetSize")); }
 EXPORT int cuParamSetTexRef(void) { return finish(fp_unsupported("cuParamSetTexRef")); }
 EXPORT int cuParamSetf(void) { return finish(fp_unsupported("cuParamSetf")); }

@@ -5,7 +5,7 @@
 // System calls cannot touch such pages. They come here first (Syscall User Dispatch), are done with the pages in reach, and what they
 // read or write is reported too; one that is not known to be harmless ends the guard until the next call of CUDA. A process is guarded only
 // while it has one thread, no signal handlers of its own, which would run, or return, where they cannot, and does not block the signals
-// by which all this comes. Elsewhere nothing is guarded.
+// by which all this comes. Elsewhere nothing is guarded, and the checker is told once.
 #ifndef FP_GUARD_H
 #define FP_GUARD_H
 
@@ -14,6 +14,7 @@ enum { FP_SHARED = 4096 };
 
 static void fp_guard_open(void);
 static void fp_guard_close(void);
+static int fp_unsupported(const char *name);
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #define FP_GUARDS 1
@@ -26,6 +27,7 @@ struct fp_guard {
   u32 thread;          // whose system calls can come here
   const char *code;    // what they pass from: of the library that closed last
   u32 refused;         // the kernel of this machine cannot do it
+  u32 told;            // the checker knows that accesses go unobserved
   volatile char calls; // fpCallsPass or fpCallsCome
   struct fp_action {
     u64 handler, flags, restorer, mask;
@@ -147,18 +149,29 @@ static void fp_guard_call(int signal, siginfo_t *info, void *context) {
   g->calls = fpCallsCome;
 }
 
-// fp_guard_alone says that the program has one thread and no signal handlers, and does not block the signals of the guard.
-static int fp_guard_alone(void) {
+// fp_guard_obstacle says why the process cannot be guarded, or gives NULL.
+static const char *fp_guard_obstacle(const struct fp_guard *g) {
   enum { blocks = 1ULL << (SIGSEGV - 1) | 1ULL << (SIGSYS - 1) };
   struct fp_action old;
   u64 mask;
-  if (!&__libc_single_threaded || !__libc_single_threaded) return 0;
-  if (fp_guard_do(SYS_rt_sigprocmask, (const long[6]){SIG_BLOCK, 0, (long)&mask, 8}) || mask & blocks) return 0;
+  if (g->refused) return "the kernel of this machine has no Syscall User Dispatch";
+  if (!&__libc_single_threaded || !__libc_single_threaded) return "the process has several threads";
+  if (fp_guard_do(SYS_rt_sigprocmask, (const long[6]){SIG_BLOCK, 0, (long)&mask, 8}) || mask & blocks) return "the process blocks SIGSEGV or SIGSYS";
   for (int s = 1; s <= 64; s++) {
     if (s == SIGKILL || s == SIGSTOP || s == 32 || s == 33 || s == FP_FLUSH_SIGNAL) continue; // 32 and 33 are the library's
-    if (fp_guard_action(s, NULL, &old) || (old.handler != (u64)SIG_DFL && old.handler != (u64)SIG_IGN)) return 0;
+    if (fp_guard_action(s, NULL, &old) || (old.handler != (u64)SIG_DFL && old.handler != (u64)SIG_IGN)) return "the process has signal handlers of its own";
   }
-  return 1;
+  return NULL;
+}
+
+// fp_guard_missed tells the checker, once, that accesses go unobserved and why. Not of Python: its interpreter always has handlers.
+static void fp_guard_missed(struct fp_guard *g, const char *why) {
+  char text[200];
+  pthread_once(&fp_py_once, fp_py_find);
+  if (g->told || fp_py_known) return;
+  g->told = 1; // before the request, whose end comes here again
+  snprintf(text, sizeof text, "what host code does with managed and pinned memory while work is pending: %s, so it is not observed", why);
+  fp_unsupported(text);
 }
 
 // fp_guard_close puts the pages out of reach of the program. The checker has said that there is work that the host has not waited for.
@@ -167,11 +180,17 @@ static void fp_guard_close(void) {
   extern const char begin[] __asm__("__start_fencepost_guard") __attribute__((visibility("hidden")));
   extern const char end[] __asm__("__stop_fencepost_guard") __attribute__((visibility("hidden")));
   struct fp_guard *g = fp_guard();
-  if (!g || !g->end || g->refused || g->closed || fp_held || !fp_guard_alone()) return;
+  if (!g || !g->end || g->closed || fp_held) return;
+  const char *obstacle = fp_guard_obstacle(g);
+  if (obstacle) {
+    fp_guard_missed(g, obstacle);
+    return;
+  }
   u32 thread = (u32)syscall(SYS_gettid);
   if (g->thread != thread || g->code != begin) {
     if (prctl(dispatch, on, begin, end - begin, &g->calls)) {
       g->refused = 1;
+      fp_guard_missed(g, fp_guard_obstacle(g));
       return;
     }
     g->thread = thread, g->code = begin;

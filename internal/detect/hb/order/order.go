@@ -51,22 +51,24 @@ type Launch struct {
 	// WarpsPerBlock is that of Info.
 	WarpsPerBlock uint32
 
-	order     *Order
-	number    uint32            // in Order.numbered
-	blocks    map[uint32]*Block // those that run
-	recent    []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
-	last      *Block            // that was asked for, and its first warp
-	firstWarp uint32
-	logs      map[uint32]Log // of blocks that have ended
-	lastLog   Log            // of logs
-	first     *View          // of threads that have synchronised with none
-	start     *clock.Foreign // what its threads begin with
-	beyond    *clock.Foreign // what they learned of other launches; its agent knows that after the end
-	end       uint32         // the agent's epoch at the end; 0 while the launch runs
-	agent     uint32
-	depth     int // of clock.Grid
-	clustered bool
-	clusters  map[uint32]*clusterBarrier // by the number of the cluster
+	order      *Order
+	number     uint32            // in Order.numbered
+	blocks     map[uint32]*Block // those that run
+	recent     []*Block          // of them, by the low bits of Index: as a rule all, since blocks that run together have near indices
+	last       *Block            // that was asked for, and its first warp
+	firstWarp  uint32
+	logs       map[uint32]Log // of blocks that have ended
+	lastLog    Log            // of logs
+	first      *View          // of threads that have synchronised with none
+	start      *clock.Foreign // what its threads begin with
+	before     *clock.Foreign // what its agent had done before it, which is more where it began early
+	dependents bool           // may begin early, if the agent launches them so
+	beyond     *clock.Foreign // what they learned of other launches; its agent knows that after the end
+	end        uint32         // the agent's epoch at the end; 0 while the launch runs
+	agent      uint32
+	depth      int // of clock.Grid
+	clustered  bool
+	clusters   map[uint32]*clusterBarrier // by the number of the cluster
 	// fencesSC says that a fence.sc beyond the block was executed.
 	fencesSC bool
 	// published says that a thread has begun a release pattern.
@@ -110,6 +112,9 @@ type Agent struct {
 	ID    uint32
 	View  *View
 	epoch uint32
+
+	last   *Launch        // its last operation, where that is a launch
+	waited *clock.Foreign // what it has waited for since
 }
 
 // Launched gives the launch of an id, nil when it has not begun or has ended.
@@ -136,15 +141,17 @@ func (a *Agent) next() {
 	a.View = &View{knowledge: knowledge{beyond: a.View.beyond.WithAgent(a.ID, a.epoch)}, Epoch: a.epoch}
 }
 
-// Begin begins a launch: what its agent has done so far happens before all of it.
+// Begin begins a launch: what its agent has done so far happens before all of it, unless it may begin early.
 func (o *Order) Begin(info event.Launch) *Launch {
 	a := o.Agent(info.Agent)
 	a.next()
+	start := a.start(info)
 	l := &Launch{Info: info, WarpsPerBlock: info.WarpsPerBlock(), order: o, number: uint32(len(o.numbered)), blocks: map[uint32]*Block{}, logs: map[uint32]Log{},
-		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: a.View.beyond}, Epoch: 1},
-		start: a.View.beyond, beyond: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count()),
+		recent: make([]*Block, 8), first: &View{knowledge: knowledge{beyond: start}, Epoch: 1},
+		start: start, beyond: a.View.beyond, before: a.View.beyond, agent: info.Agent, depth: clock.Depth(info.Grid.Count()),
 		clustered: info.ClusterShape().Count() > 1, clusters: map[uint32]*clusterBarrier{}}
 	o.launches[info.ID], o.numbered = l, append(o.numbered, l)
+	a.last, a.waited = l, nil
 	return l
 }
 
@@ -183,12 +190,14 @@ func (o *Order) Signal(agent uint32, token uint64) {
 func (o *Order) Wait(agent uint32, token uint64) {
 	a := o.Agent(agent)
 	a.View = &View{knowledge: knowledge{beyond: a.View.beyond.Join(o.tokens[token])}, Epoch: a.epoch}
+	a.waited = a.waited.Join(o.tokens[token])
 }
 
 // HostAccess begins the epoch of an access of the host side and gives who makes it.
 func (o *Order) HostAccess(agent uint32) Actor {
 	a := o.Agent(agent)
 	a.next()
+	a.last = nil
 	return Actor{Agent: agent, View: a.View}
 }
 
@@ -339,6 +348,10 @@ func (l *Launch) Sync(e *event.Event) (met bool) {
 		b.arriveCluster(wi, e)
 	case event.ClusterWait:
 		b.waitCluster(wi, e)
+	case event.GridLaunch:
+		l.dependents = true
+	case event.GridWait:
+		b.waitGrids(wi, e)
 	case event.Reconverge:
 		b.reconverge(w, e.Mask)
 	case event.Exit:
