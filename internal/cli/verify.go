@@ -80,6 +80,8 @@ func verifyCommand() *command {
 				func(o *options, v string) error {
 					return choose(v, map[string]bool{"unordered": false, "paper": true}, "treatment of barriers", &o.verify.Ordered)
 				}},
+			{"symmetry", "", "explore a litmus test up to the names of symmetric threads: those of a kernel that do not ask for their number",
+				func(o *options, v string) error { o.verify.Symmetry = true; return nil }},
 			{"graph", "FILE.svg", "draw the execution of each error, with po, rf, co, synchronisation and scopes; the second to FILE-2.svg",
 				func(o *options, v string) error {
 					if filepath.Ext(v) != ".svg" {
@@ -126,7 +128,7 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 	if o.checkpoint == "" {
 		return nil, nil
 	}
-	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Schedules, o.verify.Drawings))...)
+	return verify.OpenCheckpoint(o.checkpoint, append(identity, fmt.Sprint(o.verify.Model, o.verify.Incl, o.verify.First, o.verify.Ordered, o.verify.Symmetry, o.verify.Schedules, o.verify.Drawings))...)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
@@ -165,6 +167,9 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	}
 	if o.verify.Model == verify.PTX && o.verify.Ordered {
 		return 0, usagef("--barriers paper is for the model src11")
+	}
+	if o.verify.Symmetry && (o.verify.Model == verify.PTX || o.verify.Ordered || program || !strings.HasSuffix(name, ".litmus")) {
+		return 0, usagef("--symmetry is for litmus tests under the model src11, without --barriers paper")
 	}
 	if o.verify.Jobs == 0 {
 		o.verify.Jobs = runtime.GOMAXPROCS(0)

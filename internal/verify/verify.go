@@ -22,6 +22,7 @@ type Options struct {
 	Incl     model.Inclusion
 	First    bool // stop at the first error
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
+	Symmetry bool // explore executions of a litmus test up to the names of symmetric threads
 	Unroll   int  // the bound of loops; for the text of the report
 	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
 	Progress func(text string)
@@ -100,6 +101,13 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	if t.Condition != nil || t.Filter != nil {
 		v.complete = (*verifier).finalValues
 	}
+	if o.Symmetry {
+		note := "executions are counted up to the names of symmetric threads"
+		if !slices.ContainsFunc(t.Symmetric(), func(before int) bool { return before >= 0 }) {
+			note = "no two threads are symmetric"
+		}
+		v.result.Notes = append(v.result.Notes, note)
+	}
 	v.search(ctx)
 	return v.finish()
 }
@@ -116,6 +124,9 @@ func (v *verifier) search(ctx context.Context) {
 // exploration gives the options of a search, or of a part of it, that tells v.
 func (v *verifier) exploration() explore.Options {
 	x := explore.Options{Incl: v.options.Incl, Ordered: v.options.Ordered, Races: true, Exits: v.test == nil, Found: v.found}
+	if v.options.Symmetry && v.test != nil {
+		x.Symmetric = v.test.Symmetric()
+	}
 	if v.complete != nil {
 		x.Leaf = func(x explore.Execution, end explore.Ending) {
 			if end == explore.Complete {

@@ -45,7 +45,7 @@ func (d *Division) Explore(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	options := d.Begin()
-	g := newGraph(newShape(d.Program, options.Incl))
+	g := newGraph(newShape(d.Program, options))
 	w := &workers{Division: d, cancel: cancel, spare: []*Options{options}, first: &Part{g: g, share: 1}}
 	w.changed.L = &w.mu
 	var running sync.WaitGroup

@@ -17,6 +17,9 @@ type Options struct {
 	// Ordered says that the arrivals at a barrier are read-modify-writes, as in the paper: each order of them that agrees with what
 	// the threads depend on is an execution of its own.
 	Ordered bool
+	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
+	// differ by the names of threads of a class one is explored, rarely more. It is not for Exits and Ordered.
+	Symmetric []int
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
@@ -112,7 +115,7 @@ type explorer struct {
 
 // Explore visits all executions of p.
 func Explore(ctx context.Context, p Program, o Options) Result {
-	x := &explorer{Options: &o, g: newGraph(newShape(p, o.Incl)), ctx: ctx, part: 1, left: -1}
+	x := &explorer{Options: &o, g: newGraph(newShape(p, &o)), ctx: ctx, part: 1, left: -1}
 	x.begin()
 	x.visit()
 	return x.result
@@ -196,6 +199,9 @@ func (x *explorer) next() int {
 	g := x.g
 	reader, waiter := -1, -1
 	for t := range g.threads {
+		if g.early(t) {
+			continue
+		}
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
 			return t
@@ -425,7 +431,11 @@ func (x *explorer) read(t int) {
 			w = l.co[rank]
 		}
 		g.reads(e, w)
-		x.completeRead(e, rank == top)
+		if g.sorted(e) {
+			x.completeRead(e, rank == top)
+		} else {
+			x.done += x.part
+		}
 		g.threads[t].op = g.events[e].op
 	}
 	x.part = part
@@ -509,7 +519,7 @@ func (x *explorer) write(t int) {
 		x.races(e)
 	}
 	l := g.locs[ev.op.Loc]
-	lo := g.floor(e)
+	lo := g.after(e, g.floor(e))
 	g.resume(e, 0)
 	x.assertion(t, e)
 	part := x.part
@@ -609,7 +619,7 @@ func (x *explorer) revisit(r, w int) {
 			x.serve(r, w, rank)
 		}
 	} else {
-		lo := max(g.floor(r), g.floor(w))
+		lo := max(g.floor(r), g.after(w, g.floor(w)))
 		for rank := len(l.co); rank > lo; rank-- {
 			if !g.splits(l, rank) {
 				x.serve(r, w, rank)
@@ -626,6 +636,10 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
+	if !g.sorted(r) {
+		g.unplace(w)
+		return
+	}
 	if g.events[w].rmw && (last || x.acyclic()) { // where it was added, atomicity may not have held
 		if x.Races {
 			x.races(w)

@@ -65,8 +65,9 @@ type shape struct {
 	cta    []int32       // the CTA of each thread, numbered from 0
 	size   []int         // threads of each CTA
 	groups Groups
-	perCTA int // barriers
-	words  int // of a thread's state
+	perCTA int   // barriers
+	words  int   // of a thread's state
+	before []int // Options.Symmetric
 }
 
 // graph is an execution graph. Events are numbered in the order in which they were added, which extends program order. The last
@@ -85,8 +86,8 @@ type graph struct {
 	first    []Op
 }
 
-func newShape(p Program, incl model.Inclusion) *shape {
-	s := &shape{p: p, incl: incl, places: p.Places(), words: max(p.StateWords(), 1), perCTA: BarriersPerCTA}
+func newShape(p Program, o *Options) *shape {
+	s := &shape{p: p, incl: o.Incl, before: o.Symmetric, places: p.Places(), words: max(p.StateWords(), 1), perCTA: BarriersPerCTA}
 	s.groups = NewGroups(s.places)
 	if of, ok := p.(interface{ Barriers() int }); ok {
 		s.perCTA = of.Barriers()
@@ -236,6 +237,12 @@ func (g *graph) follow(e int) {
 	}
 	hb[ev.thread] = ev.index + 1
 	prefix[ev.thread] = ev.index + 1
+	if other := g.counterpart(e); other >= 0 {
+		prefix.join(g.prefixOf(other))
+		if o := &g.events[other]; o.rmw && o.kind == model.R { // the two parts are cut together
+			prefix.join(g.prefixOf(int(g.threads[o.thread].events[o.index+1])))
+		}
+	}
 }
 
 // pop removes the last event. A write is no longer in coherence order by then.

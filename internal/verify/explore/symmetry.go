@@ -1,0 +1,92 @@
+package explore
+
+import "fencepost.dev/fencepost/internal/verify/model"
+
+// This file restricts the search to executions that differ by more than the names of symmetric threads. Threads of a class may change
+// places in every execution; Options.Symmetric gives them in a list.
+//
+// Two threads are alike up to event k if their first k events are no writes and read from the same writes: they are in one state then.
+// As long as a thread is like the one before it in its class, its next event depends on the event of that index of the other one: it
+// is added later, and what depends on it depends on that event too. And the two must not be in the wrong order: the event reads from
+// no write, or is no write, that comes before that of the other thread in coherence order.
+//
+// Each execution has a name under which this holds. The events in the order of any linear extension of po ∪ rf give the threads names
+// for which the dependencies have no cycle. If two neighbours are in the wrong order, they (and the threads that are like them up to
+// and including the event) change places, which leaves fewer pairs in the wrong order; unless what the second reads from depends on
+// the first, which is why that is allowed. What is allowed is told by what an event depends on, and to read from the last write, or to
+// write last, is always allowed. That is all that the search asks of a memory model, so it finds each of these executions once. There
+// may be several for one execution up to names, where reads from earlier writes depend on reads from later ones.
+
+// counterpart gives the event that event e is to come after, of the thread before its own in their class; -1 if there is none.
+func (g *graph) counterpart(e int) int {
+	ev := &g.events[e]
+	return g.alike(int(ev.thread), int(ev.index))
+}
+
+// alike gives event k of the thread before t in its class if the two are alike up to k, and -1 otherwise.
+func (g *graph) alike(t, k int) int {
+	if g.before == nil || g.before[t] < 0 {
+		return -1
+	}
+	of, other := g.threads[t].events, g.threads[g.before[t]].events
+	if len(other) <= k {
+		return -1
+	}
+	for i := range k {
+		a, b := &g.events[of[i]], &g.events[other[i]]
+		if a.kind != b.kind || a.kind == model.W || a.kind == model.R && a.rf != b.rf {
+			return -1
+		}
+	}
+	return int(other[k])
+}
+
+// early says that thread t waits for the one before it in its class, which it is like so far, to make the same step.
+func (g *graph) early(t int) bool {
+	if g.before == nil || g.before[t] < 0 {
+		return false
+	}
+	k, other := len(g.threads[t].events), len(g.threads[g.before[t]].events)
+	switch {
+	case other > k:
+		return false
+	case k == 0:
+		return true
+	}
+	return other == k && g.alike(t, k-1) >= 0 && g.same(int(g.threads[t].events[k-1]), int(g.threads[g.before[t]].events[k-1]))
+}
+
+// same says that two events of threads that are alike up to them leave them alike.
+func (g *graph) same(a, b int) bool {
+	x, y := &g.events[a], &g.events[b]
+	return x.kind == y.kind && x.kind != model.W && (x.kind != model.R || x.rf == y.rf)
+}
+
+// sorted says that read r is not in the wrong order with its counterpart.
+func (g *graph) sorted(r int) bool {
+	other := g.counterpart(r)
+	if other < 0 || g.rank(int32(other)) <= g.rank(int32(r)) {
+		return true
+	}
+	w := g.events[r].rf
+	if w == initial {
+		return false
+	}
+	// The first of the threads that are like the counterpart, that event included: the others depend on it.
+	for {
+		first := g.counterpart(other)
+		if first < 0 || !g.same(first, other) {
+			break
+		}
+		other = first
+	}
+	return g.holds(g.prefixOf(int(w)), int32(other))
+}
+
+// after gives the rank of the counterpart of write w, if it has one, or lo if that is higher: w must come after it.
+func (g *graph) after(w, lo int) int {
+	if other := g.counterpart(w); other >= 0 {
+		return max(lo, int(g.events[other].rank))
+	}
+	return lo
+}
