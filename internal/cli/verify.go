@@ -132,22 +132,20 @@ func (o *options) openCheckpoint(identity ...string) (*verify.Checkpoint, error)
 }
 
 // closeCheckpoint ends the use of a checkpoint, and says where the search can be continued.
-func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) error {
+func (o *options) closeCheckpoint(opts *verify.Options, r *verify.Result) {
 	c := opts.Checkpoint
 	if c == nil {
-		return nil
+		return
 	}
 	opts.Checkpoint = nil
 	if n := c.Resumed(); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("the first %d executions were explored before: %s", n, o.checkpoint))
 	}
-	if r.Stopped {
+	if err := c.Close(r); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the checkpoint could not be written: %v", err))
+	} else if r.Stopped {
 		r.Notes = append(r.Notes, fmt.Sprintf("the same command goes on from %s", o.checkpoint))
 	}
-	if err := c.Close(r); err != nil {
-		return fmt.Errorf("the checkpoint: %w", err)
-	}
-	return nil
 }
 
 // maxLitmus is how large a litmus file may be.
@@ -220,9 +218,7 @@ func runVerify(ctx context.Context, e *env, o *options, args []string) (int, err
 	begin := time.Now()
 	r := verify.Litmus(ctx, test, opts)
 	took := time.Since(begin)
-	if err := o.closeCheckpoint(&opts, r); err != nil {
-		return 0, err
-	}
+	o.closeCheckpoint(&opts, r)
 	w := o.reportWriter(e, e.stdout)
 	if err := o.writeFindings(r, 1); err != nil {
 		return 0, err

@@ -287,7 +287,7 @@ func (b *Batch) AddrOf(e *Event, lane int) uint64 {
 	return e.Addr + uint64(int64(lane-bits.TrailingZeros32(e.Mask))*e.Stride)
 }
 
-// Addresses gives the addresses of the lanes of e.Mask, the lowest first: those in the batch where they are there, which
+// Addresses gives the addresses of the lanes of e.Mask, the lowest first: those in the batch if it has them, which
 // the caller must not change, and else in to.
 func (b *Batch) Addresses(e *Event, to *[32]uint64) []uint64 {
 	n := bits.OnesCount32(e.Mask)

@@ -1,3 +1,4 @@
+#line 2 "fencepost/intrinsics.h"
 // The dot products of bytes and halves, by the instruction. The device compiler refuses those of its own header where it does not optimise
 // ("unsupported operation"). nvcc includes this after cuda_runtime.h, so the names below mean these functions in all sources.
 #if defined(__CUDACC__) && defined(__cplusplus) && !defined(FENCEPOST_INTRINSICS)

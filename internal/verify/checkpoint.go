@@ -68,7 +68,11 @@ func OpenCheckpoint(file string, identity ...string) (*Checkpoint, error) {
 	c := &Checkpoint{file: file, identity: hex.EncodeToString(digest.Sum(nil)), written: time.Now()}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+		f, err := c.temporary() // that it cannot be written is told before the search
+		if err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		return c, err
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +158,7 @@ func (c *Checkpoint) write(s *saved) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(c.file), filepath.Base(c.file)+".*")
+	f, err := c.temporary()
 	if err != nil {
 		return err
 	}
@@ -167,6 +171,11 @@ func (c *Checkpoint) write(s *saved) error {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err
+}
+
+// temporary makes a file beside the checkpoint.
+func (c *Checkpoint) temporary() (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(c.file), filepath.Base(c.file)+".*")
 }
 
 // plainSide is a Side with all that it has.

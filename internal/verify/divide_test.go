@@ -206,7 +206,12 @@ func TestForeignCheckpoint(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := OpenCheckpoint(filepath.Join(file, "x"), "a"); err == nil {
-		t.Error("a file in a file")
+	for _, name := range []string{filepath.Join(file, "x"), filepath.Join(t.TempDir(), "missing", "x")} {
+		if _, err := OpenCheckpoint(name, "a"); err == nil {
+			t.Errorf("%s can be written", name)
+		}
+	}
+	if c, err = OpenCheckpoint(filepath.Join(t.TempDir(), "new"), "a"); err != nil || c.Resumed() != 0 {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -46,7 +47,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 	if n, err := io.ReadFull(from, magic); err != nil && !short(err) {
 		return nil, err
 	} else if string(magic[:n]) != Magic[:n] || n == 0 {
-		return nil, &CorruptError{0, "it does not begin as a trace of version 7 does"}
+		return nil, &CorruptError{0, fmt.Sprintf("it does not begin with %q, as a trace of this version of fencepost does", strings.TrimSpace(Magic))}
 	} else if n < len(Magic) {
 		return nil, &TruncatedError{int64(n)}
 	}

@@ -31,7 +31,7 @@ type Division struct {
 	Graphs  int     // that a part visits; 0 for the default
 	From    []int32 // the Path of the first part that has not been explored in an earlier search; nil for all
 	// Begin gives the options of a part. Their functions are called by one goroutine at a time, and those of several parts at the
-	// same time. Progress is not called.
+	// same time.
 	Begin func() *Options
 	// Done is called for the parts in their order, with the path of the part that follows, nil after the last, and says whether the
 	// search goes on.

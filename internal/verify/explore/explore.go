@@ -29,7 +29,7 @@ type Options struct {
 	// Restart is called if the search begins again: what it has reported so far does not count. Explore never calls it.
 	Restart func()
 	// Progress, if not nil, is called now and then with the number of complete executions so far, and with an estimate of the
-	// part of the search that is done.
+	// part of the search that is done; 0 if there is none. Explore does not call it: a Division has its own.
 	Progress func(executions int, done float64)
 }
 
@@ -187,9 +187,6 @@ func (x *explorer) pause() {
 	if x.ctx.Err() != nil {
 		x.result.Stopped = true
 	}
-	if x.Progress != nil {
-		x.Progress(x.result.Executions, x.done)
-	}
 }
 
 // next chooses the thread that makes the next step, -1 if none can. Steps that leave no choice come first; what is read is
@@ -197,9 +194,9 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter := -1, -1
+	reader, waiter, symmetric := -1, -1, g.before != nil
 	for t := range g.threads {
-		if g.early(t) {
+		if symmetric && g.early(t) {
 			continue
 		}
 		switch g.threads[t].op.Kind {
@@ -355,12 +352,11 @@ func (x *explorer) leave(t int) {
 		})
 	}
 	value := at.op.Reduce(values)
-	switch first := x.firstToLeave(arrivals); {
-	case !x.Ordered:
+	if !x.Ordered {
 		x.resume(e, value)
-	case first == e:
+	} else if first := x.firstToLeave(arrivals); first == e {
 		x.orders(e, value, arrivals)
-	default: // whoever is kept by a revisit keeps the order
+	} else { // whoever is kept by a revisit keeps the order
 		g.prefixOf(e).join(g.prefixOf(first))
 		x.resume(e, value)
 	}
@@ -431,7 +427,7 @@ func (x *explorer) read(t int) {
 			w = l.co[rank]
 		}
 		g.reads(e, w)
-		if g.sorted(e) {
+		if g.before == nil || g.sorted(e) {
 			x.completeRead(e, rank == top)
 		} else {
 			x.done += x.part
@@ -519,7 +515,10 @@ func (x *explorer) write(t int) {
 		x.races(e)
 	}
 	l := g.locs[ev.op.Loc]
-	lo := g.after(e, g.floor(e))
+	lo := g.floor(e)
+	if g.before != nil {
+		lo = g.after(e, lo)
+	}
 	g.resume(e, 0)
 	x.assertion(t, e)
 	part := x.part
@@ -619,7 +618,10 @@ func (x *explorer) revisit(r, w int) {
 			x.serve(r, w, rank)
 		}
 	} else {
-		lo := max(g.floor(r), g.after(w, g.floor(w)))
+		lo := max(g.floor(r), g.floor(w))
+		if g.before != nil {
+			lo = g.after(w, lo)
+		}
 		for rank := len(l.co); rank > lo; rank-- {
 			if !g.splits(l, rank) {
 				x.serve(r, w, rank)
@@ -636,7 +638,7 @@ func (x *explorer) serve(r, w, rank int) {
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
 	g.reads(r, int32(w))
-	if !g.sorted(r) {
+	if g.before != nil && !g.sorted(r) {
 		g.unplace(w)
 		return
 	}

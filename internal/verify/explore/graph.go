@@ -237,11 +237,8 @@ func (g *graph) follow(e int) {
 	}
 	hb[ev.thread] = ev.index + 1
 	prefix[ev.thread] = ev.index + 1
-	if other := g.counterpart(e); other >= 0 {
-		prefix.join(g.prefixOf(other))
-		if o := &g.events[other]; o.rmw && o.kind == model.R { // the two parts are cut together
-			prefix.join(g.prefixOf(int(g.threads[o.thread].events[o.index+1])))
-		}
+	if g.before != nil {
+		g.depend(e)
 	}
 }
 

@@ -16,6 +16,8 @@ import "fencepost.dev/fencepost/internal/verify/model"
 // the first, which is why that is allowed. What is allowed is told by what an event depends on, and to read from the last write, or to
 // write last, is always allowed. That is all that the search asks of a memory model, so it finds each of these executions once. There
 // may be several for one execution up to names, where reads from earlier writes depend on reads from later ones.
+//
+// Without Options.Symmetric graph.before is nil, and nothing here is called.
 
 // counterpart gives the event that event e is to come after, of the thread before its own in their class; -1 if there is none.
 func (g *graph) counterpart(e int) int {
@@ -25,7 +27,7 @@ func (g *graph) counterpart(e int) int {
 
 // alike gives event k of the thread before t in its class if the two are alike up to k, and -1 otherwise.
 func (g *graph) alike(t, k int) int {
-	if g.before == nil || g.before[t] < 0 {
+	if g.before[t] < 0 {
 		return -1
 	}
 	of, other := g.threads[t].events, g.threads[g.before[t]].events
@@ -41,9 +43,22 @@ func (g *graph) alike(t, k int) int {
 	return int(other[k])
 }
 
+// depend lets event e depend on its counterpart.
+func (g *graph) depend(e int) {
+	other := g.counterpart(e)
+	if other < 0 {
+		return
+	}
+	prefix := g.prefixOf(e)
+	prefix.join(g.prefixOf(other))
+	if o := &g.events[other]; o.rmw && o.kind == model.R { // the two parts are cut together
+		prefix.join(g.prefixOf(int(g.threads[o.thread].events[o.index+1])))
+	}
+}
+
 // early says that thread t waits for the one before it in its class, which it is like so far, to make the same step.
 func (g *graph) early(t int) bool {
-	if g.before == nil || g.before[t] < 0 {
+	if g.before[t] < 0 {
 		return false
 	}
 	k, other := len(g.threads[t].events), len(g.threads[g.before[t]].events)

@@ -1,4 +1,4 @@
-// bottom.h: what both faces, the runtime API and the driver API, are on: copies, modules, kernels, launches.
+// bottom.h: what the runtime API and the driver API are made of: copies, modules, kernels, launches.
 #ifndef FP_BOTTOM_H
 #define FP_BOTTOM_H
 
