@@ -16,7 +16,7 @@ func TestCodeLayout(t *testing.T) {
 	var x Regs
 	var a Access
 	if unsafe.Offsetof(x.Reach) != reachAt || unsafe.Offsetof(x.Steps) != stepsAt || unsafe.Offsetof(x.Limit) != limitAt || unsafe.Offsetof(x.Marks) != marksAt ||
-		unsafe.Offsetof(x.keep32) != keep32At || unsafe.Offsetof(x.keep64) != keep64At {
+		unsafe.Offsetof(x.keep32) != keep32At || unsafe.Offsetof(x.keep64) != keep64At || unsafe.Offsetof(x.checked) != checkedAt {
 		t.Error("compiled code has another layout of Regs")
 	}
 	if unsafe.Offsetof(a.Origin) != originAt || unsafe.Offsetof(a.Room) != roomAt || unsafe.Offsetof(a.Base) != baseAt || unsafe.Offsetof(a.Row) != rowAt ||
