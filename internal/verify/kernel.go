@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -72,6 +74,7 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
 		v.complete = func(v *verifier, x explore.Execution) { v.finalMemory(x, p, expected) }
 	}
+	v.observes = func(loc int32) bool { return observes(p, loc, expected, condition) }
 	v.search(ctx)
 	if refusal := p.Refusal(); refusal != nil {
 		v.result.Refusal = refusal.Reason
@@ -82,6 +85,26 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		}
 	}
 	return v.finish(), nil
+}
+
+// observes says that a location has bytes of which something is expected.
+func observes(p *kernel.Program, loc int32, expected []Expected, condition *Condition) bool {
+	space, _, addr, size := p.Location(loc)
+	if space != event.Global {
+		return false
+	}
+	holds := func(at uint64, n int) bool { return at < addr+uint64(size) && addr < at+uint64(n) }
+	if condition == nil {
+		return slices.ContainsFunc(expected, func(e Expected) bool { return holds(e.Addr, e.Size) })
+	}
+	return slices.ContainsFunc(condition.Observed, func(f *litmus.Formula) bool {
+		element, ok := f.Location()
+		if !ok {
+			return false
+		}
+		at, n, _ := condition.Element(element)
+		return holds(at, n)
+	})
 }
 
 // finalState counts the final state of an execution, as far as a condition mentions it.
