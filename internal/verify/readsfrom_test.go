@@ -107,7 +107,7 @@ func difference(a, b map[string]bool) string {
 func TestReadsFromBruteForce(t *testing.T) {
 	want := 1000
 	if testsize.Long() {
-		want = 4000
+		want = 3000
 	}
 	for _, incl := range []model.Inclusion{model.Each, model.Paper} {
 		r := rand.New(rand.NewPCG(21, uint64(incl)))
@@ -132,6 +132,11 @@ func TestReadsFromBruteForce(t *testing.T) {
 			for id := range b.found {
 				all[class(id)] = true
 			}
+			for id := range c.shown { // of threads with more events the enumeration knows nothing
+				if slices.ContainsFunc(strings.Split(class(id), "\n"), func(thread string) bool { return len(strings.Fields(thread)) > maxSteps }) {
+					delete(c.shown, id)
+				}
+			}
 			if id := difference(c.shown, b.found); id != "" {
 				t.Fatalf("incl %d: only the search finds\n%s\n%s", incl, id, src)
 			}
@@ -154,7 +159,7 @@ func TestReadsFromBruteForce(t *testing.T) {
 func TestReadsFrom(t *testing.T) {
 	want, most := 1000, 2000
 	if testsize.Long() {
-		want = 8000
+		want = 6000
 	}
 	known := []string{fmt.Sprintf(publish, 3), fmt.Sprintf(relaxation, 3), fmt.Sprintf(casLock, 2, 2), fmt.Sprintf(ttasLock, 3, 1), fmt.Sprintf(ticketLock, 3, 1)}
 	r := rand.New(rand.NewPCG(22, 0))
@@ -272,13 +277,14 @@ func reported(r *Result) string {
 	}
 	var lines []string
 	for _, f := range r.Findings {
-		line := fmt.Sprint(f.Kind, f.Warning)
+		var sides []string
 		for _, s := range f.Sides {
 			if f.Kind != "liveness" && f.Kind != "barrier-divergence" { // where several threads wait, the first is told
-				line += fmt.Sprintf(" %d:%d", s.Line, s.Col)
+				sides = append(sides, fmt.Sprintf("%d:%d", s.Line, s.Col))
 			}
 		}
-		lines = append(lines, line)
+		slices.Sort(sides)
+		lines = append(lines, fmt.Sprint(f.Kind, f.Warning, sides))
 	}
 	slices.Sort(lines)
 	return b.String() + strings.Join(slices.Compact(lines), "\n")
