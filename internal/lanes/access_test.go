@@ -159,8 +159,12 @@ func differs(a accessOp, x, y *Log, mask uint32) string {
 	if x.N != y.N {
 		return "other numbers"
 	}
-	last := (x.N + 31) % 32
-	h, i, p, q := x.Heads[last], y.Heads[last], x.List[last], y.List[last]
+	return differsAt(a, x, y, (x.N+31)%32, mask)
+}
+
+// differsAt compares one thing told.
+func differsAt(a accessOp, x, y *Log, at uint64, mask uint32) string {
+	h, i, p, q := &x.Heads[at], &y.Heads[at], &x.List[at], &y.List[at]
 	scattered := a.how == each || a.how == eachLow
 	switch {
 	case h.Imm != i.Imm || !scattered && h.At != i.At:

@@ -43,12 +43,13 @@ type record struct {
 
 // The offsets of Regs and Access; a test compares them.
 const (
-	reachAt  = 32
-	stepsAt  = 48
-	limitAt  = 56
-	marksAt  = 64
-	keep32At = 72
-	keep64At = keep32At + 128
+	reachAt   = 32
+	stepsAt   = 48
+	limitAt   = 56
+	marksAt   = 64
+	keep32At  = 72
+	keep64At  = keep32At + 128
+	checkedAt = keep64At + 256
 
 	originAt = 0
 	roomAt   = 8

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"math"
+	"slices"
 
 	"fencepost.dev/fencepost/internal/codegen/amd64"
 )
@@ -157,20 +158,48 @@ func (t *translator) write(vectors int) int {
 	return g.n
 }
 
-// otherwise gives a label at which the assembly goes on with operation k of the group, after what precedes it but for scalars, which
-// are done.
+// otherwise gives a label at which the assembly goes on with operation k of the group, after what precedes it.
 func (t *translator) otherwise(k int) *amd64.Label {
 	g := &t.group
-	var ops []Op
-	for _, o := range t.ops[g.first : g.first+k] {
-		if !t.isScalar(o.Code) {
-			ops = append(ops, o)
+	ops, n := t.ops[g.first:g.first+g.n], g.first+g.n
+	uses, l := slices.Clone(g.uses[:k]), new(amd64.Label)
+	t.cold = append(t.cold, func() { t.Bind(l); t.redo(ops, uses, t.after(n)) })
+	return l
+}
+
+// redo writes the operations of a group where those checked, which the registers of uses are for, are done but for vectors: scalars
+// are not done again. Nor are loads checked again, as their addresses may have changed since; code does them, the assembly the rest.
+func (t *translator) redo(ops []Op, uses []amd64.Reg, next *amd64.Label) {
+	kept := func(r amd64.Reg) amd64.Mem {
+		return amd64.Mem{Base: amd64.R10, Disp: checkedAt + 8*int32(slices.Index(groupRegs, r))}
+	}
+	for k, r := range uses {
+		if t.isLoad(ops[k].Code) {
+			t.Store(true, kept(r), r)
 		}
 	}
-	ops = append(ops, t.ops[g.first+k:g.first+g.n]...)
-	l, next := new(amd64.Label), t.after(g.first+g.n)
-	t.cold = append(t.cold, func() { t.Bind(l); t.assembly(ops, next) })
-	return l
+	var todo []Op
+	for k, r := range uses {
+		switch o := &ops[k]; {
+		case t.isScalar(o.Code):
+		case t.isLoad(o.Code):
+			if len(todo) > 0 {
+				here := new(amd64.Label)
+				t.assembly(todo, here)
+				t.Bind(here)
+				todo = nil
+			}
+			t.Load(8, false, amd64.AX, kept(r))
+			t.strips = 32 / lanesPerStrip(o.Code)
+			for t.strip = range t.strips {
+				t.loadLanes(o, amd64.AX, 0)
+				t.VStore(true, t.vectorAt(operandValue(operands[o.Code][0], o.D, 0)), 0)
+			}
+		default:
+			todo = append(todo, *o)
+		}
+	}
+	t.assembly(append(todo, ops[len(uses):]...), next)
 }
 
 // writeStrips writes the part of a group that is done strip by strip.
@@ -231,7 +260,7 @@ func (t *translator) writeStrip() {
 		g.pinned = 0
 		switch {
 		case t.isLoad(o.Code):
-			t.loadStrip(o, g.uses[g.at])
+			t.loadLanes(o, g.uses[g.at], t.out(o))
 		case vectorCode[o.Code] != nil:
 			vectorCode[o.Code](t, o)
 		}

@@ -450,8 +450,8 @@ func floatCompares() {
 	}
 }
 
-// loadStrip loads the lanes of a strip from the address in r.
-func (t *translator) loadStrip(o *Op, r amd64.Reg) {
+// loadLanes loads the lanes of a strip from the address in r.
+func (t *translator) loadLanes(o *Op, r amd64.Reg, d amd64.Vec) {
 	a := &accessOps[o.Code-OpLoad8ULine]
 	w, op := 32, amd64.VMOVDQU
 	switch {
@@ -468,7 +468,6 @@ func (t *translator) loadStrip(o *Op, r amd64.Reg) {
 	case a.size == 1:
 		op = amd64.VPMOVZXBD
 	}
-	d := t.out(o)
 	if !a.unrolls() {
 		t.V2M(op, true, d, t.lanesAt(r, 0, w))
 		return

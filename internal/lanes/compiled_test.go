@@ -71,8 +71,39 @@ func favourites(t *testing.T) []Code {
 	return cs
 }
 
+// keptScalars are the scalars that are addresses throughout the lists of some rounds of TestCompiled.
+const keptScalars = 20
+
+// keep lets only copies write the scalars that are addresses, and accesses read them.
+func keep(o *Op) {
+	field := func(p *int32) *int32 {
+		*p %= keptScalars * sizes[scalars]
+		return p
+	}
+	switch {
+	case o.Code == OpScalarCopy:
+		field(&o.D)
+		field(&o.A)
+	case operands[o.Code][0] == scalars:
+		*field(&o.D) += keptScalars * sizes[scalars]
+	}
+	if o.Code >= OpLoad8ULine && operands[o.Code][1] == scalars {
+		field(&o.A)
+	}
+}
+
+// differsIn compares what lists of operations, each of which has its number as Imm, have told.
+func differsIn(code []Op, x, y *Log, mask uint32) string {
+	for i := range x.N {
+		if s := differsAt(accessOps[code[y.Heads[i].Imm].Code-OpLoad8ULine], x, y, i, mask); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
 // TestCompiled compares compiled lists with the Go code: operations in groups, accesses at which they end and behind which they begin
-// again, with few registers and with many, in all lanes and in some.
+// again, with few registers and with many, in all lanes and in some; in half of the rounds with addresses that can be reached mostly.
 func TestCompiled(t *testing.T) {
 	if possible < Compiling {
 		t.Skip("no machine code on this machine")
@@ -83,11 +114,11 @@ func TestCompiled(t *testing.T) {
 		rounds = 300
 	}
 	r := rand.New(rand.NewPCG(51, 52))
-	ended := 0
+	ended, noted := 0, uint64(0)
 	for round := range rounds {
 		f, m := new(manyFiles), newReach(r)
 		f.fill(r)
-		told := r.IntN(4) == 0
+		told, kept := r.IntN(2) == 0, r.IntN(2) == 0
 		for i := range m.reach {
 			if m.reach[i].Room = uint64(reachSize); !told {
 				m.reach[i].Told = 0
@@ -102,6 +133,17 @@ func TestCompiled(t *testing.T) {
 				f.scalars[i] = w.Origin + uint64(r.IntN(100))&^uint64(7*r.IntN(2))
 			}
 		}
+		if kept {
+			for i := range m.reach {
+				m.reach[i].Origin = m.reach[0].Origin
+			}
+			for i := range keptScalars {
+				f.scalars[i] = m.reach[0].Origin + uint64(r.IntN(reachSize/8))*8
+				if r.IntN(20) == 0 {
+					f.scalars[i] -= 1 << 20
+				}
+			}
+		}
 		wide := r.IntN(3)
 		var code []Op
 		starts := []int32{0}
@@ -109,14 +151,20 @@ func TestCompiled(t *testing.T) {
 			c := often[r.IntN(len(often))]
 			if r.IntN(30) == 0 {
 				c = Code(1 + r.IntN(int(OpGoto)-1))
+			} else if kept && r.IntN(6) == 0 {
+				c = OpLoad8ULine + Code(r.IntN(int(OpLoad32Pattern-OpLoad8ULine)))
 			}
 			if size := lanesOf(c); wide < 2 && size != 0 && size != 8-4*wide && r.IntN(8) != 0 {
 				c = OpScalarCopy // so that groups are long
 			}
-			if c >= OpLoad8ULine && (r.IntN(2) != 0 || isPattern(c)) {
+			if c >= OpLoad8ULine && (!kept && r.IntN(2) != 0 || isPattern(c)) {
 				c = OpScalarXor
 			}
-			if code = append(code, randomOp(r, c, n, uint64(at))); c >= OpLoad8ULine {
+			o := randomOp(r, c, n, uint64(at))
+			if kept {
+				keep(&o)
+			}
+			if code = append(code, o); c >= OpLoad8ULine {
 				starts = append(starts, int32(at)+1)
 			}
 		}
@@ -131,9 +179,10 @@ func TestCompiled(t *testing.T) {
 		c := Compile(code, starts, told)
 		for at := int32(0); ; {
 			got, end := c.Run(at, x, mask), runGo(code[at:], y, mask)
-			if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N {
+			if *f != want || got != end || m.mem != other.mem || m.log.N != other.log.N || differsIn(code, &m.log, &other.log, mask) != "" {
 				t.Fatalf("round %d, mask %08x, %d operations from %d: code ends with %d, Go code with %d", round, mask, len(code), at, got, end)
 			}
+			noted += m.log.N
 			if at = int32(got) + 1; got == 1<<20 {
 				break
 			}
@@ -141,8 +190,8 @@ func TestCompiled(t *testing.T) {
 			m.log.N, other.log.N = 0, 0
 		}
 	}
-	if ended < rounds {
-		t.Errorf("%d lists ended at an access", ended)
+	if ended < rounds || noted < uint64(rounds) {
+		t.Errorf("%d lists ended at an access, %d accesses were told", ended, noted)
 	}
 }
 

@@ -32,6 +32,8 @@ type Regs struct {
 	// The lanes that keep what they hold, all bits set: the assembly makes them where some do.
 	keep32 V32
 	keep64 V64
+	// The addresses of loads that code has checked and not done when it leaves to the assembly what follows: see redo.
+	checked [4]uint64
 }
 
 // file is the kind of an operand.
