@@ -196,6 +196,10 @@ func (t *translator) reach(o *Op, r amd64.Reg, odd *amd64.Label) {
 		t.TestRegI(r, int32(a.size-1))
 		t.JumpIf(amd64.NotEqual, odd)
 	}
+	if t.told && a.tellsBytes() {
+		t.TestRegI(r, 3)
+		t.JumpIf(amd64.NotEqual, odd)
+	}
 	t.noteHead(o, r, odd)
 	t.Load(8, false, amd64.CX, in(baseAt))
 	t.RM(amd64.ADD, true, r, amd64.Mem{Base: amd64.CX})
@@ -281,7 +285,7 @@ func (t *translator) storeLine(i int) {
 	}
 	t.noteRest(o, func() {
 		before := t.noteValues(a, amd64.Mem{Base: base, Disp: o.D})
-		if a.tellsBefore() {
+		if a.tellsBefore() || a.tellsBytes() {
 			t.copyBytes(before, amd64.Mem{Base: amd64.R8}, 32*int32(a.size))
 		}
 	})

@@ -168,6 +168,10 @@ func (a *access) tellHead(g *asm) bool {
 
 // tell makes a Told of the access at hand and goes back.
 func (a *access) tell(g *asm) {
+	bytes := a.store && a.size < 4 && a.how == line
+	if bytes {
+		g.WriteString("\tTESTQ $3, R8\n\tJNE stop\n")
+	}
 	if !a.tellHead(g) {
 		return
 	}
@@ -186,6 +190,13 @@ func (a *access) tell(g *asm) {
 		for at := 0; at < 4*a.width(); at += 32 {
 			g.ins("VMOVDQU", "Y3", fmt.Sprint(at, from))
 			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", to+at), "Y3")
+		}
+	}
+	if bytes {
+		a.aim(g)
+		for at := 0; at < 32*a.size; at += 32 {
+			g.ins("VMOVDQU", "Y3", fmt.Sprintf("%d(BX)", at))
+			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", 64+256+256+128+256+at), "Y3")
 		}
 	}
 	if a.store && a.size >= 4 {
