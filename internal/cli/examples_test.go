@@ -67,7 +67,7 @@ type pythonFinding struct {
 //
 //	# expect: exit 1, unordered, warning warp-synchronous
 //
-// The lines that race, and no others, have "race" in a comment at their end.
+// The second may name the device that it is for: "# arch: sm_90". The lines that race, and no others, have "race" in a comment at their end.
 func testPythonExamples(t *testing.T, python, cache string) {
 	scripts, err := filepath.Glob("../../examples/python/*.py")
 	if err != nil || len(scripts) < 16 {
@@ -86,7 +86,11 @@ func testPythonExamples(t *testing.T, python, cache string) {
 			if !ok {
 				t.Fatalf("the first line is no expectation: %s", lines[0])
 			}
-			code, findings, output := runPython(t, cache, python, script)
+			var flags []string
+			if arch, ok := strings.CutPrefix(lines[1], "# arch: "); ok {
+				flags = []string{"--arch", arch}
+			}
+			code, findings, output := runPythonFor(t, cache, flags, python, script)
 			found := []string{fmt.Sprintf("exit %d", code)}
 			var raced []int
 			for _, f := range findings {
@@ -141,8 +145,14 @@ func testNames(t *testing.T, python, cache, script string) {
 // runPython runs a script under the checker.
 func runPython(t *testing.T, cache, python string, args ...string) (code int, findings []pythonFinding, output []byte) {
 	t.Helper()
+	return runPythonFor(t, cache, nil, python, args...)
+}
+
+// runPythonFor does so with flags.
+func runPythonFor(t *testing.T, cache string, flags []string, python string, args ...string) (code int, findings []pythonFinding, output []byte) {
+	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
-	c := exec.Command("fencepost", append([]string{"run", "--json", report, python}, args...)...)
+	c := exec.Command("fencepost", slices.Concat([]string{"run", "--json", report}, flags, []string{python}, args)...)
 	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "NO_COLOR=1")
 	output, err := c.CombinedOutput()
 	var exit *exec.ExitError

@@ -57,6 +57,8 @@
 // scopes of two locks or atomics overlap already when one is of the device. Ticket locks and other locks that are no
 // compare-and-swap, or whose free value is not 0, order as synchronisation does, so that nothing is predicted through them. A holder that lets
 // others work under its lock by flags, not barriers, is not seen: races predicted there may be false. Atomics of different size never race.
+// A strong read of a part of what was written strongly is not taken to observe it (detector hb takes it so): races of the observed order
+// may be false there.
 //
 // # How
 //

@@ -112,6 +112,11 @@ func TestRandomPrograms(t *testing.T) {
 		"mixed-size", "atomic-scope", "staged-copy", "cross-launch")
 }
 
+// TestProgrammatic does so with programs whose launches may begin before the launch before them has ended.
+func TestProgrammatic(t *testing.T) {
+	agree(t, "programmatic", 25, 6000, oracle.Early, "cross-launch", "cross-block", "same-block")
+}
+
 // TestCopies does so with programs that copy asynchronously.
 func TestCopies(t *testing.T) {
 	agree(t, "copies", 21, 12000, func(pick func(int) int) *event.Batch { return oracle.Copying(oracle.Random(pick), pick) }, "copy", "same-block",

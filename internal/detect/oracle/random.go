@@ -11,8 +11,13 @@ import (
 // Random makes the stream of a random program that a random schedule ran: few locations, so that much conflicts, and
 // every operation that detectors must understand. What pick returns for n, below n, decides everything; the same picks
 // give the same stream.
-func Random(pick func(n int) int) *event.Batch {
-	g := &generator{pick: pick, b: &event.Batch{}, agents: 1 + pick(3)}
+func Random(pick func(n int) int) *event.Batch { return random(pick, false) }
+
+// Early makes a program some of whose launches may begin before the launch before them has ended (programmatic dependent launch).
+func Early(pick func(n int) int) *event.Batch { return random(pick, true) }
+
+func random(pick func(n int) int, early bool) *event.Batch {
+	g := &generator{pick: pick, b: &event.Batch{}, early: early, agents: 1 + pick(3)}
 	g.space = []uint64{0x1000, 0x1078, 0x13f8}[pick(3)] // inside a line, over its end, over a page's end
 	g.span = []int{4, 8, 16, 24}[pick(4)]
 	g.places = 1 + pick(8)
@@ -34,6 +39,7 @@ func Random(pick func(n int) int) *event.Batch {
 type generator struct {
 	pick    func(int) int
 	b       *event.Batch
+	early   bool // launches may begin early
 	agents  int
 	space   uint64
 	span    int
@@ -113,6 +119,9 @@ func (g *generator) step() {
 			}
 			g.emit(e)
 		case 2:
+			if !g.early {
+				break
+			}
 			e.Kind = []event.Kind{event.GridLaunch, event.GridWait}[g.pick(2)]
 			g.emit(e)
 		}
@@ -375,7 +384,7 @@ func (g *generator) hostStep() {
 
 func (g *generator) begin(a uint32) {
 	g.ids++
-	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true, Early: g.pick(2) == 0}, warps: map[uint32]*runningWarp{}}
+	l := &runningLaunch{info: event.Launch{ID: g.ids, Agent: a, Kernel: "k", Synchronises: true, Swaps: true, Early: g.early && g.pick(2) == 0}, warps: map[uint32]*runningWarp{}}
 	blocks := []uint32{1, 2, 3, 40, 1100}[g.pick(5)]
 	threads := []uint32{1, 2, 3, 4, 34}[g.pick(5)]
 	l.info.Grid, l.info.Block = event.Dim3{X: blocks, Y: 1, Z: 1}, event.Dim3{X: threads, Y: 1, Z: 1}

@@ -93,7 +93,7 @@ enum {
   FP_HostAccess = 54, // address, bytes, 1 when they are written: the program's own code touches memory that kernels can reach ->
 };
 
-// fp_placed says which requests tell where in the program their call stands.
+// fp_placed says which requests tell where in the program their call is.
 static int fp_placed(u32 op) {
   return op == FP_Malloc || op == FP_Free || op == FP_Copy || op == FP_Fill || op == FP_MallocAsync || op == FP_FreeAsync || op == FP_Failed || op == FP_Launch || op == FP_Operator || op == FP_MallocLeased || op == FP_TensorMap || op == FP_Texture || op == FP_HostAccess;
 }
