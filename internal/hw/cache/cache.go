@@ -56,15 +56,35 @@ func (a *array) use(l Line, at int, now uint32) { a.ways[a.set(l)+at].used = now
 func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
 	first := a.set(l)
 	set := a.ways[first : first+a.count]
-	oldest := uint64(1<<64 - 1)
-	for i := range set {
-		oldest = min(oldest, uint64(set[i].used)<<8|uint64(i))
+	oldest := int64(1<<63 - 1)
+	i := 0
+	for ; i+8 <= len(set); i += 8 {
+		oldest = less(oldest, oldestOf((*[8]way)(set[i:]))|int64(i))
+	}
+	for ; i < len(set); i++ {
+		oldest = less(oldest, int64(set[i].used)<<8|int64(i))
 	}
 	at = int(oldest & maxWays)
 	w := &set[at]
 	out = w.line
 	*w = way{l, now}
 	return at, out, oldest > maxWays
+}
+
+// oldestOf gives the least recently used of ways: its index, and from bit 8 on when it was used. It does not branch, as which one it is
+// cannot be predicted, and no comparison waits for more than two others.
+func oldestOf(w *[8]way) int64 {
+	a := less(int64(w[0].used)<<8, int64(w[1].used)<<8|1)
+	b := less(int64(w[2].used)<<8|2, int64(w[3].used)<<8|3)
+	c := less(int64(w[4].used)<<8|4, int64(w[5].used)<<8|5)
+	d := less(int64(w[6].used)<<8|6, int64(w[7].used)<<8|7)
+	return less(less(a, b), less(c, d))
+}
+
+// less is the smaller of two numbers that are not negative.
+func less(a, b int64) int64 {
+	d := a - b
+	return b + d&(d>>63)
 }
 
 // renumber makes the times of use small and keeps their order in each set. They are at most maxWays then.
