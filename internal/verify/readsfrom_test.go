@@ -387,7 +387,7 @@ func TestReadsFromKernels(t *testing.T) {
 		var results [2]*Result
 		for i := range results {
 			var err error
-			if results[i], err = Kernel(context.Background(), l, expected, condition, Options{Unroll: litmus.DefaultUnroll, ReadsFrom: i == 1}); err != nil {
+			if results[i], err = Kernel(context.Background(), l, expected, condition, Options{Unroll: litmus.DefaultUnroll, ReadsFrom: i == 1, Jobs: 1 + 2*i, graphs: 100}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,7 @@ type Options struct {
 	// threads have sc events whose scopes include each other every execution is explored all the same.
 	ReadsFrom bool
 	Unroll    int // the bound of loops; for the text of the report
-	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
+	Jobs      int // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. The model PTX takes 1
 	Progress  func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
@@ -112,7 +112,7 @@ func Litmus(ctx context.Context, t *litmus.Test, o Options) *Result {
 	v.test, v.observed, v.result.Condition = t, t.Observed(), t.Condition
 	if t.Condition != nil || t.Filter != nil {
 		v.complete = (*verifier).finalValues
-		v.observes = observed(v.observed)
+		v.locations = locations(v.observed)
 	}
 	if o.Symmetry {
 		note := "executions are counted up to the names of symmetric threads"
@@ -141,7 +141,7 @@ func (v *verifier) exploration() explore.Options {
 		x.Symmetric = v.test.Symmetric()
 	}
 	if v.result.Equivalence == ReadsFrom {
-		x.ReadsFrom, x.Observes = true, v.observes
+		x.ReadsFrom, x.Observed = true, v.locations
 	}
 	if v.complete != nil {
 		x.Leaf = func(x explore.Execution, end explore.Ending) {
@@ -185,15 +185,19 @@ func newVerifier(s subject, name string, o Options) *verifier {
 	return v
 }
 
-// observed says which locations the final values are of.
-func observed(values []*litmus.Formula) func(loc int32) bool {
-	locs := map[int32]bool{}
+// locations gives the locations whose final values are among those given: see explore.Options.
+func locations(values []*litmus.Formula) func(n int) []int32 {
+	var all []int32
 	for _, f := range values {
 		if loc, ok := f.Location(); ok {
-			locs[loc] = true
+			all = append(all, loc)
 		}
 	}
-	return func(loc int32) bool { return locs[loc] }
+	slices.Sort(all)
+	return func(n int) []int32 {
+		k, _ := slices.BinarySearch(all, int32(n))
+		return all[:k]
+	}
 }
 
 // explore searches under scoped RC11.
@@ -208,6 +212,7 @@ func (v *verifier) explore(ctx context.Context) {
 		v.result.Result, v.result.Filtered, v.counterexample = explore.Result{}, 0, nil
 		clear(v.findings)
 		clear(v.outcomes)
+		v.restored = nil
 		v.result.Equivalence = EachExecution
 		if c != nil {
 			c.state = nil
@@ -276,6 +281,11 @@ func (v *verifier) exploreParts(ctx context.Context) {
 // add adds what the next part of the search has found, before its counts are added.
 func (v *verifier) add(part *verifier) {
 	for k, f := range part.findings {
+		if v.findings[k] == nil && v.restored != nil {
+			if at, ok := v.restored[f.identity(k.kind)]; ok {
+				k = at
+			}
+		}
 		if first := v.findings[k]; first != nil {
 			first.Count += f.Count
 			if first.Schedule == nil {
@@ -318,14 +328,15 @@ type verifier struct {
 	options  Options
 	result   *Result
 	findings map[key]*Finding
+	restored map[string]key // the findings of a checkpoint by identity
 	outcomes map[string]*Outcome
 	observed []*litmus.Formula
 	claim    *litmus.Condition // of a part of a search: the condition
 	// counterexample is the first execution that the condition forbids, nil if there is none.
 	counterexample *Finding
 	state          []byte
-	// observes, if not nil, says which locations the final states tell of.
-	observes func(loc int32) bool
+	// locations, if not nil, gives those that the final states tell of: see explore.Options.
+	locations func(n int) []int32
 	// complete, if not nil, is called for each complete execution.
 	complete func(v *verifier, x explore.Execution)
 }
@@ -333,8 +344,10 @@ type verifier struct {
 // key tells errors apart: those of one kind between the same steps are one.
 type key struct {
 	kind explore.ErrorKind
-	a, b int32
+	a, b int32 // places; of a finding of a checkpoint restored, and its number there
 }
+
+const restored = -2
 
 func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 	k := key{e.Kind, e.Pos, e.OtherPos}

@@ -23,9 +23,9 @@ type Options struct {
 	// ReadsFrom says that executions which differ in coherence order alone are one, a reads-from class, of which one is explored. The
 	// search stops, with Result.SC, where two threads have sc events whose scopes include each other. It is not for Symmetric.
 	ReadsFrom bool
-	// Observes, if not nil, says that the last value of a location is of interest: with ReadsFrom, Leaf is called for each
-	// combination of the last values that a complete class leaves them.
-	Observes func(loc int32) bool
+	// Observed, if not nil, gives of so many locations those whose last values are of interest, in an order that is the same in each
+	// search. With ReadsFrom, Leaf is called for each combination of the last values that a complete class leaves them.
+	Observed func(locations int) []int32
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
@@ -753,8 +753,8 @@ func (x *explorer) leaf() {
 		return
 	}
 	x.view.g = g
-	if g.readsFrom && end == Complete && x.Observes != nil {
-		x.lastValues(0)
+	if g.readsFrom && end == Complete && x.Observed != nil {
+		x.lastValues(x.Observed(len(g.locs)))
 		return
 	}
 	x.Leaf(&x.view, end)

@@ -361,26 +361,23 @@ func (x *explorer) lastRead() bool {
 	return ok
 }
 
-// lastValues calls Leaf for a complete class, once for each combination of the last values of the locations from loc on.
-func (x *explorer) lastValues(loc int) {
+// lastValues calls Leaf for a complete class, once for each combination of the last values of locations.
+func (x *explorer) lastValues(locations []int32) {
 	g := x.g
-	for ; loc < len(g.locs); loc++ {
-		if !x.Observes(int32(loc)) {
-			continue
-		}
-		ends := x.blocks.of(g, int32(loc)).ends()
+	for i, loc := range locations {
+		ends := x.blocks.of(g, loc).ends()
 		if len(ends) == 1 {
 			continue
 		}
-		for i, w := range ends {
-			value := g.value(w, int32(loc))
-			if slices.ContainsFunc(ends[:i], func(o int32) bool { return g.value(o, int32(loc)) == value }) {
+		for k, w := range ends {
+			value := g.value(w, loc)
+			if slices.ContainsFunc(ends[:k], func(o int32) bool { return g.value(o, loc) == value }) {
 				continue
 			}
-			x.view.ends[int32(loc)] = w
-			x.lastValues(loc + 1)
+			x.view.ends[loc] = w
+			x.lastValues(locations[i+1:])
 		}
-		delete(x.view.ends, int32(loc))
+		delete(x.view.ends, loc)
 		return
 	}
 	x.Leaf(&x.view, Complete)
