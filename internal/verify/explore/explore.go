@@ -209,25 +209,28 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter, symmetric := -1, -1, g.before != nil
+	reader, waiter := -1, -1
 	for t := range g.threads {
-		if symmetric && g.early(t) {
-			continue
-		}
 		switch g.threads[t].op.Kind {
 		case Write, Fence, Arrive, Signal:
-			return t
-		case Refused:
-			x.result.Stopped = true
-			return t
-		case depart:
-			a := &g.events[g.last(t)]
-			if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+			if g.before == nil || !g.early(t) {
 				return t
+			}
+		case Refused:
+			if g.before == nil || !g.early(t) {
+				x.result.Stopped = true
+				return t
+			}
+		case depart:
+			if g.before == nil || !g.early(t) {
+				a := &g.events[g.last(t)]
+				if missing := g.members(t, &a.op) - len(*g.arrivals(a)); missing == 0 || x.Exits && missing == x.exited(t, a, nil) {
+					return t
+				}
 			}
 		case Read, Update:
 			switch {
-			case reader >= 0:
+			case reader >= 0 || g.before != nil && g.early(t):
 			case !g.threads[t].op.Loops || !x.waits(t):
 				reader = t
 			case waiter < 0:
