@@ -27,7 +27,8 @@ type maker struct {
 	barrier int
 	posted  map[int]int // flag: operation
 	nested  bool
-	narrow  int // scope of locks: that of the block one time in so many; 0: never
+	vectors bool // posts are of two words, and who waits reads one of them
+	narrow  int  // scope of locks: that of the block one time in so many; 0: never
 }
 
 const (
@@ -65,6 +66,7 @@ func newMaker(seed uint64) *maker {
 	m := launched(r, shapeOf{1 + r.IntN(3), 1 + r.IntN(2), 1 + r.IntN(2)})
 	m.nested = m.r.IntN(2) == 0
 	m.narrow = m.r.IntN(4)
+	m.vectors = seed%2 == 0
 	calm := m.r.IntN(3) > 0
 	for i := 4 + m.r.IntN(40); i > 0; i-- {
 		if calm && m.r.IntN(8) > 0 {
@@ -227,9 +229,14 @@ func (m *maker) meet(o op) {
 func (m *maker) post(o op) {
 	o.kind, o.lock = opPost, m.r.IntN(2)
 	o.at, o.n = 1000+8*o.lock, 4
+	e := event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU}
+	if m.vectors {
+		e.Flags |= event.FlagVector
+		o.n, e.Size, e.Aux = 8, 8, 4
+	}
 	m.posted[o.lock] = len(m.ops)
 	m.op(o)
-	m.emit(o.thread, event.Event{Kind: event.Store, Flags: event.FlagWrite, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Release, Scope: event.ScopeGPU})
+	m.emit(o.thread, e)
 }
 
 func (m *maker) wait(o op) {
@@ -238,8 +245,13 @@ func (m *maker) wait(o op) {
 	if at, ok := m.posted[o.lock]; ok {
 		o.barrier = at
 	}
+	word := 0
+	if m.vectors {
+		word = 4 * (len(m.ops) % 2)
+	}
+	o.at += word
 	m.op(o)
-	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
+	m.emit(o.thread, event.Event{Kind: event.Load, Space: event.Global, Addr: flagBase + 8*uint64(o.lock) + uint64(word), Size: 4, Order: event.Acquire, Scope: event.ScopeGPU})
 }
 
 // verdicts runs the detector and gives what it said of each access, by place.
