@@ -44,6 +44,8 @@
 //     of single threads, and would predict races that the leader's lock excludes.
 //   - A lock whose section accesses more than 1024 granules is taken for none: most such are claims that nobody gives back.
 //   - A strong write comes before what follows a strong read that observed it, as the manual's causality order has it.
+//   - That an asynchronous operation is complete is a hard edge from what comes before its issue to who acquires the phase of its mbarrier or
+//     waits for its group (async.go). What operations other than cp.async access is not judged.
 //   - The elements of a strong vector access are accesses of their own: who reads one of them observes it. An exchange whose value
 //     nobody wants reads all the same.
 //   - Queues keep 256 sections a lock; older neighbours become one, which orders more than they did. They are searched from the newest
