@@ -39,3 +39,20 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkKernel explores a lock of a kernel, by one goroutine and by two.
+func BenchmarkKernel(b *testing.B) {
+	l := launchOf(b, lockVariables, lockPTX, 8, 1)
+	for _, jobs := range []int{1, 2} {
+		b.Run(fmt.Sprintf("caslock-8/%d", jobs), func(b *testing.B) {
+			for b.Loop() {
+				r := verifyLaunch(b, l, Options{Jobs: jobs})
+				if r.Executions != factorial(8) {
+					b.Fatalf("%d executions, want %d", r.Executions, factorial(8))
+				}
+				b.ReportMetric(float64(r.Executions), "executions")
+				b.ReportMetric(float64(r.Blocked), "blocked")
+			}
+		})
+	}
+}

@@ -57,12 +57,27 @@ type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
-	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
+	if o.Jobs > 1 && o.Model != PTX {
+		alone, cancel := context.WithCancel(ctx)
+		r, refused, err := exploreKernel(alone, l, expected, condition, o, cancel)
+		cancel()
+		if !refused {
+			return r, err
+		}
+		// What is refused, and when, depends on what was found before, by whichever goroutine. Most that is refused is refused early.
+		o.Jobs = 1
+	}
+	r, _, err := exploreKernel(ctx, l, expected, condition, o, nil)
+	return r, err
+}
+
+// exploreKernel explores a launch and says whether the program has refused; it calls stop then, unless that is nil.
+func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, stop func()) (*Result, bool, error) {
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Refused: stop})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.Close()
-	o.Jobs = 1 // threads of the emulator are driven by one goroutine
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
 	switch {
 	case condition != nil:
@@ -73,7 +88,8 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		v.complete = func(v *verifier, x explore.Execution) { v.finalMemory(x, p, expected) }
 	}
 	v.search(ctx)
-	if refusal := p.Refusal(); refusal != nil {
+	refusal := p.Refusal()
+	if refusal != nil {
 		v.result.Refusal = refusal.Reason
 		for _, at := range refusal.Places {
 			s := Side{What: "here", frames: v.subject.frames(int32(at))}
@@ -81,7 +97,7 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 			v.result.Refused = append(v.result.Refused, s)
 		}
 	}
-	return v.finish(), nil
+	return v.finish(), refusal != nil, nil
 }
 
 // finalState counts the final state of an execution, as far as a condition mentions it.

@@ -24,7 +24,7 @@ type Options struct {
 	Ordered  bool // explore each order of the arrivals at a barrier: see explore.Options
 	Symmetry bool // explore executions of a litmus test up to the names of symmetric threads
 	Unroll   int  // the bound of loops; for the text of the report
-	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it
+	Jobs     int  // parts of the search that are explored at a time; 0 is 1. The result does not depend on it. The model PTX takes 1
 	Progress func(text string)
 	// Schedules asks for the Schedule of each finding.
 	Schedules bool
@@ -219,6 +219,11 @@ func (v *verifier) explore(ctx context.Context) {
 // add adds what the next part of the search has found, before its counts are added.
 func (v *verifier) add(part *verifier) {
 	for k, f := range part.findings {
+		if v.findings[k] == nil && v.restored != nil {
+			if at, ok := v.restored[f.identity(k.kind)]; ok {
+				k = at
+			}
+		}
 		if first := v.findings[k]; first != nil {
 			first.Count += f.Count
 			if first.Schedule == nil {
@@ -261,6 +266,7 @@ type verifier struct {
 	options  Options
 	result   *Result
 	findings map[key]*Finding
+	restored map[string]key // the findings of a checkpoint by identity
 	outcomes map[string]*Outcome
 	observed []*litmus.Formula
 	claim    *litmus.Condition // of a part of a search: the condition
@@ -274,8 +280,10 @@ type verifier struct {
 // key tells errors apart: those of one kind between the same steps are one.
 type key struct {
 	kind explore.ErrorKind
-	a, b int32
+	a, b int32 // places; of a finding of a checkpoint restored, and its number there
 }
+
+const restored = -2
 
 func (v *verifier) found(e explore.Error, x explore.Execution) bool {
 	k := key{e.Kind, e.Pos, e.OtherPos}
