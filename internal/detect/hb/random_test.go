@@ -121,10 +121,10 @@ func TestProgrammatic(t *testing.T) {
 // TestHostThreads does so where what orders agents is assumed in part.
 func TestHostThreads(t *testing.T) {
 	for i, program := range []func(func(int) int) *event.Batch{oracle.Random, oracle.Scatter, succession, inputs, updates} {
-		agree(t, "host threads", 30+uint64(i), 1600, func(pick func(int) int) *event.Batch { return oracle.Threads(program(pick), pick) },
+		agree(t, "host threads", 30+uint64(i), 1200, func(pick func(int) int) *event.Batch { return oracle.Threads(program(pick), pick) },
 			"host-threads", "cross-launch")
 	}
-	agree(t, "host threads that copy", 36, 1600, func(pick func(int) int) *event.Batch {
+	agree(t, "host threads that copy", 36, 1200, func(pick func(int) int) *event.Batch {
 		return oracle.Threads(oracle.Copying(oracle.Random(pick), pick), pick)
 	}, "host-threads", "cross-launch")
 }
