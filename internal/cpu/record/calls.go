@@ -30,10 +30,18 @@ type node struct {
 type callStack struct {
 	stack  uint32
 	depth  int // calls that are not in stack
-	recent [256]struct {
-		edge
-		location uint32
-	}
+	recent [256]recent
+}
+
+// recent is a place in the code that the thread has been at.
+type recent struct {
+	edge
+	location uint32
+}
+
+// place is where a place in the code is in recent, if it is there.
+func (s *callStack) place(pc uint64) *recent {
+	return &s.recent[edge{s.stack, pc}.hash()%uint64(len(s.recent))]
 }
 
 const (
@@ -93,7 +101,7 @@ func (c *calls) location(s *callStack, pc uint64) uint32 {
 		return 0
 	}
 	key := edge{s.stack, pc}
-	r := &s.recent[key.hash()%uint64(len(s.recent))]
+	r := s.place(pc)
 	if r.pc == pc && r.stack == s.stack {
 		return r.location
 	}
