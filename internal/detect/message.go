@@ -312,7 +312,7 @@ func (f *Facts) explainLaunches() (message, fix string) {
 			"call cudaGridDependencySynchronize (griddepcontrol.wait) in the second kernel before the access, or launch it without the attribute"
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
-		"put both kernels into one stream, or let the second stream wait for an event recorded after the first kernel"
+		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
 }
 
 func (f *Facts) explainThreads() (message, fix string) {
