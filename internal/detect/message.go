@@ -241,6 +241,8 @@ func (f *Facts) explain(k Kind) (message, fix string) {
 	case StagedCopy:
 		return "a copy from pageable host memory may return once its source was staged, and the kernel's stream does not wait for the copy that follows in the default stream; most drivers finish it before they return, but the manual does not promise that",
 			"call cudaStreamSynchronize after the copy, copy in the kernel's stream, or create that stream without cudaStreamNonBlocking"
+	case HostThreads:
+		return f.explainThreads()
 	case NonCoherentLoad:
 		if f.Later.Texture {
 			return fmt.Sprintf("%s of the same bytes in one launch, and the second is a texture fetch or a surface read: these are not coherent with what the same kernel writes, so it may give an old value whatever orders the two", f.pair()),
@@ -311,6 +313,11 @@ func (f *Facts) explainLaunches() (message, fix string) {
 	}
 	return fmt.Sprintf("%s of the same bytes by two kernels that may run at the same time: they are in different streams, and no event or synchronising call orders them", f.pair()),
 		"put both kernels into one stream, let the second stream wait for an event recorded after the first kernel, or let the host wait for the first stream before it launches the second kernel (a query orders only when it answers success)"
+}
+
+func (f *Facts) explainThreads() (message, fix string) {
+	return fmt.Sprintf("%s of the same bytes, in an order that only the host's threads can give: different threads made the calls, and no mutex, condition variable, semaphore, barrier or join of POSIX threads orders the two. Atomic variables and other means of the program's own are not seen, and may order them", f.pair()),
+		"let one thread wait for the other, by a mutex and a condition variable or a join, and for its work by an event, or put both into one stream"
 }
 
 func (f *Facts) explainScope() (message, fix string) {

@@ -28,7 +28,7 @@ type Checkpoint struct {
 }
 
 // checkpointVersion is raised when the parts of a search change, or what is saved of them.
-const checkpointVersion = 2
+const checkpointVersion = 3
 
 // between is how long a search goes on between two checkpoints.
 const between = 10 * time.Second
@@ -40,6 +40,9 @@ type saved struct {
 	Next     []int32
 	Counts   explore.Result
 	Filtered int
+	// EachExecution says that the search was to be by reads-from classes, and is not.
+	EachExecution bool `json:",omitempty"`
+
 	Outcomes []Outcome
 	Findings []savedFinding
 
@@ -48,8 +51,19 @@ type saved struct {
 
 type savedFinding struct {
 	Error   explore.ErrorKind
-	A, B    int32
 	Finding Finding
+}
+
+// identity tells a finding apart from those of other keys in every search: the numbers of places in a key are those of one search.
+func (f *Finding) identity(kind explore.ErrorKind) string {
+	var at []string
+	for i := range f.Sides {
+		at = append(at, fmt.Sprintf("%+v", f.Sides[i].frames))
+	}
+	if kind == explore.DataRace || kind == explore.HeterogeneousRace || kind == explore.VolatileRace {
+		slices.Sort(at)
+	}
+	return fmt.Sprint(kind, at)
 }
 
 // envelope guards the file against changes.
@@ -118,12 +132,15 @@ func (c *Checkpoint) restore(v *verifier) (from []int32) {
 	}
 	v.result.Result, v.result.Filtered, v.counterexample = c.state.Counts, c.state.Filtered, c.state.Counterexample
 	for i := range c.state.Outcomes {
-		o := &c.state.Outcomes[i]
-		v.outcomes[o.State] = o
+		o := c.state.Outcomes[i]
+		v.outcomes[o.State] = &o
 	}
+	v.restored = map[string]key{}
 	for i := range c.state.Findings {
-		f := &c.state.Findings[i]
-		v.findings[key{f.Error, f.A, f.B}] = &f.Finding
+		f := c.state.Findings[i]
+		k := key{f.Error, restored, int32(i)}
+		v.findings[k] = &f.Finding
+		v.restored[f.Finding.identity(f.Error)] = k
 	}
 	return c.state.Next
 }
@@ -134,12 +151,12 @@ func (c *Checkpoint) note(v *verifier, next []int32, now bool) {
 		return
 	}
 	s := saved{Version: checkpointVersion, Identity: c.identity, Next: next, Counts: v.result.Result, Filtered: v.result.Filtered,
-		Counterexample: v.counterexample}
+		Counterexample: v.counterexample, EachExecution: v.result.Equivalence == EachExecution}
 	for _, o := range v.outcomes {
 		s.Outcomes = append(s.Outcomes, *o)
 	}
 	for k, f := range v.findings {
-		s.Findings = append(s.Findings, savedFinding{k.kind, k.a, k.b, *f})
+		s.Findings = append(s.Findings, savedFinding{k.kind, *f})
 	}
 	slices.SortFunc(s.Outcomes, func(a, b Outcome) int { return strings.Compare(a.State, b.State) })
 	slices.SortFunc(s.Findings, func(a, b savedFinding) int { return compareFindings(&a.Finding, &b.Finding) })

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"fencepost.dev/fencepost/internal/testsize"
 	"fencepost.dev/fencepost/internal/verify/explore"
 	"fencepost.dev/fencepost/internal/verify/litmus"
 )
@@ -62,6 +63,75 @@ exists z == 1 filter x > 2`}
 	}
 	if findings < 100 {
 		t.Errorf("%d findings", findings)
+	}
+}
+
+// TestKernelJobs explores kernels by one goroutine, by two and by three, in large parts and in small ones: the results are equal, with
+// schedules, drawings, refusals and final states.
+func TestKernelJobs(t *testing.T) {
+	type launch struct {
+		variables, body string
+		grid, block     uint32
+	}
+	launches := []launch{
+		{lockVariables, lockPTX, 3, 1},
+		{lockVariables, strings.Replace(lockPTX, "acquire", "relaxed", 1), 4, 1},
+		{lockVariables, "atom.relaxed.cta.global.add.u32 %r0, [x], 1; setp.eq.u32 %p0, %r0, 2; @%p0 trap;", 2, 2},
+		{".global .u32 a[4];", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; mul.wide.u32 %rd1, %r0, 8; mov.u64 %rd0, a; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], 1;", 4, 1},
+		{".global .align 8 .b32 v[2];", "st.global.v2.u32 [v], {%b, %b};", 3, 1},
+		{lockVariables, "call (%r1), same, (%b); red.relaxed.gpu.global.add.u32 [x], %r1; call (%r1), same, (%b); ld.global.u32 %r2, [lock]; setp.eq.u32 %p0, %b, 2; @%p0 st.global.u32 [lock], %r1;", 4, 1},
+		{"", "mov.u32 %r3, 1; shl.b32 %r3, %r3, %t; bar.warp.sync %r3; red.relaxed.gpu.global.add.u32 [y], 1; bar.warp.sync -1; atom.relaxed.gpu.global.add.u32 %r1, [y], 2;", 1, 4},
+		// Refused, by what an execution reads.
+		{".global .align 4 .b8 x[4];", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; setp.eq.u32 %p0, %r0, 0; @!%p0 bra L; st.global.u32 [x], 1; bra M; L: setp.eq.u32 %p0, %b, 1; @%p0 ld.global.u8 %r1, [x+1]; M: atom.relaxed.gpu.global.add.u32 %r0, [y], 1;", 4, 1},
+		{lockVariables, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; setp.eq.u32 %p0, %r0, 3; setp.eq.and.u32 %p0, %b, 1, %p0; @%p0 mov.u32 %r0, %clock; st.global.u32 [lock], 1;", 4, 1},
+	}
+	r := rand.New(rand.NewPCG(15, 8))
+	n := 100
+	if testsize.Long() {
+		n = 2000
+	}
+	for range n {
+		blocks, block := 1+r.IntN(2), 1+r.IntN(2)
+		_, body := both(r, 18/(blocks*block), blocks*block, block, true)
+		launches = append(launches, launch{".global .u32 x;", body, uint32(blocks), uint32(block)})
+	}
+	findings, refused, several := 0, 0, 0
+	for i, c := range launches {
+		l := launchOf(t, c.variables+"\n.func (.reg .b32 a) same(.reg .b32 b) { ld.global.u32 a, [y]; add.u32 a, a, b; ret; }\n", c.body, c.grid, c.block)
+		at, _, _ := l.Program.Symbol("y")
+		expected := []Expected{{Name: "y", Addr: at, Size: 4, Judge: func(data []byte) (string, bool) { return fmt.Sprint(data), data[0] != 1 }}}
+		for _, first := range []bool{false, true} {
+			var want *Result
+			for k, jobs := range []int{1, 1, 2, 3, 3} {
+				ctx, cancel := context.WithCancel(context.Background())
+				o := Options{Unroll: 4, First: first, Jobs: jobs, Schedules: true, Drawings: true, graphs: []int{2000, 20, 20, 1, 50}[k]}
+				if k == 0 {
+					o.Progress = func(string) { cancel() }
+				}
+				got, err := Kernel(ctx, l, expected, nil, o)
+				cancel()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Stopped && got.Refusal == "" && (!first || got.errors() == 0) { // a large program
+					break
+				}
+				if want == nil {
+					want = got
+					findings += len(got.Findings)
+					refused += len(got.Refused)
+				}
+				if got.Graphs > 60 {
+					several++
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("launch %d, %d jobs, first %v:\n%+v\n%+v\n%s", i, jobs, first, got, want, c.body)
+				}
+			}
+		}
+	}
+	if findings < 100 || refused < 4 || several < 150 {
+		t.Errorf("%d findings, %d places of refusals, %d searches of several parts", findings, refused, several)
 	}
 }
 
@@ -174,6 +244,71 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if resumed < 100 {
 		t.Errorf("%d searches went on from another", resumed)
+	}
+}
+
+// TestKernelCheckpoint stops the search of a kernel again and again, and goes on with a launch whose places have other numbers: findings
+// in functions that were called before the first time are none of their own.
+func TestKernelCheckpoint(t *testing.T) {
+	const body = `
+	atom.relaxed.gpu.global.add.u32 %r0, [y], 1;
+	atom.relaxed.gpu.global.add.u32 %r2, [y], 1;
+	mad.lo.u32 %r0, %r0, 6, %r2;
+	setp.eq.u32 %p0, %r0, 2;
+	setp.eq.u32 %p1, %r0, 23;
+	setp.eq.u32 %p2, %r0, 9;
+	@%p0 call (%r1), one, (%b);
+	@%p1 call (%r1), two, (%b);
+	@%p2 call (%r1), three, (%b);`
+	const variables = ".global .u32 x;\n.global .u32 z;\n" + `
+.func (.reg .b32 a) one(.reg .b32 b) { st.global.u32 [x], b; ret; }
+.func (.reg .b32 a) two(.reg .b32 b) { ld.global.u32 a, [x];
+ld.global.u32 a, [x]; ret; }
+.func (.reg .b32 a) three(.reg .b32 b) { ld.global.u32 a, [x]; ret; }
+`
+	file := filepath.Join(t.TempDir(), "search")
+	search := func(ctx context.Context, o Options) *Result {
+		l := launchOf(t, variables, body, 3, 1)
+		defer l.Program.Unload()
+		o.Unroll = 4
+		for _, f := range l.Program.Module.Funcs[:o.Jobs] { // other searches come to functions in another order
+			l.Places.Enter(0, f)
+		}
+		r, err := Kernel(ctx, l, nil, nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	want := search(context.Background(), Options{})
+	resumed := 0
+	for n := 1; ; n++ {
+		c, err := OpenCheckpoint(file, "kernel")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resumed += min(c.Resumed(), 1)
+		ctx, cancel := context.WithCancel(context.Background())
+		told := 0
+		got := search(ctx, Options{Jobs: 1 + n%3, graphs: 10, Checkpoint: c, Progress: func(string) {
+			if told++; told > want.Graphs/100+2 {
+				cancel()
+			}
+		}})
+		cancel()
+		if err := c.Close(got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Stopped {
+			continue
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("after %d searches:\n%+v\nin one:\n%+v", n, got, want)
+		}
+		break
+	}
+	if resumed < 3 || len(want.Findings) < 3 {
+		t.Errorf("%d searches went on from another, %d findings", resumed, len(want.Findings))
 	}
 }
 

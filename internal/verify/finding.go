@@ -56,7 +56,7 @@ func (v *verifier) describe(e explore.Error, x explore.Execution) *Finding {
 		v.describeRace(f, e, x, events)
 	case explore.AssertionFailed:
 		var what string
-		f.Kind, f.Class, f.Title, what = v.subject.failure(e.Thread, e.Pos)
+		f.Kind, f.Class, f.Title, what = v.subject.failure(x.Next(e.Thread))
 		f.Sides = []Side{v.stands(e.Thread, e.Pos, what)}
 		f.Why = fmt.Sprintf("%s allows the execution below, in which thread %s comes to this state.", v.modelName(), f.Sides[0].Thread)
 	case explore.BarrierDivergence:

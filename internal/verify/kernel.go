@@ -1,10 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
+	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/report"
 	"fencepost.dev/fencepost/internal/simt"
 	"fencepost.dev/fencepost/internal/verify/explore"
@@ -57,12 +60,27 @@ type TooLarge = kernel.TooLarge
 
 // Kernel explores a launch of a kernel, with the memory as it is. The error says why it cannot begin.
 func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options) (*Result, error) {
-	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX})
+	if o.Jobs > 1 && o.Model != PTX {
+		alone, cancel := context.WithCancel(ctx)
+		r, refused, err := exploreKernel(alone, l, expected, condition, o, cancel)
+		cancel()
+		if !refused {
+			return r, err
+		}
+		// What is refused, and when, depends on what was found before, by whichever goroutine. Most that is refused is refused early.
+		o.Jobs = 1
+	}
+	r, _, err := exploreKernel(ctx, l, expected, condition, o, nil)
+	return r, err
+}
+
+// exploreKernel explores a launch and says whether the program has refused; it calls stop then, unless that is nil.
+func exploreKernel(ctx context.Context, l *simt.Launch, expected []Expected, condition *Condition, o Options, stop func()) (*Result, bool, error) {
+	p, err := kernel.New(l, kernel.Options{Unroll: o.Unroll, Dependencies: o.Model == PTX, Refused: stop})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.Close()
-	o.Jobs = 1 // threads of the emulator are driven by one goroutine
 	v := newVerifier(kernelLaunch{p}, report.ShortName(report.BareName(l.Kernel)), o)
 	switch {
 	case condition != nil:
@@ -72,8 +90,10 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 		v.result.Condition = &litmus.Condition{Quantifier: litmus.ForAll}
 		v.complete = func(v *verifier, x explore.Execution) { v.finalMemory(x, p, expected) }
 	}
+	v.locations = func(n int) []int32 { return observed(p, n, expected, condition) }
 	v.search(ctx)
-	if refusal := p.Refusal(); refusal != nil {
+	refusal := p.Refusal()
+	if refusal != nil {
 		v.result.Refusal = refusal.Reason
 		for _, at := range refusal.Places {
 			s := Side{What: "here", frames: v.subject.frames(int32(at))}
@@ -81,7 +101,33 @@ func Kernel(ctx context.Context, l *simt.Launch, expected []Expected, condition 
 			v.result.Refused = append(v.result.Refused, s)
 		}
 	}
-	return v.finish(), nil
+	return v.finish(), refusal != nil, nil
+}
+
+// observed gives, of the first n locations, those with bytes of which something is expected, by address: see explore.Options.
+func observed(p *kernel.Program, n int, expected []Expected, condition *Condition) []int32 {
+	var out []int32
+	for loc := range int32(n) {
+		space, _, addr, size := p.Location(loc)
+		overlaps := func(at uint64, n int) bool { return at < addr+uint64(size) && addr < at+uint64(n) }
+		if space == event.Global && (slices.ContainsFunc(expected, func(e Expected) bool { return condition == nil && overlaps(e.Addr, e.Size) }) ||
+			condition != nil && slices.ContainsFunc(condition.Observed, func(f *litmus.Formula) bool {
+				element, ok := f.Location()
+				if !ok {
+					return false
+				}
+				at, n, _ := condition.Element(element)
+				return overlaps(at, n)
+			})) {
+			out = append(out, loc)
+		}
+	}
+	slices.SortFunc(out, func(a, b int32) int {
+		_, _, x, _ := p.Location(a)
+		_, _, y, _ := p.Location(b)
+		return cmp.Compare(x, y)
+	})
+	return out
 }
 
 // finalState counts the final state of an execution, as far as a condition mentions it.

@@ -22,7 +22,7 @@ type subject interface {
 	location(loc int32) string
 	frames(pos int32) []event.Frame // of a place in the source, innermost first
 	// failure describes a step that fails: what the thread does there.
-	failure(thread int, pos int32) (kind detect.Kind, class detect.Class, title, what string)
+	failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string)
 }
 
 // litmusTest is a litmus test.
@@ -45,7 +45,7 @@ func (t litmusTest) frames(pos int32) []event.Frame {
 	return []event.Frame{{File: t.File, Line: line, Column: col}}
 }
 
-func (t litmusTest) failure(int, int32) (kind detect.Kind, class detect.Class, title, what string) {
+func (t litmusTest) failure(*explore.Op) (kind detect.Kind, class detect.Class, title, what string) {
 	return "assertion", detect.API, "failed assertion", "fails here: the condition is false, an index is outside of its array, or it divides by zero"
 }
 
@@ -115,8 +115,8 @@ func element(name string, offset uint64, width, size int) string {
 	return fmt.Sprintf("%s[%d]", name, offset/uint64(width))
 }
 
-func (k kernelLaunch) failure(thread int, pos int32) (kind detect.Kind, class detect.Class, title, what string) {
-	fault, message := k.Fault(thread, pos)
+func (k kernelLaunch) failure(step *explore.Op) (kind detect.Kind, class detect.Class, title, what string) {
+	fault, message := k.Fault(step)
 	class = detect.MemoryFault
 	switch fault {
 	case simt.Assertion, simt.TrapHit:

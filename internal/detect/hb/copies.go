@@ -202,7 +202,7 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
-		if w.Memory.Shared && w.Event.Flags&event.FlagAsync == 0 {
+		if w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)
 		}
 	} else if !w.Memory.Shared && len(d.bulkGlobals) > 0 { // of another launch
@@ -266,7 +266,8 @@ func category(a *history.Access, r *history.Record) detect.Category {
 	if same && a.Actor.Warp == x.Warp || a.Actor.After(x) {
 		return detect.CopyPending
 	}
-	return detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == x.Block()})
+	return detect.Classify(r.Site.Side, a.Site.Side, detect.Relation{SameLaunch: same, SameBlock: same && a.Actor.Block == x.Block(),
+		Assumed: !same && a.Actor.Assumes(x)})
 }
 
 // reuses says that copies have been complete before where a copy writes: of those by which an access races, the last one

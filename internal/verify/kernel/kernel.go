@@ -5,6 +5,7 @@ package kernel
 
 import (
 	"fmt"
+	"sync"
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
@@ -17,20 +18,24 @@ import (
 //
 // The states of a thread are interned, and what a thread does from a state with a value is computed once. So the search holds
 // and copies numbers of states, and the emulator runs a thread no more often than it has states.
+//
+// Its methods, but for Close, may be called from several goroutines. What has been computed they find without a lock. The numbers
+// of states, locations and masks depend on which goroutine comes to them first; nothing else does, as long as the program does not refuse.
 type Program struct {
 	Launch  *simt.Launch
-	threads *simt.Threads
 	unroll  int64
+	refused func()
 
-	states []state
-	ids    map[identity]int32
-	plain  map[identity]int32 // of states without dependencies
-	steps  map[transition]hop
+	states    list[state]
+	locations list[location]
 
-	masks     map[uint32]int32 // of bar.warp.sync
-	locations []location
-	at        map[granule][]int32 // the locations in 8 bytes of memory
-
+	mu      sync.RWMutex // guards what is below, and additions to the lists
+	threads *simt.Threads
+	ids     map[identity]int32
+	plain   map[identity]int32  // of states without dependencies
+	bytes   int                 // of all states
+	masks   map[uint32]int32    // of bar.warp.sync
+	at      map[granule][]int32 // the locations in 8 bytes of memory
 	refusal *Refusal
 }
 
@@ -41,22 +46,12 @@ type state struct {
 	q      simt.Request
 	op     explore.Op
 	plain  int32 // equal for states that differ in dependencies alone
+	next   hops
 }
 
 type identity struct {
 	thread int
 	at     simt.State
-}
-
-// transition is the completion of a step with a value.
-type transition struct {
-	state int32
-	value int64
-}
-
-type hop struct {
-	state int32
-	back  bool // control has jumped backwards
 }
 
 // location is a location of memory: an address and a width.
@@ -65,6 +60,9 @@ type location struct {
 	cta     uint32 // of shared memory
 	addr    uint64
 	size    uint8
+	initial int64
+
+	// Program.mu guards these.
 	place   uint32 // of the access that was first seen
 	written bool
 	cached  bool // read by ld.global.nc
@@ -103,6 +101,8 @@ func (e *TooLarge) Error() string {
 type Options struct {
 	Unroll       int  // a thread is stopped after so many iterations of loops that do not wait
 	Dependencies bool // steps say which reads they depend on
+	// Refused, if not nil, is called when the program refuses.
+	Refused func()
 }
 
 // New makes a program of a launch. Close ends it.
@@ -113,18 +113,22 @@ func New(l *simt.Launch, o Options) (*Program, error) {
 	if l.ClusterShape().Count() > 1 {
 		return nil, fmt.Errorf("clusters of several blocks are not explored; the launch has clusters of %v", l.Cluster)
 	}
-	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), ids: map[identity]int32{},
-		plain: map[identity]int32{}, steps: map[transition]hop{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}, nil
+	return &Program{Launch: l, threads: simt.NewThreads(l, o.Dependencies), unroll: int64(o.Unroll), refused: o.Refused, ids: map[identity]int32{},
+		plain: map[identity]int32{}, at: map[granule][]int32{}, masks: map[uint32]int32{}}, nil
 }
 
 // Close frees what the program has in the memory of the device.
 func (p *Program) Close() { p.threads.Close() }
 
 // Refusal is why the search was ended; nil if the program has not refused.
-func (p *Program) Refusal() *Refusal { return p.refusal }
+func (p *Program) Refusal() *Refusal {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.refusal
+}
 
 // Threads is the number of threads.
-func (p *Program) Threads() int { return p.threads.Count() }
+func (p *Program) Threads() int { return int(p.Launch.Grid.Count() * p.Launch.Block.Count()) }
 
 // Place is where a thread stands in the hierarchy. Each block is a cluster.
 func (p *Program) Place(thread int) model.Place {
@@ -133,7 +137,7 @@ func (p *Program) Place(thread int) model.Place {
 }
 
 // Pieces says, of a step that accesses memory, how many elements its instruction accesses, each by a step of its own.
-func (p *Program) Pieces(op *explore.Op) int { return int(p.states[op.Expected].q.Pieces) }
+func (p *Program) Pieces(op *explore.Op) int { return int(p.stateOf(op).q.Pieces) }
 
 // Coordinates are those of the block and of the thread in it.
 func (p *Program) Coordinates(thread int) (block, in event.Dim3) {
@@ -146,7 +150,7 @@ func (p *Program) OneProxy() bool { return true }
 
 // Places implements explore.Program.
 func (p *Program) Places() []model.Place {
-	out := make([]model.Place, p.threads.Count())
+	out := make([]model.Place, p.Threads())
 	for i := range out {
 		out[i] = p.Place(i)
 	}
@@ -154,25 +158,25 @@ func (p *Program) Places() []model.Place {
 }
 
 // Initial implements explore.Program.
-func (p *Program) Initial(loc int32) int64 {
-	l := &p.locations[loc]
-	return int64(p.threads.Initial(l.space, l.addr, l.size))
-}
+func (p *Program) Initial(loc int32) int64 { return p.locations.at(loc).initial }
 
 // Locations is the number of locations that the threads have accessed so far.
-func (p *Program) Locations() int { return len(p.locations) }
+func (p *Program) Locations() int { return p.locations.len() }
 
 // Location gives the state space, the block (of shared memory), the address and the bytes of a location.
 func (p *Program) Location(loc int32) (space event.Space, cta uint32, addr uint64, size int) {
-	l := &p.locations[loc]
+	l := p.locations.at(loc)
 	return l.space, l.cta, l.addr, int(l.size)
 }
 
 // Apply implements explore.Program.
 func (p *Program) Apply(op *explore.Op, old int64) (int64, bool) {
-	v, writes := p.states[op.Expected].q.Update(uint64(old))
+	v, writes := p.stateOf(op).q.Update(uint64(old))
 	return int64(v), writes
 }
+
+// stateOf is the state at which a thread stands at a step.
+func (p *Program) stateOf(op *explore.Op) *state { return p.states.at(int32(op.Expected)) }
 
 // The words of a thread's state in the search.
 const (
@@ -189,32 +193,38 @@ func (p *Program) StateWords() int { return stateWords }
 
 // Start implements explore.Program.
 func (p *Program) Start(t int, s []int64, op *explore.Op) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	at, q := p.threads.Start(t)
 	id := p.intern(t, at, q)
 	s[wordState] = int64(id)
-	*op = p.states[id].op
+	*op = p.states.at(id).op
 }
 
 // Resume implements explore.Program. A thread that comes to a state in which it has been before, and since then has written nothing
 // and passed no barrier, waits: what it has read since might as well not have been read.
 func (p *Program) Resume(t int, s []int64, value int64, op *explore.Op) {
-	from := int32(s[wordState])
-	h := p.step(from, value)
-	if p.lasting(&p.states[from].op, value) {
+	from := p.states.at(int32(s[wordState]))
+	h := from.next.find(value)
+	if h == nil {
+		h = p.step(from, value)
+	}
+	to := p.states.at(h.state)
+	if p.lasting(&from.op, value) {
 		s[wordHistory] = 0
 	} else {
 		n := s[wordHistory]
-		s[wordPast+n%maxPast] = int64(p.states[from].plain)
+		s[wordPast+n%maxPast] = int64(from.plain)
 		s[wordHistory]++
 		for k := n; k >= max(0, n-maxPast+1); k-- {
-			if s[wordPast+k%maxPast] == int64(p.states[h.state].plain) {
-				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: p.states[h.state].op.Pos}
+			if s[wordPast+k%maxPast] == int64(to.plain) {
+				*op = explore.Op{Kind: explore.Await, Value: n + 1 - k, Pos: to.op.Pos}
 				return
 			}
 		}
 	}
 	s[wordState] = int64(h.state)
-	*op = p.states[h.state].op
+	*op = to.op
 	if h.back {
 		if s[wordRounds]++; s[wordRounds] > p.unroll && op.Kind != explore.End {
 			*op = explore.Op{Kind: explore.Bound, Pos: op.Pos}
@@ -234,16 +244,16 @@ func (p *Program) lasting(op *explore.Op, value int64) bool {
 	return true
 }
 
-// step gives what follows a state.
-func (p *Program) step(from int32, value int64) hop {
-	h, ok := p.steps[transition{from, value}]
-	if !ok {
-		st := &p.states[from]
-		thread := st.thread
-		at, q := p.threads.Resume(thread, st.at, uint64(value))
-		h = hop{p.intern(thread, at, q), q.Back}
-		p.steps[transition{from, value}] = h
+// step computes what follows a state, unless another goroutine has.
+func (p *Program) step(from *state, value int64) *hop {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := from.next.find(value); h != nil {
+		return h
 	}
+	at, q := p.threads.Resume(from.thread, from.at, uint64(value))
+	h := &hop{value, p.intern(from.thread, at, q), q.Back}
+	from.next.add(h)
 	return h
 }
 
@@ -253,25 +263,28 @@ func (p *Program) intern(t int, at simt.State, q simt.Request) int32 {
 	if id, ok := p.ids[key]; ok {
 		return id
 	}
-	id := int32(len(p.states))
+	id := int32(p.states.len())
 	plain, ok := p.plain[identity{t, at[:q.Plain]}]
 	if !ok {
 		plain = int32(len(p.plain))
 		p.plain[identity{t, at[:q.Plain]}] = plain
 	}
-	p.states = append(p.states, state{thread: t, at: at, q: q, plain: plain})
-	p.ids[key] = id
-	op := p.op(id)
-	if len(p.states) >= maxStates || len(p.states)*len(at) >= maxBytes {
-		op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", len(p.states)), q.Place)
+	st := &state{thread: t, at: at, q: q, plain: plain}
+	st.op = p.op(st, id)
+	if p.bytes += len(at); id+1 >= maxStates || p.bytes >= maxBytes {
+		st.op = p.refuse(fmt.Sprintf("the threads come to more than %d states: shrink the launch or its inputs", id), q.Place)
 	}
-	p.states[id].op = op
+	p.states.add(st)
+	p.ids[key] = id
 	return id
 }
 
 func (p *Program) refuse(reason string, places ...uint32) explore.Op {
 	if p.refusal == nil {
 		p.refusal = &Refusal{reason, places}
+		if p.refused != nil {
+			p.refused()
+		}
 	}
 	return explore.Op{Kind: explore.Refused, Pos: int32(places[0])}
 }
@@ -286,8 +299,7 @@ var orders = map[event.Order]model.Order{event.Weak: model.NA, event.Volatile: m
 	event.Acquire: model.Acquire, event.Release: model.Release, event.AcqRel: model.AcqRel, event.SC: model.SC}
 
 // op makes the step of the search of the request of a state.
-func (p *Program) op(id int32) explore.Op {
-	st := &p.states[id]
+func (p *Program) op(st *state, id int32) explore.Op {
 	q := &st.q
 	op := explore.Op{Order: orders[q.Order], Scope: scopes[q.Scope], Pos: int32(q.Place), Loops: q.Repeats, Expected: int64(id),
 		Volatile: q.Order == event.Volatile, Deps: q.Depends, Control: q.Control}
@@ -341,9 +353,9 @@ func (p *Program) access(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	writes := q.Kind != simt.RequestLoad
 	loc := p.locate(st, writes)
-	if l := &p.locations[loc]; l.written {
+	if l := p.locations.at(loc); l.written {
 		for _, k := range l.partly {
-			o := &p.locations[k]
+			o := p.locations.at(k)
 			return p.refuse(fmt.Sprintf("accesses of %d and of %d bytes overlap, and one of them writes: mixed sizes are not explored. "+
 				"Use one width for each variable", l.size, o.size), q.Place, o.place)
 		}
@@ -375,24 +387,25 @@ func (p *Program) locate(st *state, writes bool) int32 {
 	}
 	loc := int32(-1)
 	for _, i := range p.at[key] {
-		if l := &p.locations[i]; l.addr == q.Addr && l.size == q.Size {
+		if l := p.locations.at(i); l.addr == q.Addr && l.size == q.Size {
 			loc = i
 		}
 	}
 	if loc < 0 {
-		loc = int32(len(p.locations))
-		l := location{space: q.Space, cta: key.cta, addr: q.Addr, size: q.Size, place: q.Place}
+		loc = int32(p.locations.len())
+		l := &location{space: q.Space, cta: key.cta, addr: q.Addr, size: q.Size, place: q.Place,
+			initial: int64(p.threads.Initial(q.Space, q.Addr, q.Size))}
 		for _, i := range p.at[key] {
-			if o := &p.locations[i]; q.Addr < o.addr+uint64(o.size) && o.addr < q.Addr+uint64(q.Size) {
+			if o := p.locations.at(i); q.Addr < o.addr+uint64(o.size) && o.addr < q.Addr+uint64(q.Size) {
 				l.partly = append(l.partly, i)
 				o.partly = append(o.partly, loc)
 				l.written = l.written || o.written
 			}
 		}
-		p.locations = append(p.locations, l)
+		p.locations.add(l)
 		p.at[key] = append(p.at[key], loc)
 	}
-	l := &p.locations[loc]
+	l := p.locations.at(loc)
 	l.cached = l.cached || q.NonCoherent
 	l.written = l.written || writes
 	return loc
@@ -400,13 +413,15 @@ func (p *Program) locate(st *state, writes bool) int32 {
 
 // Final gives n bytes of global memory at addr at the end of an execution.
 func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	out := make([]byte, n)
 	for i := range out {
 		out[i] = byte(p.threads.Initial(event.Global, addr+uint64(i), 1))
 	}
 	for at := addr &^ 7; at < addr+n; at += 8 {
 		for _, loc := range p.at[granule{space: event.Global, addr: at}] {
-			l := &p.locations[loc]
+			l := p.locations.at(loc)
 			if len(x.Coherence(loc)) == 0 {
 				continue
 			}
@@ -421,13 +436,8 @@ func (p *Program) Final(x explore.Execution, addr, n uint64) []byte {
 	return out
 }
 
-// Fault says what a thread does that fails at a place: the kind of the fault, and a sentence with the facts of the first time that
-// the search came upon it.
-func (p *Program) Fault(thread int, pos int32) (simt.FaultKind, string) {
-	for i := range p.states {
-		if st := &p.states[i]; st.thread == thread && st.q.Kind == simt.RequestFault && int32(st.q.Place) == pos {
-			return st.q.Fault, st.q.Message
-		}
-	}
-	panic("BUG: no fault of this thread at this place")
+// Fault says what a thread does that fails at a step: the kind of the fault, and a sentence with the facts.
+func (p *Program) Fault(op *explore.Op) (simt.FaultKind, string) {
+	q := &p.stateOf(op).q
+	return q.Fault, q.Message
 }

@@ -1,0 +1,80 @@
+package kernel
+
+import "sync/atomic"
+
+// list grows and is never changed otherwise: one goroutine at a time adds, and any reads what has been added.
+type list[T any] struct{ all atomic.Pointer[[]*T] }
+
+func (l *list[T]) len() int {
+	if all := l.all.Load(); all != nil {
+		return len(*all)
+	}
+	return 0
+}
+
+func (l *list[T]) at(i int32) *T { return (*l.all.Load())[i] }
+
+func (l *list[T]) add(v *T) {
+	var all []*T
+	if old := l.all.Load(); old != nil {
+		all = *old
+	}
+	all = append(all, v) // behind what the readers of the old list see
+	l.all.Store(&all)
+}
+
+// hop is what follows a state that is resumed with a value.
+type hop struct {
+	value int64
+	state int32
+	back  bool // control has jumped backwards
+}
+
+// hops are the hops of a state: a hash table by value with open addressing, which is replaced by a larger one before it is full. One
+// goroutine at a time adds, and any looks up.
+type hops struct {
+	table atomic.Pointer[[]atomic.Pointer[hop]]
+	n     int
+}
+
+// slot is where the search for a value begins.
+func slot(value int64) int { return int(uint64(value) * 0x9e3779b97f4a7c15 >> 32) }
+
+func (h *hops) find(value int64) *hop {
+	table := h.table.Load()
+	if table == nil {
+		return nil
+	}
+	for i := slot(value); ; i++ {
+		if p := (*table)[i&(len(*table)-1)].Load(); p == nil || p.value == value {
+			return p
+		}
+	}
+}
+
+// add adds a hop with a value that is not there.
+func (h *hops) add(p *hop) {
+	table := h.table.Load()
+	if h.n++; table == nil || 2*h.n > len(*table) {
+		larger := make([]atomic.Pointer[hop], max(2, 4*h.n))
+		if table != nil {
+			for i := range *table {
+				if old := (*table)[i].Load(); old != nil {
+					insert(larger, old)
+				}
+			}
+		}
+		insert(larger, p)
+		h.table.Store(&larger)
+		return
+	}
+	insert(*table, p)
+}
+
+func insert(table []atomic.Pointer[hop], p *hop) {
+	i := slot(p.value)
+	for table[i&(len(table)-1)].Load() != nil {
+		i++
+	}
+	table[i&(len(table)-1)].Store(p)
+}
