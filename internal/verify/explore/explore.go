@@ -20,6 +20,8 @@ type Options struct {
 	// Symmetric, if not nil, gives for each thread the one before it in its class of symmetric threads, or -1. Of executions that
 	// differ by the names of threads of a class one is explored, rarely more. It is not for Exits and Ordered.
 	Symmetric []int
+	// Overtaken says that executions are explored to their ends in which a thread waits for ever though it need not: see overtaken.go.
+	Overtaken bool
 	// Leaf, if not nil, is called for every execution that is explored: complete ones, and those that are blocked or cut by a
 	// bound.
 	Leaf func(x Execution, end Ending)
@@ -194,9 +196,9 @@ func (x *explorer) pause() {
 // often written before. Any choice is sound that the graph alone determines.
 func (x *explorer) next() int {
 	g := x.g
-	reader, waiter, symmetric := -1, -1, g.before != nil
+	reader, waiter, free := -1, -1, g.before == nil && len(g.over) == 0
 	for t := range g.threads {
-		if symmetric && g.early(t) {
+		if !free && (g.before != nil && g.early(t) || x.held(t)) {
 			continue
 		}
 		switch g.threads[t].op.Kind {
@@ -253,6 +255,7 @@ func (x *explorer) proceed(e int) {
 	case Fail:
 		x.assertion(t, e)
 	case Await:
+		g.spun = true
 		if x.stale(e) {
 			x.done += x.part
 			return
@@ -418,7 +421,7 @@ func (x *explorer) read(t int) {
 	e := g.push(t, model.R, order)
 	l := g.locs[g.events[e].op.Loc]
 	lo := g.floor(e)
-	part := x.part
+	part, over := x.part, len(g.over) > 0
 	x.part /= float64(len(l.co) - lo)
 	top := len(l.co) - 1
 	for rank := top; rank >= lo; rank-- {
@@ -427,6 +430,14 @@ func (x *explorer) read(t int) {
 			w = l.co[rank]
 		}
 		g.reads(e, w)
+		if over && g.dead(e) {
+			if rank == top {
+				x.visit()
+			} else {
+				x.done += x.part
+			}
+			continue
+		}
 		if g.before == nil || g.sorted(e) {
 			x.completeRead(e, rank == top)
 		} else {
@@ -494,7 +505,8 @@ func (x *explorer) update(e int, value int64) {
 			if x.Races {
 				x.races(w)
 			}
-			x.proceed(w)
+			x.assertion(t, w)
+			x.settle(w)
 		}
 		g.unplace(w)
 	} else {
@@ -531,7 +543,7 @@ func (x *explorer) write(t int) {
 		last := rank == len(l.co)
 		g.place(e, rank)
 		if last || x.acyclic() {
-			x.visit()
+			x.settle(e)
 		} else {
 			x.done += x.part
 		}
@@ -637,6 +649,10 @@ func (x *explorer) serve(r, w, rank int) {
 	g := x.g
 	last := rank == len(g.locs[g.events[w].op.Loc].co)
 	g.place(w, rank)
+	if !x.Overtaken && g.overtakes(w) {
+		g.unplace(w)
+		return
+	}
 	g.reads(r, int32(w))
 	if g.before != nil && !g.sorted(r) {
 		g.unplace(w)
@@ -664,6 +680,9 @@ func (x *explorer) races(e int) {
 func (x *explorer) leaf() {
 	g := x.g
 	x.done += x.part
+	if len(g.over) > 0 {
+		return
+	}
 	end := Complete
 	stuck := false
 	for t := range g.threads {

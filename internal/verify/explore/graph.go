@@ -81,6 +81,8 @@ type graph struct {
 	threads  []thread
 	locs     []*location // those that a step has named, at least
 	barriers []barrier
+	spun     bool    // a thread has come to an Await
+	over     []int32 // writes that overtake spinning reads, see overtaken.go
 	sc       int     // sc events
 	start    []int64 // states of the threads before their first event
 	first    []Op
@@ -384,7 +386,12 @@ func (g *graph) renumber(from *graph, number []int32) {
 	for _, l := range g.locs {
 		l.weak, l.co, l.reads = 0, l.co[:0], l.reads[:0]
 	}
-	g.sc = 0
+	g.sc, g.spun, g.over = 0, from.spun, g.over[:0]
+	for _, w := range from.over {
+		if number[w] >= 0 {
+			g.over = append(g.over, number[w])
+		}
+	}
 	for i := range g.events {
 		ev := &g.events[i]
 		if ev.kind == model.R && ev.rf != initial {
