@@ -25,11 +25,11 @@ type Access struct {
 	Room   uint64
 	Base   *unsafe.Pointer
 	Row    uint64
-	Told   uint64 // not 0: accesses are noted in the Log; one that does not fit there any more is not done
+	Told   uint64 // not 0: accesses are noted in the Log; one that cannot be is not done (see Log and Told)
 	Last   uint64 // not 0: the next place is asked for ahead, as far from this one as this is from the last; the assembly's own then
 }
 
-// Log is what Run did, in its order, as far as it is to be told.
+// Log is what Run did, in its order, as far as it is to be told. It has room for 32 accesses.
 type Log struct {
 	N     uint64 // loads and stores
 	_     [7]uint64
@@ -49,7 +49,8 @@ type Told struct {
 	Offsets  V64       // of Each and EachLow: by lane, the address less Origin
 	Values   V64       // the vector of 64 bits that is stored
 	Values32 V32       // the one of 32 bits
-	// What a store of 64 or of 32 bits overwrites, as if each lane were the first to write.
+	// What a store of 64 or of 32 bits overwrites, as if each lane were the first to write. In Before32, the bytes that one of less
+	// overwrites whose lanes lie side by side, which is done only where they begin at a multiple of 4.
 	Before   V64
 	Before32 V32
 }
@@ -143,9 +144,12 @@ func (x *Regs) access(o *Op, mask uint32) bool {
 // tellsBefore reports whether a Told has what the store overwrites.
 func (a *accessOp) tellsBefore() bool { return a.store && a.size >= 4 }
 
-// tell notes an access; false when the log is full. At has the offsets of the lanes from base.
+// tellsBytes reports whether a Told has the bytes that the store overwrites.
+func (a *accessOp) tellsBytes() bool { return a.store && a.size < 4 && a.how == line }
+
+// tell notes an access; false when that cannot be done. At has the offsets of the lanes from base.
 func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint32) bool {
-	if x.Log.N == uint64(len(x.Log.List)) {
+	if x.Log.N == uint64(len(x.Log.List)) || a.tellsBytes() && at[0]%4 != 0 {
 		return false
 	}
 	h, t := &x.Log.Heads[x.Log.N], &x.Log.List[x.Log.N]
@@ -164,6 +168,10 @@ func (x *Regs) tell(a *accessOp, o *Op, at *V64, base unsafe.Pointer, mask uint3
 		t.Values = *x.v64(o.D)
 	case a.store:
 		t.Values32 = *x.v32(o.D)
+	}
+	if a.tellsBytes() {
+		n := 32 * a.size
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&t.Before32)), n), unsafe.Slice((*byte)(unsafe.Add(base, at[0])), n))
 	}
 	if a.tellsBefore() {
 		for m := mask; m != 0; m &= m - 1 {

@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -81,7 +82,7 @@ func TestAccess(t *testing.T) {
 				m.log.N = uint64(len(m.log.List) - r.IntN(3))
 				after.log.N = m.log.N
 				end := uint64(7)
-				if ok = ok && (w.Told == 0 || m.log.N < uint64(len(m.log.List))); ok {
+				if ok = ok && (w.Told == 0 || m.log.N < uint64(len(m.log.List)) && (!a.tellsBytes() || at[0]%4 == 0)); ok {
 					end, done = 1, done+1
 					note(a, f, &o, w, after, at, mask)
 					moveBytes(a, &want, &o, after, at, mask)
@@ -150,6 +151,9 @@ func note(a accessOp, f *files, o *Op, w *Access, m *reach, at [32]int, mask uin
 			v := number(m.mem[reachBegin+at[l]:], int(a.size), false)
 			to.Before[l], to.Before32[l] = v, uint32(v)
 		}
+		if a.tellsBytes() && l < 8*int(a.size) {
+			to.Before32[l] = uint32(number(m.mem[reachBegin+at[0]+4*l:], 4, false))
+		}
 		to.Values[l], to.Values32[l] = f.v64[o.D/sizes[vectors64]%8][l], f.v32[o.D/sizes[vectors32]%8][l]
 	}
 }
@@ -171,6 +175,8 @@ func differsAt(a accessOp, x, y *Log, at uint64, mask uint32) string {
 		return "Imm or At"
 	case a.store && a.size < 8 && p.Values32 != q.Values32, a.store && a.size == 8 && p.Values != q.Values:
 		return "values"
+	case a.tellsBytes() && !slices.Equal(p.Before32[:8*a.size], q.Before32[:8*a.size]):
+		return "bytes that were there before"
 	}
 	for m := mask; m != 0; m &= m - 1 {
 		switch l := first(m); {

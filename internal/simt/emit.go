@@ -7,7 +7,6 @@ import (
 
 	"fencepost.dev/fencepost/internal/event"
 	"fencepost.dev/fencepost/internal/isa"
-	"fencepost.dev/fencepost/internal/lanes"
 )
 
 // batchEvents is how many events are handed on at once: with their addresses and values they stay in the cache.
@@ -229,9 +228,10 @@ func allRows(e *event.Event, shift uint8, addr *[32]uint64) bool {
 	stride, rowStride := addr[1]-addr[0], addr[n]-addr[0]
 	at := addr[0]
 	for row := uint64(0); row < 32; row += n {
-		in := uint32(1<<n-1) << row
-		if lanes.EQAffine64((*lanes.V64)(addr), at-row*stride, stride, in) != in {
-			return false
+		for l, want := uint64(0), at; l < n; l, want = l+1, want+stride {
+			if addr[(row+l)&31] != want {
+				return false
+			}
 		}
 		at += rowStride
 	}

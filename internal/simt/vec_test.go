@@ -381,6 +381,59 @@ loop:
 	}
 }
 
+// TestListedBytes compares the events of stores of bytes and halves that lie side by side, by all lanes of a warp and by some, in words
+// and not, to variables that begin at a word and not: they tell the words that each lane finds.
+func TestListedBytes(t *testing.T) {
+	g := newRig(t, kernel(`
+	.shared .align 1 .b8 odd[65];
+	.shared .align 4 .b8 box[256];
+	mov.u32 %r1, odd;
+	mov.u32 %r2, box;
+	add.u32 %r3, %r1, %tx;
+	add.u32 %r4, %r2, %tx;
+	mad.lo.u32 %r5, %tx, 2, %r2;
+	cvt.u64.u32 %rd1, %tx;
+	add.u64 %rd1, %rd1, %out;
+	mad.wide.u32 %rd2, %tx, 2, %out;
+	mov.u32 %r13, 0;
+loop:
+	mad.lo.u32 %r6, %r13, 77, %tx;
+	cvt.u16.u32 %rs1, %r6;
+	st.shared.u8 [%r3], %r6;
+	st.shared.u8 [%r4], %r6;
+	st.shared.u8 [%r4+66], %r6;
+	st.shared.u16 [%r5+128], %rs1;
+	st.global.u8 [%rd1], %r6;
+	st.global.u8 [%rd1+65], %r6;
+	st.global.u16 [%rd2+192], %rs1;
+	st.global.u16 [%rd2+322], %rs1;
+	setp.lt.u32 %p2, %tx, 50;
+	@!%p2 bra behind;
+	st.shared.u8 [%r4+64], %r6;
+	st.global.u8 [%rd1+128], %r6;
+	st.global.u16 [%rd2+452], %rs1;
+behind:
+	add.u32 %r13, %r13, 1;
+	setp.lt.u32 %p1, %r13, %n;
+	@%p1 bra loop;`))
+	l := g.prepare(launch{out: g.buffer(150), n: 6})
+	l.Block = event.Dim3{X: 63, Y: 1, Z: 1}
+	if _, err := NewDiff(t, false).Run(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	text, err := l.Program.text(l, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[lanes.Code]int{}
+	for _, o := range text.ops {
+		n[o.Code]++
+	}
+	if n[lanes.OpStore8Line] != 7 || n[lanes.OpStore16Line] != 4 {
+		t.Errorf("%d and %d operations", n[lanes.OpStore8Line], n[lanes.OpStore16Line])
+	}
+}
+
 // TestMoves: what a loop carries keeps its register, so that nothing is moved on the way back; the counter is copied before it.
 func TestMoves(t *testing.T) {
 	for _, name := range []string{"arithmetic", "saxpy", "shared", "shuffles", "atomics"} {

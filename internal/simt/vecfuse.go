@@ -213,7 +213,7 @@ func (b *compiler) fastAccess(e *effect, store bool) *fused {
 	}
 	e.reach = int32(len(b.t.reaches))
 	r.effect, r.store, r.each = int32(len(b.t.effects)), store, e.addr >= 0
-	r.before = store && e.piece >= 4
+	r.before = store && (e.piece >= 4 || !r.each)
 	if !r.each {
 		r.line = b.t.lines[^e.addr]
 	}

@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -46,10 +47,19 @@ func (x *vecMachine) offerShared(k int, all uint64) {
 	switch {
 	case e.end == 0:
 		x.offer(a, n, e, 0, all)
-	case e.begin&(e.width-1) == 0:
+	case e.begin&(n.align(e)-1) == 0:
 		a.Base, x.begins[k] = x.variable(e.begin), e.begin
 		x.offer(a, n, e, e.begin, e.end-e.begin)
 	}
+}
+
+// align is what the address of memory must be a multiple of for lists to access it by offsets from there: what a store overwrites
+// is told in words.
+func (n *reaching) align(e *effect) uint64 {
+	if n.store {
+		return max(e.width, 4)
+	}
+	return e.width
 }
 
 // variable gives where a pointer stands to the byte at an offset of the running block's shared memory.
@@ -125,7 +135,7 @@ func (x *vecMachine) learn(i int32) {
 		return
 	}
 	c := &x.cache[i]
-	if c.epoch != x.epoch || c.b.Addr&(e.width-1) != 0 {
+	if c.epoch != x.epoch || c.b.Addr&(x.t.reaches[e.reach].align(e)-1) != 0 {
 		return
 	}
 	x.bases[e.reach] = unsafe.Pointer(unsafe.SliceData(c.b.data))
@@ -248,11 +258,26 @@ func (x *vecMachine) toldValues(ev *event.Event, i int) {
 	}
 	add(&t.Values, &t.Values32)
 	if o.olds() {
-		if n := &x.t.reaches[x.t.code[x.log.Heads[i].Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
+		if ev.Size < 4 {
+			wordsAround(ev, t)
+		} else if n := &x.t.reaches[x.t.code[x.log.Heads[i].Imm].b]; !n.apart && (!ev.Affine() || ev.Stride == 0) && ev.Mask&(ev.Mask-1) != 0 {
 			x.overlay(ev, n, t)
 		}
 		ev.Flags |= event.FlagOld
 		add(&t.Before, &t.Before32)
+	}
+}
+
+// wordsAround makes of the bytes that lanes side by side overwrite the words around them, each as its lane finds it: after the lanes
+// below.
+func wordsAround(ev *event.Event, t *lanes.Told) {
+	var mem [64]byte
+	copy(mem[:], unsafe.Slice((*byte)(unsafe.Pointer(&t.Before32)), 64))
+	for m := ev.Mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m) & 31
+		at := l * int(ev.Size)
+		t.Before32[l] = binary.LittleEndian.Uint32(mem[at&^3:])
+		putUint(mem[at:at+int(ev.Size)], uint64(t.Values32[l]))
 	}
 }
 

@@ -62,7 +62,7 @@ const mostBlocks = 1 << 20
 
 func newAssembler(sink func([]cpu.Event)) *assembler {
 	a := &assembler{sink: sink, threads: map[uint32]*thread{}, syncs: map[syncKey]uint32{}, blocks: map[uint64]block{}}
-	a.memory.emit = a.emit
+	a.memory.to = a
 	a.memory.pages = map[uint64]*page{}
 	a.calls.nodes = make([]node, 1)
 	a.calls.below = map[edge]uint32{}
@@ -83,15 +83,19 @@ func (a *assembler) emit(op cpu.Op, t *thread, object, location uint32) {
 }
 
 func (a *assembler) number(location uint32) uint32 {
+	if int(location) < len(a.numbers) && a.numbers[location] != 0 {
+		return a.numbers[location]
+	}
+	return a.newNumber(location)
+}
+
+func (a *assembler) newNumber(location uint32) uint32 {
 	for int(location) >= len(a.numbers) {
 		a.numbers = append(a.numbers, 0)
 	}
-	n := &a.numbers[location]
-	if *n == 0 {
-		a.located = append(a.located, location)
-		*n = uint32(len(a.located))
-	}
-	return *n
+	a.located = append(a.located, location)
+	a.numbers[location] = uint32(len(a.located))
+	return a.numbers[location]
 }
 
 func (a *assembler) flush() {

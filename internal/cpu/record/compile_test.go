@@ -57,34 +57,37 @@ func TestArguments(t *testing.T) {
 // TestMemory wants bytes told apart: which variables an access is of, which ones become parts, and which are forgotten.
 func TestMemory(t *testing.T) {
 	var got []string
-	m := memory{pages: map[uint64]*page{}}
-	m.emit = func(op cpu.Op, _ *thread, object, location uint32) {
-		s := fmt.Sprintf("%s %d", op, object)
-		if op == cpu.Part {
-			s += fmt.Sprintf(" of %d", location)
+	a := newAssembler(func(events []cpu.Event) {
+		for _, e := range events {
+			s := fmt.Sprintf("%s %d", e.Op, e.Object)
+			if e.Op == cpu.Part {
+				s += fmt.Sprintf(" of %d", e.Location)
+			}
+			got = append(got, s)
 		}
-		got = append(got, s)
-	}
+	})
+	m, who := &a.memory, &thread{}
 	for _, step := range []struct {
 		name string
 		do   func()
 		want string
 	}{
-		{"a word", func() { m.access(nil, 64, 8, cpu.Write, 1) }, "write 0"},
-		{"again", func() { m.access(nil, 64, 8, cpu.Read, 1) }, "read 0"},
-		{"its second half", func() { m.access(nil, 68, 4, cpu.Write, 1) }, "part 1 of 0, write 0"},
-		{"its first half", func() { m.access(nil, 64, 4, cpu.Read, 1) }, "read 1"},
-		{"the word", func() { m.access(nil, 64, 8, cpu.Write, 1) }, "write 1, write 0"},
-		{"a byte in the middle", func() { m.access(nil, 65, 1, cpu.Write, 1) }, "part 2 of 1, part 3 of 1, write 1"},
-		{"over the end of the word", func() { m.access(nil, 70, 4, cpu.Write, 1) }, "part 4 of 0, write 0, write 5"},
-		{"a byte of its own", func() { m.access(nil, 80, 1, cpu.Write, 1) }, "write 6"},
-		{"its neighbour", func() { m.access(nil, 81, 1, cpu.Write, 1) }, "write 7"},
-		{"the block is freed", func() { m.overwrite(nil, 64, 16, 1) }, "write 2, write 1, write 3, write 4, write 0, write 5"},
-		{"and used again", func() { m.forget(nil, 64, 16) }, "forget 2, forget 1, forget 3, forget 4, forget 0, forget 5"},
-		{"by others", func() { m.access(nil, 64, 4, cpu.Write, 1) }, "write 5"},
+		{"a word", func() { m.access(who, 64, 8, cpu.Write, 1) }, "write 0"},
+		{"again", func() { m.access(who, 64, 8, cpu.Read, 1) }, "read 0"},
+		{"its second half", func() { m.access(who, 68, 4, cpu.Write, 1) }, "part 1 of 0, write 0"},
+		{"its first half", func() { m.access(who, 64, 4, cpu.Read, 1) }, "read 1"},
+		{"the word", func() { m.access(who, 64, 8, cpu.Write, 1) }, "write 1, write 0"},
+		{"a byte in the middle", func() { m.access(who, 65, 1, cpu.Write, 1) }, "part 2 of 1, part 3 of 1, write 1"},
+		{"over the end of the word", func() { m.access(who, 70, 4, cpu.Write, 1) }, "part 4 of 0, write 0, write 5"},
+		{"a byte of its own", func() { m.access(who, 80, 1, cpu.Write, 1) }, "write 6"},
+		{"its neighbour", func() { m.access(who, 81, 1, cpu.Write, 1) }, "write 7"},
+		{"the block is freed", func() { m.overwrite(who, 64, 16, 1) }, "write 2, write 1, write 3, write 4, write 0, write 5"},
+		{"and used again", func() { m.forget(who, 64, 16) }, "forget 2, forget 1, forget 3, forget 4, forget 0, forget 5"},
+		{"by others", func() { m.access(who, 64, 4, cpu.Write, 1) }, "write 5"},
 	} {
 		got = nil
 		step.do()
+		a.flush()
 		if s := strings.Join(got, ", "); s != step.want {
 			t.Errorf("%s: %s, want %s", step.name, s, step.want)
 		}

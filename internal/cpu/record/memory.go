@@ -1,11 +1,15 @@
 package record
 
-import "fencepost.dev/fencepost/internal/cpu"
+import (
+	"slices"
+
+	"fencepost.dev/fencepost/internal/cpu"
+)
 
 // memory knows which bytes are which variable. A variable is what one access touched of a word of 8 bytes. If another one
 // touches a part of it, the rest becomes a variable of its own, which has the history of both.
 type memory struct {
-	emit  func(op cpu.Op, t *thread, object, location uint32)
+	to    *assembler
 	pages map[uint64]*page
 	cache [1024]struct {
 		number uint64
@@ -58,16 +62,24 @@ func (m *memory) access(t *thread, address, size uint64, op cpu.Op, location uin
 		extent := uint8(off<<4 | n)
 		switch v := p.word[w]; {
 		case v != 0 && v&divided == 0 && p.extent[w] == extent:
-			m.emit(op, t, v-1, location)
+			m.to.emit(op, t, v-1, location)
+		case v&divided != 0 && n == 1 && alone(&m.parts[v&^divided], off):
+			m.to.emit(op, t, m.parts[v&^divided][off]-1, location)
 		case v == 0:
 			v = m.variable(address)
 			p.word[w], p.extent[w] = v+1, extent
-			m.emit(op, t, v, location)
+			m.to.emit(op, t, v, location)
 		default:
 			m.divide(t, p, w, address&^7, int(off), int(off+n), op, location)
 		}
 		address, size = address+n, size-n
 	}
+}
+
+// alone says that a byte of a word is a variable.
+func alone(row *[8]uint32, off uint64) bool {
+	v := row[off&7]
+	return v != 0 && (off == 0 || row[(off-1)&7] != v) && (off == 7 || row[(off+1)&7] != v)
 }
 
 func (m *memory) variable(address uint64) uint32 {
@@ -78,6 +90,9 @@ func (m *memory) variable(address uint64) uint32 {
 		return v
 	}
 	m.count++
+	if len(m.address) == cap(m.address) {
+		m.address = slices.Grow(m.address, max(1<<10, len(m.address)))
+	}
 	m.address = append(m.address, address)
 	return m.count - 1
 }
@@ -94,6 +109,9 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 		m.spareRows = m.spareRows[:n-1]
 	} else {
 		at = uint32(len(m.parts))
+		if len(m.parts) == cap(m.parts) {
+			m.parts = slices.Grow(m.parts, max(1<<8, len(m.parts)))
+		}
 		m.parts = append(m.parts, [8]uint32{})
 	}
 	row := &m.parts[at]
@@ -111,7 +129,7 @@ func (m *memory) row(p *page, w uint64) *[8]uint32 {
 func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op cpu.Op, location uint32) {
 	row := m.row(p, w)
 	if v := row[from]; v != 0 && row[to-1] == v && (from == 0 || row[from-1] != v) && (to == 8 || row[to] != v) {
-		m.emit(op, t, v-1, location) // one variable, and all of it
+		m.to.emit(op, t, v-1, location) // one variable, and all of it
 		return
 	}
 	for i := from; i < to; {
@@ -128,7 +146,7 @@ func (m *memory) divide(t *thread, p *page, w, address uint64, from, to int, op 
 			m.cut(t, row, address, v, 0, i)
 			m.cut(t, row, address, v, end, 8)
 		}
-		m.emit(op, t, v-1, location)
+		m.to.emit(op, t, v-1, location)
 		i = end
 	}
 }
@@ -142,7 +160,7 @@ func (m *memory) cut(t *thread, row *[8]uint32, address uint64, v uint32, from, 
 		}
 		if part == 0 {
 			part = m.variable(address+uint64(k)) + 1
-			m.emit(cpu.Part, t, part-1, v-1)
+			m.to.emit(cpu.Part, t, part-1, v-1)
 		}
 		row[k] = part
 	}
@@ -183,7 +201,7 @@ func (m *memory) variables(p *page, w uint64, each func(v uint32)) {
 // overwrite writes all variables in a range.
 func (m *memory) overwrite(t *thread, address, size uint64, location uint32) {
 	m.words(address, size, func(p *page, w uint64) {
-		m.variables(p, w, func(v uint32) { m.emit(cpu.Write, t, v, location) })
+		m.variables(p, w, func(v uint32) { m.to.emit(cpu.Write, t, v, location) })
 	})
 }
 
@@ -191,7 +209,7 @@ func (m *memory) overwrite(t *thread, address, size uint64, location uint32) {
 func (m *memory) forget(t *thread, address, size uint64) {
 	m.words(address, size, func(p *page, w uint64) {
 		m.variables(p, w, func(v uint32) {
-			m.emit(cpu.Forget, t, v, 0)
+			m.to.emit(cpu.Forget, t, v, 0)
 			m.spare = append(m.spare, v)
 		})
 		if v := p.word[w]; v&divided != 0 {

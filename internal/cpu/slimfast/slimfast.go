@@ -14,6 +14,7 @@ package slimfast
 import (
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/order"
@@ -124,6 +125,7 @@ type Thread struct {
 	nexts  []**Metadata
 	found  func(other order.Epoch, wrote bool)
 	shared func(*Metadata) // is given each EpochPlusVC that is allocated, or nil
+	alone  bool            // no other thread judges meanwhile: variables are updated by plain stores
 }
 
 // NewThread makes the state of a thread. found is told of races.
@@ -160,7 +162,12 @@ func (v *Variable) load() *Metadata {
 	return &untouched
 }
 
-func (v *Variable) swap(old, m *Metadata) bool {
+// swap updates a variable that had old; false if it has something else by now.
+func (t *Thread) swap(v *Variable, old, m *Metadata) bool {
+	if t.alone {
+		*(**Metadata)(unsafe.Pointer(&v.metadata)) = m
+		return true
+	}
 	if old == &untouched {
 		old = nil
 	}
@@ -184,7 +191,7 @@ func (t *Thread) Read(v *Variable) {
 			return // READSHARED of the same epoch
 		}
 		to, rule := t.read(m, now)
-		if !v.swap(m, to) {
+		if !t.swap(v, m, to) {
 			t.Counts.CAS++
 			continue
 		}
@@ -258,7 +265,7 @@ func (t *Thread) Write(v *Variable) {
 			}
 			return // WRITESAMEEPOCH
 		}
-		if !v.swap(m, t.w) {
+		if !t.swap(v, m, t.w) {
 			t.Counts.CAS++
 			continue
 		}
@@ -302,7 +309,9 @@ type Detector struct {
 	variables []Variable
 	threads   []*Thread
 	events    uint64
-	race      cpu.Race // the access being judged
+	now       *cpu.Event // the access being judged
+	at        uint64     // its number
+	mixes     bool       // with an atomic one
 	found     func(cpu.Race)
 	atomics   order.Atomics
 }
@@ -312,6 +321,7 @@ func New(found func(cpu.Race)) *Detector { return &Detector{found: found} }
 
 // Events implements cpu.Detector.
 func (d *Detector) Events(events []cpu.Event) {
+	var t *Thread
 	for i := range events {
 		e := &events[i]
 		if e.Op >= cpu.ReadAtomic && e.Op <= cpu.Forget {
@@ -321,7 +331,7 @@ func (d *Detector) Events(events []cpu.Event) {
 		if e.Op != cpu.Read && e.Op != cpu.Write {
 			ended := d.order.Step(e)
 			// Joining may have moved the clock in memory.
-			if t := d.thread(e.Thread); ended {
+			if t = d.thread(e.Thread); ended {
 				t.Advance(d.order.Clock(e.Thread))
 			} else {
 				t.Clock = d.order.Clock(e.Thread)
@@ -334,8 +344,10 @@ func (d *Detector) Events(events []cpu.Event) {
 		if n := int(e.Object) + 1; n > len(d.variables) {
 			d.grow(n)
 		}
-		t := d.thread(e.Thread)
-		d.race = cpu.Race{Event: d.events + uint64(i), Variable: e.Object, Thread: e.Thread, Write: e.Op == cpu.Write}
+		if t == nil || t.ID != e.Thread {
+			t = d.thread(e.Thread)
+		}
+		d.now, d.at = e, d.events+uint64(i)
 		if d.atomics.Has(e.Object) {
 			d.mixed(t, e)
 		}
@@ -367,34 +379,33 @@ func (d *Detector) other(e *cpu.Event, at uint64) {
 		d.atomics.Forget(e.Object)
 	default:
 		t := d.thread(e.Thread)
-		d.race = cpu.Race{Event: at, Variable: e.Object, Thread: e.Thread, Write: e.Op.Writes(), Atomic: true}
+		d.now, d.at, d.mixes = e, at, true
 		if e.Op == cpu.WriteAtomic {
 			t.checkWrite(v.load())
 		} else {
 			t.checkRead(v.load())
 		}
+		d.mixes = false
 		d.atomics.Add(e.Object, t.Clock[t.ID], e.Op == cpu.WriteAtomic)
 	}
 }
 
 // mixed compares a plain access with the atomic ones of its variable.
 func (d *Detector) mixed(t *Thread, e *cpu.Event) {
-	d.race.Atomic = true
+	d.mixes = true
 	d.atomics.Conflicts(e.Object, e.Op == cpu.Write, func(x order.Epoch, wrote bool) {
 		if !t.Clock.Has(x) {
 			t.found(x, wrote)
 		}
 	})
-	d.race.Atomic = false
+	d.mixes = false
 }
 
 // grow makes room for variables. A Variable must not be copied once several threads use it, which those of a Detector do not.
 func (d *Detector) grow(n int) {
 	if n > cap(d.variables) {
 		more := make([]Variable, n, max(n, 2*cap(d.variables)))
-		for i := range d.variables {
-			more[i].metadata.Store(d.variables[i].metadata.Load())
-		}
+		copy(more, d.variables)
 		d.variables = more
 	}
 	d.variables = d.variables[:n]
@@ -406,11 +417,10 @@ func (d *Detector) thread(id uint16) *Thread {
 	}
 	if d.threads[id] == nil {
 		t := NewThread(id, func(other order.Epoch, wrote bool) {
-			r := d.race
-			r.Earlier, r.Wrote = other.Thread(), wrote
-			d.found(r)
+			e := d.now
+			d.found(cpu.Race{Event: d.at, Variable: e.Object, Thread: e.Thread, Earlier: other.Thread(), Write: e.Op.Writes(), Wrote: wrote, Atomic: d.mixes})
 		})
-		t.Clock, t.shared = d.order.Clock(id), d.Shared
+		t.Clock, t.shared, t.alone = d.order.Clock(id), d.Shared, true
 		d.threads[id] = t
 	}
 	return d.threads[id]

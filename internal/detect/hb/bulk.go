@@ -18,7 +18,8 @@ type bulkHalf struct {
 	barrier uint64 // that tracks it
 	warp    uint32 // in the block
 	lane    int
-	view    *order.View // at the issue
+	view    *order.View // at the issue: what the operation happens after
+	own     *order.View // and that of its lane, which may know less
 	stamp   order.Stamp
 	site    *history.Site
 	memory  history.Memory
@@ -27,6 +28,7 @@ type bulkHalf struct {
 	tracked bool
 	matrix  bool // it is a read by wgmma.mma_async
 	core    bool // it is of an operation of tensor cores
+	generic bool // it is through the generic proxy
 	how     uint8
 	commit  int64 // the first that covers it; -1: none
 	block   *order.Block
@@ -39,16 +41,14 @@ type bulkHalf struct {
 	read    bool // a wait covered it, but only as to what the copy reads
 }
 
-// bulks is the bulk copies of a block, and what accesses through the async proxy may not see.
+// bulks is the bulk copies of a block.
 type bulks struct {
-	list   []*bulkHalf
-	groups map[thread]uint32 // that threads have committed
-	marks  []proxyMark       // by granule of shared memory
-	fences []proxyFence
-	lost   bool        // fences have been forgotten
-	flying [2][]uint32 // by granule of shared memory, the halves in flight that read there, and those that write
-	matrix []matrices  // by warp
-	core   coreState
+	list    []*bulkHalf
+	groups  map[thread]uint32 // that threads have committed
+	flying  [2][]uint32       // by granule of shared memory, the halves in flight that read there, and those that write
+	matrix  []matrices        // by warp
+	core    coreState
+	proxies *proxies // where the launch has no clusters; nil: none
 }
 
 // count adds n to the counts of what a half accesses.
@@ -88,29 +88,6 @@ type thread struct {
 	lane int
 }
 
-// proxyMark is the last accesses to a granule through the generic proxy since it was last written through the async proxy.
-type proxyMark struct {
-	write, read mark
-	allocated   bool // it tells where tensor memory was allocated: who reads that needs no fence
-}
-
-type mark struct {
-	site  *history.Site
-	stamp order.Stamp
-	mask  uint32
-}
-
-// proxyFence is a fence.proxy.async by lanes that had a view.
-type proxyFence struct {
-	block uint32
-	warp  uint32 // in the block
-	lanes uint32
-	view  *order.View
-}
-
-// maxProxyFences is how many fences of a block are kept.
-const maxProxyFences = 1024
-
 // bulksOf gives those of a block.
 func (d *Detector) bulksOf(b *order.Block) *bulks {
 	c := d.copiesOf(b)
@@ -148,12 +125,7 @@ func (d *Detector) bulk(b *event.Batch, e *event.Event, blk *order.Block, wi uin
 	case event.BulkDone:
 		d.bulkDone(s, b, e, blk, wi)
 	case event.ProxyFence:
-		for v, lanes := range blk.Views(wi, e.Mask) {
-			s.fences = append(s.fences, proxyFence{blk.Index, wi, lanes, v})
-		}
-		if over := len(s.fences) - maxProxyFences; over > 0 {
-			s.fences, s.lost = slices.Delete(s.fences, 0, over), true
-		}
+		d.proxiesOf(blk).fence(blk, wi, e.Mask)
 		blk.Synchronised(wi, e)
 	}
 }
@@ -171,13 +143,14 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	lane := bits.TrailingZeros32(e.Mask)
 	x := &bulkHalf{number: e.Stride & (1<<32 - 1), barrier: uint64(e.Stride) >> 32, warp: wi, lane: lane, view: blk.ViewOf(wi, lane), site: d.site(&as), from: e.Addr, end: e.Addr + uint64(e.Aux),
 		block: blk, group: s.groups[thread{wi, lane}]}
+	x.own = x.view
 	switch e.Kind {
 	case event.Wgmma:
 		d.matrixRead(s, x, e, blk)
 	case event.Core:
 		d.coreHalf(s, x, e, blk)
 	default:
-		x.tracked = e.Barrier != 0
+		x.tracked, x.generic = e.Barrier != 0, e.Barrier == 2
 	}
 	shared := e.Space == event.Shared
 	if shared {
@@ -190,8 +163,8 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 	d.compareCopies(&a, blk)
 	d.issuing = nil
 	d.history.Judge(&a, d.race)
-	if shared && !event.InTensorMemory(a.From) && (e.Kind != event.Bulk || e.Barrier != 2) {
-		d.fenced(s, &a, blk)
+	if rank, from, ok := sharedAt(&a.Memory, a.From); ok && !event.InTensorMemory(from) && !x.generic {
+		d.fenced(&a, rank, from, blk)
 	}
 	d.findings.Settle()
 	if x.core && x.how >= event.CoreFrees {
@@ -202,6 +175,7 @@ func (d *Detector) issueBulk(s *bulks, e *event.Event, blk *order.Block, wi uint
 		if d.putsOff && shared {
 			d.interval(blk).judged = true
 		}
+		a.Actor.View = x.own // the lane is not to be taken for who knows what all lanes did
 		d.history.Record(&a, 0)
 	}
 	s.list = append(s.list, x)
@@ -356,12 +330,12 @@ func (d *Detector) completeBulk(s *bulks, x *bulkHalf, blk *order.Block, record 
 	}
 	if x.site.Side.Write {
 		if x.memory.Shared {
-			for at := x.from / copyGranule; at < x.end/copyGranule && at < uint64(len(s.marks)); at++ {
-				s.marks[at] = proxyMark{}
-			}
 			if !x.core {
 				d.copiesOf(blk).land(x.from, x.end)
 			}
+		}
+		if rank, from, ok := sharedAt(&x.memory, x.from); ok && !x.generic {
+			d.proxiesOf(blk).written(rank, from, x.end-x.from)
 		}
 		if blk.Synchronises(x.memory.Shared) {
 			blk.Overwrite(x.memory.Shared, x.from, x.end)
@@ -382,73 +356,4 @@ func (d *Detector) endBulks(s *bulks, blk *order.Block) {
 		}
 	}
 	s.list = nil
-}
-
-// reach makes room for the mark of a granule.
-func (s *bulks) reach(at uint64) {
-	for uint64(len(s.marks)) <= at {
-		s.marks = append(s.marks, make([]proxyMark, max(64, len(s.marks)))...)
-	}
-}
-
-// touches notes an access by a warp to shared memory through the generic proxy.
-func (d *Detector) touches(w *history.Warp) {
-	s := d.bulksOf(w.Block)
-	e := w.Event
-	for m := e.Mask; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		from := w.Batch.AddrOf(e, lane)
-		k := mark{w.Site, order.Stamp{Launch: w.Block.Launch, Warp: e.Warp, Lane: lane, Epoch: w.Block.ViewOf(w.InBlock, lane).Epoch}, e.Mask}
-		for at := from / copyGranule; at <= (from+uint64(e.Size)-1)/copyGranule; at++ {
-			s.reach(at)
-			if w.Site.Side.Write {
-				s.marks[at] = proxyMark{write: k}
-			} else if !s.marks[at].allocated {
-				s.marks[at].read = k
-			}
-		}
-	}
-}
-
-// fenced reports what happens before an access through the async proxy, by the generic one, with no proxy fence between.
-func (d *Detector) fenced(s *bulks, a *history.Access, blk *order.Block) {
-	for at := a.From / copyGranule; at < a.End/copyGranule && at < uint64(len(s.marks)); at++ {
-		x := &s.marks[at]
-		d.fencedFrom(s, a, &x.write, at*copyGranule)
-		if a.Site.Side.Write {
-			d.fencedFrom(s, a, &x.read, at*copyGranule)
-		}
-	}
-}
-
-func (d *Detector) fencedFrom(s *bulks, a *history.Access, k *mark, at uint64) {
-	if k.site == nil || !a.Actor.After(&k.stamp) || s.lost {
-		return
-	}
-	if !slices.ContainsFunc(s.fences, func(f proxyFence) bool { return f.covers(&k.stamp, &a.Actor) }) {
-		r := history.Race{Category: detect.NoProxyFence, From: at, End: at + copyGranule,
-			Earlier: &history.Record{Site: k.site, Stamp: k.stamp, Executed: k.mask, From: at, End: at + copyGranule}}
-		d.race(a, r)
-	}
-}
-
-// covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
-func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
-	l := s.Launch
-	warp := f.block*l.WarpsPerBlock + f.warp
-	for m := f.lanes; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m)
-		own := a.Warp == warp && a.Lane == lane
-		if !own && a.Unknown(l, warp, 1<<lane, f.view.Epoch) != 0 {
-			continue
-		}
-		if s.Warp == warp && s.Lane == lane {
-			if s.Epoch <= f.view.Epoch {
-				return true
-			}
-		} else if f.view.Unknown(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
-			return true
-		}
-	}
-	return false
 }

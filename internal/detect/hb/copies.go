@@ -202,7 +202,7 @@ func (d *Detector) compareWithCopies(w *history.Warp) {
 		for m := w.Event.Mask; m != 0; m &= m - 1 {
 			d.compareBulks(w.Lane(bits.TrailingZeros32(m)), w.Block)
 		}
-		if w.Memory.Shared && w.Event.Flags&event.FlagAsync == 0 {
+		if w.Event.Flags&event.FlagAsync == 0 {
 			d.touches(w)
 		}
 	} else if !w.Memory.Shared && len(d.bulkGlobals) > 0 { // of another launch

@@ -17,6 +17,7 @@ import (
 type coreState struct {
 	number  int64 // of the operation issued last
 	view    *order.View
+	own     *order.View // of its first lane
 	commits []coreCommit
 	waits   map[coreWait]*order.View // for the operations that a warp has issued last
 }
@@ -38,12 +39,13 @@ func (d *Detector) coreHalf(s *bulks, x *bulkHalf, e *event.Event, blk *order.Bl
 	k := &s.core
 	if k.view == nil || k.number != e.Stride { // the first of its accesses
 		k.number = e.Stride
+		k.own = x.view
 		if k.view = x.view; e.Barrier != event.CoreCommits {
 			k.view = blk.Together(x.warp, e.Mask)
 		}
 		blk.Advance(x.warp, e.Mask)
 	}
-	x.core, x.how, x.commit, x.view = true, e.Barrier, -1, k.view
+	x.core, x.how, x.commit, x.view, x.own = true, e.Barrier, -1, k.view, k.own
 	if e.Barrier == event.CoreLoads || e.Barrier == event.CoreStores {
 		if k.waits == nil {
 			k.waits = map[coreWait]*order.View{}
@@ -120,11 +122,10 @@ func (d *Detector) allocation(s *bulks, x *bulkHalf, a *history.Access) {
 	if d.putsOff && x.memory.Shared {
 		d.interval(x.block).judged = true
 	}
+	a.Actor.View = x.own
 	d.history.Record(a, 0)
-	if !x.memory.Shared {
-		return
+	if rank, from, ok := sharedAt(&x.memory, x.from); ok {
+		g := d.proxiesOf(x.block).at(rank, from)
+		g.marks, g.allocated = nil, true
 	}
-	at := x.from / copyGranule
-	s.reach(at)
-	s.marks[at] = proxyMark{allocated: true}
 }

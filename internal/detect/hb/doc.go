@@ -39,6 +39,10 @@
 //   - An operation of the tensor cores on tensor memory, or on shared memory, by its issue and by the phase of an mbarrier that its thread has
 //     named in a later commit, or by the wait of its warp (core.go). Those of a thread are in order.
 //
+//   - Accesses to shared memory through the generic proxy and through the async proxy, of which the first happens before the second, race
+//     all the same where they conflict and no fence.proxy.async by a thread of the cluster lies between, in the order of what happens before
+//     what (proxy.go). That an access through the async proxy is complete orders it before those through the generic one.
+//
 //   - A release pattern and an acquire pattern on one location, where the read observes the write directly or through a
 //     chain of read-modify-writes, each hop of which is morally strong, and so are the two ends. Release patterns: a
 //     release operation; a release operation followed by a strong write to the same location; a fence followed by a
@@ -51,8 +55,8 @@
 //     races with the overwriting write anyway; the pair with the older write is then reported too.
 //
 //   - Fence.sc beyond its patterns: of two fence.sc of a scope beyond the block, F before a strong write W by the order of
-//     its block (program order, CTA barriers, bar.warp.sync), and G after a strong read that observed W by the order of
-//     its own, F synchronises with G. The manual orders every two morally strong fence.sc, in accordance with causality:
+//     its cluster (program order, CTA barriers, bar.warp.sync, and the barrier of the cluster by arrivals that release), and
+//     G after a strong read that observed W by the order of its own, F synchronises with G. The manual orders every two morally strong fence.sc, in accordance with causality:
 //     were G before F, the read would come before the write that it observed. This is what makes "everyone stores and
 //     calls __threadfence(); __syncthreads(); one thread counts the block done" right, and its mirror image.
 //

@@ -54,6 +54,7 @@ type Detector struct {
 	bulkGlobals []bulkOf
 	issuing     *bulkHalf // that is compared
 	maps        mapFences
+	proxies     map[clusterKey]*proxies // of launches with clusters
 	// Of peer.
 	peerEvent event.Event
 	peerBatch event.Batch

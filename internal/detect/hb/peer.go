@@ -58,4 +58,5 @@ func (d *Detector) endCluster(l *order.Launch, block uint32) {
 	}
 	from := explain.PeerBase(l.Info.ID, cluster)
 	d.order.Overwrite(from, from+explain.PeerBytes)
+	delete(d.proxies, clusterKey{l.Info.ID, cluster})
 }

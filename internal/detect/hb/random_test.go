@@ -23,6 +23,7 @@ var reasonOf = map[detect.Category]string{
 	detect.SameValueRace: "same-value", detect.OneInstruction: "one-instruction", detect.CrossBlock: "cross-block",
 	detect.SameBlock: "same-block", detect.AtomicWithPlain: "atomic-with-plain", detect.MixedSizeRace: "mixed-size",
 	detect.ScopeRace: "atomic-scope", detect.StagedCopy: "staged-copy", detect.CrossLaunch: "cross-launch", detect.CopyPending: "copy",
+	detect.NoProxyFence: "proxy",
 }
 
 // races gives what hb finds with a history, as the oracle writes it. Half of the interned ones are swept whenever a launch begins,
@@ -127,6 +128,11 @@ func TestCopies(t *testing.T) {
 func TestBulks(t *testing.T) {
 	agree(t, "bulks", 22, 12000, func(pick func(int) int) *event.Batch { return oracle.Bulking(oracle.Random(pick), pick) }, "copy", "same-block",
 		"cross-block", "cross-launch", "warp-synchronous")
+}
+
+// TestClusters does so with programs of clusters, with bulk copies, matrix operations and proxy fences.
+func TestClusters(t *testing.T) {
+	agree(t, "clusters", 26, 10000, oracle.Clusters, "copy", "proxy", "same-block", "cross-block", "cross-launch", "warp-synchronous", "atomic-scope")
 }
 
 // TestScattered does so with programs whose threads access words here and there.

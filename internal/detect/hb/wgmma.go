@@ -25,6 +25,7 @@ type matrices struct {
 type issuedMatrix struct {
 	group uint32
 	view  *order.View
+	own   *order.View // of its first lane
 }
 
 // maxIssued is how many groups of a warp are kept.
@@ -55,7 +56,7 @@ func (d *Detector) matrixRead(s *bulks, x *bulkHalf, e *event.Event, blk *order.
 	m := s.matricesOf(x.warp)
 	if m.number != e.Stride { // the first of its reads
 		m.number = e.Stride
-		now := issuedMatrix{m.groups, blk.Together(x.warp, e.Mask)}
+		now := issuedMatrix{m.groups, blk.Together(x.warp, e.Mask), x.view}
 		if n := len(m.issued); n > 0 && m.issued[n-1].group == m.groups {
 			m.issued[n-1] = now
 		} else {
@@ -66,7 +67,8 @@ func (d *Detector) matrixRead(s *bulks, x *bulkHalf, e *event.Event, blk *order.
 		}
 		blk.Advance(x.warp, e.Mask)
 	}
-	x.matrix, x.group, x.view = true, m.groups, m.issued[len(m.issued)-1].view
+	last := &m.issued[len(m.issued)-1]
+	x.matrix, x.group, x.view, x.own = true, m.groups, last.view, last.own
 }
 
 // waitMatrix completes the operations of a warpgroup but for its last groups.

@@ -28,9 +28,9 @@ func (x *builder) bulk(e *event.Event, at int, block uint32) {
 		mask: e.Mask, turn: x.turns[[2]uint32{e.Launch, e.Warp}], cut: len(x.writes), nthAcc: at*32 + th.lane,
 		copy: copyNode{is: true, issue: issue, done: math.MaxInt, mask: e.Mask}}
 	n.key = fmt.Sprint("bulk", at)
-	if e.Space == event.Shared {
-		n.mem = instance{true, e.Launch, block}
+	if n.mem, n.addr = x.memory(e, e.Addr); n.mem.shared {
 		x.touched[th] = true
+		n.async = e.Barrier != 2
 	}
 	n.copy.turn = n.turn
 	i := x.add(n)
@@ -86,15 +86,25 @@ func (x *builder) bulkDone(e *event.Event, at int, block uint32) {
 	if len(halves) == 0 {
 		return
 	}
-	x.numbered++
-	r := x.add(node{kind: accessNode, t: thread{th.launch, th.warp, th.lane, x.numbered}, block: block, at: at, place: x.nodes[halves[0]].place, order: event.Release,
-		scope: event.ScopeCluster, mem: instance{true, e.Launch, block}, addr: e.Addr, size: 4, unit: 4, read: true, write: true, atomic: true, red: true,
-		cut: len(x.writes), nthAcc: at*32 + th.lane, mask: e.Mask})
-	x.nodes[r].saw = x.observed(r)
-	x.wrote(r)
+	r := x.tell(e, at, block, x.nodes[halves[0]].place)
 	for _, h := range halves {
 		x.edge(h, r)
 	}
+}
+
+// tell makes the node of a release to the mbarrier at the address of an event.
+func (x *builder) tell(e *event.Event, at int, block uint32, place string) int {
+	x.numbered++
+	lane := bits.TrailingZeros32(e.Mask)
+	n := node{kind: accessNode, t: thread{e.Launch, e.Warp, lane, x.numbered}, block: block, at: at, place: place,
+		order: event.Release, scope: event.ScopeCluster, size: 4, unit: 4, read: true, write: true, atomic: true, red: true,
+		cut: len(x.writes), nthAcc: at*32 + lane, mask: e.Mask}
+	n.mem, n.addr = x.memory(e, e.Addr)
+	n.mem.shared = true
+	r := x.add(n)
+	x.nodes[r].saw = x.observed(r)
+	x.wrote(r)
+	return r
 }
 
 // Bulking turns accesses of a program into bulk copies, which fences let see what comes before, and adds what waits for them.

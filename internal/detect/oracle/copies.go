@@ -14,6 +14,7 @@ type copyNode struct {
 	mask  uint32 // lanes whose copies of the event that wait covers
 	turn  int    // of its warp, then
 	first int    // node of the first arrival that an mbarrier is told of it by, 0 for none
+	unit  *unitHalf
 }
 
 // flies says that f comes while e, a copy, is in flight: then nothing orders the two, whatever will.
@@ -90,7 +91,8 @@ func (x *builder) copies(e *event.Event, n node) {
 		m := n
 		x.numbered++
 		m.t, m.block = thread{e.Launch, e.Warp, lane, x.numbered}, e.Warp/x.launches[e.Launch].WarpsPerBlock()
-		m.addr, m.cut, m.nthAcc = x.b.AddrOf(e, lane), len(x.writes), n.at*32+lane
+		m.mem, m.addr = x.memory(e, x.b.AddrOf(e, lane))
+		m.cut, m.nthAcc = len(x.writes), n.at*32+lane
 		m.copy = copyNode{is: true, issue: issue, done: math.MaxInt}
 		i := x.add(m)
 		x.edge(issue, i)
@@ -157,6 +159,7 @@ func (x *builder) over(launch, block uint32, at int) {
 func (x *builder) leave(at int, of func(thread) bool) {
 	var written []int
 	defer func() { x.land(written) }()
+	x.leaveUnits(at, of)
 	for th, list := range x.bulks {
 		if !of(th) {
 			continue
@@ -164,7 +167,7 @@ func (x *builder) leave(at int, of func(thread) bool) {
 		for _, f := range list {
 			n := &x.nodes[f.node]
 			n.copy.done, n.copy.turn = at, x.turns[[2]uint32{th.launch, th.warp}]
-			if !n.mem.shared {
+			if !n.mem.shared || n.cluster.several {
 				written = append(written, f.node)
 			}
 		}
@@ -197,7 +200,7 @@ func (t *trace) pending(e, f int) (inFlight, awaits bool) {
 	if !x.copy.is || y.at >= x.copy.done {
 		return false, false
 	}
-	return true, x.t.launch == y.t.launch && x.t.warp == y.t.warp || t.before(x.copy.issue, f)
+	return true, x.t.launch == y.t.launch && (x.t.warp == y.t.warp || x.copy.unit != nil) || t.before(x.copy.issue, f)
 }
 
 // Copying turns accesses of a program into asynchronous copies, and adds commits and waits. Allocations that begin or end while

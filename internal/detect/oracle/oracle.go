@@ -36,8 +36,11 @@ func (r Race) String() string {
 }
 
 // reasons, from the mildest to the gravest; the first five are warnings.
-var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "one-instruction", "same-block",
+var reasons = []string{"", "same-value", "warp-synchronous", "volatile", "staged-copy", "mixed-size-rmw", "one-instruction", "proxy", "same-block",
 	"cross-block", "atomic-with-plain", "mixed-size", "atomic-scope", "copy", "cross-launch"}
+
+// warnings is how many reasons are warnings.
+const warnings = 5
 
 func rankOf(why string) int {
 	for i, r := range reasons {
@@ -67,6 +70,7 @@ const (
 	other kind = iota
 	accessNode
 	fenceNode
+	proxyNode // fence.proxy.async
 )
 
 // node is an operation of one thread. Every element of a strong vector access is one of its own.
@@ -74,6 +78,7 @@ type node struct {
 	kind
 	t       thread
 	block   uint32
+	cluster cluster
 	at      int // index of the event
 	order   event.Order
 	scope   event.Scope
@@ -98,6 +103,9 @@ type node struct {
 	nthAcc  int    // event*32+lane, or -1-event for the host
 	volatil bool
 	copy    copyNode
+	async   bool // an access to shared memory through the async proxy
+	silent  bool // an access that races with nothing
+	handed  int  // the write whose releases this one hands on, 1 more; 0: none
 }
 
 type trace struct {
@@ -105,6 +113,7 @@ type trace struct {
 	launches map[uint32]*event.Launch
 	nodes    []node
 	edges    [][2]int
+	weak     map[[2]int]bool // edges that order no fence.sc
 	last     map[thread]int
 	writes   []write // in order
 	floors   []floor
@@ -128,7 +137,7 @@ type floor struct {
 
 // Find gives the races of a stream, sorted.
 func Find(b *event.Batch, model Model) []Race {
-	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}}
+	t := &trace{model: model, launches: map[uint32]*event.Launch{}, last: map[thread]int{}, weak: map[[2]int]bool{}}
 	t.build(b)
 	t.orderFences()
 	t.synchronise()
@@ -139,6 +148,10 @@ func Find(b *event.Batch, model Model) []Race {
 func (t *trace) add(n node) int {
 	i := len(t.nodes)
 	n.saw = -1
+	if l := t.launches[n.t.launch]; l != nil {
+		number, _ := l.ClusterOf(n.block)
+		n.cluster = cluster{clustered(l), number}
+	}
 	t.nodes = append(t.nodes, n)
 	if p, ok := t.last[n.t]; ok {
 		t.edge(p, i)
@@ -171,6 +184,7 @@ type builder struct {
 
 	bulkGroups map[thread]uint32 // of bulk copies, committed
 	bulks      map[thread][]bulkCopy
+	units
 }
 
 type waiting struct {
@@ -183,7 +197,7 @@ func (t *trace) build(b *event.Batch) {
 		newest: map[uint32]*event.Launch{}, waited: map[uint32][]int{}, releases: map[uint32]bool{}, ended: map[uint32]bool{},
 		arrivals: map[[3]uint32][]waiting{}, gone: map[thread]bool{}, touched: map[thread]bool{}, dirty: map[[2]uint32]bool{},
 		turns: map[[2]uint32]int{}, groups: map[thread]uint32{}, flying: map[thread][]flying{},
-		bulkGroups: map[thread]uint32{}, bulks: map[thread][]bulkCopy{}}
+		bulkGroups: map[thread]uint32{}, bulks: map[thread][]bulkCopy{}, units: newUnits()}
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
@@ -314,6 +328,24 @@ func (x *builder) device(e *event.Event, at int, l *event.Launch) {
 		x.bulkWait(e, at)
 	case event.BulkDone:
 		x.bulkDone(e, at, block)
+	case event.Wgmma, event.Core:
+		x.unit(e, at, block)
+	case event.WgmmaCommit:
+		x.matrixGroups[[2]uint32{e.Launch, e.Warp}]++
+	case event.WgmmaWait:
+		x.waitMatrix(e, at, block)
+	case event.CoreCommit:
+		x.commitCores(e, at)
+	case event.CoreDone:
+		x.coresDone(e, at, block)
+	case event.CoreWait:
+		x.waitCores(e, at)
+	case event.ClusterArrive, event.ClusterWait:
+		x.clusterBarrier(e, at)
+	case event.ProxyFence:
+		for _, lane := range lanesOf(e.Mask) {
+			x.op(e, lane, node{kind: proxyNode, at: at})
+		}
 	case event.Fence:
 		for _, lane := range lanesOf(e.Mask) {
 			x.op(e, lane, node{kind: fenceNode, at: at, order: e.Order, scope: e.Scope})
@@ -386,7 +418,7 @@ func (x *builder) done(e *event.Event, at int, l *event.Launch, block uint32) {
 			return
 		}
 	}
-	if !x.dirty[[2]uint32{e.Launch, block}] {
+	if !x.dirty[[2]uint32{e.Launch, block}] && !clustered(l) {
 		x.floors = append(x.floors, floor{instance{true, e.Launch, block}, at})
 	}
 }
@@ -395,12 +427,14 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 	if e.Space != event.Global && e.Space != event.Shared {
 		return
 	}
+	if e.Flags&event.FlagApart != 0 {
+		x.completes(e, at, block)
+		return
+	}
 	n := node{kind: accessNode, at: at, order: e.Order, scope: e.Scope, place: fmt.Sprint("p", e.Place), atomic: e.Kind == event.Atomic,
 		read: e.Kind != event.Store, write: e.Kind == event.Store || e.Kind == event.Atomic && e.Flags&event.FlagWrite != 0,
 		mask: e.Mask, pc: e.Place, turn: x.turns[[2]uint32{e.Launch, e.Warp}], size: uint64(e.Size), unit: uint64(e.Size), red: e.Flags&event.FlagRed != 0}
-	if e.Space == event.Shared {
-		n.mem = instance{true, e.Launch, block}
-	}
+	n.mem.shared = e.Space == event.Shared
 	if e.Flags&event.FlagVector != 0 && e.Aux != 0 {
 		n.unit = uint64(e.Aux)
 	}
@@ -436,7 +470,7 @@ func (x *builder) access(e *event.Event, at int, block uint32) {
 }
 
 func (x *builder) laneAccess(e *event.Event, lane int, n node, start int) {
-	n.addr = x.b.AddrOf(e, lane)
+	n.mem, n.addr = x.memory(e, x.b.AddrOf(e, lane))
 	n.nthAcc = n.at*32 + lane
 	if v := x.b.ValueOf(e, lane); v != nil {
 		for i := uint64(0); i < n.size; i++ {
@@ -468,7 +502,9 @@ func (x *builder) laneAccess(e *event.Event, lane int, n node, start int) {
 }
 
 // wide says that the scope of an operation reaches beyond its block.
-func (n *node) wide() bool { return n.scope >= event.ScopeGPU }
+func (n *node) wide() bool {
+	return n.scope >= event.ScopeGPU || n.scope == event.ScopeCluster && n.cluster.several
+}
 
 // includes says that the scopes of two device operations include each other's thread.
 func includes(a, b *node) bool {
@@ -523,8 +559,8 @@ func (t *trace) chain(w int) []int {
 }
 
 // orderFences adds what fence.sc order beyond their patterns: of two wide fence.sc, one before a wide strong write by the
-// order of its block (program order, CTA barriers, bar.warp.sync), the other after a wide strong read that observed the
-// write by the order of its block, the first synchronises with the second. It must run before the other patterns have
+// order of its cluster (program order, CTA barriers, bar.warp.sync, barriers of the cluster), the other after a wide strong
+// read that observed the write by the order of its cluster, the first synchronises with the second. It must run before the other patterns have
 // added their edges.
 func (t *trace) orderFences() {
 	var fences []int
@@ -540,7 +576,7 @@ func (t *trace) orderFences() {
 	t.edges = nil
 	for _, e := range all {
 		a, b := &t.nodes[e[0]], &t.nodes[e[1]]
-		if a.t.launch != 0 && a.t.launch == b.t.launch && a.block == b.block {
+		if a.t.launch != 0 && a.t.launch == b.t.launch && a.cluster == b.cluster && !a.copy.is && !b.copy.is && !t.weak[e] {
 			t.edges = append(t.edges, e)
 		}
 	}
@@ -573,7 +609,7 @@ func (t *trace) synchronise() {
 			continue
 		}
 		for _, w := range t.chain(n.saw) {
-			for _, from := range t.releases(w) {
+			for _, from := range t.released(w) {
 				for _, to := range t.acquires(r) {
 					if includes(&t.nodes[from], &t.nodes[to]) {
 						t.edge(from, to)
@@ -675,7 +711,11 @@ func (t *trace) races() []Race {
 			if x.kind != accessNode || y.kind != accessNode || x.t == y.t || x.mem != y.mem || !x.write && !y.write {
 				continue
 			}
-			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || t.before(e, f) && !t.flies(e, f) {
+			if x.addr >= y.addr+y.size || y.addr >= x.addr+x.size || x.silent || y.silent || t.inOrder(e, f) {
+				continue
+			}
+			ordered := (t.before(e, f) || t.afterUnit(e, f)) && !t.flies(e, f)
+			if ordered && !y.async {
 				continue
 			}
 			rank := 0
@@ -684,7 +724,12 @@ func (t *trace) races() []Race {
 				if t.reborn(b, x, y) {
 					continue
 				}
-				if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
+				if ordered {
+					if t.unfenced(e, f, b) {
+						rank = max(rank, rankOf("proxy"))
+						bytes = append(bytes, fmt.Sprint(x.mem, b))
+					}
+				} else if r := rankOf(t.why(e, f, b)); r > 0 && !t.seen(e, f) {
 					rank = max(rank, r)
 					bytes = append(bytes, fmt.Sprint(x.mem, b))
 				}
@@ -706,7 +751,7 @@ func (t *trace) races() []Race {
 	}
 	var out []Race
 	for k, r := range found {
-		out = append(out, Race{k[0], k[1], reasons[r.rank], r.rank <= 5, len(r.accesses), len(r.addresses)})
+		out = append(out, Race{k[0], k[1], reasons[r.rank], r.rank <= warnings, len(r.accesses), len(r.addresses)})
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].String() < out[j].String() })
 	return out

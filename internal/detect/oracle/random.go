@@ -415,6 +415,7 @@ func Legal(b *event.Batch) bool {
 	busy := map[uint32]uint32{} // agent: running launch
 	waits := map[thread]uint8{}
 	gone := map[thread]bool{}
+	cluster := clusterPhases{}
 	for i := range b.Events {
 		e := &b.Events[i]
 		switch e.Kind {
@@ -442,6 +443,11 @@ func Legal(b *event.Batch) bool {
 			return false
 		}
 		wpb := l.WarpsPerBlock()
+		if e.Kind == event.ClusterArrive || e.Kind == event.ClusterWait {
+			if !cluster.legal(l, e, gone) {
+				return false
+			}
+		}
 		if e.Kind == event.BarrierDone {
 			for th, id := range waits {
 				if th.launch == e.Launch && th.warp/wpb == e.Warp/wpb && id == e.Barrier {
@@ -509,7 +515,7 @@ func Print(b *event.Batch) string {
 		switch e.Kind {
 		case event.KernelBegin:
 			l := b.Launches[e.Side]
-			fmt.Fprintf(&s, "%d begin launch %d agent %d grid %d block %d early %v\n", i, l.ID, l.Agent, l.Grid.X, l.Block.X, l.Early)
+			fmt.Fprintf(&s, "%d begin launch %d agent %d grid %d cluster %d block %d early %v\n", i, l.ID, l.Agent, l.Grid.X, l.ClusterShape().X, l.Block.X, l.Early)
 			continue
 		case event.Host:
 			fmt.Fprintf(&s, "%d host %+v\n", i, b.Hosts[e.Side])
@@ -520,6 +526,10 @@ func Print(b *event.Batch) string {
 			for _, lane := range lanesOf(e.Mask) {
 				fmt.Fprintf(&s, " %d@%#x=%v", lane, b.AddrOf(e, lane), b.ValueOf(e, lane))
 			}
+		}
+		switch e.Kind {
+		case event.Bulk, event.BulkDone, event.Wgmma, event.Core, event.CoreCommit, event.CoreDone, event.MbarrierDone, event.CopyArrive:
+			fmt.Fprintf(&s, " %#x number %d", e.Addr, e.Stride)
 		}
 		s.WriteByte('\n')
 	}

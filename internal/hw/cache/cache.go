@@ -1,6 +1,11 @@
-// Package cache models caches: a set-associative array, and the caches of a multicore processor that the MESI protocol keeps
-// coherent. It models where lines are, not what they contain.
+// Package cache models the caches of a multicore processor, which are set-associative, replace the least recently used line, and
+// are kept coherent by the MESI protocol. It models where lines are, not what they contain.
 package cache
+
+import (
+	"cmp"
+	"slices"
+)
 
 // LineBytes is the size of a cache line.
 const LineBytes = 64
@@ -15,82 +20,87 @@ const SpaceShift = 27
 // spaceSets is the distance of the sets of one line in two spaces.
 const spaceSets = 21
 
-// entry is a line (upper half) and what its owner wants to know of it (lower half). 0 is an empty way: a valid entry has a
-// nonzero lower half.
-type entry uint64
+// maxWays bounds the ways of a cache: a place has so many bits.
+const maxWays = 127
 
-func (e entry) line() Line { return Line(e >> 32) }
-
-// Array is a set-associative cache with least-recently-used replacement. The ways of a set are in the order of their last use.
-type Array struct {
-	ways    int
-	mask    Line
-	entries []entry
+// way is one of a cache.
+type way struct {
+	line Line
+	used uint32 // when the line was last used; 0 if the way is empty
 }
 
-// NewArray makes an empty cache. The number of sets, bytes/LineBytes/ways, must be a power of two.
-func NewArray(bytes, ways int) *Array {
-	sets := bytes / LineBytes / ways
-	if sets < 1 || sets&(sets-1) != 0 {
-		panic("BUG: the number of sets of a cache is no power of two")
+// array is the ways of a cache, set by set. The least recently used line is looked for when one has to leave, so that a hit is one
+// store.
+type array struct {
+	count int // of the ways of a set
+	mask  Line
+	ways  []way
+}
+
+// newArray makes an empty cache. The number of sets, bytes/LineBytes/ways, must be a power of two.
+func newArray(g Geometry) array {
+	sets := g.Bytes / LineBytes / g.Ways
+	if sets < 1 || sets&(sets-1) != 0 || g.Ways > maxWays {
+		panic("BUG: the number of sets of a cache is no power of two, or it has too many ways")
 	}
-	return &Array{ways: ways, mask: Line(sets - 1), entries: make([]entry, sets*ways)}
+	return array{count: g.Ways, mask: Line(sets - 1), ways: make([]way, sets*g.Ways)}
 }
 
-func (a *Array) set(l Line) []entry {
-	at := int((l+l>>SpaceShift*spaceSets)&a.mask) * a.ways
-	return a.entries[at : at+a.ways : at+a.ways]
-}
+// set gives the index of the first way of a line's set.
+func (a *array) set(l Line) int { return int((l+l>>SpaceShift*spaceSets)&a.mask) * a.count }
 
-// use finds a line and makes it the most recently used one, whose entry it gives; nil if the line is not there.
-func (a *Array) use(l Line) *entry {
-	set := a.set(l)
-	if set[0].line() == l && set[0] != 0 {
-		return &set[0]
+// use notes that the line in a way is used, or with now 0 that it is gone.
+func (a *array) use(l Line, at int, now uint32) { a.ways[a.set(l)+at].used = now }
+
+// insert adds a line that is not there and gives its way, and the line that has to leave for it, if any.
+func (a *array) insert(l Line, now uint32) (at int, out Line, left bool) {
+	first := a.set(l)
+	set := a.ways[first : first+a.count]
+	oldest := int64(1<<63 - 1)
+	i := 0
+	for ; i+8 <= len(set); i += 8 {
+		oldest = less(oldest, oldestOf((*[8]way)(set[i:]))|int64(i))
 	}
-	for i := 1; i < len(set); i++ {
-		if e := set[i]; e.line() == l && e != 0 {
-			copy(set[1:i+1], set[:i])
-			set[0] = e
-			return &set[0]
+	for ; i < len(set); i++ {
+		oldest = less(oldest, int64(set[i].used)<<8|int64(i))
+	}
+	at = int(oldest & maxWays)
+	w := &set[at]
+	out = w.line
+	*w = way{l, now}
+	return at, out, oldest > maxWays
+}
+
+// oldestOf gives the least recently used of ways: its index, and from bit 8 on when it was used. It does not branch, as which one it is
+// cannot be predicted, and no comparison waits for more than two others.
+func oldestOf(w *[8]way) int64 {
+	a := less(int64(w[0].used)<<8, int64(w[1].used)<<8|1)
+	b := less(int64(w[2].used)<<8|2, int64(w[3].used)<<8|3)
+	c := less(int64(w[4].used)<<8|4, int64(w[5].used)<<8|5)
+	d := less(int64(w[6].used)<<8|6, int64(w[7].used)<<8|7)
+	return less(less(a, b), less(c, d))
+}
+
+// less is the smaller of two numbers that are not negative.
+func less(a, b int64) int64 {
+	d := a - b
+	return b + d&(d>>63)
+}
+
+// renumber makes the times of use small and keeps their order in each set. They are at most maxWays then.
+func (a *array) renumber() {
+	order := make([]int, 0, a.count)
+	for first := 0; first < len(a.ways); first += a.count {
+		set := a.ways[first : first+a.count]
+		order = order[:0]
+		for i := range set {
+			if set[i].used != 0 {
+				order = append(order, i)
+			}
+		}
+		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(set[i].used, set[j].used) })
+		for rank, i := range order {
+			set[i].used = uint32(rank + 1)
 		}
 	}
-	return nil
-}
-
-// peek finds a line; nil if it is not there.
-func (a *Array) peek(l Line) *entry {
-	set := a.set(l)
-	for i := range set {
-		if set[i].line() == l && set[i] != 0 {
-			return &set[i]
-		}
-	}
-	return nil
-}
-
-// insert adds a line that is not there and gives the one that has to leave; 0 if there is room.
-func (a *Array) insert(l Line, info uint32) (left entry) {
-	set := a.set(l)
-	last := 0
-	for last < len(set)-1 && set[last] != 0 {
-		last++
-	}
-	left = set[last]
-	copy(set[1:last+1], set[:last])
-	set[0] = entry(l)<<32 | entry(info)
-	return left
-}
-
-// remove takes a line away and gives its entry; 0 if it was not there.
-func (a *Array) remove(l Line) entry {
-	set := a.set(l)
-	for i, e := range set {
-		if e.line() == l && e != 0 {
-			copy(set[i:], set[i+1:])
-			set[len(set)-1] = 0
-			return e
-		}
-	}
-	return 0
 }

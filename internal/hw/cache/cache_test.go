@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestArrayIsLRU compares a cache with lists of the lines last used.
-func TestArrayIsLRU(t *testing.T) {
+// TestListsAreLRU compares a cache of the model with lists of the lines last used.
+func TestListsAreLRU(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	a := NewArray(4*4*LineBytes, 4)
+	a := newLists(4*4*LineBytes, 4)
 	sets := map[*entry][]Line{}
 	for range 20_000 {
 		l := Line(r.IntN(40)) + Line(r.IntN(3))<<SpaceShift
@@ -39,8 +39,8 @@ func TestArrayIsLRU(t *testing.T) {
 }
 
 func TestSpacesAreInOtherSets(t *testing.T) {
-	a := NewArray(32<<10, 8)
-	if &a.set(5)[0] == &a.set(5 + 1<<SpaceShift)[0] {
+	a := newArray(Geometry{32 << 10, 8})
+	if a.set(5) == a.set(5+1<<SpaceShift) {
 		t.Error("a line and its metadata are in one set")
 	}
 }
@@ -80,13 +80,13 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestCoherence wants at all times: a modified or exclusive copy is alone, each private copy is known to the directory, L1 is in
+// TestCoherence wants of the model, at all times: a modified or exclusive copy is alone, each private copy is known to the directory, L1 is in
 // L2 and L2 in L3; and that Left is told of each line that leaves.
 func TestCoherence(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	c := Thesis()
 	c.Cores, c.L1, c.L2, c.L3 = 3, Geometry{2 * LineBytes, 2}, Geometry{8 * LineBytes, 4}, Geometry{16 * LineBytes, 4}
-	s := New(c)
+	s := newModel(c)
 	in := map[Line]bool{}
 	s.Left = func(core int, l Line, last bool) {
 		if last {
@@ -123,6 +123,75 @@ func TestCoherence(t *testing.T) {
 			}
 			if dir != nil && *dir&owned != 0 && len(states) != 1 {
 				t.Fatalf("line %d is owned, by %d", l, len(states))
+			}
+		}
+	}
+}
+
+// TestAgainstModel wants the latency of each access, what Left is told, and where lines are, as the model has them.
+func TestAgainstModel(t *testing.T) {
+	for seed := range 200 {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		c := Thesis()
+		c.Cores = 1 + r.IntN(maxCores)
+		for i, g := range []*Geometry{&c.L1, &c.L2, &c.L3} {
+			g.Ways = 1 << r.IntN(4)
+			g.Bytes = LineBytes * g.Ways << (r.IntN(2) + i)
+		}
+		lines := 1 + r.IntN(100)
+		s, m := New(c), newModel(c)
+		var told, want []departure
+		discard := r.IntN(3)
+		s.now -= uint32(r.IntN(2000)) // times of use are renumbered on the way
+		s.Left = func(core int, l Line, last bool) {
+			told = append(told, departure{core, l, last})
+			if discard > 0 && !last && int(l)%(2*discard) == 0 {
+				told = append(told, departure{core, l, s.Discard(core, l)})
+			}
+		}
+		m.Left = func(core int, l Line, last bool) {
+			want = append(want, departure{core, l, last})
+			if discard > 0 && !last && int(l)%(2*discard) == 0 {
+				want = append(want, departure{core, l, m.Discard(core, l)})
+			}
+		}
+		for step := range 2000 {
+			core, l, write := r.IntN(c.Cores), Line(r.IntN(lines))|Line(r.IntN(3))<<SpaceShift, r.IntN(3) == 0
+			got := s.Access(core, l, write)
+			if want := m.Access(core, l, write); got != want {
+				t.Fatalf("seed %d, step %d: an access takes %d cycles, and %d in the model", seed, step, got, want)
+			}
+			if r.IntN(50) == 0 {
+				if s.Discard(core, l) != m.Discard(core, l) {
+					t.Fatalf("seed %d, step %d: Discard differs", seed, step)
+				}
+			}
+		}
+		if !slices.Equal(told, want) {
+			t.Fatalf("seed %d: Left is told %v, and of the model %v", seed, told, want)
+		}
+		if s.Counts() != m.counts {
+			t.Fatalf("seed %d: counts are %v, and of the model %v", seed, s.Counts(), m.counts)
+		}
+		for i := range 3 * lines {
+			l := Line(i/3) | Line(i%3)<<SpaceShift
+			var d directory
+			if in, n := s.at(l); n < len(in.directories) {
+				d = in.directories[n]
+			}
+			e := m.l3.peek(l)
+			if d.present != (e != nil) || e != nil && (d.owned != (*e&owned != 0) || d.sharers != uint32(*e&sharers)) {
+				t.Fatalf("seed %d: L3 has line %x as %+v, and %x in the model", seed, l, d, e)
+			}
+			for core := range c.Cores {
+				var p place
+				if in, n := s.at(l); n < len(in.directories) {
+					p = in.places[n*c.Cores+core]
+				}
+				first, second := m.l1[core].peek(l), m.l2[core].peek(l)
+				if (p != 0) != (second != nil) || (p.first() >= 0) != (first != nil) || second != nil && entry(p&states) != *second&3 {
+					t.Fatalf("seed %d: core %d has line %x as %x", seed, core, l, p)
+				}
 			}
 		}
 	}

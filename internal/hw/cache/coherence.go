@@ -1,6 +1,9 @@
 package cache
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Level is where an access was answered.
 type Level uint8
@@ -37,29 +40,54 @@ func Thesis() Config {
 		Cycles: [Levels]int{L1: 1, L2: 10, Remote: 15, Upgrade: 15, L3: 35, Memory: 120}}
 }
 
-// Info of a line in a private cache: its MESI state.
+// place is where a core's private caches have a line. From the lowest bit on: its MESI state (2 bits; 0 if the line is in neither
+// L1 nor L2), its way in L2 (7), and its way in L1 plus one (7; 0 if it is in L2 alone).
+type place uint16
+
+// The states.
 const (
 	shared    = 1
 	exclusive = 2
 	modified  = 3
+	states    = 3
 )
 
-// Info of a line in L3: who has it.
 const (
-	present  = 1 << 31
-	owned    = 1 << 30 // by the only sharer, exclusive or modified
-	sharers  = 1<<maxCores - 1
-	maxCores = 30
+	secondShift = 2
+	firstShift  = secondShift + 7
+	inFirst     = maxWays << firstShift
 )
 
-// System is the caches of a processor.
+func (p place) first() int  { return int(p>>firstShift) - 1 }
+func (p place) second() int { return int(p>>secondShift) & maxWays }
+
+// directory is what L3 knows of a line: its way, and who has the line.
+type directory struct {
+	sharers uint32
+	way     uint16
+	present bool
+	owned   bool // by the only sharer, exclusive or modified
+}
+
+const maxCores = 30
+
+// space has the state of each line of a space, by its number, as numbers are given out in the order of first use: a line is found
+// without a search.
+type space struct {
+	places      []place // of the first line for each core, of the second, ...
+	directories []directory
+}
+
+// System is the caches of a processor. All lines of L1 are in L2, and all of L2 in L3.
 type System struct {
 	// Left is told, if it is not nil, of each line that has left a core's L1 for want of room (last is false), or all caches. It is
 	// called when the access that caused it is complete. It may call Discard.
 	Left   func(core int, l Line, last bool)
 	config Config
-	l1, l2 []*Array
-	l3     *Array
+	now    uint32 // accesses, since times were last renumbered
+	l1, l2 []array
+	l3     array
+	spaces [1 << (32 - SpaceShift)]space
 	left   []departure
 	counts [Levels]uint64
 }
@@ -75,10 +103,10 @@ func New(c Config) *System {
 	if c.Cores < 1 || c.Cores > maxCores {
 		panic(fmt.Sprintf("BUG: %d cores", c.Cores))
 	}
-	s := &System{config: c, l3: NewArray(c.L3.Bytes, c.L3.Ways)}
+	s := &System{config: c, l3: newArray(c.L3)}
 	for range c.Cores {
-		s.l1 = append(s.l1, NewArray(c.L1.Bytes, c.L1.Ways))
-		s.l2 = append(s.l2, NewArray(c.L2.Bytes, c.L2.Ways))
+		s.l1 = append(s.l1, newArray(c.L1))
+		s.l2 = append(s.l2, newArray(c.L2))
 	}
 	return s
 }
@@ -86,146 +114,215 @@ func New(c Config) *System {
 // Counts is the number of accesses that each level answered.
 func (s *System) Counts() [Levels]uint64 { return s.counts }
 
+// at gives the space of a line and its number there.
+func (s *System) at(l Line) (in *space, n int) {
+	return &s.spaces[l>>SpaceShift], int(l & (1<<SpaceShift - 1))
+}
+
 // Access reads or writes a line and gives the latency in cycles.
 func (s *System) Access(core int, l Line, write bool) int {
-	if e := s.l1[core].use(l); e != nil && (!write || *e&modified == modified) {
-		s.counts[L1]++
-		return s.config.Cycles[L1]
+	if s.now++; s.now == 0 {
+		s.renumber()
 	}
-	level := s.miss(core, l, write)
+	in, n := s.at(l)
+	if i := n*s.config.Cores + core; i < len(in.places) {
+		if p := in.places[i]; p >= 1<<firstShift && (!write || p&states == modified) {
+			s.l1[core].use(l, p.first(), s.now)
+			s.counts[L1]++
+			return s.config.Cycles[L1]
+		}
+	}
+	return s.miss(core, l, write)
+}
+
+// renumber begins with the times of use again.
+func (s *System) renumber() {
+	for core := range s.l1 {
+		s.l1[core].renumber()
+		s.l2[core].renumber()
+	}
+	s.l3.renumber()
+	s.now = maxWays + 1
+}
+
+// miss is an access that the L1 alone cannot answer.
+func (s *System) miss(core int, l Line, write bool) int {
+	in, n := s.at(l)
+	if n >= len(in.directories) {
+		in.grow(n+1, s.config.Cores)
+	}
+	p, d := &in.places[n*s.config.Cores+core], &in.directories[n]
+	var level Level
+	if *p == 0 {
+		level = s.fetch(core, l, p, d, write)
+	} else {
+		level = s.hold(core, l, p, d, write)
+	}
 	s.counts[level]++
+	if len(s.left) > 0 {
+		s.tell()
+	}
+	return s.config.Cycles[level]
+}
+
+// grow makes room for the first n lines.
+func (in *space) grow(n, cores int) {
+	n = max(n, 2*len(in.directories), 256)
+	in.places = append(make([]place, 0, n*cores), in.places...)[:n*cores]
+	in.directories = append(make([]directory, 0, n), in.directories...)[:n]
+}
+
+// tell tells of the lines that have left.
+func (s *System) tell() {
 	for i := 0; i < len(s.left); i++ { // Left may add to it
 		if d := s.left[i]; s.Left != nil {
 			s.Left(d.core, d.line, d.last)
 		}
 	}
 	s.left = s.left[:0]
-	return s.config.Cycles[level]
 }
 
-// miss is an access that the L1 alone cannot answer.
-func (s *System) miss(core int, l Line, write bool) Level {
+// hold accesses a line that is in L2, and not in L1 or in a state that does not allow it.
+func (s *System) hold(core int, l Line, p *place, d *directory, write bool) Level {
 	level := L1
-	first := s.l1[core].peek(l)
-	second := s.l2[core].use(l)
-	if second == nil {
-		return s.fetch(core, l, write)
-	}
-	if first == nil {
+	s.l2[core].use(l, p.second(), s.now)
+	if *p < 1<<firstShift {
 		level = L2
-	} else if *first&3 > *second&3 {
-		*second = *first
+	} else {
+		s.l1[core].use(l, p.first(), s.now)
 	}
 	if write {
-		if *second&3 == shared {
+		if *p&states == shared {
 			level = Upgrade
-			dir := s.l3.use(l)
-			s.invalidate(*dir, l, core)
-			*dir = entry(l)<<32 | present | owned | 1<<core
+			s.l3.use(l, int(d.way), s.now)
+			s.invalidate(d, l, core)
+			d.owned, d.sharers = true, 1<<core
 		}
-		*second |= modified
+		*p |= modified
 	}
-	if first != nil {
-		*first = *second
-	} else {
-		s.fillFirst(core, l, uint32(*second&3))
+	if *p < 1<<firstShift {
+		s.fillFirst(core, l, p)
 	}
 	return level
 }
 
 // fetch brings a line into the private caches of a core.
-func (s *System) fetch(core int, l Line, write bool) Level {
-	state, level := uint32(exclusive), L3
+func (s *System) fetch(core int, l Line, p *place, d *directory, write bool) Level {
+	state, level := place(exclusive), L3
 	if write {
 		state = modified
 	}
-	dir := s.l3.use(l)
+	if d.present {
+		s.l3.use(l, int(d.way), s.now)
+	}
 	switch {
-	case dir == nil:
+	case !d.present:
 		level = Memory
-		s.leave(s.l3.insert(l, present|owned|1<<core))
-	case *dir&sharers == 0:
-		*dir |= owned | 1<<core
+		way, out, left := s.l3.insert(l, s.now)
+		*d = directory{way: uint16(way), present: true, owned: true, sharers: 1 << core}
+		if left {
+			s.leave(out)
+		}
+	case d.sharers == 0:
+		d.owned, d.sharers = true, 1<<core
 	case write:
 		level = Remote
-		s.invalidate(*dir, l, core)
-		*dir = entry(l)<<32 | present | owned | 1<<core
+		s.invalidate(d, l, core)
+		d.owned, d.sharers = true, 1<<core
 	default:
 		level, state = Remote, shared
-		if *dir&owned != 0 {
-			s.share(*dir, l)
+		if d.owned {
+			s.share(d, l)
 		}
-		*dir = *dir&^owned | 1<<core
+		d.owned = false
+		d.sharers |= 1 << core
 	}
-	if out := s.l2[core].insert(l, state); out != 0 {
-		if s.l1[core].remove(out.line()) != 0 {
-			s.left = append(s.left, departure{core, out.line(), false})
+	way, out, left := s.l2[core].insert(l, s.now)
+	*p = place(way)<<secondShift | state
+	if left {
+		in, n := s.at(out)
+		old := &in.places[n*s.config.Cores+core]
+		if *old >= 1<<firstShift {
+			s.l1[core].use(out, old.first(), 0)
+			s.left = append(s.left, departure{core, out, false})
 		}
-		if dir := s.l3.peek(out.line()); dir != nil {
-			*dir &^= owned | 1<<core
-		}
+		*old = 0
+		dir := &in.directories[n]
+		dir.owned = false
+		dir.sharers &^= 1 << core
 	}
-	s.fillFirst(core, l, state)
+	s.fillFirst(core, l, p)
 	return level
 }
 
-func (s *System) fillFirst(core int, l Line, state uint32) {
-	out := s.l1[core].insert(l, state)
-	if out == 0 {
-		return
+// fillFirst brings a line of L2 into L1.
+func (s *System) fillFirst(core int, l Line, p *place) {
+	way, out, left := s.l1[core].insert(l, s.now)
+	*p |= place(way+1) << firstShift
+	if left {
+		in, n := s.at(out)
+		in.places[n*s.config.Cores+core] &^= inFirst
+		s.left = append(s.left, departure{core, out, false})
 	}
-	if e := s.l2[core].peek(out.line()); e != nil {
-		*e |= out & modified
-	}
-	s.left = append(s.left, departure{core, out.line(), false})
 }
 
 // share makes the copy of the only owner a shared one.
-func (s *System) share(dir entry, l Line) {
-	for core := range s.l1 {
-		if dir>>core&1 == 0 {
-			continue
-		}
-		if e := s.l1[core].peek(l); e != nil {
-			*e = *e&^3 | shared
-		}
-		if e := s.l2[core].peek(l); e != nil {
-			*e = *e&^3 | shared
-		}
+func (s *System) share(d *directory, l Line) {
+	in, n := s.at(l)
+	for m := d.sharers; m != 0; m &= m - 1 {
+		p := &in.places[n*s.config.Cores+bits.TrailingZeros32(m)]
+		*p = *p&^states | shared
 	}
 }
 
 // invalidate takes a line from all private caches but one; core may be -1 for none.
-func (s *System) invalidate(dir entry, l Line, but int) {
-	for core := range s.l1 {
-		if core != but && dir>>core&1 != 0 {
-			s.l1[core].remove(l)
-			s.l2[core].remove(l)
+func (s *System) invalidate(d *directory, l Line, but int) {
+	in, n := s.at(l)
+	for m := d.sharers; m != 0; m &= m - 1 {
+		if core := bits.TrailingZeros32(m); core != but {
+			s.remove(core, l, &in.places[n*s.config.Cores+core])
 		}
 	}
 }
 
-// leave takes a line that L3 has no room for from all caches.
-func (s *System) leave(dir entry) {
-	if dir == 0 {
+// remove takes a line from a core's private caches.
+func (s *System) remove(core int, l Line, p *place) {
+	if *p == 0 {
 		return
 	}
-	s.invalidate(dir, dir.line(), -1)
-	s.left = append(s.left, departure{-1, dir.line(), true})
+	s.l2[core].use(l, p.second(), 0)
+	if *p >= 1<<firstShift {
+		s.l1[core].use(l, p.first(), 0)
+	}
+	*p = 0
+}
+
+// leave takes a line that L3 has no room for from all caches.
+func (s *System) leave(l Line) {
+	in, n := s.at(l)
+	d := &in.directories[n]
+	s.invalidate(d, l, -1)
+	*d = directory{}
+	s.left = append(s.left, departure{-1, l, true})
 }
 
 // Discard takes a line from a core's caches, and, if no other core has it, from all. It says whether no copy is left.
 func (s *System) Discard(core int, l Line) bool {
-	s.l1[core].remove(l)
-	s.l2[core].remove(l)
-	dir := s.l3.peek(l)
-	if dir == nil {
+	in, n := s.at(l)
+	if n >= len(in.directories) {
 		return true
 	}
-	*dir &^= owned | 1<<core
-	if *dir&sharers != 0 {
+	s.remove(core, l, &in.places[n*s.config.Cores+core])
+	d := &in.directories[n]
+	if !d.present {
+		return true
+	}
+	d.owned = false
+	d.sharers &^= 1 << core
+	if d.sharers != 0 {
 		return false
 	}
-	s.l3.remove(l)
+	s.l3.use(l, int(d.way), 0)
+	*d = directory{}
 	return true
 }

@@ -3,6 +3,8 @@
 package history
 
 import (
+	"math/bits"
+
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/order"
 )
@@ -17,6 +19,7 @@ type Histories struct {
 	cells []cell
 	rows  []order.Clock // of variables that several threads have read: the last read of each
 	free  []order.Epoch
+	slab  []order.Epoch // where rows are made of
 }
 
 // Grow makes room for variables up to this one.
@@ -64,11 +67,29 @@ func (h *Histories) AddRead(x uint32, e order.Epoch) {
 		} else {
 			h.rows = append(h.rows, nil)
 		}
-		h.rows[at].Set(c.read)
+		h.set(&h.rows[at], c.read)
 		c.read = at | shared
 	}
-	if row := &h.rows[c.read&^shared]; row.Of(e.Thread()) < e {
-		row.Set(e)
+	h.set(&h.rows[c.read&^shared], e)
+}
+
+// set adds a read to a row, if it is later than that of its thread. The room of a row is a power of two.
+func (h *Histories) set(row *order.Clock, e order.Epoch) {
+	t := int(e.Thread())
+	if n := len(*row); t >= n {
+		if t >= cap(*row) {
+			room := 1 << bits.Len(uint(t))
+			if len(h.slab) < room {
+				h.slab = make([]order.Epoch, max(room, 1<<12))
+			}
+			copy(h.slab, *row)
+			*row, h.slab = order.Clock(h.slab[:n:room]), h.slab[room:]
+		}
+		*row = (*row)[:t+1]
+		clear((*row)[n:])
+	}
+	if e > (*row)[t] {
+		(*row)[t] = e
 	}
 }
 
@@ -90,11 +111,21 @@ func (h *Histories) Reads(x uint32, each func(order.Epoch) bool) {
 
 // Free says that an access by a thread with clock c would be ordered with all that it conflicts with.
 func (h *Histories) Free(x uint32, c order.Clock, write bool) bool {
-	ok := c.Has(h.cells[x].write)
-	if ok && write {
-		h.Reads(x, func(e order.Epoch) bool { ok = c.Has(e); return ok })
+	return c.Has(h.cells[x].write) && (!write || h.readsBefore(x, c))
+}
+
+// readsBefore says that clock c has all reads.
+func (h *Histories) readsBefore(x uint32, c order.Clock) bool {
+	r := h.cells[x].read
+	if r&shared == 0 {
+		return c.Has(r)
 	}
-	return ok
+	for _, e := range h.rows[r&^shared] {
+		if !c.Has(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // Races tells of each earlier access that an access races with.
@@ -102,14 +133,15 @@ func (h *Histories) Races(x uint32, c order.Clock, write bool, found func(earlie
 	if e := h.cells[x].write; !c.Has(e) {
 		found(e, true)
 	}
-	if write {
-		h.Reads(x, func(e order.Epoch) bool {
-			if !c.Has(e) {
-				found(e, false)
-			}
-			return true
-		})
+	if !write || h.readsBefore(x, c) {
+		return
 	}
+	h.Reads(x, func(e order.Epoch) bool {
+		if !c.Has(e) {
+			found(e, false)
+		}
+		return true
+	})
 }
 
 // Record adds an access in epoch now of a thread with clock c. Reads that are ordered before it, all of them, are forgotten.
@@ -118,9 +150,7 @@ func (h *Histories) Record(x uint32, c order.Clock, now order.Epoch, write bool)
 		h.SetWrite(x, now)
 		return
 	}
-	all := true
-	h.Reads(x, func(e order.Epoch) bool { all = c.Has(e); return all })
-	if all {
+	if h.readsBefore(x, c) {
 		h.ClearReads(x)
 	}
 	h.AddRead(x, now)

@@ -46,14 +46,19 @@ const (
 
 // DataLine is the line of a variable.
 func (c *Config) DataLine(x uint32) cache.Line {
-	return cache.Line(int(x) * c.VariableBytes / cache.LineBytes)
+	return cache.Line(uint64(x) * uint64(c.VariableBytes) / cache.LineBytes)
 }
 
 // HistoryLine is the line of the software layer's history of a variable, which takes 16 bytes.
 func HistoryLine(x uint32) cache.Line { return Histories + cache.Line(x/4) }
 
 // Core is where a thread runs.
-func (c *Config) Core(thread uint16) int { return int(thread) % c.Caches.Cores }
+func (c *Config) Core(thread uint16) int {
+	if n := int(thread); n < c.Caches.Cores {
+		return n
+	}
+	return int(thread) % c.Caches.Cores
+}
 
 // Check says why a processor cannot run an event; nil if it can.
 func Check(e *cpu.Event) error {

@@ -1,6 +1,10 @@
 package parsnip
 
-import "fencepost.dev/fencepost/internal/cpu/order"
+import (
+	"math/bits"
+
+	"fencepost.dev/fencepost/internal/cpu/order"
+)
 
 // ref is a Long ParsnipRef (section 4.2.4, figure 4.5): from the lowest bit on an index into the ParsnipTable of the thread (4
 // bits), hasNext, whether it is a write, and the thread (6). A Short ParsnipRef is its upper 8 bits.
@@ -45,108 +49,160 @@ func fromShort(s uint8) ref { return ref(s)<<4 | invalid }
 // longRefs is how many ParsnipRefs a line in m:1 mode has.
 const longRefs = 16
 
+// unused is what an entry of refs is that no slot uses. It is no ParsnipRef.
+const unused ref = 1<<16 - 1
+
 // line is a ParsnipLine (section 4.2.3, figure 4.4). A slot is the bytes of one variable, which always have one reference.
 type line struct {
-	slots [64]uint8 // m:1: which of refs; 1:1: a Short ParsnipRef
 	refs  [longRefs]ref
 	uses  [longRefs]uint8 // slots of each of refs
+	used  uint16          // which of refs have uses
+	last  uint8           // the one of refs that was set last
 	short bool            // 1:1 mode
+	slots [64]uint8       // m:1: which of refs; 1:1: a Short ParsnipRef
+	_     [12]byte        // lines begin where cache lines do
 }
+
+// emptyLine is a line in m:1 mode without references, but for the number of its slots.
+var emptyLine = func() (l line) {
+	for i := range l.refs {
+		l.refs[i] = unused
+	}
+	l.refs[0], l.used = none, 1
+	return l
+}()
 
 func (l *line) get(slot int) ref {
+	at := l.slots[slot&63]
 	if l.short {
-		return fromShort(l.slots[slot])
+		return fromShort(at)
 	}
-	return l.refs[l.slots[slot]]
+	return l.refs[at&(longRefs-1)]
 }
 
-// entry is one of a ParsnipTable.
-type entry struct {
-	clock order.Epoch
-	count int32 // ParsnipRefs in caches that name it; at most 2 for each of the lines that fit, far below the 24 bits of the design
+// find gives the one of refs that is r; longRefs if none is.
+func (l *line) find(r ref) int {
+	if at := l.last & (longRefs - 1); l.refs[at] == r {
+		return int(at)
+	}
+	for m := l.used; m != 0; m &= m - 1 {
+		if at := bits.TrailingZeros16(m); l.refs[at&(longRefs-1)] == r {
+			return at
+		}
+	}
+	return longRefs
 }
 
-// table is the ParsnipTable of a thread.
+// distinct is how many references the line has; longRefs+1 if there may be more.
+func (l *line) distinct() int {
+	if l.short {
+		return longRefs + 1
+	}
+	return bits.OnesCount16(l.used)
+}
+
+// table is the ParsnipTable of a thread. A count is of the ParsnipRefs in caches that name the entry: at most 2 for each of the lines
+// that fit, far below the 24 bits of the design.
 type table struct {
-	entries [invalid]entry
-	last    int // entry that was used last
+	clocks   [invalid + 1]order.Epoch
+	counts   [invalid + 1]int32
+	free     uint16      // entries whose count is 0
+	last     uint8       // the entry that was used last
+	rejected order.Epoch // has no entry, and there is none free; 0 if that is not known
 }
 
 // find gives the entry of a clock, or makes one; invalid if all are in use (a rejection, section 4.2.5).
 func (t *table) find(e order.Epoch, size int) int {
-	if t.entries[t.last].clock == e {
-		return t.last
+	if t.clocks[t.last&indexMask] == e {
+		return int(t.last)
 	}
-	free := invalid
-	for i := range t.entries[:size] {
-		x := &t.entries[i]
-		if x.clock == e {
-			t.last = i
+	if t.rejected == e {
+		return invalid
+	}
+	for i, c := range t.clocks[:size] {
+		if c == e {
+			t.last = uint8(i)
 			return i
 		}
-		if x.count == 0 && free == invalid {
-			free = i
-		}
 	}
-	if free != invalid {
-		t.entries[free].clock = e
-		t.last = free
+	free := bits.TrailingZeros16(t.free)
+	if free >= size {
+		t.rejected = e
+		return invalid
 	}
+	t.clocks[free] = e
+	t.last = uint8(free)
 	return free
 }
 
 // set changes the reference of a slot of a line. It says whether the line had to go to 1:1 mode.
 func (d *Detector) set(l *line, slot int, r ref) (rewritten bool) {
 	if l.short {
-		l.slots[slot] = r.short()
+		l.slots[slot&63] = r.short()
 		d.tryLong(l)
 		return false
 	}
-	old := l.slots[slot]
-	if l.refs[old] == r {
+	old := l.slots[slot&63] & (longRefs - 1)
+	was := l.refs[old]
+	if was == r {
 		return false
 	}
-	to := -1
-	for i := range l.refs {
-		if l.uses[i] == 0 {
-			if to < 0 {
-				to = i
-			}
-		} else if l.refs[i] == r {
-			to = i
-			break
-		}
-	}
-	if to < 0 && l.uses[old] == 1 {
-		to = int(old)
-	}
-	if to < 0 {
+	to := l.find(r)
+	switch {
+	case to < longRefs: // one ParsnipRef for all its slots
+		l.uses[to]++
+	case l.uses[old] == 1:
+		d.pin(r) // before the old one is released, which may be of the same entry
+		d.unpin(was)
+		l.refs[old], l.last = r, old
+		return false
+	case l.used == 1<<longRefs-1:
 		return true
-	}
-	d.pin(r, 1) // before the old one is released, which may be of the same entry
-	was := l.refs[old]
-	if l.uses[to] > 0 && l.refs[to] == r {
-		d.pin(r, -1) // one ParsnipRef for all its slots
+	default:
+		to = bits.TrailingZeros16(^l.used)
+		d.pin(r)
+		l.refs[to], l.uses[to] = r, 1
+		l.used |= 1 << to
 	}
 	if l.uses[old]--; l.uses[old] == 0 {
-		d.pin(was, -1)
+		d.unpin(was)
+		l.refs[old] = unused
+		l.used &^= 1 << old
 	}
-	l.refs[to] = r
-	l.uses[to]++
-	l.slots[slot] = uint8(to)
+	l.slots[slot&63], l.last = uint8(to), uint8(to)
 	return false
 }
 
-// pin changes the reference count of the table entry that a reference names.
-func (d *Detector) pin(r ref, by int32) {
+// pin counts one reference more of the table entry that it names.
+func (d *Detector) pin(r ref) {
 	if r.known() {
-		d.tables[r.thread()].entries[r.index()].count += by
+		t, i := &d.tables[r.thread()], r.index()
+		t.counts[i]++
+		t.free &^= 1 << i
+	}
+}
+
+// unpin counts one reference less.
+func (d *Detector) unpin(r ref) {
+	if r.known() {
+		t, i := &d.tables[r.thread()], r.index()
+		if t.counts[i]--; t.counts[i] == 0 {
+			t.free |= 1 << i
+			t.rejected = 0
+		}
+	}
+}
+
+// unpinAll is for a line whose references go.
+func (d *Detector) unpinAll(l *line) {
+	for m := l.used; m != 0; m &= m - 1 {
+		d.unpin(l.refs[bits.TrailingZeros16(m)])
 	}
 }
 
 // tryLong brings a line in 1:1 mode back to m:1 mode if it has few enough references.
 func (d *Detector) tryLong(l *line) {
-	long := line{}
+	long := emptyLine
 	n := 0
 	for i := range d.slots {
 		r := fromShort(l.slots[i])
@@ -164,24 +220,14 @@ func (d *Detector) tryLong(l *line) {
 		long.uses[at]++
 		long.slots[i] = uint8(at)
 	}
+	long.used = uint16(1<<n - 1)
 	*l = long
 	d.Counts.Rewrites++
 }
 
-// place is where the content of the lines of one space stands: those that are in a cache.
-type place struct {
-	at []int32 // by line: the number of its content plus one, or 0
-}
-
-func (p *place) grow(n uint32) {
-	if int(n) >= len(p.at) {
-		p.at = append(p.at, make([]int32, int(n)+1-len(p.at))...)
-	}
-}
-
 // content gives a line; nil if it is in no cache.
 func (d *Detector) content(space int, n uint32) *line {
-	if at := d.places[space].at[n]; at != 0 {
+	if at := d.places[n][space]; at != 0 {
 		return &d.lines[at-1]
 	}
 	return nil
@@ -192,26 +238,18 @@ func (d *Detector) fill(space int, n uint32) {
 	at := int32(len(d.lines))
 	if k := len(d.free); k > 0 {
 		at, d.free = d.free[k-1], d.free[:k-1]
-		d.lines[at] = line{}
+		d.lines[at] = emptyLine
 	} else {
-		d.lines = append(d.lines, line{})
+		d.lines = append(d.lines, emptyLine)
 	}
-	l := &d.lines[at]
-	l.refs[0], l.uses[0] = none, uint8(d.slots)
-	d.places[space].at[n] = at + 1
+	d.lines[at].uses[0] = uint8(d.slots)
+	d.places[n][space] = at + 1
 }
 
 // drop forgets a line.
 func (d *Detector) drop(space int, n uint32) {
-	at := d.places[space].at[n] - 1
-	l := &d.lines[at]
-	if !l.short {
-		for i := range l.refs {
-			if l.uses[i] > 0 {
-				d.pin(l.refs[i], -1)
-			}
-		}
-	}
+	at := d.places[n][space] - 1
+	d.unpinAll(&d.lines[at])
 	d.free = append(d.free, at)
-	d.places[space].at[n] = 0
+	d.places[n][space] = 0
 }

@@ -25,6 +25,7 @@ package parsnip
 
 import (
 	"fmt"
+	"math/bits"
 
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/order"
@@ -106,18 +107,21 @@ type Detector struct {
 	Err   error // why the trace cannot be run further
 
 	options  Options
-	slots    uint32 // variables in a line
+	slots    uint32 // variables in a line, a power of two
+	shift    uint32 // its logarithm
 	order    order.Order
 	software history.Histories
 	tables   [MaxThreads]table
-	places   [spaces]place
+	places   [][spaces]int32 // by number of the line: the number plus one of its content, if it is in a cache
 	lines    []line
 	free     []int32 // of lines
 	buffers  [][]pending
 	waiting  []uint32 // by variable: the cores whose buffers have an entry for it
+	known    uint32   // variables that have histories
 	policy   residence
 	events   uint64
 	later    []pending // what the access puts into the buffer when it is complete
+	drained  []pending // what drain has read
 
 	// The access that is being run.
 	core    int
@@ -135,6 +139,10 @@ type Detector struct {
 func New(o Options, found func(cpu.Race)) *Detector {
 	d := &Detector{Base: machine.NewBase(o.Machine), Found: found, options: o, slots: uint32(cache.LineBytes / o.Machine.VariableBytes),
 		buffers: make([][]pending, o.Machine.Caches.Cores), policy: residence{fixed: o.Residence}}
+	d.shift = uint32(bits.TrailingZeros32(d.slots))
+	for i := range d.tables {
+		d.tables[i].free = 1<<o.TableEntries - 1
+	}
 	d.policy.l1 = o.Residence == L1
 	d.Base.Caches.Left = d.leave
 	return d
@@ -149,15 +157,9 @@ func (d *Detector) MemoryBytes() uint64 {
 func (d *Detector) Events(events []cpu.Event) {
 	for i := range events {
 		e := &events[i]
-		if e.Thread >= MaxThreads || e.Op.Table() == cpu.Threads && e.Object >= MaxThreads {
-			d.Err = fmt.Errorf("the trace has more than %d threads, for which a ParsnipRef has no bits", MaxThreads)
-		} else if err := machine.Check(e); err != nil {
-			d.Err = err
-		}
-		if d.Err != nil {
+		if d.Err != nil || !d.fits(e) {
 			return
 		}
-		before := d.overhead()
 		d.latency = d.Base.Step(e)
 		if e.Op == cpu.Read || e.Op == cpu.Write {
 			d.access(e)
@@ -165,14 +167,18 @@ func (d *Detector) Events(events []cpu.Event) {
 			d.order.Step(e)
 			d.clock = nil
 		}
-		d.Base.Counts.Cycles += d.overhead() - before
 		d.events++
 	}
 }
 
-func (d *Detector) overhead() uint64 {
-	o := &d.Counts.Overhead
-	return o[0] + o[1] + o[2] + o[3] + o[4] + o[5]
+// fits says that the processor can run an event; else Err is the reason.
+func (d *Detector) fits(e *cpu.Event) bool {
+	if e.Thread >= MaxThreads || e.Op.Table() == cpu.Threads && e.Object >= MaxThreads {
+		d.Err = fmt.Errorf("the trace has more than %d threads, for which a ParsnipRef has no bits", MaxThreads)
+	} else if e.Object >= machine.MaxVariables {
+		d.Err = machine.Check(e)
+	}
+	return d.Err == nil
 }
 
 func (d *Detector) access(e *cpu.Event) {
@@ -181,13 +187,15 @@ func (d *Detector) access(e *cpu.Event) {
 		d.now = d.clock[e.Thread]
 	}
 	d.x, d.write = e.Object, e.Op == cpu.Write
-	d.n, d.slot = d.x/d.slots, int(d.x%d.slots)
-	if int(d.n) >= len(d.places[secondary].at) {
-		d.places[primary].grow(d.n)
-		d.places[secondary].grow(d.n)
-		end := (d.n+1)*d.slots - 1
+	d.n, d.slot = d.x>>d.shift, int(d.x&(d.slots-1))
+	if end := (d.n+1)<<d.shift - 1; end >= d.known {
+		d.known = end + 1
 		d.software.Grow(end)
-		d.waiting = append(d.waiting, make([]uint32, int(end)+1-len(d.waiting))...)
+		if int(d.n) >= len(d.places) {
+			lines := max(int(d.n)+1, 2*len(d.places), 256)
+			d.places = append(make([][spaces]int32, 0, lines), d.places...)[:lines]
+			d.waiting = append(make([]uint32, 0, lines<<d.shift), d.waiting...)[:lines<<d.shift]
+		}
 	}
 	d.trigger = MissingLine // of an eviction
 	if over := d.touch(machine.Primary, false) - d.latency; over > 0 {
@@ -221,14 +229,17 @@ func (d *Detector) touch(space cache.Line, write bool) int {
 	return d.Base.Caches.Access(d.core, space+cache.Line(d.n), write)
 }
 
-func (d *Detector) charge(to Cost, cycles int) { d.Counts.Overhead[to] += uint64(cycles) }
+func (d *Detector) charge(to Cost, cycles int) {
+	d.Counts.Overhead[to] += uint64(cycles)
+	d.Base.Counts.Cycles += uint64(cycles)
+}
 
 // epoch looks a reference's clock up in tables and in the core's epoch store buffer; 0 if it is in neither.
 func (d *Detector) epoch(r ref) (order.Epoch, Source) {
 	if !r.known() {
 		return d.buffered(r), Buffer
 	}
-	e := d.tables[r.thread()].entries[r.index()].clock
+	e := d.tables[r.thread()].clocks[r.index()]
 	if d.options.Machine.Core(r.thread()) == d.core {
 		d.charge(LocalTable, 1)
 		return e, Local
@@ -298,7 +309,7 @@ func (d *Detector) second() ref {
 
 // same says that a reference of the thread is of the epoch that it is in.
 func (d *Detector) same(r ref) bool {
-	return r.known() && d.tables[r.thread()].entries[r.index()].clock == d.now
+	return r.known() && d.tables[r.thread()].clocks[r.index()] == d.now
 }
 
 // recordWrite makes the access the whole history of the variable.
@@ -322,7 +333,7 @@ func (d *Detector) recordRead(r ref) {
 	known := r.known()
 	var e order.Epoch
 	if known {
-		e = d.tables[r.thread()].entries[r.index()].clock
+		e = d.tables[r.thread()].clocks[r.index()]
 	}
 	next := true
 	switch {
@@ -392,23 +403,14 @@ func (d *Detector) store(space int, r ref) bool {
 		d.fill(space, d.n)
 		l = d.content(space, d.n)
 	}
-	d.replace(l, d.n, d.slot, r)
-	d.count(l)
+	d.change(l, r)
 	return !l.short && r.known()
 }
 
-// count counts the distinct references of a line.
-func (d *Detector) count(l *line) {
-	n := longRefs + 1
-	if !l.short {
-		n = 0
-		for _, u := range &l.uses {
-			if u > 0 {
-				n++
-			}
-		}
-	}
-	d.Counts.Histories[n]++
+// change changes the reference of the variable in its line.
+func (d *Detector) change(l *line, r ref) {
+	d.replace(l, d.n, d.slot, r)
+	d.Counts.Histories[l.distinct()]++
 }
 
 // replace changes a reference of a line, which may have to go to 1:1 mode for it. Then its clocks go to software.
@@ -425,11 +427,7 @@ func (d *Detector) replace(l *line, n uint32, at int, to ref) {
 		short[slot] = r.short()
 	}
 	short[at] = to.short()
-	for i, u := range l.uses {
-		if u > 0 {
-			d.pin(l.refs[i], -1)
-		}
-	}
+	d.unpinAll(l)
 	*l = line{slots: short, short: true}
 	d.Counts.Rewrites++
 	d.charge(SoftwareCheck, d.options.Machine.Software)

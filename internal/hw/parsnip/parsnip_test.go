@@ -134,7 +134,7 @@ func leaks(t *testing.T, d *Detector) {
 	t.Helper()
 	var want [MaxThreads][invalid]int32
 	for space := range spaces {
-		for n := range d.places[space].at {
+		for n := range d.places {
 			if l := d.content(space, uint32(n)); l != nil && !l.short {
 				for i, r := range l.refs {
 					if l.uses[i] > 0 && r.known() {
@@ -145,8 +145,8 @@ func leaks(t *testing.T, d *Detector) {
 		}
 	}
 	for i := range d.tables {
-		for j := range d.tables[i].entries {
-			if got := d.tables[i].entries[j].count; got != want[i][j] {
+		for j := range d.tables[i].counts[:invalid] {
+			if got := d.tables[i].counts[j]; got != want[i][j] {
 				t.Fatalf("entry %d of thread %d has count %d, and %d references name it", j, i, got, want[i][j])
 			}
 		}

@@ -1,7 +1,7 @@
 package parsnip
 
 import (
-	"slices"
+	"math/bits"
 
 	"fencepost.dev/fencepost/internal/cpu"
 	"fencepost.dev/fencepost/internal/cpu/order"
@@ -13,8 +13,8 @@ import (
 // pending is an entry of an epoch store buffer (section 4.3.1).
 type pending struct {
 	x     uint32
-	epoch order.Epoch
 	write bool
+	epoch order.Epoch
 }
 
 // put adds an entry to the core's buffer, which is given to software when it is full.
@@ -41,7 +41,8 @@ func (d *Detector) put(p pending) {
 // drain gives the core's buffer to software.
 func (d *Detector) drain() {
 	cycles := d.options.Machine.Software
-	for _, p := range slices.Clone(d.buffers[d.core]) { // from which an eviction handler may take entries
+	d.drained = append(d.drained[:0], d.buffers[d.core]...) // from which an eviction handler may take entries
+	for _, p := range d.drained {
 		cycles += d.Base.Caches.Access(d.core, machine.HistoryLine(p.x), true)
 	}
 	d.charge(BufferDrain, cycles)
@@ -56,9 +57,14 @@ func (d *Detector) drain() {
 // unbuffer removes from a core's buffer what an entry replaces, or if that is nil everything about a variable. It says whether
 // the entry has been coalesced with one that is there.
 func (d *Detector) unbuffer(core int, x uint32, by *pending) (done bool) {
-	b := d.buffers[core][:0]
+	all := d.buffers[core]
+	at := 0
+	for at < len(all) && all[at].x != x {
+		at++
+	}
+	b := all[:at]
 	left := false
-	for _, p := range d.buffers[core] {
+	for _, p := range all[at:] {
 		switch {
 		case p.x != x:
 		case by == nil, by.write && !p.write:
@@ -99,26 +105,32 @@ func (d *Detector) apply(p pending) {
 	}
 }
 
-// collect applies what all buffers have about a variable.
+// collect applies what all buffers have about a variable, and takes it from them.
 func (d *Detector) collect(x uint32) {
-	for core := 0; d.waiting[x] != 0; core++ {
-		if d.waiting[x]>>core&1 == 0 {
-			continue
-		}
-		for _, p := range d.buffers[core] {
-			if p.x == x {
-				d.apply(p)
+	for m := d.waiting[x]; m != 0; m &= m - 1 {
+		core := bits.TrailingZeros32(m)
+		all := d.buffers[core]
+		left := 0
+		for i := range all {
+			if p := &all[i]; p.x == x {
+				d.apply(*p)
+			} else {
+				if left < i {
+					all[left] = *p
+				}
+				left++
 			}
 		}
-		d.unbuffer(core, x, nil)
+		d.buffers[core] = all[:left]
 	}
+	d.waiting[x] = 0
 }
 
 // persist completes the history in software by what buffers and references know. What has been superseded may stay in it: it
 // is ordered before what superseded it, or a race of the two has been reported.
 func (d *Detector) persist(x uint32) {
 	d.collect(x)
-	n, slot := x/d.slots, int(x%d.slots)
+	n, slot := x>>d.shift, int(x&(d.slots-1))
 	r, s := none, none
 	if l := d.content(primary, n); l != nil {
 		r = l.get(slot)
@@ -135,7 +147,7 @@ func (d *Detector) persist(x uint32) {
 	}
 	if r.next() && s.known() {
 		alone := r.known() && !s.next()
-		e := d.tables[s.thread()].entries[s.index()].clock
+		e := d.tables[s.thread()].clocks[s.index()]
 		switch {
 		case s.write() && alone:
 			h.SetWrite(x, e)
@@ -149,7 +161,7 @@ func (d *Detector) persist(x uint32) {
 		}
 	}
 	if r.known() {
-		if e := d.tables[r.thread()].entries[r.index()].clock; r.write() {
+		if e := d.tables[r.thread()].clocks[r.index()]; r.write() {
 			h.SetWrite(x, e)
 		} else {
 			h.AddRead(x, e)
@@ -225,9 +237,11 @@ func (d *Detector) predict() {
 		if d.x == x || r.known() || r.thread() == d.thread && (r.write() || !d.write) || second != nil && second.get(d.slot) != none {
 			continue
 		}
-		d.collect(d.x)
+		if d.waiting[d.x] != 0 {
+			d.collect(d.x)
+		}
 		if d.software.Free(d.x, d.clock, d.write) {
-			d.store(primary, makeRef(d.thread, d.write, d.software.Any(d.x), invalid))
+			d.change(l, makeRef(d.thread, d.write, d.software.Any(d.x), invalid))
 		}
 	}
 }

@@ -51,8 +51,8 @@ func TestTable42(t *testing.T) {
 	do(3, cpu.Write, other+4)
 	do(3, cpu.Write, other+20)
 	count := func(thread, index int) string {
-		e := d.tables[thread-1].entries[index]
-		return fmt.Sprintf("(%d,%d)", e.clock>>12, e.count)
+		in := &d.tables[thread-1]
+		return fmt.Sprintf("(%d,%d)", in.clocks[index]>>12, in.counts[index])
 	}
 	if got := count(3, 4); got != "(16,1)" {
 		t.Fatalf("t3's entry 4 is %s at first", got)

@@ -166,11 +166,11 @@ func (a *access) tellHead(g *asm) bool {
 	return true
 }
 
-// tell makes a Told of the access at hand and goes back. Stores to addresses of their own are left to Go code where they are told.
+// tell makes a Told of the access at hand and goes back.
 func (a *access) tell(g *asm) {
-	if a.store && (a.how == each || a.how == eachLow || a.how == pattern) {
-		g.WriteString("\tJMP runLeft<>(SB)\n")
-		return
+	bytes := a.store && a.size < 4 && a.how == line
+	if bytes {
+		g.WriteString("\tTESTQ $3, R8\n\tJNE stop\n")
 	}
 	if !a.tellHead(g) {
 		return
@@ -192,11 +192,22 @@ func (a *access) tell(g *asm) {
 			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", to+at), "Y3")
 		}
 	}
+	if bytes {
+		a.aim(g)
+		for at := 0; at < 32*a.size; at += 32 {
+			g.ins("VMOVDQU", "Y3", fmt.Sprintf("%d(BX)", at))
+			g.ins("VMOVDQU", fmt.Sprintf("%d(R9)", 64+256+256+128+256+at), "Y3")
+		}
+	}
 	if a.store && a.size >= 4 {
 		a.aim(g)
 		to := 64 + 256 + 256 + 128
 		if a.width() == 32 {
 			to += 256
+		}
+		if a.how == each || a.how == eachLow || a.how == pattern {
+			a.beforeByLane(g, to)
+			return
 		}
 		for at := 0; at < 4*a.width(); at += 32 {
 			from := at
@@ -210,6 +221,27 @@ func (a *access) tell(g *asm) {
 		}
 	}
 	g.WriteString("\tJMP back\n")
+}
+
+// beforeByLane notes what the lanes of the mask overwrite, one after the other, to bytes behind R9, and goes back.
+func (a *access) beforeByLane(g *asm, to int) {
+	offset, move := "MOVQ 64(R9)(R14*8), R15", map[int]string{4: "MOVL", 8: "MOVQ"}[a.size]
+	if a.how == pattern {
+		g.ins("ADDQ", "DI", "SI")
+		offset = "MOVLQSX (DI)(R14*4), R15"
+	}
+	g.ins("MOVL", "R13", "DX")
+	g.WriteString("\tTESTL R13, R13\n\tJEQ told\n\nbefore:\n")
+	g.ins("TZCNTL", "R14", "R13")
+	g.WriteString("\t" + offset + "\n")
+	g.ins(move, "R15", "(BX)(R15*1)")
+	g.ins(move, fmt.Sprintf("%d(R9)(R14*%d)", to, a.size), "R15")
+	g.ins("BLSRL", "R13", "R13")
+	g.WriteString("\tJNE before\n\ntold:\n")
+	g.ins("MOVQ", "DI", "0(R10)")
+	g.ins("MOVQ", "R14", "16(R10)")
+	g.ins("MOVQ", "R13", "24(R10)")
+	g.WriteString("\tLEAQ full<>(SB), R15\n\tCMPL DX, $-1\n\tJEQ back\n\tLEAQ part<>(SB), R15\n\tJMP back\n")
 }
 
 // aim points BX at what is accessed.

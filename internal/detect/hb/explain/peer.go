@@ -21,3 +21,12 @@ func PeerBase(launch, cluster uint32) uint64 {
 func ofPeer(address uint64) (cluster, rank uint32, offset uint64) {
 	return uint32(address / PeerBytes % (1 << clusterBits)), uint32(address>>event.PeerShift&31) - 1, address % (1 << event.PeerShift)
 }
+
+// OfPeer gives the rank of the block in its cluster whose shared memory an address is of, and where it is there; false for other addresses.
+func OfPeer(address uint64) (rank uint32, at uint64, ok bool) {
+	if address < peerBase {
+		return 0, 0, false
+	}
+	_, rank, at = ofPeer(address)
+	return rank, at, true
+}

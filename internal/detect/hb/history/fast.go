@@ -15,7 +15,8 @@ import (
 // It has these representations of accesses:
 //   - load: of memory that is only loaded from, or only accessed by relaxed atomic operations, in the order of the launch (loads.go);
 //   - record: of a segment of 128 bytes by a warp. Records are in histories that segments share (segment.go);
-//   - a stamp and lanes: of a word, alone, in a set (set.go), with other readers (readers.go) or in a list (word.go);
+//   - a stamp and lanes: of a word, or of a byte of it (parts.go), alone, in a set (set.go), with other readers (readers.go) or in a
+//     list (word.go);
 //   - summary: of a segment by a launch that has ended (launch.go);
 //   - Record: of the host.
 //
@@ -40,6 +41,7 @@ type Fast struct {
 	windows      map[Memory]*window
 	recent       [64]*window
 	words        slab[[wordsPerSegment]word]
+	parts        slab[parts]
 	stamps       []stamp
 	lists        slab[list]
 	indices      map[*list]*index
@@ -231,7 +233,7 @@ func (h *Fast) isSplit(w *Warp, e *event.Event) bool {
 func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, race func(*Access, Race)) {
 	write := w.Site.Side.Write
 	rest := lanes
-	if w.view != nil && w.Event.Size == wordBytes && len(h.current.hosts) == 0 {
+	if w.view != nil && w.Event.Size <= wordBytes && len(h.current.hosts) == 0 {
 		rest = h.quick(w, s, lanes)
 	}
 	for m := rest; m != 0; m &= m - 1 {
@@ -255,7 +257,7 @@ func (h *Fast) byLanes(w *Warp, s *siteState, lanes uint32, from, end uint64, ra
 	}
 }
 
-// quick judges and records accesses of words by lanes where it is plain that they do not race: nobody has accessed the word, or
+// quick judges and records accesses of words, or of parts of them, by lanes where it is plain that they do not race: nobody has accessed the word, or
 // it is loaded and nobody has written it. It gives the other lanes.
 func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	e := w.Event
@@ -267,11 +269,11 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	if lanes&(lanes-1) == 0 {
 		at := w.Batch.AddrOf(e, bits.TrailingZeros32(lanes))
 		p := h.page(w.Memory, at)
-		if at%wordBytes != 0 || p.mayRace {
+		if at%uint64(e.Size) != 0 || p.mayRace {
 			return lanes
 		}
 		x := h.wordAt(p, int(at/segmentBytes%pageSegs), at)
-		if h.plain(w, x, number, lanes) || x.stamp&listFlag != 0 && h.next(w, x, number, lanes, at) {
+		if h.plain(w, x, number, lanes, at) || x.stamp&listFlag != 0 && e.Size == wordBytes && h.next(w, x, number, lanes, at) {
 			return 0
 		}
 		return lanes
@@ -279,25 +281,28 @@ func (h *Fast) quick(w *Warp, s *siteState, lanes uint32) (rest uint32) {
 	var words [32]*word
 	rest = h.locate(w, lanes, &words)
 	for m := lanes &^ rest; m != 0; m &= m - 1 {
-		if !h.plain(w, words[bits.TrailingZeros32(m)], number, m&-m) {
+		i := bits.TrailingZeros32(m)
+		if !h.plain(w, words[i], number, m&-m, w.Batch.AddrOf(e, i)) {
 			rest |= m & -m
 		}
 	}
 	return rest
 }
 
-// plain judges and records an access of a word by a lane where it is plain that it does not race. It says false, having done
-// nothing, of others.
-func (h *Fast) plain(w *Warp, x *word, number, lane uint32) bool {
+// plain judges and records an access of a word, or of a part of it, by a lane where it is plain that it does not race. It says false,
+// having done nothing, of others.
+func (h *Fast) plain(w *Warp, x *word, number, lane uint32, at uint64) bool {
 	write := w.Site.Side.Write
 	switch {
+	case w.Event.Size < wordBytes:
+		return h.plainPart(w, x, number, lane, at)
 	case x.stamp == 0:
 		*x = word{number, lane}
 		return true
 	case x.stamp == number && !write:
 		x.lanes |= lane
 		return true
-	case x.stamp&(listFlag|readFlag) == 0 && h.own(w, x, number, lane):
+	case x.stamp&(listFlag|readFlag|partsFlag) == 0 && h.own(w, x, number, lane):
 		return true
 	}
 	return !write && h.load(x, number, lane)
@@ -335,7 +340,7 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 		} else {
 			h.touch(w.Memory, p, at[i])
 		}
-		if at[i]%wordBytes != 0 || p.mayRace {
+		if at[i]%uint64(w.Event.Size) != 0 || p.mayRace {
 			rest |= m & -m
 			continue
 		}
@@ -360,13 +365,16 @@ func (h *Fast) locate(w *Warp, lanes uint32, words *[32]*word) (rest uint32) {
 		} else if x.stamp&readFlag != 0 {
 			ask[n] = unsafe.Pointer(&h.readers.of(x)[0])
 			n++
+		} else if x.stamp&partsFlag != 0 {
+			ask[n] = unsafe.Pointer(h.parts.of(x.stamp &^ partsFlag))
+			n++
 		}
 	}
 	prefetch.Lines(&ask, n)
 	return rest
 }
 
-// own judges and records an access of a word without a list that its thread alone has accessed in the launch. It says false, having
+// own judges and records an access of a word without a list, or of a byte of one, that its thread alone has accessed in the launch. It says false, having
 // done nothing, of others.
 func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 	if x.stamp&setFlag == 0 {
@@ -380,8 +388,7 @@ func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 		return false
 	}
 	if w.Site.Side.Write && j.stored {
-		i := int(w.Event.Val) + bits.OnesCount32(w.Event.Mask&(lane-1))
-		changed := w.Batch.Values[i] != w.Batch.Values[i+bits.OnesCount32(w.Event.Mask)]
+		changed := w.changes(bits.TrailingZeros32(lane))
 		now := member{stamp: number}
 		for _, m := range h.members(x.stamp) {
 			switch s := &h.stamps[m.stamp]; {
@@ -398,6 +405,16 @@ func (h *Fast) own(w *Warp, x *word, number, lane uint32) bool {
 	}
 	*x = word{j.to, lane}
 	return true
+}
+
+// changes says that a lane's store of at most a word changes what is in memory.
+func (w *Warp) changes(lane int) bool {
+	now, was := w.Batch.ValueOf(w.Event, lane)[0], w.Batch.OldOf(w.Event, lane)[0]
+	if w.Event.Size < wordBytes { // of which the word around was told
+		was >>= w.Batch.AddrOf(w.Event, lane) % wordBytes * 8
+		return uint32(now^was)<<(32-8*w.Event.Size) != 0
+	}
+	return now != was
 }
 
 // Judge finds the races of an access by one lane or by the host.

@@ -12,13 +12,14 @@ import (
 const wordsPerSegment = segmentBytes / wordBytes
 
 // word is what was done to an aligned word of a segment that is split: nothing (zero), accesses of the whole word that have one
-// stamp by lanes, or (stamp with listFlag) a list.
+// stamp or set of them by lanes, or (stamp with a flag) readers, parts or a list.
 type word struct{ stamp, lanes uint32 }
 
 const (
-	listFlag = 1 << 31
-	setFlag  = 1 << 30
-	readFlag = 1 << 29
+	listFlag  = 1 << 31
+	setFlag   = 1 << 30
+	readFlag  = 1 << 29
+	partsFlag = 1 << 28
 	// What the lanes of a word with a list say.
 	listWritten = 1 << 0 // by any access
 	listWeak    = 1 << 1 // not all are atomic operations of one size and of the widest scope
@@ -157,6 +158,12 @@ func (h *Fast) listed(w *word) *list {
 			}
 		}
 		h.drop(&was)
+	} else if was.stamp&partsFlag != 0 {
+		h.eachPart(&was, func(e *entry) {
+			l.launch = h.stamps[e.stamp].launch
+			l.add(h, w, *e)
+		})
+		h.drop(&was)
 	} else if was.stamp != 0 {
 		for i, m := range h.members(was.stamp) {
 			e := entry{stamp: m.stamp, lanes: was.lanes, bytes: 15, values: m.values}
@@ -184,6 +191,8 @@ func (h *Fast) drop(w *word) {
 		h.lists.drop(n)
 	} else if w.stamp&readFlag != 0 {
 		h.readers.drop(w)
+	} else if w.stamp&partsFlag != 0 {
+		h.parts.drop(w.stamp &^ partsFlag)
 	}
 	*w = word{}
 }
@@ -290,6 +299,8 @@ func (h *Fast) each(w *word, f func(e *entry)) {
 		for _, r := range h.readers.of(w) {
 			f(&entry{stamp: r.stamp, lanes: r.lanes, bytes: 15})
 		}
+	case w.stamp&partsFlag != 0:
+		h.eachPart(w, f)
 	case w.stamp != 0:
 		for _, m := range h.members(w.stamp) {
 			f(&entry{stamp: m.stamp, lanes: w.lanes, bytes: 15, values: m.values})
@@ -330,6 +341,10 @@ func (h *Fast) judgeWord(a *Access, w *word, at uint64, bytes uint8, race func(*
 				h.judgeEntry(a, &entry{stamp: r.stamp, lanes: r.lanes, bytes: 15}, at, bytes, race)
 			}
 		}
+		return
+	}
+	if w.stamp&partsFlag != 0 {
+		h.eachPart(w, func(e *entry) { h.judgeEntry(a, e, at, bytes, race) })
 		return
 	}
 	if w.stamp&listFlag == 0 {
@@ -474,7 +489,7 @@ func (h *Fast) load(w *word, number, lane uint32) bool {
 	case w.stamp&readFlag != 0:
 		h.read(w, number, lane)
 		return true
-	case w.stamp&setFlag != 0 || h.stamps[w.stamp].site.Side.Write:
+	case w.stamp&(setFlag|partsFlag) != 0 || h.stamps[w.stamp].site.Side.Write:
 		return false
 	default:
 		h.share(w)

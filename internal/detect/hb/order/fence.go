@@ -129,7 +129,7 @@ func (b *Block) fence(wi uint32, e *event.Event) {
 // What fence.sc orders beyond its patterns: a fence.sc that its block ordered before a strong write synchronises with a
 // fence.sc that the observer's block ordered after its read. A thread therefore carries what its block's fences have
 // published (fences.published, fenced.sc) and what reads in its block have observed of such fences
-// (fences.observed, patterns.observed), through barriers and bar.warp.sync, as trees of its own launch.
+// (fences.observed, patterns.observed), through barriers, those of the cluster included, and bar.warp.sync, as trees of its own launch.
 
 // fences is what fence.sc before a moment have published, and what reads before it have seen of other such fences. Nil: nothing.
 type fences struct{ published, observed passed }

@@ -1,0 +1,283 @@
+package hb
+
+import (
+	"math/bits"
+	"slices"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/detect/hb/explain"
+	"fencepost.dev/fencepost/internal/detect/hb/history"
+	"fencepost.dev/fencepost/internal/detect/hb/order"
+)
+
+// An access to shared memory through the async proxy needs a proxy fence between it and an access through the generic proxy that happens
+// before it and conflicts with it. Of a byte, the accesses through the generic proxy count that nothing has replaced: a later write that
+// they happen before, or, of a read, a later read; or a write through the async proxy that is complete.
+
+// proxies is what accesses through the async proxy to the shared memory of a block, or of those of a cluster, may not see.
+type proxies struct {
+	granules [][]granule // by the rank of the block
+	fences   []proxyFence
+	most     int  // fences before those are dropped that nobody needs, 0: maxProxyFences
+	lost     bool // fences have been forgotten
+}
+
+type clusterKey struct{ launch, cluster uint32 }
+
+// granule is the accesses through the generic proxy to copyGranule bytes.
+type granule struct {
+	marks     []mark
+	allocated bool // it tells where tensor memory was allocated: who reads that needs no fence
+}
+
+// mark is accesses to the same bytes of a granule by lanes of a warp.
+type mark struct {
+	site   *history.Site
+	launch *order.Launch
+	warp   uint32
+	lanes  uint32
+	epoch  uint32
+	bytes  uint16
+}
+
+// proxyFence is a fence.proxy.async by lanes that had a view.
+type proxyFence struct {
+	block uint32
+	warp  uint32 // in the block
+	lanes uint32
+	view  *order.View
+}
+
+// Of a block, or a cluster, maxProxyFences fences are kept, and up to mostProxyFences where so many are needed.
+const (
+	maxProxyFences  = 1024
+	mostProxyFences = 16 * maxProxyFences
+)
+
+// proxiesOf gives those of a block, or of its cluster.
+func (d *Detector) proxiesOf(b *order.Block) *proxies {
+	if !b.Clustered() {
+		s := d.bulksOf(b)
+		if s.proxies == nil {
+			s.proxies = &proxies{}
+		}
+		return s.proxies
+	}
+	cluster, _ := b.Info.ClusterOf(b.Index)
+	k := clusterKey{b.Info.ID, cluster}
+	p := d.proxies[k]
+	if p == nil {
+		if d.proxies == nil {
+			d.proxies = map[clusterKey]*proxies{}
+		}
+		p = &proxies{}
+		d.proxies[k] = p
+	}
+	return p
+}
+
+// sharedAt gives where an address is in the shared memory of a block, and the rank of the block in its cluster; false where it is in
+// global memory.
+func sharedAt(m *history.Memory, addr uint64) (rank uint32, at uint64, ok bool) {
+	if m.Shared {
+		return 0, addr, true
+	}
+	return explain.OfPeer(addr)
+}
+
+// at gives the granule of an address.
+func (p *proxies) at(rank uint32, addr uint64) *granule {
+	for uint32(len(p.granules)) <= rank {
+		p.granules = append(p.granules, nil)
+	}
+	list := &p.granules[rank]
+	for uint64(len(*list)) <= addr/copyGranule {
+		*list = append(*list, make([]granule, max(64, len(*list)))...)
+	}
+	return &(*list)[addr/copyGranule]
+}
+
+// known gives the granules of a range of addresses that there are.
+func (p *proxies) known(rank uint32, from, n uint64) []granule {
+	if rank >= uint32(len(p.granules)) {
+		return nil
+	}
+	list := p.granules[rank]
+	return list[min(from/copyGranule, uint64(len(list))):min((from+n)/copyGranule, uint64(len(list)))]
+}
+
+// fence notes a fence by lanes of a warp.
+func (p *proxies) fence(blk *order.Block, wi, lanes uint32) {
+	for v, having := range blk.Views(wi, lanes) {
+		p.fences = append(p.fences, proxyFence{blk.Index, wi, having, v})
+	}
+	if len(p.fences) <= max(p.most, maxProxyFences) {
+		return
+	}
+	p.prune(blk.Launch)
+	p.most = 2 * len(p.fences)
+	if over := len(p.fences) - mostProxyFences; over > 0 {
+		p.fences, p.lost = slices.Delete(p.fences, 0, over), true
+	}
+}
+
+// prune drops the fences that later ones by the same lanes make needless: those that all threads know of which may yet access something.
+func (p *proxies) prune(l *order.Launch) {
+	known := map[uint32]uint32{} // by warp in the grid: lanes
+	kept := len(p.fences)
+	for i := len(p.fences) - 1; i >= 0; i-- {
+		f := p.fences[i]
+		warp := f.block*l.WarpsPerBlock + f.warp
+		if f.lanes&^known[warp] == 0 {
+			continue
+		}
+		if l.Known(f.block, f.warp, f.lanes, f.view.Epoch) {
+			known[warp] |= f.lanes
+		}
+		kept--
+		p.fences[kept] = f
+	}
+	p.fences = slices.Delete(p.fences, 0, kept)
+}
+
+// written notes that a write through the async proxy is complete.
+func (p *proxies) written(rank uint32, from, n uint64) {
+	list := p.known(rank, from, n)
+	for i := range list {
+		list[i].marks, list[i].allocated = list[i].marks[:0], false
+	}
+}
+
+// touches notes an access by a warp to shared memory through the generic proxy.
+func (d *Detector) touches(w *history.Warp) {
+	e := w.Event
+	p := (*proxies)(nil)
+	for m := e.Mask; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		rank, from, ok := sharedAt(&w.Memory, w.Batch.AddrOf(e, lane))
+		if !ok {
+			continue
+		}
+		if p == nil {
+			p = d.proxiesOf(w.Block)
+		}
+		who := w.Block.Actor(w.InBlock, lane)
+		for at, end := from, from+uint64(e.Size); at < end; {
+			low := at % copyGranule
+			n := min(copyGranule-low, end-at)
+			p.at(rank, at).touch(w.Site, &who, uint16((1<<n-1)<<low))
+			at += n
+		}
+	}
+}
+
+// touch notes an access to bytes of a granule by a lane.
+func (g *granule) touch(site *history.Site, who *order.Actor, bytes uint16) {
+	write := site.Side.Write
+	if g.allocated && !write {
+		return
+	}
+	g.allocated = false
+	for i := 0; i < len(g.marks); i++ {
+		m := &g.marks[i]
+		if m.bytes&bytes == 0 || m.site.Side.Write && !write {
+			continue
+		}
+		known := m.lanes &^ who.Unknown(m.launch, m.warp, m.lanes, m.epoch)
+		if m.warp == who.Warp && m.launch == who.Launch {
+			known |= m.lanes & (1 << who.Lane)
+		}
+		if known == 0 {
+			continue
+		}
+		rest := *m
+		rest.lanes &^= known
+		if m.lanes, m.bytes = known, m.bytes&^bytes; m.bytes == 0 {
+			*m = rest
+			rest.lanes = 0
+		}
+		if m.lanes == 0 {
+			g.marks = slices.Delete(g.marks, i, i+1)
+			i--
+		} else if rest.lanes != 0 {
+			i++
+			g.marks = slices.Insert(g.marks, i, rest)
+		}
+	}
+	now := mark{site, who.Launch, who.Warp, 1 << who.Lane, who.View.Epoch, bytes}
+	if n := len(g.marks); n > 0 {
+		if last := &g.marks[n-1]; last.site == site && last.launch == now.launch && last.warp == now.warp && last.epoch == now.epoch && last.bytes == bytes {
+			last.lanes |= now.lanes
+			return
+		}
+	}
+	g.marks = append(g.marks, now)
+}
+
+// fenced reports what happens before an access through the async proxy to the shared memory of a block, by the generic one, with no
+// proxy fence between.
+func (d *Detector) fenced(a *history.Access, rank uint32, from uint64, blk *order.Block) {
+	p := d.proxiesOf(blk)
+	if p.lost {
+		return
+	}
+	list := p.known(rank, from, a.End-a.From)
+	for i := range list {
+		for _, m := range list[i].marks {
+			if m.site.Side.Write || a.Site.Side.Write {
+				d.fencedFrom(p, a, &m, a.From+uint64(i)*copyGranule)
+			}
+		}
+	}
+}
+
+// fencedFrom does so for the accesses of a mark in the granule at an address.
+func (d *Detector) fencedFrom(p *proxies, a *history.Access, k *mark, at uint64) {
+	for m := k.lanes; m != 0; m &= m - 1 {
+		s := order.Stamp{Launch: k.launch, Warp: k.warp, Lane: bits.TrailingZeros32(m), Epoch: k.epoch}
+		if !a.Actor.After(&s) || p.covered(&s, &a.Actor) {
+			continue
+		}
+		for b := k.bytes; b != 0; {
+			low := bits.TrailingZeros16(b)
+			n := bits.TrailingZeros16(^(b >> low))
+			b &^= uint16((1<<n - 1) << low)
+			from := at + uint64(low)
+			end := from + uint64(n)
+			d.race(a, history.Race{Category: detect.NoProxyFence, From: from, End: end,
+				Earlier: &history.Record{Site: k.site, Stamp: s, Executed: k.lanes, From: from, End: end}})
+		}
+		return
+	}
+}
+
+// covered says that a fence lies between an access and who makes another one.
+func (p *proxies) covered(s *order.Stamp, a *order.Actor) bool {
+	for i := len(p.fences) - 1; i >= 0; i-- {
+		if p.fences[i].covers(s, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers says that a fence lies between an access and who makes another one, in the order of what happens before what.
+func (f *proxyFence) covers(s *order.Stamp, a *order.Actor) bool {
+	l := s.Launch
+	warp := f.block*l.WarpsPerBlock + f.warp
+	for m := f.lanes; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m)
+		own := a.Warp == warp && a.Lane == lane
+		if !own && a.Unknown(l, warp, 1<<lane, f.view.Epoch) != 0 {
+			continue
+		}
+		if s.Warp == warp && s.Lane == lane {
+			if s.Epoch <= f.view.Epoch {
+				return true
+			}
+		} else if f.view.Unknown(l, f.block, l, s.Warp, 1<<s.Lane, s.Epoch) == 0 {
+			return true
+		}
+	}
+	return false
+}

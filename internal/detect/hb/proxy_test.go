@@ -1,0 +1,211 @@
+package hb
+
+import (
+	"strings"
+	"testing"
+
+	"fencepost.dev/fencepost/internal/detect"
+	"fencepost.dev/fencepost/internal/event"
+)
+
+// TestProxyFences: a copy through the async proxy reads what threads of two blocks of a cluster have stored, or overwrites what they have
+// loaded: each of them needs a fence, which another thread may execute that knows of the access.
+func TestProxyFences(t *testing.T) {
+	const peer = 1 << event.PeerShift // rank 0
+	type op = func(uint32, event.Event)
+	store, load := event.Event{Kind: event.Store, Place: 100}, event.Event{Kind: event.Load, Place: 100}
+	copied := event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Shared, Mask: 1, Aux: 128, Place: 200}
+	into := copied
+	into.Flags = event.FlagWrite
+	fence := func(mask uint32) event.Event { return event.Event{Kind: event.ProxyFence, Mask: mask} }
+	all := ^uint32(0)
+	meet := func(op op, warps ...uint32) {
+		for _, w := range warps {
+			op(w, event.Event{Kind: event.ClusterArrive, Order: event.Release})
+		}
+		for _, w := range warps {
+			op(w, event.Event{Kind: event.ClusterWait})
+		}
+	}
+	at := func(e event.Event, addr uint64) event.Event { e.Addr = addr; return e }
+	for _, c := range []struct {
+		name   string
+		ops    func(op op)
+		missed bool
+	}{
+		{"no fence", func(op op) { op(0, store); op(0, event.Event{Kind: event.WarpSync}); op(0, copied) }, true},
+		{"each its fence", func(op op) { op(0, store); op(0, fence(all)); op(0, event.Event{Kind: event.WarpSync}); op(0, copied) }, false},
+		{"the fence of one", func(op op) { op(0, store); op(0, fence(1)); op(0, event.Event{Kind: event.WarpSync}); op(0, copied) }, true},
+		{"the fence of all but one", func(op op) {
+			op(0, store)
+			op(0, fence(all&^2))
+			op(0, event.Event{Kind: event.WarpSync})
+			op(0, copied)
+		}, true},
+		{"the fence of one who knows of all", func(op op) {
+			op(0, store)
+			op(0, event.Event{Kind: event.WarpSync})
+			op(0, fence(1))
+			op(0, copied)
+		}, false},
+		{"loads, no fence", func(op op) { op(0, load); op(0, event.Event{Kind: event.WarpSync}); op(0, into) }, true},
+		{"loads, of which one is fenced", func(op op) {
+			op(0, load)
+			op(0, fence(1))
+			op(0, event.Event{Kind: event.WarpSync})
+			op(0, into)
+		}, true},
+		{"loads only", func(op op) { op(0, load); op(0, event.Event{Kind: event.WarpSync}); op(0, copied) }, false},
+		{"a peer's", func(op op) { op(1, at(store, peer)); meet(op, 0, 1); op(0, copied) }, true},
+		{"a peer's with its fence", func(op op) { op(1, at(store, peer)); op(1, fence(all)); meet(op, 0, 1); op(0, copied) }, false},
+		{"a peer's, fenced here", func(op op) { op(1, at(store, peer)); meet(op, 0, 1); op(0, fence(1)); op(0, copied) }, false},
+		{"into a peer's", func(op op) { op(0, load); meet(op, 0, 1); op(1, at(into, peer)) }, true},
+		{"into a peer's with its fence", func(op op) { op(0, load); op(0, fence(all)); meet(op, 0, 1); op(1, at(into, peer)) }, false},
+		{"another block's", func(op op) { op(0, store); op(0, event.Event{Kind: event.WarpSync}); op(0, at(copied, 2*peer)) }, false},
+		{"overwritten by a copy", func(op op) {
+			op(0, store)
+			op(0, fence(all))
+			op(0, event.Event{Kind: event.WarpSync})
+			op(0, into)
+			op(0, event.Event{Kind: event.BulkCommit, Mask: 1})
+			op(0, event.Event{Kind: event.BulkWait, Mask: 1})
+			op(0, copied)
+		}, false},
+		{"beside a store to peers through the generic proxy", func(op op) {
+			op(0, store)
+			op(0, event.Event{Kind: event.WarpSync})
+			x := at(into, 12)
+			x.Aux, x.Barrier, x.Place = 4, 2, 300
+			op(0, x)
+			op(0, event.Event{Kind: event.BulkDone, Mask: 1, Addr: 0x8000})
+			op(0, at(copied, 0))
+		}, true},
+	} {
+		for _, clusters := range []bool{true, false} {
+			b := inCluster(c.ops)
+			b.Launches[0].Bulk = true
+			if !clusters {
+				if b.Launches[0].Cluster = (event.Dim3{}); strings.Contains(c.name, "peer") || strings.Contains(c.name, "another") {
+					continue
+				}
+			}
+			for _, kept := range histories {
+				if got := races(b, detect.ModelCUDA, kept); strings.Contains(got, "p100-p200 proxy") != c.missed {
+					t.Errorf("%s (%s, clusters: %v): %q", c.name, kept, clusters, got)
+				}
+				if got := want(b, detect.ModelCUDA); strings.Contains(got, "p100-p200 proxy") != c.missed {
+					t.Errorf("%s, oracle: %q", c.name, got)
+				}
+			}
+		}
+	}
+}
+
+// TestClusterFences: the order of two fence.sc holds through the barriers of clusters; a relaxed arrival publishes what was done before a fence,
+// in a launch without clusters too; and who issues a matrix operation first of its warp knows no more by that than it did.
+func TestClusterFences(t *testing.T) {
+	type op = func(uint32, event.Event)
+	global := func(kind event.Kind, addr uint64, order event.Order, place uint32) event.Event {
+		e := event.Event{Kind: kind, Space: event.Global, Mask: 1, Addr: addr, Size: 4, Order: order, Place: place}
+		if order != event.Weak {
+			e.Scope = event.ScopeGPU
+		}
+		return e
+	}
+	meet := func(op op, order event.Order, warps ...uint32) {
+		for _, w := range warps {
+			op(w, event.Event{Kind: event.ClusterArrive, Order: order})
+		}
+		for _, w := range warps {
+			op(w, event.Event{Kind: event.ClusterWait})
+		}
+	}
+	count := func(of event.Order) func(op) {
+		return func(op op) {
+			fence := event.Event{Kind: event.Fence, Order: of, Scope: event.ScopeGPU}
+			op(1, global(event.Store, 4096, event.Weak, 100))
+			op(1, fence)
+			meet(op, event.Release, 0, 1)
+			op(0, global(event.Atomic, 8192, event.Relaxed, 300))
+			op(2, global(event.Atomic, 8192, event.Relaxed, 300))
+			meet(op, event.Release, 2, 3)
+			op(3, fence)
+			op(3, global(event.Load, 4096, event.Weak, 200))
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		cluster uint32
+		ops     func(op op)
+		race    bool
+	}{
+		{"fence.sc and a count", 2, count(event.SC), false},
+		{"fence.acq_rel and a count", 2, count(event.AcqRel), true},
+		{"relaxed after a fence, in a block", 0, func(op op) {
+			op(0, global(event.Store, 4096, event.Weak, 100))
+			op(0, event.Event{Kind: event.Fence, Order: event.AcqRel, Scope: event.ScopeCluster})
+			meet(op, event.Relaxed, 0)
+			x := global(event.Load, 4096, event.Weak, 200)
+			x.Mask = 2
+			op(0, x)
+		}, false},
+		{"relaxed, in a block", 0, func(op op) {
+			op(0, global(event.Store, 4096, event.Weak, 100))
+			meet(op, event.Relaxed, 0)
+			x := global(event.Load, 4096, event.Weak, 200)
+			x.Mask = 2
+			op(0, x)
+		}, true},
+		{"the first lane of a matrix operation", 0, func(op op) {
+			x := event.Event{Kind: event.Store, Mask: 2, Place: 100}
+			op(0, x)
+			op(0, event.Event{Kind: event.Wgmma, Flags: event.FlagRead, Space: event.Shared, Aux: 16, Place: 300})
+			x.Kind, x.Mask, x.Place = event.Load, 1, 200
+			op(0, x)
+		}, true},
+	} {
+		b := inCluster(c.ops)
+		b.Launches[0].Bulk = true
+		b.Launches[0].Cluster = event.Dim3{X: c.cluster, Y: 1, Z: 1}
+		if c.cluster == 0 {
+			b.Launches[0].Cluster = event.Dim3{}
+		}
+		for _, kept := range histories {
+			if got := races(b, detect.ModelCUDA, kept); strings.Contains(got, "p100-p200") != c.race {
+				t.Errorf("%s (%s): %q", c.name, kept, got)
+			}
+		}
+		if got := want(b, detect.ModelCUDA); strings.Contains(got, "p100-p200") != c.race {
+			t.Errorf("%s, oracle: %q", c.name, got)
+		}
+	}
+}
+
+// TestManyProxyFences: fences that later ones make needless are dropped, and no others.
+func TestManyProxyFences(t *testing.T) {
+	for _, barriers := range []bool{true, false} {
+		for _, fenced := range []bool{true, false} {
+			b := inCluster(func(op func(uint32, event.Event)) {
+				op(0, event.Event{Kind: event.Store, Place: 100})
+				op(0, event.Event{Kind: event.ProxyFence})
+				op(0, event.Event{Kind: event.WarpSync})
+				for range 3 * maxProxyFences {
+					if op(0, event.Event{Kind: event.ProxyFence, Mask: 1, Place: 1}); barriers {
+						op(0, event.Event{Kind: event.WarpSync, Place: 1})
+					}
+				}
+				if !fenced {
+					op(0, event.Event{Kind: event.Store, Place: 100})
+					op(0, event.Event{Kind: event.WarpSync})
+				}
+				op(0, event.Event{Kind: event.Bulk, Flags: event.FlagRead, Space: event.Shared, Mask: 1, Aux: 128, Place: 200})
+			})
+			b.Launches[0].Bulk, b.Launches[0].Cluster = true, event.Dim3{}
+			d := New(detect.Config{})
+			d.Events(b)
+			if got := len(d.Findings()) > 0; got == fenced {
+				t.Errorf("barriers: %v, fenced: %v; found: %v", barriers, fenced, got)
+			}
+		}
+	}
+}

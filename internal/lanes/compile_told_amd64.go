@@ -1,0 +1,103 @@
+package lanes
+
+import (
+	"unsafe"
+
+	"fencepost.dev/fencepost/internal/codegen/amd64"
+)
+
+// Code notes accesses in the Log as the assembly does: see Regs.tell.
+
+// The offsets of what code writes of the Log, and of Told.
+const (
+	logAt    = 40
+	toldAt   = 32
+	headsAt  = int32(unsafe.Offsetof(Log{}.Heads))
+	headImm  = int32(unsafe.Offsetof(Head{}.Imm))
+	headSize = unsafe.Sizeof(Head{})
+	listAt   = int32(unsafe.Offsetof(Log{}.List))
+	toldSize = int32(unsafe.Sizeof(Told{}))
+)
+
+// noteHead notes the access whose place less the Origin is in r, if it is to be told; it goes to full where the Log has no room. R12
+// points to the accesses; CX is lost.
+func (t *translator) noteHead(o *Op, r amd64.Reg, full *amd64.Label) {
+	if !t.told {
+		return
+	}
+	var quiet amd64.Label
+	t.MI(amd64.CMP, true, amd64.Mem{Base: amd64.R12, Disp: o.B + toldAt}, 0)
+	t.JumpIf(amd64.Equal, &quiet)
+	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: logAt})
+	t.Load(8, false, amd64.CX, amd64.Mem{Base: amd64.R12})
+	t.RI(amd64.CMP, true, amd64.CX, int32(len(Log{}.List)))
+	t.JumpIf(amd64.Equal, full)
+	t.MI(amd64.ADD, true, amd64.Mem{Base: amd64.R12}, 1)
+	t.ShiftI(amd64.SHL, true, amd64.CX, 4) // headSize
+	head := amd64.Mem{Base: amd64.R12, Index: amd64.CX, Scale: 1, Disp: headsAt}
+	t.Store(true, head, r)
+	head.Disp += headImm
+	t.StoreI(true, head, int32(o.Imm))
+	t.Load(8, false, amd64.R12, amd64.Mem{Base: amd64.R10, Disp: reachAt})
+	t.Bind(&quiet)
+}
+
+// noteRest does f, with CX at the Told of the access noted last, if this one is told. R12 points to the accesses.
+func (t *translator) noteRest(o *Op, f func()) {
+	if !t.told {
+		return
+	}
+	var quiet amd64.Label
+	t.MI(amd64.CMP, true, amd64.Mem{Base: amd64.R12, Disp: o.B + toldAt}, 0)
+	t.JumpIf(amd64.Equal, &quiet)
+	t.Load(8, false, amd64.AX, amd64.Mem{Base: amd64.R10, Disp: logAt})
+	t.Set(amd64.CX, uint64(toldSize))
+	t.RM(amd64.IMUL, true, amd64.CX, amd64.Mem{Base: amd64.AX})
+	t.Lea(amd64.CX, amd64.Mem{Base: amd64.AX, Index: amd64.CX, Scale: 1, Disp: listAt - toldSize})
+	f()
+	t.Bind(&quiet)
+}
+
+// The vectors of a Told.
+const (
+	offsetsAt  = int32(unsafe.Offsetof(Told{}.Offsets))
+	valuesAt   = int32(unsafe.Offsetof(Told{}.Values))
+	values32At = int32(unsafe.Offsetof(Told{}.Values32))
+	beforeAt   = int32(unsafe.Offsetof(Told{}.Before))
+	before32At = int32(unsafe.Offsetof(Told{}.Before32))
+)
+
+// noteValues copies what a store stores, the register at from, to the Told at CX, and gives where what it overwrites is to be.
+func (t *translator) noteValues(a *accessOp, from amd64.Mem) (before amd64.Mem) {
+	to, n := amd64.Mem{Base: amd64.CX, Disp: values32At}, int32(128)
+	before = amd64.Mem{Base: amd64.CX, Disp: before32At}
+	if a.size == 8 {
+		to.Disp, before.Disp, n = valuesAt, beforeAt, 256
+	}
+	t.copyBytes(to, from, n)
+	return before
+}
+
+// copyBytes copies n bytes, a multiple of 32.
+func (t *translator) copyBytes(to, from amd64.Mem, n int32) {
+	for range n / 32 {
+		t.V2M(amd64.VMOVDQU, true, 0, from)
+		t.VStore(true, to, 0)
+		to.Disp, from.Disp = to.Disp+32, from.Disp+32
+	}
+}
+
+// noteOffsets writes the offsets of lanes whose addresses, of size bytes, are in the register at from, to the Told at CX.
+func (t *translator) noteOffsets(o *Op, from amd64.Mem, size int) {
+	t.V2M(amd64.VPBROADCASTQ, true, 1, amd64.Mem{Base: amd64.R12, Disp: o.B + originAt})
+	for l := int32(0); l < 32; l += 4 {
+		op := amd64.VMOVDQU
+		if size == 4 {
+			op = amd64.VPMOVZXDQ
+		}
+		t.V2M(op, true, 0, from)
+		t.V3(amd64.VPSUBQ, true, 0, 0, 1)
+		t.VStore(true, amd64.Mem{Base: amd64.CX, Disp: offsetsAt + 8*l}, 0)
+		from.Disp += 4 * int32(size)
+	}
+}
