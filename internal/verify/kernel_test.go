@@ -309,6 +309,104 @@ L:	ld.relaxed.gpu.global.u32 %r0, [y];
 	}
 }
 
+// TestExchanges explores instructions of the warp: what they give, that they order nothing, and that all lanes of the mask must execute the
+// same one.
+func TestExchanges(t *testing.T) {
+	check := func(value string) string { return "setp.ne.u32 %p1, %r1, " + value + "; @%p1 trap;" }
+	for _, c := range []struct {
+		name, body string
+		grid       uint32
+		block      uint32
+		want       int
+		verdict    string
+		finding    string
+	}{
+		{"a sum", "mov.u32 %r1, %t; shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1; add.u32 %r1, %r1, %r0; shfl.sync.bfly.b32 %r0, %r1, 2, 31, -1; add.u32 %r1, %r1, %r0;" +
+			check("6"), 1, 4, 1, OK, ""},
+		{"a wrong sum", "mov.u32 %r1, %t; shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1; add.u32 %r1, %r1, %r0;" + check("6"), 1, 4, 1, Error, "trap"},
+		{"a predicate of range", "shfl.sync.down.b32 %r1|%p1, %t, 1, 3, -1; selp.u32 %r1, 0, 1, %p1; setp.eq.u32 %p2, %t, 3; @%p2 sub.u32 %r1, %r1, 1;" + check("0"), 1, 4, 1, OK, ""},
+		{"a ballot", "setp.ge.u32 %p0, %t, 2; vote.sync.ballot.b32 %r1, %p0, -1;" + check("12"), 1, 4, 1, OK, ""},
+		{"a vote in two blocks", "setp.eq.u32 %p0, %b, 1; vote.sync.any.pred %p2, %p0, -1; selp.u32 %r1, 1, 0, %p2;" + check("%b"), 2, 2, 1, OK, ""},
+		{"a match", "and.b32 %r0, %t, 1; match.any.sync.b32 %r1, %r0, -1; mov.u32 %r2, 5; shl.b32 %r2, %r2, %r0;" + check("%r2"), 1, 4, 1, OK, ""},
+		{"a maximum", "redux.sync.max.u32 %r1, %t, -1;" + check("3"), 1, 4, 1, OK, ""},
+		{"two warps", "redux.sync.add.u32 %r1, %t, -1; setp.ge.u32 %p2, %t, 32; @%p2 add.u32 %r1, %r1, 464;" + check("496"), 1, 33, 1, OK, ""},
+		{"masks of two halves", "and.b32 %r2, %t, 2; mov.u32 %r3, 3; shl.b32 %r3, %r3, %r2; redux.sync.add.u32 %r1, 1, %r3;" + check("2"), 1, 4, 1, OK, ""},
+		{"what was read before", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; redux.sync.add.u32 %r1, %r0, -1;" + check("3"), 1, 3, 6, OK, ""},
+		{"no order", warpSync + "shfl.sync.bfly.b32 %r3, %t, 2, 31, -1;" + warpRead, 1, 4, 16, Error, "data race on"},
+		{"a barrier before it", warpSync + "bar.warp.sync -1; shfl.sync.bfly.b32 %r3, %t, 2, 31, -1;" + warpRead, 1, 4, 1, OK, ""},
+		{"dependencies", // a lane writes what another has read before: no value comes out of thin air
+			"setp.eq.u32 %p0, %t, 0; @%p0 ld.relaxed.gpu.global.u32 %r0, [y]; shfl.sync.idx.b32 %r1, %r0, 0, 31, -1; setp.eq.u32 %p0, %t, 1; @%p0 st.relaxed.gpu.global.u32 [y], 1;" + check("0"), 1, 2, 1, OK, ""},
+		{"lanes that have exited", "setp.eq.u32 %p0, %t, 0; @%p0 exit; redux.sync.add.u32 %r1, %t, -1;" + check("3"), 1, 3, 1, OK, ""},
+		{"a lane that has exited", "setp.eq.u32 %p0, %t, 0; @%p0 exit; shfl.sync.idx.b32 %r1, %t, 0, 31, -1;" + check("%t"), 1, 3, 1, Error, "shuffle from a lane that takes no part"},
+		{"a lane that is not there", "shfl.sync.down.b32 %r1, %t, 16, 31, -1;", 1, 2, 1, Error, "shuffle from a lane that takes no part"},
+		{"a mask without its lane", "redux.sync.add.u32 %r1, %t, 2;", 1, 2, 1, Error, "mask"},
+		{"masks that differ", "setp.eq.u32 %p0, %t, 0; selp.b32 %r0, 3, 2, %p0; redux.sync.add.u32 %r1, %t, %r0; bar.sync 0;", 1, 2, 0, Error, "barrier divergence"},
+		{"in both branches", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 redux.sync.add.u32 %r1, 1, -1;" + check("2"), 1, 2, 1, Error, "barrier divergence"},
+		{"another one", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 redux.sync.max.u32 %r1, 1, -1;", 1, 2, 1, Error, "barrier divergence"},
+		{"a barrier of lanes at the other", "setp.eq.u32 %p0, %t, 0; @%p0 redux.sync.add.u32 %r1, 1, -1; @!%p0 bar.warp.sync -1; bar.sync 0;", 1, 2, 0, Error, "barrier divergence"},
+	} {
+		for _, ordered := range []bool{false, true} {
+			r := verifyLaunch(t, launchOf(t, ".global .u32 x[4];", c.body, c.grid, c.block), Options{Ordered: ordered && c.block < 5, Schedules: true, Drawings: true})
+			found := c.finding == ""
+			for _, f := range r.Findings {
+				found = found || strings.Contains(f.Title, c.finding)
+			}
+			if r.Executions != c.want && !(ordered && strings.Contains(c.body, "bar.")) || r.Verdict() != c.verdict || !found {
+				t.Errorf("%s: %d executions, %s; want %d, %s, %q (%s) %+v", c.name, r.Executions, r.Verdict(), c.want, c.verdict, c.finding, r.Refusal, r.Findings)
+			}
+		}
+	}
+}
+
+// TestExchangedValues compares the final memory of random instructions of the warp with what the emulator computes.
+func TestExchangedValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 9))
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	for range 60 {
+		block := []uint32{32, 32, 7, 40}[r.IntN(4)]
+		body := "mul.lo.u32 %r0, %t, 77; and.b32 %r1, %t, 3; xor.b32 %r2, %t, 5; mov.u32 %r3, 9; setp.lt.u32 %p0, %r1, 2;\nand.b32 %r9, %t, 16; mov.u32 %r10, 0xffff; shl.b32 %r10, %r10, %r9;\n"
+		for i := range 8 {
+			d, a, b, mask := 4+i%4, r.IntN(4+min(i, 4)), r.IntN(4), pick("-1", "-1", "%r10")
+			switch r.IntN(6) {
+			case 0, 1:
+				body += fmt.Sprintf("shfl.sync.%s.b32 %%r%d|%%p1, %%r%d, %s, %s, %s; selp.u32 %%r%d, 5, 6, %%p1;\n", pick("up", "down", "bfly", "idx"), d, a,
+					pick("1", "2", "4", fmt.Sprintf("%%r%d", b)), pick("31", "0", "0x181f", "0x1c07"), mask, b)
+			case 2:
+				body += fmt.Sprintf("vote.sync.%s.pred %%p1, %s%%p0, %s; selp.u32 %%r%d, 3, 4, %%p1;\n", pick("all", "any", "uni"), pick("", "!"), mask, d)
+			case 3:
+				body += fmt.Sprintf("setp.lt.u32 %%p0, %%r%d, %d; vote.sync.ballot.b32 %%r%d, %%p0, %s;\n", a, r.IntN(40), d, mask)
+			case 4:
+				body += fmt.Sprintf("match.%s.b32 %%r%d, %%r%d, %s;\n", pick("any.sync", "all.sync"), d, a, mask)
+			default:
+				body += fmt.Sprintf("redux.sync.%s %%r%d, %%r%d, %s;\n", pick("add.s32", "min.s32", "max.u32", "xor.b32", "and.b32", "or.b32"), d, a, mask)
+			}
+		}
+		body += "mad.lo.u32 %r20, %b, 40, %t; mul.wide.u32 %rd1, %r20, 32; mov.u64 %rd0, out; add.u64 %rd1, %rd0, %rd1;\n"
+		for i := range 8 {
+			body += fmt.Sprintf("st.global.u32 [%%rd1+%d], %%r%d;\n", 4*i, i)
+		}
+		l := launchOf(t, ".global .align 8 .b8 out[2560];", body, 2, block)
+		at, _, _ := l.Program.Symbol("out")
+		var got []byte
+		judge := Expected{Name: "out", Addr: at, Size: 2560, Judge: func(data []byte) (string, bool) {
+			got = slices.Clone(data)
+			return "", true
+		}}
+		res, err := Kernel(context.Background(), l, []Expected{judge}, nil, Options{Unroll: 4})
+		if err != nil || res.Executions != 1 || res.Refusal != "" {
+			t.Fatalf("%v, %+v\n%s", err, res, body)
+		}
+		if _, err := simt.NewRef().Run(context.Background(), l); err != nil {
+			t.Fatal(err)
+		}
+		want, err := l.Program.Memory.Bytes(at, 2560)
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%v: memory\n%v\nwant\n%v\n%s", err, got, want, body)
+		}
+		l.Program.Unload()
+	}
+}
+
 // TestWarnings wants a polled flag that is volatile told, without an error.
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
@@ -357,8 +455,8 @@ func TestFinalMemory(t *testing.T) {
 // TestRefusals wants what is not understood refused, with the reason, and never called right.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, variables, body, want string }{
-		{"shuffle", "", "shfl.sync.bfly.b32 %r0, %t, 1, 31, -1;", "needs the warp"},
-		{"vote", "", "vote.sync.ballot.b32 %r0, 1, -1;", "needs the warp"},
+		{"active lanes", "", "activemask.b32 %r0;", "needs the warp"},
+		{"an old shuffle", "", "shfl.bfly.b32 %r0, %t, 1, 31;", "needs the warp"},
 		{"clock", "", "mov.u32 %r0, %clock;", "clock"},
 		{"widths", ".global .align 4 .b8 x[4];", "st.global.u32 [x], 1; ld.global.u8 %r0, [x+1];", "accesses of 1 and of 4 bytes overlap"},
 		{"widths, read first", ".global .align 4 .b8 x[4];", "ld.global.u8 %r0, [x+1]; st.global.u32 [x], 1;", "accesses of 4 and of 1 bytes overlap"},

@@ -59,6 +59,7 @@ const (
 	BarrierDivergence
 	ExitedBarrier // a barrier that has been completed without a thread, which has ended
 	Deadlock      // every thread that has not ended waits, and at least one spins
+	Undefined     // a step that exchanges gives a value that is not defined
 	Forbidden     // an execution that a condition forbids; no search finds it, callers do
 )
 
@@ -335,9 +336,14 @@ func (x *explorer) leave(t int) {
 	g.threads[t].op.Kind = Arrive
 	e := g.push(t, model.Leave, model.NA)
 	var values []int64
+	var all []*Op
 	for _, a := range arrivals {
 		values = append(values, g.events[a].op.Value)
-		g.hbOf(e).join(g.hbOf(int(a)))
+		if at.op.Exchanges {
+			all = append(all, &g.events[a].op)
+		} else {
+			g.hbOf(e).join(g.hbOf(int(a)))
+		}
 		g.prefixOf(e).join(g.prefixOf(int(a)))
 		if o := &g.events[a]; o.op.Pos != at.op.Pos && at.op.Aligned {
 			x.found(Error{Kind: BarrierDivergence, A: own, B: int(a), Thread: t, Other: int(o.thread), Pos: at.op.Pos, OtherPos: o.op.Pos})
@@ -355,7 +361,13 @@ func (x *explorer) leave(t int) {
 		})
 	}
 	value := at.op.Reduce(values)
-	if !x.Ordered {
+	if at.op.Exchanges {
+		var ok bool
+		if value, ok = g.trades.Exchange(&at.op, all); !ok {
+			x.found(Error{Kind: Undefined, A: own, B: -1, Thread: t, Other: -1, Pos: at.op.Pos})
+		}
+	}
+	if !x.Ordered || at.op.Exchanges {
 		x.resume(e, value)
 	} else if first := x.firstToLeave(arrivals); first == e {
 		x.orders(e, value, arrivals)

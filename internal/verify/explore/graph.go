@@ -65,7 +65,8 @@ type shape struct {
 	cta    []int32       // the CTA of each thread, numbered from 0
 	size   []int         // threads of each CTA
 	groups Groups
-	perCTA int   // barriers
+	perCTA int // barriers
+	trades Exchanger
 	words  int   // of a thread's state
 	before []int // Options.Symmetric
 }
@@ -94,6 +95,7 @@ func newShape(p Program, o *Options) *shape {
 	if of, ok := p.(interface{ Barriers() int }); ok {
 		s.perCTA = of.Barriers()
 	}
+	s.trades, _ = p.(Exchanger)
 	n := len(s.places)
 	s.need = make([]model.Scope, n*n)
 	s.cta = make([]int32, n)

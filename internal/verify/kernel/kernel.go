@@ -329,16 +329,20 @@ var reductions = map[isa.Op]explore.Function{isa.OpPopc: explore.Add, isa.OpAnd:
 func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 	q := &st.q
 	op.Kind, op.Loc, op.Aligned, op.Lanes = explore.Arrive, int32(q.Barrier), q.Aligned, q.Members
+	op.Exchanges = q.Warp
 	if q.Members != 0 {
 		n, ok := p.masks[q.Members]
 		if !ok {
 			if n = int32(len(p.masks)); n == maxMasks {
-				return p.refuse(fmt.Sprintf("bar.warp.sync with more than %d different masks is not explored: use fewer masks", maxMasks), q.Place)
+				return p.refuse(fmt.Sprintf("more than %d different masks of lanes are not explored: use fewer masks", maxMasks), q.Place)
 			}
 			p.masks[q.Members] = n
 		}
 		// Two warps of a block do not meet at it: their threads are no members of each other's.
 		op.Loc = blockBarriers + n*int32(p.Launch.WarpsPerBlock()) + int32(uint64(st.thread)%p.Launch.Block.Count()/32)
+		if q.Warp { // which does not meet bar.warp.sync
+			op.Loc += maxMasks * int32(p.Launch.WarpsPerBlock())
+		}
 	}
 	op.Function, op.Reduces = reductions[q.Reduce]
 	op.Value = int64(q.Value)
@@ -346,7 +350,17 @@ func (p *Program) barrier(st *state, op explore.Op) explore.Op {
 }
 
 // Barriers is how many barriers a block has: those of the block, and those of lanes of its warps.
-func (p *Program) Barriers() int { return blockBarriers + maxMasks*int(p.Launch.WarpsPerBlock()) }
+func (p *Program) Barriers() int { return blockBarriers + 2*maxMasks*int(p.Launch.WarpsPerBlock()) }
+
+// Exchange implements explore.Exchanger.
+func (p *Program) Exchange(op *explore.Op, all []*explore.Op) (int64, bool) {
+	var with []*simt.Request
+	for _, o := range all {
+		with = append(with, &p.stateOf(o).q)
+	}
+	v, ok := p.stateOf(op).q.Exchange(with)
+	return int64(v), ok
+}
 
 // access completes the step of a load, store or atomic operation.
 func (p *Program) access(st *state, op explore.Op) explore.Op {
