@@ -81,8 +81,9 @@ func TestKernelJobs(t *testing.T) {
 		{".global .align 8 .b32 v[2];", "st.global.v2.u32 [v], {%b, %b};", 3, 1},
 		{lockVariables, "call (%r1), same, (%b); red.relaxed.gpu.global.add.u32 [x], %r1; call (%r1), same, (%b); ld.global.u32 %r2, [lock]; setp.eq.u32 %p0, %b, 2; @%p0 st.global.u32 [lock], %r1;", 4, 1},
 		{"", "mov.u32 %r3, 1; shl.b32 %r3, %r3, %t; bar.warp.sync %r3; red.relaxed.gpu.global.add.u32 [y], 1; bar.warp.sync -1; atom.relaxed.gpu.global.add.u32 %r1, [y], 2;", 1, 4},
+		{".global .align 4 .b8 x[4];", "setp.eq.u32 %p0, %b, 0; @%p0 st.global.u32 [x], 1; ld.global.u16 %r1, [x+2]; @!%p0 ld.global.u8 %r1, [x];", 3, 1},
 		// Refused, by what an execution reads.
-		{".global .align 4 .b8 x[4];", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; setp.eq.u32 %p0, %r0, 0; @!%p0 bra L; st.global.u32 [x], 1; bra M; L: setp.eq.u32 %p0, %b, 1; @%p0 ld.global.u8 %r1, [x+1]; M: atom.relaxed.gpu.global.add.u32 %r0, [y], 1;", 4, 1},
+		{".global .align 4 .b8 x[4];", "atom.relaxed.gpu.global.add.u32 %r0, [y], 1; setp.eq.u32 %p0, %r0, 0; @!%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; bra M; L: setp.eq.u32 %p0, %b, 1; @%p0 ld.global.u8 %r1, [x+1]; M: atom.relaxed.gpu.global.add.u32 %r0, [y], 1;", 4, 1},
 		{lockVariables, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1; setp.eq.u32 %p0, %r0, 3; setp.eq.and.u32 %p0, %b, 1, %p0; @%p0 mov.u32 %r0, %clock; st.global.u32 [lock], 1;", 4, 1},
 	}
 	r := rand.New(rand.NewPCG(15, 8))
